@@ -1,0 +1,49 @@
+/**
+ * @file arena.h
+ * @brief One block of memory, handed out front to back, freed as a whole.
+ */
+#ifndef WARPBOOK_COMMON_BASE_ARENA_H_
+#define WARPBOOK_COMMON_BASE_ARENA_H_
+
+#include <stddef.h>
+
+#include "common/base/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Alignment of every allocation: one cache line, one AVX-512 vector. */
+#define ARENA_ALIGNMENT 64
+
+/** Owns `size` bytes of host memory; `used` of them are handed out. */
+struct arena {
+    unsigned char *base;
+    size_t size;
+    size_t used;
+};
+
+/**
+ * @brief Allocates the block, filled with zeros.
+ * @param size bytes, rounded up to ARENA_ALIGNMENT; 0 is allowed
+ * @return STATUS_OK, STATUS_OVERFLOW or STATUS_OUT_OF_MEMORY
+ */
+MUST_CHECK enum status arena_create(struct arena *arena, size_t size);
+
+/**
+ * @brief Hands out @p count elements of @p element_size bytes, aligned to ARENA_ALIGNMENT.
+ * @return the memory, or NULL when the arena is too small or the size overflows
+ */
+void *arena_alloc(struct arena *arena, size_t count, size_t element_size);
+
+/** @return bytes that `count` elements take from an arena, padding included; SIZE_MAX on overflow. */
+size_t arena_footprint(size_t count, size_t element_size);
+
+/** Frees the block; a zero-initialised or freed arena is allowed. */
+void arena_free(struct arena *arena);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

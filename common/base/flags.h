@@ -1,0 +1,71 @@
+/**
+ * @file flags.h
+ * @brief Command lines: one table per program, `--help` for free.
+ *
+ * Accepted: `--name VALUE`, `--name=VALUE`, `-n VALUE`, `--switch`, `--` (rest
+ * is positional). Dashes and underscores inside names are the same. Values are
+ * checked whole: `-n 12x` is an error. Defaults are what the variables hold
+ * before flags_parse().
+ */
+#ifndef WARPBOOK_COMMON_BASE_FLAGS_H_
+#define WARPBOOK_COMMON_BASE_FLAGS_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "common/base/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Type of the variable behind a flag. */
+enum flag_type {
+    FLAG_SWITCH, /**< bool; takes no value (`--switch=false` is allowed) */
+    FLAG_INT,    /**< int */
+    FLAG_U64,    /**< uint64_t */
+    FLAG_FLOAT,  /**< float, finite */
+    FLAG_STRING  /**< const char *, points into argv */
+};
+
+struct flag {
+    const char *name;     /**< long name, without the dashes */
+    char letter;          /**< one-letter name, or 0 */
+    enum flag_type type;  /**< type of *value */
+    void *value;          /**< variable to set; holds the default */
+    const char *argument; /**< what the value is, for --help: "N", "FILE"; NULL for a switch */
+    const char *help;     /**< one line, without the default */
+};
+
+struct flags {
+    const char *program;    /**< name as the user calls it */
+    const char *positional; /**< for --help: "CHECKPOINT", or "" */
+    const char *summary;    /**< one line: what the program does */
+    const struct flag *table;
+    size_t count;
+    const char *epilogue; /**< examples for the end of --help, or NULL */
+};
+
+/** What flags_parse() found beside flags. */
+struct arguments {
+    const char **values; /**< caller's array of at least argc pointers */
+    size_t count;
+    bool help; /**< --help or -h was given: print help, exit 0 */
+};
+
+/**
+ * @brief Sets the variables of the table from argv.
+ * @return STATUS_OK or STATUS_INVALID_ARGUMENT with a line that names the flag
+ */
+MUST_CHECK enum status flags_parse(const struct flags *flags, int argc, char **argv,
+                                   struct arguments *arguments, struct error *error);
+
+/** Prints usage, every flag with its default, and the epilogue. */
+void flags_help(const struct flags *flags, FILE *stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

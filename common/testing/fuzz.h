@@ -1,0 +1,37 @@
+/**
+ * @file fuzz.h
+ * @brief What a fuzz target is made of: one entry point, and seeds it makes itself.
+ *
+ * Declare it in a BUILD file with fuzz_target() of //common/bazel:fuzz.bzl. The
+ * ordinary tests replay it under ASan and UBSan; libFuzzer runs it with
+ *
+ *     mkdir -p corpus
+ *     WARPBOOK_SEEDS=corpus bazel run --config=fuzz //common/formats:NAME_fuzz -- \
+ *         -max_total_time=60 corpus
+ */
+#ifndef WARPBOOK_COMMON_TESTING_FUZZ_H_
+#define WARPBOOK_COMMON_TESTING_FUZZ_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Feeds @p size bytes to the code under test. @return 0 */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/**
+ * @brief Makes seed number @p index: a small valid input.
+ * @param seed receives memory that the caller frees
+ * @return false when there is no such seed
+ */
+bool fuzz_seed(size_t index, unsigned char **seed, size_t *size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

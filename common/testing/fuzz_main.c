@@ -1,0 +1,115 @@
+/*
+ * Runs a libFuzzer target without libFuzzer: over its own seeds, over every
+ * prefix of them and over seeded random changes of them. Part of the ordinary
+ * tests, under sanitizers; `--config=fuzz` links libFuzzer instead.
+ */
+#include "common/testing/fuzz.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/file.h"
+#include "common/base/rng.h"
+#include "common/base/terminal.h"
+
+#ifndef WARPBOOK_LIBFUZZER
+
+enum { CHANGES_PER_SEED = 2000, PREFIXES_PER_SEED = 512 };
+
+static void run_copy(const unsigned char *data, size_t size) {
+    unsigned char *copy = malloc(size > 0 ? size : 1); /* exact size: reads past it are seen */
+    if (copy == NULL) {
+        abort();
+    }
+    memcpy(copy, data, size);
+    LLVMFuzzerTestOneInput(copy, size);
+    free(copy);
+}
+
+static void change(struct rng *rng, unsigned char *data, size_t size) {
+    static const unsigned char values[] = {0x00, 0x01, 0x7f, 0x80, 0xff, '"', '{', ' '};
+    for (uint64_t n = 1 + rng_below(rng, 4); n > 0; n--) {
+        /* Headers are where the trouble is: half of the changes hit the first bytes. */
+        uint64_t range = rng_below(rng, 2) == 0 && size > 64 ? 64 : size;
+        unsigned char *byte = &data[rng_below(rng, range)];
+        *byte = rng_below(rng, 2) == 0 ? values[rng_below(rng, sizeof values)]
+                                       : (unsigned char)rng_u64(rng);
+    }
+}
+
+static void run_seed(const unsigned char *seed, size_t size, struct rng *rng) {
+    size_t step = 1 + size / PREFIXES_PER_SEED;
+    for (size_t length = 0; length <= size; length += step) {
+        run_copy(seed, length);
+    }
+    run_copy(seed, size);
+    unsigned char *changed = malloc(size > 0 ? size : 1);
+    if (changed == NULL) {
+        abort();
+    }
+    for (int i = 0; i < CHANGES_PER_SEED && size > 0; i++) {
+        memcpy(changed, seed, size);
+        change(rng, changed, size);
+        run_copy(changed, 1 + rng_below(rng, size));
+        run_copy(changed, size);
+    }
+    free(changed);
+}
+
+static int replay(const char *path) {
+    char *text;
+    size_t size;
+    struct error error = {0};
+    enum status status = file_read(path, (size_t)1 << 30, &text, &size, &error);
+    if (status != STATUS_OK) {
+        return report_failure("fuzz", &error, status);
+    }
+    run_copy((unsigned char *)text, size);
+    free(text);
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    for (int i = 1; i < argc; i++) { /* files that a fuzzer found */
+        if (replay(argv[i]) != 0) {
+            return 1;
+        }
+    }
+    struct rng rng = rng_create(1);
+    unsigned char *seed;
+    size_t size;
+    size_t count = 0;
+    for (; fuzz_seed(count, &seed, &size); count++) {
+        run_seed(seed, size, &rng);
+        free(seed);
+    }
+    if (count == 0) {
+        fprintf(stderr, "this fuzz target has no seed\n");
+        return 1;
+    }
+    printf("%zu seeds, their prefixes and %d changes of each: no finding\n", count,
+           2 * CHANGES_PER_SEED);
+    return 0;
+}
+
+#else
+
+/* libFuzzer's main() runs; the seeds are written into the folder $WARPBOOK_SEEDS names. */
+__attribute__((constructor)) static void write_seeds(void) {
+    const char *folder = getenv("WARPBOOK_SEEDS");
+    unsigned char *seed;
+    size_t size;
+    for (size_t i = 0; folder != NULL && fuzz_seed(i, &seed, &size); i++) {
+        char path[4096];
+        struct error error = {0};
+        snprintf(path, sizeof path, "%s/seed%zu", folder, i);
+        enum status status = file_write(path, seed, size, &error);
+        free(seed);
+        if (status != STATUS_OK) {
+            exit(report_failure("fuzz", &error, status));
+        }
+    }
+}
+
+#endif

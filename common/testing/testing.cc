@@ -1,0 +1,144 @@
+// GoogleTest behind testing.h: the only C++ of the test suites.
+#include "common/testing/testing.h"
+
+#include <gtest/gtest.h>
+
+#include <cinttypes>
+#include <cmath>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+namespace {
+
+struct Registered {
+    const char *suite, *name, *file;
+    int line;
+    test_function *function;
+};
+
+std::vector<Registered> &registered() {
+    static std::vector<Registered> tests;
+    return tests;
+}
+
+class CTest : public testing::Test {
+  public:
+    explicit CTest(test_function *function) : function_(function) {}
+    void TestBody() override {
+        function_();
+    }
+
+  private:
+    test_function *function_;
+};
+
+std::string format_va(const char *format, va_list args) {
+    char text[4096];
+    vsnprintf(text, sizeof text, format, args);
+    return text;
+}
+
+} // namespace
+
+void test_register(const char *suite, const char *name, const char *file, int line,
+                   test_function *function) {
+    registered().push_back({suite, name, file, line, function});
+}
+
+void test_fail(const char *file, int line, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    ADD_FAILURE_AT(file, line) << format_va(format, args);
+    va_end(args);
+}
+
+void test_skip(const char *file, int line, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    std::string reason = format_va(format, args);
+    va_end(args);
+    fprintf(stderr, "skipped: %s\n", reason.c_str());
+    GTEST_MESSAGE_AT_(file, line, reason.c_str(), testing::TestPartResult::kSkip);
+}
+
+bool test_has_failed() {
+    return testing::Test::HasFailure();
+}
+
+bool test_data_path(const char *name, char *path, size_t size) {
+    const char *folder = getenv("WARPBOOK_DATA");
+    if (folder == nullptr || folder[0] == '\0') {
+        return false;
+    }
+    snprintf(path, size, "%s/%s", folder, name);
+    return access(path, R_OK) == 0;
+}
+
+const char *test_temporary_path(const char *name, char *path, size_t size) {
+    const char *folder = getenv("TEST_TMPDIR");
+    snprintf(path, size, "%s/%s", folder != nullptr ? folder : "/tmp", name);
+    return path;
+}
+
+bool test_check_int(const char *file, int line, const char *expression, int64_t want,
+                    int64_t got) {
+    if (want != got) {
+        test_fail(file, line, "%s: want %" PRId64 ", got %" PRId64, expression, want, got);
+    }
+    return want == got;
+}
+
+bool test_check_string(const char *file, int line, const char *expression, const char *want,
+                       const char *got) {
+    bool same = got != nullptr && strcmp(want, got) == 0;
+    if (!same) {
+        test_fail(file, line, "%s:\n want \"%s\"\n got  \"%s\"", expression, want,
+                  got != nullptr ? got : "(null)");
+    }
+    return same;
+}
+
+bool test_check_near(const char *file, int line, const char *expression, double want, double got,
+                     double tolerance) {
+    bool near = std::isfinite(got) && std::fabs(want - got) <= tolerance;
+    if (!near) {
+        test_fail(file, line, "%s: want %.17g, got %.17g, tolerance %g", expression, want, got,
+                  tolerance);
+    }
+    return near;
+}
+
+bool test_check_true(const char *file, int line, const char *expression, bool value) {
+    if (!value) {
+        test_fail(file, line, "%s: want true", expression);
+    }
+    return value;
+}
+
+bool test_check_status(const char *file, int line, const char *expression, enum status want,
+                       enum status got) {
+    if (want != got) {
+        test_fail(file, line, "%s: want %s, got %s (%s)", expression, status_name(want),
+                  status_name(got), status_message(got));
+    }
+    return want == got;
+}
+
+int main(int argc, char **argv) {
+    testing::InitGoogleTest(&argc, argv);
+    for (const Registered &test : registered()) {
+        test_function *function = test.function;
+        testing::RegisterTest(test.suite, test.name, nullptr, nullptr, test.file, test.line,
+                              [function]() -> CTest * { return new CTest(function); });
+    }
+    if (registered().empty()) {
+        fprintf(stderr, "this test program contains no test\n");
+        return 1;
+    }
+    return RUN_ALL_TESTS();
+}
