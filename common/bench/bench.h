@@ -1,0 +1,94 @@
+/**
+ * @file bench.h
+ * @brief Timing done the same way everywhere, and the record it leaves.
+ *
+ * A bench warms up, then takes the time of each run for itself and reports
+ * median, minimum and maximum. One record is one JSON object on one line of
+ * results/bench.jsonl (DESIGN: Numbers); notebooks and reports read only that.
+ */
+#ifndef WARPBOOK_COMMON_BENCH_BENCH_H_
+#define WARPBOOK_COMMON_BENCH_BENCH_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Version of the record; raised when a field changes its meaning. */
+enum { BENCH_SCHEMA = 1 };
+
+/** @return seconds of a clock that never goes back. */
+double bench_now(void);
+
+struct bench_options {
+    int warmup;         /**< runs before the clock, at least 0 */
+    int min_runs;       /**< at least 1 */
+    int max_runs;       /**< at least min_runs */
+    double min_seconds; /**< go on past min_runs until this much is measured */
+    bool flush_cache;   /**< sweep a buffer larger than the last-level cache before each run */
+};
+
+/** @return warm-up 2, 5 to 1000 runs, 0.2 s, no flush. */
+struct bench_options bench_defaults(void);
+
+/** Times of single runs. */
+struct bench_timing {
+    double median_ms, min_ms, max_ms;
+    int runs;
+};
+
+typedef enum status bench_function(void *argument);
+
+/**
+ * @brief Times @p function.
+ * @return STATUS_OK, the first failure of @p function, or STATUS_OUT_OF_MEMORY
+ */
+MUST_CHECK enum status bench_run(const struct bench_options *options, bench_function *function,
+                                 void *argument, struct bench_timing *timing);
+
+/** @return median, minimum and maximum of @p count samples in seconds; sorts @p seconds. */
+struct bench_timing bench_summarise(double *seconds, int count);
+
+/** One measured row. Strings that are NULL and numbers that are NAN are written as null. */
+struct bench_record {
+    const char *lab;      /**< "01_cpu_matmul" */
+    const char *subject;  /**< "labs" or "solutions" */
+    const char *stage;    /**< "v3_cache_blocked" */
+    const char *op;       /**< "matmul", "decode" */
+    const char *shape;    /**< "512x512x512" */
+    const char *dtype;    /**< "fp32" */
+    int threads;
+    struct bench_timing timing;
+    double bytes;         /**< least bytes that must move; NAN: not said */
+    double flops;         /**< NAN: not said */
+    const char *peer;     /**< "OpenBLAS 0.3.21", or NULL */
+    double peer_ratio;    /**< speed relative to the peer, 1 = equal; NAN: no peer */
+    const char *figure;   /**< end-to-end figure's name: "tokens_per_second", or NULL */
+    double figure_value;
+};
+
+/** @return name of this machine's CPU, from /proc/cpuinfo; "unknown CPU" else. Into @p name. */
+const char *bench_cpu_name(char *name, size_t size);
+
+/** @return CPUs this process may run on, at least 1. */
+int bench_cpu_count(void);
+
+/**
+ * @brief Path of the results file: $WARPBOOK_RESULTS, else results/NAME under the workspace
+ *        when started by `bazel run` ($BUILD_WORKSPACE_DIRECTORY), else results/NAME here.
+ */
+const char *bench_results_path(const char *name, char *path, size_t size);
+
+/** Appends the record, with schema, time, git commit, device and derived rates, to bench.jsonl. */
+MUST_CHECK enum status bench_append(const struct bench_record *record, struct error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,60 @@
+/**
+ * @file llama2.h
+ * @brief The complete Llama2 decoder (Touvron et al. 2023), written once over struct engine.
+ */
+#ifndef WARPBOOK_COMMON_MODEL_LLAMA2_H_
+#define WARPBOOK_COMMON_MODEL_LLAMA2_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/status.h"
+#include "common/formats/llama2_weights.h"
+#include "common/model/engine.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct llama2; /**< opaque: resident weights, activations, KV cache */
+
+/**
+ * @brief Makes weights, activations and a KV cache of config->T positions resident.
+ *
+ * The memory is `weights + 2 * L * T * KVH * HS` floats and activations for
+ * @p batch tokens.
+ *
+ * @param config  copied
+ * @param weights host; must outlive the model (a CPU engine reads them in place)
+ * @param engine  must outlive the model
+ * @param batch   most tokens of one llama2_forward() call, 1 .. config->T
+ */
+MUST_CHECK enum status llama2_create(struct llama2 **model, const struct llama2_config *config,
+                                     const struct llama2_weights *weights,
+                                     const struct engine *engine, size_t batch,
+                                     struct error *error);
+
+void llama2_free(struct llama2 *model);
+
+/**
+ * @brief Runs @p count tokens at positions position .. position + count - 1.
+ *
+ * Keys and values of earlier positions are taken from the cache, as earlier
+ * calls left them; position 0 starts a new text.
+ *
+ * @param tokens host, (count), each in [0, V), else STATUS_INVALID_ARGUMENT
+ * @param count  1 .. batch
+ * @param logits host, (V): those of the last token; NULL when not wanted
+ * @return STATUS_OK, STATUS_TOO_LONG when position + count > T, or the engine's status
+ */
+MUST_CHECK enum status llama2_forward(struct llama2 *model, const int32_t *tokens, size_t count,
+                                      size_t position, float *logits);
+
+/** @return the configuration given to llama2_create(). */
+const struct llama2_config *llama2_config(const struct llama2 *model);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

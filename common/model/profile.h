@@ -1,0 +1,69 @@
+/**
+ * @file profile.h
+ * @brief An engine around an engine that times every operator: a flat profile.
+ */
+#ifndef WARPBOOK_COMMON_MODEL_PROFILE_H_
+#define WARPBOOK_COMMON_MODEL_PROFILE_H_
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "common/base/status.h"
+#include "common/model/engine.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Operators in the order of struct engine; copies are write() and read(). */
+enum profile_operator {
+    PROFILE_MATMUL,
+    PROFILE_BIAS_ADD,
+    PROFILE_ACTIVATION,
+    PROFILE_SILU_GATE,
+    PROFILE_RESIDUAL,
+    PROFILE_LAYERNORM,
+    PROFILE_RMSNORM,
+    PROFILE_SOFTMAX,
+    PROFILE_ROPE,
+    PROFILE_ATTENTION,
+    PROFILE_EMBEDDING,
+    PROFILE_COPY,
+    PROFILE_COUNT
+};
+
+/** @return "matmul", "bias_add", ... */
+const char *profile_operator_name(enum profile_operator op);
+
+struct profile_entry {
+    uint64_t calls;
+    double seconds; /**< wall time; the engine is synchronised after each call */
+};
+
+/** Times since the start or the last profile_reset(). */
+struct profile {
+    struct profile_entry entries[PROFILE_COUNT];
+};
+
+/**
+ * @brief Makes @p engine time what it passes on to @p inner.
+ * @param inner   must outlive @p engine; not destroyed by it
+ * @param profile is filled; must outlive @p engine
+ */
+MUST_CHECK enum status engine_profile_create(struct engine *engine, const struct engine *inner,
+                                             struct profile *profile);
+
+void profile_reset(struct profile *profile);
+
+/** @return sum of the seconds of all operators. */
+double profile_total(const struct profile *profile);
+
+/** Prints operators by falling time: calls, ms, share of the total. */
+void profile_print(const struct profile *profile, FILE *stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
