@@ -27,23 +27,23 @@ extern "C" {
  * @param threads most threads to use, at least 1
  * @return STATUS_OK, or STATUS_OUT_OF_MEMORY when scratch memory is not to be had
  */
-MUST_CHECK enum status matmul(float *out, const float *in, const float *weight, size_t M, size_t N,
+MUST_CHECK enum status cpu_matmul(float *out, const float *in, const float *weight, size_t M, size_t N,
                               size_t K, int threads);
 
-typedef enum status matmul_function(float *out, const float *in, const float *weight, size_t M,
+typedef enum status cpu_matmul_function(float *out, const float *in, const float *weight, size_t M,
                                     size_t N, size_t K, int threads);
 
-/** One version of matmul(), for the bench's table. */
-struct matmul_step {
+/** One version of cpu_matmul(), for the bench's table. */
+struct cpu_matmul_step {
     const char *name; /**< "v3_cache_blocked" */
-    matmul_function *run;
+    cpu_matmul_function *run;
 };
 
 /**
  * @brief The versions worth comparing, in the order they were written.
- * @param count receives how many; the last one is what matmul() calls
+ * @param count receives how many; the last one is what cpu_matmul() calls
  */
-const struct matmul_step *matmul_ladder(size_t *count);
+const struct cpu_matmul_step *cpu_matmul_ladder(size_t *count);
 
 #ifdef __cplusplus
 }
