@@ -1,6 +1,7 @@
 /**
  * @file bert.h
- * @brief The complete BERT encoder and classifier (Devlin et al. 2019), written once over struct engine.
+ * @brief The complete BERT encoder and classifier (Devlin et al. 2019), written once over struct
+ * engine.
  */
 #ifndef WARPBOOK_COMMON_MODEL_BERT_H_
 #define WARPBOOK_COMMON_MODEL_BERT_H_

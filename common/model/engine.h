@@ -67,8 +67,8 @@ struct engine {
      * @{ */
 
     /** out (M, N) = in (M, K) * weight (N, K)^T. */
-    enum status (*matmul)(void *context, float *out, const float *in, const float *weight,
-                          size_t M, size_t N, size_t K);
+    enum status (*matmul)(void *context, float *out, const float *in, const float *weight, size_t M,
+                          size_t N, size_t K);
     /** x (rows, C) += bias (C). */
     enum status (*bias_add)(void *context, float *x, const float *bias, size_t rows, size_t C);
     /** out = f(in), elementwise; out may be in. */

@@ -1,0 +1,200 @@
+#include "common/model/profile.h"
+
+#include <stdlib.h>
+
+#include "common/bench/bench.h"
+
+struct profiler {
+    const struct engine *inner;
+    struct profile *profile;
+};
+
+const char *profile_operator_name(enum profile_operator op) {
+    static const char *const names[PROFILE_COUNT] = {
+        "matmul",  "bias_add", "activation", "silu_gate", "residual",  "layernorm",
+        "rmsnorm", "softmax",  "rope",       "attention", "embedding", "copy"};
+    return op < PROFILE_COUNT ? names[op] : "unknown";
+}
+
+/* Books the time since start; waits for the engine first, so that the time is the operator's. */
+static enum status book(struct profiler *profiler, enum profile_operator op, double start,
+                        enum status status) {
+    if (status == STATUS_OK) {
+        status = profiler->inner->synchronize(profiler->inner->context);
+    }
+    profiler->profile->entries[op].calls++;
+    profiler->profile->entries[op].seconds += bench_now() - start;
+    return status;
+}
+
+/* Calls an entry of the inner engine with the arguments and books its time. */
+#define PROFILED(op, entry, ...)                  \
+    struct profiler *profiler = context;          \
+    const struct engine *inner = profiler->inner; \
+    double start = bench_now();                   \
+    return book(profiler, op, start, inner->entry(inner->context, __VA_ARGS__))
+
+static void profile_destroy(void *context) {
+    free(context);
+}
+
+static enum status profile_alloc(void *context, size_t bytes, void **memory) {
+    const struct engine *inner = ((struct profiler *)context)->inner;
+    return inner->alloc(inner->context, bytes, memory);
+}
+
+static void profile_release(void *context, void *memory) {
+    const struct engine *inner = ((struct profiler *)context)->inner;
+    inner->release(inner->context, memory);
+}
+
+static enum status profile_weights(void *context, const void *host, size_t bytes,
+                                   const void **resident) {
+    const struct engine *inner = ((struct profiler *)context)->inner;
+    return inner->weights(inner->context, host, bytes, resident);
+}
+
+static void profile_release_weights(void *context, const void *resident) {
+    const struct engine *inner = ((struct profiler *)context)->inner;
+    inner->release_weights(inner->context, resident);
+}
+
+static enum status profile_synchronize(void *context) {
+    const struct engine *inner = ((struct profiler *)context)->inner;
+    return inner->synchronize(inner->context);
+}
+
+static enum status profile_write(void *context, void *resident, const void *host, size_t bytes) {
+    PROFILED(PROFILE_COPY, write, resident, host, bytes);
+}
+
+static enum status profile_read(void *context, void *host, const void *resident, size_t bytes) {
+    PROFILED(PROFILE_COPY, read, host, resident, bytes);
+}
+
+static enum status profile_matmul(void *context, float *out, const float *in, const float *weight,
+                                  size_t M, size_t N, size_t K) {
+    PROFILED(PROFILE_MATMUL, matmul, out, in, weight, M, N, K);
+}
+
+static enum status profile_bias_add(void *context, float *x, const float *bias, size_t rows,
+                                    size_t C) {
+    PROFILED(PROFILE_BIAS_ADD, bias_add, x, bias, rows, C);
+}
+
+static enum status profile_activation(void *context, float *out, const float *in, size_t count,
+                                      enum nn_activation f) {
+    PROFILED(PROFILE_ACTIVATION, activation, out, in, count, f);
+}
+
+static enum status profile_silu_gate(void *context, float *out, const float *gate, const float *up,
+                                     size_t count) {
+    PROFILED(PROFILE_SILU_GATE, silu_gate, out, gate, up, count);
+}
+
+static enum status profile_residual(void *context, float *out, const float *a, const float *b,
+                                    size_t count) {
+    PROFILED(PROFILE_RESIDUAL, residual, out, a, b, count);
+}
+
+static enum status profile_layernorm(void *context, float *out, const float *in,
+                                     const float *weight, const float *bias, size_t rows, size_t C,
+                                     float eps) {
+    PROFILED(PROFILE_LAYERNORM, layernorm, out, in, weight, bias, rows, C, eps);
+}
+
+static enum status profile_rmsnorm(void *context, float *out, const float *in, const float *weight,
+                                   size_t rows, size_t C, float eps) {
+    PROFILED(PROFILE_RMSNORM, rmsnorm, out, in, weight, rows, C, eps);
+}
+
+static enum status profile_softmax(void *context, float *out, const float *in, size_t rows,
+                                   size_t C) {
+    PROFILED(PROFILE_SOFTMAX, softmax, out, in, rows, C);
+}
+
+static enum status profile_rope(void *context, float *x, size_t T, size_t heads, size_t HS,
+                                size_t stride, size_t position, float theta,
+                                enum nn_rope_layout layout) {
+    PROFILED(PROFILE_ROPE, rope, x, T, heads, HS, stride, position, theta, layout);
+}
+
+static enum status profile_attention(void *context, float *out, const struct nn_attention *a) {
+    PROFILED(PROFILE_ATTENTION, attention, out, a);
+}
+
+static enum status profile_embedding(void *context, float *out, const float *table,
+                                     const int32_t *ids, size_t T, size_t C, bool accumulate) {
+    PROFILED(PROFILE_EMBEDDING, embedding, out, table, ids, T, C, accumulate);
+}
+
+enum status engine_profile_create(struct engine *engine, const struct engine *inner,
+                                  struct profile *profile) {
+    *engine = (struct engine){0};
+    struct profiler *profiler = malloc(sizeof *profiler);
+    if (profiler == NULL) {
+        return STATUS_OUT_OF_MEMORY;
+    }
+    *profiler = (struct profiler){.inner = inner, .profile = profile};
+    profile_reset(profile);
+    *engine = (struct engine){
+        .name = inner->name,
+        .context = profiler,
+        .destroy = profile_destroy,
+        .alloc = profile_alloc,
+        .release = profile_release,
+        .weights = profile_weights,
+        .release_weights = profile_release_weights,
+        .write = profile_write,
+        .read = profile_read,
+        .synchronize = profile_synchronize,
+        .matmul = profile_matmul,
+        .bias_add = profile_bias_add,
+        .activation = profile_activation,
+        .silu_gate = profile_silu_gate,
+        .residual = profile_residual,
+        .layernorm = profile_layernorm,
+        .rmsnorm = profile_rmsnorm,
+        .softmax = profile_softmax,
+        .rope = profile_rope,
+        .attention = profile_attention,
+        .embedding = profile_embedding,
+    };
+    return STATUS_OK;
+}
+
+void profile_reset(struct profile *profile) {
+    *profile = (struct profile){0};
+}
+
+double profile_total(const struct profile *profile) {
+    double total = 0.0;
+    for (int op = 0; op < PROFILE_COUNT; op++) {
+        total += profile->entries[op].seconds;
+    }
+    return total;
+}
+
+void profile_print(const struct profile *profile, FILE *stream) {
+    double total = profile_total(profile);
+    bool printed[PROFILE_COUNT] = {false};
+    fprintf(stream, "  %-12s %9s %11s %8s\n", "operator", "calls", "ms", "share");
+    for (;;) {
+        int slowest = -1;
+        for (int op = 0; op < PROFILE_COUNT; op++) {
+            const struct profile_entry *entry = &profile->entries[op];
+            if (!printed[op] && entry->calls > 0 &&
+                (slowest < 0 || entry->seconds > profile->entries[slowest].seconds)) {
+                slowest = op;
+            }
+        }
+        if (slowest < 0) {
+            return;
+        }
+        printed[slowest] = true;
+        const struct profile_entry *entry = &profile->entries[slowest];
+        fprintf(stream, "  %-12s %9llu %11.3f %7.1f%%\n", profile_operator_name(slowest),
+                (unsigned long long)entry->calls, 1e3 * entry->seconds,
+                total > 0 ? 100.0 * entry->seconds / total : 0.0);
+    }
+}
