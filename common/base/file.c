@@ -56,6 +56,14 @@ void file_view_close(struct file_view *view) {
     *view = (struct file_view){0};
 }
 
+void file_enter_working_directory(void) {
+    const char *folder = getenv("BUILD_WORKING_DIRECTORY");
+    if (folder != NULL && chdir(folder) != 0) {
+        fprintf(stderr, "cannot go to %s: %s; paths are looked up elsewhere\n", folder,
+                strerror(errno));
+    }
+}
+
 /* Grows *text until the descriptor ends or more than limit bytes have come. */
 static enum status read_descriptor(int descriptor, size_t limit, char **text, size_t *size,
                                    const char *path, struct error *error) {

@@ -31,6 +31,14 @@ MUST_CHECK enum status file_view_open(struct file_view *view, const char *path,
 void file_view_close(struct file_view *view);
 
 /**
+ * @brief Goes to the folder `bazel run` was called in, so that the paths a user types mean there.
+ *
+ * `bazel run` starts programs elsewhere and leaves the folder in
+ * $BUILD_WORKING_DIRECTORY. Does nothing when that is not set. For main() only.
+ */
+void file_enter_working_directory(void);
+
+/**
  * @brief Reads a file, or standard input for "-", into memory with a NUL after it.
  * @param limit most bytes accepted; more is STATUS_TOO_LONG
  * @param text  receives memory that the caller frees
