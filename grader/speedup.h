@@ -1,0 +1,32 @@
+/**
+ * @file speedup.h
+ * @brief Verdict on a measured speedup.
+ */
+#ifndef WARPBOOK_GRADER_SPEEDUP_H_
+#define WARPBOOK_GRADER_SPEEDUP_H_
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Two medians from one run. */
+struct speedup {
+    const char *lab;     /**< "01_cpu_matmul" */
+    const char *subject; /**< "labs" or "solutions" */
+    const char *measure; /**< row of the threshold table: "kernel", "end_to_end" */
+    double margin;       /**< factor on the threshold: 1.25 for solutions */
+    double baseline_ms;
+    double subject_ms;
+};
+
+/**
+ * @brief Fails the running test, naming the measured and the required speedup, unless the
+ *        threshold times the margin is reached. Prints the figures either way.
+ */
+void speedup_check(const struct speedup *speedup, const char *file, int line);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
