@@ -6,8 +6,8 @@
 
 const char *status_name(enum status status) {
     switch (status) {
-#define STATUS_NAME(name, value, message)                                                          \
-    case name:                                                                                     \
+#define STATUS_NAME(name, value, message) \
+    case name:                            \
         return #name;
         STATUS_LIST(STATUS_NAME)
 #undef STATUS_NAME
@@ -17,8 +17,8 @@ const char *status_name(enum status status) {
 
 const char *status_message(enum status status) {
     switch (status) {
-#define STATUS_MESSAGE(name, value, message)                                                       \
-    case name:                                                                                     \
+#define STATUS_MESSAGE(name, value, message) \
+    case name:                               \
         return message;
         STATUS_LIST(STATUS_MESSAGE)
 #undef STATUS_MESSAGE
@@ -34,11 +34,27 @@ static void replace_control_characters(char *text) {
     }
 }
 
+/* Cuts off a UTF-8 character of which the end of the text left only a part. */
+static void drop_partial_character(char *text, size_t length) {
+    size_t start = length;
+    while (start > 0 && length - start < 3 && ((unsigned char)text[start - 1] & 0xc0) == 0x80) {
+        start--;
+    }
+    unsigned char lead = start > 0 ? (unsigned char)text[start - 1] : 0;
+    size_t wanted = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 0;
+    if (length - start + 1 < wanted) {
+        text[start - 1] = '\0';
+    }
+}
+
 enum status error_set_va(struct error *error, enum status status, const char *format,
                          va_list args) {
     if (error != NULL) {
         error->status = status;
-        vsnprintf(error->message, sizeof error->message, format, args);
+        int length = vsnprintf(error->message, sizeof error->message, format, args);
+        if (length >= (int)sizeof error->message) {
+            drop_partial_character(error->message, sizeof error->message - 1);
+        }
         replace_control_characters(error->message);
     }
     return status;

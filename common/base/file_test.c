@@ -1,0 +1,195 @@
+#include "common/base/file.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/testing/testing.h"
+
+/* Makes an empty folder for one test. */
+static void make_folder(const char *name, char *path, size_t size) {
+    test_temporary_path(name, path, size);
+    EXPECT_INT_EQ(0, mkdir(path, 0777));
+}
+
+static size_t count_entries(const char *folder) {
+    DIR *stream = opendir(folder);
+    EXPECT_TRUE(stream != NULL);
+    size_t count = 0;
+    while (stream != NULL && readdir(stream) != NULL) {
+        count++;
+    }
+    if (stream != NULL) {
+        closedir(stream);
+    }
+    return count - 2; /* . and .. */
+}
+
+static void expect_content(const char *path, const char *want) {
+    struct error error = {0};
+    char *text = NULL;
+    size_t size = 0;
+    ASSERT_OK(file_read(path, 1 << 20, &text, &size, &error));
+    EXPECT_INT_EQ(strlen(want), size);
+    EXPECT_STR_EQ(want, text);
+    free(text);
+}
+
+C_TEST(file, what_is_written_is_read_back) {
+    char path[512];
+    struct error error = {0};
+    test_temporary_path("round_trip", path, sizeof path);
+    ASSERT_OK(file_write(path, "a\0b", 3, &error));
+
+    struct file_view view;
+    ASSERT_OK(file_view_open(&view, path, &error));
+    EXPECT_INT_EQ(3, view.size);
+    EXPECT_INT_EQ(0, memcmp(view.data, "a\0b", 3));
+    file_view_close(&view);
+    file_view_close(&view);
+    EXPECT_TRUE(view.data == NULL);
+
+    char *text = NULL;
+    size_t size = 0;
+    ASSERT_OK(file_read(path, 3, &text, &size, &error));
+    EXPECT_INT_EQ(3, size);
+    EXPECT_INT_EQ(0, memcmp(text, "a\0b", 4)); /* with the NUL after it */
+    free(text);
+}
+
+C_TEST(file, a_missing_file_is_not_found_by_name) {
+    struct error error = {0};
+    struct file_view view;
+    EXPECT_STATUS(STATUS_NOT_FOUND, file_view_open(&view, "no/such.bin", &error));
+    EXPECT_STR_EQ("no/such.bin: cannot open: No such file or directory", error.message);
+    EXPECT_TRUE(view.data == NULL && view.size == 0);
+
+    char *text = NULL;
+    size_t size = 0;
+    error = (struct error){0};
+    EXPECT_STATUS(STATUS_NOT_FOUND, file_read("no/such.bin", 10, &text, &size, &error));
+    EXPECT_STR_EQ("no/such.bin: cannot open: No such file or directory", error.message);
+    EXPECT_TRUE(text == NULL && size == 0);
+}
+
+C_TEST(file, a_folder_or_device_is_refused) {
+    char folder[512];
+    make_folder("a_folder", folder, sizeof folder);
+    struct error error = {0};
+    struct file_view view;
+    EXPECT_STATUS(STATUS_IO, file_view_open(&view, folder, &error));
+    EXPECT_TRUE(strstr(error.message, "a_folder: not a regular file") != NULL);
+    EXPECT_STATUS(STATUS_IO, file_view_open(&view, "/dev/zero", &error));
+    EXPECT_STR_EQ("/dev/zero: not a regular file", error.message);
+
+    char *text = NULL;
+    size_t size = 0;
+    EXPECT_STATUS(STATUS_IO, file_read(folder, 10, &text, &size, &error));
+    EXPECT_TRUE(text == NULL);
+}
+
+C_TEST(file, an_empty_file_is_fine) {
+    char path[512];
+    struct error error = {0};
+    test_temporary_path("empty", path, sizeof path);
+    ASSERT_OK(file_write(path, "", 0, &error));
+    struct file_view view;
+    ASSERT_OK(file_view_open(&view, path, &error));
+    EXPECT_TRUE(view.data == NULL && view.size == 0);
+    file_view_close(&view);
+    expect_content(path, "");
+}
+
+C_TEST(file, a_limit_is_kept_to_the_byte) {
+    char path[512];
+    struct error error = {0};
+    char *text = NULL;
+    size_t size = 0;
+    test_temporary_path("limit", path, sizeof path);
+    ASSERT_OK(file_write(path, "12345", 5, &error));
+    EXPECT_STATUS(STATUS_TOO_LONG, file_read(path, 4, &text, &size, &error));
+    EXPECT_TRUE(strstr(error.message, "limit: longer than 4 bytes") != NULL);
+    EXPECT_TRUE(text == NULL && size == 0);
+    EXPECT_STATUS(STATUS_TOO_LONG, file_read("/dev/zero", 100000, &text, &size, &error));
+    EXPECT_TRUE(text == NULL && size == 0);
+}
+
+C_TEST(file, a_new_file_replaces_the_old_one_and_leaves_nothing_beside_it) {
+    char folder[480];
+    char path[512];
+    struct error error = {0};
+    make_folder("replace", folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/file", folder);
+    ASSERT_OK(file_write(path, "old content", 11, &error));
+    ASSERT_OK(file_write(path, "new", 3, &error));
+    expect_content(path, "new");
+    EXPECT_INT_EQ(1, count_entries(folder));
+}
+
+/* Writes 100 kB while no file may grow past 4 kB: a full disk, without one. */
+static enum status write_on_a_full_disk(const char *path, struct error *error) {
+    struct rlimit old;
+    EXPECT_INT_EQ(0, getrlimit(RLIMIT_FSIZE, &old));
+    struct rlimit small = {.rlim_cur = 4096, .rlim_max = old.rlim_max};
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    EXPECT_INT_EQ(0, setrlimit(RLIMIT_FSIZE, &small));
+    static const char data[100000];
+    enum status status = file_write(path, data, sizeof data, error);
+    EXPECT_INT_EQ(0, setrlimit(RLIMIT_FSIZE, &old));
+    signal(SIGXFSZ, handler);
+    return status;
+}
+
+C_TEST(file, a_write_that_fails_leaves_the_old_file_and_nothing_beside_it) {
+    char folder[480];
+    char path[512];
+    struct error error = {0};
+    make_folder("full", folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/file", folder);
+    ASSERT_OK(file_write(path, "old content", 11, &error));
+    EXPECT_STATUS(STATUS_IO, write_on_a_full_disk(path, &error));
+    EXPECT_TRUE(strstr(error.message, "full/file: cannot write: File too large") != NULL);
+    expect_content(path, "old content");
+    EXPECT_INT_EQ(1, count_entries(folder));
+}
+
+C_TEST(file, a_write_into_nowhere_or_over_a_folder_fails) {
+    char folder[480];
+    char path[512];
+    struct error error = {0};
+    make_folder("nowhere", folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/missing/file", folder);
+    EXPECT_STATUS(STATUS_NOT_FOUND, file_write(path, "x", 1, &error));
+    EXPECT_TRUE(strstr(error.message, "nowhere/missing/file: cannot create: ") != NULL);
+
+    snprintf(path, sizeof path, "%s/inner", folder);
+    ASSERT_TRUE(mkdir(path, 0777) == 0);
+    EXPECT_STATUS(STATUS_IO, file_write(path, "x", 1, &error));
+    EXPECT_TRUE(strstr(error.message, "nowhere/inner: cannot write: Is a directory") != NULL);
+    EXPECT_INT_EQ(1, count_entries(folder));
+}
+
+C_TEST(file, a_minus_reads_standard_input) {
+    int ends[2];
+    ASSERT_TRUE(pipe(ends) == 0);
+    int saved = dup(STDIN_FILENO);
+    dup2(ends[0], STDIN_FILENO);
+    EXPECT_INT_EQ(5, write(ends[1], "hello", 5));
+    close(ends[1]);
+    char *text = NULL;
+    size_t size = 0;
+    struct error error = {0};
+    EXPECT_OK(file_read("-", 100, &text, &size, &error));
+    EXPECT_STR_EQ("hello", text);
+    free(text);
+    close(ends[0]);
+    if (saved >= 0) {
+        dup2(saved, STDIN_FILENO);
+        close(saved);
+    }
+}
