@@ -1,0 +1,134 @@
+#include "common/model/engine.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/model/profile.h"
+#include "common/testing/testing.h"
+
+C_TEST(engine_reference, memory_is_aligned_and_copied) {
+    struct engine e;
+    ASSERT_OK(engine_reference_create(&e));
+    void *memory = NULL;
+    ASSERT_OK(e.alloc(e.context, 12, &memory));
+    EXPECT_INT_EQ(0, (uintptr_t)memory % 64);
+    const float host[3] = {1.0f, 2.0f, 3.0f};
+    float back[3] = {0};
+    EXPECT_OK(e.write(e.context, memory, host, sizeof host));
+    EXPECT_OK(e.read(e.context, back, memory, sizeof back));
+    EXPECT_INT_EQ(0, memcmp(host, back, sizeof host));
+    e.release(e.context, memory);
+    ASSERT_OK(e.alloc(e.context, 0, &memory));
+    e.release(e.context, memory);
+    e.release(e.context, NULL);
+    engine_destroy(&e);
+    engine_destroy(&e);
+}
+
+C_TEST(engine_reference, refuses_sizes_that_overflow) {
+    struct engine e;
+    ASSERT_OK(engine_reference_create(&e));
+    void *memory = NULL;
+    EXPECT_STATUS(STATUS_OVERFLOW, e.alloc(e.context, SIZE_MAX - 3, &memory));
+    struct nn_attention attention = {.S = SIZE_MAX / 4};
+    EXPECT_STATUS(STATUS_OVERFLOW, e.attention(e.context, NULL, &attention));
+    engine_destroy(&e);
+}
+
+C_TEST(engine_reference, matmul_is_in_times_weight_transposed) {
+    struct engine e;
+    ASSERT_OK(engine_reference_create(&e));
+    const float in[2 * 2] = {1, 2, 3, 4};
+    const float weight[3 * 2] = {1, 0, 0, 1, 1, 1};
+    const float want[2 * 3] = {1, 2, 3, 3, 4, 7};
+    float out[2 * 3];
+    EXPECT_OK(e.matmul(e.context, out, in, weight, 2, 3, 2));
+    EXPECT_INT_EQ(0, memcmp(want, out, sizeof want));
+    engine_destroy(&e);
+}
+
+/* Calls every operator of an engine once, on small valid inputs. */
+static void call_all(const struct engine *e) {
+    float x[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+    float y[8] = {0};
+    const float w[8] = {1, 1, 1, 1, 1, 1, 1, 1};
+    const int32_t ids[1] = {1};
+    const struct nn_attention attention = {.q = x,
+                                           .k = x,
+                                           .v = x,
+                                           .B = 1,
+                                           .T = 1,
+                                           .S = 2,
+                                           .NH = 1,
+                                           .KVH = 1,
+                                           .HS = 4,
+                                           .q_stride = 4,
+                                           .kv_stride = 4,
+                                           .causal = true,
+                                           .scale = 0.5f};
+    EXPECT_OK(e->matmul(e->context, y, x, w, 2, 2, 2));
+    EXPECT_OK(e->bias_add(e->context, y, w, 2, 4));
+    EXPECT_OK(e->activation(e->context, y, x, 8, NN_GELU));
+    EXPECT_OK(e->silu_gate(e->context, y, x, w, 8));
+    EXPECT_OK(e->residual(e->context, y, x, w, 8));
+    EXPECT_OK(e->layernorm(e->context, y, x, w, w, 2, 4, 1e-5f));
+    EXPECT_OK(e->rmsnorm(e->context, y, x, w, 2, 4, 1e-5f));
+    EXPECT_OK(e->softmax(e->context, y, x, 2, 4));
+    EXPECT_OK(e->rope(e->context, y, 1, 2, 4, 8, 3, 10000.0f, NN_ROPE_INTERLEAVED));
+    EXPECT_OK(e->attention(e->context, y, &attention));
+    EXPECT_OK(e->embedding(e->context, y, x, ids, 1, 4, false));
+    EXPECT_NEAR(5.0, y[0], 0.0);
+    EXPECT_OK(e->write(e->context, y, x, sizeof y));
+    EXPECT_OK(e->read(e->context, y, x, sizeof y));
+}
+
+C_TEST(engine_profile, counts_every_operator_once) {
+    struct engine inner, timed;
+    struct profile profile;
+    ASSERT_OK(engine_reference_create(&inner));
+    ASSERT_OK(engine_profile_create(&timed, &inner, &profile));
+    call_all(&timed);
+    for (int op = 0; op < PROFILE_COUNT; op++) {
+        EXPECT_INT_EQ(op == PROFILE_COPY ? 2 : 1, profile.entries[op].calls);
+        EXPECT_TRUE(profile.entries[op].seconds > 0.0);
+    }
+    EXPECT_TRUE(profile_total(&profile) > 0.0);
+    char *text = NULL;
+    size_t size = 0;
+    FILE *file = open_memstream(&text, &size);
+    ASSERT_TRUE(file != NULL);
+    profile_print(&profile, file);
+    fclose(file);
+    for (int op = 0; op < PROFILE_COUNT; op++) {
+        EXPECT_TRUE(strstr(text, profile_operator_name(op)) != NULL);
+    }
+    free(text);
+    profile_reset(&profile);
+    EXPECT_NEAR(0.0, profile_total(&profile), 0.0);
+    engine_destroy(&timed);
+    engine_destroy(&inner);
+}
+
+static enum status failing_matmul(void *context, float *out, const float *in, const float *weight,
+                                  size_t M, size_t N, size_t K) {
+    (void)context;
+    (void)out;
+    (void)in;
+    (void)weight;
+    (void)M;
+    (void)N;
+    (void)K;
+    return STATUS_DEVICE;
+}
+
+C_TEST(engine_profile, passes_failures_on) {
+    struct engine inner, timed;
+    struct profile profile;
+    ASSERT_OK(engine_reference_create(&inner));
+    inner.matmul = failing_matmul;
+    ASSERT_OK(engine_profile_create(&timed, &inner, &profile));
+    EXPECT_STATUS(STATUS_DEVICE, timed.matmul(timed.context, NULL, NULL, NULL, 0, 0, 0));
+    engine_destroy(&timed);
+    engine_destroy(&inner);
+}
