@@ -1,0 +1,17 @@
+"""The test of a generate program from outside."""
+
+def generate_test(name, program):
+    """Runs generate_test.sh on a program made of //common/model:generate and any engine."""
+    native.sh_test(
+        name = name,
+        size = "medium",
+        srcs = ["//common/model:generate_test.sh"],
+        args = [
+            "$(location %s)" % program,
+            "$(location //common/model:make_test_checkpoint)",
+        ],
+        data = [
+            program,
+            "//common/model:make_test_checkpoint",
+        ],
+    )

@@ -1,0 +1,80 @@
+/*
+ * Writes FOLDER/tiny.bin and FOLDER/tiny_tokenizer.bin: a small random Llama2
+ * checkpoint and a tokenizer of bytes and letters, for tests of programs.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/base/file.h"
+#include "common/base/terminal.h"
+#include "common/formats/bpe.h"
+#include "common/formats/llama2c.h"
+#include "common/model/llama2_random.h"
+
+enum { LETTERS = 27, TOKENS = 259 + LETTERS };
+
+static enum status write_checkpoint(const char *folder, struct error *error) {
+    const struct llama2_config config = {.C = 32,
+                                         .hidden = 48,
+                                         .L = 2,
+                                         .NH = 4,
+                                         .KVH = 2,
+                                         .HS = 8,
+                                         .V = TOKENS,
+                                         .T = 64,
+                                         .rope_theta = 10000.0f,
+                                         .norm_eps = 1e-5f};
+    struct llama2_random model;
+    unsigned char *data = NULL;
+    size_t size = 0;
+    enum status status = llama2_random_create(&model, &config, 5);
+    if (status == STATUS_OK) {
+        status = llama2c_serialize(&config, &model.weights, &data, &size);
+    }
+    if (status == STATUS_OK) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s/tiny.bin", folder);
+        status = file_write(path, data, size, error);
+    }
+    free(data);
+    llama2_random_free(&model);
+    return status;
+}
+
+static enum status write_tokenizer(const char *folder, struct error *error) {
+    char texts[TOKENS][8] = {"<unk>", "\n<s>\n", "\n</s>\n"};
+    const char *pieces[TOKENS];
+    float scores[TOKENS] = {0};
+    for (int i = 0; i < TOKENS; i++) {
+        if (i >= 3 && i < 259) {
+            snprintf(texts[i], sizeof texts[i], "<0x%02X>", i - 3);
+        } else if (i >= 259) {
+            snprintf(texts[i], sizeof texts[i], "%c", i == 259 ? ' ' : 'a' + i - 260);
+            scores[i] = -(float)(i - 259);
+        }
+        pieces[i] = texts[i];
+    }
+    unsigned char *data = NULL;
+    size_t size = 0;
+    enum status status = bpe_serialize(pieces, scores, TOKENS, &data, &size);
+    if (status == STATUS_OK) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s/tiny_tokenizer.bin", folder);
+        status = file_write(path, data, size, error);
+    }
+    free(data);
+    return status;
+}
+
+int main(int argc, char **argv) {
+    struct error error = {0};
+    if (argc != 2) {
+        error_set(&error, STATUS_INVALID_ARGUMENT, "usage: make_test_checkpoint FOLDER");
+        return report_failure("make_test_checkpoint", &error, STATUS_INVALID_ARGUMENT);
+    }
+    enum status status = write_checkpoint(argv[1], &error);
+    if (status == STATUS_OK) {
+        status = write_tokenizer(argv[1], &error);
+    }
+    return status == STATUS_OK ? 0 : report_failure("make_test_checkpoint", &error, status);
+}
