@@ -1,5 +1,6 @@
 """Every repository the workspace stands on."""
 
+load("//common/bazel:cuda_configure.bzl", "cuda_configure")
 load("//common/bazel:system_library.bzl", "system_library")
 
 def _bazel_repositories():
@@ -14,6 +15,8 @@ def _bazel_repositories():
 def warpbook_repositories():
     """Declares all repositories: installed libraries first, pinned archives else."""
     _bazel_repositories()
+    native.local_repository(name = "rules_cuda", path = "common/bazel/shims/rules_cuda")
+    cuda_configure(name = "local_config_cuda")
     system_library(
         name = "googletest",
         library = "googletest",

@@ -1,0 +1,153 @@
+"""cuda_library: compiles .cu files with nvcc, for C and C++ targets to depend on.
+
+Load it from @rules_cuda//cuda:defs.bzl, the address of the public rules, whose
+attributes it shares; they can take its place.
+"""
+
+load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
+load("@local_config_cuda//:config.bzl", "REQUIRES_NVCC")
+
+# What every .cu file is compiled with. The line table lets a checker name the
+# line; the code stays uncompressed so that it can be read back from a program.
+_OPTIONS = ["-c", "-x", "cu", "-std=c++17", "-O3", "-lineinfo", "--compress-mode=none"]
+
+ArchsInfo = provider(doc = "GPU architectures to generate code for.", fields = ["options"])
+
+def _archs_impl(ctx):
+    options = []
+    for spec in ctx.build_setting_value.split(";"):
+        virtual, colon, codes = spec.partition(":")
+        if not colon or not virtual.startswith("compute_"):
+            fail("--%s: '%s' is not like 'compute_75:sm_75,compute_75'" % (ctx.label, spec))
+        options += ["-gencode=arch=%s,code=%s" % (virtual, code) for code in codes.split(",")]
+    return [ArchsInfo(options = options)]
+
+cuda_archs = rule(
+    implementation = _archs_impl,
+    build_setting = config.string(flag = True),
+    doc = "Flag that says what to generate: 'compute_80:compute_80,sm_80;compute_90:sm_90'.",
+)
+
+def _arguments(ctx, cc_toolchain, context, source, output):
+    """The command line of one compilation, after the name of nvcc."""
+    args = ctx.actions.args()
+    args.add_all(_OPTIONS)
+    args.add_all(ctx.attr._archs[ArchsInfo].options)
+    args.add("-ccbin", cc_toolchain.compiler_executable)
+    args.add("-Xcompiler", "-fPIC")
+    if "-Werror" in ctx.fragments.cpp.copts:
+        args.add("-Werror", "all-warnings")
+    args.add_all(context.quote_includes, before_each = "-I")
+    args.add_all(context.includes, before_each = "-I")
+    args.add_all(context.system_includes, before_each = "-isystem")
+    args.add_all(context.defines, before_each = "-D")
+    args.add_all(context.local_defines, before_each = "-D")
+    args.add_all(ctx.attr.local_defines, before_each = "-D")
+    args.add_all(ctx.attr.copts)
+    args.add("-o", output)
+    args.add(source)
+    return args
+
+def _compile(ctx, cc_toolchain, context, source):
+    """Compiles one .cu file; returns its object file."""
+    output = ctx.actions.declare_file("_objs/%s/%s.o" % (ctx.label.name, source.basename[:-len(".cu")]))
+    ctx.actions.run(
+        executable = ctx.executable._nvcc,
+        arguments = [_arguments(ctx, cc_toolchain, context, source, output)],
+        inputs = depset(
+            ctx.files.srcs + ctx.files._nvcc_version,
+            transitive = [context.headers, cc_toolchain.all_files],
+        ),
+        outputs = [output],
+        mnemonic = "CudaCompile",
+        progress_message = "Compiling %s with nvcc" % source.short_path,
+        use_default_shell_env = True,
+    )
+    return output
+
+def _own_context(ctx):
+    """What this target's own headers, defines and include folders add."""
+    package = ctx.label.workspace_root + "/" + ctx.label.package if ctx.label.workspace_root else ctx.label.package
+    folders = []
+    for folder in ctx.attr.includes:
+        path = package if folder == "." else package + "/" + folder
+        folders += [path, ctx.bin_dir.path + "/" + path]
+    return cc_common.create_compilation_context(
+        headers = depset(ctx.files.hdrs),
+        includes = depset(folders),
+        quote_includes = depset([".", ctx.genfiles_dir.path, ctx.bin_dir.path]),
+        defines = depset(ctx.attr.defines),
+    )
+
+def _cuda_library_impl(ctx):
+    cc_toolchain = find_cpp_toolchain(ctx)
+    features = cc_common.configure_features(
+        ctx = ctx,
+        cc_toolchain = cc_toolchain,
+        requested_features = ctx.features,
+        unsupported_features = ctx.disabled_features,
+    )
+    deps = [dep[CcInfo] for dep in ctx.attr.deps + [ctx.attr._runtime]]
+    own = CcInfo(compilation_context = _own_context(ctx))
+    context = cc_common.merge_cc_infos(cc_infos = [own] + deps).compilation_context
+    objects = [
+        _compile(ctx, cc_toolchain, context, source)
+        for source in ctx.files.srcs
+        if source.extension == "cu"
+    ]
+    linking, _ = cc_common.create_linking_context_from_compilation_outputs(
+        actions = ctx.actions,
+        name = ctx.label.name,
+        feature_configuration = features,
+        cc_toolchain = cc_toolchain,
+        compilation_outputs = cc_common.create_compilation_outputs(
+            objects = depset(objects),
+            pic_objects = depset(objects),
+        ),
+        linking_contexts = [dep.linking_context for dep in deps],
+        # nvcc's host code is C++, whatever the kernels' interface is.
+        user_link_flags = ctx.attr.linkopts + ["-lstdc++"],
+        alwayslink = ctx.attr.alwayslink,
+        disallow_dynamic_library = True,
+    )
+    return [
+        DefaultInfo(files = depset(objects)),
+        CcInfo(compilation_context = context, linking_context = linking),
+    ]
+
+_cuda_library = rule(
+    implementation = _cuda_library_impl,
+    attrs = {
+        "srcs": attr.label_list(allow_files = [".cu", ".cuh", ".h"]),
+        "hdrs": attr.label_list(allow_files = [".cuh", ".h"]),
+        "deps": attr.label_list(providers = [CcInfo]),
+        "copts": attr.string_list(),
+        "defines": attr.string_list(),
+        "local_defines": attr.string_list(),
+        "includes": attr.string_list(),
+        "linkopts": attr.string_list(),
+        "alwayslink": attr.bool(),
+        "_archs": attr.label(default = "@rules_cuda//cuda:archs"),
+        "_runtime": attr.label(default = "@rules_cuda//cuda:runtime", providers = [CcInfo]),
+        "_nvcc": attr.label(
+            default = "@local_config_cuda//:nvcc",
+            executable = True,
+            cfg = "host",
+        ),
+        "_nvcc_version": attr.label(default = "@local_config_cuda//:nvcc_version"),
+        "_cc_toolchain": attr.label(default = "@bazel_tools//tools/cpp:current_cc_toolchain"),
+    },
+    toolchains = ["@bazel_tools//tools/cpp:toolchain_type"],
+    fragments = ["cpp"],
+)
+
+def cuda_library(target_compatible_with = [], **kwargs):
+    """Compiles .cu files with nvcc; where nvcc is missing, the target is skipped.
+
+    Args:
+      target_compatible_with: as everywhere in Bazel.
+      **kwargs: srcs (.cu, private .cuh and .h), hdrs, deps (any CcInfo), copts,
+        defines (also for what depends on it), local_defines, includes, linkopts,
+        alwayslink, and the attributes common to all rules.
+    """
+    _cuda_library(target_compatible_with = target_compatible_with + REQUIRES_NVCC, **kwargs)
