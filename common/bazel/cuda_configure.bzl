@@ -134,8 +134,17 @@ def _find_toolkit(repository_ctx):
         static = _first_library(repository_ctx, folder, ["libcudart_static.a"])
         nvcc = repository_ctx.path(folder + "/bin/nvcc")
         header = repository_ctx.path(folder + "/include/cuda_runtime_api.h")
-        if nvcc.exists and header.exists and shared and static:
-            return struct(folder = folder, nvcc = nvcc, shared = shared, static = static)
+        if not (nvcc.exists and header.exists and shared and static):
+            continue
+        version = repository_ctx.execute([nvcc, "--version"])
+        if version.return_code == 0:
+            return struct(
+                folder = folder,
+                nvcc = nvcc,
+                shared = shared,
+                static = static,
+                version = version.stdout,
+            )
     return None
 
 def _write_missing(repository_ctx):
@@ -148,9 +157,6 @@ def _write_missing(repository_ctx):
     repository_ctx.file("version.txt", "missing\n")
 
 def _write_found(repository_ctx, toolkit):
-    version = repository_ctx.execute([toolkit.nvcc, "--version"])
-    if version.return_code:
-        fail("%s does not run: %s" % (toolkit.nvcc, version.stderr))
     script = "#!/bin/sh\nexec '%s' \"$@\"\n" % toolkit.nvcc
     repository_ctx.symlink(toolkit.folder + "/include", "toolkit/include")
     repository_ctx.symlink(toolkit.shared.realpath, "lib/" + toolkit.shared.basename)
@@ -161,7 +167,7 @@ def _write_found(repository_ctx, toolkit):
     )
     repository_ctx.file("config.bzl", _CONFIG.format(requires = []))
     repository_ctx.file("nvcc.sh", script, executable = True)
-    repository_ctx.file("version.txt", version.stdout)
+    repository_ctx.file("version.txt", toolkit.version)
 
 def _cuda_configure_impl(repository_ctx):
     toolkit = _find_toolkit(repository_ctx)

@@ -1,0 +1,352 @@
+#!/usr/bin/env bash
+# Installs what Warpbook needs and prints one table of what it found.
+# See ./setup.sh --help. Safe to run again; --check changes nothing.
+set -u
+cd "$(dirname "${BASH_SOURCE[0]}")" || exit 1
+
+usage() {
+    cat <<'EOF'
+usage: ./setup.sh [FLAGS]
+
+Installs what is missing to build and test Warpbook (Debian packages with apt,
+through sudo unless you are root; nvcc from NVIDIA's Python wheels into
+.venv-cuda/ when no CUDA 13 toolkit is found) and prints a table of it all.
+
+  --check      change nothing; exit 1 if something required is missing
+  --no-cuda    do not install nvcc; the labs on the CPU work without it
+  --with-fuzz  also clang with libFuzzer, for bazel run --config=fuzz
+  --dev        also clang with libFuzzer, clang-format and shellcheck
+  --help       print this and exit
+
+A CUDA toolkit is looked for in $CUDA_HOME, on $PATH, in /usr/local/cuda and in
+.venv-cuda/. WARPBOOK_CUDA=off does as if there were none.
+EOF
+}
+
+# Exactly what was tried together; the last one has headers that cuda_fp16.h includes.
+readonly CUDA_WHEELS=(
+    nvidia-cuda-nvcc==13.0.88
+    nvidia-cuda-runtime==13.0.96
+    nvidia-cuda-crt==13.0.88
+    nvidia-nvvm==13.0.88
+    nvidia-cuda-cccl==13.0.85
+)
+readonly CUDA_FOLDER=.venv-cuda
+
+check_only=false
+want_cuda=true
+want_fuzz=false
+want_dev=false
+
+parse_flags() {
+    local flag
+    for flag in "$@"; do
+        case "$flag" in
+        --check) check_only=true ;;
+        --no-cuda) want_cuda=false ;;
+        --with-fuzz) want_fuzz=true ;;
+        --dev) want_fuzz=true want_dev=true ;;
+        --help | -h)
+            usage
+            exit 0
+            ;;
+        *)
+            echo "setup.sh: unknown flag '$flag'; --help lists them" >&2
+            exit 2
+            ;;
+        esac
+    done
+    if [ "${WARPBOOK_CUDA:-}" = off ]; then
+        want_cuda=false
+    fi
+}
+
+# Progress is for people.
+progress() {
+    if [ -t 2 ]; then
+        echo "setup.sh: $*" >&2
+    fi
+}
+
+fail() {
+    echo "setup.sh: $*" >&2
+    exit 1
+}
+
+# --- What is there. Each probe prints "VERSION<tab>WHERE", or fails. ---
+
+library_folders() {
+    local triplet
+    echo /usr/local/lib
+    for triplet in x86_64-linux-gnu aarch64-linux-gnu; do
+        echo "/usr/lib/$triplet"
+    done
+    echo /usr/lib64
+    echo /usr/lib
+}
+
+# probe_library PACKAGE LIBRARY HEADER
+probe_library() {
+    local folder version root found=""
+    for root in /usr/local/include /usr/include /usr/include/{x86_64,aarch64}-linux-gnu; do
+        if [ -e "$root/$3" ]; then
+            found=yes
+        fi
+    done
+    [ -n "$found" ] || return 1
+    for folder in $(library_folders); do
+        if [ -e "$folder/lib$2.a" ] || [ -e "$folder/lib$2.so" ]; then
+            version=$(package_version "$1")
+            printf '%s\t%s\n' "${version:--}" "$folder"
+            return 0
+        fi
+    done
+    return 1
+}
+
+# package_version PACKAGE: upstream's version of a Debian package, or nothing.
+package_version() {
+    dpkg-query -W -f '${Version}\n' "$1" 2>/dev/null | head -n 1 | sed 's/^[0-9]*://; s/[-+].*//'
+}
+
+# probe_command NAME: the first number with a dot that --version prints.
+probe_command() {
+    local path version
+    path=$(command -v "$1") || return 1
+    version=$("$1" --version 2>/dev/null </dev/null | grep -oE '[0-9]+(\.[0-9]+)+' | head -n 1)
+    printf '%s\t%s\n' "${version:--}" "$path"
+}
+
+# Debian's Bazel names no version of its own.
+probe_bazel() {
+    local path version
+    path=$(command -v bazel) || return 1
+    version=$(package_version bazel-bootstrap)
+    if [ -z "$version" ]; then
+        probe_command bazel
+        return
+    fi
+    printf '%s\t%s\n' "$version" "$path"
+}
+
+# Only Debian's Bazel lacks these rules.
+probe_java_rules() {
+    if [ -d /usr/share/bazel/rules/java ]; then
+        printf -- '-\t/usr/share/bazel/rules/java\n'
+        return 0
+    fi
+    command -v bazel >/dev/null && [ ! -e /usr/bin/bazel-4 ] && printf -- '-\tinside Bazel\n'
+}
+
+# Folders that may hold a CUDA toolkit, in the order of common/bazel/cuda_configure.bzl.
+cuda_folders() {
+    local nvcc
+    if [ -n "${CUDA_HOME:-}" ]; then
+        echo "$CUDA_HOME"
+    fi
+    if nvcc=$(command -v nvcc); then
+        dirname "$(dirname "$(readlink -f "$nvcc")")"
+    fi
+    echo /usr/local/cuda
+    ls -d "$PWD/$CUDA_FOLDER"/lib/python3*/site-packages/nvidia/cu13 2>/dev/null
+}
+
+has_cudart() {
+    local folder
+    for folder in "$1"/lib64 "$1"/lib "$1"/targets/{x86_64-linux,sbsa-linux}/lib; do
+        if [ -e "$folder/libcudart.so.13" ]; then
+            [ -e "$1/include/cuda_runtime_api.h" ]
+            return
+        fi
+    done
+    return 1
+}
+
+probe_nvcc() {
+    local folder version
+    [ "${WARPBOOK_CUDA:-}" != off ] || return 1
+    while read -r folder; do
+        if [ -x "$folder/bin/nvcc" ] && has_cudart "$folder" &&
+            version=$("$folder/bin/nvcc" --version 2>/dev/null); then
+            version=$(sed -n 's/.*, V\([0-9.]*\)$/\1/p' <<<"$version")
+            printf '%s\t%s\n' "${version:--}" "$folder"
+            return 0
+        fi
+    done < <(cuda_folders)
+    return 1
+}
+
+probe_gpu() {
+    local line
+    line=$(nvidia-smi --query-gpu=driver_version,name --format=csv,noheader 2>/dev/null) || return 1
+    line=$(head -n 1 <<<"$line")
+    printf '%s\t%s\n' "${line%%, *}" "${line#*, }"
+}
+
+# libFuzzer comes with clang, in a package of its own.
+probe_libfuzzer() {
+    local runtime
+    command -v clang >/dev/null || return 1
+    runtime=$(clang --print-resource-dir)/lib/linux
+    ls "$runtime"/libclang_rt.fuzzer-*.a >/dev/null 2>&1 || return 1
+    probe_command clang
+}
+
+# --- What is needed: NAME | required or optional | Debian packages | probe. ---
+
+parts() {
+    local extra=optional
+    $want_fuzz && extra=required
+    cat <<EOF
+Bazel|required|bazel-bootstrap|probe_bazel
+Bazel's Java rules|required|bazel-rules-java|probe_java_rules
+C compiler|required|gcc libc6-dev|probe_command gcc
+C++ compiler|required|g++|probe_command g++
+GoogleTest|required|libgtest-dev|probe_library libgtest-dev gtest gtest/gtest.h
+cJSON|required|libcjson-dev|probe_library libcjson-dev cjson cjson/cJSON.h
+utf8proc|required|libutf8proc-dev|probe_library libutf8proc-dev utf8proc utf8proc.h
+OpenBLAS|required|libopenblas-dev|probe_library libopenblas-dev openblas cblas.h
+git|required|git|probe_command git
+tar|required|tar|probe_command tar
+xz|required|xz-utils|probe_command xz
+nvcc (CUDA 13)|optional||probe_nvcc
+GPU driver|optional||probe_gpu
+clang and libFuzzer|$extra|clang libclang-rt-dev|probe_libfuzzer
+EOF
+    extra=optional
+    $want_dev && extra=required
+    cat <<EOF
+clang-format|$extra|clang-format|probe_command clang-format
+shellcheck|$extra|shellcheck|probe_command shellcheck
+EOF
+}
+
+# Debian packages of the required parts that are missing.
+missing_packages() {
+    local name need packages probe
+    while IFS='|' read -r name need packages probe; do
+        # shellcheck disable=SC2086 # a probe is a command and its arguments
+        if [ "$need" = required ] && ! $probe >/dev/null; then
+            echo "$packages"
+        fi
+    done < <(parts)
+}
+
+print_table() {
+    local name need packages probe found state missing=0
+    printf '%-20s  %-12s  %-8s  %s\n' "part" "version" "state" "where"
+    while IFS='|' read -r name need packages probe; do
+        state=ok
+        # shellcheck disable=SC2086 # a probe is a command and its arguments
+        if ! found=$($probe); then
+            found=$(printf -- '-\t%s' "$(how_to_get "$name" "$packages")")
+            state=optional
+            if [ "$need" = required ]; then
+                state=missing
+                missing=1
+            fi
+        fi
+        printf '%-20s  %-12s  %-8s  %s\n' "$name" "${found%%$'\t'*}" "$state" "${found#*$'\t'}"
+    done < <(parts)
+    return $missing
+}
+
+# how_to_get NAME PACKAGES: what the table says of a part that is not there.
+how_to_get() {
+    case "$1" in
+    nvcc*) echo "CUDA targets are skipped: ${cuda_reason:-./setup.sh fetches it}" ;;
+    GPU*) echo "no NVIDIA GPU here" ;;
+    *) echo "Debian: $2" ;;
+    esac
+}
+
+# --- Installing. ---
+
+log=""
+part_folder=$CUDA_FOLDER.part
+cuda_reason=""
+installed=false
+
+clean_up() {
+    rm -rf -- "$part_folder"
+    if [ -n "$log" ]; then
+        rm -f -- "$log"
+    fi
+}
+
+as_root() {
+    if [ "$(id -u)" -eq 0 ]; then
+        "$@"
+    else
+        sudo "$@"
+    fi
+}
+
+# install_packages NAME...: quiet; the log stays when it fails.
+install_packages() {
+    if ! command -v apt-get >/dev/null; then
+        fail "this is no Debian system; please install the equivalents of: $*"
+    fi
+    if [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; then
+        fail "not root and no sudo here; as root run: apt-get install $*"
+    fi
+    progress "installing $*"
+    if ! as_root apt-get update >>"$log" 2>&1 ||
+        ! as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y \
+            --no-install-recommends "$@" >>"$log" 2>&1 </dev/null; then
+        return 1
+    fi
+    installed=true
+}
+
+install_required() {
+    local packages kept
+    mapfile -t packages < <(missing_packages | tr ' ' '\n')
+    if [ ${#packages[@]} -eq 0 ] || install_packages "${packages[@]}"; then
+        return
+    fi
+    kept=$log
+    log="" # clean_up leaves it
+    fail "apt-get failed: $(grep -m 1 '^E: ' "$kept"); the whole log: $kept"
+}
+
+# Fetches NVIDIA's wheels; they appear under their name only when complete.
+install_cuda_wheels() {
+    progress "no CUDA toolkit found; fetching nvcc as NVIDIA's wheels (about 150 MB)"
+    rm -rf -- "$part_folder"
+    if ! python3 -c 'import ensurepip, venv' >/dev/null 2>&1 && ! install_packages python3-venv; then
+        cuda_reason="python3-venv could not be installed"
+        return
+    fi
+    if ! python3 -m venv "$part_folder" >>"$log" 2>&1 ||
+        ! "$part_folder/bin/python" -m pip install --quiet --disable-pip-version-check --no-input \
+            --only-binary :all: "${CUDA_WHEELS[@]}" >>"$log" 2>&1 </dev/null; then
+        cuda_reason="NVIDIA's wheels could not be fetched"
+        return
+    fi
+    rm -rf -- "$CUDA_FOLDER"
+    mv -- "$part_folder" "$CUDA_FOLDER"
+    installed=true
+}
+
+install_missing() {
+    trap clean_up EXIT
+    log=$(mktemp "${TMPDIR:-/tmp}/warpbook-setup.XXXXXX.log") || exit 1
+    install_required
+    if $want_cuda && ! probe_nvcc >/dev/null; then
+        install_cuda_wheels
+    fi
+    # A running Bazel server still believes what it saw before.
+    if $installed; then
+        bazel shutdown >/dev/null 2>&1
+    fi
+}
+
+parse_flags "$@"
+if ! $want_cuda; then
+    cuda_reason="switched off"
+fi
+if ! $check_only; then
+    install_missing
+fi
+print_table || fail "something required is missing; ./setup.sh installs it"
