@@ -56,19 +56,19 @@ struct bench_timing bench_summarise(double *seconds, int count);
 
 /** One measured row. Strings that are NULL and numbers that are NAN are written as null. */
 struct bench_record {
-    const char *lab;      /**< "01_cpu_matmul" */
-    const char *subject;  /**< "labs" or "solutions" */
-    const char *stage;    /**< "v3_cache_blocked" */
-    const char *op;       /**< "matmul", "decode" */
-    const char *shape;    /**< "512x512x512" */
-    const char *dtype;    /**< "fp32" */
+    const char *lab;     /**< "01_cpu_matmul" */
+    const char *subject; /**< "labs" or "solutions" */
+    const char *stage;   /**< "v3_cache_blocked" */
+    const char *op;      /**< "matmul", "decode" */
+    const char *shape;   /**< "512x512x512" */
+    const char *dtype;   /**< "fp32" */
     int threads;
     struct bench_timing timing;
-    double bytes;         /**< least bytes that must move; NAN: not said */
-    double flops;         /**< NAN: not said */
-    const char *peer;     /**< "OpenBLAS 0.3.21", or NULL */
-    double peer_ratio;    /**< speed relative to the peer, 1 = equal; NAN: no peer */
-    const char *figure;   /**< end-to-end figure's name: "tokens_per_second", or NULL */
+    double bytes;       /**< least bytes that must move; NAN: not said */
+    double flops;       /**< NAN: not said */
+    const char *peer;   /**< "OpenBLAS 0.3.21", or NULL */
+    double peer_ratio;  /**< speed relative to the peer, 1 = equal; NAN: no peer */
+    const char *figure; /**< end-to-end figure's name: "tokens_per_second", or NULL */
     double figure_value;
 };
 

@@ -1,0 +1,210 @@
+#include <cjson/cJSON.h>
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/base/json_lines.h"
+#include "common/bench/bench.h"
+
+/* Copies one line, without the newline and spaces around it. */
+static void trim_into(char *out, size_t size, const char *text) {
+    while (isspace((unsigned char)*text)) {
+        text++;
+    }
+    size_t length = strlen(text);
+    while (length > 0 && isspace((unsigned char)text[length - 1])) {
+        length--;
+    }
+    snprintf(out, size, "%.*s", (int)length, text);
+}
+
+/* Value of "field : value", or NULL when the line is another one. */
+static const char *cpuinfo_field(const char *line, const char *field) {
+    size_t length = strlen(field);
+    if (strncmp(line, field, length) != 0) {
+        return NULL;
+    }
+    const char *colon = line + length + strspn(line + length, " \t");
+    return *colon == ':' ? colon + 1 : NULL;
+}
+
+/* Some vendors name all their server CPUs alike; the family number tells generations apart. */
+const char *bench_cpu_name(char *name, size_t size) {
+    char line[512];
+    char model[128] = "unknown CPU";
+    char family[32] = "";
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL && line[0] != '\n') {
+        const char *value = cpuinfo_field(line, "model name");
+        if (value != NULL) {
+            trim_into(model, sizeof model, value);
+        }
+        value = cpuinfo_field(line, "cpu family");
+        if (value != NULL) {
+            trim_into(family, sizeof family, value);
+        }
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    if (family[0] != '\0') {
+        snprintf(name, size, "%s (family %s)", model, family);
+    } else {
+        snprintf(name, size, "%s", model);
+    }
+    return name;
+}
+
+const char *bench_results_path(const char *name, char *path, size_t size) {
+    const char *file = getenv("WARPBOOK_RESULTS");
+    const char *workspace = getenv("BUILD_WORKSPACE_DIRECTORY");
+    if (file != NULL && file[0] != '\0') {
+        snprintf(path, size, "%s", file);
+    } else if (workspace != NULL && workspace[0] != '\0') {
+        snprintf(path, size, "%s/results/%s", workspace, name);
+    } else {
+        snprintf(path, size, "results/%s", name);
+    }
+    return path;
+}
+
+/* Reads the first line of FOLDER/NAME. */
+static bool read_line(const char *folder, const char *name, char *line, size_t size) {
+    char path[1024];
+    char text[256];
+    if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, name) >= sizeof path) {
+        return false;
+    }
+    FILE *file = fopen(path, "r");
+    if (file == NULL) {
+        return false;
+    }
+    bool good = fgets(text, sizeof text, file) != NULL;
+    fclose(file);
+    if (good) {
+        trim_into(line, size, text);
+    }
+    return good;
+}
+
+/* Looks a branch up among the packed references: "HASH refs/heads/main". */
+static bool find_packed(const char *git, const char *reference, char *hash, size_t size) {
+    char path[1024];
+    char line[512];
+    bool found = false;
+    snprintf(path, sizeof path, "%s/packed-refs", git);
+    FILE *file = fopen(path, "r");
+    while (file != NULL && !found && fgets(line, sizeof line, file) != NULL) {
+        char *space = strchr(line, ' ');
+        if (space != NULL && strncmp(space + 1, reference, strlen(reference)) == 0 &&
+            isspace((unsigned char)space[1 + strlen(reference)])) {
+            snprintf(hash, size, "%.*s", (int)(space - line), line);
+            found = true;
+        }
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return found;
+}
+
+/* The commit checked out, or NULL when it cannot be told. */
+static const char *find_commit(char *hash, size_t size) {
+    static const char prefix[] = "ref: ";
+    const char *given = getenv("WARPBOOK_COMMIT");
+    const char *workspace = getenv("BUILD_WORKSPACE_DIRECTORY");
+    char git[512];
+    char head[256];
+    if (given != NULL && given[0] != '\0') {
+        snprintf(hash, size, "%s", given);
+        return hash;
+    }
+    snprintf(git, sizeof git, "%s/.git", workspace != NULL ? workspace : ".");
+    if (!read_line(git, "HEAD", head, sizeof head)) {
+        return NULL;
+    }
+    if (strncmp(head, prefix, strlen(prefix)) != 0) {
+        snprintf(hash, size, "%s", head);
+        return hash;
+    }
+    const char *reference = head + strlen(prefix);
+    bool found = read_line(git, reference, hash, size) || find_packed(git, reference, hash, size);
+    return found ? hash : NULL;
+}
+
+static void add_string(cJSON *object, const char *name, const char *value) {
+    if (value != NULL) {
+        cJSON_AddStringToObject(object, name, value);
+    } else {
+        cJSON_AddNullToObject(object, name);
+    }
+}
+
+/* JSON has no NaN and no infinity: null. */
+static void add_number(cJSON *object, const char *name, double value) {
+    if (isfinite(value)) {
+        cJSON_AddNumberToObject(object, name, value);
+    } else {
+        cJSON_AddNullToObject(object, name);
+    }
+}
+
+static void add_provenance(cJSON *object) {
+    char text[256];
+    time_t now = time(NULL);
+    struct tm utc;
+    cJSON_AddNumberToObject(object, "schema", BENCH_SCHEMA);
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
+    add_string(object, "time", text);
+    add_string(object, "commit", find_commit(text, sizeof text));
+}
+
+static void add_device(cJSON *object, int threads) {
+    char name[192];
+    cJSON *device = cJSON_AddObjectToObject(object, "device");
+    add_string(device, "kind", "cpu");
+    add_string(device, "name", bench_cpu_name(name, sizeof name));
+    add_number(device, "threads", threads);
+}
+
+static void add_timing(cJSON *object, const struct bench_timing *timing) {
+    cJSON *ms = cJSON_AddObjectToObject(object, "ms");
+    add_number(ms, "min", timing->min_ms);
+    add_number(ms, "median", timing->median_ms);
+    add_number(ms, "max", timing->max_ms);
+    add_number(ms, "runs", timing->runs);
+}
+
+enum status bench_append(const struct bench_record *record, struct error *error) {
+    char path[1024];
+    cJSON *object = cJSON_CreateObject();
+    if (object == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for a bench record");
+    }
+    double seconds = 1e-3 * record->timing.median_ms;
+    add_provenance(object);
+    add_string(object, "lab", record->lab);
+    add_string(object, "subject", record->subject);
+    add_string(object, "stage", record->stage);
+    add_string(object, "op", record->op);
+    add_string(object, "shape", record->shape);
+    add_string(object, "dtype", record->dtype);
+    add_device(object, record->threads);
+    add_timing(object, &record->timing);
+    add_number(object, "bytes", record->bytes);
+    add_number(object, "flops", record->flops);
+    add_number(object, "gb_per_s", 1e-9 * record->bytes / seconds);
+    add_number(object, "gflop_per_s", 1e-9 * record->flops / seconds);
+    add_string(object, "peer", record->peer);
+    add_number(object, "peer_ratio", record->peer != NULL ? record->peer_ratio : NAN);
+    add_string(object, "figure", record->figure);
+    add_number(object, "figure_value", record->figure != NULL ? record->figure_value : NAN);
+    enum status status =
+        json_lines_append(bench_results_path("bench.jsonl", path, sizeof path), object, error);
+    cJSON_Delete(object);
+    return status;
+}
