@@ -129,6 +129,8 @@ static const struct {
     float x;
     double gelu, gelu_tanh, silu, tanh;
 } known[] = {
+    {-10.0f, -7.6198530241605261e-23, -1.204092348209806e-37, -0.00045397868702434395,
+     -0.99999999587769276},
     {-5.0f, -1.4332578593959696e-6, -2.291796196629506e-7, -0.033464254621424278,
      -0.99990920426259513},
     {-1.0f, -0.15865525393145705, -0.1588080093917233, -0.26894142136999512, -0.76159415595576489},
@@ -149,7 +151,7 @@ C_TEST(activation, equals_the_known_values) {
             float got;
             nn_activation(&got, &known[i].x, 1, f[j]);
             struct tolerance tight = rounded_once;
-            tight.absolute = 1e-20; /* the tails too, where 1 + erf would have cancelled */
+            tight.absolute = 0.0; /* the tails too, where 1 + erf would have cancelled */
             expect_close("activation", &got, &want[j], 1, 1, tight);
         }
     }
@@ -426,6 +428,15 @@ C_TEST(rope, worked_by_hand) {
     nn_rope(x, 1, 1, 4, 4, 3, 100.0f, NN_ROPE_HALVES);
     const double halves[] = {cos(3), -2 * sin(0.3), sin(3), 2 * cos(0.3)};
     expect_close("halves", x, halves, 1, 4, rounded_once);
+}
+
+C_TEST(rope, angles_are_right_at_far_positions) {
+    /* 10000^(-1/2) is 0.01 exactly; an fp32 frequency would be 1e-6 off by here. */
+    float x[] = {1, 1, 1, 1};
+    nn_rope(x, 1, 1, 4, 4, 4095, 10000.0f, NN_ROPE_HALVES);
+    const double want[] = {cos(4095) - sin(4095), cos(40.95) - sin(40.95), cos(4095) + sin(4095),
+                           cos(40.95) + sin(40.95)};
+    expect_close("far", x, want, 1, 4, rounded_once);
 }
 
 C_TEST(rope, position_zero_and_no_tokens_change_nothing) {
