@@ -49,9 +49,9 @@ void bert_free(struct bert *model);
 
 /**
  * @brief Runs one batch.
- * @return STATUS_OK; STATUS_INVALID_ARGUMENT for an id out of range; STATUS_TOO_LONG when T or
- *         B * T is too large; STATUS_UNSUPPORTED when pooled or logits are wanted and the
- *         checkpoint has no pooler or classifier; or the engine's status
+ * @return STATUS_OK; STATUS_INVALID_ARGUMENT for an id out of range or when B or T is 0;
+ *         STATUS_TOO_LONG when T or B * T is too large; STATUS_UNSUPPORTED when pooled or logits
+ *         are wanted and the checkpoint has no pooler or classifier; or the engine's status
  */
 MUST_CHECK enum status bert_forward(struct bert *model, const struct bert_input *input,
                                     const struct bert_output *output);
