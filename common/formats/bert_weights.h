@@ -32,22 +32,22 @@ struct bert_linear {
 };
 
 struct bert_layer {
-    struct bert_linear q, k, v;             /**< (C, C) */
-    struct bert_linear attention_out;       /**< (C, C) */
+    struct bert_linear q, k, v;                               /**< (C, C) */
+    struct bert_linear attention_out;                         /**< (C, C) */
     const float *attention_norm_weight, *attention_norm_bias; /**< (C) */
-    struct bert_linear up;                  /**< (hidden, C): "intermediate" */
-    struct bert_linear down;                /**< (C, hidden): "output" */
-    const float *output_norm_weight, *output_norm_bias; /**< (C) */
+    struct bert_linear up;                                    /**< (hidden, C): "intermediate" */
+    struct bert_linear down;                                  /**< (C, hidden): "output" */
+    const float *output_norm_weight, *output_norm_bias;       /**< (C) */
 };
 
 struct bert_weights {
-    const float *word_embedding;     /**< (V, C) */
-    const float *position_embedding; /**< (T, C) */
-    const float *type_embedding;     /**< (types, C) */
+    const float *word_embedding;                              /**< (V, C) */
+    const float *position_embedding;                          /**< (T, C) */
+    const float *type_embedding;                              /**< (types, C) */
     const float *embedding_norm_weight, *embedding_norm_bias; /**< (C) */
-    struct bert_layer *layers;       /**< (L) */
-    struct bert_linear pooler;       /**< (C, C); weight NULL: the checkpoint has none */
-    struct bert_linear classifier;   /**< (labels, C); weight NULL: none */
+    struct bert_layer *layers;                                /**< (L) */
+    struct bert_linear pooler;     /**< (C, C); weight NULL: the checkpoint has none */
+    struct bert_linear classifier; /**< (labels, C); weight NULL: none */
 };
 
 #ifdef __cplusplus
