@@ -27,11 +27,11 @@ extern "C" {
  * @param threads most threads to use, at least 1
  * @return STATUS_OK, or STATUS_OUT_OF_MEMORY when scratch memory is not to be had
  */
-MUST_CHECK enum status cpu_matmul(float *out, const float *in, const float *weight, size_t M, size_t N,
-                              size_t K, int threads);
+MUST_CHECK enum status cpu_matmul(float *out, const float *in, const float *weight, size_t M,
+                                  size_t N, size_t K, int threads);
 
 typedef enum status cpu_matmul_function(float *out, const float *in, const float *weight, size_t M,
-                                    size_t N, size_t K, int threads);
+                                        size_t N, size_t K, int threads);
 
 /** One version of cpu_matmul(), for the bench's table. */
 struct cpu_matmul_step {

@@ -1,0 +1,54 @@
+#include "labs/01_cpu_matmul/openblas.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#ifndef WARPBOOK_NO_OPENBLAS
+
+#include <cblas.h>
+
+bool openblas_available(void) {
+    return true;
+}
+
+const char *openblas_name(char *name, size_t size) {
+    /* "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH ...": the first two words. */
+    const char *text = openblas_get_config();
+    size_t length = strcspn(text, " ");
+    if (text[length] == ' ') {
+        length += 1 + strcspn(text + length + 1, " ");
+    }
+    snprintf(name, size, "%.*s (%s)", (int)length, text, openblas_get_corename());
+    return name;
+}
+
+enum status openblas_matmul(float *out, const float *in, const float *weight, size_t M, size_t N,
+                            size_t K, int threads) {
+    if (M > INT_MAX || N > INT_MAX || K > INT_MAX) {
+        return STATUS_OVERFLOW;
+    }
+    openblas_set_num_threads(threads);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)M, (int)N, (int)K, 1.0f, in,
+                K > 0 ? (int)K : 1, weight, K > 0 ? (int)K : 1, 0.0f, out, N > 0 ? (int)N : 1);
+    return STATUS_OK;
+}
+
+#else
+
+bool openblas_available(void) {
+    return false;
+}
+
+const char *openblas_name(char *name, size_t size) {
+    snprintf(name, size, "OpenBLAS (not installed)");
+    return name;
+}
+
+enum status openblas_matmul(float *out, const float *in, const float *weight, size_t M, size_t N,
+                            size_t K, int threads) {
+    (void)out, (void)in, (void)weight, (void)M, (void)N, (void)K, (void)threads;
+    return STATUS_UNSUPPORTED;
+}
+
+#endif

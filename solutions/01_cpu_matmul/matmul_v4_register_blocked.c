@@ -1,0 +1,201 @@
+/**
+ * @file matmul_v4_register_blocked.c
+ * @brief A tile of the output lives in vector registers while K passes by.
+ *
+ * Changes since v3: the innermost work is a tile of 12 rows x 32 columns of
+ * out, held in 24 vector registers (GCC's vector extensions); per k it takes 2
+ * vectors of weights and 12 broadcast inputs for 24 fused multiply-adds. Both
+ * operands are first copied ("packed") into panels that the tile reads front
+ * to back. Few rows go another way: few_rows.c.
+ *
+ * Why: relieves loads and stores. v3 needs two loads and a store for each
+ * vector of products; here one load serves 1.7 of them, and out is touched
+ * once per DEPTH products. The 24 sums are independent: more than the 8 that
+ * two units with a latency of 4 cycles need.
+ *
+ * Blocks as in Goto and van de Geijn, "Anatomy of High-Performance Matrix
+ * Multiplication" (2008): a panel of weights, DEPTH x 32, stays in L1 while the
+ * block of inputs, BLOCK_M x DEPTH, passes from L2.
+ *
+ * Without AVX-512 (16 registers, half the size) the tile is 4 x 16 on the same panels.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/cpu.h"
+#include "solutions/01_cpu_matmul/ladder.h"
+
+enum {
+    LANES = 16,          /* floats of a vector */
+    COLUMNS = 2 * LANES, /* of a tile, and of a panel of weights */
+    ROWS = 12,           /* of a tile */
+    FEW = 4,             /* rows of the tile that takes the rest */
+    DEPTH = 256,         /* of a panel: 32 KiB of weights */
+    BLOCK_M = 10 * ROWS, /* 120 KiB of inputs */
+    BLOCK_N = 16 * COLUMNS
+};
+
+const size_t matmul_v4_scratch = (size_t)(BLOCK_M + BLOCK_N) * DEPTH;
+
+typedef float vector __attribute__((vector_size(LANES * sizeof(float))));
+typedef float loose_vector __attribute__((vector_size(LANES * sizeof(float)), aligned(4)));
+typedef float quad __attribute__((vector_size(16)));
+typedef float loose_quad __attribute__((vector_size(16), aligned(4)));
+typedef int quad_index __attribute__((vector_size(16)));
+
+/* Where a tile goes. With add, it is added to what is there. */
+struct target {
+    float *out;
+    size_t stride;
+    bool add;
+};
+
+/* out (rows, vectors * LANES) = inputs (rows, depth), DEPTH apart, * panel (depth, COLUMNS).
+   rows and vectors are constants at each call, so that every sum gets its register. */
+CPU_INLINE void tile(struct target t, const float *inputs, const float *panel, size_t depth,
+                     size_t rows, size_t vectors) {
+    vector sum[ROWS][2] = {0};
+    for (size_t k = 0; k < depth; k++) {
+#pragma GCC unroll 12
+        for (size_t r = 0; r < rows; r++) {
+#pragma GCC unroll 2
+            for (size_t v = 0; v < vectors; v++) {
+                const vector *weights = (const vector *)(panel + k * COLUMNS + v * LANES);
+                sum[r][v] += inputs[r * DEPTH + k] * *weights;
+            }
+        }
+    }
+#pragma GCC unroll 12
+    for (size_t r = 0; r < rows; r++) {
+#pragma GCC unroll 2
+        for (size_t v = 0; v < vectors; v++) {
+            loose_vector *out = (loose_vector *)(t.out + r * t.stride + v * LANES);
+            *out = t.add ? *out + sum[r][v] : sum[r][v];
+        }
+    }
+}
+
+/* The tile of the CPU at hand. */
+CPU_INLINE void any_tile(struct target t, const float *inputs, const float *panel, size_t depth,
+                         size_t rows, bool wide) {
+    if (rows == ROWS) {
+        tile(t, inputs, panel, depth, ROWS, 2);
+    } else if (wide) {
+        tile(t, inputs, panel, depth, FEW, 2);
+    } else {
+        struct target right = {t.out + LANES, t.stride, t.add};
+        tile(t, inputs, panel, depth, FEW, 1);
+        tile(right, inputs, panel + LANES, depth, FEW, 1);
+    }
+}
+
+/* One panel of weights against all packed rows. A tile that sticks out goes through a buffer. */
+CPU_INLINE void multiply_panel(struct target t, const float *inputs, const float *panel,
+                               size_t depth, size_t rows, size_t columns, bool wide) {
+    float edge[ROWS * COLUMNS];
+    size_t step;
+    for (size_t r = 0; r < rows; r += step) {
+        step = wide && rows - r >= ROWS ? ROWS : FEW;
+        float *out = t.out + r * t.stride;
+        if (columns == COLUMNS && rows - r >= step) {
+            any_tile((struct target){out, t.stride, t.add}, inputs + r * DEPTH, panel, depth, step,
+                     wide);
+            continue;
+        }
+        any_tile((struct target){edge, COLUMNS, false}, inputs + r * DEPTH, panel, depth, step,
+                 wide);
+        for (size_t i = 0; i < least(step, rows - r); i++) {
+            for (size_t n = 0; n < columns; n++) {
+                float sum = edge[i * COLUMNS + n];
+                out[i * t.stride + n] = t.add ? out[i * t.stride + n] + sum : sum;
+            }
+        }
+    }
+}
+
+CPU_CLONES
+static void multiply_block(struct target t, const float *inputs, const float *panels, size_t rows,
+                           size_t columns, size_t depth, bool wide) {
+    for (size_t n = 0; n < columns; n += COLUMNS) {
+        multiply_panel((struct target){t.out + n, t.stride, t.add}, inputs, panels + n * DEPTH,
+                       depth, rows, least(COLUMNS, columns - n), wide);
+    }
+}
+
+/* Rows DEPTH apart, and rows of zeros up to a multiple of FEW. */
+static void pack_inputs(float *packed, const float *in, size_t K, size_t rows, size_t depth) {
+    for (size_t r = 0; r < rows; r++) {
+        memcpy(packed + r * DEPTH, in + r * K, depth * sizeof *packed);
+    }
+    for (size_t r = rows; r % FEW != 0; r++) {
+        memset(packed + r * DEPTH, 0, depth * sizeof *packed);
+    }
+}
+
+/* packed (4, 4), rows COLUMNS apart, = in (4, 4)^T, rows K apart. */
+static inline void transpose_4x4(float *packed, const float *in, size_t K) {
+    const quad_index low = {0, 4, 1, 5}, high = {2, 6, 3, 7};
+    const quad_index left = {0, 1, 4, 5}, right = {2, 3, 6, 7};
+    quad a = *(const loose_quad *)in, b = *(const loose_quad *)(in + K);
+    quad c = *(const loose_quad *)(in + 2 * K), d = *(const loose_quad *)(in + 3 * K);
+    quad ab_low = __builtin_shuffle(a, b, low), ab_high = __builtin_shuffle(a, b, high);
+    quad cd_low = __builtin_shuffle(c, d, low), cd_high = __builtin_shuffle(c, d, high);
+    *(quad *)packed = __builtin_shuffle(ab_low, cd_low, left);
+    *(quad *)(packed + COLUMNS) = __builtin_shuffle(ab_low, cd_low, right);
+    *(quad *)(packed + 2 * COLUMNS) = __builtin_shuffle(ab_high, cd_high, left);
+    *(quad *)(packed + 3 * COLUMNS) = __builtin_shuffle(ab_high, cd_high, right);
+}
+
+/* panel (depth, COLUMNS) = weight (columns, depth)^T, rows K apart; columns of zeros to fill it. */
+static void pack_panel(float *panel, const float *weight, size_t K, size_t columns, size_t depth) {
+    for (size_t n = 0; n < COLUMNS; n += 4) {
+        size_t k = 0;
+        for (; n + 4 <= columns && k + 4 <= depth; k += 4) {
+            transpose_4x4(panel + k * COLUMNS + n, weight + n * K + k, K);
+        }
+        for (; k < depth; k++) {
+            for (size_t i = n; i < n + 4; i++) {
+                panel[k * COLUMNS + i] = i < columns ? weight[i * K + k] : 0.0f;
+            }
+        }
+    }
+}
+
+void matmul_v4_part(float *out, size_t stride, const float *in, const float *weight, size_t M,
+                    size_t N, size_t K, float *scratch) {
+    if (matmul_few_rows(M) || K == 0) {
+        matmul_few_rows_part(out, stride, in, weight, M, N, K);
+        return;
+    }
+    bool wide = cpu_has_wide_vectors();
+    float *inputs = scratch, *panels = scratch + BLOCK_M * DEPTH;
+    for (size_t n = 0; n < N; n += BLOCK_N) {
+        size_t columns = least(BLOCK_N, N - n);
+        for (size_t k = 0; k < K; k += DEPTH) {
+            size_t depth = least(DEPTH, K - k);
+            for (size_t i = 0; i < columns; i += COLUMNS) {
+                pack_panel(panels + i * DEPTH, weight + (n + i) * K + k, K, columns - i, depth);
+            }
+            for (size_t m = 0; m < M; m += BLOCK_M) {
+                struct target target = {out + m * stride + n, stride, k > 0};
+                pack_inputs(inputs, in + m * K + k, K, least(BLOCK_M, M - m), depth);
+                multiply_block(target, inputs, panels, least(BLOCK_M, M - m), columns, depth, wide);
+            }
+        }
+    }
+}
+
+enum status matmul_v4_register_blocked(float *out, const float *in, const float *weight, size_t M,
+                                       size_t N, size_t K, int threads) {
+    (void)threads;
+    float *scratch = NULL;
+    if (!matmul_few_rows(M)) {
+        scratch = aligned_alloc(64, matmul_v4_scratch * sizeof *scratch);
+        if (scratch == NULL) {
+            return STATUS_OUT_OF_MEMORY;
+        }
+    }
+    matmul_v4_part(out, N, in, weight, M, N, K, scratch);
+    free(scratch);
+    return STATUS_OK;
+}
