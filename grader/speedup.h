@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/** Two medians from one run. */
+/** Two times from one run, each the fastest of several calls. */
 struct speedup {
     const char *lab;     /**< "01_cpu_matmul" */
     const char *subject; /**< "labs" or "solutions" */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 /*
- * A speedup is a ratio of two medians from one run on one machine. A solution
+ * A speedup is a ratio of two times from one run on one machine. A solution
  * must clear its threshold by a quarter (--config=solutions checks that), and a
  * starter, which is the baseline itself, reaches at most half of it.
  */

@@ -1,4 +1,8 @@
-/* Lab 01, speedup: the kernel and the model against the naive triple loop, in one run. */
+/*
+ * Lab 01, speedup: the kernel and the model against the naive triple loop, in
+ * one run. The fastest of several calls counts, on both sides: what else the
+ * machine does can only add time.
+ */
 #include <math.h>
 #include <stdlib.h>
 
@@ -33,7 +37,7 @@ static enum status naive_matmul(float *out, const float *in, const float *weight
     return STATUS_OK;
 }
 
-enum { SIZE = 512, INPUTS = 3, BASELINE_CALLS = 3, SUBJECT_CALLS = 15 };
+enum { SIZE = 512, INPUTS = 3, CALLS = 9 };
 
 /* Inputs of the kernel measurement: a call never sees the input of the call before. */
 struct kernel_case {
@@ -72,25 +76,22 @@ static void check_result(const struct kernel_case *c, int input) {
     }
 }
 
-/* Median of calls with fresh inputs, in ms. */
-static double time_calls(struct kernel_case *c, cpu_matmul_function *matmul, int calls,
-                         struct rng *rng, bool check) {
-    double seconds[SUBJECT_CALLS];
-    for (int i = 0; i < calls && !test_has_failed(); i++) {
-        int input = (int)rng_below(rng, INPUTS);
-        grader_fill(rng, c->in[input].data, SIZE, SIZE);
-        grader_fill(rng, c->weight[input].data, SIZE, SIZE);
-        guarded_poison(&c->out);
-        double start = bench_now();
-        enum status status = matmul(c->out.data, c->in[input].data, c->weight[input].data, SIZE,
-                                    SIZE, SIZE, bench_cpu_count());
-        seconds[i] = bench_now() - start;
-        EXPECT_OK(status);
-        if (check) {
-            check_result(c, input);
-        }
+/* One call with fresh inputs, in seconds. */
+static double time_call(struct kernel_case *c, cpu_matmul_function *matmul, struct rng *rng,
+                        bool check) {
+    int input = (int)rng_below(rng, INPUTS);
+    grader_fill(rng, c->in[input].data, SIZE, SIZE);
+    grader_fill(rng, c->weight[input].data, SIZE, SIZE);
+    guarded_poison(&c->out);
+    double start = bench_now();
+    enum status status = matmul(c->out.data, c->in[input].data, c->weight[input].data, SIZE, SIZE,
+                                SIZE, bench_cpu_count());
+    double seconds = bench_now() - start;
+    EXPECT_OK(status);
+    if (check) {
+        check_result(c, input);
     }
-    return bench_summarise(seconds, calls).median_ms;
+    return seconds;
 }
 
 C_TEST(speedup, kernel) {
@@ -99,15 +100,18 @@ C_TEST(speedup, kernel) {
     ASSERT_TRUE(kernel_create(&c));
     EXPECT_OK(cpu_matmul(c.out.data, c.in[0].data, c.weight[0].data, 1, SIZE, SIZE,
                          bench_cpu_count())); /* starts the threads */
-    double baseline = time_calls(&c, naive_matmul, BASELINE_CALLS, &rng, false);
-    double subject = time_calls(&c, cpu_matmul, SUBJECT_CALLS, &rng, true);
+    double baseline[CALLS], subject[CALLS];
+    for (int i = 0; i < CALLS && !test_has_failed(); i++) {
+        baseline[i] = time_call(&c, naive_matmul, &rng, false);
+        subject[i] = time_call(&c, cpu_matmul, &rng, true);
+    }
     if (!test_has_failed()) {
         const struct speedup speedup = {.lab = lab,
                                         .subject = GRADER_SUBJECT,
                                         .measure = "kernel",
                                         .margin = GRADER_MARGIN,
-                                        .baseline_ms = baseline,
-                                        .subject_ms = subject};
+                                        .baseline_ms = bench_summarise(baseline, CALLS).min_ms,
+                                        .subject_ms = bench_summarise(subject, CALLS).min_ms};
         speedup_check(&speedup, __FILE__, __LINE__);
     }
     kernel_free(&c);
@@ -119,23 +123,23 @@ static enum status naive_entry(void *context, float *out, const float *in, const
     return naive_matmul(out, in, weight, M, N, K, 1);
 }
 
-enum { DECODE_TOKENS = 12 };
+enum { DECODE_TOKENS = 24 };
 
-/* Median time of one decode step, in ms; logits receives those of the last step. */
+/* Fastest decode step, in ms; logits receives those of the last step. */
 static double time_decode(const struct engine *engine, const struct llama2_random *model,
                           float *logits) {
     struct llama2 *llama2;
     double seconds[DECODE_TOKENS];
     enum status status = llama2_create(&llama2, &model->config, &model->weights, engine, 1, NULL);
     for (size_t i = 0; i < DECODE_TOKENS && status == STATUS_OK; i++) {
-        int32_t token = (int32_t)(1 + 977 * i);
+        int32_t token = (int32_t)(1 + 977 * (i % 32));
         double start = bench_now();
         status = llama2_forward(llama2, &token, 1, i, logits);
         seconds[i] = bench_now() - start;
     }
     EXPECT_OK(status);
     llama2_free(llama2);
-    return status == STATUS_OK ? bench_summarise(seconds, DECODE_TOKENS).median_ms : NAN;
+    return status == STATUS_OK ? bench_summarise(seconds, DECODE_TOKENS).min_ms : NAN;
 }
 
 static void check_logits(const float *got, const float *want, size_t V) {

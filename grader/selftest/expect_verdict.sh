@@ -1,0 +1,19 @@
+#!/bin/bash
+# Runs a graded test and compares its verdict with the one that must come.
+# usage: expect_verdict.sh pass|fail TEXT TEST; TEXT (a regular expression) must stand in what it prints
+set -u
+want=$1 text=$2 test=$3
+output=$("$PWD/$test" 2>&1)
+code=$?
+got=$([ "$code" -eq 0 ] && echo pass || echo fail)
+if [ "$got" != "$want" ]; then
+    echo "the verdict is '$got', must be '$want':"
+    echo "$output"
+    exit 1
+fi
+if ! grep -qE -- "$text" <<<"$output"; then
+    echo "the verdict is right, but nothing matches '$text':"
+    echo "$output"
+    exit 1
+fi
+echo "verdict '$got', and: $(grep -E -m1 -- "$text" <<<"$output")"

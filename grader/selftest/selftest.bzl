@@ -1,0 +1,81 @@
+"""Tests of the grader: submissions whose verdict is known."""
+
+load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library")
+
+def expect_verdict(name, test, want, text, size = "medium", tags = []):
+    """Runs a graded test program; its verdict must be `want` ("pass", "fail") and match `text`."""
+    native.sh_test(
+        name = name,
+        size = size,
+        srcs = ["expect_verdict.sh"],
+        args = [want, "'%s'" % text, "$(location %s)" % test],
+        data = [test],
+        tags = tags,
+    )
+
+def wrong_cpu_matmul(name, wrong, text, want = "fail"):
+    """The parity test of lab 01 on one wrong submission of wrong_matmul.c."""
+    cc_library(
+        name = name + "_matmul",
+        testonly = True,
+        srcs = [
+            "wrong_matmul.c",
+            "//labs/01_cpu_matmul:engine.c",
+        ],
+        local_defines = ["WRONG=" + wrong],
+        deps = [
+            "//common/model:engine",
+            "//labs/01_cpu_matmul:contract",
+        ],
+    )
+    cc_binary(
+        name = name + "_parity",
+        testonly = True,
+        srcs = ["//grader:cases/01_cpu_matmul_parity.c"],
+        linkstatic = True,
+        deps = [
+            ":" + name + "_matmul",
+            "//common/model:llama2",
+            "//common/model:llama2_random",
+            "//common/nn",
+            "//common/testing",
+            "//common/testing:compare",
+            "//grader:grading",
+        ],
+    )
+    expect_verdict(
+        name = name,
+        test = ":" + name + "_parity",
+        want = want,
+        text = text,
+    )
+
+def slow_cpu_matmul(name, subject, tags = []):
+    """The speedup test of lab 01 on a submission that is right but slow.
+
+    The thresholds are halved: it must miss even those, and the message must
+    name what was measured and what is required.
+    """
+    cc_binary(
+        name = name + "_speedup",
+        testonly = True,
+        srcs = ["//grader:cases/01_cpu_matmul_speedup.c"],
+        linkstatic = True,
+        local_defines = ["GRADER_SUBJECT=\\\"selftest\\\"", "GRADER_MARGIN=0.5"],
+        deps = [
+            subject,
+            "//common/model:llama2",
+            "//common/model:llama2_random",
+            "//common/nn",
+            "//common/testing",
+            "//common/testing:compare",
+            "//grader:grading",
+        ],
+    )
+    expect_verdict(
+        name = name,
+        test = ":" + name + "_speedup",
+        want = "fail",
+        text = "kernel is too slow: measured .*x, required 4.00x",
+        tags = tags + ["exclusive"],
+    )
