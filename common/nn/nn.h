@@ -36,8 +36,7 @@ extern "C" {
 void nn_matmul(float *out, const float *in, const float *weight, size_t M, size_t N, size_t K);
 
 /** As nn_matmul() with the result in double, for comparing with a tolerance. @param out (M, N) */
-void nn_matmul_f64(double *out, const float *in, const float *weight, size_t M, size_t N,
-                   size_t K);
+void nn_matmul_f64(double *out, const float *in, const float *weight, size_t M, size_t N, size_t K);
 
 /** x[i, j] += bias[j]. @param x (rows, C), in place @param bias (C) */
 void nn_bias_add(float *x, const float *bias, size_t rows, size_t C);
