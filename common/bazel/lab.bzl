@@ -15,13 +15,16 @@ _FLAGS = {
 
 _VISIBILITY = ["//grader:__subpackages__", "//labs:__subpackages__", "//solutions:__subpackages__"]
 
+def lab_library(name, language = "c", library = cc_library, **kwargs):
+    """A library of a learner's code, compiled with the flags that the handouts name."""
+    library(name = name, **dict(_FLAGS[language], **kwargs))
+
 def lab(
         name,
         topic,
         language = "c",
         library = cc_library,
         step_srcs = [],
-        step_hdrs = [],
         step_deps = [],
         engine_deps = ["//common/model:engine"],
         bench_srcs = ["bench.c"],
@@ -40,8 +43,7 @@ def lab(
       topic: what the learner's file and the contract's header are called.
       language: which flags compile the subject's code.
       library: the rule that compiles it: cc_library, or one that knows CUDA.
-      step_srcs: the subject's sources beside TOPIC.c.
-      step_hdrs: their headers.
+      step_srcs: the subject's sources and private headers beside TOPIC.c.
       step_deps: what they stand on beside common/base.
       engine_deps: what engine.c stands on.
       bench_srcs: sources of the bench, under labs/.
@@ -54,19 +56,23 @@ def lab(
     contract = lab + ":contract"
 
     if subject == "labs":
-        native.exports_files(shared, visibility = ["//solutions/%s:__pkg__" % name])
+        native.exports_files(shared, visibility = [
+            "//grader/selftest:__pkg__",
+            "//solutions/%s:__pkg__" % name,
+        ])
         cc_library(
             name = "contract",
             hdrs = [topic + ".h", "engine.h"],
             visibility = _VISIBILITY,
             deps = ["//common/base", "//common/model:engine"],
         )
-    library(
+    lab_library(
         name = topic,
-        srcs = ["%s.%s" % (topic, language)] + step_srcs + step_hdrs,
+        language = language,
+        library = library,
+        srcs = ["%s.%s" % (topic, language)] + step_srcs,
         visibility = _VISIBILITY,
         deps = [contract, "//common/base"] + step_deps,
-        **_FLAGS[language]
     )
     cc_library(
         name = "engine",

@@ -2,15 +2,19 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/checked.h"
+#include "common/model/resident.h"
+
+enum { LAYER_TENSORS = 9, OTHER_TENSORS = 3, BUFFERS = 10 };
 
 /* Resident weights, the same shapes as struct llama2_weights. */
 struct llama2 {
     struct llama2_config config;
     const struct engine *engine;
     size_t batch;
-    struct llama2_weights weights; /* resident pointers */
+    struct llama2_weights weights; /* resident pointers; a shared classifier is NULL */
 
     /* Activations of one call: T stands for its tokens, at most batch. */
     float *x;         /* (T, C): the residual stream */
@@ -33,71 +37,18 @@ static enum status check_config(const struct llama2_config *c, size_t batch, str
                          "KVH %zu, HS %zu, V %zu, T %zu, batch %zu",
                          c->C, c->hidden, c->L, c->NH, c->KVH, c->HS, c->V, c->T, batch);
     }
-    return STATUS_OK;
-}
-
-/* One buffer of activations: a x b floats. */
-struct buffer {
-    float **memory;
-    size_t a, b;
-};
-
-static enum status alloc_activations(struct llama2 *m) {
-    const struct llama2_config *c = &m->config;
     size_t cache_rows;
     if (!checked_multiply(c->L, c->T, &cache_rows)) {
-        return STATUS_OVERFLOW;
-    }
-    const struct buffer buffers[] = {
-        {&m->x, m->batch, c->C},
-        {&m->normed, m->batch, c->C},
-        {&m->q, m->batch, c->NH * c->HS},
-        {&m->mixed, m->batch, c->NH * c->HS},
-        {&m->projected, m->batch, c->C},
-        {&m->gate, m->batch, c->hidden},
-        {&m->up, m->batch, c->hidden},
-        {&m->logits, 1, c->V},
-        {&m->k_cache, cache_rows, c->KVH * c->HS},
-        {&m->v_cache, cache_rows, c->KVH * c->HS},
-    };
-    for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) {
-        size_t bytes;
-        if (!checked_multiply(buffers[i].a, buffers[i].b, &bytes) ||
-            !checked_multiply(bytes, sizeof(float), &bytes)) {
-            return STATUS_OVERFLOW;
-        }
-        void *memory = NULL;
-        enum status status = m->engine->alloc(m->engine->context, bytes, &memory);
-        if (status != STATUS_OK) {
-            return status;
-        }
-        *buffers[i].memory = memory;
+        return error_set(error, STATUS_OVERFLOW, "Llama2 sizes overflow: L %zu, T %zu", c->L, c->T);
     }
     return STATUS_OK;
 }
 
-static enum status make_resident(struct llama2 *m, const float *host, size_t rows, size_t columns,
-                                 const float **resident) {
-    const void *memory = NULL;
-    enum status status =
-        m->engine->weights(m->engine->context, host, rows * columns * sizeof(float), &memory);
-    *resident = memory;
-    return status;
-}
-
-/* A tensor of the checkpoint, where its resident pointer goes, and its shape. */
-struct tensor {
-    const float *host;
-    const float **resident;
-    size_t rows, columns;
-};
-
-static enum status load_layer(struct llama2 *m, const struct llama2_layer *host,
-                              struct llama2_layer *resident) {
-    const struct llama2_config *c = &m->config;
+static void list_layer(struct resident_tensor list[LAYER_TENSORS], const struct llama2_config *c,
+                       const struct llama2_layer *host, struct llama2_layer *resident) {
     size_t q_width = c->NH * c->HS;
     size_t kv_width = c->KVH * c->HS;
-    const struct tensor tensors[] = {
+    const struct resident_tensor tensors[LAYER_TENSORS] = {
         {host->attention_norm, &resident->attention_norm, 1, c->C},
         {host->wq, &resident->wq, q_width, c->C},
         {host->wk, &resident->wk, kv_width, c->C},
@@ -108,35 +59,54 @@ static enum status load_layer(struct llama2 *m, const struct llama2_layer *host,
         {host->w2, &resident->w2, c->C, c->hidden},
         {host->w3, &resident->w3, c->hidden, c->C},
     };
-    for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++) {
-        enum status status = make_resident(m, tensors[i].host, tensors[i].rows, tensors[i].columns,
-                                           tensors[i].resident);
-        if (status != STATUS_OK) {
-            return status;
-        }
-    }
-    return STATUS_OK;
+    memcpy(list, tensors, sizeof tensors);
 }
 
-static enum status load_weights(struct llama2 *m, const struct llama2_weights *host) {
+/* A classifier shared with the embedding is made resident once: its row has no host tensor. */
+static void list_others(struct resident_tensor list[OTHER_TENSORS], const struct llama2_config *c,
+                        const struct llama2_weights *host, struct llama2_weights *resident) {
+    const float *classifier = host->classifier != host->embedding ? host->classifier : NULL;
+    const struct resident_tensor tensors[OTHER_TENSORS] = {
+        {host->embedding, &resident->embedding, c->V, c->C},
+        {host->final_norm, &resident->final_norm, 1, c->C},
+        {classifier, &resident->classifier, c->V, c->C},
+    };
+    memcpy(list, tensors, sizeof tensors);
+}
+
+static void list_buffers(struct resident_buffer list[BUFFERS], struct llama2 *m) {
     const struct llama2_config *c = &m->config;
-    m->weights.layers = calloc(c->L, sizeof *m->weights.layers);
+    const struct resident_buffer buffers[BUFFERS] = {
+        {&m->x, m->batch, c->C},
+        {&m->normed, m->batch, c->C},
+        {&m->q, m->batch, c->NH * c->HS},
+        {&m->mixed, m->batch, c->NH * c->HS},
+        {&m->projected, m->batch, c->C},
+        {&m->gate, m->batch, c->hidden},
+        {&m->up, m->batch, c->hidden},
+        {&m->logits, 1, c->V},
+        {&m->k_cache, c->L * c->T, c->KVH * c->HS},
+        {&m->v_cache, c->L * c->T, c->KVH * c->HS},
+    };
+    memcpy(list, buffers, sizeof buffers);
+}
+
+static enum status make_resident(struct llama2 *m, const struct llama2_weights *host) {
+    struct resident_tensor others[OTHER_TENSORS];
+    struct resident_buffer buffers[BUFFERS];
+    list_others(others, &m->config, host, &m->weights);
+    list_buffers(buffers, m);
+    m->weights.layers = calloc(m->config.L, sizeof *m->weights.layers);
     if (m->weights.layers == NULL) {
         return STATUS_OUT_OF_MEMORY;
     }
-    enum status status = make_resident(m, host->embedding, c->V, c->C, &m->weights.embedding);
-    if (status == STATUS_OK) {
-        status = make_resident(m, host->final_norm, 1, c->C, &m->weights.final_norm);
+    TRY(resident_load(m->engine, others, OTHER_TENSORS));
+    for (size_t l = 0; l < m->config.L; l++) {
+        struct resident_tensor layer[LAYER_TENSORS];
+        list_layer(layer, &m->config, &host->layers[l], &m->weights.layers[l]);
+        TRY(resident_load(m->engine, layer, LAYER_TENSORS));
     }
-    if (status == STATUS_OK && host->classifier == host->embedding) {
-        m->weights.classifier = m->weights.embedding;
-    } else if (status == STATUS_OK) {
-        status = make_resident(m, host->classifier, c->V, c->C, &m->weights.classifier);
-    }
-    for (size_t l = 0; l < c->L && status == STATUS_OK; l++) {
-        status = load_layer(m, &host->layers[l], &m->weights.layers[l]);
-    }
-    return status;
+    return resident_alloc(m->engine, buffers, BUFFERS);
 }
 
 enum status llama2_create(struct llama2 **model, const struct llama2_config *config,
@@ -154,10 +124,7 @@ enum status llama2_create(struct llama2 **model, const struct llama2_config *con
     m->config = *config;
     m->engine = engine;
     m->batch = batch;
-    status = load_weights(m, weights);
-    if (status == STATUS_OK) {
-        status = alloc_activations(m);
-    }
+    status = make_resident(m, weights);
     if (status != STATUS_OK) {
         llama2_free(m);
         return error_set(error, status, "cannot make the model resident on engine %s: %s",
@@ -167,33 +134,23 @@ enum status llama2_create(struct llama2 **model, const struct llama2_config *con
     return STATUS_OK;
 }
 
-static void release_layer(const struct engine *e, const struct llama2_layer *layer) {
-    const float *const tensors[] = {
-        layer->attention_norm, layer->wq, layer->wk, layer->wv, layer->wo,
-        layer->ffn_norm,       layer->w1, layer->w2, layer->w3};
-    for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++) {
-        e->release_weights(e->context, tensors[i]);
-    }
-}
-
 void llama2_free(struct llama2 *m) {
     if (m == NULL) {
         return;
     }
-    const struct engine *e = m->engine;
-    float *const buffers[] = {m->x,    m->normed, m->q,      m->mixed,   m->projected,
-                              m->gate, m->up,     m->logits, m->k_cache, m->v_cache};
-    for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) {
-        e->release(e->context, buffers[i]);
-    }
-    if (m->weights.classifier != m->weights.embedding) {
-        e->release_weights(e->context, m->weights.classifier);
-    }
-    e->release_weights(e->context, m->weights.embedding);
-    e->release_weights(e->context, m->weights.final_norm);
+    const struct llama2_weights none = {0};
+    const struct llama2_layer no_layer = {0};
+    struct resident_buffer buffers[BUFFERS];
+    struct resident_tensor others[OTHER_TENSORS];
+    list_buffers(buffers, m);
+    resident_release(m->engine, buffers, BUFFERS);
     for (size_t l = 0; l < m->config.L && m->weights.layers != NULL; l++) {
-        release_layer(e, &m->weights.layers[l]);
+        struct resident_tensor layer[LAYER_TENSORS];
+        list_layer(layer, &m->config, &no_layer, &m->weights.layers[l]);
+        resident_unload(m->engine, layer, LAYER_TENSORS);
     }
+    list_others(others, &m->config, &none, &m->weights);
+    resident_unload(m->engine, others, OTHER_TENSORS);
     free(m->weights.layers);
     free(m);
 }
@@ -201,15 +158,6 @@ void llama2_free(struct llama2 *m) {
 const struct llama2_config *llama2_config(const struct llama2 *m) {
     return &m->config;
 }
-
-/* Stops a sequence of operators at the first failure. */
-#define TRY(call)                     \
-    do {                              \
-        enum status status_ = (call); \
-        if (status_ != STATUS_OK) {   \
-            return status_;           \
-        }                             \
-    } while (0)
 
 /* mixed = attention(rope(q), rope(k), v) of the T new tokens over the cache of layer l. */
 static enum status attend(struct llama2 *m, size_t l, size_t T, size_t position) {
@@ -272,7 +220,9 @@ static enum status classify_last(struct llama2 *m, size_t T, float *logits) {
     const struct engine *e = m->engine;
     const float *last = m->x + (T - 1) * c->C;
     TRY(e->rmsnorm(e->context, m->normed, last, m->weights.final_norm, 1, c->C, c->norm_eps));
-    TRY(e->matmul(e->context, m->logits, m->normed, m->weights.classifier, 1, c->V, c->C));
+    const float *classifier =
+        m->weights.classifier != NULL ? m->weights.classifier : m->weights.embedding;
+    TRY(e->matmul(e->context, m->logits, m->normed, classifier, 1, c->V, c->C));
     return e->read(e->context, logits, m->logits, c->V * sizeof(float));
 }
 
