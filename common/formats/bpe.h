@@ -27,6 +27,11 @@ struct bpe; /**< opaque: vocabulary, scores, sorted index */
 
 /**
  * @brief Reads a tokenizer file to its end and checks every length against the file.
+ *
+ * STATUS_TRUNCATED when it ends within a token; STATUS_BAD_FORMAT for a longest piece that
+ * is not positive, a length outside 0..longest, a score that is not a number, a NUL byte in a
+ * piece, less than three tokens.
+ *
  * @param expected_tokens the checkpoint's vocabulary size, or 0 to accept any; another
  *        count is STATUS_MISMATCH with both numbers in the message
  */
@@ -49,6 +54,12 @@ size_t bpe_size(const struct bpe *bpe);
  * looked up; an unknown one becomes its bytes (byte + 3). Then the adjacent
  * pair whose concatenation has the best score is merged until none is left
  * (leftmost of equals). O(n log n) or so, not O(n^2): prompts can be long.
+ *
+ * As there: a score must be above -1e10 to merge, BOS takes part in merges
+ * (stories260K's and Llama2's have no piece for it), and text that spells "<s>" is only
+ * text. Of pieces with the same text the lowest id counts. A vocabulary without
+ * " " starts with the token of its byte. One of less than 259 tokens has no byte
+ * tokens: an unknown code point is STATUS_UNSUPPORTED, with code point and offset.
  *
  * @param text   @p length bytes, valid UTF-8 (else STATUS_BAD_UTF8, with the offset)
  * @param bos    put BPE_BOS first

@@ -8,7 +8,14 @@
  * pieces, "##" before a piece inside a word; a word of more than 100 code
  * points, or one that cannot be pieced, is [UNK].
  * Sources: Devlin et al. 2019; Schuster and Nakajima 2012. The ids equal those
- * of the Hugging Face `tokenizers` library.
+ * of the Hugging Face `tokenizers` library (BertWordPieceTokenizer as it is out
+ * of the box), in two points that may surprise also:
+ *  - "[UNK]", "[CLS]", "[SEP]", "[PAD]" and "[MASK]" spelt out in the text, in
+ *    capitals, become that piece's id; whoever encodes text of strangers and
+ *    minds takes the brackets out before;
+ *  - characters have the categories of Unicode 8, which the library goes by:
+ *    marks and punctuation of a newer Unicode are letters. Unassigned code
+ *    points are letters, private use is dropped.
  */
 #ifndef WARPBOOK_COMMON_FORMATS_WORDPIECE_H_
 #define WARPBOOK_COMMON_FORMATS_WORDPIECE_H_
