@@ -24,9 +24,13 @@
 
 #include <stdbool.h>
 
-/* Sanitizers instrument the resolver, which runs before they are set up. */
+/*
+ * Sanitizers instrument the resolver, which runs before they are set up.
+ * WARPBOOK_NARROW_VECTORS is for tests: code as on the oldest CPU.
+ */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__cplusplus) && \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) &&                          \
+    !defined(WARPBOOK_NARROW_VECTORS)
 #define CPU_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define CPU_CLONES
@@ -37,7 +41,7 @@
 
 /** @return true when the AVX-512 clones run: 32 vector registers of 16 floats. */
 static inline bool cpu_has_wide_vectors(void) {
-#if defined(__x86_64__) && defined(__GNUC__)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(WARPBOOK_NARROW_VECTORS)
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
            __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
            __builtin_cpu_supports("avx512cd");

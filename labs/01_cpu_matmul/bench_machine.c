@@ -18,7 +18,7 @@ enum {
     REPEATS = 7
 };
 
-typedef float vector __attribute__((vector_size(LANES * sizeof(float))));
+typedef float vector __attribute__((vector_size(LANES * sizeof(float)), may_alias));
 
 CPU_INLINE void multiply_add(vector *sums, size_t count, float factor, float summand) {
     vector sum[WIDE_SUMS];

@@ -22,8 +22,9 @@ enum {
     AHEAD = 2048 /* floats: the distance at which prefetching helped most, by measurement */
 };
 
-typedef float vector __attribute__((vector_size(LANES * sizeof(float))));
-typedef float loose_vector __attribute__((vector_size(LANES * sizeof(float)), aligned(4)));
+typedef float vector __attribute__((vector_size(LANES * sizeof(float)), may_alias));
+typedef float loose_vector
+    __attribute__((vector_size(LANES * sizeof(float)), aligned(4), may_alias));
 
 /* Sum of the lanes: halves, then halves of halves, so that no chain is long. */
 CPU_INLINE float sum_lanes(const vector *v) {

@@ -35,6 +35,17 @@ static inline int matmul_few_rows(size_t M) {
 void matmul_few_rows_part(float *out, size_t stride, const float *in, const float *weight, size_t M,
                           size_t N, size_t K);
 
+/** Columns of a panel of packed weights: what v4's tile is wide. */
+enum { MATMUL_PANEL = 32 };
+
+/**
+ * @brief panel (depth, MATMUL_PANEL) = weight (columns, depth)^T, filled up with columns of zeros.
+ * @param panel   64-byte aligned
+ * @param weight  rows K apart
+ * @param columns may be more than a panel holds
+ */
+void matmul_pack_panel(float *panel, const float *weight, size_t K, size_t columns, size_t depth);
+
 /** @return the smaller one. */
 static inline size_t least(size_t a, size_t b) {
     return a < b ? a : b;

@@ -6,7 +6,8 @@
  * out, held in 24 vector registers (GCC's vector extensions); per k it takes 2
  * vectors of weights and 12 broadcast inputs for 24 fused multiply-adds. Both
  * operands are first copied ("packed") into panels that the tile reads front
- * to back. Few rows go another way: few_rows.c.
+ * to back: inputs as they are, weights transposed (pack_panel.c). Few rows go
+ * another way (few_rows.c).
  *
  * Why: relieves loads and stores. v3 needs two loads and a store for each
  * vector of products; here one load serves 1.7 of them, and out is touched
@@ -26,22 +27,20 @@
 #include "solutions/01_cpu_matmul/ladder.h"
 
 enum {
-    LANES = 16,          /* floats of a vector */
-    COLUMNS = 2 * LANES, /* of a tile, and of a panel of weights */
-    ROWS = 12,           /* of a tile */
-    FEW = 4,             /* rows of the tile that takes the rest */
-    DEPTH = 256,         /* of a panel: 32 KiB of weights */
-    BLOCK_M = 10 * ROWS, /* 120 KiB of inputs */
+    LANES = 16,             /* floats of a vector */
+    COLUMNS = MATMUL_PANEL, /* of a tile, and of a panel of weights: two vectors */
+    ROWS = 12,              /* of a tile */
+    FEW = 4,                /* rows of the tile that takes the rest */
+    DEPTH = 256,            /* of a panel: 32 KiB of weights */
+    BLOCK_M = 10 * ROWS,    /* 120 KiB of inputs */
     BLOCK_N = 16 * COLUMNS
 };
 
 const size_t matmul_v4_scratch = (size_t)(BLOCK_M + BLOCK_N) * DEPTH;
 
-typedef float vector __attribute__((vector_size(LANES * sizeof(float))));
-typedef float loose_vector __attribute__((vector_size(LANES * sizeof(float)), aligned(4)));
-typedef float quad __attribute__((vector_size(16)));
-typedef float loose_quad __attribute__((vector_size(16), aligned(4)));
-typedef int quad_index __attribute__((vector_size(16)));
+typedef float vector __attribute__((vector_size(LANES * sizeof(float)), may_alias));
+typedef float loose_vector
+    __attribute__((vector_size(LANES * sizeof(float)), aligned(4), may_alias));
 
 /* Where a tile goes. With add, it is added to what is there. */
 struct target {
@@ -70,7 +69,7 @@ CPU_INLINE void tile(struct target t, const float *inputs, const float *panel, s
 #pragma GCC unroll 2
         for (size_t v = 0; v < vectors; v++) {
             loose_vector *out = (loose_vector *)(t.out + r * t.stride + v * LANES);
-            *out = t.add ? *out + sum[r][v] : sum[r][v];
+            *out = sum[r][v] + (t.add ? (vector)*out : (vector){0});
         }
     }
 }
@@ -132,35 +131,6 @@ static void pack_inputs(float *packed, const float *in, size_t K, size_t rows, s
     }
 }
 
-/* packed (4, 4), rows COLUMNS apart, = in (4, 4)^T, rows K apart. */
-static inline void transpose_4x4(float *packed, const float *in, size_t K) {
-    const quad_index low = {0, 4, 1, 5}, high = {2, 6, 3, 7};
-    const quad_index left = {0, 1, 4, 5}, right = {2, 3, 6, 7};
-    quad a = *(const loose_quad *)in, b = *(const loose_quad *)(in + K);
-    quad c = *(const loose_quad *)(in + 2 * K), d = *(const loose_quad *)(in + 3 * K);
-    quad ab_low = __builtin_shuffle(a, b, low), ab_high = __builtin_shuffle(a, b, high);
-    quad cd_low = __builtin_shuffle(c, d, low), cd_high = __builtin_shuffle(c, d, high);
-    *(quad *)packed = __builtin_shuffle(ab_low, cd_low, left);
-    *(quad *)(packed + COLUMNS) = __builtin_shuffle(ab_low, cd_low, right);
-    *(quad *)(packed + 2 * COLUMNS) = __builtin_shuffle(ab_high, cd_high, left);
-    *(quad *)(packed + 3 * COLUMNS) = __builtin_shuffle(ab_high, cd_high, right);
-}
-
-/* panel (depth, COLUMNS) = weight (columns, depth)^T, rows K apart; columns of zeros to fill it. */
-static void pack_panel(float *panel, const float *weight, size_t K, size_t columns, size_t depth) {
-    for (size_t n = 0; n < COLUMNS; n += 4) {
-        size_t k = 0;
-        for (; n + 4 <= columns && k + 4 <= depth; k += 4) {
-            transpose_4x4(panel + k * COLUMNS + n, weight + n * K + k, K);
-        }
-        for (; k < depth; k++) {
-            for (size_t i = n; i < n + 4; i++) {
-                panel[k * COLUMNS + i] = i < columns ? weight[i * K + k] : 0.0f;
-            }
-        }
-    }
-}
-
 void matmul_v4_part(float *out, size_t stride, const float *in, const float *weight, size_t M,
                     size_t N, size_t K, float *scratch) {
     if (matmul_few_rows(M) || K == 0) {
@@ -174,7 +144,8 @@ void matmul_v4_part(float *out, size_t stride, const float *in, const float *wei
         for (size_t k = 0; k < K; k += DEPTH) {
             size_t depth = least(DEPTH, K - k);
             for (size_t i = 0; i < columns; i += COLUMNS) {
-                pack_panel(panels + i * DEPTH, weight + (n + i) * K + k, K, columns - i, depth);
+                matmul_pack_panel(panels + i * DEPTH, weight + (n + i) * K + k, K, columns - i,
+                                  depth);
             }
             for (size_t m = 0; m < M; m += BLOCK_M) {
                 struct target target = {out + m * stride + n, stride, k > 0};

@@ -22,7 +22,7 @@
 enum {
     GRAIN_M = 12,         /* rows of v4's tile */
     GRAIN_N = 32,         /* columns of v4's tile */
-    LEAST_WORK = 1 << 18, /* products worth a thread */
+    LEAST_WORK = 1 << 16, /* products worth a thread */
 };
 
 /* How the output is cut: down x across parts. */
