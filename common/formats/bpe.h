@@ -55,7 +55,7 @@ size_t bpe_size(const struct bpe *bpe);
  * pair whose concatenation has the best score is merged until none is left
  * (leftmost of equals). O(n log n) or so, not O(n^2): prompts can be long.
  *
- * As there: a score must be above -1e10 to merge, BOS takes part in merges
+ * As there: a score must be above -1e10 to merge; BOS takes part in merges
  * (stories260K's and Llama2's have no piece for it), and text that spells "<s>" is only
  * text. Of pieces with the same text the lowest id counts. A vocabulary without
  * " " starts with the token of its byte. One of less than 259 tokens has no byte
