@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/model/engine_layer.h"
 #include "common/model/profile.h"
 #include "common/testing/testing.h"
 
@@ -131,4 +132,33 @@ C_TEST(engine_profile, passes_failures_on) {
     EXPECT_STATUS(STATUS_DEVICE, timed.matmul(timed.context, NULL, NULL, NULL, 0, 0, 0));
     engine_destroy(&timed);
     engine_destroy(&inner);
+}
+
+static enum status marking_bias_add(void *context, float *x, const float *bias, size_t rows,
+                                    size_t C) {
+    ++*(int *)engine_layer_own(context);
+    const struct engine *base = engine_layer_base(context);
+    return base->bias_add(base->context, x, bias, rows, C);
+}
+
+C_TEST(engine_layer, passes_on_what_is_not_replaced) {
+    struct engine base, layer, top;
+    int calls = 0;
+    ASSERT_OK(engine_reference_create(&base));
+    ASSERT_OK(engine_layer_create(&layer, "layer", &base, &calls, NULL));
+    EXPECT_TRUE(base.context == NULL);
+    layer.bias_add = marking_bias_add;
+    ASSERT_OK(engine_layer_create(&top, "top", &layer, NULL, NULL));
+    call_all(&top);
+    EXPECT_INT_EQ(1, calls);
+    EXPECT_STR_EQ("top", top.name);
+    void *memory = NULL;
+    EXPECT_OK(top.alloc(top.context, 64, &memory));
+    top.release(top.context, memory);
+    const void *resident = NULL;
+    EXPECT_OK(top.weights(top.context, &calls, sizeof calls, &resident));
+    EXPECT_TRUE(resident == &calls);
+    top.release_weights(top.context, resident);
+    EXPECT_OK(top.synchronize(top.context));
+    engine_destroy(&top);
 }

@@ -1,13 +1,7 @@
 #include "common/model/profile.h"
 
-#include <stdlib.h>
-
 #include "common/bench/bench.h"
-
-struct profiler {
-    const struct engine *inner;
-    struct profile *profile;
-};
+#include "common/model/engine_layer.h"
 
 const char *profile_operator_name(enum profile_operator op) {
     static const char *const names[PROFILE_COUNT] = {
@@ -17,52 +11,22 @@ const char *profile_operator_name(enum profile_operator op) {
 }
 
 /* Books the time since start; waits for the engine first, so that the time is the operator's. */
-static enum status book(struct profiler *profiler, enum profile_operator op, double start,
-                        enum status status) {
+static enum status book(void *context, enum profile_operator op, double start, enum status status) {
+    const struct engine *inner = engine_layer_base(context);
+    struct profile *profile = engine_layer_own(context);
     if (status == STATUS_OK) {
-        status = profiler->inner->synchronize(profiler->inner->context);
+        status = inner->synchronize(inner->context);
     }
-    profiler->profile->entries[op].calls++;
-    profiler->profile->entries[op].seconds += bench_now() - start;
+    profile->entries[op].calls++;
+    profile->entries[op].seconds += bench_now() - start;
     return status;
 }
 
 /* Calls an entry of the inner engine with the arguments and books its time. */
-#define PROFILED(op, entry, ...)                  \
-    struct profiler *profiler = context;          \
-    const struct engine *inner = profiler->inner; \
-    double start = bench_now();                   \
-    return book(profiler, op, start, inner->entry(inner->context, __VA_ARGS__))
-
-static void profile_destroy(void *context) {
-    free(context);
-}
-
-static enum status profile_alloc(void *context, size_t bytes, void **memory) {
-    const struct engine *inner = ((struct profiler *)context)->inner;
-    return inner->alloc(inner->context, bytes, memory);
-}
-
-static void profile_release(void *context, void *memory) {
-    const struct engine *inner = ((struct profiler *)context)->inner;
-    inner->release(inner->context, memory);
-}
-
-static enum status profile_weights(void *context, const void *host, size_t bytes,
-                                   const void **resident) {
-    const struct engine *inner = ((struct profiler *)context)->inner;
-    return inner->weights(inner->context, host, bytes, resident);
-}
-
-static void profile_release_weights(void *context, const void *resident) {
-    const struct engine *inner = ((struct profiler *)context)->inner;
-    inner->release_weights(inner->context, resident);
-}
-
-static enum status profile_synchronize(void *context) {
-    const struct engine *inner = ((struct profiler *)context)->inner;
-    return inner->synchronize(inner->context);
-}
+#define PROFILED(op, entry, ...)                             \
+    const struct engine *inner = engine_layer_base(context); \
+    double start = bench_now();                              \
+    return book(context, op, start, inner->entry(inner->context, __VA_ARGS__))
 
 static enum status profile_write(void *context, void *resident, const void *host, size_t bytes) {
     PROFILED(PROFILE_COPY, write, resident, host, bytes);
@@ -130,36 +94,26 @@ static enum status profile_embedding(void *context, float *out, const float *tab
 
 enum status engine_profile_create(struct engine *engine, const struct engine *inner,
                                   struct profile *profile) {
-    *engine = (struct engine){0};
-    struct profiler *profiler = malloc(sizeof *profiler);
-    if (profiler == NULL) {
-        return STATUS_OUT_OF_MEMORY;
-    }
-    *profiler = (struct profiler){.inner = inner, .profile = profile};
+    struct engine base = *inner;
+    base.destroy = NULL; /* the caller keeps it */
     profile_reset(profile);
-    *engine = (struct engine){
-        .name = inner->name,
-        .context = profiler,
-        .destroy = profile_destroy,
-        .alloc = profile_alloc,
-        .release = profile_release,
-        .weights = profile_weights,
-        .release_weights = profile_release_weights,
-        .write = profile_write,
-        .read = profile_read,
-        .synchronize = profile_synchronize,
-        .matmul = profile_matmul,
-        .bias_add = profile_bias_add,
-        .activation = profile_activation,
-        .silu_gate = profile_silu_gate,
-        .residual = profile_residual,
-        .layernorm = profile_layernorm,
-        .rmsnorm = profile_rmsnorm,
-        .softmax = profile_softmax,
-        .rope = profile_rope,
-        .attention = profile_attention,
-        .embedding = profile_embedding,
-    };
+    enum status status = engine_layer_create(engine, inner->name, &base, profile, NULL);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    engine->write = profile_write;
+    engine->read = profile_read;
+    engine->matmul = profile_matmul;
+    engine->bias_add = profile_bias_add;
+    engine->activation = profile_activation;
+    engine->silu_gate = profile_silu_gate;
+    engine->residual = profile_residual;
+    engine->layernorm = profile_layernorm;
+    engine->rmsnorm = profile_rmsnorm;
+    engine->softmax = profile_softmax;
+    engine->rope = profile_rope;
+    engine->attention = profile_attention;
+    engine->embedding = profile_embedding;
     return STATUS_OK;
 }
 
