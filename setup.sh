@@ -23,7 +23,7 @@ A CUDA toolkit is looked for in $CUDA_HOME, on $PATH, in /usr/local/cuda and in
 EOF
 }
 
-# Exactly what was tried together; the last one has headers that cuda_fp16.h includes.
+# Tried together; cuda_fp16.h includes headers of the last one.
 readonly CUDA_WHEELS=(
     nvidia-cuda-nvcc==13.0.88
     nvidia-cuda-runtime==13.0.96
@@ -312,7 +312,7 @@ install_required() {
 
 # Fetches NVIDIA's wheels; they appear under their name only when complete.
 install_cuda_wheels() {
-    progress "no CUDA toolkit found; fetching nvcc as NVIDIA's wheels (about 150 MB)"
+    progress "no CUDA toolkit found; fetching nvcc as NVIDIA's wheels (100 MB)"
     rm -rf -- "$part_folder"
     if ! python3 -c 'import ensurepip, venv' >/dev/null 2>&1 && ! install_packages python3-venv; then
         cuda_reason="python3-venv could not be installed"
