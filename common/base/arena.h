@@ -36,7 +36,8 @@ MUST_CHECK enum status arena_create(struct arena *arena, size_t size);
  */
 void *arena_alloc(struct arena *arena, size_t count, size_t element_size);
 
-/** @return bytes that `count` elements take from an arena, padding included; SIZE_MAX on overflow. */
+/** @return bytes that `count` elements take from an arena, padding included; SIZE_MAX on overflow.
+ */
 size_t arena_footprint(size_t count, size_t element_size);
 
 /** Frees the block; a zero-initialised or freed arena is allowed. */

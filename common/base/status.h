@@ -21,21 +21,21 @@ extern "C" {
 #define MUST_CHECK __attribute__((warn_unused_result))
 
 /** Every status: name, value, message. */
-#define STATUS_LIST(X)                                                                             \
-    X(STATUS_OK, 0, "success")                                                                     \
-    X(STATUS_INVALID_ARGUMENT, -1, "invalid argument")                                             \
-    X(STATUS_OUT_OF_MEMORY, -2, "out of memory")                                                   \
-    X(STATUS_NOT_FOUND, -3, "not found")                                                           \
-    X(STATUS_IO, -4, "input or output failed")                                                     \
-    X(STATUS_TRUNCATED, -5, "file ends too early")                                                 \
-    X(STATUS_BAD_FORMAT, -6, "not in the expected format")                                         \
-    X(STATUS_OVERFLOW, -7, "size overflows")                                                       \
-    X(STATUS_MISMATCH, -8, "sizes do not agree")                                                   \
-    X(STATUS_BAD_UTF8, -9, "text is not valid UTF-8")                                              \
-    X(STATUS_TOO_LONG, -10, "too long")                                                            \
-    X(STATUS_UNSUPPORTED, -11, "not supported")                                                    \
-    X(STATUS_NO_DEVICE, -12, "no usable GPU")                                                      \
-    X(STATUS_DEVICE, -13, "the GPU reported an error")                                             \
+#define STATUS_LIST(X)                                     \
+    X(STATUS_OK, 0, "success")                             \
+    X(STATUS_INVALID_ARGUMENT, -1, "invalid argument")     \
+    X(STATUS_OUT_OF_MEMORY, -2, "out of memory")           \
+    X(STATUS_NOT_FOUND, -3, "not found")                   \
+    X(STATUS_IO, -4, "input or output failed")             \
+    X(STATUS_TRUNCATED, -5, "file ends too early")         \
+    X(STATUS_BAD_FORMAT, -6, "not in the expected format") \
+    X(STATUS_OVERFLOW, -7, "size overflows")               \
+    X(STATUS_MISMATCH, -8, "sizes do not agree")           \
+    X(STATUS_BAD_UTF8, -9, "text is not valid UTF-8")      \
+    X(STATUS_TOO_LONG, -10, "too long")                    \
+    X(STATUS_UNSUPPORTED, -11, "not supported")            \
+    X(STATUS_NO_DEVICE, -12, "no usable GPU")              \
+    X(STATUS_DEVICE, -13, "the GPU reported an error")     \
     X(STATUS_INTERRUPTED, -14, "interrupted")
 
 enum status {

@@ -1,6 +1,7 @@
 /**
  * @file llama2_weights.h
- * @brief What every loader of Llama2 checkpoints delivers: sizes, and pointers to fp32 host weights.
+ * @brief What every loader of Llama2 checkpoints delivers: sizes, and pointers to fp32 host
+ * weights.
  */
 #ifndef WARPBOOK_COMMON_FORMATS_LLAMA2_WEIGHTS_H_
 #define WARPBOOK_COMMON_FORMATS_LLAMA2_WEIGHTS_H_

@@ -39,7 +39,8 @@ struct llama2c_checkpoint {
 MUST_CHECK enum status llama2c_open(struct llama2c_checkpoint *checkpoint, const char *path,
                                     struct error *error);
 
-/** As llama2c_open() on @p size bytes at @p data (4-byte aligned), which must outlive the checkpoint. */
+/** As llama2c_open() on @p size bytes at @p data (4-byte aligned), which must outlive the
+ * checkpoint. */
 MUST_CHECK enum status llama2c_parse(struct llama2c_checkpoint *checkpoint, const void *data,
                                      size_t size, struct error *error);
 
@@ -52,8 +53,8 @@ void llama2c_close(struct llama2c_checkpoint *checkpoint);
  * The classifier is written unshared when weights->classifier != weights->embedding.
  */
 MUST_CHECK enum status llama2c_serialize(const struct llama2_config *config,
-                                         const struct llama2_weights *weights,
-                                         unsigned char **data, size_t *size);
+                                         const struct llama2_weights *weights, unsigned char **data,
+                                         size_t *size);
 
 #ifdef __cplusplus
 }

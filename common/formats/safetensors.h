@@ -29,8 +29,8 @@ struct safetensors_tensor {
     enum safetensors_dtype dtype; /**< OTHER: listed, cannot be read */
     size_t rank;
     size_t shape[SAFETENSORS_MAX_RANK];
-    size_t count;      /**< product of the shape; 1 for a scalar */
-    const void *data;  /**< inside the file; may be unaligned */
+    size_t count;     /**< product of the shape; 1 for a scalar */
+    const void *data; /**< inside the file; may be unaligned */
     size_t bytes;
 };
 
@@ -65,7 +65,8 @@ const struct safetensors_tensor *safetensors_find(const struct safetensors *file
 MUST_CHECK enum status safetensors_read_f32(const struct safetensors_tensor *tensor, float *out);
 
 /**
- * @brief Serialises tensors (name, dtype, rank, shape, data, bytes) into memory that the caller frees.
+ * @brief Serialises tensors (name, dtype, rank, shape, data, bytes) into memory that the caller
+ * frees.
  */
 MUST_CHECK enum status safetensors_serialize(const struct safetensors_tensor *tensors, size_t count,
                                              unsigned char **data, size_t *size,

@@ -28,8 +28,10 @@ struct comparison compare_f32(const float *got, const double *want, size_t count
         double allowed = tolerance.absolute + tolerance.relative * fabs(want[i]);
         double difference = fabs((double)got[i] - want[i]);
         bool finite = isfinite(got[i]) && isfinite(want[i]);
-        double excess = !finite ? INFINITY : allowed > 0 ? difference / allowed
-                                           : difference > 0 ? INFINITY : 0.0;
+        double excess = !finite          ? INFINITY
+                        : allowed > 0    ? difference / allowed
+                        : difference > 0 ? INFINITY
+                                         : 0.0;
         if (excess > worst_excess) {
             worst_excess = excess;
             result.worst = i;
@@ -44,13 +46,13 @@ struct comparison compare_f32(const float *got, const double *want, size_t count
         difference_squared += difference * difference;
         want_squared += want[i] * want[i];
     }
-    result.norm_error = !result.finite         ? INFINITY
-                        : want_squared > 0.0   ? sqrt(difference_squared / want_squared)
+    result.norm_error = !result.finite             ? INFINITY
+                        : want_squared > 0.0       ? sqrt(difference_squared / want_squared)
                         : difference_squared > 0.0 ? INFINITY
-                                               : 0.0;
+                                                   : 0.0;
     bool element_good = worst_excess <= 1.0;
-    bool norm_good = result.norm_error <= tolerance.norm ||
-                     sqrt(difference_squared) <= tolerance.absolute;
+    bool norm_good =
+        result.norm_error <= tolerance.norm || sqrt(difference_squared) <= tolerance.absolute;
     result.pass = result.finite && element_good && norm_good;
     return result;
 }

@@ -30,11 +30,11 @@ struct tolerance {
 
 struct comparison {
     bool pass;
-    bool finite;        /**< all of got and want are finite */
-    size_t worst;       /**< index of the first non-finite, else the worst element */
-    double got, want;   /**< its values */
-    double allowed;     /**< what |got - want| may be at that element */
-    double norm_error;  /**< ||got - want|| / ||want||; infinite when not finite */
+    bool finite;       /**< all of got and want are finite */
+    size_t worst;      /**< index of the first non-finite, else the worst element */
+    double got, want;  /**< its values */
+    double allowed;    /**< what |got - want| may be at that element */
+    double norm_error; /**< ||got - want|| / ||want||; infinite when not finite */
     double norm_allowed;
 };
 
@@ -71,7 +71,7 @@ void comparison_describe(const struct comparison *comparison, size_t columns, ch
  * is not written and what is written beside it shows.
  */
 struct guarded {
-    float *data;  /**< count floats, 64-byte aligned, all NaN at first */
+    float *data; /**< count floats, 64-byte aligned, all NaN at first */
     size_t count;
     void *block;
     size_t block_size;

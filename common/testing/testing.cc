@@ -28,7 +28,8 @@ std::vector<Registered> &registered() {
 
 class CTest : public testing::Test {
   public:
-    explicit CTest(test_function *function) : function_(function) {}
+    explicit CTest(test_function *function) : function_(function) {
+    }
     void TestBody() override {
         function_();
     }
@@ -85,8 +86,7 @@ const char *test_temporary_path(const char *name, char *path, size_t size) {
     return path;
 }
 
-bool test_check_int(const char *file, int line, const char *expression, int64_t want,
-                    int64_t got) {
+bool test_check_int(const char *file, int line, const char *expression, int64_t want, int64_t got) {
     if (want != got) {
         test_fail(file, line, "%s: want %" PRId64 ", got %" PRId64, expression, want, got);
     }

@@ -65,42 +65,41 @@ bool test_check_true(const char *file, int line, const char *expression, bool va
 bool test_check_status(const char *file, int line, const char *expression, enum status want,
                        enum status got);
 
-#define C_TEST(suite, name)                                                                        \
-    static void test_##suite##_##name(void);                                                       \
-    __attribute__((constructor)) static void register_##suite##_##name(void) {                     \
-        test_register(#suite, #name, __FILE__, __LINE__, test_##suite##_##name);                   \
-    }                                                                                              \
+#define C_TEST(suite, name)                                                      \
+    static void test_##suite##_##name(void);                                     \
+    __attribute__((constructor)) static void register_##suite##_##name(void) {   \
+        test_register(#suite, #name, __FILE__, __LINE__, test_##suite##_##name); \
+    }                                                                            \
     static void test_##suite##_##name(void)
 
-#define TEST_SKIP(...)                                                                             \
-    do {                                                                                           \
-        test_skip(__FILE__, __LINE__, __VA_ARGS__);                                                \
-        return;                                                                                    \
+#define TEST_SKIP(...)                              \
+    do {                                            \
+        test_skip(__FILE__, __LINE__, __VA_ARGS__); \
+        return;                                     \
     } while (0)
 #define TEST_FAIL(...) test_fail(__FILE__, __LINE__, __VA_ARGS__)
 
 #define EXPECT_TRUE(value) ((void)test_check_true(__FILE__, __LINE__, #value, (value)))
-#define EXPECT_INT_EQ(want, got)                                                                   \
+#define EXPECT_INT_EQ(want, got) \
     ((void)test_check_int(__FILE__, __LINE__, #got, (int64_t)(want), (int64_t)(got)))
-#define EXPECT_STR_EQ(want, got)                                                                   \
-    ((void)test_check_string(__FILE__, __LINE__, #got, (want), (got)))
-#define EXPECT_NEAR(want, got, tolerance)                                                          \
+#define EXPECT_STR_EQ(want, got) ((void)test_check_string(__FILE__, __LINE__, #got, (want), (got)))
+#define EXPECT_NEAR(want, got, tolerance) \
     ((void)test_check_near(__FILE__, __LINE__, #got, (want), (got), (tolerance)))
-#define EXPECT_STATUS(want, expression)                                                            \
+#define EXPECT_STATUS(want, expression) \
     ((void)test_check_status(__FILE__, __LINE__, #expression, (want), (expression)))
 #define EXPECT_OK(expression) EXPECT_STATUS(STATUS_OK, expression)
 
-#define ASSERT_TRUE(value)                                                                         \
-    do {                                                                                           \
-        if (!test_check_true(__FILE__, __LINE__, #value, (value))) {                               \
-            return;                                                                                \
-        }                                                                                          \
+#define ASSERT_TRUE(value)                                           \
+    do {                                                             \
+        if (!test_check_true(__FILE__, __LINE__, #value, (value))) { \
+            return;                                                  \
+        }                                                            \
     } while (0)
-#define ASSERT_OK(expression)                                                                      \
-    do {                                                                                           \
-        if (!test_check_status(__FILE__, __LINE__, #expression, STATUS_OK, (expression))) {        \
-            return;                                                                                \
-        }                                                                                          \
+#define ASSERT_OK(expression)                                                               \
+    do {                                                                                    \
+        if (!test_check_status(__FILE__, __LINE__, #expression, STATUS_OK, (expression))) { \
+            return;                                                                         \
+        }                                                                                   \
     } while (0)
 
 #ifdef __cplusplus
