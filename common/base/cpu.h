@@ -22,15 +22,15 @@
 #ifndef WARPBOOK_COMMON_BASE_CPU_H_
 #define WARPBOOK_COMMON_BASE_CPU_H_
 
-#include <stdbool.h>
+#include <stddef.h>
 
 /*
  * Sanitizers instrument the resolver, which runs before they are set up.
- * WARPBOOK_NARROW_VECTORS is for tests: code as on the oldest CPU.
+ * WARPBOOK_VECTOR_FLOATS is for tests: code as on a CPU with shorter vectors.
  */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__cplusplus) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) &&                          \
-    !defined(WARPBOOK_NARROW_VECTORS)
+    !defined(WARPBOOK_VECTOR_FLOATS)
 #define CPU_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define CPU_CLONES
@@ -39,14 +39,25 @@
 /** A helper that becomes part of the function that calls it, and so is cloned with it. */
 #define CPU_INLINE static inline __attribute__((always_inline))
 
-/** @return true when the AVX-512 clones run: 32 vector registers of 16 floats. */
-static inline bool cpu_has_wide_vectors(void) {
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(WARPBOOK_NARROW_VECTORS)
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512cd");
+/**
+ * @return floats of a vector register in the clone that runs: 16, 8 or 4.
+ *
+ * GCC accepts vector types of any length. One that is longer than a register
+ * it takes apart, often through memory, and that can cost a factor of ten: use
+ * the length that this function names.
+ */
+static inline size_t cpu_vector_floats(void) {
+#if defined(WARPBOOK_VECTOR_FLOATS)
+    return WARPBOOK_VECTOR_FLOATS;
+#elif defined(__x86_64__) && defined(__GNUC__)
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512cd")) {
+        return 16;
+    }
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? 8 : 4;
 #else
-    return false;
+    return 4;
 #endif
 }
 

@@ -10,57 +10,69 @@
 #include "labs/01_cpu_matmul/bench_parts.h"
 
 enum {
-    LANES = 16,
-    WIDE_SUMS = 24,  /* vectors in flight with 32 registers of 16 floats */
-    NARROW_SUMS = 6, /* with 16 registers of 8: two registers each */
+    WIDE_SUMS = 24,   /* vectors in flight with 32 registers of 16 floats */
+    NARROW_SUMS = 12, /* with 16 registers of 8 or 4 floats */
     ROUNDS = 1 << 16,
     BUFFER = 16 << 20, /* floats, 64 MiB */
     REPEATS = 7
 };
 
-typedef float vector __attribute__((vector_size(LANES * sizeof(float)), may_alias));
+typedef float wide_vector __attribute__((vector_size(64), may_alias));
+typedef float narrow_vector __attribute__((vector_size(32), may_alias));
+typedef float vector __attribute__((vector_size(16), may_alias));
 
-CPU_INLINE void multiply_add(vector *sums, size_t count, float factor, float summand) {
-    vector sum[WIDE_SUMS];
-    for (size_t i = 0; i < count; i++) {
-        sum[i] = sums[i];
+/* Multiplies and adds to `count` sums of type `type`; a function for each, as types are no values.
+ */
+#define MULTIPLY_ADD(name, type, count)                                     \
+    CPU_INLINE float name(float factor, float summand) {                    \
+        type sum[count] = {0};                                              \
+        for (size_t round = 0; round < ROUNDS; round++) {                   \
+            _Pragma("GCC unroll 24") for (size_t i = 0; i < (count); i++) { \
+                sum[i] = sum[i] * factor + summand;                         \
+            }                                                               \
+        }                                                                   \
+        float total = 0.0f;                                                 \
+        for (size_t i = 0; i < (count); i++) {                              \
+            total += sum[i][0];                                             \
+        }                                                                   \
+        return total;                                                       \
     }
-    for (size_t round = 0; round < ROUNDS; round++) {
-#pragma GCC unroll 24
-        for (size_t i = 0; i < count; i++) {
-            sum[i] = sum[i] * factor + summand;
-        }
+
+MULTIPLY_ADD(multiply_add_wide, wide_vector, WIDE_SUMS)
+MULTIPLY_ADD(multiply_add_narrow, narrow_vector, NARROW_SUMS)
+MULTIPLY_ADD(multiply_add_short, vector, NARROW_SUMS)
+
+/* FLOPs of one call; *sink keeps the compiler from leaving them out. */
+CPU_CLONES
+static double probe_arithmetic(size_t lanes, float factor, volatile float *sink) {
+    if (lanes == 16) {
+        *sink = multiply_add_wide(factor, 1.0f);
+        return 2.0 * 16 * WIDE_SUMS * ROUNDS;
     }
-    for (size_t i = 0; i < count; i++) {
-        sums[i] = sum[i];
+    if (lanes == 8) {
+        *sink = multiply_add_narrow(factor, 1.0f);
+        return 2.0 * 8 * NARROW_SUMS * ROUNDS;
     }
+    *sink = multiply_add_short(factor, 1.0f);
+    return 2.0 * 4 * NARROW_SUMS * ROUNDS;
 }
 
-/* FLOPs of one call. */
 CPU_CLONES
-static double probe_arithmetic(vector *sums, bool wide) {
-    size_t count = wide ? WIDE_SUMS : NARROW_SUMS;
-    if (wide) {
-        multiply_add(sums, WIDE_SUMS, 0.5f, 0.5f);
-    } else {
-        multiply_add(sums, NARROW_SUMS, 0.5f, 0.5f);
-    }
-    return 2.0 * LANES * ROUNDS * (double)count;
-}
-
-CPU_CLONES
-static void probe_memory(const float *buffer, vector *sums) {
-    vector sum[4] = {0};
-    for (size_t i = 0; i < BUFFER; i += 4 * LANES) {
-#pragma GCC unroll 4
-        for (size_t v = 0; v < 4; v++) {
+static float probe_memory(const float *buffer) {
+    enum { LANES = 4, STEP = 8 };
+    vector sum[STEP] = {0};
+    for (size_t i = 0; i < BUFFER; i += STEP * LANES) {
+#pragma GCC unroll 8
+        for (size_t v = 0; v < STEP; v++) {
             __builtin_prefetch(buffer + (i + v * LANES + 2048) % BUFFER);
             sum[v] += *(const vector *)(buffer + i + v * LANES);
         }
     }
-    for (size_t v = 0; v < 4; v++) {
-        sums[v] = sum[v];
+    float total = 0.0f;
+    for (size_t v = 0; v < STEP; v++) {
+        total += sum[v][0];
     }
+    return total;
 }
 
 /* One thread's work and result. */
@@ -74,7 +86,6 @@ struct probe {
 /* All threads start each repeat together, so that they share the clock and the memory. */
 static void *run_probe(void *argument) {
     struct probe *probe = argument;
-    vector sums[WIDE_SUMS] = {0};
     for (size_t i = 0; i < BUFFER; i++) {
         probe->buffer[i] = 1.0f;
     }
@@ -83,18 +94,16 @@ static void *run_probe(void *argument) {
         double start = bench_now();
         double flops = 0.0;
         for (int i = 0; i < 10; i++) {
-            flops += probe_arithmetic(sums, cpu_has_wide_vectors());
+            flops += probe_arithmetic(cpu_vector_floats(), 0.5f, &probe->sink);
         }
         double rate = 1e-9 * flops / (bench_now() - start);
         probe->best.gflop_per_s = rate > probe->best.gflop_per_s ? rate : probe->best.gflop_per_s;
-        probe->sink = sums[0][0];
 
         pthread_barrier_wait(probe->barrier);
         start = bench_now();
-        probe_memory(probe->buffer, sums);
+        probe->sink = probe_memory(probe->buffer);
         rate = 1e-9 * sizeof(float) * BUFFER / (bench_now() - start);
         probe->best.gb_per_s = rate > probe->best.gb_per_s ? rate : probe->best.gb_per_s;
-        probe->sink = sums[0][0] + sums[1][0] + sums[2][0] + sums[3][0];
     }
     return NULL;
 }

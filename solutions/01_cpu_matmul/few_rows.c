@@ -17,55 +17,81 @@
 #include "solutions/01_cpu_matmul/ladder.h"
 
 enum {
-    LANES = 16,
-    SIDE = 4,    /* rows of input and of weight that are multiplied together */
+    SIDE = 4,    /* rows of weight that are multiplied together, and rows of input when wide */
     AHEAD = 2048 /* floats: the distance at which prefetching helped most, by measurement */
 };
 
-typedef float vector __attribute__((vector_size(LANES * sizeof(float)), may_alias));
-typedef float loose_vector
-    __attribute__((vector_size(LANES * sizeof(float)), aligned(4), may_alias));
-
-/* Sum of the lanes: halves, then halves of halves, so that no chain is long. */
-CPU_INLINE float sum_lanes(const vector *v) {
-    float half[LANES / 2];
-    for (size_t i = 0; i < LANES / 2; i++) {
-        half[i] = (*v)[i] + (*v)[i + LANES / 2];
-    }
-    return ((half[0] + half[4]) + (half[1] + half[5])) +
-           ((half[2] + half[6]) + (half[3] + half[7]));
+/* Asks for the weights that come AHEAD; an address that does not exist does nothing. */
+CPU_INLINE void prefetch(const float *weight) {
+    __builtin_prefetch((const void *)((uintptr_t)weight + AHEAD * sizeof(float)));
 }
 
-/* out (rows, columns) = in (rows, K) * weight (columns, K)^T; rows and columns are constants. */
-CPU_INLINE void dots(float *out, size_t stride, const float *in, const float *weight, size_t K,
-                     size_t rows, size_t columns) {
-    vector sum[SIDE][SIDE] = {0};
-    size_t k = 0;
-    for (; K - k >= LANES; k += LANES) {
+/* Halves, then halves of halves, so that no chain of additions is long. */
+CPU_INLINE float sum_lanes(float *lanes, size_t count) {
 #pragma GCC unroll 4
-        for (size_t c = 0; c < columns; c++) {
-            /* A prefetch of an address that does not exist does nothing. */
-            __builtin_prefetch(
-                (const void *)((uintptr_t)(weight + c * K + k) + AHEAD * sizeof(float)));
-        }
-#pragma GCC unroll 4
-        for (size_t r = 0; r < rows; r++) {
-#pragma GCC unroll 4
-            for (size_t c = 0; c < columns; c++) {
-                sum[r][c] += *(const loose_vector *)(in + r * K + k) *
-                             *(const loose_vector *)(weight + c * K + k);
-            }
+    for (size_t half = count / 2; half > 0; half /= 2) {
+#pragma GCC unroll 8
+        for (size_t i = 0; i < half; i++) {
+            lanes[i] += lanes[i + half];
         }
     }
-#pragma GCC unroll 4
-    for (size_t r = 0; r < rows; r++) {
-#pragma GCC unroll 4
-        for (size_t c = 0; c < columns; c++) {
-            float rest = 0.0f;
-            for (size_t i = k; i < K; i++) {
-                rest += in[r * K + i] * weight[c * K + i];
-            }
-            out[r * stride + c] = sum_lanes(&sum[r][c]) + rest;
+    return lanes[0];
+}
+
+#define DOTS wide_4x4
+#define DOTS_LANES 16
+#define DOTS_ROWS 4
+#define DOTS_COLUMNS 4
+#include "solutions/01_cpu_matmul/dots.h"
+
+#define DOTS wide_1x4
+#define DOTS_LANES 16
+#define DOTS_ROWS 1
+#define DOTS_COLUMNS 4
+#include "solutions/01_cpu_matmul/dots.h"
+
+#define DOTS narrow_2x4
+#define DOTS_LANES 8
+#define DOTS_ROWS 2
+#define DOTS_COLUMNS 4
+#include "solutions/01_cpu_matmul/dots.h"
+
+#define DOTS narrow_1x4
+#define DOTS_LANES 8
+#define DOTS_ROWS 1
+#define DOTS_COLUMNS 4
+#include "solutions/01_cpu_matmul/dots.h"
+
+#define DOTS short_1x4
+#define DOTS_LANES 4
+#define DOTS_ROWS 1
+#define DOTS_COLUMNS 4
+#include "solutions/01_cpu_matmul/dots.h"
+
+#define DOTS dot
+#define DOTS_LANES 4
+#define DOTS_ROWS 1
+#define DOTS_COLUMNS 1
+#include "solutions/01_cpu_matmul/dots.h"
+
+/* out (M, SIDE) = in (M, K) * weight (SIDE, K)^T. Four rows of sums fill 16 of 32 registers of
+   16 floats; of 16 registers of 8 floats, two rows of sums fill half. */
+CPU_INLINE void four_columns(float *out, size_t stride, const float *in, const float *weight,
+                             size_t M, size_t K, size_t lanes) {
+    size_t m = 0;
+    for (; lanes == 16 && M - m >= 4; m += 4) {
+        wide_4x4(out + m * stride, stride, in + m * K, weight, K);
+    }
+    for (; lanes == 8 && M - m >= 2; m += 2) {
+        narrow_2x4(out + m * stride, stride, in + m * K, weight, K);
+    }
+    for (; m < M; m++) {
+        if (lanes == 16) {
+            wide_1x4(out + m * stride, stride, in + m * K, weight, K);
+        } else if (lanes == 8) {
+            narrow_1x4(out + m * stride, stride, in + m * K, weight, K);
+        } else {
+            short_1x4(out + m * stride, stride, in + m * K, weight, K);
         }
     }
 }
@@ -73,19 +99,14 @@ CPU_INLINE void dots(float *out, size_t stride, const float *in, const float *we
 CPU_CLONES
 void matmul_few_rows_part(float *out, size_t stride, const float *in, const float *weight, size_t M,
                           size_t N, size_t K) {
+    size_t lanes = cpu_vector_floats();
     size_t n = 0;
     for (; N - n >= SIDE; n += SIDE) {
-        size_t m = 0;
-        for (; M - m >= SIDE; m += SIDE) {
-            dots(out + m * stride + n, stride, in + m * K, weight + n * K, K, SIDE, SIDE);
-        }
-        for (; m < M; m++) {
-            dots(out + m * stride + n, stride, in + m * K, weight + n * K, K, 1, SIDE);
-        }
+        four_columns(out + n, stride, in, weight + n * K, M, K, lanes);
     }
     for (; n < N; n++) {
         for (size_t m = 0; m < M; m++) {
-            dots(out + m * stride + n, stride, in + m * K, weight + n * K, K, 1, 1);
+            dot(out + m * stride + n, stride, in + m * K, weight + n * K, K);
         }
     }
 }

@@ -18,8 +18,9 @@
  * Multiplication" (2008): a panel of weights, DEPTH x 32, stays in L1 while the
  * block of inputs, BLOCK_M x DEPTH, passes from L2.
  *
- * Without AVX-512 (16 registers, half the size) the tile is 4 x 16 on the same panels.
+ * With fewer and shorter registers (AVX2: 16 of 8 floats) the tile is 4 rows x 2 vectors.
  */
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,8 +28,7 @@
 #include "solutions/01_cpu_matmul/ladder.h"
 
 enum {
-    LANES = 16,             /* floats of a vector */
-    COLUMNS = MATMUL_PANEL, /* of a tile, and of a panel of weights: two vectors */
+    COLUMNS = MATMUL_PANEL, /* of a tile, and of a panel of weights: two vectors of 16 */
     ROWS = 12,              /* of a tile */
     FEW = 4,                /* rows of the tile that takes the rest */
     DEPTH = 256,            /* of a panel: 32 KiB of weights */
@@ -38,10 +38,6 @@ enum {
 
 const size_t matmul_v4_scratch = (size_t)(BLOCK_M + BLOCK_N) * DEPTH;
 
-typedef float vector __attribute__((vector_size(LANES * sizeof(float)), may_alias));
-typedef float loose_vector
-    __attribute__((vector_size(LANES * sizeof(float)), aligned(4), may_alias));
-
 /* Where a tile goes. With add, it is added to what is there. */
 struct target {
     float *out;
@@ -49,60 +45,64 @@ struct target {
     bool add;
 };
 
-/* out (rows, vectors * LANES) = inputs (rows, depth), DEPTH apart, * panel (depth, COLUMNS).
-   rows and vectors are constants at each call, so that every sum gets its register. */
-CPU_INLINE void tile(struct target t, const float *inputs, const float *panel, size_t depth,
-                     size_t rows, size_t vectors) {
-    vector sum[ROWS][2] = {0};
-    for (size_t k = 0; k < depth; k++) {
-#pragma GCC unroll 12
-        for (size_t r = 0; r < rows; r++) {
-#pragma GCC unroll 2
-            for (size_t v = 0; v < vectors; v++) {
-                const vector *weights = (const vector *)(panel + k * COLUMNS + v * LANES);
-                sum[r][v] += inputs[r * DEPTH + k] * *weights;
-            }
-        }
-    }
-#pragma GCC unroll 12
-    for (size_t r = 0; r < rows; r++) {
-#pragma GCC unroll 2
-        for (size_t v = 0; v < vectors; v++) {
-            loose_vector *out = (loose_vector *)(t.out + r * t.stride + v * LANES);
-            *out = sum[r][v] + (t.add ? (vector)*out : (vector){0});
-        }
-    }
-}
+#define TILE tile_12x32
+#define TILE_ROWS 12
+#define TILE_VECTORS 2
+#define TILE_LANES 16
+#include "solutions/01_cpu_matmul/tile.h"
+
+#define TILE tile_4x32
+#define TILE_ROWS 4
+#define TILE_VECTORS 2
+#define TILE_LANES 16
+#include "solutions/01_cpu_matmul/tile.h"
+
+#define TILE tile_4x8
+#define TILE_ROWS 4
+#define TILE_VECTORS 2
+#define TILE_LANES 4
+#include "solutions/01_cpu_matmul/tile.h"
+
+#define TILE tile_4x16
+#define TILE_ROWS 4
+#define TILE_VECTORS 2
+#define TILE_LANES 8
+#include "solutions/01_cpu_matmul/tile.h"
 
 /* The tile of the CPU at hand. */
 CPU_INLINE void any_tile(struct target t, const float *inputs, const float *panel, size_t depth,
-                         size_t rows, bool wide) {
+                         size_t rows, size_t lanes) {
     if (rows == ROWS) {
-        tile(t, inputs, panel, depth, ROWS, 2);
-    } else if (wide) {
-        tile(t, inputs, panel, depth, FEW, 2);
+        tile_12x32(t, inputs, panel, depth);
+    } else if (lanes == 16) {
+        tile_4x32(t, inputs, panel, depth);
     } else {
-        struct target right = {t.out + LANES, t.stride, t.add};
-        tile(t, inputs, panel, depth, FEW, 1);
-        tile(right, inputs, panel + LANES, depth, FEW, 1);
+        for (size_t n = 0; n < COLUMNS; n += 2 * lanes) {
+            struct target part = {t.out + n, t.stride, t.add};
+            if (lanes == 8) {
+                tile_4x16(part, inputs, panel + n, depth);
+            } else {
+                tile_4x8(part, inputs, panel + n, depth);
+            }
+        }
     }
 }
 
 /* One panel of weights against all packed rows. A tile that sticks out goes through a buffer. */
 CPU_INLINE void multiply_panel(struct target t, const float *inputs, const float *panel,
-                               size_t depth, size_t rows, size_t columns, bool wide) {
+                               size_t depth, size_t rows, size_t columns, size_t lanes) {
     float edge[ROWS * COLUMNS];
     size_t step;
     for (size_t r = 0; r < rows; r += step) {
-        step = wide && rows - r >= ROWS ? ROWS : FEW;
+        step = lanes == 16 && rows - r >= ROWS ? ROWS : FEW;
         float *out = t.out + r * t.stride;
         if (columns == COLUMNS && rows - r >= step) {
             any_tile((struct target){out, t.stride, t.add}, inputs + r * DEPTH, panel, depth, step,
-                     wide);
+                     lanes);
             continue;
         }
         any_tile((struct target){edge, COLUMNS, false}, inputs + r * DEPTH, panel, depth, step,
-                 wide);
+                 lanes);
         for (size_t i = 0; i < least(step, rows - r); i++) {
             for (size_t n = 0; n < columns; n++) {
                 float sum = edge[i * COLUMNS + n];
@@ -114,10 +114,10 @@ CPU_INLINE void multiply_panel(struct target t, const float *inputs, const float
 
 CPU_CLONES
 static void multiply_block(struct target t, const float *inputs, const float *panels, size_t rows,
-                           size_t columns, size_t depth, bool wide) {
+                           size_t columns, size_t depth, size_t lanes) {
     for (size_t n = 0; n < columns; n += COLUMNS) {
         multiply_panel((struct target){t.out + n, t.stride, t.add}, inputs, panels + n * DEPTH,
-                       depth, rows, least(COLUMNS, columns - n), wide);
+                       depth, rows, least(COLUMNS, columns - n), lanes);
     }
 }
 
@@ -137,7 +137,7 @@ void matmul_v4_part(float *out, size_t stride, const float *in, const float *wei
         matmul_few_rows_part(out, stride, in, weight, M, N, K);
         return;
     }
-    bool wide = cpu_has_wide_vectors();
+    size_t lanes = cpu_vector_floats();
     float *inputs = scratch, *panels = scratch + BLOCK_M * DEPTH;
     for (size_t n = 0; n < N; n += BLOCK_N) {
         size_t columns = least(BLOCK_N, N - n);
@@ -150,7 +150,8 @@ void matmul_v4_part(float *out, size_t stride, const float *in, const float *wei
             for (size_t m = 0; m < M; m += BLOCK_M) {
                 struct target target = {out + m * stride + n, stride, k > 0};
                 pack_inputs(inputs, in + m * K + k, K, least(BLOCK_M, M - m), depth);
-                multiply_block(target, inputs, panels, least(BLOCK_M, M - m), columns, depth, wide);
+                multiply_block(target, inputs, panels, least(BLOCK_M, M - m), columns, depth,
+                               lanes);
             }
         }
     }

@@ -1,0 +1,37 @@
+/**
+ * @file tile.h
+ * @brief Pattern of v4's innermost function; included once for each tile that is wanted.
+ *
+ * Before: TILE the name, TILE_ROWS x TILE_VECTORS * TILE_LANES the tile. The
+ * sizes must be constants for the sums to get registers, and a vector must not
+ * be longer than a register: GCC would take it apart through memory. Hence a
+ * pattern and not parameters. No include guard.
+ */
+CPU_INLINE void TILE(struct target t, const float *inputs, const float *panel, size_t depth) {
+    typedef float vector __attribute__((vector_size(TILE_LANES * sizeof(float)), may_alias));
+    typedef float loose_vector
+        __attribute__((vector_size(TILE_LANES * sizeof(float)), aligned(4), may_alias));
+    vector sum[TILE_ROWS][TILE_VECTORS] = {0};
+    for (size_t k = 0; k < depth; k++) {
+#pragma GCC unroll 16
+        for (size_t r = 0; r < TILE_ROWS; r++) {
+#pragma GCC unroll 4
+            for (size_t v = 0; v < TILE_VECTORS; v++) {
+                const float *weights = panel + k * COLUMNS + v * TILE_LANES;
+                sum[r][v] += inputs[r * DEPTH + k] * *(const vector *)weights;
+            }
+        }
+    }
+#pragma GCC unroll 16
+    for (size_t r = 0; r < TILE_ROWS; r++) {
+#pragma GCC unroll 4
+        for (size_t v = 0; v < TILE_VECTORS; v++) {
+            loose_vector *out = (loose_vector *)(t.out + r * t.stride + v * TILE_LANES);
+            *out = sum[r][v] + (t.add ? (vector)*out : (vector){0});
+        }
+    }
+}
+#undef TILE
+#undef TILE_ROWS
+#undef TILE_VECTORS
+#undef TILE_LANES
