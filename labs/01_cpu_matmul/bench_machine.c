@@ -21,22 +21,28 @@ typedef float wide_vector __attribute__((vector_size(64), may_alias));
 typedef float narrow_vector __attribute__((vector_size(32), may_alias));
 typedef float vector __attribute__((vector_size(16), may_alias));
 
-/* Multiplies and adds to `count` sums of type `type`; a function for each, as types are no values.
+/*
+ * Multiplies and adds to `count` sums of a type; a function for each, as types are no values. The
+ * sums start apart, or the compiler would find them equal and keep one.
  */
-#define MULTIPLY_ADD(name, type, count)                                     \
-    CPU_INLINE float name(float factor, float summand) {                    \
-        type sum[count] = {0};                                              \
-        for (size_t round = 0; round < ROUNDS; round++) {                   \
-            _Pragma("GCC unroll 24") for (size_t i = 0; i < (count); i++) { \
-                sum[i] = sum[i] * factor + summand;                         \
-            }                                                               \
-        }                                                                   \
-        float total = 0.0f;                                                 \
-        for (size_t i = 0; i < (count); i++) {                              \
-            total += sum[i][0];                                             \
-        }                                                                   \
-        return total;                                                       \
+#define MULTIPLY_ADD(name, type, count)                   \
+    CPU_INLINE float name(float factor, float summand) {  \
+        type sum[count];                                  \
+        for (size_t i = 0; i < (count); i++) {            \
+            sum[i] = (type){0} + (float)i;                \
+        }                                                 \
+        for (size_t round = 0; round < ROUNDS; round++) { \
+            UNROLL for (size_t i = 0; i < (count); i++) { \
+                sum[i] = sum[i] * factor + summand;       \
+            }                                             \
+        }                                                 \
+        float total = 0.0f;                               \
+        for (size_t i = 0; i < (count); i++) {            \
+            total += sum[i][0];                           \
+        }                                                 \
+        return total;                                     \
     }
+#define UNROLL _Pragma("GCC unroll 24")
 
 MULTIPLY_ADD(multiply_add_wide, wide_vector, WIDE_SUMS)
 MULTIPLY_ADD(multiply_add_narrow, narrow_vector, NARROW_SUMS)
@@ -59,12 +65,12 @@ static double probe_arithmetic(size_t lanes, float factor, volatile float *sink)
 
 CPU_CLONES
 static float probe_memory(const float *buffer) {
-    enum { LANES = 4, STEP = 8 };
+    enum { LANES = 4, STEP = 4, LINE = LANES * STEP };
     vector sum[STEP] = {0};
-    for (size_t i = 0; i < BUFFER; i += STEP * LANES) {
-#pragma GCC unroll 8
+    for (size_t i = 0; i < BUFFER; i += LINE) {
+        __builtin_prefetch(buffer + (i + 2048) % BUFFER);
+#pragma GCC unroll 4
         for (size_t v = 0; v < STEP; v++) {
-            __builtin_prefetch(buffer + (i + v * LANES + 2048) % BUFFER);
             sum[v] += *(const vector *)(buffer + i + v * LANES);
         }
     }
