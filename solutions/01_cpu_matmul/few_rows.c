@@ -10,6 +10,9 @@
  * more rows of input the same weights serve four of them.
  *
  * Bytes 4*(N*K + M*K + M*N), FLOPs 2*M*N*K: at M = 1 half a FLOP a byte.
+ *
+ * Measured on AMD EPYC (family 26), one core: 1x768x768, from L2, 0.021 to 0.028 ms, 85 to 110
+ * GB/s; 1x32000x288, mostly from memory, 0.93 ms, 40 GB/s of the 44 GB/s that a plain read reaches.
  */
 #include <stdint.h>
 

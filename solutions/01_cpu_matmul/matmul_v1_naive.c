@@ -5,6 +5,9 @@
  * FLOPs 2*M*N*K. Every addition waits for the one before it: without
  * permission to reorder sums, the compiler may neither vectorise nor overlap
  * them, and the loop runs at one product per latency of an addition.
+ *
+ * Measured on AMD EPYC (family 26), one core: 512x512x512 56.7 ms, 4.7 GFLOP/s, 1.8% of the
+ * core's peak. 1x32000x288 3.55 ms, 10.4 GB/s.
  */
 #include "solutions/01_cpu_matmul/ladder.h"
 

@@ -11,6 +11,9 @@
  *
  * Cost: the copy moves 2*N*K floats, and scratch memory of N*K floats. Over
  * hundreds of rows that is nothing. At M = 1 it is more work than the product.
+ *
+ * Measured on AMD EPYC (family 26), one core: 512x512x512 5.10 ms, 52.6 GFLOP/s, 11.1x v1.
+ * 1x32000x288 29.2 ms: 8 times slower than v1.
  */
 #include <stdlib.h>
 #include <string.h>

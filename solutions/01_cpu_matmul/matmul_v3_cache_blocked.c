@@ -12,6 +12,9 @@
  *
  * Limit left: each product still loads and stores one element of out; the
  * loads and stores, not the multiplications, are what the core is busy with.
+ *
+ * Measured on AMD EPYC (family 26), one core: 512x512x512 3.72 ms, 72.2 GFLOP/s, 1.4x v2;
+ * 128x3072x768, whose weight does not fit L2, 9.2 ms, 2.0x v2. 1x32000x288 4.2 ms: nearly v1 again.
  */
 #include <string.h>
 
