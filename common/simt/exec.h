@@ -27,7 +27,7 @@
 extern "C" {
 #endif
 
-enum { SIMT_LANES = 32, SIMT_MAX_OPERANDS = 8, SIMT_MAX_VECTOR = 8 };
+enum { SIMT_LANES = 32, SIMT_MAX_OPERANDS = 10, SIMT_MAX_VECTOR = 8 };
 
 /** One row of registers. Handlers take the view that fits their type. */
 union simt_row {
@@ -104,6 +104,7 @@ struct simt_warp {
     uint32_t mask;              /**< active lanes, guard applied */
     uint32_t lanes[SIMT_LANES]; /**< the mask spread out: ~0 where active, else 0 */
     uint32_t members;           /**< lanes that exist and have not exited */
+    uint32_t carry;             /**< condition code CC.CF, a bit a lane: add.cc ... madc */
     struct simt_block *block;
     struct simt_fault *fault; /**< set by simt_fail(): the launch stops after this instruction */
     uint32_t index;           /**< number of the warp in its block */
@@ -131,6 +132,10 @@ struct simt_decoding {
 /**
  * @brief Tries to decode an instruction of one family.
  *
+ * Vector operands are laid out flat: `mov.b64 d, {a, b}` has src[0] = a and
+ * src[1] = b, `mov.b64 {a, b}, s` has dst[0] = a and dst[1] = b (an element `_`
+ * keeps its place).
+ *
  * Operands are resolved before the call: dst, src, pred_dst, src_negated, the
  * counts and the guard are set. The family sets run, op_class, flops, detail.
  *
@@ -140,8 +145,8 @@ typedef bool simt_decode_family(const struct simt_decoding *decoding,
                                 struct simt_instruction *instruction);
 
 /** Integer and logic: add sub mul mad mul24 sad div rem abs neg min max and or xor not cnot lop3
- *  shl shr shf bfe bfi brev clz popc bfind fns prmt dp4a dp2a addc subc madc (carry in
- *  detail-free form: carry lives in warp's predicate 0), vadd-like video instructions excluded. */
+ *  shl shr shf bfe bfi brev clz popc bfind fns prmt dp4a dp2a addc subc madc (the carry
+ *  lives in warp->carry), vadd-like video instructions excluded. */
 simt_decode_family simt_decode_integer;
 /** fp32 and fp64 arithmetic: add sub mul fma mad div rcp sqrt rsqrt min max abs neg copysign
  *  testp ex2 lg2 sin cos tanh, with rounding modes, ftz and sat. */

@@ -29,6 +29,7 @@ extern "C" {
 /** Generic addresses of shared and local memory: base + offset in the block's or thread's own. */
 #define SIMT_SHARED_WINDOW ((uint64_t)0x0100000000000000)
 #define SIMT_LOCAL_WINDOW ((uint64_t)0x0200000000000000)
+#define SIMT_PARAMETER_WINDOW ((uint64_t)0x0300000000000000)
 #define SIMT_WINDOW_BYTES ((uint64_t)1 << 32)
 
 struct simt_memory;
@@ -80,6 +81,27 @@ MUST_CHECK enum status simt_memory_unregister_host(struct simt_memory *memory, v
 bool simt_memory_find(const struct simt_memory *memory, uint64_t address,
                       struct simt_allocation *allocation);
 
+/** The allocation, live or freed, that begins highest at or below, or lowest above, an address.
+ *  @return false when there is none */
+bool simt_memory_below(const struct simt_memory *memory, uint64_t address,
+                       struct simt_allocation *allocation);
+bool simt_memory_above(const struct simt_memory *memory, uint64_t address,
+                       struct simt_allocation *allocation);
+
+/** Addresses that may be used, and where the emulator finds them: what a lookup leaves behind. */
+struct simt_extent {
+    uint64_t begin, end;
+    unsigned char *host; /**< of the byte at `begin` */
+    bool complete;       /**< the host has written all of it: reads need no further check */
+};
+
+/** @return true and the extent of the live allocation that holds @p address. */
+bool simt_memory_extent(const struct simt_memory *memory, uint64_t address,
+                        struct simt_extent *extent);
+
+/** All of the device window, allocated or not: what a launch without checks may touch. */
+struct simt_extent simt_memory_window(const struct simt_memory *memory);
+
 /** @return where the emulator reads and writes the byte at @p address; the caller has checked it.
  */
 void *simt_memory_host(const struct simt_memory *memory, uint64_t address);
@@ -87,8 +109,11 @@ void *simt_memory_host(const struct simt_memory *memory, uint64_t address);
 /** @return true when @p pointer lies in the device window. */
 bool simt_memory_is_device(const struct simt_memory *memory, const void *pointer);
 
-/** Marks bytes as written: memcpy, memset, stores. */
+/** Marks bytes as written by the host, between launches: memcpy, memset. */
 void simt_memory_mark(struct simt_memory *memory, uint64_t address, size_t bytes);
+
+/** Marks bytes as written by a kernel; several host threads may do so at the same time. */
+void simt_memory_mark_store(struct simt_memory *memory, uint64_t address, size_t bytes);
 
 /** @return true when all bytes were written since their allocation. Host memory always counts. */
 bool simt_memory_written(const struct simt_memory *memory, uint64_t address, size_t bytes);
