@@ -12,7 +12,7 @@
  *  - both: a fence or release by the first agent after its access, then an
  *    atomic, volatile or acquiring access or a fence by the second.
  *
- * Volatile, relaxed, acquiring and releasing accesses count as atomic. A store
+ * Volatile, relaxed, acquiring and releasing accesses take no part. A store
  * that leaves the bytes as they were is no race: many threads setting the same
  * flag is a usual pattern. Checks are lenient where a word's history is longer
  * than what it remembers: a race may be missed, a correct program is not
@@ -68,7 +68,8 @@ enum simt_access_kind { SIMT_READ, SIMT_WRITE, SIMT_ATOMIC };
 
 /** Who the other side of a race was. */
 struct simt_race {
-    uint64_t agent; /**< warp in the block, or position of the block in the grid */
+    uint32_t agent; /**< warp in the block, or position of the block in the grid */
+    bool known;     /**< `agent` is known; else one of several */
     bool wrote;     /**< it wrote; else it read */
 };
 

@@ -1,0 +1,217 @@
+/*
+ * Full checks: bytes that nobody wrote, and races. Lanes at one address are
+ * looked at once.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "common/simt/request.h"
+
+enum { MAX_BYTES = 32, TEXT_BYTES = 400 };
+
+/* Up to this many bytes are asked for at once, lanes in between or not. */
+#define RANGE_BYTES 1024
+
+static bool is_shared(const struct simt_request *request) {
+    return request->space == PTX_SHARED;
+}
+
+static uint64_t lane_address(const struct simt_request *request, uint32_t lane) {
+    return request->first + (uint64_t)(int64_t)request->relative[lane];
+}
+
+static bool written(const struct simt_request *request, uint64_t address, size_t bytes) {
+    const struct simt_block *block = request->warp->block;
+    return is_shared(request) ? simt_shadow_written(block->shadow, address, bytes)
+                              : simt_memory_written(block->run->memory, address, bytes);
+}
+
+static void mark(const struct simt_request *request, uint64_t address, size_t bytes) {
+    const struct simt_block *block = request->warp->block;
+    if (is_shared(request)) {
+        simt_shadow_mark(block->shadow, address, bytes);
+    } else {
+        simt_memory_mark_store(block->run->memory, address, bytes);
+    }
+}
+
+static void fail_uninitialised(const struct simt_request *request, uint32_t lane) {
+    struct simt_warp *warp = request->warp;
+    uint64_t address = lane_address(request, lane);
+    char where[TEXT_BYTES];
+    if (is_shared(request)) {
+        simt_fail(warp, request->instruction, lane, SIMT_FAULT_UNINITIALISED, address,
+                  "%s %u bytes at offset %" PRIu64
+                  " of shared memory that no thread of the block has written",
+                  simt_request_verb(request), request->bytes, address);
+        return;
+    }
+    simt_describe_address(warp->block->run->memory, address, where, sizeof where);
+    simt_fail(warp, request->instruction, lane, SIMT_FAULT_UNINITIALISED, address,
+              "%s %u bytes at 0x%" PRIx64 ", %s, that nothing has written",
+              simt_request_verb(request), request->bytes, address, where);
+}
+
+static bool check_written(const struct simt_request *request) {
+    const struct simt_pattern *pattern = request->pattern;
+    size_t range = (size_t)((int64_t)pattern->high - pattern->low) + request->bytes;
+    uint64_t low = request->first + (uint64_t)(int64_t)pattern->low;
+    if (request->complete || (range <= RANGE_BYTES && written(request, low, range))) {
+        return true;
+    }
+    for (uint32_t rest = pattern->leaders; rest != 0; rest &= rest - 1) {
+        uint32_t lane = simt_first_lane(rest);
+        if (!written(request, lane_address(request, lane), request->bytes)) {
+            fail_uninitialised(request, lane);
+            return false;
+        }
+    }
+    return true;
+}
+
+static void mark_written(const struct simt_request *request) {
+    const struct simt_pattern *pattern = request->pattern;
+    if (request->complete) {
+        return;
+    }
+    if (pattern->shape == SIMT_SHAPE_CONTIGUOUS) {
+        mark(request, request->first, (size_t)SIMT_LANES * request->bytes);
+        return;
+    }
+    for (uint32_t rest = pattern->leaders; rest != 0; rest &= rest - 1) {
+        mark(request, lane_address(request, simt_first_lane(rest)), request->bytes);
+    }
+}
+
+static void fail_race(const struct simt_request *request, uint32_t lane,
+                      const struct simt_race *race) {
+    struct simt_warp *warp = request->warp;
+    const struct simt_run *run = warp->block->run;
+    uint64_t address = lane_address(request, lane);
+    const char *did = race->wrote ? "wrote" : "read";
+    char who[64], where[TEXT_BYTES];
+    if (is_shared(request)) {
+        snprintf(who, sizeof who, race->known ? "warp %u" : "another warp", race->agent);
+        simt_fail(warp, request->instruction, lane, SIMT_FAULT_SHARED_RACE, address,
+                  "(in warp %u) %s %u bytes at offset %" PRIu64
+                  " of shared memory that %s %s, with no barrier in between",
+                  warp->index, simt_request_verb(request), request->bytes, address, who, did);
+        return;
+    }
+    uint32_t columns = run->grid[0] > 0 ? run->grid[0] : 1;
+    uint32_t rows = run->grid[1] > 0 ? run->grid[1] : 1;
+    snprintf(who, sizeof who, race->known ? "block (%u,%u,%u)" : "another block",
+             race->agent % columns, race->agent / columns % rows, race->agent / columns / rows);
+    simt_describe_address(run->memory, address, where, sizeof where);
+    simt_fail(warp, request->instruction, lane, SIMT_FAULT_GLOBAL_RACE, address,
+              "%s %u bytes at 0x%" PRIx64 ", %s, that %s %s in the same launch",
+              simt_request_verb(request), request->bytes, address, where, who, did);
+}
+
+static bool races(const struct simt_request *request, uint64_t address, size_t bytes, bool silent,
+                  struct simt_race *race) {
+    struct simt_block *block = request->warp->block;
+    if (is_shared(request)) {
+        return simt_shadow_touch(block->shadow,
+                                 simt_shadow_agent(block->shadow, request->warp->index), address,
+                                 bytes, request->kind, silent, race);
+    }
+    return simt_global_shadow_touch(block->run->global_shadow, &block->agent, address, bytes,
+                                    request->kind, silent, race);
+}
+
+/* What each lane stores. */
+struct stored {
+    bool known;
+    unsigned char bytes[SIMT_LANES][MAX_BYTES];
+};
+
+/* Not known for accesses that are not st. */
+static void read_stored(const struct simt_request *request, struct stored *stored) {
+    const struct simt_instruction *in = request->instruction;
+    stored->known = request->kind == SIMT_WRITE && request->addresses == NULL;
+    if (!stored->known) {
+        return;
+    }
+    uint32_t element = simt_field(in, SIMT_ELEMENT_SHIFT);
+    uint32_t count = simt_field(in, SIMT_COUNT_SHIFT);
+    for (uint32_t e = 0; e < count; e++) {
+        const union simt_row *row = simt_row(request->warp, in->src[1 + e]);
+        bool wide = simt_register_bytes(in, e) > 4;
+        for (uint32_t lane = 0; lane < SIMT_LANES; lane++) {
+            const void *from = wide ? (const void *)&row->u64[lane] : (const void *)&row->u32[lane];
+            unsigned char *to = stored->bytes[lane] + e * element;
+            memcpy(to, from, element > 8 ? 8 : element);
+            if (element > 8) {
+                memcpy(to + 8, &row[1].u64[lane], 8);
+            }
+        }
+    }
+}
+
+static bool check_races(const struct simt_request *request, const struct stored *stored) {
+    const struct simt_pattern *pattern = request->pattern;
+    struct simt_race race;
+    if (request->kind == SIMT_READ && pattern->shape == SIMT_SHAPE_CONTIGUOUS &&
+        !races(request, request->first, (size_t)SIMT_LANES * request->bytes, false, &race)) {
+        return true;
+    }
+    for (uint32_t rest = pattern->leaders; rest != 0; rest &= rest - 1) {
+        uint32_t lane = simt_first_lane(rest);
+        bool silent = stored->known && memcmp(request->host + request->relative[lane],
+                                              stored->bytes[lane], request->bytes) == 0;
+        if (races(request, lane_address(request, lane), request->bytes, silent, &race)) {
+            fail_race(request, lane, &race);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Lanes of one store at one address must agree. */
+static bool check_lanes_agree(const struct simt_request *request, const struct stored *stored) {
+    uint32_t leaders = request->pattern->leaders;
+    if (!stored->known || !is_shared(request)) {
+        return true;
+    }
+    for (uint32_t rest = request->mask & ~leaders; rest != 0; rest &= rest - 1) {
+        uint32_t lane = simt_first_lane(rest);
+        uint32_t other = simt_first_lane(leaders);
+        for (uint32_t left = leaders; request->relative[other] != request->relative[lane];
+             left &= left - 1) {
+            other = simt_first_lane(left);
+        }
+        if (memcmp(stored->bytes[lane], stored->bytes[other], request->bytes) != 0) {
+            simt_fail(request->warp, request->instruction, lane, SIMT_FAULT_SHARED_RACE,
+                      lane_address(request, lane),
+                      "writes %u bytes at offset %" PRIu64 " of shared memory, and lane %u of the "
+                      "same warp writes another value there in the same instruction",
+                      request->bytes, lane_address(request, lane), other);
+            return false;
+        }
+    }
+    return true;
+}
+
+bool simt_request_check(const struct simt_request *request) {
+    const struct simt_block *block = request->warp->block;
+    struct stored stored;
+    bool watched = is_shared(request) ? block->shadow != NULL : request->space == PTX_GLOBAL;
+    if (!watched) {
+        return true;
+    }
+    if (request->kind != SIMT_WRITE && !request->blind && !check_written(request)) {
+        return false;
+    }
+    bool raced = !request->strong && (is_shared(request) || block->run->global_shadow != NULL);
+    if (raced) {
+        read_stored(request, &stored);
+        if (!check_races(request, &stored) || !check_lanes_agree(request, &stored)) {
+            return false;
+        }
+    }
+    if (request->kind != SIMT_READ) {
+        mark_written(request);
+    }
+    return true;
+}
