@@ -13,6 +13,7 @@
 #include "common/simt/fault.h"
 #include "common/simt/memory.h"
 #include "common/simt/ptx.h"
+#include "common/simt/run.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -55,10 +56,12 @@ struct simt_launch {
     const char *kernel;
     uint32_t grid[3], threads[3];
     size_t dynamic_shared_bytes;
-    const void *parameters;     /**< parameter block, laid out as the kernel declares it */
-    bool cooperative;           /**< all blocks are resident at the same time */
-    int check;                  /**< enum simt_check */
-    int host_threads;           /**< at least 1; results do not depend on it */
+    const void *parameters; /**< parameter block, laid out as the kernel declares it */
+    bool cooperative;       /**< all blocks are resident at the same time */
+    enum simt_check check;
+    struct simt_global_shadow *global_shadow; /**< of the memory; NULL: races between blocks go
+                                                   unseen */
+    int host_threads;                         /**< at least 1; results do not depend on it */
     uint64_t instruction_limit; /**< warp instructions a block may take; 0: no limit */
 };
 
