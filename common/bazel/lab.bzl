@@ -1,6 +1,7 @@
 """One lab, twice: the learner's package and its solution offer the same targets."""
 
 load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library")
+load("//common/model:generate_test.bzl", "generate_test")
 
 _FLAGS = {
     # Speed is asked for by name, so that a lab's flags can be read in one place.
@@ -27,16 +28,15 @@ def lab(
         step_srcs = [],
         step_deps = [],
         engine_deps = ["//common/model:engine"],
-        bench_srcs = ["bench.c"],
         bench_deps = [],
         generate = False):
     """Declares the targets of labs/NAME or solutions/NAME, whichever package calls it.
 
     `:TOPIC`     the subject's code, behind the contract
     `:engine`    the engine of this stage; its source is shared, under labs/
-    `:bench`     the bench; its source is shared too
-    `:generate`  writes text with this stage's engine (if asked for)
-    `:contract`  the headers, in labs/ only
+    `:bench`     the bench, from bench*.c under labs/, shared too
+    `:generate`  writes text with this stage's engine (if asked for), and `:generate_test`
+    `:contract`  the headers, in labs/ only, as are the parts of the bench
 
     Args:
       name: NN_topic, the name of the package's folder.
@@ -46,13 +46,12 @@ def lab(
       step_srcs: the subject's sources and private headers beside TOPIC.c.
       step_deps: what they stand on beside common/base.
       engine_deps: what engine.c stands on.
-      bench_srcs: sources of the bench, under labs/.
-      bench_deps: what they stand on.
+      bench_deps: what the bench stands on; said once, in labs/.
       generate: whether the lab has a program that writes text.
     """
     subject = native.package_name().split("/")[0]
     lab = "//labs/" + name
-    shared = bench_srcs + ["engine.c"] + (["generate.c"] if generate else [])
+    shared = ["engine.c"] + (["generate.c"] if generate else [])
     contract = lab + ":contract"
 
     if subject == "labs":
@@ -60,6 +59,17 @@ def lab(
             "//grader/selftest:__pkg__",
             "//solutions/%s:__pkg__" % name,
         ])
+        native.filegroup(
+            name = "bench_srcs",
+            srcs = native.glob(["bench*.c", "bench*.h"]),
+            visibility = ["//solutions/%s:__pkg__" % name],
+        )
+        cc_library(
+            name = "bench_deps",
+            testonly = True,
+            visibility = ["//solutions/%s:__pkg__" % name],
+            deps = bench_deps,
+        )
         cc_library(
             name = "contract",
             hdrs = [topic + ".h", "engine.h"],
@@ -84,13 +94,17 @@ def lab(
     cc_binary(
         name = "bench",
         testonly = True,
-        srcs = [lab + ":" + source for source in bench_srcs],
+        srcs = [lab + ":bench_srcs"],
         local_defines = ["WARPBOOK_SUBJECT=\\\"%s\\\"" % subject],
-        deps = [":engine", contract] + bench_deps,
+        deps = [":engine", contract, lab + ":bench_deps"],
     )
     if generate:
         cc_binary(
             name = "generate",
             srcs = [lab + ":generate.c"],
             deps = [":engine", "//common/model:generate"],
+        )
+        generate_test(
+            name = "generate_test",
+            program = ":generate",
         )

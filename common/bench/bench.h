@@ -66,7 +66,7 @@ struct bench_record {
     struct bench_timing timing;
     double bytes;       /**< least bytes that must move; NAN: not said */
     double flops;       /**< NAN: not said */
-    const char *peer;   /**< "OpenBLAS 0.3.21", or NULL */
+    const char *peer;   /**< "OpenBLAS 0.3.21 Cooperlake", or NULL */
     double peer_ratio;  /**< speed relative to the peer, 1 = equal; NAN: no peer */
     const char *figure; /**< end-to-end figure's name: "tokens_per_second", or NULL */
     double figure_value;

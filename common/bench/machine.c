@@ -2,12 +2,14 @@
  * Two probes: how many fused multiply-adds the cores do when nothing holds them
  * up, and how fast they read memory. Every other figure is a share of these.
  */
+#include "common/bench/machine.h"
+
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "common/base/cpu.h"
 #include "common/bench/bench.h"
-#include "labs/01_cpu_matmul/bench_parts.h"
 
 enum {
     WIDE_SUMS = 24,   /* vectors in flight with 32 registers of 16 floats */
@@ -81,22 +83,35 @@ static float probe_memory(const float *buffer) {
     return total;
 }
 
+/* Holds the threads back until it is known whether all of them could be started. */
+struct start {
+    pthread_mutex_t gate; /* locked while threads are being made */
+    bool go;              /* written and read under the gate; false: do nothing */
+    pthread_barrier_t together;
+};
+
 /* One thread's work and result. */
 struct probe {
-    pthread_barrier_t *barrier;
+    struct start *start;
     float *buffer; /* (BUFFER) */
-    struct machine best;
+    struct bench_machine best;
     volatile float sink;
 };
 
 /* All threads start each repeat together, so that they share the clock and the memory. */
 static void *run_probe(void *argument) {
     struct probe *probe = argument;
+    pthread_mutex_lock(&probe->start->gate);
+    bool go = probe->start->go;
+    pthread_mutex_unlock(&probe->start->gate);
+    if (!go) {
+        return NULL;
+    }
     for (size_t i = 0; i < BUFFER; i++) {
         probe->buffer[i] = 1.0f;
     }
     for (int repeat = 0; repeat < REPEATS; repeat++) {
-        pthread_barrier_wait(probe->barrier);
+        pthread_barrier_wait(&probe->start->together);
         double start = bench_now();
         double flops = 0.0;
         for (int i = 0; i < 10; i++) {
@@ -105,7 +120,7 @@ static void *run_probe(void *argument) {
         double rate = 1e-9 * flops / (bench_now() - start);
         probe->best.gflop_per_s = rate > probe->best.gflop_per_s ? rate : probe->best.gflop_per_s;
 
-        pthread_barrier_wait(probe->barrier);
+        pthread_barrier_wait(&probe->start->together);
         start = bench_now();
         probe->sink = probe_memory(probe->buffer);
         rate = 1e-9 * sizeof(float) * BUFFER / (bench_now() - start);
@@ -114,27 +129,35 @@ static void *run_probe(void *argument) {
     return NULL;
 }
 
+/* Starts and joins the threads. When one of them cannot be had, none of them measures. */
 static enum status run_probes(int threads, struct probe *probes, pthread_t *handles) {
-    pthread_barrier_t barrier;
-    if (pthread_barrier_init(&barrier, NULL, (unsigned)threads) != 0) {
+    struct start start = {.gate = PTHREAD_MUTEX_INITIALIZER};
+    if (pthread_barrier_init(&start.together, NULL, (unsigned)threads) != 0) {
         return STATUS_OUT_OF_MEMORY;
     }
-    for (int i = 0; i < threads; i++) {
-        probes[i].barrier = &barrier;
-        if (pthread_create(&handles[i], NULL, run_probe, &probes[i]) != 0) {
-            /* The threads that started wait for ever; the program ends with the error. */
-            return STATUS_OUT_OF_MEMORY;
+    int started = 0;
+    pthread_mutex_lock(&start.gate);
+    while (started < threads) {
+        probes[started].start = &start;
+        if (pthread_create(&handles[started], NULL, run_probe, &probes[started]) != 0) {
+            break;
         }
+        started++;
     }
-    for (int i = 0; i < threads; i++) {
+    start.go = started == threads;
+    pthread_mutex_unlock(&start.gate);
+    for (int i = 0; i < started; i++) {
         pthread_join(handles[i], NULL);
     }
-    pthread_barrier_destroy(&barrier);
-    return STATUS_OK;
+    pthread_barrier_destroy(&start.together);
+    return started == threads ? STATUS_OK : STATUS_OUT_OF_MEMORY;
 }
 
-enum status measure_machine(int threads, struct machine *machine) {
-    *machine = (struct machine){0};
+enum status bench_measure_machine(int threads, struct bench_machine *machine) {
+    *machine = (struct bench_machine){0};
+    if (threads < 1) {
+        return STATUS_INVALID_ARGUMENT;
+    }
     struct probe *probes = calloc((size_t)threads, sizeof *probes);
     pthread_t *handles = calloc((size_t)threads, sizeof *handles);
     enum status status = probes != NULL && handles != NULL ? STATUS_OK : STATUS_OUT_OF_MEMORY;

@@ -1,7 +1,8 @@
-#include "labs/01_cpu_matmul/openblas.h"
+#include "common/bench/openblas.h"
 
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #ifndef WARPBOOK_NO_OPENBLAS
@@ -19,8 +20,27 @@ const char *openblas_name(char *name, size_t size) {
     if (text[length] == ' ') {
         length += 1 + strcspn(text + length + 1, " ");
     }
-    snprintf(name, size, "%.*s (%s)", (int)length, text, openblas_get_corename());
+    snprintf(name, size, "%.*s %s", (int)length, text, openblas_get_corename());
     return name;
+}
+
+const char *openblas_note(char *note, size_t size) {
+    const char *kernels = getenv("OPENBLAS_CORETYPE");
+    const char *cache = getenv("OPENBLAS_L2_SIZE");
+    if (kernels != NULL && kernels[0] != '\0') {
+        snprintf(note, size,
+                 "OpenBLAS is held to its %s kernels by OPENBLAS_CORETYPE; unset it%s to compare "
+                 "with its own choice",
+                 openblas_get_corename(), cache != NULL ? " and OPENBLAS_L2_SIZE" : "");
+        return note;
+    }
+    if (cache != NULL && cache[0] != '\0') {
+        snprintf(note, size,
+                 "OpenBLAS takes the size of the L2 cache from OPENBLAS_L2_SIZE; unset it to "
+                 "compare with its own choice");
+        return note;
+    }
+    return NULL;
 }
 
 enum status openblas_matmul(float *out, const float *in, const float *weight, size_t M, size_t N,
@@ -43,6 +63,11 @@ bool openblas_available(void) {
 const char *openblas_name(char *name, size_t size) {
     snprintf(name, size, "OpenBLAS (not installed)");
     return name;
+}
+
+const char *openblas_note(char *note, size_t size) {
+    (void)note, (void)size;
+    return NULL;
 }
 
 enum status openblas_matmul(float *out, const float *in, const float *weight, size_t M, size_t N,

@@ -2,22 +2,40 @@
  * @file openblas.h
  * @brief The vendor's yardstick: OpenBLAS where it is installed.
  */
-#ifndef WARPBOOK_LABS_01_CPU_MATMUL_OPENBLAS_H_
-#define WARPBOOK_LABS_01_CPU_MATMUL_OPENBLAS_H_
+#ifndef WARPBOOK_COMMON_BENCH_OPENBLAS_H_
+#define WARPBOOK_COMMON_BENCH_OPENBLAS_H_
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "common/base/status.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /** @return true when this program was built with OpenBLAS. */
 bool openblas_available(void);
 
-/** @return "OpenBLAS 0.3.21 (Haswell)": version, and whose kernels it chose, in @p name. */
+/** @return "OpenBLAS 0.3.21 Cooperlake": version, and whose kernels it runs, in @p name. */
 const char *openblas_name(char *name, size_t size);
 
-/** As cpu_matmul(), by cblas_sgemm. @return STATUS_UNSUPPORTED without OpenBLAS */
+/**
+ * @brief Says whether the environment keeps OpenBLAS from choosing for this CPU.
+ * @return one line in @p note; NULL when it is free to choose, or not there
+ */
+const char *openblas_note(char *note, size_t size);
+
+/**
+ * @brief out (M, N) = in (M, K) * weight (N, K)^T by cblas_sgemm; fp32, row-major, no overlap.
+ * @param threads at least 1
+ * @return STATUS_OK, STATUS_OVERFLOW (a size beyond int), STATUS_UNSUPPORTED without OpenBLAS
+ */
 MUST_CHECK enum status openblas_matmul(float *out, const float *in, const float *weight, size_t M,
                                        size_t N, size_t K, int threads);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

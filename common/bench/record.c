@@ -32,26 +32,30 @@ static const char *cpuinfo_field(const char *line, const char *field) {
     return *colon == ':' ? colon + 1 : NULL;
 }
 
-/* Some vendors name all their server CPUs alike; the family number tells generations apart. */
-const char *bench_cpu_name(char *name, size_t size) {
+/* Value of a field of the first CPU in /proc/cpuinfo; false when it has none. */
+static bool cpuinfo_value(const char *field, char *out, size_t size) {
     char line[512];
-    char model[128] = "unknown CPU";
-    char family[32] = "";
+    bool found = false;
     FILE *file = fopen("/proc/cpuinfo", "r");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL && line[0] != '\n') {
-        const char *value = cpuinfo_field(line, "model name");
+    while (file != NULL && !found && fgets(line, sizeof line, file) != NULL && line[0] != '\n') {
+        const char *value = cpuinfo_field(line, field);
         if (value != NULL) {
-            trim_into(model, sizeof model, value);
-        }
-        value = cpuinfo_field(line, "cpu family");
-        if (value != NULL) {
-            trim_into(family, sizeof family, value);
+            trim_into(out, size, value);
+            found = true;
         }
     }
     if (file != NULL) {
         fclose(file);
     }
-    if (family[0] != '\0') {
+    return found;
+}
+
+/* Some vendors name all their server CPUs alike; the family number tells generations apart. */
+const char *bench_cpu_name(char *name, size_t size) {
+    char model[128] = "unknown CPU";
+    char family[32];
+    cpuinfo_value("model name", model, sizeof model);
+    if (cpuinfo_value("cpu family", family, sizeof family)) {
         snprintf(name, size, "%s (family %s)", model, family);
     } else {
         snprintf(name, size, "%s", model);
@@ -165,9 +169,11 @@ static void add_provenance(cJSON *object) {
 
 static void add_device(cJSON *object, int threads) {
     char name[192];
+    char mhz[32];
     cJSON *device = cJSON_AddObjectToObject(object, "device");
     add_string(device, "kind", "cpu");
     add_string(device, "name", bench_cpu_name(name, sizeof name));
+    add_number(device, "mhz", cpuinfo_value("cpu MHz", mhz, sizeof mhz) ? atof(mhz) : NAN);
     add_number(device, "threads", threads);
 }
 

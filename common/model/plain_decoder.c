@@ -5,7 +5,7 @@
  * No engine, no threads, no vectors by hand, fp32 throughout: what a C
  * programmer gets from -O3 alone. The bench holds the engines against it.
  */
-#include "labs/01_cpu_matmul/plain_decoder.h"
+#include "common/model/plain_decoder.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,14 +2,18 @@
  * @file plain_decoder.h
  * @brief The yardstick of decoding: Llama2 in one file of straightforward C, compiled with -O3.
  */
-#ifndef WARPBOOK_LABS_01_CPU_MATMUL_PLAIN_DECODER_H_
-#define WARPBOOK_LABS_01_CPU_MATMUL_PLAIN_DECODER_H_
+#ifndef WARPBOOK_COMMON_MODEL_PLAIN_DECODER_H_
+#define WARPBOOK_COMMON_MODEL_PLAIN_DECODER_H_
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/status.h"
 #include "common/formats/llama2_weights.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 struct plain_decoder; /**< opaque: activations and KV cache */
 
@@ -27,5 +31,9 @@ void plain_decoder_free(struct plain_decoder *decoder);
  * @return logits (V), valid until the next call
  */
 const float *plain_decoder_forward(struct plain_decoder *decoder, int32_t token, size_t position);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

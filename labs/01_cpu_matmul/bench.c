@@ -9,9 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/base/file.h"
 #include "common/base/flags.h"
 #include "common/base/terminal.h"
 #include "common/bench/bench.h"
+#include "common/bench/openblas.h"
 #include "labs/01_cpu_matmul/bench_parts.h"
 
 static enum status check_setup(const struct bench_setup *setup, const struct arguments *arguments,
@@ -27,21 +29,35 @@ static enum status check_setup(const struct bench_setup *setup, const struct arg
     if (setup->steps < 1) {
         return error_set(error, STATUS_INVALID_ARGUMENT, "--steps %d: at least 1", setup->steps);
     }
+    return setup->checkpoint != NULL ? bench_check_checkpoint(setup->checkpoint, error) : STATUS_OK;
+}
+
+/* Measures the machine and prints what all that follows is a share of. */
+static enum status print_conditions(struct bench_setup *setup) {
+    char text[192];
+    int cpus = bench_cpu_count();
+    int probes = setup->threads < cpus ? setup->threads : cpus;
+    enum status status = bench_measure_machine(probes, &setup->machine);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    printf("%s: %s, %d of %d CPUs\n", WARPBOOK_SUBJECT, bench_cpu_name(text, sizeof text), probes,
+           cpus);
+    printf("measured peak: %.0f GFLOP/s fp32, %.1f GB/s from memory\n", setup->machine.gflop_per_s,
+           setup->machine.gb_per_s);
+    if (openblas_note(text, sizeof text) != NULL) {
+        printf("note: %s\n", text);
+    }
     return STATUS_OK;
 }
 
 /* With --shape only the ladder is run, with --checkpoint only the decoders. */
 static enum status run(struct bench_setup *setup, struct error *error) {
-    char cpu[192];
     char path[1024];
-    enum status status = measure_machine(setup->threads, &setup->machine);
+    enum status status = print_conditions(setup);
     if (status != STATUS_OK) {
         return status;
     }
-    printf("%s: %s, %d of %d CPUs\n", WARPBOOK_SUBJECT, bench_cpu_name(cpu, sizeof cpu),
-           setup->threads, bench_cpu_count());
-    printf("measured peak: %.0f GFLOP/s fp32, %.1f GB/s from memory\n", setup->machine.gflop_per_s,
-           setup->machine.gb_per_s);
     enum status wrong = STATUS_OK;
     if (setup->checkpoint == NULL || setup->shape != NULL) {
         wrong = bench_ladder(setup, error);
@@ -57,9 +73,11 @@ static enum status run(struct bench_setup *setup, struct error *error) {
 
 int main(int argc, char **argv) {
     struct bench_setup setup = {.threads = bench_cpu_count(), .steps = 64};
+    struct bench_shape shape;
+    const char *shape_text = NULL;
     const struct flag table[] = {
         {"threads", 't', FLAG_INT, &setup.threads, "N", "most threads"},
-        {"shape", 's', FLAG_STRING, &setup.shape, "M,N,K", "only the ladder, on this shape"},
+        {"shape", 's', FLAG_STRING, &shape_text, "M,N,K", "only the ladder, on this shape"},
         {"checkpoint", 'c', FLAG_STRING, &setup.checkpoint, "FILE",
          "only the decoders, on this llama2.c checkpoint"},
         {"steps", 'n', FLAG_INT, &setup.steps, "N", "tokens to decode"},
@@ -75,6 +93,7 @@ int main(int argc, char **argv) {
                     "15M shape.",
     };
     struct error error = {0};
+    file_enter_working_directory();
     struct arguments arguments = {.values = calloc((size_t)argc + 1, sizeof(char *))};
     enum status status = arguments.values != NULL
                              ? flags_parse(&flags, argc, argv, &arguments, &error)
@@ -83,6 +102,10 @@ int main(int argc, char **argv) {
         flags_help(&flags, stdout);
         free(arguments.values);
         return 0;
+    }
+    if (status == STATUS_OK && shape_text != NULL) {
+        setup.shape = &shape;
+        status = bench_parse_shape(shape_text, &shape, &error);
     }
     if (status == STATUS_OK) {
         status = check_setup(&setup, &arguments, &error);

@@ -1,4 +1,5 @@
 /* Part (a) of the bench: every step of the ladder on every shape, beside OpenBLAS. */
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,25 +9,24 @@
 #include "common/base/rng.h"
 #include "common/base/terminal.h"
 #include "common/bench/bench.h"
+#include "common/bench/openblas.h"
 #include "common/nn/nn.h"
 #include "common/testing/compare.h"
 #include "labs/01_cpu_matmul/bench_parts.h"
 #include "labs/01_cpu_matmul/matmul.h"
-#include "labs/01_cpu_matmul/openblas.h"
 
-struct shape {
-    size_t M, N, K;
-};
+/* What --shape may ask for: 1 GiB a matrix, and about a minute a step at 4 GFLOP/s. */
+enum { MOST_LOG2_NUMBERS = 28, MOST_LOG2_PRODUCTS = 36 };
 
-static const struct shape default_shapes[] = {
+static const struct bench_shape default_shapes[] = {
     {512, 512, 512}, {1024, 1024, 1024}, {128, 3072, 768}, /* BERT's feed-forward network */
     {1, 768, 768},   {1, 32000, 288},                      /* decoding: a layer; a classifier */
 };
-static const struct shape quick_shapes[] = {{512, 512, 512}, {1, 768, 768}};
+static const struct bench_shape quick_shapes[] = {{512, 512, 512}, {1, 768, 768}};
 
 /* One shape's data, and the row that is measured. */
 struct ladder_case {
-    struct shape shape;
+    struct bench_shape shape;
     int threads;
     struct guarded in, weight, out;
     double *want;
@@ -40,26 +40,40 @@ struct row {
     char wrong[256]; /* "" or what is wrong */
 };
 
-static enum status parse_shape(const char *text, struct shape *shape, struct error *error) {
-    size_t *const sizes[] = {&shape->M, &shape->N, &shape->K};
+/* Reads one size and moves on; false unless it is a number from 1 on with no sign before it. */
+static bool parse_size(const char **text, size_t *size) {
+    char *end;
+    errno = 0;
+    unsigned long long value = strtoull(*text, &end, 10);
+    bool good = (*text)[0] >= '0' && (*text)[0] <= '9' && value >= 1 && errno == 0;
+    *size = (size_t)value;
+    *text = end;
+    return good;
+}
+
+static bool within(size_t a, size_t b, int most_log2) {
+    size_t product;
+    return checked_multiply(a, b, &product) && product <= (size_t)1 << most_log2;
+}
+
+enum status bench_parse_shape(const char *text, struct bench_shape *s, struct error *error) {
     const char *rest = text;
-    bool good = true;
-    for (int i = 0; i < 3 && good; i++) {
-        char *end;
-        unsigned long long value = strtoull(rest, &end, 10);
-        good = rest[0] >= '0' && rest[0] <= '9' && value >= 1 && value <= 65536 &&
-               *end == (i < 2 ? ',' : '\0');
-        *sizes[i] = (size_t)value;
-        rest = end + 1;
-    }
+    bool good = parse_size(&rest, &s->M) && *rest++ == ',' && parse_size(&rest, &s->N) &&
+                *rest++ == ',' && parse_size(&rest, &s->K) && *rest == '\0';
     if (!good) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "--shape wants M,N,K, each from 1 to 65536, not '%s'", text);
+                         "--shape wants three sizes M,N,K, each at least 1, not '%s'", text);
+    }
+    if (!within(s->M, s->K, MOST_LOG2_NUMBERS) || !within(s->N, s->K, MOST_LOG2_NUMBERS) ||
+        !within(s->M, s->N, MOST_LOG2_NUMBERS) || !within(s->M * s->N, s->K, MOST_LOG2_PRODUCTS)) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "--shape %s is too much: at most 2^%d numbers in a matrix, 2^%d products",
+                         text, MOST_LOG2_NUMBERS, MOST_LOG2_PRODUCTS);
     }
     return STATUS_OK;
 }
 
-static enum status case_create(struct ladder_case *c, struct shape shape, int threads) {
+static enum status case_create(struct ladder_case *c, struct bench_shape shape, int threads) {
     *c = (struct ladder_case){.shape = shape, .threads = threads};
     struct rng rng = rng_create(1);
     enum status status = guarded_create(&c->in, shape.M * shape.K);
@@ -97,7 +111,7 @@ static enum status run_case(void *argument) {
 
 /* Says in row->wrong what is wrong with the result of one call, if anything is. */
 static void check_case(struct ladder_case *c, struct row *row) {
-    const struct shape *s = &c->shape;
+    const struct bench_shape *s = &c->shape;
     guarded_poison(&c->out);
     enum status status = run_case(c);
     if (status != STATUS_OK) {
@@ -130,18 +144,18 @@ static enum status measure_row(const struct bench_setup *setup, struct ladder_ca
     return row->wrong[0] == '\0' ? bench_run(&options, run_case, c, &row->timing) : STATUS_OK;
 }
 
-static double flops_of(const struct shape *s) {
+static double flops_of(const struct bench_shape *s) {
     return 2.0 * (double)s->M * (double)s->N * (double)s->K;
 }
 
 /* Each operand once: no kernel can move less. */
-static double bytes_of(const struct shape *s) {
+static double bytes_of(const struct bench_shape *s) {
     return sizeof(float) * ((double)s->M * (double)s->K + (double)s->N * (double)s->K +
                             (double)s->M * (double)s->N);
 }
 
-static void print_row(const struct bench_setup *setup, const struct shape *s, const struct row *row,
-                      double first_ms, double peer_ms) {
+static void print_row(const struct bench_setup *setup, const struct bench_shape *s,
+                      const struct row *row, double first_ms, double peer_ms) {
     double ms = row->timing.median_ms;
     double rate = 1e-6 * flops_of(s) / ms;
     if (row->wrong[0] != '\0') {
@@ -158,7 +172,7 @@ static void print_row(const struct bench_setup *setup, const struct shape *s, co
     }
 }
 
-static enum status append_row(const struct bench_setup *setup, const struct shape *s,
+static enum status append_row(const struct bench_setup *setup, const struct bench_shape *s,
                               const struct row *row, const char *peer, double peer_ms,
                               struct error *error) {
     char shape[64];
@@ -200,7 +214,7 @@ static enum status measure_rows(const struct bench_setup *setup, struct ladder_c
     return status;
 }
 
-static enum status report_rows(const struct bench_setup *setup, const struct shape *s,
+static enum status report_rows(const struct bench_setup *setup, const struct bench_shape *s,
                                const struct row *rows, size_t count, struct error *error) {
     bool peer = openblas_available() && rows[0].wrong[0] == '\0';
     double peer_ms = peer ? rows[0].timing.median_ms : NAN;
@@ -224,8 +238,8 @@ static enum status report_rows(const struct bench_setup *setup, const struct sha
     return status;
 }
 
-static enum status bench_shape(const struct bench_setup *setup, struct shape shape,
-                               struct error *error) {
+static enum status measure_shape(const struct bench_setup *setup, struct bench_shape shape,
+                                 struct error *error) {
     char peer[64];
     size_t steps_count;
     const struct cpu_matmul_step *steps = cpu_matmul_ladder(&steps_count);
@@ -248,19 +262,17 @@ static enum status bench_shape(const struct bench_setup *setup, struct shape sha
 }
 
 enum status bench_ladder(const struct bench_setup *setup, struct error *error) {
-    struct shape one;
-    const struct shape *shapes = setup->quick ? quick_shapes : default_shapes;
+    const struct bench_shape *shapes = setup->quick ? quick_shapes : default_shapes;
     size_t count = setup->quick ? sizeof quick_shapes / sizeof *quick_shapes
                                 : sizeof default_shapes / sizeof *default_shapes;
     enum status status = STATUS_OK;
     if (setup->shape != NULL) {
-        status = parse_shape(setup->shape, &one, error);
-        shapes = &one;
+        shapes = setup->shape;
         count = 1;
     }
     enum status wrong = STATUS_OK;
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-        status = bench_shape(setup, shapes[i], error);
+        status = measure_shape(setup, shapes[i], error);
         if (status == STATUS_MISMATCH) {
             wrong = status;
             status = STATUS_OK;

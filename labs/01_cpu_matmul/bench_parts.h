@@ -9,25 +9,32 @@
 #include <stddef.h>
 
 #include "common/base/status.h"
+#include "common/bench/machine.h"
 
-/** What this machine can do, measured just before the benches. */
-struct machine {
-    double gflop_per_s; /**< fused multiply-adds on vectors, all threads together */
-    double gb_per_s;    /**< reading memory, all threads together */
+struct bench_shape {
+    size_t M, N, K;
 };
 
 /** The command line, and the machine. */
 struct bench_setup {
     int threads;
     bool quick;
-    const char *shape;      /**< "M,N,K", or NULL: the default list */
-    const char *checkpoint; /**< path, or NULL: random weights of the 15M shape */
-    int steps;              /**< tokens to decode */
-    struct machine machine;
+    const struct bench_shape *shape; /**< NULL: the default list */
+    const char *checkpoint;          /**< path, or NULL: random weights of the 15M shape */
+    int steps;                       /**< tokens to decode */
+    struct bench_machine machine;
 };
 
-/** Measures @p machine with @p threads threads at once. */
-MUST_CHECK enum status measure_machine(int threads, struct machine *machine);
+/**
+ * @brief Reads "M,N,K".
+ * @return STATUS_OK, or STATUS_INVALID_ARGUMENT for anything else and for more than a bench can
+ *         hold in memory or finish in a minute or so
+ */
+MUST_CHECK enum status bench_parse_shape(const char *text, struct bench_shape *shape,
+                                         struct error *error);
+
+/** @return STATUS_OK when the file is a llama2.c checkpoint; what is wrong with it else. */
+MUST_CHECK enum status bench_check_checkpoint(const char *path, struct error *error);
 
 /**
  * @brief Prints the table of all steps of the ladder, and appends their records.

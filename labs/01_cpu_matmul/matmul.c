@@ -32,12 +32,6 @@ static enum status matmul_v1_naive(float *out, const float *in, const float *wei
     return STATUS_OK;
 }
 
-/* Your best step: what the models and the grader call. */
-enum status cpu_matmul(float *out, const float *in, const float *weight, size_t M, size_t N,
-                       size_t K, int threads) {
-    return matmul_v1_naive(out, in, weight, M, N, K, threads);
-}
-
 /* The steps the bench compares, in the order you wrote them; the last is your best. */
 const struct cpu_matmul_step *cpu_matmul_ladder(size_t *count) {
     static const struct cpu_matmul_step steps[] = {
@@ -45,4 +39,12 @@ const struct cpu_matmul_step *cpu_matmul_ladder(size_t *count) {
     };
     *count = sizeof steps / sizeof *steps;
     return steps;
+}
+
+/* What the models and the grader call: the last step of the table. */
+enum status cpu_matmul(float *out, const float *in, const float *weight, size_t M, size_t N,
+                       size_t K, int threads) {
+    size_t count;
+    const struct cpu_matmul_step *steps = cpu_matmul_ladder(&count);
+    return steps[count - 1].run(out, in, weight, M, N, K, threads);
 }

@@ -1,0 +1,55 @@
+#include "common/bench/openblas.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/nn/nn.h"
+#include "common/testing/compare.h"
+#include "common/testing/testing.h"
+
+C_TEST(openblas, equals_the_oracle) {
+    enum { M = 5, N = 7, K = 11 };
+    float in[M * K], weight[N * K], out[M * N];
+    double want[M * N];
+    if (!openblas_available()) {
+        TEST_SKIP("OpenBLAS is not installed");
+    }
+    for (int i = 0; i < M * K; i++) {
+        in[i] = sinf((float)i);
+    }
+    for (int i = 0; i < N * K; i++) {
+        weight[i] = cosf((float)i);
+    }
+    nn_matmul_f64(want, in, weight, M, N, K);
+    ASSERT_OK(openblas_matmul(out, in, weight, M, N, K, 1));
+    struct comparison result = compare_f32(out, want, M * N, tolerance_dot_f32(K, sqrt((double)K)));
+    EXPECT_TRUE(result.pass);
+}
+
+C_TEST(openblas, refuses_sizes_beyond_its_integers) {
+    float x = 0.0f;
+    if (!openblas_available()) {
+        EXPECT_STATUS(STATUS_UNSUPPORTED, openblas_matmul(&x, &x, &x, 1, 1, 1, 1));
+        return;
+    }
+    EXPECT_STATUS(STATUS_OVERFLOW, openblas_matmul(&x, &x, &x, (size_t)1 << 31, 1, 0, 1));
+}
+
+C_TEST(openblas, says_what_holds_it_back) {
+    char note[192], name[64];
+    if (!openblas_available()) {
+        TEST_SKIP("OpenBLAS is not installed");
+    }
+    EXPECT_TRUE(strncmp(openblas_name(name, sizeof name), "OpenBLAS ", 9) == 0);
+    unsetenv("OPENBLAS_CORETYPE");
+    unsetenv("OPENBLAS_L2_SIZE");
+    EXPECT_TRUE(openblas_note(note, sizeof note) == NULL);
+    setenv("OPENBLAS_L2_SIZE", "512", 1);
+    EXPECT_TRUE(openblas_note(note, sizeof note) != NULL &&
+                strstr(note, "OPENBLAS_L2_SIZE; unset it to") != NULL);
+    setenv("OPENBLAS_CORETYPE", "Haswell", 1);
+    EXPECT_TRUE(openblas_note(note, sizeof note) != NULL &&
+                strstr(note, "OPENBLAS_CORETYPE; unset it and OPENBLAS_L2_SIZE to") != NULL);
+}
