@@ -1,0 +1,75 @@
+/*
+ * Runs every calibration kernel and prints one JSON line each: name and the
+ * median time of CUDA events. On a GPU that is measured time; on simt, which
+ * this program knows nothing of, modelled time. `--once` runs each once, for a
+ * profiler.
+ */
+#include <cuda_runtime_api.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/simt/calibration/kernels.h"
+
+enum { RUNS = 21 };
+
+static void check(cudaError_t error, const char *what) {
+    if (error != cudaSuccess) {
+        fprintf(stderr, "calibrate: %s: %s\n", what, cudaGetErrorString(error));
+        exit(1);
+    }
+}
+
+static int compare_floats(const void *left, const void *right) {
+    float a = *(const float *)left;
+    float b = *(const float *)right;
+    return (a > b) - (a < b);
+}
+
+/* Median of some runs, in ms; the first runs warm up. */
+static float time_kernel(size_t number, float *out, const float *x, const float *y, int runs) {
+    cudaEvent_t start, stop;
+    float ms[RUNS];
+    check(cudaEventCreate(&start), "event");
+    check(cudaEventCreate(&stop), "event");
+    for (int run = runs > 1 ? -3 : 0; run < runs; run++) {
+        check(cudaEventRecord(start, 0), "event");
+        calibration_launch(number, out, x, y);
+        check(cudaEventRecord(stop, 0), "event");
+        check(cudaEventSynchronize(stop), calibration_name(number));
+        check(cudaEventElapsedTime(&ms[run < 0 ? 0 : run], start, stop), "event");
+    }
+    check(cudaGetLastError(), calibration_name(number));
+    cudaEventDestroy(start);
+    cudaEventDestroy(stop);
+    qsort(ms, (size_t)runs, sizeof *ms, compare_floats);
+    return ms[runs / 2];
+}
+
+int main(int argc, char **argv) {
+    int runs = argc > 1 && strcmp(argv[1], "--once") == 0 ? 1 : RUNS;
+    size_t bytes = calibration_floats() * sizeof(float);
+    float *host = malloc(bytes);
+    float *out, *x, *y;
+    if (host == NULL) {
+        fprintf(stderr, "calibrate: out of memory\n");
+        return 1;
+    }
+    for (size_t i = 0; i < calibration_floats(); i++) {
+        host[i] = (float)(i * 2654435761u % 1024) / 512.0f - 1.0f;
+    }
+    check(cudaMalloc((void **)&out, bytes), "cudaMalloc");
+    check(cudaMalloc((void **)&x, bytes), "cudaMalloc");
+    check(cudaMalloc((void **)&y, bytes), "cudaMalloc");
+    check(cudaMemcpy(x, host, bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
+    check(cudaMemcpy(y, host, bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
+    for (size_t number = 0; number < calibration_count(); number++) {
+        float ms = time_kernel(number, out, x, y, runs);
+        printf("{\"kernel\": \"%s\", \"ms\": %.6f}\n", calibration_name(number), (double)ms);
+    }
+    check(cudaFree(out), "cudaFree");
+    check(cudaFree(x), "cudaFree");
+    check(cudaFree(y), "cudaFree");
+    free(host);
+    return 0;
+}
