@@ -1,0 +1,43 @@
+/**
+ * @file gpu.h
+ * @brief The GPUs that the emulator can present itself as.
+ */
+#ifndef WARPBOOK_COMMON_SIMT_RUNTIME_GPU_H_
+#define WARPBOOK_COMMON_SIMT_RUNTIME_GPU_H_
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What programs ask a GPU for, and what the time model needs of it. */
+struct simt_gpu {
+    const char *key;  /**< as in SIMT_GPU: "h200" */
+    const char *name; /**< as cudaGetDeviceProperties() names it */
+    int major, minor; /**< compute capability */
+    int multiprocessors;
+    int clock_khz, memory_clock_khz, bus_bits;
+    size_t memory_bytes, l2_bytes;
+    size_t shared_per_multiprocessor, shared_optin; /**< bytes */
+    size_t shared_reserved;                         /**< bytes a block that the system takes */
+    size_t shared_unit;                             /**< bytes that shared memory is rounded to */
+    int threads_per_multiprocessor, blocks_per_multiprocessor;
+    int double_ratio; /**< single to double precision throughput */
+    double bandwidth; /**< of device memory, bytes a nanosecond */
+    double bus;       /**< host to device and back, bytes a nanosecond */
+};
+
+/** @return the GPU of that key, or NULL. */
+const struct simt_gpu *simt_gpu_find(const char *key);
+
+/** Prints the keys, with ", " between them, into @p text. @return @p text */
+const char *simt_gpu_keys(char *text, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

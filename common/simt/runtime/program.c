@@ -1,0 +1,163 @@
+#include "common/simt/runtime/program.h"
+
+#include <elf.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "common/base/file.h"
+#include "common/simt/fatbin.h"
+
+enum { NEWEST_ARCHITECTURE = 999, FATBIN_HEADER = 16, FATBIN_ALIGNMENT = 8 };
+static const uint32_t FATBIN_MAGIC = 0xba55ed50;
+
+/** What is looked for in a program. */
+struct findings {
+    bool dynamic_runtime; /**< needs libcudart.so.13 */
+    char other[64];       /**< needs a libcudart of another version: its name */
+    const unsigned char *kernels;
+    size_t kernel_bytes;
+};
+
+/** @return the bytes of a section, or NULL when they do not lie inside the file. */
+static const void *bytes_of(const struct file_view *file, const Elf64_Shdr *section) {
+    if (section->sh_type == SHT_NOBITS || section->sh_offset > file->size ||
+        section->sh_size > file->size - section->sh_offset) {
+        return NULL;
+    }
+    return file->data + section->sh_offset;
+}
+
+/** @return the string at an offset, NULL when it does not end inside its table. */
+static const char *string_at(const char *table, size_t bytes, size_t offset) {
+    if (table == NULL || offset >= bytes ||
+        memchr(table + offset, '\0', bytes - offset) == NULL) {
+        return NULL;
+    }
+    return table + offset;
+}
+
+static bool is_program(const struct file_view *file) {
+    static const unsigned char MAGIC[] = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB};
+    return file->size >= sizeof(Elf64_Ehdr) && memcmp(file->data, MAGIC, sizeof MAGIC) == 0;
+}
+
+/** @return the section's header, copied; false when it lies outside of the file. */
+static bool section_at(const struct file_view *file, size_t index, Elf64_Shdr *section) {
+    Elf64_Ehdr header;
+    memcpy(&header, file->data, sizeof header);
+    if (index >= header.e_shnum || header.e_shentsize != sizeof *section ||
+        header.e_shoff > file->size ||
+        (index + 1) * sizeof *section > file->size - header.e_shoff) {
+        return false;
+    }
+    memcpy(section, file->data + header.e_shoff + index * sizeof *section, sizeof *section);
+    return true;
+}
+
+static void read_needed(const struct file_view *file, const Elf64_Shdr *dynamic,
+                        struct findings *findings) {
+    Elf64_Shdr strings;
+    const char *entries = bytes_of(file, dynamic);
+    if (entries == NULL || !section_at(file, dynamic->sh_link, &strings)) {
+        return;
+    }
+    const char *table = bytes_of(file, &strings);
+    for (size_t i = 0; i < dynamic->sh_size / sizeof(Elf64_Dyn); i++) {
+        Elf64_Dyn entry;
+        memcpy(&entry, entries + i * sizeof entry, sizeof entry);
+        const char *name = entry.d_tag == DT_NEEDED
+                               ? string_at(table, strings.sh_size, entry.d_un.d_val)
+                               : NULL;
+        if (name == NULL || strncmp(name, "libcudart.so", 12) != 0) {
+            continue;
+        }
+        if (strcmp(name, "libcudart.so.13") == 0) {
+            findings->dynamic_runtime = true;
+        } else {
+            strncpy(findings->other, name, sizeof findings->other - 1);
+        }
+    }
+}
+
+static void read_sections(const struct file_view *file, struct findings *findings) {
+    Elf64_Ehdr header;
+    Elf64_Shdr names, section;
+    memcpy(&header, file->data, sizeof header);
+    if (!section_at(file, header.e_shstrndx, &names)) {
+        return;
+    }
+    const char *table = bytes_of(file, &names);
+    for (size_t i = 0; section_at(file, i, &section); i++) {
+        const char *name = string_at(table, names.sh_size, section.sh_name);
+        if (section.sh_type == SHT_DYNAMIC) {
+            read_needed(file, &section, findings);
+        } else if (name != NULL && strcmp(name, ".nv_fatbin") == 0) {
+            findings->kernels = bytes_of(file, &section);
+            findings->kernel_bytes = findings->kernels != NULL ? section.sh_size : 0;
+        }
+    }
+}
+
+/**
+ * @brief Goes through the fat binaries, one a translation unit: one at least must hold PTX.
+ *
+ * The toolkit's own start-up files add empty ones. A unit without PTX beside
+ * others is found when its kernel is launched.
+ */
+static enum status check_kernels(const struct findings *findings, struct error *error) {
+    size_t at = 0;
+    enum status status = STATUS_OK;
+    while (at + FATBIN_HEADER <= findings->kernel_bytes) {
+        const unsigned char *fatbin = findings->kernels + at;
+        size_t left = findings->kernel_bytes - at;
+        uint32_t magic;
+        uint64_t bytes;
+        memcpy(&magic, fatbin, sizeof magic);
+        memcpy(&bytes, fatbin + 8, sizeof bytes);
+        if (magic != FATBIN_MAGIC || bytes == 0) {
+            at += FATBIN_ALIGNMENT; /* between two of them, or nothing in it */
+            continue;
+        }
+        struct fatbin_ptx ptx;
+        status = fatbin_find_ptx(fatbin, left, NEWEST_ARCHITECTURE, &ptx, error);
+        if (status == STATUS_OK || bytes > left - FATBIN_HEADER) {
+            break;
+        }
+        at += FATBIN_HEADER + (bytes + FATBIN_ALIGNMENT - 1) / FATBIN_ALIGNMENT * FATBIN_ALIGNMENT;
+    }
+    return status;
+}
+
+static enum status judge(const struct findings *findings, struct error *error) {
+    if (!findings->dynamic_runtime && findings->other[0] != '\0') {
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "it uses %s; the emulator stands in for libcudart.so.13: build it with "
+                         "CUDA 13",
+                         findings->other);
+    }
+    if (!findings->dynamic_runtime && findings->kernels != NULL) {
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "it has the CUDA runtime linked in (no libcudart.so.13 in its dynamic "
+                         "section): link it with nvcc -cudart shared");
+    }
+    return check_kernels(findings, error);
+}
+
+enum status program_check(const char *path, struct error *error) {
+    struct file_view file = {0};
+    enum status status = file_view_open(&file, path, error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    struct findings findings = {0};
+    if (is_program(&file)) {
+        read_sections(&file, &findings);
+        status = judge(&findings, error);
+        if (status != STATUS_OK) {
+            status = error_prefix(error, status, path);
+        }
+    }
+    file_view_close(&file);
+    return status;
+}

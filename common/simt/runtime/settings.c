@@ -1,0 +1,101 @@
+#include "common/simt/runtime/settings.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/** A block that takes more is taken for endless: some seconds at full speed. */
+static const uint64_t DEFAULT_LIMIT = 1000000000;
+enum { MOST_THREADS = 1024 };
+
+/** @return value of a variable, NULL when it is not set or empty. */
+static const char *variable(const char *name) {
+    const char *value = getenv(name);
+    return value != NULL && value[0] != '\0' ? value : NULL;
+}
+
+/** Reads a whole decimal number in [least, most]; leaves *number alone when it is not set. */
+static enum status read_number(const char *name, uint64_t least, uint64_t most, uint64_t *number,
+                               struct error *error) {
+    const char *value = variable(name);
+    if (value == NULL) {
+        return STATUS_OK;
+    }
+    char *end = NULL;
+    errno = 0;
+    unsigned long long parsed = strtoull(value, &end, 10);
+    if (errno != 0 || *end != '\0' || value[0] < '0' || value[0] > '9' || parsed < least ||
+        parsed > most) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "%s is a whole number from %llu to %llu, not '%s'", name,
+                         (unsigned long long)least, (unsigned long long)most, value);
+    }
+    *number = parsed;
+    return STATUS_OK;
+}
+
+/** Reads one of @p count words; leaves *choice alone when the variable is not set. */
+static enum status read_choice(const char *name, const char *const *words, int count, int *choice,
+                               struct error *error) {
+    const char *value = variable(name);
+    if (value == NULL) {
+        return STATUS_OK;
+    }
+    char all[128] = "";
+    for (int i = 0; i < count; i++) {
+        if (strcmp(words[i], value) == 0) {
+            *choice = i;
+            return STATUS_OK;
+        }
+        strncat(all, i == 0 ? "" : ", ", sizeof all - strlen(all) - 1);
+        strncat(all, words[i], sizeof all - strlen(all) - 1);
+    }
+    return error_set(error, STATUS_INVALID_ARGUMENT, "%s is one of %s, not '%s'", name, all, value);
+}
+
+static enum status read_gpu(const struct simt_gpu **gpu, struct error *error) {
+    const char *key = variable("SIMT_GPU");
+    char keys[128];
+    *gpu = simt_gpu_find(key != NULL ? key : "h200");
+    if (*gpu == NULL) {
+        return error_set(error, STATUS_INVALID_ARGUMENT, "SIMT_GPU is one of %s, not '%s'",
+                         simt_gpu_keys(keys, sizeof keys), key);
+    }
+    return STATUS_OK;
+}
+
+static uint64_t processors(void) {
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online < 1 ? 1 : online > MOST_THREADS ? MOST_THREADS : (uint64_t)online;
+}
+
+enum status simt_settings_read(struct simt_settings *settings, struct error *error) {
+    static const char *const CHECKS[] = {
+        [SIMT_CHECK_OFF] = "off", [SIMT_CHECK_BOUNDS] = "bounds", [SIMT_CHECK_FULL] = "full"};
+    static const char *const REPORTS[] = {[SIMT_REPORT_NONE] = "none",
+                                          [SIMT_REPORT_TEXT] = "text",
+                                          [SIMT_REPORT_JSON] = "json"};
+    int check = SIMT_CHECK_FULL;
+    int report = SIMT_REPORT_NONE;
+    uint64_t threads = processors();
+    uint64_t limit = DEFAULT_LIMIT;
+    enum status status = read_choice("SIMT_CHECK", CHECKS, 3, &check, error);
+    if (status == STATUS_OK) {
+        status = read_choice("SIMT_REPORT", REPORTS, 3, &report, error);
+    }
+    if (status == STATUS_OK) {
+        status = read_number("SIMT_THREADS", 1, MOST_THREADS, &threads, error);
+    }
+    if (status == STATUS_OK) {
+        status = read_number("SIMT_INSTRUCTION_LIMIT", 0, UINT64_MAX, &limit, error);
+    }
+    if (status == STATUS_OK) {
+        status = read_gpu(&settings->gpu, error);
+    }
+    settings->check = (enum simt_check)check;
+    settings->report = (enum simt_report_format)report;
+    settings->threads = (int)threads;
+    settings->instruction_limit = limit;
+    return status;
+}

@@ -1,0 +1,41 @@
+/**
+ * @file settings.h
+ * @brief What the environment asks of the emulator.
+ *
+ *     SIMT_CHECK=off|bounds|full     full
+ *     SIMT_THREADS=N                 as many as the machine has
+ *     SIMT_INSTRUCTION_LIMIT=N       warp instructions a block may take; 0: no limit
+ *     SIMT_GPU=NAME                  h200
+ *     SIMT_REPORT=text|json          none
+ */
+#ifndef WARPBOOK_COMMON_SIMT_RUNTIME_SETTINGS_H_
+#define WARPBOOK_COMMON_SIMT_RUNTIME_SETTINGS_H_
+
+#include <stdint.h>
+
+#include "common/base/status.h"
+#include "common/simt/run.h"
+#include "common/simt/runtime/gpu.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum simt_report_format { SIMT_REPORT_NONE, SIMT_REPORT_TEXT, SIMT_REPORT_JSON };
+
+struct simt_settings {
+    enum simt_check check;
+    int threads;
+    uint64_t instruction_limit;
+    const struct simt_gpu *gpu;
+    enum simt_report_format report;
+};
+
+/** @return STATUS_OK, or STATUS_INVALID_ARGUMENT with a line that names the variable. */
+MUST_CHECK enum status simt_settings_read(struct simt_settings *settings, struct error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,177 @@
+#include "common/simt/runtime/state.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/simt/host_fault.h"
+#include "common/simt/runtime/host_memory.h"
+#include "common/simt/runtime/leaks.h"
+#include "common/simt/runtime/modules.h"
+#include "common/simt/runtime/stream.h"
+
+static struct runtime *the_runtime(void) {
+    static struct runtime runtime = {.lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP, .next_id = 1};
+    return &runtime;
+}
+
+cudaError_t *runtime_last_error(void) {
+    static _Thread_local cudaError_t last = cudaSuccess;
+    return &last;
+}
+
+void runtime_give_up(const char *line) {
+    fflush(NULL);
+    fprintf(stderr, "simt: %s\n", line);
+    _exit(1);
+}
+
+/** @return how much cudaMalloc() may hand out: the GPU's memory, or the machine's if it has less.
+ */
+static size_t device_bytes(const struct simt_gpu *gpu) {
+    long pages = sysconf(_SC_PHYS_PAGES);
+    long page = sysconf(_SC_PAGESIZE);
+    size_t machine = pages > 0 && page > 0 ? (size_t)pages * (size_t)page : gpu->memory_bytes;
+    return machine < gpu->memory_bytes ? machine : gpu->memory_bytes;
+}
+
+static void create_memory(struct runtime *runtime) {
+    enum { LEAST = 1 << 26 };
+    size_t bytes = device_bytes(runtime->settings.gpu);
+    enum status status = simt_memory_create(&runtime->memory, bytes);
+    while (status != STATUS_OK && bytes > LEAST) {
+        bytes /= 2; /* a limit on address space */
+        status = simt_memory_create(&runtime->memory, bytes);
+    }
+    if (status == STATUS_OK && runtime->settings.check == SIMT_CHECK_FULL) {
+        status = simt_global_shadow_create(&runtime->shadow, runtime->memory);
+    }
+    if (status == STATUS_OK) {
+        status = simt_host_fault_install(runtime->memory);
+    }
+    if (status != STATUS_OK) {
+        runtime_give_up("no address space for the memory of the emulated GPU");
+    }
+}
+
+static void free_memory(struct runtime *runtime) {
+    simt_host_fault_remove();
+    simt_global_shadow_free(runtime->shadow);
+    simt_memory_free(runtime->memory);
+    runtime->shadow = NULL;
+    runtime->memory = NULL;
+}
+
+static void set_limits(struct runtime *runtime) {
+    runtime->limits[cudaLimitStackSize] = 1024;
+    runtime->limits[cudaLimitPrintfFifoSize] = 8650752;
+    runtime->limits[cudaLimitMallocHeapSize] = 8388608;
+    runtime->limits[cudaLimitDevRuntimePendingLaunchCount] = 2048;
+    runtime->limits[cudaLimitMaxL2FetchGranularity] = 64;
+    runtime->limits[cudaLimitPersistingL2CacheSize] = 0;
+}
+
+static void make_ready(struct runtime *runtime) {
+    struct error error = {0};
+    if (simt_settings_read(&runtime->settings, &error) != STATUS_OK) {
+        runtime_give_up(error.message);
+    }
+    create_memory(runtime);
+    set_limits(runtime);
+    runtime->default_stream = stream_new(runtime, cudaStreamDefault, 0);
+    if (runtime->default_stream == NULL) {
+        runtime_give_up("out of memory");
+    }
+    runtime->ready = true;
+}
+
+struct runtime *runtime_lock(void) {
+    struct runtime *runtime = the_runtime();
+    pthread_mutex_lock(&runtime->lock);
+    return runtime;
+}
+
+void runtime_unlock(struct runtime *runtime) {
+    pthread_mutex_unlock(&runtime->lock);
+}
+
+struct runtime *runtime_enter(void) {
+    struct runtime *runtime = runtime_lock();
+    if (!runtime->ready) {
+        make_ready(runtime);
+    }
+    return runtime;
+}
+
+cudaError_t runtime_leave(struct runtime *runtime, cudaError_t error) {
+    /* "Not yet" is an answer, not a failure. */
+    if (error != cudaSuccess && error != cudaErrorNotReady) {
+        *runtime_last_error() = error;
+    }
+    runtime_unlock(runtime);
+    return error;
+}
+
+void runtime_synchronize(struct runtime *runtime) {
+    if (runtime->sticky == cudaSuccess) {
+        runtime->sticky = runtime->pending;
+    }
+    runtime->pending = cudaSuccess;
+}
+
+void runtime_reset(struct runtime *runtime) {
+    leaks_report(runtime);
+    modules_unload(runtime);
+    host_blocks_free(runtime);
+    free_memory(runtime);
+    runtime->pending = cudaSuccess;
+    runtime->sticky = cudaSuccess;
+    create_memory(runtime);
+    set_limits(runtime);
+}
+
+void runtime_explain(const struct runtime *runtime, const char *format, ...) {
+    if (runtime->settings.check == SIMT_CHECK_OFF) {
+        return;
+    }
+    va_list args;
+    va_start(args, format);
+    fflush(stdout);
+    fputs("simt: ", stderr);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    va_end(args);
+}
+
+cudaError_t runtime_error_of(enum status status) {
+    switch (status) {
+    case STATUS_OK:
+        return cudaSuccess;
+    case STATUS_OUT_OF_MEMORY:
+    case STATUS_OVERFLOW:
+        return cudaErrorMemoryAllocation;
+    case STATUS_UNSUPPORTED:
+        return cudaErrorNotSupported;
+    case STATUS_BAD_FORMAT:
+    case STATUS_TRUNCATED:
+        return cudaErrorInvalidPtx;
+    case STATUS_NOT_FOUND:
+        return cudaErrorInvalidDeviceFunction;
+    case STATUS_INVALID_ARGUMENT:
+        return cudaErrorInvalidValue;
+    default:
+        return cudaErrorUnknown;
+    }
+}
+
+/** The end of the process: what is left over, what was done. */
+__attribute__((destructor)) static void finish(void) {
+    struct runtime *runtime = runtime_lock();
+    if (runtime->ready) {
+        fflush(stdout);
+        leaks_report(runtime);
+        report_print(&runtime->report, &runtime->settings, runtime->clock, stderr);
+        runtime->ready = false;
+    }
+    runtime_unlock(runtime);
+}

@@ -1,0 +1,112 @@
+/**
+ * @file state.h
+ * @brief The one process-wide context of the runtime library, and how an API function enters it.
+ *
+ * A runtime library has process state by nature: registrations of the program's
+ * kernels, device memory, the last error. All of it lies in one struct behind
+ * runtime_enter(). One recursive lock guards it; an API call holds it from
+ * beginning to end, launches included, as there is one device.
+ *
+ * The struct exists from the start, for registrations; memory and settings come
+ * with the first call that needs a device.
+ *
+ * Errors: what a kernel does wrong is `pending` until a call that synchronises
+ * finds it; from then on it is `sticky`, and every call on the device returns it.
+ */
+#ifndef WARPBOOK_COMMON_SIMT_RUNTIME_STATE_H_
+#define WARPBOOK_COMMON_SIMT_RUNTIME_STATE_H_
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cuda_runtime_api.h>
+
+#include "common/simt/memory.h"
+#include "common/simt/runtime/report.h"
+#include "common/simt/runtime/settings.h"
+#include "common/simt/shadow.h"
+
+struct module;
+struct host_block;
+
+struct runtime {
+    pthread_mutex_t lock;
+    bool ready; /**< settings read, memory there */
+    struct simt_settings settings;
+    struct simt_memory *memory;
+    struct simt_global_shadow *shadow; /**< SIMT_CHECK=full only, else NULL */
+    struct module *modules;         /**< newest first */
+    struct host_block *host_blocks; /**< pinned, registered, managed */
+    struct CUstream_st *streams;    /**< all but the default stream */
+    struct CUstream_st *default_stream;
+    struct CUevent_st *events;
+    struct CUgraph_st *graphs;
+    struct CUgraphExec_st *executables;
+    struct capture *captures;
+    unsigned long long next_id; /**< of streams and captures */
+    double clock;               /**< modelled nanoseconds since the first call */
+    cudaError_t pending, sticky;
+    unsigned device_flags;
+    size_t limits[cudaLimitPersistingL2CacheSize + 1];
+    struct report report;
+    bool managed_note; /**< said what managed memory is here */
+};
+
+/**
+ * @brief Locks the context, for registrations and questions that need no device.
+ * @return the context; never NULL
+ */
+struct runtime *runtime_lock(void);
+
+void runtime_unlock(struct runtime *runtime);
+
+/**
+ * @brief Locks the context with memory and settings in place.
+ *
+ * A bad variable of the environment, or no memory for the device, ends the
+ * program with one line: nothing that follows could be right.
+ */
+struct runtime *runtime_enter(void);
+
+/** Records the thread's last error, unlocks. @return @p error */
+cudaError_t runtime_leave(struct runtime *runtime, cudaError_t error);
+
+/** What a synchronising call does first: finds the fault of an earlier kernel. */
+void runtime_synchronize(struct runtime *runtime);
+
+/** Makes device memory anew, as cudaDeviceReset() does. Modules load again when used. */
+void runtime_reset(struct runtime *runtime);
+
+/** The calling thread's last error. */
+cudaError_t *runtime_last_error(void);
+
+/** Explains a refused call on stderr, in one line; silent with SIMT_CHECK=off. */
+void runtime_explain(const struct runtime *runtime, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/** Ends the program with status 1: the line says why. Buffers are flushed, exit handlers do not
+ *  run. */
+void runtime_give_up(const char *line) __attribute__((noreturn));
+
+/** @return the CUDA error that a status of the core is reported as. */
+cudaError_t runtime_error_of(enum status status);
+
+/** Body of an API function that works on the device: `call` runs unless an error is sticky. */
+#define DEVICE_CALL(runtime, call)                                                                 \
+    struct runtime *runtime = runtime_enter();                                                     \
+    return runtime_leave(runtime, runtime->sticky != cudaSuccess ? runtime->sticky : (call))
+
+/** The same for a call that waits for the device. */
+#define SYNCHRONOUS_CALL(runtime, call)                                                            \
+    struct runtime *runtime = runtime_enter();                                                     \
+    runtime_synchronize(runtime);                                                                  \
+    return runtime_leave(runtime, runtime->sticky != cudaSuccess ? runtime->sticky : (call))
+
+/** The same for a question that an error on the device does not touch. */
+#define QUERY_CALL(runtime, call)                                                                  \
+    struct runtime *runtime = runtime_enter();                                                     \
+    return runtime_leave(runtime, (call))
+
+#endif
