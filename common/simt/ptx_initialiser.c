@@ -115,8 +115,9 @@ static bool store_number(struct ptx_parser *parser, struct writer *writer) {
     if (ptx_at_mark(parser, '(')) {
         return store_address_byte(parser, writer, number.bits);
     }
-    if (ptx_type_size(writer->variable->type) > sizeof number.bits) {
-        return ptx_fail(parser, STATUS_UNSUPPORTED, "initial values of 16 bytes");
+    if (!ptx_number_fits(number, writer->variable->type)) {
+        return ptx_fail(parser, STATUS_UNSUPPORTED, "an initial value that '%.100s' cannot hold",
+                        writer->variable->name);
     }
     number = negative ? ptx_number_negate(number) : number;
     ptx_number_store(number, writer->variable->type, writer->variable->data + offset_of(writer));

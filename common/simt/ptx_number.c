@@ -112,6 +112,17 @@ static double number_value(struct ptx_number number) {
     return (double)(int64_t)number.bits;
 }
 
+bool ptx_number_fits(struct ptx_number number, enum ptx_type type) {
+    switch (number.type) {
+    case PTX_IMMEDIATE_F32:
+        return ptx_type_size(type) == sizeof(float) || type == PTX_F64;
+    case PTX_IMMEDIATE_F64:
+        return ptx_type_size(type) == sizeof(double) || type == PTX_F32;
+    default:
+        return ptx_type_size(type) <= sizeof number.bits;
+    }
+}
+
 void ptx_number_store(struct ptx_number number, enum ptx_type type, unsigned char *bytes) {
     if (type == PTX_F32 && number.type != PTX_IMMEDIATE_F32) {
         float value = (float)number_value(number);

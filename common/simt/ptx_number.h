@@ -22,8 +22,11 @@ bool ptx_number_read(const char *text, size_t length, struct ptx_number *number)
 /** @return the number with its sign changed: two's complement, or the sign bit of a float. */
 struct ptx_number ptx_number_negate(struct ptx_number number);
 
+/** @return true when an element of that type can hold the number (integers may be cut). */
+bool ptx_number_fits(struct ptx_number number, enum ptx_type type);
+
 /**
- * @brief Writes the number as one element of memory.
+ * @brief Writes the number, which fits, as one element of memory.
  * @param type  of the element; a double is rounded to float, an integer is cut
  * @param bytes receives ptx_type_size(type) bytes, at most 8
  */

@@ -174,7 +174,11 @@ C_TEST(ptx_variables, refuses_bad_initial_values) {
     ptx_test_refused(".global .u8 x[9] = {0xFF(s)};", STATUS_UNSUPPORTED,
                      "PTX line 4: 'x' holds parts of addresses");
     ptx_test_refused(".global .b128 x = 1;", STATUS_UNSUPPORTED,
-                     "PTX line 4: initial values of 16 bytes");
+                     "PTX line 4: an initial value that 'x' cannot hold");
+    ptx_test_refused(".global .u32 x = 1.5;", STATUS_UNSUPPORTED,
+                     "PTX line 4: an initial value that 'x' cannot hold");
+    ptx_test_refused(".global .f16 x = 0f3F800000;", STATUS_UNSUPPORTED,
+                     "PTX line 4: an initial value that 'x' cannot hold");
     ptx_test_refused(".global .b8 x[300000000] = {1};", STATUS_UNSUPPORTED,
                      "PTX line 4: more than 268435456 bytes of initial values");
 }
