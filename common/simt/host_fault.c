@@ -6,8 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/simt/request.h"
-
 /*
  * A signal handler is given nothing but the signal: what it needs can only be
  * static. Written while the handler is not installed.
@@ -17,7 +15,7 @@ static struct sigaction before;
 
 static void explain(uint64_t address) {
     char where[400], line[600];
-    simt_describe_address(watched, address, where, sizeof where);
+    simt_memory_describe(watched, address, where, sizeof where);
     int length = snprintf(line, sizeof line,
                           "this host code dereferences a device pointer, 0x%" PRIx64
                           " (%s): copy the data with cudaMemcpy first\n",

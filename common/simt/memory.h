@@ -88,6 +88,10 @@ bool simt_memory_below(const struct simt_memory *memory, uint64_t address,
 bool simt_memory_above(const struct simt_memory *memory, uint64_t address,
                        struct simt_allocation *allocation);
 
+/** Says where an address lies: "16 bytes into allocation #3 (cudaMalloc, 1024 bytes)". */
+void simt_memory_describe(const struct simt_memory *memory, uint64_t address, char *text,
+                          size_t size);
+
 /** Addresses that may be used, and where the emulator finds them: what a lookup leaves behind. */
 struct simt_extent {
     uint64_t begin, end;

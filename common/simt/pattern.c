@@ -151,9 +151,7 @@ void simt_pattern_build(struct simt_pattern *pattern) {
     find_extremes(pattern);
     pattern->active = (uint32_t)__builtin_popcount(key_mask(pattern));
     pattern->shape = shape_of(pattern);
-    pattern->leaders = pattern->shape == SIMT_SHAPE_CONTIGUOUS
-                           ? UINT32_MAX
-                           : leaders_of(pattern->relative, key_mask(pattern));
+    pattern->leaders = 0;
     pattern->cost = 0;
     pattern->excess = 0;
     switch ((enum simt_cost)(pattern->key >> 40 & 0xff)) {
@@ -169,4 +167,11 @@ void simt_pattern_build(struct simt_pattern *pattern) {
     case SIMT_COST_NONE:
         break;
     }
+}
+
+uint32_t simt_pattern_leaders(struct simt_pattern *pattern) {
+    if (pattern->leaders == 0) {
+        pattern->leaders = leaders_of(pattern->relative, key_mask(pattern));
+    }
+    return pattern->leaders;
 }

@@ -26,7 +26,7 @@ struct simt_pattern {
     int32_t relative[SIMT_LANES]; /**< bytes from the first active lane; 0 for inactive ones */
     int32_t low, high;            /**< least and greatest of `relative` */
     uint32_t misalignment;        /**< all of `relative` or-ed */
-    uint32_t leaders;             /**< one lane for each different address: the lowest */
+    uint32_t leaders;             /**< see simt_pattern_leaders(); 0: not worked out yet */
     uint32_t active;              /**< number of lanes */
     uint32_t cost;                /**< sectors or wavefronts */
     uint32_t excess;              /**< wavefronts beyond what the size needs */
@@ -48,5 +48,8 @@ static inline uint64_t simt_pattern_key(uint32_t mask, uint32_t bytes, enum simt
 
 /** Works a pattern out; `key` and `relative` are set. */
 void simt_pattern_build(struct simt_pattern *pattern);
+
+/** @return one lane for each different address: the lowest. */
+uint32_t simt_pattern_leaders(struct simt_pattern *pattern);
 
 #endif

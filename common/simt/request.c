@@ -67,16 +67,17 @@ static bool is_inside(const struct simt_request *request, const struct simt_exte
 /* The part of the lowest lane left, with all lanes that can go with it. */
 struct part {
     struct simt_request request;
+    struct simt_pattern pattern; /* of a dropped lane */
     uint32_t lanes[SIMT_LANES];
     unsigned char scratch[SCRATCH_BYTES];
 };
 
 /* With checks off a wild access reads zeros and what it writes is lost. */
 static void drop_lane(struct part *part) {
-    static const struct simt_pattern same = {.shape = SIMT_SHAPE_SAME};
     memset(part->scratch, 0, sizeof part->scratch);
     part->request.host = part->scratch;
-    part->request.pattern = &same;
+    part->pattern = (struct simt_pattern){.shape = SIMT_SHAPE_SAME};
+    part->request.pattern = &part->pattern;
     part->request.dropped = true;
 }
 

@@ -41,7 +41,7 @@ enum {
 struct simt_request {
     struct simt_warp *warp;
     const struct simt_instruction *instruction;
-    const struct simt_pattern *pattern;
+    struct simt_pattern *pattern;
     const uint32_t *lanes;     /**< the mask spread out */
     const uint64_t *addresses; /**< given by the caller of simt_access_resolve(), or NULL */
     unsigned char **places;    /**< simt_access_resolve(): where the answer goes, or NULL */
@@ -76,10 +76,6 @@ void simt_request_fault(const struct simt_request *request, uint32_t lane, enum 
 
 /** @return "reads", "writes" or "updates". */
 const char *simt_request_verb(const struct simt_request *request);
-
-/** Describes where an address lies: "16 bytes into allocation #3 (cudaMalloc, 1024 bytes)". */
-void simt_describe_address(const struct simt_memory *memory, uint64_t address, char *text,
-                           size_t size);
 
 /** Finds the allocation of the lane at @p address, for the lookup of the common path. */
 bool simt_request_lookup(const struct simt_request *request, struct simt_extent *extent,

@@ -46,7 +46,7 @@ static void fail_uninitialised(const struct simt_request *request, uint32_t lane
                   simt_request_verb(request), request->bytes, address);
         return;
     }
-    simt_describe_address(warp->block->run->memory, address, where, sizeof where);
+    simt_memory_describe(warp->block->run->memory, address, where, sizeof where);
     simt_fail(warp, request->instruction, lane, SIMT_FAULT_UNINITIALISED, address,
               "%s %u bytes at 0x%" PRIx64 ", %s, that nothing has written",
               simt_request_verb(request), request->bytes, address, where);
@@ -59,7 +59,7 @@ static bool check_written(const struct simt_request *request) {
     if (request->complete || (range <= RANGE_BYTES && written(request, low, range))) {
         return true;
     }
-    for (uint32_t rest = pattern->leaders; rest != 0; rest &= rest - 1) {
+    for (uint32_t rest = simt_pattern_leaders(request->pattern); rest != 0; rest &= rest - 1) {
         uint32_t lane = simt_first_lane(rest);
         if (!written(request, lane_address(request, lane), request->bytes)) {
             fail_uninitialised(request, lane);
@@ -78,7 +78,7 @@ static void mark_written(const struct simt_request *request) {
         mark(request, request->first, (size_t)SIMT_LANES * request->bytes);
         return;
     }
-    for (uint32_t rest = pattern->leaders; rest != 0; rest &= rest - 1) {
+    for (uint32_t rest = simt_pattern_leaders(request->pattern); rest != 0; rest &= rest - 1) {
         mark(request, lane_address(request, simt_first_lane(rest)), request->bytes);
     }
 }
@@ -102,7 +102,7 @@ static void fail_race(const struct simt_request *request, uint32_t lane,
     uint32_t rows = run->grid[1] > 0 ? run->grid[1] : 1;
     snprintf(who, sizeof who, race->known ? "block (%u,%u,%u)" : "another block",
              race->agent % columns, race->agent / columns % rows, race->agent / columns / rows);
-    simt_describe_address(run->memory, address, where, sizeof where);
+    simt_memory_describe(run->memory, address, where, sizeof where);
     simt_fail(warp, request->instruction, lane, SIMT_FAULT_GLOBAL_RACE, address,
               "%s %u bytes at 0x%" PRIx64 ", %s, that %s %s in the same launch",
               simt_request_verb(request), request->bytes, address, where, who, did);
@@ -149,14 +149,35 @@ static void read_stored(const struct simt_request *request, struct stored *store
     }
 }
 
-static bool check_races(const struct simt_request *request, const struct stored *stored) {
-    const struct simt_pattern *pattern = request->pattern;
-    struct simt_race race;
-    if (request->kind == SIMT_READ && pattern->shape == SIMT_SHAPE_CONTIGUOUS &&
-        !races(request, request->first, (size_t)SIMT_LANES * request->bytes, false, &race)) {
-        return true;
+/* Lanes whose history needs a closer look. */
+static uint32_t suspects(const struct simt_request *request) {
+    struct simt_block *block = request->warp->block;
+    struct simt_pattern *pattern = request->pattern;
+    size_t run = (size_t)SIMT_LANES * request->bytes;
+    uint32_t leaders =
+        pattern->shape == SIMT_SHAPE_CONTIGUOUS ? UINT32_MAX : simt_pattern_leaders(pattern);
+    if (is_shared(request)) {
+        struct simt_agent *agent = simt_shadow_agent(block->shadow, request->warp->index);
+        if (pattern->shape == SIMT_SHAPE_CONTIGUOUS &&
+            simt_shadow_try_run(block->shadow, agent, request->first, run, request->kind)) {
+            return 0;
+        }
+        return simt_shadow_try(block->shadow, agent, request->first, pattern->relative, leaders,
+                               request->bytes, request->kind);
     }
-    for (uint32_t rest = pattern->leaders; rest != 0; rest &= rest - 1) {
+    struct simt_global_shadow *shadow = block->run->global_shadow;
+    if (pattern->shape == SIMT_SHAPE_CONTIGUOUS &&
+        simt_global_shadow_try_run(shadow, &block->agent, request->first, run, request->kind)) {
+        return 0;
+    }
+    return simt_global_shadow_try(shadow, &block->agent, request->first, pattern->relative, leaders,
+                                  request->bytes, request->kind);
+}
+
+static bool check_races(const struct simt_request *request, uint32_t lanes,
+                        const struct stored *stored) {
+    struct simt_race race;
+    for (uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
         uint32_t lane = simt_first_lane(rest);
         bool silent = stored->known && memcmp(request->host + request->relative[lane],
                                               stored->bytes[lane], request->bytes) == 0;
@@ -170,7 +191,7 @@ static bool check_races(const struct simt_request *request, const struct stored 
 
 /* Lanes of one store at one address must agree. */
 static bool check_lanes_agree(const struct simt_request *request, const struct stored *stored) {
-    uint32_t leaders = request->pattern->leaders;
+    uint32_t leaders = simt_pattern_leaders(request->pattern);
     if (!stored->known || !is_shared(request)) {
         return true;
     }
@@ -203,11 +224,16 @@ bool simt_request_check(const struct simt_request *request) {
     if (request->kind != SIMT_WRITE && !request->blind && !check_written(request)) {
         return false;
     }
-    bool raced = !request->strong && (is_shared(request) || block->run->global_shadow != NULL);
-    if (raced) {
-        read_stored(request, &stored);
-        if (!check_races(request, &stored) || !check_lanes_agree(request, &stored)) {
-            return false;
+    if (!request->strong && (is_shared(request) || block->run->global_shadow != NULL)) {
+        uint32_t lanes = suspects(request);
+        bool meeting = is_shared(request) && request->kind == SIMT_WRITE &&
+                       request->pattern->shape != SIMT_SHAPE_CONTIGUOUS &&
+                       simt_pattern_leaders(request->pattern) != request->mask;
+        if (lanes != 0 || meeting) {
+            read_stored(request, &stored);
+            if (!check_races(request, lanes, &stored) || !check_lanes_agree(request, &stored)) {
+                return false;
+            }
         }
     }
     if (request->kind != SIMT_READ) {

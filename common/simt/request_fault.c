@@ -2,12 +2,10 @@
  * What is wrong with an access, in words: where the address lies, and next to
  * what.
  */
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "common/simt/request.h"
+#include "common/simt/words.h"
 
-enum { NULL_PAGE = 1 << 16, SHORT_BEFORE = 256, TEXT_BYTES = 400 };
+enum { TEXT_BYTES = 400 };
 
 /* An address this far from an allocation has nothing to do with it. */
 #define NEAR_BYTES ((uint64_t)1 << 30)
@@ -16,57 +14,6 @@ const char *simt_request_verb(const struct simt_request *request) {
     static const char *const verbs[] = {
         [SIMT_READ] = "reads", [SIMT_WRITE] = "writes", [SIMT_ATOMIC] = "updates"};
     return verbs[request->kind];
-}
-
-static const char *plural(uint64_t count) {
-    return count == 1 ? "" : "s";
-}
-
-static void name_allocation(const struct simt_allocation *allocation, char *text, size_t size) {
-    snprintf(text, size, "allocation #%" PRIu64 " (%s, %zu byte%s)", allocation->serial,
-             allocation->what, allocation->bytes, plural(allocation->bytes));
-}
-
-/* "N bytes past the end of", "just past the end of". */
-static void describe_past(uint64_t distance, char *text, size_t size) {
-    if (distance == 0) {
-        snprintf(text, size, "just past the end of");
-    } else {
-        snprintf(text, size, "%" PRIu64 " byte%s past the end of", distance, plural(distance));
-    }
-}
-
-void simt_describe_address(const struct simt_memory *memory, uint64_t address, char *text,
-                           size_t size) {
-    struct simt_allocation below, above;
-    char name[TEXT_BYTES / 2], past[64];
-    if (address < NULL_PAGE) {
-        snprintf(text, size, "which is a null pointer");
-        return;
-    }
-    bool has_below = simt_memory_below(memory, address, &below);
-    bool has_above = simt_memory_above(memory, address, &above);
-    uint64_t inside = has_below ? address - below.address : 0;
-    if (has_below && inside < below.bytes) {
-        name_allocation(&below, name, sizeof name);
-        snprintf(text, size, "%" PRIu64 " byte%s into %s", inside, plural(inside), name);
-        return;
-    }
-    uint64_t behind = has_below ? inside - below.bytes : UINT64_MAX;
-    uint64_t before = has_above ? above.address - address : UINT64_MAX;
-    if (before <= SHORT_BEFORE && before < behind) {
-        name_allocation(&above, name, sizeof name);
-        snprintf(text, size, "%" PRIu64 " byte%s before the start of %s", before, plural(before),
-                 name);
-    } else if (behind < NEAR_BYTES) {
-        name_allocation(&below, name, sizeof name);
-        describe_past(behind, past, sizeof past);
-        snprintf(text, size, "%s %s%s", past, name, below.freed ? ", which was freed" : "");
-    } else if (simt_memory_is_device(memory, (const void *)(uintptr_t)address)) {
-        snprintf(text, size, "where nothing is allocated");
-    } else {
-        snprintf(text, size, "which is not device memory (a pointer of the host?)");
-    }
 }
 
 /* "; element 256 of 4 bytes, the last one is 255": the index the program may have used. */
@@ -94,7 +41,7 @@ static void fault_global(const struct simt_request *request, uint32_t lane, uint
     struct simt_allocation found;
     char where[TEXT_BYTES], index[TEXT_BYTES / 2];
     bool inside = simt_memory_find(memory, address, &found);
-    simt_describe_address(memory, address, where, sizeof where);
+    simt_memory_describe(memory, address, where, sizeof where);
     if (inside && found.freed) {
         simt_fail(warp, request->instruction, lane, SIMT_FAULT_FREED, address,
                   "%s %u bytes at 0x%" PRIx64 ", %s, which was freed", verb, request->bytes,
@@ -112,7 +59,7 @@ static void fault_global(const struct simt_request *request, uint32_t lane, uint
         describe_element(request, &found, address, index, sizeof index);
         simt_fail(warp, request->instruction, lane, SIMT_FAULT_OUT_OF_BOUNDS, address,
                   "%s %u byte%s at 0x%" PRIx64 ", %s%s", verb, request->bytes,
-                  plural(request->bytes), address, where, index);
+                  simt_plural(request->bytes), address, where, index);
     }
 }
 
@@ -143,8 +90,8 @@ static void fault_bounded(const struct simt_request *request, uint32_t lane, uin
     } else if (before > 0) {
         simt_fail(warp, request->instruction, lane, SIMT_FAULT_OUT_OF_BOUNDS, offset,
                   "%s %u byte%s, %" PRIu64 " byte%s before the start of %s %s", verb,
-                  request->bytes, plural(request->bytes), before, plural(before), space->owner,
-                  space->name);
+                  request->bytes, simt_plural(request->bytes), before, simt_plural(before),
+                  space->owner, space->name);
     } else if (offset < space->bytes) {
         uint64_t over = request->bytes - (space->bytes - offset);
         simt_fail(warp, request->instruction, lane, SIMT_FAULT_OUT_OF_BOUNDS, offset,
@@ -152,11 +99,11 @@ static void fault_bounded(const struct simt_request *request, uint32_t lane, uin
                   " of them past the end of %s %" PRIu64 " bytes",
                   verb, request->bytes, offset, space->name, over, space->owner, space->bytes);
     } else {
-        describe_past(offset - space->bytes, past, sizeof past);
+        simt_describe_past(offset - space->bytes, past, sizeof past);
         simt_fail(warp, request->instruction, lane, SIMT_FAULT_OUT_OF_BOUNDS, offset,
                   "%s %u byte%s at offset %" PRIu64 " of %s, %s %s %" PRIu64 " byte%s", verb,
-                  request->bytes, plural(request->bytes), offset, space->name, past, space->owner,
-                  space->bytes, plural(space->bytes));
+                  request->bytes, simt_plural(request->bytes), offset, space->name, past,
+                  space->owner, space->bytes, simt_plural(space->bytes));
     }
 }
 

@@ -227,6 +227,78 @@ static inline bool touch(struct domain *domain, struct simt_agent *agent, size_t
     return false;
 }
 
+/* Halves below `stale`, or with these bits, are no obstacle: nobody else's, and nobody's share. */
+struct harmless {
+    uint32_t stale, mine;
+};
+
+static inline bool is_harmless(struct harmless harmless, uint32_t half) {
+    return half < harmless.stale || (half & ~(uint32_t)(BYTES_MASK | ATOMIC)) == harmless.mine;
+}
+
+/*
+ * Whole words whose halves are all harmless. Written so that the compiler makes vector code of it:
+ * the words are plain here. Where another host thread changes one at the same time, one of the two
+ * is forgotten.
+ */
+static bool try_words(struct domain *domain, struct harmless harmless, size_t first, size_t count,
+                      enum simt_access_kind kind) {
+    uint32_t *halves = (uint32_t *)(void *)(domain->words + first);
+    uint32_t obstacles = 0;
+    for (size_t n = 0; n < 2 * count; n++) {
+        obstacles |= !is_harmless(harmless, halves[n]);
+    }
+    if (obstacles != 0) {
+        return false;
+    }
+    uint32_t *written = halves + (kind == SIMT_READ ? 1 : 0);
+    for (size_t n = 0; n < count; n++) {
+        written[2 * n] = harmless.mine | BYTES_MASK;
+    }
+    return true;
+}
+
+static bool try_run(struct domain *domain, struct simt_agent *agent, size_t offset, size_t bytes,
+                    enum simt_access_kind kind) {
+    if (offset % 4 != 0 || bytes % 4 != 0 || kind == SIMT_ATOMIC ||
+        current_tag(domain, agent) == 0) {
+        return false;
+    }
+    const struct harmless harmless = {domain->first << TAG_SHIFT, agent->tag << TAG_SHIFT};
+    return try_words(domain, harmless, offset / 4, bytes / 4, kind);
+}
+
+static uint32_t try_lanes(struct domain *domain, struct simt_agent *agent, size_t offset,
+                          const int32_t relative[32], uint32_t lanes, size_t bytes,
+                          enum simt_access_kind kind) {
+    if (offset % 4 != 0 || bytes % 4 != 0 || kind == SIMT_ATOMIC ||
+        current_tag(domain, agent) == 0) {
+        return lanes;
+    }
+    const struct harmless harmless = {domain->first << TAG_SHIFT, agent->tag << TAG_SHIFT};
+    uint32_t left = 0;
+    for (uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
+        uint32_t lane = (uint32_t)__builtin_ctz(rest);
+        size_t word = (offset + (size_t)(int64_t)relative[lane]) / 4;
+        bool done = true;
+        for (size_t n = 0; n < bytes / 4; n++) {
+            uint64_t old = __atomic_load_n(&domain->words[word + n], __ATOMIC_RELAXED);
+            uint64_t reader = old >> 32;
+            uint64_t writer = (uint32_t)old;
+            done = done && is_harmless(harmless, (uint32_t)reader) &&
+                   is_harmless(harmless, (uint32_t)writer);
+            reader = kind == SIMT_READ ? harmless.mine | BYTES_MASK : reader;
+            writer = kind == SIMT_READ ? writer : harmless.mine | BYTES_MASK;
+            uint64_t new = reader << 32 | writer;
+            if (done && new != old) {
+                __atomic_store_n(&domain->words[word + n], new, __ATOMIC_RELEASE);
+            }
+        }
+        left |= done ? 0 : 1u << lane;
+    }
+    return left;
+}
+
 static void domain_release(struct domain *domain, struct simt_agent *agent) {
     if (agent->tag >= domain->first) {
         uint32_t now = __atomic_add_fetch(&domain->clock, 1, __ATOMIC_SEQ_CST);
@@ -293,6 +365,17 @@ bool simt_shadow_touch(struct simt_shadow *shadow, struct simt_agent *agent, siz
                        size_t bytes, enum simt_access_kind kind, bool silent,
                        struct simt_race *race) {
     return touch(&shadow->domain, agent, offset, bytes, kind, silent, race);
+}
+
+uint32_t simt_shadow_try(struct simt_shadow *shadow, struct simt_agent *agent, size_t offset,
+                         const int32_t relative[32], uint32_t lanes, size_t bytes,
+                         enum simt_access_kind kind) {
+    return try_lanes(&shadow->domain, agent, offset, relative, lanes, bytes, kind);
+}
+
+bool simt_shadow_try_run(struct simt_shadow *shadow, struct simt_agent *agent, size_t offset,
+                         size_t bytes, enum simt_access_kind kind) {
+    return try_run(&shadow->domain, agent, offset, bytes, kind);
 }
 
 void simt_shadow_release(struct simt_shadow *shadow, struct simt_agent *agent) {
@@ -364,6 +447,25 @@ bool simt_global_shadow_touch(struct simt_global_shadow *shadow, struct simt_age
         return false; /* host memory */
     }
     return touch(&shadow->domain, agent, offset, bytes, kind, silent, race);
+}
+
+/* Host memory has no shadow. */
+static bool is_covered(const struct simt_global_shadow *shadow, uint64_t address) {
+    return (address - shadow->begin) / 4 < shadow->domain.word_count;
+}
+
+uint32_t simt_global_shadow_try(struct simt_global_shadow *shadow, struct simt_agent *agent,
+                                uint64_t address, const int32_t relative[32], uint32_t lanes,
+                                size_t bytes, enum simt_access_kind kind) {
+    return is_covered(shadow, address) ? try_lanes(&shadow->domain, agent, address - shadow->begin,
+                                                   relative, lanes, bytes, kind)
+                                       : lanes;
+}
+
+bool simt_global_shadow_try_run(struct simt_global_shadow *shadow, struct simt_agent *agent,
+                                uint64_t address, size_t bytes, enum simt_access_kind kind) {
+    return is_covered(shadow, address) &&
+           try_run(&shadow->domain, agent, address - shadow->begin, bytes, kind);
 }
 
 void simt_global_shadow_release(struct simt_global_shadow *shadow, struct simt_agent *agent) {

@@ -84,7 +84,7 @@ struct simt_agent {
 struct simt_agent *simt_shadow_agent(struct simt_shadow *shadow, uint32_t warp);
 
 /**
- * @brief Checks one access of at most 64 bytes against what is remembered, and remembers it.
+ * @brief Checks one access against what is remembered, and remembers it.
  * @param silent a store that leaves the bytes as they are
  * @return true when it races; then @p race says with whom
  */
@@ -94,6 +94,26 @@ bool simt_shadow_touch(struct simt_shadow *shadow, struct simt_agent *agent, siz
 bool simt_global_shadow_touch(struct simt_global_shadow *shadow, struct simt_agent *agent,
                               uint64_t address, size_t bytes, enum simt_access_kind kind,
                               bool silent, struct simt_race *race);
+
+/**
+ * @brief The common case of simt_shadow_touch() for many lanes: remembers what nothing speaks
+ *        against at first sight.
+ * @param relative offsets of the lanes from @p offset
+ * @param bytes    of each lane; the lanes' offsets are multiples of it
+ * @return the lanes that need a closer look
+ */
+uint32_t simt_shadow_try(struct simt_shadow *shadow, struct simt_agent *agent, size_t offset,
+                         const int32_t relative[32], uint32_t lanes, size_t bytes,
+                         enum simt_access_kind kind);
+uint32_t simt_global_shadow_try(struct simt_global_shadow *shadow, struct simt_agent *agent,
+                                uint64_t address, const int32_t relative[32], uint32_t lanes,
+                                size_t bytes, enum simt_access_kind kind);
+
+/** The same for one run of bytes. @return false when a closer look is needed */
+bool simt_shadow_try_run(struct simt_shadow *shadow, struct simt_agent *agent, size_t offset,
+                         size_t bytes, enum simt_access_kind kind);
+bool simt_global_shadow_try_run(struct simt_global_shadow *shadow, struct simt_agent *agent,
+                                uint64_t address, size_t bytes, enum simt_access_kind kind);
 
 /** A fence or release: accesses up to now are over for whoever acquires later. */
 void simt_shadow_release(struct simt_shadow *shadow, struct simt_agent *agent);
