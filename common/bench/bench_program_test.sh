@@ -56,7 +56,7 @@ refuses "unknown flag '--shap'" --shap 1,2,3
 refuses "unknown flag '-x'" -x
 refuses "unexpected argument 'more'" --quick more
 refuses "--shape wants a value" --shape
-for shape in "" 512 64,48 64,48, ,48,32 64,48,32,16 64,48,x a,b,c 64x48x32 -64,48,32 64,-48,32 \
+for shape in "" 512 64,48 "64,48," ",48,32" 64,48,32,16 64,48,x a,b,c 64x48x32 -64,48,32 64,-48,32 \
     64,48,-32 +64,48,32 0,48,32 64,0,32 64,48,0 "64, 48,32" 64,48,32.5 64,48,1e3 \
     99999999999999999999,1,1 1,1,99999999999999999999; do
     refuses "--shape wants three sizes M,N,K, each at least 1, not '$shape'" --shape="$shape"

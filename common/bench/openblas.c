@@ -49,6 +49,11 @@ enum status openblas_matmul(float *out, const float *in, const float *weight, si
         return STATUS_OVERFLOW;
     }
     openblas_set_num_threads(threads);
+    if (M == 1 && N > 0 && K > 0) {
+        cblas_sgemv(CblasRowMajor, CblasNoTrans, (int)N, (int)K, 1.0f, weight, (int)K, in, 1, 0.0f,
+                    out, 1);
+        return STATUS_OK;
+    }
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)M, (int)N, (int)K, 1.0f, in,
                 K > 0 ? (int)K : 1, weight, K > 0 ? (int)K : 1, 0.0f, out, N > 0 ? (int)N : 1);
     return STATUS_OK;

@@ -27,7 +27,10 @@ const char *openblas_name(char *name, size_t size);
 const char *openblas_note(char *note, size_t size);
 
 /**
- * @brief out (M, N) = in (M, K) * weight (N, K)^T by cblas_sgemm; fp32, row-major, no overlap.
+ * @brief out (M, N) = in (M, K) * weight (N, K)^T; fp32, row-major, no overlap.
+ *
+ * By cblas_sgemm, and for one row, where that is slow, by cblas_sgemv.
+ *
  * @param threads at least 1
  * @return STATUS_OK, STATUS_OVERFLOW (a size beyond int), STATUS_UNSUPPORTED without OpenBLAS
  */

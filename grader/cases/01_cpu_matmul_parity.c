@@ -13,8 +13,12 @@
 #include "common/testing/compare.h"
 #include "common/testing/testing.h"
 #include "grader/inputs.h"
+#include "grader/watch.h"
 #include "labs/01_cpu_matmul/engine.h"
 #include "labs/01_cpu_matmul/matmul.h"
+
+/* Seconds for a call that takes well under one, on the slowest machine and under sanitizers. */
+enum { PATIENCE = 60 };
 
 struct shape {
     size_t M, N, K;
@@ -106,8 +110,10 @@ static void run_case(struct shape shape, int threads, size_t skew, struct rng *r
     if (!case_create(&c, rng)) {
         TEST_FAIL("%s: the grader is out of memory", name);
     } else {
+        grader_watch(name, PATIENCE);
         enum status status = cpu_matmul(c.out.data + skew, c.in.data + skew, c.weight.data + skew,
                                         shape.M, shape.N, shape.K, threads);
+        grader_watch("", 0);
         if (status != STATUS_OK) {
             TEST_FAIL("%s: returned %s (%s)", name, status_name(status), status_message(status));
         } else {
@@ -232,7 +238,9 @@ C_TEST(parity, llama2_end_to_end) {
     ASSERT_OK(engine_reference_create(&reference));
     ASSERT_OK(engine_cpu_matmul_create(&subject, 2));
     EXPECT_OK(decode(&reference, &model, want));
+    grader_watch("a small Llama2 with your matmul", PATIENCE);
     EXPECT_OK(decode(&subject, &model, got));
+    grader_watch("", 0);
     double difference = relative_difference(got, want, config.V);
     if (!(difference <= 2e-5)) {
         TEST_FAIL("Llama2 with your matmul: logits differ by %.3g of the largest, tolerance 2e-5",

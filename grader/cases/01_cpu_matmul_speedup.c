@@ -16,6 +16,7 @@
 #include "common/testing/testing.h"
 #include "grader/inputs.h"
 #include "grader/speedup.h"
+#include "grader/watch.h"
 #include "labs/01_cpu_matmul/engine.h"
 #include "labs/01_cpu_matmul/matmul.h"
 
@@ -37,7 +38,7 @@ static enum status naive_matmul(float *out, const float *in, const float *weight
     return STATUS_OK;
 }
 
-enum { SIZE = 512, INPUTS = 3, CALLS = 9 };
+enum { SIZE = 512, INPUTS = 3, CALLS = 9, PATIENCE = 60 /* seconds */ };
 
 /* Inputs of the kernel measurement: a call never sees the input of the call before. */
 struct kernel_case {
@@ -83,10 +84,12 @@ static double time_call(struct kernel_case *c, cpu_matmul_function *matmul, stru
     grader_fill(rng, c->in[input].data, SIZE, SIZE);
     grader_fill(rng, c->weight[input].data, SIZE, SIZE);
     guarded_poison(&c->out);
+    grader_watch("kernel, shape M=512 N=512 K=512", PATIENCE);
     double start = bench_now();
     enum status status = matmul(c->out.data, c->in[input].data, c->weight[input].data, SIZE, SIZE,
                                 SIZE, bench_cpu_count());
     double seconds = bench_now() - start;
+    grader_watch("", 0);
     EXPECT_OK(status);
     if (check) {
         check_result(c, input);
@@ -130,6 +133,7 @@ static double time_decode(const struct engine *engine, const struct llama2_rando
                           float *logits) {
     struct llama2 *llama2;
     double seconds[DECODE_TOKENS];
+    grader_watch("Llama2 decode, 15M shape", PATIENCE);
     enum status status = llama2_create(&llama2, &model->config, &model->weights, engine, 1, NULL);
     for (size_t i = 0; i < DECODE_TOKENS && status == STATUS_OK; i++) {
         int32_t token = (int32_t)(1 + 977 * (i % 32));
@@ -137,6 +141,7 @@ static double time_decode(const struct engine *engine, const struct llama2_rando
         status = llama2_forward(llama2, &token, 1, i, logits);
         seconds[i] = bench_now() - start;
     }
+    grader_watch("", 0);
     EXPECT_OK(status);
     llama2_free(llama2);
     return status == STATUS_OK ? bench_summarise(seconds, DECODE_TOKENS).min_ms : NAN;

@@ -22,7 +22,8 @@ enum {
     WRONG_HALF_PRECISION, /* rounds inputs to 11 bits, as fp16 and TF32 do */
     WRONG_THREADS,        /* forgets the last share when there are 3 threads or more */
     WRONG_STATUS,         /* reports a failure */
-    WRONG_KEEPS_SUM       /* adds to what the output held before */
+    WRONG_KEEPS_SUM,      /* adds to what the output held before */
+    WRONG_CRASHES         /* writes far out, for sizes above 10 */
 };
 
 /* Rounds to 11 significant bits. */
@@ -56,6 +57,9 @@ enum status cpu_matmul(float *out, const float *in, const float *weight, size_t 
     size_t rows = M;
     if (WRONG == WRONG_STATUS) {
         return STATUS_OUT_OF_MEMORY;
+    }
+    if (WRONG == WRONG_CRASHES && M > 10 && N > 10 && M != N) {
+        out[(size_t)1 << 40] = 1.0f;
     }
     if (WRONG == WRONG_EMPTY) {
         return STATUS_OK;

@@ -54,7 +54,7 @@ enum status matmul_v3_cache_blocked(float *out, const float *in, const float *we
     if (M == 0 || N == 0) {
         return STATUS_OK;
     }
-    float block[BLOCK_K * BLOCK_N];
+    _Alignas(64) float block[BLOCK_K * BLOCK_N]; /* vectors do not straddle cache lines */
     memset(out, 0, M * N * sizeof *out);
     for (size_t n = 0; n < N; n += BLOCK_N) {
         for (size_t k = 0; k < K; k += BLOCK_K) {
