@@ -10,6 +10,7 @@ What the repository offers, found or not:
     :nvcc           script that starts nvcc, for rules
     :nvcc_version   file that changes with the toolkit, an input of every compilation
     :nvcc_found     config_setting, for select()
+    :cuda_headers   the runtime's C headers alone
     :cudart         the runtime as a shared library, with its C headers
     :cudart_static  the same, linked in
     config.bzl      REQUIRES_NVCC, for target_compatible_with
@@ -64,22 +65,56 @@ cc_import(
 )
 
 cc_library(
-    name = "cudart",
+    name = "cuda_headers",
     hdrs = _HEADERS,
     includes = ["toolkit/include"],
-    deps = [":shared"],
+)
+
+# For tests that compare with what is installed.
+filegroup(
+    name = "shared_file",
+    srcs = ["lib/{shared}"],
+)
+
+filegroup(
+    name = "driver_types",
+    srcs = ["toolkit/include/driver_types.h"],
+)
+
+cc_library(
+    name = "cudart",
+    deps = [
+        ":cuda_headers",
+        ":shared",
+    ],
 )
 
 cc_library(
     name = "cudart_static",
-    hdrs = _HEADERS,
-    includes = ["toolkit/include"],
     linkopts = ["-ldl", "-lpthread", "-lrt"],
-    deps = [":static"],
+    deps = [
+        ":cuda_headers",
+        ":static",
+    ],
 )
 """
 
 _MISSING = """
+cc_library(
+    name = "cuda_headers",
+    target_compatible_with = [":nvcc_is_missing_run_setup_sh"],
+)
+
+filegroup(
+    name = "shared_file",
+    target_compatible_with = [":nvcc_is_missing_run_setup_sh"],
+)
+
+filegroup(
+    name = "driver_types",
+    target_compatible_with = [":nvcc_is_missing_run_setup_sh"],
+)
+
 cc_library(
     name = "cudart",
     target_compatible_with = [":nvcc_is_missing_run_setup_sh"],

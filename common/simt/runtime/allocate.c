@@ -147,8 +147,7 @@ static cudaError_t allocate_rows(struct runtime *runtime, void **memory, size_t 
     if (memory == NULL || pitch == NULL) {
         return cudaErrorInvalidValue;
     }
-    cudaError_t error =
-        allocate_pitched(runtime, &pitched, width, height, 1, "cudaMallocPitch");
+    cudaError_t error = allocate_pitched(runtime, &pitched, width, height, 1, "cudaMallocPitch");
     if (error == cudaSuccess) {
         *memory = pitched.ptr;
         *pitch = pitched.pitch;
@@ -161,10 +160,10 @@ cudaError_t cudaMallocPitch(void **memory, size_t *pitch, size_t width, size_t h
 }
 
 cudaError_t cudaMalloc3D(struct cudaPitchedPtr *pitched, struct cudaExtent extent) {
-    DEVICE_CALL(runtime, pitched == NULL ? cudaErrorInvalidValue
-                                         : allocate_pitched(runtime, pitched, extent.width,
-                                                            extent.height, extent.depth,
-                                                            "cudaMalloc3D"));
+    DEVICE_CALL(runtime, pitched == NULL
+                             ? cudaErrorInvalidValue
+                             : allocate_pitched(runtime, pitched, extent.width, extent.height,
+                                                extent.depth, "cudaMalloc3D"));
 }
 
 static cudaError_t allocate_host(struct runtime *runtime, void **memory, size_t bytes,
@@ -201,8 +200,9 @@ static cudaError_t release_host(struct runtime *runtime, void *memory) {
     }
     struct host_block *block = host_block_find(runtime, memory);
     if (block == NULL || block->kind != HOST_PINNED || block->memory != memory) {
-        runtime_explain(runtime, "cudaFreeHost: %p did not come from cudaMallocHost or "
-                                 "cudaHostAlloc, or was freed before",
+        runtime_explain(runtime,
+                        "cudaFreeHost: %p did not come from cudaMallocHost or "
+                        "cudaHostAlloc, or was freed before",
                         memory);
         return cudaErrorInvalidValue;
     }
@@ -298,15 +298,15 @@ cudaError_t cudaMallocManaged(void **memory, size_t bytes, unsigned flags) {
 cudaError_t cudaMemAdvise(const void *memory, size_t bytes, enum cudaMemoryAdvise advice,
                           struct cudaMemLocation location) {
     (void)bytes, (void)advice, (void)location;
-    DEVICE_CALL(runtime, host_block_find(runtime, memory) != NULL ? cudaSuccess
-                                                                  : cudaErrorInvalidValue);
+    DEVICE_CALL(runtime,
+                host_block_find(runtime, memory) != NULL ? cudaSuccess : cudaErrorInvalidValue);
 }
 
 cudaError_t cudaMemPrefetchAsync(const void *memory, size_t bytes, struct cudaMemLocation location,
                                  unsigned flags, cudaStream_t stream) {
     (void)bytes, (void)location, (void)flags, (void)stream;
-    DEVICE_CALL(runtime, host_block_find(runtime, memory) != NULL ? cudaSuccess
-                                                                  : cudaErrorInvalidValue);
+    DEVICE_CALL(runtime,
+                host_block_find(runtime, memory) != NULL ? cudaSuccess : cudaErrorInvalidValue);
 }
 
 static cudaError_t memory_info(const struct runtime *runtime, size_t *free_bytes,
@@ -338,8 +338,7 @@ static cudaError_t pointer_attributes(struct runtime *runtime,
     void *plain = (void *)(uintptr_t)pointer;
     memset(attributes, 0, sizeof *attributes);
     if (block != NULL) {
-        attributes->type =
-            block->kind == HOST_MANAGED ? cudaMemoryTypeManaged : cudaMemoryTypeHost;
+        attributes->type = block->kind == HOST_MANAGED ? cudaMemoryTypeManaged : cudaMemoryTypeHost;
         attributes->devicePointer = plain;
         attributes->hostPointer = plain;
     } else if (simt_memory_find(runtime->memory, (uint64_t)(uintptr_t)pointer, &allocation) &&

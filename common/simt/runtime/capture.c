@@ -208,8 +208,7 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCapture
                                      unsigned long long *id, cudaGraph_t *graph,
                                      const cudaGraphNode_t **after, const cudaGraphEdgeData **edges,
                                      size_t *count) {
-    DEVICE_CALL(runtime,
-                capture_info(runtime, stream, status, id, graph, after, edges, count));
+    DEVICE_CALL(runtime, capture_info(runtime, stream, status, id, graph, after, edges, count));
 }
 
 cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode) {

@@ -28,8 +28,7 @@ static cudaError_t copy_peer(struct runtime *runtime, void *to, int to_device, c
     if (to_device != 0 || from_device != 0) {
         return cudaErrorInvalidDevice;
     }
-    struct work work =
-        work_copy_bytes("cudaMemcpyPeer", to, from, bytes, cudaMemcpyDeviceToDevice);
+    struct work work = work_copy_bytes("cudaMemcpyPeer", to, from, bytes, cudaMemcpyDeviceToDevice);
     return stream_submit(runtime, stream, &work);
 }
 
@@ -225,8 +224,8 @@ cudaError_t cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t bytes
 static cudaError_t symbol_address(struct runtime *runtime, void **memory, const void *symbol) {
     uint64_t address = 0;
     size_t size = 0;
-    cudaError_t error = memory == NULL ? cudaErrorInvalidValue
-                                       : variable_find(runtime, symbol, &address, &size);
+    cudaError_t error =
+        memory == NULL ? cudaErrorInvalidValue : variable_find(runtime, symbol, &address, &size);
     if (error == cudaSuccess) {
         *memory = (void *)(uintptr_t)address;
     }
@@ -239,8 +238,7 @@ cudaError_t cudaGetSymbolAddress(void **memory, const void *symbol) {
 
 static cudaError_t symbol_size(struct runtime *runtime, size_t *bytes, const void *symbol) {
     uint64_t address = 0;
-    return bytes == NULL ? cudaErrorInvalidValue
-                         : variable_find(runtime, symbol, &address, bytes);
+    return bytes == NULL ? cudaErrorInvalidValue : variable_find(runtime, symbol, &address, bytes);
 }
 
 cudaError_t cudaGetSymbolSize(size_t *bytes, const void *symbol) {

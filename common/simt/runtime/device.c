@@ -104,8 +104,8 @@ static void fill_memory(struct cudaDeviceProp *properties, const struct simt_gpu
     properties->memoryPoolsSupported = 0;
 }
 
-static cudaError_t get_properties(const struct runtime *runtime,
-                                  struct cudaDeviceProp *properties, int device) {
+static cudaError_t get_properties(const struct runtime *runtime, struct cudaDeviceProp *properties,
+                                  int device) {
     if (properties == NULL || device != 0) {
         return properties == NULL ? cudaErrorInvalidValue : cudaErrorInvalidDevice;
     }
@@ -124,58 +124,58 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int devic
 }
 
 /** Attributes that are fields of the properties. */
-#define PROPERTY_ATTRIBUTES(X)                                                                     \
-    X(cudaDevAttrMaxThreadsPerBlock, maxThreadsPerBlock)                                           \
-    X(cudaDevAttrMaxBlockDimX, maxThreadsDim[0])                                                   \
-    X(cudaDevAttrMaxBlockDimY, maxThreadsDim[1])                                                   \
-    X(cudaDevAttrMaxBlockDimZ, maxThreadsDim[2])                                                   \
-    X(cudaDevAttrMaxGridDimX, maxGridSize[0])                                                      \
-    X(cudaDevAttrMaxGridDimY, maxGridSize[1])                                                      \
-    X(cudaDevAttrMaxGridDimZ, maxGridSize[2])                                                      \
-    X(cudaDevAttrMaxSharedMemoryPerBlock, sharedMemPerBlock)                                       \
-    X(cudaDevAttrTotalConstantMemory, totalConstMem)                                               \
-    X(cudaDevAttrWarpSize, warpSize)                                                               \
-    X(cudaDevAttrMaxPitch, memPitch)                                                               \
-    X(cudaDevAttrMaxRegistersPerBlock, regsPerBlock)                                               \
-    X(cudaDevAttrTextureAlignment, textureAlignment)                                               \
-    X(cudaDevAttrMultiProcessorCount, multiProcessorCount)                                         \
-    X(cudaDevAttrIntegrated, integrated)                                                           \
-    X(cudaDevAttrCanMapHostMemory, canMapHostMemory)                                               \
-    X(cudaDevAttrSurfaceAlignment, surfaceAlignment)                                               \
-    X(cudaDevAttrConcurrentKernels, concurrentKernels)                                             \
-    X(cudaDevAttrEccEnabled, ECCEnabled)                                                           \
-    X(cudaDevAttrPciBusId, pciBusID)                                                               \
-    X(cudaDevAttrPciDeviceId, pciDeviceID)                                                         \
-    X(cudaDevAttrPciDomainId, pciDomainID)                                                         \
-    X(cudaDevAttrTccDriver, tccDriver)                                                             \
-    X(cudaDevAttrGlobalMemoryBusWidth, memoryBusWidth)                                             \
-    X(cudaDevAttrL2CacheSize, l2CacheSize)                                                         \
-    X(cudaDevAttrMaxThreadsPerMultiProcessor, maxThreadsPerMultiProcessor)                         \
-    X(cudaDevAttrAsyncEngineCount, asyncEngineCount)                                               \
-    X(cudaDevAttrUnifiedAddressing, unifiedAddressing)                                             \
-    X(cudaDevAttrTexturePitchAlignment, texturePitchAlignment)                                     \
-    X(cudaDevAttrComputeCapabilityMajor, major)                                                    \
-    X(cudaDevAttrComputeCapabilityMinor, minor)                                                    \
-    X(cudaDevAttrStreamPrioritiesSupported, streamPrioritiesSupported)                             \
-    X(cudaDevAttrGlobalL1CacheSupported, globalL1CacheSupported)                                   \
-    X(cudaDevAttrLocalL1CacheSupported, localL1CacheSupported)                                     \
-    X(cudaDevAttrMaxSharedMemoryPerMultiprocessor, sharedMemPerMultiprocessor)                     \
-    X(cudaDevAttrMaxRegistersPerMultiprocessor, regsPerMultiprocessor)                             \
-    X(cudaDevAttrManagedMemory, managedMemory)                                                     \
-    X(cudaDevAttrIsMultiGpuBoard, isMultiGpuBoard)                                                 \
-    X(cudaDevAttrHostNativeAtomicSupported, hostNativeAtomicSupported)                             \
-    X(cudaDevAttrPageableMemoryAccess, pageableMemoryAccess)                                       \
-    X(cudaDevAttrConcurrentManagedAccess, concurrentManagedAccess)                                 \
-    X(cudaDevAttrComputePreemptionSupported, computePreemptionSupported)                           \
-    X(cudaDevAttrCanUseHostPointerForRegisteredMem, canUseHostPointerForRegisteredMem)             \
-    X(cudaDevAttrCooperativeLaunch, cooperativeLaunch)                                             \
-    X(cudaDevAttrMaxSharedMemoryPerBlockOptin, sharedMemPerBlockOptin)                             \
-    X(cudaDevAttrHostRegisterSupported, hostRegisterSupported)                                     \
-    X(cudaDevAttrMaxBlocksPerMultiprocessor, maxBlocksPerMultiProcessor)                           \
-    X(cudaDevAttrMaxPersistingL2CacheSize, persistingL2CacheMaxSize)                               \
-    X(cudaDevAttrMaxAccessPolicyWindowSize, accessPolicyMaxWindowSize)                             \
-    X(cudaDevAttrReservedSharedMemoryPerBlock, reservedSharedMemPerBlock)                          \
-    X(cudaDevAttrMemoryPoolsSupported, memoryPoolsSupported)                                       \
+#define PROPERTY_ATTRIBUTES(X)                                                         \
+    X(cudaDevAttrMaxThreadsPerBlock, maxThreadsPerBlock)                               \
+    X(cudaDevAttrMaxBlockDimX, maxThreadsDim[0])                                       \
+    X(cudaDevAttrMaxBlockDimY, maxThreadsDim[1])                                       \
+    X(cudaDevAttrMaxBlockDimZ, maxThreadsDim[2])                                       \
+    X(cudaDevAttrMaxGridDimX, maxGridSize[0])                                          \
+    X(cudaDevAttrMaxGridDimY, maxGridSize[1])                                          \
+    X(cudaDevAttrMaxGridDimZ, maxGridSize[2])                                          \
+    X(cudaDevAttrMaxSharedMemoryPerBlock, sharedMemPerBlock)                           \
+    X(cudaDevAttrTotalConstantMemory, totalConstMem)                                   \
+    X(cudaDevAttrWarpSize, warpSize)                                                   \
+    X(cudaDevAttrMaxPitch, memPitch)                                                   \
+    X(cudaDevAttrMaxRegistersPerBlock, regsPerBlock)                                   \
+    X(cudaDevAttrTextureAlignment, textureAlignment)                                   \
+    X(cudaDevAttrMultiProcessorCount, multiProcessorCount)                             \
+    X(cudaDevAttrIntegrated, integrated)                                               \
+    X(cudaDevAttrCanMapHostMemory, canMapHostMemory)                                   \
+    X(cudaDevAttrSurfaceAlignment, surfaceAlignment)                                   \
+    X(cudaDevAttrConcurrentKernels, concurrentKernels)                                 \
+    X(cudaDevAttrEccEnabled, ECCEnabled)                                               \
+    X(cudaDevAttrPciBusId, pciBusID)                                                   \
+    X(cudaDevAttrPciDeviceId, pciDeviceID)                                             \
+    X(cudaDevAttrPciDomainId, pciDomainID)                                             \
+    X(cudaDevAttrTccDriver, tccDriver)                                                 \
+    X(cudaDevAttrGlobalMemoryBusWidth, memoryBusWidth)                                 \
+    X(cudaDevAttrL2CacheSize, l2CacheSize)                                             \
+    X(cudaDevAttrMaxThreadsPerMultiProcessor, maxThreadsPerMultiProcessor)             \
+    X(cudaDevAttrAsyncEngineCount, asyncEngineCount)                                   \
+    X(cudaDevAttrUnifiedAddressing, unifiedAddressing)                                 \
+    X(cudaDevAttrTexturePitchAlignment, texturePitchAlignment)                         \
+    X(cudaDevAttrComputeCapabilityMajor, major)                                        \
+    X(cudaDevAttrComputeCapabilityMinor, minor)                                        \
+    X(cudaDevAttrStreamPrioritiesSupported, streamPrioritiesSupported)                 \
+    X(cudaDevAttrGlobalL1CacheSupported, globalL1CacheSupported)                       \
+    X(cudaDevAttrLocalL1CacheSupported, localL1CacheSupported)                         \
+    X(cudaDevAttrMaxSharedMemoryPerMultiprocessor, sharedMemPerMultiprocessor)         \
+    X(cudaDevAttrMaxRegistersPerMultiprocessor, regsPerMultiprocessor)                 \
+    X(cudaDevAttrManagedMemory, managedMemory)                                         \
+    X(cudaDevAttrIsMultiGpuBoard, isMultiGpuBoard)                                     \
+    X(cudaDevAttrHostNativeAtomicSupported, hostNativeAtomicSupported)                 \
+    X(cudaDevAttrPageableMemoryAccess, pageableMemoryAccess)                           \
+    X(cudaDevAttrConcurrentManagedAccess, concurrentManagedAccess)                     \
+    X(cudaDevAttrComputePreemptionSupported, computePreemptionSupported)               \
+    X(cudaDevAttrCanUseHostPointerForRegisteredMem, canUseHostPointerForRegisteredMem) \
+    X(cudaDevAttrCooperativeLaunch, cooperativeLaunch)                                 \
+    X(cudaDevAttrMaxSharedMemoryPerBlockOptin, sharedMemPerBlockOptin)                 \
+    X(cudaDevAttrHostRegisterSupported, hostRegisterSupported)                         \
+    X(cudaDevAttrMaxBlocksPerMultiprocessor, maxBlocksPerMultiProcessor)               \
+    X(cudaDevAttrMaxPersistingL2CacheSize, persistingL2CacheMaxSize)                   \
+    X(cudaDevAttrMaxAccessPolicyWindowSize, accessPolicyMaxWindowSize)                 \
+    X(cudaDevAttrReservedSharedMemoryPerBlock, reservedSharedMemPerBlock)              \
+    X(cudaDevAttrMemoryPoolsSupported, memoryPoolsSupported)                           \
     X(cudaDevAttrClusterLaunch, clusterLaunch)
 
 static cudaError_t get_attribute(const struct runtime *runtime, int *value,
@@ -189,8 +189,8 @@ static cudaError_t get_attribute(const struct runtime *runtime, int *value,
         return error;
     }
     switch ((int)attribute) {
-#define PROPERTY_CASE(name, field)                                                                 \
-    case name:                                                                                     \
+#define PROPERTY_CASE(name, field) \
+    case name:                     \
         return store(value, (int)properties.field);
         PROPERTY_ATTRIBUTES(PROPERTY_CASE)
 #undef PROPERTY_CASE

@@ -21,8 +21,8 @@ cudaError_t cudaPeekAtLastError(void) {
 
 const char *cudaGetErrorName(cudaError_t error) {
     switch ((int)error) {
-#define NAME_CASE(name, text)                                                                      \
-    case name:                                                                                     \
+#define NAME_CASE(name, text) \
+    case name:                \
         return #name;
         ERROR_LIST(NAME_CASE)
 #undef NAME_CASE
@@ -33,8 +33,8 @@ const char *cudaGetErrorName(cudaError_t error) {
 
 const char *cudaGetErrorString(cudaError_t error) {
     switch ((int)error) {
-#define TEXT_CASE(name, text)                                                                      \
-    case name:                                                                                     \
+#define TEXT_CASE(name, text) \
+    case name:                \
         return text;
         ERROR_LIST(TEXT_CASE)
 #undef TEXT_CASE

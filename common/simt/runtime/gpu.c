@@ -1,6 +1,7 @@
 /**
  * @file gpu.c
- * @brief Table of GPUs. The H200's row was read from one; the others are NVIDIA's published figures.
+ * @brief Table of GPUs. The H200's row was read from one; the others are NVIDIA's published
+ * figures.
  */
 #include "common/simt/runtime/gpu.h"
 
@@ -123,8 +124,7 @@ const char *simt_gpu_keys(char *text, size_t size) {
     size_t used = 0;
     text[0] = '\0';
     for (size_t i = 0; i < GPU_COUNT && used < size; i++) {
-        used +=
-            (size_t)snprintf(text + used, size - used, "%s%s", i == 0 ? "" : ", ", GPUS[i].key);
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i == 0 ? "" : ", ", GPUS[i].key);
     }
     return text;
 }

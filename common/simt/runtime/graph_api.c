@@ -336,8 +336,8 @@ static cudaError_t launch(struct runtime *runtime, cudaGraphExec_t executable,
         const struct work *work = &all->nodes[i]->work;
         error = work_check(runtime, work); /* memory may have been freed since */
         if (error == cudaSuccess) {
-            error = stream->capture != NULL ? capture_add(stream, work)
-                                            : work_run(runtime, work, true);
+            error =
+                stream->capture != NULL ? capture_add(stream, work) : work_run(runtime, work, true);
         }
     }
     return error;

@@ -70,7 +70,8 @@ cudaError_t launch_check(struct runtime *runtime, const struct kernel_work *laun
     }
     uint32_t threads = launch->block.x * launch->block.y * launch->block.z;
     if (kernel->info.max_threads != 0 && threads > kernel->info.max_threads) {
-        runtime_explain(runtime, "the launch of %s has %u threads a block; __launch_bounds__ says %u",
+        runtime_explain(runtime,
+                        "the launch of %s has %u threads a block; __launch_bounds__ says %u",
                         kernel->readable, threads, kernel->info.max_threads);
         return cudaErrorInvalidValue;
     }
@@ -170,7 +171,8 @@ cudaError_t launch_make(struct runtime *runtime, const void *function,
     *work = (struct work){.kind = WORK_KERNEL, .call = "launch", .kernel = *shape};
     work->kernel.kernel = kernel;
     work->kernel.parameters = NULL;
-    return error != cudaSuccess ? error : gather(&kernel->info, arguments, &work->kernel.parameters);
+    return error != cudaSuccess ? error
+                                : gather(&kernel->info, arguments, &work->kernel.parameters);
 }
 
 static cudaError_t launch(struct runtime *runtime, const void *function,
@@ -203,9 +205,8 @@ static cudaError_t launch_with(struct runtime *runtime, const cudaLaunchConfig_t
     if (config == NULL) {
         return cudaErrorInvalidValue;
     }
-    struct kernel_work shape = {.grid = config->gridDim,
-                                .block = config->blockDim,
-                                .shared = config->dynamicSmemBytes};
+    struct kernel_work shape = {
+        .grid = config->gridDim, .block = config->blockDim, .shared = config->dynamicSmemBytes};
     for (unsigned i = 0; i < config->numAttrs; i++) {
         const cudaLaunchAttribute *attribute = &config->attrs[i];
         if (attribute->id == cudaLaunchAttributeCooperative) {

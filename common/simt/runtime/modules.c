@@ -131,8 +131,7 @@ static enum status find_ptx(const struct runtime *runtime, const struct fatbin_w
     /* What the header says is all there is to go by: the data has no other end. */
     uint64_t bytes;
     memcpy(&bytes, (const char *)wrapper->data + 8, sizeof bytes);
-    unsigned highest =
-        (unsigned)(runtime->settings.gpu->major * 10 + runtime->settings.gpu->minor);
+    unsigned highest = (unsigned)(runtime->settings.gpu->major * 10 + runtime->settings.gpu->minor);
     return fatbin_find_ptx(wrapper->data, FATBIN_HEADER + bytes, highest, ptx, error);
 }
 

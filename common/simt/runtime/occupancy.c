@@ -25,8 +25,7 @@ static size_t shared_memory(const struct simt_gpu *gpu, const struct kernel *ker
 static size_t blocks_by_shared(const struct simt_gpu *gpu, const struct kernel *kernel,
                                size_t dynamic) {
     size_t asked = kernel->info.static_shared_bytes + dynamic;
-    size_t taken =
-        ceil_div(asked + gpu->shared_reserved, gpu->shared_unit) * gpu->shared_unit;
+    size_t taken = ceil_div(asked + gpu->shared_reserved, gpu->shared_unit) * gpu->shared_unit;
     size_t there = shared_memory(gpu, kernel);
     if (taken == 0) {
         return (size_t)gpu->blocks_per_multiprocessor;

@@ -30,8 +30,7 @@ static const void *bytes_of(const struct file_view *file, const Elf64_Shdr *sect
 
 /** @return the string at an offset, NULL when it does not end inside its table. */
 static const char *string_at(const char *table, size_t bytes, size_t offset) {
-    if (table == NULL || offset >= bytes ||
-        memchr(table + offset, '\0', bytes - offset) == NULL) {
+    if (table == NULL || offset >= bytes || memchr(table + offset, '\0', bytes - offset) == NULL) {
         return NULL;
     }
     return table + offset;
@@ -66,9 +65,8 @@ static void read_needed(const struct file_view *file, const Elf64_Shdr *dynamic,
     for (size_t i = 0; i < dynamic->sh_size / sizeof(Elf64_Dyn); i++) {
         Elf64_Dyn entry;
         memcpy(&entry, entries + i * sizeof entry, sizeof entry);
-        const char *name = entry.d_tag == DT_NEEDED
-                               ? string_at(table, strings.sh_size, entry.d_un.d_val)
-                               : NULL;
+        const char *name =
+            entry.d_tag == DT_NEEDED ? string_at(table, strings.sh_size, entry.d_un.d_val) : NULL;
         if (name == NULL || strncmp(name, "libcudart.so", 12) != 0) {
             continue;
         }

@@ -73,7 +73,8 @@ static int start(const struct options *options, char **argv) {
     char library[PATH_MAX];
     struct error error = {0};
     if (!find_library(library, sizeof library)) {
-        fprintf(stderr, "run: libcudart.so.13 is not beside this program: start it with bazel run\n");
+        fprintf(stderr,
+                "run: libcudart.so.13 is not beside this program: start it with bazel run\n");
         return 1;
     }
     enum status status = program_check(argv[0], &error);
@@ -112,8 +113,8 @@ int main(int argc, char **argv) {
     const char **values = calloc((size_t)argc + 1, sizeof *values);
     struct arguments arguments = {.values = values};
     struct error error = {0};
-    enum status status = values == NULL ? STATUS_OUT_OF_MEMORY
-                                        : flags_parse(&flags, own, argv, &arguments, &error);
+    enum status status =
+        values == NULL ? STATUS_OUT_OF_MEMORY : flags_parse(&flags, own, argv, &arguments, &error);
     free(values);
     if (status != STATUS_OK) {
         fprintf(stderr, "run: %s\n", error_text(&error, status));

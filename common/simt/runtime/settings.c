@@ -73,9 +73,8 @@ static uint64_t processors(void) {
 enum status simt_settings_read(struct simt_settings *settings, struct error *error) {
     static const char *const CHECKS[] = {
         [SIMT_CHECK_OFF] = "off", [SIMT_CHECK_BOUNDS] = "bounds", [SIMT_CHECK_FULL] = "full"};
-    static const char *const REPORTS[] = {[SIMT_REPORT_NONE] = "none",
-                                          [SIMT_REPORT_TEXT] = "text",
-                                          [SIMT_REPORT_JSON] = "json"};
+    static const char *const REPORTS[] = {
+        [SIMT_REPORT_NONE] = "none", [SIMT_REPORT_TEXT] = "text", [SIMT_REPORT_JSON] = "json"};
     int check = SIMT_CHECK_FULL;
     int report = SIMT_REPORT_NONE;
     uint64_t threads = processors();

@@ -37,9 +37,9 @@ struct runtime {
     struct simt_settings settings;
     struct simt_memory *memory;
     struct simt_global_shadow *shadow; /**< SIMT_CHECK=full only, else NULL */
-    struct module *modules;         /**< newest first */
-    struct host_block *host_blocks; /**< pinned, registered, managed */
-    struct CUstream_st *streams;    /**< all but the default stream */
+    struct module *modules;            /**< newest first */
+    struct host_block *host_blocks;    /**< pinned, registered, managed */
+    struct CUstream_st *streams;       /**< all but the default stream */
     struct CUstream_st *default_stream;
     struct CUevent_st *events;
     struct CUgraph_st *graphs;
@@ -94,19 +94,19 @@ void runtime_give_up(const char *line) __attribute__((noreturn));
 cudaError_t runtime_error_of(enum status status);
 
 /** Body of an API function that works on the device: `call` runs unless an error is sticky. */
-#define DEVICE_CALL(runtime, call)                                                                 \
-    struct runtime *runtime = runtime_enter();                                                     \
+#define DEVICE_CALL(runtime, call)             \
+    struct runtime *runtime = runtime_enter(); \
     return runtime_leave(runtime, runtime->sticky != cudaSuccess ? runtime->sticky : (call))
 
 /** The same for a call that waits for the device. */
-#define SYNCHRONOUS_CALL(runtime, call)                                                            \
-    struct runtime *runtime = runtime_enter();                                                     \
-    runtime_synchronize(runtime);                                                                  \
+#define SYNCHRONOUS_CALL(runtime, call)        \
+    struct runtime *runtime = runtime_enter(); \
+    runtime_synchronize(runtime);              \
     return runtime_leave(runtime, runtime->sticky != cudaSuccess ? runtime->sticky : (call))
 
 /** The same for a question that an error on the device does not touch. */
-#define QUERY_CALL(runtime, call)                                                                  \
-    struct runtime *runtime = runtime_enter();                                                     \
+#define QUERY_CALL(runtime, call)              \
+    struct runtime *runtime = runtime_enter(); \
     return runtime_leave(runtime, (call))
 
 #endif

@@ -9,11 +9,11 @@
 
 #include "common/simt/runtime/unsupported_list.h"
 
-#define UNSUPPORTED(name)                                                                          \
-    int name(void);                                                                                \
-    int name(void) {                                                                               \
-        static bool said;                                                                          \
-        return unsupported_call(#name, &said);                                                     \
+#define UNSUPPORTED(name)                      \
+    int name(void);                            \
+    int name(void) {                           \
+        static bool said;                      \
+        return unsupported_call(#name, &said); \
     }
 
 UNSUPPORTED_LIST(UNSUPPORTED)

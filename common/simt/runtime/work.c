@@ -53,10 +53,9 @@ static cudaError_t check_device(struct runtime *runtime, const char *call, const
         return cudaErrorInvalidValue;
     }
     if (bytes > allocation.bytes - offset) {
-        runtime_explain(runtime,
-                        "%s %s %zu bytes at %p, but only %zu are left of the %zu bytes of %s",
-                        call, uses, bytes, pointer, allocation.bytes - offset, allocation.bytes,
-                        allocation.what);
+        runtime_explain(
+            runtime, "%s %s %zu bytes at %p, but only %zu are left of the %zu bytes of %s", call,
+            uses, bytes, pointer, allocation.bytes - offset, allocation.bytes, allocation.what);
         return cudaErrorInvalidValue;
     }
     return cudaSuccess;

@@ -1,0 +1,26 @@
+#!/bin/bash
+# The emulator's library exports what NVIDIA's does: the same names, the same version.
+# usage: exports_test.sh OURS THEIRS
+set -u
+names() {
+    nm -D --defined-only "$1" | awk '$2 != "A" { print $3 }' | sort
+}
+names "$1" >"$TEST_TMPDIR/ours"
+names "$2" >"$TEST_TMPDIR/theirs"
+[ "$(wc -l <"$TEST_TMPDIR/theirs")" -gt 300 ] || {
+    echo "FAILED: $2 does not look like the CUDA runtime"
+    exit 1
+}
+if ! diff "$TEST_TMPDIR/theirs" "$TEST_TMPDIR/ours"; then
+    echo "FAILED: < is missing, > is too much"
+    exit 1
+fi
+objdump -p "$1" | grep -q 'SONAME *libcudart.so.13$' || {
+    echo "FAILED: wrong SONAME"
+    exit 1
+}
+unwanted=$(objdump -p "$1" | awk '/NEEDED/ && $2 !~ /^(libc|libm|libpthread|ld-linux-x86-64)\.so/ { print $2 }')
+[ -z "$unwanted" ] || {
+    echo "FAILED: depends on $unwanted"
+    exit 1
+}

@@ -1,0 +1,406 @@
+/*
+ * Launches through the runtime API: parameters, shared memory, symbols, streams,
+ * graphs, refused launches. Wanted values of refusals and occupancy were seen on
+ * an H200; the program runs on either.
+ */
+#include <string.h>
+
+#include <cuda_runtime_api.h>
+
+#include "common/simt/runtime/testdata/checks.h"
+#include "common/simt/runtime/testdata/kernels.h"
+
+enum { COUNT = 1000, BLOCK = 128, GRID = 8 };
+
+/** Input 0, 1, 2 ... and an output of COUNT ints on the device. */
+struct arrays {
+    int *d_in, *d_out;
+    int host[COUNT];
+};
+
+static bool create(struct arrays *arrays) {
+    bool good = cudaMalloc((void **)&arrays->d_in, sizeof arrays->host) == cudaSuccess &&
+                cudaMalloc((void **)&arrays->d_out, sizeof arrays->host) == cudaSuccess;
+    for (int i = 0; i < COUNT; i++) {
+        arrays->host[i] = i;
+    }
+    return good && cudaMemcpy(arrays->d_in, arrays->host, sizeof arrays->host,
+                              cudaMemcpyHostToDevice) == cudaSuccess;
+}
+
+/** Wants out[i] = i * factor + offset. */
+static void expect_line(struct arrays *arrays, int factor, int offset) {
+    memset(arrays->host, 0xff, sizeof arrays->host);
+    WANT(cudaSuccess,
+         cudaMemcpy(arrays->host, arrays->d_out, sizeof arrays->host, cudaMemcpyDeviceToHost));
+    int wrong = 0;
+    for (int i = 0; i < COUNT; i++) {
+        wrong += arrays->host[i] != i * factor + offset;
+    }
+    EXPECT_INT_EQ(0, wrong);
+}
+
+static void destroy(struct arrays *arrays) {
+    WANT(cudaSuccess, cudaFree(arrays->d_in));
+    WANT(cudaSuccess, cudaFree(arrays->d_out));
+}
+
+C_TEST(kernel, runs_and_writes) {
+    struct arrays a;
+    ASSERT_TRUE(create(&a));
+    launch_scale(a.d_out, a.d_in, 3, -5, COUNT, GRID, BLOCK, NULL);
+    WANT(cudaSuccess, cudaGetLastError());
+    expect_line(&a, 3, -5);
+    destroy(&a);
+}
+
+C_TEST(kernel, gets_parameters_of_all_sizes) {
+    double *d_out = NULL;
+    double got = 0;
+    struct mixed mixed = {.c = 9, .d = 2.5, .s = {1, -20, 300}};
+    WANT(cudaSuccess, cudaMalloc((void **)&d_out, sizeof got));
+    launch_mixed(d_out, 7, mixed, 1LL << 40);
+    WANT(cudaSuccess, cudaMemcpy(&got, d_out, sizeof got, cudaMemcpyDeviceToHost));
+    EXPECT_NEAR(7 + 2500.0 + 281 + 1099511627776.0, got, 0);
+    WANT(cudaSuccess, cudaFree(d_out));
+}
+
+C_TEST(kernel, can_be_launched_by_address) {
+    struct arrays a;
+    ASSERT_TRUE(create(&a));
+    int factor = -2;
+    int offset = 11;
+    int count = COUNT;
+    void *arguments[] = {&a.d_out, &a.d_in, &factor, &offset, &count};
+    dim3 grid = {.x = GRID, .y = 1, .z = 1};
+    dim3 block = {.x = BLOCK, .y = 1, .z = 1};
+    WANT(cudaSuccess, cudaLaunchKernel(kernel_scale(), grid, block, arguments, 0, NULL));
+    expect_line(&a, -2, 11);
+    offset = 12;
+    WANT(cudaSuccess, cudaLaunchCooperativeKernel(kernel_scale(), grid, block, arguments, 0, NULL));
+    expect_line(&a, -2, 12);
+    cudaLaunchConfig_t config = {.gridDim = grid, .blockDim = block};
+    offset = 13;
+    WANT(cudaSuccess, cudaLaunchKernelExC(&config, kernel_scale(), arguments));
+    expect_line(&a, -2, 13);
+    grid.x = 1 << 20;
+    WANT(cudaErrorCooperativeLaunchTooLarge,
+         cudaLaunchCooperativeKernel(kernel_scale(), grid, block, arguments, 0, NULL));
+    destroy(&a);
+}
+
+C_TEST(kernel, counts_every_thread) {
+    unsigned *d_sum = NULL;
+    unsigned sum = 0;
+    WANT(cudaSuccess, cudaMalloc((void **)&d_sum, sizeof sum));
+    WANT(cudaSuccess, cudaMemset(d_sum, 0, sizeof sum));
+    launch_count(d_sum, 37, 70);
+    WANT(cudaSuccess, cudaMemcpy(&sum, d_sum, sizeof sum, cudaMemcpyDeviceToHost));
+    EXPECT_INT_EQ(37 * 70, sum);
+    WANT(cudaSuccess, cudaFree(d_sum));
+}
+
+C_TEST(kernel, takes_dynamic_shared_memory_as_allowed) {
+    struct arrays a;
+    int sum = 0;
+    ASSERT_TRUE(create(&a));
+    launch_shared_sum(a.d_out, a.d_in, 256 * sizeof(int));
+    WANT(cudaSuccess, cudaMemcpy(&sum, a.d_out, sizeof sum, cudaMemcpyDeviceToHost));
+    EXPECT_INT_EQ(255 * 256 / 2, sum);
+    launch_shared_sum(a.d_out, a.d_in, 48 * 1024 + 1);
+    WANT_KEPT(cudaErrorInvalidValue, cudaGetLastError());
+    int optin = 0;
+    WANT(cudaSuccess, cudaDeviceGetAttribute(&optin, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0));
+    const enum cudaFuncAttribute limit = cudaFuncAttributeMaxDynamicSharedMemorySize;
+    WANT(cudaErrorInvalidValue, cudaFuncSetAttribute(kernel_shared_sum(), limit, optin + 1));
+    WANT(cudaErrorInvalidValue, cudaFuncSetAttribute(kernel_static_shared(), limit, optin));
+    WANT(cudaSuccess, cudaFuncSetAttribute(kernel_static_shared(), limit, optin - 4096));
+    WANT(cudaSuccess, cudaFuncSetAttribute(kernel_shared_sum(), limit, optin));
+    launch_shared_sum(a.d_out, a.d_in, (size_t)optin);
+    WANT(cudaSuccess, cudaDeviceSynchronize());
+    destroy(&a);
+}
+
+C_TEST(kernel, refuses_grids_and_blocks_that_no_gpu_has) {
+    struct arrays a;
+    ASSERT_TRUE(create(&a));
+    const unsigned wrong[][2] = {{0, 1}, {1, 0}, {1, 1025}, {0x80000000u, 1}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        launch_scale(a.d_out, a.d_in, 1, 1, COUNT, wrong[i][0], wrong[i][1], NULL);
+        WANT_KEPT(cudaErrorInvalidValue, cudaGetLastError());
+    }
+    void *arguments[] = {&a.d_out};
+    dim3 one = {.x = 1, .y = 1, .z = 1};
+    dim3 block = {.x = 129, .y = 1, .z = 1};
+    WANT(cudaErrorInvalidValue, cudaLaunchKernel(kernel_bounded(), one, block, arguments, 0, NULL));
+    block.x = 128;
+    WANT(cudaSuccess, cudaLaunchKernel(kernel_bounded(), one, block, arguments, 0, NULL));
+    dim3 deep = {.x = 1, .y = 1, .z = 65};
+    WANT(cudaErrorInvalidValue, cudaLaunchKernel(kernel_bounded(), one, deep, arguments, 0, NULL));
+    dim3 tall = {.x = 1, .y = 65536, .z = 1};
+    WANT(cudaErrorInvalidValue, cudaLaunchKernel(kernel_bounded(), tall, one, arguments, 0, NULL));
+    WANT(cudaSuccess, cudaDeviceSynchronize());
+    destroy(&a);
+}
+
+C_TEST(kernel, tells_its_attributes) {
+    struct cudaFuncAttributes attributes;
+    WANT(cudaSuccess, cudaFuncGetAttributes(&attributes, kernel_bounded()));
+    EXPECT_INT_EQ(128, attributes.maxThreadsPerBlock);
+    EXPECT_INT_EQ(0, attributes.sharedSizeBytes);
+    EXPECT_INT_EQ(49152, attributes.maxDynamicSharedSizeBytes);
+    EXPECT_INT_EQ(75, attributes.ptxVersion);
+    WANT(cudaSuccess, cudaFuncGetAttributes(&attributes, kernel_static_shared()));
+    EXPECT_INT_EQ(4096, attributes.sharedSizeBytes);
+    EXPECT_INT_EQ(1024, attributes.maxThreadsPerBlock);
+    size_t offset = 0;
+    size_t bytes = 0;
+    WANT(cudaSuccess, cudaFuncGetParamInfo(kernel_scale(), 2, &offset, &bytes));
+    EXPECT_INT_EQ(16, offset);
+    EXPECT_INT_EQ(4, bytes);
+    WANT(cudaErrorInvalidValue, cudaFuncGetParamInfo(kernel_scale(), 5, &offset, &bytes));
+    WANT(cudaErrorInvalidValue, cudaFuncGetAttributes(NULL, kernel_scale()));
+}
+
+C_TEST(kernel, occupancy_of_an_h200) {
+    struct cudaDeviceProp properties;
+    WANT(cudaSuccess, cudaGetDeviceProperties(&properties, 0));
+    if (strstr(properties.name, "H200") == NULL) {
+        TEST_SKIP("the figures are those of an H200, not of %s", properties.name);
+    }
+    /* Threads and dynamic bytes of a block, blocks of a kernel with 4096 bytes of its own. */
+    const int want[][3] = {{1, 0, 32},      {33, 0, 32},    {64, 0, 32},  {96, 0, 21},
+                           {128, 0, 16},    {1000, 0, 2},   {1025, 0, 0}, {32, 20000, 9},
+                           {256, 20000, 8}, {64, 100000, 2}};
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+        int blocks = -1;
+        WANT(cudaSuccess, cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+                              &blocks, kernel_static_shared(), want[i][0], (size_t)want[i][1]));
+        EXPECT_INT_EQ(want[i][2], blocks);
+    }
+    int blocks = 0;
+    WANT(cudaErrorInvalidValue,
+         cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel_scale(), 0, 0));
+}
+
+C_TEST(kernel, reads_symbols) {
+    int table[8] = {10, 20, 30, 40, 50, 60, 70, 80};
+    int counter = 0;
+    int *d_out = NULL;
+    void *address = NULL;
+    size_t bytes = 0;
+    WANT(cudaSuccess, cudaGetSymbolSize(&bytes, symbol_table()));
+    EXPECT_INT_EQ(sizeof table, bytes);
+    WANT(cudaSuccess,
+         cudaMemcpyFromSymbol(&counter, symbol_counter(), 4, 0, cudaMemcpyDeviceToHost));
+    EXPECT_INT_EQ(5, counter);
+    counter = 1000;
+    WANT(cudaSuccess, cudaMemcpyToSymbol(symbol_counter(), &counter, 4, 0, cudaMemcpyHostToDevice));
+    WANT(cudaSuccess,
+         cudaMemcpyToSymbol(symbol_table(), table, sizeof table, 0, cudaMemcpyHostToDevice));
+    WANT(cudaSuccess, cudaMalloc((void **)&d_out, sizeof table));
+    launch_symbols(d_out);
+    WANT(cudaSuccess, cudaMemcpy(table, d_out, sizeof table, cudaMemcpyDeviceToHost));
+    EXPECT_INT_EQ(1010, table[0]);
+    EXPECT_INT_EQ(1080, table[7]);
+    WANT(cudaSuccess, cudaGetSymbolAddress(&address, symbol_counter()));
+    WANT(cudaSuccess, cudaMemcpy(&counter, address, 4, cudaMemcpyDeviceToHost));
+    EXPECT_INT_EQ(1000, counter);
+    WANT(cudaErrorInvalidValue,
+         cudaMemcpyToSymbol(symbol_table(), table, 4, sizeof table, cudaMemcpyHostToDevice));
+    WANT(cudaErrorInvalidMemcpyDirection,
+         cudaMemcpyToSymbol(symbol_table(), table, 4, 0, cudaMemcpyDeviceToHost));
+    WANT(cudaErrorInvalidValue, cudaFree(address));
+    WANT(cudaSuccess, cudaFree(d_out));
+}
+
+C_TEST(kernel, shares_managed_variables_with_the_host) {
+    EXPECT_INT_EQ(7, managed_get());
+    managed_set(20);
+    launch_managed(3);
+    WANT(cudaSuccess, cudaDeviceSynchronize());
+    EXPECT_INT_EQ(43, managed_get());
+}
+
+C_TEST(kernel, uses_pinned_and_managed_memory_in_place) {
+    int *pinned = NULL;
+    int *managed = NULL;
+    WANT(cudaSuccess, cudaMallocHost((void **)&pinned, COUNT * sizeof(int)));
+    WANT(cudaSuccess,
+         cudaMallocManaged((void **)&managed, COUNT * sizeof(int), cudaMemAttachGlobal));
+    for (int i = 0; i < COUNT; i++) {
+        pinned[i] = i;
+    }
+    launch_scale(managed, pinned, 4, 1, COUNT, GRID, BLOCK, NULL);
+    WANT(cudaSuccess, cudaDeviceSynchronize());
+    EXPECT_INT_EQ(1, managed[0]);
+    EXPECT_INT_EQ(4 * (COUNT - 1) + 1, managed[COUNT - 1]);
+    WANT(cudaSuccess, cudaFreeHost(pinned));
+    WANT(cudaSuccess, cudaFree(managed));
+}
+
+C_TEST(kernel, takes_time) {
+    struct arrays a;
+    cudaEvent_t start = NULL;
+    cudaEvent_t stop = NULL;
+    float once = 0;
+    float ten = 0;
+    ASSERT_TRUE(create(&a));
+    WANT(cudaSuccess, cudaEventCreate(&start));
+    WANT(cudaSuccess, cudaEventCreate(&stop));
+    for (int launches = 1; launches <= 100; launches += 99) {
+        WANT(cudaSuccess, cudaEventRecord(start, NULL));
+        for (int i = 0; i < launches; i++) {
+            launch_scale(a.d_out, a.d_in, 1, 1, COUNT, GRID, BLOCK, NULL);
+        }
+        WANT(cudaSuccess, cudaEventRecord(stop, NULL));
+        WANT(cudaSuccess, cudaEventSynchronize(stop));
+        WANT(cudaSuccess, cudaEventElapsedTime(launches == 1 ? &once : &ten, start, stop));
+    }
+    EXPECT_TRUE(once > 0);
+    EXPECT_TRUE(ten > 2 * once);
+    WANT(cudaSuccess, cudaEventDestroy(start));
+    WANT(cudaSuccess, cudaEventDestroy(stop));
+    destroy(&a);
+}
+
+C_TEST(graph, replays_what_a_stream_captured) {
+    struct arrays a;
+    cudaStream_t stream = NULL;
+    cudaGraph_t graph = NULL;
+    cudaGraphExec_t ready = NULL;
+    size_t nodes = 0;
+    enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    ASSERT_TRUE(create(&a));
+    WANT(cudaSuccess, cudaMemset(a.d_out, 0, sizeof a.host));
+    WANT(cudaSuccess, cudaStreamCreate(&stream));
+    WANT(cudaErrorIllegalState, cudaStreamEndCapture(stream, &graph));
+    WANT(cudaErrorStreamCaptureUnsupported,
+         cudaStreamBeginCapture(NULL, cudaStreamCaptureModeGlobal));
+    WANT(cudaSuccess, cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    launch_scale(a.d_out, a.d_in, 2, 1, COUNT, GRID, BLOCK, stream); /* 2i + 1 */
+    launch_scale(a.d_in, a.d_out, 1, 0, COUNT, GRID, BLOCK, stream); /* in = 2i + 1 */
+    WANT(cudaSuccess, cudaStreamIsCapturing(stream, &status));
+    EXPECT_INT_EQ(cudaStreamCaptureStatusActive, status);
+    WANT(cudaSuccess, cudaStreamEndCapture(stream, &graph));
+    WANT(cudaSuccess, cudaGraphGetNodes(graph, NULL, &nodes));
+    EXPECT_INT_EQ(2, nodes);
+    expect_line(&a, 0, 0); /* nothing ran yet */
+    WANT(cudaSuccess, cudaGraphInstantiate(&ready, graph, 0));
+    WANT(cudaSuccess, cudaGraphDestroy(graph));
+    WANT(cudaSuccess, cudaGraphLaunch(ready, stream));
+    WANT(cudaSuccess, cudaGraphLaunch(ready, stream));
+    WANT(cudaSuccess, cudaStreamSynchronize(stream));
+    expect_line(&a, 4, 3);
+    WANT(cudaSuccess, cudaGraphExecDestroy(ready));
+    WANT(cudaSuccess, cudaStreamDestroy(stream));
+    destroy(&a);
+}
+
+C_TEST(graph, spoiled_captures_fail_at_their_end) {
+    cudaStream_t stream = NULL;
+    cudaGraph_t graph = NULL;
+    void *memory = NULL;
+    WANT(cudaSuccess, cudaStreamCreate(&stream));
+    WANT(cudaSuccess, cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    WANT(cudaErrorIllegalState, cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    WANT(cudaErrorStreamCaptureUnsupported, cudaMalloc(&memory, 100));
+    WANT(cudaErrorStreamCaptureInvalidated, cudaStreamEndCapture(stream, &graph));
+    EXPECT_TRUE(graph == NULL);
+    WANT(cudaSuccess, cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+    WANT(cudaSuccess, cudaMalloc(&memory, 100));
+    WANT(cudaErrorStreamCaptureUnsupported, cudaStreamSynchronize(stream));
+    WANT(cudaErrorStreamCaptureInvalidated, cudaStreamEndCapture(stream, &graph));
+    WANT(cudaSuccess, cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    WANT(cudaErrorStreamCaptureImplicit, cudaMemset(memory, 0, 100));
+    WANT(cudaErrorStreamCaptureInvalidated, cudaStreamEndCapture(stream, &graph));
+    WANT(cudaSuccess, cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    WANT(cudaErrorStreamCaptureUnsupported, cudaDeviceSynchronize());
+    WANT(cudaErrorStreamCaptureInvalidated, cudaStreamEndCapture(stream, &graph));
+    WANT(cudaSuccess, cudaFree(memory));
+    WANT(cudaSuccess, cudaStreamDestroy(stream));
+}
+
+/** Captures a fork into a second stream, joined again or not. @return error of the end */
+static cudaError_t capture_fork(struct arrays *a, bool join, cudaGraph_t *graph) {
+    cudaStream_t first = NULL;
+    cudaStream_t second = NULL;
+    cudaEvent_t forked = NULL;
+    cudaEvent_t done = NULL;
+    WANT(cudaSuccess, cudaStreamCreate(&first));
+    WANT(cudaSuccess, cudaStreamCreate(&second));
+    WANT(cudaSuccess, cudaEventCreateWithFlags(&forked, cudaEventDisableTiming));
+    WANT(cudaSuccess, cudaEventCreateWithFlags(&done, cudaEventDisableTiming));
+    WANT(cudaSuccess, cudaStreamBeginCapture(first, cudaStreamCaptureModeGlobal));
+    WANT(cudaSuccess, cudaEventRecord(forked, first));
+    WANT(cudaSuccess, cudaStreamWaitEvent(second, forked, 0));
+    launch_scale(a->d_out, a->d_in, 6, 2, COUNT, GRID, BLOCK, second);
+    WANT(cudaSuccess, cudaEventRecord(done, second));
+    if (join) {
+        WANT(cudaSuccess, cudaStreamWaitEvent(first, done, 0));
+    }
+    cudaError_t error = cudaStreamEndCapture(first, graph);
+    (void)cudaGetLastError();
+    WANT(cudaSuccess, cudaStreamDestroy(second));
+    WANT(cudaSuccess, cudaStreamDestroy(first));
+    WANT(cudaSuccess, cudaEventDestroy(forked));
+    WANT(cudaSuccess, cudaEventDestroy(done));
+    return error;
+}
+
+C_TEST(graph, streams_that_fork_must_join) {
+    struct arrays a;
+    cudaGraph_t graph = NULL;
+    cudaGraphExec_t ready = NULL;
+    ASSERT_TRUE(create(&a));
+    WANT_KEPT(cudaErrorStreamCaptureUnjoined, capture_fork(&a, false, &graph));
+    WANT_KEPT(cudaSuccess, capture_fork(&a, true, &graph));
+    WANT(cudaSuccess, cudaGraphInstantiate(&ready, graph, 0));
+    WANT(cudaSuccess, cudaGraphLaunch(ready, NULL));
+    expect_line(&a, 6, 2);
+    WANT(cudaSuccess, cudaGraphExecDestroy(ready));
+    WANT(cudaSuccess, cudaGraphDestroy(graph));
+    destroy(&a);
+}
+
+C_TEST(graph, is_built_node_by_node) {
+    struct arrays a;
+    cudaGraph_t graph = NULL;
+    cudaGraphExec_t ready = NULL;
+    cudaGraphNode_t cleared = NULL;
+    cudaGraphNode_t scaled = NULL;
+    cudaGraphNode_t copied = NULL;
+    enum cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
+    int result[COUNT];
+    ASSERT_TRUE(create(&a));
+    int factor = 5;
+    int offset = 6;
+    int count = COUNT / 2;
+    void *arguments[] = {&a.d_out, &a.d_in, &factor, &offset, &count};
+    struct cudaMemsetParams set = {
+        .dst = a.d_out, .value = 77, .elementSize = 4, .width = COUNT, .height = 1};
+    struct cudaKernelNodeParams launch = {.func = (void *)kernel_scale(),
+                                          .gridDim = {.x = GRID, .y = 1, .z = 1},
+                                          .blockDim = {.x = BLOCK, .y = 1, .z = 1},
+                                          .kernelParams = arguments};
+    WANT(cudaSuccess, cudaGraphCreate(&graph, 0));
+    WANT(cudaSuccess, cudaGraphAddMemsetNode(&cleared, graph, NULL, 0, &set));
+    WANT(cudaSuccess, cudaGraphAddKernelNode(&scaled, graph, &cleared, 1, &launch));
+    WANT(cudaSuccess, cudaGraphAddMemcpyNode1D(&copied, graph, &scaled, 1, result, a.d_out,
+                                               sizeof result, cudaMemcpyDeviceToHost));
+    WANT(cudaSuccess, cudaGraphNodeGetType(scaled, &type));
+    EXPECT_INT_EQ(cudaGraphNodeTypeKernel, type);
+    WANT(cudaSuccess, cudaGraphInstantiate(&ready, graph, 0));
+    WANT(cudaSuccess, cudaGraphLaunch(ready, NULL));
+    WANT(cudaSuccess, cudaDeviceSynchronize());
+    EXPECT_INT_EQ(5 * 3 + 6, result[3]);
+    EXPECT_INT_EQ(77, result[COUNT - 1]);
+    offset = 9;
+    WANT(cudaSuccess, cudaGraphExecKernelNodeSetParams(ready, scaled, &launch));
+    WANT(cudaSuccess, cudaGraphLaunch(ready, NULL));
+    WANT(cudaSuccess, cudaDeviceSynchronize());
+    EXPECT_INT_EQ(5 * 3 + 9, result[3]);
+    WANT(cudaSuccess, cudaGraphExecDestroy(ready));
+    WANT(cudaSuccess, cudaGraphDestroy(graph));
+    destroy(&a);
+}

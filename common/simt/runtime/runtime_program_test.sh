@@ -1,0 +1,154 @@
+#!/bin/bash
+# The emulator's library from outside: messages, exit statuses, reports, settings.
+# usage: runtime_program_test.sh RUN CASE STATIC_PROGRAM MACHINE_CODE_PROGRAM
+set -u
+run=$PWD/$1
+program=$PWD/$2
+static=$PWD/$3
+machine=$PWD/$4
+cd "$TEST_TMPDIR" || exit 1
+unset BUILD_WORKING_DIRECTORY LD_PRELOAD
+unset SIMT_CHECK SIMT_THREADS SIMT_INSTRUCTION_LIMIT SIMT_GPU SIMT_REPORT
+failures=0
+
+fail() {
+    echo "FAILED: $*"
+    sed 's/^/  out: /' out
+    sed 's/^/  err: /' err
+    failures=$((failures + 1))
+}
+
+# ends CODE ARGS: runs the emulator; leaves out and err.
+ends() {
+    local want=$1
+    shift
+    "$run" "$@" >out 2>err </dev/null
+    local code=$?
+    [ "$code" -eq "$want" ] || fail "exit status $code, want $want: $*"
+}
+
+# says TEXT, prints TEXT: on stderr, on stdout.
+says() {
+    grep -qF -- "$1" err || fail "stderr does not say: $1"
+}
+
+prints() {
+    grep -qF -- "$1" out || fail "stdout does not say: $1"
+}
+
+# quiet: nothing on stderr.
+quiet() {
+    [ -s err ] && fail "stderr is not empty"
+}
+
+# one_line: exactly one on stderr.
+one_line() {
+    [ "$(wc -l <err)" -eq 1 ] || fail "stderr is not one line"
+}
+
+ends 0 "$program" nothing
+quiet
+
+# A kernel's faults: explained at once, returned by the next call that waits.
+ends 3 "$program" out_of_bounds
+prints "at once cudaSuccess"
+prints "cudaErrorIllegalAddress"
+says "out of bounds"
+says "kernels.cu:"
+ends 3 "$program" sticky
+prints "copied cudaErrorIllegalAddress, freed cudaErrorIllegalAddress, device cudaSuccess"
+prints "last cudaErrorIllegalAddress"
+ends 3 "$program" assertion
+prints "cudaErrorAssert"
+says "value > 0"
+ends 3 "$program" trap
+prints "cudaErrorLaunchFailure"
+SIMT_INSTRUCTION_LIMIT=10000 ends 3 "$program" endless
+prints "cudaErrorLaunchTimeout"
+ends 0 "$program" reset
+prints "first cudaErrorIllegalAddress"
+prints "then 8"
+
+# Host code and device memory.
+ends 1 "$program" dereference
+says "dereferences a device pointer"
+ends 3 "$program" overrun
+prints "cudaErrorInvalidValue"
+says "cudaMemcpy writes 404 bytes"
+says "400"
+
+# printf of kernels stands where it belongs.
+ends 0 "$program" print
+[ "$(cat out)" = "before
+thread 0 of 3
+thread 1 of 3
+thread 2 of 3
+after
+cudaSuccess" ] || fail "lines of printf are out of order"
+
+# What is left over, and who is told.
+ends 0 "$program" leak
+says "never freed: 3 allocations, 864 bytes"
+says "cudaMallocHost of 64 bytes"
+SIMT_CHECK=bounds ends 0 "$program" leak
+quiet
+ends 3 "$program" unsupported
+prints "cudaErrorNotSupported"
+says "cudaDeviceGetDefaultMemPool is not supported"
+one_line
+
+# Reports.
+ends 0 --report=text --check=bounds "$program" leak
+says "scale(int*, int const*, int, int, int): 1 launch"
+says "modelled, not measured"
+ends 0 --report=json --check=bounds --gpu=a100 "$program" leak
+says '"device":"simt:a100"'
+says '"launches":1'
+says '"global_store_sectors":13'
+says '"set":{"count":2,"bytes":800}'
+one_line
+mv err first
+ends 0 --report=json --check=bounds --gpu=a100 --threads=3 "$program" leak
+cmp -s first err || fail "the report depends on the number of threads"
+
+# Bad settings: one line, exit status 1.
+SIMT_CHECK=some ends 1 "$program" nothing
+says "simt: SIMT_CHECK is one of off, bounds, full, not 'some'"
+one_line
+SIMT_GPU=voodoo ends 1 "$program" nothing
+says "simt: SIMT_GPU is one of t4, rtx4090, a100, h100, h200, not 'voodoo'"
+one_line
+SIMT_THREADS=0 ends 1 "$program" nothing
+says "SIMT_THREADS is a whole number from 1 to"
+one_line
+SIMT_INSTRUCTION_LIMIT=1e9 ends 1 "$program" nothing
+says "SIMT_INSTRUCTION_LIMIT is a whole number"
+one_line
+SIMT_REPORT=xml ends 1 "$program" nothing
+says "SIMT_REPORT is one of none, text, json, not 'xml'"
+one_line
+
+# Programs that cannot run.
+ends 1 "$static"
+says "link it with nvcc -cudart shared"
+one_line
+ends 1 "$machine"
+says "no PTX"
+one_line
+ends 1 no_such_program
+says "no_such_program"
+one_line
+ends 1
+says "which program?"
+ends 0 --help
+prints "PROGRAM"
+ends 1 --nonsense "$program"
+says "nonsense"
+ends 5 /bin/sh -c "exit 5"
+
+# Paths mean what they mean where the user stands.
+mkdir -p elsewhere
+cp "$program" elsewhere/copied
+BUILD_WORKING_DIRECTORY=$TEST_TMPDIR/elsewhere ends 0 ./copied nothing
+
+exit $((failures > 0))

@@ -1,0 +1,137 @@
+/*
+ * One program, many endings: case NAME does one thing whose message, output or
+ * exit status a test looks at from outside. Exits with 3 when CUDA returned
+ * the error it prints, 0 else.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include <cuda_runtime_api.h>
+
+#include "common/simt/runtime/testdata/kernels.h"
+
+enum { COUNT = 100 };
+
+static int *device_ints(void) {
+    int *memory = NULL;
+    if (cudaMalloc((void **)&memory, COUNT * sizeof(int)) != cudaSuccess ||
+        cudaMemset(memory, 0, COUNT * sizeof(int)) != cudaSuccess) {
+        fprintf(stderr, "case: no device memory\n");
+    }
+    return memory;
+}
+
+static cudaError_t nothing(void) {
+    int count = 0;
+    return cudaGetDeviceCount(&count);
+}
+
+static cudaError_t dereference(void) {
+    int *memory = device_ints();
+    memory[3] = 1;
+    return cudaSuccess;
+}
+
+static cudaError_t out_of_bounds(void) {
+    launch_out_of_bounds(device_ints(), COUNT);
+    cudaError_t at_once = cudaGetLastError();
+    printf("at once %s\n", cudaGetErrorName(at_once));
+    return cudaDeviceSynchronize();
+}
+
+static cudaError_t sticky(void) {
+    int *memory = device_ints();
+    int host = 0;
+    launch_out_of_bounds(memory, COUNT);
+    cudaError_t copied = cudaMemcpy(&host, memory, sizeof host, cudaMemcpyDeviceToHost);
+    cudaError_t freed = cudaFree(memory);
+    printf("copied %s, freed %s", cudaGetErrorName(copied), cudaGetErrorName(freed));
+    printf(", device %s", cudaGetErrorName(cudaGetDevice(&host)));
+    printf(", last %s\n", cudaGetErrorName(cudaGetLastError()));
+    return cudaDeviceSynchronize();
+}
+
+static cudaError_t assertion(void) {
+    launch_assert(-1);
+    return cudaDeviceSynchronize();
+}
+
+static cudaError_t trap(void) {
+    launch_trap();
+    return cudaDeviceSynchronize();
+}
+
+static cudaError_t endless(void) {
+    launch_endless(device_ints());
+    return cudaDeviceSynchronize();
+}
+
+static cudaError_t print(void) {
+    printf("before\n");
+    launch_print(3);
+    cudaError_t error = cudaDeviceSynchronize();
+    printf("after\n");
+    return error;
+}
+
+static cudaError_t leak(void) {
+    void *pinned = NULL;
+    launch_scale(device_ints(), device_ints(), 1, 1, COUNT, 1, COUNT, NULL);
+    cudaError_t error = cudaMallocHost(&pinned, 64);
+    return error != cudaSuccess ? error : cudaDeviceSynchronize();
+}
+
+static cudaError_t reset(void) {
+    int *memory = device_ints();
+    launch_out_of_bounds(memory, COUNT);
+    printf("first %s\n", cudaGetErrorName(cudaDeviceSynchronize()));
+    cudaError_t error = cudaDeviceReset();
+    memory = device_ints();
+    launch_scale(memory, memory, 0, 8, COUNT, 1, COUNT, NULL);
+    int host = 0;
+    if (error == cudaSuccess) {
+        error = cudaMemcpy(&host, memory, sizeof host, cudaMemcpyDeviceToHost);
+    }
+    printf("then %d\n", host);
+    cudaFree(memory);
+    return error;
+}
+
+static cudaError_t unsupported(void) {
+    cudaMemPool_t pool = NULL;
+    cudaError_t first = cudaDeviceGetDefaultMemPool(&pool, 0);
+    cudaError_t second = cudaDeviceGetDefaultMemPool(&pool, 0);
+    return first == second ? first : cudaErrorUnknown;
+}
+
+static cudaError_t overrun(void) {
+    int host[COUNT + 1] = {0};
+    return cudaMemcpy(device_ints(), host, sizeof host, cudaMemcpyHostToDevice);
+}
+
+int main(int argc, char **argv) {
+    static const struct {
+        const char *name;
+        cudaError_t (*run)(void);
+    } CASES[] = {{"nothing", nothing},
+                 {"dereference", dereference},
+                 {"out_of_bounds", out_of_bounds},
+                 {"sticky", sticky},
+                 {"assertion", assertion},
+                 {"trap", trap},
+                 {"endless", endless},
+                 {"print", print},
+                 {"leak", leak},
+                 {"reset", reset},
+                 {"unsupported", unsupported},
+                 {"overrun", overrun}};
+    for (size_t i = 0; argc == 2 && i < sizeof CASES / sizeof *CASES; i++) {
+        if (strcmp(CASES[i].name, argv[1]) == 0) {
+            cudaError_t error = CASES[i].run();
+            printf("%s\n", cudaGetErrorName(error));
+            return error == cudaSuccess ? 0 : 3;
+        }
+    }
+    fprintf(stderr, "usage: case NAME\n");
+    return 2;
+}
