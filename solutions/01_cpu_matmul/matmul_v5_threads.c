@@ -14,9 +14,9 @@
  * A product that takes less than that runs on one; so do all products of a
  * tiny model.
  *
- * Measured on AMD EPYC (family 26), 2 cores: 512x512x512 0.58 ms, 466 GFLOP/s, 1.9x v4, 2.1x
- * OpenBLAS 0.3.21 on two threads (1.07x with its AVX-512 kernels). LEAST_WORK: decoding Llama2's
- * 15M shape took 1.55 ms a token with 1 << 18, 1.30 with 1 << 16, 1.22 with 1 << 14. The middle
+ * Measured on AMD EPYC (family 26), 2 cores: 512x512x512 0.56 ms, 476 GFLOP/s, 1.9x v4, 102% of
+ * OpenBLAS 0.3.21 on two threads; at 1024x1024x1024 98%. LEAST_WORK: decoding Llama2's 15M shape
+ * took 1.55 ms a token with 1 << 18, 1.30 with 1 << 16, 1.22 with 1 << 14. The middle
  * one is chosen: a thread that the system holds up delays every product that waits for it.
  */
 #include <stdlib.h>
