@@ -163,7 +163,7 @@ static void print_row(const struct bench_setup *setup, const struct bench_shape 
                terminal_plain(stdout), row->wrong);
         return;
     }
-    printf("  %-26s %9.3f %9.1f %8.1f%% %8.1f %8.2fx", row->name, ms, rate,
+    printf("  %-26s %9.*f %9.1f %8.1f%% %8.1f %8.2fx", row->name, ms < 0.1 ? 5 : 3, ms, rate,
            100.0 * rate / setup->machine.gflop_per_s, 1e-6 * bytes_of(s) / ms, first_ms / ms);
     if (isnan(peer_ms)) {
         printf(" %12s\n", "–");
