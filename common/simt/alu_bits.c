@@ -58,36 +58,46 @@ static inline uint64_t ones_below64(uint32_t count) {
     return count >= 64 ? UINT64_MAX : ((uint64_t)1 << (count & 63)) - 1;
 }
 
+/* Position and length are bytes; of 64 bits they are clamped to a byte instead, as the hardware
+ * does where the ISA leaves it open. */
+static inline uint32_t byte32(uint32_t x) {
+    return x & 0xff;
+}
+
+static inline uint32_t byte64(uint32_t x) {
+    return x < 255 ? x : 255;
+}
+
 /**
- * bfe of a width T: position and length are bytes. Bits beyond the top and above
- * the field are zeros, or copies of the field's sign: of its highest bit that
- * lies in the word. A field of no length is zero.
+ * bfe and bfi of a width T. Bits beyond the top and above the field are zeros, or
+ * copies of the field's sign: of its highest bit that lies in the word. A field of
+ * no length is zero.
  */
-#define DEFINE_BFE(BITS, T, SIGNED)                                                      \
-    static inline T bfe_unsigned##BITS(T x, uint32_t position, uint32_t length) {        \
-        const uint32_t start = position & 0xff;                                          \
-        const T shifted = start < BITS ? x >> (start & (BITS - 1)) : 0;                  \
-        return shifted & ones_below##BITS(length & 0xff);                                \
-    }                                                                                    \
-    static inline T bfe_signed##BITS(T x, uint32_t position, uint32_t length) {          \
-        const uint32_t start = position & 0xff;                                          \
-        const uint32_t end = start + (length & 0xff);                                    \
-        const uint32_t sign_at = end - 1 < BITS ? end - 1 : BITS - 1;                    \
-        const T sign = (length & 0xff) == 0 ? 0 : 0 - (x >> (sign_at & (BITS - 1)) & 1); \
-        const T ones = ones_below##BITS(length & 0xff);                                  \
-        const T kept = start < BITS ? ones & ((T)-1 >> (start & (BITS - 1))) : 0;        \
-        return (bfe_unsigned##BITS(x, position, length) & kept) | (sign & ~kept);        \
-    }                                                                                    \
-    static inline T bfi##BITS(T x, T y, uint32_t position, uint32_t length) {            \
-        const uint32_t start = position & 0xff;                                          \
-        const T ones = ones_below##BITS(length & 0xff);                                  \
-        const T field = start < BITS ? ones << (start & (BITS - 1)) : 0;                 \
-        const T placed = start < BITS ? x << (start & (BITS - 1)) : 0;                   \
-        return (placed & field) | (y & ~field);                                          \
+#define DEFINE_FIELDS(BITS, T)                                                              \
+    static inline T bfe_unsigned##BITS(T x, uint32_t position, uint32_t length) {           \
+        const uint32_t start = byte##BITS(position);                                        \
+        const T shifted = start < BITS ? x >> (start & (BITS - 1)) : 0;                     \
+        return shifted & ones_below##BITS(byte##BITS(length));                              \
+    }                                                                                       \
+    static inline T bfe_signed##BITS(T x, uint32_t position, uint32_t length) {             \
+        const uint32_t start = byte##BITS(position);                                        \
+        const uint32_t end = start + byte##BITS(length);                                    \
+        const uint32_t sign_at = end - 1 < BITS ? end - 1 : BITS - 1;                       \
+        const T sign = byte##BITS(length) == 0 ? 0 : 0 - (x >> (sign_at & (BITS - 1)) & 1); \
+        const T ones = ones_below##BITS(byte##BITS(length));                                \
+        const T kept = start < BITS ? ones & ((T)-1 >> (start & (BITS - 1))) : 0;           \
+        return (bfe_unsigned##BITS(x, position, length) & kept) | (sign & ~kept);           \
+    }                                                                                       \
+    static inline T bfi##BITS(T x, T y, uint32_t position, uint32_t length) {               \
+        const uint32_t start = byte##BITS(position);                                        \
+        const T ones = ones_below##BITS(byte##BITS(length));                                \
+        const T field = start < BITS ? ones << (start & (BITS - 1)) : 0;                    \
+        const T placed = start < BITS ? x << (start & (BITS - 1)) : 0;                      \
+        return (placed & field) | (y & ~field);                                             \
     }
 
-DEFINE_BFE(32, uint32_t, int32_t)
-DEFINE_BFE(64, uint64_t, int64_t)
+DEFINE_FIELDS(32, uint32_t)
+DEFINE_FIELDS(64, uint64_t)
 
 ROW_OP3(bfe_u32, uint32_t, u32, uint32_t, u32, uint32_t, u32, uint32_t, u32,
         bfe_unsigned32(x, y, z))

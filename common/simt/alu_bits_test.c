@@ -45,10 +45,15 @@ static uint64_t find(const void *context, const uint64_t s[4]) {
     return UINT32_MAX;
 }
 
+/** Positions and lengths: the low byte; an H200 clamps those of 64-bit fields. */
+static unsigned byte_of(const struct form *f, uint64_t word) {
+    return f->bits == 64 && word > 255 ? 255 : word & 0xff;
+}
+
 static uint64_t extract(const void *context, const uint64_t s[4]) {
     const struct form *f = context;
-    const unsigned position = s[1] & 0xff;
-    const unsigned length = s[2] & 0xff;
+    const unsigned position = byte_of(f, s[1]);
+    const unsigned length = byte_of(f, s[2]);
     const unsigned end = position + length - 1;
     const unsigned sign =
         f->is_signed && length > 0 ? bit_of(s[0], end < f->bits - 1 ? end : f->bits - 1) : 0;
@@ -63,8 +68,8 @@ static uint64_t extract(const void *context, const uint64_t s[4]) {
 
 static uint64_t insert(const void *context, const uint64_t s[4]) {
     const struct form *f = context;
-    const unsigned position = s[2] & 0xff;
-    const unsigned length = s[3] & 0xff;
+    const unsigned position = byte_of(f, s[2]);
+    const unsigned length = byte_of(f, s[3]);
     uint64_t result = s[1];
 
     for (unsigned bit = 0; bit < length && position + bit < f->bits; bit++) {

@@ -3,7 +3,10 @@
  * @brief fp64 arithmetic: add sub mul fma mad div rcp sqrt min max abs neg copysign, and the two
  *        coarse starting values rcp.approx.ftz.f64 and rsqrt.approx.f64.
  *
- * Subnormals are kept; NaN payloads are the host's. detail[1]: rounding.
+ * Subnormals are kept. A NaN operand comes out quiet, with its payload: of two the
+ * second, of a division's the first, of fma's y before z before x; a NaN that no
+ * operand brought is 0xfff8000000000000. All this as measured on an H200.
+ * detail[1]: rounding.
  */
 #include "common/simt/float_ops.h"
 
@@ -22,13 +25,35 @@
         alu_round_end(saved);                                           \
     }
 
-D2(add_f64, x + y)
-D2(sub_f64, x - y)
-D2(mul_f64, (x) * (y))
-D2(div_f64, x / y)
-D3(fused_f64, __builtin_fma(x, y, z))
-D1(rcp_f64, 1.0 / x)
-D1(root_f64, __builtin_sqrt(x))
+/** @return @p x, a NaN, made quiet. */
+static inline double quiet(double x) {
+    return row_double_of_bits(row_bits_of_double(x) | 0x0008000000000000);
+}
+
+/** @return the result, or what NaN the operands make. */
+static inline double settle1(double result, double x) {
+    const double nan = double_choose(x == x, row_double_of_bits(0xfff8000000000000), quiet(x));
+
+    return double_choose(result == result, result, nan);
+}
+
+static inline double settle2(double result, double x, double y) {
+    return double_choose((result == result) | (y == y), settle1(result, x), quiet(y));
+}
+
+static inline double settle3(double result, double x, double y, double z) {
+    const double added = double_choose((result == result) | (z == z), settle1(result, x), quiet(z));
+
+    return double_choose((result == result) | (y == y), added, quiet(y));
+}
+
+D2(add_f64, settle2(x + y, x, y))
+D2(sub_f64, settle2(x - y, x, y))
+D2(mul_f64, settle2((x) * (y), x, y))
+D2(div_f64, settle2(x / y, y, x))
+D3(fused_f64, settle3(__builtin_fma(x, y, z), x, y, z))
+D1(rcp_f64, settle1(1.0 / x, x))
+D1(root_f64, settle1(__builtin_sqrt(x), x))
 DIRECTED(add_f64)
 DIRECTED(sub_f64)
 DIRECTED(mul_f64)
@@ -40,26 +65,29 @@ DIRECTED(root_f64)
 static inline double double_min(double x, double y) {
     const double zeros = row_double_of_bits(row_bits_of_double(x) | row_bits_of_double(y));
     const double ordered = x < y ? x : y < x ? y : zeros;
-    const double left = x != x ? y : ordered;
+    const double left = double_choose(x == x, ordered, y);
+    const double number = double_choose(y == y, left, x);
 
-    return y != y ? x : left;
+    return double_choose((x != x) & (y != y), quiet(y), number);
 }
 
 static inline double double_max(double x, double y) {
     const double zeros = row_double_of_bits(row_bits_of_double(x) & row_bits_of_double(y));
     const double ordered = x > y ? x : y > x ? y : zeros;
-    const double left = x != x ? y : ordered;
+    const double left = double_choose(x == x, ordered, y);
+    const double number = double_choose(y == y, left, x);
 
-    return y != y ? x : left;
+    return double_choose((x != x) & (y != y), quiet(y), number);
 }
 
 #define SIGN64 0x8000000000000000u
+#define QUIET64 0x0008000000000000u
 #define U1(NAME, EXPRESSION) ROW_OP1(NAME, uint64_t, u64, uint64_t, u64, EXPRESSION)
 
 D2(min_f64, double_min(x, y))
 D2(max_f64, double_max(x, y))
-U1(absolute, x & ~SIGN64)
-U1(negative, x ^ SIGN64)
+U1(absolute, x << 1 > 0xffe0000000000000 ? x | QUIET64 : x & ~SIGN64)
+U1(negative, x << 1 > 0xffe0000000000000 ? x | QUIET64 : x ^ SIGN64)
 ROW_OP2(sign_copied, uint64_t, u64, uint64_t, u64, uint64_t, u64, (x & SIGN64) | (y & ~SIGN64))
 
 static inline double flush_double(double x) {
@@ -75,15 +103,17 @@ static inline double upper_half(double x) {
 
 /** @return @p x rounded to 20 bits of fraction: to its upper half. */
 static inline double round_upper_half(double x) {
-    const bool special = (row_bits_of_double(x) & 0x7ff0000000000000) == 0x7ff0000000000000;
     const uint64_t rounded = row_bits_of_double(x) + 0x80000000;
+    const double finite = upper_half(row_double_of_bits(rounded));
+    const bool infinite = (x == __builtin_inf()) | (x == -__builtin_inf());
+    const double number = double_choose(infinite, x, finite);
 
-    return special ? x : upper_half(row_double_of_bits(rounded));
+    return double_choose(x == x, number, row_double_of_bits(0x7fffffff00000000));
 }
 
 D1(rcp_approx, flush_double(round_upper_half(1.0 / flush_double(upper_half(x)))))
 D1(rsqrt_approx_ftz, round_upper_half(1.0 / __builtin_sqrt(flush_double(upper_half(x)))))
-D1(rsqrt_approx, round_upper_half(1.0 / __builtin_sqrt(upper_half(x))))
+D1(rsqrt_approx, settle1(1.0 / __builtin_sqrt(x), x))
 
 struct double_entry {
     const char *key;

@@ -15,61 +15,78 @@
 
 #define F1(NAME, EXPRESSION) ROW_OP1(NAME, float, f32, float, f32, EXPRESSION)
 #define F2(NAME, EXPRESSION) ROW_OP2(NAME, float, f32, float, f32, float, f32, EXPRESSION)
-#define F3(NAME, EXPRESSION) \
-    ROW_OP3(NAME, float, f32, float, f32, float, f32, float, f32, EXPRESSION)
 
+/* Operations, and the same 2^64 times as large (for flush_result()). */
 #define ADD(x, y) ((x) + (y))
+#define ADD_LARGE(x, y) (ADD(x, y) * 0x1p64f)
 #define SUBTRACT(x, y) ((x) - (y))
+#define SUBTRACT_LARGE(x, y) (SUBTRACT(x, y) * 0x1p64f)
 #define MULTIPLY(x, y) ((x) * (y))
+#define MULTIPLY_LARGE(x, y) ((x)*0x1p64f * (y))
 #define DIVIDE(x, y) ((x) / (y))
+#define DIVIDE_LARGE(x, y) ((x)*0x1p64f / (y))
 #define RECIPROCAL(x) (1.0f / (x))
+#define RECIPROCAL_LARGE(x) (0x1p64f / (x))
 #define ROOT(x) __builtin_sqrtf(x)
+#define ROOT_LARGE(x) 1.0f /* never subnormal; a zero stays one */
 #define FUSED(x, y, z) __builtin_fmaf(x, y, z)
+#define FUSED_LARGE(x, y, z) __builtin_fmaf((x)*0x1p64f, y, (z)*0x1p64f)
 
-/* The details applied to an operand and to a result. */
+/**
+ * What .ftz makes of a result: a zero when it is subnormal before it is rounded to
+ * the spacing of subnormals, which may lift it to 2^-126. @p large: the same result
+ * 2^64 times as large, where that spacing does not matter.
+ */
+static inline float flush_result(float result, float large) {
+    const bool tiny = (float_abs(result) <= 0x1p-126f) & (float_abs(large) < 0x1p-62f);
+
+    return float_choose(tiny, float_copy_sign(result, 0.0f), result);
+}
+
+static inline float finish_result(float result, bool saturate) {
+    return saturate ? float_saturate(result) : float_canonical(result);
+}
+
+/* The body of a handler that may flush: `flush` and `saturate` are there. */
 #define FLUSH_IF(x) (flush ? float_flush(x) : (x))
-#define FINISH_IF(r) (saturate ? float_saturate(FLUSH_IF(r)) : float_canonical(FLUSH_IF(r)))
+#define LOAD(name, row) const float name = FLUSH_IF(row->f32[i]);
+#define BODY(LOADS, EXPRESSION, LARGE)                             \
+    ROW_STORE(float, f32, LOADS const float result = (EXPRESSION); \
+              , finish_result(flush ? flush_result(result, LARGE) : result, saturate))
 
-/** The handler of a form that is neither plain nor .ftz alone. */
-#define GENERAL(NAME, SOURCES, LOADS, EXPRESSION)                       \
-    ROW_HANDLER(NAME) {                                                 \
+/** Three handlers: plain, with .ftz, and any other with its details. */
+#define HANDLERS_OF(NAME, SOURCES, LOADS, EXPRESSION, LARGE)            \
+    ROW_HANDLER(NAME##_plain) {                                         \
+        const bool flush = false;                                       \
+        const bool saturate = false;                                    \
+        ROW_DESTINATION;                                                \
+        SOURCES;                                                        \
+        BODY(LOADS, EXPRESSION, LARGE);                                 \
+    }                                                                   \
+    ROW_HANDLER(NAME##_ftz) {                                           \
+        const bool flush = true;                                        \
+        const bool saturate = false;                                    \
+        ROW_DESTINATION;                                                \
+        SOURCES;                                                        \
+        BODY(LOADS, EXPRESSION, LARGE);                                 \
+    }                                                                   \
+    ROW_HANDLER(NAME##_general) {                                       \
         const bool flush = instruction->detail[0] & ALU_FTZ;            \
         const bool saturate = instruction->detail[0] & ALU_SAT;         \
         ROW_DESTINATION;                                                \
         SOURCES;                                                        \
         const uint32_t saved = alu_round_begin(instruction->detail[1]); \
-        ROW_STORE(float, f32, LOADS, FINISH_IF(EXPRESSION));            \
+        BODY(LOADS, EXPRESSION, LARGE);                                 \
         alu_round_end(saved);                                           \
     }
-#define LOAD(name, row) const float name = FLUSH_IF(row->f32[i]);
-#define GENERAL1(NAME, EXPRESSION) GENERAL(NAME, ROW_SOURCE(a, 0), LOAD(x, a), EXPRESSION)
-#define GENERAL2(NAME, EXPRESSION) \
-    GENERAL(NAME, ROW_SOURCE(a, 0); ROW_SOURCE(b, 1), LOAD(x, a) LOAD(y, b), EXPRESSION)
-#define GENERAL3(NAME, EXPRESSION)                    \
-    GENERAL(NAME, ROW_SOURCE(a, 0); ROW_SOURCE(b, 1); \
-            ROW_SOURCE(c, 2), LOAD(x, a) LOAD(y, b) LOAD(z, c), EXPRESSION)
-
-#define FLUSHED(r) float_canonical(float_flush(r))
-#define DEFINE1(NAME, OP)                       \
-    F1(NAME##_plain, float_canonical(OP(x)))    \
-    F1(NAME##_ftz, FLUSHED(OP(float_flush(x)))) \
-    GENERAL1(NAME##_general, OP(x))
-#define DEFINE2(NAME, OP)                                       \
-    F2(NAME##_plain, float_canonical(OP(x, y)))                 \
-    F2(NAME##_ftz, FLUSHED(OP(float_flush(x), float_flush(y)))) \
-    GENERAL2(NAME##_general, OP(x, y))
-#define DEFINE3(NAME, OP)                                                       \
-    F3(NAME##_plain, float_canonical(OP(x, y, z)))                              \
-    F3(NAME##_ftz, FLUSHED(OP(float_flush(x), float_flush(y), float_flush(z)))) \
-    GENERAL3(NAME##_general, OP(x, y, z))
-
-DEFINE2(add, ADD)
-DEFINE2(sub, SUBTRACT)
-DEFINE2(mul, MULTIPLY)
-DEFINE2(div, DIVIDE)
-DEFINE3(fma, FUSED)
-DEFINE1(rcp, RECIPROCAL)
-DEFINE1(sqrt, ROOT)
+#define DEFINE1(NAME, OP) HANDLERS_OF(NAME, ROW_SOURCE(a, 0), LOAD(x, a), OP(x), OP##_LARGE(x))
+#define DEFINE2(NAME, OP)               \
+    HANDLERS_OF(NAME, ROW_SOURCE(a, 0); \
+                ROW_SOURCE(b, 1), LOAD(x, a) LOAD(y, b), OP(x, y), OP##_LARGE(x, y))
+#define DEFINE3(NAME, OP)                                                                   \
+    HANDLERS_OF(NAME, ROW_SOURCE(a, 0); ROW_SOURCE(b, 1); ROW_SOURCE(c, 2),                 \
+                                                          LOAD(x, a) LOAD(y, b) LOAD(z, c), \
+                                                          OP(x, y, z), OP##_LARGE(x, y, z))
 
 /* div.approx is x * (1 / y): beyond 2^126 the reciprocal is flushed to zero. */
 static inline float divide_approx(float x, float y) {
@@ -80,20 +97,31 @@ static inline float divide_approx(float x, float y) {
 
     return float_choose((size > 0x1p126f) & (size < __builtin_inff()) & (x == x), lost, quotient);
 }
+#define DIVIDE_APPROX(x, y) divide_approx(x, y)
+#define DIVIDE_APPROX_LARGE(x, y) DIVIDE_LARGE(x, y)
 
-F2(div_approx_plain, float_canonical(divide_approx(x, y)))
-F2(div_approx_ftz, FLUSHED(divide_approx(float_flush(x), float_flush(y))))
-GENERAL2(div_approx_general, divide_approx(x, y))
+DEFINE2(add, ADD)
+DEFINE2(sub, SUBTRACT)
+DEFINE2(mul, MULTIPLY)
+DEFINE2(div, DIVIDE)
+DEFINE2(div_approx, DIVIDE_APPROX)
+DEFINE3(fma, FUSED)
+DEFINE1(rcp, RECIPROCAL)
+DEFINE1(sqrt, ROOT)
+
+static inline float negate(float x) {
+    return row_float_of_bits(row_bits_of_float(x) ^ 0x80000000);
+}
 
 F2(min_plain, FLOAT_SELECT(float_min, x, y, 0))
 F2(max_plain, FLOAT_SELECT(float_max, x, y, 0))
 F2(min_ftz, FLOAT_SELECT(float_min, float_flush(x), float_flush(y), 0))
 F2(max_ftz, FLOAT_SELECT(float_max, float_flush(x), float_flush(y), 0))
 F2(sign_copied, float_copy_sign(x, y))
-F1(abs_plain, float_abs(x))
-F1(abs_ftz, float_abs(float_flush(x)))
-F1(neg_plain, row_float_of_bits(row_bits_of_float(x) ^ 0x80000000))
-F1(neg_ftz, row_float_of_bits(row_bits_of_float(float_flush(x)) ^ 0x80000000))
+F1(abs_plain, float_canonical(float_abs(x)))
+F1(abs_ftz, float_canonical(float_abs(float_flush(x))))
+F1(neg_plain, float_canonical(negate(x)))
+F1(neg_ftz, float_canonical(negate(float_flush(x))))
 
 #define GENERAL_SELECT(NAME, FUNCTION)                                                     \
     ROW_HANDLER(NAME) {                                                                    \
@@ -123,7 +151,8 @@ static bool test_bits(enum test test, uint64_t magnitude, uint64_t least_normal,
     case TEST_NAN:
         return magnitude > infinity;
     case TEST_NORMAL:
-        return magnitude >= least_normal && magnitude < infinity;
+        return magnitude == 0 ||
+               (magnitude >= least_normal && magnitude < infinity); /* ISA: zeros too */
     default:
         return magnitude != 0 && magnitude < least_normal;
     }

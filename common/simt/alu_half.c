@@ -16,8 +16,20 @@ static inline uint32_t flush_half(uint32_t word) {
     return (word & 0x7c00) == 0 ? word & 0x8000 : word;
 }
 
+/**
+ * @return a result as a zero of its sign when it is subnormal after rounding to 11
+ *         bits of any exponent: 2^-14 (1 - 2^-12) just rounds to the least normal half
+ */
+static inline float flush_half_result(float result) {
+    return float_choose(float_abs(result) < 0x1.ffep-15f, float_copy_sign(result, 0.0f), result);
+}
+
 static inline uint32_t keep_bfloat(uint32_t word) {
     return word;
+}
+
+static inline float keep_bfloat_result(float result) {
+    return result;
 }
 
 /** @return @p r with .sat and .relu applied. */
@@ -38,17 +50,18 @@ static inline float clamp_result(float r, uint32_t flags) {
  * Four handlers of an operation: one word and two, plain and by details. FORMAT
  * is half or bfloat; FLUSH what .ftz does to one of its words.
  */
-#define DEFINE_FORMAT(NAME, OP, FORMAT, FLUSH, LOADS)                                     \
-    static inline uint32_t NAME##_##FORMAT##_word(uint32_t x, uint32_t y, uint32_t z,     \
-                                                  uint32_t flags) {                       \
-        const float p = FORMAT##_to_float(flags & ALU_FTZ ? FLUSH(x) : x);                \
-        const float q = FORMAT##_to_float(flags & ALU_FTZ ? FLUSH(y) : y);                \
-        const float r = FORMAT##_to_float(flags & ALU_FTZ ? FLUSH(z) : z);                \
-        const uint32_t word = float_to_##FORMAT(clamp_result(OP(p, q, r, flags), flags)); \
-        (void)r;                                                                          \
-        return flags & ALU_FTZ ? FLUSH(word) : word;                                      \
-    }                                                                                     \
-    DEFINE_ROWS(NAME##_##FORMAT##_plain, NAME##_##FORMAT##_word, 0, LOADS)                \
+#define DEFINE_FORMAT(NAME, OP, FORMAT, FLUSH, LOADS)                                 \
+    static inline uint32_t NAME##_##FORMAT##_word(uint32_t x, uint32_t y, uint32_t z, \
+                                                  uint32_t flags) {                   \
+        const float p = FORMAT##_to_float(flags & ALU_FTZ ? FLUSH(x) : x);            \
+        const float q = FORMAT##_to_float(flags & ALU_FTZ ? FLUSH(y) : y);            \
+        const float r = FORMAT##_to_float(flags & ALU_FTZ ? FLUSH(z) : z);            \
+        const float result = OP(p, q, r, flags);                                      \
+        const float kept = flags & ALU_FTZ ? FLUSH##_result(result) : result;         \
+        (void)r;                                                                      \
+        return float_to_##FORMAT(clamp_result(kept, flags));                          \
+    }                                                                                 \
+    DEFINE_ROWS(NAME##_##FORMAT##_plain, NAME##_##FORMAT##_word, 0, LOADS)            \
     DEFINE_ROWS(NAME##_##FORMAT##_general, NAME##_##FORMAT##_word, instruction->detail[0], LOADS)
 
 #define DEFINE_ROWS(NAME, WORD, FLAGS, LOADS)                                                     \
@@ -96,14 +109,33 @@ DEFINE(max, MAXIMUM, TWO)
 #define W1(NAME, EXPRESSION) ROW_OP1(NAME, uint32_t, u32, uint32_t, u32, EXPRESSION)
 #define BOTH(FUNCTION, x) (FUNCTION((x)&0xffff) | FUNCTION((x) >> 16) << 16)
 
-W1(abs_word, x & 0x7fff)
-W1(abs_word_x2, x & 0x7fff7fff)
-W1(neg_word, (x & 0xffff) ^ 0x8000)
-W1(neg_word_x2, x ^ 0x80008000)
-W1(abs_word_ftz, flush_half(x & 0xffff) & 0x7fff)
-W1(abs_word_ftz_x2, BOTH(flush_half, x) & 0x7fff7fff)
-W1(neg_word_ftz, flush_half(x & 0xffff) ^ 0x8000)
-W1(neg_word_ftz_x2, BOTH(flush_half, x) ^ 0x80008000)
+/** abs and neg of a word; @p infinity: of its format. NaN becomes the canonical one. */
+static inline uint32_t absolute(uint32_t word, uint32_t infinity) {
+    const uint32_t magnitude = word & 0x7fff;
+
+    return magnitude > infinity ? (uint32_t)HALF_NAN : magnitude;
+}
+
+static inline uint32_t negative(uint32_t word, uint32_t infinity) {
+    return (word & 0x7fff) > infinity ? (uint32_t)HALF_NAN : word ^ 0x8000;
+}
+
+#define ABS_HALF(word) absolute(word, 0x7c00)
+#define NEG_HALF(word) negative(word, 0x7c00)
+#define ABS_FTZ(word) absolute(flush_half(word), 0x7c00)
+#define NEG_FTZ(word) negative(flush_half(word), 0x7c00)
+#define ABS_BFLOAT(word) absolute(word, 0x7f80)
+#define NEG_BFLOAT(word) negative(word, 0x7f80)
+#define DEFINE_SIGN(NAME, FUNCTION) \
+    W1(NAME, FUNCTION(x & 0xffff))  \
+    W1(NAME##_x2, BOTH(FUNCTION, x))
+
+DEFINE_SIGN(abs_half, ABS_HALF)
+DEFINE_SIGN(neg_half, NEG_HALF)
+DEFINE_SIGN(abs_half_ftz, ABS_FTZ)
+DEFINE_SIGN(neg_half_ftz, NEG_FTZ)
+DEFINE_SIGN(abs_bfloat, ABS_BFLOAT)
+DEFINE_SIGN(neg_bfloat, NEG_BFLOAT)
 
 /** One half of a row through an approximation; adds the result's words to @p d. */
 #define DEFINE_APPROXIMATE(FORMAT, FLUSH)                                                 \
@@ -183,12 +215,12 @@ static const struct half_entry entries[] = {
     PAIR_OF("fma", "bf16", fma_bfloat, ALU_RELU, 0, 2, FLOAT, 2),
     PAIR_OF("min", "bf16", min_bfloat, SELECTS, 0, 0, FLOAT, 1),
     PAIR_OF("max", "bf16", max_bfloat, SELECTS, 0, 0, FLOAT, 1),
-    SINGLE_OF("abs", "f16", abs_word, 0, 0, FLOAT, 1),
-    SINGLE_OF("neg", "f16", neg_word, 0, 0, FLOAT, 1),
-    SINGLE_OF("abs", "f16", abs_word_ftz, ALU_FTZ, ALU_FTZ, FLOAT, 1),
-    SINGLE_OF("neg", "f16", neg_word_ftz, ALU_FTZ, ALU_FTZ, FLOAT, 1),
-    SINGLE_OF("abs", "bf16", abs_word, 0, 0, FLOAT, 1),
-    SINGLE_OF("neg", "bf16", neg_word, 0, 0, FLOAT, 1),
+    SINGLE_OF("abs", "f16", abs_half, 0, 0, FLOAT, 1),
+    SINGLE_OF("neg", "f16", neg_half, 0, 0, FLOAT, 1),
+    SINGLE_OF("abs", "f16", abs_half_ftz, ALU_FTZ, ALU_FTZ, FLOAT, 1),
+    SINGLE_OF("neg", "f16", neg_half_ftz, ALU_FTZ, ALU_FTZ, FLOAT, 1),
+    SINGLE_OF("abs", "bf16", abs_bfloat, 0, 0, FLOAT, 1),
+    SINGLE_OF("neg", "bf16", neg_bfloat, 0, 0, FLOAT, 1),
     SINGLE_OF("ex2", "f16", ex2_half, ALU_APPROX | ALU_FTZ, ALU_APPROX, SPECIAL, 1),
     SINGLE_OF("ex2", "bf16", ex2_bfloat, ALU_APPROX | ALU_FTZ, ALU_APPROX | ALU_FTZ, SPECIAL, 1),
     SINGLE_OF("tanh", "f16", tanh_half, ALU_APPROX, ALU_APPROX, SPECIAL, 1),

@@ -100,9 +100,17 @@ static uint64_t encode(const struct format *format, bool negative, uint64_t mant
     return (bits < format->infinity ? bits : overflow) | (negative ? format->sign : 0);
 }
 
-/** @return a double in the format's bits. */
+/** @return a quiet NaN with the upper bits of a double's fraction. */
+static uint64_t carry_payload(const struct format *format, bool negative, uint64_t fraction) {
+    const uint64_t quiet = (uint64_t)1 << (format->fraction_bits - 1);
+
+    return (negative ? format->sign : 0) | format->infinity | quiet |
+           fraction >> (52 - format->fraction_bits);
+}
+
+/** @return a double in the format's bits. @p keep_payload: a NaN stays the NaN it is */
 static uint64_t encode_double(const struct format *format, double value, uint32_t rounding,
-                              bool finite) {
+                              bool finite, bool keep_payload) {
     const uint64_t bits = row_bits_of_double(value);
     const bool negative = bits >> 63;
     const uint32_t field = (uint32_t)(bits >> 52) & 0x7ff;
@@ -110,7 +118,7 @@ static uint64_t encode_double(const struct format *format, double value, uint32_
 
     if (field == 0x7ff) {
         if (fraction != 0) {
-            return format->nan;
+            return keep_payload ? carry_payload(format, negative, fraction) : format->nan;
         }
         return (format->infinity - (finite ? 1 : 0)) | (negative ? format->sign : 0);
     }
@@ -165,7 +173,8 @@ static void load_floats(const struct simt_warp *warp, const struct simt_instruct
     for (size_t i = 0; i < SIMT_LANES; i++) {
         const uint64_t bits = wide ? row->u64[i] : row->u32[i];
         const uint32_t word = (uint32_t)bits;
-        const float single = flush ? float_flush(row_float_of_bits(word)) : row_float_of_bits(word);
+        const float plain = row_float_of_bits(word);
+        const float single = flush ? float_canonical(float_flush(plain)) : plain;
 
         values[i] = type == PTX_F64    ? row_double_of_bits(bits)
                     : type == PTX_F32  ? (double)single
@@ -259,12 +268,17 @@ static double round_whole(double x, uint32_t rounding) {
     }
 }
 
-/** @return a whole number as an integer of the type, clamped; NaN gives 0. */
-static uint64_t clamp_whole(double whole, enum ptx_type type) {
+/**
+ * @return a whole number as an integer of the type, clamped. NaN gives 0, but from
+ *         fp64 and to 64 bits the top bit alone, as an H200 does.
+ */
+static uint64_t clamp_whole(double whole, enum ptx_type type, enum ptx_type from) {
     const uint64_t most = largest(type);
+    const unsigned bits = 8 * (unsigned)ptx_type_size(type);
 
     if (whole != whole) {
-        return 0;
+        const bool top = from == PTX_F64 || bits == 64;
+        return top ? extend((uint64_t)1 << (bits - 1), type) : 0;
     }
     if (whole < 0) {
         const int64_t least = is_signed(type) ? -(int64_t)most - 1 : 0;
@@ -281,7 +295,8 @@ ROW_HANDLER(float_to_integer) {
 
     load_floats(warp, instruction, values);
     for (size_t i = 0; i < SIMT_LANES; i++) {
-        bits[i] = clamp_whole(round_whole(values[i], instruction->detail[1]), to);
+        bits[i] = clamp_whole(round_whole(values[i], instruction->detail[1]), to,
+                              source_type(instruction));
     }
     store_bits(warp, instruction, bits);
 }
@@ -301,11 +316,13 @@ static uint64_t convert_float(const struct simt_instruction *instruction, double
     const bool whole = flags & TO_INTEGER;
     const double rounded = whole ? round_whole(value, instruction->detail[1]) : value;
     const uint32_t rounding = whole ? ALU_NEAREST : instruction->detail[1];
+    /* Conversions from and to fp64 keep what a NaN carries, as an H200 does. */
+    const bool keep = to == PTX_F64 || source_type(instruction) == PTX_F64;
     uint64_t bits = encode_double(find_format(to), clamp_double(rounded, flags), rounding,
-                                  flags & ALU_SATFINITE);
+                                  flags & ALU_SATFINITE, keep);
 
     if (to == PTX_TF32) {
-        return bits == tf32_format.nan ? single_format.nan : bits << 13;
+        return bits << 13;
     }
     if (to == PTX_F32 && flags & ALU_FTZ) {
         bits = row_bits_of_float(float_flush(row_float_of_bits((uint32_t)bits)));
@@ -392,6 +409,16 @@ FROM_F32(s32_rni_f32, (uint32_t)float_to_s32(__builtin_rintf(x)))
 FROM_F32(s32_rmi_f32, (uint32_t)float_to_s32(__builtin_floorf(x)))
 FROM_F32(s32_rpi_f32, (uint32_t)float_to_s32(__builtin_ceilf(x)))
 FROM_F32(u32_rzi_f32, float_to_u32(x))
+
+/** @return @p x rounded to 10 bits of fraction, ties away; of NaN the bits that fit. */
+static inline uint32_t float_to_tf32(float x) {
+    const uint32_t bits = row_bits_of_float(x);
+    const uint32_t half = (bits & 0x7f800000) == 0x7f800000 ? 0 : 0x1000;
+
+    return (bits + half) & ~0x1fffu;
+}
+
+FROM_F32(tf32_rna_f32, float_to_tf32(x))
 FROM_F32(f16_rn_f32, float_to_half(x))
 FROM_F32(bf16_rn_f32, float_to_bfloat(x))
 ROW_OP1(f32_rzi_f32, float, f32, float, f32, float_canonical(__builtin_truncf(x)))
@@ -402,10 +429,10 @@ ROW_OP1(f32_rn_s32, float, f32, int32_t, u32, (float)x)
 ROW_OP1(f32_rn_u32, float, f32, uint32_t, u32, (float)x)
 ROW_OP1(f64_rn_s32, double, f64, int32_t, u32, (double)x)
 ROW_OP1(f64_rn_u32, double, f64, uint32_t, u32, (double)x)
-ROW_OP1(f32_f16, float, f32, uint32_t, u32, half_to_float(x & 0xffff))
+ROW_OP1(f32_f16, float, f32, uint32_t, u32, float_canonical(half_to_float(x & 0xffff)))
 ROW_OP1(f32_bf16, float, f32, uint32_t, u32, bfloat_to_float(x & 0xffff))
 ROW_OP1(f64_f32, double, f64, float, f32, (double)x)
-ROW_OP1(f32_rn_f64, float, f32, double, f64, float_canonical((float)x))
+ROW_OP1(f32_rn_f64, float, f32, double, f64, (float)x)
 ROW_OP2(f16x2_rn_f32, uint32_t, u32, float, f32, float, f32,
         float_to_half(x) << 16 | float_to_half(y))
 ROW_OP2(bf16x2_rn_f32, uint32_t, u32, float, f32, float, f32,
@@ -422,7 +449,7 @@ static const struct alu_entry usual[] = {
     {"cvt.rn.f64.u32", f64_rn_u32},       {"cvt.f32.f16", f32_f16},
     {"cvt.f32.bf16", f32_bf16},           {"cvt.f64.f32", f64_f32},
     {"cvt.rn.f32.f64", f32_rn_f64},       {"cvt.rn.f16x2.f32", f16x2_rn_f32},
-    {"cvt.rn.bf16x2.f32", bf16x2_rn_f32},
+    {"cvt.rn.bf16x2.f32", bf16x2_rn_f32}, {"cvt.rna.tf32.f32", tf32_rna_f32},
 };
 
 /* Integers: the low bits of a source, extended, cut to the destination's register. */

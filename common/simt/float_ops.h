@@ -14,10 +14,6 @@
 /** The one NaN that fp32 operations deliver: 0x7fffffff. */
 #define FLOAT_NAN __builtin_nanf("0x3fffff")
 
-static inline float float_canonical(float x) {
-    return x == x ? x : FLOAT_NAN;
-}
-
 /** @return condition ? yes : no. By masks: both are there, no branch may skip one of them. */
 static inline float float_choose(bool condition, float yes, float no) {
     const uint32_t mask = 0 - (uint32_t)condition;
@@ -30,6 +26,10 @@ static inline double double_choose(bool condition, double yes, double no) {
     const uint64_t mask = 0 - (uint64_t)condition;
 
     return row_double_of_bits((row_bits_of_double(yes) & mask) | (row_bits_of_double(no) & ~mask));
+}
+
+static inline float float_canonical(float x) {
+    return float_choose(x == x, x, FLOAT_NAN);
 }
 
 /** @return a subnormal as a zero of its sign. */

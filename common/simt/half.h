@@ -13,17 +13,16 @@
 /** The NaN that fp16 and bf16 operations deliver. */
 enum { HALF_NAN = 0x7fff };
 
-/** @return the value of an fp16 word; every NaN becomes the canonical one. */
+/** @return the value of an fp16 word, NaN with its sign and payload. */
 static inline float half_to_float(uint32_t word) {
     const uint32_t magnitude = word & 0x7fff;
-    const float normal = row_float_of_bits((magnitude << 13) + 0x38000000);
-    const float subnormal = (float)(int32_t)magnitude * 0x1p-24f;
-    const float special = float_choose(magnitude > 0x7c00, FLOAT_NAN, __builtin_inff());
-    const float finite = float_choose(magnitude < 0x0400, subnormal, normal);
-    const float value = float_choose(magnitude >= 0x7c00, special, finite);
-    const uint32_t sign = magnitude > 0x7c00 ? 0 : (word & 0x8000) << 16;
+    const uint32_t normal = (magnitude << 13) + 0x38000000;
+    const uint32_t special = normal + 0x38000000;
+    const uint32_t subnormal = row_bits_of_float((float)(int32_t)magnitude * 0x1p-24f);
+    const uint32_t finite = magnitude < 0x0400 ? subnormal : normal;
+    const uint32_t value = magnitude >= 0x7c00 ? special : finite;
 
-    return row_float_of_bits(row_bits_of_float(value) | sign);
+    return row_float_of_bits(value | (word & 0x8000) << 16);
 }
 
 /** @return @p x rounded to fp16. */
@@ -68,15 +67,22 @@ static inline float fused_to_odd(float x, float y, float z) {
     const float nearest = (float)sum;
     const double step = sum - (double)nearest;
     const double error = double_choose(step != 0, step, lost);
+    const uint64_t error_bits = row_bits_of_double(error);
+    const uint64_t size = error_bits << 1;
+    /* Conditions as numbers 0 and 1: comparisons of both widths at once do not vectorise. */
+    const uint32_t inexact = (uint32_t)((size | (0 - size)) >> 63);
+    const uint32_t error_sign = (uint32_t)(error_bits >> 63);
     const uint32_t bits = row_bits_of_float(nearest);
-    const bool inexact = (error < 0) | (error > 0);
-    const bool grows = (error > 0) == (bits >> 31 == 0);
-    const bool move = inexact & ((bits & 1) == 0);
+    const uint32_t shrinks = error_sign ^ bits >> 31;
+    const uint32_t finite = (bits & 0x7fffffff) < 0x7f800000;
+    const uint32_t move = 0 - (inexact & ~bits & finite & 1);
+    const uint32_t zero = 0 - (uint32_t)((bits & 0x7fffffff) == 0);
     /* A result of zero that is not exact takes the error's sign. */
-    const uint32_t least = error < 0 ? 0x80000001 : 1;
-    const uint32_t moved = (bits & 0x7fffffff) == 0 ? least : grows ? bits + 1 : bits - 1;
+    const uint32_t least = 1 | error_sign << 31;
+    const uint32_t next = bits + 1 - 2 * shrinks;
+    const uint32_t moved = (least & zero) | (next & ~zero);
 
-    return row_float_of_bits(move ? moved : bits);
+    return row_float_of_bits((moved & move) | (bits & ~move));
 }
 
 #endif
