@@ -5,10 +5,7 @@
 
 #include "common/simt/access.h"
 
-enum {
-    TURN = 20000, /* warp instructions before another warp gets its turn: warps may spin */
-    BARRIERS = 16
-};
+enum { TURN = 20000 }; /* warp instructions before another warp gets its turn: warps may spin */
 
 static uint32_t threads_of(const struct simt_run *run) {
     return run->threads[0] * run->threads[1] * run->threads[2];
@@ -76,6 +73,7 @@ enum status simt_block_begin(struct simt_block_run *b, uint64_t order) {
     b->block.agent = (struct simt_agent){.id = (uint32_t)order};
     b->block.fault.kind = SIMT_FAULT_NONE;
     b->instructions = 0;
+    memset(b->barriers, 0, sizeof b->barriers);
     memset(b->block.shared, 0, b->block.shared_bytes); /* undefined on a GPU; zeros repeat */
     if (b->block.shadow != NULL) {
         simt_shadow_reset(b->block.shadow);
@@ -90,16 +88,10 @@ enum status simt_block_begin(struct simt_block_run *b, uint64_t order) {
     return STATUS_OK;
 }
 
-static void release_warp(struct simt_warp_run *w) {
-    w->state = SIMT_WARP_RUNS;
-    w->fragments[0].state = SIMT_FRAGMENT_RUNS;
-    w->fragments[0].pc++;
-}
-
 /* Warps that wait at barrier `id`, and how many threads it wants; 0: all that are left. */
 static uint32_t count_waiting(const struct simt_block_run *b, uint32_t id, uint32_t *wanted) {
     uint32_t waiting = 0;
-    *wanted = 0;
+    *wanted = b->barriers[id].wanted;
     for (uint32_t n = 0; n < b->warp_count; n++) {
         const struct simt_warp_run *w = &b->warps[n];
         if (w->state == SIMT_WARP_AT_BARRIER && w->barrier == id) {
@@ -110,21 +102,39 @@ static uint32_t count_waiting(const struct simt_block_run *b, uint32_t id, uint3
     return waiting;
 }
 
+/* Lets the warps at a barrier go on; bar.red gives each what all of them voted. */
+static void open_barrier(struct simt_block_run *b, uint32_t id) {
+    uint32_t yes = 0, threads = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        for (uint32_t n = 0; n < b->warp_count; n++) {
+            struct simt_warp_run *w = &b->warps[n];
+            uint32_t lanes;
+            if (w->state != SIMT_WARP_AT_BARRIER || w->barrier != id) {
+                continue;
+            }
+            if (pass == 0) {
+                yes += (uint32_t)__builtin_popcount(simt_warp_vote(w, &lanes));
+                threads += (uint32_t)__builtin_popcount(lanes);
+            } else {
+                simt_warp_release(w, yes, threads);
+            }
+        }
+    }
+    b->barriers[id] = (struct simt_barrier){0};
+}
+
 /* Opens every barrier that has its threads. @return true when one opened */
 static bool open_barriers(struct simt_block_run *b, uint32_t alive) {
     bool opened = false;
-    for (uint32_t id = 0; id < BARRIERS; id++) {
+    for (uint32_t id = 0; id < SIMT_BARRIERS; id++) {
         uint32_t wanted;
         uint32_t waiting = count_waiting(b, id, &wanted);
-        bool all = wanted == 0 ? waiting == alive : waiting * SIMT_LANES >= wanted;
+        uint32_t here = waiting * SIMT_LANES + b->barriers[id].arrived;
+        bool all = wanted == 0 ? waiting == alive : here >= wanted;
         if (waiting == 0 || !all) {
             continue;
         }
-        for (uint32_t n = 0; n < b->warp_count; n++) {
-            if (b->warps[n].state == SIMT_WARP_AT_BARRIER && b->warps[n].barrier == id) {
-                release_warp(&b->warps[n]);
-            }
-        }
+        open_barrier(b, id);
         b->block.counters->barriers += waiting;
         if (b->block.shadow != NULL) {
             simt_shadow_barrier(b->block.shadow);

@@ -31,9 +31,33 @@ enum simt_flow {
     SIMT_FLOW_CALL,         /**< `immediate`: index into simt_code.calls */
     SIMT_FLOW_RETURN,
     SIMT_FLOW_EXIT,
-    SIMT_FLOW_BARRIER,   /**< src[0]: row of the barrier's number; src[1]: row of the count */
-    SIMT_FLOW_WARP_SYNC, /**< waits for the lanes in row src[detail[0]], then runs the handler */
+    SIMT_FLOW_BARRIER,   /**< detail: see enum simt_barrier_detail */
+    SIMT_FLOW_WARP_SYNC, /**< waits for the lanes in row src[detail[0]], or for all of the warp when
+                              detail[0] is SIMT_ALL_LANES; then runs the handler */
+    SIMT_FLOW_POLL,      /**< runs the handler; lanes whose pred_dst[0] stays false wait for others,
+                              which get their turn (no predicate: always) */
     SIMT_FLOW_TRAP
+};
+
+/** detail[0] of a warp-wide operation that names no lanes. */
+#define SIMT_ALL_LANES UINT32_MAX
+
+/**
+ * detail of SIMT_FLOW_BARRIER. src[0] is the row of the barrier's number, src[1] that of the
+ * count of threads where there is one; the last source of bar.red is a predicate.
+ */
+enum simt_barrier_detail {
+    SIMT_BARRIER_COUNTED, /**< there is a count */
+    SIMT_BARRIER_MODE,    /**< enum simt_barrier_mode */
+    SIMT_BARRIER_ALIGNED  /**< all lanes of a warp come together */
+};
+
+enum simt_barrier_mode {
+    SIMT_BARRIER_SYNC,
+    SIMT_BARRIER_ARRIVE, /**< counts its threads and goes on */
+    SIMT_BARRIER_POPC,
+    SIMT_BARRIER_AND,
+    SIMT_BARRIER_OR
 };
 
 /** A row of the frame that is filled when the frame starts. */
@@ -70,6 +94,8 @@ enum simt_special {
     SIMT_DYNAMIC_SHARED,
     SIMT_TOTAL_SHARED,
     SIMT_LOCAL_ADDRESS, /**< of a local variable: `value` bytes from the frame's local memory */
+    SIMT_ENVREG1,       /**< grid.sync(): high half of the address of its workspace */
+    SIMT_ENVREG2,       /**< the low half */
     SIMT_CLOCK          /**< counts the block's warp instructions; refreshed by each mov from it */
 };
 
@@ -106,6 +132,8 @@ struct simt_code {
     size_t parameter_count;
     struct simt_call *calls;
     size_t call_count;
+    uint32_t **lists; /**< sources of instructions that have many */
+    size_t list_count;
     size_t static_shared_bytes; /**< of this function alone */
     size_t local_bytes;         /**< of one thread, this function alone */
     uint32_t estimated_registers;
@@ -148,6 +176,18 @@ MUST_CHECK enum status simt_order_blocks(struct simt_code *code);
 
 /** shfl, vote, match, redux, activemask, elect, bar.warp.sync. */
 simt_decode_family simt_decode_warp;
+/** mma.sync and wmma.mma. */
+simt_decode_family simt_decode_mma;
+/** wmma.load and wmma.store. */
+simt_decode_family simt_decode_wmma_memory;
+/** ldmatrix, stmatrix, movmatrix. */
+simt_decode_family simt_decode_matrix;
+/** cp.async with its groups, and its arrival at an mbarrier. */
+simt_decode_family simt_decode_async_copy;
+/** mbarrier.*. */
+simt_decode_family simt_decode_mbarrier;
+/** vabsdiff4, and conversions to and from the 8-bit floats. */
+simt_decode_family simt_decode_packed;
 
 #ifdef __cplusplus
 }

@@ -128,8 +128,10 @@ static enum status place_variables(struct decoder *d) {
 static bool decode_by_family(const struct decoder *d, const struct ptx_instruction *in,
                              struct simt_instruction *out) {
     static simt_decode_family *const families[] = {
-        simt_decode_memory, simt_decode_convert, simt_decode_compare, simt_decode_integer,
-        simt_decode_float,  simt_decode_half,    simt_decode_warp};
+        simt_decode_memory,      simt_decode_convert, simt_decode_compare,    simt_decode_integer,
+        simt_decode_float,       simt_decode_half,    simt_decode_warp,       simt_decode_mma,
+        simt_decode_wmma_memory, simt_decode_matrix,  simt_decode_async_copy, simt_decode_mbarrier,
+        simt_decode_packed};
     const struct simt_decoding decoding = {.source = in, .function = d->function};
     for (size_t n = 0; n < sizeof families / sizeof *families; n++) {
         if (families[n](&decoding, out)) {
@@ -161,8 +163,23 @@ static enum status decode_one(struct decoder *d, const struct ptx_instruction *i
     return status;
 }
 
+/* Addresses depend on who asks first, and allocations are not for several threads at a time. */
+static bool calls_heap(const struct ptx_instruction *in) {
+    for (size_t n = 0; n < in->operand_count; n++) {
+        const struct ptx_operand *operand = &in->operands[n];
+        if (operand->kind == PTX_OPERAND_SYMBOL &&
+            (strcmp(operand->symbol, "malloc") == 0 || strcmp(operand->symbol, "free") == 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* atom returns what was there before, and float sums round: both depend on the order of blocks. */
 static bool depends_on_order(const struct ptx_instruction *in) {
+    if (strcmp(in->base, "call") == 0) {
+        return calls_heap(in);
+    }
     bool atomic = strcmp(in->base, "atom") == 0 || strcmp(in->base, "red") == 0;
     if (!atomic || ptx_has_modifier(in, "shared")) {
         return false;
@@ -195,8 +212,9 @@ static enum status decode_all(struct decoder *d, const struct ptx_module *module
     code->rank = calloc(function->instruction_count + 1, sizeof *code->rank);
     code->leader = calloc(function->instruction_count + 1, sizeof *code->leader);
     code->calls = calloc(function->instruction_count + 1, sizeof *code->calls);
+    code->lists = calloc(function->instruction_count + 1, sizeof *code->lists);
     if (code->instructions == NULL || code->rank == NULL || code->leader == NULL ||
-        code->calls == NULL) {
+        code->calls == NULL || code->lists == NULL) {
         return STATUS_OUT_OF_MEMORY;
     }
     code->count = function->instruction_count;
@@ -262,6 +280,10 @@ void simt_code_free(struct simt_code *code) {
         free(code->calls[n].results);
     }
     free(code->calls);
+    for (size_t n = 0; n < code->list_count; n++) {
+        free(code->lists[n]);
+    }
+    free(code->lists);
     free(code->instructions);
     free(code->rank);
     free(code->leader);

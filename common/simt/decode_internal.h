@@ -28,6 +28,8 @@ struct decoder {
     struct placed_variable *placed;
     size_t placed_count;
     size_t fill_capacity;
+    uint32_t *sources; /**< of the instruction being decoded: its own or a longer list */
+    size_t source_limit;
     uint32_t discard_row; /**< offset + 1 of the row behind `_`; 0: none yet */
 };
 

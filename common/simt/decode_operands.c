@@ -41,8 +41,16 @@ bool decode_has_destination(const struct ptx_instruction *i) {
                                           "applypriority",
                                           "griddepcontrol",
                                           NULL};
+    static const char *const with_state[] = {"arrive",   "arrive_drop",   "test_wait",
+                                             "try_wait", "pending_count", NULL};
     if (strcmp(i->base, "bar") == 0 || strcmp(i->base, "barrier") == 0) {
         return ptx_has_modifier(i, "red");
+    }
+    if (strcmp(i->base, "mbarrier") == 0 && i->modifier_count > 0) {
+        return is_one_of(i->modifiers[0], with_state);
+    }
+    if (strcmp(i->base, "wmma") == 0) {
+        return !ptx_has_modifier(i, "store");
     }
     return !is_one_of(i->base, without);
 }
@@ -60,15 +68,21 @@ static enum ptx_type last_type(const struct ptx_instruction *i) {
 static const struct {
     const char *base;
     size_t from;
-} narrow_sources[] = {{"shl", 1},     {"shr", 1},  {"bfe", 1},   {"bfi", 2},   {"shf", 0},
-                      {"shfl", 0},    {"vote", 0}, {"redux", 0}, {"match", 1}, {"bar", 0},
-                      {"barrier", 0}, {"prmt", 0}, {"lop3", 0},  {"fns", 0},   {"nanosleep", 0}};
+} narrow_sources[] = {{"shl", 1},     {"shr", 1},      {"bfe", 1},   {"bfi", 2},   {"shf", 0},
+                      {"shfl", 0},    {"vote", 0},     {"redux", 0}, {"match", 1}, {"bar", 0},
+                      {"barrier", 0}, {"wmma", 1},     {"cp", 2},    {"prmt", 0},  {"lop3", 0},
+                      {"fns", 0},     {"nanosleep", 0}};
 
 bool decode_source_is_wide(const struct ptx_instruction *i, size_t source) {
     for (size_t n = 0; n < sizeof narrow_sources / sizeof *narrow_sources; n++) {
         if (strcmp(i->base, narrow_sources[n].base) == 0 && source >= narrow_sources[n].from) {
             return false;
         }
+    }
+    if (strcmp(i->base, "mbarrier") == 0 && i->modifier_count > 0) { /* a state, else a count or a parity */
+        return ptx_has_modifier(i, "pending_count") ||
+               (strstr(i->modifiers[0], "_wait") != NULL && source == 1 &&
+                !ptx_has_modifier(i, "parity"));
     }
     bool widening = ptx_has_modifier(i, "wide");
     if (widening && source < 2) {
@@ -151,6 +165,8 @@ static const struct {
     {"lanemask_ge", SIMT_LANEMASK_GE, 0},
     {"dynamic_smem_size", SIMT_DYNAMIC_SHARED, 0},
     {"total_smem_size", SIMT_TOTAL_SHARED, 0},
+    {"envreg1", SIMT_ENVREG1, 0},
+    {"envreg2", SIMT_ENVREG2, 0},
     {"clock", SIMT_CLOCK, 0},
     {"clock64", SIMT_CLOCK, 0},
     {"globaltimer", SIMT_CLOCK, 0},
@@ -252,27 +268,30 @@ static enum status address_row(struct decoder *d, const struct ptx_operand *oper
 
 static enum status add_source(struct decoder *d, const struct ptx_operand *operand, bool wide,
                               struct simt_instruction *out) {
-    if (out->src_count == SIMT_MAX_OPERANDS) {
+    if (out->src_count == d->source_limit) {
         return STATUS_UNSUPPORTED;
     }
     size_t n = out->src_count++;
-    out->src_negated[n] = operand->negated;
+    uint32_t *slot = &d->sources[n];
+    if (n < SIMT_MAX_OPERANDS) {
+        out->src_negated[n] = operand->negated;
+    }
     switch (operand->kind) {
     case PTX_OPERAND_REGISTER:
-        out->src[n] = d->register_rows[operand->index];
+        *slot = d->register_rows[operand->index];
         return STATUS_OK;
     case PTX_OPERAND_IMMEDIATE:
         if (ptx_has_modifier(d->source, "pred")) {
-            out->src[n] = operand->bits != 0 ? SIMT_PREDICATE_TRUE : SIMT_PREDICATE_FALSE;
+            *slot = operand->bits != 0 ? SIMT_PREDICATE_TRUE : SIMT_PREDICATE_FALSE;
             return STATUS_OK;
         }
-        return decode_constant(d, wide, immediate_bits(operand, wide), &out->src[n]);
+        return decode_constant(d, wide, immediate_bits(operand, wide), slot);
     case PTX_OPERAND_SPECIAL:
-        return special_row(d, operand->special, wide, &out->src[n]);
+        return special_row(d, operand->special, wide, slot);
     case PTX_OPERAND_SYMBOL:
-        return symbol_row(d, operand->symbol, operand->offset, wide, &out->src[n]);
+        return symbol_row(d, operand->symbol, operand->offset, wide, slot);
     case PTX_OPERAND_ADDRESS:
-        return address_row(d, operand, out, &out->src[n]);
+        return address_row(d, operand, out, slot);
     default:
         return STATUS_UNSUPPORTED;
     }
@@ -336,6 +355,38 @@ static enum status add_destinations(struct decoder *d, const struct ptx_operand 
     return STATUS_OK;
 }
 
+enum { MOST_SOURCES = 64 };
+
+static size_t count_sources(const struct ptx_instruction *in, size_t first) {
+    size_t count = 0;
+    for (size_t n = first; n < in->operand_count; n++) {
+        bool vector = in->operands[n].kind == PTX_OPERAND_VECTOR;
+        count += vector ? in->operands[n].element_count : 1;
+    }
+    return count;
+}
+
+/* Where the sources go: into the instruction, or where there are many into a list of their own. */
+static enum status take_sources(struct decoder *d, size_t count, struct simt_instruction *out) {
+    d->sources = out->src;
+    d->source_limit = SIMT_MAX_OPERANDS;
+    if (count <= SIMT_MAX_OPERANDS) {
+        return STATUS_OK;
+    }
+    if (count > MOST_SOURCES) {
+        return STATUS_UNSUPPORTED;
+    }
+    uint32_t *list = calloc(count, sizeof *list);
+    if (list == NULL) {
+        return STATUS_OUT_OF_MEMORY;
+    }
+    d->code->lists[d->code->list_count++] = list;
+    d->sources = list;
+    d->source_limit = count;
+    out->long_src = list;
+    return STATUS_OK;
+}
+
 enum status decode_operands(struct decoder *d, const struct ptx_instruction *in,
                             struct simt_instruction *out) {
     size_t first = 0;
@@ -344,6 +395,9 @@ enum status decode_operands(struct decoder *d, const struct ptx_instruction *in,
     if (decode_has_destination(in) && in->operand_count > 0) {
         status = add_destinations(d, &in->operands[0], out);
         first = 1;
+    }
+    if (status == STATUS_OK) {
+        status = take_sources(d, count_sources(in, first), out);
     }
     for (size_t n = first; n < in->operand_count && status == STATUS_OK; n++) {
         bool wide = decode_source_is_wide(in, n - first);

@@ -88,13 +88,15 @@ struct simt_instruction {
     uint8_t dst_count, src_count;
     uint8_t next;     /**< enum simt_next */
     uint8_t op_class; /**< enum simt_class */
-    uint8_t flops;    /**< floating-point operations per active lane: 2 for fma */
     uint8_t flow;     /**< private to the scheduler */
+    uint16_t flops;   /**< floating-point operations per active lane: 2 for fma */
     bool guard_negated;
     int32_t guard;      /**< predicate number; -1: none */
     uint32_t detail[4]; /**< private to the handler: comparison, rounding, sizes ... */
     int64_t immediate;  /**< private to the handler: an address offset, a jump target ... */
     const struct ptx_instruction *source; /**< for messages and source lines */
+    const uint32_t *long_src; /**< all `src_count` sources where `src` is too short for them
+                                   (wmma.mma has up to 24); else NULL */
 };
 
 /** A warp while it runs. Only the scheduler changes what is not a register. */
@@ -118,6 +120,22 @@ static inline union simt_row *simt_row(const struct simt_warp *warp, uint32_t of
 /** @return true when all 32 lanes are active: no blending needed. */
 static inline bool simt_full(const struct simt_warp *warp) {
     return warp->mask == UINT32_MAX;
+}
+
+/** Sets the active lanes; a handler that narrows them sets them back. */
+static inline void simt_set_mask(struct simt_warp *warp, uint32_t mask) {
+    if (warp->mask == mask) {
+        return;
+    }
+    warp->mask = mask;
+    for (uint32_t lane = 0; lane < SIMT_LANES; lane++) {
+        warp->lanes[lane] = (uint32_t)0 - (mask >> lane & 1);
+    }
+}
+
+/** @return the sources, however many they are. */
+static inline const uint32_t *simt_sources(const struct simt_instruction *instruction) {
+    return instruction->long_src != NULL ? instruction->long_src : instruction->src;
 }
 
 /**

@@ -64,14 +64,35 @@ static enum status decode_call(struct decoder *d, const struct ptx_instruction *
     return call->callee != NULL ? STATUS_OK : STATUS_UNSUPPORTED;
 }
 
-/* bar.sync a{, b}; barrier{.cta}.sync{.aligned} a{, b}. */
+static enum simt_barrier_mode reduction_of(const struct ptx_instruction *in) {
+    return ptx_has_modifier(in, "popc")  ? SIMT_BARRIER_POPC
+           : ptx_has_modifier(in, "and") ? SIMT_BARRIER_AND
+                                         : SIMT_BARRIER_OR;
+}
+
+/*
+ * bar{.cta}.sync a{, b}; .arrive a, b; .red.popc.u32 d, a{, b}, {!}c; .red.and.pred p, ...; the
+ * same with barrier, whose lanes need not come together unless it is .aligned.
+ */
 static enum status decode_barrier(struct decoder *d, const struct ptx_instruction *in,
                                   struct simt_instruction *out) {
-    if (!ptx_has_modifier(in, "sync") || ptx_has_modifier(in, "cluster")) {
+    bool arrives = ptx_has_modifier(in, "arrive");
+    bool reduces = ptx_has_modifier(in, "red");
+    bool known = arrives || reduces || ptx_has_modifier(in, "sync");
+    if (!known || ptx_has_modifier(in, "cluster")) {
         return STATUS_UNSUPPORTED;
     }
     out->op_class = SIMT_CLASS_BARRIER;
-    return decode_operands(d, in, out);
+    enum status status = decode_operands(d, in, out);
+    uint32_t counts = out->src_count - (reduces ? 1u : 0u);
+    out->detail[SIMT_BARRIER_COUNTED] = counts > 1;
+    out->detail[SIMT_BARRIER_ALIGNED] =
+        strcmp(in->base, "bar") == 0 || ptx_has_modifier(in, "aligned");
+    out->detail[SIMT_BARRIER_MODE] = arrives   ? SIMT_BARRIER_ARRIVE
+                                     : reduces ? reduction_of(in)
+                                               : SIMT_BARRIER_SYNC;
+    return status == STATUS_OK && (counts < 1 || (arrives && counts < 2)) ? STATUS_UNSUPPORTED
+                                                                          : status;
 }
 
 static const struct {

@@ -144,6 +144,27 @@ static void work_in_parallel(struct crew *crew, int host_threads) {
     }
 }
 
+/* What grid.sync() counts in; its address is what %envreg1 and %envreg2 hold. */
+static enum status take_workspace(const struct simt_launch *launch, uint64_t *address) {
+    enum { BYTES = 256 };
+    *address = 0;
+    if (!launch->cooperative) {
+        return STATUS_OK;
+    }
+    struct simt_memory *memory = launch->module->memory;
+    enum status status =
+        simt_memory_alloc(memory, BYTES, BYTES, "workspace of a cooperative grid", address);
+    if (status == STATUS_OK) {
+        memset(simt_memory_host(memory, *address), 0, BYTES);
+        simt_memory_mark(memory, *address, BYTES);
+    }
+    return status;
+}
+
+static enum status give_workspace_back(const struct simt_launch *launch, uint64_t address) {
+    return address != 0 ? simt_memory_release(launch->module->memory, address) : STATUS_OK;
+}
+
 enum status simt_launch_run(const struct simt_launch *launch, struct simt_counters *counters,
                             struct simt_fault *fault, struct error *error) {
     const struct simt_kernel *kernel;
@@ -157,7 +178,13 @@ enum status simt_launch_run(const struct simt_launch *launch, struct simt_counte
     if (status != STATUS_OK) {
         return status;
     }
+    uint64_t workspace;
+    status = take_workspace(launch, &workspace);
+    if (status != STATUS_OK) {
+        return error_set(error, status, "%s: no memory for a cooperative launch", launch->kernel);
+    }
     const struct simt_run run = {
+        .grid_workspace = workspace,
         .memory = launch->module->memory,
         .module = launch->module->ptx,
         .kernel = launch->kernel,
@@ -190,6 +217,8 @@ enum status simt_launch_run(const struct simt_launch *launch, struct simt_counte
     pthread_mutex_destroy(&crew.lock);
     *counters = crew.counters;
     *fault = crew.fault;
+    status = give_workspace_back(launch, workspace);
+    crew.status = crew.status == STATUS_OK ? status : crew.status;
     if (crew.status != STATUS_OK) {
         return error_set(error, crew.status, "%s: %s", launch->kernel, status_message(crew.status));
     }

@@ -422,6 +422,15 @@ void simt_memory_visit(const struct simt_memory *memory,
     }
 }
 
+size_t simt_memory_used_by(const struct simt_memory *memory, const char *what) {
+    size_t bytes = 0;
+    for (size_t n = 0; n < memory->device.count; n++) {
+        const struct simt_allocation *allocation = &memory->device.records[n].allocation;
+        bytes += !allocation->freed && allocation->what == what ? allocation->bytes : 0;
+    }
+    return bytes;
+}
+
 void simt_memory_usage(const struct simt_memory *memory, size_t *used, size_t *total) {
     *used = memory->used;
     *total = memory->limit;

@@ -127,6 +127,9 @@ void simt_memory_visit(const struct simt_memory *memory,
                        void (*visit)(const struct simt_allocation *allocation, void *argument),
                        void *argument);
 
+/** @return bytes of the live allocations that were made with this @p what. */
+size_t simt_memory_used_by(const struct simt_memory *memory, const char *what);
+
 /** @return bytes in use, and in all. */
 void simt_memory_usage(const struct simt_memory *memory, size_t *used, size_t *total);
 

@@ -42,6 +42,7 @@ struct simt_run {
     uint32_t grid[3], threads[3];
     enum simt_check check;
     struct simt_global_shadow *global_shadow; /**< FULL only, else NULL */
+    uint64_t grid_workspace; /**< cooperative launches: what grid.sync() counts in; else 0 */
 };
 
 /** One block while it runs. */

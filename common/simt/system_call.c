@@ -1,8 +1,9 @@
-/* Functions that a kernel calls and the GPU's system provides: printf, assert. */
+/* Functions that a kernel calls and the GPU's system provides: printf, assert, malloc, free. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/simt/access.h"
 #include "common/simt/warp.h"
 
 /* One lane's value of a call's argument: its first 8 bytes. */
@@ -16,11 +17,15 @@ static uint64_t argument_of(const struct simt_fragment *fragment, const struct s
 }
 
 static void return_value(const struct simt_fragment *fragment, const struct simt_call *call,
-                         uint32_t lane, uint32_t value) {
+                         uint32_t lane, uint64_t value) {
     if (call->result_count > 0) {
         const struct simt_frame *frame = fragment->frame;
         const struct simt_parameter *result = &frame->code->parameters[call->results[0]];
-        ((union simt_row *)(void *)(frame->rows + result->offset))->u32[lane] = value;
+        uint32_t *low = (uint32_t *)(void *)(frame->rows + result->offset);
+        low[lane] = (uint32_t)value;
+        if (result->words > 1) {
+            low[SIMT_LANES + lane] = (uint32_t)(value >> 32);
+        }
     }
 }
 
@@ -194,6 +199,59 @@ static void run_assert(struct simt_warp_run *w, const struct simt_fragment *frag
               string_at(w, lane, argument_of(fragment, call, 3, lane)));
 }
 
+/* The heap of kernels: cudaLimitMallocHeapSize's default. */
+enum { HEAP_BYTES = 8 << 20, HEAP_ALIGNMENT = 16 };
+static const char heap_name[] = "malloc in a kernel";
+
+/* NULL where the heap is full, as on a GPU. */
+static void run_malloc(struct simt_warp_run *w, const struct simt_fragment *fragment,
+                       const struct simt_call *call) {
+    struct simt_memory *memory = w->warp.block->run->memory;
+    size_t used = simt_memory_used_by(memory, heap_name);
+    for (uint32_t rest = w->warp.mask; rest != 0; rest &= rest - 1) {
+        uint32_t lane = (uint32_t)__builtin_ctz(rest);
+        uint64_t bytes = argument_of(fragment, call, 0, lane);
+        uint64_t address = 0;
+        if (bytes > 0 && bytes <= HEAP_BYTES && used <= HEAP_BYTES - bytes &&
+            simt_memory_alloc(memory, (size_t)bytes, HEAP_ALIGNMENT, heap_name, &address) ==
+                STATUS_OK) {
+            used += (size_t)bytes;
+        } else {
+            address = 0;
+        }
+        return_value(fragment, call, lane, address);
+    }
+}
+
+static void run_free(struct simt_warp_run *w, const struct simt_fragment *fragment,
+                     const struct simt_instruction *instruction, const struct simt_call *call) {
+    struct simt_memory *memory = w->warp.block->run->memory;
+    for (uint32_t rest = w->warp.mask; rest != 0; rest &= rest - 1) {
+        uint32_t lane = (uint32_t)__builtin_ctz(rest);
+        uint64_t address = argument_of(fragment, call, 0, lane);
+        struct simt_allocation allocation;
+        bool ours = address != 0 && simt_memory_find(memory, address, &allocation) &&
+                    allocation.what == heap_name && allocation.address == address;
+        if (address == 0) {
+            continue;
+        }
+        if (!ours || simt_memory_release(memory, address) != STATUS_OK) {
+            simt_fail(&w->warp, instruction, lane, SIMT_FAULT_FREED, address,
+                      "frees 0x%llx, which malloc in a kernel has not returned, or which was freed "
+                      "before",
+                      (unsigned long long)address);
+            return;
+        }
+    }
+    simt_access_cache_reset(w->warp.block->cache); /* it may remember what is gone now */
+}
+
+/* Kernels that start kernels. */
+static bool is_dynamic_parallelism(const char *callee) {
+    return strncmp(callee, "cudaGetParameterBuffer", 22) == 0 ||
+           strncmp(callee, "cudaLaunchDevice", 16) == 0 || strncmp(callee, "__cudaCDP", 9) == 0;
+}
+
 bool simt_system_call(struct simt_warp_run *w, const struct simt_fragment *fragment,
                       const struct simt_instruction *instruction, const struct simt_call *call) {
     if (strcmp(call->callee, "vprintf") == 0 && call->argument_count == 2) {
@@ -202,6 +260,22 @@ bool simt_system_call(struct simt_warp_run *w, const struct simt_fragment *fragm
     }
     if (strcmp(call->callee, "__assertfail") == 0 && call->argument_count >= 4) {
         run_assert(w, fragment, instruction, call);
+        return true;
+    }
+    if (strcmp(call->callee, "malloc") == 0 && call->argument_count == 1) {
+        run_malloc(w, fragment, call);
+        return true;
+    }
+    if (strcmp(call->callee, "free") == 0 && call->argument_count == 1) {
+        run_free(w, fragment, instruction, call);
+        return true;
+    }
+    if (is_dynamic_parallelism(call->callee)) {
+        simt_fail(&w->warp, instruction, (uint32_t)__builtin_ctz(w->warp.mask),
+                  SIMT_FAULT_UNSUPPORTED, 0,
+                  "starts a kernel from a kernel (%s), which simt does not do: start it from the "
+                  "host",
+                  call->callee);
         return true;
     }
     return false;

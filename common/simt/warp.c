@@ -8,20 +8,11 @@
 #include <stdlib.h>
 
 enum {
-    MAX_JUMPS_BACK = 1024 /* of a fragment while others wait: then it may be waiting for them */
+    MAX_JUMPS_BACK = 1024, /* of a fragment while others wait: then it may be waiting for them */
+    MAX_POLLS = 64         /* in vain in one turn of a warp: then other warps may have to run */
 };
 
 enum go { GO_ON, GO_PICK };
-
-static void set_mask(struct simt_warp *warp, uint32_t mask) {
-    if (warp->mask == mask) {
-        return;
-    }
-    warp->mask = mask;
-    for (uint32_t lane = 0; lane < SIMT_LANES; lane++) {
-        warp->lanes[lane] = (uint32_t)0 - (mask >> lane & 1);
-    }
-}
 
 enum status simt_warp_start(struct simt_block_run *block, uint32_t index) {
     struct simt_warp_run *w = &block->warps[index];
@@ -129,18 +120,101 @@ static uint32_t lowest_lane(uint32_t mask) {
     return (uint32_t)__builtin_ctz(mask);
 }
 
+/* Makes a fragment the one that handlers see. */
+static const struct simt_instruction *enter(struct simt_warp_run *w,
+                                            const struct simt_fragment *f) {
+    simt_set_mask(&w->warp, f->mask);
+    w->warp.rows = f->frame->rows;
+    w->warp.predicates = f->frame->predicates;
+    return &f->frame->code->instructions[f->pc];
+}
+
+/* Reads number and count of the barrier that a fragment has reached. @return false: no such one */
+static bool read_barrier(struct simt_warp_run *w, const struct simt_instruction *i,
+                         uint32_t *number, uint32_t *count) {
+    uint32_t lane = lowest_lane(w->warp.mask);
+    *number = simt_row(&w->warp, i->src[0])->u32[lane];
+    *count = i->detail[SIMT_BARRIER_COUNTED] ? simt_row(&w->warp, i->src[1])->u32[lane] : 0;
+    if (*number < SIMT_BARRIERS && *count % SIMT_LANES == 0) {
+        return true;
+    }
+    simt_fail(&w->warp, i, lane, SIMT_FAULT_BARRIER, 0,
+              "uses barrier %u for %u threads: barriers are numbered 0 to %d, and whole warps of "
+              "32 threads take part",
+              *number, *count, SIMT_BARRIERS - 1);
+    return false;
+}
+
+/* All fragments of a warp are at one barrier: one instruction, or several that are not aligned. */
+static bool reach_barrier(struct simt_warp_run *w) {
+    for (uint32_t n = 0; n < w->fragment_count; n++) {
+        const struct simt_fragment *f = &w->fragments[n];
+        uint32_t number, count;
+        if (f->state != SIMT_FRAGMENT_AT_BARRIER) {
+            return false;
+        }
+        const struct simt_instruction *i = enter(w, f);
+        if (!read_barrier(w, i, &number, &count)) {
+            return true;
+        }
+        if (n > 0 && (i->detail[SIMT_BARRIER_ALIGNED] ||
+                      w->barrier_at->detail[SIMT_BARRIER_ALIGNED] || number != w->barrier)) {
+            return false;
+        }
+        w->barrier = number;
+        w->barrier_count = count;
+        w->barrier_at = i;
+    }
+    w->state = SIMT_WARP_AT_BARRIER;
+    return true;
+}
+
+uint32_t simt_warp_vote(struct simt_warp_run *w, uint32_t *lanes) {
+    uint32_t yes = 0;
+    *lanes = 0;
+    for (uint32_t n = 0; n < w->fragment_count; n++) {
+        const struct simt_fragment *f = &w->fragments[n];
+        const struct simt_instruction *i = enter(w, f);
+        if (i->detail[SIMT_BARRIER_MODE] > SIMT_BARRIER_ARRIVE) {
+            uint32_t last = i->src_count - 1u;
+            uint32_t bits = w->warp.predicates[i->src[last]];
+            yes |= (i->src_negated[last] ? ~bits : bits) & f->mask;
+        }
+        *lanes |= f->mask;
+    }
+    return yes;
+}
+
+static void write_result(struct simt_warp_run *w, const struct simt_instruction *i, uint32_t yes,
+                         uint32_t threads) {
+    uint32_t mode = i->detail[SIMT_BARRIER_MODE];
+    if (mode == SIMT_BARRIER_POPC) {
+        for (uint32_t lane = 0; lane < SIMT_LANES; lane++) {
+            uint32_t *out = &simt_row(&w->warp, i->dst[0])->u32[lane];
+            *out = w->warp.lanes[lane] ? yes : *out;
+        }
+    } else if (mode == SIMT_BARRIER_AND || mode == SIMT_BARRIER_OR) {
+        bool result = mode == SIMT_BARRIER_AND ? yes == threads : yes > 0;
+        uint32_t *p = &w->warp.predicates[i->pred_dst[0]];
+        *p = (*p & ~w->warp.mask) | (result ? w->warp.mask : 0);
+    }
+}
+
+void simt_warp_release(struct simt_warp_run *w, uint32_t yes, uint32_t threads) {
+    w->state = SIMT_WARP_RUNS;
+    for (uint32_t n = 0; n < w->fragment_count; n++) {
+        struct simt_fragment *f = &w->fragments[n];
+        write_result(w, enter(w, f), yes, threads);
+        f->state = SIMT_FRAGMENT_RUNS;
+        f->pc++;
+    }
+}
+
 /* All fragments wait. At one barrier together: so does the warp. Else they wait for ever. */
 static void settle(struct simt_warp_run *w) {
     const struct simt_fragment *f = &w->fragments[0];
     const struct simt_instruction *i = &f->frame->code->instructions[f->pc];
-    if (w->fragment_count == 1 && f->state == SIMT_FRAGMENT_AT_BARRIER) {
-        uint32_t lane = lowest_lane(f->mask);
-        set_mask(&w->warp, f->mask);
-        w->warp.rows = f->frame->rows;
-        w->state = SIMT_WARP_AT_BARRIER;
-        w->barrier = simt_row(&w->warp, i->src[0])->u32[lane];
-        w->barrier_count = i->src_count > 1 ? simt_row(&w->warp, i->src[1])->u32[lane] : 0;
-        w->barrier_at = i;
+    if (reach_barrier(w)) {
         return;
     }
     bool barrier = f->state == SIMT_FRAGMENT_AT_BARRIER;
@@ -230,7 +304,7 @@ static enum go call(struct simt_block_run *b, struct simt_warp_run *w, struct si
         return GO_ON;
     }
     if (site->code == NULL) {
-        set_mask(&w->warp, taken);
+        simt_set_mask(&w->warp, taken);
         f->pc++;
         if (!simt_system_call(w, f, i, site)) {
             simt_fail(&w->warp, i, lowest_lane(taken), SIMT_FAULT_UNSUPPORTED, 0,
@@ -302,15 +376,57 @@ static enum go synchronise(struct simt_warp_run *w, struct simt_fragment *f,
         f->pc++;
         return GO_ON;
     }
-    uint32_t named = simt_row(&w->warp, i->src[i->detail[0]])->u32[lowest_lane(active)];
+    uint32_t source = i->detail[0];
+    uint32_t named = source == SIMT_ALL_LANES
+                         ? UINT32_MAX
+                         : simt_row(&w->warp, i->src[source])->u32[lowest_lane(active)];
     if ((named & w->warp.members & ~active) != 0) {
         f->state = SIMT_FRAGMENT_WAITS_FOR_LANES;
         return GO_PICK;
     }
-    set_mask(&w->warp, active);
+    simt_set_mask(&w->warp, active);
     i->run(&w->warp, i);
     f->pc++;
     return GO_ON;
+}
+
+/* Lanes that wait for what others do: those others run first. */
+static enum go poll(struct simt_warp_run *w, struct simt_fragment *f,
+                    const struct simt_instruction *i, uint32_t active) {
+    f->pc++;
+    if (active == 0) {
+        return GO_ON;
+    }
+    simt_set_mask(&w->warp, active);
+    i->run(&w->warp, i);
+    int32_t p = i->pred_dst[0];
+    if (p >= 0 && (~w->warp.predicates[p] & active) == 0) {
+        return GO_ON;
+    }
+    w->polls++;
+    f->jumps_back = MAX_JUMPS_BACK;
+    return GO_PICK;
+}
+
+/* bar.arrive: counted, not waited for. bar.sync, bar.red: the fragment waits. */
+static enum go barrier(struct simt_block_run *b, struct simt_warp_run *w, struct simt_fragment *f,
+                       const struct simt_instruction *i, uint32_t active) {
+    if (i->detail[SIMT_BARRIER_MODE] == SIMT_BARRIER_ARRIVE) {
+        uint32_t number, count;
+        simt_set_mask(&w->warp, active);
+        if (read_barrier(w, i, &number, &count)) {
+            b->barriers[number].arrived += SIMT_LANES;
+            b->barriers[number].wanted = count;
+        }
+        f->pc++;
+        return GO_ON;
+    }
+    if (active != f->mask) { /* a guarded barrier: the others go on, and may be missed */
+        split(w, f->mask & ~active, f->pc + 1, f->frame);
+        f->mask = active;
+    }
+    f->state = SIMT_FRAGMENT_AT_BARRIER;
+    return GO_PICK;
 }
 
 static enum go flow(struct simt_block_run *b, struct simt_warp_run *w, struct simt_fragment *f,
@@ -326,17 +442,14 @@ static enum go flow(struct simt_block_run *b, struct simt_warp_run *w, struct si
     case SIMT_FLOW_EXIT:
         return leave(w, f, active, i->flow == SIMT_FLOW_EXIT);
     case SIMT_FLOW_BARRIER:
-        if (active == 0) {
-            break;
+        if (active != 0) {
+            return barrier(b, w, f, i, active);
         }
-        if (active != f->mask) { /* a guarded barrier: the others go on, and may be missed */
-            split(w, f->mask & ~active, f->pc + 1, f->frame);
-            f->mask = active;
-        }
-        f->state = SIMT_FRAGMENT_AT_BARRIER;
-        return GO_PICK;
+        break;
     case SIMT_FLOW_WARP_SYNC:
         return synchronise(w, f, i, active);
+    case SIMT_FLOW_POLL:
+        return poll(w, f, i, active);
     case SIMT_FLOW_TRAP:
         if (active != 0) {
             simt_fail(&w->warp, i, lowest_lane(active), SIMT_FAULT_TRAP, 0,
@@ -387,7 +500,7 @@ static uint64_t run_fragment(struct simt_block_run *b, struct simt_warp_run *w,
             }
         } else {
             if (active != 0) {
-                set_mask(warp, active);
+                simt_set_mask(warp, active);
                 i->run(warp, i);
             }
             f->pc++;
@@ -403,7 +516,8 @@ static uint64_t run_fragment(struct simt_block_run *b, struct simt_warp_run *w,
 }
 
 void simt_warp_go(struct simt_block_run *b, struct simt_warp_run *w, uint64_t budget) {
-    while (budget > 0 && b->block.fault.kind == SIMT_FAULT_NONE) {
+    w->polls = 0;
+    while (budget > 0 && w->polls < MAX_POLLS && b->block.fault.kind == SIMT_FAULT_NONE) {
         if (w->fragment_count > 1) {
             merge(w);
         }

@@ -59,7 +59,16 @@ struct simt_warp_run {
     enum simt_warp_state state;
     uint32_t barrier;       /**< number of the barrier it waits at */
     uint32_t barrier_count; /**< threads the barrier waits for; 0: all of the block */
+    uint32_t polls;         /**< in vain, since the warp's turn began */
     const struct simt_instruction *barrier_at;
+};
+
+enum { SIMT_BARRIERS = 16 };
+
+/** What bar.arrive left at a barrier. */
+struct simt_barrier {
+    uint32_t arrived; /**< threads; whole warps, as on a GPU */
+    uint32_t wanted;  /**< threads in all */
 };
 
 /** What a block knows beside its warps. */
@@ -68,6 +77,7 @@ struct simt_block_run {
     const struct simt_code *code;
     struct simt_warp_run *warps;
     uint32_t warp_count;
+    struct simt_barrier barriers[SIMT_BARRIERS];
     uint64_t instructions;      /**< warp instructions so far */
     uint64_t instruction_limit; /**< 0: none */
     size_t dynamic_shared_bytes;
@@ -82,6 +92,13 @@ void simt_warp_finish(struct simt_warp_run *warp);
 
 /** Runs a warp until it waits, is done, the block failed, or @p budget instructions are used up. */
 void simt_warp_go(struct simt_block_run *block, struct simt_warp_run *warp, uint64_t budget);
+
+/** @return the lanes that a reducing barrier's predicate holds for; *lanes: those that wait. */
+uint32_t simt_warp_vote(struct simt_warp_run *warp, uint32_t *lanes);
+
+/** Lets a warp go on behind the barrier it waits at.
+ *  @param yes of @p threads threads of the block, those whose predicate held: for bar.red */
+void simt_warp_release(struct simt_warp_run *warp, uint32_t yes, uint32_t threads);
 
 /** Makes a frame of @p code; rows and special registers are filled. @return NULL: out of memory */
 struct simt_frame *simt_frame_create(const struct simt_block_run *block,

@@ -249,7 +249,14 @@ bool simt_decode_warp(const struct simt_decoding *decoding, struct simt_instruct
         out->op_class = SIMT_CLASS_WARP;
         return true;
     }
-    if (strcmp(in->base, "nanosleep") == 0 || strcmp(in->base, "pmevent") == 0) {
+    if (strcmp(in->base, "nanosleep") == 0) {
+        out->run = run_nothing;
+        out->op_class = SIMT_CLASS_OTHER;
+        out->next = SIMT_NEXT_FLOW;
+        out->flow = SIMT_FLOW_POLL;
+        return true;
+    }
+    if (strcmp(in->base, "pmevent") == 0) {
         out->run = run_nothing;
         out->op_class = SIMT_CLASS_OTHER;
         return true;
