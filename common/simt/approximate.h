@@ -8,7 +8,9 @@
  * and cos within [-2pi, 2pi]), so results differ from hardware within those bounds.
  *
  * Largest errors against libm's double functions, rounded to fp32, by
- * approximate_test: 1 ulp for all six (sin and cos: |x| <= 100 pi).
+ * approximate_test (rsqrt has the same formula there): sin 1 ulp, once in 960,000;
+ * the others none. For sin and cos |x| <= 100 pi. An H200 itself was seen 125 ulp
+ * away from tanh (fp32), 1 ulp from rsqrt, ex2 and tanh of fp16 and bf16.
  * Beyond that sin and cos lose what the argument's own spacing loses: the number
  * of turns x / 2pi is taken in double precision, so that results stay in [-1, 1].
  *
