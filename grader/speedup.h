@@ -5,6 +5,8 @@
 #ifndef WARPBOOK_GRADER_SPEEDUP_H_
 #define WARPBOOK_GRADER_SPEEDUP_H_
 
+#include <stdbool.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -18,6 +20,9 @@ struct speedup {
     double baseline_ms;
     double subject_ms;
 };
+
+/** @return true when the threshold times the margin is reached; false also without a threshold. */
+bool speedup_reached(const struct speedup *speedup);
 
 /**
  * @brief Fails the running test, naming the measured and the required speedup, unless the
