@@ -158,9 +158,10 @@ C_TEST(access_fault, local_and_parameter_bounds) {
     uint64_t global;
     ASSERT_TRUE(start(&h, &global));
     harness_addresses(&h, R64, HARNESS_LOCAL, 0);
-    expect_fault(&h, "st.local.u32", &STORE, SIMT_FAULT_OUT_OF_BOUNDS, 0,
-                 "writes 4 bytes at offset 256 of local memory, just past the end of the thread's "
-                 "256 bytes");
+    expect_fault(
+        &h, "st.local.u32", &STORE, SIMT_FAULT_OUT_OF_BOUNDS, 0,
+        "writes 4 bytes at offset 256 of local memory (the function's own arrays), just past "
+        "the end of the thread's 256 bytes");
     harness_addresses(&h, R64, HARNESS_PARAMETERS, 0);
     expect_fault(&h, "ld.param.u32", &LOAD, SIMT_FAULT_OUT_OF_BOUNDS, 0,
                  "reads 4 bytes at offset 64 of the parameters, just past the end of the kernel's "

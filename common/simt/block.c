@@ -1,5 +1,6 @@
 #include "common/simt/block.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -149,11 +150,16 @@ static void fail_stuck(struct simt_block_run *b) {
     for (uint32_t n = 0; n < b->warp_count; n++) {
         struct simt_warp_run *w = &b->warps[n];
         if (w->state == SIMT_WARP_AT_BARRIER) {
-            simt_fail(&w->warp, w->barrier_at, (uint32_t)__builtin_ctz(w->warp.mask),
-                      SIMT_FAULT_BARRIER, 0,
-                      "waits at barrier %u, but other threads of the block wait at another one: "
-                      "they wait for each other for ever",
-                      w->barrier);
+            char wanted[32] = "all threads";
+            if (w->barrier_count > 0) {
+                snprintf(wanted, sizeof wanted, "%u threads", w->barrier_count);
+            }
+            simt_fail(
+                &w->warp, w->barrier_at, (uint32_t)__builtin_ctz(w->warp.mask), SIMT_FAULT_BARRIER,
+                0,
+                "waits at barrier %u for %s, but other threads of the block have ended or wait "
+                "elsewhere: they wait for each other for ever",
+                w->barrier, wanted);
             return;
         }
     }

@@ -176,13 +176,20 @@ static bool calls_heap(const struct ptx_instruction *in) {
 }
 
 /* atom returns what was there before, and float sums round: both depend on the order of blocks. */
+/* Spinning on what another block stores takes as long as that block takes to come. */
+static bool may_spin(const struct ptx_instruction *in) {
+    return strcmp(in->base, "ld") == 0 && !ptx_has_modifier(in, "shared") &&
+           (ptx_has_modifier(in, "volatile") || ptx_has_modifier(in, "acquire") ||
+            ptx_has_modifier(in, "relaxed"));
+}
+
 static bool depends_on_order(const struct ptx_instruction *in) {
     if (strcmp(in->base, "call") == 0) {
         return calls_heap(in);
     }
     bool atomic = strcmp(in->base, "atom") == 0 || strcmp(in->base, "red") == 0;
     if (!atomic || ptx_has_modifier(in, "shared")) {
-        return false;
+        return may_spin(in);
     }
     enum ptx_type type = ptx_modifier_type(in, 0);
     bool integer = type >= PTX_B8 && type <= PTX_S64;

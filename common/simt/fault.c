@@ -44,15 +44,33 @@ static void copy_kernel_name(const char *mangled, char *name, size_t size) {
     }
 }
 
+/* Headers of the toolkit: atomicAdd() and its like are inlined from there. */
+static bool is_of_toolkit(const char *file) {
+    return strncmp(file, "/usr/", 5) == 0 || strstr(file, "/targets/") != NULL;
+}
+
+static const char *file_name(const struct ptx_module *module, uint32_t file) {
+    return file < module->file_count ? module->files[file] : NULL;
+}
+
 static void set_source(struct simt_fault *fault, const struct simt_run *run,
                        const struct simt_instruction *instruction) {
     const struct ptx_instruction *source = instruction != NULL ? instruction->source : NULL;
-    if (source == NULL || source->line == 0 || run->module == NULL ||
-        source->file >= run->module->file_count || run->module->files[source->file] == NULL) {
+    if (source == NULL || source->line == 0 || run->module == NULL) {
         return;
     }
-    snprintf(fault->file, sizeof fault->file, "%s", run->module->files[source->file]);
-    fault->line = source->line;
+    const struct ptx_location *at = source->location;
+    uint32_t line = source->line;
+    const char *file = file_name(run->module, source->file);
+    while (file != NULL && is_of_toolkit(file) && at != NULL && at->caller != NULL) {
+        at = at->caller;
+        line = at->line;
+        file = file_name(run->module, at->file);
+    }
+    if (file != NULL) {
+        snprintf(fault->file, sizeof fault->file, "%s", file);
+        fault->line = line;
+    }
 }
 
 void simt_fail(struct simt_warp *warp, const struct simt_instruction *instruction, uint32_t lane,
@@ -98,14 +116,18 @@ static const struct {
                           "did all threads store their part before it was read?"},
     [SIMT_FAULT_SHARED_RACE] =
         {"race in shared memory",
-         "a __syncthreads() is missing between the two accesses, or an atomic operation"},
+         "a __syncthreads() is missing between the two accesses (inside a warp a __syncwarp() is "
+         "enough), or an atomic operation"},
     [SIMT_FAULT_GLOBAL_RACE] = {"race between blocks",
                                 "blocks run in any order: let each block write its own part, use "
                                 "atomic operations, or split the kernel in two"},
     [SIMT_FAULT_BARRIER] =
-        {"barrier", "every thread of the block must reach the same __syncthreads(): none inside "
-                    "an if that only some threads enter, none after an early return"},
-    [SIMT_FAULT_ENDLESS] = {"endless loop", "does the loop's condition ever become false?"},
+        {"barrier", "every thread of the block must reach the same __syncthreads(), and every lane "
+                    "in its mask a __..._sync(): none inside an if or a loop that only some of "
+                    "them enter"},
+    [SIMT_FAULT_ENDLESS] = {"endless loop",
+                            "does the loop's condition ever become false? A block must not wait "
+                            "for a later one: they need not run at the same time"},
     [SIMT_FAULT_UNSUPPORTED] = {"not supported", NULL},
     [SIMT_FAULT_TRAP] = {"trap", NULL},
     [SIMT_FAULT_ASSERT] = {"assertion failed", NULL},

@@ -42,7 +42,8 @@ static void fail_uninitialised(const struct simt_request *request, uint32_t lane
     if (is_shared(request)) {
         simt_fail(warp, request->instruction, lane, SIMT_FAULT_UNINITIALISED, address,
                   "%s %u bytes at offset %" PRIu64
-                  " of shared memory that no thread of the block has written",
+                  " of shared memory that no thread of the block has written so far; if another "
+                  "thread is to do so, a __syncthreads() is missing before this line",
                   simt_request_verb(request), request->bytes, address);
         return;
     }
@@ -50,6 +51,28 @@ static void fail_uninitialised(const struct simt_request *request, uint32_t lane
     simt_fail(warp, request->instruction, lane, SIMT_FAULT_UNINITIALISED, address,
               "%s %u bytes at 0x%" PRIx64 ", %s, that nothing has written",
               simt_request_verb(request), request->bytes, address, where);
+}
+
+/* Bytes of which one must be written. Structs are copied with their padding, as integers of up to
+ * 8 bytes or vectors of such. */
+static uint32_t group_bytes(const struct simt_request *request) {
+    enum ptx_type type = ptx_modifier_type(request->instruction->source, 0);
+    uint32_t most = type == PTX_F32 || type == PTX_F16X2 ? 4 : 8;
+    return request->bytes < most ? request->bytes : most;
+}
+
+static bool is_partly_written(const struct simt_request *request, uint64_t address) {
+    uint32_t group = group_bytes(request);
+    for (uint32_t at = 0; at < request->bytes; at += group) {
+        bool any = false;
+        for (uint32_t byte = 0; byte < group && !any; byte++) {
+            any = written(request, address + at + byte, 1);
+        }
+        if (!any) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static bool check_written(const struct simt_request *request) {
@@ -61,7 +84,8 @@ static bool check_written(const struct simt_request *request) {
     }
     for (uint32_t rest = simt_pattern_leaders(request->pattern); rest != 0; rest &= rest - 1) {
         uint32_t lane = simt_first_lane(rest);
-        if (!written(request, lane_address(request, lane), request->bytes)) {
+        uint64_t address = lane_address(request, lane);
+        if (!written(request, address, request->bytes) && !is_partly_written(request, address)) {
             fail_uninitialised(request, lane);
             return false;
         }

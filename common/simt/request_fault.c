@@ -110,12 +110,18 @@ static void fault_bounded(const struct simt_request *request, uint32_t lane, uin
 SIMT_COLD void simt_request_fault(const struct simt_request *request, uint32_t lane,
                                   enum ptx_space space, uint64_t address) {
     const struct simt_block *block = request->warp->block;
-    if (space == PTX_SHARED) {
+    if (space == PTX_SHARED && block->shared_bytes == 0) {
+        simt_fail(request->warp, request->instruction, lane, SIMT_FAULT_OUT_OF_BOUNDS, address,
+                  "%s %u byte%s of shared memory, but the block has none: the size of an extern "
+                  "__shared__ array is the third number of <<<grid, threads, bytes>>>",
+                  simt_request_verb(request), request->bytes, simt_plural(request->bytes));
+    } else if (space == PTX_SHARED) {
         fault_bounded(request, lane, address,
                       &(struct bounded_space){"shared memory", "the block's", block->shared_bytes});
     } else if (space == PTX_LOCAL) {
         fault_bounded(request, lane, address,
-                      &(struct bounded_space){"local memory", "the thread's", block->local_bytes});
+                      &(struct bounded_space){"local memory (the function's own arrays)",
+                                              "the thread's", block->local_bytes});
     } else if (space == PTX_PARAM && request->kind != SIMT_READ) {
         simt_fail(request->warp, request->instruction, lane, SIMT_FAULT_OUT_OF_BOUNDS, address,
                   "writes to a parameter of the kernel, which can only be read");

@@ -6,6 +6,7 @@
 #include "common/simt/warp.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     MAX_JUMPS_BACK = 1024, /* of a fragment while others wait: then it may be waiting for them */
@@ -210,20 +211,43 @@ void simt_warp_release(struct simt_warp_run *w, uint32_t yes, uint32_t threads) 
     }
 }
 
+/* Of fragments that all wait, the one the others have passed by. */
+static const struct simt_fragment *left_behind(const struct simt_warp_run *w) {
+    const struct simt_fragment *first = &w->fragments[0];
+    for (uint32_t n = 1; n < w->fragment_count; n++) {
+        const struct simt_fragment *f = &w->fragments[n];
+        if (f->frame->depth == first->frame->depth &&
+            f->frame->code->rank[f->pc] < first->frame->code->rank[first->pc]) {
+            first = f;
+        }
+    }
+    return first;
+}
+
+/* The mask each lane of a warp-wide operation names. */
+static const uint32_t *named_lanes(const struct simt_warp_run *w,
+                                   const struct simt_instruction *i) {
+    static const uint32_t all[SIMT_LANES] = {[0 ... SIMT_LANES - 1] = UINT32_MAX};
+    return i->detail[0] == SIMT_ALL_LANES ? all : simt_row(&w->warp, i->src[i->detail[0]])->u32;
+}
+
 /* All fragments wait. At one barrier together: so does the warp. Else they wait for ever. */
 static void settle(struct simt_warp_run *w) {
-    const struct simt_fragment *f = &w->fragments[0];
-    const struct simt_instruction *i = &f->frame->code->instructions[f->pc];
     if (reach_barrier(w)) {
         return;
     }
+    const struct simt_fragment *f = left_behind(w);
+    const struct simt_instruction *i = enter(w, f);
     bool barrier = f->state == SIMT_FRAGMENT_AT_BARRIER;
     uint32_t absent = w->warp.members & ~f->mask;
+    if (!barrier) {
+        absent &= named_lanes(w, i)[lowest_lane(f->mask)];
+    }
     simt_fail(&w->warp, i, lowest_lane(f->mask), SIMT_FAULT_BARRIER, 0,
-              barrier ? "waits at __syncthreads() that lanes 0x%08x of its warp never reach: all "
-                        "threads of a block must reach the same barrier"
-                      : "waits at a warp-wide operation for lanes 0x%08x that never arrive: every "
-                        "lane named in the mask must execute it",
+              barrier ? "waits at __syncthreads() that lanes 0x%08x of its warp never reach (a bit "
+                        "a lane): all threads of a block must reach the same barrier"
+                      : "waits at a warp-wide operation for lanes 0x%08x (a bit a lane) that wait "
+                        "elsewhere: every lane named in the mask must execute it",
               absent);
 }
 
@@ -341,6 +365,15 @@ static void remove_lanes(struct simt_warp_run *w, struct simt_fragment *f, uint3
     }
 }
 
+/* Nobody waits for lanes that have ended: who waits for others looks again. */
+static void wake(struct simt_warp_run *w) {
+    for (uint32_t n = 0; n < w->fragment_count; n++) {
+        if (w->fragments[n].state == SIMT_FRAGMENT_WAITS_FOR_LANES) {
+            w->fragments[n].state = SIMT_FRAGMENT_RUNS;
+        }
+    }
+}
+
 static enum go leave(struct simt_warp_run *w, struct simt_fragment *f, uint32_t lanes, bool exits) {
     struct simt_frame *frame = f->frame;
     if (lanes == 0) {
@@ -351,6 +384,7 @@ static enum go leave(struct simt_warp_run *w, struct simt_fragment *f, uint32_t 
         w->warp.members &= ~lanes;
         remove_lanes(w, f, lanes);
         drop_lanes(frame, lanes);
+        wake(w);
         return GO_PICK;
     }
     struct simt_frame *caller = frame->caller;
@@ -369,25 +403,56 @@ static enum go leave(struct simt_warp_run *w, struct simt_fragment *f, uint32_t 
     return GO_PICK;
 }
 
+static uint32_t lanes_with(const uint32_t values[SIMT_LANES], uint32_t value, uint32_t lanes) {
+    uint32_t found = 0;
+    for (uint32_t lane = 0; lane < SIMT_LANES; lane++) {
+        found |= (uint32_t)(values[lane] == value) << lane;
+    }
+    return found & lanes;
+}
+
+/* Runs the operation for each group of lanes that name the same mask and are all here.
+ * @return the lanes that have to wait for others */
+static uint32_t run_groups(struct simt_warp_run *w, const struct simt_instruction *i,
+                           uint32_t active) {
+    uint32_t named[SIMT_LANES]; /* a copy: the result may go to the same register */
+    uint32_t waiting = 0;
+    memcpy(named, named_lanes(w, i), sizeof named);
+    for (uint32_t left = active; left != 0;) {
+        uint32_t mask = named[lowest_lane(left)];
+        uint32_t group = lanes_with(named, mask, left);
+        left &= ~group;
+        if ((group & ~mask) != 0) {
+            simt_fail(&w->warp, i, lowest_lane(group & ~mask), SIMT_FAULT_BARRIER, 0,
+                      "executes a warp-wide operation with mask 0x%08x, in which its own lane is "
+                      "missing",
+                      mask);
+            return 0;
+        }
+        if ((mask & w->warp.members & ~group) != 0) {
+            waiting |= group;
+            continue;
+        }
+        simt_set_mask(&w->warp, group);
+        i->run(&w->warp, i);
+    }
+    return waiting;
+}
+
 /* A warp-wide operation runs when all lanes its mask names are here. */
 static enum go synchronise(struct simt_warp_run *w, struct simt_fragment *f,
                            const struct simt_instruction *i, uint32_t active) {
-    if (active == 0) {
+    uint32_t waiting = active != 0 ? run_groups(w, i, active) : 0;
+    if (waiting == 0) {
         f->pc++;
         return GO_ON;
     }
-    uint32_t source = i->detail[0];
-    uint32_t named = source == SIMT_ALL_LANES
-                         ? UINT32_MAX
-                         : simt_row(&w->warp, i->src[source])->u32[lowest_lane(active)];
-    if ((named & w->warp.members & ~active) != 0) {
-        f->state = SIMT_FRAGMENT_WAITS_FOR_LANES;
-        return GO_PICK;
+    if (waiting != f->mask) {
+        split(w, f->mask & ~waiting, f->pc + 1, f->frame);
+        f->mask = waiting;
     }
-    simt_set_mask(&w->warp, active);
-    i->run(&w->warp, i);
-    f->pc++;
-    return GO_ON;
+    f->state = SIMT_FRAGMENT_WAITS_FOR_LANES;
+    return GO_PICK;
 }
 
 /* Lanes that wait for what others do: those others run first. */

@@ -1,0 +1,567 @@
+// Kernels with one mistake each, such as learners make. faulty_test.c expects every one of them
+// to be stopped at the line that carries its mark.
+#include <cassert>
+
+__constant__ int weights[4] = {1, 2, 3, 4};
+__device__ int totals[10];
+
+extern "C" {
+
+// Beyond an array in global memory.
+
+__global__ void reads_one_past(int *out, const int *in) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[i] = in[i + 1]; // FAULT: reads_one_past
+}
+
+__global__ void guard_lets_one_more_in(int *out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i <= n) {
+        out[i] = i; // FAULT: guard_lets_one_more_in
+    }
+}
+
+__global__ void guard_forgotten(float *y, const float *x) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    y[i] = 2.0f * x[i]; // FAULT: guard_forgotten
+}
+
+__global__ void guard_with_size_of_grid(int *out, int n) {
+    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < gridDim.x * blockDim.x) {
+        out[i] = n; // FAULT: guard_with_size_of_grid
+    }
+}
+
+__global__ void neighbour_of_the_first(int *out, const int *in) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[i] = in[i] - in[i - 1]; // FAULT: neighbour_of_the_first
+}
+
+__global__ void row_and_column_swapped(int *out, int width) {
+    int x = threadIdx.x, y = threadIdx.y;
+    out[x * width + y] = x; // FAULT: row_and_column_swapped
+}
+
+__global__ void count_taken_for_bytes(float *out) {
+    out[threadIdx.x] = 1.0f; // FAULT: count_taken_for_bytes
+}
+
+__global__ void bytes_one_past(char *text, int n) {
+    for (int i = threadIdx.x; i <= n; i += blockDim.x) {
+        text[i] = 'a'; // FAULT: bytes_one_past
+    }
+}
+
+__global__ void pairs_of_an_odd_array(float2 *out, const float2 *in, int n) {
+    int i = threadIdx.x;
+    if (2 * i < n) {
+        out[i] = in[i]; // FAULT: pairs_of_an_odd_array
+    }
+}
+
+__global__ void read_only_one_past(int *out, const int *__restrict__ in) {
+    out[threadIdx.x] = __ldg(&in[2 * threadIdx.x]); // FAULT: read_only_one_past
+}
+
+__global__ void bin_too_many(int *bins, const int *data) {
+    atomicAdd(&bins[data[threadIdx.x]], 1); // FAULT: bin_too_many
+}
+
+__global__ void constants_overrun(int *out) {
+    out[threadIdx.x] = weights[threadIdx.x]; // FAULT: constants_overrun
+}
+
+__global__ void device_variable_overrun(int value) {
+    totals[threadIdx.x] = value; // FAULT: device_variable_overrun
+}
+
+__global__ void index_overflows(int *out, int row, int pitch) {
+    int index = row * pitch + (int)threadIdx.x;
+    out[index] = 1; // FAULT: index_overflows
+}
+
+__global__ void unsigned_counts_below_zero(int *out, const int *in, unsigned n) {
+    int sum = 0;
+    for (unsigned i = n - 1; (int)i >= -1; i--) {
+        sum += in[i]; // FAULT: unsigned_counts_below_zero
+    }
+    *out = sum;
+}
+
+// Pointers to nowhere.
+
+__global__ void null_pointer(int *out) {
+    out[threadIdx.x] = 1; // FAULT: null_pointer
+}
+
+__global__ void pointer_of_the_host(const int *in, int *out) {
+    out[threadIdx.x] = in[threadIdx.x]; // FAULT: pointer_of_the_host
+}
+
+__global__ void table_of_null_pointers(int *out, int **rows) {
+    int *row = rows[threadIdx.y];
+    out[threadIdx.x] = row[threadIdx.x]; // FAULT: table_of_null_pointers
+}
+
+__global__ void freed_input(int *out, const int *in) {
+    out[threadIdx.x] = in[threadIdx.x]; // FAULT: freed_input
+}
+
+__global__ void freed_output(int *out) {
+    out[threadIdx.x] = 1; // FAULT: freed_output
+}
+
+// Misaligned.
+
+__global__ void misaligned_float4(float4 *out, const float *in) {
+    const float4 *shifted = reinterpret_cast<const float4 *>(in + 1);
+    out[threadIdx.x] = shifted[threadIdx.x]; // FAULT: misaligned_float4
+}
+
+__global__ void misaligned_float2(float *out) {
+    float2 *pairs = reinterpret_cast<float2 *>(out + 3);
+    pairs[threadIdx.x] = make_float2(1.0f, 2.0f); // FAULT: misaligned_float2
+}
+
+__global__ void misaligned_double(double *out, const char *bytes, int header) {
+    const double *values = reinterpret_cast<const double *>(bytes + header);
+    out[threadIdx.x] = values[threadIdx.x]; // FAULT: misaligned_double
+}
+
+__global__ void misaligned_int(int *out, const char *bytes) {
+    out[threadIdx.x] = *reinterpret_cast<const int *>(bytes + threadIdx.x); // FAULT: misaligned_int
+}
+
+__global__ void misaligned_row_of_a_tile(float4 *out) {
+    __shared__ float tile[8][33];
+    int t = threadIdx.x;
+    for (int row = 0; row < 8; row++) {
+        tile[row][t] = t;
+    }
+    __syncthreads();
+    out[t] = *reinterpret_cast<float4 *>(&tile[t % 8][4]); // FAULT: misaligned_row_of_a_tile
+}
+
+// Beyond shared and local arrays.
+
+__global__ void shared_one_past(int *out) {
+    __shared__ int line[64];
+    int t = threadIdx.x;
+    line[t + 1] = t; // FAULT: shared_one_past
+    __syncthreads();
+    out[t] = line[t];
+}
+
+__global__ void shared_before_start(int *out, int n) {
+    __shared__ int line[64];
+    int t = threadIdx.x;
+    line[t] = n;
+    __syncthreads();
+    out[t] = line[t - 1]; // FAULT: shared_before_start
+}
+
+__global__ void more_threads_than_the_tile(int *out) {
+    __shared__ int tile[128];
+    tile[threadIdx.x] = 1; // FAULT: more_threads_than_the_tile
+    __syncthreads();
+    out[threadIdx.x] = tile[threadIdx.x ^ 1];
+}
+
+__global__ void dynamic_shared_too_small(int *out) {
+    extern __shared__ int dynamic[];
+    dynamic[threadIdx.x] = 1; // FAULT: dynamic_shared_too_small
+    __syncthreads();
+    out[threadIdx.x] = dynamic[threadIdx.x ^ 1];
+}
+
+__global__ void dynamic_shared_forgotten(int *out) {
+    extern __shared__ int dynamic[];
+    dynamic[threadIdx.x] = 1; // FAULT: dynamic_shared_forgotten
+    __syncthreads();
+    out[threadIdx.x] = dynamic[threadIdx.x ^ 1];
+}
+
+__global__ void shared_bin_too_many(int *out, const int *data) {
+    __shared__ int bins[16];
+    if (threadIdx.x < 16) {
+        bins[threadIdx.x] = 0;
+    }
+    __syncthreads();
+    atomicAdd(&bins[data[threadIdx.x]], 1); // FAULT: shared_bin_too_many
+    __syncthreads();
+    out[threadIdx.x] = bins[threadIdx.x % 16];
+}
+
+__global__ void local_one_past(int *out, int n, int pick) {
+    int mine[8];
+    for (int i = 0; i <= n; i++) {
+        mine[i] = i * pick; // FAULT: local_one_past
+    }
+    out[threadIdx.x] = mine[pick];
+}
+
+__global__ void local_before_start(int *out, int n) {
+    int mine[8];
+    for (int i = 0; i < 8; i++) {
+        mine[i] = i * n;
+    }
+    out[threadIdx.x] = mine[n - 1 - (int)threadIdx.x]; // FAULT: local_before_start
+}
+
+// Read before anything was written.
+
+__global__ void sum_never_set(int *sum, const int *in) {
+    sum[threadIdx.x] += in[threadIdx.x]; // FAULT: sum_never_set
+}
+
+__global__ void atomic_sum_never_set(int *sum, const int *in) {
+    atomicAdd(sum, in[threadIdx.x]); // FAULT: atomic_sum_never_set
+}
+
+__global__ void neighbour_never_set(int *data, int *out) {
+    int t = threadIdx.x;
+    if (t % 2 == 0) {
+        data[t] = t;
+    }
+    __syncthreads();
+    out[t] = data[t ^ 1]; // FAULT: neighbour_never_set
+}
+
+__global__ void shared_count_never_set(int *out) {
+    __shared__ int count[32];
+    count[threadIdx.x] += 1; // FAULT: shared_count_never_set
+    __syncthreads();
+    out[threadIdx.x] = count[31 - threadIdx.x];
+}
+
+__global__ void shared_bins_never_set(int *out, const int *data) {
+    __shared__ int bins[64];
+    atomicAdd(&bins[data[threadIdx.x]], 1); // FAULT: shared_bins_never_set
+    __syncthreads();
+    out[threadIdx.x] = bins[threadIdx.x];
+}
+
+__global__ void halo_never_loaded(int *out, const int *in) {
+    __shared__ int tile[66];
+    int t = threadIdx.x;
+    tile[t + 1] = in[t];
+    __syncthreads();
+    int left = tile[t]; // FAULT: halo_never_loaded
+    out[t] = left + tile[t + 1] + tile[t + 2];
+}
+
+__global__ void fewer_threads_than_the_tile(int *out, const int *in) {
+    __shared__ int tile[256];
+    int t = threadIdx.x;
+    tile[t] = in[t];
+    __syncthreads();
+    for (int s = 128; s > 0; s /= 2) {
+        if (t < s) {
+            tile[t] += tile[t + s]; // FAULT: fewer_threads_than_the_tile
+        }
+        __syncthreads();
+    }
+    if (t == 0) {
+        *out = tile[0];
+    }
+}
+
+// Races in shared memory.
+
+__global__ void tile_without_barrier(int *out, const int *in) {
+    __shared__ int tile[128];
+    int t = threadIdx.x;
+    tile[t] = in[t];
+    out[t] = tile[127 - t]; // FAULT: tile_without_barrier
+}
+
+__global__ void reduction_without_barrier(int *out, const int *in) {
+    __shared__ int part[256];
+    int t = threadIdx.x;
+    part[t] = in[t];
+    __syncthreads();
+    for (int s = 128; s > 0; s /= 2) {
+        if (t < s) {
+            part[t] += part[t + s]; // FAULT: reduction_without_barrier
+        }
+    }
+    if (t == 0) {
+        *out = part[0];
+    }
+}
+
+__global__ void tile_loaded_again_too_early(float *out, const float *in, int n) {
+    __shared__ float tile[64];
+    int t = threadIdx.x;
+    float sum = 0.0f;
+    for (int k = 0; k < n; k += 64) {
+        tile[t] = in[k + t]; // FAULT: tile_loaded_again_too_early
+        __syncthreads();
+        for (int i = 0; i < 64; i++) {
+            sum += tile[i] * (i ^ t); // FAULT: tile_loaded_again_too_early
+        }
+    }
+    out[t] = sum;
+}
+
+__global__ void transposition_without_barrier(int *out, const int *in) {
+    __shared__ int tile[16][17];
+    int x = threadIdx.x, y = threadIdx.y;
+    tile[y][x] = in[y * 16 + x];
+    out[y * 16 + x] = tile[x][y]; // FAULT: transposition_without_barrier
+}
+
+__global__ void scan_in_place(int *data) {
+    __shared__ int line[128];
+    int t = threadIdx.x;
+    line[t] = data[t];
+    __syncthreads();
+    for (int s = 1; s < 128; s *= 2) {
+        if (t >= s) {
+            line[t] += line[t - s]; // FAULT: scan_in_place
+        }
+        __syncthreads();
+    }
+    data[t] = line[t];
+}
+
+__global__ void broadcast_without_barrier(int *out, const int *in) {
+    __shared__ int mean;
+    if (threadIdx.x == 0) {
+        mean = in[0];
+    }
+    out[threadIdx.x] = in[threadIdx.x] - mean; // FAULT: broadcast_without_barrier
+}
+
+__global__ void shared_counter_not_atomic(int *out, const int *in) {
+    __shared__ int count;
+    if (threadIdx.x == 0) {
+        count = 0;
+    }
+    __syncthreads();
+    if (in[threadIdx.x] % 2 == 0) {
+        count++; // FAULT: shared_counter_not_atomic
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        *out = count;
+    }
+}
+
+__global__ void winner_takes_the_slot(int *out, const int *in) {
+    __shared__ int slot;
+    slot = in[threadIdx.x]; // FAULT: winner_takes_the_slot
+    __syncthreads();
+    out[threadIdx.x] = slot;
+}
+
+__global__ void warp_exchange_without_syncwarp(int *out, const int *in) {
+    __shared__ int line[32];
+    int t = threadIdx.x;
+    line[t] = in[t];
+    out[t] = line[31 - t]; // FAULT: warp_exchange_without_syncwarp
+}
+
+__global__ void last_warp_without_syncwarp(int *out, const int *in) {
+    __shared__ int part[64];
+    int t = threadIdx.x;
+    part[t] = in[t];
+    __syncthreads();
+    if (t < 32) {
+        part[t] += part[t + 32];
+        part[t] += part[t + 16]; // FAULT: last_warp_without_syncwarp
+        part[t] += part[t + 8];  // FAULT: last_warp_without_syncwarp
+    }
+    __syncthreads();
+    out[t] = part[t % 8];
+}
+
+// Races between blocks.
+
+__global__ void sum_of_blocks_not_atomic(int *sum, const int *in) {
+    if (threadIdx.x == 0) {
+        *sum += in[blockIdx.x]; // FAULT: sum_of_blocks_not_atomic
+    }
+}
+
+__global__ void blur_in_place(int *data, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i + 1 < n) {
+        int next = data[i + 1];
+        __syncthreads();
+        data[i] += next; // FAULT: blur_in_place
+    }
+}
+
+__global__ void asks_the_next_block(int *part, int *out) {
+    int b = blockIdx.x;
+    if (threadIdx.x == 0) {
+        part[b] = b * b + 7; // FAULT: asks_the_next_block
+        out[b] = part[(b + 1) % gridDim.x];
+    }
+}
+
+__global__ void asks_the_block_before(int *part, int *out) {
+    int b = blockIdx.x;
+    if (threadIdx.x == 0) {
+        part[b] = b * b + 7;
+        if (b > 0) {
+            out[b] = part[b - 1]; // FAULT: asks_the_block_before
+        }
+    }
+}
+
+__global__ void blocks_overlap(int *out) {
+    int i = blockIdx.x * (blockDim.x - 1) + threadIdx.x;
+    out[i] = blockIdx.x + 5; // FAULT: blocks_overlap
+}
+
+__global__ void last_block_without_fence(int *part, unsigned *done, int *out) {
+    __shared__ bool last;
+    if (threadIdx.x == 0) {
+        part[blockIdx.x] = blockIdx.x + 3;
+        last = atomicInc(done, gridDim.x - 1) == gridDim.x - 1;
+    }
+    __syncthreads();
+    if (last && threadIdx.x < gridDim.x) {
+        atomicAdd(out, part[threadIdx.x]); // FAULT: last_block_without_fence
+    }
+}
+
+__global__ void bins_of_all_blocks_not_atomic(int *bins, const int *data) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    bins[data[i] % 8 + 8 * (threadIdx.x / 8)] += 1; // FAULT: bins_of_all_blocks_not_atomic
+}
+
+// Barriers and operations of a warp that not all reach.
+
+__global__ void barrier_in_a_branch(int *out) {
+    int t = threadIdx.x;
+    if (t < 40) {
+        out[t] = t;
+        __syncthreads(); // FAULT: barrier_in_a_branch
+        out[t] += out[t ^ 1];
+    } else {
+        out[t] = 0;
+        __syncthreads(); // FAULT: barrier_in_a_branch
+        out[t] -= 1;
+    }
+    __syncthreads();
+}
+
+__global__ void barrier_in_a_loop_of_own_length(int *out, const int *lengths) {
+    int t = threadIdx.x, sum = 0;
+    for (int i = 0; i < lengths[t]; i++) {
+        sum += i;
+        __syncthreads(); // FAULT: barrier_in_a_loop_of_own_length
+    }
+    __syncthreads(); // FAULT: barrier_in_a_loop_of_own_length
+    out[t] = sum;
+}
+
+__global__ void barriers_of_two_numbers(int *out) {
+    if (threadIdx.x < 32) {
+        asm volatile("bar.sync 1, 64;" ::: "memory"); // FAULT: barriers_of_two_numbers
+    } else {
+        asm volatile("bar.sync 2, 64;" ::: "memory"); // FAULT: barriers_of_two_numbers
+    }
+    out[threadIdx.x] = 1;
+}
+
+__global__ void barrier_counts_too_many(int *out) {
+    out[threadIdx.x] = 1;
+    asm volatile("bar.sync 1, 96;" ::: "memory"); // FAULT: barrier_counts_too_many
+    out[threadIdx.x] = 2;
+}
+
+// The producers wait until slot 1 is full, the consumers until slot 0 is empty.
+__global__ void both_sides_wait(int *out, const int *in) {
+    __shared__ int slot[2][32];
+    int t = threadIdx.x % 32;
+    for (int round = 0; round < 4; round++) {
+        if (threadIdx.x < 32) {
+            slot[round % 2][t] = in[t];
+            asm volatile("bar.sync %0, 64;" ::"r"(1 + round % 2) : "memory"); // FAULT: both_sides_wait
+        } else {
+            asm volatile("bar.sync %0, 64;" ::"r"(1 + round % 2) : "memory");
+            out[t] = slot[round % 2][31 - t];
+            asm volatile("bar.sync %0, 64;" ::"r"(3 + round % 2) : "memory");
+        }
+    }
+}
+
+__global__ void shuffle_of_half_a_warp(int *out, const int *in) {
+    int t = threadIdx.x, value = in[t];
+    if (t < 16) {
+        value += __shfl_xor_sync(0xffffffffu, value, 1); // FAULT: shuffle_of_half_a_warp
+    }
+    __syncthreads();
+    out[t] = value;
+}
+
+__global__ void ballot_of_half_a_warp(unsigned *out, const int *in) {
+    int t = threadIdx.x;
+    unsigned votes = 0;
+    if (in[t] % 2 == 1) {
+        votes = __ballot_sync(0xffffffffu, in[t] > 7); // FAULT: ballot_of_half_a_warp
+    }
+    __syncwarp();
+    out[t] = votes;
+}
+
+__global__ void mask_without_the_caller(int *out, const int *in) {
+    int t = threadIdx.x;
+    out[t] = __shfl_xor_sync(0x0000ffffu, in[t], 1); // FAULT: mask_without_the_caller
+}
+
+// Never ends, or ends early.
+
+__global__ void waits_for_a_flag(volatile int *flag) {
+    while (*flag == 0) { // FAULT: waits_for_a_flag
+    }
+}
+
+__global__ void step_of_zero(int *out, int n, int step) {
+    int sum = 0;
+    for (int i = threadIdx.x; i < n; i += step) { // FAULT: step_of_zero
+        sum ^= i;                                 // FAULT: step_of_zero
+        out[threadIdx.x] = sum; // FAULT: step_of_zero
+    }
+}
+
+__global__ void waits_for_a_later_block(volatile int *flags) {
+    if (blockIdx.x + 1 < gridDim.x) {
+        while (flags[blockIdx.x + 1] == 0) { // FAULT: waits_for_a_later_block
+        }
+    }
+    flags[blockIdx.x] = 1;
+}
+
+__global__ void index_not_checked(int *out, int n) {
+    int i = threadIdx.x;
+    assert(i < n); // FAULT: index_not_checked
+    out[i] = i;
+}
+
+__global__ void gives_up(int *out, int n) {
+    if (n != 7) {
+        __trap(); // FAULT: gives_up
+    }
+    *out = n;
+}
+
+} // extern "C"
+
+__device__ __noinline__ int depth(int n, int *trace) {
+    int mine[4] = {n, n + 1, n + 2, n + 3};
+    *trace = n;
+    if (n < 0) {
+        return mine[trace[0] & 3];
+    }
+    return depth(n + 1, trace) + mine[*trace & 3]; // FAULT: recursion_without_end
+}
+
+extern "C" __global__ void recursion_without_end(int *out) {
+    *out = depth(threadIdx.x, out);
+}

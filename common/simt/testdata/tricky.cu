@@ -1,0 +1,618 @@
+// Correct kernels that a careless checker would accuse. tricky_test.c runs them with full checks
+// and computes their results again on the CPU.
+#include <cooperative_groups.h>
+#include <cstdio>
+
+namespace cg = cooperative_groups;
+
+__constant__ int polynomial[5] = {7, -3, 2, 5, -1};
+
+extern "C" {
+
+// Inside a warp.
+
+// Sum, inclusive scan and maximum of each warp; the last warp has fewer lanes.
+__global__ void warp_shuffles(int *sum, int *scan, int *most, const int *in, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+    unsigned mask = __ballot_sync(0xffffffffu, i < n);
+    if (i >= n) {
+        return;
+    }
+    int value = in[i], total = value, before = value, highest = value;
+    for (int s = 16; s > 0; s /= 2) {
+        int other = __shfl_down_sync(mask, total, s);
+        total += i + s < n && lane + s < 32 ? other : 0;
+        other = __shfl_xor_sync(mask, highest, s);
+        highest = (i ^ s) < n ? max(highest, other) : highest;
+    }
+    for (int s = 1; s < 32; s *= 2) {
+        int other = __shfl_up_sync(mask, before, s);
+        before += lane >= s ? other : 0;
+    }
+    scan[i] = before;
+    most[i] = highest;
+    if (lane == 0) {
+        sum[i / 32] = total;
+    }
+}
+
+// Lanes exchange through shared memory; __syncwarp() is enough.
+__global__ void syncwarp_exchange(int *out, const int *in) {
+    __shared__ int line[4][32];
+    int warp = threadIdx.x / 32, lane = threadIdx.x % 32, value = in[threadIdx.x];
+    for (int round = 0; round < 5; round++) {
+        line[warp][lane] = value;
+        __syncwarp();
+        value += 3 * line[warp][(lane + round + 1) % 32];
+        __syncwarp();
+    }
+    out[threadIdx.x] = value;
+}
+
+// Code from before __syncwarp(): volatile keeps every step in memory.
+__global__ void volatile_warp_sum(int *out, const int *in) {
+    __shared__ volatile int part[64];
+    int t = threadIdx.x;
+    part[t] = in[t] + in[t + 32];
+    for (int s = 16; s > 0; s /= 2) {
+        int other = part[t + s < 32 ? t + s : t];
+        __syncwarp();
+        part[t] = part[t] + (t + s < 32 ? other : 0);
+        __syncwarp();
+    }
+    if (t == 0) {
+        *out = part[0];
+    }
+}
+
+// The two halves name different masks in one and the same instruction.
+__global__ void masks_of_halves(unsigned *out, const int *in) {
+    int t = threadIdx.x;
+    unsigned mask = t % 32 < 16 ? 0x0000ffffu : 0xffff0000u;
+    unsigned votes = __ballot_sync(mask, in[t] % 3 == 0);
+    int all = __all_sync(mask, in[t] < 100), any = __any_sync(mask, in[t] > 150);
+    unsigned alike = __match_any_sync(mask, in[t] % 4);
+    out[t] = votes + 1000003u * alike + 31u * all + 17u * any;
+}
+
+// The lanes of one mask come on two ways.
+__global__ void lanes_meet_again(int *out, const int *in) {
+    int t = threadIdx.x, value = in[t];
+    if (value % 2 == 0) {
+        for (int i = 0; i < value % 7; i++) {
+            value += i;
+        }
+    } else if (value % 3 == 0) {
+        value = -value;
+    }
+    value += __shfl_sync(0xffffffffu, value, (t + 5) % 32);
+    out[t] = value;
+}
+
+// Half of the warp ends; the mask still names it, as the programming guide allows.
+__global__ void other_half_has_ended(int *out, const int *in) {
+    int t = threadIdx.x;
+    if (t >= 16) {
+        out[t] = -1;
+        return;
+    }
+    int value = in[t];
+    for (int s = 8; s > 0; s /= 2) {
+        value += __shfl_xor_sync(0xffffffffu, value, s);
+    }
+    out[t] = value;
+}
+
+// One atomic operation for all lanes that are here.
+__global__ void aggregated_atomics(int *out, int *count, const int *in, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n && in[i] % 3 == 1) {
+        unsigned active = __activemask();
+        int lane = threadIdx.x % 32, leader = __ffs(active) - 1, base = 0;
+        if (lane == leader) {
+            base = atomicAdd(count, __popc(active));
+        }
+        base = __shfl_sync(active, base, leader);
+        out[base + __popc(active & ((1u << lane) - 1))] = in[i];
+    }
+}
+
+__global__ void tiles_of_eight(int *out, const int *in) {
+    auto tile = cg::tiled_partition<8>(cg::this_thread_block());
+    int value = in[threadIdx.x];
+    for (int s = 4; s > 0; s /= 2) {
+        value += tile.shfl_down(value, s);
+    }
+    unsigned votes = tile.ballot(in[threadIdx.x] % 2 == 0);
+    if (tile.thread_rank() == 0) {
+        out[threadIdx.x / 8] = value * 256 + (int)votes;
+    }
+}
+
+// Inside a block.
+
+// Whole warps leave before the barrier.
+__global__ void warps_leave_early(int *out, const int *in, int n) {
+    __shared__ int line[128];
+    int t = threadIdx.x;
+    if (t >= n) {
+        return;
+    }
+    line[t] = in[t];
+    __syncthreads();
+    out[t] = line[n - 1 - t];
+}
+
+__global__ void barriers_in_uniform_loops(int *data, const int *rounds) {
+    __shared__ int line[96];
+    int t = threadIdx.x;
+    line[t] = data[t];
+    __syncthreads();
+    for (int round = 0; round < rounds[0]; round++) {
+        if (round == 3) {
+            continue;
+        }
+        int next = line[(t + 1) % 96];
+        __syncthreads();
+        if (next % 5 == 4) {
+            next += round;
+        }
+        line[t] = next;
+        __syncthreads();
+        if (line[0] > 500) {
+            break;
+        }
+        __syncthreads();
+    }
+    data[t] = line[t];
+}
+
+// Two tiles: one is loaded while the other is used, so one barrier a step is enough.
+__global__ void two_buffers(int *out, const int *in, int steps) {
+    __shared__ int tile[2][64];
+    int t = threadIdx.x, sum = 0;
+    tile[0][t] = in[t];
+    __syncthreads();
+    for (int k = 0; k < steps; k++) {
+        if (k + 1 < steps) {
+            tile[(k + 1) % 2][t] = in[(k + 1) * 64 + t];
+        }
+        for (int i = 0; i < 64; i += 3) {
+            sum += tile[k % 2][(t + i) % 64] * (i + 1);
+        }
+        __syncthreads();
+    }
+    out[t] = sum;
+}
+
+// The column of padding is never written and never read.
+__global__ void padded_transposition(float *out, const float *in, int width, int height) {
+    __shared__ float tile[16][17];
+    int x = blockIdx.x * 16 + threadIdx.x, y = blockIdx.y * 16 + threadIdx.y;
+    if (x < width && y < height) {
+        tile[threadIdx.y][threadIdx.x] = in[y * width + x];
+    }
+    __syncthreads();
+    x = blockIdx.y * 16 + threadIdx.x;
+    y = blockIdx.x * 16 + threadIdx.y;
+    if (x < height && y < width) {
+        out[y * height + x] = tile[threadIdx.x][threadIdx.y];
+    }
+}
+
+// All who find something store the same value.
+__global__ void same_value_by_all(int *found, int *out, const int *in) {
+    __shared__ int any;
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (threadIdx.x == 0) {
+        any = 0;
+    }
+    __syncthreads();
+    if (in[i] % 50 == 49) {
+        any = 1;
+        *found = 1;
+    }
+    __syncthreads();
+    out[i] = any;
+}
+
+// Each byte of a word belongs to another warp.
+__global__ void bytes_of_one_word(unsigned *out, const int *in) {
+    __shared__ union {
+        unsigned char bytes[128];
+        unsigned words[32];
+    } both;
+    int t = threadIdx.x, warp = t / 32, lane = t % 32;
+    both.bytes[4 * lane + warp] = (unsigned char)in[t];
+    __syncthreads();
+    out[t] = both.words[lane] + warp;
+}
+
+// A struct is copied whole, its padding with it.
+struct item {
+    char kind;
+    double value;
+    short part;
+    int count;
+};
+
+__global__ void structs_with_padding(item *out, const int *in) {
+    __shared__ item items[64];
+    int t = threadIdx.x;
+    items[t].kind = (char)(in[t] % 3);
+    items[t].value = in[t];
+    items[t].part = (short)(in[t] % 1000);
+    items[t].count = t;
+    __syncthreads();
+    out[t] = items[63 - t];
+}
+
+__global__ void vectors_in_shared_memory(float4 *out, const float4 *in) {
+    __shared__ __align__(16) float tile[32][36];
+    int t = threadIdx.x, row = t / 8, column = t % 8;
+    *reinterpret_cast<float4 *>(&tile[row][4 * column]) = in[t];
+    __syncthreads();
+    out[t] = make_float4(tile[4 * column][row], tile[4 * column + 1][row],
+                         tile[4 * column + 2][row], tile[4 * column + 3][row]);
+}
+
+// One piece of dynamic shared memory, three arrays.
+__global__ void split_dynamic_shared(double *out, const int *in, int n) {
+    extern __shared__ __align__(8) unsigned char memory[];
+    double *values = reinterpret_cast<double *>(memory);
+    int *order = reinterpret_cast<int *>(values + n);
+    char *odd = reinterpret_cast<char *>(order + n);
+    int t = threadIdx.x;
+    if (t < n) {
+        values[t] = in[t] * 0.5;
+        order[t] = (t * 7) % n;
+        odd[t] = (char)(in[t] & 1);
+    }
+    __syncthreads();
+    if (t < n) {
+        out[t] = values[order[t]] + odd[n - 1 - t];
+    }
+}
+
+__global__ void three_dimensions(int *out) {
+    __shared__ int plane[2][3][4];
+    plane[threadIdx.z][threadIdx.y][threadIdx.x] =
+        threadIdx.x + 10 * threadIdx.y + 100 * threadIdx.z;
+    __syncthreads();
+    int block = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+    int thread = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
+    out[block * 24 + thread] = plane[1 - threadIdx.z][2 - threadIdx.y][3 - threadIdx.x] + block;
+}
+
+// Warps 0 and 1 fill a buffer, warps 2 and 3 empty it. They meet when it is full and when it is
+// empty.
+__global__ void two_named_barriers(int *out, const int *in, int rounds) {
+    __shared__ int slot[64];
+    int t = threadIdx.x % 64;
+    for (int round = 0; round < rounds; round++) {
+        if (threadIdx.x < 64) {
+            slot[t] = in[round * 64 + t];
+            asm volatile("bar.sync 1, 128;" ::: "memory");
+            asm volatile("bar.sync 2, 128;" ::: "memory");
+        } else {
+            asm volatile("bar.sync 1, 128;" ::: "memory");
+            out[round * 64 + t] = slot[63 - t] + round;
+            asm volatile("bar.sync 2, 128;" ::: "memory");
+        }
+    }
+}
+
+// The same with two slots, so that both sides work at the same time: barriers 1 and 2 say that
+// a slot is full, 3 and 4 that it is empty. Who says so does not wait.
+__global__ void producers_and_consumers(int *out, const int *in, int rounds) {
+    __shared__ int slot[2][64];
+    int t = threadIdx.x % 64;
+    bool produces = threadIdx.x < 64;
+    for (int round = 0; round < rounds; round++) {
+        int full = 1 + round % 2, empty = 3 + round % 2;
+        if (produces) {
+            if (round >= 2) {
+                asm volatile("bar.sync %0, 128;" ::"r"(empty) : "memory");
+            }
+            slot[round % 2][t] = in[round * 64 + t];
+            asm volatile("bar.arrive %0, 128;" ::"r"(full) : "memory");
+        } else {
+            asm volatile("bar.sync %0, 128;" ::"r"(full) : "memory");
+            out[round * 64 + t] = slot[round % 2][63 - t] + round;
+            if (round + 2 < rounds) {
+                asm volatile("bar.arrive %0, 128;" ::"r"(empty) : "memory");
+            }
+        }
+    }
+}
+
+// A warp waits for another one by a flag in shared memory.
+__global__ void flag_between_warps(int *out, const int *in) {
+    __shared__ int line[32];
+    __shared__ volatile int ready;
+    int t = threadIdx.x;
+    if (t == 0) {
+        ready = 0;
+    }
+    __syncthreads();
+    if (t >= 32) {
+        line[t - 32] = in[t - 32] * 2;
+        __threadfence_block();
+        __syncwarp();
+        if (t == 32) {
+            ready = 1;
+        }
+    } else {
+        while (ready == 0) {
+        }
+        __threadfence_block();
+        out[t] = line[31 - t];
+    }
+}
+
+__global__ void counts_with_barriers(int *out, const int *in) {
+    int t = threadIdx.x;
+    int odd = __syncthreads_count(in[t] % 2);
+    int all = __syncthreads_and(in[t] < 300);
+    int any = __syncthreads_or(in[t] == 77);
+    out[t] = odd * 4 + (all != 0) * 2 + (any != 0);
+}
+
+// Local memory, calls, control flow.
+
+__global__ void local_queue(int *out, const int *in) {
+    int queue[16], head = 0, tail = 0, sum = 0;
+    queue[tail++] = in[threadIdx.x] % 40;
+    while (head != tail) {
+        int x = queue[head++ % 16];
+        sum = sum * 3 + x;
+        if (x > 3) {
+            queue[tail++ % 16] = x / 2;
+        }
+        if (x % 5 == 4) {
+            queue[tail++ % 16] = x / 3;
+        }
+    }
+    out[threadIdx.x] = sum;
+}
+
+__global__ void nested_loops(int *out, const int *limits) {
+    int t = threadIdx.x, sum = 0;
+    for (int a = 0; a < 6; a++) {
+        for (int b = a; b < limits[t] % 11; b++) {
+            if ((a + b) % 4 == 3) {
+                continue;
+            }
+            int c = 0;
+            while (true) {
+                sum += a * b + c;
+                if (++c * b > t) {
+                    break;
+                }
+                if (sum > 3000) {
+                    goto done;
+                }
+                if (b == 0) {
+                    break;
+                }
+            }
+        }
+        sum ^= a;
+    }
+done:
+    __syncthreads();
+    out[t] = sum;
+}
+
+// A machine of states: its loops have several entries.
+__global__ void jumps(int *out, const int *in) {
+    int x = in[threadIdx.x], steps = 0;
+    if (x % 2 == 0) {
+        goto second;
+    }
+first:
+    x = 3 * x + 1;
+    steps++;
+    if (steps > 40) {
+        goto end;
+    }
+second:
+    x /= 2;
+    steps++;
+    if (x > 1 && x % 2 == 1) {
+        goto first;
+    }
+    if (x > 1) {
+        goto second;
+    }
+end:
+    out[threadIdx.x] = steps * 1000 + x % 1000;
+}
+
+// Dense cases become a table of jumps.
+__global__ void many_cases(int *out, const int *in) {
+    int x = in[threadIdx.x], y = 1;
+    for (int round = 0; round < 4; round++) {
+        switch ((x + round) % 9) {
+        case 0: y += x; break;
+        case 1: y *= 3; break;
+        case 2: y -= 7; // falls through
+        case 3: y ^= 0x2a; break;
+        case 4: y = -y; break;
+        case 5: out[threadIdx.x] = y; return;
+        case 6: y <<= 1; continue;
+        case 7: y |= 0x100; break;
+        default: y += round;
+        }
+        y &= 0xffff;
+    }
+    out[threadIdx.x] = y;
+}
+
+__global__ void constants_and_ldg(int *out, const int *__restrict__ in, int degree) {
+    int t = threadIdx.x, x = __ldg(&in[t]) % 6, y = 0;
+    for (int k = degree; k >= 0; k--) {
+        y = y * x + polynomial[k];
+    }
+    out[t] = y * polynomial[t % 5];
+}
+
+__global__ void says_hello(const int *in) {
+    if (in[threadIdx.x] % 16 == 3) {
+        printf("thread %d has %d\n", (int)threadIdx.x, in[threadIdx.x]);
+    }
+}
+
+// Between blocks.
+
+__global__ void histogram_of_all_blocks(int *bins, int *most, float *sum, const int *in, int n) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
+        atomicAdd(&bins[in[i] % 10], 1);
+        atomicMax(most, in[i]);
+        unsigned *bits = reinterpret_cast<unsigned *>(sum);
+        unsigned old = __float_as_uint(*reinterpret_cast<volatile float *>(sum)), seen;
+        do {
+            seen = old;
+            old = atomicCAS(bits, seen, __float_as_uint(__uint_as_float(seen) + in[i]));
+        } while (old != seen);
+    }
+}
+
+// The last block to finish adds up what the others left.
+__global__ void last_block_adds_up(int *part, unsigned *done, int *out, const int *in) {
+    __shared__ bool last;
+    int sum = in[blockIdx.x * 32 + threadIdx.x];
+    for (int s = 16; s > 0; s /= 2) {
+        sum += __shfl_xor_sync(0xffffffffu, sum, s);
+    }
+    if (threadIdx.x == 0) {
+        part[blockIdx.x] = sum;
+        __threadfence();
+        last = atomicInc(done, gridDim.x - 1) == gridDim.x - 1;
+    }
+    __syncthreads();
+    if (last && threadIdx.x == 0) {
+        __threadfence();
+        int total = 0;
+        for (unsigned b = 0; b < gridDim.x; b++) {
+            total += part[b];
+        }
+        *out = total;
+    }
+}
+
+// A scan in one launch: each block adds what the blocks before it have published.
+__global__ void look_back_scan(int *out, const int *in, volatile int *state, volatile int *sums,
+                               unsigned *ticket) {
+    __shared__ int line[64];
+    __shared__ int number, before;
+    int t = threadIdx.x;
+    if (t == 0) {
+        number = (int)atomicAdd(ticket, 1u);
+    }
+    __syncthreads();
+    int block = number;
+    line[t] = in[block * 64 + t];
+    __syncthreads();
+    for (int s = 1; s < 64; s *= 2) {
+        int left = t >= s ? line[t - s] : 0;
+        __syncthreads();
+        line[t] += left;
+        __syncthreads();
+    }
+    if (t == 0) {
+        sums[2 * block] = line[63];
+        __threadfence();
+        state[block] = block == 0 ? 2 : 1;
+        int sum = 0;
+        for (int b = block - 1; b >= 0; b--) {
+            int seen;
+            while ((seen = state[b]) == 0) {
+            }
+            __threadfence();
+            sum += seen == 2 && b > 0 ? sums[2 * b + 1] : sums[2 * b];
+            if (seen == 2) {
+                break;
+            }
+        }
+        before = sum;
+        sums[2 * block + 1] = sum + line[63];
+        __threadfence();
+        state[block] = 2;
+    }
+    __syncthreads();
+    out[block * 64 + t] = before + line[t];
+}
+
+// A lock guards plain memory of several blocks.
+__global__ void lock_between_blocks(int *lock, int *account, int *history) {
+    if (threadIdx.x == 0) {
+        while (atomicCAS(lock, 0, 1) != 0) {
+        }
+        __threadfence();
+        int n = account[0];
+        account[0] = n + 1;
+        history[n] = blockIdx.x + 1;
+        __threadfence();
+        atomicExch(lock, 0);
+    }
+}
+
+// Blocks take work until there is none.
+__global__ void queue_of_work(int *next, int *out, const int *in, int items) {
+    __shared__ int item;
+    while (true) {
+        if (threadIdx.x == 0) {
+            item = atomicAdd(next, 1);
+        }
+        __syncthreads();
+        int mine = item;
+        __syncthreads();
+        if (mine >= items) {
+            return;
+        }
+        out[mine * 32 + threadIdx.x] = in[mine * 32 + threadIdx.x] * (mine + 1);
+    }
+}
+
+// In place, but each block stays in its own part.
+__global__ void reversed_in_place(int *data) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    int j = (blockIdx.x + 1) * blockDim.x - 1 - threadIdx.x;
+    int value = data[j];
+    __syncthreads();
+    data[i] = value;
+}
+
+} // extern "C"
+
+__device__ __noinline__ void swap_values(int *a, int *b) {
+    int kept = *a;
+    *a = *b;
+    *b = kept;
+}
+
+// Sorts in its own frames; every call has an array that the next one is given.
+__device__ __noinline__ int permutations(int *values, int first, int count, int target) {
+    if (first == count) {
+        int number = 0;
+        for (int i = 0; i < count; i++) {
+            number = number * 10 + values[i];
+        }
+        return number % target == 0;
+    }
+    int mine[4], found = 0;
+    for (int i = first; i < count; i++) {
+        for (int k = 0; k < count; k++) {
+            mine[k] = values[k];
+        }
+        swap_values(&mine[first], &mine[i]);
+        found += permutations(mine, first + 1, count, target);
+    }
+    return found;
+}
+
+extern "C" __global__ void recursion_with_arrays(int *out) {
+    int values[4] = {1, 2, 3, (int)(threadIdx.x % 10)};
+    out[threadIdx.x] = permutations(values, 0, 2 + threadIdx.x % 3, 3 + threadIdx.x % 5);
+}
