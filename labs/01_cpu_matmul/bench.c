@@ -71,17 +71,17 @@ static enum status run(struct bench_setup *setup, struct error *error) {
     return wrong != STATUS_OK ? wrong : status;
 }
 
-int main(int argc, char **argv) {
-    struct bench_setup setup = {.threads = bench_cpu_count(), .steps = 64};
-    struct bench_shape shape;
+/* Reads the command line into setup and *shape; *help: it was printed, nothing else is wanted. */
+static enum status read_setup(int argc, char **argv, struct bench_setup *setup,
+                              struct bench_shape *shape, bool *help, struct error *error) {
     const char *shape_text = NULL;
     const struct flag table[] = {
-        {"threads", 't', FLAG_INT, &setup.threads, "N", "most threads"},
+        {"threads", 't', FLAG_INT, &setup->threads, "N", "most threads"},
         {"shape", 's', FLAG_STRING, &shape_text, "M,N,K", "only the ladder, on this shape"},
-        {"checkpoint", 'c', FLAG_STRING, &setup.checkpoint, "FILE",
+        {"checkpoint", 'c', FLAG_STRING, &setup->checkpoint, "FILE",
          "only the decoders, on this llama2.c checkpoint"},
-        {"steps", 'n', FLAG_INT, &setup.steps, "N", "tokens to decode"},
-        {"quick", 'q', FLAG_SWITCH, &setup.quick, NULL, "fewer shapes, shorter runs"},
+        {"steps", 'n', FLAG_INT, &setup->steps, "N", "tokens to decode"},
+        {"quick", 'q', FLAG_SWITCH, &setup->quick, NULL, "fewer shapes, shorter runs"},
     };
     const struct flags flags = {
         .program = "bench",
@@ -92,26 +92,32 @@ int main(int argc, char **argv) {
         .epilogue = "Without --shape and --checkpoint: the ladder on five shapes, then Llama2's "
                     "15M shape.",
     };
-    struct error error = {0};
-    file_enter_working_directory();
     struct arguments arguments = {.values = calloc((size_t)argc + 1, sizeof(char *))};
     enum status status = arguments.values != NULL
-                             ? flags_parse(&flags, argc, argv, &arguments, &error)
+                             ? flags_parse(&flags, argc, argv, &arguments, error)
                              : STATUS_OUT_OF_MEMORY;
-    if (status == STATUS_OK && arguments.help) {
+    *help = status == STATUS_OK && arguments.help;
+    if (*help) {
         flags_help(&flags, stdout);
-        free(arguments.values);
-        return 0;
+    } else if (status == STATUS_OK && shape_text != NULL) {
+        setup->shape = shape;
+        status = bench_parse_shape(shape_text, shape, error);
     }
-    if (status == STATUS_OK && shape_text != NULL) {
-        setup.shape = &shape;
-        status = bench_parse_shape(shape_text, &shape, &error);
-    }
-    if (status == STATUS_OK) {
-        status = check_setup(&setup, &arguments, &error);
+    if (status == STATUS_OK && !*help) {
+        status = check_setup(setup, &arguments, error);
     }
     free(arguments.values);
-    if (status == STATUS_OK) {
+    return status;
+}
+
+int main(int argc, char **argv) {
+    struct bench_setup setup = {.threads = bench_cpu_count(), .steps = 64};
+    struct bench_shape shape;
+    struct error error = {0};
+    bool help = false;
+    file_enter_working_directory();
+    enum status status = read_setup(argc, argv, &setup, &shape, &help, &error);
+    if (status == STATUS_OK && !help) {
         status = run(&setup, &error);
     }
     return status == STATUS_OK ? 0 : report_failure("bench", &error, status);
