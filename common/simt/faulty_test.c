@@ -171,6 +171,10 @@ static const struct mistake shared_races[] = {
      SIMT_FAULT_SHARED_RACE, 0, {ANY, 0}, {"shared memory", "atomic"}},
     {"winner_takes_the_slot", 1, {32}, 0, {{NEVER_WRITTEN, 128}, {INDICES, 128}}, {0},
      SIMT_FAULT_SHARED_RACE, 0, {ANY, 0}, {"writes 4 bytes", "another value"}},
+    {"warp_exchange_without_syncwarp", 1, {32}, 0, {{NEVER_WRITTEN, 128}, {INDICES, 128}}, {0},
+     SIMT_FAULT_SHARED_RACE, 0, {ANY, 0}, {"__syncwarp()"}},
+    {"last_warp_without_syncwarp", 1, {64}, 0, {{NEVER_WRITTEN, 256}, {INDICES, 256}}, {0},
+     SIMT_FAULT_SHARED_RACE, 0, {ANY, 0}, {"__syncwarp()"}},
 };
 
 static const struct mistake global_races[] = {

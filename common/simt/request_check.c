@@ -238,6 +238,32 @@ static bool check_lanes_agree(const struct simt_request *request, const struct s
     return true;
 }
 
+/* Lanes of one warp that have not met since one of them wrote. */
+static bool check_lanes(const struct simt_request *request) {
+    struct simt_warp *warp = request->warp;
+    struct simt_lane_shadow *shadow = simt_shadow_lanes(warp->block->shadow);
+    const int32_t *relative = request->pattern->relative;
+    uint32_t writer;
+    if (request->kind == SIMT_WRITE) {
+        bool alone = request->pattern->shape == SIMT_SHAPE_CONTIGUOUS ||
+                     simt_pattern_leaders(request->pattern) == request->mask;
+        simt_lane_shadow_write(shadow, warp->index, request->first, relative, request->mask,
+                               request->bytes, alone);
+        return true;
+    }
+    int lane = simt_lane_shadow_read(shadow, warp->index, request->first, relative, request->mask,
+                                     request->bytes, &writer);
+    if (lane < 0) {
+        return true;
+    }
+    uint64_t offset = lane_address(request, (uint32_t)lane);
+    simt_fail(warp, request->instruction, (uint32_t)lane, SIMT_FAULT_SHARED_RACE, offset,
+              "%s %u bytes at offset %" PRIu64 " of shared memory that lane %u of the same warp "
+              "wrote, with no __syncwarp() in between: lanes need not run in step",
+              simt_request_verb(request), request->bytes, offset, writer);
+    return false;
+}
+
 bool simt_request_check(const struct simt_request *request) {
     const struct simt_block *block = request->warp->block;
     struct stored stored;
@@ -259,6 +285,10 @@ bool simt_request_check(const struct simt_request *request) {
                 return false;
             }
         }
+    }
+    if (is_shared(request) && !request->strong && request->kind != SIMT_ATOMIC &&
+        request->addresses == NULL && !check_lanes(request)) {
+        return false;
     }
     if (request->kind != SIMT_READ) {
         mark_written(request);

@@ -41,6 +41,7 @@ struct domain {
 struct simt_shadow {
     struct domain domain;
     struct simt_agent *agents;
+    struct simt_lane_shadow *lanes;
     uint32_t warps;
     uint64_t *written; /* one bit a byte */
     size_t shared_bytes;
@@ -322,6 +323,7 @@ enum status simt_shadow_create(struct simt_shadow **shadow, size_t shared_bytes,
     made->agents = calloc((size_t)warps + 1, sizeof *made->agents);
     made->written = calloc(shared_bytes / 64 + 1, sizeof *made->written);
     if (made->agents == NULL || made->written == NULL ||
+        simt_lane_shadow_create(&made->lanes, shared_bytes, warps) != STATUS_OK ||
         domain_create(&made->domain, shared_bytes, SHARED_TAGS, true) != STATUS_OK) {
         simt_shadow_free(made);
         return STATUS_OUT_OF_MEMORY;
@@ -334,6 +336,7 @@ enum status simt_shadow_create(struct simt_shadow **shadow, size_t shared_bytes,
 void simt_shadow_free(struct simt_shadow *shadow) {
     if (shadow != NULL) {
         domain_free(&shadow->domain);
+        simt_lane_shadow_free(shadow->lanes);
         free(shadow->agents);
         free(shadow->written);
         free(shadow);
@@ -349,6 +352,7 @@ void simt_shadow_reset(struct simt_shadow *shadow) {
 }
 
 void simt_shadow_barrier(struct simt_shadow *shadow) {
+    simt_lane_shadow_meet_all(shadow->lanes);
     domain_advance(&shadow->domain, SHARED_TAGS / 2);
     if (shadow->domain.next == 1) {
         for (uint32_t n = 0; n < shadow->warps; n++) {
@@ -359,6 +363,10 @@ void simt_shadow_barrier(struct simt_shadow *shadow) {
 
 struct simt_agent *simt_shadow_agent(struct simt_shadow *shadow, uint32_t warp) {
     return &shadow->agents[warp];
+}
+
+struct simt_lane_shadow *simt_shadow_lanes(struct simt_shadow *shadow) {
+    return shadow->lanes;
 }
 
 bool simt_shadow_touch(struct simt_shadow *shadow, struct simt_agent *agent, size_t offset,
@@ -383,6 +391,7 @@ void simt_shadow_release(struct simt_shadow *shadow, struct simt_agent *agent) {
 }
 
 void simt_shadow_acquire(struct simt_shadow *shadow, struct simt_agent *agent) {
+    simt_lane_shadow_meet(shadow->lanes, agent->id); /* a lane may have waited for another one */
     domain_acquire(&shadow->domain, agent);
 }
 

@@ -18,6 +18,9 @@
  * than what it remembers: a race may be missed, a correct program is not
  * accused.
  *
+ * Lanes of one warp are looked at apart from this, see lane_shadow.h; threads of
+ * one block that race in global memory are not.
+ *
  * In global memory, atomic operations are compared with earlier plain stores
  * only, and host memory is not watched.
  */
@@ -29,6 +32,7 @@
 #include <stdint.h>
 
 #include "common/base/status.h"
+#include "common/simt/lane_shadow.h"
 #include "common/simt/memory.h"
 
 #ifdef __cplusplus
@@ -62,6 +66,9 @@ void simt_global_shadow_free(struct simt_global_shadow *shadow);
 
 /** A launch begins: everything before is ordered before it. No block may be running. */
 void simt_global_shadow_begin(struct simt_global_shadow *shadow);
+
+/** @return what is remembered of the lanes inside a warp. */
+struct simt_lane_shadow *simt_shadow_lanes(struct simt_shadow *shadow);
 
 /** How an access takes part in races. */
 enum simt_access_kind { SIMT_READ, SIMT_WRITE, SIMT_ATOMIC };

@@ -191,7 +191,7 @@ C_TEST(shared_race, own_data_and_neighbouring_bytes) {
         EXPECT_TRUE(store(&p, "st.shared.u8", w, 4, 10 * w, 3));
         EXPECT_TRUE(load(&p, "ld.shared.u8", w, 4));
         EXPECT_TRUE(store(&p, "st.shared.u32", 1024 + 128 * w, 4, w, 1));
-        EXPECT_TRUE(load(&p, "ld.shared.u32", 1024 + 128 * w, 0));
+        EXPECT_TRUE(load(&p, "ld.shared.u32", 1024 + 128 * w, 4));
     }
     warp(&p, 0);
     EXPECT_TRUE(!load(&p, "ld.shared.u8", 3, 4));

@@ -369,12 +369,14 @@ __global__ void last_warp_without_syncwarp(int *out, const int *in) {
     part[t] = in[t];
     __syncthreads();
     if (t < 32) {
-        part[t] += part[t + 32];
-        part[t] += part[t + 16]; // FAULT: last_warp_without_syncwarp
-        part[t] += part[t + 8];  // FAULT: last_warp_without_syncwarp
+        for (int s = 32; s > 0; s /= 2) {
+            if (t < s) {
+                part[t] += part[t + s]; // FAULT: last_warp_without_syncwarp
+            }
+        }
     }
     __syncthreads();
-    out[t] = part[t % 8];
+    out[t] = part[0];
 }
 
 // Races between blocks.
