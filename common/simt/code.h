@@ -108,7 +108,8 @@ struct simt_parameter {
 
 /** One call site. */
 struct simt_call {
-    const char *callee;
+    const char *callee; /**< NULL: through the pointer in row `pointer` */
+    uint32_t pointer;
     const struct simt_code
         *code;           /**< set once all functions are decoded; NULL: a system function */
     uint32_t *arguments; /**< rows of the caller's .param areas, in order */
@@ -132,6 +133,9 @@ struct simt_code {
     size_t parameter_count;
     struct simt_call *calls;
     size_t call_count;
+    uint64_t address;                /**< what a pointer to the function holds */
+    struct simt_code *const *linked; /**< all functions of the kernel, for calls through pointers */
+    size_t linked_count;
     uint32_t **lists; /**< sources of instructions that have many */
     size_t list_count;
     size_t static_shared_bytes; /**< of this function alone */

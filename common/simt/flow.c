@@ -40,28 +40,27 @@ static enum status list_parameters(const struct decoder *d, const struct ptx_ope
     return STATUS_OK;
 }
 
-/* call (results), name, (arguments): lists before and behind the name, both optional. */
+/* call (results), name or pointer, (arguments){, prototype}. */
 static enum status decode_call(struct decoder *d, const struct ptx_instruction *in,
                                struct simt_instruction *out) {
     struct simt_call *call = &d->code->calls[d->code->call_count];
     out->immediate = (int64_t)d->code->call_count++;
-    for (size_t n = 0; n < in->operand_count; n++) {
-        const struct ptx_operand *operand = &in->operands[n];
-        enum status status = STATUS_OK;
-        if (operand->kind == PTX_OPERAND_SYMBOL && call->callee == NULL) {
-            call->callee = operand->symbol;
-        } else if (operand->kind == PTX_OPERAND_VECTOR && call->callee == NULL) {
-            status = list_parameters(d, operand, &call->results, &call->result_count);
-        } else if (operand->kind == PTX_OPERAND_VECTOR) {
-            status = list_parameters(d, operand, &call->arguments, &call->argument_count);
-        } else {
-            status = STATUS_UNSUPPORTED; /* a call through a pointer */
-        }
-        if (status != STATUS_OK) {
-            return status;
-        }
+    if (in->operand_count < 3) {
+        return STATUS_UNSUPPORTED;
     }
-    return call->callee != NULL ? STATUS_OK : STATUS_UNSUPPORTED;
+    const struct ptx_operand *callee = &in->operands[1];
+    if (callee->kind == PTX_OPERAND_REGISTER) {
+        call->pointer = d->register_rows[callee->index];
+    } else {
+        call->callee = callee->symbol;
+    }
+    if (callee->kind != PTX_OPERAND_REGISTER && call->callee == NULL) {
+        return STATUS_UNSUPPORTED;
+    }
+    enum status status = list_parameters(d, &in->operands[0], &call->results, &call->result_count);
+    return status != STATUS_OK
+               ? status
+               : list_parameters(d, &in->operands[2], &call->arguments, &call->argument_count);
 }
 
 static enum simt_barrier_mode reduction_of(const struct ptx_instruction *in) {
@@ -98,9 +97,10 @@ static enum status decode_barrier(struct decoder *d, const struct ptx_instructio
 static const struct {
     const char *base;
     enum simt_flow flow;
-} flows[] = {{"bra", SIMT_FLOW_BRANCH},  {"brx", SIMT_FLOW_BRANCH_TABLE}, {"call", SIMT_FLOW_CALL},
-             {"ret", SIMT_FLOW_RETURN},  {"exit", SIMT_FLOW_EXIT},        {"trap", SIMT_FLOW_TRAP},
-             {"bar", SIMT_FLOW_BARRIER}, {"barrier", SIMT_FLOW_BARRIER}};
+} flows[] = {
+    {"bra", SIMT_FLOW_BRANCH}, {"brx", SIMT_FLOW_BRANCH_TABLE}, {"call", SIMT_FLOW_CALL},
+    {"ret", SIMT_FLOW_RETURN}, {"exit", SIMT_FLOW_EXIT},        {"brkpt", SIMT_FLOW_TRAP},
+    {"trap", SIMT_FLOW_TRAP},  {"bar", SIMT_FLOW_BARRIER},      {"barrier", SIMT_FLOW_BARRIER}};
 
 enum status decode_flow(struct decoder *d, const struct ptx_instruction *in,
                         struct simt_instruction *out, bool *known) {

@@ -30,6 +30,8 @@ extern "C" {
 #define SIMT_SHARED_WINDOW ((uint64_t)0x0100000000000000)
 #define SIMT_LOCAL_WINDOW ((uint64_t)0x0200000000000000)
 #define SIMT_PARAMETER_WINDOW ((uint64_t)0x0300000000000000)
+/** Addresses of device functions, for pointers to them: nothing can be read or written there. */
+#define SIMT_CODE_WINDOW ((uint64_t)0x0400000000000000)
 #define SIMT_WINDOW_BYTES ((uint64_t)1 << 32)
 
 struct simt_memory;

@@ -1,5 +1,6 @@
 #include "common/simt/module.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,19 +62,28 @@ static enum status place_variables(struct simt_module *module) {
     return STATUS_OK;
 }
 
-/* Initial values that are addresses of other variables. */
+/* What a pointer to a device function holds; 0: there is none of that name. */
+static uint64_t function_address(const struct ptx_module *ptx, const char *name) {
+    const struct ptx_function *function = ptx_find_function(ptx, name);
+    bool known = function != NULL && !function->entry && !function->external;
+    return known ? SIMT_CODE_WINDOW + 16 * ((uint64_t)(function - ptx->functions) + 1) : 0;
+}
+
+/* Initial values that are addresses of other variables, or of functions. */
 static enum status relocate(struct simt_module *module, struct error *error) {
     for (size_t n = 0; n < module->ptx->variable_count; n++) {
         const struct ptx_variable *variable = &module->ptx->variables[n];
         for (size_t r = 0; r < variable->relocation_count; r++) {
             const struct ptx_relocation *relocation = &variable->relocations[r];
             const struct simt_placed *target = find_placed(module, relocation->symbol);
-            if (target == NULL || relocation->offset + sizeof(uint64_t) > variable->bytes) {
+            uint64_t address = target != NULL ? target->address
+                                              : function_address(module->ptx, relocation->symbol);
+            if (address == 0 || relocation->offset + sizeof(uint64_t) > variable->bytes) {
                 return error_set(error, STATUS_UNSUPPORTED,
                                  "variable %s holds the address of %s, which simt does not have",
                                  variable->name, relocation->symbol);
             }
-            uint64_t value = target->address + (uint64_t)relocation->addend;
+            uint64_t value = address + (uint64_t)relocation->addend;
             memcpy(simt_memory_host(module->memory, module->placed[n].address + relocation->offset),
                    &value, sizeof value);
         }
@@ -162,13 +172,10 @@ struct build {
     size_t count;
 };
 
+/* NULL: a call through a pointer. */
 static const char *callee_of(const struct ptx_instruction *in) {
-    for (size_t n = 0; n < in->operand_count; n++) {
-        if (in->operands[n].kind == PTX_OPERAND_SYMBOL) {
-            return in->operands[n].symbol;
-        }
-    }
-    return NULL;
+    bool named = in->operand_count > 1 && in->operands[1].kind == PTX_OPERAND_SYMBOL;
+    return named ? in->operands[1].symbol : NULL;
 }
 
 static void reach(struct build *b, const char *name) {
@@ -185,11 +192,22 @@ static void reach(struct build *b, const char *name) {
     b->functions[b->count++] = function;
 }
 
+/* A pointer may hold the address of any function. */
+static void reach_any(struct build *b) {
+    for (size_t n = 0; n < b->module->ptx->function_count; n++) {
+        if (!b->module->ptx->functions[n].entry) {
+            reach(b, b->module->ptx->functions[n].name);
+        }
+    }
+}
+
 static void reach_all(struct build *b) {
     for (size_t f = 0; f < b->count; f++) {
         for (size_t n = 0; n < b->functions[f]->instruction_count; n++) {
             const struct ptx_instruction *in = &b->functions[f]->instructions[n];
-            if (strcmp(in->base, "call") == 0) {
+            if (strcmp(in->base, "call") == 0 && callee_of(in) == NULL) {
+                reach_any(b);
+            } else if (strcmp(in->base, "call") == 0) {
                 reach(b, callee_of(in));
             }
         }
@@ -200,7 +218,8 @@ static enum simt_symbol_kind find_symbol(void *context, const char *symbol, uint
     const struct build *b = context;
     const struct simt_placed *placed = find_placed(b->module, symbol);
     if (placed == NULL) {
-        return SIMT_SYMBOL_NONE;
+        *address = function_address(b->module->ptx, symbol);
+        return *address != 0 ? SIMT_SYMBOL_ADDRESS : SIMT_SYMBOL_NONE;
     }
     *address = placed->address;
     if (placed->variable->space != PTX_SHARED) {
@@ -212,10 +231,14 @@ static enum simt_symbol_kind find_symbol(void *context, const char *symbol, uint
 /* Every call knows its function's code; those without one are left to the system. */
 static void link_calls(const struct build *b) {
     for (size_t f = 0; f < b->kernel->code_count; f++) {
-        const struct simt_code *code = b->kernel->codes[f];
+        struct simt_code *code = b->kernel->codes[f];
+        code->address = function_address(b->module->ptx, b->functions[f]->name);
+        code->linked = b->kernel->codes;
+        code->linked_count = b->kernel->code_count;
         for (size_t n = 0; n < code->call_count; n++) {
             for (size_t to = 0; to < b->count; to++) {
-                if (strcmp(b->functions[to]->name, code->calls[n].callee) == 0) {
+                const char *callee = code->calls[n].callee;
+                if (callee != NULL && strcmp(b->functions[to]->name, callee) == 0) {
                     code->calls[n].code = b->kernel->codes[to];
                 }
             }

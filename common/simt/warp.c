@@ -320,6 +320,54 @@ static void copy_parameter(const struct simt_frame *from, uint32_t from_number,
     }
 }
 
+/*
+ * The function of a call. Through a pointer, lanes may mean different ones: those that mean
+ * another than the first stay before the call as a fragment of their own. NULL: not found.
+ */
+static const struct simt_code *find_callee(struct simt_warp_run *w, struct simt_fragment *f,
+                                           const struct simt_call *site, uint32_t *taken) {
+    if (site->callee != NULL) {
+        return site->code;
+    }
+    const struct simt_code *own = f->frame->code;
+    const union simt_row *pointers = simt_row(&w->warp, site->pointer);
+    uint64_t address = pointers->u64[lowest_lane(*taken)];
+    uint32_t others = 0;
+    for (uint32_t lane = 0; lane < SIMT_LANES; lane++) {
+        others |= pointers->u64[lane] != address ? (uint32_t)1 << lane : 0;
+    }
+    others &= *taken;
+    if (others != 0) {
+        split(w, others, f->pc, f->frame);
+        f->mask &= ~others;
+        *taken &= ~others;
+    }
+    for (size_t n = 0; n < own->linked_count; n++) {
+        if (address != 0 && own->linked[n]->address == address) {
+            return own->linked[n];
+        }
+    }
+    return NULL;
+}
+
+/* A function that the kernel does not have: the system's, or a pointer that is none. */
+static enum go call_system(struct simt_warp_run *w, struct simt_fragment *f,
+                           const struct simt_instruction *i, const struct simt_call *site,
+                           uint32_t taken) {
+    simt_set_mask(&w->warp, taken);
+    f->pc++;
+    if (site->callee == NULL) {
+        uint32_t lane = lowest_lane(taken);
+        uint64_t address = simt_row(&w->warp, site->pointer)->u64[lane];
+        simt_fail(&w->warp, i, lane, SIMT_FAULT_OUT_OF_BOUNDS, address,
+                  "calls the function at 0x%llx, where there is none", (unsigned long long)address);
+    } else if (!simt_system_call(w, f, i, site)) {
+        simt_fail(&w->warp, i, lowest_lane(taken), SIMT_FAULT_UNSUPPORTED, 0,
+                  "calls %s, which simt does not have", site->callee);
+    }
+    return GO_ON;
+}
+
 static enum go call(struct simt_block_run *b, struct simt_warp_run *w, struct simt_fragment *f,
                     const struct simt_instruction *i, uint32_t taken) {
     const struct simt_call *site = &f->frame->code->calls[i->immediate];
@@ -327,16 +375,11 @@ static enum go call(struct simt_block_run *b, struct simt_warp_run *w, struct si
         f->pc++;
         return GO_ON;
     }
-    if (site->code == NULL) {
-        simt_set_mask(&w->warp, taken);
-        f->pc++;
-        if (!simt_system_call(w, f, i, site)) {
-            simt_fail(&w->warp, i, lowest_lane(taken), SIMT_FAULT_UNSUPPORTED, 0,
-                      "calls %s, which simt does not have", site->callee);
-        }
-        return GO_ON;
+    const struct simt_code *code = find_callee(w, f, site, &taken);
+    if (code == NULL) {
+        return call_system(w, f, i, site, taken);
     }
-    struct simt_frame *frame = simt_frame_create(b, w, site->code, f->frame);
+    struct simt_frame *frame = simt_frame_create(b, w, code, f->frame);
     if (frame == NULL) {
         simt_fail(&w->warp, i, lowest_lane(taken), SIMT_FAULT_OUT_OF_BOUNDS, 0,
                   "calls too deep: the stack of a thread is full");
@@ -521,7 +564,7 @@ static enum go flow(struct simt_block_run *b, struct simt_warp_run *w, struct si
     case SIMT_FLOW_TRAP:
         if (active != 0) {
             simt_fail(&w->warp, i, lowest_lane(active), SIMT_FAULT_TRAP, 0,
-                      "executes a trap: __trap() or unreachable code");
+                      "executes a trap: __trap(), __brkpt() or unreachable code");
             return GO_PICK;
         }
         break;
