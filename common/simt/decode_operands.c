@@ -79,7 +79,8 @@ bool decode_source_is_wide(const struct ptx_instruction *i, size_t source) {
             return false;
         }
     }
-    if (strcmp(i->base, "mbarrier") == 0 && i->modifier_count > 0) { /* a state, else a count or a parity */
+    if (strcmp(i->base, "mbarrier") == 0 &&
+        i->modifier_count > 0) { /* a state, else a count or a parity */
         return ptx_has_modifier(i, "pending_count") ||
                (strstr(i->modifiers[0], "_wait") != NULL && source == 1 &&
                 !ptx_has_modifier(i, "parity"));

@@ -117,16 +117,35 @@ extern "C" __global__ void switches(int *out) {
     int t = threadIdx.x;
     int value = 0;
     switch (t % 11) {
-    case 0: value = 5; break;
-    case 1: value = t * 3; break;
-    case 2: value = 77 - t; // falls through
-    case 3: value += 1000; break;
-    case 4: value = t << 3; break;
-    case 5: value = -t; break;
-    case 6: value = t * t; break;
-    case 7: value = 42; break;
-    case 8: value = t ^ 0x55; break;
-    default: value = 9; break;
+    case 0:
+        value = 5;
+        break;
+    case 1:
+        value = t * 3;
+        break;
+    case 2:
+        value = 77 - t; // falls through
+    case 3:
+        value += 1000;
+        break;
+    case 4:
+        value = t << 3;
+        break;
+    case 5:
+        value = -t;
+        break;
+    case 6:
+        value = t * t;
+        break;
+    case 7:
+        value = 42;
+        break;
+    case 8:
+        value = t ^ 0x55;
+        break;
+    default:
+        value = 9;
+        break;
     }
     out[t] = value;
 }

@@ -3,10 +3,11 @@
 #define UNARY(X)                                                                                   \
     X(sin)                                                                                         \
     X(cos)                                                                                         \
-    X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(exp)       \
-        X(exp2) X(exp10) X(expm1) X(log) X(log2) X(log10) X(log1p) X(sqrt) X(rsqrt) X(cbrt) X(erf) \
-            X(erfc) X(erfinv) X(normcdf) X(tgamma) X(lgamma) X(j0) X(y1) X(sinpi) X(cospi)         \
-                X(floor) X(round) X(logb) X(fabs) X(nearbyint) X(erfcx) X(rcbrt)
+    X(tan)                                                                                         \
+    X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(exp) X(exp2)      \
+        X(exp10) X(expm1) X(log) X(log2) X(log10) X(log1p) X(sqrt) X(rsqrt) X(cbrt) X(erf) X(erfc) \
+            X(erfinv) X(normcdf) X(tgamma) X(lgamma) X(j0) X(y1) X(sinpi) X(cospi) X(floor)        \
+                X(round) X(logb) X(fabs) X(nearbyint) X(erfcx) X(rcbrt)
 #define BINARY(X) \
     X(pow) X(atan2) X(hypot) X(fmod) X(remainder) X(fmin) X(fmax) X(fdim) X(copysign) X(nextafter)
 

@@ -93,11 +93,12 @@ __global__ void special_registers(unsigned *out) {
     *out++ = x;
     READ("laneid")
     READ("warpid")
-    READ("nwarpid") READ("smid") READ("nsmid") READ("lanemask_lt") READ("lanemask_le")
-        READ("lanemask_eq") READ("lanemask_ge") READ("lanemask_gt") READ("dynamic_smem_size")
-            READ("total_smem_size") READ("clock") READ("envreg2") READ("tid.z") READ("ctaid.y")
-                READ("nctaid.z") READ("ntid.y") asm volatile("mov.u64 %0, %%globaltimer;"
-                                                             : "=l"(w));
+    READ("nwarpid")
+    READ("smid") READ("nsmid") READ("lanemask_lt") READ("lanemask_le") READ("lanemask_eq")
+        READ("lanemask_ge") READ("lanemask_gt") READ("dynamic_smem_size") READ("total_smem_size")
+            READ("clock") READ("envreg2") READ("tid.z") READ("ctaid.y") READ("nctaid.z")
+                READ("ntid.y") asm volatile("mov.u64 %0, %%globaltimer;"
+                                            : "=l"(w));
     asm volatile("mov.u32 %0, WARP_SZ;" : "=r"(x));
     out[0] = x + (unsigned)w;
 }
