@@ -517,6 +517,23 @@ SCENE(jumps) {
     expect_block(s, "jumps", 64, want, 64);
 }
 
+SCENE(table_of_jumps) {
+    int x[64], rounds[64], want[64];
+    for (int t = 0; t < 64; t++) {
+        x[t] = s->in[t];
+        rounds[t] = 0;
+        do {
+            x[t] += 5;
+            rounds[t]++;
+        } while (x[t] % 4 == 0);
+        x[t] = x[t] % 4 == 1 ? x[t] / 2 : x[t] % 4 == 2 ? -x[t] : x[t];
+    }
+    for (int t = 0; t < 64; t++) {
+        want[t] = (x[t] + x[t ^ 1]) * 16 + rounds[t];
+    }
+    expect_block(s, "table_of_jumps", 64, want, 64);
+}
+
 static int chosen(int x) {
     int y = 1;
     for (int round = 0; round < 4; round++) {

@@ -429,7 +429,27 @@ end:
     out[threadIdx.x] = steps * 1000 + x % 1000;
 }
 
-// Dense cases become a table of jumps.
+// A table of jumps, by hand: nvcc mostly prefers branches. Lanes go four ways, one of them back,
+// and meet again.
+__global__ void table_of_jumps(int *out, const int *in) {
+    int t = threadIdx.x, x = in[t], rounds = 0;
+    asm volatile("{\n\t"
+                 ".reg .b32 way;\n\t"
+                 "WAYS: .branchtargets AGAIN, HALVE, NEGATE, FINISH;\n"
+                 "AGAIN:\n\t"
+                 "add.s32 %1, %1, 1;\n\t"
+                 "add.s32 %0, %0, 5;\n\t"
+                 "and.b32 way, %0, 3;\n\t"
+                 "brx.idx way, WAYS;\n"
+                 "HALVE: shr.s32 %0, %0, 1; bra.uni FINISH;\n"
+                 "NEGATE: neg.s32 %0, %0;\n"
+                 "FINISH:\n\t"
+                 "}"
+                 : "+r"(x), "+r"(rounds));
+    x += __shfl_xor_sync(0xffffffffu, x, 1);
+    out[t] = x * 16 + rounds;
+}
+
 __global__ void many_cases(int *out, const int *in) {
     int x = in[threadIdx.x], y = 1;
     for (int round = 0; round < 4; round++) {
