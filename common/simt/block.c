@@ -171,7 +171,7 @@ static void check_limit(struct simt_block_run *b, struct simt_warp_run *w) {
         const struct simt_fragment *f = &w->fragments[0];
         simt_fail(&w->warp, &f->frame->code->instructions[f->pc], (uint32_t)__builtin_ctz(f->mask),
                   SIMT_FAULT_ENDLESS, 0,
-                  "its block has executed %llu warp instructions without an end: a loop may "
+                  "runs without an end: its block has executed %llu warp instructions, a loop may "
                   "never stop",
                   (unsigned long long)b->instructions);
     }

@@ -221,7 +221,7 @@ static const struct mistake ends[] = {
     {"waits_for_a_later_block", 3, {1}, 0, {{ZEROS, 64}}, {0},
      SIMT_FAULT_ENDLESS, 0, {0, 0}, {"warp instructions", "must not wait for a later one"}},
     {"recursion_without_end", 1, {32}, 0, {{NEVER_WRITTEN, 128}}, {0},
-     SIMT_FAULT_OUT_OF_BOUNDS, 0, {0, 0}, {"stack", "recursion"}},
+     SIMT_FAULT_OUT_OF_BOUNDS, 0, {0, 0}, {"calls too deep", "the stack of a thread is full"}},
     {"index_not_checked", 1, {64}, 0, {{NEVER_WRITTEN, 160}}, {40},
      SIMT_FAULT_ASSERT, 0, {40, 0}, {"assertion failed", "i < n"}},
     {"gives_up", 2, {32}, 0, {{NEVER_WRITTEN, 4}}, {8},
