@@ -540,3 +540,84 @@ C_TEST(tensor, half_a_warp_is_not_enough) {
     EXPECT_TRUE(strstr(t.fault.text, "mma.sync.aligned.m16n8k8") != NULL);
     launch_testing_close(&t);
 }
+
+/* --- pairs of 8-bit floats, bytes --- */
+
+/* The finite value nearest to x, of two the one with an even code; beyond the range the last. */
+static unsigned nearest(enum format f, double x) {
+    unsigned last = f == E4M3 ? 0x7e : 0x7b;
+    unsigned best = 0;
+    for (unsigned code = 1; code <= last; code++) {
+        double distance = fabs(decode(f, code) - fabs(x));
+        double least = fabs(decode(f, best) - fabs(x));
+        best = distance < least || (distance == least && code % 2 == 0) ? code : best;
+    }
+    return best | (signbit(x) ? 0x80 : 0);
+}
+
+C_TEST(tensor, pairs_of_small_floats) {
+    enum { PAIRS = 1000 };
+    struct launch_testing t;
+    struct rng rng = rng_create(9);
+    static float in[PAIRS][2];
+    ASSERT_TRUE(launch_testing_open(&t, TENSOR_PTX));
+    for (int i = 0; i < 2 * PAIRS; i++) { /* half of them lie between two neighbours */
+        double exponent = (double)rng_below(&rng, 40) - 21;
+        double digits = (double)rng_below(&rng, 33) + (i % 4 == 0 ? 0.01 : 0.0);
+        in[i / 2][i % 2] = (float)((i % 3 == 0 ? -1 : 1) * ldexp(digits, (int)exponent - 3));
+    }
+    struct {
+        uint64_t in, bytes, halves;
+        int n;
+    } parameters = {launch_testing_upload(&t, in, sizeof in),
+                    launch_testing_upload(&t, NULL, 4 * PAIRS),
+                    launch_testing_upload(&t, NULL, 8 * PAIRS), PAIRS};
+    const struct testing_launch launch = {
+        .kernel = "small_floats", .threads = {LANES}, .parameters = &parameters};
+    if (launch_testing_run_clean(&t, &launch)) {
+        const unsigned char *bytes = launch_testing_result(&t, parameters.bytes);
+        const uint16_t *halves = launch_testing_result(&t, parameters.halves);
+        for (int i = 0; i < 4 * PAIRS; i++) {
+            enum format f = i < 2 * PAIRS ? E4M3 : E5M2;
+            double x = (double)in[i / 2 % PAIRS][i % 2];
+            unsigned want = nearest(f, x);
+            if (bytes[i] != want || decode(F16, halves[i]) != decode(f, want)) {
+                TEST_FAIL("%g: want %02x, got %02x, as half %04x", x, want, bytes[i], halves[i]);
+                break;
+            }
+        }
+    }
+    launch_testing_close(&t);
+}
+
+C_TEST(tensor, differences_of_bytes) {
+    struct launch_testing t;
+    struct rng rng = rng_create(10);
+    unsigned char a[LANES][4], b[LANES][4];
+    ASSERT_TRUE(launch_testing_open(&t, TENSOR_PTX));
+    for (int i = 0; i < LANES * 4; i++) {
+        a[i / 4][i % 4] = (unsigned char)rng_below(&rng, 256);
+        b[i / 4][i % 4] = (unsigned char)rng_below(&rng, 256);
+    }
+    struct {
+        uint64_t a, b, out;
+    } parameters = {launch_testing_upload(&t, a, sizeof a), launch_testing_upload(&t, b, sizeof b),
+                    launch_testing_upload(&t, NULL, 3 * sizeof a)};
+    const struct testing_launch launch = {
+        .kernel = "byte_differences", .threads = {LANES}, .parameters = &parameters};
+    if (launch_testing_run_clean(&t, &launch)) {
+        const unsigned char(*got)[LANES][4] = launch_testing_result(&t, parameters.out);
+        const uint32_t *sums = (const uint32_t *)(const void *)got[2];
+        for (int lane = 0; lane < LANES; lane++) {
+            int sum = lane;
+            for (int n = 0; n < 4; n++) {
+                int x = a[lane][n], y = b[lane][n];
+                EXPECT_INT_EQ(abs(x - y), got[0][lane][n]);
+                EXPECT_INT_EQ(abs((signed char)x - (signed char)y), got[1][lane][n]);
+                sum += abs(x - y);
+            }
+            EXPECT_INT_EQ(sum, sums[lane]);
+        }
+    }
+    launch_testing_close(&t);
+}

@@ -212,3 +212,27 @@ extern "C" __global__ void half_a_warp(const unsigned *in, unsigned *out) {
     }
     out[threadIdx.x] = d[0];
 }
+
+/* Pairs of floats to pairs of 8-bit floats and on to halves: (n) e4m3x2, then (n) e5m2x2. */
+extern "C" __global__ void small_floats(const float2 *in, unsigned short *bytes, unsigned *halves,
+                                        int n) {
+    for (int i = threadIdx.x; i < n; i += 32) {
+        unsigned short e4m3, e5m2;
+        asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(e4m3) : "f"(in[i].y), "f"(in[i].x));
+        asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(e5m2) : "f"(in[i].y), "f"(in[i].x));
+        bytes[i] = e4m3;
+        bytes[n + i] = e5m2;
+        asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves[i]) : "h"(e4m3));
+        asm("cvt.rn.f16x2.e5m2x2 %0, %1;" : "=r"(halves[n + i]) : "h"(e5m2));
+    }
+}
+
+/* Absolute differences of bytes, unsigned, signed, and their sum onto a third number. */
+extern "C" __global__ void byte_differences(const unsigned *a, const unsigned *b, unsigned *out) {
+    int t = threadIdx.x;
+    asm("vabsdiff4.u32.u32.u32 %0, %1, %2, %3;" : "=r"(out[t]) : "r"(a[t]), "r"(b[t]), "r"(0));
+    asm("vabsdiff4.u32.s32.s32 %0, %1, %2, %3;" : "=r"(out[32 + t]) : "r"(a[t]), "r"(b[t]), "r"(0));
+    asm("vabsdiff4.u32.u32.u32.add %0, %1, %2, %3;"
+        : "=r"(out[64 + t])
+        : "r"(a[t]), "r"(b[t]), "r"(t));
+}
