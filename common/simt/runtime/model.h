@@ -5,14 +5,16 @@
  * The device has one clock, in nanoseconds; work of all streams is done one
  * after the other, so no overlap is modelled. The formulas are simple:
  *
- *     launch   overhead + max(issue, memory)
+ *     launch   overhead + max(issue, memory, shared)
  *              issue  = warp instructions / (4 a clock * multiprocessors in use)
+ *              shared = wavefronts of shared memory / (1 a clock * multiprocessors in use)
  *              memory = 32 bytes * sectors of global and local memory / bandwidth
  *     copy     overhead + bytes / bus, or 2 * bytes / bandwidth within the device
  *     set      overhead + bytes / bandwidth
  *
- * Caches, latency, occupancy, bank conflicts and the units' own rates are left
- * out, so a figure is good for "did it move fewer sectors", not for more.
+ * Caches, latency, occupancy and the units' own rates are left out, so a figure
+ * is good for "did it move fewer sectors, did it lose its bank conflicts", not
+ * for more. common/simt/README.md compares it with a GPU.
  */
 #ifndef WARPBOOK_COMMON_SIMT_RUNTIME_MODEL_H_
 #define WARPBOOK_COMMON_SIMT_RUNTIME_MODEL_H_

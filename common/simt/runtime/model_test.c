@@ -18,6 +18,19 @@ C_TEST(model, copies_take_bytes_over_bandwidth) {
     EXPECT_NEAR(550000000 / 320.0, time_of("t4", &large) - time_of("t4", &small), 1e-3);
 }
 
+C_TEST(model, bank_conflicts_take_their_time) {
+    const struct simt_gpu *gpu = simt_gpu_find("a100");
+    ASSERT_TRUE(gpu != NULL);
+    struct simt_counters counters = {.shared_load_wavefronts = 108ull * 1410000,
+                                     .shared_store_wavefronts = 108ull * 1410000};
+    struct simt_cost cost = {.kind = SIMT_COST_LAUNCH, .blocks = 1000, .counters = &counters};
+    double clock = 0.0;
+    double all = simt_model_advance(&clock, gpu, &cost); /* a wavefront a cycle on 108 SMs */
+    EXPECT_NEAR(2e6, all, 1e4);
+    cost.blocks = 54; /* half of them have a block */
+    EXPECT_NEAR(4e6, simt_model_advance(&clock, gpu, &cost), 1e4);
+}
+
 C_TEST(model, launches_take_the_longer_of_issue_and_memory) {
     struct simt_counters none = {0};
     struct simt_counters busy = {0};
