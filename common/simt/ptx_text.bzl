@@ -26,6 +26,7 @@ def _ptx_text_impl(ctx):
     output = ctx.actions.declare_file(ctx.label.name + ".ptx")
     args = ctx.actions.args()
     args.add_all(_OPTIONS)
+    args.add_all(ctx.attr.options)
     args.add("-arch=compute_" + ctx.attr.arch)
     args.add("-ccbin", cc_toolchain.compiler_executable)
     args.add("-o", output)
@@ -49,6 +50,7 @@ _ptx_text = rule(
     attrs = {
         "src": attr.label(allow_single_file = [".cu"], mandatory = True),
         "arch": attr.string(mandatory = True),
+        "options": attr.string_list(),
         "_nvcc": attr.label(
             default = "@local_config_cuda//:nvcc",
             executable = True,
@@ -65,18 +67,20 @@ _ptx_text = rule(
     cfg = _plain,
 )
 
-def ptx_text(name, src, arch):
+def ptx_text(name, src, arch, options = []):
     """NAME.ptx; skipped where nvcc is missing.
 
     Args:
       name: of the target and, with .ptx, of the file.
       src: one .cu file that includes nothing but the toolkit's headers.
       arch: "75" for compute_75.
+      options: more options for nvcc.
     """
     _ptx_text(
         name = name,
         src = src,
         arch = arch,
+        options = options,
         testonly = True,
         target_compatible_with = REQUIRES_NVCC,
     )

@@ -130,7 +130,7 @@ static void write_line(FILE *lines, const struct row *row, const uint64_t *out) 
 
 static enum status record_kernel(struct recorder *recorder, const struct row *row,
                                  struct error *error) {
-    static uint64_t out[RANDOM_OUT_WORDS];
+    uint64_t out[RANDOM_OUT_WORDS];
     enum status status = load(recorder, row->file, error);
     if (status == STATUS_OK) {
         status = launch(recorder, row->kernel, out, error);
