@@ -64,23 +64,40 @@ struct tally {
     struct distance distances[MOST_APPROXIMATES]; /* as in random_approximates */
 };
 
-/* Reads `"x"` numbers and the punctuation between them. */
-static bool read_approximates(const char *at, struct recorded *recorded) {
-    for (size_t a = 0; strncmp(at, a > 0 ? ",[" : "[", a > 0 ? 2 : 1) == 0; a++) {
-        at += a > 0 ? 2 : 1;
-        for (size_t thread = 0; thread < RANDOM_RECORDED_THREADS; thread++) {
-            char *end;
-            at += (thread > 0) + 1; /* comma and quote */
-            recorded->approximates[a][thread] = strtof(at, &end);
-            if (a == RANDOM_APPROXIMATES || end == at || *end != '"') {
-                return false;
-            }
-            at = end + 1;
-        }
-        recorded->approximate_count = a + 1;
-        if (*at++ != ']') {
+/* Moves behind @p text. @return false when something else is there */
+static bool skip(const char **at, const char *text) {
+    const size_t length = strlen(text);
+    const bool there = strncmp(*at, text, length) == 0;
+    *at += there ? length : 0;
+    return there;
+}
+
+/* Reads `["x","x",...]` of one approximate result. */
+static bool read_threads(const char **at, float *values) {
+    for (size_t thread = 0; thread < RANDOM_RECORDED_THREADS; thread++) {
+        char *end = NULL;
+        if (!skip(at, thread > 0 ? ",\"" : "[\"")) {
             return false;
         }
+        values[thread] = strtof(*at, &end);
+        if (end == *at) {
+            return false;
+        }
+        *at = end;
+        if (!skip(at, "\"")) {
+            return false;
+        }
+    }
+    return skip(at, "]");
+}
+
+static bool read_approximates(const char *at, struct recorded *recorded) {
+    size_t *count = &recorded->approximate_count;
+    while (*at == '[' || skip(&at, ",")) {
+        if (*count == RANDOM_APPROXIMATES || !read_threads(&at, recorded->approximates[*count])) {
+            return false;
+        }
+        ++*count;
     }
     return *at == ']';
 }
