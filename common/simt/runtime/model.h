@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/simt/counters.h"
+#include "common/simt/memory/counters.h"
 #include "common/simt/runtime/gpu.h"
 
 #ifdef __cplusplus

@@ -14,7 +14,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "common/simt/launch.h"
+#include "common/simt/core/launch.h"
 
 struct runtime;
 

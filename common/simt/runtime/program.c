@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/base/file.h"
-#include "common/simt/fatbin.h"
+#include "common/simt/ptx/fatbin.h"
 
 enum { NEWEST_ARCHITECTURE = 999, FATBIN_HEADER = 16, FATBIN_ALIGNMENT = 8 };
 static const uint32_t FATBIN_MAGIC = 0xba55ed50;

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "common/simt/counters.h"
+#include "common/simt/memory/counters.h"
 #include "common/simt/runtime/settings.h"
 
 /** Sums of one kernel's launches. */

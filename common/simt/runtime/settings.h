@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "common/base/status.h"
-#include "common/simt/run.h"
+#include "common/simt/memory/run.h"
 #include "common/simt/runtime/gpu.h"
 
 #ifdef __cplusplus

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "common/simt/host_fault.h"
+#include "common/simt/memory/host_fault.h"
 #include "common/simt/runtime/host_memory.h"
 #include "common/simt/runtime/leaks.h"
 #include "common/simt/runtime/modules.h"

@@ -23,10 +23,10 @@
 
 #include <cuda_runtime_api.h>
 
-#include "common/simt/memory.h"
+#include "common/simt/memory/memory.h"
+#include "common/simt/memory/shadow.h"
 #include "common/simt/runtime/report.h"
 #include "common/simt/runtime/settings.h"
-#include "common/simt/shadow.h"
 
 struct module;
 struct host_block;

@@ -1,0 +1,187 @@
+/**
+ * @file exec.h
+ * @brief How decoded PTX runs: one handler call per instruction, 32 lanes at a time.
+ *
+ * Registers live in rows: 32 lanes of 4 bytes (types up to 32 bits; narrower
+ * ones zero-extended in their lane, whatever their sign) or 32 lanes of 8 bytes
+ * (64-bit types); a 128-bit register is two rows of 8 bytes, low half first.
+ * Predicates are bit masks. Immediates, parameters' addresses and special
+ * registers are rows too, filled when a frame starts, so that a handler never
+ * asks what kind an operand is.
+ *
+ * A handler runs with warp->mask, the active lanes after the guard, and must
+ * leave the other lanes' registers as they are. It has no other state than the
+ * warp and its instruction.
+ */
+#ifndef WARPBOOK_COMMON_SIMT_CORE_EXEC_H_
+#define WARPBOOK_COMMON_SIMT_CORE_EXEC_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/status.h"
+#include "common/simt/ptx/ptx.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { SIMT_LANES = 32, SIMT_MAX_OPERANDS = 10, SIMT_MAX_VECTOR = 8 };
+
+/** One row of registers. Handlers take the view that fits their type. */
+union simt_row {
+    uint32_t u32[SIMT_LANES];
+    int32_t s32[SIMT_LANES];
+    float f32[SIMT_LANES];
+    uint64_t u64[SIMT_LANES];
+    int64_t s64[SIMT_LANES];
+    double f64[SIMT_LANES];
+};
+
+struct simt_warp;
+struct simt_code;
+struct simt_instruction;
+
+typedef void simt_handler(struct simt_warp *warp, const struct simt_instruction *instruction);
+
+/** What the scheduler does after a handler returned. */
+enum simt_next {
+    SIMT_NEXT_PC,   /**< go on with the next instruction */
+    SIMT_NEXT_FLOW, /**< the scheduler itself carries it out: branch, call, return, exit, barrier */
+};
+
+/** Classes of warp instructions, as the report counts them. */
+enum simt_class {
+    SIMT_CLASS_INTEGER,
+    SIMT_CLASS_FLOAT, /**< fp32, fp16 and bf16 arithmetic */
+    SIMT_CLASS_DOUBLE,
+    SIMT_CLASS_SPECIAL, /**< ex2, lg2, rcp, rsqrt, sin, cos, tanh, sqrt, division */
+    SIMT_CLASS_CONVERT,
+    SIMT_CLASS_MOVE,
+    SIMT_CLASS_PREDICATE, /**< setp, selp, predicate logic */
+    SIMT_CLASS_CONTROL,
+    SIMT_CLASS_GLOBAL,
+    SIMT_CLASS_SHARED,
+    SIMT_CLASS_LOCAL,
+    SIMT_CLASS_CONSTANT, /**< constant memory and parameters */
+    SIMT_CLASS_ATOMIC,
+    SIMT_CLASS_WARP, /**< shuffle, vote, match, redux */
+    SIMT_CLASS_BARRIER,
+    SIMT_CLASS_TENSOR, /**< mma, wmma, ldmatrix */
+    SIMT_CLASS_OTHER,
+    SIMT_CLASS_COUNT
+};
+
+/**
+ * One decoded instruction.
+ *
+ * `dst` and `src` are byte offsets of rows from warp->rows, or predicate numbers.
+ * Destinations come first in PTX; a pair d|p has d in dst[0] and p in `pred_dst`.
+ */
+struct simt_instruction {
+    simt_handler *run;
+    uint32_t dst[SIMT_MAX_VECTOR];
+    uint32_t src[SIMT_MAX_OPERANDS];     /**< rows, or predicate numbers where the operand is one */
+    int32_t pred_dst[2];                 /**< predicates written by setp, shfl ...; -1: none */
+    bool src_negated[SIMT_MAX_OPERANDS]; /**< !%p in a source */
+    uint8_t dst_count, src_count;
+    uint8_t next;     /**< enum simt_next */
+    uint8_t op_class; /**< enum simt_class */
+    uint8_t flow;     /**< private to the scheduler */
+    uint16_t flops;   /**< floating-point operations per active lane: 2 for fma */
+    bool guard_negated;
+    int32_t guard;      /**< predicate number; -1: none */
+    uint32_t detail[4]; /**< private to the handler: comparison, rounding, sizes ... */
+    int64_t immediate;  /**< private to the handler: an address offset, a jump target ... */
+    const struct ptx_instruction *source; /**< for messages and source lines */
+    const uint32_t *long_src; /**< all `src_count` sources where `src` is too short for them
+                                   (wmma.mma has up to 24); else NULL */
+};
+
+/** A warp while it runs. Only the scheduler changes what is not a register. */
+struct simt_warp {
+    unsigned char *rows;        /**< frame of the running function, 64-byte aligned */
+    uint32_t *predicates;       /**< bit masks of the running function */
+    uint32_t mask;              /**< active lanes, guard applied */
+    uint32_t lanes[SIMT_LANES]; /**< the mask spread out: ~0 where active, else 0 */
+    uint32_t members;           /**< lanes that exist and have not exited */
+    uint32_t carry;             /**< condition code CC.CF, a bit a lane: add.cc ... madc */
+    struct simt_block *block;
+    struct simt_fault *fault; /**< set by simt_fail(): the launch stops after this instruction */
+    uint32_t index;           /**< number of the warp in its block */
+};
+
+/** @return row at a byte offset. */
+static inline union simt_row *simt_row(const struct simt_warp *warp, uint32_t offset) {
+    return (union simt_row *)(void *)(warp->rows + offset);
+}
+
+/** @return true when all 32 lanes are active: no blending needed. */
+static inline bool simt_full(const struct simt_warp *warp) {
+    return warp->mask == UINT32_MAX;
+}
+
+/** Sets the active lanes; a handler that narrows them sets them back. */
+static inline void simt_set_mask(struct simt_warp *warp, uint32_t mask) {
+    if (warp->mask == mask) {
+        return;
+    }
+    warp->mask = mask;
+    for (uint32_t lane = 0; lane < SIMT_LANES; lane++) {
+        warp->lanes[lane] = (uint32_t)0 - (mask >> lane & 1);
+    }
+}
+
+/** @return the sources, however many they are. */
+static inline const uint32_t *simt_sources(const struct simt_instruction *instruction) {
+    return instruction->long_src != NULL ? instruction->long_src : instruction->src;
+}
+
+/**
+ * What a decoder of one family of instructions gets: the instruction and its
+ * operands, already resolved to rows, predicates and immediates.
+ */
+struct simt_decoding {
+    const struct ptx_instruction *source;
+    const struct ptx_function *function;
+};
+
+/**
+ * @brief Tries to decode an instruction of one family.
+ *
+ * Vector operands are laid out flat: `mov.b64 d, {a, b}` has src[0] = a and
+ * src[1] = b, `mov.b64 {a, b}, s` has dst[0] = a and dst[1] = b (an element `_`
+ * keeps its place).
+ *
+ * Operands are resolved before the call: dst, src, pred_dst, src_negated, the
+ * counts and the guard are set. The family sets run, op_class, flops, detail.
+ *
+ * @return true when the family knows the instruction with all its modifiers
+ */
+typedef bool simt_decode_family(const struct simt_decoding *decoding,
+                                struct simt_instruction *instruction);
+
+/** Integer and logic: add sub mul mad mul24 sad div rem abs neg min max and or xor not cnot lop3
+ *  shl shr shf bfe bfi brev clz popc bfind fns prmt dp4a dp2a addc subc madc (the carry
+ *  lives in warp->carry), vadd-like video instructions excluded. */
+simt_decode_family simt_decode_integer;
+/** fp32 and fp64 arithmetic: add sub mul fma mad div rcp sqrt rsqrt min max abs neg copysign
+ *  testp ex2 lg2 sin cos tanh, with rounding modes, ftz and sat. */
+simt_decode_family simt_decode_float;
+/** f16, f16x2, bf16, bf16x2 arithmetic and comparison. */
+simt_decode_family simt_decode_half;
+/** cvt in all forms, cvt.pack, mov of registers (pack and unpack of vectors too). */
+simt_decode_family simt_decode_convert;
+/** setp set selp slct, and or xor not on predicates. */
+simt_decode_family simt_decode_compare;
+/** ld, st, ldu, atom, red, cvta, isspacep, prefetch, fence and membar; params and constants too.
+ *  An address operand is src[n] = row of the base (8-byte lanes, or 4-byte for 32-bit addresses)
+ *  with detail-free `immediate` = byte offset. */
+simt_decode_family simt_decode_memory;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

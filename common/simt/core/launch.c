@@ -1,0 +1,226 @@
+#include "common/simt/core/launch.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/checked.h"
+#include "common/simt/core/block.h"
+#include "common/simt/core/module.h"
+
+enum { MAX_THREADS_PER_BLOCK = 1024, MAX_SHARED_BYTES = 227 * 1024 };
+
+/* What the host threads of a launch share. */
+struct crew {
+    struct simt_block_shape shape;
+    uint64_t blocks;
+    atomic_uint_fast64_t next;  /* block to take */
+    atomic_uint_fast64_t worst; /* lowest block with a fault so far; no block behind it matters */
+    pthread_mutex_t lock;       /* guards what follows */
+    struct simt_counters counters;
+    struct simt_fault fault;
+    enum status status;
+};
+
+static enum status check_launch(const struct simt_launch *launch, const struct simt_kernel *kernel,
+                                uint64_t *blocks, struct error *error) {
+    uint64_t threads = 1;
+    *blocks = 1;
+    for (int axis = 0; axis < 3; axis++) {
+        threads *= launch->threads[axis];
+        *blocks *= launch->grid[axis];
+        if (launch->threads[axis] == 0 || launch->threads[axis] > MAX_THREADS_PER_BLOCK ||
+            launch->grid[axis] == 0 || launch->grid[axis] > (axis == 0 ? INT32_MAX : 65535)) {
+            threads = 0;
+            break;
+        }
+    }
+    if (threads == 0 || threads > MAX_THREADS_PER_BLOCK || *blocks > UINT32_MAX) {
+        return error_set(
+            error, STATUS_INVALID_ARGUMENT,
+            "%s: grid %ux%ux%u of blocks %ux%ux%u: a block has 1 to %d threads, a grid "
+            "at least one block",
+            launch->kernel, launch->grid[0], launch->grid[1], launch->grid[2], launch->threads[0],
+            launch->threads[1], launch->threads[2], MAX_THREADS_PER_BLOCK);
+    }
+    if (launch->dynamic_shared_bytes > MAX_SHARED_BYTES ||
+        kernel->dynamic_shared + launch->dynamic_shared_bytes > MAX_SHARED_BYTES) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "%s: %zu bytes of static and %zu of dynamic shared memory; a block has %d",
+                         launch->kernel, kernel->static_shared_bytes, launch->dynamic_shared_bytes,
+                         MAX_SHARED_BYTES);
+    }
+    return STATUS_OK;
+}
+
+/* Keeps the fault of the lowest block: which one that is does not depend on the host threads. */
+static void note_fault(struct crew *crew, const struct simt_fault *fault) {
+    pthread_mutex_lock(&crew->lock);
+    if (crew->fault.kind == SIMT_FAULT_NONE || fault->order < crew->fault.order) {
+        crew->fault = *fault;
+        atomic_store(&crew->worst, fault->order);
+    }
+    pthread_mutex_unlock(&crew->lock);
+}
+
+static void note_status(struct crew *crew, enum status status) {
+    pthread_mutex_lock(&crew->lock);
+    crew->status = crew->status == STATUS_OK ? status : crew->status;
+    pthread_mutex_unlock(&crew->lock);
+    atomic_store(&crew->worst, 0);
+}
+
+/* Takes blocks until none is left. */
+static void *work(void *argument) {
+    struct crew *crew = argument;
+    struct simt_counters counters = {0};
+    struct simt_block_run *block;
+    enum status status = simt_block_create(&block, &crew->shape, &counters);
+    while (status == STATUS_OK) {
+        uint64_t order = atomic_fetch_add(&crew->next, 1);
+        if (order >= crew->blocks || order > atomic_load(&crew->worst)) {
+            break;
+        }
+        status = simt_block_begin(block, order);
+        while (status == STATUS_OK && !simt_block_go(block)) {
+        }
+        if (status == STATUS_OK && block->block.fault.kind != SIMT_FAULT_NONE) {
+            note_fault(crew, &block->block.fault);
+        }
+    }
+    simt_block_free(block);
+    if (status != STATUS_OK) {
+        note_status(crew, status);
+    }
+    pthread_mutex_lock(&crew->lock);
+    simt_counters_add(&crew->counters, &counters);
+    pthread_mutex_unlock(&crew->lock);
+    return NULL;
+}
+
+/* A cooperative grid: all blocks are alive and take turns. */
+static void work_together(struct crew *crew) {
+    struct simt_block_run **blocks = calloc(crew->blocks, sizeof *blocks);
+    enum status status = blocks != NULL ? STATUS_OK : STATUS_OUT_OF_MEMORY;
+    uint64_t left = 0;
+    for (; left < crew->blocks && status == STATUS_OK; left++) {
+        status = simt_block_create(&blocks[left], &crew->shape, &crew->counters);
+        if (status == STATUS_OK) {
+            status = simt_block_begin(blocks[left], left);
+        }
+    }
+    while (left > 0 && status == STATUS_OK && crew->fault.kind == SIMT_FAULT_NONE) {
+        for (uint64_t n = 0; n < crew->blocks; n++) {
+            if (blocks[n] == NULL || !simt_block_go(blocks[n])) {
+                continue;
+            }
+            if (blocks[n]->block.fault.kind != SIMT_FAULT_NONE) {
+                note_fault(crew, &blocks[n]->block.fault);
+            }
+            simt_block_free(blocks[n]);
+            blocks[n] = NULL;
+            left--;
+        }
+    }
+    for (uint64_t n = 0; blocks != NULL && n < crew->blocks; n++) {
+        simt_block_free(blocks[n]);
+    }
+    free(blocks);
+    crew->status = status;
+}
+
+static void work_in_parallel(struct crew *crew, int host_threads) {
+    pthread_t threads[256];
+    int started = 0;
+    int wanted = host_threads < 256 ? host_threads : 256;
+    while (started + 1 < wanted && (uint64_t)started + 1 < crew->blocks &&
+           pthread_create(&threads[started], NULL, work, crew) == 0) {
+        started++;
+    }
+    work(crew);
+    for (int n = 0; n < started; n++) {
+        pthread_join(threads[n], NULL);
+    }
+}
+
+/* What grid.sync() counts in; its address is what %envreg1 and %envreg2 hold. */
+static enum status take_workspace(const struct simt_launch *launch, uint64_t *address) {
+    enum { BYTES = 256 };
+    *address = 0;
+    if (!launch->cooperative) {
+        return STATUS_OK;
+    }
+    struct simt_memory *memory = launch->module->memory;
+    enum status status =
+        simt_memory_alloc(memory, BYTES, BYTES, "workspace of a cooperative grid", address);
+    if (status == STATUS_OK) {
+        memset(simt_memory_host(memory, *address), 0, BYTES);
+        simt_memory_mark(memory, *address, BYTES);
+    }
+    return status;
+}
+
+static enum status give_workspace_back(const struct simt_launch *launch, uint64_t address) {
+    return address != 0 ? simt_memory_release(launch->module->memory, address) : STATUS_OK;
+}
+
+enum status simt_launch_run(const struct simt_launch *launch, struct simt_counters *counters,
+                            struct simt_fault *fault, struct error *error) {
+    const struct simt_kernel *kernel;
+    struct crew crew = {.worst = UINT64_MAX};
+    *counters = (struct simt_counters){0};
+    *fault = (struct simt_fault){0};
+    enum status status = simt_module_kernel(launch->module, launch->kernel, &kernel, error);
+    if (status == STATUS_OK) {
+        status = check_launch(launch, kernel, &crew.blocks, error);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    uint64_t workspace;
+    status = take_workspace(launch, &workspace);
+    if (status != STATUS_OK) {
+        return error_set(error, status, "%s: no memory for a cooperative launch", launch->kernel);
+    }
+    const struct simt_run run = {
+        .grid_workspace = workspace,
+        .memory = launch->module->memory,
+        .module = launch->module->ptx,
+        .kernel = launch->kernel,
+        .parameters = launch->parameters,
+        .parameter_bytes = kernel->function->parameter_bytes,
+        .grid = {launch->grid[0], launch->grid[1], launch->grid[2]},
+        .threads = {launch->threads[0], launch->threads[1], launch->threads[2]},
+        .check = launch->check,
+        .global_shadow = launch->check == SIMT_CHECK_FULL ? launch->global_shadow : NULL,
+    };
+    crew.shape = (struct simt_block_shape){
+        .run = &run,
+        .code = kernel->code,
+        .shared_bytes = launch->dynamic_shared_bytes > 0
+                            ? kernel->dynamic_shared + launch->dynamic_shared_bytes
+                            : kernel->static_shared_bytes,
+        .dynamic_shared_bytes = launch->dynamic_shared_bytes,
+        .local_bytes = kernel->local_bytes,
+        .instruction_limit = launch->instruction_limit,
+    };
+    if (run.global_shadow != NULL) {
+        simt_global_shadow_begin(run.global_shadow);
+    }
+    pthread_mutex_init(&crew.lock, NULL);
+    if (launch->cooperative) {
+        work_together(&crew);
+    } else {
+        work_in_parallel(&crew, kernel->order_sensitive ? 1 : launch->host_threads);
+    }
+    pthread_mutex_destroy(&crew.lock);
+    *counters = crew.counters;
+    *fault = crew.fault;
+    status = give_workspace_back(launch, workspace);
+    crew.status = crew.status == STATUS_OK ? status : crew.status;
+    if (crew.status != STATUS_OK) {
+        return error_set(error, crew.status, "%s: %s", launch->kernel, status_message(crew.status));
+    }
+    return STATUS_OK;
+}

@@ -1,0 +1,13 @@
+#include "common/simt/memory/counters.h"
+
+#include <stddef.h>
+
+void simt_counters_add(struct simt_counters *to, const struct simt_counters *from) {
+    /* Nothing but 64-bit counts: added as one array. */
+    _Static_assert(sizeof *to % sizeof(uint64_t) == 0, "a counter is 64 bits");
+    uint64_t *sums = (uint64_t *)to;
+    const uint64_t *terms = (const uint64_t *)from;
+    for (size_t n = 0; n < sizeof *to / sizeof(uint64_t); n++) {
+        sums[n] += terms[n];
+    }
+}

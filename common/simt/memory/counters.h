@@ -1,0 +1,44 @@
+/**
+ * @file counters.h
+ * @brief What one launch did, counted as the hardware's counters count it.
+ */
+#ifndef WARPBOOK_COMMON_SIMT_MEMORY_COUNTERS_H_
+#define WARPBOOK_COMMON_SIMT_MEMORY_COUNTERS_H_
+
+#include <stdint.h>
+
+#include "common/simt/core/exec.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * A request is one warp instruction; a sector is 32 aligned bytes; a shared
+ * wavefront is one cycle of the 32 banks of 4 bytes (a request without
+ * conflicts takes one, for 8- and 16-byte accesses two and four).
+ */
+struct simt_counters {
+    uint64_t instructions[SIMT_CLASS_COUNT]; /**< warp instructions */
+    uint64_t active_lanes;                   /**< sum over warp instructions */
+    uint64_t flops;                          /**< sum over active lanes */
+    uint64_t global_load_requests, global_load_sectors;
+    uint64_t global_store_requests, global_store_sectors;
+    uint64_t global_bytes; /**< bytes the lanes asked for */
+    uint64_t local_requests, local_sectors;
+    uint64_t shared_load_requests, shared_load_wavefronts;
+    uint64_t shared_store_requests, shared_store_wavefronts;
+    uint64_t shared_bank_conflicts; /**< wavefronts beyond what the access size needs */
+    uint64_t atomic_requests;
+    uint64_t barriers; /**< warp arrivals */
+    uint64_t divergent_branches;
+};
+
+/** Adds @p from to @p to. */
+void simt_counters_add(struct simt_counters *to, const struct simt_counters *from);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,150 @@
+#include "common/simt/memory/fault.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/simt/memory/run.h"
+
+/* Copies the next length-prefixed name of a mangled one, "5saxpy"; @return what follows or NULL. */
+static const char *copy_name(const char *mangled, char *name, size_t size) {
+    char *end;
+    unsigned long length = strtoul(mangled, &end, 10);
+    size_t used = strlen(name);
+    if (length == 0 || length > strlen(end)) {
+        return NULL;
+    }
+    if (strncmp(end, "_GLOBAL__N_", 11) == 0) {
+        return end + length;
+    }
+    if (used + length + 3 > size) {
+        return NULL;
+    }
+    snprintf(name + used, size - used, "%s%.*s", used > 0 ? "::" : "", (int)length, end);
+    return end + length;
+}
+
+/* The plain name of a C++ function without its parameters; the mangled one where that is not easy.
+ */
+static void copy_kernel_name(const char *mangled, char *name, size_t size) {
+    const char *at = strncmp(mangled, "_Z", 2) == 0 ? mangled + 2 : NULL;
+    bool nested = false;
+    name[0] = '\0';
+    while (at != NULL && (*at == 'N' || *at == 'L')) {
+        nested = nested || *at == 'N';
+        at++;
+    }
+    do {
+        at = at != NULL && isdigit((unsigned char)*at) ? copy_name(at, name, size) : NULL;
+    } while (nested && at != NULL && *at != 'E' && *at != 'I');
+    if (at == NULL || name[0] == '\0') {
+        snprintf(name, size, "%s", mangled);
+    }
+}
+
+/* Headers of the toolkit: atomicAdd() and its like are inlined from there. */
+static bool is_of_toolkit(const char *file) {
+    return strncmp(file, "/usr/", 5) == 0 || strstr(file, "/targets/") != NULL;
+}
+
+static const char *file_name(const struct ptx_module *module, uint32_t file) {
+    return file < module->file_count ? module->files[file] : NULL;
+}
+
+static void set_source(struct simt_fault *fault, const struct simt_run *run,
+                       const struct simt_instruction *instruction) {
+    const struct ptx_instruction *source = instruction != NULL ? instruction->source : NULL;
+    if (source == NULL || source->line == 0 || run->module == NULL) {
+        return;
+    }
+    const struct ptx_location *at = source->location;
+    uint32_t line = source->line;
+    const char *file = file_name(run->module, source->file);
+    while (file != NULL && is_of_toolkit(file) && at != NULL && at->caller != NULL) {
+        at = at->caller;
+        line = at->line;
+        file = file_name(run->module, at->file);
+    }
+    if (file != NULL) {
+        snprintf(fault->file, sizeof fault->file, "%s", file);
+        fault->line = line;
+    }
+}
+
+void simt_fail(struct simt_warp *warp, const struct simt_instruction *instruction, uint32_t lane,
+               enum simt_fault_kind kind, uint64_t address, const char *format, ...) {
+    struct simt_block *block = warp->block;
+    const struct simt_run *run = block->run;
+    struct simt_fault *fault = &block->fault;
+    warp->fault = fault;
+    if (fault->kind != SIMT_FAULT_NONE) {
+        return;
+    }
+    *fault = (struct simt_fault){.kind = kind, .address = address, .order = block->order};
+    copy_kernel_name(run->kernel, fault->kernel, sizeof fault->kernel);
+    set_source(fault, run, instruction);
+    uint32_t thread = warp->index * SIMT_LANES + lane;
+    for (size_t axis = 0; axis < 3; axis++) {
+        uint32_t extent = run->threads[axis] > 0 ? run->threads[axis] : 1;
+        fault->block[axis] = block->index[axis];
+        fault->thread[axis] = axis < 2 ? thread % extent : thread;
+        thread /= extent;
+    }
+    va_list args;
+    va_start(args, format);
+    vsnprintf(fault->text, sizeof fault->text, format, args);
+    va_end(args);
+}
+
+/* What a kind of fault is called, and where to look first. */
+static const struct {
+    const char *name, *hint;
+} kinds[] = {
+    [SIMT_FAULT_NONE] = {"no fault", NULL},
+    [SIMT_FAULT_OUT_OF_BOUNDS] =
+        {"out of bounds", "check the index against the size of the array; the last block often has "
+                          "more threads than there are elements left (if (i < n) ...)"},
+    [SIMT_FAULT_MISALIGNED] =
+        {"misaligned", "an address must be a multiple of the size of what is accessed: a float4 "
+                       "needs a multiple of 16 bytes"},
+    [SIMT_FAULT_FREED] = {"use after free",
+                          "move cudaFree() behind the last kernel that uses the memory"},
+    [SIMT_FAULT_UNINITIALISED] =
+        {"uninitialised", "fill the memory first: cudaMemcpy, cudaMemset, or a store by a kernel; "
+                          "did all threads store their part before it was read?"},
+    [SIMT_FAULT_SHARED_RACE] =
+        {"race in shared memory",
+         "a __syncthreads() is missing between the two accesses (inside a warp a __syncwarp() is "
+         "enough), or an atomic operation"},
+    [SIMT_FAULT_GLOBAL_RACE] = {"race between blocks",
+                                "blocks run in any order: let each block write its own part, use "
+                                "atomic operations, or split the kernel in two"},
+    [SIMT_FAULT_BARRIER] =
+        {"barrier", "every thread of the block must reach the same __syncthreads(), and every lane "
+                    "in its mask a __..._sync(): none inside an if or a loop that only some of "
+                    "them enter"},
+    [SIMT_FAULT_ENDLESS] = {"endless loop",
+                            "does the loop's condition ever become false? A block must not wait "
+                            "for a later one: they need not run at the same time"},
+    [SIMT_FAULT_UNSUPPORTED] = {"not supported", NULL},
+    [SIMT_FAULT_TRAP] = {"trap", NULL},
+    [SIMT_FAULT_ASSERT] = {"assertion failed", NULL},
+};
+
+void simt_fault_print(const struct simt_fault *fault, FILE *stream) {
+    size_t known = sizeof kinds / sizeof *kinds;
+    size_t kind = (size_t)fault->kind < known ? (size_t)fault->kind : 0;
+    fprintf(stream, "%s: thread (%u,%u,%u) of block (%u,%u,%u) %s\n", kinds[kind].name,
+            fault->thread[0], fault->thread[1], fault->thread[2], fault->block[0], fault->block[1],
+            fault->block[2], fault->text);
+    if (fault->file[0] != '\0') {
+        fprintf(stream, "  in kernel %s at %s:%u\n", fault->kernel, fault->file, fault->line);
+    } else {
+        fprintf(stream, "  in kernel %s (compile with -lineinfo to see the line)\n", fault->kernel);
+    }
+    if (kinds[kind].hint != NULL) {
+        fprintf(stream, "  hint: %s\n", kinds[kind].hint);
+    }
+}

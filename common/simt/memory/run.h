@@ -1,0 +1,68 @@
+/**
+ * @file run.h
+ * @brief A launch and a block while they run: what handlers reach through their warp.
+ *
+ * One host thread runs one block at a time. What a handler writes besides
+ * registers belongs to that block or to that host thread, so no handler takes a
+ * lock; device memory is the exception, as on a GPU.
+ */
+#ifndef WARPBOOK_COMMON_SIMT_MEMORY_RUN_H_
+#define WARPBOOK_COMMON_SIMT_MEMORY_RUN_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/simt/core/exec.h"
+#include "common/simt/memory/counters.h"
+#include "common/simt/memory/fault.h"
+#include "common/simt/memory/memory.h"
+#include "common/simt/memory/shadow.h"
+#include "common/simt/ptx/ptx.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** How much a launch checks. */
+enum simt_check {
+    SIMT_CHECK_OFF,    /**< wild accesses read zeros and write nothing */
+    SIMT_CHECK_BOUNDS, /**< bounds, alignment, use after free */
+    SIMT_CHECK_FULL    /**< also uninitialised reads and races */
+};
+
+struct simt_access_cache;
+
+/** One launch; nothing in it changes while blocks run. */
+struct simt_run {
+    struct simt_memory *memory;
+    const struct ptx_module *module; /**< for names of source files; may be NULL */
+    const char *kernel;
+    const void *parameters; /**< the parameter block, `parameter_bytes` of it */
+    size_t parameter_bytes;
+    uint32_t grid[3], threads[3];
+    enum simt_check check;
+    struct simt_global_shadow *global_shadow; /**< FULL only, else NULL */
+    uint64_t grid_workspace; /**< cooperative launches: what grid.sync() counts in; else 0 */
+};
+
+/** One block while it runs. */
+struct simt_block {
+    const struct simt_run *run;
+    uint32_t index[3];
+    uint64_t order;        /**< position in the grid */
+    unsigned char *shared; /**< `shared_bytes`, static and dynamic; 16-byte aligned at least */
+    size_t shared_bytes;
+    unsigned char *local; /**< thread t's own begins at t * local_bytes; 16-byte aligned */
+    size_t local_bytes;   /**< of one thread, a multiple of 16 */
+    struct simt_counters *counters;  /**< of the host thread */
+    struct simt_shadow *shadow;      /**< FULL only, else NULL */
+    struct simt_agent agent;         /**< FULL: id = order, else zeros, when the block starts */
+    struct simt_access_cache *cache; /**< of the host thread; see access.h */
+    struct simt_fault fault;         /**< kind SIMT_FAULT_NONE until simt_fail() */
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,116 @@
+/* Places in the source: .file and .loc. */
+#include "common/simt/ptx/parser.h"
+
+/* .file N "name" [, time, size] */
+bool ptx_parse_file(struct ptx_parser *parser) {
+    uint64_t number, ignored;
+    bool more;
+    if (!ptx_read_integer(parser, PTX_MAX_FILE, &number)) {
+        return false;
+    }
+    if (parser->token.kind != PTX_TOKEN_STRING) {
+        return ptx_fail_expected(parser, "the name of a file in quotes");
+    }
+    char *name = ptx_names_keep(&parser->names, parser->token.text, parser->token.length);
+    while (parser->files.count <= number) {
+        if (ptx_list_add(&parser->files) == NULL) {
+            return ptx_fail_memory(parser);
+        }
+    }
+    if (name == NULL) {
+        return ptx_fail_memory(parser);
+    }
+    *(char **)ptx_list_at(&parser->files, number) = name;
+    if (!ptx_advance(parser) || !ptx_skip_mark(parser, ',', &more)) {
+        return false;
+    }
+    while (more) {
+        if (!ptx_read_integer(parser, UINT64_MAX, &ignored) || !ptx_skip_mark(parser, ',', &more)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+struct place {
+    uint64_t file, line, column;
+};
+
+static bool read_place(struct ptx_parser *parser, struct place *place) {
+    return ptx_read_integer(parser, UINT32_MAX, &place->file) &&
+           ptx_read_integer(parser, UINT32_MAX, &place->line) &&
+           ptx_read_integer(parser, UINT32_MAX, &place->column);
+}
+
+/* Keys of a place: the function's number keeps the places of one function together. */
+static uint64_t first_key(const struct place *place) {
+    return place->file << 32 | place->line;
+}
+
+static uint64_t second_key(const struct ptx_parser *parser, const struct place *place) {
+    return (uint64_t)parser->functions.count << 32 | place->column;
+}
+
+/* Makes the location; a later .loc that was inlined here finds it. */
+static const struct ptx_location *add_location(struct ptx_parser *parser, const struct place *place,
+                                               const struct ptx_location *caller) {
+    struct ptx_location *location = ptx_memory_take(parser->memory, 1, sizeof *location);
+    const struct ptx_location **item = location != NULL ? ptx_list_add(&parser->locations) : NULL;
+    if (item == NULL) {
+        return NULL;
+    }
+    *location = (struct ptx_location){(uint32_t)place->file, (uint32_t)place->line, caller};
+    *item = location;
+    uint32_t number = (uint32_t)(parser->locations.count - 1);
+    uint64_t a = first_key(place), b = second_key(parser, place);
+    uint32_t *known = ptx_map_find(&parser->location_map, a, b);
+    if (known != NULL) {
+        *known = number;
+        return location;
+    }
+    return ptx_map_add(&parser->location_map, a, b, number) ? location : NULL;
+}
+
+static const struct ptx_location *find_location(struct ptx_parser *parser,
+                                                const struct place *place) {
+    const uint32_t *known =
+        ptx_map_find(&parser->location_map, first_key(place), second_key(parser, place));
+    return known != NULL ? *(const struct ptx_location **)ptx_list_at(&parser->locations, *known)
+                         : add_location(parser, place, NULL);
+}
+
+/* function_name LABEL [+ N], inlined_at FILE LINE COLUMN */
+static bool parse_inlined(struct ptx_parser *parser, const struct ptx_location **caller) {
+    struct place place;
+    int64_t offset;
+    if (!ptx_token_is(&parser->token, "function_name")) {
+        return ptx_fail_expected(parser, "'function_name'");
+    }
+    if (!ptx_advance(parser) || !ptx_advance(parser) || !ptx_read_offset(parser, &offset) ||
+        !ptx_expect_mark(parser, ',')) {
+        return false;
+    }
+    if (!ptx_token_is(&parser->token, "inlined_at")) {
+        return ptx_fail_expected(parser, "'inlined_at'");
+    }
+    if (!ptx_advance(parser) || !read_place(parser, &place)) {
+        return false;
+    }
+    *caller = find_location(parser, &place);
+    return *caller != NULL || ptx_fail_memory(parser);
+}
+
+/* .loc FILE LINE COLUMN [, function_name ...] */
+bool ptx_parse_loc(struct ptx_parser *parser) {
+    struct place place;
+    bool inlined;
+    const struct ptx_location *caller = NULL;
+    if (!read_place(parser, &place) || !ptx_skip_mark(parser, ',', &inlined)) {
+        return false;
+    }
+    if (inlined && !parse_inlined(parser, &caller)) {
+        return false;
+    }
+    parser->body.location = add_location(parser, &place, caller);
+    return parser->body.location != NULL || ptx_fail_memory(parser);
+}

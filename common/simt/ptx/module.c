@@ -1,0 +1,137 @@
+/* What stands outside of functions: header, variables, sections. */
+#include <string.h>
+
+#include "common/simt/ptx/number.h"
+#include "common/simt/ptx/parser.h"
+
+/* .version 9.0 */
+static bool parse_version(struct ptx_parser *parser) {
+    struct ptx_token *token = &parser->token;
+    const char *dot =
+        token->kind == PTX_TOKEN_NUMBER ? memchr(token->text, '.', token->length) : NULL;
+    if (dot == NULL) {
+        return ptx_fail_expected(parser, "a version");
+    }
+    size_t before = (size_t)(dot - token->text);
+    struct ptx_number major, minor;
+    if (!ptx_number_read(token->text, before, &major) ||
+        !ptx_number_read(dot + 1, token->length - before - 1, &minor) || major.bits > 99 ||
+        minor.bits > 99) {
+        return ptx_fail_expected(parser, "a version");
+    }
+    parser->module->version_major = (unsigned)major.bits;
+    parser->module->version_minor = (unsigned)minor.bits;
+    return ptx_advance(parser);
+}
+
+/* .target sm_75, debug */
+static bool parse_target(struct ptx_parser *parser) {
+    bool more;
+    if (!ptx_read_name(parser, &parser->module->target) || !ptx_skip_mark(parser, ',', &more)) {
+        return false;
+    }
+    while (more) {
+        char *option;
+        if (!ptx_read_name(parser, &option) || !ptx_skip_mark(parser, ',', &more)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool parse_address_size(struct ptx_parser *parser) {
+    uint64_t size;
+    if (!ptx_read_integer(parser, 64, &size)) {
+        return false;
+    }
+    return size == 64 ||
+           ptx_fail(parser, STATUS_UNSUPPORTED, "addresses of %u bits, not 64", (unsigned)size);
+}
+
+/* .section NAME { ... }: debug information, not for us. */
+static bool skip_section(struct ptx_parser *parser) {
+    while (!ptx_at_mark(parser, '{')) {
+        if (parser->token.kind == PTX_TOKEN_END) {
+            return ptx_fail_expected(parser, "'{'");
+        }
+        if (!ptx_advance(parser)) {
+            return false;
+        }
+    }
+    size_t depth = 0;
+    do {
+        if (parser->token.kind == PTX_TOKEN_END) {
+            return ptx_fail_expected(parser, "'}'");
+        }
+        depth += ptx_at_mark(parser, '{');
+        depth -= ptx_at_mark(parser, '}');
+        if (!ptx_advance(parser)) {
+            return false;
+        }
+    } while (depth > 0);
+    return true;
+}
+
+struct directive {
+    const char *word;
+    bool (*parse)(struct ptx_parser *parser);
+};
+
+/* Those that are stepped over before their function is called. */
+static const struct directive directives[] = {
+    {".version", parse_version},
+    {".target", parse_target},
+    {".address_size", parse_address_size},
+    {".file", ptx_parse_file},
+    {".loc", ptx_parse_loc},
+    {".section", skip_section},
+    {".pragma", ptx_skip_statement},
+    {".alias", ptx_parse_alias},
+};
+
+static bool is_linkage(const struct ptx_parser *parser) {
+    return ptx_at_word(parser, ".visible") || ptx_at_word(parser, ".extern") ||
+           ptx_at_word(parser, ".weak") || ptx_at_word(parser, ".common");
+}
+
+/* A variable or a function, with what stands before it. */
+static bool parse_definition(struct ptx_parser *parser) {
+    struct ptx_linkage linkage = {false};
+    while (is_linkage(parser)) {
+        linkage.external |= ptx_at_word(parser, ".extern");
+        if (!ptx_advance(parser)) {
+            return false;
+        }
+    }
+    if (ptx_at_word(parser, ".entry") || ptx_at_word(parser, ".func")) {
+        return ptx_parse_function(parser);
+    }
+    if (ptx_at_space(parser)) {
+        return ptx_parse_variables(parser, linkage);
+    }
+    return ptx_fail_expected(parser, "a directive, a variable or a function");
+}
+
+static bool parse_top(struct ptx_parser *parser) {
+    for (size_t i = 0; i < sizeof directives / sizeof *directives; i++) {
+        if (ptx_at_word(parser, directives[i].word)) {
+            return ptx_advance(parser) && directives[i].parse(parser);
+        }
+    }
+    return parse_definition(parser);
+}
+
+bool ptx_parse_module(struct ptx_parser *parser) {
+    if (!ptx_advance(parser)) {
+        return false;
+    }
+    if (!ptx_at_word(parser, ".version")) {
+        return ptx_fail_expected(parser, "'.version'");
+    }
+    while (parser->token.kind != PTX_TOKEN_END) {
+        if (!parse_top(parser)) {
+            return false;
+        }
+    }
+    return parser->module->target != NULL || ptx_fail_expected(parser, "'.target'");
+}
