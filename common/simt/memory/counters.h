@@ -32,6 +32,30 @@ struct simt_counters {
     uint64_t atomic_requests;
     uint64_t barriers; /**< warp arrivals */
     uint64_t divergent_branches;
+
+    /** @name Estimates of the caches, for the model of time
+     * @{ */
+    uint64_t global_lines; /**< different lines of 128 bytes, of each global request */
+    uint64_t atomic_lanes; /**< lanes of atomics */
+    uint64_t
+        atomic_serial; /**< lanes of atomics that share their address with a lane before them */
+    uint64_t
+        l1_hit_sectors;  /**< global load sectors that a block finds where it loaded them before */
+    uint64_t l2_sectors; /**< what goes on to L2: loads that missed, stores, atomics, local */
+    uint64_t dram_bytes; /**< sectors that no launch touched recently enough for L2 to hold */
+    /** @} */
+};
+
+/**
+ * What one memory instruction of a kernel did: a place where a learner can look.
+ * `least_sectors` and `least_wavefronts` are what the same bytes would take
+ * if the lanes' addresses lay side by side.
+ */
+struct simt_site {
+    const struct ptx_instruction *source;
+    uint64_t requests, lanes;
+    uint64_t sectors, least_sectors;       /**< global and local memory */
+    uint64_t wavefronts, least_wavefronts; /**< shared memory */
 };
 
 /** Adds @p from to @p to. */
