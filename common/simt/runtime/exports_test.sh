@@ -1,12 +1,17 @@
 #!/bin/bash
-# The emulator's library exports what NVIDIA's does: the same names, the same version.
+# The emulator's library exports what NVIDIA's does, the same names, the same version; and
+# the two functions of common/simt/simt.h.
 # usage: exports_test.sh OURS THEIRS
 set -u
 names() {
     nm -D --defined-only "$1" | awk '$2 != "A" { print $3 }' | sort
 }
 names "$1" >"$TEST_TMPDIR/ours"
-names "$2" >"$TEST_TMPDIR/theirs"
+{
+    names "$2"
+    echo simt_gpu_key
+    echo simt_read_totals
+} | sort >"$TEST_TMPDIR/theirs"
 [ "$(wc -l <"$TEST_TMPDIR/theirs")" -gt 300 ] || {
     echo "FAILED: $2 does not look like the CUDA runtime"
     exit 1

@@ -9,6 +9,7 @@
 
 #include "common/simt/runtime/testdata/checks.h"
 #include "common/simt/runtime/testdata/kernels.h"
+#include "common/simt/simt.h"
 
 enum { COUNT = 1000, BLOCK = 128, GRID = 8 };
 
@@ -261,6 +262,33 @@ C_TEST(kernel, takes_time) {
     EXPECT_TRUE(ten > 2 * once);
     WANT(cudaSuccess, cudaEventDestroy(start));
     WANT(cudaSuccess, cudaEventDestroy(stop));
+    destroy(&a);
+}
+
+C_TEST(kernel, is_counted_for_those_who_ask) {
+    struct simt_api simt;
+    if (!simt_find(&simt)) {
+        TEST_SKIP("this is a GPU: nothing counts");
+    }
+    struct arrays a;
+    struct simt_totals before, after;
+    ASSERT_TRUE(create(&a));
+    simt.read_totals(&before);
+    launch_scale(a.d_out, a.d_in, 3, -5, COUNT, GRID, BLOCK, NULL);
+    launch_scale(a.d_out, a.d_in, 2, -5, COUNT, GRID, BLOCK, NULL);
+    expect_line(&a, 2, -5);
+    simt.read_totals(&after);
+    struct simt_totals did = simt_totals_between(&before, &after);
+    enum { WARPS = (COUNT + 31) / 32, SECTORS = COUNT * sizeof(int) / 32 };
+    EXPECT_STR_EQ("h200", simt.gpu_key());
+    EXPECT_INT_EQ(2, did.launches);
+    EXPECT_INT_EQ(2 * WARPS, did.counters.global_load_requests);
+    EXPECT_INT_EQ(2 * SECTORS, did.counters.global_load_sectors);
+    EXPECT_INT_EQ(2 * SECTORS, did.counters.global_store_sectors);
+    EXPECT_INT_EQ(1, did.copies_to_host);
+    EXPECT_INT_EQ(sizeof a.host, did.bytes_to_host);
+    EXPECT_INT_EQ(0, did.copies_to_device);
+    EXPECT_TRUE(did.nanoseconds > 0 && did.nanoseconds < after.nanoseconds);
     destroy(&a);
 }
 

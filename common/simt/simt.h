@@ -1,0 +1,51 @@
+/**
+ * @file simt.h
+ * @brief What a program asks the emulator it may be running on: whether it is there, what it
+ * counted.
+ *
+ * A program links the CUDA runtime and does not know which one it will get:
+ * NVIDIA's, or simt's library of the same name. simt's exports two functions
+ * more, which simt_find() looks up at run time; nothing here needs linking with
+ * the emulator.
+ */
+#ifndef WARPBOOK_COMMON_SIMT_SIMT_H_
+#define WARPBOOK_COMMON_SIMT_SIMT_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/simt/memory/counters.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Everything the process did on the emulated GPU so far; take the difference of two. */
+struct simt_totals {
+    struct simt_counters counters; /**< of all launches */
+    uint64_t launches;
+    uint64_t copies_to_device, copies_to_host, copies_on_device, sets;
+    uint64_t bytes_to_device, bytes_to_host, bytes_on_device, bytes_set;
+    double nanoseconds; /**< MODELLED time of all the work of the device */
+};
+
+/** The two functions of simt's library. */
+struct simt_api {
+    /** @return the emulated GPU, as SIMT_GPU names it: "h200". */
+    const char *(*gpu_key)(void);
+    /** Reads the totals; waits for nothing, as all work is done when a call returns. */
+    void (*read_totals)(struct simt_totals *totals);
+};
+
+/** @return true when this process runs on simt; @p api is zeros else. */
+bool simt_find(struct simt_api *api);
+
+/** @return what happened between two readings. */
+struct simt_totals simt_totals_between(const struct simt_totals *before,
+                                       const struct simt_totals *after);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
