@@ -9,8 +9,8 @@ names() {
 names "$1" >"$TEST_TMPDIR/ours"
 {
     names "$2"
-    echo simt_gpu_key
-    echo simt_read_totals
+    echo simt_gpu_key@@libcudart.so.13
+    echo simt_read_totals@@libcudart.so.13
 } | sort >"$TEST_TMPDIR/theirs"
 [ "$(wc -l <"$TEST_TMPDIR/theirs")" -gt 300 ] || {
     echo "FAILED: $2 does not look like the CUDA runtime"
