@@ -97,7 +97,8 @@ MUST_CHECK enum status device_stream_create(device_stream *stream, struct error 
 void device_stream_destroy(device_stream stream);
 /** Waits for a stream's work; reports a kernel's failure. */
 MUST_CHECK enum status device_synchronize(device_stream stream, struct error *error);
-/** What a launch just before reported: bad configuration, no code for this GPU. @p what names it. */
+/** What a launch just before reported: bad configuration, no code for this GPU. @p what names it.
+ */
 MUST_CHECK enum status device_launched(const char *what, struct error *error);
 
 MUST_CHECK enum status device_event_create(device_event *event, struct error *error);
@@ -109,14 +110,35 @@ MUST_CHECK enum status device_event_elapsed(device_event start, device_event sto
                                             struct error *error);
 /** @} */
 
-/** Bytes and operations so far in this process, to be subtracted. */
+/** @name What copies cost
+ * @{ */
+
+/** Counts so far in this process, to be subtracted. */
 struct device_traffic {
     uint64_t copies_to_device, bytes_to_device;
     uint64_t copies_to_host, bytes_to_host;
+    uint64_t allocations;
+    double copy_seconds;  /**< in device_write() and device_read(); counts while tracing only */
+    double alloc_seconds; /**< in device_alloc() and device_free(); counts while tracing only */
 };
 
-/** @return what device_write() and device_read() moved since the program began. */
+/** @return what device_alloc(), device_write() and device_read() did since the program began. */
 struct device_traffic device_traffic(void);
+
+/**
+ * @brief Starts or ends tracing: copies and allocations wait for the device and are timed.
+ *
+ * That takes overlap away, so times without tracing are shorter.
+ */
+void device_trace(bool on);
+
+/**
+ * @brief Waits for the device and reads its clock.
+ * @return seconds: wall time on a GPU; on simt modelled time of the device's work alone, without
+ *         what the host computes
+ */
+double device_now(void);
+/** @} */
 
 #ifdef __cplusplus
 }
