@@ -5,6 +5,13 @@ folder .venv-cuda that ./setup.sh fills with NVIDIA's wheels. WARPBOOK_CUDA=off
 hides all of them: `bazel test --repo_env=WARPBOOK_CUDA=off //...` shows what a
 machine without nvcc does.
 
+Looks for a GPU, too, and so decides what the workspace is built for when neither
+--config=gpu nor --config=simt says it: find_gpu.c asks the driver, as the programs
+will, whether a GPU is there that code of CUDA 13 runs on (the driver's library, its
+version, the GPU's age). Where one is, the default is --//common/bazel:device=native,
+else simt. WARPBOOK_GPU=off does as if there were none, WARPBOOK_GPU=on as if there
+were one: `bazel build --repo_env=WARPBOOK_GPU=on //...`.
+
 What the repository offers, found or not:
 
     :nvcc           script that starts nvcc, for rules
@@ -13,8 +20,11 @@ What the repository offers, found or not:
     :cuda_headers   the runtime's C headers alone
     :cudart         the runtime as a shared library, with its C headers
     :cudart_static  the same, linked in
-    config.bzl      REQUIRES_NVCC, for target_compatible_with
+    config.bzl      REQUIRES_NVCC, for target_compatible_with; DEFAULT_DEVICE; NATIVE_ARCHS
 """
+
+# On these GPUs some instructions need code for exactly them.
+_OWN_INSTRUCTIONS = ["90"]
 
 _HEAD = """load("@rules_cc//cc:defs.bzl", "cc_import", "cc_library")
 load(":config.bzl", "found_flag")
@@ -129,10 +139,26 @@ cc_library(
 
 _CONFIG = """REQUIRES_NVCC = {requires}
 
+# Which of //common/bazel:device's values an empty command line means.
+DEFAULT_DEVICE = "{device}"
+
+# Code for the GPUs found here, empty without any.
+NATIVE_ARCHS = "{archs}"
+
 def _found_flag_impl(_ctx):
     return []
 
 found_flag = rule(implementation = _found_flag_impl, build_setting = config.bool())
+"""
+
+# nvcc has ptxas check PTX for compute_90 and above, with nothing to write: that can be left out.
+_NO_PTXAS = """#!/bin/sh
+for argument; do
+    if [ "$argument" = -o ]; then
+        echo "this CUDA toolkit has no ptxas: it builds for --config=simt, not for a GPU" >&2
+        exit 1
+    fi
+done
 """
 
 def _candidates(repository_ctx):
@@ -183,17 +209,61 @@ def _find_toolkit(repository_ctx):
             )
     return None
 
+def _capabilities(repository_ctx):
+    """Compute capabilities of the GPUs that programs can use here, like "90"; none without a GPU."""
+    compiler = repository_ctx.which("gcc") or repository_ctx.which("cc") or repository_ctx.which("clang")
+    if not compiler:
+        return []
+    source = repository_ctx.path(Label("//common/bazel:find_gpu.c"))
+    if repository_ctx.execute([compiler, "-o", "find_gpu", source, "-ldl"]).return_code != 0:
+        return []
+    found = repository_ctx.execute(["./find_gpu"], timeout = 60)
+    if found.return_code != 0:
+        return []
+    capabilities = {line.split(" ")[0]: True for line in found.stdout.strip().split("\n")}
+    return sorted(capabilities.keys())
+
+def _native_archs(repository_ctx, toolkit):
+    """Machine code for the GPUs found here, and PTX; empty when there is none, or none that nvcc knows."""
+    known = repository_ctx.execute([toolkit.nvcc, "--list-gpu-code"]).stdout.split("\n")
+    archs = ["compute_75:compute_75"]
+    for capability in _capabilities(repository_ctx):
+        if "sm_" + capability not in known:
+            return ""
+        name = capability + ("a" if capability in _OWN_INSTRUCTIONS else "")
+        archs.append("compute_%s:sm_%s" % (name, name))
+    return ";".join(archs) if len(archs) > 1 else ""
+
+def _choose_device(repository_ctx, toolkit):
+    """What is built for when nobody says it."""
+    wish = repository_ctx.os.environ.get("WARPBOOK_GPU", "")
+    if wish not in ["", "on", "off"]:
+        fail("WARPBOOK_GPU is 'on' or 'off', not '%s'" % wish)
+    archs = _native_archs(repository_ctx, toolkit) if wish != "off" else ""
+    if archs:
+        return struct(device = "native", archs = archs)
+    return struct(device = "gpu" if wish == "on" else "simt", archs = "")
+
 def _write_missing(repository_ctx):
     script = "#!/bin/sh\necho 'nvcc is missing: run ./setup.sh' >&2\nexit 1\n"
     repository_ctx.file("BUILD", _HEAD.format(found = False) + _MISSING)
     repository_ctx.file("config.bzl", _CONFIG.format(
         requires = ["@local_config_cuda//:nvcc_is_missing_run_setup_sh"],
+        device = "simt",
+        archs = "",
     ))
     repository_ctx.file("nvcc.sh", script, executable = True)
     repository_ctx.file("version.txt", "missing\n")
 
+def _nvcc_script(repository_ctx, toolkit):
+    """Starts nvcc; with a stand-in for ptxas behind it when the toolkit has none."""
+    path = ""
+    if not repository_ctx.path(toolkit.folder + "/bin/ptxas").exists:
+        repository_ctx.file("without_ptxas/ptxas", _NO_PTXAS, executable = True)
+        path = "PATH='%s':\"$PATH\" " % repository_ctx.path("without_ptxas")
+    return "#!/bin/sh\n%sexec '%s' \"$@\"\n" % (path, toolkit.nvcc)
+
 def _write_found(repository_ctx, toolkit):
-    script = "#!/bin/sh\nexec '%s' \"$@\"\n" % toolkit.nvcc
     repository_ctx.symlink(toolkit.folder + "/include", "toolkit/include")
     repository_ctx.symlink(toolkit.shared.realpath, "lib/" + toolkit.shared.basename)
     repository_ctx.symlink(toolkit.static, "lib/libcudart_static.a")
@@ -201,8 +271,13 @@ def _write_found(repository_ctx, toolkit):
         "BUILD",
         _HEAD.format(found = True) + _FOUND.format(shared = toolkit.shared.basename),
     )
-    repository_ctx.file("config.bzl", _CONFIG.format(requires = []))
-    repository_ctx.file("nvcc.sh", script, executable = True)
+    choice = _choose_device(repository_ctx, toolkit)
+    repository_ctx.file("config.bzl", _CONFIG.format(
+        requires = [],
+        device = choice.device,
+        archs = choice.archs,
+    ))
+    repository_ctx.file("nvcc.sh", _nvcc_script(repository_ctx, toolkit), executable = True)
     repository_ctx.file("version.txt", toolkit.version)
 
 def _cuda_configure_impl(repository_ctx):
@@ -214,7 +289,7 @@ def _cuda_configure_impl(repository_ctx):
 
 cuda_configure = repository_rule(
     implementation = _cuda_configure_impl,
-    environ = ["CUDA_HOME", "PATH", "WARPBOOK_CUDA"],
+    environ = ["CUDA_HOME", "PATH", "WARPBOOK_CUDA", "WARPBOOK_GPU"],
     local = True,
     configure = True,
 )

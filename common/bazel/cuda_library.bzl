@@ -6,33 +6,16 @@ attributes it shares; they can take its place.
 
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
 load("@local_config_cuda//:config.bzl", "REQUIRES_NVCC")
+load("//common/bazel:cuda_archs.bzl", "ArchsInfo")
 
-# What every .cu file is compiled with. The line table lets a checker name the
-# line; the code stays uncompressed so that it can be read back from a program.
-_OPTIONS = ["-c", "-x", "cu", "-std=c++17", "-O3", "-lineinfo", "--compress-mode=none"]
-
-ArchsInfo = provider(doc = "GPU architectures to generate code for.", fields = ["options"])
-
-def _archs_impl(ctx):
-    options = []
-    for spec in ctx.build_setting_value.split(";"):
-        virtual, colon, codes = spec.partition(":")
-        if not colon or not virtual.startswith("compute_"):
-            fail("--%s: '%s' is not like 'compute_75:sm_75,compute_75'" % (ctx.label, spec))
-        options += ["-gencode=arch=%s,code=%s" % (virtual, code) for code in codes.split(",")]
-    return [ArchsInfo(options = options)]
-
-cuda_archs = rule(
-    implementation = _archs_impl,
-    build_setting = config.string(flag = True),
-    doc = "Flag that says what to generate: 'compute_80:compute_80,sm_80;compute_90:sm_90'.",
-)
+# What every .cu file is compiled with. The line table lets simt and profilers name the line.
+_OPTIONS = ["-c", "-x", "cu", "-std=c++17", "-O3", "-lineinfo"]
 
 def _arguments(ctx, cc_toolchain, context, source, output):
     """The command line of one compilation, after the name of nvcc."""
     args = ctx.actions.args()
     args.add_all(_OPTIONS)
-    args.add_all(ctx.attr._archs[ArchsInfo].options)
+    args.add_all(ctx.attr.archs[ArchsInfo].options)
     args.add("-ccbin", cc_toolchain.compiler_executable)
     args.add("-Xcompiler", "-fPIC")
     if "-Werror" in ctx.fragments.cpp.copts:
@@ -87,7 +70,7 @@ def _cuda_library_impl(ctx):
         requested_features = ctx.features,
         unsupported_features = ctx.disabled_features,
     )
-    deps = [dep[CcInfo] for dep in ctx.attr.deps + [ctx.attr._runtime]]
+    deps = [dep[CcInfo] for dep in ctx.attr.deps + [ctx.attr.runtime]]
     own = CcInfo(compilation_context = _own_context(ctx))
     context = cc_common.merge_cc_infos(cc_infos = [own] + deps).compilation_context
     objects = [
@@ -127,8 +110,8 @@ _cuda_library = rule(
         "includes": attr.string_list(),
         "linkopts": attr.string_list(),
         "alwayslink": attr.bool(),
-        "_archs": attr.label(default = "@rules_cuda//cuda:archs"),
-        "_runtime": attr.label(default = "@rules_cuda//cuda:runtime", providers = [CcInfo]),
+        "archs": attr.label(default = "@rules_cuda//cuda:archs", providers = [ArchsInfo]),
+        "runtime": attr.label(default = "@rules_cuda//cuda:runtime", providers = [CcInfo]),
         "_nvcc": attr.label(
             default = "@local_config_cuda//:nvcc",
             executable = True,
@@ -151,3 +134,19 @@ def cuda_library(target_compatible_with = [], **kwargs):
         alwayslink, and the attributes common to all rules.
     """
     _cuda_library(target_compatible_with = target_compatible_with + REQUIRES_NVCC, **kwargs)
+
+def ptx_cuda_library(name, **kwargs):
+    """As cuda_library, but alike in every configuration: PTX alone, and NVIDIA's shared runtime.
+
+    For tests of simt as a drop-in library: programs that know nothing of it.
+
+    Args:
+      name: of the target.
+      **kwargs: as for cuda_library.
+    """
+    cuda_library(
+        name = name,
+        archs = "//common/bazel:ptx_archs",
+        runtime = "@local_config_cuda//:cudart",
+        **kwargs
+    )

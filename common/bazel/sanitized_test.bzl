@@ -21,12 +21,16 @@ def _sanitized_test_impl(ctx):
     program = ctx.actions.declare_file(ctx.label.name)
     ctx.actions.symlink(output = program, target_file = test[DefaultInfo].files_to_run.executable, is_executable = True)
     runfiles = test[DefaultInfo].default_runfiles
-    return [DefaultInfo(executable = program, runfiles = runfiles.merge(ctx.runfiles(files = ctx.files.test)))]
+    return [
+        DefaultInfo(executable = program, runfiles = runfiles.merge(ctx.runfiles(files = ctx.files.test))),
+        testing.TestEnvironment(ctx.attr.env),
+    ]
 
 sanitized_test = rule(
     implementation = _sanitized_test_impl,
     attrs = {
         "test": attr.label(cfg = _sanitize, executable = True, mandatory = True),
+        "env": attr.string_dict(doc = "The test's own, as it stands."),
         "_whitelist_function_transition": attr.label(
             default = "@bazel_tools//tools/whitelists/function_transition_whitelist",
         ),
@@ -34,13 +38,14 @@ sanitized_test = rule(
     test = True,
 )
 
-def c_test(name, srcs, deps = [], data = [], size = "small", sanitize = False, **kwargs):
+def c_test(name, srcs, deps = [], data = [], size = "small", env = {}, sanitize = False, **kwargs):
     """A test of C_TEST cases; with sanitize also NAME_sanitized, under ASan and UBSan."""
     cc_test(
         name = name,
         size = size,
         srcs = srcs,
         data = data,
+        env = env,
         linkstatic = True,
         deps = deps + ["//common/testing"],
         **kwargs
@@ -49,5 +54,6 @@ def c_test(name, srcs, deps = [], data = [], size = "small", sanitize = False, *
         sanitized_test(
             name = name + "_sanitized",
             size = "medium",
+            env = env,
             test = ":" + name,
         )

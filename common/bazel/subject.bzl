@@ -1,13 +1,10 @@
 """The flag that says whose code the grader grades."""
 
-_SUBJECTS = ["labs", "solutions"]
+load("//common/bazel:choice_flag.bzl", "choice_flag")
 
-def _subject_flag_impl(ctx):
-    if ctx.build_setting_value not in _SUBJECTS:
-        fail("--%s is 'labs' or 'solutions', not '%s'" % (ctx.label, ctx.build_setting_value))
-    return []
-
-subject_flag = rule(
-    implementation = _subject_flag_impl,
-    build_setting = config.string(flag = True),
-)
+def subject_flag(name, build_setting_default):
+    choice_flag(
+        name = name,
+        build_setting_default = build_setting_default,
+        values = ["labs", "solutions"],
+    )

@@ -1,0 +1,59 @@
+"""For which GPUs .cu files are compiled."""
+
+# PTX is enough for simt, and ptxas is not needed: compute_75 for the emulated
+# T4, compute_90 so that the emulated H200 runs what only newer GPUs have.
+SIMT_ARCHS = "compute_75:compute_75;compute_90:compute_90"
+
+# Machine code for every GPU since Turing, so that nothing is compiled when a
+# program starts. PTX costs nothing beside it: of the newest for GPUs yet to
+# come, of the oldest for any other.
+GPU_ARCHS = ";".join([
+    "compute_75:sm_75,compute_75",
+    "compute_80:sm_80",
+    "compute_86:sm_86",
+    "compute_89:sm_89",
+    "compute_90a:sm_90a",
+    "compute_100:sm_100",
+    "compute_120:sm_120,compute_120",
+])
+
+# nvcc compiles a file for several GPUs side by side.
+_MOST_THREADS = 4
+
+ArchsInfo = provider(doc = "GPUs to generate code for.", fields = ["options"])
+
+def _split(label, value):
+    """Pairs of a virtual architecture and the list of codes made from it."""
+    pairs = []
+    for spec in value.split(";"):
+        virtual, colon, codes = spec.partition(":")
+        if not colon or not virtual.startswith("compute_"):
+            fail("--%s: '%s' is not like 'compute_75:sm_75,compute_75'" % (label, spec))
+        pairs.append((virtual, codes.split(",")))
+    return pairs
+
+def _archs_impl(ctx):
+    pairs = _split(ctx.label, ctx.build_setting_value or ctx.attr.usual)
+    if ctx.attr.ptx_only:
+        for virtual, codes in pairs:
+            if codes != [virtual]:
+                fail("--%s: simt runs PTX alone, like '%s:%s', not '%s'" %
+                     (ctx.label, virtual, virtual, ",".join(codes)))
+    options = ["-gencode=arch=%s,code=%s" % (virtual, code) for virtual, codes in pairs for code in codes]
+    if len(pairs) > 1:
+        options.append("--threads=%d" % min(len(pairs), _MOST_THREADS))
+
+    # simt reads the text out of the program.
+    if ctx.attr.ptx_only:
+        options.append("--compress-mode=none")
+    return [ArchsInfo(options = options)]
+
+cuda_archs = rule(
+    implementation = _archs_impl,
+    build_setting = config.string(flag = True),
+    attrs = {
+        "usual": attr.string(mandatory = True, doc = "What an empty flag stands for."),
+        "ptx_only": attr.bool(doc = "For simt: no machine code, uncompressed."),
+    },
+    doc = "Flag that says what to generate: 'compute_80:compute_80,sm_80;compute_90:sm_90'.",
+)
