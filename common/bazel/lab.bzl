@@ -1,7 +1,10 @@
 """One lab, twice: the learner's package and its solution offer the same targets."""
 
 load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library")
+load("@rules_cuda//cuda:defs.bzl", "cuda_library")
 load("//common/model:generate_test.bzl", "generate_test")
+
+_LIBRARY = {"c": cc_library, "cu": cuda_library}
 
 _FLAGS = {
     # Speed is asked for by name, so that a lab's flags can be read in one place.
@@ -12,19 +15,33 @@ _FLAGS = {
         linkopts = ["-l:libgomp.a", "-lpthread", "-ldl", "-lm"],
         linkstatic = True,
     ),
+    # cuda_library brings -O3; nvcc contracts a * b + c by itself. For which GPUs
+    # is the configuration's choice, not the lab's.
+    "cu": dict(),
+}
+
+# What every lab of a language stands on.
+_DEPS = {
+    "c": ["//common/base"],
+    "cu": ["//common/base", "//common/device"],
 }
 
 _VISIBILITY = ["//grader:__subpackages__", "//labs:__subpackages__", "//solutions:__subpackages__"]
 
-def lab_library(name, language = "c", library = cc_library, **kwargs):
-    """A library of a learner's code, compiled with the flags that the handouts name."""
-    library(name = name, **dict(_FLAGS[language], **kwargs))
+def lab_library(name, language = "c", **kwargs):
+    """A library of a learner's code, compiled with the flags that the handouts name.
+
+    Args:
+      name: of the target.
+      language: "c", or "cu" for CUDA, compiled by nvcc and skipped where it is missing.
+      **kwargs: as for cc_library or cuda_library.
+    """
+    _LIBRARY[language](name = name, **dict(_FLAGS[language], **kwargs))
 
 def lab(
         name,
         topic,
         language = "c",
-        library = cc_library,
         step_srcs = [],
         step_deps = [],
         engine_deps = ["//common/model:engine"],
@@ -41,10 +58,9 @@ def lab(
     Args:
       name: NN_topic, the name of the package's folder.
       topic: what the learner's file and the contract's header are called.
-      language: which flags compile the subject's code.
-      library: the rule that compiles it: cc_library, or one that knows CUDA.
+      language: what the subject's code is written in, "c" or "cu"; TOPIC.c and TOPIC.cu below.
       step_srcs: the subject's sources and private headers beside TOPIC.c.
-      step_deps: what they stand on beside common/base.
+      step_deps: what they stand on beside common/base and, in CUDA, common/device.
       engine_deps: what engine.c stands on.
       bench_deps: what the bench stands on; said once, in labs/.
       generate: whether the lab has a program that writes text.
@@ -74,15 +90,14 @@ def lab(
             name = "contract",
             hdrs = [topic + ".h", "engine.h"],
             visibility = _VISIBILITY,
-            deps = ["//common/base", "//common/model:engine"],
+            deps = ["//common/model:engine"] + _DEPS[language],
         )
     lab_library(
         name = topic,
         language = language,
-        library = library,
         srcs = ["%s.%s" % (topic, language)] + step_srcs,
         visibility = _VISIBILITY,
-        deps = [contract, "//common/base"] + step_deps,
+        deps = [contract] + _DEPS[language] + step_deps,
     )
     cc_library(
         name = "engine",
