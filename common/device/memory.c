@@ -1,0 +1,124 @@
+/**
+ * @file memory.c
+ * @brief Buffers, copies, and the count of what crosses the bus.
+ */
+#include <cuda_runtime_api.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "common/device/device.h"
+#include "common/device/fail.h"
+
+/*
+ * Counts of the whole process, as the bus is the whole process's: the one
+ * exception to "no mutable globals" in this layer.
+ */
+static _Atomic uint64_t copies_to_device, bytes_to_device, copies_to_host, bytes_to_host;
+
+struct device_traffic device_traffic(void) {
+    return (struct device_traffic){.copies_to_device = atomic_load(&copies_to_device),
+                                   .bytes_to_device = atomic_load(&bytes_to_device),
+                                   .copies_to_host = atomic_load(&copies_to_host),
+                                   .bytes_to_host = atomic_load(&bytes_to_host)};
+}
+
+enum status device_alloc(void **memory, size_t bytes, struct error *error) {
+    *memory = NULL;
+    if (bytes == 0) {
+        return STATUS_OK;
+    }
+    cudaError_t code = cudaMalloc(memory, bytes);
+    if (code == cudaSuccess) {
+        return STATUS_OK;
+    }
+    *memory = NULL;
+    size_t left = 0, total = 0;
+    (void)cudaGetLastError();
+    if (code != cudaErrorMemoryAllocation || cudaMemGetInfo(&left, &total) != cudaSuccess) {
+        return device_fail(error, code, "allocating %zu bytes on the GPU", bytes);
+    }
+    return error_set(error, STATUS_OUT_OF_MEMORY,
+                     "out of GPU memory: %zu bytes asked for, %zu of %zu bytes are free; take a "
+                     "smaller size, or end what else uses the GPU",
+                     bytes, left, total);
+}
+
+void device_free(void *memory) {
+    if (memory != NULL && cudaFree(memory) != cudaSuccess) {
+        (void)cudaGetLastError();
+    }
+}
+
+enum status device_alloc_host(void **memory, size_t bytes, struct error *error) {
+    *memory = NULL;
+    if (bytes == 0) {
+        return STATUS_OK;
+    }
+    cudaError_t code = cudaMallocHost(memory, bytes);
+    if (code == cudaSuccess) {
+        return STATUS_OK;
+    }
+    *memory = NULL;
+    return device_fail(error, code, "allocating %zu bytes of page-locked host memory", bytes);
+}
+
+void device_free_host(void *memory) {
+    if (memory != NULL && cudaFreeHost(memory) != cudaSuccess) {
+        (void)cudaGetLastError();
+    }
+}
+
+/* Copies, and waits for the stream: from pinned memory the copy alone would return too early. */
+static cudaError_t copy_and_wait(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
+                                 device_stream stream) {
+    cudaError_t code = cudaMemcpyAsync(to, from, bytes, kind, stream);
+    return code == cudaSuccess ? cudaStreamSynchronize(stream) : code;
+}
+
+enum status device_write(void *to, const void *from, size_t bytes, device_stream stream,
+                         struct error *error) {
+    if (bytes == 0) {
+        return STATUS_OK;
+    }
+    cudaError_t code = copy_and_wait(to, from, bytes, cudaMemcpyHostToDevice, stream);
+    if (code != cudaSuccess) {
+        return device_fail(error, code, "copying %zu bytes to the GPU, to %p", bytes, to);
+    }
+    atomic_fetch_add(&copies_to_device, 1);
+    atomic_fetch_add(&bytes_to_device, bytes);
+    return STATUS_OK;
+}
+
+enum status device_read(void *to, const void *from, size_t bytes, device_stream stream,
+                        struct error *error) {
+    if (bytes == 0) {
+        return STATUS_OK;
+    }
+    cudaError_t code = copy_and_wait(to, from, bytes, cudaMemcpyDeviceToHost, stream);
+    if (code != cudaSuccess) {
+        return device_fail(error, code, "copying %zu bytes from the GPU, from %p", bytes, from);
+    }
+    atomic_fetch_add(&copies_to_host, 1);
+    atomic_fetch_add(&bytes_to_host, bytes);
+    return STATUS_OK;
+}
+
+enum status device_copy(void *to, const void *from, size_t bytes, device_stream stream,
+                        struct error *error) {
+    if (bytes == 0) {
+        return STATUS_OK;
+    }
+    cudaError_t code = cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
+    return code == cudaSuccess ? STATUS_OK
+                               : device_fail(error, code, "copying %zu bytes on the GPU", bytes);
+}
+
+enum status device_set(void *memory, int value, size_t bytes, device_stream stream,
+                       struct error *error) {
+    if (bytes == 0) {
+        return STATUS_OK;
+    }
+    cudaError_t code = cudaMemsetAsync(memory, value, bytes, stream);
+    return code == cudaSuccess ? STATUS_OK
+                               : device_fail(error, code, "setting %zu bytes on the GPU", bytes);
+}

@@ -1,0 +1,22 @@
+#!/bin/bash
+# A program linked with NVIDIA's runtime on a machine without a driver: one clear line, and a
+# failure. Where there is a driver it must say the GPU's name or why it cannot be used.
+# usage: no_driver_test.sh PROGRAM
+set -u
+out=$("$1" 2>err)
+code=$?
+if [ "$code" -eq 0 ]; then
+    echo "a GPU is here: $out"
+    [ -n "$out" ] && [ ! -s err ]
+    exit
+fi
+cat err
+[ "$code" -eq 1 ] || { echo "FAILED: exit status $code, want 1"; exit 1; }
+[ -z "$out" ] || { echo "FAILED: printed '$out'"; exit 1; }
+[ "$(wc -l <err)" -eq 1 ] || { echo "FAILED: not one line"; exit 1; }
+if ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1'; then
+    echo "skipped: there is a driver, so the line about its absence cannot come"
+    exit 0
+fi
+grep -q '^open_program: no NVIDIA driver here (libcuda.so.1 was not found); install the driver, or build with --config=simt to run without a GPU$' err ||
+    { echo "FAILED: another line than that of a missing driver"; exit 1; }

@@ -1,0 +1,93 @@
+/*
+ * A library with cuBLAS's interface that calculates on the host, column by column, and minds the
+ * order of calls. Built as a shared library: cublas_test opens it.
+ */
+#include <stddef.h>
+#include <stdlib.h>
+
+/* The handle's state; one at a time. */
+struct handle {
+    int mode;
+    const void *stream, *workspace;
+};
+
+enum { OK = 0, NOT_INITIALISED = 1, INVALID = 7, UNSET_MODE = -1 };
+
+int cublasCreate_v2(void **handle) {
+    if (getenv("FAKE_CUBLAS_FAILS") != NULL) {
+        return NOT_INITIALISED;
+    }
+    struct handle *h = calloc(1, sizeof *h);
+    *handle = h;
+    if (h == NULL) {
+        return INVALID;
+    }
+    h->mode = UNSET_MODE;
+    return OK;
+}
+
+int cublasDestroy_v2(void *handle) {
+    free(handle);
+    return OK;
+}
+
+int cublasGetProperty(int part, int *value) {
+    *value = 10 + part;
+    return OK;
+}
+
+int cublasSetMathMode(void *handle, int mode) {
+    ((struct handle *)handle)->mode = mode;
+    return OK;
+}
+
+/* As in cuBLAS, a stream takes the workspace back. */
+int cublasSetStream_v2(void *handle, void *stream) {
+    ((struct handle *)handle)->stream = stream;
+    ((struct handle *)handle)->workspace = NULL;
+    return OK;
+}
+
+int cublasSetWorkspace_v2(void *handle, void *workspace, size_t bytes) {
+    ((struct handle *)handle)->workspace = bytes > 0 ? workspace : NULL;
+    return OK;
+}
+
+const char *cublasGetStatusString(int status) {
+    return status == NOT_INITIALISED ? "the library was not initialized" : "an invalid value";
+}
+
+/* The test passes its own address as stream, and expects to be told what was set. */
+struct expectation {
+    const void *workspace; /* seen at the call */
+    int mode;
+};
+
+int cublasSgemm_v2(void *handle, int op_a, int op_b, int m, int n, int k, const float *alpha,
+                   const float *a, int lda, const float *b, int ldb, const float *beta, float *c,
+                   int ldc) {
+    struct handle *h = handle;
+    int rows_a = op_a == 0 ? m : k, rows_b = op_b == 0 ? k : n;
+    if (m < 0 || n < 0 || k < 0 || lda < (rows_a > 1 ? rows_a : 1) ||
+        ldb < (rows_b > 1 ? rows_b : 1) || ldc < (m > 1 ? m : 1)) {
+        return INVALID;
+    }
+    if (h->stream != NULL) {
+        struct expectation *seen = (struct expectation *)(void *)h->stream;
+        seen->workspace = h->workspace;
+        seen->mode = h->mode;
+    }
+    for (int column = 0; column < n; column++) {
+        for (int row = 0; row < m; row++) {
+            double sum = 0.0;
+            for (int i = 0; i < k; i++) {
+                float left = op_a == 0 ? a[row + i * lda] : a[i + row * lda];
+                float right = op_b == 0 ? b[i + column * ldb] : b[column + i * ldb];
+                sum += (double)left * right;
+            }
+            float *to = &c[row + column * ldc];
+            *to = (float)(*alpha * sum + (*beta == 0.0f ? 0.0 : (double)*beta * *to));
+        }
+    }
+    return OK;
+}
