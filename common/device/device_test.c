@@ -89,6 +89,40 @@ C_TEST(device, memory_goes_there_and_back) {
     EXPECT_INT_EQ(sizeof host, after.bytes_to_device - before.bytes_to_device);
     EXPECT_INT_EQ(2, after.copies_to_host - before.copies_to_host);
     EXPECT_INT_EQ(2 * sizeof host, after.bytes_to_host - before.bytes_to_host);
+    EXPECT_INT_EQ(2, after.allocations - before.allocations);
+    EXPECT_NEAR(0.0, after.copy_seconds - before.copy_seconds, 0.0);
+}
+
+C_TEST(device, tracing_times_copies_but_not_kernels) {
+    OPEN_OR_SKIP();
+    enum { BYTES = 8 << 20 };
+    char *host = calloc(1, BYTES);
+    void *x = NULL;
+    ASSERT_TRUE(host != NULL);
+    ASSERT_OK(device_alloc(&x, BYTES, NULL));
+    EXPECT_OK(device_write(x, host, BYTES, NULL, NULL));
+    device_trace(true);
+    struct device_traffic before = device_traffic();
+    double start = device_now();
+    for (int i = 0; i < 3; i++) {
+        test_add(x, 1.0f, BYTES / sizeof(float), 256, NULL);
+    }
+    double kernels = device_now() - start;
+    struct device_traffic between = device_traffic();
+    EXPECT_OK(device_write(x, host, BYTES, NULL, NULL));
+    EXPECT_OK(device_read(host, x, BYTES, NULL, NULL));
+    device_trace(false);
+    double all = device_now() - start;
+    struct device_traffic after = device_traffic();
+    double copies = after.copy_seconds - between.copy_seconds;
+    EXPECT_NEAR(0.0, between.copy_seconds - before.copy_seconds, 0.0);
+    EXPECT_TRUE(kernels > 1e-6);
+    /* 16 MiB at 500 GB/s at most. */
+    EXPECT_TRUE(copies > 3e-5 && copies <= all - kernels + 2e-9);
+    EXPECT_OK(device_write(x, host, BYTES, NULL, NULL));
+    EXPECT_NEAR(after.copy_seconds, device_traffic().copy_seconds, 0.0);
+    device_free(x);
+    free(host);
 }
 
 C_TEST(device, pinned_memory_is_free_again_after_a_write) {

@@ -1,34 +1,23 @@
 /**
  * @file memory.c
- * @brief Buffers, copies, and the count of what crosses the bus.
+ * @brief Buffers and copies.
  */
 #include <cuda_runtime_api.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "common/device/device.h"
 #include "common/device/fail.h"
-
-/*
- * Counts of the whole process, as the bus is the whole process's: the one
- * exception to "no mutable globals" in this layer.
- */
-static _Atomic uint64_t copies_to_device, bytes_to_device, copies_to_host, bytes_to_host;
-
-struct device_traffic device_traffic(void) {
-    return (struct device_traffic){.copies_to_device = atomic_load(&copies_to_device),
-                                   .bytes_to_device = atomic_load(&bytes_to_device),
-                                   .copies_to_host = atomic_load(&copies_to_host),
-                                   .bytes_to_host = atomic_load(&bytes_to_host)};
-}
+#include "common/device/traffic.h"
 
 enum status device_alloc(void **memory, size_t bytes, struct error *error) {
     *memory = NULL;
     if (bytes == 0) {
         return STATUS_OK;
     }
+    double begun = traffic_begin();
     cudaError_t code = cudaMalloc(memory, bytes);
     if (code == cudaSuccess) {
+        traffic_allocated(begun);
         return STATUS_OK;
     }
     *memory = NULL;
@@ -44,9 +33,14 @@ enum status device_alloc(void **memory, size_t bytes, struct error *error) {
 }
 
 void device_free(void *memory) {
-    if (memory != NULL && cudaFree(memory) != cudaSuccess) {
+    if (memory == NULL) {
+        return;
+    }
+    double begun = traffic_begin();
+    if (cudaFree(memory) != cudaSuccess) {
         (void)cudaGetLastError();
     }
+    traffic_released(begun);
 }
 
 enum status device_alloc_host(void **memory, size_t bytes, struct error *error) {
@@ -80,12 +74,12 @@ enum status device_write(void *to, const void *from, size_t bytes, device_stream
     if (bytes == 0) {
         return STATUS_OK;
     }
+    double begun = traffic_begin();
     cudaError_t code = copy_and_wait(to, from, bytes, cudaMemcpyHostToDevice, stream);
     if (code != cudaSuccess) {
         return device_fail(error, code, "copying %zu bytes to the GPU, to %p", bytes, to);
     }
-    atomic_fetch_add(&copies_to_device, 1);
-    atomic_fetch_add(&bytes_to_device, bytes);
+    traffic_copied(true, bytes, begun);
     return STATUS_OK;
 }
 
@@ -94,12 +88,12 @@ enum status device_read(void *to, const void *from, size_t bytes, device_stream 
     if (bytes == 0) {
         return STATUS_OK;
     }
+    double begun = traffic_begin();
     cudaError_t code = copy_and_wait(to, from, bytes, cudaMemcpyDeviceToHost, stream);
     if (code != cudaSuccess) {
         return device_fail(error, code, "copying %zu bytes from the GPU, from %p", bytes, from);
     }
-    atomic_fetch_add(&copies_to_host, 1);
-    atomic_fetch_add(&bytes_to_host, bytes);
+    traffic_copied(false, bytes, begun);
     return STATUS_OK;
 }
 
