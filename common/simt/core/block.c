@@ -33,7 +33,7 @@ static enum status alloc_memories(struct simt_block_run *b) {
 }
 
 enum status simt_block_create(struct simt_block_run **block, const struct simt_block_shape *shape,
-                              struct simt_counters *counters) {
+                              const struct simt_block_counts *counts) {
     struct simt_block_run *b = calloc(1, sizeof *b);
     *block = b;
     if (b == NULL) {
@@ -46,7 +46,8 @@ enum status simt_block_create(struct simt_block_run **block, const struct simt_b
     b->block.run = shape->run;
     b->block.shared_bytes = shape->shared_bytes;
     b->block.local_bytes = shape->local_bytes;
-    b->block.counters = counters;
+    b->block.counters = counts->counters;
+    b->block.sites = counts->sites;
     return alloc_memories(b);
 }
 
@@ -56,6 +57,9 @@ void simt_block_free(struct simt_block_run *b) {
     }
     for (uint32_t n = 0; n < b->warp_count && b->warps != NULL; n++) {
         simt_warp_finish(&b->warps[n]);
+    }
+    if (b->block.cache != NULL) {
+        simt_access_cache_tally(b->block.cache, b->block.counters, b->block.sites);
     }
     simt_access_cache_free(b->block.cache);
     simt_shadow_free(b->block.shadow);

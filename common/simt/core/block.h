@@ -25,11 +25,18 @@ struct simt_block_shape {
     uint64_t instruction_limit;
 };
 
+/** Where the blocks of one host thread count. */
+struct simt_block_counts {
+    struct simt_counters *counters;
+    struct simt_site *sites; /**< by number; NULL: nobody asks */
+};
+
 /** @return STATUS_OK or STATUS_OUT_OF_MEMORY; memory for one block after another. */
 MUST_CHECK enum status simt_block_create(struct simt_block_run **block,
                                          const struct simt_block_shape *shape,
-                                         struct simt_counters *counters);
+                                         const struct simt_block_counts *counts);
 
+/** Counts what the blocks did, and frees them. */
 void simt_block_free(struct simt_block_run *block);
 
 /** Starts block number @p order of the grid. @return STATUS_OK or STATUS_OUT_OF_MEMORY */

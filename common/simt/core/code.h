@@ -175,6 +175,12 @@ MUST_CHECK enum status simt_decode(struct simt_code **code, const struct ptx_mod
 
 void simt_code_free(struct simt_code *code);
 
+/**
+ * @brief Numbers the instructions that may reach memory, from @p first on.
+ * @return the next number
+ */
+uint32_t simt_number_sites(struct simt_code *code, uint32_t first);
+
 /** Orders the basic blocks: sets rank and leader. @return STATUS_OK or STATUS_OUT_OF_MEMORY */
 MUST_CHECK enum status simt_order_blocks(struct simt_code *code);
 

@@ -17,8 +17,10 @@ struct crew {
     uint64_t blocks;
     atomic_uint_fast64_t next;  /* block to take */
     atomic_uint_fast64_t worst; /* lowest block with a fault so far; no block behind it matters */
+    uint32_t site_count;        /* 0: nobody asks for sites */
     pthread_mutex_t lock;       /* guards what follows */
     struct simt_counters counters;
+    struct simt_site *sites; /* (site_count) */
     struct simt_fault fault;
     enum status status;
 };
@@ -71,12 +73,30 @@ static void note_status(struct crew *crew, enum status status) {
     atomic_store(&crew->worst, 0);
 }
 
+/* Adds what a host thread counted to what all of them did; sums do not depend on the order. */
+static void note_counts(struct crew *crew, const struct simt_block_counts *counts) {
+    pthread_mutex_lock(&crew->lock);
+    simt_counters_add(&crew->counters, counts->counters);
+    for (uint32_t n = 0; n < crew->site_count && counts->sites != NULL; n++) {
+        simt_site_add(&crew->sites[n], &counts->sites[n]);
+    }
+    pthread_mutex_unlock(&crew->lock);
+}
+
 /* Takes blocks until none is left. */
 static void *work(void *argument) {
     struct crew *crew = argument;
     struct simt_counters counters = {0};
-    struct simt_block_run *block;
-    enum status status = simt_block_create(&block, &crew->shape, &counters);
+    struct simt_block_counts counts = {.counters = &counters};
+    struct simt_block_run *block = NULL;
+    enum status status = STATUS_OK;
+    if (crew->site_count > 0) {
+        counts.sites = calloc(crew->site_count, sizeof *counts.sites);
+        status = counts.sites != NULL ? STATUS_OK : STATUS_OUT_OF_MEMORY;
+    }
+    if (status == STATUS_OK) {
+        status = simt_block_create(&block, &crew->shape, &counts);
+    }
     while (status == STATUS_OK) {
         uint64_t order = atomic_fetch_add(&crew->next, 1);
         if (order >= crew->blocks || order > atomic_load(&crew->worst)) {
@@ -93,9 +113,8 @@ static void *work(void *argument) {
     if (status != STATUS_OK) {
         note_status(crew, status);
     }
-    pthread_mutex_lock(&crew->lock);
-    simt_counters_add(&crew->counters, &counters);
-    pthread_mutex_unlock(&crew->lock);
+    note_counts(crew, &counts);
+    free(counts.sites);
     return NULL;
 }
 
@@ -103,9 +122,10 @@ static void *work(void *argument) {
 static void work_together(struct crew *crew) {
     struct simt_block_run **blocks = calloc(crew->blocks, sizeof *blocks);
     enum status status = blocks != NULL ? STATUS_OK : STATUS_OUT_OF_MEMORY;
+    const struct simt_block_counts counts = {.counters = &crew->counters, .sites = crew->sites};
     uint64_t left = 0;
     for (; left < crew->blocks && status == STATUS_OK; left++) {
-        status = simt_block_create(&blocks[left], &crew->shape, &crew->counters);
+        status = simt_block_create(&blocks[left], &crew->shape, &counts);
         if (status == STATUS_OK) {
             status = simt_block_begin(blocks[left], left);
         }
@@ -175,6 +195,9 @@ enum status simt_launch_run(const struct simt_launch *launch, struct simt_counte
     if (status == STATUS_OK) {
         status = check_launch(launch, kernel, &crew.blocks, error);
     }
+    if (status == STATUS_OK) {
+        status = simt_sites_prepare(launch->sites, launch->module, kernel, error);
+    }
     if (status != STATUS_OK) {
         return status;
     }
@@ -182,6 +205,10 @@ enum status simt_launch_run(const struct simt_launch *launch, struct simt_counte
     status = take_workspace(launch, &workspace);
     if (status != STATUS_OK) {
         return error_set(error, status, "%s: no memory for a cooperative launch", launch->kernel);
+    }
+    if (launch->sites != NULL) {
+        crew.site_count = kernel->site_count;
+        crew.sites = launch->sites->sites;
     }
     const struct simt_run run = {
         .grid_workspace = workspace,

@@ -51,6 +51,20 @@ struct simt_kernel_info {
 MUST_CHECK enum status simt_kernel_info(struct simt_module *module, const char *kernel,
                                         struct simt_kernel_info *info, struct error *error);
 
+/**
+ * Where the memory instructions of one kernel and of all functions it calls did
+ * what. Begins as zeros; launches of the same kernel of the same module add to
+ * it. Lives no longer than the module.
+ */
+struct simt_sites {
+    struct simt_site *sites; /**< (count), in the order of the text; most may have requests = 0 */
+    size_t count;
+    const struct ptx_module *module; /**< names the files: files[site.source->file] */
+};
+
+/** Frees the list and makes it empty. */
+void simt_sites_free(struct simt_sites *sites);
+
 struct simt_launch {
     struct simt_module *module;
     const char *kernel;
@@ -63,6 +77,7 @@ struct simt_launch {
                                                    unseen */
     int host_threads;                         /**< at least 1; results do not depend on it */
     uint64_t instruction_limit; /**< warp instructions a block may take; 0: no limit */
+    struct simt_sites *sites;   /**< of this kernel: the launch adds to it. NULL: nobody asks */
 };
 
 /**

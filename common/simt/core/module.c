@@ -264,6 +264,7 @@ static enum status decode_functions(struct build *b, struct error *error) {
         if (status != STATUS_OK) {
             return status;
         }
+        kernel->site_count = simt_number_sites(kernel->codes[n], kernel->site_count);
         kernel->code_count++;
         base = linker.shared_base + kernel->codes[n]->static_shared_bytes;
         kernel->order_sensitive = kernel->order_sensitive || kernel->codes[n]->order_sensitive;

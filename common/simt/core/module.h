@@ -26,6 +26,7 @@ struct simt_kernel {
     size_t dynamic_shared;      /**< where dynamic shared memory begins */
     size_t local_bytes;         /**< of one thread, a multiple of 16 */
     bool order_sensitive;
+    uint32_t site_count; /**< see simt_number_sites() */
     size_t *parameter_offsets, *parameter_sizes;
 };
 
@@ -46,6 +47,10 @@ struct simt_module {
 /** @return the kernel, decoded; NULL with a status and a line in @p error else. */
 MUST_CHECK enum status simt_module_kernel(struct simt_module *module, const char *name,
                                           const struct simt_kernel **kernel, struct error *error);
+
+/** Makes an empty list one of the kernel's sites. @param list may be NULL */
+MUST_CHECK enum status simt_sites_prepare(struct simt_sites *list, const struct simt_module *module,
+                                          const struct simt_kernel *kernel, struct error *error);
 
 #ifdef __cplusplus
 }

@@ -30,8 +30,20 @@ struct simt_access_cache *simt_access_cache_create(void);
 
 void simt_access_cache_free(struct simt_access_cache *cache);
 
-/** A launch begins: allocations may have changed. */
+/** Allocations may have changed. */
 void simt_access_cache_reset(struct simt_access_cache *cache);
+
+/**
+ * @brief Adds what accesses have done so far to counters and sites.
+ *
+ * A request only adds one to the uses of its pattern; its sectors, wavefronts
+ * and the like are added for all uses at once, here or when the pattern makes
+ * room for another.
+ *
+ * @param sites by number of the site, or NULL
+ */
+void simt_access_cache_tally(struct simt_access_cache *cache, struct simt_counters *counters,
+                             struct simt_site *sites);
 
 /** One access by the active lanes of a warp. */
 struct simt_access {

@@ -494,6 +494,7 @@ C_TEST(access, places_are_told_and_counted) {
     }
     EXPECT_TRUE(simt_access_resolve(h.warp, &none, &access, host));
     EXPECT_TRUE(host[31] == h.block.shared + 496);
+    simt_access_cache_tally(h.block.cache, &h.counters, NULL);
     EXPECT_INT_EQ(4, h.counters.shared_load_wavefronts);
     access.addresses[7] = HARNESS_SHARED;
     EXPECT_TRUE(!simt_access_resolve(h.warp, &none, &access, host));

@@ -11,3 +11,12 @@ void simt_counters_add(struct simt_counters *to, const struct simt_counters *fro
         sums[n] += terms[n];
     }
 }
+
+void simt_site_add(struct simt_site *to, const struct simt_site *from) {
+    to->requests += from->requests;
+    to->lanes += from->lanes;
+    to->sectors += from->sectors;
+    to->least_sectors += from->least_sectors;
+    to->wavefronts += from->wavefronts;
+    to->least_wavefronts += from->least_wavefronts;
+}

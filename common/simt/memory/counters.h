@@ -53,13 +53,16 @@ struct simt_counters {
  */
 struct simt_site {
     const struct ptx_instruction *source;
-    uint64_t requests, lanes;
+    uint64_t requests, lanes;              /**< lanes: summed over the requests */
     uint64_t sectors, least_sectors;       /**< global and local memory */
     uint64_t wavefronts, least_wavefronts; /**< shared memory */
 };
 
 /** Adds @p from to @p to. */
 void simt_counters_add(struct simt_counters *to, const struct simt_counters *from);
+
+/** Adds the counts of @p from to @p to, whose source stays. */
+void simt_site_add(struct simt_site *to, const struct simt_site *from);
 
 #ifdef __cplusplus
 }

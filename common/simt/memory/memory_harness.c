@@ -189,6 +189,7 @@ bool harness_run(struct harness *h, const char *opcode, const struct harness_ope
         return false;
     }
     in.decoded.run(h->warp, &in.decoded);
+    simt_access_cache_tally(h->block.cache, &h->counters, NULL);
     return h->warp->fault == NULL;
 }
 

@@ -186,12 +186,34 @@ bool simt_access_resolve(struct simt_warp *warp, const struct simt_instruction *
     return warp->fault == NULL;
 }
 
+void simt_request_learn(const struct simt_request *request, size_t slot, uint64_t key) {
+    struct simt_block *block = request->warp->block;
+    struct simt_access_cache *cache = block->cache;
+    struct simt_pattern *pattern = &cache->patterns[slot];
+    if (pattern->key != 0) {
+        simt_pattern_tally(pattern, block->counters, block->sites);
+    } else {
+        cache->used[cache->used_count++] = (uint32_t)slot;
+    }
+    pattern->key = key;
+    pattern->site = request->instruction->site;
+    memcpy(pattern->relative, request->relative, sizeof pattern->relative);
+    simt_pattern_build(pattern);
+}
+
 struct simt_access_cache *simt_access_cache_create(void) {
     return calloc(1, sizeof(struct simt_access_cache));
 }
 
 void simt_access_cache_free(struct simt_access_cache *cache) {
     free(cache);
+}
+
+void simt_access_cache_tally(struct simt_access_cache *cache, struct simt_counters *counters,
+                             struct simt_site *sites) {
+    for (uint32_t n = 0; n < cache->used_count; n++) {
+        simt_pattern_tally(&cache->patterns[cache->used[n]], counters, sites);
+    }
 }
 
 void simt_access_cache_reset(struct simt_access_cache *cache) {

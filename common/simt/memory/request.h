@@ -142,26 +142,32 @@ SIMT_HOT enum simt_cost simt_cost_of(enum ptx_space space) {
     }
 }
 
+/** Puts the pattern of a request into a slot; what was there has been counted. */
+void simt_request_learn(const struct simt_request *request, size_t slot, uint64_t key);
+
+/* Instructions that follow one another, and the phases of one, lie in different slots. */
 SIMT_HOT size_t simt_request_slot(const struct simt_request *request, uint32_t phase) {
-    uint64_t mixed = ((uint64_t)(uintptr_t)request->instruction >> 3) * 0x9e3779b97f4a7c15u;
-    return (size_t)(mixed >> 40) + phase;
+    return (size_t)request->instruction->site + (size_t)33 * phase;
 }
 
 /* Sets the pattern: remembered or worked out. */
 SIMT_HOT void simt_request_match(struct simt_request *request, enum ptx_space space) {
-    enum simt_cost cost = simt_cost_of(space);
+    enum simt_cost cost = request->counted ? simt_cost_of(space) : SIMT_COST_NONE;
     uint32_t phase = cost == SIMT_COST_SECTORS ? request->first & 31 : request->first & 3;
     size_t slot = simt_request_slot(request, phase) % SIMT_PATTERN_SLOTS;
     struct simt_pattern *pattern = &request->warp->block->cache->patterns[slot];
-    uint64_t key = simt_pattern_key(request->mask, request->bytes, cost, phase);
-    uint32_t difference = 0;
+    uint64_t key = simt_pattern_pack(&(struct simt_pattern_key){.mask = request->mask,
+                                                                .bytes = request->bytes,
+                                                                .cost = cost,
+                                                                .kind = request->kind,
+                                                                .part = request->part,
+                                                                .phase = phase});
+    uint32_t difference = pattern->site ^ request->instruction->site;
     for (size_t n = 0; n < SIMT_LANES; n++) {
         difference |= (uint32_t)(pattern->relative[n] ^ request->relative[n]);
     }
     if (!SIMT_LIKELY(pattern->key == key && difference == 0)) {
-        pattern->key = key;
-        memcpy(pattern->relative, request->relative, sizeof pattern->relative);
-        simt_pattern_build(pattern);
+        simt_request_learn(request, slot, key);
     }
     request->pattern = pattern;
 }
@@ -216,36 +222,8 @@ SIMT_HOT bool simt_request_place(struct simt_request *request, enum ptx_space sp
     }
 }
 
-SIMT_HOT void simt_request_count(const struct simt_request *request, enum ptx_space space) {
-    struct simt_counters *counters = request->warp->block->counters;
-    const struct simt_pattern *pattern = request->pattern;
-    uint64_t one = !request->part;
-    if (request->kind == SIMT_ATOMIC) {
-        counters->atomic_requests += one;
-    } else if (!request->counted) {
-        return;
-    } else if (space == PTX_GLOBAL) {
-        counters->global_bytes += (uint64_t)pattern->active * request->bytes;
-        if (request->kind == SIMT_READ) {
-            counters->global_load_requests += one;
-            counters->global_load_sectors += pattern->cost;
-        } else {
-            counters->global_store_requests += one;
-            counters->global_store_sectors += pattern->cost;
-        }
-    } else if (space == PTX_SHARED) {
-        counters->shared_bank_conflicts += pattern->excess;
-        if (request->kind == SIMT_READ) {
-            counters->shared_load_requests += one;
-            counters->shared_load_wavefronts += pattern->cost;
-        } else {
-            counters->shared_store_requests += one;
-            counters->shared_store_wavefronts += pattern->cost;
-        }
-    } else if (space == PTX_LOCAL) {
-        counters->local_requests += one;
-        counters->local_sectors += pattern->cost;
-    }
+SIMT_HOT void simt_request_count(const struct simt_request *request) {
+    request->pattern->uses[request->first / 32 % 4]++;
 }
 
 /**
@@ -269,7 +247,7 @@ SIMT_HOT bool simt_request_resolve(struct simt_request *request, enum ptx_space 
     if (check == SIMT_CHECK_FULL && !simt_request_check(request)) {
         return false;
     }
-    simt_request_count(request, space);
+    simt_request_count(request);
     return true;
 }
 

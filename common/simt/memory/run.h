@@ -55,6 +55,7 @@ struct simt_block {
     unsigned char *local; /**< thread t's own begins at t * local_bytes; 16-byte aligned */
     size_t local_bytes;   /**< of one thread, a multiple of 16 */
     struct simt_counters *counters;  /**< of the host thread */
+    struct simt_site *sites;         /**< of the host thread, by number; NULL: nobody asks */
     struct simt_shadow *shadow;      /**< FULL only, else NULL */
     struct simt_agent agent;         /**< FULL: id = order, else zeros, when the block starts */
     struct simt_access_cache *cache; /**< of the host thread; see access.h */
