@@ -53,7 +53,7 @@ struct figure {
     uint64_t value;
 };
 
-enum { MOST_FIGURES = 20 };
+enum { MOST_FIGURES = 24 };
 
 static uint64_t instructions_of(const struct simt_counters *counters) {
     uint64_t sum = 0;
@@ -82,8 +82,14 @@ static size_t figures_of(const struct simt_counters *counters, struct figure *fi
         {"shared_store_wavefronts", "shared store wavefronts", counters->shared_store_wavefronts},
         {"shared_bank_conflicts", "shared bank conflicts", counters->shared_bank_conflicts},
         {"atomic_requests", "atomic requests", counters->atomic_requests},
+        {"atomic_lanes", "lanes of atomics", counters->atomic_lanes},
+        {"atomic_serial", "of these behind another", counters->atomic_serial},
         {"barriers", "barrier arrivals of warps", counters->barriers},
         {"divergent_branches", "divergent branches", counters->divergent_branches},
+        {"global_lines", "global lines of 128 bytes", counters->global_lines},
+        {"l1_hit_sectors", "load sectors found in L1", counters->l1_hit_sectors},
+        {"l2_sectors", "sectors that reach L2", counters->l2_sectors},
+        {"dram_bytes", "bytes of device memory moved", counters->dram_bytes},
     };
     _Static_assert(sizeof list / sizeof *list <= MOST_FIGURES, "room for every figure");
     memcpy(figures, list, sizeof list);
