@@ -15,11 +15,12 @@ through sudo unless you are root; nvcc from NVIDIA's Python wheels into
   --check      change nothing; exit 1 if something required is missing
   --no-cuda    do not install nvcc; the labs on the CPU work without it
   --with-fuzz  also clang with libFuzzer, for bazel run --config=fuzz
-  --dev        also clang with libFuzzer, clang-format and shellcheck
+  --dev        also clang with libFuzzer, clang-format, shellcheck and qemu-user
   --help       print this and exit
 
 A CUDA toolkit is looked for in $CUDA_HOME, on $PATH, in /usr/local/cuda and in
-.venv-cuda/. WARPBOOK_CUDA=off does as if there were none.
+.venv-cuda/. WARPBOOK_CUDA=off does as if there were none, WARPBOOK_GPU=off as if
+there were no GPU.
 EOF
 }
 
@@ -176,11 +177,32 @@ probe_nvcc() {
     return 1
 }
 
+# find_gpu: what common/bazel/cuda_configure.bzl goes by, "90 13000 NVIDIA H200"
+# for each GPU, or a reason on standard error.
+find_gpu() {
+    local folder code
+    if [ "${WARPBOOK_GPU:-}" = off ]; then
+        echo "switched off" >&2
+        return 1
+    fi
+    folder=$(mktemp -d) || return 1
+    if gcc -o "$folder/find_gpu" common/bazel/find_gpu.c -ldl 2>/dev/null; then
+        "$folder/find_gpu"
+        code=$?
+    else
+        echo "no compiler to find out" >&2
+        code=1
+    fi
+    rm -rf -- "$folder"
+    return $code
+}
+
+# The version is that of CUDA which the driver is for.
 probe_gpu() {
-    local line
-    line=$(nvidia-smi --query-gpu=driver_version,name --format=csv,noheader 2>/dev/null) || return 1
-    line=$(head -n 1 <<<"$line")
-    printf '%s\t%s\n' "${line%%, *}" "${line#*, }"
+    local found version name
+    found=$(find_gpu 2>/dev/null) || return 1
+    read -r _ version name <<<"$found"
+    printf '%d.%d\t%s\n' $((version / 1000)) $((version % 1000 / 10)) "$name"
 }
 
 # libFuzzer comes with clang, in a package of its own.
@@ -210,7 +232,7 @@ git|required|git|probe_command git
 tar|required|tar|probe_command tar
 xz|required|xz-utils|probe_command xz
 nvcc (CUDA 13)|optional||probe_nvcc
-GPU driver|optional||probe_gpu
+GPU and its driver|optional||probe_gpu
 clang and libFuzzer|$extra|clang libclang-rt-dev|probe_libfuzzer
 EOF
     extra=optional
@@ -218,6 +240,7 @@ EOF
     cat <<EOF
 clang-format|$extra|clang-format|probe_command clang-format
 shellcheck|$extra|shellcheck|probe_command shellcheck
+qemu (old CPUs)|$extra|qemu-user|probe_command qemu-x86_64
 EOF
 }
 
@@ -255,7 +278,7 @@ print_table() {
 how_to_get() {
     case "$1" in
     nvcc*) echo "CUDA targets are skipped: ${cuda_reason:-./setup.sh fetches it}" ;;
-    GPU*) echo "no NVIDIA GPU here" ;;
+    GPU*) echo "CUDA programs run on simt: $(find_gpu 2>&1 >/dev/null)" ;;
     *) echo "Debian: $2" ;;
     esac
 }
