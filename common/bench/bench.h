@@ -19,7 +19,11 @@
 extern "C" {
 #endif
 
-/** Version of the record; raised when a field changes its meaning. */
+/**
+ * Version of the record; raised when a field changes its meaning or goes. New
+ * fields do not raise it: a reader takes one that is missing for null, and
+ * `device.modelled` for false.
+ */
 enum { BENCH_SCHEMA = 1 };
 
 /** @return seconds of a clock that never goes back. */
@@ -40,6 +44,7 @@ struct bench_options bench_defaults(void);
 struct bench_timing {
     double median_ms, min_ms, max_ms;
     int runs;
+    double clock_mhz; /**< of the GPU while it was measured; 0: not known, or a CPU */
 };
 
 typedef enum status bench_function(void *argument);
@@ -54,15 +59,24 @@ MUST_CHECK enum status bench_run(const struct bench_options *options, bench_func
 /** @return median, minimum and maximum of @p count samples in seconds; sorts @p seconds. */
 struct bench_timing bench_summarise(double *seconds, int count);
 
+/** The GPU of a record; device_bench.h makes one from device_properties(). */
+struct bench_gpu {
+    const char *name;       /**< "NVIDIA H200", or "simt:h200" */
+    bool modelled;          /**< times come from simt's model: never shown as measured ones */
+    double mhz, memory_mhz; /**< as the driver says them; 0: not known */
+    int driver, runtime;    /**< CUDA versions, 13000 for 13.0; driver 0: simt */
+};
+
 /** One measured row. Strings that are NULL and numbers that are NAN are written as null. */
 struct bench_record {
-    const char *lab;     /**< "01_cpu_matmul" */
-    const char *subject; /**< "labs" or "solutions" */
-    const char *stage;   /**< "v3_cache_blocked" */
-    const char *op;      /**< "matmul", "decode" */
-    const char *shape;   /**< "512x512x512" */
-    const char *dtype;   /**< "fp32" */
-    int threads;
+    const char *lab;             /**< "01_cpu_matmul" */
+    const char *subject;         /**< "labs" or "solutions" */
+    const char *stage;           /**< "v3_cache_blocked" */
+    const char *op;              /**< "matmul", "decode" */
+    const char *shape;           /**< "512x512x512" */
+    const char *dtype;           /**< "fp32" */
+    int threads;                 /**< of the CPU */
+    const struct bench_gpu *gpu; /**< NULL: the CPU */
     struct bench_timing timing;
     double bytes;       /**< least bytes that must move; NAN: not said */
     double flops;       /**< NAN: not said */

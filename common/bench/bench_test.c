@@ -162,6 +162,7 @@ C_TEST(record, has_all_fields) {
     EXPECT_STR_EQ("labs", string(object, "subject"));
     EXPECT_STR_EQ("2x3x4", string(object, "shape"));
     EXPECT_STR_EQ("cpu", string(device, "kind"));
+    EXPECT_TRUE(cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(device, "modelled")));
     EXPECT_INT_EQ(2, number(device, "threads"));
     EXPECT_NEAR(2.0, number(ms, "median"), 0.0);
     EXPECT_NEAR(7.0, number(ms, "runs"), 0.0);
@@ -169,6 +170,41 @@ C_TEST(record, has_all_fields) {
     EXPECT_NEAR(4.0, number(object, "gflop_per_s"), 1e-12);
     EXPECT_NEAR(0.75, number(object, "peer_ratio"), 0.0);
     EXPECT_NEAR(12.5, number(object, "figure_value"), 0.0);
+    cJSON_Delete(object);
+}
+
+C_TEST(record, names_the_gpu_and_whether_its_times_are_modelled) {
+    const struct bench_gpu h200 = {.name = "NVIDIA H200",
+                                   .mhz = 1980.0,
+                                   .memory_mhz = 3201.0,
+                                   .driver = 13010,
+                                   .runtime = 13000};
+    const struct bench_gpu simt = {
+        .name = "simt:h200", .modelled = true, .mhz = 1980.0, .runtime = 13000};
+    struct bench_record record = full;
+    record.gpu = &h200;
+    record.timing.clock_mhz = 1755.0;
+    cJSON *object = append_and_parse(&record, "gpu.jsonl");
+    const cJSON *device = cJSON_GetObjectItemCaseSensitive(object, "device");
+    ASSERT_TRUE(device != NULL);
+    EXPECT_STR_EQ("gpu", string(device, "kind"));
+    EXPECT_STR_EQ("NVIDIA H200", string(device, "name"));
+    EXPECT_STR_EQ("13.1", string(device, "driver"));
+    EXPECT_STR_EQ("13.0", string(device, "runtime"));
+    EXPECT_NEAR(1755.0, number(device, "measured_mhz"), 0.0);
+    EXPECT_TRUE(cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(device, "modelled")));
+    cJSON_Delete(object);
+    record.gpu = &simt;
+    record.timing.clock_mhz = 0.0;
+    object = append_and_parse(&record, "simt.jsonl");
+    device = cJSON_GetObjectItemCaseSensitive(object, "device");
+    ASSERT_TRUE(device != NULL);
+    EXPECT_STR_EQ("simt:h200", string(device, "name"));
+    EXPECT_TRUE(cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(device, "modelled")));
+    static const char *const unknown[] = {"driver", "measured_mhz", "memory_mhz"};
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
+        EXPECT_TRUE(cJSON_IsNull(cJSON_GetObjectItemCaseSensitive(device, unknown[i])));
+    }
     cJSON_Delete(object);
 }
 

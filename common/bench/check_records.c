@@ -10,7 +10,7 @@
 #include "common/base/file.h"
 #include "common/base/terminal.h"
 
-enum { NUMBER = 1, STRING = 2, ABSENT = 4 }; /* ABSENT: may be null */
+enum { NUMBER = 1, STRING = 2, ABSENT = 4, BOOL = 8 }; /* ABSENT: may be null */
 
 struct field {
     const char *parent; /* object that holds it; NULL: the record itself */
@@ -30,6 +30,7 @@ static const struct field fields[] = {
     {NULL, "dtype", STRING},
     {"device", "kind", STRING},
     {"device", "name", STRING},
+    {"device", "modelled", BOOL},
     {"device", "mhz", NUMBER | ABSENT},
     {"device", "threads", NUMBER},
     {"ms", "min", NUMBER},
@@ -49,11 +50,36 @@ static const struct field fields[] = {
 static bool has_type(const cJSON *value, int types) {
     return ((types & NUMBER) != 0 && cJSON_IsNumber(value)) ||
            ((types & STRING) != 0 && cJSON_IsString(value) && value->valuestring[0] != '\0') ||
+           ((types & BOOL) != 0 && cJSON_IsBool(value)) ||
            ((types & ABSENT) != 0 && cJSON_IsNull(value));
 }
 
 static double number(const cJSON *object, const char *name) {
     return cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(object, name));
+}
+
+/* What a GPU's record has beside the fields of all. */
+static bool gpu_is_whole(const cJSON *record) {
+    const cJSON *device = cJSON_GetObjectItemCaseSensitive(record, "device");
+    const char *kind = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(device, "kind"));
+    if (kind == NULL || strcmp(kind, "gpu") != 0) {
+        return true;
+    }
+    bool modelled = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(device, "modelled"));
+    const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(device, "name"));
+    static const struct {
+        const char *name;
+        int types;
+    } more[] = {{"measured_mhz", NUMBER | ABSENT},
+                {"memory_mhz", NUMBER | ABSENT},
+                {"driver", STRING | ABSENT},
+                {"runtime", STRING}};
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
+        if (!has_type(cJSON_GetObjectItemCaseSensitive(device, more[i].name), more[i].types)) {
+            return false;
+        }
+    }
+    return name != NULL && modelled == (strncmp(name, "simt:", 5) == 0);
 }
 
 /* Checks one line, which it cuts off at its end. */
@@ -75,6 +101,9 @@ static enum status check_line(const char *path, int line, char *text, struct err
                                "%s:%d: field '%s' is missing or of the wrong type", path, line,
                                fields[i].name);
         }
+    }
+    if (status == STATUS_OK && !gpu_is_whole(record)) {
+        status = error_set(error, STATUS_BAD_FORMAT, "%s:%d: the GPU is not whole", path, line);
     }
     const cJSON *ms = cJSON_GetObjectItemCaseSensitive(record, "ms");
     if (status == STATUS_OK &&

@@ -167,14 +167,47 @@ static void add_provenance(cJSON *object) {
     add_string(object, "commit", find_commit(text, sizeof text));
 }
 
-static void add_device(cJSON *object, int threads) {
+static void add_cpu(cJSON *device) {
     char name[192];
     char mhz[32];
-    cJSON *device = cJSON_AddObjectToObject(object, "device");
     add_string(device, "kind", "cpu");
     add_string(device, "name", bench_cpu_name(name, sizeof name));
+    cJSON_AddBoolToObject(device, "modelled", false);
     add_number(device, "mhz", cpuinfo_value("cpu MHz", mhz, sizeof mhz) ? atof(mhz) : NAN);
-    add_number(device, "threads", threads);
+}
+
+/* "13.0" of 13000; null of 0. */
+static void add_version(cJSON *object, const char *name, int version) {
+    char text[32];
+    snprintf(text, sizeof text, "%d.%d", version / 1000, version % 1000 / 10);
+    add_string(object, name, version > 0 ? text : NULL);
+}
+
+/* A clock of 0 is not known. */
+static void add_clock(cJSON *object, const char *name, double mhz) {
+    add_number(object, name, mhz > 0.0 ? mhz : NAN);
+}
+
+static void add_gpu(cJSON *device, const struct bench_record *record) {
+    const struct bench_gpu *gpu = record->gpu;
+    add_string(device, "kind", "gpu");
+    add_string(device, "name", gpu->name);
+    cJSON_AddBoolToObject(device, "modelled", gpu->modelled);
+    add_clock(device, "mhz", gpu->mhz);
+    add_clock(device, "measured_mhz", record->timing.clock_mhz);
+    add_clock(device, "memory_mhz", gpu->memory_mhz);
+    add_version(device, "driver", gpu->driver);
+    add_version(device, "runtime", gpu->runtime);
+}
+
+static void add_device(cJSON *object, const struct bench_record *record) {
+    cJSON *device = cJSON_AddObjectToObject(object, "device");
+    if (record->gpu != NULL) {
+        add_gpu(device, record);
+    } else {
+        add_cpu(device);
+    }
+    add_number(device, "threads", record->threads);
 }
 
 static void add_timing(cJSON *object, const struct bench_timing *timing) {
@@ -199,7 +232,7 @@ enum status bench_append(const struct bench_record *record, struct error *error)
     add_string(object, "op", record->op);
     add_string(object, "shape", record->shape);
     add_string(object, "dtype", record->dtype);
-    add_device(object, record->threads);
+    add_device(object, record);
     add_timing(object, &record->timing);
     add_number(object, "bytes", record->bytes);
     add_number(object, "flops", record->flops);

@@ -1,0 +1,65 @@
+/**
+ * @file roofline.h
+ * @brief What a kernel could reach: the roofs of arithmetic and of memory, and a picture of them.
+ *
+ * A kernel that does F operations and moves B bytes takes at least
+ * max(F / peak, B / bandwidth) seconds. (Williams, Waterman and Patterson:
+ * Roofline, CACM 52(4), 2009.)
+ */
+#ifndef WARPBOOK_COMMON_BENCH_ROOFLINE_H_
+#define WARPBOOK_COMMON_BENCH_ROOFLINE_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/base/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** The two roofs of a device. */
+struct roofline {
+    double flops_per_s; /**< fp32 */
+    double bytes_per_s; /**< device memory */
+    bool modelled;      /**< simt: figures of a table; else measured by device_peaks.h */
+};
+
+/** @return the least milliseconds that @p flops and @p bytes take under both roofs. */
+double roofline_least_ms(const struct roofline *roofs, double flops, double bytes);
+
+/** @return share of the roofline that was reached, 1 = on it. */
+double roofline_share(const struct roofline *roofs, double flops, double bytes, double ms);
+
+/** One kernel in the picture. */
+struct roofline_point {
+    const char *name; /**< "v3_shared_tile" */
+    double flops;     /**< of one run, > 0 */
+    double bytes;     /**< of one run, > 0: least bytes, or those that were moved */
+    double ms;        /**< of one run, > 0 */
+};
+
+struct roofline_plot {
+    const char *title;    /**< "SGEMM 4096 x 4096 x 4096" */
+    const char *subtitle; /**< "measured on NVIDIA H200 ...", see device_bench_headline() */
+    struct roofline roofs;
+    const struct roofline_point *points;
+    size_t count;
+};
+
+/**
+ * @brief Writes the picture as an SVG file, which appears whole or not at all.
+ *
+ * FLOP/s over FLOP/byte, both logarithmic. It follows the reader's light or dark scheme.
+ *
+ * @return STATUS_OK; STATUS_INVALID_ARGUMENT for a point or roof that is not positive and finite,
+ *         named; STATUS_OUT_OF_MEMORY; what writing the file gives
+ */
+MUST_CHECK enum status roofline_plot(const struct roofline_plot *plot, const char *path,
+                                     struct error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
