@@ -7,6 +7,7 @@
 
 #include "common/base/status.h"
 #include "common/model/engine.h"
+#include "labs/04_sgemm/sgemm.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -17,6 +18,10 @@ extern "C" {
  * @return STATUS_OK, STATUS_OUT_OF_MEMORY, or what device_open() says
  */
 MUST_CHECK enum status engine_sgemm_create(struct engine *engine, struct error *error);
+
+/** As engine_sgemm_create() with another function than sgemm(), for comparing. */
+MUST_CHECK enum status engine_sgemm_create_with(struct engine *engine, sgemm_function *run,
+                                                struct error *error);
 
 #ifdef __cplusplus
 }
