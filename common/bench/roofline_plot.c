@@ -205,7 +205,7 @@ static void place_labels(struct label *labels, size_t count) {
 
 static void write_label(FILE *svg, const struct label *label) {
     char text[64];
-    bool to_the_left = label->x > LEFT + 0.7 * (RIGHT - LEFT);
+    bool to_the_left = label->x > RIGHT - 190;
     double side = to_the_left ? -1.0 : 1.0;
     write_line(svg, "lead", label->x, label->y, label->x + side * 22.0, label->text_y);
     fprintf(svg, "<circle class=\"point\" cx=\"%.1f\" cy=\"%.1f\" r=\"4.5\"/>\n", label->x,
@@ -213,8 +213,7 @@ static void write_label(FILE *svg, const struct label *label) {
     fprintf(svg, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", label->x + side * 26.0,
             label->text_y + 4.0, to_the_left ? "end" : "start");
     write_escaped(svg, label->point->name);
-    fprintf(svg, " <tspan class=\"faint\">%s</tspan></text>\n",
-            format_rate(rate(label->point), text, sizeof text));
+    fprintf(svg, ": %s</text>\n", format_rate(rate(label->point), text, sizeof text));
 }
 
 static void write_points(FILE *svg, const struct axes *a, const struct roofline_plot *plot,
