@@ -111,11 +111,11 @@ static enum status load_weights(struct bert *m, const struct bert_weights *host)
     if (m->weights.layers == NULL) {
         return STATUS_OUT_OF_MEMORY;
     }
-    TRY(resident_load(m->engine, others, OTHER_TENSORS));
+    TRY(resident_tensors_load(m->engine, others, OTHER_TENSORS));
     for (size_t l = 0; l < m->config.L; l++) {
         struct resident_tensor layer[LAYER_TENSORS];
         list_layer(layer, &m->config, &host->layers[l], &m->weights.layers[l]);
-        TRY(resident_load(m->engine, layer, LAYER_TENSORS));
+        TRY(resident_tensors_load(m->engine, layer, LAYER_TENSORS));
     }
     return STATUS_OK;
 }
@@ -123,7 +123,7 @@ static enum status load_weights(struct bert *m, const struct bert_weights *host)
 static enum status alloc_activations(struct bert *m) {
     struct resident_buffer buffers[BUFFERS];
     list_buffers(buffers, m);
-    TRY(resident_alloc(m->engine, buffers, BUFFERS));
+    TRY(resident_buffers_alloc(m->engine, buffers, BUFFERS));
     void *mask = NULL;
     TRY(m->engine->alloc(m->engine->context, m->max_tokens, &mask));
     m->mask = mask;
@@ -165,15 +165,15 @@ void bert_free(struct bert *m) {
     }
     struct resident_tensor others[OTHER_TENSORS];
     list_others(others, &m->config, &m->weights, &m->weights);
-    resident_unload(m->engine, others, OTHER_TENSORS);
+    resident_tensors_unload(m->engine, others, OTHER_TENSORS);
     for (size_t l = 0; l < m->config.L && m->weights.layers != NULL; l++) {
         struct resident_tensor layer[LAYER_TENSORS];
         list_layer(layer, &m->config, &m->weights.layers[l], &m->weights.layers[l]);
-        resident_unload(m->engine, layer, LAYER_TENSORS);
+        resident_tensors_unload(m->engine, layer, LAYER_TENSORS);
     }
     struct resident_buffer buffers[BUFFERS];
     list_buffers(buffers, m);
-    resident_release(m->engine, buffers, BUFFERS);
+    resident_buffers_release(m->engine, buffers, BUFFERS);
     m->engine->release(m->engine->context, m->mask);
     free(m->weights.layers);
     free(m->positions);

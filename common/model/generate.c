@@ -227,6 +227,18 @@ static enum status generate(struct generation *g, const char *prompt, struct err
     return status;
 }
 
+static enum status start_engine(struct session *s, const struct options *options,
+                                generate_engine_function *create_engine, struct error *error) {
+    struct error cause = {0};
+    enum status status = create_engine(&s->engine, options->threads, &cause);
+    if (status == STATUS_OK) {
+        status = engine_profile_create(&s->timed, &s->engine, &s->profile);
+    }
+    return status == STATUS_OK ? STATUS_OK
+                               : error_set(error, status, "cannot start the engine: %s",
+                                           error_text(&cause, status));
+}
+
 static enum status open_model(struct session *s, const struct options *options,
                               generate_engine_function *create_engine, struct error *error) {
     enum status status = llama2c_open(&s->checkpoint, options->checkpoint, error);
@@ -238,12 +250,9 @@ static enum status open_model(struct session *s, const struct options *options,
     if (status != STATUS_OK) {
         return status;
     }
-    status = create_engine(&s->engine, options->threads);
-    if (status == STATUS_OK) {
-        status = engine_profile_create(&s->timed, &s->engine, &s->profile);
-    }
+    status = start_engine(s, options, create_engine, error);
     if (status != STATUS_OK) {
-        return error_set(error, status, "cannot start the engine: %s", status_message(status));
+        return status;
     }
     s->generation.batch = config->T < PREFILL_BATCH ? config->T : PREFILL_BATCH;
     return llama2_create(&s->generation.model, config, &s->checkpoint.weights,

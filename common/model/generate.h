@@ -15,8 +15,10 @@
 extern "C" {
 #endif
 
-/** Makes the engine that the program runs on. @param threads at least 1 */
-typedef enum status generate_engine_function(struct engine *engine, int threads);
+/** Makes the engine that the program runs on. @param threads at least 1 @param error may say why
+ * not */
+typedef enum status generate_engine_function(struct engine *engine, int threads,
+                                             struct error *error);
 
 /**
  * @brief main() of the program: reads the command line, writes text to stdout, figures to stderr.

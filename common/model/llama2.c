@@ -100,13 +100,13 @@ static enum status make_resident(struct llama2 *m, const struct llama2_weights *
     if (m->weights.layers == NULL) {
         return STATUS_OUT_OF_MEMORY;
     }
-    TRY(resident_load(m->engine, others, OTHER_TENSORS));
+    TRY(resident_tensors_load(m->engine, others, OTHER_TENSORS));
     for (size_t l = 0; l < m->config.L; l++) {
         struct resident_tensor layer[LAYER_TENSORS];
         list_layer(layer, &m->config, &host->layers[l], &m->weights.layers[l]);
-        TRY(resident_load(m->engine, layer, LAYER_TENSORS));
+        TRY(resident_tensors_load(m->engine, layer, LAYER_TENSORS));
     }
-    return resident_alloc(m->engine, buffers, BUFFERS);
+    return resident_buffers_alloc(m->engine, buffers, BUFFERS);
 }
 
 enum status llama2_create(struct llama2 **model, const struct llama2_config *config,
@@ -143,14 +143,14 @@ void llama2_free(struct llama2 *m) {
     struct resident_buffer buffers[BUFFERS];
     struct resident_tensor others[OTHER_TENSORS];
     list_buffers(buffers, m);
-    resident_release(m->engine, buffers, BUFFERS);
+    resident_buffers_release(m->engine, buffers, BUFFERS);
     for (size_t l = 0; l < m->config.L && m->weights.layers != NULL; l++) {
         struct resident_tensor layer[LAYER_TENSORS];
         list_layer(layer, &m->config, &no_layer, &m->weights.layers[l]);
-        resident_unload(m->engine, layer, LAYER_TENSORS);
+        resident_tensors_unload(m->engine, layer, LAYER_TENSORS);
     }
     list_others(others, &m->config, &none, &m->weights);
-    resident_unload(m->engine, others, OTHER_TENSORS);
+    resident_tensors_unload(m->engine, others, OTHER_TENSORS);
     free(m->weights.layers);
     free(m);
 }

@@ -6,8 +6,8 @@ static bool bytes_of(size_t rows, size_t columns, size_t *bytes) {
     return checked_multiply(rows, columns, bytes) && checked_multiply(*bytes, sizeof(float), bytes);
 }
 
-enum status resident_load(const struct engine *engine, const struct resident_tensor *tensors,
-                          size_t count) {
+enum status resident_tensors_load(const struct engine *engine,
+                                  const struct resident_tensor *tensors, size_t count) {
     for (size_t i = 0; i < count; i++) {
         size_t bytes;
         if (tensors[i].host == NULL) {
@@ -23,16 +23,16 @@ enum status resident_load(const struct engine *engine, const struct resident_ten
     return STATUS_OK;
 }
 
-void resident_unload(const struct engine *engine, const struct resident_tensor *tensors,
-                     size_t count) {
+void resident_tensors_unload(const struct engine *engine, const struct resident_tensor *tensors,
+                             size_t count) {
     for (size_t i = 0; i < count; i++) {
         engine->release_weights(engine->context, *tensors[i].resident);
         *tensors[i].resident = NULL;
     }
 }
 
-enum status resident_alloc(const struct engine *engine, const struct resident_buffer *buffers,
-                           size_t count) {
+enum status resident_buffers_alloc(const struct engine *engine,
+                                   const struct resident_buffer *buffers, size_t count) {
     for (size_t i = 0; i < count; i++) {
         size_t bytes;
         if (!bytes_of(buffers[i].rows, buffers[i].columns, &bytes)) {
@@ -45,8 +45,8 @@ enum status resident_alloc(const struct engine *engine, const struct resident_bu
     return STATUS_OK;
 }
 
-void resident_release(const struct engine *engine, const struct resident_buffer *buffers,
-                      size_t count) {
+void resident_buffers_release(const struct engine *engine, const struct resident_buffer *buffers,
+                              size_t count) {
     for (size_t i = 0; i < count; i++) {
         engine->release(engine->context, *buffers[i].resident);
         *buffers[i].resident = NULL;

@@ -27,31 +27,31 @@ extern "C" {
 /** A tensor of a checkpoint, where its resident pointer goes, and its shape. */
 struct resident_tensor {
     const float *host;      /**< (rows, columns); NULL: the checkpoint has none, skipped */
-    const float **resident; /**< NULL before resident_load() */
+    const float **resident; /**< NULL before resident_tensors_load() */
     size_t rows, columns;
 };
 
 /** A buffer of activations. */
 struct resident_buffer {
-    float **resident; /**< NULL before resident_alloc() */
+    float **resident; /**< NULL before resident_buffers_alloc() */
     size_t rows, columns;
 };
 
 /** Makes tensors resident, in order, until one fails; what came before it stays resident. */
-MUST_CHECK enum status resident_load(const struct engine *engine,
-                                     const struct resident_tensor *tensors, size_t count);
+MUST_CHECK enum status resident_tensors_load(const struct engine *engine,
+                                             const struct resident_tensor *tensors, size_t count);
 
 /** Ends the use of tensors, also of those never loaded; their pointers become NULL. */
-void resident_unload(const struct engine *engine, const struct resident_tensor *tensors,
-                     size_t count);
+void resident_tensors_unload(const struct engine *engine, const struct resident_tensor *tensors,
+                             size_t count);
 
 /** Allocates buffers, in order, until one fails; what came before it stays allocated. */
-MUST_CHECK enum status resident_alloc(const struct engine *engine,
-                                      const struct resident_buffer *buffers, size_t count);
+MUST_CHECK enum status resident_buffers_alloc(const struct engine *engine,
+                                              const struct resident_buffer *buffers, size_t count);
 
 /** Releases buffers, also those never allocated; their pointers become NULL. */
-void resident_release(const struct engine *engine, const struct resident_buffer *buffers,
-                      size_t count);
+void resident_buffers_release(const struct engine *engine, const struct resident_buffer *buffers,
+                              size_t count);
 
 #ifdef __cplusplus
 }
