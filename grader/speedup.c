@@ -5,13 +5,18 @@
 #include "common/testing/testing.h"
 #include "grader/thresholds.h"
 
-static double measured_speedup(const struct speedup *speedup) {
+static double ratio(const struct speedup *speedup) {
     return speedup->baseline_ms / speedup->subject_ms;
+}
+
+static double required_of(const struct speedup *speedup, const struct threshold *threshold) {
+    bool other = speedup->modelled && threshold->modelled > 0.0;
+    return (other ? threshold->modelled : threshold->required) * speedup->margin;
 }
 
 bool speedup_reached(const struct speedup *speedup) {
     const struct threshold *threshold = threshold_find(speedup->lab, speedup->measure);
-    return threshold != NULL && measured_speedup(speedup) >= threshold->required * speedup->margin;
+    return threshold != NULL && ratio(speedup) >= required_of(speedup, threshold);
 }
 
 void speedup_check(const struct speedup *speedup, const char *file, int line) {
@@ -20,18 +25,18 @@ void speedup_check(const struct speedup *speedup, const char *file, int line) {
         test_fail(file, line, "no threshold for %s %s", speedup->lab, speedup->measure);
         return;
     }
-    double required = threshold->required * speedup->margin;
-    double measured = measured_speedup(speedup);
-    printf("%s %s, %s: baseline %.3f ms, yours %.3f ms: %.2fx, required %.2fx (measured on this "
-           "machine)\n",
-           speedup->lab, speedup->measure, threshold->what, speedup->baseline_ms,
-           speedup->subject_ms, measured, required);
+    double required = required_of(speedup, threshold);
+    const char *clock = speedup->clock != NULL ? speedup->clock : "measured on this machine";
+    const char *verb = speedup->modelled ? "modelled" : "measured";
+    printf("%s %s, %s: baseline %.4g ms, yours %.4g ms: %.2fx, required %.2fx (%s)\n", speedup->lab,
+           speedup->measure, threshold->what, speedup->baseline_ms, speedup->subject_ms,
+           ratio(speedup), required, clock);
     if (!speedup_reached(speedup)) {
         test_fail(file, line,
-                  "%s %s is too slow: measured %.2fx, required %.2fx\n"
+                  "%s %s is too slow: %s %.2fx, required %.2fx\n"
                   "  what is compared: %s\n"
-                  "  baseline %.3f ms, yours %.3f ms",
-                  speedup->lab, speedup->measure, measured, required, threshold->what,
-                  speedup->baseline_ms, speedup->subject_ms);
+                  "  baseline %.4g ms, yours %.4g ms, %s",
+                  speedup->lab, speedup->measure, verb, ratio(speedup), required, threshold->what,
+                  speedup->baseline_ms, speedup->subject_ms, clock);
     }
 }

@@ -1,6 +1,6 @@
 /**
  * @file speedup.h
- * @brief Verdict on a measured speedup.
+ * @brief Verdict on a measured or modelled speedup.
  */
 #ifndef WARPBOOK_GRADER_SPEEDUP_H_
 #define WARPBOOK_GRADER_SPEEDUP_H_
@@ -17,6 +17,8 @@ struct speedup {
     const char *subject; /**< "labs" or "solutions" */
     const char *measure; /**< row of the threshold table: "kernel", "end_to_end" */
     double margin;       /**< factor on the threshold: 1.25 for solutions */
+    const char *clock;   /**< whose time it is, as grader_gpu.clock has it; NULL: this machine's */
+    bool modelled;       /**< by simt, not measured: the table's other column */
     double baseline_ms;
     double subject_ms;
 };
@@ -25,8 +27,9 @@ struct speedup {
 bool speedup_reached(const struct speedup *speedup);
 
 /**
- * @brief Fails the running test, naming the measured and the required speedup, unless the
- *        threshold times the margin is reached. Prints the figures either way.
+ * @brief Fails the running test, naming the speedup and the required one, and whether it was
+ *        measured or modelled, unless the threshold times the margin is reached. Prints the
+ *        figures either way.
  */
 void speedup_check(const struct speedup *speedup, const char *file, int line);
 

@@ -9,10 +9,10 @@
  * starter, which is the baseline itself, reaches at most half of it.
  */
 static const struct threshold thresholds[] = {
-    {"01_cpu_matmul", "kernel", 8.0, "512x512x512 against the naive triple loop",
+    {"01_cpu_matmul", "kernel", 8.0, 0, "512x512x512 against the naive triple loop",
      "one core with cache blocking and vectors passes; threads alone do not on eight cores or "
      "fewer"},
-    {"01_cpu_matmul", "end_to_end", 2.0,
+    {"01_cpu_matmul", "end_to_end", 2.0, 0,
      "Llama2 decode, 15M shape, against the same engine with the naive triple loop",
      "decoding is one row at a time: bandwidth, not arithmetic, sets the limit"},
 };

@@ -14,6 +14,7 @@ struct threshold {
     const char *lab;     /**< "01_cpu_matmul" */
     const char *measure; /**< "kernel" or "end_to_end" */
     double required;     /**< least speedup over the baseline measured in the same run */
+    double modelled;     /**< the same in simt's modelled time; 0: as required */
     const char *what;    /**< what is measured against what */
     const char *why;     /**< where the number comes from */
 };

@@ -1,0 +1,36 @@
+/**
+ * @file gpu.h
+ * @brief The GPU that graded cases run on, and whose time they compare.
+ */
+#ifndef WARPBOOK_GRADER_GPU_H_
+#define WARPBOOK_GRADER_GPU_H_
+
+#include <stdbool.h>
+
+#include "common/device/device.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct grader_gpu {
+    struct device_properties properties;
+    bool modelled;   /**< on simt: time is modelled, every access is watched */
+    char clock[320]; /**< "modelled for NVIDIA H200 by simt", "measured on NVIDIA H200" */
+};
+
+/**
+ * @brief Opens the GPU; fails the running test with one line when that does not work.
+ *
+ * A kernel's mistake stops the GPU for the rest of the process, as CUDA has it. Cases that come
+ * after it fail here, with a line that says so.
+ *
+ * @return whether the test can go on
+ */
+bool grader_gpu_open(struct grader_gpu *gpu);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
