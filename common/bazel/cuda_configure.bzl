@@ -223,26 +223,29 @@ def _capabilities(repository_ctx):
     capabilities = {line.split(" ")[0]: True for line in found.stdout.strip().split("\n")}
     return sorted(capabilities.keys())
 
-def _native_archs(repository_ctx, toolkit):
-    """Machine code for the GPUs found here, and PTX; empty when there is none, or none that nvcc knows."""
+def _native_archs(repository_ctx, toolkit, capabilities):
+    """Machine code for these GPUs, and PTX; empty when nvcc does not know one of them."""
     known = repository_ctx.execute([toolkit.nvcc, "--list-gpu-code"]).stdout.split("\n")
     archs = ["compute_75:compute_75"]
-    for capability in _capabilities(repository_ctx):
+    for capability in capabilities:
         if "sm_" + capability not in known:
             return ""
         name = capability + ("a" if capability in _OWN_INSTRUCTIONS else "")
         archs.append("compute_%s:sm_%s" % (name, name))
-    return ";".join(archs) if len(archs) > 1 else ""
+    return ";".join(archs)
 
 def _choose_device(repository_ctx, toolkit):
     """What is built for when nobody says it."""
     wish = repository_ctx.os.environ.get("WARPBOOK_GPU", "")
     if wish not in ["", "on", "off"]:
         fail("WARPBOOK_GPU is 'on' or 'off', not '%s'" % wish)
-    archs = _native_archs(repository_ctx, toolkit) if wish != "off" else ""
-    if archs:
-        return struct(device = "native", archs = archs)
-    return struct(device = "gpu" if wish == "on" else "simt", archs = "")
+    capabilities = _capabilities(repository_ctx) if wish != "off" else []
+    if not capabilities:
+        return struct(device = "gpu" if wish == "on" else "simt", archs = "")
+
+    # A GPU newer than nvcc runs the PTX that is made for all.
+    archs = _native_archs(repository_ctx, toolkit, capabilities)
+    return struct(device = "native" if archs else "gpu", archs = archs)
 
 def _write_missing(repository_ctx):
     script = "#!/bin/sh\necho 'nvcc is missing: run ./setup.sh' >&2\nexit 1\n"
