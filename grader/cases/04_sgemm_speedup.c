@@ -1,0 +1,363 @@
+/*
+ * Lab 04, speedup: the kernel, and BERT with it, against the starter's kernel in one run. On a GPU
+ * time is measured and the fastest of several calls counts, on both sides; on simt it is modelled,
+ * and one call is as good as many.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/rng.h"
+#include "common/device/device.h"
+#include "common/formats/bert_random.h"
+#include "common/model/bert.h"
+#include "common/model/engine.h"
+#include "common/testing/compare.h"
+#include "common/testing/testing.h"
+#include "grader/cases/04_sgemm_baseline.h"
+#include "grader/device_buffer.h"
+#include "grader/foreign.h"
+#include "grader/gpu.h"
+#include "grader/inputs.h"
+#include "grader/speedup.h"
+#include "grader/watch.h"
+#include "labs/04_sgemm/engine.h"
+#include "labs/04_sgemm/sgemm.h"
+
+static const char lab[] = "04_sgemm";
+
+enum { PATIENCE = 40 /* seconds */, CALLS = 7, CHECKED_ROWS = 8 };
+
+/* The kernel's shape: many tiles, and on simt a short K, to be done in seconds. */
+struct kernel_shape {
+    size_t M, N, K;
+};
+static const struct kernel_shape gpu_shape = {2048, 2048, 2048};
+static const struct kernel_shape simt_shape = {2048, 2048, 256};
+
+/* Weights as B, alpha 1, beta 0; host copies that the submission never sees. */
+struct kernel_case {
+    struct kernel_shape shape;
+    struct rng rng;
+    device_stream stream;
+    void *workspace;
+    struct device_buffer a, b, c;
+    float *A, *weight, *C;
+};
+
+static enum status kernel_create(struct kernel_case *k, struct kernel_shape s, bool guarded,
+                                 struct error *error) {
+    *k = (struct kernel_case){.shape = s, .rng = rng_create(grader_seed())};
+    k->A = malloc(s.M * s.K * sizeof(float));
+    k->weight = malloc(s.N * s.K * sizeof(float));
+    k->C = malloc(s.M * s.N * sizeof(float));
+    if (k->A == NULL || k->weight == NULL || k->C == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
+    }
+    enum status status = device_stream_create(&k->stream, error);
+    if (status == STATUS_OK) {
+        status = device_alloc(&k->workspace, SGEMM_WORKSPACE_BYTES, error);
+    }
+    if (status == STATUS_OK) {
+        status = device_buffer_create(&k->a, s.M * s.K, guarded, 0, error);
+    }
+    if (status == STATUS_OK) {
+        status = device_buffer_create(&k->b, s.N * s.K, guarded, 0, error);
+    }
+    return status == STATUS_OK ? device_buffer_create(&k->c, s.M * s.N, guarded, 0, error) : status;
+}
+
+static void kernel_free(struct kernel_case *k) {
+    device_buffer_free(&k->a);
+    device_buffer_free(&k->b);
+    device_buffer_free(&k->c);
+    device_free(k->workspace);
+    device_stream_destroy(k->stream);
+    free(k->A);
+    free(k->weight);
+    free(k->C);
+}
+
+/* Fresh inputs, and nothing of an earlier result. */
+static enum status kernel_renew(struct kernel_case *k, struct error *error) {
+    grader_fill(&k->rng, k->A, k->shape.M, k->shape.K);
+    grader_fill(&k->rng, k->weight, k->shape.N, k->shape.K);
+    enum status status = device_buffer_put(&k->a, k->A, error);
+    if (status == STATUS_OK) {
+        status = device_buffer_put(&k->b, k->weight, error);
+    }
+    return status == STATUS_OK ? device_buffer_put(&k->c, NULL, error) : status;
+}
+
+static double dot(const float *a, const float *b, size_t count) {
+    double sum = 0.0;
+    for (size_t i = 0; i < count; i++) {
+        sum += (double)a[i] * (double)b[i];
+    }
+    return sum;
+}
+
+static void report_wrong(const struct comparison *result, size_t columns, const char *what) {
+    char text[512];
+    comparison_describe(result, columns, text, sizeof text);
+    TEST_FAIL("a timed result is wrong: %s: %s", what, text);
+}
+
+/* Some rows, drawn at random, element by element. */
+static void check_rows(struct kernel_case *k) {
+    const struct kernel_shape *s = &k->shape;
+    double *want = malloc(s->N * sizeof *want);
+    for (int i = 0; i < CHECKED_ROWS && want != NULL && !test_has_failed(); i++) {
+        size_t m = rng_below(&k->rng, s->M);
+        char what[64];
+        snprintf(what, sizeof what, "row %zu of %zux%zux%zu", m, s->M, s->N, s->K);
+        for (size_t n = 0; n < s->N; n++) {
+            want[n] = dot(k->A + m * s->K, k->weight + n * s->K, s->K);
+        }
+        struct comparison result =
+            compare_f32(k->C + m * s->N, want, s->N, tolerance_dot_f32(s->K, sqrt((double)s->K)));
+        if (!result.pass) {
+            report_wrong(&result, s->N, what);
+        }
+    }
+    EXPECT_TRUE(want != NULL);
+    free(want);
+}
+
+/* y (K) = x (N) * weight (N, K). */
+static void combine_weights(double *y, const struct kernel_case *k, const float *x) {
+    memset(y, 0, k->shape.K * sizeof *y);
+    for (size_t n = 0; n < k->shape.N; n++) {
+        for (size_t i = 0; i < k->shape.K; i++) {
+            y[i] += (double)x[n] * (double)k->weight[n * k->shape.K + i];
+        }
+    }
+}
+
+/*
+ * Every element at once: for random x, C * x must be A * (B * x) (Freivalds 1977). One wrong
+ * element moves one sum by its own error.
+ */
+static void check_sums(struct kernel_case *k) {
+    const struct kernel_shape *s = &k->shape;
+    float *x = malloc(s->N * sizeof *x), *got = malloc(s->M * sizeof *got);
+    double *y = malloc(s->K * sizeof *y), *want = malloc(s->M * sizeof *want);
+    EXPECT_TRUE(x != NULL && got != NULL && y != NULL && want != NULL);
+    if (x != NULL && got != NULL && y != NULL && want != NULL) {
+        rng_fill_normal(&k->rng, x, s->N, 1.0f);
+        combine_weights(y, k, x);
+        for (size_t m = 0; m < s->M; m++) {
+            got[m] = (float)dot(k->C + m * s->N, x, s->N);
+            want[m] = 0.0;
+            for (size_t i = 0; i < s->K; i++) {
+                want[m] += (double)k->A[m * s->K + i] * y[i];
+            }
+        }
+        double scale = sqrt((double)s->K * (double)s->N);
+        struct comparison result = compare_f32(got, want, s->M, tolerance_dot_f32(s->K, scale));
+        if (!result.pass) {
+            report_wrong(&result, 1, "rows, each summed with random factors");
+        }
+    }
+    free(x);
+    free(got);
+    free(y);
+    free(want);
+}
+
+static enum status check_result(struct kernel_case *k, struct error *error) {
+    bool intact = false, changed = false, a_changed = false, b_changed = false;
+    enum status status = device_buffer_get(&k->c, k->C, &intact, &changed, error);
+    EXPECT_TRUE(intact);
+    if (status == STATUS_OK) {
+        status = device_buffer_get(&k->a, NULL, &intact, &a_changed, error);
+    }
+    if (status == STATUS_OK) {
+        status = device_buffer_get(&k->b, NULL, &intact, &b_changed, error);
+    }
+    if (status == STATUS_OK) {
+        EXPECT_TRUE(!a_changed && !b_changed);
+        check_rows(k);
+        check_sums(k);
+    }
+    return status;
+}
+
+/* One call with fresh inputs. @return its milliseconds, infinite when it failed */
+static double time_call(struct kernel_case *k, sgemm_function *run, bool check) {
+    const struct kernel_shape *s = &k->shape;
+    struct error error = {0};
+    enum status status = kernel_renew(k, &error);
+    const struct sgemm_problem problem = {.M = s->M,
+                                          .N = s->N,
+                                          .K = s->K,
+                                          .form = SGEMM_B_TRANSPOSED,
+                                          .alpha = 1.0f,
+                                          .beta = 0.0f,
+                                          .A = k->a.data,
+                                          .B = k->b.data,
+                                          .C = k->c.data};
+    double start = 0.0, end = INFINITY;
+    if (status == STATUS_OK) {
+        grader_watch(check ? "kernel, timed" : "kernel, baseline", PATIENCE);
+        start = device_now(); /* both wait for the whole device: no stream escapes */
+        status = run(&problem, k->workspace, k->stream, &error);
+        end = device_now();
+        grader_watch("", 0);
+    }
+    if (status == STATUS_OK) {
+        status = device_synchronize(k->stream, &error);
+    }
+    if (status == STATUS_OK && check) {
+        status = check_result(k, &error);
+    }
+    if (status != STATUS_OK) {
+        TEST_FAIL("%zux%zux%zu: %s", s->M, s->N, s->K, error_text(&error, status));
+    }
+    return 1e3 * (end - start);
+}
+
+/* Faster than the GPU can multiply: not a record, a mistake. */
+static void check_possible(const struct kernel_shape *s, const struct grader_gpu *gpu, double ms) {
+    double flops = 2.0 * (double)s->M * (double)s->N * (double)s->K;
+    double least = 1e3 * flops / gpu->properties.peak_flops;
+    if (ms < 0.9 * least) {
+        TEST_FAIL("%.4g ms is less than this GPU's peak allows, %.4g ms: the work was not done", ms,
+                  least);
+    }
+}
+
+static struct speedup speedup_of(const char *measure, const struct grader_gpu *gpu) {
+    return (struct speedup){.lab = lab,
+                            .subject = GRADER_SUBJECT,
+                            .measure = measure,
+                            .margin = GRADER_MARGIN,
+                            .clock = gpu->clock,
+                            .modelled = gpu->modelled,
+                            .baseline_ms = INFINITY,
+                            .subject_ms = INFINITY};
+}
+
+C_TEST(speedup, kernel) {
+    struct grader_gpu gpu;
+    struct kernel_case k;
+    struct error error = {0};
+    if (!grader_gpu_open(&gpu)) {
+        return;
+    }
+    ASSERT_OK(kernel_create(&k, gpu.modelled ? simt_shape : gpu_shape, !gpu.modelled, &error));
+    struct speedup speedup = speedup_of("kernel", &gpu);
+    if (!gpu.modelled) {
+        (void)time_call(&k, sgemm_baseline, false); /* loads the kernels, wakes the clock */
+        (void)time_call(&k, sgemm, false);
+    }
+    for (int i = 0; i < (gpu.modelled ? 1 : CALLS) && !test_has_failed(); i++) {
+        speedup.baseline_ms = fmin(speedup.baseline_ms, time_call(&k, sgemm_baseline, false));
+        speedup.subject_ms = fmin(speedup.subject_ms, time_call(&k, sgemm, true));
+    }
+    if (!test_has_failed()) {
+        check_possible(&k.shape, &gpu, speedup.subject_ms);
+        speedup_check(&speedup, __FILE__, __LINE__);
+    }
+    char library[256];
+    if (grader_foreign_library(library, sizeof library)) {
+        TEST_FAIL("your code loaded %s: the work must be done by your own kernels", library);
+    }
+    kernel_free(&k);
+}
+
+/* BERT-base's layers on a GPU; narrower and fewer on simt. A batch of short sentences. */
+struct bert_case {
+    struct bert_config config;
+    size_t B, T;
+};
+
+static struct bert_case bert_case_of(bool modelled) {
+    struct bert_config config = {.C = 768,
+                                 .hidden = 3072,
+                                 .L = 6,
+                                 .NH = 12,
+                                 .V = 1000,
+                                 .T = 128,
+                                 .types = 2,
+                                 .labels = 2,
+                                 .norm_eps = 1e-12f,
+                                 .activation = NN_GELU};
+    if (modelled) {
+        config.C = 512;
+        config.hidden = 2048;
+        config.L = 1;
+        config.NH = 8;
+        config.T = 32;
+    }
+    return (struct bert_case){.config = config, .B = 16, .T = config.T};
+}
+
+/* Milliseconds of one batch on an engine; logits receives (B, labels). */
+static double time_batch(const struct bert_case *c, const struct bert_random *random,
+                         sgemm_function *run, const int32_t *ids, int calls, float *logits) {
+    struct engine engine;
+    struct bert *bert = NULL;
+    struct error error = {0};
+    double best = INFINITY;
+    const struct bert_input input = {.ids = ids, .B = c->B, .T = c->T};
+    const struct bert_output output = {.logits = logits};
+    grader_watch("BERT, a batch of 16 sentences", PATIENCE);
+    enum status status = engine_sgemm_create_with(&engine, run, &error);
+    if (status == STATUS_OK) {
+        status = bert_create(&bert, &c->config, &random->weights, &engine, c->B * c->T, &error);
+    }
+    for (int i = 0; i < calls && status == STATUS_OK; i++) {
+        double start = device_now();
+        status = bert_forward(bert, &input, &output);
+        best = fmin(best, 1e3 * (device_now() - start));
+    }
+    grader_watch("", 0);
+    if (status != STATUS_OK) {
+        TEST_FAIL("BERT: %s", error_text(&error, status));
+    }
+    bert_free(bert);
+    engine_destroy(&engine);
+    return best;
+}
+
+static void check_logits(const float *got, const float *want, size_t count) {
+    double worst = 0.0, largest = 0.0;
+    for (size_t i = 0; i < count; i++) {
+        double difference = isfinite(got[i]) ? fabs((double)got[i] - (double)want[i]) : INFINITY;
+        worst = fmax(worst, difference);
+        largest = fmax(largest, fabs((double)want[i]));
+    }
+    if (!(worst <= 1e-4 * largest)) {
+        TEST_FAIL("BERT with your sgemm gives other logits: worst difference %.3g of %.3g", worst,
+                  largest);
+    }
+}
+
+C_TEST(speedup, end_to_end) {
+    enum { MOST_TOKENS = 16 * 128, LABELS = 16 * 2 };
+    struct grader_gpu gpu;
+    struct bert_random random;
+    int32_t ids[MOST_TOKENS];
+    float want[LABELS] = {0}, got[LABELS] = {0};
+    if (!grader_gpu_open(&gpu)) {
+        return;
+    }
+    struct bert_case c = bert_case_of(gpu.modelled);
+    uint64_t seed = grader_seed();
+    struct rng rng = rng_create(seed);
+    for (size_t i = 0; i < c.B * c.T; i++) {
+        ids[i] = (int32_t)rng_below(&rng, c.config.V);
+    }
+    ASSERT_OK(bert_random_create(&random, &c.config, seed));
+    struct speedup speedup = speedup_of("end_to_end", &gpu);
+    int calls = gpu.modelled ? 1 : CALLS;
+    speedup.baseline_ms = time_batch(&c, &random, sgemm_baseline, ids, calls, want);
+    speedup.subject_ms = time_batch(&c, &random, sgemm, ids, calls, got);
+    if (!test_has_failed()) {
+        check_logits(got, want, c.B * c.config.labels);
+        speedup_check(&speedup, __FILE__, __LINE__);
+    }
+    bert_random_free(&random);
+}
