@@ -1,5 +1,6 @@
 #include "grader/gpu.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "common/testing/testing.h"
@@ -23,4 +24,21 @@ bool grader_gpu_open(struct grader_gpu *gpu) {
     snprintf(gpu->clock, sizeof gpu->clock,
              gpu->modelled ? "modelled for %s by simt" : "measured on %s", gpu->properties.name);
     return true;
+}
+
+/* Sums of some hundred fp32 numbers in another order, through a few layers. */
+static const double LOGITS_TOLERANCE = 1e-4;
+
+void grader_check_logits(const float *got, const float *want, size_t V, const char *whose) {
+    double worst = 0.0;
+    double largest = 0.0;
+    for (size_t i = 0; i < V; i++) {
+        double difference = isfinite(got[i]) ? fabs((double)got[i] - want[i]) : INFINITY;
+        worst = difference > worst ? difference : worst;
+        largest = fabs(want[i]) > largest ? fabs(want[i]) : largest;
+    }
+    if (!(worst <= LOGITS_TOLERANCE * largest)) {
+        TEST_FAIL("Llama2 with %s: logits differ by %.3g of the largest, tolerance %.0e", whose,
+                  worst / largest, LOGITS_TOLERANCE);
+    }
 }

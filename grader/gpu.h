@@ -6,6 +6,7 @@
 #define WARPBOOK_GRADER_GPU_H_
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "common/device/device.h"
 
@@ -28,6 +29,9 @@ struct grader_gpu {
  * @return whether the test can go on
  */
 bool grader_gpu_open(struct grader_gpu *gpu);
+
+/** Fails the running test unless a model's logits (V) equal those of the reference engine. */
+void grader_check_logits(const float *got, const float *want, size_t V, const char *whose);
 
 #ifdef __cplusplus
 }

@@ -23,7 +23,7 @@ const struct gpu_matmul_step *gpu_matmul_ladder(size_t *count) {
         {"v1_thread_an_output", gpu_matmul_v1_thread_an_output},
         {"v2_block_an_output", gpu_matmul_v2_block_an_output},
         {"v3_warp_an_output", gpu_matmul_v3_warp_an_output},
-        {"v4_rows_together", gpu_matmul_v4_rows_together},
+        {"v4_tile_a_warp", gpu_matmul_v4_tile_a_warp},
     };
     *count = sizeof steps / sizeof *steps;
     return steps;
@@ -31,7 +31,7 @@ const struct gpu_matmul_step *gpu_matmul_ladder(size_t *count) {
 
 enum status gpu_matmul_launch(float *out, const float *in, const float *weight, size_t M, size_t N,
                               size_t K, device_stream stream, struct error *error) {
-    return gpu_matmul_v4_rows_together(out, in, weight, M, N, K, stream, error);
+    return gpu_matmul_v4_tile_a_warp(out, in, weight, M, N, K, stream, error);
 }
 
 /* Device memory that only grows. */

@@ -14,7 +14,7 @@ extern "C" {
 gpu_matmul_kernel gpu_matmul_v1_thread_an_output;
 gpu_matmul_kernel gpu_matmul_v2_block_an_output;
 gpu_matmul_kernel gpu_matmul_v3_warp_an_output;
-gpu_matmul_kernel gpu_matmul_v4_rows_together;
+gpu_matmul_kernel gpu_matmul_v4_tile_a_warp;
 
 #ifdef __cplusplus
 }
