@@ -15,6 +15,14 @@ static const struct threshold thresholds[] = {
     {"01_cpu_matmul", "end_to_end", 2.0, 0,
      "Llama2 decode, 15M shape, against the same engine with the naive triple loop",
      "decoding is one row at a time: bandwidth, not arithmetic, sets the limit"},
+    {"02_gpu_matmul", "kernel", 4.0, 3.0, "1x5632x2048 against one thread an output",
+     "every byte of a sector used, and blocks enough for the whole GPU"},
+    {"04_sgemm", "kernel", 18.0, 8.0,
+     "2048x2048x2048 (on simt 2048x2048x256), transposed B, against the starter's kernel",
+     "to be calibrated"},
+    {"04_sgemm", "end_to_end", 2.0, 2.0,
+     "BERT, a batch of 16 sentences, against the same engine with the starter's kernel",
+     "to be calibrated"},
 };
 
 const struct threshold *threshold_find(const char *lab, const char *measure) {
