@@ -89,7 +89,7 @@ def _cuda_library_impl(ctx):
         ),
         linking_contexts = [dep.linking_context for dep in deps],
         # nvcc's host code is C++, whatever the kernels' interface is.
-        user_link_flags = ctx.attr.linkopts + ["-lstdc++"],
+        user_link_flags = ctx.attr.linkopts + ["-l:libstdc++.a"],
         alwayslink = ctx.attr.alwayslink,
         disallow_dynamic_library = True,
     )

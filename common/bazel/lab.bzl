@@ -46,13 +46,15 @@ def lab(
         step_deps = [],
         engine_deps = ["//common/model:engine"],
         bench_deps = [],
-        generate = False):
+        generate = False,
+        tests = []):
     """Declares the targets of labs/NAME or solutions/NAME, whichever package calls it.
 
     `:TOPIC`     the subject's code, behind the contract
     `:engine`    the engine of this stage; its source is shared, under labs/
     `:bench`     the bench, from bench*.c under labs/, shared too
     `:generate`  writes text with this stage's engine (if asked for), and `:generate_test`
+    `:programs`  all that runs, for the bundle
     `:contract`  the headers, in labs/ only, as are the parts of the bench
 
     Args:
@@ -64,6 +66,7 @@ def lab(
       engine_deps: what engine.c stands on.
       bench_deps: what the bench stands on; said once, in labs/.
       generate: whether the lab has a program that writes text.
+      tests: tests of the package that the bundle takes along, to run on a GPU host.
     """
     subject = native.package_name().split("/")[0]
     lab = "//labs/" + name
@@ -123,3 +126,9 @@ def lab(
             name = "generate_test",
             program = ":generate",
         )
+    native.filegroup(
+        name = "programs",
+        testonly = True,
+        srcs = [":bench"] + ([":generate"] if generate else []) + tests,
+        visibility = ["//grader:__pkg__"],
+    )

@@ -18,5 +18,5 @@ if ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1'; then
     echo "skipped: there is a driver, so the line about its absence cannot come"
     exit 0
 fi
-grep -q '^open_program: no NVIDIA driver here (libcuda.so.1 was not found); install the driver, or build with --config=simt to run without a GPU$' err ||
+grep -q '^gpu_info: no NVIDIA driver here (libcuda.so.1 was not found); install the driver, or build with --config=simt to run without a GPU$' err ||
     { echo "FAILED: another line than that of a missing driver"; exit 1; }

@@ -4,6 +4,7 @@
 
 #include "common/base/checked.h"
 #include "common/simt/core/decode_internal.h"
+#include "common/simt/core/registers.h"
 
 enum { MAX_FRAME_BYTES = 1 << 24 };
 
@@ -267,6 +268,9 @@ enum status simt_decode(struct simt_code **code, const struct ptx_module *module
     }
     if (status == STATUS_OK) {
         status = simt_order_blocks(d.code);
+    }
+    if (status == STATUS_OK) {
+        status = simt_estimate_registers(d.code);
     }
     free(d.register_rows);
     free(d.placed);

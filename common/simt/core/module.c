@@ -342,6 +342,16 @@ static uint32_t most_threads(const struct ptx_function *function) {
     return said[0] > 0 ? threads : 1024;
 }
 
+/* The kernel has the registers of the neediest function it calls. */
+static uint32_t most_registers(const struct simt_kernel *kernel) {
+    uint32_t most = 0;
+    for (size_t n = 0; n < kernel->code_count; n++) {
+        uint32_t registers = kernel->codes[n]->estimated_registers;
+        most = registers > most ? registers : most;
+    }
+    return most;
+}
+
 enum status simt_kernel_info(struct simt_module *module, const char *name,
                              struct simt_kernel_info *info, struct error *error) {
     const struct simt_kernel *kernel;
@@ -353,7 +363,7 @@ enum status simt_kernel_info(struct simt_module *module, const char *name,
         .static_shared_bytes = kernel->static_shared_bytes,
         .local_bytes = kernel->local_bytes,
         .parameter_bytes = kernel->function->parameter_bytes,
-        .registers = kernel->code->estimated_registers,
+        .registers = most_registers(kernel),
         .max_threads = most_threads(kernel->function),
         .parameter_count = kernel->function->parameter_count,
         .parameter_offsets = kernel->parameter_offsets,

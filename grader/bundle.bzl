@@ -1,0 +1,113 @@
+"""One archive that grades and measures on a GPU host without Bazel."""
+
+# Programs keep their places below the archive's folder, so that they find their
+# shared libraries and data as they do in a runfiles tree.
+_PACK = """
+set -eu
+root=$(mktemp -d)
+trap 'chmod -R u+w "$root"; rm -rf "$root"' EXIT
+mkdir "$root/$5"
+while IFS='\t' read -r place file; do
+    mkdir -p "$root/$5/$(dirname "$place")"
+    cp -L "$file" "$root/$5/$place"
+done <"$1"
+cp "$2" "$root/$5/manifest.tsv"
+sed -n 's/^STABLE_COMMIT //p' "$3" >"$root/$5/commit"
+chmod -R u+w,a+rX "$root/$5"
+tar --create --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner \
+    --directory="$root" "$5" | gzip -9 --no-name >"$4"
+"""
+
+def _place(file):
+    """Where a file lies in the archive."""
+    path = file.short_path
+    return "external/" + path[3:] if path.startswith("../") else path
+
+def _kind(place):
+    """What ./grade does with a program."""
+    name = place.split("/")[-1]
+    for ending in ["parity", "speedup", "bench", "test"]:
+        if name == ending or name.endswith("_" + ending):
+            return ending
+    return "program"
+
+def _programs(target):
+    executable = target[DefaultInfo].files_to_run.executable
+    return [executable] if executable else target[DefaultInfo].files.to_list()
+
+def _bundle_impl(ctx):
+    manifest = ["subject\t%s\t-" % ctx.attr.subject]
+    files = {}
+    for target, lab in ctx.attr.programs.items():
+        for program in _programs(target):
+            manifest.append("%s\t%s\t%s" % (lab, _kind(_place(program)), _place(program)))
+            files[_place(program)] = program
+        for file in target[DefaultInfo].default_runfiles.files.to_list():
+            files[_place(file)] = file
+    for target, place in ctx.attr.files.items():
+        files[place] = target[DefaultInfo].files.to_list()[0]
+    layout = ctx.actions.declare_file(ctx.label.name + ".layout")
+    listing = ctx.actions.declare_file(ctx.label.name + ".manifest")
+    archive = ctx.actions.declare_file(ctx.attr.folder + ".tar.gz")
+    ctx.actions.write(layout, "".join(["%s\t%s\n" % (place, files[place].path) for place in sorted(files)]))
+    ctx.actions.write(listing, "".join([line + "\n" for line in manifest]))
+    ctx.actions.run_shell(
+        command = _PACK,
+        arguments = [layout.path, listing.path, ctx.info_file.path, archive.path, ctx.attr.folder],
+        inputs = depset([layout, listing, ctx.info_file], transitive = [depset(files.values())]),
+        outputs = [archive],
+        mnemonic = "Bundle",
+        progress_message = "Packing %s" % archive.short_path,
+    )
+    return [DefaultInfo(files = depset([archive]), runfiles = ctx.runfiles(files = [archive]))]
+
+_bundle = rule(
+    implementation = _bundle_impl,
+    attrs = {
+        "programs": attr.label_keyed_string_dict(
+            doc = "Each program, test or group of them, with the lab that it belongs to.",
+        ),
+        "files": attr.label_keyed_string_dict(
+            allow_files = True,
+            doc = "Files for the top of the archive, with their names there.",
+        ),
+        "subject": attr.string(doc = "Whose code it is: labs or solutions."),
+        "folder": attr.string(doc = "The one folder in the archive, and the archive's name."),
+    },
+)
+
+def _lab_programs(subject, labs):
+    programs = {}
+    for lab in labs:
+        programs["//grader:%s_parity" % lab] = lab
+        programs["//grader:%s_speedup" % lab] = lab
+        programs["//%s/%s:programs" % (subject, lab)] = lab
+    return programs
+
+def bundle(name, programs = {}, files = {}):
+    """The archive of every lab that the same BUILD file grades above.
+
+    Args:
+      name: of the target; the archive is called warpbook-bundle.tar.gz.
+      programs: more of them, with the group they are listed under.
+      files: for the top of the archive, with their names there.
+    """
+    labs = sorted([
+        rule[:-len("_parity")]
+        for rule in native.existing_rules()
+        if rule.endswith("_parity")
+    ])
+    _bundle(
+        name = name,
+        testonly = True,
+        files = files,
+        folder = "warpbook-bundle",
+        programs = select({
+            "//grader:solutions": dict(programs, **_lab_programs("solutions", labs)),
+            "//conditions:default": dict(programs, **_lab_programs("labs", labs)),
+        }),
+        subject = select({
+            "//grader:solutions": "solutions",
+            "//conditions:default": "labs",
+        }),
+    )

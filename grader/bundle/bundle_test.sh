@@ -1,0 +1,121 @@
+#!/bin/bash
+# The archive on a machine that has nothing: it unpacks, its programs find all their libraries in
+# it, and ./grade runs from an empty folder with an empty environment.
+# usage: bundle_test.sh BUNDLE.tar.gz CHECK_RECORDS
+set -u
+archive=$PWD/$1
+check_records=$PWD/$2
+failures=0
+
+fail() {
+    echo "FAILED: $*"
+    failures=$((failures + 1))
+}
+
+cd "$TEST_TMPDIR" || exit 1
+[ "$(stat -Lc %s "$archive")" -lt $((60 << 20)) ] || fail "$(stat -Lc %s "$archive") bytes are 60 MiB or more"
+echo "$(stat -Lc %s "$archive") bytes"
+tar xzf "$archive" || exit 1
+bundle=$PWD/warpbook-bundle
+
+# grade ARGS: in an empty folder and environment; leaves out, err and code.
+mkdir empty
+grade() {
+    rm -rf empty/results
+    (cd empty && env -i "$bundle/grade" "$@" >../out 2>../err </dev/null)
+    code=$?
+}
+
+# Programs carry all but the C library and the driver, and what is shared lies beside them.
+programs_are_whole() {
+    local file line count=0
+    while IFS= read -r -d '' file; do
+        [ "$(head -c 4 "$file" | tr -d '\177')" = ELF ] || continue
+        count=$((count + 1))
+        while read -r line; do
+            case $line in
+            linux-vdso.so.* | /lib*/ld-linux* | "statically linked") ;;
+            libc.so.6\ * | libm.so.6\ * | libpthread.so.0\ * | libdl.so.2\ * | librt.so.1\ *) ;;
+            libcuda.so.1\ *) ;;
+            *" => $bundle/"*) ;;
+            *) fail "${file#"$bundle"/} needs $line" ;;
+            esac
+        done < <(env -i ldd "$file")
+    done < <(find "$bundle" -type f -perm -u+x -print0)
+    [ "$count" -ge 4 ] || fail "only $count programs in the bundle"
+    echo "$count programs and libraries looked at"
+}
+
+# refuses TEXT ARGS: one line on standard error that holds TEXT, exit status 2, no results.
+refuses() {
+    local text=$1
+    shift
+    grade "$@"
+    [ "$code" -eq 2 ] || fail "exit status $code, want 2: $*"
+    if [ -s out ] || [ "$(wc -l <err)" -ne 1 ] || ! grep -qF -- "$text" err; then
+        fail "want one line with '$text': $* -> $(cat out err)"
+    fi
+    [ -e empty/results ] && fail "left results: $*"
+}
+
+programs_are_whole
+
+grade --help
+[ "$code" -eq 0 ] && grep -q '^usage: ./grade' out || fail "--help: $(cat out err)"
+refuses "unknown argument '--quik'" --quik
+refuses "--labs wants a value" --labs
+refuses "no lab '99_none' here, but " --labs 99_none
+refuses "--timeout wants whole seconds, not '1h'" --timeout=1h
+grade --list
+[ "$code" -eq 0 ] || fail "--list: exit status $code"
+for program in parity speedup bench program; do
+    grep -qE "^01_cpu_matmul +$program " out || fail "--list does not show lab 01's $program"
+done
+
+# Lab 01 needs no GPU. Whether it is fast enough is not this test's matter.
+grade --quick --labs 01_cpu_matmul
+cat out err
+[ -s err ] && fail "said on standard error: $(cat err)"
+for program in parity speedup bench generate; do
+    grep -qE "^  01_cpu_matmul +$program +(PASS|FAIL) " out || fail "$program is not on the scoreboard"
+done
+for program in parity bench generate; do
+    grep -qE "^  01_cpu_matmul +$program +PASS " out || fail "$program did not pass"
+done
+if grep -qE '^  01_cpu_matmul +[a-z]+ +FAIL ' out; then
+    [ "$code" -eq 1 ] || fail "something failed, and the exit status is $code"
+    grep -q '^1 of 4 failed:$' out || fail "what failed is not named"
+else
+    [ "$code" -eq 0 ] || fail "all passed, and the exit status is $code"
+    grep -qE '^  01_cpu_matmul +speedup +PASS +kernel [0-9.]+x of ' out || fail "no figures"
+fi
+"$check_records" empty/results/bench.jsonl || fail "bench.jsonl is not whole"
+[ "$(grep -c '^{"schema":1,"time":"20.*"lab":"01_cpu_matmul",.*}$' empty/results/grade.jsonl)" -eq 4 ] ||
+    fail "grade.jsonl: $(cat empty/results/grade.jsonl)"
+[ "$(wc -l <empty/results/logs/01_cpu_matmul_bench.log)" -gt 5 ] || fail "no log of the bench"
+
+# A test that fails, one that crashes and one that never ends.
+parity=$bundle/grader/01_cpu_matmul_parity
+speedup=$bundle/grader/01_cpu_matmul_speedup
+rm -f "$parity" "$speedup"
+printf '#!/bin/bash\necho "case.c:1: Failure"\necho Failed\necho "shape \\"1x1\\": wrong"\nexit 1\n' >"$parity"
+printf '#!/bin/bash\nsleep 60\n' >"$speedup"
+rm -f "$bundle/labs/01_cpu_matmul/bench" "$bundle/solutions/01_cpu_matmul/bench"
+for folder in labs solutions; do
+    [ -d "$bundle/$folder/01_cpu_matmul" ] || continue
+    printf '#!/bin/bash\nkill -SEGV $$\n' >"$bundle/$folder/01_cpu_matmul/bench"
+    chmod +x "$bundle/$folder/01_cpu_matmul/bench"
+done
+chmod +x "$parity" "$speedup"
+grade --quick --labs 01_cpu_matmul --timeout 2 --results "$PWD/other results"
+[ "$code" -eq 1 ] || fail "three failures, and the exit status is $code"
+grep -q '^  01_cpu_matmul parity: shape "1x1": wrong$' out || fail "the wrong shape is not named: $(cat out)"
+grep -q '^  01_cpu_matmul speedup: no end within 2 s$' out || fail "the time-out is not named: $(cat out)"
+grep -q '^  01_cpu_matmul bench: ended by signal 11' out || fail "the crash is not named: $(cat out)"
+grep -qF '"test":"parity","verdict":"fail"' "other results/grade.jsonl" &&
+    grep -qF '"detail":"shape \"1x1\": wrong"' "other results/grade.jsonl" ||
+    fail "grade.jsonl: $(cat "other results/grade.jsonl")"
+[ -e empty/results ] && fail "--results is not used"
+
+[ "$failures" -eq 0 ] && echo "all checks passed"
+exit $((failures > 0))
