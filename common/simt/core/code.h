@@ -175,6 +175,10 @@ MUST_CHECK enum status simt_decode(struct simt_code **code, const struct ptx_mod
 
 void simt_code_free(struct simt_code *code);
 
+/** Finds shared accesses that the assembler joins: sets simt_instruction.joined; after
+ *  simt_order_blocks(). @return STATUS_OK or STATUS_OUT_OF_MEMORY */
+MUST_CHECK enum status simt_join_accesses(struct simt_code *code);
+
 /**
  * @brief Numbers the instructions that may reach memory, from @p first on.
  * @return the next number

@@ -272,6 +272,9 @@ enum status simt_decode(struct simt_code **code, const struct ptx_module *module
     if (status == STATUS_OK) {
         status = simt_estimate_registers(d.code);
     }
+    if (status == STATUS_OK) {
+        status = simt_join_accesses(d.code);
+    }
     free(d.register_rows);
     free(d.placed);
     if (status != STATUS_OK) {

@@ -73,6 +73,8 @@ enum simt_class {
     SIMT_CLASS_COUNT
 };
 
+enum { SIMT_JOINED_RIDER = 1 };
+
 /**
  * One decoded instruction.
  *
@@ -89,13 +91,14 @@ struct simt_instruction {
     uint8_t next;     /**< enum simt_next */
     uint8_t op_class; /**< enum simt_class */
     uint8_t flow;     /**< private to the scheduler */
-    uint8_t joined;   /**< shared loads: 0: alone; see SIMT_JOINED */
+    uint8_t joined;   /**< plain shared accesses: 0, or bytes of the wider one that it stands for,
+                           or SIMT_JOINED_RIDER: an earlier instruction stands for it */
     uint16_t flops;   /**< floating-point operations per active lane: 2 for fma */
     bool guard_negated;
     int32_t guard;      /**< predicate number; -1: none */
     uint32_t detail[4]; /**< private to the handler: comparison, rounding, sizes ... */
     int64_t immediate;  /**< private to the handler: an address offset, a jump target ... */
-    uint32_t site;      /**< memory: its number among those of the kernel; see simt_number_sites() */
+    uint32_t site; /**< memory: its number among those of the kernel; see simt_number_sites() */
     const struct ptx_instruction *source; /**< for messages and source lines */
     const uint32_t *long_src; /**< all `src_count` sources where `src` is too short for them
                                    (wmma.mma has up to 24); else NULL */

@@ -110,14 +110,15 @@ static void add_group(struct simt_pattern *pattern, const int32_t units[SIMT_LAN
 /*
  * 8-byte accesses go by half warps, 16-byte ones by quarters: 128 bytes at a
  * time. Two such groups go together when lanes pair up in both of them, as in a
- * broadcast.
+ * broadcast. Joined accesses lie at one offset in aligned pieces of 8 or 16 bytes.
  */
 static void count_wavefronts(struct simt_pattern *pattern, const struct simt_pattern_key *key) {
     int32_t units[SIMT_LANES];
-    uint32_t shift = key->bytes <= 4 ? WORD_SHIFT : (uint32_t)__builtin_ctz(key->bytes);
+    uint32_t bytes = key->joined > 0 ? key->joined : key->bytes;
+    uint32_t shift = bytes <= 4 ? WORD_SHIFT : (uint32_t)__builtin_ctz(bytes);
     uint32_t banks = ROW_BYTES >> shift;
     uint32_t group = banks == SIMT_LANES ? UINT32_MAX : (1u << banks) - 1;
-    units_of(pattern, key->phase, shift, units);
+    units_of(pattern, key->joined > 0 ? 0 : key->phase, shift, units);
     if (banks == SIMT_LANES) {
         add_group(pattern, units, key->mask, banks);
         return;
@@ -202,7 +203,9 @@ void simt_pattern_build(struct simt_pattern *pattern) {
         count_sectors(pattern, &key);
         break;
     case SIMT_COST_WAVEFRONTS:
-        count_wavefronts(pattern, &key);
+        if (key.joined != SIMT_JOINED_RIDER) {
+            count_wavefronts(pattern, &key);
+        }
         break;
     case SIMT_COST_LOCAL:
         count_local_sectors(pattern, &key);

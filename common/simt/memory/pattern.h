@@ -52,13 +52,15 @@ struct simt_pattern_key {
     uint32_t bytes; /**< of one lane, 1 to 32 */
     enum simt_cost cost;
     enum simt_access_kind kind;
-    bool part;      /**< counted as a request already: the rest of one that was split */
-    uint32_t phase; /**< first address modulo a sector or a bank */
+    bool part;       /**< counted as a request already: the rest of one that was split */
+    uint32_t phase;  /**< first address modulo a sector or a bank */
+    uint32_t joined; /**< of the instruction: bytes that count instead, 0, or SIMT_JOINED_RIDER */
 };
 
 static inline uint64_t simt_pattern_pack(const struct simt_pattern_key *key) {
     return (uint64_t)key->mask | (uint64_t)key->bytes << 32 | (uint64_t)key->cost << 40 |
-           (uint64_t)key->kind << 44 | (uint64_t)key->part << 47 | (uint64_t)key->phase << 48;
+           (uint64_t)key->kind << 44 | (uint64_t)key->part << 47 | (uint64_t)key->phase << 48 |
+           (uint64_t)key->joined << 56;
 }
 
 static inline struct simt_pattern_key simt_pattern_unpack(uint64_t packed) {
@@ -67,7 +69,8 @@ static inline struct simt_pattern_key simt_pattern_unpack(uint64_t packed) {
                                      .cost = (enum simt_cost)(packed >> 40 & 0xf),
                                      .kind = (enum simt_access_kind)(packed >> 44 & 7),
                                      .part = (packed >> 47 & 1) != 0,
-                                     .phase = (uint32_t)(packed >> 48)};
+                                     .phase = (uint32_t)(packed >> 48) & 0xff,
+                                     .joined = (uint32_t)(packed >> 56)};
 }
 
 /** Works a pattern out; `key`, `site` and `relative` are set. */

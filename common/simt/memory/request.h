@@ -156,12 +156,14 @@ SIMT_HOT void simt_request_match(struct simt_request *request, enum ptx_space sp
     uint32_t phase = cost == SIMT_COST_SECTORS ? request->first & 31 : request->first & 3;
     size_t slot = simt_request_slot(request, phase) % SIMT_PATTERN_SLOTS;
     struct simt_pattern *pattern = &request->warp->block->cache->patterns[slot];
-    uint64_t key = simt_pattern_pack(&(struct simt_pattern_key){.mask = request->mask,
-                                                                .bytes = request->bytes,
-                                                                .cost = cost,
-                                                                .kind = request->kind,
-                                                                .part = request->part,
-                                                                .phase = phase});
+    uint64_t key =
+        simt_pattern_pack(&(struct simt_pattern_key){.mask = request->mask,
+                                                     .bytes = request->bytes,
+                                                     .cost = cost,
+                                                     .kind = request->kind,
+                                                     .part = request->part,
+                                                     .phase = phase,
+                                                     .joined = request->instruction->joined});
     uint32_t difference = pattern->site ^ request->instruction->site;
     for (size_t n = 0; n < SIMT_LANES; n++) {
         difference |= (uint32_t)(pattern->relative[n] ^ request->relative[n]);

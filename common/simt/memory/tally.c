@@ -70,7 +70,8 @@ void simt_pattern_tally(struct simt_pattern *pattern, struct simt_counters *coun
         t.uses += pattern->uses[sector];
     }
     t.requests = t.key.part ? 0 : t.uses;
-    if (t.uses == 0 || (t.key.cost == SIMT_COST_NONE && t.key.kind != SIMT_ATOMIC)) {
+    if (t.uses == 0 || t.key.joined == SIMT_JOINED_RIDER ||
+        (t.key.cost == SIMT_COST_NONE && t.key.kind != SIMT_ATOMIC)) {
         /* nothing that is counted */
     } else if (t.key.kind == SIMT_ATOMIC) {
         count_atomic(&t, counters);
@@ -82,7 +83,7 @@ void simt_pattern_tally(struct simt_pattern *pattern, struct simt_counters *coun
         counters->local_requests += t.requests;
         counters->local_sectors += t.uses * pattern->cost;
     }
-    if (sites != NULL && t.key.cost != SIMT_COST_NONE) {
+    if (sites != NULL && t.key.cost != SIMT_COST_NONE && t.key.joined != SIMT_JOINED_RIDER) {
         count_site(&t, &sites[pattern->site]);
     }
     memset(pattern->uses, 0, sizeof pattern->uses);
