@@ -1,9 +1,10 @@
 #!/bin/bash
 # Runs a graded test and compares its verdict with the one that must come.
-# usage: expect_verdict.sh pass|fail TEXT TEST; TEXT (a regular expression) must stand in what it prints
+# usage: expect_verdict.sh pass|fail TEXT TEST [NAME=VALUE ...]; TEXT (a regular expression) must
+# stand in what it prints; the variables are set for the test
 set -u
 want=$1 text=$2 test=$3
-output=$("$PWD/$test" 2>&1)
+output=$(env "${@:4}" "$PWD/$test" 2>&1)
 code=$?
 got=$([ "$code" -eq 0 ] && echo pass || echo fail)
 if [ "$got" != "$want" ]; then

@@ -1,16 +1,18 @@
 """Tests of the grader: submissions whose verdict is known."""
 
+load("@local_config_cuda//:config.bzl", "REQUIRES_NVCC")
 load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library")
 
-def expect_verdict(name, test, want, text, size = "medium", tags = []):
+def expect_verdict(name, test, want, text, size = "medium", tags = [], variables = [], data = [], **kwargs):
     """Runs a graded test program; its verdict must be `want` ("pass", "fail") and match `text`."""
     native.sh_test(
         name = name,
         size = size,
         srcs = ["expect_verdict.sh"],
-        args = [want, "'%s'" % text, "$(location %s)" % test],
-        data = [test],
+        args = [want, "'%s'" % text, "$(location %s)" % test] + variables,
+        data = [test] + data,
         tags = tags,
+        **kwargs
     )
 
 def wrong_cpu_matmul(name, wrong, text, want = "fail"):
@@ -78,4 +80,48 @@ def slow_cpu_matmul(name, subject, tags = []):
         want = "fail",
         text = "kernel is too slow: measured .*x, required 4.00x",
         tags = tags + ["exclusive"],
+    )
+
+_SGEMM_DEPS = [
+    "//common/device",
+    "//common/formats:bert_random",
+    "//common/model:bert",
+    "//common/model:llama2",
+    "//common/model:llama2_random",
+    "//common/nn",
+    "//common/testing",
+    "//common/testing:compare",
+    "//grader:grading",
+    "//grader:grading_gpu",
+    "//grader:sgemm_baseline",
+    "//labs/03_resident_weights:contract",
+    "//labs/04_sgemm:contract",
+    "//solutions/03_resident_weights:engine",
+]
+
+def sgemm_case(name, subject, part, margin):
+    """One graded test of lab 04 as a program, on a library that brings sgemm()."""
+    cc_binary(
+        name = name,
+        testonly = True,
+        srcs = [
+            "//grader:cases/04_sgemm_%s.c" % part,
+            "//labs/04_sgemm:engine.c",
+        ],
+        linkstatic = True,
+        local_defines = ["GRADER_SUBJECT=\\\"selftest\\\"", "GRADER_MARGIN=%s" % margin],
+        target_compatible_with = REQUIRES_NVCC,
+        deps = [subject] + _SGEMM_DEPS,
+    )
+
+def wrong_sgemm(name, text, want = "fail", variables = [], data = []):
+    """The parity test of lab 04 on one wrong submission of wrong_sgemm.cu, without its prefix."""
+    expect_verdict(
+        name = name,
+        test = ":sgemm_parity",
+        want = want,
+        text = text,
+        variables = ["WRONG_SGEMM=" + name[len("sgemm_"):]] + variables,
+        data = data,
+        target_compatible_with = REQUIRES_NVCC,
     )

@@ -145,7 +145,7 @@ static enum status run(const struct sgemm_problem *problem, void *workspace, dev
     }
     dim3 grid((unsigned)tiles);
     if (mistake == MISTAKE_grid) {
-        grid = dim3(1, (unsigned)tiles * 3); /* as a tile of 11 rows would have it */
+        grid = dim3(1, (unsigned)tiles * TILE); /* as for tiles of one row */
     }
     tile_kernel<<<grid, dim3(TILE, TILE), 0, stream>>>(*problem, mistake);
     return device_launched("tile_kernel", error);
