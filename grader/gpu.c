@@ -38,7 +38,7 @@ void grader_check_logits(const float *got, const float *want, size_t V, const ch
         largest = fabs(want[i]) > largest ? fabs(want[i]) : largest;
     }
     if (!(worst <= LOGITS_TOLERANCE * largest)) {
-        TEST_FAIL("Llama2 with %s: logits differ by %.3g of the largest, tolerance %.0e", whose,
+        TEST_FAIL("the model with %s: logits differ by %.3g of the largest, tolerance %.0e", whose,
                   worst / largest, LOGITS_TOLERANCE);
     }
 }
