@@ -11,15 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/simt/core/code.h"
+#include "common/simt/core/blocks.h"
 
 struct graph {
-    const struct simt_code *code;
-    size_t blocks;
-    uint32_t *first;      /* (blocks + 1): instructions of block b are first[b] .. first[b+1]-1 */
-    uint32_t *edge_start; /* (blocks + 1) */
-    uint32_t *edges;      /* successors */
-    uint32_t *order;      /* rank of a block */
+    struct simt_blocks blocks;
+    uint32_t *order; /* rank of a block */
     uint32_t next_rank;
 
     /* Scratch of Tarjan's algorithm, by block. */
@@ -29,85 +25,6 @@ struct graph {
     uint32_t *stack, *path;
     uint32_t next_member;
 };
-
-static const struct simt_instruction *last_of(const struct graph *g, size_t block) {
-    return &g->code->instructions[g->first[block + 1] - 1];
-}
-
-static bool falls_through(const struct simt_instruction *i) {
-    bool leaves = i->flow == SIMT_FLOW_BRANCH || i->flow == SIMT_FLOW_BRANCH_TABLE ||
-                  i->flow == SIMT_FLOW_RETURN || i->flow == SIMT_FLOW_EXIT ||
-                  i->flow == SIMT_FLOW_TRAP;
-    return !leaves || i->guard >= 0;
-}
-
-static bool ends_block(const struct simt_instruction *i) {
-    return i->flow == SIMT_FLOW_BRANCH || i->flow == SIMT_FLOW_BRANCH_TABLE ||
-           i->flow == SIMT_FLOW_RETURN || i->flow == SIMT_FLOW_EXIT || i->flow == SIMT_FLOW_TRAP;
-}
-
-static void mark_leaders(const struct simt_code *code) {
-    code->leader[0] = true;
-    for (size_t n = 0; n < code->count; n++) {
-        const struct simt_instruction *i = &code->instructions[n];
-        if (i->flow == SIMT_FLOW_BRANCH) {
-            code->leader[i->immediate] = true;
-        }
-        for (size_t t = 0; i->flow == SIMT_FLOW_BRANCH_TABLE && t < i->source->target_count; t++) {
-            code->leader[i->source->target_indices[t]] = true;
-        }
-        if (ends_block(i) && n + 1 < code->count) {
-            code->leader[n + 1] = true;
-        }
-    }
-}
-
-static size_t successor_count(const struct graph *g, size_t block) {
-    const struct simt_instruction *i = last_of(g, block);
-    size_t count = falls_through(i) ? 1 : 0;
-    count += i->flow == SIMT_FLOW_BRANCH ? 1 : 0;
-    return count + (i->flow == SIMT_FLOW_BRANCH_TABLE ? i->source->target_count : 0);
-}
-
-/* block_of (instructions): number of the block. */
-static void fill_edges(struct graph *g, const uint32_t *block_of) {
-    size_t n = 0;
-    for (size_t b = 0; b < g->blocks; b++) {
-        const struct simt_instruction *i = last_of(g, b);
-        g->edge_start[b] = (uint32_t)n;
-        if (i->flow == SIMT_FLOW_BRANCH) {
-            g->edges[n++] = block_of[i->immediate];
-        }
-        for (size_t t = 0; i->flow == SIMT_FLOW_BRANCH_TABLE && t < i->source->target_count; t++) {
-            g->edges[n++] = block_of[i->source->target_indices[t]];
-        }
-        if (falls_through(i) && b + 1 < g->blocks) {
-            g->edges[n++] = (uint32_t)b + 1;
-        }
-    }
-    g->edge_start[g->blocks] = (uint32_t)n;
-}
-
-static enum status build_graph(struct graph *g, uint32_t *block_of) {
-    const struct simt_code *code = g->code;
-    for (size_t n = 0; n < code->count; n++) {
-        if (code->leader[n]) {
-            g->first[g->blocks++] = (uint32_t)n;
-        }
-        block_of[n] = (uint32_t)g->blocks - 1;
-    }
-    g->first[g->blocks] = (uint32_t)code->count;
-    size_t edges = 0;
-    for (size_t b = 0; b < g->blocks; b++) {
-        edges += successor_count(g, b);
-    }
-    g->edges = calloc(edges + 1, sizeof *g->edges);
-    if (g->edges == NULL) {
-        return STATUS_OUT_OF_MEMORY;
-    }
-    fill_edges(g, block_of);
-    return STATUS_OK;
-}
 
 /* One run over some of the blocks: those whose member is `member`, without edges to `head`. */
 struct component_run {
@@ -133,7 +50,7 @@ static void close_component(struct graph *g, struct component_run *run, uint32_t
 
 static void open_block(struct graph *g, struct component_run *run, uint32_t block) {
     g->index[block] = g->low[block] = ++run->counter;
-    g->edge[block] = g->edge_start[block];
+    g->edge[block] = g->blocks.edge_start[block];
     g->stack[run->stack_size++] = block;
     g->on_stack[block] = true;
 }
@@ -145,8 +62,8 @@ static void search(struct graph *g, struct component_run *run, uint32_t start) {
     g->path[depth++] = start;
     while (depth > 0) {
         uint32_t block = g->path[depth - 1];
-        if (g->edge[block] < g->edge_start[block + 1]) {
-            uint32_t to = g->edges[g->edge[block]++];
+        if (g->edge[block] < g->blocks.edge_start[block + 1]) {
+            uint32_t to = g->blocks.edges[g->edge[block]++];
             if (g->member[to] != run->member || to == run->head) {
                 continue;
             }
@@ -219,22 +136,20 @@ static enum status rank_blocks(struct graph *g, const uint32_t *blocks, uint32_t
 }
 
 static enum status alloc_graph(struct graph *g, size_t count) {
-    uint32_t **const arrays[] = {&g->first, &g->edge_start, &g->order, &g->member, &g->index,
-                                 &g->low,   &g->edge,       &g->stack, &g->path};
+    uint32_t **const arrays[] = {&g->order, &g->member, &g->index, &g->low,
+                                 &g->edge,  &g->stack,  &g->path};
     for (size_t n = 0; n < sizeof arrays / sizeof *arrays; n++) {
-        *arrays[n] = calloc(count + 2, sizeof **arrays[n]);
+        *arrays[n] = calloc(count, sizeof **arrays[n]);
         if (*arrays[n] == NULL) {
             return STATUS_OUT_OF_MEMORY;
         }
     }
-    g->on_stack = calloc(count + 2, sizeof *g->on_stack);
+    g->on_stack = calloc(count, sizeof *g->on_stack);
     return g->on_stack != NULL ? STATUS_OK : STATUS_OUT_OF_MEMORY;
 }
 
 static void free_graph(struct graph *g) {
-    free(g->first);
-    free(g->edge_start);
-    free(g->edges);
+    simt_blocks_free(&g->blocks);
     free(g->order);
     free(g->member);
     free(g->index);
@@ -246,33 +161,30 @@ static void free_graph(struct graph *g) {
 }
 
 static enum status rank_all(struct graph *g) {
-    uint32_t *all = calloc(g->blocks, sizeof *all);
+    uint32_t *all = calloc(g->blocks.count, sizeof *all);
     if (all == NULL) {
         return STATUS_OUT_OF_MEMORY;
     }
-    for (uint32_t b = 0; b < g->blocks; b++) {
+    for (uint32_t b = 0; b < g->blocks.count; b++) {
         all[b] = b;
     }
-    enum status status = rank_blocks(g, all, (uint32_t)g->blocks, NO_HEAD);
+    enum status status = rank_blocks(g, all, (uint32_t)g->blocks.count, NO_HEAD);
     free(all);
     return status;
 }
 
 enum status simt_order_blocks(struct simt_code *code) {
-    struct graph g = {.code = code};
-    uint32_t *block_of = calloc(code->count, sizeof *block_of);
-    enum status status = block_of != NULL ? alloc_graph(&g, code->count) : STATUS_OUT_OF_MEMORY;
+    struct graph g = {0};
+    enum status status = simt_blocks_find(&g.blocks, code);
     if (status == STATUS_OK) {
-        mark_leaders(code);
-        status = build_graph(&g, block_of);
+        status = alloc_graph(&g, g.blocks.count);
     }
     if (status == STATUS_OK) {
         status = rank_all(&g);
     }
     for (size_t n = 0; n < code->count && status == STATUS_OK; n++) {
-        code->rank[n] = g.order[block_of[n]];
+        code->rank[n] = g.order[g.blocks.of[n]];
     }
     free_graph(&g);
-    free(block_of);
     return status;
 }

@@ -138,21 +138,46 @@ static enum status fail_unsupported(const struct tally *tally, unsigned highest,
                      tally->machine_code ? "only machine code" : "no GPU code");
 }
 
+/* Where the next entry begins, and how much is left. */
+struct cursor {
+    const unsigned char *bytes;
+    size_t left;
+};
+
+static enum status open_fatbin(struct cursor *cursor, const void *data, size_t limit,
+                               struct error *error) {
+    size_t at = 0;
+    enum status status = read_header(data, limit, &at, &cursor->left, error);
+    cursor->bytes = (const unsigned char *)data + at;
+    return status;
+}
+
+/* Reads the next entry and steps over it. */
+static enum status next_entry(struct cursor *cursor, struct entry *entry, const char **payload,
+                              struct error *error) {
+    enum status status = read_entry(cursor->bytes, cursor->left, entry, error);
+    if (status == STATUS_OK) {
+        size_t size = entry->header_size + entry->payload_size;
+        *payload = (const char *)cursor->bytes + entry->header_size;
+        cursor->bytes += size;
+        cursor->left -= size;
+    }
+    return status;
+}
+
 enum status fatbin_find_ptx(const void *data, size_t limit, unsigned highest,
                             struct fatbin_ptx *ptx, struct error *error) {
-    const unsigned char *bytes = data;
     struct fatbin_ptx best = {0};
     struct tally tally = {0};
-    size_t at = 0, left = 0;
+    struct cursor cursor = {0};
     *ptx = best;
-    enum status status = read_header(bytes, limit, &at, &left, error);
-    while (status == STATUS_OK && left > 0) {
+    enum status status = open_fatbin(&cursor, data, limit, error);
+    while (status == STATUS_OK && cursor.left > 0) {
         struct entry entry = {0};
-        status = read_entry(bytes + at, left, &entry, error);
+        const char *payload = NULL;
+        status = next_entry(&cursor, &entry, &payload, error);
         if (status == STATUS_OK) {
-            consider(&entry, (const char *)bytes + at + entry.header_size, highest, &best, &tally);
-            at += entry.header_size + entry.payload_size;
-            left -= entry.header_size + entry.payload_size;
+            consider(&entry, payload, highest, &best, &tally);
         }
     }
     if (status != STATUS_OK) {
@@ -163,4 +188,33 @@ enum status fatbin_find_ptx(const void *data, size_t limit, unsigned highest,
     }
     *ptx = best;
     return STATUS_OK;
+}
+
+/* How far machine code of @p from is from the GPU: older code is nearer than newer. */
+static unsigned distance(unsigned from, unsigned architecture) {
+    enum { NEWER = 1000 };
+    return from <= architecture ? architecture - from : NEWER + from - architecture;
+}
+
+bool fatbin_find_code(const void *data, size_t limit, unsigned architecture,
+                      struct fatbin_code *code) {
+    struct error unsaid = {0};
+    struct cursor cursor = {0};
+    *code = (struct fatbin_code){0};
+    if (open_fatbin(&cursor, data, limit, &unsaid) != STATUS_OK) {
+        return false;
+    }
+    while (cursor.left > 0) {
+        struct entry entry = {0};
+        const char *payload = NULL;
+        if (next_entry(&cursor, &entry, &payload, &unsaid) != STATUS_OK) {
+            break;
+        }
+        if (entry.kind == KIND_MACHINE_CODE && !entry.compressed &&
+            (code->bytes == NULL || distance(entry.architecture, architecture) <
+                                        distance(code->architecture, architecture))) {
+            *code = (struct fatbin_code){payload, entry.payload_size, entry.architecture};
+        }
+    }
+    return code->bytes != NULL;
 }

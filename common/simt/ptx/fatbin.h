@@ -1,6 +1,6 @@
 /**
  * @file fatbin.h
- * @brief Finds the PTX text inside the fat binary that nvcc puts into a program.
+ * @brief Finds the PTX text, and machine code, inside the fat binary that nvcc puts into a program.
  *
  * Layout (nvcc 13): a wrapper {u32 0x466243b1, u32 1, const void *data, ...};
  * the data begins with u32 0xba55ed50, u16 version, u16 header size, u64 size
@@ -11,6 +11,7 @@
 #ifndef WARPBOOK_COMMON_SIMT_PTX_FATBIN_H_
 #define WARPBOOK_COMMON_SIMT_PTX_FATBIN_H_
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/base/status.h"
@@ -35,6 +36,23 @@ struct fatbin_ptx {
  */
 MUST_CHECK enum status fatbin_find_ptx(const void *data, size_t limit, unsigned highest,
                                        struct fatbin_ptx *ptx, struct error *error);
+
+/** Machine code inside a fat binary; not owned. */
+struct fatbin_code {
+    const void *bytes;
+    size_t size;
+    unsigned architecture; /**< 90 for sm_90 */
+};
+
+/**
+ * @brief Picks the machine code nearest to an architecture: the same, else older, else newer.
+ *
+ * Only what is not compressed. A damaged fat binary gives what stands before the damage.
+ *
+ * @return false when there is none
+ */
+bool fatbin_find_code(const void *data, size_t limit, unsigned architecture,
+                      struct fatbin_code *code);
 
 #ifdef __cplusplus
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/simt/ptx/cubin.h"
 #include "common/simt/ptx/fatbin_image.h"
 #include "common/testing/testing.h"
 
@@ -136,4 +137,108 @@ C_TEST(fatbin, refuses_sizes_that_do_not_fit) {
     changed = image;
     fatbin_image_u64(changed.bytes + 6, 8, 2);
     expect_refused(&changed, image.size, STATUS_BAD_FORMAT, "a fat binary's header of 8 bytes");
+}
+
+/* Looks into a copy of exactly that size. @return registers of the kernel "k"; 0: nothing found */
+static unsigned registers_in(const struct fatbin_image *image, size_t size, unsigned architecture) {
+    struct fatbin_code code;
+    unsigned registers = 0;
+    void *copy = malloc(size > 0 ? size : 1);
+    if (copy == NULL) {
+        return 0;
+    }
+    memcpy(copy, image->bytes, size);
+    if (fatbin_find_code(copy, size, architecture, &code)) {
+        registers = cubin_registers(code.bytes, code.size, "k");
+    }
+    free(copy);
+    return registers;
+}
+
+static void add_cubin(struct fatbin_image *image, unsigned architecture, uint64_t flags,
+                      unsigned registers) {
+    struct cubin_image cubin;
+    cubin_image_make(&cubin, "k", registers);
+    fatbin_image_add_bytes(image, MACHINE_CODE, architecture, flags, &cubin, sizeof cubin);
+}
+
+C_TEST(fatbin, finds_the_nearest_machine_code) {
+    struct fatbin_image image = {.size = 0};
+    fatbin_image_add(&image, PTX, 75, PLAIN, "text");
+    add_cubin(&image, 75, PLAIN, 10);
+    add_cubin(&image, 100, PLAIN, 40);
+    add_cubin(&image, 86, PLAIN, 30);
+    add_cubin(&image, 80, PLAIN, 20);
+    add_cubin(&image, 89, ZSTD, 50);
+    EXPECT_INT_EQ(30, registers_in(&image, image.size, 90));
+    EXPECT_INT_EQ(30, registers_in(&image, image.size, 89));
+    EXPECT_INT_EQ(20, registers_in(&image, image.size, 80));
+    EXPECT_INT_EQ(10, registers_in(&image, image.size, 75));
+    EXPECT_INT_EQ(10, registers_in(&image, image.size, 70));
+    EXPECT_INT_EQ(40, registers_in(&image, image.size, 120));
+}
+
+C_TEST(fatbin, has_no_machine_code) {
+    struct fatbin_image image = {.size = 0};
+    fatbin_image_add(&image, PTX, 75, PLAIN, "text");
+    add_cubin(&image, 75, LZ4, 10);
+    EXPECT_INT_EQ(0, registers_in(&image, image.size, 90));
+}
+
+C_TEST(fatbin, finds_no_machine_code_in_half_of_it) {
+    struct fatbin_image image = {.size = 0};
+    add_cubin(&image, 90, PLAIN, 77);
+    for (size_t size = 0; size < image.size; size++) {
+        EXPECT_INT_EQ(0, registers_in(&image, size, 90));
+    }
+    EXPECT_INT_EQ(77, registers_in(&image, image.size, 90));
+}
+
+/* Reads a copy of exactly @p size bytes of the image. */
+static unsigned registers_of(const struct cubin_image *cubin, size_t size, const char *kernel) {
+    void *copy = malloc(size > 0 ? size : 1);
+    if (copy == NULL) {
+        return 0;
+    }
+    memcpy(copy, cubin, size);
+    unsigned registers = cubin_registers(copy, size, kernel);
+    free(copy);
+    return registers;
+}
+
+C_TEST(cubin, tells_registers_by_name) {
+    struct cubin_image cubin;
+    cubin_image_make(&cubin, "saxpy", 255);
+    EXPECT_INT_EQ(255, registers_of(&cubin, sizeof cubin, "saxpy"));
+    EXPECT_INT_EQ(0, registers_of(&cubin, sizeof cubin, "saxp"));
+    EXPECT_INT_EQ(0, registers_of(&cubin, sizeof cubin, "saxpyy"));
+    for (size_t size = 0; size < offsetof(struct cubin_image, names) + 12; size++) {
+        EXPECT_INT_EQ(0, registers_of(&cubin, size, "saxpy"));
+    }
+}
+
+C_TEST(cubin, takes_no_damage_for_a_kernel) {
+    struct cubin_image good, bad;
+    cubin_image_make(&good, "k", 9);
+    bad = good;
+    bad.header.e_shoff = UINT64_MAX - 10;
+    EXPECT_INT_EQ(0, registers_of(&bad, sizeof bad, "k"));
+    bad = good;
+    bad.header.e_shstrndx = 2;
+    EXPECT_INT_EQ(0, registers_of(&bad, sizeof bad, "k"));
+    bad = good;
+    bad.header.e_shentsize = 1;
+    EXPECT_INT_EQ(0, registers_of(&bad, sizeof bad, "k"));
+    bad = good;
+    bad.sections[0].sh_size = UINT64_MAX;
+    EXPECT_INT_EQ(0, registers_of(&bad, sizeof bad, "k"));
+    bad = good;
+    bad.sections[1].sh_name = UINT32_MAX;
+    EXPECT_INT_EQ(0, registers_of(&bad, sizeof bad, "k"));
+    bad = good;
+    memset(bad.names, 'x', sizeof bad.names); /* a name without an end */
+    EXPECT_INT_EQ(0, registers_of(&bad, sizeof bad, "k"));
+    bad = good;
+    bad.header.e_ident[EI_CLASS] = ELFCLASS32;
+    EXPECT_INT_EQ(0, registers_of(&bad, sizeof bad, "k"));
 }

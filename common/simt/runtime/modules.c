@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/simt/ptx/fatbin.h"
+#include "common/simt/ptx/cubin.h"
 #include "common/simt/runtime/state.h"
 
 enum { WRAPPER_MAGIC = 0x466243b1, WRAPPER_VERSION = 1, FATBIN_HEADER = 16 };
@@ -115,9 +115,10 @@ struct kernel *kernel_find(struct runtime *runtime, const void *function) {
     return NULL;
 }
 
-/** Finds the PTX behind a wrapper. */
-static enum status find_ptx(const struct runtime *runtime, const struct fatbin_wrapper *wrapper,
+/** Finds the PTX behind a module's wrapper, and machine code where there is some. */
+static enum status find_ptx(const struct runtime *runtime, struct module *module,
                             struct fatbin_ptx *ptx, struct error *error) {
+    const struct fatbin_wrapper *wrapper = module->wrapper;
     if (wrapper->magic != WRAPPER_MAGIC) {
         return error_set(error, STATUS_BAD_FORMAT,
                          "the program's device code begins with 0x%x, not 0x%x",
@@ -132,12 +133,13 @@ static enum status find_ptx(const struct runtime *runtime, const struct fatbin_w
     uint64_t bytes;
     memcpy(&bytes, (const char *)wrapper->data + 8, sizeof bytes);
     unsigned highest = (unsigned)(runtime->settings.gpu->major * 10 + runtime->settings.gpu->minor);
+    fatbin_find_code(wrapper->data, FATBIN_HEADER + bytes, highest, &module->code);
     return fatbin_find_ptx(wrapper->data, FATBIN_HEADER + bytes, highest, ptx, error);
 }
 
 static enum status load(struct runtime *runtime, struct module *module, struct error *error) {
     struct fatbin_ptx ptx = {0};
-    enum status status = find_ptx(runtime, module->wrapper, &ptx, error);
+    enum status status = find_ptx(runtime, module, &ptx, error);
     struct ptx_module *parsed = NULL;
     if (status == STATUS_OK) {
         status = ptx_parse(&parsed, ptx.text, ptx.size, error);
@@ -194,6 +196,11 @@ cudaError_t kernel_prepare(struct runtime *runtime, struct kernel *kernel) {
     if (status != STATUS_OK) {
         runtime_explain(runtime, "%s", error_text(&explanation, status));
         return runtime_error_of(status);
+    }
+    if (kernel->module->code.bytes != NULL) { /* what ptxas counted is better than an estimate */
+        uint32_t registers =
+            cubin_registers(kernel->module->code.bytes, kernel->module->code.size, kernel->name);
+        kernel->info.registers = registers > 0 ? registers : kernel->info.registers;
     }
     kernel->known = true;
     return cudaSuccess;

@@ -15,6 +15,7 @@
 #include <cuda_runtime_api.h>
 
 #include "common/simt/core/launch.h"
+#include "common/simt/ptx/fatbin.h"
 
 struct runtime;
 
@@ -51,6 +52,7 @@ struct module {
     struct simt_module *core; /**< NULL until loaded */
     cudaError_t failure;      /**< of an attempt to load it */
     unsigned architecture;    /**< of the PTX in use */
+    struct fatbin_code code;  /**< machine code for about this GPU; bytes NULL: none */
     struct kernel *kernels;
     struct variable *variables;
     struct module *next;

@@ -1,11 +1,11 @@
 #include "common/simt/runtime/program.h"
 
-#include <elf.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "common/base/file.h"
+#include "common/simt/ptx/elf.h"
 #include "common/simt/ptx/fatbin.h"
 
 enum { NEWEST_ARCHITECTURE = 999, FATBIN_HEADER = 16, FATBIN_ALIGNMENT = 8 };
@@ -19,54 +19,18 @@ struct findings {
     size_t kernel_bytes;
 };
 
-/** @return the bytes of a section, or NULL when they do not lie inside the file. */
-static const void *bytes_of(const struct file_view *file, const Elf64_Shdr *section) {
-    if (section->sh_type == SHT_NOBITS || section->sh_offset > file->size ||
-        section->sh_size > file->size - section->sh_offset) {
-        return NULL;
-    }
-    return file->data + section->sh_offset;
-}
-
-/** @return the string at an offset, NULL when it does not end inside its table. */
-static const char *string_at(const char *table, size_t bytes, size_t offset) {
-    if (table == NULL || offset >= bytes || memchr(table + offset, '\0', bytes - offset) == NULL) {
-        return NULL;
-    }
-    return table + offset;
-}
-
-static bool is_program(const struct file_view *file) {
-    static const unsigned char MAGIC[] = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB};
-    return file->size >= sizeof(Elf64_Ehdr) && memcmp(file->data, MAGIC, sizeof MAGIC) == 0;
-}
-
-/** @return the section's header, copied; false when it lies outside of the file. */
-static bool section_at(const struct file_view *file, size_t index, Elf64_Shdr *section) {
-    Elf64_Ehdr header;
-    memcpy(&header, file->data, sizeof header);
-    if (index >= header.e_shnum || header.e_shentsize != sizeof *section ||
-        header.e_shoff > file->size ||
-        (index + 1) * sizeof *section > file->size - header.e_shoff) {
-        return false;
-    }
-    memcpy(section, file->data + header.e_shoff + index * sizeof *section, sizeof *section);
-    return true;
-}
-
-static void read_needed(const struct file_view *file, const Elf64_Shdr *dynamic,
+static void read_needed(const struct elf_file *file, const Elf64_Shdr *dynamic,
                         struct findings *findings) {
     Elf64_Shdr strings;
-    const char *entries = bytes_of(file, dynamic);
-    if (entries == NULL || !section_at(file, dynamic->sh_link, &strings)) {
+    const char *entries = elf_section_bytes(file, dynamic);
+    if (entries == NULL || !elf_section(file, dynamic->sh_link, &strings)) {
         return;
     }
-    const char *table = bytes_of(file, &strings);
     for (size_t i = 0; i < dynamic->sh_size / sizeof(Elf64_Dyn); i++) {
         Elf64_Dyn entry;
         memcpy(&entry, entries + i * sizeof entry, sizeof entry);
         const char *name =
-            entry.d_tag == DT_NEEDED ? string_at(table, strings.sh_size, entry.d_un.d_val) : NULL;
+            entry.d_tag == DT_NEEDED ? elf_string(file, &strings, entry.d_un.d_val) : NULL;
         if (name == NULL || strncmp(name, "libcudart.so", 12) != 0) {
             continue;
         }
@@ -78,20 +42,17 @@ static void read_needed(const struct file_view *file, const Elf64_Shdr *dynamic,
     }
 }
 
-static void read_sections(const struct file_view *file, struct findings *findings) {
-    Elf64_Ehdr header;
+static void read_sections(const struct elf_file *file, struct findings *findings) {
     Elf64_Shdr names, section;
-    memcpy(&header, file->data, sizeof header);
-    if (!section_at(file, header.e_shstrndx, &names)) {
+    if (!elf_section_names(file, &names)) {
         return;
     }
-    const char *table = bytes_of(file, &names);
-    for (size_t i = 0; section_at(file, i, &section); i++) {
-        const char *name = string_at(table, names.sh_size, section.sh_name);
+    for (size_t i = 0; elf_section(file, i, &section); i++) {
+        const char *name = elf_string(file, &names, section.sh_name);
         if (section.sh_type == SHT_DYNAMIC) {
             read_needed(file, &section, findings);
         } else if (name != NULL && strcmp(name, ".nv_fatbin") == 0) {
-            findings->kernels = bytes_of(file, &section);
+            findings->kernels = elf_section_bytes(file, &section);
             findings->kernel_bytes = findings->kernels != NULL ? section.sh_size : 0;
         }
     }
@@ -149,8 +110,9 @@ enum status program_check(const char *path, struct error *error) {
         return status;
     }
     struct findings findings = {0};
-    if (is_program(&file)) {
-        read_sections(&file, &findings);
+    const struct elf_file elf = {.data = file.data, .size = file.size};
+    if (elf_is_file(&elf)) {
+        read_sections(&elf, &findings);
         status = judge(&findings, error);
         if (status != STATUS_OK) {
             status = error_prefix(error, status, path);
