@@ -125,3 +125,65 @@ def wrong_sgemm(name, text, want = "fail", variables = [], data = []):
         data = data,
         target_compatible_with = REQUIRES_NVCC,
     )
+
+# What the cases of each GPU lab stand on beside the subject; as in //grader:BUILD.
+_GPU_CASES = {
+    "02_gpu_matmul": [
+        "//common/bench:device_bench",
+        "//grader:gpu_matmul_baseline",
+        "//labs/01_cpu_matmul:contract",
+        "//labs/02_gpu_matmul:contract",
+        "//solutions/01_cpu_matmul:engine",
+    ],
+    "03_resident_weights": [
+        "//common/formats:bert_random",
+        "//common/model:bert",
+        "//labs/02_gpu_matmul:contract",
+        "//labs/03_resident_weights:contract",
+        "//labs/03_resident_weights:operators",
+        "//solutions/02_gpu_matmul:engine",
+    ],
+}
+
+def gpu_case(name, lab, part, margin, subject, engine = True):
+    """One graded test of lab 02 or 03 as a program.
+
+    Args:
+      name: of the program.
+      lab: NN_topic.
+      part: "parity" or "speedup".
+      margin: factor on thresholds.
+      subject: library that brings the learner's functions.
+      engine: whether the lab's engine must be added to it.
+    """
+    cc_binary(
+        name = name,
+        testonly = True,
+        srcs = ["//grader:cases/%s_%s.c" % (lab, part)] + (["//labs/%s:engine.c" % lab] if engine else []),
+        linkstatic = True,
+        local_defines = ["GRADER_SUBJECT=\\\"selftest\\\"", "GRADER_MARGIN=%s" % margin],
+        target_compatible_with = REQUIRES_NVCC,
+        deps = [subject] + _GPU_CASES[lab] + [
+            "//common/device",
+            "//common/model:engine",
+            "//common/model:llama2",
+            "//common/model:llama2_random",
+            "//common/nn",
+            "//common/testing",
+            "//common/testing:compare",
+            "//grader:grading",
+            "//grader:grading_gpu",
+        ],
+    )
+
+def wrong_gpu(program, variable, verdicts):
+    """A parity test on each wrong submission: {name: text that must come}; "right" must pass."""
+    for mistake, text in verdicts.items():
+        expect_verdict(
+            name = "%s_%s" % (program, mistake),
+            test = ":" + program,
+            want = "pass" if mistake == "right" else "fail",
+            text = text,
+            variables = ["%s=%s" % (variable, mistake)],
+            target_compatible_with = REQUIRES_NVCC,
+        )
