@@ -4,6 +4,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+
+#include "common/base/cpu.h"
+
+/* Kernels with vectors of four floats at most: what it takes for a CPU that is newer than itself.
+ */
+bool openblas_is_outdated(const char *core, size_t vector_floats) {
+    static const char *const names[] = {"Prescott", "Core2",  "Penryn",  "Dunnington",
+                                        "Nehalem",  "Atom",   "Opteron", "Barcelona",
+                                        "Bobcat",   "Generic"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (vector_floats > 4 && strncasecmp(core, names[i], strlen(names[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
 
 #ifndef WARPBOOK_NO_OPENBLAS
 
@@ -38,6 +55,13 @@ const char *openblas_note(char *note, size_t size) {
         snprintf(note, size,
                  "OpenBLAS takes the size of the L2 cache from OPENBLAS_L2_SIZE; unset it to "
                  "compare with its own choice");
+        return note;
+    }
+    if (openblas_is_outdated(openblas_get_corename(), cpu_vector_floats())) {
+        snprintf(note, size,
+                 "OpenBLAS does not know this CPU and takes %s kernels; OPENBLAS_CORETYPE=%s is a "
+                 "fairer comparison",
+                 openblas_get_corename(), cpu_vector_floats() >= 16 ? "SkylakeX" : "Haswell");
         return note;
     }
     return NULL;

@@ -21,8 +21,16 @@ bool openblas_available(void);
 const char *openblas_name(char *name, size_t size);
 
 /**
- * @brief Says whether the environment keeps OpenBLAS from choosing for this CPU.
- * @return one line in @p note; NULL when it is free to choose, or not there
+ * @brief Whether OpenBLAS took kernels of long ago for a CPU it does not know.
+ * @param core          whose kernels it took: "Prescott"
+ * @param vector_floats floats in a vector register of this CPU
+ */
+bool openblas_is_outdated(const char *core, size_t vector_floats);
+
+/**
+ * @brief Says whether the environment keeps OpenBLAS from choosing for this CPU, or whether it
+ *        chose badly.
+ * @return one line in @p note; NULL when there is nothing to say, or no OpenBLAS
  */
 const char *openblas_note(char *note, size_t size);
 

@@ -52,6 +52,10 @@ enum status device_event_elapsed(device_event start, device_event stop, double *
     *ms = 0.0;
     cudaError_t code = cudaEventSynchronize(stop);
     if (code == cudaSuccess) {
+        /* Waits only where the events are the wrong way round. */
+        code = cudaEventSynchronize(start);
+    }
+    if (code == cudaSuccess) {
         code = cudaEventElapsedTime(&elapsed, start, stop);
     }
     if (code == cudaErrorInvalidResourceHandle) {
