@@ -1,8 +1,10 @@
 /*
- * Runs every calibration kernel and prints one JSON line each: name and the
- * median time of CUDA events. On a GPU that is measured time; on simt, which
- * this program knows nothing of, modelled time. `--once` runs each once, for a
- * profiler.
+ * calibrate [fit|more] [--once]
+ *
+ * Runs the kernels the model was fitted to, or those it is judged on, and
+ * prints one JSON line each: name and the median time of CUDA events. On a GPU
+ * that is measured time; on simt, which this program knows nothing of, modelled
+ * time. `--once` runs each once, for a profiler.
  */
 #include <cuda_runtime_api.h>
 #include <stdio.h>
@@ -10,6 +12,14 @@
 #include <string.h>
 
 #include "common/simt/calibration/kernels.h"
+#include "common/simt/calibration/more_kernels.h"
+
+/* One of the two sets of kernels. */
+struct set {
+    size_t (*count)(void);
+    const char *(*name)(size_t number);
+    void (*launch)(size_t number, float *out, const float *x, const float *y);
+};
 
 enum { RUNS = 21 };
 
@@ -27,33 +37,33 @@ static int compare_floats(const void *left, const void *right) {
 }
 
 /* Median of some runs, in ms; the first runs warm up. */
-static float time_kernel(size_t number, float *out, const float *x, const float *y, int runs) {
+static float time_kernel(const struct set *set, size_t number, float *out, const float *x,
+                         const float *y, int runs) {
     cudaEvent_t start, stop;
     float ms[RUNS];
     check(cudaEventCreate(&start), "event");
     check(cudaEventCreate(&stop), "event");
     for (int run = runs > 1 ? -3 : 0; run < runs; run++) {
         check(cudaEventRecord(start, 0), "event");
-        calibration_launch(number, out, x, y);
+        set->launch(number, out, x, y);
         check(cudaEventRecord(stop, 0), "event");
-        check(cudaEventSynchronize(stop), calibration_name(number));
+        check(cudaEventSynchronize(stop), set->name(number));
         check(cudaEventElapsedTime(&ms[run < 0 ? 0 : run], start, stop), "event");
     }
-    check(cudaGetLastError(), calibration_name(number));
+    check(cudaGetLastError(), set->name(number));
     cudaEventDestroy(start);
     cudaEventDestroy(stop);
     qsort(ms, (size_t)runs, sizeof *ms, compare_floats);
     return ms[runs / 2];
 }
 
-int main(int argc, char **argv) {
-    int runs = argc > 1 && strcmp(argv[1], "--once") == 0 ? 1 : RUNS;
+static void run_set(const struct set *set, int runs) {
     size_t bytes = calibration_floats() * sizeof(float);
     float *host = malloc(bytes);
     float *out, *x, *y;
     if (host == NULL) {
         fprintf(stderr, "calibrate: out of memory\n");
-        return 1;
+        exit(1);
     }
     for (size_t i = 0; i < calibration_floats(); i++) {
         host[i] = (float)(i * 2654435761u % 1024) / 512.0f - 1.0f;
@@ -61,15 +71,35 @@ int main(int argc, char **argv) {
     check(cudaMalloc((void **)&out, bytes), "cudaMalloc");
     check(cudaMalloc((void **)&x, bytes), "cudaMalloc");
     check(cudaMalloc((void **)&y, bytes), "cudaMalloc");
+    check(cudaMemset(out, 0, bytes), "cudaMemset");
     check(cudaMemcpy(x, host, bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
     check(cudaMemcpy(y, host, bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
-    for (size_t number = 0; number < calibration_count(); number++) {
-        float ms = time_kernel(number, out, x, y, runs);
-        printf("{\"kernel\": \"%s\", \"ms\": %.6f}\n", calibration_name(number), (double)ms);
+    for (size_t number = 0; number < set->count(); number++) {
+        float ms = time_kernel(set, number, out, x, y, runs);
+        printf("{\"kernel\": \"%s\", \"ms\": %.6f}\n", set->name(number), (double)ms);
     }
     check(cudaFree(out), "cudaFree");
     check(cudaFree(x), "cudaFree");
     check(cudaFree(y), "cudaFree");
     free(host);
+}
+
+int main(int argc, char **argv) {
+    const struct set fit = {calibration_count, calibration_name, calibration_launch};
+    const struct set more = {more_kernels_count, more_kernels_name, more_kernels_launch};
+    const struct set *set = &fit;
+    int runs = RUNS;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--once") == 0) {
+            runs = 1;
+        } else if (strcmp(argv[i], "more") == 0) {
+            set = &more;
+        } else if (strcmp(argv[i], "fit") != 0) {
+            fprintf(stderr, "calibrate: what is %s? Usage: calibrate [fit|more] [--once]\n",
+                    argv[i]);
+            return 2;
+        }
+    }
+    run_set(set, runs);
     return 0;
 }

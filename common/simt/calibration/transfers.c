@@ -1,0 +1,156 @@
+/*
+ * Times what is no kernel: copies, memory sets, launches that do nothing. One
+ * JSON line each: name, bytes, median time of CUDA events, in ms. Measured on a GPU, modelled on
+ * simt.
+ */
+#include <cuda_runtime_api.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/simt/calibration/more_kernels.h"
+
+enum { RUNS = 11, LAUNCHES = 100 };
+static const size_t SIZES[] = {4, 1 << 16, 1 << 20, 1 << 24, 1 << 26};
+enum { SIZE_COUNT = sizeof SIZES / sizeof *SIZES };
+
+static void check(cudaError_t error, const char *what) {
+    if (error != cudaSuccess) {
+        fprintf(stderr, "transfers: %s: %s\n", what, cudaGetErrorString(error));
+        exit(1);
+    }
+}
+
+struct buffers {
+    void *pageable, *pinned, *device, *other;
+    cudaStream_t stream;
+};
+
+typedef void action(const struct buffers *buffers, size_t bytes);
+
+static void to_device(const struct buffers *b, size_t bytes) {
+    check(cudaMemcpyAsync(b->device, b->pageable, bytes, cudaMemcpyHostToDevice, b->stream),
+          "copy");
+}
+
+static void to_device_pinned(const struct buffers *b, size_t bytes) {
+    check(cudaMemcpyAsync(b->device, b->pinned, bytes, cudaMemcpyHostToDevice, b->stream), "copy");
+}
+
+static void to_host(const struct buffers *b, size_t bytes) {
+    check(cudaMemcpyAsync(b->pageable, b->device, bytes, cudaMemcpyDeviceToHost, b->stream),
+          "copy");
+}
+
+static void to_host_pinned(const struct buffers *b, size_t bytes) {
+    check(cudaMemcpyAsync(b->pinned, b->device, bytes, cudaMemcpyDeviceToHost, b->stream), "copy");
+}
+
+static void on_device(const struct buffers *b, size_t bytes) {
+    check(cudaMemcpyAsync(b->other, b->device, bytes, cudaMemcpyDeviceToDevice, b->stream), "copy");
+}
+
+static void set(const struct buffers *b, size_t bytes) {
+    check(cudaMemsetAsync(b->device, 1, bytes, b->stream), "set");
+}
+
+static void nothing(const struct buffers *b, size_t bytes) {
+    (void)b;
+    (void)bytes;
+}
+
+static void launch_often(const struct buffers *b, size_t bytes) {
+    (void)bytes;
+    for (int i = 0; i < LAUNCHES; i++) {
+        more_kernels_empty(b->stream);
+    }
+    check(cudaGetLastError(), "launch");
+}
+
+static int compare_floats(const void *left, const void *right) {
+    float a = *(const float *)left;
+    float b = *(const float *)right;
+    return (a > b) - (a < b);
+}
+
+static void print(const char *name, size_t bytes, float *ms) {
+    qsort(ms, RUNS, sizeof *ms, compare_floats);
+    printf("{\"transfer\": \"%s\", \"bytes\": %zu, \"ms\": %.6f}\n", name, bytes,
+           (double)ms[RUNS / 2]);
+}
+
+static void time_events(const struct buffers *b, const char *name, action *act, size_t bytes) {
+    cudaEvent_t start, stop;
+    float ms[RUNS];
+    check(cudaEventCreate(&start), "event");
+    check(cudaEventCreate(&stop), "event");
+    for (int run = -2; run < RUNS; run++) {
+        check(cudaEventRecord(start, b->stream), "event");
+        act(b, bytes);
+        check(cudaEventRecord(stop, b->stream), "event");
+        check(cudaEventSynchronize(stop), name);
+        check(cudaEventElapsedTime(&ms[run < 0 ? 0 : run], start, stop), "event");
+    }
+    check(cudaEventDestroy(start), "event");
+    check(cudaEventDestroy(stop), "event");
+    print(name, bytes, ms);
+}
+
+/* The same work as a graph of LAUNCHES nodes. */
+static void time_graph(const struct buffers *b) {
+    cudaGraph_t graph;
+    cudaGraphExec_t executable;
+    cudaEvent_t start, stop;
+    float ms[RUNS];
+    check(cudaStreamBeginCapture(b->stream, cudaStreamCaptureModeGlobal), "capture");
+    launch_often(b, 0);
+    check(cudaStreamEndCapture(b->stream, &graph), "capture");
+    check(cudaGraphInstantiate(&executable, graph, 0), "graph");
+    check(cudaEventCreate(&start), "event");
+    check(cudaEventCreate(&stop), "event");
+    for (int run = -2; run < RUNS; run++) {
+        check(cudaEventRecord(start, b->stream), "event");
+        check(cudaGraphLaunch(executable, b->stream), "graph");
+        check(cudaEventRecord(stop, b->stream), "event");
+        check(cudaEventSynchronize(stop), "graph");
+        check(cudaEventElapsedTime(&ms[run < 0 ? 0 : run], start, stop), "event");
+    }
+    check(cudaEventDestroy(start), "event");
+    check(cudaEventDestroy(stop), "event");
+    check(cudaGraphExecDestroy(executable), "graph");
+    check(cudaGraphDestroy(graph), "graph");
+    print("100 launches in a graph", 0, ms);
+}
+
+int main(void) {
+    size_t most = SIZES[SIZE_COUNT - 1];
+    struct buffers b = {.pageable = malloc(most)};
+    if (b.pageable == NULL) {
+        fprintf(stderr, "transfers: out of memory\n");
+        return 1;
+    }
+    memset(b.pageable, 1, most);
+    check(cudaMallocHost(&b.pinned, most), "cudaMallocHost");
+    memset(b.pinned, 1, most);
+    check(cudaMalloc(&b.device, most), "cudaMalloc");
+    check(cudaMalloc(&b.other, most), "cudaMalloc");
+    check(cudaStreamCreate(&b.stream), "stream");
+    check(cudaMemset(b.device, 0, most), "set");
+    for (size_t i = 0; i < SIZE_COUNT; i++) {
+        time_events(&b, "pageable to device", to_device, SIZES[i]);
+        time_events(&b, "pinned to device", to_device_pinned, SIZES[i]);
+        time_events(&b, "device to pageable", to_host, SIZES[i]);
+        time_events(&b, "device to pinned", to_host_pinned, SIZES[i]);
+        time_events(&b, "device to device", on_device, SIZES[i]);
+        time_events(&b, "set", set, SIZES[i]);
+    }
+    time_events(&b, "nothing", nothing, 0);
+    time_events(&b, "100 launches", launch_often, 0);
+    time_graph(&b);
+    check(cudaStreamDestroy(b.stream), "stream");
+    check(cudaFree(b.device), "cudaFree");
+    check(cudaFree(b.other), "cudaFree");
+    check(cudaFreeHost(b.pinned), "cudaFreeHost");
+    free(b.pageable);
+    return 0;
+}
