@@ -1,5 +1,7 @@
 """The test of a bench from outside."""
 
+load("@local_config_cuda//:config.bzl", "REQUIRES_NVCC")
+
 def bench_program_test(name, program):
     """Runs bench_program_test.sh on a bench with the flags --shape, --checkpoint, --threads, --steps."""
     native.sh_test(
@@ -16,4 +18,24 @@ def bench_program_test(name, program):
             "//common/bench:check_records",
             "//common/model:make_test_checkpoint",
         ],
+    )
+
+def gpu_bench_test(name, program, stages):
+    """Runs gpu_bench_test.sh on a bench that stands on decode_bench, with so many stages."""
+    native.sh_test(
+        name = name,
+        size = "medium",
+        srcs = ["//common/bench:gpu_bench_test.sh"],
+        args = [
+            "$(location %s)" % program,
+            "$(location //common/model:make_test_checkpoint)",
+            "$(location //common/bench:check_records)",
+            str(stages),
+        ],
+        data = [
+            program,
+            "//common/bench:check_records",
+            "//common/model:make_test_checkpoint",
+        ],
+        target_compatible_with = REQUIRES_NVCC,
     )
