@@ -103,7 +103,7 @@ printf '#!/bin/bash\nsleep 60\n' >"$speedup"
 rm -f "$bundle/labs/01_cpu_matmul/bench" "$bundle/solutions/01_cpu_matmul/bench"
 for folder in labs solutions; do
     [ -d "$bundle/$folder/01_cpu_matmul" ] || continue
-    printf '#!/bin/bash\nkill -SEGV $$\n' >"$bundle/$folder/01_cpu_matmul/bench"
+    printf '#!/bin/bash\necho in the third loop\nkill -SEGV $$\n' >"$bundle/$folder/01_cpu_matmul/bench"
     chmod +x "$bundle/$folder/01_cpu_matmul/bench"
 done
 chmod +x "$parity" "$speedup"
@@ -111,11 +111,12 @@ grade --quick --labs 01_cpu_matmul --timeout 2 --results "$PWD/other results"
 [ "$code" -eq 1 ] || fail "three failures, and the exit status is $code"
 grep -q '^  01_cpu_matmul parity: shape "1x1": wrong$' out || fail "the wrong shape is not named: $(cat out)"
 grep -q '^  01_cpu_matmul speedup: no end within 2 s$' out || fail "the time-out is not named: $(cat out)"
-grep -q '^  01_cpu_matmul bench: ended by signal 11' out || fail "the crash is not named: $(cat out)"
+grep -q '^  01_cpu_matmul bench: ended by signal 11: in the third loop$' out || fail "the crash is not named: $(cat out)"
 grep -qF '"test":"parity","verdict":"fail"' "other results/grade.jsonl" &&
     grep -qF '"detail":"shape \"1x1\": wrong"' "other results/grade.jsonl" ||
     fail "grade.jsonl: $(cat "other results/grade.jsonl")"
 [ -e empty/results ] && fail "--results is not used"
+[ -s err ] && fail "said on standard error: $(cat err)"
 
 [ "$failures" -eq 0 ] && echo "all checks passed"
 exit $((failures > 0))
