@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/simt/core/timeline.h"
 #include "common/simt/memory/access.h"
 
 enum { TURN = 20000 }; /* warp instructions before another warp gets its turn: warps may spin */
@@ -18,7 +19,9 @@ static enum status alloc_memories(struct simt_block_run *b) {
     b->block.shared = aligned_alloc(64, shared);
     b->block.local = aligned_alloc(64, (local + 63) / 64 * 64);
     b->warps = calloc(b->warp_count, sizeof *b->warps);
-    if (b->block.shared == NULL || b->block.local == NULL || b->warps == NULL) {
+    b->timeline = simt_timeline_create(b->code);
+    if (b->block.shared == NULL || b->block.local == NULL || b->warps == NULL ||
+        b->timeline == NULL) {
         return STATUS_OUT_OF_MEMORY;
     }
     if (b->block.run->check == SIMT_CHECK_FULL) {
@@ -63,6 +66,7 @@ void simt_block_free(struct simt_block_run *b) {
     }
     simt_access_cache_free(b->block.cache);
     simt_shadow_free(b->block.shadow);
+    simt_timeline_free(b->timeline);
     free(b->block.shared);
     free(b->block.local);
     free(b->warps);

@@ -118,6 +118,17 @@ struct simt_call {
     uint32_t result_count;
 };
 
+/**
+ * Which of the function's PTX registers instructions read and write. Of instruction n: reads are
+ * list[start[2n] .. start[2n+1]-1], writes list[start[2n+1] .. start[2n+2]-1]; numbers are indices
+ * into function->registers. A guard is read; so is what a guarded instruction writes, which may
+ * keep its value.
+ */
+struct simt_uses {
+    uint32_t *start; /**< (2 * instructions + 1) */
+    uint32_t *list;
+};
+
 struct simt_code {
     const struct ptx_function *function;
     struct simt_instruction *instructions;
@@ -140,6 +151,7 @@ struct simt_code {
     size_t list_count;
     size_t static_shared_bytes; /**< of this function alone */
     size_t local_bytes;         /**< of one thread, this function alone */
+    struct simt_uses uses;
     uint32_t estimated_registers;
     bool order_sensitive; /**< results can depend on the order of blocks: run them one by one */
 };

@@ -3,8 +3,10 @@
 #include <string.h>
 
 #include "common/base/checked.h"
+#include "common/simt/core/cost.h"
 #include "common/simt/core/decode_internal.h"
 #include "common/simt/core/registers.h"
+#include "common/simt/core/uses.h"
 
 enum { MAX_FRAME_BYTES = 1 << 24 };
 
@@ -270,10 +272,16 @@ enum status simt_decode(struct simt_code **code, const struct ptx_module *module
         status = simt_order_blocks(d.code);
     }
     if (status == STATUS_OK) {
+        status = simt_uses_find(d.code);
+    }
+    if (status == STATUS_OK) {
         status = simt_estimate_registers(d.code);
     }
     if (status == STATUS_OK) {
         status = simt_join_accesses(d.code);
+    }
+    if (status == STATUS_OK) {
+        simt_set_costs(d.code);
     }
     free(d.register_rows);
     free(d.placed);
@@ -298,6 +306,7 @@ void simt_code_free(struct simt_code *code) {
         free(code->lists[n]);
     }
     free(code->lists);
+    simt_uses_free(code);
     free(code->instructions);
     free(code->rank);
     free(code->leader);

@@ -6,7 +6,6 @@
 
 #include "common/base/checked.h"
 #include "common/simt/core/blocks.h"
-#include "common/simt/core/uses.h"
 
 enum {
     MOST_REGISTERS = 255,      /* of a thread, on every GPU here */
@@ -30,7 +29,6 @@ struct place {
 struct liveness {
     const struct simt_code *code;
     struct simt_blocks blocks;
-    struct simt_uses uses;
     size_t words;         /* of a set of registers */
     uint64_t *in;         /* (blocks * words): live where a block begins */
     uint64_t *live;       /* (words): while a block is walked */
@@ -47,10 +45,10 @@ static bool has(const uint64_t *set, uint32_t number) {
 /* Live before instruction n, from what is live behind it; *cost changes with it.
  * @return what it costs where n runs */
 static size_t step_back(const struct liveness *l, size_t n, size_t *cost) {
-    const uint32_t *start = &l->uses.start[2 * n];
+    const uint32_t *start = &l->code->uses.start[2 * n];
     size_t unread = 0; /* results that nobody reads take a register too */
     for (uint32_t w = start[1]; w < start[2]; w++) {
-        uint32_t number = l->uses.list[w];
+        uint32_t number = l->code->uses.list[w];
         if (has(l->live, number)) {
             l->live[number / 64] &= ~((uint64_t)1 << number % 64);
             *cost -= l->cost[number];
@@ -59,7 +57,7 @@ static size_t step_back(const struct liveness *l, size_t n, size_t *cost) {
         }
     }
     for (uint32_t r = start[0]; r < start[1]; r++) {
-        uint32_t number = l->uses.list[r];
+        uint32_t number = l->code->uses.list[r];
         if (!has(l->live, number)) {
             l->live[number / 64] |= (uint64_t)1 << number % 64;
             *cost += l->cost[number];
@@ -130,15 +128,15 @@ static void mark_moving(const struct liveness *l, size_t block, bool *moves) {
     memset(l->wanted, 0, l->code->function->register_count * sizeof *l->wanted);
     for (size_t n = l->blocks.first[block + 1]; n-- > l->blocks.first[block];) {
         const struct simt_instruction *i = &l->code->instructions[n];
-        const uint32_t *start = &l->uses.start[2 * n];
+        const uint32_t *start = &l->code->uses.start[2 * n];
         moves[n] = i->source != NULL && is_load(i->source);
         for (uint32_t w = start[1]; w < start[2]; w++) {
-            moves[n] = moves[n] || l->wanted[l->uses.list[w]];
-            l->wanted[l->uses.list[w]] = false;
+            moves[n] = moves[n] || l->wanted[l->code->uses.list[w]];
+            l->wanted[l->code->uses.list[w]] = false;
         }
         moves[n] = moves[n] && !orders_memory(i);
         for (uint32_t r = start[0]; r < start[1] && moves[n]; r++) {
-            l->wanted[l->uses.list[r]] = true;
+            l->wanted[l->code->uses.list[r]] = true;
         }
     }
 }
@@ -154,11 +152,11 @@ static int compare_places(const void *left, const void *right) {
 
 /* Where instruction n goes when it moves: behind what it reads, no further than the window. */
 static uint64_t key_of(const struct liveness *l, size_t n, uint64_t floor) {
-    const uint32_t *start = &l->uses.start[2 * n];
+    const uint32_t *start = &l->code->uses.start[2 * n];
     uint64_t window = n > WINDOW ? (n - WINDOW) * (uint64_t)KEY_UNIT : 0;
     uint64_t key = floor > window ? floor : window;
     for (uint32_t r = start[0]; r < start[1]; r++) {
-        uint64_t defined = l->defined[l->uses.list[r]];
+        uint64_t defined = l->defined[l->code->uses.list[r]];
         key = defined >= key ? defined + 1 : key;
     }
     return key < n * (uint64_t)KEY_UNIT ? key : n * (uint64_t)KEY_UNIT;
@@ -173,7 +171,7 @@ static void hoist(const struct liveness *l, size_t block, bool *moves) {
     memset(l->defined, 0, l->code->function->register_count * sizeof *l->defined);
     for (size_t n = first; n < l->blocks.first[block + 1]; n++) {
         const struct simt_instruction *i = &l->code->instructions[n];
-        const uint32_t *start = &l->uses.start[2 * n];
+        const uint32_t *start = &l->code->uses.start[2 * n];
         bool in_shared = i->source != NULL && ptx_has_modifier(i->source, "shared");
         uint64_t key = n * (uint64_t)KEY_UNIT;
         if (moves[n]) {
@@ -186,7 +184,7 @@ static void hoist(const struct liveness *l, size_t block, bool *moves) {
         }
         l->places[n] = (struct place){.key = key, .number = (uint32_t)n};
         for (uint32_t w = start[1]; w < start[2]; w++) {
-            l->defined[l->uses.list[w]] = key;
+            l->defined[l->code->uses.list[w]] = key;
         }
     }
     qsort(&l->places[first], l->blocks.first[block + 1] - first, sizeof *l->places, compare_places);
@@ -196,9 +194,6 @@ static enum status prepare(struct liveness *l) {
     const struct ptx_function *function = l->code->function;
     size_t registers = function->register_count;
     enum status status = simt_blocks_find(&l->blocks, l->code);
-    if (status == STATUS_OK) {
-        status = simt_uses_find(&l->uses, l->code);
-    }
     l->words = registers / 64 + 1;
     size_t set_words;
     if (status != STATUS_OK || !checked_multiply(l->blocks.count, l->words, &set_words) ||
@@ -271,7 +266,6 @@ enum status simt_estimate_registers(struct simt_code *code) {
         status = STATUS_OK;
     }
     simt_blocks_free(&l.blocks);
-    simt_uses_free(&l.uses);
     free(l.in);
     free(l.live);
     free(l.cost);

@@ -43,39 +43,40 @@ static void put_reads(struct writer *writer, const struct ptx_instruction *in) {
 }
 
 /* Fills in `start` and, where the writer has one, the list. */
-static void walk(struct simt_uses *uses, struct writer *writer, const struct simt_code *code) {
+static void walk(struct simt_code *code, struct writer *writer) {
+    uint32_t *start = code->uses.start;
     for (size_t n = 0; n < code->count; n++) {
         const struct ptx_instruction *in = code->instructions[n].source;
-        uses->start[2 * n] = (uint32_t)writer->count;
+        start[2 * n] = (uint32_t)writer->count;
         if (in != NULL) {
             put_reads(writer, in);
         }
-        uses->start[2 * n + 1] = (uint32_t)writer->count;
+        start[2 * n + 1] = (uint32_t)writer->count;
         if (in != NULL && decode_has_destination(in) && in->operand_count > 0) {
             put_operand(writer, &in->operands[0]);
         }
     }
-    uses->start[2 * code->count] = (uint32_t)writer->count;
+    start[2 * code->count] = (uint32_t)writer->count;
 }
 
-enum status simt_uses_find(struct simt_uses *uses, const struct simt_code *code) {
-    *uses = (struct simt_uses){0};
+enum status simt_uses_find(struct simt_code *code) {
+    struct simt_uses *uses = &code->uses;
     uses->start = calloc(2 * code->count + 1, sizeof *uses->start);
     if (uses->start == NULL) {
         return STATUS_OUT_OF_MEMORY;
     }
     struct writer writer = {0};
-    walk(uses, &writer, code);
+    walk(code, &writer);
     uses->list = calloc(writer.count + 1, sizeof *uses->list);
     if (uses->list == NULL) {
         return STATUS_OUT_OF_MEMORY;
     }
     writer = (struct writer){.list = uses->list};
-    walk(uses, &writer, code);
+    walk(code, &writer);
     return STATUS_OK;
 }
 
-void simt_uses_free(struct simt_uses *uses) {
-    free(uses->start);
-    free(uses->list);
+void simt_uses_free(struct simt_code *code) {
+    free(code->uses.start);
+    free(code->uses.list);
 }

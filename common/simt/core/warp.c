@@ -5,6 +5,8 @@
  */
 #include "common/simt/core/warp.h"
 
+#include "common/simt/core/timeline.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,6 +33,12 @@ enum status simt_warp_start(struct simt_block_run *block, uint32_t index) {
     frame->lanes = members;
     w->fragments[0] = (struct simt_fragment){.mask = members, .frame = frame};
     w->fragment_count = 1;
+    const uint32_t *grid = run->grid;
+    if (simt_timeline_follows(block->block.order, (uint64_t)grid[0] * grid[1] * grid[2], index,
+                              block->warp_count)) {
+        w->timeline = block->timeline;
+        simt_timeline_begin(w->timeline);
+    }
     return STATUS_OK;
 }
 
@@ -588,6 +596,7 @@ static void count(struct simt_counters *counters, const struct simt_instruction 
                   uint32_t active) {
     uint64_t lanes = (uint64_t)__builtin_popcount(active);
     counters->instructions[i->op_class]++;
+    counters->machine_instructions += i->machine;
     counters->active_lanes += lanes;
     counters->flops += lanes * i->flops;
 }
@@ -605,6 +614,9 @@ static uint64_t run_fragment(struct simt_block_run *b, struct simt_warp_run *w,
         uint32_t active = active_lanes(warp, i, f->mask);
         used++;
         count(b->block.counters, i, active);
+        if (w->timeline != NULL) {
+            simt_timeline_step(w->timeline, code, f->pc);
+        }
         if (i->next == SIMT_NEXT_FLOW) {
             if (flow(b, w, f, i, active) == GO_PICK) {
                 return used;
@@ -634,6 +646,9 @@ void simt_warp_go(struct simt_block_run *b, struct simt_warp_run *w, uint64_t bu
         }
         if (w->fragment_count == 0) {
             w->state = SIMT_WARP_DONE;
+            if (w->timeline != NULL) {
+                simt_timeline_end(w->timeline, b->block.counters);
+            }
             return;
         }
         struct simt_fragment *f = pick(w);

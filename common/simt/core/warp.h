@@ -60,6 +60,7 @@ struct simt_warp_run {
     uint32_t barrier;       /**< number of the barrier it waits at */
     uint32_t barrier_count; /**< threads the barrier waits for; 0: all of the block */
     uint32_t polls;         /**< in vain, since the warp's turn began */
+    struct simt_timeline *timeline; /**< NULL: nobody follows this warp */
     const struct simt_instruction *barrier_at;
 };
 
@@ -82,6 +83,7 @@ struct simt_block_run {
     uint64_t instruction_limit; /**< 0: none */
     size_t dynamic_shared_bytes;
     bool out_of_memory;
+    struct simt_timeline *timeline; /**< of the one warp that is followed, if any is */
 };
 
 /** Starts a warp at the beginning of the kernel. */
