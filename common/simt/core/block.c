@@ -6,11 +6,35 @@
 
 #include "common/simt/core/timeline.h"
 #include "common/simt/memory/access.h"
+#include "common/simt/memory/l1.h"
 
-enum { TURN = 20000 }; /* warp instructions before another warp gets its turn: warps may spin */
+/* Warp instructions before another warp gets its turn: warps may spin, and those of a block load
+ * the same lines at about the same time. */
+enum { TURN = 64 };
 
 static uint32_t threads_of(const struct simt_run *run) {
     return run->threads[0] * run->threads[1] * run->threads[2];
+}
+
+static enum status create_caches(struct simt_block *block) {
+    const struct simt_run *run = block->run;
+    struct simt_caches *caches = &block->caches;
+    caches->modelled = run->l1_bytes > 0 || run->l2 != NULL;
+    caches->l2 = run->l2;
+    caches->first_line = simt_memory_window(run->memory).begin / 128;
+    if (run->l1_bytes > 0) {
+        caches->l1 = simt_l1_create(run->l1_bytes);
+    }
+    return run->l1_bytes == 0 || caches->l1 != NULL ? STATUS_OK : STATUS_OUT_OF_MEMORY;
+}
+
+static void begin_caches(struct simt_block *block) {
+    const struct simt_run *run = block->run;
+    uint64_t blocks = (uint64_t)run->grid[0] * run->grid[1] * run->grid[2];
+    block->caches.part = (uint32_t)(block->order * run->l2_parts / blocks);
+    if (block->caches.l1 != NULL) {
+        simt_l1_clear(block->caches.l1);
+    }
 }
 
 static enum status alloc_memories(struct simt_block_run *b) {
@@ -32,7 +56,7 @@ static enum status alloc_memories(struct simt_block_run *b) {
         }
     }
     b->block.cache = simt_access_cache_create();
-    return b->block.cache != NULL ? STATUS_OK : STATUS_OUT_OF_MEMORY;
+    return b->block.cache != NULL ? create_caches(&b->block) : STATUS_OUT_OF_MEMORY;
 }
 
 enum status simt_block_create(struct simt_block_run **block, const struct simt_block_shape *shape,
@@ -65,6 +89,7 @@ void simt_block_free(struct simt_block_run *b) {
         simt_access_cache_tally(b->block.cache, b->block.counters, b->block.sites);
     }
     simt_access_cache_free(b->block.cache);
+    simt_l1_free(b->block.caches.l1);
     simt_shadow_free(b->block.shadow);
     simt_timeline_free(b->timeline);
     free(b->block.shared);
@@ -82,6 +107,7 @@ enum status simt_block_begin(struct simt_block_run *b, uint64_t order) {
     b->block.agent = (struct simt_agent){.id = (uint32_t)order};
     b->block.fault.kind = SIMT_FAULT_NONE;
     b->instructions = 0;
+    begin_caches(&b->block);
     memset(b->barriers, 0, sizeof b->barriers);
     memset(b->block.shared, 0, b->block.shared_bytes); /* undefined on a GPU; zeros repeat */
     if (b->block.shadow != NULL) {

@@ -144,9 +144,21 @@ static bool decode_by_family(const struct decoder *d, const struct ptx_instructi
     return false;
 }
 
+/* Loads that L1 does not answer. */
+static bool bypasses_l1(const struct ptx_instruction *in) {
+    static const char *const modifiers[] = {"cg", "cv", "volatile", "relaxed", "acquire", "mmio"};
+    for (size_t n = 0; n < sizeof modifiers / sizeof *modifiers; n++) {
+        if (ptx_has_modifier(in, modifiers[n])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static enum status decode_one(struct decoder *d, const struct ptx_instruction *in,
                               struct simt_instruction *out) {
     *out = (struct simt_instruction){.source = in, .guard = -1, .pred_dst = {-1, -1}};
+    out->bypasses_l1 = bypasses_l1(in);
     if (in->guarded) {
         out->guard = (int32_t)d->register_rows[in->guard];
         out->guard_negated = in->guard_negated;

@@ -97,6 +97,7 @@ struct simt_instruction {
     uint8_t machine;  /**< machine instructions that it becomes, about */
     uint8_t latency;  /**< cycles until its result is there, but for loads of global memory */
     bool guard_negated;
+    bool bypasses_l1;   /**< loads of global memory: .cg, .cv, volatile and the like */
     int32_t guard;      /**< predicate number; -1: none */
     uint32_t detail[4]; /**< private to the handler: comparison, rounding, sizes ... */
     int64_t immediate;  /**< private to the handler: an address offset, a jump target ... */

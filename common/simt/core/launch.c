@@ -8,6 +8,7 @@
 #include "common/base/checked.h"
 #include "common/simt/core/block.h"
 #include "common/simt/core/module.h"
+#include "common/simt/memory/l2.h"
 
 enum { MAX_THREADS_PER_BLOCK = 1024, MAX_SHARED_BYTES = 227 * 1024 };
 
@@ -185,6 +186,22 @@ static enum status give_workspace_back(const struct simt_launch *launch, uint64_
     return address != 0 ? simt_memory_release(launch->module->memory, address) : STATUS_OK;
 }
 
+/* Into how many parts a launch falls that run one after the other. */
+static uint32_t parts_of(const struct simt_launch *launch, uint64_t blocks) {
+    uint64_t resident = launch->resident_blocks > 0 ? launch->resident_blocks : 1;
+    uint64_t waves = launch->cooperative ? 1 : ceil_div(blocks, resident);
+    return waves < SIMT_L2_PARTS ? (uint32_t)waves : SIMT_L2_PARTS;
+}
+
+/* What reached L2, and what went on from there. */
+static void settle_caches(const struct simt_launch *launch, struct simt_l2 *l2,
+                          struct simt_counters *counters) {
+    enum { SECTOR_BYTES = 32 };
+    counters->l2_sectors -= counters->l1_hit_sectors;
+    counters->dram_bytes = l2 != NULL ? simt_l2_end(l2, launch->l2_bytes, counters->dram_bytes)
+                                      : counters->l2_sectors * SECTOR_BYTES;
+}
+
 enum status simt_launch_run(const struct simt_launch *launch, struct simt_counters *counters,
                             struct simt_fault *fault, struct error *error) {
     const struct simt_kernel *kernel;
@@ -206,6 +223,7 @@ enum status simt_launch_run(const struct simt_launch *launch, struct simt_counte
     if (status != STATUS_OK) {
         return error_set(error, status, "%s: no memory for a cooperative launch", launch->kernel);
     }
+    struct simt_l2 *l2 = launch->l2_bytes > 0 ? simt_memory_l2(launch->module->memory) : NULL;
     if (launch->sites != NULL) {
         crew.site_count = kernel->site_count;
         crew.sites = launch->sites->sites;
@@ -220,6 +238,9 @@ enum status simt_launch_run(const struct simt_launch *launch, struct simt_counte
         .grid = {launch->grid[0], launch->grid[1], launch->grid[2]},
         .threads = {launch->threads[0], launch->threads[1], launch->threads[2]},
         .check = launch->check,
+        .l1_bytes = launch->l1_bytes,
+        .l2 = l2,
+        .l2_parts = parts_of(launch, crew.blocks),
         .global_shadow = launch->check == SIMT_CHECK_FULL ? launch->global_shadow : NULL,
     };
     crew.shape = (struct simt_block_shape){
@@ -242,6 +263,7 @@ enum status simt_launch_run(const struct simt_launch *launch, struct simt_counte
         work_in_parallel(&crew, kernel->order_sensitive ? 1 : launch->host_threads);
     }
     pthread_mutex_destroy(&crew.lock);
+    settle_caches(launch, l2, &crew.counters);
     *counters = crew.counters;
     *fault = crew.fault;
     status = give_workspace_back(launch, workspace);

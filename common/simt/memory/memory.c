@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 
 #include "common/base/checked.h"
+#include "common/simt/memory/l2.h"
 
 enum { GRANULE = 256, RED_ZONE = 256, PAGE = 4096, MAX_REMEMBERED = 1 << 16 };
 
@@ -40,6 +41,7 @@ struct simt_memory {
     struct table device, host;
     uint64_t serial, releases;
     size_t remembered; /* freed records in `device` */
+    struct simt_l2 *l2;
 };
 
 static void *reserve(size_t bytes, int protection) {
@@ -71,7 +73,8 @@ enum status simt_memory_create(struct simt_memory **memory, size_t bytes) {
     made->window = (uint64_t)(uintptr_t)reserve(reserved, PROT_NONE);
     made->memory = reserve(reserved, PROT_READ | PROT_WRITE);
     made->written = reserve(reserved / 8, PROT_READ | PROT_WRITE);
-    if (made->window == 0 || made->memory == NULL || made->written == NULL) {
+    enum status status = simt_l2_create(&made->l2, reserved);
+    if (made->window == 0 || made->memory == NULL || made->written == NULL || status != STATUS_OK) {
         simt_memory_free(made);
         return STATUS_OUT_OF_MEMORY;
     }
@@ -87,6 +90,7 @@ void simt_memory_free(struct simt_memory *memory) {
     release((void *)(uintptr_t)memory->window, memory->reserved);
     release(memory->memory, memory->reserved);
     release(memory->written, memory->reserved / 8);
+    simt_l2_free(memory->l2);
     free(memory->device.records);
     free(memory->host.records);
     free(memory);
@@ -434,4 +438,12 @@ size_t simt_memory_used_by(const struct simt_memory *memory, const char *what) {
 void simt_memory_usage(const struct simt_memory *memory, size_t *used, size_t *total) {
     *used = memory->used;
     *total = memory->limit;
+}
+
+void simt_memory_touched(struct simt_memory *memory, uint64_t address, size_t bytes) {
+    simt_l2_fill(memory->l2, address - memory->window, bytes);
+}
+
+struct simt_l2 *simt_memory_l2(const struct simt_memory *memory) {
+    return memory->l2;
 }

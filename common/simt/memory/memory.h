@@ -35,6 +35,7 @@ extern "C" {
 #define SIMT_WINDOW_BYTES ((uint64_t)1 << 32)
 
 struct simt_memory;
+struct simt_l2;
 
 /** One allocation, live or freed. */
 struct simt_allocation {
@@ -123,6 +124,12 @@ void simt_memory_mark_store(struct simt_memory *memory, uint64_t address, size_t
 
 /** @return true when all bytes were written since their allocation. Host memory always counts. */
 bool simt_memory_written(const struct simt_memory *memory, uint64_t address, size_t bytes);
+
+/** The host copies or sets bytes of device memory: L2 has them from then on. */
+void simt_memory_touched(struct simt_memory *memory, uint64_t address, size_t bytes);
+
+/** @return what is known of L2 and this memory; see l2.h. */
+struct simt_l2 *simt_memory_l2(const struct simt_memory *memory);
 
 /** Calls @p visit for each live allocation of cudaMalloc, for leak reports. */
 void simt_memory_visit(const struct simt_memory *memory,

@@ -61,9 +61,19 @@ static uint32_t count_units(const struct simt_pattern *pattern, uint32_t mask, u
     return (uint32_t)__builtin_popcount(leaders_of(units, mask));
 }
 
+static uint32_t list_sectors(struct simt_pattern *pattern, const struct simt_pattern_key *key) {
+    int32_t units[SIMT_LANES];
+    uint32_t count = 0;
+    units_of(pattern, key->phase, SECTOR_SHIFT, units);
+    for (uint32_t rest = leaders_of(units, key->mask); rest != 0; rest &= rest - 1) {
+        pattern->sectors[count++] = units[__builtin_ctz(rest)];
+    }
+    return count;
+}
+
 static void count_sectors(struct simt_pattern *pattern, const struct simt_pattern_key *key) {
     uint32_t distinct = (uint32_t)__builtin_popcount(simt_pattern_leaders(pattern));
-    pattern->cost = count_units(pattern, key->mask, key->phase, SECTOR_SHIFT);
+    pattern->cost = list_sectors(pattern, key);
     pattern->least = (distinct * key->bytes + SECTOR_BYTES - 1) / SECTOR_BYTES;
 }
 

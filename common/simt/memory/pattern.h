@@ -30,6 +30,8 @@ struct simt_pattern {
     uint32_t leaders;             /**< see simt_pattern_leaders(); 0: not worked out yet */
     uint32_t active;              /**< number of lanes */
     uint32_t cost;                /**< sectors or wavefronts */
+    int32_t sectors[SIMT_LANES];  /**< (cost): which, from that of the first address; of global
+                                       requests only */
     uint32_t least;               /**< the same if the addresses lay side by side */
     enum simt_shape shape;
     uint32_t site;    /**< of the instruction */

@@ -224,8 +224,14 @@ SIMT_HOT bool simt_request_place(struct simt_request *request, enum ptx_space sp
     }
 }
 
-SIMT_HOT void simt_request_count(const struct simt_request *request) {
+/** Asks the caches for the sectors of a counted request to global memory. */
+void simt_request_cache(const struct simt_request *request);
+
+SIMT_HOT void simt_request_count(const struct simt_request *request, enum ptx_space space) {
     request->pattern->uses[request->first / 32 % 4]++;
+    if (space == PTX_GLOBAL && request->warp->block->caches.modelled) {
+        simt_request_cache(request);
+    }
 }
 
 /**
@@ -249,7 +255,7 @@ SIMT_HOT bool simt_request_resolve(struct simt_request *request, enum ptx_space 
     if (check == SIMT_CHECK_FULL && !simt_request_check(request)) {
         return false;
     }
-    simt_request_count(request);
+    simt_request_count(request, space);
     return true;
 }
 

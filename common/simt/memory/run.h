@@ -9,6 +9,7 @@
 #ifndef WARPBOOK_COMMON_SIMT_MEMORY_RUN_H_
 #define WARPBOOK_COMMON_SIMT_MEMORY_RUN_H_
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,6 +32,17 @@ enum simt_check {
 };
 
 struct simt_access_cache;
+struct simt_l1;
+struct simt_l2;
+
+/** The GPU's caches, as a block sees them; see l1.h and l2.h. */
+struct simt_caches {
+    bool modelled; /**< either of these is there */
+    struct simt_l1 *l1;
+    struct simt_l2 *l2;
+    uint32_t part;       /**< of the launch: blocks run in order, more or less */
+    uint64_t first_line; /**< of device memory: lines count from there, whatever its address is */
+};
 
 /** One launch; nothing in it changes while blocks run. */
 struct simt_run {
@@ -42,6 +54,9 @@ struct simt_run {
     uint32_t grid[3], threads[3];
     enum simt_check check;
     struct simt_global_shadow *global_shadow; /**< FULL only, else NULL */
+    size_t l1_bytes;                          /**< that a block has; 0: no L1 */
+    struct simt_l2 *l2;                       /**< NULL: no L2 */
+    uint32_t l2_parts;                        /**< of the launch, 1 to SIMT_L2_PARTS */
     uint64_t grid_workspace; /**< cooperative launches: what grid.sync() counts in; else 0 */
 };
 
@@ -59,7 +74,8 @@ struct simt_block {
     struct simt_shadow *shadow;      /**< FULL only, else NULL */
     struct simt_agent agent;         /**< FULL: id = order, else zeros, when the block starts */
     struct simt_access_cache *cache; /**< of the host thread; see access.h */
-    struct simt_fault fault;         /**< kind SIMT_FAULT_NONE until simt_fail() */
+    struct simt_caches caches;
+    struct simt_fault fault; /**< kind SIMT_FAULT_NONE until simt_fail() */
 };
 
 #ifdef __cplusplus

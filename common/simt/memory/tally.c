@@ -20,6 +20,7 @@ static void count_global(const struct tally *t, struct simt_counters *counters) 
                                       simt_pattern_lines(t->pattern, 32 * sector + t->key.phase);
         }
     }
+    counters->l2_sectors += sectors;
     counters->global_bytes += t->uses * t->pattern->active * t->key.bytes;
     if (t->key.kind == SIMT_READ) {
         counters->global_load_requests += t->requests;
@@ -46,6 +47,7 @@ static void count_atomic(const struct tally *t, struct simt_counters *counters) 
     uint64_t places = (uint64_t)__builtin_popcount(simt_pattern_leaders(t->pattern));
     counters->atomic_requests += t->requests;
     counters->atomic_lanes += t->uses * t->pattern->active;
+    counters->l2_sectors += t->key.cost == SIMT_COST_SECTORS ? t->uses * t->pattern->cost : 0;
     counters->atomic_serial += t->uses * (t->pattern->active - places);
 }
 
@@ -82,6 +84,7 @@ void simt_pattern_tally(struct simt_pattern *pattern, struct simt_counters *coun
     } else {
         counters->local_requests += t.requests;
         counters->local_sectors += t.uses * pattern->cost;
+        counters->l2_sectors += t.uses * pattern->cost;
     }
     if (sites != NULL && t.key.cost != SIMT_COST_NONE && t.key.joined != SIMT_JOINED_RIDER) {
         count_site(&t, &sites[pattern->site]);

@@ -22,8 +22,9 @@ struct simt_gpu {
     int clock_khz, memory_clock_khz, bus_bits;
     size_t memory_bytes, l2_bytes;
     size_t shared_per_multiprocessor, shared_optin; /**< bytes */
-    size_t shared_reserved;                         /**< bytes a block that the system takes */
-    size_t shared_unit;                             /**< bytes that shared memory is rounded to */
+    size_t l1_and_shared;   /**< bytes of a multiprocessor that L1 and shared memory divide */
+    size_t shared_reserved; /**< bytes a block that the system takes */
+    size_t shared_unit;     /**< bytes that shared memory is rounded to */
     int threads_per_multiprocessor, blocks_per_multiprocessor;
     int double_ratio; /**< single to double precision throughput */
     double bandwidth; /**< of device memory, bytes a nanosecond */

@@ -113,6 +113,24 @@ static void take_fault(struct runtime *runtime, const struct kernel *kernel,
     runtime->pending = error_of_fault(fault->kind);
 }
 
+/** What a block has of L1 when the GPU is as full as the launch makes it, and the rest of it. */
+static void set_caches(const struct simt_gpu *gpu, const struct kernel_work *launch,
+                       struct simt_launch *request) {
+    uint64_t blocks = (uint64_t)launch->grid.x * launch->grid.y * launch->grid.z;
+    int threads = (int)(launch->block.x * launch->block.y * launch->block.z);
+    int fitting = occupancy_blocks(gpu, launch->kernel, threads, launch->shared);
+    uint64_t processors = (uint64_t)gpu->multiprocessors;
+    uint64_t resident = fitting > 0 ? (uint64_t)fitting : 1;
+    uint64_t wanted = (blocks + processors - 1) / processors;
+    size_t shared =
+        launch->kernel->info.static_shared_bytes + launch->shared + gpu->shared_reserved;
+    resident = wanted < resident ? wanted : resident;
+    request->l1_bytes =
+        shared * resident < gpu->l1_and_shared ? gpu->l1_and_shared / resident - shared : 0;
+    request->l2_bytes = gpu->l2_bytes;
+    request->resident_blocks = resident * processors;
+}
+
 cudaError_t launch_run(struct runtime *runtime, const struct kernel_work *launch, bool graph) {
     const struct simt_settings *settings = &runtime->settings;
     struct simt_launch request = {
@@ -128,6 +146,7 @@ cudaError_t launch_run(struct runtime *runtime, const struct kernel_work *launch
         .host_threads = settings->threads,
         .instruction_limit = settings->instruction_limit,
     };
+    set_caches(settings->gpu, launch, &request);
     struct simt_counters counters = {0};
     struct simt_fault fault = {.kind = SIMT_FAULT_NONE};
     struct error error = {0};
