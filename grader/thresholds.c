@@ -20,12 +20,13 @@ static const struct threshold thresholds[] = {
     {"03_resident_weights", "end_to_end", 4.0, 3.0,
      "Llama2 decode, 15M shape, against solved lab 02, which copies the weights for each token",
      "the bus is dozens of times narrower than the GPU's memory; launches take most of that back"},
-    {"04_sgemm", "kernel", 18.0, 8.0,
+    {"04_sgemm", "kernel", 20.0, 0,
      "2048x2048x2048 (on simt 2048x2048x256), transposed B, against the starter's kernel",
-     "to be calibrated"},
-    {"04_sgemm", "end_to_end", 2.0, 2.0,
-     "BERT, a batch of 16 sentences, against the same engine with the starter's kernel",
-     "to be calibrated"},
+     "a plain tile in shared memory stops at 10x to 15x; 8x8 results a thread with vector loads "
+     "make 30x and more"},
+    {"04_sgemm", "end_to_end", 3.0, 0,
+     "BERT, a batch of sentences, against the same engine with the starter's kernel",
+     "what is not matmul stays as it was: attention, norms, activations"},
 };
 
 const struct threshold *threshold_find(const char *lab, const char *measure) {

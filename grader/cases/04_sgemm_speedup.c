@@ -228,6 +228,12 @@ static void check_possible(const struct kernel_shape *s, const struct grader_gpu
     }
 }
 
+/* Races and unwritten memory are the parity test's business; here simt need not look for them. */
+static bool open_gpu(struct grader_gpu *gpu) {
+    setenv("SIMT_CHECK", "bounds", 0);
+    return grader_gpu_open(gpu);
+}
+
 static struct speedup speedup_of(const char *measure, const struct grader_gpu *gpu) {
     return (struct speedup){.lab = lab,
                             .subject = GRADER_SUBJECT,
@@ -243,7 +249,7 @@ C_TEST(speedup, kernel) {
     struct grader_gpu gpu;
     struct kernel_case k;
     struct error error = {0};
-    if (!grader_gpu_open(&gpu)) {
+    if (!open_gpu(&gpu)) {
         return;
     }
     ASSERT_OK(kernel_create(&k, gpu.modelled ? simt_shape : gpu_shape, !gpu.modelled, &error));
@@ -286,10 +292,10 @@ static struct bert_case bert_case_of(bool modelled) {
                                  .activation = NN_GELU};
     if (modelled) {
         config.C = 512;
-        config.hidden = 2048;
+        config.hidden = 1024;
         config.L = 1;
         config.NH = 8;
-        config.T = 32;
+        config.T = 64;
     }
     return (struct bert_case){.config = config, .B = 16, .T = config.T};
 }
@@ -303,7 +309,7 @@ static double time_batch(const struct bert_case *c, const struct bert_random *ra
     double best = INFINITY;
     const struct bert_input input = {.ids = ids, .B = c->B, .T = c->T};
     const struct bert_output output = {.logits = logits};
-    grader_watch("BERT, a batch of 16 sentences", PATIENCE);
+    grader_watch("BERT, a batch of sentences", 4 * PATIENCE);
     enum status status = engine_sgemm_create_with(&engine, run, &error);
     if (status == STATUS_OK) {
         status = bert_create(&bert, &c->config, &random->weights, &engine, c->B * c->T, &error);
@@ -341,7 +347,7 @@ C_TEST(speedup, end_to_end) {
     struct bert_random random;
     int32_t ids[MOST_TOKENS];
     float want[LABELS] = {0}, got[LABELS] = {0};
-    if (!grader_gpu_open(&gpu)) {
+    if (!open_gpu(&gpu)) {
         return;
     }
     struct bert_case c = bert_case_of(gpu.modelled);

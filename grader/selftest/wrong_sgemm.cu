@@ -99,6 +99,9 @@ static __global__ void tile_kernel(struct sgemm_problem p, enum mistake mistake)
     __shared__ float a[TILE][TILE + 1], b[TILE][TILE + 1];
     size_t tiles_n = (p.N + TILE - 1) / TILE;
     size_t tile = mistake == MISTAKE_grid ? blockIdx.y : blockIdx.x;
+    if (tile / tiles_n * TILE >= p.M) {
+        return; /* the whole block has nothing to do */
+    }
     size_t m = tile / tiles_n * TILE + threadIdx.y, n0 = tile % tiles_n * TILE;
     size_t n = n0 + threadIdx.x;
     bool plain = (p.form == SGEMM_B_PLAIN) != (mistake == MISTAKE_other_form);
