@@ -12,6 +12,7 @@
 #include "common/testing/compare.h"
 #include "common/testing/testing.h"
 #include "grader/device_buffer.h"
+#include "grader/foreign.h"
 #include "grader/gpu.h"
 #include "grader/inputs.h"
 #include "grader/watch.h"
@@ -446,4 +447,12 @@ C_TEST(parity, llama2_end_to_end) {
     }
     engine_destroy(&subject);
     llama2_random_free(&model);
+}
+
+/* Runs last: what the cases before made the process load is still there. */
+C_TEST(parity, the_work_is_your_own) {
+    char library[256];
+    if (grader_foreign_library(library, sizeof library)) {
+        TEST_FAIL("your code loaded %s: the work must be done by your own kernels", library);
+    }
 }

@@ -176,8 +176,14 @@ def gpu_case(name, lab, part, margin, subject, engine = True):
         ],
     )
 
+# A GPU does not notice what simt stops at.
+_ON_SIMT = select({
+    "//common/bazel:simt": [],
+    "//conditions:default": ["@platforms//:incompatible"],
+})
+
 def wrong_gpu(program, variable, verdicts):
-    """A parity test on each wrong submission: {name: text that must come}; "right" must pass."""
+    """A parity test on simt for each wrong submission: {name: text that must come}; "right" must pass."""
     for mistake, text in verdicts.items():
         expect_verdict(
             name = "%s_%s" % (program, mistake),
@@ -185,5 +191,5 @@ def wrong_gpu(program, variable, verdicts):
             want = "pass" if mistake == "right" else "fail",
             text = text,
             variables = ["%s=%s" % (variable, mistake)],
-            target_compatible_with = REQUIRES_NVCC,
+            target_compatible_with = REQUIRES_NVCC + _ON_SIMT,
         )
