@@ -193,6 +193,15 @@ static uint32_t parts_of(const struct simt_launch *launch, uint64_t blocks) {
     return waves < SIMT_L2_PARTS ? (uint32_t)waves : SIMT_L2_PARTS;
 }
 
+/* Without memory for them nothing is counted. */
+static uint64_t most_of(const uint64_t *atomic_lines) {
+    uint64_t most = 0;
+    for (size_t n = 0; n < SIMT_ATOMIC_LINES && atomic_lines != NULL; n++) {
+        most = atomic_lines[n] > most ? atomic_lines[n] : most;
+    }
+    return most;
+}
+
 /* What reached L2, and what went on from there. */
 static void settle_caches(const struct simt_launch *launch, struct simt_l2 *l2,
                           struct simt_counters *counters) {
@@ -241,6 +250,8 @@ enum status simt_launch_run(const struct simt_launch *launch, struct simt_counte
         .l1_bytes = launch->l1_bytes,
         .l2 = l2,
         .l2_parts = parts_of(launch, crew.blocks),
+        .atomic_lines =
+            kernel->has_atomics ? calloc(SIMT_ATOMIC_LINES, sizeof *run.atomic_lines) : NULL,
         .global_shadow = launch->check == SIMT_CHECK_FULL ? launch->global_shadow : NULL,
     };
     crew.shape = (struct simt_block_shape){
@@ -263,6 +274,8 @@ enum status simt_launch_run(const struct simt_launch *launch, struct simt_counte
         work_in_parallel(&crew, kernel->order_sensitive ? 1 : launch->host_threads);
     }
     pthread_mutex_destroy(&crew.lock);
+    crew.counters.atomic_hottest = most_of(run.atomic_lines);
+    free(run.atomic_lines);
     settle_caches(launch, l2, &crew.counters);
     *counters = crew.counters;
     *fault = crew.fault;

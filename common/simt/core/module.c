@@ -246,6 +246,15 @@ static void link_calls(const struct build *b) {
     }
 }
 
+static bool has_atomics(const struct simt_code *code) {
+    for (size_t n = 0; n < code->count; n++) {
+        if (code->instructions[n].op_class == SIMT_CLASS_ATOMIC) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static enum status decode_functions(struct build *b, struct error *error) {
     struct simt_kernel *kernel = b->kernel;
     struct simt_linker linker = {.context = b, .find = find_symbol};
@@ -268,6 +277,7 @@ static enum status decode_functions(struct build *b, struct error *error) {
         kernel->code_count++;
         base = linker.shared_base + kernel->codes[n]->static_shared_bytes;
         kernel->order_sensitive = kernel->order_sensitive || kernel->codes[n]->order_sensitive;
+        kernel->has_atomics = kernel->has_atomics || has_atomics(kernel->codes[n]);
     }
     kernel->code = kernel->codes[0];
     size_t local = kernel->code->local_bytes + (b->count > 1 ? CALL_STACK_BYTES : 0);

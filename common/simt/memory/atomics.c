@@ -211,7 +211,23 @@ static void update_lane(const struct simt_request *request, uint32_t lane) {
     }
 }
 
+/* Atomics of one line of 128 bytes wait for each other. */
+static void note_lines(const struct simt_request *request) {
+    enum { LINE_BYTES = 128 };
+    const struct simt_block *block = request->warp->block;
+    uint64_t *lines = block->run->atomic_lines;
+    if (lines == NULL || request->space != PTX_GLOBAL) {
+        return;
+    }
+    uint64_t first = request->first - block->caches.first_line * LINE_BYTES;
+    for (uint32_t rest = request->mask; rest != 0; rest &= rest - 1) {
+        uint64_t offset = first + (uint64_t)(int64_t)request->relative[simt_first_lane(rest)];
+        __atomic_fetch_add(&lines[offset / LINE_BYTES % SIMT_ATOMIC_LINES], 1, __ATOMIC_RELAXED);
+    }
+}
+
 static void move_atomic(const struct simt_request *request) {
+    note_lines(request);
     for (uint32_t rest = request->mask; rest != 0; rest &= rest - 1) {
         update_lane(request, simt_first_lane(rest));
     }

@@ -43,6 +43,7 @@ struct simt_counters {
         l1_hit_sectors;  /**< global load sectors that a block finds where it loaded them before */
     uint64_t l2_sectors; /**< what goes on to L2: loads that missed, stores, atomics, local */
     uint64_t dram_bytes; /**< sectors that no launch touched recently enough for L2 to hold */
+    uint64_t atomic_hottest; /**< lanes of atomics of the line of device memory that had most */
     uint64_t machine_instructions; /**< warp instructions that ptxas would make of these */
     uint64_t followed_warps;       /**< warps whose chain of waiting was followed; see timeline.h */
     uint64_t chain_cycles;         /**< of these warps: cycles of arithmetic and shared memory */

@@ -58,7 +58,11 @@ struct simt_run {
     struct simt_l2 *l2;                       /**< NULL: no L2 */
     uint32_t l2_parts;                        /**< of the launch, 1 to SIMT_L2_PARTS */
     uint64_t grid_workspace; /**< cooperative launches: what grid.sync() counts in; else 0 */
+    uint64_t *atomic_lines;  /**< (SIMT_ATOMIC_LINES): lanes of atomics by line of device memory,
+                                  lines that far apart together; updated by all host threads */
 };
+
+enum { SIMT_ATOMIC_LINES = 4096 };
 
 /** One block while it runs. */
 struct simt_block {
