@@ -115,7 +115,7 @@ def sgemm_case(name, subject, part, margin):
     )
 
 def wrong_sgemm(name, text, want = "fail", variables = [], data = []):
-    """The parity test of lab 04 on one wrong submission of wrong_sgemm.cu, without its prefix."""
+    """The parity test of lab 04, on simt, on one wrong submission of wrong_sgemm.cu, without its prefix."""
     expect_verdict(
         name = name,
         test = ":sgemm_parity",
@@ -123,7 +123,11 @@ def wrong_sgemm(name, text, want = "fail", variables = [], data = []):
         text = text,
         variables = ["WRONG_SGEMM=" + name[len("sgemm_"):]] + variables,
         data = data,
-        target_compatible_with = REQUIRES_NVCC,
+        # A GPU does not notice what simt stops at.
+        target_compatible_with = REQUIRES_NVCC + select({
+            "//common/bazel:simt": [],
+            "//conditions:default": ["@platforms//:incompatible"],
+        }),
     )
 
 # What the cases of each GPU lab stand on beside the subject; as in //grader:BUILD.
