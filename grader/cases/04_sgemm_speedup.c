@@ -295,7 +295,7 @@ static struct bert_case bert_case_of(bool modelled) {
         config.hidden = 1024;
         config.L = 1;
         config.NH = 8;
-        config.T = 64;
+        config.T = 32;
     }
     return (struct bert_case){.config = config, .B = 16, .T = config.T};
 }
