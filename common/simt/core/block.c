@@ -37,7 +37,7 @@ static void begin_caches(struct simt_block *block) {
     }
 }
 
-static enum status alloc_memories(struct simt_block_run *b) {
+static enum status alloc_memories(struct simt_block_run *b, struct simt_watch *watch) {
     size_t shared = (b->block.shared_bytes + 63) / 64 * 64 + 64;
     size_t local = b->block.local_bytes * b->warp_count * SIMT_LANES + 64;
     b->block.shared = aligned_alloc(64, shared);
@@ -50,7 +50,7 @@ static enum status alloc_memories(struct simt_block_run *b) {
     }
     if (b->block.run->check == SIMT_CHECK_FULL) {
         enum status status =
-            simt_shadow_create(&b->block.shadow, b->block.shared_bytes, b->warp_count);
+            simt_shadow_create(&b->block.shadow, b->block.shared_bytes, b->warp_count, watch);
         if (status != STATUS_OK) {
             return status;
         }
@@ -75,7 +75,7 @@ enum status simt_block_create(struct simt_block_run **block, const struct simt_b
     b->block.local_bytes = shape->local_bytes;
     b->block.counters = counts->counters;
     b->block.sites = counts->sites;
-    return alloc_memories(b);
+    return alloc_memories(b, counts->watch);
 }
 
 void simt_block_free(struct simt_block_run *b) {
@@ -231,4 +231,11 @@ bool simt_block_go(struct simt_block_run *b) {
         return true;
     }
     return false;
+}
+
+bool simt_block_resume(struct simt_block_run *b) {
+    if (b->block.shadow != NULL) {
+        simt_shadow_resume(b->block.shadow);
+    }
+    return simt_block_go(b);
 }

@@ -25,10 +25,11 @@ struct simt_block_shape {
     uint64_t instruction_limit;
 };
 
-/** Where the blocks of one host thread count. */
+/** Where the blocks of one host thread count, and what they are watched with. */
 struct simt_block_counts {
     struct simt_counters *counters;
-    struct simt_site *sites; /**< by number; NULL: nobody asks */
+    struct simt_site *sites;  /**< by number; NULL: nobody asks */
+    struct simt_watch *watch; /**< races in global memory; NULL: not looked for */
 };
 
 /** @return STATUS_OK or STATUS_OUT_OF_MEMORY; memory for one block after another. */
@@ -47,6 +48,9 @@ MUST_CHECK enum status simt_block_begin(struct simt_block_run *block, uint64_t o
  * @return true when it is finished: all threads have exited, or block.fault is set
  */
 bool simt_block_go(struct simt_block_run *block);
+
+/** The same after other blocks of this host thread have run. */
+bool simt_block_resume(struct simt_block_run *block);
 
 #ifdef __cplusplus
 }

@@ -18,8 +18,10 @@ struct crew {
     uint64_t blocks;
     atomic_uint_fast64_t next;  /* block to take */
     atomic_uint_fast64_t worst; /* lowest block with a fault so far; no block behind it matters */
+    atomic_uint members;        /* host threads that have come */
     uint32_t site_count;        /* 0: nobody asks for sites */
-    pthread_mutex_t lock;       /* guards what follows */
+    struct simt_global_shadow *shadow; /* NULL: races in global memory are not looked for */
+    pthread_mutex_t lock;              /* guards what follows */
     struct simt_counters counters;
     struct simt_site *sites; /* (site_count) */
     struct simt_fault fault;
@@ -84,11 +86,16 @@ static void note_counts(struct crew *crew, const struct simt_block_counts *count
     pthread_mutex_unlock(&crew->lock);
 }
 
+static struct simt_watch *watch_of(const struct crew *crew, uint32_t member) {
+    return crew->shadow != NULL ? simt_global_shadow_watch(crew->shadow, member) : NULL;
+}
+
 /* Takes blocks until none is left. */
 static void *work(void *argument) {
     struct crew *crew = argument;
     struct simt_counters counters = {0};
-    struct simt_block_counts counts = {.counters = &counters};
+    struct simt_block_counts counts = {
+        .counters = &counters, .watch = watch_of(crew, atomic_fetch_add(&crew->members, 1))};
     struct simt_block_run *block = NULL;
     enum status status = STATUS_OK;
     if (crew->site_count > 0) {
@@ -123,7 +130,8 @@ static void *work(void *argument) {
 static void work_together(struct crew *crew) {
     struct simt_block_run **blocks = calloc(crew->blocks, sizeof *blocks);
     enum status status = blocks != NULL ? STATUS_OK : STATUS_OUT_OF_MEMORY;
-    const struct simt_block_counts counts = {.counters = &crew->counters, .sites = crew->sites};
+    const struct simt_block_counts counts = {
+        .counters = &crew->counters, .sites = crew->sites, .watch = watch_of(crew, 0)};
     uint64_t left = 0;
     for (; left < crew->blocks && status == STATUS_OK; left++) {
         status = simt_block_create(&blocks[left], &crew->shape, &counts);
@@ -133,7 +141,7 @@ static void work_together(struct crew *crew) {
     }
     while (left > 0 && status == STATUS_OK && crew->fault.kind == SIMT_FAULT_NONE) {
         for (uint64_t n = 0; n < crew->blocks; n++) {
-            if (blocks[n] == NULL || !simt_block_go(blocks[n])) {
+            if (blocks[n] == NULL || !simt_block_resume(blocks[n])) {
                 continue;
             }
             if (blocks[n]->block.fault.kind != SIMT_FAULT_NONE) {
@@ -151,16 +159,14 @@ static void work_together(struct crew *crew) {
     crew->status = status;
 }
 
-static void work_in_parallel(struct crew *crew, int host_threads) {
-    pthread_t threads[256];
-    int started = 0;
-    int wanted = host_threads < 256 ? host_threads : 256;
-    while (started + 1 < wanted && (uint64_t)started + 1 < crew->blocks &&
-           pthread_create(&threads[started], NULL, work, crew) == 0) {
+static void work_in_parallel(struct crew *crew, uint32_t host_threads) {
+    pthread_t threads[SIMT_MOST_HOST_THREADS];
+    uint32_t started = 0;
+    while (started + 1 < host_threads && pthread_create(&threads[started], NULL, work, crew) == 0) {
         started++;
     }
     work(crew);
-    for (int n = 0; n < started; n++) {
+    for (uint32_t n = 0; n < started; n++) {
         pthread_join(threads[n], NULL);
     }
 }
@@ -211,10 +217,140 @@ static void settle_caches(const struct simt_launch *launch, struct simt_l2 *l2,
                                       : counters->l2_sectors * SECTOR_BYTES;
 }
 
+/* Of blocks that do not count. */
+static void forget_touches(struct simt_l2 *l2) {
+    if (l2 != NULL) {
+        simt_l2_cancel(l2);
+    }
+}
+
+/* How many host threads a launch gets. Blocks whose results depend on their order run alone. */
+static uint32_t count_host_threads(const struct simt_launch *launch,
+                                   const struct simt_kernel *kernel, uint64_t blocks) {
+    uint64_t threads = launch->host_threads > 1 ? (uint64_t)launch->host_threads : 1;
+    threads = threads < SIMT_MOST_HOST_THREADS ? threads : SIMT_MOST_HOST_THREADS;
+    threads = threads < blocks ? threads : blocks;
+    return launch->cooperative || kernel->order_sensitive ? 1 : (uint32_t)threads;
+}
+
+/* Empties what an attempt before may have left. */
+static enum status begin(struct crew *crew, struct simt_run *run, uint32_t host_threads) {
+    crew->next = 0;
+    crew->worst = UINT64_MAX;
+    crew->members = 0;
+    crew->counters = (struct simt_counters){0};
+    crew->fault = (struct simt_fault){0};
+    crew->status = STATUS_OK;
+    if (crew->site_count > 0) {
+        memset(crew->sites, 0, crew->site_count * sizeof *crew->sites);
+    }
+    if (run->atomic_lines != NULL) {
+        memset(run->atomic_lines, 0, SIMT_ATOMIC_LINES * sizeof *run->atomic_lines);
+    }
+    run->undo = NULL;
+    if (crew->shadow == NULL) {
+        return STATUS_OK;
+    }
+    enum status status = simt_global_shadow_begin(crew->shadow, host_threads);
+    run->undo = status == STATUS_OK ? simt_global_shadow_undo(crew->shadow) : NULL;
+    return status;
+}
+
+/* Runs all blocks. @return true when that has to be done again by one host thread */
+static bool try_to_run(struct crew *crew, struct simt_run *run, const struct simt_launch *launch,
+                       uint32_t host_threads) {
+    enum status status = begin(crew, run, host_threads);
+    bool again = false;
+    if (status != STATUS_OK) { /* no address space to watch so many */
+        crew->status = status;
+        return host_threads > 1;
+    }
+    if (launch->cooperative) {
+        work_together(crew);
+    } else {
+        work_in_parallel(crew, host_threads);
+    }
+    if (crew->shadow != NULL) {
+        status = simt_global_shadow_end(crew->shadow, &again);
+        crew->status = crew->status == STATUS_OK ? status : crew->status;
+    }
+    return again && crew->status == STATUS_OK;
+}
+
+static enum status run_blocks(struct crew *crew, struct simt_run *run,
+                              const struct simt_launch *launch, const struct simt_kernel *kernel) {
+    pthread_mutex_init(&crew->lock, NULL);
+    if (try_to_run(crew, run, launch, count_host_threads(launch, kernel, crew->blocks))) {
+        forget_touches(run->l2);
+        try_to_run(crew, run, launch, 1);
+    }
+    pthread_mutex_destroy(&crew->lock);
+    return crew->status;
+}
+
+/* Which blocks behind a fault have run depends on timing: then nothing counts. */
+static void tell(const struct crew *crew, const struct simt_launch *launch, struct simt_l2 *l2,
+                 struct simt_counters *counters, struct simt_fault *fault) {
+    *fault = crew->fault;
+    if (fault->kind != SIMT_FAULT_NONE || crew->status != STATUS_OK) {
+        forget_touches(l2);
+        return;
+    }
+    *counters = crew->counters;
+    settle_caches(launch, l2, counters);
+    for (uint32_t n = 0; n < crew->site_count; n++) {
+        simt_site_add(&launch->sites->sites[n], &crew->sites[n]);
+    }
+}
+
+static struct simt_run make_run(const struct simt_launch *launch, const struct simt_kernel *kernel,
+                                uint64_t blocks) {
+    return (struct simt_run){
+        .memory = launch->module->memory,
+        .module = launch->module->ptx,
+        .kernel = launch->kernel,
+        .parameters = launch->parameters,
+        .parameter_bytes = kernel->function->parameter_bytes,
+        .grid = {launch->grid[0], launch->grid[1], launch->grid[2]},
+        .threads = {launch->threads[0], launch->threads[1], launch->threads[2]},
+        .check = launch->check,
+        .l1_bytes = launch->l1_bytes,
+        .l2 = launch->l2_bytes > 0 ? simt_memory_l2(launch->module->memory) : NULL,
+        .l2_parts = parts_of(launch, blocks),
+        .atomic_lines = kernel->has_atomics ? calloc(SIMT_ATOMIC_LINES, sizeof(uint64_t)) : NULL,
+    };
+}
+
+static struct simt_block_shape make_shape(const struct simt_run *run,
+                                          const struct simt_launch *launch,
+                                          const struct simt_kernel *kernel) {
+    return (struct simt_block_shape){
+        .run = run,
+        .code = kernel->code,
+        .shared_bytes = launch->dynamic_shared_bytes > 0
+                            ? kernel->dynamic_shared + launch->dynamic_shared_bytes
+                            : kernel->static_shared_bytes,
+        .dynamic_shared_bytes = launch->dynamic_shared_bytes,
+        .local_bytes = kernel->local_bytes,
+        .instruction_limit = launch->instruction_limit,
+    };
+}
+
+/* A list of sites of the launch's own: it may have to be run again. */
+static enum status take_sites(struct crew *crew, const struct simt_launch *launch,
+                              const struct simt_kernel *kernel) {
+    if (launch->sites == NULL || kernel->site_count == 0) {
+        return STATUS_OK;
+    }
+    crew->site_count = kernel->site_count;
+    crew->sites = calloc(kernel->site_count, sizeof *crew->sites);
+    return crew->sites != NULL ? STATUS_OK : STATUS_OUT_OF_MEMORY;
+}
+
 enum status simt_launch_run(const struct simt_launch *launch, struct simt_counters *counters,
                             struct simt_fault *fault, struct error *error) {
     const struct simt_kernel *kernel;
-    struct crew crew = {.worst = UINT64_MAX};
+    struct crew crew = {.blocks = 0};
     *counters = (struct simt_counters){0};
     *fault = (struct simt_fault){0};
     enum status status = simt_module_kernel(launch->module, launch->kernel, &kernel, error);
@@ -227,62 +363,26 @@ enum status simt_launch_run(const struct simt_launch *launch, struct simt_counte
     if (status != STATUS_OK) {
         return status;
     }
-    uint64_t workspace;
-    status = take_workspace(launch, &workspace);
+    struct simt_run run = make_run(launch, kernel, crew.blocks);
+    status = take_workspace(launch, &run.grid_workspace);
     if (status != STATUS_OK) {
+        free(run.atomic_lines);
         return error_set(error, status, "%s: no memory for a cooperative launch", launch->kernel);
     }
-    struct simt_l2 *l2 = launch->l2_bytes > 0 ? simt_memory_l2(launch->module->memory) : NULL;
-    if (launch->sites != NULL) {
-        crew.site_count = kernel->site_count;
-        crew.sites = launch->sites->sites;
+    crew.shape = make_shape(&run, launch, kernel);
+    crew.shadow = launch->check == SIMT_CHECK_FULL ? launch->global_shadow : NULL;
+    status = take_sites(&crew, launch, kernel);
+    if (status == STATUS_OK) {
+        status = run_blocks(&crew, &run, launch, kernel);
+        crew.counters.atomic_hottest = most_of(run.atomic_lines);
+        tell(&crew, launch, run.l2, counters, fault);
     }
-    const struct simt_run run = {
-        .grid_workspace = workspace,
-        .memory = launch->module->memory,
-        .module = launch->module->ptx,
-        .kernel = launch->kernel,
-        .parameters = launch->parameters,
-        .parameter_bytes = kernel->function->parameter_bytes,
-        .grid = {launch->grid[0], launch->grid[1], launch->grid[2]},
-        .threads = {launch->threads[0], launch->threads[1], launch->threads[2]},
-        .check = launch->check,
-        .l1_bytes = launch->l1_bytes,
-        .l2 = l2,
-        .l2_parts = parts_of(launch, crew.blocks),
-        .atomic_lines =
-            kernel->has_atomics ? calloc(SIMT_ATOMIC_LINES, sizeof *run.atomic_lines) : NULL,
-        .global_shadow = launch->check == SIMT_CHECK_FULL ? launch->global_shadow : NULL,
-    };
-    crew.shape = (struct simt_block_shape){
-        .run = &run,
-        .code = kernel->code,
-        .shared_bytes = launch->dynamic_shared_bytes > 0
-                            ? kernel->dynamic_shared + launch->dynamic_shared_bytes
-                            : kernel->static_shared_bytes,
-        .dynamic_shared_bytes = launch->dynamic_shared_bytes,
-        .local_bytes = kernel->local_bytes,
-        .instruction_limit = launch->instruction_limit,
-    };
-    if (run.global_shadow != NULL) {
-        simt_global_shadow_begin(run.global_shadow);
-    }
-    pthread_mutex_init(&crew.lock, NULL);
-    if (launch->cooperative) {
-        work_together(&crew);
-    } else {
-        work_in_parallel(&crew, kernel->order_sensitive ? 1 : launch->host_threads);
-    }
-    pthread_mutex_destroy(&crew.lock);
-    crew.counters.atomic_hottest = most_of(run.atomic_lines);
+    free(crew.sites);
     free(run.atomic_lines);
-    settle_caches(launch, l2, &crew.counters);
-    *counters = crew.counters;
-    *fault = crew.fault;
-    status = give_workspace_back(launch, workspace);
-    crew.status = crew.status == STATUS_OK ? status : crew.status;
-    if (crew.status != STATUS_OK) {
-        return error_set(error, crew.status, "%s: %s", launch->kernel, status_message(crew.status));
+    enum status given_back = give_workspace_back(launch, run.grid_workspace);
+    status = status == STATUS_OK ? given_back : status;
+    if (status != STATUS_OK) {
+        return error_set(error, status, "%s: %s", launch->kernel, status_message(status));
     }
     return STATUS_OK;
 }

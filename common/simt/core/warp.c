@@ -487,7 +487,7 @@ static uint32_t run_groups(struct simt_warp_run *w, const struct simt_instructio
         simt_set_mask(&w->warp, group);
         i->run(&w->warp, i);
         if (w->warp.block->shadow != NULL) {
-            simt_lane_shadow_meet(simt_shadow_lanes(w->warp.block->shadow), w->warp.index);
+            simt_shadow_meet(w->warp.block->shadow, w->warp.index);
         }
     }
     return waiting;

@@ -292,6 +292,9 @@ static void check_store(struct harness *h, struct rng *rng, const struct access_
     }
     name_opcode(c, "st", opcode, sizeof opcode);
     harness_mask(h, c->mask);
+    if (h->block.shadow != NULL) {
+        simt_shadow_meet(h->block.shadow, h->warp->index); /* stores before do not matter here */
+    }
     if (!harness_run(h, opcode, &o)) {
         TEST_FAIL("%s: not known, or %s", opcode, h->block.fault.text);
         return;

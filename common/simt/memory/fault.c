@@ -118,6 +118,10 @@ static const struct {
         {"race in shared memory",
          "a __syncthreads() is missing between the two accesses (inside a warp a __syncwarp() is "
          "enough), or an atomic operation"},
+    [SIMT_FAULT_BLOCK_RACE] =
+        {"race in global memory",
+         "a __syncthreads() is missing between the two accesses (inside a warp a __syncwarp() is "
+         "enough), or an atomic operation"},
     [SIMT_FAULT_GLOBAL_RACE] = {"race between blocks",
                                 "blocks run in any order: let each block write its own part, use "
                                 "atomic operations, or split the kernel in two"},

@@ -187,6 +187,27 @@ static void settle(struct simt_l2 *l2, uint64_t *word, size_t capacity, struct l
             (uint64_t)(dirty | stored) << DIRTY | now << STAMP;
 }
 
+/* No line is touched by a running launch. */
+static void clear_marks(struct simt_l2 *l2) {
+    if (l2->low < l2->high) {
+        memset(l2->marked + l2->low, 0, l2->high - l2->low);
+    }
+    l2->low = l2->regions;
+    l2->high = 0;
+}
+
+static void cancel(struct simt_l2 *l2, uint64_t *word, size_t capacity, struct launch_sums *sums) {
+    (void)l2;
+    (void)capacity;
+    (void)sums;
+    *word &= ~(uint64_t)0 << PRESENT;
+}
+
+void simt_l2_cancel(struct simt_l2 *l2) {
+    visit_touched(l2, 0, NULL, cancel);
+    clear_marks(l2);
+}
+
 uint64_t simt_l2_end(struct simt_l2 *l2, size_t capacity, uint64_t uncached) {
     struct launch_sums sums = {{0}, 0, 0, 0, 0};
     visit_touched(l2, capacity, &sums, count_parts);
@@ -194,11 +215,7 @@ uint64_t simt_l2_end(struct simt_l2 *l2, size_t capacity, uint64_t uncached) {
         sums.lines[part + 1] += sums.lines[part];
     }
     visit_touched(l2, capacity, &sums, settle);
-    if (l2->low < l2->high) {
-        memset(l2->marked + l2->low, 0, l2->high - l2->low);
-    }
-    l2->low = l2->regions;
-    l2->high = 0;
+    clear_marks(l2);
     l2->position += sums.all * LINE_BYTES;
     /* A visit moves as much as visits do on average, and no more than a line. */
     uint64_t each = sums.visits > 0 ? uncached / sums.visits : 0;

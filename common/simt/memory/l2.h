@@ -54,6 +54,9 @@ uint32_t simt_l2_touch(struct simt_l2 *l2, uint64_t line, uint32_t sectors, enum
  */
 uint64_t simt_l2_end(struct simt_l2 *l2, size_t capacity, uint64_t uncached);
 
+/** What blocks have touched since the last launch ended does not count. */
+void simt_l2_cancel(struct simt_l2 *l2);
+
 /** The host copies or sets bytes of device memory, between launches: L2 has them now. */
 void simt_l2_fill(struct simt_l2 *l2, uint64_t offset, size_t bytes);
 

@@ -415,6 +415,10 @@ bool simt_memory_written(const struct simt_memory *memory, uint64_t address, siz
     return true;
 }
 
+uint64_t *simt_memory_written_bits(struct simt_memory *memory, uint64_t address) {
+    return memory->written + (address - memory->window) / 64;
+}
+
 void simt_memory_visit(const struct simt_memory *memory,
                        void (*visit)(const struct simt_allocation *allocation, void *argument),
                        void *argument) {

@@ -131,6 +131,10 @@ void simt_memory_touched(struct simt_memory *memory, uint64_t address, size_t by
 /** @return what is known of L2 and this memory; see l2.h. */
 struct simt_l2 *simt_memory_l2(const struct simt_memory *memory);
 
+/** @return the bits behind simt_memory_written(), one a byte, from an address of device memory on
+ *  that is a multiple of 64. */
+uint64_t *simt_memory_written_bits(struct simt_memory *memory, uint64_t address);
+
 /** Calls @p visit for each live allocation of cudaMalloc, for leak reports. */
 void simt_memory_visit(const struct simt_memory *memory,
                        void (*visit)(const struct simt_allocation *allocation, void *argument),

@@ -39,7 +39,9 @@ bool harness_create(struct harness *h, enum simt_check check) {
     bool made = simt_memory_create(&h->memory, MEMORY_BYTES) == STATUS_OK && make_warps(h);
     if (made && full) {
         made = simt_global_shadow_create(&h->global_shadow, h->memory) == STATUS_OK &&
-               simt_shadow_create(&h->block.shadow, HARNESS_SHARED, HARNESS_WARPS) == STATUS_OK;
+               simt_global_shadow_begin(h->global_shadow, 1) == STATUS_OK &&
+               simt_shadow_create(&h->block.shadow, HARNESS_SHARED, HARNESS_WARPS,
+                                  simt_global_shadow_watch(h->global_shadow, 0)) == STATUS_OK;
     }
     h->run = (struct simt_run){.memory = h->memory,
                                .module = &h->module,
@@ -48,8 +50,7 @@ bool harness_create(struct harness *h, enum simt_check check) {
                                .parameter_bytes = sizeof h->parameters,
                                .grid = {8, 2, 1},
                                .threads = {32 * HARNESS_WARPS, 1, 1},
-                               .check = check,
-                               .global_shadow = h->global_shadow};
+                               .check = check};
     h->block.run = &h->run;
     h->block.shared = calloc(1, HARNESS_SHARED);
     h->block.shared_bytes = HARNESS_SHARED;
@@ -57,9 +58,6 @@ bool harness_create(struct harness *h, enum simt_check check) {
     h->block.local_bytes = HARNESS_LOCAL;
     h->block.counters = &h->counters;
     h->block.cache = simt_access_cache_create();
-    if (made && full) {
-        simt_global_shadow_begin(h->global_shadow);
-    }
     return made && h->block.shared != NULL && h->block.local != NULL && h->block.cache != NULL;
 }
 

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "common/simt/memory/access.h"
+#include "common/simt/memory/word_map.h"
 
 /** What a pattern's cost is: nothing, sectors, wavefronts, or sectors of interleaved words. */
 enum simt_cost { SIMT_COST_NONE, SIMT_COST_SECTORS, SIMT_COST_WAVEFRONTS, SIMT_COST_LOCAL };
@@ -37,6 +38,7 @@ struct simt_pattern {
     uint32_t site;    /**< of the instruction */
     uint64_t uses[4]; /**< requests since it was built, by sector of the first address in its line:
                            everything that is counted follows from these */
+    struct simt_word_map words; /**< full checks; worked out when they are asked for */
 };
 
 enum { SIMT_PATTERN_SLOTS = 512, SIMT_EXTENT_SLOTS = 64 };

@@ -93,6 +93,21 @@ static bool check_written(const struct simt_request *request) {
     return true;
 }
 
+/* So that the launch can be run again. */
+static void save_replaced(const struct simt_request *request) {
+    struct simt_undo *undo = request->warp->block->run->undo;
+    if (undo == NULL || is_shared(request)) {
+        return;
+    }
+    if (request->pattern->shape == SIMT_SHAPE_CONTIGUOUS) {
+        simt_undo_save(undo, request->first, (size_t)SIMT_LANES * request->bytes);
+        return;
+    }
+    for (uint32_t rest = simt_pattern_leaders(request->pattern); rest != 0; rest &= rest - 1) {
+        simt_undo_save(undo, lane_address(request, simt_first_lane(rest)), request->bytes);
+    }
+}
+
 static void mark_written(const struct simt_request *request) {
     const struct simt_pattern *pattern = request->pattern;
     if (request->complete) {
@@ -107,41 +122,68 @@ static void mark_written(const struct simt_request *request) {
     }
 }
 
-static void fail_race(const struct simt_request *request, uint32_t lane,
-                      const struct simt_race *race) {
-    struct simt_warp *warp = request->warp;
-    const struct simt_run *run = warp->block->run;
-    uint64_t address = lane_address(request, lane);
-    const char *did = race->wrote ? "wrote" : "read";
-    char who[64], where[TEXT_BYTES];
-    if (is_shared(request)) {
-        snprintf(who, sizeof who, race->known ? "warp %u" : "another warp", race->agent);
-        simt_fail(warp, request->instruction, lane, SIMT_FAULT_SHARED_RACE, address,
-                  "(in warp %u) %s %u bytes at offset %" PRIu64
-                  " of shared memory that %s %s, with no barrier in between",
-                  warp->index, simt_request_verb(request), request->bytes, address, who, did);
-        return;
-    }
+/* One history that a request is checked against. */
+struct view {
+    struct simt_history *history;
+    struct simt_agent *agent;
+    uint64_t offset; /* of the first lane */
+};
+
+/* "block (1,0,0)"; where it is not one: "another block". */
+static void name_block(const struct simt_run *run, const struct simt_race *race, char *text,
+                       size_t size) {
     uint32_t columns = run->grid[0] > 0 ? run->grid[0] : 1;
     uint32_t rows = run->grid[1] > 0 ? run->grid[1] : 1;
-    snprintf(who, sizeof who, race->known ? "block (%u,%u,%u)" : "another block",
-             race->agent % columns, race->agent / columns % rows, race->agent / columns / rows);
-    simt_memory_describe(run->memory, address, where, sizeof where);
-    simt_fail(warp, request->instruction, lane, SIMT_FAULT_GLOBAL_RACE, address,
-              "%s %u bytes at 0x%" PRIx64 ", %s, that %s %s in the same launch",
-              simt_request_verb(request), request->bytes, address, where, who, did);
+    snprintf(text, size, race->known ? "block (%u,%u,%u)" : "another block", race->agent % columns,
+             race->agent / columns % rows, race->agent / columns / rows);
 }
 
-static bool races(const struct simt_request *request, uint64_t address, size_t bytes, bool silent,
-                  struct simt_race *race) {
-    struct simt_block *block = request->warp->block;
+static void fail_between_blocks(const struct simt_request *request, uint32_t lane,
+                                const struct simt_race *race) {
+    const struct simt_run *run = request->warp->block->run;
+    uint64_t address = lane_address(request, lane);
+    char who[64], where[TEXT_BYTES];
+    name_block(run, race, who, sizeof who);
+    simt_memory_describe(run->memory, address, where, sizeof where);
+    simt_fail(request->warp, request->instruction, lane, SIMT_FAULT_GLOBAL_RACE, address,
+              "%s %u bytes at 0x%" PRIx64 ", %s, that %s %s in the same launch",
+              simt_request_verb(request), request->bytes, address, where, who,
+              race->wrote ? "wrote" : "read");
+}
+
+/* "at offset 16 of shared memory", "at 0x7f..., 16 bytes into allocation #1 (...),". */
+static void name_place(const struct simt_request *request, uint64_t address, char *text,
+                       size_t size) {
+    char where[TEXT_BYTES];
     if (is_shared(request)) {
-        return simt_shadow_touch(block->shadow,
-                                 simt_shadow_agent(block->shadow, request->warp->index), address,
-                                 bytes, request->kind, silent, race);
+        snprintf(text, size, "at offset %" PRIu64 " of shared memory", address);
+        return;
     }
-    return simt_global_shadow_touch(block->run->global_shadow, &block->agent, address, bytes,
-                                    request->kind, silent, race);
+    simt_memory_describe(request->warp->block->run->memory, address, where, sizeof where);
+    snprintf(text, size, "at 0x%" PRIx64 ", %s,", address, where);
+}
+
+/* Threads of one block: of two warps, or of one. */
+static void fail_inside_block(const struct simt_request *request, uint32_t lane,
+                              const struct simt_race *race) {
+    struct simt_warp *warp = request->warp;
+    uint64_t address = lane_address(request, lane);
+    enum simt_fault_kind kind = is_shared(request) ? SIMT_FAULT_SHARED_RACE : SIMT_FAULT_BLOCK_RACE;
+    const char *verb = simt_request_verb(request), *did = race->wrote ? "wrote" : "read";
+    char who[64], where[2 * TEXT_BYTES];
+    name_place(request, address, where, sizeof where);
+    if (race->lanes) {
+        snprintf(who, sizeof who, race->known ? "lane %u" : "another lane", race->lane);
+        simt_fail(warp, request->instruction, lane, kind, address,
+                  "%s %u bytes %s that %s of the same warp %s, with no barrier or __syncwarp() in "
+                  "between: lanes need not run in step",
+                  verb, request->bytes, where, who, did);
+        return;
+    }
+    snprintf(who, sizeof who, race->known ? "warp %u" : "another warp", race->agent);
+    simt_fail(warp, request->instruction, lane, kind, address,
+              "(in warp %u) %s %u bytes %s that %s %s, with no barrier in between", warp->index,
+              verb, request->bytes, where, who, did);
 }
 
 /* What each lane stores. */
@@ -173,124 +215,131 @@ static void read_stored(const struct simt_request *request, struct stored *store
     }
 }
 
-/* Lanes whose history needs a closer look. */
-static uint32_t suspects(const struct simt_request *request) {
-    struct simt_block *block = request->warp->block;
-    struct simt_pattern *pattern = request->pattern;
-    size_t run = (size_t)SIMT_LANES * request->bytes;
-    uint32_t leaders =
-        pattern->shape == SIMT_SHAPE_CONTIGUOUS ? UINT32_MAX : simt_pattern_leaders(pattern);
-    if (is_shared(request)) {
-        struct simt_agent *agent = simt_shadow_agent(block->shadow, request->warp->index);
-        if (pattern->shape == SIMT_SHAPE_CONTIGUOUS &&
-            simt_shadow_try_run(block->shadow, agent, request->first, run, request->kind)) {
-            return 0;
-        }
-        return simt_shadow_try(block->shadow, agent, request->first, pattern->relative, leaders,
-                               request->bytes, request->kind);
+static const struct simt_word_map *words_of(const struct simt_request *request) {
+    struct simt_word_map *words = &request->pattern->words;
+    if (!words->known) {
+        simt_word_map_build(words, &(struct simt_footprint){.relative = request->pattern->relative,
+                                                            .mask = request->mask,
+                                                            .bytes = request->bytes,
+                                                            .phase = request->first % 4});
     }
-    struct simt_global_shadow *shadow = block->run->global_shadow;
-    if (pattern->shape == SIMT_SHAPE_CONTIGUOUS &&
-        simt_global_shadow_try_run(shadow, &block->agent, request->first, run, request->kind)) {
-        return 0;
-    }
-    return simt_global_shadow_try(shadow, &block->agent, request->first, pattern->relative, leaders,
-                                  request->bytes, request->kind);
+    return words;
 }
 
-static bool check_races(const struct simt_request *request, uint32_t lanes,
-                        const struct stored *stored) {
+/* Lane by lane, one for each address. */
+static bool check_lanes(const struct simt_request *request, const struct view *view,
+                        const struct simt_word_map *words, const struct stored *stored) {
     struct simt_race race;
-    for (uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
+    for (uint32_t rest = simt_pattern_leaders(request->pattern); rest != 0; rest &= rest - 1) {
         uint32_t lane = simt_first_lane(rest);
-        bool silent = stored->known && memcmp(request->host + request->relative[lane],
-                                              stored->bytes[lane], request->bytes) == 0;
-        if (races(request, lane_address(request, lane), request->bytes, silent, &race)) {
-            fail_race(request, lane, &race);
-            return false;
+        int64_t relative = request->relative[lane];
+        bool crowded = (words->crowded >> lane & 1) != 0;
+        const struct simt_touch touch = {
+            .offset = view->offset + (uint64_t)relative,
+            .bytes = request->bytes,
+            .kind = request->kind,
+            .lane = crowded ? SIMT_SEVERAL_LANES : lane,
+            .silent = stored->known &&
+                      memcmp(request->host + relative, stored->bytes[lane], request->bytes) == 0};
+        if (!simt_history_touch(view->history, view->agent, &touch, &race)) {
+            continue;
         }
+        if (view->agent == &request->warp->block->agent) {
+            fail_between_blocks(request, lane, &race);
+        } else {
+            fail_inside_block(request, lane, &race);
+        }
+        return false;
     }
     return true;
 }
 
-/* Lanes of one store at one address must agree. */
-static bool check_lanes_agree(const struct simt_request *request, const struct stored *stored) {
-    uint32_t leaders = simt_pattern_leaders(request->pattern);
-    if (!stored->known || !is_shared(request)) {
+static bool check_view(const struct simt_request *request, const struct view *view) {
+    const struct simt_word_map *words = words_of(request);
+    struct stored stored;
+    if (words->run_count > 0 &&
+        simt_history_try(view->history, view->agent, view->offset, words, request->kind)) {
         return true;
     }
-    for (uint32_t rest = request->mask & ~leaders; rest != 0; rest &= rest - 1) {
+    read_stored(request, &stored);
+    return check_lanes(request, view, words, &stored);
+}
+
+static void fail_disagreement(const struct simt_request *request, uint32_t lane, uint32_t other) {
+    uint64_t address = lane_address(request, lane);
+    char where[2 * TEXT_BYTES];
+    name_place(request, address, where, sizeof where);
+    simt_fail(request->warp, request->instruction, lane,
+              is_shared(request) ? SIMT_FAULT_SHARED_RACE : SIMT_FAULT_BLOCK_RACE, address,
+              "writes %u bytes %s and lane %u of the same warp writes another value there in the "
+              "same instruction",
+              request->bytes, where, other);
+}
+
+/* Lanes of one store at one address must agree. */
+static bool check_lanes_agree(const struct simt_request *request) {
+    uint32_t leaders = simt_pattern_leaders(request->pattern);
+    struct stored stored;
+    if (request->kind != SIMT_WRITE || request->pattern->shape == SIMT_SHAPE_CONTIGUOUS ||
+        leaders == request->mask) {
+        return true;
+    }
+    read_stored(request, &stored);
+    for (uint32_t rest = request->mask & ~leaders; rest != 0 && stored.known; rest &= rest - 1) {
         uint32_t lane = simt_first_lane(rest);
         uint32_t other = simt_first_lane(leaders);
         for (uint32_t left = leaders; request->relative[other] != request->relative[lane];
              left &= left - 1) {
             other = simt_first_lane(left);
         }
-        if (memcmp(stored->bytes[lane], stored->bytes[other], request->bytes) != 0) {
-            simt_fail(request->warp, request->instruction, lane, SIMT_FAULT_SHARED_RACE,
-                      lane_address(request, lane),
-                      "writes %u bytes at offset %" PRIu64 " of shared memory, and lane %u of the "
-                      "same warp writes another value there in the same instruction",
-                      request->bytes, lane_address(request, lane), other);
+        if (memcmp(stored.bytes[lane], stored.bytes[other], request->bytes) != 0) {
+            fail_disagreement(request, lane, other);
             return false;
         }
     }
     return true;
 }
 
-/* Lanes of one warp that have not met since one of them wrote. */
-static bool check_lanes(const struct simt_request *request) {
-    struct simt_warp *warp = request->warp;
-    struct simt_lane_shadow *shadow = simt_shadow_lanes(warp->block->shadow);
-    const int32_t *relative = request->pattern->relative;
-    uint32_t writer;
-    if (request->kind == SIMT_WRITE) {
-        bool alone = request->pattern->shape == SIMT_SHAPE_CONTIGUOUS ||
-                     simt_pattern_leaders(request->pattern) == request->mask;
-        simt_lane_shadow_write(shadow, warp->index, request->first, relative, request->mask,
-                               request->bytes, alone);
+static bool check_races(const struct simt_request *request) {
+    struct simt_block *block = request->warp->block;
+    struct simt_shadow *shadow = block->shadow;
+    uint32_t warp = request->warp->index;
+    if (is_shared(request)) {
+        const struct view shared = {shadow->history, &shadow->agents[warp], request->first};
+        return check_view(request, &shared) && check_lanes_agree(request);
+    }
+    const struct simt_watch *watch = shadow->watch;
+    if (watch == NULL || !simt_history_covers(watch->blocks, request->first - watch->begin)) {
         return true;
     }
-    int lane = simt_lane_shadow_read(shadow, warp->index, request->first, relative, request->mask,
-                                     request->bytes, &writer);
-    if (lane < 0) {
-        return true;
-    }
-    uint64_t offset = lane_address(request, (uint32_t)lane);
-    simt_fail(warp, request->instruction, (uint32_t)lane, SIMT_FAULT_SHARED_RACE, offset,
-              "%s %u bytes at offset %" PRIu64 " of shared memory that lane %u of the same warp "
-              "wrote, with no __syncwarp() in between: lanes need not run in step",
-              simt_request_verb(request), request->bytes, offset, writer);
-    return false;
+    const struct view blocks = {watch->blocks, &block->agent, request->first - watch->begin};
+    const struct view warps = {watch->warps, &shadow->global[warp], blocks.offset};
+    return check_view(request, &blocks) && check_view(request, &warps) &&
+           check_lanes_agree(request);
 }
 
+static bool check_content(const struct simt_request *request) {
+    return request->kind == SIMT_WRITE || request->blind || check_written(request);
+}
+
+/* In global memory races first: that nothing has written some bytes may be a matter of timing, when
+ * another block does. */
 bool simt_request_check(const struct simt_request *request) {
     const struct simt_block *block = request->warp->block;
-    struct stored stored;
-    bool watched = is_shared(request) ? block->shadow != NULL : request->space == PTX_GLOBAL;
-    if (!watched) {
+    if (block->shadow == NULL || (!is_shared(request) && request->space != PTX_GLOBAL)) {
         return true;
     }
-    if (request->kind != SIMT_WRITE && !request->blind && !check_written(request)) {
+    if (is_shared(request) && !check_content(request)) {
         return false;
     }
-    if (!request->strong && (is_shared(request) || block->run->global_shadow != NULL)) {
-        uint32_t lanes = suspects(request);
-        bool meeting = is_shared(request) && request->kind == SIMT_WRITE &&
-                       request->pattern->shape != SIMT_SHAPE_CONTIGUOUS &&
-                       simt_pattern_leaders(request->pattern) != request->mask;
-        if (lanes != 0 || meeting) {
-            read_stored(request, &stored);
-            if (!check_races(request, lanes, &stored) || !check_lanes_agree(request, &stored)) {
-                return false;
-            }
-        }
+    if (!request->strong && !check_races(request)) {
+        return false;
     }
-    if (is_shared(request) && !request->strong && request->kind != SIMT_ATOMIC &&
-        request->addresses == NULL && !check_lanes(request)) {
+    if (!is_shared(request) && !check_content(request)) {
         return false;
     }
     if (request->kind != SIMT_READ) {
+        save_replaced(request);
         mark_written(request);
     }
     return true;

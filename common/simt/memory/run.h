@@ -53,10 +53,10 @@ struct simt_run {
     size_t parameter_bytes;
     uint32_t grid[3], threads[3];
     enum simt_check check;
-    struct simt_global_shadow *global_shadow; /**< FULL only, else NULL */
-    size_t l1_bytes;                          /**< that a block has; 0: no L1 */
-    struct simt_l2 *l2;                       /**< NULL: no L2 */
-    uint32_t l2_parts;                        /**< of the launch, 1 to SIMT_L2_PARTS */
+    struct simt_undo *undo;  /**< where stores save what they replace; NULL: no need */
+    size_t l1_bytes;         /**< that a block has; 0: no L1 */
+    struct simt_l2 *l2;      /**< NULL: no L2 */
+    uint32_t l2_parts;       /**< of the launch, 1 to SIMT_L2_PARTS */
     uint64_t grid_workspace; /**< cooperative launches: what grid.sync() counts in; else 0 */
     uint64_t *atomic_lines;  /**< (SIMT_ATOMIC_LINES): lanes of atomics by line of device memory,
                                   lines that far apart together; updated by all host threads */
@@ -75,7 +75,7 @@ struct simt_block {
     size_t local_bytes;   /**< of one thread, a multiple of 16 */
     struct simt_counters *counters;  /**< of the host thread */
     struct simt_site *sites;         /**< of the host thread, by number; NULL: nobody asks */
-    struct simt_shadow *shadow;      /**< FULL only, else NULL */
+    struct simt_shadow *shadow;      /**< FULL only, else NULL; knows the watch of global memory */
     struct simt_agent agent;         /**< FULL: id = order, else zeros, when the block starts */
     struct simt_access_cache *cache; /**< of the host thread; see access.h */
     struct simt_caches caches;

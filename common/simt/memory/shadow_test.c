@@ -75,6 +75,11 @@ static void barrier(struct play *p) {
     simt_shadow_barrier(p->h.block.shadow);
 }
 
+/* __syncwarp() */
+static void meet(struct play *p) {
+    simt_shadow_meet(p->h.block.shadow, p->h.warp->index);
+}
+
 static void expect(struct play *p, enum simt_fault_kind kind, const char *text) {
     EXPECT_INT_EQ(kind, p->h.block.fault.kind);
     if (strstr(p->h.block.fault.text, text) == NULL) {
@@ -88,6 +93,7 @@ C_TEST(uninitialised, global) {
     uint64_t fresh = harness_alloc(&p.h, BYTES);
     EXPECT_TRUE(store(&p, "st.global.u32", fresh, 4, 1, 1));
     EXPECT_TRUE(load(&p, "ld.global.u32", fresh, 4));
+    meet(&p);
     EXPECT_TRUE(load(&p, "ld.global.u8", fresh + 96, 1));
     EXPECT_TRUE(!load(&p, "ld.global.u32", fresh + 8, 4));
     expect(&p, SIMT_FAULT_UNINITIALISED,
@@ -114,6 +120,7 @@ C_TEST(uninitialised, shared) {
     ASSERT_TRUE(start(&p));
     EXPECT_TRUE(store(&p, "st.shared.u32", 0, 4, 1, 1));
     EXPECT_TRUE(load(&p, "ld.shared.u32", 0, 4));
+    meet(&p);
     EXPECT_TRUE(!load(&p, "ld.shared.u32", 4, 4));
     expect(&p, SIMT_FAULT_UNINITIALISED,
            "reads 4 bytes at offset 128 of shared memory that no thread of the block has written");
@@ -269,11 +276,158 @@ C_TEST(shared_race, volatile_flags_with_fences) {
     harness_free(&p.h);
 }
 
+/* What a warp stored long before its fence is released with the rest. */
+C_TEST(shared_race, a_fence_behind_a_meeting_releases_all) {
+    struct play p;
+    ASSERT_TRUE(start(&p));
+    block(&p, 0);
+    EXPECT_TRUE(store(&p, "st.shared.u32", 0, 4, 7, 1));
+    meet(&p);
+    EXPECT_TRUE(store(&p, "st.shared.u32", 128, 4, 7, 1));
+    meet(&p);
+    fence(&p, "membar.cta");
+    EXPECT_TRUE(store(&p, "st.volatile.shared.u32", 512, 0, 1, 0));
+    EXPECT_TRUE(store(&p, "st.shared.u32", 256, 4, 7, 1));
+    warp(&p, 1);
+    EXPECT_TRUE(load(&p, "ld.volatile.shared.u32", 512, 0));
+    EXPECT_TRUE(load(&p, "ld.shared.u32", 0, 4));
+    EXPECT_TRUE(load(&p, "ld.shared.u32", 128, 4));
+    EXPECT_TRUE(!load(&p, "ld.shared.u32", 256, 4));
+    harness_free(&p.h);
+}
+
+C_TEST(lanes, what_another_lane_wrote) {
+    struct play p;
+    ASSERT_TRUE(start(&p));
+    block(&p, 0);
+    EXPECT_TRUE(store(&p, "st.shared.u32", 0, 16, 7, 1));
+    EXPECT_TRUE(load(&p, "ld.shared.u32", 0, 16));
+    meet(&p);
+    EXPECT_TRUE(load(&p, "ld.shared.u32", 496, -16));
+    block(&p, 0);
+    EXPECT_TRUE(store(&p, "st.shared.u32", 0, 16, 9, 1));
+    EXPECT_TRUE(!load(&p, "ld.shared.u32", 496, -16));
+    expect(&p, SIMT_FAULT_SHARED_RACE,
+           "reads 4 bytes at offset 496 of shared memory that lane 31 of the same warp wrote, with "
+           "no barrier or __syncwarp() in between");
+    EXPECT_INT_EQ(0, p.h.block.fault.thread[0]);
+    harness_free(&p.h);
+}
+
+C_TEST(lanes, what_another_lane_has_read) {
+    struct play p;
+    ASSERT_TRUE(start(&p));
+    block(&p, 0);
+    EXPECT_TRUE(load(&p, "ld.shared.u32", 64, 4));
+    EXPECT_TRUE(store(&p, "st.shared.u32", 64, 4, 3, 1));
+    block(&p, 0);
+    EXPECT_TRUE(load(&p, "ld.shared.u32", 68, 4));
+    meet(&p);
+    EXPECT_TRUE(store(&p, "st.shared.u32", 64, 4, 4, 1));
+    block(&p, 0);
+    EXPECT_TRUE(load(&p, "ld.shared.u32", 68, 4));
+    EXPECT_TRUE(!store(&p, "st.shared.u32", 64, 4, 5, 1));
+    expect(
+        &p, SIMT_FAULT_SHARED_RACE,
+        "writes 4 bytes at offset 68 of shared memory that lane 0 of the same warp read, with no "
+        "barrier or __syncwarp() in between");
+    EXPECT_INT_EQ(1, p.h.block.fault.thread[0]);
+    block(&p, 0);
+    EXPECT_TRUE(load(&p, "ld.shared.u32", 64, 0));
+    EXPECT_TRUE(!store(&p, "st.shared.u32", 64, 4, 6, 1));
+    expect(&p, SIMT_FAULT_SHARED_RACE, "that another lane of the same warp read");
+    harness_free(&p.h);
+}
+
+/* Bytes of one word that belong to several lanes; values that all lanes store. */
+C_TEST(lanes, shares_of_a_word_are_fine) {
+    struct play p;
+    ASSERT_TRUE(start(&p));
+    block(&p, 0);
+    EXPECT_TRUE(store(&p, "st.shared.u8", 0, 1, 7, 1));
+    EXPECT_TRUE(load(&p, "ld.shared.u8", 0, 1));
+    EXPECT_TRUE(store(&p, "st.shared.u8", 0, 1, 8, 1));
+    EXPECT_TRUE(store(&p, "st.shared.u16", 64, 2, 9, 1));
+    EXPECT_TRUE(load(&p, "ld.shared.u16", 64, 2));
+    EXPECT_TRUE(store(&p, "st.shared.u32", 256, 0, 1, 0));
+    EXPECT_TRUE(load(&p, "ld.shared.u32", 256, 0));
+    EXPECT_TRUE(atomic(&p, "atom.shared.add.u32", 512, 0));
+    EXPECT_TRUE(load(&p, "ld.shared.u32", 512, 0));
+    harness_free(&p.h);
+}
+
+C_TEST(lanes, of_global_memory) {
+    struct play p;
+    ASSERT_TRUE(start(&p));
+    block(&p, 0);
+    EXPECT_TRUE(store(&p, "st.global.u32", p.global, 4, 7, 1));
+    EXPECT_TRUE(load(&p, "ld.global.u32", p.global, 4));
+    EXPECT_TRUE(!load(&p, "ld.global.u32", p.global + 124, -4));
+    expect(&p, SIMT_FAULT_BLOCK_RACE,
+           "124 bytes into allocation #1 (cudaMalloc, 4096 bytes), that lane 31 of the same warp "
+           "wrote, with no barrier or __syncwarp()");
+    block(&p, 1);
+    EXPECT_TRUE(!store(&p, "st.global.u32", p.global + 1024, 0, 5, 1));
+    expect(&p, SIMT_FAULT_BLOCK_RACE, "lane 0 of the same warp writes another value there");
+    harness_free(&p.h);
+}
+
+C_TEST(block_race, threads_of_a_block_in_global_memory) {
+    struct play p;
+    ASSERT_TRUE(start(&p));
+    block(&p, 0);
+    EXPECT_TRUE(store(&p, "st.global.u32", p.global, 4, 7, 1));
+    warp(&p, 1);
+    EXPECT_TRUE(!load(&p, "ld.global.u32", p.global, 4));
+    expect(&p, SIMT_FAULT_BLOCK_RACE, "(in warp 1) reads 4 bytes at 0x");
+    expect(&p, SIMT_FAULT_BLOCK_RACE,
+           ", 0 bytes into allocation #1 (cudaMalloc, 4096 bytes), that warp 0 wrote, with no "
+           "barrier in between");
+    block(&p, 1);
+    EXPECT_TRUE(load(&p, "ld.global.u32", p.global + 1024, 4));
+    warp(&p, 3);
+    EXPECT_TRUE(!store(&p, "st.global.u32", p.global + 1024, 4, 7, 1));
+    expect(&p, SIMT_FAULT_BLOCK_RACE, "that warp 0 read, with no barrier in between");
+    harness_free(&p.h);
+}
+
+C_TEST(block_race, what_orders_them) {
+    struct play p;
+    ASSERT_TRUE(start(&p));
+    block(&p, 0);
+    EXPECT_TRUE(store(&p, "st.global.u32", p.global, 4, 7, 1));
+    EXPECT_TRUE(store(&p, "st.global.u32", p.global + 512, 4, 1, 0));
+    warp(&p, 1);
+    EXPECT_TRUE(store(&p, "st.global.u32", p.global + 512, 4, 1, 0)); /* the same values */
+    EXPECT_TRUE(atomic(&p, "atom.global.add.u32", p.global + 1024, 4));
+    barrier(&p);
+    EXPECT_TRUE(load(&p, "ld.global.u32", p.global, 4));
+    EXPECT_TRUE(atomic(&p, "atom.global.add.u32", p.global + 1024, 4));
+    warp(&p, 2);
+    EXPECT_TRUE(load(&p, "ld.global.u32", p.global + 1024, 4)); /* lenient */
+    EXPECT_TRUE(store(&p, "st.global.u32", p.global + 2048, 4, 7, 1));
+    meet(&p);
+    fence(&p, "membar.gl");
+    EXPECT_TRUE(store(&p, "st.volatile.global.u32", p.global + 3072, 0, 1, 0));
+    warp(&p, 3);
+    EXPECT_TRUE(load(&p, "ld.volatile.global.u32", p.global + 3072, 0));
+    EXPECT_TRUE(load(&p, "ld.global.u32", p.global + 2048, 4));
+    EXPECT_TRUE(store(&p, "st.global.u32", p.global + 2048, 4, 8, 1));
+    /* Each block's threads are looked at apart. */
+    simt_global_shadow_free(NULL);
+    EXPECT_OK(simt_global_shadow_begin(p.h.global_shadow, 1));
+    block(&p, 1);
+    warp(&p, 1);
+    EXPECT_TRUE(load(&p, "ld.global.u32", p.global + 2048, 4));
+    harness_free(&p.h);
+}
+
 C_TEST(global_race, between_blocks) {
     struct play p;
     ASSERT_TRUE(start(&p));
     block(&p, 0);
     EXPECT_TRUE(store(&p, "st.global.u32", p.global, 4, 7, 1));
+    barrier(&p);
     warp(&p, 1);
     EXPECT_TRUE(load(&p, "ld.global.u32", p.global, 4));
     block(&p, 9);
@@ -301,7 +455,7 @@ C_TEST(global_race, a_launch_orders) {
     struct play p;
     ASSERT_TRUE(start(&p));
     for (uint32_t launch = 0; launch < 3; launch++) {
-        simt_global_shadow_begin(p.h.global_shadow);
+        EXPECT_OK(simt_global_shadow_begin(p.h.global_shadow, 1));
         block(&p, launch);
         EXPECT_TRUE(load(&p, "ld.global.u32", p.global, 4));
         EXPECT_TRUE(store(&p, "st.global.u32", p.global, 4, 7 + launch, 1));
@@ -338,6 +492,7 @@ C_TEST(global_race, last_block_reads_partial_sums) {
     }
     EXPECT_TRUE(load(&p, "ld.global.u32", p.global, 16));
     EXPECT_TRUE(load(&p, "ld.global.u32", p.global, 4));
+    meet(&p);
     EXPECT_TRUE(store(&p, "st.global.u32", p.global, 4, 50, 1));
     harness_free(&p.h);
 }
@@ -352,7 +507,7 @@ C_TEST(global_race, last_block_without_a_fence_is_found) {
     EXPECT_TRUE(atomic(&p, "atom.global.inc.u32", p.global + 1024, 0));
     EXPECT_TRUE(!load(&p, "ld.global.u32", p.global, 4));
     /* A fence for the block alone does not reach others. */
-    simt_global_shadow_begin(p.h.global_shadow);
+    EXPECT_OK(simt_global_shadow_begin(p.h.global_shadow, 1));
     block(&p, 0);
     EXPECT_TRUE(store(&p, "st.global.u32", p.global, 4, 6, 1));
     fence(&p, "membar.cta");
@@ -398,37 +553,98 @@ C_TEST(global_race, locks_with_fences) {
     harness_free(&p.h);
 }
 
-/* What the quick path accepts must not differ from the careful one: random plays on both. */
-C_TEST(shadow, quick_and_careful_checks_agree) {
-    enum { WORDS = 32, SHARED = 4 * WORDS, AGENTS = 3 };
-    struct simt_shadow *quick, *careful;
-    struct rng rng = rng_create(9);
-    size_t raced = 0, fine = 0;
-    ASSERT_OK(simt_shadow_create(&quick, SHARED, AGENTS));
-    ASSERT_OK(simt_shadow_create(&careful, SHARED, AGENTS));
-    for (size_t round = 0; round < 200000 && !test_has_failed(); round++) {
+/* One request of a random play: words that follow one another, one or more lanes. */
+struct random_request {
+    int32_t relative[32];
+    struct simt_footprint footprint;
+    size_t offset;
+    enum simt_access_kind kind;
+};
+
+static void random_request(struct rng *rng, struct random_request *r) {
+    enum { WORDS = 64 };
+    uint32_t each = (uint32_t)1 << rng_below(rng, 3);
+    int32_t first_lane = (int32_t)rng_below(rng, 32), stride = (int32_t)rng_below(rng, 3);
+    uint32_t count = 1 + (uint32_t)rng_below(rng, (uint64_t)(32 - first_lane));
+    *r = (struct random_request){.kind = rng_below(rng, 3) == 0 ? SIMT_WRITE : SIMT_READ};
+    r->footprint = (struct simt_footprint){.relative = r->relative, .bytes = 4 * each};
+    for (uint32_t n = 0; n < count; n++) {
+        uint32_t lane = (uint32_t)first_lane + n;
+        r->footprint.mask |= 1u << lane;
+        r->relative[lane] = (int32_t)(n * each * 4) * stride;
+    }
+    r->offset = 4 * each * rng_below(rng, WORDS);
+}
+
+/* Each lane for itself. */
+static bool touch_all(struct simt_history *history, struct simt_agent *agent,
+                      const struct random_request *r, const struct simt_word_map *map) {
+    bool races = false;
+    uint32_t seen = 0;
+    for (uint32_t rest = r->footprint.mask; rest != 0; rest &= rest - 1) {
+        uint32_t lane = (uint32_t)__builtin_ctz(rest);
+        bool crowded = (map->crowded >> lane & 1) != 0;
         struct simt_race race;
-        uint32_t w = (uint32_t)rng_below(&rng, AGENTS);
-        size_t words = 1 + rng_below(&rng, 4);
-        size_t offset = 4 * rng_below(&rng, WORDS - words + 1);
-        enum simt_access_kind kind = rng_below(&rng, 3) == 0 ? SIMT_WRITE : SIMT_READ;
-        const int32_t zero[32] = {0};
-        struct simt_agent *a = simt_shadow_agent(quick, w), *b = simt_shadow_agent(careful, w);
-        bool left = rng_below(&rng, 2) == 0
-                        ? !simt_shadow_try_run(quick, a, offset, 4 * words, kind)
-                        : simt_shadow_try(quick, a, offset, zero, 1, 4 * words, kind) != 0;
-        bool got = left && simt_shadow_touch(quick, a, offset, 4 * words, kind, false, &race);
-        bool want = simt_shadow_touch(careful, b, offset, 4 * words, kind, false, &race);
-        EXPECT_INT_EQ(want, got);
-        raced += want;
-        fine += !want;
-        if (want || rng_below(&rng, 20) == 0) {
-            simt_shadow_barrier(quick);
-            simt_shadow_barrier(careful);
+        const struct simt_touch touch = {.offset = r->offset + (size_t)r->relative[lane],
+                                         .bytes = r->footprint.bytes,
+                                         .kind = r->kind,
+                                         .lane = crowded ? SIMT_SEVERAL_LANES : lane};
+        if (!crowded || (seen++ == 0)) {
+            races = simt_history_touch(history, agent, &touch, &race) || races;
         }
     }
-    EXPECT_TRUE(raced > 1000 && fine > 1000);
-    simt_shadow_free(quick);
-    simt_shadow_free(careful);
-    simt_shadow_free(NULL);
+    return races;
+}
+
+/* What the quick path accepts must not differ from the careful one: random plays on both. */
+static void compare_paths(enum simt_agents agents, uint64_t seed) {
+    enum { BYTES_OF_ALL = 8192, AGENTS = 3 };
+    struct simt_history *quick, *careful;
+    struct simt_agent a[AGENTS] = {{.id = 0}, {.id = 1}, {.id = 2}}, b[AGENTS];
+    struct rng rng = rng_create(seed);
+    size_t raced = 0, fine = 0, accepted = 0;
+    ASSERT_OK(simt_history_create(&quick, agents, BYTES_OF_ALL));
+    ASSERT_OK(simt_history_create(&careful, agents, BYTES_OF_ALL));
+    memcpy(b, a, sizeof b);
+    for (size_t round = 0; round < 200000 && !test_has_failed(); round++) {
+        struct random_request r;
+        struct simt_word_map map = {.known = false};
+        uint32_t w = (uint32_t)rng_below(&rng, AGENTS);
+        random_request(&rng, &r);
+        simt_word_map_build(&map, &r.footprint);
+        bool tried = map.run_count > 0 && simt_history_try(quick, &a[w], r.offset, &map, r.kind);
+        bool got = !tried && touch_all(quick, &a[w], &r, &map);
+        bool want = touch_all(careful, &b[w], &r, &map);
+        EXPECT_INT_EQ(want, got);
+        accepted += tried;
+        raced += want;
+        fine += !want;
+        if (want || rng_below(&rng, 12) == 0) {
+            simt_history_advance(quick);
+            simt_history_advance(careful);
+        } else if (agents < SIMT_BLOCKS && rng_below(&rng, 6) == 0) {
+            simt_history_meet(&a[w]);
+            simt_history_meet(&b[w]);
+        } else if (rng_below(&rng, 12) == 0) {
+            uint32_t other = (uint32_t)rng_below(&rng, AGENTS);
+            simt_history_release(quick, &a[w]);
+            simt_history_release(careful, &b[w]);
+            simt_history_acquire(quick, &a[other]);
+            simt_history_acquire(careful, &b[other]);
+        }
+    }
+    EXPECT_TRUE(raced > 1000 && fine > 1000 && accepted > 1000);
+    simt_history_free(quick);
+    simt_history_free(careful);
+    simt_history_free(NULL);
+}
+
+C_TEST(history, quick_and_careful_checks_agree_on_warps) {
+    compare_paths(SIMT_WARPS_OF_SHARED, 9);
+    compare_paths(SIMT_WARPS_OF_GLOBAL, 10);
+}
+
+C_TEST(history, quick_and_careful_checks_agree_on_blocks) {
+    compare_paths(SIMT_BLOCKS, 11);
+    compare_paths(SIMT_BLOCKS_APART, 12);
 }

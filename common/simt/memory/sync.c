@@ -2,24 +2,25 @@
 
 void simt_sync_release(struct simt_warp *warp, uint32_t flags) {
     struct simt_block *block = warp->block;
-    if ((flags & (SIMT_RELEASES_BLOCK | SIMT_RELEASES_DEVICE)) != 0 && block->shadow != NULL) {
-        simt_shadow_release(block->shadow, simt_shadow_agent(block->shadow, warp->index));
+    if (block->shadow == NULL) {
+        return;
     }
-    if ((flags & SIMT_RELEASES_DEVICE) != 0 && block->run->global_shadow != NULL) {
-        simt_global_shadow_release(block->run->global_shadow, &block->agent);
+    if ((flags & (SIMT_RELEASES_BLOCK | SIMT_RELEASES_DEVICE)) != 0) {
+        simt_shadow_release(block->shadow, warp->index);
+    }
+    if ((flags & SIMT_RELEASES_DEVICE) != 0 && block->shadow->watch != NULL) {
+        simt_history_release(block->shadow->watch->blocks, &block->agent);
     }
 }
 
 void simt_sync_acquire(struct simt_warp *warp, uint32_t flags) {
     struct simt_block *block = warp->block;
-    if ((flags & SIMT_ACQUIRES) == 0) {
+    if ((flags & SIMT_ACQUIRES) == 0 || block->shadow == NULL) {
         return;
     }
-    if (block->shadow != NULL) {
-        simt_shadow_acquire(block->shadow, simt_shadow_agent(block->shadow, warp->index));
-    }
-    if (block->run->global_shadow != NULL) {
-        simt_global_shadow_acquire(block->run->global_shadow, &block->agent);
+    simt_shadow_acquire(block->shadow, warp->index);
+    if (block->shadow->watch != NULL) {
+        simt_history_acquire(block->shadow->watch->blocks, &block->agent);
     }
 }
 
