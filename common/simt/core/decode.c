@@ -178,33 +178,42 @@ static enum status decode_one(struct decoder *d, const struct ptx_instruction *i
     return status;
 }
 
-/* Addresses depend on who asks first, and allocations are not for several threads at a time. */
-static bool calls_heap(const struct ptx_instruction *in) {
+/* Addresses depend on who asks first, lines on who prints first. */
+static bool calls_system(const struct ptx_instruction *in) {
+    static const char *const names[] = {"malloc", "free", "vprintf"};
     for (size_t n = 0; n < in->operand_count; n++) {
         const struct ptx_operand *operand = &in->operands[n];
-        if (operand->kind == PTX_OPERAND_SYMBOL &&
-            (strcmp(operand->symbol, "malloc") == 0 || strcmp(operand->symbol, "free") == 0)) {
-            return true;
+        for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+            if (operand->kind == PTX_OPERAND_SYMBOL && strcmp(operand->symbol, names[k]) == 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Blocks tell one another something, and no check looks at it: spinning on what another block
+ * stores takes as long as that block takes to come. */
+static bool tells_others(const struct ptx_instruction *in) {
+    static const char *const orders[] = {"volatile", "acquire", "relaxed", "release"};
+    bool moves = strcmp(in->base, "ld") == 0 || strcmp(in->base, "st") == 0;
+    for (size_t n = 0; n < sizeof orders / sizeof *orders && moves; n++) {
+        if (ptx_has_modifier(in, orders[n])) {
+            return !ptx_has_modifier(in, "shared") && !ptx_has_modifier(in, "local");
         }
     }
     return false;
 }
 
 /* atom returns what was there before, and float sums round: both depend on the order of blocks. */
-/* Spinning on what another block stores takes as long as that block takes to come. */
-static bool may_spin(const struct ptx_instruction *in) {
-    return strcmp(in->base, "ld") == 0 && !ptx_has_modifier(in, "shared") &&
-           (ptx_has_modifier(in, "volatile") || ptx_has_modifier(in, "acquire") ||
-            ptx_has_modifier(in, "relaxed"));
-}
 
 static bool depends_on_order(const struct ptx_instruction *in) {
     if (strcmp(in->base, "call") == 0) {
-        return calls_heap(in);
+        return calls_system(in);
     }
     bool atomic = strcmp(in->base, "atom") == 0 || strcmp(in->base, "red") == 0;
     if (!atomic || ptx_has_modifier(in, "shared")) {
-        return may_spin(in);
+        return tells_others(in);
     }
     enum ptx_type type = ptx_modifier_type(in, 0);
     bool integer = type >= PTX_B8 && type <= PTX_S64;

@@ -580,13 +580,14 @@ SCENE(constants_and_ldg) {
 }
 
 /* Runs says_hello with stdout in a file. */
-static void run_captured(struct stage *s, char *text, size_t size) {
+static void run_captured(struct stage *s, const char *kernel, uint32_t grid, char *text,
+                         size_t size) {
     char path[512];
     test_temporary_path("hello.txt", path, sizeof path);
     fflush(stdout);
     int saved = dup(1);
     FILE *file = freopen(path, "w", stdout);
-    bool clean = file != NULL && run(s, "says_hello", 1, 64, &s->d_in);
+    bool clean = file != NULL && run(s, kernel, grid, 64, &s->d_in);
     fflush(stdout);
     dup2(saved, 1);
     close(saved);
@@ -599,17 +600,26 @@ static void run_captured(struct stage *s, char *text, size_t size) {
     }
 }
 
-SCENE(says_hello) {
-    char want[4096] = "", got[4096];
-    for (int t = 0; t < 64; t++) {
+static void expect_lines(struct stage *s, const char *kernel, uint32_t grid) {
+    static char want[1 << 16], got[1 << 16];
+    want[0] = '\0';
+    for (uint32_t t = 0; t < 64 * grid; t++) {
         size_t used = strlen(want);
         if (s->in[t] % 16 == 3) {
-            snprintf(want + used, sizeof want - used, "thread %d has %d\n", t, s->in[t]);
+            snprintf(want + used, sizeof want - used, "thread %u has %d\n", t, s->in[t]);
         }
     }
-    run_captured(s, got, sizeof got);
+    run_captured(s, kernel, grid, got, sizeof got);
     EXPECT_TRUE(want[0] != '\0');
     EXPECT_STR_EQ(want, got);
+}
+
+SCENE(says_hello) {
+    expect_lines(s, "says_hello", 1);
+}
+
+SCENE(says_in_turn) {
+    expect_lines(s, "says_in_turn", INPUTS / 64);
 }
 
 SCENE(histogram_of_all_blocks) {

@@ -44,10 +44,17 @@ struct simt_memory {
     struct simt_l2 *l2;
 };
 
-static void *reserve(size_t bytes, int protection) {
-    void *memory =
-        mmap(NULL, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+/* Device addresses begin here where that is free, so that messages are the same in every run. */
+#define FIRST_ADDRESS ((uint64_t)0x200000000000)
+
+static void *reserve_at(uint64_t address, size_t bytes, int protection) {
+    void *memory = mmap((void *)(uintptr_t)address, bytes, protection,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return memory == MAP_FAILED ? NULL : memory;
+}
+
+static void *reserve(size_t bytes, int protection) {
+    return reserve_at(0, bytes, protection);
 }
 
 static void release(void *memory, size_t bytes) {
@@ -70,7 +77,7 @@ enum status simt_memory_create(struct simt_memory **memory, size_t bytes) {
     }
     made->reserved = reserved;
     made->limit = bytes;
-    made->window = (uint64_t)(uintptr_t)reserve(reserved, PROT_NONE);
+    made->window = (uint64_t)(uintptr_t)reserve_at(FIRST_ADDRESS, reserved, PROT_NONE);
     made->memory = reserve(reserved, PROT_READ | PROT_WRITE);
     made->written = reserve(reserved / 8, PROT_READ | PROT_WRITE);
     enum status status = simt_l2_create(&made->l2, reserved);

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/base/rng.h"
 #include "common/simt/memory/memory_harness.h"
 #include "common/testing/testing.h"
 
@@ -551,100 +550,4 @@ C_TEST(global_race, locks_with_fences) {
         EXPECT_TRUE(atomic(&p, "atom.global.exch.b32", p.global + 1024, 0));
     }
     harness_free(&p.h);
-}
-
-/* One request of a random play: words that follow one another, one or more lanes. */
-struct random_request {
-    int32_t relative[32];
-    struct simt_footprint footprint;
-    size_t offset;
-    enum simt_access_kind kind;
-};
-
-static void random_request(struct rng *rng, struct random_request *r) {
-    enum { WORDS = 64 };
-    uint32_t each = (uint32_t)1 << rng_below(rng, 3);
-    int32_t first_lane = (int32_t)rng_below(rng, 32), stride = (int32_t)rng_below(rng, 3);
-    uint32_t count = 1 + (uint32_t)rng_below(rng, (uint64_t)(32 - first_lane));
-    *r = (struct random_request){.kind = rng_below(rng, 3) == 0 ? SIMT_WRITE : SIMT_READ};
-    r->footprint = (struct simt_footprint){.relative = r->relative, .bytes = 4 * each};
-    for (uint32_t n = 0; n < count; n++) {
-        uint32_t lane = (uint32_t)first_lane + n;
-        r->footprint.mask |= 1u << lane;
-        r->relative[lane] = (int32_t)(n * each * 4) * stride;
-    }
-    r->offset = 4 * each * rng_below(rng, WORDS);
-}
-
-/* Each lane for itself. */
-static bool touch_all(struct simt_history *history, struct simt_agent *agent,
-                      const struct random_request *r, const struct simt_word_map *map) {
-    bool races = false;
-    uint32_t seen = 0;
-    for (uint32_t rest = r->footprint.mask; rest != 0; rest &= rest - 1) {
-        uint32_t lane = (uint32_t)__builtin_ctz(rest);
-        bool crowded = (map->crowded >> lane & 1) != 0;
-        struct simt_race race;
-        const struct simt_touch touch = {.offset = r->offset + (size_t)r->relative[lane],
-                                         .bytes = r->footprint.bytes,
-                                         .kind = r->kind,
-                                         .lane = crowded ? SIMT_SEVERAL_LANES : lane};
-        if (!crowded || (seen++ == 0)) {
-            races = simt_history_touch(history, agent, &touch, &race) || races;
-        }
-    }
-    return races;
-}
-
-/* What the quick path accepts must not differ from the careful one: random plays on both. */
-static void compare_paths(enum simt_agents agents, uint64_t seed) {
-    enum { BYTES_OF_ALL = 8192, AGENTS = 3 };
-    struct simt_history *quick, *careful;
-    struct simt_agent a[AGENTS] = {{.id = 0}, {.id = 1}, {.id = 2}}, b[AGENTS];
-    struct rng rng = rng_create(seed);
-    size_t raced = 0, fine = 0, accepted = 0;
-    ASSERT_OK(simt_history_create(&quick, agents, BYTES_OF_ALL));
-    ASSERT_OK(simt_history_create(&careful, agents, BYTES_OF_ALL));
-    memcpy(b, a, sizeof b);
-    for (size_t round = 0; round < 200000 && !test_has_failed(); round++) {
-        struct random_request r;
-        struct simt_word_map map = {.known = false};
-        uint32_t w = (uint32_t)rng_below(&rng, AGENTS);
-        random_request(&rng, &r);
-        simt_word_map_build(&map, &r.footprint);
-        bool tried = map.run_count > 0 && simt_history_try(quick, &a[w], r.offset, &map, r.kind);
-        bool got = !tried && touch_all(quick, &a[w], &r, &map);
-        bool want = touch_all(careful, &b[w], &r, &map);
-        EXPECT_INT_EQ(want, got);
-        accepted += tried;
-        raced += want;
-        fine += !want;
-        if (want || rng_below(&rng, 12) == 0) {
-            simt_history_advance(quick);
-            simt_history_advance(careful);
-        } else if (agents < SIMT_BLOCKS && rng_below(&rng, 6) == 0) {
-            simt_history_meet(&a[w]);
-            simt_history_meet(&b[w]);
-        } else if (rng_below(&rng, 12) == 0) {
-            uint32_t other = (uint32_t)rng_below(&rng, AGENTS);
-            simt_history_release(quick, &a[w]);
-            simt_history_release(careful, &b[w]);
-            simt_history_acquire(quick, &a[other]);
-            simt_history_acquire(careful, &b[other]);
-        }
-    }
-    EXPECT_TRUE(raced > 1000 && fine > 1000 && accepted > 1000);
-    simt_history_free(quick);
-    simt_history_free(careful);
-    simt_history_free(NULL);
-}
-
-C_TEST(history, quick_and_careful_checks_agree_on_warps) {
-    compare_paths(SIMT_WARPS_OF_SHARED, 9);
-    compare_paths(SIMT_WARPS_OF_GLOBAL, 10);
-}
-
-C_TEST(history, quick_and_careful_checks_agree_on_blocks) {
-    compare_paths(SIMT_BLOCKS, 11);
-    compare_paths(SIMT_BLOCKS_APART, 12);
 }

@@ -483,6 +483,14 @@ __global__ void says_hello(const int *in) {
     }
 }
 
+// Its lines come block after block.
+__global__ void says_in_turn(const int *in) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (in[i] % 16 == 3) {
+        printf("thread %d has %d\n", i, in[i]);
+    }
+}
+
 // Between blocks.
 
 __global__ void histogram_of_all_blocks(int *bins, int *most, float *sum, const int *in, int n) {
