@@ -1,10 +1,11 @@
 /*
- * calibrate [fit|more] [--once]
+ * calibrate [fit|more] [--once|--twice]
  *
  * Runs the kernels the model was fitted to, or those it is judged on, and
  * prints one JSON line each: name and the median time of CUDA events. On a GPU
  * that is measured time; on simt, which this program knows nothing of, modelled
- * time. `--once` runs each once, for a profiler.
+ * time. `--once` runs each once, for a profiler; `--twice` once more, before it
+ * is timed, so that caches hold what they can.
  */
 #include <cuda_runtime_api.h>
 #include <stdio.h>
@@ -21,7 +22,7 @@ struct set {
     void (*launch)(size_t number, float *out, const float *x, const float *y);
 };
 
-enum { RUNS = 21 };
+enum { RUNS = 21, WARM_UPS = 3 };
 
 static void check(cudaError_t error, const char *what) {
     if (error != cudaSuccess) {
@@ -36,14 +37,19 @@ static int compare_floats(const void *left, const void *right) {
     return (a > b) - (a < b);
 }
 
-/* Median of some runs, in ms; the first runs warm up. */
+/* How often a kernel is run. */
+struct effort {
+    int warm_ups, runs;
+};
+
+/* Median of some runs, in ms, after those that warm up. */
 static float time_kernel(const struct set *set, size_t number, float *out, const float *x,
-                         const float *y, int runs) {
+                         const float *y, struct effort effort) {
     cudaEvent_t start, stop;
     float ms[RUNS];
     check(cudaEventCreate(&start), "event");
     check(cudaEventCreate(&stop), "event");
-    for (int run = runs > 1 ? -3 : 0; run < runs; run++) {
+    for (int run = -effort.warm_ups; run < effort.runs; run++) {
         check(cudaEventRecord(start, 0), "event");
         set->launch(number, out, x, y);
         check(cudaEventRecord(stop, 0), "event");
@@ -53,11 +59,11 @@ static float time_kernel(const struct set *set, size_t number, float *out, const
     check(cudaGetLastError(), set->name(number));
     cudaEventDestroy(start);
     cudaEventDestroy(stop);
-    qsort(ms, (size_t)runs, sizeof *ms, compare_floats);
-    return ms[runs / 2];
+    qsort(ms, (size_t)effort.runs, sizeof *ms, compare_floats);
+    return ms[effort.runs / 2];
 }
 
-static void run_set(const struct set *set, int runs) {
+static void run_set(const struct set *set, struct effort effort) {
     size_t bytes = calibration_floats() * sizeof(float);
     float *host = malloc(bytes);
     float *out, *x, *y;
@@ -75,7 +81,7 @@ static void run_set(const struct set *set, int runs) {
     check(cudaMemcpy(x, host, bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
     check(cudaMemcpy(y, host, bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
     for (size_t number = 0; number < set->count(); number++) {
-        float ms = time_kernel(set, number, out, x, y, runs);
+        float ms = time_kernel(set, number, out, x, y, effort);
         printf("{\"kernel\": \"%s\", \"ms\": %.6f}\n", set->name(number), (double)ms);
     }
     check(cudaFree(out), "cudaFree");
@@ -88,18 +94,20 @@ int main(int argc, char **argv) {
     const struct set fit = {calibration_count, calibration_name, calibration_launch};
     const struct set more = {more_kernels_count, more_kernels_name, more_kernels_launch};
     const struct set *set = &fit;
-    int runs = RUNS;
+    struct effort effort = {WARM_UPS, RUNS};
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--once") == 0) {
-            runs = 1;
+            effort = (struct effort){0, 1};
+        } else if (strcmp(argv[i], "--twice") == 0) {
+            effort = (struct effort){1, 1};
         } else if (strcmp(argv[i], "more") == 0) {
             set = &more;
         } else if (strcmp(argv[i], "fit") != 0) {
-            fprintf(stderr, "calibrate: what is %s? Usage: calibrate [fit|more] [--once]\n",
+            fprintf(stderr, "calibrate: what is %s? Usage: calibrate [fit|more] [--once|--twice]\n",
                     argv[i]);
             return 2;
         }
     }
-    run_set(set, runs);
+    run_set(set, effort);
     return 0;
 }

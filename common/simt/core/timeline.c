@@ -66,10 +66,16 @@ static void close_floor(struct simt_timeline *t, uint64_t cycles) {
     t->machine = 0;
 }
 
+/* A load of a tensor core's fragment that does not say where from is one of global memory. */
+static bool is_fragment_load(const struct simt_instruction *i) {
+    return i->op_class == SIMT_CLASS_TENSOR && strcmp(i->source->base, "wmma") == 0 &&
+           ptx_has_modifier(i->source, "load") && !ptx_has_modifier(i->source, "shared");
+}
+
 static bool is_load(const struct simt_instruction *i) {
-    return (i->op_class == SIMT_CLASS_GLOBAL || i->op_class == SIMT_CLASS_LOCAL ||
-            i->op_class == SIMT_CLASS_ATOMIC) &&
-           i->dst_count > 0;
+    bool memory = i->op_class == SIMT_CLASS_GLOBAL || i->op_class == SIMT_CLASS_LOCAL ||
+                  i->op_class == SIMT_CLASS_ATOMIC;
+    return i->dst_count > 0 && (memory || is_fragment_load(i));
 }
 
 /* cp.async: the copy takes its time, nobody waits until wait_group. */

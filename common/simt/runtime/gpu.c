@@ -1,7 +1,7 @@
 /**
  * @file gpu.c
  * @brief Table of GPUs. The H200's row was read from one; the others are NVIDIA's published
- * figures.
+ * figures. MODEL.md says where those of the model are from.
  */
 #include "common/simt/runtime/gpu.h"
 
@@ -31,7 +31,13 @@ static const struct simt_gpu GPUS[] = {
      .blocks_per_multiprocessor = 16,
      .double_ratio = 32,
      .bandwidth = 320,
-     .bus = 12},
+     .bus = 12,
+     .float_lanes = 64,
+     .tensor_flops = 1024,
+     .l1_bytes_per_clock = 64,
+     .l2_bandwidth = 1270,
+     .l2_latency = 188,
+     .memory_latency = 500},
     {.key = "rtx4090",
      .name = "NVIDIA GeForce RTX 4090",
      .major = 8,
@@ -51,7 +57,13 @@ static const struct simt_gpu GPUS[] = {
      .blocks_per_multiprocessor = 24,
      .double_ratio = 64,
      .bandwidth = 1008,
-     .bus = 25},
+     .bus = 25,
+     .float_lanes = 128,
+     .tensor_flops = 512,
+     .l1_bytes_per_clock = 128,
+     .l2_bandwidth = 5000,
+     .l2_latency = 273,
+     .memory_latency = 541},
     {.key = "a100",
      .name = "NVIDIA A100-SXM4-80GB",
      .major = 8,
@@ -71,7 +83,13 @@ static const struct simt_gpu GPUS[] = {
      .blocks_per_multiprocessor = 32,
      .double_ratio = 2,
      .bandwidth = 2039,
-     .bus = 25},
+     .bus = 25,
+     .float_lanes = 64,
+     .tensor_flops = 2048,
+     .l1_bytes_per_clock = 128,
+     .l2_bandwidth = 5050,
+     .l2_latency = 262,
+     .memory_latency = 466},
     {.key = "h100",
      .name = "NVIDIA H100 80GB HBM3",
      .major = 9,
@@ -91,7 +109,13 @@ static const struct simt_gpu GPUS[] = {
      .blocks_per_multiprocessor = 32,
      .double_ratio = 2,
      .bandwidth = 3352,
-     .bus = 55},
+     .bus = 55,
+     .float_lanes = 128,
+     .tensor_flops = 2560,
+     .l1_bytes_per_clock = 128,
+     .l2_bandwidth = 7000,
+     .l2_latency = 263,
+     .memory_latency = 479},
     {.key = "h200",
      .name = "NVIDIA H200",
      .major = 9,
@@ -111,7 +135,13 @@ static const struct simt_gpu GPUS[] = {
      .blocks_per_multiprocessor = 32,
      .double_ratio = 2,
      .bandwidth = 4800,
-     .bus = 55},
+     .bus = 55,
+     .float_lanes = 128,
+     .tensor_flops = 2560,
+     .l1_bytes_per_clock = 128,
+     .l2_bandwidth = 7000,
+     .l2_latency = 263,
+     .memory_latency = 479},
 };
 
 enum { GPU_COUNT = sizeof GPUS / sizeof *GPUS };

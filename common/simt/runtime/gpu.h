@@ -27,8 +27,17 @@ struct simt_gpu {
     size_t shared_unit;     /**< bytes that shared memory is rounded to */
     int threads_per_multiprocessor, blocks_per_multiprocessor;
     int double_ratio; /**< single to double precision throughput */
-    double bandwidth; /**< of device memory, bytes a nanosecond */
-    double bus;       /**< host to device and back, bytes a nanosecond */
+    double bandwidth; /**< of device memory by the datasheet, bytes a nanosecond */
+    double bus;       /**< host to device and back, pinned, bytes a nanosecond */
+
+    /** @name For the model of time; MODEL.md says where the figures are from
+     * @{ */
+    int float_lanes;                   /**< fp32 multiply-adds a cycle and multiprocessor */
+    int tensor_flops;                  /**< fp16, dense, by mma: a cycle and multiprocessor */
+    int l1_bytes_per_clock;            /**< of L1 or shared memory, a multiprocessor */
+    double l2_bandwidth;               /**< bytes a nanosecond that L2 can be seen to give */
+    double l2_latency, memory_latency; /**< cycles of a load that hits L2, or misses it */
+    /** @} */
 };
 
 /** @return the GPU of that key, or NULL. */

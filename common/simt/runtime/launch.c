@@ -156,8 +156,14 @@ cudaError_t launch_run(struct runtime *runtime, const struct kernel_work *launch
         return runtime_error_of(status);
     }
     uint64_t blocks = (uint64_t)launch->grid.x * launch->grid.y * launch->grid.z;
-    struct simt_cost cost = {
-        .kind = SIMT_COST_LAUNCH, .graph = graph, .blocks = blocks, .counters = &counters};
+    int threads = (int)(launch->block.x * launch->block.y * launch->block.z);
+    int resident = occupancy_blocks(settings->gpu, launch->kernel, threads, launch->shared);
+    struct simt_cost cost = {.kind = SIMT_COST_LAUNCH,
+                             .graph = graph,
+                             .blocks = blocks,
+                             .threads = (uint32_t)threads,
+                             .resident = (uint32_t)resident,
+                             .counters = &counters};
     double time = simt_model_advance(&runtime->clock, settings->gpu, &cost);
     report_launch(&runtime->report, launch->kernel->readable, time, &counters);
     take_fault(runtime, launch->kernel, &fault);

@@ -3,18 +3,14 @@
  * @brief Modelled time: what the emulated GPU would have taken for a piece of work.
  *
  * The device has one clock, in nanoseconds; work of all streams is done one
- * after the other, so no overlap is modelled. The formulas are simple:
+ * after the other, so no overlap is modelled.
  *
- *     launch   overhead + max(issue, memory, shared)
- *              issue  = warp instructions / (4 a clock * multiprocessors in use)
- *              shared = wavefronts of shared memory / (1 a clock * multiprocessors in use)
- *              memory = 32 bytes * sectors of global and local memory / bandwidth
- *     copy     overhead + bytes / bus, or 2 * bytes / bandwidth within the device
- *     set      overhead + bytes / bandwidth
- *
- * Caches, latency, occupancy and the units' own rates are left out, so a figure
- * is good for "did it move fewer sectors, did it lose its bank conflicts", not
- * for more. common/simt/README.md compares it with a GPU.
+ * A launch is a queueing network: resident warps go round between the units of
+ * a multiprocessor (issue, L1 and shared memory, arithmetic, its share of L2 and
+ * of device memory) and wait for the latencies of their own chain of
+ * instructions. Few warps leave latency exposed, many queue for the busiest
+ * unit. common/simt/MODEL.md has the formulas, where their constants are from,
+ * and how far off they are.
  */
 #ifndef WARPBOOK_COMMON_SIMT_RUNTIME_MODEL_H_
 #define WARPBOOK_COMMON_SIMT_RUNTIME_MODEL_H_
@@ -41,8 +37,12 @@ enum simt_cost_kind {
 struct simt_cost {
     enum simt_cost_kind kind;
     bool graph;                           /**< replayed from a graph: less overhead */
+    bool pageable;                        /**< bus copy: the host's memory is not pinned */
     size_t bytes;                         /**< copies, sets */
     uint64_t blocks;                      /**< launch: blocks of the grid */
+    uint32_t threads;                     /**< launch: of a block; 0 counts as 1 */
+    uint32_t resident;                    /**< launch: blocks that fit on a multiprocessor at a
+                                               time; 0 counts as 1 */
     const struct simt_counters *counters; /**< launch: what it did */
 };
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/checked.h"
+#include "common/simt/runtime/host_memory.h"
 #include "common/simt/runtime/launch.h"
 #include "common/simt/runtime/model.h"
 #include "common/simt/runtime/modules.h"
@@ -147,6 +148,11 @@ static void mark(struct runtime *runtime, const struct area *area, const struct 
     }
 }
 
+/** Host memory that the device does not reach by itself. */
+static bool is_pageable(struct runtime *runtime, const void *host) {
+    return host_block_find(runtime, host) == NULL;
+}
+
 /** Counts a copy and what it takes. Host to host takes no device time. */
 static void account_copy(struct runtime *runtime, const struct copy_work *copy, bool graph) {
     bool to = simt_memory_is_device(runtime->memory, copy->to.pointer);
@@ -155,6 +161,8 @@ static void account_copy(struct runtime *runtime, const struct copy_work *copy, 
     struct report *report = &runtime->report;
     struct simt_cost cost = {.kind = to && from ? SIMT_COST_DEVICE_COPY : SIMT_COST_BUS_COPY,
                              .graph = graph,
+                             .pageable =
+                                 is_pageable(runtime, to ? copy->from.pointer : copy->to.pointer),
                              .bytes = bytes};
     if (!to && !from) {
         return;
