@@ -405,6 +405,46 @@ void simt_memory_mark(struct simt_memory *memory, uint64_t address, size_t bytes
     }
 }
 
+/* Up to 64 bits from anywhere in the bitmap. */
+static uint64_t read_bits(const uint64_t *bits, size_t offset, size_t count) {
+    size_t first = offset % 64;
+    uint64_t value = bits[offset / 64] >> first;
+    if (first + count > 64) {
+        value |= bits[offset / 64 + 1] << (64 - first);
+    }
+    return value & word_mask(0, count);
+}
+
+static void write_bits(uint64_t *bits, size_t offset, size_t count, uint64_t value) {
+    size_t first = offset % 64;
+    uint64_t *word = &bits[offset / 64];
+    word[0] = (word[0] & ~word_mask(first, count)) | value << first;
+    if (first + count > 64) {
+        word[1] = (word[1] & ~word_mask(0, first + count - 64)) | value >> (64 - first);
+    }
+}
+
+/* From the end when the target lies behind the source: they may overlap. */
+static void copy_bits(uint64_t *bits, size_t to, size_t from, size_t count) {
+    for (size_t done = 0, step; done < count; done += step) {
+        step = count - done < 64 ? count - done : 64;
+        size_t at = to > from ? count - done - step : done;
+        write_bits(bits, to + at, step, read_bits(bits, from + at, step));
+    }
+}
+
+void simt_memory_mark_copy(struct simt_memory *memory, uint64_t to, uint64_t from, size_t bytes) {
+    if (simt_memory_written(memory, from, bytes)) {
+        simt_memory_mark(memory, to, bytes);
+        return;
+    }
+    struct record *record = record_below(&memory->device, to);
+    if (record != NULL) {
+        record->complete = false;
+    }
+    copy_bits(memory->written, to - memory->window, from - memory->window, bytes);
+}
+
 bool simt_memory_written(const struct simt_memory *memory, uint64_t address, size_t bytes) {
     if (!in_window(memory, address)) {
         return true;

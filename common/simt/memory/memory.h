@@ -119,6 +119,13 @@ bool simt_memory_is_device(const struct simt_memory *memory, const void *pointer
 /** Marks bytes as written by the host, between launches: memcpy, memset. */
 void simt_memory_mark(struct simt_memory *memory, uint64_t address, size_t bytes);
 
+/**
+ * @brief Marks bytes that the host copied, between launches: those are written whose source is.
+ * @param to   of device memory
+ * @param from host memory counts as written
+ */
+void simt_memory_mark_copy(struct simt_memory *memory, uint64_t to, uint64_t from, size_t bytes);
+
 /** Marks bytes as written by a kernel; several host threads may do so at the same time. */
 void simt_memory_mark_store(struct simt_memory *memory, uint64_t address, size_t bytes);
 

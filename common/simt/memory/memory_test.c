@@ -188,6 +188,54 @@ static void count(const struct simt_allocation *allocation, void *argument) {
     *(size_t *)argument += allocation->bytes;
 }
 
+/* Copies of all lengths and distances, overlapping ones among them, against a plain table. */
+C_TEST(memory, copies_take_marks_along) {
+    enum { BYTES = 700 };
+    struct simt_memory *memory;
+    struct rng rng = rng_create(5);
+    uint64_t address;
+    bool want[BYTES] = {false}, before[BYTES];
+    ASSERT_OK(simt_memory_create(&memory, 1 << 20));
+    ASSERT_OK(simt_memory_alloc(memory, BYTES, 256, "cudaMalloc", &address));
+    for (int round = 0; round < 3000 && !test_has_failed(); round++) {
+        size_t bytes = 1 + rng_below(&rng, round % 2 == 0 ? 20 : 300);
+        size_t to = rng_below(&rng, BYTES - bytes), from = rng_below(&rng, BYTES - bytes);
+        memcpy(before, want, sizeof before);
+        if (rng_below(&rng, 3) == 0) {
+            simt_memory_mark(memory, address + to, 5 < bytes ? 5 : bytes);
+            memset(want + to, true, 5 < bytes ? 5 : bytes);
+        } else {
+            simt_memory_mark_copy(memory, address + to, address + from, bytes);
+            memcpy(want + to, before + from, bytes);
+        }
+        for (size_t n = 0; n < BYTES; n++) {
+            EXPECT_INT_EQ(want[n], simt_memory_written(memory, address + n, 1));
+        }
+    }
+    simt_memory_free(memory);
+}
+
+C_TEST(memory, a_copy_of_what_is_not_written_is_not_written) {
+    struct simt_memory *memory;
+    struct simt_extent extent;
+    uint64_t full, empty;
+    ASSERT_OK(simt_memory_create(&memory, 1 << 20));
+    ASSERT_OK(simt_memory_alloc(memory, 512, 256, "cudaMalloc", &full));
+    ASSERT_OK(simt_memory_alloc(memory, 512, 256, "cudaMalloc", &empty));
+    simt_memory_mark(memory, full, 512);
+    EXPECT_TRUE(simt_memory_extent(memory, full, &extent) && extent.complete);
+    simt_memory_mark_copy(memory, full + 100, empty, 8);
+    EXPECT_TRUE(simt_memory_extent(memory, full, &extent) && !extent.complete);
+    EXPECT_TRUE(!simt_memory_written(memory, full + 107, 1));
+    EXPECT_TRUE(simt_memory_written(memory, full + 108, 404));
+    simt_memory_mark(memory, full, 512);
+    simt_memory_mark_copy(memory, empty, full, 512);
+    EXPECT_TRUE(simt_memory_extent(memory, empty, &extent) && extent.complete);
+    simt_memory_mark_copy(memory, empty, (uint64_t)(uintptr_t)&extent, sizeof extent);
+    EXPECT_TRUE(simt_memory_written(memory, empty, 512));
+    simt_memory_free(memory);
+}
+
 C_TEST(memory, visits_live_cudamallocs) {
     struct simt_memory *memory;
     uint64_t address;

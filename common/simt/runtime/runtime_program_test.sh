@@ -77,6 +77,13 @@ prints "cudaErrorInvalidValue"
 says "cudaMemcpy writes 404 bytes"
 says "400"
 
+# Copies take along what was never written.
+ends 3 "$program" uninitialised_copy
+says "uninitialised: thread (0,0,0)"
+ends 3 "$program" uninitialised_rows
+prints "first cudaSuccess"
+says "uninitialised: thread (16,0,0)"
+
 # printf of kernels stands where it belongs.
 ends 0 "$program" print
 [ "$(cat out)" = "before

@@ -148,6 +148,22 @@ static void mark(struct runtime *runtime, const struct area *area, const struct 
     }
 }
 
+/** Marks rows of device memory as written where those they were copied from are. */
+static void mark_copy(struct runtime *runtime, const struct copy_work *copy) {
+    if (!simt_memory_is_device(runtime->memory, copy->to.pointer)) {
+        return;
+    }
+    uint64_t to = (uint64_t)(uintptr_t)copy->to.pointer;
+    uint64_t from = (uint64_t)(uintptr_t)copy->from.pointer;
+    for (size_t plane = 0; plane < copy->box.depth; plane++) {
+        for (size_t row = 0; row < copy->box.height; row++) {
+            simt_memory_mark_copy(
+                runtime->memory, to + plane * copy->to.slice + row * copy->to.pitch,
+                from + plane * copy->from.slice + row * copy->from.pitch, copy->box.width);
+        }
+    }
+}
+
 /** Host memory that the device does not reach by itself. */
 static bool is_pageable(struct runtime *runtime, const void *host) {
     return host_block_find(runtime, host) == NULL;
@@ -192,7 +208,7 @@ static void run_copy(struct runtime *runtime, const struct copy_work *copy, bool
                     from + plane * copy->from.slice + row * copy->from.pitch, copy->box.width);
         }
     }
-    mark(runtime, &copy->to, &copy->box);
+    mark_copy(runtime, copy);
     account_copy(runtime, copy, graph);
 }
 

@@ -109,6 +109,38 @@ static cudaError_t overrun(void) {
     return cudaMemcpy(device_ints(), host, sizeof host, cudaMemcpyHostToDevice);
 }
 
+/* What was never written is not written when it has been copied. */
+static cudaError_t uninitialised_copy(void) {
+    int *empty = NULL;
+    int *memory = device_ints();
+    cudaError_t error = cudaMalloc((void **)&empty, COUNT * sizeof(int));
+    if (error == cudaSuccess) {
+        error = cudaMemcpy(memory, empty, COUNT * sizeof(int), cudaMemcpyDeviceToDevice);
+    }
+    launch_scale(device_ints(), memory, 1, 1, COUNT, 1, COUNT, NULL);
+    return error != cudaSuccess ? error : cudaDeviceSynchronize();
+}
+
+/* The second of two rows of eight ints was never written: fine until it is read. */
+static cudaError_t uninitialised_rows(void) {
+    enum { WIDTH = 8 };
+    size_t row = WIDTH * sizeof(int), pitch = 16 * sizeof(int);
+    int *empty = NULL;
+    int *memory = device_ints();
+    cudaError_t error = cudaMalloc((void **)&empty, COUNT * sizeof(int));
+    if (error == cudaSuccess) {
+        error = cudaMemset(empty, 0, row);
+    }
+    if (error == cudaSuccess) {
+        error = cudaMemcpy2D(memory, pitch, empty, pitch, row, 2, cudaMemcpyDeviceToDevice);
+    }
+    launch_scale(device_ints(), memory, 1, 1, 2 * WIDTH, 1, 2 * WIDTH, NULL);
+    cudaError_t first = cudaDeviceSynchronize();
+    printf("first %s\n", cudaGetErrorName(first));
+    launch_scale(device_ints(), memory, 1, 1, 3 * WIDTH, 1, 3 * WIDTH, NULL);
+    return error != cudaSuccess ? error : cudaDeviceSynchronize();
+}
+
 int main(int argc, char **argv) {
     static const struct {
         const char *name;
@@ -124,7 +156,9 @@ int main(int argc, char **argv) {
                  {"leak", leak},
                  {"reset", reset},
                  {"unsupported", unsupported},
-                 {"overrun", overrun}};
+                 {"overrun", overrun},
+                 {"uninitialised_copy", uninitialised_copy},
+                 {"uninitialised_rows", uninitialised_rows}};
     for (size_t i = 0; argc == 2 && i < sizeof CASES / sizeof *CASES; i++) {
         if (strcmp(CASES[i].name, argv[1]) == 0) {
             cudaError_t error = CASES[i].run();
