@@ -4,7 +4,7 @@
 #include <string.h>
 
 enum {
-    FOLLOWED = 512,     /* warps of a launch, about */
+    FOLLOWED = 32,      /* warps of a launch, about */
     LOAD_NOMINAL = 500, /* cycles of a load, to find the longest chain; taken out again */
     GROUPS = 8          /* of asynchronous copies that a warp may wait for one by one */
 };
