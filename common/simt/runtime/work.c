@@ -134,7 +134,7 @@ static unsigned char *mapped(const struct runtime *runtime, const void *pointer)
     return (unsigned char *)(uintptr_t)pointer;
 }
 
-/** Marks rows of device memory as written. */
+/** Marks rows of device memory as written, and L2 as holding them. */
 static void mark(struct runtime *runtime, const struct area *area, const struct box *box) {
     if (!simt_memory_is_device(runtime->memory, area->pointer)) {
         return;
@@ -142,8 +142,9 @@ static void mark(struct runtime *runtime, const struct area *area, const struct 
     uint64_t base = (uint64_t)(uintptr_t)area->pointer;
     for (size_t plane = 0; plane < box->depth; plane++) {
         for (size_t row = 0; row < box->height; row++) {
-            simt_memory_mark(runtime->memory, base + plane * area->slice + row * area->pitch,
-                             box->width);
+            uint64_t address = base + plane * area->slice + row * area->pitch;
+            simt_memory_mark(runtime->memory, address, box->width);
+            simt_memory_touched(runtime->memory, address, box->width);
         }
     }
 }
