@@ -6,7 +6,7 @@
  * in whole warps; its shared memory over the block's (static + dynamic +
  * reserved, rounded up to the unit); its registers over the block's (each
  * warp's registers rounded up to 256, a quarter of the file a scheduler).
- * Registers are an estimate: PTX has no registers of a real GPU.
+ * Registers are those of the machine code, where the program has some, or an estimate.
  */
 #ifndef WARPBOOK_COMMON_SIMT_RUNTIME_OCCUPANCY_H_
 #define WARPBOOK_COMMON_SIMT_RUNTIME_OCCUPANCY_H_
