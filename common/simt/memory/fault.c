@@ -44,29 +44,14 @@ static void copy_kernel_name(const char *mangled, char *name, size_t size) {
     }
 }
 
-/* Headers of the toolkit: atomicAdd() and its like are inlined from there. */
-static bool is_of_toolkit(const char *file) {
-    return strncmp(file, "/usr/", 5) == 0 || strstr(file, "/targets/") != NULL;
-}
-
-static const char *file_name(const struct ptx_module *module, uint32_t file) {
-    return file < module->file_count ? module->files[file] : NULL;
-}
-
 static void set_source(struct simt_fault *fault, const struct simt_run *run,
                        const struct simt_instruction *instruction) {
     const struct ptx_instruction *source = instruction != NULL ? instruction->source : NULL;
-    if (source == NULL || source->line == 0 || run->module == NULL) {
+    if (source == NULL || run->module == NULL) {
         return;
     }
-    const struct ptx_location *at = source->location;
-    uint32_t line = source->line;
-    const char *file = file_name(run->module, source->file);
-    while (file != NULL && is_of_toolkit(file) && at != NULL && at->caller != NULL) {
-        at = at->caller;
-        line = at->line;
-        file = file_name(run->module, at->file);
-    }
+    uint32_t line;
+    const char *file = ptx_source_line(run->module, source, &line);
     if (file != NULL) {
         snprintf(fault->file, sizeof fault->file, "%s", file);
         fault->line = line;

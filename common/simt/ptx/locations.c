@@ -1,4 +1,6 @@
 /* Places in the source: .file and .loc. */
+#include <string.h>
+
 #include "common/simt/ptx/parser.h"
 
 /* .file N "name" [, time, size] */
@@ -113,4 +115,34 @@ bool ptx_parse_loc(struct ptx_parser *parser) {
     }
     parser->body.location = add_location(parser, &place, caller);
     return parser->body.location != NULL || ptx_fail_memory(parser);
+}
+
+/* Headers of the toolkit: a learner did not write them. */
+static bool is_of_toolkit(const char *file) {
+    return strncmp(file, "/usr/", 5) == 0 || strstr(file, "/targets/") != NULL;
+}
+
+static const char *file_name(const struct ptx_module *module, uint32_t file) {
+    return file < module->file_count ? module->files[file] : NULL;
+}
+
+/* Bazel compiles in a folder of its own: what follows it is the path in the workspace. */
+static const char *without_sandbox(const char *file) {
+    static const char mark[] = "/execroot/";
+    const char *at = file != NULL ? strstr(file, mark) : NULL;
+    const char *workspace = at != NULL ? strchr(at + sizeof mark - 1, '/') : NULL;
+    return workspace != NULL ? workspace + 1 : file;
+}
+
+const char *ptx_source_line(const struct ptx_module *module,
+                            const struct ptx_instruction *instruction, uint32_t *line) {
+    const struct ptx_location *at = instruction->location;
+    const char *file = instruction->line != 0 ? file_name(module, instruction->file) : NULL;
+    *line = instruction->line;
+    while (file != NULL && is_of_toolkit(file) && at != NULL && at->caller != NULL) {
+        at = at->caller;
+        *line = at->line;
+        file = file_name(module, at->file);
+    }
+    return without_sandbox(file);
 }

@@ -221,6 +221,19 @@ struct ptx_module {
 };
 
 /**
+ * @brief Finds the line of the program that an instruction was made of.
+ *
+ * What was inlined from the toolkit's headers (atomicAdd() and its like) counts as the line that
+ * called it.
+ *
+ * @param line receives the line's number
+ * @return the file's name as the compiler had it, without the folder of a Bazel sandbox; lives with
+ *         the module. NULL: not known
+ */
+const char *ptx_source_line(const struct ptx_module *module,
+                            const struct ptx_instruction *instruction, uint32_t *line);
+
+/**
  * @brief Parses the text of a module.
  * @param text  @p size bytes; need not end with NUL
  * @param error names the line of the PTX text and what was not understood

@@ -133,6 +133,7 @@ static void set_caches(const struct simt_gpu *gpu, const struct kernel_work *lau
 
 cudaError_t launch_run(struct runtime *runtime, const struct kernel_work *launch, bool graph) {
     const struct simt_settings *settings = &runtime->settings;
+    struct simt_sites sites = {0};
     struct simt_launch request = {
         .module = launch->kernel->module->core,
         .kernel = launch->kernel->name,
@@ -145,6 +146,7 @@ cudaError_t launch_run(struct runtime *runtime, const struct kernel_work *launch
         .global_shadow = runtime->shadow,
         .host_threads = settings->threads,
         .instruction_limit = settings->instruction_limit,
+        .sites = settings->report != SIMT_REPORT_NONE ? &sites : NULL,
     };
     set_caches(settings->gpu, launch, &request);
     struct simt_counters counters = {0};
@@ -152,6 +154,7 @@ cudaError_t launch_run(struct runtime *runtime, const struct kernel_work *launch
     struct error error = {0};
     enum status status = simt_launch_run(&request, &counters, &fault, &error);
     if (status != STATUS_OK) {
+        simt_sites_free(&sites);
         runtime_explain(runtime, "%s", error_text(&error, status));
         return runtime_error_of(status);
     }
@@ -165,7 +168,8 @@ cudaError_t launch_run(struct runtime *runtime, const struct kernel_work *launch
                              .resident = (uint32_t)resident,
                              .counters = &counters};
     double time = simt_model_advance(&runtime->clock, settings->gpu, &cost);
-    report_launch(&runtime->report, launch->kernel->readable, time, &counters);
+    report_launch(&runtime->report, launch->kernel->readable, time, &counters, &sites);
+    simt_sites_free(&sites);
     take_fault(runtime, launch->kernel, &fault);
     return cudaSuccess;
 }

@@ -38,12 +38,13 @@ static struct kernel_total *total_of(struct report *report, const char *kernel) 
 }
 
 void report_launch(struct report *report, const char *kernel, double nanoseconds,
-                   const struct simt_counters *counters) {
+                   const struct simt_counters *counters, const struct simt_sites *sites) {
     struct kernel_total *total = total_of(report, kernel);
     if (total != NULL) {
         total->launches++;
         total->nanoseconds += nanoseconds;
         simt_counters_add(&total->counters, counters);
+        report_lines_add(&total->lines, sites);
     }
 }
 
@@ -143,6 +144,7 @@ static void print_kernel_text(const struct kernel_total *total, FILE *stream) {
                 counters->global_load_requests, 0);
     print_ratio(stream, "sectors a global store", counters->global_store_sectors,
                 counters->global_store_requests, 0);
+    report_lines_print(total->lines, stream);
 }
 
 static void print_text(const struct report *report, const struct simt_settings *settings,
@@ -163,23 +165,11 @@ static void print_text(const struct report *report, const struct simt_settings *
     fprintf(stream, "  device time, modelled: %.3f ms\n", clock / 1e6);
 }
 
-/** Prints a JSON string. */
-static void print_quoted(const char *text, FILE *stream) {
-    fputc('"', stream);
-    for (const char *c = text; *c != '\0'; c++) {
-        if (*c == '"' || *c == '\\') {
-            fputc('\\', stream);
-        }
-        fputc((unsigned char)*c < 0x20 ? '?' : *c, stream);
-    }
-    fputc('"', stream);
-}
-
 static void print_kernel_json(const struct kernel_total *total, FILE *stream) {
     struct figure figures[MOST_FIGURES];
     size_t count = figures_of(&total->counters, figures);
     fputs("{\"name\":", stream);
-    print_quoted(total->name, stream);
+    report_print_quoted(total->name, stream);
     fprintf(stream, ",\"launches\":%llu,\"modelled_ms\":%.6f", (unsigned long long)total->launches,
             total->nanoseconds / 1e6);
     for (size_t i = 0; i < count; i++) {
@@ -190,7 +180,9 @@ static void print_kernel_json(const struct kernel_total *total, FILE *stream) {
         fprintf(stream, "%s\"%s\":%llu", i == 0 ? "" : ",", class_name(i),
                 (unsigned long long)total->counters.instructions[i]);
     }
-    fputs("}}", stream);
+    fputs("},\"lines\":", stream);
+    report_lines_print_json(total->lines, stream);
+    fputc('}', stream);
 }
 
 static void print_json(const struct report *report, const struct simt_settings *settings,

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "common/simt/memory/counters.h"
+#include "common/simt/runtime/report_lines.h"
 #include "common/simt/runtime/settings.h"
 
 /** Sums of one kernel's launches. */
@@ -17,6 +18,7 @@ struct kernel_total {
     uint64_t launches;
     double nanoseconds; /**< modelled */
     struct simt_counters counters;
+    struct report_line *lines;
     struct kernel_total *next; /**< in the order of first launches */
 };
 
@@ -28,7 +30,7 @@ struct report {
 
 /** Adds one launch; without memory for a new kernel's sum it is dropped. */
 void report_launch(struct report *report, const char *kernel, double nanoseconds,
-                   const struct simt_counters *counters);
+                   const struct simt_counters *counters, const struct simt_sites *sites);
 
 /** @return a kernel's name as the source spells it, if the program can tell; free() it. */
 char *report_source_name(const char *mangled);
