@@ -49,8 +49,9 @@ static enum status alloc_memories(struct simt_block_run *b, struct simt_watch *w
         return STATUS_OUT_OF_MEMORY;
     }
     if (b->block.run->check == SIMT_CHECK_FULL) {
-        enum status status =
-            simt_shadow_create(&b->block.shadow, b->block.shared_bytes, b->warp_count, watch);
+        const struct simt_shadow_size size = {
+            .shared_bytes = b->block.shared_bytes, .local_bytes = local, .warps = b->warp_count};
+        enum status status = simt_shadow_create(&b->block.shadow, &size, watch);
         if (status != STATUS_OK) {
             return status;
         }

@@ -147,7 +147,8 @@ struct simt_code {
     uint64_t address;                /**< what a pointer to the function holds */
     struct simt_code *const *linked; /**< all functions of the kernel, for calls through pointers */
     size_t linked_count;
-    uint32_t **lists; /**< sources of instructions that have many */
+    struct simt_origin *origins; /**< by instruction; those without a variable are not used */
+    uint32_t **lists;            /**< sources of instructions that have many */
     size_t list_count;
     size_t static_shared_bytes; /**< of this function alone */
     size_t local_bytes;         /**< of one thread, this function alone */

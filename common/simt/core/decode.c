@@ -290,6 +290,9 @@ enum status simt_decode(struct simt_code **code, const struct ptx_module *module
         status = decode_all(&d, module, error);
     }
     if (status == STATUS_OK) {
+        status = decode_origins(&d, module);
+    }
+    if (status == STATUS_OK) {
         status = simt_order_blocks(d.code);
     }
     if (status == STATUS_OK) {
@@ -327,6 +330,7 @@ void simt_code_free(struct simt_code *code) {
         free(code->lists[n]);
     }
     free(code->lists);
+    free(code->origins);
     simt_uses_free(code);
     free(code->instructions);
     free(code->rank);

@@ -60,4 +60,11 @@ MUST_CHECK enum status decode_frame_parameter(struct decoder *decoder,
                                               const struct ptx_instruction *in,
                                               struct simt_instruction *out, bool *known);
 
+/** Finds the offset of a shared or local variable in its space. @return false: there is none */
+bool decode_variable_offset(const struct decoder *decoder, const char *symbol, uint64_t *offset);
+
+/** Sets the origins of all instructions that have been decoded. @return STATUS_OK or
+ *  STATUS_OUT_OF_MEMORY */
+MUST_CHECK enum status decode_origins(struct decoder *decoder, const struct ptx_module *module);
+
 #endif

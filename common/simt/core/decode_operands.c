@@ -230,6 +230,26 @@ static enum status symbol_row(struct decoder *d, const char *symbol, int64_t add
     return decode_constant(d, wide, address + (uint64_t)addend, offset);
 }
 
+bool decode_variable_offset(const struct decoder *d, const char *symbol, uint64_t *offset) {
+    for (size_t n = 0; n < d->placed_count; n++) {
+        if (strcmp(d->placed[n].name, symbol) == 0) {
+            *offset = d->placed[n].offset;
+            return true;
+        }
+    }
+    switch (d->linker->find(d->linker->context, symbol, offset)) {
+    case SIMT_SYMBOL_DYNAMIC_SHARED:
+        *offset = d->linker->dynamic_shared;
+        return true;
+    case SIMT_SYMBOL_SHARED:
+        return true;
+    case SIMT_SYMBOL_NONE:
+    case SIMT_SYMBOL_ADDRESS:
+        break;
+    }
+    return false;
+}
+
 /* Float immediates carry their bits; a double's immediate in an fp32 operation is converted. */
 static uint64_t immediate_bits(const struct ptx_operand *operand, bool wide) {
     if (operand->immediate_type == PTX_IMMEDIATE_F64 && !wide) {

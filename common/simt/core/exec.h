@@ -75,6 +75,14 @@ enum simt_class {
 
 enum { SIMT_JOINED_RIDER = 1 };
 
+/** The variable that an address was computed from, where that is certain. */
+struct simt_origin {
+    const struct ptx_variable *variable; /**< of shared or local memory */
+    uint64_t begin, end;                 /**< shared: the offsets that belong to it */
+    bool picked;                         /**< the address is that of one element, at an index that is
+                                              worked out */
+};
+
 /**
  * One decoded instruction.
  *
@@ -102,6 +110,7 @@ struct simt_instruction {
     uint32_t detail[4]; /**< private to the handler: comparison, rounding, sizes ... */
     int64_t immediate;  /**< private to the handler: an address offset, a jump target ... */
     uint32_t site; /**< memory: its number among those of the kernel; see simt_number_sites() */
+    const struct simt_origin *origin;     /**< ld, st, atom, red; NULL: not known */
     const struct ptx_instruction *source; /**< for messages and source lines */
     const uint32_t *long_src; /**< all `src_count` sources where `src` is too short for them
                                    (wmma.mma has up to 24); else NULL */

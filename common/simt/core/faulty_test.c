@@ -123,6 +123,17 @@ static const struct mistake beyond_shared_and_local[] = {
     {"shared_bin_too_many", 1, {32}, 0, {{NEVER_WRITTEN, 128}, {INDICES, 128}}, {0},
      SIMT_FAULT_OUT_OF_BOUNDS, 0, {16, 0},
      {"updates 4 bytes", "just past the end of", "64 bytes"}},
+    {"first_array_into_the_second", 1, {32}, 0, {{NEVER_WRITTEN, 128}, {INDICES, 128}}, {0},
+     SIMT_FAULT_OUT_OF_BOUNDS, 0, {31, 0},
+     {"reads 4 bytes", "just past the end of low, which has 128 bytes"}},
+    {"second_array_into_the_first", 1, {32}, 0, {{ZEROS, 128}, {INDICES, 128}}, {0},
+     SIMT_FAULT_OUT_OF_BOUNDS, 0, {ANY, 0},
+     {"reads 4 bytes, 4 bytes before the start of high in shared memory"}},
+    {"bins_into_the_tile", 1, {64}, 0, {{NEVER_WRITTEN, 256}, {INDICES, 256}}, {0},
+     SIMT_FAULT_OUT_OF_BOUNDS, 0, {16, 0},
+     {"updates 4 bytes", "just past the end of bins, which has 64 bytes"}},
+    {"dynamic_array_before_its_start", 1, {64}, 256, {{NEVER_WRITTEN, 256}, {INDICES, 256}}, {0},
+     SIMT_FAULT_OUT_OF_BOUNDS, 0, {0, 0}, {"4 bytes before the start of dynamic"}},
     {"local_one_past", 1, {32}, 0, {{NEVER_WRITTEN, 128}}, {8, 3},
      SIMT_FAULT_OUT_OF_BOUNDS, 0, {0, 0},
      {"writes 4 bytes", "local memory", "just past the end of", "own arrays"}},
@@ -149,6 +160,10 @@ static const struct mistake never_written[] = {
      SIMT_FAULT_UNINITIALISED, 0, {0, 0}, {"offset 0 of shared memory"}},
     {"fewer_threads_than_the_tile", 1, {128}, 0, {{NEVER_WRITTEN, 4}, {INDICES, 1024}}, {0},
      SIMT_FAULT_UNINITIALISED, 0, {0, 0}, {"offset 512 of shared memory"}},
+    {"local_never_filled", 1, {32}, 0, {{NEVER_WRITTEN, 128}}, {5, 3},
+     SIMT_FAULT_UNINITIALISED, 0, {2, 0}, {"local array", "the thread has written nothing"}},
+    {"local_count_not_zeroed", 1, {1}, 0, {{NEVER_WRITTEN, 32}, {INDICES, 64}}, {16},
+     SIMT_FAULT_UNINITIALISED, 0, {0, 0}, {"local array", "the thread has written nothing"}},
 };
 
 static const struct mistake shared_races[] = {
@@ -175,6 +190,31 @@ static const struct mistake shared_races[] = {
      SIMT_FAULT_SHARED_RACE, 0, {ANY, 0}, {"__syncwarp()"}},
     {"last_warp_without_syncwarp", 1, {64}, 0, {{NEVER_WRITTEN, 256}, {INDICES, 256}}, {0},
      SIMT_FAULT_SHARED_RACE, 0, {ANY, 0}, {"__syncwarp()"}},
+};
+
+static const struct mistake warp_races[] = {
+    {"shifted_in_place_in_one_warp", 1, {32}, 0, {{NEVER_WRITTEN, 128}, {INDICES, 128}}, {0},
+     SIMT_FAULT_SHARED_RACE, 0, {1, 0}, {"lane 0 of the same warp read", "lanes need not run"}},
+    {"leader_replaces_what_others_read", 1, {32}, 0, {{NEVER_WRITTEN, 128}, {INDICES, 128}}, {0},
+     SIMT_FAULT_SHARED_RACE, 0, {0, 0}, {"another lane of the same warp read", "__syncwarp()"}},
+    {"lanes_one_after_the_other", 1, {32}, 0, {{NEVER_WRITTEN, 128}, {INDICES, 128}}, {0},
+     SIMT_FAULT_SHARED_RACE, 0, {ANY, 0}, {"of the same warp wrote", "__syncwarp()"}},
+};
+
+static const struct mistake block_races[] = {
+    {"reversed_without_barrier", 1, {128}, 0, {{INDICES, 512}}, {0},
+     SIMT_FAULT_BLOCK_RACE, 0, {ANY, 0},
+     {"race in global memory", "with no barrier in between", "__syncthreads() is missing"}},
+    {"results_asked_for_too_early", 1, {128}, 0, {{ZEROS, 512}, {NEVER_WRITTEN, 512}}, {0},
+     SIMT_FAULT_BLOCK_RACE, 0, {ANY, 0}, {"race in global memory", "warp", "no barrier"}},
+    {"global_sum_without_barrier", 1, {256}, 0, {{NEVER_WRITTEN, 1024}, {INDICES, 1024}}, {0},
+     SIMT_FAULT_BLOCK_RACE, 0, {ANY, 0}, {"race in global memory", "no barrier"}},
+    {"neighbours_in_one_warp", 1, {32}, 0, {{NEVER_WRITTEN, 128}, {ZEROS, 128}}, {0},
+     SIMT_FAULT_BLOCK_RACE, 0, {0, 0}, {"lane 1 of the same warp wrote", "__syncwarp()"}},
+    {"global_counter_not_atomic", 1, {64}, 0, {{ZEROS, 4}}, {0},
+     SIMT_FAULT_BLOCK_RACE, 0, {1, 0}, {"writes another value there", "atomic"}},
+    {"flag_without_a_fence", 1, {64}, 0, {{ZEROS, 8}, {ZEROS, 4}}, {0},
+     SIMT_FAULT_BLOCK_RACE, 0, {32, 0}, {"reads 4 bytes", "that warp 0 wrote"}},
 };
 
 static const struct mistake global_races[] = {
@@ -385,6 +425,14 @@ C_TEST(faulty, memory_that_nothing_has_written) {
 
 C_TEST(faulty, races_in_shared_memory) {
     MAKE_MISTAKES(shared_races);
+}
+
+C_TEST(faulty, races_inside_a_warp) {
+    MAKE_MISTAKES(warp_races);
+}
+
+C_TEST(faulty, races_of_one_block_in_global_memory) {
+    MAKE_MISTAKES(block_races);
 }
 
 C_TEST(faulty, races_between_blocks) {

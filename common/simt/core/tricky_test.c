@@ -614,6 +614,190 @@ static void expect_lines(struct stage *s, const char *kernel, uint32_t grid) {
     EXPECT_STR_EQ(want, got);
 }
 
+SCENE(lock_inside_a_block) {
+    enum { THREADS = 96 };
+    int want[THREADS], got[THREADS];
+    const int threads = THREADS;
+    uint64_t p[] = {zeros(s, 1), zeros(s, 1), empty(s, THREADS)};
+    for (int t = 0; t < THREADS; t++) {
+        want[t] = t;
+    }
+    if (run(s, "lock_inside_a_block", 1, THREADS, p)) {
+        expect_ints(s, &threads, p[1], 1);
+        memcpy(got, launch_testing_result(&s->t, p[2]), sizeof got);
+        qsort(got, THREADS, sizeof *got, by_value);
+        EXPECT_INT_EQ(0, memcmp(want, got, sizeof want));
+    }
+}
+
+static void expect_chain(struct stage *s, const char *kernel) {
+    enum { THREADS = 192 };
+    int want[THREADS];
+    for (int t = 0; t < THREADS; t++) {
+        want[t] = s->in[t] + (t >= 32 ? want[t - 32] : 0);
+    }
+    uint64_t p[] = {empty(s, THREADS), s->d_in, zeros(s, THREADS / 32)};
+    if (run(s, kernel, 1, THREADS, p)) {
+        expect_ints(s, want, p[0], THREADS);
+    }
+}
+
+SCENE(chain_of_warps) {
+    expect_chain(s, "chain_of_warps");
+}
+
+SCENE(chain_with_acquire_and_release) {
+    expect_chain(s, "chain_with_acquire_and_release");
+}
+
+SCENE(sort_in_global_memory) {
+    enum { N = 150 };
+    int want[N];
+    memcpy(want, s->in, sizeof want);
+    qsort(want, N, sizeof *want, by_value);
+    struct {
+        uint64_t data;
+        int n;
+    } p = {launch_testing_upload(&s->t, s->in, sizeof want), N};
+    if (run(s, "sort_in_global_memory", 1, 96, &p)) {
+        expect_ints(s, want, p.data, N);
+    }
+}
+
+SCENE(all_warps_write_the_same) {
+    int want[128], total = 0;
+    for (int t = 0; t < 128; t++) {
+        total += s->in[t];
+    }
+    for (int t = 0; t < 128; t++) {
+        want[t] = total - s->in[t];
+    }
+    uint64_t p[] = {empty(s, 1), empty(s, 128), s->d_in};
+    if (run(s, "all_warps_write_the_same", 1, 128, p)) {
+        expect_ints(s, want, p[1], 128);
+    }
+}
+
+SCENE(lanes_exchange_in_global_memory) {
+    int want[32], old[32];
+    memcpy(want, s->in, sizeof want);
+    for (int step = 1; step < 32; step *= 2) {
+        memcpy(old, want, sizeof old);
+        for (int t = 0; t < 32; t++) {
+            want[t] += old[t ^ step] * step;
+        }
+    }
+    uint64_t data = launch_testing_upload(&s->t, s->in, sizeof want);
+    if (run(s, "lanes_exchange_in_global_memory", 1, 32, &data)) {
+        expect_ints(s, want, data, 32);
+    }
+}
+
+SCENE(lanes_with_parts_of_words) {
+    int want[64];
+    for (int t = 0; t < 64; t++) {
+        unsigned char byte = (unsigned char)s->in[t];
+        unsigned short half = (unsigned short)(3 * s->in[t]);
+        for (int i = 0; i < 3; i++) {
+            byte = (unsigned char)(byte * 5 + half);
+            half = (unsigned short)(half + byte);
+        }
+        want[t] = byte + half;
+    }
+    expect_block(s, "lanes_with_parts_of_words", 64, want, 64);
+}
+
+SCENE(stack_that_may_be_empty) {
+    int want[64];
+    for (int t = 0; t < 64; t++) {
+        int used = s->in[t] % 8;
+        int first = used > 0 ? s->in[t] : -1;
+        int last = used > 0 ? s->in[(t + used - 1) % 64] : -2;
+        want[t] = first * 1000 + last;
+    }
+    expect_block(s, "stack_that_may_be_empty", 64, want, 64);
+}
+
+SCENE(least_of_all) {
+    enum { N = 900 };
+    int want[64];
+    for (int t = 0; t < 64; t++) {
+        int mine[N], count = 0;
+        for (int i = t; i < N; i += 64) {
+            mine[count++] = s->in[i];
+        }
+        qsort(mine, (size_t)count, sizeof *mine, by_value);
+        want[t] = ((mine[0] * 7 + mine[1]) * 7 + mine[2]) * 7 + mine[3];
+    }
+    struct {
+        uint64_t out, in;
+        int n;
+    } p = {empty(s, 64), s->d_in, N};
+    if (run(s, "least_of_all", 1, 64, &p)) {
+        expect_ints(s, want, p.out, 64);
+    }
+}
+
+SCENE(records_filled_in_part) {
+    int want[64];
+    for (int t = 0; t < 64; t++) {
+        int r = s->in[t] % 3, used = (s->in[t] + r) % 5 + 1;
+        want[t] = 0;
+        for (int i = 0; i < used; i++) {
+            want[t] = want[t] * 3 + s->in[(t + i) % 64] + r;
+        }
+    }
+    expect_block(s, "records_filled_in_part", 64, want, 64);
+}
+
+SCENE(nodes_of_two_kinds) {
+    int want[64];
+    for (int t = 0; t < 64; t++) {
+        int stack[8], used = 0, x = s->in[t];
+        for (int i = 0; i < 4; i++) {
+            stack[used++] = (x + i) % 2 == 0 ? x + i : x;
+            used -= x % 3 == 0 && used > 2;
+        }
+        want[t] = 0;
+        while (used > 0) {
+            want[t] = want[t] * 3 + stack[--used];
+        }
+    }
+    expect_block(s, "nodes_of_two_kinds", 64, want, 64);
+}
+
+SCENE(arrays_that_swap) {
+    int want[64], sum = 0;
+    for (int t = 0; t < 64; t++) {
+        sum += s->in[t];
+        want[t] = sum;
+    }
+    expect_block(s, "arrays_that_swap", 64, want, 64);
+}
+
+SCENE(pointers_that_walk) {
+    int want[64];
+    for (int t = 0; t < 64; t++) {
+        want[t] = 2 * s->in[63 - t % 32];
+        want[t] += t % 2 == 0 ? s->in[t] : 2 * s->in[63 - t];
+        for (int i = t; i < 64; i++) {
+            want[t] += s->in[i] - 2 * s->in[63 - i];
+        }
+    }
+    expect_block(s, "pointers_that_walk", 64, want, 64);
+}
+
+SCENE(rows_of_one_array) {
+    int want[64], sums[4] = {0};
+    for (int t = 0; t < 64; t++) {
+        sums[t / 16] += s->in[t];
+    }
+    for (int t = 0; t < 64; t++) {
+        want[t] = sums[t % 4] + s->in[63 - t];
+    }
+    expect_block(s, "rows_of_one_array", 64, want, 64);
+}
+
 SCENE(says_hello) {
     expect_lines(s, "says_hello", 1);
 }

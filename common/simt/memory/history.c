@@ -167,7 +167,7 @@ static bool lanes_conflict(const struct step *step, uint32_t mark, bool written)
     bool several = (mark & MARK_SEVERAL_LANES) != 0;
     bool by_several = step->lane == MARK_SEVERAL_LANES;
     bool writes = step->touch->kind == SIMT_WRITE;
-    if ((written && several) || (writes && by_several)) {
+    if ((written && (several || step->touch->together)) || (writes && by_several)) {
         return false;
     }
     /* Several read parts of the word: all of them only when all of it is written. */

@@ -99,6 +99,7 @@ struct simt_touch {
     enum simt_access_kind kind;
     uint32_t lane; /**< or SIMT_SEVERAL_LANES, which all touch the same bytes */
     bool silent;   /**< a store that leaves the bytes as they are */
+    bool together; /**< the lanes act as one: what another has written is no race */
 };
 
 /**

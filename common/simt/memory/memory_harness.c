@@ -36,11 +36,15 @@ bool harness_create(struct harness *h, enum simt_check check) {
     make_registers(h);
     h->module = (struct ptx_module){.files = h->files, .file_count = 2};
     bool full = check == SIMT_CHECK_FULL;
+    const struct simt_shadow_size size = {.shared_bytes = HARNESS_SHARED,
+                                          .local_bytes =
+                                              (size_t)HARNESS_WARPS * SIMT_LANES * HARNESS_LOCAL,
+                                          .warps = HARNESS_WARPS};
     bool made = simt_memory_create(&h->memory, MEMORY_BYTES) == STATUS_OK && make_warps(h);
     if (made && full) {
         made = simt_global_shadow_create(&h->global_shadow, h->memory) == STATUS_OK &&
                simt_global_shadow_begin(h->global_shadow, 1) == STATUS_OK &&
-               simt_shadow_create(&h->block.shadow, HARNESS_SHARED, HARNESS_WARPS,
+               simt_shadow_create(&h->block.shadow, &size,
                                   simt_global_shadow_watch(h->global_shadow, 0)) == STATUS_OK;
     }
     h->run = (struct simt_run){.memory = h->memory,

@@ -39,10 +39,15 @@ static void addresses_of(const struct simt_request *request, uint64_t addresses[
 static bool find_limits(const struct simt_request *request, enum ptx_space space, uint64_t address,
                         struct simt_extent *limits) {
     const struct simt_block *block = request->warp->block;
+    const struct simt_origin *origin = request->instruction->origin;
     *limits = (struct simt_extent){0};
     switch (space) {
     case PTX_SHARED:
         limits->end = block->shared_bytes;
+        if (origin != NULL && block->run->check != SIMT_CHECK_OFF) {
+            limits->begin = origin->begin;
+            limits->end = origin->end < limits->end ? origin->end : limits->end;
+        }
         break;
     case PTX_LOCAL:
         limits->end = block->local_bytes;
@@ -53,7 +58,7 @@ static bool find_limits(const struct simt_request *request, enum ptx_space space
     default:
         return simt_request_lookup(request, limits, address);
     }
-    return address < limits->end;
+    return address >= limits->begin && address < limits->end;
 }
 
 static bool is_inside(const struct simt_request *request, const struct simt_extent *limits,

@@ -200,6 +200,13 @@ SIMT_HOT void simt_request_place_local(struct simt_request *request) {
     }
 }
 
+/* Shared memory: the lanes stay inside the variable that the address comes from. */
+SIMT_HOT bool simt_request_stays(const struct simt_request *request, uint64_t low, uint64_t end) {
+    const struct simt_origin *origin = request->instruction->origin;
+    return SIMT_LIKELY(origin == NULL || (low >= origin->begin && end <= origin->end)) ||
+           request->warp->block->run->check == SIMT_CHECK_OFF;
+}
+
 /* Sets the place of the first lane; false when the lanes are not all inside. */
 SIMT_HOT bool simt_request_place(struct simt_request *request, enum ptx_space space) {
     const struct simt_block *block = request->warp->block;
@@ -209,7 +216,7 @@ SIMT_HOT bool simt_request_place(struct simt_request *request, enum ptx_space sp
     switch (space) {
     case PTX_SHARED:
         request->host = block->shared + request->first;
-        return low <= end && end <= block->shared_bytes;
+        return low <= end && end <= block->shared_bytes && simt_request_stays(request, low, end);
     case PTX_LOCAL:
         if (low > end || end > block->local_bytes) {
             return false;

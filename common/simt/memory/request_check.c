@@ -239,6 +239,7 @@ static bool check_lanes(const struct simt_request *request, const struct view *v
             .bytes = request->bytes,
             .kind = request->kind,
             .lane = crowded ? SIMT_SEVERAL_LANES : lane,
+            .together = request->addresses != NULL,
             .silent = stored->known &&
                       memcmp(request->host + relative, stored->bytes[lane], request->bytes) == 0};
         if (!simt_history_touch(view->history, view->agent, &touch, &race)) {
@@ -324,9 +325,60 @@ static bool check_content(const struct simt_request *request) {
 
 /* In global memory races first: that nothing has written some bytes may be a matter of timing, when
  * another block does. */
+/* Where a lane's bytes lie in simt_block.local, in words. */
+static size_t local_word(const struct simt_request *request, uint32_t lane) {
+    const unsigned char *host = request->host + request->relative[lane];
+    return (size_t)(host - request->warp->block->local) / 4;
+}
+
+/* As in is_partly_written(): of each group one word. */
+static bool is_local_written(const struct simt_request *request, uint32_t lane) {
+    const uint8_t *written = request->warp->block->shadow->local + local_word(request, lane);
+    uint32_t group = (group_bytes(request) + 3) / 4;
+    for (uint32_t word = 0; word < (request->bytes + 3) / 4; word += group) {
+        if (written[word] == 0 && (group == 1 || written[word + 1] == 0)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Elsewhere a compiler may load what is thrown away: from constant places ahead of time, and
+ * structs whole. */
+static bool is_picked(const struct simt_request *request) {
+    const struct simt_origin *origin = request->instruction->origin;
+    return origin != NULL && origin->picked && origin->variable->space == PTX_LOCAL;
+}
+
+static bool check_local(const struct simt_request *request) {
+    struct simt_shadow *shadow = request->warp->block->shadow;
+    for (uint32_t rest = request->mask; rest != 0; rest &= rest - 1) {
+        uint32_t lane = simt_first_lane(rest);
+        if (request->kind != SIMT_READ) {
+            memset(shadow->local + local_word(request, lane), 1, (request->bytes + 3) / 4);
+        } else if (!is_picked(request)) {
+            return true;
+        } else if (!is_local_written(request, lane)) {
+            simt_fail(request->warp, request->instruction, lane, SIMT_FAULT_UNINITIALISED,
+                      request->first,
+                      "reads %u bytes of a local array (one of the function's own) where the "
+                      "thread has written nothing",
+                      request->bytes);
+            return false;
+        }
+    }
+    return true;
+}
+
 bool simt_request_check(const struct simt_request *request) {
     const struct simt_block *block = request->warp->block;
-    if (block->shadow == NULL || (!is_shared(request) && request->space != PTX_GLOBAL)) {
+    if (block->shadow == NULL) {
+        return true;
+    }
+    if (request->space == PTX_LOCAL) {
+        return check_local(request);
+    }
+    if (!is_shared(request) && request->space != PTX_GLOBAL) {
         return true;
     }
     if (is_shared(request) && !check_content(request)) {

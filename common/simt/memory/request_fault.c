@@ -2,6 +2,8 @@
  * What is wrong with an access, in words: where the address lies, and next to
  * what.
  */
+#include <stdlib.h>
+
 #include "common/simt/memory/request.h"
 #include "common/simt/memory/words.h"
 
@@ -107,6 +109,52 @@ static void fault_bounded(const struct simt_request *request, uint32_t lane, uin
     }
 }
 
+/* The last name in a mangled one, "_ZZ6kernelPiE4tile_0": tile. Other names as they are. */
+static void name_variable(const char *mangled, char *name, size_t size) {
+    snprintf(name, size, "%s", mangled);
+    for (const char *at = strncmp(mangled, "_Z", 2) == 0 ? mangled + 2 : ""; *at != '\0'; at++) {
+        char *end = NULL;
+        bool begins = *at >= '1' && *at <= '9' && strchr("ZELN", at[-1]) != NULL;
+        unsigned long length = begins ? strtoul(at, &end, 10) : 0;
+        if (length > 0 && length <= strlen(end) && (end[length] == '\0' || end[length] == '_')) {
+            snprintf(name, size, "%.*s", (int)length, end);
+        }
+    }
+}
+
+/* Outside of the variable that the address was computed from; @return false when it is not that. */
+static bool fault_variable(const struct simt_request *request, uint32_t lane, uint64_t offset) {
+    const struct simt_origin *origin = request->instruction->origin;
+    const char *verb = simt_request_verb(request);
+    char name[64], past[64];
+    if (origin == NULL || (offset >= origin->begin && offset < origin->end &&
+                           origin->end - offset >= request->bytes)) {
+        return false;
+    }
+    name_variable(origin->variable->name, name, sizeof name);
+    uint64_t before = origin->begin - offset, size = origin->end - origin->begin;
+    if (bytes_before_start(offset) > 0) {
+        before = origin->begin + bytes_before_start(offset);
+    }
+    if (offset < origin->begin || bytes_before_start(offset) > 0) {
+        simt_fail(request->warp, request->instruction, lane, SIMT_FAULT_OUT_OF_BOUNDS, offset,
+                  "%s %u byte%s, %" PRIu64 " byte%s before the start of %s in shared memory", verb,
+                  request->bytes, simt_plural(request->bytes), before, simt_plural(before), name);
+        return true;
+    }
+    simt_describe_past(offset - origin->end, past, sizeof past);
+    if (offset < origin->end) {
+        snprintf(past, sizeof past, "the last %" PRIu64 " of them past the end of",
+                 request->bytes - (origin->end - offset));
+    }
+    simt_fail(request->warp, request->instruction, lane, SIMT_FAULT_OUT_OF_BOUNDS, offset,
+              "%s %u byte%s at offset %" PRIu64 " of shared memory, %s %s, which has %" PRIu64
+              " byte%s",
+              verb, request->bytes, simt_plural(request->bytes), offset, past, name, size,
+              simt_plural(size));
+    return true;
+}
+
 SIMT_COLD void simt_request_fault(const struct simt_request *request, uint32_t lane,
                                   enum ptx_space space, uint64_t address) {
     const struct simt_block *block = request->warp->block;
@@ -115,6 +163,8 @@ SIMT_COLD void simt_request_fault(const struct simt_request *request, uint32_t l
                   "%s %u byte%s of shared memory, but the block has none: the size of an extern "
                   "__shared__ array is the third number of <<<grid, threads, bytes>>>",
                   simt_request_verb(request), request->bytes, simt_plural(request->bytes));
+    } else if (space == PTX_SHARED && fault_variable(request, lane, address)) {
+        return;
     } else if (space == PTX_SHARED) {
         fault_bounded(request, lane, address,
                       &(struct bounded_space){"shared memory", "the block's", block->shared_bytes});

@@ -3,21 +3,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum status simt_shadow_create(struct simt_shadow **shadow, size_t shared_bytes, uint32_t warps,
+enum status simt_shadow_create(struct simt_shadow **shadow, const struct simt_shadow_size *size,
                                struct simt_watch *watch) {
     *shadow = NULL;
     struct simt_shadow *made = calloc(1, sizeof *made);
     if (made == NULL) {
         return STATUS_OUT_OF_MEMORY;
     }
-    made->shared_bytes = shared_bytes;
-    made->warps = warps;
+    made->shared_bytes = size->shared_bytes;
+    made->local_words = size->local_bytes / 4;
+    made->warps = size->warps;
     made->watch = watch;
-    made->agents = calloc((size_t)warps + 1, sizeof *made->agents);
-    made->global = calloc((size_t)warps + 1, sizeof *made->global);
-    made->written = calloc(shared_bytes / 64 + 1, sizeof *made->written);
+    made->agents = calloc((size_t)made->warps + 1, sizeof *made->agents);
+    made->global = calloc((size_t)made->warps + 1, sizeof *made->global);
+    made->written = calloc(made->shared_bytes / 64 + 1, sizeof *made->written);
+    made->local = calloc(made->local_words + 1, sizeof *made->local);
     if (made->agents == NULL || made->global == NULL || made->written == NULL ||
-        simt_history_create(&made->history, SIMT_WARPS_OF_SHARED, shared_bytes) != STATUS_OK) {
+        made->local == NULL ||
+        simt_history_create(&made->history, SIMT_WARPS_OF_SHARED, made->shared_bytes) !=
+            STATUS_OK) {
         simt_shadow_free(made);
         return STATUS_OUT_OF_MEMORY;
     }
@@ -32,6 +36,7 @@ void simt_shadow_free(struct simt_shadow *shadow) {
         free(shadow->agents);
         free(shadow->global);
         free(shadow->written);
+        free(shadow->local);
         free(shadow);
     }
 }
@@ -39,6 +44,7 @@ void simt_shadow_free(struct simt_shadow *shadow) {
 void simt_shadow_reset(struct simt_shadow *shadow) {
     simt_shadow_barrier(shadow);
     memset(shadow->written, 0, (shadow->shared_bytes / 64 + 1) * sizeof *shadow->written);
+    memset(shadow->local, 0, shadow->local_words);
     for (uint32_t n = 0; n < shadow->warps; n++) {
         shadow->agents[n] = (struct simt_agent){.id = n};
         shadow->global[n] = (struct simt_agent){.id = n};

@@ -1,7 +1,7 @@
 /**
  * @file shadow.h
  * @brief What full checks remember of one block: who touched its shared memory, and what was
- *        written there.
+ *        written there and in local memory.
  *
  * See history.h for what counts as a race. Volatile, relaxed, acquiring and
  * releasing accesses take no part.
@@ -30,14 +30,25 @@ struct simt_shadow {
     uint32_t warps;
     uint64_t *written; /**< of shared memory, one bit a byte */
     size_t shared_bytes;
+    uint8_t
+        *local; /**< words of all threads' local memory, as in simt_block.local: not 0: written */
+    size_t local_words;
+};
+
+/** What a shadow is made for. */
+struct simt_shadow_size {
+    size_t shared_bytes;
+    size_t local_bytes; /**< of all threads of the block */
+    uint32_t warps;
 };
 
 /**
  * @param watch NULL, or what the host thread uses
  * @return STATUS_OK or STATUS_OUT_OF_MEMORY.
  */
-MUST_CHECK enum status simt_shadow_create(struct simt_shadow **shadow, size_t shared_bytes,
-                                          uint32_t warps, struct simt_watch *watch);
+MUST_CHECK enum status simt_shadow_create(struct simt_shadow **shadow,
+                                          const struct simt_shadow_size *size,
+                                          struct simt_watch *watch);
 
 void simt_shadow_free(struct simt_shadow *shadow);
 

@@ -209,6 +209,52 @@ __global__ void local_before_start(int *out, int n) {
     out[threadIdx.x] = mine[n - 1 - (int)threadIdx.x]; // FAULT: local_before_start
 }
 
+__global__ void first_array_into_the_second(int *out, const int *in) {
+    __shared__ int low[32];
+    __shared__ int high[32];
+    int t = threadIdx.x;
+    high[t] = in[t];
+    low[t] = in[t] + 1;
+    __syncthreads();
+    out[t] = low[t + 1] + high[31 - t]; // FAULT: first_array_into_the_second
+}
+
+__global__ void second_array_into_the_first(int *out, const int *in) {
+    __shared__ int low[32];
+    __shared__ int high[32];
+    int t = threadIdx.x;
+    low[t] = in[t];
+    high[t] = in[t] + 1;
+    __syncthreads();
+    for (int i = t; i >= -1; i--) {
+        out[t] += high[i] * low[31 - t]; // FAULT: second_array_into_the_first
+    }
+}
+
+__global__ void bins_into_the_tile(int *out, const int *data) {
+    __shared__ int bins[16];
+    __shared__ int tile[64];
+    int t = threadIdx.x;
+    tile[t] = data[t];
+    if (t < 16) {
+        bins[t] = 0;
+    }
+    __syncthreads();
+    atomicAdd(&bins[tile[t]], 1); // FAULT: bins_into_the_tile
+    __syncthreads();
+    out[t] = bins[t % 16] + tile[63 - t];
+}
+
+__global__ void dynamic_array_before_its_start(int *out, const int *in) {
+    __shared__ int fixed[64];
+    extern __shared__ int dynamic[];
+    int t = threadIdx.x;
+    fixed[t] = in[t];
+    dynamic[t] = in[t];
+    __syncthreads();
+    out[t] = dynamic[t - 1] + fixed[63 - t]; // FAULT: dynamic_array_before_its_start
+}
+
 // Read before anything was written.
 
 __global__ void sum_never_set(int *sum, const int *in) {
@@ -264,6 +310,24 @@ __global__ void fewer_threads_than_the_tile(int *out, const int *in) {
     }
     if (t == 0) {
         *out = tile[0];
+    }
+}
+
+__global__ void local_never_filled(int *out, int n, int pick) {
+    int mine[16];
+    for (int i = 0; i < n; i++) {
+        mine[i] = i * pick;
+    }
+    out[threadIdx.x] = mine[pick + (threadIdx.x & 3)]; // FAULT: local_never_filled
+}
+
+__global__ void local_count_not_zeroed(int *out, const int *in, int n) {
+    int count[8];
+    for (int i = 0; i < n; i++) {
+        count[in[i] & 7]++; // FAULT: local_count_not_zeroed
+    }
+    for (int i = 0; i < 8; i++) {
+        out[i] = count[i];
     }
 }
 
@@ -377,6 +441,97 @@ __global__ void last_warp_without_syncwarp(int *out, const int *in) {
     }
     __syncthreads();
     out[t] = part[0];
+}
+
+__global__ void shifted_in_place_in_one_warp(int *out, const int *in) {
+    __shared__ int line[33];
+    int t = threadIdx.x;
+    line[t] = in[t];
+    line[32] = 0;
+    __syncwarp();
+    int next = line[t + 1];
+    line[t] = next; // FAULT: shifted_in_place_in_one_warp
+    __syncwarp();
+    out[t] = line[31 - t];
+}
+
+__global__ void leader_replaces_what_others_read(int *out, const int *in) {
+    __shared__ int seed;
+    int t = threadIdx.x, sum = 0;
+    if (t == 0) {
+        seed = in[0];
+    }
+    __syncwarp();
+    for (int i = 0; i < 4; i++) {
+        sum = sum * 5 + seed;
+        if (t == 0) {
+            seed = in[i]; // FAULT: leader_replaces_what_others_read
+        }
+        __syncwarp();
+    }
+    out[t] = sum;
+}
+
+__global__ void lanes_one_after_the_other(int *out, const int *in) {
+    __shared__ int last;
+    int t = threadIdx.x;
+    if (in[t] % 2 == 0) {
+        if (t == 4) {
+            last = in[t]; // FAULT: lanes_one_after_the_other
+        }
+    } else if (t == 7) {
+        last = in[t]; // FAULT: lanes_one_after_the_other
+    }
+    __syncwarp();
+    out[t] = last;
+}
+
+// Races of one block in global memory.
+
+__global__ void reversed_without_barrier(int *data) {
+    int t = threadIdx.x;
+    int value = data[t] * 2; // FAULT: reversed_without_barrier
+    data[127 - t] = value; // FAULT: reversed_without_barrier
+}
+
+__global__ void results_asked_for_too_early(int *part, int *out) {
+    int t = threadIdx.x;
+    part[t] = t * t; // FAULT: results_asked_for_too_early
+    out[t] = part[127 - t]; // FAULT: results_asked_for_too_early
+}
+
+__global__ void global_sum_without_barrier(int *part, const int *in) {
+    int t = threadIdx.x;
+    part[t] = in[t];
+    __syncthreads();
+    for (int s = 128; s > 0; s /= 2) {
+        if (t < s) {
+            part[t] += part[t + s]; // FAULT: global_sum_without_barrier
+        }
+    }
+}
+
+__global__ void neighbours_in_one_warp(int *out, int *data) {
+    int t = threadIdx.x;
+    data[t] = 3 * t;
+    out[t] = data[(t + 1) % 32]; // FAULT: neighbours_in_one_warp
+}
+
+__global__ void global_counter_not_atomic(int *count) {
+    int old = *count;
+    __syncthreads();
+    *count = old + threadIdx.x; // FAULT: global_counter_not_atomic
+}
+
+__global__ void flag_without_a_fence(int *data, volatile int *flag) {
+    if (threadIdx.x == 0) {
+        *data = 5;
+        *flag = 1;
+    } else if (threadIdx.x == 32) {
+        while (*flag == 0) {
+        }
+        data[1] = *data; // FAULT: flag_without_a_fence
+    }
 }
 
 // Races between blocks.

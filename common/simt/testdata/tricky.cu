@@ -491,6 +491,251 @@ __global__ void says_in_turn(const int *in) {
     }
 }
 
+// Threads of one block through global memory.
+
+// Every thread counts, one at a time.
+__global__ void lock_inside_a_block(int *lock, int *account, int *history) {
+    bool done = false;
+    while (!done) {
+        if (atomicCAS(lock, 0, 1) == 0) {
+            __threadfence();
+            int n = account[0];
+            account[0] = n + 1;
+            history[n] = threadIdx.x;
+            __threadfence();
+            atomicExch(lock, 0);
+            done = true;
+        }
+    }
+}
+
+// Each warp waits for the one before it and adds to what that one left.
+__global__ void chain_of_warps(int *sums, const int *in, volatile int *ready) {
+    int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    if (warp > 0) {
+        while (ready[warp - 1] == 0) {
+        }
+        __threadfence_block();
+    }
+    int before = warp > 0 ? sums[threadIdx.x - 32] : 0;
+    sums[threadIdx.x] = before + in[threadIdx.x];
+    __syncwarp();
+    if (lane == 0) {
+        __threadfence_block();
+        ready[warp] = 1;
+    }
+}
+
+// The same with the operations of the memory model.
+__global__ void chain_with_acquire_and_release(int *sums, const int *in, int *ready) {
+    int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    if (warp > 0) {
+        int seen;
+        do {
+            asm volatile("ld.acquire.cta.global.s32 %0, [%1];"
+                         : "=r"(seen)
+                         : "l"(ready + warp - 1)
+                         : "memory");
+        } while (seen == 0);
+    }
+    sums[threadIdx.x] = (warp > 0 ? sums[threadIdx.x - 32] : 0) + in[threadIdx.x];
+    __syncwarp();
+    if (lane == 0) {
+        asm volatile("st.release.cta.global.s32 [%0], 1;" ::"l"(ready + warp) : "memory");
+    }
+}
+
+// Scratch memory that a block uses again and again, with a barrier each time.
+__global__ void sort_in_global_memory(int *data, int n) {
+    int t = threadIdx.x;
+    for (int step = 0; step < n; step++) {
+        int i = 2 * t + step % 2;
+        if (i + 1 < n) {
+            int a = data[i], b = data[i + 1];
+            if (a > b) {
+                data[i] = b;
+                data[i + 1] = a;
+            }
+        }
+        __syncthreads();
+    }
+}
+
+// All warps leave the same in the same place, and each reads it.
+__global__ void all_warps_write_the_same(int *total, int *out, const int *in) {
+    __shared__ int part[4];
+    int warp = threadIdx.x / 32, sum = in[threadIdx.x];
+    for (int s = 16; s > 0; s /= 2) {
+        sum += __shfl_xor_sync(0xffffffffu, sum, s);
+    }
+    part[warp] = sum;
+    __syncthreads();
+    sum = part[0] + part[1] + part[2] + part[3];
+    *total = sum;
+    out[threadIdx.x] = *total - in[threadIdx.x];
+}
+
+// Lanes take turns on words of global memory; every turn ends with __syncwarp().
+__global__ void lanes_exchange_in_global_memory(int *data) {
+    int t = threadIdx.x;
+    for (int step = 1; step < 32; step *= 2) {
+        int other = data[t ^ step];
+        __syncwarp();
+        data[t] += other * step;
+        __syncwarp();
+    }
+}
+
+// Bytes, halves and words of one piece of shared memory, each lane with its own.
+__global__ void lanes_with_parts_of_words(int *out, const int *in) {
+    __shared__ unsigned char bytes[64];
+    __shared__ unsigned short halves[64];
+    int t = threadIdx.x;
+    bytes[t] = (unsigned char)in[t];
+    halves[t] = (unsigned short)(3 * in[t]);
+    for (int i = 0; i < 3; i++) {
+        bytes[t] = (unsigned char)(bytes[t] * 5 + halves[t]);
+        halves[t] = (unsigned short)(halves[t] + bytes[t]);
+    }
+    out[t] = bytes[t] + halves[t];
+}
+
+// Arrays of a function's own that are filled in part.
+
+// An empty stack: the compiler may look at its first element all the same.
+__global__ void stack_that_may_be_empty(int *out, const int *in) {
+    int stack[8], used = 0;
+    for (int i = 0; i < in[threadIdx.x] % 8; i++) {
+        stack[used++] = in[(threadIdx.x + i) % 64];
+    }
+    int first = used > 0 ? stack[0] : -1;
+    int last = used > 0 ? stack[used - 1] : -2;
+    out[threadIdx.x] = first * 1000 + last;
+}
+
+// The four least of all, in order; what is not there yet is not looked at.
+__global__ void least_of_all(int *out, const int *in, int n) {
+    int least[4], found = 0;
+    for (int i = threadIdx.x; i < n; i += 64) {
+        int at = found < 4 ? found++ : 3;
+        if (at == 3 && found == 4 && i >= 4 * 64 && least[3] <= in[i]) {
+            continue;
+        }
+        for (; at > 0 && least[at - 1] > in[i]; at--) {
+            least[at] = least[at - 1];
+        }
+        least[at] = in[i];
+    }
+    int sum = 0;
+    for (int i = 0; i < found; i++) {
+        sum = sum * 7 + least[i];
+    }
+    out[threadIdx.x] = sum;
+}
+
+struct record {
+    int used;
+    int values[6];
+};
+
+// Structs are copied whole, with what was never filled in.
+__global__ void records_filled_in_part(int *out, const int *in) {
+    record records[3];
+    for (int r = 0; r < 3; r++) {
+        records[r].used = (in[threadIdx.x] + r) % 5 + 1;
+        for (int i = 0; i < records[r].used; i++) {
+            records[r].values[i] = in[(threadIdx.x + i) % 64] + r;
+        }
+    }
+    record mine = records[in[threadIdx.x] % 3];
+    int sum = 0;
+    for (int i = 0; i < mine.used; i++) {
+        sum = sum * 3 + mine.values[i];
+    }
+    out[threadIdx.x] = sum;
+}
+
+struct node {
+    int kind, number;
+    float value;
+};
+
+// Of each struct only the part that its kind says is filled in, and looked at.
+__global__ void nodes_of_two_kinds(int *out, const int *in) {
+    node stack[8];
+    int used = 0, sum = 0;
+    for (int i = 0; i < 4; i++) {
+        node *top = &stack[used++];
+        top->kind = (in[threadIdx.x] + i) % 2;
+        if (top->kind == 0) {
+            top->number = in[threadIdx.x] + i;
+        } else {
+            top->value = in[threadIdx.x] * 0.5f;
+        }
+        used -= in[threadIdx.x] % 3 == 0 && used > 2;
+    }
+    while (used > 0) {
+        node top = stack[--used];
+        sum = sum * 3 + (top.kind == 0 ? top.number : (int)(2.0f * top.value));
+    }
+    out[threadIdx.x] = sum;
+}
+
+// Several shared arrays.
+
+// Two arrays change their parts from step to step.
+__global__ void arrays_that_swap(int *out, const int *in) {
+    __shared__ int one[64];
+    __shared__ int two[64];
+    int t = threadIdx.x;
+    int *from = one, *to = two;
+    from[t] = in[t];
+    __syncthreads();
+    for (int s = 1; s < 64; s *= 2) {
+        to[t] = from[t] + (t >= s ? from[t - s] : 0);
+        __syncthreads();
+        int *kept = from;
+        from = to;
+        to = kept;
+    }
+    out[t] = from[t];
+}
+
+// A pointer walks to one past the end, and back; another begins in the middle.
+__global__ void pointers_that_walk(int *out, const int *in) {
+    __shared__ int line[64];
+    __shared__ int rest[64];
+    int t = threadIdx.x, sum = 0;
+    line[t] = in[t];
+    rest[63 - t] = in[t] * 2;
+    __syncthreads();
+    for (const int *p = line + t; p != line + 64; p++) {
+        sum += *p;
+    }
+    for (const int *p = rest + 64; p-- != rest + t;) {
+        sum -= *p;
+    }
+    const int *middle = &rest[32];
+    out[t] = sum + middle[t % 32 - 32] + (t % 2 == 0 ? line : rest)[t];
+}
+
+// One struct, one array in another: an index of a row may reach the next.
+__global__ void rows_of_one_array(int *out, const int *in) {
+    __shared__ struct {
+        int rows[4][16];
+        int sums[4];
+    } tile;
+    int t = threadIdx.x;
+    tile.rows[0][t] = in[t];
+    if (t < 4) {
+        tile.sums[t] = 0;
+    }
+    __syncthreads();
+    atomicAdd(&tile.sums[t / 16], tile.rows[t / 16][t % 16]);
+    __syncthreads();
+    out[t] = tile.sums[t % 4] + (&tile.rows[0][0])[63 - t];
+}
+
 // Between blocks.
 
 __global__ void histogram_of_all_blocks(int *bins, int *most, float *sum, const int *in, int n) {
