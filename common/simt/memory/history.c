@@ -4,11 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum {
-    WORD_BYTES = 4,
-    SPARE_WORDS = 8, /* vectors may reach behind the last word */
-    WARP_SHIFT = MARK_TAG_SHIFT + MARK_WARP_BITS
-};
+enum { WORD_BYTES = 4, WARP_SHIFT = MARK_TAG_SHIFT + MARK_WARP_BITS };
 
 static void *map(size_t bytes) {
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
@@ -36,7 +32,7 @@ static bool map_pages(struct simt_history *h) {
 }
 
 static size_t mark_bytes(const struct simt_history *h) {
-    return (h->word_count + SPARE_WORDS) * sizeof *h->writers;
+    return (h->word_count / MARK_GROUP + 1) * 2 * MARK_GROUP * sizeof *h->marks;
 }
 
 enum status simt_history_create(struct simt_history **history, enum simt_agents agents,
@@ -55,10 +51,9 @@ enum status simt_history_create(struct simt_history **history, enum simt_agents 
     h->limit = 1u << (32 - h->shift);
     h->next = 1;
     h->stale = 1u << h->shift;
-    h->writers = map(mark_bytes(h));
-    h->readers = map(mark_bytes(h));
+    h->marks = map(mark_bytes(h));
     h->intervals = map(h->limit * sizeof *h->intervals);
-    if (h->writers == NULL || h->readers == NULL || h->intervals == NULL || !map_pages(h)) {
+    if (h->marks == NULL || h->intervals == NULL || !map_pages(h)) {
         simt_history_free(h);
         return STATUS_OUT_OF_MEMORY;
     }
@@ -68,8 +63,7 @@ enum status simt_history_create(struct simt_history **history, enum simt_agents 
 
 void simt_history_free(struct simt_history *h) {
     if (h != NULL) {
-        unmap(h->writers, mark_bytes(h));
-        unmap(h->readers, mark_bytes(h));
+        unmap(h->marks, mark_bytes(h));
         unmap(h->intervals, h->limit * sizeof *h->intervals);
         unmap(h->pages, page_count(h) * sizeof *h->pages);
         unmap(h->touched, page_count(h) * sizeof *h->touched);
@@ -80,8 +74,7 @@ void simt_history_free(struct simt_history *h) {
 /* Numbers start anew, so no mark may be left. */
 void simt_history_forget(struct simt_history *h) {
     h->lost = true;
-    madvise(h->writers, mark_bytes(h), MADV_DONTNEED);
-    madvise(h->readers, mark_bytes(h), MADV_DONTNEED);
+    madvise(h->marks, mark_bytes(h), MADV_DONTNEED);
     h->next = 1;
     h->stale = 1u << h->shift;
     h->generation++;
@@ -137,6 +130,13 @@ void simt_history_acquire(struct simt_history *h, struct simt_agent *agent) {
 
 /* What a mark says against an access. */
 enum conflict { NO_CONFLICT, OF_AGENTS, OF_LANES };
+
+/* One access to the bytes of one word. */
+struct step {
+    const struct simt_touch *touch;
+    uint32_t tag, lane; /* as in a mark */
+    uint32_t bytes;
+};
 
 static bool is_mine(const struct step *step, uint32_t mark) {
     return (mark & MARK_TAG) == step->tag;
@@ -268,9 +268,9 @@ static void name_race(const struct simt_history *h, const struct simt_agent *age
     }
 }
 
-bool simt_history_touch_word(struct simt_history *h, const struct simt_agent *agent,
-                             const struct step *step, size_t word, struct simt_race *race) {
-    uint32_t *writer = &h->writers[word], *reader = &h->readers[word];
+static bool touch_word(struct simt_history *h, const struct simt_agent *agent,
+                       const struct step *step, size_t word, struct simt_race *race) {
+    uint32_t *writer = simt_history_mark(h, word), *reader = writer + MARK_GROUP;
     enum conflict conflict =
         step->touch->silent ? NO_CONFLICT : conflict_with_writer(h, agent, step, *writer);
     if (conflict != NO_CONFLICT) {
@@ -305,7 +305,7 @@ bool simt_history_touch(struct simt_history *h, struct simt_agent *agent,
         size_t left = touch->bytes - done;
         size = left < WORD_BYTES - first ? left : WORD_BYTES - first;
         step.bytes = ((1u << size) - 1) << first;
-        if (simt_history_touch_word(h, agent, &step, (touch->offset + done) / WORD_BYTES, race)) {
+        if (touch_word(h, agent, &step, (touch->offset + done) / WORD_BYTES, race)) {
             h->lost = true;
             return true;
         }

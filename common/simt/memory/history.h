@@ -93,6 +93,10 @@ bool simt_history_covers(const struct simt_history *history, uint64_t offset);
 bool simt_history_try(struct simt_history *history, struct simt_agent *agent, size_t offset,
                       const struct simt_word_map *map, enum simt_access_kind kind);
 
+/** Asks for the marks of a request before simt_history_try() looks at them. */
+void simt_history_prefetch(const struct simt_history *history, size_t offset,
+                           const struct simt_word_map *map);
+
 /** One lane's part of a request. */
 struct simt_touch {
     size_t offset, bytes;

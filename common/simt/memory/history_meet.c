@@ -32,12 +32,11 @@ static bool page_conflicts(struct simt_history *const *histories, size_t count, 
     uint32_t conflict = 0;
     for (size_t n = 0; n < count; n++) {
         const struct simt_history *h = histories[n];
-        const uint32_t *writers = h->writers + page * MARK_PAGE_WORDS;
-        const uint32_t *readers = h->readers + page * MARK_PAGE_WORDS;
         size_t left = h->word_count - page * MARK_PAGE_WORDS;
         size_t words = left < MARK_PAGE_WORDS ? left : MARK_PAGE_WORDS;
         for (size_t w = 0; w < words && h->pages[page] != 0; w++) {
-            conflict |= add_word(writers[w], readers[w], h->stale, &others[w]);
+            const uint32_t *mark = simt_history_mark(h, page * MARK_PAGE_WORDS + w);
+            conflict |= add_word(mark[0], mark[MARK_GROUP], h->stale, &others[w]);
         }
     }
     return (conflict & MARK_BYTES) != 0;

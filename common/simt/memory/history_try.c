@@ -1,5 +1,5 @@
 /*
- * The common case of a history, eight words at a time. Vectors of marks are
+ * The common case of a history, eight words at a time. Groups of marks are
  * looked at and changed where they stand; words that do not belong to the run
  * are written back as they were, which nobody sees: one host thread uses a
  * history at a time.
@@ -12,7 +12,7 @@
 
 #include "common/simt/memory/history_words.h"
 
-enum { WIDTH = 8, SHORT = 4 };
+enum { WIDTH = MARK_GROUP };
 
 /* Eight marks; a comparison gives all ones where it holds. */
 typedef uint32_t marks __attribute__((vector_size(4 * WIDTH)));
@@ -87,13 +87,13 @@ static inline marks write_eight(const struct query *q, marks *writer, marks read
     return fine;
 }
 
-/* The first `count` of eight words, or all. */
-static inline marks first_words(uint32_t count) {
-    static const uint32_t ones[2 * WIDTH] = {
-        UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX,
-        UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX,
+/* Of eight words those from `first` on, before `end`. */
+static inline marks words_between(size_t first, size_t end) {
+    static const uint32_t ones[3 * WIDTH] = {
+        [WIDTH] = UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX,
+        UINT32_MAX,           UINT32_MAX, UINT32_MAX, UINT32_MAX,
     };
-    return load(ones + WIDTH - (count < WIDTH ? count : WIDTH));
+    return load(ones + WIDTH - first) & load(ones + 2 * WIDTH - (end < WIDTH ? end : WIDTH));
 }
 
 static inline bool is_none(marks m) {
@@ -109,81 +109,64 @@ static inline bool is_none(marks m) {
 #endif
 }
 
-/* Where the words of a request begin among all marks. */
-struct place {
+/* Eight words of a run. */
+struct group {
     uint32_t *writers, *readers;
     const uint8_t *lanes; /* NULL: not told apart */
+    marks wanted;         /* those that belong to the run */
 };
 
-static inline marks lanes_at(const struct place *place, uint32_t word) {
-    return place->lanes != NULL ? lanes_of(place->lanes + word) : (marks){0};
+static inline marks lanes_of_group(const struct group *group) {
+    return group->lanes != NULL ? lanes_of(group->lanes) : (marks){0};
 }
 
 /* In most cases nobody has written; and nobody has read, or several already have.
  * @return the words that need a closer look */
-static inline marks read_words(const struct query *q, const struct place *place, uint32_t word,
-                               marks wanted) {
+static inline marks read_words(const struct query *q, const struct group *g) {
     enum { SHARED = MARK_SEVERAL_AGENTS | MARK_BYTES };
-    marks writer = load(place->writers + word), reader = load(place->readers + word);
-    marks read = (marks)(reader >= q->stale) & wanted;
-    if (is_none((marks)(writer >= q->stale) & wanted)) {
+    marks writer = load(g->writers), reader = load(g->readers);
+    marks read = (marks)(reader >= q->stale) & g->wanted;
+    if (is_none((marks)(writer >= q->stale) & g->wanted)) {
         if (is_none(read)) {
-            marks fresh = lanes_at(place, word) | q->tag | MARK_BYTES;
-            reader = choose(wanted, fresh, reader);
-            memcpy(place->readers + word, &reader, sizeof reader);
+            marks fresh = lanes_of_group(g) | q->tag | MARK_BYTES;
+            reader = choose(g->wanted, fresh, reader);
+            memcpy(g->readers, &reader, sizeof reader);
             return read;
         }
-        if (is_none(wanted & ~(read & (marks)((reader & SHARED) == SHARED)))) {
+        if (is_none(g->wanted & ~(read & (marks)((reader & SHARED) == SHARED)))) {
             return (marks){0};
         }
     }
-    marks fine = read_eight(q, writer, &reader, lanes_at(place, word), wanted);
-    memcpy(place->readers + word, &reader, sizeof reader);
-    return ~fine & wanted;
+    marks fine = read_eight(q, writer, &reader, lanes_of_group(g), g->wanted);
+    memcpy(g->readers, &reader, sizeof reader);
+    return ~fine & g->wanted;
 }
 
-static inline marks write_words(const struct query *q, const struct place *place, uint32_t word,
-                                marks wanted) {
-    marks writer = load(place->writers + word), reader = load(place->readers + word);
-    marks fine = write_eight(q, &writer, reader, lanes_at(place, word), wanted);
-    memcpy(place->writers + word, &writer, sizeof writer);
-    return ~fine & wanted;
+static inline marks write_words(const struct query *q, const struct group *g) {
+    marks writer = load(g->writers), reader = load(g->readers);
+    marks fine = write_eight(q, &writer, reader, lanes_of_group(g), g->wanted);
+    memcpy(g->writers, &writer, sizeof writer);
+    return ~fine & g->wanted;
 }
 
-static inline marks update_words(const struct query *q, const struct place *place, uint32_t word,
-                                 marks wanted) {
-    return ~accepts_writer(q, load(place->writers + word), (marks){0}) & wanted;
-}
-
-/* Vectors that overlap would wait for one another: one by one. @return false when a word needs a
- * closer look */
-static inline bool try_short_run(struct simt_history *h, const struct simt_agent *agent,
-                                 const struct place *place, uint32_t words,
-                                 enum simt_access_kind kind) {
-    const struct simt_touch touch = {.kind = kind};
-    struct step step = {.touch = &touch, .tag = agent->tag, .bytes = MARK_BYTES};
-    struct simt_race race;
-    for (uint32_t n = 0; n < words; n++) {
-        step.lane = place->lanes != NULL ? (uint32_t)place->lanes[n] << MARK_LANE_SHIFT : 0;
-        if (kind == SIMT_READ && place->writers[n] < h->stale && place->readers[n] < h->stale) {
-            place->readers[n] = step.tag | step.lane | MARK_BYTES;
-        } else if (simt_history_touch_word(h, agent, &step,
-                                           (size_t)(place->writers + n - h->writers), &race)) {
-            return false;
-        }
-    }
-    return true;
+static inline marks update_words(const struct query *q, const struct group *g) {
+    return ~accepts_writer(q, load(g->writers), (marks){0}) & g->wanted;
 }
 
 /* @return false when a word of the run needs a closer look */
-static inline bool try_run(const struct query *q, const struct place *place, uint32_t words,
-                           enum simt_access_kind kind) {
+static inline bool try_run(struct simt_history *h, const struct query *q, size_t first,
+                           uint32_t words, const uint8_t *lanes, enum simt_access_kind kind) {
+    size_t skipped = first % WIDTH, end = skipped + words;
+    uint32_t *writers = h->marks + 2 * (first - skipped);
     marks obstacles = {0};
-    for (uint32_t word = 0; word < words; word += WIDTH) {
-        marks wanted = first_words(words - word);
-        obstacles |= kind == SIMT_READ    ? read_words(q, place, word, wanted)
-                     : kind == SIMT_WRITE ? write_words(q, place, word, wanted)
-                                          : update_words(q, place, word, wanted);
+    for (size_t at = 0; at < end; at += WIDTH, writers += 2 * WIDTH) {
+        const struct group group = {.writers = writers,
+                                    .readers = writers + WIDTH,
+                                    .lanes = lanes != NULL ? lanes + at - skipped : NULL,
+                                    .wanted = words_between(at == 0 ? skipped : 0, end - at)};
+        obstacles |= kind == SIMT_READ    ? read_words(q, &group)
+                     : kind == SIMT_WRITE ? write_words(q, &group)
+                                          : update_words(q, &group);
     }
     return is_none(obstacles);
 }
@@ -197,24 +180,30 @@ try_runs(struct simt_history *h, const struct simt_agent *agent, size_t offset,
                             .owner = h->owner,
                             .several = h->clock == h->first_clock ? UINT32_MAX : 0,
                             .forgiving = kind == SIMT_ATOMIC ? UINT32_MAX : 0};
-    uint32_t before = 0;
+    const uint8_t *next = map->lanes + SIMT_MAP_SPARE;
     bool fine = true;
     for (uint32_t n = 0; n < map->run_count; n++) {
         const struct simt_word_run run = map->runs[n];
         size_t first = (offset + (size_t)(int64_t)run.offset) / 4;
-        const struct place place = {.writers = h->writers + first,
-                                    .readers = h->readers + first,
-                                    .lanes = lanes ? map->lanes + before : NULL};
         if (h->pages != NULL) {
             simt_history_note(h, first, kind != SIMT_READ);
             simt_history_note(h, first + run.words - 1, kind != SIMT_READ);
         }
-        bool here = run.words < SHORT ? try_short_run(h, agent, &place, run.words, kind)
-                                      : try_run(&q, &place, run.words, kind);
-        fine = fine && here;
-        before += run.words;
+        fine = try_run(h, &q, first, run.words, lanes ? next : NULL, kind) && fine;
+        next += run.words;
     }
     return fine;
+}
+
+void simt_history_prefetch(const struct simt_history *h, size_t offset,
+                           const struct simt_word_map *map) {
+    enum { MOST = 4 }; /* a hint: more take longer than they save */
+    for (uint32_t n = 0; n < map->run_count && n < MOST; n++) {
+        size_t word = (offset + (size_t)(int64_t)map->runs[n].offset) / 4;
+        for (uint32_t at = 0; at < map->runs[n].words; at += WIDTH) {
+            __builtin_prefetch(simt_history_mark(h, word + at), 1);
+        }
+    }
 }
 
 bool simt_history_try(struct simt_history *h, struct simt_agent *agent, size_t offset,

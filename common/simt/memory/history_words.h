@@ -2,7 +2,8 @@
  * @file history_words.h
  * @brief What a word of a history looks like. For history.c and its like only.
  *
- * One 32-bit mark for the last writer, one for the last reader:
+ * One 32-bit mark for the last writer, one for the last reader; eight words'
+ * writers lie together, then their readers. A mark:
  *
  *     bits 31..17  number of an interval: what one agent does between two of its
  *                  fences, meetings or barriers. Numbers count up, so that
@@ -29,7 +30,8 @@ enum {
     MARK_LANES = 0x3f << MARK_LANE_SHIFT, /* which lane, or several */
     MARK_TAG_SHIFT = 12,
     MARK_WARP_BITS = 5,
-    MARK_PAGE_WORDS = 1024
+    MARK_PAGE_WORDS = 1024,
+    MARK_GROUP = 8 /* words whose marks lie together */
 };
 
 /* What was done to a page: see simt_histories_meet(). */
@@ -46,7 +48,7 @@ struct interval {
 
 struct simt_history {
     enum simt_agents agents;
-    uint32_t *writers, *readers; /* (word_count and a few more) */
+    uint32_t *marks; /* of each group the writers, then the readers */
     size_t word_count;
     struct interval *intervals; /* by number */
     uint32_t shift;             /* of the number in a mark */
@@ -63,6 +65,11 @@ struct simt_history {
     size_t touched_count;
 };
 
+/** @return the mark of a word's last writer; that of its last reader lies MARK_GROUP behind it. */
+static inline uint32_t *simt_history_mark(const struct simt_history *history, size_t word) {
+    return history->marks + 2 * (word - word % MARK_GROUP) + word % MARK_GROUP;
+}
+
 /** Everything is forgotten, and numbers start anew. */
 void simt_history_forget(struct simt_history *history);
 
@@ -75,17 +82,6 @@ static inline void simt_history_note(struct simt_history *history, size_t word, 
     }
     history->pages[page] |= did;
 }
-
-/* One access to the bytes of one word. */
-struct step {
-    const struct simt_touch *touch;
-    uint32_t tag, lane; /* as in a mark */
-    uint32_t bytes;
-};
-
-/** simt_history_touch() for one word. */
-bool simt_history_touch_word(struct simt_history *history, const struct simt_agent *agent,
-                             const struct step *step, size_t word, struct simt_race *race);
 
 /** Takes a number for an agent that has none that counts. @return its tag */
 uint32_t simt_history_take_tag(struct simt_history *history, struct simt_agent *agent);

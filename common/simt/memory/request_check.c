@@ -175,8 +175,8 @@ static void fail_inside_block(const struct simt_request *request, uint32_t lane,
     if (race->lanes) {
         snprintf(who, sizeof who, race->known ? "lane %u" : "another lane", race->lane);
         simt_fail(warp, request->instruction, lane, kind, address,
-                  "%s %u bytes %s that %s of the same warp %s, with no barrier or __syncwarp() in "
-                  "between: lanes need not run in step",
+                  "%s %u bytes %s that %s of the same warp %s, with no barrier in between: lanes "
+                  "need not run in step",
                   verb, request->bytes, where, who, did);
         return;
     }
@@ -314,6 +314,8 @@ static bool check_races(const struct simt_request *request) {
         return true;
     }
     const struct view blocks = {watch->blocks, &block->agent, request->first - watch->begin};
+    simt_history_prefetch(watch->blocks, blocks.offset, words_of(request));
+    simt_history_prefetch(watch->warps, blocks.offset, words_of(request));
     const struct view warps = {watch->warps, &shadow->global[warp], blocks.offset};
     return check_view(request, &blocks) && check_view(request, &warps) &&
            check_lanes_agree(request);

@@ -308,7 +308,7 @@ C_TEST(lanes, what_another_lane_wrote) {
     EXPECT_TRUE(!load(&p, "ld.shared.u32", 496, -16));
     expect(&p, SIMT_FAULT_SHARED_RACE,
            "reads 4 bytes at offset 496 of shared memory that lane 31 of the same warp wrote, with "
-           "no barrier or __syncwarp() in between");
+           "no barrier in between");
     EXPECT_INT_EQ(0, p.h.block.fault.thread[0]);
     harness_free(&p.h);
 }
@@ -329,7 +329,7 @@ C_TEST(lanes, what_another_lane_has_read) {
     expect(
         &p, SIMT_FAULT_SHARED_RACE,
         "writes 4 bytes at offset 68 of shared memory that lane 0 of the same warp read, with no "
-        "barrier or __syncwarp() in between");
+        "barrier in between");
     EXPECT_INT_EQ(1, p.h.block.fault.thread[0]);
     block(&p, 0);
     EXPECT_TRUE(load(&p, "ld.shared.u32", 64, 0));
@@ -364,7 +364,7 @@ C_TEST(lanes, of_global_memory) {
     EXPECT_TRUE(!load(&p, "ld.global.u32", p.global + 124, -4));
     expect(&p, SIMT_FAULT_BLOCK_RACE,
            "124 bytes into allocation #1 (cudaMalloc, 4096 bytes), that lane 31 of the same warp "
-           "wrote, with no barrier or __syncwarp()");
+           "wrote, with no barrier in between");
     block(&p, 1);
     EXPECT_TRUE(!store(&p, "st.global.u32", p.global + 1024, 0, 5, 1));
     expect(&p, SIMT_FAULT_BLOCK_RACE, "lane 0 of the same warp writes another value there");

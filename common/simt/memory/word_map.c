@@ -63,7 +63,7 @@ static void name_lanes(struct simt_word_map *map, const struct simt_footprint *f
         }
         uint32_t at = (uint32_t)(begin - map->runs[run].offset);
         for (uint32_t word = at / 4; word <= (at + f->bytes - 1) / 4; word++) {
-            uint8_t *lane = &map->lanes[base + word];
+            uint8_t *lane = &map->lanes[SIMT_MAP_SPARE + base + word];
             *lane = *lane == NOBODY ? (uint8_t)order[n] : SIMT_SEVERAL_LANES;
         }
     }

@@ -14,7 +14,7 @@
 /** In place of a lane: more than one. */
 enum { SIMT_SEVERAL_LANES = 32 };
 
-enum { SIMT_MAP_RUNS = 32, SIMT_MAP_WORDS = 128 };
+enum { SIMT_MAP_RUNS = 32, SIMT_MAP_WORDS = 128, SIMT_MAP_SPARE = 8 };
 
 /** Words of 4 bytes that follow one another. */
 struct simt_word_run {
@@ -27,7 +27,8 @@ struct simt_word_map {
     uint32_t run_count; /**< 0: words are covered in part, or there are too many */
     uint32_t crowded;   /**< lanes whose address another active lane has, too */
     struct simt_word_run runs[SIMT_MAP_RUNS];
-    uint8_t lanes[SIMT_MAP_WORDS + 8]; /**< (words of all runs) a lane or SIMT_SEVERAL_LANES; the
+    uint8_t lanes[SIMT_MAP_SPARE + SIMT_MAP_WORDS + SIMT_MAP_SPARE]; /**< from SIMT_MAP_SPARE on:
+                                            (words of all runs) a lane or SIMT_SEVERAL_LANES; the
                                             rest is there to be read, not used */
 };
 
