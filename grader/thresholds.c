@@ -22,8 +22,9 @@ static const struct threshold thresholds[] = {
      "the bus is dozens of times narrower than the GPU's memory; launches take most of that back"},
     {"04_sgemm", "kernel", 20.0, 0,
      "2048x2048x2048 (on simt 2048x2048x256), transposed B, against the starter's kernel",
-     "a plain tile in shared memory is 10x (measured at 1024 cubed, 15x modelled); 8x8 results a "
-     "thread with vector loads are modelled at more than 80x"},
+     "on an H200 the baseline takes 18.7 ms and, by the bench, a plain tile in shared memory 2.1 "
+     "(9x), 8x8 results a thread with vector loads 0.52 (36x); the solution is 49x measured, 41x "
+     "modelled"},
     {"04_sgemm", "end_to_end", 3.0, 0,
      "BERT, a batch of sentences, against the same engine with the starter's kernel",
      "what is not matmul stays as it was: attention, norms, activations"},
