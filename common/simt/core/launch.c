@@ -16,6 +16,7 @@ enum { MAX_THREADS_PER_BLOCK = 1024, MAX_SHARED_BYTES = 227 * 1024 };
 struct crew {
     struct simt_block_shape shape;
     uint64_t blocks;
+    uint64_t at_a_time;         /* blocks that a host thread takes */
     atomic_uint_fast64_t next;  /* block to take */
     atomic_uint_fast64_t worst; /* lowest block with a fault so far; no block behind it matters */
     atomic_uint members;        /* host threads that have come */
@@ -90,6 +91,31 @@ static struct simt_watch *watch_of(const struct crew *crew, uint32_t member) {
     return crew->shadow != NULL ? simt_global_shadow_watch(crew->shadow, member) : NULL;
 }
 
+/* Neighbours mostly work on neighbouring bytes: a host thread takes some blocks at a time. */
+static uint64_t blocks_at_a_time(uint64_t blocks, uint64_t host_threads) {
+    enum { MOST = 32, TURNS = 8 };
+    uint64_t each = blocks / (host_threads * TURNS);
+    return each < 1 ? 1 : each < MOST ? each : MOST;
+}
+
+/* Runs some blocks, but none behind one with a fault. */
+static enum status run_some(struct crew *crew, struct simt_block_run *block, uint64_t first,
+                            uint64_t end) {
+    enum status status = STATUS_OK;
+    for (uint64_t order = first; order < end && status == STATUS_OK; order++) {
+        if (order > atomic_load(&crew->worst)) {
+            break;
+        }
+        status = simt_block_begin(block, order);
+        while (status == STATUS_OK && !simt_block_go(block)) {
+        }
+        if (status == STATUS_OK && block->block.fault.kind != SIMT_FAULT_NONE) {
+            note_fault(crew, &block->block.fault);
+        }
+    }
+    return status;
+}
+
 /* Takes blocks until none is left. */
 static void *work(void *argument) {
     struct crew *crew = argument;
@@ -106,16 +132,13 @@ static void *work(void *argument) {
         status = simt_block_create(&block, &crew->shape, &counts);
     }
     while (status == STATUS_OK) {
-        uint64_t order = atomic_fetch_add(&crew->next, 1);
-        if (order >= crew->blocks || order > atomic_load(&crew->worst)) {
+        uint64_t first = atomic_fetch_add(&crew->next, crew->at_a_time);
+        if (first >= crew->blocks || first > atomic_load(&crew->worst)) {
             break;
         }
-        status = simt_block_begin(block, order);
-        while (status == STATUS_OK && !simt_block_go(block)) {
-        }
-        if (status == STATUS_OK && block->block.fault.kind != SIMT_FAULT_NONE) {
-            note_fault(crew, &block->block.fault);
-        }
+        uint64_t left = crew->blocks - first;
+        status =
+            run_some(crew, block, first, first + (left < crew->at_a_time ? left : crew->at_a_time));
     }
     simt_block_free(block);
     if (status != STATUS_OK) {
@@ -233,9 +256,10 @@ static uint32_t count_host_threads(const struct simt_launch *launch,
     return launch->cooperative || kernel->order_sensitive ? 1 : (uint32_t)threads;
 }
 
-/* Empties what an attempt before may have left. */
-static enum status begin(struct crew *crew, struct simt_run *run, uint32_t host_threads) {
+/* Empties what an attempt before may have left. @return host threads that can be watched */
+static uint32_t begin(struct crew *crew, struct simt_run *run, uint32_t host_threads) {
     crew->next = 0;
+    crew->at_a_time = blocks_at_a_time(crew->blocks, host_threads);
     crew->worst = UINT64_MAX;
     crew->members = 0;
     crew->counters = (struct simt_counters){0};
@@ -248,30 +272,25 @@ static enum status begin(struct crew *crew, struct simt_run *run, uint32_t host_
         memset(run->atomic_lines, 0, SIMT_ATOMIC_LINES * sizeof *run->atomic_lines);
     }
     run->undo = NULL;
-    if (crew->shadow == NULL) {
-        return STATUS_OK;
+    if (crew->shadow != NULL) {
+        host_threads = simt_global_shadow_begin(crew->shadow, host_threads);
+        run->undo = simt_global_shadow_undo(crew->shadow);
     }
-    enum status status = simt_global_shadow_begin(crew->shadow, host_threads);
-    run->undo = status == STATUS_OK ? simt_global_shadow_undo(crew->shadow) : NULL;
-    return status;
+    return host_threads;
 }
 
 /* Runs all blocks. @return true when that has to be done again by one host thread */
 static bool try_to_run(struct crew *crew, struct simt_run *run, const struct simt_launch *launch,
                        uint32_t host_threads) {
-    enum status status = begin(crew, run, host_threads);
     bool again = false;
-    if (status != STATUS_OK) { /* no address space to watch so many */
-        crew->status = status;
-        return host_threads > 1;
-    }
+    host_threads = begin(crew, run, host_threads);
     if (launch->cooperative) {
         work_together(crew);
     } else {
         work_in_parallel(crew, host_threads);
     }
     if (crew->shadow != NULL) {
-        status = simt_global_shadow_end(crew->shadow, &again);
+        enum status status = simt_global_shadow_end(crew->shadow, &again);
         crew->status = crew->status == STATUS_OK ? status : crew->status;
     }
     return again && crew->status == STATUS_OK;

@@ -62,29 +62,40 @@ void simt_global_shadow_free(struct simt_global_shadow *shadow) {
     }
 }
 
+/* What was touched long ago takes room, too. */
 static void begin_watch(struct simt_watch *watch) {
+    if (simt_history_is_large(watch->blocks)) {
+        simt_history_forget(watch->blocks);
+        simt_history_forget(watch->warps);
+    }
     simt_history_advance(watch->blocks);
     simt_history_advance(watch->warps);
 }
 
-enum status simt_global_shadow_begin(struct simt_global_shadow *shadow, uint32_t host_threads) {
-    enum status status = STATUS_OK;
-    if (host_threads == 1) {
-        shadow->host_threads = 1;
+/* @return how many host threads can be watched at the same time; 0 or 1: none but one alone */
+static uint32_t make_watches(struct simt_global_shadow *shadow, uint32_t host_threads) {
+    uint32_t made = 0;
+    if (shadow->undo == NULL && simt_undo_create(&shadow->undo, shadow->memory) != STATUS_OK) {
+        return 0;
+    }
+    while (made < host_threads &&
+           create_watch(&shadow->together[made], shadow->memory, SIMT_BLOCKS_APART) == STATUS_OK) {
+        made++;
+    }
+    return made;
+}
+
+uint32_t simt_global_shadow_begin(struct simt_global_shadow *shadow, uint32_t host_threads) {
+    uint32_t made = host_threads > 1 ? make_watches(shadow, host_threads) : 0;
+    shadow->host_threads = made > 1 ? made : 1;
+    if (shadow->host_threads == 1) {
         begin_watch(&shadow->alone);
-        return STATUS_OK;
+        return 1;
     }
-    if (shadow->undo == NULL) {
-        status = simt_undo_create(&shadow->undo, shadow->memory);
+    for (uint32_t n = 0; n < shadow->host_threads; n++) {
+        begin_watch(&shadow->together[n]);
     }
-    for (uint32_t n = 0; n < host_threads && status == STATUS_OK; n++) {
-        status = create_watch(&shadow->together[n], shadow->memory, SIMT_BLOCKS_APART);
-        if (status == STATUS_OK) {
-            begin_watch(&shadow->together[n]);
-        }
-    }
-    shadow->host_threads = status == STATUS_OK ? host_threads : 1;
-    return status;
+    return shadow->host_threads;
 }
 
 struct simt_watch *simt_global_shadow_watch(struct simt_global_shadow *shadow, uint32_t index) {

@@ -47,10 +47,9 @@ void simt_global_shadow_free(struct simt_global_shadow *shadow);
 /**
  * @brief A launch begins: everything before is ordered before it.
  * @param host_threads 1 to SIMT_MOST_HOST_THREADS
- * @return STATUS_OK; STATUS_OUT_OF_MEMORY: no address space for so many
+ * @return how many there is address space for: as many, or fewer, at least 1
  */
-MUST_CHECK enum status simt_global_shadow_begin(struct simt_global_shadow *shadow,
-                                                uint32_t host_threads);
+uint32_t simt_global_shadow_begin(struct simt_global_shadow *shadow, uint32_t host_threads);
 
 /** @return what host thread @p index uses in this launch. */
 struct simt_watch *simt_global_shadow_watch(struct simt_global_shadow *shadow, uint32_t index);

@@ -6,9 +6,9 @@
 
 enum { WORD_BYTES = 4, WARP_SHIFT = MARK_TAG_SHIFT + MARK_WARP_BITS };
 
-static void *map(size_t bytes) {
+static void *map(size_t bytes, int flags) {
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
     return memory == MAP_FAILED ? NULL : memory;
 }
 
@@ -23,11 +23,11 @@ static size_t page_count(const struct simt_history *h) {
 }
 
 static bool map_pages(struct simt_history *h) {
-    if (h->agents != SIMT_BLOCKS_APART) {
+    if (h->agents == SIMT_WARPS_OF_SHARED) {
         return true;
     }
-    h->pages = map(page_count(h) * sizeof *h->pages);
-    h->touched = map(page_count(h) * sizeof *h->touched);
+    h->pages = map(page_count(h) * sizeof *h->pages, 0);
+    h->touched = map(page_count(h) * sizeof *h->touched, 0);
     return h->pages != NULL && h->touched != NULL;
 }
 
@@ -51,8 +51,8 @@ enum status simt_history_create(struct simt_history **history, enum simt_agents 
     h->limit = 1u << (32 - h->shift);
     h->next = 1;
     h->stale = 1u << h->shift;
-    h->marks = map(mark_bytes(h));
-    h->intervals = map(h->limit * sizeof *h->intervals);
+    h->marks = map(mark_bytes(h), agents == SIMT_WARPS_OF_SHARED ? MAP_POPULATE : 0);
+    h->intervals = map(h->limit * sizeof *h->intervals, 0);
     if (h->marks == NULL || h->intervals == NULL || !map_pages(h)) {
         simt_history_free(h);
         return STATUS_OUT_OF_MEMORY;
@@ -73,11 +73,37 @@ void simt_history_free(struct simt_history *h) {
 
 /* Numbers start anew, so no mark may be left. */
 void simt_history_forget(struct simt_history *h) {
+    simt_history_clear_pages(h);
+    h->before = 0;
     h->lost = true;
     madvise(h->marks, mark_bytes(h), MADV_DONTNEED);
     h->next = 1;
     h->stale = 1u << h->shift;
     h->generation++;
+}
+
+void simt_history_clear_pages(struct simt_history *h) {
+    for (size_t n = 0; n < h->touched_count; n++) {
+        h->pages[h->touched[n]] = 0;
+    }
+    h->before += h->touched_count;
+    h->touched_count = 0;
+}
+
+/* The marks are written first: reading them first would have the system take two steps, and stop
+ * all host threads for the second. */
+void simt_history_open_page(struct simt_history *h, size_t page) {
+    enum { MARKS_OF_PAGE = 2 * MARK_PAGE_WORDS, MARKS_OF_SYSTEM_PAGE = 4096 / sizeof(uint32_t) };
+    size_t first = page * MARKS_OF_PAGE, all = mark_bytes(h) / sizeof *h->marks;
+    h->touched[h->touched_count++] = (uint32_t)page;
+    for (size_t at = first; at < first + MARKS_OF_PAGE && at < all; at += MARKS_OF_SYSTEM_PAGE) {
+        __atomic_fetch_or(&h->marks[at], 0, __ATOMIC_RELAXED);
+    }
+}
+
+bool simt_history_is_large(const struct simt_history *h) {
+    enum { PAGES_KEPT = 1 << 15 };
+    return h->before + h->touched_count > PAGES_KEPT;
 }
 
 void simt_history_advance(struct simt_history *h) {

@@ -77,6 +77,12 @@ MUST_CHECK enum status simt_history_create(struct simt_history **history, enum s
 
 void simt_history_free(struct simt_history *history);
 
+/** Forgets everything, and gives its memory back. */
+void simt_history_forget(struct simt_history *history);
+
+/** Of blocks: @return true when it takes so much memory that it had better be forgotten. */
+bool simt_history_is_large(const struct simt_history *history);
+
 /** Everything up to now is ordered before what comes. */
 void simt_history_advance(struct simt_history *history);
 

@@ -3,9 +3,6 @@
 
 #include "common/simt/memory/history_words.h"
 
-/* Beyond this many pages the memory of a history is given back when it has been looked at. */
-enum { PAGES_KEPT = 1 << 14 };
-
 /* What the histories so far did to the bytes of a word: four bits each. */
 enum { WROTE = 0, UPDATED = 4, READ = 8 };
 
@@ -58,16 +55,6 @@ static bool is_worth_a_look(struct simt_history *const *histories, size_t count,
     return touched > 1 && (did & PAGE_WRITTEN) != 0;
 }
 
-static void clear_pages(struct simt_history *h) {
-    for (size_t n = 0; n < h->touched_count; n++) {
-        h->pages[h->touched[n]] = 0;
-    }
-    if (h->touched_count > PAGES_KEPT) {
-        simt_history_forget(h);
-    }
-    h->touched_count = 0;
-}
-
 bool simt_histories_meet(struct simt_history *const *histories, size_t count) {
     bool conflict = false;
     for (size_t n = 0; n < count; n++) {
@@ -81,7 +68,7 @@ bool simt_histories_meet(struct simt_history *const *histories, size_t count) {
         }
     }
     for (size_t n = 0; n < count; n++) {
-        clear_pages(histories[n]);
+        simt_history_clear_pages(histories[n]);
     }
     return conflict;
 }

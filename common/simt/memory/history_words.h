@@ -60,9 +60,10 @@ struct simt_history {
     uint32_t first_clock;       /* when `stale` was raised last */
     bool lanes;                 /* told apart */
     bool lost;                  /* since the last advance a race was found, or all was forgotten */
-    uint8_t *pages;             /* blocks apart: what was done to each page; else NULL */
+    uint8_t *pages;             /* blocks: what was done to each page; else NULL */
     uint32_t *touched;          /* (touched_count) pages that something was done to */
     size_t touched_count;
+    size_t before; /* pages that were touched before, maybe the same */
 };
 
 /** @return the mark of a word's last writer; that of its last reader lies MARK_GROUP behind it. */
@@ -70,15 +71,19 @@ static inline uint32_t *simt_history_mark(const struct simt_history *history, si
     return history->marks + 2 * (word - word % MARK_GROUP) + word % MARK_GROUP;
 }
 
-/** Everything is forgotten, and numbers start anew. */
-void simt_history_forget(struct simt_history *history);
+/** No page is touched. */
+void simt_history_clear_pages(struct simt_history *history);
 
-/* Remembers which pages to look at when the histories of several host threads meet. */
+/** Something is done to a page for the first time. */
+void simt_history_open_page(struct simt_history *history, size_t page);
+
+/* Remembers which pages there are marks of, and which to look at when the histories of several host
+ * threads meet. */
 static inline void simt_history_note(struct simt_history *history, size_t word, bool written) {
     size_t page = word / MARK_PAGE_WORDS;
     uint8_t did = written ? PAGE_WRITTEN : PAGE_READ;
-    if (history->pages[page] == 0) {
-        history->touched[history->touched_count++] = (uint32_t)page;
+    if (__builtin_expect(history->pages[page] == 0, 0)) {
+        simt_history_open_page(history, page);
     }
     history->pages[page] |= did;
 }

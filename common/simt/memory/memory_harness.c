@@ -43,7 +43,7 @@ bool harness_create(struct harness *h, enum simt_check check) {
     bool made = simt_memory_create(&h->memory, MEMORY_BYTES) == STATUS_OK && make_warps(h);
     if (made && full) {
         made = simt_global_shadow_create(&h->global_shadow, h->memory) == STATUS_OK &&
-               simt_global_shadow_begin(h->global_shadow, 1) == STATUS_OK &&
+               simt_global_shadow_begin(h->global_shadow, 1) == 1 &&
                simt_shadow_create(&h->block.shadow, &size,
                                   simt_global_shadow_watch(h->global_shadow, 0)) == STATUS_OK;
     }

@@ -414,7 +414,7 @@ C_TEST(block_race, what_orders_them) {
     EXPECT_TRUE(store(&p, "st.global.u32", p.global + 2048, 4, 8, 1));
     /* Each block's threads are looked at apart. */
     simt_global_shadow_free(NULL);
-    EXPECT_OK(simt_global_shadow_begin(p.h.global_shadow, 1));
+    EXPECT_INT_EQ(1, simt_global_shadow_begin(p.h.global_shadow, 1));
     block(&p, 1);
     warp(&p, 1);
     EXPECT_TRUE(load(&p, "ld.global.u32", p.global + 2048, 4));
@@ -454,7 +454,7 @@ C_TEST(global_race, a_launch_orders) {
     struct play p;
     ASSERT_TRUE(start(&p));
     for (uint32_t launch = 0; launch < 3; launch++) {
-        EXPECT_OK(simt_global_shadow_begin(p.h.global_shadow, 1));
+        EXPECT_INT_EQ(1, simt_global_shadow_begin(p.h.global_shadow, 1));
         block(&p, launch);
         EXPECT_TRUE(load(&p, "ld.global.u32", p.global, 4));
         EXPECT_TRUE(store(&p, "st.global.u32", p.global, 4, 7 + launch, 1));
@@ -506,7 +506,7 @@ C_TEST(global_race, last_block_without_a_fence_is_found) {
     EXPECT_TRUE(atomic(&p, "atom.global.inc.u32", p.global + 1024, 0));
     EXPECT_TRUE(!load(&p, "ld.global.u32", p.global, 4));
     /* A fence for the block alone does not reach others. */
-    EXPECT_OK(simt_global_shadow_begin(p.h.global_shadow, 1));
+    EXPECT_INT_EQ(1, simt_global_shadow_begin(p.h.global_shadow, 1));
     block(&p, 0);
     EXPECT_TRUE(store(&p, "st.global.u32", p.global, 4, 6, 1));
     fence(&p, "membar.cta");
