@@ -79,8 +79,8 @@ enum { SIMT_JOINED_RIDER = 1 };
 struct simt_origin {
     const struct ptx_variable *variable; /**< of shared or local memory */
     uint64_t begin, end;                 /**< shared: the offsets that belong to it */
-    bool picked;                         /**< the address is that of one element, at an index that is
-                                              worked out */
+    bool picked; /**< the address is that of one element, at an index that is
+                      worked out */
 };
 
 /**

@@ -17,7 +17,7 @@ static const double HOST_COPY = 23;
 /* Fitted on the 18 kernels of calibration/kernels.cu. */
 static const double L2_REQUEST_BYTES = 100;  /* L2 takes a request for less as long as for these */
 static const double MEMORY_UNDER_LOAD = 1.8; /* latency of device memory when it is busy */
-static const double BLOCK_CYCLES = 800;     /* of a warp's start and end */
+static const double BLOCK_CYCLES = 800;      /* of a warp's start and end */
 /* Fitted on histogram_global: lanes of atomics on one line of L2, a nanosecond. */
 static const double ATOMICS_OF_A_LINE = 1.35;
 
