@@ -42,7 +42,13 @@ static __device__ float exponentiate(float *scores, size_t seen) {
     return block_reduce<add>(sum); /* its barriers also show every thread all scores */
 }
 
-/* Grid: B * T * NH blocks, heads fastest. Dynamic shared memory: S floats. */
+/*
+ * The assembler reads scores four at a time, and the next four before it knows
+ * whether the loop goes on: machine code reaches beyond the last key, PTX does not.
+ */
+enum { READ_AHEAD = 8 };
+
+/* Grid: B * T * NH blocks, heads fastest. Dynamic shared memory: S + READ_AHEAD floats. */
 static __global__ void attention(float *out, const struct nn_attention a) {
     extern __shared__ float scores[];
     size_t h = blockIdx.x % a.NH;
@@ -78,6 +84,6 @@ enum status launch_attention(float *out, const struct nn_attention *a, device_st
         return STATUS_OK;
     }
     unsigned blocks = (unsigned)(a->B * a->T * a->NH);
-    attention<<<blocks, BLOCK_THREADS, a->S * sizeof(float), stream>>>(out, *a);
+    attention<<<blocks, BLOCK_THREADS, (a->S + READ_AHEAD) * sizeof(float), stream>>>(out, *a);
     return device_launched("attention", error);
 }
