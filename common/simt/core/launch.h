@@ -73,7 +73,7 @@ struct simt_launch {
     const void *parameters; /**< parameter block, laid out as the kernel declares it */
     bool cooperative;       /**< all blocks are resident at the same time */
     enum simt_check check;
-    struct simt_global_shadow *global_shadow; /**< of the memory; NULL: races between blocks go
+    struct simt_global_shadow *global_shadow; /**< of the memory; NULL: races in global memory go
                                                    unseen */
     int host_threads;                         /**< at least 1; results do not depend on it */
     uint64_t instruction_limit; /**< warp instructions a block may take; 0: no limit */
@@ -86,7 +86,7 @@ struct simt_launch {
 
 /**
  * @brief Runs a kernel to its end.
- * @param counters receives the counts of this launch
+ * @param counters receives the counts of this launch; zeros when there is a fault
  * @param fault    kind is SIMT_FAULT_NONE, or the first fault in block order
  * @return STATUS_OK (also when a fault was found), STATUS_OUT_OF_MEMORY, STATUS_UNSUPPORTED,
  *         STATUS_NOT_FOUND, STATUS_INVALID_ARGUMENT (sizes of grid or block)

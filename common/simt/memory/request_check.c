@@ -255,15 +255,21 @@ static bool check_lanes(const struct simt_request *request, const struct view *v
     return true;
 }
 
-static bool check_view(const struct simt_request *request, const struct view *view) {
-    const struct simt_word_map *words = words_of(request);
+static SIMT_COLD bool look_closer(const struct simt_request *request, const struct view *view,
+                                  const struct simt_word_map *words) {
     struct stored stored;
-    if (words->run_count > 0 &&
-        simt_history_try(view->history, view->agent, view->offset, words, request->kind)) {
-        return true;
-    }
     read_stored(request, &stored);
     return check_lanes(request, view, words, &stored);
+}
+
+static inline bool check_view(const struct simt_request *request, const struct view *view) {
+    const struct simt_word_map *words = words_of(request);
+    if (SIMT_LIKELY(words->run_count > 0) &&
+        SIMT_LIKELY(
+            simt_history_try(view->history, view->agent, view->offset, words, request->kind))) {
+        return true;
+    }
+    return look_closer(request, view, words);
 }
 
 static void fail_disagreement(const struct simt_request *request, uint32_t lane, uint32_t other) {
@@ -278,13 +284,8 @@ static void fail_disagreement(const struct simt_request *request, uint32_t lane,
 }
 
 /* Lanes of one store at one address must agree. */
-static bool check_lanes_agree(const struct simt_request *request) {
-    uint32_t leaders = simt_pattern_leaders(request->pattern);
+static SIMT_COLD bool compare_stored(const struct simt_request *request, uint32_t leaders) {
     struct stored stored;
-    if (request->kind != SIMT_WRITE || request->pattern->shape == SIMT_SHAPE_CONTIGUOUS ||
-        leaders == request->mask) {
-        return true;
-    }
     read_stored(request, &stored);
     for (uint32_t rest = request->mask & ~leaders; rest != 0 && stored.known; rest &= rest - 1) {
         uint32_t lane = simt_first_lane(rest);
@@ -299,6 +300,14 @@ static bool check_lanes_agree(const struct simt_request *request) {
         }
     }
     return true;
+}
+
+static inline bool check_lanes_agree(const struct simt_request *request) {
+    if (request->kind != SIMT_WRITE || request->pattern->shape == SIMT_SHAPE_CONTIGUOUS) {
+        return true;
+    }
+    uint32_t leaders = simt_pattern_leaders(request->pattern);
+    return leaders == request->mask || compare_stored(request, leaders);
 }
 
 static bool check_races(const struct simt_request *request) {
