@@ -327,6 +327,36 @@ C_TEST(async, a_grid_whose_blocks_meet) {
     launch_testing_close(&t);
 }
 
+/* --- launches that begin before another ends --- */
+
+C_TEST(async, programmatic_dependent_launches_run_in_order) {
+    enum { GRIDS = 3, COUNT = GRIDS * THREADS };
+    static const char *const kernels[] = {"doubles_after_wait", "doubles_after_synchronize",
+                                          "doubles_after_wait"};
+    struct launch_testing t;
+    int values[COUNT];
+    ASSERT_TRUE(launch_testing_open(&t, ASYNC_PTX));
+    for (int i = 0; i < COUNT; i++) {
+        values[i] = i - 7;
+    }
+    uint64_t out = launch_testing_upload(&t, values, sizeof values);
+    bool clean = true;
+    for (size_t n = 0; n < sizeof kernels / sizeof *kernels; n++) {
+        const struct testing_launch launch = {.kernel = kernels[n],
+                                              .grid = {GRIDS},
+                                              .threads = {THREADS},
+                                              .parameters = &out,
+                                              .host_threads = 2};
+        clean = clean && launch_testing_run_clean(&t, &launch);
+    }
+    const int *got = launch_testing_result(&t, out);
+    for (int i = 0; clean && i < COUNT; i++) {
+        EXPECT_INT_EQ(8 * (i - 7), got[i]);
+    }
+    EXPECT_TRUE(clean);
+    launch_testing_close(&t);
+}
+
 /* --- the heap --- */
 
 C_TEST(async, malloc_and_free_in_a_kernel) {

@@ -54,8 +54,9 @@ static bool can_join(const struct simt_instruction *i) {
 
 /* May change shared memory, or must not be passed by an access to it. */
 static bool stops_loads(const struct simt_instruction *i) {
-    static const char *const bases[] = {"bar",      "barrier",  "membar", "fence", "call",
-                                        "mbarrier", "stmatrix", "wmma",   "cp"};
+    static const char *const bases[] = {"bar",  "barrier",       "membar",   "fence",
+                                        "call", "mbarrier",      "stmatrix", "wmma",
+                                        "cp",   "griddepcontrol"};
     if (i->source == NULL) {
         return true;
     }

@@ -1,4 +1,5 @@
-/* Operations across the lanes of a warp: shfl, vote, match, redux, activemask, elect, bar.warp. */
+/* Operations across the lanes of a warp: shfl, vote, match, redux, activemask, elect, bar.warp; and
+ * those that have no effect here. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -220,6 +221,23 @@ static int redux_mode(const struct ptx_instruction *in) {
     return mode < 0 || type != PTX_S32 ? mode : mode | REDUX_SIGNED;
 }
 
+/* Launches do not overlap: what griddepcontrol.wait waits for is done. */
+static bool decode_without_effect(const struct ptx_instruction *in, struct simt_instruction *out) {
+    bool sleeps = strcmp(in->base, "nanosleep") == 0;
+    bool orders_grids = strcmp(in->base, "griddepcontrol") == 0 &&
+                        (ptx_has_modifier(in, "wait") || ptx_has_modifier(in, "launch_dependents"));
+    if (!sleeps && !orders_grids && strcmp(in->base, "pmevent") != 0) {
+        return false;
+    }
+    out->run = run_nothing;
+    out->op_class = SIMT_CLASS_OTHER;
+    if (sleeps) {
+        out->next = SIMT_NEXT_FLOW;
+        out->flow = SIMT_FLOW_POLL;
+    }
+    return true;
+}
+
 bool simt_decode_warp(const struct simt_decoding *decoding, struct simt_instruction *out) {
     static const char *const shuffles[] = {"up", "down", "bfly", "idx", NULL};
     static const char *const votes[] = {"all", "any", "uni", "ballot", NULL};
@@ -249,17 +267,5 @@ bool simt_decode_warp(const struct simt_decoding *decoding, struct simt_instruct
         out->op_class = SIMT_CLASS_WARP;
         return true;
     }
-    if (strcmp(in->base, "nanosleep") == 0) {
-        out->run = run_nothing;
-        out->op_class = SIMT_CLASS_OTHER;
-        out->next = SIMT_NEXT_FLOW;
-        out->flow = SIMT_FLOW_POLL;
-        return true;
-    }
-    if (strcmp(in->base, "pmevent") == 0) {
-        out->run = run_nothing;
-        out->op_class = SIMT_CLASS_OTHER;
-        return true;
-    }
-    return false;
+    return decode_without_effect(in, out);
 }

@@ -349,6 +349,59 @@ C_TEST(graph, spoiled_captures_fail_at_their_end) {
     WANT(cudaSuccess, cudaStreamDestroy(stream));
 }
 
+/** Launches out = in * factor + offset so that it may begin before the work before it ends. */
+static void launch_overlapping(struct arrays *a, int factor, int offset, int allowed,
+                               cudaStream_t stream) {
+    int count = COUNT;
+    void *arguments[] = {&a->d_out, &a->d_in, &factor, &offset, &count};
+    cudaLaunchAttribute attribute = {.id = cudaLaunchAttributeProgrammaticStreamSerialization};
+    attribute.val.programmaticStreamSerializationAllowed = allowed;
+    const cudaLaunchConfig_t config = {.gridDim = {.x = GRID, .y = 1, .z = 1},
+                                       .blockDim = {.x = BLOCK, .y = 1, .z = 1},
+                                       .stream = stream,
+                                       .attrs = &attribute,
+                                       .numAttrs = 1};
+    WANT(cudaSuccess, cudaLaunchKernelExC(&config, kernel_scale(), arguments));
+}
+
+C_TEST(kernel, may_overlap_the_launch_before) {
+    struct arrays a;
+    ASSERT_TRUE(create(&a));
+    launch_overlapping(&a, 7, 2, 1, NULL);
+    expect_line(&a, 7, 2);
+    launch_overlapping(&a, 5, 1, 0, NULL);
+    expect_line(&a, 5, 1);
+    cudaLaunchConfig_t config = {
+        .gridDim = {.x = 1, .y = 1, .z = 1}, .blockDim = {.x = 1, .y = 1, .z = 1}, .numAttrs = 1};
+    WANT(cudaErrorInvalidValue, cudaLaunchKernelExC(&config, kernel_scale(), NULL));
+    destroy(&a);
+}
+
+C_TEST(graph, captures_launches_that_may_overlap) {
+    struct arrays a;
+    cudaStream_t stream = NULL;
+    cudaGraph_t graph = NULL;
+    cudaGraphExec_t ready = NULL;
+    size_t nodes = 0;
+    ASSERT_TRUE(create(&a));
+    WANT(cudaSuccess, cudaMemset(a.d_out, 0, sizeof a.host));
+    WANT(cudaSuccess, cudaStreamCreate(&stream));
+    WANT(cudaSuccess, cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    launch_scale(a.d_out, a.d_in, 2, 1, COUNT, GRID, BLOCK, stream);
+    launch_overlapping(&a, 3, 4, 1, stream);
+    WANT(cudaSuccess, cudaStreamEndCapture(stream, &graph));
+    WANT(cudaSuccess, cudaGraphGetNodes(graph, NULL, &nodes));
+    EXPECT_INT_EQ(2, nodes);
+    WANT(cudaSuccess, cudaGraphInstantiate(&ready, graph, 0));
+    WANT(cudaSuccess, cudaGraphLaunch(ready, stream));
+    WANT(cudaSuccess, cudaStreamSynchronize(stream));
+    expect_line(&a, 3, 4);
+    WANT(cudaSuccess, cudaGraphExecDestroy(ready));
+    WANT(cudaSuccess, cudaGraphDestroy(graph));
+    WANT(cudaSuccess, cudaStreamDestroy(stream));
+    destroy(&a);
+}
+
 /** Captures a fork into a second stream, joined again or not. @return error of the end */
 static cudaError_t capture_fork(struct arrays *a, bool join, cudaGraph_t *graph) {
     cudaStream_t first = NULL;

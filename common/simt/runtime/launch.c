@@ -228,24 +228,49 @@ cudaError_t cudaLaunchCooperativeKernel(const void *function, dim3 grid, dim3 bl
     DEVICE_CALL(runtime, launch(runtime, function, &shape, arguments, stream));
 }
 
-/** Attributes that change nothing here are taken; clusters of more than one block are refused. */
+/**
+ * Takes an attribute. Most are hints; grids of a stream run one after the other, which
+ * programmatic stream serialization allows. What would change results is refused by name.
+ */
+static cudaError_t take_attribute(struct runtime *runtime, const cudaLaunchAttribute *attribute,
+                                  struct kernel_work *shape) {
+    const char *refused = NULL;
+    switch (attribute->id) {
+    case cudaLaunchAttributeCooperative:
+        shape->cooperative = attribute->val.cooperative != 0;
+        break;
+    case cudaLaunchAttributeClusterDimension:
+        if (attribute->val.clusterDim.x * attribute->val.clusterDim.y *
+                attribute->val.clusterDim.z >
+            1) {
+            refused = "clusters";
+        }
+        break;
+    case cudaLaunchAttributeProgrammaticEvent:
+    case cudaLaunchAttributeLaunchCompletionEvent:
+        refused = "events of a launch's progress";
+        break;
+    default:
+        break;
+    }
+    if (refused == NULL) {
+        return cudaSuccess;
+    }
+    runtime_explain(runtime, "cudaLaunchKernelExC: %s are not supported", refused);
+    return cudaErrorNotSupported;
+}
+
 static cudaError_t launch_with(struct runtime *runtime, const cudaLaunchConfig_t *config,
                                const void *function, void **arguments) {
-    if (config == NULL) {
+    if (config == NULL || (config->numAttrs > 0 && config->attrs == NULL)) {
         return cudaErrorInvalidValue;
     }
     struct kernel_work shape = {
         .grid = config->gridDim, .block = config->blockDim, .shared = config->dynamicSmemBytes};
     for (unsigned i = 0; i < config->numAttrs; i++) {
-        const cudaLaunchAttribute *attribute = &config->attrs[i];
-        if (attribute->id == cudaLaunchAttributeCooperative) {
-            shape.cooperative = attribute->val.cooperative != 0;
-        } else if (attribute->id == cudaLaunchAttributeClusterDimension &&
-                   attribute->val.clusterDim.x * attribute->val.clusterDim.y *
-                           attribute->val.clusterDim.z >
-                       1) {
-            runtime_explain(runtime, "cudaLaunchKernelExC: clusters are not supported");
-            return cudaErrorNotSupported;
+        cudaError_t error = take_attribute(runtime, &config->attrs[i], &shape);
+        if (error != cudaSuccess) {
+            return error;
         }
     }
     return launch(runtime, function, &shape, arguments, config->stream);

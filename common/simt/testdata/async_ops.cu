@@ -1,5 +1,5 @@
 /* Kernels for async_test: asynchronous copies, mbarriers, named and reducing barriers, grids that
- * meet, and the heap. Blocks have 64 threads unless a comment says otherwise. */
+ * meet, dependent launches, and the heap. Blocks have 64 threads unless a comment says otherwise. */
 #include <cooperative_groups.h>
 #include <cuda/barrier>
 #include <cuda_pipeline.h>
@@ -323,4 +323,22 @@ extern "C" __global__ void uses_what_it_freed(int *out) {
     *p = 3;
     free((void *)p);
     out[0] = *p;
+}
+
+/* Programmatic dependent launch: out[t] = twice what the launch before left there. By instruction
+ * and by the functions of the runtime. */
+extern "C" __global__ void doubles_after_wait(int *out) {
+    int t = blockIdx.x * blockDim.x + threadIdx.x;
+    asm volatile("griddepcontrol.launch_dependents;");
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+    out[t] *= 2;
+}
+
+extern "C" __global__ void doubles_after_synchronize(int *out) {
+    int t = blockIdx.x * blockDim.x + threadIdx.x;
+    cudaGridDependencySynchronize();
+    out[t] *= 2;
+    if (t % 3 == 0) {
+        cudaTriggerProgrammaticLaunchCompletion();
+    }
 }
