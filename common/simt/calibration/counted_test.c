@@ -119,12 +119,8 @@ static double ratio(double value, double wanted) {
     return wanted > 0 ? value / wanted : value > 0 ? INFINITY : 1;
 }
 
-/* Requests and sectors: within 2%. wmma.load is an exception: simt reads the lines of a matrix in
- * pieces of 16 bytes, the H200 the registers of a fragment one after the other. */
+/* Requests and sectors: within 2%. */
 static void expect_global(const struct simt_counters *c, const struct counted *gpu) {
-    if (strcmp(gpu->name, "gemm_tensor") == 0) {
-        return;
-    }
     EXPECT_TRUE(is_near((double)c->global_load_requests, gpu->load_requests, 0.02));
     EXPECT_TRUE(is_near((double)c->global_load_sectors, gpu->load_sectors, 0.02));
     EXPECT_TRUE(is_near((double)c->global_store_requests, gpu->store_requests, 0.02));

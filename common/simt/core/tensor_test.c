@@ -331,25 +331,26 @@ struct tile {
     int m, n, k;
     enum format a, c;
     bool a_by_columns, b_by_columns, c_by_columns;
-    int pad; /* of each line, in elements */
+    int pad;           /* of each line, in elements */
+    int loads, stores; /* requests to global memory: what ptxas 13.0 makes of the kernel */
 };
 
 static const struct tile tiles[] = {
-    {"w_f16_rr", 16, 16, 16, F16, F32, false, false, false, 8},
-    {"w_f16_rc", 16, 16, 16, F16, F32, false, true, false, 0},
-    {"w_f16_cr", 16, 16, 16, F16, F32, true, false, true, 8},
-    {"w_f16_cc", 16, 16, 16, F16, F32, true, true, true, 16},
-    {"w_f16_tall", 32, 8, 16, F16, F32, false, true, false, 8},
-    {"w_f16_wide", 8, 32, 16, F16, F32, true, false, false, 8},
-    {"w_half_sum", 16, 16, 16, F16, F16, false, true, false, 8},
-    {"w_bf16", 16, 16, 16, BF16, F32, false, false, false, 8},
-    {"w_bf16_tall", 32, 8, 16, BF16, F32, true, true, false, 8},
-    {"w_tf32", 16, 16, 8, TF32, F32, false, true, false, 4},
-    {"w_s8", 16, 16, 16, S8, S32, false, true, false, 16},
-    {"w_u8_wide", 8, 32, 16, U8, S32, false, false, true, 16},
-    {"w_s8_tall", 32, 8, 16, S8, S32, true, true, false, 16},
-    {"w_f64", 8, 8, 4, F64, F64, false, true, false, 4},
-    {"w_shared", 16, 16, 16, F16, F32, false, false, false, 0},
+    {"w_f16_rr", 16, 16, 16, F16, F32, false, false, false, 8, 12, 4},
+    {"w_f16_rc", 16, 16, 16, F16, F32, false, true, false, 0, 12, 4},
+    {"w_f16_cr", 16, 16, 16, F16, F32, true, false, true, 8, 16, 8},
+    {"w_f16_cc", 16, 16, 16, F16, F32, true, true, true, 16, 16, 8},
+    {"w_f16_tall", 32, 8, 16, F16, F32, false, true, false, 8, 14, 4},
+    {"w_f16_wide", 8, 32, 16, F16, F32, true, false, false, 8, 18, 8},
+    {"w_half_sum", 16, 16, 16, F16, F16, false, true, false, 8, 12, 4},
+    {"w_bf16", 16, 16, 16, BF16, F32, false, false, false, 8, 12, 4},
+    {"w_bf16_tall", 32, 8, 16, BF16, F32, true, true, false, 8, 14, 4},
+    {"w_tf32", 16, 16, 8, TF32, F32, false, true, false, 4, 12, 4},
+    {"w_s8", 16, 16, 16, S8, S32, false, true, false, 16, 8, 4},
+    {"w_u8_wide", 8, 32, 16, U8, S32, false, false, true, 16, 21, 4},
+    {"w_s8_tall", 32, 8, 16, S8, S32, true, true, false, 16, 21, 4},
+    {"w_f64", 8, 8, 4, F64, F64, false, true, false, 4, 3, 1},
+    {"w_shared", 16, 16, 16, F16, F32, false, false, false, 0, 24, 8},
 };
 
 /* Small enough that three times an element of A, and twice the sum, fit their formats. */
@@ -395,6 +396,12 @@ static void check_tile(struct launch_testing *t, const struct tile *w, struct rn
         .kernel = w->kernel, .threads = {LANES}, .parameters = &parameters};
     if (!launch_testing_run_clean(t, &launch)) {
         return;
+    }
+    if (t->counters.global_load_requests != (uint64_t)w->loads ||
+        t->counters.global_store_requests != (uint64_t)w->stores) {
+        TEST_FAIL("%s: %d and %d requests wanted, %llu and %llu counted", w->kernel, w->loads,
+                  w->stores, (unsigned long long)t->counters.global_load_requests,
+                  (unsigned long long)t->counters.global_store_requests);
     }
     const unsigned char *got = launch_testing_result(t, parameters.c);
     size_t size = (size_t)formats[w->c].bits / 8;
@@ -452,6 +459,30 @@ C_TEST(tensor, wmma_beyond_an_array_is_a_fault) {
     EXPECT_INT_EQ(SIMT_FAULT_OUT_OF_BOUNDS, t.fault.kind);
     EXPECT_TRUE(t.fault.line > 0);
     launch_testing_close(&t);
+}
+
+C_TEST(tensor, wmma_wants_lines_of_16_bytes) {
+    static const int wrong[][2] = {{8, 24}, {0, 20}}; /* bytes into A, elements between lines */
+    for (size_t n = 0; n < sizeof wrong / sizeof *wrong; n++) {
+        struct launch_testing t;
+        static unsigned char memory[16 * 32 * 4];
+        ASSERT_TRUE(launch_testing_open(&t, TENSOR_PTX));
+        struct {
+            uint64_t a, b, c;
+            int lda, ldb, ldc;
+        } parameters = {launch_testing_upload(&t, memory, sizeof memory) + (uint64_t)wrong[n][0],
+                        launch_testing_upload(&t, memory, sizeof memory),
+                        launch_testing_upload(&t, memory, sizeof memory),
+                        wrong[n][1],
+                        16,
+                        16};
+        const struct testing_launch launch = {
+            .kernel = "w_f16_rr", .threads = {LANES}, .parameters = &parameters};
+        EXPECT_TRUE(!launch_testing_run(&t, &launch));
+        EXPECT_INT_EQ(SIMT_FAULT_MISALIGNED, t.fault.kind);
+        EXPECT_TRUE(strstr(t.fault.text, "not a multiple of 16") != NULL);
+        launch_testing_close(&t);
+    }
 }
 
 /* --- 8x8 matrices --- */

@@ -1,9 +1,11 @@
 /*
  * wmma.load and wmma.store: a matrix between memory and the registers of a warp.
  *
- * Memory is reached in pieces of 16 bytes along the lines of the matrix, one
- * lane each, 32 lanes a request. So counts say what a good layout costs; a GPU
- * may take more requests for a matrix that lies across.
+ * Requests are those of the machine code that ptxas 13.0 makes for sm_80 and sm_90. A
+ * register holds one number of each lane: lane 4 g + t has those of line g, places
+ * t, t + 1 ... So a request that fills a register of every lane takes 8 lines, 4 pieces
+ * of each; of a matrix that lies across, 4 lines and 8 elements of each. Numbers of 16
+ * bits are turned round in registers; from shared memory they come as by ldmatrix.
  */
 #include <string.h>
 
@@ -13,7 +15,7 @@
 
 /* detail: 0 taken, 1 rows, columns, format, role; 2 the flags below, above them the space. */
 enum { TILE = 1, FLAGS };
-enum { FLAG_NARROW = 1, FLAG_BY_COLUMNS = 2, FLAG_STRIDE = 4, SPACE_SHIFT = 8, PIECE = 16 };
+enum { FLAG_NARROW = 1, FLAG_BY_COLUMNS = 2, FLAG_STRIDE = 4, SPACE_SHIFT = 8, ALIGNMENT = 16 };
 
 static struct tile tile_from(const struct simt_instruction *i) {
     uint32_t packed = i->detail[TILE];
@@ -27,7 +29,13 @@ static struct tile tile_from(const struct simt_instruction *i) {
 struct lines {
     uint64_t address, stride;
     uint32_t count, bytes; /* of one line */
-    uint32_t piece;
+};
+
+/* The part of the matrix that a request takes: `lines`, `distance` apart, and of each `pieces`
+ * neighbours of `piece` bytes. */
+struct pattern {
+    uint32_t lines, distance, pieces, piece;
+    bool lines_first; /* lane 1 has the next line, not the next piece of the same */
 };
 
 static struct lines lines_of(const struct simt_warp *warp, const struct simt_instruction *i,
@@ -45,38 +53,92 @@ static struct lines lines_of(const struct simt_warp *warp, const struct simt_ins
     if ((i->detail[FLAGS] & FLAG_STRIDE) != 0) {
         lines.stride = (uint64_t)simt_row(warp, i->src[i->src_count - 1])->u32[0] * size;
     }
-    lines.piece = lines.bytes < PIECE ? lines.bytes : PIECE;
     return lines;
 }
 
-/* Moves all lines between memory and `data`, 32 pieces a request. */
+static struct pattern pattern_of(const struct simt_instruction *i, const struct tile *tile,
+                                 const struct lines *lines) {
+    enum { WORD = 4, LDMATRIX_PIECE = 16 };
+    uint32_t size = tile_bits(tile->format) / 8;
+    bool by_columns = (i->detail[FLAGS] & FLAG_BY_COLUMNS) != 0;
+    bool sum = tile->role == TILE_C;
+    bool columns_are_lines =
+        tile->role == TILE_B || (sum && tile->rows == 8 && tile->columns == 32);
+    bool across = by_columns != columns_are_lines && size != 2;
+    bool shared = (enum ptx_space)(i->detail[FLAGS] >> SPACE_SHIFT) == PTX_SHARED;
+    uint32_t together = size < WORD ? WORD / size : sum ? 2 : 1; /* elements of a lane */
+    if (shared && !sum && size <= 2 && !across && lines->bytes >= LDMATRIX_PIECE) {
+        uint32_t pieces = lines->bytes / LDMATRIX_PIECE;
+        uint32_t most = SIMT_LANES / pieces;
+        return (struct pattern){lines->count < most ? lines->count : most, 1, pieces,
+                                LDMATRIX_PIECE, true};
+    }
+    return across ? (struct pattern){4, together, 8, size, true}
+                  : (struct pattern){8, 1, 4, together * size, false};
+}
+
+/* One request: what begins at line `first` and `from` bytes into it. */
+static bool move_request(struct simt_warp *warp, const struct simt_instruction *i,
+                         const struct lines *lines, const struct pattern *p, uint32_t first,
+                         uint32_t from, bool store, unsigned char *data) {
+    uint32_t count = p->lines * p->pieces;
+    uint32_t places[SIMT_LANES]; /* in `data` */
+    unsigned char *host[SIMT_LANES];
+    struct simt_access access = {.space = (enum ptx_space)(i->detail[FLAGS] >> SPACE_SHIFT),
+                                 .kind = store ? SIMT_WRITE : SIMT_READ,
+                                 .bytes = p->piece,
+                                 .counted = true};
+    for (uint32_t n = 0; n < count; n++) {
+        uint32_t line = first + (p->lines_first ? n % p->lines : n / p->pieces) * p->distance;
+        uint32_t byte = from + (p->lines_first ? n / p->lines : n % p->pieces) * p->piece;
+        access.addresses[n] = lines->address + line * lines->stride + byte;
+        places[n] = line * lines->bytes + byte;
+    }
+    uint32_t lanes = count == SIMT_LANES ? UINT32_MAX : ((uint32_t)1 << count) - 1;
+    if (!simt_lane_resolve(warp, i, &access, lanes, host)) {
+        return false;
+    }
+    for (uint32_t n = 0; n < count; n++) {
+        unsigned char *piece = data + places[n];
+        if (host[n] == NULL) {
+            memset(piece, 0, store ? 0 : p->piece);
+        } else {
+            memcpy(store ? host[n] : piece, store ? piece : host[n], p->piece);
+        }
+    }
+    return true;
+}
+
+/* Lines must be aligned, even where a GPU's requests need less. @return false: the launch fails */
+static bool check_alignment(struct simt_warp *warp, const struct simt_instruction *i,
+                            const struct lines *lines, bool store) {
+    uint32_t alignment = lines->bytes < ALIGNMENT ? lines->bytes : ALIGNMENT;
+    uint64_t first =
+        lines->address % alignment != 0 ? lines->address : lines->address + lines->stride;
+    unsigned char *host[SIMT_LANES];
+    if (first % alignment == 0) {
+        return true;
+    }
+    const struct simt_access access = {.space = (enum ptx_space)(i->detail[FLAGS] >> SPACE_SHIFT),
+                                       .kind = store ? SIMT_WRITE : SIMT_READ,
+                                       .bytes = alignment,
+                                       .addresses = {first}};
+    return simt_lane_resolve(warp, i, &access, 1, host);
+}
+
+/* Moves the matrix between memory and `data`, line after line. */
 static bool move_lines(struct simt_warp *warp, const struct simt_instruction *i,
-                       const struct lines *lines, bool store, unsigned char *data) {
-    uint32_t per_line = lines->bytes / lines->piece;
-    uint32_t pieces = per_line * lines->count;
-    for (uint32_t first = 0; first < pieces; first += SIMT_LANES) {
-        uint32_t count = pieces - first < SIMT_LANES ? pieces - first : SIMT_LANES;
-        unsigned char *host[SIMT_LANES];
-        struct simt_access access = {.space = (enum ptx_space)(i->detail[FLAGS] >> SPACE_SHIFT),
-                                     .kind = store ? SIMT_WRITE : SIMT_READ,
-                                     .bytes = lines->piece,
-                                     .counted = true};
-        for (uint32_t n = 0; n < count; n++) {
-            uint32_t line = (first + n) / per_line;
-            uint32_t part = (first + n) % per_line;
-            access.addresses[n] =
-                lines->address + line * lines->stride + (uint64_t)part * lines->piece;
-        }
-        uint32_t lanes = count == SIMT_LANES ? UINT32_MAX : ((uint32_t)1 << count) - 1;
-        if (!simt_lane_resolve(warp, i, &access, lanes, host)) {
-            return false;
-        }
-        for (uint32_t n = 0; n < count; n++) {
-            unsigned char *piece = data + (size_t)(first + n) * lines->piece;
-            if (host[n] == NULL) {
-                memset(piece, 0, store ? 0 : lines->piece);
-            } else {
-                memcpy(store ? host[n] : piece, store ? piece : host[n], lines->piece);
+                       const struct tile *tile, bool store, unsigned char *data) {
+    const struct lines lines = lines_of(warp, i, tile);
+    const struct pattern p = pattern_of(i, tile, &lines);
+    if (!check_alignment(warp, i, &lines, store)) {
+        return false;
+    }
+    for (uint32_t n = 0; n < lines.count / p.lines; n++) {
+        uint32_t first = n / p.distance * p.lines * p.distance + n % p.distance;
+        for (uint32_t from = 0; from < lines.bytes; from += p.pieces * p.piece) {
+            if (!move_request(warp, i, &lines, &p, first, from, store, data)) {
+                return false;
             }
         }
     }
@@ -97,8 +159,7 @@ static void run_load(struct simt_warp *warp, const struct simt_instruction *i) {
     if (!simt_lane_require_all(warp, i)) {
         return;
     }
-    const struct lines lines = lines_of(warp, i, &tile);
-    if (!move_lines(warp, i, &lines, false, data)) {
+    if (!move_lines(warp, i, &tile, false, data)) {
         return;
     }
     size_t size = tile_bits(tile.format) / 8;
@@ -116,13 +177,12 @@ static void run_store(struct simt_warp *warp, const struct simt_instruction *i) 
     if (!simt_lane_require_all(warp, i)) {
         return;
     }
-    const struct lines lines = lines_of(warp, i, &tile);
     tile_gather(warp, &tile, simt_sources(i) + 1, elements);
     size_t size = tile_bits(tile.format) / 8;
     for (uint32_t n = 0; n < tile.rows * tile.columns; n++) {
         memcpy(data + memory_number(i, &tile, n) * size, &elements[n], size);
     }
-    (void)move_lines(warp, i, &lines, true, data);
+    (void)move_lines(warp, i, &tile, true, data);
 }
 
 static bool is_known(const char *modifier) {
