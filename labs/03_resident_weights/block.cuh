@@ -25,10 +25,11 @@ struct larger {
     }
 };
 
-/* Combines one value of each lane; every lane gets the result. */
-template <typename OPERATION> static __device__ __forceinline__ float warp_reduce(float value) {
+/* Combines one value of each of LANES neighbouring lanes; each of them gets the result. */
+template <typename OPERATION, int LANES = 32>
+static __device__ __forceinline__ float warp_reduce(float value) {
 #pragma unroll
-    for (int step = 16; step > 0; step /= 2) {
+    for (int step = LANES / 2; step > 0; step /= 2) {
         value = OPERATION::apply(value, __shfl_xor_sync(0xffffffffu, value, step));
     }
     return value;

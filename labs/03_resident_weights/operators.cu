@@ -4,11 +4,13 @@
  *
  * All kernels run with blocks of 256 threads and as many blocks as there are
  * 256 elements. They read and write each byte once, so memory bandwidth is
- * their limit; at the sizes of a single token it is the launch itself.
+ * their limit; at the sizes of a single token it is the launch itself, which is
+ * why each kernel is set up while the one before still runs (chained.cuh).
  */
 #include "labs/03_resident_weights/operators.h"
 
 #include "common/base/checked.h"
+#include "common/device/chained.cuh"
 
 enum { THREADS = 256 };
 
@@ -25,6 +27,7 @@ static __device__ __forceinline__ float silu(float x) {
 }
 
 static __global__ void bias_add(float *x, const float *bias, size_t count, size_t C) {
+    chained_begin();
     size_t i = element();
     if (i < count) {
         x[i] += bias[i % C];
@@ -36,7 +39,7 @@ enum status launch_bias_add(float *x, const float *bias, size_t rows, size_t C,
     if (rows * C == 0) {
         return STATUS_OK;
     }
-    bias_add<<<blocks_for(rows * C), THREADS, 0, stream>>>(x, bias, rows * C, C);
+    launch_chained<bias_add>(blocks_for(rows * C), THREADS, 0, stream, x, bias, rows * C, C);
     return device_launched("bias_add", error);
 }
 
@@ -58,6 +61,7 @@ static __device__ float activate(float x, enum nn_activation f) {
 }
 
 static __global__ void activation(float *out, const float *in, size_t count, enum nn_activation f) {
+    chained_begin();
     size_t i = element();
     if (i < count) {
         out[i] = activate(in[i], f);
@@ -69,11 +73,12 @@ enum status launch_activation(float *out, const float *in, size_t count, enum nn
     if (count == 0) {
         return STATUS_OK;
     }
-    activation<<<blocks_for(count), THREADS, 0, stream>>>(out, in, count, f);
+    launch_chained<activation>(blocks_for(count), THREADS, 0, stream, out, in, count, f);
     return device_launched("activation", error);
 }
 
 static __global__ void silu_gate(float *out, const float *gate, const float *up, size_t count) {
+    chained_begin();
     size_t i = element();
     if (i < count) {
         out[i] = silu(gate[i]) * up[i];
@@ -85,11 +90,12 @@ enum status launch_silu_gate(float *out, const float *gate, const float *up, siz
     if (count == 0) {
         return STATUS_OK;
     }
-    silu_gate<<<blocks_for(count), THREADS, 0, stream>>>(out, gate, up, count);
+    launch_chained<silu_gate>(blocks_for(count), THREADS, 0, stream, out, gate, up, count);
     return device_launched("silu_gate", error);
 }
 
 static __global__ void residual(float *out, const float *a, const float *b, size_t count) {
+    chained_begin();
     size_t i = element();
     if (i < count) {
         out[i] = a[i] + b[i];
@@ -101,7 +107,7 @@ enum status launch_residual(float *out, const float *a, const float *b, size_t c
     if (count == 0) {
         return STATUS_OK;
     }
-    residual<<<blocks_for(count), THREADS, 0, stream>>>(out, a, b, count);
+    launch_chained<residual>(blocks_for(count), THREADS, 0, stream, out, a, b, count);
     return device_launched("residual", error);
 }
 
@@ -110,7 +116,8 @@ enum status launch_residual(float *out, const float *a, const float *b, size_t c
  * double: at position 1000 a float's 24 bits leave 14 behind the point.
  */
 static __global__ void rope(float *x, size_t T, size_t heads, size_t HS, size_t stride,
-                            size_t position, float theta, enum nn_rope_layout layout) {
+                            size_t position, double log2_theta, enum nn_rope_layout layout) {
+    chained_begin();
     size_t pairs = HS / 2;
     size_t index = element();
     if (index >= T * heads * pairs) {
@@ -119,7 +126,7 @@ static __global__ void rope(float *x, size_t T, size_t heads, size_t HS, size_t 
     size_t i = index % pairs;
     size_t h = index / pairs % heads;
     size_t t = index / pairs / heads;
-    double frequency = pow((double)theta, -2.0 * (double)i / (double)HS);
+    double frequency = exp2(-2.0 * (double)i / (double)HS * log2_theta); /* theta^(-2i/HS) */
     double sine, cosine;
     sincos((double)(position + t) * frequency, &sine, &cosine);
     float *head = x + t * stride + h * HS;
@@ -138,13 +145,14 @@ enum status launch_rope(float *x, size_t T, size_t heads, size_t HS, size_t stri
     if (count == 0) {
         return STATUS_OK;
     }
-    rope<<<blocks_for(count), THREADS, 0, stream>>>(x, T, heads, HS, stride, position, theta,
-                                                    layout);
+    launch_chained<rope>(blocks_for(count), THREADS, 0, stream, x, T, heads, HS, stride, position,
+                         log2((double)theta), layout);
     return device_launched("rope", error);
 }
 
 static __global__ void embedding(float *out, const float *table, struct embedding_ids ids, size_t T,
                                  size_t C, bool accumulate) {
+    chained_begin();
     size_t i = element();
     if (i < T * C) {
         float value = table[(size_t)ids.ids[i / C] * C + i % C];
@@ -162,6 +170,7 @@ enum status launch_embedding(float *out, const float *table, const struct embedd
     if (T * C == 0) {
         return STATUS_OK;
     }
-    embedding<<<blocks_for(T * C), THREADS, 0, stream>>>(out, table, *ids, T, C, accumulate);
+    launch_chained<embedding>(blocks_for(T * C), THREADS, 0, stream, out, table, *ids, T, C,
+                              accumulate);
     return device_launched("embedding", error);
 }

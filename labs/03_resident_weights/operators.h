@@ -66,7 +66,8 @@ enum { ATTENTION_MAX_KEYS = 11 * 1024 };
 
 /**
  * @brief Attention; the pointers inside @p a are device memory, @p a itself is host memory.
- * @return also STATUS_UNSUPPORTED for more than ATTENTION_MAX_KEYS key positions
+ * @return also STATUS_UNSUPPORTED for more than ATTENTION_MAX_KEYS key positions or a batch of
+ *         more than 65,535
  */
 MUST_CHECK enum status launch_attention(float *out, const struct nn_attention *a,
                                         device_stream stream, struct error *error);

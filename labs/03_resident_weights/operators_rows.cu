@@ -6,11 +6,13 @@
  * so out may be in. A row is read two or three times; from the second on it
  * comes from cache.
  */
+#include "common/device/chained.cuh"
 #include "labs/03_resident_weights/block.cuh"
 #include "labs/03_resident_weights/operators.h"
 
 static __global__ void layernorm(float *out, const float *in, const float *weight,
                                  const float *bias, size_t C, float eps) {
+    chained_begin();
     const float *x = in + blockIdx.x * C;
     float *y = out + blockIdx.x * C;
     float sum = 0.0f;
@@ -34,12 +36,14 @@ enum status launch_layernorm(float *out, const float *in, const float *weight, c
     if (rows * C == 0) {
         return STATUS_OK;
     }
-    layernorm<<<(unsigned)rows, BLOCK_THREADS, 0, stream>>>(out, in, weight, bias, C, eps);
+    launch_chained<layernorm>((unsigned)rows, BLOCK_THREADS, 0, stream, out, in, weight, bias, C,
+                              eps);
     return device_launched("layernorm", error);
 }
 
 static __global__ void rmsnorm(float *out, const float *in, const float *weight, size_t C,
                                float eps) {
+    chained_begin();
     const float *x = in + blockIdx.x * C;
     float *y = out + blockIdx.x * C;
     float squares = 0.0f;
@@ -57,12 +61,13 @@ enum status launch_rmsnorm(float *out, const float *in, const float *weight, siz
     if (rows * C == 0) {
         return STATUS_OK;
     }
-    rmsnorm<<<(unsigned)rows, BLOCK_THREADS, 0, stream>>>(out, in, weight, C, eps);
+    launch_chained<rmsnorm>((unsigned)rows, BLOCK_THREADS, 0, stream, out, in, weight, C, eps);
     return device_launched("rmsnorm", error);
 }
 
 /* A row of nothing but -inf becomes zeros. */
 static __global__ void softmax(float *out, const float *in, size_t C) {
+    chained_begin();
     const float *x = in + blockIdx.x * C;
     float *y = out + blockIdx.x * C;
     float largest = -INFINITY;
@@ -86,6 +91,6 @@ enum status launch_softmax(float *out, const float *in, size_t rows, size_t C, d
     if (rows * C == 0) {
         return STATUS_OK;
     }
-    softmax<<<(unsigned)rows, BLOCK_THREADS, 0, stream>>>(out, in, C);
+    launch_chained<softmax>((unsigned)rows, BLOCK_THREADS, 0, stream, out, in, C);
     return device_launched("softmax", error);
 }

@@ -12,11 +12,14 @@
  * prompt, weights need to be read only once for four of them.
  *
  * With few outputs a tile would leave most of the GPU without a warp, so then a
- * warp has one output as before. Blocks are of four warps, to spread them wider.
+ * warp has one output as before, and starts all its loads of 1024 weights before
+ * it adds up the first. Blocks are of four warps, to spread them wider. A model
+ * calls this 85 times a token, so the launch counts as well: see chained.cuh.
  *
  * Grid: ceil(tiles / 4) blocks of 4 warps, n fastest. FLOPs 2*M*N*K. Weights
  * are read ceil(M / ROWS) times.
  */
+#include "common/device/chained.cuh"
 #include "solutions/02_gpu_matmul/ladder.h"
 #include "solutions/02_gpu_matmul/parts.cuh"
 
@@ -41,29 +44,36 @@ static __device__ __forceinline__ void find_rows(const VECTOR *(&rows)[COUNT], c
     }
 }
 
-/* This lane's shares of the tile's dot products. VECTOR is float or float4; length counts them. */
-template <int ROWS, int COLUMNS, typename VECTOR>
+/*
+ * This lane's shares of the tile's dot products, from k on. VECTOR is float or float4; length
+ * counts them. As long as there are AHEAD rounds left, the loads of AHEAD rounds are on their way
+ * before the first product; what is left is done with half as many, down to one.
+ */
+template <int AHEAD, int ROWS, int COLUMNS, typename VECTOR>
 static __device__ __forceinline__ void
 dots(float (&sums)[ROWS][COLUMNS], const VECTOR *const (&x)[ROWS],
-     const VECTOR *const (&w)[COLUMNS], size_t length, unsigned lane) {
-#pragma unroll 2
-    for (size_t k = lane; k < length; k += WARP) {
-        VECTOR a[ROWS], b[COLUMNS];
+     const VECTOR *const (&w)[COLUMNS], size_t k, size_t length) {
+#pragma unroll 1 /* what it unrolls by is AHEAD */
+    for (; k + (AHEAD - 1) * WARP < length; k += AHEAD * WARP) {
+        VECTOR a[AHEAD][ROWS], b[AHEAD][COLUMNS];
 #pragma unroll
-        for (int c = 0; c < COLUMNS; c++) {
-            b[c] = w[c][k];
+        for (int i = 0; i < AHEAD * COLUMNS; i++) {
+            b[i / COLUMNS][i % COLUMNS] = w[i % COLUMNS][k + i / COLUMNS * WARP];
         }
 #pragma unroll
-        for (int r = 0; r < ROWS; r++) {
-            a[r] = x[r][k];
+        for (int i = 0; i < AHEAD * ROWS; i++) {
+            a[i / ROWS][i % ROWS] = x[i % ROWS][k + i / ROWS * WARP];
         }
 #pragma unroll
-        for (int r = 0; r < ROWS; r++) {
-#pragma unroll
-            for (int c = 0; c < COLUMNS; c++) {
-                add_product(&sums[r][c], a[r], b[c]);
-            }
+        for (int i = 0; i < AHEAD * ROWS * COLUMNS; i++) {
+            int ahead = i / COLUMNS / ROWS;
+            int r = i / COLUMNS % ROWS;
+            int c = i % COLUMNS;
+            add_product(&sums[r][c], a[ahead][r], b[ahead][c]);
         }
+    }
+    if constexpr (AHEAD > 1) {
+        dots<AHEAD / 2>(sums, x, w, k, length);
     }
 }
 
@@ -87,6 +97,9 @@ static __device__ __forceinline__ void store_tile(float *out, const float (&sums
 template <int ROWS, int COLUMNS, typename VECTOR>
 static __global__ void tile_a_warp(float *out, const float *in, const float *weight, size_t M,
                                    size_t N, size_t K) {
+    /* More where a warp has few loads a round. */
+    const int AHEAD = ROWS * COLUMNS == 1 ? 8 : 2;
+    chained_begin();
     unsigned lane = threadIdx.x % WARP;
     size_t length = K / (sizeof(VECTOR) / sizeof(float));
     size_t across = (N + COLUMNS - 1) / COLUMNS;
@@ -99,7 +112,7 @@ static __global__ void tile_a_warp(float *out, const float *in, const float *wei
         float sums[ROWS][COLUMNS] = {};
         find_rows(x, (const VECTOR *)(in + m * K), M - m, length);
         find_rows(w, (const VECTOR *)(weight + n * K), N - n, length);
-        dots(sums, x, w, length, lane);
+        dots<AHEAD>(sums, x, w, lane, length);
         store_tile(out, sums, M, N, m, n, lane);
     }
 }
@@ -110,10 +123,11 @@ static void launch(float *out, const float *in, const float *weight, size_t M, s
     unsigned blocks = grid_for(ceil_div(M, ROWS) * ceil_div(N, COLUMNS), WARPS);
     const unsigned threads = WARPS * WARP;
     if (rows_aligned(in, K) && rows_aligned(weight, K)) {
-        tile_a_warp<ROWS, COLUMNS, float4>
-            <<<blocks, threads, 0, stream>>>(out, in, weight, M, N, K);
+        launch_chained<tile_a_warp<ROWS, COLUMNS, float4>>(blocks, threads, 0, stream, out, in,
+                                                           weight, M, N, K);
     } else {
-        tile_a_warp<ROWS, COLUMNS, float><<<blocks, threads, 0, stream>>>(out, in, weight, M, N, K);
+        launch_chained<tile_a_warp<ROWS, COLUMNS, float>>(blocks, threads, 0, stream, out, in,
+                                                          weight, M, N, K);
     }
 }
 
