@@ -1,9 +1,10 @@
 """One archive that grades and measures on a GPU host without Bazel."""
 
 # Programs keep their places below the archive's folder, so that they find their
-# shared libraries and data as they do in a runfiles tree.
+# shared libraries and data as they do in a runfiles tree. Most of them carry the
+# same kernels: a window over all of the archive packs those once.
 _PACK = """
-set -eu
+set -euo pipefail
 root=$(mktemp -d)
 trap 'chmod -R u+w "$root"; rm -rf "$root"' EXIT
 mkdir "$root/$5"
@@ -15,7 +16,7 @@ cp "$2" "$root/$5/manifest.tsv"
 sed -n 's/^STABLE_COMMIT //p' "$3" >"$root/$5/commit"
 chmod -R u+w,a+rX "$root/$5"
 tar --create --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner \
-    --directory="$root" "$5" | gzip -9 --no-name >"$4"
+    --directory="$root" "$5" | xz --lzma2=preset=3,dict=256MiB >"$4"
 """
 
 def _place(file):
@@ -48,7 +49,7 @@ def _bundle_impl(ctx):
         files[place] = target[DefaultInfo].files.to_list()[0]
     layout = ctx.actions.declare_file(ctx.label.name + ".layout")
     listing = ctx.actions.declare_file(ctx.label.name + ".manifest")
-    archive = ctx.actions.declare_file(ctx.attr.folder + ".tar.gz")
+    archive = ctx.actions.declare_file(ctx.attr.folder + ".tar.xz")
     ctx.actions.write(layout, "".join(["%s\t%s\n" % (place, files[place].path) for place in sorted(files)]))
     ctx.actions.write(listing, "".join([line + "\n" for line in manifest]))
     ctx.actions.run_shell(
@@ -88,7 +89,7 @@ def bundle(name, programs = {}, files = {}):
     """The archive of every lab that the same BUILD file grades above.
 
     Args:
-      name: of the target; the archive is called warpbook-bundle.tar.gz.
+      name: of the target; the archive is called warpbook-bundle.tar.xz.
       programs: more of them, with the group they are listed under.
       files: for the top of the archive, with their names there.
     """

@@ -43,9 +43,9 @@ def _archs_impl(ctx):
     if len(pairs) > 1:
         options.append("--threads=%d" % min(len(pairs), _MOST_THREADS))
 
-    # simt reads the text out of the program.
-    if ctx.attr.ptx_only:
-        options.append("--compress-mode=none")
+    # simt reads the text out of the program. Else small: line tables for many GPUs are large, and
+    # shrink to a tenth; a driver new enough for CUDA 13 unpacks them.
+    options.append("--compress-mode=" + ("none" if ctx.attr.ptx_only else "size"))
     return [ArchsInfo(options = options)]
 
 cuda_archs = rule(

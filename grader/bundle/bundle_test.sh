@@ -1,7 +1,7 @@
 #!/bin/bash
 # The archive on a machine that has nothing: it unpacks, its programs find all their libraries in
 # it, and ./grade runs from an empty folder with an empty environment.
-# usage: bundle_test.sh BUNDLE.tar.gz CHECK_RECORDS
+# usage: bundle_test.sh BUNDLE.tar.xz CHECK_RECORDS
 set -u
 archive=$PWD/$1
 check_records=$PWD/$2
@@ -15,7 +15,7 @@ fail() {
 cd "$TEST_TMPDIR" || exit 1
 [ "$(stat -Lc %s "$archive")" -lt $((60 << 20)) ] || fail "$(stat -Lc %s "$archive") bytes are 60 MiB or more"
 echo "$(stat -Lc %s "$archive") bytes"
-tar xzf "$archive" || exit 1
+tar xf "$archive" || exit 1
 bundle=$PWD/warpbook-bundle
 
 # grade ARGS: in an empty folder and environment; leaves out, err and code.
@@ -26,7 +26,8 @@ grade() {
     code=$?
 }
 
-# Programs carry all but the C library and the driver, and what is shared lies beside them.
+# Programs carry all but the C library and the driver, and what is shared lies in the archive: it is
+# found without LD_LIBRARY_PATH, and before what is installed here.
 programs_are_whole() {
     local file line count=0
     while IFS= read -r -d '' file; do
@@ -70,6 +71,12 @@ grade --list
 [ "$code" -eq 0 ] || fail "--list: exit status $code"
 for program in parity speedup bench program; do
     grep -qE "^01_cpu_matmul +$program " out || fail "--list does not show lab 01's $program"
+done
+# The learner's labs have no ladder_test; all else is there for both subjects.
+for program in 02_gpu_matmul/bench 03_resident_weights/bench 03_resident_weights/generate \
+    03_resident_weights/operators_test 04_sgemm/bench 0{2,3,4}_*_parity 0{2,3,4}_*_speedup \
+    common/device/{gpu_info,device_test,fault_test,cublas_gpu_test} common/bench/device_bench_test; do
+    grep -qE "/?${program//\*/.*}\$" out || fail "--list does not show $program"
 done
 
 # Lab 01 needs no GPU. Whether it is fast enough is not this test's matter.
