@@ -18,7 +18,7 @@ bool grader_gpu_open(struct grader_gpu *gpu) {
         return false;
     }
     if (status != STATUS_OK) {
-        TEST_FAIL("%s", error_text(&error, status));
+        test_stop(__FILE__, __LINE__, "%s", error_text(&error, status));
         return false;
     }
     gpu->modelled = gpu->properties.modelled;

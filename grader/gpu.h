@@ -23,6 +23,8 @@ struct grader_gpu {
 /**
  * @brief Opens the GPU; fails the running test with one line when that does not work.
  *
+ * Without a GPU the program's other tests are not run: the line comes once.
+ *
  * A kernel's mistake stops the GPU for the rest of the process, as CUDA has it. Cases that come
  * after it fail here, with a line that says so.
  *

@@ -38,6 +38,20 @@ class CTest : public testing::Test {
     test_function *function_;
 };
 
+bool &stopped() {
+    static bool after_test_stop;
+    return after_test_stop;
+}
+
+// A test's own end restores all flags, so that this one is set after it.
+class Stopper : public testing::EmptyTestEventListener {
+    void OnTestEnd(const testing::TestInfo &) override {
+        if (stopped()) {
+            testing::GTEST_FLAG(fail_fast) = true;
+        }
+    }
+};
+
 std::string format_va(const char *format, va_list args) {
     char text[4096];
     vsnprintf(text, sizeof text, format, args);
@@ -65,6 +79,16 @@ void test_skip(const char *file, int line, const char *format, ...) {
     va_end(args);
     fprintf(stderr, "skipped: %s\n", reason.c_str());
     GTEST_MESSAGE_AT_(file, line, reason.c_str(), testing::TestPartResult::kSkip);
+}
+
+void test_stop(const char *file, int line, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    std::string reason = format_va(format, args);
+    va_end(args);
+    fprintf(stderr, "stopped: %s\n", reason.c_str());
+    ADD_FAILURE_AT(file, line) << reason;
+    stopped() = true;
 }
 
 bool test_has_failed() {
@@ -140,5 +164,6 @@ int main(int argc, char **argv) {
         fprintf(stderr, "this test program contains no test\n");
         return 1;
     }
+    testing::UnitTest::GetInstance()->listeners().Append(new Stopper);
     return RUN_ALL_TESTS();
 }

@@ -39,6 +39,14 @@ void test_fail(const char *file, int line, const char *format, ...)
 void test_skip(const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/**
+ * @brief Notes a failure that every other test of the program would meet, too: they are not run.
+ *
+ * For what is missing altogether, as a GPU: its line then comes once, on standard error as well.
+ */
+void test_stop(const char *file, int line, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /** @return true when the running test has noted a failure. */
 bool test_has_failed(void);
 
@@ -75,6 +83,11 @@ bool test_check_status(const char *file, int line, const char *expression, enum 
 #define TEST_SKIP(...)                              \
     do {                                            \
         test_skip(__FILE__, __LINE__, __VA_ARGS__); \
+        return;                                     \
+    } while (0)
+#define TEST_STOP(...)                              \
+    do {                                            \
+        test_stop(__FILE__, __LINE__, __VA_ARGS__); \
         return;                                     \
     } while (0)
 #define TEST_FAIL(...) test_fail(__FILE__, __LINE__, __VA_ARGS__)

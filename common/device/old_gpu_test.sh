@@ -1,0 +1,25 @@
+#!/bin/bash
+# A program built for newer GPUs than the one that is here: one clear line that names both, and a
+# failure; on a GPU that is new enough it runs.
+# usage: old_gpu_test.sh PROGRAM
+set -u
+program=$1
+cd "$(dirname "$program")" || exit 1
+program=./$(basename "$program")
+
+fail() {
+    echo "FAILED: $*"
+    exit 1
+}
+
+out=$(SIMT_GPU=h200 "$program" 2>"$TEST_TMPDIR/err") || fail "on the H200: $(cat "$TEST_TMPDIR/err")"
+grep -q 'compute capability 9.0' <<<"$out" || fail "on the H200: $out"
+out=$(SIMT_GPU=t4 "$program" 2>"$TEST_TMPDIR/err")
+code=$?
+cat "$TEST_TMPDIR/err"
+[ "$code" -eq 1 ] || fail "exit status $code, want 1"
+[ -z "$out" ] || fail "printed '$out'"
+# The emulator says in a line of its own why it takes no code.
+[ "$(grep -vc '^simt: ' "$TEST_TMPDIR/err")" -eq 1 ] || fail "not one line"
+grep -q 'this build has no code for Tesla T4, compute capability 7.5 .*--config=gpu' "$TEST_TMPDIR/err" ||
+    fail "another line"
