@@ -20,8 +20,15 @@ def bench_program_test(name, program):
         ],
     )
 
-def gpu_bench_test(name, program, stages):
-    """Runs gpu_bench_test.sh on a bench that stands on decode_bench, with so many stages."""
+def gpu_bench_test(name, program, stages, ladder = False):
+    """Runs gpu_bench_test.sh on a bench that stands on decode_bench, with so many stages.
+
+    Args:
+      name: of the test.
+      program: the bench.
+      stages: engines that it compares.
+      ladder: whether it also has a table of kernels, v1 and on.
+    """
     native.sh_test(
         name = name,
         size = "medium",
@@ -31,6 +38,7 @@ def gpu_bench_test(name, program, stages):
             "$(location //common/model:make_test_checkpoint)",
             "$(location //common/bench:check_records)",
             str(stages),
+            "ladder" if ladder else "decode",
         ],
         data = [
             program,

@@ -20,12 +20,13 @@
 #include "labs/03_resident_weights/engine.h"
 
 /* Tokens that are enough on a GPU, and on simt, whose modelled time does not vary. */
-enum { STEPS = 32, STEPS_MODELLED = 4 };
+enum { STEPS = 32, STEPS_QUICK = 8, STEPS_MODELLED = 4, STEPS_MODELLED_QUICK = 2 };
 
 struct options {
     const char *checkpoint, *shape_text;
     enum llama2_shape shape;
     int steps, threads;
+    bool quick;
     struct device_properties properties;
 };
 
@@ -58,8 +59,10 @@ static enum status read_options(int argc, char **argv, struct options *o, bool *
          "only this model: 15m, 110m or 1.1b, random weights"},
         {"checkpoint", 'c', FLAG_STRING, &o->checkpoint, "FILE",
          "only this model: a llama2.c checkpoint"},
-        {"steps", 'n', FLAG_INT, &o->steps, "N", "tokens to decode; 0: 32, on simt 4"},
+        {"steps", 'n', FLAG_INT, &o->steps, "N",
+         "tokens to decode; 0: 32, quick 8, on simt 4, quick 2"},
         {"threads", 't', FLAG_INT, &o->threads, "N", "most CPU threads of lab 01's engine"},
+        {"quick", 'q', FLAG_SWITCH, &o->quick, NULL, "fewer models, shorter runs"},
     };
     const struct flags flags = {
         .program = "bench",
@@ -67,8 +70,9 @@ static enum status read_options(int argc, char **argv, struct options *o, bool *
         .summary = "compares labs 01, 02 and 03 in Llama2, and counts what a token copies",
         .table = table,
         .count = sizeof table / sizeof *table,
-        .epilogue = "Without --shape and --checkpoint: 15m; on a GPU also 110m, and 1.1b where\n"
-                    "memory allows.",
+        .epilogue =
+            "Without --shape and --checkpoint: 15m; on a GPU, unless --quick is given, also\n"
+            "110m, and 1.1b where memory allows.",
     };
     struct arguments arguments = {.values = calloc((size_t)argc + 1, sizeof(char *))};
     enum status status = arguments.values != NULL
@@ -99,16 +103,25 @@ static void stages_free(struct stages *s) {
     engine_destroy(&s->cpu);
 }
 
+static size_t steps_of(const struct options *o) {
+    if (o->steps > 0) {
+        return (size_t)o->steps;
+    }
+    if (o->properties.modelled) {
+        return o->quick ? STEPS_MODELLED_QUICK : STEPS_MODELLED;
+    }
+    return o->quick ? STEPS_QUICK : STEPS;
+}
+
 static enum status compare(const struct options *o, const struct decode_model *model,
                            const struct stages *s, struct error *error) {
     char name[64];
-    int steps = o->properties.modelled ? STEPS_MODELLED : STEPS;
     snprintf(name, sizeof name, "01, %d CPU thread%s", o->threads, o->threads == 1 ? "" : "s");
     const struct decode_bench bench = {
         .lab = "03_resident_weights",
         .subject = WARPBOOK_SUBJECT,
         .properties = &o->properties,
-        .steps = (size_t)(o->steps > 0 ? o->steps : steps),
+        .steps = steps_of(o),
     };
     struct decode_stage stages[] = {
         {.name = name, .engine = &s->cpu, .threads = o->threads},
@@ -142,7 +155,7 @@ static bool memory_allows(const struct options *o, enum llama2_shape shape) {
 }
 
 static enum status run_models(const struct options *o, struct error *error) {
-    if (o->shape_text != NULL || o->checkpoint != NULL || o->properties.modelled) {
+    if (o->shape_text != NULL || o->checkpoint != NULL || o->properties.modelled || o->quick) {
         return run_model(o, o->shape, error);
     }
     enum status status = run_model(o, LLAMA2_SHAPE_15M, error);
