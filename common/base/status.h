@@ -50,6 +50,15 @@ struct error {
     char message[512]; /**< NUL-terminated, no newline, valid UTF-8 where its parts were. */
 };
 
+/** Stops a sequence of calls at the first failure. */
+#define TRY(call)                     \
+    do {                              \
+        enum status status_ = (call); \
+        if (status_ != STATUS_OK) {   \
+            return status_;           \
+        }                             \
+    } while (0)
+
 /** @return name of @p status as spelt in the source, "STATUS_UNKNOWN" for a foreign value. */
 const char *status_name(enum status status);
 

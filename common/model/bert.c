@@ -4,30 +4,38 @@
 #include <stdlib.h>
 
 #include "common/base/checked.h"
+#include "common/model/fused.h"
 #include "common/model/resident.h"
 
-enum { LAYER_TENSORS = 16, OTHER_TENSORS = 9, BUFFERS = 9 };
+enum { LAYER_TENSORS = 10, OTHER_TENSORS = 9, BUFFERS = 7 };
+
+/* The weights of q, k and v of one layer, one below the other: (3C, C) and (3C). */
+struct joined {
+    float *weight, *bias;
+};
 
 struct bert {
     struct bert_config config;
     const struct engine *engine;
     size_t max_tokens;
     struct bert_weights weights; /* resident pointers; shapes as in struct bert_weights */
+    struct joined *qkv;          /* (L), resident; the q, k and v of weights stay NULL */
 
-    /* Resident activations of one call. rows stands for its B * T, at most max_tokens. */
+    /* Resident activations of one call, of at most max_tokens rows. */
     float *x;         /* (rows, C): the hidden state */
-    float *q, *k, *v; /* (rows, C) */
+    float *qkv_rows;  /* (rows, 3, C): query, key and value of each token */
     float *mixed;     /* (rows, C): attention's result */
     float *projected; /* (rows, C): a sublayer's result; later (B, C): the [CLS] rows */
     float *inner;     /* (rows, hidden) */
     float *pooled;    /* (B, C) */
     float *logits;    /* (B, labels) */
     uint8_t *mask;    /* (rows) */
+    int32_t *starts;  /* (B + 1) */
 
     /* Row numbers for embedding(); host. */
-    int32_t *positions; /* (rows): 0 .. T-1, B times over */
+    int32_t *positions; /* (rows): 0, 1, ... in each sequence */
     int32_t *zeros;     /* (rows): token types nobody gave */
-    int32_t *cls;       /* (B): 0, T, 2T, ... */
+    int32_t *cls;       /* (B): the first row of each sequence */
 };
 
 static enum status check_config(const struct bert_config *c, const struct bert_weights *w,
@@ -50,12 +58,6 @@ static enum status check_config(const struct bert_config *c, const struct bert_w
 static void list_layer(struct resident_tensor list[LAYER_TENSORS], const struct bert_config *c,
                        const struct bert_layer *host, struct bert_layer *resident) {
     const struct resident_tensor tensors[LAYER_TENSORS] = {
-        {host->q.weight, &resident->q.weight, c->C, c->C},
-        {host->q.bias, &resident->q.bias, 1, c->C},
-        {host->k.weight, &resident->k.weight, c->C, c->C},
-        {host->k.bias, &resident->k.bias, 1, c->C},
-        {host->v.weight, &resident->v.weight, c->C, c->C},
-        {host->v.bias, &resident->v.bias, 1, c->C},
         {host->attention_out.weight, &resident->attention_out.weight, c->C, c->C},
         {host->attention_out.bias, &resident->attention_out.bias, 1, c->C},
         {host->attention_norm_weight, &resident->attention_norm_weight, 1, c->C},
@@ -93,8 +95,7 @@ static void list_others(struct resident_tensor list[OTHER_TENSORS], const struct
 static void list_buffers(struct resident_buffer list[BUFFERS], struct bert *m) {
     const struct bert_config *c = &m->config;
     const struct resident_buffer buffers[BUFFERS] = {
-        {&m->x, m->max_tokens, c->C},           {&m->q, m->max_tokens, c->C},
-        {&m->k, m->max_tokens, c->C},           {&m->v, m->max_tokens, c->C},
+        {&m->x, m->max_tokens, c->C},           {&m->qkv_rows, m->max_tokens, 3 * c->C},
         {&m->mixed, m->max_tokens, c->C},       {&m->projected, m->max_tokens, c->C},
         {&m->inner, m->max_tokens, c->hidden},  {&m->pooled, m->max_tokens, c->C},
         {&m->logits, m->max_tokens, c->labels},
@@ -104,11 +105,36 @@ static void list_buffers(struct resident_buffer list[BUFFERS], struct bert *m) {
     }
 }
 
+/* Copies the three parts into resident memory, one after the other. */
+static enum status join(const struct engine *e, float **to, const float *const parts[3],
+                        size_t count) {
+    const struct resident_buffer buffer = {to, 3, count};
+    TRY(resident_buffers_alloc(e, &buffer, 1));
+    for (size_t i = 0; i < 3; i++) {
+        TRY(e->write(e->context, *to + i * count, parts[i], count * sizeof(float)));
+    }
+    return STATUS_OK;
+}
+
+static enum status load_qkv(struct bert *m, const struct bert_layer *host, struct joined *qkv) {
+    size_t C = m->config.C;
+    TRY(join(m->engine, &qkv->weight,
+             (const float *const[]){host->q.weight, host->k.weight, host->v.weight}, C * C));
+    return join(m->engine, &qkv->bias,
+                (const float *const[]){host->q.bias, host->k.bias, host->v.bias}, C);
+}
+
+static void release_qkv(const struct engine *e, struct joined *qkv) {
+    e->release(e->context, qkv->weight);
+    e->release(e->context, qkv->bias);
+}
+
 static enum status load_weights(struct bert *m, const struct bert_weights *host) {
     struct resident_tensor others[OTHER_TENSORS];
     list_others(others, &m->config, host, &m->weights);
     m->weights.layers = calloc(m->config.L, sizeof *m->weights.layers);
-    if (m->weights.layers == NULL) {
+    m->qkv = calloc(m->config.L, sizeof *m->qkv);
+    if (m->weights.layers == NULL || m->qkv == NULL) {
         return STATUS_OUT_OF_MEMORY;
     }
     TRY(resident_tensors_load(m->engine, others, OTHER_TENSORS));
@@ -116,6 +142,7 @@ static enum status load_weights(struct bert *m, const struct bert_weights *host)
         struct resident_tensor layer[LAYER_TENSORS];
         list_layer(layer, &m->config, &host->layers[l], &m->weights.layers[l]);
         TRY(resident_tensors_load(m->engine, layer, LAYER_TENSORS));
+        TRY(load_qkv(m, &host->layers[l], &m->qkv[l]));
     }
     return STATUS_OK;
 }
@@ -127,6 +154,9 @@ static enum status alloc_activations(struct bert *m) {
     void *mask = NULL;
     TRY(m->engine->alloc(m->engine->context, m->max_tokens, &mask));
     m->mask = mask;
+    void *starts = NULL;
+    TRY(m->engine->alloc(m->engine->context, (m->max_tokens + 1) * sizeof *m->starts, &starts));
+    m->starts = starts;
     m->positions = calloc(m->max_tokens, sizeof *m->positions);
     m->zeros = calloc(m->max_tokens, sizeof *m->zeros);
     m->cls = calloc(m->max_tokens, sizeof *m->cls);
@@ -166,6 +196,9 @@ void bert_free(struct bert *m) {
     struct resident_tensor others[OTHER_TENSORS];
     list_others(others, &m->config, &m->weights, &m->weights);
     resident_tensors_unload(m->engine, others, OTHER_TENSORS);
+    for (size_t l = 0; l < m->config.L && m->qkv != NULL; l++) {
+        release_qkv(m->engine, &m->qkv[l]);
+    }
     for (size_t l = 0; l < m->config.L && m->weights.layers != NULL; l++) {
         struct resident_tensor layer[LAYER_TENSORS];
         list_layer(layer, &m->config, &m->weights.layers[l], &m->weights.layers[l]);
@@ -175,6 +208,8 @@ void bert_free(struct bert *m) {
     list_buffers(buffers, m);
     resident_buffers_release(m->engine, buffers, BUFFERS);
     m->engine->release(m->engine->context, m->mask);
+    m->engine->release(m->engine->context, m->starts);
+    free(m->qkv);
     free(m->weights.layers);
     free(m->positions);
     free(m->zeros);
@@ -191,14 +226,52 @@ static enum status check_ids(const int32_t *ids, size_t count, size_t bound) {
     return STATUS_OK;
 }
 
-static enum status check_call(const struct bert *m, const struct bert_input *input,
-                              const struct bert_output *output) {
-    const struct bert_config *c = &m->config;
-    size_t rows;
-    if (input->B == 0 || input->T == 0) {
+/* Sizes of one call. */
+struct extent {
+    size_t rows, longest;
+};
+
+/* Packed sequences: each starts where the one before ends, and has tokens. */
+static enum status measure_packed(const struct bert_input *input, struct extent *extent) {
+    const int32_t *starts = input->starts;
+    if (input->mask != NULL || starts[0] != 0) {
         return STATUS_INVALID_ARGUMENT;
     }
-    if (input->T > c->T || !checked_multiply(input->B, input->T, &rows) || rows > m->max_tokens) {
+    for (size_t b = 0; b < input->B; b++) {
+        if (starts[b + 1] <= starts[b]) {
+            return STATUS_INVALID_ARGUMENT;
+        }
+        size_t length = (size_t)starts[b + 1] - (size_t)starts[b];
+        extent->longest = length > extent->longest ? length : extent->longest;
+    }
+    extent->rows = (size_t)starts[input->B];
+    return STATUS_OK;
+}
+
+static enum status measure(const struct bert_input *input, struct extent *extent) {
+    *extent = (struct extent){.longest = 0};
+    if (input->B == 0) {
+        return STATUS_INVALID_ARGUMENT;
+    }
+    if (input->starts != NULL) {
+        return measure_packed(input, extent);
+    }
+    if (input->T == 0) {
+        return STATUS_INVALID_ARGUMENT;
+    }
+    extent->longest = input->T;
+    return checked_multiply(input->B, input->T, &extent->rows) ? STATUS_OK : STATUS_TOO_LONG;
+}
+
+static enum status check_call(const struct bert *m, const struct bert_input *input,
+                              const struct bert_output *output, struct extent *extent) {
+    const struct bert_config *c = &m->config;
+    if (input->B > m->max_tokens) {
+        return STATUS_TOO_LONG; /* before B + 1 starts are read */
+    }
+    TRY(measure(input, extent));
+    size_t rows = extent->rows;
+    if (extent->longest > c->T || rows > m->max_tokens) {
         return STATUS_TOO_LONG;
     }
     bool pool = output->pooled != NULL || output->logits != NULL;
@@ -210,34 +283,30 @@ static enum status check_call(const struct bert *m, const struct bert_input *inp
     return input->types != NULL ? check_ids(input->types, rows, c->types) : STATUS_OK;
 }
 
-/* out (rows, N) = in (rows, K) * weight^T + bias. */
-static enum status linear(struct bert *m, float *out, const float *in, struct bert_linear w,
-                          size_t rows, size_t N, size_t K) {
-    const struct engine *e = m->engine;
-    TRY(e->matmul(e->context, out, in, w.weight, rows, N, K));
-    return e->bias_add(e->context, out, w.bias, rows, N);
+/* The first row of sequence b. */
+static size_t first_row(const struct bert_input *input, size_t b) {
+    return input->starts != NULL ? (size_t)input->starts[b] : b * input->T;
 }
 
-/* x = LayerNorm(x + projected), what closes every sublayer ("post-norm"). */
-static enum status close_sublayer(struct bert *m, const float *weight, const float *bias,
-                                  size_t rows) {
-    const struct engine *e = m->engine;
-    size_t C = m->config.C;
-    TRY(e->residual(e->context, m->x, m->x, m->projected, rows * C));
-    return e->layernorm(e->context, m->x, m->x, weight, bias, rows, C, m->config.norm_eps);
+static void number_positions(struct bert *m, const struct bert_input *input) {
+    for (size_t b = 0; b < input->B; b++) {
+        size_t first = first_row(input, b);
+        size_t end = first_row(input, b + 1);
+        for (size_t i = first; i < end; i++) {
+            m->positions[i] = (int32_t)(i - first);
+        }
+        m->cls[b] = (int32_t)first;
+    }
 }
 
 /* x = LayerNorm(word + position + type). */
-static enum status embed(struct bert *m, const struct bert_input *input) {
+static enum status embed(struct bert *m, const struct bert_input *input, size_t rows) {
     const struct bert_weights *w = &m->weights;
     const struct engine *e = m->engine;
     void *x = e->context;
-    size_t rows = input->B * input->T;
     size_t C = m->config.C;
     const int32_t *types = input->types != NULL ? input->types : m->zeros;
-    for (size_t i = 0; i < rows; i++) {
-        m->positions[i] = (int32_t)(i % input->T);
-    }
+    number_positions(m, input);
     TRY(e->embedding(x, m->x, w->word_embedding, input->ids, rows, C, false));
     TRY(e->embedding(x, m->x, w->position_embedding, m->positions, rows, C, true));
     TRY(e->embedding(x, m->x, w->type_embedding, types, rows, C, true));
@@ -246,70 +315,71 @@ static enum status embed(struct bert *m, const struct bert_input *input) {
 }
 
 /* mixed = multi-head attention of x to itself, padding hidden. */
-static enum status attend(struct bert *m, const struct bert_layer *w,
-                          const struct bert_input *input) {
+static enum status attend(struct bert *m, const struct joined *qkv, const struct bert_input *input,
+                          const struct extent *extent) {
     const struct engine *e = m->engine;
-    size_t rows = input->B * input->T;
     size_t C = m->config.C;
     size_t HS = C / m->config.NH;
-    TRY(linear(m, m->q, m->x, w->q, rows, C, C));
-    TRY(linear(m, m->k, m->x, w->k, rows, C, C));
-    TRY(linear(m, m->v, m->x, w->v, rows, C, C));
+    TRY(engine_linear(e, m->qkv_rows, m->x, qkv->weight, qkv->bias, extent->rows, 3 * C, C));
     const struct nn_attention attention = {
-        .q = m->q,
-        .k = m->k,
-        .v = m->v,
+        .q = m->qkv_rows,
+        .k = m->qkv_rows + C,
+        .v = m->qkv_rows + 2 * C,
         .mask = input->mask != NULL ? m->mask : NULL,
         .B = input->B,
-        .T = input->T,
-        .S = input->T,
+        .T = extent->longest,
+        .S = extent->longest,
         .NH = m->config.NH,
         .KVH = m->config.NH,
         .HS = HS,
-        .q_stride = C,
-        .kv_stride = C,
+        .q_stride = 3 * C,
+        .kv_stride = 3 * C,
         .scale = 1.0f / sqrtf((float)HS),
     };
+    if (input->starts != NULL) {
+        return engine_attention_packed(e, m->mixed, &attention, m->starts, input->starts);
+    }
     return e->attention(e->context, m->mixed, &attention);
 }
 
-static enum status forward_layer(struct bert *m, const struct bert_layer *w,
-                                 const struct bert_input *input) {
+static enum status forward_layer(struct bert *m, size_t layer, const struct bert_input *input,
+                                 const struct extent *extent) {
     const struct bert_config *c = &m->config;
+    const struct bert_layer *w = &m->weights.layers[layer];
     const struct engine *e = m->engine;
-    size_t rows = input->B * input->T;
+    size_t rows = extent->rows;
+    const struct nn_norm attention_norm = {w->attention_norm_weight, w->attention_norm_bias,
+                                           c->norm_eps};
+    const struct nn_norm output_norm = {w->output_norm_weight, w->output_norm_bias, c->norm_eps};
 
-    TRY(attend(m, w, input));
-    TRY(linear(m, m->projected, m->mixed, w->attention_out, rows, c->C, c->C));
-    TRY(close_sublayer(m, w->attention_norm_weight, w->attention_norm_bias, rows));
-
-    TRY(linear(m, m->inner, m->x, w->up, rows, c->hidden, c->C));
-    TRY(e->activation(e->context, m->inner, m->inner, rows * c->hidden, c->activation));
-    TRY(linear(m, m->projected, m->inner, w->down, rows, c->C, c->hidden));
-    return close_sublayer(m, w->output_norm_weight, w->output_norm_bias, rows);
+    TRY(attend(m, &m->qkv[layer], input, extent));
+    TRY(engine_linear_residual_layernorm(e, m->x, m->mixed, w->attention_out.weight,
+                                         w->attention_out.bias, &attention_norm, m->projected, rows,
+                                         c->C, c->C));
+    TRY(engine_linear_activation(e, m->inner, m->x, w->up.weight, w->up.bias, rows, c->hidden, c->C,
+                                 c->activation));
+    return engine_linear_residual_layernorm(e, m->x, m->inner, w->down.weight, w->down.bias,
+                                            &output_norm, m->projected, rows, c->C, c->hidden);
 }
 
 /* pooled (B, C) = tanh(pooler(x at [CLS], the first token of each sequence)). */
-static enum status pool(struct bert *m, size_t B, size_t T) {
+static enum status pool(struct bert *m, size_t B) {
     const struct engine *e = m->engine;
+    const struct bert_linear *pooler = &m->weights.pooler;
     size_t C = m->config.C;
-    for (size_t b = 0; b < B; b++) {
-        m->cls[b] = (int32_t)(b * T);
-    }
     TRY(e->embedding(e->context, m->projected, m->x, m->cls, B, C, false));
-    TRY(linear(m, m->pooled, m->projected, m->weights.pooler, B, C, C));
-    return e->activation(e->context, m->pooled, m->pooled, B * C, NN_TANH);
+    return engine_linear_activation(e, m->pooled, m->projected, pooler->weight, pooler->bias, B, C,
+                                    C, NN_TANH);
 }
 
 /* Copies to the host what is wanted there. */
-static enum status deliver(struct bert *m, const struct bert_input *input,
-                           const struct bert_output *output) {
+static enum status deliver(struct bert *m, const struct bert_output *output, size_t B,
+                           size_t rows) {
     const struct engine *e = m->engine;
-    size_t B = input->B;
     size_t C = m->config.C;
     size_t labels = m->config.labels;
     if (output->hidden != NULL) {
-        TRY(e->read(e->context, output->hidden, m->x, B * input->T * C * sizeof(float)));
+        TRY(e->read(e->context, output->hidden, m->x, rows * C * sizeof(float)));
     }
     if (output->pooled != NULL) {
         TRY(e->read(e->context, output->pooled, m->pooled, B * C * sizeof(float)));
@@ -320,29 +390,41 @@ static enum status deliver(struct bert *m, const struct bert_input *input,
     return STATUS_OK;
 }
 
-static enum status run(struct bert *m, const struct bert_input *input,
-                       const struct bert_output *output) {
-    const struct bert_config *c = &m->config;
-    if (input->mask != NULL) {
-        TRY(m->engine->write(m->engine->context, m->mask, input->mask, input->B * input->T));
+/* What the kernels need beside ids: the mask, or where sequences start. */
+static enum status write_layout(struct bert *m, const struct bert_input *input) {
+    const struct engine *e = m->engine;
+    if (input->starts != NULL) {
+        return e->write(e->context, m->starts, input->starts,
+                        (input->B + 1) * sizeof *input->starts);
     }
-    TRY(embed(m, input));
+    return input->mask != NULL ? e->write(e->context, m->mask, input->mask, input->B * input->T)
+                               : STATUS_OK;
+}
+
+static enum status run(struct bert *m, const struct bert_input *input,
+                       const struct bert_output *output, const struct extent *extent) {
+    const struct bert_config *c = &m->config;
+    const struct bert_linear *classifier = &m->weights.classifier;
+    TRY(write_layout(m, input));
+    TRY(embed(m, input, extent->rows));
     for (size_t l = 0; l < c->L; l++) {
-        TRY(forward_layer(m, &m->weights.layers[l], input));
+        TRY(forward_layer(m, l, input, extent));
     }
     if (output->pooled != NULL || output->logits != NULL) {
-        TRY(pool(m, input->B, input->T));
+        TRY(pool(m, input->B));
     }
     if (output->logits != NULL) {
-        TRY(linear(m, m->logits, m->pooled, m->weights.classifier, input->B, c->labels, c->C));
+        TRY(engine_linear(m->engine, m->logits, m->pooled, classifier->weight, classifier->bias,
+                          input->B, c->labels, c->C));
     }
-    return deliver(m, input, output);
+    return deliver(m, output, input->B, extent->rows);
 }
 
 enum status bert_forward(struct bert *m, const struct bert_input *input,
                          const struct bert_output *output) {
-    TRY(check_call(m, input, output));
-    enum status status = run(m, input, output);
+    struct extent extent;
+    TRY(check_call(m, input, output, &extent));
+    enum status status = run(m, input, output, &extent);
     /* Nothing may still read the caller's ids, whether the call went well or not. */
     enum status waited = m->engine->synchronize(m->engine->context);
     return status != STATUS_OK ? status : waited;

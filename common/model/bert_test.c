@@ -127,7 +127,66 @@ C_TEST(bert, no_types_are_types_of_zero_and_no_mask_is_all_visible) {
     fixture_free(&f);
 }
 
+C_TEST(bert, packed_sequences_are_as_padded_ones) {
+    struct fixture f = {0};
+    ASSERT_TRUE(fixture_create(&f));
+    const int32_t lengths[] = {4, 1, 6}, starts[] = {0, 4, 5, 11};
+    float packed[11 * C], logits[3 * LABELS];
+    const struct bert_input input = {
+        .ids = some_ids, .types = some_types, .B = 3, .starts = starts};
+    ASSERT_OK(
+        bert_forward(f.bert, &input, &(struct bert_output){.hidden = packed, .logits = logits}));
+    for (size_t b = 0; b < 3; b++) {
+        uint8_t mask[LONGEST] = {0};
+        int32_t ids[LONGEST] = {0}, types[LONGEST] = {0};
+        for (int32_t i = 0; i < lengths[b]; i++) {
+            mask[i] = 1;
+            ids[i] = some_ids[starts[b] + i];
+            types[i] = some_types[starts[b] + i];
+        }
+        float one[LONGEST * C], one_logits[LABELS];
+        const struct bert_input padded = {
+            .ids = ids, .types = types, .mask = mask, .B = 1, .T = LONGEST};
+        ASSERT_OK(bert_forward(f.bert, &padded,
+                               &(struct bert_output){.hidden = one, .logits = one_logits}));
+        EXPECT_TRUE(memcmp(one, packed + starts[b] * C, lengths[b] * C * sizeof(float)) == 0);
+        EXPECT_TRUE(memcmp(one_logits, logits + b * LABELS, sizeof one_logits) == 0);
+    }
+    fixture_free(&f);
+}
+
 /* ---- Bad input ---- */
+
+C_TEST(bert, refuses_packed_sequences_that_do_not_fit) {
+    struct fixture f = {0};
+    ASSERT_TRUE(fixture_create(&f));
+    static const struct {
+        int32_t starts[4];
+        bool masked;
+        enum status want;
+    } cases[] = {
+        {{0, 1, 2, 12}, false, STATUS_TOO_LONG},  /* a sequence of 10, the longest is 6 */
+        {{0, 6, 12, 13}, false, STATUS_TOO_LONG}, /* 13 rows, 12 fit */
+        {{0, 2, 2, 4}, false, STATUS_INVALID_ARGUMENT},
+        {{0, 3, 2, 4}, false, STATUS_INVALID_ARGUMENT},
+        {{1, 2, 3, 4}, false, STATUS_INVALID_ARGUMENT},
+        {{0, -1, 3, 4}, false, STATUS_INVALID_ARGUMENT},
+        {{INT32_MIN, 0, 3, 4}, false, STATUS_INVALID_ARGUMENT},
+        {{0, 2, 3, 4}, true, STATUS_INVALID_ARGUMENT},
+        {{0, 2, 3, 4}, false, STATUS_OK},
+    };
+    const uint8_t mask[MAX_TOKENS] = {1};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct bert_input input = {.ids = some_ids,
+                                         .mask = cases[i].masked ? mask : NULL,
+                                         .B = 3,
+                                         .starts = cases[i].starts};
+        EXPECT_STATUS(cases[i].want, bert_forward(f.bert, &input, &(struct bert_output){0}));
+    }
+    const struct bert_input many = {.ids = some_ids, .B = MAX_TOKENS + 1, .starts = some_ids};
+    EXPECT_STATUS(STATUS_TOO_LONG, bert_forward(f.bert, &many, &(struct bert_output){0}));
+    fixture_free(&f);
+}
 
 C_TEST(bert, refuses_ids_and_types_out_of_range) {
     struct fixture f = {0};
@@ -416,7 +475,8 @@ C_TEST(bert, cleans_up_wherever_the_engine_fails) {
             created++;
         }
     }
-    EXPECT_INT_EQ(9 + 2 * 16 + 9 + 1, created); /* tensors, layers, buffers, mask */
+    /* tensors; of each layer tensors and joined ones; buffers; mask and starts */
+    EXPECT_INT_EQ(9 + 2 * (10 + 2) + 7 + 2, created);
     engine_destroy(&f.inner);
     bert_random_free(&random);
 }

@@ -12,8 +12,8 @@
  * is allowed (a row of a cache, a slice of a fused projection), dereferencing
  * is not. Every pointer argument of an operator is resident unless it says host.
  *
- * All entries are set. Each returns STATUS_OK or an error; a model stops at
- * the first. Operators may return before the work is done (a GPU); read() and
+ * All entries but the fused ones are set. Each returns STATUS_OK or an error; a
+ * model stops at the first. Operators may return before the work is done (a GPU); read() and
  * synchronize() wait. Operators of one engine run in the order of the calls.
  * An engine serves one thread.
  *
@@ -96,6 +96,41 @@ struct engine {
     /** Rows of a table; @p ids is HOST memory, already checked against the table's size. */
     enum status (*embedding)(void *context, float *out, const float *table, const int32_t *ids,
                              size_t T, size_t C, bool accumulate);
+    /** @} */
+
+    /** @name Fused operators
+     * What a stage may do in fewer launches. NULL: it does not; models call these through fused.h,
+     * which then does the same with the operators above.
+     * @{ */
+
+    /** out (M, N) = in (M, K) * weight (N, K)^T + bias (N). */
+    enum status (*linear)(void *context, float *out, const float *in, const float *weight,
+                          const float *bias, size_t M, size_t N, size_t K);
+    /** out (M, N) = f(in (M, K) * weight (N, K)^T + bias (N)). */
+    enum status (*linear_activation)(void *context, float *out, const float *in,
+                                     const float *weight, const float *bias, size_t M, size_t N,
+                                     size_t K, enum nn_activation f);
+    /**
+     * x (M, N) = LayerNorm(x + in (M, K) * weight (N, K)^T + bias (N)), what closes a sublayer of
+     * BERT. @p scratch (M, N): contents undefined before and after.
+     */
+    enum status (*linear_residual_layernorm)(void *context, float *x, const float *in,
+                                             const float *weight, const float *bias,
+                                             const struct nn_norm *norm, float *scratch, size_t M,
+                                             size_t N, size_t K);
+    /** out (rows, C) = LayerNorm(a + b); out may be a or b. */
+    enum status (*residual_layernorm)(void *context, float *out, const float *a, const float *b,
+                                      const struct nn_norm *norm, size_t rows, size_t C);
+    /**
+     * Attention within each of a->B sequences that lie one after the other without padding:
+     * sequence b has the tokens starts[b] .. starts[b + 1] - 1 of q, k, v and out, at least one.
+     *
+     * @param a           T and S are both the length of the longest; no mask
+     * @param starts      (B + 1), resident
+     * @param host_starts (B + 1), the same numbers, HOST memory
+     */
+    enum status (*attention_packed)(void *context, float *out, const struct nn_attention *a,
+                                    const int32_t *starts, const int32_t *host_starts);
     /** @} */
 };
 

@@ -112,6 +112,45 @@ static enum status layer_attention(void *context, float *out, const struct nn_at
     PASS_ON(attention, out, a);
 }
 
+static enum status layer_linear(void *context, float *out, const float *in, const float *weight,
+                                const float *bias, size_t M, size_t N, size_t K) {
+    PASS_ON(linear, out, in, weight, bias, M, N, K);
+}
+
+static enum status layer_linear_activation(void *context, float *out, const float *in,
+                                           const float *weight, const float *bias, size_t M,
+                                           size_t N, size_t K, enum nn_activation f) {
+    PASS_ON(linear_activation, out, in, weight, bias, M, N, K, f);
+}
+
+static enum status layer_linear_residual_layernorm(void *context, float *x, const float *in,
+                                                   const float *weight, const float *bias,
+                                                   const struct nn_norm *norm, float *scratch,
+                                                   size_t M, size_t N, size_t K) {
+    PASS_ON(linear_residual_layernorm, x, in, weight, bias, norm, scratch, M, N, K);
+}
+
+static enum status layer_residual_layernorm(void *context, float *out, const float *a,
+                                            const float *b, const struct nn_norm *norm, size_t rows,
+                                            size_t C) {
+    PASS_ON(residual_layernorm, out, a, b, norm, rows, C);
+}
+
+static enum status layer_attention_packed(void *context, float *out, const struct nn_attention *a,
+                                          const int32_t *starts, const int32_t *host_starts) {
+    PASS_ON(attention_packed, out, a, starts, host_starts);
+}
+
+/* What the base does not fuse, the layer does not either. */
+static void pass_on_fused(struct engine *engine, const struct engine *base) {
+    engine->linear = base->linear != NULL ? layer_linear : NULL;
+    engine->linear_activation = base->linear_activation != NULL ? layer_linear_activation : NULL;
+    engine->linear_residual_layernorm =
+        base->linear_residual_layernorm != NULL ? layer_linear_residual_layernorm : NULL;
+    engine->residual_layernorm = base->residual_layernorm != NULL ? layer_residual_layernorm : NULL;
+    engine->attention_packed = base->attention_packed != NULL ? layer_attention_packed : NULL;
+}
+
 static enum status layer_embedding(void *context, float *out, const float *table,
                                    const int32_t *ids, size_t T, size_t C, bool accumulate) {
     PASS_ON(embedding, out, table, ids, T, C, accumulate);
@@ -153,5 +192,6 @@ enum status engine_layer_create(struct engine *engine, const char *name, struct 
         .attention = layer_attention,
         .embedding = layer_embedding,
     };
+    pass_on_fused(engine, &layer->base);
     return STATUS_OK;
 }

@@ -25,6 +25,9 @@ extern "C" {
 /**
  * @brief Makes an engine that passes every call on to @p base.
  *
+ * A stage that replaces an operator sets the fused entries that contain it to
+ * NULL, or to its own: passed on, they would go by the base's operator.
+ *
  * The new engine owns @p base and @p own and destroys both, own first; on
  * failure too. *base is zeroed. A caller who keeps the base passes a copy of it
  * with destroy = NULL.

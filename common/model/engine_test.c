@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/model/engine_layer.h"
+#include "common/model/fused.h"
 #include "common/model/profile.h"
 #include "common/testing/testing.h"
 
@@ -49,6 +50,96 @@ C_TEST(engine_reference, matmul_is_in_times_weight_transposed) {
     engine_destroy(&e);
 }
 
+/* ---- Fused entries: each leaves a mark of its own, so that a call by another one would show. */
+
+static enum status mark_linear(void *context, float *out, const float *in, const float *weight,
+                               const float *bias, size_t M, size_t N, size_t K) {
+    (void)context;
+    out[0] = in[0] + weight[0] + bias[0] + (float)(M * 100 + N * 10 + K);
+    return STATUS_OK;
+}
+
+static enum status mark_linear_activation(void *context, float *out, const float *in,
+                                          const float *weight, const float *bias, size_t M,
+                                          size_t N, size_t K, enum nn_activation f) {
+    (void)context;
+    out[0] = in[0] + weight[0] + bias[0] + (float)(M * 100 + N * 10 + K) + 1000.0f * (float)(f + 1);
+    return STATUS_OK;
+}
+
+static enum status mark_closing(void *context, float *x, const float *in, const float *weight,
+                                const float *bias, const struct nn_norm *norm, float *scratch,
+                                size_t M, size_t N, size_t K) {
+    (void)context;
+    (void)scratch;
+    x[0] = in[0] + weight[0] + bias[0] + norm->weight[0] + (float)(M * 100 + N * 10 + K) + 7000.0f;
+    return STATUS_OK;
+}
+
+static enum status mark_residual_layernorm(void *context, float *out, const float *a,
+                                           const float *b, const struct nn_norm *norm, size_t rows,
+                                           size_t C) {
+    (void)context;
+    out[0] = a[0] + b[0] + norm->bias[0] + (float)(rows * 10 + C) + 8000.0f;
+    return STATUS_OK;
+}
+
+static enum status mark_packed(void *context, float *out, const struct nn_attention *a,
+                               const int32_t *starts, const int32_t *host_starts) {
+    (void)context;
+    out[0] = a->q[0] + (float)(starts[1] * 10 + host_starts[0]) + 9000.0f;
+    return STATUS_OK;
+}
+
+static void set_fused(struct engine *e) {
+    e->linear = mark_linear;
+    e->linear_activation = mark_linear_activation;
+    e->linear_residual_layernorm = mark_closing;
+    e->residual_layernorm = mark_residual_layernorm;
+    e->attention_packed = mark_packed;
+}
+
+/* Calls each through fused.h on an engine after set_fused(). */
+static void call_fused(const struct engine *e) {
+    const float one[] = {1};
+    const struct nn_norm norm = {one, one, 1e-5f};
+    const struct nn_attention attention = {.q = one};
+    const int32_t starts[] = {0, 5};
+    float y[1];
+    EXPECT_OK(engine_linear(e, y, one, one, one, 1, 2, 3));
+    EXPECT_NEAR(126.0, y[0], 0.0);
+    EXPECT_OK(engine_linear_activation(e, y, one, one, one, 1, 2, 3, NN_SILU));
+    EXPECT_NEAR(3126.0, y[0], 0.0);
+    EXPECT_OK(engine_linear_residual_layernorm(e, y, one, one, one, &norm, y, 1, 2, 3));
+    EXPECT_NEAR(7127.0, y[0], 0.0);
+    EXPECT_OK(engine_residual_layernorm(e, y, one, one, &norm, 1, 2));
+    EXPECT_NEAR(8015.0, y[0], 0.0);
+    EXPECT_OK(engine_attention_packed(e, y, &attention, starts, starts));
+    EXPECT_NEAR(9051.0, y[0], 0.0);
+}
+
+/* Without fused entries they are the operators one after the other. */
+C_TEST(engine_fused, is_the_single_operators_where_a_stage_fuses_nothing) {
+    struct engine e;
+    ASSERT_OK(engine_reference_create(&e));
+    const float in[] = {1, 2, 3, 4}, weight[] = {1, 0, 2, -1}, bias[] = {0.5f, -3};
+    const struct nn_norm norm = {bias, weight, 1e-5f};
+    float out[4], want[4], scratch[4], x[4];
+    nn_matmul(want, in, weight, 2, 2, 2);
+    nn_bias_add(want, bias, 2, 2);
+    ASSERT_OK(engine_linear(&e, out, in, weight, bias, 2, 2, 2));
+    EXPECT_TRUE(memcmp(want, out, sizeof out) == 0);
+    memcpy(x, in, sizeof x);
+    ASSERT_OK(engine_linear_residual_layernorm(&e, x, in, weight, bias, &norm, scratch, 2, 2, 2));
+    nn_activation(scratch, want, 4, NN_RELU);
+    ASSERT_OK(engine_linear_activation(&e, out, in, weight, bias, 2, 2, 2, NN_RELU));
+    EXPECT_TRUE(memcmp(scratch, out, sizeof out) == 0);
+    nn_residual(want, in, want, 4);
+    nn_layernorm(want, want, norm.weight, norm.bias, 2, 2, norm.eps);
+    EXPECT_TRUE(memcmp(want, x, sizeof x) == 0);
+    engine_destroy(&e);
+}
+
 /* Calls every operator of an engine once, on small valid inputs. */
 static void call_all(const struct engine *e) {
     float x[8] = {1, 2, 3, 4, 5, 6, 7, 8};
@@ -80,6 +171,9 @@ static void call_all(const struct engine *e) {
     EXPECT_OK(e->attention(e->context, y, &attention));
     EXPECT_OK(e->embedding(e->context, y, x, ids, 1, 4, false));
     EXPECT_NEAR(5.0, y[0], 0.0);
+    if (e->linear != NULL) {
+        call_fused(e);
+    }
     EXPECT_OK(e->write(e->context, y, x, sizeof y));
     EXPECT_OK(e->read(e->context, y, x, sizeof y));
 }
@@ -88,6 +182,7 @@ C_TEST(engine_profile, counts_every_operator_once) {
     struct engine inner, timed;
     struct profile profile;
     ASSERT_OK(engine_reference_create(&inner));
+    set_fused(&inner);
     ASSERT_OK(engine_profile_create(&timed, &inner, &profile));
     call_all(&timed);
     for (int op = 0; op < PROFILE_COUNT; op++) {
@@ -147,7 +242,11 @@ C_TEST(engine_layer, passes_on_what_is_not_replaced) {
     ASSERT_OK(engine_reference_create(&base));
     ASSERT_OK(engine_layer_create(&layer, "layer", &base, &calls, NULL));
     EXPECT_TRUE(base.context == NULL);
+    EXPECT_TRUE(layer.linear == NULL && layer.linear_activation == NULL);
+    EXPECT_TRUE(layer.linear_residual_layernorm == NULL && layer.residual_layernorm == NULL);
+    EXPECT_TRUE(layer.attention_packed == NULL);
     layer.bias_add = marking_bias_add;
+    set_fused(&layer);
     ASSERT_OK(engine_layer_create(&top, "top", &layer, NULL, NULL));
     call_all(&top);
     EXPECT_INT_EQ(1, calls);

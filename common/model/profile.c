@@ -1,12 +1,30 @@
 #include "common/model/profile.h"
 
+#include <string.h>
+
 #include "common/bench/bench.h"
 #include "common/model/engine_layer.h"
 
 const char *profile_operator_name(enum profile_operator op) {
     static const char *const names[PROFILE_COUNT] = {
-        "matmul",  "bias_add", "activation", "silu_gate", "residual",  "layernorm",
-        "rmsnorm", "softmax",  "rope",       "attention", "embedding", "copy"};
+        "matmul",
+        "bias_add",
+        "activation",
+        "silu_gate",
+        "residual",
+        "layernorm",
+        "rmsnorm",
+        "softmax",
+        "rope",
+        "attention",
+        "embedding",
+        "linear",
+        "linear_activation",
+        "linear_residual_layernorm",
+        "residual_layernorm",
+        "attention_packed",
+        "copy",
+    };
     return op < PROFILE_COUNT ? names[op] : "unknown";
 }
 
@@ -92,6 +110,47 @@ static enum status profile_embedding(void *context, float *out, const float *tab
     PROFILED(PROFILE_EMBEDDING, embedding, out, table, ids, T, C, accumulate);
 }
 
+static enum status profile_linear(void *context, float *out, const float *in, const float *weight,
+                                  const float *bias, size_t M, size_t N, size_t K) {
+    PROFILED(PROFILE_LINEAR, linear, out, in, weight, bias, M, N, K);
+}
+
+static enum status profile_linear_activation(void *context, float *out, const float *in,
+                                             const float *weight, const float *bias, size_t M,
+                                             size_t N, size_t K, enum nn_activation f) {
+    PROFILED(PROFILE_LINEAR_ACTIVATION, linear_activation, out, in, weight, bias, M, N, K, f);
+}
+
+static enum status profile_linear_residual_layernorm(void *context, float *x, const float *in,
+                                                     const float *weight, const float *bias,
+                                                     const struct nn_norm *norm, float *scratch,
+                                                     size_t M, size_t N, size_t K) {
+    PROFILED(PROFILE_LINEAR_RESIDUAL_LAYERNORM, linear_residual_layernorm, x, in, weight, bias,
+             norm, scratch, M, N, K);
+}
+
+static enum status profile_residual_layernorm(void *context, float *out, const float *a,
+                                              const float *b, const struct nn_norm *norm,
+                                              size_t rows, size_t C) {
+    PROFILED(PROFILE_RESIDUAL_LAYERNORM, residual_layernorm, out, a, b, norm, rows, C);
+}
+
+static enum status profile_attention_packed(void *context, float *out, const struct nn_attention *a,
+                                            const int32_t *starts, const int32_t *host_starts) {
+    PROFILED(PROFILE_ATTENTION_PACKED, attention_packed, out, a, starts, host_starts);
+}
+
+/* What the inner engine fuses. */
+static void profile_fused(struct engine *engine, const struct engine *inner) {
+    engine->linear = inner->linear != NULL ? profile_linear : NULL;
+    engine->linear_activation = inner->linear_activation != NULL ? profile_linear_activation : NULL;
+    engine->linear_residual_layernorm =
+        inner->linear_residual_layernorm != NULL ? profile_linear_residual_layernorm : NULL;
+    engine->residual_layernorm =
+        inner->residual_layernorm != NULL ? profile_residual_layernorm : NULL;
+    engine->attention_packed = inner->attention_packed != NULL ? profile_attention_packed : NULL;
+}
+
 enum status engine_profile_create(struct engine *engine, const struct engine *inner,
                                   struct profile *profile) {
     struct engine base = *inner;
@@ -114,6 +173,7 @@ enum status engine_profile_create(struct engine *engine, const struct engine *in
     engine->rope = profile_rope;
     engine->attention = profile_attention;
     engine->embedding = profile_embedding;
+    profile_fused(engine, inner);
     return STATUS_OK;
 }
 
@@ -129,10 +189,21 @@ double profile_total(const struct profile *profile) {
     return total;
 }
 
+/* Columns that the names of the operators called need, at least 12. */
+static int name_width(const struct profile *profile) {
+    int width = 12;
+    for (int op = 0; op < PROFILE_COUNT; op++) {
+        int length = (int)strlen(profile_operator_name(op));
+        width = profile->entries[op].calls > 0 && length > width ? length : width;
+    }
+    return width;
+}
+
 void profile_print(const struct profile *profile, FILE *stream) {
     double total = profile_total(profile);
     bool printed[PROFILE_COUNT] = {false};
-    fprintf(stream, "  %-12s %9s %11s %8s\n", "operator", "calls", "ms", "share");
+    int width = name_width(profile);
+    fprintf(stream, "  %-*s %9s %11s %8s\n", width, "operator", "calls", "ms", "share");
     for (;;) {
         int slowest = -1;
         for (int op = 0; op < PROFILE_COUNT; op++) {
@@ -147,7 +218,7 @@ void profile_print(const struct profile *profile, FILE *stream) {
         }
         printed[slowest] = true;
         const struct profile_entry *entry = &profile->entries[slowest];
-        fprintf(stream, "  %-12s %9llu %11.3f %7.1f%%\n", profile_operator_name(slowest),
+        fprintf(stream, "  %-*s %9llu %11.3f %7.1f%%\n", width, profile_operator_name(slowest),
                 (unsigned long long)entry->calls, 1e3 * entry->seconds,
                 total > 0 ? 100.0 * entry->seconds / total : 0.0);
     }

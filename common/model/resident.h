@@ -15,15 +15,6 @@
 extern "C" {
 #endif
 
-/** Stops a sequence of calls at the first failure. */
-#define TRY(call)                     \
-    do {                              \
-        enum status status_ = (call); \
-        if (status_ != STATUS_OK) {   \
-            return status_;           \
-        }                             \
-    } while (0)
-
 /** A tensor of a checkpoint, where its resident pointer goes, and its shape. */
 struct resident_tensor {
     const float *host;      /**< (rows, columns); NULL: the checkpoint has none, skipped */

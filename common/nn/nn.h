@@ -59,6 +59,12 @@ void nn_silu_gate(float *out, const float *gate, const float *up, size_t count);
 /** out[i] = a[i] + b[i], the residual connection. @param out (count), may be a or b */
 void nn_residual(float *out, const float *a, const float *b, size_t count);
 
+/** Parameters of a LayerNorm over C channels. */
+struct nn_norm {
+    const float *weight, *bias; /**< (C) */
+    float eps;
+};
+
 /**
  * @brief LayerNorm (Ba et al. 2016): (x - mean) / sqrt(var + eps) * weight + bias, per row.
  * @param out (rows, C), may be in @param in (rows, C) @param weight (C) @param bias (C)
