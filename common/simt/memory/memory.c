@@ -299,9 +299,18 @@ enum status simt_memory_unregister_host(struct simt_memory *memory, void *host) 
     return STATUS_OK;
 }
 
+/* The record below an address that it can have missed: not a string of the compiler ("$str"). */
+static const struct record *named_below(const struct table *table, uint64_t address) {
+    const struct record *record = record_below(table, address);
+    while (record != NULL && record->allocation.what[0] == '$' && !holds(record, address)) {
+        record = record_below(table, record->allocation.address - 1);
+    }
+    return record;
+}
+
 bool simt_memory_below(const struct simt_memory *memory, uint64_t address,
                        struct simt_allocation *allocation) {
-    const struct record *device = record_below(&memory->device, address);
+    const struct record *device = named_below(&memory->device, address);
     const struct record *host = record_below(&memory->host, address);
     const struct record *nearest = device;
     if (nearest == NULL ||

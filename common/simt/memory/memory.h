@@ -84,8 +84,8 @@ MUST_CHECK enum status simt_memory_unregister_host(struct simt_memory *memory, v
 bool simt_memory_find(const struct simt_memory *memory, uint64_t address,
                       struct simt_allocation *allocation);
 
-/** The allocation, live or freed, that begins highest at or below, or lowest above, an address.
- *  @return false when there is none */
+/** The allocation, live or freed, that begins highest at or below, or lowest above, an address;
+ *  strings of the compiler ("$str") only when they hold it. @return false when there is none */
 bool simt_memory_below(const struct simt_memory *memory, uint64_t address,
                        struct simt_allocation *allocation);
 bool simt_memory_above(const struct simt_memory *memory, uint64_t address,

@@ -58,6 +58,12 @@ C_TEST(memory, finds_live_freed_and_nearest) {
     EXPECT_TRUE(simt_memory_above(memory, first + 100, &a));
     EXPECT_STR_EQ("__device__ variable v", a.what);
     EXPECT_TRUE(!simt_memory_above(memory, second, &a));
+    uint64_t string;
+    ASSERT_OK(simt_memory_alloc(memory, 8, 256, "$str", &string)); /* no one's array */
+    EXPECT_TRUE(!simt_memory_find(memory, string + 100, &a));
+    EXPECT_STR_EQ("__device__ variable v", a.what);
+    EXPECT_TRUE(simt_memory_find(memory, string + 7, &a));
+    EXPECT_STR_EQ("$str", a.what);
     EXPECT_OK(simt_memory_release(memory, first));
     EXPECT_TRUE(simt_memory_find(memory, first, &a) && a.freed);
     EXPECT_STATUS(STATUS_INVALID_ARGUMENT, simt_memory_release(memory, first));

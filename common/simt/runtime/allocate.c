@@ -47,7 +47,7 @@ static cudaError_t allocate_async(struct runtime *runtime, void **memory, size_t
         return cudaErrorInvalidResourceHandle;
     }
     if (stream->capture != NULL) {
-        runtime_explain(runtime, "cudaMallocAsync: not supported while a stream is captured");
+        runtime_say("cudaMallocAsync: not supported while a stream is captured");
         return capture_spoil(stream->capture, cudaErrorNotSupported);
     }
     return allocate(runtime, memory, bytes, "cudaMallocAsync");
@@ -111,7 +111,7 @@ static cudaError_t release_async(struct runtime *runtime, void *memory, cudaStre
         return cudaErrorInvalidResourceHandle;
     }
     if (stream->capture != NULL) {
-        runtime_explain(runtime, "cudaFreeAsync: not supported while a stream is captured");
+        runtime_say("cudaFreeAsync: not supported while a stream is captured");
         return capture_spoil(stream->capture, cudaErrorNotSupported);
     }
     return release(runtime, memory);

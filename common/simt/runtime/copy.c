@@ -87,7 +87,7 @@ static cudaError_t copy_planes(struct runtime *runtime, const struct cudaMemcpy3
         return cudaErrorInvalidValue;
     }
     if (parameters->srcArray != NULL || parameters->dstArray != NULL) {
-        runtime_explain(runtime, "cudaMemcpy3D: arrays are not supported");
+        runtime_say("cudaMemcpy3D: arrays are not supported");
         return cudaErrorNotSupported;
     }
     struct work work = {.kind = WORK_COPY, .call = "cudaMemcpy3D"};

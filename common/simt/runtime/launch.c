@@ -155,7 +155,7 @@ cudaError_t launch_run(struct runtime *runtime, const struct kernel_work *launch
     enum status status = simt_launch_run(&request, &counters, &fault, &error);
     if (status != STATUS_OK) {
         simt_sites_free(&sites);
-        runtime_explain(runtime, "%s", error_text(&error, status));
+        runtime_say("%s", error_text(&error, status));
         return runtime_error_of(status);
     }
     uint64_t blocks = (uint64_t)launch->grid.x * launch->grid.y * launch->grid.z;
@@ -232,8 +232,7 @@ cudaError_t cudaLaunchCooperativeKernel(const void *function, dim3 grid, dim3 bl
  * Takes an attribute. Most are hints; grids of a stream run one after the other, which
  * programmatic stream serialization allows. What would change results is refused by name.
  */
-static cudaError_t take_attribute(struct runtime *runtime, const cudaLaunchAttribute *attribute,
-                                  struct kernel_work *shape) {
+static cudaError_t take_attribute(const cudaLaunchAttribute *attribute, struct kernel_work *shape) {
     const char *refused = NULL;
     switch (attribute->id) {
     case cudaLaunchAttributeCooperative:
@@ -256,7 +255,7 @@ static cudaError_t take_attribute(struct runtime *runtime, const cudaLaunchAttri
     if (refused == NULL) {
         return cudaSuccess;
     }
-    runtime_explain(runtime, "cudaLaunchKernelExC: %s are not supported", refused);
+    runtime_say("cudaLaunchKernelExC: %s are not supported", refused);
     return cudaErrorNotSupported;
 }
 
@@ -268,7 +267,7 @@ static cudaError_t launch_with(struct runtime *runtime, const cudaLaunchConfig_t
     struct kernel_work shape = {
         .grid = config->gridDim, .block = config->blockDim, .shared = config->dynamicSmemBytes};
     for (unsigned i = 0; i < config->numAttrs; i++) {
-        cudaError_t error = take_attribute(runtime, &config->attrs[i], &shape);
+        cudaError_t error = take_attribute(&config->attrs[i], &shape);
         if (error != cudaSuccess) {
             return error;
         }

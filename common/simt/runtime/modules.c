@@ -175,7 +175,7 @@ cudaError_t module_prepare(struct runtime *runtime, struct module *module) {
     struct error error = {0};
     enum status status = load(runtime, module, &error);
     if (status != STATUS_OK) {
-        runtime_explain(runtime, "%s", error_text(&error, status));
+        runtime_say("%s", error_text(&error, status));
         module->failure = status == STATUS_UNSUPPORTED && module->architecture == 0
                               ? cudaErrorNoKernelImageForDevice
                               : runtime_error_of(status);
@@ -183,6 +183,16 @@ cudaError_t module_prepare(struct runtime *runtime, struct module *module) {
     }
     publish_managed(runtime, module);
     return cudaSuccess;
+}
+
+/** Says a line that begins with the name of a function, which is made readable. */
+static void say_of_function(const char *line) {
+    size_t length = strcspn(line, " :");
+    char *mangled = strndup(line, length);
+    char *name = mangled != NULL ? report_source_name(mangled) : NULL;
+    runtime_say("%s%s", name != NULL ? name : "", name != NULL ? line + length : line);
+    free(name);
+    free(mangled);
 }
 
 cudaError_t kernel_prepare(struct runtime *runtime, struct kernel *kernel) {
@@ -194,7 +204,7 @@ cudaError_t kernel_prepare(struct runtime *runtime, struct kernel *kernel) {
     enum status status =
         simt_kernel_info(kernel->module->core, kernel->name, &kernel->info, &explanation);
     if (status != STATUS_OK) {
-        runtime_explain(runtime, "%s", error_text(&explanation, status));
+        say_of_function(error_text(&explanation, status));
         return runtime_error_of(status);
     }
     if (kernel->module->code.bytes != NULL) { /* what ptxas counted is better than an estimate */

@@ -104,6 +104,13 @@ prints "cudaErrorNotSupported"
 says "cudaDeviceGetDefaultMemPool is not supported"
 one_line
 
+for check in off full; do
+    SIMT_CHECK=$check ends 3 "$program" instruction
+    prints "cudaErrorNotSupported"
+    says "simt: video(int*) uses vadd.s32.s32.s32 at "
+    says "kernels.cu:"
+done
+
 # Reports.
 ends 0 --report=text --check=bounds "$program" leak
 says "scale(int*, int const*, int, int, int): 1 launch"

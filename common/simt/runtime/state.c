@@ -130,16 +130,27 @@ void runtime_reset(struct runtime *runtime) {
     set_limits(runtime);
 }
 
+static void print_line(const char *format, va_list args) {
+    fflush(stdout);
+    fputs("simt: ", stderr);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+}
+
+void runtime_say(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    print_line(format, args);
+    va_end(args);
+}
+
 void runtime_explain(const struct runtime *runtime, const char *format, ...) {
     if (runtime->settings.check == SIMT_CHECK_OFF) {
         return;
     }
     va_list args;
     va_start(args, format);
-    fflush(stdout);
-    fputs("simt: ", stderr);
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
+    print_line(format, args);
     va_end(args);
 }
 

@@ -82,6 +82,9 @@ void runtime_reset(struct runtime *runtime);
 /** The calling thread's last error. */
 cudaError_t *runtime_last_error(void);
 
+/** Says on stderr, in one line, what simt does not do, whatever is checked. */
+void runtime_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /** Explains a refused call on stderr, in one line; silent with SIMT_CHECK=off. */
 void runtime_explain(const struct runtime *runtime, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -104,6 +104,11 @@ static cudaError_t unsupported(void) {
     return first == second ? first : cudaErrorUnknown;
 }
 
+static cudaError_t instruction(void) {
+    launch_video(device_ints());
+    return cudaGetLastError();
+}
+
 static cudaError_t overrun(void) {
     int host[COUNT + 1] = {0};
     return cudaMemcpy(device_ints(), host, sizeof host, cudaMemcpyHostToDevice);
@@ -156,6 +161,7 @@ int main(int argc, char **argv) {
                  {"leak", leak},
                  {"reset", reset},
                  {"unsupported", unsupported},
+                 {"instruction", instruction},
                  {"overrun", overrun},
                  {"uninitialised_copy", uninitialised_copy},
                  {"uninitialised_rows", uninitialised_rows}};

@@ -77,6 +77,12 @@ static __global__ void endless(int *flag) {
     }
 }
 
+static __global__ void video(int *out) {
+    int sum = 0;
+    asm volatile("vadd.s32.s32.s32 %0, %1, 1;" : "=r"(sum) : "r"((int)threadIdx.x));
+    out[threadIdx.x] = sum;
+}
+
 void launch_scale(int *d_out, const int *d_in, int factor, int offset, int count, unsigned grid,
                   unsigned block, cudaStream_t stream) {
     scale<<<grid, block, 0, stream>>>(d_out, d_in, factor, offset, count);
@@ -120,6 +126,10 @@ void launch_trap(void) {
 
 void launch_endless(int *d_flag) {
     endless<<<1, 1>>>(d_flag);
+}
+
+void launch_video(int *d_out) {
+    video<<<1, 1>>>(d_out);
 }
 
 const void *kernel_scale(void) {

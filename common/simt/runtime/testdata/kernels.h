@@ -47,6 +47,7 @@ void launch_out_of_bounds(int *d_out, int count);
 void launch_assert(int value);
 void launch_trap(void);
 void launch_endless(int *d_flag);
+void launch_video(int *d_out); /**< uses an instruction that simt does not run */
 
 /** Kernels, as API calls want them. */
 const void *kernel_scale(void);
