@@ -3,8 +3,8 @@
 # usage: verdicts.sh solutions|starters EVENTS.json
 #
 # With `solutions` every test must have passed. With `starters` every *_speedup
-# must have failed by a failed expectation, not by a crash or a time-out, and
-# every other test must have passed.
+# must have failed by a failed expectation, not by a crash or a time-out, with a
+# speed of at most half of what is required, and every other test must have passed.
 #
 # Prints one line per test that is not as it should be, then "PASSED FAILED" as
 # two numbers. Bazel writes one event a line, in JSON without spaces.
@@ -18,22 +18,37 @@ statuses() {
         "$events" | sort -u
 }
 
-# failed_by_expectation LABEL: GoogleTest itself reported failed cases; a crash leaves no such report.
+# report LABEL: the file of GoogleTest's own report.
+report() {
+    grep -F '"testResult":{"label":"'"$1"'"' "$events" |
+        sed -nE 's/.*"name":"test\.xml","uri":"file:\/\/([^"]+)".*/\1/p' | head -n 1
+}
+
+# failed_by_expectation REPORT: GoogleTest itself reported failed cases; a crash leaves no such report.
 failed_by_expectation() {
-    local report
-    report=$(grep -F '"testResult":{"label":"'"$1"'"' "$events" |
-        sed -nE 's/.*"name":"test\.xml","uri":"file:\/\/([^"]+)".*/\1/p' | head -n 1)
-    [ -r "$report" ] && grep -E -m1 '<testsuites ' "$report" |
+    [ -r "$1" ] && grep -E -m1 '<testsuites ' "$1" |
         grep -E ' failures="[1-9][0-9]*"' | grep -qE ' errors="0"'
+}
+
+# misses_by_far REPORT: nothing that varies from run to run makes up for a factor of two.
+misses_by_far() {
+    sed -nE 's/.* is too slow: (measured|modelled) ([0-9.]+)x, required ([0-9.]+)x.*/\2 \3/p' "$1" |
+        awk '2 * $1 <= $2 { found = 1 } END { exit !found }'
 }
 
 # wrong LABEL STATUS: what is wrong with one test; nothing when it is as it should be.
 wrong() {
+    local report
     if [ "$mode" = starters ] && [[ $1 == *_speedup ]]; then
         if [ "$2" != FAILED ]; then
             echo "$2, but a starter must miss the required speedup"
-        elif ! failed_by_expectation "$1"; then
+            return
+        fi
+        report=$(report "$1")
+        if ! failed_by_expectation "$report"; then
             echo "did not run to its end"
+        elif ! misses_by_far "$report"; then
+            echo "a starter must miss half of the required speedup"
         fi
     elif [ "$2" != PASSED ]; then
         echo "$2"

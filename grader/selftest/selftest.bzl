@@ -52,7 +52,7 @@ def wrong_cpu_matmul(name, wrong, text, want = "fail"):
         text = text,
     )
 
-def slow_cpu_matmul(name, subject, tags = []):
+def slow_cpu_matmul(name, subject):
     """The speedup test of lab 01 on a submission that is right but slow.
 
     The thresholds are halved: it must miss even those, and the message must
@@ -79,7 +79,7 @@ def slow_cpu_matmul(name, subject, tags = []):
         test = ":" + name + "_speedup",
         want = "fail",
         text = "kernel is too slow: measured .*x, required 4.00x",
-        tags = tags + ["exclusive"],
+        tags = ["exclusive"],
     )
 
 _SGEMM_DEPS = [
@@ -149,7 +149,7 @@ _GPU_CASES = {
     ],
 }
 
-def gpu_case(name, lab, part, margin, subject, engine = True):
+def gpu_case(name, lab, part, margin, subject):
     """One graded test of lab 02 or 03 as a program.
 
     Args:
@@ -158,12 +158,14 @@ def gpu_case(name, lab, part, margin, subject, engine = True):
       part: "parity" or "speedup".
       margin: factor on thresholds.
       subject: library that brings the learner's functions.
-      engine: whether the lab's engine must be added to it.
     """
     cc_binary(
         name = name,
         testonly = True,
-        srcs = ["//grader:cases/%s_%s.c" % (lab, part)] + (["//labs/%s:engine.c" % lab] if engine else []),
+        srcs = [
+            "//grader:cases/%s_%s.c" % (lab, part),
+            "//labs/%s:engine.c" % lab,
+        ],
         linkstatic = True,
         local_defines = ["GRADER_SUBJECT=\\\"selftest\\\"", "GRADER_MARGIN=%s" % margin],
         target_compatible_with = REQUIRES_NVCC,
