@@ -55,6 +55,11 @@ static enum status describe_count(cudaError_t code, struct error *error) {
     if (code == cudaErrorNoDevice) {
         return describe_absence(error);
     }
+    if (code == cudaErrorMemoryAllocation) {
+        return error_set(error, STATUS_NO_DEVICE,
+                         "the GPU has no memory left to start on; end what else uses it, "
+                         "`nvidia-smi` names it, or " WITHOUT_GPU);
+    }
     return error_set(error, STATUS_NO_DEVICE,
                      "the GPU cannot be used: %s (%s); see what `nvidia-smi` says, or " WITHOUT_GPU,
                      cudaGetErrorString(code), cudaGetErrorName(code));

@@ -103,6 +103,12 @@ C_TEST(open, gpu_that_does_not_start) {
     EXPECT_REFUSAL(machine, "the GPU cannot be used");
 }
 
+C_TEST(open, gpu_whose_memory_is_taken) {
+    struct fake_machine machine = good;
+    machine.set_error = cudaErrorMemoryAllocation;
+    EXPECT_REFUSAL(machine, "no memory left to start on", "end what else uses it", "nvidia-smi");
+}
+
 C_TEST(open, no_code_for_this_gpu) {
     struct fake_machine machine = good;
     machine.major = 10;

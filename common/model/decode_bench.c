@@ -115,6 +115,26 @@ static size_t steps_of(const struct decode_bench *bench, const struct decode_mod
     return bench->steps < m->config->T ? bench->steps : m->config->T;
 }
 
+/* Engines hand on a bare status; of memory there are two kinds, and something can be done. */
+static enum status describe(const struct decode_stage *s, enum status status, struct error *error) {
+    char what[sizeof error->message];
+    bool described = error != NULL && error->message[0] != '\0';
+    if (status == STATUS_OK || (described && status != STATUS_OUT_OF_MEMORY)) {
+        return status;
+    }
+    if (described) {
+        snprintf(what, sizeof what, "%s", error->message);
+    } else {
+        snprintf(what, sizeof what, "decoding on engine %s: %s", s->engine->name,
+                 status_message(status));
+    }
+    bool gpu = s->on_device && status == STATUS_OUT_OF_MEMORY;
+    return error_set(error, status, "%s%s", what,
+                     gpu ? " on the GPU or the host; take a smaller model, or end what else uses "
+                           "the GPU"
+                         : "");
+}
+
 static enum status measure(const struct decode_bench *bench, struct decode_stage *s,
                            const struct decode_model *m, struct error *error) {
     size_t steps = steps_of(bench, m);
@@ -140,11 +160,7 @@ static enum status measure(const struct decode_bench *bench, struct decode_stage
     }
     llama2_free(llama2);
     free(seconds);
-    if (status != STATUS_OK && (error == NULL || error->message[0] == '\0')) {
-        return error_set(error, status, "decoding on engine %s: %s", s->engine->name,
-                         status_message(status));
-    }
-    return status;
+    return describe(s, status, error);
 }
 
 /* Largest difference of the logits, relative to the largest logit. */
