@@ -299,10 +299,16 @@ enum status simt_memory_unregister_host(struct simt_memory *memory, void *host) 
     return STATUS_OK;
 }
 
-/* The record below an address that it can have missed: not a string of the compiler ("$str"). */
+/* Strings of the compiler: texts and names in assert() and printf(). */
+static bool is_anonymous(const char *what) {
+    static const char unnamed[] = "__unnamed_";
+    return what[0] == '$' || strncmp(what, unnamed, sizeof unnamed - 1) == 0;
+}
+
+/* The record below an address that it can have missed: not a string of the compiler. */
 static const struct record *named_below(const struct table *table, uint64_t address) {
     const struct record *record = record_below(table, address);
-    while (record != NULL && record->allocation.what[0] == '$' && !holds(record, address)) {
+    while (record != NULL && is_anonymous(record->allocation.what) && !holds(record, address)) {
         record = record_below(table, record->allocation.address - 1);
     }
     return record;

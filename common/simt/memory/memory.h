@@ -85,7 +85,7 @@ bool simt_memory_find(const struct simt_memory *memory, uint64_t address,
                       struct simt_allocation *allocation);
 
 /** The allocation, live or freed, that begins highest at or below, or lowest above, an address;
- *  strings of the compiler ("$str") only when they hold it. @return false when there is none */
+ *  strings of the compiler only when they hold it. @return false when there is none */
 bool simt_memory_below(const struct simt_memory *memory, uint64_t address,
                        struct simt_allocation *allocation);
 bool simt_memory_above(const struct simt_memory *memory, uint64_t address,

@@ -18,6 +18,7 @@ enum {
 struct entry {
     unsigned kind, architecture;
     size_t header_size, payload_size;
+    size_t packed_size, text_size; /* of a payload that is compressed with zstd; else 0 */
     bool compressed;
 };
 
@@ -91,6 +92,10 @@ static enum status read_entry(const unsigned char *data, size_t left, struct ent
         .compressed =
             (read_u64(data + 40) & (FLAG_LZ4 | FLAG_ZSTD)) != 0 || read_u32(data + 16) != 0,
     };
+    if ((read_u64(data + 40) & FLAG_ZSTD) != 0 && read_u32(data + 16) <= payload_size) {
+        entry->packed_size = read_u32(data + 16);
+        entry->text_size = (size_t)read_u64(data + 56);
+    }
     return STATUS_OK;
 }
 
@@ -217,4 +222,27 @@ bool fatbin_find_code(const void *data, size_t limit, unsigned architecture,
         }
     }
     return code->bytes != NULL;
+}
+
+bool fatbin_find_packed(const void *data, size_t limit, unsigned highest,
+                        struct fatbin_packed *packed) {
+    struct error unsaid = {0};
+    struct cursor cursor = {0};
+    *packed = (struct fatbin_packed){0};
+    if (open_fatbin(&cursor, data, limit, &unsaid) != STATUS_OK) {
+        return false;
+    }
+    while (cursor.left > 0) {
+        struct entry entry = {0};
+        const char *payload = NULL;
+        if (next_entry(&cursor, &entry, &payload, &unsaid) != STATUS_OK) {
+            break;
+        }
+        if (entry.kind == KIND_PTX && entry.packed_size > 0 && entry.architecture <= highest &&
+            (packed->bytes == NULL || entry.architecture > packed->architecture)) {
+            *packed = (struct fatbin_packed){payload, entry.packed_size, entry.text_size,
+                                             entry.architecture};
+        }
+    }
+    return packed->bytes != NULL;
 }

@@ -37,6 +37,20 @@ struct fatbin_ptx {
 MUST_CHECK enum status fatbin_find_ptx(const void *data, size_t limit, unsigned highest,
                                        struct fatbin_ptx *ptx, struct error *error);
 
+/** PTX that is compressed with zstd; not owned. */
+struct fatbin_packed {
+    const void *bytes;
+    size_t size, text_size; /**< compressed, and what the entry says it unpacks to */
+    unsigned architecture;
+};
+
+/**
+ * @brief Picks the compressed PTX of the highest architecture that is at most @p highest.
+ * @return false when there is none. A damaged fat binary gives what stands before the damage.
+ */
+bool fatbin_find_packed(const void *data, size_t limit, unsigned highest,
+                        struct fatbin_packed *packed);
+
 /** Machine code inside a fat binary; not owned. */
 struct fatbin_code {
     const void *bytes;

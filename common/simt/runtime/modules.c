@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/simt/ptx/cubin.h"
+#include "common/simt/ptx/unpack.h"
 #include "common/simt/runtime/state.h"
 
 enum { WRAPPER_MAGIC = 0x466243b1, WRAPPER_VERSION = 1, FATBIN_HEADER = 16 };
@@ -115,9 +116,12 @@ struct kernel *kernel_find(struct runtime *runtime, const void *function) {
     return NULL;
 }
 
-/** Finds the PTX behind a module's wrapper, and machine code where there is some. */
+/**
+ * Finds the PTX behind a module's wrapper, and machine code where there is some.
+ * @param unpacked receives the text's memory where it was compressed; the caller frees it
+ */
 static enum status find_ptx(const struct runtime *runtime, struct module *module,
-                            struct fatbin_ptx *ptx, struct error *error) {
+                            struct fatbin_ptx *ptx, char **unpacked, struct error *error) {
     const struct fatbin_wrapper *wrapper = module->wrapper;
     if (wrapper->magic != WRAPPER_MAGIC) {
         return error_set(error, STATUS_BAD_FORMAT,
@@ -134,16 +138,26 @@ static enum status find_ptx(const struct runtime *runtime, struct module *module
     memcpy(&bytes, (const char *)wrapper->data + 8, sizeof bytes);
     unsigned highest = (unsigned)(runtime->settings.gpu->major * 10 + runtime->settings.gpu->minor);
     fatbin_find_code(wrapper->data, FATBIN_HEADER + bytes, highest, &module->code);
-    return fatbin_find_ptx(wrapper->data, FATBIN_HEADER + bytes, highest, ptx, error);
+    enum status status = fatbin_find_ptx(wrapper->data, FATBIN_HEADER + bytes, highest, ptx, error);
+    struct fatbin_packed packed;
+    if (status == STATUS_UNSUPPORTED &&
+        fatbin_find_packed(wrapper->data, FATBIN_HEADER + bytes, highest, &packed)) {
+        status = fatbin_unpack(&packed, unpacked, &ptx->size, error);
+        ptx->text = *unpacked;
+        ptx->architecture = status == STATUS_OK ? packed.architecture : 0;
+    }
+    return status;
 }
 
 static enum status load(struct runtime *runtime, struct module *module, struct error *error) {
     struct fatbin_ptx ptx = {0};
-    enum status status = find_ptx(runtime, module, &ptx, error);
+    char *unpacked = NULL;
+    enum status status = find_ptx(runtime, module, &ptx, &unpacked, error);
     struct ptx_module *parsed = NULL;
     if (status == STATUS_OK) {
         status = ptx_parse(&parsed, ptx.text, ptx.size, error);
     }
+    free(unpacked);
     if (status == STATUS_OK) {
         status = simt_module_load(&module->core, parsed, runtime->memory, error);
     }

@@ -7,6 +7,7 @@
 #include "common/base/file.h"
 #include "common/simt/ptx/elf.h"
 #include "common/simt/ptx/fatbin.h"
+#include "common/simt/ptx/unpack.h"
 
 enum { NEWEST_ARCHITECTURE = 999, FATBIN_HEADER = 16, FATBIN_ALIGNMENT = 8 };
 static const uint32_t FATBIN_MAGIC = 0xba55ed50;
@@ -79,7 +80,12 @@ static enum status check_kernels(const struct findings *findings, struct error *
             continue;
         }
         struct fatbin_ptx ptx;
+        struct fatbin_packed packed;
         status = fatbin_find_ptx(fatbin, left, NEWEST_ARCHITECTURE, &ptx, error);
+        if (status == STATUS_UNSUPPORTED && fatbin_can_unpack() &&
+            fatbin_find_packed(fatbin, left, NEWEST_ARCHITECTURE, &packed)) {
+            status = STATUS_OK;
+        }
         if (status == STATUS_OK || bytes > left - FATBIN_HEADER) {
             break;
         }
