@@ -1,0 +1,407 @@
+/* Part (a) of the bench: every step of the ladder on every shape, beside a copy of the same rows.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/checked.h"
+#include "common/base/terminal.h"
+#include "common/bench/device_bench.h"
+#include "labs/05_layernorm_softmax/bench_case.h"
+
+/* Activations of models, then batches from BERT's width to a vocabulary. */
+static const struct bench_shape gpu_shapes[] = {
+    {256, 2560, "[2, 128, 2560]"},
+    {1, 2560, "[1, 1, 2560]"},
+    {1024, 2560, "[4, 256, 2560]"},
+    {2048, 2560, "[1, 2048, 2560]"},
+    {8192, 768, NULL},
+    {32768, 1024, NULL},
+    {16384, 4096, NULL},
+    {8192, 16384, NULL},
+    {4096, 50257, NULL},
+};
+static const struct bench_shape gpu_quick_shapes[] = {{2048, 2560, "[1, 2048, 2560]"},
+                                                      {8192, 768, NULL}};
+static const struct bench_shape simt_shapes[] = {
+    {1, 2560, "[1, 1, 2560]"}, {256, 2560, "[2, 128, 2560]"}, {2048, 768, NULL}, {1024, 33, NULL}};
+static const struct bench_shape simt_quick_shapes[] = {{256, 768, NULL}};
+
+/* What a list without --op and --dtype goes through. */
+static const struct {
+    enum rows_op op;
+    enum rows_type type;
+} kinds[] = {{ROWS_LAYERNORM, ROWS_FP32},
+             {ROWS_LAYERNORM, ROWS_BF16},
+             {ROWS_RMSNORM, ROWS_FP32},
+             {ROWS_SOFTMAX, ROWS_FP32},
+             {ROWS_SOFTMAX, ROWS_BF16}};
+
+/* A call that is expected to take longer than this is left out, unless --all is given. */
+enum { LONGEST_SECONDS = 4 };
+/* What simt does in about a minute a step, and in memory that is the host's. */
+#define SIMT_ELEMENTS ((size_t)1 << 27)
+#define SIMT_BYTES ((size_t)1 << 30)
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* What a row of the table shows. */
+struct row {
+    const char *name;
+    struct bench_timing timing;
+    double expected; /* seconds a call, when that was too long to measure; else 0 */
+    char wrong[320]; /* "" or what is wrong */
+};
+
+/* One table: a shape, an operator, a type. */
+struct table {
+    const struct bench_setup *setup;
+    const struct bench_shape *shape;
+    enum rows_op op;
+    enum rows_type type;
+    double copy_ms;
+    struct row *rows;
+    size_t count;
+};
+
+/* Reads one size and moves on; false unless it is a number from 1 on with no sign before it. */
+static bool parse_size(const char **text, size_t *size) {
+    char *end;
+    errno = 0;
+    unsigned long long value = strtoull(*text, &end, 10);
+    bool good = (*text)[0] >= '0' && (*text)[0] <= '9' && value >= 1 && errno == 0;
+    *size = (size_t)value;
+    *text = end;
+    return good;
+}
+
+enum status bench_parse_shape(const char *text, struct bench_shape *s, struct error *error) {
+    const char *rest = text;
+    *s = (struct bench_shape){0};
+    bool good =
+        parse_size(&rest, &s->rows) && *rest++ == ',' && parse_size(&rest, &s->C) && *rest == '\0';
+    if (!good) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "--shape wants two sizes ROWS,C, each at least 1, not '%s'", text);
+    }
+    if (s->C > ROWS_MAX_C || s->rows > ROWS_MAX_ELEMENTS / s->C) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "--shape %s: C is at most %zu, all elements together %zu", text,
+                         ROWS_MAX_C, ROWS_MAX_ELEMENTS);
+    }
+    return STATUS_OK;
+}
+
+enum status bench_check_shape(const struct bench_setup *setup, const struct bench_shape *s,
+                              struct error *error) {
+    /* Below 2^44 bytes: elements are at most 2^40. */
+    size_t size = setup->type > ROWS_FP32 ? 2 : 4;
+    size_t bytes = size * (2 * s->rows * s->C + 2 * s->C) + ROWS_WORKSPACE_BYTES;
+    size_t limit = setup->gpu.modelled ? SIMT_BYTES : setup->gpu.memory_bytes;
+    if (setup->gpu.modelled && s->rows * s->C > SIMT_ELEMENTS) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "--shape %zu,%zu: %zu elements take simt very long; at most %zu here",
+                         s->rows, s->C, s->rows * s->C, SIMT_ELEMENTS);
+    }
+    if (bytes > limit) {
+        return error_set(error, STATUS_OUT_OF_MEMORY,
+                         "--shape %zu,%zu needs %zu bytes of device memory, %s has %zu", s->rows,
+                         s->C, bytes, setup->gpu.modelled ? "simt" : setup->gpu.name, limit);
+    }
+    return STATUS_OK;
+}
+
+enum status bench_check_step(const char *name, struct error *error) {
+    size_t count, used = 0;
+    char names[400] = "";
+    const struct rows_step *steps = layernorm_softmax_ladder(&count);
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(steps[i].name, name) == 0) {
+            return STATUS_OK;
+        }
+        used += (size_t)snprintf(names + used, used < sizeof names ? sizeof names - used : 0, " %s",
+                                 steps[i].name);
+        used = used < sizeof names ? used : sizeof names;
+    }
+    return error_set(error, STATUS_INVALID_ARGUMENT, "--step %s: there is%s", name, names);
+}
+
+static enum status run_step(void *argument, device_stream stream, struct error *error) {
+    struct bench_case *c = argument;
+    const struct rows_problem problem = bench_case_problem(c, c->shape.rows);
+    return c->run(&problem, c->workspace, stream, error);
+}
+
+static enum status run_copy(void *argument, device_stream stream, struct error *error) {
+    struct bench_case *c = argument;
+    size_t bytes = c->shape.rows * c->shape.C * rows_type_bytes(c->data.type);
+    return device_copy(c->out, c->in, bytes, stream, error);
+}
+
+/* Wall-clock seconds that a call will take, from one of 1/16 of the rows. */
+static enum status expect_seconds(struct bench_case *c, double *seconds, struct error *error) {
+    size_t rows = ceil_div(c->shape.rows, 16);
+    const struct rows_problem problem = bench_case_problem(c, rows);
+    double start = bench_now();
+    enum status status = c->run(&problem, c->workspace, NULL, error);
+    if (status == STATUS_OK) {
+        status = device_synchronize(NULL, error);
+    }
+    *seconds = (bench_now() - start) * (double)c->shape.rows / (double)rows;
+    return status;
+}
+
+static struct device_bench_options options_of(const struct bench_setup *setup, double seconds) {
+    struct device_bench_options options = device_bench_defaults();
+    options.flush_l2 = !setup->gpu.modelled; /* simt's report then shows your kernels alone */
+    options.min_seconds = setup->quick ? 0.02 : 0.1;
+    if (seconds > 0.1) {
+        options.min_runs = 3;
+        options.warmup = 1;
+    }
+    return options;
+}
+
+/* Checks, then times. A very slow step is left out. */
+static enum status measure_row(const struct bench_setup *setup, struct bench_case *c,
+                               struct row *row, struct error *error) {
+    double seconds;
+    enum status status = expect_seconds(c, &seconds, error);
+    if (status == STATUS_OK && seconds > LONGEST_SECONDS && !setup->all) {
+        row->expected = seconds;
+        return STATUS_OK;
+    }
+    if (status == STATUS_OK) {
+        status = bench_case_check(c, row->wrong, sizeof row->wrong, error);
+    }
+    if (status != STATUS_OK || row->wrong[0] != '\0') {
+        return status;
+    }
+    const struct device_bench_options options = options_of(setup, seconds);
+    return device_bench_run(&options, run_step, c, NULL, &row->timing, error);
+}
+
+static bool is_measured(const struct row *row) {
+    return row->wrong[0] == '\0' && row->expected == 0.0;
+}
+
+static void print_ratio(double ratio) {
+    if (isnan(ratio)) {
+        printf(" %11s", "–"); /* three bytes, one column */
+    } else {
+        printf(" %8.2fx", ratio);
+    }
+}
+
+static void print_row(const struct table *t, const struct row *row, double last_ms,
+                      double first_ms) {
+    if (row->wrong[0] != '\0') {
+        printf("  %-20s %sWRONG%s: %s\n", row->name, terminal_colour(stdout, COLOUR_RED),
+               terminal_plain(stdout), row->wrong);
+        return;
+    }
+    if (row->expected > 0.0) {
+        printf("  %-20s left out: a call would take about %.0f s; --all measures it\n", row->name,
+               row->expected);
+        return;
+    }
+    double ms = row->timing.median_ms, bytes = bench_bytes(t->shape, t->type);
+    double share = roofline_share(&t->setup->roofs, bench_flops(t->shape, t->op), bytes,
+                                  row->timing.median_ms);
+    printf("  %-20s %9.4f %9.1f", row->name, ms, 1e-6 * bytes / ms);
+    print_ratio(t->copy_ms / ms);
+    printf(" %8.1f%%", 100.0 * share);
+    print_ratio(last_ms / ms);
+    print_ratio(first_ms / ms);
+    printf("\n");
+}
+
+static enum status append_row(const struct table *t, const char *stage,
+                              const struct bench_timing *timing, struct error *error) {
+    char shape[96];
+    const struct bench_gpu gpu = bench_gpu_of(&t->setup->gpu);
+    snprintf(shape, sizeof shape, "%zux%zu", t->shape->rows, t->shape->C);
+    const struct bench_record record = {
+        .lab = "05_layernorm_softmax",
+        .subject = WARPBOOK_SUBJECT,
+        .stage = stage,
+        .op = rows_op_name(t->op),
+        .shape = shape,
+        .dtype = rows_type_name(t->type),
+        .threads = 1,
+        .gpu = &gpu,
+        .timing = *timing,
+        .bytes = bench_bytes(t->shape, t->type),
+        .flops = bench_flops(t->shape, t->op),
+        .peer = "device-to-device copy",
+        .peer_ratio = t->copy_ms / timing->median_ms,
+    };
+    return bench_append(&record, error);
+}
+
+static void print_head(const struct table *t) {
+    const struct bench_shape *s = t->shape;
+    printf("\n%s %s, %zu rows of %zu%s%s, %s\n", rows_op_name(t->op), rows_type_name(t->type),
+           s->rows, s->C, s->name != NULL ? ", " : "", s->name != NULL ? s->name : "",
+           bench_verb(t->setup));
+    printf("  %-20s %9s %9s %9s %9s %9s %9s\n", "step", "ms", "GB/s", "of copy", "roofline",
+           "step up", "in all");
+    printf("  %-20s %9.4f %9.1f\n", "(copy)", t->copy_ms,
+           1e-6 * bench_bytes(s, t->type) / t->copy_ms);
+}
+
+/* One row a step, and records of those that are right. */
+static enum status report_rows(const struct table *t, struct error *error) {
+    enum status status = STATUS_OK;
+    bool wrong = false;
+    double first_ms = NAN, last_ms = NAN;
+    print_head(t);
+    for (size_t i = 0; i < t->count && status == STATUS_OK; i++) {
+        const struct row *row = &t->rows[i];
+        print_row(t, row, last_ms, first_ms);
+        wrong = wrong || row->wrong[0] != '\0';
+        if (is_measured(row)) {
+            last_ms = row->timing.median_ms;
+            first_ms = isnan(first_ms) ? last_ms : first_ms;
+            status = append_row(t, row->name, &row->timing, error);
+        }
+    }
+    if (status == STATUS_OK && wrong) {
+        status = error_set(error, STATUS_MISMATCH, "a step of the ladder gives wrong results");
+    }
+    return status;
+}
+
+/* Where the steps lie under the roofs, for one table. */
+static enum status plot_rows(const struct table *t, struct error *error) {
+    char title[128], subtitle[400];
+    struct roofline_point *points = calloc(t->count + 1, sizeof *points);
+    if (points == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the picture");
+    }
+    snprintf(title, sizeof title, "%s %s, %zu rows of %zu", rows_op_name(t->op),
+             rows_type_name(t->type), t->shape->rows, t->shape->C);
+    struct roofline_plot plot = {
+        .title = title,
+        .subtitle = device_bench_headline(&t->setup->gpu, subtitle, sizeof subtitle),
+        .roofs = t->setup->roofs,
+        .points = points,
+    };
+    for (size_t i = 0; i < t->count; i++) {
+        if (is_measured(&t->rows[i])) {
+            points[plot.count++] = (struct roofline_point){.name = t->rows[i].name,
+                                                           .flops = bench_flops(t->shape, t->op),
+                                                           .bytes = bench_bytes(t->shape, t->type),
+                                                           .ms = t->rows[i].timing.median_ms};
+        }
+    }
+    enum status status = roofline_plot(&plot, t->setup->plot, error);
+    if (status == STATUS_OK) {
+        printf("  picture: %s\n", t->setup->plot);
+    }
+    free(points);
+    return status;
+}
+
+static enum status measure_copy(struct table *t, struct bench_case *c, struct error *error) {
+    struct bench_timing timing;
+    const struct device_bench_options options = options_of(t->setup, 0.0);
+    enum status status = device_bench_run(&options, run_copy, c, NULL, &timing, error);
+    t->copy_ms = timing.median_ms;
+    return status;
+}
+
+static enum status measure_rows(struct table *t, struct bench_case *c, struct error *error) {
+    size_t steps_count;
+    const struct rows_step *steps = layernorm_softmax_ladder(&steps_count);
+    struct progress progress = progress_create("steps", steps_count);
+    enum status status = measure_copy(t, c, error);
+    for (size_t i = 0; i < steps_count && status == STATUS_OK; i++) {
+        if (t->setup->step == NULL || strcmp(t->setup->step, steps[i].name) == 0) {
+            t->rows[t->count] = (struct row){.name = steps[i].name};
+            c->run = steps[i].run;
+            status = measure_row(t->setup, c, &t->rows[t->count++], error);
+            error_prefix(error, status, steps[i].name);
+        }
+        progress_update(&progress, i + 1);
+    }
+    progress_finish(&progress);
+    return status;
+}
+
+static enum status measure_table(struct table *t, bool plot, struct error *error) {
+    size_t count;
+    struct bench_case c = {0};
+    (void)layernorm_softmax_ladder(&count);
+    t->rows = calloc(count, sizeof *t->rows);
+    enum status status = t->rows != NULL ? STATUS_OK : STATUS_OUT_OF_MEMORY;
+    if (status == STATUS_OK) {
+        status = bench_case_create(&c, *t->shape, t->op, t->type, error);
+    }
+    if (status == STATUS_OK) {
+        status = measure_rows(t, &c, error);
+    }
+    if (status == STATUS_OK) {
+        status = report_rows(t, error);
+    }
+    if (status == STATUS_OK && plot && t->setup->plot != NULL) {
+        status = plot_rows(t, error);
+    }
+    bench_case_free(&c);
+    free(t->rows);
+    return status;
+}
+
+/* Whether a table is asked for: by name, or as one of the list. */
+static bool is_wanted(const struct bench_setup *setup, enum rows_op op, enum rows_type type) {
+    bool listed = setup->type >= 0; /* a type that is named is shown of every operator */
+    for (size_t i = 0; i < COUNT(kinds); i++) {
+        listed = listed || (kinds[i].op == op && kinds[i].type == type);
+    }
+    return listed && (setup->op < 0 || setup->op == (int)op) &&
+           (setup->type < 0 || setup->type == (int)type);
+}
+
+/* All operators and types that are asked for, on one shape. */
+static enum status measure_shape(const struct bench_setup *setup, const struct bench_shape *shape,
+                                 bool last, struct error *error) {
+    enum status status = STATUS_OK, wrong = STATUS_OK;
+    for (int i = 0; i < ROWS_OPS * ROWS_TYPES && status == STATUS_OK; i++) {
+        struct table t = {.setup = setup,
+                          .shape = shape,
+                          .op = (enum rows_op)(i / ROWS_TYPES),
+                          .type = (enum rows_type)(i % ROWS_TYPES)};
+        if (is_wanted(setup, t.op, t.type)) {
+            status = measure_table(&t, last, error);
+        }
+        if (status == STATUS_MISMATCH) {
+            wrong = status;
+            status = STATUS_OK;
+        }
+    }
+    return status != STATUS_OK ? status : wrong;
+}
+
+enum status bench_ladder(const struct bench_setup *setup, struct error *error) {
+    const struct bench_shape *lists[] = {gpu_shapes, gpu_quick_shapes, simt_shapes,
+                                         simt_quick_shapes};
+    const size_t counts[] = {COUNT(gpu_shapes), COUNT(gpu_quick_shapes), COUNT(simt_shapes),
+                             COUNT(simt_quick_shapes)};
+    int list = 2 * setup->gpu.modelled + setup->quick;
+    const struct bench_shape *shapes = setup->shape != NULL ? setup->shape : lists[list];
+    size_t count = setup->shape != NULL ? 1 : counts[list];
+    enum status status = STATUS_OK, wrong = STATUS_OK;
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        if (bench_check_shape(setup, &shapes[i], NULL) != STATUS_OK) {
+            continue; /* a small GPU */
+        }
+        status = measure_shape(setup, &shapes[i], i + 1 == count, error);
+        if (status == STATUS_MISMATCH) {
+            wrong = status;
+            status = STATUS_OK;
+        }
+    }
+    return status != STATUS_OK ? status : wrong;
+}

@@ -1,0 +1,206 @@
+/* Inputs, right results and tolerances of lab 05. */
+#include "labs/05_layernorm_softmax/oracle.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/nn/nn.h"
+
+const char *rows_op_name(enum rows_op op) {
+    static const char *const names[] = {"layernorm", "rmsnorm", "softmax"};
+    return names[op];
+}
+
+const char *rows_type_name(enum rows_type type) {
+    static const char *const names[] = {"fp32", "fp16", "bf16"};
+    return names[type];
+}
+
+size_t rows_type_bytes(enum rows_type type) {
+    return type == ROWS_FP32 ? 4 : 2;
+}
+
+/* The compiler's half type rounds as IEEE 754 says. */
+static uint16_t half_bits(float x) {
+    _Float16 half = (_Float16)x;
+    uint16_t bits;
+    memcpy(&bits, &half, sizeof bits);
+    return bits;
+}
+
+static float half_value(uint16_t bits) {
+    _Float16 half;
+    memcpy(&half, &bits, sizeof half);
+    return (float)half;
+}
+
+/* The upper half of a float; the lower half decides the rounding. NaN stays NaN. */
+static uint16_t bfloat_bits(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    if (isnan(x)) {
+        return (uint16_t)(bits >> 16 | 0x40);
+    }
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+static float bfloat_value(uint16_t bits) {
+    uint32_t word = (uint32_t)bits << 16;
+    float x;
+    memcpy(&x, &word, sizeof x);
+    return x;
+}
+
+void rows_encode(void *to, const float *from, size_t count, enum rows_type type) {
+    uint16_t *small = to;
+    if (type == ROWS_FP32) {
+        memcpy(to, from, count * sizeof *from);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        small[i] = type == ROWS_FP16 ? half_bits(from[i]) : bfloat_bits(from[i]);
+    }
+}
+
+void rows_decode(float *to, const void *from, size_t count, enum rows_type type) {
+    const uint16_t *small = from;
+    if (type == ROWS_FP32) {
+        memcpy(to, from, count * sizeof *to);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        to[i] = type == ROWS_FP16 ? half_value(small[i]) : bfloat_value(small[i]);
+    }
+}
+
+/* What the type makes of a value. */
+static float rounded(float x, enum rows_type type) {
+    return type == ROWS_FP32   ? x
+           : type == ROWS_FP16 ? half_value(half_bits(x))
+                               : bfloat_value(bfloat_bits(x));
+}
+
+static void fill_row(struct rows_data *data, size_t row, float mean, struct rng *rng) {
+    float offset = mean + 0.25f * rng_normal(rng), scale = 0.5f + rng_uniform(rng);
+    scale *= data->op == ROWS_SOFTMAX ? 3.0f : 1.0f;
+    for (size_t c = 0; c < data->C; c++) {
+        data->in[row * data->C + c] = rounded(offset + scale * rng_normal(rng), data->type);
+    }
+}
+
+/* Every seventh or so; the last row whole. */
+static void put_infinities(struct rows_data *data, struct rng *rng) {
+    for (size_t i = 0; i < data->rows * data->C; i++) {
+        if (i / data->C + 1 == data->rows || rng_below(rng, 7) == 0) {
+            data->in[i] = -INFINITY;
+        }
+    }
+}
+
+static void fill_mask(struct rows_data *data, struct rng *rng) {
+    for (size_t i = 0; i < data->masks * data->C; i++) {
+        size_t row = i / data->C;
+        data->mask[i] = row == 0 ? 0 : row == 1 ? 255 : (uint8_t)rng_below(rng, 2);
+    }
+}
+
+enum status rows_data_create(struct rows_data *data, enum rows_op op, enum rows_type type,
+                             size_t rows, size_t C, struct rows_flavour flavour, struct rng *rng,
+                             struct error *error) {
+    size_t each = flavour.rows_a_mask > 0 ? flavour.rows_a_mask : 1;
+    *data = (struct rows_data){
+        .op = op, .type = type, .rows = rows, .C = C, .rows_a_mask = each, .eps = 1e-5f};
+    data->masks = (rows + each - 1) / each;
+    data->in = malloc(rows * C * sizeof *data->in + 1);
+    data->weight = malloc(C * sizeof *data->weight + 1);
+    data->bias = malloc(C * sizeof *data->bias + 1);
+    data->mask = flavour.masked ? malloc(data->masks * C + 1) : NULL;
+    if (data->in == NULL || data->weight == NULL || data->bias == NULL ||
+        (flavour.masked && data->mask == NULL)) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory on the host");
+    }
+    for (size_t row = 0; row < rows; row++) {
+        fill_row(data, row, flavour.mean, rng);
+    }
+    for (size_t c = 0; c < C; c++) {
+        data->weight[c] = rounded(rng_normal(rng), type);
+        data->bias[c] = rounded(rng_normal(rng), type);
+    }
+    if (flavour.infinities) {
+        put_infinities(data, rng);
+    }
+    if (flavour.masked) {
+        fill_mask(data, rng);
+    }
+    return STATUS_OK;
+}
+
+void rows_data_free(struct rows_data *data) {
+    free(data->in);
+    free(data->weight);
+    free(data->bias);
+    free(data->mask);
+    *data = (struct rows_data){0};
+}
+
+/* A row as softmax sees it: -inf where the mask hides. */
+static void see_row(const struct rows_data *data, size_t row, float *x) {
+    const uint8_t *mask = data->mask + (data->mask ? row / data->rows_a_mask * data->C : 0);
+    for (size_t c = 0; c < data->C; c++) {
+        bool hidden = data->op == ROWS_SOFTMAX && data->mask != NULL && mask[c] == 0;
+        x[c] = hidden ? -INFINITY : data->in[row * data->C + c];
+    }
+}
+
+void rows_expect(const struct rows_data *data, size_t row, double *want, float *scratch) {
+    size_t C = data->C;
+    see_row(data, row, scratch);
+    if (data->op == ROWS_LAYERNORM) {
+        nn_layernorm(scratch, scratch, data->weight, data->bias, 1, C, data->eps);
+    } else if (data->op == ROWS_RMSNORM) {
+        nn_rmsnorm(scratch, scratch, data->weight, 1, C, data->eps);
+    } else {
+        nn_softmax(scratch, scratch, 1, C);
+    }
+    for (size_t c = 0; c < C; c++) {
+        want[c] = (double)scratch[c];
+    }
+}
+
+/* |mean| in standard deviations (LayerNorm), or the largest less the smallest (softmax). */
+static double range_of(const struct rows_data *data, size_t row) {
+    const float *x = data->in + row * data->C;
+    double sum = 0.0, squares = 0.0, least = INFINITY, most = -INFINITY;
+    for (size_t c = 0; c < data->C; c++) {
+        sum += (double)x[c];
+        least = isfinite(x[c]) ? fmin(least, (double)x[c]) : least;
+        most = isfinite(x[c]) ? fmax(most, (double)x[c]) : most;
+    }
+    if (data->op != ROWS_LAYERNORM) {
+        return data->op == ROWS_SOFTMAX && most > least ? fmin(most - least, 104.0) : 0.0;
+    }
+    double mean = sum / (double)data->C;
+    for (size_t c = 0; c < data->C; c++) {
+        squares += ((double)x[c] - mean) * ((double)x[c] - mean);
+    }
+    return fabs(mean) / sqrt(squares / (double)data->C + (double)data->eps);
+}
+
+struct tolerance rows_tolerance(const struct rows_data *data, size_t row) {
+    static const double storage[] = {0.0, 0x1p-11, 0x1p-8};
+    double C = (double)data->C, range = range_of(data, row), weight = 0.0;
+    double u = 0x1p-24, sum = u * (8.0 + sqrt(C)), rounding = storage[data->type];
+    double tiny = data->type == ROWS_FP16 ? 0x1p-25 : 0.0;
+    for (size_t c = 0; c < data->C; c++) {
+        weight = fmax(weight, fabs((double)data->weight[c]));
+    }
+    if (data->op == ROWS_SOFTMAX) {
+        double relative = sum + 2.0 * u * range + rounding;
+        return (struct tolerance){0x1p-120 + tiny, relative, relative + tiny * C};
+    }
+    double absolute = data->op == ROWS_LAYERNORM ? sum * (1.0 + range) * weight : 0.0;
+    return (struct tolerance){absolute + tiny, sum + rounding,
+                              sum * (data->op == ROWS_LAYERNORM ? 1.0 + range : 1.0) + rounding +
+                                  tiny};
+}

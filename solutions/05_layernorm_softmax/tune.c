@@ -1,0 +1,162 @@
+/**
+ * @file tune.c
+ * @brief Times every possible plan of v6 on some shapes, beside a copy of the same bytes.
+ *
+ * usage: tune [ROWS,C ...]. The limits in rows_v6_widths.cu are read off these tables.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/base/terminal.h"
+#include "common/bench/device_bench.h"
+#include "common/device/device.h"
+#include "labs/05_layernorm_softmax/oracle.h"
+#include "solutions/05_layernorm_softmax/ladder.h"
+
+struct shape {
+    size_t rows, C;
+};
+
+static const struct shape default_shapes[] = {
+    {1, 2560},     {256, 2560},   {1024, 2560},  {2048, 2560},  {8192, 768},
+    {32768, 1024}, {16384, 4096}, {8192, 16384}, {4096, 50257}, {1, 1000000},
+};
+
+/* One problem and the plan at hand. */
+struct trial {
+    struct rows_problem problem;
+    struct rows_plan plan;
+    void *workspace;
+};
+
+static enum status run_plan(void *argument, device_stream stream, struct error *error) {
+    const struct trial *t = argument;
+    return rows_v6_with_plan(&t->problem, t->plan, t->workspace, stream, error);
+}
+
+static enum status run_copy(void *argument, device_stream stream, struct error *error) {
+    const struct rows_problem *p = &((const struct trial *)argument)->problem;
+    size_t bytes = p->rows * p->C * rows_type_bytes(p->type);
+    return device_copy(p->out, p->in, bytes, stream, error);
+}
+
+static enum status time_one(struct trial *t, device_bench_function *function, const char *name,
+                            double copy_ms, double *ms, struct error *error) {
+    struct bench_timing timing;
+    struct device_bench_options options = device_bench_defaults();
+    options.flush_l2 = true;
+    options.warmup_seconds = 0.02;
+    options.min_seconds = 0.02;
+    enum status status = device_bench_run(&options, function, t, NULL, &timing, error);
+    *ms = timing.median_ms;
+    double bytes = 2.0 * (double)t->problem.rows * (double)t->problem.C *
+                   (double)rows_type_bytes(t->problem.type);
+    if (status == STATUS_OK) {
+        printf("  %-28s %9.4f ms %8.1f GB/s %6.3f of the copy\n", name, *ms, 1e-6 * bytes / *ms,
+               (copy_ms > 0.0 ? copy_ms : *ms) / *ms);
+    }
+    return status;
+}
+
+/* All ways, and all counts of threads worth a look. */
+static enum status time_plans(struct trial *t, double copy_ms, struct error *error) {
+    static const char *const ways[] = {"eighth", "warp", "block", "shared", "split"};
+    const struct rows_plan chosen = rows_v6_choose(&t->problem);
+    enum status status = STATUS_OK;
+    for (int i = 0; i < ROWS_WAYS * 3 * 8 && status == STATUS_OK; i++) {
+        static const int vectors[] = {1, 4, 8}, threads[] = {64, 96, 128, 160, 256, 320, 512, 1024};
+        struct rows_plan plan = {(enum rows_way)(i / 24), vectors[i / 8 % 3], threads[i % 8], 1};
+        bool held = plan.way < ROWS_WAY_SHARED; /* in registers: vectors count */
+        bool lanes = plan.way < ROWS_WAY_BLOCK; /* blocks of 256 threads always */
+        if (plan.way == ROWS_WAY_SPLIT) {
+            plan.splits = (int)(264 / t->problem.rows + 1);
+        }
+        if ((!held && i / 8 % 3 > 0) || (lanes && plan.threads != 256) ||
+            !rows_v6_possible(&t->problem, plan)) {
+            continue;
+        }
+        char name[64];
+        double ms;
+        bool same = plan.way == chosen.way && (!held || plan.vectors == chosen.vectors) &&
+                    plan.threads == chosen.threads;
+        snprintf(name, sizeof name, "%s %s v%d t%d s%d", same ? "*" : " ", ways[plan.way],
+                 plan.vectors, plan.threads, plan.splits);
+        t->plan = plan;
+        status = time_one(t, run_plan, name, copy_ms, &ms, error);
+    }
+    double ms;
+    t->plan = chosen;
+    return status == STATUS_OK ? time_one(t, run_plan, "chosen", copy_ms, &ms, error) : status;
+}
+
+static enum status time_problem(struct shape s, enum rows_op op, enum rows_type type,
+                                struct error *error) {
+    void *in = NULL, *out = NULL, *weight = NULL, *workspace = NULL;
+    size_t size = rows_type_bytes(type), bytes = s.rows * s.C * size;
+    double copy_ms;
+    enum status status = device_alloc(&in, bytes, error);
+    if (status == STATUS_OK) {
+        status = device_alloc(&out, bytes, error);
+    }
+    if (status == STATUS_OK) {
+        status = device_alloc(&weight, s.C * size, error);
+    }
+    if (status == STATUS_OK) {
+        status = device_alloc(&workspace, ROWS_WORKSPACE_BYTES, error);
+    }
+    if (status == STATUS_OK) {
+        status = device_set(in, 0x11, bytes, NULL, error);
+    }
+    if (status == STATUS_OK) {
+        status = device_set(weight, 0x11, s.C * size, NULL, error);
+    }
+    struct trial t = {{.op = op,
+                       .type = type,
+                       .rows = s.rows,
+                       .C = s.C,
+                       .in = in,
+                       .out = out,
+                       .weight = weight,
+                       .bias = weight,
+                       .eps = 1e-5f},
+                      {0},
+                      workspace};
+    printf("\n%s %s %zu x %zu\n", rows_op_name(op), rows_type_name(type), s.rows, s.C);
+    if (status == STATUS_OK) {
+        status = time_one(&t, run_copy, "copy", 0.0, &copy_ms, error);
+    }
+    if (status == STATUS_OK) {
+        status = time_plans(&t, copy_ms, error);
+    }
+    device_free(in);
+    device_free(out);
+    device_free(weight);
+    device_free(workspace);
+    return status;
+}
+
+static enum status time_shape(struct shape s, struct error *error) {
+    static const enum rows_type types[] = {ROWS_FP32, ROWS_BF16};
+    enum status status = STATUS_OK;
+    for (int i = 0; i < 4 && status == STATUS_OK; i++) {
+        status = time_problem(s, i / 2 == 0 ? ROWS_LAYERNORM : ROWS_SOFTMAX, types[i % 2], error);
+    }
+    return status;
+}
+
+int main(int argc, char **argv) {
+    struct error error = {0};
+    enum status status = device_open(&error);
+    size_t count = argc > 1 ? (size_t)argc - 1 : sizeof default_shapes / sizeof *default_shapes;
+    setenv("SIMT_CHECK", "bounds", 0);
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        struct shape s = argc > 1 ? (struct shape){0} : default_shapes[i];
+        if (argc > 1 && (sscanf(argv[i + 1], "%zu,%zu", &s.rows, &s.C) != 2 || s.C == 0 ||
+                         s.rows == 0 || s.C > ROWS_MAX_C || s.rows > ROWS_MAX_ELEMENTS / s.C)) {
+            status = error_set(&error, STATUS_INVALID_ARGUMENT, "'%s' is not ROWS,C", argv[i + 1]);
+            break;
+        }
+        status = time_shape(s, &error);
+    }
+    return status == STATUS_OK ? 0 : report_failure("tune", &error, status);
+}
