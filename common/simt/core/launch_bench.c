@@ -92,8 +92,8 @@ static double core_seconds(void) {
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Fastest of three launches; prints one row. Instructions a second of a core do not suffer from
- * others who use the machine, those a second do. */
+/* Fastest of three launches; prints one row. Instructions a second of a core suffer less
+ * from others who use the machine than those a second do. */
 static enum status measure(const struct loaded *l, const struct subject *subject,
                            enum simt_check check, int host_threads, struct error *error) {
     static const char *const levels[] = {"off", "bounds", "full"};
