@@ -49,6 +49,15 @@ def warpbook_repositories():
         build_file = "//common/bazel/third_party:utf8proc.BUILD",
     )
 
+    # Reads the IMDB archive of lab 08 as it is. Where it is not installed the reader says so.
+    system_library(
+        name = "lzma",
+        library = "lzma",
+        archives = ["lzma"],
+        headers = ["lzma.h", "lzma"],
+        linkopts = ["-lpthread"],
+    )
+
     # The yardstick of lab 01. Building it takes too long to do behind the
     # reader's back: where it is not installed the bench prints a dash.
     system_library(

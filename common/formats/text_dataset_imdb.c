@@ -1,0 +1,246 @@
+/* IMDB: one file a review in SPLIT/neg and SPLIT/pos, in a folder or in an archive. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/base/file.h"
+#include "common/formats/tar_reader.h"
+#include "common/formats/text_dataset_internal.h"
+#include "common/formats/xz_reader.h"
+
+enum { LABELS = 2 };
+
+static const char *const LABEL_FOLDERS[LABELS] = {"neg", "pos"};
+
+/* Texts of each label by itself, before they are put in turn. */
+struct reviews {
+    struct text_list lists[LABELS];
+    size_t most; /* of each label */
+};
+
+static bool ends_with(const char *text, const char *end) {
+    size_t length = strlen(text), tail = strlen(end);
+    return length > tail && strcmp(text + length - tail, end) == 0;
+}
+
+/* ---- A folder ---- */
+
+/* path = FOLDER/NAME. */
+static enum status join(char *path, size_t size, const char *folder, const char *name,
+                        struct error *error) {
+    int length = snprintf(path, size, "%s/%s", folder, name);
+    return length > 0 && (size_t)length < size
+               ? STATUS_OK
+               : error_set(error, STATUS_TOO_LONG, "%.100s...: the path is too long", folder);
+}
+
+static int is_review(const struct dirent *entry) {
+    return ends_with(entry->d_name, ".txt");
+}
+
+/* Not alphasort(), which goes by the locale. */
+static int by_name(const struct dirent **a, const struct dirent **b) {
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static enum status read_review(struct text_list *list, const char *folder, const char *name,
+                               int32_t label, struct error *error) {
+    char path[4096];
+    char *text;
+    size_t length;
+    TRY(join(path, sizeof path, folder, name, error));
+    TRY(file_read(path, TEXT_MAX_BYTES, &text, &length, error));
+    enum status status = text_list_add(list, text, length, label, error);
+    return status == STATUS_OK ? STATUS_OK : error_prefix(error, status, path);
+}
+
+static enum status read_label_folder(struct reviews *reviews, const char *split_folder,
+                                     int32_t label, struct error *error) {
+    char folder[4096];
+    struct dirent **names;
+    TRY(join(folder, sizeof folder, split_folder, LABEL_FOLDERS[label], error));
+    int count = scandir(folder, &names, is_review, by_name);
+    if (count < 0) {
+        return error_set(error, errno == ENOENT || errno == ENOTDIR ? STATUS_NOT_FOUND : STATUS_IO,
+                         "%s: cannot read the reviews labelled '%s': %s", folder,
+                         LABEL_FOLDERS[label], strerror(errno));
+    }
+    enum status status = STATUS_OK;
+    for (int i = 0; i < count; i++) {
+        if (status == STATUS_OK && (size_t)i < reviews->most) {
+            status = read_review(&reviews->lists[label], folder, names[i]->d_name, label, error);
+        }
+        free(names[i]);
+    }
+    free(names);
+    return status;
+}
+
+static bool is_folder(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+/* ROOT/SPLIT, or ROOT/aclImdb/SPLIT, which is what unpacking the archive in ROOT makes. */
+static enum status read_folder(struct reviews *reviews, const char *root, const char *split,
+                               struct error *error) {
+    char unpacked[4096], folder[4096];
+    TRY(join(folder, sizeof folder, root, split, error));
+    if (!is_folder(folder)) {
+        TRY(join(unpacked, sizeof unpacked, root, "aclImdb", error));
+        TRY(join(folder, sizeof folder, unpacked, split, error));
+    }
+    if (!is_folder(folder)) {
+        return error_set(error, STATUS_NOT_FOUND, "%s: holds no folder '%s' with reviews", root,
+                         split);
+    }
+    for (int32_t label = 0; label < LABELS; label++) {
+        TRY(read_label_folder(reviews, folder, label, error));
+    }
+    return STATUS_OK;
+}
+
+/* ---- An archive ---- */
+
+/* Whether name ends in SPLIT/LABEL/NAME.txt; then *label is its. */
+static bool is_wanted(const char *name, const char *split, int32_t *label) {
+    const char *parts[3] = {name, name, name}; /* where the last three parts begin */
+    for (const char *c = name; *c != '\0'; c++) {
+        if (*c == '/') {
+            parts[0] = parts[1];
+            parts[1] = parts[2];
+            parts[2] = c + 1;
+        }
+    }
+    size_t length = strlen(split);
+    if (parts[1] == parts[0] || strncmp(parts[0], split, length) != 0 ||
+        parts[0] + length + 1 != parts[1] || !ends_with(parts[2], ".txt")) {
+        return false;
+    }
+    for (*label = 0; *label < LABELS; ++*label) {
+        size_t folder = strlen(LABEL_FOLDERS[*label]);
+        if (parts[1] + folder + 1 == parts[2] &&
+            strncmp(parts[1], LABEL_FOLDERS[*label], folder) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum status read_entry(struct tar_reader *tar, const struct tar_entry *entry,
+                              struct text_list *list, int32_t label, struct error *error) {
+    if (entry->size > TEXT_MAX_BYTES) {
+        return error_set(error, STATUS_TOO_LONG, "a text of %llu bytes, at most %d",
+                         (unsigned long long)entry->size, TEXT_MAX_BYTES);
+    }
+    size_t size = (size_t)entry->size;
+    char *text = malloc(size + 1);
+    if (text == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the texts");
+    }
+    enum status status = tar_reader_read(tar, text, size, error);
+    if (status != STATUS_OK) {
+        free(text);
+        return status;
+    }
+    text[size] = '\0';
+    return text_list_add(list, text, size, label, error);
+}
+
+static bool all_there(const struct reviews *reviews) {
+    return reviews->lists[0].count == reviews->most && reviews->lists[1].count == reviews->most;
+}
+
+static enum status read_archive(struct reviews *reviews, struct byte_source source,
+                                const char *split, struct error *error) {
+    struct tar_reader tar;
+    struct tar_entry entry;
+    bool found = true;
+    tar_reader_create(&tar, source);
+    while (!all_there(reviews)) {
+        TRY(tar_reader_next(&tar, &entry, &found, error));
+        if (!found) {
+            break;
+        }
+        int32_t label;
+        if (entry.kind != TAR_FILE || !is_wanted(entry.name, split, &label) ||
+            reviews->lists[label].count == reviews->most) {
+            continue;
+        }
+        enum status status = read_entry(&tar, &entry, &reviews->lists[label], label, error);
+        if (status != STATUS_OK) {
+            return error_prefix(error, status, entry.name);
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status read_bytes(struct reviews *reviews, const struct file_view *view,
+                              const char *split, struct error *error) {
+    if (view->size >= 2 && view->data[0] == 0x1f && view->data[1] == 0x8b) {
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "a gzip file; unpack it with tar xzf and give the folder");
+    }
+    if (!xz_recognise(view->data, view->size)) {
+        struct memory_source memory = {.data = view->data, .size = view->size};
+        return read_archive(reviews, (struct byte_source){memory_source_read, &memory}, split,
+                            error);
+    }
+    struct xz_reader *xz;
+    TRY(xz_reader_create(&xz, view->data, view->size, error));
+    enum status status =
+        read_archive(reviews, (struct byte_source){xz_reader_read, xz}, split, error);
+    xz_reader_free(xz);
+    return status;
+}
+
+static enum status read_file(struct reviews *reviews, const char *path, const char *split,
+                             struct error *error) {
+    struct file_view view;
+    TRY(file_view_open(&view, path, error));
+    enum status status = read_bytes(reviews, &view, split, error);
+    file_view_close(&view);
+    return status == STATUS_OK ? STATUS_OK : error_prefix(error, status, path);
+}
+
+/* ---- Both ---- */
+
+/* Moves the texts into list: neg, pos, neg, pos, and what is left of the longer. */
+static enum status take_turns(struct reviews *reviews, struct text_list *list,
+                              struct error *error) {
+    struct text_list *lists = reviews->lists;
+    size_t count = lists[0].count + lists[1].count;
+    list->samples = malloc((count + 1) * sizeof *list->samples);
+    if (list->samples == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the texts");
+    }
+    list->capacity = count + 1;
+    for (size_t i = 0; i < lists[0].count || i < lists[1].count; i++) {
+        for (int label = 0; label < LABELS; label++) {
+            if (i < lists[label].count) {
+                list->samples[list->count++] = lists[label].samples[i];
+            }
+        }
+    }
+    lists[0].count = 0;
+    lists[1].count = 0;
+    return STATUS_OK;
+}
+
+enum status imdb_read(struct text_list *list, const char *path,
+                      const struct text_dataset_options *options, struct error *error) {
+    size_t wanted = text_dataset_wanted(options);
+    struct reviews reviews = {.most = wanted / LABELS + wanted % LABELS};
+    enum status status = is_folder(path) ? read_folder(&reviews, path, options->split, error)
+                                         : read_file(&reviews, path, options->split, error);
+    if (status == STATUS_OK) {
+        status = take_turns(&reviews, list, error);
+    }
+    for (int label = 0; label < LABELS; label++) {
+        text_list_free(&reviews.lists[label]);
+    }
+    return status;
+}
