@@ -259,12 +259,21 @@ def _write_missing(repository_ctx):
     repository_ctx.file("version.txt", "missing\n")
 
 def _nvcc_script(repository_ctx, toolkit):
-    """Starts nvcc; with a stand-in for ptxas behind it when the toolkit has none."""
+    """Starts nvcc; with a stand-in for ptxas behind it when the toolkit has none.
+
+    nvcc names its temporary files after its process id, which is the same in several
+    sandboxes that share /tmp: so each run has a folder of its own.
+    """
     path = ""
     if not repository_ctx.path(toolkit.folder + "/bin/ptxas").exists:
         repository_ctx.file("without_ptxas/ptxas", _NO_PTXAS, executable = True)
         path = "PATH='%s':\"$PATH\" " % repository_ctx.path("without_ptxas")
-    return "#!/bin/sh\n%sexec '%s' \"$@\"\n" % (path, toolkit.nvcc)
+    return """#!/bin/sh
+TMPDIR=$(mktemp -d) || exit 1
+export TMPDIR
+trap 'rm -rf "$TMPDIR"' EXIT
+%s'%s' "$@"
+""" % (path, toolkit.nvcc)
 
 def _write_found(repository_ctx, toolkit):
     repository_ctx.symlink(toolkit.folder + "/include", "toolkit/include")

@@ -8,10 +8,8 @@ load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
 load("@local_config_cuda//:config.bzl", "REQUIRES_NVCC")
 load("//common/bazel:cuda_archs.bzl", "ArchsInfo")
 
-# What every .cu file is compiled with. The line table lets simt and profilers name the line. nvcc
-# names temporary files after its process id, which is the same in several sandboxes at a time:
-# beside the object file, which each has to itself, they cannot meet.
-_OPTIONS = ["-c", "-x", "cu", "-std=c++17", "-O3", "-lineinfo", "-objtemp"]
+# What every .cu file is compiled with. The line table lets simt and profilers name the line.
+_OPTIONS = ["-c", "-x", "cu", "-std=c++17", "-O3", "-lineinfo"]
 
 def _arguments(ctx, cc_toolchain, context, source, output):
     """The command line of one compilation, after the name of nvcc."""
