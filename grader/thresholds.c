@@ -28,6 +28,16 @@ static const struct threshold thresholds[] = {
     {"04_sgemm", "end_to_end", 3.0, 0,
      "BERT, a batch of sentences, against the same engine with the starter's kernel",
      "what is not matmul stays as it was: attention, norms, activations"},
+    {"05_layernorm_softmax", "layernorm", 15.0, 0,
+     "LayerNorm fp32, 2048 rows of 2560 (on simt 256), against the starter's thread a row",
+     "bandwidth is the limit: neighbouring threads must read neighbouring elements, and a row have "
+     "many threads"},
+    {"05_layernorm_softmax", "softmax", 15.0, 0,
+     "softmax bf16, 2048 rows of 2560 (on simt 256), against the starter's thread a row",
+     "the same, and half the bytes"},
+    {"05_layernorm_softmax", "end_to_end", 2.0, 0,
+     "BERT, one sentence, against the same engine with the starter's norms",
+     "what is not a norm stays as it was: matmul and attention"},
 };
 
 const struct threshold *threshold_find(const char *lab, const char *measure) {

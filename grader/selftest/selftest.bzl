@@ -147,10 +147,20 @@ _GPU_CASES = {
         "//labs/03_resident_weights:operators",
         "//solutions/02_gpu_matmul:engine",
     ],
+    "05_layernorm_softmax": [
+        "//common/formats:bert_random",
+        "//common/model:bert",
+        "//grader:layernorm_softmax_baseline",
+        "//labs/03_resident_weights:contract",
+        "//labs/04_sgemm:contract",
+        "//labs/05_layernorm_softmax:contract",
+        "//labs/05_layernorm_softmax:oracle",
+        "//solutions/04_sgemm:engine",
+    ],
 }
 
 def gpu_case(name, lab, part, margin, subject):
-    """One graded test of lab 02 or 03 as a program.
+    """One graded test of lab 02, 03 or 05 as a program.
 
     Args:
       name: of the program.

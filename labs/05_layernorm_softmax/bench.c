@@ -34,7 +34,7 @@ static enum status parse_op(const char *text, int *op, struct error *error) {
 
 static enum status parse_type(const char *text, int *type, struct error *error) {
     for (*type = 0; *type < ROWS_TYPES; ++*type) {
-        if (strcmp(text, rows_type_name((enum rows_type) * type)) == 0) {
+        if (strcmp(text, nn_dtype_name((enum nn_dtype) * type)) == 0) {
             return STATUS_OK;
         }
     }

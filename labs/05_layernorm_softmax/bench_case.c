@@ -7,8 +7,8 @@
 /* Different rows, at most; and rows that are checked. */
 enum { MOST_DIFFERENT = 64, CHECKED = 16 };
 
-double bench_bytes(const struct bench_shape *s, enum rows_type type) {
-    return 2.0 * (double)s->rows * (double)s->C * (double)rows_type_bytes(type);
+double bench_bytes(const struct bench_shape *s, enum nn_dtype type) {
+    return 2.0 * (double)s->rows * (double)s->C * (double)nn_dtype_bytes(type);
 }
 
 double bench_flops(const struct bench_shape *s, enum rows_op op) {
@@ -30,7 +30,7 @@ struct rows_problem bench_case_problem(const struct bench_case *c, size_t rows) 
 
 /* Copies the different rows again and again, each time twice as many. */
 static enum status repeat_rows(struct bench_case *c, struct error *error) {
-    size_t row_bytes = c->shape.C * rows_type_bytes(c->data.type), done = c->data.rows;
+    size_t row_bytes = c->shape.C * nn_dtype_bytes(c->data.type), done = c->data.rows;
     enum status status = STATUS_OK;
     while (done < c->shape.rows && status == STATUS_OK) {
         size_t more = done < c->shape.rows - done ? done : c->shape.rows - done;
@@ -44,19 +44,19 @@ static enum status repeat_rows(struct bench_case *c, struct error *error) {
 /* Encodes on the host and copies to the device. */
 static enum status send(const struct bench_case *c, void *d, const float *values, size_t count,
                         struct error *error) {
-    size_t size = rows_type_bytes(c->data.type);
+    size_t size = nn_dtype_bytes(c->data.type);
     void *bytes = malloc(count * size);
     if (bytes == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory on the host");
     }
-    rows_encode(bytes, values, count, c->data.type);
+    nn_dtype_store(bytes, values, count, c->data.type);
     enum status status = device_write(d, bytes, count * size, NULL, error);
     free(bytes);
     return status;
 }
 
 static enum status upload(struct bench_case *c, struct error *error) {
-    size_t size = rows_type_bytes(c->data.type), C = c->shape.C;
+    size_t size = nn_dtype_bytes(c->data.type), C = c->shape.C;
     size_t bytes[] = {c->shape.rows * C * size, c->shape.rows * C * size, C * size, C * size,
                       ROWS_WORKSPACE_BYTES};
     void **memory[] = {&c->in, &c->out, &c->weight, &c->bias, &c->workspace};
@@ -77,7 +77,7 @@ static enum status upload(struct bench_case *c, struct error *error) {
 }
 
 enum status bench_case_create(struct bench_case *c, struct bench_shape s, enum rows_op op,
-                              enum rows_type type, struct error *error) {
+                              enum nn_dtype type, struct error *error) {
     struct rng rng = rng_create(1);
     *c = (struct bench_case){.shape = s};
     size_t different = s.rows < MOST_DIFFERENT ? s.rows : MOST_DIFFERENT;
@@ -111,7 +111,7 @@ static size_t row_to_check(const struct bench_case *c, size_t i, size_t count) {
 
 enum status bench_case_check(struct bench_case *c, char *wrong, size_t size, struct error *error) {
     const struct rows_problem problem = bench_case_problem(c, c->shape.rows);
-    size_t row_bytes = c->shape.C * rows_type_bytes(c->data.type);
+    size_t row_bytes = c->shape.C * nn_dtype_bytes(c->data.type);
     size_t count = c->shape.rows < CHECKED ? c->shape.rows : CHECKED;
     wrong[0] = '\0';
     /* Bytes of ones are NaN in every type: what nobody writes shows. */
@@ -127,7 +127,7 @@ enum status bench_case_check(struct bench_case *c, char *wrong, size_t size, str
             break;
         }
         rows_expect(&c->data, same, c->want, c->got);
-        rows_decode(c->got, c->bytes, c->shape.C, c->data.type);
+        nn_dtype_load(c->got, c->bytes, c->shape.C, c->data.type);
         struct comparison result =
             compare_f32(c->got, c->want, c->shape.C, rows_tolerance(&c->data, same));
         if (!result.pass) {

@@ -25,7 +25,7 @@ struct bench_case {
 
 /** Fills inputs with random numbers. */
 MUST_CHECK enum status bench_case_create(struct bench_case *c, struct bench_shape shape,
-                                         enum rows_op op, enum rows_type type, struct error *error);
+                                         enum rows_op op, enum nn_dtype type, struct error *error);
 
 /** Frees; a zero-initialised one is allowed. */
 void bench_case_free(struct bench_case *c);
@@ -38,7 +38,7 @@ MUST_CHECK enum status bench_case_check(struct bench_case *c, char *wrong, size_
                                         struct error *error);
 
 /** Bytes of the rows, read once and written once: no kernel can move less. */
-double bench_bytes(const struct bench_shape *shape, enum rows_type type);
+double bench_bytes(const struct bench_shape *shape, enum nn_dtype type);
 
 /** Operations, about: 7 an element for LayerNorm, 4 for RMSNorm, 5 for softmax. */
 double bench_flops(const struct bench_shape *shape, enum rows_op op);

@@ -32,12 +32,12 @@ static const struct bench_shape simt_quick_shapes[] = {{256, 768, NULL}};
 /* What a list without --op and --dtype goes through. */
 static const struct {
     enum rows_op op;
-    enum rows_type type;
-} kinds[] = {{ROWS_LAYERNORM, ROWS_FP32},
-             {ROWS_LAYERNORM, ROWS_BF16},
-             {ROWS_RMSNORM, ROWS_FP32},
-             {ROWS_SOFTMAX, ROWS_FP32},
-             {ROWS_SOFTMAX, ROWS_BF16}};
+    enum nn_dtype type;
+} kinds[] = {{ROWS_LAYERNORM, NN_F32},
+             {ROWS_LAYERNORM, NN_BF16},
+             {ROWS_RMSNORM, NN_F32},
+             {ROWS_SOFTMAX, NN_F32},
+             {ROWS_SOFTMAX, NN_BF16}};
 
 /* A call that is expected to take longer than this is left out, unless --all is given. */
 enum { LONGEST_SECONDS = 4 };
@@ -60,7 +60,7 @@ struct table {
     const struct bench_setup *setup;
     const struct bench_shape *shape;
     enum rows_op op;
-    enum rows_type type;
+    enum nn_dtype type;
     double copy_ms;
     struct row *rows;
     size_t count;
@@ -97,7 +97,7 @@ enum status bench_parse_shape(const char *text, struct bench_shape *s, struct er
 enum status bench_check_shape(const struct bench_setup *setup, const struct bench_shape *s,
                               struct error *error) {
     /* Below 2^44 bytes: elements are at most 2^40. */
-    size_t size = setup->type > ROWS_FP32 ? 2 : 4;
+    size_t size = setup->type > NN_F32 ? 2 : 4;
     size_t bytes = size * (2 * s->rows * s->C + 2 * s->C) + ROWS_WORKSPACE_BYTES;
     size_t limit = setup->gpu.modelled ? SIMT_BYTES : setup->gpu.memory_bytes;
     if (setup->gpu.modelled && s->rows * s->C > SIMT_ELEMENTS) {
@@ -136,7 +136,7 @@ static enum status run_step(void *argument, device_stream stream, struct error *
 
 static enum status run_copy(void *argument, device_stream stream, struct error *error) {
     struct bench_case *c = argument;
-    size_t bytes = c->shape.rows * c->shape.C * rows_type_bytes(c->data.type);
+    size_t bytes = c->shape.rows * c->shape.C * nn_dtype_bytes(c->data.type);
     return device_copy(c->out, c->in, bytes, stream, error);
 }
 
@@ -229,7 +229,7 @@ static enum status append_row(const struct table *t, const char *stage,
         .stage = stage,
         .op = rows_op_name(t->op),
         .shape = shape,
-        .dtype = rows_type_name(t->type),
+        .dtype = nn_dtype_name(t->type),
         .threads = 1,
         .gpu = &gpu,
         .timing = *timing,
@@ -243,7 +243,7 @@ static enum status append_row(const struct table *t, const char *stage,
 
 static void print_head(const struct table *t) {
     const struct bench_shape *s = t->shape;
-    printf("\n%s %s, %zu rows of %zu%s%s, %s\n", rows_op_name(t->op), rows_type_name(t->type),
+    printf("\n%s %s, %zu rows of %zu%s%s, %s\n", rows_op_name(t->op), nn_dtype_name(t->type),
            s->rows, s->C, s->name != NULL ? ", " : "", s->name != NULL ? s->name : "",
            bench_verb(t->setup));
     printf("  %-20s %9s %9s %9s %9s %9s %9s\n", "step", "ms", "GB/s", "of copy", "roofline",
@@ -282,7 +282,7 @@ static enum status plot_rows(const struct table *t, struct error *error) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the picture");
     }
     snprintf(title, sizeof title, "%s %s, %zu rows of %zu", rows_op_name(t->op),
-             rows_type_name(t->type), t->shape->rows, t->shape->C);
+             nn_dtype_name(t->type), t->shape->rows, t->shape->C);
     struct roofline_plot plot = {
         .title = title,
         .subtitle = device_bench_headline(&t->setup->gpu, subtitle, sizeof subtitle),
@@ -355,7 +355,7 @@ static enum status measure_table(struct table *t, bool plot, struct error *error
 }
 
 /* Whether a table is asked for: by name, or as one of the list. */
-static bool is_wanted(const struct bench_setup *setup, enum rows_op op, enum rows_type type) {
+static bool is_wanted(const struct bench_setup *setup, enum rows_op op, enum nn_dtype type) {
     bool listed = setup->type >= 0; /* a type that is named is shown of every operator */
     for (size_t i = 0; i < COUNT(kinds); i++) {
         listed = listed || (kinds[i].op == op && kinds[i].type == type);
@@ -372,7 +372,7 @@ static enum status measure_shape(const struct bench_setup *setup, const struct b
         struct table t = {.setup = setup,
                           .shape = shape,
                           .op = (enum rows_op)(i / ROWS_TYPES),
-                          .type = (enum rows_type)(i % ROWS_TYPES)};
+                          .type = (enum nn_dtype)(i % ROWS_TYPES)};
         if (is_wanted(setup, t.op, t.type)) {
             status = measure_table(&t, last, error);
         }

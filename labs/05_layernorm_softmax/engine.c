@@ -32,7 +32,7 @@ static enum status rows_kernel(const void *arguments, void *const *d, device_str
     const struct rows_call *call = arguments;
     const struct rows_problem problem = {
         .op = call->op,
-        .type = ROWS_FP32,
+        .type = NN_F32,
         .rows = call->rows,
         .C = call->C,
         .in = d[1],
@@ -123,6 +123,9 @@ enum status engine_layernorm_softmax_create_with(struct engine *engine, rows_fun
     engine->layernorm = stage_layernorm;
     engine->rmsnorm = stage_rmsnorm;
     engine->softmax = stage_softmax;
+    /* A fused entry of the base would go by these. */
+    engine->linear_residual_layernorm = NULL;
+    engine->residual_layernorm = NULL;
     return STATUS_OK;
 }
 

@@ -117,9 +117,9 @@ static enum status v1_thread_a_row(const struct rows_problem *problem, void *wor
     (void)workspace;
     size_t blocks = (problem->rows + BLOCK - 1) / BLOCK;
     unsigned grid = (unsigned)(blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS);
-    if (problem->type == ROWS_FP32) {
+    if (problem->type == NN_F32) {
         v1_thread_a_row_kernel<float><<<grid, BLOCK, 0, stream>>>(*problem);
-    } else if (problem->type == ROWS_FP16) {
+    } else if (problem->type == NN_F16) {
         v1_thread_a_row_kernel<__half><<<grid, BLOCK, 0, stream>>>(*problem);
     } else {
         v1_thread_a_row_kernel<__nv_bfloat16><<<grid, BLOCK, 0, stream>>>(*problem);

@@ -10,6 +10,7 @@
 
 #include "common/base/status.h"
 #include "common/device/device.h"
+#include "common/nn/dtype.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -24,12 +25,7 @@ enum rows_op {
 };
 enum { ROWS_OPS = 3 };
 
-/** How elements lie in memory. Arithmetic is fp32 in any case; the result is rounded once. */
-enum rows_type {
-    ROWS_FP32, /**< float */
-    ROWS_FP16, /**< IEEE half: 11 significant bits */
-    ROWS_BF16  /**< bfloat16: 8 significant bits, the exponents of float */
-};
+/** Storage types, of enum nn_dtype. Arithmetic is fp32 in any case; the result is rounded once. */
 enum { ROWS_TYPES = 3 };
 
 /** Scratch memory that every call is given. */
@@ -50,7 +46,7 @@ enum { ROWS_TYPES = 3 };
  */
 struct rows_problem {
     enum rows_op op;
-    enum rows_type type; /**< of in, out, weight and bias */
+    enum nn_dtype type; /**< of in, out, weight and bias */
     size_t rows, C;
     const void *in;     /**< (rows, C) */
     void *out;          /**< (rows, C) */

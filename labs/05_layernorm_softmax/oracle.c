@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/nn/nn.h"
 
@@ -12,78 +11,19 @@ const char *rows_op_name(enum rows_op op) {
     return names[op];
 }
 
-const char *rows_type_name(enum rows_type type) {
-    static const char *const names[] = {"fp32", "fp16", "bf16"};
-    return names[type];
-}
-
-size_t rows_type_bytes(enum rows_type type) {
-    return type == ROWS_FP32 ? 4 : 2;
-}
-
-/* The compiler's half type rounds as IEEE 754 says. */
-static uint16_t half_bits(float x) {
-    _Float16 half = (_Float16)x;
-    uint16_t bits;
-    memcpy(&bits, &half, sizeof bits);
-    return bits;
-}
-
-static float half_value(uint16_t bits) {
-    _Float16 half;
-    memcpy(&half, &bits, sizeof half);
-    return (float)half;
-}
-
-/* The upper half of a float; the lower half decides the rounding. NaN stays NaN. */
-static uint16_t bfloat_bits(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    if (isnan(x)) {
-        return (uint16_t)(bits >> 16 | 0x40);
-    }
-    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
-static float bfloat_value(uint16_t bits) {
-    uint32_t word = (uint32_t)bits << 16;
-    float x;
-    memcpy(&x, &word, sizeof x);
+/* What the type makes of a value. */
+static float rounded(float x, enum nn_dtype type) {
+    uint32_t stored; /* room for any of them */
+    nn_dtype_store(&stored, &x, 1, type);
+    nn_dtype_load(&x, &stored, 1, type);
     return x;
 }
 
-void rows_encode(void *to, const float *from, size_t count, enum rows_type type) {
-    uint16_t *small = to;
-    if (type == ROWS_FP32) {
-        memcpy(to, from, count * sizeof *from);
-        return;
-    }
-    for (size_t i = 0; i < count; i++) {
-        small[i] = type == ROWS_FP16 ? half_bits(from[i]) : bfloat_bits(from[i]);
-    }
-}
-
-void rows_decode(float *to, const void *from, size_t count, enum rows_type type) {
-    const uint16_t *small = from;
-    if (type == ROWS_FP32) {
-        memcpy(to, from, count * sizeof *to);
-        return;
-    }
-    for (size_t i = 0; i < count; i++) {
-        to[i] = type == ROWS_FP16 ? half_value(small[i]) : bfloat_value(small[i]);
-    }
-}
-
-/* What the type makes of a value. */
-static float rounded(float x, enum rows_type type) {
-    return type == ROWS_FP32   ? x
-           : type == ROWS_FP16 ? half_value(half_bits(x))
-                               : bfloat_value(bfloat_bits(x));
-}
-
-static void fill_row(struct rows_data *data, size_t row, float mean, struct rng *rng) {
-    float offset = mean + 0.25f * rng_normal(rng), scale = 0.5f + rng_uniform(rng);
-    scale *= data->op == ROWS_SOFTMAX ? 3.0f : 1.0f;
+static void fill_row(struct rows_data *data, size_t row, struct rows_flavour flavour,
+                     struct rng *rng) {
+    float unit = flavour.quiet ? 1e-3f : 1.0f;
+    float offset = flavour.mean + 0.25f * unit * rng_normal(rng);
+    float scale = unit * (0.5f + rng_uniform(rng)) * (data->op == ROWS_SOFTMAX ? 3.0f : 1.0f);
     for (size_t c = 0; c < data->C; c++) {
         data->in[row * data->C + c] = rounded(offset + scale * rng_normal(rng), data->type);
     }
@@ -105,7 +45,7 @@ static void fill_mask(struct rows_data *data, struct rng *rng) {
     }
 }
 
-enum status rows_data_create(struct rows_data *data, enum rows_op op, enum rows_type type,
+enum status rows_data_create(struct rows_data *data, enum rows_op op, enum nn_dtype type,
                              size_t rows, size_t C, struct rows_flavour flavour, struct rng *rng,
                              struct error *error) {
     size_t each = flavour.rows_a_mask > 0 ? flavour.rows_a_mask : 1;
@@ -121,7 +61,7 @@ enum status rows_data_create(struct rows_data *data, enum rows_op op, enum rows_
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory on the host");
     }
     for (size_t row = 0; row < rows; row++) {
-        fill_row(data, row, flavour.mean, rng);
+        fill_row(data, row, flavour, rng);
     }
     for (size_t c = 0; c < C; c++) {
         data->weight[c] = rounded(rng_normal(rng), type);
@@ -188,15 +128,16 @@ static double range_of(const struct rows_data *data, size_t row) {
 }
 
 struct tolerance rows_tolerance(const struct rows_data *data, size_t row) {
-    static const double storage[] = {0.0, 0x1p-11, 0x1p-8};
     double C = (double)data->C, range = range_of(data, row), weight = 0.0;
-    double u = 0x1p-24, sum = u * (8.0 + sqrt(C)), rounding = storage[data->type];
-    double tiny = data->type == ROWS_FP16 ? 0x1p-25 : 0.0;
+    double u = 0x1p-24, sum = u * (8.0 + sqrt(C));
+    double rounding = data->type == NN_F32 ? 0.0 : nn_dtype_rounding(data->type);
+    double tiny = data->type == NN_F16 ? 0x1p-25 : 0.0;
     for (size_t c = 0; c < data->C; c++) {
         weight = fmax(weight, fabs((double)data->weight[c]));
     }
     if (data->op == ROWS_SOFTMAX) {
-        double relative = sum + 2.0 * u * range + rounding;
+        double chain = tolerance_dot_f32(data->C, 1.0).relative;
+        double relative = sum + chain + 2.0 * u * range + rounding;
         return (struct tolerance){0x1p-120 + tiny, relative, relative + tiny * C};
     }
     double absolute = data->op == ROWS_LAYERNORM ? sum * (1.0 + range) * weight : 0.0;

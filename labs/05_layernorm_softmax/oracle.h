@@ -14,30 +14,19 @@
 /** @return "layernorm", "rmsnorm", "softmax" */
 const char *rows_op_name(enum rows_op op);
 
-/** @return "fp32", "fp16", "bf16" */
-const char *rows_type_name(enum rows_type type);
-
-/** @return bytes of an element */
-size_t rows_type_bytes(enum rows_type type);
-
-/** Rounds to the type, to nearest, ties to even. @param to (count) elements of the type */
-void rows_encode(void *to, const float *from, size_t count, enum rows_type type);
-
-/** The other way, exactly. */
-void rows_decode(float *to, const void *from, size_t count, enum rows_type type);
-
 /** What the inputs are like. */
 struct rows_flavour {
     float mean;         /**< of every row, beside a small one of its own */
     bool masked;        /**< softmax: a random mask; its first row hides all, its second nothing */
     size_t rows_a_mask; /**< 0 counts as 1 */
+    bool quiet;         /**< values of about 1e-3: epsilon decides a norm's scale */
     bool infinities;    /**< softmax: some -inf; the last row is nothing but -inf */
 };
 
 /** Host copies of one problem; every value is one that the type can hold. */
 struct rows_data {
     enum rows_op op;
-    enum rows_type type;
+    enum nn_dtype type;
     size_t rows, C;
     float *in, *weight, *bias; /**< (rows, C), (C), (C) */
     uint8_t *mask;             /**< (ceil(rows / rows_a_mask), C), or NULL */
@@ -46,10 +35,9 @@ struct rows_data {
 };
 
 /** @return STATUS_OK or STATUS_OUT_OF_MEMORY */
-MUST_CHECK enum status rows_data_create(struct rows_data *data, enum rows_op op,
-                                        enum rows_type type, size_t rows, size_t C,
-                                        struct rows_flavour flavour, struct rng *rng,
-                                        struct error *error);
+MUST_CHECK enum status rows_data_create(struct rows_data *data, enum rows_op op, enum nn_dtype type,
+                                        size_t rows, size_t C, struct rows_flavour flavour,
+                                        struct rng *rng, struct error *error);
 
 /** Frees; a zero-initialised one is allowed. */
 void rows_data_free(struct rows_data *data);
@@ -62,7 +50,9 @@ void rows_expect(const struct rows_data *data, size_t row, double *want, float *
  *
  * With u = 2^-24. A sum of C terms, in any order, is off by some u sqrt(C) in random data.
  * LayerNorm's mean is off by that much of |mean|, and so is each x - mean; it counts in standard
- * deviations. An exponential of softmax is off by u times its argument, which the row's range
+ * deviations. Softmax's terms are all positive and most of them small: one thread that adds them to
+ * a sum of some size rounds many the same way, so the bound is that of a dot product in fp32 (see
+ * tolerance_dot_f32()). An exponential is off by u times its argument, which the row's range
  * bounds. The result is rounded once: 2^-11 in fp16, 2^-8 in bf16, and in fp16 results below 2^-14
  * by up to 2^-25.
  */

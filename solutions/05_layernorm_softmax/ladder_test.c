@@ -58,18 +58,18 @@ static enum status send(void **d, const void *bytes, size_t count, size_t skew,
 
 static enum status send_values(struct bed *bed, void **d, const float *values, size_t count,
                                size_t skew, struct error *error) {
-    size_t size = rows_type_bytes(bed->data.type);
-    rows_encode(bed->bytes, values, count, bed->data.type);
+    size_t size = nn_dtype_bytes(bed->data.type);
+    nn_dtype_store(bed->bytes, values, count, bed->data.type);
     return send(d, bed->bytes, count * size, skew * size, error);
 }
 
-static enum status bed_create(struct bed *bed, enum rows_op op, enum rows_type type, struct shape s,
+static enum status bed_create(struct bed *bed, enum rows_op op, enum nn_dtype type, struct shape s,
                               struct variant v, struct error *error) {
     struct rng rng = rng_create(s.rows * 31 + s.C * 7 + (size_t)type);
     *bed = (struct bed){.variant = v};
     enum status status =
         rows_data_create(&bed->data, op, type, s.rows, s.C, v.flavour, &rng, error);
-    bed->out_bytes = (s.rows * s.C + v.skew_out) * rows_type_bytes(type);
+    bed->out_bytes = (s.rows * s.C + v.skew_out) * nn_dtype_bytes(type);
     bed->bytes = malloc(bed->out_bytes + (s.C + v.skew_in) * sizeof(float));
     if (status == STATUS_OK && bed->bytes == NULL) {
         status = error_set(error, STATUS_OUT_OF_MEMORY, "out of memory");
@@ -101,8 +101,8 @@ static void bed_free(struct bed *bed) {
 }
 
 /* Elements further along, or NULL. */
-static void *along(void *d, size_t elements, enum rows_type type) {
-    return d == NULL ? NULL : (char *)d + elements * rows_type_bytes(type);
+static void *along(void *d, size_t elements, enum nn_dtype type) {
+    return d == NULL ? NULL : (char *)d + elements * nn_dtype_bytes(type);
 }
 
 static struct rows_problem problem_of(const struct bed *bed) {
@@ -126,7 +126,7 @@ static struct rows_problem problem_of(const struct bed *bed) {
 
 /* Fresh input, bytes of ones in the output: NaN in every type. */
 static enum status renew(struct bed *bed, struct error *error) {
-    size_t count = bed->data.rows * bed->data.C, size = rows_type_bytes(bed->data.type);
+    size_t count = bed->data.rows * bed->data.C, size = nn_dtype_bytes(bed->data.type);
     enum status status = STATUS_OK;
     device_free(bed->d_in);
     bed->d_in = NULL;
@@ -137,7 +137,7 @@ static enum status renew(struct bed *bed, struct error *error) {
         return send_values(bed, &bed->d_in, bed->data.in, count, bed->variant.skew_in, error);
     }
     if (status == STATUS_OK && count > 0) {
-        rows_encode(bed->bytes, bed->data.in, count, bed->data.type);
+        nn_dtype_store(bed->bytes, bed->data.in, count, bed->data.type);
         status = device_write(along(bed->d_out, bed->variant.skew_out, bed->data.type), bed->bytes,
                               count * size, NULL, error);
     }
@@ -165,9 +165,9 @@ static enum status run_subject(const struct subject *s, struct bed *bed, struct 
 static bool is_right(const struct bed *bed, size_t row, double *want, float *got, char *text,
                      size_t size) {
     const struct rows_data *data = &bed->data;
-    size_t first = (bed->variant.skew_out + row * data->C) * rows_type_bytes(data->type);
+    size_t first = (bed->variant.skew_out + row * data->C) * nn_dtype_bytes(data->type);
     rows_expect(data, row, want, got);
-    rows_decode(got, bed->bytes + first, data->C, data->type);
+    nn_dtype_load(got, bed->bytes + first, data->C, data->type);
     struct comparison c = compare_f32(got, want, data->C, rows_tolerance(data, row));
     size_t used = (size_t)snprintf(text, size, "row %zu: ", row);
     comparison_describe(&c, data->C, text + used, size - used);
@@ -176,7 +176,7 @@ static bool is_right(const struct bed *bed, size_t row, double *want, float *got
 
 /* What lies before the output was ones and must still be. */
 static bool is_intact(const struct bed *bed) {
-    for (size_t i = 0; i < bed->variant.skew_out * rows_type_bytes(bed->data.type); i++) {
+    for (size_t i = 0; i < bed->variant.skew_out * nn_dtype_bytes(bed->data.type); i++) {
         if (bed->bytes[i] != 0xff) {
             return false;
         }
@@ -197,7 +197,7 @@ static void check_subject(const struct subject *s, struct bed *bed) {
     }
     if (!good) {
         TEST_FAIL("%s %s %s rows=%zu C=%zu mean=%g masked=%d skew=%zu,%zu in_place=%d: %s %s",
-                  s->name, rows_op_name(data->op), rows_type_name(data->type), data->rows, data->C,
+                  s->name, rows_op_name(data->op), nn_dtype_name(data->type), data->rows, data->C,
                   (double)bed->variant.flavour.mean, data->mask != NULL, bed->variant.skew_in,
                   bed->variant.skew_out, bed->variant.in_place, text, error.message);
     }
@@ -205,7 +205,7 @@ static void check_subject(const struct subject *s, struct bed *bed) {
     free(got);
 }
 
-static void check_shape(enum rows_op op, enum rows_type type, struct shape s, struct variant v) {
+static void check_shape(enum rows_op op, enum nn_dtype type, struct shape s, struct variant v) {
     struct bed bed;
     struct error error = {0};
     size_t count;
@@ -227,8 +227,8 @@ static void check_shape(enum rows_op op, enum rows_type type, struct shape s, st
  * simt may take two readers of a word of 4 bytes for one of all of it: 2-byte elements that meet
  * inside a word look to it like a race when threads replace them in place.
  */
-static bool simt_can_tell(enum rows_type type, struct shape s, struct variant v) {
-    bool halves = type != ROWS_FP32 && (s.C % 2 != 0 || v.skew_out % 2 != 0);
+static bool simt_can_tell(enum nn_dtype type, struct shape s, struct variant v) {
+    bool halves = type != NN_F32 && (s.C % 2 != 0 || v.skew_out % 2 != 0);
     return !v.in_place || !halves;
 }
 
@@ -236,8 +236,8 @@ static void check_shapes(enum rows_op op, const struct shape *list, size_t count
                          bool modelled) {
     for (int type = 0; type < ROWS_TYPES; type++) {
         for (size_t i = 0; i < count && !test_has_failed(); i++) {
-            if (!modelled || simt_can_tell((enum rows_type)type, list[i], v)) {
-                check_shape(op, (enum rows_type)type, list[i], v);
+            if (!modelled || simt_can_tell((enum nn_dtype)type, list[i], v)) {
+                check_shape(op, (enum nn_dtype)type, list[i], v);
             }
         }
     }
@@ -352,7 +352,7 @@ C_TEST(widths, every_way_is_right) {
     for (size_t i = 0; i < count * ROWS_OPS * ROWS_TYPES && !test_has_failed(); i++) {
         size_t which = i / (ROWS_OPS * ROWS_TYPES);
         enum rows_op op = (enum rows_op)(i / ROWS_TYPES % ROWS_OPS);
-        enum rows_type type = (enum rows_type)(i % ROWS_TYPES);
+        enum nn_dtype type = (enum nn_dtype)(i % ROWS_TYPES);
         struct bed bed;
         struct variant v = variants[op == ROWS_SOFTMAX];
         const struct subject subject = {"v6", NULL, &plans[which].plan};
@@ -387,7 +387,7 @@ C_TEST(widths, what_is_chosen_is_possible) {
         for (size_t rows = 1; rows * C < (size_t)1 << 35; rows *= 11) {
             for (int type = 0; type < ROWS_TYPES; type++) {
                 const struct rows_problem problem = {
-                    .op = ROWS_SOFTMAX, .type = (enum rows_type)type, .rows = rows, .C = C};
+                    .op = ROWS_SOFTMAX, .type = (enum nn_dtype)type, .rows = rows, .C = C};
                 EXPECT_TRUE(rows_v6_possible(&problem, rows_v6_choose(&problem)));
             }
         }

@@ -141,9 +141,9 @@ template <int GROUP> static __device__ __forceinline__ float lanes_sum(float x) 
 template <int OP, typename LAUNCH>
 static inline void with_type(const struct rows_problem &p, LAUNCH launch) {
     std::integral_constant<int, OP> op;
-    if (p.type == ROWS_FP32) {
+    if (p.type == NN_F32) {
         launch(op, float());
-    } else if (p.type == ROWS_FP16) {
+    } else if (p.type == NN_F16) {
         launch(op, __half());
     } else {
         launch(op, __nv_bfloat16());

@@ -139,9 +139,9 @@ enum status rows_v6_with_plan(const struct rows_problem *problem, struct rows_pl
                          "layernorm_softmax: %d threads with %d vectors cannot hold a row of %zu",
                          plan.threads, plan.vectors, problem->C);
     }
-    if (problem->type == ROWS_FP32) {
+    if (problem->type == NN_F32) {
         rows_v6_fp32(*problem, plan, workspace, stream);
-    } else if (problem->type == ROWS_FP16) {
+    } else if (problem->type == NN_F16) {
         rows_v6_fp16(*problem, plan, workspace, stream);
     } else {
         rows_v6_bf16(*problem, plan, workspace, stream);

@@ -36,7 +36,7 @@ static enum status run_plan(void *argument, device_stream stream, struct error *
 
 static enum status run_copy(void *argument, device_stream stream, struct error *error) {
     const struct rows_problem *p = &((const struct trial *)argument)->problem;
-    size_t bytes = p->rows * p->C * rows_type_bytes(p->type);
+    size_t bytes = p->rows * p->C * nn_dtype_bytes(p->type);
     return device_copy(p->out, p->in, bytes, stream, error);
 }
 
@@ -50,7 +50,7 @@ static enum status time_one(struct trial *t, device_bench_function *function, co
     enum status status = device_bench_run(&options, function, t, NULL, &timing, error);
     *ms = timing.median_ms;
     double bytes = 2.0 * (double)t->problem.rows * (double)t->problem.C *
-                   (double)rows_type_bytes(t->problem.type);
+                   (double)nn_dtype_bytes(t->problem.type);
     if (status == STATUS_OK) {
         printf("  %-28s %9.4f ms %8.1f GB/s %6.3f of the copy\n", name, *ms, 1e-6 * bytes / *ms,
                (copy_ms > 0.0 ? copy_ms : *ms) / *ms);
@@ -89,10 +89,10 @@ static enum status time_plans(struct trial *t, double copy_ms, struct error *err
     return status == STATUS_OK ? time_one(t, run_plan, "chosen", copy_ms, &ms, error) : status;
 }
 
-static enum status time_problem(struct shape s, enum rows_op op, enum rows_type type,
+static enum status time_problem(struct shape s, enum rows_op op, enum nn_dtype type,
                                 struct error *error) {
     void *in = NULL, *out = NULL, *weight = NULL, *workspace = NULL;
-    size_t size = rows_type_bytes(type), bytes = s.rows * s.C * size;
+    size_t size = nn_dtype_bytes(type), bytes = s.rows * s.C * size;
     double copy_ms;
     enum status status = device_alloc(&in, bytes, error);
     if (status == STATUS_OK) {
@@ -121,7 +121,7 @@ static enum status time_problem(struct shape s, enum rows_op op, enum rows_type 
                        .eps = 1e-5f},
                       {0},
                       workspace};
-    printf("\n%s %s %zu x %zu\n", rows_op_name(op), rows_type_name(type), s.rows, s.C);
+    printf("\n%s %s %zu x %zu\n", rows_op_name(op), nn_dtype_name(type), s.rows, s.C);
     if (status == STATUS_OK) {
         status = time_one(&t, run_copy, "copy", 0.0, &copy_ms, error);
     }
@@ -136,7 +136,7 @@ static enum status time_problem(struct shape s, enum rows_op op, enum rows_type 
 }
 
 static enum status time_shape(struct shape s, struct error *error) {
-    static const enum rows_type types[] = {ROWS_FP32, ROWS_BF16};
+    static const enum nn_dtype types[] = {NN_F32, NN_BF16};
     enum status status = STATUS_OK;
     for (int i = 0; i < 4 && status == STATUS_OK; i++) {
         status = time_problem(s, i / 2 == 0 ? ROWS_LAYERNORM : ROWS_SOFTMAX, types[i % 2], error);

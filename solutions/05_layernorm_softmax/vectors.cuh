@@ -243,7 +243,7 @@ static __device__ __forceinline__ float vector_spread(const row_view<T> &view, i
 
 /* Whether every row of a problem, its output, its weights and its mask allow whole vectors. */
 static inline bool is_aligned(const struct rows_problem &p) {
-    size_t size = p.type == ROWS_FP32 ? 4 : 2, lanes = 16 / size;
+    size_t size = p.type == NN_F32 ? 4 : 2, lanes = 16 / size;
     uintptr_t bits = (uintptr_t)p.in | (uintptr_t)p.out;
     if (p.op != ROWS_SOFTMAX) {
         bits |= (uintptr_t)p.weight;
@@ -257,7 +257,7 @@ static inline bool is_aligned(const struct rows_problem &p) {
 
 /* Vectors that a row touches at most. */
 static inline size_t vectors_of(const struct rows_problem &p) {
-    size_t lanes = p.type == ROWS_FP32 ? 4 : 8;
+    size_t lanes = p.type == NN_F32 ? 4 : 8;
     return is_aligned(p) ? p.C / lanes : (p.C + lanes - 2) / lanes + 1;
 }
 

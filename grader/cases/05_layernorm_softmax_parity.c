@@ -1,0 +1,576 @@
+/* Lab 05, parity: the subject's norms and softmax against the double oracle, alone and in models.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/rng.h"
+#include "common/device/device.h"
+#include "common/formats/bert_random.h"
+#include "common/model/bert.h"
+#include "common/model/engine.h"
+#include "common/model/llama2.h"
+#include "common/model/llama2_random.h"
+#include "common/testing/compare.h"
+#include "common/testing/testing.h"
+#include "grader/device_buffer.h"
+#include "grader/foreign.h"
+#include "grader/gpu.h"
+#include "grader/inputs.h"
+#include "grader/watch.h"
+#include "labs/05_layernorm_softmax/engine.h"
+#include "labs/05_layernorm_softmax/layernorm_softmax.h"
+#include "labs/05_layernorm_softmax/oracle.h"
+
+/* Seconds for a call that takes well under one, on the slowest machine and with all checks. */
+enum { PATIENCE = 20 };
+
+struct shape {
+    size_t rows, C;
+};
+
+/* How a list of shapes is run. */
+struct variant {
+    struct rows_flavour flavour;
+    bool in_place;
+    size_t skew; /* elements that every pointer is past a 256-byte boundary */
+};
+
+/* What all cases of one test share. */
+struct bed {
+    struct rng rng;
+    device_stream stream;
+    void *workspace;
+    bool modelled;
+    unsigned cases;
+};
+
+/* One case: host values, device buffers, and what they are. Buffers count in floats. */
+struct rows_case {
+    struct rows_data data;
+    struct variant variant;
+    struct device_buffer in, out, weight, bias, mask;
+    float *bytes; /* host, as large as the largest buffer */
+    size_t floats;
+    char name[240];
+};
+
+static bool bed_create(struct bed *bed) {
+    struct error error = {0};
+    struct grader_gpu gpu;
+    *bed = (struct bed){0};
+    if (!grader_gpu_open(&gpu)) {
+        return false;
+    }
+    enum status status = device_stream_create(&bed->stream, &error);
+    if (status == STATUS_OK) {
+        status = device_alloc(&bed->workspace, ROWS_WORKSPACE_BYTES, &error);
+    }
+    if (status != STATUS_OK) {
+        TEST_FAIL("%s", error_text(&error, status));
+        return false;
+    }
+    bed->modelled = gpu.modelled;
+    bed->rng = rng_create(grader_seed());
+    return true;
+}
+
+static void bed_free(struct bed *bed) {
+    char library[256];
+    if (grader_foreign_library(library, sizeof library)) {
+        TEST_FAIL("your code loaded %s: the work must be done by your own kernels", library);
+    }
+    device_free(bed->workspace);
+    device_stream_destroy(bed->stream);
+}
+
+/* Floats that hold so many elements behind the skew. */
+static size_t floats_of(const struct rows_case *c, size_t elements, size_t element_bytes) {
+    return ((elements + c->variant.skew) * element_bytes + 3) / 4;
+}
+
+/* A buffer with elements behind the skew; bytes of ones, NaN in every type, around them. */
+static enum status make_buffer(struct rows_case *c, struct device_buffer *buffer,
+                               const float *values, size_t count, bool guarded,
+                               struct error *error) {
+    size_t size = nn_dtype_bytes(c->data.type), floats = floats_of(c, count, size);
+    enum status status = device_buffer_create(buffer, floats, guarded, 0, error);
+    memset(c->bytes, 0xff, floats * sizeof(float));
+    if (values != NULL) {
+        nn_dtype_store((char *)c->bytes + c->variant.skew * size, values, count, c->data.type);
+    }
+    return status == STATUS_OK ? device_buffer_put(buffer, c->bytes, error) : status;
+}
+
+static enum status make_mask(struct rows_case *c, bool guarded, struct error *error) {
+    size_t count = c->data.masks * c->data.C, floats = floats_of(c, count, 1);
+    enum status status = device_buffer_create(&c->mask, floats, guarded, 0, error);
+    memset(c->bytes, 0xff, floats * sizeof(float));
+    memcpy((char *)c->bytes + c->variant.skew, c->data.mask, count);
+    return status == STATUS_OK ? device_buffer_put(&c->mask, c->bytes, error) : status;
+}
+
+static enum status make_buffers(struct rows_case *c, bool guarded, struct error *error) {
+    const struct rows_data *data = &c->data;
+    bool in_place = c->variant.in_place;
+    enum status status =
+        make_buffer(c, &c->in, in_place ? NULL : data->in, data->rows * data->C, guarded, error);
+    if (status == STATUS_OK) {
+        status = make_buffer(c, &c->out, in_place ? data->in : NULL, data->rows * data->C, guarded,
+                             error);
+    }
+    if (status == STATUS_OK) {
+        status = make_buffer(c, &c->weight, data->weight, data->C, guarded, error);
+    }
+    if (status == STATUS_OK) {
+        status = make_buffer(c, &c->bias, data->bias, data->C, guarded, error);
+    }
+    return status == STATUS_OK && data->mask != NULL ? make_mask(c, guarded, error) : status;
+}
+
+static void name_case(struct rows_case *c) {
+    const struct rows_data *data = &c->data;
+    snprintf(c->name, sizeof c->name, "%s %s, %zu rows of %zu%s%s%s%s", rows_op_name(data->op),
+             nn_dtype_name(data->type), data->rows, data->C,
+             c->variant.flavour.mean != 0.0f ? ", a large mean" : "",
+             data->mask != NULL ? ", with a mask" : "", c->variant.in_place ? ", in place" : "",
+             c->variant.skew > 0 ? ", pointers past a boundary" : "");
+}
+
+static enum status case_create(struct rows_case *c, enum rows_op op, enum nn_dtype type,
+                               struct shape s, struct bed *bed, struct error *error) {
+    enum status status =
+        rows_data_create(&c->data, op, type, s.rows, s.C, c->variant.flavour, &bed->rng, error);
+    name_case(c);
+    c->floats = (s.rows + 1) * s.C + c->variant.skew + 4;
+    c->bytes = malloc(c->floats * sizeof *c->bytes);
+    if (status == STATUS_OK && c->bytes == NULL) {
+        status = error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
+    }
+    /* On simt every other case has no canaries: simt itself names the line that goes beyond. */
+    bool guarded = !bed->modelled || bed->cases++ % 2 == 1;
+    return status == STATUS_OK ? make_buffers(c, guarded, error) : status;
+}
+
+static void case_free(struct rows_case *c) {
+    device_buffer_free(&c->in);
+    device_buffer_free(&c->out);
+    device_buffer_free(&c->weight);
+    device_buffer_free(&c->bias);
+    device_buffer_free(&c->mask);
+    rows_data_free(&c->data);
+    free(c->bytes);
+}
+
+/* Elements of a buffer behind the skew, or NULL. */
+static void *elements(const struct rows_case *c, const struct device_buffer *buffer,
+                      size_t element_bytes) {
+    return buffer->data == NULL ? NULL : (char *)buffer->data + c->variant.skew * element_bytes;
+}
+
+static enum status call(const struct rows_case *c, const struct bed *bed, struct error *error) {
+    const struct rows_data *data = &c->data;
+    size_t size = nn_dtype_bytes(data->type);
+    const struct rows_problem problem = {
+        .op = data->op,
+        .type = data->type,
+        .rows = data->rows,
+        .C = data->C,
+        .in = elements(c, c->variant.in_place ? &c->out : &c->in, size),
+        .out = elements(c, &c->out, size),
+        .weight = data->op != ROWS_SOFTMAX ? elements(c, &c->weight, size) : NULL,
+        .bias = data->op == ROWS_LAYERNORM ? elements(c, &c->bias, size) : NULL,
+        .eps = data->eps,
+        .mask = elements(c, &c->mask, 1),
+        .rows_a_mask = data->rows_a_mask,
+    };
+    grader_watch(c->name, PATIENCE);
+    enum status status = layernorm_softmax(&problem, bed->workspace, bed->stream, error);
+    if (status == STATUS_OK) {
+        status = device_synchronize(bed->stream, error);
+    }
+    grader_watch("", 0);
+    return status;
+}
+
+/* Row by row: each has a tolerance of its own. c->bytes holds the output. */
+static void check_values(const struct rows_case *c) {
+    const struct rows_data *data = &c->data;
+    size_t size = nn_dtype_bytes(data->type);
+    double *want = malloc(data->C * sizeof *want);
+    float *got = malloc(data->C * sizeof *got);
+    EXPECT_TRUE(want != NULL && got != NULL);
+    for (size_t row = 0; row < data->rows && !test_has_failed(); row++) {
+        rows_expect(data, row, want, got);
+        nn_dtype_load(got, (char *)c->bytes + (c->variant.skew + row * data->C) * size, data->C,
+                      data->type);
+        struct comparison result = compare_f32(got, want, data->C, rows_tolerance(data, row));
+        if (!result.pass) {
+            char text[512];
+            comparison_describe(&result, data->C, text, sizeof text);
+            TEST_FAIL("%s: row %zu: %s", c->name, row, text);
+        }
+    }
+    free(want);
+    free(got);
+}
+
+/* Reads everything back: the result into c->bytes, and who wrote where. */
+static enum status check_buffers(struct rows_case *c, struct error *error) {
+    static const char *const names[] = {"in", "weight", "bias", "mask"};
+    const struct device_buffer *inputs[] = {&c->in, &c->weight, &c->bias, &c->mask};
+    bool intact = true, changed = false;
+    enum status status = device_buffer_get(&c->out, c->bytes, &intact, &changed, error);
+    for (size_t i = 0; i < c->variant.skew * nn_dtype_bytes(c->data.type); i++) {
+        intact = intact && ((unsigned char *)c->bytes)[i] == 0xff;
+    }
+    for (int i = 0; i < 4 && status == STATUS_OK; i++) {
+        bool same = true, touched = false;
+        if (inputs[i]->block != NULL) {
+            status = device_buffer_get(inputs[i], NULL, &same, &touched, error);
+        }
+        intact = intact && same;
+        if (touched) {
+            TEST_FAIL("%s: changed its input %s", c->name, names[i]);
+        }
+    }
+    if (!intact) {
+        TEST_FAIL("%s: wrote outside of the output", c->name);
+    }
+    return status;
+}
+
+static void run_case(enum rows_op op, enum nn_dtype type, struct shape shape,
+                     struct variant variant, struct bed *bed) {
+    struct rows_case c = {.variant = variant};
+    struct error error = {0};
+    enum status status = case_create(&c, op, type, shape, bed, &error);
+    if (status == STATUS_OK) {
+        status = call(&c, bed, &error);
+        if (status == STATUS_OK) {
+            status = check_buffers(&c, &error);
+        }
+        if (status == STATUS_OK && !test_has_failed()) {
+            check_values(&c);
+        }
+    }
+    if (status != STATUS_OK) {
+        TEST_FAIL("%s: %s (%s)", c.name, error_text(&error, status), status_name(status));
+    }
+    case_free(&c);
+}
+
+/*
+ * simt may take two readers of a word of 4 bytes for one of all of it: 2-byte elements that meet
+ * inside a word look to it like a race when threads replace them in place.
+ */
+static bool is_fair(enum nn_dtype type, struct shape s, struct variant v, const struct bed *bed) {
+    return !bed->modelled || !v.in_place || type == NN_F32 || (s.C % 2 == 0 && v.skew % 2 == 0);
+}
+
+static void run_shapes(enum rows_op op, const struct shape *shapes, size_t count,
+                       struct variant variant, struct bed *bed) {
+    for (int type = 0; type < ROWS_TYPES; type++) {
+        for (size_t i = 0; i < count && !test_has_failed(); i++) {
+            if (is_fair((enum nn_dtype)type, shapes[i], variant, bed)) {
+                run_case(op, (enum nn_dtype)type, shapes[i], variant, bed);
+            }
+        }
+    }
+}
+
+/* Rows of one, odd rows, primes, and around the widths of warps, blocks and vectors. */
+static const struct shape small_shapes[] = {
+    {1, 1},  {70, 1}, {1, 2},  {5, 3},   {3, 7},   {4, 8},   {9, 17},  {2, 31},  {3, 32},
+    {4, 33}, {5, 64}, {3, 97}, {2, 127}, {2, 128}, {3, 129}, {2, 256}, {1, 257}, {2, 768},
+};
+
+static const struct shape large_shapes[] = {{3, 769}, {2, 1031}, {130, 40}, {2, 2560}, {1, 8191}};
+
+/* A GPU does them at once; simt in a minute. */
+static const struct shape gpu_shapes[] = {
+    {2048, 2560}, {8192, 768}, {1000, 4096}, {300, 16384}, {257, 50257}, {3, 1000003}, {100003, 17},
+};
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static void run_lists(enum rows_op op, struct variant variant) {
+    struct bed bed;
+    if (bed_create(&bed)) {
+        run_shapes(op, small_shapes, COUNT(small_shapes), variant, &bed);
+        run_shapes(op, large_shapes, COUNT(large_shapes), variant, &bed);
+    }
+    bed_free(&bed);
+}
+
+C_TEST(parity, layernorm) {
+    run_lists(ROWS_LAYERNORM, (struct variant){.in_place = false});
+}
+
+C_TEST(parity, rmsnorm) {
+    run_lists(ROWS_RMSNORM, (struct variant){.in_place = false});
+}
+
+C_TEST(parity, softmax) {
+    run_lists(ROWS_SOFTMAX, (struct variant){.in_place = false});
+}
+
+/* The first mask hides all of its rows, the second nothing. */
+C_TEST(parity, softmax_with_mask) {
+    run_lists(ROWS_SOFTMAX, (struct variant){.flavour = {.masked = true}});
+    run_lists(ROWS_SOFTMAX, (struct variant){.flavour = {.masked = true, .rows_a_mask = 2}});
+}
+
+C_TEST(parity, softmax_of_minus_infinity) {
+    run_lists(ROWS_SOFTMAX, (struct variant){.flavour = {.infinities = true}});
+}
+
+/* The mean is 3000 standard deviations: E[x^2] - mean^2 has nothing left of the variance. */
+C_TEST(parity, layernorm_of_a_large_mean) {
+    run_lists(ROWS_LAYERNORM, (struct variant){.flavour = {.mean = 3000.0f}});
+}
+
+/* e^1000 is not a float. */
+C_TEST(parity, softmax_of_large_numbers) {
+    run_lists(ROWS_SOFTMAX, (struct variant){.flavour = {.mean = 1000.0f}});
+    run_lists(ROWS_SOFTMAX, (struct variant){.flavour = {.mean = -1000.0f}});
+}
+
+C_TEST(parity, in_place) {
+    for (int op = 0; op < ROWS_OPS && !test_has_failed(); op++) {
+        run_lists((enum rows_op)op, (struct variant){.in_place = true});
+    }
+}
+
+C_TEST(parity, unaligned_pointers) {
+    for (int op = 0; op < ROWS_OPS && !test_has_failed(); op++) {
+        const struct rows_flavour flavour = {.masked = op == ROWS_SOFTMAX};
+        run_lists((enum rows_op)op, (struct variant){.flavour = flavour, .skew = 1});
+    }
+}
+
+/* Rows whose variance is next to nothing: epsilon decides. */
+C_TEST(parity, epsilon_matters) {
+    static const struct shape shapes[] = {{3, 1}, {2, 5}, {2, 96}};
+    struct bed bed;
+    if (bed_create(&bed)) {
+        for (int op = 0; op < ROWS_SOFTMAX; op++) {
+            const struct rows_flavour flavour = {.quiet = true};
+            run_shapes((enum rows_op)op, shapes, COUNT(shapes), (struct variant){flavour, false, 0},
+                       &bed);
+        }
+    }
+    bed_free(&bed);
+}
+
+C_TEST(parity, no_rows) {
+    static const struct shape shapes[] = {{0, 1}, {0, 768}};
+    struct bed bed;
+    if (bed_create(&bed)) {
+        for (int op = 0; op < ROWS_OPS; op++) {
+            run_shapes((enum rows_op)op, shapes, COUNT(shapes), (struct variant){.skew = 0}, &bed);
+        }
+    }
+    bed_free(&bed);
+}
+
+/* More rows than a grid takes blocks in y and z, and a row longer than a block keeps anywhere. */
+C_TEST(parity, many_rows_and_a_long_one) {
+    static const struct shape shapes[] = {{70001, 1}, {1, 70001}};
+    struct bed bed;
+    if (bed_create(&bed)) {
+        for (int op = 0; op < ROWS_OPS && !test_has_failed(); op++) {
+            for (size_t i = 0; i < COUNT(shapes); i++) {
+                run_case((enum rows_op)op, NN_F32, shapes[i], (struct variant){.skew = 0}, &bed);
+            }
+        }
+    }
+    bed_free(&bed);
+}
+
+/* Sizes drawn anew in every run: no list of special cases passes. */
+C_TEST(parity, random_sizes) {
+    struct bed bed;
+    if (bed_create(&bed)) {
+        for (int i = 0; i < 36 && !test_has_failed(); i++) {
+            enum rows_op op = (enum rows_op)(i % ROWS_OPS);
+            enum nn_dtype type = (enum nn_dtype)rng_below(&bed.rng, ROWS_TYPES);
+            struct shape shape = {1 + rng_below(&bed.rng, 40), 1 + rng_below(&bed.rng, 1200)};
+            struct variant v = {.flavour = {.masked = op == ROWS_SOFTMAX && i % 2 == 0,
+                                            .rows_a_mask = 1 + rng_below(&bed.rng, 5)},
+                                .skew = rng_below(&bed.rng, 2)};
+            run_case(op, type, shape, v, &bed);
+        }
+    }
+    bed_free(&bed);
+}
+
+C_TEST(parity, large_sizes_on_a_gpu) {
+    struct bed bed;
+    if (bed_create(&bed) && !bed.modelled) {
+        for (int op = 0; op < ROWS_OPS && !test_has_failed(); op++) {
+            const struct rows_flavour flavour = {.masked = op == ROWS_SOFTMAX, .rows_a_mask = 7};
+            run_shapes((enum rows_op)op, gpu_shapes, COUNT(gpu_shapes),
+                       (struct variant){.flavour = flavour}, &bed);
+        }
+    }
+    bool modelled = bed.modelled;
+    bed_free(&bed);
+    if (modelled) {
+        TEST_SKIP("large sizes are for a GPU; this is simt");
+    }
+}
+
+C_TEST(parity, bad_sizes_are_refused) {
+    static const struct {
+        size_t rows, C, rows_a_mask;
+        const char *word;
+    } bad[] = {
+        {1, 0, 1, "0"},
+        {1, ROWS_MAX_C + 1, 1, "1073741825"},
+        {ROWS_MAX_ELEMENTS / 8 + 1, 8, 1, "137438953473"},
+        {1, 8, 0, "rows_a_mask"},
+    };
+    struct bed bed;
+    struct device_buffer buffer;
+    struct error error = {0};
+    bool intact, changed = true;
+    ASSERT_TRUE(bed_create(&bed));
+    ASSERT_OK(device_buffer_create(&buffer, 8, false, 0, &error));
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        struct rows_problem problem = {.op = ROWS_SOFTMAX,
+                                       .rows = bad[i].rows,
+                                       .C = bad[i].C,
+                                       .in = buffer.data,
+                                       .out = buffer.data,
+                                       .mask = (const uint8_t *)buffer.data,
+                                       .rows_a_mask = bad[i].rows_a_mask};
+        error = (struct error){0};
+        grader_watch("sizes that must be refused", PATIENCE);
+        enum status status = layernorm_softmax(&problem, bed.workspace, bed.stream, &error);
+        grader_watch("", 0);
+        if (status != STATUS_INVALID_ARGUMENT || strstr(error.message, bad[i].word) == NULL) {
+            TEST_FAIL("rows=%zu C=%zu rows_a_mask=%zu: must be refused with "
+                      "STATUS_INVALID_ARGUMENT and a line that names the number; got %s, '%s'",
+                      problem.rows, problem.C, problem.rows_a_mask, status_name(status),
+                      error.message);
+        }
+    }
+    EXPECT_OK(device_synchronize(bed.stream, &error));
+    EXPECT_OK(device_buffer_get(&buffer, NULL, &intact, &changed, &error));
+    EXPECT_TRUE(!changed);
+    device_buffer_free(&buffer);
+    bed_free(&bed);
+}
+
+/* Worst difference relative to the largest value; infinite when a value is not finite. */
+static double relative_difference(const float *got, const float *want, size_t count) {
+    double worst = 0.0, largest = 0.0;
+    for (size_t i = 0; i < count; i++) {
+        double difference = isfinite(got[i]) ? fabs((double)got[i] - (double)want[i]) : INFINITY;
+        worst = fmax(worst, difference);
+        largest = fmax(largest, fabs((double)want[i]));
+    }
+    return worst / largest;
+}
+
+static void check_logits(const char *model, const float *got, const float *want, size_t count) {
+    double difference = relative_difference(got, want, count);
+    if (!(difference <= 2e-5)) {
+        TEST_FAIL("%s with your norms: logits differ by %.3g of the largest, tolerance 2e-5", model,
+                  difference);
+    }
+}
+
+/* Prompt and one more token; logits is (V). */
+static enum status decode(const struct engine *engine, const struct llama2_random *model,
+                          float *logits) {
+    const int32_t tokens[] = {1, 17, 42, 5, 99, 3, 64}, next = 12;
+    struct llama2 *llama2;
+    enum status status =
+        llama2_create(&llama2, &model->config, &model->weights, engine, COUNT(tokens), NULL);
+    if (status == STATUS_OK) {
+        status = llama2_forward(llama2, tokens, COUNT(tokens), 0, NULL);
+    }
+    if (status == STATUS_OK) {
+        status = llama2_forward(llama2, &next, 1, COUNT(tokens), logits);
+    }
+    llama2_free(llama2);
+    return status;
+}
+
+C_TEST(parity, llama2_end_to_end) {
+    struct llama2_config config = llama2_shape_config(LLAMA2_SHAPE_15M);
+    config.C = 60;
+    config.hidden = 172;
+    config.NH = 6;
+    config.KVH = 3;
+    config.HS = 10;
+    config.V = 311;
+    config.T = 16;
+    struct llama2_random model;
+    struct error error = {0};
+    struct engine reference, subject;
+    float want[311], got[311];
+    ASSERT_OK(llama2_random_create(&model, &config, grader_seed()));
+    ASSERT_OK(engine_reference_create(&reference));
+    ASSERT_OK(engine_layernorm_softmax_create(&subject, &error));
+    EXPECT_OK(decode(&reference, &model, want));
+    grader_watch("a small Llama2 with your norms", PATIENCE);
+    EXPECT_OK(decode(&subject, &model, got));
+    grader_watch("", 0);
+    check_logits("Llama2", got, want, config.V);
+    engine_destroy(&subject);
+    engine_destroy(&reference);
+    llama2_random_free(&model);
+}
+
+enum { SENTENCES = 3, LENGTH = 7, LABELS = 4 };
+
+/* Logits (SENTENCES, LABELS). */
+static enum status classify(const struct engine *engine, const struct bert_random *model,
+                            float *logits) {
+    int32_t ids[SENTENCES * LENGTH];
+    for (int i = 0; i < SENTENCES * LENGTH; i++) {
+        ids[i] = (i * 37 + 11) % 97;
+    }
+    const struct bert_input input = {.ids = ids, .B = SENTENCES, .T = LENGTH};
+    const struct bert_output output = {.logits = logits};
+    struct bert *bert;
+    enum status status =
+        bert_create(&bert, &model->config, &model->weights, engine, SENTENCES * LENGTH, NULL);
+    if (status == STATUS_OK) {
+        status = bert_forward(bert, &input, &output);
+    }
+    bert_free(bert);
+    return status;
+}
+
+C_TEST(parity, bert_end_to_end) {
+    const struct bert_config config = {.C = 60,
+                                       .hidden = 124,
+                                       .L = 2,
+                                       .NH = 6,
+                                       .V = 97,
+                                       .T = LENGTH,
+                                       .types = 2,
+                                       .labels = LABELS,
+                                       .norm_eps = 1e-12f,
+                                       .activation = NN_GELU};
+    struct bert_random model;
+    struct error error = {0};
+    struct engine reference, subject;
+    float want[SENTENCES * LABELS], got[SENTENCES * LABELS];
+    ASSERT_OK(bert_random_create(&model, &config, grader_seed()));
+    ASSERT_OK(engine_reference_create(&reference));
+    ASSERT_OK(engine_layernorm_softmax_create(&subject, &error));
+    EXPECT_OK(classify(&reference, &model, want));
+    grader_watch("a small BERT with your norms", PATIENCE);
+    EXPECT_OK(classify(&subject, &model, got));
+    grader_watch("", 0);
+    check_logits("BERT", got, want, SENTENCES * LABELS);
+    engine_destroy(&subject);
+    engine_destroy(&reference);
+    bert_random_free(&model);
+}

@@ -1,0 +1,241 @@
+/*
+ * Wrong submissions to lab 05. $WRONG_ROWS names one; each must be caught by the parity test, with
+ * a message that leads to the mistake. "right" is the control: it must pass. "slow" is right, too,
+ * and must miss the speedup.
+ */
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <dlfcn.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "labs/05_layernorm_softmax/layernorm_softmax.h"
+
+#define MISTAKES(X)                                                            \
+    X(right)                                                                   \
+    X(slow)           /* one thread a row */                                   \
+    X(empty)          /* does nothing */                                       \
+    X(zeros)          /* writes zeros */                                       \
+    X(no_eps)         /* forgets epsilon */                                    \
+    X(naive_variance) /* E[x^2] - mean^2 */                                    \
+    X(unbiased)       /* divides by C - 1 */                                   \
+    X(no_bias)        /* forgets the bias */                                   \
+    X(no_mask)        /* ignores the mask */                                   \
+    X(own_mask)       /* a mask row of its own for each row */                 \
+    X(unstable)       /* e^x without subtracting the maximum */                \
+    X(all_hidden)     /* divides by the sum even when nothing is seen */       \
+    X(odd)            /* leaves out the last column of an odd row */           \
+    X(truncates)      /* rounds towards zero when it stores 16 bits */         \
+    X(half)           /* adds up in fp16 */                                    \
+    X(aligned)        /* loads 8 bytes at once, wherever they lie */           \
+    X(no_barrier)     /* reads sums that other threads have not written yet */ \
+    X(in_place)       /* reads its row again when part of it is replaced */    \
+    X(behind)         /* writes one element behind the output */               \
+    X(changes_input)  /* writes into in when out is another buffer */          \
+    X(grid)           /* more blocks in y than a grid takes */                 \
+    X(status)         /* reports a failure */                                  \
+    X(not_refused)    /* takes any size */                                     \
+    X(library)        /* has somebody else at hand to do the work */
+
+enum mistake {
+#define ENUMERATOR(name) MISTAKE_##name,
+    MISTAKES(ENUMERATOR)
+#undef ENUMERATOR
+};
+
+static enum mistake chosen_mistake() {
+    static const char *const names[] = {
+#define NAME(name) #name,
+        MISTAKES(NAME)
+#undef NAME
+    };
+    const char *name = getenv("WRONG_ROWS");
+    for (size_t i = 0; name != NULL && i < sizeof names / sizeof *names; i++) {
+        if (strcmp(name, names[i]) == 0) {
+            return (enum mistake)i;
+        }
+    }
+    abort();
+}
+
+enum { THREADS = 64 };
+
+static __device__ float value_of(float x) {
+    return x;
+}
+static __device__ float value_of(__half x) {
+    return __half2float(x);
+}
+static __device__ float value_of(__nv_bfloat16 x) {
+    return __bfloat162float(x);
+}
+
+static __device__ void store(float *to, float x, bool) {
+    *to = x;
+}
+static __device__ void store(__half *to, float x, bool truncates) {
+    *to = truncates ? __float2half_rz(x) : __float2half_rn(x);
+}
+static __device__ void store(__nv_bfloat16 *to, float x, bool truncates) {
+    *to = truncates ? __float2bfloat16_rz(x) : __float2bfloat16_rn(x);
+}
+
+/* What a thread knows of its row. */
+template <typename T> struct row {
+    struct rows_problem p;
+    enum mistake mistake;
+    size_t number;
+    const T *x;
+    T *y;
+    size_t C; /* columns that are looked at */
+};
+
+template <typename T> static __device__ float element(const row<T> &r, size_t c) {
+    if (r.p.op == ROWS_SOFTMAX && r.p.mask != NULL && r.mistake != MISTAKE_no_mask) {
+        size_t mask_row = r.mistake == MISTAKE_own_mask ? r.number : r.number / r.p.rows_a_mask;
+        if (r.p.mask[mask_row * r.p.C + c] == 0) {
+            return -INFINITY;
+        }
+    }
+    bool pairs = r.C % 2 == 0 && sizeof(T) == sizeof(float) && r.p.in != r.p.out;
+    if (r.mistake == MISTAKE_aligned && pairs) {
+        float2 two = *(const float2 *)(r.x + c - c % 2);
+        return c % 2 == 0 ? two.x : two.y;
+    }
+    return value_of(r.x[c]);
+}
+
+/* Over the block, in every thread: a sum, or the largest. */
+static __device__ float together(float x, bool maximum, enum mistake mistake) {
+    __shared__ float all[THREADS];
+    all[threadIdx.x] = x;
+    if (mistake != MISTAKE_no_barrier) {
+        __syncthreads();
+    }
+    float result = all[0];
+    for (unsigned i = 1; i < blockDim.x; i++) {
+        result = maximum ? fmaxf(result, all[i]) : result + all[i];
+    }
+    __syncthreads();
+    return mistake == MISTAKE_half && !maximum ? __half2float(__float2half_rn(result)) : result;
+}
+
+/* Sum of x, or of (x - centre)^2. */
+template <typename T> static __device__ float sum_of(const row<T> &r, bool squares, float centre) {
+    float sum = 0.0f;
+    for (size_t c = threadIdx.x; c < r.C; c += blockDim.x) {
+        float x = element(r, c) - centre;
+        sum += squares ? x * x : x;
+    }
+    return together(sum, false, r.mistake);
+}
+
+template <typename T> static __device__ void norm_row(const row<T> &r) {
+    bool layernorm = r.p.op == ROWS_LAYERNORM;
+    float C = (float)r.C, mean = layernorm ? sum_of(r, false, 0.0f) / C : 0.0f;
+    bool naive = r.mistake == MISTAKE_naive_variance;
+    float variance = sum_of(r, true, naive ? 0.0f : mean) / C;
+    variance -= naive ? mean * mean : 0.0f;
+    if (r.mistake == MISTAKE_unbiased && r.C > 1) {
+        variance *= C / (C - 1.0f);
+    }
+    float scale = 1.0f / sqrtf(variance + (r.mistake == MISTAKE_no_eps ? 0.0f : r.p.eps));
+    for (size_t c = threadIdx.x; c < r.C; c += blockDim.x) {
+        float y = (element(r, c) - mean) * scale * value_of(((const T *)r.p.weight)[c]);
+        if (layernorm && r.mistake != MISTAKE_no_bias) {
+            y += value_of(((const T *)r.p.bias)[c]);
+        }
+        store(r.y + c, r.mistake == MISTAKE_zeros ? 0.0f : y, r.mistake == MISTAKE_truncates);
+    }
+}
+
+template <typename T> static __device__ void softmax_row(const row<T> &r) {
+    float largest = -INFINITY, sum = 0.0f;
+    for (size_t c = threadIdx.x; c < r.C; c += blockDim.x) {
+        largest = fmaxf(largest, element(r, c));
+    }
+    largest = together(largest, true, r.mistake);
+    bool none = largest == -INFINITY && r.mistake != MISTAKE_all_hidden;
+    float shift = none || r.mistake == MISTAKE_unstable ? 0.0f : largest;
+    for (size_t c = threadIdx.x; c < r.C; c += blockDim.x) {
+        float e = expf(element(r, c) - shift);
+        sum += e;
+        if (r.mistake == MISTAKE_in_place) {
+            store(r.y + c, e, false);
+        }
+    }
+    sum = together(sum, false, r.mistake);
+    for (size_t c = threadIdx.x; c < r.C; c += blockDim.x) {
+        float e = sum == 0.0f && none ? 0.0f : expf(element(r, c) - shift) / sum;
+        store(r.y + c, r.mistake == MISTAKE_zeros ? 0.0f : e, r.mistake == MISTAKE_truncates);
+    }
+}
+
+template <typename T>
+static __global__ void rows_kernel(struct rows_problem p, enum mistake mistake) {
+    size_t number = mistake == MISTAKE_grid ? blockIdx.y : blockIdx.x;
+    size_t C = mistake == MISTAKE_odd && p.C % 2 == 1 ? p.C - 1 : p.C;
+    const row<T> r = {p, mistake, number, (const T *)p.in + number * p.C, (T *)p.out + number * p.C,
+                      C};
+    if (p.op == ROWS_SOFTMAX) {
+        softmax_row(r);
+    } else {
+        norm_row(r);
+    }
+    bool first = number == 0 && threadIdx.x == 0;
+    if (mistake == MISTAKE_behind && first) {
+        store((T *)p.out + p.rows * p.C, 0.0f, false);
+    }
+    if (mistake == MISTAKE_changes_input && first && p.in != p.out) {
+        store((T *)p.in, 0.0f, false);
+    }
+}
+
+static enum status run(const struct rows_problem *p, void *workspace, device_stream stream,
+                       struct error *error) {
+    enum mistake mistake = chosen_mistake();
+    (void)workspace;
+    if (mistake == MISTAKE_library && dlopen(getenv("FOREIGN_LIBRARY"), RTLD_NOW) == NULL) {
+        return error_set(error, STATUS_NOT_FOUND, "%s", dlerror());
+    }
+    if (p->rows == 0 || mistake == MISTAKE_empty) {
+        return STATUS_OK;
+    }
+    dim3 grid((unsigned)p->rows);
+    if (mistake == MISTAKE_grid) {
+        grid = dim3(1, (unsigned)p->rows);
+    }
+    unsigned threads = mistake == MISTAKE_slow ? 1 : THREADS;
+    if (p->type == NN_F32) {
+        rows_kernel<float><<<grid, threads, 0, stream>>>(*p, mistake);
+    } else if (p->type == NN_F16) {
+        rows_kernel<__half><<<grid, threads, 0, stream>>>(*p, mistake);
+    } else {
+        rows_kernel<__nv_bfloat16><<<grid, threads, 0, stream>>>(*p, mistake);
+    }
+    return device_launched("rows_kernel", error);
+}
+
+const struct rows_step *layernorm_softmax_ladder(size_t *count) {
+    static const struct rows_step step = {"block_a_row", run};
+    *count = 1;
+    return &step;
+}
+
+enum status layernorm_softmax(const struct rows_problem *p, void *workspace, device_stream stream,
+                              struct error *error) {
+    bool good = p->C > 0 && p->C <= ROWS_MAX_C && p->rows <= ROWS_MAX_ELEMENTS / p->C &&
+                (p->mask == NULL || p->rows_a_mask > 0);
+    if (!good && chosen_mistake() == MISTAKE_not_refused) {
+        return STATUS_OK;
+    }
+    if (!good) {
+        return error_set(error, STATUS_INVALID_ARGUMENT, "%zu rows of %zu, rows_a_mask %zu",
+                         p->rows, p->C, p->rows_a_mask);
+    }
+    if (chosen_mistake() == MISTAKE_status) {
+        return error_set(error, STATUS_DEVICE, "nothing works today");
+    }
+    return run(p, workspace, stream, error);
+}
