@@ -1,0 +1,94 @@
+/**
+ * @file classifier_session.h
+ * @brief What the classifier's programs share: flags, the choice of an engine, the start.
+ */
+#ifndef WARPBOOK_COMMON_MODEL_CLASSIFIER_SESSION_H_
+#define WARPBOOK_COMMON_MODEL_CLASSIFIER_SESSION_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/base/flags.h"
+#include "common/base/status.h"
+#include "common/model/classifier.h"
+#include "common/model/classifier_stages.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What the shared flags say. */
+struct classifier_options {
+    const char *checkpoint, *vocab, *shape, *device, *stage;
+    bool random;
+    int max_length; /**< 0: what the checkpoint has, at most 512 */
+    int batch;
+    int threads;
+};
+
+enum { CLASSIFIER_FLAGS = 9, CLASSIFIER_MOST_FLAGS = 24 };
+
+/** @return the defaults. */
+struct classifier_options classifier_options_defaults(void);
+
+/** Writes the CLASSIFIER_FLAGS shared flags to @p table. */
+void classifier_flags(struct classifier_options *options, struct flag *table);
+
+/** How a program reads its command line. */
+struct classifier_command {
+    const char *program, *positional, *summary, *epilogue;
+    struct classifier_options *options;
+    const struct flag *own; /**< (own_count) the program's flags beside the shared ones */
+    size_t own_count;       /**< at most CLASSIFIER_MOST_FLAGS - CLASSIFIER_FLAGS */
+    bool texts;             /**< positional arguments are wanted; else they are refused */
+};
+
+/**
+ * @brief Reads the command line and checks the shared flags.
+ * @param arguments values: memory that the caller frees; help: --help was printed
+ */
+MUST_CHECK enum status classifier_command_parse(const struct classifier_command *command, int argc,
+                                                char **argv, struct arguments *arguments,
+                                                struct error *error);
+
+/** Model and engine, ready for a classifier. */
+struct classifier_session {
+    struct classifier_model model;
+    struct engine engine;
+    const struct classifier_stage *stage;
+    struct classifier_device device; /**< of a stage on the device */
+    double (*now)(void);             /**< the clock that times this stage: the device's, or wall */
+    size_t max_length, batch;
+};
+
+/**
+ * @brief Opens the model and makes the engine.
+ *
+ * Without --device and --stage: the last stage on the GPU where there is a real one, else the last
+ * stage on the CPU, as simt is slow.
+ *
+ * @param labels classes of random weights; of a checkpoint, if not 0, what it must have
+ * @param wanted_by what needs that many, for the message: "agnews"; NULL: nothing
+ */
+MUST_CHECK enum status classifier_session_open(struct classifier_session *session,
+                                               const struct classifier_options *options,
+                                               const struct classifier_stages *stages,
+                                               size_t labels, const char *wanted_by,
+                                               struct error *error);
+
+/** Frees; a zero-initialised one is allowed. */
+void classifier_session_close(struct classifier_session *session);
+
+/**
+ * @brief Where the session computes, for people: "stage 04_sgemm on NVIDIA H200", "... on simt:h200
+ *        (times are modelled)", "... on the CPU".
+ * @return @p text
+ */
+const char *classifier_session_where(const struct classifier_session *session, char *text,
+                                     size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,115 @@
+#!/bin/bash
+# The classify program from outside.
+# usage: classify_test.sh TESTING_SH CLASSIFY RANDOM_BERT
+set -u
+# shellcheck source=labs/08_bert_classifier/testing.sh
+. "$1"
+classify=$PWD/$2
+random_bert=$PWD/$3
+cd "$TEST_TMPDIR" || exit 1
+unset BUILD_WORKING_DIRECTORY
+: >in
+"$random_bert" -o model --labels 3 >/dev/null || exit 1
+cpu=("$classify" --checkpoint model --device cpu)
+
+# Flags.
+accepts "$classify" --help
+for flag in checkpoint vocab random shape max-length batch-size device stage threads file; do
+    says "--$flag" out
+done
+refuses "unknown flag '--colour'" "$classify" --colour
+refuses "no weights: give --checkpoint DIR" "$classify" -- text
+says "bazel run //datasets:random_bert" err
+refuses "--checkpoint and --random: one of them" "${cpu[@]}" --random -- text
+refuses "--batch-size 0: from 1 to 4096" "${cpu[@]}" --batch-size 0 -- text
+refuses "--batch-size 4097: from 1 to 4096" "${cpu[@]}" --batch_size 4097 -- text
+refuses "--max-length 2: at least 3" "${cpu[@]}" --max-length 2 -- text
+refuses "--max-length -1: at least 3" "${cpu[@]}" --max_length=-1 -- text
+refuses "--max-length 129: the model has 128 positions" "${cpu[@]}" -l 129 -- text
+refuses "--threads 0: from 1 to 1024" "${cpu[@]}" -t 0 -- text
+refuses "--device is 'auto', 'gpu' or 'cpu', not 'tpu'" "$classify" --random --device tpu -- text
+refuses "--shape is 'tiny' or 'base', not 'huge'" "$classify" --random --shape huge -- text
+refuses "--stage '99_magic': there is 01_cpu_matmul" "$classify" --random --stage 99_magic -- text
+refuses "texts as arguments and --file: one of them" "${cpu[@]}" --file in -- text
+
+# Checkpoints and vocabularies.
+refuses "absent/config.json: cannot open" "$classify" -c absent -- text
+cp -r model bad
+head -c 1000 model/model.safetensors >bad/model.safetensors
+refuses "bad/model.safetensors" "$classify" -c bad -- text
+cp model/model.safetensors bad/model.safetensors
+sed 's/"hidden_size":\t*[0-9]*/"hidden_size": 32/' model/config.json >bad/config.json
+cmp -s model/config.json bad/config.json && fail "the configuration was not changed"
+refuses "bad/model.safetensors" "$classify" -c bad -- text
+echo '{' >bad/config.json
+refuses "bad/config.json" "$classify" -c bad -- text
+cp model/config.json bad/config.json
+rm bad/vocab.txt
+refuses "bad/vocab.txt: cannot open" "$classify" -c bad -- text
+(cat model/vocab.txt; echo more) >long.txt
+refuses "the vocabulary has 142 pieces, the checkpoint's word embedding 141 rows" \
+    "${cpu[@]}" --vocab long.txt -- text
+accepts "$classify" -c bad --vocab model/vocab.txt -d cpu -- text
+accepts "$classify" -c model/model.safetensors -d cpu -- text
+
+# Texts that are none.
+refuses "argument 1: there is no text" "${cpu[@]}" -- ""
+refuses "argument 2: there is no text" "${cpu[@]}" -- one "  "
+refuses "standard input: there is no text" "${cpu[@]}"
+refuses "absent.txt: cannot open" "${cpu[@]}" --file absent.txt
+printf 'one\n\nthree\n' >in
+refuses "line 2: there is no text" "${cpu[@]}"
+printf 'one\n\xc3\x28\n' >in
+refuses "line 2: not valid UTF-8 at byte 0 (0xC3) of 2 bytes" "${cpu[@]}"
+refuses "line 2: not valid UTF-8" "${cpu[@]}" --file in
+
+# Answers: a line a text, probabilities that add up to 1.
+printf 'a dull, lifeless film\nGREAT!\nthird, without a line feed' >in
+accepts "${cpu[@]}"
+[ "$(wc -l <out)" -eq 3 ] || fail "not three lines: $(cat out)"
+awk -F '\t' '{ sum = 0; for (i = 2; i <= NF; i++) { split($i, p, " "); sum += p[2] }
+    if (NF != 4 || sum < 0.9998 || sum > 1.0002 || $1 !~ /^LABEL_[012]$/) exit 1 }' out ||
+    fail "not labels and probabilities: $(cat out)"
+[ -s err ] && fail "said on standard error: $(cat err)"
+mv out three
+accepts "${cpu[@]}" --file in
+cmp -s out three || fail "--file answers otherwise than standard input"
+accepts "${cpu[@]}" --file in --batch-size 1
+cmp -s out three || fail "batches of one answer otherwise"
+accepts "${cpu[@]}" -- "a dull, lifeless film" 'GREAT!' "third, without a line feed"
+cmp -s out three || fail "arguments answer otherwise than standard input"
+sed 's/LABEL_0/bad/; s/LABEL_1/so-so/; s/LABEL_2/good/' model/config.json >bad/config.json
+accepts "$classify" -c bad --vocab model/vocab.txt -d cpu --file in
+says "so-so 0." out
+
+# 100,000 words are cut, which is said once.
+awk 'BEGIN { for (i = 0; i < 100000; i++) printf "word "; print ""; print "short";
+    for (i = 0; i < 300; i++) printf "again "; print "" }' >in
+accepts "${cpu[@]}"
+[ "$(wc -l <out)" -eq 3 ] || fail "not three lines: $(cat out)"
+[ "$(cat err)" = "classify: 2 of 3 texts cut to 128 tokens (--max-length), the first: line 1" ] ||
+    fail "the cut is not said once: $(cat err)"
+accepts "${cpu[@]}" -l 5 -- word
+says "1 of 1 texts cut to 5 tokens (--max-length), the first: argument 1" err
+
+# Random weights say what they are worth.
+accepts "$classify" --random --device cpu -- text
+says "random weights: the answers mean nothing" err
+
+# Every stage answers alike; on simt, too.
+accepts "${cpu[@]}" -- text
+mv out want
+for stage in $("$classify" --random --stage none -- text 2>&1 | sed 's/.*there is //; s/,//g'); do
+    accepts "$classify" -c model --stage "$stage" -- text
+    cmp -s out want || fail "stage $stage answers otherwise: $(cat out want)"
+done
+
+# Paths mean the folder that bazel run was called in.
+mkdir -p elsewhere
+: >in
+(cd elsewhere && BUILD_WORKING_DIRECTORY=$TEST_TMPDIR "${cpu[@]}" -- text >../out 2>../err) ||
+    fail "BUILD_WORKING_DIRECTORY is not used: $(cat err)"
+if [ -w /dev/full ]; then
+    "${cpu[@]}" -- text >/dev/full 2>err && fail "a full disk goes unnoticed"
+fi
+finish

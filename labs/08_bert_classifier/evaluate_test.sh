@@ -1,0 +1,92 @@
+#!/bin/bash
+# The evaluate program from outside.
+# usage: evaluate_test.sh TESTING_SH EVALUATE RANDOM_BERT
+set -u
+# shellcheck source=labs/08_bert_classifier/testing.sh
+. "$1"
+evaluate=$PWD/$2
+random_bert=$PWD/$3
+cd "$TEST_TMPDIR" || exit 1
+unset BUILD_WORKING_DIRECTORY
+: >in
+"$random_bert" -o two >/dev/null || exit 1
+"$random_bert" -o four --labels 4 >/dev/null || exit 1
+
+# A small data set of either kind, texts of many lengths.
+mkdir -p imdb/test/neg imdb/test/pos
+for i in 1 2 3 4 5 6 7 8 9; do
+    head -c $((i * 11)) /dev/zero | tr '\0' 'a' | sed 's/aaa/dul /g' >imdb/test/neg/$i.txt
+    head -c $((i * 17)) /dev/zero | tr '\0' 'z' | sed 's/zzzz/fine/g' >imdb/test/pos/$i.txt
+done
+awk 'BEGIN { for (i = 0; i < 16; i++) printf "\"%d\",\"Title %d\",\"text \"\"%d\"\" and\\more\"\n",
+    i % 4 + 1, i, i * i * i }' >news.csv
+imdb=("$evaluate" --checkpoint two --device cpu --dataset imdb --data imdb)
+news=("$evaluate" --checkpoint four --device cpu --dataset agnews --data news.csv)
+
+# Flags.
+accepts "$evaluate" --help
+for flag in dataset data split limit skip padded predictions max-length batch-size; do
+    says "--$flag" out
+done
+refuses "unexpected argument 'more'" "${imdb[@]}" more
+refuses "no weights: give --checkpoint DIR" "$evaluate" --dataset imdb --data imdb
+refuses "--dataset imdb|agnews and --data DIR or FILE are needed" "$evaluate" -c two
+refuses "--dataset imdb|agnews and --data DIR or FILE are needed" "$evaluate" -c two --data imdb
+refuses "a data set is 'imdb' or 'agnews', not 'sst2'" "$evaluate" -c two --dataset sst2 --data x
+refuses "a split is 'test' or 'train', not 'dev'" "${imdb[@]}" --split dev
+refuses "--limit -1, --skip 0: at least 0" "${imdb[@]}" --limit=-1
+
+# Data.
+refuses "absent: cannot open" "$evaluate" -c two --dataset imdb --data absent
+refuses "imdb: holds no folder 'train' with reviews" "${imdb[@]}" --split train
+refuses "two: tells 2 labels apart, agnews has 4: they do not belong together" \
+    "$evaluate" -c two --dataset agnews --data news.csv
+refuses "four: tells 4 labels apart, imdb has 2: they do not belong together" \
+    "$evaluate" -c four --dataset imdb --data imdb
+printf '1,a,b\n"2","open,c\n' >broken.csv
+refuses "broken.csv: line 2: the quote that opens here is never closed" \
+    "${news[@]}" --data broken.csv
+printf '1,a,b\n9,a,b\n' >broken.csv
+refuses "broken.csv: line 2: a class is 1 to 4, not '9'" "${news[@]}" --data broken.csv
+refuses "news.csv: no texts behind the first 99" "${news[@]}" --skip 99
+mv imdb/test/neg away
+refuses "imdb/test/neg: cannot read the reviews labelled 'neg'" "${imdb[@]}"
+mv away imdb/test/neg
+
+# Figures.
+accepts "${imdb[@]}"
+says "imdb, test: 18 texts" out
+says "accuracy 0." out
+says "macro F1 0." out
+says "texts/s" out
+[ -s err ] && fail "said on standard error: $(cat err)"
+grep -qE '^  neg +[01]\.[0-9]{4} +[01]\.[0-9]{4} +[01]\.[0-9]{4} +9$' out || fail "no row of neg: $(cat out)"
+accepts "${news[@]}"
+grep -qE '^  Sci/Tech( +[0-9]+){4}$' out || fail "no confusion matrix: $(cat out)"
+accepts "${news[@]}" --limit 6 --skip 10
+says "agnews, test: 6 texts" out
+accepts "$evaluate" --random --device cpu --dataset agnews --data news.csv --max_length 16 --batch_size 4
+says "random weights: the figures below mean nothing but speed" out
+
+# The same answers whatever the batches; the figures are those of the answers.
+accepts "${imdb[@]}" --predictions want
+[ "$(wc -l <want)" -eq 18 ] || fail "not an answer a text: $(cat want)"
+right=$(awk '$1 == $2' want | wc -l)
+says "accuracy $(awk "BEGIN { printf \"%.4f\", $right / 18 }")" out
+[ "$(awk '$1 == "neg"' want | wc -l)" -eq 9 ] || fail "labels are not the data's: $(cat want)"
+for how in "-b 1" "-b 8" "-b 1 --padded" "-b 8 --padded" "-b 5 --padded"; do
+    # shellcheck disable=SC2086 # flags
+    accepts "${imdb[@]}" $how --predictions got
+    cmp -s want got || fail "other answers with $how"
+done
+says "padding" out
+refuses "absent/file: cannot" "${imdb[@]}" --predictions absent/file
+
+# On the GPU, or simt, the same again.
+if "$evaluate" --random --stage none --dataset imdb --data imdb 2>&1 | grep -q 04_sgemm; then
+    accepts "${imdb[@]}" --limit 6 --predictions want
+    accepts "${imdb[@]}" --limit 6 --device gpu --predictions got
+    cmp -s want got || fail "the GPU answers otherwise"
+    grep -qE 'texts/s, .*\((measured|modelled), the model alone\)' out || fail "nobody says whose time: $(cat out)"
+fi
+finish
