@@ -1,0 +1,24 @@
+/**
+ * @file attention_v3_registers.cu
+ * @brief fp32: a thread has several queries by several keys, then several queries by channels.
+ *
+ * Changes since v2: 128 queries a block instead of 16; register tiles of 8 x 8 for
+ * both products; loads of 16 bytes, from memory by cp.async while the other
+ * product runs; no bank conflicts; 2^x with the scale folded in. See float_tile.cuh.
+ *
+ * Why: relieves shared memory, which v2 asks twice for each FMA. 16 loads serve
+ * 256 FMAs, so that the FMA units are the limit.
+ *
+ * fp16 and bf16 go v2's way.
+ */
+#include "solutions/07_attention/float_tile.cuh"
+
+enum status attention_v3_registers(const struct attention_problem *p, device_stream stream,
+                                   struct error *error) {
+    enum status status = attention_check(p, error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    return p->dtype == NN_F32 ? run_float<false>(p, stream, error)
+                              : attention_v2_flash(p, stream, error);
+}

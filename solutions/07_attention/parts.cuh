@@ -1,0 +1,229 @@
+/**
+ * @file parts.cuh
+ * @brief What several steps share: which queries a block has, loads and stores, copies, 2^x.
+ */
+#ifndef WARPBOOK_SOLUTIONS_07_ATTENTION_PARTS_CUH_
+#define WARPBOOK_SOLUTIONS_07_ATTENTION_PARTS_CUH_
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <limits.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "labs/07_attention/attention.h"
+
+static __device__ __forceinline__ float to_float(float x) {
+    return x;
+}
+
+static __device__ __forceinline__ float to_float(__half x) {
+    return __half2float(x);
+}
+
+static __device__ __forceinline__ float to_float(__nv_bfloat16 x) {
+    return __bfloat162float(x);
+}
+
+template <typename E> static __device__ __forceinline__ E from_float(float x);
+
+template <> __device__ __forceinline__ float from_float<float>(float x) {
+    return x;
+}
+
+template <> __device__ __forceinline__ __half from_float<__half>(float x) {
+    return __float2half_rn(x);
+}
+
+template <> __device__ __forceinline__ __nv_bfloat16 from_float<__nv_bfloat16>(float x) {
+    return __float2bfloat16_rn(x);
+}
+
+/* One sequence and one head, as a block sees them; pointers are at the head's first channel. */
+template <typename E> struct sequence {
+    const E *q, *k, *v;
+    E *out;
+    const uint8_t *mask; /* (S), or NULL */
+    int T, S;
+    int first; /* the block's first query; at or beyond T: the block has nothing to do */
+};
+
+/* The sequence `b` and head `h`; first is not set. */
+template <typename E>
+static __device__ __forceinline__ struct sequence<E> sequence_of(const struct attention_problem &p,
+                                                                 size_t b, size_t h) {
+    size_t q_token = b * p.T, kv_token = b * p.S;
+    int T = (int)p.T, S = (int)p.S;
+    if (p.starts != NULL) {
+        int start = p.starts[b];
+        T = S = p.starts[b + 1] - start;
+        q_token = kv_token = (size_t)start;
+    }
+    size_t kv = kv_token * p.kv_stride + h / (p.NH / p.KVH) * p.HS;
+    struct sequence<E> s;
+    s.q = (const E *)p.q + q_token * p.q_stride + h * p.HS;
+    s.k = (const E *)p.k + kv;
+    s.v = (const E *)p.v + kv;
+    s.out = (E *)p.out + q_token * p.out_stride + h * p.HS;
+    s.mask = p.mask != NULL ? p.mask + b * p.S : NULL;
+    s.T = T;
+    s.S = S;
+    s.first = 0;
+    return s;
+}
+
+/* Blocks are (b, h, tile) in blockIdx.x, tiles of `rows` queries innermost; causal tiles, which
+   have the more keys the later they come, come last first. */
+template <typename E>
+static __device__ __forceinline__ struct sequence<E>
+padded_sequence(const struct attention_problem &p, unsigned rows) {
+    unsigned tiles = (unsigned)((p.T + rows - 1) / rows);
+    unsigned tile = blockIdx.x % tiles, rest = blockIdx.x / tiles;
+    struct sequence<E> s = sequence_of<E>(p, rest / (unsigned)p.NH, rest % (unsigned)p.NH);
+    s.first = (int)((p.causal ? tiles - 1 - tile : tile) * rows);
+    return s;
+}
+
+/* How many keys the query sees, if no mask hides them. */
+template <typename E>
+static __device__ __forceinline__ int keys_seen(const struct sequence<E> &s, bool causal, int t) {
+    return causal ? min(s.S - s.T + t + 1, s.S) : s.S;
+}
+
+/* A tile of keys: bit i of visible says whether some query may see key tile * KEYS + i. */
+struct key_tile {
+    int tile;
+    unsigned long long visible;
+};
+
+/* The lowest `count` bits; none when it is not positive. */
+static __device__ __forceinline__ unsigned long long low_bits(int count) {
+    return count >= 64 ? ~0ull : count <= 0 ? 0ull : (1ull << count) - 1;
+}
+
+/*
+ * The tile, and which of its keys before `end` the mask leaves. With SKIP, the first such tile from
+ * there on that has any. Every warp of the block finds the same, so no barrier is needed.
+ */
+template <int KEYS, bool SKIP>
+static __device__ __forceinline__ struct key_tile seek(const uint8_t *mask, int tile, int end) {
+    static_assert(KEYS == 32 || KEYS == 64, "one or two keys a lane");
+    int lane = threadIdx.x % 32;
+    for (;; tile++) {
+        int first = tile * KEYS;
+        unsigned long long visible = low_bits(min(end - first, KEYS));
+        if (mask != NULL && first < end) {
+            bool low = first + lane < end && mask[first + lane] != 0;
+            bool high = KEYS == 64 && first + 32 + lane < end && mask[first + 32 + lane] != 0;
+            visible = __ballot_sync(~0u, low);
+            if (KEYS == 64) {
+                visible |= (unsigned long long)__ballot_sync(~0u, high) << 32;
+            }
+        }
+        if (!SKIP || visible != 0 || first >= end) {
+            return {tile, visible};
+        }
+    }
+}
+
+/* 2^x, to 2 units in the last place; 0 for -infinity. */
+static __device__ __forceinline__ float power_of_2(float x) {
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+/* Starts a copy of 16 bytes, or of 4, from global to shared memory, or of zeros. Before compute
+   capability 8.0: copies. */
+template <int BYTES>
+static __device__ __forceinline__ void copy(void *to, const void *from, bool inside) {
+    static_assert(BYTES == 4 || BYTES == 16, "what cp.async takes here");
+#if __CUDA_ARCH__ >= 800
+    unsigned address = (unsigned)__cvta_generic_to_shared(to);
+    int bytes = inside ? BYTES : 0;
+    if (BYTES == 16) {
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(from),
+                     "r"(bytes)
+                     : "memory");
+    } else {
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(address), "l"(from),
+                     "r"(bytes)
+                     : "memory");
+    }
+#else
+    for (int i = 0; i < BYTES / 4; i++) {
+        ((unsigned *)to)[i] = inside ? ((const unsigned *)from)[i] : 0;
+    }
+#endif
+}
+
+/* Closes a group of this thread's copies. */
+static __device__ __forceinline__ void commit_copies() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+
+/* Waits for this thread's groups but for the PENDING youngest. */
+template <int PENDING> static __device__ __forceinline__ void wait_copies() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
+#endif
+}
+
+/*
+ * Starts copying ROWS rows of a head, `stride` elements apart, to rows of `pitch` elements; rows
+ * that `inside` denies and channels from `channels` up to HS become 0. With `vector`, 16 bytes at a
+ * time; otherwise fp32 by 4 bytes, and 16-bit elements by plain loads and stores.
+ */
+template <int ROWS, int HS, int THREADS, typename E, typename INSIDE>
+static __device__ __forceinline__ void load_rows(E *to, int pitch, const E *from, size_t stride,
+                                                 int channels, bool vector, INSIDE inside) {
+    constexpr int WIDE = 16 / sizeof(E), CHUNKS = HS / WIDE;
+    static_assert(ROWS * CHUNKS % THREADS == 0, "every thread copies as often");
+    if (vector) {
+#pragma unroll
+        for (int i = 0; i < ROWS * CHUNKS / THREADS; i++) {
+            int index = (int)threadIdx.x + i * THREADS, row = index / CHUNKS;
+            int channel = index % CHUNKS * WIDE;
+            bool there = inside(row) && channel < channels;
+            copy<16>(to + row * pitch + channel, there ? from + row * stride + channel : from,
+                     there);
+        }
+        return;
+    }
+    for (int index = threadIdx.x; index < ROWS * HS; index += THREADS) {
+        int row = index / HS, channel = index % HS;
+        bool there = inside(row) && channel < channels;
+        E *place = to + row * pitch + channel;
+        const E *source = there ? from + row * stride + channel : from;
+        if (sizeof(E) == 4) {
+            copy<4>(place, source, there);
+        } else {
+            *place = there ? *source : from_float<E>(0.0f);
+        }
+    }
+}
+
+/* Whether every token's every head begins 16-byte aligned, in q, k and v. */
+static inline bool heads_aligned(const struct attention_problem *p) {
+    size_t element = nn_dtype_bytes(p->dtype);
+    size_t bytes = (p->HS | p->q_stride | p->kv_stride) * element;
+    return (((uintptr_t)p->q | (uintptr_t)p->k | (uintptr_t)p->v | bytes) & 15u) == 0;
+}
+
+/* Blocks of `rows` queries each, for the padded form (and, where sequences are shorter, blocks that
+   end at once). */
+static inline enum status count_blocks(const struct attention_problem *p, size_t rows,
+                                       unsigned *blocks, struct error *error) {
+    size_t count = p->B * p->NH * ((p->T + rows - 1) / rows);
+    if (p->B * p->NH > INT_MAX || count > INT_MAX) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "attention: B = %zu, NH = %zu, T = %zu need more than %d blocks", p->B,
+                         p->NH, p->T, INT_MAX);
+    }
+    *blocks = (unsigned)(p->HS == 0 ? 0 : count);
+    return STATUS_OK;
+}
+
+#endif
