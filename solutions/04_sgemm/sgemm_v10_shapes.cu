@@ -41,10 +41,12 @@ template <class T, int FORM, bool VECTOR>
 static cudaError_t launch_as(const struct sgemm_problem *p, unsigned blocks, unsigned parts,
                              cudaStream_t stream) {
     const size_t BYTES = T::FLOATS * sizeof(float);
-    cudaError_t code = cudaFuncSetAttribute(
-        tile_kernel<T, FORM, VECTOR>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)BYTES);
+    cudaError_t code =
+        cudaFuncSetAttribute(tile_kernel<T, FORM, VECTOR, sgemm_problem>,
+                             cudaFuncAttributeMaxDynamicSharedMemorySize, (int)BYTES);
     if (code == cudaSuccess) {
-        tile_kernel<T, FORM, VECTOR><<<blocks, T::THREADS, BYTES, stream>>>(*p, parts);
+        tile_kernel<T, FORM, VECTOR, sgemm_problem>
+            <<<blocks, T::THREADS, BYTES, stream>>>(*p, parts);
         code = cudaPeekAtLastError();
     }
     return code;
@@ -99,11 +101,11 @@ struct shape {
 /* The paces, and the numbers below, were fitted to the times of 2,264 plans on an H200. "/2": two
    slices. */
 static const struct shape shapes[] = {
-    SHAPE("128x128", 0.782, 0.421, 0.764, 0.398, 16, 2, 2, 1),
-    SHAPE("96x128", 0.786, 0.644, 0.750, 0.615, 12, 2, 2, 1),
-    SHAPE("96x128/2", 0.729, 0.729, 0.692, 0.692, 12, 2, 2, 2),
-    SHAPE("64x64/4", 0.688, 0.484, 0.632, 0.466, 16, 1, 1, 4),
-    SHAPE("32x64/4", 0.679, 0.494, 0.553, 0.405, 8, 1, 1, 4),
+    SHAPE("128x128", 0.782, 0.421, 0.764, 0.398, V10_128x128),
+    SHAPE("96x128", 0.786, 0.644, 0.750, 0.615, V10_96x128),
+    SHAPE("96x128/2", 0.729, 0.729, 0.692, 0.692, V10_96x128_2),
+    SHAPE("64x64/4", 0.688, 0.484, 0.632, 0.466, V10_64x64_4),
+    SHAPE("32x64/4", 0.679, 0.494, 0.553, 0.405, V10_32x64_4),
     {"few rows", FEW_ROWS, 0, 0, {}, launch_few_rows},
 };
 

@@ -39,6 +39,13 @@ template <int ROWS_, int WARPS_M_, int WARPS_N_, int SLICES_> struct tile_shape 
     static_assert(COUNT_B * THREADS == BN * V10_CHUNKS, "all threads copy as much of B");
 };
 
+/* The shapes there are, as arguments of tile_shape, in the order of sgemm_plan.shape. */
+#define V10_128x128 16, 2, 2, 1
+#define V10_96x128 12, 2, 2, 1
+#define V10_96x128_2 12, 2, 2, 2
+#define V10_64x64_4 16, 1, 1, 4
+#define V10_32x64_4 8, 1, 1, 4
+
 /* Where a block works: its first row and column, its part of K. */
 struct place {
     size_t m, n, k, end;
@@ -138,15 +145,16 @@ static __device__ __forceinline__ void fetch_a(struct copies<T> &c, int left) {
 }
 
 /* Stores the i-th four of it, transposed: (BK, BM). */
-template <class T>
-static __device__ __forceinline__ void put_a(const struct copies<T> &c, float *stage, int i) {
+template <class T, class PROBLEM>
+static __device__ __forceinline__ void put_a(const PROBLEM &p, const struct copies<T> &c,
+                                             float *stage, int i) {
     unsigned chunk = threadIdx.x % V10_CHUNKS, row = threadIdx.x / V10_CHUNKS;
     if (T::BM % T::STEP == 0 || row + i * T::STEP < T::BM) {
         float *to = stage + chunk * T::CHUNK_A + row + i * T::STEP;
-        to[0] = c.next[i].x;
-        to[T::BM] = c.next[i].y;
-        to[2 * T::BM] = c.next[i].z;
-        to[3 * T::BM] = c.next[i].w;
+        to[0] = enter(p, c.next[i].x);
+        to[T::BM] = enter(p, c.next[i].y);
+        to[2 * T::BM] = enter(p, c.next[i].z);
+        to[3 * T::BM] = enter(p, c.next[i].w);
     }
 }
 
@@ -181,9 +189,9 @@ static __device__ __forceinline__ void copy_b(const struct copies<T> &c, float *
    cost more, since the compiler guards each group of asynchronous copies with three instructions. B
    goes first, A when its loads have arrived. Where they stand also changes which registers the
    compiler gives to the sums: these places are the fastest of the dozen tried for each form. */
-template <class T, int FORM, bool VECTOR>
-static __device__ __forceinline__ void copy_share(const struct copies<T> &c, float *stage, int t,
-                                                  int left, size_t columns) {
+template <class T, int FORM, bool VECTOR, class PROBLEM>
+static __device__ __forceinline__ void copy_share(const PROBLEM &p, const struct copies<T> &c,
+                                                  float *stage, int t, int left, size_t columns) {
     const bool TRANSPOSED = FORM == SGEMM_B_TRANSPOSED;
 #pragma unroll
     for (int j = 0; j < T::COUNT_B; j++) {
@@ -196,7 +204,7 @@ static __device__ __forceinline__ void copy_share(const struct copies<T> &c, flo
     for (int j = 0; j < T::COUNT_A; j++) {
         int due = 12 + j * 2 / T::COUNT_A * (TRANSPOSED ? 2 : 3);
         if (t == due / T::SLICES * T::SLICES) {
-            put_a<T>(c, stage, j);
+            put_a<T>(p, c, stage, j);
         }
     }
 }

@@ -33,9 +33,9 @@ static __device__ __forceinline__ void read_few(float (&to)[4], const float *fro
 }
 
 /* B transposed: a warp a column, lanes along K. */
-template <bool VECTOR>
-static __global__ void __launch_bounds__(FEW_THREADS_T)
-    few_rows_transposed(struct sgemm_problem p) {
+template <bool VECTOR, class PROBLEM>
+static __global__ void __launch_bounds__(FEW_THREADS_T) few_rows_transposed(PROBLEM p) {
+    begin(p);
     const int WIDTH = VECTOR ? 4 : 1;
     size_t columns = (p.N + FEW_COLUMNS_T - 1) / FEW_COLUMNS_T;
     size_t m = blockIdx.x / columns * FEW_ROWS, lane = threadIdx.x % 32;
@@ -53,7 +53,7 @@ static __global__ void __launch_bounds__(FEW_THREADS_T)
             read_few<VECTOR>(a, p.A + min(m + r, p.M - 1) * p.K + k);
 #pragma unroll
             for (int i = 0; i < WIDTH; i++) {
-                sum[r] += a[i] * b[i];
+                sum[r] += enter(p, a[i]) * b[i];
             }
         }
     }

@@ -2,6 +2,10 @@
  * @file v10_tile.cuh
  * @brief v10's kernel as a pattern: tile shape, slices of K inside a block, parts of K in a grid.
  *
+ * PROBLEM is struct sgemm_problem, or a struct derived from it with functions of its own in place
+ * of begin(), enter(), store() and store4() (parts.cuh): what is done before, on the way into
+ * shared memory, and with a sum. Lab 06 derives.
+ *
  * The file comment of sgemm_v10_shapes.cu says what it is for and what it measured.
  */
 #ifndef WARPBOOK_SOLUTIONS_04_SGEMM_V10_TILE_CUH_
@@ -73,10 +77,9 @@ template <class T> static __device__ __forceinline__ int row_of(int i) {
 }
 
 /* Stores this thread's rows [from, to) of results, or of a part of them. */
-template <class T>
-static __device__ __forceinline__ void store_rows(const struct sgemm_problem &p, size_t m, size_t n,
-                                                  const float (&sum)[T::ROWS][8], int from,
-                                                  int to) {
+template <class T, class PROBLEM>
+static __device__ __forceinline__ void
+store_rows(const PROBLEM &p, size_t m, size_t n, const float (&sum)[T::ROWS][8], int from, int to) {
     bool vector = aligned16(p.C, p.N);
 #pragma unroll
     for (int i = 0; i < T::ROWS; i++) {
@@ -136,10 +139,11 @@ static __device__ __forceinline__ void add_slices(float (&sum)[T::ROWS][8], floa
 /* One block: one tile of C, one part of K. With several parts, p.C is the workspace: each part has
    an (M, N) there. Three stages of shared memory take turns: one is read, one is complete or about
    to be, one is written. */
-template <class T, int FORM, bool VECTOR>
+template <class T, int FORM, bool VECTOR, class PROBLEM>
 static __global__ void __launch_bounds__(T::THREADS, 256 / T::THREADS)
-    tile_kernel(struct sgemm_problem p, unsigned parts) {
+    tile_kernel(PROBLEM p, unsigned parts) {
     extern __shared__ __align__(16) float shared[];
+    begin(p);
     const int DEPTH = V10_BK / T::SLICES;
     struct place at = find_place<T>(p, parts);
     struct seat s = find_seat<T>();
@@ -154,7 +158,7 @@ static __global__ void __launch_bounds__(T::THREADS, 256 / T::THREADS)
         fetch_a<T, VECTOR>(c, left);
 #pragma unroll
         for (int j = 0; j < T::COUNT_A; j++) {
-            put_a<T>(c, next, j);
+            put_a<T>(p, c, next, j);
         }
 #pragma unroll
         for (int j = 0; j < T::COUNT_B; j++) {
@@ -176,7 +180,7 @@ static __global__ void __launch_bounds__(T::THREADS, 256 / T::THREADS)
             if (i + 1 < DEPTH) {
                 read_stage<T, FORM>(a[(i + 1) % 2], b[(i + 1) % 2], stage, s, i + 1);
             }
-            copy_share<T, FORM, VECTOR>(c, next, i * 16 / DEPTH, left, p.N - at.n);
+            copy_share<T, FORM, VECTOR>(p, c, next, i * 16 / DEPTH, left, p.N - at.n);
             multiply<T>(sum, a[i % 2], b[i % 2]);
         }
         commit_copies();

@@ -1,0 +1,37 @@
+#include "common/bench/device_launches.h"
+
+#include <cuda_runtime_api.h>
+
+static enum status check(cudaError_t code, struct error *error) {
+    if (code == cudaSuccess) {
+        return STATUS_OK;
+    }
+    return error_set(error, STATUS_DEVICE, "recording a call's launches: %s",
+                     cudaGetErrorString(code));
+}
+
+/* Ends the recording in any case; a call that failed has left no graph. */
+static enum status record(device_bench_function *function, void *argument, device_stream stream,
+                          cudaGraph_t *graph, struct error *error) {
+    TRY(check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), error));
+    enum status status = function(argument, stream, error);
+    cudaError_t code = cudaStreamEndCapture(stream, graph);
+    return status != STATUS_OK ? status : check(code, error);
+}
+
+enum status device_count_launches(device_bench_function *function, void *argument, size_t *launches,
+                                  struct error *error) {
+    device_stream stream;
+    cudaGraph_t graph = NULL;
+    *launches = 0;
+    TRY(device_stream_create(&stream, error));
+    enum status status = record(function, argument, stream, &graph, error);
+    if (status == STATUS_OK) {
+        status = check(cudaGraphGetNodes(graph, NULL, launches), error);
+    }
+    if (graph != NULL) {
+        (void)cudaGraphDestroy(graph);
+    }
+    device_stream_destroy(stream);
+    return status;
+}

@@ -1,0 +1,31 @@
+/**
+ * @file device_launches.h
+ * @brief How many launches does a call make? Counted, not timed, on a GPU and on simt alike.
+ */
+#ifndef WARPBOOK_COMMON_BENCH_DEVICE_LAUNCHES_H_
+#define WARPBOOK_COMMON_BENCH_DEVICE_LAUNCHES_H_
+
+#include <stddef.h>
+
+#include "common/bench/device_bench.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * @brief Calls @p function with a stream that records its work in a CUDA graph and runs none of it.
+ *
+ * Kernels, copies and fills count alike, one each. The function must not wait
+ * for its stream, nor use another one.
+ *
+ * @return STATUS_OK; the function's failure; STATUS_DEVICE when the work cannot be recorded
+ */
+MUST_CHECK enum status device_count_launches(device_bench_function *function, void *argument,
+                                             size_t *launches, struct error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
