@@ -28,6 +28,10 @@ const char *profile_operator_name(enum profile_operator op) {
     return op < PROFILE_COUNT ? names[op] : "unknown";
 }
 
+static double now(const struct profile *profile) {
+    return profile->now != NULL ? profile->now() : bench_now();
+}
+
 /* Books the time since start; waits for the engine first, so that the time is the operator's. */
 static enum status book(void *context, enum profile_operator op, double start, enum status status) {
     const struct engine *inner = engine_layer_base(context);
@@ -35,15 +39,19 @@ static enum status book(void *context, enum profile_operator op, double start, e
     if (status == STATUS_OK) {
         status = inner->synchronize(inner->context);
     }
+    double end = now(profile);
     profile->entries[op].calls++;
-    profile->entries[op].seconds += bench_now() - start;
+    profile->entries[op].seconds += end - start;
+    if (profile->observe != NULL) {
+        profile->observe(profile->observer, op, start, end);
+    }
     return status;
 }
 
 /* Calls an entry of the inner engine with the arguments and books its time. */
 #define PROFILED(op, entry, ...)                             \
     const struct engine *inner = engine_layer_base(context); \
-    double start = bench_now();                              \
+    double start = now(engine_layer_own(context));           \
     return book(context, op, start, inner->entry(inner->context, __VA_ARGS__))
 
 static enum status profile_write(void *context, void *resident, const void *host, size_t bytes) {
@@ -155,7 +163,7 @@ enum status engine_profile_create(struct engine *engine, const struct engine *in
                                   struct profile *profile) {
     struct engine base = *inner;
     base.destroy = NULL; /* the caller keeps it */
-    profile_reset(profile);
+    *profile = (struct profile){0};
     enum status status = engine_layer_create(engine, inner->name, &base, profile, NULL);
     if (status != STATUS_OK) {
         return status;
@@ -178,7 +186,9 @@ enum status engine_profile_create(struct engine *engine, const struct engine *in
 }
 
 void profile_reset(struct profile *profile) {
-    *profile = (struct profile){0};
+    for (int op = 0; op < PROFILE_COUNT; op++) {
+        profile->entries[op] = (struct profile_entry){0};
+    }
 }
 
 double profile_total(const struct profile *profile) {

@@ -43,22 +43,30 @@ const char *profile_operator_name(enum profile_operator op);
 
 struct profile_entry {
     uint64_t calls;
-    double seconds; /**< wall time; the engine is synchronised after each call */
+    double seconds; /**< of the profile's clock; the engine is synchronised after each call */
 };
+
+/** Told of every operator when it is done: from @p start to @p end, in seconds of the clock. */
+typedef void profile_observer(void *observer, enum profile_operator op, double start, double end);
 
 /** Times since the start or the last profile_reset(). */
 struct profile {
     struct profile_entry entries[PROFILE_COUNT];
+    double (*now)(void);       /**< the clock; NULL: wall time */
+    profile_observer *observe; /**< NULL: nobody is told */
+    void *observer;
 };
 
 /**
  * @brief Makes @p engine time what it passes on to @p inner.
  * @param inner   must outlive @p engine; not destroyed by it
- * @param profile is filled; must outlive @p engine
+ * @param profile is filled; must outlive @p engine. Wall time, nobody is told: who wants another
+ *                clock or an observer sets them afterwards
  */
 MUST_CHECK enum status engine_profile_create(struct engine *engine, const struct engine *inner,
                                              struct profile *profile);
 
+/** Forgets the times; clock and observer stay. */
 void profile_reset(struct profile *profile);
 
 /** @return sum of the seconds of all operators. */

@@ -1,0 +1,52 @@
+#!/bin/bash
+# The profile program from outside.
+# usage: profile_test.sh TESTING_SH PROFILE
+set -u
+# shellcheck source=labs/08_bert_classifier/testing.sh
+. "$1"
+profile=$PWD/$2
+cd "$TEST_TMPDIR" || exit 1
+unset BUILD_WORKING_DIRECTORY
+: >in
+: >file
+random=("$profile" --random --max-length 16 --batch-size 2 --batches 2 --trace-batches 1)
+
+accepts "$profile" --help
+for flag in output-dir dataset data batches trace-batches padded; do
+    says "--$flag" out
+done
+refuses "no weights: give --checkpoint DIR" "$profile"
+refuses "--batches 0, --trace-batches 3: from 1 to 100000" "$profile" --random --batches 0
+refuses "--dataset and --data: both, or neither" "$profile" --random --dataset imdb
+refuses "file: not a folder" "${random[@]}" --output-dir file
+refuses "file/out: cannot make the folder: Not a directory" "${random[@]}" --output-dir file/out
+refuses "--output-dir: a path of 1 to" "${random[@]}" --output-dir ""
+refuses "absent.csv: cannot open" "${random[@]}" --dataset agnews --data absent.csv
+if [ "$(id -u)" -ne 0 ]; then
+    mkdir -p locked && chmod 555 locked
+    refuses "locked: cannot write there" "${random[@]}" --output-dir locked
+fi
+
+accepts "${random[@]}" --device cpu --output_dir a/b
+says "stage 01_cpu_matmul on the CPU" out
+says "matmul" out
+for name in trace.json kernel_statistics.json benchmark_stats.json; do
+    [ -s "a/b/$name" ] || fail "no a/b/$name"
+done
+[ "$(find a/b -type f | wc -l)" -eq 3 ] || fail "more than three files: $(ls a/b)"
+says '"modelled":	false' a/b/benchmark_stats.json
+
+awk 'BEGIN { for (i = 0; i < 5; i++) printf "%d,Title %d,some text\n", i % 4 + 1, i }' >news.csv
+accepts "${random[@]}" --device cpu --dataset agnews --data news.csv --padded -o c
+says '"samples":	4' c/benchmark_stats.json
+says '"padded":	true' c/benchmark_stats.json
+
+if "$profile" --random --stage none 2>&1 | grep -q 04_sgemm; then
+    accepts "${random[@]}" --device gpu -o d
+    says "stage 04_sgemm on " out
+    if grep -q 'times are modelled' out; then
+        says '"modelled":	true' d/kernel_statistics.json
+        says '"clock":"modelled' d/trace.json
+    fi
+fi
+finish
