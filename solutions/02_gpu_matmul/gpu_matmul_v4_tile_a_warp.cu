@@ -23,7 +23,7 @@
 #include "solutions/02_gpu_matmul/ladder.h"
 #include "solutions/02_gpu_matmul/parts.cuh"
 
-enum { WARPS = 4, MANY_COLUMNS = 4096 };
+enum { WARPS = 4, MANY_COLUMNS = 16384 };
 
 static __device__ __forceinline__ void add_product(float *sum, float4 a, float4 b) {
     *sum += a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w;
