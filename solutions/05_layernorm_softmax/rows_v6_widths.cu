@@ -32,6 +32,8 @@
 enum { WARP = 32, LANES_THREADS = 256, LONG_THREADS = 512, MOST_SPLITS = 1024 };
 /* Vectors a row, up to which each way goes. */
 enum { FOR_EIGHTH = 32, FOR_WARP = 256, FOR_BLOCK_OF_4 = 2048, FOR_BLOCK = 4096 };
+/* Threads of a block with four vectors each, at most. */
+enum { MOST_OF_4 = 512 };
 /* Each block of a split row should have as much as makes its launch worth while. */
 enum { SPLIT_SHARE = 1024 };
 /* Elements of a row without alignment, up to which v3 does it. */
@@ -97,7 +99,10 @@ struct rows_plan rows_v6_choose(const struct rows_problem *problem) {
         return {ROWS_WAY_WARP, n <= 4 * WARP ? 4 : 8, LANES_THREADS, 1};
     }
     if (n <= FOR_BLOCK_OF_4) {
-        return {ROWS_WAY_BLOCK, 4, round_to_warps((n + 3) / 4), 1};
+        /* Rows that are on the GPU all at once: their latency counts, and more threads share it. */
+        bool at_once = rows <= 2 * (size_t)limits().multiprocessors;
+        size_t threads = at_once && n < MOST_OF_4 ? n : at_once ? MOST_OF_4 : (n + 3) / 4;
+        return {ROWS_WAY_BLOCK, 4, round_to_warps(threads), 1};
     }
     if (n <= FOR_BLOCK || (few && n <= 2 * FOR_BLOCK)) {
         return {ROWS_WAY_BLOCK, 8, round_to_warps((n + 7) / 8), 1};

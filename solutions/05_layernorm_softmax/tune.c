@@ -26,6 +26,8 @@ static const struct shape default_shapes[] = {
 struct trial {
     struct rows_problem problem;
     struct rows_plan plan;
+    bool flush_l2;     /* on a GPU; simt would take seconds for it */
+    void *in, *weight; /* device, as problem has them, to be freed */
     void *workspace;
 };
 
@@ -44,7 +46,7 @@ static enum status time_one(struct trial *t, device_bench_function *function, co
                             double copy_ms, double *ms, struct error *error) {
     struct bench_timing timing;
     struct device_bench_options options = device_bench_defaults();
-    options.flush_l2 = true;
+    options.flush_l2 = t->flush_l2;
     options.warmup_seconds = 0.02;
     options.min_seconds = 0.02;
     enum status status = device_bench_run(&options, function, t, NULL, &timing, error);
@@ -89,38 +91,47 @@ static enum status time_plans(struct trial *t, double copy_ms, struct error *err
     return status == STATUS_OK ? time_one(t, run_plan, "chosen", copy_ms, &ms, error) : status;
 }
 
-static enum status time_problem(struct shape s, enum rows_op op, enum nn_dtype type,
-                                struct error *error) {
-    void *in = NULL, *out = NULL, *weight = NULL, *workspace = NULL;
+/* Memory of a trial, every byte 0x11: small numbers in every type. */
+static enum status trial_create(struct trial *t, struct shape s, enum rows_op op,
+                                enum nn_dtype type, struct error *error) {
     size_t size = nn_dtype_bytes(type), bytes = s.rows * s.C * size;
-    double copy_ms;
-    enum status status = device_alloc(&in, bytes, error);
-    if (status == STATUS_OK) {
-        status = device_alloc(&out, bytes, error);
+    size_t sizes[] = {bytes, bytes, s.C * size, ROWS_WORKSPACE_BYTES};
+    void *memory[4] = {NULL};
+    enum status status = STATUS_OK;
+    for (int i = 0; i < 4 && status == STATUS_OK; i++) {
+        status = device_alloc(&memory[i], sizes[i], error);
+        if (status == STATUS_OK) {
+            status = device_set(memory[i], 0x11, sizes[i], NULL, error);
+        }
     }
-    if (status == STATUS_OK) {
-        status = device_alloc(&weight, s.C * size, error);
-    }
-    if (status == STATUS_OK) {
-        status = device_alloc(&workspace, ROWS_WORKSPACE_BYTES, error);
-    }
-    if (status == STATUS_OK) {
-        status = device_set(in, 0x11, bytes, NULL, error);
-    }
-    if (status == STATUS_OK) {
-        status = device_set(weight, 0x11, s.C * size, NULL, error);
-    }
-    struct trial t = {{.op = op,
-                       .type = type,
-                       .rows = s.rows,
-                       .C = s.C,
-                       .in = in,
-                       .out = out,
-                       .weight = weight,
-                       .bias = weight,
-                       .eps = 1e-5f},
-                      {0},
-                      workspace};
+    *t = (struct trial){.problem = {.op = op,
+                                    .type = type,
+                                    .rows = s.rows,
+                                    .C = s.C,
+                                    .in = memory[0],
+                                    .out = memory[1],
+                                    .weight = memory[2],
+                                    .bias = memory[2],
+                                    .eps = 1e-5f},
+                        .workspace = memory[3]};
+    t->in = memory[0];
+    t->weight = memory[2];
+    return status;
+}
+
+static void trial_free(struct trial *t) {
+    device_free(t->in);
+    device_free(t->problem.out);
+    device_free(t->weight);
+    device_free(t->workspace);
+}
+
+static enum status time_problem(struct shape s, enum rows_op op, enum nn_dtype type, bool flush_l2,
+                                struct error *error) {
+    struct trial t;
+    double copy_ms = 0.0;
+    enum status status = trial_create(&t, s, op, type, error);
+    t.flush_l2 = flush_l2;
     printf("\n%s %s %zu x %zu\n", rows_op_name(op), nn_dtype_name(type), s.rows, s.C);
     if (status == STATUS_OK) {
         status = time_one(&t, run_copy, "copy", 0.0, &copy_ms, error);
@@ -128,25 +139,27 @@ static enum status time_problem(struct shape s, enum rows_op op, enum nn_dtype t
     if (status == STATUS_OK) {
         status = time_plans(&t, copy_ms, error);
     }
-    device_free(in);
-    device_free(out);
-    device_free(weight);
-    device_free(workspace);
+    trial_free(&t);
     return status;
 }
 
-static enum status time_shape(struct shape s, struct error *error) {
+static enum status time_shape(struct shape s, bool flush_l2, struct error *error) {
     static const enum nn_dtype types[] = {NN_F32, NN_BF16};
     enum status status = STATUS_OK;
     for (int i = 0; i < 4 && status == STATUS_OK; i++) {
-        status = time_problem(s, i / 2 == 0 ? ROWS_LAYERNORM : ROWS_SOFTMAX, types[i % 2], error);
+        status = time_problem(s, i / 2 == 0 ? ROWS_LAYERNORM : ROWS_SOFTMAX, types[i % 2], flush_l2,
+                              error);
     }
     return status;
 }
 
 int main(int argc, char **argv) {
     struct error error = {0};
+    struct device_properties gpu;
     enum status status = device_open(&error);
+    if (status == STATUS_OK) {
+        status = device_properties(&gpu, &error);
+    }
     size_t count = argc > 1 ? (size_t)argc - 1 : sizeof default_shapes / sizeof *default_shapes;
     setenv("SIMT_CHECK", "bounds", 0);
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
@@ -156,7 +169,7 @@ int main(int argc, char **argv) {
             status = error_set(&error, STATUS_INVALID_ARGUMENT, "'%s' is not ROWS,C", argv[i + 1]);
             break;
         }
-        status = time_shape(s, &error);
+        status = time_shape(s, !gpu.modelled, &error);
     }
     return status == STATUS_OK ? 0 : report_failure("tune", &error, status);
 }
