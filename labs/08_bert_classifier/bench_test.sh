@@ -1,0 +1,49 @@
+#!/bin/bash
+# The bench from outside, on simt or a GPU.
+# usage: bench_test.sh TESTING_SH BENCH CHECK_RECORDS
+set -u
+# shellcheck source=labs/08_bert_classifier/testing.sh
+. "$1"
+bench=$PWD/$2
+check_records=$PWD/$3
+cd "$TEST_TMPDIR" || exit 1
+unset BUILD_WORKING_DIRECTORY BUILD_WORKSPACE_DIRECTORY
+export WARPBOOK_RESULTS=$TEST_TMPDIR/results.jsonl WARPBOOK_COMMIT=test
+: >in
+
+accepts "$bench" --help
+for flag in stage shape batch-size max-length threads quick; do
+    says "--$flag" out
+done
+refuses "unknown flag '--colour'" "$bench" --colour
+refuses "unexpected argument 'more'" "$bench" more
+refuses "--stage '99_magic': there is 01_cpu_matmul to " "$bench" --stage 99_magic
+refuses "--shape is 'tiny' or 'base', not 'huge'" "$bench" --shape huge
+refuses "--batch-size 33: from 1 to 32, or 0" "$bench" -b 33
+refuses "--max-length 2: at least 3, or 0" "$bench" -l 2
+refuses "--max-length 129: the model has 128 positions" "$bench" --shape tiny --max_length 129
+refuses "--threads 0: from 1 to 1024" "$bench" -t 0
+[ -e "$WARPBOOK_RESULTS" ] && fail "a refused run left a record"
+
+# Every stage, a record a layout; logits agree, or the bench would have failed.
+accepts "$bench" --shape tiny -b 2 -l 16
+stages=$(grep -c '^stage ' out)
+[ "$stages" -ge 4 ] || fail "only $stages stages: $(cat out)"
+"$check_records" "$WARPBOOK_RESULTS" >/dev/null || fail "the records are not whole"
+for op in bert_dense bert_padded bert_packed; do
+    [ "$(grep -cF "\"op\":\"$op\"" "$WARPBOOK_RESULTS")" -eq "$stages" ] || fail "not a record of $op a stage"
+done
+says '"shape":"BERT C64 L2, 2x16 tokens"' "$WARPBOOK_RESULTS"
+says '"figure":"samples_per_second"' "$WARPBOOK_RESULTS"
+if grep -q 'modelled for' out; then
+    grep '"name":"simt:' "$WARPBOOK_RESULTS" | grep -qv '"modelled":true' && fail "a modelled record is not marked"
+    grep -q '^stage 04_sgemm.*, modelled$' out || fail "modelled times are not marked: $(cat out)"
+fi
+rm "$WARPBOOK_RESULTS"
+accepts "$bench" --quick --shape tiny --stage 01_cpu_matmul -l 16
+[ "$(grep -c '^stage ' out)" -eq 1 ] || fail "more than one stage: $(cat out)"
+[ "$(wc -l <"$WARPBOOK_RESULTS")" -eq 6 ] || fail "not two batches in three layouts"
+: >file
+WARPBOOK_RESULTS=$TEST_TMPDIR/file/results.jsonl run "$bench" --stage 01_cpu_matmul --shape tiny -b 1 -l 8
+[ "$code" -eq 1 ] && [ "$(wc -l <err)" -eq 1 ] || fail "unwritable records: $code: $(cat err)"
+finish
