@@ -38,6 +38,17 @@ static const struct threshold thresholds[] = {
     {"05_layernorm_softmax", "end_to_end", 2.0, 0,
      "BERT, one sentence, against the same engine with the starter's norms",
      "what is not a norm stays as it was: matmul and attention"},
+    {"07_attention", "kernel", 8.0, 0,
+     "fp32, 12 heads of 64, 8 sequences of 512 (on simt 132 heads, 128), against the starter's "
+     "block "
+     "a query",
+     "tiles in shared memory alone do not pass: each value read must serve several FMAs, in "
+     "registers"},
+    {"07_attention", "kernel_bf16", 20.0, 0, "the same in bf16",
+     "only tensor cores multiply that fast"},
+    {"07_attention", "end_to_end", 2.5, 0,
+     "BERT, packed texts of 256 to 512 tokens, against the same engine with the starter's kernel",
+     "what is not attention stays as it was: matmul, norms, activations"},
 };
 
 const struct threshold *threshold_find(const char *lab, const char *measure) {

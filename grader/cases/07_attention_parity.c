@@ -1,0 +1,382 @@
+/* Lab 07, parity: the subject's attention against the double oracle, alone, in BERT and in Llama2.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/rng.h"
+#include "common/device/device.h"
+#include "common/formats/bert_random.h"
+#include "common/model/bert.h"
+#include "common/model/engine.h"
+#include "common/model/llama2.h"
+#include "common/model/llama2_random.h"
+#include "common/testing/testing.h"
+#include "grader/cases/07_attention_case.h"
+#include "grader/foreign.h"
+#include "grader/gpu.h"
+#include "grader/inputs.h"
+#include "grader/watch.h"
+#include "labs/07_attention/attention.h"
+#include "labs/07_attention/engine.h"
+
+/* Seconds for a call that takes well under one, on the slowest machine and with all checks. */
+enum { PATIENCE = 20 };
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* What all cases of one test share. */
+struct bed {
+    struct rng rng;
+    device_stream stream;
+    bool modelled;
+    unsigned cases;
+};
+
+static bool bed_create(struct bed *bed) {
+    struct error error = {0};
+    struct grader_gpu gpu;
+    *bed = (struct bed){0};
+    if (!grader_gpu_open(&gpu)) {
+        return false;
+    }
+    if (device_stream_create(&bed->stream, &error) != STATUS_OK) {
+        TEST_FAIL("%s", error.message);
+        return false;
+    }
+    bed->modelled = gpu.modelled;
+    bed->rng = rng_create(grader_seed());
+    return true;
+}
+
+static void bed_free(struct bed *bed) {
+    char library[256];
+    if (grader_foreign_library(library, sizeof library)) {
+        TEST_FAIL("your code loaded %s: the work must be done by your own kernels", library);
+    }
+    device_stream_destroy(bed->stream);
+}
+
+static void run_case(struct attention_spec spec, struct bed *bed) {
+    struct attention_case c;
+    struct error error = {0};
+    char text[400] = "";
+    spec.loudness = spec.loudness > 0.0f ? spec.loudness : 1.0f;
+    /* On simt every other case has no canaries: simt itself names the line that goes beyond. */
+    bool guarded = !bed->modelled || bed->cases++ % 2 == 1;
+    enum status status = attention_case_create(&c, &spec, rng_u64(&bed->rng), guarded, &error);
+    if (status == STATUS_OK) {
+        grader_watch(c.name, PATIENCE);
+        status = attention_case_run(&c, attention, bed->stream, &error);
+        grader_watch("", 0);
+    }
+    if (status != STATUS_OK) {
+        TEST_FAIL("%s: %s (%s)", c.name, error_text(&error, status), status_name(status));
+    } else if (!attention_case_check(&c, text, sizeof text)) {
+        TEST_FAIL("%s: %s", c.name, text);
+    }
+    attention_case_free(&c);
+}
+
+/* Every case in all three formats. */
+static void run_cases(const struct attention_spec *list, size_t count) {
+    struct bed bed;
+    bool open = bed_create(&bed);
+    for (size_t i = 0; i < count && open; i++) {
+        for (int dtype = NN_F32; dtype <= NN_BF16 && !test_has_failed(); dtype++) {
+            struct attention_spec spec = list[i];
+            spec.dtype = (enum nn_dtype)dtype;
+            run_case(spec, &bed);
+        }
+    }
+    bed_free(&bed);
+}
+
+C_TEST(parity, even_sizes) {
+    static const struct attention_spec list[] = {
+        {.B = 1, .T = 16, .S = 16, .NH = 1, .KVH = 1, .HS = 16},
+        {.B = 2, .T = 64, .S = 64, .NH = 2, .KVH = 2, .HS = 64},
+        {.B = 1, .T = 32, .S = 128, .NH = 1, .KVH = 1, .HS = 128},
+    };
+    run_cases(list, COUNT(list));
+}
+
+C_TEST(parity, odd_sizes) {
+    static const struct attention_spec list[] = {
+        {.B = 1, .T = 1, .S = 1, .NH = 1, .KVH = 1, .HS = 1},
+        {.B = 2, .T = 3, .S = 5, .NH = 3, .KVH = 3, .HS = 7},
+        {.B = 1, .T = 1, .S = 131, .NH = 1, .KVH = 1, .HS = 64},
+        {.B = 1, .T = 67, .S = 61, .NH = 2, .KVH = 2, .HS = 64},
+        {.B = 1, .T = 31, .S = 65, .NH = 1, .KVH = 1, .HS = 127},
+        {.B = 1, .T = 97, .S = 33, .NH = 1, .KVH = 1, .HS = 72},
+    };
+    run_cases(list, COUNT(list));
+}
+
+C_TEST(parity, empty_sizes) {
+    static const struct attention_spec list[] = {
+        {.B = 0, .T = 3, .S = 3, .NH = 1, .KVH = 1, .HS = 8},
+        {.B = 1, .T = 0, .S = 3, .NH = 1, .KVH = 1, .HS = 8},
+        {.B = 2, .T = 9, .S = 0, .NH = 2, .KVH = 1, .HS = 8},
+        {.B = 1, .T = 3, .S = 3, .NH = 0, .KVH = 0, .HS = 8},
+        {.B = 1, .T = 3, .S = 3, .NH = 1, .KVH = 1, .HS = 0},
+    };
+    run_cases(list, COUNT(list));
+}
+
+C_TEST(parity, causal) {
+    static const struct attention_spec list[] = {
+        {.B = 1, .T = 2, .S = 2, .NH = 1, .KVH = 1, .HS = 8, .causal = true},
+        {.B = 2, .T = 70, .S = 70, .NH = 1, .KVH = 1, .HS = 64, .causal = true},
+        {.B = 1, .T = 37, .S = 140, .NH = 1, .KVH = 1, .HS = 40, .causal = true},
+        {.B = 1, .T = 1, .S = 77, .NH = 2, .KVH = 1, .HS = 96, .causal = true},
+    };
+    run_cases(list, COUNT(list));
+}
+
+C_TEST(parity, grouped_heads) {
+    static const struct attention_spec list[] = {
+        {.B = 2, .T = 9, .S = 11, .NH = 6, .KVH = 2, .HS = 16},
+        {.B = 1, .T = 33, .S = 33, .NH = 4, .KVH = 1, .HS = 32, .causal = true},
+    };
+    run_cases(list, COUNT(list));
+}
+
+/* Hidden keys are NaN on the device. */
+C_TEST(parity, masks) {
+    static const struct attention_spec list[] = {
+        {.B = 3, .T = 20, .S = 90, .NH = 1, .KVH = 1, .HS = 64, .mask = MASK_PADDING},
+        {.B = 2, .T = 66, .S = 130, .NH = 1, .KVH = 1, .HS = 32, .mask = MASK_RANDOM},
+        {.B = 2, .T = 17, .S = 300, .NH = 1, .KVH = 1, .HS = 16, .mask = MASK_BLOCKS},
+        {.B = 2, .T = 19, .S = 70, .NH = 2, .KVH = 1, .HS = 80, .mask = MASK_ALL},
+        {.B = 2,
+         .T = 50,
+         .S = 50,
+         .NH = 1,
+         .KVH = 1,
+         .HS = 24,
+         .mask = MASK_RANDOM,
+         .causal = true},
+    };
+    run_cases(list, COUNT(list));
+}
+
+C_TEST(parity, packed) {
+    static const int32_t ones[] = {0, 1, 2, 3}, mixed[] = {0, 40, 41, 135, 135, 200};
+    static const int32_t single[] = {0, 67}, none[] = {0, 0, 0};
+    static const struct attention_spec list[] = {
+        {.B = 3, .NH = 2, .KVH = 2, .HS = 16, .starts = ones},
+        {.B = 5, .NH = 2, .KVH = 2, .HS = 64, .starts = mixed, .layout = LAYOUT_JOINED},
+        {.B = 5, .NH = 2, .KVH = 1, .HS = 32, .starts = mixed, .causal = true},
+        {.B = 1, .NH = 1, .KVH = 1, .HS = 64, .starts = single},
+        {.B = 2, .NH = 1, .KVH = 1, .HS = 8, .starts = none},
+    };
+    run_cases(list, COUNT(list));
+}
+
+C_TEST(parity, layouts) {
+    static const struct attention_spec list[] = {
+        {.B = 2, .T = 21, .S = 21, .NH = 2, .KVH = 2, .HS = 32, .layout = LAYOUT_JOINED},
+        {.B = 2, .T = 18, .S = 29, .NH = 2, .KVH = 2, .HS = 64, .layout = LAYOUT_ODD},
+        {.B = 1, .T = 9, .S = 29, .NH = 1, .KVH = 1, .HS = 128, .layout = LAYOUT_ODD},
+    };
+    run_cases(list, COUNT(list));
+}
+
+/* e^x of such scores is infinite without the largest subtracted. */
+C_TEST(parity, large_scores) {
+    static const struct attention_spec list[] = {
+        {.B = 1, .T = 20, .S = 80, .NH = 1, .KVH = 1, .HS = 64, .loudness = 300.0f},
+        {.B = 1, .T = 20, .S = 80, .NH = 1, .KVH = 1, .HS = 16, .loudness = 300.0f, .causal = true},
+    };
+    run_cases(list, COUNT(list));
+}
+
+/* Sizes drawn anew in every run: no list of special cases passes. */
+C_TEST(parity, random_sizes) {
+    struct bed bed;
+    bool open = bed_create(&bed);
+    for (int i = 0; i < 18 && open && !test_has_failed(); i++) {
+        struct rng *rng = &bed.rng;
+        size_t group = 1 + rng_below(rng, 3), T = 1 + rng_below(rng, 90);
+        const struct attention_spec spec = {.dtype = (enum nn_dtype)(i % 3),
+                                            .B = 1 + rng_below(rng, 2),
+                                            .T = T,
+                                            .S = T + rng_below(rng, 90),
+                                            .NH = group,
+                                            .KVH = 1,
+                                            .HS = 1 + rng_below(rng, ATTENTION_MAX_HS),
+                                            .causal = rng_below(rng, 2) == 0,
+                                            .mask = (enum attention_case_mask)rng_below(rng, 4),
+                                            .layout = rng_below(rng, 2) == 0 ? LAYOUT_SEPARATE
+                                                                             : LAYOUT_ODD};
+        run_case(spec, &bed);
+    }
+    bed_free(&bed);
+}
+
+C_TEST(parity, large_sizes_on_a_gpu) {
+    static const int32_t lengths[] = {0, 512, 513, 700, 1211, 1211, 1300};
+    static const struct attention_spec list[] = {
+        {.B = 4, .T = 509, .S = 521, .NH = 12, .KVH = 4, .HS = 64, .mask = MASK_RANDOM},
+        {.B = 3, .T = 700, .S = 1031, .NH = 16, .KVH = 2, .HS = 128, .causal = true},
+        {.B = 6, .NH = 24, .KVH = 24, .HS = 64, .starts = lengths, .layout = LAYOUT_JOINED},
+        {.B = 6, .NH = 24, .KVH = 6, .HS = 128, .starts = lengths, .causal = true},
+    };
+    struct grader_gpu gpu;
+    if (grader_gpu_open(&gpu)) {
+        if (gpu.modelled) {
+            TEST_SKIP("large sizes are for a GPU; this is simt");
+        }
+        run_cases(list, COUNT(list));
+    }
+}
+
+C_TEST(parity, wrong_calls_are_refused) {
+    struct grader_gpu gpu;
+    struct error error = {0};
+    const struct attention_problem good = {.B = 1,
+                                           .T = 3,
+                                           .S = 3,
+                                           .NH = 2,
+                                           .KVH = 2,
+                                           .HS = 4,
+                                           .q_stride = 8,
+                                           .kv_stride = 8,
+                                           .out_stride = 8,
+                                           .scale = 0.5f};
+    struct attention_problem wide = good, causal = good, heads = good;
+    wide.HS = ATTENTION_MAX_HS + 1;
+    causal.S = 2;
+    causal.causal = true;
+    heads.KVH = 0;
+    const struct attention_problem *const bad[] = {&wide, &causal, &heads};
+    if (!grader_gpu_open(&gpu)) {
+        return;
+    }
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        enum status status = attention(bad[i], NULL, &error);
+        if (status != STATUS_INVALID_ARGUMENT) {
+            TEST_FAIL("HS %zu, T %zu, S %zu%s, KVH %zu: must be refused with "
+                      "STATUS_INVALID_ARGUMENT, got %s; attention_check() does that",
+                      bad[i]->HS, bad[i]->T, bad[i]->S, bad[i]->causal ? " causal" : "",
+                      bad[i]->KVH, status_name(status));
+        }
+    }
+    EXPECT_OK(device_synchronize(NULL, &error));
+}
+
+enum { TEXTS = 3, LONGEST = 37, LABELS = 3 };
+static const int32_t text_starts[TEXTS + 1] = {0, 12, 49, 50};
+
+/* Logits of three texts, padded (from the mask's side of the model) or packed. */
+static enum status classify(const struct engine *engine, const struct bert_random *random,
+                            bool packed, float *logits) {
+    int32_t padded_ids[TEXTS * LONGEST] = {0}, packed_ids[TEXTS * LONGEST] = {0};
+    uint8_t mask[TEXTS * LONGEST] = {0};
+    struct bert *bert = NULL;
+    for (int b = 0; b < TEXTS; b++) {
+        for (int32_t i = text_starts[b]; i < text_starts[b + 1]; i++) {
+            int place = b * LONGEST + (int)(i - text_starts[b]);
+            padded_ids[place] = packed_ids[i] = (i * 37 + 5) % 300;
+            mask[place] = 1;
+        }
+    }
+    const struct bert_input input = {.ids = packed ? packed_ids : padded_ids,
+                                     .mask = packed ? NULL : mask,
+                                     .starts = packed ? text_starts : NULL,
+                                     .B = TEXTS,
+                                     .T = LONGEST};
+    const struct bert_output output = {.logits = logits};
+    enum status status = bert_create(&bert, &random->config, &random->weights, engine,
+                                     (size_t)TEXTS * LONGEST, NULL);
+    if (status == STATUS_OK) {
+        status = bert_forward(bert, &input, &output);
+    }
+    bert_free(bert);
+    return status;
+}
+
+C_TEST(parity, bert_end_to_end) {
+    const struct bert_config config = {.C = 60,
+                                       .hidden = 90,
+                                       .L = 2,
+                                       .NH = 3,
+                                       .V = 300,
+                                       .T = LONGEST,
+                                       .types = 2,
+                                       .labels = LABELS,
+                                       .norm_eps = 1e-12f,
+                                       .activation = NN_GELU};
+    struct bert_random random;
+    struct engine reference, engine;
+    struct grader_gpu gpu;
+    struct error error = {0};
+    float want[TEXTS * LABELS] = {0}, got[TEXTS * LABELS] = {0};
+    if (!grader_gpu_open(&gpu)) {
+        return;
+    }
+    ASSERT_OK(bert_random_create(&random, &config, grader_seed()));
+    ASSERT_OK(engine_reference_create(&reference));
+    ASSERT_OK(engine_attention_create(&engine, &error));
+    EXPECT_OK(classify(&reference, &random, false, want));
+    grader_watch("BERT with padding", 2 * PATIENCE);
+    EXPECT_OK(classify(&engine, &random, false, got));
+    grader_check_logits(got, want, COUNT(got), "BERT with your attention, padded,");
+    grader_watch("BERT without padding", 2 * PATIENCE);
+    EXPECT_OK(classify(&engine, &random, true, got));
+    grader_check_logits(got, want, COUNT(got), "BERT with your attention, packed,");
+    grader_watch("", 0);
+    engine_destroy(&engine);
+    engine_destroy(&reference);
+    bert_random_free(&random);
+}
+
+/* Prompt and one more token; logits is (V). */
+static enum status decode(const struct engine *engine, const struct llama2_random *model,
+                          float *logits) {
+    static const int32_t tokens[] = {1, 17, 42, 5, 99, 3, 64};
+    const int32_t next = 12;
+    struct llama2 *llama2;
+    enum status status =
+        llama2_create(&llama2, &model->config, &model->weights, engine, COUNT(tokens) + 1, NULL);
+    if (status == STATUS_OK) {
+        status = llama2_forward(llama2, tokens, COUNT(tokens), 0, NULL);
+    }
+    if (status == STATUS_OK) {
+        status = llama2_forward(llama2, &next, 1, COUNT(tokens), logits);
+    }
+    llama2_free(llama2);
+    return status;
+}
+
+C_TEST(parity, llama2_end_to_end) {
+    enum { V = 311 };
+    struct llama2_config config = llama2_shape_config(LLAMA2_SHAPE_15M);
+    config.C = 60;
+    config.hidden = 172;
+    config.NH = 6;
+    config.KVH = 3;
+    config.HS = 10;
+    config.V = V;
+    config.L = 2;
+    struct llama2_random model;
+    struct engine reference, engine;
+    struct grader_gpu gpu;
+    struct error error = {0};
+    float want[V] = {0}, got[V] = {0};
+    if (!grader_gpu_open(&gpu)) {
+        return;
+    }
+    ASSERT_OK(llama2_random_create(&model, &config, grader_seed()));
+    ASSERT_OK(engine_reference_create(&reference));
+    ASSERT_OK(engine_attention_create(&engine, &error));
+    EXPECT_OK(decode(&reference, &model, want));
+    grader_watch("Llama2, prompt and one token", 2 * PATIENCE);
+    EXPECT_OK(decode(&engine, &model, got));
+    grader_watch("", 0);
+    grader_check_logits(got, want, V, "Llama2 with your attention");
+    engine_destroy(&engine);
+    engine_destroy(&reference);
+    llama2_random_free(&model);
+}

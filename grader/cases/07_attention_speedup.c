@@ -1,0 +1,231 @@
+/*
+ * Lab 07, speedup: the kernel in fp32 and in bf16, and BERT with it, against the starter's kernel
+ * in one run. On a GPU time is measured and the fastest of several calls counts, on both sides; on
+ * simt it is modelled, and one call is as good as many.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/base/rng.h"
+#include "common/device/device.h"
+#include "common/formats/bert_random.h"
+#include "common/model/bert.h"
+#include "common/model/engine.h"
+#include "common/testing/testing.h"
+#include "grader/cases/07_attention_baseline.h"
+#include "grader/cases/07_attention_case.h"
+#include "grader/foreign.h"
+#include "grader/gpu.h"
+#include "grader/inputs.h"
+#include "grader/speedup.h"
+#include "grader/watch.h"
+#include "labs/07_attention/attention.h"
+#include "labs/07_attention/engine.h"
+
+enum { PATIENCE = 40 /* seconds */, CALLS = 7 };
+
+/* Races and unwritten memory are the parity test's business; here simt need not look for them. */
+static bool open_gpu(struct grader_gpu *gpu) {
+    setenv("SIMT_CHECK", "bounds", 0);
+    return grader_gpu_open(gpu);
+}
+
+static struct speedup speedup_of(const char *measure, const struct grader_gpu *gpu) {
+    return (struct speedup){.lab = "07_attention",
+                            .subject = GRADER_SUBJECT,
+                            .measure = measure,
+                            .margin = GRADER_MARGIN,
+                            .clock = gpu->clock,
+                            .modelled = gpu->modelled,
+                            .baseline_ms = INFINITY,
+                            .subject_ms = INFINITY};
+}
+
+/* Milliseconds of one call. */
+static double time_call(struct attention_case *c, attention_function *run) {
+    struct error error = {0};
+    grader_watch(c->name, PATIENCE);
+    double start = device_now(); /* both wait for the whole device: no stream escapes */
+    enum status status = run(&c->problem, NULL, &error);
+    double end = device_now();
+    grader_watch("", 0);
+    if (status == STATUS_OK) {
+        status = device_synchronize(NULL, &error);
+    }
+    if (status != STATUS_OK) {
+        TEST_FAIL("%s: %s", c->name, error_text(&error, status));
+    }
+    return 1e3 * (end - start);
+}
+
+/* A result of a call of its own, with nothing of an earlier one. */
+static void check_result(struct attention_case *c) {
+    struct error error = {0};
+    char text[400] = "";
+    enum status status = attention_case_run(c, attention, NULL, &error);
+    if (status != STATUS_OK || !attention_case_check(c, text, sizeof text)) {
+        TEST_FAIL("%s: %s %s", c->name, text, error.message);
+    }
+}
+
+/* More than 25 times the fp32 units' work a second is more than tensor cores do. */
+static void check_possible(const struct attention_spec *s, const struct grader_gpu *gpu,
+                           double ms) {
+    double flops = 4.0 * (double)s->B * (double)s->NH * (double)s->T * (double)s->S * (double)s->HS;
+    double factor = s->dtype == NN_F32 ? 1.0 : 25.0;
+    double least = 1e3 * flops / (factor * gpu->properties.peak_flops);
+    if (ms < 0.9 * least) {
+        TEST_FAIL("%.4g ms is less than this GPU's peak allows, %.4g ms: the work was not done", ms,
+                  least);
+    }
+}
+
+static void compare_kernels(const char *measure, enum nn_dtype dtype) {
+    struct grader_gpu gpu;
+    struct attention_case c;
+    struct error error = {0};
+    char library[256];
+    if (!open_gpu(&gpu)) {
+        return;
+    }
+    const struct attention_spec spec = {.dtype = dtype,
+                                        .B = gpu.modelled ? 1 : 8,
+                                        .T = gpu.modelled ? 128 : 512,
+                                        .S = gpu.modelled ? 128 : 512,
+                                        .NH = gpu.modelled ? 132 : 12,
+                                        .KVH = gpu.modelled ? 132 : 12,
+                                        .HS = 64,
+                                        .layout = LAYOUT_JOINED,
+                                        .loudness = 1.0f};
+    struct speedup speedup = speedup_of(measure, &gpu);
+    if (attention_case_create(&c, &spec, grader_seed(), false, &error) != STATUS_OK) {
+        TEST_FAIL("%s", error.message);
+    } else if (!gpu.modelled) {
+        (void)time_call(&c, attention_baseline); /* loads the kernels, wakes the clock */
+        (void)time_call(&c, attention);
+    }
+    for (int i = 0; i < (gpu.modelled ? 1 : CALLS) && !test_has_failed(); i++) {
+        speedup.baseline_ms = fmin(speedup.baseline_ms, time_call(&c, attention_baseline));
+        speedup.subject_ms = fmin(speedup.subject_ms, time_call(&c, attention));
+    }
+    if (!test_has_failed()) {
+        check_result(&c);
+        check_possible(&spec, &gpu, speedup.subject_ms);
+        speedup_check(&speedup, __FILE__, __LINE__);
+    }
+    if (grader_foreign_library(library, sizeof library)) {
+        TEST_FAIL("your code loaded %s: the work must be done by your own kernels", library);
+    }
+    attention_case_free(&c);
+}
+
+C_TEST(speedup, kernel) {
+    compare_kernels("kernel", NN_F32);
+}
+
+C_TEST(speedup, kernel_bf16) {
+    compare_kernels("kernel_bf16", NN_BF16);
+}
+
+/* BERT-base's layers on a GPU; on simt one narrow layer. Texts of up to T tokens, packed. */
+struct bert_case {
+    struct bert_config config;
+    int32_t *ids, *starts; /* host */
+    size_t B;
+};
+
+static enum status bert_case_create(struct bert_case *c, bool modelled) {
+    c->B = modelled ? 2 : 16;
+    c->config = (struct bert_config){.C = modelled ? 384 : 768,
+                                     .hidden = modelled ? 64 : 3072,
+                                     .L = modelled ? 1 : 3,
+                                     .NH = modelled ? 6 : 12,
+                                     .V = 1000,
+                                     .T = 512,
+                                     .types = 2,
+                                     .labels = 2,
+                                     .norm_eps = 1e-12f,
+                                     .activation = NN_GELU};
+    struct rng rng = rng_create(grader_seed());
+    c->ids = malloc(c->B * c->config.T * sizeof *c->ids);
+    c->starts = malloc((c->B + 1) * sizeof *c->starts);
+    if (c->ids == NULL || c->starts == NULL) {
+        return STATUS_OUT_OF_MEMORY;
+    }
+    for (size_t i = 0; i < c->B * c->config.T; i++) {
+        c->ids[i] = (int32_t)rng_below(&rng, c->config.V);
+    }
+    c->starts[0] = 0;
+    for (size_t b = 0; b < c->B; b++) {
+        /* from full down to half of that */
+        c->starts[b + 1] = c->starts[b] + (int32_t)(c->config.T - b * c->config.T / (2 * c->B));
+    }
+    return STATUS_OK;
+}
+
+/* Milliseconds of one batch on an engine; logits receives (B, labels). */
+static double time_batch(const struct bert_case *c, const struct bert_random *random,
+                         attention_function *run, int calls, float *logits) {
+    struct engine engine;
+    struct bert *bert = NULL;
+    struct error error = {0};
+    double best = INFINITY;
+    const struct bert_input input = {.ids = c->ids, .starts = c->starts, .B = c->B};
+    const struct bert_output output = {.logits = logits};
+    grader_watch("BERT, a batch of texts", 4 * PATIENCE);
+    enum status status = engine_attention_create_with(&engine, run, &error);
+    if (status == STATUS_OK) {
+        status =
+            bert_create(&bert, &c->config, &random->weights, &engine, c->B * c->config.T, &error);
+    }
+    for (int i = 0; i < calls && status == STATUS_OK; i++) {
+        double start = device_now();
+        status = bert_forward(bert, &input, &output);
+        best = fmin(best, 1e3 * (device_now() - start));
+    }
+    grader_watch("", 0);
+    if (status != STATUS_OK) {
+        TEST_FAIL("BERT: %s", error_text(&error, status));
+    }
+    bert_free(bert);
+    engine_destroy(&engine);
+    return best;
+}
+
+static void check_logits(const float *got, const float *want, size_t count) {
+    double worst = 0.0, largest = 0.0;
+    for (size_t i = 0; i < count; i++) {
+        double difference = isfinite(got[i]) ? fabs((double)got[i] - (double)want[i]) : INFINITY;
+        worst = fmax(worst, difference);
+        largest = fmax(largest, fabs((double)want[i]));
+    }
+    if (!(worst <= 1e-4 * largest)) {
+        TEST_FAIL("BERT with your attention gives other logits: worst difference %.3g of %.3g",
+                  worst, largest);
+    }
+}
+
+C_TEST(speedup, end_to_end) {
+    enum { LOGITS = 16 * 2 };
+    struct grader_gpu gpu;
+    struct bert_random random;
+    struct bert_case c = {0};
+    float want[LOGITS] = {0}, got[LOGITS] = {0};
+    if (!open_gpu(&gpu)) {
+        return;
+    }
+    ASSERT_OK(bert_case_create(&c, gpu.modelled));
+    ASSERT_OK(bert_random_create(&random, &c.config, grader_seed()));
+    struct speedup speedup = speedup_of("end_to_end", &gpu);
+    int calls = gpu.modelled ? 1 : CALLS;
+    speedup.baseline_ms = time_batch(&c, &random, attention_baseline, calls, want);
+    speedup.subject_ms = time_batch(&c, &random, attention, calls, got);
+    if (!test_has_failed()) {
+        check_logits(got, want, c.B * c.config.labels);
+        speedup_check(&speedup, __FILE__, __LINE__);
+    }
+    bert_random_free(&random);
+    free(c.ids);
+    free(c.starts);
+}
