@@ -893,6 +893,30 @@ SCENE(reversed_in_place) {
     }
 }
 
+SCENE(bytes_of_blocks) {
+    unsigned char data[64], want[64];
+    for (int i = 0; i < 64; i++) {
+        data[i] = (unsigned char)(3 * i);
+        want[i] = (unsigned char)(6 * i + 1);
+    }
+    uint64_t d_data = launch_testing_upload(&s->t, data, sizeof data);
+    if (run(s, "bytes_of_blocks", 64, 1, &d_data)) {
+        EXPECT_INT_EQ(0, memcmp(want, launch_testing_result(&s->t, d_data), sizeof want));
+    }
+}
+
+SCENE(halves_of_warps) {
+    unsigned short data[8], want[8];
+    for (int i = 0; i < 8; i++) {
+        data[i] = (unsigned short)(1000 * i);
+        want[i] = (unsigned short)(2000 * i + 1);
+    }
+    uint64_t d_data = launch_testing_upload(&s->t, data, sizeof data);
+    if (run(s, "halves_of_warps", 1, 256, &d_data)) {
+        EXPECT_INT_EQ(0, memcmp(want, launch_testing_result(&s->t, d_data), sizeof want));
+    }
+}
+
 static int permutations(const int *values, int first, int count, int target) {
     int number = 0, found = 0;
     for (int i = 0; i < count; i++) {

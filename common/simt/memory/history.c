@@ -258,7 +258,17 @@ static uint32_t next_reader(const struct simt_history *h, const struct simt_agen
     if (is_ordered(h, agent, mark)) {
         return several ? mark | step->bytes : step->tag | step->lane | step->bytes;
     }
-    return mark | MARK_SEVERAL_AGENTS | step->bytes;
+    /* Agents may each have bytes of their own in a word: those of which it is sure that several
+     * read them are kept, and where there are none, the last reader. Apart no byte may be
+     * forgotten. */
+    uint32_t shared = mark & step->bytes;
+    if (h->agents == SIMT_BLOCKS_APART) {
+        return mark | MARK_SEVERAL_AGENTS | step->bytes;
+    }
+    if (shared == 0) {
+        return step->tag | step->lane | step->bytes;
+    }
+    return (mark & ~(uint32_t)MARK_BYTES) | MARK_SEVERAL_AGENTS | shared;
 }
 
 static uint32_t next_writer(const struct simt_history *h, const struct simt_agent *agent,

@@ -857,6 +857,25 @@ __global__ void reversed_in_place(int *data) {
     data[i] = value;
 }
 
+// Each block has a byte of its own in a word that four share, and reads it before it writes.
+__global__ void bytes_of_blocks(unsigned char *data) {
+    unsigned char *mine = data + blockIdx.x;
+    unsigned char before = *mine;
+    __syncthreads();
+    *mine = 2 * before + 1;
+}
+
+// The same for pairs of bytes of two warps each, in shared and in global memory.
+__global__ void halves_of_warps(unsigned short *data) {
+    __shared__ unsigned short kept[8];
+    int warp = threadIdx.x / 32;
+    if (threadIdx.x % 32 == 0) {
+        kept[warp] = data[warp];
+        kept[warp] = kept[warp] + kept[warp];
+        data[warp] = kept[warp] + 1;
+    }
+}
+
 } // extern "C"
 
 __device__ __noinline__ void swap_values(int *a, int *b) {
