@@ -157,6 +157,16 @@ _GPU_CASES = {
         "//labs/05_layernorm_softmax:oracle",
         "//solutions/04_sgemm:engine",
     ],
+    "07_attention": [
+        "//common/formats:bert_random",
+        "//common/model:bert",
+        "//grader:attention_baseline",
+        "//grader:attention_case",
+        "//labs/03_resident_weights:contract",
+        "//labs/04_sgemm:contract",
+        "//labs/07_attention:contract",
+        "//solutions/04_sgemm:engine",
+    ],
 }
 
 def gpu_case(name, lab, part, margin, subject):
