@@ -45,5 +45,5 @@ accepts "$bench" --quick --shape tiny --stage 01_cpu_matmul -l 16
 [ "$(wc -l <"$WARPBOOK_RESULTS")" -eq 6 ] || fail "not two batches in three layouts"
 : >file
 WARPBOOK_RESULTS=$TEST_TMPDIR/file/results.jsonl run "$bench" --stage 01_cpu_matmul --shape tiny -b 1 -l 8
-[ "$code" -eq 1 ] && [ "$(wc -l <err)" -eq 1 ] || fail "unwritable records: $code: $(cat err)"
+{ [ "$code" -eq 1 ] && [ "$(wc -l <err)" -eq 1 ]; } || fail "unwritable records: $code: $(cat err)"
 finish
