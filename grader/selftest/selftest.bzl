@@ -157,6 +157,18 @@ _GPU_CASES = {
         "//labs/05_layernorm_softmax:oracle",
         "//solutions/04_sgemm:engine",
     ],
+    "06_fused_epilogues": [
+        "//common/bench:device_bench",
+        "//common/bench:device_launches",
+        "//common/formats:bert_random",
+        "//common/model:bert",
+        "//grader:fused_epilogues_case",
+        "//labs/03_resident_weights:contract",
+        "//labs/05_layernorm_softmax:contract",
+        "//labs/06_fused_epilogues:contract",
+        "//labs/06_fused_epilogues:oracle",
+        "//solutions/05_layernorm_softmax:engine",
+    ],
     "07_attention": [
         "//common/formats:bert_random",
         "//common/model:bert",

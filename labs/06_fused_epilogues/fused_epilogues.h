@@ -52,7 +52,7 @@ enum { FUSED_OPS = 7 };
  * All pointers are device memory, fp32, row-major, contiguous, aligned to 4
  * bytes and no more (cudaMalloc gives 256). Arithmetic is fp32; the order of
  * sums is free. Every size may be 0: without M or N nothing happens, with K = 0
- * the product is zeros. Inputs are finite.
+ * the product is zeros; an operand without elements may be NULL. Inputs are finite.
  *
  * out may be residual. With FUSED_ADD_NORM it may be in, with
  * FUSED_ADD_KEEP_NORM sum may be residual or in. Nothing else overlaps.
