@@ -97,7 +97,7 @@ static __global__ void __launch_bounds__(THREADS)
     load(&tile.q[0][0], PITCH, QUERIES, s.q + s.first * problem.q_stride, problem.q_stride, HS,
          [&](int row) { return s.first + row < s.T; });
     for (int first = 0; first < end; first += KEYS) {
-        struct key_tile keys = seek<KEYS, false>(s.mask, first / KEYS, end);
+        struct key_tile keys = seek<KEYS>(s.mask, first / KEYS, end, false);
         auto inside = [&](int row) { return (keys.visible >> row & 1) != 0; };
         size_t from = first * problem.kv_stride;
         load(&tile.k[0][0], PITCH, KEYS, s.k + from, problem.kv_stride, HS, inside);

@@ -14,18 +14,40 @@
  */
 #include "solutions/07_attention/tensor_tile.cuh"
 
+/* With the tallest tile of queries that leaves no multiprocessor idle. */
+template <typename E>
+static enum status run(const struct attention_problem *p, bool lengths, device_stream stream,
+                       struct error *error) {
+    struct gpu_limits gpu = gpu_limits();
+    if (p->HS <= 64) {
+        return fills(p, 128, gpu) ? launch_tensor<tensor_tile<E, 64, 2>>(p, lengths, stream, error)
+                                  : launch_tensor<tensor_tile<E, 64, 1>>(p, lengths, stream, error);
+    }
+    if (fills(p, 128, gpu) && tensor_tile<E, 128, 2>::BYTES <= gpu.shared_bytes) {
+        return launch_tensor<tensor_tile<E, 128, 2>>(p, lengths, stream, error);
+    }
+    return launch_tensor<tensor_tile<E, 128, 1>>(p, lengths, stream, error);
+}
+
+/* GPUs without these instructions go v2's way. */
+enum status attention_half(const struct attention_problem *p, bool lengths, device_stream stream,
+                           struct error *error) {
+    if (p->HS * p->NH == 0) {
+        return STATUS_OK;
+    }
+    if (gpu_limits().major < 8) {
+        return attention_v2_flash(p, stream, error);
+    }
+    return p->dtype == NN_F16 ? run<__half>(p, lengths, stream, error)
+                              : run<__nv_bfloat16>(p, lengths, stream, error);
+}
+
 enum status attention_v4_tensor(const struct attention_problem *p, device_stream stream,
                                 struct error *error) {
     enum status status = attention_check(p, error);
     if (status != STATUS_OK) {
         return status;
     }
-    switch (p->dtype) {
-    case NN_F16:
-        return run_tensor<__half, false>(p, stream, error);
-    case NN_BF16:
-        return run_tensor<__nv_bfloat16, false>(p, stream, error);
-    default:
-        return attention_v3_registers(p, stream, error);
-    }
+    return p->dtype == NN_F32 ? attention_float(p, false, stream, error)
+                              : attention_half(p, false, stream, error);
 }

@@ -165,15 +165,15 @@ static __device__ __forceinline__ void store_row(float *to, const float *out, fl
 }
 
 /* `vector`: heads of q, k and v begin 16-byte aligned; `vector_out`: those of out do. */
-template <typename TILE, bool LENGTHS>
+template <typename TILE, typename LIST>
 static __global__ void __launch_bounds__(TILE::THREADS, 2)
-    float_attention(const struct attention_problem problem, const struct order order, bool vector,
+    float_attention(const struct attention_problem problem, const LIST list, bool skip, bool vector,
                     bool vector_out) {
     extern __shared__ __align__(16) unsigned char shared_bytes[];
     float *shared = (float *)shared_bytes;
     float *q = shared + TILE::Q, *k = shared + TILE::K, *v = shared + TILE::V,
           *p = shared + TILE::P;
-    const struct sequence<float> s = place<float, LENGTHS>(problem, order, TILE::QUERIES);
+    const struct sequence<float> s = place<float>(problem, list, TILE::QUERIES);
     if (s.first >= s.T) {
         return;
     }
@@ -193,7 +193,7 @@ static __global__ void __launch_bounds__(TILE::THREADS, 2)
             channels, vector, [&](int r) { return (keys.visible >> r & 1) != 0; });
     };
 
-    struct key_tile keys = seek<TILE::KEYS, LENGTHS>(s.mask, 0, end);
+    struct key_tile keys = seek<TILE::KEYS>(s.mask, 0, end, skip);
     load_rows<TILE::QUERIES, TILE::HS, TILE::THREADS>(
         q, TILE::PITCH, s.q + s.first * problem.q_stride, problem.q_stride, channels, vector,
         [&](int r) { return s.first + r < s.T; });
@@ -202,7 +202,7 @@ static __global__ void __launch_bounds__(TILE::THREADS, 2)
     while (keys.tile * TILE::KEYS < end) {
         load(v, TILE::HS, s.v, keys);
         commit_copies();
-        struct key_tile next = seek<TILE::KEYS, LENGTHS>(s.mask, keys.tile + 1, end);
+        struct key_tile next = seek<TILE::KEYS>(s.mask, keys.tile + 1, end, skip);
         wait_copies<1>();
         __syncthreads(); /* the keys are there */
         float scores[TILE::ROWS][TILE::THREAD_KEYS];
@@ -239,46 +239,36 @@ static __global__ void __launch_bounds__(TILE::THREADS, 2)
     }
 }
 
-template <typename TILE, bool LENGTHS>
-static enum status launch_float(const struct attention_problem *p, device_stream stream,
-                                struct error *error) {
+/* Blocks of one launch; see place() for what they are. */
+template <typename TILE, typename LIST>
+static enum status launch_float_blocks(const struct attention_problem *p, const LIST &list,
+                                       bool skip, unsigned blocks, device_stream stream,
+                                       struct error *error) {
     static const cudaError_t allowed = cudaFuncSetAttribute(
-        float_attention<TILE, LENGTHS>, cudaFuncAttributeMaxDynamicSharedMemorySize, TILE::BYTES);
-    struct order order;
-    unsigned blocks = 0;
+        float_attention<TILE, LIST>, cudaFuncAttributeMaxDynamicSharedMemorySize, TILE::BYTES);
     if (allowed != cudaSuccess) {
         return error_set(error, STATUS_DEVICE, "attention: %s", cudaGetErrorString(allowed));
     }
-    enum status status = plan_blocks<LENGTHS>(p, TILE::QUERIES, &order, &blocks, error);
-    if (status == STATUS_OK && blocks > 0) {
-        float_attention<TILE, LENGTHS><<<blocks, TILE::THREADS, TILE::BYTES, stream>>>(
-            *p, order, heads_aligned(p), out_aligned(p));
-        status = device_launched("float_attention", error);
-    }
-    return status;
+    float_attention<TILE, LIST><<<blocks, TILE::THREADS, TILE::BYTES, stream>>>(
+        *p, list, skip, heads_aligned(p), out_aligned(p));
+    return device_launched("float_attention", error);
 }
 
-/* With the tallest tile of queries that fits this GPU and leaves no multiprocessor idle. */
-template <bool LENGTHS>
-static enum status run_float(const struct attention_problem *p, device_stream stream,
-                             struct error *error) {
-    struct gpu_limits gpu = gpu_limits();
-    if (p->HS <= 64) {
-        if (float_tile<64, 8>::BYTES <= gpu.shared_bytes && fills(p, 128, gpu)) {
-            return launch_float<float_tile<64, 8>, LENGTHS>(p, stream, error);
-        }
-        if (float_tile<64, 4>::BYTES <= gpu.shared_bytes && fills(p, 64, gpu)) {
-            return launch_float<float_tile<64, 4>, LENGTHS>(p, stream, error);
-        }
-        if (float_tile<64, 2>::BYTES <= gpu.shared_bytes) {
-            return launch_float<float_tile<64, 2>, LENGTHS>(p, stream, error);
-        }
-    } else if (float_tile<128, 4>::BYTES <= gpu.shared_bytes && fills(p, 64, gpu)) {
-        return launch_float<float_tile<128, 4>, LENGTHS>(p, stream, error);
-    } else if (float_tile<128, 2>::BYTES <= gpu.shared_bytes) {
-        return launch_float<float_tile<128, 2>, LENGTHS>(p, stream, error);
+template <typename TILE>
+static enum status launch_float(const struct attention_problem *p, bool lengths,
+                                device_stream stream, struct error *error) {
+    if (lengths && p->starts != NULL) {
+        auto launch = [&](const struct tile_list &list) {
+            return launch_float_blocks<TILE>(p, list, false, list.count * (unsigned)p->NH, stream,
+                                             error);
+        };
+        return launch_lists(p, TILE::QUERIES, launch, error);
     }
-    return attention_v2_flash(p, stream, error);
+    unsigned blocks = 0;
+    enum status status = count_blocks(p, TILE::QUERIES, &blocks, error);
+    return status == STATUS_OK && blocks > 0
+               ? launch_float_blocks<TILE>(p, no_list(), lengths, blocks, stream, error)
+               : status;
 }
 
 #endif

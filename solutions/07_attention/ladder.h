@@ -17,6 +17,18 @@ attention_function attention_v3_registers;
 attention_function attention_v4_tensor;
 attention_function attention_v5_lengths;
 
+/**
+ * @brief The kernels of v3, for fp32; the problem is checked.
+ * @param lengths whether to launch only tiles of packed sequences that exist and to pass over tiles
+ *                of keys that the mask hides, as v5 does
+ */
+MUST_CHECK enum status attention_float(const struct attention_problem *problem, bool lengths,
+                                       device_stream stream, struct error *error);
+
+/** The same of v4, for fp16 and bf16. */
+MUST_CHECK enum status attention_half(const struct attention_problem *problem, bool lengths,
+                                      device_stream stream, struct error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -102,11 +102,12 @@ static __device__ __forceinline__ unsigned long long low_bits(int count) {
 }
 
 /*
- * The tile, and which of its keys before `end` the mask leaves. With SKIP, the first such tile from
- * there on that has any. Every warp of the block finds the same, so no barrier is needed.
+ * The tile, and which of its keys before `end` the mask leaves. With `skip`, the first such tile
+ * from there on that has any. Every warp of the block finds the same, so no barrier is needed.
  */
-template <int KEYS, bool SKIP>
-static __device__ __forceinline__ struct key_tile seek(const uint8_t *mask, int tile, int end) {
+template <int KEYS>
+static __device__ __forceinline__ struct key_tile seek(const uint8_t *mask, int tile, int end,
+                                                       bool skip) {
     static_assert(KEYS == 32 || KEYS == 64, "one or two keys a lane");
     int lane = threadIdx.x % 32;
     for (;; tile++) {
@@ -120,7 +121,7 @@ static __device__ __forceinline__ struct key_tile seek(const uint8_t *mask, int 
                 visible |= (unsigned long long)__ballot_sync(~0u, high) << 32;
             }
         }
-        if (!SKIP || visible != 0 || first >= end) {
+        if (!skip || visible != 0 || first >= end) {
             return {tile, visible};
         }
     }

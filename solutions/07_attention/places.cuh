@@ -10,97 +10,86 @@
 #include "solutions/07_attention/ladder.h"
 #include "solutions/07_attention/parts.cuh"
 
-/* Packed sequences, longest first: blocks of long ones that begin last would end alone. */
-enum { MOST_ORDERED = 1024 };
+/* For a launch of v3 or v4: blocks are counted through all sequences alike. */
+struct no_list {};
 
-struct order {
-    unsigned count; /* 0: as they lie */
-    uint16_t sequence[MOST_ORDERED];
+/* For a launch on packed sequences: its tiles of queries, by value, as kernels' parameters are. */
+enum { MOST_TILES = 448 };
+
+struct tile_list {
+    unsigned count;
+    struct {
+        uint32_t sequence, tile;
+    } tiles[MOST_TILES];
 };
 
-static __device__ __forceinline__ int ordered(const struct order &order, int i) {
-    return order.count > 0 ? order.sequence[i] : i;
-}
-
-/*
- * Blocks are (tile of queries, h) in blockIdx.x, h innermost, tiles only where there are queries. A
- * warp adds up the tiles of 32 sequences at a time until it comes to the block's.
- */
 template <typename E>
-static __device__ __forceinline__ struct sequence<E>
-packed_sequence(const struct attention_problem &p, const struct order &order, int rows) {
-    int tile = (int)(blockIdx.x / (unsigned)p.NH), B = (int)p.B, lane = threadIdx.x % 32;
-    for (int base = 0; base < B; base += 32) {
-        int b = base + lane < B ? ordered(order, base + lane) : 0;
-        int length = base + lane < B ? p.starts[b + 1] - p.starts[b] : 0;
-        int tiles = (length + rows - 1) / rows, until = tiles;
-#pragma unroll
-        for (int step = 1; step < 32; step *= 2) {
-            int before = __shfl_up_sync(~0u, until, step);
-            until += lane >= step ? before : 0;
-        }
-        unsigned beyond = __ballot_sync(~0u, until > tile);
-        if (beyond != 0) {
-            int owner = __ffs((int)beyond) - 1;
-            int first = tile - __shfl_sync(~0u, until - tiles, owner);
-            b = __shfl_sync(~0u, b, owner);
-            struct sequence<E> s = sequence_of<E>(p, (size_t)b, blockIdx.x % (unsigned)p.NH);
-            s.first = first * rows;
-            return s;
-        }
-        tile -= __shfl_sync(~0u, until, 31);
-    }
-    struct sequence<E> nothing = {};
-    return nothing;
+static __device__ __forceinline__ struct sequence<E> place(const struct attention_problem &p,
+                                                           const struct no_list &, int rows) {
+    return padded_sequence<E>(p, (unsigned)rows);
 }
 
-/* LENGTHS: step v5's way with packed sequences; otherwise a block for every tile of the longest. */
-template <typename E, bool LENGTHS>
+/* Blocks are (tile of the list, h) in blockIdx.x, h innermost. */
+template <typename E>
 static __device__ __forceinline__ struct sequence<E> place(const struct attention_problem &p,
-                                                           const struct order &order, int rows) {
-    if (LENGTHS && p.starts != NULL) {
-        return packed_sequence<E>(p, order, rows);
-    }
-    return padded_sequence<E>(p, (unsigned)rows);
+                                                           const struct tile_list &list, int rows) {
+    unsigned i = blockIdx.x / (unsigned)p.NH;
+    struct sequence<E> s = sequence_of<E>(p, list.tiles[i].sequence, blockIdx.x % (unsigned)p.NH);
+    s.first = (int)list.tiles[i].tile * rows;
+    return s;
 }
 
 /* Longer sequences first, of equal ones the earlier. */
 static inline int
 compare_lengths(const void *a, const void *b, void *starts) {
     const int32_t *s = (const int32_t *)starts;
-    int x = *(const uint16_t *)a, y = *(const uint16_t *)b;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     int32_t difference = (s[y + 1] - s[y]) - (s[x + 1] - s[x]);
-    return difference != 0 ? (difference > 0 ? 1 : -1) : x - y;
+    return difference != 0 ? (difference > 0 ? 1 : -1) : x < y ? -1 : 1;
 }
 
-/* Counts the blocks, and with LENGTHS and packed sequences puts them in order. */
-template <bool LENGTHS>
-static enum status plan_blocks(const struct attention_problem *p, size_t rows, struct order *order,
-                               unsigned *blocks, struct error *error) {
-    order->count = 0;
-    if (!LENGTHS || p->starts == NULL) {
-        return count_blocks(p, rows, blocks, error);
+/* Sequences, longest first: blocks of long ones that begin last would end alone. malloc()ed. */
+static inline uint32_t *order_sequences(const struct attention_problem *p) {
+    uint32_t *order = (uint32_t *)malloc((p->B + 1) * sizeof *order);
+    for (size_t b = 0; b < p->B && order != NULL; b++) {
+        order[b] = (uint32_t)b;
     }
-    size_t tiles = 0;
-    for (size_t b = 0; b < p->B; b++) {
-        size_t length = (size_t)(p->host_starts[b + 1] - p->host_starts[b]);
-        tiles += (length + rows - 1) / rows;
+    if (order != NULL) {
+        qsort_r(order, p->B, sizeof *order, compare_lengths, (void *)p->host_starts);
     }
-    if (p->B <= MOST_ORDERED) {
-        for (size_t b = 0; b < p->B; b++) {
-            order->sequence[b] = (uint16_t)b;
+    return order;
+}
+
+/* Calls launch(list) with the tiles of `rows` queries of all packed sequences, MOST_TILES at a
+   time; of causal sequences the last tile first, which has the most keys. */
+template <typename LAUNCH>
+static enum status launch_lists(const struct attention_problem *p, size_t rows, LAUNCH launch,
+                                struct error *error) {
+    if (p->NH > INT_MAX / MOST_TILES) {
+        return error_set(error, STATUS_INVALID_ARGUMENT, "attention: NH = %zu is above %d", p->NH,
+                         INT_MAX / MOST_TILES);
+    }
+    uint32_t *order = order_sequences(p);
+    if (order == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "attention: out of memory on the host");
+    }
+    enum status status = STATUS_OK;
+    struct tile_list list;
+    list.count = 0;
+    for (size_t i = 0; i < p->B && status == STATUS_OK; i++) {
+        size_t b = order[i], length = (size_t)(p->host_starts[b + 1] - p->host_starts[b]);
+        size_t tiles = (length + rows - 1) / rows;
+        for (size_t tile = 0; tile < tiles && status == STATUS_OK; tile++) {
+            list.tiles[list.count].sequence = (uint32_t)b;
+            list.tiles[list.count++].tile = (uint32_t)(p->causal ? tiles - 1 - tile : tile);
+            if (list.count == MOST_TILES) {
+                status = launch(list);
+                list.count = 0;
+            }
         }
-        order->count = (unsigned)p->B;
-        qsort_r(order->sequence, p->B, sizeof *order->sequence, compare_lengths,
-                (void *)p->host_starts);
     }
-    if (tiles * p->NH > INT_MAX) {
-        return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "attention: NH = %zu, and %zu tiles of queries, need more than %d blocks",
-                         p->NH, tiles, INT_MAX);
-    }
-    *blocks = (unsigned)(p->HS == 0 ? 0 : tiles * p->NH);
-    return STATUS_OK;
+    free(order);
+    return status == STATUS_OK && list.count > 0 ? launch(list) : status;
 }
 
 /* What decides between tiles. */

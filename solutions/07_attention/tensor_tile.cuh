@@ -251,14 +251,14 @@ static __device__ __forceinline__ void store_row(typename TILE::E *to,
 }
 
 /* `vector`: heads of q, k and v begin 16-byte aligned; `paired`: those of out do. */
-template <typename TILE, bool LENGTHS>
+template <typename TILE, typename LIST>
 static __global__ void __launch_bounds__(TILE::THREADS, 2)
-    tensor_attention(const struct attention_problem problem, const struct order order, bool vector,
-                     bool paired) {
+    tensor_attention(const struct attention_problem problem, const LIST list, bool skip,
+                     bool vector, bool paired) {
     typedef typename TILE::E E;
     extern __shared__ __align__(16) unsigned char shared_bytes[];
     E *q = (E *)shared_bytes, *stages = q + TILE::QUERIES * TILE::PITCH;
-    const struct sequence<E> s = place<E, LENGTHS>(problem, order, TILE::QUERIES);
+    const struct sequence<E> s = place<E>(problem, list, TILE::QUERIES);
     if (s.first >= s.T) {
         return;
     }
@@ -278,7 +278,7 @@ static __global__ void __launch_bounds__(TILE::THREADS, 2)
         commit_copies();
     };
 
-    struct key_tile keys = seek<TILE::KEYS, LENGTHS>(s.mask, 0, end);
+    struct key_tile keys = seek<TILE::KEYS>(s.mask, 0, end, skip);
     load_rows<TILE::QUERIES, TILE::HS, TILE::THREADS>(
         q, TILE::PITCH, s.q + s.first * problem.q_stride, problem.q_stride, channels, vector,
         [&](int r) { return s.first + r < s.T; });
@@ -299,7 +299,7 @@ static __global__ void __launch_bounds__(TILE::THREADS, 2)
     }
     for (int stage = 0; keys.tile * TILE::KEYS < end; stage ^= 1) {
         const E *k = stages + stage * TILE::STAGE;
-        struct key_tile next = seek<TILE::KEYS, LENGTHS>(s.mask, keys.tile + 1, end);
+        struct key_tile next = seek<TILE::KEYS>(s.mask, keys.tile + 1, end, skip);
         if (next.tile * TILE::KEYS < end) {
             load(stages + (stage ^ 1) * TILE::STAGE, next);
         }
@@ -334,42 +334,36 @@ static __global__ void __launch_bounds__(TILE::THREADS, 2)
     }
 }
 
-template <typename TILE, bool LENGTHS>
-static enum status launch_tensor(const struct attention_problem *p, device_stream stream,
-                                 struct error *error) {
+/* Blocks of one launch; see place() for what they are. */
+template <typename TILE, typename LIST>
+static enum status launch_tensor_blocks(const struct attention_problem *p, const LIST &list,
+                                        bool skip, unsigned blocks, device_stream stream,
+                                        struct error *error) {
     static const cudaError_t allowed = cudaFuncSetAttribute(
-        tensor_attention<TILE, LENGTHS>, cudaFuncAttributeMaxDynamicSharedMemorySize, TILE::BYTES);
-    struct order order;
-    unsigned blocks = 0;
+        tensor_attention<TILE, LIST>, cudaFuncAttributeMaxDynamicSharedMemorySize, TILE::BYTES);
     if (allowed != cudaSuccess) {
         return error_set(error, STATUS_DEVICE, "attention: %s", cudaGetErrorString(allowed));
     }
-    enum status status = plan_blocks<LENGTHS>(p, TILE::QUERIES, &order, &blocks, error);
-    if (status == STATUS_OK && blocks > 0) {
-        tensor_attention<TILE, LENGTHS><<<blocks, TILE::THREADS, TILE::BYTES, stream>>>(
-            *p, order, heads_aligned(p), out_aligned(p));
-        status = device_launched("tensor_attention", error);
-    }
-    return status;
+    tensor_attention<TILE, LIST><<<blocks, TILE::THREADS, TILE::BYTES, stream>>>(
+        *p, list, skip, heads_aligned(p), out_aligned(p));
+    return device_launched("tensor_attention", error);
 }
 
-/* With the tallest tile of queries that leaves no multiprocessor idle; GPUs without these
-   instructions, or without the shared memory, go v2's way. */
-template <typename E, bool LENGTHS>
-static enum status run_tensor(const struct attention_problem *p, device_stream stream,
-                              struct error *error) {
-    struct gpu_limits gpu = gpu_limits();
-    if (gpu.major < 8) {
-        return attention_v2_flash(p, stream, error);
+template <typename TILE>
+static enum status launch_tensor(const struct attention_problem *p, bool lengths,
+                                 device_stream stream, struct error *error) {
+    if (lengths && p->starts != NULL) {
+        auto launch = [&](const struct tile_list &list) {
+            return launch_tensor_blocks<TILE>(p, list, false, list.count * (unsigned)p->NH, stream,
+                                              error);
+        };
+        return launch_lists(p, TILE::QUERIES, launch, error);
     }
-    if (p->HS <= 64) {
-        return fills(p, 128, gpu) ? launch_tensor<tensor_tile<E, 64, 2>, LENGTHS>(p, stream, error)
-                                  : launch_tensor<tensor_tile<E, 64, 1>, LENGTHS>(p, stream, error);
-    }
-    if (fills(p, 128, gpu) && tensor_tile<E, 128, 2>::BYTES <= gpu.shared_bytes) {
-        return launch_tensor<tensor_tile<E, 128, 2>, LENGTHS>(p, stream, error);
-    }
-    return launch_tensor<tensor_tile<E, 128, 1>, LENGTHS>(p, stream, error);
+    unsigned blocks = 0;
+    enum status status = count_blocks(p, TILE::QUERIES, &blocks, error);
+    return status == STATUS_OK && blocks > 0
+               ? launch_tensor_blocks<TILE>(p, no_list(), lengths, blocks, stream, error)
+               : status;
 }
 
 #endif
