@@ -39,7 +39,8 @@ static enum status parse_shape(const char *text, struct bench_shape *shape, stru
     for (int i = 0; i < 4 && good; i++) {
         char *end;
         long value = strtol(at, &end, 10);
-        good = end != at && value >= 1 && value <= 1 << 20 && *end == (i < 3 ? ',' : '\0');
+        good = *at >= '1' && *at <= '9' && value >= 1 && value <= 1 << 20 &&
+               *end == (i < 3 ? ',' : '\0');
         *sizes[i] = good ? (size_t)value : 0;
         at = end + 1;
     }
