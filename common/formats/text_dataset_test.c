@@ -245,8 +245,9 @@ C_TEST(imdb, tells_what_is_wrong_with_an_archive) {
     a = (struct archive){0};
     archive_add(&a, '0', "aclImdb/test/neg/7_1.txt", "\xc3(", 2);
     archive_end(&a);
-    check_refused("bytes.tar", a.data, a.size,
-                  "bytes.tar: aclImdb/test/neg/7_1.txt: not valid UTF-8 at byte 0 (0xC3) of 2 bytes");
+    check_refused(
+        "bytes.tar", a.data, a.size,
+        "bytes.tar: aclImdb/test/neg/7_1.txt: not valid UTF-8 at byte 0 (0xC3) of 2 bytes");
     free(a.data);
 
     a = (struct archive){0};
