@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/base/file.h"
 #include "common/base/terminal.h"
@@ -91,6 +92,9 @@ static enum status read_texts(struct texts *t, const struct options *o,
     }
     size_t size;
     const char *path = o->file != NULL ? o->file : "-";
+    if (o->file == NULL && isatty(STDIN_FILENO)) {
+        fprintf(stderr, "%s: type texts, a line each; Ctrl-D ends them\n", program);
+    }
     TRY(file_read(path, MOST_INPUT, &t->input, &size, error));
     if (size == 0) {
         return error_set(error, STATUS_INVALID_ARGUMENT, "%s: there is no text",
