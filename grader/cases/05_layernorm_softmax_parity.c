@@ -261,21 +261,11 @@ static void run_case(enum rows_op op, enum nn_dtype type, struct shape shape,
     case_free(&c);
 }
 
-/*
- * simt may take two readers of a word of 4 bytes for one of all of it: 2-byte elements that meet
- * inside a word look to it like a race when threads replace them in place.
- */
-static bool is_fair(enum nn_dtype type, struct shape s, struct variant v, const struct bed *bed) {
-    return !bed->modelled || !v.in_place || type == NN_F32 || (s.C % 2 == 0 && v.skew % 2 == 0);
-}
-
 static void run_shapes(enum rows_op op, const struct shape *shapes, size_t count,
                        struct variant variant, struct bed *bed) {
     for (int type = 0; type < ROWS_TYPES; type++) {
         for (size_t i = 0; i < count && !test_has_failed(); i++) {
-            if (is_fair((enum nn_dtype)type, shapes[i], variant, bed)) {
-                run_case(op, (enum nn_dtype)type, shapes[i], variant, bed);
-            }
+            run_case(op, (enum nn_dtype)type, shapes[i], variant, bed);
         }
     }
 }

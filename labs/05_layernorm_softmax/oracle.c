@@ -135,13 +135,18 @@ struct tolerance rows_tolerance(const struct rows_data *data, size_t row) {
     for (size_t c = 0; c < data->C; c++) {
         weight = fmax(weight, fabs((double)data->weight[c]));
     }
+    double chain = tolerance_dot_f32(data->C, 1.0).relative;
     if (data->op == ROWS_SOFTMAX) {
-        double chain = tolerance_dot_f32(data->C, 1.0).relative;
         double relative = sum + chain + 2.0 * u * range + rounding;
         return (struct tolerance){0x1p-120 + tiny, relative, relative + tiny * C};
     }
     double absolute = data->op == ROWS_LAYERNORM ? sum * (1.0 + range) * weight : 0.0;
-    return (struct tolerance){absolute + tiny, sum + rounding,
-                              sum * (data->op == ROWS_LAYERNORM ? 1.0 + range : 1.0) + rounding +
-                                  tiny};
+    double relative = sum + chain / 2.0 + rounding;
+    if (data->op == ROWS_LAYERNORM) {
+        /* The bias may take most of a result away, and leave the root's error: of a value that is
+         * a few deviations from the mean. */
+        absolute += chain / 2.0 * 4.0 * weight;
+    }
+    return (struct tolerance){absolute + tiny, relative,
+                              relative + (data->op == ROWS_LAYERNORM ? sum * range : 0.0) + tiny};
 }

@@ -223,22 +223,11 @@ static void check_shape(enum rows_op op, enum nn_dtype type, struct shape s, str
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/*
- * simt may take two readers of a word of 4 bytes for one of all of it: 2-byte elements that meet
- * inside a word look to it like a race when threads replace them in place.
- */
-static bool simt_can_tell(enum nn_dtype type, struct shape s, struct variant v) {
-    bool halves = type != NN_F32 && (s.C % 2 != 0 || v.skew_out % 2 != 0);
-    return !v.in_place || !halves;
-}
-
-static void check_shapes(enum rows_op op, const struct shape *list, size_t count, struct variant v,
-                         bool modelled) {
+static void check_shapes(enum rows_op op, const struct shape *list, size_t count,
+                         struct variant v) {
     for (int type = 0; type < ROWS_TYPES; type++) {
         for (size_t i = 0; i < count && !test_has_failed(); i++) {
-            if (!modelled || simt_can_tell((enum nn_dtype)type, list[i], v)) {
-                check_shape(op, (enum nn_dtype)type, list[i], v);
-            }
+            check_shape(op, (enum nn_dtype)type, list[i], v);
         }
     }
 }
@@ -255,7 +244,7 @@ static bool open_device(struct device_properties *gpu) {
 static void check_ladder(enum rows_op op, struct variant v) {
     struct device_properties gpu;
     if (open_device(&gpu)) {
-        check_shapes(op, shapes, COUNT(shapes), v, gpu.modelled);
+        check_shapes(op, shapes, COUNT(shapes), v);
     }
 }
 
@@ -308,8 +297,7 @@ C_TEST(ladder, long_rows) {
     struct device_properties gpu;
     if (open_device(&gpu)) {
         for (int op = 0; op < ROWS_OPS; op++) {
-            check_shapes((enum rows_op)op, long_shapes, COUNT(long_shapes), (struct variant){0},
-                         gpu.modelled);
+            check_shapes((enum rows_op)op, long_shapes, COUNT(long_shapes), (struct variant){0});
         }
     }
 }
@@ -320,10 +308,10 @@ C_TEST(ladder, large_sizes_on_a_gpu) {
         TEST_SKIP("large sizes are for a GPU; this is simt");
     }
     for (int op = 0; op < ROWS_OPS && !test_has_failed(); op++) {
-        check_shapes((enum rows_op)op, gpu_shapes, COUNT(gpu_shapes), (struct variant){0}, false);
+        check_shapes((enum rows_op)op, gpu_shapes, COUNT(gpu_shapes), (struct variant){0});
     }
     check_shapes(ROWS_SOFTMAX, gpu_shapes, COUNT(gpu_shapes),
-                 (struct variant){.flavour = {.masked = true, .rows_a_mask = 2}}, false);
+                 (struct variant){.flavour = {.masked = true, .rows_a_mask = 2}});
 }
 
 /* Every way, with more rows than blocks where blocks go on to the next row. */
@@ -356,7 +344,6 @@ C_TEST(widths, every_way_is_right) {
         struct bed bed;
         struct variant v = variants[op == ROWS_SOFTMAX];
         const struct subject subject = {"v6", NULL, &plans[which].plan};
-        v.in_place = v.in_place && (!gpu.modelled || simt_can_tell(type, plans[which].shape, v));
         ASSERT_OK(bed_create(&bed, op, type, plans[which].shape, v, &error));
         check_subject(&subject, &bed);
         bed_free(&bed);
