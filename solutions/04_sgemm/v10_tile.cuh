@@ -3,8 +3,8 @@
  * @brief v10's kernel as a pattern: tile shape, slices of K inside a block, parts of K in a grid.
  *
  * PROBLEM is struct sgemm_problem, or a struct derived from it with functions of its own in place
- * of begin(), enter(), store() and store4() (parts.cuh): what is done before, on the way into
- * shared memory, and with a sum. Lab 06 derives.
+ * of begin(), enter(), store(), store4() and finish() (parts.cuh): what is done before, on the way
+ * into shared memory, and with a sum. Lab 06 derives.
  *
  * The file comment of sgemm_v10_shapes.cu says what it is for and what it measured.
  */
@@ -195,6 +195,7 @@ static __global__ void __launch_bounds__(T::THREADS, 256 / T::THREADS)
         add_slices<T>(sum, shared, s.slice);
     }
     store_rows<T>(p, at.m + s.row, at.n + s.column, sum, s.slice * OWN, s.slice * OWN + OWN);
+    finish<T>(p, at.m);
 }
 
 #endif

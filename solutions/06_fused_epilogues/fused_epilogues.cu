@@ -77,7 +77,8 @@ const struct fused_step *fused_epilogues_ladder(size_t *count) {
         {"v2_bias", fused_v2_bias},
         {"v3_activation", fused_v3_activation},
         {"v4_residual", fused_v4_residual},
-        {"v5_gelu_in", fused_v5_gelu_in},
+        {"v5_one_launch", fused_v5_one_launch},
+        {"v6_gelu_in", fused_v6_gelu_in},
     };
     *count = sizeof steps / sizeof *steps;
     return steps;
@@ -89,5 +90,5 @@ enum status fused_epilogues(const struct fused_problem *problem, void *workspace
     if (problem->M == 0 || problem->N == 0) {
         return STATUS_OK;
     }
-    return fused_v5_gelu_in(problem, workspace, stream, error);
+    return fused_v6_gelu_in(problem, workspace, stream, error);
 }

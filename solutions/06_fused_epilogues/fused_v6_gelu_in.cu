@@ -1,9 +1,9 @@
 /**
- * @file fused_v5_gelu_in.cu
+ * @file fused_v6_gelu_in.cu
  * @brief GELU on the way in: v10 brings A by way of registers, and there it is applied.
  *
- * Changes since v4: between a load of A and its store to shared memory each float
- * goes through GELU.
+ * Changes since v4 (v5 is not built upon): between a load of A and its store to shared memory each
+ * float goes through GELU.
  *
  * Why: a launch less, and 2 x 100 MB for 8192 x 3072. The price: an element of A is
  * loaded by each of the N / 128 blocks of its row, six for N = 768, and becomes GELU
@@ -29,7 +29,7 @@ enum status fused_gelu_linear_add_norm(const struct fused_problem *p, struct sge
     return fused_norm_after(p, plan, workspace, stream, error);
 }
 
-enum status fused_v5_gelu_in(const struct fused_problem *p, void *workspace, device_stream stream,
+enum status fused_v6_gelu_in(const struct fused_problem *p, void *workspace, device_stream stream,
                              struct error *error) {
     struct sgemm_plan plan;
     if (p->op != FUSED_GELU_LINEAR_ADD_NORM) {

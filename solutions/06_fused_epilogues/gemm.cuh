@@ -70,7 +70,7 @@ static __device__ __forceinline__ void write_four(float *to, const float (&from)
 /* Rows that a thread finishes together. Their residuals are on their way at the same time: one
    after the other, each would wait for the store before it, since C may be the residual. */
 template <class T> struct rows_together {
-    enum { OWN = T::ROWS / T::SLICES, COUNT = OWN % 4 == 0 ? 4 : OWN % 3 == 0 ? 3 : 2 };
+    enum { OWN = T::ROWS / T::SLICES, COUNT = OWN % 4 == 0 ? 4 : 2 };
 };
 
 /* Finishes a thread's rows from `first` on that belong together. */
@@ -134,7 +134,8 @@ template <class T, bool VECTOR, class PROBLEM>
 static void launch_tile(const PROBLEM &p, unsigned parts, device_stream stream) {
     const size_t BYTES = T::FLOATS * sizeof(float);
     size_t tiles = (p.M + T::BM - 1) / T::BM * ((p.N + T::BN - 1) / T::BN);
-    if (BYTES > 48 << 10) { /* must be asked for; the launch reports what is wrong */
+    /* With what a kernel has beside it, more than 48 KiB must be asked for. The launch reports. */
+    if (BYTES + 1024 > 48 << 10) {
         (void)cudaFuncSetAttribute(tile_kernel<T, SGEMM_B_TRANSPOSED, VECTOR, PROBLEM>,
                                    cudaFuncAttributeMaxDynamicSharedMemorySize, (int)BYTES);
     }

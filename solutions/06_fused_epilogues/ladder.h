@@ -19,7 +19,8 @@ fused_function fused_v1_single_operators;
 fused_function fused_v2_bias;
 fused_function fused_v3_activation;
 fused_function fused_v4_residual;
-fused_function fused_v5_gelu_in;
+fused_function fused_v5_one_launch;
+fused_function fused_v6_gelu_in;
 
 /** The workspace behind the bytes that stay zero. */
 static inline float *fused_scratch(void *workspace) {
@@ -68,13 +69,16 @@ MUST_CHECK enum status fused_linear_activation(const struct fused_problem *probl
 MUST_CHECK enum status fused_linear_add_norm(const struct fused_problem *problem,
                                              struct sgemm_plan plan, void *workspace,
                                              device_stream stream, struct error *error);
+/** v5: the same, in one launch where that is possible. */
+MUST_CHECK enum status fused_at_once(const struct fused_problem *problem, struct sgemm_plan plan,
+                                     void *workspace, device_stream stream, struct error *error);
 /** v4: the LayerNorm, of the sum in out, or of parts in the scratch memory. */
 MUST_CHECK enum status fused_norm_after(const struct fused_problem *problem, struct sgemm_plan plan,
                                         void *workspace, device_stream stream, struct error *error);
 /** v4: the operations without a multiplication. */
 MUST_CHECK enum status fused_add_norm(const struct fused_problem *problem, device_stream stream,
                                       struct error *error);
-/** v5: FUSED_GELU_LINEAR_ADD_NORM. */
+/** v6: FUSED_GELU_LINEAR_ADD_NORM. */
 MUST_CHECK enum status fused_gelu_linear_add_norm(const struct fused_problem *problem,
                                                   struct sgemm_plan plan, void *workspace,
                                                   device_stream stream, struct error *error);
