@@ -1,0 +1,81 @@
+/* Counting on what the program was linked with: simt, or a GPU where there is one. */
+#include "common/bench/device_launches.h"
+
+#include "common/bench/device_kernels.h"
+#include "common/testing/testing.h"
+
+enum { BYTES = 1 << 10 };
+
+/* Kernels, fills and copies that a call makes; it may fail behind them. */
+struct work {
+    void *memory;
+    int kernels, fills, copies;
+    bool fails;
+};
+
+static enum status do_work(void *argument, device_stream stream, struct error *error) {
+    const struct work *w = argument;
+    char *half = (char *)w->memory + BYTES / 2;
+    for (int i = 0; i < w->kernels; i++) {
+        TRY(device_sweep(w->memory, BYTES, stream, error));
+    }
+    for (int i = 0; i < w->fills; i++) {
+        TRY(device_set(w->memory, 7, BYTES, stream, error));
+    }
+    for (int i = 0; i < w->copies; i++) {
+        TRY(device_copy(half, w->memory, BYTES / 2, stream, error));
+    }
+    return w->fails ? error_set(error, STATUS_UNSUPPORTED, "no more") : STATUS_OK;
+}
+
+static void expect_count(size_t want, struct work work) {
+    struct error error = {0};
+    size_t launches = 99;
+    ASSERT_OK(device_open(&error));
+    ASSERT_OK(device_alloc(&work.memory, BYTES, &error));
+    EXPECT_OK(device_count_launches(do_work, &work, &launches, &error));
+    EXPECT_INT_EQ(want, launches);
+    device_free(work.memory);
+}
+
+C_TEST(launches, are_counted) {
+    expect_count(0, (struct work){.kernels = 0});
+    expect_count(1, (struct work){.kernels = 1});
+    expect_count(5, (struct work){.kernels = 5});
+}
+
+C_TEST(launches, fills_and_copies_count_as_well) {
+    expect_count(6, (struct work){.kernels = 3, .fills = 2, .copies = 1});
+}
+
+/* What was recorded does not happen. */
+C_TEST(launches, nothing_runs) {
+    struct error error = {0};
+    struct work work = {.fills = 1};
+    unsigned char bytes[BYTES];
+    size_t launches;
+    ASSERT_OK(device_open(&error));
+    ASSERT_OK(device_alloc(&work.memory, BYTES, &error));
+    ASSERT_OK(device_set(work.memory, 1, BYTES, NULL, &error));
+    ASSERT_OK(device_synchronize(NULL, &error));
+    EXPECT_OK(device_count_launches(do_work, &work, &launches, &error));
+    ASSERT_OK(device_read(bytes, work.memory, BYTES, NULL, &error));
+    EXPECT_INT_EQ(1, bytes[0]);
+    EXPECT_INT_EQ(1, bytes[BYTES - 1]);
+    device_free(work.memory);
+}
+
+C_TEST(launches, a_failure_is_handed_on_and_leaves_nothing_behind) {
+    struct error error = {0};
+    struct work work = {.kernels = 2, .fails = true};
+    size_t launches = 99;
+    ASSERT_OK(device_open(&error));
+    ASSERT_OK(device_alloc(&work.memory, BYTES, &error));
+    EXPECT_STATUS(STATUS_UNSUPPORTED, device_count_launches(do_work, &work, &launches, &error));
+    EXPECT_STR_EQ("no more", error.message);
+    EXPECT_INT_EQ(0, launches);
+    work.fails = false;
+    EXPECT_OK(device_count_launches(do_work, &work, &launches, &error));
+    EXPECT_INT_EQ(2, launches);
+    device_free(work.memory);
+}
