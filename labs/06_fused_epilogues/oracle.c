@@ -74,6 +74,22 @@ static void make_inputs(struct fused_data *data, struct fused_flavour flavour, s
     }
 }
 
+/* Four sums at a time, or an addition waits for the one before it. */
+static double dot(const double *in, const float *weight, size_t K) {
+    double a = 0.0, b = 0.0, c = 0.0, d = 0.0;
+    size_t k = 0;
+    for (; k + 4 <= K; k += 4) {
+        a += in[k] * (double)weight[k];
+        b += in[k + 1] * (double)weight[k + 1];
+        c += in[k + 2] * (double)weight[k + 2];
+        d += in[k + 3] * (double)weight[k + 3];
+    }
+    for (; k < K; k++) {
+        a += in[k] * (double)weight[k];
+    }
+    return a + b + (c + d);
+}
+
 /* The sum before a LayerNorm, of one row. in: (K) scratch. */
 static void expect_row(struct fused_data *data, size_t m, double *in) {
     const struct fused_problem *p = &data->problem;
@@ -84,10 +100,8 @@ static void expect_row(struct fused_data *data, size_t m, double *in) {
         }
     }
     for (size_t n = 0; n < p->N; n++) {
-        double sum = multiplies(p->op) ? 0.0 : (double)p->in[m * p->N + n];
-        for (size_t k = 0; k < p->K; k++) {
-            sum += in[k] * (double)p->weight[n * p->K + k];
-        }
+        double sum =
+            multiplies(p->op) ? dot(in, p->weight + n * p->K, p->K) : (double)p->in[m * p->N + n];
         sum += p->bias != NULL ? (double)p->bias[n] : 0.0;
         sum += p->residual != NULL ? (double)p->residual[m * p->N + n] : 0.0;
         data->sum[m * p->N + n] = sum;
