@@ -76,7 +76,8 @@ struct fused_problem {
  * @param workspace device memory of FUSED_WORKSPACE_BYTES, 256-byte aligned, its first
  *                  FUSED_ZERO_BYTES zeros, else undefined; calls of one stream may share it
  * @return STATUS_OK; STATUS_INVALID_ARGUMENT, with a line that names it, for an operation or an
- *         activation that there is not, or a size above FUSED_MAX_ROWS or FUSED_MAX_COLUMNS;
+ *         activation that there is not, or a size above FUSED_MAX_ROWS or FUSED_MAX_COLUMNS,
+ *         or sizes that together need more blocks than a launch takes;
  *         STATUS_DEVICE when a launch failed
  */
 MUST_CHECK enum status fused_epilogues(const struct fused_problem *problem, void *workspace,

@@ -10,6 +10,9 @@
  * is 8 registers.
  *
  * Launches: 1 (2 where K is split). Bytes: as the matmul.
+ *
+ * Modelled by simt for an H200, FUSED_LINEAR, 512 x 768 x 256: 0.0163 ms after 0.0210; the matmul
+ * alone takes 0.0162.
  */
 #include "solutions/06_fused_epilogues/parts.cuh"
 

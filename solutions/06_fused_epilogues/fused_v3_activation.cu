@@ -9,6 +9,9 @@
  * Why: a launch less, and 2 x 100 MB for 8192 x 3072.
  *
  * Launches: 1 (2 where K is split). Bytes: as the matmul.
+ *
+ * Modelled by simt for an H200, 512 x 1024 x 256: 0.0164 ms after 0.0210; the matmul alone takes
+ * 0.0162.
  */
 #include "solutions/06_fused_epilogues/parts.cuh"
 

@@ -16,6 +16,10 @@
  * knows nothing of other multiprocessors' stores.
  *
  * Launches: 1. Bytes: as v4.
+ *
+ * Modelled by simt for an H200, 512 x 256 x 256: 0.0132 ms after 0.0163. The model takes 4 us for
+ * a launch and overlaps none, which is what is seen there; README.md says why v6 does not build on
+ * this step.
  */
 #include "solutions/06_fused_epilogues/gemm.cuh"
 

@@ -12,6 +12,9 @@
  * before, once an element.
  *
  * Launches: 2. Bytes: as v4.
+ *
+ * Modelled by simt for an H200, 512 x 256 x 1024: 0.0222 ms after 0.0330 (v4), where the matmul
+ * alone takes 0.0191.
  */
 #include "solutions/06_fused_epilogues/gemm.cuh"
 
