@@ -39,7 +39,8 @@ static const struct threshold thresholds[] = {
      "BERT, one sentence, against the same engine with the starter's norms",
      "what is not a norm stays as it was: matmul and attention"},
     {"06_fused_epilogues", "epilogues", 2.5, 0,
-     "the four linear layers of a BERT layer: time beyond their plain matmuls, against a launch for "
+     "the four linear layers of a BERT layer: time beyond their plain matmuls, against a launch "
+     "for "
      "each operator",
      "what surrounds the matmul is read and written once, and not once an operator"},
     {"07_attention", "kernel", 8.0, 0,

@@ -15,7 +15,7 @@
 #include "common/model/engine_layer.h"
 #include "common/model/fused.h"
 #include "labs/03_resident_weights/resident.h"
-#include "labs/04_sgemm/engine.h"
+#include "labs/06_fused_epilogues/engine.h"
 
 struct stage {
     attention_function *run;
@@ -124,7 +124,7 @@ enum status engine_attention_create_with(struct engine *engine, attention_functi
                                          struct error *error) {
     struct engine base;
     *engine = (struct engine){0};
-    enum status status = engine_sgemm_create(&base, error);
+    enum status status = engine_fused_create(&base, error);
     if (status != STATUS_OK) {
         return status;
     }

@@ -28,7 +28,7 @@ refuses "--threads 0: from 1 to 1024" "$bench" -t 0
 # Every stage, a record a layout; logits agree, or the bench would have failed.
 accepts "$bench" --shape tiny -b 2 -l 16
 stages=$(grep -c '^stage ' out)
-[ "$stages" -ge 4 ] || fail "only $stages stages: $(cat out)"
+[ "$stages" -ge 7 ] || fail "only $stages stages: $(cat out)"
 "$check_records" "$WARPBOOK_RESULTS" >/dev/null || fail "the records are not whole"
 for op in bert_dense bert_padded bert_packed; do
     [ "$(grep -cF "\"op\":\"$op\"" "$WARPBOOK_RESULTS")" -eq "$stages" ] || fail "not a record of $op a stage"

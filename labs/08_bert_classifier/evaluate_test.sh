@@ -89,7 +89,7 @@ says "padding" out
 refuses "absent/file: cannot" "${imdb[@]}" --predictions absent/file
 
 # On the GPU, or simt, the same again.
-if "$evaluate" --random --stage none --dataset imdb --data imdb 2>&1 | grep -q 04_sgemm; then
+if "$evaluate" --random --stage none --dataset imdb --data imdb 2>&1 | grep -q 07_attention; then
     accepts "${imdb[@]}" --limit 6 --predictions want
     accepts "${imdb[@]}" --limit 6 --device gpu --predictions got
     cmp -s want got || fail "the GPU answers otherwise"

@@ -41,9 +41,9 @@ accepts "${random[@]}" --device cpu --dataset agnews --data news.csv --padded -o
 says '"samples":	4' c/benchmark_stats.json
 says '"padded":	true' c/benchmark_stats.json
 
-if "$profile" --random --stage none 2>&1 | grep -q 04_sgemm; then
+if "$profile" --random --stage none 2>&1 | grep -q 07_attention; then
     accepts "${random[@]}" --device gpu -o d
-    says "stage 04_sgemm on " out
+    says "stage 07_attention on " out
     if grep -q 'times are modelled' out; then
         says '"modelled":	true' d/kernel_statistics.json
         says '"clock":"modelled' d/trace.json

@@ -24,6 +24,9 @@ static const struct classifier_stages stages = {.table = table,
 #include "labs/02_gpu_matmul/engine.h"
 #include "labs/03_resident_weights/engine.h"
 #include "labs/04_sgemm/engine.h"
+#include "labs/05_layernorm_softmax/engine.h"
+#include "labs/06_fused_epilogues/engine.h"
+#include "labs/07_attention/engine.h"
 
 static enum status create_gpu_matmul(struct engine *engine, int threads, struct error *error) {
     (void)threads;
@@ -40,12 +43,31 @@ static enum status create_sgemm(struct engine *engine, int threads, struct error
     return engine_sgemm_create(engine, error);
 }
 
+static enum status create_layernorm_softmax(struct engine *engine, int threads,
+                                            struct error *error) {
+    (void)threads;
+    return engine_layernorm_softmax_create(engine, error);
+}
+
+static enum status create_fused(struct engine *engine, int threads, struct error *error) {
+    (void)threads;
+    return engine_fused_create(engine, error);
+}
+
+static enum status create_attention(struct engine *engine, int threads, struct error *error) {
+    (void)threads;
+    return engine_attention_create(engine, error);
+}
+
 /* The last row is what the programs run on: a new stage of the course is one more row here. */
 static const struct classifier_stage table[] = {
     {"01_cpu_matmul", false, create_cpu},
     {"02_gpu_matmul", true, create_gpu_matmul},
     {"03_resident_weights", true, create_resident},
     {"04_sgemm", true, create_sgemm},
+    {"05_layernorm_softmax", true, create_layernorm_softmax},
+    {"06_fused_epilogues", true, create_fused},
+    {"07_attention", true, create_attention},
 };
 
 static enum status open_device(struct classifier_device *device, struct error *error) {
