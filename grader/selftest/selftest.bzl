@@ -175,9 +175,9 @@ _GPU_CASES = {
         "//grader:attention_baseline",
         "//grader:attention_case",
         "//labs/03_resident_weights:contract",
-        "//labs/04_sgemm:contract",
+        "//labs/06_fused_epilogues:contract",
         "//labs/07_attention:contract",
-        "//solutions/04_sgemm:engine",
+        "//solutions/06_fused_epilogues:engine",
     ],
 }
 

@@ -140,13 +140,12 @@ struct tolerance rows_tolerance(const struct rows_data *data, size_t row) {
         double relative = sum + chain + 2.0 * u * range + rounding;
         return (struct tolerance){0x1p-120 + tiny, relative, relative + tiny * C};
     }
-    double absolute = data->op == ROWS_LAYERNORM ? sum * (1.0 + range) * weight : 0.0;
-    double relative = sum + chain / 2.0 + rounding;
+    double relative = sum + chain / 2.0 + rounding, absolute = 0.0, mean = 0.0;
     if (data->op == ROWS_LAYERNORM) {
+        mean = u * (8.0 + 4.0 * sqrt(C)) * range;
         /* The bias may take most of a result away, and leave the root's error: of a value that is
          * a few deviations from the mean. */
-        absolute += chain / 2.0 * 4.0 * weight;
+        absolute = (sum + mean + chain / 2.0 * 4.0) * weight;
     }
-    return (struct tolerance){absolute + tiny, relative,
-                              relative + (data->op == ROWS_LAYERNORM ? sum * range : 0.0) + tiny};
+    return (struct tolerance){absolute + tiny, relative, relative + mean + tiny};
 }

@@ -49,12 +49,13 @@ void rows_expect(const struct rows_data *data, size_t row, double *want, float *
  * @brief How far one row of an fp32 implementation may be off, stored in data->type.
  *
  * With u = 2^-24. A sum of C terms, in any order, is off by some u sqrt(C) in random data.
- * LayerNorm's mean is off by that much of |mean|, and so is each x - mean; it counts in standard
- * deviations. Squares and softmax's terms are all positive and many of them small: one thread that
- * adds them to a sum of some size rounds many the same way, so the bound is that of a dot product
- * in fp32 (see tolerance_dot_f32()), and half of it for the root. An exponential is off by u times
- * its argument, which the row's range bounds. The result is rounded once: 2^-11 in fp16, 2^-8 in
- * bf16, and in fp16 results below 2^-14 by up to 2^-25.
+ * LayerNorm's mean is off by up to four times as much of |mean|, where one thread adds values of
+ * one sign and size, and so is each x - mean; it counts in standard deviations. Squares and
+ * softmax's terms are all positive and many of them small: one thread that adds them to a sum of
+ * some size rounds many the same way, so the bound is that of a dot product in fp32 (see
+ * tolerance_dot_f32()), and half of it for the root. An exponential is off by u times its argument,
+ * which the row's range bounds. The result is rounded once: 2^-11 in fp16, 2^-8 in bf16, and in
+ * fp16 results below 2^-14 by up to 2^-25.
  */
 struct tolerance rows_tolerance(const struct rows_data *data, size_t row);
 
