@@ -4,22 +4,20 @@
 #include <stdlib.h>
 
 #include "common/base/checked.h"
+#include "common/model/bert_encoder.h"
 #include "common/model/fused.h"
 #include "common/model/resident.h"
 
 enum { LAYER_TENSORS = 10, OTHER_TENSORS = 9, BUFFERS = 7 };
-
-/* The weights of q, k and v of one layer, one below the other: (3C, C) and (3C). */
-struct joined {
-    float *weight, *bias;
-};
 
 struct bert {
     struct bert_config config;
     const struct engine *engine;
     size_t max_tokens;
     struct bert_weights weights; /* resident pointers; shapes as in struct bert_weights */
-    struct joined *qkv;          /* (L), resident; the q, k and v of weights stay NULL */
+    struct bert_linear *qkv;     /* (L), resident: q, k and v one below the other, (3C, C) and (3C);
+                                    the q, k and v of weights stay NULL */
+    void *encoder;               /* the engine's, if it has one */
 
     /* Resident activations of one call, of at most max_tokens rows. */
     float *x;         /* (rows, C): the hidden state */
@@ -35,7 +33,7 @@ struct bert {
     /* Row numbers for embedding(); host. */
     int32_t *positions; /* (rows): 0, 1, ... in each sequence */
     int32_t *zeros;     /* (rows): token types nobody gave */
-    int32_t *cls;       /* (B): the first row of each sequence */
+    int32_t *firsts;    /* (B + 1): the first row of each sequence, and the number of rows */
 };
 
 static enum status check_config(const struct bert_config *c, const struct bert_weights *w,
@@ -106,17 +104,20 @@ static void list_buffers(struct resident_buffer list[BUFFERS], struct bert *m) {
 }
 
 /* Copies the three parts into resident memory, one after the other. */
-static enum status join(const struct engine *e, float **to, const float *const parts[3],
+static enum status join(const struct engine *e, const float **to, const float *const parts[3],
                         size_t count) {
-    const struct resident_buffer buffer = {to, 3, count};
+    float *joined = NULL;
+    const struct resident_buffer buffer = {&joined, 3, count};
     TRY(resident_buffers_alloc(e, &buffer, 1));
+    *to = joined;
     for (size_t i = 0; i < 3; i++) {
-        TRY(e->write(e->context, *to + i * count, parts[i], count * sizeof(float)));
+        TRY(e->write(e->context, joined + i * count, parts[i], count * sizeof(float)));
     }
     return STATUS_OK;
 }
 
-static enum status load_qkv(struct bert *m, const struct bert_layer *host, struct joined *qkv) {
+static enum status load_qkv(struct bert *m, const struct bert_layer *host,
+                            struct bert_linear *qkv) {
     size_t C = m->config.C;
     TRY(join(m->engine, &qkv->weight,
              (const float *const[]){host->q.weight, host->k.weight, host->v.weight}, C * C));
@@ -124,9 +125,9 @@ static enum status load_qkv(struct bert *m, const struct bert_layer *host, struc
                 (const float *const[]){host->q.bias, host->k.bias, host->v.bias}, C);
 }
 
-static void release_qkv(const struct engine *e, struct joined *qkv) {
-    e->release(e->context, qkv->weight);
-    e->release(e->context, qkv->bias);
+static void release_qkv(const struct engine *e, struct bert_linear *qkv) {
+    e->release(e->context, (void *)qkv->weight);
+    e->release(e->context, (void *)qkv->bias);
 }
 
 static enum status load_weights(struct bert *m, const struct bert_weights *host) {
@@ -159,9 +160,16 @@ static enum status alloc_activations(struct bert *m) {
     m->starts = starts;
     m->positions = calloc(m->max_tokens, sizeof *m->positions);
     m->zeros = calloc(m->max_tokens, sizeof *m->zeros);
-    m->cls = calloc(m->max_tokens, sizeof *m->cls);
-    bool all = m->positions != NULL && m->zeros != NULL && m->cls != NULL;
+    m->firsts = calloc(m->max_tokens + 1, sizeof *m->firsts);
+    bool all = m->positions != NULL && m->zeros != NULL && m->firsts != NULL;
     return all ? STATUS_OK : STATUS_OUT_OF_MEMORY;
+}
+
+static enum status create_encoder(struct bert *m) {
+    const struct engine *e = m->engine;
+    const struct bert_encoder_model model = {&m->config, &m->weights, m->qkv, m->max_tokens};
+    return e->encoder_create != NULL ? e->encoder_create(e->context, &model, &m->encoder)
+                                     : STATUS_OK;
 }
 
 enum status bert_create(struct bert **model, const struct bert_config *config,
@@ -180,6 +188,9 @@ enum status bert_create(struct bert **model, const struct bert_config *config,
     if (status == STATUS_OK) {
         status = alloc_activations(m);
     }
+    if (status == STATUS_OK) {
+        status = create_encoder(m);
+    }
     if (status != STATUS_OK) {
         bert_free(m);
         return error_set(error, status, "cannot make the model resident on engine %s: %s",
@@ -192,6 +203,9 @@ enum status bert_create(struct bert **model, const struct bert_config *config,
 void bert_free(struct bert *m) {
     if (m == NULL) {
         return;
+    }
+    if (m->encoder != NULL) {
+        m->engine->encoder_free(m->engine->context, m->encoder);
     }
     struct resident_tensor others[OTHER_TENSORS];
     list_others(others, &m->config, &m->weights, &m->weights);
@@ -213,7 +227,7 @@ void bert_free(struct bert *m) {
     free(m->weights.layers);
     free(m->positions);
     free(m->zeros);
-    free(m->cls);
+    free(m->firsts);
     free(m);
 }
 
@@ -263,6 +277,10 @@ static enum status measure(const struct bert_input *input, struct extent *extent
     return checked_multiply(input->B, input->T, &extent->rows) ? STATUS_OK : STATUS_TOO_LONG;
 }
 
+static bool wants_pooled(const struct bert_output *output) {
+    return output->pooled != NULL || output->logits != NULL;
+}
+
 static enum status check_call(const struct bert *m, const struct bert_input *input,
                               const struct bert_output *output, struct extent *extent) {
     const struct bert_config *c = &m->config;
@@ -274,8 +292,7 @@ static enum status check_call(const struct bert *m, const struct bert_input *inp
     if (extent->longest > c->T || rows > m->max_tokens) {
         return STATUS_TOO_LONG;
     }
-    bool pool = output->pooled != NULL || output->logits != NULL;
-    if ((pool && m->weights.pooler.weight == NULL) ||
+    if ((wants_pooled(output) && m->weights.pooler.weight == NULL) ||
         (output->logits != NULL && m->weights.classifier.weight == NULL)) {
         return STATUS_UNSUPPORTED;
     }
@@ -295,8 +312,9 @@ static void number_positions(struct bert *m, const struct bert_input *input) {
         for (size_t i = first; i < end; i++) {
             m->positions[i] = (int32_t)(i - first);
         }
-        m->cls[b] = (int32_t)first;
+        m->firsts[b] = (int32_t)first;
     }
+    m->firsts[input->B] = (int32_t)first_row(input, input->B);
 }
 
 /* x = LayerNorm(word + position + type). */
@@ -306,7 +324,6 @@ static enum status embed(struct bert *m, const struct bert_input *input, size_t 
     void *x = e->context;
     size_t C = m->config.C;
     const int32_t *types = input->types != NULL ? input->types : m->zeros;
-    number_positions(m, input);
     TRY(e->embedding(x, m->x, w->word_embedding, input->ids, rows, C, false));
     TRY(e->embedding(x, m->x, w->position_embedding, m->positions, rows, C, true));
     TRY(e->embedding(x, m->x, w->type_embedding, types, rows, C, true));
@@ -315,8 +332,8 @@ static enum status embed(struct bert *m, const struct bert_input *input, size_t 
 }
 
 /* mixed = multi-head attention of x to itself, padding hidden. */
-static enum status attend(struct bert *m, const struct joined *qkv, const struct bert_input *input,
-                          const struct extent *extent) {
+static enum status attend(struct bert *m, const struct bert_linear *qkv,
+                          const struct bert_input *input, const struct extent *extent) {
     const struct engine *e = m->engine;
     size_t C = m->config.C;
     size_t HS = C / m->config.NH;
@@ -362,12 +379,12 @@ static enum status forward_layer(struct bert *m, size_t layer, const struct bert
                                             &output_norm, m->projected, rows, c->C, c->hidden);
 }
 
-/* pooled (B, C) = tanh(pooler(x at [CLS], the first token of each sequence)). */
+/* pooled (B, C) = tanh(pooler(x at [CLS], the first token of each sequence)), which encode() left
+ * in projected. */
 static enum status pool(struct bert *m, size_t B) {
     const struct engine *e = m->engine;
     const struct bert_linear *pooler = &m->weights.pooler;
     size_t C = m->config.C;
-    TRY(e->embedding(e->context, m->projected, m->x, m->cls, B, C, false));
     return engine_linear_activation(e, m->pooled, m->projected, pooler->weight, pooler->bias, B, C,
                                     C, NN_TANH);
 }
@@ -401,16 +418,40 @@ static enum status write_layout(struct bert *m, const struct bert_input *input) 
                                : STATUS_OK;
 }
 
+/* projected (B, C) = the encoder's result at [CLS], x (rows, C) = all of it: if they are wanted. */
+static enum status encode(struct bert *m, const struct bert_input *input,
+                          const struct bert_output *output, const struct extent *extent) {
+    const struct engine *e = m->engine;
+    number_positions(m, input);
+    if (m->encoder != NULL && input->mask == NULL) {
+        const struct bert_encoder_call call = {
+            .ids = input->ids,
+            .types = input->types,
+            .starts = m->firsts,
+            .B = input->B,
+            .rows = extent->rows,
+            .longest = extent->longest,
+            .first = m->projected,
+            .hidden = output->hidden != NULL ? m->x : NULL,
+        };
+        return e->encoder_run(e->context, m->encoder, &call);
+    }
+    TRY(write_layout(m, input));
+    TRY(embed(m, input, extent->rows));
+    for (size_t l = 0; l < m->config.L; l++) {
+        TRY(forward_layer(m, l, input, extent));
+    }
+    return wants_pooled(output) ? e->embedding(e->context, m->projected, m->x, m->firsts, input->B,
+                                               m->config.C, false)
+                                : STATUS_OK;
+}
+
 static enum status run(struct bert *m, const struct bert_input *input,
                        const struct bert_output *output, const struct extent *extent) {
     const struct bert_config *c = &m->config;
     const struct bert_linear *classifier = &m->weights.classifier;
-    TRY(write_layout(m, input));
-    TRY(embed(m, input, extent->rows));
-    for (size_t l = 0; l < c->L; l++) {
-        TRY(forward_layer(m, l, input, extent));
-    }
-    if (output->pooled != NULL || output->logits != NULL) {
+    TRY(encode(m, input, output, extent));
+    if (wants_pooled(output)) {
         TRY(pool(m, input->B));
     }
     if (output->logits != NULL) {

@@ -30,6 +30,9 @@
 #include "common/base/status.h"
 #include "common/nn/nn.h"
 
+struct bert_encoder_call;
+struct bert_encoder_model;
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -131,6 +134,18 @@ struct engine {
      */
     enum status (*attention_packed)(void *context, float *out, const struct nn_attention *a,
                                     const int32_t *starts, const int32_t *host_starts);
+
+    /**
+     * BERT's whole encoder, bert_encoder.h: made once for a model, run for each batch without
+     * padding, freed before the engine. All three are set, or none. An engine_layer does not pass
+     * them on: they would go past the operators that it replaces.
+     *
+     * @param encoder receives what the other two are given
+     */
+    enum status (*encoder_create)(void *context, const struct bert_encoder_model *model,
+                                  void **encoder);
+    enum status (*encoder_run)(void *context, void *encoder, const struct bert_encoder_call *call);
+    void (*encoder_free)(void *context, void *encoder); /**< NULL is allowed */
     /** @} */
 };
 
