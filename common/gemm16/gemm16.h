@@ -1,0 +1,67 @@
+/**
+ * @file gemm16.h
+ * @brief Matrix multiplication of 16-bit matrices on tensor cores, with what usually follows it.
+ *
+ * Given to the labs whose models run in fp16 or bf16 (08, 10, 11). Products and
+ * sums are fp32; so are bias, activation and residual, and the result is rounded
+ * once, when it is stored.
+ */
+#ifndef WARPBOOK_COMMON_GEMM16_GEMM16_H_
+#define WARPBOOK_COMMON_GEMM16_GEMM16_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/base/status.h"
+#include "common/device/device.h"
+#include "common/nn/dtype.h"
+#include "common/nn/nn.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Scratch memory of every call: 64 MiB, contents undefined before and after. */
+#define GEMM16_WORKSPACE_BYTES ((size_t)64 << 20)
+
+/** Largest M, N and K. */
+#define GEMM16_MAX_SIZE ((size_t)1 << 28)
+
+/**
+ * @brief out (M, N) = f(in (M, K) * weight (N, K)^T + bias (N)) + residual (M, N).
+ *
+ * Device memory, row-major, rows one after the other. Elements of in, weight, bias and residual are
+ * `dtype`, those of out `out_dtype`; each pointer is aligned as its elements at least (16 bytes,
+ * and K a multiple of 8, make it fast). out may be residual where their types agree; nothing else
+ * overlaps. Every size may be 0: without M or N nothing happens, with K = 0 the product is zeros.
+ */
+struct gemm16_problem {
+    enum nn_dtype dtype;     /**< NN_F16 or NN_BF16 */
+    enum nn_dtype out_dtype; /**< the same, or NN_F32 */
+    size_t M, N, K;
+    const void *in;     /**< (M, K) */
+    const void *weight; /**< (N, K) */
+    const void *bias;   /**< (N); NULL: none */
+    bool activate;      /**< whether there is an f */
+    enum nn_activation f;
+    const void *residual; /**< (M, N); NULL: none */
+    void *out;            /**< (M, N) */
+};
+
+/**
+ * @brief Starts the work on a stream; does not wait for it.
+ *
+ * @param workspace device memory of GEMM16_WORKSPACE_BYTES, 256-byte aligned; calls of one stream
+ * may share it
+ * @return STATUS_OK; STATUS_INVALID_ARGUMENT, with a line that names it, for a type, an activation
+ * or a size that it does not take; STATUS_UNSUPPORTED on a GPU before compute capability 8.0;
+ *         STATUS_DEVICE when a launch failed
+ */
+MUST_CHECK enum status gemm16(const struct gemm16_problem *problem, void *workspace,
+                              device_stream stream, struct error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
