@@ -42,6 +42,7 @@ struct CUgraph_st *graph_new(void) {
 static void node_free(struct CUgraphNode_st *node) {
     work_free(&node->work);
     node_list_free(&node->after);
+    free(node->arguments);
     free(node);
 }
 

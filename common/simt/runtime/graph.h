@@ -28,6 +28,7 @@ struct CUgraphNode_st {
     size_t index; /**< in the graph */
     struct work work;
     struct node_list after; /**< what it depends on */
+    void **arguments;       /**< of a kernel: pointers into its work, once asked for; or NULL */
 };
 
 struct CUgraph_st {

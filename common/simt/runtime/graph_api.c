@@ -10,6 +10,7 @@
 #include "common/simt/runtime/capture.h"
 #include "common/simt/runtime/graph.h"
 #include "common/simt/runtime/launch.h"
+#include "common/simt/runtime/modules.h"
 #include "common/simt/runtime/state.h"
 #include "common/simt/runtime/stream.h"
 
@@ -224,6 +225,125 @@ static cudaError_t get_type(const struct CUgraphNode_st *node, enum cudaGraphNod
 
 cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, enum cudaGraphNodeType *type) {
     DEVICE_CALL(runtime, get_type(node, type));
+}
+
+static cudaError_t get_dependencies(const struct CUgraphNode_st *node, cudaGraphNode_t *nodes,
+                                    cudaGraphEdgeData *edges, size_t *room) {
+    if (node == NULL || room == NULL) {
+        return cudaErrorInvalidValue;
+    }
+    size_t found = node->after.count;
+    size_t given = nodes != NULL && *room < found ? *room : found;
+    for (size_t i = 0; nodes != NULL && i < given; i++) {
+        nodes[i] = node->after.nodes[i];
+        if (edges != NULL) {
+            memset(&edges[i], 0, sizeof edges[i]);
+        }
+    }
+    *room = given;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t *nodes,
+                                         cudaGraphEdgeData *edges, size_t *count) {
+    DEVICE_CALL(runtime, get_dependencies(node, nodes, edges, count));
+}
+
+/** Pointers to the arguments in the node's own copy of them. @return false without memory */
+static bool point_to_arguments(struct CUgraphNode_st *node) {
+    const struct kernel_work *work = &node->work.kernel;
+    const struct simt_kernel_info *info = &work->kernel->info;
+    free(node->arguments);
+    node->arguments = calloc(info->parameter_count + 1, sizeof *node->arguments);
+    for (size_t i = 0; node->arguments != NULL && i < info->parameter_count; i++) {
+        node->arguments[i] = work->parameters + info->parameter_offsets[i];
+    }
+    return node->arguments != NULL;
+}
+
+static cudaError_t get_kernel(struct CUgraphNode_st *node,
+                              struct cudaKernelNodeParams *parameters) {
+    if (node == NULL || parameters == NULL || node->work.kind != WORK_KERNEL) {
+        return cudaErrorInvalidValue;
+    }
+    const struct kernel_work *work = &node->work.kernel;
+    if (!point_to_arguments(node)) {
+        return cudaErrorMemoryAllocation;
+    }
+    *parameters = (struct cudaKernelNodeParams){.func = (void *)(uintptr_t)work->kernel->host,
+                                                .gridDim = work->grid,
+                                                .blockDim = work->block,
+                                                .sharedMemBytes = (unsigned)work->shared,
+                                                .kernelParams = node->arguments};
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node,
+                                         struct cudaKernelNodeParams *parameters) {
+    DEVICE_CALL(runtime, get_kernel(node, parameters));
+}
+
+/** Whether the grid is cooperative; of the others nothing is kept. */
+static cudaError_t get_attribute(const struct CUgraphNode_st *node, cudaLaunchAttributeID attribute,
+                                 cudaLaunchAttributeValue *value) {
+    if (node == NULL || value == NULL || node->work.kind != WORK_KERNEL) {
+        return cudaErrorInvalidValue;
+    }
+    memset(value, 0, sizeof *value);
+    if (attribute != cudaLaunchAttributeCooperative) {
+        return cudaErrorNotSupported;
+    }
+    value->cooperative = node->work.kernel.cooperative;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t node, cudaLaunchAttributeID attribute,
+                                            cudaLaunchAttributeValue *value) {
+    DEVICE_CALL(runtime, get_attribute(node, attribute, value));
+}
+
+/** An area as the 3D copies want it: planes are rows of the pitch. */
+static struct cudaPitchedPtr pitched(const struct area *area, const struct box *box) {
+    size_t pitch = area->pitch > 0 ? area->pitch : box->width;
+    size_t rows = area->slice > 0 && pitch > 0 ? area->slice / pitch : box->height;
+    return (struct cudaPitchedPtr){
+        .ptr = area->pointer, .pitch = pitch, .xsize = box->width, .ysize = rows};
+}
+
+static cudaError_t get_copy(const struct CUgraphNode_st *node, struct cudaMemcpy3DParms *p) {
+    if (node == NULL || p == NULL || node->work.kind != WORK_COPY) {
+        return cudaErrorInvalidValue;
+    }
+    const struct copy_work *work = &node->work.copy;
+    *p = (struct cudaMemcpy3DParms){
+        .srcPtr = pitched(&work->from, &work->box),
+        .dstPtr = pitched(&work->to, &work->box),
+        .extent = {.width = work->box.width, .height = work->box.height, .depth = work->box.depth},
+        .kind = work->kind};
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphMemcpyNodeGetParams(cudaGraphNode_t node, struct cudaMemcpy3DParms *p) {
+    DEVICE_CALL(runtime, get_copy(node, p));
+}
+
+static cudaError_t get_set(const struct CUgraphNode_st *node, struct cudaMemsetParams *parameters) {
+    if (node == NULL || parameters == NULL || node->work.kind != WORK_SET) {
+        return cudaErrorInvalidValue;
+    }
+    const struct set_work *work = &node->work.set;
+    *parameters = (struct cudaMemsetParams){.dst = work->to.pointer,
+                                            .pitch = work->to.pitch,
+                                            .value = work->value,
+                                            .elementSize = work->element,
+                                            .width = work->box.width / work->element,
+                                            .height = work->box.height};
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphMemsetNodeGetParams(cudaGraphNode_t node,
+                                         struct cudaMemsetParams *parameters) {
+    DEVICE_CALL(runtime, get_set(node, parameters));
 }
 
 /** @return a copy of the graph with the same order of nodes, or NULL without memory. */

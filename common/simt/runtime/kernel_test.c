@@ -482,3 +482,71 @@ C_TEST(graph, is_built_node_by_node) {
     WANT(cudaSuccess, cudaGraphDestroy(graph));
     destroy(&a);
 }
+
+/** Captures a fill, a cooperative launch and a copy, one after the other. */
+static cudaError_t capture_three(struct arrays *a, int *half, cudaStream_t stream,
+                                 cudaGraph_t *graph) {
+    int factor = 4, offset = 1, count = COUNT;
+    void *arguments[] = {&a->d_out, &a->d_in, &factor, &offset, &count};
+    dim3 grid = {.x = GRID, .y = 1, .z = 1};
+    dim3 block = {.x = BLOCK, .y = 1, .z = 1};
+    WANT(cudaSuccess, cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+    WANT(cudaSuccess, cudaMemsetAsync(a->d_out, 3, sizeof a->host, stream));
+    WANT(cudaSuccess,
+         cudaLaunchCooperativeKernel(kernel_scale(), grid, block, arguments, 0, stream));
+    WANT(cudaSuccess, cudaMemcpyAsync(half, a->d_out, COUNT / 2 * sizeof *half,
+                                      cudaMemcpyDeviceToDevice, stream));
+    return cudaStreamEndCapture(stream, graph);
+}
+
+C_TEST(graph, nodes_tell_what_they_do) {
+    struct arrays a;
+    cudaStream_t stream = NULL;
+    cudaGraph_t graph = NULL;
+    cudaGraphNode_t nodes[3] = {NULL}, before = NULL;
+    cudaGraphEdgeData edge;
+    struct cudaMemsetParams set;
+    struct cudaKernelNodeParams kernel;
+    struct cudaMemcpy3DParms copy;
+    cudaLaunchAttributeValue value;
+    size_t count = 3, one = 1;
+    const char *name = NULL;
+    int *half = NULL;
+    ASSERT_TRUE(create(&a));
+    WANT(cudaSuccess, cudaMalloc((void **)&half, COUNT / 2 * sizeof *half));
+    WANT(cudaSuccess, cudaStreamCreate(&stream));
+    WANT(cudaSuccess, capture_three(&a, half, stream, &graph));
+    WANT(cudaSuccess, cudaGraphGetNodes(graph, nodes, &count));
+    ASSERT_TRUE(count == 3);
+    WANT(cudaSuccess, cudaGraphNodeGetDependencies(nodes[1], &before, &edge, &one));
+    EXPECT_INT_EQ(1, one);
+    EXPECT_TRUE(before == nodes[0]);
+    WANT(cudaSuccess, cudaGraphNodeGetDependencies(nodes[0], NULL, NULL, &one));
+    EXPECT_INT_EQ(0, one);
+    WANT(cudaSuccess, cudaGraphMemsetNodeGetParams(nodes[0], &set));
+    EXPECT_TRUE(set.dst == a.d_out);
+    EXPECT_INT_EQ(sizeof a.host, set.width * set.elementSize);
+    WANT(cudaSuccess, cudaGraphMemcpyNodeGetParams(nodes[2], &copy));
+    EXPECT_TRUE(copy.dstPtr.ptr == half && copy.srcPtr.ptr == a.d_out);
+    EXPECT_INT_EQ(COUNT / 2 * sizeof *half, copy.extent.width);
+    WANT(cudaErrorInvalidValue, cudaGraphKernelNodeGetParams(nodes[0], &kernel));
+    WANT(cudaSuccess, cudaGraphKernelNodeGetParams(nodes[1], &kernel));
+    EXPECT_INT_EQ(GRID, kernel.gridDim.x);
+    WANT(cudaSuccess, cudaFuncGetName(&name, kernel.func));
+    EXPECT_TRUE(name != NULL && strstr(name, "scale") != NULL);
+    WANT(cudaSuccess,
+         cudaGraphKernelNodeGetAttribute(nodes[1], cudaLaunchAttributeCooperative, &value));
+    EXPECT_INT_EQ(1, value.cooperative);
+    /* What it tells is enough to do the same again. */
+    WANT(cudaSuccess, cudaLaunchKernel(kernel.func, kernel.gridDim, kernel.blockDim,
+                                       kernel.kernelParams, kernel.sharedMemBytes, stream));
+    WANT(cudaSuccess, cudaMemcpy3DAsync(&copy, stream));
+    WANT(cudaSuccess, cudaStreamSynchronize(stream));
+    expect_line(&a, 4, 1);
+    WANT(cudaSuccess, cudaMemcpy(a.host, half, COUNT / 2 * sizeof *half, cudaMemcpyDeviceToHost));
+    EXPECT_INT_EQ(4 * (COUNT / 2 - 1) + 1, a.host[COUNT / 2 - 1]);
+    WANT(cudaSuccess, cudaGraphDestroy(graph));
+    WANT(cudaSuccess, cudaStreamDestroy(stream));
+    WANT(cudaSuccess, cudaFree(half));
+    destroy(&a);
+}

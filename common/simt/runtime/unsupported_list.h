@@ -110,21 +110,16 @@
     X(cudaGraphHostNodeGetParams)                         \
     X(cudaGraphHostNodeSetParams)                         \
     X(cudaGraphKernelNodeCopyAttributes)                  \
-    X(cudaGraphKernelNodeGetAttribute)                    \
-    X(cudaGraphKernelNodeGetParams)                       \
     X(cudaGraphKernelNodeSetAttribute)                    \
     X(cudaGraphKernelNodeSetParams)                       \
     X(cudaGraphMemAllocNodeGetParams)                     \
     X(cudaGraphMemFreeNodeGetParams)                      \
-    X(cudaGraphMemcpyNodeGetParams)                       \
     X(cudaGraphMemcpyNodeSetParams)                       \
     X(cudaGraphMemcpyNodeSetParams1D)                     \
     X(cudaGraphMemcpyNodeSetParamsFromSymbol)             \
     X(cudaGraphMemcpyNodeSetParamsToSymbol)               \
-    X(cudaGraphMemsetNodeGetParams)                       \
     X(cudaGraphMemsetNodeSetParams)                       \
     X(cudaGraphNodeFindInClone)                           \
-    X(cudaGraphNodeGetDependencies)                       \
     X(cudaGraphNodeGetDependentNodes)                     \
     X(cudaGraphNodeGetEnabled)                            \
     X(cudaGraphNodeSetEnabled)                            \
