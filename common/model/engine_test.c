@@ -178,13 +178,38 @@ static void call_all(const struct engine *e) {
     EXPECT_OK(e->read(e->context, y, x, sizeof y));
 }
 
+static enum status no_encoder(void *context, const struct bert_encoder_model *model,
+                              void **encoder) {
+    (void)context;
+    (void)model;
+    *encoder = NULL;
+    return STATUS_OK;
+}
+
+static enum status encode_nothing(void *context, void *encoder,
+                                  const struct bert_encoder_call *call) {
+    (void)context;
+    (void)encoder;
+    (void)call;
+    return STATUS_OK;
+}
+
+static void free_nothing(void *context, void *encoder) {
+    (void)context;
+    (void)encoder;
+}
+
 C_TEST(engine_profile, counts_every_operator_once) {
     struct engine inner, timed;
     struct profile profile;
     ASSERT_OK(engine_reference_create(&inner));
     set_fused(&inner);
+    inner.encoder_create = no_encoder;
+    inner.encoder_run = encode_nothing;
+    inner.encoder_free = free_nothing;
     ASSERT_OK(engine_profile_create(&timed, &inner, &profile));
     call_all(&timed);
+    EXPECT_OK(timed.encoder_run(timed.context, NULL, NULL));
     for (int op = 0; op < PROFILE_COUNT; op++) {
         EXPECT_INT_EQ(op == PROFILE_COPY ? 2 : 1, profile.entries[op].calls);
         EXPECT_TRUE(profile.entries[op].seconds > 0.0);
@@ -202,6 +227,49 @@ C_TEST(engine_profile, counts_every_operator_once) {
     free(text);
     profile_reset(&profile);
     EXPECT_NEAR(0.0, profile_total(&profile), 0.0);
+    engine_destroy(&timed);
+    engine_destroy(&inner);
+}
+
+/* A recorder that wants everything called twice, and keeps what it is told. */
+struct twice {
+    bool again;
+    int begins, ends;
+    char entry[32];
+};
+
+static void twice_begin(void *context, enum profile_operator op, const char *entry) {
+    struct twice *t = context;
+    EXPECT_INT_EQ(PROFILE_BIAS_ADD, op);
+    snprintf(t->entry, sizeof t->entry, "%s", entry);
+    t->begins++;
+}
+
+static bool twice_end(void *context, enum profile_operator op, enum status *status) {
+    struct twice *t = context;
+    EXPECT_INT_EQ(PROFILE_BIAS_ADD, op);
+    EXPECT_STATUS(STATUS_OK, *status);
+    t->ends++;
+    t->again = !t->again;
+    *status = t->again ? STATUS_DEVICE : STATUS_TOO_LONG;
+    return t->again;
+}
+
+C_TEST(engine_profile, lets_a_recorder_look_inside_and_call_again) {
+    struct engine inner, timed;
+    struct profile profile;
+    struct twice twice = {.again = false};
+    float x[2] = {1.0f, 2.0f};
+    const float bias[2] = {10.0f, 20.0f};
+    ASSERT_OK(engine_reference_create(&inner));
+    ASSERT_OK(engine_profile_create(&timed, &inner, &profile));
+    profile.recorder = (struct profile_recorder){&twice, twice_begin, twice_end};
+    EXPECT_STATUS(STATUS_TOO_LONG, timed.bias_add(timed.context, x, bias, 1, 2));
+    EXPECT_NEAR(21.0, x[0], 0.0);
+    EXPECT_INT_EQ(2, twice.begins);
+    EXPECT_INT_EQ(2, twice.ends);
+    EXPECT_STR_EQ("bias_add", twice.entry);
+    EXPECT_INT_EQ(1, profile.entries[PROFILE_BIAS_ADD].calls);
     engine_destroy(&timed);
     engine_destroy(&inner);
 }

@@ -23,6 +23,7 @@ const char *profile_operator_name(enum profile_operator op) {
         "linear_residual_layernorm",
         "residual_layernorm",
         "attention_packed",
+        "encoder",
         "copy",
     };
     return op < PROFILE_COUNT ? names[op] : "unknown";
@@ -48,11 +49,37 @@ static enum status book(void *context, enum profile_operator op, double start, e
     return status;
 }
 
+/* One call of an operator. */
+struct call {
+    double start;
+    enum status status;
+};
+
+static void open_call(void *context, enum profile_operator op, const char *entry,
+                      struct call *call) {
+    struct profile *profile = engine_layer_own(context);
+    call->start = now(profile);
+    if (profile->recorder.begin != NULL) {
+        profile->recorder.begin(profile->recorder.context, op, entry);
+    }
+}
+
+/* @return whether the entry is to be called again */
+static bool close_call(void *context, enum profile_operator op, struct call *call) {
+    const struct profile_recorder *recorder =
+        &((struct profile *)engine_layer_own(context))->recorder;
+    return recorder->end != NULL && recorder->end(recorder->context, op, &call->status);
+}
+
 /* Calls an entry of the inner engine with the arguments and books its time. */
-#define PROFILED(op, entry, ...)                             \
-    const struct engine *inner = engine_layer_base(context); \
-    double start = now(engine_layer_own(context));           \
-    return book(context, op, start, inner->entry(inner->context, __VA_ARGS__))
+#define PROFILED(op, entry, ...)                                 \
+    const struct engine *inner = engine_layer_base(context);     \
+    struct call call;                                            \
+    do {                                                         \
+        open_call(context, op, #entry, &call);                   \
+        call.status = inner->entry(inner->context, __VA_ARGS__); \
+    } while (close_call(context, op, &call));                    \
+    return book(context, op, call.start, call.status)
 
 static enum status profile_write(void *context, void *resident, const void *host, size_t bytes) {
     PROFILED(PROFILE_COPY, write, resident, host, bytes);
@@ -148,6 +175,22 @@ static enum status profile_attention_packed(void *context, float *out, const str
     PROFILED(PROFILE_ATTENTION_PACKED, attention_packed, out, a, starts, host_starts);
 }
 
+static enum status profile_encoder_create(void *context, const struct bert_encoder_model *model,
+                                          void **encoder) {
+    const struct engine *inner = engine_layer_base(context);
+    return inner->encoder_create(inner->context, model, encoder);
+}
+
+static enum status profile_encoder_run(void *context, void *encoder,
+                                       const struct bert_encoder_call *batch) {
+    PROFILED(PROFILE_ENCODER, encoder_run, encoder, batch);
+}
+
+static void profile_encoder_free(void *context, void *encoder) {
+    const struct engine *inner = engine_layer_base(context);
+    inner->encoder_free(inner->context, encoder);
+}
+
 /* What the inner engine fuses. */
 static void profile_fused(struct engine *engine, const struct engine *inner) {
     engine->linear = inner->linear != NULL ? profile_linear : NULL;
@@ -157,6 +200,11 @@ static void profile_fused(struct engine *engine, const struct engine *inner) {
     engine->residual_layernorm =
         inner->residual_layernorm != NULL ? profile_residual_layernorm : NULL;
     engine->attention_packed = inner->attention_packed != NULL ? profile_attention_packed : NULL;
+    if (inner->encoder_create != NULL) {
+        engine->encoder_create = profile_encoder_create;
+        engine->encoder_run = profile_encoder_run;
+        engine->encoder_free = profile_encoder_free;
+    }
 }
 
 enum status engine_profile_create(struct engine *engine, const struct engine *inner,

@@ -5,6 +5,7 @@
 #ifndef WARPBOOK_COMMON_MODEL_PROFILE_H_
 #define WARPBOOK_COMMON_MODEL_PROFILE_H_
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -34,6 +35,7 @@ enum profile_operator {
     PROFILE_LINEAR_RESIDUAL_LAYERNORM,
     PROFILE_RESIDUAL_LAYERNORM,
     PROFILE_ATTENTION_PACKED,
+    PROFILE_ENCODER,
     PROFILE_COPY,
     PROFILE_COUNT
 };
@@ -49,12 +51,26 @@ struct profile_entry {
 /** Told of every operator when it is done: from @p start to @p end, in seconds of the clock. */
 typedef void profile_observer(void *observer, enum profile_operator op, double start, double end);
 
+/** Who looks inside operators while they are called; all NULL: nobody does. */
+struct profile_recorder {
+    void *context;
+    /** Just before an entry of the inner engine is called; @p entry is its name: "matmul". */
+    void (*begin)(void *context, enum profile_operator op, const char *entry);
+    /**
+     * Just after it.
+     * @param status what the call returned; receives what the caller gets
+     * @return true when the entry is to be called once more, from begin() on: it did nothing
+     */
+    bool (*end)(void *context, enum profile_operator op, enum status *status);
+};
+
 /** Times since the start or the last profile_reset(). */
 struct profile {
     struct profile_entry entries[PROFILE_COUNT];
     double (*now)(void);       /**< the clock; NULL: wall time */
     profile_observer *observe; /**< NULL: nobody is told */
     void *observer;
+    struct profile_recorder recorder;
 };
 
 /**
@@ -66,7 +82,7 @@ struct profile {
 MUST_CHECK enum status engine_profile_create(struct engine *engine, const struct engine *inner,
                                              struct profile *profile);
 
-/** Forgets the times; clock and observer stay. */
+/** Forgets the times; clock, observer and recorder stay. */
 void profile_reset(struct profile *profile);
 
 /** @return sum of the seconds of all operators. */
