@@ -1,0 +1,92 @@
+/**
+ * @file gemm16.cu
+ * @brief gemm16(): what a problem may be, and which kernel it gets.
+ */
+#include "common/gemm16/gemm16.h"
+
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+#include "common/gemm16/gemm16_parts.h"
+
+static bool is_16_bits(enum nn_dtype dtype) {
+    return dtype == NN_F16 || dtype == NN_BF16;
+}
+
+static enum status check_sizes(const struct gemm16_problem *p, struct error *error) {
+    const size_t sizes[] = {p->M, p->N, p->K};
+    for (int i = 0; i < 3; i++) {
+        if (sizes[i] > GEMM16_MAX_SIZE) {
+            return error_set(error, STATUS_INVALID_ARGUMENT, "gemm16: %c = %zu is above %zu",
+                             "MNK"[i], sizes[i], GEMM16_MAX_SIZE);
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status check(const struct gemm16_problem *p, struct error *error) {
+    if (!is_16_bits(p->dtype)) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "gemm16: dtype is fp16 or bf16, not %d (enum nn_dtype)", (int)p->dtype);
+    }
+    if (p->out_dtype != p->dtype && p->out_dtype != NN_F32) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "gemm16: out_dtype is that of in, or fp32, not %d (enum nn_dtype)",
+                         (int)p->out_dtype);
+    }
+    if (p->activate && ((int)p->f < NN_GELU || (int)p->f > NN_RELU)) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "gemm16: f = %d is none of enum nn_activation", (int)p->f);
+    }
+    return check_sizes(p, error);
+}
+
+static int attribute(cudaDeviceAttr attribute) {
+    int device = 0, value = 0;
+    if (cudaGetDevice(&device) != cudaSuccess ||
+        cudaDeviceGetAttribute(&value, attribute, device) != cudaSuccess) {
+        return 0; /* the launch reports it */
+    }
+    return value;
+}
+
+static struct gemm16_gpu gpu_of_this_thread(void) {
+    struct gemm16_gpu gpu;
+    gpu.major = attribute(cudaDevAttrComputeCapabilityMajor);
+    gpu.multiprocessors = attribute(cudaDevAttrMultiProcessorCount);
+    gpu.shared_bytes = (size_t)attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+    return gpu;
+}
+
+struct gemm16_finish gemm16_finish_of(const struct gemm16_problem *p) {
+    struct gemm16_finish f;
+    f.bias = p->bias;
+    f.residual = p->residual;
+    f.out = p->out;
+    f.M = p->M;
+    f.N = p->N;
+    f.activation = p->activate ? (int)p->f : -1;
+    f.out_is_float = p->out_dtype == NN_F32;
+    uintptr_t addresses = (uintptr_t)p->bias | (uintptr_t)p->residual | (uintptr_t)p->out;
+    f.vector = addresses % 16 == 0 && p->N % 8 == 0;
+    return f;
+}
+
+enum status gemm16(const struct gemm16_problem *problem, void *workspace, device_stream stream,
+                   struct error *error) {
+    enum status status = check(problem, error);
+    if (status != STATUS_OK || problem->M == 0 || problem->N == 0) {
+        return status;
+    }
+    const struct gemm16_gpu gpu = gpu_of_this_thread();
+    if (gpu.major < 8) {
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "gemm16: a GPU of compute capability 8.0 or more is needed, this one has "
+                         "%d.x",
+                         gpu.major);
+    }
+    if (gemm16_hopper_can(problem, &gpu) && gemm16_hopper_is_faster(problem, &gpu)) {
+        return gemm16_hopper(problem, &gpu, stream, error);
+    }
+    return gemm16_tile(problem, &gpu, workspace, stream, error);
+}

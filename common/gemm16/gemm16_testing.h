@@ -1,0 +1,60 @@
+/**
+ * @file gemm16_testing.h
+ * @brief One problem with random data, its right results in double, and the check of a result.
+ */
+#ifndef WARPBOOK_COMMON_GEMM16_GEMM16_TESTING_H_
+#define WARPBOOK_COMMON_GEMM16_GEMM16_TESTING_H_
+
+#include "common/gemm16/gemm16_parts.h"
+#include "common/testing/compare.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What a problem is like. */
+struct gemm16_case {
+    size_t M, N, K;
+    enum nn_dtype dtype, out_dtype;
+    bool bias, activate, residual;
+    enum nn_activation f;
+    bool in_place; /**< residual is out; the types agree */
+    size_t skew;   /**< every pointer is so many elements past a 256-byte boundary */
+    size_t rows;   /**< so many rows are compared, spread over all; 0: all */
+};
+
+/** Device operands, and what is compared. */
+struct gemm16_data {
+    struct gemm16_case c;
+    struct gemm16_problem problem;
+    struct tolerance tolerance;
+    size_t rows;              /* compared */
+    size_t *row;              /* (rows): which */
+    double *want;             /* (rows, N) */
+    unsigned char *old, *got; /* host: out and what lies around it, before and after */
+    size_t guard, out_bytes;  /* bytes before and behind out, and of all */
+    void *d_in, *d_weight, *d_bias, *d_residual, *d_out, *workspace;
+};
+
+/** Makes values and device memory. @param guard elements before and behind out */
+MUST_CHECK enum status gemm16_data_create(struct gemm16_data *data, const struct gemm16_case *c,
+                                          size_t guard, struct error *error);
+
+/** Frees; a zero-initialised one is allowed. */
+void gemm16_data_free(struct gemm16_data *data);
+
+/** Poisons out with NaN, or puts the residual there, before a run. */
+MUST_CHECK enum status gemm16_data_reset(struct gemm16_data *data, struct error *error);
+
+/**
+ * @brief Reads out after a run and compares.
+ * @param wrong receives what is wrong in one line, or ""
+ */
+MUST_CHECK enum status gemm16_data_check(struct gemm16_data *data, char *wrong, size_t size,
+                                         struct error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

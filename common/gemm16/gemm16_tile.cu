@@ -1,0 +1,404 @@
+/**
+ * @file gemm16_tile.cu
+ * @brief The kernel for every GPU since Ampere: mma.sync on tiles that cp.async brings.
+ *
+ * A block has BM x BN results and goes through K in steps of 64: STAGES - 1 steps are on their way
+ * from device memory while one is multiplied. A row of a stage is 64 elements, 128 bytes: all
+ * banks. Its eight 16-byte pieces are permuted by the row, piece ^ (row % 8), so that both the
+ * copies (a row at a time) and ldmatrix (the same piece of eight rows) meet no bank twice.
+ *
+ * Sums go through shared memory to where eight neighbours of a row lie in one thread, which adds
+ * bias and residual and stores 16 bytes.
+ *
+ * Few tiles and a long K: several blocks share a tile, each with a part of K; their sums lie in the
+ * workspace, and a second kernel adds them, always in the same order.
+ */
+#include <cuda_runtime.h>
+#include <limits.h>
+#include <stdint.h>
+
+#include "common/gemm16/gemm16_finish.cuh"
+#include "common/gemm16/gemm16_parts.h"
+
+namespace {
+
+constexpr int BK = 64;     /* elements of K a step */
+constexpr int PIECES = 8;  /* of 16 bytes, a row of a step */
+constexpr int BAND = 8;    /* tiles of M that neighbouring blocks share weights for */
+constexpr int REDUCERS = 256; /* threads of a block of the second kernel */
+
+/* Sizes: results of a block, warps, and steps in shared memory. */
+template <typename E_, int BM_, int BN_, int WARPS_M_, int WARPS_N_, int STAGES_> struct tile {
+    typedef E_ E;
+    static constexpr int BM = BM_, BN = BN_, WARPS_N = WARPS_N_, STAGES = STAGES_;
+    static constexpr int THREADS = 32 * WARPS_M_ * WARPS_N_;
+    static constexpr int WM = BM / WARPS_M_, WN = BN / WARPS_N_; /* of a warp */
+    static constexpr int MS = WM / 16, NS = WN / 8;              /* its mmas */
+    static constexpr int STAGE = (BM + BN) * BK;                 /* elements */
+    static constexpr int PITCH = BN + 8; /* floats: four rows of 8 lie in different banks */
+    static constexpr size_t STAGE_BYTES = (size_t)STAGES * STAGE * sizeof(E);
+    static constexpr size_t SUM_BYTES = (size_t)BM * PITCH * sizeof(float);
+    static constexpr size_t BYTES = STAGE_BYTES > SUM_BYTES ? STAGE_BYTES : SUM_BYTES;
+    static_assert(WM % 16 == 0 && WN % 16 == 0, "whole ldmatrix");
+};
+
+/* What a launch works on. */
+struct operands {
+    const void *in, *weight;
+    size_t K;
+    size_t tiles_m, tiles_n;
+    size_t part;    /* of K, a block's; a multiple of BK */
+    bool vector;    /* rows of both are whole 16-byte pieces, aligned */
+    float *partial; /* (parts, M, N): where sums go; NULL: to the end */
+};
+
+struct fragment {
+    unsigned x[4];
+};
+
+[[maybe_unused]] __device__ __forceinline__ unsigned shared_address(const void *p) {
+    return (unsigned)__cvta_generic_to_shared(p);
+}
+
+/* Starts a copy of 16 bytes, of which all behind the first `bytes` become zeros. */
+__device__ __forceinline__ void copy_piece(void *to, const void *from, int bytes) {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)),
+                 "l"(from), "r"(bytes)
+                 : "memory");
+#endif
+}
+
+__device__ __forceinline__ void commit_copies() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+
+template <int PENDING> __device__ __forceinline__ void wait_copies() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
+#endif
+}
+
+/* Four 8 x 8 matrices, rows at the addresses of eight lanes each. */
+__device__ __forceinline__ struct fragment load_matrices(const void *row) {
+    struct fragment f = {};
+#if __CUDA_ARCH__ >= 800
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(f.x[0]), "=r"(f.x[1]), "=r"(f.x[2]), "=r"(f.x[3])
+                 : "r"(shared_address(row))
+                 : "memory");
+#endif
+    return f;
+}
+
+#if __CUDA_ARCH__ >= 800
+#define MULTIPLY(TYPE)                                                                            \
+    asm("mma.sync.aligned.m16n8k16.row.col.f32." TYPE "." TYPE ".f32 "                            \
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                         \
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                                          \
+        : "r"(a.x[0]), "r"(a.x[1]), "r"(a.x[2]), "r"(a.x[3]), "r"(b0), "r"(b1))
+#else
+#define MULTIPLY(TYPE) (void)0
+#endif
+
+/* c (16 x 8) += a (16 x 16) * b (16 x 8). Of a thread: rows lane / 4 and that + 8, columns
+   lane % 4 * 2 and that + 1. */
+__device__ __forceinline__ void multiply(float *c, const struct fragment &a, unsigned b0,
+                                         unsigned b1, __half) {
+    MULTIPLY("f16");
+}
+
+__device__ __forceinline__ void multiply(float *c, const struct fragment &a, unsigned b0,
+                                         unsigned b1, __nv_bfloat16) {
+    MULTIPLY("bf16");
+}
+#undef MULTIPLY
+
+/* Where a piece of a row lies in a stage. */
+template <typename E> __device__ __forceinline__ E *piece_at(E *stage, int row, int piece) {
+    return stage + row * BK + ((piece ^ (row % PIECES)) * (16 / (int)sizeof(E)));
+}
+
+/* Up to eight elements, whatever their alignment, and zeros behind them. */
+template <typename E> __device__ __forceinline__ void copy_some(E *to, const E *from, int count) {
+    struct eight pieces = {};
+    unsigned short *x = (unsigned short *)&pieces;
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+        x[i] = i < count ? ((const unsigned short *)from)[i] : 0;
+    }
+    *(struct eight *)to = pieces;
+}
+
+/* Starts copying ROWS rows of `from` (rows, K), columns k to k + 64; what is outside becomes 0. */
+template <int ROWS, int THREADS, typename E>
+__device__ __forceinline__ void load_rows(E *stage, const E *from, size_t rows, size_t K, size_t k,
+                                          bool vector) {
+#pragma unroll
+    for (int i = 0; i < (ROWS * PIECES + THREADS - 1) / THREADS; i++) {
+        int at = i * THREADS + (int)threadIdx.x;
+        int row = at / PIECES, piece = at % PIECES;
+        if (ROWS * PIECES % THREADS != 0 && row >= ROWS) {
+            break;
+        }
+        size_t column = k + (size_t)piece * 8;
+        bool inside = (size_t)row < rows && column < K;
+        int count = !inside ? 0 : K - column < 8 ? (int)(K - column) : 8;
+        const E *source = inside ? from + row * K + column : from;
+        if (vector) {
+            copy_piece(piece_at(stage, row, piece), source, count * (int)sizeof(E));
+        } else {
+            copy_some(piece_at(stage, row, piece), source, count);
+        }
+    }
+}
+
+/* sums += the warp's part of one stage. */
+template <typename T>
+__device__ __forceinline__ void multiply_stage(float (*sums)[T::NS][4], const typename T::E *in,
+                                               const typename T::E *weight) {
+    typedef typename T::E E;
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    int m0 = warp / T::WARPS_N * T::WM, n0 = warp % T::WARPS_N * T::WN;
+#pragma unroll
+    for (int depth = 0; depth < BK / 16; depth++) {
+        struct fragment a[T::MS], b[T::NS / 2];
+#pragma unroll
+        for (int m = 0; m < T::MS; m++) {
+            a[m] = load_matrices(piece_at(in, m0 + m * 16 + lane % 16, 2 * depth + lane / 16));
+        }
+#pragma unroll
+        for (int n = 0; n < T::NS / 2; n++) {
+            int row = n0 + n * 16 + lane / 16 * 8 + lane % 8;
+            b[n] = load_matrices(piece_at(weight, row, 2 * depth + lane / 8 % 2));
+        }
+#pragma unroll
+        for (int m = 0; m < T::MS; m++) {
+#pragma unroll
+            for (int n = 0; n < T::NS; n++) {
+                multiply(sums[m][n], a[m], b[n / 2].x[n % 2 * 2], b[n / 2].x[n % 2 * 2 + 1], E());
+            }
+        }
+    }
+}
+
+/* The block's tile, and its part of K. Blocks go down BAND tiles of M before the next of N. */
+struct place {
+    size_t m, n, k, k_end;
+};
+
+template <typename T> __device__ __forceinline__ struct place place_of(const struct operands &o) {
+    size_t tiles = o.tiles_m * o.tiles_n, tile = blockIdx.x % tiles, part = blockIdx.x / tiles;
+    size_t band = tile / (BAND * o.tiles_n), inside = tile % (BAND * o.tiles_n);
+    size_t height = min((size_t)BAND, o.tiles_m - band * BAND);
+    struct place p;
+    p.m = (band * BAND + inside % height) * T::BM;
+    p.n = inside / height * T::BN;
+    p.k = part * o.part;
+    p.k_end = min(o.K, p.k + o.part);
+    return p;
+}
+
+/* Sums of all warps, row by row, into shared memory. */
+template <typename T>
+__device__ __forceinline__ void spread_sums(float *shared, const float (*sums)[T::NS][4]) {
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    int row = warp / T::WARPS_N * T::WM + lane / 4;
+    int column = warp % T::WARPS_N * T::WN + lane % 4 * 2;
+#pragma unroll
+    for (int m = 0; m < T::MS; m++) {
+#pragma unroll
+        for (int n = 0; n < T::NS; n++) {
+            float *to = shared + (row + m * 16) * T::PITCH + column + n * 8;
+            *(float2 *)to = make_float2(sums[m][n][0], sums[m][n][1]);
+            *(float2 *)(to + 8 * T::PITCH) = make_float2(sums[m][n][2], sums[m][n][3]);
+        }
+    }
+}
+
+/* Eight floats of shared memory. Lanes 4 to 7 of eight begin with the second half: no bank twice.
+ */
+__device__ __forceinline__ void read_eight(float *x, const float *from) {
+    int second = threadIdx.x / 4 % 2;
+    float4 first = ((const float4 *)from)[second], other = ((const float4 *)from)[1 - second];
+    float4 low = second ? other : first, high = second ? first : other;
+    x[0] = low.x, x[1] = low.y, x[2] = low.z, x[3] = low.w;
+    x[4] = high.x, x[5] = high.y, x[6] = high.z, x[7] = high.w;
+}
+
+/* One part's sums into the workspace, one row after the other. */
+__device__ __forceinline__ void store_partial(float *partial, const float *x, size_t m, size_t n,
+                                              size_t M, size_t N) {
+    float *to = partial + m * N + n;
+    if (N % 8 == 0 && m < M && n < N) {
+        ((float4 *)to)[0] = make_float4(x[0], x[1], x[2], x[3]);
+        ((float4 *)to)[1] = make_float4(x[4], x[5], x[6], x[7]);
+        return;
+    }
+    for (int i = 0; i < 8 && m < M && n + i < N; i++) {
+        to[i] = x[i];
+    }
+}
+
+/* x += the sums of one part; columns behind the last one add nothing. */
+__device__ __forceinline__ void add_partial(float *x, const float *from, size_t columns,
+                                            bool vector) {
+    if (vector) {
+        float4 low = ((const float4 *)from)[0], high = ((const float4 *)from)[1];
+        x[0] += low.x, x[1] += low.y, x[2] += low.z, x[3] += low.w;
+        x[4] += high.x, x[5] += high.y, x[6] += high.z, x[7] += high.w;
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+        x[i] += (size_t)i < columns ? from[i] : 0.0f;
+    }
+}
+
+template <typename T>
+__global__ void __launch_bounds__(T::THREADS)
+    gemm16_mma(const struct operands o, const struct gemm16_finish f) {
+    typedef typename T::E E;
+    extern __shared__ __align__(16) unsigned char shared_bytes[];
+    E *stages = (E *)shared_bytes;
+    const struct place p = place_of<T>(o);
+    const E *in = (const E *)o.in + p.m * o.K, *weight = (const E *)o.weight + p.n * o.K;
+    size_t steps = p.k < p.k_end ? (p.k_end - p.k + BK - 1) / BK : 0;
+    auto load = [&](size_t step) {
+        E *stage = stages + step % T::STAGES * T::STAGE;
+        size_t k = p.k + step * BK;
+        if (step < steps) {
+            load_rows<T::BM, T::THREADS>(stage, in, f.M - p.m, o.K, k, o.vector);
+            load_rows<T::BN, T::THREADS>(stage + T::BM * BK, weight, f.N - p.n, o.K, k, o.vector);
+        }
+        commit_copies();
+    };
+    float sums[T::MS][T::NS][4] = {};
+    for (int step = 0; step < T::STAGES - 1; step++) {
+        load(step);
+    }
+    for (size_t step = 0; step < steps; step++) {
+        wait_copies<T::STAGES - 2>();
+        __syncthreads(); /* this step is there, and the one before it read */
+        load(step + T::STAGES - 1);
+        const E *stage = stages + step % T::STAGES * T::STAGE;
+        multiply_stage<T>(sums, stage, stage + T::BM * BK);
+    }
+    wait_copies<0>();
+    __syncthreads();
+    float *shared = (float *)shared_bytes;
+    spread_sums<T>(shared, sums);
+    __syncthreads();
+    constexpr int ROW = T::BN / 8;
+    for (int i = threadIdx.x; i < T::BM * ROW; i += T::THREADS) {
+        float x[8];
+        read_eight(x, shared + i / ROW * T::PITCH + i % ROW * 8);
+        size_t m = p.m + i / ROW, n = p.n + i % ROW * 8;
+        if (o.partial == NULL) {
+            finish_eight<E>(f, x, m, n);
+        } else {
+            store_partial(o.partial + p.k / o.part * f.M * f.N, x, m, n, f.M, f.N);
+        }
+    }
+}
+
+/* Adds the parts' sums, the first one first; a thread has eight columns of a row. */
+template <typename E>
+__global__ void __launch_bounds__(REDUCERS)
+    gemm16_add_parts(const float *partial, unsigned parts, const struct gemm16_finish f) {
+    size_t pieces = (f.N + 7) / 8, i = (size_t)blockIdx.x * REDUCERS + threadIdx.x;
+    size_t m = i / pieces, n = i % pieces * 8;
+    if (m >= f.M) {
+        return;
+    }
+    float x[8] = {};
+    for (unsigned part = 0; part < parts; part++) {
+        add_partial(x, partial + (part * f.M + m) * f.N + n, f.N - n, f.N % 8 == 0);
+    }
+    finish_eight<E>(f, x, m, n);
+}
+
+size_t ceil_div(size_t a, size_t b) {
+    return (a + b - 1) / b;
+}
+
+/* In how many parts K is cut: until the GPU has a wave of blocks, none with less than 4 steps. */
+size_t parts_of(const struct gemm16_problem *p, const struct gemm16_gpu *gpu, size_t tiles) {
+    size_t sums = p->M * p->N * sizeof(float), steps = ceil_div(p->K, BK);
+    size_t parts = (size_t)gpu->multiprocessors / tiles;
+    parts = parts < steps / 4 ? parts : steps / 4;
+    parts = parts < GEMM16_WORKSPACE_BYTES / sums ? parts : GEMM16_WORKSPACE_BYTES / sums;
+    return parts < 2 ? 1 : parts;
+}
+
+template <typename E>
+enum status add_parts(const struct gemm16_finish &f, const float *partial, size_t parts,
+                      device_stream stream, struct error *error) {
+    size_t blocks = ceil_div(f.M * ceil_div(f.N, 8), REDUCERS);
+    gemm16_add_parts<E><<<(unsigned)blocks, REDUCERS, 0, stream>>>(partial, (unsigned)parts, f);
+    return device_launched("gemm16_add_parts", error);
+}
+
+template <typename T>
+enum status launch(const struct gemm16_problem *p, const struct gemm16_gpu *gpu, void *workspace,
+                   device_stream stream, struct error *error) {
+    static const cudaError_t allowed = cudaFuncSetAttribute(
+        gemm16_mma<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)T::BYTES);
+    if (allowed != cudaSuccess) {
+        return error_set(error, STATUS_DEVICE, "gemm16: %s", cudaGetErrorString(allowed));
+    }
+    struct operands o;
+    o.in = p->in;
+    o.weight = p->weight;
+    o.K = p->K;
+    o.tiles_m = ceil_div(p->M, T::BM);
+    o.tiles_n = ceil_div(p->N, T::BN);
+    o.vector = ((uintptr_t)p->in | (uintptr_t)p->weight) % 16 == 0 && p->K % 8 == 0;
+    size_t tiles = o.tiles_m * o.tiles_n;
+    o.part = ceil_div(ceil_div(p->K, BK), parts_of(p, gpu, tiles)) * BK;
+    size_t parts = p->K > 0 ? ceil_div(p->K, o.part) : 1;
+    o.partial = parts > 1 ? (float *)workspace : NULL;
+    if (tiles > INT_MAX / parts) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "gemm16: %zu x %zu results are more than one launch has blocks for", p->M,
+                         p->N);
+    }
+    const struct gemm16_finish f = gemm16_finish_of(p);
+    gemm16_mma<T><<<(unsigned)(tiles * parts), T::THREADS, T::BYTES, stream>>>(o, f);
+    enum status status = device_launched("gemm16_mma", error);
+    if (status == STATUS_OK && parts > 1) {
+        status = add_parts<typename T::E>(f, o.partial, parts, stream, error);
+    }
+    return status;
+}
+
+/* The largest tile of which every multiprocessor gets one. */
+template <typename E>
+enum status choose(const struct gemm16_problem *p, const struct gemm16_gpu *gpu, void *workspace,
+                   device_stream stream, struct error *error) {
+    typedef tile<E, 128, 256, 2, 4, 3> largest;
+    typedef tile<E, 128, 128, 2, 4, 3> large;
+    typedef tile<E, 64, 64, 2, 2, 3> small;
+    typedef tile<E, 16, 64, 1, 4, 4> flat;
+    size_t wave = (size_t)gpu->multiprocessors;
+    if (p->M <= 16) {
+        return launch<flat>(p, gpu, workspace, stream, error);
+    }
+    if (largest::BYTES <= gpu->shared_bytes && p->M / 128 * (p->N / 256) >= 2 * wave) {
+        return launch<largest>(p, gpu, workspace, stream, error);
+    }
+    if (large::BYTES <= gpu->shared_bytes && ceil_div(p->M, 128) * ceil_div(p->N, 128) >= wave) {
+        return launch<large>(p, gpu, workspace, stream, error);
+    }
+    return launch<small>(p, gpu, workspace, stream, error);
+}
+
+} // namespace
+
+enum status gemm16_tile(const struct gemm16_problem *p, const struct gemm16_gpu *gpu,
+                        void *workspace, device_stream stream, struct error *error) {
+    return p->dtype == NN_F16 ? choose<__half>(p, gpu, workspace, stream, error)
+                              : choose<__nv_bfloat16>(p, gpu, workspace, stream, error);
+}
