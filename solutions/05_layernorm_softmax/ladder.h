@@ -22,9 +22,9 @@ rows_function rows_v6_widths;
 
 /** Who shares a row in v6, and where the row waits between its first and its last use. */
 enum rows_way {
-    ROWS_WAY_EIGHTH, /**< 8 lanes, four rows a warp; registers */
-    ROWS_WAY_WARP,   /**< a warp; registers */
-    ROWS_WAY_BLOCK,  /**< a block; registers */
+    ROWS_WAY_EIGHTH, /**< 8 lanes, four rows a warp; registers; aligned rows */
+    ROWS_WAY_WARP,   /**< a warp; registers; aligned rows */
+    ROWS_WAY_BLOCK,  /**< a block; registers; aligned rows */
     ROWS_WAY_SHARED, /**< a block; shared memory, the next row arrives while this one leaves */
     ROWS_WAY_SPLIT   /**< several blocks, two kernels; read twice */
 };
@@ -33,8 +33,7 @@ enum { ROWS_WAYS = 5 };
 /** How v6 does one problem. */
 struct rows_plan {
     enum rows_way way;
-    int vectors; /**< 16-byte vectors a thread keeps in registers: 1, 4 or 8; elsewhere 0 */
-    int threads; /**< of a block, a multiple of 32 */
+    int threads; /**< of a block, a multiple of 32; 64 where lanes or a warp do a row */
     int splits;  /**< blocks a row, 1 but for ROWS_WAY_SPLIT */
 };
 

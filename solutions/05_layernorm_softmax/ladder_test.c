@@ -319,13 +319,22 @@ static const struct {
     struct shape shape;
     struct rows_plan plan;
 } plans[] = {
-    {{70, 24}, {ROWS_WAY_EIGHTH, 1, 256, 1}},   {{70, 24}, {ROWS_WAY_EIGHTH, 4, 256, 1}},
-    {{19, 120}, {ROWS_WAY_WARP, 4, 256, 1}},    {{19, 120}, {ROWS_WAY_WARP, 8, 256, 1}},
-    {{3, 360}, {ROWS_WAY_BLOCK, 4, 96, 1}},     {{3, 360}, {ROWS_WAY_BLOCK, 8, 64, 1}},
-    {{3, 360}, {ROWS_WAY_SHARED, 0, 64, 1}},    {{600, 17}, {ROWS_WAY_SHARED, 0, 1024, 1}},
-    {{600, 16}, {ROWS_WAY_SHARED, 0, 1024, 1}}, {{3, 4001}, {ROWS_WAY_SPLIT, 0, 64, 5}},
-    {{3, 4000}, {ROWS_WAY_SPLIT, 0, 64, 5}},    {{2, 40}, {ROWS_WAY_SPLIT, 0, 32, 70}},
-    {{260, 16}, {ROWS_WAY_SPLIT, 0, 32, 1000}}, /* more parts than the workspace holds; last */
+    {{70, 24}, {ROWS_WAY_EIGHTH, 64, 1}},
+    {{70, 128}, {ROWS_WAY_EIGHTH, 64, 1}},
+    {{19, 120}, {ROWS_WAY_WARP, 64, 1}},
+    {{19, 512}, {ROWS_WAY_WARP, 64, 1}},
+    {{3, 360}, {ROWS_WAY_BLOCK, 96, 1}},
+    {{3, 512}, {ROWS_WAY_BLOCK, 32, 1}},
+    {{3, 512}, {ROWS_WAY_BLOCK, 512, 1}},
+    {{3, 360}, {ROWS_WAY_SHARED, 64, 1}},
+    {{600, 17}, {ROWS_WAY_SHARED, 1024, 1}},
+    {{600, 16}, {ROWS_WAY_SHARED, 1024, 1}},
+    {{600, 5}, {ROWS_WAY_SHARED, 32, 1}},
+    {{4500, 1}, {ROWS_WAY_SHARED, 32, 1}},
+    {{3, 4001}, {ROWS_WAY_SPLIT, 64, 5}},
+    {{3, 4000}, {ROWS_WAY_SPLIT, 64, 5}},
+    {{2, 40}, {ROWS_WAY_SPLIT, 32, 70}},
+    {{260, 16}, {ROWS_WAY_SPLIT, 32, 1000}}, /* more parts than the workspace holds; last */
 };
 
 C_TEST(widths, every_way_is_right) {
@@ -352,9 +361,9 @@ C_TEST(widths, every_way_is_right) {
 
 C_TEST(widths, plans_that_cannot_hold_a_row_are_refused) {
     static const struct rows_plan small[] = {
-        {ROWS_WAY_EIGHTH, 4, 256, 1}, {ROWS_WAY_WARP, 8, 256, 1},  {ROWS_WAY_BLOCK, 4, 512, 1},
-        {ROWS_WAY_BLOCK, 8, 100, 1},  {ROWS_WAY_SHARED, 0, 0, 1},  {ROWS_WAY_SHARED, 0, 1024, 1},
-        {ROWS_WAY_SPLIT, 0, 1024, 2}, {ROWS_WAY_SPLIT, 0, 256, 0},
+        {ROWS_WAY_EIGHTH, 64, 1},  {ROWS_WAY_WARP, 64, 1},   {ROWS_WAY_BLOCK, 1024, 1},
+        {ROWS_WAY_BLOCK, 100, 1},  {ROWS_WAY_SHARED, 0, 1},  {ROWS_WAY_SHARED, 1024, 1},
+        {ROWS_WAY_SPLIT, 1024, 2}, {ROWS_WAY_SPLIT, 256, 0},
     };
     struct device_properties gpu;
     struct error error = {0};

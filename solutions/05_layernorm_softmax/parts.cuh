@@ -62,9 +62,11 @@ static __device__ __forceinline__ float element(const T *x, const uint8_t *mask,
     return OP == ROWS_SOFTMAX && mask != NULL && mask[c] == 0 ? -INFINITY : value_of(x[c]);
 }
 
-/* e^x, for x <= 0: one multiplication and the special function unit. */
+/* e^x, for x <= 0: one multiplication and the special function unit. Below 2^-126: 0. */
 static __device__ __forceinline__ float exponential(float x) {
-    return exp2f(x * LOG2_E);
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x * LOG2_E));
+    return y;
 }
 
 /* RMSNorm needs no centre. */

@@ -4,36 +4,37 @@
  *
  * Changes since v5: who shares a row depends on its length, and where it waits:
  *
- *     vectors of 16 bytes   who                  where
+ *     vectors of 16 bytes   who                      where
  *     up to 32              8 lanes, 4 rows a warp   registers
- *     up to 256             a warp               registers; no barrier at all
- *     up to 4096            a block              registers, two barriers
- *     up to some 14,000     a block              shared memory, the next row on its way
- *     more, or few rows     several blocks       read twice, the second time from L2
+ *     up to 128             a warp                   registers; no barrier at all
+ *     up to 4096            a block                  registers, two barriers
+ *     up to some 14,000     a block                  shared memory, the next row on its way
+ *     more, or few rows     several blocks           read twice, the second time from L2
  *
- * Rows that begin anywhere: their whole vectors are still read 16 bytes at a
- * time, only the first and the last one element by element. Of a short row these
- * two are most, and v3 does it; simt models 1024 rows of 33 at 0.0045 ms by v3,
- * 0.0057 ms by vectors.
+ * In 16-bit types blocks have registers for 2048 vectors. A thread has four
+ * vectors, or fewer where all rows are on the GPU at once and only their latency
+ * counts. Rows that begin anywhere go through shared memory, as whole vectors and
+ * a few elements at the ends; very short ones to v3.
  *
- * Why: relieves idle threads in short rows and barriers in middling ones; long
- * rows get in flight what a multiprocessor needs. Several blocks a row cost a
- * second launch of some 2 us and a second read. By estimate a block moves 0.1 TB/s,
- * so the split pays from about 128 KB a row on, and only if rows are too few to
- * give each multiprocessor one: 1 x 1,000,000, not 1 x 2560.
+ * Why: relieves idle threads in short rows, barriers in middling ones, and
+ * registers: with 32 to 40 a thread, a multiprocessor has 24 to 32 KB of loads on
+ * the way while other blocks calculate and store. Several blocks a row cost a second
+ * launch of some 2 us and a second read. By estimate a block moves 0.1 TB/s, so the
+ * split pays from about 128 KB a row on, and only if rows are too few to give each
+ * multiprocessor one: 1 x 1,000,000, not 1 x 2560.
  *
  * Launch: see above. Bytes: each element read once, written once; split: read
- * twice.
+ * twice. Measured, failures included: README.md.
  */
 #include "solutions/05_layernorm_softmax/ladder.h"
 #include "solutions/05_layernorm_softmax/v6_plan.h"
 #include "solutions/05_layernorm_softmax/vectors.cuh"
 
-enum { WARP = 32, LANES_THREADS = 256, LONG_THREADS = 512, MOST_SPLITS = 1024 };
-/* Vectors a row, up to which each way goes. */
-enum { FOR_EIGHTH = 32, FOR_WARP = 256, FOR_BLOCK_OF_4 = 2048, FOR_BLOCK = 4096 };
-/* Threads of a block with four vectors each, at most. */
-enum { MOST_OF_4 = 512 };
+enum { WARP = 32, VECTORS = 4, LONG_THREADS = 512, MOST_SPLITS = 1024 };
+/* Vectors a row, up to which lanes of a warp do it. */
+enum { FOR_EIGHTH = 8 * VECTORS, FOR_WARP = WARP * VECTORS };
+/* From so many vectors on, a row that few share goes to several blocks. */
+enum { FOR_SPLIT = 8192 };
 /* Each block of a split row should have as much as makes its launch worth while. */
 enum { SPLIT_SHARE = 1024 };
 /* Elements of a row without alignment, up to which v3 does it. */
@@ -41,7 +42,7 @@ enum { FOR_V3 = 256 };
 
 /* What the choice depends on. */
 struct limits {
-    int multiprocessors, shared_a_block, shared_each, threads_each;
+    int multiprocessors, shared_a_block, shared_each;
 };
 
 static int attribute(enum cudaDeviceAttr which) {
@@ -57,8 +58,7 @@ static int attribute(enum cudaDeviceAttr which) {
 static const struct limits &limits() {
     static const struct limits found = {attribute(cudaDevAttrMultiProcessorCount),
                                         attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin),
-                                        attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor),
-                                        attribute(cudaDevAttrMaxThreadsPerMultiProcessor)};
+                                        attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor)};
     return found;
 }
 
@@ -68,7 +68,7 @@ enum { SHARED_BESIDE = 2048 };
 size_t rows_v6_blocks_at_once(int shared_bytes, int threads) {
     const struct limits &l = limits();
     int by_shared = l.shared_each / (shared_bytes + SHARED_BESIDE);
-    int by_threads = l.threads_each / threads;
+    int by_threads = ROWS_SHARED_THREADS_EACH / threads;
     int each = by_shared < by_threads ? by_shared : by_threads;
     return (size_t)(each > 0 ? each : 1) * (size_t)l.multiprocessors;
 }
@@ -86,49 +86,69 @@ static struct rows_plan split_plan(size_t rows, size_t vectors) {
     size_t enough = (4 * (size_t)limits().multiprocessors + rows - 1) / rows;
     splits = splits < enough ? splits : enough;
     splits = splits < MOST_SPLITS ? splits : MOST_SPLITS;
-    return {ROWS_WAY_SPLIT, 0, LONG_THREADS, (int)splits};
+    return {ROWS_WAY_SPLIT, LONG_THREADS, (int)splits};
+}
+
+/* A block's threads, at most, and those that a multiprocessor holds. */
+static int most_threads(enum nn_dtype type) {
+    return type == NN_F32 ? ROWS_MOST_THREADS_32 : ROWS_MOST_THREADS_16;
+}
+static size_t threads_each(enum nn_dtype type) {
+    return type == NN_F32 ? ROWS_THREADS_EACH_32 : ROWS_THREADS_EACH_16;
+}
+
+/* As many as still leave all rows on the GPU at once, with one, two or four vectors each. */
+static int block_threads(const struct rows_problem &p, size_t vectors) {
+    for (size_t share = 1; share < VECTORS; share *= 2) {
+        int threads = round_to_warps((vectors + share - 1) / share);
+        size_t blocks = threads_each(p.type) / (size_t)threads;
+        if (threads <= most_threads(p.type) &&
+            p.rows <= blocks * (size_t)limits().multiprocessors) {
+            return threads;
+        }
+    }
+    return round_to_warps((vectors + VECTORS - 1) / VECTORS);
+}
+
+/* Two blocks a multiprocessor, where their rows fit: one calculates while the other waits. */
+static int shared_threads(size_t vectors) {
+    size_t threads = (vectors + VECTORS - 1) / VECTORS;
+    bool two = 2 * (vectors * 16 + SHARED_BESIDE) <= (size_t)limits().shared_each;
+    size_t most = two ? ROWS_SHARED_THREADS_EACH / 2 : ROWS_SHARED_THREADS_EACH;
+    return round_to_warps(threads < most ? threads : most);
 }
 
 struct rows_plan rows_v6_choose(const struct rows_problem *problem) {
     size_t n = vectors_of(*problem), rows = problem->rows;
-    bool few = rows * 2 <= (size_t)limits().multiprocessors;
-    if (n <= FOR_EIGHTH) {
-        return {ROWS_WAY_EIGHTH, n <= 8 ? 1 : 4, LANES_THREADS, 1};
+    bool few = rows * 2 <= (size_t)limits().multiprocessors, aligned = is_aligned(*problem);
+    if (aligned && n <= FOR_EIGHTH) {
+        return {ROWS_WAY_EIGHTH, ROWS_LANES_BLOCK, 1};
     }
-    if (n <= FOR_WARP) {
-        return {ROWS_WAY_WARP, n <= 4 * WARP ? 4 : 8, LANES_THREADS, 1};
+    if (aligned && n <= FOR_WARP) {
+        return {ROWS_WAY_WARP, ROWS_LANES_BLOCK, 1};
     }
-    if (n <= FOR_BLOCK_OF_4) {
-        /* Rows that are on the GPU all at once: their latency counts, and more threads share it. */
-        bool at_once = rows <= 2 * (size_t)limits().multiprocessors;
-        size_t threads = at_once && n < MOST_OF_4 ? n : at_once ? MOST_OF_4 : (n + 3) / 4;
-        return {ROWS_WAY_BLOCK, 4, round_to_warps(threads), 1};
+    if (aligned && n <= VECTORS * (size_t)most_threads(problem->type) && rows <= INT32_MAX) {
+        return {ROWS_WAY_BLOCK, block_threads(*problem, n), 1};
     }
-    if (n <= FOR_BLOCK || (few && n <= 2 * FOR_BLOCK)) {
-        return {ROWS_WAY_BLOCK, 8, round_to_warps((n + 7) / 8), 1};
-    }
-    if (!few && fits_shared(n)) {
-        return {ROWS_WAY_SHARED, 0, 1024, 1};
+    if ((!few || n <= FOR_SPLIT) && fits_shared(n)) {
+        return {ROWS_WAY_SHARED, shared_threads(n), 1};
     }
     return split_plan(rows, n);
 }
 
 bool rows_v6_possible(const struct rows_problem *problem, struct rows_plan plan) {
-    size_t n = vectors_of(*problem), held = 0;
+    size_t n = vectors_of(*problem), threads = (size_t)plan.threads;
+    bool held = is_aligned(*problem) && n <= VECTORS * threads; /* in registers of a block */
     if (plan.threads < WARP || plan.threads > 1024 || plan.threads % WARP != 0) {
         return false;
     }
     switch (plan.way) {
     case ROWS_WAY_EIGHTH:
-        held = 8 * (size_t)plan.vectors;
-        return n <= held && (plan.vectors == 1 || plan.vectors == 4);
+        return is_aligned(*problem) && n <= FOR_EIGHTH && plan.threads == ROWS_LANES_BLOCK;
     case ROWS_WAY_WARP:
-        held = WARP * (size_t)plan.vectors;
-        return n <= held && (plan.vectors == 4 || plan.vectors == 8);
+        return is_aligned(*problem) && n <= FOR_WARP && plan.threads == ROWS_LANES_BLOCK;
     case ROWS_WAY_BLOCK:
-        held = (size_t)plan.threads * (size_t)plan.vectors;
-        return n <= held && problem->rows <= INT32_MAX &&
-               ((plan.vectors == 4 && plan.threads <= 512) || plan.vectors == 8);
+        return held && problem->rows <= INT32_MAX && plan.threads <= most_threads(problem->type);
     case ROWS_WAY_SHARED:
         return fits_shared(n);
     default:
@@ -145,8 +165,8 @@ enum status rows_v6_with_plan(const struct rows_problem *problem, struct rows_pl
     }
     if (!rows_v6_possible(problem, plan)) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "layernorm_softmax: %d threads with %d vectors cannot hold a row of %zu",
-                         plan.threads, plan.vectors, problem->C);
+                         "layernorm_softmax: %d threads cannot do a row of %zu this way",
+                         plan.threads, problem->C);
     }
     if (problem->type == NN_F32) {
         rows_v6_fp32(*problem, plan, workspace, stream);

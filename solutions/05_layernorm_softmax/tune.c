@@ -65,24 +65,20 @@ static enum status time_plans(struct trial *t, double copy_ms, struct error *err
     static const char *const ways[] = {"eighth", "warp", "block", "shared", "split"};
     const struct rows_plan chosen = rows_v6_choose(&t->problem);
     enum status status = STATUS_OK;
-    for (int i = 0; i < ROWS_WAYS * 3 * 8 && status == STATUS_OK; i++) {
-        static const int vectors[] = {1, 4, 8}, threads[] = {64, 96, 128, 160, 256, 320, 512, 1024};
-        struct rows_plan plan = {(enum rows_way)(i / 24), vectors[i / 8 % 3], threads[i % 8], 1};
-        bool held = plan.way < ROWS_WAY_SHARED; /* in registers: vectors count */
-        bool lanes = plan.way < ROWS_WAY_BLOCK; /* blocks of 256 threads always */
+    for (int i = 0; i < ROWS_WAYS * 10 && status == STATUS_OK; i++) {
+        static const int threads[] = {64, 96, 128, 160, 192, 256, 320, 512, 640, 1024};
+        struct rows_plan plan = {(enum rows_way)(i / 10), threads[i % 10], 1};
         if (plan.way == ROWS_WAY_SPLIT) {
             plan.splits = (int)(264 / t->problem.rows + 1);
         }
-        if ((!held && i / 8 % 3 > 0) || (lanes && plan.threads != 256) ||
-            !rows_v6_possible(&t->problem, plan)) {
+        if (!rows_v6_possible(&t->problem, plan)) {
             continue;
         }
         char name[64];
         double ms;
-        bool same = plan.way == chosen.way && (!held || plan.vectors == chosen.vectors) &&
-                    plan.threads == chosen.threads;
-        snprintf(name, sizeof name, "%s %s v%d t%d s%d", same ? "*" : " ", ways[plan.way],
-                 plan.vectors, plan.threads, plan.splits);
+        bool same = plan.way == chosen.way && plan.threads == chosen.threads;
+        snprintf(name, sizeof name, "%s %s t%d s%d", same ? "*" : " ", ways[plan.way], plan.threads,
+                 plan.splits);
         t->plan = plan;
         status = time_one(t, run_plan, name, copy_ms, &ms, error);
     }

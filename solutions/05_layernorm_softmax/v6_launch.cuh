@@ -10,24 +10,24 @@
 
 enum { MOST_LANES_BLOCKS = 1 << 20 };
 
-template <int OP, typename T, bool ALIGNED, int GROUP, int V>
-static void launch_lanes(const struct rows_problem &p, int count, device_stream stream) {
-    constexpr size_t ROWS = LANES_BLOCK / GROUP;
+template <int OP, typename T, int GROUP, int V>
+static void launch_lanes(const struct rows_problem &p, device_stream stream) {
+    constexpr size_t ROWS = ROWS_LANES_BLOCK / GROUP;
     size_t blocks = (p.rows + ROWS - 1) / ROWS;
     unsigned grid = (unsigned)(blocks < MOST_LANES_BLOCKS ? blocks : MOST_LANES_BLOCKS);
-    rows_of_lanes<OP, T, ALIGNED, GROUP, V><<<grid, LANES_BLOCK, 0, stream>>>(p, count);
+    int count = (int)vectors_of(p);
+    rows_of_lanes<OP, T, GROUP, V><<<grid, ROWS_LANES_BLOCK, 0, stream>>>(p, count);
 }
 
-template <int OP, typename T, bool ALIGNED>
-static void launch_shared(const struct rows_problem &p, const struct rows_plan &plan, int count,
+template <int OP, typename T>
+static void launch_shared(const struct rows_problem &p, const struct rows_plan &plan,
                           device_stream stream) {
-    int bytes = count * 16;
-    const void *kernel = (const void *)rows_in_shared<OP, T, ALIGNED>;
+    int bytes = (int)(vectors_of(p) * 16);
+    const void *kernel = (const void *)rows_in_shared<OP, T>;
     (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     size_t most = rows_v6_blocks_at_once(bytes, plan.threads);
     unsigned grid = (unsigned)(p.rows < most ? p.rows : most);
-    rows_in_shared<OP, T, ALIGNED>
-        <<<grid, (unsigned)plan.threads, (size_t)bytes, stream>>>(p, count);
+    rows_in_shared<OP, T><<<grid, (unsigned)plan.threads, (size_t)bytes, stream>>>(p);
 }
 
 /* How many rows one pair of launches may have: rows of several masks only from a mask's first on.
@@ -43,10 +43,11 @@ static inline size_t rows_together(const struct rows_problem &p, size_t done, si
 }
 
 /* As many rows at a time as the workspace has room for. */
-template <int OP, typename T, bool ALIGNED>
-static void launch_split(const struct rows_problem &p, const struct rows_plan &plan, int count,
+template <int OP, typename T>
+static void launch_split(const struct rows_problem &p, const struct rows_plan &plan,
                          void *workspace, device_stream stream) {
     struct part *parts = (struct part *)workspace;
+    int count = (int)vectors_of(p);
     size_t most = ROWS_WORKSPACE_BYTES / sizeof *parts / (size_t)plan.splits;
     struct rows_problem some = p;
     for (size_t done = 0; done < p.rows; done += some.rows) {
@@ -56,44 +57,28 @@ static void launch_split(const struct rows_problem &p, const struct rows_plan &p
         some.mask = mask_of<OP>(p, done);
         unsigned grid = (unsigned)(some.rows * (size_t)plan.splits);
         unsigned threads = (unsigned)plan.threads;
-        split_look<OP, T, ALIGNED><<<grid, threads, 0, stream>>>(some, count, plan.splits, parts);
-        split_finish<OP, T, ALIGNED><<<grid, threads, 0, stream>>>(some, count, plan.splits, parts);
-    }
-}
-
-/* Unaligned rows have fewer kernels: theirs is not the case to be fast in. */
-template <int OP, typename T, bool ALIGNED>
-static void launch_plan(const struct rows_problem &p, const struct rows_plan &plan, void *workspace,
-                        device_stream stream) {
-    constexpr int FEW = ALIGNED ? 1 : 4, SOME = ALIGNED ? 4 : 8;
-    int count = (int)vectors_of(p);
-    unsigned rows = (unsigned)p.rows, threads = (unsigned)plan.threads;
-    if (plan.way == ROWS_WAY_EIGHTH && plan.vectors == 1) {
-        launch_lanes<OP, T, ALIGNED, 8, FEW>(p, count, stream);
-    } else if (plan.way == ROWS_WAY_EIGHTH) {
-        launch_lanes<OP, T, ALIGNED, 8, 4>(p, count, stream);
-    } else if (plan.way == ROWS_WAY_WARP && plan.vectors <= 4) {
-        launch_lanes<OP, T, ALIGNED, WARP, SOME>(p, count, stream);
-    } else if (plan.way == ROWS_WAY_WARP) {
-        launch_lanes<OP, T, ALIGNED, WARP, 8>(p, count, stream);
-    } else if (plan.way == ROWS_WAY_BLOCK && plan.vectors <= 4) {
-        rows_of_blocks<OP, T, ALIGNED, SOME><<<rows, threads, 0, stream>>>(p, count);
-    } else if (plan.way == ROWS_WAY_BLOCK) {
-        rows_of_blocks<OP, T, ALIGNED, 8><<<rows, threads, 0, stream>>>(p, count);
-    } else if (plan.way == ROWS_WAY_SHARED) {
-        launch_shared<OP, T, ALIGNED>(p, plan, count, stream);
-    } else {
-        launch_split<OP, T, ALIGNED>(p, plan, count, workspace, stream);
+        split_look<OP, T><<<grid, threads, 0, stream>>>(some, count, plan.splits, parts);
+        split_finish<OP, T><<<grid, threads, 0, stream>>>(some, count, plan.splits, parts);
     }
 }
 
 template <int OP, typename T>
 static void launch_op(const struct rows_problem &p, const struct rows_plan &plan, void *workspace,
                       device_stream stream) {
-    if (is_aligned(p)) {
-        launch_plan<OP, T, true>(p, plan, workspace, stream);
+    int count = (int)vectors_of(p);
+    if (plan.way == ROWS_WAY_EIGHTH) {
+        launch_lanes<OP, T, 8, VECTORS>(p, stream);
+    } else if (plan.way == ROWS_WAY_WARP && count <= 3 * WARP) {
+        launch_lanes<OP, T, WARP, 3>(p, stream);
+    } else if (plan.way == ROWS_WAY_WARP) {
+        launch_lanes<OP, T, WARP, VECTORS>(p, stream);
+    } else if (plan.way == ROWS_WAY_BLOCK) {
+        rows_of_blocks<OP, T>
+            <<<(unsigned)p.rows, (unsigned)plan.threads, 0, stream>>>(p, count);
+    } else if (plan.way == ROWS_WAY_SHARED) {
+        launch_shared<OP, T>(p, plan, stream);
     } else {
-        launch_plan<OP, T, false>(p, plan, workspace, stream);
+        launch_split<OP, T>(p, plan, workspace, stream);
     }
 }
 

@@ -1,16 +1,18 @@
 /**
  * @file v6_registers.cuh
- * @brief v6, rows that fit into registers: eight lanes, a warp or a block a row.
+ * @brief v6, aligned rows that fit into registers: eight lanes, a warp or a block a row.
  *
  * All vectors of a row are asked for before the first is used; both passes run
- * over registers.
+ * over registers. Four vectors a thread at most: with 32 to 40 registers in all,
+ * 1536 to 2048 threads of a multiprocessor have rows on the way.
  */
 #ifndef WARPBOOK_SOLUTIONS_05_LAYERNORM_SOFTMAX_V6_REGISTERS_CUH_
 #define WARPBOOK_SOLUTIONS_05_LAYERNORM_SOFTMAX_V6_REGISTERS_CUH_
 
+#include "solutions/05_layernorm_softmax/v6_plan.h"
 #include "solutions/05_layernorm_softmax/vectors.cuh"
 
-enum { WARP = 32, MOST_WARPS = 32, LANES_BLOCK = 256 };
+enum { WARP = 32, MOST_WARPS = 32, VECTORS = 4 };
 
 /* Asks for the vectors begin, begin + step, ... below count; none in idle threads (count 0). */
 template <int OP, typename T, bool ALIGNED, int V>
@@ -47,7 +49,7 @@ static __device__ __forceinline__ float row_first(int begin, int step, int count
     return first;
 }
 
-template <int OP, typename T, bool ALIGNED, int V>
+template <int OP, typename T, int V>
 static __device__ __forceinline__ float row_spread(const row_view<T> &view, int begin, int step,
                                                    int count, const uint4 (&bits)[V],
                                                    float centre) {
@@ -56,7 +58,7 @@ static __device__ __forceinline__ float row_spread(const row_view<T> &view, int 
     for (int j = 0; j < V; j++) {
         int i = begin + j * step;
         if (i < count) {
-            spread += vector_spread<OP, T, ALIGNED>(view, i, bits[j], centre);
+            spread += vector_spread<OP, T, true>(view, i, bits[j], centre);
         }
     }
     return spread;
@@ -76,28 +78,89 @@ finish_row(const struct rows_problem &p, const row_view<T> &view, int begin, int
 }
 
 /*
- * GROUP lanes a row, so that a warp has 32 / GROUP rows; no barrier, no shared memory.
- * Launch: blocks of LANES_BLOCK threads, on in steps of the grid. @param count vectors a row
+ * The first threads of the grid ask for the weights, 32 bytes each, so that they are in L2 when the
+ * first rows need them. One request a lane: only few threads may do it.
  */
-template <int OP, typename T, bool ALIGNED, int GROUP, int V>
-static __global__ void __launch_bounds__(LANES_BLOCK, 4)
+template <int OP>
+static __device__ __forceinline__ void fetch_weights(const struct rows_problem &p, size_t bytes) {
+    size_t at = 32 * ((size_t)blockIdx.x * blockDim.x + threadIdx.x);
+    if (OP != ROWS_SOFTMAX && at < bytes) {
+        asm volatile("prefetch.global.L2 [%0];" ::"l"((const char *)p.weight + at));
+        if (OP == ROWS_LAYERNORM) {
+            asm volatile("prefetch.global.L2 [%0];" ::"l"((const char *)p.bias + at));
+        }
+    }
+}
+
+/* Weights and biases of a row's vectors in registers, packed: asked for with the row. */
+template <int OP, int V> struct held_weights {
+    uint4 weight[OP != ROWS_SOFTMAX ? V : 1], bias[OP == ROWS_LAYERNORM ? V : 1];
+};
+
+template <int OP, int V>
+static __device__ __forceinline__ void hold_weights(const struct rows_problem &p, int begin,
+                                                    int step, int count,
+                                                    held_weights<OP, V> &held) {
+#pragma unroll
+    for (int j = 0; j < V; j++) {
+        int i = begin + j * step;
+        if (OP != ROWS_SOFTMAX && i < count) {
+            held.weight[j] = __ldg((const uint4 *)p.weight + i);
+        }
+        if (OP == ROWS_LAYERNORM && i < count) {
+            held.bias[j] = __ldg((const uint4 *)p.bias + i);
+        }
+    }
+}
+
+template <int OP, typename T, int V>
+static __device__ __forceinline__ void
+finish_held(const row_view<T> &view, int begin, int step, int count, const uint4 (&bits)[V],
+            const held_weights<OP, V> &held, float centre, float scale) {
+#pragma unroll
+    for (int j = 0; j < V; j++) {
+        int i = begin + j * step;
+        float weight[LANES<T>] = {}, bias[LANES<T>] = {};
+        if (i < count) {
+            if constexpr (OP != ROWS_SOFTMAX) {
+                unpack_as<T>(held.weight[j], weight);
+            }
+            if constexpr (OP == ROWS_LAYERNORM) {
+                unpack_as<T>(held.bias[j], bias);
+            }
+            store_vector<T, true>(view, i * LANES<T>,
+                                  finished<OP, T>(bits[j], centre, scale, weight, bias));
+        }
+    }
+}
+
+/*
+ * GROUP lanes a row, so that a warp has 32 / GROUP rows; no barrier, no shared memory. Weights are
+ * asked for with the row: few rows follow each other, and their latency would show.
+ * Launch: blocks of ROWS_LANES_BLOCK threads, on in steps of the grid. @param count vectors a row
+ */
+template <int OP, typename T, int GROUP, int V>
+static __global__ void __launch_bounds__(ROWS_LANES_BLOCK, OP == ROWS_SOFTMAX ? 24 : 14)
     rows_of_lanes(struct rows_problem p, int count) {
-    constexpr int ROWS = LANES_BLOCK / GROUP;
+    constexpr int ROWS = ROWS_LANES_BLOCK / GROUP;
+    const float share = 1.0f / (float)(int)p.C;
     int lane = (int)threadIdx.x % GROUP;
     for (size_t base = (size_t)blockIdx.x * ROWS; base < p.rows; base += (size_t)gridDim.x * ROWS) {
         size_t row = base + threadIdx.x / GROUP;
         int own = row < p.rows ? count : 0; /* lanes without a row go along, for the shuffles */
-        row_view<T> view = view_row<OP, T, ALIGNED>(p, row < p.rows ? row : base);
+        row_view<T> view = view_row<OP, T, true>(p, row < p.rows ? row : base);
         uint4 bits[V];
-        load_row<OP, T, ALIGNED, V>(view, lane, GROUP, own, bits);
+        held_weights<OP, V> held;
+        load_row<OP, T, true, V>(view, lane, GROUP, own, bits);
+        hold_weights<OP, V>(p, lane, GROUP, own, held);
         float first = 0.0f;
         if (HAS_CENTRE<OP>) {
             first = lanes_first<OP, GROUP>(row_first<OP, T, V>(lane, GROUP, own, bits));
         }
-        float centre = centre_of<OP>(first, p.C);
-        float spread = row_spread<OP, T, ALIGNED, V>(view, lane, GROUP, own, bits, centre);
-        float scale = scale_of<OP>(lanes_sum<GROUP>(spread), p);
-        finish_row<OP, T, ALIGNED, V>(p, view, lane, GROUP, own, bits, centre, scale);
+        float centre = row_centre<OP>(first, share);
+        float spread = row_spread<OP, T, V>(view, lane, GROUP, own, bits, centre);
+        float scale = row_scale<OP>(lanes_sum<GROUP>(spread), share, p.eps);
+        finish_held<OP, T, V>(view, lane, GROUP, own, bits, held, centre, scale);
     }
 }
 
@@ -115,25 +178,29 @@ static __device__ __forceinline__ float block_all(float x, float *meet) {
 }
 
 /*
- * A block a row. Launch: as many blocks as rows, as many threads as the row needs with V vectors
- * each, rounded up to warps.
+ * A block a row. Launch: as many blocks as rows, as many threads as the row needs with four vectors
+ * each or fewer, rounded up to warps. The bounds hold a thread to 32 registers, with 16-bit types,
+ * whose vectors have eight elements, to 40.
  */
-template <int OP, typename T, bool ALIGNED, int V>
-static __global__ void __launch_bounds__(V == 4 ? 512 : 1024)
+template <int OP, typename T>
+static __global__ void
+__launch_bounds__(ROWS_MOST_THREADS<T>, ROWS_THREADS_EACH<T> / ROWS_MOST_THREADS<T>)
     rows_of_blocks(struct rows_problem p, int count) {
     __shared__ float meet[2][MOST_WARPS];
+    const float share = 1.0f / (float)(int)p.C;
     int begin = (int)threadIdx.x, step = (int)blockDim.x;
-    row_view<T> view = view_row<OP, T, ALIGNED>(p, blockIdx.x);
-    uint4 bits[V];
-    load_row<OP, T, ALIGNED, V>(view, begin, step, count, bits);
+    row_view<T> view = view_row<OP, T, true>(p, blockIdx.x);
+    uint4 bits[VECTORS];
+    load_row<OP, T, true, VECTORS>(view, begin, step, count, bits);
+    fetch_weights<OP>(p, p.C * sizeof(T));
     float first = 0.0f;
     if (HAS_CENTRE<OP>) {
-        first = block_all<OP, false>(row_first<OP, T, V>(begin, step, count, bits), meet[0]);
+        first = block_all<OP, false>(row_first<OP, T, VECTORS>(begin, step, count, bits), meet[0]);
     }
-    float centre = centre_of<OP>(first, p.C);
-    float spread = row_spread<OP, T, ALIGNED, V>(view, begin, step, count, bits, centre);
-    float scale = scale_of<OP>(block_all<OP, true>(spread, meet[1]), p);
-    finish_row<OP, T, ALIGNED, V>(p, view, begin, step, count, bits, centre, scale);
+    float centre = row_centre<OP>(first, share);
+    float spread = row_spread<OP, T, VECTORS>(view, begin, step, count, bits, centre);
+    float scale = row_scale<OP>(block_all<OP, true>(spread, meet[1]), share, p.eps);
+    finish_row<OP, T, true, VECTORS>(p, view, begin, step, count, bits, centre, scale);
 }
 
 #endif
