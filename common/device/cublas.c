@@ -10,6 +10,7 @@
 /* What is needed of cuBLAS's interface: the handle is opaque, everything else is ints. */
 typedef void *cublas_handle;
 enum { CUBLAS_OK = 0, OP_PLAIN = 0, OP_TRANSPOSED = 1, DEFAULT_MATH = 0 };
+enum { TYPE_F32 = 0, TYPE_F16 = 2, TYPE_BF16 = 14, COMPUTE_F32 = 68, ALGORITHM_DEFAULT = -1 };
 enum { MAJOR, MINOR, PATCH, VERSION_PARTS };
 
 typedef int create_function(cublas_handle *handle);
@@ -22,6 +23,10 @@ typedef const char *text_function(int status);
 typedef int sgemm_function(cublas_handle handle, int op_a, int op_b, int m, int n, int k,
                            const float *alpha, const float *a, int lda, const float *b, int ldb,
                            const float *beta, float *c, int ldc);
+typedef int gemm_ex_function(cublas_handle handle, int op_a, int op_b, int m, int n, int k,
+                             const void *alpha, const void *a, int type_a, int lda, const void *b,
+                             int type_b, int ldb, const void *beta, void *c, int type_c, int ldc,
+                             int compute, int algorithm);
 
 struct cublas {
     void *library;
@@ -34,6 +39,7 @@ struct cublas {
     workspace_function *set_workspace;
     text_function *text; /* NULL in old versions */
     sgemm_function *sgemm;
+    gemm_ex_function *gemm_ex; /* NULL in very old versions */
     /* As last set; setting a stream takes the workspace back. */
     bool configured;
     device_stream stream;
@@ -71,7 +77,7 @@ static void find(struct cublas *cublas, void *function, const char *name, const 
 }
 
 static enum status find_functions(struct cublas *cublas, struct error *error) {
-    const char *missing = NULL, *text_missing = NULL;
+    const char *missing = NULL, *optional = NULL;
     find(cublas, &cublas->create, "cublasCreate_v2", &missing);
     find(cublas, &cublas->destroy, "cublasDestroy_v2", &missing);
     find(cublas, &cublas->property, "cublasGetProperty", &missing);
@@ -79,7 +85,8 @@ static enum status find_functions(struct cublas *cublas, struct error *error) {
     find(cublas, &cublas->set_stream, "cublasSetStream_v2", &missing);
     find(cublas, &cublas->set_workspace, "cublasSetWorkspace_v2", &missing);
     find(cublas, &cublas->sgemm, "cublasSgemm_v2", &missing);
-    find(cublas, &cublas->text, "cublasGetStatusString", &text_missing);
+    find(cublas, &cublas->text, "cublasGetStatusString", &optional);
+    find(cublas, &cublas->gemm_ex, "cublasGemmEx", &optional);
     if (missing != NULL) {
         return error_set(error, STATUS_NOT_FOUND, "what was opened as cuBLAS has no %s", missing);
     }
@@ -173,16 +180,21 @@ static enum status configure(struct cublas *cublas, void *workspace, size_t byte
     return report(cublas, code, "giving cuBLAS its stream and workspace", error);
 }
 
+static enum status check_sizes(size_t M, size_t N, size_t K, struct error *error) {
+    if (M > INT_MAX || N > INT_MAX || K > INT_MAX) {
+        return error_set(error, STATUS_OVERFLOW, "%zu x %zu x %zu is beyond cuBLAS's 32-bit sizes",
+                         M, N, K);
+    }
+    return STATUS_OK;
+}
+
 enum status cublas_sgemm(struct cublas *cublas, const struct cublas_problem *p, void *workspace,
                          size_t workspace_bytes, device_stream stream, struct error *error) {
-    if (p->M > INT_MAX || p->N > INT_MAX || p->K > INT_MAX) {
-        return error_set(error, STATUS_OVERFLOW, "%zu x %zu x %zu is beyond cuBLAS's 32-bit sizes",
-                         p->M, p->N, p->K);
+    enum status status = check_sizes(p->M, p->N, p->K, error);
+    if (status != STATUS_OK || p->M == 0 || p->N == 0) {
+        return status;
     }
-    if (p->M == 0 || p->N == 0) {
-        return STATUS_OK;
-    }
-    enum status status = configure(cublas, workspace, workspace_bytes, stream, error);
+    status = configure(cublas, workspace, workspace_bytes, stream, error);
     if (status != STATUS_OK) {
         return status;
     }
@@ -196,4 +208,34 @@ enum status cublas_sgemm(struct cublas *cublas, const struct cublas_problem *p, 
     int code = cublas->sgemm(cublas->handle, p->b_transposed ? OP_TRANSPOSED : OP_PLAIN, OP_PLAIN,
                              m, n, k, &p->alpha, p->B, ldb, p->A, lda, &p->beta, p->C, m);
     return report(cublas, code, "cublasSgemm", error);
+}
+
+static int type_of(enum nn_dtype dtype) {
+    return dtype == NN_F16 ? TYPE_F16 : dtype == NN_BF16 ? TYPE_BF16 : TYPE_F32;
+}
+
+enum status cublas_gemm16(struct cublas *cublas, const struct cublas_gemm16 *p, void *workspace,
+                          size_t workspace_bytes, device_stream stream, struct error *error) {
+    enum status status = check_sizes(p->M, p->N, p->K, error);
+    if (status != STATUS_OK || p->M == 0 || p->N == 0) {
+        return status;
+    }
+    if (p->dtype == NN_F32 || (p->out_dtype != p->dtype && p->out_dtype != NN_F32)) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "cublas_gemm16 takes fp16 or bf16, and gives that or fp32");
+    }
+    if (cublas->gemm_ex == NULL) {
+        return error_set(error, STATUS_UNSUPPORTED, "this cuBLAS has no cublasGemmEx");
+    }
+    status = configure(cublas, workspace, workspace_bytes, stream, error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    const float alpha = 1.0f, beta = 0.0f;
+    int m = (int)p->N, n = (int)p->M, k = (int)p->K, ld = k > 0 ? k : 1; /* as above */
+    int type = type_of(p->dtype);
+    int code = cublas->gemm_ex(cublas->handle, OP_TRANSPOSED, OP_PLAIN, m, n, k, &alpha, p->B, type,
+                               ld, p->A, type, ld, &beta, p->C, type_of(p->out_dtype), m,
+                               COMPUTE_F32, ALGORITHM_DEFAULT);
+    return report(cublas, code, "cublasGemmEx", error);
 }

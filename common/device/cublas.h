@@ -16,6 +16,7 @@
 
 #include "common/base/status.h"
 #include "common/device/device.h"
+#include "common/nn/dtype.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -32,6 +33,16 @@ struct cublas_problem {
     const float *A; /**< (M, K) */
     const float *B;
     float *C; /**< (M, N) */
+};
+
+/** C = A * B^T in 16-bit matrices, sums in fp32; device memory, row-major, contiguous. */
+struct cublas_gemm16 {
+    size_t M, N, K;
+    enum nn_dtype dtype;     /**< of A and B: NN_F16 or NN_BF16 */
+    enum nn_dtype out_dtype; /**< of C: the same, or NN_F32 */
+    const void *A;           /**< (M, K) */
+    const void *B;           /**< (N, K) */
+    void *C;                 /**< (M, N) */
 };
 
 /**
@@ -59,6 +70,15 @@ const char *cublas_name(const struct cublas *cublas, char *name, size_t size);
 MUST_CHECK enum status cublas_sgemm(struct cublas *cublas, const struct cublas_problem *problem,
                                     void *workspace, size_t workspace_bytes, device_stream stream,
                                     struct error *error);
+
+/**
+ * @brief Starts the multiplication by cublasGemmEx, with fp32 as its type of sums.
+ * @return as cublas_sgemm(); STATUS_INVALID_ARGUMENT for other types; STATUS_UNSUPPORTED where the
+ *         opened library has no cublasGemmEx
+ */
+MUST_CHECK enum status cublas_gemm16(struct cublas *cublas, const struct cublas_gemm16 *problem,
+                                     void *workspace, size_t workspace_bytes, device_stream stream,
+                                     struct error *error);
 
 #ifdef __cplusplus
 }

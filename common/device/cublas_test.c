@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "common/base/rng.h"
+#include "common/nn/dtype.h"
 #include "common/testing/testing.h"
 
 enum { M = 5, N = 7, K = 11 };
@@ -73,6 +74,33 @@ static void check_form(struct cublas *cublas, bool transposed, size_t depth, flo
     for (size_t i = 0; i < M * N; i++) {
         EXPECT_NEAR(want(&o, &problem, i / N, i % N), o.C[i], 1e-5);
     }
+}
+
+C_TEST(cublas, multiplies_16_bit_matrices) {
+    struct cublas *cublas = open_fake();
+    struct operands o;
+    uint16_t A[M * K], B[N * K];
+    fill(&o);
+    nn_dtype_store(A, o.A, M * K, NN_BF16);
+    nn_dtype_store(B, o.B, N * K, NN_BF16);
+    nn_dtype_load(o.A, A, M * K, NN_BF16);
+    nn_dtype_load(o.B, B, N * K, NN_BF16);
+    struct cublas_gemm16 p = {
+        .M = M, .N = N, .K = K, .dtype = NN_BF16, .out_dtype = NN_F32, .A = A, .B = B, .C = o.C};
+    ASSERT_TRUE(cublas != NULL);
+    EXPECT_OK(cublas_gemm16(cublas, &p, NULL, 0, NULL, NULL));
+    const struct cublas_problem same = {.K = K, .b_transposed = true, .alpha = 1.0f};
+    for (size_t i = 0; i < M * N; i++) {
+        EXPECT_NEAR(want(&o, &same, i / N, i % N), o.C[i], 1e-5);
+    }
+    struct error error = {0};
+    p.dtype = NN_F32;
+    EXPECT_STATUS(STATUS_INVALID_ARGUMENT, cublas_gemm16(cublas, &p, NULL, 0, NULL, &error));
+    EXPECT_STR_EQ("cublas_gemm16 takes fp16 or bf16, and gives that or fp32", error.message);
+    p.dtype = NN_BF16;
+    p.K = (size_t)INT_MAX + 1;
+    EXPECT_STATUS(STATUS_OVERFLOW, cublas_gemm16(cublas, &p, NULL, 0, NULL, &error));
+    cublas_close(cublas);
 }
 
 C_TEST(cublas, both_forms) {

@@ -91,3 +91,33 @@ int cublasSgemm_v2(void *handle, int op_a, int op_b, int m, int n, int k, const 
     }
     return OK;
 }
+
+/* fp32 results of bf16 matrices, op_a transposed and op_b not: what the test asks for. */
+static float bf16(const void *matrix, int i) {
+    union {
+        unsigned bits;
+        float value;
+    } x = {(unsigned)((const unsigned short *)matrix)[i] << 16};
+    return x.value;
+}
+
+int cublasGemmEx(void *handle, int op_a, int op_b, int m, int n, int k, const void *alpha,
+                 const void *a, int type_a, int lda, const void *b, int type_b, int ldb,
+                 const void *beta, void *c, int type_c, int ldc, int compute, int algorithm) {
+    enum { F32 = 0, BF16 = 14, COMPUTE_F32 = 68 };
+    if (handle == NULL || op_a != 1 || op_b != 0 || type_a != BF16 || type_b != BF16 ||
+        type_c != F32 || compute != COMPUTE_F32 || algorithm != -1 || lda < k || ldb < k ||
+        ldc < m) {
+        return INVALID;
+    }
+    for (int column = 0; column < n; column++) {
+        for (int row = 0; row < m; row++) {
+            double sum = 0.0;
+            for (int i = 0; i < k; i++) {
+                sum += (double)bf16(a, i + row * lda) * bf16(b, i + column * ldb);
+            }
+            ((float *)c)[row + column * ldc] = (float)(*(const float *)alpha * sum);
+        }
+    }
+    return *(const float *)beta == 0.0f ? OK : INVALID;
+}
