@@ -20,8 +20,11 @@ static const struct shape shapes[] = {
 };
 static const struct shape long_shapes[] = {{1, 4099}, {2, 8200}, {1, 16384}};
 static const struct shape gpu_shapes[] = {
-    {1, 50257}, {300, 50257}, {3000, 16384}, {1, 1000003}, {5, 262144}, {70001, 33}, {2048, 2560},
+    {1, 50257}, {300, 50257}, {600, 16384}, {1, 1000003}, {5, 262144}, {70001, 33}, {2048, 2560},
 };
+
+/* From so many elements on, only about so many rows are checked. */
+enum { LARGE = 1 << 20, SOME_ROWS = 31 };
 
 /* How a list of shapes is run. */
 struct variant {
@@ -192,7 +195,9 @@ static void check_subject(const struct subject *s, struct bed *bed) {
     float *got = malloc(data->C * sizeof *got);
     bool good = want != NULL && got != NULL && run_subject(s, bed, &error) == STATUS_OK;
     good = good && is_intact(bed);
-    for (size_t row = 0; row < data->rows && good; row++) {
+    /* Of a large problem some rows: the oracle has one CPU. */
+    size_t step = data->rows * data->C < LARGE ? 1 : data->rows / SOME_ROWS + 1;
+    for (size_t row = 0; row < data->rows && good; row += step) {
         good = is_right(bed, row, want, got, text, sizeof text);
     }
     if (!good) {

@@ -6,7 +6,8 @@
  * Welford's step (1962), two parts together are Chan's formula (Chan, Golub,
  * LeVeque 1979). Neither subtracts two large numbers to get a small one, as
  * E[x^2] - mean^2 does. Softmax: the largest, and the sum of e^(x - largest);
- * when a larger one comes, the sum is rescaled (Milakov, Gimelshein 2018).
+ * when a larger one comes, the sum is rescaled (Milakov, Gimelshein 2018). The
+ * largest is kept times log2 e here.
  */
 #ifndef WARPBOOK_SOLUTIONS_05_LAYERNORM_SOFTMAX_ONLINE_CUH_
 #define WARPBOOK_SOLUTIONS_05_LAYERNORM_SOFTMAX_ONLINE_CUH_
@@ -15,7 +16,7 @@
 
 struct part {
     float count;  /* LayerNorm only */
-    float centre; /* mean, or the largest */
+    float centre; /* mean, or the largest times log2 e */
     float spread; /* M2, sum of squares, or sum of exponentials */
 };
 
@@ -36,7 +37,7 @@ static __device__ __forceinline__ struct part merge_exponentials(struct part a, 
     float largest = fmaxf(a.centre, b.centre);
     float from = largest == -INFINITY ? 0.0f : largest;
     return {0.0f, largest,
-            a.spread * exponential(a.centre - from) + b.spread * exponential(b.centre - from)};
+            a.spread * power_of_two(a.centre - from) + b.spread * power_of_two(b.centre - from)};
 }
 
 template <int OP>
@@ -58,7 +59,9 @@ template <int OP> static __device__ __forceinline__ struct part add(struct part 
         return {count, mean, fmaf(d, x - mean, a.spread)};
     }
     if (OP == ROWS_SOFTMAX) {
-        return merge_exponentials(a, {0.0f, x, x == -INFINITY ? 0.0f : 1.0f});
+        float largest = fmaxf(a.centre, x * LOG2_E), from = largest == -INFINITY ? 0.0f : largest;
+        float own = exponential(x, from);
+        return {0.0f, largest, fmaf(a.spread, power_of_two(a.centre - from), own)};
     }
     return {0.0f, 0.0f, fmaf(x, x, a.spread)};
 }

@@ -9,6 +9,10 @@
  *     LayerNorm   mean          (x - centre)^2         1 / sqrt(sum / C + eps)
  *     RMSNorm     -             x^2                    1 / sqrt(sum / C + eps)
  *     softmax     largest       e^(x - centre)         1 / sum
+ *
+ * Softmax's centre is kept times log2 e, rounded; an element's exponential is then
+ * one multiply-add and a power of two. Any centre near the largest would do, so its
+ * rounding costs nothing as long as both passes use the same.
  */
 #ifndef WARPBOOK_SOLUTIONS_05_LAYERNORM_SOFTMAX_PARTS_CUH_
 #define WARPBOOK_SOLUTIONS_05_LAYERNORM_SOFTMAX_PARTS_CUH_
@@ -62,11 +66,16 @@ static __device__ __forceinline__ float element(const T *x, const uint8_t *mask,
     return OP == ROWS_SOFTMAX && mask != NULL && mask[c] == 0 ? -INFINITY : value_of(x[c]);
 }
 
-/* e^x, for x <= 0: one multiplication and the special function unit. Below 2^-126: 0. */
-static __device__ __forceinline__ float exponential(float x) {
+/* 2^x by the special function unit. Below 2^-126: 0. */
+static __device__ __forceinline__ float power_of_two(float x) {
     float y;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x * LOG2_E));
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
     return y;
+}
+
+/* e^x / 2^centre, for a centre of e^x's size or larger. */
+static __device__ __forceinline__ float exponential(float x, float centre) {
+    return power_of_two(fmaf(x, LOG2_E, -centre));
 }
 
 /* RMSNorm needs no centre. */
@@ -83,14 +92,14 @@ template <int OP> static __device__ __forceinline__ float first_of(float a, floa
 
 template <int OP> static __device__ __forceinline__ float centre_of(float first, size_t C) {
     if (OP == ROWS_SOFTMAX) {
-        return first == -INFINITY ? 0.0f : first;
+        return first == -INFINITY ? 0.0f : first * LOG2_E;
     }
     return first / (float)C;
 }
 
 template <int OP> static __device__ __forceinline__ float spread_of(float x, float centre) {
     if (OP == ROWS_SOFTMAX) {
-        return exponential(x - centre);
+        return exponential(x, centre);
     }
     float d = OP == ROWS_LAYERNORM ? x - centre : x;
     return d * d;
@@ -108,7 +117,7 @@ template <int OP>
 static __device__ __forceinline__ float finish(float x, float centre, float scale, float weight,
                                                float bias) {
     if (OP == ROWS_SOFTMAX) {
-        return exponential(x - centre) * scale;
+        return exponential(x, centre) * scale;
     }
     return OP == ROWS_LAYERNORM ? (x - centre) * scale * weight + bias : x * scale * weight;
 }

@@ -33,6 +33,8 @@
 enum { WARP = 32, VECTORS = 4, LONG_THREADS = 512, MOST_SPLITS = 1024 };
 /* Vectors a row, up to which lanes of a warp do it. */
 enum { FOR_EIGHTH = 8 * VECTORS, FOR_WARP = WARP * VECTORS };
+/* Rows that are on the GPU at once, so many times: few. */
+enum { FEW_WAVES = 2 };
 /* From so many vectors on, a row that few share goes to several blocks. */
 enum { FOR_SPLIT = 8192 };
 /* Each block of a split row should have as much as makes its launch worth while. */
@@ -97,17 +99,28 @@ static size_t threads_each(enum nn_dtype type) {
     return type == NN_F32 ? ROWS_THREADS_EACH_32 : ROWS_THREADS_EACH_16;
 }
 
-/* As many as still leave all rows on the GPU at once, with one, two or four vectors each. */
+/* As many as still leave all rows on the GPU at once, up to one for each vector. */
+static int threads_at_once(const struct rows_problem &p, size_t vectors) {
+    size_t each = (p.rows + (size_t)limits().multiprocessors - 1) / (size_t)limits().multiprocessors;
+    size_t threads = threads_each(p.type) / each / WARP * WARP;
+    int needed = round_to_warps(vectors), most = most_threads(p.type);
+    most = needed < most ? needed : most;
+    return threads < (size_t)most ? (int)threads : most;
+}
+
+/*
+ * Four vectors a thread, or fewer where only latency counts: all rows at once. Norms of few rows have
+ * two: a thread waits for the weights of one vector after another, longest in the first blocks.
+ */
 static int block_threads(const struct rows_problem &p, size_t vectors) {
-    for (size_t share = 1; share < VECTORS; share *= 2) {
-        int threads = round_to_warps((vectors + share - 1) / share);
-        size_t blocks = threads_each(p.type) / (size_t)threads;
-        if (threads <= most_threads(p.type) &&
-            p.rows <= blocks * (size_t)limits().multiprocessors) {
-            return threads;
-        }
+    int least = round_to_warps((vectors + VECTORS - 1) / VECTORS);
+    int half = round_to_warps((vectors + 1) / 2), at_once = threads_at_once(p, vectors);
+    size_t wave = threads_each(p.type) / (size_t)least * (size_t)limits().multiprocessors;
+    if (at_once >= least) {
+        return at_once;
     }
-    return round_to_warps((vectors + VECTORS - 1) / VECTORS);
+    bool latency = p.op != ROWS_SOFTMAX && p.type == NN_F32 && p.rows <= FEW_WAVES * wave;
+    return latency && half <= most_threads(p.type) ? half : least;
 }
 
 /* Two blocks a multiprocessor, where their rows fit: one calculates while the other waits. */

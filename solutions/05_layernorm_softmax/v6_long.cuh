@@ -2,9 +2,9 @@
  * @file v6_long.cuh
  * @brief v6, rows too long for registers: in shared memory, or shared out among blocks.
  *
- * Blocks that share a row look at it once for centre and scale, so there the
- * online forms pay. A row in shared memory is looked at twice: that costs less
- * than Welford's divisions or a second exponential.
+ * Here the online forms pay: blocks that share a row look at it once, and threads
+ * that share one in shared memory know centre and scale of their own part before
+ * they meet, so that one barrier is enough.
  */
 #ifndef WARPBOOK_SOLUTIONS_05_LAYERNORM_SOFTMAX_V6_LONG_CUH_
 #define WARPBOOK_SOLUTIONS_05_LAYERNORM_SOFTMAX_V6_LONG_CUH_
@@ -43,7 +43,7 @@ static __device__ __forceinline__ struct part vector_part(const row_view<T> &vie
         centre = OP == ROWS_SOFTMAX ? centre_of<OP>(all, 1) : __fdividef(all, (float)count);
     }
     float spread = vector_spread<OP, T, false>(view, i, bits, centre);
-    return {(float)count, OP == ROWS_SOFTMAX ? all : centre, spread};
+    return {(float)count, OP == ROWS_SOFTMAX ? all * LOG2_E : centre, spread};
 }
 
 /* Over the block, in every thread, with one barrier. */
@@ -131,30 +131,32 @@ static __device__ __forceinline__ void finish_slot(const struct rows_problem &p,
     }
 }
 
-/* Centre of the row in the slots. What the mask hides becomes -inf there, for all passes. */
+/* What a thread knows of the row after two looks at its own slots. What the mask hides becomes -inf
+ * there, for the third look too. */
 template <int OP, typename T>
-static __device__ __forceinline__ float look_first(const row_span<T> &span, float edge,
+static __device__ __forceinline__ struct part look(const row_span<T> &span, float edge,
                                                    uint4 *slots) {
-    float first = edge;
-#pragma unroll 4
-    for (int i = (int)threadIdx.x; i < span.count; i += (int)blockDim.x) {
-        if (OP == ROWS_SOFTMAX && span.view.mask != NULL) {
+    int begin = (int)threadIdx.x, step = (int)blockDim.x;
+    float first = edge, centre = 0.0f;
+    float count = (float)((span.count - begin + step - 1) / step * LANES<T> + (span.edge >= 0));
+    if (OP == ROWS_SOFTMAX && span.view.mask != NULL) {
+        for (int i = begin; i < span.count; i += step) {
             slots[i] = hide<T, false>(span.view, span.head + i * LANES<T>, slots[i]);
         }
-        first = vector_first<OP, T>(slots[i], first);
     }
-    return first;
-}
-
-template <int OP, typename T>
-static __device__ __forceinline__ float look_again(const row_span<T> &span, float edge,
-                                                   const uint4 *slots, float centre) {
+    if (HAS_CENTRE<OP>) {
+#pragma unroll 4
+        for (int i = begin; i < span.count; i += step) {
+            first = vector_first<OP, T>(slots[i], first);
+        }
+        centre = OP == ROWS_SOFTMAX ? centre_of<OP>(first, 1) : __fdividef(first, fmaxf(count, 1));
+    }
     float spread = span.edge < 0 ? 0.0f : spread_of<OP>(edge, centre);
 #pragma unroll 4
-    for (int i = (int)threadIdx.x; i < span.count; i += (int)blockDim.x) {
+    for (int i = begin; i < span.count; i += step) {
         spread += vector_spread<OP, T, true>(span.view, i, slots[i], centre);
     }
-    return spread;
+    return {count, OP == ROWS_SOFTMAX ? first * LOG2_E : centre, spread};
 }
 
 /*
@@ -165,8 +167,7 @@ static __device__ __forceinline__ float look_again(const row_span<T> &span, floa
 template <int OP, typename T>
 static __global__ void __launch_bounds__(1024) rows_in_shared(struct rows_problem p) {
     extern __shared__ uint4 slots[];
-    __shared__ float meet[2][2][MOST_WARPS];
-    const float share = 1.0f / (float)(int)p.C;
+    __shared__ struct part meet[2][MOST_WARPS];
     int begin = (int)threadIdx.x, step = (int)blockDim.x, turn = 0;
     row_span<T> span = span_row<OP, T>(p, blockIdx.x);
     float edge = load_edge<OP>(span);
@@ -174,15 +175,10 @@ static __global__ void __launch_bounds__(1024) rows_in_shared(struct rows_proble
         fetch(span, i, slots);
     }
     for (size_t row = blockIdx.x; row < p.rows; row += gridDim.x, turn ^= 1) {
-        float(*own)[MOST_WARPS] = meet[turn]; /* in turn: others may still read the last ones */
-        float first = 0.0f;
         wait_copies();
-        if (HAS_CENTRE<OP>) {
-            first = block_all<OP, false>(look_first<OP, T>(span, edge, slots), own[0]);
-        }
-        float centre = row_centre<OP>(first, share);
-        float spread = block_all<OP, true>(look_again<OP, T>(span, edge, slots, centre), own[1]);
-        float scale = row_scale<OP>(spread, share, p.eps);
+        /* In turn: others may still read what met for the last row. */
+        struct part part = block_merge<OP>(look<OP, T>(span, edge, slots), meet[turn]);
+        float centre = part_centre<OP>(part), scale = part_scale<OP>(part, p);
         if (span.edge >= 0) {
             store(span.view.y + span.edge,
                   finish_at<OP, T>(p, (size_t)span.edge, edge, centre, scale));

@@ -140,7 +140,9 @@ finish_held(const row_view<T> &view, int begin, int step, int count, const uint4
  * Launch: blocks of ROWS_LANES_BLOCK threads, on in steps of the grid. @param count vectors a row
  */
 template <int OP, typename T, int GROUP, int V>
-static __global__ void __launch_bounds__(ROWS_LANES_BLOCK, OP == ROWS_SOFTMAX ? 24 : 14)
+static __global__ void __launch_bounds__(ROWS_LANES_BLOCK, OP == ROWS_SOFTMAX ? 24
+                                                           : V < VECTORS        ? 16
+                                                                                : 14)
     rows_of_lanes(struct rows_problem p, int count) {
     constexpr int ROWS = ROWS_LANES_BLOCK / GROUP;
     const float share = 1.0f / (float)(int)p.C;
