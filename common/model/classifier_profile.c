@@ -187,16 +187,84 @@ static enum status trace_batches(struct profile_run *run, struct error *error) {
     return status;
 }
 
+/* One batch in the log: run once as it is, then recorded. */
+static enum status log_batch(struct profile_run *run, struct pass *pass, struct profile *profile,
+                             size_t index, struct error *error) {
+    struct kernel_place place = kernel_log_place(&run->kernels);
+    for (int i = -1; i < run->kernels.passes; i++) {
+        struct classifier_batch batch = lay_out(run, &pass->classifier, pass->list, index);
+        profile->recorder =
+            i < 0 ? (struct profile_recorder){NULL} : kernel_log_recorder(&run->kernels);
+        if (i >= 0) {
+            kernel_log_rewind(&run->kernels, place, i);
+        }
+        TRY(classifier_run(&pass->classifier, &batch, pass->logits, error));
+    }
+    return STATUS_OK;
+}
+
+static enum status log_batches(struct profile_run *run, struct error *error) {
+    struct engine taken_apart;
+    struct profile profile;
+    struct pass pass;
+    if (engine_profile_create(&taken_apart, &run->session.engine, &profile) != STATUS_OK) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory");
+    }
+    enum status status = pass_create(&pass, run, &taken_apart, error);
+    if (status == STATUS_OK) {
+        for (size_t i = 0; i < run->traced && status == STATUS_OK; i++) {
+            status = log_batch(run, &pass, &profile, i, error);
+        }
+        pass_free(&pass);
+    }
+    engine_destroy(&taken_apart);
+    if (run->kernels.status != STATUS_OK) {
+        return error_set(error, run->kernels.status, "kernel by kernel: %s",
+                         run->kernels.error.message);
+    }
+    return status;
+}
+
+/* Runs the traced batches once more, kernel by kernel, where that can be done. */
+static enum status log_kernels(struct profile_run *run, const struct classifier_stages *stages,
+                               struct error *error) {
+    TRY(kernel_log_open(&run->kernels, &run->session, stages, error));
+    if (run->kernels.reason[0] != '\0') {
+        return STATUS_OK;
+    }
+    TRY(log_batches(run, error));
+    kernel_log_trace(&run->kernels, &run->trace);
+    return STATUS_OK;
+}
+
 static enum status measure(struct profile_run *run, const struct options *o,
                            const struct classifier_stages *stages, struct error *error) {
     size_t labels = o->dataset != NULL ? text_dataset_labels(o->kind) : RANDOM_LABELS;
     TRY(classifier_session_open(&run->session, &o->shared, stages, labels, NULL, error));
     TRY(o->dataset != NULL ? read_texts(run, o, error) : make_texts(run, error));
     TRY(time_batches(run, (size_t)o->batches, error));
-    return trace_batches(run, error);
+    TRY(trace_batches(run, error));
+    return log_kernels(run, stages, error);
 }
 
 /* ---- Reporting ---- */
+
+static void report_kernels(const struct profile_run *run) {
+    if (run->kernels.reason[0] != '\0') {
+        printf("\nno kernels: %s\n", run->kernels.reason);
+        return;
+    }
+    printf("\nthe same batches with each kernel by itself");
+    if (run->kernels.passes > 1) {
+        printf(", medians of %d runs", run->kernels.passes);
+    }
+    printf(":\n");
+    kernel_log_print(&run->kernels, stdout);
+    if (run->kernels.whole > 0) {
+        printf("%llu operators wait for the device and are not taken apart\n",
+               (unsigned long long)run->kernels.whole);
+    }
+}
 
 static void report(const struct profile_run *run, const struct options *o) {
     char where[400];
@@ -215,11 +283,12 @@ static void report(const struct profile_run *run, const struct options *o) {
            (double)run->tokens / total);
     printf("%zu batches with each operator by itself:\n", run->traced);
     profile_print(&run->profile, stdout);
+    report_kernels(run);
     printf("\nwritten to %s: trace.json (for ui.perfetto.dev), kernel_statistics.json, "
            "benchmark_stats.json\n",
            o->folder);
     if (run->trace.lost > 0) {
-        printf("the trace lacks %llu operators beyond the first %d\n",
+        printf("the trace lacks %llu spans beyond the first %d\n",
                (unsigned long long)run->trace.lost, TRACE_MOST_SPANS);
     }
 }
@@ -231,6 +300,7 @@ static void run_free(struct profile_run *run) {
     free(run->texts);
     free(run->seconds);
     trace_free(&run->trace);
+    kernel_log_close(&run->kernels);
     classifier_session_close(&run->session);
 }
 

@@ -17,8 +17,8 @@ extern "C" {
 /**
  * @brief main() of the program: prints operators by time, and writes into --output-dir
  *
- * trace.json             each operator of the traced batches, see trace.h
- * kernel_statistics.json per operator: calls, total_ms, mean_ms, share
+ * trace.json             each operator and each kernel of the traced batches, see trace.h
+ * kernel_statistics.json per operator, and per kernel: calls, total_ms, mean_ms, share
  * benchmark_stats.json   of batches run without tracing: samples_per_second, mean_batch_ms,
  *                        percentiles
  *

@@ -21,7 +21,7 @@ static enum status create(struct engine *engine, int threads, struct error *erro
     return engine_reference_create(engine);
 }
 
-static const struct classifier_stage table[] = {{"reference", false, create}};
+static const struct classifier_stage table[] = {{"reference", false, create, NULL}};
 static const struct classifier_stages stages = {.table = table, .count = 1};
 
 /* Parses a file of the test's folder; NULL after noting a failure. */
@@ -133,7 +133,7 @@ static void check_benchmark(void) {
 }
 
 /* Runs the program with --output-dir and these arguments. */
-static int run(const char *folder, const char *more) {
+static int run_on(const struct classifier_stages *on, const char *folder, const char *more) {
     char path[1024], text[256];
     char *arguments[24] = {"profile", "--random", "--output-dir"};
     int count = 3;
@@ -142,7 +142,11 @@ static int run(const char *folder, const char *more) {
     for (char *word = strtok(text, " "); word != NULL; word = strtok(NULL, " ")) {
         arguments[count++] = word;
     }
-    return classifier_profile_main(count, arguments, &stages);
+    return classifier_profile_main(count, arguments, on);
+}
+
+static int run(const char *folder, const char *more) {
+    return run_on(&stages, folder, more);
 }
 
 C_TEST(classifier_profile, leaves_three_files_that_agree) {
@@ -152,6 +156,144 @@ C_TEST(classifier_profile, leaves_three_files_that_agree) {
     check_statistics(statistics);
     check_trace(statistics);
     check_benchmark();
+    cJSON_Delete(statistics);
+}
+
+/* ---- Kernels, of a device that is none ---- */
+
+enum { UNDIVIDED = 7 };
+
+/* Every operator is two kernels; one recording fails. */
+struct made_up {
+    int ends;
+    bool renames; /* no kernel is called as the one before */
+};
+
+static enum status make_up(void **times, const struct engine *engine, struct error *error) {
+    (void)engine;
+    *times = calloc(1, sizeof(struct made_up));
+    return *times != NULL ? STATUS_OK : error_set(error, STATUS_OUT_OF_MEMORY, "no memory");
+}
+
+static enum status make_up_names(void **times, const struct engine *engine, struct error *error) {
+    TRY(make_up(times, engine, error));
+    ((struct made_up *)*times)->renames = true;
+    return STATUS_OK;
+}
+
+static enum status make_nothing_up(void **times, const struct engine *engine, struct error *error) {
+    (void)engine;
+    *times = NULL;
+    return error_set(error, STATUS_UNSUPPORTED, "nothing is seen");
+}
+
+static enum status do_nothing(void *times, struct error *error) {
+    (void)times;
+    (void)error;
+    return STATUS_OK;
+}
+
+static enum status tell_two(void *times, enum status called,
+                            void (*observe)(void *observer, const char *name, double ms),
+                            void *observer, struct error *error) {
+    struct made_up *m = times;
+    char name[32];
+    if (++m->ends == UNDIVIDED) {
+        return error_set(error, STATUS_UNSUPPORTED, "it waits");
+    }
+    snprintf(name, sizeof name, "kernel%d", m->renames ? m->ends : 0);
+    observe(observer, name, 1.0);
+    observe(observer, "other", 3.0);
+    return called;
+}
+
+static enum status take_half(void *times, double *ms, struct error *error) {
+    *ms = 0.5;
+    return do_nothing(times, error);
+}
+
+static enum status open_model(struct classifier_device *device, struct error *error) {
+    (void)error;
+    *device = (struct classifier_device){"a device", true};
+    return STATUS_OK;
+}
+
+static enum status open_real(struct classifier_device *device, struct error *error) {
+    (void)error;
+    *device = (struct classifier_device){"a device", false};
+    return STATUS_OK;
+}
+
+static double tick(void) {
+    static double now;
+    return now += 0.01;
+}
+
+static const struct classifier_stage on_device[] = {{"made_up", true, create, NULL}};
+static const struct classifier_kernels pairs = {make_up,  free,       do_nothing,
+                                                tell_two, do_nothing, take_half};
+static const struct classifier_kernels renamed = {make_up_names, free,       do_nothing,
+                                                  tell_two,      do_nothing, take_half};
+static const struct classifier_kernels none = {make_nothing_up, free,       do_nothing,
+                                               tell_two,        do_nothing, take_half};
+
+static double kernel_number(const cJSON *statistics, const char *name, const char *key) {
+    const cJSON *kernel;
+    cJSON_ArrayForEach(kernel, cJSON_GetObjectItem(statistics, "kernels")) {
+        if (strcmp(string(kernel, "name"), name) == 0) {
+            return number(kernel, key);
+        }
+    }
+    TEST_FAIL("no kernel %s", name);
+    return -1.0;
+}
+
+C_TEST(classifier_profile, takes_operators_apart) {
+    const struct classifier_stages there = {on_device, 1, &pairs, open_model, tick};
+    double kernels_ms;
+    EXPECT_INT_EQ(0, run_on(&there, "apart",
+                            "--device gpu --max-length 16 --batch-size 2 "
+                            "--batches 1 --trace-batches 1"));
+    cJSON *statistics = load("apart/kernel_statistics.json");
+    cJSON *trace = load("apart/trace.json");
+    double copies = 0.0, calls = 0.0;
+    const cJSON *op;
+    cJSON_ArrayForEach(op, cJSON_GetObjectItem(statistics, "operators")) {
+        bool copy = strcmp(string(op, "name"), "copy") == 0;
+        *(copy ? &copies : &calls) += number(op, "calls");
+    }
+    /* The batch runs twice, recorded once: the seventh recording fails, and its operator is whole.
+     */
+    EXPECT_INT_EQ(1, number(statistics, "operators_undivided"));
+    EXPECT_INT_EQ(calls - 1, kernel_number(statistics, "kernel0", "calls"));
+    EXPECT_NEAR(3.0 * (calls - 1), kernel_number(statistics, "other", "total_ms"), 1e-9);
+    EXPECT_NEAR(3.0, kernel_number(statistics, "other", "mean_ms"), 1e-9);
+    EXPECT_NEAR(0.5, kernel_number(statistics, "copy to the host", "mean_ms"), 1e-9);
+    double total = 4.0 * (calls - 1) + 0.5 + 0.5 * copies;
+    EXPECT_NEAR(total, number(statistics, "kernels_total_ms"), 1e-9);
+    EXPECT_NEAR(3.0 * (calls - 1) / total, kernel_number(statistics, "other", "share"), 1e-9);
+    EXPECT_STR_EQ(
+        "other", string(cJSON_GetArrayItem(cJSON_GetObjectItem(statistics, "kernels"), 0), "name"));
+    EXPECT_INT_EQ(2 * (calls - 1) + 1 + copies,
+                  check_events(cJSON_GetObjectItem(trace, "traceEvents"), "kernels", &kernels_ms));
+    EXPECT_NEAR(total, kernels_ms, 1e-6 * total);
+    cJSON_Delete(statistics);
+    cJSON_Delete(trace);
+}
+
+C_TEST(classifier_profile, runs_kernels_that_are_measured_three_times) {
+    const struct classifier_stages there = {on_device, 1, &renamed, open_real, tick};
+    const struct classifier_stages unseen = {on_device, 1, &none, open_real, tick};
+    EXPECT_INT_EQ(1, run_on(&there, "renamed",
+                            "--device gpu --max-length 16 --batch-size 2 "
+                            "--batches 1 --trace-batches 1"));
+    EXPECT_INT_EQ(0, run_on(&unseen, "unseen",
+                            "--device gpu --max-length 16 --batch-size 2 "
+                            "--batches 1 --trace-batches 1"));
+    cJSON *statistics = load("unseen/kernel_statistics.json");
+    EXPECT_STR_EQ("stage made_up: nothing is seen", string(statistics, "no_kernels"));
+    EXPECT_INT_EQ(0, cJSON_GetArraySize(cJSON_GetObjectItem(statistics, "kernels")));
+    EXPECT_INT_EQ(3, number(statistics, "kernel_runs"));
     cJSON_Delete(statistics);
 }
 
@@ -193,9 +335,9 @@ C_TEST(trace, keeps_no_more_than_it_may_and_says_so) {
     const cJSON *events = cJSON_GetObjectItem(root, "traceEvents");
     EXPECT_STR_EQ("a \"process\"",
                   string(cJSON_GetObjectItem(cJSON_GetArrayItem(events, 0), "args"), "name"));
-    EXPECT_NEAR(0.0, number(cJSON_GetArrayItem(events, 3), "ts"), 0.0);
-    EXPECT_NEAR(1e6, number(cJSON_GetArrayItem(events, 4), "ts"), 1e-3);
-    EXPECT_NEAR(5e5, number(cJSON_GetArrayItem(events, 4), "dur"), 1e-3);
+    EXPECT_NEAR(0.0, number(cJSON_GetArrayItem(events, 4), "ts"), 0.0);
+    EXPECT_NEAR(1e6, number(cJSON_GetArrayItem(events, 5), "ts"), 1e-3);
+    EXPECT_NEAR(5e5, number(cJSON_GetArrayItem(events, 5), "dur"), 1e-3);
     cJSON_Delete(root);
     trace_free(&trace);
     EXPECT_STATUS(STATUS_NOT_FOUND, trace_write(&trace, &origin, "/nowhere/trace.json", &error));

@@ -66,7 +66,7 @@ static bool add_head(cJSON *root, const struct profile_run *run) {
            cJSON_AddStringToObject(root, "device", device) != NULL &&
            cJSON_AddBoolToObject(root, "modelled", modelled(s)) != NULL &&
            cJSON_AddStringToObject(root, "clock", clock_name(s)) != NULL &&
-           cJSON_AddStringToObject(root, "dtype", "fp32") != NULL &&
+           cJSON_AddStringToObject(root, "dtype", nn_dtype_name(s->dtype)) != NULL &&
            cJSON_AddNumberToObject(root, "batch_size", (double)s->batch) != NULL &&
            cJSON_AddNumberToObject(root, "max_length", (double)s->max_length) != NULL &&
            cJSON_AddBoolToObject(root, "padded", run->padded) != NULL;
@@ -85,6 +85,35 @@ static bool add_operator(cJSON *list, const struct profile *profile, int op, dou
                NULL;
 }
 
+static bool add_kernel(cJSON *list, const struct kernel_total *kernel, double total) {
+    cJSON *item = cJSON_CreateObject();
+    cJSON_AddItemToArray(list, item);
+    return cJSON_AddStringToObject(item, "name", kernel->name) != NULL &&
+           cJSON_AddNumberToObject(item, "calls", (double)kernel->calls) != NULL &&
+           cJSON_AddNumberToObject(item, "total_ms", kernel->ms) != NULL &&
+           cJSON_AddNumberToObject(item, "mean_ms", kernel->ms / (double)kernel->calls) != NULL &&
+           cJSON_AddNumberToObject(item, "share", total > 0.0 ? kernel->ms / total : 0.0) != NULL;
+}
+
+/* Each launch by itself; where there are none, the reason. */
+static bool add_kernels(cJSON *root, const struct kernel_log *log) {
+    struct kernel_total *totals;
+    double total = kernel_log_totals(log, &totals);
+    cJSON *list = cJSON_AddArrayToObject(root, "kernels");
+    bool added = totals != NULL && list != NULL &&
+                 cJSON_AddNumberToObject(root, "kernels_total_ms", total) != NULL &&
+                 cJSON_AddNumberToObject(root, "kernel_runs", log->passes) != NULL &&
+                 cJSON_AddNumberToObject(root, "operators_undivided", (double)log->whole) != NULL;
+    if (added && log->reason[0] != '\0') {
+        added = cJSON_AddStringToObject(root, "no_kernels", log->reason) != NULL;
+    }
+    for (size_t i = 0; i < log->names_count && added; i++) {
+        added = add_kernel(list, &totals[i], total);
+    }
+    free(totals);
+    return added;
+}
+
 static bool fill_statistics(cJSON *root, const struct profile_run *run) {
     double total = profile_total(&run->profile);
     bool added = add_head(root, run) &&
@@ -96,7 +125,7 @@ static bool fill_statistics(cJSON *root, const struct profile_run *run) {
             added = add_operator(list, &run->profile, op, total);
         }
     }
-    return added && list != NULL;
+    return added && list != NULL && add_kernels(root, &run->kernels);
 }
 
 static int by_value(const void *a, const void *b) {

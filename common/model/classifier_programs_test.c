@@ -25,6 +25,11 @@ static enum status no_memory(struct engine *engine, int threads, struct error *e
     return error_set(error, STATUS_OUT_OF_MEMORY, "no memory here");
 }
 
+static enum status create16(struct engine *engine, enum nn_dtype dtype, struct error *error) {
+    return dtype == NN_BF16 ? create(engine, 1, error)
+                            : error_set(error, STATUS_UNSUPPORTED, "no fp16 here");
+}
+
 static enum status no_device(struct classifier_device *device, struct error *error) {
     (void)device;
     return error_set(error, STATUS_NO_DEVICE, "no GPU here");
@@ -35,10 +40,10 @@ static double no_clock(void) {
 }
 
 static const struct classifier_stage table[] = {
-    {"reference", false, create},
-    {"broken", false, no_memory},
-    {"gpu", true, create},
-    {"last", false, create},
+    {"reference", false, create, NULL},
+    {"broken", false, no_memory, NULL},
+    {"gpu", true, create, NULL},
+    {"last", false, create, create16},
 };
 static const struct classifier_stages stages = {
     .table = table, .count = 4, .open_device = no_device, .device_now = no_clock};
@@ -104,6 +109,11 @@ C_TEST(classify, refuses_bad_command_lines_and_texts) {
         {"--random --stage x a", "--stage 'x': there is reference, broken, gpu, last"},
         {"--random --stage broken a", "cannot start the engine broken: no memory here"},
         {"--random --device gpu a", "no GPU here"},
+        {"--random --dtype fp8 a", "--dtype is 'fp32', 'fp16' or 'bf16', not 'fp8'"},
+        {"--random --dtype fp16 a", "cannot start the engine last: no fp16 here"},
+        {"--random --dtype bf16 --stage reference a",
+         "cannot start the engine reference: --dtype bf16: it computes in fp32 alone; stages with "
+         "bf16: last"},
         {"--random --shape x a", "--shape is 'tiny' or 'base', not 'x'"},
         {"--random --vocab /nowhere a", "/nowhere: cannot open"},
         {"--checkpoint /nowhere a", "/nowhere/config.json: cannot open"},
@@ -131,6 +141,8 @@ C_TEST(classify, answers_a_line_a_text) {
         lines += *c == '\n';
     }
     EXPECT_INT_EQ(3, lines);
+    EXPECT_TRUE(strncmp(out, "LABEL_", 6) == 0);
+    EXPECT_INT_EQ(0, run(classify_main, &stages, "--random --dtype bf16 one", out, err, ROOM));
     EXPECT_TRUE(strncmp(out, "LABEL_", 6) == 0);
     EXPECT_INT_EQ(0, run(classify_main, &stages, "--help", out, err, ROOM));
     EXPECT_TRUE(strstr(out, "--max-length") != NULL);

@@ -10,8 +10,11 @@
 enum { MOST_BATCH = 4096, USUAL_LENGTH = 512, LEAST_LENGTH = 3, SEED = 1 };
 
 struct classifier_options classifier_options_defaults(void) {
-    return (struct classifier_options){
-        .shape = "tiny", .device = "auto", .batch = 8, .threads = bench_cpu_count()};
+    return (struct classifier_options){.shape = "tiny",
+                                       .device = "auto",
+                                       .dtype = "fp32",
+                                       .batch = 8,
+                                       .threads = bench_cpu_count()};
 }
 
 void classifier_flags(struct classifier_options *o, struct flag *table) {
@@ -29,9 +32,23 @@ void classifier_flags(struct classifier_options *o, struct flag *table) {
          "cpu; gpu, which may be simt; auto: a real GPU, else the CPU"},
         {"stage", 0, FLAG_STRING, &o->stage, "NAME",
          "this stage of the course, as 03_resident_weights"},
+        {"dtype", 0, FLAG_STRING, &o->dtype, "TYPE",
+         "fp32; fp16 or bf16: what products are made of, on stages that do it"},
         {"threads", 't', FLAG_INT, &o->threads, "N", "most CPU threads"},
     };
     memcpy(table, flags, sizeof flags);
+}
+
+enum status classifier_dtype_parse(const char *name, enum nn_dtype *dtype, struct error *error) {
+    static const enum nn_dtype all[] = {NN_F32, NN_F16, NN_BF16};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (strcmp(name, nn_dtype_name(all[i])) == 0) {
+            *dtype = all[i];
+            return STATUS_OK;
+        }
+    }
+    return error_set(error, STATUS_INVALID_ARGUMENT,
+                     "--dtype is 'fp32', 'fp16' or 'bf16', not '%s'", name);
 }
 
 static enum status check_source(const struct classifier_options *o, struct error *error) {
@@ -50,6 +67,7 @@ static enum status check_source(const struct classifier_options *o, struct error
 
 static enum status check_options(const struct classifier_options *o, struct error *error) {
     struct bert_config shape;
+    enum nn_dtype dtype;
     if (o->max_length != 0 && o->max_length < LEAST_LENGTH) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
                          "--max-length %d: at least %d, [CLS] and [SEP] among them, or 0",
@@ -69,6 +87,7 @@ static enum status check_options(const struct classifier_options *o, struct erro
                          "--device is 'auto', 'gpu' or 'cpu', not '%s'", o->device);
     }
     TRY(bert_shape_parse(o->shape, &shape, error));
+    TRY(classifier_dtype_parse(o->dtype, &dtype, error));
     return check_source(o, error);
 }
 
@@ -158,16 +177,47 @@ static enum status choose_stage(struct classifier_session *s, const struct class
                                         on_device ? "gpu" : "cpu");
 }
 
+/* "03_a, 04_b": the stages that have 16-bit products; "" when none has. */
+static void list_16_bit(const struct classifier_stages *stages, char *names, size_t room) {
+    names[0] = '\0';
+    for (size_t i = 0; i < stages->count; i++) {
+        if (stages->table[i].create16 != NULL) {
+            size_t used = strlen(names);
+            snprintf(names + used, room - used, "%s%s", used > 0 ? ", " : "",
+                     stages->table[i].name);
+        }
+    }
+}
+
+enum status classifier_engine_create(struct engine *engine, const struct classifier_stage *stage,
+                                     enum nn_dtype dtype, int threads,
+                                     const struct classifier_stages *stages, struct error *error) {
+    char names[256];
+    if (dtype == NN_F32) {
+        return stage->create(engine, threads, error);
+    }
+    if (stage->create16 != NULL) {
+        return stage->create16(engine, dtype, error);
+    }
+    list_16_bit(stages, names, sizeof names);
+    return error_set(error, STATUS_UNSUPPORTED,
+                     "--dtype %s: it computes in fp32 alone; stages with %s: %s",
+                     nn_dtype_name(dtype), nn_dtype_name(dtype),
+                     names[0] != '\0' ? names : "none in this build");
+}
+
 static enum status start_engine(struct classifier_session *s, const struct classifier_options *o,
                                 const struct classifier_stages *stages, struct error *error) {
     TRY(choose_stage(s, o, stages, error));
+    TRY(classifier_dtype_parse(o->dtype, &s->dtype, error));
     s->now = bench_now;
     if (s->stage->on_device) {
         TRY(stages->open_device(&s->device, error));
         s->now = stages->device_now;
     }
     struct error cause = {0};
-    enum status status = s->stage->create(&s->engine, o->threads, &cause);
+    enum status status =
+        classifier_engine_create(&s->engine, s->stage, s->dtype, o->threads, stages, &cause);
     return status == STATUS_OK ? STATUS_OK
                                : error_set(error, status, "cannot start the engine %s: %s",
                                            s->stage->name, error_text(&cause, status));
@@ -230,7 +280,11 @@ void classifier_session_close(struct classifier_session *session) {
 const char *classifier_session_where(const struct classifier_session *s, char *text, size_t size) {
     const char *place = s->stage->on_device ? s->device.name : "the CPU";
     bool modelled = s->stage->on_device && s->device.modelled;
-    snprintf(text, size, "stage %s on %s%s", s->stage->name, place,
+    char type[16] = "";
+    if (s->dtype != NN_F32) {
+        snprintf(type, sizeof type, " in %s", nn_dtype_name(s->dtype));
+    }
+    snprintf(text, size, "stage %s%s on %s%s", s->stage->name, type, place,
              modelled ? " (times are modelled)" : "");
     return text;
 }

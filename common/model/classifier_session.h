@@ -19,14 +19,14 @@ extern "C" {
 
 /** What the shared flags say. */
 struct classifier_options {
-    const char *checkpoint, *vocab, *shape, *device, *stage;
+    const char *checkpoint, *vocab, *shape, *device, *stage, *dtype;
     bool random;
     int max_length; /**< 0: what the checkpoint has, at most 512 */
     int batch;
     int threads;
 };
 
-enum { CLASSIFIER_FLAGS = 9, CLASSIFIER_MOST_FLAGS = 24 };
+enum { CLASSIFIER_FLAGS = 10, CLASSIFIER_MOST_FLAGS = 24 };
 
 /** @return the defaults. */
 struct classifier_options classifier_options_defaults(void);
@@ -57,9 +57,28 @@ struct classifier_session {
     struct engine engine;
     const struct classifier_stage *stage;
     struct classifier_device device; /**< of a stage on the device */
+    enum nn_dtype dtype;             /**< what products are made of; sums and the rest are fp32 */
     double (*now)(void);             /**< the clock that times this stage: the device's, or wall */
     size_t max_length, batch;
 };
+
+/**
+ * @brief Reads the value of --dtype.
+ * @return STATUS_OK or STATUS_INVALID_ARGUMENT
+ */
+MUST_CHECK enum status classifier_dtype_parse(const char *name, enum nn_dtype *dtype,
+                                              struct error *error);
+
+/**
+ * @brief Makes a stage's engine for a dtype.
+ * @return what the stage says; STATUS_UNSUPPORTED, with the stages that do, where it does not
+ *         compute in that dtype
+ */
+MUST_CHECK enum status classifier_engine_create(struct engine *engine,
+                                                const struct classifier_stage *stage,
+                                                enum nn_dtype dtype, int threads,
+                                                const struct classifier_stages *stages,
+                                                struct error *error);
 
 /**
  * @brief Opens the model and makes the engine.
@@ -81,7 +100,7 @@ void classifier_session_close(struct classifier_session *session);
 
 /**
  * @brief Where the session computes, for people: "stage 04_sgemm on NVIDIA H200", "... on simt:h200
- *        (times are modelled)", "... on the CPU".
+ *        (times are modelled)", "... on the CPU"; "stage 08_bert_classifier in bf16 on ...".
  * @return @p text
  */
 const char *classifier_session_where(const struct classifier_session *session, char *text,

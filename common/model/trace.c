@@ -6,7 +6,7 @@
 
 #include "common/base/file.h"
 
-static const char *const TRACK_NAMES[] = {"", "batches", "operators"};
+static const char *const TRACK_NAMES[TRACE_TRACKS] = {"", "batches", "operators", "kernels"};
 
 /* Doubles the room for spans. @return false when there is no more */
 static bool grow(struct trace *trace) {
@@ -78,9 +78,10 @@ static bool fill(cJSON *root, const struct trace *trace, const struct trace_orig
                  cJSON_AddStringToObject(other, "clock", origin->clock) != NULL &&
                  cJSON_AddNumberToObject(other, "spans_lost", (double)trace->lost) != NULL;
     cJSON *events = cJSON_AddArrayToObject(root, "traceEvents");
-    added = added && add_name(events, "process_name", 0, origin->process) &&
-            add_name(events, "thread_name", TRACE_BATCHES, TRACK_NAMES[TRACE_BATCHES]) &&
-            add_name(events, "thread_name", TRACE_OPERATORS, TRACK_NAMES[TRACE_OPERATORS]);
+    added = added && add_name(events, "process_name", 0, origin->process);
+    for (int track = TRACE_BATCHES; track < TRACE_TRACKS && added; track++) {
+        added = add_name(events, "thread_name", track, TRACK_NAMES[track]);
+    }
     for (size_t i = 0; i < trace->count && added; i++) {
         added = add_span(events, &trace->spans[i], start);
     }

@@ -3,7 +3,9 @@
  * @brief What happened when, as a file that chrome://tracing and ui.perfetto.dev open.
  *
  * Trace Event Format, JSON object form: complete events ("ph": "X") with ts
- * and dur in microseconds, on one track for batches and one for operators.
+ * and dur in microseconds, on one track for batches, one for operators and one
+ * for kernels. A kernel was timed by itself, in another run of the batch: its span has its length,
+ * and begins where its operator does or where the kernel before it ends.
  */
 #ifndef WARPBOOK_COMMON_MODEL_TRACE_H_
 #define WARPBOOK_COMMON_MODEL_TRACE_H_
@@ -21,10 +23,10 @@ extern "C" {
 /** Spans kept at most; more are counted only. */
 enum { TRACE_MOST_SPANS = 100000 };
 
-enum trace_track { TRACE_BATCHES = 1, TRACE_OPERATORS = 2 };
+enum trace_track { TRACE_BATCHES = 1, TRACE_OPERATORS = 2, TRACE_KERNELS = 3, TRACE_TRACKS };
 
 struct trace_span {
-    const char *name; /**< lives forever */
+    const char *name; /**< outlives the trace */
     enum trace_track track;
     uint64_t number;   /**< of its track, from 0 */
     double start, end; /**< seconds */
@@ -34,8 +36,8 @@ struct trace_span {
 struct trace {
     struct trace_span *spans;
     size_t count, capacity;
-    uint64_t numbers[3]; /**< next number of each track */
-    uint64_t lost;       /**< spans not kept */
+    uint64_t numbers[TRACE_TRACKS]; /**< next number of each track */
+    uint64_t lost;                  /**< spans not kept */
 };
 
 /** Adds a span, or counts it as lost. */
