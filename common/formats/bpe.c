@@ -38,8 +38,10 @@ static enum status append_text(const struct bpe *bpe, const char *text, size_t l
         int32_t code_point;
         enum status status = utf8_next(text, length, &offset, &code_point, error);
         if (status == STATUS_OK) {
-            status = append_code_point(bpe, text + start, offset - start, code_point, start, tokens,
-                                       count, error);
+            const char *spelling = code_point == ' ' ? bpe->blank : text + start;
+            size_t size = code_point == ' ' ? strlen(bpe->blank) : offset - start;
+            status =
+                append_code_point(bpe, spelling, size, code_point, start, tokens, count, error);
         }
         if (status != STATUS_OK) {
             return status;
@@ -48,22 +50,40 @@ static enum status append_text(const struct bpe *bpe, const char *text, size_t l
     return STATUS_OK;
 }
 
+static bool begins_with(const char *text, size_t length, const char *beginning) {
+    size_t size = strlen(beginning);
+    return length >= size && memcmp(text, beginning, size) == 0;
+}
+
+static bool wants_prefix(const struct bpe *bpe, const char *text, size_t length) {
+    if (bpe->prefix == BPE_PREFIX_UNLESS_BLANK) {
+        return !begins_with(text, length, " ") && !begins_with(text, length, bpe->blank);
+    }
+    return bpe->prefix == BPE_PREFIX_ALWAYS;
+}
+
 /* Fills `tokens`, which has room for one token a byte and the three that may be added. */
 static enum status encode_into(const struct bpe *bpe, const char *text, size_t length, bool bos,
                                bool eos, int32_t *tokens, size_t *count, struct error *error) {
     if (bos) {
         tokens[(*count)++] = BPE_BOS;
     }
-    if (length > 0) {
-        enum status status = append_code_point(bpe, " ", 1, ' ', 0, tokens, count, error);
-        if (status == STATUS_OK) {
-            status = append_text(bpe, text, length, tokens, count, error);
-        }
-        if (status != STATUS_OK) {
-            return status;
-        }
+    enum status status = STATUS_OK;
+    if (length > 0 && wants_prefix(bpe, text, length)) {
+        status =
+            append_code_point(bpe, bpe->blank, strlen(bpe->blank), ' ', 0, tokens, count, error);
     }
-    enum status status = bpe_merge(bpe, tokens, count);
+    if (status == STATUS_OK) {
+        status = append_text(bpe, text, length, tokens, count, error);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    /* BOS is part of the text for llama2.c; where there are rules it comes after merging. */
+    size_t outside = bos && bpe->rules != NULL ? 1 : 0;
+    *count -= outside;
+    status = bpe_merge(bpe, tokens + outside, count);
+    *count += outside;
     if (status != STATUS_OK) {
         return error_set(error, status, "no memory to encode %zu bytes of text", length);
     }
@@ -124,8 +144,8 @@ const char *bpe_decode(const struct bpe *bpe, int32_t previous, int32_t token, s
     if (token < 0 || (size_t)token >= bpe->count) {
         return "";
     }
-    const char *piece = bpe->pieces[token].text;
-    size_t size = bpe->pieces[token].length;
+    const char *piece = bpe->shown[token].text;
+    size_t size = bpe->shown[token].length;
     if (previous == BPE_BOS && piece[0] == ' ') {
         piece++;
         size--;

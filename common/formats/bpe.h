@@ -1,6 +1,7 @@
 /**
  * @file bpe.h
- * @brief llama2.c's tokenizer files: SentencePiece-style BPE with byte fallback.
+ * @brief llama2.c's tokenizer files: SentencePiece-style BPE with byte fallback. For Hugging Face's
+ *        tokenizer.json, which becomes a struct bpe too, see tokenizer.h.
  *
  * The file: int32 longest piece in bytes, then for each token an fp32 score,
  * an int32 length and that many bytes, little-endian. Token 0 is <unk>, 1 <s>
@@ -23,7 +24,7 @@ extern "C" {
 
 enum { BPE_UNK = 0, BPE_BOS = 1, BPE_EOS = 2, BPE_FIRST_BYTE = 3 };
 
-struct bpe; /**< opaque: vocabulary, scores, sorted index */
+struct bpe; /**< opaque: vocabulary, scores or merge rules, sorted index */
 
 /**
  * @brief Reads a tokenizer file to its end and checks every length against the file.
@@ -60,6 +61,9 @@ size_t bpe_size(const struct bpe *bpe);
  * text. Of pieces with the same text the lowest id counts. A vocabulary without
  * " " starts with the token of its byte. One of less than 259 tokens has no byte
  * tokens: an unknown code point is STATUS_UNSUPPORTED, with code point and offset.
+ *
+ * A vocabulary out of a tokenizer.json has a list of pairs that merge, best first, instead of
+ * scores; BOS takes no part. What goes before the text is what the file says.
  *
  * @param text   @p length bytes, valid UTF-8 (else STATUS_BAD_UTF8, with the offset)
  * @param bos    put BPE_BOS first

@@ -74,23 +74,51 @@ static struct pair heap_pop(struct merger *merger) {
     return top;
 }
 
-/* Adds the pair that starts at `left`, when there is one and the vocabulary has it. */
+/* What a vocabulary without rules says: any two that spell a piece, by the score of that. */
+static bool find_by_text(struct merger *merger, struct pair *pair) {
+    const struct bpe *bpe = merger->bpe;
+    const struct bpe_piece *a = &bpe->pieces[pair->left_token];
+    const struct bpe_piece *b = &bpe->pieces[pair->right_token];
+    size_t length = (size_t)a->length + b->length;
+    if (length > bpe->longest) {
+        return false;
+    }
+    memcpy(merger->joined, a->text, a->length);
+    memcpy(merger->joined + a->length, b->text, b->length);
+    pair->merged = bpe_find(bpe, merger->joined, length);
+    if (pair->merged < 0) {
+        return false;
+    }
+    pair->score = bpe->pieces[pair->merged].score;
+    return pair->score > LEAST_SCORE;
+}
+
+static bool find_by_rule(const struct bpe *bpe, struct pair *pair) {
+    const struct bpe_piece *right = &bpe->pieces[pair->right_token];
+    if (bpe->split_words && strncmp(right->text, bpe->blank, strlen(bpe->blank)) == 0) {
+        return false;
+    }
+    const struct bpe_rule *rule = bpe_rules_find(bpe, pair->left_token, pair->right_token);
+    if (rule == NULL) {
+        return false;
+    }
+    pair->merged = rule->merged;
+    pair->score = -(float)rule->rank;
+    return true;
+}
+
+/* Adds the pair that starts at `left`, when there is one and the vocabulary merges it. */
 static void add_pair(struct merger *merger, size_t left) {
     if (left == NONE || merger->nodes[left].next == NONE) {
         return;
     }
-    const struct bpe *bpe = merger->bpe;
-    int32_t a = merger->nodes[left].token;
-    int32_t b = merger->nodes[merger->nodes[left].next].token;
-    size_t a_length = bpe->pieces[a].length, b_length = bpe->pieces[b].length;
-    if (a_length + b_length > bpe->longest) {
-        return;
-    }
-    memcpy(merger->joined, bpe->pieces[a].text, a_length);
-    memcpy(merger->joined + a_length, bpe->pieces[b].text, b_length);
-    int32_t merged = bpe_find(bpe, merger->joined, a_length + b_length);
-    if (merged >= 0 && bpe->pieces[merged].score > LEAST_SCORE) {
-        heap_push(merger, (struct pair){left, a, b, merged, bpe->pieces[merged].score});
+    struct pair pair = {.left = left,
+                        .left_token = merger->nodes[left].token,
+                        .right_token = merger->nodes[merger->nodes[left].next].token};
+    bool found =
+        merger->bpe->rules != NULL ? find_by_rule(merger->bpe, &pair) : find_by_text(merger, &pair);
+    if (found) {
+        heap_push(merger, pair);
     }
 }
 

@@ -12,7 +12,8 @@
 
 /**
  * @brief Merges the adjacent pair whose joined text has the best score (leftmost of equals)
- *        until no pair is left that is in the vocabulary with a score above -1e10.
+ *        until no pair is left that is in the vocabulary with a score above -1e10; where there
+ *        are rules, the pair whose rule has the lowest rank, until no rule is left.
  * @param tokens (*count) ids in [0, bpe_size); the merged ones take their place
  * @return STATUS_OK, STATUS_OVERFLOW or STATUS_OUT_OF_MEMORY
  */

@@ -107,7 +107,7 @@ static enum status measure(struct reader reader, size_t *count, size_t *text_byt
     return STATUS_OK;
 }
 
-static enum status check_count(size_t count, size_t expected, struct error *error) {
+enum status bpe_check_count(size_t count, size_t expected, struct error *error) {
     if (expected != 0 && count != expected) {
         return error_set(error, STATUS_MISMATCH, "tokenizer has %zu tokens, the model %zu", count,
                          expected);
@@ -152,31 +152,48 @@ static int compare_ids(const void *a, const void *b, void *context) {
     return order != 0 ? order : (a_id > b_id) - (a_id < b_id);
 }
 
-static enum status create(struct bpe **out, struct reader reader, size_t count, size_t text_bytes,
-                          struct error *error) {
+enum status bpe_create(struct bpe **out, size_t count, size_t text_bytes, struct error *error) {
+    *out = NULL;
     struct bpe *bpe = calloc(1, sizeof *bpe);
     if (bpe == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "no memory for a tokenizer");
     }
     bpe->count = count;
     bpe->pieces = calloc(count, sizeof *bpe->pieces);
+    bpe->shown = bpe->pieces;
     bpe->sorted = calloc(count, sizeof *bpe->sorted);
     bpe->text = malloc(text_bytes);
+    bpe->blank = " ";
     for (int byte = 0; byte < 256; byte++) {
         bpe->bytes[2 * byte] = (char)byte;
     }
-    enum status status;
     if (bpe->pieces == NULL || bpe->sorted == NULL || bpe->text == NULL) {
-        status = error_set(error, STATUS_OUT_OF_MEMORY, "no memory for a tokenizer of %zu tokens",
-                           count);
-    } else {
-        status = copy_pieces(bpe, reader, error);
+        bpe_free(bpe);
+        return error_set(error, STATUS_OUT_OF_MEMORY, "no memory for a tokenizer of %zu tokens",
+                         count);
     }
+    *out = bpe;
+    return STATUS_OK;
+}
+
+void bpe_sort(struct bpe *bpe) {
+    qsort_r(bpe->sorted, bpe->findable, sizeof *bpe->sorted, compare_ids, bpe);
+}
+
+static enum status create(struct bpe **out, struct reader reader, size_t count, size_t text_bytes,
+                          struct error *error) {
+    struct bpe *bpe;
+    enum status status = bpe_create(&bpe, count, text_bytes, error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status = copy_pieces(bpe, reader, error);
     if (status != STATUS_OK) {
         bpe_free(bpe);
         return status;
     }
-    qsort_r(bpe->sorted, count, sizeof *bpe->sorted, compare_ids, bpe);
+    bpe->findable = count;
+    bpe_sort(bpe);
     *out = bpe;
     return STATUS_OK;
 }
@@ -191,7 +208,7 @@ enum status bpe_parse(struct bpe **bpe, const void *data, size_t size, size_t ex
         status = measure(reader, &count, &text_bytes, error);
     }
     if (status == STATUS_OK) {
-        status = check_count(count, expected_tokens, error);
+        status = bpe_check_count(count, expected_tokens, error);
     }
     return status == STATUS_OK ? create(bpe, reader, count, text_bytes, error) : status;
 }
@@ -211,9 +228,13 @@ enum status bpe_open(struct bpe **bpe, const char *path, size_t expected_tokens,
 
 void bpe_free(struct bpe *bpe) {
     if (bpe != NULL) {
+        if (bpe->shown != bpe->pieces) {
+            free(bpe->shown);
+        }
         free(bpe->pieces);
         free(bpe->sorted);
         free(bpe->text);
+        free(bpe->rules);
         free(bpe);
     }
 }
@@ -223,7 +244,7 @@ size_t bpe_size(const struct bpe *bpe) {
 }
 
 int32_t bpe_find(const struct bpe *bpe, const char *text, size_t length) {
-    size_t low = 0, high = bpe->count; /* the first text that is not less lies within */
+    size_t low = 0, high = bpe->findable; /* the first text that is not less lies within */
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         const struct bpe_piece *piece = &bpe->pieces[bpe->sorted[middle]];
@@ -233,7 +254,7 @@ int32_t bpe_find(const struct bpe *bpe, const char *text, size_t length) {
             high = middle;
         }
     }
-    if (low == bpe->count) {
+    if (low == bpe->findable) {
         return -1;
     }
     const struct bpe_piece *piece = &bpe->pieces[bpe->sorted[low]];
