@@ -30,6 +30,7 @@ fi
 accepts "${random[@]}" --device cpu --output_dir a/b
 says "stage 01_cpu_matmul on the CPU" out
 says "matmul" out
+says "no kernels: stage 01_cpu_matmul launches no kernels" out
 for name in trace.json kernel_statistics.json benchmark_stats.json; do
     [ -s "a/b/$name" ] || fail "no a/b/$name"
 done
@@ -43,7 +44,14 @@ says '"padded":	true' c/benchmark_stats.json
 
 if "$profile" --random --stage none 2>&1 | grep -q 07_attention; then
     accepts "${random[@]}" --device gpu -o d
-    says "stage 07_attention on " out
+    says "stage 0" out
+    says "the same batches with each kernel by itself" out
+    grep -qE '^ +[0-9]+ +[0-9.]+ +[0-9.]+%  copy to the host$' out || fail "no kernels: $(cat out)"
+    says '"kernels_total_ms"' d/kernel_statistics.json
+    says '"cat":"kernels"' d/trace.json
+    accepts "${random[@]}" --stage 02_gpu_matmul -o e
+    says "no kernels: stage 02_gpu_matmul: it copies and waits in every operator" out
+    says '"no_kernels":	"stage 02_gpu_matmul: it copies' e/kernel_statistics.json
     if grep -q 'times are modelled' out; then
         says '"modelled":	true' d/kernel_statistics.json
         says '"clock":"modelled' d/trace.json
