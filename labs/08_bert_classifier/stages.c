@@ -31,6 +31,7 @@ static const struct classifier_stages stages = {.table = table,
 #include "labs/05_layernorm_softmax/engine.h"
 #include "labs/06_fused_epilogues/engine.h"
 #include "labs/07_attention/engine.h"
+#include "labs/08_bert_classifier/engine.h"
 
 static enum status create_gpu_matmul(struct engine *engine, int threads, struct error *error) {
     (void)threads;
@@ -63,6 +64,11 @@ static enum status create_attention(struct engine *engine, int threads, struct e
     return engine_attention_create(engine, error);
 }
 
+static enum status create_encoder(struct engine *engine, int threads, struct error *error) {
+    (void)threads;
+    return engine_encoder_create(engine, error);
+}
+
 /* The last row is what the programs run on: a new stage of the course is one more row here. */
 static const struct classifier_stage table[] = {
     {"01_cpu_matmul", false, create_cpu, NULL},
@@ -72,6 +78,7 @@ static const struct classifier_stage table[] = {
     {"05_layernorm_softmax", true, create_layernorm_softmax, NULL},
     {"06_fused_epilogues", true, create_fused, NULL},
     {"07_attention", true, create_attention, NULL},
+    {"08_bert_classifier", true, create_encoder, NULL},
 };
 
 static enum status open_device(struct classifier_device *device, struct error *error) {

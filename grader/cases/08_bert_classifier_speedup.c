@@ -1,0 +1,366 @@
+/*
+ * Lab 08, speedup: launches of a batch; a batch of news articles by the encoder and by the
+ * starter's way; and the same through the model, from ids to logits. On a GPU time is measured and
+ * the fastest of several calls counts, on both sides; on simt it is modelled, and one call is as
+ * good as many.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/rng.h"
+#include "common/bench/device_launches.h"
+#include "common/device/device.h"
+#include "common/model/bert.h"
+#include "common/testing/testing.h"
+#include "grader/cases/08_bert_classifier_baseline.h"
+#include "grader/cases/08_bert_classifier_case.h"
+#include "grader/foreign.h"
+#include "grader/gpu.h"
+#include "grader/inputs.h"
+#include "grader/speedup.h"
+#include "grader/watch.h"
+#include "labs/08_bert_classifier/engine.h"
+
+static const char lab[] = "08_bert_classifier";
+
+enum { PATIENCE = 40 /* seconds */, CALLS = 9, TEXTS = 32, LABELS = 4 };
+
+/*
+ * Launches, copies and fills of a batch: lab 06 allows two for each of a layer's four matmuls, and
+ * attention is one; what comes before the first layer, and what a last layer of its own takes more,
+ * is OTHERS.
+ */
+enum { MOST_A_LAYER = 9, OTHERS = 6 };
+
+/*
+ * Tokens of AG News's 7,600 test articles in bert-base-uncased's pieces, [CLS] and [SEP] among
+ * them: the quantiles at (i + 0.5) / 32, in an order that has no meaning. The longest has 115, all
+ * together 1680: padded, 54% of the rows are padding.
+ */
+static const int32_t lengths[TEXTS] = {50, 38, 61, 26, 115, 46, 55, 42, 68, 34, 52,
+                                       57, 47, 81, 44, 39,  63, 31, 49, 58, 72, 43,
+                                       53, 36, 65, 48, 41,  60, 45, 54, 51, 56};
+
+/* Races and unwritten memory are the parity test's business; here simt need not look for them. */
+static bool open_gpu(struct grader_gpu *gpu) {
+    setenv("SIMT_CHECK", "bounds", 0);
+    return grader_gpu_open(gpu);
+}
+
+/* BERT-base's width, half of its layers; on simt a narrow one, and articles of a quarter. */
+static struct bert_config config_of(bool modelled) {
+    return (struct bert_config){.C = modelled ? 128 : 768,
+                                .hidden = modelled ? 512 : 3072,
+                                .L = modelled ? 3 : 6,
+                                .NH = modelled ? 4 : 12,
+                                .V = 1000,
+                                .T = 128,
+                                .types = 2,
+                                .labels = LABELS,
+                                .norm_eps = 1e-12f,
+                                .activation = NN_GELU};
+}
+
+/* The batch's lengths: starts (TEXTS + 1), and the padded rows. */
+static size_t fill_lengths(bool modelled, int32_t out[TEXTS]) {
+    int32_t longest = 0;
+    for (int b = 0; b < TEXTS; b++) {
+        out[b] = modelled ? (lengths[b] + 3) / 4 : lengths[b];
+        longest = out[b] > longest ? out[b] : longest;
+    }
+    return (size_t)TEXTS * (size_t)longest;
+}
+
+static struct speedup speedup_of(const char *measure, const struct grader_gpu *gpu) {
+    return (struct speedup){.lab = lab,
+                            .subject = GRADER_SUBJECT,
+                            .measure = measure,
+                            .margin = GRADER_MARGIN,
+                            .clock = gpu->clock,
+                            .modelled = gpu->modelled,
+                            .baseline_ms = INFINITY,
+                            .subject_ms = INFINITY};
+}
+
+static void check_foreign(void) {
+    char library[256];
+    if (grader_foreign_library(library, sizeof library)) {
+        TEST_FAIL("your code loaded %s: the work must be done by your own kernels", library);
+    }
+}
+
+/* ---- Launches ---- */
+
+/* A batch on an encoder whose stream is being recorded. */
+struct recorded {
+    struct encoder *encoder;
+    const struct encoder_batch *batch;
+};
+
+static enum status run_recorded(void *argument, device_stream stream, struct error *error) {
+    const struct recorded *r = argument;
+    (void)stream; /* the encoder's */
+    return encoder_run(r->encoder, r->batch, error);
+}
+
+/* A call in earnest, which may make room for itself, then one that is only recorded. */
+static enum status count_launches(struct encoder_case *c, device_stream stream, size_t *launches,
+                                  struct error *error) {
+    struct recorded r = {NULL, &c->batch};
+    char text[400];
+    TRY(encoder_create(&r.encoder, &c->net->model, c->batch.rows, stream, error));
+    grader_watch(c->name, PATIENCE);
+    enum status status = encoder_case_reset(c, error);
+    status = status == STATUS_OK ? encoder_run(r.encoder, &c->batch, error) : status;
+    status = status == STATUS_OK ? device_synchronize(stream, error) : status;
+    status = status == STATUS_OK ? encoder_case_check(c, text, sizeof text, error) : status;
+    if (status == STATUS_OK && text[0] != '\0') {
+        TEST_FAIL("%s: %s", c->name, text);
+    }
+    status = status == STATUS_OK
+                 ? device_count_launches_on(run_recorded, &r, stream, launches, error)
+                 : status;
+    grader_watch("", 0);
+    encoder_free(r.encoder);
+    return status;
+}
+
+static void check_launches(const struct encoder_net *net, const struct encoder_spec *spec,
+                           struct rng *rng) {
+    struct encoder_case c = {0};
+    struct error error = {0};
+    device_stream stream = NULL;
+    size_t launches = 0, most = MOST_A_LAYER * net->model.L + OTHERS;
+    enum status status = encoder_case_create(&c, net, spec, rng, false, false, &error);
+    status = status == STATUS_OK ? device_stream_create(&stream, &error) : status;
+    status = status == STATUS_OK ? count_launches(&c, stream, &launches, &error) : status;
+    if (status != STATUS_OK) {
+        TEST_FAIL("%s: %s", c.name, error_text(&error, status));
+    } else if (launches > most) {
+        TEST_FAIL("%s launches too often: %s: %zu launches and copies, at most %zu", lab, c.name,
+                  launches, most);
+    } else {
+        printf("%s launches, %s: %zu, at most %zu\n", lab, c.name, launches, most);
+    }
+    device_stream_destroy(stream);
+    encoder_case_free(&c);
+}
+
+C_TEST(speedup, launches) {
+    static const int32_t few[] = {5, 3}, many[] = {60, 17, 31, 90, 64, 12, 77, 44};
+    static const struct encoder_spec specs[] = {
+        {few, 2, true, false}, {many, 8, false, false}, {many, 8, true, true}};
+    struct grader_gpu gpu;
+    struct encoder_net net = {0};
+    struct error error = {0};
+    struct bert_config config = config_of(true);
+    if (!open_gpu(&gpu)) {
+        return;
+    }
+    config.C = 48;
+    config.hidden = 96;
+    enum status status = encoder_net_create(&net, &config, grader_seed(), 512, &error);
+    struct rng rng = rng_create(grader_seed());
+    for (size_t i = 0; i < sizeof specs / sizeof *specs && status == STATUS_OK; i++) {
+        check_launches(&net, &specs[i], &rng);
+    }
+    if (status != STATUS_OK) {
+        TEST_FAIL("%s", error_text(&error, status));
+    }
+    encoder_net_free(&net);
+}
+
+/* ---- The encoder ---- */
+
+/* Milliseconds of one batch; INFINITY, and the test fails, when it does not run. */
+static double time_call(const struct encoder_functions *functions, struct encoder *encoder,
+                        const struct encoder_case *c) {
+    struct error error = {0};
+    grader_watch(c->name, PATIENCE);
+    double start = device_now(); /* both wait for the whole device: no stream escapes */
+    enum status status = functions->run(encoder, &c->batch, &error);
+    double end = device_now();
+    grader_watch("", 0);
+    if (status != STATUS_OK) {
+        TEST_FAIL("%s: %s", c->name, error_text(&error, status));
+        return INFINITY;
+    }
+    return 1e3 * (end - start);
+}
+
+/* FLOPs of the least that the contract asks for, with hidden not wanted: k and v in the last layer,
+   everything in the others; attention not counted. */
+static double least_flops(const struct encoder_net *net, size_t rows) {
+    double C = (double)net->model.C, hidden = (double)net->model.hidden;
+    double layer = 2.0 * (4.0 * C * C + 2.0 * C * hidden), keys = 2.0 * 2.0 * C * C;
+    return (double)rows * ((double)(net->model.L - 1) * layer + keys);
+}
+
+/* A result of a call of its own, with nothing of an earlier one, next to the baseline's. */
+static void check_result(struct encoder_case *c, const struct encoder_functions *functions,
+                         struct encoder *encoder, float *got, struct error *error) {
+    size_t bytes = c->batch.B * c->net->model.C * sizeof(float);
+    enum status status = encoder_case_reset(c, error);
+    status = status == STATUS_OK ? functions->run(encoder, &c->batch, error) : status;
+    status = status == STATUS_OK ? device_synchronize(NULL, error) : status;
+    status = status == STATUS_OK ? device_read(got, c->first.data, bytes, NULL, error) : status;
+    if (status != STATUS_OK) {
+        TEST_FAIL("%s: %s", c->name, error_text(error, status));
+    }
+}
+
+/* The two encoders, taken in turn. */
+struct race {
+    struct encoder_functions functions[2];
+    struct encoder *encoders[2];
+    double ms[2];
+};
+
+static void run_race(struct race *race, struct encoder_case *c, const struct grader_gpu *gpu,
+                     struct error *error) {
+    size_t count = c->batch.B * c->net->model.C;
+    float *results = calloc(2 * count, sizeof *results);
+    for (int i = gpu->modelled ? 0 : -2; i < (gpu->modelled ? 1 : CALLS); i++) {
+        for (int who = 0; who < 2 && !test_has_failed(); who++) {
+            double ms = time_call(&race->functions[who], race->encoders[who], c);
+            race->ms[who] = i < 0 ? race->ms[who] : fmin(race->ms[who], ms);
+        }
+    }
+    for (int who = 0; who < 2 && results != NULL && !test_has_failed(); who++) {
+        check_result(c, &race->functions[who], race->encoders[who], results + who * count, error);
+    }
+    if (results != NULL && !test_has_failed()) {
+        grader_check_logits(results + count, results, count, "your encoder, first rows,");
+    }
+    free(results);
+}
+
+static void check_possible(const struct encoder_case *c, const struct grader_gpu *gpu, double ms) {
+    double least = 1e3 * least_flops(c->net, c->batch.rows) / gpu->properties.peak_flops;
+    if (ms < 0.9 * least) {
+        TEST_FAIL("%.4g ms is less than this GPU's peak allows, %.4g ms: the work was not done", ms,
+                  least);
+    }
+}
+
+static void compare_encoders(const struct encoder_net *net, struct encoder_case *c,
+                             size_t padded_rows, const struct grader_gpu *gpu) {
+    struct error error = {0};
+    struct race race = {{encoder_baseline(), {encoder_create, encoder_run, encoder_free}},
+                        {0},
+                        {INFINITY, INFINITY}};
+    enum status status = STATUS_OK;
+    for (int who = 0; who < 2 && status == STATUS_OK; who++) {
+        status =
+            race.functions[who].create(&race.encoders[who], &net->model, padded_rows, NULL, &error);
+    }
+    if (status != STATUS_OK) {
+        TEST_FAIL("%s", error_text(&error, status));
+    } else {
+        run_race(&race, c, gpu, &error);
+    }
+    if (!test_has_failed()) {
+        struct speedup speedup = speedup_of("encoder", gpu);
+        speedup.baseline_ms = race.ms[0];
+        speedup.subject_ms = race.ms[1];
+        check_possible(c, gpu, speedup.subject_ms);
+        speedup_check(&speedup, __FILE__, __LINE__);
+    }
+    race.functions[0].free(race.encoders[0]);
+    race.functions[1].free(race.encoders[1]);
+}
+
+C_TEST(speedup, encoder) {
+    struct grader_gpu gpu;
+    struct encoder_net net = {0};
+    struct encoder_case c = {0};
+    struct error error = {0};
+    int32_t texts[TEXTS];
+    if (!open_gpu(&gpu)) {
+        return;
+    }
+    const struct bert_config config = config_of(gpu.modelled);
+    size_t padded_rows = fill_lengths(gpu.modelled, texts);
+    const struct encoder_spec spec = {texts, TEXTS, true, false};
+    struct rng rng = rng_create(grader_seed());
+    enum status status = encoder_net_create(&net, &config, grader_seed(), padded_rows, &error);
+    if (status == STATUS_OK) {
+        status = encoder_case_create(&c, &net, &spec, &rng, false, true, &error);
+    }
+    if (status != STATUS_OK) {
+        TEST_FAIL("%s", error_text(&error, status));
+    } else {
+        compare_encoders(&net, &c, padded_rows, &gpu);
+    }
+    check_foreign();
+    encoder_case_free(&c);
+    encoder_net_free(&net);
+}
+
+/* ---- The model ---- */
+
+/* Milliseconds of one batch on an engine; logits (TEXTS, LABELS). */
+static double time_model(const struct bert_random *random, const struct bert_input *input,
+                         const struct encoder_functions *functions, size_t padded_rows, int calls,
+                         float *logits) {
+    struct engine engine;
+    struct bert *bert = NULL;
+    struct error error = {0};
+    double best = INFINITY;
+    const struct bert_output output = {.logits = logits};
+    grader_watch("BERT, a batch of articles", 4 * PATIENCE);
+    enum status status = engine_encoder_create_with(&engine, functions, &error);
+    if (status == STATUS_OK) {
+        status =
+            bert_create(&bert, &random->config, &random->weights, &engine, padded_rows, &error);
+    }
+    for (int i = calls > 1 ? -1 : 0; i < calls && status == STATUS_OK; i++) {
+        double start = device_now();
+        status = bert_forward(bert, input, &output);
+        best = i < 0 ? best : fmin(best, 1e3 * (device_now() - start));
+    }
+    grader_watch("", 0);
+    if (status != STATUS_OK) {
+        TEST_FAIL("BERT: %s", error_text(&error, status));
+    }
+    bert_free(bert);
+    engine_destroy(&engine);
+    return best;
+}
+
+C_TEST(speedup, end_to_end) {
+    struct grader_gpu gpu;
+    struct bert_random random;
+    int32_t texts[TEXTS], starts[TEXTS + 1] = {0}, ids[TEXTS * 128];
+    float want[TEXTS * LABELS] = {0}, got[TEXTS * LABELS] = {0};
+    if (!open_gpu(&gpu)) {
+        return;
+    }
+    const struct bert_config config = config_of(gpu.modelled);
+    size_t padded_rows = fill_lengths(gpu.modelled, texts);
+    struct rng rng = rng_create(grader_seed());
+    for (int b = 0; b < TEXTS; b++) {
+        starts[b + 1] = starts[b] + texts[b];
+    }
+    for (int i = 0; i < starts[TEXTS]; i++) {
+        ids[i] = (int32_t)rng_below(&rng, config.V);
+    }
+    ASSERT_OK(bert_random_create(&random, &config, grader_seed()));
+    const struct bert_input input = {.ids = ids, .starts = starts, .B = TEXTS};
+    const struct encoder_functions baseline = encoder_baseline(),
+                                   own = {encoder_create, encoder_run, encoder_free};
+    int calls = gpu.modelled ? 1 : CALLS;
+    struct speedup speedup = speedup_of("end_to_end", &gpu);
+    speedup.baseline_ms = time_model(&random, &input, &baseline, padded_rows, calls, want);
+    speedup.subject_ms = time_model(&random, &input, &own, padded_rows, calls, got);
+    if (!test_has_failed()) {
+        grader_check_logits(got, want, TEXTS * LABELS, "your encoder");
+        printf("%s BERT: %.0f articles/s, the starter's way %.0f (%s)\n", lab,
+               1e3 * TEXTS / speedup.subject_ms, 1e3 * TEXTS / speedup.baseline_ms, gpu.clock);
+        speedup_check(&speedup, __FILE__, __LINE__);
+    }
+    check_foreign();
+    bert_random_free(&random);
+}

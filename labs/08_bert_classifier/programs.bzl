@@ -1,0 +1,64 @@
+"""Lab 08's programs, twice: the learner's and the solution's differ in the last stage's encoder."""
+
+load("@local_config_cuda//:config.bzl", "REQUIRES_NVCC")
+load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library")
+
+_LAB = "//labs/08_bert_classifier:"
+
+_SOURCES = ["classify.c", "evaluate.c", "profile.c", "stages.c", "stages.h"]
+
+_LIBRARIES = {
+    "classify": "//common/model:classifier_programs",
+    "evaluate": "//common/model:classifier_programs",
+    "profile": "//common/model:classifier_profile",
+}
+
+def classifier_programs():
+    """Declares `:stages`, `:classify`, `:evaluate` and `:profile` in the calling package."""
+    if native.package_name().startswith("labs/"):
+        native.exports_files(_SOURCES, visibility = ["//solutions/08_bert_classifier:__pkg__"])
+
+    # The stages before this one are solved. Without nvcc the programs still run on the CPU.
+    cc_library(
+        name = "stages",
+        srcs = [_LAB + "stages.c"],
+        hdrs = [_LAB + "stages.h"],
+        linkstatic = True,
+        local_defines = select({
+            "@local_config_cuda//:nvcc_found": [],
+            "//conditions:default": ["WARPBOOK_NO_NVCC"],
+        }),
+        deps = [
+            "//common/base",
+            "//common/model:classifier_session",
+            "//labs/01_cpu_matmul:contract",
+            "//solutions/01_cpu_matmul:engine",
+        ] + select({
+            "@local_config_cuda//:nvcc_found": [
+                ":engine",
+                "//common/bench:kernel_times",
+                "//common/device",
+                "//common/model:engine",
+                "//labs/02_gpu_matmul:contract",
+                "//labs/03_resident_weights:contract",
+                "//labs/04_sgemm:contract",
+                "//labs/05_layernorm_softmax:contract",
+                "//labs/06_fused_epilogues:contract",
+                "//labs/07_attention:contract",
+                "//labs/08_bert_classifier:contract",
+                "//solutions/02_gpu_matmul:engine",
+                "//solutions/03_resident_weights:engine",
+                "//solutions/04_sgemm:engine",
+                "//solutions/05_layernorm_softmax:engine",
+                "//solutions/06_fused_epilogues:engine",
+                "//solutions/07_attention:engine",
+            ],
+            "//conditions:default": [],
+        }),
+    )
+    for name, library in _LIBRARIES.items():
+        cc_binary(
+            name = name,
+            srcs = [_LAB + name + ".c"],
+            deps = [":stages", library],
+        )
