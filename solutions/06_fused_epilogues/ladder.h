@@ -21,6 +21,7 @@ fused_function fused_v3_activation;
 fused_function fused_v4_residual;
 fused_function fused_v5_one_launch;
 fused_function fused_v6_gelu_in;
+fused_function fused_v7_rows_meet;
 
 /** The workspace behind the bytes that stay zero. */
 static inline float *fused_scratch(void *workspace) {
@@ -82,6 +83,9 @@ MUST_CHECK enum status fused_add_norm(const struct fused_problem *problem, devic
 MUST_CHECK enum status fused_gelu_linear_add_norm(const struct fused_problem *problem,
                                                   struct sgemm_plan plan, void *workspace,
                                                   device_stream stream, struct error *error);
+/** v7: FUSED_LINEAR_ADD_NORM and FUSED_GELU_LINEAR_ADD_NORM, in one launch where possible. */
+MUST_CHECK enum status fused_rows_meet(const struct fused_problem *problem, struct sgemm_plan plan,
+                                       void *workspace, device_stream stream, struct error *error);
 /** @} */
 
 /** What a row of a LayerNorm is made of: out = LayerNorm(sum), sum = parts + bias + residual. */

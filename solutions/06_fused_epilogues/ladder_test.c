@@ -51,22 +51,23 @@ static void bed_create(struct bed *bed) {
     ASSERT_OK(device_set(bed->workspace, 0, FUSED_ZERO_BYTES, NULL, &error));
 }
 
-/* How a step is called: by itself, or the last one with a plan. */
+/* A way of doing an operation that takes a plan. */
+typedef enum status planned_function(const struct fused_problem *p, struct sgemm_plan plan,
+                                     void *workspace, device_stream stream, struct error *error);
+
+/* How a step is called: by itself, or a way with a plan. */
 struct call {
     const struct fused_step *step;
     const struct sgemm_plan *plan;
-    bool at_once;  /* v5 with the plan, else the last step */
+    planned_function *planned;
     bool in_place; /* out (sum, where there is one) is the residual */
     size_t skew;   /* floats that every pointer is past a boundary */
 };
 
 static enum status run(const struct call *call, const struct fused_problem *p, void *workspace,
                        struct error *error) {
-    if (call->plan != NULL && call->at_once) {
-        return fused_at_once(p, *call->plan, workspace, NULL, error);
-    }
     if (call->plan != NULL) {
-        return fused_run_plan(p, *call->plan, workspace, NULL, error);
+        return call->planned(p, *call->plan, workspace, NULL, error);
     }
     return call->step->run(p, workspace, NULL, error);
 }
@@ -225,12 +226,12 @@ static void check_steps(enum fused_op op, struct fused_shape shape, struct fused
         count = 0;
     }
     for (size_t i = 0; i < count && !test_has_failed(); i++) {
-        const struct call call = {&steps[i], NULL, false, in_place && data.problem.residual != NULL,
+        const struct call call = {&steps[i], NULL, NULL, in_place && data.problem.residual != NULL,
                                   skew};
         check_call(&data, &call, bed);
     }
     const struct fused_step last = {"fused_epilogues", fused_epilogues};
-    const struct call call = {&last, NULL, false, in_place && data.problem.residual != NULL, skew};
+    const struct call call = {&last, NULL, NULL, in_place && data.problem.residual != NULL, skew};
     check_call(&data, &call, bed);
     fused_data_free(&data);
 }
@@ -252,7 +253,7 @@ static const struct fused_flavour ordinary = {.f = NN_GELU, .eps = 1e-5f};
 C_TEST(ladder, has_its_steps) {
     size_t count;
     (void)fused_epilogues_ladder(&count);
-    EXPECT_INT_EQ(6, count);
+    EXPECT_INT_EQ(7, count);
 }
 
 C_TEST(ladder, linear) {
@@ -315,23 +316,44 @@ C_TEST(ladder, every_activation) {
     device_free(bed.workspace);
 }
 
-/* Every tile shape, with K whole and split. */
-static void check_plans(enum fused_op op, struct fused_shape shape, struct bed *bed) {
+/* The ways of an operation, each to be tried with every plan; the last step's comes first. */
+struct ways {
+    struct fused_step of[3];
+    planned_function *planned[3];
+    int count;
+};
+
+static struct ways ways_of(enum fused_op op) {
+    switch (op) {
+    case FUSED_LINEAR_ADD_NORM:
+        return (struct ways){.of = {{.name = "last"}, {.name = "v4"}, {.name = "v5"}},
+                             .planned = {fused_run_plan, fused_linear_add_norm, fused_at_once},
+                             .count = 3};
+    case FUSED_GELU_LINEAR_ADD_NORM:
+        return (struct ways){.of = {{.name = "last"}, {.name = "v6"}},
+                             .planned = {fused_run_plan, fused_gelu_linear_add_norm},
+                             .count = 2};
+    default:
+        return (struct ways){.of = {{.name = "last"}}, .planned = {fused_run_plan}, .count = 1};
+    }
+}
+
+/* The tile shapes from the first on, with K whole and split. */
+static void check_plans(enum fused_op op, struct fused_shape shape, int first, struct bed *bed) {
     struct rng rng = rng_create(shape.N);
     struct fused_data data;
     struct error error = {0};
     const struct sgemm_problem product = {
         .M = shape.M, .N = shape.N, .K = shape.K, .form = SGEMM_B_TRANSPOSED};
-    const struct fused_step last = {"plan", fused_epilogues};
+    const struct ways ways = ways_of(op);
     ASSERT_OK(fused_data_create(&data, op, shape, ordinary, &rng, &error));
-    for (int shape_index = 0; shape_index < sgemm_v10_shape_count(); shape_index++) {
+    for (int shape_index = first; shape_index < sgemm_v10_shape_count(); shape_index++) {
         for (int splits = 1; splits <= 3; splits++) {
             const struct sgemm_plan plan = {shape_index, splits};
-            struct call call = {&last, &plan, false, data.problem.residual != NULL, 0};
-            if (sgemm_v10_possible(&product, plan) && !test_has_failed()) {
-                check_call(&data, &call, bed);
-                call.at_once = op == FUSED_LINEAR_ADD_NORM && splits == 1;
-                if (call.at_once) {
+            for (int i = 0; i < ways.count && sgemm_v10_possible(&product, plan); i++) {
+                const struct call call = {&ways.of[i], &plan, ways.planned[i],
+                                          data.problem.residual != NULL, 0};
+                if (!test_has_failed()) {
                     check_call(&data, &call, bed);
                 }
             }
@@ -344,9 +366,19 @@ C_TEST(ladder, every_plan) {
     struct bed bed;
     bed_create(&bed);
     for (int op = 0; fused_multiplies((enum fused_op)op) && !test_has_failed(); op++) {
-        check_plans((enum fused_op)op, (struct fused_shape){101, 132, 52}, &bed);
-        check_plans((enum fused_op)op, (struct fused_shape){35, 67, 51}, &bed);
+        check_plans((enum fused_op)op, (struct fused_shape){101, 132, 52}, 0, &bed);
+        check_plans((enum fused_op)op, (struct fused_shape){35, 67, 51}, 0, &bed);
     }
+    device_free(bed.workspace);
+}
+
+/* Blocks that wait for one another go on to a second tile: more than an H200 holds at a time. */
+C_TEST(ladder, more_tiles_than_blocks) {
+    struct bed bed;
+    bed_create(&bed);
+    const struct fused_shape tall = {32 * 89 + 3, 196, 4};
+    check_plans(FUSED_LINEAR_ADD_NORM, tall, 4, &bed);
+    check_plans(FUSED_GELU_LINEAR_ADD_NORM, tall, 4, &bed);
     device_free(bed.workspace);
 }
 
@@ -369,7 +401,8 @@ C_TEST(ladder, zeros_stay_zeros) {
     struct bed bed;
     struct error error = {0};
     bed_create(&bed);
-    check_plans(FUSED_LINEAR_ADD_NORM, (struct fused_shape){200, 132, 20}, &bed);
+    check_plans(FUSED_LINEAR_ADD_NORM, (struct fused_shape){200, 132, 20}, 0, &bed);
+    check_plans(FUSED_GELU_LINEAR_ADD_NORM, (struct fused_shape){200, 132, 20}, 0, &bed);
     unsigned char *bytes = malloc(FUSED_ZERO_BYTES);
     ASSERT_TRUE(bytes != NULL);
     ASSERT_OK(device_read(bytes, bed.workspace, FUSED_ZERO_BYTES, NULL, &error));

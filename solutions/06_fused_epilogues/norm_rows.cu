@@ -50,17 +50,37 @@ static __device__ __forceinline__ float4 load4_at(const float *from, size_t i) {
     return *(const float4 *)(from + i);
 }
 
-/* Four neighbours of the sum, at column c of row m. */
-static __device__ __forceinline__ float4 sum_at(const struct norm_rows &p, size_t m, size_t c) {
-    size_t i = m * p.N + c;
-    float4 sum = load4_at(p.parts, i);
-    for (int part = 1; part < p.count; part++) {
-        sum = add4(sum, load4_at(p.parts + part * p.M * p.N, i));
+/* x += from, where there is such a column. */
+template <int FOURS>
+static __device__ __forceinline__ void add_row(float4 (&x)[FOURS], const float *from, size_t first,
+                                               size_t step, size_t N) {
+#pragma unroll
+    for (int i = 0; i < FOURS; i++) {
+        size_t c = first + i * step;
+        if (c < N) {
+            x[i] = add4(x[i], load4_at(from, c));
+        }
+    }
+}
+
+/* A thread's share of row m of the sum. One addend after the other, so that all loads of one are on
+   their way together: one four after the other, each would wait for all its parts of K. */
+template <int FOURS>
+static __device__ __forceinline__ void sum_row(float4 (&x)[FOURS], const struct norm_rows &p,
+                                               size_t m, size_t first, size_t step) {
+#pragma unroll
+    for (int i = 0; i < FOURS; i++) {
+        x[i] = {0, 0, 0, 0};
+    }
+    for (int part = 0; part < p.count; part++) {
+        add_row(x, p.parts + (part * p.M + m) * p.N, first, step, p.N);
     }
     if (p.bias != NULL) {
-        sum = add4(sum, load4_at(p.bias, c));
+        add_row(x, p.bias, first, step, p.N);
     }
-    return p.residual != NULL ? add4(sum, load4_at(p.residual, i)) : sum;
+    if (p.residual != NULL) {
+        add_row(x, p.residual + m * p.N, first, step, p.N);
+    }
 }
 
 static __device__ __forceinline__ float4 normalised(float4 x, float mean, float scale, float4 w,
@@ -85,11 +105,7 @@ static __global__ void __launch_bounds__(THREADS) norm_in_registers(struct norm_
     const size_t first = threadIdx.x % LANES * 4, STEP = LANES * 4;
     float4 x[FOURS];
     float total = 0.0f, squares = 0.0f;
-#pragma unroll
-    for (int i = 0; i < FOURS; i++) {
-        size_t c = first + i * STEP;
-        x[i] = c < p.N ? sum_at(p, m, c) : float4{0, 0, 0, 0};
-    }
+    sum_row(x, p, m, first, STEP);
 #pragma unroll
     for (int i = 0; i < FOURS; i++) {
         total += x[i].x + x[i].y + (x[i].z + x[i].w);
