@@ -101,7 +101,8 @@ static size_t threads_each(enum nn_dtype type) {
 
 /* As many as still leave all rows on the GPU at once, up to one for each vector. */
 static int threads_at_once(const struct rows_problem &p, size_t vectors) {
-    size_t each = (p.rows + (size_t)limits().multiprocessors - 1) / (size_t)limits().multiprocessors;
+    size_t each =
+        (p.rows + (size_t)limits().multiprocessors - 1) / (size_t)limits().multiprocessors;
     size_t threads = threads_each(p.type) / each / WARP * WARP;
     int needed = round_to_warps(vectors), most = most_threads(p.type);
     most = needed < most ? needed : most;
@@ -109,8 +110,9 @@ static int threads_at_once(const struct rows_problem &p, size_t vectors) {
 }
 
 /*
- * Four vectors a thread, or fewer where only latency counts: all rows at once. Norms of few rows have
- * two: a thread waits for the weights of one vector after another, longest in the first blocks.
+ * Four vectors a thread, or fewer where only latency counts: all rows at once. Norms of few rows
+ * have two: a thread waits for the weights of one vector after another, longest in the first
+ * blocks.
  */
 static int block_threads(const struct rows_problem &p, size_t vectors) {
     int least = round_to_warps((vectors + VECTORS - 1) / VECTORS);

@@ -73,8 +73,7 @@ static void launch_op(const struct rows_problem &p, const struct rows_plan &plan
     } else if (plan.way == ROWS_WAY_WARP) {
         launch_lanes<OP, T, WARP, VECTORS>(p, stream);
     } else if (plan.way == ROWS_WAY_BLOCK) {
-        rows_of_blocks<OP, T>
-            <<<(unsigned)p.rows, (unsigned)plan.threads, 0, stream>>>(p, count);
+        rows_of_blocks<OP, T><<<(unsigned)p.rows, (unsigned)plan.threads, 0, stream>>>(p, count);
     } else if (plan.way == ROWS_WAY_SHARED) {
         launch_shared<OP, T>(p, plan, stream);
     } else {

@@ -141,8 +141,8 @@ finish_held(const row_view<T> &view, int begin, int step, int count, const uint4
  */
 template <int OP, typename T, int GROUP, int V>
 static __global__ void __launch_bounds__(ROWS_LANES_BLOCK, OP == ROWS_SOFTMAX ? 24
-                                                           : V < VECTORS        ? 16
-                                                                                : 14)
+                                                           : V < VECTORS      ? 16
+                                                                              : 14)
     rows_of_lanes(struct rows_problem p, int count) {
     constexpr int ROWS = ROWS_LANES_BLOCK / GROUP;
     const float share = 1.0f / (float)(int)p.C;
@@ -185,8 +185,8 @@ static __device__ __forceinline__ float block_all(float x, float *meet) {
  * whose vectors have eight elements, to 40.
  */
 template <int OP, typename T>
-static __global__ void
-__launch_bounds__(ROWS_MOST_THREADS<T>, ROWS_THREADS_EACH<T> / ROWS_MOST_THREADS<T>)
+static __global__ void __launch_bounds__(ROWS_MOST_THREADS<T>,
+                                         ROWS_THREADS_EACH<T> / ROWS_MOST_THREADS<T>)
     rows_of_blocks(struct rows_problem p, int count) {
     __shared__ float meet[2][MOST_WARPS];
     const float share = 1.0f / (float)(int)p.C;
