@@ -86,7 +86,7 @@ enum status gemm16(const struct gemm16_problem *problem, void *workspace, device
                          gpu.major);
     }
     if (gemm16_hopper_can(problem, &gpu) && gemm16_hopper_is_faster(problem, &gpu)) {
-        return gemm16_hopper(problem, &gpu, stream, error);
+        return gemm16_hopper(problem, &gpu, -1, stream, error);
     }
     return gemm16_tile(problem, &gpu, workspace, stream, error);
 }

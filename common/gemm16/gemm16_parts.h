@@ -45,9 +45,23 @@ bool gemm16_hopper_can(const struct gemm16_problem *problem, const struct gemm16
 /** @return whether it is then the faster one: enough tiles for all multiprocessors. */
 bool gemm16_hopper_is_faster(const struct gemm16_problem *problem, const struct gemm16_gpu *gpu);
 
-/** By wgmma, on compute capability 9.0: what gemm16_hopper_can() allows. */
+/** A kernel for Hopper. */
+struct gemm16_hopper_tile {
+    size_t rows, columns; /**< of a tile */
+    bool turns;           /**< two groups of warps take turns at tiles, else share one */
+    double slowness;      /**< time of a product in it, relative to the best */
+};
+
+/** @return the kernels for Hopper. */
+const struct gemm16_hopper_tile *gemm16_hopper_tiles(int *count);
+
+/**
+ * By wgmma, on compute capability 9.0: what gemm16_hopper_can() allows.
+ *
+ * @param tile index of the kernel; -1: the one that should be the fastest
+ */
 MUST_CHECK enum status gemm16_hopper(const struct gemm16_problem *problem,
-                                     const struct gemm16_gpu *gpu, device_stream stream,
+                                     const struct gemm16_gpu *gpu, int tile, device_stream stream,
                                      struct error *error);
 
 #ifdef __cplusplus

@@ -120,10 +120,11 @@ static enum status make_device(struct gemm16_data *data, struct host_values *v,
         status = make_operand(&rng, &v->weight, &data->d_weight, c->N * c->K, c, error);
     }
     if (status == STATUS_OK) {
-        status = make_operand(&rng, &v->bias, &data->d_bias, c->N, c, error);
+        status = make_operand(&rng, &v->bias, &data->d_bias, c->bias ? c->N : 0, c, error);
     }
     if (status == STATUS_OK) {
-        status = make_operand(&rng, &v->residual, &data->d_residual, c->M * c->N, c, error);
+        status = make_operand(&rng, &v->residual, &data->d_residual, c->residual ? c->M * c->N : 0,
+                              c, error);
     }
     if (status == STATUS_OK) {
         status = device_alloc(&data->d_out, data->out_bytes, error);

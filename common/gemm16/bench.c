@@ -1,0 +1,430 @@
+/**
+ * @file bench.c
+ * @brief gemm16's bench: the sizes of models beside cuBLAS and the roofs.
+ *
+ * Every result is checked against sums in double before it is timed. Each row is
+ * appended to results/bench.jsonl.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/file.h"
+#include "common/base/flags.h"
+#include "common/base/terminal.h"
+#include "common/bench/device_bench.h"
+#include "common/bench/device_peaks.h"
+#include "common/device/cublas.h"
+#include "common/gemm16/gemm16_testing.h"
+
+/* What follows the product. */
+enum form { PLAIN, BIAS, GELU, RESIDUAL, TO_FLOAT, FORMS };
+
+static const char *const form_names[FORMS] = {"plain", "bias", "gelu", "residual", "to_float"};
+
+struct bench_shape {
+    size_t M, N, K;
+    enum form form;
+};
+
+struct bench_setup {
+    bool quick, kernels;
+    const struct bench_shape *shape; /* NULL: the default list */
+    enum nn_dtype dtype;
+    struct device_properties gpu;
+    struct gemm16_gpu plan;
+    struct roofline roofs; /* of tensor cores */
+    struct cublas *cublas; /* NULL where it is not installed */
+    char peer[64];
+};
+
+/* A cube; BERT-base's layers for 8192 tokens and for 2048, as they are and as BERT has them; and
+   few rows, as a decoder has. */
+static const struct bench_shape gpu_shapes[] = {
+    {4096, 4096, 4096, PLAIN},   {8192, 8192, 8192, PLAIN},  {8192, 2304, 768, PLAIN},
+    {8192, 768, 768, PLAIN},     {8192, 3072, 768, PLAIN},   {8192, 768, 3072, PLAIN},
+    {8192, 2304, 768, BIAS},     {8192, 768, 768, RESIDUAL}, {8192, 3072, 768, GELU},
+    {8192, 768, 3072, RESIDUAL}, {2048, 2304, 768, PLAIN},   {2048, 768, 768, PLAIN},
+    {2048, 3072, 768, PLAIN},    {2048, 768, 3072, PLAIN},   {128, 768, 768, PLAIN},
+    {128, 768, 3072, PLAIN},     {16, 4096, 4096, PLAIN},    {1, 4096, 11008, PLAIN},
+    {4096, 4096, 4096, TO_FLOAT}};
+static const struct bench_shape gpu_quick_shapes[] = {{2048, 768, 768, PLAIN},
+                                                      {2048, 3072, 768, GELU}};
+static const struct bench_shape simt_shapes[] = {
+    {256, 256, 256, PLAIN}, {512, 768, 768, GELU}, {16, 768, 3072, RESIDUAL}};
+static const struct bench_shape simt_quick_shapes[] = {{256, 256, 256, GELU}};
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* What simt does in about a minute. */
+#define SIMT_PRODUCTS ((size_t)1 << 33)
+
+static double flops(const struct bench_shape *s) {
+    return 2.0 * (double)s->M * (double)s->N * (double)s->K;
+}
+
+/* Each matrix once: with the residual, which is as large as out. */
+static double bytes(const struct bench_shape *s) {
+    double outs = s->form == RESIDUAL || s->form == TO_FLOAT ? 2.0 : 1.0;
+    return 2.0 * ((double)s->M * (double)s->K + (double)s->N * (double)s->K +
+                  outs * (double)s->M * (double)s->N);
+}
+
+/* Reads one size and moves on; false unless it is a number from 1 on with no sign before it. */
+static bool parse_size(const char **text, size_t *size) {
+    char *end;
+    errno = 0;
+    unsigned long long value = strtoull(*text, &end, 10);
+    bool good = (*text)[0] >= '0' && (*text)[0] <= '9' && value >= 1 && errno == 0;
+    *size = (size_t)value;
+    *text = end;
+    return good && value <= GEMM16_MAX_SIZE;
+}
+
+static enum status parse_shape(const char *text, struct bench_shape *s, struct error *error) {
+    const char *rest = text;
+    bool good = parse_size(&rest, &s->M) && *rest++ == ',' && parse_size(&rest, &s->N) &&
+                *rest++ == ',' && parse_size(&rest, &s->K) && *rest == '\0';
+    return good ? STATUS_OK
+                : error_set(error, STATUS_INVALID_ARGUMENT,
+                            "--shape wants three sizes M,N,K from 1 to %zu, not '%s'",
+                            GEMM16_MAX_SIZE, text);
+}
+
+static enum status parse_form(const char *text, enum form *form, struct error *error) {
+    for (int i = 0; i < FORMS; i++) {
+        if (strcmp(text, form_names[i]) == 0) {
+            *form = (enum form)i;
+            return STATUS_OK;
+        }
+    }
+    return error_set(error, STATUS_INVALID_ARGUMENT,
+                     "--form is 'plain', 'bias', 'gelu', 'residual' or 'to_float', not '%s'", text);
+}
+
+static enum status parse_dtype(const char *text, enum nn_dtype *dtype, struct error *error) {
+    if (strcmp(text, "bf16") != 0 && strcmp(text, "fp16") != 0) {
+        return error_set(error, STATUS_INVALID_ARGUMENT, "--dtype is 'bf16' or 'fp16', not '%s'",
+                         text);
+    }
+    *dtype = strcmp(text, "bf16") == 0 ? NN_BF16 : NN_F16;
+    return STATUS_OK;
+}
+
+/* Memory for a shape, and on simt the patience: asked before any is taken. */
+static enum status check_shape(const struct bench_setup *setup, const struct bench_shape *s,
+                               struct error *error) {
+    double needed = bytes(s) * 2.0 + (double)GEMM16_WORKSPACE_BYTES;
+    if (needed > (double)setup->gpu.memory_bytes) {
+        return error_set(error, STATUS_OUT_OF_MEMORY,
+                         "--shape %zu,%zu,%zu needs about %.3g bytes of device memory, %s has %zu",
+                         s->M, s->N, s->K, needed, setup->gpu.name, setup->gpu.memory_bytes);
+    }
+    if (setup->gpu.modelled && flops(s) > 2.0 * (double)SIMT_PRODUCTS) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "--shape %zu,%zu,%zu: %.3g products take simt very long; at most %.3g",
+                         s->M, s->N, s->K, flops(s) / 2.0, (double)SIMT_PRODUCTS);
+    }
+    return STATUS_OK;
+}
+
+/* Operations a cycle of a multiprocessor's tensor cores in 16 bits, sums in fp32; NVIDIA's tables.
+ */
+static double tensor_flops_a_cycle(const struct device_properties *gpu) {
+    switch (gpu->major * 10 + gpu->minor) {
+    case 80:
+        return 2048.0;
+    case 90:
+        return 4096.0;
+    case 100:
+        return 8192.0;
+    default:
+        return 1024.0;
+    }
+}
+
+static enum status open_gpu(struct bench_setup *setup, struct error *error) {
+    struct error absent = {0};
+    enum status status = device_open(error);
+    if (status == STATUS_OK) {
+        status = device_properties(&setup->gpu, error);
+    }
+    if (status == STATUS_OK && setup->shape != NULL) {
+        status = check_shape(setup, setup->shape, error);
+    }
+    if (status == STATUS_OK) {
+        status = device_peaks(&setup->roofs, error);
+    }
+    if (status == STATUS_OK) {
+        const struct device_properties *gpu = &setup->gpu;
+        setup->roofs.flops_per_s =
+            tensor_flops_a_cycle(gpu) * gpu->multiprocessors * 1e3 * gpu->clock_khz;
+        setup->plan =
+            (struct gemm16_gpu){gpu->major, gpu->multiprocessors, setup->gpu.shared_bytes};
+        if (cublas_open(&setup->cublas, &absent) == STATUS_OK) {
+            cublas_name(setup->cublas, setup->peer, sizeof setup->peer);
+        }
+    }
+    return status;
+}
+
+/* What a timed call is given. */
+struct call {
+    const struct bench_setup *setup;
+    struct gemm16_data *data;
+    int tile; /* of Hopper; -2: gemm16() decides; -3: mma.sync */
+};
+
+enum { CHOSEN = -2, BY_MMA = -3 };
+
+static enum status run_ours(void *argument, device_stream stream, struct error *error) {
+    const struct call *c = argument;
+    const struct gemm16_problem *p = &c->data->problem;
+    if (c->tile == CHOSEN) {
+        return gemm16(p, c->data->workspace, stream, error);
+    }
+    return c->tile == BY_MMA ? gemm16_tile(p, &c->setup->plan, c->data->workspace, stream, error)
+                             : gemm16_hopper(p, &c->setup->plan, c->tile, stream, error);
+}
+
+static enum status run_cublas(void *argument, device_stream stream, struct error *error) {
+    const struct call *c = argument;
+    const struct gemm16_problem *p = &c->data->problem;
+    const struct cublas_gemm16 problem = {.M = p->M,
+                                          .N = p->N,
+                                          .K = p->K,
+                                          .dtype = p->dtype,
+                                          .out_dtype = p->out_dtype,
+                                          .A = p->in,
+                                          .B = p->weight,
+                                          .C = p->out};
+    return cublas_gemm16(c->setup->cublas, &problem, c->data->workspace, GEMM16_WORKSPACE_BYTES,
+                         stream, error);
+}
+
+/* Runs once, compares, and times. */
+static enum status measure(struct call *c, struct bench_timing *timing, struct error *error) {
+    struct device_bench_options options = device_bench_defaults();
+    char wrong[300] = "";
+    options.flush_l2 = true;
+    if (c->setup->quick) {
+        options.min_seconds = 0.02;
+    }
+    enum status status = gemm16_data_reset(c->data, error);
+    if (status == STATUS_OK) {
+        status = run_ours(c, NULL, error);
+    }
+    if (status == STATUS_OK) {
+        status = gemm16_data_check(c->data, wrong, sizeof wrong, error);
+    }
+    if (status == STATUS_OK && wrong[0] != '\0') {
+        return error_set(error, STATUS_MISMATCH, "a wrong result: %s", wrong);
+    }
+    return status == STATUS_OK ? device_bench_run(&options, run_ours, c, NULL, timing, error)
+                               : status;
+}
+
+static enum status append(const struct bench_setup *setup, const struct bench_shape *s,
+                          const char *name, const struct bench_timing *timing, double peer_ms,
+                          struct error *error) {
+    char shape[96], op[32];
+    const struct bench_gpu gpu = bench_gpu_of(&setup->gpu);
+    snprintf(shape, sizeof shape, "%zux%zux%zu", s->M, s->N, s->K);
+    snprintf(op, sizeof op, "gemm16_%s", form_names[s->form]);
+    const struct bench_record record = {
+        .lab = "gemm16",
+        .subject = "solutions",
+        .stage = name,
+        .op = op,
+        .shape = shape,
+        .dtype = nn_dtype_name(setup->dtype),
+        .threads = 1,
+        .gpu = &gpu,
+        .timing = *timing,
+        .bytes = bytes(s),
+        .flops = flops(s),
+        .peer = isnan(peer_ms) ? NULL : setup->peer,
+        .peer_ratio = peer_ms / timing->median_ms,
+    };
+    return bench_append(&record, error);
+}
+
+static enum status report(const struct bench_setup *setup, const struct bench_shape *s,
+                          const char *name, const struct bench_timing *timing, double peer_ms,
+                          struct error *error) {
+    char shape[64], peer[16] = "–";
+    double ms = timing->median_ms;
+    snprintf(shape, sizeof shape, "%zux%zux%zu", s->M, s->N, s->K);
+    if (!isnan(peer_ms)) {
+        snprintf(peer, sizeof peer, "%.1f%%", 100.0 * peer_ms / ms);
+    }
+    printf("  %-16s %-9s %-16s %9.4f %9.1f %8.0f %*s %8.1f%%\n", shape, form_names[s->form], name,
+           ms, 1e-9 * flops(s) / ms, 1e-6 * bytes(s) / ms, isnan(peer_ms) ? 10 : 8, peer,
+           100.0 * roofline_share(&setup->roofs, flops(s), bytes(s), ms));
+    fflush(stdout);
+    return append(setup, s, name, timing, peer_ms, error);
+}
+
+/* What gemm16() chooses, or with --kernels each kernel. */
+static enum status measure_kernels(const struct bench_setup *setup, const struct bench_shape *s,
+                                   struct gemm16_data *data, double peer_ms, struct error *error) {
+    int count = 0;
+    const struct gemm16_hopper_tile *tiles = gemm16_hopper_tiles(&count);
+    bool hopper = gemm16_hopper_can(&data->problem, &setup->plan);
+    enum status status = STATUS_OK;
+    for (int tile = BY_MMA; tile < count && status == STATUS_OK; tile++) {
+        struct call c = {setup, data, tile};
+        struct bench_timing timing;
+        char name[48] = "gemm16";
+        if (tile == -1 || (tile != CHOSEN && !setup->kernels) || (tile >= 0 && !hopper)) {
+            continue;
+        }
+        if (tile == BY_MMA) {
+            snprintf(name, sizeof name, "mma");
+        } else if (tile >= 0) {
+            snprintf(name, sizeof name, "wgmma_%zux%zu%s", tiles[tile].rows, tiles[tile].columns,
+                     tiles[tile].turns ? "_turns" : "");
+        }
+        status = measure(&c, &timing, error);
+        if (status == STATUS_OK) {
+            status = report(setup, s, name, &timing, peer_ms, error);
+        }
+        error_prefix(error, status, name);
+    }
+    return status;
+}
+
+static struct gemm16_case case_of(const struct bench_setup *setup, const struct bench_shape *s) {
+    size_t rows = ((size_t)1 << 27) / (s->N * s->K);
+    return (struct gemm16_case){
+        .M = s->M,
+        .N = s->N,
+        .K = s->K,
+        .dtype = setup->dtype,
+        .out_dtype = s->form == TO_FLOAT ? NN_F32 : setup->dtype,
+        .bias = s->form == BIAS || s->form == GELU || s->form == RESIDUAL,
+        .activate = s->form == GELU,
+        .f = NN_GELU,
+        .residual = s->form == RESIDUAL,
+        .rows = rows < 3 ? 3 : rows,
+    };
+}
+
+static enum status measure_shape(const struct bench_setup *setup, const struct bench_shape *s,
+                                 struct error *error) {
+    struct gemm16_data data = {0};
+    const struct gemm16_case wanted = case_of(setup, s);
+    struct bench_timing peer = {.median_ms = NAN};
+    struct call c = {setup, &data, CHOSEN};
+    struct device_bench_options options = device_bench_defaults();
+    options.flush_l2 = true;
+    enum status status = gemm16_data_create(&data, &wanted, 0, error);
+    if (status == STATUS_OK && setup->cublas != NULL) {
+        status = device_bench_run(&options, run_cublas, &c, NULL, &peer, error);
+    }
+    if (status == STATUS_OK) {
+        status = measure_kernels(setup, s, &data, peer.median_ms, error);
+    }
+    gemm16_data_free(&data);
+    return status;
+}
+
+static enum status measure_all(const struct bench_setup *setup, struct error *error) {
+    const struct bench_shape *lists[] = {gpu_shapes, gpu_quick_shapes, simt_shapes,
+                                         simt_quick_shapes};
+    const size_t counts[] = {COUNT(gpu_shapes), COUNT(gpu_quick_shapes), COUNT(simt_shapes),
+                             COUNT(simt_quick_shapes)};
+    int list = 2 * setup->gpu.modelled + setup->quick;
+    const struct bench_shape *shapes = setup->shape != NULL ? setup->shape : lists[list];
+    size_t count = setup->shape != NULL ? 1 : counts[list];
+    enum status status = STATUS_OK;
+    printf("\n  %-16s %-9s %-16s %9s %9s %8s %8s %9s\n", "M x N x K", "form", "kernel", "ms",
+           "TFLOP/s", "GB/s", "cuBLAS", "roofline");
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        if (check_shape(setup, &shapes[i], NULL) == STATUS_OK) {
+            status = measure_shape(setup, &shapes[i], error);
+        }
+    }
+    return status;
+}
+
+static enum status run(struct bench_setup *setup, struct error *error) {
+    char path[1024], text[400];
+    enum status status = open_gpu(setup, error);
+    if (status == STATUS_OK) {
+        printf("gemm16, %s: %s\n", nn_dtype_name(setup->dtype),
+               device_bench_headline(&setup->gpu, text, sizeof text));
+        printf("roofs: %.1f TFLOP/s of the tensor cores, from the clock; %.0f GB/s, %s; yardstick: "
+               "%s's plain product\n",
+               1e-12 * setup->roofs.flops_per_s, 1e-9 * setup->roofs.bytes_per_s,
+               setup->roofs.modelled ? "from clocks and widths" : "measured",
+               setup->cublas != NULL ? setup->peer : "no cuBLAS here, nobody");
+        status = measure_all(setup, error);
+    }
+    if (status == STATUS_OK) {
+        printf("\nrecorded in %s\n", bench_results_path("bench.jsonl", path, sizeof path));
+    }
+    cublas_close(setup->cublas);
+    return status;
+}
+
+/* Reads the command line; *help: it was printed, nothing else is wanted. */
+static enum status read_setup(int argc, char **argv, struct bench_setup *setup,
+                              struct bench_shape *shape, bool *help, struct error *error) {
+    const char *shape_text = NULL, *form_text = "plain", *dtype_text = "bf16";
+    const struct flag table[] = {
+        {"shape", 's', FLAG_STRING, &shape_text, "M,N,K", "only this shape"},
+        {"form", 'f', FLAG_STRING, &form_text, "FORM",
+         "with --shape: plain, bias, gelu, residual (and bias) or to_float"},
+        {"dtype", 'd', FLAG_STRING, &dtype_text, "TYPE", "bf16 or fp16"},
+        {"kernels", 'k', FLAG_SWITCH, &setup->kernels, NULL, "each kernel, not only the chosen"},
+        {"quick", 'q', FLAG_SWITCH, &setup->quick, NULL, "fewer shapes, shorter runs"},
+    };
+    const struct flags flags = {
+        .program = "bench",
+        .positional = "",
+        .summary = "measures products of 16-bit matrices, beside cuBLAS",
+        .table = table,
+        .count = COUNT(table),
+    };
+    struct arguments arguments = {.values = calloc((size_t)argc + 1, sizeof(char *))};
+    enum status status = arguments.values != NULL
+                             ? flags_parse(&flags, argc, argv, &arguments, error)
+                             : STATUS_OUT_OF_MEMORY;
+    *help = status == STATUS_OK && arguments.help;
+    if (*help) {
+        flags_help(&flags, stdout);
+    } else if (status == STATUS_OK && arguments.count > 0) {
+        status = error_set(error, STATUS_INVALID_ARGUMENT, "unexpected argument '%s'; --help helps",
+                           arguments.values[0]);
+    }
+    if (status == STATUS_OK) {
+        status = parse_dtype(dtype_text, &setup->dtype, error);
+    }
+    if (status == STATUS_OK) {
+        status = parse_form(form_text, &shape->form, error);
+    }
+    if (status == STATUS_OK && shape_text != NULL) {
+        setup->shape = shape;
+        status = parse_shape(shape_text, shape, error);
+    }
+    free(arguments.values);
+    return status;
+}
+
+int main(int argc, char **argv) {
+    struct bench_setup setup = {0};
+    struct bench_shape shape = {0};
+    struct error error = {0};
+    bool help = false;
+    file_enter_working_directory();
+    /* Races are the test's business; without that search simt is several times as fast. */
+    setenv("SIMT_CHECK", "bounds", 0);
+    enum status status = read_setup(argc, argv, &setup, &shape, &help, &error);
+    if (status == STATUS_OK && !help) {
+        status = run(&setup, &error);
+    }
+    return status == STATUS_OK ? 0 : report_failure("bench", &error, status);
+}
