@@ -81,7 +81,9 @@ static enum status run(struct bench_setup *setup, struct error *error) {
         status = check_room(setup, setup->shape, error);
     }
     if (status == STATUS_OK) {
-        printf("%s: %s\n", WARPBOOK_SUBJECT, device_bench_headline(&setup->gpu, text, sizeof text));
+        printf("%s: %s%s\n", WARPBOOK_SUBJECT,
+               device_bench_headline(&setup->gpu, text, sizeof text),
+               setup->gpu.modelled ? "" : "; L2 is flushed before each run");
         status = bench_ladder(setup, error);
     }
     bool parts = setup->shape == NULL && setup->step == NULL;

@@ -19,14 +19,18 @@ template <typename E>
 static enum status run(const struct attention_problem *p, bool lengths, device_stream stream,
                        struct error *error) {
     struct gpu_limits gpu = gpu_limits();
+    typedef tensor_tile<E, 64, 2, 2> tall;
+    typedef tensor_tile<E, 64, 1, 3> low;
+    typedef tensor_tile<E, 128, 2, 2> wide_tall;
+    typedef tensor_tile<E, 128, 1, 2> wide_low;
+    bool many = fills(p, tall::QUERIES, gpu);
     if (p->HS <= 64) {
-        return fills(p, 128, gpu) ? launch_tensor<tensor_tile<E, 64, 2>>(p, lengths, stream, error)
-                                  : launch_tensor<tensor_tile<E, 64, 1>>(p, lengths, stream, error);
+        return many ? launch_tensor<tall>(p, lengths, stream, error)
+                    : launch_tensor<low>(p, lengths, stream, error);
     }
-    if (fills(p, 128, gpu) && tensor_tile<E, 128, 2>::BYTES <= gpu.shared_bytes) {
-        return launch_tensor<tensor_tile<E, 128, 2>>(p, lengths, stream, error);
-    }
-    return launch_tensor<tensor_tile<E, 128, 1>>(p, lengths, stream, error);
+    return many && wide_tall::BYTES <= gpu.shared_bytes
+               ? launch_tensor<wide_tall>(p, lengths, stream, error)
+               : launch_tensor<wide_low>(p, lengths, stream, error);
 }
 
 /* GPUs without these instructions go v2's way. */

@@ -46,7 +46,7 @@ static __device__ __forceinline__ void score(float (*scores)[TILE::THREAD_KEYS],
             scores[i][j] = 0.0f;
         }
     }
-#pragma unroll 1
+#pragma unroll 2
     for (int c = 0; c < TILE::HS; c += 4) {
         float4 y[TILE::THREAD_KEYS];
 #pragma unroll
@@ -71,7 +71,7 @@ static __device__ __forceinline__ void score(float (*scores)[TILE::THREAD_KEYS],
 template <typename TILE>
 static __device__ __forceinline__ void mix(float (*out)[TILE::THREAD_CHANNELS], const float *p,
                                            const float *v) {
-#pragma unroll 1
+#pragma unroll 2
     for (int s = 0; s < TILE::KEYS; s += 4) {
         float4 x[TILE::ROWS];
 #pragma unroll

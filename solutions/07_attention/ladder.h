@@ -16,6 +16,7 @@ attention_function attention_v2_flash;
 attention_function attention_v3_registers;
 attention_function attention_v4_tensor;
 attention_function attention_v5_lengths;
+attention_function attention_v6_hopper;
 
 /**
  * @brief The kernels of v3, for fp32; the problem is checked.
@@ -28,6 +29,9 @@ MUST_CHECK enum status attention_float(const struct attention_problem *problem, 
 /** The same of v4, for fp16 and bf16. */
 MUST_CHECK enum status attention_half(const struct attention_problem *problem, bool lengths,
                                       device_stream stream, struct error *error);
+
+/** @return whether the GPU at hand, and the code compiled for it, have what v6 needs. */
+bool attention_hopper_there(void);
 
 #ifdef __cplusplus
 }

@@ -5,6 +5,7 @@
 #include "common/testing/testing.h"
 #include "grader/cases/07_attention_case.h"
 #include "labs/07_attention/attention.h"
+#include "solutions/07_attention/ladder.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -67,7 +68,7 @@ static void check_list(const struct attention_spec *list, size_t count) {
 C_TEST(ladder, has_its_steps) {
     size_t count;
     (void)attention_ladder(&count);
-    EXPECT_INT_EQ(5, count);
+    EXPECT_INT_EQ(6, count);
 }
 
 C_TEST(ladder, sizes) {
@@ -200,6 +201,32 @@ C_TEST(ladder, tall_tiles) {
         spec.dtype = i % 2 == 0 ? NN_F32 : NN_BF16;
         check_spec(&spec, gpu.modelled, LAST_STEP);
     }
+}
+
+/* v6's own kernel: one to many tiles of keys, each kind of hiding, heads that it takes. */
+C_TEST(ladder, wgmma_on_hopper) {
+    static const int32_t lengths[] = {0, 64, 65, 193, 193, 450};
+    static const struct attention_spec list[] = {
+        {.B = 1, .T = 64, .S = 64, .NH = 1, .KVH = 1, .HS = 64},
+        {.B = 2, .T = 65, .S = 129, .NH = 3, .KVH = 1, .HS = 64},
+        {.B = 1, .T = 5, .S = 700, .NH = 2, .KVH = 2, .HS = 8},
+        {.B = 2, .T = 100, .S = 257, .NH = 2, .KVH = 2, .HS = 128},
+        {.B = 1, .T = 130, .S = 200, .NH = 2, .KVH = 1, .HS = 72, .causal = true},
+        {.B = 2, .T = 70, .S = 400, .NH = 2, .KVH = 2, .HS = 64, .mask = MASK_RANDOM},
+        {.B = 2, .T = 70, .S = 400, .NH = 2, .KVH = 2, .HS = 128, .mask = MASK_BLOCKS},
+        {.B = 1, .T = 70, .S = 100, .NH = 1, .KVH = 1, .HS = 64, .mask = MASK_ALL},
+        {.B = 1, .T = 300, .S = 300, .NH = 1, .KVH = 1, .HS = 96, .layout = LAYOUT_JOINED},
+        {.B = 5, .NH = 2, .KVH = 1, .HS = 64, .starts = lengths, .causal = true},
+        {.B = 5, .NH = 2, .KVH = 2, .HS = 128, .starts = lengths},
+        {.B = 1, .T = 80, .S = 300, .NH = 1, .KVH = 1, .HS = 64, .loudness = 300.0f},
+    };
+    struct device_properties gpu;
+    bool open;
+    open_gpu(&gpu, &open);
+    if (open && !attention_hopper_there()) {
+        TEST_SKIP("wgmma is for GPUs of compute capability 9.0; on %s v6 is v5", gpu.record_name);
+    }
+    check_list(list, COUNT(list));
 }
 
 /* As many blocks on a GPU, for all steps. */

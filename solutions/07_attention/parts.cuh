@@ -51,7 +51,7 @@ template <typename E> struct sequence {
 /* The sequence `b` and head `h`; first is not set. */
 template <typename E>
 static __device__ __forceinline__ struct sequence<E> sequence_of(const struct attention_problem &p,
-                                                                 size_t b, size_t h) {
+                                                                 size_t b, unsigned h) {
     size_t q_token = b * p.T, kv_token = b * p.S;
     int T = (int)p.T, S = (int)p.S;
     if (p.starts != NULL) {
@@ -59,7 +59,9 @@ static __device__ __forceinline__ struct sequence<E> sequence_of(const struct at
         T = S = p.starts[b + 1] - start;
         q_token = kv_token = (size_t)start;
     }
-    size_t kv = kv_token * p.kv_stride + h / (p.NH / p.KVH) * p.HS;
+    unsigned group =
+        (unsigned)p.NH / (unsigned)p.KVH; /* a division of 64 bits is 100 instructions */
+    size_t kv = kv_token * p.kv_stride + h / group * p.HS;
     struct sequence<E> s;
     s.q = (const E *)p.q + q_token * p.q_stride + h * p.HS;
     s.k = (const E *)p.k + kv;
@@ -203,6 +205,59 @@ static __device__ __forceinline__ void load_rows(E *to, int pitch, const E *from
         } else {
             *place = there ? *source : from_float<E>(0.0f);
         }
+    }
+}
+
+/*
+ * The 16-byte pieces of tiles of a head's rows that one thread copies: one of each PASS rows,
+ * always the same channels. What does not depend on the tile is kept, so that a copy is few
+ * instructions.
+ */
+template <int HS, int THREADS, typename E> struct pieces {
+    static constexpr int WIDE = 16 / sizeof(E), CHUNKS = HS / WIDE, PASS = THREADS / CHUNKS;
+    const E *from; /* row 0 of the sequence, at the thread's row and channel */
+    size_t stride; /* elements from row to row */
+    int row;       /* of the tile, the thread's first */
+    bool there;    /* whether the head has these channels */
+};
+
+template <int HS, int THREADS, typename E>
+static __device__ __forceinline__ struct pieces<HS, THREADS, E>
+pieces_of(const E *head, size_t stride, int channels) {
+    typedef struct pieces<HS, THREADS, E> P;
+    static_assert(THREADS % P::CHUNKS == 0, "a thread keeps its channels");
+    int channel = (int)threadIdx.x % P::CHUNKS * P::WIDE;
+    P p;
+    p.row = (int)threadIdx.x / P::CHUNKS;
+    p.there = channel < channels;
+    p.from = head + (p.there ? p.row * stride + channel : 0);
+    p.stride = stride;
+    return p;
+}
+
+/* Starts copying the thread's pieces of ROWS rows from row `first` on; unless `all`, visible() says
+   which rows are not 0. `place`: of the thread's first piece; the next ones are `step` elements on.
+ */
+template <int ROWS, int HS, int THREADS, typename E, typename VISIBLE>
+static __device__ __forceinline__ void copy_rows(E *place, int step,
+                                                 const struct pieces<HS, THREADS, E> &p,
+                                                 size_t first, bool all, VISIBLE visible) {
+    constexpr int PASS = pieces<HS, THREADS, E>::PASS;
+    static_assert(ROWS % PASS == 0 && ROWS <= 64, "every thread copies as often");
+    const E *from = p.from + first * p.stride;
+    if (all && p.there) {
+#pragma unroll
+        for (int i = 0; i < ROWS / PASS; i++) {
+            copy<16>(place + i * step, from, true);
+            from += PASS * p.stride;
+        }
+        return;
+    }
+    unsigned long long rows = p.there ? visible() >> p.row : 0;
+#pragma unroll
+    for (int i = 0; i < ROWS / PASS; i++) {
+        bool there = (rows >> i * PASS & 1) != 0;
+        copy<16>(place + i * step, there ? from + i * PASS * p.stride : p.from, there);
     }
 }
 

@@ -17,30 +17,20 @@
 #ifndef WARPBOOK_SOLUTIONS_07_ATTENTION_TENSOR_TILE_CUH_
 #define WARPBOOK_SOLUTIONS_07_ATTENTION_TENSOR_TILE_CUH_
 
-#include "solutions/07_attention/places.cuh"
+#include "solutions/07_attention/fragments.cuh"
 
-/* Sizes of the kernel for heads up to HS_ channels, in elements. */
-template <typename E_, int HS_, int M_TILES_> struct tensor_tile {
+/* Sizes of the kernel for heads up to HS_ channels, in elements; BLOCKS_: of a multiprocessor. */
+template <typename E_, int HS_, int M_TILES_, int BLOCKS_> struct tensor_tile {
     typedef E_ E;
-    static constexpr int HS = HS_, M_TILES = M_TILES_, WARPS = 4, THREADS = 32 * WARPS;
-    static constexpr int WARP_QUERIES = 16 * M_TILES, QUERIES = WARPS * WARP_QUERIES, KEYS = 64;
+    static constexpr int HS = HS_, M_TILES = M_TILES_, WARPS = 4, BLOCKS = BLOCKS_;
+    static constexpr int THREADS = 32 * WARPS, WARP_QUERIES = 16 * M_TILES;
+    static constexpr int QUERIES = WARPS * WARP_QUERIES, KEYS = 64;
     static constexpr int PITCH = HS + 8, DEPTH = HS / 16; /* of the first product, in mmas */
     static constexpr int KEY_TILES = KEYS / 8, CHANNEL_TILES = HS / 8;
     /* Heads of 64: the queries' fragments fit into registers, for all tiles of keys. */
     static constexpr bool KEEP_QUERIES = HS * M_TILES <= 128;
     static constexpr int STAGE = 2 * KEYS * PITCH; /* a tile of K and one of V */
     static constexpr size_t BYTES = (QUERIES * PITCH + 2 * STAGE) * sizeof(E);
-};
-
-/* What mma.sync sums into: 16 x 8. Of a thread: rows lane / 4 and that + 8, columns
-   lane % 4 * 2 and that + 1. */
-struct accumulator {
-    float x[4];
-};
-
-/* What it multiplies: 16 x 16 of A, two of 16 x 8 of B. */
-struct fragment {
-    unsigned x[4];
 };
 
 /* Four 8 x 8 matrices, rows at the addresses of eight lanes each. */
@@ -82,16 +72,6 @@ static __device__ __forceinline__ void multiply(struct accumulator &c, const str
         : "+f"(c.x[0]), "+f"(c.x[1]), "+f"(c.x[2]), "+f"(c.x[3])
         : "r"(a.x[0]), "r"(a.x[1]), "r"(a.x[2]), "r"(a.x[3]), "r"(b0), "r"(b1));
 #endif
-}
-
-static __device__ __forceinline__ unsigned pack(float low, float high, __half) {
-    __half2 both = __floats2half2_rn(low, high);
-    return *(unsigned *)&both;
-}
-
-static __device__ __forceinline__ unsigned pack(float low, float high, __nv_bfloat16) {
-    __nv_bfloat162 both = __floats2bfloat162_rn(low, high);
-    return *(unsigned *)&both;
 }
 
 /* A's fragment: 16 queries by the channels 16 * depth .. */
@@ -167,94 +147,11 @@ static __device__ __forceinline__ void mix(struct accumulator (*out)[TILE::CHANN
     }
 }
 
-/* -infinity for the keys that two rows of the warp must not see: `visible` is the tile's, from the
-   thread's first key on, seen[r] how many of those keys causality leaves row r. */
-template <typename TILE>
-static __device__ __forceinline__ void hide(struct accumulator *scores, unsigned long long visible,
-                                            const int *seen) {
-#pragma unroll
-    for (int n = 0; n < TILE::KEY_TILES; n++) {
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            int key = 8 * n + i % 2;
-            if ((visible >> key & 1) == 0 || key >= seen[i / 2]) {
-                scores[n].x[i] = -INFINITY;
-            }
-        }
-    }
-}
-
-/* What the online softmax keeps of one row. */
-struct row_state {
-    float largest, sum; /* sum: the thread's own keys only */
-};
-
-/* One step of the online softmax for the accumulators' row r, 0 or 1: scores become weights, what
-   was summed up is scaled to the new largest score. `factor`: scale * log2(e). */
-template <typename TILE>
-static __device__ __forceinline__ void weigh(struct accumulator *scores, struct accumulator *out,
-                                             int r, struct row_state &state, float factor) {
-    float now = state.largest;
-#pragma unroll
-    for (int n = 0; n < TILE::KEY_TILES; n++) {
-        now = fmaxf(now, fmaxf(scores[n].x[2 * r], scores[n].x[2 * r + 1]));
-    }
-    now = fmaxf(now, __shfl_xor_sync(~0u, now, 1));
-    now = fmaxf(now, __shfl_xor_sync(~0u, now, 2));
-    float base = now == -INFINITY ? 0.0f : now * factor; /* no key yet: 2^(-inf - 0) = 0 */
-    float shrink = power_of_2(state.largest * factor - base);
-    float sum = state.sum * shrink;
-    state.largest = now;
-#pragma unroll
-    for (int n = 0; n < TILE::KEY_TILES; n++) {
-#pragma unroll
-        for (int i = 2 * r; i < 2 * r + 2; i++) {
-            scores[n].x[i] = power_of_2(scores[n].x[i] * factor - base);
-            sum += scores[n].x[i];
-        }
-    }
-    state.sum = sum;
-#pragma unroll
-    for (int n = 0; n < TILE::CHANNEL_TILES; n++) {
-        out[n].x[2 * r] *= shrink;
-        out[n].x[2 * r + 1] *= shrink;
-    }
-}
-
-/* The accumulators' row r, divided by the sum of its weights; `to` is the row's, or NULL. */
-template <typename TILE>
-static __device__ __forceinline__ void store_row(typename TILE::E *to,
-                                                 const struct accumulator *out, int r, float sum,
-                                                 int channels, bool paired) {
-    int column = threadIdx.x % 4 * 2;
-    sum += __shfl_xor_sync(~0u, sum, 1);
-    sum += __shfl_xor_sync(~0u, sum, 2);
-    float inverse = sum == 0.0f ? 0.0f : 1.0f / sum;
-    if (to == NULL) {
-        return;
-    }
-#pragma unroll
-    for (int n = 0; n < TILE::CHANNEL_TILES; n++) {
-        int first = 8 * n + column;
-        float low = out[n].x[2 * r] * inverse, high = out[n].x[2 * r + 1] * inverse;
-        if (paired && first < channels) {
-            *(unsigned *)(to + first) = pack(low, high, typename TILE::E());
-        } else if (!paired) {
-            if (first < channels) {
-                to[first] = from_float<typename TILE::E>(low);
-            }
-            if (first + 1 < channels) {
-                to[first + 1] = from_float<typename TILE::E>(high);
-            }
-        }
-    }
-}
-
-/* `vector`: heads of q, k and v begin 16-byte aligned; `paired`: those of out do. */
+/* `vector`: heads of q, k and v begin 16-byte aligned; `aligned`: those of out do. */
 template <typename TILE, typename LIST>
-static __global__ void __launch_bounds__(TILE::THREADS, 2)
+static __global__ void __launch_bounds__(TILE::THREADS, TILE::BLOCKS)
     tensor_attention(const struct attention_problem problem, const LIST list, bool skip,
-                     bool vector, bool paired) {
+                     bool vector, bool aligned) {
     typedef typename TILE::E E;
     extern __shared__ __align__(16) unsigned char shared_bytes[];
     E *q = (E *)shared_bytes, *stages = q + TILE::QUERIES * TILE::PITCH;
@@ -267,14 +164,27 @@ static __global__ void __launch_bounds__(TILE::THREADS, 2)
     int own = s.first + warp * TILE::WARP_QUERIES; /* the warp's first query */
     int hidden_from = keys_seen(s, problem.causal, own);
     float factor = problem.scale * 1.4426950408889634f;
+    const auto k_pieces = pieces_of<TILE::HS, TILE::THREADS>(s.k, problem.kv_stride, channels);
+    const auto v_pieces = pieces_of<TILE::HS, TILE::THREADS>(s.v, problem.kv_stride, channels);
     auto load = [&](E *stage, const struct key_tile &keys) {
-        size_t token = (size_t)keys.tile * TILE::KEYS * problem.kv_stride;
-        auto inside = [&](int r) { return (keys.visible >> r & 1) != 0; };
-        load_rows<TILE::KEYS, TILE::HS, TILE::THREADS>(stage, TILE::PITCH, s.k + token,
-                                                       problem.kv_stride, channels, vector, inside);
-        load_rows<TILE::KEYS, TILE::HS, TILE::THREADS>(stage + TILE::KEYS * TILE::PITCH,
-                                                       TILE::PITCH, s.v + token, problem.kv_stride,
-                                                       channels, vector, inside);
+        size_t token = (size_t)keys.tile * TILE::KEYS;
+        if (vector) {
+            E *place = stage + k_pieces.row * TILE::PITCH + threadIdx.x % (TILE::HS / 8) * 8;
+            constexpr int STEP = TILE::THREADS / (TILE::HS / 8) * TILE::PITCH;
+            bool all = keys.visible == low_bits(TILE::KEYS);
+            auto visible = [&]() { return keys.visible; };
+            copy_rows<TILE::KEYS>(place, STEP, k_pieces, token, all, visible);
+            copy_rows<TILE::KEYS>(place + TILE::KEYS * TILE::PITCH, STEP, v_pieces, token, all,
+                                  visible);
+        } else {
+            auto inside = [&](int r) { return (keys.visible >> r & 1) != 0; };
+            token *= problem.kv_stride;
+            load_rows<TILE::KEYS, TILE::HS, TILE::THREADS>(
+                stage, TILE::PITCH, s.k + token, problem.kv_stride, channels, false, inside);
+            load_rows<TILE::KEYS, TILE::HS, TILE::THREADS>(
+                stage + TILE::KEYS * TILE::PITCH, TILE::PITCH, s.v + token, problem.kv_stride,
+                channels, false, inside);
+        }
         commit_copies();
     };
 
@@ -303,21 +213,22 @@ static __global__ void __launch_bounds__(TILE::THREADS, 2)
         if (next.tile * TILE::KEYS < end) {
             load(stages + (stage ^ 1) * TILE::STAGE, next);
         }
-        struct accumulator scores[TILE::M_TILES][TILE::KEY_TILES];
-        score<TILE>(scores, kept, q, k);
         bool all_visible =
             keys.visible == low_bits(TILE::KEYS) && (keys.tile + 1) * TILE::KEYS <= hidden_from;
+        struct accumulator scores[TILE::M_TILES][TILE::KEY_TILES];
+        score<TILE>(scores, kept, q, k);
 #pragma unroll
-        for (int m = 0; m < TILE::M_TILES; m++) {
-            if (!all_visible) {
-                int t = own + m * 16 + lane / 4, first = keys.tile * TILE::KEYS + lane % 4 * 2;
-                const int seen[2] = {keys_seen(s, problem.causal, t) - first,
-                                     keys_seen(s, problem.causal, t + 8) - first};
-                hide<TILE>(scores[m], keys.visible >> lane % 4 * 2, seen);
-            }
-            weigh<TILE>(scores[m], out[m], 0, rows[m][0], factor);
-            weigh<TILE>(scores[m], out[m], 1, rows[m][1], factor);
+        for (int m = 0; m < TILE::M_TILES && !all_visible; m++) {
+            int t = own + m * 16 + lane / 4, first = keys.tile * TILE::KEYS + lane % 4 * 2;
+            const int seen[2] = {keys_seen(s, problem.causal, t) - first,
+                                 keys_seen(s, problem.causal, t + 8) - first};
+            hide<TILE>(scores[m], keys.visible >> lane % 4 * 2, seen);
         }
+        float shrink[TILE::M_TILES][2];
+        if (follow<TILE>(scores, rows, factor, shrink)) {
+            rescale<TILE>(out, shrink);
+        }
+        weigh<TILE>(scores, rows, factor);
         mix<TILE>(out, scores, k + TILE::KEYS * TILE::PITCH);
         wait_copies<0>();
         __syncthreads(); /* the next tile is there, and this one read */
@@ -325,12 +236,9 @@ static __global__ void __launch_bounds__(TILE::THREADS, 2)
     }
 #pragma unroll
     for (int m = 0; m < TILE::M_TILES; m++) {
-#pragma unroll
-        for (int r = 0; r < 2; r++) {
-            int t = own + m * 16 + lane / 4 + 8 * r;
-            store_row<TILE>(t < s.T ? s.out + t * problem.out_stride : NULL, out[m], r,
-                            rows[m][r].sum, channels, paired);
-        }
+        E *rows_of_q = q + m * 16 * TILE::PITCH; /* read by this warp alone, and not any more */
+        store_rows<TILE>(s, problem.out_stride, own + m * 16, out[m], rows[m], channels, aligned,
+                         [=](int r, int c) { return rows_of_q + r * TILE::PITCH + c; });
     }
 }
 

@@ -1,0 +1,44 @@
+/**
+ * @file attention_v6_hopper.cu
+ * @brief fp16 and bf16 on Hopper: both products by wgmma.
+ *
+ * Changes since v5, for 16-bit inputs on GPUs of compute capability 9.0 only:
+ * v4's kernel becomes hopper_tile.cuh's. Masks, causality and packed texts as in v5.
+ *
+ * Why: relieves the tensor cores, which mma.sync uses at some 60% of what wgmma
+ * gets out of them, and the warps, which no longer load fragments.
+ *
+ * All else goes v5's way: fp32, heads that do not begin 16-byte aligned, few
+ * queries, other GPUs; and simt, which does not know wgmma (its code is for compute
+ * capability 9.0 without the a, as PTX is that is to run on later GPUs).
+ */
+#include "solutions/07_attention/hopper_tile.cuh"
+
+template <typename E>
+static enum status run(const struct attention_problem *p, device_stream stream,
+                       struct error *error) {
+    return p->HS <= 64 ? launch_hopper<hopper_tile<E, 64>>(p, stream, error)
+                       : launch_hopper<hopper_tile<E, 128>>(p, stream, error);
+}
+
+/* Up to so many queries a block for each is better: v5 does that. */
+enum { FEW_QUERIES = 4 };
+
+bool attention_hopper_there(void) {
+    return gpu_limits().major == 9 && has_hopper_code();
+}
+
+enum status attention_v6_hopper(const struct attention_problem *p, device_stream stream,
+                                struct error *error) {
+    enum status status = attention_check(p, error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    static const bool hopper = attention_hopper_there();
+    if (!hopper || p->dtype == NN_F32 || p->T <= FEW_QUERIES || !heads_aligned(p) ||
+        p->HS * p->NH == 0) {
+        return attention_v5_lengths(p, stream, error);
+    }
+    return p->dtype == NN_F16 ? run<__half>(p, stream, error)
+                              : run<__nv_bfloat16>(p, stream, error);
+}
