@@ -15,7 +15,7 @@ static const char program[] = "classify";
 
 struct options {
     struct classifier_options shared;
-    const char *file;
+    const char *file, *logits;
 };
 
 /* The texts, where they lie, and what becomes of them. */
@@ -144,9 +144,63 @@ static void print_answer(const struct classifier_model *model, const float *logi
     putchar('\n');
 }
 
+/* ---- Logits as a file ---- */
+
+/* What --logits writes: the ids of each text, and its logits to the last digit. */
+struct logits_file {
+    FILE *stream; /* into memory; NULL: nobody wants one */
+    char *text;
+    size_t size;
+};
+
+static enum status logits_open(struct logits_file *file, const struct classifier_session *s,
+                               struct error *error) {
+    file->stream = open_memstream(&file->text, &file->size);
+    if (file->stream == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the logits");
+    }
+    fprintf(file->stream, "{\"stage\":\"%s\",\"dtype\":\"%s\",\"texts\":[", s->stage->name,
+            nn_dtype_name(s->dtype));
+    return STATUS_OK;
+}
+
+static void logits_add(struct logits_file *file, bool first, const struct classifier_text *text,
+                       const float *logits, size_t labels) {
+    if (file->stream == NULL) {
+        return;
+    }
+    fprintf(file->stream, "%s\n{\"ids\":[", first ? "" : ",");
+    for (size_t i = 0; i < text->count; i++) {
+        fprintf(file->stream, "%s%d", i > 0 ? "," : "", (int)text->ids[i]);
+    }
+    fputs("],\"logits\":[", file->stream);
+    for (size_t i = 0; i < labels; i++) {
+        fprintf(file->stream, "%s%.9g", i > 0 ? "," : "", (double)logits[i]);
+    }
+    fputs("]}", file->stream);
+}
+
+/* Ends the text, and writes it if all went well until now. */
+static enum status logits_close(struct logits_file *file, const char *path, enum status status,
+                                struct error *error) {
+    if (file->stream == NULL) {
+        return status;
+    }
+    fputs("\n]}\n", file->stream);
+    bool whole = fclose(file->stream) == 0;
+    if (status == STATUS_OK) {
+        status = whole ? file_write(path, file->text, file->size, error)
+                       : error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the logits");
+    }
+    free(file->text);
+    return status;
+}
+
+/* ---- Batches ---- */
+
 static enum status answer_batches(struct classifier *c, const struct texts *t, float *logits,
                                   double *probabilities, const struct classifier_text **batch,
-                                  struct error *error) {
+                                  struct logits_file *file, struct error *error) {
     size_t labels = c->model->config.labels;
     for (size_t first = 0; first < t->count; first += c->batch) {
         size_t count = t->count - first < c->batch ? t->count - first : c->batch;
@@ -157,13 +211,14 @@ static enum status answer_batches(struct classifier *c, const struct texts *t, f
         TRY(classifier_run(c, &laid_out, logits, error));
         for (size_t i = 0; i < count; i++) {
             print_answer(c->model, logits + i * labels, probabilities);
+            logits_add(file, first + i == 0, batch[i], logits + i * labels, labels);
         }
     }
     return STATUS_OK;
 }
 
 static enum status answer(const struct classifier_session *s, const struct texts *t,
-                          struct error *error) {
+                          struct logits_file *file, struct error *error) {
     struct classifier classifier;
     size_t batch = t->count < s->batch ? t->count : s->batch;
     TRY(classifier_create(&classifier, &s->model, &s->engine, batch, s->max_length, error));
@@ -175,13 +230,23 @@ static enum status answer(const struct classifier_session *s, const struct texts
     if (logits == NULL || probabilities == NULL || list == NULL) {
         error_set(error, status, "out of memory");
     } else {
-        status = answer_batches(&classifier, t, logits, probabilities, list, error);
+        status = answer_batches(&classifier, t, logits, probabilities, list, file, error);
     }
     free(list);
     free(probabilities);
     free(logits);
     classifier_free(&classifier);
     return status;
+}
+
+static enum status answer_all(const struct options *o, const struct classifier_session *s,
+                              const struct texts *t, struct error *error) {
+    struct logits_file file = {.stream = NULL};
+    if (o->logits != NULL) {
+        TRY(logits_open(&file, s, error));
+    }
+    enum status status = answer(s, t, &file, error);
+    return logits_close(&file, o->logits, status, error);
 }
 
 static enum status run(const struct options *o, const struct arguments *arguments,
@@ -200,7 +265,7 @@ static enum status run(const struct options *o, const struct arguments *argument
         if (o->shared.random) {
             fprintf(stderr, "%s: random weights: the answers mean nothing\n", program);
         }
-        status = answer(&session, &texts, error);
+        status = answer_all(o, &session, &texts, error);
     }
     classifier_session_close(&session);
     texts_free(&texts);
@@ -214,6 +279,8 @@ int classify_main(int argc, char **argv, const struct classifier_stages *stages)
     struct options options = {.shared = classifier_options_defaults()};
     const struct flag own[] = {
         {"file", 'f', FLAG_STRING, &options.file, "FILE", "texts, a line each; -: standard input"},
+        {"logits", 0, FLAG_STRING, &options.logits, "FILE",
+         "write ids and logits of every text, as JSON"},
     };
     const struct classifier_command command = {
         .program = program,

@@ -14,7 +14,7 @@ cpu=("$classify" --checkpoint model --device cpu)
 
 # Flags.
 accepts "$classify" --help
-for flag in checkpoint vocab random shape max-length batch-size device stage threads file; do
+for flag in checkpoint vocab random shape max-length batch-size device stage dtype threads file logits; do
     says "--$flag" out
 done
 refuses "unknown flag '--colour'" "$classify" --colour
@@ -78,6 +78,21 @@ accepts "${cpu[@]}" --file in --batch-size 1
 cmp -s out three || fail "batches of one answer otherwise"
 accepts "${cpu[@]}" -- "a dull, lifeless film" 'GREAT!' "third, without a line feed"
 cmp -s out three || fail "arguments answer otherwise than standard input"
+# Logits as JSON: three texts, three finite numbers each, softmax of which is what was printed.
+accepts "${cpu[@]}" --file in --logits logits.json
+cmp -s out three || fail "--logits changes the answers"
+says '{"stage":"01_cpu_matmul","dtype":"fp32","texts":[' logits.json
+[ "$(grep -cE '^\{"ids":\[[0-9,]+\],"logits":\[-?[0-9.e+-]+,-?[0-9.e+-]+,-?[0-9.e+-]+\]\},?$' logits.json)" -eq 3 ] ||
+    fail "not three texts: $(cat logits.json)"
+sed -n 's/.*"logits":\[\(.*\)\]},*$/\1/p' logits.json | awk -F , '{ s = exp($1) + exp($2) + exp($3)
+    printf "%.4f %.4f %.4f\n", exp($1) / s, exp($2) / s, exp($3) / s }' >softmax
+awk -F '[\t ]' '{ print $3, $5, $7 }' three | cmp -s softmax - ||
+    fail "logits are not those of the probabilities: $(cat softmax three)"
+run "${cpu[@]}" --file in --logits absent/logits.json
+{ [ "$code" -eq 1 ] && [ "$(wc -l <err)" -eq 1 ]; } || fail "unwritable logits: $code: $(cat err)"
+says "absent/logits.json: cannot" err
+refuses "--dtype is 'fp32', 'fp16' or 'bf16', not 'fp64'" "${cpu[@]}" --dtype fp64 -- text
+refuses "--dtype bf16: it computes in fp32 alone; stages with bf16: " "${cpu[@]}" --dtype bf16 -- text
 sed 's/LABEL_0/bad/; s/LABEL_1/so-so/; s/LABEL_2/good/' model/config.json >bad/config.json
 accepts "$classify" -c bad --vocab model/vocab.txt -d cpu --file in
 says "so-so 0." out

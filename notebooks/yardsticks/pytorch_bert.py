@@ -1,8 +1,15 @@
 """BERT-base in PyTorch (transformers, scaled_dot_product_attention), eager and compiled.
 
-Times a forward pass with random weights and ids already on the card: full batches, and a batch of
-which half is padding, with a mask.
+Times a forward pass with ids already on the card: full batches, a batch of which half is padding,
+and, with --lengths, batches padded as IMDB's reviews want it, with a mask. Weights are random, or
+a checkpoint's.
+
+With --logits it times nothing: it computes the ids of a file that `classify --logits FILE` wrote
+from the same checkpoint, prints the largest difference of the logits relative to the largest
+logit, and fails above 1e-4.
 """
+
+import json
 
 import torch
 from transformers import BertConfig, BertForSequenceClassification
@@ -11,42 +18,125 @@ import yardstick
 
 NAMES = {torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "bf16"}
 SHAPES = ((16, 512), (16, 128), (1, 128))
+BATCH, TOKENS = 16, 512  # of the batches with lengths
+TOLERANCE = 1e-4
 
 
-def model_of(dtype):
-    config = BertConfig(num_labels=2, attn_implementation="sdpa")
-    return BertForSequenceClassification(config).cuda().eval().to(dtype)
+def flags(parser):
+    parser.add_argument("--checkpoint", metavar="DIR",
+                        help="config.json and model.safetensors, as //datasets:random_bert writes "
+                        "them; without: random weights")
+    parser.add_argument("--lengths", metavar="FILE",
+                        help="tokens of each text, a line each: what `bench --lengths` prints")
+    parser.add_argument("--logits", metavar="FILE",
+                        help="compare with what `classify --logits FILE` wrote, and end")
+    parser.add_argument("--cpu", action="store_true", help="with --logits: do without a GPU")
 
 
-def measure(clock, model, stage, dtype, B, T, mask=None, shape=None):
-    """Returns the record of one batch size."""
-    ids = torch.randint(0, 30000, (B, T), device="cuda")
-    times = clock.milliseconds(lambda: model(input_ids=ids, attention_mask=mask), warmup=8)
-    return yardstick.record("08_bert_classifier", stage, "bert_forward", shape or f"B{B} T{T}",
-                            NAMES[dtype], times, figure="sequences_per_second",
-                            value=B / times[len(times) // 2] * 1e3)
+def model_of(checkpoint, dtype, device="cuda"):
+    if checkpoint:
+        model = BertForSequenceClassification.from_pretrained(checkpoint,
+                                                              attn_implementation="sdpa")
+    else:
+        config = BertConfig(num_labels=2, attn_implementation="sdpa")
+        model = BertForSequenceClassification(config)
+    return model.to(device).eval().to(dtype)
+
+
+def compare(options):
+    """Compares logits text by text; returns the exit status."""
+    device = "cpu" if options.cpu else "cuda"
+    with open(options.logits, encoding="utf-8") as file:
+        texts = json.load(file)["texts"]
+    model = model_of(options.checkpoint, torch.float32, device)
+    worst = largest = 0.0
+    with torch.inference_mode():
+        for text in texts:
+            ids = torch.tensor([text["ids"]], device=device)
+            ours = torch.tensor(text["logits"], dtype=torch.float64)
+            theirs = model(input_ids=ids).logits[0].double().cpu()
+            if ours.shape != theirs.shape:
+                raise SystemExit(f"{options.logits}: {len(ours)} logits a text, the checkpoint "
+                                 f"has {len(theirs)}")
+            worst = max(worst, (ours - theirs).abs().max().item())
+            largest = max(largest, theirs.abs().max().item())
+    difference = worst / largest
+    good = difference <= TOLERANCE
+    print(f"{len(texts)} texts: logits differ by at most {difference:.2e} of the largest, "
+          f"{largest:.4f}: {'within' if good else 'NOT within'} {TOLERANCE:.0e}")
+    return 0 if good else 1
+
+
+def measure(clock, model, stage, dtype, inputs, shape):
+    """Returns the record of one or more batches (ids, mask), run one after the other."""
+    def run():
+        for ids, mask in inputs:
+            model(input_ids=ids, attention_mask=mask)
+
+    times = clock.milliseconds(run, warmup=8)
+    texts = sum(len(ids) for ids, _ in inputs)
+    return yardstick.record("08_bert_classifier", stage, "bert_forward", shape, NAMES[dtype], times,
+                            figure="sequences_per_second",
+                            value=texts / times[len(times) // 2] * 1e3)
+
+
+def random_ids(B, T):
+    return torch.randint(0, 30000, (B, T), device="cuda")
+
+
+def mask_of(lengths, T):
+    """Returns 1 for the tokens of each text, 0 for the padding behind it."""
+    lengths = torch.tensor(lengths, device="cuda")
+    return (torch.arange(T, device="cuda")[None, :] < lengths[:, None]).long()
 
 
 def half_padding(B, T):
     """Returns a mask of sequences of T / B, 2 T / B ... T tokens."""
-    lengths = torch.arange(1, B + 1, device="cuda") * T // B
-    return (torch.arange(T, device="cuda")[None, :] < lengths[:, None]).long()
+    return mask_of([i * T // B for i in range(1, B + 1)], T)
+
+
+def read_lengths(path):
+    with open(path, encoding="utf-8") as file:
+        return [min(int(word), TOKENS) for word in file.read().split()]
+
+
+def padded(lengths):
+    """Yields batches of 16 in the given order, each padded to its longest text."""
+    for first in range(0, len(lengths), BATCH):
+        part = lengths[first:first + BATCH]
+        yield random_ids(len(part), max(part)), mask_of(part, max(part))
+
+
+def cases(lengths):
+    """Yields (batches, shape)."""
+    for B, T in SHAPES:
+        yield [(random_ids(B, T), None)], f"B{B} T{T}"
+    yield [(random_ids(16, 512), half_padding(16, 512))], "B16 T512 half padding"
+    if lengths:
+        batches = list(padded(lengths))
+        yield batches[:1], f"B{len(lengths[:BATCH])} T{TOKENS} padded lengths"
+        if len(batches) > 1:
+            yield batches, f"{len(lengths)} texts T{TOKENS} padded lengths, batches of {BATCH}"
 
 
 def main():
-    options = yardstick.arguments(__doc__)
+    options = yardstick.arguments(__doc__, flags)
+    if options.logits:
+        if not options.checkpoint:
+            raise SystemExit("--logits needs the --checkpoint that `classify` was given")
+        raise SystemExit(compare(options))
+    if options.cpu:
+        raise SystemExit("--cpu goes with --logits: times are a GPU's")
+    lengths = read_lengths(options.lengths) if options.lengths else []
     clock = yardstick.Clock(options.runs, not options.keep_cache)
     records = []
     with torch.inference_mode():
         for dtype in (torch.float32, torch.bfloat16):
-            model = model_of(dtype)
-            compiled = torch.compile(model)
-            for B, T in SHAPES:
+            model = model_of(options.checkpoint, dtype)
+            compiled = torch.compile(model, dynamic=False)  # each shape by itself: the best it can
+            for inputs, shape in cases(lengths):
                 for stage, m in (("eager", model), ("compile", compiled)):
-                    records.append(measure(clock, m, stage, dtype, B, T))
-            for stage, m in (("eager", model), ("compile", compiled)):
-                records.append(measure(clock, m, stage, dtype, 16, 512, half_padding(16, 512),
-                                       "B16 T512 half padding"))
+                    records.append(measure(clock, m, stage, dtype, inputs, shape))
     yardstick.report(records, options.output)
 
 

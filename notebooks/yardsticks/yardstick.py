@@ -16,14 +16,19 @@ SCHEMA = 1  # common/bench/bench.h: BENCH_SCHEMA
 FLUSH_BYTES = 256 << 20  # larger than any L2
 
 
-def arguments(description):
-    """Parses the flags all yardsticks share: --output FILE, --runs N, --keep-cache."""
+def arguments(description, extra=None):
+    """Parses the flags all yardsticks share: --output FILE, --runs N, --keep-cache.
+
+    `extra`, if given, adds flags of its own to the parser; one named "cpu" does without a GPU.
+    """
     parser = argparse.ArgumentParser(description=description)
+    if extra:
+        extra(parser)
     parser.add_argument("--output", help="append JSON lines to this file")
     parser.add_argument("--runs", type=int, default=50, help="runs a median is taken of (%(default)s)")
     parser.add_argument("--keep-cache", action="store_true", help="do not empty L2 before each run")
     options = parser.parse_args()
-    if not torch.cuda.is_available():
+    if not torch.cuda.is_available() and not getattr(options, "cpu", False):
         parser.exit(1, f"{parser.prog}: PyTorch sees no GPU\n")
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
