@@ -9,9 +9,10 @@
 #include "common/base/checked.h"
 #include "common/base/file.h"
 #include "common/formats/bert_tensors.h"
+#include "common/formats/folder.h"
 #include "common/formats/json_object.h"
 
-enum { CONFIG_LIMIT = 16 << 20, PATH_BYTES = 4096, NAME_BYTES = 256 };
+enum { CONFIG_LIMIT = 16 << 20, NAME_BYTES = 256 };
 
 static const char PREFIX[] = "bert.";
 
@@ -43,18 +44,6 @@ static const struct safetensors_tensor *find_tensor(const struct loader *loader,
     return current != NULL ? current : found;
 }
 
-/* "(2, 3)" */
-static const char *shape_text(const size_t *shape, size_t rank, char *text, size_t size) {
-    size_t used = (size_t)snprintf(text, size, "(");
-    for (size_t i = 0; i < rank && used < size; i++) {
-        used += (size_t)snprintf(text + used, size - used, "%s%zu", i > 0 ? ", " : "", shape[i]);
-    }
-    if (used < size) {
-        snprintf(text + used, size - used, ")");
-    }
-    return text;
-}
-
 static enum status check_tensor(void *context, const struct bert_tensor *tensor) {
     struct loader *loader = context;
     char name[NAME_BYTES];
@@ -64,12 +53,12 @@ static enum status check_tensor(void *context, const struct bert_tensor *tensor)
     }
     if (found->rank != tensor->rank ||
         memcmp(found->shape, tensor->shape, tensor->rank * sizeof *tensor->shape) != 0) {
-        char got[SAFETENSORS_MAX_RANK * 24];
-        char want[64];
+        char got[SAFETENSORS_SHAPE_BYTES];
+        char want[SAFETENSORS_SHAPE_BYTES];
         return error_set(loader->error, STATUS_MISMATCH,
                          "tensor \"%s\" has shape %s, the configuration says %s", found->name,
-                         shape_text(found->shape, found->rank, got, sizeof got),
-                         shape_text(tensor->shape, tensor->rank, want, sizeof want));
+                         safetensors_shape_text(found->shape, found->rank, got),
+                         safetensors_shape_text(tensor->shape, tensor->rank, want));
     }
     if (found->dtype == SAFETENSORS_OTHER) {
         return error_set(loader->error, STATUS_UNSUPPORTED,
@@ -146,20 +135,10 @@ enum status bert_checkpoint_load(struct bert_checkpoint *checkpoint,
     return status;
 }
 
-static enum status join_path(const char *folder, const char *name, char *path,
-                             struct error *error) {
-    int length = snprintf(path, PATH_BYTES, "%s/%s", folder, name);
-    if (length < 0 || length >= PATH_BYTES) {
-        return error_set(error, STATUS_TOO_LONG, "path of the checkpoint is longer than %d bytes",
-                         PATH_BYTES - 1);
-    }
-    return STATUS_OK;
-}
-
 static enum status open_config(struct bert_config *config, const char *folder,
                                struct error *error) {
-    char path[PATH_BYTES];
-    enum status status = join_path(folder, "config.json", path, error);
+    char path[FOLDER_PATH_BYTES];
+    enum status status = folder_join(path, folder, "config.json", "checkpoint", error);
     if (status != STATUS_OK) {
         return status;
     }
@@ -178,10 +157,10 @@ enum status bert_checkpoint_open(struct bert_checkpoint *checkpoint, const char 
                                  struct error *error) {
     *checkpoint = (struct bert_checkpoint){0};
     struct bert_config config;
-    char path[PATH_BYTES];
+    char path[FOLDER_PATH_BYTES];
     enum status status = open_config(&config, folder, error);
     if (status == STATUS_OK) {
-        status = join_path(folder, "model.safetensors", path, error);
+        status = folder_join(path, folder, "model.safetensors", "checkpoint", error);
     }
     if (status != STATUS_OK) {
         return status;

@@ -45,39 +45,11 @@ static const struct activation_name activation_names[] = {
 
 enum { ACTIVATION_NAMES = sizeof activation_names / sizeof *activation_names };
 
-/* The value of a key; an explicit null counts as absent, as it does in Python. */
-static const cJSON *find(const cJSON *json, const char *key) {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, key);
-    return cJSON_IsNull(item) ? NULL : item;
-}
-
-/* A whole number in [1, INT32_MAX]: products of two such sizes, times 4, fit a size_t. */
-static enum status read_size(const cJSON *json, const char *key, size_t fallback, size_t *out,
-                             struct error *error) {
-    const cJSON *item = find(json, key);
-    if (item == NULL && fallback > 0) {
-        *out = fallback;
-        return STATUS_OK;
-    }
-    if (item == NULL) {
-        return error_set(error, STATUS_BAD_FORMAT, "\"%s\" is missing", key);
-    }
-    if (!cJSON_IsNumber(item)) {
-        return error_set(error, STATUS_BAD_FORMAT, "\"%s\" is not a number", key);
-    }
-    if (!json_size(item, out) || *out < 1 || *out > INT32_MAX) {
-        return error_set(error, STATUS_BAD_FORMAT,
-                         "\"%s\" is %.17g, must be a whole number from 1 to %d", key,
-                         item->valuedouble, INT32_MAX);
-    }
-    return STATUS_OK;
-}
-
 static enum status read_sizes(struct bert_config *config, const cJSON *json, struct error *error) {
     for (size_t i = 0; i < SIZE_KEYS; i++) {
         size_t value;
         enum status status =
-            read_size(json, size_keys[i].key, size_keys[i].fallback, &value, error);
+            json_read_size(json, size_keys[i].key, size_keys[i].fallback, &value, error);
         if (status != STATUS_OK) {
             return status;
         }
@@ -94,7 +66,7 @@ static enum status read_sizes(struct bert_config *config, const cJSON *json, str
 
 static enum status read_activation(struct bert_config *config, const cJSON *json,
                                    struct error *error) {
-    const cJSON *item = find(json, "hidden_act");
+    const cJSON *item = json_member(json, "hidden_act");
     if (item == NULL) {
         config->activation = NN_GELU;
         return STATUS_OK;
@@ -117,7 +89,7 @@ static enum status read_activation(struct bert_config *config, const cJSON *json
 /* A key that may be absent, or else must say what this BERT is. */
 static enum status expect_string(const cJSON *json, const char *key, const char *want,
                                  struct error *error) {
-    const cJSON *item = find(json, key);
+    const cJSON *item = json_member(json, key);
     if (item == NULL) {
         return STATUS_OK;
     }
@@ -133,7 +105,7 @@ static enum status expect_string(const cJSON *json, const char *key, const char 
 
 /* A decoder's attention is causal: the same tensors, another model. */
 static enum status refuse_decoder(const cJSON *json, struct error *error) {
-    const cJSON *item = find(json, "is_decoder");
+    const cJSON *item = json_member(json, "is_decoder");
     if (item == NULL || cJSON_IsFalse(item)) {
         return STATUS_OK;
     }
@@ -142,29 +114,10 @@ static enum status refuse_decoder(const cJSON *json, struct error *error) {
                      "supported");
 }
 
-static enum status read_norm_eps(struct bert_config *config, const cJSON *json,
-                                 struct error *error) {
-    const cJSON *item = find(json, "layer_norm_eps");
-    config->norm_eps = 1e-12f;
-    if (item == NULL) {
-        return STATUS_OK;
-    }
-    if (!cJSON_IsNumber(item)) {
-        return error_set(error, STATUS_BAD_FORMAT, "\"layer_norm_eps\" is not a number");
-    }
-    /* Rounded to fp32 first: what is left of 1e-60 would divide by zero. */
-    config->norm_eps = item->valuedouble < 1.0 ? (float)item->valuedouble : 1.0f;
-    if (!(config->norm_eps > 0.0f && config->norm_eps < 1.0f)) {
-        return error_set(error, STATUS_BAD_FORMAT,
-                         "\"layer_norm_eps\" is %g, must be between 0 and 1", item->valuedouble);
-    }
-    return STATUS_OK;
-}
-
 static enum status read_labels(struct bert_config *config, const cJSON *json, struct error *error) {
-    const cJSON *names = find(json, "id2label");
+    const cJSON *names = json_member(json, "id2label");
     if (names == NULL) {
-        return read_size(json, "num_labels", 2, &config->labels, error);
+        return json_read_size(json, "num_labels", 2, &config->labels, error);
     }
     if (!cJSON_IsObject(names)) {
         return error_set(error, STATUS_BAD_FORMAT, "\"id2label\" is not an object");
@@ -195,7 +148,7 @@ static enum status read_config(struct bert_config *config, const cJSON *json, st
         status = refuse_decoder(json, error);
     }
     if (status == STATUS_OK) {
-        status = read_norm_eps(config, json, error);
+        status = json_read_fraction(json, "layer_norm_eps", 1e-12f, &config->norm_eps, error);
     }
     if (status == STATUS_OK) {
         status = read_labels(config, json, error);

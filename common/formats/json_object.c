@@ -1,6 +1,7 @@
 #include "common/formats/json_object.h"
 
 #include <cjson/cJSON.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utf8proc.h>
@@ -134,6 +135,51 @@ bool json_size(const struct cJSON *item, size_t *out) {
     }
     *out = (size_t)value;
     return (double)*out == value;
+}
+
+const cJSON *json_member(const cJSON *object, const char *key) {
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+    return cJSON_IsNull(item) ? NULL : item;
+}
+
+enum status json_read_size(const cJSON *object, const char *key, size_t fallback, size_t *out,
+                           struct error *error) {
+    const cJSON *item = json_member(object, key);
+    if (item == NULL && fallback > 0) {
+        *out = fallback;
+        return STATUS_OK;
+    }
+    if (item == NULL) {
+        return error_set(error, STATUS_BAD_FORMAT, "\"%s\" is missing", key);
+    }
+    if (!cJSON_IsNumber(item)) {
+        return error_set(error, STATUS_BAD_FORMAT, "\"%s\" is not a number", key);
+    }
+    if (!json_size(item, out) || *out < 1 || *out > INT32_MAX) {
+        return error_set(error, STATUS_BAD_FORMAT,
+                         "\"%s\" is %.17g, must be a whole number from 1 to %d", key,
+                         item->valuedouble, INT32_MAX);
+    }
+    return STATUS_OK;
+}
+
+enum status json_read_fraction(const cJSON *object, const char *key, float fallback, float *out,
+                               struct error *error) {
+    const cJSON *item = json_member(object, key);
+    *out = fallback;
+    if (item == NULL) {
+        return STATUS_OK;
+    }
+    if (!cJSON_IsNumber(item)) {
+        return error_set(error, STATUS_BAD_FORMAT, "\"%s\" is not a number", key);
+    }
+    /* Rounded to fp32 first: what is left of 1e-60 would divide by zero. */
+    *out = item->valuedouble < 1.0 ? (float)item->valuedouble : 1.0f;
+    if (!(*out > 0.0f && *out < 1.0f)) {
+        return error_set(error, STATUS_BAD_FORMAT, "\"%s\" is %g, must be between 0 and 1", key,
+                         item->valuedouble);
+    }
+    return STATUS_OK;
 }
 
 int json_shown(const char *text) {

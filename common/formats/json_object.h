@@ -37,6 +37,25 @@ MUST_CHECK enum status json_object_parse(struct cJSON **object, const char *text
  * exactly. */
 bool json_size(const struct cJSON *item, size_t *out);
 
+/** @return the value of a key; NULL when it is absent, and when it is null, as Python has it. */
+const struct cJSON *json_member(const struct cJSON *object, const char *key);
+
+/**
+ * @brief Reads a size: a whole number in [1, INT32_MAX]. Products of two of them, times 4, fit a
+ *        size_t.
+ * @param fallback what it is when the key is absent; 0: it must be there
+ * @return STATUS_OK or STATUS_BAD_FORMAT with the key
+ */
+MUST_CHECK enum status json_read_size(const struct cJSON *object, const char *key, size_t fallback,
+                                      size_t *out, struct error *error);
+
+/**
+ * @brief Reads a number that lies between 0 and 1, neither of them, as fp32.
+ * @param fallback what it is when the key is absent
+ */
+MUST_CHECK enum status json_read_fraction(const struct cJSON *object, const char *key,
+                                          float fallback, float *out, struct error *error);
+
 /** @return the precision that shows at most 100 bytes of @p text, whole code points, with "%.*s".
  */
 int json_shown(const char *text);

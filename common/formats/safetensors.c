@@ -2,6 +2,7 @@
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -373,6 +374,16 @@ const struct safetensors_tensor *safetensors_find(const struct safetensors *file
         }
     }
     return NULL;
+}
+
+const char *safetensors_shape_text(const size_t *shape, size_t rank,
+                                   char text[SAFETENSORS_SHAPE_BYTES]) {
+    size_t used = (size_t)sprintf(text, "("); /* an extent takes at most 22 bytes */
+    for (size_t i = 0; i < rank && i < SAFETENSORS_MAX_RANK; i++) {
+        used += (size_t)sprintf(text + used, "%s%zu", i > 0 ? ", " : "", shape[i]);
+    }
+    strcpy(text + used, ")");
+    return text;
 }
 
 /* IEEE 754 binary16 to the bits of the same binary32 value; a NaN keeps its payload. */

@@ -57,6 +57,16 @@ void safetensors_close(struct safetensors *file);
 /** @return the tensor, or NULL. */
 const struct safetensors_tensor *safetensors_find(const struct safetensors *file, const char *name);
 
+enum { SAFETENSORS_SHAPE_BYTES = SAFETENSORS_MAX_RANK * 24 };
+
+/**
+ * @brief Writes a shape as "(2, 3)", for messages.
+ * @param rank at most SAFETENSORS_MAX_RANK
+ * @return @p text
+ */
+const char *safetensors_shape_text(const size_t *shape, size_t rank,
+                                   char text[SAFETENSORS_SHAPE_BYTES]);
+
 /**
  * @brief Copies a tensor as fp32, converting F16 and BF16 exactly.
  * @param out host, tensor->count floats

@@ -1,13 +1,12 @@
 #include "common/formats/tokenizer.h"
 
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "common/base/file.h"
+#include "common/formats/folder.h"
 
-enum { PATH_BYTES = 4096, FILE_LIMIT = 64 << 20 };
+enum { FILE_LIMIT = 64 << 20 };
 
 /* A JSON object? A file of llama2.c begins with a small number, whose upper bytes are 0. */
 static bool looks_like_json(const struct file_view *view) {
@@ -36,27 +35,17 @@ static enum status open_file(struct bpe **bpe, const char *path, size_t expected
     return status == STATUS_OK ? STATUS_OK : error_prefix(error, status, path);
 }
 
-static bool is_folder(const char *path) {
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-}
-
 enum status tokenizer_open(struct bpe **bpe, const char *path, size_t expected_tokens,
                            struct error *error) {
     static const char *const names[] = {"tokenizer.json", "tokenizer.bin"};
     *bpe = NULL;
-    if (!is_folder(path)) {
+    if (!folder_exists(path)) {
         return open_file(bpe, path, expected_tokens, error);
     }
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        char file[PATH_BYTES];
-        int length = snprintf(file, sizeof file, "%s/%s", path, names[i]);
-        if (length < 0 || length >= PATH_BYTES) {
-            return error_set(error, STATUS_TOO_LONG,
-                             "path of the tokenizer is longer than %d bytes", PATH_BYTES - 1);
-        }
-        struct stat info;
-        if (stat(file, &info) == 0) {
+        char file[FOLDER_PATH_BYTES];
+        TRY(folder_join(file, path, names[i], "tokenizer", error));
+        if (path_exists(file)) {
             return open_file(bpe, file, expected_tokens, error);
         }
     }

@@ -23,10 +23,10 @@ struct reader {
 };
 
 static enum status find_lists(struct reader *r, const cJSON *root) {
-    const cJSON *model = tokenizer_member(root, "model");
-    r->vocab = tokenizer_member(model, "vocab");
-    r->merges = tokenizer_member(model, "merges");
-    r->added = tokenizer_member(root, "added_tokens");
+    const cJSON *model = json_member(root, "model");
+    r->vocab = json_member(model, "vocab");
+    r->merges = json_member(model, "merges");
+    r->added = json_member(root, "added_tokens");
     if (!cJSON_IsObject(r->vocab)) {
         return error_set(r->error, STATUS_BAD_FORMAT, "\"vocab\" is missing or not an object");
     }
@@ -65,8 +65,8 @@ static enum status measure(struct reader *r, size_t *count, size_t *text_bytes) 
         entries++;
     }
     cJSON_ArrayForEach(token, r->added) {
-        const char *piece = cJSON_GetStringValue(tokenizer_member(token, "content"));
-        TRY(measure_token(r, tokenizer_member(token, "id"), piece, count, text_bytes));
+        const char *piece = cJSON_GetStringValue(json_member(token, "content"));
+        TRY(measure_token(r, json_member(token, "id"), piece, count, text_bytes));
         entries++;
     }
     if (*count > entries) {
@@ -113,8 +113,8 @@ static enum status add_vocabulary(struct reader *r) {
 static enum status add_added_tokens(struct reader *r) {
     const cJSON *token;
     cJSON_ArrayForEach(token, r->added) {
-        const cJSON *id = tokenizer_member(token, "id");
-        const char *text = cJSON_GetStringValue(tokenizer_member(token, "content"));
+        const cJSON *id = json_member(token, "id");
+        const char *text = cJSON_GetStringValue(json_member(token, "content"));
         int32_t known = bpe_find(r->bpe, text, strlen(text));
         if (known < 0) {
             TRY(add_piece(r, id, text));

@@ -19,9 +19,6 @@ struct tokenizer_settings {
     bool split_words;
 };
 
-/** @return the value of a key, NULL when it is absent or null. */
-const cJSON *tokenizer_member(const cJSON *object, const char *key);
-
 /**
  * @brief Reads normalizer, pre-tokenizer, decoder and the model's options.
  * @return STATUS_OK; STATUS_UNSUPPORTED for those that give other tokens than Llama2's;

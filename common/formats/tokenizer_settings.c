@@ -4,14 +4,9 @@
 #include "common/formats/json_object.h"
 #include "common/formats/tokenizer_json.h"
 
-const cJSON *tokenizer_member(const cJSON *object, const char *key) {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
-    return cJSON_IsNull(item) ? NULL : item;
-}
-
 /* The "type" of a part, "" when it has none. */
 static const char *type_of(const cJSON *part) {
-    const char *type = cJSON_GetStringValue(tokenizer_member(part, "type"));
+    const char *type = cJSON_GetStringValue(json_member(part, "type"));
     return type != NULL ? type : "";
 }
 
@@ -32,8 +27,8 @@ static enum status refuse(const char *key, const cJSON *part, struct error *erro
 
 /* {"String": FROM} and TO of a Replace. */
 static bool replaces(const cJSON *part, const char *from, const char *to) {
-    return is_string(tokenizer_member(tokenizer_member(part, "pattern"), "String"), from) &&
-           is_string(tokenizer_member(part, "content"), to);
+    return is_string(json_member(json_member(part, "pattern"), "String"), from) &&
+           is_string(json_member(part, "content"), to);
 }
 
 /* Calls @p read for a part, or for each of a Sequence's parts, which it has under @p list. */
@@ -44,7 +39,7 @@ static enum status for_each_part(const cJSON *part, const char *list, part_reade
     if (part == NULL || strcmp(type_of(part), "Sequence") != 0) {
         return part == NULL ? STATUS_OK : read(context, part, error);
     }
-    const cJSON *parts = tokenizer_member(part, list), *each;
+    const cJSON *parts = json_member(part, list), *each;
     if (!cJSON_IsArray(parts)) {
         return error_set(error, STATUS_BAD_FORMAT, "\"%s\" of a Sequence is not an array", list);
     }
@@ -62,7 +57,7 @@ static enum status read_normalizer(void *context, const cJSON *part, struct erro
     struct normalizer *normalizer = context;
     const char *type = type_of(part);
     if (strcmp(type, "Prepend") == 0 && !normalizer->prepends &&
-        is_string(tokenizer_member(part, "prepend"), TOKENIZER_BLANK)) {
+        is_string(json_member(part, "prepend"), TOKENIZER_BLANK)) {
         normalizer->prepends = true;
         return STATUS_OK;
     }
@@ -76,7 +71,7 @@ static enum status read_normalizer(void *context, const cJSON *part, struct erro
 /* The value of a switch; @p fallback when absent. */
 static enum status read_switch(const cJSON *object, const char *key, bool fallback, bool *out,
                                struct error *error) {
-    const cJSON *item = tokenizer_member(object, key);
+    const cJSON *item = json_member(object, key);
     if (item != NULL && !cJSON_IsBool(item)) {
         return error_set(error, STATUS_BAD_FORMAT, "\"%s\" is neither true nor false", key);
     }
@@ -87,14 +82,14 @@ static enum status read_switch(const cJSON *object, const char *key, bool fallba
 /* Metaspace: "always" and "first" differ for text behind an added token only. */
 static enum status read_metaspace(struct tokenizer_settings *settings, const cJSON *part,
                                   struct error *error) {
-    const cJSON *scheme = tokenizer_member(part, "prepend_scheme");
+    const cJSON *scheme = json_member(part, "prepend_scheme");
     bool prefix; /* how it was said before there was a scheme */
     TRY(read_switch(part, "add_prefix_space", true, &prefix, error));
     TRY(read_switch(part, "split", true, &settings->split_words, error));
     bool known = scheme == NULL || is_string(scheme, "always") || is_string(scheme, "first") ||
                  is_string(scheme, "never");
     if (strcmp(type_of(part), "Metaspace") != 0 || !known ||
-        !is_string(tokenizer_member(part, "replacement"), TOKENIZER_BLANK)) {
+        !is_string(json_member(part, "replacement"), TOKENIZER_BLANK)) {
         return refuse("pre_tokenizer", part, error);
     }
     prefix = scheme != NULL ? !is_string(scheme, "never") : prefix;
@@ -105,9 +100,9 @@ static enum status read_metaspace(struct tokenizer_settings *settings, const cJS
 static enum status read_text_settings(struct tokenizer_settings *settings, const cJSON *root,
                                       struct error *error) {
     struct normalizer normalizer = {0};
-    TRY(for_each_part(tokenizer_member(root, "normalizer"), "normalizers", read_normalizer,
-                      &normalizer, error));
-    const cJSON *splitter = tokenizer_member(root, "pre_tokenizer");
+    TRY(for_each_part(json_member(root, "normalizer"), "normalizers", read_normalizer, &normalizer,
+                      error));
+    const cJSON *splitter = json_member(root, "pre_tokenizer");
     if (splitter != NULL && (normalizer.prepends || normalizer.replaces)) {
         return refuse("pre_tokenizer", splitter, error);
     }
@@ -138,7 +133,7 @@ static enum status read_decoder(void *context, const cJSON *part, struct error *
 
 /* A key of the model that must be absent, null or "" (a string) or false (a switch). */
 static enum status expect_unset(const cJSON *model, const char *key, struct error *error) {
-    const cJSON *item = tokenizer_member(model, key);
+    const cJSON *item = json_member(model, key);
     if (item == NULL || cJSON_IsFalse(item) || is_string(item, "")) {
         return STATUS_OK;
     }
@@ -172,7 +167,7 @@ static enum status check_model(const cJSON *model, struct error *error) {
 enum status tokenizer_settings_read(struct tokenizer_settings *settings, const cJSON *root,
                                     struct error *error) {
     *settings = (struct tokenizer_settings){.prefix = BPE_PREFIX_NEVER};
-    TRY(check_model(tokenizer_member(root, "model"), error));
+    TRY(check_model(json_member(root, "model"), error));
     TRY(read_text_settings(settings, root, error));
-    return for_each_part(tokenizer_member(root, "decoder"), "decoders", read_decoder, NULL, error);
+    return for_each_part(json_member(root, "decoder"), "decoders", read_decoder, NULL, error);
 }
