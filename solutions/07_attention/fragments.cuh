@@ -172,6 +172,7 @@ store_rows(const struct sequence<typename TILE::E> &s, size_t stride, int first,
            PLACE place) {
     typedef typename TILE::E E;
     int lane = threadIdx.x % 32;
+    __syncwarp(); /* without any key no barrier lies between: all lanes have read what was there */
 #pragma unroll
     for (int r = 0; r < 2; r++) {
         float inverse = inverse_sum(rows[r].sum);
