@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include "common/formats/bert_random.h"
+#include "common/model/bert_encoder.h"
 #include "common/model/bert_expectation.h"
+#include "common/model/engine_layer.h"
 #include "common/testing/testing.h"
 
 C_TEST(bert_expectation, padded_batch_with_types_and_classifier) {
@@ -479,4 +481,208 @@ C_TEST(bert, cleans_up_wherever_the_engine_fails) {
     EXPECT_INT_EQ(9 + 2 * (10 + 2) + 7 + 2, created);
     engine_destroy(&f.inner);
     bert_random_free(&random);
+}
+
+/* ---- An engine that runs the whole encoder itself ---- */
+
+enum { MAX_STARTS = 4 };
+
+/* An encoder that does no work: it notes what it is given, and fills in what can be foreseen. */
+struct noting {
+    enum status create_status, run_status;
+    bool declines; /* leaves the encoder NULL */
+    size_t created, runs, freed;
+    struct bert_encoder_model model; /* of the last creation */
+    struct bert_encoder_call call;   /* of the last run; starts are copied: */
+    int32_t starts[MAX_STARTS];
+};
+
+static enum status noting_create(void *context, const struct bert_encoder_model *model,
+                                 void **encoder) {
+    struct noting *n = engine_layer_own(context);
+    n->created++;
+    n->model = *model;
+    *encoder = n->declines || n->create_status != STATUS_OK ? NULL : n;
+    return n->create_status;
+}
+
+/* What the fake encoder says of a row: another value for each sequence or token, and channel. */
+static float fill_of(size_t row, size_t c) {
+    return 0.1f * (float)row - 0.03f * (float)c;
+}
+
+static enum status noting_run(void *context, void *encoder, const struct bert_encoder_call *call) {
+    struct noting *n = encoder;
+    EXPECT_TRUE(engine_layer_own(context) == encoder);
+    n->runs++;
+    n->call = *call;
+    memcpy(n->starts, call->starts, (call->B + 1) * sizeof *n->starts);
+    for (size_t i = 0; i < call->B * C; i++) {
+        call->first[i] = fill_of(i / C, i % C);
+    }
+    for (size_t i = 0; i < call->rows * C && call->hidden != NULL; i++) {
+        call->hidden[i] = 1.0f + fill_of(i / C, i % C);
+    }
+    return n->run_status;
+}
+
+static void noting_free(void *context, void *encoder) {
+    struct noting *n = engine_layer_own(context);
+    n->freed += encoder != NULL;
+}
+
+/* A model on the reference engine with that encoder. @return what bert_create() says */
+static enum status noting_model(struct fixture *f, struct noting *n, struct error *error) {
+    struct engine reference;
+    if (bert_random_create(&f->random, &small, 7) != STATUS_OK ||
+        engine_reference_create(&reference) != STATUS_OK ||
+        engine_layer_create(&f->engine, "noting", &reference, n, NULL) != STATUS_OK) {
+        return STATUS_OUT_OF_MEMORY;
+    }
+    f->engine.encoder_create = noting_create;
+    f->engine.encoder_run = noting_run;
+    f->engine.encoder_free = noting_free;
+    return bert_create(&f->bert, &small, &f->random.weights, &f->engine, MAX_TOKENS, error);
+}
+
+/* tanh(pooler(row of first)), by the reference's operators. */
+static void pool_filled(const struct fixture *f, size_t row, float pooled[C]) {
+    const struct bert_linear *pooler = &f->random.weights.pooler;
+    float first[C];
+    for (size_t c = 0; c < C; c++) {
+        first[c] = fill_of(row, c);
+    }
+    nn_matmul(pooled, first, pooler->weight, 1, C, C);
+    nn_bias_add(pooled, pooler->bias, 1, C);
+    nn_activation(pooled, pooled, C, NN_TANH);
+}
+
+C_TEST(bert_encoder, is_made_once_and_freed_before_the_engine) {
+    struct fixture f = {0};
+    struct noting n = {0};
+    ASSERT_OK(noting_model(&f, &n, NULL));
+    EXPECT_INT_EQ(1, n.created);
+    EXPECT_INT_EQ(MAX_TOKENS, n.model.max_tokens);
+    EXPECT_INT_EQ(small.hidden, n.model.config->hidden);
+    EXPECT_TRUE(n.model.weights->layers[1].up.weight != NULL);
+    EXPECT_TRUE(n.model.weights->layers[1].q.weight == NULL);
+    EXPECT_TRUE(memcmp(n.model.qkv[1].weight + C * C, f.random.weights.layers[1].k.weight,
+                       C * C * sizeof(float)) == 0);
+    EXPECT_TRUE(memcmp(n.model.qkv[1].bias + 2 * C, f.random.weights.layers[1].v.bias,
+                       C * sizeof(float)) == 0);
+    bert_free(f.bert);
+    f.bert = NULL;
+    EXPECT_INT_EQ(1, n.freed);
+    fixture_free(&f);
+    EXPECT_INT_EQ(1, n.freed);
+    EXPECT_INT_EQ(0, n.runs);
+}
+
+C_TEST(bert_encoder, gets_packed_batches_as_they_are) {
+    struct fixture f = {0};
+    struct noting n = {0};
+    const int32_t starts[] = {0, 4, 5, 11};
+    float hidden[11 * C], pooled[3 * C], want[C];
+    ASSERT_OK(noting_model(&f, &n, NULL));
+    const struct bert_input input = {
+        .ids = some_ids, .types = some_types, .B = 3, .starts = starts};
+    ASSERT_OK(
+        bert_forward(f.bert, &input, &(struct bert_output){.hidden = hidden, .pooled = pooled}));
+    EXPECT_INT_EQ(1, n.runs);
+    EXPECT_TRUE(n.call.ids == some_ids && n.call.types == some_types);
+    EXPECT_INT_EQ(3, n.call.B);
+    EXPECT_INT_EQ(11, n.call.rows);
+    EXPECT_INT_EQ(6, n.call.longest);
+    EXPECT_TRUE(memcmp(n.starts, starts, sizeof starts) == 0);
+    EXPECT_NEAR(1.0 + (double)fill_of(10, 5), hidden[10 * C + 5], 1e-6);
+    for (size_t b = 0; b < 3; b++) {
+        pool_filled(&f, b, want);
+        EXPECT_TRUE(memcmp(want, pooled + b * C, sizeof want) == 0);
+    }
+    fixture_free(&f);
+}
+
+/* Without padding, sequences of one length are packed, too; hidden only where it is wanted. */
+C_TEST(bert_encoder, gets_equal_sequences_with_their_starts) {
+    struct fixture f = {0};
+    struct noting n = {0};
+    const int32_t starts[] = {0, LONGEST, 2 * LONGEST};
+    float logits[2 * LABELS];
+    ASSERT_OK(noting_model(&f, &n, NULL));
+    const struct bert_input input = {.ids = some_ids, .B = 2, .T = LONGEST};
+    ASSERT_OK(bert_forward(f.bert, &input, &(struct bert_output){.logits = logits}));
+    EXPECT_INT_EQ(1, n.runs);
+    EXPECT_TRUE(n.call.types == NULL && n.call.hidden == NULL && n.call.first != NULL);
+    EXPECT_INT_EQ(2 * LONGEST, n.call.rows);
+    EXPECT_INT_EQ(LONGEST, n.call.longest);
+    EXPECT_TRUE(memcmp(n.starts, starts, sizeof starts) == 0);
+    fixture_free(&f);
+}
+
+/* What a model says of a batch with a mask, or of one without. */
+static enum status hidden_of(const struct fixture *f, bool masked, float hidden[LONGEST * C]) {
+    const uint8_t mask[LONGEST] = {1, 1, 1, 1, 0, 0};
+    const struct bert_input input = {
+        .ids = some_ids, .mask = masked ? mask : NULL, .B = 1, .T = LONGEST};
+    return bert_forward(f->bert, &input, &(struct bert_output){.hidden = hidden});
+}
+
+/* The model by its operators: with a mask always, without one when the engine declined. */
+static void expect_operators(const struct fixture *f, bool masked) {
+    struct fixture plain = {0};
+    float want[LONGEST * C], got[LONGEST * C] = {0};
+    ASSERT_TRUE(fixture_create(&plain));
+    EXPECT_OK(hidden_of(&plain, masked, want));
+    EXPECT_OK(hidden_of(f, masked, got));
+    EXPECT_TRUE(memcmp(want, got, sizeof want) == 0);
+    fixture_free(&plain);
+}
+
+C_TEST(bert_encoder, does_not_get_masks) {
+    struct fixture f = {0};
+    struct noting n = {0};
+    ASSERT_OK(noting_model(&f, &n, NULL));
+    expect_operators(&f, true);
+    EXPECT_INT_EQ(0, n.runs);
+    fixture_free(&f);
+}
+
+C_TEST(bert_encoder, may_decline_a_model) {
+    struct fixture f = {0};
+    struct noting n = {.declines = true};
+    ASSERT_OK(noting_model(&f, &n, NULL));
+    expect_operators(&f, false);
+    expect_operators(&f, true);
+    fixture_free(&f);
+    EXPECT_INT_EQ(1, n.created);
+    EXPECT_INT_EQ(0, n.runs);
+    EXPECT_INT_EQ(0, n.freed);
+}
+
+C_TEST(bert_encoder, fails_and_the_call_does) {
+    struct fixture f = {0};
+    struct noting n = {.run_status = STATUS_DEVICE};
+    float logits[LABELS] = {42};
+    ASSERT_OK(noting_model(&f, &n, NULL));
+    const struct bert_input input = {.ids = some_ids, .B = 1, .T = LONGEST};
+    const struct bert_output output = {.logits = logits};
+    EXPECT_STATUS(STATUS_DEVICE, bert_forward(f.bert, &input, &output));
+    EXPECT_NEAR(42.0, logits[0], 0.0);
+    n.run_status = STATUS_OK;
+    EXPECT_OK(bert_forward(f.bert, &input, &output));
+    EXPECT_INT_EQ(2, n.runs);
+    fixture_free(&f);
+}
+
+C_TEST(bert_encoder, cannot_be_made_and_nothing_is_left) {
+    struct fixture f = {0};
+    struct error error = {0};
+    struct noting n = {.create_status = STATUS_UNSUPPORTED};
+    f.bert = (struct bert *)&f;
+    EXPECT_STATUS(STATUS_UNSUPPORTED, noting_model(&f, &n, &error));
+    EXPECT_TRUE(f.bert == NULL);
+    EXPECT_TRUE(strstr(error.message, "cannot make the model resident on engine noting") != NULL);
+    EXPECT_INT_EQ(1, n.created);
+    EXPECT_INT_EQ(0, n.freed);
+    fixture_free(&f);
 }

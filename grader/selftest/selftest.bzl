@@ -179,6 +179,18 @@ _GPU_CASES = {
         "//labs/07_attention:contract",
         "//solutions/06_fused_epilogues:engine",
     ],
+    "08_bert_classifier": [
+        "//common/bench:device_launches",
+        "//common/formats:bert_random",
+        "//common/model:bert",
+        "//common/model:bert_encoder",
+        "//grader:encoder_baseline",
+        "//grader:encoder_case",
+        "//labs/03_resident_weights:contract",
+        "//labs/07_attention:contract",
+        "//labs/08_bert_classifier:contract",
+        "//solutions/07_attention:engine",
+    ],
 }
 
 def gpu_case(name, lab, part, margin, subject):
