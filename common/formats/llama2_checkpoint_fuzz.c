@@ -180,11 +180,24 @@ static void append_shards(const struct llama2_random *model,
     }
 }
 
+static void append_texts(const struct llama2_random *model,
+                         const struct llama2_write_options *options, bool shared,
+                         unsigned char **seed, size_t *size) {
+    char *config, *index = NULL;
+    if (llama2_config_serialize(&model->config, shared, options->dtype, &config) != STATUS_OK ||
+        (options->shards > 1 &&
+         llama2_index_serialize(&model->config, shared, options, &index, NULL) != STATUS_OK)) {
+        abort();
+    }
+    append(seed, size, config, strlen(config));
+    append(seed, size, index != NULL ? index : "", index != NULL ? strlen(index) : 0);
+    free(config);
+    free(index);
+}
+
 bool fuzz_seed(size_t index, unsigned char **seed, size_t *size) {
     static const struct llama2_write_options options[] = {{NN_F32, 1}, {NN_BF16, 2}, {NN_F16, 3}};
-    if (index >= sizeof options / sizeof *options) {
-        return false;
-    }
+    static const float other_table[4 * 3] = {1.0f};
     const struct llama2_config config = {.C = 4,
                                          .hidden = 3,
                                          .L = 1,
@@ -196,26 +209,19 @@ bool fuzz_seed(size_t index, unsigned char **seed, size_t *size) {
                                          .rope_theta = 10000.0f,
                                          .norm_eps = 1e-5f,
                                          .rope_layout = NN_ROPE_HALVES};
-    static const float other_table[4 * 3] = {1.0f};
+    if (index >= sizeof options / sizeof *options) {
+        return false;
+    }
     struct llama2_random model;
-    char *json, *map = NULL;
     if (llama2_random_create(&model, &config, 1) != STATUS_OK) {
         abort();
     }
     bool shared = index != 1;
     model.weights.classifier = shared ? model.weights.embedding : other_table;
-    if (llama2_config_serialize(&config, shared, options[index].dtype, &json) != STATUS_OK ||
-        (options[index].shards > 1 &&
-         llama2_index_serialize(&config, shared, &options[index], &map, NULL) != STATUS_OK)) {
-        abort();
-    }
     *seed = NULL;
     *size = 0;
-    append(seed, size, json, strlen(json));
-    append(seed, size, map != NULL ? map : "", map != NULL ? strlen(map) : 0);
+    append_texts(&model, &options[index], shared, seed, size);
     append_shards(&model, &options[index], seed, size);
-    free(json);
-    free(map);
     llama2_random_free(&model);
     return true;
 }

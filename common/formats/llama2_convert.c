@@ -88,9 +88,12 @@ enum status llama2_checkpoint_convert(const struct llama2_checkpoint *checkpoint
     struct llama2_stored_weights source = checkpoint->weights; /* the walk hands out places */
     struct converter converter = {.error = error};
     TRY(llama2_tensors_visit(c, shared, &source, NULL, measure_tensor, &converter));
-    TRY(take_memory(fp32, c->L, most_bytes > 0 ? most_bytes : machine_memory(), &converter));
-    enum status status =
-        llama2_tensors_visit(c, shared, &source, &fp32->weights, convert_tensor, &converter);
+    most_bytes = most_bytes > 0 ? most_bytes : machine_memory();
+    enum status status = take_memory(fp32, c->L, most_bytes, &converter);
+    if (status == STATUS_OK) {
+        status =
+            llama2_tensors_visit(c, shared, &source, &fp32->weights, convert_tensor, &converter);
+    }
     if (status != STATUS_OK) {
         llama2_fp32_free(fp32);
         return status;
