@@ -41,6 +41,24 @@ cp model/model.safetensors bad/model.safetensors
 sed 's/"hidden_size":\t*[0-9]*/"hidden_size": 32/' model/config.json >bad/config.json
 cmp -s model/config.json bad/config.json && fail "the configuration was not changed"
 refuses "bad/model.safetensors" "$classify" -c bad -- text
+sed 's/"num_hidden_layers":\t*[0-9]*/"num_hidden_layers": 5/' model/config.json >bad/config.json
+refuses 'bad/model.safetensors: tensor "bert.encoder.layer.2' "$classify" -c bad -- text
+sed '/"hidden_size"/d' model/config.json >bad/config.json
+refuses 'bad/config.json: "hidden_size" is missing' "$classify" -c bad -- text
+sed 's/"hidden_size":\t*[0-9]*/"hidden_size": "wide"/' model/config.json >bad/config.json
+refuses 'bad/config.json: "hidden_size" is not a number' "$classify" -c bad -- text
+sed 's/"2":\t*"LABEL_2"/"2": "c", "3": "d"/' model/config.json >bad/config.json
+refuses 'tensor "classifier.weight" has shape (3, 64), the configuration says (4, 64)' \
+    "$classify" -c bad -- text
+sed -e '/"id2label"/,/}/d' -e 's/\("layer_norm_eps":.*\),$/\1/' model/config.json >bad/config.json
+grep -q id2label bad/config.json && fail "the labels were not taken away"
+refuses 'tensor "classifier.weight" has shape (3, 64), the configuration says (2, 64)' \
+    "$classify" -c bad -- text
+cp model/config.json bad/config.json
+head -c 100000 model/model.safetensors >bad/model.safetensors
+refuses "bad/model.safetensors: tensor" "$classify" -c bad -- text
+says "end behind the file's" err
+cp model/model.safetensors bad/model.safetensors
 echo '{' >bad/config.json
 refuses "bad/config.json" "$classify" -c bad -- text
 cp model/config.json bad/config.json
@@ -49,6 +67,8 @@ refuses "bad/vocab.txt: cannot open" "$classify" -c bad -- text
 (cat model/vocab.txt; echo more) >long.txt
 refuses "the vocabulary has 142 pieces, the checkpoint's word embedding 141 rows" \
     "${cpu[@]}" --vocab long.txt -- text
+printf '[UNK]\nb\n' >special.txt
+refuses "special.txt: vocabulary of 2 pieces has no [CLS]" "${cpu[@]}" --vocab special.txt -- text
 accepts "$classify" -c bad --vocab model/vocab.txt -d cpu -- text
 accepts "$classify" -c model/model.safetensors -d cpu -- text
 

@@ -12,11 +12,14 @@ unset BUILD_WORKING_DIRECTORY
 random=("$profile" --random --max-length 16 --batch-size 2 --batches 2 --trace-batches 1)
 
 accepts "$profile" --help
-for flag in output-dir dataset data batches trace-batches padded; do
+for flag in output-dir dataset data batches trace-batches padded dtype; do
     says "--$flag" out
 done
 refuses "no weights: give --checkpoint DIR" "$profile"
 refuses "--batches 0, --trace-batches 3: from 1 to 100000" "$profile" --random --batches 0
+refuses "--dtype is 'fp32', 'fp16' or 'bf16', not 'int8'" "${random[@]}" --dtype int8 -o never
+refuses "--stage 'x': there is 01_cpu_matmul" "${random[@]}" --stage x -o never/made
+[ -e never/made/trace.json ] && fail "a refused run left a file"
 refuses "--dataset and --data: both, or neither" "$profile" --random --dataset imdb
 refuses "file: not a folder" "${random[@]}" --output-dir file
 refuses "file/out: cannot make the folder: Not a directory" "${random[@]}" --output-dir file/out
