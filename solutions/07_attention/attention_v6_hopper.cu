@@ -5,8 +5,12 @@
  * Changes since v5, for 16-bit inputs on GPUs of compute capability 9.0 only:
  * v4's kernel becomes hopper_tile.cuh's. Masks, causality and packed texts as in v5.
  *
- * Why: relieves the tensor cores, which mma.sync uses at some 60% of what wgmma
- * gets out of them, and the warps, which no longer load fragments.
+ * Why: relieves the tensor cores, which the same products by mma.sync keep busy 1.5
+ * times as long, and the warps, which no longer load fragments.
+ *
+ * Measured, H200, 2026-11-21, 16 texts of 512, 12 heads of 64, bf16: 0.0473 ms,
+ * 273 TFLOP/s (v5 0.0566, cuDNN 0.0398); packed as in v5 0.0196 (v5 0.0253). One text
+ * of 128: 0.0073 (v5 0.0068).
  *
  * All else goes v5's way: fp32, heads that do not begin 16-byte aligned, few
  * queries, other GPUs; and simt, which does not know wgmma (its code is for compute
