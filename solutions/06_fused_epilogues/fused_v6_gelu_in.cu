@@ -14,8 +14,8 @@
  * Launches: 2. Bytes: as v4.
  *
  * Measured on an NVIDIA H200, 2026-11-21, 8192 x 768 x 3072: 0.9052 ms after 0.9462 (v4); the
- * plain matmul 0.7830. With a GELU of 14 instructions it was 0.9150: four less saved a tenth of what
- * GELU costs here, not the two sevenths that counting promised.
+ * plain matmul 0.7830. With a GELU of 14 instructions it was 0.9150: four less saved a tenth of
+ * what GELU costs here, not the two sevenths that counting promised.
  */
 #include "solutions/06_fused_epilogues/gemm.cuh"
 
