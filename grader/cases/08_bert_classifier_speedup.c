@@ -26,7 +26,7 @@
 
 static const char lab[] = "08_bert_classifier";
 
-enum { PATIENCE = 40 /* seconds */, CALLS = 9, TEXTS = ENCODER_ARTICLES, LABELS = 4 };
+enum { PATIENCE = 150 /* seconds */, CALLS = 9, TEXTS = ENCODER_ARTICLES, LABELS = 4 };
 
 /*
  * Launches, copies and fills of a batch: lab 06 allows two for each of a
@@ -298,7 +298,7 @@ static double time_model(const struct bert_random *random, const struct bert_inp
     struct error error = {0};
     double best = INFINITY;
     const struct bert_output output = {.logits = logits};
-    grader_watch("BERT, a batch of articles", 4 * PATIENCE);
+    grader_watch("BERT, a batch of articles", 2 * PATIENCE);
     enum status status = engine_encoder_create_with(&engine, functions, &error);
     if (status == STATUS_OK) {
         status = bert_create(&bert, &random->config, &random->weights, &engine, MOST_ROWS, &error);

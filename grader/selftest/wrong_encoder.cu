@@ -145,7 +145,7 @@ static void fill_lists(struct encoder *e, const struct encoder_batch *batch) {
 }
 
 static enum status upload(struct encoder *e, size_t rows, size_t B, struct error *error) {
-    int lists = e->mistake == MISTAKE_stale_starts && e->batches > 0 ? STARTS : LISTS;
+    int lists = e->mistake == MISTAKE_stale_starts && e->batches > 0 ? (int)STARTS : (int)LISTS;
     e->batches++;
     for (int i = 0; i < lists; i++) {
         size_t count = i == STARTS ? B + 1 : rows;
