@@ -45,11 +45,13 @@ static __device__ __forceinline__ void barrier_arrive(unsigned barrier) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-/* Arrives at the same barrier of block `rank` of the cluster. */
+/* Arrives at the same barrier of block `rank` of the cluster. Nothing else is made known to it: what
+   is given back has only been read, by wgmma. (With .release.cluster each arrival would wait for
+   all of the thread's memory operations.) */
 static __device__ __forceinline__ void barrier_arrive_at(unsigned barrier, unsigned rank) {
     asm volatile("{\n.reg .b32 there;\n"
                  "mapa.shared::cluster.u32 there, %0, %1;\n"
-                 "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];\n}" ::"r"(barrier),
+                 "mbarrier.arrive.shared::cluster.b64 _, [there];\n}" ::"r"(barrier),
                  "r"(rank)
                  : "memory");
 }
@@ -58,7 +60,7 @@ static __device__ __forceinline__ void barrier_arrive_at(unsigned barrier, unsig
 static __device__ __forceinline__ void barrier_wait(unsigned barrier, unsigned parity) {
     asm volatile("{\n.reg .pred done;\n"
                  "again:\n"
-                 "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
+                 "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
                  "@!done bra again;\n}" ::"r"(barrier),
                  "r"(parity)
                  : "memory");

@@ -194,20 +194,36 @@ __device__ __forceinline__ void add_bias(float *x, const struct gemm16_finish &f
     }
 }
 
-/* x += residual, 16 bytes a lane by way of the slab. */
+/* A lane's part of a slab of the residual. */
+struct residual_part {
+    struct eight rows[4];
+};
+
+/* Rows lane / 8 and every fourth behind it, 16 bytes each; zeros for what is outside. */
 template <typename E>
-__device__ __forceinline__ void add_residual(float *x, const struct gemm16_finish &f, size_t m,
-                                             size_t n, unsigned char *slab) {
+__device__ __forceinline__ struct residual_part load_residual(const struct gemm16_finish &f,
+                                                              size_t m, size_t n) {
+    struct residual_part part = {};
+    size_t row = m + threadIdx.x % 32 / 8, column = n + threadIdx.x % 8 * 8;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        if (row + 4 * i < f.M && column < f.N) {
+            part.rows[i] =
+                *(const struct eight *)((const E *)f.residual + (row + 4 * i) * f.N + column);
+        }
+    }
+    return part;
+}
+
+/* x += residual, by way of the slab to where the sums are. */
+template <typename E>
+__device__ __forceinline__ void add_residual(float *x, const struct residual_part &part,
+                                             unsigned char *slab) {
     int lane = threadIdx.x % 32, piece = lane % 8;
-    const E *from = (const E *)f.residual + n + piece * 8;
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         int row = lane / 8 + 4 * i;
-        struct eight v = {};
-        if (m + row < f.M && n + piece * 8 < f.N) {
-            v = *(const struct eight *)(from + (m + row) * f.N);
-        }
-        *(struct eight *)(slab + row * 128 + (piece ^ row % 8) * 16) = v;
+        *(struct eight *)(slab + row * 128 + (piece ^ row % 8) * 16) = part.rows[i];
     }
     __syncwarp();
 #pragma unroll
@@ -244,7 +260,28 @@ __device__ __forceinline__ void store_slab(const float *x, const CUtensorMap *ma
     }
 }
 
-/* By single elements: fp32, or rows that are no whole 16-byte pieces. */
+/* fp32, two at a time: N is a multiple of 8, and all is aligned. */
+template <typename E>
+__device__ __forceinline__ void store_float_pairs(const float *x, const struct gemm16_finish &f,
+                                                  size_t m, size_t n) {
+    int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int i = 0; i < SLAB_COLUMNS / 4; i++) {
+        size_t row = m + lane / 4 + i % 2 * 8, column = n + i / 2 * 8 + lane % 4 * 2;
+        if (row < f.M && column < f.N) {
+            size_t at = row * f.N + column;
+            float2 y = make_float2(x[2 * i], x[2 * i + 1]);
+            if (f.residual != NULL) {
+                float2 more = unpack(*(const unsigned *)((const E *)f.residual + at), E());
+                y.x += more.x;
+                y.y += more.y;
+            }
+            *(float2 *)((float *)f.out + at) = y;
+        }
+    }
+}
+
+/* By single elements: rows that are no whole 16-byte pieces. */
 template <typename E>
 __device__ __forceinline__ void store_single(const float *x, const struct gemm16_finish &f,
                                              size_t m, size_t n) {
@@ -273,7 +310,12 @@ template <typename T>
 __device__ __forceinline__ void finish_rows(float *sums, const struct gemm16_finish &f,
                                             const CUtensorMap *map, size_t m, size_t n,
                                             unsigned char *slabs, unsigned &slab) {
-    bool by_tma = f.vector && !f.out_is_float;
+    typedef typename T::E E;
+    bool by_tma = f.vector && !f.out_is_float, add = by_tma && f.residual != NULL;
+    struct residual_part residual = {};
+    if (add) {
+        residual = load_residual<E>(f, m, n);
+    }
 #pragma unroll
     for (int part = 0; part < T::BN / SLAB_COLUMNS; part++) {
         float *x = sums + part * (SLAB_COLUMNS / 2);
@@ -281,21 +323,29 @@ __device__ __forceinline__ void finish_rows(float *sums, const struct gemm16_fin
         if (m >= f.M || column >= f.N) {
             continue;
         }
+        const struct residual_part now = residual;
+        if (add && part + 1 < T::BN / SLAB_COLUMNS) {
+            residual = load_residual<E>(f, m, column + SLAB_COLUMNS);
+        }
         if (f.bias != NULL) {
-            add_bias<typename T::E>(x, f, column);
+            add_bias<E>(x, f, column);
         }
         activate<SLAB_COLUMNS / 2>(x, f.activation);
-        if (by_tma) {
-            tma_wait_read<1>(); /* lane 0's stores: what this slab held is read */
-            __syncwarp();
-            if (f.residual != NULL) {
-                add_residual<typename T::E>(x, f, m, column, slabs + slab);
+        if (!by_tma) {
+            if (f.vector) {
+                store_float_pairs<E>(x, f, m, column);
+            } else {
+                store_single<E>(x, f, m, column);
             }
-            store_slab<typename T::E>(x, map, m, column, shared_address(slabs + slab));
-            slab ^= SLAB;
-        } else {
-            store_single<typename T::E>(x, f, m, column);
+            continue;
         }
+        tma_wait_read<1>(); /* lane 0's stores: what this slab held is read */
+        __syncwarp();
+        if (add) {
+            add_residual<E>(x, now, slabs + slab);
+        }
+        store_slab<E>(x, map, m, column, shared_address(slabs + slab));
+        slab ^= SLAB;
     }
 }
 

@@ -324,12 +324,18 @@ size_t ceil_div(size_t a, size_t b) {
     return (a + b - 1) / b;
 }
 
-/* In how many parts K is cut: until the GPU has a wave of blocks, none with less than 4 steps. */
+size_t least(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+/* In how many parts K is cut, none with less than 4 steps: until the GPU has a wave of blocks; where
+   the sums' way through memory is short beside the weights', until it has four. */
 size_t parts_of(const struct gemm16_problem *p, const struct gemm16_gpu *gpu, size_t tiles) {
-    size_t sums = p->M * p->N * sizeof(float), steps = ceil_div(p->K, BK);
-    size_t parts = (size_t)gpu->multiprocessors / tiles;
-    parts = parts < steps / 4 ? parts : steps / 4;
-    parts = parts < GEMM16_WORKSPACE_BYTES / sums ? parts : GEMM16_WORKSPACE_BYTES / sums;
+    size_t sums = p->M * p->N * sizeof(float), wave = (size_t)gpu->multiprocessors;
+    size_t parts = wave / tiles, more = least(4 * wave / tiles, p->K / (16 * p->M));
+    parts = parts < more ? more : parts;
+    parts = least(parts, ceil_div(p->K, BK) / 4);
+    parts = least(parts, GEMM16_WORKSPACE_BYTES / sums);
     return parts < 2 ? 1 : parts;
 }
 
