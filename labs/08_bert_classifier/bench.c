@@ -145,6 +145,9 @@ static enum status run_cells(struct bench *b, struct lane *lane, struct summary_
             row->ms = result.ms[DENSE];
             row->packed_ms = result.ms[PACKED];
             row->difference = result.difference;
+            if (!isnan(row->ms) && !isnan(row->launches)) {
+                status = bench_record_launches(b, lane, &result, row->launches, error);
+            }
         }
     }
     return status;

@@ -15,7 +15,7 @@ enum { CASES = 10, MOST_RUNS = 9, LEAST_RUNS = 3 };
  * Seconds: a batch that takes longer than SLOW is run once; then, as shares of --seconds, how long
  * a batch may take, and all slow batches of a stage together.
  */
-static const double SLOW = 0.5, ENOUGH = 0.15, BATCH_SHARE = 0.1, STAGE_SHARE = 0.3;
+static const double SLOW = 0.5, ENOUGH = 0.15, BATCH_SHARE = 0.1, STAGE_SHARE = 0.2;
 
 /* Largest difference of logits, relative to the largest of them. */
 static const double TOLERANCE = 1e-4;
@@ -213,30 +213,50 @@ static enum status time_batch(const struct bench *b, struct lane *lane,
     return STATUS_OK;
 }
 
+/* A record of the lane and the cell, what was timed and the figure to be filled in. */
+static struct bench_record record_of(const struct bench *b, const struct lane *lane,
+                                     const struct cell *cell, const struct bench_gpu *gpu,
+                                     char *shape, size_t room) {
+    const struct bert_config *c = &b->model.config;
+    snprintf(shape, room, "BERT C%zu L%zu, %zux%zu tokens", c->C, c->L, cell->B, cell->T);
+    return (struct bench_record){
+        .lab = "08_bert_classifier",
+        .subject = "solutions",
+        .stage = lane->stage->name,
+        .shape = shape,
+        .dtype = nn_dtype_name(lane->dtype),
+        .threads = lane->stage->on_device ? 1 : b->options->threads,
+        .gpu = lane->stage->on_device ? gpu : NULL,
+        .bytes = NAN,
+        .flops = NAN,
+        .peer_ratio = NAN,
+    };
+}
+
 static enum status record(const struct bench *b, const struct lane *lane, const struct cell *cell,
                           enum layout layout, const struct bench_timing *timing,
                           struct error *error) {
     char shape[96];
-    const struct bert_config *c = &b->model.config;
     const struct bench_gpu gpu = bench_gpu_of(&b->options->gpu);
-    const struct classifier_text *texts = layout == DENSE ? cell->dense : cell->texts;
-    snprintf(shape, sizeof shape, "BERT C%zu L%zu, %zux%zu tokens", c->C, c->L, cell->B, cell->T);
-    const struct bench_record row = {
-        .lab = "08_bert_classifier",
-        .subject = "solutions",
-        .stage = lane->stage->name,
-        .op = LAYOUT_OPS[layout],
-        .shape = shape,
-        .dtype = nn_dtype_name(lane->dtype),
-        .threads = lane->stage->on_device ? 1 : b->options->threads,
-        .gpu = lane->stage->on_device ? &gpu : NULL,
-        .timing = *timing,
-        .bytes = NAN,
-        .flops = flops_of(c, texts, cell->B),
-        .peer_ratio = NAN,
-        .figure = "samples_per_second",
-        .figure_value = 1e3 * (double)cell->B / timing->median_ms,
-    };
+    struct bench_record row = record_of(b, lane, cell, &gpu, shape, sizeof shape);
+    row.op = LAYOUT_OPS[layout];
+    row.timing = *timing;
+    row.flops = flops_of(&b->model.config, layout == DENSE ? cell->dense : cell->texts, cell->B);
+    row.figure = "samples_per_second";
+    row.figure_value = 1e3 * (double)cell->B / timing->median_ms;
+    return bench_append(&row, error);
+}
+
+enum status bench_record_launches(const struct bench *b, const struct lane *lane,
+                                  const struct cell_result *result, double launches,
+                                  struct error *error) {
+    char shape[96];
+    const struct bench_gpu gpu = bench_gpu_of(&b->options->gpu);
+    struct bench_record row = record_of(b, lane, b->shown, &gpu, shape, sizeof shape);
+    row.op = "bert_launches";
+    row.timing = result->dense;
+    row.figure = "launches_per_layer";
+    row.figure_value = launches;
     return bench_append(&row, error);
 }
 
@@ -257,6 +277,7 @@ static enum status measure(const struct bench *b, struct lane *lane, struct cell
     TRY(check_logits(lane, cell, layout, logits, &difference, error));
     keep_pace(lane, cell, 1e-3 * timing.median_ms, flops);
     result->ms[layout] = timing.median_ms;
+    result->dense = layout == DENSE ? timing : result->dense;
     if (cell->first[DENSE] != lane->stage->name || lane->dtype != NN_F32) {
         result->difference = fmax(difference, result->difference); /* of a NAN: the other */
     }
@@ -265,7 +286,7 @@ static enum status measure(const struct bench *b, struct lane *lane, struct cell
 
 enum status bench_measure_cell(const struct bench *b, struct lane *lane, struct cell *cell,
                                struct cell_result *result, struct error *error) {
-    *result = (struct cell_result){{NAN, NAN, NAN}, NAN};
+    *result = (struct cell_result){.ms = {NAN, NAN, NAN}, .difference = NAN};
     for (int layout = 0; layout < LAYOUTS; layout++) {
         TRY(measure(b, lane, cell, (enum layout)layout, result, error));
     }

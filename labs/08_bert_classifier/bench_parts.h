@@ -74,7 +74,8 @@ struct lane {
 /** What a cell gave; NAN: not run. */
 struct cell_result {
     double ms[LAYOUTS];
-    double difference; /**< largest of the layouts; NAN: nobody to compare with */
+    struct bench_timing dense; /**< of the dense layout, where that was run */
+    double difference;         /**< largest of the layouts; NAN: nobody to compare with */
 };
 
 /** Makes the cells, random tokens for them, and chooses the summary's. */
@@ -91,6 +92,11 @@ void bench_print_lengths(void);
 MUST_CHECK enum status bench_measure_cell(const struct bench *b, struct lane *lane,
                                           struct cell *cell, struct cell_result *result,
                                           struct error *error);
+
+/** Appends a record of the launches of one layer, beside the summary's cell's time. */
+MUST_CHECK enum status bench_record_launches(const struct bench *b, const struct lane *lane,
+                                             const struct cell_result *result, double launches,
+                                             struct error *error);
 
 /** Counts the launches of one layer on the summary's cell, dense, into @p row. */
 MUST_CHECK enum status bench_count_launches(const struct bench *b, const struct lane *lane,

@@ -50,6 +50,8 @@ grep -qE '^  01_cpu_matmul +fp32 .* [0-9.]+e-[0-9]+$' out || fail "logits are no
 says "02_gpu_matmul: launches are not counted: it copies and waits" out
 says '"shape":"BERT C64 L2, 2x16 tokens"' "$WARPBOOK_RESULTS"
 says '"figure":"samples_per_second"' "$WARPBOOK_RESULTS"
+grep -F '"stage":"03_resident_weights"' "$WARPBOOK_RESULTS" | grep -F '"op":"bert_launches"' |
+    grep -qE '"figure":"launches_per_layer","figure_value":14(\.0*)?[,}]' || fail "launches are not recorded"
 if grep -q 'modelled for' out; then
     grep '"name":"simt:' "$WARPBOOK_RESULTS" | grep -qv '"modelled":true' && fail "a modelled record is not marked"
     grep -q '^stage 04_sgemm.*, modelled$' out || fail "modelled times are not marked: $(cat out)"
