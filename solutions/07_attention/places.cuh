@@ -1,6 +1,6 @@
 /**
  * @file places.cuh
- * @brief Which queries a block of steps v3 to v5 has, and how many blocks there are.
+ * @brief Which queries a block of steps v3 to v6 has, and how many blocks there are.
  */
 #ifndef WARPBOOK_SOLUTIONS_07_ATTENTION_PLACES_CUH_
 #define WARPBOOK_SOLUTIONS_07_ATTENTION_PLACES_CUH_
@@ -10,7 +10,7 @@
 #include "solutions/07_attention/ladder.h"
 #include "solutions/07_attention/parts.cuh"
 
-/* For a launch of v3 or v4: blocks are counted through all sequences alike. */
+/* For padded launches, and v3 and v4: blocks are counted through all sequences alike. */
 struct no_list {};
 
 /* For a launch on packed sequences: its tiles of queries, by value, as kernels' parameters are. */
