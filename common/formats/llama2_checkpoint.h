@@ -51,8 +51,8 @@ MUST_CHECK enum status llama2_checkpoint_open(struct llama2_checkpoint *checkpoi
  * heads), each from 1 to INT32_MAX; rms_norm_eps (1e-6), rope_theta (10000, or in
  * rope_parameters), tie_word_embeddings (false). Others are ignored, but these must not ask for
  * another architecture (STATUS_UNSUPPORTED): model_type (llama, or mistral, which has the same
- * tensors), sliding_window (null: a window would hide keys), hidden_act (silu), rope_scaling,
- * partial_rotary_factor, attention_bias, mlp_bias, quantization_config.
+ * tensors), sliding_window (null or absent: a window would hide keys), hidden_act (silu),
+ * rope_scaling, partial_rotary_factor, attention_bias, mlp_bias, quantization_config.
  *
  * @param shared_classifier receives tie_word_embeddings
  */

@@ -952,6 +952,43 @@ C_TEST(llama2_checkpoint, bad_indexes_are_refused) {
     }
 }
 
+/* Of exactly that size: reads past it are seen. */
+static void expect_no_prefix_parses(const char *text, bool index) {
+    for (size_t length = 0; length < strlen(text); length++) {
+        char *copy = malloc(length > 0 ? length : 1);
+        ASSERT_TRUE(copy != NULL);
+        memcpy(copy, text, length);
+        struct llama2_config config;
+        struct llama2_index parsed;
+        bool shared;
+        struct error error = {0};
+        EXPECT_STATUS(STATUS_BAD_FORMAT,
+                      index ? llama2_index_parse(&parsed, copy, length, &error)
+                            : llama2_config_parse(&config, &shared, copy, length, &error));
+        EXPECT_TRUE(strstr(error.message, "not valid JSON at byte") != NULL);
+        free(copy);
+    }
+}
+
+C_TEST(llama2_write, every_truncation_of_what_is_written_is_refused) {
+    const struct llama2_write_options options = {NN_BF16, 3};
+    char *json;
+    ASSERT_OK(llama2_config_serialize(&small, true, NN_BF16, &json));
+    expect_no_prefix_parses(json, false);
+    free(json);
+    ASSERT_OK(llama2_index_serialize(&small, true, &options, &json, NULL));
+    expect_no_prefix_parses(json, true);
+    struct llama2_index index;
+    ASSERT_OK(llama2_index_parse(&index, json, strlen(json), NULL));
+    EXPECT_INT_EQ(2 + 2 * 9, index.count);
+    EXPECT_INT_EQ(3, index.file_count);
+    EXPECT_STR_EQ("model-00003-of-00003.safetensors", index.files[2]);
+    EXPECT_STR_EQ("model.embed_tokens.weight", index.entries[0].tensor);
+    EXPECT_INT_EQ(0, index.entries[0].file);
+    llama2_index_free(&index);
+    free(json);
+}
+
 C_TEST(llama2_write, shards_are_counted) {
     struct llama2_random model;
     ASSERT_TRUE(make_model(&model, &small, true));
