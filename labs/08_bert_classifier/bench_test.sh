@@ -36,7 +36,7 @@ awk '$1 + 0 < 3 { exit 1 }' out || fail "not lengths: $(cat out)"
 # Every stage, a record a layout; logits agree, or the bench would have failed.
 accepts "$bench" --shape tiny -b 2 -l 16
 stages=$(grep -c '^stage .* in fp32' out)
-[ "$stages" -ge 7 ] || fail "only $stages stages: $(cat out)"
+[ "$stages" -ge 8 ] || fail "only $stages stages: $(cat out)"
 "$check_records" "$WARPBOOK_RESULTS" >/dev/null || fail "the records are not whole"
 for op in bert_dense bert_padded bert_packed; do
     [ "$(grep -F '"dtype":"fp32"' "$WARPBOOK_RESULTS" | grep -cF "\"op\":\"$op\"")" -eq "$stages" ] || fail "not a record of $op a stage"
