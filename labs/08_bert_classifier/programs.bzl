@@ -5,7 +5,7 @@ load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library")
 
 _LAB = "//labs/08_bert_classifier:"
 
-_SOURCES = ["classify.c", "evaluate.c", "profile.c", "stages.c", "stages.h"]
+_SOURCES = ["classify.c", "engine16.c", "engine16.h", "evaluate.c", "profile.c", "stages.c", "stages.h"]
 
 _LIBRARIES = {
     "classify": "//common/model:classifier_programs",
@@ -14,9 +14,26 @@ _LIBRARIES = {
 }
 
 def classifier_programs():
-    """Declares `:stages`, `:classify`, `:evaluate` and `:profile` in the calling package."""
+    """Declares `:stages`, `:engine16`, `:classify`, `:evaluate` and `:profile` in the calling package."""
     if native.package_name().startswith("labs/"):
         native.exports_files(_SOURCES, visibility = ["//solutions/08_bert_classifier:__pkg__"])
+
+    # The stage in fp16 and bf16: given, on the engine of the package.
+    cc_library(
+        name = "engine16",
+        srcs = [_LAB + "engine16.c"],
+        hdrs = [_LAB + "engine16.h"],
+        linkstatic = True,
+        target_compatible_with = REQUIRES_NVCC,
+        deps = [
+            ":engine",
+            "//common/base",
+            "//common/model:engine",
+            "//common/nn",
+            "//labs/08_bert_classifier:contract",
+            "//labs/08_bert_classifier:encoder16",
+        ],
+    )
 
     # The stages before this one are solved. Without nvcc the programs still run on the CPU.
     cc_library(
@@ -36,6 +53,7 @@ def classifier_programs():
         ] + select({
             "@local_config_cuda//:nvcc_found": [
                 ":engine",
+                ":engine16",
                 "//common/bench:kernel_times",
                 "//common/device",
                 "//common/model:engine",

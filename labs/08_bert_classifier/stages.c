@@ -32,6 +32,7 @@ static const struct classifier_stages stages = {.table = table,
 #include "labs/06_fused_epilogues/engine.h"
 #include "labs/07_attention/engine.h"
 #include "labs/08_bert_classifier/engine.h"
+#include "labs/08_bert_classifier/engine16.h"
 
 static enum status create_gpu_matmul(struct engine *engine, int threads, struct error *error) {
     (void)threads;
@@ -78,7 +79,7 @@ static const struct classifier_stage table[] = {
     {"05_layernorm_softmax", true, create_layernorm_softmax, NULL},
     {"06_fused_epilogues", true, create_fused, NULL},
     {"07_attention", true, create_attention, NULL},
-    {"08_bert_classifier", true, create_encoder, NULL},
+    {"08_bert_classifier", true, create_encoder, engine_encoder16_create},
 };
 
 static enum status open_device(struct classifier_device *device, struct error *error) {
