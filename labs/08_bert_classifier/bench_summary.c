@@ -13,7 +13,7 @@ struct counter {
     const struct classifier_kernels *kernels;
     void *times;
     size_t launches;
-    bool unseen; /* an operator could not be recorded */
+    size_t unseen; /* calls of operators that could not be recorded: they wait for the device */
     enum status status;
     struct error error;
 };
@@ -27,7 +27,7 @@ static void count_one(void *context, const char *name, double ms) {
 static void begin(void *context, enum profile_operator op, const char *entry) {
     struct counter *c = context;
     (void)entry;
-    if (op != PROFILE_COPY && !c->unseen && c->status == STATUS_OK) {
+    if (op != PROFILE_COPY && c->status == STATUS_OK) {
         c->status = c->kernels->begin(c->times, &c->error);
     }
 }
@@ -35,13 +35,13 @@ static void begin(void *context, enum profile_operator op, const char *entry) {
 static bool end(void *context, enum profile_operator op, enum status *status) {
     struct counter *c = context;
     struct error error = {0};
-    if (op == PROFILE_COPY || c->unseen || c->status != STATUS_OK) {
+    if (op == PROFILE_COPY || c->status != STATUS_OK) {
         *status = c->status != STATUS_OK ? c->status : *status;
         return false;
     }
     enum status ended = c->kernels->end(c->times, *status, count_one, c, &error);
     if (ended == STATUS_UNSUPPORTED) {
-        c->unseen = true;
+        c->unseen++;
         return true;
     }
     *status = ended;
@@ -74,6 +74,7 @@ static enum status count_layers(struct counter *c, const struct bench *b, const 
     struct profile profile;
     model.config.L = layers;
     c->launches = 0;
+    c->unseen = 0;
     if (engine_profile_create(&taken_apart, lane->engine, &profile) != STATUS_OK) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory");
     }
@@ -87,14 +88,14 @@ static enum status count_layers(struct counter *c, const struct bench *b, const 
     return status;
 }
 
-/* Two layers take so many more than one. */
+/* Two layers take so many more than one; what cannot be recorded must lie outside of them. A whole
+ * encoder that cannot be would leave no difference. */
 static enum status count_layer(struct counter *c, const struct bench *b, const struct lane *lane,
                                struct summary_row *row, struct error *error) {
-    size_t one;
     TRY(count_layers(c, b, lane, 1, error));
-    one = c->launches;
+    size_t one = c->launches, unseen = c->unseen;
     TRY(count_layers(c, b, lane, 2, error));
-    if (c->unseen) {
+    if (c->unseen != unseen || c->launches == one) {
         snprintf(row->no_launches, sizeof row->no_launches,
                  "an operator waits for the device and cannot be recorded");
     } else {
