@@ -52,104 +52,70 @@ static __device__ __forceinline__ float2 unpack(unsigned both, __nv_bfloat16) {
     return make_float2(__uint_as_float(both << 16), __uint_as_float(both & 0xffff0000u));
 }
 
-/* Four numbers at a time, step by step: a step's result is only there four cycles later, and left to
-   itself the compiler, short of registers, works on one number after the other. */
-#define FOUR(statement)           \
-    _Pragma("unroll")             \
-    for (int i = 0; i < 4; i++) { \
-        statement;                \
-    }
-
 /*
  * x * Phi(x), to 2e-6, or 3e-7 of x. Phi(x) - 1/2 is odd: x times a polynomial of x^2, fitted for
  * |x| <= 5 with the least largest error, and exact at 5, where it stays. (erff() has two ways, of
  * which a warp goes both; this is 19 operations.)
  */
-static __device__ __forceinline__ void gelu(float *x) {
-    constexpr float c[] = {5.143744638e-04f,  -1.541906619e-03f, 1.962302718e-03f,
-                           -2.857781947e-03f, 6.188446656e-03f,  -1.101588830e-02f,
-                           1.649395563e-02f,  -2.332345583e-02f, 3.142576665e-02f,
-                           -4.043456167e-02f, 5.152153224e-02f,  -7.029660046e-02f,
-                           1.413638145e-01f};
-    float inside[4], u[4], sum[4];
-    FOUR(inside[i] = fminf(fmaxf(x[i], -5.0f), 5.0f))
-    FOUR(u[i] = inside[i] * inside[i])
-    FOUR(u[i] = fmaf(u[i], 0.08f, -1.0f))
-    FOUR(sum[i] = c[0])
-#pragma unroll
-    for (int k = 1; k < (int)(sizeof c / sizeof *c); k++) {
-        FOUR(sum[i] = fmaf(sum[i], u[i], c[k]))
-    }
-    FOUR(inside[i] *= sum[i])
-    FOUR(u[i] = 0.5f * x[i])
-    FOUR(x[i] = fmaf(x[i], inside[i], u[i]))
+static __device__ __forceinline__ float gelu(float x) {
+    float inside = fminf(fmaxf(x, -5.0f), 5.0f);
+    float u = fmaf(inside * inside, 0.08f, -1.0f);
+    float sum = 5.143744638e-04f;
+    sum = fmaf(sum, u, -1.541906619e-03f);
+    sum = fmaf(sum, u, 1.962302718e-03f);
+    sum = fmaf(sum, u, -2.857781947e-03f);
+    sum = fmaf(sum, u, 6.188446656e-03f);
+    sum = fmaf(sum, u, -1.101588830e-02f);
+    sum = fmaf(sum, u, 1.649395563e-02f);
+    sum = fmaf(sum, u, -2.332345583e-02f);
+    sum = fmaf(sum, u, 3.142576665e-02f);
+    sum = fmaf(sum, u, -4.043456167e-02f);
+    sum = fmaf(sum, u, 5.152153224e-02f);
+    sum = fmaf(sum, u, -7.029660046e-02f);
+    sum = fmaf(sum, u, 1.413638145e-01f);
+    return fmaf(x, inside * sum, 0.5f * x);
 }
 
-/* x / (1 + 2^exponent). 2^exponent may be infinite: the quotient is then 0. */
-static __device__ __forceinline__ void sigmoid(float *x, float *exponent) {
-    FOUR(asm("ex2.approx.ftz.f32 %0, %0;" : "+f"(exponent[i])))
-    FOUR(exponent[i] += 1.0f)
-    FOUR(asm("rcp.approx.ftz.f32 %0, %0;" : "+f"(exponent[i])))
-    FOUR(x[i] *= exponent[i])
-}
-
-static __device__ __forceinline__ void silu(float *x) {
-    float exponent[4];
-    FOUR(exponent[i] = -1.4426950408889634f * x[i])
-    sigmoid(x, exponent);
+/* x / (1 + e^-x). e^-x may be infinite: a quotient by 1e30 then stands for 0. */
+static __device__ __forceinline__ float silu(float x) {
+    return __fdividef(x, 1.0f + fminf(__expf(-x), 1e30f));
 }
 
 /* 0.5 x (1 + tanh y) = x / (1 + e^-2y), y = sqrt(2/pi) (x + 0.044715 x^3) */
-static __device__ __forceinline__ void gelu_tanh(float *x) {
-    float exponent[4];
-    FOUR(exponent[i] = x[i] * x[i])
-    FOUR(exponent[i] = fmaf(exponent[i], 0.044715f, 1.0f) * x[i])
-    FOUR(exponent[i] *= -2.3022081985f) /* 2 sqrt(2/pi) log2(e) */
-    sigmoid(x, exponent);
+static __device__ __forceinline__ float gelu_tanh(float x) {
+    float inner = 0.79788456080286536f * fmaf(0.044715f * x * x, x, x);
+    return __fdividef(x, 1.0f + fminf(__expf(-2.0f * inner), 1e30f));
 }
 
-/* 2 / (1 + e^-2x) - 1, to 2e-7 */
-static __device__ __forceinline__ void tanh_of(float *x) {
-    float exponent[4];
-    FOUR(exponent[i] = -2.8853900817779268f * x[i])
-    FOUR(x[i] = 2.0f)
-    sigmoid(x, exponent);
-    FOUR(x[i] -= 1.0f)
-}
-
-/* COUNT numbers, a multiple of four. `activation`: of enum nn_activation, or none. */
+/* COUNT numbers at once: one decision for all. `activation`: of enum nn_activation, or none. */
 template <int COUNT>
 static __device__ __forceinline__ void activate(float *x, int activation) {
-#define ALL(function)                      \
-    _Pragma("unroll")                      \
-    for (int i = 0; i < COUNT; i += 4) {   \
-        function(x + i);                   \
+#define EACH(expression)              \
+    _Pragma("unroll")                 \
+    for (int i = 0; i < COUNT; i++) { \
+        x[i] = (expression);          \
     }
     switch (activation) {
     case NN_GELU:
-        ALL(gelu)
+        EACH(gelu(x[i]));
         break;
     case NN_GELU_TANH:
-        ALL(gelu_tanh)
+        EACH(gelu_tanh(x[i]));
         break;
     case NN_SILU:
-        ALL(silu)
+        EACH(silu(x[i]));
         break;
     case NN_TANH:
-        ALL(tanh_of)
+        EACH(tanhf(x[i]));
         break;
     case NN_RELU:
-#pragma unroll
-        for (int i = 0; i < COUNT; i++) {
-            x[i] = x[i] < 0.0f ? 0.0f : x[i]; /* NaN stays */
-        }
+        EACH(x[i] < 0.0f ? 0.0f : x[i]); /* NaN stays */
         break;
     default:
         break;
     }
-#undef ALL
+#undef EACH
 }
-#undef FOUR
 
 /* Up to eight results of row m from column n on, by single elements: whatever the alignment. */
 template <typename E>

@@ -21,6 +21,7 @@
  */
 #include <cuda_runtime.h>
 #include <limits.h>
+#include <math.h>
 #include <stdint.h>
 
 #include "common/gemm16/gemm16_finish.cuh"
@@ -497,9 +498,12 @@ enum status launch(const struct gemm16_problem *p, const struct gemm16_gpu *gpu,
 /* The kernels, and what decides between them. */
 enum { TILES = 5 };
 
+/* As measured on an H200: how long a product takes relative to the fastest tile's, and how deep a
+   tile one could multiply while its results are finished: stored; residual added; activated. */
 const struct gemm16_hopper_tile tiles[TILES] = {
-    {128, 256, false, 1.0}, {128, 192, true, 1.0}, {128, 128, true, 1.1},
-    {64, 192, true, 1.2},   {64, 128, true, 1.3},
+    {128, 256, false, 1.06, {100.0, 380.0, 950.0}},  {128, 192, true, 1.0, {750.0, 2300.0, 3750.0}},
+    {128, 128, true, 1.15, {500.0, 1200.0, 2875.0}}, {64, 192, true, 1.27, {500.0, 1200.0, 2666.0}},
+    {64, 128, true, 1.46, {400.0, 1000.0, 2400.0}},
 };
 
 template <typename E>
@@ -519,15 +523,20 @@ enum status launch_tile(int tile, const struct gemm16_problem *p, const struct g
     }
 }
 
-/* Cycles of the busiest cluster, about, in products of a multiprocessor. */
+/* Time of the busiest cluster, in products. In turns, one group multiplies while the other one
+   finishes: whichever takes longer counts, and the last tile's end. */
 double cost_of(const struct gemm16_hopper_tile *t, const struct gemm16_problem *p,
                const struct gemm16_gpu *gpu) {
+    constexpr double START = 100.0; /* a tile's first stages come so much later, in steps of K */
     size_t count = ceil_div(p->M, 2 * t->rows) * ceil_div(p->N, t->columns);
-    double waves = (double)ceil_div(count, (size_t)gpu->multiprocessors / 2);
-    double steps = (double)ceil_div(p->K, BK) * BK, area = (double)(t->rows * t->columns);
-    /* Storing a tile takes as long as multiplying some 200 deep; by turns only the last counts. */
-    double stores = t->turns ? 1.0 : waves;
-    return area * (waves * steps * t->slowness + stores * 200.0);
+    double each = (double)ceil_div(count, (size_t)gpu->multiprocessors / 2);
+    double area = (double)(t->rows * t->columns);
+    double multiply = area * ((double)p->K + START) * t->slowness;
+    double finish = area * t->finish[p->activate ? 2 : p->residual != NULL ? 1 : 0];
+    if (!t->turns) {
+        return each * (multiply + finish);
+    }
+    return fmax(each * multiply + finish, ceil(each / 2.0) * (multiply + finish));
 }
 
 int choose(const struct gemm16_problem *p, const struct gemm16_gpu *gpu) {

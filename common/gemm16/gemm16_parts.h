@@ -50,6 +50,7 @@ struct gemm16_hopper_tile {
     size_t rows, columns; /**< of a tile */
     bool turns;           /**< two groups of warps take turns at tiles, else share one */
     double slowness;      /**< time of a product in it, relative to the best */
+    double finish[3]; /**< time of a tile's results, in steps of K: plain, residual, activation */
 };
 
 /** @return the kernels for Hopper. */
