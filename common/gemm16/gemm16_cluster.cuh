@@ -45,9 +45,9 @@ static __device__ __forceinline__ void barrier_arrive(unsigned barrier) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-/* Arrives at the same barrier of block `rank` of the cluster. Nothing else is made known to it: what
-   is given back has only been read, by wgmma. (With .release.cluster each arrival would wait for
-   all of the thread's memory operations.) */
+/* Arrives at the same barrier of block `rank` of the cluster. Nothing else is made known to it:
+   what is given back has only been read, by wgmma. (With .release.cluster each arrival would wait
+   for all of the thread's memory operations.) */
 static __device__ __forceinline__ void barrier_arrive_at(unsigned barrier, unsigned rank) {
     asm volatile("{\n.reg .b32 there;\n"
                  "mapa.shared::cluster.u32 there, %0, %1;\n"

@@ -88,12 +88,10 @@ static __device__ __forceinline__ float gelu_tanh(float x) {
 }
 
 /* COUNT numbers at once: one decision for all. `activation`: of enum nn_activation, or none. */
-template <int COUNT>
-static __device__ __forceinline__ void activate(float *x, int activation) {
-#define EACH(expression)              \
-    _Pragma("unroll")                 \
-    for (int i = 0; i < COUNT; i++) { \
-        x[i] = (expression);          \
+template <int COUNT> static __device__ __forceinline__ void activate(float *x, int activation) {
+#define EACH(expression)                                \
+    _Pragma("unroll") for (int i = 0; i < COUNT; i++) { \
+        x[i] = (expression);                            \
     }
     switch (activation) {
     case NN_GELU:
@@ -140,8 +138,7 @@ static __device__ __noinline__ void finish_some(const struct gemm16_finish &f, f
     }
 }
 
-template <typename E>
-static __device__ __forceinline__ void add_eight(float *x, const E *values) {
+template <typename E> static __device__ __forceinline__ void add_eight(float *x, const E *values) {
     const struct eight v = *(const struct eight *)values;
 #pragma unroll
     for (int i = 0; i < 4; i++) {

@@ -38,12 +38,12 @@
 
 namespace {
 
-constexpr int BK = 64;            /* elements of K a step: 128 bytes */
-constexpr int GROUP = 128;        /* threads of a warpgroup */
-constexpr int THREADS = 3 * GROUP; /* one copies, two multiply */
-constexpr int SLAB_ROWS = 16, SLAB_COLUMNS = 64; /* what a warp stores at once */
+constexpr int BK = 64;                                  /* elements of K a step: 128 bytes */
+constexpr int GROUP = 128;                              /* threads of a warpgroup */
+constexpr int THREADS = 3 * GROUP;                      /* one copies, two multiply */
+constexpr int SLAB_ROWS = 16, SLAB_COLUMNS = 64;        /* what a warp stores at once */
 constexpr unsigned SLAB = SLAB_ROWS * SLAB_COLUMNS * 2; /* bytes; a warp has two of them */
-constexpr unsigned SHARED_BYTES = 227 * 1024 - 256; /* of a block, beside the barriers */
+constexpr unsigned SHARED_BYTES = 227 * 1024 - 256;     /* of a block, beside the barriers */
 
 /* ATOMS: of 64 rows, a group's; TURNS: groups take turns at tiles instead of halves of one. */
 template <typename E_, int BN_, int ATOMS_, bool TURNS_> struct hopper_tile {
@@ -82,7 +82,8 @@ template <typename T> __device__ __forceinline__ void advance(struct ring &r, un
     r.stage = at % T::STAGES;
 }
 
-/* First row and column of the tile of this block: clusters go down BAND pairs, then to the right. */
+/* First row and column of the tile of this block: clusters go down BAND pairs, then to the right.
+ */
 template <typename T>
 __device__ __forceinline__ int2 place_of(const struct hopper_sizes &s, unsigned tile) {
     unsigned band = tile / (BAND * s.tiles_n), inside = tile % (BAND * s.tiles_n);
@@ -352,11 +353,10 @@ __device__ __forceinline__ void finish_rows(float *sums, const struct gemm16_fin
 
 /* A warpgroup that multiplies: its tiles, or its half of all tiles. */
 template <typename T>
-__device__ __forceinline__ void multiply_tiles(const struct hopper_maps &maps,
-                                               const struct hopper_sizes &s,
-                                               const struct gemm16_finish &f, unsigned stages,
-                                               unsigned char *slabs, unsigned full,
-                                               unsigned empty, unsigned turn) {
+__device__ __forceinline__ void
+multiply_tiles(const struct hopper_maps &maps, const struct hopper_sizes &s,
+               const struct gemm16_finish &f, unsigned stages, unsigned char *slabs, unsigned full,
+               unsigned empty, unsigned turn) {
     unsigned group = threadIdx.x / GROUP - 1, warp = threadIdx.x % GROUP / 32;
     unsigned tiles = s.pairs_m * s.tiles_n, clusters = gridDim.x / 2;
     unsigned own = T::TURNS ? group : 0, stride = T::TURNS ? 2 : 1;
@@ -377,8 +377,8 @@ __device__ __forceinline__ void multiply_tiles(const struct hopper_maps &maps,
         int2 at = place_of<T>(s, tile);
 #pragma unroll
         for (int atom = 0; atom < T::ATOMS; atom++) {
-            finish_rows<T>(sums[atom], f, &maps.out, at.x + first_row + atom * 64 + warp * 16,
-                           at.y, slabs, slab);
+            finish_rows<T>(sums[atom], f, &maps.out, at.x + first_row + atom * 64 + warp * 16, at.y,
+                           slabs, slab);
         }
     }
     tma_wait_stored();
@@ -416,9 +416,8 @@ __global__ void CLUSTER_OF_TWO __launch_bounds__(THREADS, 1)
         }
     } else {
         asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(OWN));
-        multiply_tiles<T>(maps, sizes, f, shared_address(stages),
-                          stages + T::STAGES * T::STAGE, shared_address(full),
-                          shared_address(empty), shared_address(turn));
+        multiply_tiles<T>(maps, sizes, f, shared_address(stages), stages + T::STAGES * T::STAGE,
+                          shared_address(full), shared_address(empty), shared_address(turn));
     }
     cluster_sync(); /* nobody leaves while the other block still writes here */
 #endif
@@ -447,12 +446,11 @@ enum status describe(CUtensorMap *map, enum nn_dtype dtype, const void *matrix, 
     static encode_function *const encode = find_encode();
     const cuuint64_t sizes[2] = {columns, rows}, strides[1] = {columns * 2};
     const cuuint32_t box[2] = {BK, box_rows}, steps[2] = {1, 1};
-    CUresult code = encode(map,
-                           dtype == NN_F16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
-                                           : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
-                           2, (void *)matrix, sizes, strides, box, steps,
-                           CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-                           CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    CUresult code = encode(
+        map, dtype == NN_F16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
+        2, (void *)matrix, sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+        CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+        CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     return code == CUDA_SUCCESS
                ? STATUS_OK
                : error_set(error, STATUS_DEVICE,

@@ -22,9 +22,9 @@
 
 namespace {
 
-constexpr int BK = 64;     /* elements of K a step */
-constexpr int PIECES = 8;  /* of 16 bytes, a row of a step */
-constexpr int BAND = 8;    /* tiles of M that neighbouring blocks share weights for */
+constexpr int BK = 64;        /* elements of K a step */
+constexpr int PIECES = 8;     /* of 16 bytes, a row of a step */
+constexpr int BAND = 8;       /* tiles of M that neighbouring blocks share weights for */
 constexpr int REDUCERS = 256; /* threads of a block of the second kernel */
 
 /* Sizes: results of a block, warps, and steps in shared memory. */
@@ -94,10 +94,10 @@ __device__ __forceinline__ struct fragment load_matrices(const void *row) {
 }
 
 #if __CUDA_ARCH__ >= 800
-#define MULTIPLY(TYPE)                                                                            \
-    asm("mma.sync.aligned.m16n8k16.row.col.f32." TYPE "." TYPE ".f32 "                            \
-        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                         \
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                                          \
+#define MULTIPLY(TYPE)                                                    \
+    asm("mma.sync.aligned.m16n8k16.row.col.f32." TYPE "." TYPE ".f32 "    \
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                  \
         : "r"(a.x[0]), "r"(a.x[1]), "r"(a.x[2]), "r"(a.x[3]), "r"(b0), "r"(b1))
 #else
 #define MULTIPLY(TYPE) (void)0
@@ -328,8 +328,8 @@ size_t least(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
-/* In how many parts K is cut, none with less than 4 steps: until the GPU has a wave of blocks; where
-   the sums' way through memory is short beside the weights', until it has four. */
+/* In how many parts K is cut, none with less than 4 steps: until the GPU has a wave of blocks;
+   where the sums' way through memory is short beside the weights', until it has four. */
 size_t parts_of(const struct gemm16_problem *p, const struct gemm16_gpu *gpu, size_t tiles) {
     size_t sums = p->M * p->N * sizeof(float), wave = (size_t)gpu->multiprocessors;
     size_t parts = wave / tiles, more = least(4 * wave / tiles, p->K / (16 * p->M));

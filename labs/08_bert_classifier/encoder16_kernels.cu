@@ -118,9 +118,8 @@ struct embedded_rows {
 
 /* A row of whole pieces, PIECES of them a lane at most. */
 template <int PIECES, typename ROWS, typename OUT>
-__device__ __forceinline__ void norm_in_registers(const ROWS &rows, OUT *out,
-                                                  const struct nn_norm &norm, size_t row,
-                                                  size_t C) {
+__device__ __forceinline__ void
+norm_in_registers(const ROWS &rows, OUT *out, const struct nn_norm &norm, size_t row, size_t C) {
     float x[PIECES][8] = {}, sum = 0.0f, squares = 0.0f;
     size_t first = threadIdx.x % 32 * 8;
 #pragma unroll
@@ -250,7 +249,7 @@ bool aligned(const void *p) {
 template <typename IN>
 enum status norm_of(void *out, enum nn_dtype out_type, const void *in, const struct nn_norm *norm,
                     size_t rows, size_t C, device_stream stream, struct error *error) {
-    const struct stored_rows<IN> source = {(const IN *)in};
+    const struct stored_rows<IN> source = { (const IN *)in };
     switch (out_type) {
     case NN_F16:
         return launch_norm(source, (__half *)out, norm, rows, C, aligned(in), stream, error);
@@ -319,11 +318,11 @@ enum status encoder16_gather(void *out, const void *in, const int32_t *starts, s
         return status;
     }
     if (element == 4) {
-        encoder16_gather_rows<<<blocks, THREADS, 0, stream>>>((uint32_t *)out,
-                                                              (const uint32_t *)in, starts, C);
+        encoder16_gather_rows<<<blocks, THREADS, 0, stream>>>((uint32_t *)out, (const uint32_t *)in,
+                                                              starts, C);
     } else {
-        encoder16_gather_rows<<<blocks, THREADS, 0, stream>>>((uint16_t *)out,
-                                                              (const uint16_t *)in, starts, C);
+        encoder16_gather_rows<<<blocks, THREADS, 0, stream>>>((uint16_t *)out, (const uint16_t *)in,
+                                                              starts, C);
     }
     return device_launched("encoder16_gather_rows", error);
 }
