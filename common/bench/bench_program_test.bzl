@@ -2,22 +2,27 @@
 
 load("@local_config_cuda//:config.bzl", "REQUIRES_NVCC")
 
-def bench_program_test(name, program):
-    """Runs bench_program_test.sh on a bench with the flags --shape, --checkpoint, --threads, --steps."""
+_TESTING = "//common/bench:bench_testing.sh"
+_CHECK_RECORDS = "//common/bench:check_records"
+_MAKE_CHECKPOINT = "//common/model:make_test_checkpoint"
+
+def _bench_test(name, script, tools, args = [], **kwargs):
+    """Runs SCRIPT BENCH_TESTING_SH TOOLS ARGS."""
     native.sh_test(
         name = name,
         size = "medium",
-        srcs = ["//common/bench:bench_program_test.sh"],
-        args = [
-            "$(location %s)" % program,
-            "$(location //common/model:make_test_checkpoint)",
-            "$(location //common/bench:check_records)",
-        ],
-        data = [
-            program,
-            "//common/bench:check_records",
-            "//common/model:make_test_checkpoint",
-        ],
+        srcs = [script],
+        args = ["$(location %s)" % tool for tool in [_TESTING] + tools] + args,
+        data = [_TESTING] + tools,
+        **kwargs
+    )
+
+def bench_program_test(name, program):
+    """Runs bench_program_test.sh on a bench with the flags --shape, --checkpoint, --threads, --steps."""
+    _bench_test(
+        name = name,
+        script = "//common/bench:bench_program_test.sh",
+        tools = [program, _CHECK_RECORDS, _MAKE_CHECKPOINT],
     )
 
 def gpu_bench_test(name, program, stages, ladder = False):
@@ -29,21 +34,25 @@ def gpu_bench_test(name, program, stages, ladder = False):
       stages: engines that it compares.
       ladder: whether it also has a table of kernels, v1 and on.
     """
-    native.sh_test(
+    _bench_test(
         name = name,
-        size = "medium",
-        srcs = ["//common/bench:gpu_bench_test.sh"],
-        args = [
-            "$(location %s)" % program,
-            "$(location //common/model:make_test_checkpoint)",
-            "$(location //common/bench:check_records)",
-            str(stages),
-            "ladder" if ladder else "decode",
-        ],
-        data = [
-            program,
-            "//common/bench:check_records",
-            "//common/model:make_test_checkpoint",
-        ],
+        script = "//common/bench:gpu_bench_test.sh",
+        tools = [program, _CHECK_RECORDS, _MAKE_CHECKPOINT],
+        args = [str(stages), "ladder" if ladder else "decode"],
+        target_compatible_with = REQUIRES_NVCC,
+    )
+
+def ladder_bench_test(name, program, script):
+    """Runs a lab's own script on its bench of a ladder of kernels.
+
+    Args:
+      name: of the test.
+      program: the bench.
+      script: the lab's bench_test.sh, called with bench_testing.sh, the bench and check_records.
+    """
+    _bench_test(
+        name = name,
+        script = script,
+        tools = [program, _CHECK_RECORDS],
         target_compatible_with = REQUIRES_NVCC,
     )

@@ -1,61 +1,14 @@
 #!/bin/bash
 # A bench from outside: one clear line for each bad command line, whole records of good runs.
-# usage: bench_program_test.sh BENCH MAKE_TEST_CHECKPOINT CHECK_RECORDS
+# usage: bench_program_test.sh BENCH_TESTING_SH BENCH CHECK_RECORDS MAKE_TEST_CHECKPOINT
 set -u
-bench=$PWD/$1
-check_records=$PWD/$3
-"$PWD/$2" "$TEST_TMPDIR" || exit 1
-cd "$TEST_TMPDIR" || exit 1
-unset BUILD_WORKING_DIRECTORY BUILD_WORKSPACE_DIRECTORY
-export WARPBOOK_RESULTS=$TEST_TMPDIR/results.jsonl WARPBOOK_COMMIT=test
-failures=0
+# shellcheck source=common/bench/bench_testing.sh
+. "$1"
+"$PWD/$4" "$TEST_TMPDIR" || exit 1
+enter "$2" "$3"
 
-fail() {
-    echo "FAILED: $*"
-    failures=$((failures + 1))
-}
-
-# run ARGS: leaves out, err and code.
-run() {
-    "$bench" "$@" >out 2>err </dev/null
-    code=$?
-}
-
-# refuses TEXT ARGS: exits with 1, prints nothing, says TEXT in one line, records nothing.
-refuses() {
-    local text=$1
-    shift
-    run "$@"
-    [ "$code" -eq 1 ] || fail "exit status $code, want 1: $*"
-    [ -s out ] && fail "printed text: $*"
-    [ "$(wc -l <err)" -eq 1 ] || fail "not one line: $* -> $(cat err)"
-    grep -qF -- "$text" err || fail "want '$text': $* -> $(cat err)"
-    [ -e "$WARPBOOK_RESULTS" ] && fail "left a record: $*"
-}
-
-# accepts ARGS: exits with 0, says nothing on standard error.
-accepts() {
-    run "$@"
-    [ "$code" -eq 0 ] || fail "exit status $code: $* -> $(cat err)"
-    [ -s err ] && fail "said on standard error: $* -> $(cat err)"
-}
-
-# recorded TEXT: how many records hold TEXT; all of them must be whole.
-recorded() {
-    "$check_records" "$WARPBOOK_RESULTS" >/dev/null || fail "the records are not whole"
-    grep -cF -- "$1" "$WARPBOOK_RESULTS"
-}
-
-accepts --help
-for flag in threads shape checkpoint steps quick; do
-    grep -q -- "--$flag" out || fail "--help does not list --$flag"
-done
-[ -e "$WARPBOOK_RESULTS" ] && fail "--help left a record"
-
-refuses "unknown flag '--shap'" --shap 1,2,3
-refuses "unknown flag '-x'" -x
-refuses "unexpected argument 'more'" --quick more
-refuses "--shape wants a value" --shape
+helps threads shape checkpoint steps quick
+refuses_strangers
 for shape in "" 512 64,48 "64,48," ",48,32" 64,48,32,16 64,48,x a,b,c 64x48x32 -64,48,32 64,-48,32 \
     64,48,-32 +64,48,32 0,48,32 64,0,32 64,48,0 "64, 48,32" 64,48,32.5 64,48,1e3 \
     99999999999999999999,1,1 1,1,99999999999999999999; do
@@ -126,9 +79,6 @@ mkdir -p elsewhere
     fail "BUILD_WORKING_DIRECTORY is not used: $(cat err)"
 
 # Records that cannot be written are an error.
-WARPBOOK_RESULTS=$TEST_TMPDIR/tiny.bin/results.jsonl run --quick --shape 8,8,8
-[ "$code" -eq 1 ] && [ "$(wc -l <err)" -eq 1 ] && grep -q 'tiny.bin' err ||
-    fail "unwritable records: exit status $code: $(cat err)"
-
-[ "$failures" -eq 0 ] && echo "all checks passed"
-exit $((failures > 0))
+WARPBOOK_RESULTS=$TEST_TMPDIR/tiny.bin/results.jsonl fails_in_one_line "unwritable records" --quick --shape 8,8,8
+grep -q 'tiny.bin' err || fail "unwritable records: not named: $(cat err)"
+finish
