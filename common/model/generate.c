@@ -9,7 +9,8 @@
 #include "common/base/flags.h"
 #include "common/base/terminal.h"
 #include "common/bench/bench.h"
-#include "common/formats/llama2c.h"
+#include "common/formats/llama2_checkpoint.h"
+#include "common/formats/tokenizer.h"
 #include "common/model/generate_internal.h"
 #include "common/model/profile.h"
 
@@ -33,7 +34,8 @@ struct options {
 
 /* Everything the program holds, so that one function can free it. */
 struct session {
-    struct llama2c_checkpoint checkpoint;
+    struct llama2_checkpoint checkpoint;
+    struct llama2_fp32 fp32;
     struct engine engine;
     struct engine timed; /* around engine, with --profile */
     struct profile profile;
@@ -89,7 +91,8 @@ static enum status read_options(int argc, char **argv, struct options *options, 
         {"steps", 'n', FLAG_INT, &options->steps, "N",
          "tokens in all, prompt included; 0: the whole context"},
         {"prompt", 'i', FLAG_STRING, &options->prompt, "TEXT", "text to go on from"},
-        {"tokenizer", 'z', FLAG_STRING, &options->tokenizer, "FILE", "tokenizer file"},
+        {"tokenizer", 'z', FLAG_STRING, &options->tokenizer, "FILE",
+         "llama2.c's file or a tokenizer.json; without: tokenizer.bin, or the folder's own"},
         {"mode", 'm', FLAG_STRING, &options->mode, "MODE", "generate or chat"},
         {"system-prompt", 'y', FLAG_STRING, &options->system_prompt, "TEXT",
          "chat: the system prompt"},
@@ -100,7 +103,8 @@ static enum status read_options(int argc, char **argv, struct options *options, 
     const struct flags flags = {
         .program = program,
         .positional = "CHECKPOINT",
-        .summary = "writes text with a Llama2 checkpoint in llama2.c's format",
+        .summary = "writes text with a Llama2 checkpoint: a file of llama2.c, or a Hugging Face\n"
+                   "folder with config.json, safetensors and tokenizer.json",
         .table = table,
         .count = sizeof table / sizeof *table,
         .epilogue = "example:\n"
@@ -239,23 +243,25 @@ static enum status start_engine(struct session *s, const struct options *options
                                            error_text(&cause, status));
 }
 
+/* Weights and tokenizer. A folder has its own tokenizer, if no other is named. */
+static enum status open_files(struct session *s, const struct options *options,
+                              struct error *error) {
+    struct llama2_checkpoint *checkpoint = &s->checkpoint;
+    TRY(llama2_checkpoint_open(checkpoint, options->checkpoint, error));
+    const char *tokenizer = options->tokenizer != NULL                   ? options->tokenizer
+                            : checkpoint->llama2c.weights.layers == NULL ? options->checkpoint
+                                                                         : "tokenizer.bin";
+    TRY(tokenizer_open(&s->generation.tokenizer, tokenizer, checkpoint->config.V, error));
+    return llama2_checkpoint_convert(checkpoint, 0, &s->fp32, error);
+}
+
 static enum status open_model(struct session *s, const struct options *options,
                               generate_engine_function *create_engine, struct error *error) {
-    enum status status = llama2c_open(&s->checkpoint, options->checkpoint, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(open_files(s, options, error));
+    TRY(start_engine(s, options, create_engine, error));
     const struct llama2_config *config = &s->checkpoint.config;
-    status = bpe_open(&s->generation.tokenizer, options->tokenizer, config->V, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
-    status = start_engine(s, options, create_engine, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
     s->generation.batch = config->T < PREFILL_BATCH ? config->T : PREFILL_BATCH;
-    return llama2_create(&s->generation.model, config, &s->checkpoint.weights,
+    return llama2_create(&s->generation.model, config, &s->fp32.weights,
                          options->profile ? &s->timed : &s->engine, s->generation.batch, error);
 }
 
@@ -287,7 +293,8 @@ static void close_session(struct session *s) {
     engine_destroy(&s->timed);
     engine_destroy(&s->engine);
     bpe_free(s->generation.tokenizer);
-    llama2c_close(&s->checkpoint);
+    llama2_fp32_free(&s->fp32);
+    llama2_checkpoint_close(&s->checkpoint);
 }
 
 static enum status run(const struct options *options, generate_engine_function *create_engine,
@@ -312,7 +319,6 @@ static enum status run(const struct options *options, generate_engine_function *
 
 int generate_main(int argc, char **argv, generate_engine_function *create_engine) {
     struct options options = {
-        .tokenizer = "tokenizer.bin",
         .prompt = "",
         .mode = "generate",
         .temperature = 1.0f,

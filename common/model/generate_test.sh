@@ -56,7 +56,7 @@ refuses "--threads 0: at least 1" "${tiny[@]}" --threads 0
 refuses "absent.bin: cannot open" absent.bin -z tiny_tokenizer.bin
 refuses "absent.bin: cannot open" tiny.bin -z absent.bin
 refuses "tokenizer.bin: cannot open" tiny.bin
-refuses "not a regular file" . -z tiny_tokenizer.bin
+refuses "config.json: cannot open" . -z tiny_tokenizer.bin
 : >empty.bin
 refuses "empty.bin" empty.bin -z tiny_tokenizer.bin
 refuses "empty.bin" tiny.bin -z empty.bin
@@ -69,6 +69,22 @@ refuses "ones.bin" ones.bin -z tiny_tokenizer.bin
 refuses "ones.bin" tiny.bin -z ones.bin
 head -c 700 tiny_tokenizer.bin >short_tokenizer.bin
 refuses "short_tokenizer.bin" tiny.bin -z short_tokenizer.bin
+
+# Hugging Face's folders: the same model, the same text.
+accepts "${tiny[@]}" -t 0 -i abc
+mv out from_file
+accepts tiny -z tiny_tokenizer.bin -t 0 -i abc
+cmp -s out from_file || fail "a folder writes other text than the file: $(cat out)"
+refuses "tokenizer" tiny
+cp tiny_tokenizer.bin tiny/tokenizer.bin
+accepts tiny -t 0 -i abc
+cmp -s out from_file || fail "the folder's own tokenizer gives other text"
+cp -r tiny lacking && rm lacking/model-00002-of-00002.safetensors
+refuses "model-00002-of-00002.safetensors: cannot open" lacking
+cp -r tiny other && sed 's/"hidden_size":[^,]*/"hidden_size": 64/' tiny/config.json >other/config.json
+refuses "the configuration says" other
+cp -r tiny larger && sed 's/"vocab_size":[^,]*/"vocab_size": 300/' tiny/config.json >larger/config.json
+refuses "300" larger
 
 # Prompts.
 refuses "UTF-8" "${tiny[@]}" -i "$(printf 'abc\xff')"

@@ -1,17 +1,43 @@
 /*
  * Writes FOLDER/tiny.bin and FOLDER/tiny_tokenizer.bin: a small random Llama2
- * checkpoint and a tokenizer of bytes and letters, for tests of programs.
+ * checkpoint and a tokenizer of bytes and letters, for tests of programs. The
+ * same model as Hugging Face stores it, in two shards, goes to FOLDER/tiny.
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "common/base/file.h"
 #include "common/base/terminal.h"
 #include "common/formats/bpe.h"
+#include "common/formats/llama2_write.h"
 #include "common/formats/llama2c.h"
 #include "common/model/llama2_random.h"
 
 enum { LETTERS = 27, TOKENS = 259 + LETTERS };
+
+static enum status write_file(const char *folder, const struct llama2_config *config,
+                              const struct llama2_weights *weights, struct error *error) {
+    char path[4096];
+    unsigned char *data;
+    size_t size;
+    TRY(llama2c_serialize(config, weights, &data, &size));
+    snprintf(path, sizeof path, "%s/tiny.bin", folder);
+    enum status status = file_write(path, data, size, error);
+    free(data);
+    return status;
+}
+
+static enum status write_folder(const char *folder, const struct llama2_config *config,
+                                const struct llama2_weights *weights, struct error *error) {
+    const struct llama2_write_options options = {.dtype = NN_F32, .shards = 2};
+    char path[4096];
+    snprintf(path, sizeof path, "%s/tiny", folder);
+    if (mkdir(path, 0777) != 0) {
+        return error_set(error, STATUS_IO, "%s: cannot make it", path);
+    }
+    return llama2_checkpoint_write(path, config, weights, &options, error);
+}
 
 static enum status write_checkpoint(const char *folder, struct error *error) {
     const struct llama2_config config = {.C = 32,
@@ -25,18 +51,11 @@ static enum status write_checkpoint(const char *folder, struct error *error) {
                                          .rope_theta = 10000.0f,
                                          .norm_eps = 1e-5f};
     struct llama2_random model;
-    unsigned char *data = NULL;
-    size_t size = 0;
-    enum status status = llama2_random_create(&model, &config, 5);
+    TRY(llama2_random_create(&model, &config, 5));
+    enum status status = write_file(folder, &config, &model.weights, error);
     if (status == STATUS_OK) {
-        status = llama2c_serialize(&config, &model.weights, &data, &size);
+        status = write_folder(folder, &config, &model.weights, error);
     }
-    if (status == STATUS_OK) {
-        char path[4096];
-        snprintf(path, sizeof path, "%s/tiny.bin", folder);
-        status = file_write(path, data, size, error);
-    }
-    free(data);
     llama2_random_free(&model);
     return status;
 }
