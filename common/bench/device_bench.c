@@ -197,3 +197,7 @@ enum status device_bench_run(const struct device_bench_options *options,
     stopwatch_destroy(&watch);
     return status;
 }
+
+const char *device_bench_verb(const struct device_properties *properties) {
+    return properties->modelled ? "modelled" : "measured";
+}

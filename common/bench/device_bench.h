@@ -62,6 +62,9 @@ struct bench_gpu bench_gpu_of(const struct device_properties *properties);
 const char *device_bench_headline(const struct device_properties *properties, char *text,
                                   size_t size);
 
+/** @return "measured", or "modelled" on simt: what a table's title says of its times. */
+const char *device_bench_verb(const struct device_properties *properties);
+
 #ifdef __cplusplus
 }
 #endif

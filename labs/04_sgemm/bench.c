@@ -7,19 +7,20 @@
  * appended to results/bench.jsonl.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "common/base/file.h"
 #include "common/base/flags.h"
-#include "common/base/terminal.h"
+#include "common/bench/bench_program.h"
 #include "common/bench/device_bench.h"
 #include "common/bench/device_peaks.h"
 #include "labs/04_sgemm/bench_parts.h"
 
-const char *bench_verb(const struct bench_setup *setup) {
-    return setup->gpu.modelled ? "modelled" : "measured";
-}
+/* The command line before its texts are read. */
+struct options {
+    const char *shape_text, *form_text;
+    struct bench_shape shape;
+    struct bench_setup setup;
+};
 
 static enum status parse_form(const char *text, enum sgemm_form *form, struct error *error) {
     if (strcmp(text, "plain") == 0) {
@@ -62,53 +63,44 @@ static void print_conditions(const struct bench_setup *setup) {
 }
 
 /* With --shape or --step only the ladder is run. */
-static enum status run(struct bench_setup *setup, struct error *error) {
-    char path[1024];
-    enum status status = open_gpu(setup, error);
-    if (status == STATUS_OK) {
-        print_conditions(setup);
-        status = bench_ladder(setup, error);
+static enum status measure(struct bench_setup *setup, struct error *error) {
+    TRY(open_gpu(setup, error));
+    print_conditions(setup);
+    TRY(bench_ladder(setup, error));
+    if (setup->shape == NULL && setup->step == NULL) {
+        TRY(bench_model(setup, error));
     }
-    if (status == STATUS_OK && setup->shape == NULL && setup->step == NULL) {
-        status = bench_model(setup, error);
-    }
-    if (status == STATUS_OK) {
-        printf("\nrecorded in %s\n", bench_results_path("bench.jsonl", path, sizeof path));
-    }
+    bench_print_recorded();
+    return STATUS_OK;
+}
+
+static enum status run(void *options, struct error *error) {
+    struct bench_setup *setup = &((struct options *)options)->setup;
+    enum status status = measure(setup, error);
     cublas_close(setup->cublas);
     return status;
 }
 
 /* What the flags say beyond their types. */
-static enum status check_setup(struct bench_setup *setup, const struct arguments *arguments,
-                               const char *shape_text, struct bench_shape *shape,
-                               const char *form_text, struct error *error) {
-    if (arguments->count > 0) {
-        return error_set(error, STATUS_INVALID_ARGUMENT, "unexpected argument '%s'; --help helps",
-                         arguments->values[0]);
+static enum status check(void *options, struct error *error) {
+    struct options *o = options;
+    TRY(parse_form(o->form_text, &o->setup.form, error));
+    if (o->shape_text != NULL) {
+        o->setup.shape = &o->shape;
+        TRY(bench_parse_shape(o->shape_text, &o->shape, error));
     }
-    enum status status = parse_form(form_text, &setup->form, error);
-    if (status == STATUS_OK && shape_text != NULL) {
-        setup->shape = shape;
-        status = bench_parse_shape(shape_text, shape, error);
-    }
-    if (status == STATUS_OK && setup->step != NULL) {
-        status = bench_check_step(setup->step, error);
-    }
-    return status;
+    return o->setup.step != NULL ? bench_check_step(o->setup.step, error) : STATUS_OK;
 }
 
-/* Reads the command line into setup and *shape; *help: it was printed, nothing else is wanted. */
-static enum status read_setup(int argc, char **argv, struct bench_setup *setup,
-                              struct bench_shape *shape, bool *help, struct error *error) {
-    const char *shape_text = NULL, *form_text = "transposed";
+int main(int argc, char **argv) {
+    struct options o = {.form_text = "transposed"};
     const struct flag table[] = {
-        {"shape", 's', FLAG_STRING, &shape_text, "M,N,K", "only the ladder, on this shape"},
-        {"form", 'f', FLAG_STRING, &form_text, "FORM", "B: 'transposed', as weights, or 'plain'"},
-        {"step", 0, FLAG_STRING, &setup->step, "NAME", "only this step of the ladder"},
-        {"plot", 'p', FLAG_STRING, &setup->plot, "FILE", "write the last shape's roofline as SVG"},
-        {"all", 'a', FLAG_SWITCH, &setup->all, NULL, "also steps that take seconds a call"},
-        {"quick", 'q', FLAG_SWITCH, &setup->quick, NULL, "fewer shapes, shorter runs"},
+        {"shape", 's', FLAG_STRING, &o.shape_text, "M,N,K", "only the ladder, on this shape"},
+        {"form", 'f', FLAG_STRING, &o.form_text, "FORM", "B: 'transposed', as weights, or 'plain'"},
+        {"step", 0, FLAG_STRING, &o.setup.step, "NAME", "only this step of the ladder"},
+        {"plot", 'p', FLAG_STRING, &o.setup.plot, "FILE", "write the last shape's roofline as SVG"},
+        {"all", 'a', FLAG_SWITCH, &o.setup.all, NULL, "also steps that take seconds a call"},
+        {"quick", 'q', FLAG_SWITCH, &o.setup.quick, NULL, "fewer shapes, shorter runs"},
     };
     const struct flags flags = {
         .program = "bench",
@@ -119,31 +111,6 @@ static enum status read_setup(int argc, char **argv, struct bench_setup *setup,
         .epilogue = "Without --shape and --step: the ladder on cubes and BERT's shapes (on simt: "
                     "small cubes), then BERT.",
     };
-    struct arguments arguments = {.values = calloc((size_t)argc + 1, sizeof(char *))};
-    enum status status = arguments.values != NULL
-                             ? flags_parse(&flags, argc, argv, &arguments, error)
-                             : STATUS_OUT_OF_MEMORY;
-    *help = status == STATUS_OK && arguments.help;
-    if (*help) {
-        flags_help(&flags, stdout);
-    } else if (status == STATUS_OK) {
-        status = check_setup(setup, &arguments, shape_text, shape, form_text, error);
-    }
-    free(arguments.values);
-    return status;
-}
-
-int main(int argc, char **argv) {
-    struct bench_setup setup = {0};
-    struct bench_shape shape;
-    struct error error = {0};
-    bool help = false;
-    file_enter_working_directory();
-    /* Races are the parity test's business; without that search simt is several times as fast. */
-    setenv("SIMT_CHECK", "bounds", 0);
-    enum status status = read_setup(argc, argv, &setup, &shape, &help, &error);
-    if (status == STATUS_OK && !help) {
-        status = run(&setup, &error);
-    }
-    return status == STATUS_OK ? 0 : report_failure("bench", &error, status);
+    const struct bench_program program = {.flags = &flags, .check = check, .run = run};
+    return bench_program_main(&program, argc, argv, &o);
 }

@@ -1,5 +1,4 @@
 /* Part (a) of the bench: every step of the ladder on every shape, beside cuBLAS and the roofs. */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +6,7 @@
 
 #include "common/base/checked.h"
 #include "common/base/terminal.h"
+#include "common/bench/bench_program.h"
 #include "common/bench/device_bench.h"
 #include "labs/04_sgemm/bench_case.h"
 
@@ -38,22 +38,9 @@ struct row {
     char wrong[320]; /* "" or what is wrong */
 };
 
-/* Reads one size and moves on; false unless it is a number from 1 on with no sign before it. */
-static bool parse_size(const char **text, size_t *size) {
-    char *end;
-    errno = 0;
-    unsigned long long value = strtoull(*text, &end, 10);
-    bool good = (*text)[0] >= '0' && (*text)[0] <= '9' && value >= 1 && errno == 0;
-    *size = (size_t)value;
-    *text = end;
-    return good;
-}
-
 enum status bench_parse_shape(const char *text, struct bench_shape *s, struct error *error) {
-    const char *rest = text;
-    bool good = parse_size(&rest, &s->M) && *rest++ == ',' && parse_size(&rest, &s->N) &&
-                *rest++ == ',' && parse_size(&rest, &s->K) && *rest == '\0';
-    if (!good) {
+    size_t *const sizes[] = {&s->M, &s->N, &s->K};
+    if (!bench_parse_sizes(text, sizes, 3)) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
                          "--shape wants three sizes M,N,K, each at least 1, not '%s'", text);
     }
@@ -84,19 +71,14 @@ enum status bench_check_shape(const struct bench_setup *setup, const struct benc
     return STATUS_OK;
 }
 
-enum status bench_check_step(const char *name, struct error *error) {
-    size_t count, used = 0;
-    char names[400] = "";
+static const char *step_name(size_t i) {
+    size_t count;
     const struct sgemm_step *steps = sgemm_ladder(&count);
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(steps[i].name, name) == 0) {
-            return STATUS_OK;
-        }
-        used += (size_t)snprintf(names + used, used < sizeof names ? sizeof names - used : 0, " %s",
-                                 steps[i].name);
-        used = used < sizeof names ? used : sizeof names;
-    }
-    return error_set(error, STATUS_INVALID_ARGUMENT, "--step %s: there is%s", name, names);
+    return i < count ? steps[i].name : NULL;
+}
+
+enum status bench_check_step(const char *name, struct error *error) {
+    return bench_program_check_step(name, step_name, error);
 }
 
 static enum status run_step(void *argument, device_stream stream, struct error *error) {
@@ -246,7 +228,7 @@ static enum status report_rows(const struct bench_setup *setup, const struct ben
     bool wrong = false;
     double first_ms = NAN, last_ms = NAN;
     printf("\nM %zu, N %zu, K %zu, B %s, %s\n", s->M, s->N, s->K,
-           setup->form == SGEMM_B_PLAIN ? "plain" : "transposed", bench_verb(setup));
+           setup->form == SGEMM_B_PLAIN ? "plain" : "transposed", device_bench_verb(&setup->gpu));
     printf("  %-22s %9s %9s %8s %8s %8s %8s %8s %8s\n", "step", "ms", "GFLOP/s", "GB/s", "cuBLAS",
            "roofline", "peak", "step up", "in all");
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {

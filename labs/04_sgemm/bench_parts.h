@@ -60,7 +60,4 @@ MUST_CHECK enum status bench_ladder(const struct bench_setup *setup, struct erro
 /** Prints what the last step does for a BERT, against the first, and appends the records. */
 MUST_CHECK enum status bench_model(const struct bench_setup *setup, struct error *error);
 
-/** @return "modelled" or "measured" */
-const char *bench_verb(const struct bench_setup *setup);
-
 #endif

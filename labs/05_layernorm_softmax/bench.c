@@ -7,20 +7,22 @@
  * to results/bench.jsonl.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "common/base/file.h"
 #include "common/base/flags.h"
-#include "common/base/terminal.h"
+#include "common/bench/bench_program.h"
 #include "common/bench/device_bench.h"
 #include "common/bench/device_peaks.h"
 #include "labs/05_layernorm_softmax/bench_parts.h"
 #include "labs/05_layernorm_softmax/oracle.h"
 
-const char *bench_verb(const struct bench_setup *setup) {
-    return setup->gpu.modelled ? "modelled" : "measured";
-}
+/* The command line before its texts are read. */
+struct options {
+    const char *shape_text, *op_text, *type_text;
+    bool stability;
+    struct bench_shape shape;
+    struct bench_setup setup;
+};
 
 static enum status parse_op(const char *text, int *op, struct error *error) {
     for (*op = 0; *op < ROWS_OPS; ++*op) {
@@ -67,67 +69,50 @@ static bool is_whole(const struct bench_setup *setup) {
     return setup->shape == NULL && setup->op < 0 && setup->type < 0 && setup->step == NULL;
 }
 
-static enum status run(struct bench_setup *setup, struct error *error) {
-    char path[1024];
-    enum status status = open_gpu(setup, error);
-    if (status == STATUS_OK) {
-        print_conditions(setup);
-        status = bench_ladder(setup, error);
+static enum status run(void *options, struct error *error) {
+    struct options *o = options;
+    if (o->stability) {
+        bench_stability();
+        return STATUS_OK;
     }
-    if (status == STATUS_OK && is_whole(setup)) {
-        status = bench_model(setup, error);
+    TRY(open_gpu(&o->setup, error));
+    print_conditions(&o->setup);
+    TRY(bench_ladder(&o->setup, error));
+    if (is_whole(&o->setup)) {
+        TRY(bench_model(&o->setup, error));
     }
-    if (status == STATUS_OK) {
-        printf("\nrecorded in %s\n", bench_results_path("bench.jsonl", path, sizeof path));
-    }
-    return status;
+    bench_print_recorded();
+    return STATUS_OK;
 }
 
 /* What the flags say beyond their types. */
-struct texts {
-    const char *shape, *op, *type;
-};
-
-static enum status check_setup(struct bench_setup *setup, const struct arguments *arguments,
-                               const struct texts *texts, struct bench_shape *shape,
-                               struct error *error) {
-    enum status status = STATUS_OK;
-    setup->op = setup->type = -1;
-    if (arguments->count > 0) {
-        return error_set(error, STATUS_INVALID_ARGUMENT, "unexpected argument '%s'; --help helps",
-                         arguments->values[0]);
+static enum status check(void *options, struct error *error) {
+    struct options *o = options;
+    if (o->op_text != NULL) {
+        TRY(parse_op(o->op_text, &o->setup.op, error));
     }
-    if (texts->op != NULL) {
-        status = parse_op(texts->op, &setup->op, error);
+    if (o->type_text != NULL) {
+        TRY(parse_type(o->type_text, &o->setup.type, error));
     }
-    if (status == STATUS_OK && texts->type != NULL) {
-        status = parse_type(texts->type, &setup->type, error);
+    if (o->shape_text != NULL) {
+        o->setup.shape = &o->shape;
+        TRY(bench_parse_shape(o->shape_text, &o->shape, error));
     }
-    if (status == STATUS_OK && texts->shape != NULL) {
-        setup->shape = shape;
-        status = bench_parse_shape(texts->shape, shape, error);
-    }
-    if (status == STATUS_OK && setup->step != NULL) {
-        status = bench_check_step(setup->step, error);
-    }
-    return status;
+    return o->setup.step != NULL ? bench_check_step(o->setup.step, error) : STATUS_OK;
 }
 
-/* Reads the command line into setup and *shape; *done: nothing else is wanted. */
-static enum status read_setup(int argc, char **argv, struct bench_setup *setup,
-                              struct bench_shape *shape, bool *done, struct error *error) {
-    struct texts texts = {0};
-    bool stability = false;
+int main(int argc, char **argv) {
+    struct options o = {.setup = {.op = -1, .type = -1}};
     const struct flag table[] = {
-        {"shape", 's', FLAG_STRING, &texts.shape, "ROWS,C", "only the ladder, on this shape"},
-        {"op", 'o', FLAG_STRING, &texts.op, "OP", "only 'layernorm', 'rmsnorm' or 'softmax'"},
-        {"dtype", 'd', FLAG_STRING, &texts.type, "TYPE", "only 'fp32', 'fp16' or 'bf16'"},
-        {"step", 0, FLAG_STRING, &setup->step, "NAME", "only this step of the ladder"},
-        {"plot", 'p', FLAG_STRING, &setup->plot, "FILE", "write the last shape's roofline as SVG"},
-        {"stability", 0, FLAG_SWITCH, &stability, NULL,
+        {"shape", 's', FLAG_STRING, &o.shape_text, "ROWS,C", "only the ladder, on this shape"},
+        {"op", 'o', FLAG_STRING, &o.op_text, "OP", "only 'layernorm', 'rmsnorm' or 'softmax'"},
+        {"dtype", 'd', FLAG_STRING, &o.type_text, "TYPE", "only 'fp32', 'fp16' or 'bf16'"},
+        {"step", 0, FLAG_STRING, &o.setup.step, "NAME", "only this step of the ladder"},
+        {"plot", 'p', FLAG_STRING, &o.setup.plot, "FILE", "write the last shape's roofline as SVG"},
+        {"stability", 0, FLAG_SWITCH, &o.stability, NULL,
          "only compare three ways to a variance; needs no GPU"},
-        {"all", 'a', FLAG_SWITCH, &setup->all, NULL, "also steps that take seconds a call"},
-        {"quick", 'q', FLAG_SWITCH, &setup->quick, NULL, "fewer shapes, shorter runs"},
+        {"all", 'a', FLAG_SWITCH, &o.setup.all, NULL, "also steps that take seconds a call"},
+        {"quick", 'q', FLAG_SWITCH, &o.setup.quick, NULL, "fewer shapes, shorter runs"},
     };
     const struct flags flags = {
         .program = "bench",
@@ -138,35 +123,6 @@ static enum status read_setup(int argc, char **argv, struct bench_setup *setup,
         .epilogue = "Without --shape, --op, --dtype and --step: the ladder on a list of shapes (on "
                     "simt: small ones), then BERT and Llama2.",
     };
-    struct arguments arguments = {.values = calloc((size_t)argc + 1, sizeof(char *))};
-    enum status status = arguments.values != NULL
-                             ? flags_parse(&flags, argc, argv, &arguments, error)
-                             : STATUS_OUT_OF_MEMORY;
-    *done = status == STATUS_OK && arguments.help;
-    if (*done) {
-        flags_help(&flags, stdout);
-    } else if (status == STATUS_OK) {
-        status = check_setup(setup, &arguments, &texts, shape, error);
-    }
-    if (status == STATUS_OK && stability && !*done) {
-        bench_stability();
-        *done = true;
-    }
-    free(arguments.values);
-    return status;
-}
-
-int main(int argc, char **argv) {
-    struct bench_setup setup = {0};
-    struct bench_shape shape;
-    struct error error = {0};
-    bool done = false;
-    file_enter_working_directory();
-    /* Races are the parity test's business; without that search simt is several times as fast. */
-    setenv("SIMT_CHECK", "bounds", 0);
-    enum status status = read_setup(argc, argv, &setup, &shape, &done, &error);
-    if (status == STATUS_OK && !done) {
-        status = run(&setup, &error);
-    }
-    return status == STATUS_OK ? 0 : report_failure("bench", &error, status);
+    const struct bench_program program = {.flags = &flags, .check = check, .run = run};
+    return bench_program_main(&program, argc, argv, &o);
 }

@@ -1,6 +1,5 @@
 /* Part (a) of the bench: every step of the ladder on every shape, beside a copy of the same rows.
  */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +7,7 @@
 
 #include "common/base/checked.h"
 #include "common/base/terminal.h"
+#include "common/bench/bench_program.h"
 #include "common/bench/device_bench.h"
 #include "labs/05_layernorm_softmax/bench_case.h"
 
@@ -66,23 +66,10 @@ struct table {
     size_t count;
 };
 
-/* Reads one size and moves on; false unless it is a number from 1 on with no sign before it. */
-static bool parse_size(const char **text, size_t *size) {
-    char *end;
-    errno = 0;
-    unsigned long long value = strtoull(*text, &end, 10);
-    bool good = (*text)[0] >= '0' && (*text)[0] <= '9' && value >= 1 && errno == 0;
-    *size = (size_t)value;
-    *text = end;
-    return good;
-}
-
 enum status bench_parse_shape(const char *text, struct bench_shape *s, struct error *error) {
-    const char *rest = text;
     *s = (struct bench_shape){0};
-    bool good =
-        parse_size(&rest, &s->rows) && *rest++ == ',' && parse_size(&rest, &s->C) && *rest == '\0';
-    if (!good) {
+    size_t *const sizes[] = {&s->rows, &s->C};
+    if (!bench_parse_sizes(text, sizes, 2)) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
                          "--shape wants two sizes ROWS,C, each at least 1, not '%s'", text);
     }
@@ -113,19 +100,14 @@ enum status bench_check_shape(const struct bench_setup *setup, const struct benc
     return STATUS_OK;
 }
 
-enum status bench_check_step(const char *name, struct error *error) {
-    size_t count, used = 0;
-    char names[400] = "";
+static const char *step_name(size_t i) {
+    size_t count;
     const struct rows_step *steps = layernorm_softmax_ladder(&count);
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(steps[i].name, name) == 0) {
-            return STATUS_OK;
-        }
-        used += (size_t)snprintf(names + used, used < sizeof names ? sizeof names - used : 0, " %s",
-                                 steps[i].name);
-        used = used < sizeof names ? used : sizeof names;
-    }
-    return error_set(error, STATUS_INVALID_ARGUMENT, "--step %s: there is%s", name, names);
+    return i < count ? steps[i].name : NULL;
+}
+
+enum status bench_check_step(const char *name, struct error *error) {
+    return bench_program_check_step(name, step_name, error);
 }
 
 static enum status run_step(void *argument, device_stream stream, struct error *error) {
@@ -245,7 +227,7 @@ static void print_head(const struct table *t) {
     const struct bench_shape *s = t->shape;
     printf("\n%s %s, %zu rows of %zu%s%s, %s\n", rows_op_name(t->op), nn_dtype_name(t->type),
            s->rows, s->C, s->name != NULL ? ", " : "", s->name != NULL ? s->name : "",
-           bench_verb(t->setup));
+           device_bench_verb(&t->setup->gpu));
     printf("  %-20s %9s %9s %9s %9s %9s %9s\n", "step", "ms", "GB/s", "of copy", "roofline",
            "step up", "in all");
     printf("  %-20s %9.4f %9.1f\n", "(copy)", t->copy_ms,

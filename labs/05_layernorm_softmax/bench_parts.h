@@ -61,7 +61,4 @@ void bench_stability(void);
 /** Prints what the last step does for BERT and Llama2, against the first; appends the records. */
 MUST_CHECK enum status bench_model(const struct bench_setup *setup, struct error *error);
 
-/** @return "modelled" or "measured" */
-const char *bench_verb(const struct bench_setup *setup);
-
 #endif

@@ -1,11 +1,11 @@
 /* Part (a) of the bench: every step of the ladder for every operation, beside the plain matmul. */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/terminal.h"
+#include "common/bench/bench_program.h"
 #include "common/bench/device_launches.h"
 #include "labs/06_fused_epilogues/bench_case.h"
 
@@ -48,22 +48,9 @@ struct row {
     char wrong[320]; /* "" or what is wrong */
 };
 
-/* Reads one size and moves on; false unless it is a number from 1 on with no sign before it. */
-static bool parse_size(const char **text, size_t *size) {
-    char *end;
-    errno = 0;
-    unsigned long long value = strtoull(*text, &end, 10);
-    bool good = (*text)[0] >= '0' && (*text)[0] <= '9' && value >= 1 && errno == 0;
-    *size = (size_t)value;
-    *text = end;
-    return good;
-}
-
 enum status bench_parse_shape(const char *text, struct fused_shape *s, struct error *error) {
-    const char *rest = text;
-    bool good = parse_size(&rest, &s->M) && *rest++ == ',' && parse_size(&rest, &s->N) &&
-                *rest++ == ',' && parse_size(&rest, &s->K) && *rest == '\0';
-    if (!good) {
+    size_t *const sizes[] = {&s->M, &s->N, &s->K};
+    if (!bench_parse_sizes(text, sizes, 3)) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
                          "--shape wants three sizes M,N,K, each at least 1, not '%s'", text);
     }
@@ -207,7 +194,8 @@ static enum status report_rows(const struct bench_setup *setup, enum fused_op op
                                double matmul_ms, struct error *error) {
     bool wrong = false;
     double first_ms = NAN, last_ms = NAN;
-    printf("\n%s, M %zu, N %zu, K %zu, %s", fused_op_name(op), s->M, s->N, s->K, bench_verb(setup));
+    printf("\n%s, M %zu, N %zu, K %zu, %s", fused_op_name(op), s->M, s->N, s->K,
+           device_bench_verb(&setup->gpu));
     if (isfinite(matmul_ms)) {
         printf("; the plain matmul: %.4f ms", matmul_ms);
     }

@@ -52,7 +52,4 @@ MUST_CHECK enum status bench_model(const struct bench_setup *setup, struct error
 /** Prints how errors grow over layers when activations are stored in fp16; on the host. */
 MUST_CHECK enum status bench_error(const struct bench_setup *setup, struct error *error);
 
-/** @return "modelled" or "measured" */
-const char *bench_verb(const struct bench_setup *setup);
-
 #endif

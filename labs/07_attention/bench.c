@@ -8,17 +8,18 @@
  * results/bench.jsonl.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "common/base/file.h"
 #include "common/base/flags.h"
-#include "common/base/terminal.h"
+#include "common/bench/bench_program.h"
 #include "labs/07_attention/bench_parts.h"
 
-const char *bench_verb(const struct bench_setup *setup) {
-    return setup->gpu.modelled ? "modelled" : "measured";
-}
+/* The command line before its texts are read. */
+struct options {
+    const char *shape_text, *dtype_text;
+    struct bench_shape shape;
+    struct bench_setup setup;
+};
 
 static enum status parse_dtype(const char *text, enum nn_dtype *dtype, struct error *error) {
     for (int i = NN_F32; i <= NN_BF16; i++) {
@@ -34,15 +35,9 @@ static enum status parse_dtype(const char *text, enum nn_dtype *dtype, struct er
 /* "B,NH,T,HS" */
 static enum status parse_shape(const char *text, struct bench_shape *shape, struct error *error) {
     size_t *sizes[] = {&shape->B, &shape->NH, &shape->T, &shape->HS};
-    const char *at = text;
-    bool good = true;
+    bool good = bench_parse_sizes(text, sizes, 4);
     for (int i = 0; i < 4 && good; i++) {
-        char *end;
-        long value = strtol(at, &end, 10);
-        good = *at >= '1' && *at <= '9' && value >= 1 && value <= 1 << 20 &&
-               *end == (i < 3 ? ',' : '\0');
-        *sizes[i] = good ? (size_t)value : 0;
-        at = end + 1;
+        good = *sizes[i] <= 1 << 20;
     }
     if (!good || shape->HS > ATTENTION_MAX_HS) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
@@ -71,67 +66,49 @@ static enum status check_room(const struct bench_setup *setup, const struct benc
     return STATUS_OK;
 }
 
-static enum status run(struct bench_setup *setup, struct error *error) {
-    char text[400], path[1024];
-    enum status status = device_open(error);
-    if (status == STATUS_OK) {
-        status = device_properties(&setup->gpu, error);
+static enum status open_gpu(struct bench_setup *setup, struct error *error) {
+    TRY(device_open(error));
+    TRY(device_properties(&setup->gpu, error));
+    return setup->shape != NULL ? check_room(setup, setup->shape, error) : STATUS_OK;
+}
+
+/* With --shape or --step only the ladder is run. */
+static enum status run(void *options, struct error *error) {
+    char text[400];
+    struct bench_setup *setup = &((struct options *)options)->setup;
+    TRY(open_gpu(setup, error));
+    printf("%s: %s%s\n", WARPBOOK_SUBJECT, device_bench_headline(&setup->gpu, text, sizeof text),
+           setup->gpu.modelled ? "" : "; L2 is flushed before each run");
+    TRY(bench_ladder(setup, error));
+    if (setup->shape == NULL && setup->step == NULL) {
+        TRY(bench_lengths(setup, error));
+        TRY(bench_projection(setup, error));
+        TRY(bench_model(setup, error));
     }
-    if (status == STATUS_OK && setup->shape != NULL) {
-        status = check_room(setup, setup->shape, error);
-    }
-    if (status == STATUS_OK) {
-        printf("%s: %s%s\n", WARPBOOK_SUBJECT,
-               device_bench_headline(&setup->gpu, text, sizeof text),
-               setup->gpu.modelled ? "" : "; L2 is flushed before each run");
-        status = bench_ladder(setup, error);
-    }
-    bool parts = setup->shape == NULL && setup->step == NULL;
-    if (status == STATUS_OK && parts) {
-        status = bench_lengths(setup, error);
-    }
-    if (status == STATUS_OK && parts) {
-        status = bench_projection(setup, error);
-    }
-    if (status == STATUS_OK && parts) {
-        status = bench_model(setup, error);
-    }
-    if (status == STATUS_OK) {
-        printf("\nrecorded in %s\n", bench_results_path("bench.jsonl", path, sizeof path));
-    }
-    return status;
+    bench_print_recorded();
+    return STATUS_OK;
 }
 
 /* What the flags say beyond their types. */
-static enum status check_setup(struct bench_setup *setup, const struct arguments *arguments,
-                               const char *shape_text, const char *dtype_text,
-                               struct bench_shape *shape, struct error *error) {
-    if (arguments->count > 0) {
-        return error_set(error, STATUS_INVALID_ARGUMENT, "unexpected argument '%s'; --help helps",
-                         arguments->values[0]);
+static enum status check(void *options, struct error *error) {
+    struct options *o = options;
+    TRY(parse_dtype(o->dtype_text, &o->shape.dtype, error));
+    if (o->shape_text != NULL) {
+        o->setup.shape = &o->shape;
+        TRY(parse_shape(o->shape_text, &o->shape, error));
     }
-    enum status status = parse_dtype(dtype_text, &shape->dtype, error);
-    if (status == STATUS_OK && shape_text != NULL) {
-        setup->shape = shape;
-        status = parse_shape(shape_text, shape, error);
-    }
-    if (status == STATUS_OK && setup->step != NULL) {
-        status = bench_check_step(setup->step, error);
-    }
-    return status;
+    return o->setup.step != NULL ? bench_check_step(o->setup.step, error) : STATUS_OK;
 }
 
-/* Reads the command line into setup and *shape; *help: it was printed, nothing else is wanted. */
-static enum status read_setup(int argc, char **argv, struct bench_setup *setup,
-                              struct bench_shape *shape, bool *help, struct error *error) {
-    const char *shape_text = NULL, *dtype_text = "fp32";
+int main(int argc, char **argv) {
+    struct options o = {.dtype_text = "fp32"};
     const struct flag table[] = {
-        {"shape", 's', FLAG_STRING, &shape_text, "B,NH,T,HS", "only the ladder, on this shape"},
-        {"dtype", 'd', FLAG_STRING, &dtype_text, "TYPE", "of --shape: 'fp32', 'fp16', 'bf16'"},
-        {"causal", 'c', FLAG_SWITCH, &shape->causal, NULL, "--shape: no query sees later keys"},
-        {"step", 0, FLAG_STRING, &setup->step, "NAME", "only this step of the ladder"},
-        {"all", 'a', FLAG_SWITCH, &setup->all, NULL, "also steps that take seconds a call"},
-        {"quick", 'q', FLAG_SWITCH, &setup->quick, NULL, "fewer shapes, shorter runs"},
+        {"shape", 's', FLAG_STRING, &o.shape_text, "B,NH,T,HS", "only the ladder, on this shape"},
+        {"dtype", 'd', FLAG_STRING, &o.dtype_text, "TYPE", "of --shape: 'fp32', 'fp16', 'bf16'"},
+        {"causal", 'c', FLAG_SWITCH, &o.shape.causal, NULL, "--shape: no query sees later keys"},
+        {"step", 0, FLAG_STRING, &o.setup.step, "NAME", "only this step of the ladder"},
+        {"all", 'a', FLAG_SWITCH, &o.setup.all, NULL, "also steps that take seconds a call"},
+        {"quick", 'q', FLAG_SWITCH, &o.setup.quick, NULL, "fewer shapes, shorter runs"},
     };
     const struct flags flags = {
         .program = "bench",
@@ -142,31 +119,6 @@ static enum status read_setup(int argc, char **argv, struct bench_setup *setup,
         .epilogue = "Without --shape and --step: the ladder on BERT's shapes and a long causal one "
                     "(on simt: small ones), lengths, the projection, BERT.",
     };
-    struct arguments arguments = {.values = calloc((size_t)argc + 1, sizeof(char *))};
-    enum status status = arguments.values != NULL
-                             ? flags_parse(&flags, argc, argv, &arguments, error)
-                             : STATUS_OUT_OF_MEMORY;
-    *help = status == STATUS_OK && arguments.help;
-    if (*help) {
-        flags_help(&flags, stdout);
-    } else if (status == STATUS_OK) {
-        status = check_setup(setup, &arguments, shape_text, dtype_text, shape, error);
-    }
-    free(arguments.values);
-    return status;
-}
-
-int main(int argc, char **argv) {
-    struct bench_setup setup = {0};
-    struct bench_shape shape = {0};
-    struct error error = {0};
-    bool help = false;
-    file_enter_working_directory();
-    /* Races are the parity test's business; without that search simt is several times as fast. */
-    setenv("SIMT_CHECK", "bounds", 0);
-    enum status status = read_setup(argc, argv, &setup, &shape, &help, &error);
-    if (status == STATUS_OK && !help) {
-        status = run(&setup, &error);
-    }
-    return status == STATUS_OK ? 0 : report_failure("bench", &error, status);
+    const struct bench_program program = {.flags = &flags, .check = check, .run = run};
+    return bench_program_main(&program, argc, argv, &o);
 }

@@ -1,15 +1,13 @@
 /* Part (d) of the bench: BERT with the first step and the last, padded and packed. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "common/base/rng.h"
-#include "common/formats/bert_random.h"
-#include "common/model/bert.h"
+#include "common/model/model_bench.h"
 #include "labs/07_attention/bench_parts.h"
 #include "labs/07_attention/engine.h"
 
-enum { MOST_TEXTS = 16, LABELS = 2, MOST_RUNS = 9 };
+enum { MOST_TEXTS = 16 };
 
 /* A batch of texts, once padded and once packed; host. */
 struct texts {
@@ -19,19 +17,17 @@ struct texts {
     uint8_t *mask;
 };
 
-/* BERT-base; narrower and with one layer where time is modelled. */
+/* BERT-base on long texts; narrower, with heads of their right size, where time is modelled. */
 static struct bert_config config_of(const struct bench_setup *setup) {
     bool small = setup->gpu.modelled;
-    return (struct bert_config){.C = small ? 128 : 768,
-                                .hidden = small ? 256 : 3072,
-                                .L = small ? 1 : 12,
-                                .NH = small ? 2 : 12,
-                                .V = 1000,
-                                .T = small ? 128 : 512,
-                                .types = 2,
-                                .labels = LABELS,
-                                .norm_eps = 1e-12f,
-                                .activation = NN_GELU};
+    struct bert_config config = model_bench_bert_config(small);
+    config.T = small ? 128 : 512;
+    if (small) {
+        config.C = 128;
+        config.hidden = 256;
+        config.NH = 2;
+    }
+    return config;
 }
 
 static enum status texts_create(struct texts *x, size_t B, size_t T, size_t V,
@@ -68,98 +64,44 @@ struct batch {
     const char *name;
     const struct attention_step *step;
     bool packed;
-    struct bench_timing timing;
-    float logits[MOST_TEXTS * LABELS];
 };
 
-/* On the device's clock: real time on a GPU, modelled time on simt. */
-static enum status time_batches(struct bert *bert, const struct bert_input *input, int runs,
-                                struct batch *batch) {
-    double seconds[MOST_RUNS];
-    const struct bert_output output = {.logits = batch->logits};
-    enum status status = STATUS_OK;
-    for (int i = 0; i < runs && status == STATUS_OK; i++) {
-        double start = device_now();
-        status = bert_forward(bert, input, &output);
-        seconds[i] = device_now() - start;
-    }
-    if (status == STATUS_OK) {
-        batch->timing = bench_summarise(seconds, runs);
-    }
-    return status;
-}
-
 static enum status measure_batch(const struct bench_setup *setup, const struct bert_random *random,
-                                 const struct texts *texts, struct batch *batch,
-                                 struct error *error) {
+                                 const struct texts *texts, const struct batch *batch,
+                                 struct model_bench_run *run, struct error *error) {
     struct engine engine;
-    struct bert *bert = NULL;
     const struct bert_input input = {.ids = batch->packed ? texts->packed_ids : texts->padded_ids,
                                      .mask = batch->packed ? NULL : texts->mask,
                                      .starts = batch->packed ? texts->starts : NULL,
                                      .B = texts->B,
                                      .T = texts->T};
+    run->name = batch->name;
     enum status status = engine_attention_create_with(&engine, batch->step->run, error);
     if (status == STATUS_OK) {
-        status = bert_create(&bert, &random->config, &random->weights, &engine, texts->B * texts->T,
-                             error);
+        status =
+            model_bench_time_bert(&setup->gpu, setup->quick, random, &input, &engine, run, error);
     }
-    if (status == STATUS_OK && !setup->gpu.modelled) {
-        status = time_batches(bert, &input, 2, batch); /* wakes the clock */
-    }
-    if (status == STATUS_OK) {
-        int runs = setup->gpu.modelled ? 1 : setup->quick ? 3 : MOST_RUNS;
-        status = time_batches(bert, &input, runs, batch);
-    }
-    bert_free(bert);
     engine_destroy(&engine);
     return status;
 }
 
-/* Largest difference of the logits, relative to the largest logit. */
-static double logits_difference(const struct batch *got, const struct batch *want, size_t count) {
-    double worst = 0.0, largest = 0.0;
-    for (size_t i = 0; i < count; i++) {
-        double difference = fabs((double)got->logits[i] - (double)want->logits[i]);
-        worst = isfinite(got->logits[i]) ? fmax(worst, difference) : INFINITY;
-        largest = fmax(largest, fabs((double)want->logits[i]));
-    }
-    return worst / largest;
-}
-
 static enum status report_batch(const struct bench_setup *setup, const struct bert_config *config,
                                 const struct texts *texts, const struct batch *batch,
-                                const struct batch *first, struct error *error) {
+                                const struct model_bench_run *run,
+                                const struct model_bench_run *first, struct error *error) {
     char shape[96];
-    const struct bench_gpu gpu = bench_gpu_of(&setup->gpu);
-    double ms = batch->timing.median_ms, per_second = 1e3 * (double)texts->B / ms;
-    double difference = logits_difference(batch, first, texts->B * LABELS);
-    printf("  %-26s %9.4f %12.1f %8.2fx\n", batch->name, ms, per_second,
-           first->timing.median_ms / ms);
-    if (!(difference < 1e-3)) {
-        return error_set(error, STATUS_MISMATCH,
-                         "%s gives other logits than %s: %.3g of the largest", batch->name,
-                         first->name, difference);
-    }
     snprintf(shape, sizeof shape, "BERT C%zu L%zu, %zu texts of up to %zu tokens, %s", config->C,
              config->L, texts->B, texts->T, batch->packed ? "packed" : "padded");
-    const struct bench_record record = {
-        .lab = "07_attention",
-        .subject = WARPBOOK_SUBJECT,
-        .stage = batch->step->name,
-        .op = "bert_batch",
-        .shape = shape,
-        .dtype = "fp32",
-        .threads = 1,
-        .gpu = &gpu,
-        .timing = batch->timing,
-        .bytes = NAN,
-        .flops = NAN,
-        .peer_ratio = NAN,
-        .figure = "sentences_per_second",
-        .figure_value = per_second,
-    };
-    return bench_append(&record, error);
+    const struct model_bench_table table = {.lab = "07_attention",
+                                            .subject = WARPBOOK_SUBJECT,
+                                            .op = "bert_batch",
+                                            .shape = shape,
+                                            .figure = "sentences_per_second",
+                                            .units = (double)texts->B,
+                                            .logits = texts->B * config->labels,
+                                            .width = 26,
+                                            .digits = 2};
+    return model_bench_report(&table, &setup->gpu, batch->step->name, run, first, error);
 }
 
 static enum status compare_batches(const struct bench_setup *setup,
@@ -167,26 +109,24 @@ static enum status compare_batches(const struct bench_setup *setup,
                                    struct error *error) {
     size_t count;
     const struct attention_step *steps = attention_ladder(&count);
-    struct batch batches[] = {
+    const struct batch batches[] = {
         {.name = "first step, padded", .step = &steps[0]},
         {.name = "last step, padded", .step = &steps[count - 1]},
         {.name = "last step, packed", .step = &steps[count - 1], .packed = true},
     };
+    struct model_bench_run runs[3];
     const struct bert_config *c = &random->config;
-    enum status status = STATUS_OK;
     printf("\nBERT, C %zu, %zu layer%s, random weights, %zu texts of up to %zu tokens, %.0f%% "
            "text, %s\n",
            c->C, c->L, c->L == 1 ? "" : "s", texts->B, texts->T,
            100.0 * (double)texts->starts[texts->B] / (double)(texts->B * texts->T),
-           bench_verb(setup));
+           device_bench_verb(&setup->gpu));
     printf("  %-26s %9s %12s %9s\n", "attention", "ms", "texts/s", "in all");
-    for (size_t i = 0; i < 3 && status == STATUS_OK; i++) {
-        status = measure_batch(setup, random, texts, &batches[i], error);
-        if (status == STATUS_OK) {
-            status = report_batch(setup, c, texts, &batches[i], &batches[0], error);
-        }
+    for (size_t i = 0; i < 3; i++) {
+        TRY(measure_batch(setup, random, texts, &batches[i], &runs[i], error));
+        TRY(report_batch(setup, c, texts, &batches[i], &runs[i], &runs[0], error));
     }
-    return status;
+    return STATUS_OK;
 }
 
 enum status bench_model(const struct bench_setup *setup, struct error *error) {

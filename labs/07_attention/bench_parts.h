@@ -95,7 +95,4 @@ MUST_CHECK enum status bench_model(const struct bench_setup *setup, struct error
 /** Draws (B) lengths from 1 to T, most of them short, the longest T; the same every time. */
 void bench_draw_lengths(int32_t *lengths, size_t B, size_t T);
 
-/** @return "modelled" or "measured" */
-const char *bench_verb(const struct bench_setup *setup);
-
 #endif

@@ -83,7 +83,7 @@ static enum status compare(const struct bench_setup *setup, size_t M, size_t C,
                            struct error *error) {
     struct projection p = {.M = M, .C = C};
     double first_ms = 0.0;
-    printf("\nq, k and v of %zu tokens, C %zu, fp32, %s\n", M, C, bench_verb(setup));
+    printf("\nq, k and v of %zu tokens, C %zu, fp32, %s\n", M, C, device_bench_verb(&setup->gpu));
     printf("  %-22s %10s %10s %9s\n", "products", "ms", "TFLOP/s", "in all");
     enum status status = projection_create(&p, error);
     for (int i = 0; i < 2 && status == STATUS_OK; i++) {

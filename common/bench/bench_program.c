@@ -1,0 +1,88 @@
+#include "common/bench/bench_program.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/file.h"
+#include "common/base/terminal.h"
+#include "common/bench/bench.h"
+
+/* Reads the flags; *help: it was printed, nothing else is wanted. */
+static enum status read_flags(const struct flags *flags, int argc, char **argv, bool *help,
+                              struct error *error) {
+    struct arguments arguments = {.values = calloc((size_t)argc + 1, sizeof(char *))};
+    enum status status = arguments.values != NULL
+                             ? flags_parse(flags, argc, argv, &arguments, error)
+                             : STATUS_OUT_OF_MEMORY;
+    *help = status == STATUS_OK && arguments.help;
+    if (*help) {
+        flags_help(flags, stdout);
+    } else if (status == STATUS_OK && arguments.count > 0) {
+        status = error_set(error, STATUS_INVALID_ARGUMENT, "unexpected argument '%s'; --help helps",
+                           arguments.values[0]);
+    }
+    free(arguments.values);
+    return status;
+}
+
+static enum status run_program(const struct bench_program *program, int argc, char **argv,
+                               void *setup, struct error *error) {
+    bool help;
+    TRY(read_flags(program->flags, argc, argv, &help, error));
+    if (help) {
+        return STATUS_OK;
+    }
+    TRY(program->check(setup, error));
+    return program->run(setup, error);
+}
+
+int bench_program_main(const struct bench_program *program, int argc, char **argv, void *setup) {
+    struct error error = {0};
+    file_enter_working_directory();
+    setenv("SIMT_CHECK", "bounds", 0);
+    enum status status = run_program(program, argc, argv, setup, &error);
+    return status == STATUS_OK ? 0 : report_failure(program->flags->program, &error, status);
+}
+
+/* Reads one size and moves on; false unless it is a number from 1 on with no sign before it. */
+static bool parse_size(const char **text, size_t *size) {
+    char *end;
+    errno = 0;
+    unsigned long long value = strtoull(*text, &end, 10);
+    bool good = (*text)[0] >= '0' && (*text)[0] <= '9' && value >= 1 && errno == 0;
+    *size = (size_t)value;
+    *text = end;
+    return good;
+}
+
+bool bench_parse_sizes(const char *text, size_t *const *sizes, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (!parse_size(&text, sizes[i]) || *text != (i + 1 < count ? ',' : '\0')) {
+            return false;
+        }
+        text++;
+    }
+    return true;
+}
+
+enum status bench_program_check_step(const char *name, bench_step_name *steps,
+                                     struct error *error) {
+    char names[400] = "";
+    size_t used = 0;
+    for (size_t i = 0; steps(i) != NULL; i++) {
+        if (strcmp(steps(i), name) == 0) {
+            return STATUS_OK;
+        }
+        used += (size_t)snprintf(names + used, used < sizeof names ? sizeof names - used : 0, " %s",
+                                 steps(i));
+        used = used < sizeof names ? used : sizeof names;
+    }
+    return error_set(error, STATUS_INVALID_ARGUMENT, "--step %s: there is%s", name, names);
+}
+
+void bench_print_recorded(void) {
+    char path[1024];
+    printf("\nrecorded in %s\n", bench_results_path("bench.jsonl", path, sizeof path));
+}
