@@ -3,12 +3,10 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "common/base/checked.h"
-#include "common/base/terminal.h"
 #include "common/bench/bench_program.h"
 #include "common/bench/device_bench.h"
+#include "common/bench/ladder_rows.h"
 #include "labs/05_layernorm_softmax/bench_case.h"
 
 /* Activations of models, then batches from BERT's width to a vocabulary. */
@@ -39,21 +37,11 @@ static const struct {
              {ROWS_SOFTMAX, NN_F32},
              {ROWS_SOFTMAX, NN_BF16}};
 
-/* A call that is expected to take longer than this is left out, unless --all is given. */
-enum { LONGEST_SECONDS = 4 };
 /* What simt does in about a minute a step, and in memory that is the host's. */
 #define SIMT_ELEMENTS ((size_t)1 << 27)
 #define SIMT_BYTES ((size_t)1 << 30)
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
-
-/* What a row of the table shows. */
-struct row {
-    const char *name;
-    struct bench_timing timing;
-    double expected; /* seconds a call, when that was too long to measure; else 0 */
-    char wrong[320]; /* "" or what is wrong */
-};
 
 /* One table: a shape, an operator, a type. */
 struct table {
@@ -61,8 +49,9 @@ struct table {
     const struct bench_shape *shape;
     enum rows_op op;
     enum nn_dtype type;
+    struct bench_case c;
     double copy_ms;
-    struct row *rows;
+    struct ladder_row *rows;
     size_t count;
 };
 
@@ -110,6 +99,12 @@ enum status bench_check_step(const char *name, struct error *error) {
     return bench_program_check_step(name, step_name, error);
 }
 
+static enum status run_rows(void *argument, size_t rows, struct error *error) {
+    struct bench_case *c = argument;
+    const struct rows_problem problem = bench_case_problem(c, rows);
+    return c->run(&problem, c->workspace, NULL, error);
+}
+
 static enum status run_step(void *argument, device_stream stream, struct error *error) {
     struct bench_case *c = argument;
     const struct rows_problem problem = bench_case_problem(c, c->shape.rows);
@@ -122,82 +117,29 @@ static enum status run_copy(void *argument, device_stream stream, struct error *
     return device_copy(c->out, c->in, bytes, stream, error);
 }
 
-/* Wall-clock seconds that a call will take, from one of 1/16 of the rows. */
-static enum status expect_seconds(struct bench_case *c, double *seconds, struct error *error) {
-    size_t rows = ceil_div(c->shape.rows, 16);
-    const struct rows_problem problem = bench_case_problem(c, rows);
-    double start = bench_now();
-    enum status status = c->run(&problem, c->workspace, NULL, error);
-    if (status == STATUS_OK) {
-        status = device_synchronize(NULL, error);
-    }
-    *seconds = (bench_now() - start) * (double)c->shape.rows / (double)rows;
-    return status;
+static enum status check_step(void *argument, char *wrong, size_t size, struct error *error) {
+    return bench_case_check(argument, wrong, size, error);
 }
 
-static struct device_bench_options options_of(const struct bench_setup *setup, double seconds) {
+static struct device_bench_options options_of(const struct bench_setup *setup) {
     struct device_bench_options options = device_bench_defaults();
     options.flush_l2 = !setup->gpu.modelled; /* simt's report then shows your kernels alone */
     options.min_seconds = setup->quick ? 0.02 : 0.1;
-    if (seconds > 0.1) {
-        options.min_runs = 3;
-        options.warmup = 1;
-    }
     return options;
 }
 
-/* Checks, then times. A very slow step is left out. */
-static enum status measure_row(const struct bench_setup *setup, struct bench_case *c,
-                               struct row *row, struct error *error) {
-    double seconds;
-    enum status status = expect_seconds(c, &seconds, error);
-    if (status == STATUS_OK && seconds > LONGEST_SECONDS && !setup->all) {
-        row->expected = seconds;
-        return STATUS_OK;
-    }
-    if (status == STATUS_OK) {
-        status = bench_case_check(c, row->wrong, sizeof row->wrong, error);
-    }
-    if (status != STATUS_OK || row->wrong[0] != '\0') {
-        return status;
-    }
-    const struct device_bench_options options = options_of(setup, seconds);
-    return device_bench_run(&options, run_step, c, NULL, &row->timing, error);
-}
-
-static bool is_measured(const struct row *row) {
-    return row->wrong[0] == '\0' && row->expected == 0.0;
-}
-
-static void print_ratio(double ratio) {
-    if (isnan(ratio)) {
-        printf(" %11s", "–"); /* three bytes, one column */
-    } else {
-        printf(" %8.2fx", ratio);
-    }
-}
-
-static void print_row(const struct table *t, const struct row *row, double last_ms,
-                      double first_ms) {
-    if (row->wrong[0] != '\0') {
-        printf("  %-20s %sWRONG%s: %s\n", row->name, terminal_colour(stdout, COLOUR_RED),
-               terminal_plain(stdout), row->wrong);
-        return;
-    }
-    if (row->expected > 0.0) {
-        printf("  %-20s left out: a call would take about %.0f s; --all measures it\n", row->name,
-               row->expected);
-        return;
-    }
-    double ms = row->timing.median_ms, bytes = bench_bytes(t->shape, t->type);
-    double share = roofline_share(&t->setup->roofs, bench_flops(t->shape, t->op), bytes,
-                                  row->timing.median_ms);
-    printf("  %-20s %9.4f %9.1f", row->name, ms, 1e-6 * bytes / ms);
-    print_ratio(t->copy_ms / ms);
-    printf(" %8.1f%%", 100.0 * share);
-    print_ratio(last_ms / ms);
-    print_ratio(first_ms / ms);
-    printf("\n");
+static enum status measure_step(void *argument, size_t i, struct ladder_row *row,
+                                struct error *error) {
+    size_t count;
+    struct table *t = argument;
+    const struct ladder_case c = {.argument = &t->c,
+                                  .rows = t->shape->rows,
+                                  .run_rows = run_rows,
+                                  .check = check_step,
+                                  .run = run_step};
+    struct device_bench_options options = options_of(t->setup);
+    t->c.run = layernorm_softmax_ladder(&count)[i].run;
+    return ladder_measure_step(&c, t->setup->all, &options, row, error);
 }
 
 static enum status append_row(const struct table *t, const char *stage,
@@ -234,104 +176,57 @@ static void print_head(const struct table *t) {
            1e-6 * bench_bytes(s, t->type) / t->copy_ms);
 }
 
-/* One row a step, and records of those that are right. */
-static enum status report_rows(const struct table *t, struct error *error) {
-    enum status status = STATUS_OK;
-    bool wrong = false;
-    double first_ms = NAN, last_ms = NAN;
-    print_head(t);
-    for (size_t i = 0; i < t->count && status == STATUS_OK; i++) {
-        const struct row *row = &t->rows[i];
-        print_row(t, row, last_ms, first_ms);
-        wrong = wrong || row->wrong[0] != '\0';
-        if (is_measured(row)) {
-            last_ms = row->timing.median_ms;
-            first_ms = isnan(first_ms) ? last_ms : first_ms;
-            status = append_row(t, row->name, &row->timing, error);
-        }
-    }
-    if (status == STATUS_OK && wrong) {
-        status = error_set(error, STATUS_MISMATCH, "a step of the ladder gives wrong results");
-    }
-    return status;
+static enum status show_row(void *argument, const struct ladder_row *row, double last_ms,
+                            double first_ms, struct error *error) {
+    const struct table *t = argument;
+    double ms = row->timing.median_ms, bytes = bench_bytes(t->shape, t->type);
+    double share = roofline_share(&t->setup->roofs, bench_flops(t->shape, t->op), bytes, ms);
+    printf("  %-20s %9.4f %9.1f", row->name, ms, 1e-6 * bytes / ms);
+    ladder_print_ratio(9, t->copy_ms / ms);
+    ladder_print_percent(9, share);
+    ladder_print_ratio(9, last_ms / ms);
+    ladder_print_ratio(9, first_ms / ms);
+    printf("\n");
+    return append_row(t, row->name, &row->timing, error);
 }
 
-/* Where the steps lie under the roofs, for one table. */
 static enum status plot_rows(const struct table *t, struct error *error) {
-    char title[128], subtitle[400];
-    struct roofline_point *points = calloc(t->count + 1, sizeof *points);
-    if (points == NULL) {
-        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the picture");
-    }
+    char title[128];
     snprintf(title, sizeof title, "%s %s, %zu rows of %zu", rows_op_name(t->op),
              nn_dtype_name(t->type), t->shape->rows, t->shape->C);
-    struct roofline_plot plot = {
-        .title = title,
-        .subtitle = device_bench_headline(&t->setup->gpu, subtitle, sizeof subtitle),
-        .roofs = t->setup->roofs,
-        .points = points,
-    };
-    for (size_t i = 0; i < t->count; i++) {
-        if (is_measured(&t->rows[i])) {
-            points[plot.count++] = (struct roofline_point){.name = t->rows[i].name,
-                                                           .flops = bench_flops(t->shape, t->op),
-                                                           .bytes = bench_bytes(t->shape, t->type),
-                                                           .ms = t->rows[i].timing.median_ms};
-        }
-    }
-    enum status status = roofline_plot(&plot, t->setup->plot, error);
-    if (status == STATUS_OK) {
-        printf("  picture: %s\n", t->setup->plot);
-    }
-    free(points);
-    return status;
+    return ladder_plot(t->rows, t->count, title, &t->setup->gpu, &t->setup->roofs,
+                       bench_flops(t->shape, t->op), bench_bytes(t->shape, t->type), t->setup->plot,
+                       error);
 }
 
-static enum status measure_copy(struct table *t, struct bench_case *c, struct error *error) {
+static enum status measure_copy(struct table *t, struct error *error) {
     struct bench_timing timing;
-    const struct device_bench_options options = options_of(t->setup, 0.0);
-    enum status status = device_bench_run(&options, run_copy, c, NULL, &timing, error);
+    const struct device_bench_options options = options_of(t->setup);
+    TRY(device_bench_run(&options, run_copy, &t->c, NULL, &timing, error));
     t->copy_ms = timing.median_ms;
-    return status;
+    return STATUS_OK;
 }
 
-static enum status measure_rows(struct table *t, struct bench_case *c, struct error *error) {
-    size_t steps_count;
-    const struct rows_step *steps = layernorm_softmax_ladder(&steps_count);
-    struct progress progress = progress_create("steps", steps_count);
-    enum status status = measure_copy(t, c, error);
-    for (size_t i = 0; i < steps_count && status == STATUS_OK; i++) {
-        if (t->setup->step == NULL || strcmp(t->setup->step, steps[i].name) == 0) {
-            t->rows[t->count] = (struct row){.name = steps[i].name};
-            c->run = steps[i].run;
-            status = measure_row(t->setup, c, &t->rows[t->count++], error);
-            error_prefix(error, status, steps[i].name);
-        }
-        progress_update(&progress, i + 1);
-    }
-    progress_finish(&progress);
-    return status;
+static enum status measure_rows(struct table *t, bool plot, struct error *error) {
+    TRY(measure_copy(t, error));
+    TRY(ladder_measure(step_name, t->setup->step, measure_step, t, t->rows, &t->count, error));
+    print_head(t);
+    TRY(ladder_report(t->rows, t->count, 20, show_row, t, error));
+    return plot && t->setup->plot != NULL ? plot_rows(t, error) : STATUS_OK;
 }
 
 static enum status measure_table(struct table *t, bool plot, struct error *error) {
     size_t count;
-    struct bench_case c = {0};
     (void)layernorm_softmax_ladder(&count);
     t->rows = calloc(count, sizeof *t->rows);
     enum status status = t->rows != NULL ? STATUS_OK : STATUS_OUT_OF_MEMORY;
     if (status == STATUS_OK) {
-        status = bench_case_create(&c, *t->shape, t->op, t->type, error);
+        status = bench_case_create(&t->c, *t->shape, t->op, t->type, error);
     }
     if (status == STATUS_OK) {
-        status = measure_rows(t, &c, error);
+        status = measure_rows(t, plot, error);
     }
-    if (status == STATUS_OK) {
-        status = report_rows(t, error);
-    }
-    if (status == STATUS_OK && plot && t->setup->plot != NULL) {
-        status = plot_rows(t, error);
-    }
-    bench_case_free(&c);
+    bench_case_free(&t->c);
     free(t->rows);
     return status;
 }
