@@ -7,6 +7,7 @@
 #include "common/base/terminal.h"
 #include "common/bench/bench_program.h"
 #include "common/bench/device_launches.h"
+#include "common/bench/ladder_rows.h"
 #include "labs/06_fused_epilogues/bench_case.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -134,14 +135,6 @@ static enum status measure_row(const struct bench_setup *setup, struct bench_cas
     return device_bench_run(&options, bench_case_run, c, NULL, &row->timing, error);
 }
 
-static void print_ratio(double ratio) {
-    if (isfinite(ratio)) {
-        printf(" %8.2fx", ratio);
-    } else {
-        printf(" %11s", "–"); /* three bytes, one column */
-    }
-}
-
 static void print_row(const struct row *row, double last_ms, double first_ms, double matmul_ms) {
     if (row->wrong[0] != '\0') {
         printf("  %-22s %sWRONG%s: %s\n", row->name, terminal_colour(stdout, COLOUR_RED),
@@ -155,9 +148,9 @@ static void print_row(const struct row *row, double last_ms, double first_ms, do
     }
     double ms = row->timing.median_ms;
     printf("  %-22s %8zu %9.4f", row->name, row->launches, ms);
-    print_ratio(ms / matmul_ms);
-    print_ratio(last_ms / ms);
-    print_ratio(first_ms / ms);
+    ladder_print_ratio(9, ms / matmul_ms);
+    ladder_print_ratio(9, last_ms / ms);
+    ladder_print_ratio(9, first_ms / ms);
     printf("\n");
 }
 
