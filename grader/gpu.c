@@ -1,9 +1,9 @@
 #include "grader/gpu.h"
 
-#include <math.h>
 #include <stdio.h>
 
 #include "common/testing/testing.h"
+#include "grader/logits.h"
 
 bool grader_gpu_open(struct grader_gpu *gpu) {
     struct error error = {0};
@@ -31,15 +31,9 @@ bool grader_gpu_open(struct grader_gpu *gpu) {
 static const double LOGITS_TOLERANCE = 1e-4;
 
 void grader_check_logits(const float *got, const float *want, size_t V, const char *whose) {
-    double worst = 0.0;
-    double largest = 0.0;
-    for (size_t i = 0; i < V; i++) {
-        double difference = isfinite(got[i]) ? fabs((double)got[i] - want[i]) : INFINITY;
-        worst = difference > worst ? difference : worst;
-        largest = fabs(want[i]) > largest ? fabs(want[i]) : largest;
-    }
-    if (!(worst <= LOGITS_TOLERANCE * largest)) {
+    struct logits_difference d = logits_difference(got, want, V);
+    if (!(d.worst <= LOGITS_TOLERANCE * d.largest)) {
         TEST_FAIL("the model with %s: logits differ by %.3g of the largest, tolerance %.0e", whose,
-                  worst / largest, LOGITS_TOLERANCE);
+                  d.worst / d.largest, LOGITS_TOLERANCE);
     }
 }

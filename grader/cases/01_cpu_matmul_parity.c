@@ -7,12 +7,12 @@
 #include "common/base/checked.h"
 #include "common/base/rng.h"
 #include "common/model/engine.h"
-#include "common/model/llama2.h"
-#include "common/model/llama2_random.h"
 #include "common/nn/nn.h"
 #include "common/testing/compare.h"
 #include "common/testing/testing.h"
 #include "grader/inputs.h"
+#include "grader/logits.h"
+#include "grader/small_llama2.h"
 #include "grader/watch.h"
 #include "labs/01_cpu_matmul/engine.h"
 #include "labs/01_cpu_matmul/matmul.h"
@@ -188,65 +188,12 @@ C_TEST(parity, random_sizes) {
     }
 }
 
-/* Runs prompt and one more token; logits is (V). */
-static enum status decode(const struct engine *engine, const struct llama2_random *model,
-                          float *logits) {
-    const int32_t tokens[] = {1, 17, 42, 5, 99, 3, 64};
-    const int32_t next = 12;
-    size_t count = COUNT(tokens);
-    struct llama2 *llama2;
-    enum status status =
-        llama2_create(&llama2, &model->config, &model->weights, engine, count, NULL);
-    if (status == STATUS_OK) {
-        status = llama2_forward(llama2, tokens, count, 0, NULL);
-    }
-    if (status == STATUS_OK) {
-        status = llama2_forward(llama2, &next, 1, count, logits);
-    }
-    llama2_free(llama2);
-    return status;
-}
-
-/* Worst difference relative to the largest value; infinite when a value is not finite. */
-static double relative_difference(const float *got, const float *want, size_t count) {
-    double worst = 0.0;
-    double largest = 0.0;
-    for (size_t i = 0; i < count; i++) {
-        double difference = fabs((double)got[i] - want[i]);
-        if (!isfinite(got[i])) {
-            return INFINITY;
-        }
-        worst = difference > worst ? difference : worst;
-        largest = fabs(want[i]) > largest ? fabs(want[i]) : largest;
-    }
-    return worst / largest;
-}
-
 C_TEST(parity, llama2_end_to_end) {
-    struct llama2_config config = llama2_shape_config(LLAMA2_SHAPE_15M);
-    config.C = 60;
-    config.hidden = 172;
-    config.NH = 6;
-    config.KVH = 3;
-    config.HS = 10;
-    config.V = 311;
-    config.T = 16;
-    struct llama2_random model;
-    ASSERT_OK(llama2_random_create(&model, &config, grader_seed()));
-    struct engine reference, subject;
-    float want[311], got[311];
-    ASSERT_OK(engine_reference_create(&reference));
+    struct small_llama2 l = small_llama2();
+    struct engine subject;
     ASSERT_OK(engine_cpu_matmul_create(&subject, 2));
-    EXPECT_OK(decode(&reference, &model, want));
-    grader_watch("a small Llama2 with your matmul", PATIENCE);
-    EXPECT_OK(decode(&subject, &model, got));
-    grader_watch("", 0);
-    double difference = relative_difference(got, want, config.V);
-    if (!(difference <= 2e-5)) {
-        TEST_FAIL("Llama2 with your matmul: logits differ by %.3g of the largest, tolerance 2e-5",
-                  difference);
+    if (small_llama2_run(&l, &subject, "a small Llama2 with your matmul", PATIENCE)) {
+        grader_check_close_logits(l.got, l.want, SMALL_LLAMA2_V, "Llama2 with your matmul");
     }
     engine_destroy(&subject);
-    engine_destroy(&reference);
-    llama2_random_free(&model);
 }

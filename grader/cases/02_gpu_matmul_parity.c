@@ -6,8 +6,6 @@
 
 #include "common/base/rng.h"
 #include "common/model/engine.h"
-#include "common/model/llama2.h"
-#include "common/model/llama2_random.h"
 #include "common/nn/nn.h"
 #include "common/testing/compare.h"
 #include "common/testing/testing.h"
@@ -15,6 +13,7 @@
 #include "grader/foreign.h"
 #include "grader/gpu.h"
 #include "grader/inputs.h"
+#include "grader/small_llama2.h"
 #include "grader/watch.h"
 #include "labs/02_gpu_matmul/engine.h"
 #include "labs/02_gpu_matmul/gpu_matmul.h"
@@ -389,64 +388,21 @@ C_TEST(parity, out_of_memory_is_reported) {
     gpu_matmul_destroy(matmul);
 }
 
-/* Runs prompt and one more token; logits is (V). */
-static enum status decode(const struct engine *engine, const struct llama2_random *model,
-                          float *logits) {
-    const int32_t tokens[] = {1, 17, 42, 5, 99, 3, 64};
-    const int32_t next = 12;
-    size_t count = COUNT(tokens);
-    struct llama2 *llama2;
-    enum status status =
-        llama2_create(&llama2, &model->config, &model->weights, engine, count, NULL);
-    if (status == STATUS_OK) {
-        status = llama2_forward(llama2, tokens, count, 0, NULL);
-    }
-    if (status == STATUS_OK) {
-        status = llama2_forward(llama2, &next, 1, count, logits);
-    }
-    llama2_free(llama2);
-    return status;
-}
-
-static void compare_engines(const struct llama2_random *model, const struct engine *subject) {
-    struct engine reference;
-    float want[311], got[311];
-    ASSERT_OK(engine_reference_create(&reference));
-    EXPECT_OK(decode(&reference, model, want));
-    grader_watch("a small Llama2 with your matmul", PATIENCE);
-    EXPECT_OK(decode(subject, model, got));
-    grader_watch("", 0);
-    engine_destroy(&reference);
-    if (!test_has_failed()) {
-        grader_check_logits(got, want, model->config.V, "your matmul");
-    }
-}
-
 C_TEST(parity, llama2_end_to_end) {
-    struct llama2_config config = llama2_shape_config(LLAMA2_SHAPE_15M);
-    config.C = 60;
-    config.hidden = 172;
-    config.NH = 6;
-    config.KVH = 3;
-    config.HS = 10;
-    config.V = 311;
-    config.T = 16;
+    struct small_llama2 l = small_llama2();
     struct grader_gpu gpu;
-    struct llama2_random model;
     struct engine subject;
     struct error error = {0};
     if (!grader_gpu_open(&gpu)) {
         return;
     }
-    ASSERT_OK(llama2_random_create(&model, &config, grader_seed()));
     enum status status = engine_gpu_matmul_create(&subject, &error);
-    if (status == STATUS_OK) {
-        compare_engines(&model, &subject);
-    } else {
+    if (status != STATUS_OK) {
         TEST_FAIL("%s", error_text(&error, status));
+    } else if (small_llama2_run(&l, &subject, "a small Llama2 with your matmul", PATIENCE)) {
+        grader_check_logits(l.got, l.want, SMALL_LLAMA2_V, "your matmul");
     }
     engine_destroy(&subject);
-    llama2_random_free(&model);
 }
 
 /* Runs last: what the cases before made the process load is still there. */

@@ -13,6 +13,7 @@
 #include "common/testing/testing.h"
 #include "grader/gpu.h"
 #include "grader/inputs.h"
+#include "grader/small_llama2.h"
 #include "grader/watch.h"
 #include "labs/03_resident_weights/engine.h"
 #include "labs/03_resident_weights/operators.h"
@@ -270,24 +271,6 @@ C_TEST(parity, failures_are_handed_on) {
 
 /* The models. */
 
-/* Runs prompt and more tokens one by one; logits is (V). */
-static enum status decode(const struct engine *engine, const struct llama2_random *model,
-                          float *logits) {
-    const int32_t tokens[] = {1, 17, 42, 5, 99, 3, 64, 12, 200, 7, 31};
-    enum { PROMPT = 6 };
-    struct llama2 *llama2;
-    enum status status =
-        llama2_create(&llama2, &model->config, &model->weights, engine, PROMPT, NULL);
-    if (status == STATUS_OK) {
-        status = llama2_forward(llama2, tokens, PROMPT, 0, NULL);
-    }
-    for (size_t i = PROMPT; i < COUNT(tokens) && status == STATUS_OK; i++) {
-        status = llama2_forward(llama2, tokens + i, 1, i, logits);
-    }
-    llama2_free(llama2);
-    return status;
-}
-
 /* Makes both engines; false after the test has failed. */
 static bool engines_create(struct engine *reference, struct engine *subject) {
     struct grader_gpu gpu;
@@ -300,30 +283,21 @@ static bool engines_create(struct engine *reference, struct engine *subject) {
 }
 
 C_TEST(parity, llama2_end_to_end) {
-    struct llama2_config config = llama2_shape_config(LLAMA2_SHAPE_15M);
-    config.C = 60;
-    config.hidden = 172;
-    config.NH = 6;
-    config.KVH = 3;
-    config.HS = 10;
-    config.V = 311;
-    config.T = 16;
-    struct llama2_random model;
-    struct engine reference, subject;
-    float want[311], got[311];
-    ASSERT_OK(llama2_random_create(&model, &config, grader_seed()));
-    if (engines_create(&reference, &subject)) {
-        EXPECT_OK(decode(&reference, &model, want));
-        grader_watch("a small Llama2 with your memory", PATIENCE);
-        EXPECT_OK(decode(&subject, &model, got));
-        grader_watch("", 0);
-        if (!test_has_failed()) {
-            grader_check_logits(got, want, config.V, "your memory");
+    static const int32_t tokens[] = {1, 17, 42, 5, 99, 3, 64, 12, 200, 7, 31};
+    struct small_llama2 l = small_llama2();
+    struct grader_gpu gpu;
+    struct engine subject = {0};
+    struct error error = {0};
+    memcpy(l.tokens, tokens, sizeof tokens);
+    l.prompt = 6;
+    l.count = COUNT(tokens);
+    if (grader_gpu_open(&gpu) &&
+        good(engine_resident_create(&subject, &error), &error, "your engine")) {
+        if (small_llama2_run(&l, &subject, "a small Llama2 with your memory", PATIENCE)) {
+            grader_check_logits(l.got, l.want, SMALL_LLAMA2_V, "your memory");
         }
     }
     engine_destroy(&subject);
-    engine_destroy(&reference);
-    llama2_random_free(&model);
 }
 
 /* Two models on one engine, calls in turn: nothing may be kept by a name that both have. */

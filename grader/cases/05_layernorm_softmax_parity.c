@@ -1,6 +1,5 @@
 /* Lab 05, parity: the subject's norms and softmax against the double oracle, alone and in models.
  */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,14 +9,14 @@
 #include "common/formats/bert_random.h"
 #include "common/model/bert.h"
 #include "common/model/engine.h"
-#include "common/model/llama2.h"
-#include "common/model/llama2_random.h"
 #include "common/testing/compare.h"
 #include "common/testing/testing.h"
 #include "grader/device_buffer.h"
 #include "grader/foreign.h"
 #include "grader/gpu.h"
 #include "grader/inputs.h"
+#include "grader/logits.h"
+#include "grader/small_llama2.h"
 #include "grader/watch.h"
 #include "labs/05_layernorm_softmax/engine.h"
 #include "labs/05_layernorm_softmax/layernorm_softmax.h"
@@ -454,66 +453,15 @@ C_TEST(parity, bad_sizes_are_refused) {
     bed_free(&bed);
 }
 
-/* Worst difference relative to the largest value; infinite when a value is not finite. */
-static double relative_difference(const float *got, const float *want, size_t count) {
-    double worst = 0.0, largest = 0.0;
-    for (size_t i = 0; i < count; i++) {
-        double difference = isfinite(got[i]) ? fabs((double)got[i] - (double)want[i]) : INFINITY;
-        worst = fmax(worst, difference);
-        largest = fmax(largest, fabs((double)want[i]));
-    }
-    return worst / largest;
-}
-
-static void check_logits(const char *model, const float *got, const float *want, size_t count) {
-    double difference = relative_difference(got, want, count);
-    if (!(difference <= 2e-5)) {
-        TEST_FAIL("%s with your norms: logits differ by %.3g of the largest, tolerance 2e-5", model,
-                  difference);
-    }
-}
-
-/* Prompt and one more token; logits is (V). */
-static enum status decode(const struct engine *engine, const struct llama2_random *model,
-                          float *logits) {
-    const int32_t tokens[] = {1, 17, 42, 5, 99, 3, 64}, next = 12;
-    struct llama2 *llama2;
-    enum status status =
-        llama2_create(&llama2, &model->config, &model->weights, engine, COUNT(tokens), NULL);
-    if (status == STATUS_OK) {
-        status = llama2_forward(llama2, tokens, COUNT(tokens), 0, NULL);
-    }
-    if (status == STATUS_OK) {
-        status = llama2_forward(llama2, &next, 1, COUNT(tokens), logits);
-    }
-    llama2_free(llama2);
-    return status;
-}
-
 C_TEST(parity, llama2_end_to_end) {
-    struct llama2_config config = llama2_shape_config(LLAMA2_SHAPE_15M);
-    config.C = 60;
-    config.hidden = 172;
-    config.NH = 6;
-    config.KVH = 3;
-    config.HS = 10;
-    config.V = 311;
-    config.T = 16;
-    struct llama2_random model;
+    struct small_llama2 l = small_llama2();
     struct error error = {0};
-    struct engine reference, subject;
-    float want[311], got[311];
-    ASSERT_OK(llama2_random_create(&model, &config, grader_seed()));
-    ASSERT_OK(engine_reference_create(&reference));
+    struct engine subject;
     ASSERT_OK(engine_layernorm_softmax_create(&subject, &error));
-    EXPECT_OK(decode(&reference, &model, want));
-    grader_watch("a small Llama2 with your norms", PATIENCE);
-    EXPECT_OK(decode(&subject, &model, got));
-    grader_watch("", 0);
-    check_logits("Llama2", got, want, config.V);
+    if (small_llama2_run(&l, &subject, "a small Llama2 with your norms", PATIENCE)) {
+        grader_check_close_logits(l.got, l.want, SMALL_LLAMA2_V, "Llama2 with your norms");
+    }
     engine_destroy(&subject);
-    engine_destroy(&reference);
-    llama2_random_free(&model);
 }
 
 enum { SENTENCES = 3, LENGTH = 7, LABELS = 4 };
@@ -559,7 +507,7 @@ C_TEST(parity, bert_end_to_end) {
     grader_watch("a small BERT with your norms", PATIENCE);
     EXPECT_OK(classify(&subject, &model, got));
     grader_watch("", 0);
-    check_logits("BERT", got, want, SENTENCES * LABELS);
+    grader_check_close_logits(got, want, SENTENCES * LABELS, "BERT with your norms");
     engine_destroy(&subject);
     engine_destroy(&reference);
     bert_random_free(&model);

@@ -9,13 +9,12 @@
 #include "common/formats/bert_random.h"
 #include "common/model/bert.h"
 #include "common/model/engine.h"
-#include "common/model/llama2.h"
-#include "common/model/llama2_random.h"
 #include "common/testing/testing.h"
 #include "grader/cases/07_attention_case.h"
 #include "grader/foreign.h"
 #include "grader/gpu.h"
 #include "grader/inputs.h"
+#include "grader/small_llama2.h"
 #include "grader/watch.h"
 #include "labs/07_attention/attention.h"
 #include "labs/07_attention/engine.h"
@@ -332,51 +331,18 @@ C_TEST(parity, bert_end_to_end) {
     bert_random_free(&random);
 }
 
-/* Prompt and one more token; logits is (V). */
-static enum status decode(const struct engine *engine, const struct llama2_random *model,
-                          float *logits) {
-    static const int32_t tokens[] = {1, 17, 42, 5, 99, 3, 64};
-    const int32_t next = 12;
-    struct llama2 *llama2;
-    enum status status =
-        llama2_create(&llama2, &model->config, &model->weights, engine, COUNT(tokens) + 1, NULL);
-    if (status == STATUS_OK) {
-        status = llama2_forward(llama2, tokens, COUNT(tokens), 0, NULL);
-    }
-    if (status == STATUS_OK) {
-        status = llama2_forward(llama2, &next, 1, COUNT(tokens), logits);
-    }
-    llama2_free(llama2);
-    return status;
-}
-
 C_TEST(parity, llama2_end_to_end) {
-    enum { V = 311 };
-    struct llama2_config config = llama2_shape_config(LLAMA2_SHAPE_15M);
-    config.C = 60;
-    config.hidden = 172;
-    config.NH = 6;
-    config.KVH = 3;
-    config.HS = 10;
-    config.V = V;
-    config.L = 2;
-    struct llama2_random model;
-    struct engine reference, engine;
+    struct small_llama2 l = small_llama2();
+    struct engine engine;
     struct grader_gpu gpu;
     struct error error = {0};
-    float want[V] = {0}, got[V] = {0};
+    l.config.L = 2;
     if (!grader_gpu_open(&gpu)) {
         return;
     }
-    ASSERT_OK(llama2_random_create(&model, &config, grader_seed()));
-    ASSERT_OK(engine_reference_create(&reference));
     ASSERT_OK(engine_attention_create(&engine, &error));
-    EXPECT_OK(decode(&reference, &model, want));
-    grader_watch("Llama2, prompt and one token", 2 * PATIENCE);
-    EXPECT_OK(decode(&engine, &model, got));
-    grader_watch("", 0);
-    grader_check_logits(got, want, V, "Llama2 with your attention");
+    if (small_llama2_run(&l, &engine, "Llama2, prompt and one token", 2 * PATIENCE)) {
+        grader_check_logits(l.got, l.want, SMALL_LLAMA2_V, "Llama2 with your attention");
+    }
     engine_destroy(&engine);
-    engine_destroy(&reference);
-    llama2_random_free(&model);
 }
