@@ -10,9 +10,8 @@
 #include "common/nn/nn.h"
 #include "common/testing/compare.h"
 #include "common/testing/testing.h"
+#include "grader/bed.h"
 #include "grader/device_buffer.h"
-#include "grader/foreign.h"
-#include "grader/gpu.h"
 #include "grader/inputs.h"
 #include "grader/logits.h"
 #include "grader/small_llama2.h"
@@ -37,15 +36,6 @@ struct variant {
 static const struct variant plain = {SGEMM_B_PLAIN, 1.0f, 0.0f, 0};
 static const struct variant transposed = {SGEMM_B_TRANSPOSED, 1.0f, 0.0f, 0};
 
-/* What all cases of one test share. */
-struct bed {
-    struct rng rng;
-    device_stream stream;
-    void *workspace;
-    bool modelled;
-    unsigned cases;
-};
-
 /* One case: host values of A, B as (N, K), and C; device buffers; the oracle's result. */
 struct sgemm_case {
     struct shape shape;
@@ -55,35 +45,6 @@ struct sgemm_case {
     struct device_buffer a, b, c;
     char name[200];
 };
-
-static bool bed_create(struct bed *bed) {
-    struct error error = {0};
-    struct grader_gpu gpu;
-    *bed = (struct bed){0};
-    if (!grader_gpu_open(&gpu)) {
-        return false;
-    }
-    enum status status = device_stream_create(&bed->stream, &error);
-    if (status == STATUS_OK) {
-        status = device_alloc(&bed->workspace, SGEMM_WORKSPACE_BYTES, &error);
-    }
-    if (status != STATUS_OK) {
-        TEST_FAIL("%s", error_text(&error, status));
-        return false;
-    }
-    bed->modelled = gpu.modelled;
-    bed->rng = rng_create(grader_seed());
-    return true;
-}
-
-static void bed_free(struct bed *bed) {
-    char library[256];
-    if (grader_foreign_library(library, sizeof library)) {
-        TEST_FAIL("your code loaded %s: the work must be done by your own kernels", library);
-    }
-    device_free(bed->workspace);
-    device_stream_destroy(bed->stream);
-}
 
 /* B as (K, N) from the weight (N, K). */
 static void turn(float *B, const float *weight, size_t N, size_t K) {
@@ -145,8 +106,7 @@ static enum status case_create(struct sgemm_case *c, struct bed *bed, struct err
         return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
     }
     make_values(c, &bed->rng);
-    /* On simt every other case has no canaries: simt itself names the line that goes beyond. */
-    return make_buffers(c, !bed->modelled || bed->cases++ % 2 == 1, error);
+    return make_buffers(c, bed_guards(bed), error);
 }
 
 static void case_free(struct sgemm_case *c) {
@@ -268,11 +228,11 @@ static const struct shape empty_shapes[] = {
 
 static void run_lists(struct variant variant) {
     struct bed bed;
-    if (bed_create(&bed)) {
+    if (bed_open(&bed, SGEMM_WORKSPACE_BYTES)) {
         run_shapes(small_shapes, COUNT(small_shapes), variant, &bed);
         run_shapes(large_shapes, COUNT(large_shapes), variant, &bed);
     }
-    bed_free(&bed);
+    bed_close(&bed);
 }
 
 C_TEST(parity, transposed_b) {
@@ -288,48 +248,48 @@ C_TEST(parity, alpha_and_beta) {
                                        {0.0f, -1.5f}, {0.0f, 0.0f},   {1.0f, -2.0f}};
     static const struct shape shapes[] = {{1, 1, 1}, {37, 41, 43}, {130, 129, 33}};
     struct bed bed;
-    if (bed_create(&bed)) {
+    if (bed_open(&bed, SGEMM_WORKSPACE_BYTES)) {
         for (size_t i = 0; i < COUNT(factors); i++) {
             struct variant v = {i % 2 == 0 ? SGEMM_B_TRANSPOSED : SGEMM_B_PLAIN, factors[i][0],
                                 factors[i][1], 0};
             run_shapes(shapes, COUNT(shapes), v, &bed);
         }
     }
-    bed_free(&bed);
+    bed_close(&bed);
 }
 
 C_TEST(parity, empty_sizes) {
     struct bed bed;
-    if (bed_create(&bed)) {
+    if (bed_open(&bed, SGEMM_WORKSPACE_BYTES)) {
         run_shapes(empty_shapes, COUNT(empty_shapes), transposed, &bed);
         run_shapes(empty_shapes, COUNT(empty_shapes), (struct variant){SGEMM_B_PLAIN, 1, 0.5f, 0},
                    &bed);
     }
-    bed_free(&bed);
+    bed_close(&bed);
 }
 
 C_TEST(parity, unaligned_pointers) {
     struct bed bed;
-    if (bed_create(&bed)) {
+    if (bed_open(&bed, SGEMM_WORKSPACE_BYTES)) {
         run_shapes(small_shapes, COUNT(small_shapes),
                    (struct variant){SGEMM_B_TRANSPOSED, 1.0f, 0.0f, 1}, &bed);
         run_shapes(large_shapes, 4, (struct variant){SGEMM_B_PLAIN, 1.0f, 1.0f, 1}, &bed);
     }
-    bed_free(&bed);
+    bed_close(&bed);
 }
 
 C_TEST(parity, long_sizes) {
     struct bed bed;
-    if (bed_create(&bed)) {
+    if (bed_open(&bed, SGEMM_WORKSPACE_BYTES)) {
         run_shapes(long_shapes, bed.modelled ? 2 : COUNT(long_shapes), transposed, &bed);
     }
-    bed_free(&bed);
+    bed_close(&bed);
 }
 
 /* Sizes drawn anew in every run: no list of special cases passes. */
 C_TEST(parity, random_sizes) {
     struct bed bed;
-    if (bed_create(&bed)) {
+    if (bed_open(&bed, SGEMM_WORKSPACE_BYTES)) {
         for (int i = 0; i < 24 && !test_has_failed(); i++) {
             struct shape shape = {1 + rng_below(&bed.rng, 150), 1 + rng_below(&bed.rng, 150),
                                   1 + rng_below(&bed.rng, 200)};
@@ -339,17 +299,17 @@ C_TEST(parity, random_sizes) {
             run_case(shape, v, &bed);
         }
     }
-    bed_free(&bed);
+    bed_close(&bed);
 }
 
 C_TEST(parity, large_sizes_on_a_gpu) {
     struct bed bed;
-    if (bed_create(&bed) && !bed.modelled) {
+    if (bed_open(&bed, SGEMM_WORKSPACE_BYTES) && !bed.modelled) {
         run_shapes(gpu_shapes, COUNT(gpu_shapes), transposed, &bed);
         run_shapes(gpu_shapes, COUNT(gpu_shapes), plain, &bed);
     }
     bool modelled = bed.modelled;
-    bed_free(&bed);
+    bed_close(&bed);
     if (modelled) {
         TEST_SKIP("large sizes are for a GPU; this is simt");
     }
@@ -361,7 +321,7 @@ C_TEST(parity, too_large_is_refused) {
     struct error error = {0};
     float before = 3.0f, after = 0.0f;
     bool intact, changed;
-    ASSERT_TRUE(bed_create(&bed));
+    ASSERT_TRUE(bed_open(&bed, SGEMM_WORKSPACE_BYTES));
     ASSERT_OK(device_buffer_create(&c, 1, false, 0, &error));
     ASSERT_OK(device_buffer_put(&c, &before, &error));
     for (int i = 0; i < 3; i++) {
@@ -386,7 +346,7 @@ C_TEST(parity, too_large_is_refused) {
     EXPECT_OK(device_buffer_get(&c, &after, &intact, &changed, &error));
     EXPECT_TRUE(!changed);
     device_buffer_free(&c);
-    bed_free(&bed);
+    bed_close(&bed);
 }
 
 C_TEST(parity, llama2_end_to_end) {

@@ -11,9 +11,8 @@
 #include "common/model/engine.h"
 #include "common/testing/compare.h"
 #include "common/testing/testing.h"
+#include "grader/bed.h"
 #include "grader/device_buffer.h"
-#include "grader/foreign.h"
-#include "grader/gpu.h"
 #include "grader/inputs.h"
 #include "grader/logits.h"
 #include "grader/small_llama2.h"
@@ -36,15 +35,6 @@ struct variant {
     size_t skew; /* elements that every pointer is past a 256-byte boundary */
 };
 
-/* What all cases of one test share. */
-struct bed {
-    struct rng rng;
-    device_stream stream;
-    void *workspace;
-    bool modelled;
-    unsigned cases;
-};
-
 /* One case: host values, device buffers, and what they are. Buffers count in floats. */
 struct rows_case {
     struct rows_data data;
@@ -54,35 +44,6 @@ struct rows_case {
     size_t floats;
     char name[240];
 };
-
-static bool bed_create(struct bed *bed) {
-    struct error error = {0};
-    struct grader_gpu gpu;
-    *bed = (struct bed){0};
-    if (!grader_gpu_open(&gpu)) {
-        return false;
-    }
-    enum status status = device_stream_create(&bed->stream, &error);
-    if (status == STATUS_OK) {
-        status = device_alloc(&bed->workspace, ROWS_WORKSPACE_BYTES, &error);
-    }
-    if (status != STATUS_OK) {
-        TEST_FAIL("%s", error_text(&error, status));
-        return false;
-    }
-    bed->modelled = gpu.modelled;
-    bed->rng = rng_create(grader_seed());
-    return true;
-}
-
-static void bed_free(struct bed *bed) {
-    char library[256];
-    if (grader_foreign_library(library, sizeof library)) {
-        TEST_FAIL("your code loaded %s: the work must be done by your own kernels", library);
-    }
-    device_free(bed->workspace);
-    device_stream_destroy(bed->stream);
-}
 
 /* Floats that hold so many elements behind the skew. */
 static size_t floats_of(const struct rows_case *c, size_t elements, size_t element_bytes) {
@@ -147,8 +108,7 @@ static enum status case_create(struct rows_case *c, enum rows_op op, enum nn_dty
     if (status == STATUS_OK && c->bytes == NULL) {
         status = error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
     }
-    /* On simt every other case has no canaries: simt itself names the line that goes beyond. */
-    bool guarded = !bed->modelled || bed->cases++ % 2 == 1;
+    bool guarded = bed_guards(bed);
     return status == STATUS_OK ? make_buffers(c, guarded, error) : status;
 }
 
@@ -286,11 +246,11 @@ static const struct shape gpu_shapes[] = {
 
 static void run_lists(enum rows_op op, struct variant variant) {
     struct bed bed;
-    if (bed_create(&bed)) {
+    if (bed_open(&bed, ROWS_WORKSPACE_BYTES)) {
         run_shapes(op, small_shapes, COUNT(small_shapes), variant, &bed);
         run_shapes(op, large_shapes, COUNT(large_shapes), variant, &bed);
     }
-    bed_free(&bed);
+    bed_close(&bed);
 }
 
 C_TEST(parity, layernorm) {
@@ -343,45 +303,45 @@ C_TEST(parity, unaligned_pointers) {
 C_TEST(parity, epsilon_matters) {
     static const struct shape shapes[] = {{3, 1}, {2, 5}, {2, 96}};
     struct bed bed;
-    if (bed_create(&bed)) {
+    if (bed_open(&bed, ROWS_WORKSPACE_BYTES)) {
         for (int op = 0; op < ROWS_SOFTMAX; op++) {
             const struct rows_flavour flavour = {.quiet = true};
             run_shapes((enum rows_op)op, shapes, COUNT(shapes), (struct variant){flavour, false, 0},
                        &bed);
         }
     }
-    bed_free(&bed);
+    bed_close(&bed);
 }
 
 C_TEST(parity, no_rows) {
     static const struct shape shapes[] = {{0, 1}, {0, 768}};
     struct bed bed;
-    if (bed_create(&bed)) {
+    if (bed_open(&bed, ROWS_WORKSPACE_BYTES)) {
         for (int op = 0; op < ROWS_OPS; op++) {
             run_shapes((enum rows_op)op, shapes, COUNT(shapes), (struct variant){.skew = 0}, &bed);
         }
     }
-    bed_free(&bed);
+    bed_close(&bed);
 }
 
 /* More rows than a grid takes blocks in y and z, and a row longer than a block keeps anywhere. */
 C_TEST(parity, many_rows_and_a_long_one) {
     static const struct shape shapes[] = {{70001, 1}, {1, 70001}};
     struct bed bed;
-    if (bed_create(&bed)) {
+    if (bed_open(&bed, ROWS_WORKSPACE_BYTES)) {
         for (int op = 0; op < ROWS_OPS && !test_has_failed(); op++) {
             for (size_t i = 0; i < COUNT(shapes); i++) {
                 run_case((enum rows_op)op, NN_F32, shapes[i], (struct variant){.skew = 0}, &bed);
             }
         }
     }
-    bed_free(&bed);
+    bed_close(&bed);
 }
 
 /* Sizes drawn anew in every run: no list of special cases passes. */
 C_TEST(parity, random_sizes) {
     struct bed bed;
-    if (bed_create(&bed)) {
+    if (bed_open(&bed, ROWS_WORKSPACE_BYTES)) {
         for (int i = 0; i < 36 && !test_has_failed(); i++) {
             enum rows_op op = (enum rows_op)(i % ROWS_OPS);
             enum nn_dtype type = (enum nn_dtype)rng_below(&bed.rng, ROWS_TYPES);
@@ -392,12 +352,12 @@ C_TEST(parity, random_sizes) {
             run_case(op, type, shape, v, &bed);
         }
     }
-    bed_free(&bed);
+    bed_close(&bed);
 }
 
 C_TEST(parity, large_sizes_on_a_gpu) {
     struct bed bed;
-    if (bed_create(&bed) && !bed.modelled) {
+    if (bed_open(&bed, ROWS_WORKSPACE_BYTES) && !bed.modelled) {
         for (int op = 0; op < ROWS_OPS && !test_has_failed(); op++) {
             const struct rows_flavour flavour = {.masked = op == ROWS_SOFTMAX, .rows_a_mask = 7};
             run_shapes((enum rows_op)op, gpu_shapes, COUNT(gpu_shapes),
@@ -405,7 +365,7 @@ C_TEST(parity, large_sizes_on_a_gpu) {
         }
     }
     bool modelled = bed.modelled;
-    bed_free(&bed);
+    bed_close(&bed);
     if (modelled) {
         TEST_SKIP("large sizes are for a GPU; this is simt");
     }
@@ -425,7 +385,7 @@ C_TEST(parity, bad_sizes_are_refused) {
     struct device_buffer buffer;
     struct error error = {0};
     bool intact, changed = true;
-    ASSERT_TRUE(bed_create(&bed));
+    ASSERT_TRUE(bed_open(&bed, ROWS_WORKSPACE_BYTES));
     ASSERT_OK(device_buffer_create(&buffer, 8, false, 0, &error));
     for (size_t i = 0; i < COUNT(bad); i++) {
         struct rows_problem problem = {.op = ROWS_SOFTMAX,
@@ -450,7 +410,7 @@ C_TEST(parity, bad_sizes_are_refused) {
     EXPECT_OK(device_buffer_get(&buffer, NULL, &intact, &changed, &error));
     EXPECT_TRUE(!changed);
     device_buffer_free(&buffer);
-    bed_free(&bed);
+    bed_close(&bed);
 }
 
 C_TEST(parity, llama2_end_to_end) {

@@ -7,8 +7,8 @@
 #include "common/formats/bert_random.h"
 #include "common/model/bert.h"
 #include "common/testing/testing.h"
+#include "grader/bed.h"
 #include "grader/cases/06_fused_epilogues_case.h"
-#include "grader/foreign.h"
 #include "grader/gpu.h"
 #include "grader/inputs.h"
 #include "grader/watch.h"
@@ -19,36 +19,17 @@
 /* Seconds for a call that takes well under one, on the slowest machine and with all checks. */
 enum { PATIENCE = 20 };
 
-/* What all cases of one test share. */
-struct bed {
-    struct rng rng;
-    device_stream stream;
-    void *workspace;
-    bool modelled;
-    unsigned cases;
-};
-
-static bool bed_create(struct bed *bed) {
+/* A bed whose workspace begins with the zeros of the contract. */
+static bool zeroed_bed_open(struct bed *bed) {
     struct error error = {0};
-    struct grader_gpu gpu;
-    *bed = (struct bed){0};
-    if (!grader_gpu_open(&gpu)) {
+    if (!bed_open(bed, FUSED_WORKSPACE_BYTES)) {
         return false;
     }
-    enum status status = device_stream_create(&bed->stream, &error);
-    if (status == STATUS_OK) {
-        status = device_alloc(&bed->workspace, FUSED_WORKSPACE_BYTES, &error);
-    }
-    if (status == STATUS_OK) {
-        status = device_set(bed->workspace, 0, FUSED_ZERO_BYTES, bed->stream, &error);
-    }
+    enum status status = device_set(bed->workspace, 0, FUSED_ZERO_BYTES, bed->stream, &error);
     if (status != STATUS_OK) {
         TEST_FAIL("%s", error_text(&error, status));
-        return false;
     }
-    bed->modelled = gpu.modelled;
-    bed->rng = rng_create(grader_seed());
-    return true;
+    return status == STATUS_OK;
 }
 
 /* The workspace's zeros are the contract's: the next call relies on them. */
@@ -72,19 +53,13 @@ static void check_zeros(const struct bed *bed) {
     free(bytes);
 }
 
-static void bed_free(struct bed *bed) {
-    char library[256];
+static void zeroed_bed_close(struct bed *bed) {
     check_zeros(bed);
-    if (grader_foreign_library(library, sizeof library)) {
-        TEST_FAIL("your code loaded %s: the work must be done by your own kernels", library);
-    }
-    device_free(bed->workspace);
-    device_stream_destroy(bed->stream);
+    bed_close(bed);
 }
 
 static enum status run_case(struct fused_case *c, struct bed *bed, struct error *error) {
-    /* On simt every other case has no canaries: simt itself names the line that goes beyond. */
-    TRY(fused_case_create(c, &bed->rng, !bed->modelled || bed->cases++ % 2 == 1, error));
+    TRY(fused_case_create(c, &bed->rng, bed_guards(bed), error));
     grader_watch(c->name, PATIENCE);
     enum status status = fused_epilogues(&c->problem, bed->workspace, bed->stream, error);
     if (status == STATUS_OK) {
@@ -143,11 +118,11 @@ static void grade_list(enum fused_op op, const struct fused_shape *list, size_t 
 /* An operation on its own list of shapes. */
 static void grade_op(enum fused_op op, struct fused_case pattern) {
     struct bed bed;
-    if (bed_create(&bed)) {
+    if (zeroed_bed_open(&bed)) {
         const struct fused_shape *list = multiplies(op) ? shapes : norm_shapes;
         grade_list(op, list, multiplies(op) ? COUNT(shapes) : COUNT(norm_shapes), pattern, &bed);
     }
-    bed_free(&bed);
+    zeroed_bed_close(&bed);
 }
 
 C_TEST(parity, linear) {
@@ -160,14 +135,14 @@ C_TEST(parity, linear_activation) {
 
 C_TEST(parity, every_activation) {
     struct bed bed;
-    if (bed_create(&bed)) {
+    if (zeroed_bed_open(&bed)) {
         for (int f = NN_GELU; f <= NN_RELU && !test_has_failed(); f++) {
             const struct fused_flavour flavour = {.f = (enum nn_activation)f, .eps = 1e-5f};
             grade_list(FUSED_LINEAR_ACTIVATION, shapes + 3, 5,
                        (struct fused_case){.flavour = flavour}, &bed);
         }
     }
-    bed_free(&bed);
+    zeroed_bed_close(&bed);
 }
 
 C_TEST(parity, linear_add) {
@@ -220,7 +195,7 @@ C_TEST(parity, unaligned_pointers) {
 
 C_TEST(parity, empty_sizes) {
     struct bed bed;
-    if (bed_create(&bed)) {
+    if (zeroed_bed_open(&bed)) {
         for (int op = 0; op < FUSED_OPS; op++) {
             /* Without a product, K is not looked at. */
             size_t count = multiplies((enum fused_op)op) ? COUNT(empty_shapes) : 3;
@@ -228,13 +203,13 @@ C_TEST(parity, empty_sizes) {
                        (struct fused_case){.flavour = ordinary}, &bed);
         }
     }
-    bed_free(&bed);
+    zeroed_bed_close(&bed);
 }
 
 /* Sizes drawn anew in every run: no list of special cases passes. */
 C_TEST(parity, random_sizes) {
     struct bed bed;
-    if (bed_create(&bed)) {
+    if (zeroed_bed_open(&bed)) {
         for (int i = 0; i < 28 && !test_has_failed(); i++) {
             struct fused_case c = {.op = (enum fused_op)(i % FUSED_OPS),
                                    .flavour = ordinary,
@@ -246,12 +221,12 @@ C_TEST(parity, random_sizes) {
             grade(c, &bed);
         }
     }
-    bed_free(&bed);
+    zeroed_bed_close(&bed);
 }
 
 C_TEST(parity, large_sizes_on_a_gpu) {
     struct bed bed;
-    bool open = bed_create(&bed);
+    bool open = zeroed_bed_open(&bed);
     for (int op = 0; open && !bed.modelled && op < FUSED_OPS; op++) {
         struct fused_case pattern = {.flavour = ordinary, .in_place = op % 2 == 0};
         grade_list((enum fused_op)op, gpu_shapes, COUNT(gpu_shapes), pattern, &bed);
@@ -259,7 +234,7 @@ C_TEST(parity, large_sizes_on_a_gpu) {
         grade_list((enum fused_op)op, bert_shapes, COUNT(bert_shapes), pattern, &bed);
     }
     bool modelled = bed.modelled;
-    bed_free(&bed);
+    zeroed_bed_close(&bed);
     if (modelled) {
         TEST_SKIP("large sizes are for a GPU; this is simt");
     }
@@ -276,7 +251,7 @@ static void expect_refusal(struct fused_problem p, struct bed *bed, const char *
 
 C_TEST(parity, what_there_is_not_is_refused) {
     struct bed bed;
-    if (bed_create(&bed)) {
+    if (zeroed_bed_open(&bed)) {
         struct fused_problem p = {.op = (enum fused_op)FUSED_OPS, .M = 1, .N = 1, .K = 1};
         expect_refusal(p, &bed, "an unknown operation");
         p.op = FUSED_LINEAR_ACTIVATION;
@@ -292,7 +267,7 @@ C_TEST(parity, what_there_is_not_is_refused) {
         p.K = FUSED_MAX_COLUMNS + 1;
         expect_refusal(p, &bed, "too large a K");
     }
-    bed_free(&bed);
+    zeroed_bed_close(&bed);
 }
 
 enum { SENTENCES = 2, TOKENS = 9, LABELS = 3 };
@@ -331,7 +306,7 @@ static enum status compare_models(const struct bert_random *random, struct error
 
 C_TEST(parity, bert) {
     struct bed bed;
-    if (bed_create(&bed)) {
+    if (zeroed_bed_open(&bed)) {
         struct bert_random random;
         struct error error = {0};
         const struct bert_config config = {.C = 36,
@@ -353,5 +328,5 @@ C_TEST(parity, bert) {
             TEST_FAIL("BERT: %s", error_text(&error, status));
         }
     }
-    bed_free(&bed);
+    zeroed_bed_close(&bed);
 }

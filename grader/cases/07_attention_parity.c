@@ -10,8 +10,8 @@
 #include "common/model/bert.h"
 #include "common/model/engine.h"
 #include "common/testing/testing.h"
+#include "grader/bed.h"
 #include "grader/cases/07_attention_case.h"
-#include "grader/foreign.h"
 #include "grader/gpu.h"
 #include "grader/inputs.h"
 #include "grader/small_llama2.h"
@@ -24,45 +24,12 @@ enum { PATIENCE = 20 };
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* What all cases of one test share. */
-struct bed {
-    struct rng rng;
-    device_stream stream;
-    bool modelled;
-    unsigned cases;
-};
-
-static bool bed_create(struct bed *bed) {
-    struct error error = {0};
-    struct grader_gpu gpu;
-    *bed = (struct bed){0};
-    if (!grader_gpu_open(&gpu)) {
-        return false;
-    }
-    if (device_stream_create(&bed->stream, &error) != STATUS_OK) {
-        TEST_FAIL("%s", error.message);
-        return false;
-    }
-    bed->modelled = gpu.modelled;
-    bed->rng = rng_create(grader_seed());
-    return true;
-}
-
-static void bed_free(struct bed *bed) {
-    char library[256];
-    if (grader_foreign_library(library, sizeof library)) {
-        TEST_FAIL("your code loaded %s: the work must be done by your own kernels", library);
-    }
-    device_stream_destroy(bed->stream);
-}
-
 static void run_case(struct attention_spec spec, struct bed *bed) {
     struct attention_case c;
     struct error error = {0};
     char text[400] = "";
     spec.loudness = spec.loudness > 0.0f ? spec.loudness : 1.0f;
-    /* On simt every other case has no canaries: simt itself names the line that goes beyond. */
-    bool guarded = !bed->modelled || bed->cases++ % 2 == 1;
+    bool guarded = bed_guards(bed);
     enum status status = attention_case_create(&c, &spec, rng_u64(&bed->rng), guarded, &error);
     if (status == STATUS_OK) {
         grader_watch(c.name, PATIENCE);
@@ -80,7 +47,7 @@ static void run_case(struct attention_spec spec, struct bed *bed) {
 /* Every case in all three formats. */
 static void run_cases(const struct attention_spec *list, size_t count) {
     struct bed bed;
-    bool open = bed_create(&bed);
+    bool open = bed_open(&bed, 0);
     for (size_t i = 0; i < count && open; i++) {
         for (int dtype = NN_F32; dtype <= NN_BF16 && !test_has_failed(); dtype++) {
             struct attention_spec spec = list[i];
@@ -88,7 +55,7 @@ static void run_cases(const struct attention_spec *list, size_t count) {
             run_case(spec, &bed);
         }
     }
-    bed_free(&bed);
+    bed_close(&bed);
 }
 
 C_TEST(parity, even_sizes) {
@@ -194,7 +161,7 @@ C_TEST(parity, large_scores) {
 /* Sizes drawn anew in every run: no list of special cases passes. */
 C_TEST(parity, random_sizes) {
     struct bed bed;
-    bool open = bed_create(&bed);
+    bool open = bed_open(&bed, 0);
     for (int i = 0; i < 18 && open && !test_has_failed(); i++) {
         struct rng *rng = &bed.rng;
         size_t group = 1 + rng_below(rng, 3), T = 1 + rng_below(rng, 90);
@@ -211,7 +178,7 @@ C_TEST(parity, random_sizes) {
                                                                              : LAYOUT_ODD};
         run_case(spec, &bed);
     }
-    bed_free(&bed);
+    bed_close(&bed);
 }
 
 C_TEST(parity, large_sizes_on_a_gpu) {
