@@ -1,6 +1,8 @@
 #include "grader/gpu.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "common/testing/testing.h"
 #include "grader/logits.h"
@@ -25,6 +27,23 @@ bool grader_gpu_open(struct grader_gpu *gpu) {
     snprintf(gpu->clock, sizeof gpu->clock,
              gpu->modelled ? "modelled for %s by simt" : "measured on %s", gpu->properties.name);
     return true;
+}
+
+bool grader_gpu_open_for_timing(struct grader_gpu *gpu) {
+    setenv("SIMT_CHECK", "bounds", 0);
+    return grader_gpu_open(gpu);
+}
+
+struct speedup grader_gpu_speedup(const struct grader_gpu *gpu, const char *lab,
+                                  const char *measure, const char *subject, double margin) {
+    return (struct speedup){.lab = lab,
+                            .subject = subject,
+                            .measure = measure,
+                            .margin = margin,
+                            .clock = gpu->clock,
+                            .modelled = gpu->modelled,
+                            .baseline_ms = INFINITY,
+                            .subject_ms = INFINITY};
 }
 
 /* Sums of some hundred fp32 numbers in another order, through a few layers. */

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "common/device/device.h"
+#include "grader/speedup.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -31,6 +32,16 @@ struct grader_gpu {
  * @return whether the test can go on
  */
 bool grader_gpu_open(struct grader_gpu *gpu);
+
+/**
+ * @brief The same for a test of speed. Races and unwritten memory are the parity test's business;
+ *        here simt need not look for them, unless $SIMT_CHECK says so.
+ */
+bool grader_gpu_open_for_timing(struct grader_gpu *gpu);
+
+/** @return a comparison on @p gpu whose times are not known yet: infinite. */
+struct speedup grader_gpu_speedup(const struct grader_gpu *gpu, const char *lab,
+                                  const char *measure, const char *subject, double margin);
 
 /** Fails the running test unless a model's logits (V) equal those of the reference engine. */
 void grader_check_logits(const float *got, const float *want, size_t V, const char *whose);

@@ -22,3 +22,11 @@ void grader_check_close_logits(const float *got, const float *want, size_t count
         TEST_FAIL("%s: logits differ by %.3g of the largest, tolerance 2e-5", what, relative);
     }
 }
+
+void grader_check_timed_logits(const float *got, const float *want, size_t count,
+                               const char *what) {
+    struct logits_difference d = logits_difference(got, want, count);
+    if (!(d.worst <= 1e-4 * d.largest)) {
+        TEST_FAIL("%s gives other logits: worst difference %.3g of %.3g", what, d.worst, d.largest);
+    }
+}

@@ -125,12 +125,8 @@ C_TEST(speedup, kernel) {
         status = kernel_create(&c, !gpu.modelled, &rng, &error);
     }
     if (status == STATUS_OK) {
-        struct speedup speedup = {.lab = lab,
-                                  .subject = GRADER_SUBJECT,
-                                  .measure = "kernel",
-                                  .margin = GRADER_MARGIN,
-                                  .clock = gpu.clock,
-                                  .modelled = gpu.modelled};
+        struct speedup speedup =
+            grader_gpu_speedup(&gpu, lab, "kernel", GRADER_SUBJECT, GRADER_MARGIN);
         speedup.baseline_ms = kernel_time(&c, gpu_matmul_baseline, stream);
         speedup.subject_ms = kernel_time(&c, gpu_matmul_launch, stream);
         if (!test_has_failed()) {

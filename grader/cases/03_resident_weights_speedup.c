@@ -102,14 +102,10 @@ static enum status run_create(struct comparison_run *r, struct error *error) {
 }
 
 static void check_speed(const struct comparison_run *r) {
-    const struct speedup speedup = {.lab = lab,
-                                    .subject = GRADER_SUBJECT,
-                                    .measure = "end_to_end",
-                                    .margin = GRADER_MARGIN,
-                                    .clock = r->gpu.clock,
-                                    .modelled = r->gpu.modelled,
-                                    .baseline_ms = r->base.ms,
-                                    .subject_ms = r->own.ms};
+    struct speedup speedup =
+        grader_gpu_speedup(&r->gpu, lab, "end_to_end", GRADER_SUBJECT, GRADER_MARGIN);
+    speedup.baseline_ms = r->base.ms;
+    speedup.subject_ms = r->own.ms;
     speedup_check(&speedup, __FILE__, __LINE__);
 }
 

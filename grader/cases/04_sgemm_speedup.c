@@ -15,11 +15,13 @@
 #include "common/model/engine.h"
 #include "common/testing/compare.h"
 #include "common/testing/testing.h"
+#include "grader/bert_timing.h"
 #include "grader/cases/04_sgemm_baseline.h"
 #include "grader/device_buffer.h"
 #include "grader/foreign.h"
 #include "grader/gpu.h"
 #include "grader/inputs.h"
+#include "grader/logits.h"
 #include "grader/speedup.h"
 #include "grader/watch.h"
 #include "labs/04_sgemm/engine.h"
@@ -228,32 +230,15 @@ static void check_possible(const struct kernel_shape *s, const struct grader_gpu
     }
 }
 
-/* Races and unwritten memory are the parity test's business; here simt need not look for them. */
-static bool open_gpu(struct grader_gpu *gpu) {
-    setenv("SIMT_CHECK", "bounds", 0);
-    return grader_gpu_open(gpu);
-}
-
-static struct speedup speedup_of(const char *measure, const struct grader_gpu *gpu) {
-    return (struct speedup){.lab = lab,
-                            .subject = GRADER_SUBJECT,
-                            .measure = measure,
-                            .margin = GRADER_MARGIN,
-                            .clock = gpu->clock,
-                            .modelled = gpu->modelled,
-                            .baseline_ms = INFINITY,
-                            .subject_ms = INFINITY};
-}
-
 C_TEST(speedup, kernel) {
     struct grader_gpu gpu;
     struct kernel_case k;
     struct error error = {0};
-    if (!open_gpu(&gpu)) {
+    if (!grader_gpu_open_for_timing(&gpu)) {
         return;
     }
     ASSERT_OK(kernel_create(&k, gpu.modelled ? simt_shape : gpu_shape, !gpu.modelled, &error));
-    struct speedup speedup = speedup_of("kernel", &gpu);
+    struct speedup speedup = grader_gpu_speedup(&gpu, lab, "kernel", GRADER_SUBJECT, GRADER_MARGIN);
     if (!gpu.modelled) {
         (void)time_call(&k, sgemm_baseline, false); /* loads the kernels, wakes the clock */
         (void)time_call(&k, sgemm, false);
@@ -301,41 +286,20 @@ static struct bert_case bert_case_of(bool modelled) {
 static double time_batch(const struct bert_case *c, const struct bert_random *random,
                          sgemm_function *run, const int32_t *ids, int calls, float *logits) {
     struct engine engine;
-    struct bert *bert = NULL;
     struct error error = {0};
-    double best = INFINITY;
+    double ms = INFINITY;
     const struct bert_input input = {.ids = ids, .B = c->B, .T = c->T};
-    const struct bert_output output = {.logits = logits};
     grader_watch("BERT, a batch of sentences", 4 * PATIENCE);
     enum status status = engine_sgemm_create_with(&engine, run, &error);
     if (status == STATUS_OK) {
-        status = bert_create(&bert, &c->config, &random->weights, &engine, c->B * c->T, &error);
-    }
-    for (int i = 0; i < calls && status == STATUS_OK; i++) {
-        double start = device_now();
-        status = bert_forward(bert, &input, &output);
-        best = fmin(best, 1e3 * (device_now() - start));
+        status = bert_timing_run(random, &engine, &input, calls, logits, &ms, &error);
     }
     grader_watch("", 0);
     if (status != STATUS_OK) {
         TEST_FAIL("BERT: %s", error_text(&error, status));
     }
-    bert_free(bert);
     engine_destroy(&engine);
-    return best;
-}
-
-static void check_logits(const float *got, const float *want, size_t count) {
-    double worst = 0.0, largest = 0.0;
-    for (size_t i = 0; i < count; i++) {
-        double difference = isfinite(got[i]) ? fabs((double)got[i] - (double)want[i]) : INFINITY;
-        worst = fmax(worst, difference);
-        largest = fmax(largest, fabs((double)want[i]));
-    }
-    if (!(worst <= 1e-4 * largest)) {
-        TEST_FAIL("BERT with your sgemm gives other logits: worst difference %.3g of %.3g", worst,
-                  largest);
-    }
+    return ms;
 }
 
 C_TEST(speedup, end_to_end) {
@@ -344,7 +308,7 @@ C_TEST(speedup, end_to_end) {
     struct bert_random random;
     int32_t ids[MOST_TOKENS];
     float want[LABELS] = {0}, got[LABELS] = {0};
-    if (!open_gpu(&gpu)) {
+    if (!grader_gpu_open_for_timing(&gpu)) {
         return;
     }
     struct bert_case c = bert_case_of(gpu.modelled);
@@ -354,12 +318,13 @@ C_TEST(speedup, end_to_end) {
         ids[i] = (int32_t)rng_below(&rng, c.config.V);
     }
     ASSERT_OK(bert_random_create(&random, &c.config, seed));
-    struct speedup speedup = speedup_of("end_to_end", &gpu);
+    struct speedup speedup =
+        grader_gpu_speedup(&gpu, lab, "end_to_end", GRADER_SUBJECT, GRADER_MARGIN);
     int calls = gpu.modelled ? 1 : CALLS;
     speedup.baseline_ms = time_batch(&c, &random, sgemm_baseline, ids, calls, want);
     speedup.subject_ms = time_batch(&c, &random, sgemm, ids, calls, got);
     if (!test_has_failed()) {
-        check_logits(got, want, c.B * c.config.labels);
+        grader_check_timed_logits(got, want, c.B * c.config.labels, "BERT with your sgemm");
         speedup_check(&speedup, __FILE__, __LINE__);
     }
     bert_random_free(&random);

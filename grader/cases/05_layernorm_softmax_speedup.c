@@ -15,6 +15,7 @@
 #include "common/model/engine.h"
 #include "common/testing/compare.h"
 #include "common/testing/testing.h"
+#include "grader/bert_timing.h"
 #include "grader/cases/05_layernorm_softmax_baseline.h"
 #include "grader/device_buffer.h"
 #include "grader/foreign.h"
@@ -174,33 +175,16 @@ static void check_possible(const struct kernel_case *k, const struct grader_gpu 
     }
 }
 
-/* Races and unwritten memory are the parity test's business; here simt need not look for them. */
-static bool open_gpu(struct grader_gpu *gpu) {
-    setenv("SIMT_CHECK", "bounds", 0);
-    return grader_gpu_open(gpu);
-}
-
-static struct speedup speedup_of(const char *measure, const struct grader_gpu *gpu) {
-    return (struct speedup){.lab = lab,
-                            .subject = GRADER_SUBJECT,
-                            .measure = measure,
-                            .margin = GRADER_MARGIN,
-                            .clock = gpu->clock,
-                            .modelled = gpu->modelled,
-                            .baseline_ms = INFINITY,
-                            .subject_ms = INFINITY};
-}
-
 static void check_kernel(const char *measure, enum rows_op op, enum nn_dtype type) {
     struct grader_gpu gpu;
     struct kernel_case k = {.op = op, .type = type};
     struct error error = {0};
-    if (!open_gpu(&gpu)) {
+    if (!grader_gpu_open_for_timing(&gpu)) {
         return;
     }
     k.rows = gpu.modelled ? SIMT_ROWS : GPU_ROWS;
     ASSERT_OK(kernel_create(&k, !gpu.modelled, &error));
-    struct speedup speedup = speedup_of(measure, &gpu);
+    struct speedup speedup = grader_gpu_speedup(&gpu, lab, measure, GRADER_SUBJECT, GRADER_MARGIN);
     if (!gpu.modelled) {
         (void)time_call(&k, rows_baseline, false); /* loads the kernels, wakes the clock */
         (void)time_call(&k, layernorm_softmax, false);
@@ -243,29 +227,20 @@ static struct bert_config bert_config_of(bool modelled) {
 static double time_sentence(const struct bert_random *random, rows_function *run,
                             const int32_t *ids, int calls, float *logits) {
     struct engine engine;
-    struct bert *bert = NULL;
     struct error error = {0};
-    double best = INFINITY;
-    size_t T = random->config.T;
-    const struct bert_input input = {.ids = ids, .B = 1, .T = T};
-    const struct bert_output output = {.logits = logits};
+    double ms = INFINITY;
+    const struct bert_input input = {.ids = ids, .B = 1, .T = random->config.T};
     grader_watch("BERT, a sentence", 4 * PATIENCE);
     enum status status = engine_layernorm_softmax_create_with(&engine, run, &error);
     if (status == STATUS_OK) {
-        status = bert_create(&bert, &random->config, &random->weights, &engine, T, &error);
-    }
-    for (int i = 0; i < calls && status == STATUS_OK; i++) {
-        double start = device_now();
-        status = bert_forward(bert, &input, &output);
-        best = fmin(best, 1e3 * (device_now() - start));
+        status = bert_timing_run(random, &engine, &input, calls, logits, &ms, &error);
     }
     grader_watch("", 0);
     if (status != STATUS_OK) {
         TEST_FAIL("BERT: %s", error_text(&error, status));
     }
-    bert_free(bert);
     engine_destroy(&engine);
-    return best;
+    return ms;
 }
 
 C_TEST(speedup, end_to_end) {
@@ -274,7 +249,7 @@ C_TEST(speedup, end_to_end) {
     struct bert_random random;
     int32_t ids[MOST_TOKENS];
     float want[LABELS] = {0}, got[LABELS] = {0};
-    if (!open_gpu(&gpu)) {
+    if (!grader_gpu_open_for_timing(&gpu)) {
         return;
     }
     const struct bert_config config = bert_config_of(gpu.modelled);
@@ -284,7 +259,8 @@ C_TEST(speedup, end_to_end) {
         ids[i] = (int32_t)rng_below(&rng, config.V);
     }
     ASSERT_OK(bert_random_create(&random, &config, seed));
-    struct speedup speedup = speedup_of("end_to_end", &gpu);
+    struct speedup speedup =
+        grader_gpu_speedup(&gpu, lab, "end_to_end", GRADER_SUBJECT, GRADER_MARGIN);
     int calls = gpu.modelled ? 1 : CALLS;
     speedup.baseline_ms = time_sentence(&random, rows_baseline, ids, calls, want);
     speedup.subject_ms = time_sentence(&random, layernorm_softmax, ids, calls, got);

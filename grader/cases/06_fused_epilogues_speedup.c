@@ -13,6 +13,7 @@
 #include "common/formats/bert_random.h"
 #include "common/model/bert.h"
 #include "common/testing/testing.h"
+#include "grader/bert_timing.h"
 #include "grader/cases/06_fused_epilogues_baseline.h"
 #include "grader/cases/06_fused_epilogues_case.h"
 #include "grader/foreign.h"
@@ -35,12 +36,6 @@ enum { ROWS = 32, GPU_COPIES = 256, GPU_C = 768, SIMT_COPIES = 16, SIMT_C = 128 
 static const double SLOWEST_MODEL = 0.95;
 
 static const struct fused_flavour flavour = {.f = NN_GELU, .eps = 1e-5f};
-
-/* Races and unwritten memory are the parity test's business; here simt need not look for them. */
-static bool open_gpu(struct grader_gpu *gpu) {
-    setenv("SIMT_CHECK", "bounds", 0);
-    return grader_gpu_open(gpu);
-}
 
 /* One operation on the device, and what to call. */
 struct timed_call {
@@ -104,7 +99,7 @@ static void check_launches(enum fused_op op, struct fused_shape shape, struct rn
 
 C_TEST(speedup, launches) {
     struct grader_gpu gpu;
-    if (!open_gpu(&gpu)) {
+    if (!grader_gpu_open_for_timing(&gpu)) {
         return;
     }
     struct rng rng = rng_create(grader_seed());
@@ -165,20 +160,11 @@ static enum status time_layers(size_t C, size_t copies, bool modelled, struct ti
     return status;
 }
 
-static struct speedup speedup_of(const char *measure, const struct grader_gpu *gpu) {
-    return (struct speedup){.lab = lab,
-                            .subject = GRADER_SUBJECT,
-                            .measure = measure,
-                            .margin = GRADER_MARGIN,
-                            .clock = gpu->clock,
-                            .modelled = gpu->modelled};
-}
-
 C_TEST(speedup, epilogues) {
     struct grader_gpu gpu;
     struct error error = {0};
     struct times times = {0};
-    if (!open_gpu(&gpu)) {
+    if (!grader_gpu_open_for_timing(&gpu)) {
         return;
     }
     enum status status =
@@ -188,7 +174,8 @@ C_TEST(speedup, epilogues) {
         TEST_FAIL("%s", error_text(&error, status));
         return;
     }
-    struct speedup speedup = speedup_of("epilogues", &gpu);
+    struct speedup speedup =
+        grader_gpu_speedup(&gpu, lab, "epilogues", GRADER_SUBJECT, GRADER_MARGIN);
     printf("the matmuls alone: %.4g ms, with single operators %.4g ms, with yours %.4g ms\n",
            times.matmul, times.baseline, times.subject);
     /* Differences below a hundredth of the matmuls are noise. */
@@ -216,24 +203,6 @@ struct batch {
     float logits[SENTENCES * LABELS];
 };
 
-/* The fastest of some batches on an engine. */
-static enum status time_batch(const struct bert_random *random, const struct bert_input *input,
-                              const struct engine *engine, int calls, struct batch *batch,
-                              struct error *error) {
-    struct bert *bert;
-    const struct bert_output output = {.logits = batch->logits};
-    batch->ms = INFINITY;
-    TRY(bert_create(&bert, &random->config, &random->weights, engine, input->B * input->T, error));
-    enum status status = STATUS_OK;
-    for (int i = 0; i < calls && status == STATUS_OK; i++) {
-        double start = device_now();
-        status = bert_forward(bert, input, &output);
-        batch->ms = fmin(batch->ms, 1e3 * (device_now() - start));
-    }
-    bert_free(bert);
-    return status;
-}
-
 /* One batch with the stage below, one with the subject's operations. */
 static enum status time_models(const struct bert_random *random, const struct bert_input *input,
                                bool modelled, struct batch *below, struct batch *subject,
@@ -241,11 +210,12 @@ static enum status time_models(const struct bert_random *random, const struct be
     struct engine engine;
     int calls = modelled ? 1 : CALLS;
     TRY(engine_unfused_create(&engine, error));
-    enum status status = time_batch(random, input, &engine, calls, below, error);
+    enum status status =
+        bert_timing_run(random, &engine, input, calls, below->logits, &below->ms, error);
     engine_destroy(&engine);
     TRY(status);
     TRY(engine_fused_create(&engine, error));
-    status = time_batch(random, input, &engine, calls, subject, error);
+    status = bert_timing_run(random, &engine, input, calls, subject->logits, &subject->ms, error);
     engine_destroy(&engine);
     return status;
 }
@@ -282,7 +252,7 @@ static enum status compare_models(const struct grader_gpu *gpu, struct error *er
 C_TEST(speedup, model_is_not_slower) {
     struct grader_gpu gpu;
     struct error error = {0};
-    if (open_gpu(&gpu)) {
+    if (grader_gpu_open_for_timing(&gpu)) {
         enum status status = compare_models(&gpu, &error);
         if (status != STATUS_OK) {
             TEST_FAIL("BERT: %s", error_text(&error, status));

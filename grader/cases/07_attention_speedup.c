@@ -13,34 +13,21 @@
 #include "common/model/bert.h"
 #include "common/model/engine.h"
 #include "common/testing/testing.h"
+#include "grader/bert_timing.h"
 #include "grader/cases/07_attention_baseline.h"
 #include "grader/cases/07_attention_case.h"
 #include "grader/foreign.h"
 #include "grader/gpu.h"
 #include "grader/inputs.h"
+#include "grader/logits.h"
 #include "grader/speedup.h"
 #include "grader/watch.h"
 #include "labs/07_attention/attention.h"
 #include "labs/07_attention/engine.h"
 
+static const char lab[] = "07_attention";
+
 enum { PATIENCE = 40 /* seconds */, CALLS = 7 };
-
-/* Races and unwritten memory are the parity test's business; here simt need not look for them. */
-static bool open_gpu(struct grader_gpu *gpu) {
-    setenv("SIMT_CHECK", "bounds", 0);
-    return grader_gpu_open(gpu);
-}
-
-static struct speedup speedup_of(const char *measure, const struct grader_gpu *gpu) {
-    return (struct speedup){.lab = "07_attention",
-                            .subject = GRADER_SUBJECT,
-                            .measure = measure,
-                            .margin = GRADER_MARGIN,
-                            .clock = gpu->clock,
-                            .modelled = gpu->modelled,
-                            .baseline_ms = INFINITY,
-                            .subject_ms = INFINITY};
-}
 
 /* Milliseconds of one call. */
 static double time_call(struct attention_case *c, attention_function *run) {
@@ -85,7 +72,7 @@ static void compare_kernels(const char *measure, enum nn_dtype dtype) {
     struct grader_gpu gpu;
     struct attention_case c;
     struct error error = {0};
-    if (!open_gpu(&gpu)) {
+    if (!grader_gpu_open_for_timing(&gpu)) {
         return;
     }
     const struct attention_spec spec = {.dtype = dtype,
@@ -97,7 +84,7 @@ static void compare_kernels(const char *measure, enum nn_dtype dtype) {
                                         .HS = 64,
                                         .layout = LAYOUT_JOINED,
                                         .loudness = 1.0f};
-    struct speedup speedup = speedup_of(measure, &gpu);
+    struct speedup speedup = grader_gpu_speedup(&gpu, lab, measure, GRADER_SUBJECT, GRADER_MARGIN);
     if (attention_case_create(&c, &spec, grader_seed(), false, &error) != STATUS_OK) {
         TEST_FAIL("%s", error.message);
     } else if (!gpu.modelled) {
@@ -165,42 +152,20 @@ static enum status bert_case_create(struct bert_case *c, bool modelled) {
 static double time_batch(const struct bert_case *c, const struct bert_random *random,
                          attention_function *run, int calls, float *logits) {
     struct engine engine;
-    struct bert *bert = NULL;
     struct error error = {0};
-    double best = INFINITY;
+    double ms = INFINITY;
     const struct bert_input input = {.ids = c->ids, .starts = c->starts, .B = c->B};
-    const struct bert_output output = {.logits = logits};
     grader_watch("BERT, a batch of texts", 4 * PATIENCE);
     enum status status = engine_attention_create_with(&engine, run, &error);
     if (status == STATUS_OK) {
-        status =
-            bert_create(&bert, &c->config, &random->weights, &engine, c->B * c->config.T, &error);
-    }
-    for (int i = 0; i < calls && status == STATUS_OK; i++) {
-        double start = device_now();
-        status = bert_forward(bert, &input, &output);
-        best = fmin(best, 1e3 * (device_now() - start));
+        status = bert_timing_run(random, &engine, &input, calls, logits, &ms, &error);
     }
     grader_watch("", 0);
     if (status != STATUS_OK) {
         TEST_FAIL("BERT: %s", error_text(&error, status));
     }
-    bert_free(bert);
     engine_destroy(&engine);
-    return best;
-}
-
-static void check_logits(const float *got, const float *want, size_t count) {
-    double worst = 0.0, largest = 0.0;
-    for (size_t i = 0; i < count; i++) {
-        double difference = isfinite(got[i]) ? fabs((double)got[i] - (double)want[i]) : INFINITY;
-        worst = fmax(worst, difference);
-        largest = fmax(largest, fabs((double)want[i]));
-    }
-    if (!(worst <= 1e-4 * largest)) {
-        TEST_FAIL("BERT with your attention gives other logits: worst difference %.3g of %.3g",
-                  worst, largest);
-    }
+    return ms;
 }
 
 C_TEST(speedup, end_to_end) {
@@ -209,17 +174,18 @@ C_TEST(speedup, end_to_end) {
     struct bert_random random;
     struct bert_case c = {0};
     float want[LOGITS] = {0}, got[LOGITS] = {0};
-    if (!open_gpu(&gpu)) {
+    if (!grader_gpu_open_for_timing(&gpu)) {
         return;
     }
     ASSERT_OK(bert_case_create(&c, gpu.modelled));
     ASSERT_OK(bert_random_create(&random, &c.config, grader_seed()));
-    struct speedup speedup = speedup_of("end_to_end", &gpu);
+    struct speedup speedup =
+        grader_gpu_speedup(&gpu, lab, "end_to_end", GRADER_SUBJECT, GRADER_MARGIN);
     int calls = gpu.modelled ? 1 : CALLS;
     speedup.baseline_ms = time_batch(&c, &random, attention_baseline, calls, want);
     speedup.subject_ms = time_batch(&c, &random, attention, calls, got);
     if (!test_has_failed()) {
-        check_logits(got, want, c.B * c.config.labels);
+        grader_check_timed_logits(got, want, c.B * c.config.labels, "BERT with your attention");
         speedup_check(&speedup, __FILE__, __LINE__);
     }
     bert_random_free(&random);
