@@ -6,11 +6,11 @@
 
 #include "common/base/rng.h"
 #include "common/formats/bert_random.h"
-#include "common/model/bert.h"
 #include "common/model/engine.h"
 #include "common/model/llama2.h"
 #include "common/model/llama2_random.h"
 #include "common/testing/testing.h"
+#include "grader/bert_batch.h"
 #include "grader/gpu.h"
 #include "grader/inputs.h"
 #include "grader/small_llama2.h"
@@ -351,15 +351,7 @@ static enum status encode(const struct engine *engine, const struct bert_random 
     const int32_t ids[B * T] = {2, 9, 40, 3, 8, 90, 3, 2, 77, 3, 0, 0, 0, 0};
     const uint8_t mask[B * T] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0};
     const struct bert_input input = {.ids = ids, .mask = mask, .B = B, .T = T};
-    const struct bert_output output = {.logits = logits};
-    struct bert *bert;
-    enum status status =
-        bert_create(&bert, &random->config, &random->weights, engine, (size_t)B * T, NULL);
-    if (status == STATUS_OK) {
-        status = bert_forward(bert, &input, &output);
-    }
-    bert_free(bert);
-    return status;
+    return bert_batch_run(random, engine, &input, logits, NULL);
 }
 
 C_TEST(parity, bert_end_to_end) {

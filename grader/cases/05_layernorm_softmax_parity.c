@@ -7,11 +7,11 @@
 #include "common/base/rng.h"
 #include "common/device/device.h"
 #include "common/formats/bert_random.h"
-#include "common/model/bert.h"
 #include "common/model/engine.h"
 #include "common/testing/compare.h"
 #include "common/testing/testing.h"
 #include "grader/bed.h"
+#include "grader/bert_batch.h"
 #include "grader/device_buffer.h"
 #include "grader/inputs.h"
 #include "grader/logits.h"
@@ -434,15 +434,7 @@ static enum status classify(const struct engine *engine, const struct bert_rando
         ids[i] = (i * 37 + 11) % 97;
     }
     const struct bert_input input = {.ids = ids, .B = SENTENCES, .T = LENGTH};
-    const struct bert_output output = {.logits = logits};
-    struct bert *bert;
-    enum status status =
-        bert_create(&bert, &model->config, &model->weights, engine, SENTENCES * LENGTH, NULL);
-    if (status == STATUS_OK) {
-        status = bert_forward(bert, &input, &output);
-    }
-    bert_free(bert);
-    return status;
+    return bert_batch_run(model, engine, &input, logits, NULL);
 }
 
 C_TEST(parity, bert_end_to_end) {

@@ -15,7 +15,7 @@
 #include "common/model/engine.h"
 #include "common/testing/compare.h"
 #include "common/testing/testing.h"
-#include "grader/bert_timing.h"
+#include "grader/bert_batch.h"
 #include "grader/cases/05_layernorm_softmax_baseline.h"
 #include "grader/device_buffer.h"
 #include "grader/foreign.h"
@@ -233,7 +233,7 @@ static double time_sentence(const struct bert_random *random, rows_function *run
     grader_watch("BERT, a sentence", 4 * PATIENCE);
     enum status status = engine_layernorm_softmax_create_with(&engine, run, &error);
     if (status == STATUS_OK) {
-        status = bert_timing_run(random, &engine, &input, calls, logits, &ms, &error);
+        status = bert_batch_time(random, &engine, &input, calls, logits, &ms, &error);
     }
     grader_watch("", 0);
     if (status != STATUS_OK) {

@@ -5,9 +5,9 @@
 #include "common/base/rng.h"
 #include "common/device/device.h"
 #include "common/formats/bert_random.h"
-#include "common/model/bert.h"
 #include "common/testing/testing.h"
 #include "grader/bed.h"
+#include "grader/bert_batch.h"
 #include "grader/cases/06_fused_epilogues_case.h"
 #include "grader/gpu.h"
 #include "grader/inputs.h"
@@ -275,16 +275,11 @@ enum { SENTENCES = 2, TOKENS = 9, LABELS = 3 };
 static enum status logits_of(const struct engine *engine, const struct bert_random *random,
                              float logits[SENTENCES * LABELS], struct error *error) {
     int32_t ids[SENTENCES * TOKENS];
-    struct bert *bert;
     for (int i = 0; i < SENTENCES * TOKENS; i++) {
         ids[i] = i * 7 % 50;
     }
     const struct bert_input input = {.ids = ids, .B = SENTENCES, .T = TOKENS};
-    const struct bert_output output = {.logits = logits};
-    TRY(bert_create(&bert, &random->config, &random->weights, engine, SENTENCES * TOKENS, error));
-    enum status status = bert_forward(bert, &input, &output);
-    bert_free(bert);
-    return status;
+    return bert_batch_run(random, engine, &input, logits, error);
 }
 
 /* A small BERT, once on the reference engine and once on the subject's. */

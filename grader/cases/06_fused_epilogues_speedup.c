@@ -13,7 +13,7 @@
 #include "common/formats/bert_random.h"
 #include "common/model/bert.h"
 #include "common/testing/testing.h"
-#include "grader/bert_timing.h"
+#include "grader/bert_batch.h"
 #include "grader/cases/06_fused_epilogues_baseline.h"
 #include "grader/cases/06_fused_epilogues_case.h"
 #include "grader/foreign.h"
@@ -211,11 +211,11 @@ static enum status time_models(const struct bert_random *random, const struct be
     int calls = modelled ? 1 : CALLS;
     TRY(engine_unfused_create(&engine, error));
     enum status status =
-        bert_timing_run(random, &engine, input, calls, below->logits, &below->ms, error);
+        bert_batch_time(random, &engine, input, calls, below->logits, &below->ms, error);
     engine_destroy(&engine);
     TRY(status);
     TRY(engine_fused_create(&engine, error));
-    status = bert_timing_run(random, &engine, input, calls, subject->logits, &subject->ms, error);
+    status = bert_batch_time(random, &engine, input, calls, subject->logits, &subject->ms, error);
     engine_destroy(&engine);
     return status;
 }

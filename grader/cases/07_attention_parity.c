@@ -7,10 +7,10 @@
 #include "common/base/rng.h"
 #include "common/device/device.h"
 #include "common/formats/bert_random.h"
-#include "common/model/bert.h"
 #include "common/model/engine.h"
 #include "common/testing/testing.h"
 #include "grader/bed.h"
+#include "grader/bert_batch.h"
 #include "grader/cases/07_attention_case.h"
 #include "grader/gpu.h"
 #include "grader/inputs.h"
@@ -240,7 +240,6 @@ static enum status classify(const struct engine *engine, const struct bert_rando
                             bool packed, float *logits) {
     int32_t padded_ids[TEXTS * LONGEST] = {0}, packed_ids[TEXTS * LONGEST] = {0};
     uint8_t mask[TEXTS * LONGEST] = {0};
-    struct bert *bert = NULL;
     for (int b = 0; b < TEXTS; b++) {
         for (int32_t i = text_starts[b]; i < text_starts[b + 1]; i++) {
             int place = b * LONGEST + (int)(i - text_starts[b]);
@@ -253,14 +252,7 @@ static enum status classify(const struct engine *engine, const struct bert_rando
                                      .starts = packed ? text_starts : NULL,
                                      .B = TEXTS,
                                      .T = LONGEST};
-    const struct bert_output output = {.logits = logits};
-    enum status status = bert_create(&bert, &random->config, &random->weights, engine,
-                                     (size_t)TEXTS * LONGEST, NULL);
-    if (status == STATUS_OK) {
-        status = bert_forward(bert, &input, &output);
-    }
-    bert_free(bert);
-    return status;
+    return bert_batch_run(random, engine, &input, logits, NULL);
 }
 
 C_TEST(parity, bert_end_to_end) {

@@ -13,7 +13,7 @@
 #include "common/model/bert.h"
 #include "common/model/engine.h"
 #include "common/testing/testing.h"
-#include "grader/bert_timing.h"
+#include "grader/bert_batch.h"
 #include "grader/cases/07_attention_baseline.h"
 #include "grader/cases/07_attention_case.h"
 #include "grader/foreign.h"
@@ -158,7 +158,7 @@ static double time_batch(const struct bert_case *c, const struct bert_random *ra
     grader_watch("BERT, a batch of texts", 4 * PATIENCE);
     enum status status = engine_attention_create_with(&engine, run, &error);
     if (status == STATUS_OK) {
-        status = bert_timing_run(random, &engine, &input, calls, logits, &ms, &error);
+        status = bert_batch_time(random, &engine, &input, calls, logits, &ms, &error);
     }
     grader_watch("", 0);
     if (status != STATUS_OK) {
