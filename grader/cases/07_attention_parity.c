@@ -12,6 +12,7 @@
 #include "grader/bed.h"
 #include "grader/bert_batch.h"
 #include "grader/cases/07_attention_case.h"
+#include "grader/cases/07_attention_lists.h"
 #include "grader/gpu.h"
 #include "grader/inputs.h"
 #include "grader/small_llama2.h"
@@ -58,6 +59,12 @@ static void run_cases(const struct attention_spec *list, size_t count) {
     bed_close(&bed);
 }
 
+static void run_topic(enum attention_topic topic) {
+    size_t count;
+    const struct attention_spec *list = attention_list(topic, &count);
+    run_cases(list, count);
+}
+
 C_TEST(parity, even_sizes) {
     static const struct attention_spec list[] = {
         {.B = 1, .T = 16, .S = 16, .NH = 1, .KVH = 1, .HS = 16},
@@ -80,82 +87,31 @@ C_TEST(parity, odd_sizes) {
 }
 
 C_TEST(parity, empty_sizes) {
-    static const struct attention_spec list[] = {
-        {.B = 0, .T = 3, .S = 3, .NH = 1, .KVH = 1, .HS = 8},
-        {.B = 1, .T = 0, .S = 3, .NH = 1, .KVH = 1, .HS = 8},
-        {.B = 2, .T = 9, .S = 0, .NH = 2, .KVH = 1, .HS = 8},
-        {.B = 1, .T = 3, .S = 3, .NH = 0, .KVH = 0, .HS = 8},
-        {.B = 1, .T = 3, .S = 3, .NH = 1, .KVH = 1, .HS = 0},
-    };
-    run_cases(list, COUNT(list));
+    run_topic(TOPIC_EMPTY);
 }
 
 C_TEST(parity, causal) {
-    static const struct attention_spec list[] = {
-        {.B = 1, .T = 2, .S = 2, .NH = 1, .KVH = 1, .HS = 8, .causal = true},
-        {.B = 2, .T = 70, .S = 70, .NH = 1, .KVH = 1, .HS = 64, .causal = true},
-        {.B = 1, .T = 37, .S = 140, .NH = 1, .KVH = 1, .HS = 40, .causal = true},
-        {.B = 1, .T = 1, .S = 77, .NH = 2, .KVH = 1, .HS = 96, .causal = true},
-    };
-    run_cases(list, COUNT(list));
+    run_topic(TOPIC_CAUSAL);
 }
 
 C_TEST(parity, grouped_heads) {
-    static const struct attention_spec list[] = {
-        {.B = 2, .T = 9, .S = 11, .NH = 6, .KVH = 2, .HS = 16},
-        {.B = 1, .T = 33, .S = 33, .NH = 4, .KVH = 1, .HS = 32, .causal = true},
-    };
-    run_cases(list, COUNT(list));
+    run_topic(TOPIC_GROUPED_HEADS);
 }
 
-/* Hidden keys are NaN on the device. */
 C_TEST(parity, masks) {
-    static const struct attention_spec list[] = {
-        {.B = 3, .T = 20, .S = 90, .NH = 1, .KVH = 1, .HS = 64, .mask = MASK_PADDING},
-        {.B = 2, .T = 66, .S = 130, .NH = 1, .KVH = 1, .HS = 32, .mask = MASK_RANDOM},
-        {.B = 2, .T = 17, .S = 300, .NH = 1, .KVH = 1, .HS = 16, .mask = MASK_BLOCKS},
-        {.B = 2, .T = 19, .S = 70, .NH = 2, .KVH = 1, .HS = 80, .mask = MASK_ALL},
-        {.B = 2,
-         .T = 50,
-         .S = 50,
-         .NH = 1,
-         .KVH = 1,
-         .HS = 24,
-         .mask = MASK_RANDOM,
-         .causal = true},
-    };
-    run_cases(list, COUNT(list));
+    run_topic(TOPIC_MASKS);
 }
 
 C_TEST(parity, packed) {
-    static const int32_t ones[] = {0, 1, 2, 3}, mixed[] = {0, 40, 41, 135, 135, 200};
-    static const int32_t single[] = {0, 67}, none[] = {0, 0, 0};
-    static const struct attention_spec list[] = {
-        {.B = 3, .NH = 2, .KVH = 2, .HS = 16, .starts = ones},
-        {.B = 5, .NH = 2, .KVH = 2, .HS = 64, .starts = mixed, .layout = LAYOUT_JOINED},
-        {.B = 5, .NH = 2, .KVH = 1, .HS = 32, .starts = mixed, .causal = true},
-        {.B = 1, .NH = 1, .KVH = 1, .HS = 64, .starts = single},
-        {.B = 2, .NH = 1, .KVH = 1, .HS = 8, .starts = none},
-    };
-    run_cases(list, COUNT(list));
+    run_topic(TOPIC_PACKED);
 }
 
 C_TEST(parity, layouts) {
-    static const struct attention_spec list[] = {
-        {.B = 2, .T = 21, .S = 21, .NH = 2, .KVH = 2, .HS = 32, .layout = LAYOUT_JOINED},
-        {.B = 2, .T = 18, .S = 29, .NH = 2, .KVH = 2, .HS = 64, .layout = LAYOUT_ODD},
-        {.B = 1, .T = 9, .S = 29, .NH = 1, .KVH = 1, .HS = 128, .layout = LAYOUT_ODD},
-    };
-    run_cases(list, COUNT(list));
+    run_topic(TOPIC_LAYOUTS);
 }
 
-/* e^x of such scores is infinite without the largest subtracted. */
 C_TEST(parity, large_scores) {
-    static const struct attention_spec list[] = {
-        {.B = 1, .T = 20, .S = 80, .NH = 1, .KVH = 1, .HS = 64, .loudness = 300.0f},
-        {.B = 1, .T = 20, .S = 80, .NH = 1, .KVH = 1, .HS = 16, .loudness = 300.0f, .causal = true},
-    };
-    run_cases(list, COUNT(list));
+    run_topic(TOPIC_LARGE_SCORES);
 }
 
 /* Sizes drawn anew in every run: no list of special cases passes. */
@@ -182,19 +138,12 @@ C_TEST(parity, random_sizes) {
 }
 
 C_TEST(parity, large_sizes_on_a_gpu) {
-    static const int32_t lengths[] = {0, 512, 513, 700, 1211, 1211, 1300};
-    static const struct attention_spec list[] = {
-        {.B = 4, .T = 509, .S = 521, .NH = 12, .KVH = 4, .HS = 64, .mask = MASK_RANDOM},
-        {.B = 3, .T = 700, .S = 1031, .NH = 16, .KVH = 2, .HS = 128, .causal = true},
-        {.B = 6, .NH = 24, .KVH = 24, .HS = 64, .starts = lengths, .layout = LAYOUT_JOINED},
-        {.B = 6, .NH = 24, .KVH = 6, .HS = 128, .starts = lengths, .causal = true},
-    };
     struct grader_gpu gpu;
     if (grader_gpu_open(&gpu)) {
         if (gpu.modelled) {
             TEST_SKIP("large sizes are for a GPU; this is simt");
         }
-        run_cases(list, COUNT(list));
+        run_topic(TOPIC_LARGE_SIZES);
     }
 }
 

@@ -4,6 +4,7 @@
 #include "common/device/device.h"
 #include "common/testing/testing.h"
 #include "grader/cases/07_attention_case.h"
+#include "grader/cases/07_attention_lists.h"
 #include "labs/07_attention/attention.h"
 #include "solutions/07_attention/ladder.h"
 
@@ -65,6 +66,12 @@ static void check_list(const struct attention_spec *list, size_t count) {
     }
 }
 
+static void check_topic(enum attention_topic topic) {
+    size_t count;
+    const struct attention_spec *list = attention_list(topic, &count);
+    check_list(list, count);
+}
+
 C_TEST(ladder, has_its_steps) {
     size_t count;
     (void)attention_ladder(&count);
@@ -86,97 +93,40 @@ C_TEST(ladder, sizes) {
 }
 
 C_TEST(ladder, empty_sizes) {
-    static const struct attention_spec list[] = {
-        {.B = 0, .T = 3, .S = 3, .NH = 1, .KVH = 1, .HS = 8},
-        {.B = 1, .T = 0, .S = 3, .NH = 1, .KVH = 1, .HS = 8},
-        {.B = 2, .T = 9, .S = 0, .NH = 2, .KVH = 1, .HS = 8},
-        {.B = 1, .T = 3, .S = 3, .NH = 0, .KVH = 0, .HS = 8},
-        {.B = 1, .T = 3, .S = 3, .NH = 1, .KVH = 1, .HS = 0},
-    };
-    check_list(list, COUNT(list));
+    check_topic(TOPIC_EMPTY);
 }
 
 C_TEST(ladder, causal) {
-    static const struct attention_spec list[] = {
-        {.B = 1, .T = 5, .S = 5, .NH = 1, .KVH = 1, .HS = 16, .causal = true},
-        {.B = 2, .T = 70, .S = 70, .NH = 1, .KVH = 1, .HS = 64, .causal = true},
-        {.B = 1, .T = 37, .S = 140, .NH = 1, .KVH = 1, .HS = 40, .causal = true},
-        {.B = 1, .T = 133, .S = 197, .NH = 1, .KVH = 1, .HS = 24, .causal = true},
-        {.B = 1, .T = 1, .S = 77, .NH = 2, .KVH = 2, .HS = 96, .causal = true},
-    };
-    check_list(list, COUNT(list));
+    check_topic(TOPIC_CAUSAL);
 }
 
 C_TEST(ladder, grouped_heads) {
-    static const struct attention_spec list[] = {
-        {.B = 2, .T = 9, .S = 11, .NH = 6, .KVH = 2, .HS = 16},
-        {.B = 1, .T = 33, .S = 33, .NH = 4, .KVH = 1, .HS = 32, .causal = true},
-    };
-    check_list(list, COUNT(list));
+    check_topic(TOPIC_GROUPED_HEADS);
 }
 
-/* Hidden keys are NaN on the device. */
 C_TEST(ladder, masks) {
-    static const struct attention_spec list[] = {
-        {.B = 3, .T = 20, .S = 90, .NH = 1, .KVH = 1, .HS = 64, .mask = MASK_PADDING},
-        {.B = 2, .T = 66, .S = 130, .NH = 1, .KVH = 1, .HS = 32, .mask = MASK_RANDOM},
-        {.B = 2, .T = 19, .S = 300, .NH = 1, .KVH = 1, .HS = 16, .mask = MASK_BLOCKS},
-        {.B = 2, .T = 19, .S = 70, .NH = 2, .KVH = 1, .HS = 80, .mask = MASK_ALL},
-        {.B = 2, .T = 3, .S = 70, .NH = 1, .KVH = 1, .HS = 64, .mask = MASK_RANDOM},
-        {.B = 2,
-         .T = 70,
-         .S = 70,
-         .NH = 1,
-         .KVH = 1,
-         .HS = 24,
-         .mask = MASK_RANDOM,
-         .causal = true},
-    };
-    check_list(list, COUNT(list));
+    check_topic(TOPIC_MASKS);
 }
 
 C_TEST(ladder, packed) {
-    static const int32_t lengths_of_one[] = {0, 1, 2, 3}, mixed[] = {0, 40, 41, 175, 175, 240};
-    static const int32_t single[] = {0, 67}, none[] = {0, 0, 0};
-    static int32_t many[71];
+    int32_t many[71];
     for (int i = 0; i < 71; i++) {
         many[i] = i * 3 - (i > 50 ? 2 : 0);
     }
-    const struct attention_spec list[] = {
-        {.B = 3, .NH = 2, .KVH = 2, .HS = 16, .starts = lengths_of_one},
-        {.B = 5, .NH = 2, .KVH = 2, .HS = 16, .starts = mixed, .layout = LAYOUT_JOINED},
-        {.B = 5, .NH = 2, .KVH = 1, .HS = 64, .starts = mixed, .causal = true},
-        {.B = 1, .NH = 1, .KVH = 1, .HS = 64, .starts = single, .layout = LAYOUT_ODD},
-        {.B = 2, .NH = 1, .KVH = 1, .HS = 8, .starts = none},
-        {.B = 70, .NH = 1, .KVH = 1, .HS = 8, .starts = many},
-    };
-    check_list(list, COUNT(list));
+    const struct attention_spec texts = {.B = 70, .NH = 1, .KVH = 1, .HS = 8, .starts = many};
+    check_topic(TOPIC_PACKED);
+    check_list(&texts, 1);
 }
 
 C_TEST(ladder, layouts) {
-    static const struct attention_spec list[] = {
-        {.B = 2, .T = 21, .S = 21, .NH = 2, .KVH = 2, .HS = 32, .layout = LAYOUT_JOINED},
-        {.B = 2, .T = 18, .S = 29, .NH = 2, .KVH = 2, .HS = 64, .layout = LAYOUT_ODD},
-        {.B = 2, .T = 9, .S = 9, .NH = 2, .KVH = 2, .HS = 13, .layout = LAYOUT_JOINED},
-        {.B = 1, .T = 9, .S = 29, .NH = 1, .KVH = 1, .HS = 128, .layout = LAYOUT_ODD},
-    };
-    check_list(list, COUNT(list));
+    check_topic(TOPIC_LAYOUTS);
 }
 
-/* e^x of such scores is infinite without the largest subtracted. */
 C_TEST(ladder, large_scores) {
-    static const struct attention_spec list[] = {
-        {.B = 1, .T = 20, .S = 80, .NH = 1, .KVH = 1, .HS = 64, .loudness = 300.0f},
-        {.B = 1,
-         .T = 20,
-         .S = 80,
-         .NH = 1,
-         .KVH = 1,
-         .HS = 16,
-         .loudness = 1000.0f,
-         .causal = true},
-    };
-    check_list(list, COUNT(list));
+    const struct attention_spec louder = {
+        .B = 1, .T = 20, .S = 80, .NH = 1, .KVH = 1, .HS = 16, .loudness = 1000.0f, .causal = true};
+    check_topic(TOPIC_LARGE_SCORES);
+    check_list(&louder, 1);
 }
 
 /* The last step's tall tiles, which problems of few heads do not get. */
@@ -231,13 +181,8 @@ C_TEST(ladder, wgmma_on_hopper) {
 
 /* As many blocks on a GPU, for all steps. */
 C_TEST(ladder, large_sizes_on_a_gpu) {
-    static const int32_t lengths[] = {0, 512, 513, 700, 1211, 1211, 1300};
     static const struct attention_spec list[] = {
         {.B = 4, .T = 512, .S = 512, .NH = 12, .KVH = 12, .HS = 64, .layout = LAYOUT_JOINED},
-        {.B = 4, .T = 509, .S = 521, .NH = 12, .KVH = 4, .HS = 64, .mask = MASK_RANDOM},
-        {.B = 3, .T = 700, .S = 1031, .NH = 16, .KVH = 2, .HS = 128, .causal = true},
-        {.B = 6, .NH = 24, .KVH = 24, .HS = 64, .starts = lengths},
-        {.B = 6, .NH = 24, .KVH = 6, .HS = 128, .starts = lengths, .causal = true},
         {.B = 40, .T = 128, .S = 300, .NH = 8, .KVH = 8, .HS = 96, .mask = MASK_BLOCKS},
     };
     struct device_properties gpu;
@@ -246,6 +191,7 @@ C_TEST(ladder, large_sizes_on_a_gpu) {
     if (open && gpu.modelled) {
         TEST_SKIP("large sizes are for a GPU; this is simt");
     }
+    check_topic(TOPIC_LARGE_SIZES);
     check_list(list, COUNT(list));
 }
 
