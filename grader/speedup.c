@@ -1,5 +1,6 @@
 #include "grader/speedup.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "common/testing/testing.h"
@@ -17,6 +18,22 @@ static double required_of(const struct speedup *speedup, const struct threshold 
 bool speedup_reached(const struct speedup *speedup) {
     const struct threshold *threshold = threshold_find(speedup->lab, speedup->measure);
     return threshold != NULL && ratio(speedup) >= required_of(speedup, threshold);
+}
+
+void speedup_measure(struct speedup *speedup, int calls, speedup_function *time_ms,
+                     void *argument) {
+    if (speedup->modelled) {
+        calls = 1;
+    } else {
+        (void)time_ms(argument, false);
+        (void)time_ms(argument, true);
+    }
+    speedup->baseline_ms = INFINITY;
+    speedup->subject_ms = INFINITY;
+    for (int i = 0; i < calls && !test_has_failed(); i++) {
+        speedup->baseline_ms = fmin(speedup->baseline_ms, time_ms(argument, false));
+        speedup->subject_ms = fmin(speedup->subject_ms, time_ms(argument, true));
+    }
 }
 
 void speedup_check(const struct speedup *speedup, const char *file, int line) {

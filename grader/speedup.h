@@ -33,6 +33,20 @@ bool speedup_reached(const struct speedup *speedup);
  */
 void speedup_check(const struct speedup *speedup, const char *file, int line);
 
+/**
+ * @brief Milliseconds of one call, of the subject or of the baseline.
+ *
+ * When it goes wrong, the running test fails and the time is infinite.
+ */
+typedef double speedup_function(void *argument, bool subject);
+
+/**
+ * @brief Times both in turn; each side's fastest call becomes its time.
+ * @param calls of each side where time is measured, after one that does not count: it loads the
+ *              kernels and wakes the clock. Where time is modelled, one is as good as many
+ */
+void speedup_measure(struct speedup *speedup, int calls, speedup_function *time_ms, void *argument);
+
 #ifdef __cplusplus
 }
 #endif

@@ -42,6 +42,7 @@ static const struct kernel_shape simt_shape = {2048, 2048, 256};
 struct kernel_case {
     struct kernel_shape shape;
     struct rng rng;
+    sgemm_function *run; /* the kernel of the next call */
     device_stream stream;
     void *workspace;
     struct device_buffer a, b, c;
@@ -186,11 +187,9 @@ static enum status check_result(struct kernel_case *k, struct error *error) {
     return status;
 }
 
-/* One call with fresh inputs. @return its milliseconds, infinite when it failed */
-static double time_call(struct kernel_case *k, sgemm_function *run, bool check) {
+static enum status run_kernel(void *argument, device_stream stream, struct error *error) {
+    const struct kernel_case *k = argument;
     const struct kernel_shape *s = &k->shape;
-    struct error error = {0};
-    enum status status = kernel_renew(k, &error);
     const struct sgemm_problem problem = {.M = s->M,
                                           .N = s->N,
                                           .K = s->K,
@@ -200,24 +199,29 @@ static double time_call(struct kernel_case *k, sgemm_function *run, bool check) 
                                           .A = k->a.data,
                                           .B = k->b.data,
                                           .C = k->c.data};
-    double start = 0.0, end = INFINITY;
+    return k->run(&problem, k->workspace, stream, error);
+}
+
+/* Milliseconds of one call with fresh inputs; the subject's result is checked. */
+static double time_call(void *argument, bool subject) {
+    struct kernel_case *k = argument;
+    const struct kernel_shape *s = &k->shape;
+    struct error error = {0};
+    double ms = INFINITY;
+    k->run = subject ? sgemm : sgemm_baseline;
+    enum status status = kernel_renew(k, &error);
+    grader_watch(subject ? "kernel, timed" : "kernel, baseline", PATIENCE);
     if (status == STATUS_OK) {
-        grader_watch(check ? "kernel, timed" : "kernel, baseline", PATIENCE);
-        start = device_now(); /* both wait for the whole device: no stream escapes */
-        status = run(&problem, k->workspace, k->stream, &error);
-        end = device_now();
-        grader_watch("", 0);
+        status = grader_gpu_time(run_kernel, k, k->stream, &ms, &error);
     }
-    if (status == STATUS_OK) {
-        status = device_synchronize(k->stream, &error);
-    }
-    if (status == STATUS_OK && check) {
+    grader_watch("", 0);
+    if (status == STATUS_OK && subject) {
         status = check_result(k, &error);
     }
     if (status != STATUS_OK) {
         TEST_FAIL("%zux%zux%zu: %s", s->M, s->N, s->K, error_text(&error, status));
     }
-    return 1e3 * (end - start);
+    return ms;
 }
 
 /* Faster than the GPU can multiply: not a record, a mistake. */
@@ -239,14 +243,7 @@ C_TEST(speedup, kernel) {
     }
     ASSERT_OK(kernel_create(&k, gpu.modelled ? simt_shape : gpu_shape, !gpu.modelled, &error));
     struct speedup speedup = grader_gpu_speedup(&gpu, lab, "kernel", GRADER_SUBJECT, GRADER_MARGIN);
-    if (!gpu.modelled) {
-        (void)time_call(&k, sgemm_baseline, false); /* loads the kernels, wakes the clock */
-        (void)time_call(&k, sgemm, false);
-    }
-    for (int i = 0; i < (gpu.modelled ? 1 : CALLS) && !test_has_failed(); i++) {
-        speedup.baseline_ms = fmin(speedup.baseline_ms, time_call(&k, sgemm_baseline, false));
-        speedup.subject_ms = fmin(speedup.subject_ms, time_call(&k, sgemm, true));
-    }
+    speedup_measure(&speedup, CALLS, time_call, &k);
     if (!test_has_failed()) {
         check_possible(&k.shape, &gpu, speedup.subject_ms);
         speedup_check(&speedup, __FILE__, __LINE__);

@@ -37,6 +37,7 @@ struct kernel_case {
     enum nn_dtype type;
     size_t rows;
     struct rng rng;
+    rows_function *run; /* the kernel of the next call */
     device_stream stream;
     void *workspace;
     struct rows_data data;
@@ -133,10 +134,8 @@ static enum status check_result(struct kernel_case *k, struct error *error) {
     return status;
 }
 
-/* One call with fresh inputs. @return its milliseconds, infinite when it failed */
-static double time_call(struct kernel_case *k, rows_function *run, bool check) {
-    struct error error = {0};
-    enum status status = kernel_renew(k, &error);
+static enum status run_kernel(void *argument, device_stream stream, struct error *error) {
+    const struct kernel_case *k = argument;
     const struct rows_problem problem = {.op = k->op,
                                          .type = k->type,
                                          .rows = k->rows,
@@ -146,24 +145,28 @@ static double time_call(struct kernel_case *k, rows_function *run, bool check) {
                                          .weight = k->weight.data,
                                          .bias = k->bias.data,
                                          .eps = k->data.eps};
-    double start = 0.0, end = INFINITY;
+    return k->run(&problem, k->workspace, stream, error);
+}
+
+/* Milliseconds of one call with fresh inputs; the subject's result is checked. */
+static double time_call(void *argument, bool subject) {
+    struct kernel_case *k = argument;
+    struct error error = {0};
+    double ms = INFINITY;
+    k->run = subject ? layernorm_softmax : rows_baseline;
+    enum status status = kernel_renew(k, &error);
+    grader_watch(subject ? "kernel, timed" : "kernel, baseline", PATIENCE);
     if (status == STATUS_OK) {
-        grader_watch(check ? "kernel, timed" : "kernel, baseline", PATIENCE);
-        start = device_now(); /* both wait for the whole device: no stream escapes */
-        status = run(&problem, k->workspace, k->stream, &error);
-        end = device_now();
-        grader_watch("", 0);
+        status = grader_gpu_time(run_kernel, k, k->stream, &ms, &error);
     }
-    if (status == STATUS_OK) {
-        status = device_synchronize(k->stream, &error);
-    }
-    if (status == STATUS_OK && check) {
+    grader_watch("", 0);
+    if (status == STATUS_OK && subject) {
         status = check_result(k, &error);
     }
     if (status != STATUS_OK) {
         TEST_FAIL("%s of %zu rows: %s", rows_op_name(k->op), k->rows, error_text(&error, status));
     }
-    return 1e3 * (end - start);
+    return ms;
 }
 
 /* The output alone takes longer to write, even into a cache three times as fast as memory. */
@@ -185,14 +188,7 @@ static void check_kernel(const char *measure, enum rows_op op, enum nn_dtype typ
     k.rows = gpu.modelled ? SIMT_ROWS : GPU_ROWS;
     ASSERT_OK(kernel_create(&k, !gpu.modelled, &error));
     struct speedup speedup = grader_gpu_speedup(&gpu, lab, measure, GRADER_SUBJECT, GRADER_MARGIN);
-    if (!gpu.modelled) {
-        (void)time_call(&k, rows_baseline, false); /* loads the kernels, wakes the clock */
-        (void)time_call(&k, layernorm_softmax, false);
-    }
-    for (int i = 0; i < (gpu.modelled ? 1 : CALLS) && !test_has_failed(); i++) {
-        speedup.baseline_ms = fmin(speedup.baseline_ms, time_call(&k, rows_baseline, false));
-        speedup.subject_ms = fmin(speedup.subject_ms, time_call(&k, layernorm_softmax, true));
-    }
+    speedup_measure(&speedup, CALLS, time_call, &k);
     if (!test_has_failed()) {
         check_possible(&k, &gpu, speedup.subject_ms);
         speedup_check(&speedup, __FILE__, __LINE__);

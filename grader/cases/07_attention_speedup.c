@@ -29,21 +29,30 @@ static const char lab[] = "07_attention";
 
 enum { PATIENCE = 40 /* seconds */, CALLS = 7 };
 
+/* A call, and who does it. */
+struct timed_call {
+    struct attention_case c;
+    attention_function *run;
+};
+
+static enum status run_kernel(void *argument, device_stream stream, struct error *error) {
+    const struct timed_call *t = argument;
+    return t->run(&t->c.problem, stream, error);
+}
+
 /* Milliseconds of one call. */
-static double time_call(struct attention_case *c, attention_function *run) {
+static double time_call(void *argument, bool subject) {
+    struct timed_call *t = argument;
     struct error error = {0};
-    grader_watch(c->name, PATIENCE);
-    double start = device_now(); /* both wait for the whole device: no stream escapes */
-    enum status status = run(&c->problem, NULL, &error);
-    double end = device_now();
+    double ms;
+    t->run = subject ? attention : attention_baseline;
+    grader_watch(t->c.name, PATIENCE);
+    enum status status = grader_gpu_time(run_kernel, t, NULL, &ms, &error);
     grader_watch("", 0);
-    if (status == STATUS_OK) {
-        status = device_synchronize(NULL, &error);
-    }
     if (status != STATUS_OK) {
-        TEST_FAIL("%s: %s", c->name, error_text(&error, status));
+        TEST_FAIL("%s: %s", t->c.name, error_text(&error, status));
     }
-    return 1e3 * (end - start);
+    return ms;
 }
 
 /* A result of a call of its own, with nothing of an earlier one. */
@@ -70,7 +79,7 @@ static void check_possible(const struct attention_spec *s, const struct grader_g
 
 static void compare_kernels(const char *measure, enum nn_dtype dtype) {
     struct grader_gpu gpu;
-    struct attention_case c;
+    struct timed_call t;
     struct error error = {0};
     if (!grader_gpu_open_for_timing(&gpu)) {
         return;
@@ -85,23 +94,18 @@ static void compare_kernels(const char *measure, enum nn_dtype dtype) {
                                         .layout = LAYOUT_JOINED,
                                         .loudness = 1.0f};
     struct speedup speedup = grader_gpu_speedup(&gpu, lab, measure, GRADER_SUBJECT, GRADER_MARGIN);
-    if (attention_case_create(&c, &spec, grader_seed(), false, &error) != STATUS_OK) {
+    if (attention_case_create(&t.c, &spec, grader_seed(), false, &error) != STATUS_OK) {
         TEST_FAIL("%s", error.message);
-    } else if (!gpu.modelled) {
-        (void)time_call(&c, attention_baseline); /* loads the kernels, wakes the clock */
-        (void)time_call(&c, attention);
-    }
-    for (int i = 0; i < (gpu.modelled ? 1 : CALLS) && !test_has_failed(); i++) {
-        speedup.baseline_ms = fmin(speedup.baseline_ms, time_call(&c, attention_baseline));
-        speedup.subject_ms = fmin(speedup.subject_ms, time_call(&c, attention));
+    } else {
+        speedup_measure(&speedup, CALLS, time_call, &t);
     }
     if (!test_has_failed()) {
-        check_result(&c);
+        check_result(&t.c);
         check_possible(&spec, &gpu, speedup.subject_ms);
         speedup_check(&speedup, __FILE__, __LINE__);
     }
     grader_check_own_work();
-    attention_case_free(&c);
+    attention_case_free(&t.c);
 }
 
 C_TEST(speedup, kernel) {
