@@ -9,8 +9,8 @@
 
 #include "common/device/device.h"
 #include "common/testing/testing.h"
+#include "grader/bed.h"
 #include "grader/cases/08_bert_classifier_case.h"
-#include "grader/foreign.h"
 #include "grader/gpu.h"
 #include "grader/inputs.h"
 #include "grader/watch.h"
@@ -28,38 +28,6 @@ struct size {
 };
 
 enum { V = 53, T = 40, TYPES = 3, LABELS = 3 };
-
-/* What all cases of one test share. */
-struct bed {
-    struct rng rng;
-    device_stream stream;
-    bool modelled;
-    unsigned cases;
-};
-
-static bool bed_create(struct bed *bed) {
-    struct error error = {0};
-    struct grader_gpu gpu;
-    *bed = (struct bed){0};
-    if (!grader_gpu_open(&gpu)) {
-        return false;
-    }
-    if (device_stream_create(&bed->stream, &error) != STATUS_OK) {
-        TEST_FAIL("%s", error.message);
-        return false;
-    }
-    bed->modelled = gpu.modelled;
-    bed->rng = rng_create(grader_seed());
-    return true;
-}
-
-static void bed_free(struct bed *bed) {
-    char library[256];
-    if (grader_foreign_library(library, sizeof library)) {
-        TEST_FAIL("your code loaded %s: the work must be done by your own kernels", library);
-    }
-    device_stream_destroy(bed->stream);
-}
 
 static struct bert_config config_of(const struct size *size) {
     return (struct bert_config){.C = size->C,
@@ -126,7 +94,7 @@ static void run_batch(struct pair *pair, const struct encoder_spec *spec, const 
     struct error error = {0};
     char text[400] = "";
     /* On simt every other case has no canaries: simt itself names the line that goes beyond. */
-    bool guarded = !bed->modelled || bed->cases++ % 2 == 1;
+    bool guarded = bed_guards(bed);
     enum status status =
         encoder_case_create(&c, &pair->net, spec, &bed->rng, guarded, false, &error);
     if (status == STATUS_OK) {
@@ -165,11 +133,11 @@ static void run_batches(const struct size *size, const struct encoder_spec *spec
 static void run_sizes(const struct size *sizes, size_t count, const int32_t *lengths, size_t B) {
     struct bed bed;
     const struct encoder_spec specs[] = {{lengths, B, false, false}, {lengths, B, true, true}};
-    bool open = bed_create(&bed);
+    bool open = bed_open(&bed, 0);
     for (size_t i = 0; i < count && open && !test_has_failed(); i++) {
         run_batches(&sizes[i], specs, COUNT(specs), &bed);
     }
-    bed_free(&bed);
+    bed_close(&bed);
 }
 
 C_TEST(parity, even_sizes) {
@@ -214,10 +182,10 @@ C_TEST(parity, lengths) {
                                                 {mixed, COUNT(mixed), false, true},
                                                 {primes, COUNT(primes), true, false}};
     struct bed bed;
-    if (bed_create(&bed)) {
+    if (bed_open(&bed, 0)) {
         run_batches(&size, specs, COUNT(specs), &bed);
     }
-    bed_free(&bed);
+    bed_close(&bed);
 }
 
 /* What a batch leaves behind is not the next one's. */
@@ -232,12 +200,12 @@ C_TEST(parity, batches_of_one_encoder) {
     const struct bert_config config = config_of(&size);
     struct bed bed;
     struct pair pair = {0};
-    bool open = bed_create(&bed) && pair_create(&pair, &config, rows_of(&specs[0]), &bed);
+    bool open = bed_open(&bed, 0) && pair_create(&pair, &config, rows_of(&specs[0]), &bed);
     for (size_t i = 0; i < COUNT(specs) && open && !test_has_failed(); i++) {
         run_batch(&pair, &specs[i], i > 0 ? ", after other batches" : "", &bed);
     }
     pair_free(&pair);
-    bed_free(&bed);
+    bed_close(&bed);
 }
 
 enum { AT_ONCE = 3 };
@@ -273,7 +241,7 @@ C_TEST(parity, several_encoders) {
     struct pair pairs[AT_ONCE] = {0};
     struct encoder_case cases[AT_ONCE] = {0};
     struct error error = {0};
-    bool open = bed_create(&bed);
+    bool open = bed_open(&bed, 0);
     for (int i = 0; i < AT_ONCE && open; i++) {
         const struct bert_config config = config_of(&sizes[i]);
         open = pair_create(&pairs[i], &config, rows_of(&spec), &bed) &&
@@ -290,7 +258,7 @@ C_TEST(parity, several_encoders) {
         encoder_case_free(&cases[i]);
         pair_free(&pairs[i]);
     }
-    bed_free(&bed);
+    bed_close(&bed);
 }
 
 /* One sequence of a batch, alone, by the same encoder: its first row must be the batch's. */
@@ -340,7 +308,7 @@ C_TEST(parity, alone_as_among_others) {
     struct error error = {0};
     char text[400] = "";
     float together[COUNT(lengths) * C];
-    bool open = bed_create(&bed) && pair_create(&pair, &config, rows_of(&spec), &bed);
+    bool open = bed_open(&bed, 0) && pair_create(&pair, &config, rows_of(&spec), &bed);
     if (open) {
         EXPECT_OK(encoder_case_create(&c, &pair.net, &spec, &bed.rng, true, false, &error));
         EXPECT_OK(run_and_check(&c, pair.encoder, &bed, text, sizeof text, &error));
@@ -351,13 +319,13 @@ C_TEST(parity, alone_as_among_others) {
     }
     encoder_case_free(&c);
     pair_free(&pair);
-    bed_free(&bed);
+    bed_close(&bed);
 }
 
 /* Sizes drawn anew in every run: no list of special cases passes. */
 C_TEST(parity, random_sizes) {
     struct bed bed;
-    bool open = bed_create(&bed);
+    bool open = bed_open(&bed, 0);
     for (int i = 0; i < 8 && open && !test_has_failed(); i++) {
         struct rng *rng = &bed.rng;
         int32_t lengths[16];
@@ -370,17 +338,17 @@ C_TEST(parity, random_sizes) {
         const struct encoder_spec spec = {lengths, B, i % 2 == 0, i % 4 < 2};
         run_batches(&size, &spec, 1, &bed);
     }
-    bed_free(&bed);
+    bed_close(&bed);
 }
 
 C_TEST(parity, large_sizes_on_a_gpu) {
     static const int32_t lengths[] = {257, 1, 67};
     struct bed bed;
-    if (!bed_create(&bed)) {
+    if (!bed_open(&bed, 0)) {
         return;
     }
     if (bed.modelled) {
-        bed_free(&bed);
+        bed_close(&bed);
         TEST_SKIP("large sizes are for a GPU; this is simt");
     }
     struct bert_config config = config_of(&(struct size){768, 3072, 2, 12, NN_GELU});
@@ -393,7 +361,7 @@ C_TEST(parity, large_sizes_on_a_gpu) {
         }
         pair_free(&pair);
     }
-    bed_free(&bed);
+    bed_close(&bed);
 }
 
 enum { TEXTS = 3, LONGEST = 37 };

@@ -38,13 +38,6 @@ enum { MOST_A_LAYER = 9, OTHERS = 6 };
 /* What a padded batch of them has at most: encoders are made for as many. */
 enum { POSITIONS = 128, MOST_ROWS = TEXTS * POSITIONS };
 
-/* Races and unwritten memory are the parity test's business; here simt need not
- * look for them. */
-static bool open_gpu(struct grader_gpu *gpu) {
-    setenv("SIMT_CHECK", "bounds", 0);
-    return grader_gpu_open(gpu);
-}
-
 /* BERT-base's width, half of its layers; on simt a narrow model of two layers.
  */
 static struct bert_config config_of(bool modelled) {
@@ -58,24 +51,6 @@ static struct bert_config config_of(bool modelled) {
                                 .labels = LABELS,
                                 .norm_eps = 1e-12f,
                                 .activation = NN_GELU};
-}
-
-static struct speedup speedup_of(const char *measure, const struct grader_gpu *gpu) {
-    return (struct speedup){.lab = lab,
-                            .subject = GRADER_SUBJECT,
-                            .measure = measure,
-                            .margin = GRADER_MARGIN,
-                            .clock = gpu->clock,
-                            .modelled = gpu->modelled,
-                            .baseline_ms = INFINITY,
-                            .subject_ms = INFINITY};
-}
-
-static void check_foreign(void) {
-    char library[256];
-    if (grader_foreign_library(library, sizeof library)) {
-        TEST_FAIL("your code loaded %s: the work must be done by your own kernels", library);
-    }
 }
 
 /* ---- Launches ---- */
@@ -144,7 +119,7 @@ C_TEST(speedup, launches) {
     struct encoder_net net = {0};
     struct error error = {0};
     struct bert_config config = config_of(true);
-    if (!open_gpu(&gpu)) {
+    if (!grader_gpu_open_for_timing(&gpu)) {
         return;
     }
     config.C = 48;
@@ -253,7 +228,8 @@ static void compare_encoders(const struct encoder_net *net, struct encoder_case 
         run_race(&race, c, gpu);
     }
     if (!test_has_failed()) {
-        struct speedup speedup = speedup_of("encoder", gpu);
+        struct speedup speedup =
+            grader_gpu_speedup(gpu, lab, "encoder", GRADER_SUBJECT, GRADER_MARGIN);
         speedup.baseline_ms = race.ms[0];
         speedup.subject_ms = race.ms[1];
         check_possible(c, gpu, speedup.subject_ms);
@@ -268,7 +244,7 @@ C_TEST(speedup, encoder) {
     struct encoder_net net = {0};
     struct encoder_case c = {0};
     struct error error = {0};
-    if (!open_gpu(&gpu)) {
+    if (!grader_gpu_open_for_timing(&gpu)) {
         return;
     }
     const struct bert_config config = config_of(gpu.modelled);
@@ -283,7 +259,7 @@ C_TEST(speedup, encoder) {
     } else {
         compare_encoders(&net, &c, &gpu);
     }
-    check_foreign();
+    grader_check_own_work();
     encoder_case_free(&c);
     encoder_net_free(&net);
 }
@@ -322,7 +298,7 @@ C_TEST(speedup, end_to_end) {
     struct bert_random random;
     int32_t starts[TEXTS + 1] = {0}, ids[MOST_ROWS];
     float want[TEXTS * LABELS] = {0}, got[TEXTS * LABELS] = {0};
-    if (!open_gpu(&gpu)) {
+    if (!grader_gpu_open_for_timing(&gpu)) {
         return;
     }
     const struct bert_config config = config_of(gpu.modelled);
@@ -338,7 +314,8 @@ C_TEST(speedup, end_to_end) {
     const struct encoder_functions baseline = encoder_baseline(),
                                    own = {encoder_create, encoder_run, encoder_free};
     int calls = gpu.modelled ? 1 : CALLS;
-    struct speedup speedup = speedup_of("end_to_end", &gpu);
+    struct speedup speedup =
+        grader_gpu_speedup(&gpu, lab, "end_to_end", GRADER_SUBJECT, GRADER_MARGIN);
     speedup.baseline_ms = time_model(&random, &input, &baseline, calls, want);
     speedup.subject_ms = time_model(&random, &input, &own, calls, got);
     if (!test_has_failed()) {
@@ -347,6 +324,6 @@ C_TEST(speedup, end_to_end) {
                1e3 * TEXTS / speedup.subject_ms, 1e3 * TEXTS / speedup.baseline_ms, gpu.clock);
         speedup_check(&speedup, __FILE__, __LINE__);
     }
-    check_foreign();
+    grader_check_own_work();
     bert_random_free(&random);
 }
