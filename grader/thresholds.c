@@ -40,8 +40,7 @@ static const struct threshold thresholds[] = {
      "what is not a norm stays as it was: matmul and attention"},
     {"06_fused_epilogues", "epilogues", 2.5, 0,
      "the four linear layers of a BERT layer: time beyond their plain matmuls, against a launch "
-     "for "
-     "each operator",
+     "for each operator",
      "what surrounds the matmul is read and written once, and not once an operator"},
     {"07_attention", "kernel", 8.0, 0,
      "fp32, 12 heads of 64, 8 sequences of 512 (on simt 132 heads, 128), against the starter's "

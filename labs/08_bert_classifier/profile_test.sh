@@ -47,7 +47,7 @@ says '"padded":	true' c/benchmark_stats.json
 
 if "$profile" --random --stage none 2>&1 | grep -q 07_attention; then
     accepts "${random[@]}" --device gpu -o d
-    says "stage 0" out
+    says "stage 08_bert_classifier on " out
     says "the same batches with each kernel by itself" out
     grep -qE '^ +[0-9]+ +[0-9.]+ +[0-9.]+%  copy to the host$' out || fail "no kernels: $(cat out)"
     says '"kernels_total_ms"' d/kernel_statistics.json
