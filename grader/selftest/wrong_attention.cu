@@ -36,26 +36,8 @@
     X(status)        /* reports a failure */                                           \
     X(not_refused)   /* takes any call */
 
-enum mistake {
-#define ENUMERATOR(name) MISTAKE_##name,
-    MISTAKES(ENUMERATOR)
-#undef ENUMERATOR
-};
-
-static enum mistake chosen_mistake() {
-    static const char *const names[] = {
-#define NAME(name) #name,
-        MISTAKES(NAME)
-#undef NAME
-    };
-    const char *name = getenv("WRONG_ATTENTION");
-    for (size_t i = 0; name != NULL && i < sizeof names / sizeof *names; i++) {
-        if (strcmp(name, names[i]) == 0) {
-            return (enum mistake)i;
-        }
-    }
-    abort();
-}
+#define MISTAKE_VARIABLE "WRONG_ATTENTION"
+#include "grader/selftest/mistakes.h"
 
 enum { THREADS = 32, MOST_HS = (int)ATTENTION_MAX_HS };
 

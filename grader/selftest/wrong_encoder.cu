@@ -38,26 +38,8 @@
     X(changes_weights) /* changes a bias */                                                \
     X(status)          /* reports a failure */
 
-enum mistake {
-#define ENUMERATOR(name) MISTAKE_##name,
-    MISTAKES(ENUMERATOR)
-#undef ENUMERATOR
-};
-
-static enum mistake chosen_mistake() {
-    static const char *const names[] = {
-#define NAME(name) #name,
-        MISTAKES(NAME)
-#undef NAME
-    };
-    const char *name = getenv("WRONG_ENCODER");
-    for (size_t i = 0; name != NULL && i < sizeof names / sizeof *names; i++) {
-        if (strcmp(name, names[i]) == 0) {
-            return (enum mistake)i;
-        }
-    }
-    abort();
-}
+#define MISTAKE_VARIABLE "WRONG_ENCODER"
+#include "grader/selftest/mistakes.h"
 
 enum { THREADS = 256, LISTS = 4 };
 

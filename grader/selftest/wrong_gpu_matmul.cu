@@ -31,26 +31,8 @@
     X(small_pool)    /* buffers of its first call, whatever comes */              \
     X(no_memory)     /* takes no notice of memory that was not to be had */
 
-enum mistake {
-#define ENUMERATOR(name) MISTAKE_##name,
-    MISTAKES(ENUMERATOR)
-#undef ENUMERATOR
-};
-
-static enum mistake chosen_mistake() {
-    static const char *const names[] = {
-#define NAME(name) #name,
-        MISTAKES(NAME)
-#undef NAME
-    };
-    const char *name = getenv("WRONG_GPU_MATMUL");
-    for (size_t i = 0; name != NULL && i < sizeof names / sizeof *names; i++) {
-        if (strcmp(name, names[i]) == 0) {
-            return (enum mistake)i;
-        }
-    }
-    abort();
-}
+#define MISTAKE_VARIABLE "WRONG_GPU_MATMUL"
+#include "grader/selftest/mistakes.h"
 
 enum { THREADS = 64 };
 

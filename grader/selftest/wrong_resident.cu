@@ -21,26 +21,8 @@
     X(swallows)  /* hands no failure on */                                     \
     X(status)    /* reports a failure */
 
-enum mistake {
-#define ENUMERATOR(name) MISTAKE_##name,
-    MISTAKES(ENUMERATOR)
-#undef ENUMERATOR
-};
-
-static enum mistake chosen_mistake() {
-    static const char *const names[] = {
-#define NAME(name) #name,
-        MISTAKES(NAME)
-#undef NAME
-    };
-    const char *name = getenv("WRONG_RESIDENT");
-    for (size_t i = 0; name != NULL && i < sizeof names / sizeof *names; i++) {
-        if (strcmp(name, names[i]) == 0) {
-            return (enum mistake)i;
-        }
-    }
-    abort();
-}
+#define MISTAKE_VARIABLE "WRONG_RESIDENT"
+#include "grader/selftest/mistakes.h"
 
 /* Whether all memory stays with the host. */
 static bool on_host() {

@@ -33,26 +33,8 @@
     X(not_refused)      /* takes any size */                                      \
     X(library)          /* has somebody else at hand to do the work */
 
-enum mistake {
-#define ENUMERATOR(name) MISTAKE_##name,
-    MISTAKES(ENUMERATOR)
-#undef ENUMERATOR
-};
-
-static enum mistake chosen_mistake() {
-    static const char *const names[] = {
-#define NAME(name) #name,
-        MISTAKES(NAME)
-#undef NAME
-    };
-    const char *name = getenv("WRONG_SGEMM");
-    for (size_t i = 0; name != NULL && i < sizeof names / sizeof *names; i++) {
-        if (strcmp(name, names[i]) == 0) {
-            return (enum mistake)i;
-        }
-    }
-    abort();
-}
+#define MISTAKE_VARIABLE "WRONG_SGEMM"
+#include "grader/selftest/mistakes.h"
 
 enum { TILE = 32 };
 
