@@ -166,8 +166,9 @@ static enum status is_ready(cudaGraphNode_t node, const struct node_row *row, bo
     TRY(check(cudaGraphNodeGetDependencies(node, NULL, NULL, &count), "a node", error));
     cudaGraphNode_t *nodes = calloc(count + 1, sizeof(*nodes));
     cudaGraphEdgeData *edges = calloc(count + 1, sizeof *edges);
-    enum status status = STATUS_OUT_OF_MEMORY;
-    if (nodes != NULL && edges != NULL) {
+    enum status status = nodes != NULL && edges != NULL ? STATUS_OK : STATUS_OUT_OF_MEMORY;
+    /* CUDA takes no room for none. */
+    if (status == STATUS_OK && count > 0) {
         status = check(cudaGraphNodeGetDependencies(node, nodes, edges, &count), "a node", error);
     }
     *ready = status == STATUS_OK;

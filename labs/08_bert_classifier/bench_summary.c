@@ -14,6 +14,8 @@ struct counter {
     void *times;
     size_t launches;
     size_t unseen; /* calls of operators that could not be recorded: they wait for the device */
+    bool again;    /* the call at hand is the second one, since the first could not be recorded */
+    char why[104]; /* what the last of those said */
     enum status status;
     struct error error;
 };
@@ -27,7 +29,7 @@ static void count_one(void *context, const char *name, double ms) {
 static void begin(void *context, enum profile_operator op, const char *entry) {
     struct counter *c = context;
     (void)entry;
-    if (op != PROFILE_COPY && c->status == STATUS_OK) {
+    if (op != PROFILE_COPY && !c->again && c->status == STATUS_OK) {
         c->status = c->kernels->begin(c->times, &c->error);
     }
 }
@@ -35,13 +37,16 @@ static void begin(void *context, enum profile_operator op, const char *entry) {
 static bool end(void *context, enum profile_operator op, enum status *status) {
     struct counter *c = context;
     struct error error = {0};
-    if (op == PROFILE_COPY || c->status != STATUS_OK) {
+    if (op == PROFILE_COPY || c->again || c->status != STATUS_OK) {
+        c->again = false;
         *status = c->status != STATUS_OK ? c->status : *status;
         return false;
     }
     enum status ended = c->kernels->end(c->times, *status, count_one, c, &error);
     if (ended == STATUS_UNSUPPORTED) {
         c->unseen++;
+        snprintf(c->why, sizeof c->why, "%.100s", error.message);
+        c->again = true;
         return true;
     }
     *status = ended;
@@ -96,8 +101,8 @@ static enum status count_layer(struct counter *c, const struct bench *b, const s
     size_t one = c->launches, unseen = c->unseen;
     TRY(count_layers(c, b, lane, 2, error));
     if (c->unseen != unseen || c->launches == one) {
-        snprintf(row->no_launches, sizeof row->no_launches,
-                 "an operator waits for the device and cannot be recorded");
+        snprintf(row->no_launches, sizeof row->no_launches, "an operator cannot be recorded: %s",
+                 c->why);
     } else {
         row->launches = (double)(c->launches - one);
     }
