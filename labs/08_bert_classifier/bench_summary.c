@@ -15,7 +15,7 @@ struct counter {
     size_t launches;
     size_t unseen; /* calls of operators that could not be recorded: they wait for the device */
     bool again;    /* the call at hand is the second one, since the first could not be recorded */
-    char why[104]; /* what the last of those said */
+    char why[88];  /* what the last of those said */
     enum status status;
     struct error error;
 };
@@ -45,7 +45,7 @@ static bool end(void *context, enum profile_operator op, enum status *status) {
     enum status ended = c->kernels->end(c->times, *status, count_one, c, &error);
     if (ended == STATUS_UNSUPPORTED) {
         c->unseen++;
-        snprintf(c->why, sizeof c->why, "%.100s", error.message);
+        snprintf(c->why, sizeof c->why, "%.80s", error.message);
         c->again = true;
         return true;
     }
