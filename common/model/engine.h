@@ -32,6 +32,9 @@
 
 struct bert_encoder_call;
 struct bert_encoder_model;
+struct llama2_decoder_call;
+struct llama2_decoder_model;
+struct llama2_sampling;
 
 #ifdef __cplusplus
 extern "C" {
@@ -146,6 +149,32 @@ struct engine {
                                   void **encoder);
     enum status (*encoder_run)(void *context, void *encoder, const struct bert_encoder_call *call);
     void (*encoder_free)(void *context, void *encoder); /**< NULL is allowed */
+
+    /**
+     * Llama2's whole decoder, llama2_decoder.h: made once for a model, fed with tokens, freed
+     * before the engine. The first three are set, or none; an engine_layer does not pass them on.
+     *
+     * decoder_run() waits where logits are wanted.
+     *
+     * @param decoder receives what the others are given; NULL with STATUS_OK: not for this model,
+     *                which then runs operator by operator
+     */
+    enum status (*decoder_create)(void *context, const struct llama2_decoder_model *model,
+                                  void **decoder, struct error *error);
+    enum status (*decoder_run)(void *context, void *decoder,
+                               const struct llama2_decoder_call *call);
+    void (*decoder_free)(void *context, void *decoder); /**< NULL is allowed */
+
+    /**
+     * Writing without the host: decoder_begin() says how tokens are drawn from now on, and
+     * decoder_next() draws one from the logits of the token before it, feeds it at @p position and
+     * receives it. It may work ahead: what it did for positions that nobody asked for is as if it
+     * had not been. Both are set, or none; the first call of decoder_next() comes after
+     * decoder_begin() and a decoder_run() for position - 1.
+     */
+    enum status (*decoder_begin)(void *context, void *decoder,
+                                 const struct llama2_sampling *sampling);
+    enum status (*decoder_next)(void *context, void *decoder, size_t position, int32_t *token);
     /** @} */
 };
 

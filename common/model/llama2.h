@@ -5,12 +5,14 @@
 #ifndef WARPBOOK_COMMON_MODEL_LLAMA2_H_
 #define WARPBOOK_COMMON_MODEL_LLAMA2_H_
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/status.h"
 #include "common/formats/llama2_weights.h"
 #include "common/model/engine.h"
+#include "common/model/llama2_decoder.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -34,6 +36,20 @@ MUST_CHECK enum status llama2_create(struct llama2 **model, const struct llama2_
                                      const struct engine *engine, size_t batch,
                                      struct error *error);
 
+/**
+ * @brief The same for weights as a file holds them, on an engine that takes them: one with
+ *        decoder_create().
+ *
+ * @param weights host; must outlive the model
+ * @param dtype   of matrices and KV cache on the engine
+ * @return also STATUS_UNSUPPORTED when the engine has no decoder, or not for this model
+ */
+MUST_CHECK enum status llama2_create_stored(struct llama2 **model,
+                                            const struct llama2_config *config,
+                                            const struct llama2_stored_weights *weights,
+                                            enum nn_dtype dtype, const struct engine *engine,
+                                            size_t batch, struct error *error);
+
 void llama2_free(struct llama2 *model);
 
 /**
@@ -49,6 +65,18 @@ void llama2_free(struct llama2 *model);
  */
 MUST_CHECK enum status llama2_forward(struct llama2 *model, const int32_t *tokens, size_t count,
                                       size_t position, float *logits);
+
+/** @return whether the engine draws tokens itself: llama2_begin() and llama2_next(). */
+bool llama2_draws(const struct llama2 *model);
+
+/** Says how llama2_next() draws. @return STATUS_UNSUPPORTED when the engine does not draw */
+MUST_CHECK enum status llama2_begin(struct llama2 *model, const struct llama2_sampling *sampling);
+
+/**
+ * @brief Draws a token after the one at position - 1 and feeds it at @p position.
+ * @return STATUS_OK, STATUS_TOO_LONG when position is not below T, or the engine's status
+ */
+MUST_CHECK enum status llama2_next(struct llama2 *model, size_t position, int32_t *token);
 
 /** @return the configuration given to llama2_create(). */
 const struct llama2_config *llama2_config(const struct llama2 *model);
