@@ -28,6 +28,10 @@ extern "C" {
 /** Scratch memory of every call: 16 MiB, 256-byte aligned, contents undefined before and after. */
 #define KV_WORKSPACE_BYTES ((size_t)16 << 20)
 
+/** Largest of N, K and T, of C, and of the channels of q, k and v together. */
+#define KV_MAX_SIZE ((size_t)1 << 30)
+#define KV_MAX_C ((size_t)1 << 20)
+
 /**
  * @brief out (N) = residual (N) + weight (N, K) * n(in) (K).
  *
@@ -35,6 +39,9 @@ extern "C" {
  * memory, row-major. Pointers are aligned as their elements at least; 16 bytes, and K a multiple of
  * 8, make it fast. out may be residual; in overlaps neither. Every size may be 0: without N nothing
  * happens, with K = 0 the product is zeros.
+ *
+ * weight and norm are weights: no kernel of the stream writes them while calls are under way, so
+ * that a kernel may read them before the one in front of it is done.
  */
 struct kv_linear {
     size_t N, K;
@@ -64,7 +71,8 @@ MUST_CHECK enum status kv_linear(const struct kv_linear *linear, device_stream s
  *
  * Tokens of a text come one by one, from position 0 on, in order, each layer with its own `inputs`,
  * `k` and `v`, which keep what a call leaves there; or `inputs` is NULL, and rows of the cache
- * before *position are there already.
+ * before *position are there already. norm and qkv are weights, as in kv_linear. Sizes are at least
+ * 1.
  *
  * After the call rows 0 .. *position of k and v hold the keys, turned, and the values. Rows behind
  * them are not touched.
@@ -94,6 +102,11 @@ struct kv_attention {
  */
 MUST_CHECK enum status kv_attention(const struct kv_attention *attention, void *workspace,
                                     device_stream stream, struct error *error);
+
+/** Given: may a call be so? @return STATUS_OK, or STATUS_INVALID_ARGUMENT with a line */
+MUST_CHECK enum status kv_linear_check(const struct kv_linear *linear, struct error *error);
+MUST_CHECK enum status kv_attention_check(const struct kv_attention *attention,
+                                          struct error *error);
 
 #ifdef __cplusplus
 }
