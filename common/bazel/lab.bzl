@@ -42,6 +42,7 @@ def lab(
         name,
         topic,
         language = "c",
+        contract_hdrs = [],
         step_srcs = [],
         step_deps = [],
         engine_deps = ["//common/model:engine"],
@@ -63,6 +64,7 @@ def lab(
       name: NN_topic, the name of the package's folder.
       topic: what the learner's file and the contract's header are called.
       language: what the subject's code is written in, "c" or "cu"; TOPIC.c and TOPIC.cu below.
+      contract_hdrs: headers of the contract beside TOPIC.h and engine.h; said once, in labs/.
       step_srcs: the subject's sources and private headers beside TOPIC.c.
       step_deps: what they stand on beside common/base and, in CUDA, common/device.
       engine_deps: what engine.c stands on.
@@ -95,7 +97,7 @@ def lab(
         )
         cc_library(
             name = "contract",
-            hdrs = [topic + ".h", "engine.h"],
+            hdrs = [topic + ".h", "engine.h"] + contract_hdrs,
             visibility = _VISIBILITY,
             deps = ["//common/model:engine"] + _DEPS[language],
         )
