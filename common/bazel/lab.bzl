@@ -26,6 +26,12 @@ _DEPS = {
     "cu": ["//common/base", "//common/device"],
 }
 
+# What `generate` stands on beside the engine: a program on the device says which it is.
+_GENERATE_DEPS = {
+    "c": ["//common/model:generate"],
+    "cu": ["//common/model:generate", "//common/model:llama2_place"],
+}
+
 _VISIBILITY = ["//grader:__subpackages__", "//labs:__subpackages__", "//solutions:__subpackages__"]
 
 def lab_library(name, language = "c", **kwargs):
@@ -126,7 +132,7 @@ def lab(
         cc_binary(
             name = "generate",
             srcs = [lab + ":generate.c"],
-            deps = [":engine", "//common/model:generate"],
+            deps = [":engine"] + _GENERATE_DEPS[language],
         )
         generate_test(
             name = "generate_test",

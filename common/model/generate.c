@@ -232,9 +232,10 @@ static enum status generate(struct generation *g, const char *prompt, struct err
 }
 
 static enum status start_engine(struct session *s, const struct options *options,
-                                generate_engine_function *create_engine, struct error *error) {
+                                const struct llama2_stages *stages, struct error *error) {
     struct error cause = {0};
-    enum status status = create_engine(&s->engine, options->threads, &cause);
+    const struct llama2_stage *stage = &stages->table[stages->count - 1];
+    enum status status = stage->create(&s->engine, options->threads, &cause);
     if (status == STATUS_OK) {
         status = engine_profile_create(&s->timed, &s->engine, &s->profile);
     }
@@ -256,9 +257,9 @@ static enum status open_files(struct session *s, const struct options *options,
 }
 
 static enum status open_model(struct session *s, const struct options *options,
-                              generate_engine_function *create_engine, struct error *error) {
+                              const struct llama2_stages *stages, struct error *error) {
     TRY(open_files(s, options, error));
-    TRY(start_engine(s, options, create_engine, error));
+    TRY(start_engine(s, options, stages, error));
     const struct llama2_config *config = &s->checkpoint.config;
     s->generation.batch = config->T < PREFILL_BATCH ? config->T : PREFILL_BATCH;
     return llama2_create(&s->generation.model, config, &s->fp32.weights,
@@ -266,8 +267,8 @@ static enum status open_model(struct session *s, const struct options *options,
 }
 
 static enum status open_session(struct session *s, const struct options *options,
-                                generate_engine_function *create_engine, struct error *error) {
-    enum status status = open_model(s, options, create_engine, error);
+                                const struct llama2_stages *stages, struct error *error) {
+    enum status status = open_model(s, options, stages, error);
     if (status != STATUS_OK) {
         return status;
     }
@@ -297,10 +298,10 @@ static void close_session(struct session *s) {
     llama2_checkpoint_close(&s->checkpoint);
 }
 
-static enum status run(const struct options *options, generate_engine_function *create_engine,
+static enum status run(const struct options *options, const struct llama2_stages *stages,
                        struct error *error) {
     struct session session = {0};
-    enum status status = open_session(&session, options, create_engine, error);
+    enum status status = open_session(&session, options, stages, error);
     if (status == STATUS_OK && strcmp(options->mode, "chat") == 0) {
         const char *first = options->prompt[0] != '\0' ? options->prompt : NULL;
         status = generation_chat(&session.generation, options->system_prompt, first, error);
@@ -317,7 +318,7 @@ static enum status run(const struct options *options, generate_engine_function *
     return status;
 }
 
-int generate_main(int argc, char **argv, generate_engine_function *create_engine) {
+int generate_main(int argc, char **argv, const struct llama2_stages *stages) {
     struct options options = {
         .prompt = "",
         .mode = "generate",
@@ -331,7 +332,7 @@ int generate_main(int argc, char **argv, generate_engine_function *create_engine
     file_enter_working_directory();
     enum status status = read_options(argc, argv, &options, &done, &error);
     if (status == STATUS_OK && !done) {
-        status = run(&options, create_engine, &error);
+        status = run(&options, stages, &error);
     }
     return status == STATUS_OK ? 0 : report_failure(program, &error, status);
 }

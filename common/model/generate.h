@@ -8,23 +8,18 @@
 #ifndef WARPBOOK_COMMON_MODEL_GENERATE_H_
 #define WARPBOOK_COMMON_MODEL_GENERATE_H_
 
-#include "common/base/status.h"
-#include "common/model/engine.h"
+#include "common/model/llama2_stages.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/** Makes the engine that the program runs on. @param threads at least 1 @param error may say why
- * not */
-typedef enum status generate_engine_function(struct engine *engine, int threads,
-                                             struct error *error);
-
 /**
  * @brief main() of the program: reads the command line, writes text to stdout, figures to stderr.
- * @return exit status: 0, or 1 after one line on stderr
+ * @param stages with more than one, --stage chooses
+ * @return exit status: 0; 1 after one line on stderr; 128 + the signal after SIGINT or SIGTERM
  */
-int generate_main(int argc, char **argv, generate_engine_function *create_engine);
+int generate_main(int argc, char **argv, const struct llama2_stages *stages);
 
 #ifdef __cplusplus
 }

@@ -8,5 +8,7 @@ static enum status create(struct engine *engine, int threads, struct error *erro
 }
 
 int main(int argc, char **argv) {
-    return generate_main(argc, argv, create);
+    const struct llama2_stage table[] = {{"reference", false, create}};
+    const struct llama2_stages stages = {.table = table, .count = 1};
+    return generate_main(argc, argv, &stages);
 }

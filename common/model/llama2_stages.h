@@ -22,12 +22,25 @@ struct llama2_stage {
     enum status (*create)(struct engine *engine, int threads, struct error *error);
 };
 
+/** The GPU that stages run on, or simt. */
+struct llama2_place {
+    char name[300]; /**< as records show it: "NVIDIA H200", or "simt:h200" */
+    bool modelled;  /**< simt: times are modelled, not measured */
+};
+
 struct llama2_stages {
     const struct llama2_stage *table; /**< in the order of the course; the last is the default */
     size_t count;                     /**< at least 1; with 1 there is no --stage */
+    /** Opens the GPU or simt: llama2_place_open(); NULL where no stage is on the device. */
+    enum status (*open_place)(struct llama2_place *place, struct error *error);
+    /** The device's clock, device_now(); NULL as open_place. */
+    double (*place_now)(void);
 };
 
-/** @return the stage of that name, or that whose name begins so ("10"); NULL: there is none. */
+/**
+ * @param name a stage's name or how it begins ("10_llama"), or its number ("1" is 01_cpu_matmul)
+ * @return NULL: there is none, or more than one begins so
+ */
 const struct llama2_stage *llama2_stage_find(const struct llama2_stages *stages, const char *name);
 
 #ifdef __cplusplus

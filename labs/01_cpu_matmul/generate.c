@@ -2,11 +2,13 @@
 #include "common/model/generate.h"
 #include "labs/01_cpu_matmul/engine.h"
 
-static enum status create_engine(struct engine *engine, int threads, struct error *error) {
+static enum status create(struct engine *engine, int threads, struct error *error) {
     enum status status = engine_cpu_matmul_create(engine, threads);
     return status == STATUS_OK ? STATUS_OK : error_set(error, status, "%s", status_message(status));
 }
 
 int main(int argc, char **argv) {
-    return generate_main(argc, argv, create_engine);
+    const struct llama2_stage table[] = {{"01_cpu_matmul", false, create}};
+    const struct llama2_stages stages = {.table = table, .count = 1};
+    return generate_main(argc, argv, &stages);
 }
