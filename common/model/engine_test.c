@@ -199,6 +199,69 @@ static void free_nothing(void *context, void *encoder) {
     (void)encoder;
 }
 
+static enum status no_decoder(void *context, const struct llama2_decoder_model *model,
+                              void **decoder, struct error *error) {
+    (void)context;
+    (void)model;
+    *decoder = NULL;
+    return error_set(error, STATUS_UNSUPPORTED, "there is none");
+}
+
+static enum status decode_nothing(void *context, void *decoder,
+                                  const struct llama2_decoder_call *call) {
+    (void)context;
+    (void)decoder;
+    (void)call;
+    return STATUS_OK;
+}
+
+static enum status begin_nothing(void *context, void *decoder,
+                                 const struct llama2_sampling *sampling) {
+    (void)context;
+    (void)decoder;
+    (void)sampling;
+    return STATUS_TOO_LONG;
+}
+
+static enum status next_is_position(void *context, void *decoder, size_t position, int32_t *token) {
+    (void)context;
+    (void)decoder;
+    *token = (int32_t)position;
+    return STATUS_OK;
+}
+
+C_TEST(engine_profile, passes_a_decoder_on) {
+    struct engine inner, timed;
+    struct profile profile;
+    struct error error = {0};
+    int32_t token = 0;
+    void *decoder = &token;
+    ASSERT_OK(engine_reference_create(&inner));
+    ASSERT_OK(engine_profile_create(&timed, &inner, &profile));
+    EXPECT_TRUE(timed.decoder_create == NULL && timed.decoder_begin == NULL);
+    engine_destroy(&timed);
+    inner.decoder_create = no_decoder;
+    inner.decoder_run = decode_nothing;
+    inner.decoder_free = free_nothing;
+    ASSERT_OK(engine_profile_create(&timed, &inner, &profile));
+    EXPECT_TRUE(timed.decoder_begin == NULL && timed.decoder_next == NULL);
+    engine_destroy(&timed);
+    inner.decoder_begin = begin_nothing;
+    inner.decoder_next = next_is_position;
+    ASSERT_OK(engine_profile_create(&timed, &inner, &profile));
+    EXPECT_STATUS(STATUS_UNSUPPORTED, timed.decoder_create(timed.context, NULL, &decoder, &error));
+    EXPECT_STR_EQ("there is none", error.message);
+    EXPECT_STATUS(STATUS_TOO_LONG, timed.decoder_begin(timed.context, NULL, NULL));
+    EXPECT_INT_EQ(0, profile.entries[PROFILE_DECODER].calls);
+    EXPECT_OK(timed.decoder_next(timed.context, NULL, 23, &token));
+    EXPECT_OK(timed.decoder_run(timed.context, NULL, NULL));
+    EXPECT_INT_EQ(23, token);
+    EXPECT_INT_EQ(2, profile.entries[PROFILE_DECODER].calls);
+    timed.decoder_free(timed.context, NULL);
+    engine_destroy(&timed);
+    engine_destroy(&inner);
+}
+
 C_TEST(engine_profile, counts_every_operator_once) {
     struct engine inner, timed;
     struct profile profile;
@@ -207,9 +270,13 @@ C_TEST(engine_profile, counts_every_operator_once) {
     inner.encoder_create = no_encoder;
     inner.encoder_run = encode_nothing;
     inner.encoder_free = free_nothing;
+    inner.decoder_create = no_decoder;
+    inner.decoder_run = decode_nothing;
+    inner.decoder_free = free_nothing;
     ASSERT_OK(engine_profile_create(&timed, &inner, &profile));
     call_all(&timed);
     EXPECT_OK(timed.encoder_run(timed.context, NULL, NULL));
+    EXPECT_OK(timed.decoder_run(timed.context, NULL, NULL));
     for (int op = 0; op < PROFILE_COUNT; op++) {
         EXPECT_INT_EQ(op == PROFILE_COPY ? 2 : 1, profile.entries[op].calls);
         EXPECT_TRUE(profile.entries[op].seconds > 0.0);
@@ -313,6 +380,7 @@ C_TEST(engine_layer, passes_on_what_is_not_replaced) {
     EXPECT_TRUE(layer.linear == NULL && layer.linear_activation == NULL);
     EXPECT_TRUE(layer.linear_residual_layernorm == NULL && layer.residual_layernorm == NULL);
     EXPECT_TRUE(layer.attention_packed == NULL);
+    EXPECT_TRUE(layer.decoder_create == NULL && layer.decoder_begin == NULL);
     layer.bias_add = marking_bias_add;
     set_fused(&layer);
     ASSERT_OK(engine_layer_create(&top, "top", &layer, NULL, NULL));

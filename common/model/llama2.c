@@ -1,6 +1,7 @@
 #include "common/model/llama2.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +27,10 @@ struct llama2 {
     float *logits;    /* (V) */
 
     float *k_cache, *v_cache; /* (L, config.T, KVH*HS) */
+
+    /* Set where the engine runs the whole decoder; then nothing above is resident. */
+    void *decoder;                      /* the engine's */
+    struct llama2_stored_weights views; /* of fp32 weights, for the decoder */
 };
 
 static enum status check_config(const struct llama2_config *c, size_t batch, struct error *error) {
@@ -109,35 +114,120 @@ static enum status make_resident(struct llama2 *m, const struct llama2_weights *
     return resident_buffers_alloc(m->engine, buffers, BUFFERS);
 }
 
-enum status llama2_create(struct llama2 **model, const struct llama2_config *config,
-                          const struct llama2_weights *weights, const struct engine *engine,
-                          size_t batch, struct error *error) {
-    *model = NULL;
-    enum status status = check_config(config, batch, error);
-    if (status != STATUS_OK) {
-        return status;
+/* An empty model, or NULL with the reason in *status. */
+static struct llama2 *new_model(const struct llama2_config *config, const struct engine *engine,
+                                size_t batch, enum status *status, struct error *error) {
+    *status = check_config(config, batch, error);
+    if (*status != STATUS_OK) {
+        return NULL;
     }
     struct llama2 *m = calloc(1, sizeof *m);
     if (m == NULL) {
-        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the model");
+        *status = error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the model");
+        return NULL;
     }
     m->config = *config;
     m->engine = engine;
     m->batch = batch;
-    status = make_resident(m, weights);
+    return m;
+}
+
+/* Frees a model that could not be made; what the engine said of it is kept. */
+static enum status give_up(struct llama2 *m, enum status status, struct error *error) {
+    char prefix[160];
+    snprintf(prefix, sizeof prefix, "cannot make the model resident on engine %s", m->engine->name);
+    llama2_free(m);
+    return error_prefix(error, status, prefix);
+}
+
+static enum status create_decoder(struct llama2 *m, const struct llama2_stored_weights *weights,
+                                  enum nn_dtype dtype, struct error *error) {
+    const struct llama2_decoder_model model = {&m->config, weights, dtype, m->batch};
+    return m->engine->decoder_create(m->engine->context, &model, &m->decoder, error);
+}
+
+static enum status view_tensor(void *context, const struct llama2_tensor *tensor) {
+    (void)context;
+    bool vector = tensor->rank == 1;
+    *tensor->stored = (struct llama2_stored_tensor){
+        .data = *tensor->plain,
+        .dtype = NN_F32,
+        .rows = vector ? 1 : tensor->shape[0],
+        .columns = tensor->shape[vector ? 0 : 1],
+    };
+    return STATUS_OK;
+}
+
+/* A decoder of fp32 weights; the engine may have none, or not for this model. */
+static enum status try_decoder(struct llama2 *m, const struct llama2_weights *weights,
+                               struct error *error) {
+    if (m->engine->decoder_create == NULL) {
+        return STATUS_OK;
+    }
+    struct llama2_weights plain = *weights;
+    bool shared = plain.classifier == plain.embedding;
+    m->views.layers = calloc(m->config.L, sizeof *m->views.layers);
+    if (m->views.layers == NULL) {
+        return STATUS_OUT_OF_MEMORY;
+    }
+    TRY(llama2_tensors_visit(&m->config, shared, &m->views, &plain, view_tensor, NULL));
+    if (shared) {
+        m->views.classifier = m->views.embedding;
+    }
+    return create_decoder(m, &m->views, NN_F32, error);
+}
+
+enum status llama2_create(struct llama2 **model, const struct llama2_config *config,
+                          const struct llama2_weights *weights, const struct engine *engine,
+                          size_t batch, struct error *error) {
+    enum status status;
+    *model = NULL;
+    struct llama2 *m = new_model(config, engine, batch, &status, error);
+    if (m == NULL) {
+        return status;
+    }
+    status = try_decoder(m, weights, error);
+    if (status == STATUS_OK && m->decoder == NULL) {
+        status = make_resident(m, weights);
+    }
     if (status != STATUS_OK) {
-        llama2_free(m);
-        return error_set(error, status, "cannot make the model resident on engine %s: %s",
-                         engine->name, status_message(status));
+        return give_up(m, status, error);
     }
     *model = m;
     return STATUS_OK;
 }
 
-void llama2_free(struct llama2 *m) {
-    if (m == NULL) {
-        return;
+enum status llama2_create_stored(struct llama2 **model, const struct llama2_config *config,
+                                 const struct llama2_stored_weights *weights, enum nn_dtype dtype,
+                                 const struct engine *engine, size_t batch, struct error *error) {
+    enum status status;
+    *model = NULL;
+    if (engine->decoder_create == NULL) {
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "engine %s runs operator by operator, on fp32 weights; it does not take "
+                         "weights as they are stored",
+                         engine->name);
     }
+    struct llama2 *m = new_model(config, engine, batch, &status, error);
+    if (m == NULL) {
+        return status;
+    }
+    status = create_decoder(m, weights, dtype, error);
+    if (status != STATUS_OK) {
+        return give_up(m, status, error);
+    }
+    if (m->decoder == NULL) {
+        llama2_free(m);
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "the decoder of engine %s does not take a model with heads of %zu "
+                         "channels, C %zu, hidden %zu",
+                         engine->name, config->HS, config->C, config->hidden);
+    }
+    *model = m;
+    return STATUS_OK;
+}
+
+static void unload(struct llama2 *m) {
     const struct llama2_weights none = {0};
     const struct llama2_layer no_layer = {0};
     struct resident_buffer buffers[BUFFERS];
@@ -152,6 +242,17 @@ void llama2_free(struct llama2 *m) {
     list_others(others, &m->config, &none, &m->weights);
     resident_tensors_unload(m->engine, others, OTHER_TENSORS);
     free(m->weights.layers);
+}
+
+void llama2_free(struct llama2 *m) {
+    if (m == NULL) {
+        return;
+    }
+    if (m->decoder != NULL) {
+        m->engine->decoder_free(m->engine->context, m->decoder);
+    }
+    unload(m);
+    free(m->views.layers);
     free(m);
 }
 
@@ -226,8 +327,8 @@ static enum status classify_last(struct llama2 *m, size_t T, float *logits) {
     return e->read(e->context, logits, m->logits, c->V * sizeof(float));
 }
 
-enum status llama2_forward(struct llama2 *m, const int32_t *tokens, size_t count, size_t position,
-                           float *logits) {
+static enum status check_call(const struct llama2 *m, const int32_t *tokens, size_t count,
+                              size_t position) {
     const struct llama2_config *c = &m->config;
     if (count == 0 || count > m->batch) {
         return STATUS_INVALID_ARGUMENT;
@@ -240,10 +341,45 @@ enum status llama2_forward(struct llama2 *m, const int32_t *tokens, size_t count
             return STATUS_INVALID_ARGUMENT;
         }
     }
+    return STATUS_OK;
+}
+
+enum status llama2_forward(struct llama2 *m, const int32_t *tokens, size_t count, size_t position,
+                           float *logits) {
+    const struct llama2_config *c = &m->config;
     const struct engine *e = m->engine;
+    TRY(check_call(m, tokens, count, position));
+    if (m->decoder != NULL) {
+        const struct llama2_decoder_call call = {tokens, count, position, logits};
+        return e->decoder_run(e->context, m->decoder, &call);
+    }
     TRY(e->embedding(e->context, m->x, m->weights.embedding, tokens, count, c->C, false));
     for (size_t l = 0; l < c->L; l++) {
         TRY(forward_layer(m, l, count, position));
     }
     return logits != NULL ? classify_last(m, count, logits) : STATUS_OK;
+}
+
+bool llama2_draws(const struct llama2 *m) {
+    return m->decoder != NULL && m->engine->decoder_begin != NULL;
+}
+
+enum status llama2_begin(struct llama2 *m, const struct llama2_sampling *sampling) {
+    const struct engine *e = m->engine;
+    return llama2_draws(m) ? e->decoder_begin(e->context, m->decoder, sampling)
+                           : STATUS_UNSUPPORTED;
+}
+
+enum status llama2_next(struct llama2 *m, size_t position, int32_t *token) {
+    const struct engine *e = m->engine;
+    if (!llama2_draws(m)) {
+        return STATUS_UNSUPPORTED;
+    }
+    if (position == 0) { /* there are no logits to draw from */
+        return STATUS_INVALID_ARGUMENT;
+    }
+    if (position >= m->config.T) {
+        return STATUS_TOO_LONG;
+    }
+    return e->decoder_next(e->context, m->decoder, position, token);
 }

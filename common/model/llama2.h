@@ -24,7 +24,8 @@ struct llama2; /**< opaque: resident weights, activations, KV cache */
  * @brief Makes weights, activations and a KV cache of config->T positions resident.
  *
  * The memory is `weights + 2 * L * T * KVH * HS` floats and activations for
- * @p batch tokens.
+ * @p batch tokens. An engine that runs the whole decoder keeps all that itself; the model then asks
+ * it for nothing else.
  *
  * @param config  copied
  * @param weights host; must outlive the model (a CPU engine reads them in place)
@@ -69,12 +70,14 @@ MUST_CHECK enum status llama2_forward(struct llama2 *model, const int32_t *token
 /** @return whether the engine draws tokens itself: llama2_begin() and llama2_next(). */
 bool llama2_draws(const struct llama2 *model);
 
-/** Says how llama2_next() draws. @return STATUS_UNSUPPORTED when the engine does not draw */
+/** Says how llama2_next() draws. @return or the engine's; STATUS_UNSUPPORTED: it does not draw */
 MUST_CHECK enum status llama2_begin(struct llama2 *model, const struct llama2_sampling *sampling);
 
 /**
  * @brief Draws a token after the one at position - 1 and feeds it at @p position.
- * @return STATUS_OK, STATUS_TOO_LONG when position is not below T, or the engine's status
+ * @param position not 0
+ * @return STATUS_OK, STATUS_TOO_LONG when position is not below T, STATUS_UNSUPPORTED when the
+ * engine does not draw, or the engine's status
  */
 MUST_CHECK enum status llama2_next(struct llama2 *model, size_t position, int32_t *token);
 

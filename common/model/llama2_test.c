@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/model/engine_layer.h"
 #include "common/model/llama2_random.h"
 #include "common/testing/testing.h"
 
@@ -277,6 +278,266 @@ C_TEST(llama2, frees_everything_when_an_allocation_fails) {
     EXPECT_INT_EQ(2 + 9 * 3 + 10, failed); /* tables, layers, buffers */
     engine_destroy(&failing.inner);
     llama2_random_free(&random);
+}
+
+/* ---- An engine that runs the whole decoder itself ---- */
+
+/* A decoder that does no work: it notes what it is given, and fills in what can be foreseen. */
+struct noting {
+    enum status create_status, run_status, begin_status, next_status;
+    bool declines;   /* leaves the decoder NULL */
+    char order[32];  /* a letter for each call: create, run, begin, next, free */
+    size_t resident; /* calls of alloc() and weights() */
+    struct llama2_decoder_model model;
+    struct llama2_decoder_call call;
+    struct llama2_sampling sampling;
+    size_t position;
+};
+
+static void note(struct noting *n, char letter) {
+    size_t length = strlen(n->order);
+    if (length + 1 < sizeof n->order) {
+        n->order[length] = letter;
+    }
+}
+
+static enum status noting_create(void *context, const struct llama2_decoder_model *model,
+                                 void **decoder, struct error *error) {
+    struct noting *n = engine_layer_own(context);
+    note(n, 'c');
+    n->model = *model;
+    *decoder = n->declines || n->create_status != STATUS_OK ? NULL : n;
+    return n->create_status == STATUS_OK ? STATUS_OK
+                                         : error_set(error, n->create_status, "23 bytes short");
+}
+
+static enum status noting_run(void *context, void *decoder,
+                              const struct llama2_decoder_call *call) {
+    struct noting *n = decoder;
+    EXPECT_TRUE(engine_layer_own(context) == decoder);
+    note(n, 'r');
+    n->call = *call;
+    if (call->logits != NULL) {
+        call->logits[V - 1] = 42.0f;
+    }
+    return n->run_status;
+}
+
+static void noting_free(void *context, void *decoder) {
+    struct noting *n = engine_layer_own(context);
+    EXPECT_TRUE(n == decoder);
+    note(n, 'f');
+}
+
+static enum status noting_begin(void *context, void *decoder,
+                                const struct llama2_sampling *sampling) {
+    struct noting *n = decoder;
+    EXPECT_TRUE(engine_layer_own(context) == decoder);
+    note(n, 'b');
+    n->sampling = *sampling;
+    return n->begin_status;
+}
+
+static enum status noting_next(void *context, void *decoder, size_t position, int32_t *token) {
+    struct noting *n = decoder;
+    EXPECT_TRUE(engine_layer_own(context) == decoder);
+    note(n, 'n');
+    n->position = position;
+    *token = (int32_t)position + 1;
+    return n->next_status;
+}
+
+static enum status noting_alloc(void *context, size_t bytes, void **memory) {
+    const struct engine *base = engine_layer_base(context);
+    ((struct noting *)engine_layer_own(context))->resident++;
+    return base->alloc(base->context, bytes, memory);
+}
+
+static enum status noting_weights(void *context, const void *host, size_t bytes,
+                                  const void **resident) {
+    const struct engine *base = engine_layer_base(context);
+    ((struct noting *)engine_layer_own(context))->resident++;
+    return base->weights(base->context, host, bytes, resident);
+}
+
+/* The reference engine with that decoder, and random weights. */
+struct decoded {
+    struct noting noting;
+    struct llama2_config config;
+    struct llama2_random random;
+    struct engine engine;
+    struct llama2 *model;
+};
+
+static bool decoded_create(struct decoded *d, bool draws) {
+    struct engine reference;
+    d->config = small_config(NN_ROPE_HALVES);
+    if (llama2_random_create(&d->random, &d->config, 21) != STATUS_OK ||
+        engine_reference_create(&reference) != STATUS_OK ||
+        engine_layer_create(&d->engine, "noting", &reference, &d->noting, NULL) != STATUS_OK) {
+        TEST_FAIL("cannot make the engine");
+        return false;
+    }
+    d->engine.alloc = noting_alloc;
+    d->engine.weights = noting_weights;
+    d->engine.decoder_create = noting_create;
+    d->engine.decoder_run = noting_run;
+    d->engine.decoder_free = noting_free;
+    d->engine.decoder_begin = draws ? noting_begin : NULL;
+    d->engine.decoder_next = draws ? noting_next : NULL;
+    return true;
+}
+
+static void decoded_free(struct decoded *d) {
+    llama2_free(d->model);
+    engine_destroy(&d->engine);
+    llama2_random_free(&d->random);
+}
+
+static enum status decoded_model(struct decoded *d, struct error *error) {
+    return llama2_create(&d->model, &d->config, &d->random.weights, &d->engine, 8, error);
+}
+
+C_TEST(llama2_decoder, is_given_views_of_the_weights_and_nothing_is_resident) {
+    struct decoded d = {0};
+    ASSERT_TRUE(decoded_create(&d, true));
+    ASSERT_OK(decoded_model(&d, NULL));
+    const struct llama2_decoder_model *given = &d.noting.model;
+    const struct llama2_stored_weights *w = given->weights;
+    const struct llama2_layer *layer = &d.random.weights.layers[2];
+    EXPECT_INT_EQ(NN_F32, given->dtype);
+    EXPECT_INT_EQ(8, given->batch);
+    EXPECT_TRUE(given->config == llama2_config(d.model));
+    EXPECT_INT_EQ(NN_ROPE_HALVES, given->config->rope_layout);
+    EXPECT_TRUE(w->embedding.data == d.random.weights.embedding);
+    EXPECT_TRUE(w->classifier.data == w->embedding.data && w->classifier.rows == V);
+    EXPECT_TRUE(w->final_norm.data == d.random.weights.final_norm);
+    EXPECT_INT_EQ(1, w->final_norm.rows);
+    EXPECT_INT_EQ(C, w->final_norm.columns);
+    EXPECT_TRUE(w->layers[2].wk.data == layer->wk && w->layers[2].w2.data == layer->w2);
+    EXPECT_INT_EQ(KVH * HS, w->layers[2].wk.rows);
+    EXPECT_INT_EQ(C, w->layers[2].w2.rows);
+    EXPECT_INT_EQ(HIDDEN, w->layers[2].w2.columns);
+    EXPECT_INT_EQ(NN_F32, w->layers[2].w2.dtype);
+    llama2_free(d.model);
+    d.model = NULL;
+    EXPECT_STR_EQ("cf", d.noting.order);
+    EXPECT_INT_EQ(0, d.noting.resident);
+    decoded_free(&d);
+}
+
+C_TEST(llama2_decoder, gets_checked_calls_in_their_order) {
+    struct decoded d = {0};
+    float logits[V] = {0};
+    int32_t token = 0;
+    const struct llama2_sampling sampling = {0.5f, 0.9f, 7, 23};
+    ASSERT_TRUE(decoded_create(&d, true));
+    ASSERT_OK(decoded_model(&d, NULL));
+    EXPECT_TRUE(llama2_draws(d.model));
+    EXPECT_OK(llama2_forward(d.model, text, 3, 0, NULL));
+    EXPECT_TRUE(d.noting.call.tokens == text && d.noting.call.logits == NULL);
+    EXPECT_INT_EQ(3, d.noting.call.count);
+    EXPECT_OK(llama2_forward(d.model, text + 3, 1, 3, logits));
+    EXPECT_INT_EQ(3, d.noting.call.position);
+    EXPECT_NEAR(42.0, logits[V - 1], 0.0);
+    EXPECT_OK(llama2_begin(d.model, &sampling));
+    EXPECT_INT_EQ(7, d.noting.sampling.top_k);
+    EXPECT_OK(llama2_next(d.model, 4, &token));
+    EXPECT_INT_EQ(4, d.noting.position);
+    EXPECT_INT_EQ(5, token);
+    EXPECT_OK(llama2_next(d.model, T - 1, &token));
+    EXPECT_STATUS(STATUS_TOO_LONG, llama2_next(d.model, T, &token));
+    EXPECT_STATUS(STATUS_INVALID_ARGUMENT, llama2_next(d.model, 0, &token));
+    const int32_t large = V;
+    EXPECT_STATUS(STATUS_INVALID_ARGUMENT, llama2_forward(d.model, &large, 1, 0, logits));
+    EXPECT_STATUS(STATUS_INVALID_ARGUMENT, llama2_forward(d.model, text, 9, 0, logits));
+    EXPECT_STATUS(STATUS_TOO_LONG, llama2_forward(d.model, text, 1, T, logits));
+    EXPECT_STR_EQ("crrbnn", d.noting.order);
+    decoded_free(&d);
+    EXPECT_STR_EQ("crrbnnf", d.noting.order);
+}
+
+C_TEST(llama2_decoder, hands_its_errors_on) {
+    struct decoded d = {.noting = {.create_status = STATUS_OUT_OF_MEMORY}};
+    struct error error = {0};
+    int32_t token;
+    const struct llama2_sampling greedy = {.seed = 1};
+    ASSERT_TRUE(decoded_create(&d, true));
+    EXPECT_STATUS(STATUS_OUT_OF_MEMORY, decoded_model(&d, &error));
+    EXPECT_TRUE(d.model == NULL);
+    EXPECT_STR_EQ("cannot make the model resident on engine noting: 23 bytes short", error.message);
+    d.noting = (struct noting){.run_status = STATUS_DEVICE,
+                               .begin_status = STATUS_TOO_LONG,
+                               .next_status = STATUS_INTERRUPTED};
+    ASSERT_OK(decoded_model(&d, NULL));
+    EXPECT_STATUS(STATUS_DEVICE, llama2_forward(d.model, text, 1, 0, NULL));
+    EXPECT_STATUS(STATUS_TOO_LONG, llama2_begin(d.model, &greedy));
+    EXPECT_STATUS(STATUS_INTERRUPTED, llama2_next(d.model, 1, &token));
+    decoded_free(&d);
+}
+
+C_TEST(llama2_decoder, may_decline_a_model_which_then_runs_by_operators) {
+    struct decoded d = {.noting = {.declines = true}};
+    struct llama2 *plain;
+    struct engine reference;
+    float want[V], got[V];
+    int32_t token;
+    const struct llama2_sampling greedy = {.seed = 1};
+    ASSERT_TRUE(decoded_create(&d, true));
+    ASSERT_OK(engine_reference_create(&reference));
+    ASSERT_OK(llama2_create(&plain, &d.config, &d.random.weights, &reference, 8, NULL));
+    ASSERT_OK(decoded_model(&d, NULL));
+    EXPECT_TRUE(d.noting.resident > 0);
+    EXPECT_OK(llama2_forward(plain, text, 5, 0, want));
+    EXPECT_OK(llama2_forward(d.model, text, 5, 0, got));
+    EXPECT_INT_EQ(0, memcmp(want, got, sizeof want));
+    EXPECT_TRUE(!llama2_draws(d.model));
+    EXPECT_STATUS(STATUS_UNSUPPORTED, llama2_begin(d.model, &greedy));
+    EXPECT_STATUS(STATUS_UNSUPPORTED, llama2_next(d.model, 1, &token));
+    llama2_free(plain);
+    engine_destroy(&reference);
+    decoded_free(&d);
+    EXPECT_STR_EQ("c", d.noting.order);
+}
+
+C_TEST(llama2_decoder, need_not_draw) {
+    struct decoded d = {0};
+    const struct llama2_sampling greedy = {.seed = 1};
+    ASSERT_TRUE(decoded_create(&d, false));
+    ASSERT_OK(decoded_model(&d, NULL));
+    EXPECT_TRUE(!llama2_draws(d.model));
+    EXPECT_STATUS(STATUS_UNSUPPORTED, llama2_begin(d.model, &greedy));
+    decoded_free(&d);
+}
+
+C_TEST(llama2_decoder, gets_stored_weights_as_they_are) {
+    struct decoded d = {0};
+    struct error error = {0};
+    struct llama2_stored_weights stored = {0};
+    struct engine reference;
+    ASSERT_TRUE(decoded_create(&d, true));
+    ASSERT_OK(llama2_create_stored(&d.model, &d.config, &stored, NN_BF16, &d.engine, 2, NULL));
+    EXPECT_TRUE(d.noting.model.weights == &stored);
+    EXPECT_INT_EQ(NN_BF16, d.noting.model.dtype);
+    EXPECT_INT_EQ(2, d.noting.model.batch);
+    EXPECT_INT_EQ(0, d.noting.resident);
+    llama2_free(d.model);
+    d.noting.declines = true;
+    EXPECT_STATUS(STATUS_UNSUPPORTED, llama2_create_stored(&d.model, &d.config, &stored, NN_BF16,
+                                                           &d.engine, 2, &error));
+    EXPECT_TRUE(strstr(error.message, "heads of 4 channels") != NULL);
+    EXPECT_TRUE(d.model == NULL);
+    d.noting.create_status = STATUS_OUT_OF_MEMORY;
+    EXPECT_STATUS(STATUS_OUT_OF_MEMORY,
+                  llama2_create_stored(&d.model, &d.config, &stored, NN_F16, &d.engine, 2, &error));
+    EXPECT_STATUS(STATUS_INVALID_ARGUMENT,
+                  llama2_create_stored(&d.model, &d.config, &stored, NN_F16, &d.engine, 0, &error));
+    ASSERT_OK(engine_reference_create(&reference));
+    EXPECT_STATUS(STATUS_UNSUPPORTED, llama2_create_stored(&d.model, &d.config, &stored, NN_F32,
+                                                           &reference, 2, &error));
+    EXPECT_TRUE(strstr(error.message, reference.name) != NULL);
+    engine_destroy(&reference);
+    decoded_free(&d);
 }
 
 C_TEST(llama2_random, same_seed_same_weights) {

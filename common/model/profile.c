@@ -24,6 +24,7 @@ const char *profile_operator_name(enum profile_operator op) {
         "residual_layernorm",
         "attention_packed",
         "encoder",
+        "decoder",
         "copy",
     };
     return op < PROFILE_COUNT ? names[op] : "unknown";
@@ -191,6 +192,45 @@ static void profile_encoder_free(void *context, void *encoder) {
     inner->encoder_free(inner->context, encoder);
 }
 
+static enum status profile_decoder_create(void *context, const struct llama2_decoder_model *model,
+                                          void **decoder, struct error *error) {
+    const struct engine *inner = engine_layer_base(context);
+    return inner->decoder_create(inner->context, model, decoder, error);
+}
+
+static enum status profile_decoder_run(void *context, void *decoder,
+                                       const struct llama2_decoder_call *tokens) {
+    PROFILED(PROFILE_DECODER, decoder_run, decoder, tokens);
+}
+
+static void profile_decoder_free(void *context, void *decoder) {
+    const struct engine *inner = engine_layer_base(context);
+    inner->decoder_free(inner->context, decoder);
+}
+
+static enum status profile_decoder_begin(void *context, void *decoder,
+                                         const struct llama2_sampling *sampling) {
+    const struct engine *inner = engine_layer_base(context);
+    return inner->decoder_begin(inner->context, decoder, sampling);
+}
+
+static enum status profile_decoder_next(void *context, void *decoder, size_t position,
+                                        int32_t *token) {
+    PROFILED(PROFILE_DECODER, decoder_next, decoder, position, token);
+}
+
+static void profile_decoder(struct engine *engine, const struct engine *inner) {
+    if (inner->decoder_create != NULL) {
+        engine->decoder_create = profile_decoder_create;
+        engine->decoder_run = profile_decoder_run;
+        engine->decoder_free = profile_decoder_free;
+    }
+    if (inner->decoder_begin != NULL) {
+        engine->decoder_begin = profile_decoder_begin;
+        engine->decoder_next = profile_decoder_next;
+    }
+}
+
 /* What the inner engine fuses. */
 static void profile_fused(struct engine *engine, const struct engine *inner) {
     engine->linear = inner->linear != NULL ? profile_linear : NULL;
@@ -205,6 +245,7 @@ static void profile_fused(struct engine *engine, const struct engine *inner) {
         engine->encoder_run = profile_encoder_run;
         engine->encoder_free = profile_encoder_free;
     }
+    profile_decoder(engine, inner);
 }
 
 enum status engine_profile_create(struct engine *engine, const struct engine *inner,

@@ -36,6 +36,7 @@ enum profile_operator {
     PROFILE_RESIDUAL_LAYERNORM,
     PROFILE_ATTENTION_PACKED,
     PROFILE_ENCODER,
+    PROFILE_DECODER, /**< decoder_run() and decoder_next() */
     PROFILE_COPY,
     PROFILE_COUNT
 };
