@@ -277,10 +277,11 @@ static enum status open_session(struct session *s, const struct options *options
     s->generation.context = steps == 0 || steps > config->T ? config->T : steps;
     s->generation.stream.out = stdout;
     s->generation.logits = malloc(config->V * sizeof(float));
+    const struct llama2_sampling how = {
+        .temperature = options->temperature, .top_p = options->top_p, .seed = options->seed};
     status = s->generation.logits == NULL
                  ? STATUS_OUT_OF_MEMORY
-                 : sampler_create(&s->generation.sampler, config->V, options->temperature,
-                                  options->top_p, options->seed);
+                 : sampler_create(&s->generation.sampler, config->V, &how);
     if (status != STATUS_OK) {
         return error_set(error, status, "cannot make the sampler: %s", status_message(status));
     }

@@ -1,13 +1,17 @@
 #include "common/model/sampler.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "common/nn/nn.h"
 
-enum status sampler_create(struct sampler *sampler, size_t V, float temperature, float top_p,
-                           uint64_t seed) {
-    *sampler = (struct sampler){.V = V, .temperature = temperature, .top_p = top_p, .state = seed};
-    if (seed == 0 || V == 0) {
+enum status sampler_create(struct sampler *sampler, size_t V, const struct llama2_sampling *how) {
+    *sampler = (struct sampler){.V = V,
+                                .temperature = how->temperature,
+                                .top_p = how->top_p,
+                                .top_k = how->top_k,
+                                .state = how->seed};
+    if (how->seed == 0 || V == 0) {
         return STATUS_INVALID_ARGUMENT;
     }
     sampler->candidates = calloc(V, sizeof *sampler->candidates);
@@ -39,8 +43,8 @@ static int32_t most_likely(const float *values, size_t V) {
     return (int32_t)best;
 }
 
-/* The token at which the cumulative probability passes the coin. */
-static int32_t draw_from_all(const float *probabilities, size_t V, float coin) {
+/* The token at which the cumulative probability passes the coin; some: not all can be drawn. */
+static int32_t draw_in_order(const float *probabilities, size_t V, bool some, float coin) {
     float cumulative = 0.0f;
     for (size_t i = 0; i < V; i++) {
         cumulative += probabilities[i];
@@ -48,7 +52,11 @@ static int32_t draw_from_all(const float *probabilities, size_t V, float coin) {
             return (int32_t)i;
         }
     }
-    return (int32_t)(V - 1); /* rounding kept the sum below the coin */
+    size_t last = V - 1; /* rounding kept the sum below the coin */
+    while (some && last > 0 && probabilities[last] == 0.0f) {
+        last--;
+    }
+    return (int32_t)last;
 }
 
 /* Falling probability; equal ones by token, so that every C library sorts alike. */
@@ -61,9 +69,9 @@ static int compare_candidates(const void *left, const void *right) {
     return (a->token > b->token) - (a->token < b->token);
 }
 
-/* Candidates that can be in the nucleus: no token below the cutoff can, so sorting is short. */
-static size_t collect_candidates(struct sampler *sampler, const float *probabilities) {
-    float cutoff = (1.0f - sampler->top_p) / (float)(sampler->V - 1);
+/* The tokens that are at least so likely, sorted. */
+static size_t collect_candidates(struct sampler *sampler, const float *probabilities,
+                                 float cutoff) {
     size_t count = 0;
     for (size_t i = 0; i < sampler->V; i++) {
         if (probabilities[i] >= cutoff) {
@@ -75,11 +83,28 @@ static size_t collect_candidates(struct sampler *sampler, const float *probabili
     return count;
 }
 
-static int32_t draw_from_nucleus(struct sampler *sampler, const float *probabilities, float coin) {
+/* Takes the probability of all but the top_k most likely tokens. @return what the others have */
+static float keep_most_likely(struct sampler *sampler, float *probabilities) {
+    size_t count = collect_candidates(sampler, probabilities, 0.0f);
+    for (size_t i = sampler->top_k; i < count; i++) {
+        probabilities[sampler->candidates[i].token] = 0.0f;
+    }
+    float mass = 0.0f;
+    for (size_t i = 0; i < sampler->V; i++) {
+        mass += probabilities[i];
+    }
+    return mass;
+}
+
+/* The nucleus: the most likely tokens that together pass top_p of all that there is. */
+static int32_t draw_from_nucleus(struct sampler *sampler, const float *probabilities, float all,
+                                 float coin) {
     if (sampler->V == 1) {
         return 0;
     }
-    size_t count = collect_candidates(sampler, probabilities);
+    /* No token below the cutoff can be in the nucleus, so sorting is short. */
+    float cutoff = (1.0f - sampler->top_p) * all / (float)(sampler->V - 1);
+    size_t count = collect_candidates(sampler, probabilities, cutoff);
     if (count == 0) { /* logits that are not numbers */
         return most_likely(probabilities, sampler->V);
     }
@@ -87,7 +112,7 @@ static int32_t draw_from_nucleus(struct sampler *sampler, const float *probabili
     size_t last = count - 1;
     for (size_t i = 0; i < count; i++) {
         mass += sampler->candidates[i].probability;
-        if (mass > sampler->top_p) {
+        if (mass > sampler->top_p * all) {
             last = i;
             break;
         }
@@ -112,8 +137,10 @@ int32_t sampler_next(struct sampler *sampler, float *logits) {
     }
     nn_softmax(logits, logits, 1, sampler->V);
     float coin = next_coin(sampler);
+    bool all = sampler->top_k == 0 || sampler->top_k >= sampler->V;
+    float mass = all ? 1.0f : keep_most_likely(sampler, logits);
     if (sampler->top_p <= 0.0f || sampler->top_p >= 1.0f) {
-        return draw_from_all(logits, sampler->V, coin);
+        return draw_in_order(logits, sampler->V, !all, coin * mass);
     }
-    return draw_from_nucleus(sampler, logits, coin);
+    return draw_from_nucleus(sampler, logits, mass, coin);
 }

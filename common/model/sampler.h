@@ -1,9 +1,11 @@
 /**
  * @file sampler.h
- * @brief Next token from logits: greedy, temperature, top-p, with llama2.c's generator.
+ * @brief Next token from logits: greedy, temperature, top-k, top-p, with llama2.c's generator.
  *
  * The same seed and logits give the same tokens as llama2.c (A. Karpathy,
- * run.c): xorshift64* (Vigna 2016), upper 24 of 32 bits as a float.
+ * run.c): xorshift64* (Vigna 2016), upper 24 of 32 bits as a float. With
+ * top_k, which llama2.c has not, only the k most likely tokens, equal ones by
+ * number, keep their probability, and top_p is a share of theirs.
  */
 #ifndef WARPBOOK_COMMON_MODEL_SAMPLER_H_
 #define WARPBOOK_COMMON_MODEL_SAMPLER_H_
@@ -12,6 +14,7 @@
 #include <stdint.h>
 
 #include "common/base/status.h"
+#include "common/model/llama2_decoder.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -26,13 +29,14 @@ struct sampler {
     size_t V;
     float temperature; /**< 0: greedy */
     float top_p;       /**< nucleus (Holtzman et al. 2020); <= 0 or >= 1: off */
+    size_t top_k;      /**< 0: off */
     uint64_t state;
     struct sampler_candidate *candidates; /**< (V) scratch */
 };
 
-/** @param seed not 0 (xorshift would stay at 0): STATUS_INVALID_ARGUMENT */
-MUST_CHECK enum status sampler_create(struct sampler *sampler, size_t V, float temperature,
-                                      float top_p, uint64_t seed);
+/** @return STATUS_INVALID_ARGUMENT for a seed of 0, at which xorshift would stay, or V of 0 */
+MUST_CHECK enum status sampler_create(struct sampler *sampler, size_t V,
+                                      const struct llama2_sampling *how);
 
 void sampler_free(struct sampler *sampler);
 
