@@ -4,14 +4,16 @@
 #include <string.h>
 
 #include "common/model/generate_internal.h"
+#include "common/model/interrupt.h"
 
-/* Asks and reads one line without its end. NULL at the end of input; the caller frees. */
+/* Asks and reads one line without its end. NULL at the end of input or after a signal; the caller
+   frees. */
 static char *ask(const char *question) {
     fputs(question, stdout);
     fflush(stdout);
     char *line = NULL;
     size_t capacity = 0;
-    ssize_t length = getline(&line, &capacity, stdin);
+    ssize_t length = interrupt_seen() == 0 ? getline(&line, &capacity, stdin) : -1;
     if (length < 0) {
         free(line);
         fputc('\n', stdout);
@@ -41,41 +43,45 @@ static enum status feed_turn(struct generation *g, const char *text, struct erro
     if (status != STATUS_OK) {
         return error_prefix(error, status, "prompt");
     }
-    if (count > g->context - g->position) {
+    if (count > generation_room(g)) {
         status = error_set(error, STATUS_TOO_LONG,
-                           "the turn has %zu tokens, %zu of the context's %zu are left", count,
-                           g->context - g->position, g->context);
+                           "the turn has %zu tokens, %zu of the context's %zu are left; --roll "
+                           "goes on beyond it",
+                           count, generation_room(g), g->context);
     } else {
-        status = generation_feed(g, tokens, count, error);
+        status = generation_prompt(g, tokens, count, error);
     }
     free(tokens);
     return status;
 }
 
-/* Writes until the model ends its turn (EOS) or the context is full. */
-static enum status answer(struct generation *g, struct error *error) {
-    fputs("Assistant: ", stdout);
+/* Writes until the model ends its turn (EOS), which is fed too, or the context is full. */
+static enum status write_answer(struct generation *g, struct error *error) {
     int32_t previous = -1;
-    for (;;) {
-        int32_t token = sampler_next(&g->sampler, g->logits);
-        if (token != BPE_EOS) {
-            generation_print(g, previous, token);
-        }
-        if (g->position == g->context) {
-            break;
-        }
-        enum status status = generation_feed(g, &token, 1, error);
-        if (status != STATUS_OK) {
-            return status;
-        }
+    bool room = true;
+    while (room) {
+        int32_t token;
+        room = generation_room(g) > 0;
+        TRY(generation_next(g, &token, error));
         if (token == BPE_EOS) {
             break;
         }
+        TRY(generation_print(g, previous, token, error));
         previous = token;
     }
-    text_stream_finish(&g->stream);
-    fputc('\n', stdout);
     return STATUS_OK;
+}
+
+static enum status answer(struct generation *g, struct error *error) {
+    fputs("Assistant: ", stdout);
+    double start = g->now();
+    enum status status = write_answer(g, error);
+    g->generated.seconds += g->now() - start;
+    if (status != STATUS_OK && status != STATUS_INTERRUPTED) {
+        return status;
+    }
+    enum status ended = generation_end_text(g, error);
+    return status == STATUS_OK ? ended : status;
 }
 
 static enum status turn(struct generation *g, const char *system_prompt, const char *user,
@@ -97,7 +103,7 @@ enum status generation_chat(struct generation *g, const char *system_prompt,
         system_prompt = asked != NULL ? asked : "";
     }
     enum status status = STATUS_OK;
-    while (status == STATUS_OK && g->position < g->context) {
+    while (status == STATUS_OK && generation_room(g) > 0) {
         char *line = first_prompt == NULL ? ask("User: ") : NULL;
         const char *user = first_prompt != NULL ? first_prompt : line;
         if (user == NULL) {
@@ -109,5 +115,5 @@ enum status generation_chat(struct generation *g, const char *system_prompt,
         system_prompt = ""; /* only the first turn carries it */
     }
     free(asked);
-    return status;
+    return status == STATUS_OK && interrupt_seen() != 0 ? STATUS_INTERRUPTED : status;
 }

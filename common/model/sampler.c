@@ -144,3 +144,9 @@ int32_t sampler_next(struct sampler *sampler, float *logits) {
     }
     return draw_from_nucleus(sampler, logits, mass, coin);
 }
+
+void sampler_skip(struct sampler *sampler) {
+    if (sampler->temperature != 0.0f) {
+        (void)next_coin(sampler);
+    }
+}

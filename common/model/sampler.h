@@ -43,6 +43,9 @@ void sampler_free(struct sampler *sampler);
 /** @param logits host, (V); overwritten unless greedy @return the chosen token */
 int32_t sampler_next(struct sampler *sampler, float *logits);
 
+/** Moves the generator on as sampler_next() does, where somebody else drew with its state. */
+void sampler_skip(struct sampler *sampler);
+
 #ifdef __cplusplus
 }
 #endif
