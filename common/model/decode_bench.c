@@ -10,22 +10,10 @@
 #include "common/bench/device_bench.h"
 #include "common/model/llama2.h"
 
-static const struct {
-    const char *text, *name;
-    enum llama2_shape shape;
-} shapes[] = {
-    {"15m", "15M", LLAMA2_SHAPE_15M},
-    {"110m", "110M", LLAMA2_SHAPE_110M},
-    {"1.1b", "1.1B", LLAMA2_SHAPE_1B},
-};
-enum { SHAPES = sizeof shapes / sizeof *shapes };
-
 enum status decode_shape_parse(const char *text, enum llama2_shape *shape, struct error *error) {
-    for (int i = 0; i < SHAPES; i++) {
-        if (strcmp(text, shapes[i].text) == 0) {
-            *shape = shapes[i].shape;
-            return STATUS_OK;
-        }
+    bool known = llama2_shape_parse(text, shape, NULL) == STATUS_OK;
+    if (known && *shape >= LLAMA2_SHAPE_15M && *shape <= LLAMA2_SHAPE_1B) {
+        return STATUS_OK;
     }
     return error_set(error, STATUS_INVALID_ARGUMENT, "--shape is 15m, 110m or 1.1b, not '%s'",
                      text);
@@ -54,11 +42,7 @@ enum status decode_model_open(struct decode_model *m, const char *path, enum lla
         m->weights = &m->checkpoint.weights;
         return llama2c_open(&m->checkpoint, path, error);
     }
-    for (int i = 0; i < SHAPES; i++) {
-        if (shapes[i].shape == shape) {
-            snprintf(m->name, sizeof m->name, "%s shape, random weights", shapes[i].name);
-        }
-    }
+    snprintf(m->name, sizeof m->name, "%s shape, random weights", llama2_shape_name(shape));
     struct llama2_config config = llama2_shape_config(shape);
     m->config = &m->random.config;
     m->weights = &m->random.weights;

@@ -2,38 +2,60 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/checked.h"
 #include "common/base/rng.h"
 
+enum {
+    PERIOD = 4194301,  /* elements after which a block of values begins again: a prime, so that no
+                          two rows of a matrix are the same */
+    OFFSET = 1299709,  /* between the first elements of two tensors; a prime */
+    NORM_OFFSETS = 61, /* norms are views of one row, too */
+    BLOCK_ELEMENTS = 4096
+};
+
+struct shape {
+    const char *text, *name;
+    size_t C, hidden, L, NH, KVH, V, T;
+};
+
+static const struct shape shapes[LLAMA2_SHAPES] = {
+    [LLAMA2_SHAPE_260K] = {"260k", "260K", 64, 172, 5, 8, 4, 512, 512},
+    [LLAMA2_SHAPE_15M] = {"15m", "15M", 288, 768, 6, 6, 6, 32000, 256},
+    [LLAMA2_SHAPE_110M] = {"110m", "110M", 768, 2048, 12, 12, 12, 32000, 1024},
+    [LLAMA2_SHAPE_1B] = {"1.1b", "1.1B", 2048, 5632, 22, 32, 4, 32000, 2048},
+    [LLAMA2_SHAPE_7B] = {"7b", "7B", 4096, 11008, 32, 32, 32, 32000, 4096},
+};
+
 struct llama2_config llama2_shape_config(enum llama2_shape shape) {
-    struct llama2_config config = {.C = 288,
-                                   .hidden = 768,
-                                   .L = 6,
-                                   .NH = 6,
-                                   .KVH = 6,
-                                   .HS = 48,
-                                   .V = 32000,
-                                   .T = 256,
-                                   .rope_theta = 10000.0f,
-                                   .norm_eps = 1e-5f,
-                                   .rope_layout = NN_ROPE_INTERLEAVED};
-    if (shape == LLAMA2_SHAPE_110M) {
-        config.C = 768;
-        config.hidden = 2048;
-        config.L = config.NH = config.KVH = 12;
-        config.HS = 64;
-        config.T = 1024;
-    } else if (shape == LLAMA2_SHAPE_1B) {
-        config.C = 2048;
-        config.hidden = 5632;
-        config.L = 22;
-        config.NH = 32;
-        config.KVH = 4;
-        config.HS = 64;
-        config.T = 2048;
+    const struct shape *s = &shapes[shape];
+    return (struct llama2_config){.C = s->C,
+                                  .hidden = s->hidden,
+                                  .L = s->L,
+                                  .NH = s->NH,
+                                  .KVH = s->KVH,
+                                  .HS = s->C / s->NH,
+                                  .V = s->V,
+                                  .T = s->T,
+                                  .rope_theta = 10000.0f,
+                                  .norm_eps = 1e-5f,
+                                  .rope_layout = NN_ROPE_INTERLEAVED};
+}
+
+const char *llama2_shape_name(enum llama2_shape shape) {
+    return shapes[shape].name;
+}
+
+enum status llama2_shape_parse(const char *text, enum llama2_shape *shape, struct error *error) {
+    for (int i = 0; i < LLAMA2_SHAPES; i++) {
+        if (strcmp(text, shapes[i].text) == 0) {
+            *shape = (enum llama2_shape)i;
+            return STATUS_OK;
+        }
     }
-    return config;
+    return error_set(error, STATUS_INVALID_ARGUMENT,
+                     "--shape is 260k, 15m, 110m, 1.1b or 7b, not '%s'", text);
 }
 
 /* Takes rows x columns floats; NULL arena memory ends up as NULL in the weights. */
@@ -118,4 +140,100 @@ void llama2_random_free(struct llama2_random *model) {
     free(model->weights.layers);
     arena_free(&model->arena);
     *model = (struct llama2_random){0};
+}
+
+/* ---- Stored weights ---- */
+
+/* What the walk over the tensors carries. */
+struct views {
+    struct llama2_random_stored *model;
+    enum nn_dtype dtype;
+    size_t largest; /* elements; the first walk finds it */
+    size_t visited;
+};
+
+static enum status measure_tensor(void *context, const struct llama2_tensor *tensor) {
+    struct views *v = context;
+    size_t count;
+    if (!checked_multiply(tensor->shape[0], tensor->rank == 1 ? 1 : tensor->shape[1], &count)) {
+        return STATUS_OVERFLOW;
+    }
+    v->largest = count > v->largest ? count : v->largest;
+    return STATUS_OK;
+}
+
+static enum status view_tensor(void *context, const struct llama2_tensor *tensor) {
+    struct views *v = context;
+    bool vector = tensor->rank == 1;
+    size_t from = v->visited++;
+    from = vector ? from % NORM_OFFSETS : from * OFFSET % PERIOD;
+    const char *values = vector ? v->model->norms : v->model->block;
+    *tensor->stored = (struct llama2_stored_tensor){
+        .data = values + from * nn_dtype_bytes(v->dtype),
+        .dtype = v->dtype,
+        .rows = vector ? 1 : tensor->shape[0],
+        .columns = tensor->shape[vector ? 0 : 1],
+    };
+    return STATUS_OK;
+}
+
+/* Normal values, the first PERIOD of their own, then the same again. */
+static void fill_block(void *block, size_t count, enum nn_dtype dtype, float mean, float deviation,
+                       struct rng *rng) {
+    float values[BLOCK_ELEMENTS];
+    size_t wide = nn_dtype_bytes(dtype);
+    size_t fresh = count < PERIOD ? count : PERIOD;
+    for (size_t done = 0; done < fresh; done += BLOCK_ELEMENTS) {
+        size_t some = fresh - done < BLOCK_ELEMENTS ? fresh - done : BLOCK_ELEMENTS;
+        rng_fill_normal(rng, values, some, deviation);
+        for (size_t i = 0; i < some; i++) {
+            values[i] += mean;
+        }
+        nn_dtype_store((char *)block + done * wide, values, some, dtype);
+    }
+    for (size_t done = fresh; done < count; done += fresh) {
+        size_t some = count - done < fresh ? count - done : fresh;
+        memcpy((char *)block + done * wide, block, some * wide);
+    }
+}
+
+static enum status fill_stored(struct views *v, bool shared, uint64_t seed) {
+    struct llama2_random_stored *m = v->model;
+    const struct llama2_config *c = &m->config;
+    struct rng rng = rng_create(seed);
+    size_t count, bytes;
+    TRY(llama2_tensors_visit(c, shared, NULL, NULL, measure_tensor, v));
+    if (!checked_add(v->largest, PERIOD, &count) || !checked_multiply(count, 4, &bytes)) {
+        return STATUS_OVERFLOW;
+    }
+    m->block = malloc(count * nn_dtype_bytes(v->dtype));
+    m->norms = malloc((c->C + NORM_OFFSETS) * nn_dtype_bytes(v->dtype));
+    m->weights.layers = calloc(c->L, sizeof *m->weights.layers);
+    if (m->block == NULL || m->norms == NULL || m->weights.layers == NULL) {
+        return STATUS_OUT_OF_MEMORY;
+    }
+    fill_block(m->block, count, v->dtype, 0.0f, 1.0f / sqrtf((float)c->C), &rng);
+    fill_block(m->norms, c->C + NORM_OFFSETS, v->dtype, 1.0f, 0.1f, &rng);
+    TRY(llama2_tensors_visit(c, shared, &m->weights, NULL, view_tensor, v));
+    m->weights.classifier = shared ? m->weights.embedding : m->weights.classifier;
+    return STATUS_OK;
+}
+
+enum status llama2_random_stored_create(struct llama2_random_stored *model,
+                                        const struct llama2_config *config, enum nn_dtype dtype,
+                                        bool shared, uint64_t seed) {
+    *model = (struct llama2_random_stored){.config = *config};
+    struct views views = {.model = model, .dtype = dtype};
+    enum status status = fill_stored(&views, shared, seed);
+    if (status != STATUS_OK) {
+        llama2_random_stored_free(model);
+    }
+    return status;
+}
+
+void llama2_random_stored_free(struct llama2_random_stored *model) {
+    free(model->weights.layers);
+    free(model->block);
+    free(model->norms);
+    *model = (struct llama2_random_stored){0};
 }

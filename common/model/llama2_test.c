@@ -555,3 +555,93 @@ C_TEST(llama2_random, same_seed_same_weights) {
     config.L = SIZE_MAX / 8;
     EXPECT_STATUS(STATUS_OVERFLOW, llama2_random_create(&a, &config, 1));
 }
+
+C_TEST(llama2_random, shapes_have_names) {
+    static const struct {
+        const char *text, *name;
+        size_t C, HS, KVH, T, V;
+    } want[LLAMA2_SHAPES] = {{"260k", "260K", 64, 8, 4, 512, 512},
+                             {"15m", "15M", 288, 48, 6, 256, 32000},
+                             {"110m", "110M", 768, 64, 12, 1024, 32000},
+                             {"1.1b", "1.1B", 2048, 64, 4, 2048, 32000},
+                             {"7b", "7B", 4096, 128, 32, 4096, 32000}};
+    for (int i = 0; i < LLAMA2_SHAPES; i++) {
+        enum llama2_shape shape;
+        ASSERT_OK(llama2_shape_parse(want[i].text, &shape, NULL));
+        EXPECT_STR_EQ(want[i].name, llama2_shape_name(shape));
+        struct llama2_config config = llama2_shape_config(shape);
+        EXPECT_INT_EQ(want[i].C, config.C);
+        EXPECT_INT_EQ(want[i].HS, config.HS);
+        EXPECT_INT_EQ(want[i].KVH, config.KVH);
+        EXPECT_INT_EQ(want[i].T, config.T);
+        EXPECT_INT_EQ(want[i].V, config.V);
+    }
+    enum llama2_shape shape;
+    struct error error = {0};
+    EXPECT_STATUS(STATUS_INVALID_ARGUMENT, llama2_shape_parse("7B", &shape, &error));
+    EXPECT_STR_EQ("--shape is 260k, 15m, 110m, 1.1b or 7b, not '7B'", error.message);
+}
+
+/* Takes fp32 tensors as they are. */
+static enum status plain_view(void *context, const struct llama2_tensor *tensor) {
+    (void)context;
+    EXPECT_INT_EQ(NN_F32, tensor->stored->dtype);
+    *tensor->plain = tensor->stored->data;
+    return STATUS_OK;
+}
+
+/* 32 layers, as the largest shape has them. */
+C_TEST(llama2_random, stored_weights_keep_activations_in_range) {
+    struct llama2_config config = llama2_shape_config(LLAMA2_SHAPE_260K);
+    struct llama2_layer layers[32];
+    struct llama2_weights weights = {.layers = layers};
+    struct llama2_random_stored random;
+    struct engine engine;
+    struct llama2 *model;
+    config.L = 32;
+    float logits[512];
+    ASSERT_OK(llama2_random_stored_create(&random, &config, NN_F32, false, 5));
+    ASSERT_OK(llama2_tensors_visit(&config, false, &random.weights, &weights, plain_view, NULL));
+    EXPECT_TRUE(weights.classifier != weights.embedding);
+    ASSERT_OK(engine_reference_create(&engine));
+    ASSERT_OK(llama2_create(&model, &config, &weights, &engine, T, NULL));
+    ASSERT_OK(llama2_forward(model, text, T, 0, logits));
+    double square = 0.0;
+    for (size_t i = 0; i < config.V; i++) {
+        square += (double)logits[i] * (double)logits[i] / (double)config.V;
+    }
+    EXPECT_NEAR(1.0, sqrt(square), 0.3); /* normed, times rows of length 1 */
+    llama2_free(model);
+    engine_destroy(&engine);
+    llama2_random_stored_free(&random);
+}
+
+/* The last element of every tensor is within its block: the sanitized run reads it. */
+static enum status touch(void *context, const struct llama2_tensor *tensor) {
+    const struct llama2_stored_tensor *s = tensor->stored;
+    size_t wide = nn_dtype_bytes(s->dtype), last = s->rows * s->columns - 1;
+    float value;
+    EXPECT_INT_EQ(tensor->rank == 1 ? 1 : tensor->shape[0], s->rows);
+    nn_dtype_load(&value, (const char *)s->data + last * wide, 1, s->dtype);
+    *(double *)context = *(double *)context * 1.01 + (double)value;
+    return STATUS_OK;
+}
+
+C_TEST(llama2_random, stored_weights_come_from_the_seed) {
+    struct llama2_config config = llama2_shape_config(LLAMA2_SHAPE_15M);
+    const enum nn_dtype types[] = {NN_F32, NN_F16, NN_BF16};
+    for (int t = 0; t < 3; t++) {
+        double sums[3] = {0};
+        for (uint64_t run = 0; run < 3; run++) {
+            struct llama2_random_stored r;
+            ASSERT_OK(llama2_random_stored_create(&r, &config, types[t], true, 3 + run / 2));
+            EXPECT_TRUE(r.weights.classifier.data == r.weights.embedding.data);
+            EXPECT_TRUE(r.weights.layers[0].wq.data != r.weights.layers[0].wk.data);
+            EXPECT_INT_EQ(types[t], r.weights.layers[5].w3.dtype);
+            ASSERT_OK(llama2_tensors_visit(&config, true, &r.weights, NULL, touch, &sums[run]));
+            llama2_random_stored_free(&r);
+        }
+        EXPECT_TRUE(sums[0] == sums[1]);
+        EXPECT_TRUE(sums[0] != sums[2]);
+    }
+}
