@@ -191,6 +191,18 @@ _GPU_CASES = {
         "//labs/08_bert_classifier:contract",
         "//solutions/07_attention:engine",
     ],
+    "09_kv_cache": [
+        "//common/formats:llama2_tensors",
+        "//common/model:llama2_device",
+        "//grader:kv_cache_baseline",
+        "//grader:kv_cache_case",
+        "//labs/03_resident_weights:contract",
+        "//labs/03_resident_weights:operators",
+        "//labs/07_attention:contract",
+        "//labs/09_kv_cache:contract",
+        "//labs/09_kv_cache:embedding_row",
+        "//solutions/07_attention:engine",
+    ],
 }
 
 def gpu_case(name, lab, part, margin, subject):
