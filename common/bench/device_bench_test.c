@@ -171,3 +171,51 @@ C_TEST(device_peaks, are_near_what_clocks_and_widths_allow) {
     }
     copy_free(&copy);
 }
+
+/* Memory of zeros but for one -1: the thread that reads it has that sum, and says so. */
+static bool reads(void *memory, float *sink, size_t bytes, enum device_read_shape shape,
+                  size_t at) {
+    const float one = -1.0f;
+    float found = 0.0f;
+    char *place = (char *)memory + at;
+    EXPECT_OK(device_set(memory, 0, bytes + 16, NULL, NULL));
+    EXPECT_OK(device_set(sink, 0, sizeof *sink, NULL, NULL));
+    EXPECT_OK(device_write(place, &one, sizeof one, NULL, NULL));
+    EXPECT_OK(device_stream_read(sink, memory, bytes, shape, 1, NULL, NULL));
+    EXPECT_OK(device_read(&found, sink, sizeof found, NULL, NULL));
+    return found == one;
+}
+
+C_TEST(device_kernels, a_read_reads_all_of_the_memory) {
+    const size_t tile = DEVICE_READ_TILE_BYTES, bytes = 19 * tile; /* two waves and a part */
+    void *memory;
+    float *sink;
+    if (device_open(NULL) != STATUS_OK) {
+        TEST_SKIP("no GPU");
+    }
+    ASSERT_OK(device_alloc(&memory, bytes + 16, NULL));
+    ASSERT_OK(device_alloc((void **)&sink, sizeof *sink, NULL));
+    for (int s = 0; s < DEVICE_READ_SHAPES; s++) {
+        enum device_read_shape shape = (enum device_read_shape)s;
+        const size_t inside[] = {0, 4, tile - 4, tile + 4096, 8 * tile, 17 * tile + 40, bytes - 4};
+        for (size_t i = 0; i < sizeof inside / sizeof *inside; i++) {
+            EXPECT_TRUE(reads(memory, sink, bytes, shape, inside[i]));
+        }
+        EXPECT_TRUE(!reads(memory, sink, bytes, shape, bytes));
+        EXPECT_OK(device_stream_read(sink, memory, tile - 16, shape, 1, NULL, NULL));
+    }
+    device_free(memory);
+    device_free(sink);
+}
+
+C_TEST(device_peaks, reading_alone_is_near_what_the_width_allows) {
+    struct device_properties gpu;
+    struct copy copy;
+    double speed = 0.0;
+    START(&gpu, &copy);
+    EXPECT_OK(device_read_bandwidth(&speed, NULL));
+    printf("read alone: %.0f GB/s of %.0f\n", 1e-9 * speed, 1e-9 * gpu.memory_bandwidth);
+    EXPECT_TRUE(speed > 0.6 * gpu.memory_bandwidth);
+    EXPECT_TRUE(speed < 1.02 * gpu.memory_bandwidth);
+    copy_free(&copy);
+}

@@ -67,6 +67,42 @@ extern "C" enum status device_stream_copy(void *to, const void *from, size_t byt
     return device_launched("stream_copy", error);
 }
 
+enum { TILE_VECTORS = (int)(DEVICE_READ_TILE_BYTES / sizeof(float4) / THREADS), WAVE_BLOCKS = 8 };
+
+/* All loads of a tile are under way before the first is used. */
+static __global__ void stream_read(float *sink, const float4 *from, size_t tiles) {
+    float sum = 0.0f;
+    for (size_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+        const float4 *first = from + tile * TILE_VECTORS * THREADS + threadIdx.x;
+        float4 values[TILE_VECTORS];
+#pragma unroll
+        for (int i = 0; i < TILE_VECTORS; i++) {
+            values[i] = __ldcs(first + i * THREADS);
+        }
+#pragma unroll
+        for (int i = 0; i < TILE_VECTORS; i++) {
+            sum += values[i].x + values[i].y + values[i].z + values[i].w;
+        }
+    }
+    /* What the compiler cannot rule out: without it nothing would be read. */
+    if (sum == -1.0f) {
+        *sink = sum;
+    }
+}
+
+extern "C" enum status device_stream_read(float *sink, const void *from, size_t bytes,
+                                          enum device_read_shape shape, int multiprocessors,
+                                          device_stream stream, struct error *error) {
+    size_t tiles = bytes / DEVICE_READ_TILE_BYTES;
+    size_t wave = (size_t)multiprocessors * WAVE_BLOCKS;
+    size_t blocks = shape == DEVICE_READ_WAVE && wave < tiles ? wave : tiles;
+    if (blocks == 0) {
+        return STATUS_OK;
+    }
+    stream_read<<<(unsigned)blocks, THREADS, 0, stream>>>(sink, (const float4 *)from, tiles);
+    return device_launched("stream_read", error);
+}
+
 /*
  * Independent sums hide the latency of one multiply-add; all live in registers.
  * Factor and summand are one register: three different ones of an instruction

@@ -31,6 +31,27 @@ MUST_CHECK enum status device_sweep(void *memory, size_t bytes, device_stream st
 MUST_CHECK enum status device_stream_copy(void *to, const void *from, size_t bytes,
                                           device_stream stream, struct error *error);
 
+/** How device_stream_read() goes over the memory. */
+enum device_read_shape {
+    DEVICE_READ_TILES, /**< many blocks, one tile each */
+    DEVICE_READ_WAVE,  /**< as many blocks as fit, each takes tile after tile */
+    DEVICE_READ_SHAPES
+};
+
+/**
+ * @brief Reads @p bytes of device memory, 16 at a time, and keeps nothing.
+ *
+ * @param from  device, 16-byte aligned; whole tiles of DEVICE_READ_TILE_BYTES are read, what
+ * remains is not
+ * @param sink  device memory of 4 bytes, written only where the sum of a thread's numbers is -1
+ */
+MUST_CHECK enum status device_stream_read(float *sink, const void *from, size_t bytes,
+                                          enum device_read_shape shape, int multiprocessors,
+                                          device_stream stream, struct error *error);
+
+/** What a block reads at once: 8 vectors a thread. */
+#define DEVICE_READ_TILE_BYTES ((size_t)8 * 256 * 16)
+
 /**
  * @brief Does fused multiply-adds in registers, on all multiprocessors.
  * @param sink  device memory of 4 bytes, never written in fact

@@ -21,6 +21,16 @@ extern "C" {
  */
 MUST_CHECK enum status device_peaks(struct roofline *roofs, struct error *error);
 
+/**
+ * @brief How fast kernels that only read get bytes out of memory: what decoding token by token is a
+ *        share of.
+ *
+ * On a GPU measured in some tenths of a second: 2 GiB, or an eighth of the memory, in loads of 16
+ * bytes, the best of two ways of spreading them over blocks and of all runs. On simt what clock and
+ * width allow.
+ */
+MUST_CHECK enum status device_read_bandwidth(double *bytes_per_s, struct error *error);
+
 #ifdef __cplusplus
 }
 #endif
