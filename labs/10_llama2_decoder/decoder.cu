@@ -208,10 +208,11 @@ static enum status draw(const struct decoder *d, int32_t *token, struct error *e
     size_t V = d->model->V;
     TRY(device_read(&how, d->io.sampling, sizeof how, d->stream, error));
     TRY(device_read(d->logits, d->io.logits, V * sizeof *d->logits, d->stream, error));
-    if (sampler_create(&sampler, V, how.temperature, how.top_p, how.state) != STATUS_OK) {
-        return error_set(error, STATUS_OUT_OF_MEMORY, "decoder: out of memory for drawing");
+    const struct llama2_sampling settings = {how.temperature, how.top_p, how.top_k, how.state};
+    enum status status = sampler_create(&sampler, V, &settings);
+    if (status != STATUS_OK) {
+        return error_set(error, status, "decoder: drawing on the host: %s", status_message(status));
     }
-    sampler.top_k = how.top_k;
     *token = sampler_next(&sampler, d->logits);
     how.state = sampler.state;
     sampler_free(&sampler);
