@@ -217,7 +217,7 @@ static void report(const struct llama2_session *session, const struct generation
     report_part("prompt", &g->prompt, modelled);
     report_part("generated", &g->generated, modelled);
     if (g->rolls > 0) {
-        fprintf(stderr, "rolled on %zu times; ", g->rolls);
+        fprintf(stderr, "rolls: %zu; ", g->rolls);
     }
     fprintf(stderr, "%s\n", llama2_session_where(session, where, sizeof where));
 }

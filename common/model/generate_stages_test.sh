@@ -1,0 +1,175 @@
+#!/bin/bash
+# The generate program on several stages, its end by Ctrl-C, and rolling on, on reference_stages.c.
+# usage: generate_stages_test.sh PROGRAMS_SH GENERATE MAKE_TEST_CHECKPOINT
+set -u
+# shellcheck source=common/testing/programs.sh
+. "$1"
+generate=$PWD/$2
+"$PWD/$3" "$TEST_TMPDIR" || exit 1
+cd "$TEST_TMPDIR" || exit 1
+unset BUILD_WORKING_DIRECTORY
+: >in
+tiny=("$generate" tiny.bin -z tiny_tokenizer.bin)
+
+# Stages: by name, by number, by how the name begins; the last is the default.
+accepts "$generate" --help
+says "--stage NAME" out
+says "(default 04_reference)" out
+accepts "${tiny[@]}" -t 0 -i abc
+says "stage 04_reference on the CPU" err
+mv out greedy
+for stage in 03_drawing 3 03 03_d; do
+    accepts "${tiny[@]}" -t 0 -i abc --stage "$stage"
+    says "stage 03_drawing on the CPU" err
+    cmp -s out greedy || fail "stage $stage writes other text: $(cat out)"
+done
+refuses "--stage '5': there is 01_stuck, 02_slow, 03_drawing, 04_reference" "${tiny[@]}" --stage 5
+refuses "--stage '0': there is 01_stuck" "${tiny[@]}" --stage 0
+refuses "--stage '': there is 01_stuck" "${tiny[@]}" --stage=
+
+# An engine that draws by itself writes what the host would draw.
+for how in "-n 64" "-n 0" "-n 300 --roll" "-k 3" "-k 3 -p 0.5" "-t 0.7 -p 1" "-t 0 -n 500 --roll"; do
+    read -ra flags <<<"$how"
+    accepts "${tiny[@]}" -s 9 "${flags[@]}"
+    mv out want
+    accepts "${tiny[@]}" -s 9 "${flags[@]}" --stage 3
+    cmp -s out want || fail "$how: an engine that draws writes other text: $(cat out)"
+done
+accepts "${tiny[@]}" -s 9 -k 1
+mv out want
+accepts "${tiny[@]}" -t 0
+cmp -s out want || fail "--top-k 1 is not greedy"
+refuses "--top-k -1: at least 0" "${tiny[@]}" -k -1
+
+# Types: as stored where the stage takes that, fp32 elsewhere.
+accepts "$generate" tiny_bf16 -t 0 -i abc
+says "stage 04_reference on the CPU" err
+mv out want
+for type in "" --dtype=bf16 --dtype=fp32; do
+    accepts "$generate" tiny_bf16 -t 0 -i abc --stage 3 $type
+    cmp -s out want || fail "the stored bf16 gives other text with '$type'"
+    says "stage 03_drawing$([ "$type" = --dtype=fp32 ] || echo " in bf16") on the CPU" err
+done
+accepts "${tiny[@]}" --stage 3 --dtype fp16
+says "stage 03_drawing in fp16 on the CPU" err
+refuses "--dtype is 'fp32', 'fp16' or 'bf16', not 'int8'" "${tiny[@]}" --dtype int8
+refuses "--dtype bf16: stage 04_reference computes Llama2 in fp32 alone" "${tiny[@]}" --dtype bf16
+
+# A model that an engine's decoder does not take runs operator by operator.
+accepts "$generate" narrow -z tiny_tokenizer.bin -t 0
+mv out want
+accepts "$generate" narrow -z tiny_tokenizer.bin -t 0 --stage 3
+cmp -s out want || fail "a model without a decoder writes other text"
+refuses "--dtype fp16: stage 03_drawing computes this model in fp32 alone" \
+    "$generate" narrow -z tiny_tokenizer.bin --stage 3 --dtype fp16
+
+# The context's end: said when more was asked for, and passed with --roll.
+for stage in 3 4; do
+    accepts "${tiny[@]}" -t 0 -n 64 --stage "$stage"
+    mv out whole
+    [ "$(wc -l <err)" -eq 1 ] || fail "more than the figures is said of a whole context: $(cat err)"
+    accepts "${tiny[@]}" -t 0 -n 65 --stage "$stage"
+    cmp -s out whole || fail "the text is not kept at the context's end"
+    says "generate: stopped at the model's context of 64 tokens, --steps asks for 65; --roll goes on" err
+    accepts "${tiny[@]}" -t 0 -n 400 --roll --stage "$stage"
+    says "generated 400 tokens" err
+    says "; rolls: 11; " err
+    head -c $(($(wc -c <whole) - 1)) whole | cmp -s - <(head -c $(($(wc -c <whole) - 1)) out) ||
+        fail "the text of --roll begins otherwise"
+    long=$(printf 'a%.0s' {1..100})
+    refuses "the prompt has 102 tokens, the model's context is 64; --roll goes on beyond it" \
+        "${tiny[@]}" -i "$long" --stage "$stage"
+    accepts "${tiny[@]}" -i "$long" -t 0 -n 150 --roll --stage "$stage"
+    [ "$(head -c 100 out)" = "$long" ] || fail "a long prompt is not printed: $(cat out)"
+    says "prompt 102 tokens" err
+    says "generated 49 tokens" err
+done
+
+# Chat: its end, and rolling on.
+printf 'hello\nhello\nhello\nhello\nhello\n' >in
+accepts "${tiny[@]}" -m chat -y "" -t 0 -n 0
+says "generate: the talk has used its 64 tokens, the model's context; --roll goes on beyond them" err
+says "generated" err
+accepts "${tiny[@]}" -m chat -y "" -t 0 -n 40
+says "generate: the talk has used its 40 tokens (--steps); --roll goes on beyond them" err
+: >in
+
+# Ctrl-C after some text: a whole line, figures, 130; SIGTERM: 143.
+for signal in INT:130 TERM:143; do
+    start "${tiny[@]}" --stage 2 -n 100000 --roll -s 3
+    await test -s out
+    kill "-${signal%:*}" "$pid"
+    ends "${signal#*:}"
+    [ "$(tail -c 1 out | wc -l)" -eq 1 ] || fail "the text does not end with its line"
+    [ "$(wc -l <err)" -eq 1 ] || fail "not one line: $(cat err)"
+    says "tokens/s; stage 02_slow on the CPU" err
+done
+
+# While a prompt is fed, between batches.
+start "${tiny[@]}" --stage 2 --roll -n 0 -i "$(printf 'ab%.0s' {1..20000})"
+await watching 2
+kill -INT "$pid"
+ends 130
+says "generated 0 tokens; rolls: " err
+[ "$(cat out)" = "" ] || fail "an unread prompt was printed"
+
+# A second one ends it at once.
+start "${tiny[@]}" --stage 1
+await watching 2
+kill -INT "$pid"
+sleep 0.3
+kill -0 "$pid" || fail "the first Ctrl-C does not wait for the token at hand"
+kill -INT "$pid"
+ends 130
+[ -s err ] && fail "the second Ctrl-C is not sudden: $(cat err)"
+
+# In chat: while it asks, and while it answers.
+mkfifo talk
+exec 3<>talk
+: >out
+env --default-signal=INT "${tiny[@]}" -m chat -y "" >out 2>err <talk &
+pid=$!
+await grep -q "User: " out
+await watching 2
+sleep 0.1
+kill -INT "$pid"
+ends 130
+says "prompt 0 tokens; generated 0 tokens; stage 04_reference" err
+: >out
+env --default-signal=INT "${tiny[@]}" -m chat -y "" -i hi --roll --stage 2 >out 2>err <talk &
+pid=$!
+await grep -q "Assistant: ." out
+kill -INT "$pid"
+ends 130
+says "tokens/s; stage 02_slow on the CPU" err
+exec 3>&-
+
+# An interrupt that was ignored when the program was started stays ignored.
+: >out
+(trap '' INT && exec "${tiny[@]}" --stage 2 -n 60 -t 0 -i abc >out 2>err <in) &
+pid=$!
+await test -s out
+kill -INT "$pid"
+ends 0
+
+# Output that breaks off: stops at once, in one line, whatever is still to be written.
+status_of_pipe() {
+    { timeout 20 env --default-signal=PIPE "$@" 2>err <in; echo $? >code; } | head -c 3 >/dev/null
+}
+for stage in 2 3 4; do
+    status_of_pipe "${tiny[@]}" --stage "$stage" -n 1000000 --roll -i abc
+    [ "$(cat code)" -eq 1 ] || fail "a closed pipe gives $(cat code)"
+    [ "$(cat err)" = "generate: cannot write to standard output: Broken pipe" ] || fail "$(cat err)"
+done
+status_of_pipe "${tiny[@]}" -m chat -y "" -i hello -n 1000000 --roll
+[ "$(cat code)" -eq 1 ] || fail "a closed pipe in chat gives $(cat code)"
+if [ -w /dev/full ]; then
+    for mode in generate chat; do
+        timeout 20 "${tiny[@]}" -m "$mode" -y "" -n 1000000 --roll -i abc >/dev/full 2>err <in
+        code=$?
+        [ "$code" -eq 1 ] || fail "a full disk gives $code"
+        [ "$(cat err)" = "generate: cannot write to standard output: No space left on device" ] ||
+            fail "$(cat err)"
+    done
+fi
+finish

@@ -1,0 +1,76 @@
+# Helpers of tests that run programs from outside, read by them: run from the test's temporary
+# folder.
+# shellcheck shell=bash
+failures=0
+
+fail() {
+    echo "FAILED: $*"
+    failures=$((failures + 1))
+}
+
+# run PROGRAM ARGS: leaves out, err and code. Standard input is the file `in`.
+run() {
+    "$@" >out 2>err <in
+    code=$?
+}
+
+# refuses TEXT PROGRAM ARGS: exits with 1, prints nothing, says TEXT in one line.
+refuses() {
+    local text=$1
+    shift
+    run "$@"
+    [ "$code" -eq 1 ] || fail "exit status $code, want 1: $*"
+    [ -s out ] && fail "printed text: $*"
+    [ "$(wc -l <err)" -eq 1 ] || fail "not one line: $* -> $(cat err)"
+    grep -qF -- "$text" err || fail "want '$text': $* -> $(cat err)"
+}
+
+# accepts PROGRAM ARGS: exits with 0.
+accepts() {
+    run "$@"
+    [ "$code" -eq 0 ] || fail "exit status $code: $* -> $(cat err)"
+}
+
+# says TEXT FILE: the file has the text.
+says() {
+    grep -qF -- "$1" "$2" || fail "want '$1' in $2: $(cat "$2")"
+}
+
+# start PROGRAM ARGS: runs it in the background, with a Ctrl-C that is heard; leaves out, err, pid.
+start() {
+    : >out
+    env --default-signal=INT,TERM,PIPE "$@" >out 2>err <in &
+    pid=$!
+}
+
+# await COMMAND: until it succeeds; gives up after 20 seconds.
+await() {
+    local tries=0
+    until "$@" 2>/dev/null; do
+        sleep 0.05
+        tries=$((tries + 1))
+        if [ "$tries" -gt 400 ]; then
+            fail "waited for: $*"
+            return 1
+        fi
+    done
+}
+
+# watching SIGNAL_BIT: whether the started program has a handler: 2 is SIGINT's, 4000 is SIGTERM's.
+watching() {
+    local caught
+    caught=$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$pid/status")
+    [ -n "$caught" ] && [ $((0x$caught & 0x$1)) -ne 0 ]
+}
+
+# ends CODE: waits for the started program and compares its exit status.
+ends() {
+    wait "$pid"
+    code=$?
+    [ "$code" -eq "$1" ] || fail "exit status $code, want $1: $(cat err)"
+}
+
+finish() {
+    [ "$failures" -eq 0 ] && echo "all checks passed"
+    exit $((failures > 0))
+}
