@@ -191,6 +191,18 @@ _GPU_CASES = {
         "//labs/08_bert_classifier:contract",
         "//solutions/07_attention:engine",
     ],
+    "10_llama2_decoder": [
+        "//common/base",
+        "//common/bench:device_launches",
+        "//common/model:llama2_device",
+        "//grader:decoder_baseline",
+        "//grader:decoder_case",
+        "//labs/03_resident_weights:contract",
+        "//labs/09_kv_cache:contract",
+        "//labs/10_llama2_decoder:contract",
+        "//solutions/09_kv_cache:engine",
+        "@rules_cuda//cuda:runtime",
+    ],
     "09_kv_cache": [
         "//common/formats:llama2_tensors",
         "//common/model:llama2_device",

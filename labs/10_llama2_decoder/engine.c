@@ -142,7 +142,8 @@ static void stage_decoder_free(void *context, void *decoder) {
     if (m == NULL) {
         return;
     }
-    (void)device_synchronize(m->stream, NULL);
+    enum status waited = device_synchronize(m->stream, NULL);
+    (void)waited; /* freeing is all that can be done either way */
     m->functions.free(m->decoder);
     for (int i = 0; i < SLOTS; i++) {
         device_event_destroy(m->events[i]);
@@ -221,11 +222,11 @@ static enum status stage_decoder_begin(void *context, void *decoder,
                                        const struct llama2_sampling *sampling) {
     struct made *m = decoder;
     (void)context;
-    const struct sampling to = {.state = sampling->seed,
-                                .temperature = sampling->temperature,
-                                .top_p = sampling->top_p,
-                                .top_k = (uint32_t)(sampling->top_k < m->model.V ? sampling->top_k
-                                                                                 : m->model.V)};
+    const struct sampling to = {
+        .state = sampling->seed,
+        .temperature = sampling->temperature,
+        .top_p = sampling->top_p,
+        .top_k = (uint32_t)(sampling->top_k < m->model.V ? sampling->top_k : m->model.V)};
     TRY(forget_ahead(m));
     return device_write(&m->drawn->sampling, &to, sizeof to, m->stream, NULL);
 }
@@ -263,9 +264,9 @@ static enum status stage_decoder_run(void *context, void *decoder,
     memcpy(m->tokens, call->tokens, call->count * sizeof *m->tokens);
     TRY(m->functions.prefill(m->decoder, m->tokens, call->count, call->position, NULL));
     m->stale = false;
-    return call->logits == NULL ? STATUS_OK
-                                : device_read(call->logits, m->logits, m->model.V * sizeof(float),
-                                              m->stream, NULL);
+    return call->logits == NULL
+               ? STATUS_OK
+               : device_read(call->logits, m->logits, m->model.V * sizeof(float), m->stream, NULL);
 }
 
 /* ---- The engine ---- */

@@ -29,10 +29,10 @@ static const struct llama2_stages stages = {.table = table, .count = sizeof tabl
 #include "labs/10_llama2_decoder/engine.h"
 
 /* The host only launches: threads of the CPU are no matter. */
-#define ON_DEVICE(create, stage_create)                                                     \
-    static enum status create(struct engine *engine, int threads, struct error *error) {   \
-        (void)threads;                                                                      \
-        return stage_create(engine, error);                                                 \
+#define ON_DEVICE(create, stage_create)                                                  \
+    static enum status create(struct engine *engine, int threads, struct error *error) { \
+        (void)threads;                                                                   \
+        return stage_create(engine, error);                                              \
     }
 
 ON_DEVICE(create_gpu_matmul, engine_gpu_matmul_create)

@@ -1,0 +1,393 @@
+#include "grader/cases/10_llama2_decoder_case.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/device/device.h"
+#include "grader/cases/10_llama2_decoder_draw.h"
+
+/* A piece of device memory, and what it held when the model was made. */
+struct decoder_tensor {
+    const void *device;
+    unsigned char *snapshot;
+    size_t bytes;
+};
+
+enum { OTHER_TENSORS = 3, LAYER_TENSORS = 6 };
+
+double decoder_tolerance(enum nn_dtype dtype) {
+    /* fp32: sums in another order. Else keys, values and a prompt's activations are rounded too. */
+    return dtype == NN_F32 ? 1e-4 : 16.0 * nn_dtype_rounding(dtype);
+}
+
+/* ---- The model ---- */
+
+static struct llama2_config config_of(const struct decoder_size *s) {
+    return (struct llama2_config){.C = s->NH * s->HS,
+                                  .hidden = s->hidden,
+                                  .L = s->L,
+                                  .NH = s->NH,
+                                  .KVH = s->KVH,
+                                  .HS = s->HS,
+                                  .V = s->V,
+                                  .T = s->T,
+                                  .rope_theta = 10000.0f,
+                                  .norm_eps = 1e-5f,
+                                  .rope_layout = s->layout};
+}
+
+/* The values that the dtype has: then the reference computes with what the device has. */
+static enum status round_matrix(const float *matrix, size_t count, enum nn_dtype dtype) {
+    void *stored = malloc(count * sizeof(float) + 1);
+    if (stored == NULL) {
+        return STATUS_OUT_OF_MEMORY;
+    }
+    nn_dtype_store(stored, matrix, count, dtype);
+    nn_dtype_load((float *)(uintptr_t)matrix, stored, count, dtype); /* the arena's, not const */
+    free(stored);
+    return STATUS_OK;
+}
+
+/* What a walk over the tensors of the model needs. */
+struct walk {
+    enum nn_dtype dtype;
+    bool shared;
+};
+
+static enum status round_and_store(void *context, const struct llama2_tensor *tensor) {
+    const struct walk *walk = context;
+    size_t columns = tensor->rank == 2 ? tensor->shape[1] : tensor->shape[0];
+    size_t rows = tensor->rank == 2 ? tensor->shape[0] : 1;
+    *tensor->stored = (struct llama2_stored_tensor){
+        .data = *tensor->plain, .dtype = NN_F32, .rows = rows, .columns = columns};
+    return tensor->rank == 2 ? round_matrix(*tensor->plain, rows * columns, walk->dtype)
+                             : STATUS_OK;
+}
+
+static enum status make_classifier(struct decoder_net *net, uint64_t seed) {
+    size_t C = net->random.config.C, count = net->size.V * C;
+    struct rng rng = rng_create(seed + 1);
+    net->classifier = malloc(count * sizeof *net->classifier);
+    if (net->classifier == NULL) {
+        return STATUS_OUT_OF_MEMORY;
+    }
+    rng_fill_normal(&rng, net->classifier, count, 1.0f / sqrtf((float)C));
+    net->random.weights.classifier = net->classifier;
+    return STATUS_OK;
+}
+
+static enum status make_host(struct decoder_net *net, uint64_t seed) {
+    const struct llama2_config config = config_of(&net->size);
+    struct walk walk = {net->size.dtype, !net->size.own_classifier};
+    TRY(llama2_random_create(&net->random, &config, seed));
+    if (!walk.shared) {
+        TRY(make_classifier(net, seed));
+    }
+    net->stored.layers = calloc(config.L, sizeof *net->stored.layers);
+    if (net->stored.layers == NULL) {
+        return STATUS_OUT_OF_MEMORY;
+    }
+    TRY(llama2_tensors_visit(&config, walk.shared, &net->stored, &net->random.weights,
+                             round_and_store, &walk));
+    if (walk.shared) {
+        net->stored.classifier = net->stored.embedding;
+    }
+    return STATUS_OK;
+}
+
+struct llama2_decoder_model decoder_net_for_engine(const struct decoder_net *net, size_t batch) {
+    return (struct llama2_decoder_model){.config = &net->random.config,
+                                         .weights = &net->stored,
+                                         .dtype = net->size.dtype,
+                                         .batch = batch};
+}
+
+static enum status keep(struct decoder_net *net, const void *device, size_t bytes,
+                        struct error *error) {
+    unsigned char *snapshot = malloc(bytes + 1);
+    if (snapshot == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
+    }
+    net->tensors[net->count++] = (struct decoder_tensor){device, snapshot, bytes};
+    return device_read(snapshot, device, bytes, NULL, error);
+}
+
+static enum status keep_layer(struct decoder_net *net, const struct decoder_layer *w,
+                              struct error *error) {
+    const struct decoder_model *m = &net->model;
+    size_t row = m->C * nn_dtype_bytes(m->dtype), norm = m->C * sizeof(float);
+    TRY(keep(net, w->attention_norm, norm, error));
+    TRY(keep(net, w->qkv, (m->NH + 2 * m->KVH) * m->HS * row, error));
+    TRY(keep(net, w->out, m->NH * m->HS * row, error));
+    TRY(keep(net, w->ffn_norm, norm, error));
+    TRY(keep(net, w->gate_up, 2 * m->hidden * row, error));
+    return keep(net, w->down, m->hidden * row, error);
+}
+
+static void fill_model(struct decoder_net *net) {
+    const struct llama2_config *c = &net->random.config;
+    net->model = (struct decoder_model){.C = c->C,
+                                        .hidden = c->hidden,
+                                        .L = c->L,
+                                        .NH = c->NH,
+                                        .KVH = c->KVH,
+                                        .HS = c->HS,
+                                        .V = c->V,
+                                        .T = c->T,
+                                        .eps = c->norm_eps,
+                                        .theta = c->rope_theta,
+                                        .layout = c->rope_layout,
+                                        .dtype = net->size.dtype,
+                                        .embedding = net->device.embedding,
+                                        .layers = net->layers,
+                                        .final_norm = net->device.final_norm,
+                                        .classifier = net->device.classifier};
+    for (size_t l = 0; l < c->L; l++) {
+        const struct llama2_device_layer *w = &net->device.layers[l];
+        net->layers[l] = (struct decoder_layer){w->attention_norm, w->qkv,     w->out,
+                                                w->ffn_norm,       w->gate_up, w->down};
+    }
+}
+
+static enum status make_device(struct decoder_net *net, struct error *error) {
+    const struct llama2_decoder_model model = decoder_net_for_engine(net, net->size.T);
+    const size_t L = net->size.L;
+    TRY(llama2_device_load(&net->device, &model, NULL, error));
+    net->layers = calloc(L, sizeof *net->layers);
+    net->tensors = calloc(OTHER_TENSORS + L * LAYER_TENSORS, sizeof *net->tensors);
+    if (net->layers == NULL || net->tensors == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
+    }
+    fill_model(net);
+    size_t table = net->model.V * net->model.C * nn_dtype_bytes(net->model.dtype);
+    TRY(keep(net, net->model.embedding, table, error));
+    TRY(keep(net, net->model.classifier, table, error));
+    TRY(keep(net, net->model.final_norm, net->model.C * sizeof(float), error));
+    for (size_t l = 0; l < L; l++) {
+        TRY(keep_layer(net, &net->layers[l], error));
+    }
+    return STATUS_OK;
+}
+
+enum status decoder_net_create(struct decoder_net *net, const struct decoder_size *size,
+                               uint64_t seed, bool unchecked, struct error *error) {
+    *net = (struct decoder_net){.size = *size};
+    enum status status = make_host(net, seed);
+    if (status != STATUS_OK) {
+        return error_set(error, status, "the grader makes no model: %s", status_message(status));
+    }
+    if (!unchecked) {
+        TRY(engine_reference_create(&net->reference));
+        TRY(llama2_create(&net->llama2, &net->random.config, &net->random.weights, &net->reference,
+                          size->T, error));
+    }
+    return make_device(net, error);
+}
+
+bool decoder_net_intact(const struct decoder_net *net) {
+    bool intact = true;
+    for (size_t i = 0; i < net->count && intact; i++) {
+        const struct decoder_tensor *t = &net->tensors[i];
+        unsigned char *now = malloc(t->bytes + 1);
+        intact = now != NULL && device_read(now, t->device, t->bytes, NULL, NULL) == STATUS_OK &&
+                 memcmp(now, t->snapshot, t->bytes) == 0;
+        free(now);
+    }
+    return intact;
+}
+
+void decoder_net_free(struct decoder_net *net) {
+    for (size_t i = 0; i < net->count; i++) {
+        free(net->tensors[i].snapshot);
+    }
+    llama2_device_free(&net->device);
+    llama2_free(net->llama2);
+    engine_destroy(&net->reference);
+    llama2_random_free(&net->random);
+    free(net->classifier);
+    free(net->stored.layers);
+    free(net->layers);
+    free(net->tensors);
+    *net = (struct decoder_net){0};
+}
+
+/* ---- A text ---- */
+
+static void name_case(struct decoder_case *c, size_t batch) {
+    const struct decoder_size *s = &c->net->size;
+    snprintf(c->name, sizeof c->name,
+             "%s C=%zu hidden=%zu L=%zu NH=%zu KVH=%zu V=%zu T=%zu%s%s, batch %zu",
+             nn_dtype_name(s->dtype), s->NH * s->HS, s->hidden, s->L, s->NH, s->KVH, s->V, s->T,
+             s->layout == NN_ROPE_HALVES ? ", rope in halves" : "",
+             s->own_classifier ? ", own classifier" : "", batch);
+}
+
+enum status decoder_case_create(struct decoder_case *c, const struct decoder_net *net,
+                                const struct decoder_functions *functions, size_t batch,
+                                struct rng *rng, device_stream stream, bool guarded,
+                                struct error *error) {
+    const size_t V = net->size.V, floats = sizeof(struct sampling) / sizeof(float);
+    *c = (struct decoder_case){.net = net, .functions = *functions, .stream = stream, .rng = rng};
+    name_case(c, batch);
+    c->text = calloc(net->size.T, sizeof *c->text);
+    c->got = calloc(V, sizeof *c->got);
+    c->want = calloc(V, sizeof *c->want);
+    if (c->text == NULL || c->got == NULL || c->want == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
+    }
+    TRY(device_buffer_create(&c->logits, V, guarded, 0, error));
+    TRY(device_buffer_create(&c->token, 1, guarded, 0, error));
+    TRY(device_buffer_create(&c->sampling, floats, guarded, 0, error));
+    const struct decoder_io io = {c->logits.data, (int32_t *)c->token.data,
+                                  (struct sampling *)c->sampling.data};
+    return c->functions.create(&c->decoder, &net->model, &io, batch, stream, error);
+}
+
+void decoder_case_free(struct decoder_case *c) {
+    if (c->functions.free != NULL) {
+        c->functions.free(c->decoder);
+    }
+    device_buffer_free(&c->logits);
+    device_buffer_free(&c->token);
+    device_buffer_free(&c->sampling);
+    free(c->text);
+    free(c->got);
+    free(c->want);
+    *c = (struct decoder_case){0};
+}
+
+/* ---- Comparing ---- */
+
+static void compare_logits(const struct decoder_case *c, const char *what, char *text,
+                           size_t size) {
+    double largest = 0.0, worst = -1.0, tolerance = decoder_tolerance(c->net->size.dtype);
+    size_t where = 0;
+    for (size_t i = 0; i < c->net->size.V; i++) {
+        double difference =
+            isfinite(c->got[i]) ? fabs((double)c->got[i] - (double)c->want[i]) : INFINITY;
+        largest = fmax(largest, fabs((double)c->want[i]));
+        if (difference > worst) {
+            worst = difference;
+            where = i;
+        }
+    }
+    if (!(worst <= tolerance * largest)) {
+        snprintf(text, size, "%s: logit %zu: got %.9g, want %.9g, difference %.3g, tolerance %.3g",
+                 what, where, (double)c->got[where], (double)c->want[where], worst,
+                 tolerance * largest);
+    }
+}
+
+/* Reads the logits; what is around them must be as it was. */
+static enum status check_logits(struct decoder_case *c, const char *what, char *text, size_t size,
+                                struct error *error) {
+    bool intact = true, changed = false;
+    TRY(device_buffer_get(&c->logits, c->got, &intact, &changed, error));
+    if (!intact) {
+        snprintf(text, size, "%s: wrote outside of the logits", what);
+    } else if (c->net->llama2 != NULL) {
+        compare_logits(c, what, text, size);
+    }
+    return STATUS_OK;
+}
+
+/* Logits of the reference, behind tokens position .. position + count - 1 of the text. */
+static enum status ask_reference(struct decoder_case *c, size_t position, size_t count,
+                                 struct error *error) {
+    if (c->net->llama2 == NULL) {
+        return STATUS_OK;
+    }
+    enum status status =
+        llama2_forward(c->net->llama2, c->text + position, count, position, c->want);
+    return status == STATUS_OK
+               ? status
+               : error_set(error, status, "the reference does not run: %s", status_message(status));
+}
+
+enum status decoder_case_feed(struct decoder_case *c, size_t count, size_t position, char *text,
+                              size_t size, struct error *error) {
+    char what[80];
+    bool intact = true, changed = false;
+    snprintf(what, sizeof what, "%zu token%s fed at %zu", count, count == 1 ? "" : "s", position);
+    for (size_t i = 0; i < count; i++) {
+        c->text[position + i] = (int32_t)rng_below(c->rng, c->net->size.V);
+    }
+    c->fed = position + count;
+    TRY(device_buffer_put(&c->logits, NULL, error));
+    TRY(c->functions.prefill(c->decoder, c->text + position, count, position, error));
+    TRY(device_synchronize(c->stream, error));
+    TRY(ask_reference(c, position, count, error));
+    TRY(check_logits(c, what, text, size, error));
+    TRY(device_buffer_get(&c->sampling, NULL, &intact, &changed, error));
+    if (text[0] == '\0' && (!intact || changed)) {
+        snprintf(text, size, "%s: changed how tokens are drawn", what);
+    }
+    return STATUS_OK;
+}
+
+static enum status put_sampling(struct decoder_case *c, const struct sampling *how,
+                                struct error *error) {
+    float floats[sizeof *how / sizeof(float)] = {0};
+    memcpy(floats, how, sizeof floats);
+    return device_buffer_put(&c->sampling, floats, error);
+}
+
+/* Reads the token, and has the sampling's state moved on and nothing else? */
+static enum status check_draw(struct decoder_case *c, const struct sampling *how,
+                              const float *logits, const char *what, int32_t *token, char *text,
+                              size_t size, struct error *error) {
+    struct sampling now;
+    float floats[sizeof now / sizeof(float)], drawn;
+    char reason[300];
+    bool token_intact = true, intact = true, changed = false;
+    TRY(device_buffer_get(&c->token, &drawn, &token_intact, &changed, error));
+    TRY(device_buffer_get(&c->sampling, floats, &intact, &changed, error));
+    memcpy(token, &drawn, sizeof *token);
+    memcpy(&now, floats, sizeof now);
+    if (!token_intact || !intact) {
+        snprintf(text, size, "%s: wrote outside of token or sampling", what);
+    } else if (!decoder_token_allowed(logits, c->net->size.V, how, *token, reason, sizeof reason)) {
+        snprintf(text, size, "%s: %s", what, reason);
+    } else if (now.state != decoder_state_behind(how) || now.temperature != how->temperature ||
+               now.top_p != how->top_p || now.top_k != how->top_k) {
+        snprintf(text, size, "%s: the sampling's state is not that behind one draw", what);
+    }
+    return STATUS_OK;
+}
+
+enum status decoder_case_step_at(struct decoder_case *c, size_t position,
+                                 const struct sampling *how, const float *own, char *text,
+                                 size_t size, struct error *error) {
+    char what[80];
+    int32_t token = 0;
+    float *from = malloc(c->net->size.V * sizeof *from);
+    if (from == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
+    }
+    snprintf(what, sizeof what, "step at %zu", position);
+    memcpy(from, own != NULL ? own : c->got, c->net->size.V * sizeof *from);
+    enum status status = device_buffer_put(&c->logits, from, error);
+    status = status == STATUS_OK ? device_buffer_put(&c->token, NULL, error) : status;
+    status = status == STATUS_OK ? put_sampling(c, how, error) : status;
+    status = status == STATUS_OK ? c->functions.step(c->decoder, position, error) : status;
+    status = status == STATUS_OK ? device_synchronize(c->stream, error) : status;
+    if (status == STATUS_OK) {
+        status = check_draw(c, how, from, what, &token, text, size, error);
+    }
+    free(from);
+    TRY(status);
+    if (text[0] != '\0') {
+        return STATUS_OK;
+    }
+    c->text[position] = token;
+    c->fed = position + 1;
+    TRY(ask_reference(c, position, 1, error));
+    return check_logits(c, what, text, size, error);
+}
+
+enum status decoder_case_step(struct decoder_case *c, const struct sampling *how, const float *own,
+                              char *text, size_t size, struct error *error) {
+    return decoder_case_step_at(c, c->fed, how, own, text, size, error);
+}

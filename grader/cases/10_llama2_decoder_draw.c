@@ -1,0 +1,140 @@
+#include "grader/cases/10_llama2_decoder_draw.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Shares of the whole mass that sums in fp32 may be off by. */
+static const double EDGE = 1e-5;
+
+struct candidate {
+    double weight;
+    size_t token;
+};
+
+uint64_t decoder_state_behind(const struct sampling *how) {
+    uint64_t s = how->state;
+    if (how->temperature == 0.0f) {
+        return s;
+    }
+    s ^= s >> 12;
+    s ^= s << 25;
+    return s ^ s >> 27;
+}
+
+static double coin_of(const struct sampling *how) {
+    uint64_t bits = decoder_state_behind(how) * 0x2545f4914f6cdd1du >> 32;
+    return (double)(bits >> 8) / 16777216.0;
+}
+
+static size_t lowest_of_the_best(const float *logits, size_t V) {
+    size_t best = 0;
+    for (size_t i = 1; i < V; i++) {
+        best = logits[i] > logits[best] ? i : best;
+    }
+    return best;
+}
+
+/* Falling weight, equal ones by number. */
+static int by_weight(const void *left, const void *right) {
+    const struct candidate *a = left, *b = right;
+    if (a->weight != b->weight) {
+        return a->weight > b->weight ? -1 : 1;
+    }
+    return (a->token > b->token) - (a->token < b->token);
+}
+
+static int by_token(const void *left, const void *right) {
+    const struct candidate *a = left, *b = right;
+    return (a->token > b->token) - (a->token < b->token);
+}
+
+static double mass_of(const struct candidate *list, size_t count) {
+    double mass = 0.0;
+    for (size_t i = 0; i < count; i++) {
+        mass += list[i].weight;
+    }
+    return mass;
+}
+
+/* The first place at which the sum passes a share of the mass of `count`. */
+static size_t place_of(const struct candidate *list, size_t count, double share) {
+    double mass = mass_of(list, count), sum = 0.0;
+    for (size_t i = 0; i < count; i++) {
+        sum += list[i].weight;
+        if (sum > share * mass) {
+            return i;
+        }
+    }
+    return count - 1;
+}
+
+/* Could the token be it, of the first `count`, if the coin is off a little? */
+static bool near_coin(const struct candidate *list, size_t count, double coin, size_t token) {
+    size_t end = place_of(list, count, coin + EDGE);
+    for (size_t i = place_of(list, count, coin - EDGE); i <= end; i++) {
+        if (list[i].token == token) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Candidates by falling weight. @return how many top_k keeps */
+static size_t list_candidates(struct candidate *list, const float *logits, size_t V,
+                              const struct sampling *how) {
+    double largest = (double)logits[lowest_of_the_best(logits, V)];
+    for (size_t i = 0; i < V; i++) {
+        list[i].weight = exp(((double)logits[i] - largest) / (double)how->temperature);
+        list[i].token = i;
+    }
+    qsort(list, V, sizeof *list, by_weight);
+    return how->top_k > 0 && how->top_k < V ? how->top_k : V;
+}
+
+static bool drawn_rightly(struct candidate *list, size_t count, const struct sampling *how,
+                          size_t token) {
+    double coin = coin_of(how), top_p = (double)how->top_p;
+    if (!(top_p > 0.0 && top_p < 1.0)) {
+        qsort(list, count, sizeof *list, by_token);
+        return near_coin(list, count, coin, token);
+    }
+    for (int i = -1; i <= 1; i++) { /* the nucleus may be cut off the edge, too */
+        size_t last = place_of(list, count, top_p + i * EDGE);
+        if (near_coin(list, last + 1, coin, token)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool decoder_token_allowed(const float *logits, size_t V, const struct sampling *how, int32_t token,
+                           char *text, size_t size) {
+    if (token < 0 || (size_t)token >= V) {
+        snprintf(text, size, "drew token %d, there are %zu", (int)token, V);
+        return false;
+    }
+    size_t best = lowest_of_the_best(logits, V);
+    if (how->temperature == 0.0f) {
+        snprintf(text, size,
+                 "drew token %d with logit %.9g, want token %zu with %.9g: greedy, the lowest of "
+                 "the best",
+                 (int)token, (double)logits[token], best, (double)logits[best]);
+        return (size_t)token == best;
+    }
+    struct candidate *list = calloc(V, sizeof *list);
+    if (list == NULL) {
+        snprintf(text, size, "the grader is out of memory");
+        return false;
+    }
+    size_t count = list_candidates(list, logits, V, how);
+    snprintf(text, size,
+             "drew token %d with logit %.9g (the best: %.9g) by temperature %g, top_p %g, top_k "
+             "%u, state %" PRIu64 ": the sampler draws another one",
+             (int)token, (double)logits[token], (double)logits[best], (double)how->temperature,
+             (double)how->top_p, (unsigned)how->top_k, how->state);
+    bool right = drawn_rightly(list, count, how, (size_t)token);
+    free(list);
+    return right;
+}

@@ -1,0 +1,90 @@
+"""Lab 10's programs, twice: the learner's and the solution's differ in the last stage's decoder."""
+
+load("@local_config_cuda//:config.bzl", "REQUIRES_NVCC")
+load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library")
+load("//common/bazel:sanitized_test.bzl", "c_test")
+load("//common/model:generate_test.bzl", "generate_test")
+
+_LAB = "//labs/10_llama2_decoder:"
+
+_SOURCES = ["generate.c", "perplexity.c", "stages.c", "stages.h"]
+
+_LIBRARIES = {
+    "generate": "//common/model:generate",
+    "perplexity": "//common/model:perplexity",
+}
+
+def llama2_programs():
+    """Declares `:stages`, `:generate` and `:perplexity` in the calling package."""
+    if native.package_name().startswith("labs/"):
+        native.exports_files(
+            _SOURCES + ["engine_test.c", "perplexity_test.sh", "stages_test.sh"],
+            visibility = ["//solutions/10_llama2_decoder:__pkg__"],
+        )
+
+    # The stages before this one are solved. Without nvcc the programs still run on the CPU.
+    cc_library(
+        name = "stages",
+        srcs = [_LAB + "stages.c"],
+        hdrs = [_LAB + "stages.h"],
+        linkstatic = True,
+        local_defines = select({
+            "@local_config_cuda//:nvcc_found": [],
+            "//conditions:default": ["WARPBOOK_NO_NVCC"],
+        }),
+        deps = [
+            "//common/base",
+            "//common/model:llama2_stages",
+            "//labs/01_cpu_matmul:contract",
+            "//solutions/01_cpu_matmul:engine",
+        ] + select({
+            "@local_config_cuda//:nvcc_found": [
+                ":engine",
+                "//common/device",
+                "//common/model:llama2_place",
+                "//labs/02_gpu_matmul:contract",
+                "//labs/03_resident_weights:contract",
+                "//labs/04_sgemm:contract",
+                "//labs/05_layernorm_softmax:contract",
+                "//labs/06_fused_epilogues:contract",
+                "//labs/07_attention:contract",
+                "//labs/09_kv_cache:contract",
+                "//labs/10_llama2_decoder:contract",
+                "//solutions/02_gpu_matmul:engine",
+                "//solutions/03_resident_weights:engine",
+                "//solutions/04_sgemm:engine",
+                "//solutions/05_layernorm_softmax:engine",
+                "//solutions/06_fused_epilogues:engine",
+                "//solutions/07_attention:engine",
+                "//solutions/09_kv_cache:engine",
+            ],
+            "//conditions:default": [],
+        }),
+    )
+    for name, library in _LIBRARIES.items():
+        cc_binary(
+            name = name,
+            srcs = [_LAB + name + ".c"],
+            deps = [":stages", library],
+        )
+
+def llama2_program_tests():
+    """Tests of the engine and of the programs of the calling package."""
+    c_test(
+        name = "engine_test",
+        size = "medium",
+        srcs = [_LAB + "engine_test.c"],
+        target_compatible_with = REQUIRES_NVCC,
+        deps = [
+            ":decoder",
+            ":engine",
+            "//common/base",
+            "//common/device",
+            "//grader:decoder_case",
+            "//labs/10_llama2_decoder:contract",
+        ],
+    )
+    generate_test(
+        name = "generate_test",
+        program = ":generate",
+    )
