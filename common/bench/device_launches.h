@@ -16,8 +16,8 @@ extern "C" {
 /**
  * @brief Calls @p function with a stream that records its work in a CUDA graph and runs none of it.
  *
- * Kernels, copies and fills count alike, one each. The function must not wait
- * for its stream, nor use another one.
+ * Kernels, copies and fills count alike, one each, those of a graph that it launches, too. The
+ * function must not wait for its stream, nor use another one.
  *
  * @return STATUS_OK; the function's failure; STATUS_DEVICE when the work cannot be recorded
  */

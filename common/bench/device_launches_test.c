@@ -1,6 +1,8 @@
 /* Counting on what the program was linked with: simt, or a GPU where there is one. */
 #include "common/bench/device_launches.h"
 
+#include <cuda_runtime_api.h>
+
 #include "common/bench/device_kernels.h"
 #include "common/testing/testing.h"
 
@@ -46,6 +48,35 @@ C_TEST(launches, are_counted) {
 
 C_TEST(launches, fills_and_copies_count_as_well) {
     expect_count(6, (struct work){.kernels = 3, .fills = 2, .copies = 1});
+}
+
+static enum status launch_graph(void *argument, device_stream stream, struct error *error) {
+    cudaGraphExec_t *graph = argument;
+    (void)error;
+    return cudaGraphLaunch(*graph, stream) == cudaSuccess ? STATUS_OK : STATUS_DEVICE;
+}
+
+/* On a GPU the graph becomes one node of the recording, on simt it is taken apart. */
+C_TEST(launches, those_of_a_graph_count) {
+    struct error error = {0};
+    struct work work = {.kernels = 3, .fills = 2};
+    device_stream stream;
+    cudaGraph_t graph = NULL;
+    cudaGraphExec_t executable = NULL;
+    size_t launches = 99;
+    ASSERT_OK(device_open(&error));
+    ASSERT_OK(device_alloc(&work.memory, BYTES, &error));
+    ASSERT_OK(device_stream_create(&stream, &error));
+    EXPECT_INT_EQ(cudaSuccess, cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+    EXPECT_OK(do_work(&work, stream, &error));
+    EXPECT_INT_EQ(cudaSuccess, cudaStreamEndCapture(stream, &graph));
+    EXPECT_INT_EQ(cudaSuccess, cudaGraphInstantiate(&executable, graph, 0));
+    EXPECT_OK(device_count_launches(launch_graph, &executable, &launches, &error));
+    EXPECT_INT_EQ(5, launches);
+    EXPECT_INT_EQ(cudaSuccess, cudaGraphExecDestroy(executable));
+    EXPECT_INT_EQ(cudaSuccess, cudaGraphDestroy(graph));
+    device_stream_destroy(stream);
+    device_free(work.memory);
 }
 
 /* What was recorded does not happen. */
