@@ -124,10 +124,10 @@ ends 130
 [ -s err ] && fail "the second Ctrl-C is not sudden: $(cat err)"
 
 # In chat: while it asks, and while it answers.
-mkfifo talk
-exec 3<>talk
+mkfifo talk.pipe
+exec 3<>talk.pipe
 : >out
-env --default-signal=INT "${tiny[@]}" -m chat -y "" >out 2>err <talk &
+env --default-signal=INT "${tiny[@]}" -m chat -y "" >out 2>err <talk.pipe &
 pid=$!
 await grep -q "User: " out
 await watching 2
@@ -136,7 +136,7 @@ kill -INT "$pid"
 ends 130
 says "prompt 0 tokens; generated 0 tokens; stage 04_reference" err
 : >out
-env --default-signal=INT "${tiny[@]}" -m chat -y "" -i hi --roll --stage 2 >out 2>err <talk &
+env --default-signal=INT "${tiny[@]}" -m chat -y "" -i hi -t 0 --roll --stage 2 >out 2>err <talk.pipe &
 pid=$!
 await grep -q "Assistant: ." out
 kill -INT "$pid"
@@ -157,11 +157,11 @@ status_of_pipe() {
     { timeout 20 env --default-signal=PIPE "$@" 2>err <in; echo $? >code; } | head -c 3 >/dev/null
 }
 for stage in 2 3 4; do
-    status_of_pipe "${tiny[@]}" --stage "$stage" -n 1000000 --roll -i abc
+    status_of_pipe "${tiny[@]}" --stage "$stage" -n 1000000 --roll -t 0 -i abc
     [ "$(cat code)" -eq 1 ] || fail "a closed pipe gives $(cat code)"
     [ "$(cat err)" = "generate: cannot write to standard output: Broken pipe" ] || fail "$(cat err)"
 done
-status_of_pipe "${tiny[@]}" -m chat -y "" -i hello -n 1000000 --roll
+status_of_pipe "${tiny[@]}" -m chat -y "" -i hello -n 1000000 --roll -t 0
 [ "$(cat code)" -eq 1 ] || fail "a closed pipe in chat gives $(cat code)"
 if [ -w /dev/full ]; then
     for mode in generate chat; do
