@@ -1,0 +1,390 @@
+/**
+ * @file attend.cuh
+ * @brief Rotary embedding, the cache's new row and attention in one launch, steps v4 to v6.
+ *
+ * A block has up to GROUP query heads of one key head and a part of the context, so that keys and
+ * values are read once for all of them. LANES lanes share a key, 16 bytes (or what a head has) a
+ * lane; each such team has its own softmax that goes along, and at the end the teams' results are
+ * put together: in the warp, in the block, and, where the context was dealt out, by the block that
+ * is done last.
+ */
+#ifndef WARPBOOK_SOLUTIONS_09_KV_CACHE_ATTEND_CUH_
+#define WARPBOOK_SOLUTIONS_09_KV_CACHE_ATTEND_CUH_
+
+#include "solutions/09_kv_cache/product.cuh"
+
+enum {
+    ATTEND_THREADS = 256,
+    ATTEND_WARPS = ATTEND_THREADS / 32,
+    ATTEND_CHANNELS = 1024, /* of all heads of a block */
+    ATTEND_KEYS = 64,       /* a part of the context has at least so many */
+};
+
+/* A launch's plan: where the workspace's parts lie, and how blocks are dealt out. */
+struct attend {
+    struct kv_attention a;
+    double log2_theta;
+    float *qkv;         /* ((NH + 2 KVH) * HS): the product, not turned */
+    unsigned *counters; /* (bundles): parts that are done; 0 at first */
+    float *partial;     /* (bundles, splits, GROUP, HS + 2): sums, largest and total of parts */
+    unsigned splits;    /* parts of the longest context */
+    unsigned bundles;   /* blocks of a part: KVH times those that a key head's query heads take */
+};
+
+/* What a team or several have found for one head: sum of weights, and of weights times values. */
+template <int CHANNELS> struct mix {
+    float largest, total, values[CHANNELS];
+};
+
+/* b's part is added to a's; scores are in units of log 2. */
+template <int CHANNELS>
+static __device__ __forceinline__ void merge_lanes(struct mix<CHANNELS> *a, int step) {
+    float other = __shfl_xor_sync(~0u, a->largest, step);
+    float largest = fmaxf(a->largest, other);
+    float mine = largest == -INFINITY ? 0.0f : exp2f(a->largest - largest);
+    a->largest = largest;
+    a->total *= mine;
+    a->total += __shfl_xor_sync(~0u, a->total, step);
+#pragma unroll
+    for (int c = 0; c < CHANNELS; c++) {
+        a->values[c] *= mine;
+        a->values[c] += __shfl_xor_sync(~0u, a->values[c], step);
+    }
+}
+
+/* Shared memory of a block. */
+struct room {
+    float2 angles[KV_MAX_HS / 2];
+    float q[ATTEND_CHANNELS], k[KV_MAX_HS], v[KV_MAX_HS];
+    float values[ATTEND_WARPS][ATTEND_CHANNELS];
+    float largest[ATTEND_WARPS][8], total[ATTEND_WARPS][8];
+    bool last;
+};
+
+/* What a block works on. */
+struct task {
+    int head, heads;   /* query heads: the first, and how many */
+    int key_head;
+    int first, end;    /* earlier rows of the cache */
+    int split, splits; /* parts that have any rows */
+    bool newest;       /* whether the token's own row is in this part */
+    bool stores;       /* and whether this block writes it */
+};
+
+template <int GROUP> static __device__ __forceinline__ struct task task_of(const struct attend &p) {
+    unsigned group = (unsigned)p.a.NH / (unsigned)p.a.KVH, bundle = blockIdx.x % p.bundles;
+    unsigned bundles_a_key = p.bundles / (unsigned)p.a.KVH, part = bundle % bundles_a_key;
+    int position = *p.a.position, most = (int)p.splits;
+    int keys = max((position + most) / most, (int)ATTEND_KEYS); /* of position + 1 */
+    struct task t;
+    t.key_head = (int)(bundle / bundles_a_key);
+    t.head = t.key_head * (int)group + (int)part * GROUP;
+    t.heads = min(GROUP, (int)(group - part * GROUP));
+    t.split = (int)(blockIdx.x / p.bundles);
+    t.splits = (position + keys) / keys;
+    t.first = t.split * keys;
+    t.end = min(t.first + keys, position);
+    t.newest = t.split == t.splits - 1;
+    t.stores = t.newest && part == 0;
+    return t;
+}
+
+/* ---- The token's own queries, key and value ---- */
+
+/* Queries, turned and scaled, into room->q; where wanted, the new key and value too, as the cache
+   holds them, into the room and the cache. */
+template <typename E>
+static __device__ void prepare(struct room *room, const struct attend &p, const struct task &t) {
+    const struct kv_attention &a = p.a;
+    int HS = (int)a.HS, half = HS / 2;
+    float scale = 1.44269504f / sqrtf((float)HS); /* 2^x instead of e^x */
+    for (int i = threadIdx.x; i < t.heads * half; i += ATTEND_THREADS) {
+        struct pair at = pair_of(i % half, a);
+        const float *q = p.qkv + (size_t)(t.head + i / half) * HS;
+        float2 x = turned(q[at.first], q[at.second], room->angles[i % half]);
+        float *to = room->q + i / half * HS;
+        to[at.first] = x.x * scale, to[at.second] = x.y * scale;
+    }
+    if (!t.newest) {
+        return;
+    }
+    size_t row = ((size_t)*a.position * a.KVH + t.key_head) * HS;
+    const float *k = p.qkv + (a.NH + t.key_head) * HS, *v = k + a.KVH * HS;
+    for (int i = threadIdx.x; i < half; i += ATTEND_THREADS) {
+        struct pair at = pair_of(i, a);
+        float2 x = turned(k[at.first], k[at.second], room->angles[i]);
+        E stored[4];
+        store(&stored[0], x.x), store(&stored[1], x.y);
+        store(&stored[2], v[at.first]), store(&stored[3], v[at.second]);
+        room->k[at.first] = to_float(stored[0]), room->k[at.second] = to_float(stored[1]);
+        room->v[at.first] = to_float(stored[2]), room->v[at.second] = to_float(stored[3]);
+        if (t.stores) {
+            E *keys = (E *)a.k + row, *values = (E *)a.v + row;
+            keys[at.first] = stored[0], keys[at.second] = stored[1];
+            values[at.first] = stored[2], values[at.second] = stored[3];
+        }
+    }
+}
+
+/* ---- The context ---- */
+
+/* The lane's channels of a row of a head, 0 where it has none: CHUNKS times 16 bytes. */
+template <typename E, int LANES, int CHUNKS, bool VECTOR> struct piece {
+    static constexpr int WIDE = wide<E>::COUNT, CHANNELS = CHUNKS * WIDE;
+    uint4 bytes[CHUNKS];
+
+    static __device__ __forceinline__ int channel(int chunk) {
+        return (int)(threadIdx.x % LANES + chunk * LANES) * WIDE;
+    }
+
+    __device__ __forceinline__ void load(const E *head, int HS, bool there) {
+#pragma unroll
+        for (int i = 0; i < CHUNKS; i++) {
+            bytes[i] = make_uint4(0, 0, 0, 0);
+            if (VECTOR && there && channel(i) < HS) {
+                bytes[i] = __ldcs((const uint4 *)(head + channel(i)));
+            } else if (!VECTOR && there) {
+                E *elements = (E *)&bytes[i];
+#pragma unroll
+                for (int j = 0; j < WIDE; j++) {
+                    if (channel(i) + j < HS) {
+                        elements[j] = head[channel(i) + j];
+                    }
+                }
+            }
+        }
+    }
+
+    __device__ __forceinline__ void to_floats(float to[CHANNELS]) const {
+#pragma unroll
+        for (int i = 0; i < CHUNKS; i++) {
+            unpack(bytes[i], to + i * WIDE, E());
+        }
+    }
+};
+
+/* KEYS rows of k and v, ROWS apart: loads that are on their way together. */
+template <typename E, int LANES, int CHUNKS, bool VECTOR, int KEYS> struct rows {
+    struct piece<E, LANES, CHUNKS, VECTOR> k[KEYS], v[KEYS];
+
+    __device__ __forceinline__ void load(const struct kv_attention &a, const struct task &t,
+                                         int first) {
+        constexpr int TEAMS = ATTEND_THREADS / LANES;
+        size_t stride = a.KVH * a.HS, head = (size_t)t.key_head * a.HS;
+#pragma unroll
+        for (int i = 0; i < KEYS; i++) {
+            int s = first + (int)threadIdx.x / LANES + i * TEAMS;
+            k[i].load((const E *)a.k + s * stride + head, (int)a.HS, s < t.end);
+        }
+#pragma unroll
+        for (int i = 0; i < KEYS; i++) {
+            int s = first + (int)threadIdx.x / LANES + i * TEAMS;
+            v[i].load((const E *)a.v + s * stride + head, (int)a.HS, s < t.end);
+        }
+    }
+};
+
+/* Takes KEYS keys, with `there` of them, into the softmax of one head. */
+template <int LANES, int KEYS, int CHANNELS>
+static __device__ __forceinline__ void take(struct mix<CHANNELS> *m, const float q[CHANNELS],
+                                            const float k[KEYS][CHANNELS],
+                                            const float v[KEYS][CHANNELS], const bool there[KEYS]) {
+    float scores[KEYS], largest = m->largest;
+#pragma unroll
+    for (int i = 0; i < KEYS; i++) {
+        float sum = 0.0f;
+#pragma unroll
+        for (int c = 0; c < CHANNELS; c++) {
+            sum += q[c] * k[i][c];
+        }
+        sum = lane_sum<LANES>(sum);
+        scores[i] = there[i] ? sum : -INFINITY;
+        largest = fmaxf(largest, scores[i]);
+    }
+    if (largest == -INFINITY) {
+        return;
+    }
+    float fade = exp2f(m->largest - largest);
+    m->largest = largest;
+    m->total *= fade;
+#pragma unroll
+    for (int c = 0; c < CHANNELS; c++) {
+        m->values[c] *= fade;
+    }
+#pragma unroll
+    for (int i = 0; i < KEYS; i++) {
+        float weight = exp2f(scores[i] - largest);
+        m->total += weight;
+#pragma unroll
+        for (int c = 0; c < CHANNELS; c++) {
+            m->values[c] += weight * v[i][c];
+        }
+    }
+}
+
+/* ---- Putting results together ---- */
+
+/* The warps' results for head g and channel c, into `m`. */
+static __device__ __forceinline__ struct mix<1> merge_warps(const struct room &room, int g, int HS,
+                                                            int c) {
+    struct mix<1> m = {-INFINITY, 0.0f, {0.0f}};
+    for (int w = 0; w < ATTEND_WARPS; w++) {
+        m.largest = fmaxf(m.largest, room.largest[w][g]);
+    }
+    for (int w = 0; w < ATTEND_WARPS; w++) {
+        float share = room.largest[w][g] == -INFINITY ? 0.0f
+                                                      : exp2f(room.largest[w][g] - m.largest);
+        m.total += share * room.total[w][g];
+        m.values[0] += share * room.values[w][g * HS + c];
+    }
+    return m;
+}
+
+/* All parts' results for one head and channel; `part`: of the first, the others `step` apart. */
+static __device__ __forceinline__ float merge_parts(const float *part, size_t step, int splits,
+                                                    int HS, int c) {
+    float largest = -INFINITY, total = 0.0f, value = 0.0f;
+    for (int s = 0; s < splits; s++) {
+        largest = fmaxf(largest, __ldcg(part + s * step + HS));
+    }
+    for (int s = 0; s < splits; s++) {
+        float share = exp2f(__ldcg(part + s * step + HS) - largest);
+        total += share * __ldcg(part + s * step + HS + 1);
+        value += share * __ldcg(part + s * step + c);
+    }
+    return value / total;
+}
+
+/* Whether this block is the last of its heads to be done; its results are seen by the others. */
+static __device__ __forceinline__ bool done_last(struct room *room, unsigned *counter, int splits) {
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        room->last = atomicAdd(counter, 1u) == (unsigned)splits - 1;
+    }
+    __syncthreads();
+    __threadfence();
+    return room->last;
+}
+
+template <int GROUP>
+static __device__ void finish(struct room *room, const struct attend &p, const struct task &t) {
+    int HS = (int)p.a.HS;
+    unsigned bundle = blockIdx.x % p.bundles;
+    float *out = p.a.out + (size_t)t.head * HS;
+    size_t head = (size_t)HS + 2, step = GROUP * head;
+    float *parts = p.partial + (size_t)bundle * p.splits * step, *own = parts + t.split * step;
+    for (int i = threadIdx.x; i < t.heads * HS; i += ATTEND_THREADS) {
+        int g = i / HS, c = i % HS;
+        struct mix<1> m = merge_warps(*room, g, HS, c);
+        if (t.splits == 1) {
+            out[i] = m.values[0] / m.total;
+            continue;
+        }
+        own[g * head + c] = m.values[0];
+        if (c == 0) {
+            own[g * head + HS] = m.largest;
+            own[g * head + HS + 1] = m.total;
+        }
+    }
+    if (t.splits > 1 && done_last(room, p.counters + bundle, t.splits)) {
+        for (int i = threadIdx.x; i < t.heads * HS; i += ATTEND_THREADS) {
+            out[i] = merge_parts(parts + i / HS * head, step, t.splits, HS, i % HS);
+        }
+    }
+}
+
+/* ---- The kernel ---- */
+
+/*
+ * Grid: splits * bundles, bundles innermost. Blocks of parts that are not there end at once.
+ * Bytes: 2 * (*position + 1) * KVH * HS * sizeof(E).
+ *
+ * Earlier rows of the cache were written before the product in front of this kernel began, so they
+ * may be read before that is done: wait_for_front().
+ */
+template <typename E, int LANES, int CHUNKS, bool VECTOR, int GROUP, bool CHAINED>
+static __global__ void __launch_bounds__(ATTEND_THREADS) attend_kernel(struct attend p) {
+    constexpr int KEYS = GROUP > 2 || CHUNKS > 1 ? 2 : 4, TEAMS = ATTEND_THREADS / LANES;
+    constexpr int CHANNELS = CHUNKS * wide<E>::COUNT;
+    typedef struct piece<E, LANES, CHUNKS, VECTOR> P;
+    __shared__ struct room room;
+    struct task t = task_of<GROUP>(p);
+    if (t.split >= t.splits) {
+        wait_for_front<CHAINED>(); /* what comes behind relies on it */
+        return;
+    }
+    struct rows<E, LANES, CHUNKS, VECTOR, KEYS> rows;
+    rows.load(p.a, t, t.first);
+    for (int i = threadIdx.x; i < (int)p.a.HS / 2; i += ATTEND_THREADS) {
+        room.angles[i] = angle_of(i, *p.a.position, (int)p.a.HS, p.log2_theta);
+    }
+    __syncthreads();
+    wait_for_front<CHAINED>();
+    prepare<E>(&room, p, t);
+    __syncthreads();
+
+    float q[GROUP][CHANNELS];
+    struct mix<CHANNELS> m[GROUP];
+#pragma unroll
+    for (int g = 0; g < GROUP; g++) {
+        m[g].largest = -INFINITY, m[g].total = 0.0f;
+#pragma unroll
+        for (int c = 0; c < CHANNELS; c++) {
+            int channel = P::channel(c / P::WIDE) + c % P::WIDE;
+            bool there = g < t.heads && channel < (int)p.a.HS;
+            q[g][c] = there ? room.q[g * (int)p.a.HS + channel] : 0.0f;
+            m[g].values[c] = 0.0f;
+        }
+    }
+    for (int first = t.first; first < t.end; first += KEYS * TEAMS) {
+        float k[KEYS][CHANNELS], v[KEYS][CHANNELS];
+        bool there[KEYS];
+#pragma unroll
+        for (int i = 0; i < KEYS; i++) {
+            rows.k[i].to_floats(k[i]);
+            rows.v[i].to_floats(v[i]);
+            there[i] = first + (int)threadIdx.x / LANES + i * TEAMS < t.end;
+        }
+        rows.load(p.a, t, first + KEYS * TEAMS); /* the next ones are on their way */
+#pragma unroll
+        for (int g = 0; g < GROUP; g++) {
+            take<LANES, KEYS, CHANNELS>(&m[g], q[g], k, v, there);
+        }
+    }
+    if (t.newest && threadIdx.x < 32) { /* a whole warp, for its shuffles; the first team counts */
+        float k[1][CHANNELS], v[1][CHANNELS];
+        bool there[1] = {threadIdx.x < LANES};
+#pragma unroll
+        for (int c = 0; c < CHANNELS; c++) {
+            int channel = P::channel(c / P::WIDE) + c % P::WIDE;
+            k[0][c] = channel < (int)p.a.HS ? room.k[channel] : 0.0f;
+            v[0][c] = channel < (int)p.a.HS ? room.v[channel] : 0.0f;
+        }
+#pragma unroll
+        for (int g = 0; g < GROUP; g++) {
+            take<LANES, 1, CHANNELS>(&m[g], q[g], k, v, there);
+        }
+    }
+#pragma unroll
+    for (int g = 0; g < GROUP; g++) {
+#pragma unroll
+        for (int step = LANES; step < 32; step *= 2) {
+            merge_lanes(&m[g], step);
+        }
+        if (g < t.heads && threadIdx.x % 32 < LANES) {
+#pragma unroll
+            for (int c = 0; c < CHANNELS; c++) {
+                int channel = P::channel(c / P::WIDE) + c % P::WIDE;
+                if (channel < (int)p.a.HS) {
+                    room.values[threadIdx.x / 32][g * (int)p.a.HS + channel] = m[g].values[c];
+                }
+            }
+            room.largest[threadIdx.x / 32][g] = m[g].largest;
+            room.total[threadIdx.x / 32][g] = m[g].total;
+        }
+    }
+    __syncthreads();
+    finish<GROUP>(&room, p, t);
+}
+#endif

@@ -1,0 +1,243 @@
+/**
+ * @file product.cuh
+ * @brief The product of steps v4 to v6: rows of weights stream through registers.
+ *
+ * A block has ROWS rows. Each thread has the same PASSES pieces of 16 bytes of every row, and loads
+ * all ROWS * PASSES of them before it needs the first; x is loaded meanwhile, once for all rows. The
+ * norm costs no pass of its own: n(x) = f * (x * norm) with one number f, so
+ *
+ *     out = residual + f * sum of weight * (x * norm),   f = 1 / sqrt(mean(x^2) + eps)
+ *
+ * and both sums go along.
+ */
+#ifndef WARPBOOK_SOLUTIONS_09_KV_CACHE_PRODUCT_CUH_
+#define WARPBOOK_SOLUTIONS_09_KV_CACHE_PRODUCT_CUH_
+
+#include "common/device/chained.cuh"
+#include "solutions/09_kv_cache/parts.cuh"
+
+struct product {
+    struct kv_linear l;
+    unsigned *counters; /* set to 0, where there are any: what the attention behind counts with */
+    unsigned count;
+};
+
+enum { PRODUCT_THREADS = 512 };
+
+/* ---- One launch after the other, overlapping ---- */
+
+/* Waits for the kernel in front, and lets the one behind begin: it knows then that all in front of
+   this kernel is done. */
+template <bool CHAINED> static __device__ __forceinline__ void wait_for_front() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    if (CHAINED) {
+        asm volatile("griddepcontrol.wait;" ::: "memory");
+        asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+    }
+#endif
+}
+
+template <bool CHAINED, auto KERNEL, typename... ARGUMENTS>
+static inline void launch(unsigned blocks, unsigned threads, device_stream stream,
+                          ARGUMENTS... arguments) {
+    if (CHAINED) {
+        launch_chained<KERNEL>(dim3(blocks), dim3(threads), 0, stream, arguments...);
+    } else {
+        KERNEL<<<blocks, threads, 0, stream>>>(arguments...);
+    }
+}
+
+/* ---- The kernel ---- */
+
+/* The thread's pieces of ROWS rows, from piece `first` of a row on; 0 where there is none. */
+template <int PASSES, int ROWS>
+static __device__ __forceinline__ void load_pieces(uint4 w[ROWS][PASSES], const uint4 *rows,
+                                                   size_t pieces, size_t first, int there) {
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) {
+#pragma unroll
+        for (int i = 0; i < PASSES; i++) {
+            size_t piece = first + threadIdx.x + i * blockDim.x;
+            w[r][i] = make_uint4(0, 0, 0, 0);
+            if (r < there && piece < pieces) {
+                w[r][i] = load_once(rows + r * pieces + piece);
+            }
+        }
+    }
+}
+
+/* Adds the pieces' products to the rows' sums, and x^2 to `squares`. */
+template <typename E, int PASSES, int ROWS>
+static __device__ __forceinline__ void add_products(float sums[ROWS], float *squares,
+                                                    const uint4 w[ROWS][PASSES],
+                                                    const struct kv_linear &l, size_t pieces,
+                                                    size_t first) {
+    constexpr int WIDE = wide<E>::COUNT;
+#pragma unroll
+    for (int i = 0; i < PASSES; i++) {
+        size_t piece = first + threadIdx.x + i * blockDim.x;
+        if (piece >= pieces) {
+            break;
+        }
+        float x[WIDE], norm[WIDE], values[WIDE];
+        load_floats<WIDE>(x, l.in + piece * WIDE);
+        if (l.norm != NULL) {
+            load_floats<WIDE>(norm, l.norm + piece * WIDE);
+#pragma unroll
+            for (int j = 0; j < WIDE; j++) {
+                *squares += x[j] * x[j];
+                x[j] *= norm[j];
+            }
+        }
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            unpack(w[r][i], values, E());
+#pragma unroll
+            for (int j = 0; j < WIDE; j++) {
+                sums[r] += values[j] * x[j];
+            }
+        }
+    }
+}
+
+/* Sums of all threads, and out. */
+template <int ROWS>
+static __device__ __forceinline__ void finish_rows(const float sums[ROWS], float squares,
+                                                   const struct kv_linear &l, float *out,
+                                                   float residual, int there) {
+    __shared__ float parts[ROWS + 1][PRODUCT_THREADS / 32];
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+#pragma unroll
+    for (int r = 0; r <= ROWS; r++) {
+        float sum = lane_sum(r < ROWS ? sums[r] : squares);
+        if (lane == 0) {
+            parts[r][warp] = sum;
+        }
+    }
+    __syncthreads();
+    if ((int)threadIdx.x < there) {
+        float sum = 0.0f, factor = 1.0f;
+        squares = 0.0f;
+        for (int i = 0; i < warps; i++) {
+            sum += parts[threadIdx.x][i];
+            squares += parts[ROWS][i];
+        }
+        if (l.norm != NULL) {
+            factor = norm_factor(squares, l.K, l.eps);
+        }
+        out[threadIdx.x] = residual + factor * sum;
+    }
+}
+
+/*
+ * Grid: a block for each ROWS rows; blockDim.x * PASSES pieces of a row at a time.
+ * Precondition: linear_aligned(). Bytes: N * K * sizeof(E).
+ */
+template <typename E, int PASSES, int ROWS, bool CHAINED>
+static __global__ void __launch_bounds__(PRODUCT_THREADS) product_kernel(struct product p) {
+    const struct kv_linear &l = p.l;
+    size_t row = (size_t)blockIdx.x * ROWS, pieces = l.K / wide<E>::COUNT;
+    int there = l.N - row < ROWS ? (int)(l.N - row) : ROWS;
+    const uint4 *rows = (const uint4 *)l.weight + row * pieces;
+    float sums[ROWS] = {}, squares = 0.0f;
+    uint4 w[ROWS][PASSES];
+    load_pieces<PASSES, ROWS>(w, rows, pieces, 0, there); /* weights: no kernel writes them */
+    wait_for_front<CHAINED>();
+    bool adds = l.residual != NULL && (int)threadIdx.x < there;
+    float residual = adds ? l.residual[row + threadIdx.x] : 0.0f; /* on its way early */
+    for (size_t first = 0;;) {
+        add_products<E, PASSES, ROWS>(sums, &squares, w, l, pieces, first);
+        first += (size_t)blockDim.x * PASSES;
+        if (first >= pieces) {
+            break;
+        }
+        load_pieces<PASSES, ROWS>(w, rows, pieces, first, there);
+    }
+    finish_rows<ROWS>(sums, squares, l, l.out + row, residual, there);
+    for (unsigned i = threadIdx.x; blockIdx.x == 0 && i < p.count; i += blockDim.x) {
+        p.counters[i] = 0;
+    }
+}
+
+/* ---- Shapes that need care: a warp a row, element by element ---- */
+
+template <typename E, bool CHAINED>
+static __global__ void __launch_bounds__(256) odd_kernel(struct product p) {
+    const struct kv_linear &l = p.l;
+    wait_for_front<CHAINED>();
+    size_t n = (size_t)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+    if (n < l.N) {
+        const E *row = (const E *)l.weight + n * l.K;
+        float sum = 0.0f, squares = 0.0f;
+        for (size_t k = threadIdx.x % 32; k < l.K; k += 32) {
+            float x = l.in[k];
+            squares += x * x;
+            sum += to_float(row[k]) * (l.norm != NULL ? x * l.norm[k] : x);
+        }
+        sum = lane_sum(sum);
+        if (l.norm != NULL && l.K > 0) {
+            sum *= norm_factor(lane_sum(squares), l.K, l.eps);
+        }
+        if (threadIdx.x % 32 == 0) {
+            l.out[n] = (l.residual != NULL ? l.residual[n] : 0.0f) + sum;
+        }
+    }
+    for (unsigned i = threadIdx.x; blockIdx.x == 0 && i < p.count; i += blockDim.x) {
+        p.counters[i] = 0;
+    }
+}
+
+/* ---- Launches ---- */
+
+template <typename E, int PASSES, bool CHAINED>
+static inline void launch_rows(const struct product &p, unsigned threads, device_stream stream) {
+    size_t N = p.l.N;
+    const size_t enough = 264; /* blocks, before they get more rows each */
+    if (PASSES <= 1 && N / 8 >= enough) {
+        launch<CHAINED, product_kernel<E, PASSES, 8 / PASSES, CHAINED>>(
+            (unsigned)ceil_div(N, 8 / PASSES), threads, stream, p);
+    } else if (PASSES <= 2 && N / 4 >= enough) {
+        launch<CHAINED, product_kernel<E, PASSES, 4, CHAINED>>((unsigned)ceil_div(N, 4), threads,
+                                                               stream, p);
+    } else if (N / 2 >= enough) {
+        launch<CHAINED, product_kernel<E, PASSES, 2, CHAINED>>((unsigned)ceil_div(N, 2), threads,
+                                                               stream, p);
+    } else {
+        launch<CHAINED, product_kernel<E, PASSES, 1, CHAINED>>((unsigned)N, threads, stream, p);
+    }
+}
+
+/* How a row's pieces are dealt out: few threads with more pieces each, as long as it is no more
+   than 4, or they are many. */
+template <typename E, bool CHAINED>
+static inline void launch_aligned(const struct product &p, device_stream stream) {
+    size_t pieces = p.l.K / wide<E>::COUNT;
+    size_t passes = pieces <= 256 ? 1 : pieces <= 704 ? 2 : 4;
+    size_t threads = ceil_div(ceil_div(pieces, passes), 32) * 32;
+    threads = threads < PRODUCT_THREADS ? threads : (size_t)PRODUCT_THREADS;
+    if (passes == 1) {
+        launch_rows<E, 1, CHAINED>(p, (unsigned)threads, stream);
+    } else if (passes == 2) {
+        launch_rows<E, 2, CHAINED>(p, (unsigned)threads, stream);
+    } else {
+        launch_rows<E, 4, CHAINED>(p, (unsigned)threads, stream);
+    }
+}
+
+/* The call is checked. */
+template <bool CHAINED>
+static inline enum status launch_product(const struct product &p, device_stream stream,
+                                         struct error *error) {
+    if (p.l.N == 0) {
+        return STATUS_OK; /* a grid without blocks cannot be launched */
+    }
+    if (linear_aligned(&p.l)) {
+        FOR_TYPE(p.l.dtype, (launch_aligned<E, CHAINED>(p, stream)));
+    } else {
+        FOR_TYPE(p.l.dtype, (launch<CHAINED, odd_kernel<E, CHAINED>>(
+                                (unsigned)ceil_div(p.l.N, 8), 256, stream, p)));
+    }
+    return device_launched("product", error);
+}
+
+#endif
