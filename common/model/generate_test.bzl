@@ -7,11 +7,13 @@ def generate_test(name, program):
         size = "medium",
         srcs = ["//common/model:generate_test.sh"],
         args = [
+            "$(location //common/testing:programs.sh)",
             "$(location %s)" % program,
             "$(location //common/model:make_test_checkpoint)",
         ],
         data = [
             program,
             "//common/model:make_test_checkpoint",
+            "//common/testing:programs.sh",
         ],
     )
