@@ -85,8 +85,8 @@ C_TEST(speedup, linear) {
     if (!grader_gpu_open_for_timing(&gpu)) {
         return;
     }
-    const struct kv_linear_spec spec = {.N = gpu.modelled ? 1024 : 22016,
-                                        .K = gpu.modelled ? 1024 : 4096,
+    const struct kv_linear_spec spec = {.N = gpu.modelled ? 4096 : 22016,
+                                        .K = gpu.modelled ? 2048 : 4096,
                                         .dtype = NN_BF16,
                                         .norm = true};
     struct rng rng = rng_create(grader_seed());
@@ -170,11 +170,11 @@ C_TEST(speedup, token) {
     if (!grader_gpu_open_for_timing(&gpu)) {
         return;
     }
-    const struct kv_text_spec spec = {.C = gpu.modelled ? 128 : 768,
+    const struct kv_text_spec spec = {.C = gpu.modelled ? 256 : 768,
                                       .NH = gpu.modelled ? 4 : 12,
                                       .KVH = gpu.modelled ? 4 : 12,
-                                      .HS = gpu.modelled ? 16 : 64,
-                                      .T = gpu.modelled ? 24 : 512,
+                                      .HS = 64,
+                                      .T = gpu.modelled ? 32 : 512,
                                       .dtype = NN_BF16,
                                       .inputs = true};
     size_t late = gpu.modelled ? spec.T - 1 : spec.T - 8;
@@ -198,13 +198,13 @@ enum { MOST_TOKENS = 256, V = 1024 };
 static struct llama2_config config_of(bool modelled) {
     struct llama2_config config = llama2_shape_config(LLAMA2_SHAPE_110M);
     config.L = modelled ? 1 : 4;
-    config.V = modelled ? 64 : V;
-    config.T = modelled ? 12 : MOST_TOKENS;
+    config.V = modelled ? 256 : V;
+    config.T = modelled ? 16 : MOST_TOKENS;
     if (modelled) {
-        config.C = 128;
-        config.hidden = 128;
+        config.C = 256;
+        config.hidden = 512;
         config.NH = config.KVH = 4;
-        config.HS = 32;
+        config.HS = 64;
     }
     return config;
 }

@@ -2,7 +2,7 @@
  * Wrong submissions to lab 09. $WRONG_KV_CACHE names one; each must be caught by the parity test,
  * with a message that leads to the mistake. "right" is the control: it must pass. It keeps a cache,
  * but has a thread a row and a thread a channel, and must miss the speedup of products;
- * "recomputes", which is right as well, that of a late token.
+ * "recomputes", which is the starter, those of a late token and of decoding.
  */
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -111,9 +111,11 @@ static __global__ void linear_kernel(struct kv_linear l, enum mistake mistake) {
     if (mistake == MISTAKE_behind && n == l.N - 1) {
         l.out[l.N] = 0.0f;
     }
-    if (mistake == MISTAKE_changes_input && n == 0 && l.K > 0) {
-        const_cast<float *>(l.in)[0] = 0.0f;
-    }
+}
+
+/* After all who read it. */
+static __global__ void spoil_kernel(const float *in) {
+    const_cast<float *>(in)[0] = 0.0f;
 }
 
 enum status kv_linear(const struct kv_linear *linear, device_stream stream, struct error *error) {
@@ -128,6 +130,9 @@ enum status kv_linear(const struct kv_linear *linear, device_stream stream, stru
         return STATUS_OK;
     }
     linear_kernel<<<blocks_for(linear->N), THREADS, 0, stream>>>(*linear, mistake);
+    if (mistake == MISTAKE_changes_input && linear->K > 0) {
+        spoil_kernel<<<1, 1, 0, stream>>>(linear->in);
+    }
     return device_launched("linear", error);
 }
 
@@ -244,9 +249,6 @@ static __global__ void attend_kernel(struct kv_attention a, const float *project
         all.largest = next;
     }
     a.out[index] = mistake == MISTAKE_zeros ? 0.0f : all.out / all.sum;
-    if (mistake == MISTAKE_changes_input && index == 0) {
-        const_cast<float *>(a.x)[0] = 0.0f;
-    }
     if (mistake == MISTAKE_behind && index == 0) {
         a.out[a.NH * a.HS] = 0.0f;
     }
