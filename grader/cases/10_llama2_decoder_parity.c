@@ -279,9 +279,9 @@ C_TEST(parity, long_heads) {
 C_TEST(parity, long_context) {
     static const struct decoder_size sizes[] = {
         {2, 1, 16, 24, 2, 40, 700, NN_F32, NN_ROPE_INTERLEAVED, false}};
-    static const struct action actions[] = {FEED(300, 0), FEED(211, BEHIND), STEP,
-                                            STEP,         FEED(130, BEHIND), STEP};
-    run_sizes(sizes, COUNT(sizes), 300, actions, COUNT(actions));
+    static const struct action actions[] = {FEED(180, 0), FEED(80, BEHIND), STEP,
+                                            STEP,         FEED(30, BEHIND), STEP};
+    run_sizes(sizes, COUNT(sizes), 180, actions, COUNT(actions));
 }
 
 /* Sizes drawn anew in every run: no list of special cases passes. */

@@ -18,7 +18,7 @@ def llama2_programs():
     """Declares `:stages`, `:generate` and `:perplexity` in the calling package."""
     if native.package_name().startswith("labs/"):
         native.exports_files(
-            _SOURCES + ["engine_test.c", "perplexity_test.sh", "stages_test.sh"],
+            _SOURCES + ["engine_test.c", "stages_test.sh"],
             visibility = ["//solutions/10_llama2_decoder:__pkg__"],
         )
 
@@ -87,4 +87,21 @@ def llama2_program_tests():
     generate_test(
         name = "generate_test",
         program = ":generate",
+    )
+    native.sh_test(
+        name = "stages_test",
+        size = "medium",
+        srcs = [_LAB + "stages_test.sh"],
+        args = [
+            "$(location //common/testing:programs.sh)",
+            "$(location :generate)",
+            "$(location :perplexity)",
+            "$(location //common/model:make_test_checkpoint)",
+        ],
+        data = [
+            ":generate",
+            ":perplexity",
+            "//common/model:make_test_checkpoint",
+            "//common/testing:programs.sh",
+        ],
     )

@@ -1,0 +1,64 @@
+#!/bin/bash
+# generate and perplexity on every stage: the same text, and the same figures.
+# usage: stages_test.sh PROGRAMS_SH GENERATE PERPLEXITY MAKE_TEST_CHECKPOINT
+set -u
+# shellcheck source=common/testing/programs.sh
+. "$1"
+generate=$PWD/$2 perplexity=$PWD/$3
+"$PWD/$4" "$TEST_TMPDIR" || exit 1
+cd "$TEST_TMPDIR" || exit 1
+unset BUILD_WORKING_DIRECTORY
+: >in
+printf 'the quick brown fox jumps over the lazy dog' >text
+
+# The stages that there are, as a wrong name lists them.
+refuses "--stage 'none': there is 01_cpu_matmul" "$generate" tiny.bin -z tiny_tokenizer.bin --stage none
+IFS=', ' read -ra stages <<<"$(sed -n "s/.*there is //p" err | tr '\n' ' ')"
+case "${#stages[@]}:${stages[-1]}" in
+9:10_llama2_decoder | 1:01_cpu_matmul) ;;
+*) fail "stages are: ${stages[*]}" ;;
+esac
+
+# nats FILE: a token's, of figures in JSON.
+nats() {
+    sed -n 's/^[[:space:]]*"nats_per_token":[[:space:]]*\([-0-9.e+]*\),*$/\1/p' "$1"
+}
+
+# same_text ARGS: every stage writes the first one's text.
+same_text() {
+    local stage
+    for stage in "${stages[@]}"; do
+        accepts "$generate" "$@" --stage "$stage"
+        says "stage $stage" err
+        [ "$stage" = "${stages[0]}" ] && cp out first
+        cmp -s out first || fail "stage $stage: $* writes '$(cat out)', the first stage '$(cat first)'"
+    done
+    [ -s first ] || fail "there is no text: $*"
+}
+
+# same_figures ARGS: a perplexity is the first stage's to 1e-4 of it, which is what nats differ by.
+same_figures() {
+    local stage
+    for stage in "${stages[@]}"; do
+        accepts "$perplexity" "$@" --stage "$stage" --json "$stage.json"
+        awk -v want="$(nats "${stages[0]}.json")" -v got="$(nats "$stage.json")" \
+            'BEGIN { d = want - got; exit !(got > 0 && d <= 1e-4 && -d <= 1e-4) }' ||
+            fail "stage $stage: $* gives $(nats "$stage.json") nats a token, the first stage $(nats "${stages[0]}.json")"
+    done
+}
+
+tiny=(tiny.bin -z tiny_tokenizer.bin)
+same_text "${tiny[@]}" -t 0 -i abc -n 20
+same_text "${tiny[@]}" -t 0.9 -p 0.9 -s 7 -n 12
+same_text "${tiny[@]}" -t 1.2 -p 0 -k 5 -s 3 -n 12
+same_figures "${tiny[@]}" -f text -c 10 -n 14
+
+data=${WARPBOOK_DATA:-}
+if [ -r "$data/stories260K.bin" ] && [ -r "$data/tok512.bin" ]; then
+    stories=("$data/stories260K.bin" -z "$data/tok512.bin")
+    same_text "${stories[@]}" -t 0 -n 12
+    same_figures "${stories[@]}" -f text -n 12
+else
+    echo "skipped: the real checkpoint; set WARPBOOK_DATA to a folder with stories260K.bin and tok512.bin"
+fi
+finish
