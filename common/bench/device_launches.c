@@ -11,12 +11,16 @@ static enum status check(cudaError_t code, struct error *error) {
                      cudaGetErrorString(code));
 }
 
-/* Ends the recording in any case; a call that failed has left no graph. */
+/* Ends the recording in any case; a call that failed has left no graph, and no error that the next
+   launch would be told of. */
 static enum status record(device_bench_function *function, void *argument, device_stream stream,
                           cudaGraph_t *graph, struct error *error) {
     TRY(check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), error));
     enum status status = function(argument, stream, error);
     cudaError_t code = cudaStreamEndCapture(stream, graph);
+    if (status != STATUS_OK || code != cudaSuccess) {
+        (void)cudaGetLastError();
+    }
     return status != STATUS_OK ? status : check(code, error);
 }
 
