@@ -6,6 +6,7 @@
 
 #include "common/bench/bench.h"
 #include "common/formats/bert_example.h"
+#include "common/model/dtype_flag.h"
 
 enum { MOST_BATCH = 4096, USUAL_LENGTH = 512, LEAST_LENGTH = 3, SEED = 1 };
 
@@ -37,18 +38,6 @@ void classifier_flags(struct classifier_options *o, struct flag *table) {
         {"threads", 't', FLAG_INT, &o->threads, "N", "most CPU threads"},
     };
     memcpy(table, flags, sizeof flags);
-}
-
-enum status classifier_dtype_parse(const char *name, enum nn_dtype *dtype, struct error *error) {
-    static const enum nn_dtype all[] = {NN_F32, NN_F16, NN_BF16};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        if (strcmp(name, nn_dtype_name(all[i])) == 0) {
-            *dtype = all[i];
-            return STATUS_OK;
-        }
-    }
-    return error_set(error, STATUS_INVALID_ARGUMENT,
-                     "--dtype is 'fp32', 'fp16' or 'bf16', not '%s'", name);
 }
 
 static enum status check_source(const struct classifier_options *o, struct error *error) {
@@ -87,7 +76,7 @@ static enum status check_options(const struct classifier_options *o, struct erro
                          "--device is 'auto', 'gpu' or 'cpu', not '%s'", o->device);
     }
     TRY(bert_shape_parse(o->shape, &shape, error));
-    TRY(classifier_dtype_parse(o->dtype, &dtype, error));
+    TRY(dtype_flag_parse(o->dtype, &dtype, error));
     return check_source(o, error);
 }
 
@@ -209,7 +198,7 @@ enum status classifier_engine_create(struct engine *engine, const struct classif
 static enum status start_engine(struct classifier_session *s, const struct classifier_options *o,
                                 const struct classifier_stages *stages, struct error *error) {
     TRY(choose_stage(s, o, stages, error));
-    TRY(classifier_dtype_parse(o->dtype, &s->dtype, error));
+    TRY(dtype_flag_parse(o->dtype, &s->dtype, error));
     s->now = bench_now;
     if (s->stage->on_device) {
         TRY(stages->open_device(&s->device, error));

@@ -63,13 +63,6 @@ struct classifier_session {
 };
 
 /**
- * @brief Reads the value of --dtype.
- * @return STATUS_OK or STATUS_INVALID_ARGUMENT
- */
-MUST_CHECK enum status classifier_dtype_parse(const char *name, enum nn_dtype *dtype,
-                                              struct error *error);
-
-/**
  * @brief Makes a stage's engine for a dtype.
  * @return what the stage says; STATUS_UNSUPPORTED, with the stages that do, where it does not
  *         compute in that dtype

@@ -133,9 +133,12 @@ static enum status write_json(const struct measurement *m, const struct figures 
     }
     char *text = made ? cJSON_Print(object) : NULL;
     cJSON_Delete(object);
-    enum status status =
-        text != NULL ? file_write(o->json, text, strlen(text), error)
-                     : error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for %s", o->json);
+    if (text == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for %s", o->json);
+    }
+    size_t length = strlen(text);
+    text[length] = '\n'; /* in place of the NUL */
+    enum status status = file_write(o->json, text, length + 1, error);
     free(text);
     return status;
 }

@@ -19,6 +19,7 @@
 #include "common/bench/device_bench.h"
 #include "common/formats/bert_example.h"
 #include "common/model/classifier_session.h"
+#include "common/model/dtype_flag.h"
 #include "labs/08_bert_classifier/bench_parts.h"
 #include "labs/08_bert_classifier/stages.h"
 
@@ -49,7 +50,7 @@ static enum status check_options(struct options *o, const struct arguments *argu
                          o->seconds);
     }
     if (o->dtype != NULL) {
-        TRY(classifier_dtype_parse(o->dtype, &dtype, error));
+        TRY(dtype_flag_parse(o->dtype, &dtype, error));
     }
     return o->shape != NULL ? bert_shape_parse(o->shape, &config, error) : STATUS_OK;
 }

@@ -1,8 +1,8 @@
 #!/bin/bash
 # The bench from outside, on simt or a GPU.
-# usage: bench_test.sh TESTING_SH BENCH CHECK_RECORDS
+# usage: bench_test.sh PROGRAMS_SH BENCH CHECK_RECORDS
 set -u
-# shellcheck source=labs/08_bert_classifier/testing.sh
+# shellcheck source=common/testing/programs.sh
 . "$1"
 bench=$PWD/$2
 check_records=$PWD/$3

@@ -1,8 +1,8 @@
 #!/bin/bash
 # The classify program from outside.
-# usage: classify_test.sh TESTING_SH CLASSIFY RANDOM_BERT
+# usage: classify_test.sh PROGRAMS_SH CLASSIFY RANDOM_BERT
 set -u
-# shellcheck source=labs/08_bert_classifier/testing.sh
+# shellcheck source=common/testing/programs.sh
 . "$1"
 classify=$PWD/$2
 random_bert=$PWD/$3

@@ -1,8 +1,8 @@
 #!/bin/bash
 # The evaluate program from outside.
-# usage: evaluate_test.sh TESTING_SH EVALUATE RANDOM_BERT
+# usage: evaluate_test.sh PROGRAMS_SH EVALUATE RANDOM_BERT
 set -u
-# shellcheck source=labs/08_bert_classifier/testing.sh
+# shellcheck source=common/testing/programs.sh
 . "$1"
 evaluate=$PWD/$2
 random_bert=$PWD/$3

@@ -1,8 +1,8 @@
 #!/bin/bash
 # The profile program from outside.
-# usage: profile_test.sh TESTING_SH PROFILE
+# usage: profile_test.sh PROGRAMS_SH PROFILE
 set -u
-# shellcheck source=labs/08_bert_classifier/testing.sh
+# shellcheck source=common/testing/programs.sh
 . "$1"
 profile=$PWD/$2
 cd "$TEST_TMPDIR" || exit 1
