@@ -55,18 +55,35 @@ static enum status count_nodes(cudaGraph_t graph, size_t *launches, struct error
     return status;
 }
 
-enum status device_count_launches_on(device_bench_function *function, void *argument,
-                                     device_stream stream, size_t *launches, struct error *error) {
+static enum status count_top(cudaGraph_t graph, size_t *launches, struct error *error) {
+    return check(cudaGraphGetNodes(graph, NULL, launches), error);
+}
+
+static enum status record_and_count(device_bench_function *function, void *argument,
+                                    device_stream stream,
+                                    enum status (*count)(cudaGraph_t, size_t *, struct error *),
+                                    size_t *launches, struct error *error) {
     cudaGraph_t graph = NULL;
     *launches = 0;
     enum status status = record(function, argument, stream, &graph, error);
     if (status == STATUS_OK) {
-        status = count_nodes(graph, launches, error);
+        status = count(graph, launches, error);
     }
     if (graph != NULL) {
         (void)cudaGraphDestroy(graph);
     }
     return status;
+}
+
+enum status device_count_launches_on(device_bench_function *function, void *argument,
+                                     device_stream stream, size_t *launches, struct error *error) {
+    return record_and_count(function, argument, stream, count_nodes, launches, error);
+}
+
+enum status device_count_host_launches_on(device_bench_function *function, void *argument,
+                                          device_stream stream, size_t *launches,
+                                          struct error *error) {
+    return record_and_count(function, argument, stream, count_top, launches, error);
 }
 
 enum status device_count_launches(device_bench_function *function, void *argument, size_t *launches,

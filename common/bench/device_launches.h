@@ -29,6 +29,15 @@ MUST_CHECK enum status device_count_launches_on(device_bench_function *function,
                                                 device_stream stream, size_t *launches,
                                                 struct error *error);
 
+/**
+ * @brief The same, but a graph that the function launches is one: what the host does a call.
+ *
+ * simt takes such a graph apart when it records it, so there the number is that of what is in it.
+ */
+MUST_CHECK enum status device_count_host_launches_on(device_bench_function *function,
+                                                     void *argument, device_stream stream,
+                                                     size_t *launches, struct error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -60,6 +60,7 @@ static enum status launch_graph(void *argument, device_stream stream, struct err
 C_TEST(launches, those_of_a_graph_count) {
     struct error error = {0};
     struct work work = {.kernels = 3, .fills = 2};
+    struct device_properties gpu;
     device_stream stream;
     cudaGraph_t graph = NULL;
     cudaGraphExec_t executable = NULL;
@@ -72,6 +73,11 @@ C_TEST(launches, those_of_a_graph_count) {
     EXPECT_INT_EQ(cudaSuccess, cudaStreamEndCapture(stream, &graph));
     EXPECT_INT_EQ(cudaSuccess, cudaGraphInstantiate(&executable, graph, 0));
     EXPECT_OK(device_count_launches(launch_graph, &executable, &launches, &error));
+    EXPECT_INT_EQ(5, launches);
+    EXPECT_OK(device_properties(&gpu, &error));
+    EXPECT_OK(device_count_host_launches_on(launch_graph, &executable, stream, &launches, &error));
+    EXPECT_INT_EQ(gpu.modelled ? 5 : 1, launches);
+    EXPECT_OK(device_count_host_launches_on(do_work, &work, stream, &launches, &error));
     EXPECT_INT_EQ(5, launches);
     EXPECT_INT_EQ(cudaSuccess, cudaGraphExecDestroy(executable));
     EXPECT_INT_EQ(cudaSuccess, cudaGraphDestroy(graph));

@@ -21,9 +21,9 @@
 #include "labs/10_llama2_decoder/bench_parts.h"
 #include "labs/10_llama2_decoder/stages.h"
 
-enum { PROMPT = 2048, PROMPT_QUICK = 64, PROMPT_MODELLED = 4 };
+enum { PROMPT = 2048, PROMPT_QUICK = 64, PROMPT_MODELLED = 16 };
 enum { STEPS = 64, STEPS_QUICK = 16, STEPS_MODELLED = 2 };
-enum { SHORT_CONTEXT = 16, SHORT_MODELLED = 3, LONG_MODELLED = 12 };
+enum { SHORT_CONTEXT = 16, LONG_MODELLED = 64 };
 
 /* Largest C of models on which the CPU's stage and the copying one also run. */
 enum { SMALL = 288 };
@@ -144,7 +144,7 @@ static enum status make_plan(struct bench *b, struct error *error) {
     size_t room = p->steps + 1 < T ? T - p->steps - 1 : 0;
     size_t farthest = modelled && room > LONG_MODELLED ? LONG_MODELLED : room;
     p->context[LONG] = chosen(o->context, farthest, SIZE_MAX);
-    p->context[SHORT] = modelled ? SHORT_MODELLED : SHORT_CONTEXT;
+    p->context[SHORT] = SHORT_CONTEXT;
     if (p->prompt > T || p->context[LONG] > room || room == 0) {
         return error_set(error, STATUS_TOO_LONG,
                          "a prompt of %zu tokens, or %zu after a context of %zu: the model has "

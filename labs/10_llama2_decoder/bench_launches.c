@@ -24,12 +24,6 @@ struct stepper {
     size_t position;
 };
 
-static void count_one(void *context, const char *name, double ms) {
-    (void)name;
-    (void)ms;
-    ++*(size_t *)context;
-}
-
 static enum status step(void *argument, device_stream stream, struct error *error) {
     struct stepper *s = argument;
     (void)stream;
@@ -91,37 +85,26 @@ static void stepper_free(struct stepper *s) {
     device_stream_destroy(s->stream);
 }
 
-static enum status count_kernels(struct stepper *s, size_t *kernels, struct error *error) {
-    struct kernel_times *times;
-    TRY(kernel_times_create(&times, s->stream, error));
-    *kernels = 0;
-    enum status status = kernel_times_begin(times, error);
-    if (status == STATUS_OK) {
-        enum status called = decoder_step(s->decoder, s->position, error);
-        status = kernel_times_end(times, called, count_one, kernels, error);
-    }
-    kernel_times_free(times);
-    return status;
+/* What the host launches, and what is in it when that is a graph. */
+static enum status count_both(struct stepper *s, struct bench_result *r, struct error *error) {
+    size_t launches = 0, kernels = 0;
+    TRY(device_count_host_launches_on(step, s, s->stream, &launches, error));
+    TRY(device_count_launches_on(step, s, s->stream, &kernels, error));
+    r->launches = (double)launches;
+    r->kernels = (double)kernels;
+    return STATUS_OK;
 }
 
 static enum status count_step(struct bench *b, struct bench_result *r, struct error *error) {
     struct stepper stepper = {0};
     struct error cause = {0};
-    size_t launches = 0, kernels = 0;
     if (b->model.config->L > sizeof stepper.layers / sizeof *stepper.layers) {
         snprintf(r->no_launches, sizeof r->no_launches, "the model has too many layers");
         return STATUS_OK;
     }
     enum status status = stepper_create(&stepper, b, error);
-    if (status == STATUS_OK) {
-        if (device_count_launches_on(step, &stepper, stepper.stream, &launches, &cause) !=
-            STATUS_OK) {
-            snprintf(r->no_launches, sizeof r->no_launches, "%.150s", cause.message);
-        } else {
-            r->launches = (double)launches;
-            r->kernels =
-                count_kernels(&stepper, &kernels, &cause) == STATUS_OK ? (double)kernels : NAN;
-        }
+    if (status == STATUS_OK && count_both(&stepper, r, &cause) != STATUS_OK) {
+        snprintf(r->no_launches, sizeof r->no_launches, "%.150s", cause.message);
     }
     enum status done = device_synchronize(stepper.stream, error);
     stepper_free(&stepper);
@@ -138,6 +121,12 @@ struct counter {
     enum status status;
     struct error error;
 };
+
+static void count_one(void *context, const char *name, double ms) {
+    (void)name;
+    (void)ms;
+    ++*(size_t *)context;
+}
 
 static void begin(void *context, enum profile_operator op, const char *entry) {
     struct counter *c = context;

@@ -74,7 +74,8 @@ struct bench_result {
     const struct llama2_stage *stage;
     bool modelled;
     struct bench_timing prefill, decode[CONTEXTS];
-    double launches, kernels; /**< of one token; NAN: not known */
+    double launches, kernels; /**< of one token: by the host, and with what is in a launched graph;
+                                 copies count; NAN: not known */
     char no_launches[160];    /**< why, or what they do not hold */
     double difference;        /**< of the logits from the first stage's; NAN: it is the first */
 };

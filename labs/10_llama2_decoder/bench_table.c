@@ -104,7 +104,9 @@ static void print_context_cost(const struct bench *b, const struct bench_result 
 
 void bench_print_foot(const struct bench *b, const struct bench_result *results, size_t count) {
     printf("a token reads %.2f MB of weights, and %.4f MB of keys and values for each token before "
-           "it;\nof read: of %.0f GB/s, which reading alone %s\n",
+           "it;\nof read: of %.0f GB/s, which reading alone %s; launches: a graph is one, kernels: "
+           "with "
+           "those in it\n",
            1e-6 * bench_weight_bytes(&b->model), 1e-6 * bench_cache_bytes(&b->model, 1.0),
            1e-9 * b->read_bytes_per_s, b->gpu.modelled ? "has on the modelled GPU" : "got");
     for (size_t i = 0; i < count; i++) {
@@ -174,6 +176,9 @@ static enum status record_decode(const struct bench *b, const struct bench_resul
     if (which == SHORT && !isnan(r->launches)) {
         record.figure = "launches_per_token";
         record.figure_value = r->launches;
+        TRY(bench_append(&record, error));
+        record.figure = "kernels_per_token";
+        record.figure_value = r->kernels;
         TRY(bench_append(&record, error));
     }
     return STATUS_OK;
