@@ -28,11 +28,11 @@ static const char lab[] = "10_llama2_decoder";
 enum { PATIENCE = 150 /* seconds */, CALLS = 7 };
 
 /*
- * Launches, copies and fills of a step, those inside a graph of its own with them: attention's
- * three, three products, and one to spare; before the first layer and behind the last are drawing,
- * the embedding and the classifier.
+ * Launches, copies and fills of a step, those inside a graph of its own with them. A layer's are
+ * two of attention, the product behind it, gate and up, SwiGLU and down; before the first and
+ * behind the last come drawing, the embedding and the classifier, and two to spare.
  */
-enum { MOST_A_LAYER = 7, OTHERS = 6 };
+enum { MOST_A_LAYER = 6, OTHERS = 6 };
 
 static const struct sampling greedy = {1, 0.0f, 0.0f, 0};
 
