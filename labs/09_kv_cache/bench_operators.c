@@ -124,7 +124,7 @@ static enum status time_attention(const struct bench_setup *setup, struct attent
 /* One layer's attention with `position` rows before it; what is read: qkv, and the rows. */
 static enum status measure_attention(const struct bench_setup *setup, size_t position,
                                      struct error *error) {
-    const struct llama2_config *m = &setup->config;
+    const struct llama2_config *m = &setup->products;
     const struct kv_text_spec spec = {.C = m->C,
                                       .NH = m->NH,
                                       .KVH = m->KVH,
@@ -154,15 +154,16 @@ static enum status measure_attention(const struct bench_setup *setup, size_t pos
 }
 
 enum status bench_operators(const struct bench_setup *setup, struct error *error) {
-    const struct llama2_config *c = &setup->config;
+    const struct llama2_config *c = &setup->products;
     const struct product products[] = {
         {"out", c->C, c->NH * c->HS, false, KV_IN_PLACE},
         {"gate and up", 2 * c->hidden, c->C, true, KV_NO_RESIDUAL},
         {"down", c->C, c->hidden, false, KV_IN_PLACE},
         {"classifier", c->V, c->C, true, KV_NO_RESIDUAL},
     };
-    printf("\nthe operators of one token, %s, %s%s\n", nn_dtype_name(setup->dtype),
-           device_bench_verb(&setup->gpu), setup->gpu.modelled ? "" : ", L2 flushed before each");
+    printf("\nthe operators of one token, %s, %s, %s%s\n", setup->products_shape,
+           nn_dtype_name(setup->dtype), device_bench_verb(&setup->gpu),
+           setup->gpu.modelled ? "" : ", L2 flushed before each");
     printf("  %-12s %-26s %9s %10s %9s %8s\n", "operator", "sizes", "MB", "ms", "GB/s", "of roof");
     for (size_t i = 0; i < sizeof products / sizeof *products; i++) {
         TRY(measure_linear(setup, &products[i], error));

@@ -19,10 +19,12 @@
 /** The command line, and the GPU. */
 struct bench_setup {
     bool quick;
-    enum nn_dtype dtype;         /**< of stage 09; the stages before it compute in fp32 */
-    const char *plot;            /**< where the picture goes, or NULL */
-    struct llama2_config config; /**< of the model */
-    char shape[64];              /**< "110M shape" */
+    enum nn_dtype dtype;           /**< of stage 09; the stages before it compute in fp32 */
+    const char *plot;              /**< where the picture goes, or NULL */
+    struct llama2_config config;   /**< of the model */
+    char shape[64];                /**< "110M shape" */
+    struct llama2_config products; /**< of the operators' sizes: on simt they can be larger */
+    char products_shape[64];
     struct device_properties gpu;
     struct roofline roofs;
 };
@@ -88,7 +90,7 @@ MUST_CHECK enum status bench_check_logits(const struct bench_setup *setup, const
                                           const float *want, const char *what, double *difference,
                                           struct error *error);
 
-/** Time per token against position, two ways: prints, appends the records, draws the picture. */
+/** Time per token against position, three ways: prints, appends the records, draws the picture. */
 MUST_CHECK enum status bench_positions(const struct bench_setup *setup,
                                        const struct bench_model *model, struct error *error);
 
@@ -108,7 +110,7 @@ struct bench_curve {
     size_t count;
 };
 
-/** Writes both curves, logarithmic both ways, as an SVG file. */
+/** Writes the curves, logarithmic both ways, as an SVG file. */
 MUST_CHECK enum status bench_plot(const struct bench_setup *setup, const struct bench_curve *curves,
                                   size_t count, const char *path, struct error *error);
 

@@ -48,12 +48,14 @@ static void write_head(FILE *svg, const struct bench_setup *setup) {
           "svg { color-scheme: light dark; font: 13px system-ui, sans-serif; }\n"
           ".back { fill: #ffffff; } text { fill: #1f2328; } .faint { fill: #59636e; }\n"
           ".grid { stroke: #d1d9e0; } polyline { stroke-width: 2; fill: none; }\n"
-          ".anew { stroke: #bc4c00; } .kept { stroke: #0969da; }\n"
-          ".anew-text { fill: #bc4c00; } .kept-text { fill: #0969da; }\n"
+          ".anew { stroke: #bc4c00; } .keys { stroke: #8250df; } .kept { stroke: #0969da; }\n"
+          ".anew-text { fill: #bc4c00; } .keys-text { fill: #8250df; }\n"
+          ".kept-text { fill: #0969da; }\n"
           "@media (prefers-color-scheme: dark) {\n"
           ".back { fill: #0d1117; } text { fill: #f0f6fc; } .faint { fill: #9198a1; }\n"
-          ".grid { stroke: #30363d; } .anew { stroke: #f0883e; } .kept { stroke: #58a6ff; }\n"
-          ".anew-text { fill: #f0883e; } .kept-text { fill: #58a6ff; }\n"
+          ".grid { stroke: #30363d; } .anew { stroke: #f0883e; } .keys { stroke: #ab7df8; }\n"
+          ".kept { stroke: #58a6ff; } .anew-text { fill: #f0883e; }\n"
+          ".keys-text { fill: #ab7df8; } .kept-text { fill: #58a6ff; }\n"
           "}\n</style>\n",
           svg);
     fprintf(svg, "<rect class=\"back\" width=\"%d\" height=\"%d\"/>\n", WIDTH, HEIGHT);

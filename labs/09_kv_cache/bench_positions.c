@@ -1,6 +1,7 @@
 /*
- * Part (a) of the bench: what the token at each position costs. Without a cache the whole text up
- * to it is run again; with stage 09's decoder, the token alone.
+ * Part (a) of the bench: what the token at each position costs, three ways: the whole text up to it
+ * is run again; the keys and values of all of it are, as lab 09's starter does; stage 09 with the
+ * operators that this bench was built with.
  */
 #include <math.h>
 #include <stdio.h>
@@ -8,19 +9,25 @@
 
 #include "common/base/terminal.h"
 #include "common/bench/device_bench.h"
+#include "grader/cases/09_kv_cache_baseline.h"
 #include "labs/09_kv_cache/bench_parts.h"
+#include "labs/09_kv_cache/engine.h"
 
-/* Everything that the two ways need. */
+enum { ANEW, KEYS, KEPT, WAYS };
+
+/* Everything that the three ways need. */
 struct race {
     const struct bench_setup *setup;
-    struct bench_lane anew, kept;
-    int32_t *tokens; /* (T) */
-    float *anew_logits, *kept_logits;
-    struct bench_curve curves[2]; /* ANEW, KEPT */
-    double kept_total;            /* ms of all tokens */
-    double difference;            /* worst of the logits */
+    size_t longest; /* tokens of the text */
+    struct bench_lane lanes[WAYS];
+    struct bench_curve curves[WAYS];
+    double totals[WAYS]; /* ms of all tokens; ANEW: NAN, it is summed up */
+    int32_t *tokens;     /* (longest) */
+    float *want, *got;   /* logits of the whole text, and of another way */
+    double difference;   /* worst of the logits */
 };
-enum { ANEW, KEPT };
+
+static const char *const way_names[WAYS] = {"text anew", "keys anew", "stage 09"};
 
 /* Whether a row of the table shows the text of so many tokens: 1, 2, 4, ... and the longest. */
 static bool is_shown(size_t tokens, size_t longest) {
@@ -38,51 +45,49 @@ static enum status time_anew(struct race *r, size_t tokens, struct error *error)
     int runs = r->setup->gpu.modelled ? 1 : 3;
     for (int i = 0; i < runs; i++) {
         double seconds;
-        TRY(bench_forward(&r->anew, r->tokens, tokens, 0, r->anew_logits, &seconds, error));
+        TRY(bench_forward(&r->lanes[ANEW], r->tokens, tokens, 0, r->want, &seconds, error));
         best = fmin(best, seconds);
     }
     add_point(&r->curves[ANEW], tokens, 1e3 * best);
     return STATUS_OK;
 }
 
-/* The token that makes the text `tokens` long. */
-static enum status time_kept(struct race *r, size_t tokens, bool counts, struct error *error) {
-    double seconds;
-    TRY(bench_forward(&r->kept, r->tokens + tokens - 1, 1, tokens - 1, r->kept_logits, &seconds,
-                      error));
-    if (counts) {
-        r->kept_total += 1e3 * seconds;
-        if (is_shown(tokens, r->setup->config.T)) {
-            add_point(&r->curves[KEPT], tokens, 1e3 * seconds);
-        }
-    }
-    return STATUS_OK;
-}
-
-static enum status compare(struct race *r, size_t tokens, struct error *error) {
+static enum status compare(struct race *r, int way, size_t tokens, struct error *error) {
     double difference;
     char what[64];
-    snprintf(what, sizeof what, "stage 09 at position %zu", tokens - 1);
-    TRY(bench_check_logits(r->setup, r->kept_logits, r->anew_logits, what, &difference, error));
+    snprintf(what, sizeof what, "%s at position %zu", way_names[way], tokens - 1);
+    TRY(bench_check_logits(r->setup, r->got, r->want, what, &difference, error));
     r->difference = fmax(r->difference, difference);
     return STATUS_OK;
 }
 
-/* A text of T tokens. Before it, on a GPU, some that wake its clock. */
-static enum status run_text(struct race *r, struct error *error) {
-    size_t T = r->setup->config.T;
-    struct progress progress = progress_create("positions", T);
-    enum status status = STATUS_OK;
-    for (size_t n = 1; n <= 16 && n <= T && !r->setup->gpu.modelled; n++) {
-        TRY(time_kept(r, n, false, error));
+/* The token that makes the text `tokens` long, after all before it have been. */
+static enum status time_token(struct race *r, int way, size_t tokens, struct error *error) {
+    double seconds;
+    TRY(bench_forward(&r->lanes[way], r->tokens + tokens - 1, 1, tokens - 1, r->got, &seconds,
+                      error));
+    r->totals[way] += 1e3 * seconds;
+    if (is_shown(tokens, r->longest)) {
+        add_point(&r->curves[way], tokens, 1e3 * seconds);
+        TRY(compare(r, way, tokens, error));
     }
-    for (size_t n = 1; n <= T && status == STATUS_OK; n++) {
-        status = time_kept(r, n, true, error);
-        if (status == STATUS_OK && is_shown(n, T)) {
+    return STATUS_OK;
+}
+
+/* A text token by token. On a GPU some come before it, which wake its clock. */
+static enum status run_text(struct race *r, struct error *error) {
+    struct progress progress = progress_create("positions", r->longest);
+    enum status status = STATUS_OK;
+    double unused;
+    for (size_t n = 0; n < 16 && n < r->longest && !r->setup->gpu.modelled; n++) {
+        TRY(bench_forward(&r->lanes[KEPT], r->tokens + n, 1, n, r->got, &unused, error));
+    }
+    for (size_t n = 1; n <= r->longest && status == STATUS_OK; n++) {
+        if (is_shown(n, r->longest)) {
             status = time_anew(r, n, error);
         }
-        if (status == STATUS_OK && is_shown(n, T)) {
-            status = compare(r, n, error);
+        for (int way = KEYS; way < WAYS && status == STATUS_OK; way++) {
+            status = time_token(r, way, n, error);
         }
         progress_update(&progress, n);
     }
@@ -90,7 +95,7 @@ static enum status run_text(struct race *r, struct error *error) {
     return status;
 }
 
-/* Growth: the slope between the last two doublings, both logarithmic. */
+/* Growth: the slope over the last two doublings, both logarithmic. */
 static double exponent(const struct bench_curve *c) {
     size_t last = c->count - 1, first = last >= 2 ? last - 2 : 0;
     return log(c->ms[last] / c->ms[first]) /
@@ -109,22 +114,25 @@ static double sum_up(const struct bench_curve *c) {
 }
 
 static enum status record(const struct race *r, int way, size_t i, struct error *error) {
+    static const char *const stages[WAYS] = {"07_attention", "09_kv_cache starter", "09_kv_cache"};
+    static const char *const ops[WAYS] = {"token_text_anew", "token_keys_anew", "token"};
     const struct bench_setup *setup = r->setup;
     const struct bench_curve *c = &r->curves[way];
     const struct bench_gpu gpu = bench_gpu_of(&setup->gpu);
+    enum nn_dtype dtype = way == ANEW ? NN_F32 : setup->dtype;
     char shape[96];
     snprintf(shape, sizeof shape, "%s, position %zu", setup->shape, c->tokens[i] - 1);
     const struct bench_record record = {
         .lab = "09_kv_cache",
         .subject = WARPBOOK_SUBJECT,
-        .stage = way == ANEW ? "07_attention" : "09_kv_cache",
-        .op = way == ANEW ? "token_prefix_anew" : "token_with_cache",
+        .stage = stages[way],
+        .op = ops[way],
         .shape = shape,
-        .dtype = nn_dtype_name(way == ANEW ? NN_F32 : setup->dtype),
+        .dtype = nn_dtype_name(dtype),
         .threads = 1,
         .gpu = &gpu,
         .timing = {.median_ms = c->ms[i], .min_ms = c->ms[i], .max_ms = c->ms[i], .runs = 1},
-        .bytes = bench_weight_bytes(&setup->config, way == ANEW ? NN_F32 : setup->dtype),
+        .bytes = bench_weight_bytes(&setup->config, dtype),
         .flops = NAN,
         .peer_ratio = NAN,
         .figure = "tokens_per_second",
@@ -135,49 +143,68 @@ static enum status record(const struct race *r, int way, size_t i, struct error 
 
 static enum status report(const struct race *r, struct error *error) {
     const struct bench_setup *setup = r->setup;
-    const struct bench_curve *anew = &r->curves[ANEW], *kept = &r->curves[KEPT];
-    printf("\nwhat a token costs, ms, %s; stage 07 in fp32 runs the whole text again, stage 09 in "
-           "%s the token\n",
+    const struct bench_curve *c = r->curves;
+    printf("\nwhat a token costs, ms, %s: the whole text anew on stage 07 in fp32; keys and values "
+           "anew\nas the starter does, and stage 09, in %s\n",
            device_bench_verb(&setup->gpu), nn_dtype_name(setup->dtype));
-    printf("  %8s %14s %14s %9s\n", "position", "text anew", "stage 09", "ratio");
-    for (size_t i = 0; i < kept->count; i++) {
-        printf("  %8zu %14.4f %14.4f %8.2fx\n", kept->tokens[i] - 1, anew->ms[i], kept->ms[i],
-               anew->ms[i] / kept->ms[i]);
-        TRY(record(r, ANEW, i, error));
-        TRY(record(r, KEPT, i, error));
+    printf("  %-12s %11s %11s %11s\n", "position", way_names[0], way_names[1], way_names[2]);
+    for (size_t i = 0; i < c[KEPT].count; i++) {
+        printf("  %-12zu %11.4f %11.4f %11.4f\n", c[KEPT].tokens[i] - 1, c[ANEW].ms[i],
+               c[KEYS].ms[i], c[KEPT].ms[i]);
+        for (int way = 0; way < WAYS; way++) {
+            TRY(record(r, way, i, error));
+        }
     }
-    printf("  %8s %14.2f %14.2f            of the last two doublings: time grows as position to "
-           "the ...\n",
-           "power", exponent(anew), exponent(kept));
-    printf("  %8s %14.3f %14.3f %8.2fx  %zu tokens in all, the first column's summed up between "
-           "its rows\n",
-           "total", sum_up(anew), r->kept_total, sum_up(anew) / r->kept_total, setup->config.T);
+    printf("  %-12s %11.2f %11.2f %11.2f  x, where time grows as position^x over the last two "
+           "doublings\n",
+           "growth", exponent(&c[ANEW]), exponent(&c[KEYS]), exponent(&c[KEPT]));
+    printf("  %-12s %11.3f %11.3f %11.3f  %zu tokens; the first between its rows\n", "all",
+           sum_up(&c[ANEW]), r->totals[KEYS], r->totals[KEPT], r->longest);
     printf("  logits agree to %.1e of the largest\n", r->difference);
+    return STATUS_OK;
+}
+
+static enum status keys_anew_create(struct engine *engine, struct error *error) {
+    static const struct kv_functions functions = {kv_linear_baseline, kv_attention_baseline};
+    return engine_kv_cache_create_with(engine, &functions, error);
+}
+
+static enum status open_lanes(struct race *r, const struct bench_model *model,
+                              struct error *error) {
+    static const struct bench_stage keys_anew = {"09_kv_cache", true, keys_anew_create};
+    const struct bench_stage *stages[WAYS] = {&bench_stages()[STAGE_07], &keys_anew,
+                                              &bench_stages()[STAGE_09]};
+    static const char *const names[WAYS] = {"whole text anew", "keys anew", "stage 09"};
+    static const char *const classes[WAYS] = {"anew", "keys", "kept"};
+    for (int way = 0; way < WAYS; way++) {
+        size_t batch = way == ANEW ? r->longest : 1;
+        r->curves[way] = (struct bench_curve){.name = names[way], .class = classes[way]};
+        TRY(bench_lane_open(&r->lanes[way], stages[way], model, r->setup, batch, error));
+    }
     return STATUS_OK;
 }
 
 static enum status race_create(struct race *r, const struct bench_model *model,
                                struct error *error) {
-    const struct llama2_config *c = &r->setup->config;
-    r->curves[ANEW] = (struct bench_curve){.name = "whole text anew (stage 07)", .class = "anew"};
-    r->curves[KEPT] = (struct bench_curve){.name = "stage 09", .class = "kept"};
-    r->tokens = malloc(c->T * sizeof *r->tokens);
-    r->anew_logits = malloc(c->V * sizeof *r->anew_logits);
-    r->kept_logits = malloc(c->V * sizeof *r->kept_logits);
-    if (r->tokens == NULL || r->anew_logits == NULL || r->kept_logits == NULL) {
+    size_t V = r->setup->config.V;
+    r->tokens = malloc(r->longest * sizeof *r->tokens);
+    r->want = malloc(V * sizeof *r->want);
+    r->got = malloc(V * sizeof *r->got);
+    if (r->tokens == NULL || r->want == NULL || r->got == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory on the host");
     }
-    for (size_t i = 0; i < c->T; i++) {
+    for (size_t i = 0; i < r->longest; i++) {
         r->tokens[i] = bench_token(r->setup, i);
     }
-    const struct bench_stage *stages = bench_stages();
-    TRY(bench_lane_open(&r->anew, &stages[STAGE_07], model, r->setup, c->T, error));
-    return bench_lane_open(&r->kept, &stages[STAGE_09], model, r->setup, 1, error);
+    return open_lanes(r, model, error);
 }
 
 enum status bench_positions(const struct bench_setup *setup, const struct bench_model *model,
                             struct error *error) {
-    struct race r = {.setup = setup};
+    enum { QUICK_LONGEST = 128 };
+    size_t T = setup->config.T;
+    struct race r = {.setup = setup,
+                     .longest = setup->quick && T > QUICK_LONGEST ? QUICK_LONGEST : T};
     enum status status = race_create(&r, model, error);
     if (status == STATUS_OK) {
         status = run_text(&r, error);
@@ -186,12 +213,13 @@ enum status bench_positions(const struct bench_setup *setup, const struct bench_
         status = report(&r, error);
     }
     if (status == STATUS_OK && setup->plot != NULL) {
-        status = bench_plot(setup, r.curves, 2, setup->plot, error);
+        status = bench_plot(setup, r.curves, WAYS, setup->plot, error);
     }
-    bench_lane_close(&r.anew);
-    bench_lane_close(&r.kept);
+    for (int way = 0; way < WAYS; way++) {
+        bench_lane_close(&r.lanes[way]);
+    }
     free(r.tokens);
-    free(r.anew_logits);
-    free(r.kept_logits);
+    free(r.want);
+    free(r.got);
     return status;
 }

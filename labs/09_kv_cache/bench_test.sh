@@ -30,15 +30,15 @@ rm -f "$WARPBOOK_RESULTS"
 for dtype in fp32 bf16; do
     accepts --quick --dtype "$dtype" --plot positions.svg $shape
     grep -qE '^(labs|solutions): (modelled for|measured on) ' out || fail "nobody says whose time: $(cat out)"
-    for words in 'text anew' 'power' 'gate and up' 'classifier' '03_resident_weights' '09_kv_cache'; do
+    for words in 'text anew' 'keys anew' 'growth' 'gate and up' 'classifier' '03_resident_weights' '09_kv_cache'; do
         grep -q "$words" out || fail "no '$words' with $dtype: $(cat out)"
     done
     grep -q '</svg>' positions.svg || fail "no picture"
     rm positions.svg
 done
-rows=$(grep -cE '^ +[0-9]+ +[0-9.]+ +[0-9.]+ +[0-9.]+x' out)
+rows=$(grep -cE '^  [0-9]+ +[0-9.]+ +[0-9.]+ +[0-9.]+$' out)
 [ "$rows" -ge 4 ] || fail "$rows positions in the table: $(cat out)"
-for op in token_prefix_anew token_with_cache; do
+for op in token_text_anew token_keys_anew token; do
     count=$(recorded "\"op\":\"$op\"")
     [ "$count" = $((2 * rows)) ] || fail "$count records of $op, want two of $rows"
 done
