@@ -72,7 +72,8 @@ static enum status read_options(int argc, char **argv, const struct llama2_stage
          "tokens in all, prompt included; 0: the whole context, with --roll: no end"},
         {"roll", 0, FLAG_SWITCH, &options->roll, NULL,
          "when the context is full, forget its older half and go on"},
-        {"prompt", 'i', FLAG_STRING, &options->prompt, "TEXT", "text to go on from"},
+        {"prompt", 'i', FLAG_STRING, &options->prompt, "TEXT",
+         "text to go on from; without: a text of its own"},
         {"mode", 'm', FLAG_STRING, &options->mode, "MODE", "generate or chat"},
         {"system-prompt", 'y', FLAG_STRING, &options->system_prompt, "TEXT",
          "chat: the system prompt"},
@@ -169,10 +170,11 @@ static enum status continue_prompt(struct generation *g, const struct options *o
 
 static enum status generate(struct generation *g, const struct options *options,
                             struct error *error) {
+    const char *prompt = options->prompt != NULL ? options->prompt : "";
     int32_t *tokens;
     size_t count;
-    enum status status = bpe_encode(g->tokenizer, options->prompt, strlen(options->prompt), true,
-                                    false, &tokens, &count, error);
+    enum status status =
+        bpe_encode(g->tokenizer, prompt, strlen(prompt), true, false, &tokens, &count, error);
     if (status != STATUS_OK) {
         return error_prefix(error, status, "prompt");
     }
@@ -190,8 +192,8 @@ static enum status generate(struct generation *g, const struct options *options,
 }
 
 static enum status chat(struct generation *g, const struct options *options, struct error *error) {
-    const char *first = options->prompt[0] != '\0' ? options->prompt : NULL;
-    TRY(generation_chat(g, options->system_prompt, first, error));
+    bool said = options->prompt != NULL && options->prompt[0] != '\0';
+    TRY(generation_chat(g, options->system_prompt, said ? options->prompt : NULL, error));
     if (generation_room(g) == 0) {
         fprintf(stderr, "%s: the talk has used its %zu tokens%s; --roll goes on beyond them\n",
                 program, g->context,
@@ -273,7 +275,6 @@ static enum status run(const struct options *options, const struct llama2_stages
 int generate_main(int argc, char **argv, const struct llama2_stages *stages) {
     struct options options = {
         .shared = llama2_options_defaults(stages),
-        .prompt = "",
         .mode = "generate",
         .temperature = 1.0f,
         .top_p = 0.9f,

@@ -3,7 +3,8 @@
  * @brief The program that writes text with a Llama2 checkpoint, for any engine.
  *
  * Flags and behaviour are those of llama2.c's `run` (A. Karpathy), with long
- * names beside the letters.
+ * names beside the letters. Beyond it: stages and types, --top-k, --roll, an end
+ * at EOS as well as at BOS, and one by Ctrl-C.
  */
 #ifndef WARPBOOK_COMMON_MODEL_GENERATE_H_
 #define WARPBOOK_COMMON_MODEL_GENERATE_H_

@@ -30,6 +30,7 @@ refuses "--threads 0: at least 1" "${tiny[@]}" --threads 0
 refuses "absent.bin: cannot open" "$generate" absent.bin -z tiny_tokenizer.bin
 refuses "absent.bin: cannot open" "$generate" tiny.bin -z absent.bin
 refuses "tokenizer.bin: cannot open" "$generate" tiny.bin
+says "; --tokenizer FILE names the one that belongs to the checkpoint" err
 refuses "config.json: cannot open" "$generate" . -z tiny_tokenizer.bin
 : >empty.bin
 refuses "empty.bin" "$generate" empty.bin -z tiny_tokenizer.bin

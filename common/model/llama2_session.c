@@ -99,15 +99,28 @@ enum status llama2_command_parse(const struct llama2_command *c, const struct ll
 
 /* ---- Files and engine ---- */
 
-/* Weights and tokenizer. A folder has its own tokenizer, if no other is named. */
+/* A folder has its own tokenizer, if no other is named. */
+static enum status open_tokenizer(struct llama2_session *s, const struct llama2_options *o,
+                                  struct error *error) {
+    bool folder = s->checkpoint.llama2c.weights.layers == NULL;
+    bool guessed = o->tokenizer == NULL && !folder;
+    const char *path = o->tokenizer != NULL ? o->tokenizer
+                       : folder             ? o->checkpoint
+                                            : "tokenizer.bin";
+    struct error cause = {0};
+    enum status status = tokenizer_open(&s->tokenizer, path, s->checkpoint.config.V, &cause);
+    return status == STATUS_OK
+               ? STATUS_OK
+               : error_set(error, status, "%s%s", error_text(&cause, status),
+                           guessed
+                               ? "; --tokenizer FILE names the one that belongs to the checkpoint"
+                               : "");
+}
+
 static enum status open_files(struct llama2_session *s, const struct llama2_options *o,
                               struct error *error) {
     TRY(llama2_checkpoint_open(&s->checkpoint, o->checkpoint, error));
-    bool folder = s->checkpoint.llama2c.weights.layers == NULL;
-    const char *tokenizer = o->tokenizer != NULL ? o->tokenizer
-                            : folder             ? o->checkpoint
-                                                 : "tokenizer.bin";
-    return tokenizer_open(&s->tokenizer, tokenizer, s->checkpoint.config.V, error);
+    return open_tokenizer(s, o, error);
 }
 
 static enum status start_engine(struct llama2_session *s, const struct llama2_options *o,
