@@ -413,6 +413,28 @@ C_TEST(parity, llama2_end_to_end) {
     engine_destroy(&engine);
 }
 
+/* Heads that the operators do not take: the engine then runs it operator by operator. */
+C_TEST(parity, llama2_with_heads_too_long) {
+    struct small_llama2 l = small_llama2();
+    struct engine engine;
+    struct grader_gpu gpu;
+    struct error error = {0};
+    l.config.L = 1;
+    l.config.NH = 2;
+    l.config.KVH = 1;
+    l.config.HS = KV_MAX_HS + 2;
+    l.config.C = l.config.NH * l.config.HS;
+    l.count = l.prompt + 1;
+    if (!grader_gpu_open(&gpu)) {
+        return;
+    }
+    ASSERT_OK(engine_kv_cache_create(&engine, &error));
+    if (small_llama2_run(&l, &engine, "Llama2 with long heads", 2 * PATIENCE)) {
+        grader_check_logits(l.got, l.want, SMALL_LLAMA2_V, "heads of 258 channels");
+    }
+    engine_destroy(&engine);
+}
+
 /* Rounds a tensor in place, and says where it is. */
 static enum status round_tensor(void *dtype, const struct llama2_tensor *tensor) {
     size_t rows = tensor->rank == 2 ? tensor->shape[0] : 1;

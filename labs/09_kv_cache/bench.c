@@ -57,20 +57,31 @@ static enum status choose_shape(struct options *o, struct error *error) {
     return STATUS_OK;
 }
 
+/* What three stages take at once, in bench_positions(): 07, and 09 with two pairs of operators. */
+static double device_bytes(const struct bench_setup *setup) {
+    const struct llama2_config *c = &setup->config;
+    double rows = (double)(c->L * c->T), kept = 2.0 * (double)(c->KVH * c->HS);
+    double decoder = bench_weight_bytes(c, setup->dtype) +
+                     rows * kept * (double)nn_dtype_bytes(setup->dtype) +
+                     rows * (double)c->C * sizeof(float);
+    double activations = (double)c->T * (double)(5 * c->C + 2 * c->hidden) * sizeof(float);
+    return bench_weight_bytes(c, NN_F32) + rows * kept * sizeof(float) + activations +
+           2.0 * decoder;
+}
+
 /* On simt, what would take minutes is refused; on a GPU, what does not fit. */
 static enum status check_room(const struct bench_setup *setup, struct error *error) {
-    const struct llama2_config *c = &setup->config;
-    double weights = bench_weight_bytes(c, NN_F32);
-    double cache = (double)(c->L * c->T) * (double)(c->C + 2 * c->KVH * c->HS) * sizeof(float);
+    double weights = bench_weight_bytes(&setup->config, NN_F32), bytes = device_bytes(setup);
     if (setup->gpu.modelled && weights > 2e6) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
                          "--shape: %.0f MB of weights take simt hours; leave it out",
                          1e-6 * weights);
     }
-    if (weights + cache > 0.9 * (double)setup->gpu.memory_bytes) {
+    if (bytes > 0.9 * (double)setup->gpu.memory_bytes) {
         return error_set(error, STATUS_OUT_OF_MEMORY,
-                         "--shape needs %.1f GB on the GPU in fp32, which has %.1f",
-                         1e-9 * (weights + cache), 1e-9 * (double)setup->gpu.memory_bytes);
+                         "--shape needs %.1f GB on the GPU for three stages at once, which has "
+                         "%.1f; bf16 needs less than fp32",
+                         1e-9 * bytes, 1e-9 * (double)setup->gpu.memory_bytes);
     }
     return STATUS_OK;
 }
