@@ -56,10 +56,10 @@ static enum status feed_turn(struct generation *g, const char *text, struct erro
 }
 
 /* Writes until the model ends its turn (EOS), which is fed too, or the context is full. */
-static enum status write_answer(struct generation *g, struct error *error) {
+static enum status write_answer(struct generation *g, size_t most, struct error *error) {
     int32_t previous = -1;
     bool room = true;
-    while (room) {
+    for (size_t i = 0; room && i < most; i++) {
         int32_t token;
         room = generation_room(g) > 0;
         TRY(generation_next(g, &token, error));
@@ -72,10 +72,10 @@ static enum status write_answer(struct generation *g, struct error *error) {
     return STATUS_OK;
 }
 
-static enum status answer(struct generation *g, struct error *error) {
+static enum status answer(struct generation *g, size_t most, struct error *error) {
     fputs("Assistant: ", stdout);
     double start = g->now();
-    enum status status = write_answer(g, error);
+    enum status status = write_answer(g, most, error);
     g->generated.seconds += g->now() - start;
     if (status != STATUS_OK && status != STATUS_INTERRUPTED) {
         return status;
@@ -84,18 +84,18 @@ static enum status answer(struct generation *g, struct error *error) {
     return status == STATUS_OK ? ended : status;
 }
 
-static enum status turn(struct generation *g, const char *system_prompt, const char *user,
-                        struct error *error) {
+static enum status turn(struct generation *g, size_t most_answer, const char *system_prompt,
+                        const char *user, struct error *error) {
     char *text = render_turn(system_prompt, user);
     if (text == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the prompt");
     }
     enum status status = feed_turn(g, text, error);
     free(text);
-    return status == STATUS_OK ? answer(g, error) : status;
+    return status == STATUS_OK ? answer(g, most_answer, error) : status;
 }
 
-enum status generation_chat(struct generation *g, const char *system_prompt,
+enum status generation_chat(struct generation *g, size_t most_answer, const char *system_prompt,
                             const char *first_prompt, struct error *error) {
     char *asked = NULL;
     if (system_prompt == NULL) {
@@ -109,7 +109,7 @@ enum status generation_chat(struct generation *g, const char *system_prompt,
         if (user == NULL) {
             break;
         }
-        status = turn(g, system_prompt, user, error);
+        status = turn(g, most_answer, system_prompt, user, error);
         free(line);
         first_prompt = NULL;
         system_prompt = ""; /* only the first turn carries it */

@@ -93,7 +93,7 @@ static enum status read_options(int argc, char **argv, const struct llama2_stage
             "ends it after the token at hand (exit status 130), a second one at once. A prompt\n"
             "is only text: \"</s>\" in it is four characters, not a token. --mode chat wraps\n"
             "what you say in [INST] and [/INST], as Llama2's chat checkpoints know it; --steps\n"
-            "counts the whole talk there, and does not count with --roll.\n"
+            "counts the whole talk there, with --roll each answer.\n"
             "\n"
             "example:\n"
             "  generate stories260K.bin -z tok512.bin -t 0 -n 200 -i \"Once upon a time\"",
@@ -193,7 +193,8 @@ static enum status generate(struct generation *g, const struct options *options,
 
 static enum status chat(struct generation *g, const struct options *options, struct error *error) {
     bool said = options->prompt != NULL && options->prompt[0] != '\0';
-    TRY(generation_chat(g, options->system_prompt, said ? options->prompt : NULL, error));
+    size_t most = options->roll && options->steps > 0 ? (size_t)options->steps : SIZE_MAX;
+    TRY(generation_chat(g, most, options->system_prompt, said ? options->prompt : NULL, error));
     if (generation_room(g) == 0) {
         fprintf(stderr, "%s: the talk has used its %zu tokens%s; --roll goes on beyond them\n",
                 program, g->context,

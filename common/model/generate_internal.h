@@ -84,11 +84,13 @@ MUST_CHECK enum status generation_end_text(struct generation *generation, struct
 
 /**
  * @brief Chat as llama2.c formats it, until standard input or the context ends.
+ * @param most_answer   tokens of an answer
  * @param system_prompt NULL: ask for it
  * @param first_prompt  the first thing the user says; NULL: ask for it
  * @return STATUS_INTERRUPTED when a signal came
  */
-MUST_CHECK enum status generation_chat(struct generation *generation, const char *system_prompt,
-                                       const char *first_prompt, struct error *error);
+MUST_CHECK enum status generation_chat(struct generation *generation, size_t most_answer,
+                                       const char *system_prompt, const char *first_prompt,
+                                       struct error *error);
 
 #endif

@@ -92,6 +92,13 @@ says "generate: the talk has used its 64 tokens, the model's context; --roll goe
 says "generated" err
 accepts "${tiny[@]}" -m chat -y "" -t 0 -n 40
 says "generate: the talk has used its 40 tokens (--steps); --roll goes on beyond them" err
+for stage in 3 4; do
+    accepts "${tiny[@]}" -m chat -y "" -t 0 -n 50 --roll --stage "$stage"
+    [ "$(grep -o 'Assistant: ' out | wc -l)" -eq 5 ] || fail "not five answers: $(cat out)"
+    says "; rolls: " err
+    mv out "talk$stage"
+done
+cmp -s talk3 talk4 || fail "an engine that draws talks otherwise: $(cat talk3 talk4)"
 : >in
 
 # Ctrl-C after some text: a whole line, figures, 130; SIGTERM: 143.
@@ -110,7 +117,7 @@ start "${tiny[@]}" --stage 2 --roll -n 0 -i "$(printf 'ab%.0s' {1..20000})"
 await watching 2
 kill -INT "$pid"
 ends 130
-says "generated 0 tokens; rolls: " err
+says "generated 0 tokens; " err
 [ "$(cat out)" = "" ] || fail "an unread prompt was printed"
 
 # A second one ends it at once.
@@ -136,7 +143,7 @@ kill -INT "$pid"
 ends 130
 says "prompt 0 tokens; generated 0 tokens; stage 04_reference" err
 : >out
-env --default-signal=INT "${tiny[@]}" -m chat -y "" -i hi -t 0 --roll --stage 2 >out 2>err <talk.pipe &
+env --default-signal=INT "${tiny[@]}" -m chat -y "" -i hi -t 0 --roll -n 0 --stage 2 >out 2>err <talk.pipe &
 pid=$!
 await grep -q "Assistant: ." out
 kill -INT "$pid"
