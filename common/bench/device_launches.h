@@ -16,8 +16,9 @@ extern "C" {
 /**
  * @brief Calls @p function with a stream that records its work in a CUDA graph and runs none of it.
  *
- * Kernels, copies and fills count alike, one each, those of a graph that it launches, too. The
- * function must not wait for its stream, nor use another one.
+ * Kernels, copies and fills count alike, one each. The function must not wait for its stream, nor
+ * use another one, nor launch a graph, which CUDA does not take while it records: one that has a
+ * graph asks cudaStreamIsCapturing() and launches what is in it.
  *
  * @return STATUS_OK; the function's failure; STATUS_DEVICE when the work cannot be recorded
  */
@@ -28,15 +29,6 @@ MUST_CHECK enum status device_count_launches(device_bench_function *function, vo
 MUST_CHECK enum status device_count_launches_on(device_bench_function *function, void *argument,
                                                 device_stream stream, size_t *launches,
                                                 struct error *error);
-
-/**
- * @brief The same, but a graph that the function launches is one: what the host does a call.
- *
- * simt takes such a graph apart when it records it, so there the number is that of what is in it.
- */
-MUST_CHECK enum status device_count_host_launches_on(device_bench_function *function,
-                                                     void *argument, device_stream stream,
-                                                     size_t *launches, struct error *error);
 
 #ifdef __cplusplus
 }

@@ -28,8 +28,8 @@ static const char lab[] = "10_llama2_decoder";
 enum { PATIENCE = 150 /* seconds */, CALLS = 7 };
 
 /*
- * Launches, copies and fills of a step, those inside a graph of its own with them. A layer's are
- * two of attention, the product behind it, gate and up, SwiGLU and down; before the first and
+ * Launches, copies and fills of a step, one by one where it has a graph. A layer's are two of
+ * attention, the product behind it, gate and up, SwiGLU and down; before the first and
  * behind the last come drawing, the embedding and the classifier, and two to spare.
  */
 enum { MOST_A_LAYER = 6, OTHERS = 6 };

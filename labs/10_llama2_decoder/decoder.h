@@ -87,8 +87,9 @@ MUST_CHECK enum status decoder_prefill(struct decoder *decoder, const int32_t *t
  *        `position`, and leaves its logits in io->logits.
  *
  * Position is that of the call before, and one more, or any that decoder_prefill() could have. The
- * grader counts the launches of a call by recording it in a CUDA graph, where your own graph is
- * one, with all its kernels; a call that waits for the GPU cannot be recorded.
+ * grader counts the launches of a call by recording it in a CUDA graph: a call that waits for the
+ * GPU cannot be recorded, and CUDA takes no graph while it records. So a call that finds its stream
+ * recorded (cudaStreamIsCapturing()) launches what is in your graph one by one.
  */
 MUST_CHECK enum status decoder_step(struct decoder *decoder, size_t position, struct error *error);
 

@@ -443,12 +443,15 @@ cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t executable, unsigned long long
     DEVICE_CALL(runtime, get_flags(runtime, executable, flags));
 }
 
-/** Runs the nodes, or makes them nodes of the capture that the stream takes part in. */
+/** Runs the nodes. A stream that is being captured takes no graph, as on a GPU. */
 static cudaError_t launch(struct runtime *runtime, cudaGraphExec_t executable,
                           cudaStream_t handle) {
     struct CUstream_st *stream = stream_find(runtime, handle);
     if (!is_executable(runtime, executable) || stream == NULL) {
         return stream == NULL ? cudaErrorInvalidResourceHandle : cudaErrorInvalidValue;
+    }
+    if (stream->capture != NULL) {
+        return capture_spoil(stream->capture, cudaErrorStreamCaptureUnsupported);
     }
     cudaError_t error = capture_allows_use(runtime, stream);
     const struct node_list *all = &executable->graph->all;
@@ -456,8 +459,7 @@ static cudaError_t launch(struct runtime *runtime, cudaGraphExec_t executable,
         const struct work *work = &all->nodes[i]->work;
         error = work_check(runtime, work); /* memory may have been freed since */
         if (error == cudaSuccess) {
-            error =
-                stream->capture != NULL ? capture_add(stream, work) : work_run(runtime, work, true);
+            error = work_run(runtime, work, true);
         }
     }
     return error;

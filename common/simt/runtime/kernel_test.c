@@ -320,6 +320,9 @@ C_TEST(graph, replays_what_a_stream_captured) {
     WANT(cudaSuccess, cudaGraphLaunch(ready, stream));
     WANT(cudaSuccess, cudaStreamSynchronize(stream));
     expect_line(&a, 4, 3);
+    WANT(cudaSuccess, cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+    WANT(cudaErrorStreamCaptureUnsupported, cudaGraphLaunch(ready, stream));
+    WANT(cudaErrorStreamCaptureInvalidated, cudaStreamEndCapture(stream, &graph));
     WANT(cudaSuccess, cudaGraphExecDestroy(ready));
     WANT(cudaSuccess, cudaStreamDestroy(stream));
     destroy(&a);
