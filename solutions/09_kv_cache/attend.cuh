@@ -17,7 +17,10 @@ enum {
     ATTEND_THREADS = 256,
     ATTEND_WARPS = ATTEND_THREADS / 32,
     ATTEND_CHANNELS = 1024, /* of all heads of a block */
-    ATTEND_KEYS = 64,       /* a part of the context has at least so many */
+    ATTEND_GROUP = 4,       /* most heads of a block */
+    ATTEND_KEYS = 128,      /* a part of the context has at least so many */
+    ATTEND_PARTS = 64,      /* and there are at most so many parts */
+    ATTEND_PIECES = 20,     /* of 16 bytes, of a thread in its ring: 80 KB a block */
 };
 
 /* A launch's plan: where the workspace's parts lie, and how blocks are dealt out. */
@@ -56,8 +59,9 @@ static __device__ __forceinline__ void merge_lanes(struct mix<CHANNELS> *a, int 
 struct room {
     float2 angles[KV_MAX_HS / 2];
     float q[ATTEND_CHANNELS], k[KV_MAX_HS], v[KV_MAX_HS];
-    float values[ATTEND_WARPS][ATTEND_CHANNELS];
-    float largest[ATTEND_WARPS][8], total[ATTEND_WARPS][8];
+    float *values; /* (ATTEND_WARPS, ATTEND_CHANNELS): where the ring was */
+    float largest[ATTEND_WARPS][ATTEND_GROUP], total[ATTEND_WARPS][ATTEND_GROUP];
+    float part_largest[ATTEND_GROUP * ATTEND_PARTS], part_total[ATTEND_GROUP * ATTEND_PARTS];
     bool last;
 };
 
@@ -128,58 +132,82 @@ static __device__ void prepare(struct room *room, const struct attend &p, const 
 
 /* ---- The context ---- */
 
-/* The lane's channels of a row of a head, 0 where it has none: CHUNKS times 16 bytes. */
-template <typename E, int LANES, int CHUNKS, bool VECTOR> struct piece {
+/*
+ * How a thread streams its team's keys: KEYS of them at a time, TEAMS apart, 16 bytes or CHUNKS
+ * times that of each key and value. DEPTH such sets are on their way, in a ring in shared memory
+ * that is the thread's own. Heads that do not begin 16-byte aligned are loaded when needed.
+ */
+template <typename E, int LANES, int CHUNKS, bool VECTOR> struct stream {
     static constexpr int WIDE = wide<E>::COUNT, CHANNELS = CHUNKS * WIDE;
-    uint4 bytes[CHUNKS];
+    static constexpr int KEYS = 2, TEAMS = ATTEND_THREADS / LANES;
+    static constexpr int DEPTH = ATTEND_PIECES / (2 * KEYS * CHUNKS), STEP = KEYS * TEAMS;
 
+    const E *k, *v;
+    size_t stride;
+    int HS, end;
+    uint4 *ring;
+
+    __device__ __forceinline__ stream(const struct kv_attention &a, const struct task &t,
+                                      uint4 *shared) {
+        k = (const E *)a.k + t.key_head * a.HS, v = (const E *)a.v + t.key_head * a.HS;
+        stride = a.KVH * a.HS;
+        HS = (int)a.HS, end = t.end;
+        ring = shared + threadIdx.x;
+    }
+
+    /* The first channel of the lane's chunk of a head. */
     static __device__ __forceinline__ int channel(int chunk) {
         return (int)(threadIdx.x % LANES + chunk * LANES) * WIDE;
     }
 
-    __device__ __forceinline__ void load(const E *head, int HS, bool there) {
+    /* Key i of those that begin with `first`. */
+    static __device__ __forceinline__ int key(int first, int i) {
+        return first + (int)threadIdx.x / LANES + i * TEAMS;
+    }
+
+    static __device__ __forceinline__ int piece(int slot, int i, int chunk) {
+        return ((slot * KEYS + i) * CHUNKS + chunk) * 2 * ATTEND_THREADS;
+    }
+
+    __device__ __forceinline__ void ask(int slot, int first) const {
 #pragma unroll
-        for (int i = 0; i < CHUNKS; i++) {
-            bytes[i] = make_uint4(0, 0, 0, 0);
-            if (VECTOR && there && channel(i) < HS) {
-                bytes[i] = __ldcs((const uint4 *)(head + channel(i)));
-            } else if (!VECTOR && there) {
-                E *elements = (E *)&bytes[i];
+        for (int i = 0; VECTOR && i < KEYS; i++) {
 #pragma unroll
-                for (int j = 0; j < WIDE; j++) {
-                    if (channel(i) + j < HS) {
-                        elements[j] = head[channel(i) + j];
-                    }
+            for (int c = 0; c < CHUNKS; c++) {
+                if (key(first, i) < end && channel(c) < HS) {
+                    size_t at = key(first, i) * stride + channel(c);
+                    uint4 *to = ring + piece(slot, i, c);
+                    copy_16(to, (const uint4 *)(k + at));
+                    copy_16(to + ATTEND_THREADS, (const uint4 *)(v + at));
                 }
             }
         }
+        close_copies();
     }
 
-    __device__ __forceinline__ void to_floats(float to[CHANNELS]) const {
+    /* Key i's and its value's channels; zeros where there are none. */
+    __device__ __forceinline__ void get(float key_to[CHANNELS], float value_to[CHANNELS], int slot,
+                                        int first, int i) const {
 #pragma unroll
-        for (int i = 0; i < CHUNKS; i++) {
-            unpack(bytes[i], to + i * WIDE, E());
-        }
-    }
-};
-
-/* KEYS rows of k and v, ROWS apart: loads that are on their way together. */
-template <typename E, int LANES, int CHUNKS, bool VECTOR, int KEYS> struct rows {
-    struct piece<E, LANES, CHUNKS, VECTOR> k[KEYS], v[KEYS];
-
-    __device__ __forceinline__ void load(const struct kv_attention &a, const struct task &t,
-                                         int first) {
-        constexpr int TEAMS = ATTEND_THREADS / LANES;
-        size_t stride = a.KVH * a.HS, head = (size_t)t.key_head * a.HS;
-#pragma unroll
-        for (int i = 0; i < KEYS; i++) {
-            int s = first + (int)threadIdx.x / LANES + i * TEAMS;
-            k[i].load((const E *)a.k + s * stride + head, (int)a.HS, s < t.end);
+        for (int c = 0; c < CHANNELS; c++) {
+            key_to[c] = value_to[c] = 0.0f;
         }
 #pragma unroll
-        for (int i = 0; i < KEYS; i++) {
-            int s = first + (int)threadIdx.x / LANES + i * TEAMS;
-            v[i].load((const E *)a.v + s * stride + head, (int)a.HS, s < t.end);
+        for (int c = 0; c < CHUNKS; c++) {
+            bool there = key(first, i) < end;
+            if (VECTOR && there && channel(c) < HS) {
+                const uint4 *from = ring + piece(slot, i, c);
+                unpack(from[0], key_to + c * WIDE, E());
+                unpack(from[ATTEND_THREADS], value_to + c * WIDE, E());
+            }
+#pragma unroll
+            for (int j = 0; !VECTOR && j < WIDE; j++) {
+                if (there && channel(c) + j < HS) {
+                    size_t at = key(first, i) * stride + channel(c) + j;
+                    key_to[c * WIDE + j] = to_float(k[at]);
+                    value_to[c * WIDE + j] = to_float(v[at]);
+                }
+            }
         }
     }
 };
@@ -235,24 +263,41 @@ static __device__ __forceinline__ struct mix<1> merge_warps(const struct room &r
         float share = room.largest[w][g] == -INFINITY ? 0.0f
                                                       : exp2f(room.largest[w][g] - m.largest);
         m.total += share * room.total[w][g];
-        m.values[0] += share * room.values[w][g * HS + c];
+        m.values[0] += share * room.values[w * ATTEND_CHANNELS + g * HS + c];
     }
     return m;
 }
 
-/* All parts' results for one head and channel; `part`: of the first, the others `step` apart. */
-static __device__ __forceinline__ float merge_parts(const float *part, size_t step, int splits,
-                                                    int HS, int c) {
-    float largest = -INFINITY, total = 0.0f, value = 0.0f;
-    for (int s = 0; s < splits; s++) {
-        largest = fmaxf(largest, __ldcg(part + s * step + HS));
+/* Where a part leaves its results for a head: sums, then the largest score and the total. */
+static __device__ __forceinline__ size_t part_floats(int HS) {
+    return (size_t)HS + 2;
+}
+
+/* All parts' results, to out. `parts`: of the first part; the others are `step` apart. */
+static __device__ void merge_parts(struct room *room, float *out, const float *parts, size_t step,
+                                   const struct task &t, int HS) {
+    for (int i = threadIdx.x; i < t.heads * t.splits; i += ATTEND_THREADS) {
+        const float *head = parts + i % t.splits * step + i / t.splits * part_floats(HS);
+        room->part_largest[i] = __ldcg(head + HS);
+        room->part_total[i] = __ldcg(head + HS + 1);
     }
-    for (int s = 0; s < splits; s++) {
-        float share = exp2f(__ldcg(part + s * step + HS) - largest);
-        total += share * __ldcg(part + s * step + HS + 1);
-        value += share * __ldcg(part + s * step + c);
+    __syncthreads();
+    for (int i = threadIdx.x; i < t.heads * HS; i += ATTEND_THREADS) {
+        const float *largests = room->part_largest + i / HS * t.splits;
+        const float *totals = room->part_total + i / HS * t.splits;
+        const float *values = parts + i / HS * part_floats(HS) + i % HS;
+        float largest = -INFINITY, total = 0.0f, value = 0.0f;
+        for (int s = 0; s < t.splits; s++) {
+            largest = fmaxf(largest, largests[s]);
+        }
+#pragma unroll 16
+        for (int s = 0; s < t.splits; s++) {
+            float share = exp2f(largests[s] - largest);
+            total += share * totals[s];
+            value += share * __ldcg(values + s * step);
+        }
+        out[i] = value / total;
     }
-    return value / total;
 }
 
 /* Whether this block is the last of its heads to be done; its results are seen by the others. */
@@ -272,25 +317,23 @@ static __device__ void finish(struct room *room, const struct attend &p, const s
     int HS = (int)p.a.HS;
     unsigned bundle = blockIdx.x % p.bundles;
     float *out = p.a.out + (size_t)t.head * HS;
-    size_t head = (size_t)HS + 2, step = GROUP * head;
-    float *parts = p.partial + (size_t)bundle * p.splits * step, *own = parts + t.split * step;
+    size_t step = GROUP * part_floats(HS);
+    float *parts = p.partial + (size_t)bundle * p.splits * step;
     for (int i = threadIdx.x; i < t.heads * HS; i += ATTEND_THREADS) {
         int g = i / HS, c = i % HS;
         struct mix<1> m = merge_warps(*room, g, HS, c);
+        float *own = parts + t.split * step + g * part_floats(HS);
         if (t.splits == 1) {
             out[i] = m.values[0] / m.total;
-            continue;
+        } else {
+            own[c] = m.values[0];
         }
-        own[g * head + c] = m.values[0];
-        if (c == 0) {
-            own[g * head + HS] = m.largest;
-            own[g * head + HS + 1] = m.total;
+        if (t.splits > 1 && c == 0) {
+            own[HS] = m.largest, own[HS + 1] = m.total;
         }
     }
     if (t.splits > 1 && done_last(room, p.counters + bundle, t.splits)) {
-        for (int i = threadIdx.x; i < t.heads * HS; i += ATTEND_THREADS) {
-            out[i] = merge_parts(parts + i / HS * head, step, t.splits, HS, i % HS);
-        }
+        merge_parts(room, out, parts, step, t, HS);
     }
 }
 
@@ -300,27 +343,35 @@ static __device__ void finish(struct room *room, const struct attend &p, const s
  * Grid: splits * bundles, bundles innermost. Blocks of parts that are not there end at once.
  * Bytes: 2 * (*position + 1) * KVH * HS * sizeof(E).
  *
- * Earlier rows of the cache were written before the product in front of this kernel began, so they
- * may be read before that is done: wait_for_front().
+ * Earlier rows of the cache were written by kernels in front of this call's product. That lets this
+ * kernel begin only when it has waited for them (product.late), so the rows may be read before the
+ * product is done. The same goes for *position.
  */
-template <typename E, int LANES, int CHUNKS, bool VECTOR, int GROUP, bool CHAINED>
-static __global__ void __launch_bounds__(ATTEND_THREADS) attend_kernel(struct attend p) {
-    constexpr int KEYS = GROUP > 2 || CHUNKS > 1 ? 2 : 4, TEAMS = ATTEND_THREADS / LANES;
+template <typename E, int LANES, int CHUNKS, bool VECTOR, int GROUP>
+static __global__ void __launch_bounds__(ATTEND_THREADS, 2) attend_kernel(struct attend p) {
     constexpr int CHANNELS = CHUNKS * wide<E>::COUNT;
-    typedef struct piece<E, LANES, CHUNKS, VECTOR> P;
+    typedef struct stream<E, LANES, CHUNKS, VECTOR> S;
+    extern __shared__ uint4 ring[];
     __shared__ struct room room;
     struct task t = task_of<GROUP>(p);
+    let_next_begin();
     if (t.split >= t.splits) {
-        wait_for_front<CHAINED>(); /* what comes behind relies on it */
+        wait_for_front(); /* what comes behind relies on it */
         return;
     }
-    struct rows<E, LANES, CHUNKS, VECTOR, KEYS> rows;
-    rows.load(p.a, t, t.first);
+    S s(p.a, t, ring);
+#pragma unroll
+    for (int i = 0; i < S::DEPTH; i++) {
+        s.ask(i, t.first + i * S::STEP);
+    }
     for (int i = threadIdx.x; i < (int)p.a.HS / 2; i += ATTEND_THREADS) {
         room.angles[i] = angle_of(i, *p.a.position, (int)p.a.HS, p.log2_theta);
     }
+    if (threadIdx.x == 0) {
+        room.values = (float *)ring;
+    }
     __syncthreads();
-    wait_for_front<CHAINED>();
+    wait_for_front();
     prepare<E>(&room, p, t);
     __syncthreads();
 
@@ -331,25 +382,27 @@ static __global__ void __launch_bounds__(ATTEND_THREADS) attend_kernel(struct at
         m[g].largest = -INFINITY, m[g].total = 0.0f;
 #pragma unroll
         for (int c = 0; c < CHANNELS; c++) {
-            int channel = P::channel(c / P::WIDE) + c % P::WIDE;
+            int channel = S::channel(c / S::WIDE) + c % S::WIDE;
             bool there = g < t.heads && channel < (int)p.a.HS;
             q[g][c] = there ? room.q[g * (int)p.a.HS + channel] : 0.0f;
             m[g].values[c] = 0.0f;
         }
     }
-    for (int first = t.first; first < t.end; first += KEYS * TEAMS) {
-        float k[KEYS][CHANNELS], v[KEYS][CHANNELS];
-        bool there[KEYS];
+    int slot = 0;
+    for (int first = t.first; first < t.end; first += S::STEP) {
+        float k[S::KEYS][CHANNELS], v[S::KEYS][CHANNELS];
+        bool there[S::KEYS];
+        wait_copies<S::DEPTH - 1>();
 #pragma unroll
-        for (int i = 0; i < KEYS; i++) {
-            rows.k[i].to_floats(k[i]);
-            rows.v[i].to_floats(v[i]);
-            there[i] = first + (int)threadIdx.x / LANES + i * TEAMS < t.end;
+        for (int i = 0; i < S::KEYS; i++) {
+            s.get(k[i], v[i], slot, first, i);
+            there[i] = S::key(first, i) < t.end;
         }
-        rows.load(p.a, t, first + KEYS * TEAMS); /* the next ones are on their way */
+        s.ask(slot, first + S::DEPTH * S::STEP);
+        slot = slot + 1 < S::DEPTH ? slot + 1 : 0;
 #pragma unroll
         for (int g = 0; g < GROUP; g++) {
-            take<LANES, KEYS, CHANNELS>(&m[g], q[g], k, v, there);
+            take<LANES, S::KEYS, CHANNELS>(&m[g], q[g], k, v, there);
         }
     }
     if (t.newest && threadIdx.x < 32) { /* a whole warp, for its shuffles; the first team counts */
@@ -357,7 +410,7 @@ static __global__ void __launch_bounds__(ATTEND_THREADS) attend_kernel(struct at
         bool there[1] = {threadIdx.x < LANES};
 #pragma unroll
         for (int c = 0; c < CHANNELS; c++) {
-            int channel = P::channel(c / P::WIDE) + c % P::WIDE;
+            int channel = S::channel(c / S::WIDE) + c % S::WIDE;
             k[0][c] = channel < (int)p.a.HS ? room.k[channel] : 0.0f;
             v[0][c] = channel < (int)p.a.HS ? room.v[channel] : 0.0f;
         }
@@ -366,6 +419,7 @@ static __global__ void __launch_bounds__(ATTEND_THREADS) attend_kernel(struct at
             take<LANES, 1, CHANNELS>(&m[g], q[g], k, v, there);
         }
     }
+    __syncthreads(); /* nobody needs the ring any more */
 #pragma unroll
     for (int g = 0; g < GROUP; g++) {
 #pragma unroll
@@ -375,9 +429,10 @@ static __global__ void __launch_bounds__(ATTEND_THREADS) attend_kernel(struct at
         if (g < t.heads && threadIdx.x % 32 < LANES) {
 #pragma unroll
             for (int c = 0; c < CHANNELS; c++) {
-                int channel = P::channel(c / P::WIDE) + c % P::WIDE;
+                int channel = S::channel(c / S::WIDE) + c % S::WIDE;
                 if (channel < (int)p.a.HS) {
-                    room.values[threadIdx.x / 32][g * (int)p.a.HS + channel] = m[g].values[c];
+                    room.values[threadIdx.x / 32 * ATTEND_CHANNELS + g * (int)p.a.HS + channel] =
+                        m[g].values[c];
                 }
             }
             room.largest[threadIdx.x / 32][g] = m[g].largest;

@@ -23,6 +23,7 @@ const struct kv_step *kv_ladder(size_t *count) {
         {"v4_fused", kv_linear_v4_fused, kv_attention_v4_fused},
         {"v5_split", kv_linear_v4_fused, kv_attention_v5_split},
         {"v6_chained", kv_linear_v6_chained, kv_attention_v6_chained},
+        {"v7_ring", kv_linear_v7_ring, kv_attention_v7_ring},
     };
     *count = sizeof steps / sizeof *steps;
     return steps;

@@ -20,27 +20,32 @@ struct product {
     struct kv_linear l;
     unsigned *counters; /* set to 0, where there are any: what the attention behind counts with */
     unsigned count;
+    bool late;      /* the kernel behind may rely on all in front of this one being done */
 };
 
 enum { PRODUCT_THREADS = 512 };
 
 /* ---- One launch after the other, overlapping ---- */
 
-/* Waits for the kernel in front, and lets the one behind begin: it knows then that all in front of
-   this kernel is done. */
-template <bool CHAINED> static __device__ __forceinline__ void wait_for_front() {
+/* Waits until all kernels in front are done. Where kernels were not launched to overlap, this and
+   let_next_begin() do nothing. */
+static __device__ __forceinline__ void wait_for_front() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    if (CHAINED) {
-        asm volatile("griddepcontrol.wait;" ::: "memory");
-        asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-    }
+    asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
 
-template <bool CHAINED, auto KERNEL, typename... ARGUMENTS>
-static inline void launch(unsigned blocks, unsigned threads, device_stream stream,
+/* Lets the kernel behind begin, when all blocks have come here: it waits for this one itself. */
+static __device__ __forceinline__ void let_next_begin() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+template <auto KERNEL, typename... ARGUMENTS>
+static inline void launch(bool chained, unsigned blocks, unsigned threads, device_stream stream,
                           ARGUMENTS... arguments) {
-    if (CHAINED) {
+    if (chained) {
         launch_chained<KERNEL>(dim3(blocks), dim3(threads), 0, stream, arguments...);
     } else {
         KERNEL<<<blocks, threads, 0, stream>>>(arguments...);
@@ -133,7 +138,7 @@ static __device__ __forceinline__ void finish_rows(const float sums[ROWS], float
  * Grid: a block for each ROWS rows; blockDim.x * PASSES pieces of a row at a time.
  * Precondition: linear_aligned(). Bytes: N * K * sizeof(E).
  */
-template <typename E, int PASSES, int ROWS, bool CHAINED>
+template <typename E, int PASSES, int ROWS>
 static __global__ void __launch_bounds__(PRODUCT_THREADS) product_kernel(struct product p) {
     const struct kv_linear &l = p.l;
     size_t row = (size_t)blockIdx.x * ROWS, pieces = l.K / wide<E>::COUNT;
@@ -142,7 +147,13 @@ static __global__ void __launch_bounds__(PRODUCT_THREADS) product_kernel(struct 
     float sums[ROWS] = {}, squares = 0.0f;
     uint4 w[ROWS][PASSES];
     load_pieces<PASSES, ROWS>(w, rows, pieces, 0, there); /* weights: no kernel writes them */
-    wait_for_front<CHAINED>();
+    if (!p.late) {
+        let_next_begin();
+    }
+    wait_for_front();
+    if (p.late) {
+        let_next_begin();
+    }
     bool adds = l.residual != NULL && (int)threadIdx.x < there;
     float residual = adds ? l.residual[row + threadIdx.x] : 0.0f; /* on its way early */
     for (size_t first = 0;;) {
@@ -161,10 +172,11 @@ static __global__ void __launch_bounds__(PRODUCT_THREADS) product_kernel(struct 
 
 /* ---- Shapes that need care: a warp a row, element by element ---- */
 
-template <typename E, bool CHAINED>
+template <typename E>
 static __global__ void __launch_bounds__(256) odd_kernel(struct product p) {
     const struct kv_linear &l = p.l;
-    wait_for_front<CHAINED>();
+    wait_for_front();
+    let_next_begin();
     size_t n = (size_t)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
     if (n < l.N) {
         const E *row = (const E *)l.weight + n * l.K;
@@ -189,53 +201,54 @@ static __global__ void __launch_bounds__(256) odd_kernel(struct product p) {
 
 /* ---- Launches ---- */
 
-template <typename E, int PASSES, bool CHAINED>
-static inline void launch_rows(const struct product &p, unsigned threads, device_stream stream) {
-    size_t N = p.l.N;
-    const size_t enough = 264; /* blocks, before they get more rows each */
-    if (PASSES <= 1 && N / 8 >= enough) {
-        launch<CHAINED, product_kernel<E, PASSES, 8 / PASSES, CHAINED>>(
-            (unsigned)ceil_div(N, 8 / PASSES), threads, stream, p);
-    } else if (PASSES <= 2 && N / 4 >= enough) {
-        launch<CHAINED, product_kernel<E, PASSES, 4, CHAINED>>((unsigned)ceil_div(N, 4), threads,
-                                                               stream, p);
-    } else if (N / 2 >= enough) {
-        launch<CHAINED, product_kernel<E, PASSES, 2, CHAINED>>((unsigned)ceil_div(N, 2), threads,
-                                                               stream, p);
+template <typename E, int PASSES, int ROWS>
+static inline void launch_rows(const struct product &p, bool chained, unsigned threads,
+                               device_stream stream) {
+    launch<product_kernel<E, PASSES, ROWS>>(chained, (unsigned)ceil_div(p.l.N, ROWS), threads,
+                                            stream, p);
+}
+
+/* Up to 16 pieces a thread, fewer where that leaves multiprocessors without a block. */
+template <typename E, int PASSES, int MOST>
+static inline void launch_passes(const struct product &p, bool chained, unsigned threads,
+                                 device_stream stream) {
+    const size_t enough = 256; /* blocks */
+    if (p.l.N >= enough * MOST) {
+        launch_rows<E, PASSES, MOST>(p, chained, threads, stream);
+    } else if (MOST > 2 && p.l.N >= enough * 2) {
+        launch_rows<E, PASSES, 2>(p, chained, threads, stream);
     } else {
-        launch<CHAINED, product_kernel<E, PASSES, 1, CHAINED>>((unsigned)N, threads, stream, p);
+        launch_rows<E, PASSES, 1>(p, chained, threads, stream);
     }
 }
 
-/* How a row's pieces are dealt out: few threads with more pieces each, as long as it is no more
-   than 4, or they are many. */
-template <typename E, bool CHAINED>
-static inline void launch_aligned(const struct product &p, device_stream stream) {
+/* How a row's pieces are dealt out: 1, 2 or 8 a thread and round. */
+template <typename E>
+static inline void launch_aligned(const struct product &p, bool chained, device_stream stream) {
     size_t pieces = p.l.K / wide<E>::COUNT;
-    size_t passes = pieces <= 256 ? 1 : pieces <= 704 ? 2 : 4;
-    size_t threads = ceil_div(ceil_div(pieces, passes), 32) * 32;
-    threads = threads < PRODUCT_THREADS ? threads : (size_t)PRODUCT_THREADS;
+    size_t passes = pieces <= 128 ? 1 : pieces <= 1024 ? 2 : 8;
+    size_t wanted = ceil_div(ceil_div(pieces, passes), 32) * 32;
+    unsigned threads = (unsigned)(wanted < PRODUCT_THREADS ? wanted : PRODUCT_THREADS);
     if (passes == 1) {
-        launch_rows<E, 1, CHAINED>(p, (unsigned)threads, stream);
+        launch_passes<E, 1, 8>(p, chained, threads, stream);
     } else if (passes == 2) {
-        launch_rows<E, 2, CHAINED>(p, (unsigned)threads, stream);
+        launch_passes<E, 2, 8>(p, chained, threads, stream);
     } else {
-        launch_rows<E, 4, CHAINED>(p, (unsigned)threads, stream);
+        launch_passes<E, 8, 1>(p, chained, threads, stream);
     }
 }
 
 /* The call is checked. */
-template <bool CHAINED>
-static inline enum status launch_product(const struct product &p, device_stream stream,
-                                         struct error *error) {
+static inline enum status launch_product(const struct product &p, bool chained,
+                                         device_stream stream, struct error *error) {
     if (p.l.N == 0) {
         return STATUS_OK; /* a grid without blocks cannot be launched */
     }
     if (linear_aligned(&p.l)) {
-        FOR_TYPE(p.l.dtype, (launch_aligned<E, CHAINED>(p, stream)));
+        FOR_TYPE(p.l.dtype, (launch_aligned<E>(p, chained, stream)));
     } else {
-        FOR_TYPE(p.l.dtype, (launch<CHAINED, odd_kernel<E, CHAINED>>(
-                                (unsigned)ceil_div(p.l.N, 8), 256, stream, p)));
+        FOR_TYPE(p.l.dtype, (launch<odd_kernel<E>>(chained, (unsigned)ceil_div(p.l.N, 8), 256,
+                                                   stream, p)));
     }
     return device_launched("product", error);
 }
