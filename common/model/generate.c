@@ -58,6 +58,17 @@ static enum status check_options(const struct options *options, struct error *er
     return STATUS_OK;
 }
 
+static const char epilogue[] =
+    "The text goes to standard output as it is made, speed to standard error. It ends\n"
+    "with --steps, with the context, or where the model ends it (</s> or <s>). Ctrl-C\n"
+    "ends it after the token at hand (exit status 130), a second one at once. A prompt\n"
+    "is only text: \"</s>\" in it is four characters, not a token. --mode chat wraps\n"
+    "what you say in [INST] and [/INST], as Llama2's chat checkpoints know it; --steps\n"
+    "counts the whole talk there, with --roll each answer.\n"
+    "\n"
+    "example:\n"
+    "  generate stories260K.bin -z tok512.bin -t 0 -n 200 -i \"Once upon a time\"";
+
 static enum status read_options(int argc, char **argv, const struct llama2_stages *stages,
                                 struct options *options, bool *done, struct error *error) {
     const struct flag table[] = {
@@ -87,16 +98,7 @@ static enum status read_options(int argc, char **argv, const struct llama2_stage
         .options = &options->shared,
         .own = table,
         .own_count = sizeof table / sizeof *table,
-        .epilogue =
-            "The text goes to standard output as it is made, speed to standard error. It ends\n"
-            "with --steps, with the context, or where the model ends it (</s> or <s>). Ctrl-C\n"
-            "ends it after the token at hand (exit status 130), a second one at once. A prompt\n"
-            "is only text: \"</s>\" in it is four characters, not a token. --mode chat wraps\n"
-            "what you say in [INST] and [/INST], as Llama2's chat checkpoints know it; --steps\n"
-            "counts the whole talk there, with --roll each answer.\n"
-            "\n"
-            "example:\n"
-            "  generate stories260K.bin -z tok512.bin -t 0 -n 200 -i \"Once upon a time\"",
+        .epilogue = epilogue,
     };
     TRY(llama2_command_parse(&command, stages, argc, argv, done, error));
     if (*done) {
