@@ -1,10 +1,10 @@
 """The test of a generate program from outside."""
 
-def generate_test(name, program):
+def generate_test(name, program, size = "medium"):
     """Runs generate_test.sh on a program made of //common/model:generate and any engine."""
     native.sh_test(
         name = name,
-        size = "medium",
+        size = size,
         srcs = ["//common/model:generate_test.sh"],
         args = [
             "$(location //common/testing:programs.sh)",

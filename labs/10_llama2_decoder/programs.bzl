@@ -86,6 +86,7 @@ def llama2_program_tests():
     )
     generate_test(
         name = "generate_test",
+        size = "large",  # hundreds of tokens on simt
         program = ":generate",
     )
     native.sh_test(
