@@ -84,13 +84,14 @@ static __global__ void __launch_bounds__(PART_THREADS)
 
 /* What the block knows together; shared memory. */
 struct draw {
-    u64 mass[BINS];
-    unsigned count[BINS];
+    unsigned low[BINS], high[BINS]; /* of the mass */
+    unsigned count[BINS];           /* only where counts are wanted */
     u64 warp_mass[WARPS], warp_count[WARPS];
     u64 best;
     u64 found_mass, found_count; /* before the bin found */
     unsigned found;              /* the bin */
     unsigned token;
+    size_t begin, end; /* tokens among which the one looked for is */
 };
 
 /* What does not change. */
@@ -99,6 +100,7 @@ struct drawing {
     unsigned *keys; /* (V) */
     size_t V;
     float scale; /* of a weight as an integer, a power of two */
+    bool counts; /* whether histograms count tokens, too: top-k asks for that */
 };
 
 /* A place in the list by falling weight: token is the last one of key that still belongs. */
@@ -123,8 +125,9 @@ static __device__ __forceinline__ u64 warp_scan(u64 x) {
     return x;
 }
 
-/* Inclusive sums over the block's threads. All call it; `of_warp` (WARPS) is shared memory. */
-static __device__ u64 block_scan(u64 x, u64 *of_warp) {
+/* Inclusive sums over the block's threads, and the sum of all. All call it; `of_warp` (WARPS) is
+   shared memory. */
+static __device__ u64 block_scan(u64 x, u64 *of_warp, u64 *all) {
     unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     x = warp_scan(x);
     __syncthreads(); /* what was there has been read */
@@ -134,6 +137,7 @@ static __device__ u64 block_scan(u64 x, u64 *of_warp) {
     __syncthreads();
     u64 of_lane = warp_scan(of_warp[lane]);
     u64 before = __shfl_sync(~0u, of_lane, warp == 0 ? 0 : warp - 1);
+    *all = __shfl_sync(~0u, of_lane, 31);
     return x + (warp == 0 ? 0 : before);
 }
 
@@ -149,16 +153,30 @@ static __device__ __forceinline__ unsigned upper_of(unsigned key, unsigned digit
 
 static __device__ void clear_bins(struct draw *s) {
     __syncthreads();
-    s->mass[threadIdx.x] = 0;
+    s->low[threadIdx.x] = s->high[threadIdx.x] = 0;
     s->count[threadIdx.x] = 0;
     __syncthreads();
 }
 
+/* Shared memory adds 32 bits at once, but 64 only in a loop that tries again: two halves. */
 static __device__ __forceinline__ void count_in(const struct drawing *d, unsigned key,
                                                 unsigned digit) {
     unsigned bin = digit_of(key, digit);
-    atomicAdd(&d->s->mass[bin], mass_of(key, d->scale));
-    atomicAdd(&d->s->count[bin], 1u);
+    u64 mass = mass_of(key, d->scale);
+    unsigned low = (unsigned)mass, high = (unsigned)(mass >> 32);
+    if (low != 0 && atomicAdd(&d->s->low[bin], low) > ~low) {
+        high++;
+    }
+    if (high != 0) {
+        atomicAdd(&d->s->high[bin], high);
+    }
+    if (d->counts) {
+        atomicAdd(&d->s->count[bin], 1u);
+    }
+}
+
+static __device__ __forceinline__ u64 mass_in(const struct draw *s, unsigned bin) {
+    return (u64)s->high[bin] << 32 | s->low[bin];
 }
 
 /* Keys from logits, and the first histogram. @return the mass of all; 0 where a logit was not a
@@ -176,12 +194,9 @@ static __device__ u64 weigh_all(const struct drawing *d, const float *logits, fl
         count_in(d, key, 0);
     }
     bool any_bad = __syncthreads_or(bad) != 0;
-    u64 sum = block_scan(d->s->mass[threadIdx.x], d->s->warp_mass);
-    if (threadIdx.x == THREADS - 1) {
-        d->s->found_mass = any_bad ? 0 : sum;
-    }
-    __syncthreads();
-    return d->s->found_mass;
+    u64 all;
+    (void)block_scan(mass_in(d->s, threadIdx.x), d->s->warp_mass, &all);
+    return any_bad ? 0 : all;
 }
 
 /* The histogram of a digit over the keys that begin as `key` does. */
@@ -201,9 +216,9 @@ static __device__ void count_below(const struct drawing *d, unsigned key, unsign
 template <bool BY_MASS>
 static __device__ void find_bin(struct draw *s, u64 mass_before, u64 count_before, u64 target) {
     unsigned bin = BINS - 1 - threadIdx.x;
-    u64 mass = s->mass[bin], count = s->count[bin];
-    u64 mass_to = mass_before + block_scan(mass, s->warp_mass);
-    u64 count_to = count_before + block_scan(count, s->warp_count);
+    u64 mass = mass_in(s, bin), count = s->count[bin];
+    u64 all, mass_to = mass_before + block_scan(mass, s->warp_mass, &all);
+    u64 count_to = count_before + block_scan(count, s->warp_count, &all);
     u64 to = BY_MASS ? mass_to : count_to, own = BY_MASS ? mass : count;
     if (own > 0 && to > target && to - own <= target) {
         s->found = bin;
@@ -233,33 +248,38 @@ static __device__ size_t walk(const struct drawing *d, u64 target, const VALUE &
     for (size_t i = begin + lane; i < end; i += 32) {
         sum += value(d->keys[i], i);
     }
-    u64 to = block_scan(sum, d->s->warp_mass);
+    u64 all, to = block_scan(sum, d->s->warp_mass, &all);
     u64 warp_to = __shfl_sync(~0u, to, 31), warp_from = __shfl_sync(~0u, to - sum, 0);
     if (threadIdx.x == 0) {
         d->s->token = (unsigned)(d->V - 1);
+        d->s->begin = d->s->end = 0;
     }
     __syncthreads();
-    if (warp_to > target && warp_from <= target) { /* the same for a whole warp; one has it */
-        for (size_t first = begin; first < end; first += 32) {
-            size_t i = first + lane;
-            u64 own = i < end ? value(d->keys[i], i) : 0;
-            u64 here = warp_from + warp_scan(own);
-            if (own > 0 && here > target && here - own <= target) {
-                d->s->token = (unsigned)i;
-            }
-            warp_from = __shfl_sync(~0u, here, 31);
-            if (warp_from > target) {
-                break;
-            }
+    if (lane == 0 && warp_to > target && warp_from <= target) { /* of one warp at most */
+        d->s->begin = begin;
+        d->s->end = end;
+        d->s->found_mass = warp_from;
+    }
+    __syncthreads();
+    u64 before = d->s->found_mass;
+    begin = d->s->begin;
+    end = d->s->end;
+    for (; begin < end && before <= target; begin += THREADS) {
+        size_t i = begin + threadIdx.x;
+        u64 own = i < end ? value(d->keys[i], i) : 0;
+        u64 here = before + block_scan(own, d->s->warp_mass, &all);
+        if (own > 0 && here > target && here - own <= target) {
+            d->s->token = (unsigned)i;
         }
+        before += all;
     }
     __syncthreads();
     return d->s->token;
 }
 
-/* The place, by falling weight, where the count or the mass passes a target below the whole. The
-   first digit's histogram is counted unless it is there already. */
-template <bool BY_MASS>
+/* The place, by falling weight, where the count or the mass passes a target below the whole; its
+   token only where it is wanted. The first digit's histogram is counted unless it is there. */
+template <bool BY_MASS, bool TOKEN>
 static __device__ struct place find_place(const struct drawing *d, u64 target, bool counted) {
     unsigned key = 0;
     u64 mass = 0, count = 0;
@@ -275,7 +295,9 @@ static __device__ struct place find_place(const struct drawing *d, u64 target, b
     u64 each = mass_of(key, d->scale);
     u64 before = BY_MASS ? (target - mass) / each : target - count; /* equal ones before it */
     struct place place = {key, 0, mass + (before + 1) * each};
-    place.token = walk(d, before, [=](unsigned k, size_t) { return (u64)(k == key); });
+    if (TOKEN) {
+        place.token = walk(d, before, [=](unsigned k, size_t) { return (u64)(k == key); });
+    }
     return place;
 }
 
@@ -305,7 +327,7 @@ static __device__ size_t draw_token(const struct drawing *d, const struct sampli
     struct place last = {0, d->V - 1, all};
     bool counted = true;
     if (how->top_k > 0 && how->top_k < d->V) {
-        last = find_place<false>(d, how->top_k - 1, counted);
+        last = find_place<false, true>(d, how->top_k - 1, counted);
         counted = false;
     }
     if (!nucleus) {
@@ -317,9 +339,9 @@ static __device__ size_t draw_token(const struct drawing *d, const struct sampli
     }
     u64 target = (u64)((double)how->top_p * (double)last.mass);
     if (target < last.mass) {
-        last = find_place<true>(d, target, counted);
+        last = find_place<true, false>(d, target, counted);
     }
-    return find_place<true>(d, share_of(coin, last.mass), false).token;
+    return find_place<true, true>(d, share_of(coin, last.mass), false).token;
 }
 
 static __device__ u64 best_of_parts(struct draw *s, const u64 *parts, unsigned count) {
@@ -348,7 +370,7 @@ static __global__ void __launch_bounds__(THREADS)
     if (temperature != 0.0f) { /* the same for all threads */
         const struct sampling how = *sampling;
         struct sampling next = how;
-        const struct drawing d = {&shared, keys, V, scale};
+        const struct drawing d = {&shared, keys, V, scale, how.top_k > 0 && how.top_k < V};
         float coin = next_coin(&next);
         u64 all = weigh_all(&d, logits, logits[best] / temperature, temperature);
         drawn = draw_token(&d, &how, coin, all);

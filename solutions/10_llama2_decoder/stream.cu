@@ -1,57 +1,45 @@
 /**
  * @file stream.cu
  * @brief Which products stream, and how they are dealt out; others go lab 09's way, or a warp has a
- *        pair of rows.
+ *        row of each.
  */
 #include "labs/09_kv_cache/kv_cache.h"
 #include "solutions/10_llama2_decoder/ladder.h"
 #include "solutions/10_llama2_decoder/stream.cuh"
 
-/* Dynamic shared memory of a launch. */
-static size_t stream_bytes(const struct stream *s, size_t element) {
-    size_t ring = STREAM_STAGES * 2 * STREAM_THREADS * sizeof(uint4);
-    return ring + s->pieces * (16 / element) * sizeof(float);
-}
+/* Shared memory of a block beside x. */
+static constexpr size_t STREAM_STATIC_BYTES = STREAM_WARPS * sizeof(float);
+
+/* Blocks of a launch, a multiprocessor: twice as many as run at a time, so that one that is done
+   early makes room for another. */
+static constexpr size_t STREAM_BLOCKS = 4;
 
 static bool aligned(const void *p) {
     return (uintptr_t)p % 16 == 0;
 }
 
-/* Whether 16 bytes at a time are right, and a block has the memory. */
+/* Whether 16 bytes at a time are right, and a block has the memory for x. */
 static bool can_stream(const struct decoder *d, const struct stream *s, size_t K) {
     size_t element = nn_dtype_bytes(d->model->dtype);
-    size_t shared = sizeof(struct stream_parts) + stream_bytes(s, element);
-    return K > 0 && K * element % 16 == 0 && K % 4 == 0 && aligned(s->weight) && aligned(s->in) &&
-           aligned(s->norm) && shared <= d->shared_bytes && s->pairs > 0 && s->pairs < 1u << 30;
-}
-
-/* Threads a pair: those with which the block with most pairs takes the fewest steps. */
-static unsigned team_of(const struct stream *s, unsigned blocks) {
-    size_t pairs = ceil_div(s->pairs, blocks), best = SIZE_MAX;
-    unsigned team = 32;
-    for (unsigned t = 32; t <= STREAM_THREADS; t *= 2) {
-        size_t steps = ceil_div(pairs, STREAM_THREADS / t) * ceil_div(s->pieces, t);
-        if (steps < best) {
-            best = steps;
-            team = t;
-        }
-    }
-    return team;
+    size_t shared = STREAM_STATIC_BYTES + K * sizeof(float);
+    return K > 0 && K * element % 16 == 0 && aligned(s->weight) && aligned(s->in) &&
+           aligned(s->norm) && shared <= d->shared_bytes && s->rows > 0 && s->rows < 1u << 30;
 }
 
 template <typename E, bool GATE>
 static enum status start(const struct decoder *d, struct stream s, struct error *error) {
-    size_t bytes = stream_bytes(&s, sizeof(E));
-    size_t most = d->shared_bytes - sizeof(struct stream_parts); /* for every launch, also one that
-                                                                    was recorded before */
-    unsigned blocks = (unsigned)(s.pairs < d->multiprocessors ? s.pairs : d->multiprocessors);
-    s.team = team_of(&s, blocks);
+    size_t bytes = s.pieces * elements<E>::COUNT * sizeof(float);
+    size_t wanted = ceil_div(s.rows, STREAM_WARPS);
+    size_t most = STREAM_BLOCKS * d->multiprocessors;
+    /* For every launch, also one that was recorded before. */
     cudaError_t code = cudaFuncSetAttribute((const void *)stream_kernel<E, GATE>,
-                                            cudaFuncAttributeMaxDynamicSharedMemorySize, (int)most);
+                                            cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                            (int)(d->shared_bytes - STREAM_STATIC_BYTES));
     if (code != cudaSuccess) {
         return error_set(error, STATUS_DEVICE, "stream: %zu bytes of shared memory: %s", bytes,
                          cudaGetErrorString(code));
     }
+    unsigned blocks = (unsigned)(wanted < most ? wanted : most);
     launch_chained<stream_kernel<E, GATE>>(blocks, STREAM_THREADS, bytes, d->stream, s);
     return device_launched("stream", error);
 }
@@ -68,7 +56,7 @@ static struct stream stream_of(const struct decoder *d, const void *weight, cons
     return s;
 }
 
-/* ---- Any shape: a warp has a pair, element by element ---- */
+/* ---- Any shape: a warp has a row of both, element by element ---- */
 
 template <typename E>
 static __global__ void __launch_bounds__(256)
@@ -88,11 +76,9 @@ static __global__ void __launch_bounds__(256)
         first += elements<E>::widen(gate[k]) * x;
         second += elements<E>::widen(up[k]) * x;
     }
-    float sums = two_sums(first, second);
-    squares = __shfl_sync(~0u, two_sums(squares, 0.0f), 0);
-    float factor = 1.0f / sqrtf(squares / (float)K + eps);
-    first = factor * __shfl_sync(~0u, sums, 0);
-    second = factor * __shfl_sync(~0u, sums, 16);
+    float factor = 1.0f / sqrtf(lanes_sum(squares) / (float)K + eps);
+    first = factor * lanes_sum(first);
+    second = factor * lanes_sum(second);
     if (threadIdx.x % 32 == 0) {
         out[n] = silu_of(first) * second;
     }
@@ -119,8 +105,7 @@ enum status decoder_stream_gate_up(const struct decoder *d, size_t l, struct err
         return STATUS_OK;
     }
     struct stream s = stream_of(d, w->gate_up, d->x, w->ffn_norm, d->gate_up, m->C);
-    s.pairs = s.rows = (unsigned)m->hidden;
-    s.step = s.pieces;
+    s.rows = (unsigned)m->hidden;
     s.apart = m->hidden * s.pieces;
     FOR_ELEMENTS(m->dtype, return gate_up<E>(d, s, m->C, error));
 }
@@ -130,9 +115,6 @@ enum status decoder_stream_multiply(const struct decoder *d, float *out, const v
                                     const float *residual, struct error *error) {
     struct stream s = stream_of(d, weight, in, norm, out, K);
     s.rows = (unsigned)N;
-    s.pairs = (unsigned)ceil_div(N, 2);
-    s.step = 2 * (size_t)s.pieces;
-    s.apart = s.pieces;
     s.residual = residual;
     if (!can_stream(d, &s, K)) {
         return decoder_multiply(d, out, weight, in, N, K, norm, residual, error);

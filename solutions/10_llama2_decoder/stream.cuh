@@ -1,15 +1,12 @@
 /**
  * @file stream.cuh
- * @brief Products with one vector: weights stream through shared memory, two rows side by side.
+ * @brief Products with one vector: a warp streams through a row of weights, or through row n of the
+ *        gate and row n of up side by side, whose product silu(gate) * up is written once.
  *
- * A multiprocessor has one block, and a block its share of the matrix. What keeps memory busy is
- * how many bytes are on their way: each thread has STAGES places of 2 * 16 bytes in shared memory,
- * copies into them (cp.async) as far ahead as they reach, and uses what it copied itself, so
- * nothing waits for other threads. Weights are never written, so the first STAGES are asked for
- * before the kernel in front of this one is done.
- *
- * Two rows side by side are either rows n of the gate and of up, whose product silu(gate) * up is
- * written once, or rows 2n and 2n + 1 of any matrix.
+ * What keeps memory busy is how many bytes are on their way: a lane asks for STREAM_PIECES times 16
+ * bytes before it needs the first, and a multiprocessor has 16 to 32 such warps, each on its own. x
+ * lies in shared memory. Weights are never written, so the first of them are asked for before the
+ * kernel in front of this one is done.
  *
  * The norm costs no pass of its own: n(x) = f * (x * norm) with one number f, which the sums are
  * multiplied with at the end.
@@ -22,79 +19,92 @@
 enum {
     STREAM_THREADS = 512,
     STREAM_WARPS = STREAM_THREADS / 32,
-    STREAM_ROUND = 8 /* pairs of rows of a team between two meetings of the block */
+    STREAM_PIECES = 8 /* of a lane, on their way together */
 };
-
-#ifndef STREAM_STAGES
-#define STREAM_STAGES 4
-#endif
 
 /* Sizes and pointers of a product; pieces are 16 bytes. */
 struct stream {
     const uint4 *weight;
-    size_t step, apart;     /* pieces from a pair of rows to the next; from a pair's first to its
-                               second row */
-    unsigned pairs, pieces; /* pairs of rows; pieces of a row */
-    unsigned team;          /* threads that have a pair together: 32 .. 512, a power of two */
-    unsigned rows;          /* of the result */
-    const float *in;        /* (K) */
-    const float *norm;      /* (K), or NULL */
-    const float *residual;  /* (rows), or NULL; not with a gate */
-    float *out;             /* (rows) */
+    size_t apart;          /* pieces from a row of the gate to the row of up */
+    unsigned rows, pieces; /* of the result; pieces of a row */
+    const float *in;       /* (K) */
+    const float *norm;     /* (K), or NULL */
+    const float *residual; /* (rows), or NULL; not with a gate */
+    float *out;            /* (rows) */
     float eps;
 };
 
-static __device__ __forceinline__ void copy_ahead(uint4 *to, const uint4 *from) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    unsigned place = (unsigned)__cvta_generic_to_shared(to);
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(place), "l"(from) : "memory");
-#else
-    *to = *from;
-#endif
+/* 16 bytes of weights, on their way past L1: nobody reads them twice. */
+static __device__ __forceinline__ uint4 load_once(const uint4 *from) {
+    uint4 x;
+    asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
+                 : "l"(from));
+    return x;
 }
 
-static __device__ __forceinline__ void close_stage() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.commit_group;" ::: "memory");
-#endif
+static __device__ __forceinline__ float lanes_sum(float x) {
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2) {
+        x += __shfl_xor_sync(~0u, x, step);
+    }
+    return x;
 }
 
-/* All but the last STAGES - 1 stages that were closed are there. */
-static __device__ __forceinline__ void wait_stage() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_group %0;" ::"n"(STREAM_STAGES - 1) : "memory");
-#endif
-}
+/*
+ * Pieces of a lane that are on their way together: with a gate half of them are the gate's and the
+ * others up's at the same places, else all are one row's.
+ */
+template <bool GATE> struct pieces_of_lane {
+    static constexpr int PLACES = GATE ? STREAM_PIECES / 2 : STREAM_PIECES;
+    uint4 w[STREAM_PIECES];
 
-/* Where a thread is in its team's pairs. */
-struct cursor {
-    unsigned pair, piece;
+    /* `row`: the row's first piece; `first`: the lane's first place in it. */
+    __device__ __forceinline__ void ask(const struct stream &s, const uint4 *row, unsigned first) {
+#pragma unroll
+        for (int i = 0; i < PLACES; i++) {
+            unsigned place = first + i * 32;
+            bool there = place < s.pieces;
+            w[i] = there ? load_once(row + place) : make_uint4(0, 0, 0, 0);
+            if (GATE) {
+                w[PLACES + i] = there ? load_once(row + s.apart + place) : make_uint4(0, 0, 0, 0);
+            }
+        }
+    }
+
+    /* Adds the products with x: planes of float4, one for each four elements of a piece. */
+    template <typename E>
+    __device__ __forceinline__ void multiply(float sums[2], const struct stream &s,
+                                             const float4 *planes, unsigned first) const {
+        constexpr int COUNT = elements<E>::COUNT;
+#pragma unroll
+        for (int i = 0; i < PLACES; i++) {
+            unsigned place = first + i * 32 < s.pieces ? first + i * 32 : 0; /* the weights are 0 */
+            float x[COUNT], values[COUNT];
+#pragma unroll
+            for (int j = 0; j < COUNT / 4; j++) {
+                float4 four = planes[j * s.pieces + place];
+                x[4 * j] = four.x, x[4 * j + 1] = four.y;
+                x[4 * j + 2] = four.z, x[4 * j + 3] = four.w;
+            }
+            elements<E>::unpack(values, w[i]);
+#pragma unroll
+            for (int j = 0; j < COUNT; j++) {
+                sums[GATE ? 0 : i % 2] += values[j] * x[j];
+            }
+            if (GATE) {
+                elements<E>::unpack(values, w[PLACES + i]);
+#pragma unroll
+                for (int j = 0; j < COUNT; j++) {
+                    sums[1] += values[j] * x[j];
+                }
+            }
+        }
+    }
 };
 
-static __device__ __forceinline__ void advance(struct cursor *c, const struct stream &s,
-                                               unsigned teams) {
-    c->piece += s.team;
-    if (c->piece >= s.pieces + threadIdx.x % s.team) { /* the same for the whole team */
-        c->piece = threadIdx.x % s.team;
-        c->pair += teams;
-    }
-}
-
-/* Asks for the two pieces at the cursor, if there are any, and closes the stage. */
-template <bool GATE>
-static __device__ __forceinline__ void ask(uint4 *stage, const struct cursor &c,
-                                           const struct stream &s, unsigned end) {
-    if (c.pair < end && c.piece < s.pieces) {
-        const uint4 *first = s.weight + c.pair * s.step + c.piece;
-        size_t apart = GATE || 2 * c.pair + 1 < s.rows ? s.apart : 0; /* an odd last row */
-        copy_ahead(stage + threadIdx.x, first);
-        copy_ahead(stage + STREAM_THREADS + threadIdx.x, first + apart);
-    }
-    close_stage();
-}
-
-/* x * norm into shared memory: float4 number j of each piece in plane j, so that a warp's reads do
-   not collide. @return the thread's sum of x^2 */
+/* x * norm into shared memory, float4 number j of each piece into plane j, so that a warp's reads
+   do not collide. @return the thread's sum of x^2 */
 template <typename E>
 static __device__ __forceinline__ float place_input(float4 *planes, const struct stream &s) {
     constexpr unsigned FOURS = elements<E>::COUNT / 4;
@@ -111,128 +121,66 @@ static __device__ __forceinline__ float place_input(float4 *planes, const struct
     return squares;
 }
 
-template <typename E>
-static __device__ __forceinline__ void multiply_piece(float *first, float *second, uint4 one,
-                                                      uint4 other, const float4 *planes,
-                                                      unsigned piece, unsigned pieces) {
-    constexpr int COUNT = elements<E>::COUNT;
-    float x[COUNT], a[COUNT], b[COUNT];
+/* The norm's factor, 1 without one; the planes are there for all when it is known. */
+static __device__ __forceinline__ float factor_of(float squares, const struct stream &s,
+                                                  unsigned K) {
+    __shared__ float parts[STREAM_WARPS];
+    squares = lanes_sum(squares);
+    if (threadIdx.x % 32 == 0) {
+        parts[threadIdx.x / 32] = squares;
+    }
+    __syncthreads();
+    if (s.norm == NULL) {
+        return 1.0f;
+    }
+    squares = 0.0f;
 #pragma unroll
-    for (int j = 0; j < COUNT / 4; j++) {
-        float4 four = planes[j * pieces + piece];
-        x[4 * j] = four.x, x[4 * j + 1] = four.y, x[4 * j + 2] = four.z, x[4 * j + 3] = four.w;
+    for (int w = 0; w < STREAM_WARPS; w++) {
+        squares += parts[w];
     }
-    elements<E>::unpack(a, one);
-    elements<E>::unpack(b, other);
-#pragma unroll
-    for (int j = 0; j < COUNT; j++) {
-        *first += a[j] * x[j];
-        *second += b[j] * x[j];
-    }
-}
-
-/* Sums of both over the warp: lane 0 gets the first's, lane 16 the second's. */
-static __device__ __forceinline__ float two_sums(float first, float second) {
-    bool upper = threadIdx.x % 32 >= 16;
-    float kept = upper ? second : first, given = upper ? first : second;
-    kept += __shfl_xor_sync(~0u, given, 16);
-#pragma unroll
-    for (int step = 8; step > 0; step /= 2) {
-        kept += __shfl_xor_sync(~0u, kept, step);
-    }
-    return kept;
-}
-
-/* Sums of a round: of each pair of each team, its warps' parts. */
-struct stream_parts {
-    float sums[STREAM_ROUND][STREAM_WARPS][2];
-    float squares[STREAM_WARPS];
-};
-
-/* The sums of a round's pairs, `pair` the first of the block's. One thread a pair. */
-template <bool GATE>
-static __device__ void write_round(const struct stream_parts &parts, const struct stream &s,
-                                   unsigned pair, unsigned end, unsigned K) {
-    unsigned teams = STREAM_THREADS / s.team, warps = s.team / 32;
-    unsigned i = threadIdx.x, n = pair + i;
-    if (i >= teams * STREAM_ROUND || n >= end) {
-        return;
-    }
-    float first = 0.0f, second = 0.0f, factor = 1.0f;
-    for (unsigned w = 0; w < warps; w++) {
-        first += parts.sums[i / teams][i % teams * warps + w][0];
-        second += parts.sums[i / teams][i % teams * warps + w][1];
-    }
-    if (s.norm != NULL) {
-        float squares = 0.0f;
-        for (unsigned w = 0; w < STREAM_WARPS; w++) {
-            squares += parts.squares[w];
-        }
-        factor = 1.0f / sqrtf(squares / (float)K + s.eps);
-    }
-    first *= factor;
-    second *= factor;
-    if (GATE) {
-        s.out[n] = silu_of(first) * second;
-        return;
-    }
-    s.out[2 * n] = (s.residual != NULL ? s.residual[2 * n] : 0.0f) + first;
-    if (2 * n + 1 < s.rows) {
-        s.out[2 * n + 1] = (s.residual != NULL ? s.residual[2 * n + 1] : 0.0f) + second;
-    }
+    return 1.0f / sqrtf(squares / (float)K + s.eps);
 }
 
 /*
- * Grid: a block a multiprocessor, each with pairs / gridDim.x neighbouring pairs; in it a team has
- * every teams-th pair. Dynamic shared memory: stream_bytes().
- * Bytes: 2 * pairs * K * sizeof(E).
+ * Grid: warps take rows in turn. Dynamic shared memory: K floats.
+ * Bytes: rows * K * sizeof(E), twice that with a gate.
  */
 template <typename E, bool GATE>
 static __global__ void __launch_bounds__(STREAM_THREADS, 2) stream_kernel(const struct stream s) {
-    extern __shared__ uint4 ring[]; /* (STAGES, 2, THREADS), then the input's planes */
-    __shared__ struct stream_parts parts;
-    float4 *planes = (float4 *)(ring + STREAM_STAGES * 2 * STREAM_THREADS);
-    unsigned teams = STREAM_THREADS / s.team;
-    unsigned begin = (unsigned)((size_t)blockIdx.x * s.pairs / gridDim.x);
-    unsigned end = (unsigned)(((size_t)blockIdx.x + 1) * s.pairs / gridDim.x);
-    struct cursor use = {begin + threadIdx.x / s.team, threadIdx.x % s.team}, load = use;
-    unsigned slot = 0;
-    for (int i = 0; i < STREAM_STAGES; i++) {
-        ask<GATE>(ring + i * 2 * STREAM_THREADS, load, s, end);
-        advance(&load, s, teams);
+    extern __shared__ float4 planes[];
+    unsigned lane = threadIdx.x % 32, stride = gridDim.x * STREAM_WARPS;
+    unsigned n = blockIdx.x * STREAM_WARPS + threadIdx.x / 32;
+    constexpr unsigned EACH = 32 * pieces_of_lane<GATE>::PLACES;
+    const uint4 *row = s.weight + (size_t)n * s.pieces;
+    struct pieces_of_lane<GATE> pieces;
+    if (n < s.rows) {
+        pieces.ask(s, row, lane);
     }
     chained_begin();
-    float squares = place_input<E>(planes, s);
-    squares = two_sums(squares, 0.0f);
-    if (threadIdx.x % 32 == 0) {
-        parts.squares[threadIdx.x / 32] = squares;
-    }
-    __syncthreads();
-    for (unsigned pair = begin; pair < end; pair += teams * STREAM_ROUND) {
-        for (unsigned r = 0; r < STREAM_ROUND && use.pair < end; r++) {
-            float first = 0.0f, second = 0.0f;
-            unsigned now = use.pair;
-            while (use.pair == now) {
-                uint4 *stage = ring + slot * 2 * STREAM_THREADS;
-                wait_stage();
-                if (use.piece < s.pieces) {
-                    multiply_piece<E>(&first, &second, stage[threadIdx.x],
-                                      stage[STREAM_THREADS + threadIdx.x], planes, use.piece,
-                                      s.pieces);
-                }
-                ask<GATE>(stage, load, s, end);
-                advance(&load, s, teams);
-                advance(&use, s, teams);
-                slot = slot + 1 == STREAM_STAGES ? 0 : slot + 1;
+    float residual = n < s.rows && s.residual != NULL ? s.residual[n] : 0.0f; /* early */
+    float factor = factor_of(place_input<E>(planes, s), s, s.pieces * elements<E>::COUNT);
+    while (n < s.rows) {
+        float sums[2] = {0.0f, 0.0f};
+        unsigned next = n + stride;
+        for (unsigned first = lane;;) {
+            pieces.template multiply<E>(sums, s, planes, first);
+            first += EACH;
+            if (first >= s.pieces + lane) { /* the same for the whole warp */
+                break;
             }
-            float sum = two_sums(first, second);
-            if (threadIdx.x % 16 == 0) {
-                parts.sums[r][threadIdx.x / 32][threadIdx.x % 32 / 16] = sum;
-            }
+            pieces.ask(s, row, first);
         }
-        __syncthreads();
-        write_round<GATE>(parts, s, pair, end, s.pieces * elements<E>::COUNT);
-        __syncthreads();
+        row = s.weight + (size_t)next * s.pieces;
+        if (next < s.rows) {
+            pieces.ask(s, row, lane);
+        }
+        float one = factor * lanes_sum(GATE ? sums[0] : sums[0] + sums[1]);
+        float other = GATE ? factor * lanes_sum(sums[1]) : 0.0f;
+        if (lane == 0) {
+            s.out[n] = GATE ? silu_of(one) * other : residual + one;
+        }
+        residual = next < s.rows && s.residual != NULL ? s.residual[next] : 0.0f;
+        n = next;
     }
 }
 
