@@ -1,4 +1,4 @@
-/* How many launches does a token make, and how many kernels are in them? */
+/* How many launches does a token make? Those of a graph count each. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -85,25 +85,19 @@ static void stepper_free(struct stepper *s) {
     device_stream_destroy(s->stream);
 }
 
-/* What the host launches, and what is in it when that is a graph. */
-static enum status count_both(struct stepper *s, struct bench_result *r, struct error *error) {
-    size_t launches = 0, kernels = 0;
-    TRY(device_count_host_launches_on(step, s, s->stream, &launches, error));
-    TRY(device_count_launches_on(step, s, s->stream, &kernels, error));
-    r->launches = (double)launches;
-    r->kernels = (double)kernels;
-    return STATUS_OK;
-}
-
 static enum status count_step(struct bench *b, struct bench_result *r, struct error *error) {
     struct stepper stepper = {0};
     struct error cause = {0};
+    size_t launches = 0;
     if (b->model.config->L > sizeof stepper.layers / sizeof *stepper.layers) {
         snprintf(r->no_launches, sizeof r->no_launches, "the model has too many layers");
         return STATUS_OK;
     }
     enum status status = stepper_create(&stepper, b, error);
-    if (status == STATUS_OK && count_both(&stepper, r, &cause) != STATUS_OK) {
+    if (status == STATUS_OK &&
+        device_count_launches_on(step, &stepper, stepper.stream, &launches, &cause) == STATUS_OK) {
+        r->launches = (double)launches;
+    } else {
         snprintf(r->no_launches, sizeof r->no_launches, "%.150s", cause.message);
     }
     enum status done = device_synchronize(stepper.stream, error);
@@ -189,7 +183,7 @@ static enum status count_token(struct bench *b, const struct engine *engine, str
     if (c->why[0] != '\0') {
         snprintf(r->no_launches, sizeof r->no_launches, "%.120s", c->why);
     } else if (status == STATUS_OK) {
-        r->launches = r->kernels = (double)c->launches;
+        r->launches = (double)c->launches;
         snprintf(r->no_launches, sizeof r->no_launches, "%s",
                  whole ? "without the classifier, where it waits for the host" : "");
     }

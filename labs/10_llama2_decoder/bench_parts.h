@@ -74,10 +74,9 @@ struct bench_result {
     const struct llama2_stage *stage;
     bool modelled;
     struct bench_timing prefill, decode[CONTEXTS];
-    double launches, kernels; /**< of one token: by the host, and with what is in a launched graph;
-                                 copies count; NAN: not known */
-    char no_launches[160];    /**< why, or what they do not hold */
-    double difference;        /**< of the logits from the first stage's; NAN: it is the first */
+    double launches;       /**< of one token, those of a graph too, and copies; NAN: not known */
+    char no_launches[160]; /**< why, or what they do not hold */
+    double difference;     /**< of the logits from the first stage's; NAN: it is the first */
 };
 
 /** @return bytes of weights that a token reads. */
@@ -97,7 +96,7 @@ MUST_CHECK enum status bench_measure(struct bench *b, const struct llama2_stage 
 MUST_CHECK enum status bench_llama2_create(struct bench *b, const struct engine *engine,
                                            struct llama2 **llama2, struct error *error);
 
-/** Counts launches and kernels of one token. */
+/** Counts the launches of one token. */
 MUST_CHECK enum status bench_count_launches(struct bench *b, const struct llama2_stage *stage,
                                             struct bench_result *result, struct error *error);
 

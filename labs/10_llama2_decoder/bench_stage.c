@@ -248,7 +248,6 @@ enum status bench_measure(struct bench *b, const struct llama2_stage *stage,
     *result = (struct bench_result){.stage = stage,
                                     .modelled = stage->on_device && b->gpu.modelled,
                                     .launches = NAN,
-                                    .kernels = NAN,
                                     .difference = NAN};
     /* On a GPU calls return when the host has what it asked for: the host's clock says when. */
     struct lane lane = {

@@ -63,8 +63,8 @@ void bench_print_head(const struct bench *b) {
     printf("\nLlama2, %s, %s: a prompt of %zu tokens, then %zu token%s one at a time\n",
            b->model.name, nn_dtype_name(b->model.dtype), p->prompt, p->steps,
            p->steps == 1 ? "" : "s");
-    printf("  %-20s %10s %10s %8s %10s %9s %8s %7s %8s %8s  %s\n", "stage", "prompt ms", "tokens/s",
-           "context", "ms/token", "tokens/s", "GB/s", "of read", "launches", "kernels", "times");
+    printf("  %-20s %10s %10s %8s %10s %9s %8s %7s %8s  %s\n", "stage", "prompt ms", "tokens/s",
+           "context", "ms/token", "tokens/s", "GB/s", "of read", "launches", "times");
 }
 
 static void print_row(const struct bench *b, const struct bench_result *r, size_t which) {
@@ -81,7 +81,6 @@ static void print_row(const struct bench *b, const struct bench_result *r, size_
     print_number("%*.1f", 8, 1e-9 * speed, "");
     print_number("%*.1f", 6, 100.0 * speed / b->read_bytes_per_s, "%");
     print_number("%*.0f", 8, first ? r->launches : NAN, "");
-    print_number("%*.0f", 8, first ? r->kernels : NAN, "");
     printf("  %s\n", r->modelled ? "modelled" : "measured");
 }
 
@@ -104,9 +103,8 @@ static void print_context_cost(const struct bench *b, const struct bench_result 
 
 void bench_print_foot(const struct bench *b, const struct bench_result *results, size_t count) {
     printf("a token reads %.2f MB of weights, and %.4f MB of keys and values for each token before "
-           "it;\nof read: of %.0f GB/s, which reading alone %s; launches: a graph is one, kernels: "
-           "with "
-           "those in it\n",
+           "it;\nof read: of %.0f GB/s, which reading alone %s; launches: those of a graph "
+           "count each\n",
            1e-6 * bench_weight_bytes(&b->model), 1e-6 * bench_cache_bytes(&b->model, 1.0),
            1e-9 * b->read_bytes_per_s, b->gpu.modelled ? "has on the modelled GPU" : "got");
     for (size_t i = 0; i < count; i++) {
@@ -176,9 +174,6 @@ static enum status record_decode(const struct bench *b, const struct bench_resul
     if (which == SHORT && !isnan(r->launches)) {
         record.figure = "launches_per_token";
         record.figure_value = r->launches;
-        TRY(bench_append(&record, error));
-        record.figure = "kernels_per_token";
-        record.figure_value = r->kernels;
         TRY(bench_append(&record, error));
     }
     return STATUS_OK;
