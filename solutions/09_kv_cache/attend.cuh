@@ -18,9 +18,9 @@ enum {
     ATTEND_WARPS = ATTEND_THREADS / 32,
     ATTEND_CHANNELS = 1024, /* of all heads of a block */
     ATTEND_GROUP = 4,       /* most heads of a block */
-    ATTEND_KEYS = 128,      /* a part of the context has at least so many */
+    ATTEND_KEYS = 64,       /* a part of the context has at least so many */
+    ATTEND_ALONE = 128,     /* so many are one part */
     ATTEND_PARTS = 64,      /* and there are at most so many parts */
-    ATTEND_PIECES = 20,     /* of 16 bytes, of a thread in its ring: 80 KB a block */
 };
 
 /* A launch's plan: where the workspace's parts lie, and how blocks are dealt out. */
@@ -59,7 +59,7 @@ static __device__ __forceinline__ void merge_lanes(struct mix<CHANNELS> *a, int 
 struct room {
     float2 angles[KV_MAX_HS / 2];
     float q[ATTEND_CHANNELS], k[KV_MAX_HS], v[KV_MAX_HS];
-    float *values; /* (ATTEND_WARPS, ATTEND_CHANNELS): where the ring was */
+    float values[ATTEND_WARPS][ATTEND_CHANNELS];
     float largest[ATTEND_WARPS][ATTEND_GROUP], total[ATTEND_WARPS][ATTEND_GROUP];
     float part_largest[ATTEND_GROUP * ATTEND_PARTS], part_total[ATTEND_GROUP * ATTEND_PARTS];
     bool last;
@@ -80,6 +80,7 @@ template <int GROUP> static __device__ __forceinline__ struct task task_of(const
     unsigned bundles_a_key = p.bundles / (unsigned)p.a.KVH, part = bundle % bundles_a_key;
     int position = *p.a.position, most = (int)p.splits;
     int keys = max((position + most) / most, (int)ATTEND_KEYS); /* of position + 1 */
+    keys = position < ATTEND_ALONE ? (int)ATTEND_ALONE : keys;
     struct task t;
     t.key_head = (int)(bundle / bundles_a_key);
     t.head = t.key_head * (int)group + (int)part * GROUP;
@@ -134,25 +135,23 @@ static __device__ void prepare(struct room *room, const struct attend &p, const 
 
 /*
  * How a thread streams its team's keys: KEYS of them at a time, TEAMS apart, 16 bytes or CHUNKS
- * times that of each key and value. DEPTH such sets are on their way, in a ring in shared memory
- * that is the thread's own. Heads that do not begin 16-byte aligned are loaded when needed.
+ * times that of each key and value, on their way into registers while those before are worked on.
+ * Heads that do not begin 16-byte aligned are loaded when needed.
  */
-template <typename E, int LANES, int CHUNKS, bool VECTOR> struct stream {
+template <typename E, int LANES, int CHUNKS, bool VECTOR, int GROUP> struct stream {
     static constexpr int WIDE = wide<E>::COUNT, CHANNELS = CHUNKS * WIDE;
-    static constexpr int KEYS = 2, TEAMS = ATTEND_THREADS / LANES;
-    static constexpr int DEPTH = ATTEND_PIECES / (2 * KEYS * CHUNKS), STEP = KEYS * TEAMS;
+    static constexpr int KEYS = GROUP > 1 || CHUNKS > 1 ? 2 : 4, TEAMS = ATTEND_THREADS / LANES;
+    static constexpr int STEP = KEYS * TEAMS;
 
     const E *k, *v;
     size_t stride;
     int HS, end;
-    uint4 *ring;
+    uint4 keys[KEYS][CHUNKS], values[KEYS][CHUNKS];
 
-    __device__ __forceinline__ stream(const struct kv_attention &a, const struct task &t,
-                                      uint4 *shared) {
+    __device__ __forceinline__ stream(const struct kv_attention &a, const struct task &t) {
         k = (const E *)a.k + t.key_head * a.HS, v = (const E *)a.v + t.key_head * a.HS;
         stride = a.KVH * a.HS;
         HS = (int)a.HS, end = t.end;
-        ring = shared + threadIdx.x;
     }
 
     /* The first channel of the lane's chunk of a head. */
@@ -165,48 +164,42 @@ template <typename E, int LANES, int CHUNKS, bool VECTOR> struct stream {
         return first + (int)threadIdx.x / LANES + i * TEAMS;
     }
 
-    static __device__ __forceinline__ int piece(int slot, int i, int chunk) {
-        return ((slot * KEYS + i) * CHUNKS + chunk) * 2 * ATTEND_THREADS;
-    }
-
-    __device__ __forceinline__ void ask(int slot, int first) const {
+    static __device__ __forceinline__ void load(uint4 to[KEYS][CHUNKS], const E *from,
+                                                size_t stride, int HS, int first, int end) {
 #pragma unroll
-        for (int i = 0; VECTOR && i < KEYS; i++) {
+        for (int i = 0; i < KEYS; i++) {
 #pragma unroll
             for (int c = 0; c < CHUNKS; c++) {
+                to[i][c] = make_uint4(0, 0, 0, 0);
                 if (key(first, i) < end && channel(c) < HS) {
-                    size_t at = key(first, i) * stride + channel(c);
-                    uint4 *to = ring + piece(slot, i, c);
-                    copy_16(to, (const uint4 *)(k + at));
-                    copy_16(to + ATTEND_THREADS, (const uint4 *)(v + at));
+                    to[i][c] = __ldcs((const uint4 *)(from + key(first, i) * stride + channel(c)));
                 }
             }
         }
-        close_copies();
+    }
+
+    __device__ __forceinline__ void ask(int first) {
+        if (VECTOR) {
+            load(keys, k, stride, HS, first, end);
+            load(values, v, stride, HS, first, end);
+        }
     }
 
     /* Key i's and its value's channels; zeros where there are none. */
-    __device__ __forceinline__ void get(float key_to[CHANNELS], float value_to[CHANNELS], int slot,
+    __device__ __forceinline__ void get(float key_to[CHANNELS], float value_to[CHANNELS],
                                         int first, int i) const {
 #pragma unroll
-        for (int c = 0; c < CHANNELS; c++) {
-            key_to[c] = value_to[c] = 0.0f;
-        }
-#pragma unroll
         for (int c = 0; c < CHUNKS; c++) {
-            bool there = key(first, i) < end;
-            if (VECTOR && there && channel(c) < HS) {
-                const uint4 *from = ring + piece(slot, i, c);
-                unpack(from[0], key_to + c * WIDE, E());
-                unpack(from[ATTEND_THREADS], value_to + c * WIDE, E());
+            if (VECTOR) {
+                unpack(keys[i][c], key_to + c * WIDE, E());
+                unpack(values[i][c], value_to + c * WIDE, E());
             }
 #pragma unroll
             for (int j = 0; !VECTOR && j < WIDE; j++) {
-                if (there && channel(c) + j < HS) {
-                    size_t at = key(first, i) * stride + channel(c) + j;
-                    key_to[c * WIDE + j] = to_float(k[at]);
-                    value_to[c * WIDE + j] = to_float(v[at]);
-                }
+                bool there = key(first, i) < end && channel(c) + j < HS;
+                size_t at = key(first, i) * stride + channel(c) + j;
+                key_to[c * WIDE + j] = there ? to_float(k[at]) : 0.0f;
+                value_to[c * WIDE + j] = there ? to_float(v[at]) : 0.0f;
             }
         }
     }
@@ -263,7 +256,7 @@ static __device__ __forceinline__ struct mix<1> merge_warps(const struct room &r
         float share = room.largest[w][g] == -INFINITY ? 0.0f
                                                       : exp2f(room.largest[w][g] - m.largest);
         m.total += share * room.total[w][g];
-        m.values[0] += share * room.values[w * ATTEND_CHANNELS + g * HS + c];
+        m.values[0] += share * room.values[w][g * HS + c];
     }
     return m;
 }
@@ -350,8 +343,7 @@ static __device__ void finish(struct room *room, const struct attend &p, const s
 template <typename E, int LANES, int CHUNKS, bool VECTOR, int GROUP>
 static __global__ void __launch_bounds__(ATTEND_THREADS, 2) attend_kernel(struct attend p) {
     constexpr int CHANNELS = CHUNKS * wide<E>::COUNT;
-    typedef struct stream<E, LANES, CHUNKS, VECTOR> S;
-    extern __shared__ uint4 ring[];
+    typedef struct stream<E, LANES, CHUNKS, VECTOR, GROUP> S;
     __shared__ struct room room;
     struct task t = task_of<GROUP>(p);
     let_next_begin();
@@ -359,16 +351,10 @@ static __global__ void __launch_bounds__(ATTEND_THREADS, 2) attend_kernel(struct
         wait_for_front(); /* what comes behind relies on it */
         return;
     }
-    S s(p.a, t, ring);
-#pragma unroll
-    for (int i = 0; i < S::DEPTH; i++) {
-        s.ask(i, t.first + i * S::STEP);
-    }
+    S s(p.a, t);
+    s.ask(t.first);
     for (int i = threadIdx.x; i < (int)p.a.HS / 2; i += ATTEND_THREADS) {
         room.angles[i] = angle_of(i, *p.a.position, (int)p.a.HS, p.log2_theta);
-    }
-    if (threadIdx.x == 0) {
-        room.values = (float *)ring;
     }
     __syncthreads();
     wait_for_front();
@@ -388,18 +374,15 @@ static __global__ void __launch_bounds__(ATTEND_THREADS, 2) attend_kernel(struct
             m[g].values[c] = 0.0f;
         }
     }
-    int slot = 0;
     for (int first = t.first; first < t.end; first += S::STEP) {
         float k[S::KEYS][CHANNELS], v[S::KEYS][CHANNELS];
         bool there[S::KEYS];
-        wait_copies<S::DEPTH - 1>();
 #pragma unroll
         for (int i = 0; i < S::KEYS; i++) {
-            s.get(k[i], v[i], slot, first, i);
+            s.get(k[i], v[i], first, i);
             there[i] = S::key(first, i) < t.end;
         }
-        s.ask(slot, first + S::DEPTH * S::STEP);
-        slot = slot + 1 < S::DEPTH ? slot + 1 : 0;
+        s.ask(first + S::STEP); /* the next ones are on their way */
 #pragma unroll
         for (int g = 0; g < GROUP; g++) {
             take<LANES, S::KEYS, CHANNELS>(&m[g], q[g], k, v, there);
@@ -419,7 +402,6 @@ static __global__ void __launch_bounds__(ATTEND_THREADS, 2) attend_kernel(struct
             take<LANES, 1, CHANNELS>(&m[g], q[g], k, v, there);
         }
     }
-    __syncthreads(); /* nobody needs the ring any more */
 #pragma unroll
     for (int g = 0; g < GROUP; g++) {
 #pragma unroll
@@ -431,8 +413,7 @@ static __global__ void __launch_bounds__(ATTEND_THREADS, 2) attend_kernel(struct
             for (int c = 0; c < CHANNELS; c++) {
                 int channel = S::channel(c / S::WIDE) + c % S::WIDE;
                 if (channel < (int)p.a.HS) {
-                    room.values[threadIdx.x / 32 * ATTEND_CHANNELS + g * (int)p.a.HS + channel] =
-                        m[g].values[c];
+                    room.values[threadIdx.x / 32][g * (int)p.a.HS + channel] = m[g].values[c];
                 }
             }
             room.largest[threadIdx.x / 32][g] = m[g].largest;

@@ -23,7 +23,7 @@ kv_linear_function kv_linear_v2_warp_rows;
 kv_linear_function kv_linear_v3_in_flight;
 kv_linear_function kv_linear_v4_fused;
 kv_linear_function kv_linear_v6_chained;
-kv_linear_function kv_linear_v7_ring;
+kv_linear_function kv_linear_v7_stay;
 
 kv_attention_function kv_attention_v1_cache;
 kv_attention_function kv_attention_v2_warp_rows;
@@ -31,7 +31,7 @@ kv_attention_function kv_attention_v3_in_flight;
 kv_attention_function kv_attention_v4_fused;
 kv_attention_function kv_attention_v5_split;
 kv_attention_function kv_attention_v6_chained;
-kv_attention_function kv_attention_v7_ring;
+kv_attention_function kv_attention_v7_stay;
 
 struct kv_step {
     const char *name;
@@ -54,7 +54,7 @@ MUST_CHECK enum status kv_attend_heads(const struct kv_attention *attention, flo
 /** How the kernels of v4 to v6 are launched. */
 struct kv_launch {
     bool split;   /**< attention: the context dealt out over blocks */
-    bool ring;    /**< products: through shared memory, one block a multiprocessor */
+    bool stay;    /**< products of few long rows: blocks that stay, with room for the next kernel */
     bool chained; /**< kernels begin before the one in front is done, where the GPU can do that */
 };
 

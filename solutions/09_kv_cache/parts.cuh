@@ -64,28 +64,6 @@ static __device__ __forceinline__ uint4 load_once(const void *from) {
     return x;
 }
 
-/* Starts a copy of 16 bytes to shared memory. Before compute capability 8.0: copies. */
-static __device__ __forceinline__ void copy_16(uint4 *to, const uint4 *from) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    unsigned address = (unsigned)__cvta_generic_to_shared(to);
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(from) : "memory");
-#else
-    *to = *from;
-#endif
-}
-
-/* Closes a group of copies, then waits for all groups but the PENDING youngest. */
-static __device__ __forceinline__ void close_copies() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.commit_group;" ::: "memory");
-#endif
-}
-template <int PENDING> static __device__ __forceinline__ void wait_copies() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
-#endif
-}
-
 /* The elements of 16 bytes. */
 static __device__ __forceinline__ void unpack(uint4 x, float to[4], float) {
     to[0] = __uint_as_float(x.x), to[1] = __uint_as_float(x.y);
@@ -168,16 +146,6 @@ static __device__ __forceinline__ float2 angle_of(int i, int position, int HS, d
 /* A pair's channels, turned. */
 static __device__ __forceinline__ float2 turned(float first, float second, float2 angle) {
     return make_float2(first * angle.x - second * angle.y, first * angle.y + second * angle.x);
-}
-
-/* Whether a block of the kernel may have so much dynamic shared memory. */
-static inline bool allow_shared(const void *kernel, size_t bytes) {
-    cudaError_t code = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                            (int)bytes);
-    if (code != cudaSuccess) {
-        (void)cudaGetLastError(); /* takes it back */
-    }
-    return code == cudaSuccess;
 }
 
 static inline bool aligned_16(const void *pointer) {

@@ -208,33 +208,50 @@ static inline void launch_rows(const struct product &p, bool chained, unsigned t
                                             stream, p);
 }
 
-/* Up to 16 pieces a thread, fewer where that leaves multiprocessors without a block. */
-template <typename E, int PASSES, int MOST>
+/* How much longer multiprocessors take that have a block more than others, with `rows` a block. */
+static inline double unevenness(size_t N, size_t rows) {
+    const size_t multiprocessors = 132; /* measured on an H200; elsewhere it is as good a guess */
+    size_t rounds = ceil_div(ceil_div(N, rows), multiprocessors);
+    return (double)(rounds * rows * multiprocessors) / (double)N;
+}
+
+/* As many rows a block, up to 8, as go evenly over the multiprocessors. */
+static inline size_t rows_for(size_t N) {
+    size_t rows = 8;
+    while (rows > 1 && unevenness(N, rows) > 1.25) {
+        rows /= 2;
+    }
+    return rows;
+}
+
+template <typename E, int PASSES>
 static inline void launch_passes(const struct product &p, bool chained, unsigned threads,
                                  device_stream stream) {
-    const size_t enough = 256; /* blocks */
-    if (p.l.N >= enough * MOST) {
-        launch_rows<E, PASSES, MOST>(p, chained, threads, stream);
-    } else if (MOST > 2 && p.l.N >= enough * 2) {
+    size_t rows = rows_for(p.l.N);
+    if (rows == 8) {
+        launch_rows<E, PASSES, 8>(p, chained, threads, stream);
+    } else if (rows == 4) {
+        launch_rows<E, PASSES, 4>(p, chained, threads, stream);
+    } else if (rows == 2) {
         launch_rows<E, PASSES, 2>(p, chained, threads, stream);
     } else {
         launch_rows<E, PASSES, 1>(p, chained, threads, stream);
     }
 }
 
-/* How a row's pieces are dealt out: 1, 2 or 8 a thread and round. */
+/* How a row's pieces are dealt out: 2 a thread and round; 1, and so twice the threads, where there
+   are few blocks or short rows. */
 template <typename E>
 static inline void launch_aligned(const struct product &p, bool chained, device_stream stream) {
-    size_t pieces = p.l.K / wide<E>::COUNT;
-    size_t passes = pieces <= 128 ? 1 : pieces <= 1024 ? 2 : 8;
+    size_t pieces = p.l.K / wide<E>::COUNT, rows = rows_for(p.l.N);
+    bool few = p.l.N <= 264 * rows || rows == 4;
+    size_t passes = pieces <= 64 || (pieces <= 256 && few && rows > 2) ? 1 : 2;
     size_t wanted = ceil_div(ceil_div(pieces, passes), 32) * 32;
     unsigned threads = (unsigned)(wanted < PRODUCT_THREADS ? wanted : PRODUCT_THREADS);
     if (passes == 1) {
-        launch_passes<E, 1, 8>(p, chained, threads, stream);
-    } else if (passes == 2) {
-        launch_passes<E, 2, 8>(p, chained, threads, stream);
+        launch_passes<E, 1>(p, chained, threads, stream);
     } else {
-        launch_passes<E, 8, 1>(p, chained, threads, stream);
+        launch_passes<E, 2>(p, chained, threads, stream);
     }
 }
 
