@@ -2,7 +2,7 @@
  * @file decoder_d3_gate_up.cu
  * @brief d3: gate and up in one kernel, which writes silu(gate) * up.
  *
- * Changes since d2: a block has row n of the gate and row n of up side by side (stream.cuh): 5
+ * Changes since d2: a warp has row n of the gate and row n of up side by side (stream.cuh): 5
  * launches a layer.
  * Why: a launch less, and 3 * hidden numbers of traffic less, which is little.
  */

@@ -4,8 +4,8 @@
  *
  * Changes since d3: attention's output, down and the classifier by stream.cuh's kernel instead of
  * lab 09's.
- * Why: one block a multiprocessor asks for its first 64 KiB of weights while the kernel in front
- * still runs, and memory has something to do between two kernels.
+ * Why: each warp goes through rows on its own, so that no block waits for its slowest warp between
+ * two rows, and 128 KiB a multiprocessor are asked for while the kernel in front still ends.
  */
 #include "solutions/10_llama2_decoder/ladder.h"
 
