@@ -93,7 +93,7 @@ C_TEST(ladder, sixteen_bits) {
     static const struct decoder_size sizes[] = {
         {4, 4, 16, 96, 2, 61, 32, NN_BF16, NN_ROPE_INTERLEAVED, false},
         {6, 2, 8, 40, 3, 100, 32, NN_F16, NN_ROPE_HALVES, true}};
-    check_sizes(sizes, COUNT(sizes), 16, text, COUNT(text), FROM_D1);
+    check_sizes(sizes, COUNT(sizes), 16, text, COUNT(text), FROM_D3);
 }
 
 C_TEST(ladder, odd_sizes) {
