@@ -75,8 +75,10 @@ static const struct threshold thresholds[] = {
      "16), against the same engine with the starter's operators",
      "what is not the lab's stays as it was: SwiGLU, the embedding, launches"},
     {"10_llama2_decoder", "decode", 2.0, 3.0,
-     "steps behind a prompt, 8 layers of 512 channels (on simt 2 of 256), against the starter's",
-     "fewer launches and a token drawn on the GPU halve the time; simt has 3.5 us for a launch of "
+     "steps behind a prompt, 8 layers of 512 channels, 32,000 tokens to draw from by top-p (on "
+     "simt 2 of 256, 1000, greedy), against the starter's",
+     "fewer launches and a token drawn on the GPU more than halve the time; simt has 3.5 us for a "
+     "launch of "
      "its own and 0.1 for one in a graph, so that there the graph is asked for, too"},
     {"10_llama2_decoder", "prefill", 10.0, 0,
      "a prompt of 512 tokens (on simt 40) at once, against the starter's token by token",
