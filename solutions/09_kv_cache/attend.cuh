@@ -245,6 +245,52 @@ static __device__ __forceinline__ void take(struct mix<CHANNELS> *m, const float
 
 /* ---- Putting results together ---- */
 
+/* Takes the token's own key and value. A whole warp calls it, for its shuffles; the first team of
+   it counts. */
+template <typename S, int LANES, int GROUP>
+static __device__ __forceinline__ void
+take_newest(struct mix<S::CHANNELS> m[GROUP], const float (*q)[S::CHANNELS],
+            const struct room &room, int HS) {
+    float k[1][S::CHANNELS], v[1][S::CHANNELS];
+    bool there[1] = {threadIdx.x < LANES};
+#pragma unroll
+    for (int c = 0; c < S::CHANNELS; c++) {
+        int channel = S::channel(c / S::WIDE) + c % S::WIDE;
+        k[0][c] = channel < HS ? room.k[channel] : 0.0f;
+        v[0][c] = channel < HS ? room.v[channel] : 0.0f;
+    }
+#pragma unroll
+    for (int g = 0; g < GROUP; g++) {
+        take<LANES, 1, S::CHANNELS>(&m[g], q[g], k, v, there);
+    }
+}
+
+/* Puts a warp's teams together and leaves the warp's results in the room. */
+template <typename S, int LANES, int GROUP>
+static __device__ __forceinline__ void leave_results(struct room *room,
+                                                     struct mix<S::CHANNELS> m[GROUP], int heads,
+                                                     int HS) {
+    int warp = threadIdx.x / 32;
+#pragma unroll
+    for (int g = 0; g < GROUP; g++) {
+#pragma unroll
+        for (int step = LANES; step < 32; step *= 2) {
+            merge_lanes(&m[g], step);
+        }
+        if (g < heads && threadIdx.x % 32 < LANES) {
+#pragma unroll
+            for (int c = 0; c < S::CHANNELS; c++) {
+                int channel = S::channel(c / S::WIDE) + c % S::WIDE;
+                if (channel < HS) {
+                    room->values[warp][g * HS + channel] = m[g].values[c];
+                }
+            }
+            room->largest[warp][g] = m[g].largest;
+            room->total[warp][g] = m[g].total;
+        }
+    }
+}
+
 /* The warps' results for head g and channel c, into `m`. */
 static __device__ __forceinline__ struct mix<1> merge_warps(const struct room &room, int g, int HS,
                                                             int c) {
@@ -388,38 +434,10 @@ static __global__ void __launch_bounds__(ATTEND_THREADS, 2) attend_kernel(struct
             take<LANES, S::KEYS, CHANNELS>(&m[g], q[g], k, v, there);
         }
     }
-    if (t.newest && threadIdx.x < 32) { /* a whole warp, for its shuffles; the first team counts */
-        float k[1][CHANNELS], v[1][CHANNELS];
-        bool there[1] = {threadIdx.x < LANES};
-#pragma unroll
-        for (int c = 0; c < CHANNELS; c++) {
-            int channel = S::channel(c / S::WIDE) + c % S::WIDE;
-            k[0][c] = channel < (int)p.a.HS ? room.k[channel] : 0.0f;
-            v[0][c] = channel < (int)p.a.HS ? room.v[channel] : 0.0f;
-        }
-#pragma unroll
-        for (int g = 0; g < GROUP; g++) {
-            take<LANES, 1, CHANNELS>(&m[g], q[g], k, v, there);
-        }
+    if (t.newest && threadIdx.x < 32) {
+        take_newest<S, LANES, GROUP>(m, q, room, (int)p.a.HS);
     }
-#pragma unroll
-    for (int g = 0; g < GROUP; g++) {
-#pragma unroll
-        for (int step = LANES; step < 32; step *= 2) {
-            merge_lanes(&m[g], step);
-        }
-        if (g < t.heads && threadIdx.x % 32 < LANES) {
-#pragma unroll
-            for (int c = 0; c < CHANNELS; c++) {
-                int channel = S::channel(c / S::WIDE) + c % S::WIDE;
-                if (channel < (int)p.a.HS) {
-                    room.values[threadIdx.x / 32][g * (int)p.a.HS + channel] = m[g].values[c];
-                }
-            }
-            room.largest[threadIdx.x / 32][g] = m[g].largest;
-            room.total[threadIdx.x / 32][g] = m[g].total;
-        }
-    }
+    leave_results<S, LANES, GROUP>(&room, m, t.heads, (int)p.a.HS);
     __syncthreads();
     finish<GROUP>(&room, p, t);
 }

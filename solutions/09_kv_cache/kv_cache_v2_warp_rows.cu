@@ -8,8 +8,8 @@
  *
  * Why: a request of a warp is 512 bytes next to each other, all of them used.
  *
- * What is left: a warp waits for its pieces before it asks for the next ones, and the norm is a pass
- * of its own over x.
+ * What is left: a warp waits for its pieces before it asks for the next ones, and the norm is a
+ * pass of its own over x.
  */
 #include "solutions/09_kv_cache/ladder.h"
 #include "solutions/09_kv_cache/parts.cuh"

@@ -11,7 +11,7 @@
  * largest product; they take as many bytes on their way as weights do.
  *
  * The grid is for `longest` rows; how many parts have any is found on the device, so a graph of the
- * call serves all positions, and up to 64 tokens there is one part and nothing to put together.
+ * call serves all positions, and up to 128 tokens there is one part and nothing to put together.
  */
 #include "solutions/09_kv_cache/ladder.h"
 

@@ -3,8 +3,8 @@
  * @brief The product of steps v4 to v6: rows of weights stream through registers.
  *
  * A block has ROWS rows. Each thread has the same PASSES pieces of 16 bytes of every row, and loads
- * all ROWS * PASSES of them before it needs the first; x is loaded meanwhile, once for all rows. The
- * norm costs no pass of its own: n(x) = f * (x * norm) with one number f, so
+ * all ROWS * PASSES of them before it needs the first; x is loaded meanwhile, once for all rows.
+ * The norm costs no pass of its own: n(x) = f * (x * norm) with one number f, so
  *
  *     out = residual + f * sum of weight * (x * norm),   f = 1 / sqrt(mean(x^2) + eps)
  *
