@@ -59,18 +59,18 @@ template <typename E> static __device__ float dot(const E *row, const float *y, 
 }
 
 /* A kernel for the type of the weights; `call` is a launch that names it E. */
-#define FOR_TYPE(dtype, call)        \
-    do {                             \
-        if ((dtype) == NN_F32) {     \
-            typedef float E;         \
-            call;                    \
+#define FOR_TYPE(dtype, call)           \
+    do {                                \
+        if ((dtype) == NN_F32) {        \
+            typedef float E;            \
+            call;                       \
         } else if ((dtype) == NN_F16) { \
-            typedef __half E;        \
-            call;                    \
-        } else {                     \
-            typedef __nv_bfloat16 E; \
-            call;                    \
-        }                            \
+            typedef __half E;           \
+            call;                       \
+        } else {                        \
+            typedef __nv_bfloat16 E;    \
+            call;                       \
+        }                               \
     } while (0)
 
 /* ---- kv_linear() ---- */

@@ -43,8 +43,8 @@ static struct attend plan_of(const struct kv_attention *a, void *workspace, bool
     p.counters = (unsigned *)(p.qkv + channels);
     p.partial = (float *)p.counters + p.bundles;
     size_t used = channels + p.bundles;
-    p.splits = split ? splits_for(a, p.bundles, group, KV_WORKSPACE_BYTES / sizeof(float) - used)
-                     : 1;
+    p.splits =
+        split ? splits_for(a, p.bundles, group, KV_WORKSPACE_BYTES / sizeof(float) - used) : 1;
     return p;
 }
 
@@ -106,8 +106,8 @@ enum status kv_product(const struct kv_linear *linear, const struct kv_launch *h
 enum status kv_attend(const struct kv_attention *a, void *workspace, const struct kv_launch *how,
                       device_stream stream, struct error *error) {
     TRY(kv_attention_check(a, error));
-    bool vector = a->HS * nn_dtype_bytes(a->dtype) % 16 == 0 && aligned_16(a->k) &&
-                  aligned_16(a->v);
+    bool vector =
+        a->HS * nn_dtype_bytes(a->dtype) % 16 == 0 && aligned_16(a->k) && aligned_16(a->v);
     size_t group = group_for(a, vector);
     struct attend plan = plan_of(a, workspace, how->split, group);
     struct product product = {qkv_product(a, plan.qkv), plan.counters, plan.bundles, true};

@@ -35,9 +35,7 @@ struct attend {
 };
 
 /* What a team or several have found for one head: sum of weights, and of weights times values. */
-template <int CHANNELS> struct mix {
-    float largest, total, values[CHANNELS];
-};
+template <int CHANNELS> struct mix { float largest, total, values[CHANNELS]; };
 
 /* b's part is added to a's; scores are in units of log 2. */
 template <int CHANNELS>
@@ -67,7 +65,7 @@ struct room {
 
 /* What a block works on. */
 struct task {
-    int head, heads;   /* query heads: the first, and how many */
+    int head, heads; /* query heads: the first, and how many */
     int key_head;
     int first, end;    /* earlier rows of the cache */
     int split, splits; /* parts that have any rows */
@@ -186,8 +184,8 @@ template <typename E, int LANES, int CHUNKS, bool VECTOR, int GROUP> struct stre
     }
 
     /* Key i's and its value's channels; zeros where there are none. */
-    __device__ __forceinline__ void get(float key_to[CHANNELS], float value_to[CHANNELS],
-                                        int first, int i) const {
+    __device__ __forceinline__ void get(float key_to[CHANNELS], float value_to[CHANNELS], int first,
+                                        int i) const {
 #pragma unroll
         for (int c = 0; c < CHUNKS; c++) {
             if (VECTOR) {
@@ -248,9 +246,9 @@ static __device__ __forceinline__ void take(struct mix<CHANNELS> *m, const float
 /* Takes the token's own key and value. A whole warp calls it, for its shuffles; the first team of
    it counts. */
 template <typename S, int LANES, int GROUP>
-static __device__ __forceinline__ void
-take_newest(struct mix<S::CHANNELS> m[GROUP], const float (*q)[S::CHANNELS],
-            const struct room &room, int HS) {
+static __device__ __forceinline__ void take_newest(struct mix<S::CHANNELS> m[GROUP],
+                                                   const float (*q)[S::CHANNELS],
+                                                   const struct room &room, int HS) {
     float k[1][S::CHANNELS], v[1][S::CHANNELS];
     bool there[1] = {threadIdx.x < LANES};
 #pragma unroll
@@ -267,9 +265,8 @@ take_newest(struct mix<S::CHANNELS> m[GROUP], const float (*q)[S::CHANNELS],
 
 /* Puts a warp's teams together and leaves the warp's results in the room. */
 template <typename S, int LANES, int GROUP>
-static __device__ __forceinline__ void leave_results(struct room *room,
-                                                     struct mix<S::CHANNELS> m[GROUP], int heads,
-                                                     int HS) {
+static __device__ __forceinline__ void
+leave_results(struct room *room, struct mix<S::CHANNELS> m[GROUP], int heads, int HS) {
     int warp = threadIdx.x / 32;
 #pragma unroll
     for (int g = 0; g < GROUP; g++) {
@@ -294,13 +291,14 @@ static __device__ __forceinline__ void leave_results(struct room *room,
 /* The warps' results for head g and channel c, into `m`. */
 static __device__ __forceinline__ struct mix<1> merge_warps(const struct room &room, int g, int HS,
                                                             int c) {
-    struct mix<1> m = {-INFINITY, 0.0f, {0.0f}};
+    struct mix<1> m = {};
+    m.largest = -INFINITY;
     for (int w = 0; w < ATTEND_WARPS; w++) {
         m.largest = fmaxf(m.largest, room.largest[w][g]);
     }
     for (int w = 0; w < ATTEND_WARPS; w++) {
-        float share = room.largest[w][g] == -INFINITY ? 0.0f
-                                                      : exp2f(room.largest[w][g] - m.largest);
+        float share =
+            room.largest[w][g] == -INFINITY ? 0.0f : exp2f(room.largest[w][g] - m.largest);
         m.total += share * room.total[w][g];
         m.values[0] += share * room.values[w][g * HS + c];
     }
@@ -308,7 +306,8 @@ static __device__ __forceinline__ struct mix<1> merge_warps(const struct room &r
 }
 
 /* Where a part leaves its results for a head: sums, then the largest score and the total. */
-static __device__ __forceinline__ size_t part_floats(int HS) {
+static __device__ __forceinline__ size_t
+part_floats(int HS) {
     return (size_t)HS + 2;
 }
 

@@ -86,7 +86,6 @@ enum status kv_attention_v1_cache(const struct kv_attention *attention, void *wo
     TRY(kv_linear_v1_cache(&product, stream, error));
     TRY(kv_turn_and_store(attention, qkv, stream, error));
     unsigned heads = (unsigned)attention->NH;
-    FOR_TYPE(attention->dtype,
-             (attention_v1_kernel<E><<<heads, 32, 0, stream>>>(*attention, qkv)));
+    FOR_TYPE(attention->dtype, (attention_v1_kernel<E><<<heads, 32, 0, stream>>>(*attention, qkv)));
     return device_launched("attention_v1", error);
 }

@@ -51,9 +51,7 @@ static __device__ __forceinline__ void store(__nv_bfloat16 *to, float x) {
 }
 
 /* How many elements 16 bytes hold. */
-template <typename E> struct wide {
-    static constexpr int COUNT = 16 / (int)sizeof(E);
-};
+template <typename E> struct wide { static constexpr int COUNT = 16 / (int)sizeof(E); };
 
 /* 16 bytes of weights, on their way past L1: nobody reads them twice. */
 static __device__ __forceinline__ uint4 load_once(const void *from) {

@@ -20,7 +20,7 @@ struct product {
     struct kv_linear l;
     unsigned *counters; /* set to 0, where there are any: what the attention behind counts with */
     unsigned count;
-    bool late;      /* the kernel behind may rely on all in front of this one being done */
+    bool late; /* the kernel behind may rely on all in front of this one being done */
 };
 
 enum { PRODUCT_THREADS = 512 };
@@ -73,10 +73,9 @@ static __device__ __forceinline__ void load_pieces(uint4 w[ROWS][PASSES], const 
 
 /* Adds the pieces' products to the rows' sums, and x^2 to `squares`. */
 template <typename E, int PASSES, int ROWS>
-static __device__ __forceinline__ void add_products(float sums[ROWS], float *squares,
-                                                    const uint4 w[ROWS][PASSES],
-                                                    const struct kv_linear &l, size_t pieces,
-                                                    size_t first) {
+static __device__ __forceinline__ void
+add_products(float sums[ROWS], float *squares, const uint4 w[ROWS][PASSES],
+             const struct kv_linear &l, size_t pieces, size_t first) {
     constexpr int WIDE = wide<E>::COUNT;
 #pragma unroll
     for (int i = 0; i < PASSES; i++) {
@@ -172,8 +171,7 @@ static __global__ void __launch_bounds__(PRODUCT_THREADS) product_kernel(struct 
 
 /* ---- Shapes that need care: a warp a row, element by element ---- */
 
-template <typename E>
-static __global__ void __launch_bounds__(256) odd_kernel(struct product p) {
+template <typename E> static __global__ void __launch_bounds__(256) odd_kernel(struct product p) {
     const struct kv_linear &l = p.l;
     wait_for_front();
     let_next_begin();
@@ -264,8 +262,8 @@ static inline enum status launch_product(const struct product &p, bool chained,
     if (linear_aligned(&p.l)) {
         FOR_TYPE(p.l.dtype, (launch_aligned<E>(p, chained, stream)));
     } else {
-        FOR_TYPE(p.l.dtype, (launch<odd_kernel<E>>(chained, (unsigned)ceil_div(p.l.N, 8), 256,
-                                                   stream, p)));
+        FOR_TYPE(p.l.dtype,
+                 (launch<odd_kernel<E>>(chained, (unsigned)ceil_div(p.l.N, 8), 256, stream, p)));
     }
     return device_launched("product", error);
 }

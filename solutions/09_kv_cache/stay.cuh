@@ -44,9 +44,8 @@ static __device__ __forceinline__ float load_x(float y[STAY_PASSES][wide<E>::COU
 
 /* The rows of tile blockIdx.x, that + gridDim.x, ...; beyond the last tile: zeros. */
 template <typename E>
-static __device__ __forceinline__ void load_tile(uint4 w[STAY_ROWS][STAY_PASSES],
-                                                 const struct kv_linear &l, size_t pieces,
-                                                 size_t tile) {
+static __device__ __forceinline__ void
+load_tile(uint4 w[STAY_ROWS][STAY_PASSES], const struct kv_linear &l, size_t pieces, size_t tile) {
     size_t row = tile * STAY_ROWS, left = row < l.N ? l.N - row : 0;
     const uint4 *rows = (const uint4 *)l.weight + (left > 0 ? row * pieces : 0);
     load_pieces<STAY_PASSES, STAY_ROWS>(w, rows, pieces, 0,
