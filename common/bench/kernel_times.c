@@ -16,7 +16,7 @@ struct kernel_times {
     struct device_clock *d_clock; /* NULL on simt */
 };
 
-/* Nodes of a graph and of the graphs in it, each behind those it depends on. */
+/* Nodes of a graph, each behind those it depends on. */
 struct node_row {
     cudaGraphNode_t *nodes;
     size_t count, capacity;
@@ -287,27 +287,15 @@ static enum status describe(cudaGraphNode_t node, enum cudaGraphNodeType type, c
     }
 }
 
-/* Flattens: a graph in the graph is its nodes. Makes sure that all of it can be done. */
-static enum status flatten(cudaGraph_t graph, struct node_row *flat, struct error *error) {
-    struct node_row row = {0};
+/* Makes sure that all of it can be done. */
+static enum status check_all(const struct node_row *row, struct error *error) {
     char name[NAME_BYTES];
-    enum status status = row_of(graph, &row, error);
-    for (size_t i = 0; i < row.count && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < row->count; i++) {
         enum cudaGraphNodeType type;
-        cudaGraph_t child;
-        status = check(cudaGraphNodeGetType(row.nodes[i], &type), "a node", error);
-        if (status == STATUS_OK && type == cudaGraphNodeTypeGraph) {
-            status = check(cudaGraphChildGraphNodeGetGraph(row.nodes[i], &child), "a node", error);
-            status = status == STATUS_OK ? flatten(child, flat, error) : status;
-        } else if (status == STATUS_OK) {
-            status = describe(row.nodes[i], type, name, error);
-            if (status == STATUS_OK && !row_add(flat, row.nodes[i])) {
-                status = error_set(error, STATUS_OUT_OF_MEMORY, "out of memory");
-            }
-        }
+        TRY(check(cudaGraphNodeGetType(row->nodes[i], &type), "a node", error));
+        TRY(describe(row->nodes[i], type, name, error));
     }
-    free(row.nodes);
-    return status;
+    return STATUS_OK;
 }
 
 static enum status do_work(struct kernel_times *t, cudaGraphNode_t node,
@@ -344,21 +332,24 @@ enum status kernel_times_begin(struct kernel_times *times, struct error *error) 
 enum status kernel_times_end(struct kernel_times *times, enum status called,
                              kernel_times_observer *observe, void *observer, struct error *error) {
     cudaGraph_t graph = NULL;
-    struct node_row flat = {0};
+    struct node_row row = {0};
     struct error cause = {0};
     enum status status =
         check(cudaStreamEndCapture(times->stream, &graph), "recording a call's work", &cause);
     status = status == STATUS_OK ? called : status;
     if (status == STATUS_OK) {
-        status = flatten(graph, &flat, &cause);
+        status = row_of(graph, &row, &cause);
+    }
+    if (status == STATUS_OK) {
+        status = check_all(&row, &cause);
     }
     if (status != STATUS_OK) {
         status = error_set(error, STATUS_UNSUPPORTED, "%s", error_text(&cause, status));
     }
-    for (size_t i = 0; i < flat.count && status == STATUS_OK; i++) {
-        status = time_node(times, flat.nodes[i], observe, observer, error);
+    for (size_t i = 0; i < row.count && status == STATUS_OK; i++) {
+        status = time_node(times, row.nodes[i], observe, observer, error);
     }
-    free(flat.nodes);
+    free(row.nodes);
     if (graph != NULL) {
         (void)cudaGraphDestroy(graph);
     }
