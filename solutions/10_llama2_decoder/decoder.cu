@@ -81,7 +81,10 @@ static enum status fill(struct decoder *d, struct error *error) {
     TRY(device_properties(&gpu, error));
     d->multiprocessors = (size_t)gpu.multiprocessors;
     d->shared_bytes = gpu.shared_bytes;
+    d->major = gpu.major;
+    d->modelled = gpu.modelled;
     TRY(allocate_token(d, error));
+    TRY(decoder_one_create(d, error));
     d->has_rows = d->batch > 1 && d->model->HS <= ATTENTION_MAX_HS;
     return d->has_rows ? allocate_rows(d, error) : STATUS_OK;
 }
@@ -118,6 +121,7 @@ void decoder_free(struct decoder *d) {
         d->position, d->workspace, d->draw_workspace, r->tokens,  r->x,     r->sum,
         r->y,        r->qkv,       r->heads,          r->gate_up, r->gated, r->workspace};
     decoder_graphs_free(d);
+    decoder_one_free(d);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         device_free(all[i]);
     }
@@ -136,6 +140,7 @@ const struct decoder_version *decoder_ladder(size_t *count) {
         {"d5_drawn_here", decoder_d4_prefill, decoder_d5_step, &decoder_way_stream},
         {"d6_prefill", decoder_d6_prefill, decoder_d5_step, &decoder_way_stream},
         {"d7_graph", decoder_d6_prefill, decoder_d7_step, &decoder_way_stream},
+        {"d8_one_kernel", decoder_d6_prefill, decoder_d8_step, &decoder_way_stream},
     };
     *count = sizeof versions / sizeof *versions;
     return versions;

@@ -42,7 +42,7 @@ const struct decoder_version *decoder_ladder(size_t *count);
 decoder_prefill_function decoder_d1_prefill, decoder_d2_prefill, decoder_d3_prefill,
     decoder_d4_prefill, decoder_d6_prefill;
 decoder_step_function decoder_d1_step, decoder_d2_step, decoder_d3_step, decoder_d4_step,
-    decoder_d5_step, decoder_d7_step;
+    decoder_d5_step, decoder_d7_step, decoder_d8_step;
 
 /** Many tokens' activations: d6. Device memory; E is the model's type. */
 struct decoder_rows {
@@ -65,12 +65,26 @@ struct decoder_graph {
     void *graph;              /**< cudaGraph_t */
 };
 
+/** What d8's kernel has beside the decoder's memory; device memory. */
+struct decoder_one {
+    bool possible;               /**< whether it takes the model's sizes */
+    bool bulk;                   /**< whether it copies in bulk */
+    size_t blocks, room;         /**< its launch: blocks, bytes of shared memory */
+    void *layers;                /**< (L) of struct one_layer */
+    float *qkv;                  /**< ((NH + 2 KVH) * HS) */
+    float *partial;              /**< attention of parts of the context */
+    unsigned *done;              /**< (KVH): parts that are done */
+    unsigned long long *meeting; /**< blocks that have come to a meeting */
+};
+
 struct decoder {
     const struct decoder_model *model;
     struct decoder_io io;
     size_t batch;
     device_stream stream;
     size_t multiprocessors, shared_bytes; /**< of the GPU; of a block */
+    int major;                            /**< its compute capability */
+    bool modelled;                        /**< simt's, which has no bulk copies */
 
     float *x;             /**< (C): the residual stream of the token under way */
     float *y;             /**< (C): x normed; a sublayer's result */
@@ -84,6 +98,7 @@ struct decoder {
     bool has_rows;        /**< whether many tokens go through together */
     struct decoder_rows rows;
     struct decoder_graph graphs[DECODER_BUCKETS];
+    struct decoder_one one;
 };
 
 /** @name One token: pieces of the steps
@@ -190,6 +205,10 @@ struct decoder_embed_arguments {
     int32_t position;
 };
 struct decoder_embed_arguments decoder_embed_arguments(const struct decoder *d, size_t position);
+
+/** Makes d->one. */
+MUST_CHECK enum status decoder_one_create(struct decoder *d, struct error *error);
+void decoder_one_free(struct decoder *d);
 
 /** Frees the recorded steps. */
 void decoder_graphs_free(struct decoder *d);

@@ -79,7 +79,7 @@ static const struct action text[] = {{9, 0, false},  {1, 9, false},  {4, 10, fal
 C_TEST(ladder, has_its_steps) {
     size_t count;
     (void)decoder_ladder(&count);
-    EXPECT_INT_EQ(7, count);
+    EXPECT_INT_EQ(8, count);
 }
 
 C_TEST(ladder, fp32) {
@@ -173,7 +173,9 @@ C_TEST(ladder, launches_a_token) {
     struct error error = {0};
     struct decoder_net net;
     device_stream stream = NULL;
+    struct device_properties gpu;
     ASSERT_OK(device_open(&error));
+    ASSERT_OK(device_properties(&gpu, &error));
     EXPECT_OK(decoder_net_create(&net, &size, 3, false, &error));
     EXPECT_OK(device_stream_create(&stream, &error));
     for (size_t k = 4; k < versions && !test_has_failed(); k++) {
@@ -183,7 +185,11 @@ C_TEST(ladder, launches_a_token) {
         const struct decoder_functions functions = functions_of(&v[k]);
         EXPECT_OK(decoder_case_create(&c, &net, &functions, 8, &rng, stream, false, &error));
         EXPECT_OK(count_steps(&c, &v[k], &launches, &error));
-        EXPECT_TRUE(launches >= 5 * size.L + 4 && launches <= 6 * size.L + 4);
+        if (k == versions - 1 && (gpu.major == 9 || gpu.major == 10)) {
+            EXPECT_INT_EQ(3, launches); /* two that draw, and one */
+        } else {
+            EXPECT_TRUE(launches >= 5 * size.L + 4 && launches <= 6 * size.L + 4);
+        }
         decoder_case_free(&c);
     }
     device_stream_destroy(stream);
