@@ -1,7 +1,14 @@
 """The test of a generate program from outside."""
 
-def generate_test(name, program, size = "medium"):
-    """Runs generate_test.sh on a program made of //common/model:generate and any engine."""
+def generate_test(name, program, size = "medium", tokens = 512):
+    """Runs generate_test.sh on a program made of //common/model:generate and any engine.
+
+    Args:
+      name: of the target.
+      program: label of the program.
+      size: of the test.
+      tokens: most that are written with a real checkpoint: 200, or 512 as well.
+    """
     native.sh_test(
         name = name,
         size = size,
@@ -10,6 +17,7 @@ def generate_test(name, program, size = "medium"):
             "$(location //common/testing:programs.sh)",
             "$(location %s)" % program,
             "$(location //common/model:make_test_checkpoint)",
+            str(tokens),
         ],
         data = [
             program,

@@ -86,8 +86,9 @@ def llama2_program_tests():
     )
     generate_test(
         name = "generate_test",
-        size = "large",  # hundreds of tokens on simt
+        size = "large",
         program = ":generate",
+        tokens = 200,  # simt takes minutes for 512
     )
     native.sh_test(
         name = "stages_test",
