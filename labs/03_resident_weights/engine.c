@@ -10,11 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/model/engine_layer.h"
 #include "labs/02_gpu_matmul/gpu_matmul.h"
 #include "labs/03_resident_weights/operators.h"
-#include "labs/03_resident_weights/resident.h"
 
 #define F (sizeof(float))
+
+static const char stage_name[] = "03_resident_weights";
 
 static struct resident_operand in(const void *memory, size_t bytes) {
     return (struct resident_operand){memory, bytes, RESIDENT_IN};
@@ -287,7 +289,7 @@ enum status engine_resident_create(struct engine *engine, struct error *error) {
         return status;
     }
     *engine = (struct engine){
-        .name = "03_resident_weights",
+        .name = stage_name,
         .context = resident,
         .destroy = stage_destroy,
         .alloc = stage_alloc,
@@ -310,4 +312,27 @@ enum status engine_resident_create(struct engine *engine, struct error *error) {
         .embedding = stage_embedding,
     };
     return STATUS_OK;
+}
+
+/* ---- For the stages above ---- */
+
+struct resident *engine_resident_of(const struct engine *engine) {
+    while (strcmp(engine->name, stage_name) != 0) {
+        engine = engine_layer_base(engine->context);
+    }
+    return engine->context;
+}
+
+/* A kernel that launches nothing: it is told the stream. */
+static enum status note_stream(const void *arguments, void *const *operands, device_stream stream,
+                               struct error *error) {
+    (void)operands;
+    (void)error;
+    **(device_stream *const *)arguments = stream;
+    return STATUS_OK;
+}
+
+enum status engine_resident_stream(struct resident *resident, device_stream *stream,
+                                   struct error *error) {
+    return resident_call(resident, note_stream, &stream, NULL, 0, error);
 }

@@ -43,7 +43,7 @@ static enum status matmul_kernel(const void *arguments, void *const *d, device_s
 
 static enum status stage_matmul(void *context, float *out, const float *in, const float *weight,
                                 size_t M, size_t N, size_t K) {
-    struct resident *resident = engine_layer_base(context)->context; /* what stage 03 keeps there */
+    struct resident *resident = engine_resident_of(engine_layer_base(context));
     const struct matmul_call call = {engine_layer_own(context), M, N, K};
     const struct resident_operand operands[] = {
         {out, M * N * sizeof(float), RESIDENT_OUT},

@@ -11,6 +11,7 @@
 
 #include "common/device/device.h"
 #include "common/model/engine_layer.h"
+#include "labs/03_resident_weights/engine.h"
 #include "labs/03_resident_weights/resident.h"
 #include "labs/04_sgemm/engine.h"
 
@@ -44,11 +45,6 @@ static enum status rows_kernel(const void *arguments, void *const *d, device_str
     return call->stage->run(&problem, call->stage->workspace, stream, error);
 }
 
-/* Stage 04 is a layer over stage 03, which keeps its struct resident as context. */
-static struct resident *resident_of(void *context) {
-    return engine_layer_base(engine_layer_base(context)->context)->context;
-}
-
 /* A model may ask for rows of no elements; the contract has no such rows. */
 static enum status call_rows(void *context, struct rows_call call, float *out, const float *in,
                              const float *weight, const float *bias) {
@@ -63,7 +59,8 @@ static enum status call_rows(void *context, struct rows_call call, float *out, c
     if (bytes == 0) {
         return STATUS_OK;
     }
-    return resident_call(resident_of(context), rows_kernel, &call, operands, count, NULL);
+    struct resident *resident = engine_resident_of(engine_layer_base(context));
+    return resident_call(resident, rows_kernel, &call, operands, count, NULL);
 }
 
 static enum status stage_layernorm(void *context, float *out, const float *in, const float *weight,

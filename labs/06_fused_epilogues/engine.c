@@ -10,6 +10,7 @@
 
 #include "common/device/device.h"
 #include "common/model/engine_layer.h"
+#include "labs/03_resident_weights/engine.h"
 #include "labs/03_resident_weights/resident.h"
 #include "labs/05_layernorm_softmax/engine.h"
 
@@ -50,13 +51,6 @@ static void add_operand(struct fused_call *call, size_t field, const void *memor
     }
 }
 
-/* The stream and the operands are stage 03's, down below. */
-static struct resident *resident_of(void *context) {
-    const struct engine *norms = engine_layer_base(context), *sgemm;
-    sgemm = engine_layer_base(norms->context);
-    return engine_layer_base(sgemm->context)->context;
-}
-
 #define ADD(field, floats, use) \
     add_operand(&call, offsetof(struct fused_problem, field), p->field, floats, use)
 
@@ -73,8 +67,8 @@ static enum status call_fused(void *context, const struct fused_problem *p) {
     if (!in_place) {
         ADD(residual, sums, RESIDENT_IN);
     }
-    return resident_call(resident_of(context), fused_kernel, &call, call.operands, call.count,
-                         NULL);
+    struct resident *resident = engine_resident_of(engine_layer_base(context));
+    return resident_call(resident, fused_kernel, &call, call.operands, call.count, NULL);
 }
 
 static enum status stage_linear(void *context, float *out, const float *in, const float *weight,

@@ -10,10 +10,10 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/model/engine_layer.h"
 #include "common/model/fused.h"
+#include "labs/03_resident_weights/engine.h"
 #include "labs/03_resident_weights/resident.h"
 #include "labs/06_fused_epilogues/engine.h"
 
@@ -112,14 +112,6 @@ static enum status stage_attention_packed(void *context, float *out, const struc
     return call_attention(engine_layer_own(context), out, a, &problem, tokens, tokens, operand);
 }
 
-/* Stage 03 lies below the layers and has its struct resident as context. */
-static struct resident *resident_of(const struct engine *engine) {
-    while (strcmp(engine->name, "03_resident_weights") != 0) {
-        engine = engine_layer_base(engine->context);
-    }
-    return engine->context;
-}
-
 enum status engine_attention_create_with(struct engine *engine, attention_function *run,
                                          struct error *error) {
     struct engine base;
@@ -133,7 +125,7 @@ enum status engine_attention_create_with(struct engine *engine, attention_functi
         engine_destroy(&base);
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the engine");
     }
-    *stage = (struct stage){.run = run, .resident = resident_of(&base)};
+    *stage = (struct stage){.run = run, .resident = engine_resident_of(&base)};
     status = engine_layer_create(engine, "07_attention", &base, stage, free);
     if (status != STATUS_OK) {
         return error_set(error, status, "out of memory for the engine");

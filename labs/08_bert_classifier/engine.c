@@ -8,10 +8,10 @@
 #include "labs/08_bert_classifier/engine.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/model/bert_encoder.h"
 #include "common/model/engine_layer.h"
+#include "labs/03_resident_weights/engine.h"
 #include "labs/03_resident_weights/resident.h"
 #include "labs/07_attention/engine.h"
 
@@ -193,14 +193,6 @@ static void stage_encoder_free(void *context, void *encoder) {
     made_free(engine_layer_own(context), encoder);
 }
 
-/* Stage 03 lies below the layers and has its struct resident as context. */
-static struct resident *resident_of(const struct engine *engine) {
-    while (strcmp(engine->name, "03_resident_weights") != 0) {
-        engine = engine_layer_base(engine->context);
-    }
-    return engine->context;
-}
-
 enum status engine_encoder_create_with(struct engine *engine,
                                        const struct encoder_functions *functions,
                                        struct error *error) {
@@ -212,7 +204,7 @@ enum status engine_encoder_create_with(struct engine *engine,
         engine_destroy(&base);
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the engine");
     }
-    *stage = (struct stage){.functions = *functions, .resident = resident_of(&base)};
+    *stage = (struct stage){.functions = *functions, .resident = engine_resident_of(&base)};
     enum status status = engine_layer_create(engine, "08_bert_classifier", &base, stage, free);
     if (status != STATUS_OK) {
         return error_set(error, status, "out of memory for the engine");

@@ -23,10 +23,8 @@ static const struct classifier_stages stages = {.table = table,
 
 #include "common/bench/kernel_times.h"
 #include "common/device/device.h"
-#include "common/model/engine_layer.h"
 #include "labs/02_gpu_matmul/engine.h"
 #include "labs/03_resident_weights/engine.h"
-#include "labs/03_resident_weights/resident.h"
 #include "labs/04_sgemm/engine.h"
 #include "labs/05_layernorm_softmax/engine.h"
 #include "labs/06_fused_epilogues/engine.h"
@@ -93,29 +91,18 @@ static enum status open_device(struct classifier_device *device, struct error *e
 
 /* ---- What looks inside operators ---- */
 
-static enum status note_stream(const void *arguments, void *const *operands, device_stream stream,
-                               struct error *error) {
-    (void)operands;
-    (void)error;
-    **(device_stream *const *)arguments = stream;
-    return STATUS_OK;
-}
-
 /* From stage 03 on, all work is on the stream of the engine that lies below the others. */
 static enum status create_kernel_times(void **times, const struct engine *engine,
                                        struct error *error) {
     static const char below[] = "03_resident_weights";
-    device_stream stream = NULL, *place = &stream;
+    device_stream stream = NULL;
     struct kernel_times *made = NULL;
     *times = NULL;
     if (strcmp(engine->name, below) < 0) {
         return error_set(error, STATUS_UNSUPPORTED,
                          "it copies and waits in every operator, so no launch is seen by itself");
     }
-    while (strcmp(engine->name, below) != 0) {
-        engine = engine_layer_base(engine->context);
-    }
-    TRY(resident_call(engine->context, note_stream, &place, NULL, 0, error));
+    TRY(engine_resident_stream(engine_resident_of(engine), &stream, error));
     enum status status = kernel_times_create(&made, stream, error);
     *times = made;
     return status;

@@ -15,8 +15,8 @@
 #include "common/base/checked.h"
 #include "common/model/engine_layer.h"
 #include "common/model/llama2_device.h"
+#include "labs/03_resident_weights/engine.h"
 #include "labs/03_resident_weights/operators.h"
-#include "labs/03_resident_weights/resident.h"
 #include "labs/07_attention/engine.h"
 #include "labs/09_kv_cache/embedding_row.h"
 
@@ -115,19 +115,9 @@ static void stage_decoder_free(void *context, void *decoder) {
     free(d);
 }
 
-/* Stage 03's stream is told to what it calls. */
-static enum status note_stream(const void *arguments, void *const *operands, device_stream stream,
-                               struct error *error) {
-    (void)operands;
-    (void)error;
-    **(device_stream *const *)arguments = stream;
-    return STATUS_OK;
-}
-
 static enum status fill_decoder(const struct stage *stage, struct decoder *d,
                                 const struct llama2_decoder_model *model, struct error *error) {
-    device_stream *stream = &d->stream;
-    TRY(resident_call(stage->resident, note_stream, &stream, NULL, 0, error));
+    TRY(engine_resident_stream(stage->resident, &d->stream, error));
     TRY(llama2_device_load(&d->weights, model, d->stream, error));
     TRY(allocate(d, error));
     return number_positions(d, error);
@@ -244,14 +234,6 @@ static enum status stage_decoder_run(void *context, void *decoder,
     return device_read(call->logits, d->logits, d->config.V * F, d->stream, NULL);
 }
 
-/* Stage 03 lies below the layers and has its struct resident as context. */
-static struct resident *resident_of(const struct engine *engine) {
-    while (strcmp(engine->name, "03_resident_weights") != 0) {
-        engine = engine_layer_base(engine->context);
-    }
-    return engine->context;
-}
-
 enum status engine_kv_cache_create_with(struct engine *engine, const struct kv_functions *functions,
                                         struct error *error) {
     struct engine base;
@@ -262,7 +244,7 @@ enum status engine_kv_cache_create_with(struct engine *engine, const struct kv_f
         engine_destroy(&base);
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the engine");
     }
-    *stage = (struct stage){.functions = *functions, .resident = resident_of(&base)};
+    *stage = (struct stage){.functions = *functions, .resident = engine_resident_of(&base)};
     enum status status = engine_layer_create(engine, "09_kv_cache", &base, stage, free);
     if (status != STATUS_OK) {
         return error_set(error, status, "out of memory for the engine");
