@@ -7,6 +7,7 @@
 
 #include "common/device/device.h"
 #include "grader/cases/10_llama2_decoder_draw.h"
+#include "labs/10_llama2_decoder/decoder_model.h"
 
 /* A piece of device memory, and what it held when the model was made. */
 struct decoder_tensor {
@@ -126,31 +127,6 @@ static enum status keep_layer(struct decoder_net *net, const struct decoder_laye
     return keep(net, w->down, m->hidden * row, error);
 }
 
-static void fill_model(struct decoder_net *net) {
-    const struct llama2_config *c = &net->random.config;
-    net->model = (struct decoder_model){.C = c->C,
-                                        .hidden = c->hidden,
-                                        .L = c->L,
-                                        .NH = c->NH,
-                                        .KVH = c->KVH,
-                                        .HS = c->HS,
-                                        .V = c->V,
-                                        .T = c->T,
-                                        .eps = c->norm_eps,
-                                        .theta = c->rope_theta,
-                                        .layout = c->rope_layout,
-                                        .dtype = net->size.dtype,
-                                        .embedding = net->device.embedding,
-                                        .layers = net->layers,
-                                        .final_norm = net->device.final_norm,
-                                        .classifier = net->device.classifier};
-    for (size_t l = 0; l < c->L; l++) {
-        const struct llama2_device_layer *w = &net->device.layers[l];
-        net->layers[l] = (struct decoder_layer){w->attention_norm, w->qkv,     w->out,
-                                                w->ffn_norm,       w->gate_up, w->down};
-    }
-}
-
 static enum status make_device(struct decoder_net *net, struct error *error) {
     const struct llama2_decoder_model model = decoder_net_for_engine(net, net->size.T);
     const size_t L = net->size.L;
@@ -160,7 +136,7 @@ static enum status make_device(struct decoder_net *net, struct error *error) {
     if (net->layers == NULL || net->tensors == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
     }
-    fill_model(net);
+    net->model = decoder_model_of(&net->random.config, &net->device, net->layers);
     size_t table = net->model.V * net->model.C * nn_dtype_bytes(net->model.dtype);
     TRY(keep(net, net->model.embedding, table, error));
     TRY(keep(net, net->model.classifier, table, error));

@@ -200,6 +200,7 @@ _GPU_CASES = {
         "//labs/03_resident_weights:contract",
         "//labs/09_kv_cache:contract",
         "//labs/10_llama2_decoder:contract",
+        "//labs/10_llama2_decoder:decoder_model",
         "//solutions/09_kv_cache:engine",
         "@rules_cuda//cuda:runtime",
     ],

@@ -5,12 +5,10 @@
 
 #include "common/bench/device_launches.h"
 #include "common/bench/kernel_times.h"
-#include "common/model/engine_layer.h"
-#include "common/model/llama2_device.h"
 #include "common/model/profile.h"
-#include "labs/03_resident_weights/resident.h"
+#include "labs/03_resident_weights/engine.h"
 #include "labs/10_llama2_decoder/bench_parts.h"
-#include "labs/10_llama2_decoder/decoder.h"
+#include "labs/10_llama2_decoder/decoder_model.h"
 
 /* ---- A step of this lab's decoder, by itself ---- */
 
@@ -30,41 +28,13 @@ static enum status step(void *argument, device_stream stream, struct error *erro
     return decoder_step(s->decoder, s->position, error);
 }
 
-static void describe_model(struct stepper *s, const struct llama2_config *c) {
-    s->model = (struct decoder_model){.C = c->C,
-                                      .hidden = c->hidden,
-                                      .L = c->L,
-                                      .NH = c->NH,
-                                      .KVH = c->KVH,
-                                      .HS = c->HS,
-                                      .V = c->V,
-                                      .T = c->T,
-                                      .eps = c->norm_eps,
-                                      .theta = c->rope_theta,
-                                      .layout = c->rope_layout,
-                                      .dtype = s->weights.dtype,
-                                      .embedding = s->weights.embedding,
-                                      .layers = s->layers,
-                                      .final_norm = s->weights.final_norm,
-                                      .classifier = s->weights.classifier};
-    for (size_t l = 0; l < c->L; l++) {
-        const struct llama2_device_layer *w = &s->weights.layers[l];
-        s->layers[l] = (struct decoder_layer){.attention_norm = w->attention_norm,
-                                              .qkv = w->qkv,
-                                              .out = w->out,
-                                              .ffn_norm = w->ffn_norm,
-                                              .gate_up = w->gate_up,
-                                              .down = w->down};
-    }
-}
-
 static enum status stepper_create(struct stepper *s, const struct bench *b, struct error *error) {
     const struct llama2_config *c = b->model.config;
     const struct llama2_decoder_model model = {c, b->model.weights, b->model.dtype, 1};
     const struct sampling greedy = {.state = 1};
     TRY(device_stream_create(&s->stream, error));
     TRY(llama2_device_load(&s->weights, &model, s->stream, error));
-    describe_model(s, c);
+    s->model = decoder_model_of(c, &s->weights, s->layers);
     TRY(device_alloc((void **)&s->io.logits, c->V * sizeof(float), error));
     TRY(device_alloc((void **)&s->io.token, sizeof *s->io.token, error));
     TRY(device_alloc((void **)&s->io.sampling, sizeof *s->io.sampling, error));
@@ -148,23 +118,6 @@ static bool end(void *context, enum profile_operator op, enum status *status) {
     return false;
 }
 
-static enum status note_stream(const void *arguments, void *const *operands, device_stream stream,
-                               struct error *error) {
-    (void)operands;
-    (void)error;
-    **(device_stream *const *)arguments = stream;
-    return STATUS_OK;
-}
-
-/* From stage 03 on, all work is on the stream of the engine that lies below the others. */
-static enum status stream_of(const struct engine *engine, device_stream *stream,
-                             struct error *error) {
-    while (strcmp(engine->name, "03_resident_weights") != 0) {
-        engine = engine_layer_base(engine->context);
-    }
-    return resident_call(engine->context, note_stream, &stream, NULL, 0, error);
-}
-
 /* One token after another one. A whole decoder waits where logits are wanted: it is counted without
  * the classifier then. */
 static enum status count_token(struct bench *b, const struct engine *engine, struct counter *c,
@@ -198,7 +151,8 @@ static enum status count_operators(struct bench *b, const struct engine *engine,
     struct engine taken_apart;
     struct profile profile;
     device_stream stream = NULL;
-    TRY(stream_of(engine, &stream, error));
+    /* From stage 03 on, all work is on its stream. */
+    TRY(engine_resident_stream(engine_resident_of(engine), &stream, error));
     TRY(kernel_times_create(&counter.times, stream, error));
     enum status status = engine_profile_create(&taken_apart, engine, &profile);
     if (status == STATUS_OK) {

@@ -18,8 +18,9 @@
 
 #include "common/model/engine_layer.h"
 #include "common/model/llama2_device.h"
-#include "labs/03_resident_weights/resident.h"
+#include "labs/03_resident_weights/engine.h"
 #include "labs/09_kv_cache/engine.h"
+#include "labs/10_llama2_decoder/decoder_model.h"
 
 struct stage {
     struct decoder_functions functions;
@@ -77,60 +78,18 @@ static enum status allocate(struct made *m, struct error *error) {
     return STATUS_OK;
 }
 
-static enum status list_layers(struct made *m, struct error *error) {
-    m->layers = calloc(m->model.L, sizeof *m->layers);
-    if (m->layers == NULL) {
-        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for %zu layers", m->model.L);
-    }
-    for (size_t l = 0; l < m->model.L; l++) {
-        const struct llama2_device_layer *w = &m->weights.layers[l];
-        m->layers[l] = (struct decoder_layer){.attention_norm = w->attention_norm,
-                                              .qkv = w->qkv,
-                                              .out = w->out,
-                                              .ffn_norm = w->ffn_norm,
-                                              .gate_up = w->gate_up,
-                                              .down = w->down};
-    }
-    m->model.layers = m->layers;
-    return STATUS_OK;
-}
-
-static struct decoder_model sizes_of(const struct llama2_config *c) {
-    return (struct decoder_model){.C = c->C,
-                                  .hidden = c->hidden,
-                                  .L = c->L,
-                                  .NH = c->NH,
-                                  .KVH = c->KVH,
-                                  .HS = c->HS,
-                                  .V = c->V,
-                                  .T = c->T,
-                                  .eps = c->norm_eps,
-                                  .theta = c->rope_theta,
-                                  .layout = c->rope_layout};
-}
-
-/* Stage 03's stream is told to what it calls. */
-static enum status note_stream(const void *arguments, void *const *operands, device_stream stream,
-                               struct error *error) {
-    (void)operands;
-    (void)error;
-    **(device_stream *const *)arguments = stream;
-    return STATUS_OK;
-}
-
 static enum status fill(const struct stage *stage, struct made *m,
                         const struct llama2_decoder_model *model, struct error *error) {
-    device_stream *stream = &m->stream;
     m->functions = stage->functions;
-    m->model = sizes_of(model->config);
     m->batch = model->batch;
-    TRY(resident_call(stage->resident, note_stream, &stream, NULL, 0, error));
+    TRY(engine_resident_stream(stage->resident, &m->stream, error));
     TRY(llama2_device_load(&m->weights, model, m->stream, error));
-    m->model.dtype = m->weights.dtype;
-    m->model.embedding = m->weights.embedding;
-    m->model.final_norm = m->weights.final_norm;
-    m->model.classifier = m->weights.classifier;
-    TRY(list_layers(m, error));
+    m->layers = calloc(model->config->L, sizeof *m->layers);
+    if (m->layers == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for %zu layers",
+                         model->config->L);
+    }
+    m->model = decoder_model_of(model->config, &m->weights, m->layers);
     TRY(allocate(m, error));
     const struct decoder_io io = {m->logits, &m->drawn->token, &m->drawn->sampling};
     return m->functions.create(&m->decoder, &m->model, &io, m->batch, m->stream, error);
@@ -271,14 +230,6 @@ static enum status stage_decoder_run(void *context, void *decoder,
 
 /* ---- The engine ---- */
 
-/* Stage 03 lies below the layers and has its struct resident as context. */
-static struct resident *resident_of(const struct engine *engine) {
-    while (strcmp(engine->name, "03_resident_weights") != 0) {
-        engine = engine_layer_base(engine->context);
-    }
-    return engine->context;
-}
-
 enum status engine_decoder_create_with(struct engine *engine,
                                        const struct decoder_functions *functions,
                                        struct error *error) {
@@ -290,7 +241,7 @@ enum status engine_decoder_create_with(struct engine *engine,
         engine_destroy(&base);
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the engine");
     }
-    *stage = (struct stage){.functions = *functions, .resident = resident_of(&base)};
+    *stage = (struct stage){.functions = *functions, .resident = engine_resident_of(&base)};
     enum status status = engine_layer_create(engine, "10_llama2_decoder", &base, stage, free);
     if (status != STATUS_OK) {
         return error_set(error, status, "out of memory for the engine");

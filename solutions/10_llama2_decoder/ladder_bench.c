@@ -19,8 +19,8 @@
 #include "common/bench/device_launches.h"
 #include "common/bench/device_peaks.h"
 #include "common/device/device.h"
-#include "common/model/llama2_device.h"
 #include "common/model/llama2_random.h"
+#include "labs/10_llama2_decoder/decoder_model.h"
 #include "solutions/10_llama2_decoder/ladder.h"
 
 enum { PROMPT = 16, LONG_PROMPT = 2048 };
@@ -42,31 +42,6 @@ struct bench {
 };
 
 /* ---- The model ---- */
-
-static void fill_model(struct bench *b, enum nn_dtype dtype) {
-    const struct llama2_config *c = &b->random.config;
-    b->model = (struct decoder_model){.C = c->C,
-                                      .hidden = c->hidden,
-                                      .L = c->L,
-                                      .NH = c->NH,
-                                      .KVH = c->KVH,
-                                      .HS = c->HS,
-                                      .V = c->V,
-                                      .T = c->T,
-                                      .eps = c->norm_eps,
-                                      .theta = c->rope_theta,
-                                      .layout = c->rope_layout,
-                                      .dtype = dtype,
-                                      .embedding = b->device.embedding,
-                                      .layers = b->layers,
-                                      .final_norm = b->device.final_norm,
-                                      .classifier = b->device.classifier};
-    for (size_t l = 0; l < c->L; l++) {
-        const struct llama2_device_layer *w = &b->device.layers[l];
-        b->layers[l] = (struct decoder_layer){w->attention_norm, w->qkv,     w->out,
-                                              w->ffn_norm,       w->gate_up, w->down};
-    }
-}
 
 static enum status allocate(struct bench *b, struct error *error) {
     size_t V = b->random.config.V;
@@ -98,7 +73,7 @@ static enum status open_model(struct bench *b, const struct llama2_config *confi
     TRY(device_stream_create(&b->stream, error));
     TRY(llama2_device_load(&b->device, &model, b->stream, error));
     TRY(allocate(b, error));
-    fill_model(b, dtype);
+    b->model = decoder_model_of(&b->random.config, &b->device, b->layers);
     return decoder_create(&b->decoder, &b->model, &b->io, b->batch, b->stream, error);
 }
 
