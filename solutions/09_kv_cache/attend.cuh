@@ -241,6 +241,45 @@ static __device__ __forceinline__ void take(struct mix<CHANNELS> *m, const float
     }
 }
 
+/* The lane's channels of the block's queries, and softmaxes that have seen no key yet. */
+template <typename S, int GROUP>
+static __device__ __forceinline__ void begin_heads(float (*q)[S::CHANNELS],
+                                                   struct mix<S::CHANNELS> m[GROUP],
+                                                   const struct room &room, int heads, int HS) {
+#pragma unroll
+    for (int g = 0; g < GROUP; g++) {
+        m[g].largest = -INFINITY, m[g].total = 0.0f;
+#pragma unroll
+        for (int c = 0; c < S::CHANNELS; c++) {
+            int channel = S::channel(c / S::WIDE) + c % S::WIDE;
+            bool there = g < heads && channel < HS;
+            q[g][c] = there ? room.q[g * HS + channel] : 0.0f;
+            m[g].values[c] = 0.0f;
+        }
+    }
+}
+
+/* Takes the task's earlier rows of the cache; the first ones have been asked for. */
+template <typename S, int LANES, int GROUP>
+static __device__ __forceinline__ void take_context(struct mix<S::CHANNELS> m[GROUP],
+                                                    const float (*q)[S::CHANNELS], S *s,
+                                                    const struct task &t) {
+    for (int first = t.first; first < t.end; first += S::STEP) {
+        float k[S::KEYS][S::CHANNELS], v[S::KEYS][S::CHANNELS];
+        bool there[S::KEYS];
+#pragma unroll
+        for (int i = 0; i < S::KEYS; i++) {
+            s->get(k[i], v[i], first, i);
+            there[i] = S::key(first, i) < t.end;
+        }
+        s->ask(first + S::STEP); /* the next ones are on their way */
+#pragma unroll
+        for (int g = 0; g < GROUP; g++) {
+            take<LANES, S::KEYS, S::CHANNELS>(&m[g], q[g], k, v, there);
+        }
+    }
+}
+
 /* ---- Putting results together ---- */
 
 /* Takes the token's own key and value. A whole warp calls it, for its shuffles; the first team of
@@ -387,7 +426,6 @@ static __device__ void finish(struct room *room, const struct attend &p, const s
  */
 template <typename E, int LANES, int CHUNKS, bool VECTOR, int GROUP>
 static __global__ void __launch_bounds__(ATTEND_THREADS, 2) attend_kernel(struct attend p) {
-    constexpr int CHANNELS = CHUNKS * wide<E>::COUNT;
     typedef struct stream<E, LANES, CHUNKS, VECTOR, GROUP> S;
     __shared__ struct room room;
     struct task t = task_of<GROUP>(p);
@@ -406,33 +444,10 @@ static __global__ void __launch_bounds__(ATTEND_THREADS, 2) attend_kernel(struct
     prepare<E>(&room, p, t);
     __syncthreads();
 
-    float q[GROUP][CHANNELS];
-    struct mix<CHANNELS> m[GROUP];
-#pragma unroll
-    for (int g = 0; g < GROUP; g++) {
-        m[g].largest = -INFINITY, m[g].total = 0.0f;
-#pragma unroll
-        for (int c = 0; c < CHANNELS; c++) {
-            int channel = S::channel(c / S::WIDE) + c % S::WIDE;
-            bool there = g < t.heads && channel < (int)p.a.HS;
-            q[g][c] = there ? room.q[g * (int)p.a.HS + channel] : 0.0f;
-            m[g].values[c] = 0.0f;
-        }
-    }
-    for (int first = t.first; first < t.end; first += S::STEP) {
-        float k[S::KEYS][CHANNELS], v[S::KEYS][CHANNELS];
-        bool there[S::KEYS];
-#pragma unroll
-        for (int i = 0; i < S::KEYS; i++) {
-            s.get(k[i], v[i], first, i);
-            there[i] = S::key(first, i) < t.end;
-        }
-        s.ask(first + S::STEP); /* the next ones are on their way */
-#pragma unroll
-        for (int g = 0; g < GROUP; g++) {
-            take<LANES, S::KEYS, CHANNELS>(&m[g], q[g], k, v, there);
-        }
-    }
+    float q[GROUP][S::CHANNELS];
+    struct mix<S::CHANNELS> m[GROUP];
+    begin_heads<S, GROUP>(q, m, room, t.heads, (int)p.a.HS);
+    take_context<S, LANES, GROUP>(m, q, &s, t);
     if (t.newest && threadIdx.x < 32) {
         take_newest<S, LANES, GROUP>(m, q, room, (int)p.a.HS);
     }
