@@ -138,3 +138,56 @@ bool decoder_token_allowed(const float *logits, size_t V, const struct sampling 
     free(list);
     return right;
 }
+
+/* ---- Telling states ---- */
+
+/* The sampler's token. @param list (V), overwritten */
+static size_t draw_from(struct candidate *list, const float *logits, size_t V,
+                        const struct sampling *how) {
+    double coin = coin_of(how), top_p = (double)how->top_p;
+    if (how->temperature == 0.0f) {
+        return lowest_of_the_best(logits, V);
+    }
+    size_t count = list_candidates(list, logits, V, how);
+    if (top_p > 0.0 && top_p < 1.0) {
+        count = place_of(list, count, top_p) + 1;
+    } else {
+        qsort(list, count, sizeof *list, by_token);
+    }
+    return list[place_of(list, count, coin)].token;
+}
+
+/* Of temperature, top_p and top_k, how many cannot be overlooked unnoticed. */
+static size_t settings_told(struct candidate *list, const float *logits, size_t V,
+                            const struct sampling *how) {
+    struct sampling without[3] = {*how, *how, *how};
+    char text[300];
+    size_t told = 0;
+    without[0].temperature = how->temperature == 0.0f ? 0.0f : 1.0f;
+    without[1].top_p = 0.0f;
+    without[2].top_k = 0;
+    for (size_t i = 0; i < 3; i++) {
+        int32_t token = (int32_t)draw_from(list, logits, V, &without[i]);
+        told += !decoder_token_allowed(logits, V, how, token, text, sizeof text);
+    }
+    return told;
+}
+
+enum status decoder_telling_state(const float *logits, size_t V, struct sampling *how,
+                                  struct rng *rng) {
+    struct sampling tried = *how;
+    struct candidate *list = calloc(V, sizeof *list);
+    if (list == NULL) {
+        return STATUS_OUT_OF_MEMORY;
+    }
+    for (size_t i = 0, most = 0; i < DECODER_STATES; i++) {
+        tried.state = rng_u64(rng) | 1;
+        size_t told = settings_told(list, logits, V, &tried);
+        if (i == 0 || told > most) {
+            most = told;
+            how->state = tried.state;
+        }
+    }
+    free(list);
+    return STATUS_OK;
+}

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/rng.h"
+#include "common/base/status.h"
 #include "labs/10_llama2_decoder/sampling.h"
 
 #ifdef __cplusplus
@@ -23,6 +25,21 @@ extern "C" {
  */
 bool decoder_token_allowed(const float *logits, size_t V, const struct sampling *how, int32_t token,
                            char *text, size_t size);
+
+enum { DECODER_STATES = 100 };
+
+/**
+ * @brief Draws how->state so that the draw tells whether the settings were looked at.
+ *
+ * From a state drawn blindly, a sampler that overlooks the temperature, top_p or top_k draws a
+ * token that is allowed now and then. Of DECODER_STATES states this takes the one where most of
+ * the three are found out.
+ *
+ * @param logits host, (V), finite
+ * @return STATUS_OK or STATUS_OUT_OF_MEMORY
+ */
+MUST_CHECK enum status decoder_telling_state(const float *logits, size_t V, struct sampling *how,
+                                             struct rng *rng);
 
 /** @return the generator's state behind a draw. */
 uint64_t decoder_state_behind(const struct sampling *how);
