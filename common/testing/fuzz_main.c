@@ -12,6 +12,7 @@
 #include "common/base/file.h"
 #include "common/base/rng.h"
 #include "common/base/terminal.h"
+#include "common/testing/words.h"
 
 #ifndef WARPBOOK_LIBFUZZER
 
@@ -88,7 +89,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "this fuzz target has no seed\n");
         return 1;
     }
-    printf("%zu seeds, their prefixes and %d changes of each: no finding\n", count,
+    printf("%zu seed%s, prefixes and %d changes of each: no finding\n", count, plural(count),
            2 * CHANGES_PER_SEED);
     return 0;
 }

@@ -10,6 +10,7 @@
 #include "common/nn/nn.h"
 #include "common/testing/compare.h"
 #include "common/testing/testing.h"
+#include "common/testing/words.h"
 #include "grader/cases/02_gpu_matmul_baseline.h"
 #include "grader/device_buffer.h"
 #include "grader/gpu.h"
@@ -185,7 +186,8 @@ C_TEST(speedup, calls_allocate_nothing) {
     } else if (after.copies_to_host == before.copies_to_host) {
         TEST_FAIL("calls copied no result through device_read(): it cannot be told what they do");
     } else if (allocations > 0) {
-        TEST_FAIL("%s calls allocate: %llu allocations in %d calls of sizes seen before, allowed 0",
-                  lab, allocations, TOKENS * PRODUCTS);
+        TEST_FAIL(
+            "%s calls allocate: %llu allocation%s in %d calls of sizes seen before, allowed 0", lab,
+            allocations, plural(allocations), TOKENS * PRODUCTS);
     }
 }

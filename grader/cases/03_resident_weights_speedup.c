@@ -10,6 +10,7 @@
 #include "common/model/llama2.h"
 #include "common/model/llama2_random.h"
 #include "common/testing/testing.h"
+#include "common/testing/words.h"
 #include "grader/gpu.h"
 #include "grader/inputs.h"
 #include "grader/speedup.h"
@@ -114,8 +115,8 @@ static void check_traffic(const struct comparison_run *r) {
     const unsigned long long most_in = 64, most_out = r->model.config.V * sizeof(float);
     unsigned long long in = r->own.one.bytes_to_device, out = r->own.one.bytes_to_host;
     unsigned long long allocations = r->own.one.allocations;
-    printf("one token: %llu bytes to the GPU, %llu from it, %llu allocations\n", in, out,
-           allocations);
+    printf("one token: %llu bytes to the GPU, %llu from it, %llu allocation%s\n", in, out,
+           allocations, plural(allocations));
     if (out < most_out) {
         TEST_FAIL("logits of %llu bytes did not come through device_read(): it cannot be told what "
                   "a token copies",
@@ -127,7 +128,8 @@ static void check_traffic(const struct comparison_run *r) {
                   lab, in, out, most_in, most_out);
     }
     if (allocations > 0) {
-        TEST_FAIL("%s allocates: %llu allocations for one token, allowed 0", lab, allocations);
+        TEST_FAIL("%s allocates: %llu allocation%s for one token, allowed 0", lab, allocations,
+                  plural(allocations));
     }
 }
 

@@ -10,6 +10,7 @@
 #include "common/model/engine.h"
 #include "common/testing/compare.h"
 #include "common/testing/testing.h"
+#include "common/testing/words.h"
 #include "grader/bed.h"
 #include "grader/bert_batch.h"
 #include "grader/device_buffer.h"
@@ -91,8 +92,8 @@ static enum status make_buffers(struct rows_case *c, bool guarded, struct error 
 
 static void name_case(struct rows_case *c) {
     const struct rows_data *data = &c->data;
-    snprintf(c->name, sizeof c->name, "%s %s, %zu rows of %zu%s%s%s%s", rows_op_name(data->op),
-             nn_dtype_name(data->type), data->rows, data->C,
+    snprintf(c->name, sizeof c->name, "%s %s, %zu row%s of %zu%s%s%s%s", rows_op_name(data->op),
+             nn_dtype_name(data->type), data->rows, plural(data->rows), data->C,
              c->variant.flavour.mean != 0.0f ? ", a large mean" : "",
              data->mask != NULL ? ", with a mask" : "", c->variant.in_place ? ", in place" : "",
              c->variant.skew > 0 ? ", pointers past a boundary" : "");

@@ -15,6 +15,7 @@
 #include "common/model/engine.h"
 #include "common/testing/compare.h"
 #include "common/testing/testing.h"
+#include "common/testing/words.h"
 #include "grader/bert_batch.h"
 #include "grader/cases/05_layernorm_softmax_baseline.h"
 #include "grader/device_buffer.h"
@@ -164,7 +165,8 @@ static double time_call(void *argument, bool subject) {
         status = check_result(k, &error);
     }
     if (status != STATUS_OK) {
-        TEST_FAIL("%s of %zu rows: %s", rows_op_name(k->op), k->rows, error_text(&error, status));
+        TEST_FAIL("%s of %zu row%s: %s", rows_op_name(k->op), k->rows, plural(k->rows),
+                  error_text(&error, status));
     }
     return ms;
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/testing/words.h"
+
 struct encoder_tensor {
     const float *host;
     const void *device;
@@ -180,14 +182,17 @@ static void fill_batch(struct encoder_case *c, const struct encoder_spec *spec, 
 
 static void name_case(struct encoder_case *c, const struct encoder_spec *spec) {
     const struct encoder_model *m = &c->net->model;
-    int length = snprintf(c->name, sizeof c->name, "C=%zu hidden=%zu L=%zu NH=%zu, %zu sequence%s",
-                          m->C, m->hidden, m->L, m->NH, spec->B, spec->B == 1 ? " of" : "s of");
+    int length =
+        snprintf(c->name, sizeof c->name, "C=%zu hidden=%zu L=%zu NH=%zu, %zu sequence%s of", m->C,
+                 m->hidden, m->L, m->NH, spec->B, plural(spec->B));
+    uint64_t tokens = 0;
     for (size_t b = 0; b < spec->B && b < 8; b++) {
+        tokens += (uint64_t)spec->lengths[b];
         length += snprintf(c->name + length, sizeof c->name - (size_t)length, " %d",
                            (int)spec->lengths[b]);
     }
-    snprintf(c->name + length, sizeof c->name - (size_t)length, "%s tokens%s%s",
-             spec->B > 8 ? " ..." : "", spec->types ? ", with types" : "",
+    snprintf(c->name + length, sizeof c->name - (size_t)length, "%s token%s%s%s",
+             spec->B > 8 ? " ..." : "", plural(tokens), spec->types ? ", with types" : "",
              spec->hidden ? ", hidden wanted" : "");
 }
 

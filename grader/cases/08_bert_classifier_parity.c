@@ -9,6 +9,7 @@
 
 #include "common/device/device.h"
 #include "common/testing/testing.h"
+#include "common/testing/words.h"
 #include "grader/bed.h"
 #include "grader/cases/08_bert_classifier_case.h"
 #include "grader/gpu.h"
@@ -60,8 +61,8 @@ static bool pair_create(struct pair *pair, const struct bert_config *config, siz
         grader_watch("", 0);
     }
     if (status != STATUS_OK) {
-        TEST_FAIL("C=%zu hidden=%zu L=%zu NH=%zu, %zu tokens: %s (%s)", config->C, config->hidden,
-                  config->L, config->NH, max_tokens, error_text(&error, status),
+        TEST_FAIL("C=%zu hidden=%zu L=%zu NH=%zu, %zu token%s: %s (%s)", config->C, config->hidden,
+                  config->L, config->NH, max_tokens, plural(max_tokens), error_text(&error, status),
                   status_name(status));
     }
     return status == STATUS_OK;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/testing/compare.h"
+#include "common/testing/words.h"
 #include "grader/inputs.h"
 
 static const float NORM_EPS = 0.25f;
@@ -22,7 +23,7 @@ static void name_case(struct kv_linear_case *c) {
     char skew[64] = "";
     if (s->skew > 0) {
         snprintf(skew, sizeof skew, ", pointers %zu element%s past a multiple of 256", s->skew,
-                 s->skew == 1 ? "" : "s");
+                 plural(s->skew));
     }
     snprintf(c->name, sizeof c->name, "kv_linear %s N=%zu K=%zu%s%s%s", nn_dtype_name(s->dtype),
              s->N, s->K, s->norm ? ", norm" : "", residuals[s->residual], skew);

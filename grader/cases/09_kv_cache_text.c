@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/testing/compare.h"
+#include "common/testing/words.h"
 #include "grader/inputs.h"
 
 #define F (sizeof(float))
@@ -26,7 +27,7 @@ static void name_text(struct kv_text *t) {
     char skew[64] = "", loud[64] = "";
     if (s->skew > 0) {
         snprintf(skew, sizeof skew, ", pointers %zu element%s past a multiple of 256", s->skew,
-                 s->skew == 1 ? "" : "s");
+                 plural(s->skew));
     }
     if (s->loudness > 0.0f) {
         snprintf(loud, sizeof loud, ", scores of about %g", (double)s->loudness);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/device/device.h"
+#include "common/testing/words.h"
 #include "grader/cases/10_llama2_decoder_draw.h"
 #include "labs/10_llama2_decoder/decoder_model.h"
 
@@ -286,7 +287,7 @@ enum status decoder_case_feed(struct decoder_case *c, size_t count, size_t posit
                               size_t size, struct error *error) {
     char what[80];
     bool intact = true, changed = false;
-    snprintf(what, sizeof what, "%zu token%s fed at %zu", count, count == 1 ? "" : "s", position);
+    snprintf(what, sizeof what, "%zu token%s fed at %zu", count, plural(count), position);
     for (size_t i = 0; i < count; i++) {
         c->text[position + i] = (int32_t)rng_below(c->rng, c->net->size.V);
     }
