@@ -102,6 +102,13 @@ MUST_CHECK enum status decoder_case_step_at(struct decoder_case *c, size_t posit
                                             const struct sampling *how, const float *own,
                                             char *text, size_t size, struct error *error);
 
+/**
+ * @brief Starts greedy steps behind the tokens fed, one upon the other, and waits at the end alone;
+ *        then compares each token, and the last logits.
+ */
+MUST_CHECK enum status decoder_case_steps_at_once(struct decoder_case *c, size_t steps, char *text,
+                                                  size_t size, struct error *error);
+
 /** Largest |got - want| that passes, relative to the largest |want|. */
 double decoder_tolerance(enum nn_dtype dtype);
 

@@ -25,7 +25,7 @@ static const struct sampling greedy = {1, 0.0f, 0.9f, 0};
 
 /* What is done with a text: tokens are fed, or drawn behind those fed. */
 struct action {
-    int feed;                   /* tokens of one call; 0: a step */
+    int feed;                   /* tokens of one call; 0: a step; below: so many steps at once */
     int position;               /* of the first; BEHIND: behind those fed */
     const struct sampling *how; /* of a step, with another state; NULL: greedy */
 };
@@ -38,6 +38,8 @@ enum { BEHIND = -1, MOST_ACTIONS = 40 };
     { 0, BEHIND, NULL }
 #define STEP_AT(position) \
     { 0, position, NULL }
+#define STEPS_AT_ONCE(count) \
+    { -(count), BEHIND, NULL }
 
 static struct sampling with_state(const struct sampling *how, struct rng *rng) {
     struct sampling sampling = how != NULL ? *how : greedy;
@@ -50,6 +52,9 @@ static enum status act(struct decoder_case *c, const struct action *a, char *tex
     size_t position = a->position == BEHIND ? c->fed : (size_t)a->position;
     if (a->feed > 0) {
         return decoder_case_feed(c, (size_t)a->feed, position, text, size, error);
+    }
+    if (a->feed < 0) {
+        return decoder_case_steps_at_once(c, (size_t)-a->feed, text, size, error);
     }
     const struct sampling how = with_state(a->how, c->rng);
     return decoder_case_step_at(c, position, &how, NULL, text, size, error);
@@ -136,6 +141,13 @@ C_TEST(parity, prompt_in_pieces) {
 C_TEST(parity, steps) {
     static const struct decoder_size sizes[] = {SMALL, GROUPED};
     static const struct action actions[] = {FEED(3, 0), STEP, STEP, STEP, STEP, STEP};
+    run_sizes(sizes, COUNT(sizes), 8, actions, COUNT(actions));
+}
+
+C_TEST(parity, steps_that_nobody_waits_for) {
+    static const struct decoder_size sizes[] = {SMALL, GROUPED};
+    static const struct action actions[] = {FEED(5, 0), STEPS_AT_ONCE(8), STEP, FEED(3, BEHIND),
+                                            STEPS_AT_ONCE(8)};
     run_sizes(sizes, COUNT(sizes), 8, actions, COUNT(actions));
 }
 
@@ -290,6 +302,8 @@ C_TEST(parity, odd_sizes) {
 C_TEST(parity, long_heads) {
     static const struct decoder_size sizes[] = {
         {1, 1, 256, 33, 1, 40, 32, NN_F32, NN_ROPE_INTERLEAVED, false},
+        {2, 1, 130, 24, 2, 40, 32, NN_F32, NN_ROPE_HALVES, false},
+        {1, 1, 256, 24, 3, 40, 32, NN_BF16, NN_ROPE_INTERLEAVED, false},
         {2, 1, 128, 24, 1, 40, 32, NN_BF16, NN_ROPE_HALVES, false}};
     run_sizes(sizes, COUNT(sizes), 16, prompt_and_steps, COUNT(prompt_and_steps));
 }
@@ -297,8 +311,9 @@ C_TEST(parity, long_heads) {
 C_TEST(parity, long_context) {
     static const struct decoder_size sizes[] = {
         {2, 1, 16, 24, 2, 40, 700, NN_F32, NN_ROPE_INTERLEAVED, false}};
-    static const struct action actions[] = {FEED(180, 0), FEED(80, BEHIND), STEP,
-                                            STEP,         FEED(30, BEHIND), STEP};
+    static const struct action actions[] = {
+        FEED(180, 0),      FEED(80, BEHIND), STEP, STEP, FEED(30, BEHIND), STEP,
+        FEED(180, BEHIND), FEED(70, BEHIND), STEP};
     run_sizes(sizes, COUNT(sizes), 180, actions, COUNT(actions));
 }
 

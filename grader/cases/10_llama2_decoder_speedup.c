@@ -105,9 +105,11 @@ static enum status count_launches(struct decoder_case *c, size_t *launches, char
     struct recorded r = {c->decoder, c->fed};
     enum status status = device_count_launches_on(step_recorded, &r, c->stream, launches, error);
     if (status != STATUS_OK) {
-        snprintf(text, size,
-                 "%s launches too often: a step waits for the GPU, or else cannot be recorded: %s",
-                 lab, error_text(error, status));
+        snprintf(
+            text, size,
+            "%s launches too often: a step that is recorded waits for the GPU, launches a graph, "
+            "or does what else cannot be recorded: %s",
+            lab, error_text(error, status));
     }
     return STATUS_OK;
 }
