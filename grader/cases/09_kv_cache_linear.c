@@ -117,12 +117,14 @@ enum status kv_linear_case_create(struct kv_linear_case *c, const struct kv_line
     enum status status = good ? fill(c, &v, rng, guarded, error)
                               : error_set(error, STATUS_OUT_OF_MEMORY, "out of memory");
     const float *residual = c->residual.data;
+    /* A norm without elements is one all the same: some address, which nobody may read. */
+    const float *norm = spec->norm && K == 0 ? c->out.data : c->norm.data;
     c->call = (struct kv_linear){.N = N,
                                  .K = K,
                                  .dtype = spec->dtype,
                                  .weight = c->weight.data,
                                  .in = c->in.data,
-                                 .norm = c->norm.data,
+                                 .norm = norm,
                                  .eps = spec->norm ? NORM_EPS : NAN,
                                  .residual = spec->residual == KV_IN_PLACE ? c->out.data : residual,
                                  .out = c->out.data};
