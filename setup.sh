@@ -10,13 +10,15 @@ usage: ./setup.sh [FLAGS]
 
 Installs what is missing to build and test Warpbook (Debian packages with apt,
 through sudo unless you are root; nvcc from NVIDIA's Python wheels into
-.venv-cuda/ when no CUDA 13 toolkit is found) and prints a table of it all.
+.venv-cuda/ when no CUDA 13 toolkit is found; what the notebooks need into
+.venv-notebooks/) and prints a table of it all.
 
-  --check      change nothing; exit 1 if something required is missing
-  --no-cuda    do not install nvcc; the labs on the CPU work without it
-  --with-fuzz  also clang with libFuzzer, for bazel run --config=fuzz
-  --dev        also clang with libFuzzer, clang-format, shellcheck and qemu-user
-  --help       print this and exit
+  --check         change nothing; exit 1 if something required is missing
+  --no-cuda       do not install nvcc; the labs on the CPU work without it
+  --no-notebooks  do not install Jupyter; everything else works without it
+  --with-fuzz     also clang with libFuzzer, for bazel run --config=fuzz
+  --dev           also clang with libFuzzer, clang-format, shellcheck and qemu-user
+  --help          print this and exit
 
 A CUDA toolkit is looked for in $CUDA_HOME, on $PATH, in /usr/local/cuda and in
 .venv-cuda/. WARPBOOK_CUDA=off does as if there were none, WARPBOOK_GPU=off as if
@@ -34,8 +36,13 @@ readonly CUDA_WHEELS=(
 )
 readonly CUDA_FOLDER=.venv-cuda
 
+# Pinned packages, and where they go.
+readonly NOTEBOOK_WHEELS=notebooks/requirements.txt
+readonly NOTEBOOK_FOLDER=.venv-notebooks
+
 check_only=false
 want_cuda=true
+want_notebooks=true
 want_fuzz=false
 want_dev=false
 
@@ -45,6 +52,7 @@ parse_flags() {
         case "$flag" in
         --check) check_only=true ;;
         --no-cuda) want_cuda=false ;;
+        --no-notebooks) want_notebooks=false ;;
         --with-fuzz) want_fuzz=true ;;
         --dev) want_fuzz=true want_dev=true ;;
         --help | -h)
@@ -177,6 +185,15 @@ probe_nvcc() {
     return 1
 }
 
+# The folder holds a copy of the list it was made from.
+probe_jupyter() {
+    local version
+    cmp -s "$NOTEBOOK_WHEELS" "$NOTEBOOK_FOLDER/requirements.txt" || return 1
+    version=$(sed -n 's/^nbclient==//p' "$NOTEBOOK_WHEELS")
+    "$NOTEBOOK_FOLDER/bin/python" -c '' 2>/dev/null || return 1
+    printf '%s\t%s\n' "$version" "$PWD/$NOTEBOOK_FOLDER"
+}
+
 # find_gpu: what common/bazel/cuda_configure.bzl goes by, "90 13000 NVIDIA H200"
 # for each GPU, or a reason on standard error.
 find_gpu() {
@@ -234,6 +251,7 @@ tar|required|tar|probe_command tar
 xz|required|xz-utils|probe_command xz
 nvcc (CUDA 13)|optional||probe_nvcc
 GPU and its driver|optional||probe_gpu
+Jupyter (notebooks)|optional||probe_jupyter
 clang and libFuzzer|$extra|clang libclang-rt-dev|probe_libfuzzer
 EOF
     extra=optional
@@ -279,6 +297,7 @@ print_table() {
 how_to_get() {
     case "$1" in
     nvcc*) echo "CUDA targets are skipped: ${cuda_reason:-./setup.sh fetches it}" ;;
+    Jupyter*) echo "notebooks and their tests are skipped: ${notebooks_reason:-./setup.sh fetches it}" ;;
     GPU*) echo "CUDA programs run on simt: $(find_gpu 2>&1 >/dev/null)" ;;
     *) echo "Debian: $2" ;;
     esac
@@ -287,12 +306,12 @@ how_to_get() {
 # --- Installing. ---
 
 log=""
-part_folder=$CUDA_FOLDER.part
 cuda_reason=""
+notebooks_reason=""
 installed=false
 
 clean_up() {
-    rm -rf -- "$part_folder"
+    rm -rf -- "$CUDA_FOLDER.part" "$NOTEBOOK_FOLDER.part"
     if [ -n "$log" ]; then
         rm -f -- "$log"
     fi
@@ -334,23 +353,40 @@ install_required() {
     fail "apt-get failed: $(grep -m 1 '^E: ' "$kept"); the whole log: $kept"
 }
 
-# Fetches NVIDIA's wheels; they appear under their name only when complete.
+# fetch_wheels FOLDER WHAT PIP_ARGUMENTS...: packages of PyPI in a virtual environment that appears
+# under its name only when complete. Sets reason and fails when that did not work.
+reason=""
+fetch_wheels() {
+    local folder=$1 what=$2
+    shift 2
+    rm -rf -- "$folder.part"
+    if ! python3 -c 'import ensurepip, venv' >/dev/null 2>&1 && ! install_packages python3-venv; then
+        reason="python3-venv could not be installed"
+        return 1
+    fi
+    if ! python3 -m venv "$folder.part" >>"$log" 2>&1 ||
+        ! "$folder.part/bin/python" -m pip install --quiet --disable-pip-version-check --no-input \
+            --only-binary :all: "$@" >>"$log" 2>&1 </dev/null; then
+        reason="$what could not be fetched"
+        return 1
+    fi
+    rm -rf -- "$folder"
+    mv -- "$folder.part" "$folder"
+    installed=true
+}
+
 install_cuda_wheels() {
     progress "no CUDA toolkit found; fetching nvcc as NVIDIA's wheels (100 MB)"
-    rm -rf -- "$part_folder"
-    if ! python3 -c 'import ensurepip, venv' >/dev/null 2>&1 && ! install_packages python3-venv; then
-        cuda_reason="python3-venv could not be installed"
-        return
+    fetch_wheels "$CUDA_FOLDER" "NVIDIA's wheels" "${CUDA_WHEELS[@]}" || cuda_reason=$reason
+}
+
+install_notebook_wheels() {
+    progress "fetching what the notebooks need (50 MB)"
+    if fetch_wheels "$NOTEBOOK_FOLDER" "Jupyter and matplotlib" -r "$NOTEBOOK_WHEELS"; then
+        cp -- "$NOTEBOOK_WHEELS" "$NOTEBOOK_FOLDER/requirements.txt"
+    else
+        notebooks_reason=$reason
     fi
-    if ! python3 -m venv "$part_folder" >>"$log" 2>&1 ||
-        ! "$part_folder/bin/python" -m pip install --quiet --disable-pip-version-check --no-input \
-            --only-binary :all: "${CUDA_WHEELS[@]}" >>"$log" 2>&1 </dev/null; then
-        cuda_reason="NVIDIA's wheels could not be fetched"
-        return
-    fi
-    rm -rf -- "$CUDA_FOLDER"
-    mv -- "$part_folder" "$CUDA_FOLDER"
-    installed=true
 }
 
 install_missing() {
@@ -359,6 +395,9 @@ install_missing() {
     install_required
     if $want_cuda && ! probe_nvcc >/dev/null; then
         install_cuda_wheels
+    fi
+    if $want_notebooks && ! probe_jupyter >/dev/null; then
+        install_notebook_wheels
     fi
     # A running Bazel server still believes what it saw before.
     if $installed; then
@@ -369,6 +408,9 @@ install_missing() {
 parse_flags "$@"
 if ! $want_cuda; then
     cuda_reason="switched off"
+fi
+if ! $want_notebooks; then
+    notebooks_reason="switched off"
 fi
 if ! $check_only; then
     install_missing

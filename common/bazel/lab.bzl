@@ -91,6 +91,11 @@ def lab(
             "//solutions/%s:__pkg__" % name,
         ])
         native.filegroup(
+            name = "handout",
+            srcs = ["README.md"],
+            visibility = ["//notebooks:__pkg__"],
+        )
+        native.filegroup(
             name = "bench_srcs",
             srcs = native.glob(["bench*.c", "bench*.h"]),
             visibility = ["//solutions/%s:__pkg__" % name],

@@ -1,6 +1,7 @@
 """Every repository the workspace stands on."""
 
 load("//common/bazel:cuda_configure.bzl", "cuda_configure")
+load("//common/bazel:jupyter_configure.bzl", "jupyter_configure")
 load("//common/bazel:system_library.bzl", "system_library")
 
 def _bazel_repositories():
@@ -17,6 +18,7 @@ def warpbook_repositories():
     _bazel_repositories()
     native.local_repository(name = "rules_cuda", path = "common/bazel/shims/rules_cuda")
     cuda_configure(name = "local_config_cuda")
+    jupyter_configure(name = "local_config_jupyter")
     system_library(
         name = "googletest",
         library = "googletest",

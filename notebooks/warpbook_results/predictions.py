@@ -1,0 +1,373 @@
+"""Predictions of the handouts' tables against records; simt's model against a GPU."""
+
+import json
+import math
+import re
+from dataclasses import dataclass
+from statistics import median_low
+
+from . import look
+from .answers import QUESTIONS
+from .records import Results, provenance, workspace
+from .show import Note, Table, missing
+
+# ---- What the learner wrote ----
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A row of a handout's table, and what the learner put into it."""
+
+    lab: str
+    question: str
+    prediction: str
+    measured: str
+
+
+def _cells(line):
+    return [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))]
+
+
+def parse_table(text, lab):
+    """Rows of the table under '## Predict first'; an empty list where there is none."""
+    found = re.search(r"^## Predict first$(.*?)(?=^## |\Z)", text, flags=re.M | re.S)
+    entries = []
+    for line in (found[1] if found else "").splitlines():
+        cells = _cells(line)
+        if not line.startswith("|") or len(cells) < 3:
+            continue
+        if cells[1].startswith("your prediction") or set(cells[0]) <= set("-: "):
+            continue
+        entries.append(Entry(lab, *cells[:3]))
+    return entries
+
+
+def entries():
+    """All rows of all handouts in this clone."""
+    found = []
+    for path in sorted((workspace() / "labs").glob("*/README.md")):
+        found += parse_table(path.read_text(encoding="utf-8"), path.parent.name)
+    return found
+
+
+_SCALES = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "million": 1e6, "billion": 1e9}
+_NUMBER = re.compile(
+    r"(?<![\w.])(\d[\d,]*(?:\.\d+)?|\.\d+)(?:e([+-]?\d+))?\s*(million|billion|[kKMG])?(B\b|bytes)?"
+)
+
+
+def numbers(text, unit=""):
+    """Numbers of a cell as a person writes them: '12', '1,024', '3.5x', '60 MB', '1.5e3', '1/8'."""
+    if fraction := re.fullmatch(r"\s*(\d+)\s*/\s*(\d+)\s*", text):
+        value = int(fraction[1]) / max(1, int(fraction[2]))
+        return [100 * value if unit == "%" else value]
+    found = []
+    for digits, power, scale, _ in _NUMBER.findall(text):
+        value = float(digits.replace(",", "")) * 10 ** int(power or 0)
+        scaled = scale and not (unit.startswith("MB") and scale == "M")
+        found.append(value * _SCALES[scale] if scaled else value)
+    return found
+
+
+# ---- Against records ----
+
+
+def answer(question, results, source):
+    """Numbers of this source; of your results your own lab's, else the solution's."""
+    mine = results.of(source).where(lab=question.lab)
+    subjects = ("labs", "solutions") if source.yours else ("solutions",)
+    for subject in subjects:
+        found = question.answer(mine.where(subject=subject).latest())
+        if found:
+            return found
+    return None
+
+
+def question_of(entry):
+    """What records could answer it, or None."""
+    for question in QUESTIONS:
+        if question.lab == entry.lab and entry.question.startswith(question.begins):
+            return question
+    return None
+
+
+def _written(values, unit):
+    if values is None:
+        return "–"
+    numbers_ = "; ".join(look.number(v) if v < 1e4 else f"{v:,.0f}" for v in values)
+    return f"{numbers_}{unit}" if unit in ("x", "%") else f"{numbers_} {unit}"
+
+
+def table(results):
+    """Every question: the prediction, your own number, and what each source's records say."""
+    sources = results.sources()
+    sources = [s for s in sources if any(answer(q, results, s) for q in QUESTIONS)]
+    columns = [
+        f"{'your' if s.yours else 'recorded'} results, {s.verb}: {s.device}" for s in sources
+    ]
+    rows = []
+    for entry in entries():
+        question = question_of(entry)
+        answers = [answer(question, results, s) if question else None for s in sources]
+        if any(answers) or entry.prediction or entry.measured:
+            cells = [_written(found, question.unit) if question else "–" for found in answers]
+            rows.append([entry.lab[:2], entry.question, entry.prediction, entry.measured, *cells])
+    return Table(["lab", "question", "your prediction", "your note", *columns], rows)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One predicted number and the measured or modelled one."""
+
+    entry: Entry
+    predicted: float
+    found: float
+
+
+def pairs(results, source):
+    """Predictions that are numbers, as many of them as the answer has, with the answer."""
+    found = []
+    for entry in entries():
+        question = question_of(entry)
+        values = answer(question, results, source) if question else None
+        guesses = numbers(entry.prediction, question.unit) if question else []
+        if values and len(guesses) == len(values):
+            found += [Pair(entry, g, v) for g, v in zip(guesses, values) if g > 0 and v > 0]
+    return found
+
+
+def _draw_pairs(axes, found, source):
+    labels = [f"lab {p.entry.lab[:2]}: {_clip(p.entry.question, 64)}" for p in found]
+    ratios = [p.predicted / p.found for p in found]
+    axes.axvspan(0.5, 2, color=look.LIGHT["grid"], zorder=0)
+    axes.axvline(1, color=look.LIGHT["faint"], lw=1, label=look.GUIDE)
+    style = look.point_style(look.LIGHT["blue"], source.modelled)
+    axes.scatter(ratios, range(len(found)), s=60, zorder=3, **style)
+    for i, p in enumerate(found):
+        words = f"{look.number(p.predicted)} predicted, {look.number(p.found)} found"
+        at = {"xytext": (9, 0), "textcoords": "offset points", "va": "center", "fontsize": 8.5}
+        look.guide_text(axes, ratios[i], i, words, **at)
+    axes.set_yticks(range(len(found)), labels, fontsize=8.5)
+    axes.set_ylim(len(found) - 0.4, -0.6)
+    axes.set_xscale("log")
+    axes.set_xlim(min([0.2, *ratios]) / 1.5, max([5, *ratios]) * 6)
+    look.plain_log(axes.xaxis)
+    axes.set_xlabel("prediction / result, log scale; grey: right within a factor of two")
+    axes.grid(axis="y", visible=False)
+
+
+def _clip(text, most):
+    return text if len(text) <= most else text[: most - 1].rstrip() + "\N{HORIZONTAL ELLIPSIS}"
+
+
+def scatter(results):
+    """How far off each prediction was, a figure for each source that answers one."""
+    things = []
+    for source in results.sources():
+        found = pairs(results, source)
+        if found:
+            title = (
+                "Your predictions against "
+                + ("modelled" if source.modelled else "measured")
+                + " results"
+            )
+            figure, (axes,) = look.new(title, height=1.9 + 0.36 * len(found))
+            _draw_pairs(axes, found, source)
+            mine = results.of(source).where(lab=tuple({p.entry.lab for p in found}))
+            things.append(look.finish(figure, source.label, provenance(mine)))
+    if not things:
+        things.append(
+            Note(
+                "**No predictions yet:** write numbers into the column *your prediction* of the tables "
+                "under *Predict first* in `labs/*/README.md`, and run this notebook again."
+            )
+        )
+    return things
+
+
+# ---- simt's model against the GPU ----
+
+
+def _times(path, name):
+    """Milliseconds of each kernel or transfer; of several the middle one, as compare.c takes it."""
+    found = {}
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        try:
+            row = json.loads(line)
+            found.setdefault((row[name], row.get("bytes")), []).append(float(row["ms"]))
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(f"{path}:{number}: not a time: {error}") from error
+    return {key: median_low(values) for key, values in found.items()}
+
+
+def _side_by_side(measured, modelled, name):
+    folder = workspace() / "notebooks" / "results"
+    files = [folder / "h200" / "simt" / measured, folder / "simt_h200" / modelled]
+    if not all(path.is_file() for path in files):
+        return None
+    left, right = (_times(path, name) for path in files)
+    return [(key, left[key], right[key]) for key in left if key in right]
+
+
+CALIBRATION = "bazel test //common/simt/calibration:calibration_test --test_output=all"
+_SETS = [
+    ("calibration_times.jsonl", "calibration_fit.jsonl", "kernels that the model was fitted to"),
+    ("more_times.jsonl", "calibration_more.jsonl", "kernels that it was not"),
+]
+APART, CLOSE = 1.3, 1.5
+
+
+def ordered(rows):
+    """Of pairs that differ by 1.3 times as measured: how many the model orders so, and how many there are."""
+    right = total = 0
+    for i, (_, a, x) in enumerate(rows):
+        for _, b, y in rows[:i]:
+            if max(a, b) >= APART * min(a, b):
+                total += 1
+                right += (a < b) == (x < y) and x != y
+    return right, total
+
+
+def _diagonal(axes, rows):
+    values = [v for _, a, b in rows for v in (a, b)]
+    ends = [min(values) / 1.6, max(values) * 1.6]
+    line = {"label": look.GUIDE, "color": look.LIGHT["faint"]}
+    axes.plot(ends, ends, lw=1.2, **line)
+    for factor in (CLOSE, 1 / CLOSE):
+        axes.plot(ends, [factor * v for v in ends], lw=1, linestyle=":", **line)
+    for set_scale in (axes.set_xscale, axes.set_yscale):
+        set_scale("log")
+    axes.set_xlim(ends)
+    axes.set_ylim(ends)
+    look.plain_log(axes.xaxis)
+    look.plain_log(axes.yaxis)
+    axes.set_xlabel("measured, ms, log scale")
+    axes.set_ylabel("modelled, ms, log scale")
+
+
+def _name_far(axes, rows, most=7):
+    """Names of the points that lie farthest off the diagonal."""
+    far = sorted(rows, key=lambda row: -abs(math.log(row[2] / row[1])))[:most]
+    for key, a, b in far:
+        if max(a / b, b / a) > 1.2:
+            side = (
+                {"ha": "right", "xytext": (-7, 3)} if b > a else {"ha": "left", "xytext": (7, -9)}
+            )
+            look.guide_text(axes, a, b, key, fontsize=8.5, textcoords="offset points", **side)
+
+
+def _about_simt():
+    path = workspace() / "notebooks" / "results" / "simt_h200" / "about.json"
+    about = json.loads(path.read_text(encoding="utf-8"))
+    return f"modelled {about['time'][:10]}, commit {about['commit'][:9]}"
+
+
+def calibration():
+    """The kernels that calibrate simt, measured on an H200 and modelled: two panels."""
+    sets = [(_side_by_side(a, b, "kernel"), label) for a, b, label in _SETS]
+    if not all(rows for rows, _ in sets):
+        return [missing("simt's times of its calibration kernels", CALIBRATION)]
+    figure, axes = look.new("simt's model against an H200: kernels", 1, 2, height=5.6)
+    for panel, (rows, label) in zip(axes, sets):
+        rows = [(key[0], a, b) for key, a, b in rows]
+        _diagonal(panel, rows)
+        style = look.point_style(look.LIGHT["blue"], True)
+        panel.scatter([a for _, a, _ in rows], [b for _, _, b in rows], s=42, zorder=3, **style)
+        _name_far(panel, rows)
+        right, total = ordered(rows)
+        close = sum(max(a / b, b / a) <= CLOSE for _, a, b in rows)
+        score = f"{right} of {total} pairs in order, {close} within {CLOSE}x"
+        panel.set_title(f"{len(rows)} {label}\n{score}")
+    return [_finish_simt(figure)]
+
+
+def _finish_simt(figure):
+    details = "across: measured 2026-11-21, notebooks/results/h200/simt; upwards: "
+    details += f"{_about_simt()}, notebooks/results/simt_h200; dotted: off by {CLOSE} times"
+    return look.finish(
+        figure, "measured on NVIDIA H200 across, modelled by simt for an H200 upwards", details
+    )
+
+
+_TICKS = (2, 10, 20, 26)  # powers of two, in bytes
+
+
+def transfers():
+    """Copies and sets, measured and modelled, over their size."""
+    rows = _side_by_side("transfers.jsonl", "transfers.jsonl", "transfer")
+    if not rows:
+        return [
+            missing(
+                "simt's times of copies",
+                "bazel run --config=simt //common/simt/calibration:transfers",
+            )
+        ]
+    rows = [row for row in rows if row[0][1]]
+    kinds = list(dict.fromkeys(key[0] for key, _, _ in rows))
+    figure, axes = look.new(
+        "simt's model against an H200: copies", 2, 3, height=6.2, sharex=True, sharey=True
+    )
+    for panel, kind in zip(axes, kinds):
+        mine = sorted((key[1], a, b) for key, a, b in rows if key[0] == kind)
+        sizes = [size for size, _, _ in mine]
+        blue, red = look.LIGHT["blue"], look.LIGHT["red"]
+        panel.plot(sizes, [a for _, a, _ in mine], color=blue, marker="o", label="measured")
+        hollow = {"markerfacecolor": look.LIGHT["back"], "linestyle": "--"}
+        panel.plot(
+            sizes, [b for _, _, b in mine], color=red, marker="s", label="modelled", **hollow
+        )
+        panel.set_xscale("log")
+        panel.set_yscale("log")
+        panel.set_title(kind)
+        look.plain_log(panel.yaxis)
+        panel.set_xticks([2**n for n in _TICKS], [size_text(2**n) for n in _TICKS])
+        panel.xaxis.set_minor_formatter(lambda value, _: "")
+    for panel in axes[3:]:
+        panel.set_xlabel("bytes, log scale")
+    for panel in axes[::3]:
+        panel.set_ylabel("ms, log scale")
+    axes[0].legend()
+    return [_finish_simt(figure)]
+
+
+def size_text(value):
+    """'64 KiB' of 65536."""
+    for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if value >= size:
+            return f"{value / size:g} {unit}"
+    return f"{value:g} B"
+
+
+def course_kernels(results):
+    """The course's own kernels that were measured on an H200 and modelled for one, at the same shapes."""
+    keys = {}
+    for r in results.where(subject="solutions").latest():
+        if r.figure is None and r.on_gpu and r.source.device in ("NVIDIA H200", "simt:h200"):
+            keys.setdefault((r.lab, r.op, r.stage, r.shape, r.dtype), {})[r.source.modelled] = r
+    both = {key: pair for key, pair in keys.items() if len(pair) == 2}
+    if not both:
+        return [
+            missing(
+                "a ladder at the same shapes on an H200 and on simt",
+                "bazel run --config=simt //solutions/02_gpu_matmul:bench",
+            )
+        ]
+    labs = sorted({key[0] for key in both})
+    figure, axes = look.new(
+        "simt's model against an H200: the course's ladders", 1, len(labs), height=5.2
+    )
+    for panel, lab in zip(axes, labs):
+        rows = [
+            (f"{key[2]}, {key[3]}", pair[False].ms, pair[True].ms)
+            for key, pair in both.items()
+            if key[0] == lab
+        ]
+        _diagonal(panel, rows)
+        style = look.point_style(look.LIGHT["blue"], True)
+        panel.scatter([a for _, a, _ in rows], [b for _, _, b in rows], s=34, zorder=3, **style)
+        _name_far(panel, rows, 3)
+        right, total = ordered(rows)
+        panel.set_title(f"{lab}\n{right} of {total} pairs in order")
+    records = Results(r for pair in both.values() for r in pair.values())
+    label = "measured on NVIDIA H200 across, modelled by simt for an H200 upwards"
+    return [look.finish(figure, label, provenance(records))]
