@@ -174,6 +174,7 @@ def scatter(results):
             figure, (axes,) = look.new(title, height=1.9 + 0.36 * len(found))
             _draw_pairs(axes, found, source)
             mine = results.of(source).where(lab=tuple({p.entry.lab for p in found}))
+            mine = mine.where(subject=("labs", "solutions"))
             things.append(look.finish(figure, source.label, provenance(mine)))
     if not things:
         things.append(
@@ -256,10 +257,12 @@ def _name_far(axes, rows, most=7):
             look.guide_text(axes, a, b, key, fontsize=8.5, textcoords="offset points", **side)
 
 
-def _about_simt():
-    path = workspace() / "notebooks" / "results" / "simt_h200" / "about.json"
+def _day(*folder):
+    """Day, and commit where it is noted, of a folder of results."""
+    path = workspace().joinpath("notebooks", "results", *folder, "about.json")
     about = json.loads(path.read_text(encoding="utf-8"))
-    return f"modelled {about['time'][:10]}, commit {about['commit'][:9]}"
+    commit = f", commit {about['commit'][:9]}" if about.get("commit") else ""
+    return about["time"][:10] + commit
 
 
 def calibration():
@@ -278,15 +281,13 @@ def calibration():
         close = sum(max(a / b, b / a) <= CLOSE for _, a, b in rows)
         score = f"{right} of {total} pairs in order, {close} within {CLOSE}x"
         panel.set_title(f"{len(rows)} {label}\n{score}")
-    return [_finish_simt(figure)]
+    return [_finish_simt(figure, f"; dotted: off by {CLOSE} times")]
 
 
-def _finish_simt(figure):
-    details = "across: measured 2026-11-21, notebooks/results/h200/simt; upwards: "
-    details += f"{_about_simt()}, notebooks/results/simt_h200; dotted: off by {CLOSE} times"
-    return look.finish(
-        figure, "measured on NVIDIA H200 across, modelled by simt for an H200 upwards", details
-    )
+def _finish_simt(figure, more=""):
+    details = f"measured {_day('h200', 'simt')}, notebooks/results/h200/simt; "
+    details += f"modelled {_day('simt_h200')}, notebooks/results/simt_h200{more}"
+    return look.finish(figure, "measured on NVIDIA H200, modelled by simt for an H200", details)
 
 
 _TICKS = (2, 10, 20, 26)  # powers of two, in bytes
@@ -338,36 +339,42 @@ def size_text(value):
     return f"{value:g} B"
 
 
+def _on_both(results):
+    """Kernels measured on an H200 and modelled for one at the same shape: {key: {modelled: record}}."""
+    devices = ("NVIDIA H200", "simt:h200")
+    found = {}
+    for r in results.where(subject="solutions", figure=None, device=devices).latest():
+        if not r.source.yours:
+            key = (r.lab, r.op, r.stage, r.shape, r.dtype)
+            found.setdefault(key, {})[r.source.modelled] = r
+    return {key: pair for key, pair in found.items() if len(pair) == 2}
+
+
+def _draw_lab(panel, lab, both):
+    rows = [
+        (f"{key[2].partition('_')[0]}, {key[3]}", pair[False].ms, pair[True].ms)
+        for key, pair in both.items()
+        if key[0] == lab
+    ]
+    _diagonal(panel, rows)
+    style = look.point_style(look.LIGHT["blue"], True)
+    panel.scatter([a for _, a, _ in rows], [b for _, _, b in rows], s=34, zorder=3, **style)
+    _name_far(panel, rows, 3)
+    right, total = ordered(rows)
+    panel.set_title(f"{lab}\n{right} of {total} pairs in order")
+
+
 def course_kernels(results):
-    """The course's own kernels that were measured on an H200 and modelled for one, at the same shapes."""
-    keys = {}
-    for r in results.where(subject="solutions").latest():
-        if r.figure is None and r.on_gpu and r.source.device in ("NVIDIA H200", "simt:h200"):
-            keys.setdefault((r.lab, r.op, r.stage, r.shape, r.dtype), {})[r.source.modelled] = r
-    both = {key: pair for key, pair in keys.items() if len(pair) == 2}
+    """The course's own kernels, measured on an H200 and modelled for one, a panel for each lab."""
+    both = _on_both(results)
     if not both:
-        return [
-            missing(
-                "a ladder at the same shapes on an H200 and on simt",
-                "bazel run --config=simt //solutions/02_gpu_matmul:bench",
-            )
-        ]
+        command = "bazel run --config=simt //solutions/02_gpu_matmul:bench"
+        return [missing("a ladder at the same shapes on an H200 and on simt", command)]
     labs = sorted({key[0] for key in both})
-    figure, axes = look.new(
-        "simt's model against an H200: the course's ladders", 1, len(labs), height=5.2
-    )
+    title = "simt's model against an H200: the course's ladders"
+    figure, axes = look.new(title, 1, len(labs), height=5.2)
     for panel, lab in zip(axes, labs):
-        rows = [
-            (f"{key[2]}, {key[3]}", pair[False].ms, pair[True].ms)
-            for key, pair in both.items()
-            if key[0] == lab
-        ]
-        _diagonal(panel, rows)
-        style = look.point_style(look.LIGHT["blue"], True)
-        panel.scatter([a for _, a, _ in rows], [b for _, _, b in rows], s=34, zorder=3, **style)
-        _name_far(panel, rows, 3)
-        right, total = ordered(rows)
-        panel.set_title(f"{lab}\n{right} of {total} pairs in order")
+        _draw_lab(panel, lab, both)
     records = Results(r for pair in both.values() for r in pair.values())
-    label = "measured on NVIDIA H200 across, modelled by simt for an H200 upwards"
+    label = "measured on NVIDIA H200, modelled by simt for an H200"
     return [look.finish(figure, label, provenance(records))]
