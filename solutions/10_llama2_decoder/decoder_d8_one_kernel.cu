@@ -5,15 +5,16 @@
  * Changes since d7: the five kernels of a layer are five parts of one kernel, with as many blocks
  * as there are multiprocessors, which meet between the parts (a cooperative launch). Each warp asks
  * for its next weights through a ring in shared memory (one_kernel.cuh), on Hopper by bulk copies,
- * elsewhere by cp.async.
+ * elsewhere by cp.async. A warp's rows of a matrix lie one behind the other.
  * Why: between two dependent kernels memory stands still for the time from the last byte of one
  * product to the first of the next, some 4 microseconds, 160 times a token in a model of 7B. That
  * time is needed here too, by sums, by the meeting, by reading x anew; but the rings hold 160 KiB a
  * multiprocessor, 21 MB in all, which is what memory delivers in 4.6 microseconds.
  *
  * Blocks read what others wrote past the L1 cache. Launch: min(multiprocessors, warps that have
- * work) blocks of 8 warps, one a multiprocessor. Takes heads of a power of two of 16-byte pieces,
- * groups of 1, 2, 4 or 8 queries a key head, rows of a multiple of 16 bytes; others go d7's way.
+ * work) blocks of 16 warps, one a multiprocessor. Takes heads of a power of two of 16-byte pieces,
+ * groups of 1, 2 or a multiple of 4 queries a key head, rows of a multiple of 16 bytes; others go
+ * d7's way.
  */
 #include <cuda_runtime.h>
 #include <math.h>
@@ -22,31 +23,22 @@
 #include "solutions/10_llama2_decoder/ladder.h"
 #include "solutions/10_llama2_decoder/one_attention.cuh"
 
-/* ---- Meeting ---- */
-
-/* All blocks have come here, and see what the others wrote. *goal: arrivals at the last meeting,
-   0 before the first. */
-[[maybe_unused]] static __device__ __forceinline__ void meet(unsigned long long *goal,
-                                                             const struct one &p) {
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        __threadfence();
-        unsigned long long before = atomicAdd(p.meeting, 1ull), blocks = gridDim.x;
-        *goal = *goal == 0 ? before / blocks * blocks + blocks : *goal + blocks;
-        while (*(volatile unsigned long long *)p.meeting < *goal) {
-        }
-        __threadfence();
+/* Brings what will be read soon, K floats that nobody writes, to L2. */
+[[maybe_unused]] static __device__ __forceinline__ void ask_l2(const float *from, unsigned K) {
+    enum { LINE = 128 / sizeof(float) };
+    for (unsigned i = threadIdx.x * LINE; i < K; i += ONE_THREADS * LINE) {
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(from + i));
     }
-    __syncthreads();
 }
 
 /* ---- Products ---- */
 
 /* Shared memory beside the ring, and what all threads know. */
 struct bench {
-    float4 *x; /* the product's input: first quads of all pieces, then second ones */
-    float *sums;
-    float factor; /* of a norm; 1 without */
+    float4 *x;      /* the product's input: first quads of all pieces, then second ones */
+    float *sums;    /* of slices: (rows, slices) */
+    float *squares; /* (WARPS) */
+    float factor;   /* of a norm; 1 without */
 };
 
 [[maybe_unused]] static __device__ __forceinline__ float sum_of_lanes(float x) {
@@ -56,105 +48,258 @@ struct bench {
     return x;
 }
 
-/* Four of the input, from where other blocks wrote it, or of a row of the embedding. */
+/* Puts channels 2i and 2i + 1 where products look for them. */
 template <typename E>
-static __device__ __forceinline__ float4 input_at(const float *in, const E *row, unsigned i) {
-    if (row == NULL) {
-        return __ldcg((const float4 *)in + i);
-    }
-    return make_float4(elements<E>::widen(row[4 * i]), elements<E>::widen(row[4 * i + 1]),
-                       elements<E>::widen(row[4 * i + 2]), elements<E>::widen(row[4 * i + 3]));
+static __device__ __forceinline__ void put_two(struct bench *b, unsigned i, float2 x, unsigned K) {
+    constexpr unsigned QUADS = elements<E>::COUNT / 4;
+    unsigned pieces = K / elements<E>::COUNT, quad = i / 2;
+    ((float2 *)b->x)[2 * (quad % QUADS * pieces + quad / QUADS) + i % 2] = x;
 }
 
-/* b->x = in (K) times norm, if there is one, and b->factor what the norm multiplies with. */
-template <typename E>
-static __device__ __forceinline__ void take_input(struct bench *b, const float *in, const E *row,
-                                                  const float *norm, unsigned K,
-                                                  const struct one &p) {
-    constexpr unsigned QUADS = elements<E>::COUNT / 4;
-    unsigned pieces = K / elements<E>::COUNT;
-    float squares = 0.0f;
-    for (unsigned i = threadIdx.x; i < K / 4; i += ONE_THREADS) {
-        float4 x = input_at<E>(in, row, i);
-        if (norm != NULL) {
-            float4 n = ((const float4 *)norm)[i];
-            squares += x.x * x.x + x.y * x.y + x.z * x.z + x.w * x.w;
-            x.x *= n.x, x.y *= n.y, x.z *= n.z, x.w *= n.w;
-        }
-        b->x[i % QUADS * pieces + i / QUADS] = x;
-    }
-    b->factor = 1.0f;
-    if (norm != NULL) {
+[[maybe_unused]] static __device__ __forceinline__ float2 norm_at(const float *norm, unsigned i) {
+    return ((const float2 *)norm)[i];
+}
+
+/* All have put their channels: b->x is whole, and b->factor what a norm of it multiplies with. */
+[[maybe_unused]] static __device__ __forceinline__ void
+end_input(struct bench *b, float squares, bool norms, unsigned K, const struct one &p) {
+    if (norms) {
         squares = sum_of_lanes(squares);
         if (threadIdx.x % 32 == 0) {
-            b->sums[threadIdx.x / 32] = squares;
+            b->squares[threadIdx.x / 32] = squares;
         }
     }
     __syncthreads();
-    if (norm != NULL) {
+    b->factor = 1.0f;
+    if (norms) {
         squares = 0.0f;
+#pragma unroll
         for (int w = 0; w < ONE_WARPS; w++) {
-            squares += b->sums[w];
+            squares += b->squares[w];
         }
         b->factor = 1.0f / sqrtf(squares / (float)K + p.eps);
     }
 }
 
-/* The next row of the ring times b->x, in all lanes. */
-template <typename E, bool BULK>
-static __device__ __forceinline__ float take_row(struct ring *r, const struct bench *b, unsigned K,
-                                                 const struct one &p) {
-    constexpr int COUNT = elements<E>::COUNT, PIECES = ONE_SLOT_BYTES / 16, ROUNDS = PIECES / 32;
-    unsigned pieces = K / COUNT, lane = threadIdx.x % 32;
-    float sums[ROUNDS] = {};
-    for (unsigned first = 0; first < pieces; first += PIECES) {
-        const uint4 *slot = wait<BULK>(r);
+/* b->x = a row of the embedding, times norm. */
+template <typename E>
+static __device__ __forceinline__ void take_embedding(struct bench *b, const E *row,
+                                                      const float *norm, const struct one &p) {
+    float squares = 0.0f;
+    for (unsigned i = threadIdx.x; i < p.C / 2; i += ONE_THREADS) {
+        float2 x = make_float2(elements<E>::widen(row[2 * i]), elements<E>::widen(row[2 * i + 1]));
+        float2 n = norm_at(norm, i);
+        squares += x.x * x.x + x.y * x.y;
+        put_two<E>(b, i, make_float2(x.x * n.x, x.y * n.y), p.C);
+    }
+    end_input(b, squares, true, p.C, p);
+}
+
+/*
+ * b->x = what comes in (K), times norm, if there is one. While a block waits, each thread looks at
+ * one place only; then at several at a time.
+ */
+template <typename E, bool NORM>
+static __device__ __forceinline__ void take_input(struct bench *b, struct post in, unsigned tag,
+                                                  const float *norm, unsigned K,
+                                                  const struct one &p) {
+    constexpr unsigned AT_ONCE = NORM ? 4 : 6;
+    float squares = 0.0f;
+    for (unsigned first = threadIdx.x; first < K / 2; first += AT_ONCE * ONE_THREADS) {
+        struct pair x[AT_ONCE];
+        float2 n[AT_ONCE];
+        bool there;
 #pragma unroll
-        for (int i = 0; i < ROUNDS; i++) {
-            unsigned piece = first + lane + i * 32;
-            if (piece < pieces) {
-                float w[COUNT];
-                elements<E>::unpack(w, slot[lane + i * 32]);
+        for (unsigned j = 0; j < AT_ONCE; j++) {
+            unsigned i = first + j * ONE_THREADS;
+            n[j] = NORM && i < K / 2 ? norm_at(norm, i) : make_float2(1.0f, 1.0f);
+        }
+        while (first == threadIdx.x && !is_there(look(in, 2 * first), tag)) {
+        }
+        do {
+            there = true;
 #pragma unroll
-                for (int q = 0; q < COUNT / 4; q++) {
-                    float4 x = b->x[q * pieces + piece];
-                    sums[i] += w[4 * q] * x.x + w[4 * q + 1] * x.y + w[4 * q + 2] * x.z +
-                               w[4 * q + 3] * x.w;
+            for (unsigned j = 0; j < AT_ONCE; j++) {
+                unsigned i = first + j * ONE_THREADS;
+                if (i < K / 2) {
+                    x[j] = look(in, 2 * i);
                 }
             }
+#pragma unroll
+            for (unsigned j = 0; j < AT_ONCE; j++) {
+                there = there && (first + j * ONE_THREADS >= K / 2 || is_there(x[j], tag));
+            }
+        } while (!there);
+#pragma unroll
+        for (unsigned j = 0; j < AT_ONCE; j++) {
+            unsigned i = first + j * ONE_THREADS;
+            if (i < K / 2) {
+                float2 y = values_of(x[j]);
+                squares += y.x * y.x + y.y * y.y;
+                put_two<E>(b, i, make_float2(y.x * n[j].x, y.y * n[j].y), K);
+            }
         }
-        pass<E, BULK>(r, p);
     }
+    end_input(b, squares, NORM, K, p);
+}
+
+/* What a lane multiplies a slice with: the input's pieces from `first` on. */
+template <typename E> struct factors {
+    static constexpr int COUNT = elements<E>::COUNT, ROUNDS = ONE_SLOT_BYTES / 512;
+    float4 x[ROUNDS][COUNT / 4];
+};
+
+template <typename E>
+static __device__ __forceinline__ struct factors<E> factors_of(const struct bench *b,
+                                                               unsigned first, unsigned pieces) {
+    struct factors<E> f;
+#pragma unroll
+    for (int i = 0; i < f.ROUNDS; i++) {
+        unsigned piece = first + threadIdx.x % 32 + i * 32;
+#pragma unroll
+        for (int q = 0; q < f.COUNT / 4; q++) {
+            f.x[i][q] = b->x[q * pieces + (piece < pieces ? piece : first)];
+        }
+    }
+    return f;
+}
+
+/* A lane's part of a slice. */
+struct weights {
+    uint4 x[ONE_SLOT_BYTES / 512];
+};
+
+/* @param WHOLE whether all slices are as long as a slot, @param left pieces of the row from the
+   slice on */
+template <bool WHOLE>
+static __device__ __forceinline__ struct weights read_slot(unsigned slot, unsigned left) {
+    struct weights w;
+    unsigned lane = threadIdx.x % 32;
+#pragma unroll
+    for (unsigned i = 0; i < ONE_SLOT_BYTES / 512; i++) {
+        w.x[i] = make_uint4(0, 0, 0, 0);
+        if (WHOLE || lane + i * 32 < left) {
+            w.x[i] = read_shared(slot + (lane + i * 32) * 16);
+        }
+    }
+    return w;
+}
+
+template <typename E>
+static __device__ __forceinline__ float dot(const struct weights &w, const struct factors<E> &f) {
     float sum = 0.0f;
 #pragma unroll
-    for (int i = 0; i < ROUNDS; i++) {
-        sum += sums[i];
-    }
-    return sum_of_lanes(sum) * b->factor;
-}
-
-/* out (N) = rows times b->x, plus what `row` or, with `adds`, out has. */
-template <typename E, bool BULK>
-static __device__ __forceinline__ void multiply(struct ring *r, const struct bench *b, float *out,
-                                                unsigned N, unsigned K, bool adds, const E *row,
-                                                const struct one &p) {
-    for (unsigned n = first_unit(); n < N; n += gridDim.x * ONE_WARPS) {
-        float before = row != NULL ? elements<E>::widen(row[n]) : adds ? __ldcg(out + n) : 0.0f;
-        float sum = take_row<E, BULK>(r, b, K, p);
-        if (threadIdx.x % 32 == 0) {
-            out[n] = before + sum;
+    for (int i = 0; i < f.ROUNDS; i++) {
+        float x[f.COUNT];
+        elements<E>::unpack(x, w.x[i]);
+#pragma unroll
+        for (int q = 0; q < f.COUNT / 4; q++) {
+            sum += (x[4 * q] * f.x[i][q].x + x[4 * q + 1] * f.x[i][q].y) +
+                   (x[4 * q + 2] * f.x[i][q].z + x[4 * q + 3] * f.x[i][q].w);
         }
     }
+    return sum;
 }
 
-template <typename E, bool BULK>
-static __device__ __forceinline__ void multiply_gated(struct ring *r, const struct bench *b,
-                                                      const struct one &p) {
-    for (unsigned n = first_unit(); n < p.hidden; n += gridDim.x * ONE_WARPS) {
-        float gate = take_row<E, BULK>(r, b, p.C, p), up = take_row<E, BULK>(r, b, p.C, p);
-        if (threadIdx.x % 32 == 0) {
-            p.gated[n] = silu_of(gate) * up;
+/*
+ * The warp's slices of a matrix times b->x, to sums (rows, slices) in shared memory. A warp whose
+ * slices are all at the same place of their rows reads its factors once. What the lanes have of a
+ * slice is put together while the next one is multiplied.
+ */
+template <typename E, bool WHOLE>
+static __device__ __forceinline__ void multiply_slices(struct ring *r, const struct bench *b,
+                                                       unsigned kind, float *sums,
+                                                       const struct one &p) {
+    constexpr unsigned PIECES = ONE_SLOT_BYTES / 16;
+    const struct share share = r->plan->shares[kind];
+    unsigned pieces = share.row_bytes / 16;
+    struct slice at = first_slice(r->plan, kind);
+    struct factors<E> f = factors_of<E>(b, at.slice * PIECES, pieces);
+    float last = 0.0f, *to = NULL;
+    while (at.row < share.rows) {
+        struct weights w = read_slot<WHOLE>(wait(r), pieces - at.slice * PIECES);
+        pass(r, p);
+        float sum = dot<E>(w, f);
+        last = sum_of_lanes(last);
+        if (threadIdx.x % 32 == 0 && to != NULL) {
+            *to = last;
         }
+        last = sum;
+        to = sums + at.row * share.slices + at.slice;
+        next_slice(&at, share);
+        if (share.next_slice != 0) {
+            f = factors_of<E>(b, at.slice * PIECES, pieces);
+        }
+    }
+    last = sum_of_lanes(last);
+    if (threadIdx.x % 32 == 0 && to != NULL) {
+        *to = last;
+    }
+}
+
+template <typename E>
+static __device__ __forceinline__ void multiply(struct ring *r, const struct bench *b,
+                                                unsigned kind, float *sums, const struct one &p) {
+    if (r->plan->shares[kind].row_bytes % ONE_SLOT_BYTES == 0) {
+        multiply_slices<E, true>(r, b, kind, sums, p);
+    } else {
+        multiply_slices<E, false>(r, b, kind, sums, p);
+    }
+}
+
+/* A row's product. */
+[[maybe_unused]] static __device__ __forceinline__ float
+product_of(const struct bench *b, const float *sums, const struct share *share, unsigned row) {
+    float sum = 0.0f;
+#pragma unroll 4
+    for (unsigned i = 0; i < share->slices; i++) {
+        sum += sums[row * share->slices + i];
+    }
+    return sum * b->factor;
+}
+
+/* All of the block's rows of a matrix times b->x; one thread gives each to take(row, product). */
+template <typename E, typename TAKE>
+static __device__ __forceinline__ void product(struct ring *r, const struct bench *b, unsigned kind,
+                                               const struct one &p, TAKE take) {
+    const struct share *share = &r->plan->shares[kind];
+    multiply<E>(r, b, kind, b->sums, p);
+    __syncthreads();
+    for (unsigned row = threadIdx.x; row < share->rows; row += ONE_THREADS) {
+        take(share->first + row, product_of(b, b->sums, share, row));
+    }
+}
+
+/* The same, added to the residual stream. @param row the embedding's, where the stream begins */
+template <typename E>
+static __device__ __forceinline__ void add_product(struct ring *r, const struct bench *b,
+                                                   unsigned kind, const E *row, unsigned tag,
+                                                   const struct one &p) {
+    const struct share *share = &r->plan->shares[kind];
+    unsigned mine = share->first + threadIdx.x;
+    float early = 0.0f;
+    if (threadIdx.x < share->rows) {
+        early = row != NULL ? elements<E>::widen(row[mine]) : p.x[mine];
+    }
+    product<E>(r, b, kind, p, [&](unsigned n, float product) {
+        float x = n == mine ? early : row != NULL ? elements<E>::widen(row[n]) : p.x[n];
+        p.x[n] = x + product;
+        send(p.stream, n, x + product, tag);
+    });
+}
+
+/* silu(gate) * up of the block's rows of both. */
+template <typename E>
+static __device__ __forceinline__ void gated_product(struct ring *r, const struct bench *b,
+                                                     unsigned tag, const struct one &p) {
+    const struct share *share = &r->plan->shares[ONE_GATE];
+    float *ups = b->sums + share->rows * share->slices;
+    multiply<E>(r, b, ONE_GATE, b->sums, p);
+    multiply<E>(r, b, ONE_UP, ups, p);
+    __syncthreads();
+    for (unsigned row = threadIdx.x; row < share->rows; row += ONE_THREADS) {
+        float gate = product_of(b, b->sums, share, row), up = product_of(b, ups, share, row);
+        send(p.hidden_posts, share->first + row, silu_of(gate) * up, tag);
     }
 }
 
@@ -162,61 +307,75 @@ static __device__ __forceinline__ void multiply_gated(struct ring *r, const stru
 
 /* What a block keeps beside its input. */
 struct corner {
-    uint64_t barriers[ONE_WARPS * ONE_SLOTS];
     float2 angles[ONE_MOST_HS / 2];
-    float sums[ONE_WARPS];
-    bool last;
+    float squares[ONE_WARPS];
 };
 
 /* A layer. @param row the token's row of the embedding in the first layer, whose x it is; else NULL
- */
-template <typename E, int GROUP, bool BULK>
+   @param tag of the layer's first part */
+template <typename E, int GROUP>
 static __device__ __forceinline__ void run_layer(struct ring *ring, struct bench *b,
                                                  struct corner *corner, unsigned l, const E *row,
-                                                 unsigned long long *goal, const struct one &p) {
-    const struct one_layer *layer = &p.layers[l];
+                                                 unsigned tag, const struct one &p) {
+    const struct one_layer *layer = &ring->plan->layers[l];
     unsigned heads = p.NH * p.HS;
-    take_input<E>(b, p.x, row, layer->attention_norm, p.C, p);
-    multiply<E, BULK>(ring, b, p.qkv, heads + 2 * p.KVH * p.HS, p.C, false, NULL, p);
-    meet(goal, p);
-    attend<E, GROUP>(p, l, (float *)b->x, corner->angles, &corner->last);
-    meet(goal, p);
-    take_input<E>(b, p.heads, NULL, NULL, heads, p);
-    multiply<E, BULK>(ring, b, p.x, p.C, heads, true, row, p);
-    meet(goal, p);
-    take_input<E>(b, p.x, NULL, layer->ffn_norm, p.C, p);
-    multiply_gated<E, BULK>(ring, b, p);
-    meet(goal, p);
-    take_input<E>(b, p.gated, NULL, NULL, p.hidden, p);
-    multiply<E, BULK>(ring, b, p.x, p.C, p.hidden, true, NULL, p);
-    meet(goal, p);
+    if (row != NULL) {
+        take_embedding<E>(b, row, layer->attention_norm, p);
+    } else {
+        take_input<E, true>(b, p.stream, tag - 1, layer->attention_norm, p.C, p);
+    }
+    ask_l2_for_keys<E, GROUP>(l, p);
+    product<E>(ring, b, ONE_QKV, p,
+               [&](unsigned n, float product) { send(p.qkv, n, product, tag + ONE_QKV_PART); });
+    ask_l2(layer->ffn_norm, p.C);
+    attend<E, GROUP>(l, (float *)b->x, corner->angles, tag, p);
+    ask_l2_ahead(ring, p);
+    take_input<E, false>(b, p.heads, tag + ONE_HEADS_PART, NULL, heads, p);
+    add_product<E>(ring, b, ONE_OUT, row, tag + ONE_OUT_PART, p);
+    take_input<E, true>(b, p.stream, tag + ONE_OUT_PART, layer->ffn_norm, p.C, p);
+    gated_product<E>(ring, b, tag + ONE_HIDDEN_PART, p);
+    ask_l2(l + 1 < p.L ? layer[1].attention_norm : p.final_norm, p.C);
+    ask_l2_ahead(ring, p);
+    take_input<E, false>(b, p.hidden_posts, tag + ONE_HIDDEN_PART, NULL, p.hidden, p);
+    add_product<E>(ring, b, ONE_DOWN, NULL, tag + ONE_DOWN_PART, p);
 }
 
-/* A token. @param shared the ring's bytes, then the input's */
-template <typename E, int GROUP, bool BULK>
+/* A token. @param shared the rings' bytes, then the plan, the input, sums of slices */
+template <typename E, int GROUP>
 static __device__ __forceinline__ void run(unsigned char *shared, struct corner *corner,
                                            const struct one &p) {
-    /* Weights, which no kernel writes, are asked for before all else. */
-    struct ring ring = ring_begin<E, BULK>(shared, corner->barriers, p);
-    struct bench b = {(float4 *)(shared + ONE_RING_BYTES), corner->sums, 1.0f};
-    unsigned long long goal = 0;
+    struct plan *plan = (struct plan *)(shared + ONE_RING_BYTES);
+    float *rest = (float *)(shared + ONE_RING_BYTES + plan_bytes(p.L));
+    struct bench b = {(float4 *)rest, rest + p.room, corner->squares, 1.0f};
+    make_plan<E>(plan, p);
+    __syncthreads();
+    struct ring ring = ring_begin(shared, plan, p);
+    unsigned tag = *(volatile unsigned *)p.tag, next = tag + p.L * ONE_PARTS;
     const E *row = (const E *)p.embedding + (size_t)*p.token * p.C;
     for (unsigned i = threadIdx.x; i < p.HS / 2; i += ONE_THREADS) {
         corner->angles[i] = one_angle(i, p);
     }
-    for (unsigned l = 0; l < p.L; l++) {
-        run_layer<E, GROUP, BULK>(&ring, &b, corner, l, l == 0 ? row : NULL, &goal, p);
+    for (unsigned l = 0; l < p.L; l++, tag += ONE_PARTS) {
+        run_layer<E, GROUP>(&ring, &b, corner, l, l == 0 ? row : NULL, tag, p);
     }
-    take_input<E>(&b, p.x, p.L > 0 ? NULL : row, p.final_norm, p.C, p);
-    multiply<E, BULK>(&ring, &b, p.logits, p.V, p.C, false, NULL, p);
+    if (p.L == 0) {
+        take_embedding<E>(&b, row, p.final_norm, p);
+    } else {
+        take_input<E, true>(&b, p.stream, tag - 1, p.final_norm, p.C, p);
+    }
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
+        *p.tag = next; /* each block has sent something, so each has read the old one */
+    }
+    product<E>(&ring, &b, ONE_CLASSIFIER, p,
+               [&](unsigned n, float product) { p.logits[n] = product; });
 }
 
-template <typename E, int GROUP, bool BULK>
+template <typename E, int GROUP>
 static __global__ void __launch_bounds__(ONE_THREADS, 1) one_kernel(struct one p) {
-    if constexpr (BULK ? ONE_BULK_CODE : ONE_PIECES_CODE) {
+    if constexpr (ONE_CODE) {
         extern __shared__ __align__(128) unsigned char shared[];
         __shared__ struct corner corner;
-        run<E, GROUP, BULK>(shared, &corner, p);
+        run<E, GROUP>(shared, &corner, p);
     }
 }
 
@@ -224,28 +383,50 @@ static __global__ void __launch_bounds__(ONE_THREADS, 1) one_kernel(struct one p
 
 typedef void one_function(struct one);
 
-template <typename E, bool BULK> static one_function *kernel_for_group(size_t group) {
-    return group == 1   ? one_kernel<E, 1, BULK>
-           : group == 2 ? one_kernel<E, 2, BULK>
-           : group == 4 ? one_kernel<E, 4, BULK>
-           : group == 8 ? one_kernel<E, 8, BULK>
-                        : NULL;
+template <typename E> static one_function *kernel_for_team(size_t queries) {
+    return queries == 1   ? one_kernel<E, 1>
+           : queries == 2 ? one_kernel<E, 2>
+           : queries == 4 ? one_kernel<E, 4>
+                          : NULL;
+}
+
+/* Queries that a team has, which share a key head; 0 where no team does. */
+static size_t team_of(const struct decoder_model *m) {
+    size_t group = m->NH / m->KVH;
+    return group % 4 == 0 ? 4 : group <= 2 ? group : 0;
 }
 
 static one_function *kernel_of(const struct decoder *d) {
-    size_t group = d->model->NH / d->model->KVH;
-    if (d->one.bulk) {
-        FOR_ELEMENTS(d->model->dtype, return (kernel_for_group<E, true>(group)));
-    }
-    FOR_ELEMENTS(d->model->dtype, return (kernel_for_group<E, false>(group)));
+    size_t queries = team_of(d->model);
+    FOR_ELEMENTS(d->model->dtype, return (kernel_for_team<E>(queries)));
 }
 
-/* Shared memory beside the ring: a product's input, or attention's results. */
+/* Floats of shared memory for a product's input, or for attention's results. */
 static size_t room_of(const struct decoder_model *m) {
-    size_t K = m->C > m->hidden ? m->C : m->hidden, heads = m->NH * m->HS, group = m->NH / m->KVH;
+    size_t K = m->C > m->hidden ? m->C : m->hidden, heads = m->NH * m->HS, group = team_of(m);
     K = K > heads ? K : heads;
     size_t attention = group * (m->HS + ONE_WARPS * one_result((unsigned)m->HS));
-    return (K > attention ? K : attention) * sizeof(float);
+    return ((K > attention ? K : attention) + 31) / 32 * 32;
+}
+
+/* Sums of slices that a block has of N rows of K. */
+static size_t sums_of(const struct decoder *d, size_t N, size_t K) {
+    size_t row_bytes = K * nn_dtype_bytes(d->model->dtype);
+    return ceil_div(N, d->one.blocks) * ceil_div(row_bytes, ONE_SLOT_BYTES);
+}
+
+/* The most of all products. Gate and up are there together. */
+static size_t most_sums(const struct decoder *d) {
+    const struct decoder_model *m = d->model;
+    size_t heads = m->NH * m->HS;
+    const size_t sums[] = {sums_of(d, heads + 2 * m->KVH * m->HS, m->C), sums_of(d, m->C, heads),
+                           2 * sums_of(d, m->hidden, m->C), sums_of(d, m->C, m->hidden),
+                           sums_of(d, m->V, m->C)};
+    size_t most = 0;
+    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
+        most = sums[i] > most ? sums[i] : most;
+    }
+    return most;
 }
 
 /* Whether rows and heads are as the kernel takes them. */
@@ -258,15 +439,13 @@ static bool sizes_fit(const struct decoder_model *m) {
            m->NH * m->HS < most;
 }
 
-/* As many blocks as have work for their warps, at most one a multiprocessor. */
+/* One a multiprocessor, or as many as have a row of each matrix: a block that sends nothing could
+   fall behind until what it waits for is overwritten. */
 static size_t blocks_for(const struct decoder *d) {
     const struct decoder_model *m = d->model;
-    size_t rows = (m->NH + 2 * m->KVH) * m->HS;
-    rows = rows > m->C ? rows : m->C;
-    rows = rows > m->hidden ? rows : m->hidden;
-    rows = rows > m->V ? rows : m->V;
-    size_t blocks = ceil_div(rows, ONE_WARPS);
-    return blocks < d->multiprocessors ? blocks : d->multiprocessors;
+    size_t blocks = d->multiprocessors;
+    blocks = blocks < m->C ? blocks : m->C;
+    return blocks < m->hidden ? blocks : m->hidden;
 }
 
 /* ---- Memory ---- */
@@ -279,7 +458,8 @@ static enum status upload_layers(struct decoder *d, struct error *error) {
     }
     for (size_t l = 0; l < m->L; l++) {
         const struct decoder_layer *w = &m->layers[l];
-        layers[l] = {{w->qkv, w->out, w->gate_up, w->down}, w->attention_norm, w->ffn_norm};
+        const char *up = (const char *)w->gate_up + m->hidden * m->C * nn_dtype_bytes(m->dtype);
+        layers[l] = {{w->qkv, w->out, w->gate_up, up, w->down}, w->attention_norm, w->ffn_norm};
     }
     enum status status =
         device_write(d->one.layers, layers, (m->L + 1) * sizeof *layers, d->stream, error);
@@ -290,24 +470,27 @@ static enum status upload_layers(struct decoder *d, struct error *error) {
 enum status decoder_one_create(struct decoder *d, struct error *error) {
     const struct decoder_model *m = d->model;
     struct decoder_one *one = &d->one;
-    size_t F = sizeof(float), parts = one_parts((unsigned)m->T, (unsigned)m->KVH, UINT32_MAX);
+
     one->blocks = blocks_for(d);
-    one->room = ONE_RING_BYTES + room_of(m);
-    one->bulk = !d->modelled;
-    one->possible = sizes_fit(m) && kernel_of(d) != NULL && d->major >= 9 && d->major < 12 &&
+    one->room = ONE_RING_BYTES + plan_bytes(m->L) + (room_of(m) + most_sums(d)) * sizeof(float);
+    one->possible = sizes_fit(m) && kernel_of(d) != NULL && d->major >= 8 &&
                     one->room + sizeof(struct corner) <= d->shared_bytes;
     if (!one->possible) {
         return STATUS_OK;
     }
-    parts = parts < one->blocks ? parts : one->blocks;
+    size_t teams = m->NH / team_of(m);
+    size_t parts = one_parts((unsigned)m->T, (unsigned)teams, (unsigned)one->blocks);
     TRY(device_alloc(&one->layers, (m->L + 1) * sizeof(struct one_layer), error));
-    TRY(device_alloc((void **)&one->qkv, (m->NH + 2 * m->KVH) * m->HS * F, error));
-    TRY(device_alloc((void **)&one->partial, m->NH * parts * one_result((unsigned)m->HS) * F,
-                     error));
-    TRY(device_alloc((void **)&one->done, m->KVH * sizeof *one->done, error));
-    TRY(device_alloc((void **)&one->meeting, sizeof *one->meeting, error));
-    TRY(device_set(one->done, 0, m->KVH * sizeof *one->done, d->stream, error));
-    TRY(device_set(one->meeting, 0, sizeof *one->meeting, d->stream, error));
+    const size_t counts[ONE_POSTS] = {m->C, (m->NH + 2 * m->KVH) * m->HS, m->NH * m->HS, m->hidden,
+                                      m->NH * parts * one_result((unsigned)m->HS)};
+    for (size_t i = 0; i < ONE_POSTS; i++) {
+        size_t bytes = (counts[i] + 1) * sizeof(uint64_t);
+        TRY(device_alloc(&one->posts[i], bytes, error));
+        TRY(device_set(one->posts[i], 0, bytes, d->stream, error));
+    }
+    const unsigned first_tag = 1;
+    TRY(device_alloc((void **)&one->tag, sizeof *one->tag, error));
+    TRY(device_write(one->tag, &first_tag, sizeof first_tag, d->stream, error));
     TRY(upload_layers(d, error));
     cudaError_t code = cudaFuncSetAttribute(
         (const void *)kernel_of(d), cudaFuncAttributeMaxDynamicSharedMemorySize, (int)one->room);
@@ -318,9 +501,10 @@ enum status decoder_one_create(struct decoder *d, struct error *error) {
 
 void decoder_one_free(struct decoder *d) {
     const struct decoder_one *one = &d->one;
-    void *const all[] = {one->layers, one->qkv, one->partial, one->done, one->meeting};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        device_free(all[i]);
+    device_free(one->layers);
+    device_free(one->tag);
+    for (size_t i = 0; i < ONE_POSTS; i++) {
+        device_free(one->posts[i]);
     }
 }
 
@@ -339,10 +523,16 @@ static struct one arguments_of(const struct decoder *d, size_t position) {
     p.halves = m->layout == NN_ROPE_HALVES;
     p.token = d->io.token;
     p.position = (int32_t)position;
-    p.x = d->x, p.qkv = d->one.qkv, p.heads = d->heads, p.gated = d->gate_up;
+    p.room = (unsigned)room_of(m);
+    p.x = d->x;
     p.logits = d->io.logits;
     p.k = d->k, p.v = d->v;
-    p.partial = d->one.partial, p.done = d->one.done, p.meeting = d->one.meeting;
+    struct post *const posts[ONE_POSTS] = {&p.stream, &p.qkv, &p.heads, &p.hidden_posts,
+                                           &p.partial};
+    for (size_t i = 0; i < ONE_POSTS; i++) {
+        posts[i]->values = (uint64_t *)d->one.posts[i];
+    }
+    p.tag = d->one.tag;
     return p;
 }
 

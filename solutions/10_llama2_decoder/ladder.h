@@ -65,16 +65,16 @@ struct decoder_graph {
     void *graph;              /**< cudaGraph_t */
 };
 
+/** Things that d8's blocks exchange. */
+enum { ONE_POSTS = 5 };
+
 /** What d8's kernel has beside the decoder's memory; device memory. */
 struct decoder_one {
-    bool possible;               /**< whether it takes the model's sizes */
-    bool bulk;                   /**< whether it copies in bulk */
-    size_t blocks, room;         /**< its launch: blocks, bytes of shared memory */
-    void *layers;                /**< (L) of struct one_layer */
-    float *qkv;                  /**< ((NH + 2 KVH) * HS) */
-    float *partial;              /**< attention of parts of the context */
-    unsigned *done;              /**< (KVH): parts that are done */
-    unsigned long long *meeting; /**< blocks that have come to a meeting */
+    bool possible;          /**< whether it takes the model's sizes */
+    size_t blocks, room;    /**< its launch: blocks, bytes of shared memory */
+    void *layers;           /**< (L) of struct one_layer */
+    void *posts[ONE_POSTS]; /**< what blocks exchange */
+    unsigned *tag;          /**< what tells a launch's values from an earlier one's */
 };
 
 struct decoder {

@@ -14,10 +14,10 @@ static __device__ __forceinline__ unsigned smaller(unsigned a, unsigned b) {
     return a < b ? a : b;
 }
 
-/* Parts that a context of `keys` is cut into where there are so many blocks. */
-static __host__ __device__ __forceinline__ unsigned one_parts(unsigned keys, unsigned KVH,
+/* Parts that a context of `keys` is cut into for each of `teams` where there are so many blocks. */
+static __host__ __device__ __forceinline__ unsigned one_parts(unsigned keys, unsigned teams,
                                                               unsigned blocks) {
-    unsigned most = blocks / KVH > 0 ? blocks / KVH : 1;
+    unsigned most = blocks / teams > 0 ? blocks / teams : 1;
     unsigned parts = (keys + ONE_PART_KEYS - 1) / ONE_PART_KEYS;
     return parts < most ? parts : most;
 }
@@ -36,43 +36,46 @@ static __device__ __forceinline__ float2 one_angle(unsigned i, const struct one 
     return angle;
 }
 
-/* Pair i of a head, turned. *a, *b: its channels */
-static __device__ __forceinline__ float2 one_turn(const float *head, const float2 *angles,
-                                                  unsigned i, unsigned *a, unsigned *b,
+/* Pair i of a head, which begins at qkv's element `head`, turned. *a, *b: its channels */
+static __device__ __forceinline__ float2 one_turn(size_t head, const float2 *angles, unsigned i,
+                                                  unsigned *a, unsigned *b, unsigned tag,
                                                   const struct one &p) {
     *a = p.halves ? i : 2 * i;
     *b = p.halves ? i + p.HS / 2 : 2 * i + 1;
-    float x = __ldcg(head + *a), y = __ldcg(head + *b);
-    return make_float2(x * angles[i].x - y * angles[i].y, x * angles[i].y + y * angles[i].x);
+    float2 x = receive(p.qkv, head + *a, head + *b, tag);
+    return make_float2(x.x * angles[i].x - x.y * angles[i].y,
+                       x.x * angles[i].y + x.y * angles[i].x);
 }
 
-/* The key head's queries, turned and scaled for powers of 2, to q (GROUP, HS) in shared memory. */
+/* The team's queries, turned and scaled for powers of 2, to q (GROUP, HS) in shared memory. */
 template <int GROUP>
-static __device__ __forceinline__ void turn_queries(float *q, const float2 *angles, unsigned head,
-                                                    const struct one &p) {
+static __device__ __forceinline__ void turn_queries(float *q, const float2 *angles, unsigned team,
+                                                    unsigned tag, const struct one &p) {
     float scale = 1.44269504f * rsqrtf((float)p.HS);
     unsigned half = p.HS / 2, a, b;
     for (unsigned i = threadIdx.x; i < GROUP * half; i += ONE_THREADS) {
         unsigned g = i / half;
-        float2 x = one_turn(p.qkv + (head * GROUP + g) * p.HS, angles, i % half, &a, &b, p);
+        float2 x = one_turn((team * GROUP + g) * p.HS, angles, i % half, &a, &b, tag, p);
         q[g * p.HS + a] = x.x * scale;
         q[g * p.HS + b] = x.y * scale;
     }
 }
 
-/* The token's key, turned, and value become their row of the cache. */
+/* The token's key, turned, and value become their row of the cache. Teams of one key head write the
+   same. The last threads do it: the first ones turn queries. */
 template <typename E>
 static __device__ __forceinline__ void append(E *k, E *v, const float2 *angles, unsigned head,
-                                              const struct one &p) {
-    const float *key = p.qkv + (p.NH + head) * p.HS, *value = key + p.KVH * p.HS;
+                                              unsigned tag, const struct one &p) {
+    size_t key = (size_t)(p.NH + head) * p.HS, value = key + p.KVH * p.HS;
     size_t row = ((size_t)p.position * p.KVH + head) * p.HS;
     unsigned a, b;
-    for (unsigned i = threadIdx.x; i < p.HS / 2; i += ONE_THREADS) {
-        float2 x = one_turn(key, angles, i, &a, &b, p);
+    for (unsigned i = ONE_THREADS - 1 - threadIdx.x; i < p.HS / 2; i += ONE_THREADS) {
+        float2 x = one_turn(key, angles, i, &a, &b, tag, p);
         k[row + a] = elements<E>::narrow(x.x);
         k[row + b] = elements<E>::narrow(x.y);
-        v[row + a] = elements<E>::narrow(__ldcg(value + a));
-        v[row + b] = elements<E>::narrow(__ldcg(value + b));
+        float2 y = receive(p.qkv, value + a, value + b, tag);
+        v[row + a] = elements<E>::narrow(y.x);
+        v[row + b] = elements<E>::narrow(y.y);
     }
 }
 
@@ -116,7 +119,7 @@ template <typename E, int GROUP>
 static __device__ __forceinline__ void
 attend_keys(struct going<elements<E>::COUNT> m[GROUP], const float *queries, const E *k, const E *v,
             unsigned lanes, unsigned first, unsigned end, unsigned head, const struct one &p) {
-    constexpr int COUNT = elements<E>::COUNT, KEYS = GROUP >= 8 ? 2 : 4;
+    constexpr int COUNT = elements<E>::COUNT, KEYS = GROUP >= 4 ? 2 : 4;
     unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, teams = 32 / lanes;
     unsigned channel = lane % lanes * COUNT, stride = p.KVH * p.HS;
     const E *keys = k + (size_t)head * p.HS + channel, *values = v + (size_t)head * p.HS + channel;
@@ -161,136 +164,167 @@ attend_keys(struct going<elements<E>::COUNT> m[GROUP], const float *queries, con
     }
 }
 
-/* The warps' results, from shared memory, put together: thread i has channel i % HS of head i / HS.
-   Results are `distance` floats apart. */
-static __device__ __forceinline__ float together(const float *results, unsigned count,
-                                                 size_t distance, unsigned channel, unsigned HS,
-                                                 float *largest, float *total) {
-    float value = 0.0f;
-    *largest = -INFINITY;
-    *total = 0.0f;
-    for (unsigned i = 0; i < count; i++) {
-        *largest = fmaxf(*largest, __ldcg(results + i * distance + HS));
-    }
-    for (unsigned i = 0; i < count; i++) {
-        const float *one = results + i * distance;
-        float fade = exp2f(__ldcg(one + HS) - *largest);
-        value += __ldcg(one + channel) * fade;
-        *total += __ldcg(one + HS + 1) * fade;
-    }
-    return value;
-}
+/* What some of the keys come to for one channel: a sum of weighted values, to be divided by the
+   total of weights, both relative to the largest score. */
+struct mix {
+    float value, largest, total;
+};
 
-/* The same within a block, from shared memory. */
-static __device__ __forceinline__ float together_here(const float *results, size_t distance,
-                                                      unsigned channel, unsigned HS, float *largest,
-                                                      float *total) {
-    float value = 0.0f;
-    *largest = -INFINITY;
-    *total = 0.0f;
+/* The warps' of a block, for channel c. @param mixes in shared memory, `distance` floats apart */
+static __device__ __forceinline__ struct mix mix_of_warps(const float *mixes, size_t distance,
+                                                          unsigned c, unsigned HS) {
+    struct mix all = {0.0f, -INFINITY, 0.0f};
+#pragma unroll
     for (int i = 0; i < ONE_WARPS; i++) {
-        *largest = fmaxf(*largest, results[i * distance + HS]);
+        all.largest = fmaxf(all.largest, mixes[i * distance + HS]);
     }
-    for (int i = 0; i<ONE_WARPS && * largest> - INFINITY; i++) {
-        const float *one = results + i * distance;
-        float fade = exp2f(one[HS] - *largest);
-        value += one[channel] * fade;
-        *total += one[HS + 1] * fade;
+#pragma unroll
+    for (int i = 0; i < ONE_WARPS; i++) {
+        const float *one = mixes + i * distance;
+        float fade = exp2f(one[HS] - all.largest);
+        all.value += one[c] * fade;
+        all.total += one[HS + 1] * fade;
     }
-    return value;
+    return all;
 }
 
-/* The block that is done last with a key head puts its parts together. */
-template <int GROUP>
-static __device__ __forceinline__ void finish_head(unsigned head, unsigned parts, bool *last,
-                                                   const struct one &p) {
-    __threadfence();
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        *last = atomicAdd(&p.done[head], 1) == parts - 1;
-        if (*last) {
-            p.done[head] = 0;
-        }
-        __threadfence();
-    }
-    __syncthreads();
-    size_t floats = one_result(p.HS);
-    for (unsigned i = threadIdx.x; *last && i < GROUP * p.HS; i += ONE_THREADS) {
-        unsigned g = i / p.HS;
-        float largest, total;
-        float value = together(p.partial + ((size_t)head * parts * GROUP + g) * floats, parts,
-                               GROUP * floats, i % p.HS, p.HS, &largest, &total);
-        p.heads[head * GROUP * p.HS + i] = value / total;
+/* Takes the other blocks' parts of a context in. @param first where the first one's values begin */
+static __device__ __forceinline__ void add_parts(struct mix *all, struct post parts, size_t first,
+                                                 unsigned count, size_t distance, unsigned c,
+                                                 unsigned tag, unsigned HS) {
+    for (unsigned i = 0; i < count; i++, first += distance) {
+        float2 scores = receive(parts, first + HS, first + HS + 1, tag);
+        float value = receive(parts, first + c, first + c, tag).x;
+        float largest = fmaxf(all->largest, scores.x);
+        float fade = exp2f(all->largest - largest), more_fade = exp2f(scores.x - largest);
+        all->value = all->value * fade + value * more_fade;
+        all->total = all->total * fade + scores.y * more_fade;
+        all->largest = largest;
     }
 }
 
-/* heads = attention of layer l. @param room shared memory: ONE_WARPS * GROUP results and GROUP
- * heads
- */
+/* A warp's keys of all lanes together, to shared memory: GROUP of all channels. */
 template <typename E, int GROUP>
-static __device__ void attend(const struct one &p, unsigned l, float *room, const float2 *angles,
-                              bool *last) {
+static __device__ __forceinline__ void put_mixes(float *to, struct going<elements<E>::COUNT> *m,
+                                                 unsigned lanes, unsigned HS) {
     constexpr int COUNT = elements<E>::COUNT;
-    unsigned keys = (unsigned)p.position + 1, parts = one_parts(keys, p.KVH, gridDim.x);
-    unsigned share = (keys + parts - 1) / parts, floats = one_result(p.HS);
-    unsigned lanes = p.HS / COUNT, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    E *k = (E *)p.k + (size_t)l * p.T * p.KVH * p.HS, *v = (E *)p.v + (k - (E *)p.k);
-    float *queries = room, *results = room + GROUP * p.HS;
-    for (unsigned item = blockIdx.x; item < p.KVH * parts; item += gridDim.x) {
-        unsigned head = item / parts, first = item % parts * share;
-        unsigned end = smaller(first + share, keys);
-        turn_queries<GROUP>(queries, angles, head, p);
-        if (first < end && end == keys) {
-            append<E>(k, v, angles, head, p);
-        }
-        __syncthreads();
-        struct going<COUNT> m[GROUP];
+    unsigned lane = threadIdx.x % 32;
 #pragma unroll
-        for (int g = 0; g < GROUP; g++) {
-            m[g] = {};
-            m[g].largest = -INFINITY;
-        }
-        if (first < end) {
-            attend_keys<E, GROUP>(m, queries, k, v, lanes, first, end, head, p);
+    for (int g = 0; g < GROUP; g++, to += one_result(HS)) {
+        for (unsigned step = lanes; step < 32; step *= 2) {
+            merge<COUNT>(&m[g], step);
         }
 #pragma unroll
-        for (int g = 0; g < GROUP; g++) {
-            for (unsigned step = lanes; step < 32; step *= 2) {
-                merge<COUNT>(&m[g], step);
-            }
-            float *to = results + (warp * GROUP + g) * floats;
-#pragma unroll
-            for (int c = 0; c < COUNT; c++) {
-                if (lane < lanes) {
-                    to[lane * COUNT + c] = m[g].values[c];
-                }
-            }
-            if (lane == 0) {
-                to[p.HS] = m[g].largest;
-                to[p.HS + 1] = m[g].total;
+        for (int c = 0; c < COUNT; c++) {
+            if (lane < lanes) {
+                to[lane * COUNT + c] = m[g].values[c];
             }
         }
-        __syncthreads();
-        for (unsigned i = threadIdx.x; i < GROUP * p.HS; i += ONE_THREADS) {
-            unsigned g = i / p.HS, c = i % p.HS;
-            float largest, total;
-            float value = together_here(results + g * floats, (size_t)GROUP * floats, c, p.HS,
-                                        &largest, &total);
-            if (parts == 1) {
-                p.heads[head * GROUP * p.HS + i] = value / total;
-                continue;
-            }
-            float *to = p.partial + ((size_t)item * GROUP + g) * floats;
-            to[c] = value;
+        if (lane == 0) {
+            to[HS] = m[g].largest;
+            to[HS + 1] = m[g].total;
+        }
+    }
+}
+
+/* A block's work: a team's queries over a part of the context. */
+struct item {
+    unsigned team, part, parts;
+    unsigned first, end; /* keys */
+};
+
+/* Sends a block's mixes; the block with the first part puts all of them together. */
+template <int GROUP>
+static __device__ __forceinline__ void send_mixes(const struct item *item, const float *mixes,
+                                                  unsigned tag, const struct one &p) {
+    unsigned floats = one_result(p.HS);
+    for (unsigned i = threadIdx.x; i < GROUP * p.HS; i += ONE_THREADS) {
+        unsigned g = i / p.HS, c = i % p.HS;
+        size_t first = ((size_t)item->team * item->parts * GROUP + g) * floats;
+        struct mix x = mix_of_warps(mixes + g * floats, (size_t)GROUP * floats, c, p.HS);
+        if (item->part > 0) {
+            size_t to = first + (size_t)item->part * GROUP * floats;
+            send(p.partial, to + c, x.value, tag + ONE_PARTIAL_PART);
             if (c == 0) {
-                to[p.HS] = largest;
-                to[p.HS + 1] = total;
+                send(p.partial, to + p.HS, x.largest, tag + ONE_PARTIAL_PART);
+                send(p.partial, to + p.HS + 1, x.total, tag + ONE_PARTIAL_PART);
+            }
+            continue;
+        }
+        add_parts(&x, p.partial, first + GROUP * floats, item->parts - 1, GROUP * floats, c,
+                  tag + ONE_PARTIAL_PART, p.HS);
+        send(p.heads, (size_t)item->team * GROUP * p.HS + i, x.value / x.total,
+             tag + ONE_HEADS_PART);
+    }
+}
+
+/* The block's i-th item at this position. */
+template <int GROUP>
+static __device__ __forceinline__ bool item_of(struct item *item, unsigned i, const struct one &p) {
+    unsigned keys = (unsigned)p.position + 1, teams = p.NH / GROUP;
+    unsigned parts = one_parts(keys, teams, gridDim.x), size = (keys + parts - 1) / parts;
+    parts = (keys + size - 1) / size; /* none is empty */
+    i = blockIdx.x + i * gridDim.x;
+    item->team = i / parts;
+    item->part = i % parts;
+    item->parts = parts;
+    item->first = item->part * size;
+    item->end = smaller(item->first + size, keys);
+    return item->team < teams;
+}
+
+/* Brings the first keys and values that the block will read in layer l to L2. */
+template <typename E, int GROUP>
+static __device__ __forceinline__ void ask_l2_for_keys(unsigned l, const struct one &p) {
+    enum { KEYS = 64, LINE = 128 };
+    struct item item;
+    if (item_of<GROUP>(&item, 0, p)) {
+        unsigned head = item.team * GROUP / (p.NH / p.KVH), lines = p.HS * sizeof(E) / LINE;
+        size_t first = (((size_t)l * p.T + item.first) * p.KVH + head) * p.HS;
+        lines += lines == 0;
+        for (unsigned i = threadIdx.x; i < KEYS * lines; i += ONE_THREADS) {
+            size_t at = first + (size_t)(i / lines) * p.KVH * p.HS + i % lines * (LINE / sizeof(E));
+            if (item.first + i / lines < item.end) {
+                asm volatile("prefetch.global.L2 [%0];" ::"l"((const E *)p.k + at));
+                asm volatile("prefetch.global.L2 [%0];" ::"l"((const E *)p.v + at));
             }
         }
-        if (parts > 1) {
-            finish_head<GROUP>(head, parts, last, p);
-        }
-        __syncthreads(); /* room is free */
+    }
+}
+
+/* @param room as attend()'s */
+template <typename E, int GROUP>
+static __device__ __forceinline__ void attend_item(const struct item *item, unsigned l, float *room,
+                                                   const float2 *angles, unsigned tag,
+                                                   const struct one &p) {
+    unsigned head = item->team * GROUP / (p.NH / p.KVH), lanes = p.HS / elements<E>::COUNT;
+    E *k = (E *)p.k + (size_t)l * p.T * p.KVH * p.HS, *v = (E *)p.v + (k - (E *)p.k);
+    float *mixes = room + GROUP * p.HS;
+    struct going<elements<E>::COUNT> m[GROUP] = {};
+    turn_queries<GROUP>(room, angles, item->team, tag + ONE_QKV_PART, p);
+    if (item->end == (unsigned)p.position + 1) {
+        append<E>(k, v, angles, head, tag + ONE_QKV_PART, p);
+    }
+    __syncthreads();
+#pragma unroll
+    for (int g = 0; g < GROUP; g++) {
+        m[g].largest = -INFINITY;
+    }
+    attend_keys<E, GROUP>(m, room, k, v, lanes, item->first, item->end, head, p);
+    put_mixes<E, GROUP>(mixes + threadIdx.x / 32 * GROUP * one_result(p.HS), m, lanes, p.HS);
+    __syncthreads();
+    send_mixes<GROUP>(item, mixes, tag, p);
+    __syncthreads(); /* room is free */
+}
+
+/* Attention of layer l. @param room shared memory: GROUP heads and ONE_WARPS * GROUP mixes
+   @param tag of the layer */
+template <typename E, int GROUP>
+static __device__ __forceinline__ void attend(unsigned l, float *room, const float2 *angles,
+                                              unsigned tag, const struct one &p) {
+    struct item item;
+    for (unsigned i = 0; item_of<GROUP>(&item, i, p); i++) {
+        attend_item<E, GROUP>(&item, l, room, angles, tag, p);
     }
 }
 

@@ -12,31 +12,35 @@
 
 #include "solutions/10_llama2_decoder/elements.cuh"
 
-/*
- * Which of the two kernels code is made for: with bulk copies for Hopper and data centres'
- * Blackwells, which have shared memory enough; without them only for simt, which has PTX of 9.0.
- */
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200
-#define ONE_BULK_CODE 1
+/* cp.async came with compute capability 8.0. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#define ONE_CODE 1
 #else
-#define ONE_BULK_CODE 0
-#endif
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 900 && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
-#define ONE_PIECES_CODE 1
-#else
-#define ONE_PIECES_CODE 0
+#define ONE_CODE 0
 #endif
 
-enum { ONE_WARPS = 8, ONE_THREADS = ONE_WARPS * 32, ONE_SLOT_BYTES = 2048, ONE_SLOTS = 10 };
-enum { ONE_RING_BYTES = ONE_WARPS * ONE_SLOTS * ONE_SLOT_BYTES };
+#ifndef ONE_SHAPE
+#define ONE_SHAPE
+enum { ONE_WARPS = 12, ONE_SLOT_BYTES = 1024, ONE_SLOTS = 13, ONE_AHEAD = 8 };
+#endif
+enum { ONE_THREADS = ONE_WARPS * 32, ONE_RING_BYTES = ONE_WARPS * ONE_SLOTS * ONE_SLOT_BYTES };
 
 /* Products of a layer, and the one behind all layers. */
-enum one_kind { ONE_QKV, ONE_OUT, ONE_GATE_UP, ONE_DOWN, ONE_CLASSIFIER, ONE_END };
+enum one_kind { ONE_QKV, ONE_OUT, ONE_GATE, ONE_UP, ONE_DOWN, ONE_CLASSIFIER, ONE_END };
 
 /* Device memory: a layer's matrices in the order of enum one_kind, and its norms. */
 struct one_layer {
-    const void *matrices[4];
+    const void *matrices[5];
     const float *attention_norm, *ffn_norm;
+};
+
+/*
+ * Values that blocks exchange. Each is written once, by one thread, as 8 bytes with a tag that says
+ * which part of which launch it is from; who needs it reads until the tag is right. So nobody waits
+ * for a memory fence, nor for a counter and then for the values.
+ */
+struct post {
+    uint64_t *values;
 };
 
 /* All that the kernel is given. */
@@ -50,216 +54,289 @@ struct one {
     bool halves; /* layout of rotary embedding */
     const int32_t *token;
     int32_t position;
-    float *x;       /* (C): the residual stream */
-    float *qkv;     /* ((NH + 2 KVH) * HS) */
-    float *heads;   /* (NH*HS): attention's result */
-    float *gated;   /* (hidden): silu(gate) * up */
-    float *logits;  /* (V) */
-    void *k, *v;    /* (L, T, KVH*HS) */
-    float *partial; /* (KVH, parts, group, HS + 2): attention of parts of the context */
-    unsigned *done; /* (KVH): parts that are done; 0 between launches */
-    unsigned long long *meeting; /* arrivals; a multiple of the blocks between launches */
+    unsigned room;            /* floats of shared memory for a product's input */
+    float *x;                 /* (C): the residual stream; each row is one thread's own */
+    float *logits;            /* (V) */
+    void *k, *v;              /* (L, T, KVH*HS) */
+    struct post stream;       /* (C): the residual stream, for all */
+    struct post qkv;          /* ((NH + 2 KVH) * HS) */
+    struct post heads;        /* (NH*HS): attention's result */
+    struct post hidden_posts; /* (hidden): silu(gate) * up */
+    struct post partial; /* (NH / GROUP, parts, GROUP, HS + 2): attention of parts of the context */
+    unsigned *tag;       /* the first tag of the launch */
 };
+
+/* ---- What blocks exchange ---- */
+
+/* Parts of a layer: what each sends has a tag of its own. */
+enum one_part {
+    ONE_QKV_PART,
+    ONE_PARTIAL_PART,
+    ONE_HEADS_PART,
+    ONE_OUT_PART,
+    ONE_HIDDEN_PART,
+    ONE_DOWN_PART,
+    ONE_PARTS
+};
+
+static __device__ __forceinline__ void send(struct post post, size_t i, float value, unsigned tag) {
+    uint64_t both = (uint64_t)tag << 32 | __float_as_uint(value);
+    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(post.values + i), "l"(both)
+                 : "memory");
+}
+
+/* Two values, from an even i on, which are there when both tags are right. */
+struct pair {
+    uint64_t first, second;
+};
+
+static __device__ __forceinline__ struct pair look(struct post post, size_t i) {
+    struct pair x;
+    asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];"
+                 : "=l"(x.first), "=l"(x.second)
+                 : "l"(post.values + i)
+                 : "memory");
+    return x;
+}
+
+static __device__ __forceinline__ bool is_there(struct pair x, unsigned tag) {
+    return (unsigned)(x.first >> 32) == tag && (unsigned)(x.second >> 32) == tag;
+}
+
+static __device__ __forceinline__ float2 values_of(struct pair x) {
+    return make_float2(__uint_as_float((unsigned)x.first), __uint_as_float((unsigned)x.second));
+}
+
+static __device__ __forceinline__ uint64_t look_at_one(struct post post, size_t i) {
+    uint64_t x;
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(x) : "l"(post.values + i) : "memory");
+    return x;
+}
+
+/* Waits for two values, wherever they are. */
+static __device__ __forceinline__ float2 receive(struct post post, size_t i, size_t j,
+                                                 unsigned tag) {
+    struct pair x;
+    do {
+        x.first = look_at_one(post, i);
+        x.second = look_at_one(post, j);
+    } while (!is_there(x, tag));
+    return values_of(x);
+}
 
 /* ---- What a warp multiplies ---- */
 
-/* A row's next bytes. Units are rows, of gate and up pairs of rows. */
-struct cursor {
-    unsigned layer, kind, unit, half, offset;
-};
-
-static __device__ __forceinline__ unsigned first_unit() {
-    return blockIdx.x * ONE_WARPS + threadIdx.x / 32;
+static __device__ __forceinline__ unsigned outputs_of(const struct one &p, unsigned kind) {
+    return kind == ONE_QKV                      ? (p.NH + 2 * p.KVH) * p.HS
+           : kind == ONE_GATE || kind == ONE_UP ? p.hidden
+           : kind == ONE_CLASSIFIER             ? p.V
+                                                : p.C;
 }
 
-static __device__ __forceinline__ unsigned units_of(const struct one &p, unsigned kind) {
-    return kind == ONE_QKV          ? (p.NH + 2 * p.KVH) * p.HS
-           : kind == ONE_GATE_UP    ? p.hidden
-           : kind == ONE_CLASSIFIER ? p.V
-                                    : p.C;
-}
-
-/* Inputs of a row. */
 static __device__ __forceinline__ unsigned inputs_of(const struct one &p, unsigned kind) {
     return kind == ONE_OUT ? p.NH * p.HS : kind == ONE_DOWN ? p.hidden : p.C;
 }
 
-/* To the first matrix, from the cursor's on, that has a unit for this warp. */
-static __device__ __forceinline__ void settle(struct cursor *c, const struct one &p) {
-    while (c->kind != ONE_END && c->unit >= units_of(p, c->kind)) {
-        c->unit = first_unit();
-        c->layer += c->kind == ONE_DOWN;
-        c->kind = c->kind == ONE_DOWN && c->layer < p.L ? 0u + ONE_QKV : c->kind + 1;
+/*
+ * A block's rows of a matrix, and how its warps share them: in slices of a slot's bytes, dealt out
+ * in turn, so that warps are done at about the same time. The last slice of a row may be shorter.
+ */
+struct share {
+    unsigned first, rows;
+    unsigned row_bytes, slices;    /* of a row */
+    unsigned next_row, next_slice; /* steps from a warp's slice to its next one */
+};
+
+struct slice {
+    unsigned row, slice;
+};
+
+/* Shared memory: what the block multiplies, where its warps begin, and all layers. */
+struct plan {
+    struct share shares[ONE_END];
+    struct slice begins[ONE_END][ONE_WARPS];
+    struct one_layer layers[];
+};
+
+/* Bytes of it, up to where something else may begin. */
+static __host__ __device__ __forceinline__ size_t plan_bytes(size_t L) {
+    return (sizeof(struct plan) + L * sizeof(struct one_layer) + 127) / 128 * 128;
+}
+
+/* All threads of the block; they meet afterwards. */
+template <typename E>
+static __device__ __forceinline__ void make_plan(struct plan *plan, const struct one &p) {
+    if (threadIdx.x < ONE_END) {
+        size_t N = outputs_of(p, threadIdx.x), block = blockIdx.x;
+        struct share *s = &plan->shares[threadIdx.x];
+        s->first = (unsigned)(N * block / gridDim.x);
+        s->rows = (unsigned)(N * (block + 1) / gridDim.x) - s->first;
+        s->row_bytes = inputs_of(p, threadIdx.x) * (unsigned)sizeof(E);
+        s->slices = (s->row_bytes + ONE_SLOT_BYTES - 1) / ONE_SLOT_BYTES;
+        s->next_row = ONE_WARPS / s->slices;
+        s->next_slice = ONE_WARPS % s->slices;
+        for (unsigned w = 0; w < ONE_WARPS; w++) {
+            plan->begins[threadIdx.x][w] = {w / s->slices, w % s->slices};
+        }
+    }
+    constexpr unsigned WORDS = sizeof(struct one_layer) / sizeof(uint64_t);
+    for (unsigned i = threadIdx.x; i < p.L * WORDS; i += ONE_THREADS) {
+        ((uint64_t *)plan->layers)[i] = ((const uint64_t *)p.layers)[i];
     }
 }
 
-static __device__ __forceinline__ struct cursor cursor_begin(const struct one &p) {
-    struct cursor c = {0, p.L > 0 ? 0u + ONE_QKV : ONE_CLASSIFIER, first_unit(), 0, 0};
-    settle(&c, p);
+static __device__ __forceinline__ struct slice first_slice(const struct plan *plan, unsigned kind) {
+    return plan->begins[kind][threadIdx.x / 32];
+}
+
+static __device__ __forceinline__ void next_slice(struct slice *at, const struct share &share) {
+    at->row += share.next_row;
+    at->slice += share.next_slice;
+    if (at->slice >= share.slices) {
+        at->slice -= share.slices;
+        at->row++;
+    }
+}
+
+/* The slice that a warp asks for next. */
+struct cursor {
+    const unsigned char *from; /* the block's first row */
+    struct share share;
+    struct slice at;
+    unsigned layer, kind;
+};
+
+/* To the warp's slices of the cursor's matrix, or of the first behind it where it has some. */
+static __device__ __forceinline__ void settle(struct cursor *c, const struct plan *plan,
+                                              const struct one &p) {
+    for (; c->kind != ONE_END; c->kind++) {
+        if (c->kind == ONE_CLASSIFIER && c->layer + 1 < p.L) {
+            c->layer++;
+            c->kind = ONE_QKV;
+        }
+        const void *matrix =
+            c->kind == ONE_CLASSIFIER ? p.classifier : plan->layers[c->layer].matrices[c->kind];
+        c->share = plan->shares[c->kind];
+        c->at = first_slice(plan, c->kind);
+        c->from = (const unsigned char *)matrix + (size_t)c->share.first * c->share.row_bytes;
+        if (c->at.row < c->share.rows) {
+            return;
+        }
+    }
+}
+
+static __device__ __forceinline__ struct cursor cursor_begin(const struct plan *plan,
+                                                             const struct one &p) {
+    struct cursor c = {};
+    c.kind = p.L > 0 ? 0u + ONE_QKV : ONE_CLASSIFIER;
+    settle(&c, plan, p);
     return c;
 }
 
-/* Where the cursor's bytes are. */
-template <typename E>
-static __device__ __forceinline__ const unsigned char *place_of(const struct cursor &c,
-                                                                const struct one &p) {
-    const void *matrix =
-        c.kind == ONE_CLASSIFIER ? p.classifier : p.layers[c.layer].matrices[c.kind];
-    size_t row = c.unit + (size_t)c.half * p.hidden;
-    return (const unsigned char *)matrix + row * inputs_of(p, c.kind) * sizeof(E) + c.offset;
-}
-
-template <typename E>
-static __device__ __forceinline__ unsigned bytes_left(const struct cursor &c, const struct one &p) {
-    unsigned left = inputs_of(p, c.kind) * (unsigned)sizeof(E) - c.offset;
-    return left < ONE_SLOT_BYTES ? left : (unsigned)ONE_SLOT_BYTES;
-}
-
-/* Behind the bytes at the cursor. */
-static __device__ __forceinline__ void advance(struct cursor *c, unsigned bytes, unsigned row_bytes,
+static __device__ __forceinline__ void advance(struct cursor *c, const struct plan *plan,
                                                const struct one &p) {
-    c->offset += bytes;
-    if (c->offset < row_bytes) {
-        return;
-    }
-    c->offset = 0;
-    c->half ^= c->kind == ONE_GATE_UP;
-    if (c->half == 0) {
-        c->unit += gridDim.x * ONE_WARPS;
-        settle(c, p);
+    next_slice(&c->at, c->share);
+    if (c->at.row >= c->share.rows) {
+        c->kind++;
+        settle(c, plan, p);
     }
 }
 
 /* ---- The ring ---- */
 
-/* The warp's: SLOTS pieces of rows, on their way or there. */
+/* A warp's: SLOTS slices, on their way or there. */
 struct ring {
-    unsigned char *slots; /* shared memory */
-    uint64_t *barriers;   /* shared memory, (SLOTS): of bulk copies */
-    struct cursor ahead;  /* what is asked for next */
-    unsigned slot, parity;
+    unsigned slots;          /* shared memory: its address there */
+    unsigned slot;           /* the oldest */
+    struct cursor ahead;     /* what is asked for next */
+    const struct plan *plan; /* shared memory */
 };
 
 static __device__ __forceinline__ unsigned shared_address(const void *p) {
     return (unsigned)__cvta_generic_to_shared(p);
 }
 
-/* One thread asks for all bytes of a slot. */
-static __device__ __forceinline__ void copy_bulk(unsigned to, const void *from, unsigned bytes,
-                                                 unsigned barrier) {
-#if ONE_BULK_CODE
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
-                 : "memory");
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
-                 "[%0], [%1], %2, [%3];" ::"r"(to),
-                 "l"(from), "r"(bytes), "r"(barrier)
-                 : "memory");
-#endif
-}
-
-static __device__ __forceinline__ void wait_bulk(unsigned barrier, unsigned parity) {
-#if ONE_BULK_CODE
-    asm volatile("{\n"
-                 ".reg .pred there;\n"
-                 "again:\n"
-                 "mbarrier.try_wait.parity.shared::cta.b64 there, [%0], %1;\n"
-                 "@!there bra again;\n"
-                 "}" ::"r"(barrier),
-                 "r"(parity)
-                 : "memory");
-#endif
-}
-
-/* Each lane asks for the pieces that it will read. */
+/* Each lane asks for the pieces of a slice that it will read. */
 static __device__ __forceinline__ void copy_pieces(unsigned to, const unsigned char *from,
                                                    unsigned bytes) {
-#if ONE_PIECES_CODE
-    for (unsigned at = threadIdx.x % 32 * 16; at < bytes; at += 32 * 16) {
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to + at), "l"(from + at)
-                     : "memory");
+#if ONE_CODE
+    unsigned lane = threadIdx.x % 32 * 16;
+#pragma unroll
+    for (unsigned at = 0; at < ONE_SLOT_BYTES; at += 32 * 16) {
+        if (at + lane < bytes) {
+            asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to + at + lane),
+                         "l"(from + at + lane)
+                         : "memory");
+        }
     }
 #endif
 }
 
-/* Ends what an ask() asked for, be it nothing. */
-static __device__ __forceinline__ void end_group() {
-#if ONE_PIECES_CODE
-    asm volatile("cp.async.commit_group;" ::: "memory");
-#endif
-}
-
-/* Waits for the oldest of the ring's groups. */
-static __device__ __forceinline__ void wait_group() {
-#if ONE_PIECES_CODE
-    asm volatile("cp.async.wait_group %0;" ::"n"(ONE_SLOTS - 1) : "memory");
-#endif
-}
-
-/* Asks for the next bytes; they come into the slot `slot`, which nobody reads any more. */
-template <typename E, bool BULK>
+/* Asks for the next slice; it comes into the slot `slot`, which nobody reads any more. */
 static __device__ __forceinline__ void ask(struct ring *r, unsigned slot, const struct one &p) {
-    if (r->ahead.kind != ONE_END) {
-        unsigned bytes = bytes_left<E>(r->ahead, p);
-        unsigned row_bytes = inputs_of(p, r->ahead.kind) * (unsigned)sizeof(E);
-        const unsigned char *from = place_of<E>(r->ahead, p);
-        unsigned to = shared_address(r->slots + slot * ONE_SLOT_BYTES);
-        if (!BULK) {
-            copy_pieces(to, from, bytes);
-        } else if (threadIdx.x % 32 == 0) {
-            copy_bulk(to, from, bytes, shared_address(r->barriers + slot));
-        }
-        advance(&r->ahead, bytes, row_bytes, p);
+    struct cursor *c = &r->ahead;
+    if (c->kind != ONE_END) {
+        unsigned offset = c->at.slice * ONE_SLOT_BYTES;
+        const unsigned char *from = c->from + (size_t)c->at.row * c->share.row_bytes + offset;
+        copy_pieces(r->slots + slot * ONE_SLOT_BYTES, from, c->share.row_bytes - offset);
+        advance(c, r->plan, p);
     }
-    if (!BULK) {
-        end_group();
-    }
+#if ONE_CODE
+    asm volatile("cp.async.commit_group;" ::: "memory"); /* be it empty */
+#endif
 }
 
-/* @param shared ONE_RING_BYTES, @param barriers (WARPS * SLOTS): the block's */
-template <typename E, bool BULK>
-static __device__ __forceinline__ struct ring ring_begin(unsigned char *shared, uint64_t *barriers,
-                                                         const struct one &p) {
-    unsigned warp = threadIdx.x / 32;
-    struct ring r = {shared + warp * (ONE_SLOTS * ONE_SLOT_BYTES), barriers + warp * ONE_SLOTS,
-                     cursor_begin(p), 0, 0};
-#if ONE_BULK_CODE
-    if (BULK && threadIdx.x % 32 == 0) {
-        for (int i = 0; i < ONE_SLOTS; i++) {
-            asm volatile(
-                "mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(r.barriers + i))
-                : "memory");
-        }
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-    }
-#endif
-    __syncwarp();
+/* The warp's ring, whose first slices are on their way. @param slots the block's */
+static __device__ __forceinline__ struct ring
+ring_begin(const unsigned char *slots, const struct plan *plan, const struct one &p) {
+    struct ring r = {};
+    r.slots = shared_address(slots) + threadIdx.x / 32 * (ONE_SLOTS * ONE_SLOT_BYTES);
+    r.ahead = cursor_begin(plan, p);
+    r.plan = plan;
     for (int i = 0; i < ONE_SLOTS; i++) {
-        ask<E, BULK>(&r, i, p);
+        ask(&r, i, p);
     }
     return r;
 }
 
-/* Waits for the oldest slot. */
-template <bool BULK> static __device__ __forceinline__ const uint4 *wait(const struct ring *r) {
-    if (BULK) {
-        wait_bulk(shared_address(r->barriers + r->slot), r->parity);
-    } else {
-        wait_group();
+/* Has the slices behind those in the ring brought to L2. A block does so where it has to wait for
+   longer than the ring's copies take. */
+static __device__ __forceinline__ void ask_l2_ahead(const struct ring *r, const struct one &p) {
+    enum { LINE = 128 };
+    struct cursor c = r->ahead;
+    unsigned lane_at = threadIdx.x % 32 * LINE;
+    for (int i = 0; i < ONE_AHEAD && c.kind != ONE_END; i++) {
+        unsigned offset = c.at.slice * ONE_SLOT_BYTES + lane_at;
+        if (lane_at < ONE_SLOT_BYTES && offset < c.share.row_bytes) {
+            const unsigned char *from = c.from + (size_t)c.at.row * c.share.row_bytes + offset;
+            asm volatile("prefetch.global.L2 [%0];" ::"l"(from));
+        }
+        advance(&c, r->plan, p);
     }
-    return (const uint4 *)(r->slots + r->slot * ONE_SLOT_BYTES);
 }
 
-/* The oldest slot has been read, and is filled anew. */
-template <typename E, bool BULK>
+/* Waits for the oldest slot. Each lane reads what it has asked for itself. */
+static __device__ __forceinline__ unsigned wait(const struct ring *r) {
+#if ONE_CODE
+    asm volatile("cp.async.wait_group %0;" ::"n"(ONE_SLOTS - 1) : "memory");
+#endif
+    return r->slots + r->slot * ONE_SLOT_BYTES;
+}
+
+/* 16 bytes of shared memory. */
+static __device__ __forceinline__ uint4 read_shared(unsigned address) {
+    uint4 x;
+    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
+                 : "r"(address)
+                 : "memory");
+    return x;
+}
+
+/* The oldest slot has been read. */
 static __device__ __forceinline__ void pass(struct ring *r, const struct one &p) {
-    __syncwarp();
-    ask<E, BULK>(r, r->slot, p);
-    r->slot++;
-    if (r->slot == ONE_SLOTS) {
-        r->slot = 0;
-        r->parity ^= 1;
-    }
+    ask(r, r->slot, p);
+    r->slot = r->slot + 1 == ONE_SLOTS ? 0 : r->slot + 1;
 }
 
 #endif
