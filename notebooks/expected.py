@@ -104,7 +104,11 @@ def roofline(results):
         "Lab 07, attention: every step under the roofs": ("07_attention", "attention.*"),
         "Gemm16, matmul of 16-bit numbers: every tile shape under the roofs": ("gemm16", "gemm16.*"),
     }  # fmt: skip
-    return {(title, "measured"): 2 * _kernels(h200, *lab) for title, lab in labs.items()}
+    wanted = {(title, "measured"): 2 * _kernels(h200, *lab) for title, lab in labs.items()}
+    cpu = [r for r in rows(results, "amd_epyc") if not r["stage"].startswith("OpenBLAS")]
+    title = "Lab 01, matmul on the CPU: every step under the roofs"
+    wanted[title, "measured"] = 2 * _kernels(cpu, "01_cpu_matmul", "matmul")
+    return wanted
 
 
 def where_time_goes(results):

@@ -105,7 +105,8 @@ def _of_copy(op, shape, number):
 
 
 def _of_openblas(r):
-    ratios = [row.peer_ratio for row in _ladder(r, "matmul", "512x512x512") if row.peer_ratio]
+    rows = [row for row in _ladder(r, "matmul", "512x512x512") if (row.threads or 1) > 1]
+    ratios = [row.peer_ratio for row in rows if row.peer_ratio]
     own = [v for v in ratios if v != 1]
     return [100 * max(own)] if own else None
 

@@ -23,6 +23,7 @@ class Pair:
 
 # `first` and `last` name the model's rows where they are not the ladder's own first and last step.
 PAIRS = [
+    Pair("01_cpu_matmul", "matmul", ("1x32000x288",), "decode", "v1_naive", "v5_threads"),
     Pair("02_gpu_matmul", "matmul", ("1x5632x2048", "1x768x288"), "decode"),
     Pair("04_sgemm", "sgemm_transposed", ("8192x768x768", "2048x768x768"), "bert_batch"),
     Pair("05_layernorm_softmax", "layernorm", ("8192x768",), "bert_batch"),
@@ -96,7 +97,7 @@ def gains(results, source):
         )
         mine = results.of(source).where(lab=pair.lab, subject=subject).latest()
         kernel = _kernel(mine, pair)
-        if pair.model == "decode":
+        if pair.model == "decode" and not pair.first:
             model = _starter_to_solution(results, source, pair)
         else:
             model = _model(mine, pair)

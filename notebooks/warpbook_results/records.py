@@ -204,11 +204,18 @@ def load():
     return Results(records, problems)
 
 
+def _caveat(name):
+    """What about.json beside a recorded file says a reader should know, or nothing."""
+    path = (workspace() / name).parent / "about.json"
+    note = json.loads(path.read_text(encoding="utf-8")).get("note") if path.is_file() else None
+    return f" ({note})" if note else ""
+
+
 def provenance(records):
     """Dates, commits and files of records, as a caption has them."""
     days = sorted({r.time[:10] for r in records if r.time})
     commits = sorted({(r.commit or "not noted")[:9] for r in records})
-    files = sorted({r.path for r in records})
+    files = [name + _caveat(name) for name in sorted({r.path for r in records})]
     when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}" if days else "no date"
     word = "commit" if len(commits) == 1 else "commits"
     return f"{when}; {word} {', '.join(commits)}; {', '.join(files)}"

@@ -52,6 +52,8 @@ SIMT = {
     "simt:h200": Modelled(132, 1.98, 128, 2560, 4800),
 }
 
+_LIBRARIES = "cuBLAS|OpenBLAS"
+
 # Whole models are no kernels, and lab 07's projections no steps of its ladder.
 _MODELS = ("bert", "llama2", "decode", "token", "copy", "qkv_projection")
 
@@ -74,6 +76,13 @@ class Roof:
     value: float
     per_byte: bool
     name: str
+
+    @property
+    def text(self):
+        if self.per_byte:
+            return f"{look.number(1e-9 * self.value, 4)} GB/s"
+        unit, scale = ("TFLOP/s", 1e-12) if self.value >= 1e12 else ("GFLOP/s", 1e-9)
+        return f"{look.number(scale * self.value)} {unit}"
 
     @property
     def wide(self):
@@ -109,9 +118,7 @@ def _copy_speed(records):
 
 def _library_speed(records, dtypes):
     """FLOP/s of the fastest library product beside a kernel of these types, and its name."""
-    libraries = [
-        r for r in records.where(dtype=dtypes) if re.match("cuBLAS|OpenBLAS", r.peer or "")
-    ]
+    libraries = [r for r in records.where(dtype=dtypes) if re.match(_LIBRARIES, r.peer or "")]
     return max(((1e3 * r.flops / r.peer_ms, r.peer) for r in libraries if r.flops), default=None)
 
 
@@ -183,6 +190,8 @@ def kernels(results):
     """Records of single kernels that say FLOPs and bytes, each of them once."""
     found = []
     for r in results.where(subject=("labs", "solutions")).latest():
+        if re.match(_LIBRARIES, r.stage):
+            continue  # lab 01's rows of OpenBLAS itself
         if not r.op.startswith(_MODELS) and r.flops and least_bytes(r) and r.lab in _NAMES:
             found.append(r)
     return Results(found)
@@ -257,13 +266,13 @@ def _draw_roofs(axes, limits, left, right):
         if roof.per_byte:
             end = min(right, max(_peaks(limits), default=right * memory) / memory)
             axes.plot([left, end], [left * memory, end * memory], **line)
-            words = f"slope: {roof.name}: {look.number(1e-9 * memory, 4)} GB/s"
+            words = f"slope: {roof.name}: {roof.text}"
             corner = {"xycoords": "axes fraction", "va": "top", "color": look.LIGHT["red"]}
             look.guide_text(axes, 0.015, 0.985, words, **corner)
         else:
             start = max(left, roof.value / memory) if memory else left
             axes.plot([start, right], [roof.value] * 2, **line)
-            words = f"{roof.name}: {look.number(1e-12 * roof.value)} TFLOP/s"
+            words = f"{roof.name}: {roof.text}"
             _roof_words(axes, right, roof.value, words)
 
 
@@ -430,6 +439,5 @@ def roof_table(results):
     rows = []
     for source in kernels(results).sources():
         for roof in roofs(results, source):
-            unit, scale = ("GB/s", 1e-9) if roof.per_byte else ("TFLOP/s", 1e-12)
-            rows.append([source.label, roof.name, f"{look.number(scale * roof.value, 4)} {unit}"])
+            rows.append([source.label, roof.name, roof.text])
     return Table(["whose", "roof", "value"], rows)
