@@ -187,18 +187,20 @@ static __device__ __forceinline__ struct weights read_slot(unsigned slot, unsign
 
 template <typename E>
 static __device__ __forceinline__ float dot(const struct weights &w, const struct factors<E> &f) {
-    float sum = 0.0f;
+    float sums[4] = {};
 #pragma unroll
     for (int i = 0; i < f.ROUNDS; i++) {
         float x[f.COUNT];
         elements<E>::unpack(x, w.x[i]);
 #pragma unroll
         for (int q = 0; q < f.COUNT / 4; q++) {
-            sum += (x[4 * q] * f.x[i][q].x + x[4 * q + 1] * f.x[i][q].y) +
-                   (x[4 * q + 2] * f.x[i][q].z + x[4 * q + 3] * f.x[i][q].w);
+            sums[0] += x[4 * q] * f.x[i][q].x;
+            sums[1] += x[4 * q + 1] * f.x[i][q].y;
+            sums[2] += x[4 * q + 2] * f.x[i][q].z;
+            sums[3] += x[4 * q + 3] * f.x[i][q].w;
         }
     }
-    return sum;
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
 /*
@@ -212,28 +214,27 @@ static __device__ __forceinline__ void multiply_slices(struct ring *r, const str
                                                        const struct one &p) {
     constexpr unsigned PIECES = ONE_SLOT_BYTES / 16;
     const struct share share = r->plan->shares[kind];
-    unsigned pieces = share.row_bytes / 16;
-    struct slice at = first_slice(r->plan, kind);
-    struct factors<E> f = factors_of<E>(b, at.slice * PIECES, pieces);
-    float last = 0.0f, *to = NULL;
-    while (at.row < share.rows) {
-        struct weights w = read_slot<WHOLE>(wait(r), pieces - at.slice * PIECES);
+    unsigned pieces = share.row_bytes / 16, warp = threadIdx.x / 32;
+    unsigned count = begin_of(r->plan, kind)->count, slice = begin_of(r->plan, kind)->slice;
+    struct factors<E> f = factors_of<E>(b, slice * PIECES, pieces);
+    float last = 0.0f, *to = sums + warp;
+    for (unsigned i = 0; i < count; i++) {
+        struct weights w = read_slot<WHOLE>(wait(r), pieces - slice * PIECES);
         pass(r, p);
         float sum = dot<E>(w, f);
         last = sum_of_lanes(last);
-        if (threadIdx.x % 32 == 0 && to != NULL) {
-            *to = last;
+        if (threadIdx.x % 32 == 0 && i > 0) {
+            to[(i - 1) * ONE_WARPS] = last;
         }
         last = sum;
-        to = sums + at.row * share.slices + at.slice;
-        next_slice(&at, share);
-        if (share.next_slice != 0) {
-            f = factors_of<E>(b, at.slice * PIECES, pieces);
+        if (share.turn != 0) {
+            next_slice(&slice, share);
+            f = factors_of<E>(b, slice * PIECES, pieces);
         }
     }
     last = sum_of_lanes(last);
-    if (threadIdx.x % 32 == 0 && to != NULL) {
-        *to = last;
+    if (threadIdx.x % 32 == 0 && count > 0) {
+        to[(count - 1) * ONE_WARPS] = last;
     }
 }
 
@@ -329,13 +330,11 @@ static __device__ __forceinline__ void run_layer(struct ring *ring, struct bench
                [&](unsigned n, float product) { send(p.qkv, n, product, tag + ONE_QKV_PART); });
     ask_l2(layer->ffn_norm, p.C);
     attend<E, GROUP>(l, (float *)b->x, corner->angles, tag, p);
-    ask_l2_ahead(ring, p);
     take_input<E, false>(b, p.heads, tag + ONE_HEADS_PART, NULL, heads, p);
     add_product<E>(ring, b, ONE_OUT, row, tag + ONE_OUT_PART, p);
     take_input<E, true>(b, p.stream, tag + ONE_OUT_PART, layer->ffn_norm, p.C, p);
     gated_product<E>(ring, b, tag + ONE_HIDDEN_PART, p);
     ask_l2(l + 1 < p.L ? layer[1].attention_norm : p.final_norm, p.C);
-    ask_l2_ahead(ring, p);
     take_input<E, false>(b, p.hidden_posts, tag + ONE_HIDDEN_PART, NULL, p.hidden, p);
     add_product<E>(ring, b, ONE_DOWN, NULL, tag + ONE_DOWN_PART, p);
 }

@@ -174,7 +174,8 @@ static double share_of(const struct bench *b, size_t position, double ms) {
 static enum status show_version(struct bench *b, const struct decoder_version *v, bool first,
                                 struct error *error) {
     const struct sampling greedy = {1, 0.0f, 0.0f, 0};
-    const bool draws = v->step == decoder_d5_step || v->step == decoder_d7_step;
+    const bool draws =
+        v->step == decoder_d5_step || v->step == decoder_d7_step || v->step == decoder_d8_step;
     struct counted counted = {b, v, draws};
     size_t launches, prompt = b->batch < 64 ? b->batch : 64;
     double ms, prompt_ms;

@@ -111,16 +111,49 @@ static __device__ __forceinline__ void merge(struct going<CHANNELS> *m, unsigned
     }
 }
 
+/* Keys and values that a lane has asked for: rows at, at + step, ... */
+template <int KEYS> struct rows_ahead { uint4 key[KEYS], value[KEYS]; };
+
+/* @param keys, values of the lane's channels; rows behind the last are the last once more */
+template <int KEYS, typename E>
+static __device__ __forceinline__ struct rows_ahead<KEYS>
+load_rows(const E *keys, const E *values, unsigned at, unsigned step, unsigned last,
+          unsigned stride) {
+    struct rows_ahead<KEYS> r;
+#pragma unroll
+    for (int i = 0; i < KEYS; i++) {
+        size_t row = (size_t)smaller(at + i * step, last) * stride;
+        r.key[i] = __ldcg((const uint4 *)(keys + row));
+        r.value[i] = __ldcg((const uint4 *)(values + row));
+    }
+    return r;
+}
+
+/* The query's score of a key whose channels are dealt out to `lanes` lanes. */
+template <int COUNT>
+static __device__ __forceinline__ float score_of(const float q[COUNT], const float key[COUNT],
+                                                 unsigned lanes) {
+    float score = 0.0f;
+#pragma unroll
+    for (int c = 0; c < COUNT; c++) {
+        score += q[c] * key[c];
+    }
+    for (unsigned s = lanes / 2; s > 0; s /= 2) {
+        score += __shfl_xor_sync(~0u, score, s);
+    }
+    return score;
+}
+
 /*
  * A warp's keys first + warp * teams, ... below end. `lanes` lanes share a key, 16 bytes a lane;
- * all lanes stay for the shuffles.
+ * all lanes stay for the shuffles. The next rows are on their way while these are taken in.
  */
 template <typename E, int GROUP>
 static __device__ __forceinline__ void
 attend_keys(struct going<elements<E>::COUNT> m[GROUP], const float *queries, const E *k, const E *v,
             unsigned lanes, unsigned first, unsigned end, unsigned head, const struct one &p) {
     constexpr int COUNT = elements<E>::COUNT, KEYS = GROUP >= 4 ? 2 : 4;
-    unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, teams = 32 / lanes;
+    unsigned lane = threadIdx.x % 32, teams = 32 / lanes, step = ONE_WARPS * teams;
     unsigned channel = lane % lanes * COUNT, stride = p.KVH * p.HS;
     const E *keys = k + (size_t)head * p.HS + channel, *values = v + (size_t)head * p.HS + channel;
     float q[GROUP][COUNT];
@@ -131,32 +164,20 @@ attend_keys(struct going<elements<E>::COUNT> m[GROUP], const float *queries, con
             q[g][c] = queries[g * p.HS + channel + c];
         }
     }
-    unsigned at = first + warp * teams, step = ONE_WARPS * teams;
-    for (; at < end; at += KEYS * step) {
-        uint4 key[KEYS], value[KEYS];
+    unsigned at = first + threadIdx.x / 32 * teams, mine = at + lane / lanes;
+    struct rows_ahead<KEYS> next = load_rows<KEYS>(keys, values, mine, step, end - 1, stride);
+    for (; at < end; at += KEYS * step, mine += KEYS * step) {
+        struct rows_ahead<KEYS> rows = next;
+        next = load_rows<KEYS>(keys, values, mine + KEYS * step, step, end - 1, stride);
 #pragma unroll
         for (int i = 0; i < KEYS; i++) {
-            unsigned row = smaller(at + i * step + lane / lanes, end - 1);
-            key[i] = __ldcg((const uint4 *)(keys + (size_t)row * stride));
-            value[i] = __ldcg((const uint4 *)(values + (size_t)row * stride));
-        }
-#pragma unroll
-        for (int i = 0; i < KEYS; i++) {
-            bool there = at + i * step + lane / lanes < end;
             float x[COUNT], y[COUNT];
-            elements<E>::unpack(x, key[i]);
-            elements<E>::unpack(y, value[i]);
+            elements<E>::unpack(x, rows.key[i]);
+            elements<E>::unpack(y, rows.value[i]);
 #pragma unroll
             for (int g = 0; g < GROUP; g++) {
-                float score = 0.0f;
-#pragma unroll
-                for (int c = 0; c < COUNT; c++) {
-                    score += q[g][c] * x[c];
-                }
-                for (unsigned s = lanes / 2; s > 0; s /= 2) {
-                    score += __shfl_xor_sync(~0u, score, s);
-                }
-                if (there) {
+                float score = score_of<COUNT>(q[g], x, lanes);
+                if (mine + i * step < end) {
                     take_key<COUNT>(&m[g], score, y);
                 }
             }

@@ -21,7 +21,7 @@
 
 #ifndef ONE_SHAPE
 #define ONE_SHAPE
-enum { ONE_WARPS = 12, ONE_SLOT_BYTES = 1024, ONE_SLOTS = 13, ONE_AHEAD = 8 };
+enum { ONE_WARPS = 12, ONE_SLOT_BYTES = 2048, ONE_SLOTS = 7 };
 #endif
 enum { ONE_THREADS = ONE_WARPS * 32, ONE_RING_BYTES = ONE_WARPS * ONE_SLOTS * ONE_SLOT_BYTES };
 
@@ -143,18 +143,20 @@ static __device__ __forceinline__ unsigned inputs_of(const struct one &p, unsign
  */
 struct share {
     unsigned first, rows;
-    unsigned row_bytes, slices;    /* of a row */
-    unsigned next_row, next_slice; /* steps from a warp's slice to its next one */
+    unsigned row_bytes, slices; /* of a row */
+    unsigned step, turn;        /* from a warp's slice to its next one: bytes; slices, in a row */
 };
 
-struct slice {
-    unsigned row, slice;
+/* A warp's slices: how many, and where the first one is. */
+struct begin {
+    unsigned count, slice; /* slice of its row */
+    size_t offset;         /* bytes from the block's first row on */
 };
 
 /* Shared memory: what the block multiplies, where its warps begin, and all layers. */
 struct plan {
     struct share shares[ONE_END];
-    struct slice begins[ONE_END][ONE_WARPS];
+    struct begin begins[ONE_END][ONE_WARPS];
     struct one_layer layers[];
 };
 
@@ -163,20 +165,30 @@ static __host__ __device__ __forceinline__ size_t plan_bytes(size_t L) {
     return (sizeof(struct plan) + L * sizeof(struct one_layer) + 127) / 128 * 128;
 }
 
+template <typename E>
+static __device__ __forceinline__ struct share share_of(const struct one &p, unsigned kind) {
+    size_t N = outputs_of(p, kind), block = blockIdx.x;
+    struct share s;
+    s.first = (unsigned)(N * block / gridDim.x);
+    s.rows = (unsigned)(N * (block + 1) / gridDim.x) - s.first;
+    s.row_bytes = inputs_of(p, kind) * (unsigned)sizeof(E);
+    s.slices = (s.row_bytes + ONE_SLOT_BYTES - 1) / ONE_SLOT_BYTES;
+    s.turn = ONE_WARPS % s.slices;
+    s.step = ONE_WARPS / s.slices * s.row_bytes + s.turn * ONE_SLOT_BYTES;
+    return s;
+}
+
 /* All threads of the block; they meet afterwards. */
 template <typename E>
 static __device__ __forceinline__ void make_plan(struct plan *plan, const struct one &p) {
-    if (threadIdx.x < ONE_END) {
-        size_t N = outputs_of(p, threadIdx.x), block = blockIdx.x;
-        struct share *s = &plan->shares[threadIdx.x];
-        s->first = (unsigned)(N * block / gridDim.x);
-        s->rows = (unsigned)(N * (block + 1) / gridDim.x) - s->first;
-        s->row_bytes = inputs_of(p, threadIdx.x) * (unsigned)sizeof(E);
-        s->slices = (s->row_bytes + ONE_SLOT_BYTES - 1) / ONE_SLOT_BYTES;
-        s->next_row = ONE_WARPS / s->slices;
-        s->next_slice = ONE_WARPS % s->slices;
-        for (unsigned w = 0; w < ONE_WARPS; w++) {
-            plan->begins[threadIdx.x][w] = {w / s->slices, w % s->slices};
+    for (unsigned i = threadIdx.x; i < ONE_END * ONE_WARPS; i += ONE_THREADS) {
+        unsigned kind = i / ONE_WARPS, warp = i % ONE_WARPS;
+        struct share s = share_of<E>(p, kind);
+        unsigned all = s.rows * s.slices, row = warp / s.slices, slice = warp % s.slices;
+        plan->begins[kind][warp] = {(all + ONE_WARPS - 1 - warp) / ONE_WARPS, slice,
+                                    (size_t)row * s.row_bytes + slice * ONE_SLOT_BYTES};
+        if (warp == 0) {
+            plan->shares[kind] = s;
         }
     }
     constexpr unsigned WORDS = sizeof(struct one_layer) / sizeof(uint64_t);
@@ -185,24 +197,17 @@ static __device__ __forceinline__ void make_plan(struct plan *plan, const struct
     }
 }
 
-static __device__ __forceinline__ struct slice first_slice(const struct plan *plan, unsigned kind) {
-    return plan->begins[kind][threadIdx.x / 32];
-}
-
-static __device__ __forceinline__ void next_slice(struct slice *at, const struct share &share) {
-    at->row += share.next_row;
-    at->slice += share.next_slice;
-    if (at->slice >= share.slices) {
-        at->slice -= share.slices;
-        at->row++;
-    }
+static __device__ __forceinline__ const struct begin *begin_of(const struct plan *plan,
+                                                               unsigned kind) {
+    return &plan->begins[kind][threadIdx.x / 32];
 }
 
 /* The slice that a warp asks for next. */
 struct cursor {
-    const unsigned char *from; /* the block's first row */
+    const unsigned char *from;
+    unsigned left;  /* slices of this matrix, with this one */
+    unsigned slice; /* of its row */
     struct share share;
-    struct slice at;
     unsigned layer, kind;
 };
 
@@ -216,10 +221,13 @@ static __device__ __forceinline__ void settle(struct cursor *c, const struct pla
         }
         const void *matrix =
             c->kind == ONE_CLASSIFIER ? p.classifier : plan->layers[c->layer].matrices[c->kind];
+        const struct begin *begin = begin_of(plan, c->kind);
         c->share = plan->shares[c->kind];
-        c->at = first_slice(plan, c->kind);
-        c->from = (const unsigned char *)matrix + (size_t)c->share.first * c->share.row_bytes;
-        if (c->at.row < c->share.rows) {
+        c->left = begin->count;
+        c->slice = begin->slice;
+        c->from = (const unsigned char *)matrix + (size_t)c->share.first * c->share.row_bytes +
+                  begin->offset;
+        if (c->left > 0) {
             return;
         }
     }
@@ -233,10 +241,21 @@ static __device__ __forceinline__ struct cursor cursor_begin(const struct plan *
     return c;
 }
 
+/* The slice of a row that a warp's next one is. Returns whether that is of a row farther. */
+static __device__ __forceinline__ bool next_slice(unsigned *slice, const struct share &share) {
+    *slice += share.turn;
+    bool farther = *slice >= share.slices;
+    *slice -= farther ? share.slices : 0;
+    return farther;
+}
+
 static __device__ __forceinline__ void advance(struct cursor *c, const struct plan *plan,
                                                const struct one &p) {
-    next_slice(&c->at, c->share);
-    if (c->at.row >= c->share.rows) {
+    c->from += c->share.step;
+    if (next_slice(&c->slice, c->share)) { /* a short slice lies between */
+        c->from -= c->share.slices * ONE_SLOT_BYTES - c->share.row_bytes;
+    }
+    if (--c->left == 0) {
         c->kind++;
         settle(c, plan, p);
     }
@@ -256,16 +275,19 @@ static __device__ __forceinline__ unsigned shared_address(const void *p) {
     return (unsigned)__cvta_generic_to_shared(p);
 }
 
-/* Each lane asks for the pieces of a slice that it will read. */
-static __device__ __forceinline__ void copy_pieces(unsigned to, const unsigned char *from,
-                                                   unsigned bytes) {
+/* Each lane asks for the pieces of a slice that it will read. @param bytes of a slice that is not
+   WHOLE */
+template <bool WHOLE>
+static __device__ __forceinline__ void copy_slice(unsigned to, const unsigned char *from,
+                                                  unsigned bytes) {
 #if ONE_CODE
     unsigned lane = threadIdx.x % 32 * 16;
+    from += lane;
+    to += lane;
 #pragma unroll
     for (unsigned at = 0; at < ONE_SLOT_BYTES; at += 32 * 16) {
-        if (at + lane < bytes) {
-            asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to + at + lane),
-                         "l"(from + at + lane)
+        if (WHOLE || at + lane < bytes) {
+            asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to + at), "l"(from + at)
                          : "memory");
         }
     }
@@ -276,9 +298,12 @@ static __device__ __forceinline__ void copy_pieces(unsigned to, const unsigned c
 static __device__ __forceinline__ void ask(struct ring *r, unsigned slot, const struct one &p) {
     struct cursor *c = &r->ahead;
     if (c->kind != ONE_END) {
-        unsigned offset = c->at.slice * ONE_SLOT_BYTES;
-        const unsigned char *from = c->from + (size_t)c->at.row * c->share.row_bytes + offset;
-        copy_pieces(r->slots + slot * ONE_SLOT_BYTES, from, c->share.row_bytes - offset);
+        unsigned to = r->slots + slot * ONE_SLOT_BYTES;
+        if (c->slice + 1 < c->share.slices || c->share.row_bytes % ONE_SLOT_BYTES == 0) {
+            copy_slice<true>(to, c->from, ONE_SLOT_BYTES);
+        } else {
+            copy_slice<false>(to, c->from, c->share.row_bytes - c->slice * ONE_SLOT_BYTES);
+        }
         advance(c, r->plan, p);
     }
 #if ONE_CODE
@@ -297,22 +322,6 @@ ring_begin(const unsigned char *slots, const struct plan *plan, const struct one
         ask(&r, i, p);
     }
     return r;
-}
-
-/* Has the slices behind those in the ring brought to L2. A block does so where it has to wait for
-   longer than the ring's copies take. */
-static __device__ __forceinline__ void ask_l2_ahead(const struct ring *r, const struct one &p) {
-    enum { LINE = 128 };
-    struct cursor c = r->ahead;
-    unsigned lane_at = threadIdx.x % 32 * LINE;
-    for (int i = 0; i < ONE_AHEAD && c.kind != ONE_END; i++) {
-        unsigned offset = c.at.slice * ONE_SLOT_BYTES + lane_at;
-        if (lane_at < ONE_SLOT_BYTES && offset < c.share.row_bytes) {
-            const unsigned char *from = c.from + (size_t)c.at.row * c.share.row_bytes + offset;
-            asm volatile("prefetch.global.L2 [%0];" ::"l"(from));
-        }
-        advance(&c, r->plan, p);
-    }
 }
 
 /* Waits for the oldest slot. Each lane reads what it has asked for itself. */
