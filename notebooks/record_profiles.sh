@@ -76,7 +76,7 @@ profile_bert() {
 
 stage_name() {
     local folder
-    folder=$(cd "$bin/solutions" && ls -d "$(printf %02d "$1")"_*) || return 1
+    folder=$(cd "$here/../solutions" && ls -d "$(printf %02d "$1")"_*) || return 1
     echo "${folder%/}"
 }
 

@@ -166,7 +166,7 @@ def kernel_and_model(results):
         axes.margins(x=0.1)
         axes.set_xlabel("times as fast, log scale; 1: nothing gained")
         axes.grid(axis="y", visible=False)
-        axes.legend(loc="lower right")
+        figure.legend(*axes.get_legend_handles_labels(), loc="outside right upper")
         figures.append(caption(figure, source, [r for gain in found for r in gain.records]))
     command = "bazel run //labs/06_fused_epilogues:bench"
     return figures or [missing("a lab's kernel and its model from one bench", command)]

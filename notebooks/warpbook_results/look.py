@@ -104,10 +104,11 @@ def finish(figure, label, details):
 
 
 def _more_ticks(axis):
-    """A logarithmic axis of less than two decades has ticks at 1, 2 and 5."""
+    """A logarithmic axis of less than two decades has ticks between the powers of ten, too."""
     low, high = axis.get_view_interval()
     if axis.get_scale() == "log" and axis.get_transform().base == 10 and high < 100 * low:
-        axis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5)))
+        between = (1, 2, 5) if high > 10 * low else (1, 1.5, 2, 3, 5, 7)
+        axis.set_major_locator(LogLocator(base=10, subs=between))
 
 
 def _wrap(text, width=165):
@@ -168,7 +169,7 @@ def dots(axes, places, values, colour, modelled, marker="o", label=None, words=N
 
 def plain_log(axis):
     """A logarithmic axis whose ticks read 0.1, 1, 10, 1000."""
-    axis.set_major_formatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}")
+    axis.set_major_formatter(lambda value, _: f"{value:,.0f}" if value >= 10 else f"{value:g}")
     axis.set_minor_formatter(lambda value, _: "")
 
 
