@@ -18,7 +18,7 @@ usage: notebooks/record_profiles.sh --bin DIR --out DIR --tokenizer FILE [FLAGS]
   --flame           also the stacks of stage 01, with perf
   --note TEXT       what a reader of the figures should know, for example that others computed, too
 
-A stage whose program fails is named and left out.
+A stage whose program fails is named and left out; the exit status is then 1.
 EOF
 }
 
@@ -28,6 +28,7 @@ fail() {
 }
 
 bin="" out="" tokenizer="" note=""
+left_out=0
 stages="3 4 5 6 7 8 9 10" bert_shape=base llama2=15M steps=64 flame=false
 while [ $# -gt 0 ]; do
     case "$1" in
@@ -105,6 +106,7 @@ attempt() {
     shift
     if ! "$@"; then
         echo "left out: $what: $(grep -v '^$' "$work/log" 2>/dev/null | tail -n 1)" >&2
+        left_out=1
     fi
 }
 
@@ -139,3 +141,4 @@ with open(path, "w") as file:
     json.dump(about, file, indent=1)
     file.write("\n")
 EOF
+exit $left_out

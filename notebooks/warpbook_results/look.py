@@ -91,6 +91,16 @@ def new(title, rows=1, columns=1, height=4.5, **options):
     return figure, list(axes.flat)
 
 
+def panels(title, count, height):
+    """An empty figure of `count` panels, three in a row, each `height` inches high."""
+    columns = min(3, count)
+    rows = -(-count // columns)
+    figure, axes = new(title, rows, columns, height=1.3 + height * rows)
+    for unused in axes[count:]:
+        unused.set_visible(False)
+    return figure, axes[:count]
+
+
 def finish(figure, label, details):
     """Adds the caption (whose numbers; dates, commits, files) and wraps the figure for a notebook."""
     caption = f"{label[0].upper()}{label[1:].rstrip('.')}.\n{details.rstrip('.')}."

@@ -222,7 +222,7 @@ def llama2_stages(results):
         rows = _decode_rows(ours, source)
         most = max(len(cells) for cells in rows.values())
         title = "Llama2, one token at a time, stage by stage"
-        figure, axes = look.new(title, 1, len(rows), height=2.2 + 0.42 * most)
+        figure, axes = look.panels(title, len(rows), 1.0 + 0.42 * most)
         for panel, (size, cells) in zip(axes, rows.items()):
             values = [r.ms for _, r in cells]
             look.dots(panel, range(len(cells)), values, look.SERIES[0], source.modelled)
@@ -389,7 +389,8 @@ def epilogue_launches(results):
 def _launch_figure(records, source, title, label):
     rows = sorted(records.of(source), key=lambda r: (_size(r.shape), _rank(r.dtype), r.stage))
     models = list(dict.fromkeys(_size(r.shape) for r in rows))
-    figure, axes = look.new(title, 1, len(models), height=2.0 + 0.4 * len(rows) / len(models))
+    most = max(sum(_size(r.shape) == model for r in rows) for model in models)
+    figure, axes = look.panels(title, len(models), 0.9 + 0.38 * most)
     for panel, model in zip(axes, models):
         mine = [r for r in rows if _size(r.shape) == model]
         words = [f"{r.value:g}" for r in mine]
