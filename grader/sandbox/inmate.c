@@ -1,0 +1,263 @@
+#include "grader/sandbox/inmate.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "grader/sandbox/filter.h"
+#include "grader/sandbox/reach.h"
+
+/* Room for one descriptor beside a note, aligned as the kernel wants it. */
+union control {
+    struct cmsghdr header;
+    char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+static void send_note(int channel, const struct inmate_note *note, int listener) {
+    union control control = {0};
+    struct iovec data = {.iov_base = (void *)note, .iov_len = sizeof *note};
+    struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1};
+    if (note->listener) {
+        message.msg_control = control.bytes;
+        message.msg_controllen = sizeof control.bytes;
+        control.header.cmsg_level = SOL_SOCKET;
+        control.header.cmsg_type = SCM_RIGHTS;
+        control.header.cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(&control.header), &listener, sizeof listener);
+    }
+    if (sendmsg(channel, &message, MSG_NOSIGNAL) < 0) {
+        _exit(127); /* the warden has gone */
+    }
+}
+
+int inmate_read_note(int channel, struct inmate_note *note, int *listener) {
+    union control control = {0};
+    struct iovec data = {.iov_base = note, .iov_len = sizeof *note};
+    struct msghdr message = {.msg_iov = &data,
+                             .msg_iovlen = 1,
+                             .msg_control = control.bytes,
+                             .msg_controllen = sizeof control.bytes};
+    ssize_t got = recvmsg(channel, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (got < 0) {
+        return errno == EAGAIN || errno == EINTR ? -1 : 0;
+    }
+    const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    if (header != NULL && header->cmsg_type == SCM_RIGHTS) {
+        memcpy(listener, CMSG_DATA(header), sizeof *listener);
+    }
+    return got == (ssize_t)sizeof *note ? 1 : 0;
+}
+
+static void give_up(const struct inmate *inmate, const char *what) __attribute__((noreturn));
+
+static void give_up(const struct inmate *inmate, const char *what) {
+    struct inmate_note note = {0};
+    snprintf(note.failure, sizeof note.failure, "%.120s: %s", what, strerror(errno));
+    send_note(inmate->channel, &note, -1);
+    _exit(127);
+}
+
+/* As a program that was just logged in has it. */
+static void reset_signals(void) {
+    sigset_t none;
+    for (int number = 1; number < NSIG; number++) {
+        signal(number, SIG_DFL);
+    }
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static bool drop_privileges(void) {
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct none[2] = {{0}};
+    for (unsigned long i = 0; prctl(PR_CAPBSET_READ, i, 0, 0, 0) >= 0; i++) {
+        prctl(PR_CAPBSET_DROP, i, 0, 0, 0); /* who has no right to may have none to drop */
+    }
+    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+    return syscall(SYS_capset, &header, none) == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+}
+
+static unsigned limit_reach(const struct inmate *inmate) {
+    const struct sandbox_command *command = inmate->command;
+    struct reach reach = {.program = inmate->program,
+                          .folder = inmate->folder,
+                          .readable = command->readable,
+                          .gpu = command->gpu};
+    if (command->without & SANDBOX_HOLDS_READS) {
+        return 0;
+    }
+    switch (reach_limit(&reach)) {
+    case REACH_FILES_AND_SIGNALS:
+        return SANDBOX_HOLDS_READS | SANDBOX_HOLDS_WRITES | SANDBOX_HOLDS_SIGNALS;
+    case REACH_FILES:
+        return SANDBOX_HOLDS_READS | SANDBOX_HOLDS_WRITES;
+    default:
+        return 0;
+    }
+}
+
+/* A copy of a descriptor above all that the program is given. */
+static int lift(const struct inmate *inmate, int fd) {
+    int copy = fcntl(fd, F_DUPFD_CLOEXEC, INMATE_DESCRIPTORS);
+    if (copy < 0) {
+        give_up(inmate, "a descriptor cannot be handed over");
+    }
+    return copy;
+}
+
+/* Whatever is open and not the program's closes when the program starts. */
+static void close_the_rest(const struct inmate *inmate, const int *given) {
+    DIR *open_ones = opendir("/proc/self/fd");
+    const struct dirent *entry;
+    if (open_ones == NULL) {
+        give_up(inmate, "/proc/self/fd");
+    }
+    while ((entry = readdir(open_ones)) != NULL) {
+        int fd = atoi(entry->d_name);
+        if (entry->d_name[0] != '.' && (fd >= INMATE_DESCRIPTORS || given[fd] < 0)) {
+            fcntl(fd, F_SETFD, FD_CLOEXEC);
+        }
+    }
+    closedir(open_ones);
+}
+
+static void hand_over(struct inmate *inmate) {
+    int given[INMATE_DESCRIPTORS];
+    for (int i = 0; i < INMATE_DESCRIPTORS; i++) {
+        given[i] = -1;
+    }
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (null < 0) {
+        give_up(inmate, "/dev/null");
+    }
+    inmate->channel = lift(inmate, inmate->channel);
+    given[STDIN_FILENO] = lift(inmate, null);
+    given[STDOUT_FILENO] = lift(inmate, inmate->out);
+    given[STDERR_FILENO] = lift(inmate, inmate->error);
+    for (size_t i = 0; i < inmate->command->descriptor_count; i++) {
+        const struct sandbox_descriptor *descriptor = &inmate->command->descriptors[i];
+        given[descriptor->theirs] = lift(inmate, descriptor->ours);
+    }
+    for (int i = 0; i < INMATE_DESCRIPTORS; i++) {
+        if (given[i] >= 0 && dup2(given[i], i) < 0) {
+            give_up(inmate, "a descriptor cannot be handed over");
+        }
+    }
+    close_the_rest(inmate, given);
+}
+
+static unsigned filter_calls(const struct inmate *inmate, struct filter_key key, unsigned holds,
+                             int *listener) {
+    const struct sandbox_command *command = inmate->command;
+    bool no_writes = (holds & SANDBOX_HOLDS_WRITES) == 0 && !command->gpu &&
+                     (command->without & SANDBOX_HOLDS_WRITES) == 0;
+    struct filter_settings settings = {
+        .key = key,
+        .largest_mapping = command->limits.resident ? 0 : command->limits.memory_bytes,
+        .gpu = command->gpu,
+        .no_writes = no_writes,
+        .named = (command->without & SANDBOX_HOLDS_NAMES) == 0};
+    *listener = -1;
+    if (command->without & SANDBOX_HOLDS_CALLS) {
+        return holds;
+    }
+    enum filter_state state = filter_load(&settings, listener);
+    if (state != FILTER_NONE) {
+        holds |= SANDBOX_HOLDS_CALLS | (no_writes ? SANDBOX_HOLDS_WRITES : 0);
+    }
+    return holds | (state == FILTER_NAMED ? SANDBOX_HOLDS_NAMES : 0);
+}
+
+static void set_limit(int which, double most) {
+    struct rlimit limit;
+    if (getrlimit(which, &limit) == 0) {
+        rlim_t value = most >= 9e18 ? RLIM_INFINITY : (rlim_t)most;
+        limit.rlim_max = limit.rlim_max < value ? limit.rlim_max : value;
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(which, &limit);
+    }
+}
+
+/*
+ * What the warden does not count itself, and behind what it does: it sees the
+ * excess of memory first, so that the program learns what it died of.
+ */
+static void set_limits(const struct inmate *inmate) {
+    const struct sandbox_limits *limits = &inmate->command->limits;
+    set_limit(RLIMIT_CORE, 0);
+    set_limit(RLIMIT_CPU, ceil(limits->cpu_s) + 1);
+    set_limit(RLIMIT_FSIZE, (double)limits->file_bytes);
+    set_limit(RLIMIT_NOFILE, limits->files);
+    set_limit(RLIMIT_STACK, (double)limits->stack_bytes);
+    set_limit(RLIMIT_MSGQUEUE, 0);
+    set_limit(RLIMIT_NICE, 0);
+    set_limit(RLIMIT_RTPRIO, 0);
+    /* Counts all that this user runs, and grows with what others start meanwhile. */
+    set_limit(RLIMIT_NPROC, inmate->tasks + limits->threads + 1024.0);
+    if (!limits->resident) {
+        set_limit(RLIMIT_AS, 1.125 * (double)limits->memory_bytes + (64 << 20));
+    }
+}
+
+static void enter_folder(const struct inmate *inmate) {
+    umask(S_IRWXG | S_IRWXO);
+    if (chdir(inmate->folder) != 0) {
+        give_up(inmate, inmate->folder);
+    }
+}
+
+static void check_required(const struct inmate *inmate, unsigned holds) {
+    struct inmate_note note = {.holds = holds};
+    struct sandbox_result result = {.holds = holds};
+    unsigned missing = inmate->command->required & ~holds;
+    if (missing != 0) {
+        char text[160];
+        snprintf(note.failure, sizeof note.failure, "this kernel lacks what is required: %s",
+                 sandbox_lacks(&result, missing, text, sizeof text));
+        send_note(inmate->channel, &note, -1);
+        _exit(127);
+    }
+}
+
+void inmate_become(const struct inmate *plan) {
+    struct inmate inmate = *plan;
+    static char *const nothing[] = {NULL};
+    const struct sandbox_command *command = inmate.command;
+    struct filter_key key;
+    int listener;
+    unsigned holds = inmate.holds;
+    reset_signals();
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != inmate.warden || setsid() < 0 ||
+        getrandom(&key, sizeof key, 0) != (ssize_t)sizeof key) {
+        give_up(&inmate, "a session of its own");
+    }
+    if (drop_privileges()) {
+        holds |= SANDBOX_HOLDS_PRIVILEGES;
+    }
+    holds |= limit_reach(&inmate);
+    enter_folder(&inmate);
+    hand_over(&inmate);
+    holds = filter_calls(&inmate, key, holds, &listener);
+    check_required(&inmate, holds);
+    struct inmate_note note = {.holds = holds, .listener = listener >= 0};
+    send_note(inmate.channel, &note, listener);
+    set_limits(&inmate);
+    syscall(SYS_execve, inmate.program, command->argv,
+            command->environment == NULL ? (const char *const *)nothing : command->environment,
+            key.words[0], key.words[1], key.words[2]);
+    give_up(&inmate, inmate.program);
+}

@@ -1,0 +1,556 @@
+/*
+ * A program that does one thing that a sandbox must stand: its first argument
+ * says which. Exit status 0: nothing stopped it; 3: it was told no; 9: it does
+ * not know the word. Its numbers, where there are any, come as further arguments.
+ */
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/shm.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+enum { STOOD = 0, REFUSED = 3, UNKNOWN = 9 };
+
+static const char *word = "";
+static const char *argument = "";
+
+static int verdict(bool refused) {
+    return refused ? REFUSED : STOOD;
+}
+
+static void wait_for_ever(void) {
+    for (;;) {
+        pause();
+    }
+}
+
+/* --- Time --- */
+
+static int do_loop(void) {
+    for (volatile unsigned long i = 0;; i++) {
+    }
+    return STOOD;
+}
+
+static int do_sleep(void) {
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGALRM, SIG_IGN);
+    wait_for_ever();
+    return STOOD;
+}
+
+static int do_stop(void) {
+    raise(SIGSTOP);
+    return STOOD;
+}
+
+/* --- Processes --- */
+
+static int do_forks(void) {
+    for (;;) {
+        pid_t child = fork();
+        if (child == 0) {
+            wait_for_ever();
+        }
+        if (child < 0) {
+            usleep(1000);
+        }
+    }
+    return STOOD;
+}
+
+static void *sleeper(void *nothing) {
+    wait_for_ever();
+    return nothing;
+}
+
+static int do_threads(void) {
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 65536);
+    for (;;) {
+        pthread_t thread;
+        if (pthread_create(&thread, &small, sleeper, NULL) != 0) {
+            usleep(1000);
+        }
+    }
+    return STOOD;
+}
+
+static int do_few_threads(void) {
+    pthread_t threads[4];
+    for (int i = 0; i < 4; i++) {
+        if (pthread_create(&threads[i], NULL, sleeper, NULL) != 0) {
+            return REFUSED;
+        }
+    }
+    return STOOD;
+}
+
+/* A grandchild in a session of its own, whose parent has gone. */
+static int do_orphan(void) {
+    int ready[2];
+    char byte;
+    if (pipe(ready) != 0) {
+        return UNKNOWN;
+    }
+    pid_t child = fork();
+    if (child < 0) {
+        return REFUSED;
+    }
+    if (child == 0) {
+        setsid();
+        if (fork() == 0) {
+            setsid();
+            if (write(ready[1], "x", 1) == 1) {
+                wait_for_ever();
+            }
+        }
+        _exit(0);
+    }
+    waitpid(child, NULL, 0);
+    return verdict(read(ready[0], &byte, 1) != 1);
+}
+
+static int do_vfork(void) {
+    return vfork() == 0 ? (_exit(0), 0) : verdict(true);
+}
+
+static int do_exec(void) {
+    execl("/bin/sh", "sh", "-c", "exit 0", (char *)NULL);
+    return REFUSED;
+}
+
+static int do_system(void) {
+    return verdict(system("exit 0") != 0);
+}
+
+/* --- Memory --- */
+
+static int do_malloc(void) {
+    size_t size = (size_t)100 << 30;
+    volatile char *memory = malloc(size);
+    for (size_t i = 0; memory != NULL && i < size; i += 4096) {
+        memory[i] = 1;
+    }
+    return verdict(memory == NULL);
+}
+
+static int do_mmap(void) {
+    size_t size = (size_t)100 << 30;
+    volatile char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    for (size_t i = 0; memory != MAP_FAILED && i < size; i += 4096) {
+        memory[i] = 1;
+    }
+    return verdict(memory == MAP_FAILED);
+}
+
+/* Many small ones, until there are no more; then it sits on them. */
+static int do_pieces(void) {
+    for (;;) {
+        char *memory = malloc(1 << 20);
+        if (memory == NULL) {
+            wait_for_ever();
+        }
+        memset(memory, 1, 1 << 20);
+    }
+    return STOOD;
+}
+
+static int recurse(volatile char *above, int depth) {
+    volatile char here[4096];
+    here[0] = above[0];
+    return depth < 0 ? here[0] : recurse(here, depth + 1) + here[0];
+}
+
+static int do_stack(void) {
+    char first = 1;
+    return recurse(&first, 0);
+}
+
+/* --- Output and files --- */
+
+static int do_flood(void) {
+    static char bytes[65536];
+    memset(bytes, 'x', sizeof bytes);
+    for (;;) {
+        if (write(STDOUT_FILENO, bytes, sizeof bytes) < 0) {
+            return REFUSED;
+        }
+        if (write(STDERR_FILENO, bytes, sizeof bytes) < 0) {
+            return REFUSED;
+        }
+    }
+}
+
+/* A MiB of numbered lines. */
+static int do_lines(void) {
+    for (int i = 0; i < 65536; i++) {
+        printf("line number %04x\n", i);
+    }
+    return STOOD;
+}
+
+static int do_file(void) {
+    static char bytes[65536];
+    int fd = open("huge", O_WRONLY | O_CREAT, 0600);
+    while (fd >= 0 && write(fd, bytes, sizeof bytes) > 0) {
+    }
+    return REFUSED;
+}
+
+/* Leaves behind what is hard to remove. */
+static int do_litter(void) {
+    for (int i = 0; i < 3000; i++) {
+        if (mkdir("a folder whose name is not short", 0700) != 0 ||
+            chdir("a folder whose name is not short") != 0) {
+            return REFUSED;
+        }
+    }
+    mkdir("closed", 0);
+    return verdict(symlink("/", "root") != 0 || mkfifo("pipe", 0) != 0);
+}
+
+/* Its folder is empty, and it may write there and read it back. */
+static int do_scratch(void) {
+    struct stat status;
+    DIR *here = opendir(".");
+    int count = 0;
+    while (here != NULL && readdir(here) != NULL) {
+        count++;
+    }
+    int fd = open("scratch", O_RDWR | O_CREAT | O_EXCL, 0600);
+    bool fine = count == 2 && fd >= 0 && write(fd, "abc", 3) == 3 && fstat(fd, &status) == 0 &&
+                status.st_size == 3 && unlink("scratch") == 0;
+    return verdict(!fine);
+}
+
+static int do_read_file(void) {
+    return verdict(open(argument, O_RDONLY) < 0);
+}
+
+static int do_write_file(void) {
+    return verdict(open(argument, O_WRONLY) < 0 && open(argument, O_RDWR | O_TRUNC) < 0 &&
+                   truncate(argument, 0) != 0 && unlink(argument) != 0 &&
+                   rename(argument, "mine") != 0 && chmod(argument, 0) != 0 &&
+                   utimensat(AT_FDCWD, argument, NULL, 0) != 0);
+}
+
+/* --- Its parent --- */
+
+static int do_parent_memory(void) {
+    char path[64], byte;
+    snprintf(path, sizeof path, "/proc/%d/mem", (int)getppid());
+    int fd = open(path, O_RDONLY);
+    return verdict(fd < 0 || pread(fd, &byte, 1, strtoll(argument, NULL, 0)) != 1);
+}
+
+static int do_parent_environment(void) {
+    char path[64], byte;
+    snprintf(path, sizeof path, "/proc/%d/environ", (int)getppid());
+    int fd = open(path, O_RDONLY);
+    return verdict(fd < 0 || read(fd, &byte, 1) != 1);
+}
+
+static int do_ptrace(void) {
+    return verdict(ptrace(PTRACE_ATTACH, getppid(), NULL, NULL) != 0);
+}
+
+static int do_vm_read(void) {
+    char byte;
+    struct iovec ours = {.iov_base = &byte, .iov_len = 1};
+    struct iovec theirs = {.iov_base = (void *)(uintptr_t)strtoull(argument, NULL, 0),
+                           .iov_len = 1};
+    return verdict(process_vm_readv(getppid(), &ours, 1, &theirs, 1, 0) != 1);
+}
+
+static int do_kill_parent(void) {
+    return verdict(kill(getppid(), SIGKILL) != 0);
+}
+
+static int do_kill_all(void) {
+    return verdict(kill(-1, SIGKILL) != 0);
+}
+
+static int do_tgkill(void) {
+    return verdict(syscall(SYS_tgkill, getppid(), getppid(), SIGKILL) != 0);
+}
+
+/* A signal by way of a pipe that has something to read. */
+static int do_fcntl_signal(void) {
+    return verdict(fcntl(STDIN_FILENO, F_SETOWN, getppid()) != 0);
+}
+
+static int do_limits_of_parent(void) {
+    struct rlimit limit = {0};
+    return verdict(prlimit(getppid(), RLIMIT_NOFILE, &limit, NULL) != 0);
+}
+
+/* --- What it is and has --- */
+
+static int do_limits(void) {
+    static const int all[] = {RLIMIT_AS, RLIMIT_CPU, RLIMIT_FSIZE, RLIMIT_NOFILE, RLIMIT_CORE};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        struct rlimit more = {.rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY};
+        if (setrlimit(all[i], &more) == 0) {
+            return STOOD;
+        }
+    }
+    return REFUSED;
+}
+
+static int do_environment(void) {
+    int count = 0;
+    for (char **entry = environ; *entry != NULL; entry++) {
+        puts(*entry);
+        count++;
+    }
+    return count;
+}
+
+/* Prints the numbers of all open descriptors. */
+static int do_descriptors(void) {
+    for (int fd = 0; fd < 4096; fd++) {
+        if (fcntl(fd, F_GETFD) >= 0) {
+            printf("%d ", fd);
+        }
+    }
+    return STOOD;
+}
+
+static int do_close_all(void) {
+    for (int fd = 0; fd < 4096; fd++) {
+        close(fd);
+    }
+    return STOOD;
+}
+
+static int do_undo(void) {
+    return verdict(prctl(PR_SET_PDEATHSIG, 0) != 0);
+}
+
+/* The same, with rubbish in the half of the register that the kernel does not look at. */
+static int do_undo_wide(void) {
+    return verdict(syscall(SYS_prctl, (1UL << 32) | PR_SET_PDEATHSIG, 0, 0, 0, 0) != 0);
+}
+
+static int do_capabilities(void) {
+    char line[256];
+    FILE *status = fopen("/proc/self/status", "r");
+    while (status != NULL && fgets(line, sizeof line, status) != NULL) {
+        if (strncmp(line, "CapEff:", 7) == 0 || strncmp(line, "CapPrm:", 7) == 0) {
+            if (strtoull(line + 7, NULL, 16) != 0) {
+                return STOOD;
+            }
+        }
+    }
+    return verdict(status != NULL);
+}
+
+/* --- Beyond --- */
+
+static int do_socket(void) {
+    return verdict(socket(AF_INET, SOCK_STREAM, 0) < 0);
+}
+
+static int do_unix_socket(void) {
+    return verdict(socket(AF_UNIX, SOCK_STREAM, 0) < 0);
+}
+
+static int do_connect(void) {
+    struct sockaddr_in somebody = {.sin_family = AF_INET, .sin_port = htons(80)};
+    return verdict(connect(STDIN_FILENO, (struct sockaddr *)&somebody, sizeof somebody) != 0);
+}
+
+static int do_shm(void) {
+    return verdict(shmget(IPC_PRIVATE, 4096, 0600 | IPC_CREAT) < 0);
+}
+
+static int do_unshare(void) {
+    return verdict(syscall(SYS_unshare, 0x10000000) != 0);
+}
+
+static int do_io_uring(void) {
+    char parameters[256] = {0};
+    return verdict(syscall(SYS_io_uring_setup, 1, parameters) < 0);
+}
+
+static int do_perf(void) {
+    char attributes[128] = {0};
+    return verdict(syscall(SYS_perf_event_open, attributes, 0, -1, -1, 0UL) < 0);
+}
+
+#ifdef __x86_64__
+/* The system's older gate, where the same numbers are other calls. */
+static int do_old_gate(void) {
+    long got;
+    __asm__ volatile("int $0x80" : "=a"(got) : "a"(20L) : "memory", "r8", "r9", "r10", "r11");
+    return verdict(got < 0);
+}
+#endif
+
+/* --- Talking --- */
+
+static int do_garbage(void) {
+    char bytes[512];
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        bytes[i] = (char)(i * 7);
+    }
+    return verdict(write(atoi(argument), bytes, sizeof bytes) != (ssize_t)sizeof bytes);
+}
+
+/* Gives back what it is told, until there is no more. */
+static int do_echo(void) {
+    char bytes[256];
+    ssize_t got;
+    int fd = atoi(argument);
+    while ((got = read(fd, bytes, sizeof bytes)) > 0) {
+        if (write(fd, bytes, (size_t)got) != got) {
+            return REFUSED;
+        }
+    }
+    return STOOD;
+}
+
+/* --- Ends --- */
+
+static void leave_early(void) {
+    _exit(0);
+}
+
+static void claim_success(void) {
+    printf("[  PASSED  ] all tests\n");
+    fflush(stdout);
+    _exit(0);
+}
+
+/* Runs before main(), which never sees it: the word is read from the command line's copy. */
+__attribute__((constructor)) static void construct(int argc, char **argv) {
+    const char *asked = argc > 1 ? argv[1] : "";
+    if (strcmp(asked, "constructor_crash") == 0) {
+        *(volatile int *volatile)NULL = 1;
+    }
+    if (strcmp(asked, "constructor_exit") == 0) {
+        leave_early();
+    }
+}
+
+static int do_atexit(void) {
+    atexit(claim_success);
+    exit(1);
+}
+
+static int do_signal(void) {
+    signal(atoi(argument), SIG_DFL);
+    raise(atoi(argument));
+    return STOOD;
+}
+
+static int do_segv(void) {
+    *(volatile int *volatile)NULL = 1;
+    return STOOD;
+}
+
+static int do_divide(void) {
+    volatile int seven = 7, zero = 0;
+    return seven / zero;
+}
+
+static int do_exit(void) {
+    return atoi(argument);
+}
+
+static const struct {
+    const char *word;
+    int (*act)(void);
+} acts[] = {
+    {"loop", do_loop},
+    {"sleep", do_sleep},
+    {"stop", do_stop},
+    {"forks", do_forks},
+    {"threads", do_threads},
+    {"few_threads", do_few_threads},
+    {"orphan", do_orphan},
+    {"vfork", do_vfork},
+    {"exec", do_exec},
+    {"system", do_system},
+    {"malloc", do_malloc},
+    {"mmap", do_mmap},
+    {"pieces", do_pieces},
+    {"stack", do_stack},
+    {"flood", do_flood},
+    {"lines", do_lines},
+    {"file", do_file},
+    {"litter", do_litter},
+    {"scratch", do_scratch},
+    {"read_file", do_read_file},
+    {"write_file", do_write_file},
+    {"parent_memory", do_parent_memory},
+    {"parent_environment", do_parent_environment},
+    {"ptrace", do_ptrace},
+    {"vm_read", do_vm_read},
+    {"kill_parent", do_kill_parent},
+    {"kill_all", do_kill_all},
+    {"tgkill", do_tgkill},
+    {"fcntl_signal", do_fcntl_signal},
+    {"limits_of_parent", do_limits_of_parent},
+    {"limits", do_limits},
+    {"environment", do_environment},
+    {"descriptors", do_descriptors},
+    {"close_all", do_close_all},
+    {"undo", do_undo},
+    {"undo_wide", do_undo_wide},
+    {"capabilities", do_capabilities},
+    {"socket", do_socket},
+    {"unix_socket", do_unix_socket},
+    {"connect", do_connect},
+    {"shm", do_shm},
+    {"unshare", do_unshare},
+    {"io_uring", do_io_uring},
+    {"perf", do_perf},
+#ifdef __x86_64__
+    {"old_gate", do_old_gate},
+#endif
+    {"garbage", do_garbage},
+    {"echo", do_echo},
+    {"atexit", do_atexit},
+    {"signal", do_signal},
+    {"segv", do_segv},
+    {"divide", do_divide},
+    {"exit", do_exit},
+};
+
+int main(int argc, char **argv) {
+    word = argc > 1 ? argv[1] : "";
+    argument = argc > 2 ? argv[2] : "";
+    for (size_t i = 0; i < sizeof acts / sizeof *acts; i++) {
+        if (strcmp(acts[i].word, word) == 0) {
+            return acts[i].act();
+        }
+    }
+    return UNKNOWN;
+}

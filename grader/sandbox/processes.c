@@ -1,0 +1,179 @@
+#include "grader/sandbox/processes.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct process {
+    pid_t pid, parent;
+    bool below;
+};
+
+struct list {
+    struct process *items;
+    size_t count, room;
+};
+
+/* Fields of /proc/PID/stat that count here. */
+struct stat_line {
+    pid_t parent;
+    unsigned threads;
+    uint64_t address_bytes, resident_bytes;
+    double cpu_s;
+};
+
+/* Reads the line; the program's name, which stands in it in brackets, may hold anything. */
+static bool read_stat(pid_t pid, struct stat_line *line) {
+    char path[48], text[1024];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (fd >= 0) {
+        close(fd);
+    }
+    if (length <= 0) {
+        return false;
+    }
+    text[length] = '\0';
+    const char *rest = strrchr(text, ')');
+    int parent;
+    unsigned long user, system, address;
+    long threads, resident;
+    if (rest == NULL || sscanf(rest + 1,
+                               " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %*d %*d %*d "
+                               "%*d %ld %*d %*u %lu %ld",
+                               &parent, &user, &system, &threads, &address, &resident) != 6) {
+        return false;
+    }
+    *line = (struct stat_line){.parent = parent,
+                               .threads = threads > 0 ? (unsigned)threads : 0,
+                               .address_bytes = address,
+                               .resident_bytes = (uint64_t)resident * (uint64_t)getpagesize(),
+                               .cpu_s = (double)(user + system) / (double)sysconf(_SC_CLK_TCK)};
+    return true;
+}
+
+static void add(struct processes_use *use, const struct stat_line *line) {
+    use->processes++;
+    use->threads += line->threads;
+    use->address_bytes += line->address_bytes;
+    use->resident_bytes += line->resident_bytes;
+    use->cpu_s += line->cpu_s;
+}
+
+bool processes_use_of(pid_t pid, struct processes_use *use) {
+    struct stat_line line;
+    if (!read_stat(pid, &line)) {
+        return false;
+    }
+    add(use, &line);
+    return true;
+}
+
+static bool append(struct list *list, struct process process) {
+    if (list->count == list->room) {
+        size_t room = list->room == 0 ? 256 : 2 * list->room;
+        struct process *items = realloc(list->items, room * sizeof *items);
+        if (items == NULL) {
+            return false;
+        }
+        list->items = items;
+        list->room = room;
+    }
+    list->items[list->count++] = process;
+    return true;
+}
+
+/* All processes there are, as (pid, parent). */
+static bool list_all(struct list *list) {
+    DIR *proc = opendir("/proc");
+    const struct dirent *entry;
+    bool done = proc != NULL;
+    while (done && (entry = readdir(proc)) != NULL) {
+        struct stat_line line;
+        pid_t pid = isdigit((unsigned char)entry->d_name[0]) ? (pid_t)atol(entry->d_name) : 0;
+        if (pid > 0 && read_stat(pid, &line)) {
+            done = append(list, (struct process){.pid = pid, .parent = line.parent});
+        }
+    }
+    if (proc != NULL) {
+        closedir(proc);
+    }
+    return done;
+}
+
+static bool is_below(const struct list *list, pid_t pid) {
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->items[i].below && list->items[i].pid == pid) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Marks the descendants of `ancestor`: each round finds one generation more. */
+static void mark_below(struct list *list, pid_t ancestor) {
+    bool found = true;
+    while (found) {
+        found = false;
+        for (size_t i = 0; i < list->count; i++) {
+            struct process *process = &list->items[i];
+            if (!process->below &&
+                (process->parent == ancestor || is_below(list, process->parent))) {
+                process->below = true;
+                found = true;
+            }
+        }
+    }
+}
+
+bool processes_use_below(pid_t ancestor, struct processes_use *use) {
+    struct list list = {0};
+    bool done = list_all(&list);
+    mark_below(&list, ancestor);
+    for (size_t i = 0; i < list.count; i++) {
+        if (list.items[i].below) {
+            processes_use_of(list.items[i].pid, use);
+        }
+    }
+    free(list.items);
+    return done;
+}
+
+unsigned processes_kill_below(pid_t ancestor) {
+    struct list list = {0};
+    unsigned killed = 0;
+    list_all(&list);
+    mark_below(&list, ancestor);
+    for (size_t i = 0; i < list.count; i++) {
+        if (list.items[i].below) {
+            kill(list.items[i].pid, SIGKILL);
+            killed++;
+        }
+    }
+    free(list.items);
+    return killed;
+}
+
+unsigned processes_tasks_of_user(void) {
+    struct processes_use use = {0};
+    DIR *proc = opendir("/proc");
+    const struct dirent *entry;
+    while (proc != NULL && (entry = readdir(proc)) != NULL) {
+        struct stat status;
+        if (isdigit((unsigned char)entry->d_name[0]) &&
+            fstatat(dirfd(proc), entry->d_name, &status, 0) == 0 && status.st_uid == getuid()) {
+            processes_use_of((pid_t)atol(entry->d_name), &use);
+        }
+    }
+    if (proc != NULL) {
+        closedir(proc);
+    }
+    return use.threads;
+}

@@ -1,0 +1,29 @@
+/**
+ * @file reach.h
+ * @brief The files that a sandboxed program reaches (Landlock).
+ */
+#ifndef WARPBOOK_GRADER_SANDBOX_REACH_H_
+#define WARPBOOK_GRADER_SANDBOX_REACH_H_
+
+#include <stdbool.h>
+
+struct reach {
+    const char *program; /**< may be run and read */
+    const char *folder;  /**< may be read and written, with all below */
+    const char *const *readable;
+    bool gpu; /**< NVIDIA's device files may be used */
+};
+
+enum reach_state { REACH_NONE, REACH_FILES, REACH_FILES_AND_SIGNALS };
+
+/**
+ * @brief From here on this process and all that it becomes open no other files; no-new-privileges
+ *        must be set.
+ *
+ * The system's libraries, /dev/null, /dev/zero, /dev/urandom, the CPU's description and the
+ * process's own /proc folder are always readable. What cannot be named because it is not there is
+ * left out.
+ */
+enum reach_state reach_limit(const struct reach *reach);
+
+#endif

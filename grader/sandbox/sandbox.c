@@ -1,0 +1,238 @@
+#include "grader/sandbox/sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "grader/sandbox/folder.h"
+#include "grader/sandbox/inmate.h"
+#include "grader/sandbox/warden.h"
+
+/* What a warden may take beyond the wall limit: starting, killing, cleaning up. */
+enum { GRACE_S = 10 };
+
+struct sandbox {
+    pid_t warden;
+    int lifeline; /* write end: closing it ends the program */
+    int done;     /* read end: closes with the warden */
+    struct warden_shared *shared;
+    struct timespec deadline;
+    char program[PATH_MAX];
+    char folder[PATH_MAX];
+};
+
+struct sandbox_limits sandbox_default_limits(void) {
+    return (struct sandbox_limits){.wall_s = 10,
+                                   .cpu_s = 20,
+                                   .memory_bytes = (size_t)1 << 30,
+                                   .threads = 64,
+                                   .files = 64,
+                                   .file_bytes = (size_t)64 << 20,
+                                   .stack_bytes = (size_t)8 << 20};
+}
+
+static enum status check_limits(const struct sandbox_limits *limits, struct error *error) {
+    const struct {
+        const char *name;
+        double value;
+    } all[] = {{"wall_s", limits->wall_s},
+               {"cpu_s", limits->cpu_s},
+               {"memory_bytes", (double)limits->memory_bytes},
+               {"threads", limits->threads},
+               {"files", limits->files},
+               {"file_bytes", (double)limits->file_bytes},
+               {"stack_bytes", (double)limits->stack_bytes}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (!(all[i].value > 0 && all[i].value <= 1e18)) {
+            return error_set(error, STATUS_INVALID_ARGUMENT, "sandbox: %s is %g, not above 0",
+                             all[i].name, all[i].value);
+        }
+    }
+    if (limits->wall_s > 1e6 || limits->cpu_s > 1e6) {
+        return error_set(error, STATUS_INVALID_ARGUMENT, "sandbox: a limit of more than 1e6 s");
+    }
+    return STATUS_OK;
+}
+
+static enum status check_command(const struct sandbox_command *command, struct error *error) {
+    if (command->argv == NULL || command->argv[0] == NULL) {
+        return error_set(error, STATUS_INVALID_ARGUMENT, "sandbox: no program");
+    }
+    for (size_t i = 0; i < command->descriptor_count; i++) {
+        const struct sandbox_descriptor *descriptor = &command->descriptors[i];
+        if (fcntl(descriptor->ours, F_GETFD) < 0) {
+            return error_set(error, STATUS_INVALID_ARGUMENT, "sandbox: descriptor %d is not open",
+                             descriptor->ours);
+        }
+        if (descriptor->theirs < 0 || descriptor->theirs >= INMATE_DESCRIPTORS) {
+            return error_set(error, STATUS_INVALID_ARGUMENT,
+                             "sandbox: descriptor %d for the program is not in 0 to %d",
+                             descriptor->theirs, INMATE_DESCRIPTORS - 1);
+        }
+    }
+    return check_limits(&command->limits, error);
+}
+
+/* The program's path as it stands in the result when it is not there, else the whole path. */
+static enum status find_program(const char *name, char *path, struct error *error) {
+    if (realpath(name, path) == NULL && snprintf(path, PATH_MAX, "%s", name) >= PATH_MAX) {
+        return error_set(error, STATUS_TOO_LONG, "sandbox: the program's path is too long");
+    }
+    return STATUS_OK;
+}
+
+static unsigned close_memory(const struct sandbox_command *command) {
+    bool closed =
+        (command->without & SANDBOX_HOLDS_MEMORY) == 0 && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0;
+    return closed ? SANDBOX_HOLDS_MEMORY : 0;
+}
+
+static struct warden_shared *share(void) {
+    void *memory = mmap(NULL, sizeof(struct warden_shared), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+/* Forks the warden. The pipes' other ends are its own then. */
+static enum status fork_warden(struct sandbox *sandbox, const struct sandbox_command *command,
+                               struct error *error) {
+    int lifeline[2], done[2];
+    if (pipe2(lifeline, O_CLOEXEC) != 0) {
+        return error_set(error, STATUS_IO, "sandbox: no pipe: %s", strerror(errno));
+    }
+    if (pipe2(done, O_CLOEXEC) != 0) {
+        close(lifeline[0]);
+        close(lifeline[1]);
+        return error_set(error, STATUS_IO, "sandbox: no pipe: %s", strerror(errno));
+    }
+    struct warden_plan plan = {.command = command,
+                               .program = sandbox->program,
+                               .folder = sandbox->folder,
+                               .lifeline = lifeline[0],
+                               .done = done[1],
+                               .holds = close_memory(command),
+                               .shared = sandbox->shared};
+    sandbox->warden = fork();
+    if (sandbox->warden == 0) {
+        warden_run(&plan);
+    }
+    int failure = errno;
+    close(lifeline[0]);
+    close(done[1]);
+    sandbox->lifeline = lifeline[1];
+    sandbox->done = done[0];
+    return sandbox->warden > 0
+               ? STATUS_OK
+               : error_set(error, STATUS_IO, "sandbox: no process: %s", strerror(failure));
+}
+
+static void release(struct sandbox *sandbox) {
+    if (sandbox->lifeline >= 0) {
+        close(sandbox->lifeline);
+    }
+    if (sandbox->done >= 0) {
+        close(sandbox->done);
+    }
+    if (sandbox->folder[0] != '\0' && access(sandbox->folder, F_OK) == 0) {
+        folder_remove(sandbox->folder); /* only when the warden could not */
+    }
+    if (sandbox->shared != NULL) {
+        munmap(sandbox->shared, sizeof *sandbox->shared);
+    }
+    free(sandbox);
+}
+
+static enum status start(struct sandbox *sandbox, const struct sandbox_command *command,
+                         struct error *error) {
+    sandbox->shared = share();
+    if (sandbox->shared == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "sandbox: no memory for the result");
+    }
+    TRY(find_program(command->argv[0], sandbox->program, error));
+    TRY(folder_create(command->folder, sandbox->folder, sizeof sandbox->folder, error));
+    clock_gettime(CLOCK_MONOTONIC, &sandbox->deadline);
+    sandbox->deadline.tv_sec += (time_t)command->limits.wall_s + 1 + GRACE_S;
+    return fork_warden(sandbox, command, error);
+}
+
+enum status sandbox_start(struct sandbox **result, const struct sandbox_command *command,
+                          struct error *error) {
+    *result = NULL;
+    TRY(check_command(command, error));
+    struct sandbox *sandbox = calloc(1, sizeof *sandbox);
+    if (sandbox == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "sandbox: no memory");
+    }
+    sandbox->lifeline = sandbox->done = -1;
+    enum status status = start(sandbox, command, error);
+    if (status != STATUS_OK) {
+        release(sandbox);
+        return status;
+    }
+    *result = sandbox;
+    return STATUS_OK;
+}
+
+void sandbox_stop(struct sandbox *sandbox) {
+    if (sandbox->lifeline >= 0) {
+        close(sandbox->lifeline);
+        sandbox->lifeline = -1;
+    }
+}
+
+/* Waits until the warden has ended. @return whether it did before the deadline */
+static bool wait_for_warden(const struct sandbox *sandbox) {
+    for (;;) {
+        struct timespec now;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        long long left = (long long)(sandbox->deadline.tv_sec - now.tv_sec) * 1000;
+        if (left <= 0) {
+            return false;
+        }
+        struct pollfd done = {.fd = sandbox->done, .events = POLLIN};
+        if (poll(&done, 1, (int)(left < INT_MAX ? left : INT_MAX)) > 0) {
+            return true;
+        }
+    }
+}
+
+/* The warden itself is gone without a word: somebody killed it, or nothing could move it. */
+static void judge_without_warden(struct sandbox_result *result, bool in_time) {
+    result->end = in_time ? SANDBOX_COULD_NOT_START : SANDBOX_WALL_LIMIT;
+    result->exit_code = -1;
+    result->out = result->error = (struct sandbox_output){0};
+    snprintf(result->reason, sizeof result->reason, "the process that watched it was killed");
+}
+
+void sandbox_finish(struct sandbox *sandbox, struct sandbox_result *result) {
+    bool in_time = wait_for_warden(sandbox);
+    bool done = atomic_load(&sandbox->shared->done) != 0;
+    if (!done) {
+        kill(sandbox->warden, SIGKILL); /* the program dies with it */
+    }
+    while (waitpid(sandbox->warden, NULL, 0) < 0 && errno == EINTR) {
+    }
+    *result = sandbox->shared->result;
+    if (!done) {
+        judge_without_warden(result, in_time);
+    }
+    release(sandbox);
+}
+
+enum status sandbox_run(const struct sandbox_command *command, struct sandbox_result *result,
+                        struct error *error) {
+    struct sandbox *sandbox;
+    TRY(sandbox_start(&sandbox, command, error));
+    sandbox_finish(sandbox, result);
+    return STATUS_OK;
+}

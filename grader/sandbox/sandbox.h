@@ -1,0 +1,182 @@
+/**
+ * @file sandbox.h
+ * @brief Runs a program that nobody trusts as a child process, and says how it ended.
+ *
+ * The program runs in a session of its own, in a fresh empty folder, with no
+ * environment, no descriptors and no privileges but those it is given; system
+ * calls that reach beyond it end it, and its limits end it with all that it
+ * started. What this holds against, and what not, is in README.md beside this
+ * file.
+ *
+ *     sandbox_start() ── warden ── program
+ *
+ * Between the caller and the program stands the warden, a copy of the caller's
+ * process that waits for the program, reads its output, kills it at a limit and
+ * takes in every process that it leaves behind. The program ends when the
+ * caller ends, however that happens.
+ */
+#ifndef WARPBOOK_GRADER_SANDBOX_SANDBOX_H_
+#define WARPBOOK_GRADER_SANDBOX_SANDBOX_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/base/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Bytes that are kept of each output stream: the first half and the last half. */
+enum { SANDBOX_KEPT = 64 * 1024 };
+
+/** What the program may use. All of it must be more than nothing. */
+struct sandbox_limits {
+    double wall_s;
+    double cpu_s;        /**< of all its threads together */
+    size_t memory_bytes; /**< of address space, or resident */
+    bool resident;       /**< count resident memory: CUDA reserves more addresses than there is
+                              memory. It is looked at a hundred times a second. */
+    unsigned threads;    /**< that exist at once; looked at a hundred times a second */
+    unsigned files;      /**< open at once */
+    size_t file_bytes;   /**< size of any file it writes */
+    size_t stack_bytes;  /**< of its first thread, and what others get unless they ask */
+};
+
+/** 10 s of wall time, 20 s of CPU, 1 GiB, 64 threads, 64 files of at most 64 MiB, 8 MiB of stack.
+ */
+struct sandbox_limits sandbox_default_limits(void);
+
+/** A descriptor that the program gets. */
+struct sandbox_descriptor {
+    int ours;   /**< stays open in the caller */
+    int theirs; /**< its number in the program, below 64; 0 to 2 replace what is there */
+};
+
+/** What confines the program; which of it a kernel has is found out when it starts. */
+#define SANDBOX_HOLDS_LIST(X)                                                      \
+    X(PRIVILEGES, 0, "no new privileges, no capabilities")                         \
+    X(CALLS, 1, "system calls filtered (seccomp)")                                 \
+    X(NAMES, 2, "refused system calls named (seccomp notifications)")              \
+    X(READS, 3, "files outside its folder not readable (Landlock)")                \
+    X(WRITES, 4, "files outside its folder not writable (Landlock, else seccomp)") \
+    X(SIGNALS, 5, "signals kept inside a second time (Landlock)")                  \
+    X(MEMORY, 6, "the caller's memory closed to it (not dumpable)")                \
+    X(ORPHANS, 7, "processes that leave its session found (subreaper)")            \
+    X(COUNTS, 8, "memory and threads counted (/proc)")
+
+enum sandbox_holds {
+#define SANDBOX_HOLDS_ENUMERATOR(name, bit, text) SANDBOX_HOLDS_##name = 1 << (bit),
+    SANDBOX_HOLDS_LIST(SANDBOX_HOLDS_ENUMERATOR)
+#undef SANDBOX_HOLDS_ENUMERATOR
+};
+
+struct sandbox_command {
+    const char *const *argv;        /**< argv[0] is the program's path; ends with NULL */
+    const char *const *environment; /**< "NAME=VALUE", ends with NULL; NULL: empty */
+    const struct sandbox_descriptor *descriptors;
+    size_t descriptor_count;
+    const char *const *readable; /**< files and folders it may read beside itself and the system's
+                                      libraries; ends with NULL; NULL: none */
+    const char *folder;          /**< its own folder is made in here; NULL: $TEST_TMPDIR, $TMPDIR or
+                                      /tmp */
+    bool gpu;                    /**< it uses NVIDIA's driver: see README.md for what that opens */
+    struct sandbox_limits limits;
+    unsigned required; /**< enum sandbox_holds: without these it is not started */
+    unsigned without;  /**< enum sandbox_holds: leave these out, to see what the others do; without
+                            READS there is no Landlock at all, PRIVILEGES, ORPHANS and COUNTS stay */
+};
+
+/** How the program ended. */
+enum sandbox_end {
+    SANDBOX_EXITED,         /**< with exit_code */
+    SANDBOX_SIGNALLED,      /**< died of `signal` */
+    SANDBOX_WALL_LIMIT,     /**< killed */
+    SANDBOX_CPU_LIMIT,      /**< killed */
+    SANDBOX_MEMORY_LIMIT,   /**< killed; asked_bytes when it asked for too much at once */
+    SANDBOX_THREAD_LIMIT,   /**< killed: too many threads or processes */
+    SANDBOX_FILE_LIMIT,     /**< killed: a file grew too large */
+    SANDBOX_REFUSED_CALL,   /**< killed: it called `call` */
+    SANDBOX_STOPPED,        /**< killed by sandbox_stop() */
+    SANDBOX_COULD_NOT_START /**< `reason` says why */
+};
+
+/** The beginning and the end of what was written. */
+struct sandbox_output {
+    uint64_t total;               /**< bytes written in all */
+    uint64_t missed;              /**< bytes left out, where a line in brackets says so */
+    size_t size;                  /**< bytes of text */
+    char text[SANDBOX_KEPT + 96]; /**< as written, then a NUL; not to be trusted */
+};
+
+struct sandbox_result {
+    enum sandbox_end end;
+    int exit_code;        /**< -1 unless SANDBOX_EXITED */
+    int signal;           /**< 0 unless it died of one */
+    char call[40];        /**< name of the refused system call, "" when the kernel did not say */
+    uint64_t asked_bytes; /**< of the one allocation that was too large, else 0 */
+    char reason[256];     /**< why it could not start */
+    double wall_s, user_s, system_s;
+    uint64_t resident_bytes; /**< most at any time */
+    unsigned left_behind;    /**< processes it left, all killed */
+    unsigned unkillable;     /**< of these, not gone within five seconds */
+    unsigned holds;          /**< enum sandbox_holds */
+    pid_t pid;               /**< it had; 0 when it did not start */
+    struct sandbox_output out, error;
+};
+
+struct sandbox;
+
+/**
+ * @brief Starts the program; sandbox_finish() must follow.
+ *
+ * The calling process becomes undumpable, for good: nobody of the same user
+ * reads its memory. It should have no children that it waits for with
+ * waitpid(-1). To talk with the program, hand it one end of a pipe or
+ * socketpair, close that end after this call and use poll() on the other, with
+ * SIGPIPE ignored: at the wall limit at the latest the other end is closed.
+ *
+ * @param sandbox receives what sandbox_finish() frees
+ * @return STATUS_OK; STATUS_INVALID_ARGUMENT for a limit of nothing, no program, a descriptor that
+ *         is not open; STATUS_OUT_OF_MEMORY, STATUS_IO. That the program is not there or cannot be
+ *         run is in the result.
+ */
+MUST_CHECK enum status sandbox_start(struct sandbox **sandbox,
+                                     const struct sandbox_command *command, struct error *error);
+
+/** Kills the program and all that it started; sandbox_finish() must still follow. */
+void sandbox_stop(struct sandbox *sandbox);
+
+/**
+ * @brief Waits until the program has ended, by itself or at its limits, and frees.
+ *
+ * Comes back at most ten seconds after the wall limit, whatever the program does.
+ */
+void sandbox_finish(struct sandbox *sandbox, struct sandbox_result *result);
+
+/** sandbox_start() and sandbox_finish(). */
+MUST_CHECK enum status sandbox_run(const struct sandbox_command *command,
+                                   struct sandbox_result *result, struct error *error);
+
+/**
+ * @brief How it ended, in a few words without a subject: "called socket, which is not allowed
+ *        here", "crashed (SIGSEGV: ...)", "did not end within 10 s".
+ * @return @p text
+ */
+const char *sandbox_describe(const struct sandbox_result *result,
+                             const struct sandbox_limits *limits, char *text, size_t size);
+
+/**
+ * @brief What of @p wanted (enum sandbox_holds) this kernel lacks, with commas; "" for nothing.
+ * @return @p text
+ */
+const char *sandbox_lacks(const struct sandbox_result *result, unsigned wanted, char *text,
+                          size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

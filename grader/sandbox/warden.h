@@ -1,0 +1,31 @@
+/**
+ * @file warden.h
+ * @brief The process between the caller and the program: starts, watches, kills, reaps.
+ */
+#ifndef WARPBOOK_GRADER_SANDBOX_WARDEN_H_
+#define WARPBOOK_GRADER_SANDBOX_WARDEN_H_
+
+#include <stdatomic.h>
+
+#include "grader/sandbox/sandbox.h"
+
+/** What the warden and the caller share. */
+struct warden_shared {
+    struct sandbox_result result;
+    atomic_int done; /**< result is complete */
+};
+
+struct warden_plan {
+    const struct sandbox_command *command;
+    const char *program; /**< absolute path */
+    const char *folder;  /**< absolute path; removed at the end */
+    int lifeline;        /**< a pipe's read end: when the other end closes, the program is killed */
+    int done;            /**< a pipe's write end: closes with the warden */
+    unsigned holds;      /**< enum sandbox_holds, as far as the caller knows */
+    struct warden_shared *shared;
+};
+
+/** Runs the program to its end. For a process that was forked for it. */
+void warden_run(const struct warden_plan *plan) __attribute__((noreturn));
+
+#endif
