@@ -6,6 +6,7 @@
 
 #include "common/testing/testing.h"
 #include "grader/logits.h"
+#include "grader/record.h"
 
 bool grader_gpu_open(struct grader_gpu *gpu) {
     struct error error = {0};
@@ -26,6 +27,7 @@ bool grader_gpu_open(struct grader_gpu *gpu) {
     gpu->modelled = gpu->properties.modelled;
     snprintf(gpu->clock, sizeof gpu->clock,
              gpu->modelled ? "modelled for %s by simt" : "measured on %s", gpu->properties.name);
+    grade_record_device(gpu->properties.name, gpu->modelled);
     return true;
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "common/testing/testing.h"
+#include "grader/record.h"
 #include "grader/thresholds.h"
 
 static double ratio(const struct speedup *speedup) {
@@ -11,8 +12,7 @@ static double ratio(const struct speedup *speedup) {
 }
 
 static double required_of(const struct speedup *speedup, const struct threshold *threshold) {
-    bool other = speedup->modelled && threshold->modelled > 0.0;
-    return (other ? threshold->modelled : threshold->required) * speedup->margin;
+    return threshold_steps(threshold, speedup->modelled).pass * speedup->margin;
 }
 
 bool speedup_reached(const struct speedup *speedup) {
@@ -48,6 +48,7 @@ void speedup_check(const struct speedup *speedup, const char *file, int line) {
     printf("%s %s, %s: baseline %.4g ms, yours %.4g ms: %.2fx, required %.2fx (%s)\n", speedup->lab,
            speedup->measure, threshold->what, speedup->baseline_ms, speedup->subject_ms,
            ratio(speedup), required, clock);
+    grade_record_speedup(speedup, required, speedup_reached(speedup));
     if (!speedup_reached(speedup)) {
         test_fail(file, line,
                   "%s %s is too slow: %s %.2fx, required %.2fx\n"

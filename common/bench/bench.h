@@ -98,6 +98,12 @@ int bench_cpu_count(void);
  */
 const char *bench_results_path(const char *name, char *path, size_t size);
 
+/**
+ * @brief The git commit that is checked out: $WARPBOOK_COMMIT, else as the workspace's .git says.
+ * @return @p hash, or NULL when it cannot be told
+ */
+const char *bench_commit(char *hash, size_t size);
+
 /** Appends the record, with schema, time, git commit, device and derived rates, to bench.jsonl. */
 MUST_CHECK enum status bench_append(const struct bench_record *record, struct error *error);
 

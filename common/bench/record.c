@@ -116,8 +116,7 @@ static bool find_packed(const char *git, const char *reference, char *hash, size
     return found;
 }
 
-/* The commit checked out, or NULL when it cannot be told. */
-static const char *find_commit(char *hash, size_t size) {
+const char *bench_commit(char *hash, size_t size) {
     static const char prefix[] = "ref: ";
     const char *given = getenv("WARPBOOK_COMMIT");
     const char *workspace = getenv("BUILD_WORKSPACE_DIRECTORY");
@@ -164,7 +163,7 @@ static void add_provenance(cJSON *object) {
     cJSON_AddNumberToObject(object, "schema", BENCH_SCHEMA);
     strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
     add_string(object, "time", text);
-    add_string(object, "commit", find_commit(text, sizeof text));
+    add_string(object, "commit", bench_commit(text, sizeof text));
 }
 
 static void add_cpu(cJSON *device) {

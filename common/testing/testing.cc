@@ -52,6 +52,38 @@ class Stopper : public testing::EmptyTestEventListener {
     }
 };
 
+test_observer *&observer() {
+    static test_observer *function;
+    return function;
+}
+
+// Tells the observer what GoogleTest knows of each test.
+class Reporter : public testing::EmptyTestEventListener {
+    void OnTestPartResult(const testing::TestPartResult &part) override {
+        if (part.failed() && failures_++ == 0) {
+            message_ = part.message();
+        } else if (part.skipped() && message_.empty()) {
+            message_ = part.message();
+        }
+    }
+    void OnTestEnd(const testing::TestInfo &test) override {
+        const testing::TestResult &result = *test.result();
+        test_outcome outcome = {
+            test.test_suite_name(), test.name(),
+            result.Skipped(),       failures_,
+            message_.c_str(),       1e-3 * static_cast<double>(result.elapsed_time())};
+        observer()(&outcome);
+        failures_ = 0;
+        message_.clear();
+    }
+    void OnTestProgramEnd(const testing::UnitTest &) override {
+        observer()(nullptr);
+    }
+
+    int failures_ = 0;
+    std::string message_;
+};
+
 std::string format_va(const char *format, va_list args) {
     char text[4096];
     vsnprintf(text, sizeof text, format, args);
@@ -89,6 +121,10 @@ void test_stop(const char *file, int line, const char *format, ...) {
     fprintf(stderr, "stopped: %s\n", reason.c_str());
     ADD_FAILURE_AT(file, line) << reason;
     stopped() = true;
+}
+
+void test_observe(test_observer *function) {
+    observer() = function;
 }
 
 bool test_has_failed() {
@@ -165,5 +201,8 @@ int main(int argc, char **argv) {
         return 1;
     }
     testing::UnitTest::GetInstance()->listeners().Append(new Stopper);
+    if (observer() != nullptr) {
+        testing::UnitTest::GetInstance()->listeners().Append(new Reporter);
+    }
     return RUN_ALL_TESTS();
 }

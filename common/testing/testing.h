@@ -50,6 +50,21 @@ void test_stop(const char *file, int line, const char *format, ...)
 /** @return true when the running test has noted a failure. */
 bool test_has_failed(void);
 
+/** How a test ended. */
+struct test_outcome {
+    const char *suite, *name;
+    bool skipped;
+    int failures;        /**< how many it noted */
+    const char *message; /**< of the first failure, or why it was skipped; "" when it passed */
+    double seconds;
+};
+
+/** Is told of each test that ended, and NULL when the last one has. */
+typedef void test_observer(const struct test_outcome *outcome);
+
+/** Names the program's observer; called before main(), by a constructor. */
+void test_observe(test_observer *observer);
+
 /**
  * @brief Finds a real data file in the folder that $WARPBOOK_DATA names.
  * @param path receives the path, @p size bytes

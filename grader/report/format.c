@@ -1,0 +1,55 @@
+#include "grader/report/format.h"
+
+#include <string.h>
+
+static const struct {
+    const char *name;
+    format_function *function;
+} formats[] = {
+    {"text", format_text},   {"json", format_json},         {"gradescope", format_gradescope},
+    {"junit", format_junit}, {"markdown", format_markdown}, {"html", format_html},
+};
+
+format_function *format_find(const char *name, struct error *error) {
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        if (strcmp(formats[i].name, name) == 0) {
+            return formats[i].function;
+        }
+    }
+    (void)error_set(error, STATUS_INVALID_ARGUMENT,
+                    "--format is text, json, gradescope, junit, markdown or html, not '%s'", name);
+    return NULL;
+}
+
+const char *format_speedup(const struct row_score *row, char *text, size_t size) {
+    if (row == NULL || row->grade == NULL || !row->grade->timed) {
+        snprintf(text, size, "–");
+    } else {
+        snprintf(text, size, row->grade->speedup < 9.995 ? "%.2fx" : "%.1fx", row->grade->speedup);
+    }
+    return text;
+}
+
+void format_escaped(FILE *out, const char *text) {
+    for (; *text != '\0'; text++) {
+        switch (*text) {
+        case '&':
+            fputs("&amp;", out);
+            break;
+        case '<':
+            fputs("&lt;", out);
+            break;
+        case '>':
+            fputs("&gt;", out);
+            break;
+        case '"':
+            fputs("&quot;", out);
+            break;
+        case '\'':
+            fputs("&#39;", out);
+            break;
+        default:
+            fputc(*text, out);
+        }
+    }
+}

@@ -1,0 +1,139 @@
+/*
+ * Shows the next hint of a lab's handout, and remembers how many were shown.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "common/base/file.h"
+#include "common/base/flags.h"
+#include "common/base/terminal.h"
+#include "grader/report/hints.h"
+
+enum { PATH_SIZE = 1200, MOST_BYTES = 4 << 20 };
+
+struct options {
+    bool next, all;
+    int number;
+};
+
+static const char epilogue[] = "examples:\n"
+                               "  bazel run //grader:hint -- 04_sgemm\n"
+                               "  bazel run //grader:hint -- 04 --number 2\n"
+                               "\n"
+                               "How many were shown is remembered in results/hints.json.\n";
+
+static enum status parse(struct options *o, struct arguments *arguments, int argc, char **argv,
+                         struct error *error) {
+    const struct flag table[] = {
+        {"next", 0, FLAG_SWITCH, &o->next, NULL, "the first hint not shown yet; so without flags"},
+        {"all", 0, FLAG_SWITCH, &o->all, NULL, "all hints"},
+        {"number", 'n', FLAG_INT, &o->number, "N", "hint N"},
+    };
+    const struct flags flags = {.program = "hint",
+                                .positional = "LAB",
+                                .summary = "Shows the next hint of a lab's handout.",
+                                .table = table,
+                                .count = sizeof table / sizeof *table,
+                                .epilogue = epilogue};
+    TRY(flags_parse(&flags, argc, argv, arguments, error));
+    if (arguments->help) {
+        flags_help(&flags, stdout);
+        return STATUS_OK;
+    }
+    if (arguments->count != 1 || o->next + o->all + (o->number != 0) > 1) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "wants one lab, and at most one of --next, --all and --number");
+    }
+    return STATUS_OK;
+}
+
+static void print_hint(const struct hint *hint) {
+    printf("%s%.*s%s\n\n%.*s\n\n", terminal_colour(stdout, COLOUR_BOLD), (int)hint->title_length,
+           hint->title, terminal_plain(stdout), (int)hint->body_length, hint->body);
+}
+
+/* Which hints to show: from first on, up to end. */
+static enum status choose(const struct options *o, const struct lab *lab, int count, int shown,
+                          int *first, int *end, struct error *error) {
+    if (o->number < 0 || o->number > count) {
+        return error_set(error, STATUS_INVALID_ARGUMENT, "%s has hints 1 to %d, not %d", lab->name,
+                         count, o->number);
+    }
+    *first = o->all ? 0 : o->number > 0 ? o->number - 1 : shown;
+    *end = o->all ? count : *first + 1;
+    if (*first >= count) {
+        return error_set(error, STATUS_NOT_FOUND,
+                         "all %d hints of %s were shown; --all shows them again, and "
+                         "solutions/%s has the answer",
+                         count, lab->name, lab->name);
+    }
+    return STATUS_OK;
+}
+
+/* Forgetting is no reason not to help. */
+static void remember(struct hints_shown *shown, size_t lab, int end, const char *folder,
+                     const char *path) {
+    struct error error = {0};
+    if (end <= shown->count[lab]) {
+        return;
+    }
+    shown->count[lab] = end;
+    bool made = mkdir(folder, 0777) == 0 || errno == EEXIST;
+    if (!made || hints_save(shown, path, &error) != STATUS_OK) {
+        fprintf(stderr, "hint: %s: not remembered\n", made ? error.message : folder);
+    }
+}
+
+static enum status show(const struct options *o, const struct lab *lab, const char *handout,
+                        struct error *error) {
+    char folder[PATH_SIZE], path[PATH_SIZE + 16];
+    struct hint hints[MOST_HINTS];
+    struct hints_shown shown;
+    int first = 0, end = 0;
+    size_t index = (size_t)(lab - lab_at(0));
+    int count = (int)hints_find(handout, hints);
+    snprintf(folder, sizeof folder, "%s/results", lab_workspace());
+    snprintf(path, sizeof path, "%s/hints.json", folder);
+    TRY(hints_load(&shown, path, error));
+    TRY(choose(o, lab, count, shown.count[index], &first, &end, error));
+    for (int i = first; i < end; i++) {
+        print_hint(&hints[i]);
+    }
+    int left = count - end;
+    printf("(%d of %d", end, count);
+    if (left > 0) {
+        printf("; the next one: bazel run //grader:hint -- %s", lab->name);
+    }
+    printf(")\n");
+    remember(&shown, index, end, folder, path);
+    return STATUS_OK;
+}
+
+static enum status hint(const struct options *o, const char *name, struct error *error) {
+    char path[PATH_SIZE];
+    char *handout;
+    size_t size;
+    const struct lab *lab;
+    TRY(lab_find(name, &lab, error));
+    snprintf(path, sizeof path, "%s/labs/%s/README.md", lab_workspace(), lab->name);
+    TRY(file_read(path, MOST_BYTES, &handout, &size, error));
+    enum status status = show(o, lab, handout, error);
+    free(handout);
+    return status;
+}
+
+int main(int argc, char **argv) {
+    struct options o = {0};
+    struct error error = {0};
+    const char **values = calloc((size_t)argc, sizeof *values);
+    struct arguments arguments = {.values = values};
+    enum status status =
+        values == NULL ? STATUS_OUT_OF_MEMORY : parse(&o, &arguments, argc, argv, &error);
+    if (status == STATUS_OK && !arguments.help) {
+        status = hint(&o, values[0], &error);
+    }
+    free(values);
+    return status == STATUS_OK ? 0 : report_failure("hint", &error, status);
+}

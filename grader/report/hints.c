@@ -1,0 +1,86 @@
+#include "grader/report/hints.h"
+
+#include <cjson/cJSON.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/file.h"
+
+enum { MOST_BYTES = 1 << 20 };
+
+/* Finds text at the beginning of a line. */
+static const char *find_line(const char *text, const char *begin) {
+    size_t length = strlen(begin);
+    while (text != NULL && strncmp(text, begin, length) != 0) {
+        text = strchr(text, '\n');
+        text = text != NULL ? text + 1 : NULL;
+    }
+    return text;
+}
+
+size_t hints_find(const char *handout, struct hint hints[MOST_HINTS]) {
+    static const char open[] = "<details><summary>Hint ";
+    static const char word[] = "<details><summary>";
+    static const char close[] = "</summary>";
+    size_t count = 0;
+    const char *at = handout;
+    while (count < MOST_HINTS && (at = find_line(at, open)) != NULL) {
+        struct hint *h = &hints[count];
+        h->title = at + sizeof word - 1;
+        const char *title_end = strstr(h->title, close);
+        const char *end = find_line(at, "</details>");
+        if (title_end == NULL || end == NULL || title_end > end) {
+            break;
+        }
+        h->title_length = (size_t)(title_end - h->title);
+        h->body = title_end + sizeof close - 1;
+        h->body += strspn(h->body, "\r\n");
+        while (end > h->body && (end[-1] == '\n' || end[-1] == '\r')) {
+            end--;
+        }
+        h->body_length = end > h->body ? (size_t)(end - h->body) : 0;
+        count++;
+        at = end;
+    }
+    return count;
+}
+
+enum status hints_load(struct hints_shown *shown, const char *path, struct error *error) {
+    char *text;
+    size_t size;
+    *shown = (struct hints_shown){0};
+    if (access(path, F_OK) != 0) {
+        return STATUS_OK;
+    }
+    TRY(file_read(path, MOST_BYTES, &text, &size, error));
+    cJSON *json = cJSON_ParseWithLength(text, size);
+    free(text);
+    if (!cJSON_IsObject(json)) {
+        cJSON_Delete(json);
+        return error_set(error, STATUS_BAD_FORMAT,
+                         "%s: not what hint wrote there; remove it to begin anew", path);
+    }
+    for (size_t i = 0; i < LAB_COUNT; i++) {
+        const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, lab_at(i)->name);
+        double count = cJSON_IsNumber(item) ? item->valuedouble : 0.0;
+        shown->count[i] = count >= 0.0 && count <= MOST_HINTS ? (int)count : 0;
+    }
+    cJSON_Delete(json);
+    return STATUS_OK;
+}
+
+enum status hints_save(const struct hints_shown *shown, const char *path, struct error *error) {
+    cJSON *json = cJSON_CreateObject();
+    for (size_t i = 0; i < LAB_COUNT; i++) {
+        cJSON_AddNumberToObject(json, lab_at(i)->name, shown->count[i]);
+    }
+    char *text = cJSON_PrintUnformatted(json);
+    cJSON_Delete(json);
+    if (text == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "%s: out of memory", path);
+    }
+    enum status status = file_write(path, text, strlen(text), error);
+    free(text);
+    return status;
+}

@@ -1,0 +1,50 @@
+/**
+ * @file hints.h
+ * @brief The hints of a handout, one after the other, and how many were shown.
+ *
+ * A hint is what stands in a handout between `<details><summary>Hint N: TITLE</summary>` and
+ * `</details>`, each at the beginning of a line.
+ */
+#ifndef WARPBOOK_GRADER_REPORT_HINTS_H_
+#define WARPBOOK_GRADER_REPORT_HINTS_H_
+
+#include <stddef.h>
+
+#include "common/base/status.h"
+#include "grader/report/labs.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { MOST_HINTS = 32 };
+
+/** Pieces of the handout's text. */
+struct hint {
+    const char *title, *body;
+    size_t title_length, body_length;
+};
+
+/**
+ * @brief Finds the hints of a handout.
+ * @return how many there are, at most MOST_HINTS
+ */
+size_t hints_find(const char *handout, struct hint hints[MOST_HINTS]);
+
+/** How many hints of each lab were shown. */
+struct hints_shown {
+    int count[LAB_COUNT];
+};
+
+/** Reads the file; one that is not there means none. Fails on one that is not understood. */
+MUST_CHECK enum status hints_load(struct hints_shown *shown, const char *path, struct error *error);
+
+/** Writes the file, which appears whole or not at all. */
+MUST_CHECK enum status hints_save(const struct hints_shown *shown, const char *path,
+                                  struct error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,48 @@
+/**
+ * @file labs.h
+ * @brief What report, reset and hint know of the labs.
+ */
+#ifndef WARPBOOK_GRADER_REPORT_LABS_H_
+#define WARPBOOK_GRADER_REPORT_LABS_H_
+
+#include <stddef.h>
+
+#include "common/base/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { LAB_COUNT = 10 };
+
+struct lab {
+    const char *name;    /**< "04_sgemm" */
+    const char *title;   /**< "Tiled SGEMM" */
+    const char *file;    /**< the one to edit, below labs/NAME or solutions/NAME: "sgemm.cu" */
+    const char *starter; /**< git's name of that file's content as the course hands it out */
+};
+
+/** @return lab @p index of LAB_COUNT, in the order of the course. */
+const struct lab *lab_at(size_t index);
+
+/**
+ * @brief Finds a lab by its name, or by its number alone: "04_sgemm", "04", "4".
+ * @return STATUS_OK, or STATUS_INVALID_ARGUMENT with a line that lists the labs
+ */
+MUST_CHECK enum status lab_find(const char *text, const struct lab **lab, struct error *error);
+
+/**
+ * @brief Reads a list with commas into @p chosen, which then has NULL for each lab not named.
+ * @param list NULL or empty: all labs
+ */
+MUST_CHECK enum status lab_choose(const char *list, const struct lab *chosen[LAB_COUNT],
+                                  struct error *error);
+
+/** @return the workspace: $BUILD_WORKSPACE_DIRECTORY of `bazel run`, else this folder. */
+const char *lab_workspace(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

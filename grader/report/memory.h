@@ -1,0 +1,46 @@
+/**
+ * @file memory.h
+ * @brief What is remembered of labs that were graded, and whether they have changed since.
+ */
+#ifndef WARPBOOK_GRADER_REPORT_MEMORY_H_
+#define WARPBOOK_GRADER_REPORT_MEMORY_H_
+
+#include "grader/report/run.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * @brief Reads the file; one that is not there is an empty memory.
+ *
+ * One that cannot be understood is moved to PATH.broken (PATH.broken.2, ... where that is taken),
+ * and the memory is empty. The line in @p error says so, while the status is STATUS_OK.
+ *
+ * @return STATUS_OK, or STATUS_IO when the file can be neither read nor moved
+ */
+MUST_CHECK enum status memory_load(struct run *memory, const char *path, struct error *error);
+
+/** Takes over a lab's grades: from then on they belong to @p memory. */
+void memory_keep(struct run *memory, const struct lab_run *lab);
+
+/** @return whether the lab ran to its end, so that there is something to remember. */
+bool memory_wants(const struct lab_run *lab);
+
+/** @return what is remembered of a lab with this digest, or NULL. */
+const struct lab_run *memory_find(const struct run *memory, const struct lab *lab,
+                                  const char *digest);
+
+/**
+ * @brief Digest of a lab's graded programs and the learner's file.
+ * @param programs paths of parity and speedup
+ * @param file     the learner's
+ */
+MUST_CHECK enum status lab_digest(const char *const programs[PARTS], const char *file,
+                                  char digest[SHA1_TEXT], struct error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,54 @@
+/**
+ * @file run_grader.h
+ * @brief Runs one graded program to its end, or to its limit: the only place that starts one.
+ */
+#ifndef WARPBOOK_GRADER_REPORT_RUN_GRADER_H_
+#define WARPBOOK_GRADER_REPORT_RUN_GRADER_H_
+
+#include "common/base/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct grader_command {
+    const char *program;
+    const char *grades;           /**< file for its records; $WARPBOOK_GRADES of the program */
+    const char *log;              /**< file for all it prints; made anew */
+    const char *commit;           /**< $WARPBOOK_COMMIT of the program, or NULL */
+    double limit;                 /**< seconds, then its whole process group is killed */
+    void (*tick)(void *argument); /**< called some times a second while it runs, or NULL */
+    void *argument;
+};
+
+enum grader_how { GRADER_EXITED, GRADER_SIGNALLED, GRADER_TIMED_OUT, GRADER_INTERRUPTED };
+
+struct grader_end {
+    enum grader_how how;
+    int code; /**< exit status or signal */
+    double seconds;
+};
+
+/**
+ * @brief Runs it in a process group of its own, without input, with the environment of this
+ *        process but for GoogleTest's variables, which could leave tests out.
+ *
+ * What is left of the group when the program has ended is killed. Ctrl-C ends it, and is kept:
+ * grader_interrupted().
+ *
+ * @return STATUS_OK however it ended; STATUS_NOT_FOUND, STATUS_IO when it cannot be started
+ */
+MUST_CHECK enum status run_grader(const struct grader_command *command, struct grader_end *end,
+                                  struct error *error);
+
+/** Has Ctrl-C and a request to end noted from now on instead of ending the process. */
+void grader_catch_interrupts(void);
+
+/** @return not 0 once there was one. */
+int grader_interrupted(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

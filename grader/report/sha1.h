@@ -1,0 +1,46 @@
+/**
+ * @file sha1.h
+ * @brief SHA-1 (RFC 3174): git's names of file contents, and what tells one build from another.
+ *
+ * Nothing here relies on its resisting an attack.
+ */
+#ifndef WARPBOOK_GRADER_REPORT_SHA1_H_
+#define WARPBOOK_GRADER_REPORT_SHA1_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { SHA1_TEXT = 41 }; /**< bytes of a digest in hexadecimal, with its NUL */
+
+struct sha1 {
+    uint32_t state[5];
+    uint64_t bytes;
+    unsigned char block[64];
+};
+
+struct sha1 sha1_begin(void);
+void sha1_add(struct sha1 *sha1, const void *data, size_t size);
+/** Writes the digest; the struct is used up. */
+void sha1_end(struct sha1 *sha1, char text[SHA1_TEXT]);
+
+/** Adds a file's length and content. @return STATUS_OK, or what opening it gives */
+MUST_CHECK enum status sha1_add_file(struct sha1 *sha1, const char *path, struct error *error);
+
+/** The name git gives a file with this content. */
+void sha1_git_blob(const void *data, size_t size, char text[SHA1_TEXT]);
+
+/** The same of a file. */
+MUST_CHECK enum status sha1_git_blob_of(const char *path, char text[SHA1_TEXT],
+                                        struct error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
