@@ -170,10 +170,15 @@ cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t *node, cudaGraph_t graph,
     DEVICE_CALL(runtime, add(runtime, node, graph, after, count, &work));
 }
 
+/** Whether a call asks for no elements at all of an array: CUDA refuses that (seen on an H200). */
+static bool asks_for_none(const cudaGraphNode_t *nodes, const size_t *room) {
+    return nodes != NULL && *room == 0;
+}
+
 /** Hands out nodes: all, or those that depend on nothing. @p room is set to how many there are. */
 static cudaError_t get_nodes(struct runtime *runtime, cudaGraph_t graph, cudaGraphNode_t *nodes,
                              size_t *room, bool roots) {
-    if (!is_graph(runtime, graph) || room == NULL) {
+    if (!is_graph(runtime, graph) || room == NULL || asks_for_none(nodes, room)) {
         return cudaErrorInvalidValue;
     }
     size_t found = 0;
@@ -229,7 +234,7 @@ cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, enum cudaGraphNodeType *t
 
 static cudaError_t get_dependencies(const struct CUgraphNode_st *node, cudaGraphNode_t *nodes,
                                     cudaGraphEdgeData *edges, size_t *room) {
-    if (node == NULL || room == NULL) {
+    if (node == NULL || room == NULL || asks_for_none(nodes, room)) {
         return cudaErrorInvalidValue;
     }
     size_t found = node->after.count;

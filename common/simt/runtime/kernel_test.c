@@ -526,6 +526,10 @@ C_TEST(graph, nodes_tell_what_they_do) {
     EXPECT_TRUE(before == nodes[0]);
     WANT(cudaSuccess, cudaGraphNodeGetDependencies(nodes[0], NULL, NULL, &one));
     EXPECT_INT_EQ(0, one);
+    WANT(cudaErrorInvalidValue, cudaGraphNodeGetDependencies(nodes[1], &before, &edge, &one));
+    WANT(cudaErrorInvalidValue, cudaGraphGetNodes(graph, nodes, &one));
+    WANT(cudaErrorInvalidValue, cudaGraphGetRootNodes(graph, nodes, &one));
+    EXPECT_INT_EQ(0, one);
     WANT(cudaSuccess, cudaGraphMemsetNodeGetParams(nodes[0], &set));
     EXPECT_TRUE(set.dst == a.d_out);
     EXPECT_INT_EQ(sizeof a.host, set.width * set.elementSize);
