@@ -66,7 +66,8 @@ const char *sandbox_describe(const struct sandbox_result *result,
         snprintf(text, size, "had more than %u threads", limits->threads);
         break;
     case SANDBOX_FILE_LIMIT:
-        snprintf(text, size, "wrote a file of more than %zu bytes", limits->file_bytes);
+        snprintf(text, size, "wrote more than %zu bytes of files, or 1000 files",
+                 limits->file_bytes);
         break;
     case SANDBOX_REFUSED_CALL:
         snprintf(text, size, "called %s, which is not allowed here",

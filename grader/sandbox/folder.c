@@ -44,6 +44,24 @@ static bool is_dots(const char *name) {
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
+bool folder_use(const char *path, unsigned most, struct folder_use *use) {
+    DIR *dir = opendir(path);
+    const struct dirent *entry;
+    *use = (struct folder_use){0};
+    while (dir != NULL && use->entries < most && (entry = readdir(dir)) != NULL) {
+        struct stat status;
+        if (!is_dots(entry->d_name) &&
+            fstatat(dirfd(dir), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0) {
+            use->entries++;
+            use->bytes += (uint64_t)status.st_blocks * 512;
+        }
+    }
+    if (dir != NULL) {
+        closedir(dir);
+    }
+    return dir != NULL;
+}
+
 /* A folder may have been made without rights. Links are not followed: only folders change. */
 static void make_enterable(int parent, const char *name) {
     char path[48];

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/base/status.h"
 
@@ -18,6 +19,19 @@
  */
 MUST_CHECK enum status folder_create(const char *parent, char *path, size_t size,
                                      struct error *error);
+
+/** What is directly in a folder. */
+struct folder_use {
+    unsigned entries;
+    uint64_t bytes; /**< of storage */
+};
+
+/**
+ * @brief Counts what is in a folder, but not what is in folders inside it.
+ * @param most where counting ends
+ * @return false when the folder cannot be read
+ */
+bool folder_use(const char *path, unsigned most, struct folder_use *use);
 
 /**
  * @brief Removes the folder with all that is in it; follows no link, and needs the same memory and

@@ -223,6 +223,38 @@ static int do_file(void) {
     return REFUSED;
 }
 
+static int do_files(void) {
+    for (int i = 0;; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "%d", i);
+        int fd = open(name, O_WRONLY | O_CREAT, 0600);
+        if (fd < 0 || write(fd, name, sizeof name) < 0) {
+            usleep(1000);
+        }
+        close(fd);
+    }
+    return STOOD;
+}
+
+static int do_large_files(void) {
+    static char bytes[1 << 19];
+    for (int i = 0; i < 8; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "%d", i);
+        int fd = open(name, O_WRONLY | O_CREAT, 0600);
+        if (fd < 0 || write(fd, bytes, sizeof bytes) < 0) {
+            return REFUSED;
+        }
+    }
+    wait_for_ever();
+    return STOOD;
+}
+
+static int do_folder(void) {
+    return verdict(mkdir("folder", 0700) != 0 && symlink("/", "root") != 0 &&
+                   mkfifo("pipe", 0600) != 0 && link("/proc/self/exe", "link") != 0);
+}
+
 /* Leaves behind what is hard to remove. */
 static int do_litter(void) {
     for (int i = 0; i < 3000; i++) {
@@ -505,6 +537,9 @@ static const struct {
     {"flood", do_flood},
     {"lines", do_lines},
     {"file", do_file},
+    {"files", do_files},
+    {"large_files", do_large_files},
+    {"folder", do_folder},
     {"litter", do_litter},
     {"scratch", do_scratch},
     {"read_file", do_read_file},

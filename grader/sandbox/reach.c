@@ -18,13 +18,15 @@ enum {
     WRITE_FILE = 1 << 1,
     READ_FILE = 1 << 2,
     READ_DIR = 1 << 3,
-    MAKE_CHAR = 1 << 6,
-    MAKE_BLOCK = 1 << 11,
+    REMOVE_FILE = 1 << 5,
+    MAKE_FILE = 1 << 8,
     FIRST_RIGHTS = (1 << 13) - 1,
     REFER = 1 << 13,     /* version 2 */
     TRUNCATE = 1 << 14,  /* 3 */
     IOCTL_DEV = 1 << 15, /* 5 */
-    OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
+    OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV,
+    /* In its own folder a program has files and nothing else, so that they can be counted. */
+    OWN_FOLDER = READ_FILE | WRITE_FILE | READ_DIR | REMOVE_FILE | MAKE_FILE | TRUNCATE
 };
 enum { SCOPE_ABSTRACT_SOCKETS = 1 << 0, SCOPE_SIGNALS = 1 << 1 }; /* 6 */
 enum { VERSION_FLAG = 1 << 0, RULE_PATH_BENEATH = 1 };
@@ -98,7 +100,7 @@ static void allow_gpu(int ruleset, uint64_t known) {
 
 static void allow_usual(int ruleset, const struct reach *reach, uint64_t known) {
     allow(ruleset, reach->program, EXECUTE | READ_FILE);
-    allow(ruleset, reach->folder, known & ~(uint64_t)(EXECUTE | MAKE_CHAR | MAKE_BLOCK));
+    allow(ruleset, reach->folder, OWN_FOLDER & known);
     allow(ruleset, "/dev/null", READ_FILE | WRITE_FILE);
     allow(ruleset, "/proc/self", READ_FILE | READ_DIR);
     allow_all(ruleset, libraries, sizeof libraries / sizeof *libraries,

@@ -9,7 +9,7 @@
 
 struct reach {
     const char *program; /**< may be run and read */
-    const char *folder;  /**< may be read and written, with all below */
+    const char *folder;  /**< files in it may be made, read, written and removed */
     const char *const *readable;
     bool gpu; /**< NVIDIA's device files may be used */
 };

@@ -41,7 +41,8 @@ struct sandbox_limits {
                               memory. It is looked at a hundred times a second. */
     unsigned threads;    /**< that exist at once; looked at a hundred times a second */
     unsigned files;      /**< open at once */
-    size_t file_bytes;   /**< size of any file it writes */
+    size_t file_bytes;   /**< of any file it writes, and of all in its folder: looked at twenty
+                              times a second, as is that there are fewer than 1000 of them */
     size_t stack_bytes;  /**< of its first thread, and what others get unless they ask */
 };
 
@@ -91,15 +92,15 @@ struct sandbox_command {
 
 /** How the program ended. */
 enum sandbox_end {
-    SANDBOX_EXITED,         /**< with exit_code */
-    SANDBOX_SIGNALLED,      /**< died of `signal` */
-    SANDBOX_WALL_LIMIT,     /**< killed */
-    SANDBOX_CPU_LIMIT,      /**< killed */
-    SANDBOX_MEMORY_LIMIT,   /**< killed; asked_bytes when it asked for too much at once */
-    SANDBOX_THREAD_LIMIT,   /**< killed: too many threads or processes */
-    SANDBOX_FILE_LIMIT,     /**< killed: a file grew too large */
-    SANDBOX_REFUSED_CALL,   /**< killed: it called `call` */
-    SANDBOX_STOPPED,        /**< killed by sandbox_stop() */
+    SANDBOX_EXITED,       /**< with exit_code */
+    SANDBOX_SIGNALLED,    /**< died of `signal` */
+    SANDBOX_WALL_LIMIT,   /**< killed */
+    SANDBOX_CPU_LIMIT,    /**< killed */
+    SANDBOX_MEMORY_LIMIT, /**< killed; asked_bytes when it asked for too much at once */
+    SANDBOX_THREAD_LIMIT, /**< killed: too many threads or processes */
+    SANDBOX_FILE_LIMIT,   /**< killed: a file grew too large, or there was too much in its folder */
+    SANDBOX_REFUSED_CALL, /**< killed: it called `call` */
+    SANDBOX_STOPPED,      /**< killed by sandbox_stop() */
     SANDBOX_COULD_NOT_START /**< `reason` says why */
 };
 

@@ -341,17 +341,35 @@ C_TEST(sandbox, keeps_the_beginning_and_the_end_of_the_output) {
     free(t);
 }
 
-C_TEST(sandbox, limits_the_size_of_files) {
-    struct trial *t = trial("file", NULL);
-    t->command.limits.file_bytes = 1 << 20;
-    run(t);
-    expect_end(t, SANDBOX_FILE_LIMIT);
-    free(t);
+C_TEST(sandbox, limits_files_in_size_and_number) {
+    static const char *const words[] = {"file", "files", "large_files"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        struct trial *t = trial(words[i], NULL);
+        t->command.limits.file_bytes = i == 1 ? 64 << 20 : 1 << 20;
+        t->command.required = SANDBOX_HOLDS_READS; /* without it nothing is written at all */
+        run(t);
+        if (!lacks(t, SANDBOX_HOLDS_READS)) {
+            expect_end(t, SANDBOX_FILE_LIMIT);
+        }
+        free(t);
+    }
 }
 
-C_TEST(sandbox, gives_an_empty_folder_and_removes_it) {
-    expect_exit("scratch", NULL, 0);
-    expect_exit("litter", NULL, 0);
+C_TEST(sandbox, gives_an_empty_folder_for_files) {
+    struct trial *t = trial("scratch", NULL);
+    run(t);
+    EXPECT_INT_EQ(lacks(t, SANDBOX_HOLDS_READS) ? 3 : 0, t->result.exit_code);
+    free(t);
+    expect_exit("folder", NULL, 3);
+}
+
+C_TEST(sandbox, removes_whatever_is_in_the_folder) {
+    struct trial *t = trial("litter", NULL);
+    t->command.without = FILES | CALLS;
+    run(t);
+    expect_end(t, SANDBOX_EXITED);
+    EXPECT_INT_EQ(0, t->result.exit_code);
+    free(t);
 }
 
 /* A file that the sandbox does not know of. */
@@ -455,10 +473,19 @@ C_TEST(sandbox, survives_the_death_of_its_warden) {
     struct trial *t = trial("kill_parent", NULL);
     t->command.without = CALLS | SANDBOX_HOLDS_READS;
     struct error error = {0};
+    int witness[2];
+    char byte;
+    ASSERT_TRUE(pipe2(witness, O_CLOEXEC) == 0);
+    struct sandbox_descriptor handed = {.ours = witness[1], .theirs = WITNESS};
+    t->command.descriptors = &handed;
+    t->command.descriptor_count = 1;
     ASSERT_OK(sandbox_run(&t->command, &t->result, &error));
+    close(witness[1]);
     expect_end(t, SANDBOX_COULD_NOT_START);
     EXPECT_STR_EQ("the process that watched it was killed", t->result.reason);
     EXPECT_INT_EQ(0, count_entries());
+    EXPECT_INT_EQ(0, read(witness[0], &byte, 1));
+    close(witness[0]);
     free(t);
 }
 
@@ -645,6 +672,26 @@ C_TEST(sandbox, stops_when_told) {
     talk_end(&talk);
 }
 
+/* Each has its own lifeline, though the second was forked when the first was there. */
+C_TEST(sandbox, runs_several_at_once) {
+    struct talk talks[3];
+    for (int i = 0; i < 3; i++) {
+        ASSERT_TRUE(talk_start(&talks[i], i == 1 ? "echo" : "sleep"));
+    }
+    sandbox_stop(talks[0].sandbox);
+    sandbox_finish(talks[0].sandbox, &talks[0].trial->result);
+    EXPECT_TRUE(talks[0].trial->result.end == SANDBOX_STOPPED ||
+                talks[0].trial->result.end == SANDBOX_COULD_NOT_START);
+    shutdown(talks[1].fd, SHUT_WR);
+    sandbox_finish(talks[1].sandbox, &talks[1].trial->result);
+    expect_end(talks[1].trial, SANDBOX_EXITED);
+    sandbox_finish(talks[2].sandbox, &talks[2].trial->result);
+    expect_end(talks[2].trial, SANDBOX_WALL_LIMIT);
+    for (int i = 0; i < 3; i++) {
+        talk_end(&talks[i]);
+    }
+}
+
 /* A caller that dies takes all with it: the program's end of a pipe closes. */
 C_TEST(sandbox, ends_with_its_caller) {
     int witness[2];
@@ -720,7 +767,7 @@ C_TEST(sandbox, describes_ends) {
         {{.end = SANDBOX_MEMORY_LIMIT, .asked_bytes = (uint64_t)100 << 30},
          "asked for 102400 MiB of memory at once, of 1024 MiB in all"},
         {{.end = SANDBOX_THREAD_LIMIT}, "had more than 64 threads"},
-        {{.end = SANDBOX_FILE_LIMIT}, "wrote a file of more than 67108864 bytes"},
+        {{.end = SANDBOX_FILE_LIMIT}, "wrote more than 67108864 bytes of files, or 1000 files"},
         {{.end = SANDBOX_REFUSED_CALL, .call = "socket"},
          "called socket, which is not allowed here"},
         {{.end = SANDBOX_STOPPED}, "was stopped from outside"},

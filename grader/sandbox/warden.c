@@ -24,10 +24,12 @@
 
 enum {
     TICK_MS = 10,       /* between two looks at what the program uses */
-    SLOW_LOOKS = 5,     /* ticks between two looks at all of /proc */
+    SLOW_LOOKS = 5,     /* ticks between two looks at all of /proc, or at the folder */
     PATIENCE_S = 5,     /* with processes that do not die */
     PIPE_BYTES = 65536, /* read at once */
-    LAST_READS = 64     /* of what is left in a pipe when all are dead */
+    LAST_READS = 64,    /* of what is left in a pipe when all are dead */
+    AT_ONCE = 1000,     /* dead that are taken in before anything else is looked at */
+    MOST_ENTRIES = 1000 /* of the program's folder */
 };
 
 /* What the warden waits on; -1 where there is nothing more to come. */
@@ -169,9 +171,19 @@ static void check_use(struct warden *w) {
     }
 }
 
+/* Many small files are as bad as a large one. */
+static void check_folder(struct warden *w) {
+    struct folder_use use;
+    if (w->ticks % SLOW_LOOKS == 0 && folder_use(w->plan->folder, MOST_ENTRIES, &use) &&
+        (use.entries >= MOST_ENTRIES || use.bytes > w->plan->command->limits.file_bytes)) {
+        condemn(w, SANDBOX_FILE_LIMIT);
+    }
+}
+
 static void check_limits(struct warden *w) {
     if (w->runs) {
         check_use(w);
+        check_folder(w);
     }
     if (seconds_since(&w->start) >= w->plan->command->limits.wall_s) {
         condemn(w, SANDBOX_WALL_LIMIT);
@@ -195,26 +207,36 @@ static void note_death(struct warden *w) {
     }
 }
 
-/* Takes in who has died. @return whether there is anybody left to wait for */
+/*
+ * Takes in who has died; looks first, so that the program's death is noted
+ * before its number is free. @return whether there is anybody left to wait for
+ */
 static bool reap(struct warden *w) {
     siginfo_t info = {0};
-    struct rusage use;
-    int status;
-    pid_t pid;
-    if (!w->dead && waitid(P_PID, (id_t)w->child, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-        info.si_pid == w->child) {
-        note_death(w);
-    }
-    while ((pid = wait4(-1, &status, WNOHANG, &use)) > 0) {
-        add_times(w->result, &use);
-        if (pid == w->child) {
+    for (int i = 0; i < AT_ONCE; i++) {
+        if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0) {
+            return false;
+        }
+        struct rusage use;
+        int status = 0;
+        if (info.si_pid == 0) {
+            return true;
+        }
+        if (info.si_pid == w->child) {
+            note_death(w);
+        }
+        if (wait4(info.si_pid, &status, 0, &use) > 0) {
+            add_times(w->result, &use);
+        }
+        if (info.si_pid == w->child) {
             w->dead = true;
             w->status = status;
         } else if (w->ending) {
             w->result->left_behind++;
         }
+        info.si_pid = 0;
     }
-    return pid == 0;
+    return true;
 }
 
 static void drain_signals(struct warden *w) {
