@@ -8,8 +8,8 @@
 
 #include "grader/report/format.h"
 
-static void add_test(cJSON *tests, const struct lab *lab, const char *name, int points, int most,
-                     const char *output) {
+static void add_test(cJSON *tests, const struct lab *lab, const char *name, bool passed, int points,
+                     int most, const char *output) {
     char text[128];
     cJSON *test = cJSON_CreateObject();
     snprintf(text, sizeof text, "%s %s", lab->name, name);
@@ -17,7 +17,7 @@ static void add_test(cJSON *tests, const struct lab *lab, const char *name, int 
     cJSON_AddStringToObject(test, "name_format", "text");
     cJSON_AddNumberToObject(test, "score", points);
     cJSON_AddNumberToObject(test, "max_score", most);
-    cJSON_AddStringToObject(test, "status", points > 0 ? "passed" : "failed");
+    cJSON_AddStringToObject(test, "status", passed ? "passed" : "failed");
     cJSON_AddStringToObject(test, "output", output);
     cJSON_AddStringToObject(test, "output_format", "text");
     cJSON_AddStringToObject(test, "visibility", "visible");
@@ -60,12 +60,14 @@ static void add_lab(cJSON *tests, const struct lab_run *lab, const struct lab_sc
         parity = "This is the starter as it was handed out.";
     }
     snprintf(head, sizeof head, "%s\nNext: %s", parity, s->next);
-    add_test(tests, lab->lab, "parity", s->parity_points, PARITY_POINTS, head);
+    add_test(tests, lab->lab, "parity", s->parity_points > 0, s->parity_points, PARITY_POINTS,
+             head);
     for (size_t i = 0; i < s->count; i++) {
         const struct row_score *r = &s->rows[i];
         describe_row(output, sizeof output, r, s);
         text_clean(clean, sizeof clean, output, true); /* a cut may have split a character */
-        add_test(tests, lab->lab, r->row->measure, r->points, r->row->points, clean);
+        add_test(tests, lab->lab, r->row->measure, r->step != STEP_NONE, r->points, r->row->points,
+                 clean);
     }
 }
 

@@ -108,8 +108,11 @@ static void print_chart(FILE *out, const struct lab_score *s, const char *name) 
     fprintf(out,
             "<text x=\"0\" y=\"25\">parity</text><text class=\"s\" x=\"%d\" y=\"25\">%s</text>"
             "<text class=\"s\" x=\"%d\" y=\"25\" text-anchor=\"end\">%d / %d</text>\n",
-            LEFT, s->parity_points > 0 ? "right" : "no points", WIDTH, s->parity_points,
-            PARITY_POINTS);
+            LEFT,
+            s->parity_points > 0          ? "right"
+            : s->state == STATE_NOT_BEGUN ? "right, as the starter is"
+                                          : "no points",
+            WIDTH, s->parity_points, PARITY_POINTS);
     for (size_t i = 0; i < s->count; i++) {
         const struct row_score *r = &s->rows[i];
         int y = ROW * (int)(i + 1) + 16;

@@ -75,13 +75,14 @@ static void print_devices(FILE *out, const struct run *run, const struct run_sco
     }
 }
 
-/* Whose grades are of this run, and whose of an earlier one. */
-static void print_kept(FILE *out, const struct run *run, bool kept, const char *what) {
+/* Labs whose grades are of an earlier run. */
+static void print_kept(FILE *out, const struct run *run) {
     bool first = true;
     for (size_t i = 0; i < LAB_COUNT; i++) {
         const struct lab_run *lab = &run->labs[i];
-        if (lab->lab != NULL && lab->kept == kept) {
-            fprintf(out, "%s %.2s", first ? what : "", lab->lab->name);
+        if (lab->lab != NULL && lab->kept) {
+            fprintf(out, "%s %.2s", first ? "not changed since they were graded:" : "",
+                    lab->lab->name);
             first = false;
         }
     }
@@ -101,6 +102,5 @@ void format_text(FILE *out, const struct run *run, const struct run_score *score
     print_troubles(out, run, score);
     fputc('\n', out);
     print_devices(out, run, score);
-    print_kept(out, run, false, "graded now:");
-    print_kept(out, run, true, "not changed since they were graded:");
+    print_kept(out, run);
 }

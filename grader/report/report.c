@@ -16,7 +16,7 @@
 enum { PATH_SIZE = 1024 };
 
 struct options {
-    const char *labs, *format, *output, *subject, *graders, *results;
+    const char *labs, *format, *output, *subject, *graders, *results, *from;
     bool again, strict, compare;
     uint64_t limit;
 };
@@ -27,6 +27,7 @@ static const char epilogue[] =
     "  bazel run //grader:report -- --labs 04,05 --again\n"
     "  bazel run //grader:report -- --format=html --output report.html\n"
     "  bazel run //grader:report -- --format=json --output before.json\n"
+    "  bazel run //grader:report -- --from before.json --format=markdown\n"
     "  bazel run //grader:report -- --compare before.json after.json\n"
     "  bazel run --config=solutions //grader:report\n"
     "\n"
@@ -43,6 +44,8 @@ static enum status parse(struct options *o, struct arguments *arguments, int arg
         {"format", 0, FLAG_STRING, &o->format, "NAME",
          "text, json, gradescope, junit, markdown or html"},
         {"output", 'o', FLAG_STRING, &o->output, "FILE", "write there instead of standard output"},
+        {"from", 0, FLAG_STRING, &o->from, "FILE",
+         "run nothing: show a run written with --format=json"},
         {"compare", 0, FLAG_SWITCH, &o->compare, NULL,
          "run nothing: compare two runs written with --format=json"},
         {"strict", 0, FLAG_SWITCH, &o->strict, NULL, "exit with 1 when a lab is not passed"},
@@ -140,26 +143,31 @@ static enum status compare(const char *const paths[2], struct error *error) {
     return status;
 }
 
-static enum status report(const struct options *o, const char *workspace, int *red,
-                          struct error *error) {
+/* Runs what is to be run. */
+static enum status grade(const struct options *o, const char *workspace, struct run *run,
+                         struct error *error) {
     char results[PATH_SIZE];
-    struct run run;
     struct grade_options options = {.graders = o->graders,
                                     .results = o->results,
                                     .workspace = workspace,
                                     .subject = REPORT_SUBJECT,
                                     .again = o->again,
                                     .limit = (double)o->limit};
-    format_function *format = format_find(o->format, error);
-    if (format == NULL) {
-        return STATUS_INVALID_ARGUMENT;
-    }
     TRY(lab_choose(o->labs, options.chosen, error));
     if (options.results == NULL) {
         snprintf(results, sizeof results, "%s/results", workspace);
         options.results = results;
     }
-    TRY(grade_labs(&run, &options, error));
+    return grade_labs(run, &options, error);
+}
+
+static enum status report(const struct options *o, int *red, struct error *error) {
+    struct run run;
+    format_function *format = format_find(o->format, error);
+    if (format == NULL) {
+        return STATUS_INVALID_ARGUMENT;
+    }
+    TRY(o->from != NULL ? run_load(&run, o->from, error) : grade(o, lab_workspace(), &run, error));
     struct run_score *score = malloc(sizeof *score);
     enum status status = STATUS_OUT_OF_MEMORY;
     if (score != NULL) {
@@ -193,8 +201,7 @@ int main(int argc, char **argv) {
         }
         file_enter_working_directory();
         grader_catch_interrupts();
-        status = o.compare ? compare(arguments.values, &error)
-                           : report(&o, lab_workspace(), &red, &error);
+        status = o.compare ? compare(arguments.values, &error) : report(&o, &red, &error);
     }
     free(values);
     if (status != STATUS_OK) {

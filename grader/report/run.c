@@ -109,7 +109,7 @@ void text_clean(char *out, size_t size, const char *text, bool newlines) {
             break;
         }
         if (good) {
-            memcpy(out + used, in, length);
+            memmove(out + used, in, length); /* out may be text itself */
         } else {
             out[used] = in[0] == '\t' || in[0] == '\n' ? ' ' : '?';
         }

@@ -101,7 +101,8 @@ MUST_CHECK enum status program_read(struct program *p, const struct lab *lab, en
 /** Frees the grades; a zeroed one is allowed. */
 void program_free(struct program *p);
 
-/** Copies text, so that it is valid UTF-8 without control characters but, if asked, newlines. */
+/** Copies text, also onto itself, so that it is valid UTF-8 without control characters but, if
+ * asked, newlines. */
 void text_clean(char *out, size_t size, const char *text, bool newlines);
 
 /** @return the run as JSON, or NULL without memory; the caller deletes it. */

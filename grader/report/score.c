@@ -141,11 +141,14 @@ static void say_device(struct lab_score *s, const struct lab_run *lab) {
     }
 }
 
-/* The first line of a message, and the second where that says what is compared. */
+/* The first line of a message, behind the test's name where it does not say it. */
 static void say_grade(char *text, size_t size, const struct grade *grade) {
+    char line[512];
     size_t length = strcspn(grade->message, "\n");
-    snprintf(text, size, "%s: %.*s", grade->test, (int)(length < 480 ? length : 480),
-             grade->message);
+    snprintf(line, sizeof line, "%.*s", (int)(length < 480 ? length : 480), grade->message);
+    text_clean(line, sizeof line, line, false); /* a cut may have split a character */
+    bool named = strstr(line, grade->test) != NULL;
+    snprintf(text, size, "%s%s%s", named ? "" : grade->test, named ? "" : ": ", line);
 }
 
 static void say_why(struct lab_score *s, const struct lab_run *lab) {

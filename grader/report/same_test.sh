@@ -1,0 +1,8 @@
+#!/bin/bash
+# What a program prints is what a file holds: same_test.sh PROGRAM FILE
+set -eu
+"$1" >"$TEST_TMPDIR/printed"
+if ! diff -u "$2" "$TEST_TMPDIR/printed"; then
+    echo "$2 is not what $1 prints: bazel run //grader/report:thresholds_page > grader/THRESHOLDS.md"
+    exit 1
+fi
