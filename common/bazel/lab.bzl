@@ -93,7 +93,15 @@ def lab(
         native.filegroup(
             name = "handout",
             srcs = ["README.md"],
-            visibility = ["//notebooks:__pkg__"],
+            visibility = [
+                "//grader/report:__pkg__",
+                "//notebooks:__pkg__",
+            ],
+        )
+        native.filegroup(
+            name = "learner_file",
+            srcs = ["%s.%s" % (topic, language)],
+            visibility = ["//grader/report:__pkg__"],
         )
         native.filegroup(
             name = "bench_srcs",

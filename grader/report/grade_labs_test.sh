@@ -1,0 +1,224 @@
+#!/bin/bash
+# The report over graded programs that are shell scripts: what is run, what is remembered, and what
+# becomes of programs that crash, hang, leave early, write nonsense or forge.
+set -u
+report=$PWD/$1
+work=$TEST_TMPDIR/work
+failures=0
+
+fail() {
+    echo "FAILED: $*"
+    failures=$((failures + 1))
+}
+
+# has TEXT: the last output holds it.
+has() {
+    grep -qF -- "$1" <<<"$output" || fail "'$1' is not in: $output"
+}
+
+# shows LAB STATE POINTS: the scoreboard's line of a lab.
+shows() {
+    grep -qE "^$1 +$2 +$3 / 100" <<<"$output" || fail "$1 is not '$2' with $3 points in: $output"
+}
+
+# line LAB PART TEST VERDICT [MEASURE SPEEDUP]
+line() {
+    local measure=null speedup=null
+    [ $# -lt 6 ] || { measure="\"$5\"" speedup=$6; }
+    printf '{"schema":1,"lab":"%s","part":"%s","test":"%s","verdict":"%s","measure":%s,"speedup":%s,"required":1,"device":{"name":"made up","modelled":true},"message":"why","seconds":0.1}\n' \
+        "$1" "$2" "$3" "$4" "$measure" "$speedup"
+}
+
+# ends LAB PART TESTS
+ends() {
+    printf '{"schema":1,"lab":"%s","part":"%s","test":null,"verdict":"end","tests":%s}\n' "$1" "$2" "$3"
+}
+
+# program NAME BODY: a graded program, which counts its runs.
+program() {
+    printf '#!/bin/bash\necho run >>"%s/runs/%s"\n%s\n' "$work" "$1" "$2" >"$work/graders/$1"
+    chmod +x "$work/graders/$1"
+}
+
+# writes NAME STATUS LINES: a graded program that leaves these lines and that status.
+writes() {
+    program "$1" "cat >>\"\$WARPBOOK_GRADES\" <<'END'
+$3
+END
+exit $2"
+}
+
+runs() {
+    if [ -f "$work/runs/$1" ]; then wc -l <"$work/runs/$1"; else echo 0; fi
+}
+
+# A lab that is right and has a speedup test of its own.
+right() {
+    writes "$1_parity" 0 "$(line "$1" parity shapes pass; ends "$1" parity 1)"
+}
+
+fast_sgemm() {
+    writes 04_sgemm_speedup 0 "$(
+        line 04_sgemm speedup kernel pass kernel 30
+        line 04_sgemm speedup end_to_end pass end_to_end 5
+        ends 04_sgemm speedup 2
+    )"
+}
+
+make_course() {
+    local lab
+    rm -rf "$work"
+    mkdir -p "$work/graders" "$work/runs"
+    for lab in 01_cpu_matmul/matmul.c 02_gpu_matmul/gpu_matmul.cu 03_resident_weights/resident.cu \
+        04_sgemm/sgemm.cu 05_layernorm_softmax/layernorm_softmax.cu; do
+        mkdir -p "$work/labs/${lab%/*}"
+        echo "// $lab" >"$work/labs/$lab"
+    done
+    right 04_sgemm
+    fast_sgemm
+}
+
+# call FLAGS...: output, code.
+call() {
+    output=$(cd "$work" && BUILD_WORKSPACE_DIRECTORY=$work "$report" --graders "$work/graders" --timeout 2 "$@" 2>&1)
+    code=$?
+}
+
+what_has_not_changed_is_not_run() {
+    make_course
+    call --labs 4
+    shows 04_sgemm passed 88
+    [ "$code" -eq 0 ] || fail "status $code"
+    [ "$(grep -c . "$work/results/grade.jsonl")" -eq 5 ] || fail "grade.jsonl: $(cat "$work/results/grade.jsonl")"
+    call --labs 04_sgemm
+    shows 04_sgemm passed 88
+    has "not changed since they were graded: 04"
+    [ "$(runs 04_sgemm_parity)" -eq 1 ] || fail "run again without a change"
+    call --labs 4 --again
+    [ "$(runs 04_sgemm_parity)" -eq 2 ] || fail "--again runs nothing"
+    echo "// better" >>"$work/labs/04_sgemm/sgemm.cu"
+    call --labs 4
+    [ "$(runs 04_sgemm_parity)" -eq 3 ] || fail "a changed file runs nothing"
+    echo "# another" >>"$work/graders/04_sgemm_speedup"
+    call --labs 4
+    [ "$(runs 04_sgemm_speedup)" -eq 4 ] || fail "a changed grader runs nothing"
+    call --labs 4,5
+    [ "$(runs 04_sgemm_speedup)" -eq 4 ] || fail "another lab makes this one run"
+}
+
+trouble_stays_with_its_lab() {
+    make_course
+    program 01_cpu_matmul_parity 'echo "about to fail"; kill -SEGV $$'
+    right 02_gpu_matmul
+    program 02_gpu_matmul_speedup 'sleep 100 & echo "waiting for ever"; wait'
+    writes 03_resident_weights_parity 0 "this is no JSON"
+    right 03_resident_weights_speedup
+    right 05_layernorm_softmax
+    program 05_layernorm_softmax_speedup 'exit 0'
+    call
+    shows 01_cpu_matmul "not built" 0 # it has no speedup test
+    has "01_cpu_matmul: parity: it crashed (signal 11, Segmentation fault): about to fail"
+    shows 02_gpu_matmul broken 20
+    has "02_gpu_matmul: speedup: it did not end within 2 s and was stopped: waiting for ever"
+    shows 03_resident_weights "not built" 0
+    has "03_resident_weights: parity: its record holds 1 line that no grader writes"
+    shows 04_sgemm passed 88
+    shows 05_layernorm_softmax broken 20
+    has "05_layernorm_softmax: speedup: it left with status 0 before its tests were over"
+    shows 10_llama2_decoder "not built" 0
+    [ "$code" -eq 0 ] || fail "status $code without --strict"
+    call --strict
+    [ "$code" -eq 1 ] || fail "status $code with --strict"
+    [ "$(runs 02_gpu_matmul_speedup)" -eq 2 ] || fail "what hung is taken for graded"
+    call --strict --labs 4
+    [ "$code" -eq 0 ] || fail "status $code with --strict and a lab that passes"
+}
+
+nobody_forges() {
+    make_course
+    # Lines for another lab, a verdict behind the end, a good record with a bad status.
+    writes 04_sgemm_speedup 0 "$(line 05_layernorm_softmax speedup softmax pass softmax 900; ends 04_sgemm speedup 1)"
+    call --labs 4
+    shows 04_sgemm broken 20
+    writes 04_sgemm_speedup 7 "$(line 04_sgemm speedup kernel pass kernel 900; ends 04_sgemm speedup 1)"
+    call --labs 4
+    shows 04_sgemm broken 20
+    has "its status is 7, and its tests say otherwise"
+    fast_sgemm
+    writes 04_sgemm_parity 1 "$(line 04_sgemm parity shapes fail; ends 04_sgemm parity 1)"
+    call --labs 4
+    shows 04_sgemm wrong 0
+    # Variables of GoogleTest that would leave tests out do not reach the program.
+    program 04_sgemm_parity '[ -z "${GTEST_FILTER:-}" ] || exit 3; exit 4'
+    GTEST_FILTER=none call --labs 4
+    has "it left with status 4"
+}
+
+endless_output_ends() {
+    make_course
+    program 04_sgemm_parity 'yes'
+    call --labs 4
+    has "04_sgemm: parity: it "
+    [ "$(stat -c %s "$work/results/report/04_sgemm_parity.log")" -le $((64 << 20)) ] || fail "the log has no limit"
+}
+
+memory_is_not_lost() {
+    make_course
+    mkdir -p "$work/results"
+    echo "{ broken" >"$work/results/report-labs.json"
+    call --labs 4
+    has "begun anew, the old file is $work/results/report-labs.json.broken"
+    [ "$(grep -c 'begun anew' <<<"$output")" -eq 1 ] || fail "said more than once: $output"
+    [ "$(cat "$work/results/report-labs.json.broken")" = "{ broken" ] || fail "the old file is gone"
+    shows 04_sgemm passed 88
+    call --labs 4
+    has "not changed since they were graded: 04"
+}
+
+no_place_to_write() {
+    make_course
+    echo "a file" >"$work/results"
+    TMPDIR=$TEST_TMPDIR call --labs 4
+    has "nothing is remembered"
+    shows 04_sgemm passed 88
+    [ "$(cat "$work/results")" = "a file" ] || fail "the file in the way is changed"
+    rm "$work/results"
+    call --labs 4 --output /nowhere/report.txt
+    [ "$code" -eq 1 ] || fail "status $code when the report cannot be written"
+    has "/nowhere/report.txt"
+}
+
+command_lines() {
+    make_course
+    call --labs 4,zebra
+    has "report: no lab 'zebra'"
+    [ "$code" -eq 1 ] || fail "status $code for an unknown lab"
+    call --format tex
+    has "--format is text, json"
+    call --compare one.json
+    has "--compare wants two files"
+    call --compare one.json two.json
+    has "one.json"
+    call --labs 4 --format=json --output "$work/a.json"
+    call --compare "$work/a.json" "$work/a.json"
+    has "88         88   +0"
+    call --from "$work/a.json" --format=markdown
+    has "| 04_sgemm | passed | 88 |"
+    call --from "$work/labs/04_sgemm/sgemm.cu"
+    has "not JSON"
+    call --subject solutions
+    has "this was built for labs"
+    call --timeout 0
+    has "--timeout is 1 to 86400 seconds"
+    call --help
+    has "with --strict it is 1"
+}
+
+what_has_not_changed_is_not_run
+trouble_stays_with_its_lab
+nobody_forges
+endless_output_ends
+memory_is_not_lost
+no_place_to_write
+command_lines
+[ "$failures" -eq 0 ]

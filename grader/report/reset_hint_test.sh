@@ -1,0 +1,108 @@
+#!/bin/bash
+# reset and hint in a small clone: reset_hint_test.sh RESET HINT, beside the labs' real handouts
+# and starters where those are as they were handed out.
+set -u
+reset=$PWD/$1
+hint=$PWD/$2
+handout=$PWD/$3
+work=$TEST_TMPDIR/clone
+export BUILD_WORKSPACE_DIRECTORY=$work HOME=$TEST_TMPDIR GIT_CONFIG_NOSYSTEM=1
+failures=0
+
+fail() {
+    echo "FAILED: $*"
+    failures=$((failures + 1))
+}
+
+has() {
+    grep -qF -- "$1" <<<"$output" || fail "'$1' is not in: $output"
+}
+
+# call STATUS PROGRAM FLAGS...
+call() {
+    local want=$1
+    shift
+    output=$("$@" 2>&1 </dev/null)
+    local code=$?
+    [ "$code" -eq "$want" ] || fail "$*: status $code, not $want: $output"
+}
+
+hints() {
+    mkdir -p "$work/labs/04_sgemm"
+    cp "$handout" "$work/labs/04_sgemm/README.md"
+    call 0 "$hint" 04_sgemm
+    has "Hint 1: "
+    has "(1 of "
+    has "bazel run //grader:hint -- 04_sgemm"
+    call 0 "$hint" 4 --next
+    has "Hint 2: "
+    call 0 "$hint" 04 --number 1
+    has "Hint 1: "
+    call 0 "$hint" 04
+    has "Hint 3: "
+    if grep -q '<details>\|<summary>' <<<"$output"; then fail "tags are shown: $output"; fi
+    call 0 "$hint" 04 --all
+    has "Hint 1: "
+    call 1 "$hint" 04
+    has "--all shows them again"
+    call 1 "$hint" 04 --number 99
+    has "04_sgemm has hints 1 to "
+    call 1 "$hint" 04 --number 1 --all
+    has "at most one of"
+    call 1 "$hint" 77
+    has "no lab '77'"
+    call 1 "$hint"
+    call 1 "$hint" 05
+    has "labs/05_layernorm_softmax/README.md"
+    echo "broken" >"$work/results/hints.json"
+    call 1 "$hint" 04
+    has "remove it to begin anew"
+    [ "$(cat "$work/results/hints.json")" = broken ] || fail "the damaged file is changed"
+    rm -r "$work/results"
+    echo "in the way" >"$work/results"
+    call 0 "$hint" 04
+    has "Hint 1: "
+    has "not remembered"
+}
+
+# Git's store holds the starter only where it was committed: made here from the file given.
+resets() {
+    local file=$work/labs/04_sgemm/sgemm.cu
+    if ! command -v git >/dev/null; then
+        echo "skipped: git is not installed"
+        return
+    fi
+    git -C "$work" init -q
+    echo "// mine" >"$file"
+    call 1 "$reset" 04 --yes
+    has "is not in this clone's history"
+    [ "$(cat "$file")" = "// mine" ] || fail "the file is changed without a starter"
+    cp "$1" "$file"
+    git -C "$work" hash-object -w "$file" >"$TEST_TMPDIR/name"
+    call 0 "$reset" 04
+    if ! grep -q "is the starter already" <<<"$output"; then
+        echo "skipped: labs/04_sgemm/sgemm.cu is not the starter here"
+        return
+    fi
+    echo "// mine" >"$file"
+    call 1 "$reset" 04
+    has "nobody to ask: --yes puts it back"
+    [ "$(cat "$file")" = "// mine" ] || fail "the file is changed without a yes"
+    call 0 "$reset" 04_sgemm --yes
+    has "is the starter again; your file is "
+    cmp -s "$1" "$file" || fail "that is not the starter"
+    [ "$(cat "$file".*.bak)" = "// mine" ] || fail "there is no copy"
+    call 0 "$reset" 04_sgemm --yes
+    has "is the starter already"
+    rm "$file"
+    call 0 "$reset" 04_sgemm --yes
+    cmp -s "$1" "$file" || fail "a file that is gone does not come back"
+    call 1 "$reset"
+    has "wants one lab"
+    call 1 "$reset" nothing
+    has "no lab 'nothing'"
+}
+
+hints
+resets "$PWD/$4"
+[ "$failures" -eq 0 ]
