@@ -221,7 +221,7 @@ static struct bench_record record_of(const struct bench *b, const struct lane *l
     snprintf(shape, room, "BERT C%zu L%zu, %zux%zu tokens", c->C, c->L, cell->B, cell->T);
     return (struct bench_record){
         .lab = "08_bert_classifier",
-        .subject = "solutions",
+        .subject = WARPBOOK_SUBJECT,
         .stage = lane->stage->name,
         .shape = shape,
         .dtype = nn_dtype_name(lane->dtype),

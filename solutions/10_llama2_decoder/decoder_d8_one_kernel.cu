@@ -2,19 +2,22 @@
  * @file decoder_d8_one_kernel.cu
  * @brief d8: one kernel for a whole token, whose weights never stop streaming.
  *
- * Changes since d7: the five kernels of a layer are five parts of one kernel, with as many blocks
- * as there are multiprocessors, which meet between the parts (a cooperative launch). Each warp asks
- * for its next weights through a ring in shared memory (one_kernel.cuh), on Hopper by bulk copies,
- * elsewhere by cp.async. A warp's rows of a matrix lie one behind the other.
+ * Changes since d7: the five kernels of a layer are five parts of one kernel, with a block for each
+ * multiprocessor. What the next part needs of other blocks they send each other (one_kernel.cuh);
+ * each warp asks for its next weights through a ring in shared memory (one_ring.cuh), by cp.async,
+ * across parts and layers.
  * Why: between two dependent kernels memory stands still for the time from the last byte of one
  * product to the first of the next, some 4 microseconds, 160 times a token in a model of 7B. That
- * time is needed here too, by sums, by the meeting, by reading x anew; but the rings hold 160 KiB a
- * multiprocessor, 21 MB in all, which is what memory delivers in 4.6 microseconds.
+ * time is needed here too, by sums, by sending, by waiting for the slowest block; but the rings
+ * hold 168 KiB a multiprocessor, 22 MB in all, which is what memory delivers in 4.8 microseconds.
+ * Measured on an H200, 7B bf16: 3.33 ms a token, d7 3.51; smaller models gain nothing. README.md
+ * has where the time goes.
  *
- * Blocks read what others wrote past the L1 cache. Launch: min(multiprocessors, warps that have
- * work) blocks of 16 warps, one a multiprocessor. Takes heads of a power of two of 16-byte pieces,
- * groups of 1, 2 or a multiple of 4 queries a key head, rows of a multiple of 16 bytes; others go
- * d7's way.
+ * Launch: cooperative, as all blocks must be there; at most a block a multiprocessor and one a row
+ * of each matrix, 12 warps each. Takes heads of a power of two of 16-byte pieces, groups of 1, 2 or
+ * a multiple of 4 queries a key head, rows of a multiple of 16 bytes, compute capability 8.0 and
+ * shared memory enough; others go d7's way. Bytes: each weight once, each key and value once (of
+ * grouped queries, once for 4 queries). FLOPs: 2 a weight.
  */
 #include <cuda_runtime.h>
 #include <math.h>
@@ -22,287 +25,7 @@
 
 #include "solutions/10_llama2_decoder/ladder.h"
 #include "solutions/10_llama2_decoder/one_attention.cuh"
-
-/* Brings what will be read soon, K floats that nobody writes, to L2. */
-[[maybe_unused]] static __device__ __forceinline__ void ask_l2(const float *from, unsigned K) {
-    enum { LINE = 128 / sizeof(float) };
-    for (unsigned i = threadIdx.x * LINE; i < K; i += ONE_THREADS * LINE) {
-        asm volatile("prefetch.global.L2 [%0];" ::"l"(from + i));
-    }
-}
-
-/* ---- Products ---- */
-
-/* Shared memory beside the ring, and what all threads know. */
-struct bench {
-    float4 *x;      /* the product's input: first quads of all pieces, then second ones */
-    float *sums;    /* of slices: (rows, slices) */
-    float *squares; /* (WARPS) */
-    float factor;   /* of a norm; 1 without */
-};
-
-[[maybe_unused]] static __device__ __forceinline__ float sum_of_lanes(float x) {
-    for (int step = 16; step > 0; step /= 2) {
-        x += __shfl_xor_sync(~0u, x, step);
-    }
-    return x;
-}
-
-/* Puts channels 2i and 2i + 1 where products look for them. */
-template <typename E>
-static __device__ __forceinline__ void put_two(struct bench *b, unsigned i, float2 x, unsigned K) {
-    constexpr unsigned QUADS = elements<E>::COUNT / 4;
-    unsigned pieces = K / elements<E>::COUNT, quad = i / 2;
-    ((float2 *)b->x)[2 * (quad % QUADS * pieces + quad / QUADS) + i % 2] = x;
-}
-
-[[maybe_unused]] static __device__ __forceinline__ float2 norm_at(const float *norm, unsigned i) {
-    return ((const float2 *)norm)[i];
-}
-
-/* All have put their channels: b->x is whole, and b->factor what a norm of it multiplies with. */
-[[maybe_unused]] static __device__ __forceinline__ void
-end_input(struct bench *b, float squares, bool norms, unsigned K, const struct one &p) {
-    if (norms) {
-        squares = sum_of_lanes(squares);
-        if (threadIdx.x % 32 == 0) {
-            b->squares[threadIdx.x / 32] = squares;
-        }
-    }
-    __syncthreads();
-    b->factor = 1.0f;
-    if (norms) {
-        squares = 0.0f;
-#pragma unroll
-        for (int w = 0; w < ONE_WARPS; w++) {
-            squares += b->squares[w];
-        }
-        b->factor = 1.0f / sqrtf(squares / (float)K + p.eps);
-    }
-}
-
-/* b->x = a row of the embedding, times norm. */
-template <typename E>
-static __device__ __forceinline__ void take_embedding(struct bench *b, const E *row,
-                                                      const float *norm, const struct one &p) {
-    float squares = 0.0f;
-    for (unsigned i = threadIdx.x; i < p.C / 2; i += ONE_THREADS) {
-        float2 x = make_float2(elements<E>::widen(row[2 * i]), elements<E>::widen(row[2 * i + 1]));
-        float2 n = norm_at(norm, i);
-        squares += x.x * x.x + x.y * x.y;
-        put_two<E>(b, i, make_float2(x.x * n.x, x.y * n.y), p.C);
-    }
-    end_input(b, squares, true, p.C, p);
-}
-
-/*
- * b->x = what comes in (K), times norm, if there is one. While a block waits, each thread looks at
- * one place only; then at several at a time.
- */
-template <typename E, bool NORM>
-static __device__ __forceinline__ void take_input(struct bench *b, struct post in, unsigned tag,
-                                                  const float *norm, unsigned K,
-                                                  const struct one &p) {
-    constexpr unsigned AT_ONCE = NORM ? 4 : 6;
-    float squares = 0.0f;
-    for (unsigned first = threadIdx.x; first < K / 2; first += AT_ONCE * ONE_THREADS) {
-        struct pair x[AT_ONCE];
-        float2 n[AT_ONCE];
-        bool there;
-#pragma unroll
-        for (unsigned j = 0; j < AT_ONCE; j++) {
-            unsigned i = first + j * ONE_THREADS;
-            n[j] = NORM && i < K / 2 ? norm_at(norm, i) : make_float2(1.0f, 1.0f);
-        }
-        while (first == threadIdx.x && !is_there(look(in, 2 * first), tag)) {
-        }
-        do {
-            there = true;
-#pragma unroll
-            for (unsigned j = 0; j < AT_ONCE; j++) {
-                unsigned i = first + j * ONE_THREADS;
-                if (i < K / 2) {
-                    x[j] = look(in, 2 * i);
-                }
-            }
-#pragma unroll
-            for (unsigned j = 0; j < AT_ONCE; j++) {
-                there = there && (first + j * ONE_THREADS >= K / 2 || is_there(x[j], tag));
-            }
-        } while (!there);
-#pragma unroll
-        for (unsigned j = 0; j < AT_ONCE; j++) {
-            unsigned i = first + j * ONE_THREADS;
-            if (i < K / 2) {
-                float2 y = values_of(x[j]);
-                squares += y.x * y.x + y.y * y.y;
-                put_two<E>(b, i, make_float2(y.x * n[j].x, y.y * n[j].y), K);
-            }
-        }
-    }
-    end_input(b, squares, NORM, K, p);
-}
-
-/* What a lane multiplies a slice with: the input's pieces from `first` on. */
-template <typename E> struct factors {
-    static constexpr int COUNT = elements<E>::COUNT, ROUNDS = ONE_SLOT_BYTES / 512;
-    float4 x[ROUNDS][COUNT / 4];
-};
-
-template <typename E>
-static __device__ __forceinline__ struct factors<E> factors_of(const struct bench *b,
-                                                               unsigned first, unsigned pieces) {
-    struct factors<E> f;
-#pragma unroll
-    for (int i = 0; i < f.ROUNDS; i++) {
-        unsigned piece = first + threadIdx.x % 32 + i * 32;
-#pragma unroll
-        for (int q = 0; q < f.COUNT / 4; q++) {
-            f.x[i][q] = b->x[q * pieces + (piece < pieces ? piece : first)];
-        }
-    }
-    return f;
-}
-
-/* A lane's part of a slice. */
-struct weights {
-    uint4 x[ONE_SLOT_BYTES / 512];
-};
-
-/* @param WHOLE whether all slices are as long as a slot, @param left pieces of the row from the
-   slice on */
-template <bool WHOLE>
-static __device__ __forceinline__ struct weights read_slot(unsigned slot, unsigned left) {
-    struct weights w;
-    unsigned lane = threadIdx.x % 32;
-#pragma unroll
-    for (unsigned i = 0; i < ONE_SLOT_BYTES / 512; i++) {
-        w.x[i] = make_uint4(0, 0, 0, 0);
-        if (WHOLE || lane + i * 32 < left) {
-            w.x[i] = read_shared(slot + (lane + i * 32) * 16);
-        }
-    }
-    return w;
-}
-
-template <typename E>
-static __device__ __forceinline__ float dot(const struct weights &w, const struct factors<E> &f) {
-    float sums[4] = {};
-#pragma unroll
-    for (int i = 0; i < f.ROUNDS; i++) {
-        float x[f.COUNT];
-        elements<E>::unpack(x, w.x[i]);
-#pragma unroll
-        for (int q = 0; q < f.COUNT / 4; q++) {
-            sums[0] += x[4 * q] * f.x[i][q].x;
-            sums[1] += x[4 * q + 1] * f.x[i][q].y;
-            sums[2] += x[4 * q + 2] * f.x[i][q].z;
-            sums[3] += x[4 * q + 3] * f.x[i][q].w;
-        }
-    }
-    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
-}
-
-/*
- * The warp's slices of a matrix times b->x, to sums (rows, slices) in shared memory. A warp whose
- * slices are all at the same place of their rows reads its factors once. What the lanes have of a
- * slice is put together while the next one is multiplied.
- */
-template <typename E, bool WHOLE>
-static __device__ __forceinline__ void multiply_slices(struct ring *r, const struct bench *b,
-                                                       unsigned kind, float *sums,
-                                                       const struct one &p) {
-    constexpr unsigned PIECES = ONE_SLOT_BYTES / 16;
-    const struct share share = r->plan->shares[kind];
-    unsigned pieces = share.row_bytes / 16, warp = threadIdx.x / 32;
-    unsigned count = begin_of(r->plan, kind)->count, slice = begin_of(r->plan, kind)->slice;
-    struct factors<E> f = factors_of<E>(b, slice * PIECES, pieces);
-    float last = 0.0f, *to = sums + warp;
-    for (unsigned i = 0; i < count; i++) {
-        struct weights w = read_slot<WHOLE>(wait(r), pieces - slice * PIECES);
-        pass(r, p);
-        float sum = dot<E>(w, f);
-        last = sum_of_lanes(last);
-        if (threadIdx.x % 32 == 0 && i > 0) {
-            to[(i - 1) * ONE_WARPS] = last;
-        }
-        last = sum;
-        if (share.turn != 0) {
-            next_slice(&slice, share);
-            f = factors_of<E>(b, slice * PIECES, pieces);
-        }
-    }
-    last = sum_of_lanes(last);
-    if (threadIdx.x % 32 == 0 && count > 0) {
-        to[(count - 1) * ONE_WARPS] = last;
-    }
-}
-
-template <typename E>
-static __device__ __forceinline__ void multiply(struct ring *r, const struct bench *b,
-                                                unsigned kind, float *sums, const struct one &p) {
-    if (r->plan->shares[kind].row_bytes % ONE_SLOT_BYTES == 0) {
-        multiply_slices<E, true>(r, b, kind, sums, p);
-    } else {
-        multiply_slices<E, false>(r, b, kind, sums, p);
-    }
-}
-
-/* A row's product. */
-[[maybe_unused]] static __device__ __forceinline__ float
-product_of(const struct bench *b, const float *sums, const struct share *share, unsigned row) {
-    float sum = 0.0f;
-#pragma unroll 4
-    for (unsigned i = 0; i < share->slices; i++) {
-        sum += sums[row * share->slices + i];
-    }
-    return sum * b->factor;
-}
-
-/* All of the block's rows of a matrix times b->x; one thread gives each to take(row, product). */
-template <typename E, typename TAKE>
-static __device__ __forceinline__ void product(struct ring *r, const struct bench *b, unsigned kind,
-                                               const struct one &p, TAKE take) {
-    const struct share *share = &r->plan->shares[kind];
-    multiply<E>(r, b, kind, b->sums, p);
-    __syncthreads();
-    for (unsigned row = threadIdx.x; row < share->rows; row += ONE_THREADS) {
-        take(share->first + row, product_of(b, b->sums, share, row));
-    }
-}
-
-/* The same, added to the residual stream. @param row the embedding's, where the stream begins */
-template <typename E>
-static __device__ __forceinline__ void add_product(struct ring *r, const struct bench *b,
-                                                   unsigned kind, const E *row, unsigned tag,
-                                                   const struct one &p) {
-    const struct share *share = &r->plan->shares[kind];
-    unsigned mine = share->first + threadIdx.x;
-    float early = 0.0f;
-    if (threadIdx.x < share->rows) {
-        early = row != NULL ? elements<E>::widen(row[mine]) : p.x[mine];
-    }
-    product<E>(r, b, kind, p, [&](unsigned n, float product) {
-        float x = n == mine ? early : row != NULL ? elements<E>::widen(row[n]) : p.x[n];
-        p.x[n] = x + product;
-        send(p.stream, n, x + product, tag);
-    });
-}
-
-/* silu(gate) * up of the block's rows of both. */
-template <typename E>
-static __device__ __forceinline__ void gated_product(struct ring *r, const struct bench *b,
-                                                     unsigned tag, const struct one &p) {
-    const struct share *share = &r->plan->shares[ONE_GATE];
-    float *ups = b->sums + share->rows * share->slices;
-    multiply<E>(r, b, ONE_GATE, b->sums, p);
-    multiply<E>(r, b, ONE_UP, ups, p);
-    __syncthreads();
-    for (unsigned row = threadIdx.x; row < share->rows; row += ONE_THREADS) {
-        float gate = product_of(b, b->sums, share, row), up = product_of(b, ups, share, row);
-        send(p.hidden_posts, share->first + row, silu_of(gate) * up, tag);
-    }
-}
+#include "solutions/10_llama2_decoder/one_product.cuh"
 
 /* ---- The kernel ---- */
 
@@ -315,7 +38,7 @@ struct corner {
 /* A layer. @param row the token's row of the embedding in the first layer, whose x it is; else NULL
    @param tag of the layer's first part */
 template <typename E, int GROUP>
-static __device__ __forceinline__ void run_layer(struct ring *ring, struct bench *b,
+static __device__ __forceinline__ void run_layer(struct ring *ring, struct work *b,
                                                  struct corner *corner, unsigned l, const E *row,
                                                  unsigned tag, const struct one &p) {
     const struct one_layer *layer = &ring->plan->layers[l];
@@ -345,7 +68,7 @@ static __device__ __forceinline__ void run(unsigned char *shared, struct corner 
                                            const struct one &p) {
     struct plan *plan = (struct plan *)(shared + ONE_RING_BYTES);
     float *rest = (float *)(shared + ONE_RING_BYTES + plan_bytes(p.L));
-    struct bench b = {(float4 *)rest, rest + p.room, corner->squares, 1.0f};
+    struct work b = {(float4 *)rest, rest + p.room, corner->squares, 1.0f};
     make_plan<E>(plan, p);
     __syncthreads();
     struct ring ring = ring_begin(shared, plan, p);

@@ -5,6 +5,8 @@
 #ifndef WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_ONE_ATTENTION_CUH_
 #define WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_ONE_ATTENTION_CUH_
 
+#include <math.h>
+
 #include "solutions/10_llama2_decoder/one_kernel.cuh"
 
 /* A part of the context has so many keys at least. */
