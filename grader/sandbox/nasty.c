@@ -22,6 +22,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -324,8 +325,29 @@ static int do_kill_parent(void) {
     return verdict(kill(getppid(), SIGKILL) != 0);
 }
 
+static void do_nothing(int number) {
+    (void)number;
+}
+
+/* Over and over, disturbed by a clock: a call that waits for a verdict begins again each time. */
+static int do_kill_disturbed(void) {
+    struct itimerval often = {.it_interval.tv_usec = 100, .it_value.tv_usec = 100};
+    signal(SIGALRM, do_nothing);
+    setitimer(ITIMER_REAL, &often, NULL);
+    for (int i = 0; i < 1000000; i++) {
+        if (kill(getppid(), SIGKILL) == 0) {
+            return STOOD;
+        }
+    }
+    return REFUSED;
+}
+
+/*
+ * Signal 0 only asks. The filter goes by whom a signal is for, so this shows as
+ * much; and where there is no filter, nobody on the machine comes to harm.
+ */
 static int do_kill_all(void) {
-    return verdict(kill(-1, SIGKILL) != 0);
+    return verdict(kill(-1, 0) != 0);
 }
 
 static int do_tgkill(void) {
@@ -419,7 +441,11 @@ static int do_connect(void) {
 }
 
 static int do_shm(void) {
-    return verdict(shmget(IPC_PRIVATE, 4096, 0600 | IPC_CREAT) < 0);
+    int segment = shmget(IPC_PRIVATE, 4096, 0600 | IPC_CREAT);
+    if (segment >= 0) {
+        shmctl(segment, IPC_RMID, NULL);
+    }
+    return verdict(segment < 0);
 }
 
 static int do_unshare(void) {
@@ -442,6 +468,11 @@ static int do_old_gate(void) {
     long got;
     __asm__ volatile("int $0x80" : "=a"(got) : "a"(20L) : "memory", "r8", "r9", "r10", "r11");
     return verdict(got < 0);
+}
+
+/* Calls of programs with short pointers have numbers of their own. */
+static int do_short_pointers(void) {
+    return verdict(syscall(0x40000000L | SYS_getpid) < 0);
 }
 #endif
 
@@ -549,6 +580,7 @@ static const struct {
     {"ptrace", do_ptrace},
     {"vm_read", do_vm_read},
     {"kill_parent", do_kill_parent},
+    {"kill_disturbed", do_kill_disturbed},
     {"kill_all", do_kill_all},
     {"tgkill", do_tgkill},
     {"fcntl_signal", do_fcntl_signal},
@@ -569,6 +601,7 @@ static const struct {
     {"perf", do_perf},
 #ifdef __x86_64__
     {"old_gate", do_old_gate},
+    {"short_pointers", do_short_pointers},
 #endif
     {"garbage", do_garbage},
     {"echo", do_echo},

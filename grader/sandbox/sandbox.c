@@ -217,7 +217,7 @@ static void judge_without_warden(struct sandbox_result *result, bool in_time) {
 void sandbox_finish(struct sandbox *sandbox, struct sandbox_result *result) {
     bool in_time = wait_for_warden(sandbox);
     bool done = atomic_load(&sandbox->shared->done) != 0;
-    if (!done) {
+    if (!done && sandbox->warden > 0) {
         kill(sandbox->warden, SIGKILL); /* the program dies with it */
     }
     while (waitpid(sandbox->warden, NULL, 0) < 0 && errno == EINTR) {

@@ -37,8 +37,8 @@ struct sandbox_limits {
     double wall_s;
     double cpu_s;        /**< of all its threads together */
     size_t memory_bytes; /**< of address space, or resident */
-    bool resident;       /**< count resident memory: CUDA reserves more addresses than there is
-                              memory. It is looked at a hundred times a second. */
+    bool resident;       /**< count resident memory: CUDA and simt reserve more addresses than
+                              there is memory. It is looked at a hundred times a second. */
     unsigned threads;    /**< that exist at once; looked at a hundred times a second */
     unsigned files;      /**< open at once */
     size_t file_bytes;   /**< of any file it writes, and of all in its folder: looked at twenty

@@ -65,7 +65,7 @@ static void close_source(struct warden *w, enum source source) {
 
 /* Kills the program, for this reason unless there already is one. */
 static void condemn(struct warden *w, enum sandbox_end end) {
-    if (!w->condemned && !w->dead) {
+    if (!w->condemned && !w->dead && w->child > 0) {
         w->condemned = true;
         w->ending = true;
         w->result->end = end;
