@@ -17,7 +17,7 @@ through sudo unless you are root; nvcc from NVIDIA's Python wheels into
   --no-cuda       do not install nvcc; the labs on the CPU work without it
   --no-notebooks  do not install Jupyter; everything else works without it
   --with-fuzz     also clang with libFuzzer, for bazel run --config=fuzz
-  --dev           also clang with libFuzzer, clang-format, shellcheck and qemu-user
+  --dev           also clang with libFuzzer, clang-format, shellcheck, xmllint and qemu-user
   --help          print this and exit
 
 A CUDA toolkit is looked for in $CUDA_HOME, on $PATH, in /usr/local/cuda and in
@@ -260,6 +260,7 @@ EOF
     cat <<EOF
 clang-format|$extra|clang-format|probe_command clang-format
 shellcheck|$extra|shellcheck|probe_command shellcheck
+xmllint|$extra|libxml2-utils|probe_command xmllint
 qemu (old CPUs)|$extra|qemu-user|probe_command qemu-x86_64
 EOF
 }

@@ -34,3 +34,11 @@ def grade_lab(lab, deps):
         tags = ["exclusive"],
         deps = deps + grading + subject,
     )
+
+def graders():
+    """The graded tests of all labs that the same BUILD file grades above."""
+    return [
+        rule
+        for rule in native.existing_rules()
+        if rule.endswith("_parity") or rule.endswith("_speedup")
+    ]

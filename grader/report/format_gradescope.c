@@ -86,7 +86,7 @@ void format_gradescope(FILE *out, const struct run *run, const struct run_score 
     cJSON_AddNumberToObject(json, "score", score->points);
     cJSON_AddNumberToObject(json, "execution_time", (double)(long)(seconds_of(run) + 0.5));
     cJSON_AddStringToObject(json, "visibility", "visible");
-    cJSON_AddStringToObject(json, "stdout_visibility", "hidden");
+    cJSON_AddStringToObject(json, "stdout_visibility", "visible");
     cJSON *tests = cJSON_AddArrayToObject(json, "tests");
     for (size_t i = 0; i < LAB_COUNT; i++) {
         if (run->labs[i].lab != NULL) {

@@ -1,0 +1,38 @@
+/* What record_test.sh looks at: a graded program of which each test's verdict is known. */
+#include "common/testing/testing.h"
+#include "grader/record.h"
+#include "grader/speedup.h"
+
+static void compare(double subject_ms) {
+    const struct speedup speedup = {.lab = "04_sgemm",
+                                    .subject = "labs",
+                                    .measure = "kernel",
+                                    .margin = 1.0,
+                                    .clock = "made up",
+                                    .modelled = true,
+                                    .baseline_ms = 100.0,
+                                    .subject_ms = subject_ms};
+    grade_record_device("a \"made up\" GPU", true);
+    speedup_check(&speedup, __FILE__, __LINE__);
+}
+
+C_TEST(example, passes) {
+    EXPECT_TRUE(true);
+}
+
+C_TEST(example, is_fast) {
+    compare(2.0);
+}
+
+C_TEST(example, is_slow) {
+    compare(50.0);
+}
+
+C_TEST(example, is_wrong_and_slow) {
+    TEST_FAIL("row 1:\n got 2");
+    compare(50.0);
+}
+
+C_TEST(example, is_skipped) {
+    TEST_SKIP("no data");
+}
