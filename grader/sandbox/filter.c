@@ -165,10 +165,12 @@ static void add_sockets(struct builder *b, const struct filter_settings *setting
     add(b, b->refuse, SCMP_SYS(memfd_create), 0, (struct scmp_arg_cmp){0});
 }
 
+/* Where refused calls cannot be told apart, the allocation fails instead. */
 static void add_memory(struct builder *b, size_t largest) {
+    uint32_t action = b->refuse == SCMP_ACT_NOTIFY ? b->refuse : SCMP_ACT_ERRNO(ENOMEM);
     if (largest > 0) {
-        add(b, b->refuse, SCMP_SYS(mmap), 1, SCMP_CMP64(1, SCMP_CMP_GT, largest));
-        add(b, b->refuse, SCMP_SYS(mremap), 1, SCMP_CMP64(2, SCMP_CMP_GT, largest));
+        add(b, action, SCMP_SYS(mmap), 1, SCMP_CMP64(1, SCMP_CMP_GT, largest));
+        add(b, action, SCMP_SYS(mremap), 1, SCMP_CMP64(2, SCMP_CMP_GT, largest));
     }
 }
 
