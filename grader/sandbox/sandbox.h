@@ -85,7 +85,8 @@ struct sandbox_command {
                                       /tmp */
     bool gpu;                    /**< it uses NVIDIA's driver: see README.md for what that opens */
     struct sandbox_limits limits;
-    unsigned required; /**< enum sandbox_holds: without these it is not started */
+    unsigned required; /**< enum sandbox_holds: without these it is not started. Ask at least for
+                            CALLS: with no filter a program may kill all that its user runs */
     unsigned without;  /**< enum sandbox_holds: leave these out, to see what the others do; without
                             READS there is no Landlock at all, PRIVILEGES, ORPHANS and COUNTS stay */
 };
