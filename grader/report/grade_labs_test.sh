@@ -175,6 +175,19 @@ memory_is_not_lost() {
     has "not changed since they were graded: 04"
 }
 
+an_interrupted_run_keeps_what_it_has() {
+    make_course
+    right 05_layernorm_softmax
+    program 05_layernorm_softmax_speedup 'kill -TERM $PPID; sleep 1.5'
+    call
+    [ "$code" -eq 130 ] || fail "status $code of an interrupted run"
+    shows 04_sgemm passed 88
+    shows 05_layernorm_softmax "not run" 20
+    shows 06_fused_epilogues "not run" 0
+    call --labs 4
+    has "not changed since they were graded: 04"
+}
+
 no_place_to_write() {
     make_course
     echo "a file" >"$work/results"
@@ -219,6 +232,7 @@ trouble_stays_with_its_lab
 nobody_forges
 endless_output_ends
 memory_is_not_lost
+an_interrupted_run_keeps_what_it_has
 no_place_to_write
 command_lines
 [ "$failures" -eq 0 ]

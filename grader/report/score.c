@@ -110,7 +110,7 @@ static void add_points(struct lab_score *s, const struct lab_run *lab) {
 static enum lab_state state_of(const struct lab_score *s, const struct lab_run *lab) {
     const struct program *parity = &lab->programs[PART_PARITY];
     const struct program *speedup = &lab->programs[PART_SPEEDUP];
-    if (parity->ending == ENDING_NOT_RUN && speedup->ending == ENDING_NOT_RUN) {
+    if (parity->ending == ENDING_NOT_RUN || speedup->ending == ENDING_NOT_RUN) {
         return STATE_NOT_RUN;
     }
     if (parity->ending == ENDING_NOT_BUILT || speedup->ending == ENDING_NOT_BUILT) {
