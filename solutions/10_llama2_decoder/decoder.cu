@@ -82,7 +82,6 @@ static enum status fill(struct decoder *d, struct error *error) {
     d->multiprocessors = (size_t)gpu.multiprocessors;
     d->shared_bytes = gpu.shared_bytes;
     d->major = gpu.major;
-    d->modelled = gpu.modelled;
     TRY(allocate_token(d, error));
     TRY(decoder_one_create(d, error));
     d->has_rows = d->batch > 1 && d->model->HS <= ATTENTION_MAX_HS;

@@ -16,8 +16,8 @@
  * Launch: cooperative, as all blocks must be there; at most a block a multiprocessor and one a row
  * of each matrix, 12 warps each. Takes heads of a power of two of 16-byte pieces, groups of 1, 2 or
  * a multiple of 4 queries a key head, rows of a multiple of 16 bytes, compute capability 8.0 and
- * shared memory enough; others go d7's way. Bytes: each weight once, each key and value once (of
- * grouped queries, once for 4 queries). FLOPs: 2 a weight.
+ * 172 KiB of shared memory or more, which 9.0 and 10.0 have; others go d7's way. Bytes: each weight
+ * once, each key and value once (of grouped queries, once for 4 queries). FLOPs: 2 a weight.
  */
 #include <cuda_runtime.h>
 #include <math.h>

@@ -84,7 +84,6 @@ struct decoder {
     device_stream stream;
     size_t multiprocessors, shared_bytes; /**< of the GPU; of a block */
     int major;                            /**< its compute capability */
-    bool modelled;                        /**< simt's, which has no bulk copies */
 
     float *x;             /**< (C): the residual stream of the token under way */
     float *y;             /**< (C): x normed; a sublayer's result */
