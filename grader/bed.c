@@ -1,9 +1,9 @@
 #include "grader/bed.h"
 
 #include "common/testing/testing.h"
-#include "grader/foreign.h"
 #include "grader/gpu.h"
 #include "grader/inputs.h"
+#include "grader/own_work.h"
 
 bool bed_open(struct bed *bed, size_t workspace_bytes) {
     struct error error = {0};

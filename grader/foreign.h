@@ -1,6 +1,6 @@
 /**
  * @file foreign.h
- * @brief A submission must do the work itself: did the process load a library that does?
+ * @brief Did this process load a library that does a submission's work?
  */
 #ifndef WARPBOOK_GRADER_FOREIGN_H_
 #define WARPBOOK_GRADER_FOREIGN_H_
@@ -18,9 +18,6 @@ extern "C" {
  * @return false when there is none
  */
 bool grader_foreign_library(char *name, size_t size);
-
-/** Fails the running test when there is one, naming it. */
-void grader_check_own_work(void);
 
 #ifdef __cplusplus
 }

@@ -48,18 +48,6 @@ struct speedup grader_gpu_speedup(const struct grader_gpu *gpu, const char *lab,
                             .subject_ms = INFINITY};
 }
 
-enum status grader_gpu_time(device_bench_function *run, void *argument, device_stream stream,
-                            double *ms, struct error *error) {
-    double start = device_now();
-    enum status status = run(argument, stream, error);
-    double end = device_now();
-    if (status == STATUS_OK) {
-        status = device_synchronize(stream, error);
-    }
-    *ms = status == STATUS_OK ? 1e3 * (end - start) : INFINITY;
-    return status;
-}
-
 /* Sums of some hundred fp32 numbers in another order, through a few layers. */
 static const double LOGITS_TOLERANCE = 1e-4;
 

@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "common/bench/device_bench.h"
 #include "common/device/device.h"
 #include "grader/speedup.h"
 
@@ -43,15 +42,6 @@ bool grader_gpu_open_for_timing(struct grader_gpu *gpu);
 /** @return a comparison on @p gpu whose times are not known yet: infinite. */
 struct speedup grader_gpu_speedup(const struct grader_gpu *gpu, const char *lab,
                                   const char *measure, const char *subject, double margin);
-
-/**
- * @brief Times one call, from outside: before it and after it the whole device is waited for, so
- *        that no stream escapes.
- * @param ms receives its milliseconds, or infinity when it fails
- * @return what @p run or the device says
- */
-MUST_CHECK enum status grader_gpu_time(device_bench_function *run, void *argument,
-                                       device_stream stream, double *ms, struct error *error);
 
 /** Fails the running test unless a model's logits (V) equal those of the reference engine. */
 void grader_check_logits(const float *got, const float *want, size_t V, const char *whose);

@@ -1,14 +1,32 @@
 """Two graded tests a lab: parity and speedup."""
 
 load("//common/bazel:sanitized_test.bzl", "c_test")
+load("//grader:labs.bzl", "LABS")
+load("//grader/isolation:remote.bzl", "REMOTE_LINKOPTS", "case_deps", "case_srcs", "lab_worker", "remote_defines", "worker_deps")
+load("//grader/symbols:symbols.bzl", "SYMBOLS_DEPS", "SYMBOLS_SRCS", "symbols", "symbols_defines")
 
-def grade_lab(lab, deps):
-    """Makes LAB_parity and LAB_speedup from cases/LAB_parity.c and cases/LAB_speedup.c.
+def _subject_symbols(lab, beside):
+    """Lists what the subject's own files refer to and define, for the parity test."""
+    symbols(
+        name = lab + "_symbols",
+        subject = select({
+            "//grader:solutions": "//solutions/%s:subject" % lab,
+            "//conditions:default": "//labs/%s:subject" % lab,
+        }),
+        beside = beside,
+    )
 
-    Both link the subject's engine: the learner's under labs/, or with
-    --config=solutions the solved one, which must also clear each threshold by
-    a quarter.
+def grade_lab(lab):
+    """Makes LAB_parity and LAB_speedup, and the workers with the code that they grade.
+
+    That is the learner's under labs/, or with --config=solutions the solved one, which must also
+    clear each threshold by a quarter. The tests link none of the subject's code: cases/LAB_worker.c, linked with the subject's engine
+    in LAB_worker, runs in the sandbox, and again, with the baseline, in LAB_baseline. What they
+    stand on is in labs.bzl.
     """
+    parts = LABS[lab]
+    device = parts.get("device", True)
+    baseline = parts.get("baseline")
     subject = select({
         "//grader:solutions": ["//solutions/%s:engine" % lab],
         "//conditions:default": ["//labs/%s:engine" % lab],
@@ -17,23 +35,26 @@ def grade_lab(lab, deps):
         "//grader:solutions": ["GRADER_SUBJECT=\\\"solutions\\\"", "GRADER_MARGIN=1.25"],
         "//conditions:default": ["GRADER_SUBJECT=\\\"labs\\\"", "GRADER_MARGIN=1.0"],
     })
-    grading = ["//grader:grading", "//common/nn", "//common/testing:compare"]
-    c_test(
-        name = lab + "_parity",
-        size = "medium",
-        srcs = ["cases/%s_parity.c" % lab, "recorded.c"],
-        local_defines = margin + ["GRADER_LAB=\\\"%s\\\"" % lab, "GRADER_PART=\\\"parity\\\""],
-        deps = deps + grading + subject,
-    )
-    c_test(
-        name = lab + "_speedup",
-        size = "medium",
-        srcs = ["cases/%s_speedup.c" % lab, "recorded.c"],
-        local_defines = margin + ["GRADER_LAB=\\\"%s\\\"" % lab, "GRADER_PART=\\\"speedup\\\""],
-        # Nothing else runs beside a test that measures time.
-        tags = ["exclusive"],
-        deps = deps + grading + subject,
-    )
+    lab_worker(lab + "_worker", lab, subject)
+    _subject_symbols(lab, subject + worker_deps(lab))
+    if baseline:
+        lab_worker(lab + "_baseline", lab, [baseline], baseline = True)
+    for part in ["parity", "speedup"]:
+        parity = part == "parity"
+        c_test(
+            name = "%s_%s" % (lab, part),
+            size = "medium",
+            srcs = ["recorded.c"] + case_srcs(lab, part) + (SYMBOLS_SRCS if parity else []),
+            data = [lab + "_worker"] + ([lab + "_baseline"] if baseline else []) +
+                   ([lab + "_symbols"] if parity else []),
+            linkopts = REMOTE_LINKOPTS,
+            local_defines = margin + ["GRADER_LAB=\\\"%s\\\"" % lab, "GRADER_PART=\\\"%s\\\"" % part] +
+                            remote_defines(lab + "_worker", lab + "_baseline" if baseline else None, device) +
+                            (symbols_defines(lab + "_symbols", lab) if parity else []),
+            # Nothing else runs beside a test that measures time.
+            tags = [] if parity else ["exclusive"],
+            deps = case_deps(lab) + (SYMBOLS_DEPS if parity else []),
+        )
 
 def graders():
     """The graded tests of all labs that the same BUILD file grades above."""

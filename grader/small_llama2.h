@@ -30,16 +30,6 @@ struct small_llama2 {
 /** Odd sizes and grouped heads; a prompt of seven tokens and one more. */
 struct small_llama2 small_llama2(void);
 
-/**
- * @brief Decodes with random weights on the reference engine and on @p subject; the running test
- *        fails when one of them does.
- * @param what    what the subject is told when it crashes: "a small Llama2 with your matmul"
- * @param seconds most that its decoding may take
- * @return whether there are logits to compare
- */
-bool small_llama2_run(struct small_llama2 *l, const struct engine *subject, const char *what,
-                      unsigned seconds);
-
 #ifdef __cplusplus
 }
 #endif

@@ -10,10 +10,10 @@ extern "C" {
 #endif
 
 /**
- * @brief From here to the next call, a crash, and no end within @p seconds, print one line that
- *        names @p what before they end the program.
+ * @brief From here to the next call, the line about a worker that crashes, or that has not
+ *        answered within @p seconds, names @p what; see isolation/remote.h.
  * @param what    "shape M=1 N=2 K=3, 2 threads"; copied, at most 200 characters
- * @param seconds at least 1; 0 ends the watch
+ * @param seconds for all requests until the next call; 0 ends the watch
  */
 void grader_watch(const char *what, unsigned seconds);
 

@@ -32,6 +32,12 @@ _GENERATE_DEPS = {
     "cu": ["//common/model:generate", "//common/model:llama2_place"],
 }
 
+# How much text its test wants: on simt less, and of a starter, whose kernels do nothing new, least.
+_GENERATE_TOKENS = {
+    "c": {"labs": 512, "solutions": 512},
+    "cu": {"labs": 40, "solutions": 200},
+}
+
 _VISIBILITY = ["//grader:__subpackages__", "//labs:__subpackages__", "//solutions:__subpackages__"]
 
 def lab_library(name, language = "c", **kwargs):
@@ -49,6 +55,7 @@ def lab(
         topic,
         language = "c",
         contract_hdrs = [],
+        contract_deps = ["//common/model:engine"],
         step_srcs = [],
         step_deps = [],
         engine_deps = ["//common/model:engine"],
@@ -59,7 +66,7 @@ def lab(
         tests = []):
     """Declares the targets of labs/NAME or solutions/NAME, whichever package calls it.
 
-    `:TOPIC`     the subject's code, behind the contract
+    `:TOPIC`     the subject's code, behind the contract; also called `:subject`, in every lab
     `:engine`    the engine of this stage; its source is shared, under labs/
     `:bench`     the bench, from bench*.c under labs/, shared too
     `:generate`  writes text with this stage's engine (if asked for), and `:generate_test`
@@ -71,6 +78,7 @@ def lab(
       topic: what the learner's file and the contract's header are called.
       language: what the subject's code is written in, "c" or "cu"; TOPIC.c and TOPIC.cu below.
       contract_hdrs: headers of the contract beside TOPIC.h and engine.h; said once, in labs/.
+      contract_deps: what they stand on beside common/base and, in CUDA, common/device; likewise.
       step_srcs: the subject's sources and private headers beside TOPIC.c.
       step_deps: what they stand on beside common/base and, in CUDA, common/device.
       engine_deps: what engine.c stands on.
@@ -87,7 +95,7 @@ def lab(
 
     if subject == "labs":
         native.exports_files(shared, visibility = [
-            "//grader/selftest:__pkg__",
+            "//grader:__subpackages__",
             "//solutions/%s:__pkg__" % name,
         ])
         native.filegroup(
@@ -118,7 +126,7 @@ def lab(
             name = "contract",
             hdrs = [topic + ".h", "engine.h"] + contract_hdrs,
             visibility = _VISIBILITY,
-            deps = ["//common/model:engine"] + _DEPS[language],
+            deps = contract_deps + _DEPS[language],
         )
     lab_library(
         name = topic,
@@ -126,6 +134,11 @@ def lab(
         srcs = ["%s.%s" % (topic, language)] + step_srcs,
         visibility = _VISIBILITY,
         deps = [contract] + _DEPS[language] + step_deps,
+    )
+    native.alias(
+        name = "subject",
+        actual = ":" + topic,
+        visibility = ["//grader:__subpackages__"],
     )
     cc_library(
         name = "engine",
@@ -150,6 +163,7 @@ def lab(
         generate_test(
             name = "generate_test",
             program = ":generate",
+            tokens = _GENERATE_TOKENS[language][subject],
         )
     native.filegroup(
         name = "programs",

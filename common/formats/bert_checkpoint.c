@@ -60,7 +60,7 @@ static enum status check_tensor(void *context, const struct bert_tensor *tensor)
                          safetensors_shape_text(found->shape, found->rank, got),
                          safetensors_shape_text(tensor->shape, tensor->rank, want));
     }
-    if (found->dtype == SAFETENSORS_OTHER) {
+    if (!safetensors_is_weight(found->dtype)) {
         return error_set(loader->error, STATUS_UNSUPPORTED,
                          "tensor \"%s\": its type is none of F32, F16 and BF16", found->name);
     }

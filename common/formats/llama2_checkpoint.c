@@ -32,7 +32,7 @@ static enum status check_tensor(void *context, const struct llama2_tensor *tenso
                          safetensors_shape_text(found->shape, found->rank, got),
                          safetensors_shape_text(tensor->shape, tensor->rank, want));
     }
-    if (found->dtype == SAFETENSORS_OTHER) {
+    if (!safetensors_is_weight(found->dtype)) {
         return error_set(loader->error, STATUS_UNSUPPORTED,
                          "%s: tensor \"%s\": its type is none of F32, F16 and BF16",
                          located->shard->path, tensor->name);
@@ -55,7 +55,7 @@ static enum status point_tensor(void *context, const struct llama2_tensor *tenso
         [SAFETENSORS_F32] = NN_F32, [SAFETENSORS_F16] = NN_F16, [SAFETENSORS_BF16] = NN_BF16};
     const struct loader *loader = context;
     const struct llama2_located *located = llama2_shards_find(loader->shards, tensor->name);
-    if (located == NULL || located->tensor->dtype == SAFETENSORS_OTHER) {
+    if (located == NULL || !safetensors_is_weight(located->tensor->dtype)) {
         return STATUS_BAD_FORMAT; /* checked before */
     }
     *tensor->stored = stored(tensor, located->tensor->data, dtypes[located->tensor->dtype]);

@@ -24,12 +24,12 @@ struct dtype_name {
     size_t bits;
 };
 
-/* The first three stand where enum safetensors_dtype says, for writing. */
+/* The first four stand where enum safetensors_dtype says, for writing. */
 static const struct dtype_name dtype_names[] = {
     [SAFETENSORS_F32] = {"F32", SAFETENSORS_F32, 32},
     [SAFETENSORS_F16] = {"F16", SAFETENSORS_F16, 16},
     [SAFETENSORS_BF16] = {"BF16", SAFETENSORS_BF16, 16},
-    {"F64", SAFETENSORS_OTHER, 64},
+    [SAFETENSORS_F64] = {"F64", SAFETENSORS_F64, 64},
     {"I64", SAFETENSORS_OTHER, 64},
     {"U64", SAFETENSORS_OTHER, 64},
     {"C64", SAFETENSORS_OTHER, 64},
@@ -408,7 +408,7 @@ static uint32_t f32_bits_of_f16(uint16_t half) {
 }
 
 enum status safetensors_read_f32(const struct safetensors_tensor *tensor, float *out) {
-    if (tensor->dtype == SAFETENSORS_OTHER) {
+    if (!safetensors_is_weight(tensor->dtype)) {
         return STATUS_UNSUPPORTED;
     }
     if (tensor->count == 0) {
@@ -434,10 +434,9 @@ static enum status check_for_writing(const struct safetensors_tensor *tensor, st
     if (strcmp(tensor->name, METADATA) == 0) {
         return tensor_error(error, STATUS_INVALID_ARGUMENT, tensor->name, "the name is reserved");
     }
-    if (tensor->dtype != SAFETENSORS_F32 && tensor->dtype != SAFETENSORS_F16 &&
-        tensor->dtype != SAFETENSORS_BF16) {
+    if (!safetensors_is_weight(tensor->dtype) && tensor->dtype != SAFETENSORS_F64) {
         return tensor_error(error, STATUS_UNSUPPORTED, tensor->name,
-                            "only F32, F16 and BF16 can be written");
+                            "only F64, F32, F16 and BF16 can be written");
     }
     if (tensor->rank > SAFETENSORS_MAX_RANK) {
         return tensor_error(error, STATUS_INVALID_ARGUMENT, tensor->name, "too many dimensions");
@@ -500,37 +499,24 @@ static enum status make_header(const struct safetensors_tensor *tensors, size_t 
     return status;
 }
 
-/* Length, header padded with blanks, data. */
-static enum status assemble(const struct safetensors_tensor *tensors, size_t count,
-                            const char *header, size_t data_size, unsigned char **data,
-                            size_t *size, struct error *error) {
+/* Length, and header padded with blanks. */
+static enum status frame(const char *header, unsigned char **memory, size_t *size,
+                         struct error *error) {
     size_t length = strlen(header);
     size_t padded = ceil_div(length, HEADER_ALIGNMENT) * HEADER_ALIGNMENT;
     if (padded > HEADER_LIMIT) {
         return error_set(error, STATUS_TOO_LONG, "header takes %zu bytes, at most %d are allowed",
                          padded, (int)HEADER_LIMIT);
     }
-    size_t bytes;
-    if (!checked_add(LENGTH_BYTES + padded, data_size, &bytes)) {
-        return error_set(error, STATUS_OVERFLOW, "size of all tensors overflows");
-    }
-    unsigned char *memory = malloc(bytes);
-    if (memory == NULL) {
-        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for %zu bytes", bytes);
+    *size = LENGTH_BYTES + padded;
+    *memory = malloc(*size);
+    if (*memory == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for %zu bytes", *size);
     }
     uint64_t stored = padded;
-    memcpy(memory, &stored, sizeof stored);
-    memset(memory + LENGTH_BYTES, ' ', padded);
-    memcpy(memory + LENGTH_BYTES, header, length);
-    unsigned char *out = memory + LENGTH_BYTES + padded;
-    for (size_t i = 0; i < count; i++) {
-        if (tensors[i].bytes > 0) {
-            memcpy(out, tensors[i].data, tensors[i].bytes);
-        }
-        out += tensors[i].bytes;
-    }
-    *data = memory;
-    *size = bytes;
+    memcpy(*memory, &stored, sizeof stored);
+    memset(*memory + LENGTH_BYTES, ' ', padded);
+    memcpy(*memory + LENGTH_BYTES, header, length);
     return STATUS_OK;
 }
 
@@ -542,19 +528,47 @@ static enum status check_header(const char *header, struct error *error) {
     return status;
 }
 
+enum status safetensors_header(const struct safetensors_tensor *tensors, size_t count,
+                               unsigned char **header, size_t *size, size_t *data_size,
+                               struct error *error) {
+    *header = NULL;
+    *size = 0;
+    char *text;
+    enum status status = make_header(tensors, count, &text, data_size, error);
+    if (status == STATUS_OK) {
+        status = check_header(text, error);
+    }
+    if (status == STATUS_OK) {
+        status = frame(text, header, size, error);
+    }
+    cJSON_free(text);
+    return status;
+}
+
 enum status safetensors_serialize(const struct safetensors_tensor *tensors, size_t count,
                                   unsigned char **data, size_t *size, struct error *error) {
     *data = NULL;
     *size = 0;
-    char *header;
-    size_t data_size;
-    enum status status = make_header(tensors, count, &header, &data_size, error);
-    if (status == STATUS_OK) {
-        status = check_header(header, error);
+    unsigned char *header;
+    size_t header_size, data_size, bytes;
+    TRY(safetensors_header(tensors, count, &header, &header_size, &data_size, error));
+    if (!checked_add(header_size, data_size, &bytes)) {
+        free(header);
+        return error_set(error, STATUS_OVERFLOW, "size of all tensors overflows");
     }
-    if (status == STATUS_OK) {
-        status = assemble(tensors, count, header, data_size, data, size, error);
+    unsigned char *memory = realloc(header, bytes);
+    if (memory == NULL) {
+        free(header);
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for %zu bytes", bytes);
     }
-    cJSON_free(header);
-    return status;
+    unsigned char *out = memory + header_size;
+    for (size_t i = 0; i < count; i++) {
+        if (tensors[i].bytes > 0) {
+            memcpy(out, tensors[i].data, tensors[i].bytes);
+        }
+        out += tensors[i].bytes;
+    }
+    *data = memory;
+    *size = bytes;
+    return STATUS_OK;
 }

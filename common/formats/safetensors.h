@@ -10,6 +10,7 @@
 #ifndef WARPBOOK_COMMON_FORMATS_SAFETENSORS_H_
 #define WARPBOOK_COMMON_FORMATS_SAFETENSORS_H_
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,11 +23,22 @@ extern "C" {
 
 enum { SAFETENSORS_MAX_RANK = 8 };
 
-enum safetensors_dtype { SAFETENSORS_F32, SAFETENSORS_F16, SAFETENSORS_BF16, SAFETENSORS_OTHER };
+enum safetensors_dtype {
+    SAFETENSORS_F32,
+    SAFETENSORS_F16,
+    SAFETENSORS_BF16,
+    SAFETENSORS_F64,  /**< no weights of a model: what training in double keeps */
+    SAFETENSORS_OTHER /**< listed, cannot be read */
+};
+
+/** @return whether safetensors_read_f32() reads it, exactly. */
+static inline bool safetensors_is_weight(enum safetensors_dtype dtype) {
+    return dtype == SAFETENSORS_F32 || dtype == SAFETENSORS_F16 || dtype == SAFETENSORS_BF16;
+}
 
 struct safetensors_tensor {
     char *name;
-    enum safetensors_dtype dtype; /**< OTHER: listed, cannot be read */
+    enum safetensors_dtype dtype;
     size_t rank;
     size_t shape[SAFETENSORS_MAX_RANK];
     size_t count;     /**< product of the shape; 1 for a scalar */
@@ -81,6 +93,16 @@ MUST_CHECK enum status safetensors_read_f32(const struct safetensors_tensor *ten
 MUST_CHECK enum status safetensors_serialize(const struct safetensors_tensor *tensors, size_t count,
                                              unsigned char **data, size_t *size,
                                              struct error *error);
+
+/**
+ * @brief What stands before the tensors in a file: length and header, as memory that the caller
+ *        frees.
+ * @param tensors   as safetensors_serialize(); data is not looked at
+ * @param data_size receives the bytes of all tensors, which follow in their order
+ */
+MUST_CHECK enum status safetensors_header(const struct safetensors_tensor *tensors, size_t count,
+                                          unsigned char **header, size_t *size, size_t *data_size,
+                                          struct error *error);
 
 #ifdef __cplusplus
 }

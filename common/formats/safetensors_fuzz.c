@@ -9,7 +9,7 @@ static void read_tensor(const struct safetensors *file, const struct safetensors
     if (safetensors_find(file, tensor->name) != tensor) {
         abort();
     }
-    if (tensor->dtype == SAFETENSORS_OTHER) {
+    if (!safetensors_is_weight(tensor->dtype)) {
         return;
     }
     /* No more elements than half the bytes of the file: the count can be trusted. */

@@ -23,6 +23,8 @@ struct kind {
 static const struct kind kinds[] = {
     {"imdb", IMDB_LABELS, 2, imdb_read},
     {"agnews", AGNEWS_LABELS, 4, agnews_read},
+    {"text", NULL, 0, text_file_read},
+    {"sample", IMDB_LABELS, 2, sample_read},
 };
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
@@ -35,8 +37,11 @@ enum status text_dataset_kind_parse(const char *name, enum text_dataset_kind *ki
             return STATUS_OK;
         }
     }
-    return error_set(error, STATUS_INVALID_ARGUMENT, "a data set is 'imdb' or 'agnews', not '%s'",
-                     name);
+    return error_set(
+        error, STATUS_INVALID_ARGUMENT,
+        "a data set is 'imdb', 'agnews' or 'text', not '%s'; or 'sample', the project's "
+        "own",
+        name);
 }
 
 size_t text_dataset_labels(enum text_dataset_kind kind) {
@@ -58,7 +63,7 @@ static enum status grow(struct text_list *list) {
     return STATUS_OK;
 }
 
-static bool blank(const char *text, size_t length) {
+bool text_is_blank(const char *text, size_t length) {
     for (size_t i = 0; i < length; i++) {
         if (strchr(" \t\r\n\v\f", text[i]) == NULL || text[i] == '\0') {
             return false;
@@ -70,7 +75,7 @@ static bool blank(const char *text, size_t length) {
 static enum status add(struct text_list *list, char *text, size_t length, int32_t label,
                        struct error *error) {
     TRY(utf8_check(text, length, error));
-    if (blank(text, length)) {
+    if (text_is_blank(text, length)) {
         return error_set(error, STATUS_BAD_FORMAT, "there is no text");
     }
     if (list->count == list->capacity && grow(list) != STATUS_OK) {
@@ -127,8 +132,8 @@ static enum status check_labels(const struct text_list *list, const struct kind 
         return error_set(error, STATUS_BAD_FORMAT, "%s: no texts behind the first %zu", path,
                          options->skip);
     }
-    for (size_t label = 0; label < kind->labels && options->limit == 0 && options->skip == 0;
-         label++) {
+    bool whole = options->limit == 0 && options->skip == 0 && list->samples[0].label >= 0;
+    for (size_t label = 0; label < kind->labels && whole; label++) {
         bool found = false;
         for (size_t i = 0; i < list->count && !found; i++) {
             found = (size_t)list->samples[i].label == label;
@@ -141,16 +146,27 @@ static enum status check_labels(const struct text_list *list, const struct kind 
     return STATUS_OK;
 }
 
+static enum status check_split(enum text_dataset_kind kind, const char *split,
+                               struct error *error) {
+    bool unlabelled = strcmp(split, TEXT_DATASET_UNLABELLED) == 0;
+    if (!unlabelled && strcmp(split, "test") != 0 && strcmp(split, "train") != 0) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "a split is 'test' or 'train' (of imdb also 'unsup'), not '%s'", split);
+    }
+    if (unlabelled && kind != TEXT_DATASET_IMDB) {
+        return error_set(error, STATUS_INVALID_ARGUMENT, "%s has no split 'unsup'",
+                         kinds[kind].name);
+    }
+    return STATUS_OK;
+}
+
 enum status text_dataset_open(struct text_dataset *dataset, enum text_dataset_kind kind,
                               const char *path, const struct text_dataset_options *options,
                               struct error *error) {
     const struct kind *k = &kinds[kind];
     struct text_list list = {0};
     *dataset = (struct text_dataset){.name = k->name};
-    if (strcmp(options->split, "test") != 0 && strcmp(options->split, "train") != 0) {
-        return error_set(error, STATUS_INVALID_ARGUMENT, "a split is 'test' or 'train', not '%s'",
-                         options->split);
-    }
+    TRY(check_split(kind, options->split, error));
     enum status status = k->read(&list, path, options, error);
     if (status == STATUS_OK) {
         cut(&list, options);
@@ -162,8 +178,10 @@ enum status text_dataset_open(struct text_dataset *dataset, enum text_dataset_ki
     }
     dataset->samples = list.samples;
     dataset->count = list.count;
-    dataset->label_names = k->label_names;
-    dataset->labels = k->labels;
+    if (strcmp(options->split, TEXT_DATASET_UNLABELLED) != 0) {
+        dataset->label_names = k->label_names;
+        dataset->labels = k->labels;
+    }
     return STATUS_OK;
 }
 

@@ -1,4 +1,7 @@
-/* IMDB: one file a review in SPLIT/neg and SPLIT/pos, in a folder or in an archive. */
+/*
+ * IMDB: one file a review in SPLIT/neg and SPLIT/pos, or, without labels, in train/unsup, in a
+ * folder or in an archive.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -13,12 +16,28 @@
 
 enum { LABELS = 2 };
 
-static const char *const LABEL_FOLDERS[LABELS] = {"neg", "pos"};
+/* Where the reviews of a split are: SPLIT/FOLDERS[i]. */
+struct place {
+    const char *split;
+    const char *folders[LABELS];
+    size_t count;      /* of folders */
+    int32_t labels[2]; /* of their reviews */
+};
 
-/* Texts of each label by itself, before they are put in turn. */
+static const struct place unlabelled = {"train", {"unsup"}, 1, {-1}};
+
+static struct place find_place(const char *split) {
+    if (strcmp(split, TEXT_DATASET_UNLABELLED) == 0) {
+        return unlabelled;
+    }
+    return (struct place){split, {"neg", "pos"}, LABELS, {0, 1}};
+}
+
+/* Texts of each folder by itself, before they are put in turn. */
 struct reviews {
+    struct place place;
     struct text_list lists[LABELS];
-    size_t most; /* of each label */
+    size_t most; /* of each folder */
 };
 
 static bool ends_with(const char *text, const char *end) {
@@ -58,20 +77,22 @@ static enum status read_review(struct text_list *list, const char *folder, const
 }
 
 static enum status read_label_folder(struct reviews *reviews, const char *split_folder,
-                                     int32_t label, struct error *error) {
+                                     size_t index, struct error *error) {
     char folder[4096];
     struct dirent **names;
-    TRY(join(folder, sizeof folder, split_folder, LABEL_FOLDERS[label], error));
+    const struct place *place = &reviews->place;
+    TRY(join(folder, sizeof folder, split_folder, place->folders[index], error));
     int count = scandir(folder, &names, is_review, by_name);
     if (count < 0) {
         return error_set(error, errno == ENOENT || errno == ENOTDIR ? STATUS_NOT_FOUND : STATUS_IO,
                          "%s: cannot read the reviews labelled '%s': %s", folder,
-                         LABEL_FOLDERS[label], strerror(errno));
+                         place->folders[index], strerror(errno));
     }
     enum status status = STATUS_OK;
     for (int i = 0; i < count; i++) {
         if (status == STATUS_OK && (size_t)i < reviews->most) {
-            status = read_review(&reviews->lists[label], folder, names[i]->d_name, label, error);
+            status = read_review(&reviews->lists[index], folder, names[i]->d_name,
+                                 place->labels[index], error);
         }
         free(names[i]);
     }
@@ -85,9 +106,9 @@ static bool is_folder(const char *path) {
 }
 
 /* ROOT/SPLIT, or ROOT/aclImdb/SPLIT, which is what unpacking the archive in ROOT makes. */
-static enum status read_folder(struct reviews *reviews, const char *root, const char *split,
-                               struct error *error) {
+static enum status read_folder(struct reviews *reviews, const char *root, struct error *error) {
     char unpacked[4096], folder[4096];
+    const char *split = reviews->place.split;
     TRY(join(folder, sizeof folder, root, split, error));
     if (!is_folder(folder)) {
         TRY(join(unpacked, sizeof unpacked, root, "aclImdb", error));
@@ -97,16 +118,16 @@ static enum status read_folder(struct reviews *reviews, const char *root, const 
         return error_set(error, STATUS_NOT_FOUND, "%s: holds no folder '%s' with reviews", root,
                          split);
     }
-    for (int32_t label = 0; label < LABELS; label++) {
-        TRY(read_label_folder(reviews, folder, label, error));
+    for (size_t i = 0; i < reviews->place.count; i++) {
+        TRY(read_label_folder(reviews, folder, i, error));
     }
     return STATUS_OK;
 }
 
 /* ---- An archive ---- */
 
-/* Whether name ends in SPLIT/LABEL/NAME.txt; then *label is its. */
-static bool is_wanted(const char *name, const char *split, int32_t *label) {
+/* Whether name ends in SPLIT/FOLDER/NAME.txt; then *index is its folder's. */
+static bool is_wanted(const char *name, const struct place *place, size_t *index) {
     const char *parts[3] = {name, name, name}; /* where the last three parts begin */
     for (const char *c = name; *c != '\0'; c++) {
         if (*c == '/') {
@@ -115,15 +136,15 @@ static bool is_wanted(const char *name, const char *split, int32_t *label) {
             parts[2] = c + 1;
         }
     }
-    size_t length = strlen(split);
-    if (parts[1] == parts[0] || strncmp(parts[0], split, length) != 0 ||
+    size_t length = strlen(place->split);
+    if (parts[1] == parts[0] || strncmp(parts[0], place->split, length) != 0 ||
         parts[0] + length + 1 != parts[1] || !ends_with(parts[2], ".txt")) {
         return false;
     }
-    for (*label = 0; *label < LABELS; ++*label) {
-        size_t folder = strlen(LABEL_FOLDERS[*label]);
+    for (*index = 0; *index < place->count; ++*index) {
+        size_t folder = strlen(place->folders[*index]);
         if (parts[1] + folder + 1 == parts[2] &&
-            strncmp(parts[1], LABEL_FOLDERS[*label], folder) == 0) {
+            strncmp(parts[1], place->folders[*index], folder) == 0) {
             return true;
         }
     }
@@ -151,11 +172,15 @@ static enum status read_entry(struct tar_reader *tar, const struct tar_entry *en
 }
 
 static bool all_there(const struct reviews *reviews) {
-    return reviews->lists[0].count == reviews->most && reviews->lists[1].count == reviews->most;
+    bool all = true;
+    for (size_t i = 0; i < reviews->place.count; i++) {
+        all = all && reviews->lists[i].count == reviews->most;
+    }
+    return all;
 }
 
 static enum status read_archive(struct reviews *reviews, struct byte_source source,
-                                const char *split, struct error *error) {
+                                struct error *error) {
     struct tar_reader tar;
     struct tar_entry entry;
     bool found = true;
@@ -165,12 +190,13 @@ static enum status read_archive(struct reviews *reviews, struct byte_source sour
         if (!found) {
             break;
         }
-        int32_t label;
-        if (entry.kind != TAR_FILE || !is_wanted(entry.name, split, &label) ||
-            reviews->lists[label].count == reviews->most) {
+        size_t index;
+        if (entry.kind != TAR_FILE || !is_wanted(entry.name, &reviews->place, &index) ||
+            reviews->lists[index].count == reviews->most) {
             continue;
         }
-        enum status status = read_entry(&tar, &entry, &reviews->lists[label], label, error);
+        enum status status =
+            read_entry(&tar, &entry, &reviews->lists[index], reviews->place.labels[index], error);
         if (status != STATUS_OK) {
             return error_prefix(error, status, entry.name);
         }
@@ -179,29 +205,26 @@ static enum status read_archive(struct reviews *reviews, struct byte_source sour
 }
 
 static enum status read_bytes(struct reviews *reviews, const struct file_view *view,
-                              const char *split, struct error *error) {
+                              struct error *error) {
     if (view->size >= 2 && view->data[0] == 0x1f && view->data[1] == 0x8b) {
         return error_set(error, STATUS_UNSUPPORTED,
                          "a gzip file; unpack it with tar xzf and give the folder");
     }
     if (!xz_recognise(view->data, view->size)) {
         struct memory_source memory = {.data = view->data, .size = view->size};
-        return read_archive(reviews, (struct byte_source){memory_source_read, &memory}, split,
-                            error);
+        return read_archive(reviews, (struct byte_source){memory_source_read, &memory}, error);
     }
     struct xz_reader *xz;
     TRY(xz_reader_create(&xz, view->data, view->size, error));
-    enum status status =
-        read_archive(reviews, (struct byte_source){xz_reader_read, xz}, split, error);
+    enum status status = read_archive(reviews, (struct byte_source){xz_reader_read, xz}, error);
     xz_reader_free(xz);
     return status;
 }
 
-static enum status read_file(struct reviews *reviews, const char *path, const char *split,
-                             struct error *error) {
+static enum status read_file(struct reviews *reviews, const char *path, struct error *error) {
     struct file_view view;
     TRY(file_view_open(&view, path, error));
-    enum status status = read_bytes(reviews, &view, split, error);
+    enum status status = read_bytes(reviews, &view, error);
     file_view_close(&view);
     return status == STATUS_OK ? STATUS_OK : error_prefix(error, status, path);
 }
@@ -233,9 +256,10 @@ static enum status take_turns(struct reviews *reviews, struct text_list *list,
 enum status imdb_read(struct text_list *list, const char *path,
                       const struct text_dataset_options *options, struct error *error) {
     size_t wanted = text_dataset_wanted(options);
-    struct reviews reviews = {.most = wanted / LABELS + wanted % LABELS};
-    enum status status = is_folder(path) ? read_folder(&reviews, path, options->split, error)
-                                         : read_file(&reviews, path, options->split, error);
+    struct reviews reviews = {.place = find_place(options->split)};
+    reviews.most = wanted / reviews.place.count + wanted % reviews.place.count;
+    enum status status =
+        is_folder(path) ? read_folder(&reviews, path, error) : read_file(&reviews, path, error);
     if (status == STATUS_OK) {
         status = take_turns(&reviews, list, error);
     }

@@ -29,6 +29,9 @@ struct text_list {
 MUST_CHECK enum status text_list_add(struct text_list *list, char *text, size_t length,
                                      int32_t label, struct error *error);
 
+/** @return whether there is nothing but white space. */
+bool text_is_blank(const char *text, size_t length);
+
 /** Frees the texts and the list. */
 void text_list_free(struct text_list *list);
 
@@ -39,6 +42,13 @@ MUST_CHECK enum status imdb_read(struct text_list *list, const char *path,
                                  const struct text_dataset_options *options, struct error *error);
 
 MUST_CHECK enum status agnews_read(struct text_list *list, const char *path,
+                                   const struct text_dataset_options *options, struct error *error);
+
+MUST_CHECK enum status text_file_read(struct text_list *list, const char *path,
+                                      const struct text_dataset_options *options,
+                                      struct error *error);
+
+MUST_CHECK enum status sample_read(struct text_list *list, const char *path,
                                    const struct text_dataset_options *options, struct error *error);
 
 #endif

@@ -164,6 +164,7 @@ static const struct entry REVIEWS[] = {
     {"aclImdb/test/pos/list.md", "not a review"}, {"aclImdb/test/neg/0_1.txt", "bad"},
     {"aclImdb/test/neg/10_2.txt", "dull"},        {"aclImdb/train/neg/0_3.txt", "train bad"},
     {"aclImdb/train/pos/0_9.txt", "train good"},  {"aclImdb/train/unsup/0_0.txt", "unlabelled"},
+    {"aclImdb/train/unsup/1_0.txt", "more"},
 };
 
 enum { REVIEW_COUNT = sizeof REVIEWS / sizeof *REVIEWS };
@@ -189,6 +190,9 @@ static void check_reviews(const char *path) {
         {{"test", 1, 2}, "1:good|0:dull"},
         {{"test", 4, 0}, "1:nice"},
         {{"train", 0, 0}, "0:train bad|1:train good"},
+        {{"unsup", 0, 0}, "-1:unlabelled|-1:more"},
+        {{"unsup", 0, 1}, "-1:unlabelled"},
+        {{"unsup", 1, 3}, "-1:more"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char out[1024];
@@ -311,6 +315,87 @@ C_TEST(imdb, reads_the_real_archive) {
     text_dataset_close(&dataset);
 }
 
+C_TEST(imdb, reads_the_real_reviews_without_labels) {
+    char path[1024];
+    if (!test_data_path("aclImdb_unsup.tar.xz", path, sizeof path)) {
+        TEST_SKIP("set WARPBOOK_DATA to a folder with aclImdb_unsup.tar.xz");
+    }
+    struct text_dataset dataset;
+    struct error error = {0};
+    const struct text_dataset_options first = {.split = "unsup", .limit = 100};
+    EXPECT_OK(text_dataset_open(&dataset, TEXT_DATASET_IMDB, path, &first, &error));
+    EXPECT_INT_EQ(100, dataset.count);
+    EXPECT_INT_EQ(0, dataset.labels);
+    EXPECT_TRUE(dataset.label_names == NULL);
+    text_dataset_close(&dataset);
+}
+
+/* ---- Texts in a file ---- */
+
+static void check_file(enum text_dataset_kind kind, const char *content,
+                       const struct text_dataset_options *options, const char *want) {
+    char path[1024], out[1024];
+    write_file("texts.txt", content, strlen(content), path, sizeof path);
+    describe(kind, path, options, out, sizeof out);
+    EXPECT_STR_EQ(want, out);
+    unlink(path);
+}
+
+static void check_text(const char *content, const struct text_dataset_options *options,
+                       const char *want) {
+    check_file(TEXT_DATASET_TEXT, content, options, want);
+}
+
+C_TEST(text, reads_lines_or_paragraphs) {
+    check_text("one\ntwo\r\nthree", &ALL, "-1:one|-1:two|-1:three");
+    check_text("\n \none\ntwo\n\n\n", &ALL, "-1:one|-1:two");
+    check_text("one\nmore\n\t\r\n\ntwo\r\n", &ALL, "-1:one\nmore|-1:two");
+    check_text("a\nb\nc\nd", &(struct text_dataset_options){"train", 1, 2}, "-1:b|-1:c");
+}
+
+C_TEST(text, tells_what_is_wrong_and_where) {
+    check_text("", &ALL, "texts.txt: no texts behind the first 0");
+    check_text(" \n\n", &ALL, "texts.txt: no texts behind the first 0");
+    check_text("a\n\nb\nc\xff\n", &ALL,
+               "texts.txt: the text in line 3: not valid UTF-8 at byte 3 (0xFF) of 4 bytes");
+}
+
+static void check_sample(const char *content, const char *want) {
+    check_file(TEXT_DATASET_SAMPLE, content, &ALL, want);
+}
+
+C_TEST(sample, reads_labels_and_texts) {
+    check_sample("pos\ta b\r\nneg\tc\td\n", "1:a b|0:c\td");
+    check_file(TEXT_DATASET_SAMPLE, "pos\ta\nneg\tb\npos\tc\n",
+               &(struct text_dataset_options){"train", 1, 1}, "0:b");
+}
+
+C_TEST(sample, tells_what_is_wrong_and_where) {
+    check_sample("", "texts.txt: no texts behind the first 0");
+    check_sample("pos\ta\n", "texts.txt: no text has the label 'neg'");
+    check_sample("pos\ta\n\nneg\tb\n", "texts.txt: line 2: no tab between a label and a text");
+    check_sample("good\ta\n", "texts.txt: line 1: 'good' is not 'neg' or 'pos'");
+    check_sample("pos\ta\nneg\t \n", "texts.txt: line 2: there is no text");
+    check_sample("pos\t\xff\n", "texts.txt: line 1: not valid UTF-8 at byte 0 (0xFF) of 1 bytes");
+}
+
+C_TEST(sample, that_of_the_project_is_balanced) {
+    struct text_dataset dataset;
+    struct error error = {0};
+    size_t counts[2] = {0, 0};
+    ASSERT_OK(text_dataset_open(&dataset, TEXT_DATASET_SAMPLE, "datasets/reviews_sample.tsv", &ALL,
+                                &error));
+    for (size_t i = 0; i < dataset.count; i++) {
+        counts[dataset.samples[i].label]++;
+        for (size_t j = 0; j < i; j++) {
+            EXPECT_TRUE(strcmp(dataset.samples[i].text, dataset.samples[j].text) != 0);
+        }
+    }
+    EXPECT_TRUE(dataset.count >= 120);
+    EXPECT_INT_EQ(counts[0], counts[1]);
+    text_dataset_close(&dataset);
+}
+
 C_TEST(text_dataset, knows_its_kinds_and_splits) {
     enum text_dataset_kind kind;
     struct error error = {0};
@@ -319,9 +404,17 @@ C_TEST(text_dataset, knows_its_kinds_and_splits) {
     EXPECT_INT_EQ(2, text_dataset_labels(kind));
     EXPECT_OK(text_dataset_kind_parse("agnews", &kind, &error));
     EXPECT_INT_EQ(4, text_dataset_labels(kind));
+    EXPECT_OK(text_dataset_kind_parse("sample", &kind, &error));
+    EXPECT_INT_EQ(2, text_dataset_labels(kind));
     EXPECT_STATUS(STATUS_INVALID_ARGUMENT, text_dataset_kind_parse("IMDB", &kind, &error));
-    EXPECT_STR_EQ("a data set is 'imdb' or 'agnews', not 'IMDB'", error.message);
+    EXPECT_STR_EQ(
+        "a data set is 'imdb', 'agnews' or 'text', not 'IMDB'; or 'sample', the project's own",
+        error.message);
     const struct text_dataset_options dev = {.split = "dev"};
     EXPECT_STATUS(STATUS_INVALID_ARGUMENT, text_dataset_open(&dataset, kind, "x", &dev, &error));
-    EXPECT_STR_EQ("a split is 'test' or 'train', not 'dev'", error.message);
+    EXPECT_STR_EQ("a split is 'test' or 'train' (of imdb also 'unsup'), not 'dev'", error.message);
+    const struct text_dataset_options unsup = {.split = "unsup"};
+    EXPECT_STATUS(STATUS_INVALID_ARGUMENT,
+                  text_dataset_open(&dataset, TEXT_DATASET_AGNEWS, "x", &unsup, &error));
+    EXPECT_STR_EQ("agnews has no split 'unsup'", error.message);
 }

@@ -9,10 +9,10 @@
 #include "common/formats/utf8.h"
 #include "common/formats/wordpiece_list.h"
 #include "common/formats/wordpiece_normalize.h"
-#include "common/formats/wordpiece_unicode.h"
 #include "common/formats/wordpiece_vocabulary.h"
+#include "common/formats/wordpiece_words.h"
 
-enum { LONGEST_WORD = 100, CONTINUED = 2 /* bytes of "##" */ };
+enum { LONGEST_WORD = WORDPIECE_LONGEST_WORD, CONTINUED = 2 /* bytes of "##" */ };
 
 /* One word as UTF-8, with room for "##" before any of its ends. */
 struct word {
@@ -75,21 +75,12 @@ static bool push_word(const struct wordpiece *wordpiece, const int32_t *code_poi
     return true;
 }
 
-/* Splits at blanks and around punctuation. Stops early once `enough` ids are there. */
+/* Stops early once `enough` ids are there. */
 static bool push_words(const struct wordpiece *wordpiece, const struct list *text, size_t enough,
                        struct list *ids) {
-    for (size_t i = 0, end; i < text->count && ids->count < enough; i = end) {
-        end = i + 1;
-        if (text->items[i] == ' ') {
-            continue;
-        }
-        if (character_classify(text->items[i]) != CHARACTER_PUNCTUATION) {
-            while (end < text->count && text->items[end] != ' ' &&
-                   character_classify(text->items[end]) != CHARACTER_PUNCTUATION) {
-                end++;
-            }
-        }
-        if (!push_word(wordpiece, &text->items[i], end - i, ids)) {
+    size_t start, end = 0;
+    while (ids->count < enough && wordpiece_next_word(text, &start, &end)) {
+        if (!push_word(wordpiece, &text->items[start], end - start, ids)) {
             return false;
         }
     }

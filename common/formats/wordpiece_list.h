@@ -1,6 +1,6 @@
 /**
  * @file wordpiece_list.h
- * @brief A list of numbers that grows; for the WordPiece tokenizer alone.
+ * @brief A list of numbers that grows; for the WordPiece tokenizer and who reads its words.
  */
 #ifndef WARPBOOK_COMMON_FORMATS_WORDPIECE_LIST_H_
 #define WARPBOOK_COMMON_FORMATS_WORDPIECE_LIST_H_

@@ -15,6 +15,7 @@
 struct normalizer {
     struct list *out;
     struct list waiting; /* kept marks since the last starter */
+    bool cased;          /* characters stay as they are, once the text is clean */
 };
 
 static bool push_lower(struct normalizer *normalizer, int32_t code_point) {
@@ -59,6 +60,11 @@ static bool push_part(struct normalizer *normalizer, int32_t code_point) {
     }
 }
 
+static bool push_cased(struct list *out, int32_t code_point, bool ideograph) {
+    return (!ideograph || list_push(out, ' ')) && list_push(out, code_point) &&
+           (!ideograph || list_push(out, ' '));
+}
+
 static bool push_character(struct normalizer *normalizer, int32_t code_point) {
     enum character_class kind = character_classify(code_point);
     if (kind == CHARACTER_DROPPED) {
@@ -68,6 +74,9 @@ static bool push_character(struct normalizer *normalizer, int32_t code_point) {
         return push_part(normalizer, ' ');
     }
     bool ideograph = character_is_ideograph(code_point);
+    if (normalizer->cased) {
+        return push_cased(normalizer->out, code_point, ideograph);
+    }
     if (ideograph && !push_part(normalizer, ' ')) {
         return false;
     }
@@ -81,9 +90,9 @@ static bool push_character(struct normalizer *normalizer, int32_t code_point) {
     return !ideograph || push_part(normalizer, ' ');
 }
 
-enum status wordpiece_normalize(const char *text, size_t length, struct list *out,
-                                struct error *error) {
-    struct normalizer normalizer = {.out = out};
+static enum status normalize(const char *text, size_t length, bool cased, struct list *out,
+                             struct error *error) {
+    struct normalizer normalizer = {.out = out, .cased = cased};
     enum status status = STATUS_OK;
     bool fits = true;
     for (size_t offset = 0; offset < length && fits && status == STATUS_OK;) {
@@ -98,4 +107,14 @@ enum status wordpiece_normalize(const char *text, size_t length, struct list *ou
                          length);
     }
     return status;
+}
+
+enum status wordpiece_normalize(const char *text, size_t length, struct list *out,
+                                struct error *error) {
+    return normalize(text, length, false, out, error);
+}
+
+enum status wordpiece_normalize_cased(const char *text, size_t length, struct list *out,
+                                      struct error *error) {
+    return normalize(text, length, true, out, error);
 }

@@ -22,4 +22,8 @@
 MUST_CHECK enum status wordpiece_normalize(const char *text, size_t length, struct list *out,
                                            struct error *error);
 
+/** As wordpiece_normalize(), but letters keep their case and their accents: BERT's cased models. */
+MUST_CHECK enum status wordpiece_normalize_cased(const char *text, size_t length, struct list *out,
+                                                 struct error *error);
+
 #endif

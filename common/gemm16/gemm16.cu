@@ -34,6 +34,10 @@ static enum status check(const struct gemm16_problem *p, struct error *error) {
                          "gemm16: out_dtype is that of in, or fp32, not %d (enum nn_dtype)",
                          (int)p->out_dtype);
     }
+    if (p->residual_is_float && p->out_dtype != NN_F32) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "gemm16: an fp32 residual needs an fp32 result");
+    }
     if (p->activate && ((int)p->f < NN_GELU || (int)p->f > NN_RELU)) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
                          "gemm16: f = %d is none of enum nn_activation", (int)p->f);
@@ -67,6 +71,8 @@ struct gemm16_finish gemm16_finish_of(const struct gemm16_problem *p) {
     f.N = p->N;
     f.activation = p->activate ? (int)p->f : -1;
     f.out_is_float = p->out_dtype == NN_F32;
+    f.bias_is_float = p->bias_is_float;
+    f.residual_is_float = p->residual_is_float;
     uintptr_t addresses = (uintptr_t)p->bias | (uintptr_t)p->residual | (uintptr_t)p->out;
     f.vector = addresses % 16 == 0 && p->N % 8 == 0;
     return f;

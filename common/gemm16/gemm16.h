@@ -31,9 +31,10 @@ extern "C" {
  * @brief out (M, N) = f(in (M, K) * weight (N, K)^T + bias (N)) + residual (M, N).
  *
  * Device memory, row-major, rows one after the other. Elements of in, weight, bias and residual are
- * `dtype`, those of out `out_dtype`; each pointer is aligned as its elements at least (16 bytes,
- * and K a multiple of 8, make it fast). out may be residual where their types agree; nothing else
- * overlaps. Every size may be 0: without M or N nothing happens, with K = 0 the product is zeros.
+ * `dtype` (the last two fp32 where that is said), those of out `out_dtype`; each pointer is aligned
+ * as its elements at least (16 bytes, and K a multiple of 8, make it fast). out may be residual
+ * where their types agree; nothing else overlaps. Every size may be 0: without M or N nothing
+ * happens, with K = 0 the product is zeros.
  */
 struct gemm16_problem {
     enum nn_dtype dtype;     /**< NN_F16 or NN_BF16 */
@@ -42,10 +43,12 @@ struct gemm16_problem {
     const void *in;     /**< (M, K) */
     const void *weight; /**< (N, K) */
     const void *bias;   /**< (N); NULL: none */
+    bool bias_is_float; /**< bias is fp32, whatever dtype is */
     bool activate;      /**< whether there is an f */
     enum nn_activation f;
-    const void *residual; /**< (M, N); NULL: none */
-    void *out;            /**< (M, N) */
+    const void *residual;   /**< (M, N); NULL: none */
+    bool residual_is_float; /**< residual is fp32; needs an out_dtype of NN_F32 */
+    void *out;              /**< (M, N) */
 };
 
 /**

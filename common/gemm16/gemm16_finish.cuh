@@ -115,6 +115,12 @@ template <int COUNT> static __device__ __forceinline__ void activate(float *x, i
 #undef EACH
 }
 
+/* An element of bias or residual. */
+template <typename E>
+static __device__ __forceinline__ float value_at(const void *values, size_t i, bool is_float) {
+    return is_float ? ((const float *)values)[i] : to_float(((const E *)values)[i]);
+}
+
 /* Up to eight results of row m from column n on, by single elements: whatever the alignment. */
 template <typename E>
 static __device__ __noinline__ void finish_some(const struct gemm16_finish &f, float *x, size_t m,
@@ -122,13 +128,13 @@ static __device__ __noinline__ void finish_some(const struct gemm16_finish &f, f
     size_t at = m * f.N + n;
     int count = (int)(f.N - n < 8 ? f.N - n : 8);
     for (int i = 0; i < count && f.bias != NULL; i++) {
-        x[i] += to_float(((const E *)f.bias)[n + i]);
+        x[i] += value_at<E>(f.bias, n + i, f.bias_is_float);
     }
     activate<8>(x, f.activation);
     for (int i = 0; i < count; i++) {
         float y = x[i];
         if (f.residual != NULL) {
-            y += to_float(((const E *)f.residual)[at + i]);
+            y += value_at<E>(f.residual, at + i, f.residual_is_float);
         }
         if (f.out_is_float) {
             ((float *)f.out)[at + i] = y;
@@ -138,8 +144,18 @@ static __device__ __noinline__ void finish_some(const struct gemm16_finish &f, f
     }
 }
 
-template <typename E> static __device__ __forceinline__ void add_eight(float *x, const E *values) {
-    const struct eight v = *(const struct eight *)values;
+/* x += eight elements of bias or residual. */
+template <typename E>
+static __device__ __forceinline__ void add_eight(float *x, const void *values, size_t at,
+                                                 bool is_float) {
+    if (is_float) {
+        const float4 *from = (const float4 *)((const float *)values + at);
+        float4 low = from[0], high = from[1];
+        x[0] += low.x, x[1] += low.y, x[2] += low.z, x[3] += low.w;
+        x[4] += high.x, x[5] += high.y, x[6] += high.z, x[7] += high.w;
+        return;
+    }
+    const struct eight v = *(const struct eight *)((const E *)values + at);
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         float2 both = unpack(v.x[i], E());
@@ -161,11 +177,11 @@ static __device__ __forceinline__ void finish_eight(const struct gemm16_finish &
     }
     size_t at = m * f.N + n;
     if (f.bias != NULL) {
-        add_eight(x, (const E *)f.bias + n);
+        add_eight<E>(x, f.bias, n, f.bias_is_float);
     }
     activate<8>(x, f.activation);
     if (f.residual != NULL) {
-        add_eight(x, (const E *)f.residual + at);
+        add_eight<E>(x, f.residual, at, f.residual_is_float);
     }
     if (f.out_is_float) {
         float4 *to = (float4 *)((float *)f.out + at);

@@ -183,10 +183,9 @@ __device__ __forceinline__ void store_matrices(unsigned address, const unsigned 
 template <typename E>
 __device__ __forceinline__ void add_bias(float *x, const struct gemm16_finish &f, size_t n) {
     int lane = threadIdx.x % 32;
-    const E *bias = (const E *)f.bias + n + 2 * lane;
-    size_t left = n + 2 * lane < f.N ? f.N - n - 2 * lane : 0;
-    float first = left > 0 ? to_float(bias[0]) : 0.0f;
-    float second = left > 1 ? to_float(bias[1]) : 0.0f;
+    size_t at = n + 2 * lane, left = at < f.N ? f.N - at : 0;
+    float first = left > 0 ? value_at<E>(f.bias, at, f.bias_is_float) : 0.0f;
+    float second = left > 1 ? value_at<E>(f.bias, at + 1, f.bias_is_float) : 0.0f;
 #pragma unroll
     for (int j = 0; j < SLAB_COLUMNS / 8; j++) {
         float low = __shfl_sync(~0u, first, 4 * j + lane % 4);
@@ -274,7 +273,9 @@ __device__ __forceinline__ void store_float_pairs(const float *x, const struct g
             size_t at = row * f.N + column;
             float2 y = make_float2(x[2 * i], x[2 * i + 1]);
             if (f.residual != NULL) {
-                float2 more = unpack(*(const unsigned *)((const E *)f.residual + at), E());
+                float2 more = f.residual_is_float
+                                  ? *(const float2 *)((const float *)f.residual + at)
+                                  : unpack(*(const unsigned *)((const E *)f.residual + at), E());
                 y.x += more.x;
                 y.y += more.y;
             }
@@ -295,7 +296,7 @@ __device__ __forceinline__ void store_single(const float *x, const struct gemm16
             size_t at = row * f.N + column;
             float y = x[i];
             if (f.residual != NULL) {
-                y += to_float(((const E *)f.residual)[at]);
+                y += value_at<E>(f.residual, at, f.residual_is_float);
             }
             if (f.out_is_float) {
                 ((float *)f.out)[at] = y;

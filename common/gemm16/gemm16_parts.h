@@ -17,7 +17,7 @@ struct gemm16_finish {
     void *out;
     size_t M, N;
     int activation; /**< of enum nn_activation; -1: none */
-    bool out_is_float;
+    bool out_is_float, bias_is_float, residual_is_float;
     bool vector; /**< eight columns are whole 16-byte pieces of bias, residual and out */
 };
 

@@ -112,10 +112,12 @@ static void check_way(struct gemm16_data *data, const char *name, run_function *
     }
     const char *message = status == STATUS_OK ? wrong : error.message;
     if (status != STATUS_OK || wrong[0] != '\0') {
-        TEST_FAIL("%s, %zux%zux%zu, %s to %s, bias %d, activation %d, residual %d%s, skew %zu: %s",
+        TEST_FAIL("%s, %zux%zux%zu, %s to %s, bias %d%s, activation %d, residual %d%s%s, skew %zu: "
+                  "%s",
                   name, c->M, c->N, c->K, nn_dtype_name(c->dtype), nn_dtype_name(c->out_dtype),
-                  c->bias, c->activate ? (int)c->f : -1, c->residual,
-                  c->in_place ? " in place" : "", c->skew, message);
+                  c->bias, c->bias_is_float ? " fp32" : "", c->activate ? (int)c->f : -1,
+                  c->residual, c->residual_is_float ? " fp32" : "", c->in_place ? " in place" : "",
+                  c->skew, message);
     }
 }
 
@@ -136,7 +138,7 @@ static void check_case(const struct gemm16_case *c) {
 /* What follows the sum changes from case to case: all of it comes up with every type. */
 static struct gemm16_case case_of(const struct shape *s, size_t i, enum nn_dtype dtype,
                                   size_t skew) {
-    bool in_place = i % 3 == 1, to_float = i % 4 == 2 && !in_place;
+    bool in_place = i % 3 == 1, to_float = i % 4 == 2;
     return (struct gemm16_case){.M = s->M,
                                 .N = s->N,
                                 .K = s->K,
@@ -145,7 +147,9 @@ static struct gemm16_case case_of(const struct shape *s, size_t i, enum nn_dtype
                                 .bias = i % 2 == 0,
                                 .activate = i % 5 < 3,
                                 .f = (enum nn_activation)(i % 5),
+                                .bias_is_float = i % 4 == 0 || i % 8 == 6,
                                 .residual = i % 3 > 0,
+                                .residual_is_float = to_float && (in_place || i % 8 == 2),
                                 .in_place = in_place,
                                 .skew = skew};
 }
@@ -257,6 +261,9 @@ C_TEST(gemm16, refuses_what_it_does_not_take) {
     p.activate = true;
     p.f = (enum nn_activation)5;
     check_refused(&data, &p, "f = 5 is none of enum nn_activation");
+    p = data.problem;
+    p.residual_is_float = true;
+    check_refused(&data, &p, "an fp32 residual needs an fp32 result");
     p = data.problem;
     p.M = GEMM16_MAX_SIZE + 1;
     check_refused(&data, &p, "M = 268435457 is above 268435456");

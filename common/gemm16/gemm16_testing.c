@@ -48,19 +48,20 @@ static void draw(struct rng *rng, float *values, void *stored, size_t count, enu
 
 /* One operand: random on the host, copied `skew` elements past the start of device memory. */
 static enum status make_operand(struct rng *rng, float **values, void **d, size_t count,
-                                const struct gemm16_case *c, struct error *error) {
-    void *stored = malloc(count * 2 + 1);
+                                enum nn_dtype dtype, size_t skew, struct error *error) {
+    size_t element = nn_dtype_bytes(dtype);
+    void *stored = malloc(count * element + 1);
     *values = malloc(count * sizeof(float) + 1);
     enum status status = STATUS_OK;
     if (stored == NULL || *values == NULL) {
         status = error_set(error, STATUS_OUT_OF_MEMORY, "out of memory on the host");
     }
     if (status == STATUS_OK) {
-        draw(rng, *values, stored, count, c->dtype);
-        status = device_alloc(d, (count + c->skew) * 2, error);
+        draw(rng, *values, stored, count, dtype);
+        status = device_alloc(d, (count + skew) * element, error);
     }
     if (status == STATUS_OK && count > 0) {
-        status = device_write((char *)*d + c->skew * 2, stored, count * 2, NULL, error);
+        status = device_write((char *)*d + skew * element, stored, count * element, NULL, error);
     }
     free(stored);
     return status;
@@ -90,8 +91,9 @@ static void calculate_row(struct gemm16_data *data, const struct host_values *v,
 static void make_old(struct gemm16_data *data, const struct host_values *v) {
     memset(data->old, 0xff, data->out_bytes);
     if (data->c.in_place) {
-        nn_dtype_store(data->old + data->guard + data->c.skew * 2, v->residual,
-                       data->c.M * data->c.N, data->c.dtype);
+        size_t skew = data->c.skew * nn_dtype_bytes(data->c.out_dtype);
+        nn_dtype_store(data->old + data->guard + skew, v->residual, data->c.M * data->c.N,
+                       data->c.out_dtype);
     }
 }
 
@@ -115,16 +117,21 @@ static enum status make_device(struct gemm16_data *data, struct host_values *v,
                                struct error *error) {
     const struct gemm16_case *c = &data->c;
     struct rng rng = rng_create(c->M * 31 + c->N * 7 + c->K);
-    enum status status = make_operand(&rng, &v->in, &data->d_in, c->M * c->K, c, error);
+    enum nn_dtype bias = c->bias_is_float ? NN_F32 : c->dtype;
+    enum nn_dtype residual = c->residual_is_float ? NN_F32 : c->dtype;
+    size_t biases = c->bias ? c->N : 0, residuals = c->residual ? c->M * c->N : 0;
+    enum status status =
+        make_operand(&rng, &v->in, &data->d_in, c->M * c->K, c->dtype, c->skew, error);
     if (status == STATUS_OK) {
-        status = make_operand(&rng, &v->weight, &data->d_weight, c->N * c->K, c, error);
+        status =
+            make_operand(&rng, &v->weight, &data->d_weight, c->N * c->K, c->dtype, c->skew, error);
     }
     if (status == STATUS_OK) {
-        status = make_operand(&rng, &v->bias, &data->d_bias, c->bias ? c->N : 0, c, error);
+        status = make_operand(&rng, &v->bias, &data->d_bias, biases, bias, c->skew, error);
     }
     if (status == STATUS_OK) {
-        status = make_operand(&rng, &v->residual, &data->d_residual, c->residual ? c->M * c->N : 0,
-                              c, error);
+        status = make_operand(&rng, &v->residual, &data->d_residual, residuals, residual, c->skew,
+                              error);
     }
     if (status == STATUS_OK) {
         status = device_alloc(&data->d_out, data->out_bytes, error);
@@ -149,12 +156,15 @@ static void set_problem(struct gemm16_data *data) {
         .K = c->K,
         .in = skewed(data->d_in, skew),
         .weight = skewed(data->d_weight, skew),
-        .bias = c->bias ? skewed(data->d_bias, skew) : NULL,
+        .bias = c->bias ? skewed(data->d_bias, c->bias_is_float ? 2 * skew : skew) : NULL,
+        .bias_is_float = c->bias_is_float,
         .activate = c->activate,
         .f = c->f,
-        .residual = !c->residual  ? NULL
-                    : c->in_place ? out
-                                  : skewed(data->d_residual, skew),
+        .residual = !c->residual ? NULL
+                    : c->in_place
+                        ? out
+                        : skewed(data->d_residual, c->residual_is_float ? 2 * skew : skew),
+        .residual_is_float = c->residual_is_float,
         .out = out,
     };
 }

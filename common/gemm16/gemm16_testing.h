@@ -18,6 +18,7 @@ struct gemm16_case {
     enum nn_dtype dtype, out_dtype;
     bool bias, activate, residual;
     enum nn_activation f;
+    bool bias_is_float, residual_is_float;
     bool in_place; /**< residual is out; the types agree */
     size_t skew;   /**< every pointer is so many elements past a 256-byte boundary */
     size_t rows;   /**< so many rows are compared, spread over all; 0: all */

@@ -12,51 +12,11 @@
 #include "common/formats/bert_checkpoint.h"
 #include "common/formats/safetensors.h"
 #include "common/model/bert.h"
+#include "common/testing/recording.h"
 #include "common/testing/testing.h"
 
 static const char RECORDING[] = "common/model/expectations/bert.json";
 static const double TOLERANCE = 1e-4;
-
-/* ---- The recording ---- */
-
-static double number(const cJSON *object, const char *key) {
-    return cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(object, key));
-}
-
-static const char *string(const cJSON *object, const char *key) {
-    const char *value = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
-    return value != NULL ? value : "";
-}
-
-/* @return the member, or NULL when it is absent or null. */
-static const cJSON *member(const cJSON *object, const char *key) {
-    const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, key);
-    return cJSON_IsNull(value) ? NULL : value;
-}
-
-static cJSON *load_recording(void) {
-    char *text;
-    size_t size;
-    struct error error = {0};
-    if (file_read(RECORDING, 1 << 20, &text, &size, &error) != STATUS_OK) {
-        TEST_FAIL("%s", error.message);
-        return NULL;
-    }
-    cJSON *root = cJSON_ParseWithLength(text, size);
-    free(text);
-    return root;
-}
-
-static const cJSON *find_case(const cJSON *root, const char *name) {
-    const cJSON *one;
-    cJSON_ArrayForEach(one, cJSON_GetObjectItemCaseSensitive(root, "cases")) {
-        if (strcmp(string(one, "name"), name) == 0) {
-            return one;
-        }
-    }
-    TEST_FAIL("%s has no case %s", RECORDING, name);
-    return NULL;
-}
 
 /* ---- The checkpoint: the same values as in make_bert.py ---- */
 
@@ -116,7 +76,7 @@ static void fill(const struct safetensors_tensor *tensor, void *data, double wei
 }
 
 static enum safetensors_dtype dtype_of(const cJSON *one) {
-    const char *stored = string(one, "stored");
+    const char *stored = recording_string(one, "stored");
     return strcmp(stored, "F16") == 0    ? SAFETENSORS_F16
            : strcmp(stored, "BF16") == 0 ? SAFETENSORS_BF16
                                          : SAFETENSORS_F32;
@@ -135,7 +95,7 @@ static bool make_tensor(struct safetensors_tensor *tensor, const cJSON *one, con
     tensor->bytes = tensor->count * (tensor->dtype == SAFETENSORS_F32 ? 4 : 2);
     void *data = malloc(tensor->bytes);
     if (data != NULL) {
-        fill(tensor, data, number(one, "weight_scale"));
+        fill(tensor, data, recording_number(one, "weight_scale"));
     }
     tensor->data = data;
     return data != NULL;
@@ -181,7 +141,7 @@ static bool write_config(const char *path, const cJSON *one) {
 /* Writes, opens and deletes the checkpoint of a case. */
 static bool open_checkpoint(struct bert_checkpoint *checkpoint, const cJSON *one) {
     char name[128], folder[1024], config[1100], weights[1100];
-    snprintf(name, sizeof name, "bert_%s", string(one, "name"));
+    snprintf(name, sizeof name, "bert_%s", recording_string(one, "name"));
     test_temporary_path(name, folder, sizeof folder);
     snprintf(config, sizeof config, "%s/config.json", folder);
     snprintf(weights, sizeof weights, "%s/model.safetensors", folder);
@@ -219,12 +179,14 @@ static int32_t *integers(const cJSON *array) {
 }
 
 static void batch_create(struct batch *batch, const cJSON *one, const struct bert_config *c) {
-    *batch = (struct batch){.B = (size_t)number(one, "B"), .T = (size_t)number(one, "T")};
+    *batch = (struct batch){.B = (size_t)recording_number(one, "B"),
+                            .T = (size_t)recording_number(one, "T")};
     size_t rows = batch->B * batch->T;
-    batch->ids = integers(member(one, "ids"));
-    batch->types = member(one, "types") != NULL ? integers(member(one, "types")) : NULL;
-    if (member(one, "mask") != NULL) {
-        int32_t *mask = integers(member(one, "mask"));
+    batch->ids = integers(recording_member(one, "ids"));
+    batch->types =
+        recording_member(one, "types") != NULL ? integers(recording_member(one, "types")) : NULL;
+    if (recording_member(one, "mask") != NULL) {
+        int32_t *mask = integers(recording_member(one, "mask"));
         batch->mask = calloc(rows, 1);
         for (size_t i = 0; i < rows; i++) {
             batch->mask[i] = (uint8_t)mask[i];
@@ -253,7 +215,7 @@ struct errors {
 };
 
 static struct errors measure(const cJSON *recorded, const float *got, size_t count) {
-    size_t stride = (size_t)number(recorded, "stride");
+    size_t stride = (size_t)recording_number(recorded, "stride");
     double difference = 0.0, largest = 0.0, differences = 0.0, squares = 0.0, all = 0.0;
     size_t i = 0;
     const cJSON *value;
@@ -269,25 +231,25 @@ static struct errors measure(const cJSON *recorded, const float *got, size_t cou
     for (size_t j = 0; j < count; j++) {
         all += (double)got[j] * got[j];
     }
-    double norm = number(recorded, "norm");
+    double norm = recording_number(recorded, "norm");
     return (struct errors){.largest = difference / largest,
                            .norm = sqrt(differences / squares),
                            .whole = fabs(sqrt(all) - norm) / norm};
 }
 
 static void check_output(const cJSON *one, const char *key, const float *got, size_t count) {
-    const cJSON *recorded = member(one, key);
+    const cJSON *recorded = recording_member(one, key);
     if (recorded == NULL) {
         return;
     }
-    EXPECT_INT_EQ(number(recorded, "count"), count);
+    EXPECT_INT_EQ(recording_number(recorded, "count"), count);
     struct errors e = measure(recorded, got, count);
     printf("%s, %s: largest difference %.2e, norm of the differences %.2e, norm %.2e (relative)\n",
-           string(one, "name"), key, e.largest, e.norm, e.whole);
+           recording_string(one, "name"), key, e.largest, e.norm, e.whole);
     if (!(e.largest <= TOLERANCE && e.norm <= TOLERANCE && e.whole <= TOLERANCE)) {
         TEST_FAIL("%s, %s: largest difference %.3g, norm of the differences %.3g, norm %.3g "
                   "(relative), tolerance %.3g",
-                  string(one, "name"), key, e.largest, e.norm, e.whole, TOLERANCE);
+                  recording_string(one, "name"), key, e.largest, e.norm, e.whole, TOLERANCE);
     }
 }
 
@@ -297,8 +259,8 @@ static void run(struct bert *model, const struct bert_config *c, const cJSON *on
     batch_create(&batch, one, c);
     const struct bert_input input = {
         .ids = batch.ids, .types = batch.types, .mask = batch.mask, .B = batch.B, .T = batch.T};
-    bool pooled = member(one, "pooled") != NULL;
-    bool logits = member(one, "logits") != NULL;
+    bool pooled = recording_member(one, "pooled") != NULL;
+    bool logits = recording_member(one, "logits") != NULL;
     const struct bert_output output = {.hidden = batch.hidden,
                                        .pooled = pooled ? batch.pooled : NULL,
                                        .logits = logits ? batch.logits : NULL};
@@ -324,7 +286,7 @@ static void check_case(const cJSON *one) {
     struct engine engine;
     struct bert *model = NULL;
     struct error error = {0};
-    size_t rows = (size_t)(number(one, "B") * number(one, "T"));
+    size_t rows = (size_t)(recording_number(one, "B") * recording_number(one, "T"));
     ASSERT_OK(engine_reference_create(&engine));
     EXPECT_OK(bert_create(&model, &checkpoint.config, &checkpoint.weights, &engine, rows, &error));
     if (model != NULL) {
@@ -336,8 +298,8 @@ static void check_case(const cJSON *one) {
 }
 
 void bert_expectation_check(const char *name) {
-    cJSON *root = load_recording();
-    const cJSON *one = root != NULL ? find_case(root, name) : NULL;
+    cJSON *root = recording_load(RECORDING);
+    const cJSON *one = root != NULL ? recording_case(root, RECORDING, name) : NULL;
     if (one != NULL) {
         check_case(one);
     }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/file.h"
@@ -100,7 +101,8 @@ C_TEST(classify, refuses_bad_command_lines_and_texts) {
     static const struct {
         const char *words, *want;
     } cases[] = {
-        {"a", "no weights: give --checkpoint DIR"},
+        {"a",
+         "no --checkpoint given, and datasets/reviews_bert is not there: give --checkpoint DIR"},
         {"--random --checkpoint x a", "--checkpoint and --random: one of them"},
         {"--random --batch-size 0 a", "--batch-size 0: from 1 to 4096"},
         {"--random --max_length 2 a", "--max-length 2: at least 3"},
@@ -156,12 +158,29 @@ C_TEST(evaluate, refuses_bad_command_lines_and_data) {
     snprintf(words, sizeof words, "--random --dataset agnews --data %.400s", path);
     refuses(evaluate_main, &stages, words, "line 2: the quote that opens here is never closed");
     refuses(evaluate_main, &stages, "--random", "--dataset imdb|agnews and --data DIR or FILE");
-    refuses(evaluate_main, &stages, "--random --dataset x --data y", "a data set is 'imdb' or");
+    refuses(evaluate_main, &stages, "--random --dataset x --data y", "a data set is 'imdb'");
     refuses(evaluate_main, &stages, "--random --dataset imdb --data /nowhere",
             "/nowhere: cannot open");
     refuses(evaluate_main, &stages, "--random --dataset imdb --data x --limit -1", "--limit -1");
     refuses(evaluate_main, &stages, "--random --dataset imdb --data x more",
             "unexpected argument 'more'");
+}
+
+C_TEST(evaluate, finds_the_projects_own_sentences) {
+    char root[1024], path[1200], out[ROOM], err[ROOM];
+    static const char texts[] = "pos\tgood\nneg\tbad\npos\tfine\n";
+    struct error error = {0};
+    refuses(evaluate_main, &stages, "--random --dataset sample",
+            "no --data given, and datasets/reviews_sample.tsv is not there");
+    mkdir(test_temporary_path("course", root, sizeof root), 0755);
+    snprintf(path, sizeof path, "%s/datasets", root);
+    mkdir(path, 0755);
+    snprintf(path, sizeof path, "%s/datasets/reviews_sample.tsv", root);
+    ASSERT_OK(file_write(path, texts, sizeof texts - 1, &error));
+    setenv("BUILD_WORKSPACE_DIRECTORY", root, 1);
+    EXPECT_INT_EQ(0, run(evaluate_main, &stages, "--random --dataset sample", out, err, ROOM));
+    EXPECT_TRUE(strstr(out, "sample, test: 3 texts") != NULL);
+    unsetenv("BUILD_WORKSPACE_DIRECTORY");
 }
 
 C_TEST(evaluate, prints_figures_and_writes_answers) {

@@ -7,6 +7,7 @@
 #include "common/bench/bench.h"
 #include "common/formats/bert_example.h"
 #include "common/model/dtype_flag.h"
+#include "common/model/shipped.h"
 
 enum { MOST_BATCH = 4096, USUAL_LENGTH = 512, LEAST_LENGTH = 3, SEED = 1 };
 
@@ -21,7 +22,8 @@ struct classifier_options classifier_options_defaults(void) {
 void classifier_flags(struct classifier_options *o, struct flag *table) {
     const struct flag flags[CLASSIFIER_FLAGS] = {
         {"checkpoint", 'c', FLAG_STRING, &o->checkpoint, "DIR",
-         "folder with config.json, model.safetensors, vocab.txt; or a .safetensors"},
+         "folder with config.json, model.safetensors, vocab.txt; or a .safetensors; without: "
+         "datasets/reviews_bert"},
         {"vocab", 0, FLAG_STRING, &o->vocab, "FILE", "vocabulary, if not the checkpoint's"},
         {"random", 0, FLAG_SWITCH, &o->random, NULL,
          "random weights instead of a checkpoint: answers mean nothing"},
@@ -40,21 +42,23 @@ void classifier_flags(struct classifier_options *o, struct flag *table) {
     memcpy(table, flags, sizeof flags);
 }
 
-static enum status check_source(const struct classifier_options *o, struct error *error) {
+static const char without_weights[] =
+    "give --checkpoint DIR, a BERT fine-tuned for classification as Hugging Face stores it "
+    "(config.json, model.safetensors, vocab.txt); 'bazel run //datasets:random_bert -- "
+    "--output-dir DIR' makes one to try, --random does without";
+
+static enum status check_source(struct classifier_options *o, struct error *error) {
     if (o->checkpoint != NULL && o->random) {
         return error_set(error, STATUS_INVALID_ARGUMENT, "--checkpoint and --random: one of them");
     }
     if (o->checkpoint == NULL && !o->random) {
-        return error_set(
-            error, STATUS_INVALID_ARGUMENT,
-            "no weights: give --checkpoint DIR, a BERT fine-tuned for classification as Hugging "
-            "Face stores it (config.json, model.safetensors, vocab.txt); 'bazel run "
-            "//datasets:random_bert -- --output-dir DIR' makes one to try, --random does without");
+        TRY(shipped_find(SHIPPED_CLASSIFIER, "--checkpoint", without_weights, o->shipped, error));
+        o->checkpoint = o->shipped;
     }
     return STATUS_OK;
 }
 
-static enum status check_options(const struct classifier_options *o, struct error *error) {
+static enum status check_options(struct classifier_options *o, struct error *error) {
     struct bert_config shape;
     enum nn_dtype dtype;
     if (o->max_length != 0 && o->max_length < LEAST_LENGTH) {

@@ -10,6 +10,7 @@
 
 #include "common/base/flags.h"
 #include "common/base/status.h"
+#include "common/formats/folder.h"
 #include "common/model/classifier.h"
 #include "common/model/classifier_stages.h"
 
@@ -19,7 +20,9 @@ extern "C" {
 
 /** What the shared flags say. */
 struct classifier_options {
-    const char *checkpoint, *vocab, *shape, *device, *stage, *dtype;
+    const char *checkpoint; /**< without one, and without random: the project's own, found */
+    char shipped[FOLDER_PATH_BYTES]; /**< where that is */
+    const char *vocab, *shape, *device, *stage, *dtype;
     bool random;
     int max_length; /**< 0: what the checkpoint has, at most 512 */
     int batch;
@@ -44,7 +47,8 @@ struct classifier_command {
 };
 
 /**
- * @brief Reads the command line and checks the shared flags.
+ * @brief Reads the command line, checks the shared flags, and finds a checkpoint where none is
+ * named.
  * @param arguments values: memory that the caller frees; help: --help was printed
  */
 MUST_CHECK enum status classifier_command_parse(const struct classifier_command *command, int argc,

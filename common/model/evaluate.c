@@ -9,6 +9,7 @@
 #include "common/formats/text_dataset.h"
 #include "common/model/classifier_session.h"
 #include "common/model/metrics.h"
+#include "common/model/shipped.h"
 
 /* Texts sorted by length at a time, in batches. */
 enum { WINDOW_BATCHES = 64 };
@@ -18,6 +19,7 @@ static const char program[] = "evaluate";
 struct options {
     struct classifier_options shared;
     const char *dataset, *data, *split, *predictions;
+    char sample[FOLDER_PATH_BYTES]; /* where the project's own texts are */
     int limit, skip;
     bool padded;
     enum text_dataset_kind kind;
@@ -38,13 +40,30 @@ struct evaluation {
     double seconds;           /* of the model alone */
 };
 
+/* The sample need not be named: it comes with the project. */
+static enum status find_sample(struct options *o, struct error *error) {
+    if (o->dataset == NULL || o->data != NULL || strcmp(o->dataset, "sample") != 0) {
+        return STATUS_OK;
+    }
+    TRY(shipped_find(SHIPPED_SAMPLE, "--data", "a line a text, its label and a tab before it",
+                     o->sample, error));
+    o->data = o->sample;
+    return STATUS_OK;
+}
+
 static enum status check_options(struct options *o, struct error *error) {
+    TRY(find_sample(o, error));
     if (o->dataset == NULL || o->data == NULL) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
                          "--dataset imdb|agnews and --data DIR or FILE are needed; --help shows "
                          "how");
     }
     TRY(text_dataset_kind_parse(o->dataset, &o->kind, error));
+    if (text_dataset_labels(o->kind) == 0 || strcmp(o->split, TEXT_DATASET_UNLABELLED) == 0) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "--dataset %s --split %s: texts without labels cannot be right or wrong",
+                         o->dataset, o->split);
+    }
     if (o->limit < 0 || o->skip < 0) {
         return error_set(error, STATUS_INVALID_ARGUMENT, "--limit %d, --skip %d: at least 0",
                          o->limit, o->skip);
@@ -250,9 +269,10 @@ static enum status run(const struct options *o, const struct classifier_stages *
 int evaluate_main(int argc, char **argv, const struct classifier_stages *stages) {
     struct options o = {.shared = classifier_options_defaults(), .split = "test"};
     const struct flag own[] = {
-        {"dataset", 0, FLAG_STRING, &o.dataset, "NAME", "imdb or agnews"},
+        {"dataset", 0, FLAG_STRING, &o.dataset, "NAME", "imdb, agnews or sample"},
         {"data", 0, FLAG_STRING, &o.data, "PATH",
-         "imdb: a folder, .tar or .tar.xz; agnews: a CSV or its folder"},
+         "imdb: a folder, .tar or .tar.xz; agnews: a CSV or its folder; sample: without, the "
+         "project's own sentences"},
         {"split", 0, FLAG_STRING, &o.split, "NAME", "test or train"},
         {"limit", 'n', FLAG_INT, &o.limit, "N", "most texts; 0: all"},
         {"skip", 0, FLAG_INT, &o.skip, "N", "texts passed over before the first"},

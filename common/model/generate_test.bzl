@@ -7,7 +7,7 @@ def generate_test(name, program, size = "medium", tokens = 512):
       name: of the target.
       program: label of the program.
       size: of the test.
-      tokens: most that are written with a real checkpoint: 200, or 512 as well.
+      tokens: how many are written with a real checkpoint: 40, 200 or 512; simt takes minutes for these.
     """
     native.sh_test(
         name = name,

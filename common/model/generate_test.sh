@@ -1,11 +1,11 @@
 #!/bin/bash
 # The generate program from outside: good runs, and one clear line for each bad one.
-# usage: generate_test.sh PROGRAMS_SH GENERATE MAKE_TEST_CHECKPOINT MOST_TOKENS
+# usage: generate_test.sh PROGRAMS_SH GENERATE MAKE_TEST_CHECKPOINT TOKENS
 set -u
 # shellcheck source=common/testing/programs.sh
 . "$1"
 generate=$PWD/$2
-most_tokens=$4
+tokens=$4
 "$PWD/$3" "$TEST_TMPDIR" || exit 1
 cd "$TEST_TMPDIR" || exit 1
 unset BUILD_WORKING_DIRECTORY
@@ -16,7 +16,7 @@ tiny=("$generate" tiny.bin -z tiny_tokenizer.bin)
 # Flags.
 accepts "$generate" --help
 grep -q -- '--temperature' out || fail "--help does not list --temperature"
-refuses "wants one CHECKPOINT, got 0" "$generate"
+refuses "no CHECKPOINT given, and datasets/tiny_llama is not there: a file of llama2.c" "$generate"
 refuses "wants one CHECKPOINT, got 2" "${tiny[@]}" more
 refuses "unknown flag '--colour'" "${tiny[@]}" --colour
 refuses "unknown flag '-q'" "${tiny[@]}" -q
@@ -55,6 +55,17 @@ refuses "tokenizer" "$generate" tiny
 cp tiny_tokenizer.bin tiny/tokenizer.bin
 accepts "$generate" tiny -t 0 -i abc
 cmp -s out from_file || fail "the folder's own tokenizer gives other text"
+
+# Without a checkpoint: the workspace's own.
+mkdir -p course/datasets course/labs && cp -r tiny course/datasets/tiny_llama && : >course/WORKSPACE
+accepts env BUILD_WORKSPACE_DIRECTORY="$PWD/course" "$generate" -t 0 -i abc
+cmp -s out from_file || fail "the workspace's checkpoint writes other text"
+accepts env -C course/labs "$generate" -t 0 -i abc
+cmp -s out from_file || fail "the checkpoint of the workspace around writes other text"
+rm course/datasets/tiny_llama/tokenizer.bin
+refuses "course/datasets/tiny_llama" env -C course "$generate"
+
+# Folders that are not whole.
 cp -r tiny lacking && rm lacking/model-00002-of-00002.safetensors
 refuses "model-00002-of-00002.safetensors: cannot open" "$generate" lacking
 cp -r tiny other && sed 's/"hidden_size":[^,]*/"hidden_size": 64/' tiny/config.json >other/config.json
@@ -148,19 +159,18 @@ if [ -w /dev/full ]; then
     "${tiny[@]}" -n 5 >/dev/full 2>err && fail "a full disk goes unnoticed"
 fi
 
-# A real checkpoint writes its known text.
+# A real checkpoint writes its known text; a shorter one is how a longer one begins.
 data=${WARPBOOK_DATA:-}
 if [ -r "$data/stories260K.bin" ] && [ -r "$data/tok512.bin" ]; then
-    # writes TOKENS SHA256
-    writes() {
-        accepts "$generate" "$data/stories260K.bin" -z "$data/tok512.bin" -t 0.0 -n "$1"
-        sum=$(sha256sum <out | cut -d' ' -f1)
-        [ "$sum" = "$2" ] || fail "stories260K writes other text in $1 tokens ($sum): $(cat out)"
-    }
-    writes 200 f5a0e67db7424051520e7d8db9880b3dc2aa13577db570c28805c1b51c42eaf0
-    if [ "$most_tokens" -ge 512 ]; then
-        writes 512 e0c267ef267cb50130db210849536569e50920fbfdf130bc9784d6d5ae66aaad
-    fi
+    case $tokens in
+    40) want=689968a7c1fbdbd23a0bc3e11346aec265a0c479e103c7e5324ed19c11544d5e ;;
+    200) want=f5a0e67db7424051520e7d8db9880b3dc2aa13577db570c28805c1b51c42eaf0 ;;
+    512) want=e0c267ef267cb50130db210849536569e50920fbfdf130bc9784d6d5ae66aaad ;;
+    *) fail "no text of $tokens tokens is known" ;;
+    esac
+    accepts "$generate" "$data/stories260K.bin" -z "$data/tok512.bin" -t 0.0 -n "$tokens"
+    sum=$(sha256sum <out | cut -d' ' -f1)
+    [ "$sum" = "$want" ] || fail "stories260K writes other text in $tokens tokens ($sum): $(cat out)"
     refuses "tokenizer has 32000 tokens, the model 512" "$generate" "$data/stories260K.bin" -z "$data/llama2_tokenizer.bin"
 else
     echo "skipped: the real checkpoint; set WARPBOOK_DATA to a folder with stories260K.bin and tok512.bin"

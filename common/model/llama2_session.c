@@ -7,6 +7,7 @@
 #include "common/bench/bench.h"
 #include "common/formats/tokenizer.h"
 #include "common/model/dtype_flag.h"
+#include "common/model/shipped.h"
 
 /* Tokens of a prompt at a time: enough for a matmul to be one, few enough for Ctrl-C to be heard
    on a CPU. */
@@ -35,16 +36,27 @@ static enum status check_stage(const struct llama2_options *o, const struct llam
     return error_set(error, STATUS_INVALID_ARGUMENT, "--stage '%s': there is %s", o->stage, names);
 }
 
+/* The one that is named, or the project's own. */
+static enum status choose_checkpoint(struct llama2_options *o, const struct arguments *arguments,
+                                     struct error *error) {
+    static const char hint[] = "a file of llama2.c, or a folder as Hugging Face stores it; "
+                               "README.md, 'Write a story', says where a small one is";
+    if (arguments->count > 1) {
+        return error_set(error, STATUS_INVALID_ARGUMENT, "wants one CHECKPOINT, got %zu: %s",
+                         arguments->count, hint);
+    }
+    if (arguments->count == 0) {
+        TRY(shipped_find(SHIPPED_DECODER, "CHECKPOINT", hint, o->shipped, error));
+        o->checkpoint = o->shipped;
+    } else {
+        o->checkpoint = arguments->values[0];
+    }
+    return STATUS_OK;
+}
+
 static enum status check(struct llama2_options *o, const struct llama2_stages *stages,
                          const struct arguments *arguments, struct error *error) {
-    if (arguments->count != 1) {
-        return error_set(
-            error, STATUS_INVALID_ARGUMENT,
-            "wants one CHECKPOINT, got %zu: a file of llama2.c, or a folder as Hugging "
-            "Face stores it; README.md, 'Write a story', says where a small one is",
-            arguments->count);
-    }
-    o->checkpoint = arguments->values[0];
+    TRY(choose_checkpoint(o, arguments, error));
     if (o->threads < 1) {
         return error_set(error, STATUS_INVALID_ARGUMENT, "--threads %d: at least 1", o->threads);
     }
@@ -76,7 +88,7 @@ enum status llama2_command_parse(const struct llama2_command *c, const struct ll
     memcpy(table + c->own_count, shared, count * sizeof *table);
     const struct flags flags = {
         .program = c->program,
-        .positional = "CHECKPOINT",
+        .positional = "[CHECKPOINT]",
         .summary = c->summary,
         .table = table,
         .count = c->own_count + count,

@@ -11,6 +11,7 @@
 #include "common/base/flags.h"
 #include "common/base/status.h"
 #include "common/formats/bpe.h"
+#include "common/formats/folder.h"
 #include "common/formats/llama2_checkpoint.h"
 #include "common/model/engine.h"
 #include "common/model/llama2.h"
@@ -24,8 +25,9 @@ extern "C" {
 
 /** What the shared flags say. */
 struct llama2_options {
-    const char *checkpoint; /**< the one positional argument */
-    const char *tokenizer;  /**< NULL: the folder's, or tokenizer.bin */
+    const char *checkpoint; /**< the one positional argument; without: the project's own, found */
+    char shipped[FOLDER_PATH_BYTES]; /**< where that is */
+    const char *tokenizer;           /**< NULL: the folder's, or tokenizer.bin */
     const char *stage;
     const char *dtype; /**< NULL: as the checkpoint, where the stage takes that */
     int threads;
@@ -46,7 +48,8 @@ enum { LLAMA2_MOST_FLAGS = 16 };
 struct llama2_options llama2_options_defaults(const struct llama2_stages *stages);
 
 /**
- * @brief Reads the command line and checks what can be checked without a file.
+ * @brief Reads the command line, checks what can be checked without a file, and finds a checkpoint
+ *        where none is named.
  * @param help receives whether --help was printed
  */
 MUST_CHECK enum status llama2_command_parse(const struct llama2_command *command,

@@ -30,7 +30,7 @@ accepts "$perplexity" --help
 for text in --file --context --limit --json --tokenizer --stage --dtype --threads "begins"; do
     says "$text" out
 done
-refuses "wants one CHECKPOINT, got 0" "$perplexity"
+refuses "no CHECKPOINT given, and datasets/tiny_llama is not there: a file of llama2.c" "$perplexity"
 refuses "no text: give --file TEXT" "${tiny[@]}"
 refuses "unknown flag '--colour'" "${tiny[@]}" --colour
 refuses "--context -1, --limit 0: at least 0" "${tiny[@]}" -f text -c -1

@@ -26,12 +26,20 @@ std::vector<Registered> &registered() {
     return tests;
 }
 
+test_function *&cleaner() {
+    static test_function *function;
+    return function;
+}
+
 class CTest : public testing::Test {
   public:
     explicit CTest(test_function *function) : function_(function) {
     }
     void TestBody() override {
         function_();
+        if (cleaner() != nullptr) {
+            cleaner()();
+        }
     }
 
   private:
@@ -129,6 +137,10 @@ void test_stop(const char *file, int line, const char *format, ...) {
 
 void test_observe(test_observer *function) {
     observer() = function;
+}
+
+void test_clean_up(test_function *function) {
+    cleaner() = function;
 }
 
 bool test_has_failed() {

@@ -65,6 +65,9 @@ typedef void test_observer(const struct test_outcome *outcome);
 /** Names the program's observer; called before main(), by a constructor. */
 void test_observe(test_observer *observer);
 
+/** Names what is called behind each test's function, as part of the test; by a constructor. */
+void test_clean_up(test_function *function);
+
 /**
  * @brief Finds a real data file in the folder that $WARPBOOK_DATA names.
  * @param path receives the path, @p size bytes

@@ -1,21 +1,21 @@
 /* Lab 01, parity: the subject's matmul against the double oracle, alone and in both models. */
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "common/base/checked.h"
 #include "common/base/rng.h"
-#include "common/model/engine.h"
 #include "common/nn/nn.h"
 #include "common/testing/compare.h"
 #include "common/testing/testing.h"
+#include "grader/cases/01_cpu_matmul_calls.h"
 #include "grader/inputs.h"
+#include "grader/isolation/remote.h"
+#include "grader/isolation/remote_buffer.h"
 #include "grader/logits.h"
-#include "grader/small_llama2.h"
+#include "grader/own_work.h"
+#include "grader/remote_models.h"
 #include "grader/watch.h"
-#include "labs/01_cpu_matmul/engine.h"
-#include "labs/01_cpu_matmul/matmul.h"
 
 /* Seconds for a call that takes well under one, on the slowest machine and under sanitizers. */
 enum { PATIENCE = 20 };
@@ -24,102 +24,119 @@ struct shape {
     size_t M, N, K;
 };
 
-/* Buffers of one case. The oracle's copies are out of the submission's sight. */
+/* One case: values, and what must come of them, here; what the subject sees, in its process. */
 struct matmul_case {
     struct shape shape;
     int threads;
-    struct guarded out, in, weight;
-    float *in_kept, *weight_kept;
-    double *want;
     size_t skew; /* 1: every pointer is 4 bytes past a cache line */
+    float *in, *weight, *got;
+    double *want;
+    struct remote_buffer out, in_given, weight_given;
+    char name[160];
 };
 
-static float *copy_of(const float *values, size_t count) {
-    float *copy = malloc(count * sizeof(float) + 1);
-    if (copy != NULL) {
-        memcpy(copy, values, count * sizeof(float));
-    }
-    return copy;
-}
-
-static bool case_create(struct matmul_case *c, struct rng *rng) {
-    size_t M = c->shape.M, N = c->shape.N, K = c->shape.K;
-    if (guarded_create(&c->out, M * N + c->skew) != STATUS_OK ||
-        guarded_create(&c->in, M * K + c->skew) != STATUS_OK ||
-        guarded_create(&c->weight, N * K + c->skew) != STATUS_OK) {
-        return false;
-    }
-    grader_fill(rng, c->in.data + c->skew, M, K);
-    grader_fill(rng, c->weight.data + c->skew, N, K);
-    c->in_kept = copy_of(c->in.data, c->in.count);
-    c->weight_kept = copy_of(c->weight.data, c->weight.count);
-    c->want = malloc(M * N * sizeof(double) + 1);
-    if (c->in_kept == NULL || c->weight_kept == NULL || c->want == NULL) {
-        return false;
-    }
-    nn_matmul_f64(c->want, c->in_kept + c->skew, c->weight_kept + c->skew, M, N, K);
-    return true;
-}
-
-static void case_free(struct matmul_case *c) {
-    guarded_free(&c->out);
-    guarded_free(&c->in);
-    guarded_free(&c->weight);
-    free(c->in_kept);
-    free(c->weight_kept);
-    free(c->want);
-}
-
-static void describe_case(const struct matmul_case *c, char *text, size_t size) {
-    snprintf(text, size, "shape M=%zu N=%zu K=%zu, %d thread%s%s", c->shape.M, c->shape.N,
-             c->shape.K, c->threads, c->threads > 1 ? "s" : "",
+static void describe_case(struct matmul_case *c) {
+    snprintf(c->name, sizeof c->name, "shape M=%zu N=%zu K=%zu, %d thread%s%s", c->shape.M,
+             c->shape.N, c->shape.K, c->threads, c->threads > 1 ? "s" : "",
              c->skew > 0 ? ", pointers 4 bytes past a cache line" : "");
 }
 
-static void check_values(const struct matmul_case *c, const char *name) {
+static enum status make_values(struct matmul_case *c, struct rng *rng, struct error *error) {
+    size_t M = c->shape.M, N = c->shape.N, K = c->shape.K;
+    c->in = malloc(M * K * sizeof(float) + 1);
+    c->weight = malloc(N * K * sizeof(float) + 1);
+    c->got = malloc(M * N * sizeof(float) + 1);
+    c->want = malloc(M * N * sizeof(double) + 1);
+    if (c->in == NULL || c->weight == NULL || c->got == NULL || c->want == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
+    }
+    grader_fill(rng, c->in, M, K);
+    grader_fill(rng, c->weight, N, K);
+    nn_matmul_f64(c->want, c->in, c->weight, M, N, K);
+    return STATUS_OK;
+}
+
+static enum status hand_over(struct matmul_case *c, struct error *error) {
+    size_t M = c->shape.M, N = c->shape.N, K = c->shape.K;
+    TRY(remote_buffer_create(&c->out, M * N, c->skew, error));
+    TRY(remote_buffer_create(&c->in_given, M * K, c->skew, error));
+    TRY(remote_buffer_create(&c->weight_given, N * K, c->skew, error));
+    remote_buffer_put(&c->in_given, c->in);
+    remote_buffer_put(&c->weight_given, c->weight);
+    return STATUS_OK;
+}
+
+static void case_free(struct matmul_case *c) {
+    remote_buffer_free(&c->out);
+    remote_buffer_free(&c->in_given);
+    remote_buffer_free(&c->weight_given);
+    free(c->in);
+    free(c->weight);
+    free(c->got);
+    free(c->want);
+}
+
+/* The subject's cpu_matmul(), in its own process. */
+static enum status call(const struct matmul_case *c, struct error *error) {
+    struct matmul_call m = {.out = c->out.data,
+                            .in = c->in_given.data,
+                            .weight = c->weight_given.data,
+                            .M = c->shape.M,
+                            .N = c->shape.N,
+                            .K = c->shape.K,
+                            .threads = c->threads};
+    grader_watch(c->name, PATIENCE);
+    enum status status = remote_call("matmul", &m, sizeof m, error);
+    grader_watch("", 0);
+    return status;
+}
+
+static void check_values(const struct matmul_case *c) {
     size_t M = c->shape.M, N = c->shape.N, K = c->shape.K;
     /* Rows have a scale of about 1 and an offset of about 0.25. */
     double scale = sqrt(K > 0 ? (double)K : 1.0);
-    struct comparison result =
-        compare_f32(c->out.data + c->skew, c->want, M * N, tolerance_dot_f32(K, scale));
+    struct comparison result = compare_f32(c->got, c->want, M * N, tolerance_dot_f32(K, scale));
     if (!result.pass) {
         char text[512];
         comparison_describe(&result, N, text, sizeof text);
-        TEST_FAIL("%s: %s", name, text);
+        TEST_FAIL("%s: %s", c->name, text);
     }
 }
 
-/* Inputs untouched, nothing written beside the output. */
-static void check_bounds(const struct matmul_case *c, const char *name) {
-    if (!guarded_intact(&c->out) || (c->skew > 0 && !isnan(c->out.data[0]))) {
-        TEST_FAIL("%s: wrote outside of the output", name);
+/* Copies the result into c->got; inputs untouched, nothing written beside the output. */
+static enum status check_buffers(struct matmul_case *c, struct error *error) {
+    bool intact[3], changed[3];
+    TRY(remote_buffer_get(&c->out, c->got, &intact[0], &changed[0], error));
+    TRY(remote_buffer_get(&c->in_given, NULL, &intact[1], &changed[1], error));
+    TRY(remote_buffer_get(&c->weight_given, NULL, &intact[2], &changed[2], error));
+    if (!intact[0]) {
+        TEST_FAIL("%s: wrote outside of the output", c->name);
     }
-    if (!guarded_intact(&c->in) || !guarded_intact(&c->weight) ||
-        memcmp(c->in.data + c->skew, c->in_kept + c->skew,
-               (c->in.count - c->skew) * sizeof(float)) != 0 ||
-        memcmp(c->weight.data + c->skew, c->weight_kept + c->skew,
-               (c->weight.count - c->skew) * sizeof(float)) != 0) {
-        TEST_FAIL("%s: changed its input", name);
+    if (!intact[1] || !intact[2] || changed[1] || changed[2]) {
+        TEST_FAIL("%s: changed its input", c->name);
     }
+    return STATUS_OK;
 }
 
 static void run_case(struct shape shape, int threads, size_t skew, struct rng *rng) {
     struct matmul_case c = {.shape = shape, .threads = threads, .skew = skew};
-    char name[160];
-    describe_case(&c, name, sizeof name);
-    if (!case_create(&c, rng)) {
-        TEST_FAIL("%s: the grader is out of memory", name);
-    } else {
-        grader_watch(name, PATIENCE);
-        enum status status = cpu_matmul(c.out.data + skew, c.in.data + skew, c.weight.data + skew,
-                                        shape.M, shape.N, shape.K, threads);
-        grader_watch("", 0);
-        if (status != STATUS_OK) {
-            TEST_FAIL("%s: returned %s (%s)", name, status_name(status), status_message(status));
-        } else {
-            check_values(&c, name);
+    struct error error = {0};
+    describe_case(&c);
+    enum status status = make_values(&c, rng, &error);
+    if (status == STATUS_OK) {
+        status = hand_over(&c, &error);
+    }
+    if (status == STATUS_OK) {
+        status = call(&c, &error);
+        if (status == STATUS_OK) {
+            status = check_buffers(&c, &error);
         }
-        check_bounds(&c, name);
+        if (status == STATUS_OK) {
+            check_values(&c);
+        }
+    }
+    if (status != STATUS_OK) {
+        TEST_FAIL("%s: %s (%s)", c.name, error_text(&error, status), status_name(status));
     }
     case_free(&c);
 }
@@ -148,52 +165,62 @@ static const struct shape empty_shapes[] = {
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
+/* A process of the test's own, when it is first called; the run's seed. */
+static struct rng begin(void) {
+    remote_close();
+    return rng_create(grader_seed());
+}
+
 C_TEST(parity, small_and_odd_sizes) {
-    struct rng rng = rng_create(grader_seed());
+    struct rng rng = begin();
     run_shapes(small_shapes, COUNT(small_shapes), 1, 0, &rng);
+    grader_check_own_work();
 }
 
 C_TEST(parity, large_sizes) {
-    struct rng rng = rng_create(grader_seed());
+    struct rng rng = begin();
     run_shapes(large_shapes, COUNT(large_shapes), 1, 0, &rng);
+    grader_check_own_work();
 }
 
 C_TEST(parity, empty_sizes) {
-    struct rng rng = rng_create(grader_seed());
+    struct rng rng = begin();
     run_shapes(empty_shapes, COUNT(empty_shapes), 1, 0, &rng);
     run_shapes(empty_shapes, COUNT(empty_shapes), 2, 0, &rng);
+    grader_check_own_work();
 }
 
 C_TEST(parity, unaligned_pointers) {
-    struct rng rng = rng_create(grader_seed());
+    struct rng rng = begin();
     run_shapes(small_shapes, COUNT(small_shapes), 1, 1, &rng);
     run_shapes(large_shapes, COUNT(large_shapes), 2, 1, &rng);
+    grader_check_own_work();
 }
 
 C_TEST(parity, several_threads) {
-    struct rng rng = rng_create(grader_seed());
+    struct rng rng = begin();
     for (int threads = 2; threads <= 5 && !test_has_failed(); threads++) {
         run_shapes(large_shapes, COUNT(large_shapes), threads, 0, &rng);
         run_shapes(small_shapes, COUNT(small_shapes), threads, 0, &rng);
     }
+    grader_check_own_work();
 }
 
 /* Sizes drawn anew in every run: no list of special cases passes. */
 C_TEST(parity, random_sizes) {
-    struct rng rng = rng_create(grader_seed());
+    struct rng rng = begin();
     for (int i = 0; i < 60 && !test_has_failed(); i++) {
         struct shape shape = {1 + rng_below(&rng, 150), 1 + rng_below(&rng, 150),
                               1 + rng_below(&rng, 300)};
         run_case(shape, 1 + (int)rng_below(&rng, 4), rng_below(&rng, 2), &rng);
     }
+    grader_check_own_work();
 }
 
 C_TEST(parity, llama2_end_to_end) {
     struct small_llama2 l = small_llama2();
-    struct engine subject;
-    ASSERT_OK(engine_cpu_matmul_create(&subject, 2));
-    if (small_llama2_run(&l, &subject, "a small Llama2 with your matmul", PATIENCE)) {
+    if (remote_small_llama2(&l, "a small Llama2 with your matmul", PATIENCE)) {
         grader_check_close_logits(l.got, l.want, SMALL_LLAMA2_V, "Llama2 with your matmul");
     }
-    engine_destroy(&subject);
+    grader_check_own_work();
 }

@@ -9,157 +9,217 @@
 
 #include "common/base/rng.h"
 #include "common/bench/bench.h"
-#include "common/model/engine.h"
-#include "common/model/llama2.h"
 #include "common/model/llama2_random.h"
 #include "common/nn/nn.h"
 #include "common/testing/compare.h"
 #include "common/testing/testing.h"
+#include "grader/cases/01_cpu_matmul_calls.h"
 #include "grader/inputs.h"
+#include "grader/isolation/remote.h"
+#include "grader/isolation/remote_buffer.h"
+#include "grader/logits.h"
+#include "grader/own_work.h"
+#include "grader/remote_models.h"
 #include "grader/speedup.h"
 #include "grader/watch.h"
-#include "labs/01_cpu_matmul/engine.h"
-#include "labs/01_cpu_matmul/matmul.h"
 
 static const char lab[] = "01_cpu_matmul";
 
-/* The baseline: what the starter does. */
-static enum status naive_matmul(float *out, const float *in, const float *weight, size_t M,
-                                size_t N, size_t K, int threads) {
-    (void)threads;
-    for (size_t m = 0; m < M; m++) {
-        for (size_t n = 0; n < N; n++) {
-            float sum = 0.0f;
-            for (size_t k = 0; k < K; k++) {
-                sum += in[m * K + k] * weight[n * K + k];
-            }
-            out[m * N + n] = sum;
-        }
+enum { SIZE = 512, FLOATS = SIZE * SIZE, CALLS = 9, PATIENCE = 20 /* seconds */ };
+
+/* One worker's memory. */
+struct kernel_side {
+    struct remote_buffer out, in, weight;
+};
+
+/* Values that the submission never sees but in its copies. */
+struct kernel_case {
+    struct rng rng;
+    float *in, *weight, *got;
+    double *want;
+    struct kernel_side sides[REMOTE_SIDES];
+};
+
+static enum status side_create(struct kernel_side *side, struct error *error) {
+    TRY(remote_buffer_create(&side->out, FLOATS, 0, error));
+    TRY(remote_buffer_create(&side->in, FLOATS, 0, error));
+    return remote_buffer_create(&side->weight, FLOATS, 0, error);
+}
+
+static enum status kernel_create(struct kernel_case *k, struct error *error) {
+    *k = (struct kernel_case){.rng = rng_create(grader_seed())};
+    k->in = malloc(FLOATS * sizeof(float));
+    k->weight = malloc(FLOATS * sizeof(float));
+    k->got = malloc(FLOATS * sizeof(float));
+    k->want = malloc(FLOATS * sizeof(double));
+    if (k->in == NULL || k->weight == NULL || k->got == NULL || k->want == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
+    }
+    for (int i = 0; i < REMOTE_SIDES; i++) {
+        remote_use((enum remote_side)i);
+        TRY(side_create(&k->sides[i], error));
     }
     return STATUS_OK;
 }
 
-enum { SIZE = 512, INPUTS = 3, CALLS = 9, PATIENCE = 20 /* seconds */ };
-
-/* Inputs of the kernel measurement: a call never sees the input of the call before. */
-struct kernel_case {
-    struct guarded in[INPUTS], weight[INPUTS], out;
-    double *want;
-};
-
-static bool kernel_create(struct kernel_case *c) {
-    bool good = guarded_create(&c->out, SIZE * SIZE) == STATUS_OK;
-    for (int i = 0; i < INPUTS && good; i++) {
-        good = guarded_create(&c->in[i], SIZE * SIZE) == STATUS_OK &&
-               guarded_create(&c->weight[i], SIZE * SIZE) == STATUS_OK;
+static void kernel_free(struct kernel_case *k) {
+    for (int i = 0; i < REMOTE_SIDES; i++) {
+        remote_buffer_free(&k->sides[i].out);
+        remote_buffer_free(&k->sides[i].in);
+        remote_buffer_free(&k->sides[i].weight);
     }
-    c->want = malloc(SIZE * SIZE * sizeof(double));
-    return good && c->want != NULL;
+    free(k->in);
+    free(k->weight);
+    free(k->got);
+    free(k->want);
 }
 
-static void kernel_free(struct kernel_case *c) {
-    guarded_free(&c->out);
-    for (int i = 0; i < INPUTS; i++) {
-        guarded_free(&c->in[i]);
-        guarded_free(&c->weight[i]);
-    }
-    free(c->want);
+/* One call with fresh inputs, which are there only when it begins. */
+static enum status run_kernel(struct kernel_case *k, struct kernel_side *side, double *ms,
+                              struct error *error) {
+    struct matmul_call call = {.out = side->out.data,
+                               .in = side->in.data,
+                               .weight = side->weight.data,
+                               .M = SIZE,
+                               .N = SIZE,
+                               .K = SIZE,
+                               .threads = bench_cpu_count()};
+    grader_fill(&k->rng, k->in, SIZE, SIZE);
+    grader_fill(&k->rng, k->weight, SIZE, SIZE);
+    remote_buffer_put(&side->out, NULL);
+    remote_buffer_put(&side->in, k->in);
+    remote_buffer_put(&side->weight, k->weight);
+    return remote_call_timed("matmul", &call, sizeof call, NULL, ms, error);
 }
 
 /* Every timed result of the subject is checked against the oracle. */
-static void check_result(const struct kernel_case *c, int input) {
-    nn_matmul_f64(c->want, c->in[input].data, c->weight[input].data, SIZE, SIZE, SIZE);
+static enum status check_result(struct kernel_case *k, struct error *error) {
+    bool intact;
+    TRY(remote_buffer_get(&k->sides[REMOTE_SUBJECT].out, k->got, &intact, NULL, error));
+    nn_matmul_f64(k->want, k->in, k->weight, SIZE, SIZE, SIZE);
     struct comparison result =
-        compare_f32(c->out.data, c->want, SIZE * SIZE, tolerance_dot_f32(SIZE, sqrt((double)SIZE)));
-    if (!result.pass || !guarded_intact(&c->out)) {
+        compare_f32(k->got, k->want, FLOATS, tolerance_dot_f32(SIZE, sqrt((double)SIZE)));
+    if (!result.pass) {
         char text[512];
         comparison_describe(&result, SIZE, text, sizeof text);
         TEST_FAIL("a timed result is wrong: shape M=%d N=%d K=%d: %s", SIZE, SIZE, SIZE, text);
+    } else if (!intact) {
+        TEST_FAIL("shape M=%d N=%d K=%d: wrote outside of the output", SIZE, SIZE, SIZE);
+    }
+    return STATUS_OK;
+}
+
+/* Milliseconds of one call with fresh inputs. */
+static double time_call(void *argument, bool subject) {
+    struct kernel_case *k = argument;
+    enum remote_side which = subject ? REMOTE_SUBJECT : REMOTE_BASELINE;
+    struct error error = {0};
+    double ms = INFINITY;
+    remote_use(which);
+    grader_watch("kernel, shape M=512 N=512 K=512", PATIENCE);
+    enum status status = run_kernel(k, &k->sides[which], &ms, &error);
+    grader_watch("", 0);
+    if (status == STATUS_OK && subject) {
+        status = check_result(k, &error);
+    }
+    if (status != STATUS_OK) {
+        TEST_FAIL("kernel, shape M=%d N=%d K=%d: %s", SIZE, SIZE, SIZE, error_text(&error, status));
+    }
+    return ms;
+}
+
+/* Two units of 16 lanes that multiply and add, at 6 GHz: no core does more. */
+static const double MOST_FLOPS_A_CORE = 2.0 * 16.0 * 2.0 * 6e9;
+
+static void check_possible(double ms) {
+    double flops = 2.0 * SIZE * SIZE * SIZE;
+    double least = 1e3 * flops / (bench_cpu_count() * MOST_FLOPS_A_CORE);
+    if (ms < least) {
+        TEST_FAIL("%.4g ms is less than any CPU of %d cores needs, %.4g ms: the work was not done",
+                  ms, bench_cpu_count(), least);
     }
 }
 
-/* One call with fresh inputs, in seconds. */
-static double time_call(struct kernel_case *c, cpu_matmul_function *matmul, struct rng *rng,
-                        bool check) {
-    int input = (int)rng_below(rng, INPUTS);
-    grader_fill(rng, c->in[input].data, SIZE, SIZE);
-    grader_fill(rng, c->weight[input].data, SIZE, SIZE);
-    guarded_poison(&c->out);
-    grader_watch("kernel, shape M=512 N=512 K=512", PATIENCE);
-    double start = bench_now();
-    enum status status = matmul(c->out.data, c->in[input].data, c->weight[input].data, SIZE, SIZE,
-                                SIZE, bench_cpu_count());
-    double seconds = bench_now() - start;
-    grader_watch("", 0);
-    EXPECT_OK(status);
-    if (check) {
-        check_result(c, input);
-    }
-    return seconds;
+static struct speedup speedup_of(const char *measure) {
+    return (struct speedup){.lab = lab,
+                            .subject = GRADER_SUBJECT,
+                            .measure = measure,
+                            .margin = GRADER_MARGIN,
+                            .baseline_ms = INFINITY,
+                            .subject_ms = INFINITY};
 }
 
 C_TEST(speedup, kernel) {
-    struct rng rng = rng_create(grader_seed());
-    struct kernel_case c = {0};
-    ASSERT_TRUE(kernel_create(&c));
-    EXPECT_OK(cpu_matmul(c.out.data, c.in[0].data, c.weight[0].data, 1, SIZE, SIZE,
-                         bench_cpu_count())); /* starts the threads */
-    double baseline[CALLS], subject[CALLS];
-    for (int i = 0; i < CALLS && !test_has_failed(); i++) {
-        baseline[i] = time_call(&c, naive_matmul, &rng, false);
-        subject[i] = time_call(&c, cpu_matmul, &rng, true);
+    struct kernel_case k;
+    struct error error = {0};
+    struct speedup speedup = speedup_of("kernel");
+    remote_close();
+    enum status status = kernel_create(&k, &error);
+    if (status == STATUS_OK) {
+        speedup_measure(&speedup, CALLS, time_call, &k);
+    } else {
+        TEST_FAIL("%s", error_text(&error, status));
     }
     if (!test_has_failed()) {
-        const struct speedup speedup = {.lab = lab,
-                                        .subject = GRADER_SUBJECT,
-                                        .measure = "kernel",
-                                        .margin = GRADER_MARGIN,
-                                        .baseline_ms = bench_summarise(baseline, CALLS).min_ms,
-                                        .subject_ms = bench_summarise(subject, CALLS).min_ms};
+        check_possible(speedup.subject_ms);
         speedup_check(&speedup, __FILE__, __LINE__);
     }
-    kernel_free(&c);
-}
-
-static enum status naive_entry(void *context, float *out, const float *in, const float *weight,
-                               size_t M, size_t N, size_t K) {
-    (void)context;
-    return naive_matmul(out, in, weight, M, N, K, 1);
+    grader_check_own_work();
+    kernel_free(&k);
 }
 
 enum { DECODE_TOKENS = 24, DECODE_ROUNDS = 5 };
 
-/* Fastest decode step, in ms; logits receives those of the last step. */
-static double time_decode(const struct engine *engine, const struct llama2_random *model,
-                          float *logits) {
-    struct llama2 *llama2;
-    double seconds[DECODE_TOKENS];
-    grader_watch("Llama2 decode, 15M shape", PATIENCE);
-    enum status status = llama2_create(&llama2, &model->config, &model->weights, engine, 1, NULL);
-    for (size_t i = 0; i < DECODE_TOKENS && status == STATUS_OK; i++) {
-        int32_t token = (int32_t)(1 + 977 * (i % 32));
-        double start = bench_now();
-        status = llama2_forward(llama2, &token, 1, i, logits);
-        seconds[i] = bench_now() - start;
+/* The same model on both sides; logits of all tokens, (DECODE_TOKENS, V) each. */
+struct decoders {
+    struct remote_llama2 sides[REMOTE_SIDES];
+    float *logits[REMOTE_SIDES];
+    size_t V;
+};
+
+static enum status decoders_create(struct decoders *d, struct error *error) {
+    struct llama2_config config = llama2_shape_config(LLAMA2_SHAPE_15M);
+    struct rng rng = rng_create(grader_seed());
+    uint64_t seed = rng_u64(&rng);
+    *d = (struct decoders){.V = config.V};
+    for (int i = 0; i < REMOTE_SIDES; i++) {
+        remote_use((enum remote_side)i);
+        d->logits[i] = calloc(DECODE_TOKENS * config.V, sizeof(float));
+        if (d->logits[i] == NULL) {
+            return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
+        }
+        TRY(remote_llama2_create(&d->sides[i], &config, seed, 1, NULL, error));
     }
-    grader_watch("", 0);
-    EXPECT_OK(status);
-    llama2_free(llama2);
-    return status == STATUS_OK ? bench_summarise(seconds, DECODE_TOKENS).min_ms : NAN;
+    return STATUS_OK;
 }
 
-static void check_logits(const float *got, const float *want, size_t V) {
-    double worst = 0.0;
-    double largest = 0.0;
-    for (size_t i = 0; i < V; i++) {
-        double difference = isfinite(got[i]) ? fabs((double)got[i] - want[i]) : INFINITY;
-        worst = difference > worst ? difference : worst;
-        largest = fabs(want[i]) > largest ? fabs(want[i]) : largest;
+static void decoders_free(struct decoders *d) {
+    for (int i = 0; i < REMOTE_SIDES; i++) {
+        remote_use((enum remote_side)i);
+        remote_llama2_free(&d->sides[i]);
+        free(d->logits[i]);
     }
-    if (!(worst <= 1e-4 * largest)) {
-        TEST_FAIL("decoding with your matmul gives other logits: worst difference %.3g of %.3g",
-                  worst, largest);
+}
+
+/* Fastest decode step, in ms. */
+static double time_decode(struct decoders *d, enum remote_side which) {
+    struct error error = {0};
+    enum status status = STATUS_OK;
+    double best = INFINITY;
+    remote_use(which);
+    grader_watch("Llama2 decode, 15M shape", PATIENCE);
+    for (size_t i = 0; i < DECODE_TOKENS && status == STATUS_OK; i++) {
+        int32_t token = (int32_t)(1 + 977 * (i % 32));
+        double ms = INFINITY;
+        status = remote_llama2_forward(&d->sides[which], &token, 1, i, d->logits[which] + i * d->V,
+                                       &ms, &error);
+        best = fmin(best, ms);
     }
+    grader_watch("", 0);
+    if (status != STATUS_OK) {
+        TEST_FAIL("Llama2 decode: %s", error_text(&error, status));
+    }
+    return best;
 }
 
 /*
@@ -167,18 +227,15 @@ static void check_logits(const float *got, const float *want, size_t V) {
  * was missed is measured again a little later, on both sides; the fastest step of all rounds
  * counts.
  */
-static void measure_decode(struct speedup *speedup, const struct engine *naive,
-                           const struct engine *subject, const struct llama2_random *model,
-                           float *want, float *got) {
-    speedup->baseline_ms = INFINITY;
-    speedup->subject_ms = INFINITY;
+static void measure_decode(struct speedup *speedup, struct decoders *d) {
     for (int round = 0; round < DECODE_ROUNDS && !test_has_failed(); round++) {
         if (round > 0) {
             usleep(300000);
         }
-        speedup->baseline_ms = fmin(speedup->baseline_ms, time_decode(naive, model, want));
-        speedup->subject_ms = fmin(speedup->subject_ms, time_decode(subject, model, got));
-        check_logits(got, want, model->config.V);
+        speedup->baseline_ms = fmin(speedup->baseline_ms, time_decode(d, REMOTE_BASELINE));
+        speedup->subject_ms = fmin(speedup->subject_ms, time_decode(d, REMOTE_SUBJECT));
+        grader_check_timed_logits(d->logits[REMOTE_SUBJECT], d->logits[REMOTE_BASELINE],
+                                  DECODE_TOKENS * d->V, "decoding with your matmul");
         if (speedup_reached(speedup)) {
             break;
         }
@@ -186,25 +243,19 @@ static void measure_decode(struct speedup *speedup, const struct engine *naive,
 }
 
 C_TEST(speedup, end_to_end) {
-    struct llama2_config config = llama2_shape_config(LLAMA2_SHAPE_15M);
-    struct llama2_random model;
-    ASSERT_OK(llama2_random_create(&model, &config, grader_seed()));
-    float *want = calloc(config.V, sizeof *want);
-    float *got = calloc(config.V, sizeof *got);
-    ASSERT_TRUE(want != NULL && got != NULL);
-    struct engine naive, subject;
-    ASSERT_OK(engine_reference_create(&naive));
-    naive.matmul = naive_entry;
-    ASSERT_OK(engine_cpu_matmul_create(&subject, bench_cpu_count()));
-    struct speedup speedup = {
-        .lab = lab, .subject = GRADER_SUBJECT, .measure = "end_to_end", .margin = GRADER_MARGIN};
-    measure_decode(&speedup, &naive, &subject, &model, want, got);
+    struct decoders d;
+    struct error error = {0};
+    struct speedup speedup = speedup_of("end_to_end");
+    remote_close();
+    enum status status = decoders_create(&d, &error);
+    if (status == STATUS_OK) {
+        measure_decode(&speedup, &d);
+    } else {
+        TEST_FAIL("Llama2: %s", error_text(&error, status));
+    }
     if (!test_has_failed()) {
         speedup_check(&speedup, __FILE__, __LINE__);
     }
-    engine_destroy(&naive);
-    engine_destroy(&subject);
-    free(want);
-    free(got);
-    llama2_random_free(&model);
+    grader_check_own_work();
+    decoders_free(&d);
 }

@@ -5,18 +5,18 @@
 #include <string.h>
 
 #include "common/base/rng.h"
-#include "common/model/engine.h"
 #include "common/nn/nn.h"
 #include "common/testing/compare.h"
 #include "common/testing/testing.h"
+#include "grader/cases/02_gpu_matmul_calls.h"
 #include "grader/device_buffer.h"
-#include "grader/foreign.h"
 #include "grader/gpu.h"
 #include "grader/inputs.h"
-#include "grader/small_llama2.h"
+#include "grader/isolation/remote.h"
+#include "grader/isolation/remote_buffer.h"
+#include "grader/own_work.h"
+#include "grader/remote_models.h"
 #include "grader/watch.h"
-#include "labs/02_gpu_matmul/engine.h"
-#include "labs/02_gpu_matmul/gpu_matmul.h"
 
 /* Seconds for a call that takes well under one, on the slowest machine and with all checks. */
 enum { PATIENCE = 30 };
@@ -105,15 +105,15 @@ static void launch_free(struct launch_case *c) {
     device_buffer_free(&c->weight);
 }
 
-/* Runs the kernel on NaN and reads the result into got. */
+/* Runs the subject's kernel on NaN and reads the result into got. */
 static enum status launch_once(struct launch_case *c, const struct shape *s, device_stream stream,
                                float *got, struct error *error) {
+    struct launch_call call = {c->out.data, c->in.data, c->weight.data, s->M, s->N, s->K, stream};
     bool intact = true, changed;
     enum status status = device_buffer_put(&c->out, NULL, error);
     grader_watch(c->name, PATIENCE);
     if (status == STATUS_OK) {
-        status = gpu_matmul_launch(c->out.data, c->in.data, c->weight.data, s->M, s->N, s->K,
-                                   stream, error);
+        status = remote_call("launch", &call, sizeof call, error);
     }
     if (status == STATUS_OK) {
         status = device_synchronize(stream, error);
@@ -202,6 +202,7 @@ static void run_launches(const struct shape *shapes, size_t count, size_t skew, 
     for (size_t i = 0; i < count && !test_has_failed(); i++) {
         run_launch(&gpu, shapes[i], skew, stream, rng);
     }
+    grader_check_own_work();
     device_stream_destroy(stream);
 }
 
@@ -256,64 +257,73 @@ C_TEST(parity, kernel_random_sizes) {
 
 /* Part two: the call, with host pointers. */
 struct call_case {
-    struct guarded out, in, weight;
+    struct remote_buffer out, in, weight;
 };
 
-static bool call_create(struct call_case *c, const struct values *v) {
+static enum status call_create(struct call_case *c, const struct values *v, struct error *error) {
     const struct shape *s = &v->shape;
-    if (guarded_create(&c->out, s->M * s->N) != STATUS_OK ||
-        guarded_create(&c->in, s->M * s->K) != STATUS_OK ||
-        guarded_create(&c->weight, s->N * s->K) != STATUS_OK) {
-        TEST_FAIL("the grader is out of memory");
-        return false;
-    }
-    return true;
+    TRY(remote_buffer_create(&c->out, s->M * s->N, 0, error));
+    TRY(remote_buffer_create(&c->in, s->M * s->K, 0, error));
+    return remote_buffer_create(&c->weight, s->N * s->K, 0, error);
 }
 
 static void call_free(struct call_case *c) {
-    guarded_free(&c->out);
-    guarded_free(&c->in);
-    guarded_free(&c->weight);
+    remote_buffer_free(&c->out);
+    remote_buffer_free(&c->in);
+    remote_buffer_free(&c->weight);
 }
 
-static void check_call_bounds(const struct call_case *c, const struct values *v, const char *name) {
-    const struct shape *s = &v->shape;
-    if (!guarded_intact(&c->out) || !guarded_intact(&c->in) || !guarded_intact(&c->weight)) {
+/* Copies the result into v->got; inputs untouched, nothing written beside the output. */
+static enum status check_call_buffers(const struct call_case *c, struct values *v, const char *name,
+                                      struct error *error) {
+    bool intact[3], changed[3];
+    TRY(remote_buffer_get(&c->out, v->got, &intact[0], &changed[0], error));
+    TRY(remote_buffer_get(&c->in, NULL, &intact[1], &changed[1], error));
+    TRY(remote_buffer_get(&c->weight, NULL, &intact[2], &changed[2], error));
+    if (!intact[0] || !intact[1] || !intact[2]) {
         TEST_FAIL("%s: wrote outside of the output", name);
     }
-    if (memcmp(c->in.data, v->in, s->M * s->K * sizeof(float)) != 0 ||
-        memcmp(c->weight.data, v->weight, s->N * s->K * sizeof(float)) != 0) {
+    if (changed[1] || changed[2]) {
         TEST_FAIL("%s: changed its input", name);
     }
+    return STATUS_OK;
 }
 
-/* One call with the values of v in c's memory, checked. */
-static void call_once(struct gpu_matmul *matmul, struct call_case *c, const struct values *v,
+/* One call of the subject's with the values of v in c's memory, checked. */
+static void call_once(struct gpu_matmul *matmul, struct call_case *c, struct values *v,
                       const char *name) {
-    struct error error = {0};
     const struct shape *s = &v->shape;
-    memcpy(c->in.data, v->in, s->M * s->K * sizeof(float));
-    memcpy(c->weight.data, v->weight, s->N * s->K * sizeof(float));
-    guarded_poison(&c->out);
+    struct error error = {0};
+    struct matmul_call call = {matmul, c->out.data, c->in.data, c->weight.data, s->M, s->N, s->K};
+    remote_buffer_put(&c->in, v->in);
+    remote_buffer_put(&c->weight, v->weight);
+    remote_buffer_put(&c->out, NULL);
     grader_watch(name, PATIENCE);
-    enum status status =
-        gpu_matmul(matmul, c->out.data, c->in.data, c->weight.data, s->M, s->N, s->K, &error);
+    enum status status = remote_call("call", &call, sizeof call, &error);
     grader_watch("", 0);
+    if (status == STATUS_OK) {
+        status = check_call_buffers(c, v, name, &error);
+    }
     if (status != STATUS_OK) {
         TEST_FAIL("%s: %s", name, error_text(&error, status));
         return;
     }
-    check_values(c->out.data, v, name);
-    check_call_bounds(c, v, name);
+    check_values(v->got, v, name);
 }
 
 static void run_call(struct gpu_matmul *matmul, struct shape shape, struct rng *rng) {
     char name[200];
     struct values v;
     struct call_case c = {0};
+    struct error error = {0};
     describe(name, sizeof name, "call", shape, 0);
-    if (values_create(&v, shape, rng) && call_create(&c, &v)) {
-        call_once(matmul, &c, &v, name);
+    if (values_create(&v, shape, rng)) {
+        enum status status = call_create(&c, &v, &error);
+        if (status == STATUS_OK) {
+            call_once(matmul, &c, &v, name);
+        } else {
+            TEST_FAIL("%s: %s", name, error_text(&error, status));
+        }
     }
     call_free(&c);
     values_free(&v);
@@ -323,16 +333,25 @@ static void run_call(struct gpu_matmul *matmul, struct shape shape, struct rng *
 static struct gpu_matmul *open_matmul(void) {
     struct grader_gpu gpu;
     struct error error = {0};
-    struct gpu_matmul *matmul = NULL;
+    struct matmul_call call = {0};
     if (!grader_gpu_open(&gpu)) {
         return NULL;
     }
-    enum status status = gpu_matmul_create(&matmul, &error);
+    enum status status = remote_call("create", &call, sizeof call, &error);
     if (status != STATUS_OK) {
         TEST_FAIL("gpu_matmul_create: %s", error_text(&error, status));
         return NULL;
     }
-    return matmul;
+    return call.matmul;
+}
+
+static void close_matmul(struct gpu_matmul *matmul) {
+    struct matmul_call call = {.matmul = matmul};
+    struct error error = {0};
+    grader_check_own_work();
+    if (remote_alive() && remote_call("destroy", &call, sizeof call, &error) != STATUS_OK) {
+        TEST_FAIL("gpu_matmul_destroy: %s", error.message);
+    }
 }
 
 /* Growing, shrinking and empty sizes in one context, in an order nobody can foresee. */
@@ -346,7 +365,7 @@ C_TEST(parity, calls_of_all_sizes) {
                             : empty_shapes[rng_below(&rng, COUNT(empty_shapes))],
                  &rng);
     }
-    gpu_matmul_destroy(matmul);
+    close_matmul(matmul);
 }
 
 /* The same addresses hold other values in each call: what is remembered of them is wrong. */
@@ -356,7 +375,8 @@ C_TEST(parity, calls_remember_nothing) {
     struct gpu_matmul *matmul = open_matmul();
     struct values v = {.shape = shape};
     struct call_case c = {0};
-    if (matmul != NULL && call_create(&c, &v)) {
+    struct error error = {0};
+    if (matmul != NULL && call_create(&c, &v, &error) == STATUS_OK) {
         for (int i = 0; i < 4 && !test_has_failed(); i++) {
             char name[200];
             snprintf(name, sizeof name, "call %d with the same pointers and other values", i + 1);
@@ -366,8 +386,9 @@ C_TEST(parity, calls_remember_nothing) {
             values_free(&v);
         }
     }
+    EXPECT_STR_EQ("", error.message);
     call_free(&c);
-    gpu_matmul_destroy(matmul);
+    close_matmul(matmul);
 }
 
 /* 4 TiB of weights are refused before anything of them is read, and the next call works. */
@@ -375,37 +396,29 @@ C_TEST(parity, out_of_memory_is_reported) {
     enum { SIDE = 1 << 20 };
     struct rng rng = rng_create(grader_seed());
     struct error error = {0};
+    void *numbers = NULL;
     struct gpu_matmul *matmul = open_matmul();
-    float *numbers = calloc(SIDE, sizeof *numbers);
-    if (matmul != NULL && numbers != NULL) {
+    if (matmul != NULL) {
+        EXPECT_OK(remote_alloc(&numbers, SIDE * sizeof(float), &error));
+    }
+    if (numbers != NULL) {
+        struct matmul_call call = {matmul, numbers, numbers, numbers, 1, SIDE, SIDE};
         grader_watch("call, 4 TiB of weights", PATIENCE);
-        enum status status = gpu_matmul(matmul, numbers, numbers, numbers, 1, SIDE, SIDE, &error);
+        enum status status = remote_call("call", &call, sizeof call, &error);
         grader_watch("", 0);
-        EXPECT_STATUS(STATUS_OUT_OF_MEMORY, status);
+        if (status != STATUS_OUT_OF_MEMORY) {
+            TEST_FAIL("a call with 4 TiB of weights must give STATUS_OUT_OF_MEMORY; got %s, '%s'",
+                      status_name(status), error.message);
+        }
         run_call(matmul, (struct shape){3, 5, 7}, &rng);
     }
-    free(numbers);
-    gpu_matmul_destroy(matmul);
+    close_matmul(matmul);
 }
 
 C_TEST(parity, llama2_end_to_end) {
     struct small_llama2 l = small_llama2();
-    struct grader_gpu gpu;
-    struct engine subject;
-    struct error error = {0};
-    if (!grader_gpu_open(&gpu)) {
-        return;
-    }
-    enum status status = engine_gpu_matmul_create(&subject, &error);
-    if (status != STATUS_OK) {
-        TEST_FAIL("%s", error_text(&error, status));
-    } else if (small_llama2_run(&l, &subject, "a small Llama2 with your matmul", PATIENCE)) {
+    if (remote_small_llama2(&l, "a small Llama2 with your matmul", PATIENCE)) {
         grader_check_logits(l.got, l.want, SMALL_LLAMA2_V, "your matmul");
     }
-    engine_destroy(&subject);
-}
-
-/* Runs last: what the cases before made the process load is still there. */
-C_TEST(parity, the_work_is_your_own) {
     grader_check_own_work();
 }

@@ -6,41 +6,52 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/model/engine.h"
+#include "common/base/rng.h"
+#include "common/device/device.h"
 #include "common/model/llama2.h"
 #include "common/model/llama2_random.h"
 #include "common/testing/testing.h"
 #include "common/testing/words.h"
 #include "grader/gpu.h"
 #include "grader/inputs.h"
+#include "grader/isolation/remote.h"
+#include "grader/isolation/remote_device.h"
+#include "grader/own_work.h"
+#include "grader/remote_models.h"
 #include "grader/speedup.h"
 #include "grader/watch.h"
-#include "labs/02_gpu_matmul/engine.h"
-#include "labs/03_resident_weights/engine.h"
 
 static const char lab[] = "03_resident_weights";
 
 /* On simt every token takes the same modelled time, but for the few keys that it adds. */
 enum { TOKENS = 24, TOKENS_MODELLED = 3, PATIENCE = 120 /* seconds */ };
 
-/* What decoding gave. */
+/* One side's decoder, and what decoding gave; zeros for tokens that were not decoded. */
 struct decoding {
+    struct remote_llama2 llama2;
     double ms;                 /* of the fastest token */
     struct device_traffic one; /* counts of the last token */
-    float *logits;             /* (V), of the last token */
+    float *logits;             /* (TOKENS, V) */
+};
+
+/* The same model on both sides. */
+struct comparison_run {
+    struct grader_gpu gpu;
+    struct llama2_config config;
+    struct decoding sides[REMOTE_SIDES];
 };
 
 static int32_t token_at(size_t i) {
     return (int32_t)(1 + 977 * (i % 32));
 }
 
-/* One token, timed and counted. */
-static enum status decode_token(struct llama2 *llama2, size_t i, struct decoding *d) {
+/* One token by the worker in use, timed and counted. */
+static enum status decode_token(struct decoding *d, size_t i, struct error *error) {
     int32_t token = token_at(i);
+    float *logits = d->logits + i * d->llama2.V;
+    double ms;
     struct device_traffic before = device_traffic();
-    double start = device_now();
-    enum status status = llama2_forward(llama2, &token, 1, i, d->logits);
-    double ms = 1e3 * (device_now() - start);
+    TRY(remote_llama2_forward(&d->llama2, &token, 1, i, logits, &ms, error));
     struct device_traffic after = device_traffic();
     d->one = (struct device_traffic){
         .bytes_to_device = after.bytes_to_device - before.bytes_to_device,
@@ -49,72 +60,80 @@ static enum status decode_token(struct llama2 *llama2, size_t i, struct decoding
     };
     /* The first token is the warm-up. */
     d->ms = i == 1 || ms < d->ms ? ms : d->ms;
-    return status;
+    return STATUS_OK;
 }
 
-static void decode(const struct engine *engine, const struct llama2_random *model, int tokens,
-                   struct decoding *d) {
-    struct llama2 *llama2 = NULL;
+static void decode(struct comparison_run *r, enum remote_side which, int tokens) {
     struct error error = {0};
+    enum status status = STATUS_OK;
+    remote_use(which);
     grader_watch("Llama2 decode, 15M shape", PATIENCE);
-    enum status status = llama2_create(&llama2, &model->config, &model->weights, engine, 1, &error);
     for (int i = 0; i < tokens && status == STATUS_OK; i++) {
-        status = decode_token(llama2, (size_t)i, d);
+        status = decode_token(&r->sides[which], (size_t)i, &error);
     }
     grader_watch("", 0);
-    llama2_free(llama2);
     if (status != STATUS_OK) {
-        TEST_FAIL("%s: %s", engine->name, error_text(&error, status));
+        TEST_FAIL("Llama2 decode: %s", error_text(&error, status));
     }
 }
 
-/* Both decoders on one model. */
-struct comparison_run {
-    struct grader_gpu gpu;
-    struct llama2_random model;
-    struct engine baseline, subject;
-    struct decoding base, own;
-};
-
 static void run_free(struct comparison_run *r) {
-    engine_destroy(&r->subject);
-    engine_destroy(&r->baseline);
-    free(r->base.logits);
-    free(r->own.logits);
-    llama2_random_free(&r->model);
+    for (int i = 0; i < REMOTE_SIDES; i++) {
+        remote_use((enum remote_side)i);
+        remote_llama2_free(&r->sides[i].llama2);
+        free(r->sides[i].logits);
+    }
 }
 
 static enum status run_create(struct comparison_run *r, struct error *error) {
-    struct llama2_config config = llama2_shape_config(LLAMA2_SHAPE_15M);
-    r->base.logits = calloc(config.V, sizeof(float));
-    r->own.logits = calloc(config.V, sizeof(float));
-    enum status status =
-        r->base.logits != NULL && r->own.logits != NULL ? STATUS_OK : STATUS_OUT_OF_MEMORY;
-    if (status == STATUS_OK) {
-        status = llama2_random_create(&r->model, &config, grader_seed());
+    struct rng rng = rng_create(grader_seed());
+    uint64_t seed = rng_u64(&rng);
+    r->config = llama2_shape_config(LLAMA2_SHAPE_15M);
+    for (int i = 0; i < REMOTE_SIDES; i++) {
+        struct decoding *d = &r->sides[i];
+        d->logits = calloc(TOKENS * r->config.V, sizeof(float));
+        if (d->logits == NULL) {
+            return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
+        }
+        remote_use((enum remote_side)i);
+        if (i == REMOTE_BASELINE) {
+            TRY(remote_open_device(error));
+        }
+        TRY(remote_llama2_create(&d->llama2, &r->config, seed, 1, NULL, error));
     }
-    if (status == STATUS_OK) {
-        status = engine_gpu_matmul_create(&r->baseline, error);
+    return STATUS_OK;
+}
+
+/* Weights that the cache cannot hold come from memory for each token. */
+static void check_possible(const struct comparison_run *r) {
+    const struct llama2_config *c = &r->config;
+    const struct device_properties *p = &r->gpu.properties;
+    double layer = 2.0 * (double)c->C * (double)(c->NH + c->KVH) * (double)c->HS +
+                   3.0 * (double)c->C * (double)c->hidden;
+    double bytes = sizeof(float) * ((double)c->L * layer + (double)c->V * (double)c->C);
+    double least = 1e3 * (bytes - (double)p->l2_bytes) / p->memory_bandwidth;
+    double ms = r->sides[REMOTE_SUBJECT].ms;
+    if (p->memory_bandwidth > 0.0 && ms < 0.9 * least) {
+        TEST_FAIL("%.4g ms a token is less than this GPU's memory allows, %.4g ms: the work was "
+                  "not done",
+                  ms, least);
     }
-    if (status == STATUS_OK) {
-        status = engine_resident_create(&r->subject, error);
-    }
-    return status;
 }
 
 static void check_speed(const struct comparison_run *r) {
     struct speedup speedup =
         grader_gpu_speedup(&r->gpu, lab, "end_to_end", GRADER_SUBJECT, GRADER_MARGIN);
-    speedup.baseline_ms = r->base.ms;
-    speedup.subject_ms = r->own.ms;
+    speedup.baseline_ms = r->sides[REMOTE_BASELINE].ms;
+    speedup.subject_ms = r->sides[REMOTE_SUBJECT].ms;
     speedup_check(&speedup, __FILE__, __LINE__);
 }
 
 /* Up to 64 bytes may go in, so that token ids may be copied; the logits come out. Counted. */
 static void check_traffic(const struct comparison_run *r) {
-    const unsigned long long most_in = 64, most_out = r->model.config.V * sizeof(float);
-    unsigned long long in = r->own.one.bytes_to_device, out = r->own.one.bytes_to_host;
-    unsigned long long allocations = r->own.one.allocations;
+    const struct device_traffic *one = &r->sides[REMOTE_SUBJECT].one;
+    const unsigned long long most_in = 64, most_out = r->config.V * sizeof(float);
+    unsigned long long in = one->bytes_to_device, out = one->bytes_to_host;
+    unsigned long long allocations = one->allocations;
     printf("one token: %llu bytes to the GPU, %llu from it, %llu allocation%s\n", in, out,
            allocations, plural(allocations));
     if (out < most_out) {
@@ -144,13 +163,16 @@ C_TEST(speedup, end_to_end) {
         TEST_FAIL("%s", error_text(&error, status));
     } else {
         int tokens = r.gpu.modelled ? TOKENS_MODELLED : TOKENS;
-        decode(&r.baseline, &r.model, tokens, &r.base);
-        decode(&r.subject, &r.model, tokens, &r.own);
+        decode(&r, REMOTE_BASELINE, tokens);
+        decode(&r, REMOTE_SUBJECT, tokens);
     }
     if (!test_has_failed()) {
-        grader_check_logits(r.own.logits, r.base.logits, r.model.config.V, "your memory");
+        grader_check_logits(r.sides[REMOTE_SUBJECT].logits, r.sides[REMOTE_BASELINE].logits,
+                            TOKENS * r.config.V, "your memory");
+        check_possible(&r);
         check_speed(&r);
         check_traffic(&r);
     }
+    grader_check_own_work();
     run_free(&r);
 }

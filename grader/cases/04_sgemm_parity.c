@@ -6,17 +6,17 @@
 
 #include "common/base/rng.h"
 #include "common/device/device.h"
-#include "common/model/engine.h"
 #include "common/nn/nn.h"
 #include "common/testing/compare.h"
 #include "common/testing/testing.h"
 #include "grader/bed.h"
+#include "grader/cases/04_sgemm_calls.h"
 #include "grader/device_buffer.h"
 #include "grader/inputs.h"
+#include "grader/isolation/remote.h"
 #include "grader/logits.h"
-#include "grader/small_llama2.h"
+#include "grader/remote_models.h"
 #include "grader/watch.h"
-#include "labs/04_sgemm/engine.h"
 #include "labs/04_sgemm/sgemm.h"
 
 /* Seconds for a call that takes well under one, on the slowest machine and with all checks. */
@@ -120,6 +120,13 @@ static void case_free(struct sgemm_case *c) {
     free(c->want);
 }
 
+/* The subject's sgemm(), in its own process. */
+static enum status remote_sgemm(const struct sgemm_problem *problem, const struct bed *bed,
+                                struct error *error) {
+    struct sgemm_call c = {*problem, bed->workspace, bed->stream};
+    return remote_call("sgemm", &c, sizeof c, error);
+}
+
 static enum status call(const struct sgemm_case *c, const struct bed *bed, struct error *error) {
     const struct sgemm_problem problem = {.M = c->shape.M,
                                           .N = c->shape.N,
@@ -131,7 +138,7 @@ static enum status call(const struct sgemm_case *c, const struct bed *bed, struc
                                           .B = c->b.data,
                                           .C = c->c.data};
     grader_watch(c->name, PATIENCE);
-    enum status status = sgemm(&problem, bed->workspace, bed->stream, error);
+    enum status status = remote_sgemm(&problem, bed, error);
     if (status == STATUS_OK) {
         status = device_synchronize(bed->stream, error);
     }
@@ -334,7 +341,7 @@ C_TEST(parity, too_large_is_refused) {
                                         .B = c.data,
                                         .C = c.data};
         grader_watch("a size above SGEMM_MAX_SIZE", PATIENCE);
-        enum status status = sgemm(&problem, bed.workspace, bed.stream, &error);
+        enum status status = remote_sgemm(&problem, &bed, &error);
         grader_watch("", 0);
         if (status != STATUS_INVALID_ARGUMENT || strstr(error.message, "536870913") == NULL) {
             TEST_FAIL("M=%zu N=%zu K=%zu: must be refused with STATUS_INVALID_ARGUMENT and a line "
@@ -351,11 +358,7 @@ C_TEST(parity, too_large_is_refused) {
 
 C_TEST(parity, llama2_end_to_end) {
     struct small_llama2 l = small_llama2();
-    struct error error = {0};
-    struct engine subject;
-    ASSERT_OK(engine_sgemm_create(&subject, &error));
-    if (small_llama2_run(&l, &subject, "a small Llama2 with your sgemm", PATIENCE)) {
+    if (remote_small_llama2(&l, "a small Llama2 with your sgemm", PATIENCE)) {
         grader_check_close_logits(l.got, l.want, SMALL_LLAMA2_V, "Llama2 with your sgemm");
     }
-    engine_destroy(&subject);
 }

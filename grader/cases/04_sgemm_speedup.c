@@ -10,21 +10,20 @@
 
 #include "common/base/rng.h"
 #include "common/device/device.h"
-#include "common/formats/bert_random.h"
 #include "common/model/bert.h"
-#include "common/model/engine.h"
 #include "common/testing/compare.h"
 #include "common/testing/testing.h"
-#include "grader/bert_batch.h"
-#include "grader/cases/04_sgemm_baseline.h"
+#include "grader/cases/04_sgemm_calls.h"
 #include "grader/device_buffer.h"
-#include "grader/foreign.h"
 #include "grader/gpu.h"
 #include "grader/inputs.h"
+#include "grader/isolation/remote.h"
+#include "grader/isolation/remote_device.h"
 #include "grader/logits.h"
+#include "grader/own_work.h"
+#include "grader/remote_bert.h"
 #include "grader/speedup.h"
 #include "grader/watch.h"
-#include "labs/04_sgemm/engine.h"
 #include "labs/04_sgemm/sgemm.h"
 
 static const char lab[] = "04_sgemm";
@@ -36,18 +35,45 @@ struct kernel_shape {
     size_t M, N, K;
 };
 static const struct kernel_shape gpu_shape = {2048, 2048, 2048};
+#ifndef GRADER_SMALL
 static const struct kernel_shape simt_shape = {2048, 2048, 256};
+enum { SIMT_C = 512, SIMT_T = 32, SIMT_CALLS = 1 };
+#else /* the grader's own tests, of submissions that are not about how fast they are */
+static const struct kernel_shape simt_shape = {256, 256, 64};
+enum { SIMT_C = 64, SIMT_T = 8, SIMT_CALLS = 2 };
+#endif
+
+/* One worker's memory. */
+struct kernel_side {
+    device_stream stream;
+    void *workspace;
+    struct device_buffer a, b, c;
+};
 
 /* Weights as B, alpha 1, beta 0; host copies that the submission never sees. */
 struct kernel_case {
     struct kernel_shape shape;
     struct rng rng;
-    sgemm_function *run; /* the kernel of the next call */
-    device_stream stream;
-    void *workspace;
-    struct device_buffer a, b, c;
     float *A, *weight, *C;
+    struct kernel_side sides[REMOTE_SIDES];
 };
+
+static enum status side_create(struct kernel_side *side, struct kernel_shape s, bool guarded,
+                               struct error *error) {
+    TRY(device_stream_create(&side->stream, error));
+    TRY(device_alloc(&side->workspace, SGEMM_WORKSPACE_BYTES, error));
+    TRY(device_buffer_create(&side->a, s.M * s.K, guarded, 0, error));
+    TRY(device_buffer_create(&side->b, s.N * s.K, guarded, 0, error));
+    return device_buffer_create(&side->c, s.M * s.N, guarded, 0, error);
+}
+
+static void side_free(struct kernel_side *side) {
+    device_buffer_free(&side->a);
+    device_buffer_free(&side->b);
+    device_buffer_free(&side->c);
+    device_free(side->workspace);
+    device_stream_destroy(side->stream);
+}
 
 static enum status kernel_create(struct kernel_case *k, struct kernel_shape s, bool guarded,
                                  struct error *error) {
@@ -58,39 +84,30 @@ static enum status kernel_create(struct kernel_case *k, struct kernel_shape s, b
     if (k->A == NULL || k->weight == NULL || k->C == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
     }
-    enum status status = device_stream_create(&k->stream, error);
-    if (status == STATUS_OK) {
-        status = device_alloc(&k->workspace, SGEMM_WORKSPACE_BYTES, error);
-    }
-    if (status == STATUS_OK) {
-        status = device_buffer_create(&k->a, s.M * s.K, guarded, 0, error);
-    }
-    if (status == STATUS_OK) {
-        status = device_buffer_create(&k->b, s.N * s.K, guarded, 0, error);
-    }
-    return status == STATUS_OK ? device_buffer_create(&k->c, s.M * s.N, guarded, 0, error) : status;
+    TRY(side_create(&k->sides[REMOTE_SUBJECT], s, guarded, error));
+    remote_use(REMOTE_BASELINE);
+    TRY(remote_open_device(error));
+    return side_create(&k->sides[REMOTE_BASELINE], s, guarded, error);
 }
 
 static void kernel_free(struct kernel_case *k) {
-    device_buffer_free(&k->a);
-    device_buffer_free(&k->b);
-    device_buffer_free(&k->c);
-    device_free(k->workspace);
-    device_stream_destroy(k->stream);
+    for (int i = 0; i < REMOTE_SIDES; i++) {
+        remote_use((enum remote_side)i);
+        side_free(&k->sides[i]);
+    }
     free(k->A);
     free(k->weight);
     free(k->C);
 }
 
-/* Fresh inputs, and nothing of an earlier result. */
-static enum status kernel_renew(struct kernel_case *k, struct error *error) {
+/* Fresh inputs, and nothing of an earlier result, in the worker in use. */
+static enum status kernel_renew(struct kernel_case *k, struct kernel_side *side,
+                                struct error *error) {
     grader_fill(&k->rng, k->A, k->shape.M, k->shape.K);
     grader_fill(&k->rng, k->weight, k->shape.N, k->shape.K);
-    enum status status = device_buffer_put(&k->a, k->A, error);
-    if (status == STATUS_OK) {
-        status = device_buffer_put(&k->b, k->weight, error);
-    }
-    return status == STATUS_OK ? device_buffer_put(&k->c, NULL, error) : status;
+    TRY(device_buffer_put(&side->a, k->A, error));
+    TRY(device_buffer_put(&side->b, k->weight, error));
+    return device_buffer_put(&side->c, NULL, error);
 }
 
 static double dot(const float *a, const float *b, size_t count) {
@@ -170,53 +187,59 @@ static void check_sums(struct kernel_case *k) {
 }
 
 static enum status check_result(struct kernel_case *k, struct error *error) {
+    const struct kernel_side *side = &k->sides[REMOTE_SUBJECT];
     bool intact = false, changed = false, a_changed = false, b_changed = false;
-    enum status status = device_buffer_get(&k->c, k->C, &intact, &changed, error);
+    TRY(device_buffer_get(&side->c, k->C, &intact, &changed, error));
     EXPECT_TRUE(intact);
-    if (status == STATUS_OK) {
-        status = device_buffer_get(&k->a, NULL, &intact, &a_changed, error);
-    }
-    if (status == STATUS_OK) {
-        status = device_buffer_get(&k->b, NULL, &intact, &b_changed, error);
-    }
-    if (status == STATUS_OK) {
-        EXPECT_TRUE(!a_changed && !b_changed);
-        check_rows(k);
-        check_sums(k);
-    }
-    return status;
+    TRY(device_buffer_get(&side->a, NULL, &intact, &a_changed, error));
+    TRY(device_buffer_get(&side->b, NULL, &intact, &b_changed, error));
+    EXPECT_TRUE(!a_changed && !b_changed);
+    check_rows(k);
+    check_sums(k);
+    return STATUS_OK;
 }
 
-static enum status run_kernel(void *argument, device_stream stream, struct error *error) {
-    const struct kernel_case *k = argument;
-    const struct kernel_shape *s = &k->shape;
-    const struct sgemm_problem problem = {.M = s->M,
-                                          .N = s->N,
-                                          .K = s->K,
+/* One call by the worker in use. */
+static enum status run_kernel(const struct kernel_case *k, const struct kernel_side *side,
+                              double *ms, struct error *error) {
+    struct sgemm_call call = {.problem = {.M = k->shape.M,
+                                          .N = k->shape.N,
+                                          .K = k->shape.K,
                                           .form = SGEMM_B_TRANSPOSED,
                                           .alpha = 1.0f,
                                           .beta = 0.0f,
-                                          .A = k->a.data,
-                                          .B = k->b.data,
-                                          .C = k->c.data};
-    return k->run(&problem, k->workspace, stream, error);
+                                          .A = side->a.data,
+                                          .B = side->b.data,
+                                          .C = side->c.data},
+                              .workspace = side->workspace,
+                              .stream = side->stream};
+    return remote_call_timed("sgemm", &call, sizeof call, side->stream, ms, error);
+}
+
+static double flops_of(const struct kernel_shape *s) {
+    return 2.0 * (double)s->M * (double)s->N * (double)s->K;
 }
 
 /* Milliseconds of one call with fresh inputs; the subject's result is checked. */
 static double time_call(void *argument, bool subject) {
     struct kernel_case *k = argument;
     const struct kernel_shape *s = &k->shape;
+    enum remote_side which = subject ? REMOTE_SUBJECT : REMOTE_BASELINE;
+    struct kernel_side *side = &k->sides[which];
     struct error error = {0};
     double ms = INFINITY;
-    k->run = subject ? sgemm : sgemm_baseline;
-    enum status status = kernel_renew(k, &error);
+    remote_use(which);
+    enum status status = kernel_renew(k, side, &error);
     grader_watch(subject ? "kernel, timed" : "kernel, baseline", PATIENCE);
     if (status == STATUS_OK) {
-        status = grader_gpu_time(run_kernel, k, k->stream, &ms, &error);
+        status = run_kernel(k, side, &ms, &error);
     }
     grader_watch("", 0);
     if (status == STATUS_OK && subject) {
         status = check_result(k, &error);
+    }
+    if (status == STATUS_OK && subject && !test_has_failed()) {
+        remote_check_counted(flops_of(s));
     }
     if (status != STATUS_OK) {
         TEST_FAIL("%zux%zux%zu: %s", s->M, s->N, s->K, error_text(&error, status));
@@ -226,7 +249,7 @@ static double time_call(void *argument, bool subject) {
 
 /* Faster than the GPU can multiply: not a record, a mistake. */
 static void check_possible(const struct kernel_shape *s, const struct grader_gpu *gpu, double ms) {
-    double flops = 2.0 * (double)s->M * (double)s->N * (double)s->K;
+    double flops = flops_of(s);
     double least = 1e3 * flops / gpu->properties.peak_flops;
     if (ms < 0.9 * least) {
         TEST_FAIL("%.4g ms is less than this GPU's peak allows, %.4g ms: the work was not done", ms,
@@ -270,59 +293,46 @@ static struct bert_case bert_case_of(bool modelled) {
                                  .norm_eps = 1e-12f,
                                  .activation = NN_GELU};
     if (modelled) {
-        config.C = 512;
-        config.hidden = 1024;
+        config.C = SIMT_C;
+        config.hidden = 2 * SIMT_C;
         config.L = 1;
         config.NH = 8;
-        config.T = 32;
+        config.T = SIMT_T;
     }
     return (struct bert_case){.config = config, .B = 16, .T = config.T};
 }
 
-/* Milliseconds of one batch on an engine; logits receives (B, labels). */
-static double time_batch(const struct bert_case *c, const struct bert_random *random,
-                         sgemm_function *run, const int32_t *ids, int calls, float *logits) {
-    struct engine engine;
-    struct error error = {0};
-    double ms = INFINITY;
-    const struct bert_input input = {.ids = ids, .B = c->B, .T = c->T};
-    grader_watch("BERT, a batch of sentences", 4 * PATIENCE);
-    enum status status = engine_sgemm_create_with(&engine, run, &error);
-    if (status == STATUS_OK) {
-        status = bert_batch_time(random, &engine, &input, calls, logits, &ms, &error);
-    }
-    grader_watch("", 0);
-    if (status != STATUS_OK) {
-        TEST_FAIL("BERT: %s", error_text(&error, status));
-    }
-    engine_destroy(&engine);
-    return ms;
-}
-
 C_TEST(speedup, end_to_end) {
-    enum { MOST_TOKENS = 16 * 128, LABELS = 16 * 2 };
+    enum { MOST_TOKENS = 16 * 128, MOST_LOGITS = 16 * 2 };
     struct grader_gpu gpu;
-    struct bert_random random;
     int32_t ids[MOST_TOKENS];
-    float want[LABELS] = {0}, got[LABELS] = {0};
+    float want[CALLS * MOST_LOGITS] = {0}, got[CALLS * MOST_LOGITS] = {0};
     if (!grader_gpu_open_for_timing(&gpu)) {
         return;
     }
-    struct bert_case c = bert_case_of(gpu.modelled);
-    uint64_t seed = grader_seed();
-    struct rng rng = rng_create(seed);
+    const struct bert_case c = bert_case_of(gpu.modelled);
+    struct rng rng = rng_create(grader_seed());
+    const uint64_t fresh = rng_u64(&rng);
+    const uint64_t seed = rng_u64(&rng);
+    const struct remote_bert_job job = {.config = c.config,
+                                        .seed = seed,
+                                        .fresh = fresh,
+                                        .input = {.ids = ids, .B = c.B, .T = c.T},
+                                        .what = "BERT, a batch of sentences",
+                                        .seconds = 4 * PATIENCE};
     for (size_t i = 0; i < c.B * c.T; i++) {
         ids[i] = (int32_t)rng_below(&rng, c.config.V);
     }
-    ASSERT_OK(bert_random_create(&random, &c.config, seed));
     struct speedup speedup =
         grader_gpu_speedup(&gpu, lab, "end_to_end", GRADER_SUBJECT, GRADER_MARGIN);
-    int calls = gpu.modelled ? 1 : CALLS;
-    speedup.baseline_ms = time_batch(&c, &random, sgemm_baseline, ids, calls, want);
-    speedup.subject_ms = time_batch(&c, &random, sgemm, ids, calls, got);
+    int calls = gpu.modelled ? SIMT_CALLS : CALLS;
+    speedup.baseline_ms = remote_bert_fastest(&job, REMOTE_BASELINE, calls, want);
+    speedup.subject_ms = remote_bert_fastest(&job, REMOTE_SUBJECT, calls, got);
     if (!test_has_failed()) {
-        grader_check_timed_logits(got, want, c.B * c.config.labels, "BERT with your sgemm");
+        grader_check_timed_logits(got, want, (size_t)calls * c.B * c.config.labels,
+                                  "BERT with your sgemm");
+        remote_bert_check_possible(&job, &gpu, speedup.subject_ms);
         speedup_check(&speedup, __FILE__, __LINE__);
     }
-    bert_random_free(&random);
+    grader_check_own_work();
 }

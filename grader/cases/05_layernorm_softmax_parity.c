@@ -6,19 +6,20 @@
 
 #include "common/base/rng.h"
 #include "common/device/device.h"
-#include "common/formats/bert_random.h"
-#include "common/model/engine.h"
 #include "common/testing/compare.h"
 #include "common/testing/testing.h"
 #include "common/testing/words.h"
 #include "grader/bed.h"
-#include "grader/bert_batch.h"
+#include "grader/cases/05_layernorm_softmax_calls.h"
 #include "grader/device_buffer.h"
+#include "grader/gpu.h"
 #include "grader/inputs.h"
+#include "grader/isolation/remote.h"
 #include "grader/logits.h"
-#include "grader/small_llama2.h"
+#include "grader/own_work.h"
+#include "grader/remote_bert.h"
+#include "grader/remote_models.h"
 #include "grader/watch.h"
-#include "labs/05_layernorm_softmax/engine.h"
 #include "labs/05_layernorm_softmax/layernorm_softmax.h"
 #include "labs/05_layernorm_softmax/oracle.h"
 
@@ -129,6 +130,13 @@ static void *elements(const struct rows_case *c, const struct device_buffer *buf
     return buffer->data == NULL ? NULL : (char *)buffer->data + c->variant.skew * element_bytes;
 }
 
+/* The subject's layernorm_softmax(), in its own process. */
+static enum status remote_rows(const struct rows_problem *problem, const struct bed *bed,
+                               struct error *error) {
+    struct rows_call c = {*problem, bed->workspace, bed->stream};
+    return remote_call("rows", &c, sizeof c, error);
+}
+
 static enum status call(const struct rows_case *c, const struct bed *bed, struct error *error) {
     const struct rows_data *data = &c->data;
     size_t size = nn_dtype_bytes(data->type);
@@ -146,7 +154,7 @@ static enum status call(const struct rows_case *c, const struct bed *bed, struct
         .rows_a_mask = data->rows_a_mask,
     };
     grader_watch(c->name, PATIENCE);
-    enum status status = layernorm_softmax(&problem, bed->workspace, bed->stream, error);
+    enum status status = remote_rows(&problem, bed, error);
     if (status == STATUS_OK) {
         status = device_synchronize(bed->stream, error);
     }
@@ -398,7 +406,7 @@ C_TEST(parity, bad_sizes_are_refused) {
                                        .rows_a_mask = bad[i].rows_a_mask};
         error = (struct error){0};
         grader_watch("sizes that must be refused", PATIENCE);
-        enum status status = layernorm_softmax(&problem, bed.workspace, bed.stream, &error);
+        enum status status = remote_rows(&problem, &bed, &error);
         grader_watch("", 0);
         if (status != STATUS_INVALID_ARGUMENT || strstr(error.message, bad[i].word) == NULL) {
             TEST_FAIL("rows=%zu C=%zu rows_a_mask=%zu: must be refused with "
@@ -416,52 +424,41 @@ C_TEST(parity, bad_sizes_are_refused) {
 
 C_TEST(parity, llama2_end_to_end) {
     struct small_llama2 l = small_llama2();
-    struct error error = {0};
-    struct engine subject;
-    ASSERT_OK(engine_layernorm_softmax_create(&subject, &error));
-    if (small_llama2_run(&l, &subject, "a small Llama2 with your norms", PATIENCE)) {
+    if (remote_small_llama2(&l, "a small Llama2 with your norms", PATIENCE)) {
         grader_check_close_logits(l.got, l.want, SMALL_LLAMA2_V, "Llama2 with your norms");
     }
-    engine_destroy(&subject);
-}
-
-enum { SENTENCES = 3, LENGTH = 7, LABELS = 4 };
-
-/* Logits (SENTENCES, LABELS). */
-static enum status classify(const struct engine *engine, const struct bert_random *model,
-                            float *logits) {
-    int32_t ids[SENTENCES * LENGTH];
-    for (int i = 0; i < SENTENCES * LENGTH; i++) {
-        ids[i] = (i * 37 + 11) % 97;
-    }
-    const struct bert_input input = {.ids = ids, .B = SENTENCES, .T = LENGTH};
-    return bert_batch_run(model, engine, &input, logits, NULL);
 }
 
 C_TEST(parity, bert_end_to_end) {
-    const struct bert_config config = {.C = 60,
-                                       .hidden = 124,
-                                       .L = 2,
-                                       .NH = 6,
-                                       .V = 97,
-                                       .T = LENGTH,
-                                       .types = 2,
-                                       .labels = LABELS,
-                                       .norm_eps = 1e-12f,
-                                       .activation = NN_GELU};
-    struct bert_random model;
-    struct error error = {0};
-    struct engine reference, subject;
-    float want[SENTENCES * LABELS], got[SENTENCES * LABELS];
-    ASSERT_OK(bert_random_create(&model, &config, grader_seed()));
-    ASSERT_OK(engine_reference_create(&reference));
-    ASSERT_OK(engine_layernorm_softmax_create(&subject, &error));
-    EXPECT_OK(classify(&reference, &model, want));
-    grader_watch("a small BERT with your norms", PATIENCE);
-    EXPECT_OK(classify(&subject, &model, got));
-    grader_watch("", 0);
-    grader_check_close_logits(got, want, SENTENCES * LABELS, "BERT with your norms");
-    engine_destroy(&subject);
-    engine_destroy(&reference);
-    bert_random_free(&model);
+    enum { SENTENCES = 3, LENGTH = 7, LABELS = 4 };
+    struct grader_gpu gpu;
+    int32_t ids[SENTENCES * LENGTH];
+    float want[SENTENCES * LABELS], got[SENTENCES * LABELS] = {0};
+    struct rng rng = rng_create(grader_seed());
+    for (int i = 0; i < SENTENCES * LENGTH; i++) {
+        ids[i] = (i * 37 + 11) % 97;
+    }
+    const struct remote_bert_job job = {.config = {.C = 60,
+                                                   .hidden = 124,
+                                                   .L = 2,
+                                                   .NH = 6,
+                                                   .V = 97,
+                                                   .T = LENGTH,
+                                                   .types = 2,
+                                                   .labels = LABELS,
+                                                   .norm_eps = 1e-12f,
+                                                   .activation = NN_GELU},
+                                        .seed = rng_u64(&rng),
+                                        .input = {.ids = ids, .B = SENTENCES, .T = LENGTH},
+                                        .what = "a small BERT with your norms",
+                                        .seconds = PATIENCE};
+    if (!grader_gpu_open(&gpu)) {
+        return;
+    }
+    ASSERT_OK(remote_bert_reference(&job, want));
+    (void)remote_bert_fastest(&job, REMOTE_SUBJECT, 1, got);
+    if (!test_has_failed()) {
+        grader_check_close_logits(got, want, SENTENCES * LABELS, "BERT with your norms");
+    }
+    grader_check_own_work();
 }

@@ -4,15 +4,16 @@
 
 #include "common/base/rng.h"
 #include "common/device/device.h"
-#include "common/formats/bert_random.h"
 #include "common/testing/testing.h"
 #include "grader/bed.h"
-#include "grader/bert_batch.h"
+#include "grader/cases/06_fused_epilogues_calls.h"
 #include "grader/cases/06_fused_epilogues_case.h"
 #include "grader/gpu.h"
 #include "grader/inputs.h"
+#include "grader/isolation/remote.h"
+#include "grader/own_work.h"
+#include "grader/remote_bert.h"
 #include "grader/watch.h"
-#include "labs/06_fused_epilogues/engine.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -58,10 +59,17 @@ static void zeroed_bed_close(struct bed *bed) {
     bed_close(bed);
 }
 
+/* The subject's fused_epilogues(), in its own process. */
+static enum status remote_fused(const struct fused_problem *problem, const struct bed *bed,
+                                struct error *error) {
+    struct fused_call c = {*problem, bed->workspace, bed->stream};
+    return remote_call("fused", &c, sizeof c, error);
+}
+
 static enum status run_case(struct fused_case *c, struct bed *bed, struct error *error) {
     TRY(fused_case_create(c, &bed->rng, bed_guards(bed), error));
     grader_watch(c->name, PATIENCE);
-    enum status status = fused_epilogues(&c->problem, bed->workspace, bed->stream, error);
+    enum status status = remote_fused(&c->problem, bed, error);
     if (status == STATUS_OK) {
         status = device_synchronize(bed->stream, error);
     }
@@ -242,7 +250,7 @@ C_TEST(parity, large_sizes_on_a_gpu) {
 
 static void expect_refusal(struct fused_problem p, struct bed *bed, const char *what) {
     struct error error = {0};
-    enum status status = fused_epilogues(&p, bed->workspace, bed->stream, &error);
+    enum status status = remote_fused(&p, bed, &error);
     if (status != STATUS_INVALID_ARGUMENT || error.message[0] == '\0') {
         TEST_FAIL("%s must be refused with STATUS_INVALID_ARGUMENT and a message, got %s", what,
                   status_name(status));
@@ -270,58 +278,37 @@ C_TEST(parity, what_there_is_not_is_refused) {
     zeroed_bed_close(&bed);
 }
 
-enum { SENTENCES = 2, TOKENS = 9, LABELS = 3 };
-
-static enum status logits_of(const struct engine *engine, const struct bert_random *random,
-                             float logits[SENTENCES * LABELS], struct error *error) {
+/* A small BERT, once on the reference engine and once on the subject's. */
+C_TEST(parity, bert) {
+    enum { SENTENCES = 2, TOKENS = 9, LABELS = 3 };
+    struct grader_gpu gpu;
     int32_t ids[SENTENCES * TOKENS];
+    float want[SENTENCES * LABELS], got[SENTENCES * LABELS] = {0};
+    struct rng rng = rng_create(grader_seed());
     for (int i = 0; i < SENTENCES * TOKENS; i++) {
         ids[i] = i * 7 % 50;
     }
-    const struct bert_input input = {.ids = ids, .B = SENTENCES, .T = TOKENS};
-    return bert_batch_run(random, engine, &input, logits, error);
-}
-
-/* A small BERT, once on the reference engine and once on the subject's. */
-static enum status compare_models(const struct bert_random *random, struct error *error) {
-    struct engine reference, engine;
-    float want[SENTENCES * LABELS], got[SENTENCES * LABELS];
-    TRY(engine_reference_create(&reference));
-    enum status status = logits_of(&reference, random, want, error);
-    engine_destroy(&reference);
-    TRY(status);
-    TRY(engine_fused_create(&engine, error));
-    status = logits_of(&engine, random, got, error);
-    engine_destroy(&engine);
-    if (status == STATUS_OK) {
+    const struct remote_bert_job job = {.config = {.C = 36,
+                                                   .hidden = 100,
+                                                   .L = 3,
+                                                   .NH = 3,
+                                                   .V = 50,
+                                                   .T = TOKENS,
+                                                   .types = 2,
+                                                   .labels = LABELS,
+                                                   .norm_eps = 1e-12f,
+                                                   .activation = NN_GELU},
+                                        .seed = rng_u64(&rng),
+                                        .input = {.ids = ids, .B = SENTENCES, .T = TOKENS},
+                                        .what = "BERT",
+                                        .seconds = PATIENCE};
+    if (!grader_gpu_open(&gpu)) {
+        return;
+    }
+    ASSERT_OK(remote_bert_reference(&job, want));
+    (void)remote_bert_fastest(&job, REMOTE_SUBJECT, 1, got);
+    if (!test_has_failed()) {
         grader_check_logits(got, want, SENTENCES * LABELS, "your fused operations");
     }
-    return status;
-}
-
-C_TEST(parity, bert) {
-    struct bed bed;
-    if (zeroed_bed_open(&bed)) {
-        struct bert_random random;
-        struct error error = {0};
-        const struct bert_config config = {.C = 36,
-                                           .hidden = 100,
-                                           .L = 3,
-                                           .NH = 3,
-                                           .V = 50,
-                                           .T = TOKENS,
-                                           .types = 2,
-                                           .labels = LABELS,
-                                           .norm_eps = 1e-12f,
-                                           .activation = NN_GELU};
-        enum status status = bert_random_create(&random, &config, 5);
-        if (status == STATUS_OK) {
-            status = compare_models(&random, &error);
-            bert_random_free(&random);
-        }
-        if (status != STATUS_OK) {
-            TEST_FAIL("BERT: %s", error_text(&error, status));
-        }
-    }
-    zeroed_bed_close(&bed);
+    grader_check_own_work();
 }

@@ -111,8 +111,9 @@ static void store_rows(unsigned char *to, const float *from, size_t tokens, size
     }
 }
 
-static enum status send(struct attention_case *c, int which, size_t bytes, const void *from,
-                        struct error *error) {
+/* Host memory of a block of inputs: `from`, or NaN. */
+static enum status reserve(struct attention_case *c, int which, size_t bytes, const void *from,
+                           struct error *error) {
     c->in_bytes[which] = bytes;
     c->in_host[which] = malloc(bytes + 1);
     if (c->in_host[which] == NULL) {
@@ -122,10 +123,25 @@ static enum status send(struct attention_case *c, int which, size_t bytes, const
     if (from != NULL) {
         memcpy(c->in_host[which], from, bytes);
     }
-    return device_alloc(&c->in[which], bytes, error);
+    return STATUS_OK;
 }
 
-/* The device's q, k and v: host side made here, sent by send_all(). */
+/* q, k and v into the blocks that they have. */
+static void store_inputs(struct attention_case *c) {
+    const struct attention_spec *s = &c->spec;
+    const struct attention_problem *p = &c->problem;
+    const float *const values[3] = {c->q, c->k, c->v};
+    for (int i = 0; i < 3; i++) {
+        bool is_q = i == 0;
+        if (c->in_bytes[c->block[i]] > 0) {
+            store_rows((unsigned char *)c->in_host[c->block[i]] + c->offset[i], values[i],
+                       is_q ? c->q_tokens : c->kv_tokens, (is_q ? s->NH : s->KVH) * s->HS,
+                       is_q ? p->q_stride : p->kv_stride, is_q ? NULL : c->mask, s->dtype);
+        }
+    }
+}
+
+/* Strides, and host memory of q, k and v as the device has them. */
 static enum status lay_out(struct attention_case *c, struct error *error) {
     const struct attention_spec *s = &c->spec;
     size_t e = nn_dtype_bytes(s->dtype), q_row = s->NH * s->HS, kv_row = s->KVH * s->HS;
@@ -135,31 +151,23 @@ static enum status lay_out(struct attention_case *c, struct error *error) {
     p->q_stride = joined ? 3 * q_row : q_row + 3 * odd;
     p->kv_stride = joined ? 3 * q_row : kv_row + 3 * odd;
     p->out_stride = q_row + 3 * odd;
-    const float *host[3] = {c->q, c->k, c->v};
-    const void **device[3] = {&p->q, &p->k, &p->v};
-    enum status status = STATUS_OK;
     if (joined) {
-        status = send(c, IN_Q, c->q_tokens * 3 * q_row * e, NULL, error);
+        TRY(reserve(c, IN_Q, c->q_tokens * 3 * q_row * e, NULL, error));
     }
-    for (int i = 0; i < 3 && status == STATUS_OK; i++) {
-        size_t tokens = i == 0 ? c->q_tokens : c->kv_tokens, row = i == 0 ? q_row : kv_row;
-        size_t stride = i == 0 ? p->q_stride : p->kv_stride;
-        int block = joined ? IN_Q : i;
-        size_t first = joined ? (size_t)i * q_row : odd;
+    for (int i = 0; i < 3; i++) {
+        c->block[i] = joined ? IN_Q : i;
+        c->offset[i] = (joined ? (size_t)i * q_row : odd) * e;
         if (!joined) {
-            size_t elements = extent(tokens, row, stride);
-            status = send(c, i, elements == 0 ? 0 : (elements + odd) * e, NULL, error);
-        }
-        if (status == STATUS_OK && c->in_bytes[block] > 0) {
-            *device[i] = (unsigned char *)c->in[block] + first * e;
-            store_rows((unsigned char *)c->in_host[block] + first * e, host[i], tokens, row, stride,
-                       i == 0 ? NULL : c->mask, s->dtype);
+            size_t elements = i == 0 ? extent(c->q_tokens, q_row, p->q_stride)
+                                     : extent(c->kv_tokens, kv_row, p->kv_stride);
+            TRY(reserve(c, i, elements == 0 ? 0 : (elements + odd) * e, NULL, error));
         }
     }
-    return status;
+    store_inputs(c);
+    return STATUS_OK;
 }
 
-static enum status make_out(struct attention_case *c, bool guarded, struct error *error) {
+static enum status lay_out_result(struct attention_case *c, bool guarded, struct error *error) {
     const struct attention_spec *s = &c->spec;
     size_t e = nn_dtype_bytes(s->dtype), odd = s->layout == LAYOUT_ODD ? 1 : 0;
     size_t elements = extent(c->q_tokens, s->NH * s->HS, c->problem.out_stride);
@@ -167,34 +175,68 @@ static enum status make_out(struct attention_case *c, bool guarded, struct error
     c->out_offset = c->guard_bytes + odd * e;
     c->out_bytes = elements == 0 ? 0 : c->out_offset + elements * e + c->guard_bytes;
     c->out_host = malloc(c->out_bytes + 1);
-    if (c->out_host == NULL) {
-        return error_set(error, STATUS_OUT_OF_MEMORY, "the test is out of memory");
-    }
-    enum status status = device_alloc(&c->out_block, c->out_bytes, error);
-    if (c->out_bytes > 0) {
-        c->problem.out = (unsigned char *)c->out_block + c->out_offset;
-    }
-    return status;
+    return c->out_host != NULL
+               ? STATUS_OK
+               : error_set(error, STATUS_OUT_OF_MEMORY, "the test is out of memory");
 }
 
-static enum status send_all(struct attention_case *c, struct error *error) {
+static enum status lay_out_all(struct attention_case *c, bool guarded, struct error *error) {
     const struct attention_spec *s = &c->spec;
-    enum status status = lay_out(c, error);
-    if (status == STATUS_OK && c->mask != NULL) {
-        status = send(c, IN_MASK, s->B * s->S, c->mask, error);
-        c->problem.mask = c->in[IN_MASK];
+    TRY(lay_out(c, error));
+    if (c->mask != NULL) {
+        TRY(reserve(c, IN_MASK, s->B * s->S, c->mask, error));
     }
-    if (status == STATUS_OK && s->starts != NULL) {
-        status = send(c, IN_STARTS, (s->B + 1) * sizeof *s->starts, s->starts, error);
-        c->problem.starts = c->in[IN_STARTS];
-        c->problem.host_starts = s->starts;
+    if (s->starts != NULL) {
+        TRY(reserve(c, IN_STARTS, (s->B + 1) * sizeof *s->starts, s->starts, error));
     }
-    for (int i = 0; i < 5 && status == STATUS_OK; i++) {
+    return lay_out_result(c, guarded, error);
+}
+
+static enum status write_inputs(const struct attention_case *c, struct error *error) {
+    for (int i = 0; i < ATTENTION_CASE_BLOCKS; i++) {
         if (c->in_bytes[i] > 0) {
-            status = device_write(c->in[i], c->in_host[i], c->in_bytes[i], NULL, error);
+            TRY(device_write(c->in[i], c->in_host[i], c->in_bytes[i], NULL, error));
         }
     }
-    return status;
+    return STATUS_OK;
+}
+
+/* The problem's pointers into device memory. */
+static void set_pointers(struct attention_case *c) {
+    struct attention_problem *p = &c->problem;
+    const void **const pointers[3] = {&p->q, &p->k, &p->v};
+    for (int i = 0; i < 3; i++) {
+        unsigned char *block = c->in[c->block[i]];
+        *pointers[i] = block != NULL ? block + c->offset[i] : NULL;
+    }
+    p->mask = c->in[IN_MASK];
+    p->starts = c->in[IN_STARTS];
+    p->host_starts = c->spec.starts;
+    p->out = c->out_block != NULL ? (unsigned char *)c->out_block + c->out_offset : NULL;
+}
+
+enum status attention_case_place(struct attention_case *c, struct error *error) {
+    memset(c->in, 0, sizeof c->in);
+    c->out_block = NULL;
+    for (int i = 0; i < ATTENTION_CASE_BLOCKS; i++) {
+        if (c->in_bytes[i] > 0) {
+            TRY(device_alloc(&c->in[i], c->in_bytes[i], error));
+        }
+    }
+    if (c->out_bytes > 0) {
+        TRY(device_alloc(&c->out_block, c->out_bytes, error));
+    }
+    set_pointers(c);
+    return write_inputs(c, error);
+}
+
+void attention_case_unplace(struct attention_case *c) {
+    for (int i = 0; i < ATTENTION_CASE_BLOCKS; i++) {
+        device_free(c->in[i]);
+        c->in[i] = NULL;
+    }
+    device_free(c->out_block);
+    c->out_block = NULL;
 }
 
 static void find_sizes(struct attention_case *c) {
@@ -240,31 +282,76 @@ enum status attention_case_create(struct attention_case *c, const struct attenti
         (spec->mask != MASK_NONE && c->mask == NULL) || !make_result(c)) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "the test is out of memory");
     }
-    enum status status = send_all(c, error);
-    return status == STATUS_OK ? make_out(c, guarded, error) : status;
+    TRY(lay_out_all(c, guarded, error));
+    return attention_case_place(c, error);
+}
+
+/* Changes signs by column: row r of `group` heads that share `signs`, (HS) each. */
+static void flip(float *values, size_t tokens, size_t heads, size_t HS, size_t group,
+                 const float *signs) {
+    for (size_t t = 0; t < tokens; t++) {
+        for (size_t h = 0; h < heads; h++) {
+            for (size_t c = 0; c < HS; c++) {
+                values[(t * heads + h) * HS + c] *= signs[h / group * HS + c];
+            }
+        }
+    }
+}
+
+static void flip_result(struct attention_case *c, size_t group, const float *signs) {
+    const struct attention_spec *s = &c->spec;
+    for (size_t t = 0; t < c->q_tokens; t++) {
+        for (size_t i = 0; i < s->NH * s->HS; i++) {
+            c->want[t * s->NH * s->HS + i] *= (double)signs[i / s->HS / group * s->HS + i % s->HS];
+        }
+    }
+}
+
+enum status attention_case_renew(struct attention_case *c, struct rng *rng, struct error *error) {
+    const struct attention_spec *s = &c->spec;
+    size_t count = s->KVH * s->HS, group = s->KVH > 0 ? s->NH / s->KVH : 1;
+    float *signs = malloc((2 * count + 1) * sizeof *signs);
+    if (signs == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "the test is out of memory");
+    }
+    for (size_t i = 0; i < 2 * count; i++) {
+        signs[i] = rng_below(rng, 2) == 0 ? 1.0f : -1.0f;
+    }
+    flip(c->q, c->q_tokens, s->NH, s->HS, group, signs);
+    flip(c->k, c->kv_tokens, s->KVH, s->HS, 1, signs);
+    flip(c->v, c->kv_tokens, s->KVH, s->HS, 1, signs + count);
+    flip_result(c, group, signs + count);
+    free(signs);
+    store_inputs(c);
+    return write_inputs(c, error);
+}
+
+enum status attention_case_poison(const struct attention_case *c, device_stream stream,
+                                  struct error *error) {
+    return c->out_bytes > 0 ? device_set(c->out_block, POISON, c->out_bytes, stream, error)
+                            : STATUS_OK;
+}
+
+enum status attention_case_read(struct attention_case *c, device_stream stream,
+                                struct error *error) {
+    size_t e = nn_dtype_bytes(c->spec.dtype), row = c->spec.NH * c->spec.HS;
+    TRY(device_synchronize(stream, error));
+    if (c->out_bytes == 0) {
+        return STATUS_OK;
+    }
+    TRY(device_read(c->out_host, c->out_block, c->out_bytes, stream, error));
+    for (size_t t = 0; t < c->q_tokens; t++) {
+        nn_dtype_load(c->got + t * row, c->out_host + c->out_offset + t * c->problem.out_stride * e,
+                      row, c->spec.dtype);
+    }
+    return STATUS_OK;
 }
 
 enum status attention_case_run(struct attention_case *c, attention_function *run,
                                device_stream stream, struct error *error) {
-    size_t e = nn_dtype_bytes(c->spec.dtype), row = c->spec.NH * c->spec.HS;
-    enum status status = STATUS_OK;
-    if (c->out_bytes > 0) {
-        status = device_set(c->out_block, POISON, c->out_bytes, stream, error);
-    }
-    if (status == STATUS_OK) {
-        status = run(&c->problem, stream, error);
-    }
-    if (status == STATUS_OK) {
-        status = device_synchronize(stream, error);
-    }
-    if (status == STATUS_OK && c->out_bytes > 0) {
-        status = device_read(c->out_host, c->out_block, c->out_bytes, stream, error);
-    }
-    for (size_t t = 0; t < c->q_tokens && status == STATUS_OK && c->out_bytes > 0; t++) {
-        nn_dtype_load(c->got + t * row, c->out_host + c->out_offset + t * c->problem.out_stride * e,
-                      row, c->spec.dtype);
-    }
-    return status;
+    TRY(attention_case_poison(c, stream, error));
+    TRY(run(&c->problem, stream, error));
+    return attention_case_read(c, stream, error);
 }
 
 static struct tolerance tolerance_of(const struct attention_spec *s) {
@@ -296,7 +383,7 @@ static bool out_intact(const struct attention_case *c) {
 static bool inputs_intact(const struct attention_case *c) {
     struct error error = {0};
     bool intact = true;
-    for (int i = 0; i < 5 && intact; i++) {
+    for (int i = 0; i < ATTENTION_CASE_BLOCKS && intact; i++) {
         unsigned char *now = malloc(c->in_bytes[i] + 1);
         if (now == NULL) {
             return false;
@@ -327,11 +414,10 @@ bool attention_case_check(const struct attention_case *c, char *text, size_t siz
 }
 
 void attention_case_free(struct attention_case *c) {
-    for (int i = 0; i < 5; i++) {
-        device_free(c->in[i]);
+    attention_case_unplace(c);
+    for (int i = 0; i < ATTENTION_CASE_BLOCKS; i++) {
         free(c->in_host[i]);
     }
-    device_free(c->out_block);
     free(c->out_host);
     free(c->q);
     free(c->k);

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/rng.h"
 #include "labs/07_attention/attention.h"
 
 #ifdef __cplusplus
@@ -42,6 +43,9 @@ struct attention_spec {
     float loudness;        /**< standard deviation of q's elements; 1 gives scores of about 1 */
 };
 
+/** Blocks of inputs: q, k, v (one, if joined), mask, starts. */
+enum { ATTENTION_CASE_BLOCKS = 5 };
+
 struct attention_case {
     struct attention_spec spec;
     struct attention_problem problem;
@@ -50,10 +54,12 @@ struct attention_case {
     uint8_t *mask; /**< host, (B, S), or NULL */
     double *want;  /**< host, (query tokens, NH, HS) */
     float *got;    /**< host, as want: what the last run wrote */
-    void *in[5];   /**< device: q, k, v, mask, starts, each its own allocation or NULL */
-    void *in_host[5]; /**< what they hold */
-    size_t in_bytes[5];
-    void *out_block; /**< device: canaries, out, canaries */
+    void *in[ATTENTION_CASE_BLOCKS];      /**< device: each its own allocation, or NULL */
+    void *in_host[ATTENTION_CASE_BLOCKS]; /**< what they hold */
+    size_t in_bytes[ATTENTION_CASE_BLOCKS];
+    int block[3];     /**< in which block q, k and v lie */
+    size_t offset[3]; /**< bytes from its beginning */
+    void *out_block;  /**< device: canaries, out, canaries */
     unsigned char *out_host;
     size_t out_bytes, guard_bytes, out_offset;
     size_t q_tokens, kv_tokens;
@@ -69,6 +75,35 @@ struct attention_case {
 MUST_CHECK enum status attention_case_create(struct attention_case *c,
                                              const struct attention_spec *spec, uint64_t seed,
                                              bool guarded, struct error *error);
+
+/**
+ * @brief Gives a copy of a case memory of its own on the device in use; host memory is shared.
+ *
+ * For workers that each have a device: attention_case_unplace() frees it, before the case itself
+ * goes.
+ */
+MUST_CHECK enum status attention_case_place(struct attention_case *c, struct error *error);
+
+/** Frees the device memory of a copy; what was never placed is allowed. */
+void attention_case_unplace(struct attention_case *c);
+
+/**
+ * @brief Other inputs, sent to the device, and their result.
+ *
+ * Columns of q and k change their signs together, which leaves the scores as they are; columns of
+ * v change theirs with the result's. So nothing must be computed anew, and no earlier result is
+ * right.
+ */
+MUST_CHECK enum status attention_case_renew(struct attention_case *c, struct rng *rng,
+                                            struct error *error);
+
+/** Makes out NaN, and its canaries whole. */
+MUST_CHECK enum status attention_case_poison(const struct attention_case *c, device_stream stream,
+                                             struct error *error);
+
+/** Waits, and reads the result. */
+MUST_CHECK enum status attention_case_read(struct attention_case *c, device_stream stream,
+                                           struct error *error);
 
 /** Poisons out, runs, waits, reads the result. */
 MUST_CHECK enum status attention_case_run(struct attention_case *c, attention_function *run,

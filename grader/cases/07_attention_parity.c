@@ -6,24 +6,37 @@
 
 #include "common/base/rng.h"
 #include "common/device/device.h"
-#include "common/formats/bert_random.h"
-#include "common/model/engine.h"
 #include "common/testing/testing.h"
 #include "grader/bed.h"
-#include "grader/bert_batch.h"
+#include "grader/cases/07_attention_calls.h"
 #include "grader/cases/07_attention_case.h"
 #include "grader/cases/07_attention_lists.h"
 #include "grader/gpu.h"
 #include "grader/inputs.h"
-#include "grader/small_llama2.h"
+#include "grader/isolation/remote.h"
+#include "grader/own_work.h"
+#include "grader/remote_bert.h"
+#include "grader/remote_models.h"
 #include "grader/watch.h"
 #include "labs/07_attention/attention.h"
-#include "labs/07_attention/engine.h"
 
 /* Seconds for a call that takes well under one, on the slowest machine and with all checks. */
 enum { PATIENCE = 20 };
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* The subject's attention(), in its own process. */
+static enum status remote_attention(const struct attention_problem *problem, device_stream stream,
+                                    struct error *error) {
+    struct attention_call c = {*problem, stream};
+    void *starts;
+    if (problem->host_starts != NULL) {
+        TRY(remote_copy(&starts, problem->host_starts,
+                        (problem->B + 1) * sizeof *problem->host_starts, error));
+        c.problem.host_starts = starts;
+    }
+    return remote_call("attention", &c, sizeof c, error);
+}
 
 static void run_case(struct attention_spec spec, struct bed *bed) {
     struct attention_case c;
@@ -34,7 +47,7 @@ static void run_case(struct attention_spec spec, struct bed *bed) {
     enum status status = attention_case_create(&c, &spec, rng_u64(&bed->rng), guarded, &error);
     if (status == STATUS_OK) {
         grader_watch(c.name, PATIENCE);
-        status = attention_case_run(&c, attention, bed->stream, &error);
+        status = attention_case_run(&c, remote_attention, bed->stream, &error);
         grader_watch("", 0);
     }
     if (status != STATUS_OK) {
@@ -170,7 +183,7 @@ C_TEST(parity, wrong_calls_are_refused) {
         return;
     }
     for (size_t i = 0; i < COUNT(bad); i++) {
-        enum status status = attention(bad[i], NULL, &error);
+        enum status status = remote_attention(bad[i], NULL, &error);
         if (status != STATUS_INVALID_ARGUMENT) {
             TEST_FAIL("HS %zu, T %zu, S %zu%s, KVH %zu: must be refused with "
                       "STATUS_INVALID_ARGUMENT, got %s; attention_check() does that",
@@ -184,73 +197,72 @@ C_TEST(parity, wrong_calls_are_refused) {
 enum { TEXTS = 3, LONGEST = 37, LABELS = 3 };
 static const int32_t text_starts[TEXTS + 1] = {0, 12, 49, 50};
 
-/* Logits of three texts, padded (from the mask's side of the model) or packed. */
-static enum status classify(const struct engine *engine, const struct bert_random *random,
-                            bool packed, float *logits) {
-    int32_t padded_ids[TEXTS * LONGEST] = {0}, packed_ids[TEXTS * LONGEST] = {0};
-    uint8_t mask[TEXTS * LONGEST] = {0};
+/* Three texts, padded, with a mask, or packed. */
+struct texts {
+    int32_t padded[TEXTS * LONGEST], packed[TEXTS * LONGEST];
+    uint8_t mask[TEXTS * LONGEST];
+};
+
+static struct texts make_texts(void) {
+    struct texts texts = {0};
     for (int b = 0; b < TEXTS; b++) {
         for (int32_t i = text_starts[b]; i < text_starts[b + 1]; i++) {
             int place = b * LONGEST + (int)(i - text_starts[b]);
-            padded_ids[place] = packed_ids[i] = (i * 37 + 5) % 300;
-            mask[place] = 1;
+            texts.padded[place] = texts.packed[i] = (i * 37 + 5) % 300;
+            texts.mask[place] = 1;
         }
     }
-    const struct bert_input input = {.ids = packed ? packed_ids : padded_ids,
-                                     .mask = packed ? NULL : mask,
-                                     .starts = packed ? text_starts : NULL,
-                                     .B = TEXTS,
-                                     .T = LONGEST};
-    return bert_batch_run(random, engine, &input, logits, NULL);
+    return texts;
+}
+
+static void compare_bert(const struct remote_bert_job *job, const float *want, const char *whose) {
+    float got[TEXTS * LABELS] = {0};
+    (void)remote_bert_fastest(job, REMOTE_SUBJECT, 1, got);
+    if (!test_has_failed()) {
+        grader_check_logits(got, want, COUNT(got), whose);
+    }
 }
 
 C_TEST(parity, bert_end_to_end) {
-    const struct bert_config config = {.C = 60,
-                                       .hidden = 90,
-                                       .L = 2,
-                                       .NH = 3,
-                                       .V = 300,
-                                       .T = LONGEST,
-                                       .types = 2,
-                                       .labels = LABELS,
-                                       .norm_eps = 1e-12f,
-                                       .activation = NN_GELU};
-    struct bert_random random;
-    struct engine reference, engine;
+    struct texts texts = make_texts();
+    struct rng rng = rng_create(grader_seed());
     struct grader_gpu gpu;
-    struct error error = {0};
-    float want[TEXTS * LABELS] = {0}, got[TEXTS * LABELS] = {0};
+    float want[TEXTS * LABELS] = {0};
+    struct remote_bert_job job = {
+        .config = {.C = 60,
+                   .hidden = 90,
+                   .L = 2,
+                   .NH = 3,
+                   .V = 300,
+                   .T = LONGEST,
+                   .types = 2,
+                   .labels = LABELS,
+                   .norm_eps = 1e-12f,
+                   .activation = NN_GELU},
+        .seed = rng_u64(&rng),
+        .input = {.ids = texts.padded, .mask = texts.mask, .B = TEXTS, .T = LONGEST},
+        .what = "BERT with padding",
+        .seconds = 2 * PATIENCE};
     if (!grader_gpu_open(&gpu)) {
         return;
     }
-    ASSERT_OK(bert_random_create(&random, &config, grader_seed()));
-    ASSERT_OK(engine_reference_create(&reference));
-    ASSERT_OK(engine_attention_create(&engine, &error));
-    EXPECT_OK(classify(&reference, &random, false, want));
-    grader_watch("BERT with padding", 2 * PATIENCE);
-    EXPECT_OK(classify(&engine, &random, false, got));
-    grader_check_logits(got, want, COUNT(got), "BERT with your attention, padded,");
-    grader_watch("BERT without padding", 2 * PATIENCE);
-    EXPECT_OK(classify(&engine, &random, true, got));
-    grader_check_logits(got, want, COUNT(got), "BERT with your attention, packed,");
-    grader_watch("", 0);
-    engine_destroy(&engine);
-    engine_destroy(&reference);
-    bert_random_free(&random);
+    ASSERT_OK(remote_bert_reference(&job, want));
+    compare_bert(&job, want, "BERT with your attention, padded,");
+    job.what = "BERT without padding";
+    job.input =
+        (struct bert_input){.ids = texts.packed, .starts = text_starts, .B = TEXTS, .T = LONGEST};
+    compare_bert(&job, want, "BERT with your attention, packed,");
+    grader_check_own_work();
 }
 
 C_TEST(parity, llama2_end_to_end) {
     struct small_llama2 l = small_llama2();
-    struct engine engine;
     struct grader_gpu gpu;
-    struct error error = {0};
     l.config.L = 2;
     if (!grader_gpu_open(&gpu)) {
         return;
     }
-    ASSERT_OK(engine_attention_create(&engine, &error));
-    if (small_llama2_run(&l, &engine, "Llama2, prompt and one token", 2 * PATIENCE)) {
+    if (remote_small_llama2(&l, "Llama2, prompt and one token", 2 * PATIENCE)) {
         grader_check_logits(l.got, l.want, SMALL_LLAMA2_V, "Llama2 with your attention");
     }
-    engine_destroy(&engine);
 }

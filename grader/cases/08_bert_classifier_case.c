@@ -101,8 +101,11 @@ enum status encoder_net_create(struct encoder_net *net, const struct bert_config
         return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
     }
     TRY(bert_random_create(&net->random, config, seed));
-    TRY(engine_reference_create(&net->reference));
-    TRY(bert_create(&net->bert, config, &net->random.weights, &net->reference, max_tokens, error));
+    if (max_tokens > 0) {
+        TRY(engine_reference_create(&net->reference));
+        TRY(bert_create(&net->bert, config, &net->random.weights, &net->reference, max_tokens,
+                        error));
+    }
     TRY(copy_model(net, error));
     return device_synchronize(NULL, error);
 }
@@ -141,43 +144,64 @@ void encoder_net_free(struct encoder_net *net) {
 
 /* ---- A batch ---- */
 
-static enum status allocate_batch(struct encoder_case *c, const struct encoder_spec *spec,
-                                  size_t rows, bool guarded, struct error *error) {
-    size_t C = c->net->model.C;
-    TRY(device_alloc_host((void **)&c->ids, rows * sizeof *c->ids, error));
-    TRY(device_alloc_host((void **)&c->types, rows * sizeof *c->types, error));
-    TRY(device_alloc_host((void **)&c->starts, (spec->B + 1) * sizeof *c->starts, error));
-    TRY(device_buffer_create(&c->first, spec->B * C, guarded, 0, error));
-    if (spec->hidden) {
-        TRY(device_buffer_create(&c->hidden, rows * C, guarded, 0, error));
-    }
-    c->want = calloc(rows * C, sizeof *c->want);
-    return c->want != NULL ? STATUS_OK
-                           : error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
+/* Where the encoder finds a list: page-locked memory, which it shares with the grader. */
+static enum status allocate_list(const int32_t **list, size_t count, struct error *error) {
+    void *memory = NULL;
+    TRY(device_alloc_host(&memory, count * sizeof **list, error));
+    *list = memory;
+    return STATUS_OK;
 }
 
-static void fill_batch(struct encoder_case *c, const struct encoder_spec *spec, size_t rows,
-                       struct rng *rng) {
-    const struct encoder_model *m = &c->net->model;
-    size_t longest = 0;
-    c->starts[0] = 0;
+static enum status allocate_lists(struct encoder_case *c, const struct encoder_spec *spec,
+                                  struct error *error) {
+    size_t rows = c->batch.rows;
+    c->ids = calloc(rows, sizeof *c->ids);
+    c->types = calloc(rows, sizeof *c->types);
+    c->starts = calloc(spec->B + 1, sizeof *c->starts);
+    c->want = calloc(rows * c->net->model.C, sizeof *c->want);
+    if (c->ids == NULL || c->types == NULL || c->starts == NULL || c->want == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
+    }
+    TRY(allocate_list(&c->batch.ids, rows, error));
+    if (spec->types) {
+        TRY(allocate_list(&c->batch.types, rows, error));
+    }
+    return allocate_list(&c->batch.starts, spec->B + 1, error);
+}
+
+static enum status allocate_batch(struct encoder_case *c, const struct encoder_spec *spec,
+                                  bool guarded, struct error *error) {
+    size_t C = c->net->model.C;
+    TRY(allocate_lists(c, spec, error));
+    TRY(device_buffer_create(&c->first, spec->B * C, guarded, 0, error));
+    c->batch.first = c->first.data;
+    if (spec->hidden) {
+        TRY(device_buffer_create(&c->hidden, c->batch.rows * C, guarded, 0, error));
+        c->batch.hidden = c->hidden.data;
+    }
+    return STATUS_OK;
+}
+
+static void fill_starts(struct encoder_case *c, const struct encoder_spec *spec) {
     for (size_t b = 0; b < spec->B; b++) {
         size_t length = (size_t)spec->lengths[b];
-        longest = length > longest ? length : longest;
+        c->batch.longest = length > c->batch.longest ? length : c->batch.longest;
         c->starts[b + 1] = c->starts[b] + spec->lengths[b];
     }
-    for (size_t i = 0; i < rows; i++) {
+    memcpy((void *)c->batch.starts, c->starts, (spec->B + 1) * sizeof *c->starts);
+}
+
+void encoder_case_renew(struct encoder_case *c, struct rng *rng) {
+    const struct encoder_model *m = &c->net->model;
+    bool types = c->batch.types != NULL;
+    for (size_t i = 0; i < c->batch.rows; i++) {
         c->ids[i] = (int32_t)rng_below(rng, m->V);
-        c->types[i] = spec->types ? (int32_t)rng_below(rng, m->types) : 0;
+        c->types[i] = types ? (int32_t)rng_below(rng, m->types) : 0;
     }
-    c->batch = (struct encoder_batch){.ids = c->ids,
-                                      .types = spec->types ? c->types : NULL,
-                                      .starts = c->starts,
-                                      .B = spec->B,
-                                      .rows = rows,
-                                      .longest = longest,
-                                      .first = c->first.data,
-                                      .hidden = spec->hidden ? c->hidden.data : NULL};
+    memcpy((void *)c->batch.ids, c->ids, c->batch.rows * sizeof *c->ids);
+    if (types) {
+        memcpy((void *)c->batch.types, c->types, c->batch.rows * sizeof *c->types);
+    }
 }
 
 static void name_case(struct encoder_case *c, const struct encoder_spec *spec) {
@@ -203,12 +227,13 @@ enum status encoder_case_create(struct encoder_case *c, const struct encoder_net
     for (size_t b = 0; b < spec->B; b++) {
         rows += (size_t)spec->lengths[b];
     }
-    *c = (struct encoder_case){.net = net};
+    *c = (struct encoder_case){.net = net, .batch = {.B = spec->B, .rows = rows}};
     name_case(c, spec);
-    TRY(allocate_batch(c, spec, rows, guarded, error));
-    fill_batch(c, spec, rows, rng);
+    TRY(allocate_batch(c, spec, guarded, error));
+    fill_starts(c, spec);
+    encoder_case_renew(c, rng);
     const struct bert_input input = {
-        .ids = c->ids, .types = c->batch.types, .B = spec->B, .starts = c->starts};
+        .ids = c->ids, .types = spec->types ? c->types : NULL, .B = spec->B, .starts = c->starts};
     const struct bert_output output = {.hidden = c->want};
     enum status status = unchecked ? STATUS_OK : bert_forward(net->bert, &input, &output);
     return status == STATUS_OK ? status
@@ -217,11 +242,14 @@ enum status encoder_case_create(struct encoder_case *c, const struct encoder_net
 }
 
 void encoder_case_free(struct encoder_case *c) {
-    device_free_host(c->ids);
-    device_free_host(c->types);
-    device_free_host(c->starts);
+    device_free_host((void *)c->batch.ids);
+    device_free_host((void *)c->batch.types);
+    device_free_host((void *)c->batch.starts);
     device_buffer_free(&c->first);
     device_buffer_free(&c->hidden);
+    free(c->ids);
+    free(c->types);
+    free(c->starts);
     free(c->want);
     *c = (struct encoder_case){0};
 }

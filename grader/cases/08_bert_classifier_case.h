@@ -35,7 +35,7 @@ struct encoder_net {
 
 /**
  * @brief Makes random weights; V, T, types and labels of @p config as the others.
- * @param max_tokens most rows of a batch
+ * @param max_tokens most rows of a batch that the reference runs; 0: there is no reference
  */
 MUST_CHECK enum status encoder_net_create(struct encoder_net *net, const struct bert_config *config,
                                           uint64_t seed, size_t max_tokens, struct error *error);
@@ -56,9 +56,9 @@ struct encoder_spec {
 struct encoder_case {
     char name[200]; /**< "C=32 hidden=64 L=2 NH=4, 3 sequences of 1 7 13 tokens, with types" */
     const struct encoder_net *net;
-    struct encoder_batch batch; /**< its lists in page-locked memory */
-    int32_t *ids, *types, *starts;
-    float *want; /**< (rows, C) */
+    struct encoder_batch batch;    /**< its lists in page-locked memory, copies of the next */
+    int32_t *ids, *types, *starts; /**< nobody else has these */
+    float *want;                   /**< (rows, C) */
     struct device_buffer first, hidden;
 };
 
@@ -69,6 +69,9 @@ struct encoder_case {
 MUST_CHECK enum status encoder_case_create(struct encoder_case *c, const struct encoder_net *net,
                                            const struct encoder_spec *spec, struct rng *rng,
                                            bool guarded, bool unchecked, struct error *error);
+
+/** Draws other ids, and types where they are given; there is no result of the reference then. */
+void encoder_case_renew(struct encoder_case *c, struct rng *rng);
 
 void encoder_case_free(struct encoder_case *c);
 

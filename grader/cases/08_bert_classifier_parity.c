@@ -8,14 +8,16 @@
 #include <string.h>
 
 #include "common/device/device.h"
+#include "common/model/bert.h"
 #include "common/testing/testing.h"
 #include "common/testing/words.h"
 #include "grader/bed.h"
 #include "grader/cases/08_bert_classifier_case.h"
+#include "grader/cases/08_bert_classifier_remote.h"
 #include "grader/gpu.h"
 #include "grader/inputs.h"
+#include "grader/remote_bert.h"
 #include "grader/watch.h"
-#include "labs/08_bert_classifier/engine.h"
 
 /* Seconds for a call that takes well under one, on the slowest machine and with all checks. */
 enum { PATIENCE = 20 };
@@ -57,7 +59,8 @@ static bool pair_create(struct pair *pair, const struct bert_config *config, siz
         encoder_net_create(&pair->net, config, rng_u64(&bed->rng), max_tokens, &error);
     if (status == STATUS_OK) {
         grader_watch("encoder_create", PATIENCE);
-        status = encoder_create(&pair->encoder, &pair->net.model, max_tokens, bed->stream, &error);
+        status = remote_encoder_create(&pair->encoder, &pair->net.model, max_tokens, bed->stream,
+                                       &error);
         grader_watch("", 0);
     }
     if (status != STATUS_OK) {
@@ -69,22 +72,30 @@ static bool pair_create(struct pair *pair, const struct bert_config *config, siz
 }
 
 static void pair_free(struct pair *pair) {
-    encoder_free(pair->encoder);
+    remote_encoder_free(pair->encoder);
     if (pair->net.count > 0 && !test_has_failed() && !encoder_net_intact(&pair->net)) {
         TEST_FAIL("C=%zu: the encoder changed the model's weights", pair->net.model.C);
     }
     encoder_net_free(&pair->net);
 }
 
+/* Runs a batch and waits for it. */
+static enum status run_and_wait(struct encoder *encoder, const struct encoder_batch *batch,
+                                struct bed *bed, struct error *error) {
+    const struct encoder_batch *there;
+    TRY(remote_encoder_batch(&there, batch, error));
+    enum status status = remote_encoder_run(encoder, there, error);
+    enum status waited = device_synchronize(bed->stream, status == STATUS_OK ? error : NULL);
+    return status != STATUS_OK ? status : waited;
+}
+
 static enum status run_and_check(struct encoder_case *c, struct encoder *encoder, struct bed *bed,
                                  char *text, size_t size, struct error *error) {
     TRY(encoder_case_reset(c, error));
     grader_watch(c->name, PATIENCE);
-    enum status status = encoder_run(encoder, &c->batch, error);
-    enum status waited = device_synchronize(bed->stream, status == STATUS_OK ? error : NULL);
+    enum status status = run_and_wait(encoder, &c->batch, bed, error);
     grader_watch("", 0);
     TRY(status);
-    TRY(waited);
     return encoder_case_check(c, text, size, error);
 }
 
@@ -214,12 +225,14 @@ enum { AT_ONCE = 3 };
 /* Starts a batch on each encoder, then waits for all. */
 static enum status run_at_once(struct pair pairs[AT_ONCE], struct encoder_case cases[AT_ONCE],
                                struct bed *bed, struct error *error) {
+    const struct encoder_batch *there[AT_ONCE];
     for (int i = 0; i < AT_ONCE; i++) {
         TRY(encoder_case_reset(&cases[i], error));
+        TRY(remote_encoder_batch(&there[i], &cases[i].batch, error));
     }
     grader_watch("several encoders at once", AT_ONCE * PATIENCE);
     for (int i = 0; i < AT_ONCE; i++) {
-        TRY(encoder_run(pairs[i].encoder, &cases[i].batch, error));
+        TRY(remote_encoder_run(pairs[i].encoder, there[i], error));
     }
     TRY(device_synchronize(bed->stream, error));
     grader_watch("", 0);
@@ -277,7 +290,7 @@ static void check_alone(struct pair *pair, const struct encoder_case *all, const
                                         .longest = (size_t)starts[1],
                                         .first = all->first.data};
     grader_watch("a sequence alone", PATIENCE);
-    enum status status = encoder_run(pair->encoder, &batch, &error);
+    enum status status = run_and_wait(pair->encoder, &batch, bed, &error);
     if (status == STATUS_OK) {
         status = device_read(alone, batch.first, C * sizeof *alone, bed->stream, &error);
     }
@@ -368,69 +381,66 @@ C_TEST(parity, large_sizes_on_a_gpu) {
 enum { TEXTS = 3, LONGEST = 37 };
 static const int32_t text_starts[TEXTS + 1] = {0, 12, 49, 50};
 
-/* How the model gets its texts. */
+/* How the model gets its texts; EQUAL: padding counts as text, there is no mask. */
 enum form { PACKED, MASKED, EQUAL };
 
-/* Logits of three texts; EQUAL: padding counts as text, there is no mask. */
-static enum status classify(const struct engine *engine, const struct bert_random *random,
-                            enum form form, float *logits) {
-    int32_t padded_ids[TEXTS * LONGEST] = {0}, packed_ids[TEXTS * LONGEST] = {0};
-    uint8_t mask[TEXTS * LONGEST] = {0};
-    struct bert *bert = NULL;
+/* Three texts, in any form. */
+struct texts {
+    int32_t padded_ids[TEXTS * LONGEST], packed_ids[TEXTS * LONGEST];
+    uint8_t mask[TEXTS * LONGEST];
+};
+
+static struct texts draw_texts(struct rng *rng) {
+    struct texts texts = {0};
     for (int b = 0; b < TEXTS; b++) {
         for (int32_t i = text_starts[b]; i < text_starts[b + 1]; i++) {
             int place = b * LONGEST + (int)(i - text_starts[b]);
-            padded_ids[place] = packed_ids[i] = (i * 37 + 5) % V;
-            mask[place] = 1;
+            texts.padded_ids[place] = texts.packed_ids[i] = (int32_t)rng_below(rng, V);
+            texts.mask[place] = 1;
         }
     }
-    const struct bert_input input = {.ids = form == PACKED ? packed_ids : padded_ids,
-                                     .mask = form == MASKED ? mask : NULL,
-                                     .starts = form == PACKED ? text_starts : NULL,
-                                     .B = TEXTS,
-                                     .T = LONGEST};
-    const struct bert_output output = {.logits = logits};
-    enum status status = bert_create(&bert, &random->config, &random->weights, engine,
-                                     (size_t)TEXTS * LONGEST, NULL);
-    if (status == STATUS_OK) {
-        status = bert_forward(bert, &input, &output);
+    return texts;
+}
+
+static struct bert_input input_of(const struct texts *texts, enum form form) {
+    return (struct bert_input){.ids = form == PACKED ? texts->packed_ids : texts->padded_ids,
+                               .mask = form == MASKED ? texts->mask : NULL,
+                               .starts = form == PACKED ? text_starts : NULL,
+                               .B = TEXTS,
+                               .T = LONGEST};
+}
+
+static void check_form(const struct bert_config *config, enum form form, const char *whose,
+                       struct rng *rng) {
+    float want[TEXTS * LABELS] = {0}, got[TEXTS * LABELS] = {0};
+    const struct texts texts = draw_texts(rng);
+    const struct remote_bert_job job = {.config = *config,
+                                        .seed = rng_u64(rng),
+                                        .input = input_of(&texts, form),
+                                        .what = "BERT",
+                                        .seconds = 2 * PATIENCE};
+    EXPECT_OK(remote_bert_reference(&job, want));
+    (void)remote_bert_fastest(&job, REMOTE_SUBJECT, 1, got);
+    if (!test_has_failed()) {
+        grader_check_logits(got, want, COUNT(got), whose);
     }
-    bert_free(bert);
-    return status;
 }
 
 static void check_model(const struct size *size, const char *whose) {
-    struct bert_random random;
-    struct engine reference, engine;
-    struct error error = {0};
+    struct grader_gpu gpu;
     const struct bert_config config = config_of(size);
-    float want[TEXTS * LABELS] = {0}, got[TEXTS * LABELS] = {0};
-    ASSERT_OK(bert_random_create(&random, &config, grader_seed()));
-    ASSERT_OK(engine_reference_create(&reference));
-    ASSERT_OK(engine_encoder_create(&engine, &error));
-    for (int form = PACKED; form <= EQUAL && !test_has_failed(); form++) {
-        grader_watch("BERT", 2 * PATIENCE);
-        EXPECT_OK(classify(&reference, &random, (enum form)form, want));
-        EXPECT_OK(classify(&engine, &random, (enum form)form, got));
-        grader_watch("", 0);
-        grader_check_logits(got, want, COUNT(got), whose);
+    struct rng rng = rng_create(grader_seed());
+    bool open = grader_gpu_open(&gpu);
+    for (int form = PACKED; form <= EQUAL && open && !test_has_failed(); form++) {
+        check_form(&config, (enum form)form, whose, &rng);
     }
-    engine_destroy(&engine);
-    engine_destroy(&reference);
-    bert_random_free(&random);
 }
 
 C_TEST(parity, bert_end_to_end) {
-    struct grader_gpu gpu;
-    if (grader_gpu_open(&gpu)) {
-        check_model(&(struct size){60, 90, 2, 3, NN_GELU}, "your encoder");
-    }
+    check_model(&(struct size){60, 90, 2, 3, NN_GELU}, "your encoder");
 }
 
 /* The engine runs these operator by operator. */
 C_TEST(parity, heads_that_lab_07_does_not_take) {
-    struct grader_gpu gpu;
-    if (grader_gpu_open(&gpu)) {
-        check_model(&(struct size){130, 20, 1, 1, NN_GELU}, "heads of 130 channels");
-    }
+    check_model(&(struct size){130, 20, 1, 1, NN_GELU}, "heads of 130 channels");
 }

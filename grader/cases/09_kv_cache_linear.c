@@ -11,12 +11,6 @@
 
 static const float NORM_EPS = 0.25f;
 
-/* Host values of a case while it is made. */
-struct values {
-    float *weight, *in, *norm; /* (N, K) as stored, (K), (K) */
-    double *y;                 /* (K): the normed input */
-};
-
 static void name_case(struct kv_linear_case *c) {
     static const char *const residuals[] = {"", ", residual", ", residual in place"};
     const struct kv_linear_spec *s = &c->spec;
@@ -30,24 +24,25 @@ static void name_case(struct kv_linear_case *c) {
 }
 
 /* y = in, or its RMSNorm. */
-static void make_y(const struct kv_linear_spec *s, struct values *v) {
+static void make_y(struct kv_linear_case *c) {
+    const struct kv_linear_spec *s = &c->spec;
     double squares = 0.0;
     for (size_t k = 0; k < s->K; k++) {
-        squares += (double)v->in[k] * v->in[k];
+        squares += (double)c->in_host[k] * c->in_host[k];
     }
     double factor = s->norm ? 1.0 / sqrt(squares / (double)s->K + (double)NORM_EPS) : 1.0;
     for (size_t k = 0; k < s->K; k++) {
-        v->y[k] = (double)v->in[k] * factor * (s->norm ? (double)v->norm[k] : 1.0);
+        c->y[k] = (double)c->in_host[k] * factor * (s->norm ? (double)c->norm_host[k] : 1.0);
     }
 }
 
-static void make_result(struct kv_linear_case *c, const struct values *v) {
+static void make_result(struct kv_linear_case *c) {
     const struct kv_linear_spec *s = &c->spec;
     double sizes = 0.0;
     for (size_t n = 0; n < s->N; n++) {
         double sum = 0.0, squares = 0.0;
         for (size_t k = 0; k < s->K; k++) {
-            double product = (double)v->weight[n * s->K + k] * v->y[k];
+            double product = (double)c->weight_host[n * s->K + k] * c->y[k];
             sum += product;
             squares += product * product;
         }
@@ -59,47 +54,49 @@ static void make_result(struct kv_linear_case *c, const struct values *v) {
 }
 
 /* Values as the type has them, and the bytes of that. */
-static enum status store_weight(struct kv_linear_case *c, struct values *v, bool guarded,
-                                struct error *error) {
+static enum status store_weight(struct kv_linear_case *c, struct error *error) {
     const struct kv_linear_spec *s = &c->spec;
-    size_t e = nn_dtype_bytes(s->dtype), count = s->N * s->K;
-    void *stored = malloc(count * e + 1);
+    size_t count = s->N * s->K;
+    void *stored = malloc(count * nn_dtype_bytes(s->dtype) + 1);
     if (stored == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
     }
-    nn_dtype_store(stored, v->weight, count, s->dtype);
-    nn_dtype_load(v->weight, stored, count, s->dtype);
-    enum status status = kv_block_create(&c->weight, count * e, guarded, s->skew * e, error);
-    if (status == STATUS_OK) {
-        status = kv_block_put(&c->weight, stored, error);
-    }
+    nn_dtype_store(stored, c->weight_host, count, s->dtype);
+    nn_dtype_load(c->weight_host, stored, count, s->dtype);
+    enum status status = kv_block_put(&c->weight, stored, error);
     free(stored);
     return status;
 }
 
-static enum status put_floats(struct kv_block *block, const float *values, size_t count,
-                              bool guarded, size_t skew, struct error *error) {
-    TRY(kv_block_create(block, count * sizeof(float), guarded, skew * sizeof(float), error));
-    return values != NULL ? kv_block_put(block, values, error) : STATUS_OK;
+static enum status make_block(struct kv_block *block, size_t count, size_t element, bool guarded,
+                              size_t skew, struct error *error) {
+    return kv_block_create(block, count * element, guarded, skew * element, error);
 }
 
-static enum status fill(struct kv_linear_case *c, struct values *v, struct rng *rng, bool guarded,
-                        struct error *error) {
+static enum status make_blocks(struct kv_linear_case *c, bool guarded, struct error *error) {
     const struct kv_linear_spec *s = &c->spec;
-    grader_fill(rng, v->weight, s->N, s->K);
-    grader_fill(rng, v->in, 1, s->K);
-    grader_fill(rng, v->norm, 1, s->K);
-    grader_fill(rng, c->residual_host, 1, s->N);
-    TRY(store_weight(c, v, guarded, error));
-    TRY(put_floats(&c->in, v->in, s->K, guarded, s->skew, error));
-    TRY(put_floats(&c->norm, v->norm, s->norm ? s->K : 0, guarded, s->skew, error));
-    size_t other = s->residual == KV_RESIDUAL ? s->N : 0;
-    TRY(put_floats(&c->residual, other > 0 ? c->residual_host : NULL, other, guarded, s->skew,
-                   error));
-    TRY(put_floats(&c->out, NULL, s->N, guarded, s->skew, error));
-    make_y(s, v);
-    make_result(c, v);
-    return STATUS_OK;
+    size_t e = nn_dtype_bytes(s->dtype), other = s->residual == KV_RESIDUAL ? s->N : 0;
+    TRY(make_block(&c->weight, s->N * s->K, e, guarded, s->skew, error));
+    TRY(make_block(&c->in, s->K, sizeof(float), guarded, s->skew, error));
+    TRY(make_block(&c->norm, s->norm ? s->K : 0, sizeof(float), guarded, s->skew, error));
+    TRY(make_block(&c->residual, other, sizeof(float), guarded, s->skew, error));
+    return make_block(&c->out, s->N, sizeof(float), guarded, s->skew, error);
+}
+
+static void fill_call(struct kv_linear_case *c) {
+    const struct kv_linear_spec *s = &c->spec;
+    const float *residual = c->residual.data;
+    /* A norm without elements is one all the same: some address, which nobody may read. */
+    const float *norm = s->norm && s->K == 0 ? c->out.data : c->norm.data;
+    c->call = (struct kv_linear){.N = s->N,
+                                 .K = s->K,
+                                 .dtype = s->dtype,
+                                 .weight = c->weight.data,
+                                 .in = c->in.data,
+                                 .norm = norm,
+                                 .eps = s->norm ? NORM_EPS : NAN,
+                                 .residual = s->residual == KV_IN_PLACE ? c->out.data : residual,
+                                 .out = c->out.data};
 }
 
 enum status kv_linear_case_create(struct kv_linear_case *c, const struct kv_linear_spec *spec,
@@ -107,37 +104,49 @@ enum status kv_linear_case_create(struct kv_linear_case *c, const struct kv_line
     size_t N = spec->N, K = spec->K;
     *c = (struct kv_linear_case){.spec = *spec};
     name_case(c);
-    struct values v = {malloc(N * K * sizeof(float) + 1), malloc(K * sizeof(float) + 1),
-                       malloc(K * sizeof(float) + 1), malloc(K * sizeof(double) + 1)};
+    c->weight_host = malloc(N * K * sizeof(float) + 1);
+    c->in_host = malloc(K * sizeof(float) + 1);
+    c->norm_host = malloc(K * sizeof(float) + 1);
     c->residual_host = malloc(N * sizeof(float) + 1);
+    c->y = malloc(K * sizeof(double) + 1);
     c->want = malloc(N * sizeof(double) + 1);
     c->got = malloc(N * sizeof(float) + 1);
-    bool good = v.weight != NULL && v.in != NULL && v.norm != NULL && v.y != NULL &&
-                c->residual_host != NULL && c->want != NULL && c->got != NULL;
-    enum status status = good ? fill(c, &v, rng, guarded, error)
-                              : error_set(error, STATUS_OUT_OF_MEMORY, "out of memory");
-    const float *residual = c->residual.data;
-    /* A norm without elements is one all the same: some address, which nobody may read. */
-    const float *norm = spec->norm && K == 0 ? c->out.data : c->norm.data;
-    c->call = (struct kv_linear){.N = N,
-                                 .K = K,
-                                 .dtype = spec->dtype,
-                                 .weight = c->weight.data,
-                                 .in = c->in.data,
-                                 .norm = norm,
-                                 .eps = spec->norm ? NORM_EPS : NAN,
-                                 .residual = spec->residual == KV_IN_PLACE ? c->out.data : residual,
-                                 .out = c->out.data};
-    free(v.weight);
-    free(v.in);
-    free(v.norm);
-    free(v.y);
-    return status;
+    if (c->weight_host == NULL || c->in_host == NULL || c->norm_host == NULL ||
+        c->residual_host == NULL || c->y == NULL || c->want == NULL || c->got == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
+    }
+    TRY(make_blocks(c, guarded, error));
+    fill_call(c);
+    grader_fill(rng, c->weight_host, N, K);
+    grader_fill(rng, c->norm_host, 1, K);
+    TRY(store_weight(c, error));
+    if (spec->norm) {
+        TRY(kv_block_put(&c->norm, c->norm_host, error));
+    }
+    return kv_linear_case_renew(c, rng, error);
+}
+
+/* What is out before a call. */
+static enum status put_out(struct kv_linear_case *c, struct error *error) {
+    return kv_block_put(&c->out, c->spec.residual == KV_IN_PLACE ? c->residual_host : NULL, error);
+}
+
+enum status kv_linear_case_renew(struct kv_linear_case *c, struct rng *rng, struct error *error) {
+    const struct kv_linear_spec *s = &c->spec;
+    grader_fill(rng, c->in_host, 1, s->K);
+    grader_fill(rng, c->residual_host, 1, s->N);
+    TRY(kv_block_put(&c->in, c->in_host, error));
+    if (s->residual == KV_RESIDUAL) {
+        TRY(kv_block_put(&c->residual, c->residual_host, error));
+    }
+    make_y(c);
+    make_result(c);
+    return put_out(c, error);
 }
 
 enum status kv_linear_case_run(struct kv_linear_case *c, kv_linear_function *run,
                                device_stream stream, struct error *error) {
-    TRY(kv_block_put(&c->out, c->spec.residual == KV_IN_PLACE ? c->residual_host : NULL, error));
+    TRY(put_out(c, error));
     TRY(run(&c->call, stream, error));
     return device_synchronize(stream, error);
 }
@@ -191,7 +200,9 @@ void kv_linear_case_free(struct kv_linear_case *c) {
     for (int i = 0; i < 5; i++) {
         kv_block_free(blocks[i]);
     }
-    free(c->residual_host);
-    free(c->want);
-    free(c->got);
+    void *host[] = {c->weight_host, c->in_host, c->norm_host, c->residual_host,
+                    c->y,           c->want,    c->got};
+    for (int i = 0; i < 7; i++) {
+        free(host[i]);
+    }
 }

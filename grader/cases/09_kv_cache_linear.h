@@ -37,10 +37,12 @@ struct kv_linear_case {
     struct kv_linear_spec spec;
     struct kv_linear call;
     struct kv_block weight, in, norm, residual, out;
-    float *residual_host; /**< (N) */
-    double *want;         /**< (N) */
-    double size;          /**< what a result's error is relative to: of sums, not of what is left */
-    float *got;           /**< (N): what kv_linear_case_check() read */
+    float *weight_host, *in_host, *norm_host; /**< (N, K) as stored, (K), (K) */
+    float *residual_host;                     /**< (N) */
+    double *y;                                /**< (K): the normed input */
+    double *want;                             /**< (N) */
+    double size; /**< what a result's error is relative to: of sums, not of what is left */
+    float *got;  /**< (N): what kv_linear_case_check() read */
     char name[160];
 };
 
@@ -52,6 +54,10 @@ struct kv_linear_case {
 MUST_CHECK enum status kv_linear_case_create(struct kv_linear_case *c,
                                              const struct kv_linear_spec *spec, struct rng *rng,
                                              bool guarded, struct error *error);
+
+/** Draws in and residual anew, for another call; out holds NaN, or the residual. */
+MUST_CHECK enum status kv_linear_case_renew(struct kv_linear_case *c, struct rng *rng,
+                                            struct error *error);
 
 /** Poisons out, or puts the residual there, runs, and waits. */
 MUST_CHECK enum status kv_linear_case_run(struct kv_linear_case *c, kv_linear_function *run,

@@ -7,19 +7,23 @@
 #include <string.h>
 
 #include "common/device/device.h"
-#include "common/formats/llama2_tensors.h"
 #include "common/model/llama2.h"
-#include "common/model/llama2_random.h"
 #include "common/testing/testing.h"
 #include "grader/bed.h"
+#include "grader/cases/09_kv_cache_calls.h"
 #include "grader/cases/09_kv_cache_linear.h"
+#include "grader/cases/09_kv_cache_remote.h"
 #include "grader/cases/09_kv_cache_text.h"
 #include "grader/gpu.h"
 #include "grader/inputs.h"
+#include "grader/isolation/decoding.h"
+#include "grader/isolation/remote.h"
 #include "grader/logits.h"
+#include "grader/remote_models.h"
+#include "grader/rounded_llama2.h"
 #include "grader/small_llama2.h"
 #include "grader/watch.h"
-#include "labs/09_kv_cache/engine.h"
+#include "labs/09_kv_cache/kv_cache.h"
 
 /* Seconds for a call that takes well under one, on the slowest machine and with all checks. */
 enum { PATIENCE = 20 };
@@ -36,7 +40,7 @@ static void run_linear(const struct kv_linear_spec *spec, struct bed *bed) {
     enum status status = kv_linear_case_create(&c, spec, &bed->rng, guarded, &error);
     if (status == STATUS_OK) {
         grader_watch(c.name, PATIENCE);
-        status = kv_linear_case_run(&c, kv_linear, bed->stream, &error);
+        status = kv_linear_case_run(&c, remote_kv_linear, bed->stream, &error);
         grader_watch("", 0);
     }
     if (status == STATUS_OK) {
@@ -169,28 +173,46 @@ enum feeding {
     FEED_GRAPH    /* one recorded call, launched for every position */
 };
 
-static enum status call_once(struct kv_text *t, size_t position, enum feeding feeding,
-                             struct bed *bed, struct error *error) {
-    size_t T = t->spec.T;
-    if (feeding != FEED_GRAPH) {
-        size_t longest = feeding == FEED_CALLS ? position + 1 : T;
-        return kv_text_call(t, longest, kv_attention, bed->workspace, bed->stream, error);
+/* A text, and a graph of its call in the worker once it was recorded. */
+struct feeding_of {
+    struct kv_text text;
+    enum feeding how;
+    void *graph;
+};
+
+static enum status record_once(struct feeding_of *f, struct bed *bed, struct error *error) {
+    if (f->graph != NULL) {
+        return STATUS_OK;
     }
-    if (t->recorded == NULL) {
-        TRY(kv_text_record(t, T, kv_attention, bed->workspace, bed->stream, error));
-    }
-    return kv_text_replay(t, bed->stream, error);
+    f->text.call.longest = f->text.spec.T;
+    struct kv_attention_call call = {f->text.call, bed->workspace, bed->stream, NULL};
+    TRY(remote_call("kv_record", &call, sizeof call, error));
+    f->graph = call.graph;
+    return STATUS_OK;
 }
 
-static void feed_one(struct kv_text *t, size_t position, enum feeding feeding, struct bed *bed) {
+static enum status call_once(struct feeding_of *f, size_t position, struct bed *bed,
+                             struct error *error) {
+    if (f->how != FEED_GRAPH) {
+        size_t longest = f->how == FEED_CALLS ? position + 1 : f->text.spec.T;
+        return kv_text_call(&f->text, longest, remote_kv_attention, bed->workspace, bed->stream,
+                            error);
+    }
+    TRY(record_once(f, bed, error));
+    struct kv_launch_call call = {f->graph, bed->stream};
+    return remote_call("kv_launch", &call, sizeof call, error);
+}
+
+static void feed_one(struct feeding_of *f, size_t position, struct bed *bed) {
     static const char *const ways[] = {"", ", longest = T", ", a recorded call"};
+    struct kv_text *t = &f->text;
     struct error error = {0};
     char text[400] = "", name[300];
-    snprintf(name, sizeof name, "%s%s, position %zu", t->name, ways[feeding], position);
+    snprintf(name, sizeof name, "%s%s, position %zu", t->name, ways[f->how], position);
     enum status status = kv_text_prepare(t, position, &error);
     if (status == STATUS_OK) {
         grader_watch(name, PATIENCE);
-        status = call_once(t, position, feeding, bed, &error);
+        status = call_once(f, position, bed, &error);
         grader_watch("", 0);
     }
     if (status == STATUS_OK) {
@@ -206,17 +228,17 @@ static void feed_one(struct kv_text *t, size_t position, enum feeding feeding, s
 /* Feeds the positions one after the other: with inputs they are 0, 1, 2, ... */
 static void run_text(const struct kv_text_spec *spec, const size_t *positions, size_t count,
                      enum feeding feeding, struct bed *bed) {
-    struct kv_text t;
+    struct feeding_of f = {.how = feeding};
     struct error error = {0};
     bool guarded = bed_guards(bed);
-    enum status status = kv_text_create(&t, spec, rng_u64(&bed->rng), guarded, &error);
+    enum status status = kv_text_create(&f.text, spec, rng_u64(&bed->rng), guarded, &error);
     if (status != STATUS_OK) {
-        TEST_FAIL("%s: %s", t.name, error_text(&error, status));
+        TEST_FAIL("%s: %s", f.text.name, error_text(&error, status));
     }
     for (size_t i = 0; i < count && !test_has_failed(); i++) {
-        feed_one(&t, positions != NULL ? positions[i] : i, feeding, bed);
+        feed_one(&f, positions != NULL ? positions[i] : i, bed);
     }
-    kv_text_free(&t);
+    kv_text_free(&f.text);
 }
 
 /* Every text in all three formats: `tokens` from position 0 on, or these positions alone. */
@@ -386,14 +408,14 @@ C_TEST(parity, wrong_calls_are_refused) {
         return;
     }
     for (size_t i = 0; i < COUNT(bad); i++) {
-        enum status status = kv_attention(bad[i], NULL, NULL, &error);
+        enum status status = remote_kv_attention(bad[i], NULL, NULL, &error);
         if (status != STATUS_INVALID_ARGUMENT) {
             TEST_FAIL("kv_attention, HS %zu, KVH %zu, longest %zu of %zu: must be refused with "
                       "STATUS_INVALID_ARGUMENT, got %s; kv_attention_check() does that",
                       bad[i]->HS, bad[i]->KVH, bad[i]->longest, bad[i]->T, status_name(status));
         }
     }
-    enum status status = kv_linear(&no_type, NULL, &error);
+    enum status status = remote_kv_linear(&no_type, NULL, &error);
     if (status != STATUS_INVALID_ARGUMENT) {
         TEST_FAIL("kv_linear, dtype 7, which is none: must be refused with "
                   "STATUS_INVALID_ARGUMENT, got %s; kv_linear_check() does that",
@@ -406,145 +428,114 @@ C_TEST(parity, wrong_calls_are_refused) {
 
 C_TEST(parity, llama2_end_to_end) {
     struct small_llama2 l = small_llama2();
-    struct engine engine;
-    struct grader_gpu gpu;
-    struct error error = {0};
     l.config.L = 2;
-    if (!grader_gpu_open(&gpu)) {
-        return;
-    }
-    ASSERT_OK(engine_kv_cache_create(&engine, &error));
-    if (small_llama2_run(&l, &engine, "Llama2, token by token", 2 * PATIENCE)) {
+    if (remote_small_llama2(&l, "Llama2, token by token", 2 * PATIENCE)) {
         grader_check_logits(l.got, l.want, SMALL_LLAMA2_V, "Llama2 with your operators");
     }
-    engine_destroy(&engine);
 }
 
 /* Heads that the operators do not take: the engine then runs it operator by operator. */
 C_TEST(parity, llama2_with_heads_too_long) {
     struct small_llama2 l = small_llama2();
-    struct engine engine;
-    struct grader_gpu gpu;
-    struct error error = {0};
     l.config.L = 1;
     l.config.NH = 2;
     l.config.KVH = 1;
     l.config.HS = KV_MAX_HS + 2;
     l.config.C = l.config.NH * l.config.HS;
     l.count = l.prompt + 1;
-    if (!grader_gpu_open(&gpu)) {
-        return;
-    }
-    ASSERT_OK(engine_kv_cache_create(&engine, &error));
-    if (small_llama2_run(&l, &engine, "Llama2 with long heads", 2 * PATIENCE)) {
+    if (remote_small_llama2(&l, "Llama2 with long heads", 2 * PATIENCE)) {
         grader_check_logits(l.got, l.want, SMALL_LLAMA2_V, "heads of 258 channels");
     }
-    engine_destroy(&engine);
 }
 
-/* Rounds a tensor in place, and says where it is. */
-static enum status round_tensor(void *dtype, const struct llama2_tensor *tensor) {
-    size_t rows = tensor->rank == 2 ? tensor->shape[0] : 1;
-    size_t columns = tensor->shape[tensor->rank - 1];
-    float *values = (float *)*tensor->plain;
-    unsigned char element[sizeof(float)];
-    for (size_t i = 0; tensor->rank == 2 && i < rows * columns; i++) {
-        nn_dtype_store(element, &values[i], 1, *(const enum nn_dtype *)dtype);
-        nn_dtype_load(&values[i], element, 1, *(const enum nn_dtype *)dtype);
-    }
-    *tensor->stored = (struct llama2_stored_tensor){values, NN_F32, rows, columns};
-    return STATUS_OK;
-}
+enum { TEXTS = 2 };
 
-/* The weights rounded, so that the reference has those that the device has. */
-static enum status round_weights(struct llama2_random *model, enum nn_dtype dtype,
-                                 struct llama2_stored_weights *stored) {
-    stored->layers = calloc(model->config.L, sizeof *stored->layers);
-    if (stored->layers == NULL) {
-        return STATUS_OUT_OF_MEMORY;
-    }
-    TRY(llama2_tensors_visit(&model->config, true, stored, &model->weights, round_tensor, &dtype));
-    stored->classifier = stored->embedding;
-    return STATUS_OK;
-}
+/* Two texts, the second one the first from its end on: it must not see the first. */
+struct two_texts {
+    struct small_llama2 l;
+    enum nn_dtype dtype;
+    uint64_t seed; /* of the weights */
+    int32_t tokens[TEXTS][SMALL_LLAMA2_TOKENS];
+};
 
-/* A second text from position 0 on must not see the first. */
-static enum status decode_twice(const struct small_llama2 *l, struct llama2 *llama2,
-                                float *logits) {
-    for (int text = 0; text < 2; text++) {
-        for (size_t i = 0; i < l->count; i++) {
-            const int32_t token = text == 0 ? l->tokens[l->count - 1 - i] : l->tokens[i];
-            bool last = i == l->count - 1;
-            TRY(llama2_forward(llama2, &token, 1, i, last ? logits : NULL));
-        }
-    }
-    return STATUS_OK;
-}
-
-/* Logits of the reference, which keeps its cache in fp32, and of the subject in 16 bits. */
-static enum status decode_in(enum nn_dtype dtype, struct small_llama2 *l,
-                             struct llama2_random *model, const struct engine *subject,
-                             struct error *error) {
-    struct engine reference;
+/* Logits of the reference, which has the weights that the device has, and its cache in fp32. */
+static enum status decode_here(struct two_texts *t) {
+    struct engine reference = {0};
+    struct rounded_llama2 model = {0};
     struct llama2 *llama2 = NULL;
-    struct llama2_stored_weights stored = {0};
-    TRY(engine_reference_create(&reference));
-    enum status status = round_weights(model, dtype, &stored);
+    enum status status = rounded_llama2_create(&model, &t->l.config, t->dtype, false, t->seed);
     if (status == STATUS_OK) {
-        status = llama2_create(&llama2, &model->config, &model->weights, &reference, 1, error);
+        status = engine_reference_create(&reference);
     }
     if (status == STATUS_OK) {
-        status = decode_twice(l, llama2, l->want);
+        status = llama2_create(&llama2, &model.random.config, &model.random.weights, &reference, 1,
+                               NULL);
+    }
+    for (size_t i = 0; i < TEXTS * t->l.count && status == STATUS_OK; i++) {
+        size_t position = i % t->l.count;
+        status =
+            llama2_forward(llama2, &t->tokens[i / t->l.count][position], 1, position, t->l.want);
     }
     llama2_free(llama2);
     engine_destroy(&reference);
-    llama2 = NULL;
-    if (status == STATUS_OK) {
-        status = llama2_create_stored(&llama2, &model->config, &stored, dtype, subject, 1, error);
-    }
-    if (status == STATUS_OK) {
-        grader_watch("Llama2 in 16 bits", 2 * PATIENCE);
-        status = decode_twice(l, llama2, l->got);
-        grader_watch("", 0);
-    }
-    llama2_free(llama2);
-    free(stored.layers);
+    rounded_llama2_free(&model);
     return status;
+}
+
+/* Logits of the subject, in the worker. */
+static enum status decode_there(struct two_texts *t, struct error *error) {
+    struct decoding_create_call made = {
+        .config = t->l.config, .dtype = t->dtype, .seed = t->seed, .batch = 1};
+    struct decoding_text_call call = {.count = t->l.count};
+    void *logits;
+    TRY(remote_call("decoding_create", &made, sizeof made, error));
+    TRY(remote_alloc(&logits, sizeof t->l.got, error));
+    call.model = made.model;
+    call.logits = logits;
+    for (int i = 0; i < TEXTS; i++) {
+        void *tokens;
+        TRY(remote_copy(&tokens, t->tokens[i], t->l.count * sizeof(int32_t), error));
+        call.tokens = tokens;
+        memset(logits, 0xff, sizeof t->l.got);
+        TRY(remote_call("decoding_text", &call, sizeof call, error));
+    }
+    memcpy(t->l.got, logits, sizeof t->l.got);
+    return remote_call("decoding_free", &call, sizeof call, error);
 }
 
 /*
  * The same weights on both sides, so what is left is the cache, a rounding of each key and value in
  * both layers, on its way through the layers: eight roundings.
  */
-static void check_16_bits(enum nn_dtype dtype) {
-    struct small_llama2 l = small_llama2();
-    struct llama2_random model = {0};
-    struct engine engine = {0};
+static void check_16_bits(enum nn_dtype dtype, struct rng *rng) {
+    struct two_texts t = {.l = small_llama2(), .dtype = dtype, .seed = rng_u64(rng)};
     struct error error = {0};
-    l.config.L = 2;
-    EXPECT_OK(llama2_random_create(&model, &l.config, grader_seed()));
-    EXPECT_OK(engine_kv_cache_create(&engine, &error));
-    enum status status =
-        test_has_failed() ? STATUS_INVALID_ARGUMENT : decode_in(dtype, &l, &model, &engine, &error);
+    t.l.config.L = 2;
+    for (size_t i = 0; i < t.l.count; i++) {
+        t.tokens[0][i] = t.l.tokens[t.l.count - 1 - i];
+        t.tokens[1][i] = t.l.tokens[i];
+    }
+    EXPECT_OK(decode_here(&t));
+    grader_watch("Llama2 in 16 bits", 2 * PATIENCE);
+    enum status status = decode_there(&t, &error);
+    grader_watch("", 0);
     if (status != STATUS_OK) {
         TEST_FAIL("Llama2 in %s: %s", nn_dtype_name(dtype), error_text(&error, status));
-    } else {
-        struct logits_difference d = logits_difference(l.got, l.want, SMALL_LLAMA2_V);
-        double allowed = 8.0 * nn_dtype_rounding(dtype) * d.largest;
-        if (!(d.worst <= allowed)) {
-            TEST_FAIL("Llama2 in %s, the second text of a model: logits differ by %.3g, tolerance "
-                      "%.3g",
-                      nn_dtype_name(dtype), d.worst, allowed);
-        }
+        return;
     }
-    engine_destroy(&engine);
-    llama2_random_free(&model);
+    struct logits_difference d = logits_difference(t.l.got, t.l.want, SMALL_LLAMA2_V);
+    double allowed = 8.0 * nn_dtype_rounding(dtype) * d.largest;
+    if (!(d.worst <= allowed)) {
+        TEST_FAIL("Llama2 in %s, the second text of a model: logits differ by %.3g, tolerance %.3g",
+                  nn_dtype_name(dtype), d.worst, allowed);
+    }
 }
 
 C_TEST(parity, llama2_in_16_bits) {
     struct grader_gpu gpu;
     if (grader_gpu_open(&gpu)) {
-        check_16_bits(NN_F16);
-        check_16_bits(NN_BF16);
+        struct rng rng = rng_create(grader_seed());
+        check_16_bits(NN_F16, &rng);
+        check_16_bits(NN_BF16, &rng);
     }
 }

@@ -1,6 +1,5 @@
 #include "grader/cases/09_kv_cache_text.h"
 
-#include <cuda_runtime_api.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,9 +131,6 @@ void kv_text_free(struct kv_text *t) {
                                  &t->inputs, &t->k,     &t->v,     &t->out};
     for (int i = 0; i < 8; i++) {
         kv_block_free(blocks[i]);
-    }
-    if (t->recorded != NULL) {
-        (void)cudaGraphExecDestroy(t->recorded);
     }
     void *host[] = {t->x,      t->norm,   t->qkv,    t->y,    t->projected,
                     t->want_k, t->want_v, t->scores, t->want, t->got};
@@ -274,39 +270,6 @@ enum status kv_text_call(struct kv_text *t, size_t longest, kv_attention_functio
                          void *workspace, device_stream stream, struct error *error) {
     t->call.longest = longest;
     TRY(run(&t->call, workspace, stream, error));
-    return device_synchronize(stream, error);
-}
-
-static enum status check_graph(cudaError_t code, const char *what, struct error *error) {
-    return code == cudaSuccess ? STATUS_OK
-                               : error_set(error, STATUS_DEVICE, "%s a graph of the call: %s", what,
-                                           cudaGetErrorString(code));
-}
-
-enum status kv_text_record(struct kv_text *t, size_t longest, kv_attention_function *run,
-                           void *workspace, device_stream stream, struct error *error) {
-    cudaGraph_t graph = NULL;
-    cudaGraphExec_t recorded = NULL;
-    t->call.longest = longest;
-    TRY(check_graph(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), "recording",
-                    error));
-    enum status status = run(&t->call, workspace, stream, error);
-    cudaError_t ended = cudaStreamEndCapture(stream, &graph);
-    if (status == STATUS_OK) {
-        status = check_graph(ended, "recording", error);
-    }
-    if (status == STATUS_OK) {
-        status = check_graph(cudaGraphInstantiate(&recorded, graph, 0), "making", error);
-    }
-    if (graph != NULL) {
-        (void)cudaGraphDestroy(graph);
-    }
-    t->recorded = recorded;
-    return status;
-}
-
-enum status kv_text_replay(struct kv_text *t, device_stream stream, struct error *error) {
-    TRY(check_graph(cudaGraphLaunch(t->recorded, stream), "launching", error));
     return device_synchronize(stream, error);
 }
 

@@ -44,7 +44,6 @@ struct kv_text {
     double *want;           /**< (NH*HS) */
     float *got;             /**< (NH*HS): what kv_text_check() read */
     double largest_score, largest_key, largest_value; /**< of this token, for the tolerance */
-    void *recorded;                                   /**< a graph of the call, or NULL */
     char name[200];
 };
 
@@ -61,13 +60,6 @@ MUST_CHECK enum status kv_text_prepare(struct kv_text *t, size_t position, struc
 /** Calls with what kv_text_prepare() has drawn, and waits. */
 MUST_CHECK enum status kv_text_call(struct kv_text *t, size_t longest, kv_attention_function *run,
                                     void *workspace, device_stream stream, struct error *error);
-
-/** Records the call in a graph; nothing is run. @param stream not the default stream */
-MUST_CHECK enum status kv_text_record(struct kv_text *t, size_t longest, kv_attention_function *run,
-                                      void *workspace, device_stream stream, struct error *error);
-
-/** As kv_text_call(), by the graph. */
-MUST_CHECK enum status kv_text_replay(struct kv_text *t, device_stream stream, struct error *error);
 
 /**
  * @brief Are out and the cache right after a call? Reads them.

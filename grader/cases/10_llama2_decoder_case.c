@@ -26,7 +26,7 @@ double decoder_tolerance(enum nn_dtype dtype) {
 
 /* ---- The model ---- */
 
-static struct llama2_config config_of(const struct decoder_size *s) {
+struct llama2_config decoder_size_config(const struct decoder_size *s) {
     return (struct llama2_config){.C = s->NH * s->HS,
                                   .hidden = s->hidden,
                                   .L = s->L,
@@ -40,68 +40,9 @@ static struct llama2_config config_of(const struct decoder_size *s) {
                                   .rope_layout = s->layout};
 }
 
-/* The values that the dtype has: then the reference computes with what the device has. */
-static enum status round_matrix(const float *matrix, size_t count, enum nn_dtype dtype) {
-    void *stored = malloc(count * sizeof(float) + 1);
-    if (stored == NULL) {
-        return STATUS_OUT_OF_MEMORY;
-    }
-    nn_dtype_store(stored, matrix, count, dtype);
-    nn_dtype_load((float *)(uintptr_t)matrix, stored, count, dtype); /* the arena's, not const */
-    free(stored);
-    return STATUS_OK;
-}
-
-/* What a walk over the tensors of the model needs. */
-struct walk {
-    enum nn_dtype dtype;
-    bool shared;
-};
-
-static enum status round_and_store(void *context, const struct llama2_tensor *tensor) {
-    const struct walk *walk = context;
-    size_t columns = tensor->rank == 2 ? tensor->shape[1] : tensor->shape[0];
-    size_t rows = tensor->rank == 2 ? tensor->shape[0] : 1;
-    *tensor->stored = (struct llama2_stored_tensor){
-        .data = *tensor->plain, .dtype = NN_F32, .rows = rows, .columns = columns};
-    return tensor->rank == 2 ? round_matrix(*tensor->plain, rows * columns, walk->dtype)
-                             : STATUS_OK;
-}
-
-static enum status make_classifier(struct decoder_net *net, uint64_t seed) {
-    size_t C = net->random.config.C, count = net->size.V * C;
-    struct rng rng = rng_create(seed + 1);
-    net->classifier = malloc(count * sizeof *net->classifier);
-    if (net->classifier == NULL) {
-        return STATUS_OUT_OF_MEMORY;
-    }
-    rng_fill_normal(&rng, net->classifier, count, 1.0f / sqrtf((float)C));
-    net->random.weights.classifier = net->classifier;
-    return STATUS_OK;
-}
-
-static enum status make_host(struct decoder_net *net, uint64_t seed) {
-    const struct llama2_config config = config_of(&net->size);
-    struct walk walk = {net->size.dtype, !net->size.own_classifier};
-    TRY(llama2_random_create(&net->random, &config, seed));
-    if (!walk.shared) {
-        TRY(make_classifier(net, seed));
-    }
-    net->stored.layers = calloc(config.L, sizeof *net->stored.layers);
-    if (net->stored.layers == NULL) {
-        return STATUS_OUT_OF_MEMORY;
-    }
-    TRY(llama2_tensors_visit(&config, walk.shared, &net->stored, &net->random.weights,
-                             round_and_store, &walk));
-    if (walk.shared) {
-        net->stored.classifier = net->stored.embedding;
-    }
-    return STATUS_OK;
-}
-
 struct llama2_decoder_model decoder_net_for_engine(const struct decoder_net *net, size_t batch) {
-    return (struct llama2_decoder_model){.config = &net->random.config,
-                                         .weights = &net->stored,
+    return (struct llama2_decoder_model){.config = &net->weights.random.config,
+                                         .weights = &net->weights.stored,
                                          .dtype = net->size.dtype,
                                          .batch = batch};
 }
@@ -128,17 +69,13 @@ static enum status keep_layer(struct decoder_net *net, const struct decoder_laye
     return keep(net, w->down, m->hidden * row, error);
 }
 
-static enum status make_device(struct decoder_net *net, struct error *error) {
-    const struct llama2_decoder_model model = decoder_net_for_engine(net, net->size.T);
+static enum status keep_all(struct decoder_net *net, struct error *error) {
     const size_t L = net->size.L;
-    TRY(llama2_device_load(&net->device, &model, NULL, error));
-    net->layers = calloc(L, sizeof *net->layers);
+    size_t table = net->model.V * net->model.C * nn_dtype_bytes(net->model.dtype);
     net->tensors = calloc(OTHER_TENSORS + L * LAYER_TENSORS, sizeof *net->tensors);
-    if (net->layers == NULL || net->tensors == NULL) {
+    if (net->tensors == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
     }
-    net->model = decoder_model_of(&net->random.config, &net->device, net->layers);
-    size_t table = net->model.V * net->model.C * nn_dtype_bytes(net->model.dtype);
     TRY(keep(net, net->model.embedding, table, error));
     TRY(keep(net, net->model.classifier, table, error));
     TRY(keep(net, net->model.final_norm, net->model.C * sizeof(float), error));
@@ -148,19 +85,34 @@ static enum status make_device(struct decoder_net *net, struct error *error) {
     return STATUS_OK;
 }
 
+static enum status make_device(struct decoder_net *net, struct error *error) {
+    const struct llama2_decoder_model model = decoder_net_for_engine(net, net->size.T);
+    TRY(llama2_device_load(&net->device, &model, NULL, error));
+    net->layers = calloc(net->size.L, sizeof *net->layers);
+    if (net->layers == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
+    }
+    net->model = decoder_model_of(model.config, &net->device, net->layers);
+    return STATUS_OK;
+}
+
 enum status decoder_net_create(struct decoder_net *net, const struct decoder_size *size,
                                uint64_t seed, bool unchecked, struct error *error) {
+    const struct llama2_config config = decoder_size_config(size);
+    struct rounded_llama2 *w = &net->weights;
     *net = (struct decoder_net){.size = *size};
-    enum status status = make_host(net, seed);
+    enum status status = rounded_llama2_create(w, &config, size->dtype, size->own_classifier, seed);
     if (status != STATUS_OK) {
         return error_set(error, status, "the grader makes no model: %s", status_message(status));
     }
-    if (!unchecked) {
-        TRY(engine_reference_create(&net->reference));
-        TRY(llama2_create(&net->llama2, &net->random.config, &net->random.weights, &net->reference,
-                          size->T, error));
+    TRY(make_device(net, error));
+    if (unchecked) {
+        return STATUS_OK;
     }
-    return make_device(net, error);
+    TRY(keep_all(net, error));
+    TRY(engine_reference_create(&net->reference));
+    return llama2_create(&net->llama2, &w->random.config, &w->random.weights, &net->reference,
+                         size->T, error);
 }
 
 bool decoder_net_intact(const struct decoder_net *net) {
@@ -182,9 +134,7 @@ void decoder_net_free(struct decoder_net *net) {
     llama2_device_free(&net->device);
     llama2_free(net->llama2);
     engine_destroy(&net->reference);
-    llama2_random_free(&net->random);
-    free(net->classifier);
-    free(net->stored.layers);
+    rounded_llama2_free(&net->weights);
     free(net->layers);
     free(net->tensors);
     *net = (struct decoder_net){0};
@@ -379,20 +329,19 @@ enum status decoder_case_step(struct decoder_case *c, const struct sampling *how
 static enum status start_steps(struct decoder_case *c, size_t steps, int32_t *tokens,
                                struct error *error) {
     const struct sampling greedy = {.state = 1};
-    int32_t *drawn = NULL; /* on the device */
+    struct decoder_steps_call call = {.decoder = c->decoder,
+                                      .position = c->fed,
+                                      .count = steps,
+                                      .token = (const int32_t *)c->token.data,
+                                      .stream = c->stream};
     TRY(put_sampling(c, &greedy, error));
-    TRY(device_alloc((void **)&drawn, steps * sizeof *drawn, error));
-    enum status status = STATUS_OK;
-    for (size_t i = 0; i < steps && status == STATUS_OK; i++) {
-        status = c->functions.step(c->decoder, c->fed + i, error);
-        status = status == STATUS_OK
-                     ? device_copy(drawn + i, c->token.data, sizeof *drawn, c->stream, error)
-                     : status;
-    }
+    TRY(device_alloc((void **)&call.drawn, steps * sizeof *call.drawn, error));
+    enum status status = c->steps != NULL ? c->steps(&call, error)
+                                          : decoder_start_steps(&call, c->functions.step, error);
     status = status == STATUS_OK
-                 ? device_read(tokens, drawn, steps * sizeof *drawn, c->stream, error)
+                 ? device_read(tokens, call.drawn, steps * sizeof *tokens, c->stream, error)
                  : status;
-    device_free(drawn);
+    device_free(call.drawn);
     return status;
 }
 

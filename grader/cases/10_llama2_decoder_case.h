@@ -11,12 +11,12 @@
 
 #include "common/base/rng.h"
 #include "common/base/status.h"
-#include "common/formats/llama2_tensors.h"
 #include "common/model/engine.h"
 #include "common/model/llama2.h"
 #include "common/model/llama2_device.h"
-#include "common/model/llama2_random.h"
+#include "grader/cases/10_llama2_decoder_steps.h"
 #include "grader/device_buffer.h"
+#include "grader/rounded_llama2.h"
 #include "labs/10_llama2_decoder/engine.h"
 
 #ifdef __cplusplus
@@ -36,9 +36,7 @@ struct decoder_tensor;
 /** A model: on the device for the decoder, on the host for the reference. */
 struct decoder_net {
     struct decoder_size size;
-    struct llama2_random random; /**< its matrices hold values of the dtype */
-    float *classifier;           /**< (V, C), or NULL: shared */
-    struct llama2_stored_weights stored;
+    struct rounded_llama2 weights;
     struct engine reference;
     struct llama2 *llama2; /**< on the reference engine; NULL: not wanted */
     struct llama2_device device;
@@ -48,7 +46,13 @@ struct decoder_net {
     size_t count;
 };
 
-/** Makes random weights. @param unchecked makes no model for the reference */
+/** @return the sizes as models have them. */
+struct llama2_config decoder_size_config(const struct decoder_size *size);
+
+/**
+ * @brief Makes random weights.
+ * @param unchecked makes no model for the reference, and keeps nothing for decoder_net_intact()
+ */
 MUST_CHECK enum status decoder_net_create(struct decoder_net *net, const struct decoder_size *size,
                                           uint64_t seed, bool unchecked, struct error *error);
 
@@ -65,6 +69,7 @@ struct decoder_case {
     char name[200]; /**< "fp32 C=32 hidden=64 L=2 NH=4 KVH=2 V=61 T=48, batch 16" */
     const struct decoder_net *net;
     struct decoder_functions functions;
+    decoder_steps_function *steps; /**< several at once; NULL: by functions.step, one by one */
     struct decoder *decoder;
     device_stream stream;
     struct rng *rng;

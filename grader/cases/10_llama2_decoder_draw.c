@@ -139,6 +139,48 @@ bool decoder_token_allowed(const float *logits, size_t V, const struct sampling 
     return right;
 }
 
+/*
+ * Tokens whose logits are about as large as this one's may lie before it or behind it; each weight
+ * may be off by a share, and so may what is left of the mass, by a token at the edge, too.
+ */
+static bool near_place(const struct candidate *list, size_t V, const struct sampling *how,
+                       size_t token, double share) {
+    double total = mass_of(list, V), coin = coin_of(how), weight = 0.0;
+    size_t last = place_of(list, V, (double)how->top_p), before = 0, behind = 0;
+    double left = mass_of(list, last + 1), edge = list[last].weight;
+    for (size_t i = 0; i < V; i++) {
+        weight = list[i].token == token ? list[i].weight : weight;
+    }
+    while (before < V && list[before].weight > weight * (1.0 + share)) {
+        before++;
+    }
+    while (behind < V && list[behind].weight >= weight * (1.0 - share)) {
+        behind++;
+    }
+    double room = (share + EDGE) * total;
+    return coin * (left + edge) + room >= mass_of(list, before) &&
+           coin * (left - edge) - room <= mass_of(list, behind);
+}
+
+enum status decoder_token_plausible(const float *logits, size_t V, const struct sampling *how,
+                                    int32_t token, double off, bool *plausible) {
+    *plausible = token >= 0 && (size_t)token < V;
+    if (!*plausible || how->temperature == 0.0f) {
+        size_t best = lowest_of_the_best(logits, V);
+        *plausible = *plausible && (double)logits[token] >= (double)logits[best] - 2.0 * off;
+        return STATUS_OK;
+    }
+    struct candidate *list = calloc(V, sizeof *list);
+    if (list == NULL) {
+        return STATUS_OUT_OF_MEMORY;
+    }
+    (void)list_candidates(list, logits, V, how);
+    *plausible =
+        near_place(list, V, how, (size_t)token, expm1(2.0 * off / (double)how->temperature));
+    free(list);
+    return STATUS_OK;
+}
+
 /* ---- Telling states ---- */
 
 /* The sampler's token. @param list (V), overwritten */

@@ -26,6 +26,16 @@ extern "C" {
 bool decoder_token_allowed(const float *logits, size_t V, const struct sampling *how, int32_t token,
                            char *text, size_t size);
 
+/**
+ * @brief The same where the logits that it was drawn from are not known but for an error.
+ * @param how by top_p, or greedy; not by top_k
+ * @param off largest error of a logit
+ * @return STATUS_OK, with what is right in *plausible, or STATUS_OUT_OF_MEMORY
+ */
+MUST_CHECK enum status decoder_token_plausible(const float *logits, size_t V,
+                                               const struct sampling *how, int32_t token,
+                                               double off, bool *plausible);
+
 enum { DECODER_STATES = 100 };
 
 /**

@@ -12,8 +12,10 @@
 #include "grader/bed.h"
 #include "grader/cases/10_llama2_decoder_case.h"
 #include "grader/cases/10_llama2_decoder_draw.h"
+#include "grader/cases/10_llama2_decoder_remote.h"
 #include "grader/gpu.h"
 #include "grader/inputs.h"
+#include "grader/remote_models.h"
 #include "grader/small_llama2.h"
 #include "grader/watch.h"
 
@@ -72,15 +74,22 @@ static void report(const struct decoder_case *c, enum status status, const char 
     }
 }
 
+/* A text on the subject's decoder, in the worker. */
+static enum status create_case(struct decoder_case *c, const struct decoder_net *net, size_t batch,
+                               struct bed *bed, bool guarded, struct error *error) {
+    const struct decoder_functions functions = remote_decoder();
+    enum status status =
+        decoder_case_create(c, net, &functions, batch, &bed->rng, bed->stream, guarded, error);
+    c->steps = remote_decoder_steps;
+    return status;
+}
+
 static void run_actions(const struct decoder_net *net, size_t batch, const struct action *actions,
                         size_t count, struct bed *bed) {
-    static const struct decoder_functions own = {decoder_create, decoder_prefill, decoder_step,
-                                                 decoder_free};
     struct decoder_case c;
     struct error error = {0};
     char text[500] = "";
-    enum status status =
-        decoder_case_create(&c, net, &own, batch, &bed->rng, bed->stream, bed_guards(bed), &error);
+    enum status status = create_case(&c, net, batch, bed, bed_guards(bed), &error);
     grader_watch(c.name, PATIENCE);
     for (size_t i = 0; i < count && status == STATUS_OK && text[0] == '\0'; i++) {
         status = act(&c, &actions[i], text, sizeof text, &error);
@@ -243,8 +252,6 @@ static enum status draw_often(struct decoder_case *c, char *text, size_t size,
 }
 
 C_TEST(parity, draws_from_the_logits_that_are_there) {
-    static const struct decoder_functions own = {decoder_create, decoder_prefill, decoder_step,
-                                                 decoder_free};
     static const struct decoder_size size = {
         1, 1, 4, 8, 1, DRAW_V, 48, NN_F32, NN_ROPE_INTERLEAVED, false};
     struct bed bed;
@@ -254,9 +261,7 @@ C_TEST(parity, draws_from_the_logits_that_are_there) {
     char text[500] = "";
     if (bed_open(&bed, 0)) {
         enum status status = decoder_net_create(&net, &size, grader_seed(), false, &error);
-        status = status == STATUS_OK
-                     ? decoder_case_create(&c, &net, &own, 2, &bed.rng, bed.stream, true, &error)
-                     : status;
+        status = status == STATUS_OK ? create_case(&c, &net, 2, &bed, true, &error) : status;
         grader_watch("draws from given logits", PATIENCE);
         status = status == STATUS_OK ? draw_often(&c, text, sizeof text, &error) : status;
         grader_watch("", 0);
@@ -382,8 +387,6 @@ static enum status take_turns(struct decoder_case cases[AT_ONCE], char *text, si
 }
 
 C_TEST(parity, several_decoders) {
-    static const struct decoder_functions own = {decoder_create, decoder_prefill, decoder_step,
-                                                 decoder_free};
     static const struct decoder_size sizes[AT_ONCE] = {
         SMALL, GROUPED, {4, 4, 16, 96, 2, 61, 20, NN_F32, NN_ROPE_HALVES, false}};
     struct bed bed;
@@ -395,9 +398,8 @@ C_TEST(parity, several_decoders) {
     for (int i = 0; i < AT_ONCE && status == STATUS_OK; i++) {
         status =
             decoder_net_create(&nets[i], &sizes[i], grader_seed() + (uint64_t)i, false, &error);
-        status = status == STATUS_OK ? decoder_case_create(&cases[i], &nets[i], &own, 8, &bed.rng,
-                                                           bed.stream, true, &error)
-                                     : status;
+        status =
+            status == STATUS_OK ? create_case(&cases[i], &nets[i], 8, &bed, true, &error) : status;
     }
     grader_watch("several decoders at once", PATIENCE);
     status = status == STATUS_OK ? take_turns(cases, text, sizeof text, &error) : status;
@@ -416,17 +418,9 @@ C_TEST(parity, several_decoders) {
 /* ---- The model ---- */
 
 static void check_model(struct small_llama2 *l, const char *whose) {
-    struct grader_gpu gpu;
-    struct engine engine;
-    struct error error = {0};
-    if (!grader_gpu_open(&gpu)) {
-        return;
-    }
-    ASSERT_OK(engine_decoder_create(&engine, &error));
-    if (small_llama2_run(l, &engine, "a small Llama2 with your decoder", PATIENCE)) {
+    if (remote_small_llama2(l, "a small Llama2 with your decoder", PATIENCE)) {
         grader_check_logits(l->got, l->want, SMALL_LLAMA2_V, whose);
     }
-    engine_destroy(&engine);
 }
 
 C_TEST(parity, llama2_end_to_end) {

@@ -152,13 +152,14 @@ static void print_lab(FILE *out, const struct lab_run *lab, const struct lab_sco
 
 /* All labs side by side: a column each, as high as its points. */
 static void print_overview(FILE *out, const struct run *run, const struct run_score *score) {
-    fprintf(out, "<section><svg viewBox=\"0 0 1000 190\" role=\"img\" aria-label=\"points\">\n");
+    fprintf(out, "<section><svg viewBox=\"0 0 %d 190\" role=\"img\" aria-label=\"points\">\n",
+            WIDTH);
     for (size_t i = 0; i < LAB_COUNT; i++) {
         const struct lab_score *s = &score->labs[i];
         if (run->labs[i].lab == NULL) {
             continue;
         }
-        int x = 10 + 100 * (int)i;
+        int x = 10 + WIDTH / LAB_COUNT * (int)i;
         const char *const colours[] = {"--bad", "--half", "--good"};
         int tone = s->state >= STATE_PASSED ? 2 : s->state >= STATE_WRONG && s->points > 0 ? 1 : 0;
         fprintf(out,

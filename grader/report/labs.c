@@ -22,6 +22,7 @@ static const struct lab course[LAB_COUNT] = {
     {"09_kv_cache", "KV cache", "kv_cache.cu", "94a027334c0f51f48b6922b3835216612e3426d6"},
     {"10_llama2_decoder", "Llama2 decoder", "decoder.cu",
      "84588113d6f6573aa30839f25db8907b79f709ce"},
+    {"11_training", "Training", "training.cu", "815b7775cb616ecdf09a9cde54d6e5e4ecec19d3"},
 };
 
 const struct lab *lab_at(size_t index) {
@@ -46,7 +47,7 @@ static enum status find(const char *text, size_t length, const struct lab **lab,
         }
     }
     return error_set(
-        error, STATUS_INVALID_ARGUMENT, "no lab '%.*s': they are %s to %s, or 01 to 10",
+        error, STATUS_INVALID_ARGUMENT, "no lab '%.*s': they are %s to %s, or 01 to 11",
         (int)(length < 60 ? length : 60), text, course[0].name, course[LAB_COUNT - 1].name);
 }
 

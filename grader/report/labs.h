@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-enum { LAB_COUNT = 10 };
+enum { LAB_COUNT = 11 };
 
 struct lab {
     const char *name;    /**< "04_sgemm" */

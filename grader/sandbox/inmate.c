@@ -64,8 +64,12 @@ int inmate_read_note(int channel, struct inmate_note *note, int *listener) {
 static void give_up(const struct inmate *inmate, const char *what) __attribute__((noreturn));
 
 static void give_up(const struct inmate *inmate, const char *what) {
+    /* The end of a long path says more than its beginning. */
+    enum { SHOWN = 120 };
     struct inmate_note note = {0};
-    snprintf(note.failure, sizeof note.failure, "%.120s: %s", what, strerror(errno));
+    size_t length = strlen(what);
+    snprintf(note.failure, sizeof note.failure, "%s%s: %s", length > SHOWN ? "..." : "",
+             what + (length > SHOWN ? length - SHOWN : 0), strerror(errno));
     send_note(inmate->channel, &note, -1);
     _exit(127);
 }

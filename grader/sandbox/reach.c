@@ -88,6 +88,8 @@ static void allow_all(int ruleset, const char *const *paths, size_t count, uint6
 
 static void allow_gpu(int ruleset, uint64_t known) {
     allow_all(ruleset, gpu_files, sizeof gpu_files / sizeof *gpu_files, READ_FILE | READ_DIR);
+    /* The driver names its threads, in /proc/self/task/N/comm, and gives up where it cannot. */
+    allow(ruleset, "/proc/self/task", (READ_FILE | READ_DIR | WRITE_FILE | TRUNCATE) & known);
     for (size_t i = 0; i < sizeof gpu_devices / sizeof *gpu_devices; i++) {
         glob_t found;
         if (glob(gpu_devices[i], 0, NULL, &found) == 0) {

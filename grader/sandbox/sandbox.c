@@ -190,6 +190,24 @@ void sandbox_stop(struct sandbox *sandbox) {
     }
 }
 
+bool sandbox_wait(const struct sandbox *sandbox, double seconds) {
+    struct pollfd done = {.fd = sandbox->done, .events = POLLIN};
+    int ready;
+    do {
+        ready = poll(&done, 1, (int)(1e3 * seconds));
+    } while (ready < 0 && errno == EINTR);
+    return ready > 0;
+}
+
+void sandbox_pause(struct sandbox *sandbox, bool pause) {
+    atomic_store(&sandbox->shared->pause, pause);
+    for (int i = 0; i < 500 && atomic_load(&sandbox->shared->paused) != (int)pause; i++) {
+        if (sandbox_wait(sandbox, 1e-3)) {
+            return;
+        }
+    }
+}
+
 /* Waits until the warden has ended. @return whether it did before the deadline */
 static bool wait_for_warden(const struct sandbox *sandbox) {
     for (;;) {

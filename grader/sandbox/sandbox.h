@@ -152,6 +152,18 @@ MUST_CHECK enum status sandbox_start(struct sandbox **sandbox,
 void sandbox_stop(struct sandbox *sandbox);
 
 /**
+ * @brief Has the program stand still, or go on. Its limits of time go on counting.
+ *
+ * Comes back when that is so, or the program has ended; after half a second at the latest, where a
+ * kernel does not say that it is so.
+ */
+void sandbox_pause(struct sandbox *sandbox, bool pause);
+
+/** Waits for the program's end, at most so long. @return whether it came; sandbox_finish() must
+ *  follow either way */
+bool sandbox_wait(const struct sandbox *sandbox, double seconds);
+
+/**
  * @brief Waits until the program has ended, by itself or at its limits, and frees.
  *
  * Comes back at most ten seconds after the wall limit, whatever the program does.

@@ -182,6 +182,14 @@ C_TEST(sandbox, says_why_it_could_not_start) {
     run(t);
     expect_end(t, SANDBOX_COULD_NOT_START);
     EXPECT_STR_EQ("/etc/ld.so.cache: Permission denied", t->result.reason);
+    char path[300];
+    memset(path, '/', sizeof path);
+    snprintf(path + 200, sizeof path - 200, "/nowhere/at/all");
+    t->argv[0] = path;
+    run(t);
+    expect_end(t, SANDBOX_COULD_NOT_START);
+    EXPECT_TRUE(strncmp(t->result.reason, ".../", 4) == 0 &&
+                strstr(t->result.reason, "/nowhere/at/all: No such file or directory") != NULL);
     free(t);
 }
 

@@ -46,6 +46,7 @@ struct warden {
     bool ending;    /* condemned, or seen dead */
     bool dead;      /* the child was reaped */
     int status;     /* then */
+    int told;       /* to stand still (1), or to go on (0) */
     unsigned ticks;
     struct timespec start, killed;
 };
@@ -246,6 +247,28 @@ static void drain_signals(struct warden *w) {
     }
 }
 
+/* @return whether all its threads stand still since the last SIGSTOP; said once */
+static bool has_stopped(const struct warden *w) {
+    siginfo_t info = {0};
+    return waitid(P_PID, (id_t)w->child, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid == w->child;
+}
+
+/* Has the program stand still, or go on, as the caller wants it. */
+static void obey(struct warden *w) {
+    struct warden_shared *shared = w->plan->shared;
+    int pause = atomic_load(&shared->pause);
+    if (!w->runs || w->dead) {
+        return;
+    }
+    if (pause != w->told) {
+        kill(-w->child, pause ? SIGSTOP : SIGCONT);
+        w->told = pause;
+    }
+    if (pause != atomic_load(&shared->paused) && (!pause || has_stopped(w))) {
+        atomic_store(&shared->paused, pause);
+    }
+}
+
 /* One round: whatever has happened, at most one tick of waiting. */
 static void step(struct warden *w) {
     if (poll(w->sources, SOURCES, TICK_MS) < 0) {
@@ -263,6 +286,7 @@ static void step(struct warden *w) {
     }
     drain_signals(w);
     reap(w);
+    obey(w);
     if (!w->dead) {
         check_limits(w);
     }

@@ -12,7 +12,8 @@
 /** What the warden and the caller share. */
 struct warden_shared {
     struct sandbox_result result;
-    atomic_int done; /**< result is complete */
+    atomic_int done;          /**< result is complete */
+    atomic_int pause, paused; /**< whether the program is to stand still, and whether it does */
 };
 
 struct warden_plan {

@@ -4,8 +4,13 @@
 # stand in what it prints; the variables are set for the test
 set -u
 want=$1 text=$2 test=$3
-output=$(env "${@:4}" "$PWD/$test" 2>&1)
+# Up to the first failure; all of it where what must be printed comes later.
+output=$(env GTEST_FAIL_FAST=1 "${@:4}" "$PWD/$test" 2>&1)
 code=$?
+if [ "$code" -ne 0 ] && [ "$want" = fail ] && ! grep -qE -- "$text" <<<"$output"; then
+    output=$(env "${@:4}" "$PWD/$test" 2>&1)
+    code=$?
+fi
 got=$([ "$code" -eq 0 ] && echo pass || echo fail)
 if [ "$got" != "$want" ]; then
     echo "the verdict is '$got', must be '$want':"

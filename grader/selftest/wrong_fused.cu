@@ -173,7 +173,7 @@ static __global__ void row_kernel(struct fused_problem p, unsigned *counter, enu
 static enum status run(const struct fused_problem *problem, void *workspace, device_stream stream,
                        struct error *error) {
     enum mistake mistake = chosen_mistake();
-    if (mistake == MISTAKE_library && dlopen(getenv("FOREIGN_LIBRARY"), RTLD_NOW) == NULL) {
+    if (mistake == MISTAKE_library && dlopen(getenv("WRONG_LIBRARY"), RTLD_NOW) == NULL) {
         return error_set(error, STATUS_NOT_FOUND, "%s", dlerror());
     }
     if (problem->M == 0 || problem->N == 0 || mistake == MISTAKE_empty) {

@@ -178,7 +178,7 @@ static enum status run(const struct rows_problem *p, void *workspace, device_str
                        struct error *error) {
     enum mistake mistake = chosen_mistake();
     (void)workspace;
-    if (mistake == MISTAKE_library && dlopen(getenv("FOREIGN_LIBRARY"), RTLD_NOW) == NULL) {
+    if (mistake == MISTAKE_library && dlopen(getenv("WRONG_LIBRARY"), RTLD_NOW) == NULL) {
         return error_set(error, STATUS_NOT_FOUND, "%s", dlerror());
     }
     if (p->rows == 0 || mistake == MISTAKE_empty) {

@@ -1,7 +1,7 @@
 /*
- * Wrong submissions to lab 01. -DWRONG=n picks one; each must be caught by the
- * parity test, with a message that leads to the mistake. WRONG_RIGHT is the
- * control: it must pass.
+ * Wrong submissions to lab 01. $WRONG_MATMUL names one; each must be caught by the parity test,
+ * with a message that leads to the mistake. "right" is the control: it must pass. It is the naive
+ * loop, too: it must miss the speedup.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -9,22 +9,24 @@
 
 #include "labs/01_cpu_matmul/matmul.h"
 
-enum {
-    WRONG_RIGHT,          /* the control */
-    WRONG_EMPTY,          /* does nothing */
-    WRONG_ZEROS,          /* writes zeros */
-    WRONG_TRANSPOSED,     /* reads the weight as (K, N) */
-    WRONG_ODD_SIZES,      /* leaves out the rest of K that is no multiple of 8 */
-    WRONG_LAST_ROW,       /* off by one: leaves out the last row of many */
-    WRONG_BATCH,          /* right for M = 1 only: reads row 0 always */
-    WRONG_OUT_OF_BOUNDS,  /* writes one element behind the output */
-    WRONG_CHANGES_INPUT,  /* changes its input, and so the oracle's if it shared it */
-    WRONG_HALF_PRECISION, /* rounds inputs to 11 bits, as fp16 and TF32 do */
-    WRONG_THREADS,        /* forgets the last share when there are 3 threads or more */
-    WRONG_STATUS,         /* reports a failure */
-    WRONG_KEEPS_SUM,      /* adds to what the output held before */
-    WRONG_CRASHES         /* writes far out, for sizes above 10 */
-};
+#define MISTAKES(X)                                                                 \
+    X(right)                                                                        \
+    X(empty)          /* does nothing */                                            \
+    X(zeros)          /* writes zeros */                                            \
+    X(transposed)     /* reads the weight as (K, N) */                              \
+    X(odd_sizes)      /* leaves out the rest of K that is no multiple of 8 */       \
+    X(last_row)       /* off by one: leaves out the last row of many */             \
+    X(batch)          /* right for M = 1 only: reads row 0 always */                \
+    X(out_of_bounds)  /* writes one element behind the output */                    \
+    X(changes_input)  /* changes its input, and so the oracle's if it shared it */  \
+    X(half_precision) /* rounds inputs to 11 bits, as fp16 and TF32 do */           \
+    X(threads)        /* forgets the last share when there are 3 threads or more */ \
+    X(status)         /* reports a failure */                                       \
+    X(keeps_sum)      /* adds to what the output held before */                     \
+    X(crashes)        /* writes far out, for sizes above 10 */
+
+#define MISTAKE_VARIABLE "WRONG_MATMUL"
+#include "grader/selftest/mistakes.h"
 
 /* Rounds to 11 significant bits. */
 static float round_to_half(float x) {
@@ -35,18 +37,20 @@ static float round_to_half(float x) {
     return x;
 }
 
-static float product(const float *in, const float *weight, size_t n, size_t k, size_t N, size_t K) {
+static float product(const float *in, const float *weight, size_t n, size_t k, size_t N, size_t K,
+                     enum mistake mistake) {
     float a = in[k];
-    float b = WRONG == WRONG_TRANSPOSED ? weight[k * N + n] : weight[n * K + k];
-    return WRONG == WRONG_HALF_PRECISION ? round_to_half(a) * round_to_half(b) : a * b;
+    float b = mistake == MISTAKE_transposed ? weight[k * N + n] : weight[n * K + k];
+    return mistake == MISTAKE_half_precision ? round_to_half(a) * round_to_half(b) : a * b;
 }
 
-static void row(float *out, const float *in, const float *weight, size_t N, size_t K) {
-    size_t end = WRONG == WRONG_ODD_SIZES ? K / 8 * 8 : K;
+static void row(float *out, const float *in, const float *weight, size_t N, size_t K,
+                enum mistake mistake) {
+    size_t end = mistake == MISTAKE_odd_sizes ? K / 8 * 8 : mistake == MISTAKE_zeros ? 0 : K;
     for (size_t n = 0; n < N; n++) {
-        float sum = WRONG == WRONG_KEEPS_SUM ? out[n] : 0.0f;
-        for (size_t k = 0; k < end && WRONG != WRONG_ZEROS; k++) {
-            sum += product(in, weight, n, k, N, K);
+        float sum = mistake == MISTAKE_keeps_sum ? out[n] : 0.0f;
+        for (size_t k = 0; k < end; k++) {
+            sum += product(in, weight, n, k, N, K, mistake);
         }
         out[n] = sum;
     }
@@ -54,26 +58,28 @@ static void row(float *out, const float *in, const float *weight, size_t N, size
 
 enum status cpu_matmul(float *out, const float *in, const float *weight, size_t M, size_t N,
                        size_t K, int threads) {
+    enum mistake mistake = chosen_mistake();
     size_t rows = M;
-    if (WRONG == WRONG_STATUS) {
+    if (mistake == MISTAKE_status) {
         return STATUS_OUT_OF_MEMORY;
     }
-    if (WRONG == WRONG_CRASHES && M > 10 && N > 10 && M != N) {
+    if (mistake == MISTAKE_crashes && M > 10 && N > 10 && M != N) {
         out[(size_t)1 << 40] = 1.0f;
     }
-    if (WRONG == WRONG_EMPTY) {
+    if (mistake == MISTAKE_empty) {
         return STATUS_OK;
     }
-    if ((WRONG == WRONG_LAST_ROW && M > 1) || (WRONG == WRONG_THREADS && threads > 2 && M > 3)) {
+    if ((mistake == MISTAKE_last_row && M > 1) ||
+        (mistake == MISTAKE_threads && threads > 2 && M > 3)) {
         rows = M - 1;
     }
     for (size_t m = 0; m < rows; m++) {
-        row(out + m * N, in + (WRONG == WRONG_BATCH ? 0 : m * K), weight, N, K);
+        row(out + m * N, in + (mistake == MISTAKE_batch ? 0 : m * K), weight, N, K, mistake);
     }
-    if (WRONG == WRONG_OUT_OF_BOUNDS) {
+    if (mistake == MISTAKE_out_of_bounds) {
         out[M * N] = 0.0f;
     }
-    if (WRONG == WRONG_CHANGES_INPUT && M * K > 0) {
+    if (mistake == MISTAKE_changes_input && M * K > 0) {
         ((float *)(uintptr_t)in)[0] = 0.0f;
     }
     return STATUS_OK;

@@ -122,7 +122,7 @@ static enum status run(const struct sgemm_problem *problem, void *workspace, dev
     enum mistake mistake = chosen_mistake();
     size_t tiles = (problem->M + TILE - 1) / TILE * ((problem->N + TILE - 1) / TILE);
     (void)workspace;
-    if (mistake == MISTAKE_library && dlopen(getenv("FOREIGN_LIBRARY"), RTLD_NOW) == NULL) {
+    if (mistake == MISTAKE_library && dlopen(getenv("WRONG_LIBRARY"), RTLD_NOW) == NULL) {
         return error_set(error, STATUS_NOT_FOUND, "%s", dlerror());
     }
     if (tiles == 0 || mistake == MISTAKE_empty) {

@@ -18,7 +18,7 @@ for flag in checkpoint vocab random shape max-length batch-size device stage dty
     says "--$flag" out
 done
 refuses "unknown flag '--colour'" "$classify" --colour
-refuses "no weights: give --checkpoint DIR" "$classify" -- text
+refuses "no --checkpoint given, and datasets/reviews_bert is not there: give --checkpoint DIR" "$classify" -- text
 says "bazel run //datasets:random_bert" err
 refuses "--checkpoint and --random: one of them" "${cpu[@]}" --random -- text
 refuses "--batch-size 0: from 1 to 4096" "${cpu[@]}" --batch-size 0 -- text
@@ -31,6 +31,17 @@ refuses "--device is 'auto', 'gpu' or 'cpu', not 'tpu'" "$classify" --random --d
 refuses "--shape is 'tiny' or 'base', not 'huge'" "$classify" --random --shape huge -- text
 refuses "--stage '99_magic': there is 01_cpu_matmul" "$classify" --random --stage 99_magic -- text
 refuses "texts as arguments and --file: one of them" "${cpu[@]}" --file in -- text
+
+# Without a checkpoint: the workspace's own.
+mkdir -p course/datasets course/labs && cp -r model course/datasets/reviews_bert && : >course/WORKSPACE
+accepts "${cpu[@]}" -- "a fine film"
+mv out named
+accepts env BUILD_WORKSPACE_DIRECTORY="$PWD/course" "$classify" --device cpu -- "a fine film"
+cmp -s out named || fail "the workspace's checkpoint answers otherwise"
+accepts env -C course/labs "$classify" --device cpu -- "a fine film"
+cmp -s out named || fail "the checkpoint of the workspace around answers otherwise"
+rm course/datasets/reviews_bert/vocab.txt
+refuses "course/datasets/reviews_bert/vocab.txt: cannot open" env -C course "$classify" -- text
 
 # Checkpoints and vocabularies.
 refuses "absent/config.json: cannot open" "$classify" -c absent -- text

@@ -29,13 +29,15 @@ for flag in dataset data split limit skip padded predictions max-length batch-si
     says "--$flag" out
 done
 refuses "unexpected argument 'more'" "${imdb[@]}" more
-refuses "no weights: give --checkpoint DIR" "$evaluate" --dataset imdb --data imdb
+refuses "no --checkpoint given, and datasets/reviews_bert is not there: give --checkpoint DIR" "$evaluate" --dataset imdb --data imdb
 refuses "--dataset imdb|agnews and --data DIR or FILE are needed" "$evaluate" -c two
 refuses "--dataset imdb|agnews and --data DIR or FILE are needed" "$evaluate" -c two --data imdb
-refuses "a data set is 'imdb' or 'agnews', not 'sst2'" "$evaluate" -c two --dataset sst2 --data x
+refuses "a data set is 'imdb', 'agnews' or 'text', not 'sst2'" "$evaluate" -c two --dataset sst2 --data x
 refuses "--dtype is 'fp32', 'fp16' or 'bf16', not 'int8'" "${imdb[@]}" --dtype int8
 refuses "--dtype fp16: it computes in fp32 alone; stages with fp16: " "${imdb[@]}" --dtype fp16
-refuses "a split is 'test' or 'train', not 'dev'" "${imdb[@]}" --split dev
+refuses "a split is 'test' or 'train' (of imdb also 'unsup'), not 'dev'" "${imdb[@]}" --split dev
+refuses "--dataset imdb --split unsup: texts without labels" "${imdb[@]}" --split unsup
+refuses "--dataset text --split test: texts without labels" "${imdb[@]}" --dataset text
 refuses "--limit -1, --skip 0: at least 0" "${imdb[@]}" --limit=-1
 
 # Data.

@@ -15,7 +15,7 @@ accepts "$profile" --help
 for flag in output-dir dataset data batches trace-batches padded dtype; do
     says "--$flag" out
 done
-refuses "no weights: give --checkpoint DIR" "$profile"
+refuses "no --checkpoint given, and datasets/reviews_bert is not there: give --checkpoint DIR" "$profile"
 refuses "--batches 0, --trace-batches 3: from 1 to 100000" "$profile" --random --batches 0
 refuses "--dtype is 'fp32', 'fp16' or 'bf16', not 'int8'" "${random[@]}" --dtype int8 -o never
 refuses "--stage 'x': there is 01_cpu_matmul" "${random[@]}" --stage x -o never/made

@@ -88,7 +88,8 @@ def llama2_program_tests():
         name = "generate_test",
         size = "large",
         program = ":generate",
-        tokens = 200,  # simt takes minutes for 512
+        # simt takes minutes for 512; a starter's kernels do nothing new.
+        tokens = 40 if native.package_name().startswith("labs/") else 200,
     )
     native.sh_test(
         name = "stages_test",

@@ -17,28 +17,32 @@
 #include "solutions/07_attention/float_tile.cuh"
 
 /* With the tallest tile of queries that fits this GPU and leaves no multiprocessor idle. */
-enum status attention_float(const struct attention_problem *p, bool lengths, device_stream stream,
-                            struct error *error) {
+enum status attention_float(const struct attention_problem *p, float *lse, bool lengths,
+                            device_stream stream, struct error *error) {
     struct gpu_limits gpu = gpu_limits();
     if (p->HS * p->NH == 0) {
         return STATUS_OK;
     }
     if (p->HS <= 64) {
         if (float_tile<64, 8>::BYTES <= gpu.shared_bytes && fills(p, 128, gpu)) {
-            return launch_float<float_tile<64, 8>>(p, lengths, stream, error);
+            return launch_float<float_tile<64, 8>>(p, lse, lengths, stream, error);
         }
         if (float_tile<64, 4>::BYTES <= gpu.shared_bytes && fills(p, 64, gpu)) {
-            return launch_float<float_tile<64, 4>>(p, lengths, stream, error);
+            return launch_float<float_tile<64, 4>>(p, lse, lengths, stream, error);
         }
         if (float_tile<64, 2>::BYTES <= gpu.shared_bytes) {
-            return launch_float<float_tile<64, 2>>(p, lengths, stream, error);
+            return launch_float<float_tile<64, 2>>(p, lse, lengths, stream, error);
         }
     } else if (float_tile<128, 4>::BYTES <= gpu.shared_bytes && fills(p, 64, gpu)) {
-        return launch_float<float_tile<128, 4>>(p, lengths, stream, error);
+        return launch_float<float_tile<128, 4>>(p, lse, lengths, stream, error);
     } else if (float_tile<128, 2>::BYTES <= gpu.shared_bytes) {
-        return launch_float<float_tile<128, 2>>(p, lengths, stream, error);
+        return launch_float<float_tile<128, 2>>(p, lse, lengths, stream, error);
     }
-    return attention_v2_flash(p, stream, error);
+    return lse == NULL ? attention_v2_flash(p, stream, error)
+                       : error_set(error, STATUS_UNSUPPORTED,
+                                   "attention: a block of this GPU has %zu bytes of shared memory, "
+                                   "too few to keep sums of exponentials",
+                                   gpu.shared_bytes);
 }
 
 enum status attention_v3_registers(const struct attention_problem *p, device_stream stream,
@@ -47,6 +51,6 @@ enum status attention_v3_registers(const struct attention_problem *p, device_str
     if (status != STATUS_OK) {
         return status;
     }
-    return p->dtype == NN_F32 ? attention_float(p, false, stream, error)
+    return p->dtype == NN_F32 ? attention_float(p, NULL, false, stream, error)
                               : attention_v2_flash(p, stream, error);
 }

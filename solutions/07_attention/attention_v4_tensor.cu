@@ -21,8 +21,8 @@
 
 /* With the tallest tile of queries that leaves no multiprocessor idle. */
 template <typename E>
-static enum status run(const struct attention_problem *p, bool lengths, device_stream stream,
-                       struct error *error) {
+static enum status run(const struct attention_problem *p, float *lse, bool lengths,
+                       device_stream stream, struct error *error) {
     struct gpu_limits gpu = gpu_limits();
     typedef tensor_tile<E, 64, 2, 2> tall;
     typedef tensor_tile<E, 64, 1, 3> low;
@@ -30,25 +30,28 @@ static enum status run(const struct attention_problem *p, bool lengths, device_s
     typedef tensor_tile<E, 128, 1, 2> wide_low;
     bool many = fills(p, tall::QUERIES, gpu);
     if (p->HS <= 64) {
-        return many ? launch_tensor<tall>(p, lengths, stream, error)
-                    : launch_tensor<low>(p, lengths, stream, error);
+        return many ? launch_tensor<tall>(p, lse, lengths, stream, error)
+                    : launch_tensor<low>(p, lse, lengths, stream, error);
     }
     return many && wide_tall::BYTES <= gpu.shared_bytes
-               ? launch_tensor<wide_tall>(p, lengths, stream, error)
-               : launch_tensor<wide_low>(p, lengths, stream, error);
+               ? launch_tensor<wide_tall>(p, lse, lengths, stream, error)
+               : launch_tensor<wide_low>(p, lse, lengths, stream, error);
 }
 
 /* GPUs without these instructions go v2's way. */
-enum status attention_half(const struct attention_problem *p, bool lengths, device_stream stream,
-                           struct error *error) {
+enum status attention_half(const struct attention_problem *p, float *lse, bool lengths,
+                           device_stream stream, struct error *error) {
     if (p->HS * p->NH == 0) {
         return STATUS_OK;
     }
     if (gpu_limits().major < 8) {
-        return attention_v2_flash(p, stream, error);
+        return lse == NULL ? attention_v2_flash(p, stream, error)
+                           : error_set(error, STATUS_UNSUPPORTED,
+                                       "attention: sums of exponentials of 16-bit inputs need a "
+                                       "GPU of compute capability 8.0 or more");
     }
-    return p->dtype == NN_F16 ? run<__half>(p, lengths, stream, error)
-                              : run<__nv_bfloat16>(p, lengths, stream, error);
+    return p->dtype == NN_F16 ? run<__half>(p, lse, lengths, stream, error)
+                              : run<__nv_bfloat16>(p, lse, lengths, stream, error);
 }
 
 enum status attention_v4_tensor(const struct attention_problem *p, device_stream stream,
@@ -57,6 +60,6 @@ enum status attention_v4_tensor(const struct attention_problem *p, device_stream
     if (status != STATUS_OK) {
         return status;
     }
-    return p->dtype == NN_F32 ? attention_float(p, false, stream, error)
-                              : attention_half(p, false, stream, error);
+    return p->dtype == NN_F32 ? attention_float(p, NULL, false, stream, error)
+                              : attention_half(p, NULL, false, stream, error);
 }

@@ -29,6 +29,6 @@ enum status attention_v5_lengths(const struct attention_problem *p, device_strea
     if (p->T <= FEW_QUERIES) {
         return attention_v1_plain(p, stream, error);
     }
-    return p->dtype == NN_F32 ? attention_float(p, true, stream, error)
-                              : attention_half(p, true, stream, error);
+    return p->dtype == NN_F32 ? attention_float(p, NULL, true, stream, error)
+                              : attention_half(p, NULL, true, stream, error);
 }

@@ -16,13 +16,26 @@
  * queries, other GPUs; and simt, which does not know wgmma (its code is for compute
  * capability 9.0 without the a, as PTX is that is to run on later GPUs).
  */
+#include "labs/07_attention/attention_lse.h"
 #include "solutions/07_attention/hopper_tile.cuh"
 
 template <typename E>
-static enum status run(const struct attention_problem *p, device_stream stream,
+static enum status run(const struct attention_problem *p, float *lse, device_stream stream,
                        struct error *error) {
-    return p->HS <= 64 ? launch_hopper<hopper_tile<E, 64>>(p, stream, error)
-                       : launch_hopper<hopper_tile<E, 128>>(p, stream, error);
+    return p->HS <= 64 ? launch_hopper<hopper_tile<E, 64>>(p, lse, stream, error)
+                       : launch_hopper<hopper_tile<E, 128>>(p, lse, stream, error);
+}
+
+static enum status attention_hopper(const struct attention_problem *p, float *lse,
+                                    device_stream stream, struct error *error) {
+    return p->dtype == NN_F16 ? run<__half>(p, lse, stream, error)
+                              : run<__nv_bfloat16>(p, lse, stream, error);
+}
+
+/* Whether v6's kernel takes the problem. */
+static bool hopper_takes(const struct attention_problem *p) {
+    static const bool hopper = attention_hopper_there();
+    return hopper && p->dtype != NN_F32 && heads_aligned(p) && p->HS * p->NH > 0;
 }
 
 /* Up to so many queries a block for each is better: v5 does that. */
@@ -38,11 +51,23 @@ enum status attention_v6_hopper(const struct attention_problem *p, device_stream
     if (status != STATUS_OK) {
         return status;
     }
-    static const bool hopper = attention_hopper_there();
-    if (!hopper || p->dtype == NN_F32 || p->T <= FEW_QUERIES || !heads_aligned(p) ||
-        p->HS * p->NH == 0) {
-        return attention_v5_lengths(p, stream, error);
+    return p->T > FEW_QUERIES && hopper_takes(p) ? attention_hopper(p, NULL, stream, error)
+                                                 : attention_v5_lengths(p, stream, error);
+}
+
+enum status attention_lse(const struct attention_problem *p, float *lse, device_stream stream,
+                          struct error *error) {
+    enum status status = attention_check(p, error);
+    if (status != STATUS_OK) {
+        return status;
     }
-    return p->dtype == NN_F16 ? run<__half>(p, stream, error)
-                              : run<__nv_bfloat16>(p, stream, error);
+    if (p->starts == NULL || p->out_stride != p->NH * p->HS) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "attention_lse: sequences are packed, and rows of out contiguous");
+    }
+    if (p->dtype == NN_F32) {
+        return attention_float(p, lse, true, stream, error);
+    }
+    return hopper_takes(p) ? attention_hopper(p, lse, stream, error)
+                           : attention_half(p, lse, true, stream, error);
 }

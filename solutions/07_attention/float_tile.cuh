@@ -164,11 +164,22 @@ static __device__ __forceinline__ void store_row(float *to, const float *out, fl
     }
 }
 
+/* One query's logarithm of the sum of its exponentials. */
+static __device__ __forceinline__ void store_lse(float *to, float largest, float sum) {
+#pragma unroll
+    for (int step = 4; step > 0; step /= 2) {
+        sum += __shfl_xor_sync(~0u, sum, step);
+    }
+    if (to != NULL && threadIdx.x % 8 == 0) {
+        *to = largest + logf(sum);
+    }
+}
+
 /* `vector`: heads of q, k and v begin 16-byte aligned; `vector_out`: those of out do. */
 template <typename TILE, typename LIST>
 static __global__ void __launch_bounds__(TILE::THREADS, 2)
     float_attention(const struct attention_problem problem, const LIST list, bool skip, bool vector,
-                    bool vector_out) {
+                    bool vector_out, float *lse) {
     extern __shared__ __align__(16) unsigned char shared_bytes[];
     float *shared = (float *)shared_bytes;
     float *q = shared + TILE::Q, *k = shared + TILE::K, *v = shared + TILE::V,
@@ -236,38 +247,42 @@ static __global__ void __launch_bounds__(TILE::THREADS, 2)
         int t = s.first + row + 16 * i;
         store_row<TILE>(t < s.T ? s.out + t * problem.out_stride : NULL, out[i], sum[i], column * 4,
                         channels, vector_out);
+        if (lse != NULL) {
+            float *to = lse_of_head(lse, s, problem) + (size_t)t * problem.NH;
+            store_lse(t < s.T ? to : NULL, largest[i] * problem.scale, sum[i]);
+        }
     }
 }
 
 /* Blocks of one launch; see place() for what they are. */
 template <typename TILE, typename LIST>
-static enum status launch_float_blocks(const struct attention_problem *p, const LIST &list,
-                                       bool skip, unsigned blocks, device_stream stream,
-                                       struct error *error) {
+static enum status launch_float_blocks(const struct attention_problem *p, float *lse,
+                                       const LIST &list, bool skip, unsigned blocks,
+                                       device_stream stream, struct error *error) {
     static const cudaError_t allowed = cudaFuncSetAttribute(
         float_attention<TILE, LIST>, cudaFuncAttributeMaxDynamicSharedMemorySize, TILE::BYTES);
     if (allowed != cudaSuccess) {
         return error_set(error, STATUS_DEVICE, "attention: %s", cudaGetErrorString(allowed));
     }
     float_attention<TILE, LIST><<<blocks, TILE::THREADS, TILE::BYTES, stream>>>(
-        *p, list, skip, heads_aligned(p), out_aligned(p));
+        *p, list, skip, heads_aligned(p), out_aligned(p), lse);
     return device_launched("float_attention", error);
 }
 
 template <typename TILE>
-static enum status launch_float(const struct attention_problem *p, bool lengths,
+static enum status launch_float(const struct attention_problem *p, float *lse, bool lengths,
                                 device_stream stream, struct error *error) {
     if (lengths && p->starts != NULL) {
         auto launch = [&](const struct tile_list &list) {
-            return launch_float_blocks<TILE>(p, list, false, list.count * (unsigned)p->NH, stream,
-                                             error);
+            return launch_float_blocks<TILE>(p, lse, list, false, list.count * (unsigned)p->NH,
+                                             stream, error);
         };
         return launch_lists(p, TILE::QUERIES, launch, error);
     }
     unsigned blocks = 0;
     enum status status = count_blocks(p, TILE::QUERIES, &blocks, error);
     return status == STATUS_OK && blocks > 0
-               ? launch_float_blocks<TILE>(p, no_list(), lengths, blocks, stream, error)
+               ? launch_float_blocks<TILE>(p, lse, no_list(), lengths, blocks, stream, error)
                : status;
 }
 

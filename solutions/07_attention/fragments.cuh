@@ -10,27 +10,6 @@
 
 #include "solutions/07_attention/places.cuh"
 
-/* What tensor cores sum into: 16 x 8 of a warp. Of a thread: rows lane / 4 and that + 8, columns
-   lane % 4 * 2 and that + 1. */
-struct accumulator {
-    float x[4];
-};
-
-/* What it multiplies: 16 x 16 of A, two of 16 x 8 of B. */
-struct fragment {
-    unsigned x[4];
-};
-
-static __device__ __forceinline__ unsigned pack(float low, float high, __half) {
-    __half2 both = __floats2half2_rn(low, high);
-    return *(unsigned *)&both;
-}
-
-static __device__ __forceinline__ unsigned pack(float low, float high, __nv_bfloat16) {
-    __nv_bfloat162 both = __floats2bfloat162_rn(low, high);
-    return *(unsigned *)&both;
-}
-
 /* -infinity for the keys that two rows of the warp must not see: `visible` is the tile's, from the
    thread's first key on, seen[r] how many of those keys causality leaves row r. */
 template <typename TILE>
@@ -157,6 +136,26 @@ store_row(typename TILE::E *to, const struct accumulator *out, int r, float inve
         if (first + 1 < channels) {
             to[first + 1] = from_float<typename TILE::E>(out[n].x[2 * r + 1] * inverse);
         }
+    }
+}
+
+/* A row's logarithm of the sum of its exponentials: weights are 2^(score * factor - base). */
+static __device__ __forceinline__ void store_lse(float *to, const struct row_state &row) {
+    float sum = row.sum + __shfl_xor_sync(~0u, row.sum, 1);
+    sum += __shfl_xor_sync(~0u, sum, 2);
+    if (to != NULL && threadIdx.x % 4 == 0) {
+        *to = logf(sum) + row.base * 0.69314718055994531f;
+    }
+}
+
+/* Those of the 16 rows of a warp, queries `first` on of T; `to`: (T, heads), from the sequence's
+   first query and the head on. */
+static __device__ __forceinline__ void store_lse_rows(float *to, size_t heads, int first, int T,
+                                                      const struct row_state *rows) {
+#pragma unroll
+    for (int r = 0; r < 2; r++) {
+        int t = first + threadIdx.x % 32 / 4 + 8 * r;
+        store_lse(t < T ? to + t * heads : NULL, rows[r]);
     }
 }
 

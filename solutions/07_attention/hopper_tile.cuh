@@ -93,7 +93,8 @@ static __device__ __forceinline__ void pack_weights(struct fragment *weights,
  */
 template <typename TILE, bool MASKED, typename LIST>
 static __global__ void __launch_bounds__(TILE::THREADS, TILE::BLOCKS)
-    hopper_attention(const struct attention_problem problem, const LIST list, bool aligned) {
+    hopper_attention(const struct attention_problem problem, const LIST list, bool aligned,
+                     float *lse) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     typedef typename TILE::E E;
     extern __shared__ __align__(1024) unsigned char panel_bytes[];
@@ -185,13 +186,16 @@ static __global__ void __launch_bounds__(TILE::THREADS, TILE::BLOCKS)
                      [=](int r, int c) { /* the warp's queries lay there */
                                          return swizzled(q, own - s.first + r, c);
                      });
+    if (lse != NULL) {
+        store_lse_rows(lse_of_head(lse, s, problem), problem.NH, own, s.T, rows[0]);
+    }
 #endif
 }
 
 /* Blocks of one launch; see place() for what they are. */
 template <typename TILE, bool MASKED, typename LIST>
-static enum status launch_hopper_blocks(const struct attention_problem *p, const LIST &list,
-                                        unsigned blocks, device_stream stream,
+static enum status launch_hopper_blocks(const struct attention_problem *p, float *lse,
+                                        const LIST &list, unsigned blocks, device_stream stream,
                                         struct error *error) {
     static const cudaError_t allowed =
         cudaFuncSetAttribute(hopper_attention<TILE, MASKED, LIST>,
@@ -200,17 +204,17 @@ static enum status launch_hopper_blocks(const struct attention_problem *p, const
         return error_set(error, STATUS_DEVICE, "attention: %s", cudaGetErrorString(allowed));
     }
     hopper_attention<TILE, MASKED, LIST>
-        <<<blocks, TILE::THREADS, TILE::BYTES, stream>>>(*p, list, out_aligned(p));
+        <<<blocks, TILE::THREADS, TILE::BYTES, stream>>>(*p, list, out_aligned(p), lse);
     return device_launched("hopper_attention", error);
 }
 
 template <typename TILE>
-static enum status launch_hopper(const struct attention_problem *p, device_stream stream,
-                                 struct error *error) {
+static enum status launch_hopper(const struct attention_problem *p, float *lse,
+                                 device_stream stream, struct error *error) {
     if (p->starts != NULL) {
         auto launch = [&](const struct tile_list &list) {
-            return launch_hopper_blocks<TILE, false>(p, list, list.count * (unsigned)p->NH, stream,
-                                                     error);
+            return launch_hopper_blocks<TILE, false>(p, lse, list, list.count * (unsigned)p->NH,
+                                                     stream, error);
         };
         return launch_lists(p, TILE::QUERIES, launch, error);
     }
@@ -219,8 +223,9 @@ static enum status launch_hopper(const struct attention_problem *p, device_strea
     if (status != STATUS_OK || blocks == 0) {
         return status;
     }
-    return p->mask != NULL ? launch_hopper_blocks<TILE, true>(p, no_list(), blocks, stream, error)
-                           : launch_hopper_blocks<TILE, false>(p, no_list(), blocks, stream, error);
+    return p->mask != NULL
+               ? launch_hopper_blocks<TILE, true>(p, lse, no_list(), blocks, stream, error)
+               : launch_hopper_blocks<TILE, false>(p, lse, no_list(), blocks, stream, error);
 }
 
 #endif

@@ -20,15 +20,17 @@ attention_function attention_v6_hopper;
 
 /**
  * @brief The kernels of v3, for fp32; the problem is checked.
+ * @param lse     (tokens, NH), of packed sequences and contiguous rows of out: also receives the
+ *                logarithm of each query's sum of exponentials; NULL: not wanted
  * @param lengths whether to launch only tiles of packed sequences that exist and to pass over tiles
  *                of keys that the mask hides, as v5 does
  */
-MUST_CHECK enum status attention_float(const struct attention_problem *problem, bool lengths,
-                                       device_stream stream, struct error *error);
+MUST_CHECK enum status attention_float(const struct attention_problem *problem, float *lse,
+                                       bool lengths, device_stream stream, struct error *error);
 
 /** The same of v4, for fp16 and bf16. */
-MUST_CHECK enum status attention_half(const struct attention_problem *problem, bool lengths,
-                                      device_stream stream, struct error *error);
+MUST_CHECK enum status attention_half(const struct attention_problem *problem, float *lse,
+                                      bool lengths, device_stream stream, struct error *error);
 
 /** @return whether the GPU at hand, and the code compiled for it, have what v6 needs. */
 bool attention_hopper_there(void);

@@ -1,43 +1,16 @@
 /**
  * @file parts.cuh
- * @brief What several steps share: which queries a block has, loads and stores, copies, 2^x.
+ * @brief What several steps share: which queries a block has, and copies of rows.
  */
 #ifndef WARPBOOK_SOLUTIONS_07_ATTENTION_PARTS_CUH_
 #define WARPBOOK_SOLUTIONS_07_ATTENTION_PARTS_CUH_
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
 #include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/device/tensor.cuh"
 #include "labs/07_attention/attention.h"
-
-static __device__ __forceinline__ float to_float(float x) {
-    return x;
-}
-
-static __device__ __forceinline__ float to_float(__half x) {
-    return __half2float(x);
-}
-
-static __device__ __forceinline__ float to_float(__nv_bfloat16 x) {
-    return __bfloat162float(x);
-}
-
-template <typename E> static __device__ __forceinline__ E from_float(float x);
-
-template <> __device__ __forceinline__ float from_float<float>(float x) {
-    return x;
-}
-
-template <> __device__ __forceinline__ __half from_float<__half>(float x) {
-    return __float2half_rn(x);
-}
-
-template <> __device__ __forceinline__ __nv_bfloat16 from_float<__nv_bfloat16>(float x) {
-    return __float2bfloat16_rn(x);
-}
 
 /* One sequence and one head, as a block sees them; pointers are at the head's first channel. */
 template <typename E> struct sequence {
@@ -86,6 +59,13 @@ padded_sequence(const struct attention_problem &p, unsigned rows) {
     return s;
 }
 
+/* Where the logarithms (tokens, NH) of the sequence's head begin; out is contiguous. */
+template <typename E>
+static __device__ __forceinline__ float *lse_of_head(float *lse, const struct sequence<E> &s,
+                                                     const struct attention_problem &p) {
+    return lse + (size_t)(s.out - (E *)p.out) / p.HS;
+}
+
 /* How many keys the query sees, if no mask hides them. */
 template <typename E>
 static __device__ __forceinline__ int keys_seen(const struct sequence<E> &s, bool causal, int t) {
@@ -127,51 +107,6 @@ static __device__ __forceinline__ struct key_tile seek(const uint8_t *mask, int 
             return {tile, visible};
         }
     }
-}
-
-/* 2^x, to 2 units in the last place; 0 for -infinity. */
-static __device__ __forceinline__ float power_of_2(float x) {
-    float y;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-}
-
-/* Starts a copy of 16 bytes, or of 4, from global to shared memory, or of zeros. Before compute
-   capability 8.0: copies. */
-template <int BYTES>
-static __device__ __forceinline__ void copy(void *to, const void *from, bool inside) {
-    static_assert(BYTES == 4 || BYTES == 16, "what cp.async takes here");
-#if __CUDA_ARCH__ >= 800
-    unsigned address = (unsigned)__cvta_generic_to_shared(to);
-    int bytes = inside ? BYTES : 0;
-    if (BYTES == 16) {
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(from),
-                     "r"(bytes)
-                     : "memory");
-    } else {
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(address), "l"(from),
-                     "r"(bytes)
-                     : "memory");
-    }
-#else
-    for (int i = 0; i < BYTES / 4; i++) {
-        ((unsigned *)to)[i] = inside ? ((const unsigned *)from)[i] : 0;
-    }
-#endif
-}
-
-/* Closes a group of this thread's copies. */
-static __device__ __forceinline__ void commit_copies() {
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.commit_group;" ::: "memory");
-#endif
-}
-
-/* Waits for this thread's groups but for the PENDING youngest. */
-template <int PENDING> static __device__ __forceinline__ void wait_copies() {
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
-#endif
 }
 
 /*

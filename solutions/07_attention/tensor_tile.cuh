@@ -33,47 +33,6 @@ template <typename E_, int HS_, int M_TILES_, int BLOCKS_> struct tensor_tile {
     static constexpr size_t BYTES = (QUERIES * PITCH + 2 * STAGE) * sizeof(E);
 };
 
-/* Four 8 x 8 matrices, rows at the addresses of eight lanes each. */
-template <bool TRANSPOSED>
-static __device__ __forceinline__ struct fragment load_matrices(const void *row) {
-    struct fragment f = {};
-#if __CUDA_ARCH__ >= 800
-    unsigned address = (unsigned)__cvta_generic_to_shared(row);
-    if (TRANSPOSED) {
-        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(f.x[0]), "=r"(f.x[1]), "=r"(f.x[2]), "=r"(f.x[3])
-                     : "r"(address)
-                     : "memory");
-    } else {
-        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(f.x[0]), "=r"(f.x[1]), "=r"(f.x[2]), "=r"(f.x[3])
-                     : "r"(address)
-                     : "memory");
-    }
-#endif
-    return f;
-}
-
-static __device__ __forceinline__ void multiply(struct accumulator &c, const struct fragment &a,
-                                                unsigned b0, unsigned b1, __half) {
-#if __CUDA_ARCH__ >= 800
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(c.x[0]), "+f"(c.x[1]), "+f"(c.x[2]), "+f"(c.x[3])
-        : "r"(a.x[0]), "r"(a.x[1]), "r"(a.x[2]), "r"(a.x[3]), "r"(b0), "r"(b1));
-#endif
-}
-
-static __device__ __forceinline__ void multiply(struct accumulator &c, const struct fragment &a,
-                                                unsigned b0, unsigned b1, __nv_bfloat16) {
-#if __CUDA_ARCH__ >= 800
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
-        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(c.x[0]), "+f"(c.x[1]), "+f"(c.x[2]), "+f"(c.x[3])
-        : "r"(a.x[0]), "r"(a.x[1]), "r"(a.x[2]), "r"(a.x[3]), "r"(b0), "r"(b1));
-#endif
-}
-
 /* A's fragment: 16 queries by the channels 16 * depth .. */
 template <typename TILE>
 static __device__ __forceinline__ struct fragment load_queries(const typename TILE::E *q, int m,
@@ -151,7 +110,7 @@ static __device__ __forceinline__ void mix(struct accumulator (*out)[TILE::CHANN
 template <typename TILE, typename LIST>
 static __global__ void __launch_bounds__(TILE::THREADS, TILE::BLOCKS)
     tensor_attention(const struct attention_problem problem, const LIST list, bool skip,
-                     bool vector, bool aligned) {
+                     bool vector, bool aligned, float *lse) {
     typedef typename TILE::E E;
     extern __shared__ __align__(16) unsigned char shared_bytes[];
     E *q = (E *)shared_bytes, *stages = q + TILE::QUERIES * TILE::PITCH;
@@ -239,38 +198,41 @@ static __global__ void __launch_bounds__(TILE::THREADS, TILE::BLOCKS)
         E *rows_of_q = q + m * 16 * TILE::PITCH; /* read by this warp alone, and not any more */
         store_rows<TILE>(s, problem.out_stride, own + m * 16, out[m], rows[m], channels, aligned,
                          [=](int r, int c) { return rows_of_q + r * TILE::PITCH + c; });
+        if (lse != NULL) {
+            store_lse_rows(lse_of_head(lse, s, problem), problem.NH, own + m * 16, s.T, rows[m]);
+        }
     }
 }
 
 /* Blocks of one launch; see place() for what they are. */
 template <typename TILE, typename LIST>
-static enum status launch_tensor_blocks(const struct attention_problem *p, const LIST &list,
-                                        bool skip, unsigned blocks, device_stream stream,
-                                        struct error *error) {
+static enum status launch_tensor_blocks(const struct attention_problem *p, float *lse,
+                                        const LIST &list, bool skip, unsigned blocks,
+                                        device_stream stream, struct error *error) {
     static const cudaError_t allowed = cudaFuncSetAttribute(
         tensor_attention<TILE, LIST>, cudaFuncAttributeMaxDynamicSharedMemorySize, TILE::BYTES);
     if (allowed != cudaSuccess) {
         return error_set(error, STATUS_DEVICE, "attention: %s", cudaGetErrorString(allowed));
     }
     tensor_attention<TILE, LIST><<<blocks, TILE::THREADS, TILE::BYTES, stream>>>(
-        *p, list, skip, heads_aligned(p), out_aligned(p));
+        *p, list, skip, heads_aligned(p), out_aligned(p), lse);
     return device_launched("tensor_attention", error);
 }
 
 template <typename TILE>
-static enum status launch_tensor(const struct attention_problem *p, bool lengths,
+static enum status launch_tensor(const struct attention_problem *p, float *lse, bool lengths,
                                  device_stream stream, struct error *error) {
     if (lengths && p->starts != NULL) {
         auto launch = [&](const struct tile_list &list) {
-            return launch_tensor_blocks<TILE>(p, list, false, list.count * (unsigned)p->NH, stream,
-                                              error);
+            return launch_tensor_blocks<TILE>(p, lse, list, false, list.count * (unsigned)p->NH,
+                                              stream, error);
         };
         return launch_lists(p, TILE::QUERIES, launch, error);
     }
     unsigned blocks = 0;
     enum status status = count_blocks(p, TILE::QUERIES, &blocks, error);
     return status == STATUS_OK && blocks > 0
-               ? launch_tensor_blocks<TILE>(p, no_list(), lengths, blocks, stream, error)
+               ? launch_tensor_blocks<TILE>(p, lse, no_list(), lengths, blocks, stream, error)
                : status;
 }
 

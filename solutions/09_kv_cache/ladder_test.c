@@ -4,6 +4,7 @@
 
 #include "common/device/device.h"
 #include "common/testing/testing.h"
+#include "grader/cases/09_kv_cache_graph.h"
 #include "grader/cases/09_kv_cache_linear.h"
 #include "grader/cases/09_kv_cache_text.h"
 #include "solutions/09_kv_cache/ladder.h"
@@ -163,18 +164,18 @@ C_TEST(ladder, linear_large_sizes_on_a_gpu) {
 
 /* ---- kv_attention() ---- */
 
-/* Feeds one token to one step. */
-static void feed(struct kv_text *t, size_t position, const struct kv_step *step, bool recorded,
+/* Feeds one token to one step, by a graph of the call if there is one. */
+static void feed(struct kv_text *t, size_t position, const struct kv_step *step, void *graph,
                  const struct bench *b) {
     struct error error = {0};
     char text[400] = "", name[300];
     snprintf(name, sizeof name, "%s, position %zu%s", t->name, position,
-             recorded ? ", recorded" : "");
+             graph != NULL ? ", recorded" : "");
     enum status status = kv_text_prepare(t, position, &error);
-    if (status == STATUS_OK && !recorded) {
+    if (status == STATUS_OK && graph == NULL) {
         status = kv_text_call(t, position + 1, step->attention, b->workspace, b->stream, &error);
     } else if (status == STATUS_OK) {
-        status = kv_text_replay(t, b->stream, &error);
+        status = kv_graph_launch(graph, b->stream, &error);
     }
     if (status == STATUS_OK) {
         status = kv_text_check(t, position, text, sizeof text, &error);
@@ -189,16 +190,19 @@ static void check_text(const struct kv_text_spec *spec, const size_t *positions,
     const struct kv_step *steps = kv_ladder(&steps_count);
     for (size_t i = 0; i < steps_count && !test_has_failed(); i++) {
         struct kv_text t;
+        void *graph = NULL;
         struct error error = {0};
         enum status status = kv_text_create(&t, spec, 7 + spec->HS, !b->gpu.modelled, &error);
         if (status == STATUS_OK && recorded) {
-            status =
-                kv_text_record(&t, spec->T, steps[i].attention, b->workspace, b->stream, &error);
+            t.call.longest = spec->T;
+            status = kv_graph_record(&graph, steps[i].attention, &t.call, b->workspace, b->stream,
+                                     &error);
         }
         report(steps[i].name, t.name, status, "", &error);
         for (size_t j = 0; j < count && !test_has_failed(); j++) {
-            feed(&t, positions[j], &steps[i], recorded, b);
+            feed(&t, positions[j], &steps[i], graph, b);
         }
+        kv_graph_free(graph);
         kv_text_free(&t);
     }
 }

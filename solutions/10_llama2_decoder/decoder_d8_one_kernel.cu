@@ -4,20 +4,21 @@
  *
  * Changes since d7: the five kernels of a layer are five parts of one kernel, with a block for each
  * multiprocessor. What the next part needs of other blocks they send each other (one_kernel.cuh);
- * each warp asks for its next weights through a ring in shared memory (one_ring.cuh), by cp.async,
- * across parts and layers.
+ * each warp asks for its next weights, and for the keys and values of earlier tokens, through a
+ * ring in shared memory (one_ring.cuh), by cp.async, across parts and layers.
+ *
  * Why: between two dependent kernels memory stands still for the time from the last byte of one
  * product to the first of the next, some 4 microseconds, 160 times a token in a model of 7B. That
  * time is needed here too, by sums, by sending, by waiting for the slowest block; but the rings
  * hold 168 KiB a multiprocessor, 22 MB in all, which is what memory delivers in 4.8 microseconds.
- * Measured on an H200, 7B bf16: 3.33 ms a token, d7 3.51; smaller models gain nothing. README.md
- * has where the time goes.
+ * README.md has what that gains, and where the time goes.
  *
  * Launch: cooperative, as all blocks must be there; at most a block a multiprocessor and one a row
- * of each matrix, 12 warps each. Takes heads of a power of two of 16-byte pieces, groups of 1, 2 or
- * a multiple of 4 queries a key head, rows of a multiple of 16 bytes, compute capability 8.0 and
- * 172 KiB of shared memory or more, which 9.0 and 10.0 have; others go d7's way. Bytes: each weight
- * once, each key and value once (of grouped queries, once for 4 queries). FLOPs: 2 a weight.
+ * of each matrix, 12 warps each. Takes at most as many teams of queries as blocks, heads of a power
+ * of two of 16-byte pieces, groups of 1, 2 or a multiple of 4 queries a key head, rows of a
+ * multiple of 16 bytes, compute capability 8.0 and 172 KiB of shared memory or more, which 9.0
+ * and 10.0 have; others go d7's way. Bytes: each weight once, each key and value once (of grouped
+ * queries, once for 4 queries). FLOPs: 2 a weight.
  */
 #include <cuda_runtime.h>
 #include <math.h>
@@ -35,31 +36,49 @@ struct corner {
     float squares[ONE_WARPS];
 };
 
-/* A layer. @param row the token's row of the embedding in the first layer, whose x it is; else NULL
-   @param tag of the layer's first part */
+/*
+ * A half of a layer, whose input is there: attention, or the feed-forward network. Either is a
+ * product of the residual stream, something with its result, and a product that is added to the
+ * stream. One code serves both, as a multiprocessor keeps 128 KiB of instructions at hand.
+ * @param row the token's row of the embedding in the first half of all; else NULL
+ * @param tag the layer's first
+ */
 template <typename E, int GROUP>
-static __device__ __forceinline__ void run_layer(struct ring *ring, struct work *b,
-                                                 struct corner *corner, unsigned l, const E *row,
-                                                 unsigned tag, const struct one &p) {
+static __device__ __forceinline__ void run_half(struct ring *ring, struct work *b,
+                                                struct corner *corner, unsigned l, bool second,
+                                                const E *row, unsigned tag, const struct one &p) {
     const struct one_layer *layer = &ring->plan->layers[l];
-    unsigned heads = p.NH * p.HS;
-    if (row != NULL) {
-        take_embedding<E>(b, row, layer->attention_norm, p);
+    multiply_all<E>(ring, b, second ? ONE_GATE : ONE_QKV, second ? ONE_UP : ONE_QKV,
+                    second ? ONE_OWED : owed_before_attention(ring->plan->item), p);
+    if (second) {
+        show_gated(ring, b, bit_of(tag), p);
+        ask_l2(l + 1 < p.L ? layer[1].attention_norm : p.final_norm, p.C);
     } else {
-        take_input<E, true>(b, p.stream, tag - 1, layer->attention_norm, p.C, p);
+        send_qkv(ring, b, tag + ONE_QKV_PART, p);
+        ask_l2(layer->ffn_norm, p.C);
+        attend<E, GROUP>(ring, l, (float *)b->x, corner->angles, tag, p);
     }
-    ask_l2_for_keys<E, GROUP>(l, p);
-    product<E>(ring, b, ONE_QKV, p,
-               [&](unsigned n, float product) { send(p.qkv, n, product, tag + ONE_QKV_PART); });
-    ask_l2(layer->ffn_norm, p.C);
-    attend<E, GROUP>(l, (float *)b->x, corner->angles, tag, p);
-    take_input<E, false>(b, p.heads, tag + ONE_HEADS_PART, NULL, heads, p);
-    add_product<E>(ring, b, ONE_OUT, row, tag + ONE_OUT_PART, p);
-    take_input<E, true>(b, p.stream, tag + ONE_OUT_PART, layer->ffn_norm, p.C, p);
-    gated_product<E>(ring, b, tag + ONE_HIDDEN_PART, p);
-    ask_l2(l + 1 < p.L ? layer[1].attention_norm : p.final_norm, p.C);
-    take_input<E, false>(b, p.hidden_posts, tag + ONE_HIDDEN_PART, NULL, p.hidden, p);
-    add_product<E>(ring, b, ONE_DOWN, NULL, tag + ONE_DOWN_PART, p);
+    take_input<E, false>(ring, b, second ? p.gated : p.heads, bit_of(tag), NULL,
+                         second ? p.hidden : p.NH * p.HS, p);
+    add_product<E>(ring, b, second ? ONE_DOWN : ONE_OUT, row,
+                   second ? ONE_BEHIND_DOWN : ONE_BEHIND_OUT, p);
+}
+
+/* All halves of layers. Behind them the classifier's input is there. */
+template <typename E, int GROUP>
+static __device__ __forceinline__ void run_layers(struct ring *ring, struct work *b,
+                                                  struct corner *corner, unsigned tag,
+                                                  const struct one &p) {
+    const E *row = (const E *)p.embedding + (size_t)*p.token * p.C;
+    take_embedding<E>(b, row, norm_of(ring->plan, 0, p), p);
+#pragma unroll 1
+    for (unsigned half = 0; half < 2 * p.L; half++) {
+        bool second = half % 2 == 1;
+        run_half<E, GROUP>(ring, b, corner, half / 2, second, half == 0 ? row : NULL,
+                           tag + half / 2 * ONE_PARTS, p);
+        take_input<E, true>(ring, b, p.stream, second ? ONE_BEHIND_DOWN : ONE_BEHIND_OUT,
+                            norm_of(ring->plan, half + 1, p), p.C, p);
+    }
 }
 
 /* A token. @param shared the rings' bytes, then the plan, the input, sums of slices */
@@ -69,27 +88,19 @@ static __device__ __forceinline__ void run(unsigned char *shared, struct corner 
     struct plan *plan = (struct plan *)(shared + ONE_RING_BYTES);
     float *rest = (float *)(shared + ONE_RING_BYTES + plan_bytes(p.L));
     struct work b = {(float4 *)rest, rest + p.room, corner->squares, 1.0f};
-    make_plan<E>(plan, p);
+    make_plan<E, GROUP>(plan, p);
     __syncthreads();
     struct ring ring = ring_begin(shared, plan, p);
     unsigned tag = *(volatile unsigned *)p.tag, next = tag + p.L * ONE_PARTS;
-    const E *row = (const E *)p.embedding + (size_t)*p.token * p.C;
     for (unsigned i = threadIdx.x; i < p.HS / 2; i += ONE_THREADS) {
         corner->angles[i] = one_angle(i, p);
     }
-    for (unsigned l = 0; l < p.L; l++, tag += ONE_PARTS) {
-        run_layer<E, GROUP>(&ring, &b, corner, l, l == 0 ? row : NULL, tag, p);
-    }
-    if (p.L == 0) {
-        take_embedding<E>(&b, row, p.final_norm, p);
-    } else {
-        take_input<E, true>(&b, p.stream, tag - 1, p.final_norm, p.C, p);
-    }
+    run_layers<E, GROUP>(&ring, &b, corner, tag, p);
     if (blockIdx.x == 0 && threadIdx.x == 0) {
         *p.tag = next; /* each block has sent something, so each has read the old one */
     }
-    product<E>(&ring, &b, ONE_CLASSIFIER, p,
-               [&](unsigned n, float product) { p.logits[n] = product; });
+    multiply_all<E>(&ring, &b, ONE_CLASSIFIER, ONE_CLASSIFIER, 0, p);
+    put_logits(&ring, &b, p);
 }
 
 template <typename E, int GROUP>
@@ -127,7 +138,7 @@ static one_function *kernel_of(const struct decoder *d) {
 static size_t room_of(const struct decoder_model *m) {
     size_t K = m->C > m->hidden ? m->C : m->hidden, heads = m->NH * m->HS, group = team_of(m);
     K = K > heads ? K : heads;
-    size_t attention = group * (m->HS + ONE_WARPS * one_result((unsigned)m->HS));
+    size_t attention = one_attention_room(group, m->HS);
     return ((K > attention ? K : attention) + 31) / 32 * 32;
 }
 
@@ -172,6 +183,11 @@ static size_t blocks_for(const struct decoder *d) {
 
 /* ---- Memory ---- */
 
+/* Of a token's keys in a layer. */
+static size_t key_bytes(const struct decoder_model *m) {
+    return m->KVH * m->HS * nn_dtype_bytes(m->dtype);
+}
+
 static enum status upload_layers(struct decoder *d, struct error *error) {
     const struct decoder_model *m = d->model;
     struct one_layer *layers = (struct one_layer *)calloc(m->L + 1, sizeof *layers);
@@ -181,7 +197,9 @@ static enum status upload_layers(struct decoder *d, struct error *error) {
     for (size_t l = 0; l < m->L; l++) {
         const struct decoder_layer *w = &m->layers[l];
         const char *up = (const char *)w->gate_up + m->hidden * m->C * nn_dtype_bytes(m->dtype);
-        layers[l] = {{w->qkv, w->out, w->gate_up, up, w->down}, w->attention_norm, w->ffn_norm};
+        const char *keys = (const char *)d->k + l * m->T * key_bytes(m);
+        layers[l] = {
+            {w->qkv, keys, w->out, w->gate_up, up, w->down}, w->attention_norm, w->ffn_norm};
     }
     enum status status =
         device_write(d->one.layers, layers, (m->L + 1) * sizeof *layers, d->stream, error);
@@ -196,6 +214,7 @@ enum status decoder_one_create(struct decoder *d, struct error *error) {
     one->blocks = blocks_for(d);
     one->room = ONE_RING_BYTES + plan_bytes(m->L) + (room_of(m) + most_sums(d)) * sizeof(float);
     one->possible = sizes_fit(m) && kernel_of(d) != NULL && d->major >= 8 &&
+                    m->NH / team_of(m) <= one->blocks &&
                     one->room + sizeof(struct corner) <= d->shared_bytes;
     if (!one->possible) {
         return STATUS_OK;
@@ -203,14 +222,15 @@ enum status decoder_one_create(struct decoder *d, struct error *error) {
     size_t teams = m->NH / team_of(m);
     size_t parts = one_parts((unsigned)m->T, (unsigned)teams, (unsigned)one->blocks);
     TRY(device_alloc(&one->layers, (m->L + 1) * sizeof(struct one_layer), error));
-    const size_t counts[ONE_POSTS] = {m->C, (m->NH + 2 * m->KVH) * m->HS, m->NH * m->HS, m->hidden,
-                                      m->NH * parts * one_result((unsigned)m->HS)};
+    const size_t counts[ONE_POSTS] = {(m->NH + 2 * m->KVH) * m->HS,
+                                      m->NH * parts * one_result((unsigned)m->HS), m->C,
+                                      m->NH * m->HS, m->hidden};
     for (size_t i = 0; i < ONE_POSTS; i++) {
         size_t bytes = (counts[i] + 1) * sizeof(uint64_t);
         TRY(device_alloc(&one->posts[i], bytes, error));
         TRY(device_set(one->posts[i], 0, bytes, d->stream, error));
     }
-    const unsigned first_tag = 1;
+    const unsigned first_tag = ONE_PARTS; /* so the first bit is not what is there */
     TRY(device_alloc((void **)&one->tag, sizeof *one->tag, error));
     TRY(device_write(one->tag, &first_tag, sizeof first_tag, d->stream, error));
     TRY(upload_layers(d, error));
@@ -249,11 +269,13 @@ static struct one arguments_of(const struct decoder *d, size_t position) {
     p.x = d->x;
     p.logits = d->io.logits;
     p.k = d->k, p.v = d->v;
-    struct post *const posts[ONE_POSTS] = {&p.stream, &p.qkv, &p.heads, &p.hidden_posts,
-                                           &p.partial};
-    for (size_t i = 0; i < ONE_POSTS; i++) {
-        posts[i]->values = (uint64_t *)d->one.posts[i];
-    }
+    p.key_bytes = key_bytes(m);
+    p.key_to_value = (const char *)d->v - (const char *)d->k;
+    p.qkv.values = (uint64_t *)d->one.posts[0];
+    p.partial.values = (uint64_t *)d->one.posts[1];
+    p.stream.values = (unsigned *)d->one.posts[2];
+    p.heads.values = (unsigned *)d->one.posts[3];
+    p.gated.values = (unsigned *)d->one.posts[4];
     p.tag = d->one.tag;
     return p;
 }

@@ -34,6 +34,14 @@ static enum status act(struct decoder_case *c, const struct action *a, char *tex
     return decoder_case_step_at(c, a->position, &how, NULL, text, size, error);
 }
 
+/* The GPUs that d8's kernel is for; simt is one of them. */
+static bool runs_d8(void) {
+    struct device_properties gpu = {0};
+    struct error error = {0};
+    EXPECT_OK(device_properties(&gpu, &error));
+    return gpu.major == 9 || gpu.major == 10;
+}
+
 static void check_version(const struct decoder_net *net, const struct decoder_version *v,
                           size_t batch, const struct action *actions, size_t count) {
     char text[500] = "";
@@ -69,7 +77,7 @@ static void check_sizes(const struct decoder_size *sizes, size_t size_count, siz
     }
 }
 
-enum { FROM_D1 = 0, FROM_D3 = 2, FROM_D6 = 5 };
+enum { FROM_D1 = 0, FROM_D3 = 2, FROM_D6 = 5, D8 = 7 };
 
 static const struct action text[] = {{9, 0, false},  {1, 9, false},  {4, 10, false}, {0, 14, true},
                                      {0, 15, false}, {2, 16, false}, {0, 18, false}, {3, 11, false},
@@ -140,6 +148,122 @@ C_TEST(ladder, contexts_of_two_graphs) {
     check_sizes(sizes, COUNT(sizes), 150, long_text, COUNT(long_text), FROM_D6);
 }
 
+/* ---- d8's own kernel ---- */
+
+/* Whether d8 has its own kernel for a model, and does not go d7's way. */
+static void expect_one_kernel(const struct decoder_net *net, bool wanted) {
+    struct decoder_case c;
+    struct error error = {0};
+    struct rng rng = rng_create(1);
+    size_t versions;
+    const struct decoder_functions functions = functions_of(&decoder_ladder(&versions)[D8]);
+    EXPECT_OK(decoder_case_create(&c, net, &functions, 1, &rng, NULL, false, &error));
+    if (c.decoder != NULL && c.decoder->one.possible != (wanted && runs_d8())) {
+        TEST_FAIL("%s: %s", c.name, c.decoder->one.possible ? "d8's kernel" : "no kernel of d8");
+    }
+    decoder_case_free(&c);
+}
+
+/* d8 alone, on models that its kernel takes. */
+static void check_one_kernel(const struct decoder_size *sizes, size_t size_count, size_t batch,
+                             const struct action *actions, size_t count) {
+    size_t versions;
+    struct error error = {0};
+    ASSERT_OK(device_open(&error));
+    for (size_t i = 0; i < size_count && !test_has_failed(); i++) {
+        struct decoder_net net;
+        EXPECT_OK(decoder_net_create(&net, &sizes[i], 7 + i, false, &error));
+        expect_one_kernel(&net, true);
+        check_version(&net, &decoder_ladder(&versions)[D8], batch, actions, count);
+        EXPECT_TRUE(decoder_net_intact(&net));
+        decoder_net_free(&net);
+    }
+}
+
+/* Each type with teams of one, two and four queries, and two teams that share a key head. A few
+   rows of a matrix are few blocks. */
+C_TEST(ladder, one_kernel_types_and_teams) {
+    static const struct decoder_size sizes[] = {
+        {4, 4, 8, 16, 2, 21, 32, NN_F32, NN_ROPE_HALVES, true},
+        {4, 2, 16, 12, 2, 21, 32, NN_F32, NN_ROPE_INTERLEAVED, false},
+        {8, 1, 4, 16, 3, 21, 32, NN_F32, NN_ROPE_HALVES, false},
+        {2, 2, 16, 16, 3, 21, 32, NN_F16, NN_ROPE_INTERLEAVED, false},
+        {4, 2, 8, 24, 2, 21, 32, NN_F16, NN_ROPE_HALVES, true},
+        {4, 1, 16, 16, 2, 21, 32, NN_F16, NN_ROPE_INTERLEAVED, true},
+        {3, 3, 16, 16, 2, 21, 32, NN_BF16, NN_ROPE_HALVES, false},
+        {2, 1, 32, 8, 3, 21, 32, NN_BF16, NN_ROPE_INTERLEAVED, true},
+        {8, 1, 8, 16, 2, 21, 32, NN_BF16, NN_ROPE_INTERLEAVED, false}};
+    static const struct action some[] = {{9, 0, false},  {0, 9, true},  {0, 10, false},
+                                         {3, 11, false}, {0, 14, true}, {0, 5, false},
+                                         {0, 6, false}};
+    check_one_kernel(sizes, COUNT(sizes), 16, some, COUNT(some));
+}
+
+/* A part of the context for each 128 keys: on both sides of where it is cut once more, and more
+   parts than are taken in at a time. */
+C_TEST(ladder, one_kernel_parts_of_a_context) {
+    static const struct decoder_size sizes[] = {
+        {2, 2, 16, 16, 1, 21, 600, NN_F32, NN_ROPE_HALVES, false},
+        {4, 2, 8, 16, 1, 21, 600, NN_F16, NN_ROPE_INTERLEAVED, false},
+        {4, 1, 16, 16, 2, 21, 600, NN_BF16, NN_ROPE_INTERLEAVED, false}};
+    static const struct action deep[] = {{127, 0, false},   {0, 127, false}, {0, 128, false},
+                                         {127, 129, false}, {0, 256, false}, {320, 257, false},
+                                         {0, 577, true},    {0, 578, false}};
+    check_one_kernel(sizes, COUNT(sizes), 320, deep, COUNT(deep));
+}
+
+/* As many teams as blocks, so each has the whole context: its rings go round with keys alone. The
+   longest heads, of which a slot has one or two keys, and shorter ones. */
+C_TEST(ladder, one_kernel_rings_of_keys) {
+    static const struct decoder_size sizes[] = {
+        {4, 4, 128, 4, 1, 5, 320, NN_F32, NN_ROPE_INTERLEAVED, false},
+        {8, 4, 64, 8, 1, 5, 320, NN_F16, NN_ROPE_HALVES, false},
+        {8, 2, 128, 8, 1, 5, 320, NN_BF16, NN_ROPE_INTERLEAVED, false}};
+    static const struct action deep[] = {
+        {200, 0, false}, {103, 200, false}, {0, 303, false}, {0, 304, true}};
+    check_one_kernel(sizes, COUNT(sizes), 200, deep, COUNT(deep));
+}
+
+/* Rows of whole slices and of others, of more slices than a block has warps, and inputs of more
+   than its threads take at a time. */
+C_TEST(ladder, one_kernel_long_rows) {
+    static const struct decoder_size sizes[] = {
+        {2, 1, 8, 6204, 1, 5, 8, NN_F32, NN_ROPE_INTERLEAVED, false},
+        {4, 2, 128, 8, 1, 5, 8, NN_F32, NN_ROPE_INTERLEAVED, false},
+        {2, 1, 8, 2560, 1, 5, 8, NN_F32, NN_ROPE_HALVES, false},
+        {1, 1, 16, 12296, 1, 5, 8, NN_F16, NN_ROPE_HALVES, false},
+        {8, 2, 128, 8, 1, 5, 8, NN_BF16, NN_ROPE_HALVES, false},
+        {4, 1, 8, 3072, 1, 5, 8, NN_BF16, NN_ROPE_INTERLEAVED, false}};
+    static const struct action few[] = {{2, 0, false}, {0, 2, true}};
+    check_one_kernel(sizes, COUNT(sizes), 4, few, COUNT(few));
+}
+
+/* A stream of more values than a block takes at a time, and blocks with more rows than threads. */
+C_TEST(ladder, one_kernel_wide) {
+    static const struct decoder_size sizes[] = {
+        {40, 1, 128, 12, 1, 5, 8, NN_F32, NN_ROPE_INTERLEAVED, false}};
+    static const struct action few[] = {{1, 0, false}, {0, 1, true}};
+    check_one_kernel(sizes, COUNT(sizes), 4, few, COUNT(few));
+}
+
+/* Sizes that its kernel does not take, and d7's does. */
+C_TEST(ladder, one_kernel_is_not_for_all) {
+    static const struct decoder_size sizes[] = {
+        {6, 2, 8, 40, 1, 10, 32, NN_F32, NN_ROPE_HALVES, false},      /* three queries a key */
+        {4, 4, 12, 40, 1, 10, 32, NN_F32, NN_ROPE_HALVES, false},     /* heads of three pieces */
+        {4, 4, 16, 42, 1, 10, 32, NN_F32, NN_ROPE_HALVES, false},     /* rows of 168 bytes */
+        {8, 8, 8, 4, 1, 10, 32, NN_F32, NN_ROPE_HALVES, false},       /* more teams than blocks */
+        {1, 1, 8, 50000, 1, 10, 32, NN_BF16, NN_ROPE_HALVES, false}}; /* no room for an input */
+    struct error error = {0};
+    ASSERT_OK(device_open(&error));
+    for (size_t i = 0; i < COUNT(sizes); i++) {
+        struct decoder_net net;
+        EXPECT_OK(decoder_net_create(&net, &sizes[i], 3, true, &error));
+        expect_one_kernel(&net, false);
+        decoder_net_free(&net);
+    }
+}
+
 /* ---- Launches ---- */
 
 struct recorded {
@@ -173,9 +297,7 @@ C_TEST(ladder, launches_a_token) {
     struct error error = {0};
     struct decoder_net net;
     device_stream stream = NULL;
-    struct device_properties gpu;
     ASSERT_OK(device_open(&error));
-    ASSERT_OK(device_properties(&gpu, &error));
     EXPECT_OK(decoder_net_create(&net, &size, 3, false, &error));
     EXPECT_OK(device_stream_create(&stream, &error));
     for (size_t k = 4; k < versions && !test_has_failed(); k++) {
@@ -185,7 +307,7 @@ C_TEST(ladder, launches_a_token) {
         const struct decoder_functions functions = functions_of(&v[k]);
         EXPECT_OK(decoder_case_create(&c, &net, &functions, 8, &rng, stream, false, &error));
         EXPECT_OK(count_steps(&c, &v[k], &launches, &error));
-        if (k == versions - 1 && (gpu.major == 9 || gpu.major == 10)) {
+        if (k == D8 && runs_d8()) {
             EXPECT_INT_EQ(3, launches); /* two that draw, and one */
         } else {
             EXPECT_TRUE(launches >= 5 * size.L + 4 && launches <= 6 * size.L + 4);

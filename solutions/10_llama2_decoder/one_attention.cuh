@@ -1,28 +1,14 @@
 /**
  * @file one_attention.cuh
- * @brief d8's attention: each key head's context is dealt out to blocks, and in a block to warps.
+ * @brief d8's attention: each key head's context is dealt out to blocks (one_context.cuh), and in a
+ *        block to warps, through whose rings it comes (one_ring.cuh).
  */
 #ifndef WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_ONE_ATTENTION_CUH_
 #define WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_ONE_ATTENTION_CUH_
 
 #include <math.h>
 
-#include "solutions/10_llama2_decoder/one_kernel.cuh"
-
-/* A part of the context has so many keys at least. */
-enum { ONE_PART_KEYS = 128, ONE_MOST_HS = 256 };
-
-static __device__ __forceinline__ unsigned smaller(unsigned a, unsigned b) {
-    return a < b ? a : b;
-}
-
-/* Parts that a context of `keys` is cut into for each of `teams` where there are so many blocks. */
-static __host__ __device__ __forceinline__ unsigned one_parts(unsigned keys, unsigned teams,
-                                                              unsigned blocks) {
-    unsigned most = blocks / teams > 0 ? blocks / teams : 1;
-    unsigned parts = (keys + ONE_PART_KEYS - 1) / ONE_PART_KEYS;
-    return parts < most ? parts : most;
-}
+#include "solutions/10_llama2_decoder/one_ring.cuh"
 
 /* Floats of a part's result for one head: its sums, the largest score, the total of weights. */
 static __host__ __device__ __forceinline__ unsigned one_result(unsigned HS) {
@@ -38,15 +24,13 @@ static __device__ __forceinline__ float2 one_angle(unsigned i, const struct one 
     return angle;
 }
 
-/* Pair i of a head, which begins at qkv's element `head`, turned. *a, *b: its channels */
-static __device__ __forceinline__ float2 one_turn(size_t head, const float2 *angles, unsigned i,
-                                                  unsigned *a, unsigned *b, unsigned tag,
-                                                  const struct one &p) {
-    *a = p.halves ? i : 2 * i;
-    *b = p.halves ? i + p.HS / 2 : 2 * i + 1;
-    float2 x = receive(p.qkv, head + *a, head + *b, tag);
-    return make_float2(x.x * angles[i].x - x.y * angles[i].y,
-                       x.x * angles[i].y + x.y * angles[i].x);
+/* The channels of pair i of a head. */
+static __device__ __forceinline__ uint2 one_channels(unsigned i, const struct one &p) {
+    return p.halves ? make_uint2(i, i + p.HS / 2) : make_uint2(2 * i, 2 * i + 1);
+}
+
+static __device__ __forceinline__ float2 turned(float2 x, float2 angle) {
+    return make_float2(x.x * angle.x - x.y * angle.y, x.x * angle.y + x.y * angle.x);
 }
 
 /* The team's queries, turned and scaled for powers of 2, to q (GROUP, HS) in shared memory. */
@@ -54,47 +38,77 @@ template <int GROUP>
 static __device__ __forceinline__ void turn_queries(float *q, const float2 *angles, unsigned team,
                                                     unsigned tag, const struct one &p) {
     float scale = 1.44269504f * rsqrtf((float)p.HS);
-    unsigned half = p.HS / 2, a, b;
+    unsigned half = p.HS / 2;
     for (unsigned i = threadIdx.x; i < GROUP * half; i += ONE_THREADS) {
-        unsigned g = i / half;
-        float2 x = one_turn((team * GROUP + g) * p.HS, angles, i % half, &a, &b, tag, p);
-        q[g * p.HS + a] = x.x * scale;
-        q[g * p.HS + b] = x.y * scale;
+        unsigned g = i / half, head = (team * GROUP + g) * p.HS;
+        uint2 c = one_channels(i % half, p);
+        struct pair x;
+        do {
+            x = look_at_two(p.qkv, head + c.x, head + c.y);
+        } while (!is_there(x, tag));
+        float2 y = turned(values_of(x), angles[i % half]);
+        q[g * p.HS + c.x] = y.x * scale;
+        q[g * p.HS + c.y] = y.y * scale;
     }
+}
+
+/* Where this token's key and value are for its block, shared memory, and where they stay for later
+   tokens. */
+template <typename E> struct newest { E *key_here, *value_here, *key, *value; };
+
+template <typename E>
+static __device__ __forceinline__ void put_newest(const struct newest<E> &to, unsigned channel,
+                                                  float key, float value) {
+    to.key_here[channel] = to.key[channel] = elements<E>::narrow(key);
+    to.value_here[channel] = to.value[channel] = elements<E>::narrow(value);
 }
 
 /* The token's key, turned, and value become their row of the cache. Teams of one key head write the
    same. The last threads do it: the first ones turn queries. */
 template <typename E>
-static __device__ __forceinline__ void append(E *k, E *v, const float2 *angles, unsigned head,
-                                              unsigned tag, const struct one &p) {
+static __device__ __forceinline__ void append(const struct newest<E> &to, const float2 *angles,
+                                              unsigned head, unsigned tag, const struct one &p) {
     size_t key = (size_t)(p.NH + head) * p.HS, value = key + p.KVH * p.HS;
-    size_t row = ((size_t)p.position * p.KVH + head) * p.HS;
-    unsigned a, b;
     for (unsigned i = ONE_THREADS - 1 - threadIdx.x; i < p.HS / 2; i += ONE_THREADS) {
-        float2 x = one_turn(key, angles, i, &a, &b, tag, p);
-        k[row + a] = elements<E>::narrow(x.x);
-        k[row + b] = elements<E>::narrow(x.y);
-        float2 y = receive(p.qkv, value + a, value + b, tag);
-        v[row + a] = elements<E>::narrow(y.x);
-        v[row + b] = elements<E>::narrow(y.y);
+        uint2 c = one_channels(i, p);
+        struct pair x, y;
+        do {
+            x = look_at_two(p.qkv, key + c.x, key + c.y);
+            y = look_at_two(p.qkv, value + c.x, value + c.y);
+        } while (!is_there(x, tag) || !is_there(y, tag));
+        float2 k = turned(values_of(x), angles[i]), v = values_of(y);
+        put_newest<E>(to, c.x, k.x, v.x);
+        put_newest<E>(to, c.y, k.y, v.y);
     }
 }
+
+/* Below every score, and finite, so that two of them have a difference. */
+static constexpr float ONE_NO_SCORE = -1e38f;
 
 /* A softmax that goes along: the largest score, and sums relative to it. */
 template <int CHANNELS> struct going { float largest, total, values[CHANNELS]; };
 
-/* Takes a key with this score in. */
+/* Raises the largest score, if this is larger. */
+template <int CHANNELS>
+static __device__ __forceinline__ void raise_to(struct going<CHANNELS> *m, float score) {
+    float largest = fmaxf(m->largest, score), fade = exp2f(m->largest - largest);
+    m->largest = largest;
+    m->total *= fade;
+#pragma unroll
+    for (int c = 0; c < CHANNELS; c++) {
+        m->values[c] *= fade;
+    }
+}
+
+/* Takes a key in whose score is not above the largest. */
 template <int CHANNELS>
 static __device__ __forceinline__ void take_key(struct going<CHANNELS> *m, float score,
                                                 const float v[CHANNELS]) {
-    float largest = fmaxf(m->largest, score);
-    float fade = exp2f(m->largest - largest), weight = exp2f(score - largest);
-    m->largest = largest;
-    m->total = m->total * fade + weight;
+    float weight = exp2f(score - m->largest);
+    m->total += weight;
 #pragma unroll
     for (int c = 0; c < CHANNELS; c++) {
-        m->values[c] = m->values[c] * fade + weight * v[c];
+        m->values[c] += weight * v[c];
     }
 }
 
@@ -102,7 +116,7 @@ static __device__ __forceinline__ void take_key(struct going<CHANNELS> *m, float
 template <int CHANNELS>
 static __device__ __forceinline__ void merge(struct going<CHANNELS> *m, unsigned step) {
     float other = __shfl_xor_sync(~0u, m->largest, step), largest = fmaxf(m->largest, other);
-    float fade = largest == -INFINITY ? 0.0f : exp2f(m->largest - largest);
+    float fade = exp2f(m->largest - largest);
     m->largest = largest;
     m->total *= fade;
     m->total += __shfl_xor_sync(~0u, m->total, step);
@@ -113,77 +127,133 @@ static __device__ __forceinline__ void merge(struct going<CHANNELS> *m, unsigned
     }
 }
 
-/* Keys and values that a lane has asked for: rows at, at + step, ... */
-template <int KEYS> struct rows_ahead { uint4 key[KEYS], value[KEYS]; };
-
-/* @param keys, values of the lane's channels; rows behind the last are the last once more */
-template <int KEYS, typename E>
-static __device__ __forceinline__ struct rows_ahead<KEYS>
-load_rows(const E *keys, const E *values, unsigned at, unsigned step, unsigned last,
-          unsigned stride) {
-    struct rows_ahead<KEYS> r;
-#pragma unroll
-    for (int i = 0; i < KEYS; i++) {
-        size_t row = (size_t)smaller(at + i * step, last) * stride;
-        r.key[i] = __ldcg((const uint4 *)(keys + row));
-        r.value[i] = __ldcg((const uint4 *)(values + row));
-    }
-    return r;
-}
-
-/* The query's score of a key whose channels are dealt out to `lanes` lanes. */
+/* A lane's part of a score. */
 template <int COUNT>
-static __device__ __forceinline__ float score_of(const float q[COUNT], const float key[COUNT],
-                                                 unsigned lanes) {
-    float score = 0.0f;
+static __device__ __forceinline__ float part_of_score(const float q[COUNT],
+                                                      const float key[COUNT]) {
+    float sums[2] = {};
 #pragma unroll
     for (int c = 0; c < COUNT; c++) {
-        score += q[c] * key[c];
+        sums[c % 2] += q[c] * key[c];
     }
-    for (unsigned s = lanes / 2; s > 0; s /= 2) {
-        score += __shfl_xor_sync(~0u, score, s);
-    }
-    return score;
+    return sums[0] + sums[1];
 }
 
-/*
- * A warp's keys first + warp * teams, ... below end. `lanes` lanes share a key, 16 bytes a lane;
- * all lanes stay for the shuffles. The next rows are on their way while these are taken in.
- */
+/* Scores from the parts of `lanes` lanes, all at once: one after the other would take as long as
+   memory does. */
+template <int N>
+static __device__ __forceinline__ void put_scores_together(float scores[N], unsigned lanes) {
+    for (unsigned step = lanes / 2; step > 0; step /= 2) {
+#pragma unroll
+        for (int i = 0; i < N; i++) {
+            scores[i] += __shfl_xor_sync(~0u, scores[i], step);
+        }
+    }
+}
+
+/* A warp reads a slot's keys so often. */
+enum { ONE_KEY_ROUNDS = ONE_SLOT_BYTES / 2 / 512 };
+
+/* What a lane has of each query: the channels that it has of a key. */
+template <typename E, int GROUP> struct lane_queries { float of[GROUP][elements<E>::COUNT]; };
+
 template <typename E, int GROUP>
-static __device__ __forceinline__ void
-attend_keys(struct going<elements<E>::COUNT> m[GROUP], const float *queries, const E *k, const E *v,
-            unsigned lanes, unsigned first, unsigned end, unsigned head, const struct one &p) {
-    constexpr int COUNT = elements<E>::COUNT, KEYS = GROUP >= 4 ? 2 : 4;
-    unsigned lane = threadIdx.x % 32, teams = 32 / lanes, step = ONE_WARPS * teams;
-    unsigned channel = lane % lanes * COUNT, stride = p.KVH * p.HS;
-    const E *keys = k + (size_t)head * p.HS + channel, *values = v + (size_t)head * p.HS + channel;
-    float q[GROUP][COUNT];
+static __device__ __forceinline__ struct lane_queries<E, GROUP>
+lane_queries_of(const float *queries, unsigned lanes, unsigned HS) {
+    struct lane_queries<E, GROUP> q;
+    unsigned channel = threadIdx.x % 32 % lanes * elements<E>::COUNT;
 #pragma unroll
     for (int g = 0; g < GROUP; g++) {
 #pragma unroll
-        for (int c = 0; c < COUNT; c++) {
-            q[g][c] = queries[g * p.HS + channel + c];
+        for (int c = 0; c < elements<E>::COUNT; c++) {
+            q.of[g][c] = queries[g * HS + channel + c];
         }
     }
-    unsigned at = first + threadIdx.x / 32 * teams, mine = at + lane / lanes;
-    struct rows_ahead<KEYS> next = load_rows<KEYS>(keys, values, mine, step, end - 1, stride);
-    for (; at < end; at += KEYS * step, mine += KEYS * step) {
-        struct rows_ahead<KEYS> rows = next;
-        next = load_rows<KEYS>(keys, values, mine + KEYS * step, step, end - 1, stride);
+    return q;
+}
+
+/* Keys and values that a lane has in registers: 16 bytes of each of KEYS. */
+template <int KEYS>
+struct lane_keys {
+    uint4 key[KEYS], value[KEYS];
+    bool counts[KEYS]; /* whether there is such a key; if not, its value is zeros */
+};
+
+/* Takes keys in that `lanes` lanes share; all lanes stay for the shuffles. */
+template <typename E, int GROUP, int KEYS>
+static __device__ __forceinline__ void
+attend_some(struct going<elements<E>::COUNT> m[GROUP], const struct lane_queries<E, GROUP> &q,
+            const struct lane_keys<KEYS> &k, unsigned lanes) {
+    constexpr int COUNT = elements<E>::COUNT;
+    float scores[KEYS * GROUP];
+#pragma unroll
+    for (int i = 0; i < KEYS; i++) {
+        float key[COUNT];
+        elements<E>::unpack(key, k.key[i]);
+#pragma unroll
+        for (int g = 0; g < GROUP; g++) {
+            scores[i * GROUP + g] = part_of_score<COUNT>(q.of[g], key);
+        }
+    }
+    put_scores_together<KEYS * GROUP>(scores, lanes);
+#pragma unroll
+    for (int g = 0; g < GROUP; g++) {
+        float largest = ONE_NO_SCORE;
 #pragma unroll
         for (int i = 0; i < KEYS; i++) {
-            float x[COUNT], y[COUNT];
-            elements<E>::unpack(x, rows.key[i]);
-            elements<E>::unpack(y, rows.value[i]);
-#pragma unroll
-            for (int g = 0; g < GROUP; g++) {
-                float score = score_of<COUNT>(q[g], x, lanes);
-                if (mine + i * step < end) {
-                    take_key<COUNT>(&m[g], score, y);
-                }
-            }
+            float *score = &scores[i * GROUP + g];
+            *score = k.counts[i] ? *score : -INFINITY;
+            largest = fmaxf(largest, *score);
         }
+        raise_to<COUNT>(&m[g], largest);
+    }
+#pragma unroll
+    for (int i = 0; i < KEYS; i++) {
+        float value[COUNT];
+        elements<E>::unpack(value, k.value[i]);
+#pragma unroll
+        for (int g = 0; g < GROUP; g++) {
+            take_key<COUNT>(&m[g], scores[i * GROUP + g], value);
+        }
+    }
+}
+
+/* From the ring's oldest slot, which has so many keys, to places `first` and on. */
+template <int FIRST, int KEYS>
+static __device__ __forceinline__ void read_keys(struct lane_keys<KEYS> *k, unsigned slot,
+                                                 unsigned lanes, unsigned keys) {
+    unsigned lane = threadIdx.x % 32;
+#pragma unroll
+    for (int i = 0; i < ONE_KEY_ROUNDS; i++) {
+        unsigned at = slot + (lane + i * 32) * 16;
+        k->counts[FIRST + i] = lane / lanes + i * (32 / lanes) < keys;
+        k->key[FIRST + i] = k->value[FIRST + i] = make_uint4(0, 0, 0, 0);
+        if (k->counts[FIRST + i]) {
+            k->key[FIRST + i] = read_shared(at);
+            k->value[FIRST + i] = read_shared(at + ONE_SLOT_BYTES / 2);
+        }
+    }
+}
+
+/* The warp's keys of earlier tokens, from its ring, two slots at a time where registers suffice. */
+template <typename E, int GROUP>
+static __device__ __forceinline__ void
+attend_keys(struct going<elements<E>::COUNT> m[GROUP], struct ring *r,
+            const struct lane_queries<E, GROUP> &q, unsigned lanes, const struct one &p) {
+    constexpr int SLOTS = GROUP < 4 ? 2 : 1;
+    const struct begin *begin = begin_of(r->plan, ONE_KEYS);
+    unsigned count = begin->count, tail = begin->slice;
+    for (unsigned i = 0; i < count; i += SLOTS) {
+        struct lane_keys<SLOTS * ONE_KEY_ROUNDS> k;
+        read_keys<0>(&k, wait(r), lanes, i + 1 < count ? ~0u : tail);
+        pass(r, false, p);
+        if (SLOTS > 1 && i + 1 < count) {
+            read_keys<(SLOTS - 1) * ONE_KEY_ROUNDS>(&k, wait(r), lanes, i + 2 < count ? ~0u : tail);
+            pass(r, false, p);
+        } else if (SLOTS > 1) {
+            read_keys<(SLOTS - 1) * ONE_KEY_ROUNDS>(&k, 0, lanes, 0);
+        }
+        attend_some<E, GROUP>(m, q, k, lanes);
     }
 }
 
@@ -211,18 +281,44 @@ static __device__ __forceinline__ struct mix mix_of_warps(const float *mixes, si
     return all;
 }
 
-/* Takes the other blocks' parts of a context in. @param first where the first one's values begin */
+/* Adds another mix of the channel. */
+static __device__ __forceinline__ void add_mix(struct mix *all, const struct mix &other) {
+    float largest = fmaxf(all->largest, other.largest);
+    float fade = exp2f(all->largest - largest), other_fade = exp2f(other.largest - largest);
+    all->value = all->value * fade + other.value * other_fade;
+    all->total = all->total * fade + other.total * other_fade;
+    all->largest = largest;
+}
+
+/* Takes the other blocks' parts of a context in, as many at a time as a context of 7B has.
+   @param first where the first one's values begin */
 static __device__ __forceinline__ void add_parts(struct mix *all, struct post parts, size_t first,
                                                  unsigned count, size_t distance, unsigned c,
                                                  unsigned tag, unsigned HS) {
-    for (unsigned i = 0; i < count; i++, first += distance) {
-        float2 scores = receive(parts, first + HS, first + HS + 1, tag);
-        float value = receive(parts, first + c, first + c, tag).x;
-        float largest = fmaxf(all->largest, scores.x);
-        float fade = exp2f(all->largest - largest), more_fade = exp2f(scores.x - largest);
-        all->value = all->value * fade + value * more_fade;
-        all->total = all->total * fade + scores.y * more_fade;
-        all->largest = largest;
+    enum { AT_ONCE = 3 };
+    for (unsigned i = 0; i < count; i += AT_ONCE, first += AT_ONCE * distance) {
+        struct pair scores[AT_ONCE], values[AT_ONCE];
+        bool there;
+        do {
+            there = true;
+#pragma unroll
+            for (unsigned j = 0; j < AT_ONCE; j++) {
+                size_t part = first + (i + j < count ? j : 0) * distance;
+                scores[j] = look(parts, part + HS);
+                values[j] = look(parts, part + c / 2 * 2);
+            }
+#pragma unroll
+            for (unsigned j = 0; j < AT_ONCE; j++) {
+                there = there && is_there(scores[j], tag) && is_there(values[j], tag);
+            }
+        } while (!there);
+#pragma unroll
+        for (unsigned j = 0; j < AT_ONCE; j++) {
+            if (i + j < count) {
+                float2 value = values_of(values[j]), score = values_of(scores[j]);
+                add_mix(all, {c % 2 == 0 ? value.x : value.y, score.x, score.y});
+            }
+        }
     }
 }
 
@@ -250,12 +346,6 @@ static __device__ __forceinline__ void put_mixes(float *to, struct going<element
     }
 }
 
-/* A block's work: a team's queries over a part of the context. */
-struct item {
-    unsigned team, part, parts;
-    unsigned first, end; /* keys */
-};
-
 /* Sends a block's mixes; the block with the first part puts all of them together. */
 template <int GROUP>
 static __device__ __forceinline__ void send_mixes(const struct item *item, const float *mixes,
@@ -276,79 +366,76 @@ static __device__ __forceinline__ void send_mixes(const struct item *item, const
         }
         add_parts(&x, p.partial, first + GROUP * floats, item->parts - 1, GROUP * floats, c,
                   tag + ONE_PARTIAL_PART, p.HS);
-        send(p.heads, (size_t)item->team * GROUP * p.HS + i, x.value / x.total,
-             tag + ONE_HEADS_PART);
+        show(p.heads, (size_t)item->team * GROUP * p.HS + i, x.value / x.total, bit_of(tag));
     }
 }
 
-/* The block's i-th item at this position. */
-template <int GROUP>
-static __device__ __forceinline__ bool item_of(struct item *item, unsigned i, const struct one &p) {
-    unsigned keys = (unsigned)p.position + 1, teams = p.NH / GROUP;
-    unsigned parts = one_parts(keys, teams, gridDim.x), size = (keys + parts - 1) / parts;
-    parts = (keys + size - 1) / size; /* none is empty */
-    i = blockIdx.x + i * gridDim.x;
-    item->team = i / parts;
-    item->part = i % parts;
-    item->parts = parts;
-    item->first = item->part * size;
-    item->end = smaller(item->first + size, keys);
-    return item->team < teams;
-}
-
-/* Brings the first keys and values that the block will read in layer l to L2. */
+/* The block's own key, if its part has it: the last warp's, which has the fewest others. */
 template <typename E, int GROUP>
-static __device__ __forceinline__ void ask_l2_for_keys(unsigned l, const struct one &p) {
-    enum { KEYS = 64, LINE = 128 };
-    struct item item;
-    if (item_of<GROUP>(&item, 0, p)) {
-        unsigned head = item.team * GROUP / (p.NH / p.KVH), lines = p.HS * sizeof(E) / LINE;
-        size_t first = (((size_t)l * p.T + item.first) * p.KVH + head) * p.HS;
-        lines += lines == 0;
-        for (unsigned i = threadIdx.x; i < KEYS * lines; i += ONE_THREADS) {
-            size_t at = first + (size_t)(i / lines) * p.KVH * p.HS + i % lines * (LINE / sizeof(E));
-            if (item.first + i / lines < item.end) {
-                asm volatile("prefetch.global.L2 [%0];" ::"l"((const E *)p.k + at));
-                asm volatile("prefetch.global.L2 [%0];" ::"l"((const E *)p.v + at));
-            }
+static __device__ __forceinline__ void attend_newest(struct going<elements<E>::COUNT> m[GROUP],
+                                                     const struct lane_queries<E, GROUP> &q,
+                                                     const uint4 *newest, unsigned lanes) {
+    unsigned lane = threadIdx.x % 32, piece = lane % lanes;
+    if (threadIdx.x / 32 == ONE_WARPS - 1) {
+        struct lane_keys<1> k;
+        k.key[0] = newest[piece];
+        k.value[0] = newest[lanes + piece];
+        k.counts[0] = lane < lanes;
+        if (!k.counts[0]) {
+            k.value[0] = make_uint4(0, 0, 0, 0);
         }
+        attend_some<E, GROUP>(m, q, k, lanes);
     }
 }
 
-/* @param room as attend()'s */
+/* Floats of shared memory that attend() works in. */
+static __host__ __device__ __forceinline__ size_t one_attention_room(size_t group, size_t HS) {
+    return (group + 2) * HS + ONE_WARPS * group * one_result((unsigned)HS);
+}
+
+/* With a short context attention is a chain of trips with few bytes, so its blocks ask for all they
+   can before it. */
+static __device__ __forceinline__ unsigned owed_before_attention(const struct item &item) {
+    return item.any && item.parts == 1 ? 0 : ONE_OWED;
+}
+
+/* Attention of layer l, if the block has a part of it. @param room shared memory: queries, the
+   newest key and value, warps' mixes @param tag of the layer */
 template <typename E, int GROUP>
-static __device__ __forceinline__ void attend_item(const struct item *item, unsigned l, float *room,
-                                                   const float2 *angles, unsigned tag,
-                                                   const struct one &p) {
-    unsigned head = item->team * GROUP / (p.NH / p.KVH), lanes = p.HS / elements<E>::COUNT;
-    E *k = (E *)p.k + (size_t)l * p.T * p.KVH * p.HS, *v = (E *)p.v + (k - (E *)p.k);
-    float *mixes = room + GROUP * p.HS;
+static __device__ __forceinline__ void attend(struct ring *r, unsigned l, float *room,
+                                              const float2 *angles, unsigned tag,
+                                              const struct one &p) {
+    const struct item *item = &r->plan->item;
+    if (!item->any) {
+        return;
+    }
+    unsigned lanes = p.HS / elements<E>::COUNT;
+    size_t row = (((size_t)l * p.T + (unsigned)p.position) * p.KVH + item->head) * p.HS;
+    E *here = (E *)(room + GROUP * p.HS);
+    struct newest<E> newest = {
+        here, here + p.HS, (E *)p.k + row, (E *)p.v + row
+    };
+    float *mixes = room + (GROUP + 2) * p.HS;
     struct going<elements<E>::COUNT> m[GROUP] = {};
     turn_queries<GROUP>(room, angles, item->team, tag + ONE_QKV_PART, p);
-    if (item->end == (unsigned)p.position + 1) {
-        append<E>(k, v, angles, head, tag + ONE_QKV_PART, p);
+    if (item->newest) {
+        append<E>(newest, angles, item->head, tag + ONE_QKV_PART, p);
     }
     __syncthreads();
+    catch_up_all(r, p);
 #pragma unroll
     for (int g = 0; g < GROUP; g++) {
-        m[g].largest = -INFINITY;
+        m[g].largest = ONE_NO_SCORE;
     }
-    attend_keys<E, GROUP>(m, room, k, v, lanes, item->first, item->end, head, p);
+    struct lane_queries<E, GROUP> q = lane_queries_of<E, GROUP>(room, lanes, p.HS);
+    attend_keys<E, GROUP>(m, r, q, lanes, p);
+    if (item->newest) {
+        attend_newest<E, GROUP>(m, q, (const uint4 *)here, lanes);
+    }
     put_mixes<E, GROUP>(mixes + threadIdx.x / 32 * GROUP * one_result(p.HS), m, lanes, p.HS);
     __syncthreads();
     send_mixes<GROUP>(item, mixes, tag, p);
     __syncthreads(); /* room is free */
-}
-
-/* Attention of layer l. @param room shared memory: GROUP heads and ONE_WARPS * GROUP mixes
-   @param tag of the layer */
-template <typename E, int GROUP>
-static __device__ __forceinline__ void attend(unsigned l, float *room, const float2 *angles,
-                                              unsigned tag, const struct one &p) {
-    struct item item;
-    for (unsigned i = 0; item_of<GROUP>(&item, i, p); i++) {
-        attend_item<E, GROUP>(&item, l, room, angles, tag, p);
-    }
 }
 
 #endif

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#include "solutions/10_llama2_decoder/one_kernel.cuh"
+#include "solutions/10_llama2_decoder/one_ring.cuh"
 
 /* Brings what will be read soon, K floats that nobody writes, to L2. */
 static __device__ __forceinline__ void ask_l2(const float *from, unsigned K) {
@@ -32,16 +32,19 @@ static __device__ __forceinline__ float sum_of_lanes(float x) {
     return x;
 }
 
-/* Puts channels 2i and 2i + 1 where products look for them. */
+/* Puts channels 4i to 4i + 3 where products look for them. */
 template <typename E>
-static __device__ __forceinline__ void put_two(struct work *b, unsigned i, float2 x, unsigned K) {
+static __device__ __forceinline__ void put_four(struct work *b, unsigned i, float4 x, unsigned K) {
     constexpr unsigned QUADS = elements<E>::COUNT / 4;
-    unsigned pieces = K / elements<E>::COUNT, quad = i / 2;
-    ((float2 *)b->x)[2 * (quad % QUADS * pieces + quad / QUADS) + i % 2] = x;
+    b->x[i % QUADS * (K / elements<E>::COUNT) + i / QUADS] = x;
 }
 
-static __device__ __forceinline__ float2 norm_at(const float *norm, unsigned i) {
-    return ((const float2 *)norm)[i];
+static __device__ __forceinline__ float4 times(float4 a, float4 b) {
+    return make_float4(a.x * b.x, a.y * b.y, a.z * b.z, a.w * b.w);
+}
+
+static __device__ __forceinline__ float square_of(float4 x) {
+    return (x.x * x.x + x.y * x.y) + (x.z * x.z + x.w * x.w);
 }
 
 /* All have put their channels: b->x is whole, and b->factor what a norm of it multiplies with. */
@@ -65,18 +68,35 @@ static __device__ __forceinline__ void end_input(struct work *b, float squares, 
     }
 }
 
+/* The norm in front of a half of a layer, or of the classifier. */
+static __device__ __forceinline__ const float *norm_of(const struct plan *plan, unsigned half,
+                                                       const struct one &p) {
+    const struct one_layer *layer = &plan->layers[half / 2];
+    return half == 2 * p.L ? p.final_norm : half % 2 == 0 ? layer->attention_norm : layer->ffn_norm;
+}
+
 /* b->x = a row of the embedding, times norm. */
 template <typename E>
 static __device__ __forceinline__ void take_embedding(struct work *b, const E *row,
                                                       const float *norm, const struct one &p) {
     float squares = 0.0f;
-    for (unsigned i = threadIdx.x; i < p.C / 2; i += ONE_THREADS) {
-        float2 x = make_float2(elements<E>::widen(row[2 * i]), elements<E>::widen(row[2 * i + 1]));
-        float2 n = norm_at(norm, i);
-        squares += x.x * x.x + x.y * x.y;
-        put_two<E>(b, i, make_float2(x.x * n.x, x.y * n.y), p.C);
+    for (unsigned i = threadIdx.x; i < p.C / 4; i += ONE_THREADS) {
+        float4 x =
+            make_float4(elements<E>::widen(row[4 * i]), elements<E>::widen(row[4 * i + 1]),
+                        elements<E>::widen(row[4 * i + 2]), elements<E>::widen(row[4 * i + 3]));
+        squares += square_of(x);
+        put_four<E>(b, i, times(x, ((const float4 *)norm)[i]), p.C);
     }
     end_input(b, squares, true, p.C, p);
+}
+
+/* Waits for what comes in at place i, where that is below `all`; the lanes leave together. Each
+   look that was too early lets memory have one slice that is owed. */
+static __device__ __forceinline__ void wait_for(struct ring *r, struct board in, unsigned i,
+                                                unsigned all, unsigned bit, const struct one &p) {
+    while (!__all_sync(~0u, i >= all || are_there(look_at_four(in, i), bit))) {
+        catch_up(r, p);
+    }
 }
 
 /*
@@ -84,46 +104,49 @@ static __device__ __forceinline__ void take_embedding(struct work *b, const E *r
  * one place only; then at several at a time.
  */
 template <typename E, bool NORM>
-static __device__ __forceinline__ void take_input(struct work *b, struct post in, unsigned tag,
-                                                  const float *norm, unsigned K,
+static __device__ __forceinline__ void take_input(struct ring *r, struct work *b, struct board in,
+                                                  unsigned bit, const float *norm, unsigned K,
                                                   const struct one &p) {
-    constexpr unsigned AT_ONCE = NORM ? 4 : 6;
+    constexpr unsigned AT_ONCE = NORM ? 3 : 4;
+    unsigned lane = threadIdx.x % 32, all = K / 4;
     float squares = 0.0f;
-    for (unsigned first = threadIdx.x; first < K / 2; first += AT_ONCE * ONE_THREADS) {
-        struct pair x[AT_ONCE];
-        float2 n[AT_ONCE];
+    for (unsigned first = threadIdx.x; first - lane < all; first += AT_ONCE * ONE_THREADS) {
+        uint4 x[AT_ONCE];
+        float4 n[AT_ONCE];
         bool there;
 #pragma unroll
         for (unsigned j = 0; j < AT_ONCE; j++) {
             unsigned i = first + j * ONE_THREADS;
-            n[j] = NORM && i < K / 2 ? norm_at(norm, i) : make_float2(1.0f, 1.0f);
+            n[j] = NORM && i < all ? ((const float4 *)norm)[i] : make_float4(1, 1, 1, 1);
         }
-        while (first == threadIdx.x && !is_there(look(in, 2 * first), tag)) {
+        if (first == threadIdx.x) {
+            wait_for(r, in, first, all, bit, p);
         }
         do {
             there = true;
 #pragma unroll
             for (unsigned j = 0; j < AT_ONCE; j++) {
                 unsigned i = first + j * ONE_THREADS;
-                if (i < K / 2) {
-                    x[j] = look(in, 2 * i);
+                if (i < all) {
+                    x[j] = look_at_four(in, i);
                 }
             }
 #pragma unroll
             for (unsigned j = 0; j < AT_ONCE; j++) {
-                there = there && (first + j * ONE_THREADS >= K / 2 || is_there(x[j], tag));
+                there = there && (first + j * ONE_THREADS >= all || are_there(x[j], bit));
             }
         } while (!there);
 #pragma unroll
         for (unsigned j = 0; j < AT_ONCE; j++) {
             unsigned i = first + j * ONE_THREADS;
-            if (i < K / 2) {
-                float2 y = values_of(x[j]);
-                squares += y.x * y.x + y.y * y.y;
-                put_two<E>(b, i, make_float2(y.x * n[j].x, y.y * n[j].y), K);
+            if (i < all) {
+                float4 y = values_of(x[j]);
+                squares += square_of(y);
+                put_four<E>(b, i, times(y, n[j]), K);
             }
         }
     }
+    catch_up_all(r, p);
     end_input(b, squares, NORM, K, p);
 }
 

@@ -71,11 +71,11 @@ static __device__ __forceinline__ float dot(const struct weights &w, const struc
 /*
  * The warp's slices of a matrix times b->x, to sums (rows, slices) in shared memory. A warp whose
  * slices are all at the same place of their rows reads its factors once. What the lanes have of a
- * slice is put together while the next one is multiplied.
+ * slice is put together while the next one is multiplied. @param owed slices at the end
  */
 template <typename E, bool WHOLE>
 static __device__ __forceinline__ void multiply_slices(struct ring *r, const struct work *b,
-                                                       unsigned kind, float *sums,
+                                                       unsigned kind, float *sums, unsigned owed,
                                                        const struct one &p) {
     constexpr unsigned PIECES = ONE_SLOT_BYTES / 16;
     const struct share share = r->plan->shares[kind];
@@ -85,7 +85,7 @@ static __device__ __forceinline__ void multiply_slices(struct ring *r, const str
     float last = 0.0f, *to = sums + warp;
     for (unsigned i = 0; i < count; i++) {
         struct weights w = read_slot<WHOLE>(wait(r), pieces - slice * PIECES);
-        pass(r, p);
+        pass(r, i + owed >= count, p);
         float sum = dot<E>(w, f);
         last = sum_of_lanes(last);
         if (threadIdx.x % 32 == 0 && i > 0) {
@@ -105,11 +105,11 @@ static __device__ __forceinline__ void multiply_slices(struct ring *r, const str
 
 template <typename E>
 static __device__ __forceinline__ void multiply(struct ring *r, const struct work *b, unsigned kind,
-                                                float *sums, const struct one &p) {
+                                                float *sums, unsigned owed, const struct one &p) {
     if (r->plan->shares[kind].row_bytes % ONE_SLOT_BYTES == 0) {
-        multiply_slices<E, true>(r, b, kind, sums, p);
+        multiply_slices<E, true>(r, b, kind, sums, owed, p);
     } else {
-        multiply_slices<E, false>(r, b, kind, sums, p);
+        multiply_slices<E, false>(r, b, kind, sums, owed, p);
     }
 }
 
@@ -124,48 +124,69 @@ static __device__ __forceinline__ float product_of(const struct work *b, const f
     return sum * b->factor;
 }
 
-/* All of the block's rows of a matrix times b->x; one thread gives each to take(row, product). */
-template <typename E, typename TAKE>
-static __device__ __forceinline__ void product(struct ring *r, const struct work *b, unsigned kind,
-                                               const struct one &p, TAKE take) {
-    const struct share *share = &r->plan->shares[kind];
-    multiply<E>(r, b, kind, b->sums, p);
-    __syncthreads();
-    for (unsigned row = threadIdx.x; row < share->rows; row += ONE_THREADS) {
-        take(share->first + row, product_of(b, b->sums, share, row));
+/* The block's rows of all matrices from `kind` to `last`, which have as many rows each, times b->x,
+   to b->sums. */
+template <typename E>
+static __device__ __forceinline__ void multiply_all(struct ring *r, const struct work *b,
+                                                    unsigned kind, unsigned last, unsigned owed,
+                                                    const struct one &p) {
+    float *sums = b->sums;
+#pragma unroll 1
+    for (; kind <= last; kind++) {
+        multiply<E>(r, b, kind, sums, kind == last ? owed : 0, p);
+        sums += r->plan->shares[kind].rows * r->plan->shares[kind].slices;
     }
+    __syncthreads();
 }
 
-/* The same, added to the residual stream. @param row the embedding's, where the stream begins */
+/* Row n of the residual stream. @param row the embedding's, where the stream begins; else NULL */
+template <typename E>
+static __device__ __forceinline__ float stream_at(unsigned n, const E *row, const struct one &p) {
+    return row != NULL ? elements<E>::widen(row[n]) : p.x[n];
+}
+
+/* A product added to the residual stream, for all to see. */
 template <typename E>
 static __device__ __forceinline__ void add_product(struct ring *r, const struct work *b,
-                                                   unsigned kind, const E *row, unsigned tag,
+                                                   unsigned kind, const E *row, unsigned bit,
                                                    const struct one &p) {
     const struct share *share = &r->plan->shares[kind];
-    unsigned mine = share->first + threadIdx.x;
-    float early = 0.0f;
-    if (threadIdx.x < share->rows) {
-        early = row != NULL ? elements<E>::widen(row[mine]) : p.x[mine];
+    float early = threadIdx.x < share->rows ? stream_at(share->first + threadIdx.x, row, p) : 0.0f;
+    multiply_all<E>(r, b, kind, kind, ONE_OWED, p);
+    for (unsigned i = threadIdx.x; i < share->rows; i += ONE_THREADS) {
+        unsigned n = share->first + i;
+        float x = i == threadIdx.x ? early : stream_at(n, row, p);
+        x += product_of(b, b->sums, share, i);
+        p.x[n] = x;
+        show(p.stream, n, x, bit);
     }
-    product<E>(r, b, kind, p, [&](unsigned n, float product) {
-        float x = n == mine ? early : row != NULL ? elements<E>::widen(row[n]) : p.x[n];
-        p.x[n] = x + product;
-        send(p.stream, n, x + product, tag);
-    });
 }
 
-/* silu(gate) * up of the block's rows of both. */
-template <typename E>
-static __device__ __forceinline__ void gated_product(struct ring *r, const struct work *b,
-                                                     unsigned tag, const struct one &p) {
+/* Queries, keys and values, whose block's sums are there, are sent. */
+static __device__ __forceinline__ void send_qkv(const struct ring *r, const struct work *b,
+                                                unsigned tag, const struct one &p) {
+    const struct share *share = &r->plan->shares[ONE_QKV];
+    for (unsigned row = threadIdx.x; row < share->rows; row += ONE_THREADS) {
+        send(p.qkv, share->first + row, product_of(b, b->sums, share, row), tag);
+    }
+}
+
+/* silu(gate) * up, both of whose sums are there, is shown. */
+static __device__ __forceinline__ void show_gated(const struct ring *r, const struct work *b,
+                                                  unsigned bit, const struct one &p) {
     const struct share *share = &r->plan->shares[ONE_GATE];
-    float *ups = b->sums + share->rows * share->slices;
-    multiply<E>(r, b, ONE_GATE, b->sums, p);
-    multiply<E>(r, b, ONE_UP, ups, p);
-    __syncthreads();
+    const float *ups = b->sums + share->rows * share->slices;
     for (unsigned row = threadIdx.x; row < share->rows; row += ONE_THREADS) {
         float gate = product_of(b, b->sums, share, row), up = product_of(b, ups, share, row);
-        send(p.hidden_posts, share->first + row, silu_of(gate) * up, tag);
+        show(p.gated, share->first + row, silu_of(gate) * up, bit);
+    }
+}
+
+static __device__ __forceinline__ void put_logits(const struct ring *r, const struct work *b,
+                                                  const struct one &p) {
+    const struct share *share = &r->plan->shares[ONE_CLASSIFIER];
+    for (unsigned row = threadIdx.x; row < share->rows; row += ONE_THREADS) {
+        p.logits[share->first + row] = product_of(b, b->sums, share, row);
     }
 }
 

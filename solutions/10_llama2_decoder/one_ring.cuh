@@ -5,12 +5,19 @@
  * Which weights a warp multiplies, and in which order, is known before the token is: slices of the
  * rows that its block has of each matrix of each layer. So each warp asks for its weights as far
  * ahead as its ring has room, across rows, matrices and layers, and while a block waits for what
- * others send, memory goes on.
+ * others send, memory goes on. Keys and values of earlier tokens stream with them.
+ *
+ * What is asked for while memory is busy stands in a queue, and so does everything behind it: what
+ * others send comes to a block when all that its rings have asked for before has come. So at the
+ * end of a matrix a warp owes its ring some slices, and asks for them one by one while it waits.
  */
 #ifndef WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_ONE_RING_CUH_
 #define WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_ONE_RING_CUH_
 
-#include "solutions/10_llama2_decoder/one_kernel.cuh"
+#include "solutions/10_llama2_decoder/one_context.cuh"
+
+/* Slices that a warp owes where it will wait. */
+enum { ONE_OWED = 4 };
 
 /* ---- What a warp multiplies ---- */
 
@@ -41,10 +48,12 @@ struct begin {
     size_t offset;         /* bytes from the block's first row on */
 };
 
-/* Shared memory: what the block multiplies, where its warps begin, and all layers. */
+/* Shared memory: what the block multiplies, where its warps begin, its part of the context, and all
+   layers. */
 struct plan {
     struct share shares[ONE_END];
     struct begin begins[ONE_END][ONE_WARPS];
+    struct item item;
     struct one_layer layers[];
 };
 
@@ -66,11 +75,46 @@ static __device__ __forceinline__ struct share share_of(const struct one &p, uns
     return s;
 }
 
-/* All threads of the block; they meet afterwards. */
+/* A slot of keys: one half of it keys, the other their values. */
+template <typename E> static __device__ __forceinline__ unsigned keys_of_slot(const struct one &p) {
+    return ONE_SLOT_BYTES / 2 / (p.HS * (unsigned)sizeof(E));
+}
+
+/* For keys a slice is a slot's, and a "row" one key; begin.slice is how many keys the last has. */
 template <typename E>
+static __device__ __forceinline__ void plan_keys(struct plan *plan, unsigned warp,
+                                                 const struct one &p) {
+    const struct item item = plan->item;
+    unsigned size = keys_of_slot<E>(p), keys = item.any ? item.end - item.first : 0;
+    unsigned slots = (keys + size - 1) / size, count = (slots + ONE_WARPS - 1 - warp) / ONE_WARPS;
+    struct share s = {};
+    s.row_bytes = p.HS * (unsigned)sizeof(E);
+    s.slices = ~0u;
+    s.step = ONE_WARPS * size * (unsigned)p.key_bytes;
+    struct begin b = {count, size,
+                      item.head * s.row_bytes + (item.first + warp * size) * p.key_bytes};
+    if (count > 0 && warp + (count - 1) * ONE_WARPS == slots - 1) {
+        b.slice = keys - (slots - 1) * size;
+    }
+    plan->begins[ONE_KEYS][warp] = b;
+    if (warp == 0) {
+        plan->shares[ONE_KEYS] = s;
+    }
+}
+
+/* All threads of the block; they meet afterwards. */
+template <typename E, int GROUP>
 static __device__ __forceinline__ void make_plan(struct plan *plan, const struct one &p) {
+    if (threadIdx.x == 0) {
+        plan->item = item_of<GROUP>(p);
+    }
+    __syncthreads();
     for (unsigned i = threadIdx.x; i < ONE_END * ONE_WARPS; i += ONE_THREADS) {
         unsigned kind = i / ONE_WARPS, warp = i % ONE_WARPS;
+        if (kind == ONE_KEYS) {
+            plan_keys<E>(plan, warp, p);
+            continue;
+        }
         struct share s = share_of<E>(p, kind);
         unsigned all = s.rows * s.slices, row = warp / s.slices, slice = warp % s.slices;
         plan->begins[kind][warp] = {(all + ONE_WARPS - 1 - warp) / ONE_WARPS, slice,
@@ -93,13 +137,13 @@ static __device__ __forceinline__ const struct begin *begin_of(const struct plan
 /* The slice that a warp asks for next. */
 struct cursor {
     const unsigned char *from;
-    unsigned left;  /* slices of this matrix, with this one */
+    unsigned left;  /* slices of this kind, with this one */
     unsigned slice; /* of its row */
     struct share share;
     unsigned layer, kind;
 };
 
-/* To the warp's slices of the cursor's matrix, or of the first behind it where it has some. */
+/* To the warp's slices of the cursor's kind, or of the first behind it where it has some. */
 static __device__ __forceinline__ void settle(struct cursor *c, const struct plan *plan,
                                               const struct one &p) {
     for (; c->kind != ONE_END; c->kind++) {
@@ -107,13 +151,13 @@ static __device__ __forceinline__ void settle(struct cursor *c, const struct pla
             c->layer++;
             c->kind = ONE_QKV;
         }
-        const void *matrix =
-            c->kind == ONE_CLASSIFIER ? p.classifier : plan->layers[c->layer].matrices[c->kind];
+        const void *stream =
+            c->kind == ONE_CLASSIFIER ? p.classifier : plan->layers[c->layer].streams[c->kind];
         const struct begin *begin = begin_of(plan, c->kind);
         c->share = plan->shares[c->kind];
         c->left = begin->count;
         c->slice = begin->slice;
-        c->from = (const unsigned char *)matrix + (size_t)c->share.first * c->share.row_bytes +
+        c->from = (const unsigned char *)stream + (size_t)c->share.first * c->share.row_bytes +
                   begin->offset;
         if (c->left > 0) {
             return;
@@ -155,6 +199,7 @@ static __device__ __forceinline__ void advance(struct cursor *c, const struct pl
 struct ring {
     unsigned slots;          /* shared memory: its address there */
     unsigned slot;           /* the oldest */
+    unsigned owed;           /* of the youngest: not asked for yet */
     struct cursor ahead;     /* what is asked for next */
     const struct plan *plan; /* shared memory */
 };
@@ -182,21 +227,48 @@ static __device__ __forceinline__ void copy_slice(unsigned to, const unsigned ch
 #endif
 }
 
+/* The same for a slot of keys and values, of which there are `keys`. */
+static __device__ __forceinline__ void copy_keys(unsigned to, const unsigned char *from,
+                                                 unsigned keys, unsigned row_bytes,
+                                                 const struct one &p) {
+#if ONE_CODE
+    unsigned lane = threadIdx.x % 32, lanes = row_bytes / 16, key = lane / lanes;
+    from += key * p.key_bytes + lane % lanes * 16;
+    to += lane * 16;
+#pragma unroll
+    for (unsigned at = 0; at < ONE_SLOT_BYTES / 2; at += 32 * 16, key += 32 / lanes) {
+        if (key < keys) {
+            asm volatile("cp.async.cg.shared.global [%0], [%1], 16;\n\t"
+                         "cp.async.cg.shared.global [%2], [%3], 16;" ::"r"(to + at),
+                         "l"(from), "r"(to + at + ONE_SLOT_BYTES / 2), "l"(from + p.key_to_value)
+                         : "memory");
+        }
+        from += 32 / lanes * p.key_bytes;
+    }
+#endif
+}
+
+static __device__ __forceinline__ void end_asking(void) {
+#if ONE_CODE
+    asm volatile("cp.async.commit_group;" ::: "memory"); /* be it empty */
+#endif
+}
+
 /* Asks for the next slice; it comes into the slot `slot`, which nobody reads any more. */
 static __device__ __forceinline__ void ask(struct ring *r, unsigned slot, const struct one &p) {
     struct cursor *c = &r->ahead;
     if (c->kind != ONE_END) {
         unsigned to = r->slots + slot * ONE_SLOT_BYTES;
-        if (c->slice + 1 < c->share.slices || c->share.row_bytes % ONE_SLOT_BYTES == 0) {
+        if (c->kind == ONE_KEYS) {
+            copy_keys(to, c->from, c->left > 1 ? ~0u : c->slice, c->share.row_bytes, p);
+        } else if (c->slice + 1 < c->share.slices || c->share.row_bytes % ONE_SLOT_BYTES == 0) {
             copy_slice<true>(to, c->from, ONE_SLOT_BYTES);
         } else {
             copy_slice<false>(to, c->from, c->share.row_bytes - c->slice * ONE_SLOT_BYTES);
         }
         advance(c, r->plan, p);
     }
-#if ONE_CODE
-    asm volatile("cp.async.commit_group;" ::: "memory"); /* be it empty */
-#endif
+    end_asking();
 }
 
 /* The warp's ring, whose first slices are on their way. @param slots the block's */
@@ -206,6 +278,7 @@ ring_begin(const unsigned char *slots, const struct plan *plan, const struct one
     r.slots = shared_address(slots) + threadIdx.x / 32 * (ONE_SLOTS * ONE_SLOT_BYTES);
     r.ahead = cursor_begin(plan, p);
     r.plan = plan;
+#pragma unroll 1
     for (int i = 0; i < ONE_SLOTS; i++) {
         ask(&r, i, p);
     }
@@ -230,10 +303,35 @@ static __device__ __forceinline__ uint4 read_shared(unsigned address) {
     return x;
 }
 
-/* The oldest slot has been read. */
-static __device__ __forceinline__ void pass(struct ring *r, const struct one &p) {
-    ask(r, r->slot, p);
+/*
+ * The oldest slot has been read. Another slice is asked for, or owed: once a warp owes one, it does
+ * so until it has caught up. (An empty group stands for it, so that wait() is right, if anything
+ * too careful.)
+ */
+static __device__ __forceinline__ void pass(struct ring *r, bool owes, const struct one &p) {
+    if (owes) {
+        r->owed++;
+        end_asking();
+    } else {
+        ask(r, r->slot, p);
+    }
     r->slot = r->slot + 1 == ONE_SLOTS ? 0 : r->slot + 1;
+}
+
+/* Asks for the oldest slice that is owed, if any is. */
+static __device__ __forceinline__ void catch_up(struct ring *r, const struct one &p) {
+    if (r->owed > 0) {
+        unsigned slot = r->slot + ONE_SLOTS - r->owed;
+        ask(r, slot < ONE_SLOTS ? slot : slot - ONE_SLOTS, p);
+        r->owed--;
+    }
+}
+
+static __device__ __forceinline__ void catch_up_all(struct ring *r, const struct one &p) {
+#pragma unroll 1
+    while (r->owed > 0) {
+        catch_up(r, p);
+    }
 }
 
 #endif

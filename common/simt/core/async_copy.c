@@ -1,9 +1,11 @@
 /*
  * cp.async: copies from global to shared memory, done at once when issued.
  *
- * So wait_group and wait_all have nothing to wait for, and a program that
- * forgets them reads the right data here. What is checked as for any store:
- * bounds, alignment, bytes never written, and races with other warps.
+ * On a GPU the bytes come at any time until the thread has waited for them. So
+ * with full checks nobody may touch them in between (memory/copies.h), and they
+ * are written twice, as far as races go: when the copy is issued, and when its
+ * thread has waited. What else is checked as for any store: bounds, alignment,
+ * source bytes never written.
  */
 #include <string.h>
 
@@ -12,6 +14,7 @@
 
 /* detail: 0 bytes of the copy, 1 the flags below, 2 offset of the destination's address. */
 enum { COPY_BYTES, FLAGS, TO_OFFSET };
+enum { PENDING }; /* wait_group: groups that may still be on their way */
 enum { FLAG_NARROW_TO = 1, FLAG_NARROW_FROM = 2, FLAG_SIZE = 4, FLAG_IGNORE = 8 };
 
 /* How many bytes a lane takes from the source; the rest are zeros. */
@@ -76,6 +79,16 @@ static bool read_source(struct simt_warp *warp, const struct simt_instruction *i
     return true;
 }
 
+/* With full checks, when all addresses are known to be inside. */
+static void start(const struct simt_warp *warp, const struct simt_instruction *i,
+                  const struct simt_access *access) {
+    struct simt_copy copy = {.instruction = i, .lanes = warp->mask, .bytes = access->bytes};
+    for (uint32_t lane = 0; lane < SIMT_LANES; lane++) {
+        copy.offsets[lane] = (uint32_t)access->addresses[lane];
+    }
+    simt_shadow_start_copy(warp->block->shadow, warp->index, &copy);
+}
+
 static void run_copy(struct simt_warp *warp, const struct simt_instruction *i) {
     unsigned char data[SIMT_LANES][16] = {{0}};
     unsigned char *host[SIMT_LANES];
@@ -92,11 +105,49 @@ static void run_copy(struct simt_warp *warp, const struct simt_instruction *i) {
             memcpy(host[lane], data[lane], i->detail[COPY_BYTES]);
         }
     }
+    if (warp->block->shadow != NULL) {
+        start(warp, i, &access);
+    }
 }
 
-static void run_nothing(struct simt_warp *warp, const struct simt_instruction *i) {
-    (void)warp;
+static void run_commit(struct simt_warp *warp, const struct simt_instruction *i) {
+    const struct simt_shadow *shadow = warp->block->shadow;
     (void)i;
+    if (shadow != NULL && shadow->copies != NULL) {
+        simt_copies_commit(shadow->copies, warp->index, warp->mask);
+    }
+}
+
+/* What has come is written, and must not meet what others did to it meanwhile. */
+static bool land(struct simt_warp *warp, const struct simt_copy *copy) {
+    unsigned char *host[SIMT_LANES];
+    struct simt_access access = {.space = PTX_SHARED, .kind = SIMT_WRITE, .bytes = copy->bytes};
+    for (uint32_t lane = 0; lane < SIMT_LANES; lane++) {
+        access.addresses[lane] = copy->offsets[lane];
+    }
+    return simt_lane_resolve(warp, copy->instruction, &access, copy->lanes, host);
+}
+
+void simt_lane_wait_for_copies(struct simt_warp *warp, uint32_t pending) {
+    const struct simt_shadow *shadow = warp->block->shadow;
+    struct simt_copy copy;
+    size_t next = 0;
+    if (shadow == NULL || shadow->copies == NULL) {
+        return;
+    }
+    while (simt_copies_land(shadow->copies, warp->index, warp->mask, pending, &next, &copy) &&
+           land(warp, &copy)) {
+    }
+}
+
+static void run_wait(struct simt_warp *warp, const struct simt_instruction *i) {
+    simt_lane_wait_for_copies(warp, i->detail[PENDING]);
+}
+
+/* wait_all is commit_group and wait_group 0. */
+static void run_wait_all(struct simt_warp *warp, const struct simt_instruction *i) {
+    run_commit(warp, i);
+    simt_lane_wait_for_copies(warp, 0);
 }
 
 static bool is_predicate(const struct simt_decoding *decoding, const struct ptx_operand *operand) {
@@ -131,6 +182,18 @@ static bool decode_copy(const struct simt_decoding *decoding, struct simt_instru
     return true;
 }
 
+/* cp.async.commit_group, .wait_group N, .wait_all. */
+static bool decode_group(const struct ptx_instruction *in, struct simt_instruction *out) {
+    out->op_class = SIMT_CLASS_OTHER;
+    if (ptx_has_modifier(in, "wait_group")) {
+        out->detail[PENDING] = in->operand_count == 1 ? (uint32_t)in->operands[0].bits : 0;
+        out->run = run_wait;
+        return in->operand_count == 1 && in->operands[0].kind == PTX_OPERAND_IMMEDIATE;
+    }
+    out->run = ptx_has_modifier(in, "wait_all") ? run_wait_all : run_commit;
+    return ptx_has_modifier(in, "wait_all") || ptx_has_modifier(in, "commit_group");
+}
+
 bool simt_decode_async_copy(const struct simt_decoding *decoding, struct simt_instruction *out) {
     const struct ptx_instruction *in = decoding->source;
     bool copy = strcmp(in->base, "cp") == 0 && ptx_has_modifier(in, "async");
@@ -140,11 +203,5 @@ bool simt_decode_async_copy(const struct simt_decoding *decoding, struct simt_in
     if (ptx_has_modifier(in, "ca") || ptx_has_modifier(in, "cg")) {
         return decode_copy(decoding, out);
     }
-    if (ptx_has_modifier(in, "commit_group") || ptx_has_modifier(in, "wait_group") ||
-        ptx_has_modifier(in, "wait_all")) {
-        out->run = run_nothing;
-        out->op_class = SIMT_CLASS_OTHER;
-        return true;
-    }
-    return false;
+    return decode_group(in, out);
 }

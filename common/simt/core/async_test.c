@@ -278,23 +278,16 @@ C_TEST(async, a_barrier_reached_from_two_sides) {
 enum { BLOCKS = 7, GRID_THREADS = BLOCKS * THREADS, GRID_STEPS = 5 };
 
 static bool run_grid(struct launch_testing *t, bool cooperative, uint64_t values) {
-    struct error error = {0};
     struct {
         uint64_t values;
         int steps;
     } parameters = {values, GRID_STEPS};
-    const struct simt_launch launch = {.module = t->module,
-                                       .kernel = "grid_steps",
-                                       .grid = {BLOCKS, 1, 1},
-                                       .threads = {THREADS, 1, 1},
-                                       .parameters = &parameters,
-                                       .cooperative = cooperative,
-                                       .check = SIMT_CHECK_FULL,
-                                       .global_shadow = t->shadow,
-                                       .host_threads = 1,
-                                       .instruction_limit = 1000000};
-    EXPECT_OK(simt_launch_run(&launch, &t->counters, &t->fault, &error));
-    return t->fault.kind == SIMT_FAULT_NONE;
+    const struct testing_launch launch = {.kernel = "grid_steps",
+                                          .grid = {BLOCKS},
+                                          .threads = {THREADS},
+                                          .parameters = &parameters,
+                                          .cooperative = cooperative};
+    return launch_testing_run(t, &launch);
 }
 
 C_TEST(async, a_grid_whose_blocks_meet) {

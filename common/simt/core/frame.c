@@ -1,5 +1,4 @@
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/simt/core/warp.h"
 
@@ -84,6 +83,16 @@ static void fill_rows(const struct simt_block_run *b, const struct simt_warp_run
     }
 }
 
+/* Undefined in PTX; zeros make runs repeat. A large kernel has a megabyte of registers a warp, of
+ * which it may use few, so memory that the system gives as zeros is left alone. */
+static bool take_rows(struct simt_frame *frame, size_t bytes) {
+    enum { ALIGNMENT = 64 };
+    frame->memory = calloc(1, bytes + ALIGNMENT);
+    uintptr_t end = (uintptr_t)frame->memory + ALIGNMENT - 1;
+    frame->rows = (unsigned char *)(end / ALIGNMENT * ALIGNMENT);
+    return frame->memory != NULL;
+}
+
 struct simt_frame *simt_frame_create(const struct simt_block_run *block,
                                      const struct simt_warp_run *warp, const struct simt_code *code,
                                      struct simt_frame *caller) {
@@ -92,13 +101,11 @@ struct simt_frame *simt_frame_create(const struct simt_block_run *block,
         return NULL;
     }
     struct simt_frame *frame = calloc(1, sizeof *frame);
-    size_t bytes = code->row_bytes > 0 ? code->row_bytes : 64;
     if (frame == NULL) {
         return NULL;
     }
-    frame->rows = aligned_alloc(64, (bytes + 63) / 64 * 64);
     frame->predicates = calloc(code->predicates, sizeof *frame->predicates);
-    if (frame->rows == NULL || frame->predicates == NULL) {
+    if (!take_rows(frame, code->row_bytes) || frame->predicates == NULL) {
         simt_frame_free(frame);
         return NULL;
     }
@@ -109,14 +116,13 @@ struct simt_frame *simt_frame_create(const struct simt_block_run *block,
         caller != NULL ? caller->local_base + (uint32_t)((caller->code->local_bytes + 15) / 16 * 16)
                        : 0;
     frame->predicates[SIMT_PREDICATE_TRUE] = UINT32_MAX;
-    memset(frame->rows, 0, bytes); /* undefined in PTX; zeros make runs repeat */
     fill_rows(block, warp, frame);
     return frame;
 }
 
 void simt_frame_free(struct simt_frame *frame) {
     if (frame != NULL) {
-        free(frame->rows);
+        free(frame->memory);
         free(frame->predicates);
         free(frame);
     }

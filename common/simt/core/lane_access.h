@@ -36,6 +36,13 @@ bool simt_lane_resolve(struct simt_warp *warp, const struct simt_instruction *in
                        const struct simt_access *access, uint32_t lanes,
                        unsigned char *host[SIMT_LANES]);
 
+/**
+ * @brief Active lanes wait for their asynchronous copies, of all groups but their last `pending`:
+ *        what has come counts as written now. With full checks; else they have come at once.
+ * @param pending or SIMT_COPIES_ALL
+ */
+void simt_lane_wait_for_copies(struct simt_warp *warp, uint32_t pending);
+
 /** @return true when all 32 lanes are active; else the launch fails, with a word on why. */
 bool simt_lane_require_all(struct simt_warp *warp, const struct simt_instruction *instruction);
 

@@ -60,6 +60,7 @@ bool launch_testing_run(struct launch_testing *t, const struct testing_launch *l
         .kernel = launch->kernel,
         .dynamic_shared_bytes = launch->shared,
         .parameters = launch->parameters,
+        .cooperative = launch->cooperative,
         .check = SIMT_CHECK_FULL,
         .global_shadow = t->shadow,
         .host_threads = launch->host_threads > 0 ? launch->host_threads : 1,

@@ -29,6 +29,7 @@ struct testing_launch {
     const char *kernel;
     uint32_t grid[3], threads[3];
     size_t shared;          /**< bytes of dynamic shared memory */
+    bool cooperative;       /**< all blocks are there at the same time */
     const void *parameters; /**< laid out as the kernel declares them */
     int host_threads;       /**< 0 counts as 1 */
     uint64_t limit;         /**< warp instructions of a block; 0 counts as a million */

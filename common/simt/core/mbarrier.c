@@ -126,7 +126,7 @@ static bool operate(struct simt_warp *warp, const struct simt_instruction *i, ui
         object.bytes -= count;
         settle(warp, &object);
         break;
-    case OP_COPY_ARRIVE: /* the copies are done; without .noinc the count went up before */
+    case OP_COPY_ARRIVE: /* the copies have come; without .noinc the count went up before */
         if ((i->detail[FLAGS] & FLAG_NO_INCREMENT) != 0) {
             fine = arrive(warp, i, lane, &object);
         }
@@ -156,7 +156,10 @@ static bool resolve(struct simt_warp *warp, const struct simt_instruction *i,
 
 static void run_operation(struct simt_warp *warp, const struct simt_instruction *i) {
     unsigned char *host[SIMT_LANES];
-    if (!resolve(warp, i, host)) {
+    if (i->detail[OPERATION] == OP_COPY_ARRIVE) {
+        simt_lane_wait_for_copies(warp, SIMT_COPIES_ALL);
+    }
+    if (warp->fault != NULL || !resolve(warp, i, host)) {
         return;
     }
     for (uint32_t rest = warp->mask; rest != 0; rest &= rest - 1) {

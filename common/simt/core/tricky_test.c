@@ -917,6 +917,47 @@ SCENE(halves_of_warps) {
     }
 }
 
+/* What a thread makes of all posts: its lane's pairs. */
+static unsigned sum_of_posts(const unsigned *posts, int all, int t) {
+    unsigned sum = 0;
+    for (int k = 2 * (t % 32); k < all; k += 64) {
+        sum += posts[k] + 3 * posts[k + 1];
+    }
+    return sum;
+}
+
+SCENE(tagged_values) {
+    enum { BLOCKS = 6, ALL = 64 * BLOCKS, ROUNDS = 5 };
+    unsigned values[ALL], posts[ALL];
+    for (int i = 0; i < ALL; i++) {
+        values[i] = (unsigned)s->in[i];
+    }
+    for (int round = 0; round < ROUNDS; round++) {
+        unsigned sum = 0;
+        memcpy(posts, values, sizeof posts);
+        for (int i = 0; i < ALL; i++) {
+            values[i] += sum_of_posts(posts, ALL, i);
+            sum += values[i] >> 1;
+        }
+        for (int i = 0; i < ALL; i++) {
+            values[i] += 6 * sum;
+        }
+    }
+    struct {
+        uint64_t posts, board, out, in;
+        int rounds;
+    } p = {zeros(s, 2 * ALL), zeros(s, ALL), empty(s, ALL), s->d_in, ROUNDS};
+    const struct testing_launch launch = {.kernel = "tagged_values",
+                                          .grid = {BLOCKS},
+                                          .threads = {64},
+                                          .parameters = &p,
+                                          .cooperative = true,
+                                          .host_threads = s->host_threads};
+    if (launch_testing_run_clean(&s->t, &launch)) {
+        expect_ints(s, (const int *)values, p.out, ALL);
+    }
+}
+
 static int permutations(const int *values, int first, int count, int target) {
     int number = 0, found = 0;
     for (int i = 0; i < count; i++) {

@@ -27,7 +27,8 @@ struct simt_frame {
     uint32_t depth;
     uint32_t lanes;       /**< lanes that are still in it */
     uint32_t local_base;  /**< where its local variables begin in the thread's local memory */
-    unsigned char *rows;  /**< code->row_bytes */
+    unsigned char *rows;  /**< code->row_bytes, aligned to 64 */
+    void *memory;         /**< what the rows lie in */
     uint32_t *predicates; /**< code->predicates */
 };
 

@@ -103,6 +103,11 @@ static const struct {
         {"race in shared memory",
          "a __syncthreads() is missing between the two accesses (inside a warp a __syncwarp() is "
          "enough), or an atomic operation"},
+    [SIMT_FAULT_COPY] =
+        {"asynchronous copy",
+         "a thread waits for what it copies, with cp.async.wait_group N (__pipeline_wait_prior(N)) "
+         "for all groups but its last N; what other threads copy is there after their wait and a "
+         "__syncthreads()"},
     [SIMT_FAULT_BLOCK_RACE] =
         {"race in global memory",
          "a __syncthreads() is missing between the two accesses (inside a warp a __syncwarp() is "

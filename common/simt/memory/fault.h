@@ -22,6 +22,7 @@ enum simt_fault_kind {
     SIMT_FAULT_FREED,
     SIMT_FAULT_UNINITIALISED,
     SIMT_FAULT_SHARED_RACE,
+    SIMT_FAULT_COPY,       /**< bytes that an asynchronous copy is on its way to */
     SIMT_FAULT_BLOCK_RACE, /**< threads of one block, in global memory */
     SIMT_FAULT_GLOBAL_RACE,
     SIMT_FAULT_BARRIER,

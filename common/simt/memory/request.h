@@ -154,7 +154,8 @@ SIMT_HOT size_t simt_request_slot(const struct simt_request *request, uint32_t p
 SIMT_HOT void simt_request_match(struct simt_request *request, enum ptx_space space) {
     enum simt_cost cost = request->counted ? simt_cost_of(space) : SIMT_COST_NONE;
     uint32_t phase = cost == SIMT_COST_SECTORS ? request->first & 31 : request->first & 3;
-    size_t slot = simt_request_slot(request, phase) % SIMT_PATTERN_SLOTS;
+    size_t apart = (size_t)67 * cost; /* cp.async reads, writes, and writes again unseen */
+    size_t slot = (simt_request_slot(request, phase) + apart) % SIMT_PATTERN_SLOTS;
     struct simt_pattern *pattern = &request->warp->block->cache->patterns[slot];
     uint64_t key =
         simt_pattern_pack(&(struct simt_pattern_key){.mask = request->mask,

@@ -53,6 +53,43 @@ static void fail_uninitialised(const struct simt_request *request, uint32_t lane
               simt_request_verb(request), request->bytes, address, where);
 }
 
+/* "by lane 3 of the same warp": who copies there. */
+static void name_copier(const struct simt_request *request, uint32_t lane, uint32_t from_warp,
+                        uint32_t from_lane, char *text, size_t size) {
+    if (from_warp != request->warp->index) {
+        snprintf(text, size, "of warp %u", from_warp);
+    } else if (from_lane != lane) {
+        snprintf(text, size, "of lane %u of the same warp", from_lane);
+    } else {
+        snprintf(text, size, "of the same thread");
+    }
+}
+
+/* Nobody may touch what is still being copied to. */
+static bool check_copies(const struct simt_request *request) {
+    const struct simt_copies *copies = request->warp->block->shadow->copies;
+    if (copies == NULL) {
+        return true;
+    }
+    for (uint32_t rest = simt_pattern_leaders(request->pattern); rest != 0; rest &= rest - 1) {
+        uint32_t lane = simt_first_lane(rest), from_warp, from_lane;
+        uint64_t address = lane_address(request, lane);
+        char who[64];
+        if (!simt_copies_expects(copies, address, request->bytes) ||
+            !simt_copies_find(copies, address, request->bytes, &from_warp, &from_lane)) {
+            continue;
+        }
+        name_copier(request, lane, from_warp, from_lane, who, sizeof who);
+        simt_fail(request->warp, request->instruction, lane, SIMT_FAULT_COPY, address,
+                  "%s %u bytes at offset %" PRIu64
+                  " of shared memory, to which an asynchronous copy (cp.async) %s is still on its "
+                  "way: that thread has not waited for it",
+                  simt_request_verb(request), request->bytes, address, who);
+        return false;
+    }
+    return true;
+}
+
 /* Bytes of which one must be written. Structs are copied with their padding, as integers of up to
  * 8 bytes or vectors of such. */
 static uint32_t group_bytes(const struct simt_request *request) {
@@ -81,6 +118,9 @@ static bool check_written(const struct simt_request *request) {
     uint64_t low = request->first + (uint64_t)(int64_t)pattern->low;
     if (request->complete || (range <= RANGE_BYTES && written(request, low, range))) {
         return true;
+    }
+    if (is_shared(request) && !check_copies(request)) {
+        return false;
     }
     for (uint32_t rest = simt_pattern_leaders(request->pattern); rest != 0; rest &= rest - 1) {
         uint32_t lane = simt_first_lane(rest);
@@ -330,8 +370,12 @@ static bool check_races(const struct simt_request *request) {
            check_lanes_agree(request);
 }
 
+/* What is being copied to counts as unwritten: reads meet it in check_written(). */
 static bool check_content(const struct simt_request *request) {
-    return request->kind == SIMT_WRITE || request->blind || check_written(request);
+    if (request->kind == SIMT_WRITE || request->blind) {
+        return !is_shared(request) || check_copies(request);
+    }
+    return check_written(request);
 }
 
 /* In global memory races first: that nothing has written some bytes may be a matter of timing, when

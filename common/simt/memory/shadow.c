@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/simt/memory/byte_bits.h"
+
 enum status simt_shadow_create(struct simt_shadow **shadow, const struct simt_shadow_size *size,
                                struct simt_watch *watch) {
     *shadow = NULL;
@@ -16,7 +18,7 @@ enum status simt_shadow_create(struct simt_shadow **shadow, const struct simt_sh
     made->watch = watch;
     made->agents = calloc((size_t)made->warps + 1, sizeof *made->agents);
     made->global = calloc((size_t)made->warps + 1, sizeof *made->global);
-    made->written = calloc(made->shared_bytes / 64 + 1, sizeof *made->written);
+    made->written = calloc(byte_bits_words(made->shared_bytes), sizeof *made->written);
     made->local = calloc(made->local_words + 1, sizeof *made->local);
     if (made->agents == NULL || made->global == NULL || made->written == NULL ||
         made->local == NULL ||
@@ -33,6 +35,7 @@ enum status simt_shadow_create(struct simt_shadow **shadow, const struct simt_sh
 void simt_shadow_free(struct simt_shadow *shadow) {
     if (shadow != NULL) {
         simt_history_free(shadow->history);
+        simt_copies_free(shadow->copies);
         free(shadow->agents);
         free(shadow->global);
         free(shadow->written);
@@ -43,8 +46,11 @@ void simt_shadow_free(struct simt_shadow *shadow) {
 
 void simt_shadow_reset(struct simt_shadow *shadow) {
     simt_shadow_barrier(shadow);
-    memset(shadow->written, 0, (shadow->shared_bytes / 64 + 1) * sizeof *shadow->written);
+    memset(shadow->written, 0, byte_bits_words(shadow->shared_bytes) * sizeof *shadow->written);
     memset(shadow->local, 0, shadow->local_words);
+    if (shadow->copies != NULL) {
+        simt_copies_reset(shadow->copies);
+    }
     for (uint32_t n = 0; n < shadow->warps; n++) {
         shadow->agents[n] = (struct simt_agent){.id = n};
         shadow->global[n] = (struct simt_agent){.id = n};
@@ -83,27 +89,23 @@ void simt_shadow_acquire(struct simt_shadow *shadow, uint32_t warp) {
     }
 }
 
-static uint64_t bits_of(size_t offset, size_t bytes) {
-    uint64_t ones = bytes >= 64 ? UINT64_MAX : ((uint64_t)1 << bytes) - 1;
-    return ones << (offset % 64);
+void simt_shadow_start_copy(struct simt_shadow *shadow, uint32_t warp,
+                            const struct simt_copy *copy) {
+    if (shadow->copies == NULL) {
+        shadow->copies = simt_copies_create(shadow->warps, shadow->shared_bytes);
+    }
+    if (shadow->copies == NULL || !simt_copies_start(shadow->copies, warp, copy)) {
+        return; /* memory is short: it is not watched */
+    }
+    for (uint32_t rest = copy->lanes; rest != 0; rest &= rest - 1) {
+        byte_bits_clear(shadow->written, copy->offsets[__builtin_ctz(rest)], copy->bytes);
+    }
 }
 
 void simt_shadow_mark(struct simt_shadow *shadow, size_t offset, size_t bytes) {
-    for (size_t done = 0, step; done < bytes; done += step) {
-        size_t at = offset + done;
-        step = bytes - done < 64 - at % 64 ? bytes - done : 64 - at % 64;
-        shadow->written[at / 64] |= bits_of(at, step);
-    }
+    byte_bits_set(shadow->written, offset, bytes);
 }
 
 bool simt_shadow_written(const struct simt_shadow *shadow, size_t offset, size_t bytes) {
-    for (size_t done = 0, step; done < bytes; done += step) {
-        size_t at = offset + done;
-        step = bytes - done < 64 - at % 64 ? bytes - done : 64 - at % 64;
-        uint64_t bits = bits_of(at, step);
-        if ((shadow->written[at / 64] & bits) != bits) {
-            return false;
-        }
-    }
-    return true;
+    return byte_bits_all(shadow->written, offset, bytes);
 }

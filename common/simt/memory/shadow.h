@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "common/base/status.h"
+#include "common/simt/memory/copies.h"
 #include "common/simt/memory/global_shadow.h"
 #include "common/simt/memory/history.h"
 
@@ -30,6 +31,7 @@ struct simt_shadow {
     uint32_t warps;
     uint64_t *written; /**< of shared memory, one bit a byte */
     size_t shared_bytes;
+    struct simt_copies *copies; /**< on their way to shared memory; NULL: none so far */
     uint8_t
         *local; /**< words of all threads' local memory, as in simt_block.local: not 0: written */
     size_t local_words;
@@ -68,6 +70,10 @@ void simt_shadow_meet(struct simt_shadow *shadow, uint32_t warp);
 /** A fence or release by a warp, and an acquire. */
 void simt_shadow_release(struct simt_shadow *shadow, uint32_t warp);
 void simt_shadow_acquire(struct simt_shadow *shadow, uint32_t warp);
+
+/** A warp's asynchronous copy has started: nobody may touch its bytes until it lands. */
+void simt_shadow_start_copy(struct simt_shadow *shadow, uint32_t warp,
+                            const struct simt_copy *copy);
 
 /** Marks bytes of shared memory as written; says whether all are. Offsets are inside. */
 void simt_shadow_mark(struct simt_shadow *shadow, size_t offset, size_t bytes);

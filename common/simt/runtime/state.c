@@ -1,5 +1,6 @@
 #include "common/simt/runtime/state.h"
 
+#include <malloc.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -71,8 +72,17 @@ static void set_limits(struct runtime *runtime) {
     runtime->limits[cudaLimitPersistingL2CacheSize] = 0;
 }
 
+/* Every launch takes memory for its warps and gives it back. The C library would hand that to the
+   system and have it zeroed again page by page: of short launches, that is most of their time. */
+static void keep_freed_memory(void) {
+    enum { KEPT = 1 << 30, LARGEST = 1 << 25 }; /* glibc's limit for M_MMAP_THRESHOLD */
+    (void)mallopt(M_TRIM_THRESHOLD, KEPT);
+    (void)mallopt(M_MMAP_THRESHOLD, LARGEST);
+}
+
 static void make_ready(struct runtime *runtime) {
     struct error error = {0};
+    keep_freed_memory();
     if (simt_settings_read(&runtime->settings, &error) != STATUS_OK) {
         runtime_give_up(error.message);
     }

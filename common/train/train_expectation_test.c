@@ -1,0 +1,28 @@
+/* The reference trains as PyTorch does. */
+#include "common/train/train_expectation.h"
+
+#include "common/testing/testing.h"
+
+static const char *const cases[] = {"classifier", "masked", "language", "language_tied"};
+
+enum { CASES = sizeof cases / sizeof *cases };
+
+/* Both compute in double, but for 1 / labels and rates here, and Llama's norms and rotary angles
+   there, which are fp32. */
+C_TEST(train_expectation, gradients_are_the_frameworks) {
+    struct train_engine engine;
+    ASSERT_OK(train_reference_create(&engine));
+    for (size_t i = 0; i < CASES; i++) {
+        train_expectation_gradient(&engine, cases[i], 1e-6);
+    }
+    train_engine_destroy(&engine);
+}
+
+C_TEST(train_expectation, losses_of_200_steps_are_the_frameworks) {
+    struct train_engine engine;
+    ASSERT_OK(train_reference_create(&engine));
+    for (size_t i = 0; i < CASES; i++) {
+        train_expectation_losses(&engine, cases[i], 200, 1e-4);
+    }
+    train_engine_destroy(&engine);
+}

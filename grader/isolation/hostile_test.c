@@ -1,0 +1,175 @@
+/* What a worker can do to the grader: make it wait, answer before it asks, leave things behind. */
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/testing/testing.h"
+#include "grader/isolation/hostile_test_calls.h"
+#include "grader/isolation/remote.h"
+#include "grader/watch.h"
+
+static char baseline[] = "hostile_test_worker";
+const struct remote_program remote_program = {{"hostile_test_worker", baseline}, false};
+
+static double seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static enum status call(const char *name, int number, struct error *error) {
+    struct hostile_call c = {.number = number};
+    return remote_call(name, &c, sizeof c, error);
+}
+
+/* The call must fail because the worker was lost, with a line in which TEXT stands. */
+static void expect_lost(const char *name, int number, const char *text) {
+    struct error error = {0};
+    EXPECT_STATUS(STATUS_INTERRUPTED, call(name, number, &error));
+    if (strstr(error.message, text) == NULL) {
+        TEST_FAIL("%s: '%s' is not in '%s'", name, text, error.message);
+    }
+    EXPECT_TRUE(!remote_alive());
+}
+
+static int open_descriptors(void) {
+    int count = 0;
+    DIR *folder = opendir("/proc/self/fd");
+    while (folder != NULL && readdir(folder) != NULL) {
+        count++;
+    }
+    if (folder != NULL) {
+        closedir(folder);
+    }
+    return count;
+}
+
+/* A worker may run for half an hour; one that has stopped talking is not waited for. */
+C_TEST(hostile, a_worker_that_hangs_up_is_ended) {
+    double begun = seconds();
+    remote_close();
+    grader_watch("a call", 20);
+    expect_lost("hang_up", 0, "your code closed the grader's channel and went on, in: a call");
+    grader_watch("", 0);
+    remote_close();
+    EXPECT_TRUE(seconds() - begun < 60.0);
+}
+
+C_TEST(hostile, a_last_word_does_not_keep_the_grader) {
+    double begun = seconds();
+    remote_close();
+    expect_lost("last_word", 0, "your code wrote to the grader's channel");
+    remote_close();
+    EXPECT_OK(call("stay", 0, NULL));
+    remote_close();
+    EXPECT_TRUE(seconds() - begun < 60.0);
+}
+
+/* Numbers that follow the last one: with so many answers in store nobody needs to ask, and what is
+ * asked stays unread until the channel is full. */
+C_TEST(hostile, nobody_answers_ahead) {
+    remote_close();
+    EXPECT_OK(call("answer_ahead", 100, NULL));
+    expect_lost("nothing", 0, "your code wrote to the grader's channel");
+    remote_close();
+}
+
+C_TEST(hostile, any_status_is_a_failure) {
+    static const int values[] = {1, -1000, 2147483647};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        struct error error = {0};
+        remote_close();
+        enum status status = call("status", values[i], &error);
+        EXPECT_TRUE(status != STATUS_OK && status_name(status) != NULL);
+        EXPECT_TRUE(error.message[0] != '\0');
+        EXPECT_OK(call("nothing", 0, NULL));
+    }
+}
+
+/* A count in them would be the grader's own next time. */
+C_TEST(hostile, arguments_of_timed_calls_do_not_come_back) {
+    struct hostile_call c = {.number = 7};
+    struct error error = {0};
+    double ms = 0.0;
+    remote_close();
+    EXPECT_OK(remote_call_timed("change", &c, sizeof c, NULL, &ms, NULL));
+    EXPECT_INT_EQ(7, c.number);
+    EXPECT_OK(remote_call("change", &c, sizeof c, NULL));
+    EXPECT_INT_EQ(1000007, c.number);
+    EXPECT_STATUS(STATUS_INTERRUPTED, remote_call("last_word", &c, sizeof c, &error));
+    EXPECT_INT_EQ(1000007, c.number);
+}
+
+/* What goes on in the background would slow down the baseline. */
+C_TEST(hostile, the_other_side_stands_still) {
+    struct hostile_call c = {0};
+    void *memory;
+    remote_close();
+    ASSERT_OK(remote_alloc(&memory, sizeof *c.counter, NULL));
+    c.counter = memory;
+    EXPECT_OK(remote_call("stay_busy", &c, sizeof c, NULL));
+    volatile unsigned *counter = memory;
+    for (int i = 0; i < 3; i++) {
+        remote_use(REMOTE_BASELINE);
+        EXPECT_OK(call("nothing", 0, NULL));
+        unsigned before = *counter;
+        EXPECT_OK(call("take_time", 100, NULL));
+        EXPECT_INT_EQ(before, *counter);
+        remote_use(REMOTE_SUBJECT);
+        EXPECT_OK(call("take_time", 200, NULL));
+        EXPECT_TRUE(*counter != before);
+    }
+    double begun = seconds();
+    remote_use(REMOTE_BASELINE);
+    EXPECT_OK(call("nothing", 0, NULL));
+    remote_close(); /* one of them stands still */
+    EXPECT_TRUE(seconds() - begun < 10.0);
+}
+
+/* Each answer comes in time, all together do not. */
+C_TEST(hostile, slow_answers_come_to_an_end) {
+    enum status status = STATUS_OK;
+    struct error error = {0};
+    int answers = 0;
+    double begun = seconds();
+    setenv("WARPBOOK_PATIENCE", "1", 1);
+    remote_close();
+    while (status == STATUS_OK && answers < 40) {
+        status = call("take_time", 300, &error);
+        answers += status == STATUS_OK;
+    }
+    unsetenv("WARPBOOK_PATIENCE");
+    EXPECT_STATUS(STATUS_INTERRUPTED, status);
+    EXPECT_TRUE(answers >= 5 && answers <= 17);
+    EXPECT_TRUE(seconds() - begun < 30.0);
+}
+
+C_TEST(hostile, workers_leave_no_descriptors) {
+    remote_close();
+    EXPECT_OK(call("nothing", 0, NULL));
+    remote_close();
+    int before = open_descriptors();
+    for (int i = 0; i < 5; i++) {
+        EXPECT_OK(call("nothing", 0, NULL));
+        remote_close();
+    }
+    EXPECT_INT_EQ(before, open_descriptors());
+}
+
+/* It fails once and for all: what is left of the first try is not in the way of the next. */
+C_TEST(hostile, a_worker_that_is_not_there) {
+    struct error first = {0}, second = {0};
+    remote_close();
+    int before = open_descriptors();
+    char right = baseline[0];
+    baseline[0] = 'H';
+    remote_use(REMOTE_BASELINE);
+    EXPECT_TRUE(call("nothing", 0, &first) != STATUS_OK);
+    EXPECT_TRUE(call("nothing", 0, &second) != STATUS_OK);
+    EXPECT_TRUE(strstr(first.message, "Hostile_test_worker") != NULL);
+    EXPECT_STR_EQ(first.message, second.message);
+    remote_close();
+    baseline[0] = right;
+    EXPECT_INT_EQ(before, open_descriptors());
+}

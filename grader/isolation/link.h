@@ -1,0 +1,40 @@
+/**
+ * @file link.h
+ * @brief What remote.c and remote_device.c share.
+ */
+#ifndef WARPBOOK_GRADER_ISOLATION_LINK_H_
+#define WARPBOOK_GRADER_ISOLATION_LINK_H_
+
+#include "grader/isolation/message.h"
+#include "grader/isolation/side.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * @brief Sends a request to the worker in use, which is started if need be, and waits.
+ * @param wall_ms receives how long that took, or NULL
+ * @return the answer's status with its line, or STATUS_INTERRUPTED when there is no answer
+ */
+MUST_CHECK enum status remote_request(struct message *message, double *wall_ms,
+                                      struct error *error);
+
+/**
+ * @brief Calls a function of the worker in use.
+ * @param m all zeros; receives the whole answer, the arguments in it as the function left them
+ */
+MUST_CHECK enum status remote_call_by(enum call_mode mode, const char *name, const void *arguments,
+                                      size_t size, device_stream stream, struct message *m,
+                                      double *wall_ms, struct error *error);
+
+struct side *remote_side_in_use(void);
+
+/** @return properties of the device that the other side has opened, or NULL. */
+const struct device_properties *remote_other_properties(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,92 @@
+/**
+ * @file message.h
+ * @brief What the grader and the process with the learner's code say to each other.
+ *
+ * One request, one answer, over a socket of packets; numbers, a function's name and its
+ * arguments as they lie in memory. Both are built from the same sources, so there is nothing to
+ * convert. What comes from the learner's process is never trusted: the grader uses an answer's
+ * numbers as numbers, and hands pointers in it back without looking behind them.
+ */
+#ifndef WARPBOOK_GRADER_ISOLATION_MESSAGE_H_
+#define WARPBOOK_GRADER_ISOLATION_MESSAGE_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Descriptors that the worker begins with. */
+enum { WORKER_CHANNEL = 3, WORKER_ARENA = 4 };
+
+/** Bytes of arguments that a call can carry; what is larger lies in the arena. */
+enum { MESSAGE_BYTES = 3072, MESSAGE_NAME = 48 };
+
+/** What the grader asks for. a[] and the answer's a[] are said beside it. */
+enum message_kind {
+    MESSAGE_READY, /**< a: arena's address, bytes; the worker maps it. First of all */
+    MESSAGE_CALL,  /**< a: enum call_mode, stream; name, bytes: arguments. Answer: the same bytes as
+                        the function left them, ms; a: launches; a[3]: operations that simt counted
+                    */
+    MESSAGE_DEVICE,    /**< a: enum device_request and what it takes */
+    MESSAGE_LIBRARIES, /**< answer: the first vendor's library that the worker has mapped, as name
+                        */
+};
+
+/** How a function is called. */
+enum call_mode {
+    CALL_ONCE,   /**< that is all */
+    CALL_TIMED,  /**< between two looks at the clock, with the whole device waited for */
+    CALL_BENCH,  /**< by device_bench_run(); behind the arguments: struct device_bench_options, room
+                      for a struct bench_timing */
+    CALL_COUNTED /**< recorded, and its launches counted */
+};
+
+/** What is asked of the device; see worker_device.c. */
+enum device_request {
+    DEVICE_OPEN, /**< answer's bytes: struct device_properties */
+    DEVICE_ALLOC,
+    DEVICE_FREE,
+    DEVICE_WRITE,
+    DEVICE_READ,
+    DEVICE_COPY,
+    DEVICE_SET,
+    DEVICE_STREAM_CREATE,
+    DEVICE_STREAM_DESTROY,
+    DEVICE_SYNCHRONIZE,
+    DEVICE_LAUNCHED,
+    DEVICE_TRAFFIC, /**< answer's bytes: struct device_traffic */
+    DEVICE_NOW
+};
+
+struct message {
+    uint64_t number; /**< of the request; its answer has the same */
+    uint32_t kind;   /**< enum message_kind */
+    int32_t status;  /**< answer: enum status */
+    uint64_t a[5];
+    double ms; /**< answer: of the call */
+    char name[MESSAGE_NAME];
+    char text[512]; /**< answer: the error's line */
+    uint32_t size;  /**< of bytes */
+    unsigned char bytes[MESSAGE_BYTES];
+};
+
+/** Sends one message whole. @return STATUS_OK, or STATUS_IO when nobody is there any more. */
+MUST_CHECK enum status message_send(int channel, const struct message *message);
+
+/**
+ * @brief Waits for one message.
+ * @param seconds at most; below 0: for ever
+ * @return STATUS_OK; STATUS_INTERRUPTED when the time is over; STATUS_IO when the other side is
+ *         gone; STATUS_BAD_FORMAT for a packet that is no message
+ */
+MUST_CHECK enum status message_receive(int channel, struct message *message, double seconds);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,89 @@
+/**
+ * @file models.h
+ * @brief Whole models on the learner's engine, run in the worker.
+ *
+ * Weights are random and made from a seed that is the models' alone: it says nothing about other
+ * inputs. A lab's worker defines worker_engine_create() and lists the functions that it wants.
+ */
+#ifndef WARPBOOK_GRADER_ISOLATION_MODELS_H_
+#define WARPBOOK_GRADER_ISOLATION_MODELS_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/status.h"
+#include "common/model/bert.h"
+#include "common/model/engine.h"
+#include "common/model/llama2.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Makes the engine of the lab's stage on the worker's functions; defined by the lab's worker. */
+MUST_CHECK enum status worker_engine_create(struct engine *engine, struct error *error);
+
+/** Llama2: a prompt in one call, then token by token; logits of the last one. */
+struct llama2_logits_call {
+    struct llama2_config config;
+    uint64_t seed;         /**< of the weights */
+    const int32_t *tokens; /**< arena, (count) */
+    size_t prompt, count;  /**< tokens of the first call, and of all: at least one more */
+    float *logits;         /**< arena, (V) */
+};
+enum status worker_llama2_logits(void *call, struct error *error);
+#define WORKER_LLAMA2_LOGITS \
+    { "llama2_logits", sizeof(struct llama2_logits_call), worker_llama2_logits }
+
+/** Llama2: made once, fed token by token or more at a time, freed. */
+struct llama2_create_call {
+    struct llama2_config config;
+    uint64_t seed;      /**< of the weights */
+    size_t batch;       /**< most tokens of one call */
+    const void *beside; /**< a model that was made before: one engine for both, and it is freed
+                             last; NULL: an engine of its own */
+    void *model;        /**< receives what the others are given */
+};
+struct llama2_forward_call {
+    void *model;
+    const int32_t *tokens; /**< arena, (count) */
+    size_t count, position;
+    float *logits; /**< arena, (V), of the last token */
+};
+enum status worker_llama2_create(void *call, struct error *error);
+enum status worker_llama2_forward(void *call, struct error *error);
+/** Takes a struct llama2_forward_call, of which it uses model only. */
+enum status worker_llama2_free(void *call, struct error *error);
+#define WORKER_LLAMA2                                                                    \
+    {"llama2_create", sizeof(struct llama2_create_call), worker_llama2_create},          \
+        {"llama2_forward", sizeof(struct llama2_forward_call), worker_llama2_forward}, { \
+        "llama2_free", sizeof(struct llama2_forward_call), worker_llama2_free            \
+    }
+
+/** BERT: made once, run as often as wanted, freed. */
+struct bert_create_call {
+    struct bert_config config;
+    uint64_t seed; /**< of the weights */
+    size_t rows;   /**< most of a batch */
+    void *model;   /**< receives what the others are given */
+};
+struct bert_run_call {
+    void *model;
+    struct bert_input input; /**< its arrays in the arena */
+    float *logits;           /**< arena, (B, labels) */
+};
+enum status worker_bert_create(void *call, struct error *error);
+enum status worker_bert_run(void *call, struct error *error);
+/** Takes a struct bert_run_call, of which it uses model only. */
+enum status worker_bert_free(void *call, struct error *error);
+#define WORKER_BERT                                                       \
+    {"bert_create", sizeof(struct bert_create_call), worker_bert_create}, \
+        {"bert_run", sizeof(struct bert_run_call), worker_bert_run}, {    \
+        "bert_free", sizeof(struct bert_run_call), worker_bert_free       \
+    }
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,5 @@
+/* Compiled into each graded test: BUILD says what its workers are called. */
+#include "grader/isolation/remote.h"
+
+const struct remote_program remote_program = {{GRADER_WORKER, GRADER_BASELINE_WORKER},
+                                              GRADER_DEVICE};

@@ -1,0 +1,81 @@
+"""A graded test in two programs: the grader's, and a worker with the learner's code."""
+
+load("@rules_cc//cc:defs.bzl", "cc_binary")
+load("//grader:labs.bzl", "LABS")
+
+# Calls to these go to remote_device.c and remote.c, whoever makes them: the test has no GPU of its
+# own, its workers have.
+_ELSEWHERE = [
+    "device_open",
+    "device_properties",
+    "device_alloc",
+    "device_free",
+    "device_alloc_host",
+    "device_free_host",
+    "device_write",
+    "device_read",
+    "device_copy",
+    "device_set",
+    "device_stream_create",
+    "device_stream_destroy",
+    "device_synchronize",
+    "device_launched",
+    "device_event_create",
+    "device_event_destroy",
+    "device_event_record",
+    "device_event_elapsed",
+    "device_traffic",
+    "device_trace",
+    "device_now",
+]
+
+REMOTE_LINKOPTS = ["-Wl,--wrap=" + name for name in _ELSEWHERE]
+
+def _quoted(name):
+    return "\\\"%s\\\"" % name if name else "NULL"
+
+def remote_defines(worker, baseline = None, device = True):
+    """What program.c is told: the workers' files in the test's own folder."""
+    return [
+        "GRADER_WORKER=" + _quoted(worker),
+        "GRADER_BASELINE_WORKER=" + (_quoted(baseline) if baseline else "0"),
+        "GRADER_DEVICE=" + ("1" if device else "0"),
+    ]
+
+def case_srcs(lab, part):
+    """Sources of one graded test, beside recorded.c."""
+    return ["//grader:cases/%s_%s.c" % (lab, part), "//grader:%s_headers" % lab, "//grader/isolation:program.c"]
+
+def case_deps(lab):
+    """What one graded test stands on."""
+    parts = LABS[lab]
+    remote = "//grader/isolation:remote_gpu" if parts.get("device", True) else "//grader/isolation:remote"
+    return parts["deps"] + ["//common/nn", "//common/testing:compare", "//grader:grading", remote]
+
+def worker_deps(lab):
+    """What a lab's worker stands on beside the subject."""
+    parts = LABS[lab]
+    device = parts.get("device", True)
+    return parts["worker_deps"] + ["//grader/isolation:worker_gpu" if device else "//grader/isolation:worker"]
+
+def lab_worker(name, lab, subject, baseline = False, whole = True):
+    """The program that runs somebody's code for a lab.
+
+    Args:
+      name: of the program.
+      lab: NN_topic.
+      subject: libraries that bring the lab's functions.
+      baseline: they are the baseline's: the worker is compiled with GRADER_BASELINE.
+      whole: `subject` brings the lab's engine, too; else it is linked here, as for most baselines.
+    """
+    parts = LABS[lab]
+    whole = not parts.get("baseline_engine", True) if baseline else whole
+    cc_binary(
+        name = name,
+        testonly = True,
+        srcs = ["//grader:cases/%s_worker.c" % lab, "//grader:%s_headers" % lab] +
+               ([] if whole else ["//labs/%s:engine.c" % lab]),
+        linkstatic = True,
+        local_defines = ["GRADER_BASELINE"] if baseline else [],
+        deps = subject + worker_deps(lab) + ([] if whole else parts["engine_deps"]),
+    )

@@ -1,0 +1,243 @@
+#include "grader/isolation/remote.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/testing/testing.h"
+#include "grader/isolation/link.h"
+#include "grader/isolation/message.h"
+#include "grader/isolation/side.h"
+#include "grader/own_work.h"
+#include "grader/sandbox/sandbox.h"
+#include "grader/watch.h"
+
+/* Seconds for a request without grader_watch(), and for a worker to begin. */
+enum { DEFAULT_PATIENCE = 60, MOST_HANGS = 3 };
+
+/* So many times that for all requests without grader_watch() together. */
+enum { UNWATCHED = 5 };
+
+/*
+ * Neither constant nor handed in: common/device has no context of ours either, and a test case that
+ * ends early must not leave processes behind.
+ */
+static struct {
+    struct side sides[REMOTE_SIDES];
+    bool paused[REMOTE_SIDES]; /* it stands still */
+    enum remote_side used;
+    char what[200]; /* grader_watch(): what the learner's code is doing */
+    double until;   /* and when its patience ends; 0: not said */
+    double flops;   /* that simt counted in the last timed call */
+    unsigned hung;  /* how often it did not come to an end */
+} remote;
+
+static double seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/*
+ * Code that hangs does so in many tests, and a run of all labs must come to an end: each time
+ * halves what the next one gets. The grader's own tests set $WARPBOOK_PATIENCE to fewer seconds.
+ */
+static double patience_of(double wanted) {
+    const char *shorter = getenv("WARPBOOK_PATIENCE");
+    double most = shorter != NULL ? strtod(shorter, NULL) : 0.0;
+    return ldexp(most > 0.0 ? fmin(most, wanted) : wanted, -(int)remote.hung);
+}
+
+void grader_watch(const char *what, unsigned patience) {
+    snprintf(remote.what, sizeof remote.what, "%s", what);
+    remote.until = patience > 0 ? seconds() + patience_of(patience) : 0.0;
+}
+
+void remote_use(enum remote_side side) {
+    remote.used = side;
+}
+
+/* Has a side stand still, or go on. */
+static void pause_side(int side, bool pause) {
+    struct sandbox *sandbox = remote.sides[side].sandbox;
+    if (sandbox != NULL && remote.paused[side] != pause) {
+        sandbox_pause(sandbox, pause);
+    }
+    remote.paused[side] = sandbox != NULL && pause;
+}
+
+/*
+ * While one side works the other stands still: it would slow down what is timed, or do what it
+ * has no time for when it is timed itself.
+ */
+static void let_work(enum remote_side side) {
+    for (int i = 0; i < REMOTE_SIDES; i++) {
+        pause_side(i, i != (int)side);
+    }
+}
+
+void remote_close(void) {
+    for (int i = 0; i < REMOTE_SIDES; i++) {
+        pause_side(i, false);
+        remote.hung += remote.sides[i].late && remote.hung < MOST_HANGS;
+        side_end(&remote.sides[i], i == REMOTE_SUBJECT ? "your code" : "the baseline");
+    }
+    remote.used = REMOTE_SUBJECT;
+}
+
+/* Each test has workers of its own, and what they wrote stands under its name. */
+__attribute__((constructor)) static void close_behind_tests(void) {
+    test_clean_up(remote_close);
+}
+
+__attribute__((destructor)) static void close_at_exit(void) {
+    remote_close();
+}
+
+bool remote_alive(void) {
+    return side_runs(&remote.sides[remote.used]);
+}
+
+/* "your code did not come to an end within 20 s, in: shape M=1" */
+static enum status say_what(struct error *error, enum status status) {
+    if (remote.what[0] != '\0' && error != NULL && strstr(error->message, ", in: ") == NULL) {
+        char line[sizeof error->message];
+        snprintf(line, sizeof line, "%s", error->message);
+        return error_set(error, status, "%s, in: %s", line, remote.what);
+    }
+    return status;
+}
+
+/* Of a request that nobody gave a time: code that is slow to answer each must come to an end, too.
+ */
+static double patience_unwatched(const struct side *side) {
+    double one = patience_of(DEFAULT_PATIENCE);
+    return fmin(one, UNWATCHED * one - side->unwatched_s);
+}
+
+/*
+ * Who frees, and who looks whether anything was loaded, has no use for the line; a test whose
+ * worker is lost there has failed all the same.
+ */
+static enum status no_answer(bool known, enum status status, struct error *own,
+                             struct error *error) {
+    status = say_what(own, status);
+    if (error == NULL && !known) {
+        TEST_FAIL("%s", own->message);
+    }
+    return error_set(error, status, "%s", own->message);
+}
+
+enum status remote_request(struct message *message, double *wall_ms, struct error *error) {
+    struct side *side = &remote.sides[remote.used];
+    bool known = side->lost[0] != '\0';
+    struct error own = {0};
+    double start = seconds();
+    bool watched = remote.until > 0.0;
+    double patience = watched ? remote.until - start : patience_unwatched(side);
+    const char *whose = remote.used == REMOTE_SUBJECT ? "your code" : "the baseline";
+    enum status status = side_start(side, remote.used, patience_of(DEFAULT_PATIENCE), &own);
+    if (status == STATUS_OK) {
+        let_work(remote.used);
+        start = seconds();
+        status = side_ask(side, message, fmax(patience, 0.1), whose, &own);
+    }
+    double took = seconds() - start;
+    side->unwatched_s += watched ? 0.0 : took;
+    if (wall_ms != NULL) {
+        *wall_ms = 1e3 * took;
+    }
+    if (status != STATUS_OK) {
+        return no_answer(known, status, &own, error);
+    }
+    status = (enum status)message->status;
+    return status == STATUS_OK ? STATUS_OK : error_set(error, status, "%s", message->text);
+}
+
+struct side *remote_side_in_use(void) {
+    return &remote.sides[remote.used];
+}
+
+const struct device_properties *remote_other_properties(void) {
+    const struct side *other =
+        &remote.sides[remote.used == REMOTE_SUBJECT ? REMOTE_BASELINE : REMOTE_SUBJECT];
+    return other->properties.name[0] != '\0' ? &other->properties : NULL;
+}
+
+/* A request that calls NAME; its arguments must fit. */
+static enum status prepare(struct message *m, enum call_mode mode, const char *name,
+                           const void *arguments, size_t size, struct error *error) {
+    m->kind = MESSAGE_CALL;
+    m->a[0] = (uint64_t)mode;
+    snprintf(m->name, sizeof m->name, "%s", name);
+    if (size > MESSAGE_BYTES) {
+        return error_set(error, STATUS_TOO_LONG, "%s: arguments of %zu bytes do not fit", name,
+                         size);
+    }
+    memcpy(m->bytes, arguments, size);
+    m->size = (uint32_t)size;
+    return STATUS_OK;
+}
+
+enum status remote_call_by(enum call_mode mode, const char *name, const void *arguments,
+                           size_t size, device_stream stream, struct message *m, double *wall_ms,
+                           struct error *error) {
+    TRY(prepare(m, mode, name, arguments, size, error));
+    m->a[1] = (uint64_t)(uintptr_t)stream;
+    enum status status = remote_request(m, wall_ms, error);
+    remote.flops = (double)m->a[3];
+    return status;
+}
+
+enum status remote_call(const char *name, void *arguments, size_t size, struct error *error) {
+    struct message m = {0};
+    enum status status = remote_call_by(CALL_ONCE, name, arguments, size, NULL, &m, NULL, error);
+    if (remote_alive() && m.size == size) {
+        memcpy(arguments, m.bytes, size);
+    }
+    return status;
+}
+
+enum status remote_call_timed(const char *name, const void *arguments, size_t size,
+                              device_stream stream, double *ms, struct error *error) {
+    struct message m = {0};
+    double wall_ms = 0.0;
+    *ms = INFINITY;
+    TRY(remote_call_by(CALL_TIMED, name, arguments, size, stream, &m, &wall_ms, error));
+    bool modelled = remote.sides[remote.used].modelled;
+    *ms = modelled ? m.ms : fmax(m.ms, wall_ms - REMOTE_MESSAGE_MS);
+    return isfinite(*ms) && *ms >= 0.0
+               ? STATUS_OK
+               : error_set(error, STATUS_MISMATCH, "the worker's clock gave no time");
+}
+
+void remote_check_counted(double flops) {
+    if (remote.sides[remote.used].modelled && remote.flops < 0.5 * flops) {
+        TEST_FAIL("your kernels did %.3g of %.3g operations: what the CPU computes takes no "
+                  "modelled time, and does not count",
+                  remote.flops, flops);
+    }
+}
+
+enum status remote_alloc(void **memory, size_t bytes, struct error *error) {
+    struct side *side = &remote.sides[remote.used];
+    *memory = NULL;
+    TRY(side_start(side, remote.used, patience_of(DEFAULT_PATIENCE), error));
+    return side_alloc(side, memory, bytes, error);
+}
+
+enum status remote_copy(void **memory, const void *from, size_t bytes, struct error *error) {
+    TRY(remote_alloc(memory, bytes, error));
+    memcpy(*memory, from, bytes);
+    return STATUS_OK;
+}
+
+void grader_check_own_work(void) {
+    struct message m = {.kind = MESSAGE_LIBRARIES};
+    remote_use(REMOTE_SUBJECT);
+    if (remote_alive() && remote_request(&m, NULL, NULL) == STATUS_OK && m.name[0] != '\0') {
+        TEST_FAIL("your code loaded %s: the work must be done by your own kernels", m.name);
+    }
+}

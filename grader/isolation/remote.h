@@ -1,0 +1,124 @@
+/**
+ * @file remote.h
+ * @brief The grader's side: calls to the learner's code, which lives in another process.
+ *
+ * A graded test holds the oracle, the seed, the clock that counts and the verdict. It links none
+ * of the learner's code. Each test case gets processes of its own, one for the learner's code and
+ * one for the baseline, started when they are first needed. In this program the functions of
+ * common/device work on the GPU of the process that remote_use() named last: the linker sends them
+ * to remote_device.c (--wrap, see remote.bzl), so a case reads as if all of it were here.
+ *
+ * What a worker answers is checked before it is used, and never believed: values are read back and
+ * compared here, the time of a call is not less than what this process saw go by. When a worker
+ * crashes, hangs or is stopped by the sandbox, the request fails with STATUS_INTERRUPTED and a line
+ * that says so, and so does every later one of the same test case.
+ */
+#ifndef WARPBOOK_GRADER_ISOLATION_REMOTE_H_
+#define WARPBOOK_GRADER_ISOLATION_REMOTE_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/base/status.h"
+#include "common/device/device.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct bench_timing;
+struct device_bench_options;
+
+/** Whose functions are called. */
+enum remote_side { REMOTE_SUBJECT, REMOTE_BASELINE, REMOTE_SIDES };
+
+/** The workers of this test program; defined by program.c, from what BUILD says. */
+struct remote_program {
+    const char *workers[REMOTE_SIDES]; /**< files beside the test's own; NULL: there is none */
+    bool device;                       /**< they use the GPU, or simt */
+};
+extern const struct remote_program remote_program;
+
+/** From here on calls and device functions go to this side. The subject's, to begin with. */
+void remote_use(enum remote_side side);
+
+/**
+ * @brief Ends the workers and is back at the subject's side. What a worker wrote is printed when it
+ *        ends, here or before its time.
+ *
+ * device_open() begins with this, so that each test case has fresh workers; a case that does
+ * without the device calls it first.
+ */
+void remote_close(void);
+
+/** @return whether the side in use has answered everything so far; starts nothing. */
+bool remote_alive(void);
+
+/**
+ * @brief Calls a function of the worker, by the name in its table.
+ *
+ * All of the arguments come back as the worker says: it may have changed what it was given, too. A
+ * size or a pointer of the grader's own must not be taken from there again.
+ *
+ * @param arguments as the function takes them, with what it leaves there afterwards
+ * @return what the function returns, with its line; STATUS_INTERRUPTED, as above
+ */
+MUST_CHECK enum status remote_call(const char *name, void *arguments, size_t size,
+                                   struct error *error);
+
+/**
+ * @brief Calls it and times it, waiting for the whole device before and after.
+ *
+ * Measured time is the worker's, but not less than this process's own clock saw, minus
+ * REMOTE_MESSAGE_MS: a worker that stops its clock too early gains nothing. Modelled time is the
+ * worker's; cases compare it with what the GPU can do at best. The arguments do not come back.
+ *
+ * @param ms receives milliseconds, infinite when it fails
+ */
+MUST_CHECK enum status remote_call_timed(const char *name, const void *arguments, size_t size,
+                                         device_stream stream, double *ms, struct error *error);
+
+/**
+ * @brief Fails the running test when simt counted less than half of @p flops floating-point
+ *        operations in the last call or bench that was timed; does nothing on a GPU.
+ *
+ * What the CPU computes takes no modelled time: the work must have been done by kernels.
+ */
+void remote_check_counted(double flops);
+
+/** What a request and its answer may take of a call's time without counting. */
+#define REMOTE_MESSAGE_MS 0.25
+
+/**
+ * @brief Times it by device_bench_run() in the worker. The same arguments serve every run, and do
+ *        not come back.
+ */
+MUST_CHECK enum status remote_bench(const struct device_bench_options *options, const char *name,
+                                    const void *arguments, size_t size, device_stream stream,
+                                    struct bench_timing *timing, struct error *error);
+
+/**
+ * @brief Counts the launches it makes on @p stream, as device_count_launches_on() does. The
+ *        arguments do not come back.
+ */
+MUST_CHECK enum status remote_count_launches(const char *name, const void *arguments, size_t size,
+                                             device_stream stream, size_t *launches,
+                                             struct error *error);
+
+/**
+ * @brief Host memory that the worker in use has at the same address, 64-byte aligned, zeros.
+ *
+ * For what a function takes or gives in host memory. The worker may change it at any time: copy
+ * what comes back before looking at it, and keep own copies of inputs. Freed by remote_close().
+ */
+MUST_CHECK enum status remote_alloc(void **memory, size_t bytes, struct error *error);
+
+/** remote_alloc() with a copy of @p bytes from @p from. */
+MUST_CHECK enum status remote_copy(void **memory, const void *from, size_t bytes,
+                                   struct error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

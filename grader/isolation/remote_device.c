@@ -1,0 +1,250 @@
+/*
+ * The functions of common/device on a worker's GPU. remote.bzl has the linker put them in place of
+ * the real ones, hence their names; what they promise stands in common/device/device.h.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/bench/device_bench.h"
+#include "common/device/device.h"
+#include "grader/isolation/link.h"
+#include "grader/isolation/remote.h"
+#include "grader/isolation/remote_device.h"
+
+static uint64_t number(const void *pointer) {
+    return (uint64_t)(uintptr_t)pointer;
+}
+
+static struct message request(enum device_request what) {
+    return (struct message){.kind = MESSAGE_DEVICE, .a = {(uint64_t)what}};
+}
+
+enum status __wrap_device_open(struct error *error) {
+    remote_close();
+    return remote_open_device(error);
+}
+
+static bool same_gpu(const struct device_properties *a, const struct device_properties *b) {
+    return strcmp(a->name, b->name) == 0 && a->modelled == b->modelled &&
+           a->peak_flops == b->peak_flops && a->memory_bandwidth == b->memory_bandwidth;
+}
+
+/*
+ * A process can say of its GPU what it likes, and peaks decide what time is possible: the grader
+ * knows whether it is simt, and both workers must see the same one.
+ */
+static enum status check_properties(const struct side *side, struct error *error) {
+    const struct device_properties *other = remote_other_properties();
+    if (side->properties.modelled != side->modelled ||
+        (other != NULL && !same_gpu(other, &side->properties))) {
+        return error_set(error, STATUS_MISMATCH,
+                         "your code changed what the GPU says of itself: this is no %s",
+                         side->properties.name);
+    }
+    return STATUS_OK;
+}
+
+/* A worker's device is opened when the worker is first used. */
+enum status remote_open_device(struct error *error) {
+    struct message m = request(DEVICE_OPEN);
+    TRY(remote_request(&m, NULL, error));
+    struct side *side = remote_side_in_use();
+    if (m.size != sizeof side->properties) {
+        return error_set(error, STATUS_MISMATCH, "the worker's device has no properties");
+    }
+    memcpy(&side->properties, m.bytes, sizeof side->properties);
+    side->properties.name[sizeof side->properties.name - 1] = '\0';
+    side->properties.record_name[sizeof side->properties.record_name - 1] = '\0';
+    return check_properties(side, error);
+}
+
+enum status __wrap_device_properties(struct device_properties *properties, struct error *error) {
+    (void)error;
+    *properties = remote_side_in_use()->properties;
+    return STATUS_OK;
+}
+
+enum status __wrap_device_alloc(void **memory, size_t bytes, struct error *error) {
+    struct message m = request(DEVICE_ALLOC);
+    *memory = NULL;
+    m.a[1] = bytes;
+    TRY(remote_request(&m, NULL, error));
+    *memory = (void *)(uintptr_t)m.a[1];
+    return STATUS_OK;
+}
+
+/* Nothing can be done about a failure; the worker's end frees all. */
+static void tell(enum device_request what, const void *pointer) {
+    struct message m = request(what);
+    m.a[1] = number(pointer);
+    if (pointer != NULL && remote_alive()) {
+        enum status ignored = remote_request(&m, NULL, NULL);
+        (void)ignored;
+    }
+}
+
+void __wrap_device_free(void *memory) {
+    tell(DEVICE_FREE, memory);
+}
+
+enum status __wrap_device_alloc_host(void **memory, size_t bytes, struct error *error) {
+    return remote_alloc(memory, bytes, error);
+}
+
+void __wrap_device_free_host(void *memory) {
+    (void)memory; /* the arena goes as a whole */
+}
+
+static enum status move(enum device_request what, uint64_t to, uint64_t from, size_t bytes,
+                        device_stream stream, struct error *error) {
+    struct message m = request(what);
+    m.a[1] = to;
+    m.a[2] = from;
+    m.a[3] = bytes;
+    m.a[4] = number(stream);
+    return remote_request(&m, NULL, error);
+}
+
+/* Through the arena, piece by piece. */
+enum status __wrap_device_write(void *to, const void *from, size_t bytes, device_stream stream,
+                                struct error *error) {
+    const struct side *side = remote_side_in_use();
+    size_t done = 0;
+    do {
+        size_t piece = bytes - done < SIDE_STAGING ? bytes - done : SIDE_STAGING;
+        if (side_runs(side)) {
+            memcpy(side->arena, (const char *)from + done, piece);
+        }
+        TRY(move(DEVICE_WRITE, number(to) + done, number(side->arena), piece, stream, error));
+        done += piece;
+    } while (done < bytes);
+    return STATUS_OK;
+}
+
+enum status __wrap_device_read(void *to, const void *from, size_t bytes, device_stream stream,
+                               struct error *error) {
+    const struct side *side = remote_side_in_use();
+    size_t done = 0;
+    do {
+        size_t piece = bytes - done < SIDE_STAGING ? bytes - done : SIDE_STAGING;
+        TRY(move(DEVICE_READ, number(side->arena), number(from) + done, piece, stream, error));
+        memcpy((char *)to + done, side->arena, piece);
+        done += piece;
+    } while (done < bytes);
+    return STATUS_OK;
+}
+
+enum status __wrap_device_copy(void *to, const void *from, size_t bytes, device_stream stream,
+                               struct error *error) {
+    return move(DEVICE_COPY, number(to), number(from), bytes, stream, error);
+}
+
+enum status __wrap_device_set(void *memory, int value, size_t bytes, device_stream stream,
+                              struct error *error) {
+    return move(DEVICE_SET, number(memory), (uint64_t)value, bytes, stream, error);
+}
+
+enum status __wrap_device_stream_create(device_stream *stream, struct error *error) {
+    struct message m = request(DEVICE_STREAM_CREATE);
+    *stream = NULL;
+    TRY(remote_request(&m, NULL, error));
+    *stream = (device_stream)(uintptr_t)m.a[1];
+    return STATUS_OK;
+}
+
+void __wrap_device_stream_destroy(device_stream stream) {
+    tell(DEVICE_STREAM_DESTROY, stream);
+}
+
+enum status __wrap_device_synchronize(device_stream stream, struct error *error) {
+    struct message m = request(DEVICE_SYNCHRONIZE);
+    m.a[1] = number(stream);
+    return remote_request(&m, NULL, error);
+}
+
+enum status __wrap_device_launched(const char *what, struct error *error) {
+    struct message m = request(DEVICE_LAUNCHED);
+    snprintf(m.name, sizeof m.name, "%s", what);
+    return remote_request(&m, NULL, error);
+}
+
+struct device_traffic __wrap_device_traffic(void) {
+    struct message m = request(DEVICE_TRAFFIC);
+    struct device_traffic traffic = {0};
+    if (remote_request(&m, NULL, NULL) == STATUS_OK && m.size == sizeof traffic) {
+        memcpy(&traffic, m.bytes, sizeof traffic);
+    }
+    return traffic;
+}
+
+double __wrap_device_now(void) {
+    struct message m = request(DEVICE_NOW);
+    return remote_request(&m, NULL, NULL) == STATUS_OK ? 1e-3 * m.ms : (double)NAN;
+}
+
+enum status remote_bench(const struct device_bench_options *options, const char *name,
+                         const void *arguments, size_t size, device_stream stream,
+                         struct bench_timing *timing, struct error *error) {
+    struct message m = {0};
+    unsigned char bytes[MESSAGE_BYTES];
+    size_t all = size + sizeof *options + sizeof *timing;
+    *timing = (struct bench_timing){.median_ms = INFINITY, .min_ms = INFINITY, .max_ms = INFINITY};
+    if (all > sizeof bytes) {
+        return error_set(error, STATUS_TOO_LONG, "%s: arguments of %zu bytes do not fit", name,
+                         size);
+    }
+    memcpy(bytes, arguments, size);
+    memcpy(bytes + size, options, sizeof *options);
+    memset(bytes + size + sizeof *options, 0, sizeof *timing);
+    TRY(remote_call_by(CALL_BENCH, name, bytes, all, stream, &m, NULL, error));
+    if (m.size == all) {
+        memcpy(timing, m.bytes + size + sizeof *options, sizeof *timing);
+    }
+    return isfinite(timing->median_ms) && timing->min_ms >= 0.0 &&
+                   timing->median_ms >= timing->min_ms
+               ? STATUS_OK
+               : error_set(error, STATUS_MISMATCH, "the worker's clock gave no time");
+}
+
+enum status remote_count_launches(const char *name, const void *arguments, size_t size,
+                                  device_stream stream, size_t *launches, struct error *error) {
+    struct message m = {0};
+    enum status status =
+        remote_call_by(CALL_COUNTED, name, arguments, size, stream, &m, NULL, error);
+    *launches = status == STATUS_OK ? (size_t)m.a[2] : 0;
+    return status;
+}
+
+/* Events and tracing stay with who times: remote_call_timed(), remote_bench(). */
+static enum status not_here(struct error *error) {
+    return error_set(error, STATUS_UNSUPPORTED, "the grader times in the worker");
+}
+
+enum status __wrap_device_event_create(device_event *event, struct error *error) {
+    *event = NULL;
+    return not_here(error);
+}
+
+void __wrap_device_event_destroy(device_event event) {
+    (void)event;
+}
+
+enum status __wrap_device_event_record(device_event event, device_stream stream,
+                                       struct error *error) {
+    (void)event;
+    (void)stream;
+    return not_here(error);
+}
+
+enum status __wrap_device_event_elapsed(device_event start, device_event stop, double *ms,
+                                        struct error *error) {
+    (void)start;
+    (void)stop;
+    *ms = (double)INFINITY;
+    return not_here(error);
+}
+
+void __wrap_device_trace(bool on) {
+    (void)on;
+}

@@ -1,0 +1,260 @@
+#include "grader/isolation/side.h"
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "grader/isolation/surroundings.h"
+
+/* Where arenas lie, in every process: far from what loaders, CUDA and sanitizers use. */
+#define ARENA_BASE UINT64_C(0x200000000000)
+#define ARENA_BYTES ((size_t)4 << 30)
+enum { ALIGNMENT = 64, MOST_MIB = 12 << 10 };
+
+/* From the end of the channel to that of the process: CUDA gives back all that it has. */
+#define LAST_SECONDS 10.0
+
+bool side_runs(const struct side *side) {
+    return side->sandbox != NULL && side->lost[0] == '\0';
+}
+
+/* The report limits the files that a graded test writes; memory that is shared is no such file. */
+static bool set_size(int file, size_t bytes) {
+    struct rlimit limit;
+    getrlimit(RLIMIT_FSIZE, &limit);
+    const struct rlimit most = {limit.rlim_max, limit.rlim_max};
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &most);
+    bool done = ftruncate(file, (off_t)bytes) == 0;
+    setrlimit(RLIMIT_FSIZE, &limit);
+    signal(SIGXFSZ, handler);
+    return done;
+}
+
+/* A file in memory that nobody can shorten: the grader must not fault on it. */
+static enum status make_arena(struct side *side, enum remote_side which, struct error *error) {
+    uint64_t base = ARENA_BASE + (uint64_t)which * 4 * ARENA_BYTES;
+    void *wanted = (void *)(uintptr_t)base;
+    side->arena_file = memfd_create("arena", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (side->arena_file < 0 || !set_size(side->arena_file, ARENA_BYTES) ||
+        fcntl(side->arena_file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+        return error_set(error, STATUS_IO, "cannot make memory to share with the learner's code");
+    }
+    void *got = mmap(wanted, ARENA_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE,
+                     side->arena_file, 0);
+    if (got != wanted) {
+        return error_set(error, STATUS_OUT_OF_MEMORY,
+                         "no addresses for memory to share with the learner's code");
+    }
+    side->arena = got;
+    side->used = SIDE_STAGING;
+    return STATUS_OK;
+}
+
+/* The grader's own tests set $WARPBOOK_WORKER_MIB to less: they fill it. */
+static size_t most_memory(void) {
+    const char *less = getenv("WARPBOOK_WORKER_MIB");
+    size_t mib = less != NULL ? strtoul(less, NULL, 10) : 0;
+    return (mib > 0 && mib < MOST_MIB ? mib : MOST_MIB) << 20;
+}
+
+/* What one worker may use: all that a lab needs, and less than would hurt the machine. */
+static struct sandbox_limits limits(void) {
+    struct sandbox_limits l = sandbox_default_limits();
+    l.wall_s = 1800.0;
+    l.cpu_s = 4.0 * 3600.0;
+    l.memory_bytes = most_memory();
+    l.resident = true; /* CUDA and simt reserve more addresses than there is memory */
+    l.threads = 1024;
+    l.files = 256;
+    return l;
+}
+
+static enum status start_process(struct side *side, enum remote_side which, int theirs,
+                                 struct error *error) {
+    struct surroundings s;
+    TRY(surroundings_find(&s, which, error));
+    side->modelled = remote_program.device && !s.gpu;
+    const char *argv[] = {s.worker, NULL};
+    const struct sandbox_descriptor handed[] = {{theirs, WORKER_CHANNEL},
+                                                {side->arena_file, WORKER_ARENA}};
+    const struct sandbox_command command = {.argv = argv,
+                                            .environment = s.environment,
+                                            .descriptors = handed,
+                                            .descriptor_count = 2,
+                                            .readable = s.readable,
+                                            .gpu = s.gpu,
+                                            .limits = limits(),
+                                            .required = SANDBOX_HOLDS_CALLS};
+    return sandbox_start(&side->sandbox, &command, error);
+}
+
+/* A constructor runs before main(): the first answer never comes. */
+static const char *when(const struct side *side) {
+    return !side->answered ? " before its first call" : "";
+}
+
+/* A process that leaves by itself has not done what it was asked for, whatever its status says. */
+static const char *describe(const struct sandbox_result *result, char *text, size_t size) {
+    const struct sandbox_limits l = limits();
+    if (result->end == SANDBOX_EXITED) {
+        snprintf(text, size, "left with exit status %d instead of an answer", result->exit_code);
+        return text;
+    }
+    return sandbox_describe(result, &l, text, size);
+}
+
+/* Prints with a mark before each line, and nothing that a terminal would obey. */
+static void print_marked(const char *whose, const char *stream, const struct sandbox_output *out) {
+    bool begins = true;
+    if (out->size == 0) {
+        return;
+    }
+    printf("%s wrote to %s:\n", whose, stream);
+    for (size_t i = 0; i < out->size; i++) {
+        unsigned char c = (unsigned char)out->text[i];
+        if (begins) {
+            fputs("  | ", stdout);
+        }
+        begins = c == '\n';
+        putchar(c == '\n' || c == '\t' || c >= 128 || isprint(c) ? c : '?');
+    }
+    if (!begins) {
+        putchar('\n');
+    }
+    fflush(stdout);
+}
+
+/* Waits for its end, notes how that came, and prints what it wrote. */
+static void lose(struct side *side, const char *whose, const char *instead) {
+    char text[300];
+    struct sandbox_result *result = calloc(1, sizeof *result);
+    if (result == NULL) {
+        abort(); /* the grader itself is out of memory */
+    }
+    if (instead == NULL && !sandbox_wait(side->sandbox, LAST_SECONDS)) {
+        instead = "closed the grader's channel and went on";
+    }
+    if (instead != NULL) {
+        sandbox_stop(side->sandbox);
+    }
+    sandbox_finish(side->sandbox, result);
+    side->sandbox = NULL;
+    const char *how = instead != NULL ? instead : describe(result, text, sizeof text);
+    snprintf(side->lost, sizeof side->lost, "%s %s%s", whose, how, when(side));
+    print_marked(whose, "standard output", &result->out);
+    print_marked(whose, "standard error", &result->error);
+    free(result);
+}
+
+static enum status start(struct side *side, enum remote_side which, double seconds,
+                         struct error *error) {
+    int ends[2];
+    struct message message = {.kind = MESSAGE_READY};
+    TRY(make_arena(side, which, error));
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+        return error_set(error, STATUS_IO, "cannot make a channel to the learner's code");
+    }
+    side->channel = ends[0];
+    enum status status = start_process(side, which, ends[1], error);
+    close(ends[1]);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    message.a[0] = (uint64_t)(uintptr_t)side->arena;
+    message.a[1] = ARENA_BYTES;
+    const char *whose = which == REMOTE_SUBJECT ? "your code" : "the baseline";
+    TRY(side_ask(side, &message, seconds, whose, error));
+    if (message.status != STATUS_OK) {
+        lose(side, whose, "cannot use the memory that it shares with the grader");
+        return error_set(error, STATUS_INTERRUPTED, "%s: %s", side->lost, message.text);
+    }
+    return STATUS_OK;
+}
+
+enum status side_start(struct side *side, enum remote_side which, double seconds,
+                       struct error *error) {
+    struct error own = {0};
+    if (side->lost[0] != '\0') {
+        return error_set(error, STATUS_INTERRUPTED, "%s", side->lost);
+    }
+    enum status status = side->sandbox != NULL ? STATUS_OK : start(side, which, seconds, &own);
+    if (status == STATUS_OK) {
+        return STATUS_OK;
+    }
+    if (side->lost[0] == '\0') {
+        /* Nothing runs, and another try would meet what is left of this one. */
+        snprintf(side->lost, sizeof side->lost, "%s", error_text(&own, status));
+    }
+    return error_set(error, status, "%s", error_text(&own, status));
+}
+
+/* Somebody who knows the next number answers before there is a question. */
+static uint64_t unforeseen(void) {
+    uint64_t number;
+    if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number) {
+        abort(); /* this kernel has had it since before it had the sandbox's filter */
+    }
+    return number;
+}
+
+enum status side_ask(struct side *side, struct message *message, double seconds, const char *whose,
+                     struct error *error) {
+    char late[100];
+    message->number = side->number = unforeseen();
+    enum status status = message_send(side->channel, message);
+    if (status == STATUS_OK) {
+        status = message_receive(side->channel, message, seconds);
+    }
+    if (status == STATUS_OK && message->number == side->number) {
+        side->answered = true;
+        return STATUS_OK;
+    }
+    snprintf(late, sizeof late, "did not come to an end within %.2g s", seconds);
+    side->late = status == STATUS_INTERRUPTED;
+    lose(side, whose,
+         status == STATUS_INTERRUPTED                         ? late
+         : status == STATUS_OK || status == STATUS_BAD_FORMAT ? "wrote to the grader's channel"
+                                                              : NULL);
+    return error_set(error, STATUS_INTERRUPTED, "%s", side->lost);
+}
+
+enum status side_alloc(struct side *side, void **memory, size_t bytes, struct error *error) {
+    size_t room = ARENA_BYTES - side->used;
+    if (bytes > room - ALIGNMENT) {
+        return error_set(error, STATUS_OUT_OF_MEMORY,
+                         "%zu bytes do not fit into what is shared with the learner's code", bytes);
+    }
+    *memory = side->arena + side->used;
+    side->used += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    return STATUS_OK;
+}
+
+void side_end(struct side *side, const char *whose) {
+    if (side->sandbox != NULL) {
+        struct message none;
+        /* The worker's loop ends, and with it the process, unless something holds it. */
+        shutdown(side->channel, SHUT_WR);
+        bool stays = message_receive(side->channel, &none, 2.0) == STATUS_INTERRUPTED;
+        lose(side, whose, stays ? "stayed when its work was done" : NULL);
+    }
+    if (side->channel > 0) {
+        close(side->channel);
+    }
+    if (side->arena != NULL) {
+        munmap(side->arena, ARENA_BYTES);
+    }
+    if (side->arena_file > 0) {
+        close(side->arena_file);
+    }
+    *side = (struct side){0};
+}

@@ -1,0 +1,84 @@
+#include "grader/isolation/surroundings.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "grader/beside.h"
+
+extern char **environ;
+
+/*
+ * Variables whose names begin so are handed on: which GPU, how simt behaves, where the driver is,
+ * how many threads, and which mistake a self-test wants. Nothing else of ours is.
+ */
+static const char *const handed_on[] = {"CUDA_VISIBLE_DEVICES=", "SIMT_",
+                                        "LD_LIBRARY_PATH=", "OMP_NUM_THREADS=", "WRONG_"};
+
+static bool is_handed_on(const char *variable) {
+    for (size_t i = 0; i < sizeof handed_on / sizeof *handed_on; i++) {
+        if (strncmp(variable, handed_on[i], strlen(handed_on[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void choose_environment(struct surroundings *s) {
+    size_t count = 0;
+    for (char **variable = environ; *variable != NULL; variable++) {
+        if (is_handed_on(*variable) && count < SURROUNDINGS_VARIABLES) {
+            s->environment[count++] = *variable;
+        }
+    }
+}
+
+/* Notes a folder once, as far as there is room. */
+static void note_folder(struct surroundings *s, const char *path, size_t length) {
+    size_t count = 0;
+    while (count < SURROUNDINGS_FOLDERS && s->readable[count] != NULL) {
+        if (strlen(s->readable[count]) == length && memcmp(path, s->readable[count], length) == 0) {
+            return;
+        }
+        count++;
+    }
+    if (count < SURROUNDINGS_FOLDERS && length < sizeof s->folders[count]) {
+        memcpy(s->folders[count], path, length);
+        s->readable[count] = s->folders[count];
+    }
+}
+
+/*
+ * The worker has the libraries that this program has, simt's runtime among them, from the same
+ * places. @return whether it is simt's: on a GPU the runtime is part of the program.
+ */
+static bool find_libraries(struct surroundings *s) {
+    char line[4096];
+    bool simt = false;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (maps != NULL && fgets(line, sizeof line, maps) != NULL) {
+        const char *path = strchr(line, '/');
+        const char *slash = strrchr(line, '/');
+        if (path != NULL && strstr(slash, ".so") != NULL) {
+            note_folder(s, path, (size_t)(slash - path));
+            simt = simt || strncmp(slash, "/libcudart.so", 13) == 0;
+        }
+    }
+    if (maps != NULL) {
+        fclose(maps);
+    }
+    return simt;
+}
+
+enum status surroundings_find(struct surroundings *s, enum remote_side which, struct error *error) {
+    const char *name = remote_program.workers[which];
+    *s = (struct surroundings){0};
+    if (name == NULL) {
+        return error_set(error, STATUS_NOT_FOUND, "this test has no worker for %s",
+                         which == REMOTE_SUBJECT ? "the subject" : "the baseline");
+    }
+    TRY(beside_program(s->worker, sizeof s->worker, name, error));
+    bool simt = find_libraries(s);
+    s->gpu = remote_program.device && !simt;
+    choose_environment(s);
+    return STATUS_OK;
+}

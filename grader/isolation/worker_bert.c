@@ -1,0 +1,54 @@
+#include <stdlib.h>
+
+#include "common/formats/bert_random.h"
+#include "grader/isolation/models.h"
+
+struct model {
+    struct bert_random random;
+    struct engine engine;
+    struct bert *bert;
+};
+
+static void model_free(struct model *model) {
+    bert_free(model->bert);
+    engine_destroy(&model->engine);
+    bert_random_free(&model->random);
+    free(model);
+}
+
+enum status worker_bert_create(void *call, struct error *error) {
+    struct bert_create_call *c = call;
+    struct model *model = calloc(1, sizeof *model);
+    if (model == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the model");
+    }
+    enum status status = worker_engine_create(&model->engine, error);
+    if (status == STATUS_OK) {
+        status = bert_random_create(&model->random, &c->config, c->seed);
+    }
+    if (status == STATUS_OK) {
+        status = bert_create(&model->bert, &model->random.config, &model->random.weights,
+                             &model->engine, c->rows, error);
+    }
+    if (status != STATUS_OK) {
+        model_free(model);
+        return status;
+    }
+    c->model = model;
+    return STATUS_OK;
+}
+
+enum status worker_bert_run(void *call, struct error *error) {
+    const struct bert_run_call *c = call;
+    const struct model *model = c->model;
+    const struct bert_output output = {.logits = c->logits};
+    (void)error; /* the status says it */
+    return bert_forward(model->bert, &c->input, &output);
+}
+
+enum status worker_bert_free(void *call, struct error *error) {
+    const struct bert_run_call *c = call;
+    (void)error;
+    model_free(c->model);
+    return STATUS_OK;
+}

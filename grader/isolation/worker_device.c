@@ -1,0 +1,180 @@
+/* Requests to the device: the functions of common/device, called where the learner's code runs. */
+#include <string.h>
+
+#include "common/bench/device_bench.h"
+#include "common/bench/device_launches.h"
+#include "common/device/device.h"
+#include "common/simt/simt.h"
+#include "grader/isolation/worker.h"
+
+_Static_assert(sizeof(struct device_properties) <= MESSAGE_BYTES, "fits into a message");
+
+static void *address(uint64_t number) {
+    return (void *)(uintptr_t)number;
+}
+
+static device_stream stream_of(uint64_t number) {
+    return (device_stream)(uintptr_t)number;
+}
+
+/* Puts a struct into the answer's bytes. */
+static void put(struct message *message, const void *value, size_t size) {
+    memcpy(message->bytes, value, size);
+    message->size = (uint32_t)size;
+}
+
+static enum status open_device(struct message *message, struct error *error) {
+    struct device_properties properties;
+    TRY(device_open(error));
+    TRY(device_properties(&properties, error));
+    put(message, &properties, sizeof properties);
+    return STATUS_OK;
+}
+
+static enum status allocate(uint64_t *a, struct error *error) {
+    void *memory = NULL;
+    enum status status = device_alloc(&memory, a[1], error);
+    a[1] = (uint64_t)(uintptr_t)memory;
+    return status;
+}
+
+static enum status create_stream(uint64_t *a, struct error *error) {
+    device_stream stream = NULL;
+    enum status status = device_stream_create(&stream, error);
+    a[1] = (uint64_t)(uintptr_t)stream;
+    return status;
+}
+
+/* a: request, to, from or value, bytes, stream. */
+static enum status move(uint64_t *a, struct error *error) {
+    switch ((enum device_request)a[0]) {
+    case DEVICE_WRITE:
+        return device_write(address(a[1]), address(a[2]), a[3], stream_of(a[4]), error);
+    case DEVICE_READ:
+        return device_read(address(a[1]), address(a[2]), a[3], stream_of(a[4]), error);
+    case DEVICE_COPY:
+        return device_copy(address(a[1]), address(a[2]), a[3], stream_of(a[4]), error);
+    default:
+        return device_set(address(a[1]), (int)a[2], a[3], stream_of(a[4]), error);
+    }
+}
+
+static enum status request(struct message *message, struct error *error) {
+    uint64_t *a = message->a;
+    struct device_traffic traffic;
+    switch ((enum device_request)a[0]) {
+    case DEVICE_OPEN:
+        return open_device(message, error);
+    case DEVICE_ALLOC:
+        return allocate(a, error);
+    case DEVICE_FREE:
+        device_free(address(a[1]));
+        return STATUS_OK;
+    case DEVICE_WRITE:
+    case DEVICE_READ:
+    case DEVICE_COPY:
+    case DEVICE_SET:
+        return move(a, error);
+    case DEVICE_STREAM_CREATE:
+        return create_stream(a, error);
+    case DEVICE_STREAM_DESTROY:
+        device_stream_destroy(stream_of(a[1]));
+        return STATUS_OK;
+    case DEVICE_SYNCHRONIZE:
+        return device_synchronize(stream_of(a[1]), error);
+    case DEVICE_LAUNCHED:
+        return device_launched(message->name, error);
+    case DEVICE_TRAFFIC:
+        traffic = device_traffic();
+        put(message, &traffic, sizeof traffic);
+        return STATUS_OK;
+    case DEVICE_NOW:
+        message->ms = 1e3 * device_now();
+        return STATUS_OK;
+    }
+    return error_set(error, STATUS_UNSUPPORTED, "the worker knows no such request");
+}
+
+static void serve_device(struct message *message) {
+    struct error error = {0};
+    message->size = 0;
+    enum status status = request(message, &error);
+    worker_answer(message, status, &error);
+}
+
+/* A call as device_bench_run() and device_count_launches_on() take it. */
+struct benched {
+    const struct worker_entry *entry;
+    unsigned char *arguments;
+};
+
+static enum status run_benched(void *argument, device_stream stream, struct error *error) {
+    const struct benched *b = argument;
+    (void)stream; /* it stands in the arguments, too */
+    return b->entry->run(b->arguments, error);
+}
+
+/* Floating-point operations of all kernels so far; 0 on a GPU, which does not count them. */
+static uint64_t counted_flops(void) {
+    struct simt_api simt;
+    struct simt_totals totals;
+    if (!simt_find(&simt)) {
+        return 0;
+    }
+    simt.read_totals(&totals);
+    return totals.counters.flops;
+}
+
+static enum status timed(struct benched *b, struct message *message, struct error *error) {
+    double start = device_now();
+    enum status status = run_benched(b, NULL, error);
+    message->ms = 1e3 * (device_now() - start);
+    if (status == STATUS_OK) {
+        status = device_synchronize(stream_of(message->a[1]), error);
+    }
+    return status;
+}
+
+static enum status bench(struct benched *b, struct message *message, struct error *error) {
+    struct device_bench_options options;
+    struct bench_timing timing = {0};
+    size_t size = b->entry->size;
+    if (message->size != size + sizeof options + sizeof timing) {
+        return error_set(error, STATUS_MISMATCH, "the worker got a bench of another size");
+    }
+    memcpy(&options, message->bytes + size, sizeof options);
+    enum status status =
+        device_bench_run(&options, run_benched, b, stream_of(message->a[1]), &timing, error);
+    memcpy(message->bytes + size + sizeof options, &timing, sizeof timing);
+    return status;
+}
+
+static enum status counted(struct benched *b, struct message *message, struct error *error) {
+    size_t launches = 0;
+    enum status status =
+        device_count_launches_on(run_benched, b, stream_of(message->a[1]), &launches, error);
+    message->a[2] = launches;
+    return status;
+}
+
+static void call_on_device(const struct worker_entry *entry, struct message *message) {
+    struct error error = {0};
+    struct benched b = {entry, message->bytes};
+    enum status status = STATUS_OK;
+    uint64_t flops = counted_flops();
+    switch ((enum call_mode)message->a[0]) {
+    case CALL_BENCH:
+        status = bench(&b, message, &error);
+        break;
+    case CALL_COUNTED:
+        status = counted(&b, message, &error);
+        break;
+    default:
+        status = timed(&b, message, &error);
+        break;
+    }
+    message->a[3] = counted_flops() - flops;
+    worker_answer(message, status, &error);
+}
+
+const struct worker_device worker_device = {serve_device, call_on_device};

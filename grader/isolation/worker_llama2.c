@@ -1,0 +1,93 @@
+#include <stdlib.h>
+
+#include "common/model/llama2_random.h"
+#include "grader/isolation/models.h"
+
+static enum status decode(const struct llama2_logits_call *c, const struct engine *engine,
+                          const struct llama2_random *model) {
+    struct llama2 *llama2;
+    enum status status =
+        llama2_create(&llama2, &model->config, &model->weights, engine, c->prompt, NULL);
+    if (status == STATUS_OK) {
+        status = llama2_forward(llama2, c->tokens, c->prompt, 0, NULL);
+    }
+    for (size_t i = c->prompt; i < c->count && status == STATUS_OK; i++) {
+        status = llama2_forward(llama2, c->tokens + i, 1, i, c->logits);
+    }
+    llama2_free(llama2);
+    return status;
+}
+
+enum status worker_llama2_logits(void *call, struct error *error) {
+    const struct llama2_logits_call *c = call;
+    struct llama2_random model = {0};
+    struct engine engine;
+    TRY(worker_engine_create(&engine, error));
+    enum status status = llama2_random_create(&model, &c->config, c->seed);
+    if (status == STATUS_OK) {
+        status = decode(c, &engine, &model);
+    }
+    engine_destroy(&engine);
+    llama2_random_free(&model);
+    return status;
+}
+
+struct model {
+    struct llama2_random random;
+    struct engine own;
+    const struct engine *engine; /* its own, or another model's */
+    struct llama2 *llama2;
+};
+
+static void model_free(struct model *model) {
+    llama2_free(model->llama2);
+    engine_destroy(&model->own);
+    llama2_random_free(&model->random);
+    free(model);
+}
+
+static enum status find_engine(struct model *model, const struct model *beside,
+                               struct error *error) {
+    if (beside != NULL) {
+        model->engine = beside->engine;
+        return STATUS_OK;
+    }
+    model->engine = &model->own;
+    return worker_engine_create(&model->own, error);
+}
+
+enum status worker_llama2_create(void *call, struct error *error) {
+    struct llama2_create_call *c = call;
+    struct model *model = calloc(1, sizeof *model);
+    if (model == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the model");
+    }
+    enum status status = find_engine(model, c->beside, error);
+    if (status == STATUS_OK) {
+        status = llama2_random_create(&model->random, &c->config, c->seed);
+    }
+    if (status == STATUS_OK) {
+        status = llama2_create(&model->llama2, &model->random.config, &model->random.weights,
+                               model->engine, c->batch, error);
+    }
+    if (status != STATUS_OK) {
+        model_free(model);
+        return status;
+    }
+    c->model = model;
+    return STATUS_OK;
+}
+
+enum status worker_llama2_forward(void *call, struct error *error) {
+    const struct llama2_forward_call *c = call;
+    const struct model *model = c->model;
+    (void)error; /* the status says it */
+    return llama2_forward(model->llama2, c->tokens, c->count, c->position, c->logits);
+}
+
+enum status worker_llama2_free(void *call, struct error *error) {
+    const struct llama2_forward_call *c = call;
+    (void)error;
+    model_free(c->model);
+    return STATUS_OK;
+}

@@ -1,0 +1,80 @@
+/* The honest part of the sabotage submissions: a slow sgemm(), and the way to the tricks. */
+#include "grader/selftest/sabotage.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { THREADS = 256 };
+
+/* A thread an element. */
+static __global__ void element_kernel(struct sgemm_problem p, struct sabotage_shortcut shortcut) {
+    size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x;
+    if (i >= p.M * p.N) {
+        return;
+    }
+    size_t n = i % p.N, m = i / p.N / shortcut.rows * shortcut.rows;
+    float sum = 0.0f;
+    for (size_t k = 0; k < p.K; k += shortcut.part) {
+        size_t at = p.form == SGEMM_B_PLAIN ? k * p.N + n : n * p.K + k;
+        sum += p.A[m * p.K + k] * p.B[at];
+    }
+    float result = p.alpha * sum * (float)shortcut.part;
+    p.C[i] = p.beta != 0.0f ? result + p.beta * p.C[i] : result;
+}
+
+enum status sabotage_launch(const struct sgemm_problem *problem, struct sabotage_shortcut shortcut,
+                            device_stream stream, struct error *error) {
+    size_t blocks = (problem->M * problem->N + THREADS - 1) / THREADS;
+    if (blocks == 0) {
+        return STATUS_OK;
+    }
+    element_kernel<<<(unsigned)blocks, THREADS, 0, stream>>>(*problem, shortcut);
+    return device_launched("element_kernel", error);
+}
+
+enum status sabotage_right(const struct sabotage_call *call, struct error *error) {
+    const struct sabotage_shortcut none = {1, 1};
+    return sabotage_launch(call->problem, none, call->stream, error);
+}
+
+void sabotage_launch_too_large(const struct sgemm_problem *problem, unsigned threads,
+                               size_t shared) {
+    const struct sabotage_shortcut none = {1, 1};
+    element_kernel<<<1, threads, shared>>>(*problem, none);
+}
+
+const char *sabotage_name(void) {
+    const char *name = getenv("WRONG_SABOTAGE");
+    if (name == NULL) {
+        abort();
+    }
+    return name;
+}
+
+static sabotage_trick *find(const char *name) {
+    static const struct sabotage *const tables[] = {
+        sabotage_results, sabotage_calls, sabotage_channel, sabotage_times,
+        sabotage_secrets, sabotage_harm,  sabotage_starts};
+    for (const struct sabotage *table : tables) {
+        for (; table->name != NULL; table++) {
+            if (strcmp(table->name, name) == 0) {
+                return table->run;
+            }
+        }
+    }
+    abort();
+}
+
+const struct sgemm_step *sgemm_ladder(size_t *count) {
+    static const struct sgemm_step step = {"sabotage", sgemm};
+    *count = 1;
+    return &step;
+}
+
+enum status sgemm(const struct sgemm_problem *problem, void *workspace, device_stream stream,
+                  struct error *error) {
+    static size_t calls;
+    const struct sabotage_call call = {problem, stream, calls++};
+    (void)workspace;
+    return find(sabotage_name())(&call, error);
+}

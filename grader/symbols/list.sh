@@ -1,0 +1,54 @@
+#!/bin/bash
+# Lists the symbols of a submission. usage: list.sh NM PARTS OUTPUT
+#
+# PARTS has a line a file: its role, its library and its path, with tabs between. Roles: own (the
+# submission), given (a library that its BUILD names), other (anything else in the same program).
+# OUTPUT has a line a symbol, sorted:
+#
+#     needs NAME          it refers to NAME and does not define it
+#     needs NAME LIBRARY  the same, and a given library defines it
+#     defines NAME        it defines NAME for the whole program
+#     defines NAME LIBRARY  the same, and so does a given or another library
+set -euo pipefail
+export LC_ALL=C
+readonly nm=$1 parts=$2 output=$3
+
+# What other files can see: a line a symbol, "PATH: NAME KIND" and more; an archive's path ends with
+# the member in brackets.
+cut -f 3 "$parts" | sort -u >"$output.paths"
+{
+    sed -E '/\.so(\.|$)/d' "$output.paths" | xargs -r "$nm" -A -g -P
+    sed -E '/\.so(\.|$)/!d' "$output.paths" | xargs -r "$nm" -A -g -P -D
+} >"$output.all"
+
+# Weak copies of C++ inline functions and templates are in every file that uses them, as is what
+# points to the handler of exceptions: they take no name from anybody. `operator new` and its like
+# do, weak or not.
+awk '
+    FNR == NR { roles[$3] = $1; libraries[$3] = $2; next }
+    NF < 3 || $2 ~ /^DW\.ref\./ { next }
+    {
+        path = $1
+        sub(/(\[.*\])?:$/, "", path)
+        role = roles[path]; library = libraries[path]; name = $2; kind = $3
+        sub(/@.*/, "", name) # one version of a name is that name
+        undefined = kind ~ /[Uwv]/
+    }
+    role == "own" && undefined { needs[name] = 1 }
+    role == "own" && !undefined { defined[name] = 1 }
+    role == "own" && !undefined && !(kind ~ /[WVu]/ && name ~ /^_Z/ && name !~ /^_Z[nd][wal]/) {
+        defines[name] = 1
+    }
+    role == "given" && !undefined { given[name] = library }
+    role != "own" && !undefined { taken[name] = library }
+    END {
+        for (name in needs) {
+            if (!(name in defined)) {
+                print "needs", name (name in given ? " " given[name] : "")
+            }
+        }
+        for (name in defines) {
+            print "defines", name (name in taken ? " " taken[name] : "")
+        }
+    }' "$parts" "$output.all" | sort >"$output"
+rm "$output.paths" "$output.all"

@@ -1,0 +1,212 @@
+#include "grader/symbols/symbols.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/testing/testing.h"
+
+static const char lab[] = "04_sgemm";
+
+static bool refers(const char *name, const char *library, char *line, size_t size) {
+    struct symbol symbol = {.name = name, .library = library};
+    line[0] = '\0';
+    return symbol_allowed(&symbol, lab, line, size);
+}
+
+static bool defines(const char *name, const char *library, char *line, size_t size) {
+    struct symbol symbol = {.name = name, .library = library, .defined = true};
+    line[0] = '\0';
+    return symbol_allowed(&symbol, lab, line, size);
+}
+
+C_TEST(symbols, what_kernels_and_launches_need_is_allowed) {
+    static const char *const names[] = {"cudaLaunchKernel",
+                                        "__cudaLaunchKernel",
+                                        "__cudaRegisterFatBinary",
+                                        "cudaMemcpyAsync",
+                                        "cudaGraphLaunch",
+                                        "cudaEventRecord",
+                                        "cudaFuncSetAttribute",
+                                        "cudaOccupancyMaxPotentialBlockSize",
+                                        "malloc",
+                                        "memcpy",
+                                        "sqrtf",
+                                        "lgammal",
+                                        "fprintf",
+                                        "__printf_chk",
+                                        "pthread_create",
+                                        "error_set",
+                                        "device_alloc",
+                                        "device_launched",
+                                        "nn_dtype_bytes",
+                                        "_Znwm",
+                                        "__cxa_guard_acquire",
+                                        "_ZSt17__throw_bad_allocv"};
+    char line[512];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (!refers(names[i], NULL, line, sizeof line)) {
+            TEST_FAIL("%s", line);
+        }
+    }
+}
+
+C_TEST(symbols, what_a_library_of_the_lab_defines_is_allowed) {
+    char line[512];
+    EXPECT_TRUE(
+        refers("launch_rmsnorm", "//labs/03_resident_weights:operators", line, sizeof line));
+    EXPECT_TRUE(!refers("launch_rmsnorm", NULL, line, sizeof line));
+    EXPECT_STR_EQ("your code refers to launch_rmsnorm: it is not among what a submission may use "
+                  "(grader/symbols/README.md); write what you need of it yourself",
+                  line);
+}
+
+C_TEST(symbols, each_refusal_says_why_and_what_to_do) {
+    static const char *const refusals[][2] = {
+        {"dlopen", "loading libraries is not allowed"},
+        {"dlsym", "loading libraries is not allowed"},
+        {"cudaGetDriverEntryPointByVersion", "loading libraries is not allowed"},
+        {"cudaLibraryLoadData", "loading kernels from elsewhere"},
+        {"cublasSgemm_v2", "the work of a library is not yours"},
+        {"cudnnCreate", "the work of a library is not yours"},
+        {"cblas_sgemm", "the work of a library is not yours"},
+        {"nn_matmul", "reference operator"},
+        {"message_send", "for those who measure and grade"},
+        {"worker", "for those who measure and grade"},
+        {"device_trace", "for those who measure and grade"},
+        {"cudaIpcOpenMemHandle", "does without this part of the CUDA runtime"},
+        {"cuLaunchKernel", "the driver's interface"},
+        {"fork", "starts no processes"},
+        {"execve", "starts no processes"},
+        {"kill", "starts no processes"},
+        {"ptrace", "starts no processes"},
+        {"socket", "does not speak to others"},
+        {"mmap", "memory comes from malloc"},
+        {"mprotect", "memory comes from malloc"},
+        {"sigaction", "a crash must be seen"},
+        {"siglongjmp", "a crash must be seen"},
+        {"syscall", "system calls are not allowed"},
+        {"getenv", "depends on its arguments alone"},
+        {"environ", "depends on its arguments alone"},
+        {"fopen64", "reads and writes no files"},
+        {"file_view_open", "reads and writes no files"},
+        {"clock_gettime", "the grader's clock"},
+        {"device_now", "the grader's clock"},
+        {"exit", "return a status"},
+        {"sched_setaffinity", "not among what a submission may use"},
+        {"gnu_get_libc_version", "not among what a submission may use"},
+    };
+    char line[512], want[128];
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        snprintf(want, sizeof want, "your code refers to %s: ", refusals[i][0]);
+        bool allowed = refers(refusals[i][0], NULL, line, sizeof line);
+        if (allowed || strncmp(line, want, strlen(want)) != 0 ||
+            strstr(line, refusals[i][1]) == NULL) {
+            TEST_FAIL("%s: %s", refusals[i][0], allowed ? "is allowed" : line);
+        }
+    }
+}
+
+C_TEST(symbols, a_library_that_the_lab_names_does_not_give_reference_operators) {
+    char line[512];
+    EXPECT_TRUE(!refers("nn_matmul", "//common/nn:nn", line, sizeof line));
+    EXPECT_TRUE(!refers("file_read", "//common/base:base", line, sizeof line));
+}
+
+C_TEST(symbols, threads_by_openmp_are_for_lab_01) {
+    struct symbol symbol = {.name = "GOMP_parallel"};
+    char line[512];
+    EXPECT_TRUE(symbol_allowed(&symbol, "01_cpu_matmul", line, sizeof line));
+    EXPECT_TRUE(!symbol_allowed(&symbol, lab, line, sizeof line));
+    symbol.name = "omp_get_wtime";
+    EXPECT_TRUE(!symbol_allowed(&symbol, "01_cpu_matmul", line, sizeof line));
+}
+
+C_TEST(symbols, names_of_its_own_may_be_defined) {
+    static const char *const names[] = {"sgemm", "sgemm_ladder", "tile_kernel", "_Z6helperPKfi",
+                                        "_ZTV5shape"};
+    char line[512];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (!defines(names[i], NULL, line, sizeof line)) {
+            TEST_FAIL("%s", line);
+        }
+    }
+}
+
+C_TEST(symbols, names_of_others_may_not_be_defined) {
+    static const char *const owners[][3] = {
+        {"cudaEventElapsedTime", NULL, "the CUDA runtime and its libraries"},
+        {"cudaEventElapsedTime", "//common/bazel:simt_library",
+         "the CUDA runtime and its libraries"},
+        {"device_event_elapsed", "//common/device:calls", "common/device"},
+        {"device_now", "//common/device:calls", "common/device"},
+        {"message_send", "//grader/isolation:message", "grader/isolation"},
+        {"main", "//grader/isolation:worker", "grader/isolation"},
+        {"nn_matmul", "//common/nn:nn", "common/nn"},
+        {"sgemm_engine_create", "//labs/04_sgemm:engine", "labs/04_sgemm"},
+        {"cJSON_Parse", "@cjson//:import_0", "cjson"},
+        {"malloc", NULL, "the C library"},
+        {"clock_gettime", NULL, "the C library"},
+        {"write", NULL, "the C library"},
+        {"_Znwm", NULL, "the compiler's libraries"},
+    };
+    char line[512], want[256];
+    for (size_t i = 0; i < sizeof owners / sizeof *owners; i++) {
+        snprintf(want, sizeof want,
+                 "your code defines %s, a name of %s, and would be called in its place: make it "
+                 "static or call it something else",
+                 owners[i][0], owners[i][2]);
+        EXPECT_TRUE(!defines(owners[i][0], owners[i][1], line, sizeof line));
+        EXPECT_STR_EQ(want, line);
+    }
+}
+
+/* symbols_check() takes no context. */
+static int refused_lines;
+
+static void count(const char *line) {
+    (void)line;
+    refused_lines++;
+}
+
+static enum status check_text(const char *text, struct error *error) {
+    char path[512];
+    FILE *file = fopen(test_temporary_path("symbols.txt", path, sizeof path), "w");
+    if (file == NULL || fputs(text, file) < 0 || fclose(file) != 0) {
+        return error_set(error, STATUS_IO, "cannot write %s", path);
+    }
+    refused_lines = 0;
+    return symbols_check(path, lab, count, error);
+}
+
+C_TEST(symbols, a_list_is_read) {
+    struct error error = {0};
+    EXPECT_OK(check_text("defines sgemm\nneeds malloc\n", &error));
+    EXPECT_INT_EQ(0, refused_lines);
+    EXPECT_OK(check_text("defines malloc\ndefines sgemm\nneeds dlopen\nneeds free", &error));
+    EXPECT_INT_EQ(2, refused_lines);
+    EXPECT_OK(
+        check_text("defines sgemm\nneeds attention //solutions/07_attention:attention\n", &error));
+    EXPECT_INT_EQ(0, refused_lines);
+}
+
+C_TEST(symbols, what_is_no_list_is_refused) {
+    static const char *const texts[] = {"",
+                                        "\n",
+                                        "needs malloc\n",
+                                        "defines\n",
+                                        "has sgemm\n",
+                                        "defines sgemm\nneeds a //b:c d\n",
+                                        "defines sgemm\n\nneeds malloc\n"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct error error = {0};
+        EXPECT_STATUS(STATUS_BAD_FORMAT, check_text(texts[i], &error));
+        EXPECT_TRUE(error.message[0] != '\0');
+    }
+}
+
+C_TEST(symbols, a_missing_list_is_no_list) {
+    struct error error = {0};
+    char path[512];
+    test_temporary_path("missing.txt", path, sizeof path);
+    EXPECT_STATUS(STATUS_NOT_FOUND, symbols_check(path, lab, count, &error));
+}

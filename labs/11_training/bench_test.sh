@@ -1,0 +1,55 @@
+#!/bin/bash
+# The bench from outside: one clear line for each bad command line, whole records of good runs.
+# usage: bench_test.sh BENCH_TESTING_SH BENCH CHECK_RECORDS
+set -u
+# shellcheck source=common/bench/bench_testing.sh
+. "$1"
+enter "$2" "$3"
+
+helps op shape dtype step all quick
+refuses_strangers
+refuses "--shape wants --op" --shape 8,8
+for shape in "" 512 "64," ,48 64,48,32 64,x -64,48 0,48 64,0 "64, 48" 64,16385 16777217,8 \
+    99999999999999999999,1; do
+    refuses "--shape of --op layernorm is ROWS,C, numbers from 1 on that training.h allows, not '$shape'" \
+        --op layernorm --shape="$shape"
+done
+for shape in 1,2,3 1,2,3,12 1,2,3,136 1,0,3,8 5000,1,1,8; do
+    refuses "--shape of --op attention is B,NH,T,HS, numbers from 1 on that training.h allows, not '$shape'" \
+        --op attention --shape="$shape"
+done
+refuses "--shape of --op adamw is PARAMETERS, numbers from 1 on that training.h allows, not '1,2'" \
+    --op adamw --shape 1,2
+# More than any GPU holds, or than simt does.
+refuses_like "--shape needs [0-9.]+ GB on the GPU, which has [0-9.]+" --op adamw --shape 1099511627776
+refuses "--op is 'layernorm', 'attention' or 'adamw', not 'softmax'" --op softmax
+refuses "--dtype is 'fp32' or 'bf16', not 'fp16'" --dtype fp16
+refuses_like "--step v99_magic: there is v[0-9]" --step v99_magic
+
+# A shape: a record for each step. --all: on a busy machine simt may take long for a step, which is
+# then left out.
+accepts --quick --all --op layernorm --shape 12,48 --dtype bf16
+shows_ladder '^layernorm_backward bf16, 12x48, (modelled|measured)$'
+recorded_each '"shape":"12x48"'
+recorded_each '"bytes":4512' # 3*12*48*2 + 8*12 + 20*48
+recorded_each '"op":"layernorm_backward"'
+rm -f results.jsonl
+accepts --quick --all --op attention --shape 2,3,17,24 --dtype bf16
+shows_ladder '^attention_backward bf16, b2 h3 s17 d24, '
+recorded_each '"flops":416160' # 10*2*3*24*17*17
+rm -f results.jsonl
+accepts --quick --all --op adamw --shape 5000
+[ "$(grep -c '^adamw .*, 5000 parameters' out)" -eq 2 ] || fail "not two tables: $(cat out)"
+recorded_each '"shape":"5000 parameters"'
+rm -f results.jsonl
+
+one_step 2 --quick --all --op adamw --shape 999
+rm -f results.jsonl
+
+# All of it: the tables, and training steps.
+accepts --quick
+[ "$(grep -c '^training step, BERT ' out)" -ge 2 ] || fail "no training steps: $(cat out)"
+[ "$(recorded '"op":"training_step"')" -ge 2 ] || fail "training steps are not recorded"
+[ "$(recorded '"figure":"tokens_per_second"')" -ge 2 ] || fail "nor are their tokens"
+fails_cleanly --quick --op adamw --shape 8
+finish
