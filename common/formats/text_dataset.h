@@ -7,7 +7,8 @@
  *   ROOT/SPLIT/pos/NAME.txt, in a folder (ROOT or ROOT/aclImdb) or in a .tar or .tar.xz, which is
  *   read as it is, piece by piece. Labels 0 neg, 1 pos. Splits train and test, and unsup, the
  *   reviews without labels in ROOT/train/unsup. Order: by file name, or as in the archive, neg and
- *   pos in turn, so that the first N texts have both labels.
+ *   pos in turn, so that the first N texts have both labels. The files write a line break as
+ *   "<br />" ("<br/>", "<br>", in any case); here it is a line break.
  * - agnews: AG News (Zhang et al., NIPS 2015): a CSV, each row class 1 to 4, title, description,
  *   all quoted; or a folder with SPLIT.csv or ag_news_SPLIT.csv. Labels 0 World, 1 Sports,
  *   2 Business, 3 Sci/Tech. A text is the title, a blank and the description. The file writes a
@@ -69,7 +70,8 @@ MUST_CHECK enum status text_dataset_kind_parse(const char *name, enum text_datas
 size_t text_dataset_labels(enum text_dataset_kind kind);
 
 /**
- * @brief Reads texts and labels; memory for those wanted only.
+ * @brief Reads texts and labels; memory for those wanted only. On a terminal, what takes longer
+ *        than two seconds shows how far it is.
  *
  * Each failure is one line that names the file, and the entry or the line in it. No text, or, when
  * all are wanted, no text of some label, is STATUS_BAD_FORMAT.

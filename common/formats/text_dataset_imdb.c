@@ -1,20 +1,22 @@
 /*
  * IMDB: one file a review in SPLIT/neg and SPLIT/pos, or, without labels, in train/unsup, in a
- * folder or in an archive.
+ * folder or in an archive. Reviews were taken from web pages, and have <br /> where a line ends.
  */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "common/base/file.h"
+#include "common/base/terminal.h"
 #include "common/formats/tar_reader.h"
 #include "common/formats/text_dataset_internal.h"
 #include "common/formats/xz_reader.h"
 
-enum { LABELS = 2 };
+enum { LABELS = 2, KB = 1000 };
 
 /* Where the reviews of a split are: SPLIT/FOLDERS[i]. */
 struct place {
@@ -45,6 +47,42 @@ static bool ends_with(const char *text, const char *end) {
     return length > tail && strcmp(text + length - tail, end) == 0;
 }
 
+/* ---- A review ---- */
+
+/* Bytes of the mark of a line break at the text's beginning: <br>, <br/>, <br />; 0: none. */
+static size_t line_break(const char *text) {
+    static const char *const marks[] = {"<br />", "<br/>", "<br>"};
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+        size_t length = strlen(marks[i]);
+        if (strncasecmp(text, marks[i], length) == 0) {
+            return length;
+        }
+    }
+    return 0;
+}
+
+/*
+ * Each mark becomes a line break. Not a blank: a paragraph is something that a language model can
+ * learn and write, and to BERT's tokenizer both are white space.
+ */
+static void break_lines(char *text, size_t *length) {
+    size_t to = 0;
+    for (size_t from = 0; from < *length; to++) {
+        size_t mark = text[from] == '<' ? line_break(text + from) : 0;
+        text[to] = mark > 0 ? '\n' : text[from];
+        from += mark > 0 ? mark : 1;
+    }
+    text[to] = '\0';
+    *length = to;
+}
+
+/* As text_list_add(). */
+static enum status add_review(struct text_list *list, char *text, size_t length, int32_t label,
+                              struct error *error) {
+    break_lines(text, &length);
+    return text_list_add(list, text, length, label, error);
+}
+
 /* ---- A folder ---- */
 
 /* path = FOLDER/NAME. */
@@ -72,7 +110,7 @@ static enum status read_review(struct text_list *list, const char *folder, const
     size_t length;
     TRY(join(path, sizeof path, folder, name, error));
     TRY(file_read(path, TEXT_MAX_BYTES, &text, &length, error));
-    enum status status = text_list_add(list, text, length, label, error);
+    enum status status = add_review(list, text, length, label, error);
     return status == STATUS_OK ? STATUS_OK : error_prefix(error, status, path);
 }
 
@@ -88,15 +126,19 @@ static enum status read_label_folder(struct reviews *reviews, const char *split_
                          "%s: cannot read the reviews labelled '%s': %s", folder,
                          place->folders[index], strerror(errno));
     }
+    size_t wanted = (size_t)count < reviews->most ? (size_t)count : reviews->most;
+    struct progress progress = progress_create("reviews read", wanted);
     enum status status = STATUS_OK;
     for (int i = 0; i < count; i++) {
-        if (status == STATUS_OK && (size_t)i < reviews->most) {
+        if (status == STATUS_OK && (size_t)i < wanted) {
             status = read_review(&reviews->lists[index], folder, names[i]->d_name,
                                  place->labels[index], error);
+            progress_update(&progress, (size_t)i + 1);
         }
         free(names[i]);
     }
     free(names);
+    progress_finish(&progress);
     return status;
 }
 
@@ -168,7 +210,7 @@ static enum status read_entry(struct tar_reader *tar, const struct tar_entry *en
         return status;
     }
     text[size] = '\0';
-    return text_list_add(list, text, size, label, error);
+    return add_review(list, text, size, label, error);
 }
 
 static bool all_there(const struct reviews *reviews) {
@@ -179,29 +221,58 @@ static bool all_there(const struct reviews *reviews) {
     return all;
 }
 
-static enum status read_archive(struct reviews *reviews, struct byte_source source,
+/* The bytes of an archive, packed or not, and how many of the file's have been read. */
+struct packed {
+    struct memory_source memory; /* as they are */
+    struct xz_reader *xz;        /* or packed */
+    size_t size;                 /* of the file */
+};
+
+static size_t bytes_read(const struct packed *packed) {
+    return packed->xz != NULL ? xz_reader_offset(packed->xz) : packed->memory.offset;
+}
+
+/* Takes the review if it is wanted. */
+static enum status take_entry(struct reviews *reviews, struct tar_reader *tar,
+                              const struct tar_entry *entry, struct error *error) {
+    size_t index;
+    if (entry->kind != TAR_FILE || !is_wanted(entry->name, &reviews->place, &index) ||
+        reviews->lists[index].count == reviews->most) {
+        return STATUS_OK;
+    }
+    enum status status =
+        read_entry(tar, entry, &reviews->lists[index], reviews->place.labels[index], error);
+    return status == STATUS_OK ? STATUS_OK : error_prefix(error, status, entry->name);
+}
+
+static enum status read_entries(struct reviews *reviews, struct tar_reader *tar,
+                                const struct packed *packed, struct progress *progress,
                                 struct error *error) {
-    struct tar_reader tar;
     struct tar_entry entry;
     bool found = true;
-    tar_reader_create(&tar, source);
     while (!all_there(reviews)) {
-        TRY(tar_reader_next(&tar, &entry, &found, error));
+        TRY(tar_reader_next(tar, &entry, &found, error));
         if (!found) {
             break;
         }
-        size_t index;
-        if (entry.kind != TAR_FILE || !is_wanted(entry.name, &reviews->place, &index) ||
-            reviews->lists[index].count == reviews->most) {
-            continue;
-        }
-        enum status status =
-            read_entry(&tar, &entry, &reviews->lists[index], reviews->place.labels[index], error);
-        if (status != STATUS_OK) {
-            return error_prefix(error, status, entry.name);
-        }
+        TRY(take_entry(reviews, tar, &entry, error));
+        progress_update(progress, bytes_read(packed) / KB);
     }
     return STATUS_OK;
+}
+
+static enum status read_archive(struct reviews *reviews, struct packed *packed,
+                                struct error *error) {
+    struct tar_reader tar;
+    struct byte_source source = {memory_source_read, &packed->memory};
+    if (packed->xz != NULL) {
+        source = (struct byte_source){xz_reader_read, packed->xz};
+    }
+    tar_reader_create(&tar, source);
+    struct progress progress = progress_create("kB of the archive read", packed->size / KB);
+    enum status status = read_entries(reviews, &tar, packed, &progress, error);
+    progress_finish(&progress);
+    return status;
 }
 
 static enum status read_bytes(struct reviews *reviews, const struct file_view *view,
@@ -210,14 +281,12 @@ static enum status read_bytes(struct reviews *reviews, const struct file_view *v
         return error_set(error, STATUS_UNSUPPORTED,
                          "a gzip file; unpack it with tar xzf and give the folder");
     }
-    if (!xz_recognise(view->data, view->size)) {
-        struct memory_source memory = {.data = view->data, .size = view->size};
-        return read_archive(reviews, (struct byte_source){memory_source_read, &memory}, error);
+    struct packed packed = {.memory = {.data = view->data, .size = view->size}, .size = view->size};
+    if (xz_recognise(view->data, view->size)) {
+        TRY(xz_reader_create(&packed.xz, view->data, view->size, error));
     }
-    struct xz_reader *xz;
-    TRY(xz_reader_create(&xz, view->data, view->size, error));
-    enum status status = read_archive(reviews, (struct byte_source){xz_reader_read, xz}, error);
-    xz_reader_free(xz);
+    enum status status = read_archive(reviews, &packed, error);
+    xz_reader_free(packed.xz);
     return status;
 }
 

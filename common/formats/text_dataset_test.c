@@ -158,13 +158,17 @@ C_TEST(agnews, reads_the_real_file) {
 
 /* ---- IMDB ---- */
 
+/* Marks of line breaks in every form, at the beginning, in a row and at the end; and what is none.
+ */
+#define MARKS "<br />a<br /><br />b <BR>c<bR/>d < br><br/ ><b><br<br />"
+
 static const struct entry REVIEWS[] = {
     {"aclImdb/README", "not a review"},           {"aclImdb/test/pos/0_9.txt", "good"},
     {"aclImdb/test/pos/10_8.txt", "fine"},        {"aclImdb/test/pos/1_7.txt", "nice"},
     {"aclImdb/test/pos/list.md", "not a review"}, {"aclImdb/test/neg/0_1.txt", "bad"},
     {"aclImdb/test/neg/10_2.txt", "dull"},        {"aclImdb/train/neg/0_3.txt", "train bad"},
     {"aclImdb/train/pos/0_9.txt", "train good"},  {"aclImdb/train/unsup/0_0.txt", "unlabelled"},
-    {"aclImdb/train/unsup/1_0.txt", "more"},
+    {"aclImdb/train/unsup/1_0.txt", "more"},      {"aclImdb/train/unsup/2_0.txt", MARKS},
 };
 
 enum { REVIEW_COUNT = sizeof REVIEWS / sizeof *REVIEWS };
@@ -190,9 +194,9 @@ static void check_reviews(const char *path) {
         {{"test", 1, 2}, "1:good|0:dull"},
         {{"test", 4, 0}, "1:nice"},
         {{"train", 0, 0}, "0:train bad|1:train good"},
-        {{"unsup", 0, 0}, "-1:unlabelled|-1:more"},
+        {{"unsup", 0, 0}, "-1:unlabelled|-1:more|-1:\na\n\nb \nc\nd < br><br/ ><b><br\n"},
         {{"unsup", 0, 1}, "-1:unlabelled"},
-        {{"unsup", 1, 3}, "-1:more"},
+        {{"unsup", 1, 1}, "-1:more"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char out[1024];
@@ -255,7 +259,7 @@ C_TEST(imdb, tells_what_is_wrong_with_an_archive) {
     free(a.data);
 
     a = (struct archive){0};
-    archive_add(&a, '0', "aclImdb/test/neg/7_1.txt", " \n", 2);
+    archive_add(&a, '0', "aclImdb/test/neg/7_1.txt", "<br />", 6); /* nothing but a line break */
     archive_end(&a);
     check_refused("blank.tar", a.data, a.size,
                   "blank.tar: aclImdb/test/neg/7_1.txt: there is no text");
@@ -327,6 +331,12 @@ C_TEST(imdb, reads_the_real_reviews_without_labels) {
     EXPECT_INT_EQ(100, dataset.count);
     EXPECT_INT_EQ(0, dataset.labels);
     EXPECT_TRUE(dataset.label_names == NULL);
+    size_t paragraphs = 0;
+    for (size_t i = 0; i < dataset.count; i++) {
+        EXPECT_TRUE(strstr(dataset.samples[i].text, "<br") == NULL);
+        paragraphs += strstr(dataset.samples[i].text, "\n\n") != NULL;
+    }
+    EXPECT_TRUE(paragraphs > 10);
     text_dataset_close(&dataset);
 }
 

@@ -28,6 +28,11 @@ enum status xz_reader_read(void *reader, void *buffer, size_t size, size_t *got,
     return error_set(error, STATUS_UNSUPPORTED, "built without liblzma");
 }
 
+size_t xz_reader_offset(const struct xz_reader *reader) {
+    (void)reader;
+    return 0;
+}
+
 void xz_reader_free(struct xz_reader *reader) {
     (void)reader;
 }
@@ -100,6 +105,10 @@ enum status xz_reader_read(void *reader, void *buffer, size_t size, size_t *got,
     }
     *got = size - r->stream.avail_out;
     return explain(r, error);
+}
+
+size_t xz_reader_offset(const struct xz_reader *r) {
+    return (size_t)r->stream.total_in;
 }
 
 void xz_reader_free(struct xz_reader *reader) {

@@ -39,6 +39,9 @@ MUST_CHECK enum status xz_reader_create(struct xz_reader **reader, const unsigne
 MUST_CHECK enum status xz_reader_read(void *reader, void *buffer, size_t size, size_t *got,
                                       struct error *error);
 
+/** @return how many of the compressed bytes have been used. */
+size_t xz_reader_offset(const struct xz_reader *reader);
+
 /** Frees; NULL is allowed. */
 void xz_reader_free(struct xz_reader *reader);
 

@@ -75,6 +75,31 @@ C_TEST(xz_reader, gives_the_bytes_back_in_pieces_of_any_size) {
     }
 }
 
+C_TEST(xz_reader, knows_how_many_bytes_it_has_used) {
+    bool made;
+    struct archive bytes = make_bytes();
+    struct archive packed = archive_xz(&bytes, &made);
+    unsigned char *out = malloc(LENGTH + 1);
+    size_t got;
+    struct xz_reader *reader = NULL;
+    if (made) {
+        EXPECT_OK(xz_reader_create(&reader, packed.data, packed.size, NULL));
+        EXPECT_INT_EQ(0, xz_reader_offset(reader));
+        EXPECT_OK(xz_reader_read(reader, out, LENGTH / 2, &got, NULL));
+        size_t half = xz_reader_offset(reader);
+        EXPECT_TRUE(half > 0 && half < packed.size);
+        EXPECT_OK(xz_reader_read(reader, out, LENGTH + 1, &got, NULL));
+        EXPECT_INT_EQ(packed.size, xz_reader_offset(reader));
+    }
+    xz_reader_free(reader);
+    free(out);
+    free(packed.data);
+    free(bytes.data);
+    if (!made) {
+        TEST_SKIP("built without liblzma");
+    }
+}
+
 C_TEST(xz_reader, refuses_bytes_that_are_damaged_or_missing) {
     bool made;
     struct archive bytes = make_bytes();
