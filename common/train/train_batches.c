@@ -133,6 +133,9 @@ static size_t copy_row(const struct train_batches *b, size_t sequence, int32_t *
     size_t count = left < length ? left : length;
     memcpy(ids, t->ids + first, count * sizeof *ids);
     memcpy(labels, t->ids + first + 1, count * sizeof *ids);
+    for (size_t i = 0; i < count && b->options.texts_alone; i++) {
+        labels[i] = labels[i] == BPE_BOS ? -1 : labels[i];
+    }
     return count;
 }
 

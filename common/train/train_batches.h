@@ -9,11 +9,13 @@
  * TRAIN_MLM, as Devlin et al. 2019: each token but [CLS] and [SEP] is asked for with probability
  * 0.15; of those asked for 80% become [MASK], 10% any piece, 10% stay.
  * TRAIN_LM: the stream of all texts in rows of max_length tokens; the label is the next token, so
- * the last token of the stream is a label only.
+ * the last token of the stream is a label only. Behind a text that is the next one's BOS: that a
+ * text is over can be learnt, too.
  */
 #ifndef WARPBOOK_COMMON_TRAIN_TRAIN_BATCHES_H_
 #define WARPBOOK_COMMON_TRAIN_TRAIN_BATCHES_H_
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,6 +33,7 @@ struct train_batches_options {
     size_t max_length; /**< tokens of a sequence */
     uint64_t seed;
     const struct train_vocabulary *vocabulary; /**< TRAIN_MLM */
+    bool texts_alone; /**< TRAIN_LM: that a text begins is not asked for; for evaluation */
 };
 
 /** The sequences of a part, and the order of one epoch. */

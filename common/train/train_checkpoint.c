@@ -18,7 +18,7 @@
 #include "common/train/train_weights.h"
 #include "common/train/whole_folder.h"
 
-enum { SCHEMA = 1, TRAINING_LIMIT = 1 << 20, VOCABULARY_LIMIT = 256 << 20 };
+enum { SCHEMA = 2, TRAINING_LIMIT = 1 << 20, VOCABULARY_LIMIT = 256 << 20 };
 
 static const char CHECKPOINT[] = "checkpoint-";
 
@@ -155,12 +155,22 @@ static enum status write_model(const char *folder, const struct train_subject *s
     return status == STATUS_OK ? copy_vocabulary(folder, s->vocabulary, error) : status;
 }
 
+/* The loss since the curve's last line. */
+static bool add_loss(cJSON *root, const struct train_point *point) {
+    cJSON *loss = cJSON_AddObjectToObject(root, "loss");
+    return loss != NULL &&
+           cJSON_AddNumberToObject(loss, "steps", (double)point->loss_steps) != NULL &&
+           cJSON_AddNumberToObject(loss, "sum", point->loss_sum) != NULL &&
+           cJSON_AddNumberToObject(loss, "left", point->loss_left) != NULL;
+}
+
 static cJSON *describe(const struct train_point *point, const struct cJSON *settings) {
     cJSON *root = cJSON_CreateObject();
     bool added = root != NULL && cJSON_AddNumberToObject(root, "schema", SCHEMA) != NULL &&
                  cJSON_AddNumberToObject(root, "step", (double)point->step) != NULL &&
                  cJSON_AddNumberToObject(root, "epoch", (double)point->epoch) != NULL &&
-                 cJSON_AddNumberToObject(root, "batch", (double)point->batch) != NULL;
+                 cJSON_AddNumberToObject(root, "batch", (double)point->batch) != NULL &&
+                 add_loss(root, point);
     if (added && point->has_best) {
         cJSON *best = cJSON_AddObjectToObject(root, "best");
         added = best != NULL && cJSON_AddNumberToObject(best, "score", point->best) != NULL &&
@@ -238,6 +248,23 @@ static enum status read_count(const cJSON *root, const char *key, uint64_t *out,
     return STATUS_OK;
 }
 
+static enum status read_number(const cJSON *root, const char *key, double *out,
+                               struct error *error) {
+    const cJSON *value = json_member(root, key);
+    if (!cJSON_IsNumber(value)) {
+        return error_set(error, STATUS_BAD_FORMAT, "\"%s\" is missing or no number", key);
+    }
+    *out = value->valuedouble;
+    return STATUS_OK;
+}
+
+static enum status read_loss(const cJSON *root, struct train_point *point, struct error *error) {
+    const cJSON *loss = json_member(root, "loss");
+    TRY(read_count(loss, "steps", &point->loss_steps, error));
+    TRY(read_number(loss, "sum", &point->loss_sum, error));
+    return read_number(loss, "left", &point->loss_left, error);
+}
+
 static enum status read_point(const cJSON *root, struct train_point *point, struct error *error) {
     uint64_t schema = 0;
     *point = (struct train_point){0};
@@ -249,16 +276,13 @@ static enum status read_point(const cJSON *root, struct train_point *point, stru
     TRY(read_count(root, "step", &point->step, error));
     TRY(read_count(root, "epoch", &point->epoch, error));
     TRY(read_count(root, "batch", &point->batch, error));
+    TRY(read_loss(root, point, error));
     const cJSON *best = json_member(root, "best");
     if (best == NULL) {
         return STATUS_OK;
     }
-    const cJSON *score = json_member(best, "score");
-    if (!cJSON_IsNumber(score)) {
-        return error_set(error, STATUS_BAD_FORMAT, "\"score\" is missing or no number");
-    }
+    TRY(read_number(best, "score", &point->best, error));
     point->has_best = true;
-    point->best = score->valuedouble;
     return read_count(best, "step", &point->best_step, error);
 }
 

@@ -32,6 +32,10 @@ struct train_point {
     bool has_best;
     double best; /**< the best evaluation's score; larger is better */
     uint64_t best_step;
+    /** Since the curve's last line, so that the next one is of all its steps: */
+    uint64_t loss_steps;
+    double loss_sum;  /**< losses taken from the model */
+    double loss_left; /**< what the model has added up since */
 };
 
 /** The folder of a run. */

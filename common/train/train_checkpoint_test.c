@@ -113,7 +113,7 @@ static bool same(const struct fixture *a, const struct fixture *b, enum train_st
 static void goes_and_comes(enum train_task task, const char *folder) {
     struct fixture a, b;
     struct error error = {0};
-    const struct train_point point = {7, 2, 3, true, -1.0 / 3.0, 5};
+    const struct train_point point = {7, 2, 3, true, -1.0 / 3.0, 5, 2, 1.0 / 7.0, 0.1f};
     struct train_point found;
     create(&a, task, folder, 1);
     take_step(&a);
@@ -132,6 +132,8 @@ static void goes_and_comes(enum train_task task, const char *folder) {
     EXPECT_INT_EQ(2, found.epoch);
     EXPECT_INT_EQ(3, found.batch);
     EXPECT_TRUE(found.has_best && found.best == -1.0 / 3.0 && found.best_step == 5);
+    EXPECT_INT_EQ(2, found.loss_steps);
+    EXPECT_TRUE(found.loss_sum == 1.0 / 7.0 && found.loss_left == (double)0.1f);
     destroy(&a);
     destroy(&b);
 }
@@ -141,6 +143,9 @@ C_TEST(train_checkpoint, goes_and_comes_bit_for_bit) {
     goes_and_comes(TRAIN_MLM, "mlm");
     goes_and_comes(TRAIN_LM, "lm");
 }
+
+#define BEGINNING "{\"schema\":2,\"step\":4,\"epoch\":1,\"batch\":0,"
+#define LOSS "\"loss\":{\"steps\":1,\"sum\":1,\"left\":0}"
 
 C_TEST(train_checkpoint, is_refused_where_settings_or_files_are_others) {
     struct fixture f;
@@ -162,11 +167,14 @@ C_TEST(train_checkpoint, is_refused_where_settings_or_files_are_others) {
     static const char *const texts[] = {"",
                                         "[]",
                                         "{",
-                                        "{\"schema\":1}",
-                                        "{\"schema\":1,\"step\":4,\"epoch\":1.5,\"batch\":0}",
                                         "{\"schema\":1,\"step\":4,\"epoch\":1,\"batch\":0}",
-                                        "{\"schema\":1,\"step\":4,\"epoch\":1,\"batch\":0,"
-                                        "\"best\":{\"score\":null}}"};
+                                        "{\"schema\":2}",
+                                        "{\"schema\":2,\"step\":4,\"epoch\":1.5,\"batch\":0}",
+                                        "{\"schema\":2,\"step\":4,\"epoch\":1,\"batch\":0}",
+                                        BEGINNING "\"loss\":{\"steps\":1,\"sum\":1}}",
+                                        BEGINNING "\"loss\":{\"steps\":-1,\"sum\":1,\"left\":0}}",
+                                        BEGINNING LOSS "}",
+                                        BEGINNING LOSS ",\"best\":{\"score\":null}}"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         error = (struct error){0};
         EXPECT_OK(file_write(file, texts[i], strlen(texts[i]), NULL));

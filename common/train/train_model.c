@@ -248,15 +248,12 @@ static double scalar_of(const union scalars *scalars, size_t index, enum train_t
     return type == TRAIN_F64 ? scalars->f64[index] : (double)scalars->f32[index];
 }
 
-enum status train_model_take_loss(struct train_model *m, double *loss, double *norm,
+enum status train_model_read_loss(const struct train_model *m, double *loss, double *norm,
                                   struct error *error) {
     const struct train_engine *e = m->engine;
     union scalars scalars;
     enum status status =
         e->read(e->context, &scalars, m->scalars, TRAIN_SCALARS * train_type_bytes(e->weights));
-    if (status == STATUS_OK) {
-        status = e->zero(e->context, train_scalar(m, TRAIN_LOSS), train_type_bytes(e->weights));
-    }
     if (status != STATUS_OK) {
         return explain(m, status, error);
     }
@@ -265,4 +262,20 @@ enum status train_model_take_loss(struct train_model *m, double *loss, double *n
         *norm = scalar_of(&scalars, TRAIN_NORM, e->weights);
     }
     return STATUS_OK;
+}
+
+enum status train_model_write_loss(struct train_model *m, double loss, struct error *error) {
+    const struct train_engine *e = m->engine;
+    const float narrow = (float)loss;
+    const void *value = e->weights == TRAIN_F64 ? (const void *)&loss : &narrow;
+    size_t bytes = train_type_bytes(e->weights);
+    return explain(m, e->write(e->context, train_scalar(m, TRAIN_LOSS), value, bytes), error);
+}
+
+enum status train_model_take_loss(struct train_model *m, double *loss, double *norm,
+                                  struct error *error) {
+    const struct train_engine *e = m->engine;
+    TRY(train_model_read_loss(m, loss, norm, error));
+    void *scalar = train_scalar(m, TRAIN_LOSS);
+    return explain(m, e->zero(e->context, scalar, train_type_bytes(e->weights)), error);
 }

@@ -150,11 +150,20 @@ MUST_CHECK enum status train_model_update(struct train_model *model,
                                           const struct train_update *update, struct error *error);
 
 /**
- * @brief Waits, reads the loss that has been added up, and sets it to 0.
+ * @brief Waits, and reads the loss that has been added up.
  * @param norm receives the gradients' norm at the last update, before clipping; NULL: not wanted
  */
+MUST_CHECK enum status train_model_read_loss(const struct train_model *model, double *loss,
+                                             double *norm, struct error *error);
+
+/** The same, and sets it to 0. */
 MUST_CHECK enum status train_model_take_loss(struct train_model *model, double *loss, double *norm,
                                              struct error *error);
+
+/** Sets it to what train_model_read_loss() gave: what is added from there on gives the same bits.
+ */
+MUST_CHECK enum status train_model_write_loss(struct train_model *model, double loss,
+                                              struct error *error);
 
 #ifdef __cplusplus
 }

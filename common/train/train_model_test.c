@@ -577,6 +577,34 @@ C_TEST(train_model, refuses_updates_without_sense) {
     fixture_free(&f);
 }
 
+C_TEST(train_model, goes_on_adding_to_a_loss_that_was_put_back) {
+    static const size_t lengths[] = {3, 5};
+    for (size_t kind = 0; kind < KINDS; kind++) {
+        const struct train_config config = config_of(kind);
+        struct model_testing_batch drawn;
+        struct fixture f;
+        double want = 0.0, left = 1.0, got = 0.0;
+        ASSERT_TRUE(fixture_create(&f, &config));
+        model_testing_draw(&drawn, config.task, lengths, 2, 5);
+        const struct train_batch batch = model_testing_view(&drawn);
+        for (int i = 0; i < 3; i++) {
+            EXPECT_OK(train_model_backward(f.model, &batch, 0.3f, 1, 1, NULL));
+        }
+        EXPECT_OK(train_model_take_loss(f.model, &want, NULL, NULL));
+        EXPECT_OK(train_model_backward(f.model, &batch, 0.3f, 1, 1, NULL));
+        EXPECT_OK(train_model_read_loss(f.model, &left, NULL, NULL));
+        EXPECT_OK(train_model_take_loss(f.model, &got, NULL, NULL)); /* reading left it there */
+        EXPECT_TRUE(left == got && left > 0.0);
+        EXPECT_OK(train_model_write_loss(f.model, left, NULL));
+        for (int i = 0; i < 2; i++) {
+            EXPECT_OK(train_model_backward(f.model, &batch, 0.3f, 1, 1, NULL));
+        }
+        EXPECT_OK(train_model_take_loss(f.model, &got, NULL, NULL));
+        EXPECT_TRUE(want == got);
+        fixture_free(&f);
+    }
+}
+
 /* ---- Bad batches ---- */
 
 struct bad_batch {

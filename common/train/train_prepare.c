@@ -44,7 +44,7 @@ static enum status read_texts(struct train_run *r, struct error *error) {
 
 static enum status open_batches(struct train_run *r, struct error *error) {
     const struct train_options *o = r->options;
-    const struct train_batches_options options = {
+    struct train_batches_options options = {
         .task = o->task,
         .batch_size = (size_t)o->batch_size,
         .max_length = (size_t)o->max_length,
@@ -54,6 +54,7 @@ static enum status open_batches(struct train_run *r, struct error *error) {
     if (o->train) {
         TRY(train_batches_create(&r->batches, &r->sets.train, &options, error));
     }
+    options.texts_alone = true;
     if (o->evaluate) {
         TRY(train_batches_create(&r->evaluation, &r->sets.evaluate, &options, error));
     }
@@ -131,6 +132,7 @@ static enum status go_on(struct train_run *r, struct error *error) {
     }
     const struct train_subject subject = train_run_subject(r);
     TRY(train_checkpoint_read(&r->store, &subject, &r->point, error));
+    TRY(train_model_write_loss(r->model, r->point.loss_left, error));
     if (r->point.step > r->schedule.total || r->point.batch >= r->batch_count) {
         return error_set(error, STATUS_BAD_FORMAT,
                          "%s: its checkpoint is behind the end of the run", r->store.folder);

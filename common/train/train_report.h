@@ -17,7 +17,7 @@
 
 #include "common/base/status.h"
 #include "common/formats/folder.h"
-#include "common/train/train_model.h"
+#include "common/train/train_evaluate.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -37,15 +37,6 @@ struct train_news {
     uint64_t step;
     double epoch; /**< passes through the texts until then */
     double loss, norm, rate;
-};
-
-/** What an evaluation found. */
-struct train_result {
-    enum train_task task;
-    double loss;          /**< mean over all labels */
-    double accuracy;      /**< TRAIN_CLASSIFY */
-    double bits_per_byte; /**< TRAIN_LM */
-    size_t labels;        /**< how many there were */
 };
 
 /**

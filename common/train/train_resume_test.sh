@@ -1,42 +1,14 @@
 #!/bin/bash
 # Runs of train that are killed, interrupted, or out of disk, and go on.
-# usage: train_resume_test.sh PROGRAMS_SH TRAIN
+# usage: train_resume_test.sh PROGRAMS_SH TRAIN RUNS_SH
 set -u
 # shellcheck source=common/testing/programs.sh
 . "$1"
-train=$PWD/$2
+train=$PWD/$2 runs=$PWD/$3
 cd "$TEST_TMPDIR" || exit 1
 unset BUILD_WORKING_DIRECTORY
-: >in
-awk 'BEGIN { srand(5); split("war ball bank chip", w, " ")
-    for (i = 0; i < 160; i++) { printf "%d,\"the %s\",\"is", i % 4 + 1, w[i % 4 + 1]
-        for (j = 0; j < i % 9; j++) printf " %s", rand() < 0.5 ? "good" : "dull"
-        printf "\"\n" } }' >news.csv
-# Many pieces make checkpoints that take a while to write.
-(printf '[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n'
-    printf '%s\n' the is good dull war ball bank chip
-    awk 'BEGIN { for (i = 0; i < 4000; i++) print "[unused" i "]" }') >vocab.txt
-common=("$train" --dataset agnews --data news.csv --vocab vocab.txt --max-length 16 --batch-size 5
-    --accumulate 2 --hidden 64 --layers 1 --heads 2 --epochs 3 --lr 0.001 --log-every 4
-    --train-rows 120 --eval-rows 40)
-run_one=("${common[@]}" --task classify --save-every 3)
-
-accepts "${run_one[@]}" -o whole
-mv out whole.out
-
-# same FOLDER: it ended as the run that was never stopped.
-same() {
-    for file in final/model.safetensors best/model.safetensors checkpoint-36/optimizer.safetensors \
-        checkpoint-36/model.safetensors; do
-        cmp "whole/$file" "$1/$file" || fail "$1/$file is another one"
-    done
-    [ -z "$(find "$1" -name '*.partial' -o -name '*.old')" ] || fail "left behind: $(ls "$1")"
-    [ "$(echo "$1"/checkpoint-*)" = "$1/checkpoint-36" ] || fail "checkpoints: $(ls "$1")"
-    # Every step's line is there once.
-    grep -c '"eval"' "$1/log.jsonl" | grep -qx 3 || fail "evaluations: $(grep eval "$1/log.jsonl")"
-    [ "$(grep -o '"step":[0-9]*' "$1/log.jsonl" | sort | uniq -d | wc -l)" -le 3 ] ||
-        fail "lines come twice: $(cat "$1/log.jsonl")"
-}
+# shellcheck source=common/train/train_runs.sh
+. "$runs"
 
 # kill_when COMMAND: starts the run and kills it as soon as the command succeeds. False: it ended.
 kill_when() {

@@ -60,7 +60,7 @@ static enum status step(struct train_run *r, struct error *error) {
     }
     TRY(update(r, error));
     advance(r, count);
-    r->loss_steps++;
+    r->point.loss_steps++;
     train_report_progress(&r->report, r->point.step, r->last_loss, tokens);
     return STATUS_OK;
 }
@@ -71,12 +71,9 @@ static double epochs_done(const struct train_run *r) {
     return (double)r->point.epoch + (double)r->point.batch / (double)r->batch_count;
 }
 
-/* Takes the loss that has been added up; a run that has come apart ends here. */
-static enum status collect(struct train_run *r, struct error *error) {
-    double loss;
-    TRY(train_model_take_loss(r->model, &loss, &r->norm, error));
-    r->loss_sum += loss;
-    if (!isfinite(r->loss_sum) || !isfinite(r->norm)) {
+/* A run that has come apart ends here. */
+static enum status check_loss(const struct train_run *r, struct error *error) {
+    if (!isfinite(r->point.loss_sum) || !isfinite(r->point.loss_left) || !isfinite(r->norm)) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
                          "the loss or the gradient is no longer a number at step %" PRIu64
                          ": a lower --lr, a longer --warmup or --clip may help",
@@ -85,9 +82,18 @@ static enum status collect(struct train_run *r, struct error *error) {
     return STATUS_OK;
 }
 
+/* Takes the loss that has been added up. */
+static enum status collect(struct train_run *r, struct error *error) {
+    double loss;
+    TRY(train_model_take_loss(r->model, &loss, &r->norm, error));
+    r->point.loss_sum += loss;
+    r->point.loss_left = 0.0;
+    return check_loss(r, error);
+}
+
 static enum status report_steps(struct train_run *r, struct error *error) {
     TRY(collect(r, error));
-    r->last_loss = r->loss_sum / (double)r->loss_steps;
+    r->last_loss = r->point.loss_sum / (double)r->point.loss_steps;
     const struct train_news news = {
         .step = r->point.step,
         .epoch = epochs_done(r),
@@ -95,8 +101,8 @@ static enum status report_steps(struct train_run *r, struct error *error) {
         .norm = r->norm,
         .rate = train_schedule_rate(&r->schedule, r->point.step),
     };
-    r->loss_sum = 0.0;
-    r->loss_steps = 0;
+    r->point.loss_sum = 0.0;
+    r->point.loss_steps = 0;
     return train_report_steps(&r->report, &news, error);
 }
 
@@ -121,7 +127,9 @@ static enum status evaluate(struct train_run *r, struct error *error) {
 static enum status checkpoint(struct train_run *r, struct error *error) {
     const struct train_subject subject = train_run_subject(r);
     train_report_clear(&r->report);
-    TRY(collect(r, error));
+    /* Read, not taken: a checkpoint that a signal brings must not change how the sum is rounded. */
+    TRY(train_model_read_loss(r->model, &r->point.loss_left, &r->norm, error));
+    TRY(check_loss(r, error));
     return train_checkpoint_write(&r->store, &subject, &r->point, error);
 }
 

@@ -29,10 +29,8 @@ struct train_run {
     struct train_report report;
     struct train_point point;
     uint64_t batch_count; /**< of an epoch */
-    /** Since the last line: */
-    double loss_sum, norm;
-    uint64_t loss_steps;
-    double last_loss; /**< of the last line, or NAN */
+    double norm;          /**< of the last update that was looked at */
+    double last_loss;     /**< of the last line, or NAN */
 };
 
 /** Makes everything ready: texts, model, weights, the place in the run. */

@@ -203,7 +203,7 @@ damaged 'rm bad/checkpoint-4/training.json' "checkpoint-4/training.json: cannot 
 damaged 'echo "{" >bad/checkpoint-4/training.json' "checkpoint-4/training.json:"
 damaged 'sed -i "s/\"step\":.*/\"step\": -1,/" bad/checkpoint-4/training.json' '"step" is missing or no whole number'
 damaged 'sed -i "s/\"step\":.*/\"step\": 3,/" bad/checkpoint-4/training.json' "training.json is of step 3"
-damaged 'sed -i "s/\"schema\":.*/\"schema\": 9,/" bad/checkpoint-4/training.json' '"schema" is 9, not 1'
+damaged 'sed -i "s/\"schema\":.*/\"schema\": 9,/" bad/checkpoint-4/training.json' '"schema" is 9, not 2'
 damaged 'head -c 3000 whole/checkpoint-4/optimizer.safetensors >bad/checkpoint-4/optimizer.safetensors' \
     "checkpoint-4/optimizer.safetensors"
 damaged 'cp whole/checkpoint-4/model.safetensors bad/checkpoint-4/optimizer.safetensors' \
