@@ -121,12 +121,12 @@ static enum status append(const struct model_bench_table *t, const struct device
         .stage = stage,
         .op = t->op,
         .shape = t->shape,
-        .dtype = "fp32",
+        .dtype = t->dtype != NULL ? t->dtype : "fp32",
         .threads = 1,
         .gpu = &device,
         .timing = *timing,
         .bytes = NAN,
-        .flops = NAN,
+        .flops = t->flops > 0.0 ? t->flops : NAN,
         .peer_ratio = NAN,
         .figure = t->figure,
         .figure_value = 1e3 * t->units / timing->median_ms,
@@ -134,18 +134,25 @@ static enum status append(const struct model_bench_table *t, const struct device
     return bench_append(&record, error);
 }
 
-enum status model_bench_report(const struct model_bench_table *t,
+enum status model_bench_record(const struct model_bench_table *t,
                                const struct device_properties *gpu, const char *stage,
                                const struct model_bench_run *run,
                                const struct model_bench_run *first, struct error *error) {
-    double ms = run->timing.median_ms;
     double difference = logits_difference(run->logits, first->logits, t->logits);
-    printf("  %-*s %9.4f %12.1f %*.*fx\n", t->width, run->name, ms, 1e3 * t->units / ms,
-           t->digits + 6, t->digits, first->timing.median_ms / ms);
     if (!(difference < 1e-3)) {
         return error_set(error, STATUS_MISMATCH,
                          "%s gives other logits than %s: %.3g of the largest", run->name,
                          first->name, difference);
     }
     return append(t, gpu, stage, &run->timing, error);
+}
+
+enum status model_bench_report(const struct model_bench_table *t,
+                               const struct device_properties *gpu, const char *stage,
+                               const struct model_bench_run *run,
+                               const struct model_bench_run *first, struct error *error) {
+    double ms = run->timing.median_ms;
+    printf("  %-*s %9.4f %12.1f %*.*fx\n", t->width, run->name, ms, 1e3 * t->units / ms,
+           t->digits + 6, t->digits, first->timing.median_ms / ms);
+    return model_bench_record(t, gpu, stage, run, first, error);
 }

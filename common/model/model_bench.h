@@ -79,19 +79,26 @@ struct model_bench_table {
     const char *shape;         /**< "BERT C768 L12, 16x128 tokens" */
     const char *figure;        /**< "sentences_per_second" */
     double units;              /**< sentences, or tokens, of one run */
+    const char *dtype;         /**< NULL: "fp32" */
+    double flops;              /**< of one run; 0: not said */
     size_t logits;             /**< at most MODEL_BENCH_LOGITS */
     int width;                 /**< of the first column */
     int digits;                /**< after the point, of the speed relative to the first row */
 };
 
 /**
- * @brief Prints a row (name, ms, units a second, speed relative to the first row), compares its
- *        logits with the first row's, and appends the record.
+ * @brief Compares a row's logits with the first row's, and appends its record.
  * @param stage of the record
  * @param first what it is compared with; may be @p run
  * @return STATUS_MISMATCH, naming both rows, when logits differ by 1e-3 of the largest or more:
  *         nothing is recorded then
  */
+MUST_CHECK enum status model_bench_record(const struct model_bench_table *table,
+                                          const struct device_properties *gpu, const char *stage,
+                                          const struct model_bench_run *run,
+                                          const struct model_bench_run *first, struct error *error);
+
+/** Prints a row (name, ms, units a second, speed relative to the first row), and records it. */
 MUST_CHECK enum status model_bench_report(const struct model_bench_table *table,
                                           const struct device_properties *gpu, const char *stage,
                                           const struct model_bench_run *run,

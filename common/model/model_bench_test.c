@@ -85,6 +85,43 @@ C_TEST(model_bench, records_rows_of_equal_logits_alone) {
     EXPECT_TRUE(count_records() == 1);
 }
 
+/* Whether the last record in the results file holds a text. */
+static bool last_record_holds(const char *text) {
+    char path[1024], line[4096] = "";
+    FILE *file = fopen(bench_results_path("bench.jsonl", path, sizeof path), "r");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return strstr(line, text) != NULL;
+}
+
+C_TEST(model_bench, records_a_type_and_flops_where_they_are_said) {
+    char path[1024];
+    const char *folder = getenv("TEST_TMPDIR");
+    const struct model_bench_run run = {
+        .name = "v1", .timing = {.median_ms = 2.0, .runs = 1}, .logits = {1.0f}};
+    struct model_bench_table table = {.lab = "none",
+                                      .subject = "labs",
+                                      .op = "step",
+                                      .shape = "BERT",
+                                      .figure = "tokens_per_second",
+                                      .units = 3,
+                                      .logits = 1};
+    snprintf(path, sizeof path, "%s/model_bench_types.jsonl", folder != NULL ? folder : ".");
+    remove(path);
+    setenv("WARPBOOK_RESULTS", path, 1);
+    ASSERT_OK(model_bench_record(&table, &simt, "v1", &run, &run, NULL));
+    EXPECT_TRUE(last_record_holds("\"dtype\":\"fp32\"") && last_record_holds("\"flops\":null"));
+    EXPECT_TRUE(last_record_holds("\"figure_value\":1500"));
+    table.dtype = "bf16";
+    table.flops = 4e6;
+    ASSERT_OK(model_bench_record(&table, &simt, "v1", &run, &run, NULL));
+    EXPECT_TRUE(last_record_holds("\"dtype\":\"bf16\"") && last_record_holds("\"flops\":4000000"));
+    EXPECT_TRUE(last_record_holds("\"gflop_per_s\":2,"));
+}
+
 C_TEST(model_bench, draws_the_same_sentences_every_time) {
     struct model_bench_bert a, b;
     const struct bert_config config = model_bench_bert_config(true);

@@ -15,6 +15,8 @@
 #include "common/bench/device_peaks.h"
 #include "labs/11_training/bench_parts.h"
 
+enum { MOST_TEXTS = 1024, MOST_LENGTH = 4096, MOST_KERNELS = 1000 };
+
 /* The command line before its texts are read. */
 struct options {
     const char *shape_text, *op_text, *dtype_text;
@@ -75,9 +77,46 @@ static enum status parse_shape(struct options *o, struct error *error) {
     return STATUS_OK;
 }
 
+/* The last step is the one that training runs. */
+static enum status check_step(struct bench_setup *setup, struct error *error) {
+    size_t count;
+    const struct training_step *steps = training_ladder(&count);
+    if (setup->step == NULL) {
+        return STATUS_OK;
+    }
+    if (strcmp(setup->step, "last") == 0) {
+        setup->step = steps[count - 1].name;
+    }
+    return bench_check_step(setup->step, error);
+}
+
+static enum status check_model(struct options *o, struct error *error) {
+    struct bench_setup *setup = &o->setup;
+    const struct {
+        const char *name;
+        int value, most;
+    } numbers[] = {{"batch-size", setup->batch, MOST_TEXTS},
+                   {"max-length", setup->length, MOST_LENGTH},
+                   {"kernels", setup->kernels, MOST_KERNELS}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        if (numbers[i].value < 0 || numbers[i].value > numbers[i].most) {
+            return error_set(error, STATUS_INVALID_ARGUMENT, "--%s %d: from 1 to %d, or 0",
+                             numbers[i].name, numbers[i].value, numbers[i].most);
+        }
+        setup->model = setup->model || numbers[i].value > 0;
+    }
+    if (setup->model && (o->op_text != NULL || o->shape_text != NULL)) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "--op and --shape are a function's; --model, --batch-size, --max-length "
+                         "and --kernels are training steps'");
+    }
+    return STATUS_OK;
+}
+
 /* What the flags say beyond their types. */
 static enum status check(void *options, struct error *error) {
     struct options *o = options;
+    TRY(check_model(o, error));
     if (o->op_text != NULL) {
         TRY(parse_op(o->op_text, &o->setup.op, error));
     }
@@ -87,7 +126,7 @@ static enum status check(void *options, struct error *error) {
     if (o->shape_text != NULL) {
         TRY(parse_shape(o, error));
     }
-    return o->setup.step != NULL ? bench_check_step(o->setup.step, error) : STATUS_OK;
+    return check_step(&o->setup, error);
 }
 
 static enum status open_gpu(struct bench_setup *setup, struct error *error) {
@@ -100,7 +139,7 @@ static enum status open_gpu(struct bench_setup *setup, struct error *error) {
     return device_peaks(&setup->roofs, error);
 }
 
-/* With --shape, --op, --dtype or --step only the ladder is run. */
+/* With --shape, --op, --dtype or --step only the ladder is run, unless --model is asked for. */
 static bool is_whole(const struct bench_setup *setup) {
     return setup->op < 0 && setup->dtype < 0 && setup->step == NULL;
 }
@@ -114,8 +153,10 @@ static enum status run(void *options, struct error *error) {
            setup->roofs.modelled ? "from clocks and widths" : "measured",
            1e-9 * setup->roofs.bytes_per_s, 1e-12 * setup->roofs.flops_per_s,
            setup->gpu.modelled ? "" : "; L2 is flushed before each run");
-    TRY(bench_ladder(setup, error));
-    if (is_whole(setup)) {
+    if (!setup->model) {
+        TRY(bench_ladder(setup, error));
+    }
+    if (setup->model || is_whole(setup)) {
         TRY(bench_model(setup, error));
     }
     bench_print_recorded();
@@ -129,7 +170,13 @@ int main(int argc, char **argv) {
         {"shape", 's', FLAG_STRING, &o.shape_text, "SIZES",
          "of --op: ROWS,C, or B,NH,T,HS, or PARAMETERS"},
         {"dtype", 'd', FLAG_STRING, &o.dtype_text, "TYPE", "only 'fp32' or 'bf16'"},
-        {"step", 0, FLAG_STRING, &o.setup.step, "NAME", "only this step of the ladder"},
+        {"step", 0, FLAG_STRING, &o.setup.step, "NAME", "only this step of the ladder, or 'last'"},
+        {"model", 'm', FLAG_SWITCH, &o.setup.model, NULL, "only training steps"},
+        {"batch-size", 'b', FLAG_INT, &o.setup.batch, "N", "training steps of N texts; 0: 16"},
+        {"max-length", 'l', FLAG_INT, &o.setup.length, "N",
+         "training steps of texts of N tokens; 0: 128 and 512"},
+        {"kernels", 'k', FLAG_INT, &o.setup.kernels, "N",
+         "the N kernels that take longest in a training step of the last row"},
         {"all", 'a', FLAG_SWITCH, &o.setup.all, NULL, "also steps that take seconds a call"},
         {"quick", 'q', FLAG_SWITCH, &o.setup.quick, NULL, "smaller shapes, shorter runs"},
     };
@@ -140,7 +187,9 @@ int main(int argc, char **argv) {
         .table = table,
         .count = sizeof table / sizeof *table,
         .epilogue = "Without --op, --dtype and --step: the ladder on BERT-base's shapes (on simt: "
-                    "small ones), and training steps.",
+                    "small ones), and training steps.\nWith --model, --batch-size, --max-length "
+                    "or --kernels: training steps alone, of BERT-base; on simt\nof a tiny BERT, "
+                    "with 2 texts of 24 tokens unless said otherwise.",
     };
     const struct bench_program program = {.flags = &flags, .check = check, .run = run};
     return bench_program_main(&program, argc, argv, &o);

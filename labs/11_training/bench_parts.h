@@ -10,8 +10,11 @@
 
 #include "common/base/rng.h"
 #include "common/base/status.h"
+#include "common/bench/bench.h"
+#include "common/bench/kernel_totals.h"
 #include "common/bench/roofline.h"
 #include "common/device/device.h"
+#include "common/train/train_model.h"
 #include "labs/11_training/training.h"
 
 enum bench_op { BENCH_LAYERNORM, BENCH_ATTENTION, BENCH_ADAMW, BENCH_OPS };
@@ -29,6 +32,9 @@ struct bench_setup {
     int op, dtype;                   /**< -1: all */
     const struct bench_shape *shape; /**< NULL: the default list */
     const char *step;                /**< the only one to measure, or NULL */
+    bool model;                      /**< training steps alone */
+    int batch, length;               /**< of training steps: texts, tokens of each; 0: the usual */
+    int kernels;                     /**< of training steps: how many are shown; 0: none */
     struct device_properties gpu;
     struct roofline roofs;
 };
@@ -126,6 +132,45 @@ MUST_CHECK enum status bench_check_step(const char *name, struct error *error);
  * @return STATUS_MISMATCH when a step gives a wrong result, after the tables are complete
  */
 MUST_CHECK enum status bench_ladder(const struct bench_setup *setup, struct error *error);
+
+/** A model in training, with one batch. */
+struct bench_trainer {
+    struct train_engine engine;
+    struct train_model *model;
+    const struct train_batch *batch;
+    device_stream stream; /**< of the engine */
+};
+
+/** @param config, batch of the model; the batch outlives the trainer */
+MUST_CHECK enum status bench_trainer_create(struct bench_trainer *t,
+                                            const struct train_config *config, enum nn_dtype dtype,
+                                            const struct training_functions *functions,
+                                            const struct train_batch *batch, struct error *error);
+/** Frees; a zero-initialised one is allowed. */
+void bench_trainer_free(struct bench_trainer *t);
+
+/**
+ * @brief Times training steps that follow each other without waiting, each between two events.
+ * @param results receives the loss and the gradients' norm, the same in every step
+ */
+MUST_CHECK enum status bench_trainer_time(struct bench_trainer *t, const struct bench_setup *setup,
+                                          struct bench_timing *timing, float results[2],
+                                          struct error *error);
+
+/**
+ * @brief Counts kernels, copies and fills of a step, of which nothing is done. After this and the
+ *        next, whose steps are recorded, no step may be timed.
+ * @return STATUS_DEVICE when a function waits, so that its launches are not seen
+ */
+MUST_CHECK enum status bench_trainer_launches(struct bench_trainer *t, size_t *launches,
+                                              struct error *error);
+
+/**
+ * @brief Does a step launch by launch, and adds up what each takes.
+ * @return STATUS_UNSUPPORTED when a function waits
+ */
+MUST_CHECK enum status bench_trainer_kernels(struct bench_trainer *t, struct kernel_totals *totals,
+                                             struct error *error);
 
 /** Training steps of a whole model with each step's functions: prints, and appends the records. */
 MUST_CHECK enum status bench_model(const struct bench_setup *setup, struct error *error);

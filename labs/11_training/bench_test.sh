@@ -6,7 +6,7 @@ set -u
 . "$1"
 enter "$2" "$3"
 
-helps op shape dtype step all quick
+helps op shape dtype step model batch-size max-length kernels all quick
 refuses_strangers
 refuses "--shape wants --op" --shape 8,8
 for shape in "" 512 "64," ,48 64,48,32 64,x -64,48 0,48 64,0 "64, 48" 64,16385 16777217,8 \
@@ -24,6 +24,14 @@ refuses "--shape of --op adamw is PARAMETERS, numbers from 1 on that training.h 
 refuses_like "--shape needs [0-9.]+ GB on the GPU, which has [0-9.]+" --op adamw --shape 1099511627776
 refuses "--op is 'layernorm', 'attention' or 'adamw', not 'softmax'" --op softmax
 refuses "--dtype is 'fp32' or 'bf16', not 'fp16'" --dtype fp16
+refuses "--batch-size 1025: from 1 to 1024, or 0" --batch-size 1025
+refuses "--max-length -1: from 1 to 4096, or 0" --max-length -1
+refuses "--kernels 1001: from 1 to 1000, or 0" --kernels 1001
+for words in --model "--batch-size 2" "--max-length 8" "--kernels 3"; do
+    # shellcheck disable=SC2086
+    refuses "--op and --shape are a function's; --model, --batch-size, --max-length and --kernels are training steps'" \
+        $words --op adamw
+done
 refuses_like "--step v99_magic: there is v[0-9]" --step v99_magic
 
 # A shape: a record for each step. --all: on a busy machine simt may take long for a step, which is
@@ -44,6 +52,31 @@ recorded_each '"shape":"5000 parameters"'
 rm -f results.jsonl
 
 one_step 2 --quick --all --op adamw --shape 999
+rm -f results.jsonl
+
+# Training steps alone: a row and two records for each step, with the type that was asked for.
+accepts --quick --model --dtype bf16 --batch-size 3 --max-length 8
+[ "$(grep -c '^training step, ' out)" -eq 1 ] || fail "not one table: $(cat out)"
+grep -qE '^training step, BERT C[0-9]+ L[0-9]+, 3x8 tokens, bf16: .*, (modelled|measured)$' out ||
+    fail "not the batch that was asked for: $(cat out)"
+grep -q '_backward' out && fail "--model also runs the ladder"
+recorded_each '"op":"training_step"'
+recorded_each '"op":"training_launches"'
+[ "$(recorded '"dtype":"bf16"')" -eq "$((2 * $(step_rows)))" ] || fail "not all records say bf16"
+if grep -qE '^(labs|solutions): modelled' out; then
+    recorded_each '"flops":4866048' # 6*32768*24 + 12*3*8*8*64
+fi
+rm -f results.jsonl
+
+# --kernels: so many of the last step, and one row for all others, which add up to what was counted.
+accepts --quick --dtype fp32 --step last --kernels 3 --max-length 8
+[ "$(step_rows)" -eq 1 ] || fail "--step last: $(cat out)"
+kernels=$(sed -nE '/^launches of a step, v[0-9]/,$s/^ +([0-9]+) +[0-9.]+ +[0-9.]+%  .*/\1/p' out)
+[ "$(wc -w <<<"$kernels")" -eq 4 ] || fail "not three kernels and all others: $(cat out)"
+launches=$(sed -nE 's/.*"figure":"launches_per_step","figure_value":([0-9]+).*/\1/p' results.jsonl)
+sum=0
+for count in $kernels; do sum=$((sum + count)); done
+[ "$sum" = "$launches" ] || fail "$sum launches in the table, $launches in the record: $(cat out)"
 rm -f results.jsonl
 
 # All of it: the tables, and training steps.

@@ -6,6 +6,7 @@
 #define WARPBOOK_LABS_11_TRAINING_ENGINE_H_
 
 #include "common/base/status.h"
+#include "common/device/device.h"
 #include "common/nn/dtype.h"
 #include "common/train/train_engine.h"
 #include "labs/11_training/training.h"
@@ -27,6 +28,9 @@ MUST_CHECK enum status training_engine_create(struct train_engine *engine, enum 
 MUST_CHECK enum status training_engine_create_with(struct train_engine *engine, enum nn_dtype dtype,
                                                    const struct training_functions *functions,
                                                    struct error *error);
+
+/** @return the stream of an engine made here: all of its work is on it. */
+device_stream training_engine_stream(const struct train_engine *engine);
 
 #ifdef __cplusplus
 }

@@ -477,3 +477,8 @@ enum status training_engine_create_with(struct train_engine *engine, enum nn_dty
     *engine = table_of(t);
     return STATUS_OK;
 }
+
+device_stream training_engine_stream(const struct train_engine *engine) {
+    const struct training *t = engine->context;
+    return t->stream;
+}
