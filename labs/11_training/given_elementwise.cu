@@ -12,15 +12,32 @@ namespace {
 
 constexpr int THREADS = 256, EACH = 2; /* vectors of a thread */
 
+/* Whole vectors of a thread. No branch lies between the loads: a load in a branch of its own is
+   waited for where the branch ends. */
+template <typename E, int L>
+__device__ __forceinline__ void load_each(float (&x)[EACH][L], const E *from) {
+#pragma unroll
+    for (int i = 0; i < EACH; i++) {
+        load_whole(x[i], from + (size_t)i * THREADS * L);
+    }
+}
+
 /* out = f(a, b); b may be NULL: zeros. f works on a vector and is told where it begins. */
 template <typename E, typename F>
 __global__ void __launch_bounds__(THREADS)
     each(E *out, const E *a, const E *b, size_t count, bool vector, F f) {
     constexpr int L = LANES<E>;
     size_t first = ((size_t)blockIdx.x * EACH * THREADS + threadIdx.x) * L;
+    bool all = vector && first + (size_t)(EACH - 1) * THREADS * L + L <= count;
     float x[EACH][L], y[EACH][L] = {};
+    if (all && b != NULL) {
+        load_each(x, a + first);
+        load_each(y, b + first);
+    } else if (all) {
+        load_each(x, a + first);
+    }
 #pragma unroll
-    for (int i = 0; i < EACH; i++) {
+    for (int i = 0; i < EACH && !all; i++) {
         load_some(x[i], a, first + (size_t)i * THREADS * L, count, vector);
         if (b != NULL) {
             load_some(y[i], b, first + (size_t)i * THREADS * L, count, vector);

@@ -43,20 +43,42 @@ __device__ __forceinline__ void keep_stats(float *stats, size_t row, float mean,
     }
 }
 
+/* A lane's vectors of in and of add, as they lie in memory: all on their way before the first is
+   used, or `sum` is stored, which may be either. */
+template <int V> struct raw_row { uint4 in[V], add[V]; };
+
+template <typename E, int V>
+__device__ __forceinline__ struct raw_row<V> load_raw(const struct norm_rows<E> &p, size_t begin,
+                                                      int vectors) {
+    struct raw_row<V> raw = {};
+    int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int v = 0; v < V; v++) {
+        if (v * 32 + lane < vectors) {
+            raw.in[v] = ((const uint4 *)(p.in + begin))[v * 32 + lane];
+        }
+    }
+#pragma unroll
+    for (int v = 0; v < V; v++) {
+        if (p.add != NULL && v * 32 + lane < vectors) {
+            raw.add[v] = ((const uint4 *)(p.add + begin))[v * 32 + lane];
+        }
+    }
+    return raw;
+}
+
 /* A vector of what is normalized: in, or add + dropout(in), rounded as backward will read it, and
    kept. */
 template <bool RMS, typename E, int L>
-__device__ __forceinline__ void take_vector(float (&x)[L], const struct norm_rows<E> &p,
-                                            size_t at) {
-    load_whole(x, p.in + at);
+__device__ __forceinline__ void take_vector(float (&x)[L], uint4 in, uint4 add,
+                                            const struct norm_rows<E> &p, size_t at) {
+    spread_whole(x, in);
     if (RMS) {
         return;
     }
     drop_some(x, p.d, at);
-    float y[L] = {};
-    if (p.add != NULL) {
-        load_whole(y, p.add + at);
-    }
+    float y[L];
+    spread_whole(y, add);
 #pragma unroll
     for (int i = 0; i < L; i++) {
         x[i] = rounded(x[i] + y[i], E());
@@ -91,10 +113,11 @@ __global__ void __launch_bounds__(32 * WARPS) norm_in_warps(const struct norm_ro
     }
     int lane = threadIdx.x % 32, vectors = (int)(p.C / L);
     float x[V][L], total = 0.0f, squares = 0.0f;
+    const struct raw_row<V> raw = load_raw<E, V>(p, begin, vectors);
 #pragma unroll
     for (int v = 0; v < V; v++) {
         if (v * 32 + lane < vectors) {
-            take_vector<RMS>(x[v], p, begin + (size_t)(v * 32 + lane) * L);
+            take_vector<RMS>(x[v], raw.in[v], raw.add[v], p, begin + (size_t)(v * 32 + lane) * L);
 #pragma unroll
             for (int i = 0; i < L; i++) {
                 total += x[v][i];

@@ -51,15 +51,24 @@ static __device__ __forceinline__ void load_whole(float (&x)[8], const float *fr
     x[4] = high.x, x[5] = high.y, x[6] = high.z, x[7] = high.w;
 }
 
-/* A bf16 is the upper half of an fp32 number. */
-static __device__ __forceinline__ void load_whole(float (&x)[8], const __nv_bfloat16 *from) {
-    uint4 v = *(const uint4 *)from;
+/* Sixteen bytes as elements: four of fp32, or eight of bf16, each the upper half of an fp32 number.
+ */
+static __device__ __forceinline__ void spread_whole(float (&x)[4], uint4 v) {
+    x[0] = __uint_as_float(v.x), x[1] = __uint_as_float(v.y);
+    x[2] = __uint_as_float(v.z), x[3] = __uint_as_float(v.w);
+}
+
+static __device__ __forceinline__ void spread_whole(float (&x)[8], uint4 v) {
     const unsigned words[] = {v.x, v.y, v.z, v.w};
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         x[2 * i] = __uint_as_float(words[i] << 16);
         x[2 * i + 1] = __uint_as_float(words[i] & 0xffff0000u);
     }
+}
+
+static __device__ __forceinline__ void load_whole(float (&x)[8], const __nv_bfloat16 *from) {
+    spread_whole(x, *(const uint4 *)from);
 }
 
 /* Sixteen bytes in one store, in so many words: where a branch beside it stores the same by single
