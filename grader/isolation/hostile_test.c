@@ -1,8 +1,13 @@
 /* What a worker can do to the grader: make it wait, answer before it asks, leave things behind. */
 #include <dirent.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "common/testing/testing.h"
 #include "grader/isolation/hostile_test_calls.h"
@@ -132,9 +137,10 @@ C_TEST(hostile, slow_answers_come_to_an_end) {
     enum status status = STATUS_OK;
     struct error error = {0};
     int answers = 0;
+    remote_close();
+    EXPECT_OK(call("nothing", 0, NULL)); /* on a busy machine its start may take longer */
     double begun = seconds();
     setenv("WARPBOOK_PATIENCE", "1", 1);
-    remote_close();
     while (status == STATUS_OK && answers < 40) {
         status = call("take_time", 300, &error);
         answers += status == STATUS_OK;
@@ -143,6 +149,52 @@ C_TEST(hostile, slow_answers_come_to_an_end) {
     EXPECT_STATUS(STATUS_INTERRUPTED, status);
     EXPECT_TRUE(answers >= 5 && answers <= 17);
     EXPECT_TRUE(seconds() - begun < 30.0);
+}
+
+static void *keep_busy(void *done) {
+    while (!atomic_load((atomic_bool *)done)) {
+    }
+    return NULL;
+}
+
+/* This thread, and what it starts, on one processor: the first that it may use. */
+static bool use_one_processor(const cpu_set_t *all) {
+    cpu_set_t one;
+    int first = 0;
+    while (first < CPU_SETSIZE - 1 && !CPU_ISSET(first, all)) {
+        first++;
+    }
+    CPU_ZERO(&one);
+    CPU_SET(first, &one);
+    return sched_setaffinity(0, sizeof one, &one) == 0;
+}
+
+/* Two threads on the worker's only processor leave it a third of the time. */
+C_TEST(hostile, a_busy_machine_takes_none_of_its_time) {
+    cpu_set_t all;
+    pthread_t others[2];
+    atomic_bool done = false;
+    if (access("/proc/self/schedstat", R_OK) != 0) {
+        TEST_SKIP("this kernel does not say how long a program waits for a processor");
+    }
+    remote_close();
+    ASSERT_TRUE(sched_getaffinity(0, sizeof all, &all) == 0 && use_one_processor(&all));
+    for (int i = 0; i < 2; i++) {
+        ASSERT_TRUE(pthread_create(&others[i], NULL, keep_busy, &done) == 0);
+    }
+    EXPECT_OK(call("nothing", 0, NULL));
+    double begun = seconds();
+    grader_watch("a call", 1);
+    EXPECT_OK(call("compute", 700, NULL));
+    EXPECT_OK(call("compute", 100, NULL)); /* in what is left of the time and was added to it */
+    grader_watch("", 0);
+    EXPECT_TRUE(seconds() - begun > 1.2);
+    atomic_store(&done, true);
+    for (int i = 0; i < 2; i++) {
+        pthread_join(others[i], NULL);
+    }
+    EXPECT_TRUE(sched_setaffinity(0, sizeof all, &all) == 0);
+    remote_close();
 }
 
 C_TEST(hostile, workers_leave_no_descriptors) {

@@ -113,6 +113,20 @@ static enum status take_time(void *arguments, struct error *error) {
     return STATUS_OK;
 }
 
+/* Milliseconds on a processor. */
+static enum status compute(void *arguments, struct error *error) {
+    struct timespec now, begun;
+    double ms;
+    (void)error;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begun);
+    do {
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+        ms = 1e3 * (double)(now.tv_sec - begun.tv_sec) +
+             1e-6 * (double)(now.tv_nsec - begun.tv_nsec);
+    } while (ms < number_of(arguments));
+    return STATUS_OK;
+}
+
 static const struct worker_entry entries[] = {
     {"nothing", sizeof(struct hostile_call), nothing},
     {"hang_up", sizeof(struct hostile_call), hang_up},
@@ -123,6 +137,7 @@ static const struct worker_entry entries[] = {
     {"change", sizeof(struct hostile_call), change},
     {"stay_busy", sizeof(struct hostile_call), stay_busy},
     {"take_time", sizeof(struct hostile_call), take_time},
+    {"compute", sizeof(struct hostile_call), compute},
     {0}};
 
 const struct worker worker = {entries, NULL};

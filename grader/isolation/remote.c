@@ -145,7 +145,8 @@ enum status remote_request(struct message *message, double *wall_ms, struct erro
         status = side_ask(side, message, fmax(patience, 0.1), whose, &own);
     }
     double took = seconds() - start;
-    side->unwatched_s += watched ? 0.0 : took;
+    side->unwatched_s += watched ? 0.0 : took - side->added_s;
+    remote.until += watched ? side->added_s : 0.0;
     if (wall_ms != NULL) {
         *wall_ms = 1e3 * took;
     }

@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -22,6 +23,10 @@ enum { ALIGNMENT = 64, MOST_MIB = 12 << 10 };
 
 /* From the end of the channel to that of the process: CUDA gives back all that it has. */
 #define LAST_SECONDS 10.0
+
+/* Most that a busy machine makes of a worker's seconds, and a wait that is none. */
+#define MOST_BUSY 10
+#define LEAST_WAIT 0.01
 
 bool side_runs(const struct side *side) {
     return side->sandbox != NULL && side->lost[0] == '\0';
@@ -207,13 +212,32 @@ static uint64_t unforeseen(void) {
     return number;
 }
 
+/* The answer, within `seconds` and what the worker waited for a processor since this was added
+   last; looked up only when time is over, as it takes longer than an answer. */
+static enum status await_answer(struct side *side, struct message *message, double seconds) {
+    double most = (MOST_BUSY - 1) * seconds, more = 0.0;
+    side->added_s = 0.0;
+    enum status status = message_receive(side->channel, message, seconds);
+    while (status == STATUS_INTERRUPTED) {
+        double waited = sandbox_waited(side->sandbox);
+        more = fmin(waited - side->waited_s, most - side->added_s);
+        if (!(more > LEAST_WAIT)) {
+            break;
+        }
+        side->waited_s = waited;
+        side->added_s += more;
+        status = message_receive(side->channel, message, more);
+    }
+    return status;
+}
+
 enum status side_ask(struct side *side, struct message *message, double seconds, const char *whose,
                      struct error *error) {
     char late[100];
     message->number = side->number = unforeseen();
     enum status status = message_send(side->channel, message);
     if (status == STATUS_OK) {
-        status = message_receive(side->channel, message, seconds);
+        status = await_answer(side, message, seconds);
     }
     if (status == STATUS_OK && message->number == side->number) {
         side->answered = true;

@@ -30,6 +30,8 @@ struct side {
     uint64_t number;    /**< of the last request: nobody can foresee it */
     bool answered;      /**< at least once */
     double unwatched_s; /**< that requests without grader_watch() took */
+    double waited_s;    /**< for a processor, as far as time was added for it */
+    double added_s;     /**< to the last request's time, because the machine was busy */
     bool modelled;      /**< its device is simt: the grader's own knowledge */
     bool late;          /**< lost because it did not come to an end */
     char lost[400];     /**< how it ended before its time; "" as long as it answers */
@@ -49,6 +51,10 @@ bool side_runs(const struct side *side);
 
 /**
  * @brief Sends a request and waits for its answer, which replaces it.
+ *
+ * What the worker spent waiting for a processor, because the machine was busy with other things, is
+ * no time of its own: it is added to its seconds, up to nine times as many.
+ *
  * @param seconds after which the worker is ended
  * @param whose   "your code", for the line
  * @return STATUS_OK, or STATUS_INTERRUPTED with a line that says how the worker ended

@@ -76,6 +76,38 @@ bool processes_use_of(pid_t pid, struct processes_use *use) {
     return true;
 }
 
+/* A thread's time on a processor, its time in line for one, both in nanoseconds, and a count. */
+static double thread_waited(int folder, const char *name) {
+    char path[288], text[96];
+    unsigned long long waited = 0;
+    snprintf(path, sizeof path, "%s/schedstat", name);
+    int fd = openat(folder, path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (fd >= 0) {
+        close(fd);
+    }
+    text[length > 0 ? length : 0] = '\0';
+    return sscanf(text, "%*u %llu", &waited) == 1 ? 1e-9 * (double)waited : 0.0;
+}
+
+double processes_waited(pid_t pid) {
+    char path[48];
+    double longest = 0.0;
+    const struct dirent *entry;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *folder = opendir(path);
+    while (folder != NULL && (entry = readdir(folder)) != NULL) {
+        if (isdigit((unsigned char)entry->d_name[0])) {
+            double waited = thread_waited(dirfd(folder), entry->d_name);
+            longest = waited > longest ? waited : longest;
+        }
+    }
+    if (folder != NULL) {
+        closedir(folder);
+    }
+    return longest;
+}
+
 static bool append(struct list *list, struct process process) {
     if (list->count == list->room) {
         size_t room = list->room == 0 ? 256 : 2 * list->room;

@@ -23,6 +23,12 @@ struct processes_use {
 bool processes_use_of(pid_t pid, struct processes_use *use);
 
 /**
+ * @return seconds that the thread of @p pid which waited longest for a processor has waited since
+ * it began; 0 when the kernel does not say
+ */
+double processes_waited(pid_t pid);
+
+/**
  * @brief Adds what all descendants of @p ancestor use; it itself does not count.
  * @return false when /proc cannot be read or memory is short
  */

@@ -16,6 +16,7 @@
 
 #include "grader/sandbox/folder.h"
 #include "grader/sandbox/inmate.h"
+#include "grader/sandbox/processes.h"
 #include "grader/sandbox/warden.h"
 
 /* What a warden may take beyond the wall limit: starting, killing, cleaning up. */
@@ -188,6 +189,11 @@ void sandbox_stop(struct sandbox *sandbox) {
         close(sandbox->lifeline);
         sandbox->lifeline = -1;
     }
+}
+
+double sandbox_waited(const struct sandbox *sandbox) {
+    pid_t pid = sandbox->shared->result.pid;
+    return pid > 0 ? processes_waited(pid) : 0.0;
 }
 
 bool sandbox_wait(const struct sandbox *sandbox, double seconds) {

@@ -159,6 +159,12 @@ void sandbox_stop(struct sandbox *sandbox);
  */
 void sandbox_pause(struct sandbox *sandbox, bool pause);
 
+/**
+ * @return seconds that the program could have run and was kept waiting for a processor, since it
+ *         began: many on a machine that is busy with other things; 0 when the kernel does not say
+ */
+double sandbox_waited(const struct sandbox *sandbox);
+
 /** Waits for the program's end, at most so long. @return whether it came; sandbox_finish() must
  *  follow either way */
 bool sandbox_wait(const struct sandbox *sandbox, double seconds);
