@@ -52,7 +52,9 @@ C_TEST(bench, goes_on_for_the_time_asked_for_up_to_the_limit) {
     struct sleeper sleeper = {0};
     struct bench_timing timing;
     ASSERT_OK(bench_run(&options, sleep_a_little, &sleeper, &timing));
-    EXPECT_TRUE(timing.runs >= 2 && timing.runs <= 10);
+    /* On a busy machine the first run alone may have taken so long. */
+    EXPECT_TRUE(timing.runs <= 10 && (timing.runs >= 2 || timing.max_ms >= 20.0));
+    EXPECT_TRUE(timing.runs * timing.max_ms >= 20.0);
     options.max_runs = 3;
     options.min_seconds = 100.0;
     ASSERT_OK(bench_run(&options, sleep_a_little, &sleeper, &timing));

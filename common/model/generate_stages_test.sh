@@ -124,8 +124,9 @@ says "generated 0 tokens; " err
 start "${tiny[@]}" --stage 1
 await watching 2
 kill -INT "$pid"
+await heard 2
 sleep 0.3
-kill -0 "$pid" || fail "the first Ctrl-C does not wait for the token at hand"
+waiting || fail "the first Ctrl-C does not wait for the token at hand"
 kill -INT "$pid"
 ends 130
 [ -s err ] && fail "the second Ctrl-C is not sudden: $(cat err)"
@@ -138,7 +139,7 @@ env --default-signal=INT "${tiny[@]}" -m chat -y "" >out 2>err <talk.pipe &
 pid=$!
 await grep -q "User: " out
 await watching 2
-sleep 0.1
+await waiting
 kill -INT "$pid"
 ends 130
 says "prompt 0 tokens; generated 0 tokens; stage 04_reference" err

@@ -43,16 +43,15 @@ start() {
     pid=$!
 }
 
-# await COMMAND: until it succeeds; gives up after 20 seconds.
+# await COMMAND: until it succeeds; gives up after two minutes: a machine may be busy.
 await() {
-    local tries=0
+    local begun=$SECONDS
     until "$@" 2>/dev/null; do
-        sleep 0.05
-        tries=$((tries + 1))
-        if [ "$tries" -gt 400 ]; then
+        if [ $((SECONDS - begun)) -gt 120 ]; then
             fail "waited for: $*"
             return 1
         fi
+        sleep 0.05
     done
 }
 
@@ -61,6 +60,17 @@ watching() {
     local caught
     caught=$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$pid/status")
     [ -n "$caught" ] && [ $((0x$caught & 0x$1)) -ne 0 ]
+}
+
+# heard SIGNAL_BIT: whether that signal has come to the started program, which is still there: a
+# second one is another one only then.
+heard() {
+    [ -r "/proc/$pid/status" ] && ! watching "$1"
+}
+
+# waiting: whether the started program sleeps, as one does that reads what is not there yet.
+waiting() {
+    grep -q '^State:[[:space:]]*S' "/proc/$pid/status"
 }
 
 # ends CODE: waits for the started program and compares its exit status.
