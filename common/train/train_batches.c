@@ -110,7 +110,7 @@ static void hide(const struct train_batches *b, uint64_t epoch, size_t sequence,
     struct rng rng = draw(b->options.seed, epoch, sequence, FOR_MASK);
     for (size_t i = 0; i < count; i++) {
         labels[i] = -1;
-        if (ids[i] == b->cls || ids[i] == b->sep || rng_uniform(&rng) >= 0.15f) {
+        if (ids[i] == b->cls || ids[i] == b->sep || rng_uniform(&rng) >= b->options.asked) {
             continue;
         }
         labels[i] = ids[i];

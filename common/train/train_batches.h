@@ -6,8 +6,8 @@
  * A batch depends on the seed, the epoch and its number alone, so that a run can go on at any of
  * them. Batches are not sorted by length: nothing is padded, so that nothing is lost by mixing.
  *
- * TRAIN_MLM, as Devlin et al. 2019: each token but [CLS] and [SEP] is asked for with probability
- * 0.15; of those asked for 80% become [MASK], 10% any piece, 10% stay.
+ * TRAIN_MLM, as Devlin et al. 2019: each token but [CLS] and [SEP] is asked for with a probability
+ * (theirs: 0.15); of those asked for 80% become [MASK], 10% any piece, 10% stay.
  * TRAIN_LM: the stream of all texts in rows of max_length tokens; the label is the next token, so
  * the last token of the stream is a label only. Behind a text that is the next one's BOS: that a
  * text is over can be learnt, too.
@@ -33,6 +33,7 @@ struct train_batches_options {
     size_t max_length; /**< tokens of a sequence */
     uint64_t seed;
     const struct train_vocabulary *vocabulary; /**< TRAIN_MLM */
+    float asked;      /**< TRAIN_MLM: probability that a token is asked for */
     bool texts_alone; /**< TRAIN_LM: that a text begins is not asked for; for evaluation */
 };
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "common/base/checked.h"
-#include "common/base/terminal.h"
 #include "common/formats/tokenizer.h"
+#include "common/train/train_encode.h"
 
 /* ---- Vocabularies ---- */
 
@@ -170,46 +170,32 @@ struct reader {
     size_t max_length;
 };
 
-static enum status encode(const struct reader *r, const struct text_sample *sample, int32_t **ids,
-                          size_t *count, struct error *error) {
-    if (r->task == TRAIN_LM) {
-        return bpe_encode(r->vocabulary->bpe, sample->text, sample->length, true, false, ids, count,
-                          error);
-    }
-    return wordpiece_encode(r->vocabulary->wordpiece, sample->text, sample->length, 0, ids, count,
-                            error);
-}
-
+/* Appends a text's sequences; its ids are written to. */
 static enum status add_text(struct train_texts *t, const struct reader *r,
-                            const struct text_sample *sample, struct error *error) {
-    int32_t *ids;
-    size_t count;
-    TRY(encode(r, sample, &ids, &count, error));
-    enum status status;
+                            const struct text_sample *sample, const struct train_encoded *encoded) {
+    int32_t *ids = encoded->ids;
+    size_t count = encoded->count;
     bool longer = r->task != TRAIN_LM && count > r->max_length;
-    if (r->task == TRAIN_MLM) {
-        status = add_pieces(t, ids, count, r->max_length, sample->length);
-    } else {
-        size_t kept = longer ? r->max_length : count;
-        ids[kept - 1] = ids[count - 1]; /* [SEP]; of what is whole, itself */
-        status = add_sequence(t, ids, kept, sample->label, sample->length);
-    }
-    free(ids);
     t->cut += longer;
-    return status == STATUS_OK ? STATUS_OK
-                               : error_set(error, status, "out of memory for the tokens");
+    if (r->task == TRAIN_MLM) {
+        return add_pieces(t, ids, count, r->max_length, sample->length);
+    }
+    size_t kept = longer ? r->max_length : count;
+    ids[kept - 1] = ids[count - 1]; /* [SEP]; of what is whole, itself */
+    return add_sequence(t, ids, kept, sample->label, sample->length);
 }
 
 static enum status add_texts(struct train_texts *t, const struct reader *r,
                              const struct text_dataset *dataset, struct error *error) {
-    struct progress progress = progress_create("tokenising", dataset->count);
+    struct train_encoded *encoded;
+    TRY(train_encode(r->vocabulary, r->task, dataset, &encoded, error));
     enum status status = STATUS_OK;
     for (size_t i = 0; i < dataset->count && status == STATUS_OK; i++) {
-        status = add_text(t, r, &dataset->samples[i], error);
-        progress_update(&progress, i + 1);
+        status = add_text(t, r, &dataset->samples[i], &encoded[i]);
     }
-    progress_finish(&progress);
-    return status;
+    train_encoded_free(encoded, dataset->count);
+    return status == STATUS_OK ? STATUS_OK
+                               : error_set(error, status, "out of memory for the tokens");
 }
 
 enum status train_texts_read(struct train_texts *texts, const struct train_source *source,

@@ -41,6 +41,7 @@ static struct train_options defaults(void) {
         .decay = 0.01f,
         .warmup = 0.06f,
         .dropout = 0.1f,
+        .asked = 0.15f,
         .clip = 1.0f,
         .beta1 = 0.9f,
         .beta2 = 0.999f,
@@ -106,6 +107,9 @@ static enum status check_rates(const struct train_options *o, struct error *erro
             return refuse_number(error, numbers[i].flag, (double)numbers[i].value,
                                  numbers[i].below_one ? "at least 0 and below 1" : "at least 0");
         }
+    }
+    if (!(o->asked > 0.0f && o->asked < 1.0f)) {
+        return refuse_number(error, "mlm-probability", (double)o->asked, "more than 0 and below 1");
     }
     return o->eps > 0.0f ? STATUS_OK : refuse_number(error, "eps", (double)o->eps, "more than 0");
 }
@@ -240,6 +244,7 @@ static size_t add_steps_flags(struct train_options *o, struct flag *table) {
         {"warmup", 0, FLAG_FLOAT, &o->warmup, "X", "steps until then; below 1: share of all"},
         {"schedule", 0, FLAG_STRING, &o->schedule_name, "NAME", "its fall: linear or cosine"},
         {"dropout", 0, FLAG_FLOAT, &o->dropout, "P", "share of BERT's activations set to 0"},
+        {"mlm-probability", 0, FLAG_FLOAT, &o->asked, "P", "mlm: share of tokens asked for"},
         {"clip", 0, FLAG_FLOAT, &o->clip, "X", "largest norm of a step's gradient; 0: any"},
         {"beta1", 0, FLAG_FLOAT, &o->beta1, "X", "AdamW's"},
         {"beta2", 0, FLAG_FLOAT, &o->beta2, "X", "AdamW's"},

@@ -24,7 +24,7 @@ struct train_options {
     int train_rows, eval_rows, max_length;
     int batch_size, accumulate, epochs;
     uint64_t max_steps, seed, save_every, eval_every, log_every;
-    float rate, decay, warmup, dropout, clip, beta1, beta2, eps;
+    float rate, decay, warmup, dropout, asked, clip, beta1, beta2, eps;
     const char *schedule_name, *dtype_name, *save_dtype_name, *device;
     const char *config, *load, *output, *log;
     int hidden, layers, heads, kv_heads, intermediate, positions;

@@ -50,6 +50,7 @@ static enum status open_batches(struct train_run *r, struct error *error) {
         .max_length = (size_t)o->max_length,
         .seed = o->seed,
         .vocabulary = &r->vocabulary,
+        .asked = o->asked,
     };
     if (o->train) {
         TRY(train_batches_create(&r->batches, &r->sets.train, &options, error));

@@ -50,6 +50,9 @@ static void add_flags(struct filling *f, const struct train_options *o) {
     add_number(f, "--warmup", o->warmup);
     add(f, "--schedule", "%s", train_decay_name(o->schedule));
     add_number(f, "--dropout", o->dropout);
+    if (o->task == TRAIN_MLM) {
+        add_number(f, "--mlm-probability", o->asked);
+    }
     add_number(f, "--clip", o->clip);
     add_number(f, "--beta1", o->beta1);
     add_number(f, "--beta2", o->beta2);

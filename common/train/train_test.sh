@@ -57,6 +57,8 @@ refuses "--max-length 2: from 3 to" "${mlm[@]}" -o o --max_length 2
 refuses "--epochs 0: from 1 to" "${mlm[@]}" -o o -e 0
 refuses "--lr -1: at least 0" "${mlm[@]}" -o o --lr=-1
 refuses "--dropout 1: at least 0 and below 1" "${mlm[@]}" -o o --dropout 1
+refuses "--mlm-probability 0: more than 0 and below 1" "${mlm[@]}" -o o --mlm-probability 0
+refuses "--mlm-probability 1: more than 0 and below 1" "${mlm[@]}" -o o --mlm_probability 1
 refuses "--eps 0: more than 0" "${mlm[@]}" -o o --eps 0
 refuses "--schedule is 'linear' or 'cosine', not 'step'" "${mlm[@]}" -o o --schedule step
 refuses "--dtype is 'fp32' or 'bf16', not 'fp16'" "${mlm[@]}" -o o --dtype fp16
@@ -186,6 +188,8 @@ says "going on at step 4 of 4" out
 run "${mlm[@]}" -o whole --max-steps 4 --dropout 0 --do-train --resume --lr 0.02
 { [ "$code" -eq 1 ] && [ "$(wc -l <err)" -eq 1 ]; } || fail "another rate: $code, $(cat err)"
 says "--lr: 0.02 here, 0.01 in the run that --resume would continue" err
+run "${mlm[@]}" -o whole --max-steps 4 --dropout 0 --do-train --resume --mlm-probability 0.2
+says "--mlm-probability: 0.2 here, 0.15 in the run that --resume would continue" err
 (cat texts.txt; tail -n 1 texts.txt) >others.txt
 run "${mlm[@]}" -o whole --max-steps 4 --dropout 0 --do-train --resume --data others.txt
 says "the training data: 81 sequences" err
