@@ -185,8 +185,9 @@ static enum status run_ours(void *argument, device_stream stream, struct error *
     if (c->tile == CHOSEN) {
         return gemm16(p, c->data->workspace, stream, error);
     }
-    return c->tile == BY_MMA ? gemm16_tile(p, &c->setup->plan, c->data->workspace, stream, error)
-                             : gemm16_hopper(p, &c->setup->plan, c->tile, stream, error);
+    return c->tile == BY_MMA
+               ? gemm16_tile(p, &c->setup->plan, c->data->workspace, stream, error)
+               : gemm16_hopper(p, &c->setup->plan, c->tile, 0, c->data->workspace, stream, error);
 }
 
 static enum status run_cublas(void *argument, device_stream stream, struct error *error) {
@@ -271,7 +272,7 @@ static enum status report(const struct bench_setup *setup, const struct bench_sh
 static enum status measure_kernels(const struct bench_setup *setup, const struct bench_shape *s,
                                    struct gemm16_data *data, double peer_ms, struct error *error) {
     int count = 0;
-    const struct gemm16_hopper_tile *tiles = gemm16_hopper_tiles(&count);
+    const struct gemm16_hopper_tile *tiles = gemm16_hopper_tiles(&data->problem, &count);
     bool hopper = gemm16_hopper_can(&data->problem, &setup->plan);
     enum status status = STATUS_OK;
     for (int tile = BY_MMA; tile < count && status == STATUS_OK; tile++) {

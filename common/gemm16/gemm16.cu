@@ -78,6 +78,13 @@ struct gemm16_finish gemm16_finish_of(const struct gemm16_problem *p) {
     return f;
 }
 
+bool gemm16_has_whole_pieces(const struct gemm16_problem *p) {
+    size_t in_row = p->in_is_transposed ? p->M : p->K;
+    size_t weight_row = p->weight_is_transposed ? p->N : p->K;
+    return ((uintptr_t)p->in | (uintptr_t)p->weight) % 16 == 0 && in_row % 8 == 0 &&
+           weight_row % 8 == 0;
+}
+
 enum status gemm16(const struct gemm16_problem *problem, void *workspace, device_stream stream,
                    struct error *error) {
     enum status status = check(problem, error);
@@ -92,7 +99,7 @@ enum status gemm16(const struct gemm16_problem *problem, void *workspace, device
                          gpu.major);
     }
     if (gemm16_hopper_can(problem, &gpu) && gemm16_hopper_is_faster(problem, &gpu)) {
-        return gemm16_hopper(problem, &gpu, -1, stream, error);
+        return gemm16_hopper(problem, &gpu, -1, 0, workspace, stream, error);
     }
     return gemm16_tile(problem, &gpu, workspace, stream, error);
 }

@@ -32,19 +32,26 @@ extern "C" {
  *
  * Device memory, row-major, rows one after the other. Elements of in, weight, bias and residual are
  * `dtype` (the last two fp32 where that is said), those of out `out_dtype`; each pointer is aligned
- * as its elements at least (16 bytes, and K a multiple of 8, make it fast). out may be residual
- * where their types agree; nothing else overlaps. Every size may be 0: without M or N nothing
- * happens, with K = 0 the product is zeros.
+ * as its elements at least. Rows of in and weight that are whole 16-byte pieces, aligned (row
+ * lengths multiples of 8), make it fast, and so does an N that is a multiple of 8. out may be
+ * residual where their types agree; nothing else overlaps. Every size may be 0: without M or N
+ * nothing happens, with K = 0 the product is zeros.
+ *
+ * Either factor may lie the other way round, as a backward pass has them. Of out = in * weight^T
+ * with (rows, N') gradients dout: din = dout * weight has a weight that is transposed here, (K, N)
+ * with K = N'; dweight = dout^T * in has both, with K = rows.
  */
 struct gemm16_problem {
     enum nn_dtype dtype;     /**< NN_F16 or NN_BF16 */
     enum nn_dtype out_dtype; /**< the same, or NN_F32 */
     size_t M, N, K;
-    const void *in;     /**< (M, K) */
-    const void *weight; /**< (N, K) */
-    const void *bias;   /**< (N); NULL: none */
-    bool bias_is_float; /**< bias is fp32, whatever dtype is */
-    bool activate;      /**< whether there is an f */
+    const void *in;            /**< (M, K); transposed: (K, M) */
+    const void *weight;        /**< (N, K); transposed: (K, N) */
+    bool in_is_transposed;     /**< element (m, k) lies at in[k * M + m] */
+    bool weight_is_transposed; /**< element (n, k) lies at weight[k * N + n] */
+    const void *bias;          /**< (N); NULL: none */
+    bool bias_is_float;        /**< bias is fp32, whatever dtype is */
+    bool activate;             /**< whether there is an f */
     enum nn_activation f;
     const void *residual;   /**< (M, N); NULL: none */
     bool residual_is_float; /**< residual is fp32; needs an out_dtype of NN_F32 */
@@ -52,7 +59,7 @@ struct gemm16_problem {
 };
 
 /**
- * @brief Starts the work on a stream; does not wait for it.
+ * @brief Starts the work on a stream; does not wait for it. The same call gives the same bits.
  *
  * @param workspace device memory of GEMM16_WORKSPACE_BYTES, 256-byte aligned; calls of one stream
  * may share it

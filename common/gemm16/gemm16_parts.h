@@ -31,6 +31,18 @@ struct gemm16_gpu {
 /** @return the epilogue of a checked problem. */
 struct gemm16_finish gemm16_finish_of(const struct gemm16_problem *problem);
 
+/** @return whether rows of in and weight are whole 16-byte pieces, aligned. */
+bool gemm16_has_whole_pieces(const struct gemm16_problem *problem);
+
+/**
+ * The second kernel where K is cut into parts: adds their sums, the first one first, and finishes.
+ *
+ * @param partial device memory, (parts, M, N), 32-byte aligned
+ */
+MUST_CHECK enum status gemm16_split_finish(const struct gemm16_problem *problem,
+                                           const float *partial, size_t parts, device_stream stream,
+                                           struct error *error);
+
 /** By mma.sync, from compute capability 8.0 on: any problem that gemm16() takes. */
 MUST_CHECK enum status gemm16_tile(const struct gemm16_problem *problem,
                                    const struct gemm16_gpu *gpu, void *workspace,
@@ -38,11 +50,13 @@ MUST_CHECK enum status gemm16_tile(const struct gemm16_problem *problem,
 
 /**
  * @return whether there is code of gemm16_hopper() for this GPU, and it takes the problem: rows of
- *         in and weight are whole 16-byte pieces, aligned, and K is not 0
+ *         in and weight are whole 16-byte pieces, aligned, and K is not 0; where a factor is
+ *         transposed rows of out and residual, too, and there is neither bias nor activation
  */
 bool gemm16_hopper_can(const struct gemm16_problem *problem, const struct gemm16_gpu *gpu);
 
-/** @return whether it is then the faster one: enough tiles for all multiprocessors. */
+/** @return whether it is then the faster one: enough tiles for all multiprocessors. Not where a
+ * factor is transposed: that has not run on a GPU yet. */
 bool gemm16_hopper_is_faster(const struct gemm16_problem *problem, const struct gemm16_gpu *gpu);
 
 /** A kernel for Hopper. */
@@ -53,17 +67,26 @@ struct gemm16_hopper_tile {
     double finish[3]; /**< time of a tile's results, in steps of K: plain, residual, activation */
 };
 
-/** @return the kernels for Hopper. */
-const struct gemm16_hopper_tile *gemm16_hopper_tiles(int *count);
+/** @return the kernels for Hopper that there are for such factors. */
+const struct gemm16_hopper_tile *gemm16_hopper_tiles(const struct gemm16_problem *problem,
+                                                     int *count);
 
 /**
  * By wgmma, on compute capability 9.0: what gemm16_hopper_can() allows.
  *
  * @param tile index of the kernel; -1: the one that should be the fastest
+ * @param parts of K, where a factor is transposed: at most that many, and their sums must fit into
+ *              the workspace; 0: as many as should be the fastest. Else K is not cut.
  */
 MUST_CHECK enum status gemm16_hopper(const struct gemm16_problem *problem,
-                                     const struct gemm16_gpu *gpu, int tile, device_stream stream,
-                                     struct error *error);
+                                     const struct gemm16_gpu *gpu, int tile, size_t parts,
+                                     void *workspace, device_stream stream, struct error *error);
+
+/** The same where a factor is transposed; gemm16_hopper() calls it. */
+MUST_CHECK enum status gemm16_hopper_turned(const struct gemm16_problem *problem,
+                                            const struct gemm16_gpu *gpu, int tile, size_t parts,
+                                            void *workspace, device_stream stream,
+                                            struct error *error);
 
 #ifdef __cplusplus
 }

@@ -28,96 +28,78 @@ static const struct shape gpu_shapes[] = {
     {129, 2304, 768},   {4097, 3072, 776},  {16, 4096, 11008}, {640, 384, 5120},
 };
 
-typedef enum status run_function(const struct gemm16_data *data, struct error *error);
-
-static enum status run_chosen(const struct gemm16_data *data, struct error *error) {
-    return gemm16(&data->problem, data->workspace, NULL, error);
-}
-
-/* On a GPU with one multiprocessor the largest tiles are the best, and K is never cut. */
-static enum status run_large_tiles(const struct gemm16_data *data, struct error *error) {
-    struct device_properties gpu;
-    if (data->c.M * data->c.N == 0) {
-        return STATUS_OK;
-    }
-    enum status status = device_properties(&gpu, error);
-    const struct gemm16_gpu one = {gpu.major, 1, gpu.shared_bytes};
-    return status == STATUS_OK ? gemm16_tile(&data->problem, &one, data->workspace, NULL, error)
-                               : status;
-}
-
-/* And with very many, the smallest, and K in many parts. */
-static enum status run_small_tiles(const struct gemm16_data *data, struct error *error) {
-    struct device_properties gpu;
-    if (data->c.M * data->c.N == 0) {
-        return STATUS_OK;
-    }
-    enum status status = device_properties(&gpu, error);
-    const struct gemm16_gpu many = {gpu.major, 4096, gpu.shared_bytes};
-    return status == STATUS_OK ? gemm16_tile(&data->problem, &many, data->workspace, NULL, error)
-                               : status;
-}
-
-/* A kernel for Hopper; where there is none, what gemm16() chooses. */
-static enum status run_hopper(const struct gemm16_data *data, int tile, struct error *error) {
-    struct device_properties gpu;
-    int count = 0;
-    (void)gemm16_hopper_tiles(&count);
-    if (data->c.M * data->c.N == 0 || tile >= count) {
-        return run_chosen(data, error);
-    }
-    enum status status = device_properties(&gpu, error);
-    const struct gemm16_gpu own = {gpu.major, gpu.multiprocessors, gpu.shared_bytes};
-    if (status != STATUS_OK) {
-        return status;
-    }
-    return gemm16_hopper_can(&data->problem, &own)
-               ? gemm16_hopper(&data->problem, &own, tile, NULL, error)
-               : run_chosen(data, error);
-}
-
-#define HOPPER(tile)                                                                            \
-    static enum status run_hopper_##tile(const struct gemm16_data *data, struct error *error) { \
-        return run_hopper(data, tile, error);                                                   \
-    }
-HOPPER(0)
-HOPPER(1)
-HOPPER(2)
-HOPPER(3)
-HOPPER(4)
-
-static const struct {
+/* Which kernel, whichever gemm16() would choose. */
+struct way {
     const char *name;
-    run_function *run;
-} ways[] = {{"chosen", run_chosen},           {"large tiles", run_large_tiles},
-            {"small tiles", run_small_tiles}, {"hopper 0", run_hopper_0},
-            {"hopper 1", run_hopper_1},       {"hopper 2", run_hopper_2},
-            {"hopper 3", run_hopper_3},       {"hopper 4", run_hopper_4}};
+    enum { CHOSEN, BY_MMA, BY_WGMMA } path;
+    int multiprocessors; /* BY_MMA: of the GPU that it plans for */
+    int tile;            /* BY_WGMMA: index of the kernel */
+    size_t parts;        /* and of K, where a factor is transposed */
+};
+
+static const struct way chosen = {"chosen", CHOSEN, 0, 0, 0};
+/* On a GPU with one multiprocessor the largest tiles are the best, and K is never cut; with very
+   many, the smallest, and K in many parts. */
+static const struct way large_tiles = {"large tiles", BY_MMA, 1, 0, 0};
+static const struct way small_tiles = {"small tiles", BY_MMA, 4096, 0, 0};
+static const struct way hopper[] = {
+    {"hopper 0", BY_WGMMA, 0, 0, 1}, {"hopper 0 in parts", BY_WGMMA, 0, 0, 3},
+    {"hopper 1", BY_WGMMA, 0, 1, 1}, {"hopper 1 in parts", BY_WGMMA, 0, 1, 3},
+    {"hopper 2", BY_WGMMA, 0, 2, 1}, {"hopper 3", BY_WGMMA, 0, 3, 1},
+    {"hopper 4", BY_WGMMA, 0, 4, 1}, {"hopper's choice", BY_WGMMA, 0, -1, 0}};
+
+/* Whether there is such a kernel for Hopper, here and for this problem. */
+static bool hopper_can(const struct gemm16_data *data, const struct way *way,
+                       const struct gemm16_gpu *gpu) {
+    const struct gemm16_case *c = &data->c;
+    int count = 0;
+    (void)gemm16_hopper_tiles(&data->problem, &count);
+    return way->tile < count && gemm16_hopper_can(&data->problem, gpu) &&
+           way->parts * c->M * c->N * sizeof(float) <= GEMM16_WORKSPACE_BYTES;
+}
+
+/* What gemm16() chooses stands in for a kernel that there is not. */
+static enum status run(const struct gemm16_data *data, const struct way *way, struct error *error) {
+    struct device_properties found;
+    enum status status = device_properties(&found, error);
+    const struct gemm16_gpu own = {found.major, found.multiprocessors, found.shared_bytes};
+    const struct gemm16_gpu other = {found.major, way->multiprocessors, found.shared_bytes};
+    bool empty = data->c.M * data->c.N == 0;
+    if (status == STATUS_OK && !empty && way->path == BY_MMA) {
+        return gemm16_tile(&data->problem, &other, data->workspace, NULL, error);
+    }
+    if (status == STATUS_OK && !empty && way->path == BY_WGMMA && hopper_can(data, way, &own)) {
+        return gemm16_hopper(&data->problem, &own, way->tile, way->parts, data->workspace, NULL,
+                             error);
+    }
+    return status == STATUS_OK ? gemm16(&data->problem, data->workspace, NULL, error) : status;
+}
 
 static bool on_simt(void) {
     struct device_properties gpu;
     return device_properties(&gpu, NULL) == STATUS_OK && gpu.modelled;
 }
 
-static void check_way(struct gemm16_data *data, const char *name, run_function *run) {
+static void check_way(struct gemm16_data *data, const struct way *way) {
     const struct gemm16_case *c = &data->c;
     struct error error = {0};
     char wrong[300];
     enum status status = gemm16_data_reset(data, &error);
     if (status == STATUS_OK) {
-        status = run(data, &error);
+        status = run(data, way, &error);
     }
     if (status == STATUS_OK) {
         status = gemm16_data_check(data, wrong, sizeof wrong, &error);
     }
     const char *message = status == STATUS_OK ? wrong : error.message;
     if (status != STATUS_OK || wrong[0] != '\0') {
-        TEST_FAIL("%s, %zux%zux%zu, %s to %s, bias %d%s, activation %d, residual %d%s%s, skew %zu: "
-                  "%s",
-                  name, c->M, c->N, c->K, nn_dtype_name(c->dtype), nn_dtype_name(c->out_dtype),
-                  c->bias, c->bias_is_float ? " fp32" : "", c->activate ? (int)c->f : -1,
-                  c->residual, c->residual_is_float ? " fp32" : "", c->in_place ? " in place" : "",
-                  c->skew, message);
+        TEST_FAIL("%s, %zux%zux%zu%s%s, %s to %s, bias %d%s, activation %d, residual %d%s%s, skew "
+                  "%zu: %s",
+                  way->name, c->M, c->N, c->K, c->in_is_transposed ? ", in transposed" : "",
+                  c->weight_is_transposed ? ", weight transposed" : "", nn_dtype_name(c->dtype),
+                  nn_dtype_name(c->out_dtype), c->bias, c->bias_is_float ? " fp32" : "",
+                  c->activate ? (int)c->f : -1, c->residual, c->residual_is_float ? " fp32" : "",
+                  c->in_place ? " in place" : "", c->skew, message);
     }
 }
 
@@ -128,9 +110,14 @@ static void check_case(const struct gemm16_case *c) {
     if (status != STATUS_OK) {
         TEST_FAIL("%s", error.message);
     }
-    size_t count = on_simt() ? 3 : COUNT(ways); /* there is no Hopper to simt */
-    for (size_t i = 0; i < count && status == STATUS_OK && !test_has_failed(); i++) {
-        check_way(&data, ways[i].name, ways[i].run);
+    if (status == STATUS_OK) {
+        check_way(&data, &chosen);
+        check_way(&data, &large_tiles);
+        check_way(&data, &small_tiles);
+    }
+    /* there is no Hopper to simt */
+    for (size_t i = 0; i < COUNT(hopper) && !on_simt() && !test_has_failed(); i++) {
+        check_way(&data, &hopper[i]);
     }
     gemm16_data_free(&data);
 }
@@ -207,17 +194,17 @@ C_TEST(gemm16, has_each_activation) {
 }
 
 /* A result of gemm16() twice, and whether all bytes agree. */
-static void check_same_twice(const struct gemm16_case *c) {
+static void check_same_twice(const struct gemm16_case *c, const struct way *way) {
     struct gemm16_data first, second;
     char wrong[300];
     EXPECT_OK(gemm16_data_create(&first, c, 0, NULL));
     EXPECT_OK(gemm16_data_create(&second, c, 0, NULL));
     EXPECT_OK(gemm16_data_reset(&first, NULL));
     EXPECT_OK(gemm16_data_reset(&second, NULL));
-    EXPECT_OK(run_small_tiles(&first, NULL));
+    EXPECT_OK(run(&first, way, NULL));
     EXPECT_OK(gemm16_data_check(&first, wrong, sizeof wrong, NULL));
     EXPECT_STR_EQ("", wrong);
-    EXPECT_OK(run_small_tiles(&second, NULL));
+    EXPECT_OK(run(&second, way, NULL));
     EXPECT_OK(gemm16_data_check(&second, wrong, sizeof wrong, NULL));
     EXPECT_STR_EQ("", wrong);
     EXPECT_TRUE(memcmp(first.got, second.got, first.out_bytes) == 0);
@@ -228,9 +215,97 @@ static void check_same_twice(const struct gemm16_case *c) {
 C_TEST(gemm16, adds_parts_of_K_in_one_order) {
     NEED_GPU();
     struct gemm16_case c = {.M = 9, .N = 72, .K = 5000, .dtype = NN_BF16, .out_dtype = NN_F32};
-    check_same_twice(&c);
+    check_same_twice(&c, &small_tiles);
     c = (struct gemm16_case){.M = 33, .N = 65, .K = 3001, .dtype = NN_F16, .out_dtype = NN_F32};
-    check_same_twice(&c);
+    check_same_twice(&c, &small_tiles);
+}
+
+/* A weight's gradient: added to an fp32 sum, K is rows. */
+static struct gemm16_case weight_gradient(size_t M, size_t N, size_t K) {
+    return (struct gemm16_case){.M = M,
+                                .N = N,
+                                .K = K,
+                                .dtype = NN_BF16,
+                                .out_dtype = NN_F32,
+                                .residual = true,
+                                .residual_is_float = true,
+                                .in_place = true,
+                                .in_is_transposed = true,
+                                .weight_is_transposed = true};
+}
+
+C_TEST(gemm16, adds_parts_of_a_gradient_in_one_order) {
+    NEED_GPU();
+    const struct gemm16_case few = weight_gradient(40, 72, 1500);
+    check_same_twice(&few, &small_tiles);
+    const struct gemm16_case more = weight_gradient(136, 72, 1100);
+    check_same_twice(&more, &small_tiles);
+    check_same_twice(&more, &chosen);
+}
+
+/* Around the sizes of tiles: 64, 128; of groups of columns: 64; of pieces: 8; of steps: 64. */
+static const struct shape turned_shapes[] = {
+    {3, 3, 0},      {1, 1, 1},      {2, 3, 5},     {8, 8, 8},    {16, 64, 64},
+    {17, 72, 131},  {64, 64, 64},   {65, 63, 66},  {72, 200, 9}, {128, 128, 65},
+    {136, 72, 500}, {200, 264, 71}, {129, 257, 7}, {0, 8, 8},    {192, 136, 128}};
+
+static const struct shape gpu_turned_shapes[] = {
+    {768, 768, 2048},  {768, 3072, 8192}, {3072, 768, 4100}, {8192, 768, 3072}, {2048, 768, 768},
+    {1000, 1016, 999}, {64, 128, 70001},  {30522, 768, 264}, {264, 30520, 72}};
+
+/* Each combination of the factors' forms, the types in turns. */
+static void check_turned(const struct shape *list, size_t count, size_t skew) {
+    for (size_t i = 0; i < 3 * count; i++) {
+        size_t form = i % 3 + 1;
+        const struct shape *s = &list[i / 3];
+        struct gemm16_case c = case_of(s, i, i / 3 % 2 == 0 ? NN_BF16 : NN_F16, skew);
+        c.in_is_transposed = form & 1;
+        c.weight_is_transposed = form & 2;
+        c.rows = c.M * c.N * c.K > ((size_t)1 << 27) ? 24 : 0;
+        check_case(&c);
+    }
+}
+
+C_TEST(gemm16, takes_transposed_factors) {
+    NEED_GPU();
+    check_turned(turned_shapes, COUNT(turned_shapes), 0);
+}
+
+C_TEST(gemm16, takes_transposed_factors_aligned_as_elements) {
+    NEED_GPU();
+    check_turned(turned_shapes, COUNT(turned_shapes), 1);
+}
+
+/* What Hopper's kernels take of them: neither bias nor activation. */
+static void check_gradients(const struct shape *list, size_t count) {
+    for (size_t i = 0; i < 12 * count; i++) {
+        const struct shape *s = &list[i / 12];
+        struct gemm16_case c = {.M = s->M, .N = s->N, .K = s->K};
+        c.dtype = i % 2 == 0 ? NN_BF16 : NN_F16;
+        c.in_is_transposed = i / 2 % 3 != 1;
+        c.weight_is_transposed = i / 2 % 3 > 0;
+        c.out_dtype = i / 6 % 2 == 0 ? c.dtype : NN_F32;
+        c.residual = i % 4 > 0;
+        c.in_place = c.residual && c.out_dtype == c.dtype;
+        c.residual_is_float = c.residual && c.out_dtype == NN_F32;
+        c.rows = c.M * c.N * c.K > ((size_t)1 << 27) ? 24 : 0;
+        check_case(&c);
+    }
+}
+
+C_TEST(gemm16, hopper_takes_gradients) {
+    NEED_GPU();
+    struct device_properties gpu;
+    ASSERT_OK(device_properties(&gpu, NULL));
+    if (gpu.modelled || gpu.major != 9) {
+        TEST_SKIP("needs a Hopper GPU: %s has no wgmma", gpu.modelled ? "simt" : gpu.name);
+    }
+    check_gradients(turned_shapes, COUNT(turned_shapes));
+    check_gradients(gpu_turned_shapes, COUNT(gpu_turned_shapes));
+    for (size_t i = 0; i < COUNT(hopper); i++) {
+        const struct gemm16_case c = weight_gradient(768, 264, 4104);
+        check_same_twice(&c, &hopper[i]);
+    }
 }
 
 /* Refused with one line that has `text` in it, and nothing written. */
@@ -286,4 +361,5 @@ C_TEST(gemm16, equals_the_oracle_at_sizes_of_models) {
     check_shapes(gpu_shapes, COUNT(gpu_shapes), NN_F16, 0);
     check_shapes(&large, 1, NN_BF16, 0);
     check_shapes(&large, 1, NN_F16, 0);
+    check_turned(gpu_turned_shapes, COUNT(gpu_turned_shapes), 0);
 }

@@ -1,6 +1,7 @@
 #include "common/gemm16/gemm16_testing.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +47,15 @@ static void draw(struct rng *rng, float *values, void *stored, size_t count, enu
     nn_dtype_load(values, stored, count, dtype);
 }
 
+/* to (columns, rows) = from (rows, columns), turned round. */
+static void turn(uint16_t *to, const uint16_t *from, size_t rows, size_t columns) {
+    for (size_t i = 0; i < rows; i++) {
+        for (size_t j = 0; j < columns; j++) {
+            to[j * rows + i] = from[i * columns + j];
+        }
+    }
+}
+
 /* One operand: random on the host, copied `skew` elements past the start of device memory. */
 static enum status make_operand(struct rng *rng, float **values, void **d, size_t count,
                                 enum nn_dtype dtype, size_t skew, struct error *error) {
@@ -64,6 +74,28 @@ static enum status make_operand(struct rng *rng, float **values, void **d, size_
         status = device_write((char *)*d + skew * element, stored, count * element, NULL, error);
     }
     free(stored);
+    return status;
+}
+
+/* A factor (rows, K); transposed: (K, rows) on the device. */
+static enum status make_factor(struct rng *rng, float **values, void **d, size_t rows, size_t K,
+                               bool is_transposed, const struct gemm16_case *c,
+                               struct error *error) {
+    size_t count = rows * K, bytes = count * sizeof(uint16_t), skew = c->skew * sizeof(uint16_t);
+    enum status status = make_operand(rng, values, d, count, c->dtype, c->skew, error);
+    if (status != STATUS_OK || !is_transposed || count == 0) {
+        return status;
+    }
+    uint16_t *stored = malloc(bytes), *turned = malloc(bytes);
+    if (stored == NULL || turned == NULL) {
+        status = error_set(error, STATUS_OUT_OF_MEMORY, "out of memory on the host");
+    } else {
+        nn_dtype_store(stored, *values, count, c->dtype);
+        turn(turned, stored, rows, K);
+        status = device_write((char *)*d + skew, turned, bytes, NULL, error);
+    }
+    free(stored);
+    free(turned);
     return status;
 }
 
@@ -121,10 +153,10 @@ static enum status make_device(struct gemm16_data *data, struct host_values *v,
     enum nn_dtype residual = c->residual_is_float ? NN_F32 : c->dtype;
     size_t biases = c->bias ? c->N : 0, residuals = c->residual ? c->M * c->N : 0;
     enum status status =
-        make_operand(&rng, &v->in, &data->d_in, c->M * c->K, c->dtype, c->skew, error);
+        make_factor(&rng, &v->in, &data->d_in, c->M, c->K, c->in_is_transposed, c, error);
     if (status == STATUS_OK) {
-        status =
-            make_operand(&rng, &v->weight, &data->d_weight, c->N * c->K, c->dtype, c->skew, error);
+        status = make_factor(&rng, &v->weight, &data->d_weight, c->N, c->K, c->weight_is_transposed,
+                             c, error);
     }
     if (status == STATUS_OK) {
         status = make_operand(&rng, &v->bias, &data->d_bias, biases, bias, c->skew, error);
@@ -156,6 +188,8 @@ static void set_problem(struct gemm16_data *data) {
         .K = c->K,
         .in = skewed(data->d_in, skew),
         .weight = skewed(data->d_weight, skew),
+        .in_is_transposed = c->in_is_transposed,
+        .weight_is_transposed = c->weight_is_transposed,
         .bias = c->bias ? skewed(data->d_bias, c->bias_is_float ? 2 * skew : skew) : NULL,
         .bias_is_float = c->bias_is_float,
         .activate = c->activate,

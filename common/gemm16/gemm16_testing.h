@@ -19,6 +19,7 @@ struct gemm16_case {
     bool bias, activate, residual;
     enum nn_activation f;
     bool bias_is_float, residual_is_float;
+    bool in_is_transposed, weight_is_transposed;
     bool in_place; /**< residual is out; the types agree */
     size_t skew;   /**< every pointer is so many elements past a 256-byte boundary */
     size_t rows;   /**< so many rows are compared, spread over all; 0: all */

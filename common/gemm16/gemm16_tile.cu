@@ -10,8 +10,12 @@
  * Sums go through shared memory to where eight neighbours of a row lie in one thread, which adds
  * bias and residual and stores 16 bytes.
  *
+ * A factor that is transposed, (K, M) or (K, N), lies in a stage as it does in memory: 64 rows of
+ * K, in groups of 64 columns, so that a row is 128 bytes again, with the same permutation. ldmatrix
+ * turns its 8 x 8 matrices round on the way to registers; nothing else changes.
+ *
  * Few tiles and a long K: several blocks share a tile, each with a part of K; their sums lie in the
- * workspace, and a second kernel adds them, always in the same order.
+ * workspace, and a second kernel adds them (gemm16_split.cu).
  */
 #include <cuda_runtime.h>
 #include <limits.h>
@@ -22,14 +26,18 @@
 
 namespace {
 
-constexpr int BK = 64;        /* elements of K a step */
-constexpr int PIECES = 8;     /* of 16 bytes, a row of a step */
-constexpr int BAND = 8;       /* tiles of M that neighbouring blocks share weights for */
-constexpr int REDUCERS = 256; /* threads of a block of the second kernel */
+constexpr int BK = 64;            /* elements of K a step */
+constexpr int PIECES = 8;         /* of 16 bytes, a row of a step */
+constexpr size_t MOST_PARTS = 16; /* of K, where a factor is transposed */
+constexpr int BAND = 8;           /* tiles of M that neighbouring blocks share weights for */
 
-/* Sizes: results of a block, warps, and steps in shared memory. */
-template <typename E_, int BM_, int BN_, int WARPS_M_, int WARPS_N_, int STAGES_> struct tile {
+/* Sizes: results of a block, warps, and steps in shared memory; and which factors are transposed.
+ */
+template <typename E_, int BM_, int BN_, int WARPS_M_, int WARPS_N_, int STAGES_,
+          bool IN_TURNED_ = false, bool WEIGHT_TURNED_ = false>
+struct tile {
     typedef E_ E;
+    static constexpr bool IN_TURNED = IN_TURNED_, WEIGHT_TURNED = WEIGHT_TURNED_;
     static constexpr int BM = BM_, BN = BN_, WARPS_N = WARPS_N_, STAGES = STAGES_;
     static constexpr int THREADS = 32 * WARPS_M_ * WARPS_N_;
     static constexpr int WM = BM / WARPS_M_, WN = BN / WARPS_N_; /* of a warp */
@@ -40,6 +48,8 @@ template <typename E_, int BM_, int BN_, int WARPS_M_, int WARPS_N_, int STAGES_
     static constexpr size_t SUM_BYTES = (size_t)BM * PITCH * sizeof(float);
     static constexpr size_t BYTES = STAGE_BYTES > SUM_BYTES ? STAGE_BYTES : SUM_BYTES;
     static_assert(WM % 16 == 0 && WN % 16 == 0, "whole ldmatrix");
+    static_assert(!IN_TURNED || BM % BK == 0, "whole groups");
+    static_assert(!WEIGHT_TURNED || BN % BK == 0, "whole groups");
 };
 
 /* What a launch works on. */
@@ -81,17 +91,28 @@ template <int PENDING> __device__ __forceinline__ void wait_copies() {
 #endif
 }
 
-/* Four 8 x 8 matrices, rows at the addresses of eight lanes each. */
+#if __CUDA_ARCH__ >= 800
+#define LOAD_MATRICES(FORM)                                                                 \
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4" FORM ".shared.b16 {%0, %1, %2, %3}, [%4];" \
+                 : "=r"(f.x[0]), "=r"(f.x[1]), "=r"(f.x[2]), "=r"(f.x[3])                   \
+                 : "r"(shared_address(row))                                                 \
+                 : "memory")
+#else
+#define LOAD_MATRICES(FORM) (void)row
+#endif
+
+/* Four 8 x 8 matrices, rows at the addresses of eight lanes each; TURNED: columns become rows. */
+template <bool TURNED = false>
 __device__ __forceinline__ struct fragment load_matrices(const void *row) {
     struct fragment f = {};
-#if __CUDA_ARCH__ >= 800
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(f.x[0]), "=r"(f.x[1]), "=r"(f.x[2]), "=r"(f.x[3])
-                 : "r"(shared_address(row))
-                 : "memory");
-#endif
+    if constexpr (TURNED) {
+        LOAD_MATRICES(".trans");
+    } else {
+        LOAD_MATRICES("");
+    }
     return f;
 }
+#undef LOAD_MATRICES
 
 #if __CUDA_ARCH__ >= 800
 #define MULTIPLY(TYPE)                                                    \
@@ -155,24 +176,69 @@ __device__ __forceinline__ void load_rows(E *stage, const E *from, size_t rows, 
     }
 }
 
+/* Starts copying what a stage has of a factor, `size` rows or, TURNED, columns: those from `first`
+   on, and elements k to k + 64 of K. `from` is row `first` or, TURNED, the whole factor. */
+template <bool TURNED, int SIZE, int THREADS, typename E>
+__device__ __forceinline__ void load_factor(E *stage, const E *from, size_t size, size_t first,
+                                            size_t K, size_t k, bool vector) {
+    if constexpr (TURNED) {
+#pragma unroll
+        for (int group = 0; group < SIZE / BK; group++) {
+            load_rows<BK, THREADS>(stage + group * BK * BK, from + k * size, K - k, size,
+                                   first + group * BK, vector);
+        }
+    } else {
+        load_rows<SIZE, THREADS>(stage, from, size - first, K, k, vector);
+    }
+}
+
+/* Where a piece of a row of K lies in a stage of a transposed factor. */
+template <typename E> __device__ __forceinline__ E *turned_piece_at(E *stage, int k, int piece) {
+    return piece_at(stage + piece / PIECES * (BK * BK), k, piece % PIECES);
+}
+
+/* 16 x 16 of `in`, as mma's left factor: rows from m on, elements 16 depth and up. */
+template <bool TURNED, typename E>
+__device__ __forceinline__ struct fragment load_left(E *in, int m, int depth) {
+    int lane = threadIdx.x % 32;
+    if constexpr (TURNED) {
+        int k = depth * 16 + lane / 16 * 8 + lane % 8;
+        return load_matrices<true>(turned_piece_at(in, k, m / 8 + lane / 8 % 2));
+    } else {
+        return load_matrices(piece_at(in, m + lane % 16, 2 * depth + lane / 16));
+    }
+}
+
+/* The same of `weight`, as two right factors: columns from n on. */
+template <bool TURNED, typename E>
+__device__ __forceinline__ struct fragment load_right(E *weight, int n, int depth) {
+    int lane = threadIdx.x % 32;
+    if constexpr (TURNED) {
+        int k = depth * 16 + lane / 8 % 2 * 8 + lane % 8;
+        return load_matrices<true>(turned_piece_at(weight, k, n / 8 + lane / 16));
+    } else {
+        int row = n + lane / 16 * 8 + lane % 8;
+        return load_matrices(piece_at(weight, row, 2 * depth + lane / 8 % 2));
+    }
+}
+
 /* sums += the warp's part of one stage. */
 template <typename T>
 __device__ __forceinline__ void multiply_stage(float (*sums)[T::NS][4], const typename T::E *in,
                                                const typename T::E *weight) {
     typedef typename T::E E;
-    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    int warp = threadIdx.x / 32;
     int m0 = warp / T::WARPS_N * T::WM, n0 = warp % T::WARPS_N * T::WN;
 #pragma unroll
     for (int depth = 0; depth < BK / 16; depth++) {
         struct fragment a[T::MS], b[T::NS / 2];
 #pragma unroll
         for (int m = 0; m < T::MS; m++) {
-            a[m] = load_matrices(piece_at(in, m0 + m * 16 + lane % 16, 2 * depth + lane / 16));
+            a[m] = load_left<T::IN_TURNED>(in, m0 + m * 16, depth);
         }
 #pragma unroll
         for (int n = 0; n < T::NS / 2; n++) {
-            int row = n0 + n * 16 + lane / 16 * 8 + lane % 8;
-            b[n] = load_matrices(piece_at(weight, row, 2 * depth + lane / 8 % 2));
+            b[n] = load_right<T::WEIGHT_TURNED>(weight, n0 + n * 16, depth);
         }
 #pragma unroll
         for (int m = 0; m < T::MS; m++) {
@@ -242,21 +308,6 @@ __device__ __forceinline__ void store_partial(float *partial, const float *x, si
     }
 }
 
-/* x += the sums of one part; columns behind the last one add nothing. */
-__device__ __forceinline__ void add_partial(float *x, const float *from, size_t columns,
-                                            bool vector) {
-    if (vector) {
-        float4 low = ((const float4 *)from)[0], high = ((const float4 *)from)[1];
-        x[0] += low.x, x[1] += low.y, x[2] += low.z, x[3] += low.w;
-        x[4] += high.x, x[5] += high.y, x[6] += high.z, x[7] += high.w;
-        return;
-    }
-#pragma unroll
-    for (int i = 0; i < 8; i++) {
-        x[i] += (size_t)i < columns ? from[i] : 0.0f;
-    }
-}
-
 template <typename T>
 __global__ void __launch_bounds__(T::THREADS)
     gemm16_mma(const struct operands o, const struct gemm16_finish f) {
@@ -264,14 +315,16 @@ __global__ void __launch_bounds__(T::THREADS)
     extern __shared__ __align__(16) unsigned char shared_bytes[];
     E *stages = (E *)shared_bytes;
     const struct place p = place_of<T>(o);
-    const E *in = (const E *)o.in + p.m * o.K, *weight = (const E *)o.weight + p.n * o.K;
+    const E *in = (const E *)o.in + (T::IN_TURNED ? 0 : p.m * o.K);
+    const E *weight = (const E *)o.weight + (T::WEIGHT_TURNED ? 0 : p.n * o.K);
     size_t steps = p.k < p.k_end ? (p.k_end - p.k + BK - 1) / BK : 0;
     auto load = [&](size_t step) {
         E *stage = stages + step % T::STAGES * T::STAGE;
         size_t k = p.k + step * BK;
         if (step < steps) {
-            load_rows<T::BM, T::THREADS>(stage, in, f.M - p.m, o.K, k, o.vector);
-            load_rows<T::BN, T::THREADS>(stage + T::BM * BK, weight, f.N - p.n, o.K, k, o.vector);
+            load_factor<T::IN_TURNED, T::BM, T::THREADS>(stage, in, f.M, p.m, o.K, k, o.vector);
+            load_factor<T::WEIGHT_TURNED, T::BN, T::THREADS>(stage + T::BM * BK, weight, f.N, p.n,
+                                                             o.K, k, o.vector);
         }
         commit_copies();
     };
@@ -304,22 +357,6 @@ __global__ void __launch_bounds__(T::THREADS)
     }
 }
 
-/* Adds the parts' sums, the first one first; a thread has eight columns of a row. */
-template <typename E>
-__global__ void __launch_bounds__(REDUCERS)
-    gemm16_add_parts(const float *partial, unsigned parts, const struct gemm16_finish f) {
-    size_t pieces = (f.N + 7) / 8, i = (size_t)blockIdx.x * REDUCERS + threadIdx.x;
-    size_t m = i / pieces, n = i % pieces * 8;
-    if (m >= f.M) {
-        return;
-    }
-    float x[8] = {};
-    for (unsigned part = 0; part < parts; part++) {
-        add_partial(x, partial + (part * f.M + m) * f.N + n, f.N - n, f.N % 8 == 0);
-    }
-    finish_eight<E>(f, x, m, n);
-}
-
 size_t ceil_div(size_t a, size_t b) {
     return (a + b - 1) / b;
 }
@@ -330,7 +367,7 @@ size_t least(size_t a, size_t b) {
 
 /* In how many parts K is cut, none with less than 4 steps: until the GPU has a wave of blocks;
    where the sums' way through memory is short beside the weights', until it has four. */
-size_t parts_of(const struct gemm16_problem *p, const struct gemm16_gpu *gpu, size_t tiles) {
+size_t parts_of_plain(const struct gemm16_problem *p, const struct gemm16_gpu *gpu, size_t tiles) {
     size_t sums = p->M * p->N * sizeof(float), wave = (size_t)gpu->multiprocessors;
     size_t parts = wave / tiles, more = least(4 * wave / tiles, p->K / (16 * p->M));
     parts = parts < more ? more : parts;
@@ -339,12 +376,30 @@ size_t parts_of(const struct gemm16_problem *p, const struct gemm16_gpu *gpu, si
     return parts < 2 ? 1 : parts;
 }
 
-template <typename E>
-enum status add_parts(const struct gemm16_finish &f, const float *partial, size_t parts,
-                      device_stream stream, struct error *error) {
-    size_t blocks = ceil_div(f.M * ceil_div(f.N, 8), REDUCERS);
-    gemm16_add_parts<E><<<(unsigned)blocks, REDUCERS, 0, stream>>>(partial, (unsigned)parts, f);
-    return device_launched("gemm16_add_parts", error);
+/* The same where a factor is transposed: a backward pass has few tiles and a K of thousands of
+   rows. The number with the shortest time, in steps of a block, of which the GPU has `slots` at
+   once: a block's begin and end are worth about 4, and its sums' way through memory and back 4
+   more. (An estimate from the rates of an H200; not measured.) */
+size_t parts_of_turned(const struct gemm16_problem *p, size_t slots, size_t tiles) {
+    size_t sums = p->M * p->N * sizeof(float), steps = ceil_div(p->K, BK);
+    size_t most = least(least(MOST_PARTS, steps / 4), GEMM16_WORKSPACE_BYTES / sums);
+    size_t best = 1, best_cost = ceil_div(tiles, slots) * (steps + 4);
+    for (size_t parts = 2; parts <= most; parts++) {
+        size_t cost = ceil_div(tiles * parts, slots) * (ceil_div(steps, parts) + 8);
+        if (cost < best_cost) {
+            best = parts;
+            best_cost = cost;
+        }
+    }
+    return best;
+}
+
+template <typename T>
+size_t parts_of(const struct gemm16_problem *p, const struct gemm16_gpu *gpu, size_t tiles) {
+    constexpr size_t RESIDENT = T::THREADS > 128 ? 1 : 4; /* blocks that the registers allow */
+    return T::IN_TURNED || T::WEIGHT_TURNED
+               ? parts_of_turned(p, RESIDENT * (size_t)gpu->multiprocessors, tiles)
+               : parts_of_plain(p, gpu, tiles);
 }
 
 template <typename T>
@@ -361,9 +416,9 @@ enum status launch(const struct gemm16_problem *p, const struct gemm16_gpu *gpu,
     o.K = p->K;
     o.tiles_m = ceil_div(p->M, T::BM);
     o.tiles_n = ceil_div(p->N, T::BN);
-    o.vector = ((uintptr_t)p->in | (uintptr_t)p->weight) % 16 == 0 && p->K % 8 == 0;
+    o.vector = gemm16_has_whole_pieces(p);
     size_t tiles = o.tiles_m * o.tiles_n;
-    o.part = ceil_div(ceil_div(p->K, BK), parts_of(p, gpu, tiles)) * BK;
+    o.part = ceil_div(ceil_div(p->K, BK), parts_of<T>(p, gpu, tiles)) * BK;
     size_t parts = p->K > 0 ? ceil_div(p->K, o.part) : 1;
     o.partial = parts > 1 ? (float *)workspace : NULL;
     if (tiles > INT_MAX / parts) {
@@ -375,15 +430,15 @@ enum status launch(const struct gemm16_problem *p, const struct gemm16_gpu *gpu,
     gemm16_mma<T><<<(unsigned)(tiles * parts), T::THREADS, T::BYTES, stream>>>(o, f);
     enum status status = device_launched("gemm16_mma", error);
     if (status == STATUS_OK && parts > 1) {
-        status = add_parts<typename T::E>(f, o.partial, parts, stream, error);
+        status = gemm16_split_finish(p, o.partial, parts, stream, error);
     }
     return status;
 }
 
 /* The largest tile of which every multiprocessor gets one. */
 template <typename E>
-enum status choose(const struct gemm16_problem *p, const struct gemm16_gpu *gpu, void *workspace,
-                   device_stream stream, struct error *error) {
+enum status choose_plain(const struct gemm16_problem *p, const struct gemm16_gpu *gpu,
+                         void *workspace, device_stream stream, struct error *error) {
     typedef tile<E, 128, 256, 2, 4, 3> largest;
     typedef tile<E, 128, 128, 2, 4, 3> large;
     typedef tile<E, 64, 64, 2, 2, 3> small;
@@ -399,6 +454,31 @@ enum status choose(const struct gemm16_problem *p, const struct gemm16_gpu *gpu,
         return launch<large>(p, gpu, workspace, stream, error);
     }
     return launch<small>(p, gpu, workspace, stream, error);
+}
+
+/* K is cut until there are enough of the large ones; what is narrower than one of them gets small
+   ones. */
+template <typename E, bool IN_TURNED, bool WEIGHT_TURNED>
+enum status choose_turned(const struct gemm16_problem *p, const struct gemm16_gpu *gpu,
+                          void *workspace, device_stream stream, struct error *error) {
+    typedef tile<E, 128, 128, 2, 4, 3, IN_TURNED, WEIGHT_TURNED> large;
+    typedef tile<E, 64, 64, 2, 2, 3, IN_TURNED, WEIGHT_TURNED> small;
+    if (large::BYTES <= gpu->shared_bytes && p->M > 64 && p->N > 64) {
+        return launch<large>(p, gpu, workspace, stream, error);
+    }
+    return launch<small>(p, gpu, workspace, stream, error);
+}
+
+template <typename E>
+enum status choose(const struct gemm16_problem *p, const struct gemm16_gpu *gpu, void *workspace,
+                   device_stream stream, struct error *error) {
+    if (p->in_is_transposed) {
+        return p->weight_is_transposed
+                   ? choose_turned<E, true, true>(p, gpu, workspace, stream, error)
+                   : choose_turned<E, true, false>(p, gpu, workspace, stream, error);
+    }
+    return p->weight_is_transposed ? choose_turned<E, false, true>(p, gpu, workspace, stream, error)
+                                   : choose_plain<E>(p, gpu, workspace, stream, error);
 }
 
 } // namespace

@@ -1,0 +1,122 @@
+/**
+ * @file gemm16_hopper_turned.cu
+ * @brief gemm16_hopper()'s kernels for factors that are transposed, and which one a problem gets.
+ *
+ * Not run on a GPU yet: gemm16_hopper_is_faster() says so, and gemm16() does not choose them.
+ */
+#include "common/gemm16/gemm16_hopper.cuh"
+
+namespace {
+
+constexpr size_t MOST_PARTS = 16;
+
+struct plan {
+    int tile;
+    size_t parts; /* of K */
+};
+
+/*
+ * Time of the busiest cluster, in products of one thread's place in a tile, as cost_of() of
+ * gemm16_hopper.cu, with K in parts. Two figures are reckoned from an H200's rates, 600 TFLOP/s and
+ * 4.4 TB/s, and not measured: a byte takes a multiprocessor as long as 68 products, and the second
+ * kernel's launch as long as 6 million.
+ */
+double cost_of(const struct gemm16_hopper_tile *t, const struct gemm16_problem *p,
+               const struct gemm16_gpu *gpu, size_t parts) {
+    constexpr double START = 100.0, BYTE = 68.0, LAUNCH = 6e6;
+    size_t count = ceil_div(p->M, 2 * t->rows) * ceil_div(p->N, t->columns) * parts;
+    double each = (double)ceil_div(count, (size_t)gpu->multiprocessors / 2);
+    double area = (double)(t->rows * t->columns);
+    double depth = (double)(ceil_div(ceil_div(p->K, BK), parts) * BK);
+    double sums = parts > 1 ? (double)(parts * p->M * p->N) * sizeof(float) : 0.0;
+    double finish = area * (t->finish[p->residual != NULL && parts == 1 ? 1 : 0]);
+    return each * (area * (depth + START) * t->slowness) + (t->turns ? finish : each * finish) +
+           2.0 * sums * BYTE / gpu->multiprocessors + (parts > 1 ? LAUNCH : 0.0);
+}
+
+/* Most parts of K, none with less than 4 steps, whose sums the workspace has room for. */
+size_t most_parts(const struct gemm16_problem *p) {
+    size_t most = ceil_div(p->K, BK) / 4;
+    size_t room = GEMM16_WORKSPACE_BYTES / (p->M * p->N * sizeof(float));
+    most = most < room ? most : room;
+    return most < 1 ? 1 : most < MOST_PARTS ? most : MOST_PARTS;
+}
+
+struct plan choose(const struct gemm16_problem *p, const struct gemm16_gpu *gpu) {
+    int count;
+    const struct gemm16_hopper_tile *tiles = gemm16_hopper_tiles(p, &count);
+    struct plan best = {0, 1};
+    for (int tile = 0; tile < count; tile++) {
+        for (size_t parts = 1; parts <= most_parts(p); parts++) {
+            if (cost_of(&tiles[tile], p, gpu, parts) <
+                cost_of(&tiles[best.tile], p, gpu, best.parts)) {
+                best = {tile, parts};
+            }
+        }
+    }
+    return best;
+}
+
+/* What becomes of the sums of a part: they go to the workspace as they are. */
+struct gemm16_finish partial_of(const struct gemm16_problem *p, void *workspace) {
+    struct gemm16_finish f = {};
+    f.out = workspace;
+    f.M = p->M;
+    f.N = p->N;
+    f.activation = -1;
+    f.out_is_float = true;
+    f.vector = p->N % 8 == 0;
+    return f;
+}
+
+template <typename T>
+enum status launch(const struct gemm16_problem *p, const struct gemm16_gpu *gpu, size_t parts,
+                   void *workspace, device_stream stream, struct error *error) {
+    struct hopper_sizes<false> sizes;
+    sizes.steps = (unsigned)ceil_div(p->K, BK);
+    sizes.pairs_m = (unsigned)ceil_div(p->M, 2 * T::BM);
+    sizes.tiles_n = (unsigned)ceil_div(p->N, T::BN);
+    sizes.part_steps = (unsigned)ceil_div(sizes.steps, parts);
+    sizes.parts = (unsigned)ceil_div(sizes.steps, sizes.part_steps); /* none is empty */
+    size_t tiles = (size_t)sizes.pairs_m * sizes.tiles_n * sizes.parts;
+    const struct gemm16_finish f = sizes.parts > 1 ? partial_of(p, workspace) : gemm16_finish_of(p);
+    enum status status = launch_sized<T>(p, gpu, f, sizes, tiles, stream, error);
+    if (status == STATUS_OK && sizes.parts > 1) {
+        status = gemm16_split_finish(p, (const float *)workspace, sizes.parts, stream, error);
+    }
+    return status;
+}
+
+template <typename E, bool IN_TURNED, bool WEIGHT_TURNED>
+enum status launch_tile(const struct gemm16_problem *p, const struct gemm16_gpu *gpu,
+                        struct plan plan, void *workspace, device_stream stream,
+                        struct error *error) {
+    typedef hopper_tile<E, 256, 1, false, IN_TURNED, WEIGHT_TURNED> halves;
+    typedef hopper_tile<E, 128, 2, true, IN_TURNED, WEIGHT_TURNED> turns;
+    return plan.tile == 0 ? launch<halves>(p, gpu, plan.parts, workspace, stream, error)
+                          : launch<turns>(p, gpu, plan.parts, workspace, stream, error);
+}
+
+template <typename E>
+enum status launch_form(const struct gemm16_problem *p, const struct gemm16_gpu *gpu,
+                        struct plan plan, void *workspace, device_stream stream,
+                        struct error *error) {
+    if (!p->in_is_transposed) {
+        return launch_tile<E, false, true>(p, gpu, plan, workspace, stream, error);
+    }
+    return p->weight_is_transposed
+               ? launch_tile<E, true, true>(p, gpu, plan, workspace, stream, error)
+               : launch_tile<E, true, false>(p, gpu, plan, workspace, stream, error);
+}
+
+} // namespace
+
+enum status gemm16_hopper_turned(const struct gemm16_problem *p, const struct gemm16_gpu *gpu,
+                                 int tile, size_t parts, void *workspace, device_stream stream,
+                                 struct error *error) {
+    struct plan plan = choose(p, gpu);
+    plan.tile = tile < 0 ? plan.tile : tile;
+    plan.parts = parts == 0 ? plan.parts : parts;
+    return p->dtype == NN_F16 ? launch_form<__half>(p, gpu, plan, workspace, stream, error)
+                              : launch_form<__nv_bfloat16>(p, gpu, plan, workspace, stream, error);
+}
