@@ -13,19 +13,33 @@ namespace {
 
 constexpr int THREADS = 256;
 
+constexpr int L = 4, TOGETHER = 4; /* numbers of a vector, vectors on their way */
+
+__device__ __forceinline__ void add_squares(float (&sum)[L], const float (&x)[L]) {
+#pragma unroll
+    for (int j = 0; j < L; j++) {
+        sum[j] += x[j] * x[j];
+    }
+}
+
 __global__ void __launch_bounds__(THREADS)
     sum_squares(float *parts, const float *gradient, size_t count, bool vector) {
-    constexpr int L = 4;
     size_t stride = (size_t)gridDim.x * THREADS * L;
-    float sum[L] = {};
-#pragma unroll 4
-    for (size_t i = ((size_t)blockIdx.x * THREADS + threadIdx.x) * L; i < count; i += stride) {
-        float x[L];
-        load_some(x, gradient, i, count, vector);
+    size_t i = ((size_t)blockIdx.x * THREADS + threadIdx.x) * L;
+    float sum[L] = {}, x[TOGETHER][L];
+    for (; vector && i + (TOGETHER - 1) * stride + L <= count; i += TOGETHER * stride) {
 #pragma unroll
-        for (int j = 0; j < L; j++) {
-            sum[j] += x[j] * x[j];
+        for (int k = 0; k < TOGETHER; k++) { /* no branch lies between them, which would wait */
+            load_whole(x[k], gradient + i + k * stride);
         }
+#pragma unroll
+        for (int k = 0; k < TOGETHER; k++) {
+            add_squares(sum, x[k]);
+        }
+    }
+    for (; i < count; i += stride) {
+        load_some(x[0], gradient, i, count, vector);
+        add_squares(sum, x[0]);
     }
     float all = block_sum<THREADS>((sum[0] + sum[1]) + (sum[2] + sum[3]));
     if (threadIdx.x == 0) {

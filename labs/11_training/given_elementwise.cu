@@ -158,8 +158,13 @@ __global__ void __launch_bounds__(THREADS)
     }
     const E *gate = gate_up + p.row * 2 * hidden;
     float g[L], u[L];
-    load_some(g, gate, p.first, hidden, vector);
-    load_some(u, gate + hidden, p.first, hidden, vector);
+    if (vector) {
+        load_whole(g, gate + p.first);
+        load_whole(u, gate + hidden + p.first);
+    } else {
+        load_some(g, gate, p.first, hidden, false);
+        load_some(u, gate + hidden, p.first, hidden, false);
+    }
 #pragma unroll
     for (int i = 0; i < L; i++) {
         u[i] *= g[i] * sigmoid(g[i]);
@@ -179,9 +184,15 @@ __global__ void __launch_bounds__(THREADS)
     }
     const E *gate = gate_up + p.row * 2 * hidden;
     float g[L], u[L], d[L];
-    load_some(g, gate, p.first, hidden, vector);
-    load_some(u, gate + hidden, p.first, hidden, vector);
-    load_some(d, dout + p.row * hidden, p.first, hidden, vector);
+    if (vector) {
+        load_whole(g, gate + p.first);
+        load_whole(u, gate + hidden + p.first);
+        load_whole(d, dout + p.row * hidden + p.first);
+    } else {
+        load_some(g, gate, p.first, hidden, false);
+        load_some(u, gate + hidden, p.first, hidden, false);
+        load_some(d, dout + p.row * hidden, p.first, hidden, false);
+    }
 #pragma unroll
     for (int i = 0; i < L; i++) {
         float s = sigmoid(g[i]), up = u[i];

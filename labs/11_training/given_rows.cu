@@ -83,6 +83,38 @@ __device__ __forceinline__ size_t id_of(const struct train_occurrences &o, int32
     return low;
 }
 
+/* sum += columns c .. of the rows row(first) .. row(end - 1) of `from`, in this order; vectors of
+   eight rows are on their way at once, as no branch lies between the loads. */
+template <typename E, int L, typename ROW>
+__device__ __forceinline__ void sum_rows(float (&sum)[L], const E *from, size_t c, size_t first,
+                                         size_t end, const struct table_gradient &g, ROW row) {
+    constexpr int TOGETHER = 8;
+    float x[L];
+    size_t i = first;
+    for (; g.vector && i + TOGETHER <= end; i += TOGETHER) {
+        uint4 raw[TOGETHER];
+#pragma unroll
+        for (int k = 0; k < TOGETHER; k++) {
+            raw[k] = *(const uint4 *)(from + row(i + k) * g.C + c);
+        }
+#pragma unroll
+        for (int k = 0; k < TOGETHER; k++) {
+            spread_whole(x, raw[k]);
+#pragma unroll
+            for (int j = 0; j < L; j++) {
+                sum[j] += x[j];
+            }
+        }
+    }
+    for (; i < end; i++) {
+        load_some(x, from + row(i) * g.C, c, g.C, g.vector);
+#pragma unroll
+        for (int j = 0; j < L; j++) {
+            sum[j] += x[j];
+        }
+    }
+}
+
 /* to[c ..] += x, of a row of C. */
 template <int L>
 __device__ __forceinline__ void add_to_row(float *to, float (&x)[L], size_t c,
@@ -107,15 +139,8 @@ __global__ void __launch_bounds__(THREADS)
         return;
     }
     float sum[L] = {};
-#pragma unroll 4
-    for (int32_t i = g.o.pieces[piece]; i < g.o.pieces[piece + 1]; i++) {
-        float x[L];
-        load_some(x, dout + (size_t)g.o.rows[i] * g.C, c, g.C, g.vector);
-#pragma unroll
-        for (int j = 0; j < L; j++) {
-            sum[j] += x[j];
-        }
-    }
+    sum_rows(sum, dout, c, (size_t)g.o.pieces[piece], (size_t)g.o.pieces[piece + 1], g,
+             [&](size_t i) { return (size_t)g.o.rows[i]; });
     size_t id = id_of(g.o, (int32_t)piece);
     if (g.o.firsts[id + 1] - g.o.firsts[id] == 1) {
         add_to_row(g.dtable + (size_t)g.o.ids[id] * g.C, sum, c, g);
@@ -137,15 +162,7 @@ __global__ void __launch_bounds__(THREADS) add_pieces(const struct table_gradien
         return;
     }
     float sum[L] = {};
-#pragma unroll 8
-    for (size_t piece = first; piece < end; piece++) {
-        float x[L];
-        load_some(x, g.partial + piece * g.C, c, g.C, g.vector);
-#pragma unroll
-        for (int j = 0; j < L; j++) {
-            sum[j] += x[j];
-        }
-    }
+    sum_rows(sum, (const float *)g.partial, c, first, end, g, [](size_t i) { return i; });
     add_to_row(g.dtable + (size_t)g.o.ids[id] * g.C, sum, c, g);
 }
 

@@ -678,10 +678,11 @@ static enum status call_embedding_backward(const struct train_engine *e, void **
     return e->embedding_backward(e->context, p[0], p[1], &o, c->C);
 }
 
-/* Most ids occur a few times, one occurs in every other row: more than a piece holds. */
+/* Most ids occur a few times, one occurs in every other row: more than a piece holds, and of 1200
+   rows in more pieces than are added up at once. */
 static void check_embedding_backward_of(struct rig *rig, size_t rows, size_t C) {
     enum { V = 50 };
-    int32_t ids[400], scratch[V], *block = malloc(train_occurrences_most(rows) * sizeof *block);
+    int32_t ids[1200], scratch[V], *block = malloc(train_occurrences_most(rows) * sizeof *block);
     struct error error = {0};
     struct rows_case c = {.rows = rows, .V = V, .C = C};
     for (size_t i = 0; i < rows; i++) {
@@ -702,6 +703,7 @@ static void check_embedding_backward(struct rig *rig) {
     check_embedding_backward_of(rig, 400, 5);
     check_embedding_backward_of(rig, 399, 136);
     check_embedding_backward_of(rig, 300, 264);
+    check_embedding_backward_of(rig, 1200, 8);
 }
 
 C_TEST(given, embedding_backward) {
@@ -751,7 +753,8 @@ static enum status call_clip(const struct train_engine *e, void **p, const void 
 }
 
 static void check_clip(struct rig *rig) {
-    static const struct clip_case cases[] = {{1, 0.0f}, {5000, 1.0f}, {5001, 1e6f}, {600003, 0.5f}};
+    static const struct clip_case cases[] = {
+        {1, 0.0f}, {5000, 1.0f}, {5001, 1e6f}, {600003, 0.5f}, {4300003, 0.5f}};
     for (size_t i = 0; i < COUNT(cases); i++) {
         add_weight(rig, 1, 1.0f);
         add_weight(rig, 1, 1.0f);
