@@ -190,7 +190,7 @@ class Figures(unittest.TestCase):
             calls = [
                 wb.stages.bert_stages, wb.stages.bert_batches, wb.stages.llama2_stages,
                 wb.stages.bus_bytes, wb.stages.token_positions, wb.stages.epilogue_launches,
-                wb.stages.model_launches, wb.gains.kernel_and_model, rooflines.overview,
+                wb.stages.model_launches, wb.training.steps, wb.gains.kernel_and_model, rooflines.overview,
                 rooflines.ladders, profiles.copies, predictions.course_kernels,
             ]  # fmt: skip
             for call in calls:
@@ -210,6 +210,61 @@ class Figures(unittest.TestCase):
 
     def test_a_table_keeps_bars(self):
         self.assertIn("a\\|b", wb.Table(["x"], [["a|b"]]).markdown())
+
+
+class Training(unittest.TestCase):
+    """The table of training steps."""
+
+    SHAPE = "BERT C768 L12, 16x128 tokens"
+
+    def step(self, stage, median, **changes):
+        tokens = {"figure": "tokens_per_second", "figure_value": 2048e3 / median}
+        made = row(lab="11_training", subject="solutions", op="training_step", stage=stage,
+                   shape=self.SHAPE, dtype="bf16", ms=ms(median), flops=3e9, bytes=None)  # fmt: skip
+        return {**made, **tokens, **changes}
+
+    def pytorch(self, stage, median, **changes):
+        return self.step(stage, median, subject="pytorch 2.11.0+cu130", **changes)
+
+    def cells(self, thing):
+        return [[*line[:3], float(line[3]), *line[6:]] for line in thing.rows]
+
+    def test_ours_stand_beside_what_pytorch_compiled_in_the_same_type(self):
+        launches = self.step("v5_tensor", 8.0, op="training_launches", figure="launches_per_step",
+                             figure_value=321, flops=None)  # fmt: skip
+        lines = [
+            self.step("v1_plain", 40.0), self.step("v2_rows", 20.0), self.step("v5_tensor", 8.0),
+            launches, self.pytorch("compile", 10.0), self.pytorch("eager", 12.0),
+            self.pytorch("compile", 90.0, dtype="fp32"), self.step("v5_tensor", 60.0, dtype="fp32"),
+            self.pytorch("compile", 30.0, dtype="tf32"),
+        ]  # fmt: skip
+        with own(lines) as results:
+            table, note = wb.training.steps(results)
+        texts = "BERT C768 L12, 16 of 128 tokens"
+        wanted = [
+            [texts, "fp32", "PyTorch 2.11.0, compile", 90.0, "–", "–"],
+            [texts, "fp32", "v5 tensor", 60.0, "–", "1.50x"],
+            [texts, "tf32", "PyTorch 2.11.0, compile", 30.0, "–", "–"],
+            [texts, "bf16", "PyTorch 2.11.0, compile", 10.0, "–", "–"],
+            [texts, "bf16", "PyTorch 2.11.0, eager", 12.0, "–", "–"],
+            [texts, "bf16", "v1 plain", 40.0, "–", "0.25x"],
+            [texts, "bf16", "v5 tensor", 8.0, "321", "1.25x"],
+        ]
+        self.assertEqual(self.cells(table), wanted)
+        self.assertRegex(note.text, "^Measured on NVIDIA Example .*2026-01-02; commit 012345678;")
+
+    def test_modelled_steps_are_not_taken_for_measured_ones(self):
+        lines = [self.step("v5_tensor", 8.0, device=SIMT), self.pytorch("compile", 10.0)]
+        with own(lines) as results:
+            table, note, line = wb.training.steps(results)
+        self.assertEqual([cells[-1] for cells in table.rows], ["–"])
+        self.assertIn("no GPU was timed", note.text)
+        self.assertRegex(line.text, r"^\*\*Not recorded:\*\* training steps of BERT-base on a GPU")
+
+    def test_records_whose_texts_are_not_told_are_left_out(self):
+        with own([self.step("v5_tensor", 8.0, shape="BERT C768 L12, 16x128 tokens, bf16")]) as results:
+            (line,) = wb.training.steps(results)
+        self.assertIn("Not recorded", line.text)
 
 
 class Roofs(unittest.TestCase):

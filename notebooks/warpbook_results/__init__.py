@@ -1,6 +1,6 @@
 """Reads recorded results and draws the notebooks' figures. Nothing here runs a kernel."""
 
-from . import answers, gains, look, predictions, profiles, records, rooflines, stages
+from . import answers, gains, look, predictions, profiles, records, rooflines, stages, training
 from .records import load
 from .show import Note, Table, missing, show, summary
 
@@ -19,4 +19,5 @@ __all__ = [
     "show",
     "stages",
     "summary",
+    "training",
 ]
