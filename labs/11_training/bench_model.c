@@ -250,7 +250,7 @@ static void print_what_counts(const struct bench_setup *setup) {
     printf(
         "\nTFLOP/s: 6 operations a token for each of the %.3g M weights of the encoder's matrices, "
         "and\nattention's products; nothing twice. launches: kernels, copies and fills.\n",
-        matrices_of(&config.bert));
+        1e-6 * matrices_of(&config.bert));
 }
 
 enum status bench_model(const struct bench_setup *setup, struct error *error) {
