@@ -15,7 +15,14 @@
 #include "common/bench/device_peaks.h"
 #include "labs/11_training/bench_parts.h"
 
-enum { MOST_TEXTS = 1024, MOST_LENGTH = 4096, MOST_KERNELS = 1000 };
+enum {
+    MOST_TEXTS = 1024,
+    MOST_LENGTH = 4096,
+    MOST_KERNELS = 1000,
+    MOST_BATCH = 4096,
+    MOST_HEADS = 1024
+};
+#define MOST_PARAMETERS ((size_t)1 << 40)
 
 /* The command line before its texts are read. */
 struct options {
@@ -45,17 +52,33 @@ static enum status parse_dtype(const char *text, int *dtype, struct error *error
     return error_set(error, STATUS_INVALID_ARGUMENT, "--dtype is 'fp32' or 'bf16', not '%s'", text);
 }
 
-/* What the contract takes: rows and parameters that memory holds are looked at later. */
+/* What the contract takes, and for attention what the bench has memory for. Rows and parameters
+   that memory holds are looked at later. */
 static bool is_possible(const struct bench_shape *s) {
     const size_t *sizes = s->sizes;
     switch (s->op) {
     case BENCH_LAYERNORM:
         return sizes[0] <= TRAINING_MAX_ROWS && sizes[1] <= TRAINING_MAX_C;
     case BENCH_ATTENTION:
-        return sizes[0] <= 1 << 12 && sizes[1] <= 1 << 10 && sizes[2] <= 1 << 12 &&
+        return sizes[0] <= MOST_BATCH && sizes[1] <= MOST_HEADS && sizes[2] <= MOST_LENGTH &&
                sizes[3] <= TRAINING_MAX_HS && sizes[3] % 8 == 0;
     default:
-        return sizes[0] <= (size_t)1 << 40;
+        return sizes[0] <= MOST_PARAMETERS;
+    }
+}
+
+/* The same in words. */
+static void say_possible(enum bench_op op, char *text, size_t size) {
+    switch (op) {
+    case BENCH_LAYERNORM:
+        snprintf(text, size, "ROWS up to %zu, C up to %zu", TRAINING_MAX_ROWS, TRAINING_MAX_C);
+        break;
+    case BENCH_ATTENTION:
+        snprintf(text, size, "B up to %d, NH up to %d, T up to %d, HS a multiple of 8 up to %zu",
+                 MOST_BATCH, MOST_HEADS, MOST_LENGTH, TRAINING_MAX_HS);
+        break;
+    default:
+        snprintf(text, size, "up to %zu", MOST_PARAMETERS);
     }
 }
 
@@ -68,10 +91,11 @@ static enum status parse_shape(struct options *o, struct error *error) {
     size_t *const sizes[] = {&o->shape.sizes[0], &o->shape.sizes[1], &o->shape.sizes[2],
                              &o->shape.sizes[3]};
     if (!bench_parse_sizes(o->shape_text, sizes, function->sizes) || !is_possible(&o->shape)) {
+        char limits[120];
+        say_possible(o->shape.op, limits, sizeof limits);
         return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "--shape of --op %s is %s, numbers from 1 on that training.h allows, not "
-                         "'%s'",
-                         function->flag, function->example, o->shape_text);
+                         "--shape of --op %s is %s, numbers from 1 on, %s; not '%s'",
+                         function->flag, function->example, limits, o->shape_text);
     }
     o->setup.shape = &o->shape;
     return STATUS_OK;

@@ -11,14 +11,14 @@ refuses_strangers
 refuses "--shape wants --op" --shape 8,8
 for shape in "" 512 "64," ,48 64,48,32 64,x -64,48 0,48 64,0 "64, 48" 64,16385 16777217,8 \
     99999999999999999999,1; do
-    refuses "--shape of --op layernorm is ROWS,C, numbers from 1 on that training.h allows, not '$shape'" \
+    refuses "--shape of --op layernorm is ROWS,C, numbers from 1 on, ROWS up to 16777216, C up to 16384; not '$shape'" \
         --op layernorm --shape="$shape"
 done
 for shape in 1,2,3 1,2,3,12 1,2,3,136 1,0,3,8 5000,1,1,8; do
-    refuses "--shape of --op attention is B,NH,T,HS, numbers from 1 on that training.h allows, not '$shape'" \
+    refuses "--shape of --op attention is B,NH,T,HS, numbers from 1 on, B up to 4096, NH up to 1024, T up to 4096, HS a multiple of 8 up to 128; not '$shape'" \
         --op attention --shape="$shape"
 done
-refuses "--shape of --op adamw is PARAMETERS, numbers from 1 on that training.h allows, not '1,2'" \
+refuses "--shape of --op adamw is PARAMETERS, numbers from 1 on, up to 1099511627776; not '1,2'" \
     --op adamw --shape 1,2
 # More than any GPU holds, or than simt does.
 refuses_like "--shape needs [0-9.]+ GB on the GPU, which has [0-9.]+" --op adamw --shape 1099511627776
@@ -64,6 +64,7 @@ recorded_each '"op":"training_step"'
 recorded_each '"op":"training_launches"'
 [ "$(recorded '"dtype":"bf16"')" -eq "$((2 * $(step_rows)))" ] || fail "not all records say bf16"
 if grep -qE '^(labs|solutions): modelled' out; then
+    grep -qF 'the 0.0328 M weights' out || fail "not 4*64*64 + 2*64*128 weights: $(cat out)"
     recorded_each '"flops":4866048' # 6*32768*24 + 12*3*8*8*64
 fi
 rm -f results.jsonl
