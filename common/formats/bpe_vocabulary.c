@@ -133,23 +133,9 @@ static enum status copy_pieces(struct bpe *bpe, struct reader reader, struct err
         piece->text = text;
         text += piece->length + (size_t)1;
         bpe->longest = piece->length > bpe->longest ? piece->length : bpe->longest;
-        bpe->sorted[id] = (int32_t)id;
+        bpe_index_add(bpe, (int32_t)id);
     }
     return STATUS_OK;
-}
-
-static int compare_text(const char *a, size_t a_length, const char *b, size_t b_length) {
-    size_t common = a_length < b_length ? a_length : b_length;
-    int order = memcmp(a, b, common);
-    return order != 0 ? order : (a_length > b_length) - (a_length < b_length);
-}
-
-static int compare_ids(const void *a, const void *b, void *context) {
-    const struct bpe *bpe = context;
-    int32_t a_id = *(const int32_t *)a, b_id = *(const int32_t *)b;
-    const struct bpe_piece *a_piece = &bpe->pieces[a_id], *b_piece = &bpe->pieces[b_id];
-    int order = compare_text(a_piece->text, a_piece->length, b_piece->text, b_piece->length);
-    return order != 0 ? order : (a_id > b_id) - (a_id < b_id);
 }
 
 enum status bpe_create(struct bpe **out, size_t count, size_t text_bytes, struct error *error) {
@@ -161,23 +147,18 @@ enum status bpe_create(struct bpe **out, size_t count, size_t text_bytes, struct
     bpe->count = count;
     bpe->pieces = calloc(count, sizeof *bpe->pieces);
     bpe->shown = bpe->pieces;
-    bpe->sorted = calloc(count, sizeof *bpe->sorted);
     bpe->text = malloc(text_bytes);
     bpe->blank = " ";
     for (int byte = 0; byte < 256; byte++) {
         bpe->bytes[2 * byte] = (char)byte;
     }
-    if (bpe->pieces == NULL || bpe->sorted == NULL || bpe->text == NULL) {
+    if (bpe->pieces == NULL || bpe->text == NULL || bpe_index_create(bpe) != STATUS_OK) {
         bpe_free(bpe);
         return error_set(error, STATUS_OUT_OF_MEMORY, "no memory for a tokenizer of %zu tokens",
                          count);
     }
     *out = bpe;
     return STATUS_OK;
-}
-
-void bpe_sort(struct bpe *bpe) {
-    qsort_r(bpe->sorted, bpe->findable, sizeof *bpe->sorted, compare_ids, bpe);
 }
 
 static enum status create(struct bpe **out, struct reader reader, size_t count, size_t text_bytes,
@@ -192,8 +173,6 @@ static enum status create(struct bpe **out, struct reader reader, size_t count, 
         bpe_free(bpe);
         return status;
     }
-    bpe->findable = count;
-    bpe_sort(bpe);
     *out = bpe;
     return STATUS_OK;
 }
@@ -232,7 +211,7 @@ void bpe_free(struct bpe *bpe) {
             free(bpe->shown);
         }
         free(bpe->pieces);
-        free(bpe->sorted);
+        free(bpe->index);
         free(bpe->text);
         free(bpe->rules);
         free(bpe);
@@ -241,24 +220,6 @@ void bpe_free(struct bpe *bpe) {
 
 size_t bpe_size(const struct bpe *bpe) {
     return bpe->count;
-}
-
-int32_t bpe_find(const struct bpe *bpe, const char *text, size_t length) {
-    size_t low = 0, high = bpe->findable; /* the first text that is not less lies within */
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct bpe_piece *piece = &bpe->pieces[bpe->sorted[middle]];
-        if (compare_text(piece->text, piece->length, text, length) < 0) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    if (low == bpe->findable) {
-        return -1;
-    }
-    const struct bpe_piece *piece = &bpe->pieces[bpe->sorted[low]];
-    return compare_text(piece->text, piece->length, text, length) == 0 ? bpe->sorted[low] : -1;
 }
 
 /* Bytes of the file and its longest piece; false when a length does not fit. */

@@ -34,8 +34,8 @@ struct bpe {
     size_t longest;           /**< bytes of the longest piece there is */
     struct bpe_piece *pieces; /**< (count), by id, as text is looked up */
     struct bpe_piece *shown;  /**< (count), by id, as they are decoded; may be `pieces` */
-    int32_t *sorted;          /**< (findable) ids by text, equal texts by id */
-    size_t findable;          /**< tokens that text can become: at most `count` */
+    int32_t *index;           /**< (index_slots) ids by hash of their text; -1: an empty slot */
+    size_t index_slots;       /**< a power of two, more than there are pieces */
     char *text;               /**< all pieces, each followed by a NUL */
     char bytes[2 * 256];      /**< byte 0, NUL, byte 1, NUL, ... */
     struct bpe_rule *rules;   /**< (rule_slots) by hash; NULL: any pair that spells a piece, by its
@@ -53,8 +53,11 @@ struct bpe {
 MUST_CHECK enum status bpe_create(struct bpe **bpe, size_t count, size_t text_bytes,
                                   struct error *error);
 
-/** Brings `sorted`, which holds the findable ids, into order. */
-void bpe_sort(struct bpe *bpe);
+/** @brief Takes an empty index for `count` pieces. @return STATUS_OK or STATUS_OUT_OF_MEMORY */
+MUST_CHECK enum status bpe_index_create(struct bpe *bpe);
+
+/** Lets bpe_find() find a piece; of equal texts the first that was added. */
+void bpe_index_add(struct bpe *bpe, int32_t id);
 
 /**
  * @brief STATUS_MISMATCH with both numbers when the model expects another count (0: any),
@@ -62,7 +65,7 @@ void bpe_sort(struct bpe *bpe);
  */
 MUST_CHECK enum status bpe_check_count(size_t count, size_t expected, struct error *error);
 
-/** @return lowest id of exactly these bytes, or -1. */
+/** @return the id that bpe_index_add() took for exactly these bytes, or -1. */
 int32_t bpe_find(const struct bpe *bpe, const char *text, size_t length);
 
 /** @brief Takes an empty table for @p count rules. @return STATUS_OK or STATUS_OUT_OF_MEMORY */

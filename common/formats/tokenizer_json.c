@@ -102,10 +102,9 @@ static enum status add_vocabulary(struct reader *r) {
     struct bpe *bpe = r->bpe;
     for (size_t id = 0; id < bpe->count; id++) {
         if (bpe->pieces[id].text != NULL) {
-            bpe->sorted[bpe->findable++] = (int32_t)id;
+            bpe_index_add(bpe, (int32_t)id);
         }
     }
-    bpe_sort(bpe);
     return STATUS_OK;
 }
 
