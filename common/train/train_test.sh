@@ -1,10 +1,10 @@
 #!/bin/bash
 # The train program from outside, on the reference.
-# usage: train_test.sh PROGRAMS_SH TRAIN
+# usage: train_test.sh PROGRAMS_SH TRAIN PERPLEXITY
 set -u
 # shellcheck source=common/testing/programs.sh
 . "$1"
-train=$PWD/$2
+train=$PWD/$2 perplexity=$PWD/$3
 cd "$TEST_TMPDIR" || exit 1
 unset BUILD_WORKING_DIRECTORY
 : >in
@@ -112,6 +112,13 @@ cp out lm.out
 learns lm 0.75
 says "bits per byte" out
 [ -s lm/final/tokenizer.bin ] || fail "no tokenizer beside the model"
+# Of a text that is one window, they are those of `perplexity`.
+printf 'the film' >window.txt
+accepts "${lm[@]}" --data window.txt --do-eval -c lm/final
+bits=$(sed -n 's/.* \([0-9.]*\) bits per byte.*/\1/p' out)
+accepts "$perplexity" lm/final --file window.txt
+awk -v a="$bits" -v b="$(sed -n 's/^bits a byte *//p' out)" \
+    'BEGIN { d = a - b; exit !(a > 0 && b > 0 && d * d < 1e-8) }' || fail "$bits bits per byte, perplexity: $(cat out)"
 
 # Where a data set has a test split of its own, that evaluates.
 mkdir -p news.folder imdb/{train,test}/{pos,neg} imdb/train/unsup
