@@ -254,14 +254,13 @@ static void print_what_counts(const struct bench_setup *setup) {
 }
 
 /* A GPU without bf16 has a whole bench all the same, unless bf16 is what was asked for. */
-static bool is_left_out(const struct bench_setup *setup, enum nn_dtype dtype) {
-    bool left_out = dtype == NN_BF16 && setup->dtype < 0 && setup->gpu.major < 8;
-    if (left_out) {
-        printf(
-            "\nno training steps in bf16: they need compute capability 8.0, this GPU has %d.%d\n",
-            setup->gpu.major, setup->gpu.minor);
+static bool is_without_bf16(const struct bench_setup *setup) {
+    bool without = setup->dtype < 0 && setup->gpu.major < 8;
+    if (without) {
+        printf("\nNot in bf16, which needs compute capability 8.0: this GPU has %d.%d.\n",
+               setup->gpu.major, setup->gpu.minor);
     }
-    return left_out;
+    return without;
 }
 
 enum status bench_model(const struct bench_setup *setup, struct error *error) {
@@ -273,10 +272,11 @@ enum status bench_model(const struct bench_setup *setup, struct error *error) {
     const size_t *lengths = setup->length > 0 || small ? &own : usual;
     size_t count = lengths == usual ? 2 : 1;
     print_what_counts(setup);
+    bool without_bf16 = is_without_bf16(setup);
     for (size_t i = 0; i < 2 * count; i++) {
         enum nn_dtype dtype = dtypes[i % 2];
         bool asked = setup->dtype < 0 || setup->dtype == (int)dtype;
-        if (asked && !is_left_out(setup, dtype)) {
+        if (asked && !(without_bf16 && dtype == NN_BF16)) {
             TRY(measure_table(setup, B, lengths[i / 2], dtype, error));
         }
     }

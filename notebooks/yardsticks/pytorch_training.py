@@ -3,8 +3,8 @@
 The model is the one that lab 11 trains: BERT-base with a classifier of two labels, dropout of 0.1
 behind the embeddings, both sublayers and the pooler, none on attention's probabilities unless
 --attention-dropout asks for it. Texts are all of the same length. Weights and moments are fp32
-throughout; "fp32" has TF32 off, "tf32" has it on, "bf16" is autocast. With compilation the model and
-its loss are compiled, forward and backward; "+ graph" is the whole step as one CUDA graph.
+throughout; "fp32" has TF32 off, "tf32" has it on, "bf16" is autocast. With compilation the model
+and its loss are compiled, forward and backward; "+ graph" is the whole step as one CUDA graph.
 
 Steps follow each other without waiting, each between two events; the loss is looked at behind the
 last. FLOPs are the model's: 6 for each weight of the encoder's matrices and token, and attention's
