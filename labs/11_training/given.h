@@ -94,32 +94,21 @@ MUST_CHECK enum status given_rmsnorm_backward(const struct given_call *call,
                                               void *workspace);
 /** @} */
 
-/** @name Products' other parts (given_transpose.cu)
+/** @name Products' other parts (given_products.cu)
  * @{ */
 
-/** out (rows, N) = bias in every row, of the call's type. */
-MUST_CHECK enum status given_spread_bias(const struct given_call *call, void *out,
+/** @return parts that a column's sum over so many rows comes in. */
+size_t given_column_parts(size_t rows);
+/** to (columns), fp32, += sum over the rows of in (rows, columns).
+ *  @param parts (given_column_parts(rows), columns), scratch */
+MUST_CHECK enum status given_sum_columns(const struct given_call *call, float *to, const void *in,
+                                         size_t rows, size_t columns, float *parts);
+/** out (columns, rows) = in (rows, columns), turned round; fp32, whatever the call's type. */
+MUST_CHECK enum status given_transpose(const struct given_call *call, float *out, const float *in,
+                                       size_t rows, size_t columns);
+/** out (rows, N) = bias in every row; fp32, whatever the call's type. */
+MUST_CHECK enum status given_spread_bias(const struct given_call *call, float *out,
                                          const float *bias, size_t rows, size_t N);
-/** out (rows, padded) = in (rows, N), and zeros in columns N .. padded - 1. */
-MUST_CHECK enum status given_pad(const struct given_call *call, void *out, const void *in,
-                                 size_t rows, size_t N, size_t padded);
-
-/** A copy of a matrix the other way round. */
-struct given_transposition {
-    const void *in; /**< (rows, columns) */
-    void *out;      /**< (columns, padded): zeros in columns rows .. padded - 1 */
-    size_t rows, columns, padded;
-    float *sums; /**< (given_transposition_parts(), columns) of in's columns, in parts; or NULL */
-};
-
-/** Most of them in one call. */
-enum { GIVEN_TRANSPOSITIONS = 3 };
-
-/** @return how many parts a column's sum comes in. */
-size_t given_transposition_parts(size_t rows);
-/** Up to GIVEN_TRANSPOSITIONS of them, in one launch. */
-MUST_CHECK enum status given_transpose(const struct given_call *call,
-                                       const struct given_transposition *list, size_t count);
 /** to (columns) += sum over the parts of from (parts, columns), fp32, the first part first. */
 MUST_CHECK enum status given_add_parts(const struct given_call *call, float *to, const float *from,
                                        size_t parts, size_t columns);

@@ -284,9 +284,10 @@ struct linear_case {
 };
 
 static const struct linear_case linear_cases[] = {
-    {1, 1, 1, true, true, 0},     {5, 3, 7, false, true, 1},    {33, 40, 24, true, true, 2},
-    {70, 64, 64, true, false, 0}, {17, 2, 33, true, true, 1},   {9, 136, 72, false, true, 2},
-    {131, 48, 16, true, true, 1}, {64, 200, 96, true, true, 2}, {3, 67, 8, true, true, 0},
+    {1, 1, 1, true, true, 0},      {5, 3, 7, false, true, 1},    {33, 40, 24, true, true, 2},
+    {70, 64, 64, true, false, 0},  {17, 2, 33, true, true, 1},   {9, 136, 72, false, true, 2},
+    {131, 48, 16, true, true, 1},  {64, 200, 96, true, true, 2}, {3, 67, 8, true, true, 0},
+    {150, 264, 24, true, true, 1},
 };
 
 static enum status call_linear(const struct train_engine *e, void **p, const void *sizes) {
