@@ -385,7 +385,7 @@ __device__ __forceinline__ void finish_rows(float *sums, const struct gemm16_fin
                                             const CUtensorMap *map, size_t m, size_t n,
                                             unsigned char *slabs, unsigned &slab) {
     typedef typename T::E E;
-    bool vector = !T::PLAIN || f.vector, by_tma = vector && !f.out_is_float;
+    bool by_tma = (!T::PLAIN || f.vector) && !f.out_is_float;
     bool add = by_tma && f.residual != NULL;
     struct residual_part residual = {};
     if (add) {
@@ -409,7 +409,7 @@ __device__ __forceinline__ void finish_rows(float *sums, const struct gemm16_fin
             activate<SLAB_COLUMNS / 2>(x, f.activation);
         }
         if (!by_tma) {
-            if (vector) {
+            if (!T::PLAIN || f.vector) {
                 store_float_pairs<E>(x, f, m, column);
             } else {
                 store_single<E>(x, f, m, column);
@@ -426,15 +426,12 @@ __device__ __forceinline__ void finish_rows(float *sums, const struct gemm16_fin
     }
 }
 
-/* Where a tile's results go. Those of a part of K are fp32, one part's matrix after the other. */
-template <typename T>
+/* Where a part of K has its results: fp32, one part's matrix after the other. */
 __device__ __forceinline__ struct gemm16_finish
-finish_of(const struct gemm16_finish &f, const struct hopper_sizes<T::PLAIN> &s, unsigned tile) {
+part_of(const struct gemm16_finish &f, const struct hopper_sizes<false> &s, unsigned tile) {
     struct gemm16_finish own = f;
-    if constexpr (!T::PLAIN) {
-        size_t part = tile / (s.pairs_m * s.tiles_n);
-        own.out = (unsigned char *)f.out + part * f.M * f.N * sizeof(float);
-    }
+    size_t part = tile / (s.pairs_m * s.tiles_n);
+    own.out = (unsigned char *)f.out + part * f.M * f.N * sizeof(float);
     return own;
 }
 
@@ -462,11 +459,17 @@ multiply_tiles(const struct hopper_maps &maps, const struct hopper_sizes<T::PLAI
                          turn + (group ^ 1) * 8);
         advance<T>(r, (stride - 1) * steps_of(s, tile + clusters).count);
         int2 at = place_of<T>(s, tile);
-        const struct gemm16_finish finish = finish_of<T>(f, s, tile);
+        auto finish = [&](const struct gemm16_finish &to) {
 #pragma unroll
-        for (int atom = 0; atom < T::ATOMS; atom++) {
-            finish_rows<T>(sums[atom], finish, &maps.out, at.x + first_row + atom * 64 + warp * 16,
-                           at.y, slabs, slab);
+            for (int atom = 0; atom < T::ATOMS; atom++) {
+                finish_rows<T>(sums[atom], to, &maps.out, at.x + first_row + atom * 64 + warp * 16,
+                               at.y, slabs, slab);
+            }
+        };
+        if constexpr (T::PLAIN) {
+            finish(f);
+        } else {
+            finish(part_of(f, s, tile));
         }
     }
     tma_wait_stored();
