@@ -261,6 +261,12 @@ class Training(unittest.TestCase):
         self.assertIn("no GPU was timed", note.text)
         self.assertRegex(line.text, r"^\*\*Not recorded:\*\* training steps of BERT-base on a GPU")
 
+    def test_a_try_on_the_cpu_is_not_taken_for_the_gpu_beside_it(self):
+        lines = [self.step("v5_tensor", 8.0), self.pytorch("compile", 900.0, device=CPU)]
+        with own(lines) as results:
+            table, _ = wb.training.steps(results)
+        self.assertEqual(self.cells(table), [[*table.rows[0][:3], 8.0, "–", "–"]])
+
     def test_records_whose_texts_are_not_told_are_left_out(self):
         with own([self.step("v5_tensor", 8.0, shape="BERT C768 L12, 16x128 tokens, bf16")]) as results:
             (line,) = wb.training.steps(results)

@@ -23,8 +23,8 @@ def _is_ours(record):
 
 
 def _steps(results):
-    """The newest time of each step whose texts can be told."""
-    records = results.where(lab="11_training", op="training_step").latest()
+    """The newest time of each step on a GPU whose texts can be told."""
+    records = results.where(lab="11_training", op="training_step", on_gpu=True).latest()
     return type(results)(r for r in records if _texts(r))
 
 
@@ -83,7 +83,7 @@ def _row(results, record, records):
         _who(record, record.source),
         look.number(record.ms),
         look.number(record.value) if record.value else "–",
-        f"{1e-3 * flops:.1f}" if flops else "–",
+        look.number(1e-3 * flops) if flops else "–",
         _launches(results, record),
         _beside(record, records),
     ]
