@@ -47,11 +47,10 @@ static void check_batch(const struct encoder_net *net, const struct encoder_spec
     encoder_case_free(&c);
 }
 
-static void check_sizes(size_t C, size_t hidden, size_t L, size_t NH) {
-    static const int32_t some[] = {5, 1, 13}, mixed[] = {1, T, 7, 1};
-    static const struct encoder_spec specs[] = {{mixed, COUNT(mixed), true, true},
-                                                {some, COUNT(some), false, false},
-                                                {mixed, COUNT(mixed), true, false}};
+static const int32_t some[] = {5, 1, 13}, mixed[] = {1, T, 7, 1};
+
+static void check_specs(size_t C, size_t hidden, size_t L, size_t NH,
+                        const struct encoder_spec *specs, size_t spec_count) {
     struct encoder_net net = {0};
     struct encoder *encoder = NULL;
     struct error error = {0};
@@ -61,11 +60,18 @@ static void check_sizes(size_t C, size_t hidden, size_t L, size_t NH) {
     EXPECT_OK(encoder_net_create(&net, &config, 5, MOST, &error));
     EXPECT_OK(
         encoder_create(&encoder, &net.model, 20, NULL, &error)); /* too small for some: grows */
-    for (size_t i = 0; i < COUNT(specs) && !test_has_failed(); i++) {
+    for (size_t i = 0; i < spec_count && !test_has_failed(); i++) {
         check_batch(&net, &specs[i], encoder, &rng);
     }
     encoder_free(encoder);
     encoder_net_free(&net);
+}
+
+static void check_sizes(size_t C, size_t hidden, size_t L, size_t NH) {
+    static const struct encoder_spec specs[] = {{mixed, COUNT(mixed), true, true},
+                                                {some, COUNT(some), false, false},
+                                                {mixed, COUNT(mixed), true, false}};
+    check_specs(C, hidden, L, NH, specs, COUNT(specs));
 }
 
 C_TEST(ladder, has_its_steps) {
@@ -83,11 +89,14 @@ C_TEST(ladder, odd_sizes) {
     check_sizes(3, 5, 1, 3);
 }
 
-/* The embeddings' kernels, by how many channels a lane holds; heads of 33 to 128 channels. */
+/* The embeddings' kernels, by how many channels a lane holds; heads of 33 to 128 channels. Few
+   tokens, and the longest once each: products of so many channels take most of the time. */
 C_TEST(ladder, embeddings_of_every_length) {
-    check_sizes(260, 8, 1, 4);
-    check_sizes(770, 8, 1, 10);
-    check_sizes(1030, 8, 1, 10);
+    static const struct encoder_spec specs[] = {{some, COUNT(some), true, true},
+                                                {some, COUNT(some), false, false}};
+    check_specs(260, 8, 1, 4, specs, COUNT(specs));
+    check_specs(770, 8, 1, 10, &specs[0], 1);
+    check_specs(1030, 8, 1, 10, &specs[1], 1);
 }
 
 /* More keys than a round of the first row's attention takes. */
