@@ -1,6 +1,7 @@
 """Two graded tests a lab: parity and speedup."""
 
 load("//common/bazel:sanitized_test.bzl", "c_test")
+load("//common/bazel:timing.bzl", "MEASURES_CPU_TIME", "MEASURES_GPU_TIME")
 load("//grader:labs.bzl", "LABS")
 load("//grader/isolation:remote.bzl", "REMOTE_LINKOPTS", "case_deps", "case_srcs", "lab_worker", "remote_defines", "worker_deps")
 load("//grader/symbols:symbols.bzl", "SYMBOLS_DEPS", "SYMBOLS_SRCS", "symbols", "symbols_defines")
@@ -51,8 +52,7 @@ def grade_lab(lab):
             local_defines = margin + ["GRADER_LAB=\\\"%s\\\"" % lab, "GRADER_PART=\\\"%s\\\"" % part] +
                             remote_defines(lab + "_worker", lab + "_baseline" if baseline else None, device) +
                             (symbols_defines(lab + "_symbols", lab) if parity else []),
-            # Nothing else runs beside a test that measures time.
-            tags = [] if parity else ["exclusive"],
+            tags = [] if parity else MEASURES_GPU_TIME if device else MEASURES_CPU_TIME,
             deps = case_deps(lab) + (SYMBOLS_DEPS if parity else []),
         )
 

@@ -3,6 +3,8 @@
 # usage: expect_verdict.sh pass|fail TEXT TEST [NAME=VALUE ...]; TEXT (a regular expression) must
 # stand in what it prints; the variables are set for the test
 set -u
+# Whether a mistake is found is no matter of luck: the same inputs in each run.
+export WARPBOOK_SEED=${WARPBOOK_SEED:-1}
 want=$1 text=$2 test=$3
 # Up to the first failure; all of it where what must be printed comes later.
 output=$(env GTEST_FAIL_FAST=1 "${@:4}" "$PWD/$test" 2>&1)

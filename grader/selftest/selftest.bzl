@@ -60,14 +60,18 @@ def graded_case(name, lab, part, margin, subject, defines = [], recorded = False
         deps = case_deps(lab) + ["//common/testing"] + (SYMBOLS_DEPS if with_symbols else []),
     )
 
-def wrong_sgemm(name, text, want = "fail", variables = [], data = []):
+def _only(case):
+    """The variable that leaves one case of a parity test; nothing for all of them."""
+    return ["GTEST_FILTER=parity." + case] if case else []
+
+def wrong_sgemm(name, text, want = "fail", case = None, variables = [], data = []):
     """The parity test of lab 04, on simt, on one wrong submission of wrong_sgemm.cu, without its prefix."""
     expect_verdict(
         name = name,
         test = ":sgemm_parity",
         want = want,
         text = text,
-        variables = ["WRONG_SGEMM=" + name[len("sgemm_"):]] + variables,
+        variables = ["WRONG_SGEMM=" + name[len("sgemm_"):]] + _only(case) + variables,
         data = data,
         # A GPU does not notice what simt stops at.
         target_compatible_with = REQUIRES_NVCC + select({
@@ -82,18 +86,27 @@ _ON_SIMT = select({
     "//conditions:default": ["//common/bazel:needs_config_simt"],
 })
 
-def wrong_cpu(program, variable, verdicts, **kwargs):
-    """A parity test for each wrong submission: {name: text that must come}; "right" must pass."""
+def wrong_cpu(program, variable, verdicts, cases = {}, **kwargs):
+    """A parity test for each wrong submission.
+
+    Args:
+      program: the graded_case().
+      variable: that chooses the submission.
+      verdicts: {name: text that must come}; "right" must pass.
+      cases: {name: the one test case that must say it}, where others in front of it would take long,
+        or fail as well and say something else.
+      **kwargs: as for expect_verdict.
+    """
     for mistake, text in verdicts.items():
         expect_verdict(
             name = "%s_%s" % (program, mistake),
             test = ":" + program,
             want = "pass" if mistake == "right" else "fail",
             text = text,
-            variables = ["%s=%s" % (variable, mistake)],
+            variables = ["%s=%s" % (variable, mistake)] + _only(cases.get(mistake)),
             **kwargs
         )
 
-def wrong_gpu(program, variable, verdicts):
+def wrong_gpu(program, variable, verdicts, cases = {}):
     """The same on simt."""
-    wrong_cpu(program, variable, verdicts, target_compatible_with = REQUIRES_NVCC + _ON_SIMT)
+    wrong_cpu(program, variable, verdicts, cases, target_compatible_with = REQUIRES_NVCC + _ON_SIMT)
