@@ -47,20 +47,20 @@ head -c 700 tiny_tokenizer.bin >short_tokenizer.bin
 refuses "short_tokenizer.bin" "$generate" tiny.bin -z short_tokenizer.bin
 
 # Hugging Face's folders: the same model, the same text.
-accepts "${tiny[@]}" -t 0 -i abc
+accepts "${tiny[@]}" -t 0 -n 20 -i abc
 mv out from_file
-accepts "$generate" tiny -z tiny_tokenizer.bin -t 0 -i abc
+accepts "$generate" tiny -z tiny_tokenizer.bin -t 0 -n 20 -i abc
 cmp -s out from_file || fail "a folder writes other text than the file: $(cat out)"
 refuses "tokenizer" "$generate" tiny
 cp tiny_tokenizer.bin tiny/tokenizer.bin
-accepts "$generate" tiny -t 0 -i abc
+accepts "$generate" tiny -t 0 -n 20 -i abc
 cmp -s out from_file || fail "the folder's own tokenizer gives other text"
 
 # Without a checkpoint: the workspace's own.
 mkdir -p course/datasets course/labs && cp -r tiny course/datasets/tiny_llama && : >course/WORKSPACE
-accepts env BUILD_WORKSPACE_DIRECTORY="$PWD/course" "$generate" -t 0 -i abc
+accepts env BUILD_WORKSPACE_DIRECTORY="$PWD/course" "$generate" -t 0 -n 20 -i abc
 cmp -s out from_file || fail "the workspace's checkpoint writes other text"
-accepts env -C course/labs "$generate" -t 0 -i abc
+accepts env -C course/labs "$generate" -t 0 -n 20 -i abc
 cmp -s out from_file || fail "the checkpoint of the workspace around writes other text"
 rm course/datasets/tiny_llama/tokenizer.bin
 refuses "course/datasets/tiny_llama" env -C course "$generate"
@@ -102,27 +102,27 @@ refuses "UTF-8" "${tiny[@]}" -i "$(printf 'abc\xff')"
 refuses "the prompt has 102 tokens, the model's context is 64" "${tiny[@]}" -i "$(printf 'a%.0s' {1..100})"
 
 # Greedy is the same with any seed; sampling is the same with the same seed.
-accepts "${tiny[@]}" -t 0 -s 1 -i abc
+accepts "${tiny[@]}" -t 0 -n 20 -s 1 -i abc
 mv out greedy
-accepts "${tiny[@]}" -t 0 -s 2 -i abc
+accepts "${tiny[@]}" -t 0 -n 20 -s 2 -i abc
 cmp -s out greedy || fail "greedy text depends on the seed"
 [ "$(head -c 3 out)" = abc ] || fail "the prompt is not printed first"
-accepts "${tiny[@]}" --temperature 1 --seed 7 --steps 40
+accepts "${tiny[@]}" --temperature 1 --seed 7 --steps 24
 mv out sampled
-accepts "${tiny[@]}" -t 1 -s 7 -n 40
+accepts "${tiny[@]}" -t 1 -s 7 -n 24
 cmp -s out sampled || fail "the same seed gives other text"
-accepts "${tiny[@]}" -t 1 -s 8 -n 40
+accepts "${tiny[@]}" -t 1 -s 8 -n 24
 cmp -s out sampled && fail "another seed gives the same text"
-accepts "${tiny[@]}" -t 1 -s 7 -n 40 -p 0.1
+accepts "${tiny[@]}" -t 1 -s 7 -n 24 -p 0.1
 cmp -s out sampled && fail "--top-p changes nothing"
 
 # Values that llama2.c replaces are replaced, and said.
-accepts "${tiny[@]}" -t -1 -i abc
+accepts "${tiny[@]}" -t -1 -n 20 -i abc
 cmp -s out greedy || fail "a negative temperature is not greedy"
 grep -q 'below 0' err || fail "no word on the negative temperature"
-accepts "${tiny[@]}" -s 7 -n 40 -p 1.5
+accepts "${tiny[@]}" -s 7 -n 24 -p 1.5
 mv out replaced
-accepts "${tiny[@]}" -s 7 -n 40 -p 0.9
+accepts "${tiny[@]}" -s 7 -n 24 -p 0.9
 cmp -s out replaced || fail "--top-p 1.5 is not 0.9"
 accepts "${tiny[@]}" -t 0 -i abc -n 64
 mv out whole
@@ -131,8 +131,8 @@ cmp -s out whole || fail "-n 0 is not the whole context"
 accepts "${tiny[@]}" -t 0 -i abc -n 9999
 cmp -s out whole || fail "-n beyond the context is not the whole context"
 says "stopped at the model's context of 64 tokens, --steps asks for 9999; --roll goes on" err
-accepts "${tiny[@]}" -t 0 -i abc -n 150 --roll
-says "; rolls: 3; " err
+accepts "${tiny[@]}" -t 0 -i abc -n 100 --roll
+says "; rolls: 2; " err
 head -c $(($(wc -c <whole) - 1)) whole | cmp -s - <(head -c $(($(wc -c <whole) - 1)) out) ||
     fail "the text of --roll begins otherwise: $(cat out)"
 accepts "${tiny[@]}" -t 0 -i abcdef -n 3

@@ -1,10 +1,11 @@
 #!/bin/bash
 # generate and perplexity on every stage: the same text, and the same figures.
-# usage: stages_test.sh PROGRAMS_SH GENERATE PERPLEXITY MAKE_TEST_CHECKPOINT
+# usage: stages_test.sh PROGRAMS_SH GENERATE PERPLEXITY MAKE_TEST_CHECKPOINT all|ends; ends: the first
+# and the last stage alone
 set -u
 # shellcheck source=common/testing/programs.sh
 . "$1"
-generate=$PWD/$2 perplexity=$PWD/$3
+generate=$PWD/$2 perplexity=$PWD/$3 which=$5
 "$PWD/$4" "$TEST_TMPDIR" || exit 1
 cd "$TEST_TMPDIR" || exit 1
 unset BUILD_WORKING_DIRECTORY
@@ -18,6 +19,7 @@ case "${#stages[@]}:${stages[-1]}" in
 9:10_llama2_decoder | 1:01_cpu_matmul) ;;
 *) fail "stages are: ${stages[*]}" ;;
 esac
+[ "$which" = ends ] && [ "${#stages[@]}" -gt 2 ] && stages=("${stages[0]}" "${stages[-1]}")
 
 # nats FILE: a token's, of figures in JSON.
 nats() {
