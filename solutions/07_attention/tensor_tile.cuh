@@ -111,6 +111,7 @@ template <typename TILE, typename LIST>
 static __global__ void __launch_bounds__(TILE::THREADS, TILE::BLOCKS)
     tensor_attention(const struct attention_problem problem, const LIST list, bool skip,
                      bool vector, bool aligned, float *lse) {
+#if __CUDA_ARCH__ >= 800 /* others go another way: nothing to compile for them */
     typedef typename TILE::E E;
     extern __shared__ __align__(16) unsigned char shared_bytes[];
     E *q = (E *)shared_bytes, *stages = q + TILE::QUERIES * TILE::PITCH;
@@ -202,6 +203,7 @@ static __global__ void __launch_bounds__(TILE::THREADS, TILE::BLOCKS)
             store_lse_rows(lse_of_head(lse, s, problem), problem.NH, own + m * 16, s.T, rows[m]);
         }
     }
+#endif
 }
 
 /* Blocks of one launch; see place() for what they are. */
