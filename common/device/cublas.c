@@ -231,11 +231,13 @@ enum status cublas_gemm16(struct cublas *cublas, const struct cublas_gemm16 *p, 
     if (status != STATUS_OK) {
         return status;
     }
-    const float alpha = 1.0f, beta = 0.0f;
+    const float alpha = 1.0f, beta = p->add ? 1.0f : 0.0f;
     int m = (int)p->N, n = (int)p->M, k = (int)p->K, ld = k > 0 ? k : 1; /* as above */
     int type = type_of(p->dtype);
-    int code = cublas->gemm_ex(cublas->handle, OP_TRANSPOSED, OP_PLAIN, m, n, k, &alpha, p->B, type,
-                               ld, p->A, type, ld, &beta, p->C, type_of(p->out_dtype), m,
-                               COMPUTE_F32, ALGORITHM_DEFAULT);
+    int code =
+        cublas->gemm_ex(cublas->handle, p->b_transposed ? OP_PLAIN : OP_TRANSPOSED,
+                        p->a_transposed ? OP_TRANSPOSED : OP_PLAIN, m, n, k, &alpha, p->B, type,
+                        p->b_transposed ? m : ld, p->A, type, p->a_transposed ? n : ld, &beta, p->C,
+                        type_of(p->out_dtype), m, COMPUTE_F32, ALGORITHM_DEFAULT);
     return report(cublas, code, "cublasGemmEx", error);
 }

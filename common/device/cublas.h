@@ -35,14 +35,17 @@ struct cublas_problem {
     float *C; /**< (M, N) */
 };
 
-/** C = A * B^T in 16-bit matrices, sums in fp32; device memory, row-major, contiguous. */
+/** C = A * B^T, or C += that, in 16-bit matrices, sums in fp32; device memory, row-major,
+ *  contiguous. */
 struct cublas_gemm16 {
     size_t M, N, K;
     enum nn_dtype dtype;     /**< of A and B: NN_F16 or NN_BF16 */
     enum nn_dtype out_dtype; /**< of C: the same, or NN_F32 */
-    const void *A;           /**< (M, K) */
-    const void *B;           /**< (N, K) */
-    void *C;                 /**< (M, N) */
+    const void *A;           /**< (M, K); transposed: (K, M) */
+    const void *B;           /**< (N, K); transposed: (K, N) */
+    bool a_transposed, b_transposed;
+    bool add; /**< C += */
+    void *C;  /**< (M, N) */
 };
 
 /**

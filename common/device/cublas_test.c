@@ -103,6 +103,32 @@ C_TEST(cublas, multiplies_16_bit_matrices) {
     cublas_close(cublas);
 }
 
+/* A as (K, M), B as (K, N), in each combination; and added to what is there. */
+C_TEST(cublas, takes_16_bit_matrices_either_way_round) {
+    struct cublas *cublas = open_fake();
+    struct operands o;
+    uint16_t A[M * K], B[N * K];
+    ASSERT_TRUE(cublas != NULL);
+    for (int form = 0; form < 8; form++) {
+        bool a = form & 1, b = form & 2, add = form & 4;
+        fill(&o);
+        nn_dtype_store(A, o.A, M * K, NN_BF16);
+        nn_dtype_store(B, o.B, N * K, NN_BF16);
+        nn_dtype_load(o.A, A, M * K, NN_BF16);
+        nn_dtype_load(o.B, B, N * K, NN_BF16);
+        const struct cublas_gemm16 p = {M, N, K, NN_BF16, NN_F32, A, B, a, b, add, o.C};
+        EXPECT_OK(cublas_gemm16(cublas, &p, NULL, 0, NULL, NULL));
+        for (size_t i = 0; i < M * N; i++) {
+            double sum = add ? (double)o.old[i] : 0.0;
+            for (size_t k = 0, m = i / N, n = i % N; k < K; k++) {
+                sum += (double)o.A[a ? k * M + m : m * K + k] * o.B[b ? k * N + n : n * K + k];
+            }
+            EXPECT_NEAR(sum, o.C[i], 1e-5);
+        }
+    }
+    cublas_close(cublas);
+}
+
 C_TEST(cublas, both_forms) {
     struct cublas *cublas = open_fake();
     ASSERT_TRUE(cublas != NULL);

@@ -19,10 +19,12 @@
 #include "common/device/cublas.h"
 #include "common/gemm16/gemm16_testing.h"
 
-/* What follows the product. */
-enum form { PLAIN, BIAS, GELU, RESIDUAL, TO_FLOAT, FORMS };
+/* What follows the product; or a product of a backward pass: an input's gradient, whose weight is
+   transposed, or a weight's, where both are and the result is added to fp32. */
+enum form { PLAIN, BIAS, GELU, RESIDUAL, TO_FLOAT, DIN, DWEIGHT, FORMS };
 
-static const char *const form_names[FORMS] = {"plain", "bias", "gelu", "residual", "to_float"};
+static const char *const form_names[FORMS] = {"plain",    "bias", "gelu",   "residual",
+                                              "to_float", "din",  "dweight"};
 
 struct bench_shape {
     size_t M, N, K;
@@ -30,7 +32,8 @@ struct bench_shape {
 };
 
 struct bench_setup {
-    bool quick, kernels;
+    bool quick, kernels, backward;
+    int parts; /* of K, in Hopper's kernels for a backward pass; 0: as chosen */
     const struct bench_shape *shape; /* NULL: the default list */
     enum nn_dtype dtype;
     struct device_properties gpu;
@@ -56,7 +59,22 @@ static const struct bench_shape simt_shapes[] = {
     {256, 256, 256, PLAIN}, {512, 768, 768, GELU}, {16, 768, 3072, RESIDUAL}};
 static const struct bench_shape simt_quick_shapes[] = {{256, 256, 256, GELU}};
 
+/* BERT-base's layers backwards, for 2048 and for 8192 tokens. */
+#define BACKWARD(rows, N, K) \
+    {rows, K, N, DIN}, {     \
+        N, K, rows, DWEIGHT  \
+    }
+#define BERT_BACKWARD(rows)                                                         \
+    BACKWARD(rows, 2304, 768), BACKWARD(rows, 768, 768), BACKWARD(rows, 3072, 768), \
+        BACKWARD(rows, 768, 3072)
+static const struct bench_shape gpu_backward[] = {BERT_BACKWARD(2048), BERT_BACKWARD(8192)};
+static const struct bench_shape gpu_quick_backward[] = {BACKWARD(2048, 768, 768)};
+static const struct bench_shape simt_backward[] = {BACKWARD(512, 256, 128)};
+static const struct bench_shape simt_quick_backward[] = {BACKWARD(256, 72, 64)};
+
 #define COUNT(array) (sizeof(array) / sizeof *(array))
+
+enum { MOST_PARTS = 64 /* of K */ };
 
 /* What simt does in about a minute. */
 #define SIMT_PRODUCTS ((size_t)1 << 33)
@@ -65,9 +83,9 @@ static double flops(const struct bench_shape *s) {
     return 2.0 * (double)s->M * (double)s->N * (double)s->K;
 }
 
-/* Each matrix once: with the residual, which is as large as out. */
+/* Each matrix once: with the residual, which is as large as out, and out itself in 16 bits. */
 static double bytes(const struct bench_shape *s) {
-    double outs = s->form == RESIDUAL || s->form == TO_FLOAT ? 2.0 : 1.0;
+    double outs = s->form == DWEIGHT ? 4.0 : s->form == RESIDUAL || s->form == TO_FLOAT ? 2.0 : 1.0;
     return 2.0 * ((double)s->M * (double)s->K + (double)s->N * (double)s->K +
                   outs * (double)s->M * (double)s->N);
 }
@@ -101,7 +119,9 @@ static enum status parse_form(const char *text, enum form *form, struct error *e
         }
     }
     return error_set(error, STATUS_INVALID_ARGUMENT,
-                     "--form is 'plain', 'bias', 'gelu', 'residual' or 'to_float', not '%s'", text);
+                     "--form is 'plain', 'bias', 'gelu', 'residual', 'to_float', 'din' or "
+                     "'dweight', not '%s'",
+                     text);
 }
 
 static enum status parse_dtype(const char *text, enum nn_dtype *dtype, struct error *error) {
@@ -185,9 +205,9 @@ static enum status run_ours(void *argument, device_stream stream, struct error *
     if (c->tile == CHOSEN) {
         return gemm16(p, c->data->workspace, stream, error);
     }
-    return c->tile == BY_MMA
-               ? gemm16_tile(p, &c->setup->plan, c->data->workspace, stream, error)
-               : gemm16_hopper(p, &c->setup->plan, c->tile, 0, c->data->workspace, stream, error);
+    return c->tile == BY_MMA ? gemm16_tile(p, &c->setup->plan, c->data->workspace, stream, error)
+                             : gemm16_hopper(p, &c->setup->plan, c->tile, (size_t)c->setup->parts,
+                                             c->data->workspace, stream, error);
 }
 
 static enum status run_cublas(void *argument, device_stream stream, struct error *error) {
@@ -200,6 +220,9 @@ static enum status run_cublas(void *argument, device_stream stream, struct error
                                           .out_dtype = p->out_dtype,
                                           .A = p->in,
                                           .B = p->weight,
+                                          .a_transposed = p->in_is_transposed,
+                                          .b_transposed = p->weight_is_transposed,
+                                          .add = c->data->c.in_place,
                                           .C = p->out};
     return cublas_gemm16(c->setup->cublas, &problem, c->data->workspace, GEMM16_WORKSPACE_BYTES,
                          stream, error);
@@ -304,11 +327,15 @@ static struct gemm16_case case_of(const struct bench_setup *setup, const struct 
         .N = s->N,
         .K = s->K,
         .dtype = setup->dtype,
-        .out_dtype = s->form == TO_FLOAT ? NN_F32 : setup->dtype,
+        .out_dtype = s->form == TO_FLOAT || s->form == DWEIGHT ? NN_F32 : setup->dtype,
+        .in_is_transposed = s->form == DWEIGHT,
+        .weight_is_transposed = s->form == DIN || s->form == DWEIGHT,
         .bias = s->form == BIAS || s->form == GELU || s->form == RESIDUAL,
         .activate = s->form == GELU,
         .f = NN_GELU,
-        .residual = s->form == RESIDUAL,
+        .residual = s->form == RESIDUAL || s->form == DWEIGHT,
+        .residual_is_float = s->form == DWEIGHT,
+        .in_place = s->form == DWEIGHT,
         .rows = rows < 3 ? 3 : rows,
     };
 }
@@ -333,13 +360,17 @@ static enum status measure_shape(const struct bench_setup *setup, const struct b
 }
 
 static enum status measure_all(const struct bench_setup *setup, struct error *error) {
-    const struct bench_shape *lists[] = {gpu_shapes, gpu_quick_shapes, simt_shapes,
-                                         simt_quick_shapes};
-    const size_t counts[] = {COUNT(gpu_shapes), COUNT(gpu_quick_shapes), COUNT(simt_shapes),
-                             COUNT(simt_quick_shapes)};
-    int list = 2 * setup->gpu.modelled + setup->quick;
-    const struct bench_shape *shapes = setup->shape != NULL ? setup->shape : lists[list];
-    size_t count = setup->shape != NULL ? 1 : counts[list];
+    const struct {
+        const struct bench_shape *shapes;
+        size_t count;
+    } lists[] = {
+        {gpu_shapes, COUNT(gpu_shapes)},       {gpu_quick_shapes, COUNT(gpu_quick_shapes)},
+        {simt_shapes, COUNT(simt_shapes)},     {simt_quick_shapes, COUNT(simt_quick_shapes)},
+        {gpu_backward, COUNT(gpu_backward)},   {gpu_quick_backward, COUNT(gpu_quick_backward)},
+        {simt_backward, COUNT(simt_backward)}, {simt_quick_backward, COUNT(simt_quick_backward)}};
+    int list = 4 * setup->backward + 2 * setup->gpu.modelled + setup->quick;
+    const struct bench_shape *shapes = setup->shape != NULL ? setup->shape : lists[list].shapes;
+    size_t count = setup->shape != NULL ? 1 : lists[list].count;
     enum status status = STATUS_OK;
     printf("\n  %-16s %-9s %-16s %9s %9s %8s %8s %9s\n", "M x N x K", "form", "kernel", "ms",
            "TFLOP/s", "GB/s", "cuBLAS", "roofline");
@@ -358,10 +389,13 @@ static enum status run(struct bench_setup *setup, struct error *error) {
         printf("gemm16, %s: %s\n", nn_dtype_name(setup->dtype),
                device_bench_headline(&setup->gpu, text, sizeof text));
         printf("roofs: %.1f TFLOP/s of the tensor cores, from the clock; %.0f GB/s, %s; yardstick: "
-               "%s's plain product\n",
+               "%s\n",
                1e-12 * setup->roofs.flops_per_s, 1e-9 * setup->roofs.bytes_per_s,
                setup->roofs.modelled ? "from clocks and widths" : "measured",
-               setup->cublas != NULL ? setup->peer : "no cuBLAS here, nobody");
+               setup->cublas != NULL ? setup->peer : "none, no cuBLAS here");
+        if (setup->cublas != NULL) {
+            printf("%s does the product alone, and dweight's sum\n", setup->peer);
+        }
         status = measure_all(setup, error);
     }
     if (status == STATUS_OK) {
@@ -378,8 +412,11 @@ static enum status read_setup(int argc, char **argv, struct bench_setup *setup,
     const struct flag table[] = {
         {"shape", 's', FLAG_STRING, &shape_text, "M,N,K", "only this shape"},
         {"form", 'f', FLAG_STRING, &form_text, "FORM",
-         "with --shape: plain, bias, gelu, residual (and bias) or to_float"},
+         "with --shape: plain, bias, gelu, residual (and bias), to_float, din or dweight"},
         {"dtype", 'd', FLAG_STRING, &dtype_text, "TYPE", "bf16 or fp16"},
+        {"backward", 'b', FLAG_SWITCH, &setup->backward, NULL, "the products of a backward pass"},
+        {"parts", 'p', FLAG_INT, &setup->parts, "COUNT",
+         "with --kernels: parts of K in Hopper's kernels for a backward pass; 0 chooses"},
         {"kernels", 'k', FLAG_SWITCH, &setup->kernels, NULL, "each kernel, not only the chosen"},
         {"quick", 'q', FLAG_SWITCH, &setup->quick, NULL, "fewer shapes, shorter runs"},
     };
@@ -400,6 +437,10 @@ static enum status read_setup(int argc, char **argv, struct bench_setup *setup,
     } else if (status == STATUS_OK && arguments.count > 0) {
         status = error_set(error, STATUS_INVALID_ARGUMENT, "unexpected argument '%s'; --help helps",
                            arguments.values[0]);
+    }
+    if (status == STATUS_OK && (setup->parts < 0 || setup->parts > MOST_PARTS)) {
+        status = error_set(error, STATUS_INVALID_ARGUMENT, "--parts is from 0 to %d, not %d",
+                           MOST_PARTS, setup->parts);
     }
     if (status == STATUS_OK) {
         status = parse_dtype(dtype_text, &setup->dtype, error);

@@ -16,10 +16,10 @@ struct plan {
 };
 
 /*
- * Time of the busiest cluster, in products of one thread's place in a tile, as cost_of() of
- * gemm16_hopper.cu, with K in parts. Two figures are reckoned from an H200's rates, 600 TFLOP/s and
- * 4.4 TB/s, and not measured: a byte takes a multiprocessor as long as 68 products, and the second
- * kernel's launch as long as 6 million.
+ * Time of the busiest cluster, in products, as cost_of() of gemm16_hopper.cu, with K in parts. Two
+ * figures are reckoned from an H200's rates, 600 TFLOP/s and 4.4 TB/s, and not measured: a byte
+ * takes a multiprocessor as long as 68 products, and the second kernel's launch as long as 6
+ * million.
  */
 double cost_of(const struct gemm16_hopper_tile *t, const struct gemm16_problem *p,
                const struct gemm16_gpu *gpu, size_t parts) {
@@ -34,19 +34,26 @@ double cost_of(const struct gemm16_hopper_tile *t, const struct gemm16_problem *
            2.0 * sums * BYTE / gpu->multiprocessors + (parts > 1 ? LAUNCH : 0.0);
 }
 
-/* Most parts of K, none with less than 4 steps, whose sums the workspace has room for. */
-size_t most_parts(const struct gemm16_problem *p) {
-    size_t most = ceil_div(p->K, BK) / 4;
+/* So many parts, or as many as the workspace has room for the sums of; at least 1. */
+size_t within_room(const struct gemm16_problem *p, size_t parts) {
     size_t room = GEMM16_WORKSPACE_BYTES / (p->M * p->N * sizeof(float));
-    most = most < room ? most : room;
-    return most < 1 ? 1 : most < MOST_PARTS ? most : MOST_PARTS;
+    parts = parts < room ? parts : room;
+    return parts < 1 ? 1 : parts;
 }
 
-struct plan choose(const struct gemm16_problem *p, const struct gemm16_gpu *gpu) {
+/* Most parts of K that are tried, none with less than 4 steps. */
+size_t most_parts(const struct gemm16_problem *p) {
+    size_t most = ceil_div(p->K, BK) / 4;
+    return within_room(p, most < MOST_PARTS ? most : MOST_PARTS);
+}
+
+/* The cheapest; `only` -1: of all tiles. */
+struct plan choose(const struct gemm16_problem *p, const struct gemm16_gpu *gpu, int only) {
     int count;
     const struct gemm16_hopper_tile *tiles = gemm16_hopper_tiles(p, &count);
-    struct plan best = {0, 1};
-    for (int tile = 0; tile < count; tile++) {
+    int first = only < 0 ? 0 : only, end = only < 0 ? count : only + 1;
+    struct plan best = {first, 1};
+    for (int tile = first; tile < end; tile++) {
         for (size_t parts = 1; parts <= most_parts(p); parts++) {
             if (cost_of(&tiles[tile], p, gpu, parts) <
                 cost_of(&tiles[best.tile], p, gpu, best.parts)) {
@@ -114,9 +121,8 @@ enum status launch_form(const struct gemm16_problem *p, const struct gemm16_gpu 
 enum status gemm16_hopper_turned(const struct gemm16_problem *p, const struct gemm16_gpu *gpu,
                                  int tile, size_t parts, void *workspace, device_stream stream,
                                  struct error *error) {
-    struct plan plan = choose(p, gpu);
-    plan.tile = tile < 0 ? plan.tile : tile;
-    plan.parts = parts == 0 ? plan.parts : parts;
+    struct plan plan = choose(p, gpu, tile);
+    plan.parts = parts == 0 ? plan.parts : within_room(p, parts);
     return p->dtype == NN_F16 ? launch_form<__half>(p, gpu, plan, workspace, stream, error)
                               : launch_form<__nv_bfloat16>(p, gpu, plan, workspace, stream, error);
 }

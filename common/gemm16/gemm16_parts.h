@@ -75,8 +75,8 @@ const struct gemm16_hopper_tile *gemm16_hopper_tiles(const struct gemm16_problem
  * By wgmma, on compute capability 9.0: what gemm16_hopper_can() allows.
  *
  * @param tile index of the kernel; -1: the one that should be the fastest
- * @param parts of K, where a factor is transposed: at most that many, and their sums must fit into
- *              the workspace; 0: as many as should be the fastest. Else K is not cut.
+ * @param parts of K, where a factor is transposed: at most that many, fewer where the workspace has
+ *              no room; 0: as many as should be the fastest. Else K is not cut.
  */
 MUST_CHECK enum status gemm16_hopper(const struct gemm16_problem *problem,
                                      const struct gemm16_gpu *gpu, int tile, size_t parts,

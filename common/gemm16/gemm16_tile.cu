@@ -38,6 +38,7 @@ template <typename E_, int BM_, int BN_, int WARPS_M_, int WARPS_N_, int STAGES_
 struct tile {
     typedef E_ E;
     static constexpr bool IN_TURNED = IN_TURNED_, WEIGHT_TURNED = WEIGHT_TURNED_;
+    static constexpr bool TURNED = IN_TURNED || WEIGHT_TURNED;
     static constexpr int BM = BM_, BN = BN_, WARPS_N = WARPS_N_, STAGES = STAGES_;
     static constexpr int THREADS = 32 * WARPS_M_ * WARPS_N_;
     static constexpr int WM = BM / WARPS_M_, WN = BN / WARPS_N_; /* of a warp */
@@ -76,6 +77,19 @@ __device__ __forceinline__ void copy_piece(void *to, const void *from, int bytes
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)),
                  "l"(from), "r"(bytes)
                  : "memory");
+#endif
+}
+
+/* The same by words, for rows that are no whole 16-byte pieces. */
+__device__ __forceinline__ void copy_words(void *to, const void *from, int bytes) {
+#if __CUDA_ARCH__ >= 800
+#pragma unroll
+    for (int at = 0; at < 16; at += 4) {
+        int count = at < bytes ? 4 : 0;
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared_address(to) + at),
+                     "l"((const char *)from + (count > 0 ? at : 0)), "r"(count)
+                     : "memory");
+    }
 #endif
 }
 
@@ -153,10 +167,11 @@ template <typename E> __device__ __forceinline__ void copy_some(E *to, const E *
     *(struct eight *)to = pieces;
 }
 
-/* Starts copying ROWS rows of `from` (rows, K), columns k to k + 64; what is outside becomes 0. */
-template <int ROWS, int THREADS, typename E>
+/* Starts copying ROWS rows of `from` (rows, K), columns k to k + 64; what is outside becomes 0.
+   WORDS: by words where rows are whole ones. */
+template <int ROWS, int THREADS, bool WORDS, typename E>
 __device__ __forceinline__ void load_rows(E *stage, const E *from, size_t rows, size_t K, size_t k,
-                                          bool vector) {
+                                          bool vector, bool words) {
 #pragma unroll
     for (int i = 0; i < (ROWS * PIECES + THREADS - 1) / THREADS; i++) {
         int at = i * THREADS + (int)threadIdx.x;
@@ -170,6 +185,8 @@ __device__ __forceinline__ void load_rows(E *stage, const E *from, size_t rows, 
         const E *source = inside ? from + row * K + column : from;
         if (vector) {
             copy_piece(piece_at(stage, row, piece), source, count * (int)sizeof(E));
+        } else if (WORDS && words) {
+            copy_words(piece_at(stage, row, piece), source, count * (int)sizeof(E));
         } else {
             copy_some(piece_at(stage, row, piece), source, count);
         }
@@ -178,17 +195,17 @@ __device__ __forceinline__ void load_rows(E *stage, const E *from, size_t rows, 
 
 /* Starts copying what a stage has of a factor, `size` rows or, TURNED, columns: those from `first`
    on, and elements k to k + 64 of K. `from` is row `first` or, TURNED, the whole factor. */
-template <bool TURNED, int SIZE, int THREADS, typename E>
+template <bool TURNED, int SIZE, int THREADS, bool WORDS, typename E>
 __device__ __forceinline__ void load_factor(E *stage, const E *from, size_t size, size_t first,
-                                            size_t K, size_t k, bool vector) {
+                                            size_t K, size_t k, bool vector, bool words) {
     if constexpr (TURNED) {
 #pragma unroll
         for (int group = 0; group < SIZE / BK; group++) {
-            load_rows<BK, THREADS>(stage + group * BK * BK, from + k * size, K - k, size,
-                                   first + group * BK, vector);
+            load_rows<BK, THREADS, true>(stage + group * BK * BK, from + k * size, K - k, size,
+                                         first + group * BK, vector, words);
         }
     } else {
-        load_rows<SIZE, THREADS>(stage, from, size - first, K, k, vector);
+        load_rows<SIZE, THREADS, WORDS>(stage, from, size - first, K, k, vector, words);
     }
 }
 
@@ -199,8 +216,7 @@ template <typename E> __device__ __forceinline__ E *turned_piece_at(E *stage, in
 
 /* 16 x 16 of `in`, as mma's left factor: rows from m on, elements 16 depth and up. */
 template <bool TURNED, typename E>
-__device__ __forceinline__ struct fragment load_left(E *in, int m, int depth) {
-    int lane = threadIdx.x % 32;
+__device__ __forceinline__ struct fragment load_left(E *in, int m, int depth, int lane) {
     if constexpr (TURNED) {
         int k = depth * 16 + lane / 16 * 8 + lane % 8;
         return load_matrices<true>(turned_piece_at(in, k, m / 8 + lane / 8 % 2));
@@ -211,8 +227,7 @@ __device__ __forceinline__ struct fragment load_left(E *in, int m, int depth) {
 
 /* The same of `weight`, as two right factors: columns from n on. */
 template <bool TURNED, typename E>
-__device__ __forceinline__ struct fragment load_right(E *weight, int n, int depth) {
-    int lane = threadIdx.x % 32;
+__device__ __forceinline__ struct fragment load_right(E *weight, int n, int depth, int lane) {
     if constexpr (TURNED) {
         int k = depth * 16 + lane / 8 % 2 * 8 + lane % 8;
         return load_matrices<true>(turned_piece_at(weight, k, n / 8 + lane / 16));
@@ -227,18 +242,18 @@ template <typename T>
 __device__ __forceinline__ void multiply_stage(float (*sums)[T::NS][4], const typename T::E *in,
                                                const typename T::E *weight) {
     typedef typename T::E E;
-    int warp = threadIdx.x / 32;
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     int m0 = warp / T::WARPS_N * T::WM, n0 = warp % T::WARPS_N * T::WN;
 #pragma unroll
     for (int depth = 0; depth < BK / 16; depth++) {
         struct fragment a[T::MS], b[T::NS / 2];
 #pragma unroll
         for (int m = 0; m < T::MS; m++) {
-            a[m] = load_left<T::IN_TURNED>(in, m0 + m * 16, depth);
+            a[m] = load_left<T::IN_TURNED>(in, m0 + m * 16, depth, lane);
         }
 #pragma unroll
         for (int n = 0; n < T::NS / 2; n++) {
-            b[n] = load_right<T::WEIGHT_TURNED>(weight, n0 + n * 16, depth);
+            b[n] = load_right<T::WEIGHT_TURNED>(weight, n0 + n * 16, depth, lane);
         }
 #pragma unroll
         for (int m = 0; m < T::MS; m++) {
@@ -308,6 +323,13 @@ __device__ __forceinline__ void store_partial(float *partial, const float *x, si
     }
 }
 
+/* Whether rows of both factors are whole 4-byte words, aligned. */
+template <typename T>
+__device__ __forceinline__ bool words_of(const struct operands &o, const struct gemm16_finish &f) {
+    size_t rows = (T::IN_TURNED ? f.M : o.K) | (T::WEIGHT_TURNED ? f.N : o.K);
+    return ((uintptr_t)o.in | (uintptr_t)o.weight | (rows * 2)) % 4 == 0;
+}
+
 template <typename T>
 __global__ void __launch_bounds__(T::THREADS)
     gemm16_mma(const struct operands o, const struct gemm16_finish f) {
@@ -322,9 +344,10 @@ __global__ void __launch_bounds__(T::THREADS)
         E *stage = stages + step % T::STAGES * T::STAGE;
         size_t k = p.k + step * BK;
         if (step < steps) {
-            load_factor<T::IN_TURNED, T::BM, T::THREADS>(stage, in, f.M, p.m, o.K, k, o.vector);
-            load_factor<T::WEIGHT_TURNED, T::BN, T::THREADS>(stage + T::BM * BK, weight, f.N, p.n,
-                                                             o.K, k, o.vector);
+            load_factor<T::IN_TURNED, T::BM, T::THREADS, T::TURNED>(stage, in, f.M, p.m, o.K, k,
+                                                                    o.vector, words_of<T>(o, f));
+            load_factor<T::WEIGHT_TURNED, T::BN, T::THREADS, T::TURNED>(
+                stage + T::BM * BK, weight, f.N, p.n, o.K, k, o.vector, words_of<T>(o, f));
         }
         commit_copies();
     };
@@ -397,9 +420,8 @@ size_t parts_of_turned(const struct gemm16_problem *p, size_t slots, size_t tile
 template <typename T>
 size_t parts_of(const struct gemm16_problem *p, const struct gemm16_gpu *gpu, size_t tiles) {
     constexpr size_t RESIDENT = T::THREADS > 128 ? 1 : 4; /* blocks that the registers allow */
-    return T::IN_TURNED || T::WEIGHT_TURNED
-               ? parts_of_turned(p, RESIDENT * (size_t)gpu->multiprocessors, tiles)
-               : parts_of_plain(p, gpu, tiles);
+    return T::TURNED ? parts_of_turned(p, RESIDENT * (size_t)gpu->multiprocessors, tiles)
+                     : parts_of_plain(p, gpu, tiles);
 }
 
 template <typename T>
