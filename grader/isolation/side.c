@@ -12,6 +12,7 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "grader/isolation/surroundings.h"
@@ -24,9 +25,11 @@ enum { ALIGNMENT = 64, MOST_MIB = 12 << 10 };
 /* From the end of the channel to that of the process: CUDA gives back all that it has. */
 #define LAST_SECONDS 10.0
 
-/* Most that a busy machine makes of a worker's seconds, and a wait that is none. */
+/* Most that a busy machine makes of a worker's seconds, and a wait that the kernel does not yet
+   tell: it does when the wait is over. */
 #define MOST_BUSY 10
-#define LEAST_WAIT 0.01
+#define LEAST_WAIT 0.02
+#define UNSEEN_WAIT 0.25
 
 bool side_runs(const struct side *side) {
     return side->sandbox != NULL && side->lost[0] == '\0';
@@ -212,22 +215,31 @@ static uint64_t unforeseen(void) {
     return number;
 }
 
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 /* The answer, within `seconds` and what the worker waited for a processor since this was added
    last; looked up only when time is over, as it takes longer than an answer. */
 static enum status await_answer(struct side *side, struct message *message, double seconds) {
-    double most = (MOST_BUSY - 1) * seconds, more = 0.0;
-    side->added_s = 0.0;
+    double begun = now(), left = seconds, waited = side->waited_s;
     enum status status = message_receive(side->channel, message, seconds);
     while (status == STATUS_INTERRUPTED) {
-        double waited = sandbox_waited(side->sandbox);
-        more = fmin(waited - side->waited_s, most - side->added_s);
+        double took = now() - begun, more = sandbox_waited(side->sandbox) - side->waited_s;
         if (!(more > LEAST_WAIT)) {
             break;
         }
-        side->waited_s = waited;
-        side->added_s += more;
-        status = message_receive(side->channel, message, more);
+        waited = side->waited_s + more;
+        left = fmin(seconds + more + UNSEEN_WAIT, MOST_BUSY * seconds) - took;
+        if (!(left > 0.0)) {
+            break;
+        }
+        status = message_receive(side->channel, message, left + 0.001);
     }
+    side->waited_s = waited;
+    side->added_s = fmax(now() - begun - seconds, 0.0);
     return status;
 }
 
