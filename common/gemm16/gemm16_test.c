@@ -42,6 +42,8 @@ static const struct way chosen = {"chosen", CHOSEN, 0, 0, 0};
    many, the smallest, and K in many parts. */
 static const struct way large_tiles = {"large tiles", BY_MMA, 1, 0, 0};
 static const struct way small_tiles = {"small tiles", BY_MMA, 4096, 0, 0};
+/* In between: the large tiles that transposed factors have, and K in parts. */
+static const struct way large_in_parts = {"large tiles in parts", BY_MMA, 4, 0, 0};
 static const struct way hopper[] = {
     {"hopper 0", BY_WGMMA, 0, 0, 1}, {"hopper 0 in parts", BY_WGMMA, 0, 0, 3},
     {"hopper 1", BY_WGMMA, 0, 1, 1}, {"hopper 1 in parts", BY_WGMMA, 0, 1, 3},
@@ -112,6 +114,9 @@ static void check_case(const struct gemm16_case *c) {
         check_way(&data, &chosen);
         check_way(&data, &large_tiles);
         check_way(&data, &small_tiles);
+    }
+    if (status == STATUS_OK && (c->in_is_transposed || c->weight_is_transposed)) {
+        check_way(&data, &large_in_parts);
     }
     /* there is no Hopper to simt */
     for (size_t i = 0; i < COUNT(hopper) && !on_simt() && !test_has_failed(); i++) {
@@ -238,6 +243,7 @@ C_TEST(gemm16, adds_parts_of_a_gradient_in_one_order) {
     check_same_twice(&few, &small_tiles);
     const struct gemm16_case more = weight_gradient(136, 72, 1100);
     check_same_twice(&more, &small_tiles);
+    check_same_twice(&more, &large_in_parts);
     check_same_twice(&more, &chosen);
 }
 
@@ -245,7 +251,7 @@ C_TEST(gemm16, adds_parts_of_a_gradient_in_one_order) {
    steps: 64. */
 static const struct shape turned_shapes[] = {
     {3, 3, 0},     {1, 1, 1},    {2, 3, 5},       {8, 8, 8},      {16, 64, 64},   {17, 72, 131},
-    {64, 64, 64},  {65, 63, 66}, {72, 200, 9},    {128, 128, 65}, {136, 72, 500}, {200, 264, 71},
+    {64, 64, 64},  {65, 63, 66}, {72, 200, 9},    {128, 128, 65}, {136, 72, 700}, {200, 264, 71},
     {129, 257, 7}, {0, 8, 8},    {192, 136, 128}, {70, 130, 54},  {34, 66, 206}};
 
 static const struct shape gpu_turned_shapes[] = {
@@ -275,9 +281,10 @@ C_TEST(gemm16, takes_transposed_factors_aligned_as_elements) {
     check_turned(turned_shapes, COUNT(turned_shapes), 1);
 }
 
-/* What Hopper's kernels take of them: neither bias nor activation. */
-static void check_gradients(const struct shape *list, size_t count) {
-    for (size_t i = 0; i < 12 * count; i++) {
+/* What Hopper's kernels take of them, neither bias nor activation: of all twelve combinations a
+   shape, every `step`th. */
+static void check_gradients(const struct shape *list, size_t count, size_t step) {
+    for (size_t i = 0; i < 12 * count; i += step) {
         const struct shape *s = &list[i / 12];
         struct gemm16_case c = {.M = s->M, .N = s->N, .K = s->K};
         c.dtype = i % 2 == 0 ? NN_BF16 : NN_F16;
@@ -299,8 +306,8 @@ C_TEST(gemm16, hopper_takes_gradients) {
     if (gpu.modelled || gpu.major != 9) {
         TEST_SKIP("needs a Hopper GPU: %s has no wgmma", gpu.modelled ? "simt" : gpu.name);
     }
-    check_gradients(turned_shapes, COUNT(turned_shapes));
-    check_gradients(gpu_turned_shapes, COUNT(gpu_turned_shapes));
+    check_gradients(turned_shapes, COUNT(turned_shapes), 1);
+    check_gradients(gpu_turned_shapes, COUNT(gpu_turned_shapes), 5);
     for (size_t i = 0; i < COUNT(hopper); i++) {
         const struct gemm16_case c = weight_gradient(768, 264, 4104);
         check_same_twice(&c, &hopper[i]);

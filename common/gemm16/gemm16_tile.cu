@@ -478,14 +478,16 @@ enum status choose_plain(const struct gemm16_problem *p, const struct gemm16_gpu
     return launch<small>(p, gpu, workspace, stream, error);
 }
 
-/* K is cut until there are enough of the large ones; what is narrower than one of them gets small
-   ones. */
+/* Large ones, if they and parts of K are enough for all multiprocessors, and out is not narrower.
+ */
 template <typename E, bool IN_TURNED, bool WEIGHT_TURNED>
 enum status choose_turned(const struct gemm16_problem *p, const struct gemm16_gpu *gpu,
                           void *workspace, device_stream stream, struct error *error) {
     typedef tile<E, 128, 128, 2, 4, 3, IN_TURNED, WEIGHT_TURNED> large;
     typedef tile<E, 64, 64, 2, 2, 3, IN_TURNED, WEIGHT_TURNED> small;
-    if (large::BYTES <= gpu->shared_bytes && p->M > 64 && p->N > 64) {
+    size_t steps = ceil_div(p->K, BK), tiles = ceil_div(p->M, 128) * ceil_div(p->N, 128);
+    bool enough = tiles * (steps < 8 ? 1 : steps / 4) >= (size_t)gpu->multiprocessors;
+    if (large::BYTES <= gpu->shared_bytes && p->M > 64 && p->N > 64 && enough) {
         return launch<large>(p, gpu, workspace, stream, error);
     }
     return launch<small>(p, gpu, workspace, stream, error);
