@@ -97,6 +97,18 @@ static void refuses(main_function *program, const struct classifier_stages *on, 
     }
 }
 
+/* Leaves for a folder that looks like the course, but for its data sets. */
+static void enter_bare_course(void) {
+    char root[1024], file[1100];
+    struct error error = {0};
+    unsetenv("RUNFILES_DIR");
+    unsetenv("BUILD_WORKSPACE_DIRECTORY");
+    mkdir(test_temporary_path("bare", root, sizeof root), 0755);
+    snprintf(file, sizeof file, "%s/WORKSPACE", root);
+    ASSERT_OK(file_write(file, "", 0, &error));
+    ASSERT_TRUE(chdir(root) == 0);
+}
+
 C_TEST(classify, refuses_bad_command_lines_and_texts) {
     static const struct {
         const char *words, *want;
@@ -127,6 +139,7 @@ C_TEST(classify, refuses_bad_command_lines_and_texts) {
         {"--random --file /dev/null", "/dev/null"},
         {"--random --file /nowhere a", "texts as arguments and --file: one of them"},
     };
+    enter_bare_course();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         refuses(classify_main, &stages, cases[i].words, cases[i].want);
     }
@@ -170,6 +183,7 @@ C_TEST(evaluate, finds_the_projects_own_sentences) {
     char root[1024], path[1200], out[ROOM], err[ROOM];
     static const char texts[] = "pos\tgood\nneg\tbad\npos\tfine\n";
     struct error error = {0};
+    enter_bare_course();
     refuses(evaluate_main, &stages, "--random --dataset sample",
             "no --data given, and datasets/reviews_sample.tsv is not there");
     mkdir(test_temporary_path("course", root, sizeof root), 0755);

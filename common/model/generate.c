@@ -277,7 +277,7 @@ static enum status run(const struct options *options, const struct llama2_stages
 
 int generate_main(int argc, char **argv, const struct llama2_stages *stages) {
     struct options options = {
-        .shared = llama2_options_defaults(stages),
+        .shared = llama2_options_defaults(),
         .mode = "generate",
         .temperature = 1.0f,
         .top_p = 0.9f,

@@ -1,6 +1,6 @@
 """The test of a generate program from outside."""
 
-def generate_test(name, program, size = "medium", tokens = 512):
+def generate_test(name, program, size = "medium", tokens = 512, stage = "-"):
     """Runs generate_test.sh on a program made of //common/model:generate and any engine.
 
     Args:
@@ -8,6 +8,7 @@ def generate_test(name, program, size = "medium", tokens = 512):
       program: label of the program.
       size: of the test.
       tokens: how many are written with a real checkpoint: 40, 200 or 512; simt takes minutes for these.
+      stage: what --stage is given, where the program has more than one; "-": nothing.
     """
     native.sh_test(
         name = name,
@@ -18,6 +19,7 @@ def generate_test(name, program, size = "medium", tokens = 512):
             "$(location %s)" % program,
             "$(location //common/model:make_test_checkpoint)",
             str(tokens),
+            stage,
         ],
         data = [
             program,

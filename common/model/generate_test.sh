@@ -1,22 +1,28 @@
 #!/bin/bash
 # The generate program from outside: good runs, and one clear line for each bad one.
-# usage: generate_test.sh PROGRAMS_SH GENERATE MAKE_TEST_CHECKPOINT TOKENS
+# usage: generate_test.sh PROGRAMS_SH GENERATE MAKE_TEST_CHECKPOINT TOKENS STAGE; a STAGE of - is none
 set -u
 # shellcheck source=common/testing/programs.sh
 . "$1"
 generate=$PWD/$2
 tokens=$4
+stage=$5
 "$PWD/$3" "$TEST_TMPDIR" || exit 1
 cd "$TEST_TMPDIR" || exit 1
 unset BUILD_WORKING_DIRECTORY
 : >in
+bare "$generate"
+if [ "$stage" != - ]; then
+    printf '#!/bin/bash\nexec %q --stage %q "$@"\n' "$generate" "$stage" >on_stage && chmod +x on_stage
+    generate=$PWD/on_stage
+fi
 
 tiny=("$generate" tiny.bin -z tiny_tokenizer.bin)
 
 # Flags.
 accepts "$generate" --help
 grep -q -- '--temperature' out || fail "--help does not list --temperature"
-refuses "no CHECKPOINT given, and datasets/tiny_llama is not there: a file of llama2.c" "$generate"
+refuses "no CHECKPOINT given, and datasets/tiny_llama is not there: a file of llama2.c" "${bare[@]}"
 refuses "wants one CHECKPOINT, got 2" "${tiny[@]}" more
 refuses "unknown flag '--colour'" "${tiny[@]}" --colour
 refuses "unknown flag '-q'" "${tiny[@]}" -q
@@ -60,10 +66,10 @@ cmp -s out from_file || fail "the folder's own tokenizer gives other text"
 mkdir -p course/datasets course/labs && cp -r tiny course/datasets/tiny_llama && : >course/WORKSPACE
 accepts env BUILD_WORKSPACE_DIRECTORY="$PWD/course" "$generate" -t 0 -n 20 -i abc
 cmp -s out from_file || fail "the workspace's checkpoint writes other text"
-accepts env -C course/labs "$generate" -t 0 -n 20 -i abc
+accepts env -u RUNFILES_DIR -C course/labs "$PWD/bare/${2##*/}" -t 0 -n 20 -i abc
 cmp -s out from_file || fail "the checkpoint of the workspace around writes other text"
 rm course/datasets/tiny_llama/tokenizer.bin
-refuses "course/datasets/tiny_llama" env -C course "$generate"
+refuses "course/datasets/tiny_llama" env -u RUNFILES_DIR -C course "$PWD/bare/${2##*/}"
 
 # Folders that are not whole.
 cp -r tiny lacking && rm lacking/model-00002-of-00002.safetensors

@@ -17,14 +17,13 @@ enum { SHARED_FLAGS = 4, MOST_THREADS = 1024 };
 
 /* ---- The command line ---- */
 
-struct llama2_options llama2_options_defaults(const struct llama2_stages *stages) {
-    return (struct llama2_options){.stage = stages->table[stages->count - 1].name,
-                                   .threads = bench_cpu_count()};
+struct llama2_options llama2_options_defaults(void) {
+    return (struct llama2_options){.threads = bench_cpu_count()};
 }
 
 static enum status check_stage(const struct llama2_options *o, const struct llama2_stages *stages,
                                struct error *error) {
-    if (llama2_stage_find(stages, o->stage) != NULL) {
+    if (o->stage == NULL || llama2_stage_find(stages, o->stage) != NULL) {
         return STATUS_OK;
     }
     char names[300] = "";
@@ -80,7 +79,9 @@ enum status llama2_command_parse(const struct llama2_command *c, const struct ll
         {"threads", 0, FLAG_INT, &o->threads, "N", "most CPU threads"},
         {"dtype", 0, FLAG_STRING, &o->dtype, "TYPE",
          "fp32, fp16 or bf16: matrices on the engine; without: as stored, where it takes that"},
-        {"stage", 0, FLAG_STRING, &o->stage, "NAME", "stage of the course: its name or number"},
+        {"stage", 0, FLAG_STRING, &o->stage, "NAME",
+         "stage of the course: its name or number; without: the last on a GPU, else the CPU's, as "
+         "simt is slow"},
     };
     struct flag table[LLAMA2_MOST_FLAGS + SHARED_FLAGS];
     size_t count = stages->count > 1 ? SHARED_FLAGS : SHARED_FLAGS - 1;
@@ -135,9 +136,36 @@ static enum status open_files(struct llama2_session *s, const struct llama2_opti
     return open_tokenizer(s, o, error);
 }
 
+/* The last stage that needs no device; NULL: there is none. */
+static const struct llama2_stage *last_on_cpu(const struct llama2_stages *stages) {
+    for (size_t i = stages->count; i-- > 0;) {
+        if (!stages->table[i].on_device) {
+            return &stages->table[i];
+        }
+    }
+    return NULL;
+}
+
+/* Whether there is a GPU that computes, rather than none or a model of one. */
+static bool real_gpu(const struct llama2_stages *stages) {
+    struct llama2_place place;
+    return stages->open_place == NULL ||
+           (stages->open_place(&place, NULL) == STATUS_OK && !place.modelled);
+}
+
+static const struct llama2_stage *choose_stage(const struct llama2_options *o,
+                                               const struct llama2_stages *stages) {
+    const struct llama2_stage *last = &stages->table[stages->count - 1];
+    if (o->stage != NULL) {
+        return llama2_stage_find(stages, o->stage);
+    }
+    bool as_well = last->on_device && last_on_cpu(stages) != NULL;
+    return as_well && !real_gpu(stages) ? last_on_cpu(stages) : last;
+}
+
 static enum status start_engine(struct llama2_session *s, const struct llama2_options *o,
                                 const struct llama2_stages *stages, struct error *error) {
-    s->stage = llama2_stage_find(stages, o->stage);
+    s->stage = choose_stage(o, stages);
     s->now = bench_now;
     snprintf(s->place.name, sizeof s->place.name, "%s", s->stage->on_device ? "a GPU" : "the CPU");
     if (s->stage->on_device && stages->open_place != NULL) {

@@ -28,7 +28,7 @@ struct llama2_options {
     const char *checkpoint; /**< the one positional argument; without: the project's own, found */
     char shipped[FOLDER_PATH_BYTES]; /**< where that is */
     const char *tokenizer;           /**< NULL: the folder's, or tokenizer.bin */
-    const char *stage;
+    const char *stage; /**< NULL: the last on a real GPU, else the last that needs no device */
     const char *dtype; /**< NULL: as the checkpoint, where the stage takes that */
     int threads;
     bool profile; /**< times operators; no shared flag, as not every program has it */
@@ -45,7 +45,7 @@ struct llama2_command {
 enum { LLAMA2_MOST_FLAGS = 16 };
 
 /** @return the defaults. */
-struct llama2_options llama2_options_defaults(const struct llama2_stages *stages);
+struct llama2_options llama2_options_defaults(void);
 
 /**
  * @brief Reads the command line, checks what can be checked without a file, and finds a checkpoint
@@ -74,6 +74,9 @@ struct llama2_session {
 
 /**
  * @brief Opens files, starts the stage's engine and makes the model on it.
+ *
+ * Without --stage: the last stage where there is a real GPU, else the last one on the CPU, as simt
+ * is slow; where no stage is on the CPU, the last one.
  *
  * An engine with a decoder gets the weights as they are stored: no fp32 copy of them is made.
  *

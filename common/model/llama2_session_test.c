@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "common/base/file.h"
+#include "common/bench/bench.h"
 #include "common/formats/llama2_write.h"
 #include "common/model/llama2_random.h"
 #include "common/model/reference_stages.h"
@@ -60,7 +61,7 @@ static void expect_opens(enum nn_dtype stored, const char *stage, const char *as
     struct error error = {0};
     test_temporary_path(nn_dtype_name(stored), folder, sizeof folder);
     ASSERT_OK(write_folder(folder, stored));
-    struct llama2_options options = llama2_options_defaults(reference_stages());
+    struct llama2_options options = llama2_options_defaults();
     options.checkpoint = folder;
     options.stage = stage;
     options.dtype = asked;
@@ -128,12 +129,65 @@ C_TEST(session, a_stage_that_does_not_start) {
     struct error error = {0};
     test_temporary_path("unused", folder, sizeof folder);
     ASSERT_OK(write_folder(folder, NN_F32));
-    struct llama2_options options = llama2_options_defaults(&stages);
+    struct llama2_options options = llama2_options_defaults();
     options.checkpoint = folder;
+    options.stage = "2";
     EXPECT_STATUS(STATUS_NO_DEVICE, llama2_session_open(&session, &options, &stages, 0, &error));
     EXPECT_STR_EQ("no usable GPU here", error.message);
     options.stage = "1";
     EXPECT_STATUS(STATUS_OUT_OF_MEMORY,
                   llama2_session_open(&session, &options, &stages, 0, &error));
     EXPECT_STR_EQ("cannot start the engine: not enough of it", error.message);
+}
+
+static enum status model_of_a_gpu(struct llama2_place *place, struct error *error) {
+    (void)error;
+    *place = (struct llama2_place){.name = "simt:h200", .modelled = true};
+    return STATUS_OK;
+}
+
+static enum status real_gpu(struct llama2_place *place, struct error *error) {
+    (void)error;
+    *place = (struct llama2_place){.name = "NVIDIA H200"};
+    return STATUS_OK;
+}
+
+static enum status reference(struct engine *engine, int threads, struct error *error) {
+    (void)threads;
+    (void)error;
+    return engine_reference_create(engine);
+}
+
+C_TEST(session, without_a_stage_a_real_gpu_is_before_the_cpu_and_that_before_a_model_of_one) {
+    static const struct llama2_stage table[] = {{"01_cpu", false, reference},
+                                                {"02_cpu", false, reference},
+                                                {"03_gpu", true, reference},
+                                                {"04_gpu", true, reference}};
+    static const struct {
+        enum status (*open)(struct llama2_place *place, struct error *error);
+        size_t first, count;
+        const char *want;
+    } cases[] = {
+        {no_place, 0, 4, "stage 02_cpu on the CPU"},
+        {model_of_a_gpu, 0, 4, "stage 02_cpu on the CPU"},
+        {real_gpu, 0, 4, "stage 04_gpu on NVIDIA H200"},
+        {real_gpu, 0, 2, "stage 02_cpu on the CPU"},
+        {model_of_a_gpu, 3, 1, "stage 04_gpu on simt:h200 (times are modelled)"},
+    };
+    char folder[1024], where[400];
+    test_temporary_path("default", folder, sizeof folder);
+    ASSERT_OK(write_folder(folder, NN_F32));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct llama2_stages stages = {.table = table + cases[i].first,
+                                             .count = cases[i].count,
+                                             .open_place = cases[i].open,
+                                             .place_now = bench_now};
+        struct llama2_options options = llama2_options_defaults();
+        struct llama2_session session;
+        struct error error = {0};
+        options.checkpoint = folder;
+        ASSERT_OK(llama2_session_open(&session, &options, &stages, 0, &error));
+        EXPECT_STR_EQ(cases[i].want, llama2_session_where(&session, where, sizeof where));
+        llama2_session_close(&session);
+    }
 }

@@ -225,7 +225,7 @@ static enum status read_options(int argc, char **argv, const struct llama2_stage
 }
 
 int perplexity_main(int argc, char **argv, const struct llama2_stages *stages) {
-    struct options o = {.shared = llama2_options_defaults(stages)};
+    struct options o = {.shared = llama2_options_defaults()};
     struct error error = {0};
     bool done = false;
     file_enter_working_directory();

@@ -10,6 +10,7 @@ expectation=$PWD/$4
 cd "$TEST_TMPDIR" || exit 1
 unset BUILD_WORKING_DIRECTORY
 : >in
+bare "$perplexity"
 tiny=("$perplexity" tiny.bin -z tiny_tokenizer.bin)
 printf 'the quick brown fox jumps over the lazy dog, and once more over it: abcdefghijklmnopqrstuvwxyz' >text
 
@@ -30,7 +31,7 @@ accepts "$perplexity" --help
 for text in --file --context --limit --json --tokenizer --stage --dtype --threads "begins"; do
     says "$text" out
 done
-refuses "no CHECKPOINT given, and datasets/tiny_llama is not there: a file of llama2.c" "$perplexity"
+refuses "no CHECKPOINT given, and datasets/tiny_llama is not there: a file of llama2.c" "${bare[@]}"
 refuses "no text: give --file TEXT" "${tiny[@]}"
 refuses "unknown flag '--colour'" "${tiny[@]}" --colour
 refuses "--context -1, --limit 0: at least 0" "${tiny[@]}" -f text -c -1

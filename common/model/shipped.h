@@ -25,7 +25,8 @@ extern "C" {
  * @brief Finds datasets/NAME, a folder or a file.
  *
  * Looked for in the workspace that `bazel run` was called in, in the program's own runfiles, in the
- * current folder, then in the nearest folder above it that holds a file WORKSPACE.
+ * current folder, in the nearest folder above it that holds a file WORKSPACE, then in the nearest
+ * above the program that holds a file manifest.tsv: the grader's archive, unpacked.
  *
  * @param flag  what the user could have given, for the message: "--checkpoint"
  * @param hint  what to do where it is not there, for the end of the message

@@ -36,6 +36,14 @@ says() {
     grep -qF -- "$1" "$2" || fail "want '$1' in $2: $(cat "$2")"
 }
 
+# bare PROGRAM: leaves in the array `bare` how to start a copy of it that has no runfiles, in a folder
+# that looks like the course, but for datasets/.
+bare() {
+    mkdir -p bare && : >bare/WORKSPACE && cp "$1" bare/ || exit 1
+    # shellcheck disable=SC2034 # read by those that read this file
+    bare=(env -u RUNFILES_DIR -u BUILD_WORKSPACE_DIRECTORY -C "$PWD/bare" "./$(basename "$1")")
+}
+
 # start PROGRAM ARGS: runs it in the background, with a Ctrl-C that is heard; leaves out, err, pid.
 start() {
     : >out
