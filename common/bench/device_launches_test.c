@@ -115,3 +115,43 @@ C_TEST(launches, a_failure_is_handed_on_and_leaves_nothing_behind) {
     EXPECT_INT_EQ(2, launches);
     device_free(work.memory);
 }
+
+C_TEST(graph, runs_what_was_recorded_each_time) {
+    struct error error = {0};
+    struct work work = {.fills = 1};
+    struct device_graph *graph = NULL;
+    device_stream stream;
+    unsigned char byte = 0;
+    ASSERT_OK(device_open(&error));
+    ASSERT_OK(device_alloc(&work.memory, BYTES, &error));
+    ASSERT_OK(device_stream_create(&stream, &error));
+    ASSERT_OK(device_set(work.memory, 1, BYTES, stream, &error));
+    ASSERT_OK(device_graph_create(&graph, do_work, &work, stream, &error));
+    ASSERT_OK(device_read(&byte, work.memory, 1, stream, &error));
+    EXPECT_INT_EQ(1, byte); /* recording runs nothing */
+    for (int i = 0; i < 2; i++) {
+        ASSERT_OK(device_set(work.memory, 1, BYTES, stream, &error));
+        EXPECT_OK(device_graph_launch(graph, stream, &error));
+        ASSERT_OK(device_read(&byte, work.memory, 1, stream, &error));
+        EXPECT_INT_EQ(7, byte);
+    }
+    device_graph_free(graph);
+    device_graph_free(NULL);
+    device_stream_destroy(stream);
+    device_free(work.memory);
+}
+
+C_TEST(graph, a_failure_makes_none) {
+    struct error error = {0};
+    struct work work = {.kernels = 1, .fails = true};
+    struct device_graph *graph = NULL;
+    device_stream stream;
+    ASSERT_OK(device_open(&error));
+    ASSERT_OK(device_alloc(&work.memory, BYTES, &error));
+    ASSERT_OK(device_stream_create(&stream, &error));
+    EXPECT_STATUS(STATUS_UNSUPPORTED, device_graph_create(&graph, do_work, &work, stream, &error));
+    EXPECT_STR_EQ("no more", error.message);
+    EXPECT_TRUE(graph == NULL);
+    device_stream_destroy(stream);
+    device_free(work.memory);
+}
