@@ -14,7 +14,7 @@ tiny=("$generate" tiny.bin -z tiny_tokenizer.bin)
 # Stages: by name, by number, by how the name begins; the last is the default.
 accepts "$generate" --help
 says "--stage NAME" out
-says "(default 04_reference)" out
+says "without: the last on a GPU, else the CPU's" out
 accepts "${tiny[@]}" -t 0 -i abc
 says "stage 04_reference on the CPU" err
 mv out greedy
