@@ -6,7 +6,9 @@
  * Without a checkpoint the weights are random. Stages must agree on the logits.
  * Bytes of a token are those of the weights and of the keys and values before
  * it, at least; what they are a share of is a probe that only reads, in the
- * same run. Each row is appended to results/bench.jsonl.
+ * same run. What the long context costs the last stage stands beside that probe
+ * and beside the same reads, a launch a layer. Each row is appended to
+ * results/bench.jsonl.
  */
 #include <math.h>
 #include <stdio.h>
@@ -190,10 +192,12 @@ static enum status run_stages(struct bench *b, struct bench_result *results, str
         }
     }
     progress_finish(&progress);
-    if (status == STATUS_OK) {
-        bench_print_foot(b, results, count);
+    if (status != STATUS_OK) {
+        return status;
     }
-    return status;
+    bench_print_foot(b, results, count);
+    bool cost = b->plan.contexts > 1 && count > 0 && results[count - 1].stage->on_device;
+    return cost ? bench_context(b, &results[count - 1], error) : STATUS_OK;
 }
 
 static enum status run_tables(struct bench *b, struct error *error) {
@@ -305,7 +309,9 @@ int main(int argc, char **argv) {
         .count = sizeof table / sizeof *table,
         .epilogue =
             "Stages 01 and 02 run on small shapes, or when --stage names them. On simt times "
-            "are modelled,\nand prompt, context and steps are a few tokens unless said.",
+            "are modelled,\nand prompt, context and steps are a few tokens unless said. What the "
+            "second context costs the last\nstage stands beside kernels that only read its keys "
+            "and values.",
     };
     const struct bench_program program = {&flags, check_options, run};
     return bench_program_main(&program, argc, argv, &options);

@@ -54,6 +54,19 @@ struct bench_plan {
     size_t contexts;          /**< 1 or 2 */
 };
 
+/**
+ * What is read, a launch a piece, beside the cost of a long context. "More": the keys and values by
+ * which the long context is longer than the short one.
+ */
+enum bench_read {
+    READ_MORE,          /**< these alone */
+    READ_WEIGHTS,       /**< the layers' matrices */
+    READ_WEIGHTS_MORE,  /**< both, layer by layer */
+    READ_WEIGHTS_SHORT, /**< matrices, and all keys and values of the short context */
+    READ_WEIGHTS_LONG,  /**< the same of the long one */
+    READS
+};
+
 /** What is the same for all tables. */
 struct bench {
     const struct options *options;
@@ -67,6 +80,7 @@ struct bench {
         *reference[2]; /**< (V): logits of the first stage, after the prompt and after one token */
     float *scratch;    /**< (V) */
     const char *first; /**< that stage; NULL: none yet */
+    struct bench_timing reads[READS]; /**< of this model and plan */
 };
 
 /** What is known of one stage. */
@@ -81,6 +95,9 @@ struct bench_result {
 
 /** @return bytes of weights that a token reads. */
 double bench_weight_bytes(const struct bench_model *model);
+
+/** @return numbers in the matrices of all layers. */
+double bench_layer_numbers(const struct llama2_config *config);
 
 /** @return bytes of the keys and values of @p rows tokens, in all layers. */
 double bench_cache_bytes(const struct bench_model *model, double rows);
@@ -108,6 +125,20 @@ void bench_print_foot(const struct bench *b, const struct bench_result *results,
 /** Appends a stage's records. */
 MUST_CHECK enum status bench_record(const struct bench *b, const struct bench_result *result,
                                     struct error *error);
+
+/** @return a record of a stage, without times and figures, which holds the pointers it is given. */
+struct bench_record bench_record_of(const struct bench *b, const struct bench_result *result,
+                                    const struct bench_gpu *gpu, const char *op, const char *shape);
+
+/**
+ * @brief What the long context costs a stage, beside what reading its keys and values takes: times
+ *        bench.reads, prints a table and appends its records.
+ *
+ * To be called when no stage's model is on the device any more: its reads take as much memory there
+ * as the layers and the cache of one.
+ */
+MUST_CHECK enum status bench_context(struct bench *b, const struct bench_result *result,
+                                     struct error *error);
 
 #ifdef __cplusplus
 }

@@ -8,8 +8,7 @@
 
 /* ---- Least bytes and FLOPs ---- */
 
-/* Numbers in the matrices of all layers. */
-static double layer_numbers(const struct llama2_config *c) {
+double bench_layer_numbers(const struct llama2_config *c) {
     double attention = (double)c->C * (double)c->HS * (2.0 * (double)c->NH + 2.0 * (double)c->KVH);
     return (double)c->L * (attention + 3.0 * (double)c->C * (double)c->hidden);
 }
@@ -17,7 +16,7 @@ static double layer_numbers(const struct llama2_config *c) {
 double bench_weight_bytes(const struct bench_model *m) {
     const struct llama2_config *c = m->config;
     double row = m->shared ? 0.0 : (double)c->C; /* of the embedding; else it is the classifier's */
-    double numbers = layer_numbers(c) + (double)c->V * (double)c->C + row;
+    double numbers = bench_layer_numbers(c) + (double)c->V * (double)c->C + row;
     double norms = (2.0 * (double)c->L + 1.0) * (double)c->C;
     return (double)nn_dtype_bytes(m->dtype) * numbers + sizeof(float) * norms;
 }
@@ -43,7 +42,7 @@ static double prefill_flops(const struct bench *b) {
     const struct llama2_config *c = b->model.config;
     double T = (double)b->plan.prompt;
     double attention = 2.0 * (double)(c->L * c->NH * c->HS) * T * (T + 1.0);
-    return 2.0 * T * layer_numbers(c) + 2.0 * (double)c->V * (double)c->C + attention;
+    return 2.0 * T * bench_layer_numbers(c) + 2.0 * (double)c->V * (double)c->C + attention;
 }
 
 /* ---- The table ---- */
@@ -91,16 +90,6 @@ void bench_print_result(const struct bench *b, const struct bench_result *r) {
     fflush(stdout);
 }
 
-/* What a long context costs, beside what its keys and values would at the read bandwidth. */
-static void print_context_cost(const struct bench *b, const struct bench_result *r) {
-    double more = r->decode[LONG].median_ms - r->decode[SHORT].median_ms;
-    double bytes = token_bytes(b, LONG) - token_bytes(b, SHORT);
-    printf("  %s: %zu tokens before it cost a token %.4f ms more than %zu; %.3f MB of keys and "
-           "values, read alone, take %.4f ms\n",
-           r->stage->name, b->plan.context[LONG], more, b->plan.context[SHORT], 1e-6 * bytes,
-           1e3 * bytes / b->read_bytes_per_s);
-}
-
 void bench_print_foot(const struct bench *b, const struct bench_result *results, size_t count) {
     printf("a token reads %.2f MB of weights, and %.4f MB of keys and values for each token before "
            "it;\nof read: of %.0f GB/s, which reading alone %s; launches: those of a graph "
@@ -118,16 +107,13 @@ void bench_print_foot(const struct bench *b, const struct bench_result *results,
                    r->difference, b->first);
         }
     }
-    if (b->plan.contexts > 1 && count > 0 && results[count - 1].stage->on_device) {
-        print_context_cost(b, &results[count - 1]);
-    }
 }
 
 /* ---- Records ---- */
 
-static struct bench_record record_of(const struct bench *b, const struct bench_result *r,
-                                     const struct bench_gpu *gpu, const char *op,
-                                     const char *shape) {
+struct bench_record bench_record_of(const struct bench *b, const struct bench_result *r,
+                                    const struct bench_gpu *gpu, const char *op,
+                                    const char *shape) {
     return (struct bench_record){
         .lab = "10_llama2_decoder",
         .subject = WARPBOOK_SUBJECT,
@@ -147,7 +133,7 @@ static enum status record_prefill(const struct bench *b, const struct bench_resu
                                   const struct bench_gpu *gpu, struct error *error) {
     char shape[128];
     snprintf(shape, sizeof shape, "%s, %zu tokens", b->model.label, b->plan.prompt);
-    struct bench_record record = record_of(b, r, gpu, "llama2_prefill", shape);
+    struct bench_record record = bench_record_of(b, r, gpu, "llama2_prefill", shape);
     record.timing = r->prefill;
     record.flops = prefill_flops(b);
     record.figure = "tokens_per_second";
@@ -160,7 +146,7 @@ static enum status record_decode(const struct bench *b, const struct bench_resul
     char shape[128];
     double ms = r->decode[which].median_ms;
     snprintf(shape, sizeof shape, "%s, context %zu", b->model.label, b->plan.context[which]);
-    struct bench_record record = record_of(b, r, gpu, "llama2_decode", shape);
+    struct bench_record record = bench_record_of(b, r, gpu, "llama2_decode", shape);
     record.timing = r->decode[which];
     record.bytes = token_bytes(b, which);
     record.figure = "tokens_per_second";

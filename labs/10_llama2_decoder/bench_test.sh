@@ -21,6 +21,11 @@ slower() {
         fail "$1 decodes $first tokens a second, $2 $second"
 }
 
+# figure NAME: the value of the record with this figure.
+figure() {
+    sed -nE "s/.*\"figure\":\"$1\",\"figure_value\":([-0-9.e+]+).*/\1/p" "$WARPBOOK_RESULTS"
+}
+
 helps stage shape checkpoint dtype prompt context steps threads quick
 refuses_strangers
 refuses "--shape is 260k, 15m, 110m, 1.1b or 7b, not '13b'" --shape 13b
@@ -49,6 +54,7 @@ stages=$(grep -cE '^  [0-9]{2}_[a-z0-9_]+ .*(measured|modelled)$' out)
 [ "$(recorded '"figure":"tokens_per_second"')" = $((2 * stages)) ] || fail "not two records a stage"
 [ "$(recorded '"op":"llama2_prefill"')" = "$stages" ] || fail "not a record of the prompt a stage"
 grep -qF '"shape":"260K, 4 tokens"' "$WARPBOOK_RESULTS" || fail "no shape of the prompt"
+[ "$(recorded '"op":"layer_reads"')" = 0 ] || fail "a cost of one context"
 grep -qF '"shape":"260K, context 12"' "$WARPBOOK_RESULTS" || fail "no context"
 grep -qF '"figure":"share_of_read_bandwidth"' "$WARPBOOK_RESULTS" || fail "no share"
 # 15 operators a layer, 5 layers, and 3 around them.
@@ -65,6 +71,26 @@ if grep -q 'modelled for' out; then
         slower 09_kv_cache 10_llama2_decoder
     fi
 fi
+
+# A long context's cost beside reads of its bytes. Of so few the cost itself may be lost (a starter
+# waits for the host), and so may one context's read over the other's.
+rm "$WARPBOOK_RESULTS"
+accepts --shape 260k --stage 10 --prompt 64 --context 64 --steps 1
+grep -qE '^  10_llama2_decoder: 64 tokens before it cost a token -?[0-9.]+ ms more than 16 do$' out ||
+    fail "no cost of the context: $(cat out)"
+grep -qF '  0.061 MB of keys and values more, only read' out || fail "not the context's bytes: $(cat out)"
+for yardstick in "at the probe's speed" "a launch a layer" "between weights, over the weights alone" \
+    "between weights, over the short context"; do
+    grep -qE "^    $yardstick +-?[0-9.]+ +(-|[0-9.]+)$" out || fail "no row '$yardstick': $(cat out)"
+done
+for read in read_kv read_weights read_weights_kv read_weights_kv_short read_weights_kv_long; do
+    [ "$(recorded "\"stage\":\"$read\",\"op\":\"layer_reads\"")" = 1 ] || fail "$read is not recorded"
+done
+for name in context_ms_at_read_bandwidth context_ms_a_launch_a_layer context_ms_between_weights; do
+    awk -v ms="$(figure $name)" 'BEGIN { exit !(ms > 0) }' || fail "$name is '$(figure $name)'"
+done
+[[ "$(figure context_ms)" =~ ^-?[0-9] ]] || fail "the cost is '$(figure context_ms)'"
+[[ "$(figure context_ms_beyond_short_context)" =~ ^-?[0-9] ]] || fail "nothing over the short context"
 
 # 16 bits: the stages that have a decoder, and a second context only where there is room.
 rm "$WARPBOOK_RESULTS"
