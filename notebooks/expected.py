@@ -138,6 +138,20 @@ def prediction_vs_measurement(results):
     }
 
 
+def training(results):
+    """Both lines of a figure: a mark a row."""
+    titles = {
+        "reviews_bert_mlm": "reviews_bert, before it knew a label: masked pieces of reviews",
+        "reviews_bert": "reviews_bert: good reviews from bad ones",
+        "tiny_llama": "tiny_llama: the next piece of a review",
+    }
+    folder = results / "h200" / "training"
+    return {
+        (title, "measured"): len((folder / f"{name}.jsonl").read_text().splitlines())
+        for name, title in titles.items()
+    }
+
+
 def of(notebook, results):
     """Expectations of a notebook: {(title, verb): marks}."""
     return {
@@ -145,4 +159,5 @@ def of(notebook, results):
         "roofline": roofline,
         "where_time_goes": where_time_goes,
         "prediction_vs_measurement": prediction_vs_measurement,
+        "training": training,
     }[notebook](Path(results))

@@ -17,7 +17,13 @@ from jupyter_client.manager import AsyncKernelManager
 from jupyter_core.utils import run_sync
 from nbclient import NotebookClient
 
-NAMES = ["stage_timings", "roofline", "where_time_goes", "prediction_vs_measurement"]
+NAMES = [
+    "stage_timings",
+    "roofline",
+    "where_time_goes",
+    "prediction_vs_measurement",
+    "training",
+]
 TIMEOUT = 300  # seconds for a cell
 
 

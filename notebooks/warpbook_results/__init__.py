@@ -1,6 +1,6 @@
 """Reads recorded results and draws the notebooks' figures. Nothing here runs a kernel."""
 
-from . import answers, gains, look, predictions, profiles, records, rooflines, stages, training
+from . import answers, curves, gains, look, predictions, profiles, records, rooflines, stages, training
 from .records import load
 from .show import Note, Table, missing, show, summary
 
@@ -8,6 +8,7 @@ __all__ = [
     "Note",
     "Table",
     "answers",
+    "curves",
     "gains",
     "load",
     "look",
