@@ -61,6 +61,11 @@ refuses() {
 
 programs_are_whole
 
+# The checkpoints come along; a program of the archive finds them from any folder.
+classify=$(find "$bundle" -path '*/08_bert_classifier/classify')
+(cd empty && env -i "$classify" --device cpu -- "a dull, lifeless film" >../out 2>../err </dev/null)
+grep -q '^neg' out || fail "classify has no checkpoint in the archive: $(cat out err)"
+
 grade --help
 [ "$code" -eq 0 ] && grep -q '^usage: ./grade' out || fail "--help: $(cat out err)"
 refuses "unknown argument '--quik'" --quik

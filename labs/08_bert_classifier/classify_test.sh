@@ -9,6 +9,7 @@ random_bert=$PWD/$3
 cd "$TEST_TMPDIR" || exit 1
 unset BUILD_WORKING_DIRECTORY
 : >in
+bare "$classify"
 "$random_bert" -o model --labels 3 >/dev/null || exit 1
 cpu=("$classify" --checkpoint model --device cpu)
 
@@ -18,7 +19,7 @@ for flag in checkpoint vocab random shape max-length batch-size device stage dty
     says "--$flag" out
 done
 refuses "unknown flag '--colour'" "$classify" --colour
-refuses "no --checkpoint given, and datasets/reviews_bert is not there: give --checkpoint DIR" "$classify" -- text
+refuses "no --checkpoint given, and datasets/reviews_bert is not there: give --checkpoint DIR" "${bare[@]}" -- text
 says "bazel run //datasets:random_bert" err
 refuses "--checkpoint and --random: one of them" "${cpu[@]}" --random -- text
 refuses "--batch-size 0: from 1 to 4096" "${cpu[@]}" --batch-size 0 -- text
@@ -38,10 +39,14 @@ accepts "${cpu[@]}" -- "a fine film"
 mv out named
 accepts env BUILD_WORKSPACE_DIRECTORY="$PWD/course" "$classify" --device cpu -- "a fine film"
 cmp -s out named || fail "the workspace's checkpoint answers otherwise"
-accepts env -C course/labs "$classify" --device cpu -- "a fine film"
+accepts env -u RUNFILES_DIR -C course/labs "$PWD/bare/classify" --device cpu -- "a fine film"
 cmp -s out named || fail "the checkpoint of the workspace around answers otherwise"
+mkdir -p archive/labs/08 archive/datasets && cp -r model archive/datasets/reviews_bert && : >archive/manifest.tsv
+cp "$classify" archive/labs/08/classify
+accepts env -C bare -u RUNFILES_DIR "$PWD/archive/labs/08/classify" --device cpu -- "a fine film"
+cmp -s out named || fail "the checkpoint of the archive around the program answers otherwise"
 rm course/datasets/reviews_bert/vocab.txt
-refuses "course/datasets/reviews_bert/vocab.txt: cannot open" env -C course "$classify" -- text
+refuses "course/datasets/reviews_bert/vocab.txt: cannot open" env -u RUNFILES_DIR -C course "$PWD/bare/classify" -- text
 
 # Checkpoints and vocabularies.
 refuses "absent/config.json: cannot open" "$classify" -c absent -- text

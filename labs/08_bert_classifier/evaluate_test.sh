@@ -9,6 +9,7 @@ random_bert=$PWD/$3
 cd "$TEST_TMPDIR" || exit 1
 unset BUILD_WORKING_DIRECTORY
 : >in
+bare "$evaluate"
 "$random_bert" -o two >/dev/null || exit 1
 "$random_bert" -o four --labels 4 >/dev/null || exit 1
 
@@ -29,7 +30,8 @@ for flag in dataset data split limit skip padded predictions max-length batch-si
     says "--$flag" out
 done
 refuses "unexpected argument 'more'" "${imdb[@]}" more
-refuses "no --checkpoint given, and datasets/reviews_bert is not there: give --checkpoint DIR" "$evaluate" --dataset imdb --data imdb
+refuses "no --checkpoint given, and datasets/reviews_bert is not there: give --checkpoint DIR" "${bare[@]}" --dataset imdb --data imdb
+refuses "no --data given, and datasets/reviews_sample.tsv is not there" "${bare[@]}" --random --dataset sample
 refuses "--dataset imdb|agnews and --data DIR or FILE are needed" "$evaluate" -c two
 refuses "--dataset imdb|agnews and --data DIR or FILE are needed" "$evaluate" -c two --data imdb
 refuses "a data set is 'imdb', 'agnews' or 'text', not 'sst2'" "$evaluate" -c two --dataset sst2 --data x

@@ -8,6 +8,7 @@ profile=$PWD/$2
 cd "$TEST_TMPDIR" || exit 1
 unset BUILD_WORKING_DIRECTORY
 : >in
+bare "$profile"
 : >file
 random=("$profile" --random --max-length 16 --batch-size 2 --batches 2 --trace-batches 1)
 
@@ -15,7 +16,7 @@ accepts "$profile" --help
 for flag in output-dir dataset data batches trace-batches padded dtype; do
     says "--$flag" out
 done
-refuses "no --checkpoint given, and datasets/reviews_bert is not there: give --checkpoint DIR" "$profile"
+refuses "no --checkpoint given, and datasets/reviews_bert is not there: give --checkpoint DIR" "${bare[@]}"
 refuses "--batches 0, --trace-batches 3: from 1 to 100000" "$profile" --random --batches 0
 refuses "--dtype is 'fp32', 'fp16' or 'bf16', not 'int8'" "${random[@]}" --dtype int8 -o never
 refuses "--stage 'x': there is 01_cpu_matmul" "${random[@]}" --stage x -o never/made

@@ -78,5 +78,6 @@ def classifier_programs():
         cc_binary(
             name = name,
             srcs = [_LAB + name + ".c"],
+            data = ["//datasets:reviews_bert", "//datasets:reviews_sample.tsv"],
             deps = [":stages", library],
         )

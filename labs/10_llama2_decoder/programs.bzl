@@ -18,7 +18,7 @@ def llama2_programs():
     """Declares `:stages`, `:generate` and `:perplexity` in the calling package."""
     if native.package_name().startswith("labs/"):
         native.exports_files(
-            _SOURCES + ["engine_test.c", "stages_test.sh"],
+            _SOURCES + ["engine_test.c", "shipped_test.sh", "stages_test.sh"],
             visibility = ["//solutions/10_llama2_decoder:__pkg__"],
         )
 
@@ -65,6 +65,7 @@ def llama2_programs():
         cc_binary(
             name = name,
             srcs = [_LAB + name + ".c"],
+            data = ["//datasets:tiny_llama"],
             deps = [":stages", library],
         )
 
@@ -90,6 +91,8 @@ def llama2_program_tests():
         program = ":generate",
         # simt takes minutes for 512; a starter's kernels do nothing new.
         tokens = 40 if native.package_name().startswith("labs/") else 200,
+        # Else it is lab 01's, where there is no GPU.
+        stage = "10_llama2_decoder" if not REQUIRES_NVCC else "01_cpu_matmul",
     )
     native.sh_test(
         name = "stages_test",
@@ -108,5 +111,24 @@ def llama2_program_tests():
             ":perplexity",
             "//common/model:make_test_checkpoint",
             "//common/testing:programs.sh",
+        ],
+    )
+
+    # The checkpoint that comes with the project.
+    native.sh_test(
+        name = "shipped_test",
+        size = "medium",
+        srcs = [_LAB + "shipped_test.sh"],
+        args = [
+            "$(location //common/testing:programs.sh)",
+            "$(location :generate)",
+            "$(location :perplexity)",
+            "$(location //datasets:review_text.txt)",
+        ],
+        data = [
+            ":generate",
+            ":perplexity",
+            "//common/testing:programs.sh",
+            "//datasets:review_text.txt",
         ],
     )
