@@ -84,15 +84,14 @@ enum status llama2_command_parse(const struct llama2_command *c, const struct ll
          "simt is slow"},
     };
     struct flag table[LLAMA2_MOST_FLAGS + SHARED_FLAGS];
-    size_t count = stages->count > 1 ? SHARED_FLAGS : SHARED_FLAGS - 1;
     memcpy(table, c->own, c->own_count * sizeof *table);
-    memcpy(table + c->own_count, shared, count * sizeof *table);
+    memcpy(table + c->own_count, shared, sizeof shared);
     const struct flags flags = {
         .program = c->program,
         .positional = "[CHECKPOINT]",
         .summary = c->summary,
         .table = table,
-        .count = c->own_count + count,
+        .count = c->own_count + SHARED_FLAGS,
         .epilogue = c->epilogue,
     };
     struct arguments arguments = {.values = calloc((size_t)argc + 1, sizeof(char *))};

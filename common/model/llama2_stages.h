@@ -29,8 +29,8 @@ struct llama2_place {
 };
 
 struct llama2_stages {
-    const struct llama2_stage *table; /**< in the order of the course; the last is the default */
-    size_t count;                     /**< at least 1; with 1 there is no --stage */
+    const struct llama2_stage *table; /**< in the order of the course */
+    size_t count;                     /**< at least 1 */
     /** Opens the GPU or simt: llama2_place_open(); NULL where no stage is on the device. */
     enum status (*open_place)(struct llama2_place *place, struct error *error);
     /** The device's clock, device_now(); NULL as open_place. */
