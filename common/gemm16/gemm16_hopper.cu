@@ -10,7 +10,7 @@
 namespace {
 
 /* The kernels, and what decides between them. */
-enum { TILES = 5, TURNED_TILES = 2 /* the first ones */ };
+enum { TILES = 5 };
 
 /* As measured on an H200: how long a product takes relative to the fastest tile's, and how deep a
    tile one could multiply while its results are finished: stored; residual added; activated. */
@@ -74,10 +74,6 @@ int choose(const struct gemm16_problem *p, const struct gemm16_gpu *gpu) {
     return best;
 }
 
-/* The kernels of gemm16_hopper_turned.cu have not run on a GPU yet. Once the tests have passed on
-   one, let this be true: then gemm16() chooses them. */
-constexpr bool TURNED_HAVE_RUN = false;
-
 bool is_turned(const struct gemm16_problem *p) {
     return p->in_is_transposed || p->weight_is_transposed;
 }
@@ -85,7 +81,10 @@ bool is_turned(const struct gemm16_problem *p) {
 } // namespace
 
 const struct gemm16_hopper_tile *gemm16_hopper_tiles(const struct gemm16_problem *p, int *count) {
-    *count = is_turned(p) ? TURNED_TILES : TILES;
+    if (is_turned(p)) {
+        return gemm16_hopper_turned_tiles(count);
+    }
+    *count = TILES;
     return tiles;
 }
 
@@ -109,7 +108,6 @@ bool gemm16_hopper_is_faster(const struct gemm16_problem *p, const struct gemm16
     size_t count = ceil_div(p->M, 64) * ceil_div(p->N, 128);
     if (is_turned(p)) { /* K may be cut */
         count *= ceil_div(p->K, 512);
-        return TURNED_HAVE_RUN && p->M > 64 && count >= (size_t)gpu->multiprocessors / 2;
     }
     return p->M > 64 && count >= (size_t)gpu->multiprocessors / 2;
 }

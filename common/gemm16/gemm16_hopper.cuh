@@ -332,25 +332,52 @@ __device__ __forceinline__ void store_slab(const float *x, const CUtensorMap *ma
     }
 }
 
-/* fp32, two at a time: N is a multiple of 8, and all is aligned. */
-template <typename E>
-__device__ __forceinline__ void store_float_pairs(const float *x, const struct gemm16_finish &f,
-                                                  size_t m, size_t n) {
+/* Where a lane's i-th pair of a slab's sums lies. */
+struct pair_place {
+    size_t row, column;
+};
+
+__device__ __forceinline__ struct pair_place pair_of(size_t m, size_t n, int i) {
     int lane = threadIdx.x % 32;
+    return {m + lane / 4 + i % 2 * 8, n + i / 2 * 8 + lane % 4 * 2};
+}
+
+/* x += residual, two at a time: all loads go out before the first result is stored, since out may
+   be the residual, and the compiler then moves no load past a store. */
+template <typename E>
+__device__ __forceinline__ void add_residual_pairs(float *x, const struct gemm16_finish &f,
+                                                   size_t m, size_t n) {
+    float2 more[SLAB_COLUMNS / 4];
 #pragma unroll
     for (int i = 0; i < SLAB_COLUMNS / 4; i++) {
-        size_t row = m + lane / 4 + i % 2 * 8, column = n + i / 2 * 8 + lane % 4 * 2;
-        if (row < f.M && column < f.N) {
-            size_t at = row * f.N + column;
-            float2 y = make_float2(x[2 * i], x[2 * i + 1]);
-            if (f.residual != NULL) {
-                float2 more = f.residual_is_float
-                                  ? *(const float2 *)((const float *)f.residual + at)
-                                  : unpack(*(const unsigned *)((const E *)f.residual + at), E());
-                y.x += more.x;
-                y.y += more.y;
-            }
-            *(float2 *)((float *)f.out + at) = y;
+        struct pair_place p = pair_of(m, n, i);
+        size_t at = p.row * f.N + p.column;
+        bool inside = p.row < f.M && p.column < f.N;
+        more[i] = !inside ? make_float2(0.0f, 0.0f)
+                  : f.residual_is_float
+                      ? *(const float2 *)((const float *)f.residual + at)
+                      : unpack(*(const unsigned *)((const E *)f.residual + at), E());
+    }
+#pragma unroll
+    for (int i = 0; i < SLAB_COLUMNS / 4; i++) {
+        x[2 * i] += more[i].x;
+        x[2 * i + 1] += more[i].y;
+    }
+}
+
+/* fp32, two at a time: N is a multiple of 8, and all is aligned. */
+template <typename E>
+__device__ __forceinline__ void store_float_pairs(float *x, const struct gemm16_finish &f, size_t m,
+                                                  size_t n) {
+    if (f.residual != NULL) {
+        add_residual_pairs<E>(x, f, m, n);
+    }
+#pragma unroll
+    for (int i = 0; i < SLAB_COLUMNS / 4; i++) {
+        struct pair_place p = pair_of(m, n, i);
+        if (p.row < f.M && p.column < f.N) {
+            *(float2 *)((float *)f.out + p.row * f.N + p.column) =
+                make_float2(x[2 * i], x[2 * i + 1]);
         }
     }
 }

@@ -55,8 +55,7 @@ MUST_CHECK enum status gemm16_tile(const struct gemm16_problem *problem,
  */
 bool gemm16_hopper_can(const struct gemm16_problem *problem, const struct gemm16_gpu *gpu);
 
-/** @return whether it is then the faster one: enough tiles for all multiprocessors. Not where a
- * factor is transposed: that has not run on a GPU yet. */
+/** @return whether it is then the faster one: enough tiles for all multiprocessors. */
 bool gemm16_hopper_is_faster(const struct gemm16_problem *problem, const struct gemm16_gpu *gpu);
 
 /** A kernel for Hopper. */
@@ -70,6 +69,9 @@ struct gemm16_hopper_tile {
 /** @return the kernels for Hopper that there are for such factors. */
 const struct gemm16_hopper_tile *gemm16_hopper_tiles(const struct gemm16_problem *problem,
                                                      int *count);
+
+/** @return those for a factor that is transposed. */
+const struct gemm16_hopper_tile *gemm16_hopper_turned_tiles(int *count);
 
 /**
  * By wgmma, on compute capability 9.0: what gemm16_hopper_can() allows.
