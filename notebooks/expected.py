@@ -103,6 +103,7 @@ def roofline(results):
         "Lab 05, norms and softmax of rows: every step under the roofs": ("05_layernorm_softmax", "layernorm|rmsnorm|softmax"),
         "Lab 06, matmuls with epilogues: every step under the roofs": ("06_fused_epilogues", "(gelu_)?linear.*"),
         "Lab 07, attention: every step under the roofs": ("07_attention", "attention.*"),
+        "Lab 11, backward passes and AdamW: every step under the roofs": ("11_training", "(layernorm|attention)_backward|adamw"),
         "Gemm16, matmul of 16-bit numbers: every tile shape under the roofs": ("gemm16", "gemm16.*"),
     }  # fmt: skip
     wanted = {(title, "measured"): 2 * _kernels(h200, *lab) for title, lab in labs.items()}
@@ -115,13 +116,16 @@ def roofline(results):
 def where_time_goes(results):
     copies = [r for r in rows(results, "h200") if r["figure"] == "copy_ms_per_token"]
     copies = [r for r in copies if r["stage"] == r["lab"] and r["shape"].startswith("15M ")]
-    last = json.loads((results / "simt_h200" / "profile" / "bert" / "08.json").read_text())
+    kernels = {
+        verb: json.loads((results / device / "profile" / "bert" / "08.json").read_text())["kernels"]
+        for device, verb in (("h200", "measured"), ("simt_h200", "modelled"))
+    }
     return {
+        ("BERT, stage 08 bert classifier: time by kernel", verb): min(len(rows), 11)
+        for verb, rows in kernels.items()
+    } | {
         ("Llama2, 15M: copies against all else, milliseconds of one token", "measured"): (
             3 * distinct(copies, "lab", "subject")
-        ),
-        ("BERT, stage 08 bert classifier: time by kernel", "modelled"): (
-            min(len(last["kernels"]), 11)
         ),
     }
 

@@ -1,7 +1,9 @@
 """Tests of what reads and draws: on small made-up workspaces, without a kernel of Jupyter's."""
 
 import contextlib
+import io
 import json
+import math
 import os
 import struct
 import tempfile
@@ -14,6 +16,7 @@ import fold_stacks
 import notebook_tool
 import random_llama2
 import warpbook_results as wb
+from PIL import Image
 from warpbook_results import answers, predictions, profiles, rooflines
 
 ROOT = Path(__file__).absolute().parent.parent
@@ -208,6 +211,14 @@ class Figures(unittest.TestCase):
             _, problem = wb.summary(results)
         self.assertIn("results/bench.jsonl:2", problem.text)
 
+    def test_a_colour_of_few_pixels_stays_in_the_picture(self):
+        for picture in profiles.operators("bert"):
+            png = Image.open(io.BytesIO(picture.png())).convert("RGB")
+            shown = [pixel for _, pixel in png.getcolors(png.width * png.height)]
+            for patch in picture.figure.legends[0].get_patches():
+                wanted = [255 * part for part in patch.get_facecolor()[:3]]
+                self.assertLess(min(math.dist(wanted, pixel) for pixel in shown), 8)
+
     def test_a_table_keeps_bars(self):
         self.assertIn("a\\|b", wb.Table(["x"], [["a|b"]]).markdown())
 
@@ -236,28 +247,39 @@ class Training(unittest.TestCase):
             self.step("v1_plain", 40.0), self.step("v2_rows", 20.0), self.step("v5_tensor", 8.0),
             launches, self.pytorch("compile", 10.0), self.pytorch("eager", 12.0),
             self.pytorch("compile", 90.0, dtype="fp32"), self.step("v5_tensor", 60.0, dtype="fp32"),
-            self.pytorch("compile", 30.0, dtype="tf32"),
+            self.pytorch("compile", 30.0, dtype="tf32"), self.pytorch("compile + graph", 6.0),
         ]  # fmt: skip
         with own(lines) as results:
             table, note = wb.training.steps(results)
         texts = "BERT C768 L12, 16 of 128 tokens"
         wanted = [
-            [texts, "fp32", "PyTorch 2.11.0, compile", 90.0, "–", "–"],
-            [texts, "fp32", "v5 tensor", 60.0, "–", "1.50x"],
-            [texts, "tf32", "PyTorch 2.11.0, compile", 30.0, "–", "–"],
-            [texts, "bf16", "PyTorch 2.11.0, compile", 10.0, "–", "–"],
-            [texts, "bf16", "PyTorch 2.11.0, eager", 12.0, "–", "–"],
-            [texts, "bf16", "v1 plain", 40.0, "–", "0.25x"],
-            [texts, "bf16", "v5 tensor", 8.0, "321", "1.25x"],
+            [texts, "fp32", "PyTorch 2.11.0, compile", 90.0, "–", "–", "–"],
+            [texts, "fp32", "v5 tensor", 60.0, "–", "1.50x", "1.50x"],
+            [texts, "tf32", "PyTorch 2.11.0, compile", 30.0, "–", "–", "–"],
+            [texts, "bf16", "PyTorch 2.11.0, compile", 10.0, "–", "–", "–"],
+            [texts, "bf16", "PyTorch 2.11.0, compile + graph", 6.0, "–", "–", "–"],
+            [texts, "bf16", "PyTorch 2.11.0, eager", 12.0, "–", "–", "–"],
+            [texts, "bf16", "v1 plain", 40.0, "–", "0.25x", "0.15x"],
+            [texts, "bf16", "v5 tensor", 8.0, "321", "1.25x", "0.75x"],
         ]
         self.assertEqual(self.cells(table), wanted)
         self.assertRegex(note.text, "^Measured on NVIDIA Example .*2026-01-02; commit 012345678;")
+
+    def test_of_pytorchs_versions_the_newest_measured_is_beside_ours(self):
+        old = {"subject": "pytorch 2.10.0+cu130", "time": "2026-01-01T03:04:05Z"}
+        lines = [
+            self.step("v5_tensor", 8.0), self.step("compile + graph", 2.0, **old),
+            self.step("compile", 4.0, **old), self.pytorch("compile", 10.0),
+        ]  # fmt: skip
+        with own(lines) as results:
+            table, _ = wb.training.steps(results)
+        self.assertEqual(self.cells(table)[-1][-2:], ["1.25x", "1.25x"])
 
     def test_modelled_steps_are_not_taken_for_measured_ones(self):
         lines = [self.step("v5_tensor", 8.0, device=SIMT), self.pytorch("compile", 10.0)]
         with own(lines) as results:
             table, note, line = wb.training.steps(results)
-        self.assertEqual([cells[-1] for cells in table.rows], ["–"])
+        self.assertEqual([cells[-2:] for cells in table.rows], [["–", "–"]])
         self.assertIn("no GPU was timed", note.text)
         self.assertRegex(line.text, r"^\*\*Not recorded:\*\* training steps of BERT-base on a GPU")
 
@@ -265,7 +287,7 @@ class Training(unittest.TestCase):
         lines = [self.step("v5_tensor", 8.0), self.pytorch("compile", 900.0, device=CPU)]
         with own(lines) as results:
             table, _ = wb.training.steps(results)
-        self.assertEqual(self.cells(table), [[*table.rows[0][:3], 8.0, "–", "–"]])
+        self.assertEqual(self.cells(table), [[*table.rows[0][:3], 8.0, "–", "–", "–"]])
 
     def test_records_whose_texts_are_not_told_are_left_out(self):
         with own([self.step("v5_tensor", 8.0, shape="BERT C768 L12, 16x128 tokens, bf16")]) as results:

@@ -65,6 +65,7 @@ _NAMES = {
     "06_fused_epilogues": "matmuls with epilogues",
     "07_attention": "attention",
     "09_kv_cache": "products with a vector",
+    "11_training": "backward passes and AdamW",
     "gemm16": "matmul of 16-bit numbers",
 }
 
@@ -360,6 +361,7 @@ _MAIN = {
     "05_layernorm_softmax": ("layernorm", "softmax"),
     "06_fused_epilogues": ("linear_activation", "linear_add_norm"),
     "07_attention": ("attention",),
+    "11_training": ("layernorm_backward", "attention_backward", "adamw"),
     "gemm16": ("gemm16_plain",),
 }
 
@@ -412,7 +414,8 @@ def _draw_pairs(axes, pairs, source):
 def _overview_figure(pairs, limits, source):
     points = Results(r for pair in pairs for r in pair)
     limits = _limits_of(points, limits)
-    figure, (axes,) = look.new("All ladders: their first step, and their last", height=6.4)
+    height = max(6.4, 0.95 + 0.36 * len(pairs))  # the legend has two lines for each
+    figure, (axes,) = look.new("All ladders: their first step, and their last", height=height)
     _draw_roofs(axes, limits, *_frame(axes, points, limits))
     _draw_pairs(axes, pairs, source)
     handles, labels = axes.get_legend_handles_labels()
