@@ -1,22 +1,23 @@
 #!/bin/bash
-# Runs the calibration kernels on simt as an H200 and compares modelled with measured times.
-# usage: calibration_test.sh RUN CALIBRATE COMPARE TIMES MORE_TIMES
+# Runs the calibration kernels on simt as an H200: what it counts against what the GPU counted,
+# and modelled against measured times.
+# usage: calibration_test.sh RUN COUNTED_PROGRAM COUNTED COMPARE TIMES MORE_TIMES
 set -u
 run=$1
-calibrate=$2
-compare=$3
+program=$2
+compare=$4
+export COUNTED=$3 MODELLED=$TEST_TMPDIR
 unset BUILD_WORKING_DIRECTORY LD_PRELOAD SIMT_THREADS SIMT_INSTRUCTION_LIMIT SIMT_REPORT
 failures=0
 
-# judge SET TIMES HOW: at least 9 in 10 pairs must be ordered as on the GPU.
+# judge SET TIMES: at least 9 in 10 pairs must be ordered as on the GPU.
 judge() {
-    local modelled=$TEST_TMPDIR/$1.jsonl
     echo "$1, modelled on simt for h200 against measured:"
-    "$run" --gpu=h200 --check=bounds "$calibrate" "$1" "$3" >"$modelled" || exit 1
-    "$compare" "$2" "$modelled" --least=0.9 || failures=$((failures + 1))
+    "$compare" "$2" "$MODELLED/$1.jsonl" --least=0.9 || failures=$((failures + 1))
     echo
 }
 
-judge fit "$4" --once
-judge more "$5" --twice
+"$run" --gpu=h200 --check=bounds "$program" || failures=$((failures + 1))
+judge fit "$5"
+judge more "$6"
 [ "$failures" -eq 0 ]

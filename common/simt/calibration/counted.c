@@ -3,7 +3,8 @@
  *
  * counted_h200.csv holds counters of Nsight Compute, which empties the caches
  * before each kernel; so does this program, by setting 64 MiB. Run on simt, with
- * the table's name in $COUNTED.
+ * the table's name in $COUNTED. The times that simt modelled go into
+ * $MODELLED/SET.jsonl, as compare wants them.
  */
 #include <cuda_runtime_api.h>
 #include <math.h>
@@ -97,18 +98,52 @@ static void release(const struct buffers *b) {
     check(cudaFree(b->y), "cudaFree");
 }
 
-typedef void launch_kernel(size_t number, float *out, const float *x, const float *y);
+/* A set of kernels. */
+struct set {
+    const char *id; /* in the table */
+    size_t (*count)(void);
+    const char *(*name)(size_t number);
+    void (*launch)(size_t number, float *out, const float *x, const float *y);
+    bool warm; /* the time is that of a second run */
+};
+
+/* @return modelled milliseconds */
+static float time_kernel(const struct set *set, size_t number, const struct buffers *b) {
+    cudaEvent_t start, stop;
+    float ms = NAN;
+    check(cudaEventCreate(&start), "event");
+    check(cudaEventCreate(&stop), "event");
+    check(cudaEventRecord(start, 0), "event");
+    set->launch(number, b->out, b->x, b->y);
+    check(cudaEventRecord(stop, 0), "event");
+    check(cudaEventSynchronize(stop), set->name(number));
+    check(cudaEventElapsedTime(&ms, start, stop), "event");
+    cudaEventDestroy(start);
+    cudaEventDestroy(stop);
+    return ms;
+}
 
 /* Runs a kernel alone, with nothing of use in L2. */
-static struct simt_counters count(const struct simt_api *api, launch_kernel *launch, size_t number,
-                                  const struct buffers *b) {
+static struct simt_counters count(const struct simt_api *api, const struct set *set, size_t number,
+                                  const struct buffers *b, float *ms) {
     struct simt_totals before, after;
     check(cudaMemset(b->out, 0, calibration_floats() * sizeof(float)), "cudaMemset");
     api->read_totals(&before);
-    launch(number, b->out, b->x, b->y);
-    check(cudaDeviceSynchronize(), "kernel");
+    *ms = time_kernel(set, number, b);
     api->read_totals(&after);
     return simt_totals_between(&before, &after).counters;
+}
+
+/* $MODELLED/SET.jsonl, or NULL and the test has failed. */
+static FILE *open_times(const struct set *set) {
+    char path[1024];
+    const char *folder = getenv("MODELLED");
+    snprintf(path, sizeof path, "%s/%s.jsonl", folder != NULL ? folder : "", set->id);
+    FILE *times = fopen(path, "w");
+    if (times == NULL) {
+        TEST_FAIL("$MODELLED: %s cannot be written", path);
+    }
+    return times;
 }
 
 static bool is_near(double value, double wanted, double tolerance) {
@@ -198,29 +233,42 @@ static bool compare_conflicts(const struct simt_counters *c, const struct counte
     return off <= 0.1 * conflicts;
 }
 
-static void compare(const char *set, size_t count_of_set, launch_kernel *launch,
-                    const struct limits *limits) {
-    struct simt_api api;
-    struct table table;
+static void compare_table(const struct simt_api *api, const struct set *set,
+                          const struct table *table, const struct limits *limits, FILE *times) {
     struct buffers buffers = {NULL, NULL, NULL};
     size_t right = 0;
+    allocate(&buffers);
+    print_head(set->id);
+    for (size_t n = 0; n < table->count; n++) {
+        float ms;
+        struct simt_counters counters = count(api, set, n, &buffers, &ms);
+        if (set->warm) {
+            ms = time_kernel(set, n, &buffers);
+        }
+        fprintf(times, "{\"kernel\": \"%s\", \"ms\": %.6f}\n", set->name(n), (double)ms);
+        print_row(&counters, &table->rows[n]);
+        expect_global(&counters, &table->rows[n]);
+        expect_caches(&counters, &table->rows[n], limits);
+        right += compare_conflicts(&counters, &table->rows[n], limits);
+    }
+    printf("bank conflicts within 10%%: %zu of %zu kernels\n", right, table->count);
+    EXPECT_TRUE(right >= limits->conflicts_right);
+    release(&buffers);
+}
+
+static void compare(const struct set *set, const struct limits *limits) {
+    struct simt_api api;
+    struct table table;
     if (!simt_find(&api)) {
         TEST_SKIP("this test counts on simt");
     }
-    ASSERT_TRUE(read_table(&table, set));
-    ASSERT_TRUE(table.count == count_of_set);
-    allocate(&buffers);
-    print_head(set);
-    for (size_t n = 0; n < table.count; n++) {
-        struct simt_counters counters = count(&api, launch, n, &buffers);
-        print_row(&counters, &table.rows[n]);
-        expect_global(&counters, &table.rows[n]);
-        expect_caches(&counters, &table.rows[n], limits);
-        right += compare_conflicts(&counters, &table.rows[n], limits);
+    ASSERT_TRUE(read_table(&table, set->id));
+    ASSERT_TRUE(table.count == set->count());
+    FILE *times = open_times(set);
+    if (times != NULL) {
+        compare_table(&api, set, &table, limits, times);
+        EXPECT_TRUE(fclose(times) == 0);
     }
-    printf("bank conflicts within 10%%: %zu of %zu kernels\n", right, table.count);
-    EXPECT_TRUE(right >= limits->conflicts_right);
-    release(&buffers);
 }
 
 /* The kernels that the way of counting was developed with. */
@@ -230,7 +278,8 @@ C_TEST(counted, as_on_the_gpu) {
                                   .moved = 0.1,
                                   .conflicts_right = 12,
                                   .conflicts_else = 0.07};
-    compare("fit", calibration_count(), calibration_launch, &limits);
+    const struct set fit = {"fit", calibration_count, calibration_name, calibration_launch, false};
+    compare(&fit, &limits);
 }
 
 /* Others, which nothing was tuned for. What a block finds in L1 that its neighbours loaded is not
@@ -241,5 +290,7 @@ C_TEST(counted, as_on_the_gpu_for_other_kernels) {
                                   .moved = 0.1,
                                   .conflicts_right = 12,
                                   .conflicts_else = 0.07};
-    compare("more", more_kernels_count(), more_kernels_launch, &limits);
+    const struct set more = {"more", more_kernels_count, more_kernels_name, more_kernels_launch,
+                             true};
+    compare(&more, &limits);
 }
