@@ -19,14 +19,16 @@ case "${#stages[@]}:${stages[-1]}" in
 9:10_llama2_decoder | 1:01_cpu_matmul) ;;
 *) fail "stages are: ${stages[*]}" ;;
 esac
-[ "$which" = ends ] && [ "${#stages[@]}" -gt 2 ] && stages=("${stages[0]}" "${stages[-1]}")
+every=("${stages[@]}")
+ends=("${stages[0]}" "${stages[-1]}")
+[ "$which" = ends ] && every=("${ends[@]}")
 
 # nats FILE: a token's, of figures in JSON.
 nats() {
     sed -n 's/^[[:space:]]*"nats_per_token":[[:space:]]*\([-0-9.e+]*\),*$/\1/p' "$1"
 }
 
-# same_text ARGS: every stage writes the first one's text.
+# same_text ARGS: of `stages`, each writes the first one's text.
 same_text() {
     local stage
     for stage in "${stages[@]}"; do
@@ -49,16 +51,31 @@ same_figures() {
     done
 }
 
+# Every stage's matrices, norms and attention.
+stages=("${every[@]}")
 tiny=(tiny.bin -z tiny_tokenizer.bin)
 same_text "${tiny[@]}" -t 0 -i abc -n 20
+same_figures "${tiny[@]}" -f text -c 10 -n 14
+
+# What the last stage does itself: it draws, ends within a prompt, and goes on beyond the context.
+stages=("${ends[@]}")
 same_text "${tiny[@]}" -t 0.9 -p 0.9 -s 7 -n 12
 same_text "${tiny[@]}" -t 1.2 -p 0 -k 5 -s 3 -n 12
-same_figures "${tiny[@]}" -f text -c 10 -n 14
+same_text "${tiny[@]}" -t 0 -i abcdef -n 3
+same_text "${tiny[@]}" -t 0 -i abc -n 70 --roll
+says "; rolls: 1; " err
+accepts "$generate" "${tiny[@]}" -n 3 --profile --stage "${stages[-1]}"
+grep -Eq 'matmul|decoder' err || fail "--profile prints no operator"
+printf '\nhello\nagain\n' >in
+same_text "${tiny[@]}" -m chat -s 3
+says "Assistant: " out
+: >in
 
 data=${WARPBOOK_DATA:-}
 if [ -r "$data/stories260K.bin" ] && [ -r "$data/tok512.bin" ]; then
     stories=("$data/stories260K.bin" -z "$data/tok512.bin")
-    same_text "${stories[@]}" -t 0 -n 12
+    same_text "${stories[@]}" -t 0 -n 40
+    stages=("${every[@]}")
     same_figures "${stories[@]}" -f text -n 12
 else
     echo "skipped: the real checkpoint; set WARPBOOK_DATA to a folder with stories260K.bin and tok512.bin"
