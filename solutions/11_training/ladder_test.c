@@ -249,6 +249,13 @@ static enum status try_attention(struct attention_gradient_case *c, size_t step,
     return status;
 }
 
+/* The last step passes fp32 on to the one before: few rows show that. */
+enum { FEW_ROWS = 6 };
+
+static bool only_passes_on(size_t step, const struct attention_gradient_case *c) {
+    return step == STEPS - 1 && c->spec.dtype == NN_F32 && c->rows > FEW_ROWS;
+}
+
 static void check_attention(const struct attention_gradient_spec *spec, bool guarded) {
     struct attention_gradient_case c = {0};
     struct error error = {0};
@@ -257,7 +264,7 @@ static void check_attention(const struct attention_gradient_spec *spec, bool gua
     enum status status = attention_gradient_create(&c, spec, &rng, guarded, &error);
     judge(0, c.name, status, &error, text);
     for (size_t i = 0; i < STEPS && status == STATUS_OK && !test_has_failed(); i++) {
-        if (IS_NEW(i, attention_backward)) {
+        if (IS_NEW(i, attention_backward) && !only_passes_on(i, &c)) {
             status = try_attention(&c, i, text, sizeof text, &error);
             judge(i, c.name, status, &error, text);
         }
@@ -327,11 +334,12 @@ C_TEST(ladder, attention_of_loud_scores) {
     check_attentions(list, COUNT(list));
 }
 
-/* The last step's tall tiles, which problems of few heads do not get. */
+/* The last step's tall tiles, which only problems get that fill an H200 with them: here just so,
+   with 264 of 128 rows. Texts of one tile, of one and a row, and of less. */
 C_TEST(ladder, attention_in_tall_tiles) {
     static const struct attention_gradient_spec list[] = {
-        {.NH = 264, .KVH = 264, .HS = 40, .B = 1, .lengths = {129}, .causal = true},
-        {.NH = 264, .KVH = 264, .HS = 8, .B = 2, .lengths = {127, 2}},
+        {.NH = 66, .KVH = 66, .HS = 40, .B = 4, .lengths = {129, 127, 128, 128}, .causal = true},
+        {.NH = 66, .KVH = 66, .HS = 8, .B = 5, .lengths = {127, 2, 128, 128, 127}},
     };
     struct device_properties gpu;
     bool open;
