@@ -67,3 +67,14 @@ cuda_archs = rule(
     },
     doc = "Flag that says what to generate: 'compute_80:compute_80,sm_80;compute_90:sm_90'.",
 )
+
+CoptsInfo = provider(doc = "Options for nvcc.", fields = ["options"])
+
+def _copts_impl(ctx):
+    return [CoptsInfo(options = ctx.build_setting_value)]
+
+cuda_copts = rule(
+    implementation = _copts_impl,
+    build_setting = config.string_list(flag = True),
+    doc = "Flag with options for nvcc behind those of the rules, separated by commas.",
+)

@@ -6,7 +6,7 @@ attributes it shares; they can take its place.
 
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
 load("@local_config_cuda//:config.bzl", "REQUIRES_NVCC")
-load("//common/bazel:cuda_archs.bzl", "ArchsInfo")
+load("//common/bazel:cuda_archs.bzl", "ArchsInfo", "CoptsInfo")
 
 # What every .cu file is compiled with. The line table lets simt and profilers name the line.
 _OPTIONS = ["-c", "-x", "cu", "-std=c++17", "-O3", "-lineinfo"]
@@ -27,6 +27,7 @@ def _arguments(ctx, cc_toolchain, context, source, output):
     args.add_all(context.local_defines, before_each = "-D")
     args.add_all(ctx.attr.local_defines, before_each = "-D")
     args.add_all(ctx.attr.copts)
+    args.add_all(ctx.attr._copts[CoptsInfo].options)
     args.add("-o", output)
     args.add(source)
     return args
@@ -112,6 +113,7 @@ _cuda_library = rule(
         "alwayslink": attr.bool(),
         "archs": attr.label(default = "@rules_cuda//cuda:archs", providers = [ArchsInfo]),
         "runtime": attr.label(default = "@rules_cuda//cuda:runtime", providers = [CcInfo]),
+        "_copts": attr.label(default = "@rules_cuda//cuda:copts", providers = [CoptsInfo]),
         "_nvcc": attr.label(
             default = "@local_config_cuda//:nvcc",
             executable = True,

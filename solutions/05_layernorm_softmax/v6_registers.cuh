@@ -14,6 +14,25 @@
 
 enum { WARP = 32, MOST_WARPS = 32, VECTORS = 4 };
 
+/* Threads and blocks that a multiprocessor of the GPU compiled for holds at once. */
+#if !defined(__CUDA_ARCH__)
+enum { THREADS_HELD = 2048, BLOCKS_HELD = 32 };
+#elif __CUDA_ARCH__ < 800
+enum { THREADS_HELD = 1024, BLOCKS_HELD = 16 };
+#elif __CUDA_ARCH__ == 860 || __CUDA_ARCH__ == 870
+enum { THREADS_HELD = 1536, BLOCKS_HELD = 16 };
+#elif __CUDA_ARCH__ == 890 || __CUDA_ARCH__ >= 1200
+enum { THREADS_HELD = 1536, BLOCKS_HELD = 24 };
+#else
+enum { THREADS_HELD = 2048, BLOCKS_HELD = 32 };
+#endif
+
+/* Blocks side by side that launch bounds may ask for: ptxas refuses more than fit. */
+static constexpr int blocks_held(int blocks, int threads) {
+    int fit = THREADS_HELD / threads < BLOCKS_HELD ? THREADS_HELD / threads : BLOCKS_HELD;
+    return blocks < fit ? blocks : fit;
+}
+
 /* Asks for the vectors begin, begin + step, ... below count; none in idle threads (count 0). */
 template <int OP, typename T, bool ALIGNED, int V>
 static __device__ __forceinline__ void load_row(const row_view<T> &view, int begin, int step,
@@ -134,15 +153,19 @@ finish_held(const row_view<T> &view, int begin, int step, int count, const uint4
     }
 }
 
+template <int OP, int V>
+static constexpr int LANES_BLOCKS = blocks_held(OP == ROWS_SOFTMAX ? 24
+                                                : V < VECTORS      ? 16
+                                                                   : 14,
+                                                ROWS_LANES_BLOCK);
+
 /*
  * GROUP lanes a row, so that a warp has 32 / GROUP rows; no barrier, no shared memory. Weights are
  * asked for with the row: few rows follow each other, and their latency would show.
  * Launch: blocks of ROWS_LANES_BLOCK threads, on in steps of the grid. @param count vectors a row
  */
 template <int OP, typename T, int GROUP, int V>
-static __global__ void __launch_bounds__(ROWS_LANES_BLOCK, OP == ROWS_SOFTMAX ? 24
-                                                           : V < VECTORS      ? 16
-                                                                              : 14)
+static __global__ void __launch_bounds__(ROWS_LANES_BLOCK, LANES_BLOCKS<OP, V>)
     rows_of_lanes(struct rows_problem p, int count) {
     constexpr int ROWS = ROWS_LANES_BLOCK / GROUP;
     const float share = 1.0f / (float)(int)p.C;
@@ -186,7 +209,8 @@ static __device__ __forceinline__ float block_all(float x, float *meet) {
  */
 template <int OP, typename T>
 static __global__ void __launch_bounds__(ROWS_MOST_THREADS<T>,
-                                         ROWS_THREADS_EACH<T> / ROWS_MOST_THREADS<T>)
+                                         blocks_held(ROWS_THREADS_EACH<T> / ROWS_MOST_THREADS<T>,
+                                                     ROWS_MOST_THREADS<T>))
     rows_of_blocks(struct rows_problem p, int count) {
     __shared__ float meet[2][MOST_WARPS];
     const float share = 1.0f / (float)(int)p.C;

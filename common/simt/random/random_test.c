@@ -322,10 +322,26 @@ static uint64_t seed_in_file(unsigned file, unsigned i) {
     return (uint64_t)(file / 5) * 5 * PER_FILE + file % 5 + 5 * (uint64_t)i;
 }
 
+/* Sanitizers make a kernel slow, and find in some what they find in many: of each kind 25. */
+#ifdef __SANITIZE_ADDRESS__
+enum { FILES_PLAYED = 5 };
+#else
+enum { FILES_PLAYED = FILES };
+#endif
+
+/* Exceptions among the kernels played. */
+static size_t exceptions_played(void) {
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof exceptions / sizeof exceptions[0]; i++) {
+        count += exceptions[i].seed < (uint64_t)FILES_PLAYED * PER_FILE;
+    }
+    return count;
+}
+
 C_TEST(random_kernel, simt_computes_what_the_h200_computed) {
     struct tally tally = {.recorded = read_recording()};
     ASSERT_TRUE(tally.recorded != NULL && random_approximate_count <= MOST_APPROXIMATES);
-    for (unsigned file = 0; file < FILES; file++) {
+    for (unsigned file = 0; file < FILES_PLAYED; file++) {
         char path[128];
         struct launch_testing t;
         (void)snprintf(path, sizeof path, KERNELS, file);
@@ -338,9 +354,9 @@ C_TEST(random_kernel, simt_computes_what_the_h200_computed) {
     print_distances(&tally);
     (void)printf("%zu kernels: %zu equal, %zu excepted, %zu different\n", tally.launched,
                  tally.equal, tally.excepted, tally.different);
-    EXPECT_INT_EQ(KERNELS_COUNT, tally.launched);
-    EXPECT_INT_EQ(sizeof exceptions / sizeof exceptions[0], tally.excepted);
-    EXPECT_INT_EQ(KERNELS_COUNT, tally.equal + tally.excepted);
+    EXPECT_INT_EQ(FILES_PLAYED * PER_FILE, tally.launched);
+    EXPECT_INT_EQ(exceptions_played(), tally.excepted);
+    EXPECT_INT_EQ(tally.launched, tally.equal + tally.excepted);
     free(tally.recorded);
 }
 
