@@ -244,7 +244,7 @@ C_TEST(ladder, one_kernel_long_rows) {
     check_one_kernel(sizes, COUNT(sizes), 4, few, COUNT(few));
 }
 
-/* A stream of more values than a block takes at a time, and blocks with more rows than threads. */
+/* A stream of more values than a block takes at a time. */
 C_TEST(ladder, one_kernel_wide) {
     static const struct decoder_size sizes[] = {
         {40, 1, 128, 12, 1, 5, 8, NN_F32, NN_ROPE_INTERLEAVED, false}};
