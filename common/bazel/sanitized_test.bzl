@@ -55,6 +55,5 @@ def c_test(name, srcs, deps = [], data = [], size = "small", env = {}, sanitize 
             name = name + "_sanitized",
             size = "medium",
             env = env,
-            tags = kwargs.get("tags", []),
             test = ":" + name,
         )
