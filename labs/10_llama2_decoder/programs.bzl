@@ -104,7 +104,11 @@ def llama2_program_tests():
             "$(location //common/model:make_test_checkpoint)",
             # Stages between the first and the last are the same code in both packages.
             "ends" if native.package_name().startswith("labs/") else "all",
-        ],
+        ] + select({
+            # Of the real checkpoint's text: simt takes minutes for more.
+            "//common/bazel:simt": ["40"],
+            "//conditions:default": ["200"],
+        }),
         data = [
             ":generate",
             ":perplexity",

@@ -1,11 +1,11 @@
 #!/bin/bash
 # generate and perplexity on every stage: the same text, and the same figures.
-# usage: stages_test.sh PROGRAMS_SH GENERATE PERPLEXITY MAKE_TEST_CHECKPOINT all|ends; ends: the first
-# and the last stage alone
+# usage: stages_test.sh PROGRAMS_SH GENERATE PERPLEXITY MAKE_TEST_CHECKPOINT all|ends TOKENS
+# ends: the first and the last stage alone; TOKENS of the real checkpoint's text
 set -u
 # shellcheck source=common/testing/programs.sh
 . "$1"
-generate=$PWD/$2 perplexity=$PWD/$3 which=$5
+generate=$PWD/$2 perplexity=$PWD/$3 which=$5 tokens=$6
 "$PWD/$4" "$TEST_TMPDIR" || exit 1
 cd "$TEST_TMPDIR" || exit 1
 unset BUILD_WORKING_DIRECTORY
@@ -74,7 +74,7 @@ says "Assistant: " out
 data=${WARPBOOK_DATA:-}
 if [ -r "$data/stories260K.bin" ] && [ -r "$data/tok512.bin" ]; then
     stories=("$data/stories260K.bin" -z "$data/tok512.bin")
-    same_text "${stories[@]}" -t 0 -n 40
+    same_text "${stories[@]}" -t 0 -n "$tokens"
     stages=("${every[@]}")
     same_figures "${stories[@]}" -f text -n 12
 else
