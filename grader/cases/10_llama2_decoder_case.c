@@ -26,6 +26,20 @@ double decoder_tolerance(enum nn_dtype dtype) {
 
 /* ---- The model ---- */
 
+/* The longest of the classifier's rows, norm and all: what it is multiplied with is about 1. */
+static double logit_scale(const struct llama2_weights *w, const struct llama2_config *config) {
+    double longest = 0.0;
+    for (size_t v = 0; v < config->V; v++) {
+        double squares = 0.0;
+        for (size_t c = 0; c < config->C; c++) {
+            double term = (double)w->classifier[v * config->C + c] * (double)w->final_norm[c];
+            squares += term * term;
+        }
+        longest = fmax(longest, squares);
+    }
+    return sqrt(longest);
+}
+
 struct llama2_config decoder_size_config(const struct decoder_size *s) {
     return (struct llama2_config){.C = s->NH * s->HS,
                                   .hidden = s->hidden,
@@ -105,6 +119,7 @@ enum status decoder_net_create(struct decoder_net *net, const struct decoder_siz
     if (status != STATUS_OK) {
         return error_set(error, status, "the grader makes no model: %s", status_message(status));
     }
+    net->logit_scale = logit_scale(&w->random.weights, &w->random.config);
     TRY(make_device(net, error));
     if (unchecked) {
         return STATUS_OK;
@@ -189,7 +204,8 @@ void decoder_case_free(struct decoder_case *c) {
 
 static void compare_logits(const struct decoder_case *c, const char *what, char *text,
                            size_t size) {
-    double largest = 0.0, worst = -1.0, tolerance = decoder_tolerance(c->net->size.dtype);
+    double largest = c->net->logit_scale, worst = -1.0;
+    double tolerance = decoder_tolerance(c->net->size.dtype);
     size_t where = 0;
     for (size_t i = 0; i < c->net->size.V; i++) {
         double difference =
@@ -347,7 +363,7 @@ static enum status start_steps(struct decoder_case *c, size_t steps, int32_t *to
 
 /* Whether a token is the largest of the reference's logits, or as large but for rounding. */
 static bool is_best(const struct decoder_case *c, int32_t token) {
-    double best = -INFINITY, largest = 0.0;
+    double best = -INFINITY, largest = c->net->logit_scale;
     for (size_t i = 0; i < c->net->size.V; i++) {
         best = fmax(best, (double)c->want[i]);
         largest = fmax(largest, fabs((double)c->want[i]));

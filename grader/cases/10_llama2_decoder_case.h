@@ -42,6 +42,7 @@ struct decoder_net {
     struct llama2_device device;
     struct decoder_layer *layers;
     struct decoder_model model;
+    double logit_scale;             /**< of the larger logits, however few there are */
     struct decoder_tensor *tensors; /**< what the device holds */
     size_t count;
 };
@@ -114,7 +115,8 @@ MUST_CHECK enum status decoder_case_step_at(struct decoder_case *c, size_t posit
 MUST_CHECK enum status decoder_case_steps_at_once(struct decoder_case *c, size_t steps, char *text,
                                                   size_t size, struct error *error);
 
-/** Largest |got - want| that passes, relative to the largest |want|. */
+/** Largest |got - want| that passes, relative to the largest |want|, or logit_scale if that is
+ * more. */
 double decoder_tolerance(enum nn_dtype dtype);
 
 #ifdef __cplusplus

@@ -265,21 +265,39 @@ static void compare(const struct race *race, const char *what) {
     }
 }
 
-/* A prompt and a step on both, from the same logits: what is timed is what is wanted. */
+/* Reads the logits that a decoder came to. */
+static enum status read_logits(struct racer *r, struct error *error) {
+    bool intact, changed;
+    TRY(device_synchronize(r->stream, error));
+    return device_buffer_get(&r->c.logits, r->c.got, &intact, &changed, error);
+}
+
+/* The starter's decoder is fed the i-th token behind the prompt. */
+static enum status feed_baseline_one(struct race *race, const int32_t *token, size_t i,
+                                     struct error *error) {
+    struct racer *r = &race->racers[REMOTE_BASELINE];
+    remote_use(REMOTE_BASELINE);
+    TRY(r->c.functions.prefill(r->c.decoder, token, 1, race->work.prompt + i, error));
+    return read_logits(r, error);
+}
+
+/*
+ * A prompt and a step on both: what is timed is what is wanted. The starter's decoder does not draw
+ * for itself: where the coin falls on the edge between two tokens, either may be drawn.
+ */
 static enum status prepare(struct race *race, char *text, size_t size, struct error *error) {
+    const size_t prompt = race->work.prompt;
     struct decoder_case *subject = &race->racers[REMOTE_SUBJECT].c;
-    struct decoder_case *baseline = &race->racers[REMOTE_BASELINE].c;
     for (int i = 0; i < REMOTE_SIDES; i++) {
         remote_use((enum remote_side)i);
-        TRY(decoder_case_feed(&race->racers[i].c, race->work.prompt, 0, text, size, error));
+        TRY(decoder_case_feed(&race->racers[i].c, prompt, 0, text, size, error));
     }
     compare(race, "the prompt");
-    memcpy(race->logits, baseline->got, race->work.size.V * sizeof(float));
-    remote_use(REMOTE_BASELINE);
-    TRY(decoder_case_step(baseline, &race->work.how, race->logits, text, size, error));
+    memcpy(race->logits, race->racers[REMOTE_BASELINE].c.got, race->work.size.V * sizeof(float));
     remote_use(REMOTE_SUBJECT);
+    TRY(decoder_case_step(subject, &race->work.how, race->logits, text, size, error));
     if (text[0] == '\0') {
-        TRY(decoder_case_step(subject, &race->work.how, race->logits, text, size, error));
+        TRY(feed_baseline_one(race, &subject->text[prompt], 0, error));
         compare(race, "a step");
     }
     return STATUS_OK;
@@ -310,13 +328,6 @@ static double end_turn(enum status status, const char *text, const struct error 
     grader_watch("", 0);
     fail(status, error, text);
     return status == STATUS_OK && text[0] == '\0' ? ms : INFINITY;
-}
-
-/* Reads the logits that a decoder came to. */
-static enum status read_logits(struct racer *r, struct error *error) {
-    bool intact, changed;
-    TRY(device_synchronize(r->stream, error));
-    return device_buffer_get(&r->c.logits, r->c.got, &intact, &changed, error);
 }
 
 /*
@@ -380,15 +391,13 @@ static enum status repeat_steps(struct race *race, int32_t *tokens, struct error
 static enum status feed_baseline(struct race *race, const int32_t *tokens, char *text, size_t size,
                                  struct error *error) {
     const struct work *w = &race->work;
-    struct racer *r = &race->racers[REMOTE_BASELINE];
+    float *logits = race->racers[REMOTE_BASELINE].c.got;
     struct sampling how = race->how;
-    remote_use(REMOTE_BASELINE);
-    memcpy(r->c.got, race->logits, w->size.V * sizeof(float));
+    memcpy(logits, race->logits, w->size.V * sizeof(float));
     for (size_t i = 0; i < w->steps && text[0] == '\0'; i++) {
-        TRY(check_token(r->c.got, &w->size, &how, tokens[i], "a timed step", text, size));
+        TRY(check_token(logits, &w->size, &how, tokens[i], "a timed step", text, size));
         if (text[0] == '\0') {
-            TRY(r->c.functions.prefill(r->c.decoder, &tokens[i], 1, w->prompt + 1 + i, error));
-            TRY(read_logits(r, error));
+            TRY(feed_baseline_one(race, &tokens[i], 1 + i, error));
         }
     }
     return STATUS_OK;
