@@ -13,9 +13,16 @@
 
 enum { GUARD_BYTES = 4096, GUARD_BYTE = 0xa5 };
 
+enum { FEWEST_TERMS = 16 };
+
+static double bound_of_terms(double terms) {
+    return 4.0 * 0x1p-24 * pow(terms, 0.75);
+}
+
 struct tolerance tolerance_dot_f32(size_t K, double scale) {
-    double bound = 4.0 * 0x1p-24 * pow(K > 0 ? (double)K : 1.0, 0.75);
-    return (struct tolerance){.absolute = bound * scale, .relative = bound, .norm = bound};
+    double bound = bound_of_terms(K > 0 ? (double)K : 1.0);
+    double absolute = fmax(bound, bound_of_terms(FEWEST_TERMS)) * scale;
+    return (struct tolerance){.absolute = absolute, .relative = bound, .norm = bound};
 }
 
 struct comparison compare_f32(const float *got, const double *want, size_t count,

@@ -45,6 +45,8 @@ struct comparison {
  * data they add up like sqrt(K), in a plain chain at most like K; vector code
  * lies between. The bounds below are 4u * K^(3/4) on the scale of the result,
  * well under the 2^-11 that fp16 or TF32 inputs would cost for any K < 10^4.
+ * Of a few products, two that are many times as large as usual may cancel each other, and leave
+ * their roundings: the absolute bound is never less than that of 16 products.
  *
  * @param K     number of products summed; 0 counts as 1
  * @param scale typical magnitude of one element of the result, > 0

@@ -54,6 +54,16 @@ C_TEST(compare, dot_tolerance_rejects_half_precision) {
     EXPECT_TRUE(!compare_f32(got, want, 1, tolerance).pass);
 }
 
+C_TEST(compare, dot_tolerance_takes_what_two_large_products_leave) {
+    /* Of rows with a deviation of 1, two products of 8.55 that cancel: off by 16 u. */
+    const float a[] = {2.86f, -2.85f}, b[] = {2.99f, 3.0f};
+    volatile float first = a[0] * b[0], second = a[1] * b[1];
+    const float got[] = {first + second};
+    const double want[] = {(double)a[0] * b[0] + (double)a[1] * b[1]};
+    EXPECT_TRUE(fabs((double)got[0] - want[0]) > 15.0 * 0x1p-24);
+    EXPECT_TRUE(compare_f32(got, want, 1, tolerance_dot_f32(2, sqrt(2.0))).pass);
+}
+
 C_TEST(guarded, sees_a_write_on_either_side) {
     struct guarded buffer;
     ASSERT_OK(guarded_create(&buffer, 5));
