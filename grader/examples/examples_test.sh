@@ -45,12 +45,12 @@ make_course() {
     echo '**You edit one file:** [`sgemm.cu`](sgemm.cu).' >"$course/labs/04_sgemm/README.md"
     echo "starter" >"$course/labs/04_sgemm/sgemm.cu"
     ln -s "$report" "$course/bazel-bin/grader/report/report_alone"
-    # What was built before: the starter's graders.
-    printf '#!/bin/sh\nexit 1\n' >"$course/bazel-bin/grader/04_sgemm_parity"
+    # What was built before: the starter's worker.
+    printf '#!/bin/sh\nexit 1\n' >"$course/bazel-bin/grader/04_sgemm_worker" &&
+        chmod +x "$course/bazel-bin/grader/04_sgemm_worker"
     cat >"$TEST_TMPDIR/bin/bazel" <<'END'
 #!/bin/bash
 echo "$*" >>"$TEST_TMPDIR/calls"
-grep -q compiles labs/04_sgemm/sgemm.cu || { echo "sgemm.cu:1: error: not C"; exit 1; }
 head='{"schema":1,"lab":"04_sgemm"'
 for part in parity speedup; do
     file=bazel-bin/grader/04_sgemm_$part
@@ -63,6 +63,9 @@ for part in parity speedup; do
     printf '%s,"part":"%s","verdict":"end","tests":1}\nGRADES\n' "$head" "$part" >>"$file"
     chmod +x "$file"
 done
+# The graded programs link none of the file; the worker does.
+grep -q compiles labs/04_sgemm/sgemm.cu || { echo "sgemm.cu:1: error: not C"; exit 1; }
+echo >bazel-bin/grader/04_sgemm_worker && chmod +x bazel-bin/grader/04_sgemm_worker
 END
     chmod +x "$TEST_TMPDIR/bin/bazel"
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -63,6 +64,21 @@ static enum status open_folder(struct work *w, struct error *error) {
     return STATUS_OK;
 }
 
+/* One report at a time: two would read each other's results, and time each other's programs. */
+static enum status lock_folder(const struct work *w, struct error *error) {
+    char path[PATH_SIZE];
+    snprintf(path, sizeof path, "%s/report/lock", w->folder);
+    int lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+        close(lock);
+        return error_set(error, STATUS_IO,
+                         "another report is grading with %s; wait for its end, or give --results "
+                         "another folder",
+                         w->folder);
+    }
+    return STATUS_OK; /* held until the process ends; where there are no locks, without */
+}
+
 static void memory_path(const struct work *w, char *path) {
     snprintf(path, PATH_SIZE, "%s/report-%s.json", w->folder, w->options->subject);
 }
@@ -92,6 +108,12 @@ static void save_memory(struct work *w) {
 
 static void program_path(const struct work *w, const struct lab *lab, enum part part, char *path) {
     snprintf(path, PATH_SIZE, "%s/%s_%s", w->options->graders, lab->name, part_name(part));
+}
+
+/* The program with the learner's code. The graded ones link none of it, so there may be those
+ * alone. */
+static void worker_path(const struct work *w, const struct lab *lab, char *path) {
+    snprintf(path, PATH_SIZE, "%s/%s_worker", w->options->graders, lab->name);
 }
 
 static void on_tick(void *argument) {
@@ -179,11 +201,27 @@ static enum ending ending_of(const struct grader_end *end) {
     }
 }
 
+/* A lab without a worker did not compile. */
+static bool has_worker(const struct work *w, const struct lab *lab, struct program *p) {
+    char worker[PATH_SIZE], why[PATH_SIZE + 100];
+    worker_path(w, lab, worker);
+    if (access(worker, X_OK) == 0) {
+        return true;
+    }
+    snprintf(why, sizeof why, "%s: %s", worker, strerror(errno));
+    p->ending = ENDING_NOT_BUILT;
+    text_clean(p->said, sizeof p->said, why, false);
+    return false;
+}
+
 static void run_program(struct work *w, struct lab_run *lab, enum part part) {
     char program[PATH_SIZE], record[PATH_SIZE], log[PATH_SIZE];
     struct program *p = &lab->programs[part];
     struct grader_end end;
     struct error error = {0};
+    if (!has_worker(w, lab->lab, p)) {
+        return;
+    }
     program_path(w, lab->lab, part, program);
     snprintf(record, sizeof record, "%s/report/%s_%s.jsonl", w->folder, lab->lab->name,
              part_name(part));
@@ -222,12 +260,13 @@ static void find_learner(const struct work *w, const struct lab *lab, char *path
 
 /* Digest and whether the file is the starter's; both stay empty where something is missing. */
 static void look_at(struct work *w, struct lab_run *lab) {
-    char file[PATH_SIZE], programs[PARTS][PATH_SIZE], blob[SHA1_TEXT];
+    char file[PATH_SIZE], programs[PARTS][PATH_SIZE], worker[PATH_SIZE], blob[SHA1_TEXT];
     find_learner(w, lab->lab, file);
+    worker_path(w, lab->lab, worker);
     program_path(w, lab->lab, PART_PARITY, programs[PART_PARITY]);
     program_path(w, lab->lab, PART_SPEEDUP, programs[PART_SPEEDUP]);
-    const char *const both[PARTS] = {programs[PART_PARITY], programs[PART_SPEEDUP]};
-    if (lab_digest(both, file, lab->digest, NULL) != STATUS_OK) {
+    const char *const all[] = {programs[PART_PARITY], programs[PART_SPEEDUP], worker, file};
+    if (lab_digest(all, sizeof all / sizeof *all, lab->digest, NULL) != STATUS_OK) {
         lab->digest[0] = '\0';
     }
     lab->starter =
@@ -284,6 +323,7 @@ enum status grade_labs(struct run *run, const struct grade_options *options, str
     snprintf(run->subject, sizeof run->subject, "%s", options->subject);
     find_commit(run);
     TRY(open_folder(&w, error));
+    TRY(lock_folder(&w, error));
     load_memory(&w);
     for (size_t i = 0; i < LAB_COUNT; i++) {
         labs += options->chosen[i] != NULL;

@@ -37,7 +37,8 @@ ends() {
 # program NAME BODY: a graded program, which counts its runs.
 program() {
     printf '#!/bin/bash\necho run >>"%s/runs/%s"\n%s\n' "$work" "$1" "$2" >"$work/graders/$1"
-    chmod +x "$work/graders/$1"
+    : >"$work/graders/${1%_*}_worker"
+    chmod +x "$work/graders/$1" "$work/graders/${1%_*}_worker"
 }
 
 # writes NAME STATUS LINES: a graded program that leaves these lines and that status.
@@ -105,6 +106,39 @@ what_has_not_changed_is_not_run() {
     [ "$(runs 04_sgemm_speedup)" -eq 4 ] || fail "a changed grader runs nothing"
     call --labs 4,5
     [ "$(runs 04_sgemm_speedup)" -eq 4 ] || fail "another lab makes this one run"
+}
+
+what_was_built_counts() {
+    make_course
+    call --labs 4
+    # A file that is saved while its lab is graded: the next build has another worker.
+    echo "# of another file" >>"$work/graders/04_sgemm_worker"
+    call --labs 4
+    [ "$(runs 04_sgemm_parity)" -eq 2 ] || fail "a changed worker runs nothing"
+    # A file that does not compile: the graded programs link none of it, and are there.
+    rm "$work/graders/04_sgemm_worker"
+    call --labs 4
+    shows 04_sgemm "not built" 0
+    has "04_sgemm_worker: No such file or directory"
+    [ "$(runs 04_sgemm_parity)" -eq 2 ] || fail "a lab without a worker runs"
+}
+
+one_report_at_a_time() {
+    make_course
+    program 04_sgemm_parity "touch '$work/begun'; while [ ! -e '$work/end' ]; do sleep 0.1; done"
+    (cd "$work" && BUILD_WORKSPACE_DIRECTORY=$work exec "$report" --graders "$work/graders" --labs 4 >first 2>&1) &
+    local first=$! i
+    for ((i = 0; i < 600; i++)); do
+        [ -e "$work/begun" ] && break
+        sleep 0.1
+    done
+    call --labs 4
+    [ "$code" -eq 1 ] || fail "a second report: status $code"
+    has "another report is grading with"
+    touch "$work/end"
+    wait "$first" || fail "the first report: $(cat "$work/first")"
+    call --labs 4
+    [ "$code" -eq 0 ] || fail "the report behind it: status $code"
 }
 
 trouble_stays_with_its_lab() {
@@ -231,6 +265,8 @@ command_lines() {
 }
 
 what_has_not_changed_is_not_run
+what_was_built_counts
+one_report_at_a_time
 trouble_stays_with_its_lab
 nobody_forges
 endless_output_ends

@@ -60,14 +60,13 @@ const struct lab_run *memory_find(const struct run *memory, const struct lab *la
     return same && memory_wants(kept) ? kept : NULL;
 }
 
-enum status lab_digest(const char *const programs[PARTS], const char *file, char digest[SHA1_TEXT],
+enum status lab_digest(const char *const *files, size_t count, char digest[SHA1_TEXT],
                        struct error *error) {
     struct sha1 sha1 = sha1_begin();
     digest[0] = '\0';
-    for (int part = 0; part < PARTS; part++) {
-        TRY(sha1_add_file(&sha1, programs[part], error));
+    for (size_t i = 0; i < count; i++) {
+        TRY(sha1_add_file(&sha1, files[i], error));
     }
-    TRY(sha1_add_file(&sha1, file, error));
     sha1_end(&sha1, digest);
     return STATUS_OK;
 }

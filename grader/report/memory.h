@@ -32,12 +32,12 @@ const struct lab_run *memory_find(const struct run *memory, const struct lab *la
                                   const char *digest);
 
 /**
- * @brief Digest of a lab's graded programs and the learner's file.
- * @param programs paths of parity and speedup
- * @param file     the learner's
+ * @brief Digest of all that a lab's result hangs on: its graded programs, the worker, which has the
+ *        learner's code as it was built, and the learner's file.
+ * @param files paths, (count)
  */
-MUST_CHECK enum status lab_digest(const char *const programs[PARTS], const char *file,
-                                  char digest[SHA1_TEXT], struct error *error);
+MUST_CHECK enum status lab_digest(const char *const *files, size_t count, char digest[SHA1_TEXT],
+                                  struct error *error);
 
 #ifdef __cplusplus
 }

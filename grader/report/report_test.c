@@ -53,28 +53,30 @@ C_TEST(sha1, git_names_of_contents) {
 }
 
 C_TEST(digest, changes_with_each_of_its_files) {
-    char paths[3][PATH_SIZE], digest[SHA1_TEXT], before[SHA1_TEXT] = "";
-    for (int i = 0; i < 3; i++) {
+    enum { FILES = 4 };
+    char paths[FILES][PATH_SIZE], digest[SHA1_TEXT], before[SHA1_TEXT] = "";
+    for (int i = 0; i < FILES; i++) {
         char name[32];
         snprintf(name, sizeof name, "digest%d", i);
         test_temporary_path(name, paths[i], sizeof paths[i]);
         ASSERT_OK(file_write(paths[i], "a", 1, NULL));
     }
-    const char *const programs[PARTS] = {paths[0], paths[1]};
-    for (int i = -1; i < 3; i++) {
+    const char *files[FILES] = {paths[0], paths[1], paths[2], paths[3]};
+    for (int i = -1; i < FILES; i++) {
         if (i >= 0) {
             ASSERT_OK(file_write(paths[i], "b", 1, NULL));
         }
-        ASSERT_OK(lab_digest(programs, paths[2], digest, NULL));
+        ASSERT_OK(lab_digest(files, FILES, digest, NULL));
         EXPECT_TRUE(strcmp(before, digest) != 0);
         memcpy(before, digest, sizeof before);
     }
     /* A byte that moves from one file to the next is a change. */
     ASSERT_OK(file_write(paths[0], "", 0, NULL));
     ASSERT_OK(file_write(paths[1], "bb", 2, NULL));
-    ASSERT_OK(lab_digest(programs, paths[2], digest, NULL));
+    ASSERT_OK(lab_digest(files, FILES, digest, NULL));
     EXPECT_TRUE(strcmp(before, digest) != 0);
-    EXPECT_STATUS(STATUS_NOT_FOUND, lab_digest(programs, "/nowhere/at/all", digest, NULL));
+    files[FILES - 1] = "/nowhere/at/all";
+    EXPECT_STATUS(STATUS_NOT_FOUND, lab_digest(files, FILES, digest, NULL));
     EXPECT_STR_EQ("", digest);
 }
 

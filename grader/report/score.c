@@ -183,6 +183,7 @@ static void say_next_step(struct lab_score *s, const struct lab_run *lab, const 
 
 static void say_next(struct lab_score *s, const struct lab_run *lab, const char *subject) {
     const char *name = lab->lab->name;
+    const char *config = strcmp(subject, "solutions") == 0 ? "--config=solutions " : "";
     switch (s->state) {
     case STATE_GOLD:
         snprintf(s->next, sizeof s->next, "done");
@@ -197,14 +198,14 @@ static void say_next(struct lab_score *s, const struct lab_run *lab, const char 
         snprintf(s->next, sizeof s->next, "read labs/%s/README.md", name);
         return;
     case STATE_NOT_BUILT:
-        snprintf(s->next, sizeof s->next, "bazel build //grader:%s_parity //grader:%s_speedup",
-                 name, name);
+        snprintf(s->next, sizeof s->next, "bazel build %s//grader:%s_parity //grader:%s_speedup",
+                 config, name, name);
         return;
     case STATE_NOT_RUN:
-        snprintf(s->next, sizeof s->next, "bazel run //grader:report -- --labs %s", name);
+        snprintf(s->next, sizeof s->next, "bazel run %s//grader:report -- --labs %s", config, name);
         return;
     default:
-        snprintf(s->next, sizeof s->next, "bazel test //grader:%s_%s", name,
+        snprintf(s->next, sizeof s->next, "bazel test %s//grader:%s_%s", config, name,
                  is_green(&lab->programs[PART_PARITY]) ? "speedup" : "parity");
     }
 }

@@ -15,7 +15,8 @@ fail() {
 # program NAME LINES: a program that is graded.
 program() {
     printf '#!/bin/bash\n%s\n' "$2" >"$work/graders/$1"
-    chmod +x "$work/graders/$1"
+    : >"$work/graders/${1%_*}_worker"
+    chmod +x "$work/graders/$1" "$work/graders/${1%_*}_worker"
 }
 
 # The report leaves a program no variables that choose its tests, so these programs set them: few
