@@ -260,6 +260,24 @@ command_lines() {
     has "this was built for labs"
     call --timeout 0
     has "--timeout is 1 to 86400 seconds"
+    call --labs ""
+    has "--labs names none"
+    call --from "$work/results/report-labs.json" --labs 4
+    has "--from does not go with --labs"
+    call --compare --output "$work/x" a.json b.json
+    has "--compare does not go with --output"
+    call --labs 4 --again --output "$work/nowhere/x.html"
+    has "nowhere/x.html: cannot write: No such file or directory"
+    call --labs 4 --format=markdown --output -
+    has "| 04_sgemm | passed | 88 |"
+    ln -s before.md "$work/link.md" && : >"$work/before.md"
+    call --labs 4 --format=markdown --output "$work/link.md"
+    [ -L "$work/link.md" ] && grep -q 04_sgemm "$work/before.md" || fail "--output through a link: $output"
+    if [ -w /dev/full ]; then
+        (cd "$work" && "$report" --from "$work/results/report-labs.json" --output /dev/full) >/dev/null 2>&1 &&
+            fail "a full device goes unnoticed"
+        [ -c /dev/full ] || fail "--output took a device's place"
+    fi
     call --help
     has "with --strict it is 1"
 }

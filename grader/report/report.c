@@ -2,8 +2,10 @@
  * Grades every lab and prints the scoreboard, or writes it for other programs.
  */
 #include <errno.h>
+#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/file.h"
@@ -43,7 +45,7 @@ static enum status parse(struct options *o, struct arguments *arguments, int arg
         {"again", 0, FLAG_SWITCH, &o->again, NULL, "run labs that have not changed, too"},
         {"format", 0, FLAG_STRING, &o->format, "NAME",
          "text, json, gradescope, junit, markdown or html"},
-        {"output", 'o', FLAG_STRING, &o->output, "FILE", "write there instead of standard output"},
+        {"output", 'o', FLAG_STRING, &o->output, "FILE", "write there; - is standard output"},
         {"from", 0, FLAG_STRING, &o->from, "FILE",
          "run nothing: show a run written with --format=json"},
         {"compare", 0, FLAG_SWITCH, &o->compare, NULL,
@@ -62,14 +64,38 @@ static enum status parse(struct options *o, struct arguments *arguments, int arg
                                 .count = sizeof table / sizeof *table,
                                 .epilogue = epilogue};
     TRY(flags_parse(&flags, argc, argv, arguments, error));
+    if (o->output != NULL && strcmp(o->output, "-") == 0) {
+        o->output = NULL;
+    }
     if (arguments->help) {
         flags_help(&flags, stdout);
     }
     return STATUS_OK;
 }
 
+/* What shows runs that are over has nothing to choose from, and a comparison goes to the terminal.
+ */
+static enum status check_together(const struct options *o, struct error *error) {
+    const char *shows = o->compare ? "--compare" : o->from != NULL ? "--from" : NULL;
+    const char *other = o->labs != NULL                                ? "--labs"
+                        : o->again                                     ? "--again"
+                        : o->compare && o->from                        ? "--from"
+                        : o->compare && o->output                      ? "--output"
+                        : o->compare && strcmp(o->format, "text") != 0 ? "--format"
+                                                                       : NULL;
+    if (shows != NULL && other != NULL) {
+        return error_set(error, STATUS_INVALID_ARGUMENT, "%s does not go with %s", shows, other);
+    }
+    if (o->labs != NULL && o->labs[0] == '\0') {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "--labs names none; without it all are graded");
+    }
+    return STATUS_OK;
+}
+
 static enum status check(const struct options *o, const struct arguments *arguments,
                          struct error *error) {
+    TRY(check_together(o, error));
     size_t wanted = o->compare ? 2 : 0;
     if (arguments->count != wanted) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
@@ -100,15 +126,50 @@ static const char *find_graders(const char *program, const char *folder, char *p
     return path;
 }
 
-static enum status write_out(const struct options *o, const char *text, size_t size,
-                             struct error *error) {
-    if (o->output != NULL) {
-        return file_write(o->output, text, size, error);
+/* Is it there, and no file that another one may take the place of: a device, a pipe, a link? */
+static bool is_written_into(const char *path) {
+    struct stat found;
+    return lstat(path, &found) == 0 && !S_ISREG(found.st_mode);
+}
+
+/* What cannot be written to is better known before minutes of grading. */
+static enum status check_output(const char *path, struct error *error) {
+    char copy[PATH_SIZE];
+    if (path == NULL) {
+        return STATUS_OK;
     }
-    if (fwrite(text, 1, size, stdout) != size || fflush(stdout) != 0) {
-        return error_set(error, STATUS_IO, "standard output: %s", strerror(errno));
+    if (strlen(path) >= sizeof copy) {
+        return error_set(error, STATUS_TOO_LONG, "the path of --output is too long");
+    }
+    snprintf(copy, sizeof copy, "%s", path);
+    if (access(is_written_into(path) ? path : dirname(copy), W_OK) != 0) {
+        return error_set(error, STATUS_IO, "%s: cannot write: %s", path, strerror(errno));
     }
     return STATUS_OK;
+}
+
+static enum status write_into(FILE *file, const char *name, const char *text, size_t size,
+                              struct error *error) {
+    if (file == NULL || fwrite(text, 1, size, file) != size || fflush(file) != 0) {
+        return error_set(error, STATUS_IO, "%s: %s", name, strerror(errno));
+    }
+    return STATUS_OK;
+}
+
+static enum status write_out(const struct options *o, const char *text, size_t size,
+                             struct error *error) {
+    if (o->output == NULL) {
+        return write_into(stdout, "standard output", text, size, error);
+    }
+    if (!is_written_into(o->output)) {
+        return file_write(o->output, text, size, error);
+    }
+    FILE *file = fopen(o->output, "w");
+    enum status status = write_into(file, o->output, text, size, error);
+    if (file != NULL) {
+        fclose(file);
+    }
+    return status;
 }
 
 /* On a terminal the scoreboard has colours; all else is made in memory, to appear whole. */
@@ -137,6 +198,7 @@ static enum status compare(const char *const paths[2], struct error *error) {
     enum status status = run_load(&b, paths[1], error);
     if (status == STATUS_OK) {
         format_comparison(stdout, &a, &b);
+        status = write_into(stdout, "standard output", "", 0, error);
         run_free(&b);
     }
     run_free(&a);
@@ -167,6 +229,7 @@ static enum status report(const struct options *o, int *red, struct error *error
     if (format == NULL) {
         return STATUS_INVALID_ARGUMENT;
     }
+    TRY(check_output(o->output, error));
     TRY(o->from != NULL ? run_load(&run, o->from, error) : grade(o, lab_workspace(), &run, error));
     struct run_score *score = malloc(sizeof *score);
     enum status status = STATUS_OUT_OF_MEMORY;
