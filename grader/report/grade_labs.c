@@ -52,8 +52,8 @@ static enum status open_folder(struct work *w, struct error *error) {
     if (w->writable) {
         return STATUS_OK;
     }
-    fprintf(stderr, "report: %s: cannot write there: %s; nothing is remembered\n", asked,
-            strerror(errno));
+    char why[100];
+    snprintf(why, sizeof why, "%s", strerror(errno));
     const char *scratch = getenv("TMPDIR");
     snprintf(w->folder, sizeof w->folder, "%.900s/warpbook-report-XXXXXX",
              scratch != NULL ? scratch : "/tmp");
@@ -61,6 +61,10 @@ static enum status open_folder(struct work *w, struct error *error) {
         return error_set(error, STATUS_IO, "%s: cannot make a folder: %s", w->folder,
                          strerror(errno));
     }
+    fprintf(stderr,
+            "report: %s: cannot write there: %s; nothing is remembered, what programs print is in "
+            "%s/report\n",
+            asked, why, w->folder);
     return STATUS_OK;
 }
 

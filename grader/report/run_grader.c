@@ -29,7 +29,11 @@ void grader_catch_interrupts(void) {
     sigemptyset(&action.sa_mask);
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
-        sigaction(signals[i], &action, NULL);
+        struct sigaction before;
+        bool kept = sigaction(signals[i], NULL, &before) == 0 && before.sa_handler == SIG_IGN;
+        if (signals[i] != SIGHUP || !kept) { /* nohup outlives its terminal */
+            sigaction(signals[i], &action, NULL);
+        }
     }
 }
 
