@@ -21,7 +21,7 @@ def grade_lab(lab):
     """Makes LAB_parity and LAB_speedup, and the workers with the code that they grade.
 
     That is the learner's under labs/, or with --config=solutions the solved one, which must also
-    clear each threshold by a quarter. The tests link none of the subject's code: cases/LAB_worker.c, linked with the subject's engine
+    clear each threshold by a quarter. The tests link none of the subject's code: LAB/worker.c, linked with the subject's engine
     in LAB_worker, runs in the sandbox, and again, with the baseline, in LAB_baseline. What they
     stand on is in labs.bzl.
     """
@@ -45,7 +45,7 @@ def grade_lab(lab):
         c_test(
             name = "%s_%s" % (lab, part),
             size = "medium",
-            srcs = ["recorded.c"] + case_srcs(lab, part) + (SYMBOLS_SRCS if parity else []),
+            srcs = ["//grader/harness:recorded.c"] + case_srcs(lab, part) + (SYMBOLS_SRCS if parity else []),
             data = [lab + "_worker"] + ([lab + "_baseline"] if baseline else []) +
                    ([lab + "_symbols"] if parity else []),
             linkopts = REMOTE_LINKOPTS,

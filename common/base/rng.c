@@ -64,6 +64,16 @@ void rng_fill_normal(struct rng *rng, float *out, size_t count, float scale) {
     }
 }
 
+void rng_fill_rows(struct rng *rng, float *out, size_t rows, size_t columns) {
+    for (size_t r = 0; r < rows; r++) {
+        float offset = 0.25f * rng_normal(rng);
+        float scale = 0.5f + rng_uniform(rng);
+        for (size_t c = 0; c < columns; c++) {
+            out[r * columns + c] = offset + scale * rng_normal(rng);
+        }
+    }
+}
+
 uint64_t rng_secret_seed(void) {
     uint64_t seed;
     if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed) {

@@ -5,7 +5,7 @@
  * Source: D. Blackman, S. Vigna, "Scrambled linear pseudorandom number
  * generators", ACM TOMS 47 (2021); state filled by splitmix64. The same seed
  * gives the same numbers on every machine. Not for secrets. (Llama2's sampler
- * has the generator of llama2.c instead, see common/model/sampler.h.)
+ * has the generator of llama2.c instead, see common/models/sampler.h.)
  */
 #ifndef WARPBOOK_COMMON_BASE_RNG_H_
 #define WARPBOOK_COMMON_BASE_RNG_H_
@@ -38,6 +38,13 @@ float rng_normal(struct rng *rng);
 
 /** Fills @p out (host, @p count floats) with normal values times @p scale. */
 void rng_fill_normal(struct rng *rng, float *out, size_t count, float scale);
+
+/**
+ * @brief Normal values with an offset and a scale of each row's own, so that no
+ *        row can be had from another and no row is negligible.
+ * @param out host, (rows, columns)
+ */
+void rng_fill_rows(struct rng *rng, float *out, size_t rows, size_t columns);
 
 /** @return a seed nobody can foresee, from the operating system. */
 uint64_t rng_secret_seed(void);

@@ -2,7 +2,7 @@
 
 load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library")
 load("@rules_cuda//cuda:defs.bzl", "cuda_library")
-load("//common/model:generate_test.bzl", "generate_test")
+load("//common/programs/decoder:generate_test.bzl", "generate_test")
 
 _LIBRARY = {"c": cc_library, "cu": cuda_library}
 
@@ -28,8 +28,8 @@ _DEPS = {
 
 # What `generate` stands on beside the engine: a program on the device says which it is.
 _GENERATE_DEPS = {
-    "c": ["//common/model:generate"],
-    "cu": ["//common/model:generate", "//common/model:llama2_place"],
+    "c": ["//common/programs/decoder:generate"],
+    "cu": ["//common/programs/decoder:generate", "//common/programs/decoder:llama2_place"],
 }
 
 # How much text its test wants: on simt little; lab 10's solution writes more.
@@ -52,10 +52,10 @@ def lab(
         topic,
         language = "c",
         contract_hdrs = [],
-        contract_deps = ["//common/model:engine"],
+        contract_deps = ["//common/models:engine"],
         step_srcs = [],
         step_deps = [],
-        engine_deps = ["//common/model:engine"],
+        engine_deps = ["//common/models:engine"],
         bench_deps = [],
         own_bench_deps = [],
         generate = False,
@@ -65,7 +65,7 @@ def lab(
 
     `:TOPIC`     the subject's code, behind the contract; also called `:subject`, in every lab
     `:engine`    the engine of this stage; its source is shared, under labs/
-    `:bench`     the bench, from bench*.c under labs/, shared too
+    `:bench`     the bench, from bench/*.c under labs/, shared too
     `:generate`  writes text with this stage's engine (if asked for), and `:generate_test`
     `:programs`  all that runs, for the bundle
     `:contract`  the headers, in labs/ only, as are the parts of the bench
@@ -87,7 +87,7 @@ def lab(
     """
     subject = native.package_name().split("/")[0]
     lab = "//labs/" + name
-    shared = ["engine.c"] + (["generate.c"] if generate else [])
+    shared = ["given/engine.c"] + (["given/generate.c"] if generate else [])
     contract = lab + ":contract"
 
     if subject == "labs":
@@ -110,7 +110,7 @@ def lab(
         )
         native.filegroup(
             name = "bench_srcs",
-            srcs = native.glob(["bench*.c", "bench*.h"]),
+            srcs = native.glob(["bench/*.c", "bench/*.h"]),
             visibility = ["//solutions/%s:__pkg__" % name],
         )
         cc_library(
@@ -121,7 +121,7 @@ def lab(
         )
         cc_library(
             name = "contract",
-            hdrs = [topic + ".h", "engine.h"] + contract_hdrs,
+            hdrs = [topic + ".h", "given/engine.h"] + contract_hdrs,
             visibility = _VISIBILITY,
             deps = contract_deps + _DEPS[language],
         )
@@ -139,7 +139,7 @@ def lab(
     )
     cc_library(
         name = "engine",
-        srcs = [lab + ":engine.c"],
+        srcs = [lab + ":given/engine.c"],
         linkstatic = True,
         visibility = _VISIBILITY,
         deps = [":" + topic, contract] + engine_deps,
@@ -154,7 +154,7 @@ def lab(
     if generate:
         cc_binary(
             name = "generate",
-            srcs = [lab + ":generate.c"],
+            srcs = [lab + ":given/generate.c"],
             deps = [":engine"] + _GENERATE_DEPS[language],
         )
         generate_test(

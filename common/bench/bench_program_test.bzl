@@ -4,7 +4,7 @@ load("@local_config_cuda//:config.bzl", "REQUIRES_NVCC")
 
 _TESTING = "//common/bench:bench_testing.sh"
 _CHECK_RECORDS = "//common/bench:check_records"
-_MAKE_CHECKPOINT = "//common/model:make_test_checkpoint"
+_MAKE_CHECKPOINT = "//common/programs/decoder:make_test_checkpoint"
 
 def _bench_test(name, script, tools, args = [], **kwargs):
     """Runs SCRIPT BENCH_TESTING_SH TOOLS ARGS."""
@@ -36,7 +36,7 @@ def gpu_bench_test(name, program, stages, ladder = False):
     """
     _bench_test(
         name = name,
-        script = "//common/bench:gpu_bench_test.sh",
+        script = "//common/bench/device:gpu_bench_test.sh",
         tools = [program, _CHECK_RECORDS, _MAKE_CHECKPOINT],
         args = [str(stages), "ladder" if ladder else "decode"],
         target_compatible_with = REQUIRES_NVCC,

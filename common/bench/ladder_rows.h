@@ -11,7 +11,7 @@
 
 #include "common/base/status.h"
 #include "common/bench/bench_program.h"
-#include "common/bench/device_bench.h"
+#include "common/bench/device/device_bench.h"
 #include "common/bench/roofline.h"
 #include "common/device/device.h"
 

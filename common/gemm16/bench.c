@@ -14,8 +14,8 @@
 #include "common/base/file.h"
 #include "common/base/flags.h"
 #include "common/base/terminal.h"
-#include "common/bench/device_bench.h"
-#include "common/bench/device_peaks.h"
+#include "common/bench/device/device_bench.h"
+#include "common/bench/device/device_peaks.h"
 #include "common/device/cublas.h"
 #include "common/gemm16/gemm16_testing.h"
 

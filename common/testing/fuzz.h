@@ -6,7 +6,7 @@
  * ordinary tests replay it under ASan and UBSan; libFuzzer runs it with
  *
  *     mkdir -p corpus
- *     WARPBOOK_SEEDS=corpus bazel run --config=fuzz //common/formats:NAME_fuzz -- \
+ *     WARPBOOK_SEEDS=corpus bazel run --config=fuzz //common/texts:NAME_fuzz -- \
  *         -max_total_time=60 corpus
  */
 #ifndef WARPBOOK_COMMON_TESTING_FUZZ_H_

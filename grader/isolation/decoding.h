@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "common/base/status.h"
-#include "common/model/llama2.h"
+#include "common/models/llama2.h"
 #include "common/nn/dtype.h"
 
 #ifdef __cplusplus

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/bench/bench.h"
-#include "common/bench/device_bench.h"
+#include "common/bench/device/device_bench.h"
 #include "common/device/device.h"
 #include "common/testing/testing.h"
 #include "grader/isolation/device_test_calls.h"

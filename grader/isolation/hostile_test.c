@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "common/testing/testing.h"
+#include "grader/harness/watch.h"
 #include "grader/isolation/hostile_test_calls.h"
 #include "grader/isolation/remote.h"
-#include "grader/watch.h"
 
 static char baseline[] = "hostile_test_worker";
 const struct remote_program remote_program = {{"hostile_test_worker", baseline}, false};

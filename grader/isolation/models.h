@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 #include "common/base/status.h"
-#include "common/model/bert.h"
-#include "common/model/engine.h"
-#include "common/model/llama2.h"
+#include "common/models/bert.h"
+#include "common/models/engine.h"
+#include "common/models/llama2.h"
 
 #ifdef __cplusplus
 extern "C" {

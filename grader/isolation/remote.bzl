@@ -44,13 +44,13 @@ def remote_defines(worker, baseline = None, device = True):
 
 def case_srcs(lab, part):
     """Sources of one graded test, beside recorded.c."""
-    return ["//grader:cases/%s_%s.c" % (lab, part), "//grader:%s_headers" % lab, "//grader/isolation:program.c"]
+    return ["//grader/%s:%s.c" % (lab, part), "//grader/%s:headers" % lab, "//grader/isolation:program.c"]
 
 def case_deps(lab):
     """What one graded test stands on."""
     parts = LABS[lab]
     remote = "//grader/isolation:remote_gpu" if parts.get("device", True) else "//grader/isolation:remote"
-    return parts["deps"] + ["//common/nn", "//common/testing:compare", "//grader:grading", remote]
+    return parts["deps"] + ["//common/nn", "//common/testing:compare", "//grader/harness:grading", remote]
 
 def worker_deps(lab):
     """What a lab's worker stands on beside the subject."""
@@ -73,8 +73,8 @@ def lab_worker(name, lab, subject, baseline = False, whole = True):
     cc_binary(
         name = name,
         testonly = True,
-        srcs = ["//grader:cases/%s_worker.c" % lab, "//grader:%s_headers" % lab] +
-               ([] if whole else ["//labs/%s:engine.c" % lab]),
+        srcs = ["//grader/%s:worker.c" % lab, "//grader/%s:headers" % lab] +
+               ([] if whole else ["//labs/%s:given/engine.c" % lab]),
         linkstatic = True,
         local_defines = ["GRADER_BASELINE"] if baseline else [],
         deps = subject + worker_deps(lab) + ([] if whole else parts["engine_deps"]),

@@ -7,12 +7,12 @@
 #include <time.h>
 
 #include "common/testing/testing.h"
+#include "grader/harness/own_work.h"
+#include "grader/harness/watch.h"
 #include "grader/isolation/link.h"
 #include "grader/isolation/message.h"
 #include "grader/isolation/side.h"
-#include "grader/own_work.h"
 #include "grader/sandbox/sandbox.h"
-#include "grader/watch.h"
 
 /* Seconds for a request without grader_watch(), and for a worker to begin. */
 enum { DEFAULT_PATIENCE = 60, MOST_HANGS = 3 };

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/bench/device_bench.h"
+#include "common/bench/device/device_bench.h"
 #include "common/device/device.h"
 #include "grader/isolation/link.h"
 #include "grader/isolation/remote.h"

@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "common/testing/testing.h"
+#include "grader/harness/watch.h"
 #include "grader/isolation/message.h"
 #include "grader/isolation/remote_test_calls.h"
-#include "grader/watch.h"
 
 const struct remote_program remote_program = {{"remote_test_worker", "remote_test_baseline"},
                                               false};

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "grader/beside.h"
+#include "grader/harness/beside.h"
 
 extern char **environ;
 

@@ -7,7 +7,7 @@
  *        | socket: requests and answers        | arena: host memory of both, at one address
  *     worker (learner's code, engines, the GPU), in the sandbox
  *
- * A lab's worker is common code and one file, cases/LAB_worker.c, with the table of what may be
+ * A lab's worker is common code and one file, grader/LAB/worker.c, with the table of what may be
  * called. It is built twice: on the learner's library, and on the baseline with GRADER_BASELINE
  * defined, so that the learner's code is not near when the baseline is timed.
  */

@@ -1,6 +1,6 @@
 #include <stdlib.h>
 
-#include "common/formats/bert_random.h"
+#include "common/checkpoints/bert/bert_random.h"
 #include "grader/isolation/models.h"
 
 struct model {

@@ -1,8 +1,8 @@
 #include <stdlib.h>
 
+#include "common/models/rounded_llama2.h"
 #include "grader/isolation/decoding.h"
 #include "grader/isolation/models.h"
-#include "grader/rounded_llama2.h"
 
 struct decoding {
     struct rounded_llama2 weights;

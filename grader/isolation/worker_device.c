@@ -1,8 +1,8 @@
 /* Requests to the device: the functions of common/device, called where the learner's code runs. */
 #include <string.h>
 
-#include "common/bench/device_bench.h"
-#include "common/bench/device_launches.h"
+#include "common/bench/device/device_bench.h"
+#include "common/bench/device/device_launches.h"
 #include "common/device/device.h"
 #include "common/simt/simt.h"
 #include "grader/isolation/worker.h"

@@ -1,6 +1,6 @@
 #include <stdlib.h>
 
-#include "common/model/llama2_random.h"
+#include "common/models/llama2_random.h"
 #include "grader/isolation/models.h"
 
 static enum status decode(const struct llama2_logits_call *c, const struct engine *engine,

@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "grader/foreign.h"
+#include "grader/harness/foreign.h"
 #include "grader/isolation/worker.h"
 
 void worker_answer(struct message *message, enum status status, const struct error *error) {

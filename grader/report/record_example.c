@@ -1,7 +1,7 @@
 /* What record_test.sh looks at: a graded program of which each test's verdict is known. */
 #include "common/testing/testing.h"
-#include "grader/record.h"
-#include "grader/speedup.h"
+#include "grader/harness/record.h"
+#include "grader/harness/speedup.h"
 
 static void compare(double subject_ms) {
     const struct speedup speedup = {.lab = "04_sgemm",

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "labs/03_resident_weights/operators.h"
+#include "labs/03_resident_weights/given/operators.h"
 #include "labs/04_sgemm/sgemm.h"
 #include "labs/05_layernorm_softmax/layernorm_softmax.h"
 #include "labs/07_attention/attention.h"

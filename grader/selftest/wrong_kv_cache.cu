@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "grader/cases/09_kv_cache_baseline.h"
+#include "grader/09_kv_cache/baseline.h"
 #include "labs/09_kv_cache/kv_cache.h"
 
 #define MISTAKES(X)                                                                       \

@@ -1,6 +1,6 @@
 /* Compiled into each parity test: BUILD says which list is the submission's. */
 #include "common/testing/testing.h"
-#include "grader/beside.h"
+#include "grader/harness/beside.h"
 #include "grader/symbols/symbols.h"
 
 static void refuse(const char *line) {

@@ -12,7 +12,7 @@
  */
 #include "labs/06_fused_epilogues/fused_epilogues.h"
 
-#include "labs/03_resident_weights/operators.h"
+#include "labs/03_resident_weights/given/operators.h"
 #include "labs/04_sgemm/sgemm.h"
 #include "labs/05_layernorm_softmax/layernorm_softmax.h"
 

@@ -19,7 +19,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "labs/03_resident_weights/operators.h"
+#include "labs/03_resident_weights/given/operators.h"
 #include "labs/04_sgemm/sgemm.h"
 #include "labs/05_layernorm_softmax/layernorm_softmax.h"
 #include "labs/07_attention/attention.h"

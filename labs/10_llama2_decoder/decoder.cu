@@ -16,9 +16,9 @@
 
 #include <stdlib.h>
 
-#include "common/model/sampler.h"
-#include "labs/03_resident_weights/operators.h"
-#include "labs/09_kv_cache/embedding_row.h"
+#include "common/models/sampler.h"
+#include "labs/03_resident_weights/given/operators.h"
+#include "labs/09_kv_cache/given/embedding_row.h"
 #include "labs/09_kv_cache/kv_cache.h"
 
 struct decoder {

@@ -16,7 +16,7 @@
 #include "common/device/device.h"
 #include "common/nn/dtype.h"
 #include "common/nn/nn.h"
-#include "labs/10_llama2_decoder/sampling.h"
+#include "labs/10_llama2_decoder/given/sampling.h"
 
 #ifdef __cplusplus
 extern "C" {

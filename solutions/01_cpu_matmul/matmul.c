@@ -4,7 +4,7 @@
  */
 #include "labs/01_cpu_matmul/matmul.h"
 
-#include "solutions/01_cpu_matmul/ladder.h"
+#include "solutions/01_cpu_matmul/steps/ladder.h"
 
 enum status cpu_matmul(float *out, const float *in, const float *weight, size_t M, size_t N,
                        size_t K, int threads) {

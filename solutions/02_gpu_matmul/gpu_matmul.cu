@@ -16,7 +16,7 @@
 
 #include <stdlib.h>
 
-#include "solutions/02_gpu_matmul/ladder.h"
+#include "solutions/02_gpu_matmul/steps/ladder.h"
 
 const struct gpu_matmul_step *gpu_matmul_ladder(size_t *count) {
     static const struct gpu_matmul_step steps[] = {

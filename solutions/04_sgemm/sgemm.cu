@@ -4,7 +4,7 @@
  */
 #include "labs/04_sgemm/sgemm.h"
 
-#include "solutions/04_sgemm/ladder.h"
+#include "solutions/04_sgemm/steps/ladder.h"
 
 enum status sgemm(const struct sgemm_problem *problem, void *workspace, device_stream stream,
                   struct error *error) {

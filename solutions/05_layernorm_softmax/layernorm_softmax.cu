@@ -4,7 +4,7 @@
  */
 #include "labs/05_layernorm_softmax/layernorm_softmax.h"
 
-#include "solutions/05_layernorm_softmax/ladder.h"
+#include "solutions/05_layernorm_softmax/steps/ladder.h"
 
 enum status layernorm_softmax(const struct rows_problem *problem, void *workspace,
                               device_stream stream, struct error *error) {

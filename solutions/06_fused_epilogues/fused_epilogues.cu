@@ -6,7 +6,7 @@
 
 #include <limits.h>
 
-#include "solutions/06_fused_epilogues/ladder.h"
+#include "solutions/06_fused_epilogues/steps/ladder.h"
 
 static enum status check_sizes(const struct fused_problem *p, struct error *error) {
     size_t M = p->M, N = p->N, K = p->K;

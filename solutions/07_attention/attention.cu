@@ -4,7 +4,7 @@
  */
 #include "labs/07_attention/attention.h"
 
-#include "solutions/07_attention/ladder.h"
+#include "solutions/07_attention/steps/ladder.h"
 
 enum status attention(const struct attention_problem *problem, device_stream stream,
                       struct error *error) {

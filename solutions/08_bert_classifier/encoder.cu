@@ -8,7 +8,7 @@
 
 #include "labs/06_fused_epilogues/fused_epilogues.h"
 #include "labs/07_attention/attention.h"
-#include "solutions/08_bert_classifier/ladder.h"
+#include "solutions/08_bert_classifier/steps/ladder.h"
 
 /* Lists of e1, which has most: ids, types, positions, rows kept, first rows, and a mask; of e4:
    three and one of B + 1. */

@@ -4,7 +4,7 @@
  */
 #include "labs/09_kv_cache/kv_cache.h"
 
-#include "solutions/09_kv_cache/ladder.h"
+#include "solutions/09_kv_cache/steps/ladder.h"
 
 enum status kv_linear(const struct kv_linear *linear, device_stream stream, struct error *error) {
     return kv_linear_v7_stay(linear, stream, error);

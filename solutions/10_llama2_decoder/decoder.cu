@@ -11,7 +11,7 @@
 #include "labs/04_sgemm/sgemm.h"
 #include "labs/07_attention/attention.h"
 #include "labs/09_kv_cache/kv_cache.h"
-#include "solutions/10_llama2_decoder/ladder.h"
+#include "solutions/10_llama2_decoder/steps/ladder.h"
 
 /* ---- Memory ---- */
 

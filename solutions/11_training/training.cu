@@ -4,7 +4,7 @@
  */
 #include "labs/11_training/training.h"
 
-#include "solutions/11_training/ladder.h"
+#include "solutions/11_training/steps/ladder.h"
 
 const struct training_step *training_ladder(size_t *count) {
     static const struct training_step steps[] = {

@@ -1,0 +1,119 @@
+#include "common/bench/device/device_peaks.h"
+
+#include "common/bench/device/device_bench.h"
+#include "common/bench/device/device_kernels.h"
+#include "common/device/device.h"
+
+/* Memory and sizes of the two probes. */
+struct probe {
+    int multiprocessors;
+    double flops; /* of one run of the first */
+    void *from, *to;
+    size_t bytes;
+};
+
+static enum status run_arithmetic(void *argument, device_stream stream, struct error *error) {
+    struct probe *p = argument;
+    return device_multiply_add(p->to, p->multiprocessors, &p->flops, stream, error);
+}
+
+static enum status run_copy(void *argument, device_stream stream, struct error *error) {
+    struct probe *p = argument;
+    return device_stream_copy(p->to, p->from, p->bytes, stream, error);
+}
+
+/* The fastest run counts: a peak is what can be had, and anything else only slows it. */
+static enum status measure(struct probe *p, struct roofline *roofs, struct error *error) {
+    struct device_bench_options options = device_bench_defaults();
+    struct bench_timing timing;
+    enum status status = device_bench_run(&options, run_arithmetic, p, NULL, &timing, error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    roofs->flops_per_s = 1e3 * p->flops / timing.min_ms;
+    status = device_bench_run(&options, run_copy, p, NULL, &timing, error);
+    if (status == STATUS_OK) {
+        roofs->bytes_per_s = 1e3 * 2.0 * (double)p->bytes / timing.min_ms;
+    }
+    return status;
+}
+
+enum status device_peaks(struct roofline *roofs, struct error *error) {
+    enum { MOST = 512 << 20 };
+    struct device_properties gpu;
+    *roofs = (struct roofline){0};
+    enum status status = device_properties(&gpu, error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    roofs->modelled = gpu.modelled;
+    if (gpu.modelled) {
+        roofs->flops_per_s = gpu.peak_flops;
+        roofs->bytes_per_s = gpu.memory_bandwidth;
+        return STATUS_OK;
+    }
+    struct probe p = {.multiprocessors = gpu.multiprocessors,
+                      .bytes = gpu.memory_bytes / 8 < MOST ? gpu.memory_bytes / 8 / 16 * 16 : MOST};
+    status = device_alloc(&p.from, p.bytes, error);
+    if (status == STATUS_OK) {
+        status = device_alloc(&p.to, p.bytes, error);
+    }
+    if (status == STATUS_OK) {
+        status = device_set(p.from, 0, p.bytes, NULL, error);
+    }
+    if (status == STATUS_OK) {
+        status = measure(&p, roofs, error);
+    }
+    device_free(p.from);
+    device_free(p.to);
+    return status;
+}
+
+/* ---- Reading alone ---- */
+
+struct reading {
+    void *from;
+    float *sink;
+    size_t bytes;
+    int multiprocessors;
+    enum device_read_shape shape;
+};
+
+static enum status run_read(void *argument, device_stream stream, struct error *error) {
+    struct reading *r = argument;
+    return device_stream_read(r->sink, r->from, r->bytes, r->shape, r->multiprocessors, stream,
+                              error);
+}
+
+static enum status measure_read(struct reading *r, double *bytes_per_s, struct error *error) {
+    struct device_bench_options options = device_bench_defaults();
+    TRY(device_alloc(&r->from, r->bytes, error));
+    TRY(device_alloc((void **)&r->sink, sizeof *r->sink, error));
+    TRY(device_set(r->from, 0x3c, r->bytes, NULL, error)); /* numbers, and none below 0 */
+    for (int shape = 0; shape < DEVICE_READ_SHAPES; shape++) {
+        struct bench_timing timing;
+        r->shape = (enum device_read_shape)shape;
+        TRY(device_bench_run(&options, run_read, r, NULL, &timing, error));
+        double speed = 1e3 * (double)r->bytes / timing.min_ms;
+        *bytes_per_s = speed > *bytes_per_s ? speed : *bytes_per_s;
+    }
+    return STATUS_OK;
+}
+
+enum status device_read_bandwidth(double *bytes_per_s, struct error *error) {
+    const size_t most = (size_t)2 << 30, tile = DEVICE_READ_TILE_BYTES;
+    struct device_properties gpu;
+    *bytes_per_s = 0.0;
+    TRY(device_properties(&gpu, error));
+    if (gpu.modelled) {
+        *bytes_per_s = gpu.memory_bandwidth;
+        return STATUS_OK;
+    }
+    size_t eighth = gpu.memory_bytes / 8 / tile * tile;
+    struct reading reading = {.bytes = eighth < most ? eighth : most,
+                              .multiprocessors = gpu.multiprocessors};
+    enum status status = measure_read(&reading, bytes_per_s, error);
+    device_free(reading.from);
+    device_free(reading.sink);
+    return status;
+}

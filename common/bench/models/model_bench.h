@@ -1,0 +1,111 @@
+/**
+ * @file model_bench.h
+ * @brief What a lab's work is worth end to end: one model of random weights, timed with one engine
+ *        after another, and its logits compared.
+ */
+#ifndef WARPBOOK_COMMON_BENCH_MODELS_MODEL_BENCH_H_
+#define WARPBOOK_COMMON_BENCH_MODELS_MODEL_BENCH_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/status.h"
+#include "common/bench/bench.h"
+#include "common/checkpoints/bert/bert_random.h"
+#include "common/device/device.h"
+#include "common/models/bert.h"
+#include "common/models/engine.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { MODEL_BENCH_LOGITS = 1024, MODEL_BENCH_SENTENCES = 16, MODEL_BENCH_LABELS = 2 };
+
+/** One row of a table: the time of one run, and what came of the last. */
+struct model_bench_run {
+    const char *name; /**< as the table has it */
+    struct bench_timing timing;
+    float logits[MODEL_BENCH_LOGITS]; /**< those that the model has come first */
+};
+
+/** Runs the model once on the GPU and waits for it. @param logits host, MODEL_BENCH_LOGITS */
+typedef enum status model_bench_function(void *argument, float *logits);
+
+/**
+ * @brief Times a model on the device's clock: real time on a GPU, modelled time on simt.
+ *
+ * 9 runs after two that wake the GPU's clock; 3 when @p quick; one on simt,
+ * whose time does not vary.
+ *
+ * @param run receives timing and logits; its name stays
+ * @return STATUS_OK or the first failure of @p function
+ */
+MUST_CHECK enum status model_bench_time(const struct device_properties *gpu, bool quick,
+                                        model_bench_function *function, void *argument,
+                                        struct model_bench_run *run);
+
+/** @return BERT-base with few words; narrower and with one layer, T 32, where time is modelled. */
+struct bert_config model_bench_bert_config(bool small);
+
+/** MODEL_BENCH_SENTENCES sentences of T random words each, the same every time. Host. */
+struct model_bench_bert {
+    struct bert_random random;
+    int32_t *ids; /**< (sentences, T), what input points to */
+    struct bert_input input;
+    char title[160]; /**< head line of a table: sizes of the model and of the batch */
+    char shape[96];  /**< the same for records: "BERT C768 L12, 16x128 tokens" */
+};
+
+/** Draws weights and sentences. @return STATUS_OK or STATUS_OUT_OF_MEMORY */
+MUST_CHECK enum status model_bench_bert_create(struct model_bench_bert *b,
+                                               const struct bert_config *config,
+                                               struct error *error);
+
+/** Frees; a zero-initialised one is allowed. */
+void model_bench_bert_free(struct model_bench_bert *b);
+
+/** Times a BERT of these weights on @p engine, which lives on. @param input its texts: B, T, ids */
+MUST_CHECK enum status model_bench_time_bert(const struct device_properties *gpu, bool quick,
+                                             const struct bert_random *random,
+                                             const struct bert_input *input, struct engine *engine,
+                                             struct model_bench_run *run, struct error *error);
+
+/** A table of runs: how it shows them, and what their records say beside the times. */
+struct model_bench_table {
+    const char *lab, *subject; /**< as struct bench_record */
+    const char *op;            /**< "bert_batch" */
+    const char *shape;         /**< "BERT C768 L12, 16x128 tokens" */
+    const char *figure;        /**< "sentences_per_second" */
+    double units;              /**< sentences, or tokens, of one run */
+    const char *dtype;         /**< NULL: "fp32" */
+    double flops;              /**< of one run; 0: not said */
+    size_t logits;             /**< at most MODEL_BENCH_LOGITS */
+    int width;                 /**< of the first column */
+    int digits;                /**< after the point, of the speed relative to the first row */
+};
+
+/**
+ * @brief Compares a row's logits with the first row's, and appends its record.
+ * @param stage of the record
+ * @param first what it is compared with; may be @p run
+ * @return STATUS_MISMATCH, naming both rows, when logits differ by 1e-3 of the largest or more:
+ *         nothing is recorded then
+ */
+MUST_CHECK enum status model_bench_record(const struct model_bench_table *table,
+                                          const struct device_properties *gpu, const char *stage,
+                                          const struct model_bench_run *run,
+                                          const struct model_bench_run *first, struct error *error);
+
+/** Prints a row (name, ms, units a second, speed relative to the first row), and records it. */
+MUST_CHECK enum status model_bench_report(const struct model_bench_table *table,
+                                          const struct device_properties *gpu, const char *stage,
+                                          const struct model_bench_run *run,
+                                          const struct model_bench_run *first, struct error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,90 @@
+/**
+ * @file bert_checkpoint.h
+ * @brief BERT as Hugging Face stores it: a folder with config.json and model.safetensors.
+ *
+ * Tensor names as in transformers' BertModel and BertForSequenceClassification,
+ * with and without the "bert." prefix (and the old LayerNorm.gamma / .beta).
+ * F32, F16 and BF16 tensors become fp32.
+ */
+#ifndef WARPBOOK_COMMON_CHECKPOINTS_BERT_BERT_CHECKPOINT_H_
+#define WARPBOOK_COMMON_CHECKPOINTS_BERT_BERT_CHECKPOINT_H_
+
+#include "common/base/arena.h"
+#include "common/base/status.h"
+#include "common/checkpoints/bert/bert_weights.h"
+#include "common/checkpoints/safetensors/safetensors.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct bert_checkpoint {
+    struct bert_config config;
+    struct bert_weights weights; /**< inside the arena */
+    struct arena arena;
+};
+
+/**
+ * @brief Reads FOLDER/config.json and FOLDER/model.safetensors.
+ *
+ * Missing tensors, shapes that disagree with the configuration, sizes that
+ * overflow, a "hidden_act" or a position embedding type that is not known: one
+ * line naming the file and the tensor or key.
+ */
+MUST_CHECK enum status bert_checkpoint_open(struct bert_checkpoint *checkpoint, const char *folder,
+                                            struct error *error);
+
+/**
+ * @brief The configuration alone, from the text of a config.json.
+ *
+ * Keys: hidden_size, intermediate_size, num_hidden_layers, num_attention_heads, vocab_size,
+ * max_position_embeddings, each from 1 to INT32_MAX; type_vocab_size (default 2), layer_norm_eps
+ * (1e-12), hidden_act (gelu), id2label, num_labels. Others are ignored, but model_type,
+ * position_embedding_type and is_decoder must not ask for another architecture.
+ *
+ * `labels` is the length of "id2label" if present, else "num_labels", else 2
+ * (what transformers assumes); the loader sets it to 0 when the checkpoint has no classifier.
+ */
+MUST_CHECK enum status bert_config_parse(struct bert_config *config, const char *json, size_t size,
+                                         struct error *error);
+
+/**
+ * @brief Copies the weights that @p config asks for out of an open safetensors file.
+ *
+ * Every tensor and its shape is checked before memory is taken. Tensors that a
+ * classifier does not use (position_ids, cls.*) are ignored; pooler and
+ * classifier may be missing.
+ *
+ * @param file may be closed afterwards
+ * @return STATUS_OK, STATUS_BAD_FORMAT (a tensor is missing), STATUS_MISMATCH (its shape is
+ *         another), STATUS_UNSUPPORTED (its type is none of the three), STATUS_OUT_OF_MEMORY
+ */
+MUST_CHECK enum status bert_checkpoint_load(struct bert_checkpoint *checkpoint,
+                                            const struct bert_config *config,
+                                            const struct safetensors *file, struct error *error);
+
+/**
+ * @brief Serialises weights as a model.safetensors, fp32, into memory that the caller frees.
+ *
+ * Pooler and classifier are left out where their weight is NULL. Names carry
+ * the "bert." prefix when there is a classifier, as in transformers.
+ */
+MUST_CHECK enum status bert_checkpoint_serialize(const struct bert_config *config,
+                                                 const struct bert_weights *weights,
+                                                 unsigned char **data, size_t *size,
+                                                 struct error *error);
+
+/**
+ * @brief Serialises a configuration as the text of a config.json, which the caller frees.
+ * @return STATUS_OK, STATUS_UNSUPPORTED for an activation BERT does not know, STATUS_OUT_OF_MEMORY
+ */
+MUST_CHECK enum status bert_config_serialize(const struct bert_config *config, char **json);
+
+/** Frees; a zero-initialised one is allowed. */
+void bert_checkpoint_close(struct bert_checkpoint *checkpoint);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,165 @@
+#include "common/checkpoints/llama2/llama2_checkpoint.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/file.h"
+#include "common/base/folder.h"
+
+enum { CONFIG_LIMIT = 16 << 20 };
+
+/* Loading walks the tensors twice: once to check, once to point. */
+struct loader {
+    const struct llama2_shards *shards;
+    struct error *error;
+};
+
+static enum status check_tensor(void *context, const struct llama2_tensor *tensor) {
+    const struct loader *loader = context;
+    const struct llama2_located *located = llama2_shards_find(loader->shards, tensor->name);
+    if (located == NULL) {
+        return error_set(loader->error, STATUS_BAD_FORMAT, "%s: tensor \"%s\" is missing",
+                         loader->shards->path, tensor->name);
+    }
+    const struct safetensors_tensor *found = located->tensor;
+    if (found->rank != tensor->rank ||
+        memcmp(found->shape, tensor->shape, tensor->rank * sizeof *tensor->shape) != 0) {
+        char got[SAFETENSORS_SHAPE_BYTES];
+        char want[SAFETENSORS_SHAPE_BYTES];
+        return error_set(loader->error, STATUS_MISMATCH,
+                         "%s: tensor \"%s\" has shape %s, the configuration says %s",
+                         located->shard->path, tensor->name,
+                         safetensors_shape_text(found->shape, found->rank, got),
+                         safetensors_shape_text(tensor->shape, tensor->rank, want));
+    }
+    if (!safetensors_is_weight(found->dtype)) {
+        return error_set(loader->error, STATUS_UNSUPPORTED,
+                         "%s: tensor \"%s\": its type is none of F32, F16 and BF16",
+                         located->shard->path, tensor->name);
+    }
+    return STATUS_OK;
+}
+
+/* A vector is one row. */
+static struct llama2_stored_tensor stored(const struct llama2_tensor *tensor, const void *data,
+                                          enum nn_dtype dtype) {
+    bool vector = tensor->rank == 1;
+    return (struct llama2_stored_tensor){.data = data,
+                                         .dtype = dtype,
+                                         .rows = vector ? 1 : tensor->shape[0],
+                                         .columns = tensor->shape[vector ? 0 : 1]};
+}
+
+static enum status point_tensor(void *context, const struct llama2_tensor *tensor) {
+    static const enum nn_dtype dtypes[] = {
+        [SAFETENSORS_F32] = NN_F32, [SAFETENSORS_F16] = NN_F16, [SAFETENSORS_BF16] = NN_BF16};
+    const struct loader *loader = context;
+    const struct llama2_located *located = llama2_shards_find(loader->shards, tensor->name);
+    if (located == NULL || !safetensors_is_weight(located->tensor->dtype)) {
+        return STATUS_BAD_FORMAT; /* checked before */
+    }
+    *tensor->stored = stored(tensor, located->tensor->data, dtypes[located->tensor->dtype]);
+    return STATUS_OK;
+}
+
+/* Takes memory for the layers and points the weights by visiting them. */
+static enum status point_weights(struct llama2_checkpoint *checkpoint, struct llama2_weights *plain,
+                                 llama2_tensor_visitor *visit, void *context, struct error *error) {
+    struct llama2_stored_weights *weights = &checkpoint->weights;
+    size_t L = checkpoint->config.L;
+    weights->layers = calloc(L, sizeof *weights->layers);
+    if (weights->layers == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for %zu layers", L);
+    }
+    TRY(llama2_tensors_visit(&checkpoint->config, checkpoint->shared_classifier, weights, plain,
+                             visit, context));
+    if (checkpoint->shared_classifier) {
+        weights->classifier = weights->embedding;
+    }
+    return STATUS_OK;
+}
+
+enum status llama2_checkpoint_load(struct llama2_checkpoint *checkpoint,
+                                   const struct llama2_config *config, bool shared_classifier,
+                                   struct llama2_shards *shards, struct error *error) {
+    *checkpoint = (struct llama2_checkpoint){
+        .config = *config, .shared_classifier = shared_classifier, .shards = *shards};
+    *shards = (struct llama2_shards){0};
+    struct loader loader = {.shards = &checkpoint->shards, .error = error};
+    enum status status =
+        llama2_tensors_visit(config, shared_classifier, NULL, NULL, check_tensor, &loader);
+    if (status == STATUS_OK) {
+        status = point_weights(checkpoint, NULL, point_tensor, &loader, error);
+    }
+    if (status != STATUS_OK) {
+        llama2_checkpoint_close(checkpoint);
+    }
+    return status;
+}
+
+static enum status read_config(struct llama2_config *config, bool *shared_classifier,
+                               const char *folder, struct error *error) {
+    char path[FOLDER_PATH_BYTES];
+    TRY(folder_join(path, folder, "config.json", "checkpoint", error));
+    char *text;
+    size_t size;
+    TRY(file_read(path, CONFIG_LIMIT, &text, &size, error));
+    enum status status = llama2_config_parse(config, shared_classifier, text, size, error);
+    free(text);
+    return status == STATUS_OK ? STATUS_OK : error_prefix(error, status, path);
+}
+
+static enum status open_folder(struct llama2_checkpoint *checkpoint, const char *folder,
+                               struct error *error) {
+    struct llama2_config config;
+    bool shared_classifier;
+    struct llama2_shards shards;
+    TRY(read_config(&config, &shared_classifier, folder, error));
+    TRY(llama2_shards_open(&shards, folder, error));
+    return llama2_checkpoint_load(checkpoint, &config, shared_classifier, &shards, error);
+}
+
+/* All of llama2.c's tensors are fp32 and where llama2c_open() has found them. */
+static enum status point_llama2c(void *context, const struct llama2_tensor *tensor) {
+    (void)context;
+    *tensor->stored = stored(tensor, *tensor->plain, NN_F32);
+    return STATUS_OK;
+}
+
+static enum status open_llama2c(struct llama2_checkpoint *checkpoint, const char *path,
+                                struct error *error) {
+    TRY(llama2c_open(&checkpoint->llama2c, path, error));
+    checkpoint->config = checkpoint->llama2c.config;
+    checkpoint->shared_classifier = checkpoint->llama2c.shared_classifier;
+    enum status status =
+        point_weights(checkpoint, &checkpoint->llama2c.weights, point_llama2c, NULL, error);
+    if (status != STATUS_OK) {
+        llama2_checkpoint_close(checkpoint);
+    }
+    return status;
+}
+
+static bool ends_with(const char *text, const char *end) {
+    size_t length = strlen(text), size = strlen(end);
+    return length >= size && strcmp(text + length - size, end) == 0;
+}
+
+enum status llama2_checkpoint_open(struct llama2_checkpoint *checkpoint, const char *path,
+                                   struct error *error) {
+    *checkpoint = (struct llama2_checkpoint){0};
+    if (folder_exists(path)) {
+        return open_folder(checkpoint, path, error);
+    }
+    if (ends_with(path, ".safetensors") || ends_with(path, ".json")) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "%s: give the folder, which also has config.json", path);
+    }
+    return open_llama2c(checkpoint, path, error);
+}
+
+void llama2_checkpoint_close(struct llama2_checkpoint *checkpoint) {
+    free(checkpoint->weights.layers);
+    llama2c_close(&checkpoint->llama2c);
+    llama2_shards_close(&checkpoint->shards);
+    *checkpoint = (struct llama2_checkpoint){0};
+}

@@ -1,0 +1,1009 @@
+#include "common/checkpoints/llama2/llama2_checkpoint.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/file.h"
+#include "common/checkpoints/llama2/llama2_write.h"
+#include "common/models/llama2.h"
+#include "common/models/llama2_random.h"
+#include "common/testing/testing.h"
+
+/* Heads wider than C / NH, fewer of keys than of queries. */
+static const struct llama2_config small = {
+    .C = 8,
+    .hidden = 5,
+    .L = 2,
+    .NH = 4,
+    .KVH = 2,
+    .HS = 6,
+    .V = 7,
+    .T = 9,
+    .rope_theta = 50000.0f,
+    .norm_eps = 1e-6f,
+    .rope_layout = NN_ROPE_HALVES,
+};
+
+/* What a classifier of its own holds. */
+static const float other_table[8 * 7] = {0.125f, -3.0f, 1e-8f};
+
+static bool make_model(struct llama2_random *model, const struct llama2_config *config,
+                       bool shared) {
+    if (llama2_random_create(model, config, 3) != STATUS_OK) {
+        return false;
+    }
+    if (!shared) {
+        model->weights.classifier = other_table;
+    }
+    return true;
+}
+
+static const char *make_folder(const char *name, char *folder, size_t size) {
+    test_temporary_path(name, folder, size);
+    EXPECT_INT_EQ(0, mkdir(folder, 0755));
+    return folder;
+}
+
+static void write_into(const char *folder, const char *name, const void *data, size_t size) {
+    char path[8192];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    EXPECT_OK(file_write(path, data, size, NULL));
+}
+
+static void expect_same_config(const struct llama2_config *want, const struct llama2_config *got) {
+    EXPECT_INT_EQ(want->C, got->C);
+    EXPECT_INT_EQ(want->hidden, got->hidden);
+    EXPECT_INT_EQ(want->L, got->L);
+    EXPECT_INT_EQ(want->NH, got->NH);
+    EXPECT_INT_EQ(want->KVH, got->KVH);
+    EXPECT_INT_EQ(want->HS, got->HS);
+    EXPECT_INT_EQ(want->V, got->V);
+    EXPECT_INT_EQ(want->T, got->T);
+    EXPECT_NEAR(want->rope_theta, got->rope_theta, 0.0);
+    EXPECT_NEAR(want->norm_eps, got->norm_eps, 0.0);
+    EXPECT_INT_EQ(want->rope_layout, got->rope_layout);
+}
+
+/* ---- Round trips ---- */
+
+/* Stored as the model's values rounded to the type, and converted back to just these. */
+struct comparer {
+    enum nn_dtype dtype;
+    const struct llama2_stored_weights *stored;
+    const struct llama2_weights *plain;
+    size_t tensors;
+};
+
+static void expect_tensor(struct comparer *comparer, const char *what, const float *want,
+                          size_t rows, size_t columns, const struct llama2_stored_tensor *stored,
+                          const float *plain) {
+    size_t count = rows * columns;
+    unsigned char bytes[4 * 256];
+    float values[256];
+    ASSERT_TRUE(count <= 256);
+    nn_dtype_store(bytes, want, count, comparer->dtype);
+    nn_dtype_load(values, bytes, count, comparer->dtype);
+    if (stored->dtype != comparer->dtype || stored->rows != rows || stored->columns != columns ||
+        memcmp(stored->data, bytes, count * nn_dtype_bytes(comparer->dtype)) != 0) {
+        TEST_FAIL("%s differs as stored", what);
+    }
+    if (memcmp(plain, values, sizeof *values * count) != 0) {
+        TEST_FAIL("%s differs as fp32", what);
+    }
+    comparer->tensors++;
+}
+
+static void expect_layer(struct comparer *x, const struct llama2_config *c,
+                         const struct llama2_layer *want, const struct llama2_stored_layer *s,
+                         const struct llama2_layer *p) {
+    size_t q = c->NH * c->HS, kv = c->KVH * c->HS;
+    expect_tensor(x, "attention_norm", want->attention_norm, 1, c->C, &s->attention_norm,
+                  p->attention_norm);
+    expect_tensor(x, "wq", want->wq, q, c->C, &s->wq, p->wq);
+    expect_tensor(x, "wk", want->wk, kv, c->C, &s->wk, p->wk);
+    expect_tensor(x, "wv", want->wv, kv, c->C, &s->wv, p->wv);
+    expect_tensor(x, "wo", want->wo, c->C, q, &s->wo, p->wo);
+    expect_tensor(x, "ffn_norm", want->ffn_norm, 1, c->C, &s->ffn_norm, p->ffn_norm);
+    expect_tensor(x, "w1", want->w1, c->hidden, c->C, &s->w1, p->w1);
+    expect_tensor(x, "w2", want->w2, c->C, c->hidden, &s->w2, p->w2);
+    expect_tensor(x, "w3", want->w3, c->hidden, c->C, &s->w3, p->w3);
+}
+
+static void expect_weights(const struct llama2_checkpoint *checkpoint, enum nn_dtype dtype,
+                           const struct llama2_weights *want) {
+    const struct llama2_config *c = &checkpoint->config;
+    const struct llama2_stored_weights *s = &checkpoint->weights;
+    struct llama2_fp32 fp32;
+    ASSERT_OK(llama2_checkpoint_convert(checkpoint, 0, &fp32, NULL));
+    const struct llama2_weights *p = &fp32.weights;
+    struct comparer x = {.dtype = dtype};
+    expect_tensor(&x, "embedding", want->embedding, c->V, c->C, &s->embedding, p->embedding);
+    expect_tensor(&x, "final_norm", want->final_norm, 1, c->C, &s->final_norm, p->final_norm);
+    expect_tensor(&x, "classifier", want->classifier, c->V, c->C, &s->classifier, p->classifier);
+    for (size_t l = 0; l < c->L; l++) {
+        expect_layer(&x, c, &want->layers[l], &s->layers[l], &p->layers[l]);
+    }
+    EXPECT_INT_EQ(3 + 9 * c->L, x.tensors);
+    bool shared = want->classifier == want->embedding;
+    EXPECT_INT_EQ(shared, p->classifier == p->embedding);
+    EXPECT_INT_EQ(shared, s->classifier.data == s->embedding.data);
+    /* fp32 is used where it lies: the arena then holds the list of layers only. */
+    EXPECT_INT_EQ(dtype == NN_F32, p->embedding == s->embedding.data);
+    EXPECT_INT_EQ(dtype == NN_F32, fp32.arena.size == arena_footprint(c->L, sizeof *p->layers));
+    llama2_fp32_free(&fp32);
+    llama2_fp32_free(&fp32); /* freeing twice is allowed */
+}
+
+struct round_trip {
+    enum nn_dtype dtype;
+    size_t shards;
+    bool shared;
+};
+
+static void check_round_trip(const struct round_trip *test, const char *name) {
+    struct llama2_random model;
+    ASSERT_TRUE(make_model(&model, &small, test->shared));
+    char folder[4096];
+    make_folder(name, folder, sizeof folder);
+    const struct llama2_write_options options = {test->dtype, test->shards};
+    struct error error = {0};
+    ASSERT_OK(llama2_checkpoint_write(folder, &small, &model.weights, &options, &error));
+    struct llama2_checkpoint checkpoint;
+    EXPECT_OK(llama2_checkpoint_open(&checkpoint, folder, &error));
+    EXPECT_STR_EQ("", error.message);
+    ASSERT_TRUE(!test_has_failed());
+    expect_same_config(&small, &checkpoint.config);
+    EXPECT_INT_EQ(test->shared, checkpoint.shared_classifier);
+    EXPECT_INT_EQ(test->shards, checkpoint.shards.count);
+    expect_weights(&checkpoint, test->dtype, &model.weights);
+    llama2_checkpoint_close(&checkpoint);
+    llama2_checkpoint_close(&checkpoint); /* closing twice is allowed */
+    llama2_random_free(&model);
+}
+
+C_TEST(llama2_checkpoint, round_trips) {
+    static const struct round_trip cases[] = {
+        {NN_F32, 1, true},  {NN_F32, 1, false}, {NN_F16, 1, false},  {NN_BF16, 1, true},
+        {NN_F32, 2, false}, {NN_F16, 3, true},  {NN_BF16, 5, false}, {NN_BF16, 20, true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "llama2_round_trip_%zu", i);
+        check_round_trip(&cases[i], name);
+    }
+}
+
+/* The single file goes first where there are both, as in transformers. */
+C_TEST(llama2_checkpoint, single_file_goes_before_an_index) {
+    struct llama2_random model;
+    ASSERT_TRUE(make_model(&model, &small, true));
+    char folder[4096];
+    make_folder("llama2_both", folder, sizeof folder);
+    const struct llama2_write_options options = {NN_BF16, 1};
+    ASSERT_OK(llama2_checkpoint_write(folder, &small, &model.weights, &options, NULL));
+    write_into(folder, "model.safetensors.index.json", "nonsense", 8);
+    struct llama2_checkpoint checkpoint;
+    ASSERT_OK(llama2_checkpoint_open(&checkpoint, folder, NULL));
+    EXPECT_INT_EQ(1, checkpoint.shards.count);
+    llama2_checkpoint_close(&checkpoint);
+    llama2_random_free(&model);
+}
+
+C_TEST(llama2_checkpoint, opens_a_file_of_llama2c) {
+    struct llama2_config config = small;
+    config.HS = 2;
+    config.rope_theta = 10000.0f;
+    config.norm_eps = 1e-5f;
+    config.rope_layout = NN_ROPE_INTERLEAVED;
+    for (int shared = 0; shared < 2; shared++) {
+        struct llama2_random model;
+        ASSERT_TRUE(make_model(&model, &config, shared));
+        unsigned char *data;
+        size_t size;
+        ASSERT_OK(llama2c_serialize(&config, &model.weights, &data, &size));
+        char path[4096];
+        test_temporary_path("llama2c.bin", path, sizeof path);
+        ASSERT_OK(file_write(path, data, size, NULL));
+        free(data);
+        struct llama2_checkpoint checkpoint;
+        ASSERT_OK(llama2_checkpoint_open(&checkpoint, path, NULL));
+        expect_same_config(&config, &checkpoint.config);
+        expect_weights(&checkpoint, NN_F32, &model.weights);
+        llama2_checkpoint_close(&checkpoint);
+        llama2_random_free(&model);
+    }
+}
+
+/* The same list serves reader and writer: names are checked here by themselves. */
+static void expect_named(const struct llama2_checkpoint *checkpoint, const char *name,
+                         const struct llama2_stored_tensor *got) {
+    const struct llama2_located *located = llama2_shards_find(&checkpoint->shards, name);
+    if (located == NULL || located->tensor->data != got->data) {
+        TEST_FAIL("tensor \"%s\" is not where it belongs", name);
+    }
+}
+
+C_TEST(llama2_checkpoint, names_are_those_of_transformers) {
+    struct llama2_random model;
+    ASSERT_TRUE(make_model(&model, &small, false));
+    char folder[4096];
+    make_folder("llama2_names", folder, sizeof folder);
+    const struct llama2_write_options options = {NN_F16, 2};
+    ASSERT_OK(llama2_checkpoint_write(folder, &small, &model.weights, &options, NULL));
+    struct llama2_checkpoint checkpoint;
+    ASSERT_OK(llama2_checkpoint_open(&checkpoint, folder, NULL));
+    const struct llama2_stored_layer *layer = &checkpoint.weights.layers[1];
+#define LAYER "model.layers.1."
+    expect_named(&checkpoint, LAYER "input_layernorm.weight", &layer->attention_norm);
+    expect_named(&checkpoint, LAYER "self_attn.q_proj.weight", &layer->wq);
+    expect_named(&checkpoint, LAYER "self_attn.k_proj.weight", &layer->wk);
+    expect_named(&checkpoint, LAYER "self_attn.v_proj.weight", &layer->wv);
+    expect_named(&checkpoint, LAYER "self_attn.o_proj.weight", &layer->wo);
+    expect_named(&checkpoint, LAYER "post_attention_layernorm.weight", &layer->ffn_norm);
+    expect_named(&checkpoint, LAYER "mlp.gate_proj.weight", &layer->w1);
+    expect_named(&checkpoint, LAYER "mlp.down_proj.weight", &layer->w2);
+    expect_named(&checkpoint, LAYER "mlp.up_proj.weight", &layer->w3);
+#undef LAYER
+    expect_named(&checkpoint, "model.embed_tokens.weight", &checkpoint.weights.embedding);
+    expect_named(&checkpoint, "model.norm.weight", &checkpoint.weights.final_norm);
+    expect_named(&checkpoint, "lm_head.weight", &checkpoint.weights.classifier);
+    EXPECT_INT_EQ(3 + 2 * 9, checkpoint.shards.tensor_count);
+    llama2_checkpoint_close(&checkpoint);
+    llama2_random_free(&model);
+}
+
+/* ---- One model, two layouts ---- */
+
+enum { MOST_LOGITS = 512, STEPS = 7 };
+
+static void run_model(const struct llama2_config *config, const struct llama2_weights *weights,
+                      float *logits) {
+    struct engine engine;
+    struct llama2 *model;
+    ASSERT_OK(engine_reference_create(&engine));
+    ASSERT_OK(llama2_create(&model, config, weights, &engine, 1, NULL));
+    for (int32_t i = 0; i < STEPS; i++) {
+        EXPECT_OK(llama2_forward(model, &(int32_t){(i * 3 + 1) % 7}, 1, (size_t)i, logits));
+    }
+    llama2_free(model);
+    engine_destroy(&engine);
+}
+
+/* Writes llama2.c's layout as a folder and runs both; sums in another order round differently. */
+static void check_layouts(const struct llama2_config *config, const struct llama2_weights *weights,
+                          const char *name) {
+    char folder[4096];
+    make_folder(name, folder, sizeof folder);
+    const struct llama2_write_options options = {NN_F32, 2};
+    ASSERT_OK(llama2_checkpoint_write(folder, config, weights, &options, NULL));
+    struct llama2_checkpoint checkpoint;
+    struct llama2_fp32 fp32;
+    ASSERT_OK(llama2_checkpoint_open(&checkpoint, folder, NULL));
+    ASSERT_OK(llama2_checkpoint_convert(&checkpoint, 0, &fp32, NULL));
+    EXPECT_INT_EQ(NN_ROPE_HALVES, checkpoint.config.rope_layout);
+    ASSERT_TRUE(config->V <= MOST_LOGITS);
+    float want[MOST_LOGITS] = {0}, got[MOST_LOGITS] = {0}, largest = 0.0f;
+    run_model(config, weights, want);
+    run_model(&checkpoint.config, &fp32.weights, got);
+    for (size_t i = 0; i < config->V; i++) {
+        largest = want[i] > largest ? want[i] : largest;
+        EXPECT_NEAR(want[i], got[i], 1e-5 + 1e-5 * (double)(want[i] < 0 ? -want[i] : want[i]));
+    }
+    EXPECT_TRUE(largest > 0.1f);
+    llama2_fp32_free(&fp32);
+    llama2_checkpoint_close(&checkpoint);
+}
+
+C_TEST(llama2_checkpoint, layouts_give_the_same_model) {
+    struct llama2_config config = small;
+    config.rope_layout = NN_ROPE_INTERLEAVED;
+    struct llama2_random model;
+    ASSERT_TRUE(make_model(&model, &config, true));
+    check_layouts(&config, &model.weights, "llama2_layouts");
+    /* Without turning the rows it is another model: the comparison can fail. */
+    struct llama2_config other = config;
+    other.rope_layout = NN_ROPE_HALVES;
+    float want[MOST_LOGITS] = {0}, got[MOST_LOGITS] = {0}, difference = 0.0f;
+    run_model(&config, &model.weights, want);
+    run_model(&other, &model.weights, got);
+    for (size_t i = 0; i < config.V; i++) {
+        float d = want[i] - got[i];
+        difference = d > difference ? d : -d > difference ? -d : difference;
+    }
+    EXPECT_TRUE(difference > 1e-3f);
+    llama2_random_free(&model);
+}
+
+C_TEST(llama2_checkpoint, trained_model_survives_the_other_layout) {
+    char path[1024];
+    if (!test_data_path("stories260K.bin", path, sizeof path)) {
+        TEST_SKIP("needs stories260K.bin in the folder that $WARPBOOK_DATA names");
+    }
+    struct llama2_checkpoint checkpoint;
+    struct llama2_fp32 fp32;
+    ASSERT_OK(llama2_checkpoint_open(&checkpoint, path, NULL));
+    ASSERT_OK(llama2_checkpoint_convert(&checkpoint, 0, &fp32, NULL));
+    check_layouts(&checkpoint.config, &fp32.weights, "llama2_stories");
+    llama2_fp32_free(&fp32);
+    llama2_checkpoint_close(&checkpoint);
+}
+
+/* ---- Memory ---- */
+
+C_TEST(llama2_checkpoint, says_how_much_memory_fp32_would_take) {
+    struct llama2_random model;
+    ASSERT_TRUE(make_model(&model, &small, true));
+    char folder[4096];
+    make_folder("llama2_memory", folder, sizeof folder);
+    const struct llama2_write_options options = {NN_BF16, 1};
+    ASSERT_OK(llama2_checkpoint_write(folder, &small, &model.weights, &options, NULL));
+    struct llama2_checkpoint checkpoint;
+    struct llama2_fp32 fp32;
+    struct error error = {0};
+    ASSERT_OK(llama2_checkpoint_open(&checkpoint, folder, NULL));
+    ASSERT_OK(llama2_checkpoint_convert(&checkpoint, 0, &fp32, NULL));
+    size_t bytes = fp32.arena.size;
+    llama2_fp32_free(&fp32);
+    EXPECT_OK(llama2_checkpoint_convert(&checkpoint, bytes, &fp32, NULL));
+    llama2_fp32_free(&fp32);
+    EXPECT_STATUS(STATUS_OUT_OF_MEMORY,
+                  llama2_checkpoint_convert(&checkpoint, bytes - 1, &fp32, &error));
+    EXPECT_TRUE(strstr(error.message, "weights as fp32 take 0.0 GB of memory, there are 0.0 GB"));
+    EXPECT_TRUE(fp32.arena.base == NULL);
+    llama2_checkpoint_close(&checkpoint);
+    llama2_random_free(&model);
+}
+
+/* A file whose tensors are a hole: as long as it should be, and no byte on the disk. */
+static bool make_sparse(const char *folder, const char *name, const char *header,
+                        size_t data_size) {
+    char path[8192];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    uint64_t length = strlen(header);
+    int descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    bool made = descriptor >= 0 && write(descriptor, &length, sizeof length) == sizeof length &&
+                write(descriptor, header, length) == (ssize_t)length &&
+                ftruncate(descriptor, (off_t)(sizeof length + length + data_size)) == 0;
+    if (descriptor >= 0) {
+        close(descriptor);
+    }
+    return made;
+}
+
+struct sparse {
+    FILE *header;
+    size_t offset;
+};
+
+static enum status add_sparse_tensor(void *context, const struct llama2_tensor *tensor) {
+    struct sparse *sparse = context;
+    size_t count = tensor->shape[0] * (tensor->rank == 2 ? tensor->shape[1] : 1);
+    fprintf(sparse->header, "%c\"%s\":{\"dtype\":\"BF16\",\"shape\":[%zu",
+            sparse->offset == 0 ? '{' : ',', tensor->name, tensor->shape[0]);
+    if (tensor->rank == 2) {
+        fprintf(sparse->header, ",%zu", tensor->shape[1]);
+    }
+    fprintf(sparse->header, "],\"data_offsets\":[%zu,%zu]}", sparse->offset,
+            sparse->offset + 2 * count);
+    sparse->offset += 2 * count;
+    return STATUS_OK;
+}
+
+/* Llama2 7B in bf16, 13.5 GB. @return whether the file system has such files */
+static bool make_sparse_model(const struct llama2_config *config, const char *folder) {
+    char *json, *header = NULL;
+    size_t header_size;
+    EXPECT_OK(llama2_config_serialize(config, false, NN_BF16, &json));
+    write_into(folder, "config.json", json, strlen(json));
+    free(json);
+    struct sparse sparse = {.header = open_memstream(&header, &header_size)};
+    EXPECT_TRUE(sparse.header != NULL);
+    EXPECT_OK(llama2_tensors_visit(config, false, NULL, NULL, add_sparse_tensor, &sparse));
+    fputc('}', sparse.header);
+    fclose(sparse.header);
+    bool made = make_sparse(folder, "model.safetensors", header, sparse.offset);
+    free(header);
+    return made;
+}
+
+/* Opening reads headers only, and fp32 is refused before memory is taken. */
+C_TEST(llama2_checkpoint, seven_billion_parameters_are_not_converted_to_be_opened) {
+    const struct llama2_config config = {.C = 4096,
+                                         .hidden = 11008,
+                                         .L = 32,
+                                         .NH = 32,
+                                         .KVH = 32,
+                                         .HS = 128,
+                                         .V = 32000,
+                                         .T = 4096,
+                                         .rope_theta = 10000.0f,
+                                         .norm_eps = 1e-5f,
+                                         .rope_layout = NN_ROPE_HALVES};
+    char folder[4096], path[8192];
+    make_folder("llama2_7b", folder, sizeof folder);
+    if (!make_sparse_model(&config, folder)) {
+        TEST_SKIP("needs a file system that has files of 13.5 GB with holes");
+    }
+    struct llama2_checkpoint checkpoint;
+    struct llama2_fp32 fp32;
+    struct error error = {0};
+    ASSERT_OK(llama2_checkpoint_open(&checkpoint, folder, NULL));
+    expect_same_config(&config, &checkpoint.config);
+    EXPECT_INT_EQ(NN_BF16, checkpoint.weights.layers[31].w3.dtype);
+    EXPECT_INT_EQ(11008, checkpoint.weights.layers[31].w3.rows);
+    EXPECT_STATUS(STATUS_OUT_OF_MEMORY,
+                  llama2_checkpoint_convert(&checkpoint, 16000000000, &fp32, &error));
+    EXPECT_STR_EQ("weights as fp32 take 27.0 GB of memory, there are 16.0 GB; stages that read the "
+                  "weights as they are stored need no copy",
+                  error.message);
+    llama2_checkpoint_close(&checkpoint);
+    snprintf(path, sizeof path, "%s/model.safetensors", folder);
+    EXPECT_INT_EQ(0, unlink(path));
+}
+
+/* ---- Tensors that do not fit the configuration ---- */
+
+/* The files of a small model in memory; tensors may be changed before write_again(). */
+struct fixture {
+    struct llama2_random model;
+    unsigned char *data;
+    size_t size;
+    struct safetensors file;
+};
+
+static bool fixture_create(struct fixture *f, bool shared) {
+    const struct llama2_write_options options = {NN_F32, 1};
+    *f = (struct fixture){0};
+    return make_model(&f->model, &small, shared) &&
+           llama2_shard_serialize(&small, &f->model.weights, &options, 0, &f->data, &f->size,
+                                  NULL) == STATUS_OK &&
+           safetensors_parse(&f->file, f->data, f->size, NULL) == STATUS_OK;
+}
+
+static void fixture_free(struct fixture *f) {
+    safetensors_close(&f->file);
+    free(f->data);
+    llama2_random_free(&f->model);
+}
+
+static struct safetensors_tensor *find(struct fixture *f, const char *name) {
+    for (size_t i = 0; i < f->file.count; i++) {
+        if (strcmp(f->file.tensors[i].name, name) == 0) {
+            return &f->file.tensors[i];
+        }
+    }
+    return NULL;
+}
+
+static void remove_tensor(struct fixture *f, struct safetensors_tensor *tensor) {
+    free(tensor->name);
+    *tensor = f->file.tensors[--f->file.count];
+}
+
+/* Serialises the changed tensors and parses what comes out. */
+static bool write_again(struct fixture *f) {
+    unsigned char *data;
+    size_t size;
+    if (safetensors_serialize(f->file.tensors, f->file.count, &data, &size, NULL) != STATUS_OK) {
+        return false;
+    }
+    safetensors_close(&f->file);
+    free(f->data);
+    f->data = data;
+    f->size = size;
+    return safetensors_parse(&f->file, data, size, NULL) == STATUS_OK;
+}
+
+/* Loads files in memory under the path "FILE", as a folder with one file would be. */
+static enum status load(struct llama2_checkpoint *checkpoint, const struct llama2_config *config,
+                        bool shared, const void *data, size_t size, struct error *error) {
+    struct llama2_shards shards = {.path = strdup("FILE"), .count = 1};
+    shards.shards = calloc(1, sizeof *shards.shards);
+    EXPECT_TRUE(shards.shards != NULL);
+    shards.shards[0].path = strdup("FILE");
+    EXPECT_OK(safetensors_parse(&shards.shards[0].file, data, size, NULL));
+    EXPECT_OK(llama2_shards_join(&shards, NULL, error));
+    enum status status = llama2_checkpoint_load(checkpoint, config, shared, &shards, error);
+    EXPECT_TRUE(shards.shards == NULL); /* taken over */
+    return status;
+}
+
+enum change { REMOVE, TRANSPOSE, FLATTEN };
+
+struct tensor_case {
+    const char *tensor;
+    enum change change;
+    enum status status;
+    const char *message;
+};
+
+static const struct tensor_case tensor_cases[] = {
+    {"model.embed_tokens.weight", REMOVE, STATUS_BAD_FORMAT,
+     "FILE: tensor \"model.embed_tokens.weight\" is missing"},
+    {"model.layers.1.self_attn.k_proj.weight", REMOVE, STATUS_BAD_FORMAT,
+     "FILE: tensor \"model.layers.1.self_attn.k_proj.weight\" is missing"},
+    {"model.norm.weight", REMOVE, STATUS_BAD_FORMAT,
+     "FILE: tensor \"model.norm.weight\" is missing"},
+    {"lm_head.weight", REMOVE, STATUS_BAD_FORMAT, "FILE: tensor \"lm_head.weight\" is missing"},
+    {"model.embed_tokens.weight", TRANSPOSE, STATUS_MISMATCH,
+     "FILE: tensor \"model.embed_tokens.weight\" has shape (8, 7), the configuration says (7, 8)"},
+    {"model.layers.0.self_attn.q_proj.weight", TRANSPOSE, STATUS_MISMATCH,
+     "FILE: tensor \"model.layers.0.self_attn.q_proj.weight\" has shape (8, 24), the configuration "
+     "says (24, 8)"},
+    {"model.layers.0.self_attn.v_proj.weight", FLATTEN, STATUS_MISMATCH,
+     "FILE: tensor \"model.layers.0.self_attn.v_proj.weight\" has shape (96), the configuration "
+     "says (12, 8)"},
+    {"lm_head.weight", FLATTEN, STATUS_MISMATCH,
+     "FILE: tensor \"lm_head.weight\" has shape (56), the configuration says (7, 8)"},
+};
+
+static void check_tensor_case(const struct tensor_case *test) {
+    struct fixture f;
+    ASSERT_TRUE(fixture_create(&f, false));
+    struct safetensors_tensor *tensor = find(&f, test->tensor);
+    ASSERT_TRUE(tensor != NULL);
+    if (test->change == REMOVE) {
+        remove_tensor(&f, tensor);
+    } else if (test->change == TRANSPOSE) {
+        size_t rows = tensor->shape[0];
+        tensor->shape[0] = tensor->shape[1];
+        tensor->shape[1] = rows;
+    } else {
+        tensor->rank = 1;
+        tensor->shape[0] *= tensor->shape[1];
+    }
+    ASSERT_TRUE(write_again(&f));
+    struct llama2_checkpoint checkpoint;
+    struct error error = {0};
+    EXPECT_STATUS(test->status, load(&checkpoint, &small, false, f.data, f.size, &error));
+    EXPECT_STR_EQ(test->message, error.message);
+    EXPECT_TRUE(checkpoint.weights.layers == NULL && checkpoint.shards.shards == NULL);
+    fixture_free(&f);
+}
+
+C_TEST(llama2_checkpoint, missing_tensors_and_other_shapes_are_refused) {
+    for (size_t i = 0; i < sizeof tensor_cases / sizeof *tensor_cases; i++) {
+        check_tensor_case(&tensor_cases[i]);
+    }
+}
+
+C_TEST(llama2_checkpoint, classifier_is_not_looked_at_when_shared) {
+    struct fixture f;
+    ASSERT_TRUE(fixture_create(&f, false));
+    struct llama2_checkpoint checkpoint;
+    ASSERT_OK(load(&checkpoint, &small, true, f.data, f.size, NULL));
+    EXPECT_TRUE(checkpoint.weights.classifier.data == checkpoint.weights.embedding.data);
+    llama2_checkpoint_close(&checkpoint);
+    fixture_free(&f);
+}
+
+/* Of the same length as F32, so that the header need not be written again. */
+static void retype(struct fixture *f, const char *entry, const char *type) {
+    unsigned char *found = memmem(f->data, f->size, entry, strlen(entry));
+    ASSERT_TRUE(found != NULL);
+    memcpy(found + strlen(entry) - 3, type, 3);
+}
+
+C_TEST(llama2_checkpoint, integer_weights_are_refused_and_unrelated_ones_ignored) {
+    struct fixture f;
+    ASSERT_TRUE(fixture_create(&f, false));
+    struct llama2_checkpoint checkpoint;
+    struct error error = {0};
+    retype(&f, "lm_head.weight\":{\"dtype\":\"F32", "I32");
+    EXPECT_STATUS(STATUS_UNSUPPORTED, load(&checkpoint, &small, false, f.data, f.size, &error));
+    EXPECT_STR_EQ("FILE: tensor \"lm_head.weight\": its type is none of F32, F16 and BF16",
+                  error.message);
+    EXPECT_OK(load(&checkpoint, &small, true, f.data, f.size, NULL)); /* not needed then */
+    llama2_checkpoint_close(&checkpoint);
+    fixture_free(&f);
+}
+
+/* One more layer, and values that old exports have. */
+C_TEST(llama2_checkpoint, more_tensors_than_needed) {
+    struct fixture f;
+    ASSERT_TRUE(fixture_create(&f, false));
+    struct safetensors_tensor *last = find(&f, "model.layers.1.mlp.up_proj.weight");
+    ASSERT_TRUE(last != NULL);
+    free(last->name);
+    last->name = strdup("model.layers.0.self_attn.rotary_emb.inv_freq");
+    ASSERT_TRUE(write_again(&f));
+    struct llama2_config config = small;
+    config.L = 1;
+    struct llama2_checkpoint checkpoint;
+    ASSERT_OK(load(&checkpoint, &config, false, f.data, f.size, NULL));
+    llama2_checkpoint_close(&checkpoint);
+    fixture_free(&f);
+}
+
+/* Sizes near the limits in the configuration: refused by the file's tensors, no memory taken. */
+C_TEST(llama2_checkpoint, huge_configurations_are_refused_by_a_small_file) {
+    struct fixture f;
+    ASSERT_TRUE(fixture_create(&f, true));
+    static const size_t places[] = {
+        offsetof(struct llama2_config, C),   offsetof(struct llama2_config, hidden),
+        offsetof(struct llama2_config, L),   offsetof(struct llama2_config, NH),
+        offsetof(struct llama2_config, KVH), offsetof(struct llama2_config, HS),
+        offsetof(struct llama2_config, V)};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        struct llama2_config config = small;
+        *(size_t *)(void *)((char *)&config + places[i]) = INT32_MAX;
+        struct llama2_checkpoint checkpoint;
+        struct error error = {0};
+        enum status status = load(&checkpoint, &config, true, f.data, f.size, &error);
+        bool layers = places[i] == offsetof(struct llama2_config, L);
+        EXPECT_STATUS(layers ? STATUS_BAD_FORMAT : STATUS_MISMATCH, status);
+        const char *want = layers ? "model.layers.2.input_layernorm.weight\" is missing"
+                                  : "the configuration says";
+        EXPECT_TRUE(strstr(error.message, want) != NULL);
+        EXPECT_TRUE(checkpoint.weights.layers == NULL);
+    }
+    fixture_free(&f);
+}
+
+/* A header of odd length: every tensor lies at an odd address. */
+C_TEST(llama2_checkpoint, unaligned_tensors_are_copied) {
+    struct fixture f;
+    ASSERT_TRUE(fixture_create(&f, true));
+    unsigned char *odd = malloc(f.size + 1);
+    ASSERT_TRUE(odd != NULL);
+    memcpy(odd + 1, f.data, f.size);
+    struct llama2_checkpoint checkpoint;
+    struct llama2_fp32 fp32;
+    ASSERT_OK(load(&checkpoint, &small, true, odd + 1, f.size, NULL));
+    EXPECT_INT_EQ(1, (uintptr_t)checkpoint.weights.embedding.data % 2);
+    ASSERT_OK(llama2_checkpoint_convert(&checkpoint, 0, &fp32, NULL));
+    EXPECT_TRUE(memcmp(fp32.weights.layers[1].wo, f.model.weights.layers[1].wo,
+                       small.C * small.NH * small.HS * sizeof(float)) == 0);
+    EXPECT_INT_EQ(0, (uintptr_t)fp32.weights.layers[1].wo % ARENA_ALIGNMENT);
+    llama2_fp32_free(&fp32);
+    llama2_checkpoint_close(&checkpoint);
+    free(odd);
+    fixture_free(&f);
+}
+
+/* ---- Configurations ---- */
+
+#define SIZES                                                            \
+    "\"hidden_size\":8,\"intermediate_size\":5,\"num_hidden_layers\":2," \
+    "\"num_attention_heads\":4,\"vocab_size\":7,\"max_position_embeddings\":9"
+
+static enum status parse(struct llama2_config *config, bool *shared, const char *text,
+                         struct error *error) {
+    size_t size = strlen(text);
+    char *copy = malloc(size > 0 ? size : 1); /* exact, without NUL: reads past it are seen */
+    EXPECT_TRUE(copy != NULL);
+    memcpy(copy, text, size);
+    enum status status = llama2_config_parse(config, shared, copy, size, error);
+    free(copy);
+    return status;
+}
+
+C_TEST(llama2_config, absent_keys_have_their_defaults) {
+    struct llama2_config want = small, got;
+    want.KVH = 4;
+    want.HS = 2;
+    want.rope_theta = 10000.0f;
+    bool shared = true;
+    ASSERT_OK(parse(&got, &shared, "{" SIZES "}", NULL));
+    expect_same_config(&want, &got);
+    EXPECT_TRUE(!shared);
+}
+
+struct value_case {
+    const char *keys;
+    size_t KVH, HS;
+    float rope_theta, norm_eps;
+    bool shared;
+};
+
+C_TEST(llama2_config, reads_what_is_there) {
+    static const struct value_case cases[] = {
+        {"\"num_key_value_heads\":2", 2, 2, 10000.0f, 1e-6f, false},
+        {"\"num_key_value_heads\":null,\"head_dim\":null", 4, 2, 10000.0f, 1e-6f, false},
+        {"\"head_dim\":10", 4, 10, 10000.0f, 1e-6f, false},
+        {"\"rms_norm_eps\":1e-05", 4, 2, 10000.0f, 1e-5f, false},
+        {"\"rope_theta\":1e6,\"tie_word_embeddings\":true", 4, 2, 1e6f, 1e-6f, true},
+        {"\"rope_parameters\":{\"rope_theta\":5e5,\"rope_type\":\"default\"}", 4, 2, 5e5f, 1e-6f,
+         false},
+        {"\"rope_scaling\":{\"type\":\"default\"},\"partial_rotary_factor\":1.0", 4, 2, 10000.0f,
+         1e-6f, false},
+        {"\"model_type\":\"mistral\",\"sliding_window\":null", 4, 2, 10000.0f, 1e-6f, false},
+        {"\"model_type\":\"llama\",\"hidden_act\":\"silu\",\"attention_bias\":false,"
+         "\"mlp_bias\":false,\"rope_scaling\":null,\"pretraining_tp\":1",
+         4, 2, 10000.0f, 1e-6f, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char json[1024];
+        snprintf(json, sizeof json, "{" SIZES ",%s}", cases[i].keys);
+        struct llama2_config want = small, got;
+        want.KVH = cases[i].KVH;
+        want.HS = cases[i].HS;
+        want.rope_theta = cases[i].rope_theta;
+        want.norm_eps = cases[i].norm_eps;
+        bool shared;
+        struct error error = {0};
+        EXPECT_OK(parse(&got, &shared, json, &error));
+        EXPECT_STR_EQ("", error.message);
+        expect_same_config(&want, &got);
+        EXPECT_INT_EQ(cases[i].shared, shared);
+    }
+}
+
+struct config_case {
+    const char *json;
+    enum status status;
+    const char *message; /* part of the line */
+};
+
+/* SIZES with the first two changed. */
+#define WITH(hidden_size, num_attention_heads)                                      \
+    "{\"hidden_size\":" hidden_size ",\"num_attention_heads\":" num_attention_heads \
+    ",\"intermediate_size\":5,\"num_hidden_layers\":2,\"vocab_size\":7,"            \
+    "\"max_position_embeddings\":9}"
+
+static const struct config_case config_cases[] = {
+    {"", STATUS_BAD_FORMAT, "not valid JSON at byte 0"},
+    {"[1]", STATUS_BAD_FORMAT, "JSON is not an object"},
+    {"{" SIZES "} x", STATUS_BAD_FORMAT, "JSON goes on behind its end"},
+    {"{" SIZES ",\"vocab_size\":6}", STATUS_BAD_FORMAT, "has the key \"vocab_size\" twice"},
+    {"{}", STATUS_BAD_FORMAT, "\"hidden_size\" is missing"},
+    {WITH("null", "4"), STATUS_BAD_FORMAT, "\"hidden_size\" is missing"},
+    {WITH("\"8\"", "4"), STATUS_BAD_FORMAT, "\"hidden_size\" is not a number"},
+    {WITH("0", "4"), STATUS_BAD_FORMAT, "\"hidden_size\" is 0, must be a whole number from 1"},
+    {WITH("2147483648", "4"), STATUS_BAD_FORMAT, "\"hidden_size\" is 2147483648, must be"},
+    {WITH("8", "3"), STATUS_BAD_FORMAT,
+     "\"hidden_size\" is 8, must be a multiple of \"num_attention_heads\", 3"},
+    {WITH("8", "16"), STATUS_BAD_FORMAT, "\"hidden_size\" is 8, must be a multiple"},
+    {WITH("8", "8"), STATUS_BAD_FORMAT, "head size is 1, must be even"},
+    {"{" SIZES ",\"head_dim\":3}", STATUS_BAD_FORMAT, "head size is 3, must be even"},
+    {"{" SIZES ",\"head_dim\":0}", STATUS_BAD_FORMAT, "\"head_dim\" is 0, must be"},
+    {"{" SIZES ",\"num_key_value_heads\":3}", STATUS_BAD_FORMAT,
+     "\"num_attention_heads\" is 4, must be a multiple of \"num_key_value_heads\", 3"},
+    {"{" SIZES ",\"num_key_value_heads\":8}", STATUS_BAD_FORMAT, "must be a multiple of"},
+    {"{" SIZES ",\"model_type\":\"gpt_neox\"}", STATUS_UNSUPPORTED,
+     "\"model_type\" is \"gpt_neox\", supported are \"llama\" and \"mistral\""},
+    {"{" SIZES ",\"model_type\":1}", STATUS_BAD_FORMAT, "\"model_type\" is not a string"},
+    {"{" SIZES ",\"hidden_act\":\"gelu\"}", STATUS_UNSUPPORTED,
+     "\"hidden_act\" is \"gelu\", supported are \"silu\" and \"swish\""},
+    {"{" SIZES ",\"model_type\":\"mistral\",\"sliding_window\":4096}", STATUS_UNSUPPORTED,
+     "\"sliding_window\" is set: attention within a window is not supported"},
+    {"{" SIZES ",\"attention_bias\":true}", STATUS_UNSUPPORTED, "\"attention_bias\" is set"},
+    {"{" SIZES ",\"mlp_bias\":true}", STATUS_UNSUPPORTED, "\"mlp_bias\" is set"},
+    {"{" SIZES ",\"quantization_config\":{}}", STATUS_UNSUPPORTED,
+     "\"quantization_config\" is set: quantized weights are not supported"},
+    {"{" SIZES ",\"rope_scaling\":{\"rope_type\":\"llama3\",\"factor\":8}}", STATUS_UNSUPPORTED,
+     "\"rope_scaling\" is of type \"llama3\": rotary embedding that is scaled is not supported"},
+    {"{" SIZES ",\"rope_scaling\":{\"type\":\"linear\",\"factor\":2}}", STATUS_UNSUPPORTED,
+     "\"rope_scaling\" is of type \"linear\""},
+    {"{" SIZES ",\"rope_scaling\":2}", STATUS_UNSUPPORTED, "\"rope_scaling\" is of type \"\""},
+    {"{" SIZES ",\"rope_parameters\":{\"rope_type\":\"yarn\"}}", STATUS_UNSUPPORTED,
+     "\"rope_parameters\" is of type \"yarn\""},
+    {"{" SIZES ",\"partial_rotary_factor\":0.5}", STATUS_UNSUPPORTED,
+     "\"partial_rotary_factor\" is not 1"},
+    {"{" SIZES ",\"rope_theta\":0}", STATUS_BAD_FORMAT, "\"rope_theta\" is not a number from 1"},
+    {"{" SIZES ",\"rope_theta\":1e999}", STATUS_BAD_FORMAT, "\"rope_theta\" is not a number"},
+    {"{" SIZES ",\"rope_theta\":\"1e4\"}", STATUS_BAD_FORMAT, "\"rope_theta\" is not a number"},
+    {"{" SIZES ",\"rms_norm_eps\":0}", STATUS_BAD_FORMAT, "\"rms_norm_eps\" is 0, must be between"},
+    {"{" SIZES ",\"rms_norm_eps\":1e-60}", STATUS_BAD_FORMAT, "is 1e-60, must be"},
+    {"{" SIZES ",\"tie_word_embeddings\":1}", STATUS_BAD_FORMAT,
+     "\"tie_word_embeddings\" is neither true nor false"},
+};
+
+C_TEST(llama2_config, bad_configurations_are_refused) {
+    for (size_t i = 0; i < sizeof config_cases / sizeof *config_cases; i++) {
+        const struct config_case *test = &config_cases[i];
+        struct llama2_config config;
+        bool shared;
+        struct error error = {0};
+        enum status status = parse(&config, &shared, test->json, &error);
+        if (status != test->status || strstr(error.message, test->message) == NULL) {
+            TEST_FAIL("%s: want %s \"...%s...\", got %s \"%s\"", test->json,
+                      status_name(test->status), test->message, status_name(status), error.message);
+        }
+    }
+}
+
+/* ---- Folders ---- */
+
+static void expect_open_fails(const char *folder, const char *file, enum status want,
+                              const char *message) {
+    struct llama2_checkpoint checkpoint;
+    struct error error = {0};
+    EXPECT_STATUS(want, llama2_checkpoint_open(&checkpoint, folder, &error));
+    char prefix[8192];
+    snprintf(prefix, sizeof prefix, "%s%s%s: ", folder, file[0] != '\0' ? "/" : "", file);
+    if (strstr(error.message, prefix) != error.message || strstr(error.message, message) == NULL) {
+        TEST_FAIL("want \"%s...%s...\", got \"%s\"", prefix, message, error.message);
+    }
+    EXPECT_TRUE(checkpoint.weights.layers == NULL && checkpoint.shards.count == 0);
+    llama2_checkpoint_close(&checkpoint);
+}
+
+C_TEST(llama2_checkpoint, bad_folders_are_named) {
+    char folder[4096], path[8192];
+    test_temporary_path("llama2_none", folder, sizeof folder);
+    expect_open_fails(folder, "", STATUS_NOT_FOUND, "cannot open: No such file");
+    make_folder("llama2_empty", folder, sizeof folder);
+    expect_open_fails(folder, "config.json", STATUS_NOT_FOUND, "cannot open: No such file");
+    write_into(folder, "config.json", "{}", 2);
+    expect_open_fails(folder, "config.json", STATUS_BAD_FORMAT, "\"hidden_size\" is missing");
+    write_into(folder, "config.json", "{" SIZES "}", strlen("{" SIZES "}"));
+    expect_open_fails(folder, "", STATUS_NOT_FOUND,
+                      "neither model.safetensors nor model.safetensors.index.json is in this");
+    write_into(folder, "model.safetensors", "", 0);
+    expect_open_fails(folder, "model.safetensors", STATUS_TRUNCATED, "file has 0");
+    snprintf(path, sizeof path, "%s/model.safetensors", folder);
+    expect_open_fails(path, "", STATUS_INVALID_ARGUMENT, "give the folder");
+    char longest[4096]; /* the root folder; config.json makes it too long */
+    memset(longest, '/', sizeof longest - 1);
+    longest[sizeof longest - 1] = '\0';
+    struct llama2_checkpoint checkpoint;
+    struct error error = {0};
+    EXPECT_STATUS(STATUS_TOO_LONG, llama2_checkpoint_open(&checkpoint, longest, &error));
+    EXPECT_STR_EQ("path of the checkpoint is longer than 4095 bytes", error.message);
+}
+
+/* A folder of three shards, written anew for each case that spoils it. */
+static void make_sharded(const char *name, char *folder, size_t size) {
+    struct llama2_random model;
+    ASSERT_TRUE(make_model(&model, &small, false));
+    make_folder(name, folder, size);
+    const struct llama2_write_options options = {NN_BF16, 3};
+    EXPECT_OK(llama2_checkpoint_write(folder, &small, &model.weights, &options, NULL));
+    llama2_random_free(&model);
+}
+
+#define SHARD(n) "model-0000" n "-of-00003.safetensors"
+static const char INDEX[] = "model.safetensors.index.json";
+
+C_TEST(llama2_checkpoint, missing_and_damaged_shards_are_named) {
+    char folder[4096], path[8192];
+    make_sharded("llama2_missing_shard", folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/" SHARD("2"), folder);
+    EXPECT_INT_EQ(0, truncate(path, 100));
+    expect_open_fails(folder, SHARD("2"), STATUS_TRUNCATED, "file has 100 bytes");
+    EXPECT_INT_EQ(0, unlink(path));
+    expect_open_fails(folder, SHARD("2"), STATUS_NOT_FOUND, "cannot open: No such file");
+    EXPECT_INT_EQ(0, mkdir(path, 0755));
+    expect_open_fails(folder, SHARD("2"), STATUS_IO, "not a regular file");
+}
+
+static void copy_shard(const char *folder, const char *from, const char *to) {
+    char path[8192], *data;
+    size_t size;
+    snprintf(path, sizeof path, "%s/%s", folder, from);
+    ASSERT_OK(file_read(path, 1 << 20, &data, &size, NULL));
+    write_into(folder, to, data, size);
+    free(data);
+}
+
+/* Each of the later shards then has tensors of the first; the index is only asked after that. */
+C_TEST(llama2_checkpoint, tensors_in_two_shards_are_refused) {
+    char folder[4096], want[8192];
+    make_sharded("llama2_twice", folder, sizeof folder);
+    copy_shard(folder, SHARD("1"), SHARD("2"));
+    snprintf(want, sizeof want, "\" is also in %s/" SHARD("1"), folder);
+    expect_open_fails(folder, SHARD("2"), STATUS_BAD_FORMAT, want);
+}
+
+C_TEST(llama2_checkpoint, shards_in_each_others_place_are_refused) {
+    char folder[4096];
+    make_sharded("llama2_swapped", folder, sizeof folder);
+    copy_shard(folder, SHARD("1"), "first");
+    copy_shard(folder, SHARD("2"), SHARD("1"));
+    copy_shard(folder, "first", SHARD("2"));
+    expect_open_fails(folder, SHARD("1"), STATUS_BAD_FORMAT,
+                      "is missing, which the index says is here");
+}
+
+struct index_case {
+    const char *json;
+    const char *file; /* at fault */
+    enum status status;
+    const char *message;
+};
+
+static const struct index_case index_cases[] = {
+    {"", "model.safetensors.index.json", STATUS_BAD_FORMAT, "not valid JSON at byte 0"},
+    {"{}", "model.safetensors.index.json", STATUS_BAD_FORMAT,
+     "\"weight_map\" is missing or not an object"},
+    {"{\"weight_map\":[]}", "model.safetensors.index.json", STATUS_BAD_FORMAT,
+     "\"weight_map\" is missing or not an object"},
+    {"{\"weight_map\":{}}", "model.safetensors.index.json", STATUS_BAD_FORMAT,
+     "\"weight_map\" is empty"},
+    {"{\"weight_map\":{\"a\":1}}", "model.safetensors.index.json", STATUS_BAD_FORMAT,
+     "\"weight_map\": the file of \"a\" is not a string"},
+    {"{\"weight_map\":{\"a\":\"x\",\"a\":\"y\"}}", "model.safetensors.index.json",
+     STATUS_BAD_FORMAT, "has the key \"a\" twice"},
+    {"{\"weight_map\":{\"a\":\"../" SHARD("1") "\"}}", "model.safetensors.index.json",
+     STATUS_BAD_FORMAT,
+     "\"weight_map\": \"a\" is in \"../" SHARD("1") "\", which is not inside the folder"},
+    {"{\"weight_map\":{\"a\":\"x/../../y\"}}", "model.safetensors.index.json", STATUS_BAD_FORMAT,
+     "\"a\" is in \"x/../../y\", which is not inside"},
+    {"{\"weight_map\":{\"a\":\"x/..\"}}", "model.safetensors.index.json", STATUS_BAD_FORMAT,
+     "\"a\" is in \"x/..\", which is not inside"},
+    {"{\"weight_map\":{\"a\":\"..\"}}", "model.safetensors.index.json", STATUS_BAD_FORMAT,
+     "\"a\" is in \"..\", which is not inside"},
+    {"{\"weight_map\":{\"a\":\"/etc/passwd\"}}", "model.safetensors.index.json", STATUS_BAD_FORMAT,
+     "\"a\" is in \"/etc/passwd\", which is not inside"},
+    {"{\"weight_map\":{\"a\":\"\"}}", "model.safetensors.index.json", STATUS_BAD_FORMAT,
+     "\"a\" is in \"\", which is not inside"},
+    {"{\"weight_map\":{\"a\":\"..x\"}}", "..x", STATUS_NOT_FOUND, "cannot open: No such file"},
+    {"{\"weight_map\":{\"a\":\"sub/x\"}}", "sub/x", STATUS_NOT_FOUND, "cannot open: No such file"},
+    {"{\"weight_map\":{\"model.norm.weight\":\"" SHARD("1") "\"}}", SHARD("1"), STATUS_BAD_FORMAT,
+     "tensor \"model.norm.weight\" is missing, which the index says is here"},
+    {"{\"weight_map\":{\"model.embed_tokens.weight\":\"" SHARD("1") "\"}}",
+     "model.safetensors.index.json", STATUS_BAD_FORMAT, "\" is missing"},
+    {"{\"weight_map\":{\"a\":\"config.json\"}}", "config.json", STATUS_BAD_FORMAT,
+     "is this a safetensors file?"},
+};
+
+C_TEST(llama2_checkpoint, bad_indexes_are_refused) {
+    char folder[4096];
+    make_sharded("llama2_indexes", folder, sizeof folder);
+    for (size_t i = 0; i < sizeof index_cases / sizeof *index_cases; i++) {
+        write_into(folder, INDEX, index_cases[i].json, strlen(index_cases[i].json));
+        expect_open_fails(folder, index_cases[i].file, index_cases[i].status,
+                          index_cases[i].message);
+    }
+}
+
+/* Of exactly that size: reads past it are seen. */
+static void expect_no_prefix_parses(const char *text, bool index) {
+    for (size_t length = 0; length < strlen(text); length++) {
+        char *copy = malloc(length > 0 ? length : 1);
+        ASSERT_TRUE(copy != NULL);
+        memcpy(copy, text, length);
+        struct llama2_config config;
+        struct llama2_index parsed;
+        bool shared;
+        struct error error = {0};
+        EXPECT_STATUS(STATUS_BAD_FORMAT,
+                      index ? llama2_index_parse(&parsed, copy, length, &error)
+                            : llama2_config_parse(&config, &shared, copy, length, &error));
+        EXPECT_TRUE(strstr(error.message, "not valid JSON at byte") != NULL);
+        free(copy);
+    }
+}
+
+C_TEST(llama2_write, every_truncation_of_what_is_written_is_refused) {
+    const struct llama2_write_options options = {NN_BF16, 3};
+    char *json;
+    ASSERT_OK(llama2_config_serialize(&small, true, NN_BF16, &json));
+    expect_no_prefix_parses(json, false);
+    free(json);
+    ASSERT_OK(llama2_index_serialize(&small, true, &options, &json, NULL));
+    expect_no_prefix_parses(json, true);
+    struct llama2_index index;
+    ASSERT_OK(llama2_index_parse(&index, json, strlen(json), NULL));
+    EXPECT_INT_EQ(2 + 2 * 9, index.count);
+    EXPECT_INT_EQ(3, index.file_count);
+    EXPECT_STR_EQ("model-00003-of-00003.safetensors", index.files[2]);
+    EXPECT_STR_EQ("model.embed_tokens.weight", index.entries[0].tensor);
+    EXPECT_INT_EQ(0, index.entries[0].file);
+    llama2_index_free(&index);
+    free(json);
+}
+
+C_TEST(llama2_write, shards_are_counted) {
+    struct llama2_random model;
+    ASSERT_TRUE(make_model(&model, &small, true));
+    char folder[4096];
+    make_folder("llama2_counts", folder, sizeof folder);
+    struct error error = {0};
+    EXPECT_STATUS(STATUS_INVALID_ARGUMENT,
+                  llama2_checkpoint_write(folder, &small, &model.weights,
+                                          &(struct llama2_write_options){NN_F32, 0}, &error));
+    EXPECT_STATUS(STATUS_INVALID_ARGUMENT,
+                  llama2_checkpoint_write(folder, &small, &model.weights,
+                                          &(struct llama2_write_options){NN_F32, 21}, &error));
+    EXPECT_STR_EQ("shard 0 of 21: there can be 1 to 20 shards of 20 tensors", error.message);
+    char name[LLAMA2_SHARD_NAME_BYTES];
+    EXPECT_STR_EQ("model.safetensors", llama2_shard_name(0, 1, name));
+    EXPECT_STR_EQ("model-00002-of-00012.safetensors", llama2_shard_name(1, 12, name));
+    llama2_random_free(&model);
+}

@@ -1,0 +1,93 @@
+/**
+ * @file llama2_shards.h
+ * @brief The safetensors files of a checkpoint: model.safetensors, or shards with an index.
+ *
+ * model.safetensors.index.json: {"metadata": {..}, "weight_map": {"tensor": "file", ..}}, files in
+ * the folder of the index.
+ */
+#ifndef WARPBOOK_COMMON_CHECKPOINTS_LLAMA2_LLAMA2_SHARDS_H_
+#define WARPBOOK_COMMON_CHECKPOINTS_LLAMA2_LLAMA2_SHARDS_H_
+
+#include <stddef.h>
+
+#include "common/base/status.h"
+#include "common/checkpoints/safetensors/safetensors.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Which file of an index holds a tensor. */
+struct llama2_index_entry {
+    const char *tensor;
+    size_t file; /**< in [0, file_count) */
+};
+
+struct llama2_index {
+    const char **files; /**< (file_count) sorted, each once */
+    size_t file_count;
+    struct llama2_index_entry *entries; /**< (count) in the order of the text */
+    size_t count;
+    char *text; /**< what the names point into */
+};
+
+/**
+ * @brief Reads the text of an index.
+ * @return STATUS_OK; STATUS_BAD_FORMAT (also for a file that is not inside the folder: an absolute
+ *         path, or one with ".." in it), STATUS_BAD_UTF8, STATUS_OUT_OF_MEMORY
+ */
+MUST_CHECK enum status llama2_index_parse(struct llama2_index *index, const char *json, size_t size,
+                                          struct error *error);
+
+/** Frees; a zero-initialised one is allowed. */
+void llama2_index_free(struct llama2_index *index);
+
+struct llama2_shard {
+    char *path; /**< for messages */
+    struct safetensors file;
+};
+
+/** A tensor, and the shard it is in. */
+struct llama2_located {
+    const struct safetensors_tensor *tensor;
+    const struct llama2_shard *shard;
+};
+
+struct llama2_shards {
+    char *path; /**< of the index, or of the only file: what a missing tensor is missing in */
+    struct llama2_shard *shards; /**< (count) */
+    size_t count;
+    struct llama2_located *tensors; /**< (tensor_count) of all shards, sorted by name */
+    size_t tensor_count;
+};
+
+/**
+ * @brief Maps FOLDER/model.safetensors, or else what FOLDER/model.safetensors.index.json lists.
+ * @return STATUS_OK; STATUS_NOT_FOUND when there is neither or a shard is missing; as
+ *         safetensors_open(), llama2_index_parse(), llama2_shards_join()
+ */
+MUST_CHECK enum status llama2_shards_open(struct llama2_shards *shards, const char *folder,
+                                          struct error *error);
+
+/**
+ * @brief Fills `tensors` from the shards' own lists.
+ * @param index NULL for a single file; else shard i is its file i, and has the tensors that the
+ *        index says
+ * @return STATUS_OK; STATUS_BAD_FORMAT when a shard lacks a tensor that the index says it has, or a
+ *         tensor stands in two shards; STATUS_OUT_OF_MEMORY
+ */
+MUST_CHECK enum status llama2_shards_join(struct llama2_shards *shards,
+                                          const struct llama2_index *index, struct error *error);
+
+/** @return the tensor, or NULL. */
+const struct llama2_located *llama2_shards_find(const struct llama2_shards *shards,
+                                                const char *name);
+
+/** Unmaps and frees; a zero-initialised one is allowed. */
+void llama2_shards_close(struct llama2_shards *shards);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,113 @@
+#include "common/checkpoints/llama2/llama2_tensors.h"
+
+#include <stdio.h>
+
+/* What an extent of a shape is called in struct llama2_config. */
+enum extent { NONE, CHANNELS, QUERIES, KEYS, HIDDEN, VOCABULARY };
+
+struct entry {
+    const char *name;
+    enum extent rows, columns; /* columns NONE: a vector */
+    bool turned;               /* by rotary embedding */
+    size_t stored_place, plain_place;
+};
+
+#define IN_LAYER(member) \
+    offsetof(struct llama2_stored_layer, member), offsetof(struct llama2_layer, member)
+#define OUTSIDE(member) \
+    offsetof(struct llama2_stored_weights, member), offsetof(struct llama2_weights, member)
+
+static const struct entry layer_entries[LLAMA2_LAYER_TENSORS] = {
+    {"input_layernorm", CHANNELS, NONE, false, IN_LAYER(attention_norm)},
+    {"self_attn.q_proj", QUERIES, CHANNELS, true, IN_LAYER(wq)},
+    {"self_attn.k_proj", KEYS, CHANNELS, true, IN_LAYER(wk)},
+    {"self_attn.v_proj", KEYS, CHANNELS, false, IN_LAYER(wv)},
+    {"self_attn.o_proj", CHANNELS, QUERIES, false, IN_LAYER(wo)},
+    {"post_attention_layernorm", CHANNELS, NONE, false, IN_LAYER(ffn_norm)},
+    {"mlp.gate_proj", HIDDEN, CHANNELS, false, IN_LAYER(w1)},
+    {"mlp.down_proj", CHANNELS, HIDDEN, false, IN_LAYER(w2)},
+    {"mlp.up_proj", HIDDEN, CHANNELS, false, IN_LAYER(w3)},
+};
+
+static const struct entry embedding = {"model.embed_tokens", VOCABULARY, CHANNELS, false,
+                                       OUTSIDE(embedding)};
+static const struct entry final_norm = {"model.norm", CHANNELS, NONE, false, OUTSIDE(final_norm)};
+static const struct entry classifier = {"lm_head", VOCABULARY, CHANNELS, false,
+                                        OUTSIDE(classifier)};
+
+/* A walk under way. Once status is not STATUS_OK the rest is passed over. */
+struct walk {
+    const struct llama2_config *config;
+    llama2_tensor_visitor *visit;
+    void *context;
+    enum status status;
+    char scope[64]; /* "model.layers.3." */
+};
+
+static size_t extent_of(const struct llama2_config *c, enum extent extent) {
+    switch (extent) {
+    case CHANNELS:
+        return c->C;
+    case QUERIES:
+        return c->NH * c->HS;
+    case KEYS:
+        return c->KVH * c->HS;
+    case HIDDEN:
+        return c->hidden;
+    case VOCABULARY:
+        return c->V;
+    default:
+        return 1;
+    }
+}
+
+static void visit_entry(struct walk *walk, const struct entry *entry, void *stored, void *plain) {
+    if (walk->status != STATUS_OK) {
+        return;
+    }
+    const struct llama2_config *c = walk->config;
+    char name[128];
+    snprintf(name, sizeof name, "%s%s.weight", walk->scope, entry->name);
+    const struct llama2_tensor tensor = {
+        .name = name,
+        .rank = entry->columns != NONE ? 2 : 1,
+        .shape = {extent_of(c, entry->rows), extent_of(c, entry->columns)},
+        .rope_heads = !entry->turned           ? 0
+                      : entry->rows == QUERIES ? c->NH
+                                               : c->KVH,
+        .stored = (void *)((char *)stored + entry->stored_place),
+        .plain = (void *)((char *)plain + entry->plain_place),
+    };
+    walk->status = walk->visit(walk->context, &tensor);
+}
+
+static void visit_layer(struct walk *walk, struct llama2_stored_layer *stored,
+                        struct llama2_layer *plain) {
+    for (size_t i = 0; i < LLAMA2_LAYER_TENSORS; i++) {
+        visit_entry(walk, &layer_entries[i], stored, plain);
+    }
+}
+
+enum status llama2_tensors_visit(const struct llama2_config *config, bool shared_classifier,
+                                 struct llama2_stored_weights *stored, struct llama2_weights *plain,
+                                 llama2_tensor_visitor *visit, void *context) {
+    struct walk walk = {.config = config, .visit = visit, .context = context};
+    struct llama2_stored_weights stored_scratch = {0};
+    struct llama2_weights plain_scratch = {0};
+    struct llama2_stored_layer stored_layer = {0};
+    struct llama2_layer plain_layer = {0};
+    stored = stored != NULL ? stored : &stored_scratch;
+    plain = plain != NULL ? plain : &plain_scratch;
+    visit_entry(&walk, &embedding, stored, plain);
+    for (size_t l = 0; l < config->L && walk.status == STATUS_OK; l++) {
+        snprintf(walk.scope, sizeof walk.scope, "model.layers.%zu.", l);
+        visit_layer(&walk, stored->layers != NULL ? &stored->layers[l] : &stored_layer,
+                    plain->layers != NULL ? &plain->layers[l] : &plain_layer);
+    }
+    walk.scope[0] = '\0';
+    visit_entry(&walk, &final_norm, stored, plain);
+    if (!shared_classifier) {
+        visit_entry(&walk, &classifier, stored, plain);
+    }
+    return walk.status;
+}

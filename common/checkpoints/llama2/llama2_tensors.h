@@ -1,0 +1,84 @@
+/**
+ * @file llama2_tensors.h
+ * @brief The tensors of a Llama2 as a file holds them, and a walk over them: name, shape, and the
+ *        pointers that belong to each.
+ *
+ * The one place that knows Hugging Face's names. Loader, converter and writer all walk this list.
+ */
+#ifndef WARPBOOK_COMMON_CHECKPOINTS_LLAMA2_LLAMA2_TENSORS_H_
+#define WARPBOOK_COMMON_CHECKPOINTS_LLAMA2_LLAMA2_TENSORS_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/base/status.h"
+#include "common/checkpoints/llama2/llama2_weights.h"
+#include "common/nn/dtype.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** A tensor where it lies in a mapped file, row-major. */
+struct llama2_stored_tensor {
+    const void *data; /**< may be unaligned */
+    enum nn_dtype dtype;
+    size_t rows; /**< 1 for a vector */
+    size_t columns;
+};
+
+/** As struct llama2_layer. */
+struct llama2_stored_layer {
+    struct llama2_stored_tensor attention_norm; /**< (C) */
+    struct llama2_stored_tensor wq;             /**< (NH*HS, C) */
+    struct llama2_stored_tensor wk, wv;         /**< (KVH*HS, C) */
+    struct llama2_stored_tensor wo;             /**< (C, NH*HS) */
+    struct llama2_stored_tensor ffn_norm;       /**< (C) */
+    struct llama2_stored_tensor w1;             /**< (hidden, C): gate */
+    struct llama2_stored_tensor w2;             /**< (C, hidden): down */
+    struct llama2_stored_tensor w3;             /**< (hidden, C): up */
+};
+
+/** As struct llama2_weights. */
+struct llama2_stored_weights {
+    struct llama2_stored_tensor embedding;  /**< (V, C) */
+    struct llama2_stored_layer *layers;     /**< (L) */
+    struct llama2_stored_tensor final_norm; /**< (C) */
+    struct llama2_stored_tensor classifier; /**< (V, C); equals embedding when shared */
+};
+
+struct llama2_tensor {
+    const char *name; /**< "model.layers.3.mlp.up_proj.weight"; valid during the visit only */
+    size_t rank;      /**< 1 or 2 */
+    size_t shape[2];
+    size_t rope_heads; /**< heads whose rows rotary embedding turns; 0: none */
+    struct llama2_stored_tensor *stored;
+    const float **plain;
+};
+
+/** Called for each tensor; the walk ends at the first status that is not STATUS_OK. */
+typedef enum status llama2_tensor_visitor(void *context, const struct llama2_tensor *tensor);
+
+/** Number of tensors of a layer. */
+enum { LLAMA2_LAYER_TENSORS = 9 };
+
+/**
+ * @brief Visits the embedding, the layers, the final norm, and the classifier unless it is shared.
+ *
+ * Shapes are products of sizes up to INT32_MAX, which fit a size_t.
+ *
+ * @param stored, plain whose places are handed out; with `layers` NULL, as with NULL, they are
+ *        scratch, for a first look
+ * @return the first status that is not STATUS_OK
+ */
+MUST_CHECK enum status llama2_tensors_visit(const struct llama2_config *config,
+                                            bool shared_classifier,
+                                            struct llama2_stored_weights *stored,
+                                            struct llama2_weights *plain,
+                                            llama2_tensor_visitor *visit, void *context);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,303 @@
+#include "common/checkpoints/llama2/llama2_write.h"
+
+#include <cjson/cJSON.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/arena.h"
+#include "common/base/checked.h"
+#include "common/base/file.h"
+#include "common/base/folder.h"
+#include "common/checkpoints/llama2/llama2_tensors.h"
+#include "common/checkpoints/safetensors/safetensors.h"
+
+static const enum safetensors_dtype dtypes[] = {
+    [NN_F32] = SAFETENSORS_F32, [NN_F16] = SAFETENSORS_F16, [NN_BF16] = SAFETENSORS_BF16};
+
+/* A walk that passes by the tensors of other shards. */
+struct writer {
+    const struct llama2_config *config;
+    const struct llama2_write_options *options;
+    size_t shard, total; /* all tensors */
+    size_t index;        /* of the tensor under visit */
+    size_t bytes;        /* first walk: of the shard's tensors */
+    struct arena arena;  /* their values as stored */
+    struct safetensors_tensor *tensors;
+    size_t count;
+    size_t most_turned; /* first walk: elements of the largest tensor whose rows change places */
+    float *turned;      /* (most_turned) */
+    cJSON *map;         /* of the index */
+    struct error *error;
+};
+
+static size_t tensor_total(const struct llama2_config *config, bool shared_classifier) {
+    return LLAMA2_LAYER_TENSORS * config->L + (shared_classifier ? 2 : 3);
+}
+
+static enum status check_shards(const struct llama2_write_options *options, size_t total,
+                                size_t shard, struct error *error) {
+    if (options->shards < 1 || options->shards > total || shard >= options->shards) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "shard %zu of %zu: there can be 1 to %zu shards of %zu tensors", shard,
+                         options->shards, total, total);
+    }
+    return STATUS_OK;
+}
+
+/* Which shard the tensor under visit belongs to; steps on to the next tensor. */
+static size_t next_shard(struct writer *w) {
+    return w->index++ * w->options->shards / w->total;
+}
+
+static size_t element_count(const struct llama2_tensor *tensor) {
+    return tensor->rank == 2 ? tensor->shape[0] * tensor->shape[1] : tensor->shape[0];
+}
+
+const char *llama2_shard_name(size_t shard, size_t shards, char name[LLAMA2_SHARD_NAME_BYTES]) {
+    if (shards == 1) {
+        return strcpy(name, "model.safetensors");
+    }
+    snprintf(name, LLAMA2_SHARD_NAME_BYTES, "model-%05zu-of-%05zu.safetensors", shard + 1, shards);
+    return name;
+}
+
+/* ---- One file ---- */
+
+static bool is_turned(const struct writer *w, const struct llama2_tensor *tensor) {
+    return tensor->rope_heads > 0 && w->config->rope_layout == NN_ROPE_INTERLEAVED;
+}
+
+static enum status measure_tensor(void *context, const struct llama2_tensor *tensor) {
+    struct writer *w = context;
+    if (next_shard(w) != w->shard) {
+        return STATUS_OK;
+    }
+    size_t count = tensor->shape[0];
+    if ((tensor->rank == 2 && !checked_multiply(count, tensor->shape[1], &count)) ||
+        !checked_add(w->bytes, arena_footprint(count, sizeof(float)), &w->bytes)) {
+        return error_set(w->error, STATUS_OVERFLOW, "size of all tensors overflows");
+    }
+    if (is_turned(w, tensor) && count > w->most_turned) {
+        w->most_turned = count;
+    }
+    w->count++;
+    return STATUS_OK;
+}
+
+/* Pairs of rows 2i and 2i+1 of each head become rows i and i + HS/2. */
+static void turn_rows(float *out, const float *in, size_t heads, size_t HS, size_t columns) {
+    for (size_t row = 0; row < heads * HS; row++) {
+        size_t head = row / HS, i = row % HS;
+        size_t target = head * HS + i / 2 + (i % 2) * (HS / 2);
+        memcpy(out + target * columns, in + row * columns, columns * sizeof *out);
+    }
+}
+
+static enum status add_tensor(void *context, const struct llama2_tensor *tensor) {
+    struct writer *w = context;
+    if (next_shard(w) != w->shard) {
+        return STATUS_OK;
+    }
+    size_t count = element_count(tensor), element = nn_dtype_bytes(w->options->dtype);
+    const float *values = *tensor->plain;
+    void *kept = arena_alloc(&w->arena, count, element);
+    struct safetensors_tensor entry = {
+        .name = strdup(tensor->name),
+        .dtype = dtypes[w->options->dtype],
+        .rank = tensor->rank,
+        .shape = {tensor->shape[0], tensor->shape[1]},
+        .count = count,
+        .data = kept,
+        .bytes = count * element,
+    };
+    w->tensors[w->count++] = entry; /* freed with the others, whatever follows */
+    if (entry.name == NULL || kept == NULL) {
+        return error_set(w->error, STATUS_OUT_OF_MEMORY, "out of memory for tensor \"%s\"",
+                         tensor->name);
+    }
+    if (is_turned(w, tensor)) {
+        turn_rows(w->turned, values, tensor->rope_heads, w->config->HS, tensor->shape[1]);
+        values = w->turned;
+    }
+    nn_dtype_store(kept, values, count, w->options->dtype);
+    return STATUS_OK;
+}
+
+/* Memory for the shard's tensors, as much as the first walk found. */
+static enum status take_memory(struct writer *w) {
+    enum status status = arena_create(&w->arena, w->bytes);
+    w->tensors = calloc(w->count, sizeof *w->tensors);
+    w->turned = malloc(w->most_turned > 0 ? w->most_turned * sizeof *w->turned : 1);
+    if (status == STATUS_OK && (w->tensors == NULL || w->turned == NULL)) {
+        status = STATUS_OUT_OF_MEMORY;
+    }
+    w->index = w->count = 0;
+    return status == STATUS_OK
+               ? STATUS_OK
+               : error_set(w->error, status, "no memory for %zu bytes of weights", w->bytes);
+}
+
+enum status llama2_shard_serialize(const struct llama2_config *config,
+                                   const struct llama2_weights *weights,
+                                   const struct llama2_write_options *options, size_t shard,
+                                   unsigned char **data, size_t *size, struct error *error) {
+    *data = NULL;
+    *size = 0;
+    bool shared = weights->classifier == weights->embedding;
+    size_t total = tensor_total(config, shared);
+    TRY(check_shards(options, total, shard, error));
+    struct writer w = {
+        .config = config, .options = options, .shard = shard, .total = total, .error = error};
+    struct llama2_weights source = *weights; /* the walk hands out pointers one could write to */
+    TRY(llama2_tensors_visit(config, shared, NULL, &source, measure_tensor, &w));
+    enum status status = take_memory(&w);
+    if (status == STATUS_OK) {
+        status = llama2_tensors_visit(config, shared, NULL, &source, add_tensor, &w);
+    }
+    if (status == STATUS_OK) {
+        status = safetensors_serialize(w.tensors, w.count, data, size, error);
+    }
+    for (size_t i = 0; i < w.count; i++) {
+        free(w.tensors[i].name);
+    }
+    free(w.tensors);
+    free(w.turned);
+    arena_free(&w.arena);
+    return status;
+}
+
+/* ---- The index ---- */
+
+static enum status add_to_map(void *context, const struct llama2_tensor *tensor) {
+    struct writer *w = context;
+    char name[LLAMA2_SHARD_NAME_BYTES];
+    llama2_shard_name(next_shard(w), w->options->shards, name);
+    w->bytes += element_count(tensor) * nn_dtype_bytes(w->options->dtype);
+    return cJSON_AddStringToObject(w->map, tensor->name, name) != NULL ? STATUS_OK
+                                                                       : STATUS_OUT_OF_MEMORY;
+}
+
+enum status llama2_index_serialize(const struct llama2_config *config, bool shared_classifier,
+                                   const struct llama2_write_options *options, char **json,
+                                   struct error *error) {
+    *json = NULL;
+    struct writer w = {
+        .config = config, .options = options, .total = tensor_total(config, shared_classifier)};
+    TRY(check_shards(options, w.total, 0, error));
+    cJSON *root = cJSON_CreateObject();
+    cJSON *metadata = cJSON_AddObjectToObject(root, "metadata");
+    w.map = cJSON_AddObjectToObject(root, "weight_map");
+    if (metadata != NULL && w.map != NULL &&
+        llama2_tensors_visit(config, shared_classifier, NULL, NULL, add_to_map, &w) == STATUS_OK &&
+        cJSON_AddNumberToObject(metadata, "total_size", (double)w.bytes) != NULL) {
+        *json = cJSON_Print(root);
+    }
+    cJSON_Delete(root);
+    return *json != NULL ? STATUS_OK
+                         : error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for an index");
+}
+
+/* ---- The configuration ---- */
+
+static bool add_config(cJSON *json, const struct llama2_config *c, bool shared_classifier,
+                       enum nn_dtype dtype) {
+    static const char *const names[] = {
+        [NN_F32] = "float32", [NN_F16] = "float16", [NN_BF16] = "bfloat16"};
+    const struct {
+        const char *key;
+        double value;
+    } numbers[] = {
+        {"hidden_size", (double)c->C},
+        {"intermediate_size", (double)c->hidden},
+        {"num_hidden_layers", (double)c->L},
+        {"num_attention_heads", (double)c->NH},
+        {"num_key_value_heads", (double)c->KVH},
+        {"head_dim", (double)c->HS},
+        {"vocab_size", (double)c->V},
+        {"max_position_embeddings", (double)c->T},
+        {"rope_theta", c->rope_theta},
+        {"rms_norm_eps", c->norm_eps},
+        {"bos_token_id", 1},
+        {"eos_token_id", 2},
+    };
+    cJSON *architectures = cJSON_AddArrayToObject(json, "architectures");
+    bool added = architectures != NULL &&
+                 cJSON_AddItemToArray(architectures, cJSON_CreateString("LlamaForCausalLM")) &&
+                 cJSON_AddStringToObject(json, "model_type", "llama") != NULL &&
+                 cJSON_AddStringToObject(json, "hidden_act", "silu") != NULL &&
+                 cJSON_AddStringToObject(json, "torch_dtype", names[dtype]) != NULL &&
+                 cJSON_AddBoolToObject(json, "attention_bias", false) != NULL &&
+                 cJSON_AddBoolToObject(json, "tie_word_embeddings", shared_classifier) != NULL;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers && added; i++) {
+        added = cJSON_AddNumberToObject(json, numbers[i].key, numbers[i].value) != NULL;
+    }
+    return added;
+}
+
+enum status llama2_config_serialize(const struct llama2_config *config, bool shared_classifier,
+                                    enum nn_dtype dtype, char **json) {
+    *json = NULL;
+    cJSON *object = cJSON_CreateObject();
+    if (object != NULL && add_config(object, config, shared_classifier, dtype)) {
+        *json = cJSON_Print(object);
+    }
+    cJSON_Delete(object);
+    return *json != NULL ? STATUS_OK : STATUS_OUT_OF_MEMORY;
+}
+
+/* ---- A folder ---- */
+
+static enum status write_file(const char *folder, const char *name, const void *data, size_t size,
+                              struct error *error) {
+    char path[FOLDER_PATH_BYTES];
+    TRY(folder_join(path, folder, name, "checkpoint", error));
+    return file_write(path, data, size, error);
+}
+
+static enum status write_shards(const char *folder, const struct llama2_config *config,
+                                const struct llama2_weights *weights,
+                                const struct llama2_write_options *options, struct error *error) {
+    for (size_t i = 0; i < options->shards; i++) {
+        char name[LLAMA2_SHARD_NAME_BYTES];
+        unsigned char *data;
+        size_t size;
+        TRY(llama2_shard_serialize(config, weights, options, i, &data, &size, error));
+        llama2_shard_name(i, options->shards, name);
+        enum status status = write_file(folder, name, data, size, error);
+        free(data);
+        if (status != STATUS_OK) {
+            return status;
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status write_index(const char *folder, const struct llama2_config *config, bool shared,
+                               const struct llama2_write_options *options, struct error *error) {
+    char *json;
+    TRY(llama2_index_serialize(config, shared, options, &json, error));
+    enum status status =
+        write_file(folder, "model.safetensors.index.json", json, strlen(json), error);
+    free(json);
+    return status;
+}
+
+enum status llama2_checkpoint_write(const char *folder, const struct llama2_config *config,
+                                    const struct llama2_weights *weights,
+                                    const struct llama2_write_options *options,
+                                    struct error *error) {
+    bool shared = weights->classifier == weights->embedding;
+    TRY(check_shards(options, tensor_total(config, shared), 0, error));
+    TRY(write_shards(folder, config, weights, options, error));
+    if (options->shards > 1) {
+        TRY(write_index(folder, config, shared, options, error));
+    }
+    char *json;
+    if (llama2_config_serialize(config, shared, options->dtype, &json) != STATUS_OK) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for a configuration");
+    }
+    enum status status = write_file(folder, "config.json", json, strlen(json), error);
+    free(json);
+    return status;
+}

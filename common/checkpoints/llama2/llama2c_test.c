@@ -1,0 +1,379 @@
+#include "common/checkpoints/llama2/llama2c.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/models/llama2_random.h"
+#include "common/testing/testing.h"
+
+/* Grouped queries: 4 heads share 2 key/value heads. */
+static const struct llama2_config grouped = {
+    .C = 8,
+    .hidden = 3,
+    .L = 2,
+    .NH = 4,
+    .KVH = 2,
+    .HS = 2,
+    .V = 5,
+    .T = 3,
+    .rope_theta = 10000.0f,
+    .norm_eps = 1e-5f,
+    .rope_layout = NN_ROPE_INTERLEAVED,
+};
+
+/* 28 + 4 * (embedding 40 + layers 2 * (8 + 64 + 32 + 32 + 64 + 8 + 3 * 24) + norm 8 + tables 6) */
+enum { GROUPED_BYTES = 28 + 4 * (40 + 2 * 280 + 8 + 6), CLASSIFIER_BYTES = 4 * 40 };
+
+static const float other_table[8 * 5] = {3.0f, 1.0f, 4.0f};
+
+/* A small checkpoint; the caller frees *data. */
+static bool make_file(const struct llama2_config *config, bool shared, unsigned char **data,
+                      size_t *size) {
+    struct llama2_random model;
+    if (llama2_random_create(&model, config, 7) != STATUS_OK) {
+        return false;
+    }
+    if (!shared) {
+        model.weights.classifier = other_table;
+    }
+    enum status status = llama2c_serialize(&model.config, &model.weights, data, size);
+    llama2_random_free(&model);
+    return status == STATUS_OK;
+}
+
+static void expect_same(const float *want, const float *got, size_t count, const char *what) {
+    if (memcmp(want, got, count * sizeof *want) != 0) {
+        TEST_FAIL("%s differs after the round trip", what);
+    }
+}
+
+static void expect_same_layer(const struct llama2_config *c, const struct llama2_layer *want,
+                              const struct llama2_layer *got) {
+    size_t q = c->NH * c->HS;
+    size_t kv = c->KVH * c->HS;
+    expect_same(want->attention_norm, got->attention_norm, c->C, "attention_norm");
+    expect_same(want->wq, got->wq, q * c->C, "wq");
+    expect_same(want->wk, got->wk, kv * c->C, "wk");
+    expect_same(want->wv, got->wv, kv * c->C, "wv");
+    expect_same(want->wo, got->wo, c->C * q, "wo");
+    expect_same(want->ffn_norm, got->ffn_norm, c->C, "ffn_norm");
+    expect_same(want->w1, got->w1, c->hidden * c->C, "w1");
+    expect_same(want->w2, got->w2, c->C * c->hidden, "w2");
+    expect_same(want->w3, got->w3, c->hidden * c->C, "w3");
+}
+
+static void expect_same_config(const struct llama2_config *want, const struct llama2_config *got) {
+    EXPECT_INT_EQ(want->C, got->C);
+    EXPECT_INT_EQ(want->hidden, got->hidden);
+    EXPECT_INT_EQ(want->L, got->L);
+    EXPECT_INT_EQ(want->NH, got->NH);
+    EXPECT_INT_EQ(want->KVH, got->KVH);
+    EXPECT_INT_EQ(want->HS, got->HS);
+    EXPECT_INT_EQ(want->V, got->V);
+    EXPECT_INT_EQ(want->T, got->T);
+    EXPECT_NEAR(10000.0, got->rope_theta, 0.0);
+    EXPECT_NEAR(1e-5f, got->norm_eps, 0.0);
+    EXPECT_INT_EQ(NN_ROPE_INTERLEAVED, got->rope_layout);
+}
+
+static void round_trip(const struct llama2_config *config, bool shared) {
+    struct llama2_random model;
+    ASSERT_OK(llama2_random_create(&model, config, 11));
+    if (!shared) {
+        model.weights.classifier = other_table;
+    }
+    unsigned char *data;
+    size_t size;
+    ASSERT_OK(llama2c_serialize(config, &model.weights, &data, &size));
+    struct llama2c_checkpoint back;
+    struct error error = {0};
+    ASSERT_OK(llama2c_parse(&back, data, size, &error));
+    expect_same_config(config, &back.config);
+    EXPECT_INT_EQ(shared, back.shared_classifier);
+    EXPECT_INT_EQ(shared, back.weights.classifier == back.weights.embedding);
+    size_t table = config->V * config->C;
+    expect_same(model.weights.embedding, back.weights.embedding, table, "embedding");
+    expect_same(model.weights.classifier, back.weights.classifier, table, "classifier");
+    expect_same(model.weights.final_norm, back.weights.final_norm, config->C, "final_norm");
+    for (size_t l = 0; l < config->L; l++) {
+        expect_same_layer(config, &model.weights.layers[l], &back.weights.layers[l]);
+    }
+    llama2c_close(&back);
+    llama2c_close(&back); /* closing twice is allowed */
+    free(data);
+    llama2_random_free(&model);
+}
+
+C_TEST(llama2c, round_trip_grouped_queries) {
+    round_trip(&grouped, true);
+    round_trip(&grouped, false);
+}
+
+C_TEST(llama2c, round_trip_one_key_head_per_query_head) {
+    struct llama2_config config = grouped;
+    config.KVH = config.NH;
+    round_trip(&config, true);
+    round_trip(&config, false);
+}
+
+C_TEST(llama2c, file_size_is_what_the_format_says) {
+    unsigned char *data;
+    size_t size;
+    ASSERT_TRUE(make_file(&grouped, true, &data, &size));
+    EXPECT_INT_EQ(GROUPED_BYTES, size);
+    const int32_t want[7] = {8, 3, 2, 4, 2, 5, 3};
+    EXPECT_TRUE(memcmp(data, want, sizeof want) == 0);
+    free(data);
+    ASSERT_TRUE(make_file(&grouped, false, &data, &size));
+    EXPECT_INT_EQ(GROUPED_BYTES + CLASSIFIER_BYTES, size);
+    int32_t vocab_size;
+    memcpy(&vocab_size, data + 20, sizeof vocab_size);
+    EXPECT_INT_EQ(-5, vocab_size);
+    free(data);
+}
+
+/* Reader and writer share one layout: here it is counted out by hand. */
+C_TEST(llama2c, tensors_lie_where_the_format_says) {
+    unsigned char *data;
+    size_t size;
+    ASSERT_TRUE(make_file(&grouped, false, &data, &size));
+    struct llama2c_checkpoint checkpoint;
+    ASSERT_OK(llama2c_parse(&checkpoint, data, size, NULL));
+    const float *floats = (const float *)(const void *)(data + 28);
+    const struct llama2_weights *w = &checkpoint.weights;
+    const struct llama2_layer *layer = &w->layers[1];
+    EXPECT_INT_EQ(0, w->embedding - floats);
+    EXPECT_INT_EQ(40 + 8, layer->attention_norm - floats);
+    EXPECT_INT_EQ(56 + 64, layer->wq - floats);
+    EXPECT_INT_EQ(184 + 32, layer->wk - floats);
+    EXPECT_INT_EQ(248 + 32, layer->wv - floats);
+    EXPECT_INT_EQ(312 + 64, layer->wo - floats);
+    EXPECT_INT_EQ(440 + 8, layer->ffn_norm - floats);
+    EXPECT_INT_EQ(456 + 24, layer->w1 - floats);
+    EXPECT_INT_EQ(504 + 24, layer->w2 - floats);
+    EXPECT_INT_EQ(552 + 24, layer->w3 - floats);
+    EXPECT_INT_EQ(600, w->final_norm - floats);
+    EXPECT_INT_EQ(608 + 2 * 3 * 1, w->classifier - floats);
+    llama2c_close(&checkpoint);
+    free(data);
+}
+
+C_TEST(llama2c, writes_rope_tables) {
+    struct llama2_config config = grouped;
+    config.NH = config.KVH = 2;
+    config.HS = 4;
+    unsigned char *data;
+    size_t size;
+    ASSERT_TRUE(make_file(&config, true, &data, &size));
+    float tables[12]; /* cosines (3, 2), sines (3, 2): the last thing in the file */
+    memcpy(tables, data + size - sizeof tables, sizeof tables);
+    for (int t = 0; t < 3; t++) {
+        EXPECT_NEAR(cos(t), tables[2 * t], 1e-7);
+        EXPECT_NEAR(cos(t * 0.01), tables[2 * t + 1], 1e-7);
+        EXPECT_NEAR(sin(t), tables[6 + 2 * t], 1e-7);
+        EXPECT_NEAR(sin(t * 0.01), tables[6 + 2 * t + 1], 1e-7);
+    }
+    free(data);
+}
+
+C_TEST(llama2c, every_truncation_is_refused) {
+    unsigned char *data;
+    size_t size;
+    ASSERT_TRUE(make_file(&grouped, false, &data, &size));
+    for (size_t length = 0; length < size && !test_has_failed(); length++) {
+        unsigned char *copy = malloc(length > 0 ? length : 1); /* exact: reads past it are seen */
+        ASSERT_TRUE(copy != NULL);
+        memcpy(copy, data, length);
+        struct llama2c_checkpoint checkpoint;
+        struct error error = {0};
+        EXPECT_STATUS(STATUS_TRUNCATED, llama2c_parse(&checkpoint, copy, length, &error));
+        char numbers[64];
+        snprintf(numbers, sizeof numbers, "file has %zu", length);
+        EXPECT_TRUE(strstr(error.message, numbers) != NULL);
+        EXPECT_TRUE(checkpoint.weights.layers == NULL);
+        free(copy);
+    }
+    free(data);
+}
+
+/* One number of the header changed, and what must come of it. */
+struct bad_header {
+    int field; /* 0 dim, 1 hidden_dim, 2 n_layers, 3 n_heads, 4 n_kv_heads, 5 vocab_size, 6 seq_len
+                */
+    int32_t value;
+    enum status status;
+    const char *message; /* part of the line */
+};
+
+static const struct bad_header bad_headers[] = {
+    {0, 0, STATUS_BAD_FORMAT, "dim is 0, must be at least 1"},
+    {0, -8, STATUS_BAD_FORMAT, "dim is -8, must be at least 1"},
+    {0, INT32_MIN, STATUS_BAD_FORMAT, "dim is -2147483648, must be at least 1"},
+    {0, 10, STATUS_BAD_FORMAT, "dim is 10, must be a multiple of n_heads, 4"},
+    {0, 2, STATUS_BAD_FORMAT, "dim is 2, must be a multiple of n_heads, 4"},
+    {0, 12, STATUS_BAD_FORMAT, "head size dim / n_heads is 12 / 4 = 3, must be even"},
+    {1, 0, STATUS_BAD_FORMAT, "hidden_dim is 0"},
+    {1, -1, STATUS_BAD_FORMAT, "hidden_dim is -1"},
+    {2, 0, STATUS_BAD_FORMAT, "n_layers is 0"},
+    {2, -2, STATUS_BAD_FORMAT, "n_layers is -2"},
+    {3, 0, STATUS_BAD_FORMAT, "n_heads is 0, must be at least 1"},
+    {3, -4, STATUS_BAD_FORMAT, "n_heads is -4"},
+    {4, 0, STATUS_BAD_FORMAT, "n_kv_heads is 0"},
+    {4, -2, STATUS_BAD_FORMAT, "n_kv_heads is -2"},
+    {4, 3, STATUS_BAD_FORMAT, "n_heads is 4, must be a multiple of n_kv_heads, 3"},
+    {4, 8, STATUS_BAD_FORMAT, "n_heads is 4, must be a multiple of n_kv_heads, 8"},
+    {5, 0, STATUS_BAD_FORMAT, "vocab_size is 0"},
+    {5, INT32_MIN, STATUS_TRUNCATED, "header says 137438955796 bytes, file has 2484"},
+    {5, INT32_MAX, STATUS_TRUNCATED, "file has 2484"},
+    {5, 6, STATUS_TRUNCATED, "header says 2516 bytes, file has 2484"},
+    {5, 4, STATUS_MISMATCH, "header says 2452 bytes, file has 2484"},
+    {6, 0, STATUS_BAD_FORMAT, "seq_len is 0"},
+    {6, -3, STATUS_BAD_FORMAT, "seq_len is -3"},
+    {6, INT32_MAX, STATUS_TRUNCATED, "file has 2484"},
+    {2, INT32_MAX, STATUS_TRUNCATED, "file has 2484"},
+    {1, INT32_MAX, STATUS_TRUNCATED, "file has 2484"},
+    {0, INT32_MAX - 7, STATUS_OVERFLOW, "sizes overflow: dim 2147483640, hidden_dim 3, n_layers 2"},
+    {0, 0x616b3432, STATUS_UNSUPPORTED, "version 1 or later (magic \"ak42\") is not supported"},
+    {0, 0x46554747, STATUS_BAD_FORMAT, "dim is 1179993927, must be a multiple of n_heads, 4"},
+};
+
+C_TEST(llama2c, bad_headers_are_refused) {
+    unsigned char *data;
+    size_t size;
+    ASSERT_TRUE(make_file(&grouped, true, &data, &size));
+    ASSERT_TRUE(size == 2484);
+    for (size_t i = 0; i < sizeof bad_headers / sizeof *bad_headers; i++) {
+        const struct bad_header *bad = &bad_headers[i];
+        unsigned char *copy = malloc(size);
+        ASSERT_TRUE(copy != NULL);
+        memcpy(copy, data, size);
+        memcpy(copy + 4 * bad->field, &bad->value, sizeof bad->value);
+        char path[4096];
+        test_temporary_path("bad.bin", path, sizeof path);
+        ASSERT_OK(file_write(path, copy, size, NULL));
+        struct llama2c_checkpoint checkpoint;
+        struct error error = {0};
+        enum status status = llama2c_open(&checkpoint, path, &error);
+        if (status != bad->status || strstr(error.message, bad->message) == NULL ||
+            strstr(error.message, "bad.bin: ") == NULL || strchr(error.message, '\n') != NULL) {
+            TEST_FAIL("field %d = %d: want %s \"...%s...\", got %s \"%s\"", bad->field, bad->value,
+                      status_name(bad->status), bad->message, status_name(status), error.message);
+        }
+        free(copy);
+    }
+    free(data);
+}
+
+C_TEST(llama2c, sizes_near_the_limits_do_not_wrap) {
+    /* Each number is legal alone; products of three pass 2^64. */
+    const int32_t header[7] = {0x7ffffffe, 0x7fffffff, 0x7fffffff, 1, 1, INT32_MIN, 0x7fffffff};
+    struct llama2c_checkpoint checkpoint;
+    struct error error = {0};
+    EXPECT_STATUS(STATUS_OVERFLOW, llama2c_parse(&checkpoint, header, sizeof header, &error));
+    EXPECT_TRUE(strstr(error.message, "vocab_size 2147483648") != NULL);
+}
+
+C_TEST(llama2c, bytes_behind_the_end_are_refused) {
+    unsigned char *data;
+    size_t size;
+    ASSERT_TRUE(make_file(&grouped, true, &data, &size));
+    unsigned char *longer = realloc(data, size + 4);
+    ASSERT_TRUE(longer != NULL);
+    memset(longer + size, 0, 4);
+    for (size_t extra = 1; extra <= 4; extra++) {
+        struct llama2c_checkpoint checkpoint;
+        struct error error = {0};
+        EXPECT_STATUS(STATUS_MISMATCH, llama2c_parse(&checkpoint, longer, size + extra, &error));
+        char want[64];
+        snprintf(want, sizeof want, "header says %zu bytes, file has %zu", size, size + extra);
+        EXPECT_STR_EQ(want, error.message);
+    }
+    free(longer);
+}
+
+C_TEST(llama2c, memory_must_be_aligned) {
+    unsigned char *data;
+    size_t size;
+    ASSERT_TRUE(make_file(&grouped, true, &data, &size));
+    struct llama2c_checkpoint checkpoint;
+    struct error error = {0};
+    EXPECT_STATUS(STATUS_INVALID_ARGUMENT, llama2c_parse(&checkpoint, data + 1, size - 1, &error));
+    EXPECT_TRUE(strstr(error.message, "aligned") != NULL);
+    free(data);
+}
+
+C_TEST(llama2c, serialize_refuses_what_cannot_be_read_back) {
+    struct llama2_random model;
+    ASSERT_OK(llama2_random_create(&model, &grouped, 1));
+    unsigned char *data;
+    size_t size;
+    struct llama2_config config = grouped;
+    config.KVH = 3;
+    EXPECT_STATUS(STATUS_INVALID_ARGUMENT,
+                  llama2c_serialize(&config, &model.weights, &data, &size));
+    config = grouped;
+    config.V = (size_t)INT32_MAX + 1;
+    EXPECT_STATUS(STATUS_INVALID_ARGUMENT,
+                  llama2c_serialize(&config, &model.weights, &data, &size));
+    config = grouped;
+    config.rope_theta = 500000.0f;
+    EXPECT_STATUS(STATUS_UNSUPPORTED, llama2c_serialize(&config, &model.weights, &data, &size));
+    config = grouped;
+    config.rope_layout = NN_ROPE_HALVES;
+    EXPECT_STATUS(STATUS_UNSUPPORTED, llama2c_serialize(&config, &model.weights, &data, &size));
+    EXPECT_TRUE(data == NULL);
+    llama2_random_free(&model);
+}
+
+static void expect_open_fails(const char *path, enum status want, const char *message) {
+    struct llama2c_checkpoint checkpoint;
+    struct error error = {0};
+    EXPECT_STATUS(want, llama2c_open(&checkpoint, path, &error));
+    if (strstr(error.message, path) != error.message || strstr(error.message, message) == NULL) {
+        TEST_FAIL("want \"%s: ...%s\", got \"%s\"", path, message, error.message);
+    }
+    llama2c_close(&checkpoint);
+}
+
+C_TEST(llama2c, missing_files_folders_and_empty_files) {
+    char path[4096];
+    expect_open_fails(test_temporary_path("no_such.bin", path, sizeof path), STATUS_NOT_FOUND,
+                      ": cannot open: No such file");
+    test_temporary_path("a_folder.bin", path, sizeof path);
+    ASSERT_TRUE(mkdir(path, 0755) == 0);
+    expect_open_fails(path, STATUS_IO, ": not a regular file");
+    test_temporary_path("empty.bin", path, sizeof path);
+    ASSERT_OK(file_write(path, "", 0, NULL));
+    expect_open_fails(path, STATUS_TRUNCATED, ": header needs 28 bytes, file has 0");
+    test_temporary_path("text.bin", path, sizeof path);
+    static const char text[] = "Once upon a time, there was a little girl named Lily.\n";
+    ASSERT_OK(file_write(path, text, sizeof text - 1, NULL));
+    expect_open_fails(path, STATUS_BAD_FORMAT, ": dim is ");
+}
+
+C_TEST(llama2c, opens_a_real_checkpoint) {
+    char path[4096];
+    if (!test_data_path("stories260K.bin", path, sizeof path)) {
+        TEST_SKIP("no stories260K.bin: set WARPBOOK_DATA to the folder that holds it");
+    }
+    struct llama2c_checkpoint checkpoint;
+    struct error error = {0};
+    ASSERT_OK(llama2c_open(&checkpoint, path, &error));
+    const struct llama2_config want = {
+        .C = 64, .hidden = 172, .L = 5, .NH = 8, .KVH = 4, .HS = 8, .V = 512, .T = 512};
+    expect_same_config(&want, &checkpoint.config);
+    EXPECT_TRUE(checkpoint.shared_classifier);
+    /* A wrong offset would show in norms: trained ones are positive, matrices are not.
+     */
+    for (size_t i = 0; i < 64; i++) {
+        EXPECT_NEAR(2.5, checkpoint.weights.final_norm[i], 2.4);
+        EXPECT_NEAR(1.0, checkpoint.weights.layers[4].ffn_norm[i], 0.9);
+    }
+    const float *embedding_end = checkpoint.weights.embedding + (size_t)512 * 64;
+    EXPECT_TRUE(checkpoint.weights.layers[0].attention_norm == embedding_end);
+    llama2c_close(&checkpoint);
+}

@@ -1,0 +1,80 @@
+#include "common/checkpoints/safetensors/safetensors_write.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Writes all bytes. */
+static enum status write_bytes(int descriptor, const unsigned char *data, size_t size,
+                               const char *path, struct error *error) {
+    while (size > 0) {
+        ssize_t count = write(descriptor, data, size);
+        if (count < 0 && errno == EINTR) {
+            continue;
+        }
+        if (count <= 0) {
+            return error_set(error, STATUS_IO, "%s: cannot write: %s", path, strerror(errno));
+        }
+        data += count;
+        size -= (size_t)count;
+    }
+    return STATUS_OK;
+}
+
+static enum status write_tensors(int descriptor, const struct safetensors_tensor *tensors,
+                                 size_t count, const struct safetensors_source *source,
+                                 const char *path, struct error *error) {
+    size_t largest = 1;
+    for (size_t i = 0; i < count; i++) {
+        largest = tensors[i].bytes > largest ? tensors[i].bytes : largest;
+    }
+    unsigned char *data = malloc(largest);
+    if (data == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for %zu bytes", largest);
+    }
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        status = source->fill(source->context, i, data, error);
+        if (status == STATUS_OK) {
+            status = write_bytes(descriptor, data, tensors[i].bytes, path, error);
+        }
+    }
+    free(data);
+    return status;
+}
+
+static enum status write_file(int descriptor, const struct safetensors_tensor *tensors,
+                              size_t count, const struct safetensors_source *source,
+                              const char *path, struct error *error) {
+    unsigned char *header;
+    size_t size, data_size;
+    TRY(safetensors_header(tensors, count, &header, &size, &data_size, error));
+    enum status status = write_bytes(descriptor, header, size, path, error);
+    free(header);
+    if (status == STATUS_OK) {
+        status = write_tensors(descriptor, tensors, count, source, path, error);
+    }
+    if (status == STATUS_OK && fsync(descriptor) != 0) {
+        status = error_set(error, STATUS_IO, "%s: cannot write: %s", path, strerror(errno));
+    }
+    return status;
+}
+
+enum status safetensors_write(const char *path, const struct safetensors_tensor *tensors,
+                              size_t count, const struct safetensors_source *source,
+                              struct error *error) {
+    int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (descriptor < 0) {
+        return error_set(error, STATUS_IO, "%s: cannot create: %s", path, strerror(errno));
+    }
+    enum status status = write_file(descriptor, tensors, count, source, path, error);
+    if (close(descriptor) != 0 && status == STATUS_OK) {
+        status = error_set(error, STATUS_IO, "%s: cannot write: %s", path, strerror(errno));
+    }
+    if (status != STATUS_OK) {
+        unlink(path);
+    }
+    return status;
+}

@@ -1,0 +1,69 @@
+/**
+ * @file bert.h
+ * @brief The complete BERT encoder and classifier (Devlin et al. 2019), written once over struct
+ * engine.
+ */
+#ifndef WARPBOOK_COMMON_MODELS_BERT_H_
+#define WARPBOOK_COMMON_MODELS_BERT_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/status.h"
+#include "common/checkpoints/bert/bert_weights.h"
+#include "common/models/engine.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct bert; /**< opaque: resident weights and activations */
+
+/**
+ * One batch of token ids; all host memory. Its rows are B * T tokens, or, packed, starts[B]: then
+ * the sequences lie one after the other and nothing is computed for padding.
+ */
+struct bert_input {
+    const int32_t *ids;    /**< (rows), each in [0, V) */
+    const int32_t *types;  /**< (rows), each in [0, types); NULL: all 0 */
+    const uint8_t *mask;   /**< (B, T), 0 marks padding; NULL: none; packed: NULL */
+    size_t B, T;           /**< sequences, and tokens of each; packed: T is not looked at */
+    const int32_t *starts; /**< packed: (B + 1), the first row of each sequence, the first 0, and
+                              the number of rows; NULL: not packed */
+};
+
+/** Where results go; all host memory, NULL when not wanted. */
+struct bert_output {
+    float *hidden; /**< (rows, C): last hidden state */
+    float *pooled; /**< (B, C): tanh(pooler([CLS])) */
+    float *logits; /**< (B, labels) */
+};
+
+/**
+ * @brief Makes weights and activations resident.
+ * @param config     copied
+ * @param weights    host; must outlive the model
+ * @param engine     must outlive the model
+ * @param max_tokens most rows of one call
+ */
+MUST_CHECK enum status bert_create(struct bert **model, const struct bert_config *config,
+                                   const struct bert_weights *weights, const struct engine *engine,
+                                   size_t max_tokens, struct error *error);
+
+void bert_free(struct bert *model);
+
+/**
+ * @brief Runs one batch.
+ * @return STATUS_OK; STATUS_INVALID_ARGUMENT for an id out of range, when B or T is 0, when starts
+ *         do not rise, or come with a mask; STATUS_TOO_LONG when a sequence or rows are too many;
+ * STATUS_UNSUPPORTED when pooled or logits are wanted and the checkpoint has no pooler or
+ * classifier; or the engine's status
+ */
+MUST_CHECK enum status bert_forward(struct bert *model, const struct bert_input *input,
+                                    const struct bert_output *output);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,26 @@
+/**
+ * @file bert_expectation.h
+ * @brief BERT against the recordings of expectations/bert.json.
+ */
+#ifndef WARPBOOK_COMMON_MODELS_BERT_EXPECTATION_H_
+#define WARPBOOK_COMMON_MODELS_BERT_EXPECTATION_H_
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * @brief Writes the checkpoint of case @p name into the test's temporary folder, opens it, runs
+ *        it on the reference engine and compares every output with the recording.
+ *
+ * Prints the errors, and notes a failure of the running test where one is over
+ * 1e-4: the largest difference relative to the largest value, the norm of the
+ * difference relative to the norm, and the norm of the whole output.
+ */
+void bert_expectation_check(const char *name);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,385 @@
+#include "common/models/llama2.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/checked.h"
+#include "common/models/resident.h"
+
+enum { LAYER_TENSORS = 9, OTHER_TENSORS = 3, BUFFERS = 10 };
+
+/* Resident weights, the same shapes as struct llama2_weights. */
+struct llama2 {
+    struct llama2_config config;
+    const struct engine *engine;
+    size_t batch;
+    struct llama2_weights weights; /* resident pointers; a shared classifier is NULL */
+
+    /* Activations of one call: T stands for its tokens, at most batch. */
+    float *x;         /* (T, C): the residual stream */
+    float *normed;    /* (T, C) */
+    float *q;         /* (T, NH*HS) */
+    float *mixed;     /* (T, NH*HS): attention's result */
+    float *projected; /* (T, C) */
+    float *gate, *up; /* (T, hidden) */
+    float *logits;    /* (V) */
+
+    float *k_cache, *v_cache; /* (L, config.T, KVH*HS) */
+
+    /* Set where the engine runs the whole decoder; then nothing above is resident. */
+    void *decoder;                      /* the engine's */
+    struct llama2_stored_weights views; /* of fp32 weights, for the decoder */
+};
+
+static enum status check_config(const struct llama2_config *c, size_t batch, struct error *error) {
+    bool sizes = c->C > 0 && c->hidden > 0 && c->L > 0 && c->NH > 0 && c->KVH > 0 && c->HS > 0 &&
+                 c->V > 0 && c->T > 0;
+    if (!sizes || c->NH % c->KVH != 0 || c->HS % 2 != 0 || batch < 1 || batch > c->T) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "Llama2 sizes do not fit together: C %zu, hidden %zu, L %zu, NH %zu, "
+                         "KVH %zu, HS %zu, V %zu, T %zu, batch %zu",
+                         c->C, c->hidden, c->L, c->NH, c->KVH, c->HS, c->V, c->T, batch);
+    }
+    size_t cache_rows;
+    if (!checked_multiply(c->L, c->T, &cache_rows)) {
+        return error_set(error, STATUS_OVERFLOW, "Llama2 sizes overflow: L %zu, T %zu", c->L, c->T);
+    }
+    return STATUS_OK;
+}
+
+static void list_layer(struct resident_tensor list[LAYER_TENSORS], const struct llama2_config *c,
+                       const struct llama2_layer *host, struct llama2_layer *resident) {
+    size_t q_width = c->NH * c->HS;
+    size_t kv_width = c->KVH * c->HS;
+    const struct resident_tensor tensors[LAYER_TENSORS] = {
+        {host->attention_norm, &resident->attention_norm, 1, c->C},
+        {host->wq, &resident->wq, q_width, c->C},
+        {host->wk, &resident->wk, kv_width, c->C},
+        {host->wv, &resident->wv, kv_width, c->C},
+        {host->wo, &resident->wo, c->C, q_width},
+        {host->ffn_norm, &resident->ffn_norm, 1, c->C},
+        {host->w1, &resident->w1, c->hidden, c->C},
+        {host->w2, &resident->w2, c->C, c->hidden},
+        {host->w3, &resident->w3, c->hidden, c->C},
+    };
+    memcpy(list, tensors, sizeof tensors);
+}
+
+/* A classifier shared with the embedding is made resident once: its row has no host tensor. */
+static void list_others(struct resident_tensor list[OTHER_TENSORS], const struct llama2_config *c,
+                        const struct llama2_weights *host, struct llama2_weights *resident) {
+    const float *classifier = host->classifier != host->embedding ? host->classifier : NULL;
+    const struct resident_tensor tensors[OTHER_TENSORS] = {
+        {host->embedding, &resident->embedding, c->V, c->C},
+        {host->final_norm, &resident->final_norm, 1, c->C},
+        {classifier, &resident->classifier, c->V, c->C},
+    };
+    memcpy(list, tensors, sizeof tensors);
+}
+
+static void list_buffers(struct resident_buffer list[BUFFERS], struct llama2 *m) {
+    const struct llama2_config *c = &m->config;
+    const struct resident_buffer buffers[BUFFERS] = {
+        {&m->x, m->batch, c->C},
+        {&m->normed, m->batch, c->C},
+        {&m->q, m->batch, c->NH * c->HS},
+        {&m->mixed, m->batch, c->NH * c->HS},
+        {&m->projected, m->batch, c->C},
+        {&m->gate, m->batch, c->hidden},
+        {&m->up, m->batch, c->hidden},
+        {&m->logits, 1, c->V},
+        {&m->k_cache, c->L * c->T, c->KVH * c->HS},
+        {&m->v_cache, c->L * c->T, c->KVH * c->HS},
+    };
+    memcpy(list, buffers, sizeof buffers);
+}
+
+static enum status make_resident(struct llama2 *m, const struct llama2_weights *host) {
+    struct resident_tensor others[OTHER_TENSORS];
+    struct resident_buffer buffers[BUFFERS];
+    list_others(others, &m->config, host, &m->weights);
+    list_buffers(buffers, m);
+    m->weights.layers = calloc(m->config.L, sizeof *m->weights.layers);
+    if (m->weights.layers == NULL) {
+        return STATUS_OUT_OF_MEMORY;
+    }
+    TRY(resident_tensors_load(m->engine, others, OTHER_TENSORS));
+    for (size_t l = 0; l < m->config.L; l++) {
+        struct resident_tensor layer[LAYER_TENSORS];
+        list_layer(layer, &m->config, &host->layers[l], &m->weights.layers[l]);
+        TRY(resident_tensors_load(m->engine, layer, LAYER_TENSORS));
+    }
+    return resident_buffers_alloc(m->engine, buffers, BUFFERS);
+}
+
+/* An empty model, or NULL with the reason in *status. */
+static struct llama2 *new_model(const struct llama2_config *config, const struct engine *engine,
+                                size_t batch, enum status *status, struct error *error) {
+    *status = check_config(config, batch, error);
+    if (*status != STATUS_OK) {
+        return NULL;
+    }
+    struct llama2 *m = calloc(1, sizeof *m);
+    if (m == NULL) {
+        *status = error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the model");
+        return NULL;
+    }
+    m->config = *config;
+    m->engine = engine;
+    m->batch = batch;
+    return m;
+}
+
+/* Frees a model that could not be made; what the engine said of it is kept. */
+static enum status give_up(struct llama2 *m, enum status status, struct error *error) {
+    char prefix[160];
+    snprintf(prefix, sizeof prefix, "cannot make the model resident on engine %s", m->engine->name);
+    llama2_free(m);
+    return error_prefix(error, status, prefix);
+}
+
+static enum status create_decoder(struct llama2 *m, const struct llama2_stored_weights *weights,
+                                  enum nn_dtype dtype, struct error *error) {
+    const struct llama2_decoder_model model = {&m->config, weights, dtype, m->batch};
+    return m->engine->decoder_create(m->engine->context, &model, &m->decoder, error);
+}
+
+static enum status view_tensor(void *context, const struct llama2_tensor *tensor) {
+    (void)context;
+    bool vector = tensor->rank == 1;
+    *tensor->stored = (struct llama2_stored_tensor){
+        .data = *tensor->plain,
+        .dtype = NN_F32,
+        .rows = vector ? 1 : tensor->shape[0],
+        .columns = tensor->shape[vector ? 0 : 1],
+    };
+    return STATUS_OK;
+}
+
+/* A decoder of fp32 weights; the engine may have none, or not for this model. */
+static enum status try_decoder(struct llama2 *m, const struct llama2_weights *weights,
+                               struct error *error) {
+    if (m->engine->decoder_create == NULL) {
+        return STATUS_OK;
+    }
+    struct llama2_weights plain = *weights;
+    bool shared = plain.classifier == plain.embedding;
+    m->views.layers = calloc(m->config.L, sizeof *m->views.layers);
+    if (m->views.layers == NULL) {
+        return STATUS_OUT_OF_MEMORY;
+    }
+    TRY(llama2_tensors_visit(&m->config, shared, &m->views, &plain, view_tensor, NULL));
+    if (shared) {
+        m->views.classifier = m->views.embedding;
+    }
+    return create_decoder(m, &m->views, NN_F32, error);
+}
+
+enum status llama2_create(struct llama2 **model, const struct llama2_config *config,
+                          const struct llama2_weights *weights, const struct engine *engine,
+                          size_t batch, struct error *error) {
+    enum status status;
+    *model = NULL;
+    struct llama2 *m = new_model(config, engine, batch, &status, error);
+    if (m == NULL) {
+        return status;
+    }
+    status = try_decoder(m, weights, error);
+    if (status == STATUS_OK && m->decoder == NULL) {
+        status = make_resident(m, weights);
+    }
+    if (status != STATUS_OK) {
+        return give_up(m, status, error);
+    }
+    *model = m;
+    return STATUS_OK;
+}
+
+enum status llama2_create_stored(struct llama2 **model, const struct llama2_config *config,
+                                 const struct llama2_stored_weights *weights, enum nn_dtype dtype,
+                                 const struct engine *engine, size_t batch, struct error *error) {
+    enum status status;
+    *model = NULL;
+    if (engine->decoder_create == NULL) {
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "engine %s runs operator by operator, on fp32 weights; it does not take "
+                         "weights as they are stored",
+                         engine->name);
+    }
+    struct llama2 *m = new_model(config, engine, batch, &status, error);
+    if (m == NULL) {
+        return status;
+    }
+    status = create_decoder(m, weights, dtype, error);
+    if (status != STATUS_OK) {
+        return give_up(m, status, error);
+    }
+    if (m->decoder == NULL) {
+        llama2_free(m);
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "the decoder of engine %s does not take a model with heads of %zu "
+                         "channels, C %zu, hidden %zu",
+                         engine->name, config->HS, config->C, config->hidden);
+    }
+    *model = m;
+    return STATUS_OK;
+}
+
+static void unload(struct llama2 *m) {
+    const struct llama2_weights none = {0};
+    const struct llama2_layer no_layer = {0};
+    struct resident_buffer buffers[BUFFERS];
+    struct resident_tensor others[OTHER_TENSORS];
+    list_buffers(buffers, m);
+    resident_buffers_release(m->engine, buffers, BUFFERS);
+    for (size_t l = 0; l < m->config.L && m->weights.layers != NULL; l++) {
+        struct resident_tensor layer[LAYER_TENSORS];
+        list_layer(layer, &m->config, &no_layer, &m->weights.layers[l]);
+        resident_tensors_unload(m->engine, layer, LAYER_TENSORS);
+    }
+    list_others(others, &m->config, &none, &m->weights);
+    resident_tensors_unload(m->engine, others, OTHER_TENSORS);
+    free(m->weights.layers);
+}
+
+void llama2_free(struct llama2 *m) {
+    if (m == NULL) {
+        return;
+    }
+    if (m->decoder != NULL) {
+        m->engine->decoder_free(m->engine->context, m->decoder);
+    }
+    unload(m);
+    free(m->views.layers);
+    free(m);
+}
+
+const struct llama2_config *llama2_config(const struct llama2 *m) {
+    return &m->config;
+}
+
+/* mixed = attention(rope(q), rope(k), v) of the T new tokens over the cache of layer l. */
+static enum status attend(struct llama2 *m, size_t l, size_t T, size_t position) {
+    const struct llama2_config *c = &m->config;
+    const struct llama2_layer *w = &m->weights.layers[l];
+    const struct engine *e = m->engine;
+    void *x = e->context;
+    size_t q_width = c->NH * c->HS;
+    size_t kv_width = c->KVH * c->HS;
+    float *k = m->k_cache + l * c->T * kv_width; /* (config.T, KVH*HS) */
+    float *v = m->v_cache + l * c->T * kv_width;
+    float *k_new = k + position * kv_width; /* (T, KVH*HS) */
+    float *v_new = v + position * kv_width;
+
+    TRY(e->matmul(x, m->q, m->normed, w->wq, T, q_width, c->C));
+    TRY(e->matmul(x, k_new, m->normed, w->wk, T, kv_width, c->C));
+    TRY(e->matmul(x, v_new, m->normed, w->wv, T, kv_width, c->C));
+    TRY(e->rope(x, m->q, T, c->NH, c->HS, q_width, position, c->rope_theta, c->rope_layout));
+    TRY(e->rope(x, k_new, T, c->KVH, c->HS, kv_width, position, c->rope_theta, c->rope_layout));
+    const struct nn_attention attention = {
+        .q = m->q,
+        .k = k,
+        .v = v,
+        .B = 1,
+        .T = T,
+        .S = position + T,
+        .NH = c->NH,
+        .KVH = c->KVH,
+        .HS = c->HS,
+        .q_stride = q_width,
+        .kv_stride = kv_width,
+        .causal = true,
+        .scale = 1.0f / sqrtf((float)c->HS),
+    };
+    return e->attention(x, m->mixed, &attention);
+}
+
+static enum status forward_layer(struct llama2 *m, size_t l, size_t T, size_t position) {
+    const struct llama2_config *c = &m->config;
+    const struct llama2_layer *w = &m->weights.layers[l];
+    const struct engine *e = m->engine;
+    void *x = e->context;
+
+    TRY(e->rmsnorm(x, m->normed, m->x, w->attention_norm, T, c->C, c->norm_eps));
+    TRY(attend(m, l, T, position));
+    TRY(e->matmul(x, m->projected, m->mixed, w->wo, T, c->C, c->NH * c->HS));
+    TRY(e->residual(x, m->x, m->x, m->projected, T * c->C));
+
+    TRY(e->rmsnorm(x, m->normed, m->x, w->ffn_norm, T, c->C, c->norm_eps));
+    TRY(e->matmul(x, m->gate, m->normed, w->w1, T, c->hidden, c->C));
+    TRY(e->matmul(x, m->up, m->normed, w->w3, T, c->hidden, c->C));
+    TRY(e->silu_gate(x, m->gate, m->gate, m->up, T * c->hidden));
+    TRY(e->matmul(x, m->projected, m->gate, w->w2, T, c->C, c->hidden));
+    return e->residual(x, m->x, m->x, m->projected, T * c->C);
+}
+
+/* Logits of the last of T tokens, copied to the host. */
+static enum status classify_last(struct llama2 *m, size_t T, float *logits) {
+    const struct llama2_config *c = &m->config;
+    const struct engine *e = m->engine;
+    const float *last = m->x + (T - 1) * c->C;
+    TRY(e->rmsnorm(e->context, m->normed, last, m->weights.final_norm, 1, c->C, c->norm_eps));
+    const float *classifier =
+        m->weights.classifier != NULL ? m->weights.classifier : m->weights.embedding;
+    TRY(e->matmul(e->context, m->logits, m->normed, classifier, 1, c->V, c->C));
+    return e->read(e->context, logits, m->logits, c->V * sizeof(float));
+}
+
+static enum status check_call(const struct llama2 *m, const int32_t *tokens, size_t count,
+                              size_t position) {
+    const struct llama2_config *c = &m->config;
+    if (count == 0 || count > m->batch) {
+        return STATUS_INVALID_ARGUMENT;
+    }
+    if (position > c->T || count > c->T - position) {
+        return STATUS_TOO_LONG;
+    }
+    for (size_t t = 0; t < count; t++) {
+        if (tokens[t] < 0 || (size_t)tokens[t] >= c->V) {
+            return STATUS_INVALID_ARGUMENT;
+        }
+    }
+    return STATUS_OK;
+}
+
+enum status llama2_forward(struct llama2 *m, const int32_t *tokens, size_t count, size_t position,
+                           float *logits) {
+    const struct llama2_config *c = &m->config;
+    const struct engine *e = m->engine;
+    TRY(check_call(m, tokens, count, position));
+    if (m->decoder != NULL) {
+        const struct llama2_decoder_call call = {tokens, count, position, logits};
+        return e->decoder_run(e->context, m->decoder, &call);
+    }
+    TRY(e->embedding(e->context, m->x, m->weights.embedding, tokens, count, c->C, false));
+    for (size_t l = 0; l < c->L; l++) {
+        TRY(forward_layer(m, l, count, position));
+    }
+    return logits != NULL ? classify_last(m, count, logits) : STATUS_OK;
+}
+
+bool llama2_draws(const struct llama2 *m) {
+    return m->decoder != NULL && m->engine->decoder_begin != NULL;
+}
+
+enum status llama2_begin(struct llama2 *m, const struct llama2_sampling *sampling) {
+    const struct engine *e = m->engine;
+    return llama2_draws(m) ? e->decoder_begin(e->context, m->decoder, sampling)
+                           : STATUS_UNSUPPORTED;
+}
+
+enum status llama2_next(struct llama2 *m, size_t position, int32_t *token) {
+    const struct engine *e = m->engine;
+    if (!llama2_draws(m)) {
+        return STATUS_UNSUPPORTED;
+    }
+    if (position == 0) { /* there are no logits to draw from */
+        return STATUS_INVALID_ARGUMENT;
+    }
+    if (position >= m->config.T) {
+        return STATUS_TOO_LONG;
+    }
+    return e->decoder_next(e->context, m->decoder, position, token);
+}

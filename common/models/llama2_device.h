@@ -1,0 +1,59 @@
+/**
+ * @file llama2_device.h
+ * @brief A Llama2's weights in device memory, as decoders read them: matrices that have the same
+ *        input lie one below the other, in one type.
+ */
+#ifndef WARPBOOK_COMMON_MODELS_LLAMA2_DEVICE_H_
+#define WARPBOOK_COMMON_MODELS_LLAMA2_DEVICE_H_
+
+#include <stddef.h>
+
+#include "common/base/status.h"
+#include "common/device/device.h"
+#include "common/models/llama2_decoder.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Device memory, 256-byte aligned, row-major; norms fp32, matrices of the model's dtype. */
+struct llama2_device_layer {
+    const float *attention_norm; /**< (C) */
+    const void *qkv;             /**< ((NH + 2 KVH) * HS, C): rows of q, then k, then v */
+    const void *out;             /**< (C, NH*HS) */
+    const float *ffn_norm;       /**< (C) */
+    const void *gate_up;         /**< (2 * hidden, C): rows of the gate (w1), then of up (w3) */
+    const void *down;            /**< (C, hidden) */
+};
+
+struct llama2_device {
+    enum nn_dtype dtype;
+    const void *embedding;              /**< (V, C) */
+    struct llama2_device_layer *layers; /**< (L), host memory */
+    const float *final_norm;            /**< (C) */
+    const void *classifier;             /**< (V, C); equals embedding when shared */
+    size_t bytes;                       /**< device memory that all of it takes */
+    size_t decode_bytes;                /**< what one token reads: all but the embedding's table,
+                                           of which it reads a row, unless that is the classifier */
+};
+
+/**
+ * @brief Converts and copies; waits until all of it is there.
+ *
+ * Host memory beside the stored weights: one staging buffer of at most 64 MiB.
+ *
+ * @return STATUS_OK; STATUS_OUT_OF_MEMORY with the bytes needed and those free, before the first
+ *         copy; STATUS_OVERFLOW; STATUS_DEVICE
+ */
+MUST_CHECK enum status llama2_device_load(struct llama2_device *device,
+                                          const struct llama2_decoder_model *model,
+                                          device_stream stream, struct error *error);
+
+/** Frees; a zero-initialised one is allowed. */
+void llama2_device_free(struct llama2_device *device);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,53 @@
+/**
+ * @file sampler.h
+ * @brief Next token from logits: greedy, temperature, top-k, top-p, with llama2.c's generator.
+ *
+ * The same seed and logits give the same tokens as llama2.c (A. Karpathy,
+ * run.c): xorshift64* (Vigna 2016), upper 24 of 32 bits as a float. With
+ * top_k, which llama2.c has not, only the k most likely tokens, equal ones by
+ * number, keep their probability, and top_p is a share of theirs.
+ */
+#ifndef WARPBOOK_COMMON_MODELS_SAMPLER_H_
+#define WARPBOOK_COMMON_MODELS_SAMPLER_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/status.h"
+#include "common/models/llama2_decoder.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct sampler_candidate {
+    float probability;
+    int32_t token;
+};
+
+struct sampler {
+    size_t V;
+    float temperature; /**< 0: greedy */
+    float top_p;       /**< nucleus (Holtzman et al. 2020); <= 0 or >= 1: off */
+    size_t top_k;      /**< 0: off */
+    uint64_t state;
+    struct sampler_candidate *candidates; /**< (V) scratch */
+};
+
+/** @return STATUS_INVALID_ARGUMENT for a seed of 0, at which xorshift would stay, or V of 0 */
+MUST_CHECK enum status sampler_create(struct sampler *sampler, size_t V,
+                                      const struct llama2_sampling *how);
+
+void sampler_free(struct sampler *sampler);
+
+/** @param logits host, (V); overwritten unless greedy @return the chosen token */
+int32_t sampler_next(struct sampler *sampler, float *logits);
+
+/** Moves the generator on as sampler_next() does, where somebody else drew with its state. */
+void sampler_skip(struct sampler *sampler);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,145 @@
+/* Where a classifier's weights, vocabulary and label names come from. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/file.h"
+#include "common/checkpoints/bert/bert_example.h"
+#include "common/checkpoints/safetensors/safetensors.h"
+#include "common/programs/classifier/classifier.h"
+
+enum { MOST_CONFIG = 16 << 20, PATH_BYTES = 4096, BASE_PIECES = 30522 };
+
+/* path = FOLDER/NAME. */
+static enum status join(char *path, const char *folder, const char *name, struct error *error) {
+    int length = snprintf(path, PATH_BYTES, "%s/%s", folder, name);
+    return length > 0 && length < PATH_BYTES
+               ? STATUS_OK
+               : error_set(error, STATUS_TOO_LONG, "%.100s...: the path is too long", folder);
+}
+
+static bool is_weights_file(const char *path) {
+    static const char end[] = ".safetensors";
+    size_t length = strlen(path);
+    return length >= sizeof end && strcmp(path + length - (sizeof end - 1), end) == 0;
+}
+
+/* The folder of a checkpoint that may be named by its weights. */
+static enum status folder_of(const char *checkpoint, char *folder, struct error *error) {
+    TRY(join(folder, checkpoint, "", error));
+    folder[strlen(folder) - 1] = '\0';
+    if (is_weights_file(checkpoint)) {
+        char *slash = strrchr(folder, '/');
+        if (slash == NULL) {
+            strcpy(folder, ".");
+        } else {
+            slash[slash == folder] = '\0'; /* "/model.safetensors" lies in "/" */
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status load_weights(struct classifier_model *m, const char *path, struct error *error) {
+    struct safetensors file;
+    struct bert_config config = m->config;
+    TRY(safetensors_open(&file, path, error));
+    enum status status = bert_checkpoint_load(&m->checkpoint, &config, &file, error);
+    safetensors_close(&file);
+    if (status != STATUS_OK) {
+        /* bert_checkpoint_load() does not know the file's name. */
+        return error_prefix(error, status, path);
+    }
+    m->config = m->checkpoint.config;
+    m->weights = &m->checkpoint.weights;
+    return STATUS_OK;
+}
+
+static enum status read_config(struct classifier_model *m, const char *path, struct error *error) {
+    char *json;
+    size_t size;
+    TRY(file_read(path, MOST_CONFIG, &json, &size, error));
+    enum status status = bert_config_parse(&m->config, json, size, error);
+    if (status == STATUS_OK) {
+        status = bert_labels_parse(json, size, m->config.labels, &m->labels, error);
+    }
+    free(json);
+    return status == STATUS_OK ? STATUS_OK : error_prefix(error, status, path);
+}
+
+static enum status open_checkpoint(struct classifier_model *m,
+                                   const struct classifier_source *source, struct error *error) {
+    char folder[PATH_BYTES], path[PATH_BYTES], weights[PATH_BYTES];
+    TRY(folder_of(source->checkpoint, folder, error));
+    TRY(join(path, folder, "config.json", error));
+    TRY(read_config(m, path, error));
+    TRY(join(weights, folder, "model.safetensors", error));
+    const char *file = is_weights_file(source->checkpoint) ? source->checkpoint : weights;
+    TRY(load_weights(m, file, error));
+    if (m->config.labels == 0) {
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "%s: has no classifier (classifier.weight); wanted is a BERT fine-tuned "
+                         "for classification",
+                         file);
+    }
+    if (source->vocab != NULL) {
+        return wordpiece_open(&m->wordpiece, source->vocab, error);
+    }
+    TRY(join(path, folder, "vocab.txt", error));
+    return wordpiece_open(&m->wordpiece, path, error);
+}
+
+static enum status open_random_vocabulary(struct classifier_model *m,
+                                          const struct classifier_source *source,
+                                          struct error *error) {
+    if (source->vocab != NULL) {
+        return wordpiece_open(&m->wordpiece, source->vocab, error);
+    }
+    char *text;
+    size_t size;
+    size_t pieces = strcmp(source->shape, "base") == 0 ? BASE_PIECES : 0;
+    enum status status = bert_letters_vocabulary(pieces, &text, &size);
+    if (status == STATUS_OK) {
+        status = wordpiece_parse(&m->wordpiece, text, size, error);
+    }
+    free(text);
+    return status;
+}
+
+static enum status open_random(struct classifier_model *m, const struct classifier_source *source,
+                               struct error *error) {
+    TRY(bert_shape_parse(source->shape, &m->config, error));
+    TRY(open_random_vocabulary(m, source, error));
+    m->config.V = wordpiece_size(m->wordpiece);
+    m->config.labels = source->labels;
+    TRY(bert_labels_parse(NULL, 0, m->config.labels, &m->labels, error));
+    enum status status = bert_random_create(&m->random, &m->config, source->seed);
+    m->weights = &m->random.weights;
+    return status == STATUS_OK
+               ? STATUS_OK
+               : error_set(error, status, "cannot make random weights: %s", status_message(status));
+}
+
+enum status classifier_model_open(struct classifier_model *model,
+                                  const struct classifier_source *source, struct error *error) {
+    *model = (struct classifier_model){0};
+    enum status status = source->checkpoint != NULL ? open_checkpoint(model, source, error)
+                                                    : open_random(model, source, error);
+    if (status == STATUS_OK && wordpiece_size(model->wordpiece) > model->config.V) {
+        status = error_set(error, STATUS_MISMATCH,
+                           "the vocabulary has %zu pieces, the checkpoint's word embedding %zu "
+                           "rows: they do not belong together",
+                           wordpiece_size(model->wordpiece), model->config.V);
+    }
+    if (status != STATUS_OK) {
+        classifier_model_close(model);
+    }
+    return status;
+}
+
+void classifier_model_close(struct classifier_model *model) {
+    wordpiece_free(model->wordpiece);
+    bert_checkpoint_close(&model->checkpoint);
+    bert_random_free(&model->random);
+    free(model->labels);
+    *model = (struct classifier_model){0};
+}

@@ -1,0 +1,42 @@
+/**
+ * @file classifier_profile.h
+ * @brief The program that tells where a classifier's time goes, for any engine.
+ */
+#ifndef WARPBOOK_COMMON_PROGRAMS_CLASSIFIER_CLASSIFIER_PROFILE_H_
+#define WARPBOOK_COMMON_PROGRAMS_CLASSIFIER_CLASSIFIER_PROFILE_H_
+
+#include <stddef.h>
+
+#include "common/base/status.h"
+#include "common/programs/classifier/classifier_stages.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * @brief main() of the program: prints operators by time, and writes into --output-dir
+ *
+ * trace.json             each operator and each kernel of the traced batches, see trace.h
+ * kernel_statistics.json per operator, and per kernel: calls, total_ms, mean_ms, share
+ * benchmark_stats.json   of batches run without tracing: samples_per_second, mean_batch_ms,
+ *                        percentiles
+ *
+ * Times are those of the stage's clock: wall time on the CPU, the device's on a GPU, modelled on
+ * simt, which every file says.
+ *
+ * @return exit status: 0, or 1 after one line on stderr
+ */
+int classifier_profile_main(int argc, char **argv, const struct classifier_stages *stages);
+
+/**
+ * @return the smallest of @p count values, sorted to rise, that @p percent percent of them do not
+ *         exceed (nearest rank); count at least 1, percent above 0 and at most 100
+ */
+double percentile(const double *values, size_t count, double percent);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,305 @@
+#include "common/programs/classifier/evaluate.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/file.h"
+#include "common/base/terminal.h"
+#include "common/programs/classifier/classifier_session.h"
+#include "common/programs/classifier/metrics.h"
+#include "common/programs/shipped.h"
+#include "common/texts/text_dataset.h"
+
+/* Texts sorted by length at a time, in batches. */
+enum { WINDOW_BATCHES = 64 };
+
+static const char program[] = "evaluate";
+
+struct options {
+    struct classifier_options shared;
+    const char *dataset, *data, *split, *predictions;
+    char sample[FOLDER_PATH_BYTES]; /* where the project's own texts are */
+    int limit, skip;
+    bool padded;
+    enum text_dataset_kind kind;
+};
+
+/* One evaluation. */
+struct evaluation {
+    struct classifier_session session;
+    struct classifier classifier;
+    struct text_dataset dataset;
+    struct classifier_text *texts; /* (count) */
+    size_t *order;                 /* (count) */
+    int32_t *answers;              /* (count) */
+    float *logits;                 /* (batch, labels) */
+    const struct classifier_text **batch;
+    struct metrics metrics;
+    size_t cut, tokens, rows; /* texts that were; tokens, and rows computed with padding */
+    double seconds;           /* of the model alone */
+};
+
+/* The sample need not be named: it comes with the project. */
+static enum status find_sample(struct options *o, struct error *error) {
+    if (o->dataset == NULL || o->data != NULL || strcmp(o->dataset, "sample") != 0) {
+        return STATUS_OK;
+    }
+    TRY(shipped_find(SHIPPED_SAMPLE, "--data", "a line a text, its label and a tab before it",
+                     o->sample, error));
+    o->data = o->sample;
+    return STATUS_OK;
+}
+
+static enum status check_options(struct options *o, struct error *error) {
+    TRY(find_sample(o, error));
+    if (o->dataset == NULL || o->data == NULL) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "--dataset imdb|agnews and --data DIR or FILE are needed; --help shows "
+                         "how");
+    }
+    TRY(text_dataset_kind_parse(o->dataset, &o->kind, error));
+    if (text_dataset_labels(o->kind) == 0 || strcmp(o->split, TEXT_DATASET_UNLABELLED) == 0) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "--dataset %s --split %s: texts without labels cannot be right or wrong",
+                         o->dataset, o->split);
+    }
+    if (o->limit < 0 || o->skip < 0) {
+        return error_set(error, STATUS_INVALID_ARGUMENT, "--limit %d, --skip %d: at least 0",
+                         o->limit, o->skip);
+    }
+    return STATUS_OK;
+}
+
+/* ---- Making ready ---- */
+
+static enum status open_dataset(struct evaluation *e, const struct options *o,
+                                struct error *error) {
+    const struct text_dataset_options wanted = {
+        .split = o->split, .skip = (size_t)o->skip, .limit = (size_t)o->limit};
+    return text_dataset_open(&e->dataset, o->kind, o->data, &wanted, error);
+}
+
+static enum status alloc(struct evaluation *e, struct error *error) {
+    size_t count = e->dataset.count, batch = e->session.batch;
+    e->texts = calloc(count, sizeof *e->texts);
+    e->order = calloc(count, sizeof *e->order);
+    e->answers = calloc(count, sizeof *e->answers);
+    e->logits = calloc(batch * e->dataset.labels, sizeof *e->logits);
+    e->batch = calloc(batch, sizeof *e->batch);
+    bool all = e->texts != NULL && e->order != NULL && e->answers != NULL && e->logits != NULL &&
+               e->batch != NULL && metrics_create(&e->metrics, e->dataset.labels) == STATUS_OK;
+    return all ? STATUS_OK : error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the texts");
+}
+
+static enum status encode(struct evaluation *e, struct error *error) {
+    struct progress progress = progress_create("tokenising", e->dataset.count);
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < e->dataset.count && status == STATUS_OK; i++) {
+        const struct text_sample *sample = &e->dataset.samples[i];
+        status = classifier_encode(&e->session.model, sample->text, sample->length,
+                                   e->session.max_length, &e->texts[i], error);
+        e->cut += e->texts[i].cut;
+        progress_update(&progress, i + 1);
+    }
+    progress_finish(&progress);
+    return status;
+}
+
+static enum status prepare(struct evaluation *e, const struct options *o,
+                           const struct classifier_stages *stages, struct error *error) {
+    TRY(classifier_session_open(&e->session, &o->shared, stages, text_dataset_labels(o->kind),
+                                o->dataset, error));
+    TRY(open_dataset(e, o, error));
+    TRY(alloc(e, error));
+    TRY(encode(e, error));
+    size_t window = WINDOW_BATCHES * e->session.batch;
+    if (classifier_order(e->texts, e->dataset.count, window, e->order) != STATUS_OK) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory to sort the texts");
+    }
+    return classifier_create(&e->classifier, &e->session.model, &e->session.engine,
+                             e->session.batch, e->session.max_length, error);
+}
+
+/* ---- Running ---- */
+
+/* Texts order[first] .. order[first + count - 1]. */
+static enum status run_batch(struct evaluation *e, size_t first, size_t count, bool padded,
+                             struct error *error) {
+    for (size_t i = 0; i < count; i++) {
+        e->batch[i] = &e->texts[e->order[first + i]];
+    }
+    struct classifier_batch batch = classifier_batch(&e->classifier, e->batch, count, padded, 0);
+    double start = e->session.now();
+    TRY(classifier_run(&e->classifier, &batch, e->logits, error));
+    e->seconds += e->session.now() - start;
+    e->tokens += batch.tokens;
+    e->rows += padded ? count * batch.input.T : batch.tokens;
+    size_t labels = e->dataset.labels;
+    for (size_t i = 0; i < count; i++) {
+        size_t text = e->order[first + i];
+        size_t answer = classifier_answer(e->logits + i * labels, labels);
+        e->answers[text] = (int32_t)answer;
+        metrics_add(&e->metrics, (size_t)e->dataset.samples[text].label, answer);
+    }
+    return STATUS_OK;
+}
+
+static enum status run_batches(struct evaluation *e, bool padded, struct error *error) {
+    struct progress progress = progress_create("evaluating", e->dataset.count);
+    enum status status = STATUS_OK;
+    size_t count = e->dataset.count;
+    for (size_t first = 0; first < count && status == STATUS_OK; first += e->session.batch) {
+        size_t part = count - first < e->session.batch ? count - first : e->session.batch;
+        status = run_batch(e, first, part, padded, error);
+        progress_update(&progress, first + part);
+    }
+    progress_finish(&progress);
+    return status;
+}
+
+/* ---- Reporting ---- */
+
+static void report_head(const struct evaluation *e, const struct options *o) {
+    char where[400];
+    printf("%s, %s: %zu texts, %zu of them cut to %zu tokens\n", o->dataset, o->split,
+           e->dataset.count, e->cut, e->session.max_length);
+    printf("%s, batches of %zu, %s: %.1f%% of the rows are padding\n",
+           classifier_session_where(&e->session, where, sizeof where), e->session.batch,
+           o->padded ? "padded" : "packed",
+           e->rows > 0 ? 100.0 * (double)(e->rows - e->tokens) / (double)e->rows : 0.0);
+    if (o->shared.random) {
+        printf("random weights: the figures below mean nothing but speed\n");
+    }
+}
+
+static void report_labels(const struct evaluation *e) {
+    printf("\n  %-12s %9s %9s %9s %9s\n", "label", "precision", "recall", "F1", "texts");
+    for (size_t label = 0; label < e->dataset.labels; label++) {
+        struct metrics_label m = metrics_of(&e->metrics, label);
+        printf("  %-12s %9.4f %9.4f %9.4f %9llu\n", e->dataset.label_names[label], m.precision,
+               m.recall, m.f1, (unsigned long long)m.count);
+    }
+    printf("\naccuracy %.4f, macro F1 %.4f\n", metrics_accuracy(&e->metrics),
+           metrics_macro_f1(&e->metrics));
+}
+
+static void report_confusion(const struct evaluation *e) {
+    size_t labels = e->dataset.labels;
+    printf("\n  %-12s", "label\\answer");
+    for (size_t answer = 0; answer < labels; answer++) {
+        printf(" %9s", e->dataset.label_names[answer]);
+    }
+    for (size_t label = 0; label < labels; label++) {
+        printf("\n  %-12s", e->dataset.label_names[label]);
+        for (size_t answer = 0; answer < labels; answer++) {
+            printf(" %9llu", (unsigned long long)e->metrics.confusion[label * labels + answer]);
+        }
+    }
+    putchar('\n');
+}
+
+static void report(const struct evaluation *e, const struct options *o) {
+    bool modelled = e->session.stage->on_device && e->session.device.modelled;
+    report_head(e, o);
+    report_labels(e);
+    report_confusion(e);
+    if (e->seconds > 0.0) {
+        printf("\n%.1f texts/s, %.0f tokens/s (%s, the model alone)\n",
+               (double)e->dataset.count / e->seconds, (double)e->tokens / e->seconds,
+               modelled ? "modelled" : "measured");
+    }
+}
+
+/* "LABEL ANSWER" a line, in the data set's order. */
+static enum status write_predictions(const struct evaluation *e, const char *path,
+                                     struct error *error) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+    if (stream == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the answers");
+    }
+    for (size_t i = 0; i < e->dataset.count; i++) {
+        fprintf(stream, "%s %s\n", e->dataset.label_names[e->dataset.samples[i].label],
+                e->dataset.label_names[e->answers[i]]);
+    }
+    enum status status = fclose(stream) == 0 ? file_write(path, text, size, error)
+                                             : error_set(error, STATUS_OUT_OF_MEMORY,
+                                                         "out of memory for the answers");
+    free(text);
+    return status;
+}
+
+static void evaluation_free(struct evaluation *e) {
+    for (size_t i = 0; i < e->dataset.count && e->texts != NULL; i++) {
+        free(e->texts[i].ids);
+    }
+    free(e->texts);
+    free(e->order);
+    free(e->answers);
+    free(e->logits);
+    free(e->batch);
+    metrics_free(&e->metrics);
+    classifier_free(&e->classifier);
+    text_dataset_close(&e->dataset);
+    classifier_session_close(&e->session);
+}
+
+static enum status run(const struct options *o, const struct classifier_stages *stages,
+                       struct error *error) {
+    struct evaluation evaluation = {.seconds = 0.0};
+    enum status status = prepare(&evaluation, o, stages, error);
+    if (status == STATUS_OK) {
+        status = run_batches(&evaluation, o->padded, error);
+    }
+    if (status == STATUS_OK && o->predictions != NULL) {
+        status = write_predictions(&evaluation, o->predictions, error);
+    }
+    if (status == STATUS_OK) {
+        report(&evaluation, o);
+    }
+    evaluation_free(&evaluation);
+    if (status == STATUS_OK && (fflush(stdout) != 0 || ferror(stdout))) {
+        status = error_set(error, STATUS_IO, "cannot write to standard output");
+    }
+    return status;
+}
+
+int evaluate_main(int argc, char **argv, const struct classifier_stages *stages) {
+    struct options o = {.shared = classifier_options_defaults(), .split = "test"};
+    const struct flag own[] = {
+        {"dataset", 0, FLAG_STRING, &o.dataset, "NAME", "imdb, agnews or sample"},
+        {"data", 0, FLAG_STRING, &o.data, "PATH",
+         "imdb: a folder, .tar or .tar.xz; agnews: a CSV or its folder; sample: without, the "
+         "project's own sentences"},
+        {"split", 0, FLAG_STRING, &o.split, "NAME", "test or train"},
+        {"limit", 'n', FLAG_INT, &o.limit, "N", "most texts; 0: all"},
+        {"skip", 0, FLAG_INT, &o.skip, "N", "texts passed over before the first"},
+        {"padded", 0, FLAG_SWITCH, &o.padded, NULL,
+         "pad texts to the longest of their batch instead of packing them"},
+        {"predictions", 0, FLAG_STRING, &o.predictions, "FILE",
+         "write label and answer of every text, a line each"},
+    };
+    const struct classifier_command command = {
+        .program = program,
+        .positional = "",
+        .summary = "tells how often a BERT classifier is right on a data set",
+        .epilogue = "example:\n"
+                    "  evaluate --checkpoint DIR --dataset imdb --data aclImdb_labelled.tar.xz "
+                    "--limit 200",
+        .options = &o.shared,
+        .own = own,
+        .own_count = sizeof own / sizeof *own,
+    };
+    struct arguments arguments = {0};
+    struct error error = {0};
+    file_enter_working_directory();
+    enum status status = classifier_command_parse(&command, argc, argv, &arguments, &error);
+    if (status == STATUS_OK && !arguments.help) {
+        status = check_options(&o, &error);
+        status = status == STATUS_OK ? run(&o, stages, &error) : status;
+    }
+    free(arguments.values);
+    return status == STATUS_OK ? 0 : report_failure(program, &error, status);
+}

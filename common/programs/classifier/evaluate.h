@@ -1,0 +1,24 @@
+/**
+ * @file evaluate.h
+ * @brief The program that tells how often a classifier is right, for any engine.
+ */
+#ifndef WARPBOOK_COMMON_PROGRAMS_CLASSIFIER_EVALUATE_H_
+#define WARPBOOK_COMMON_PROGRAMS_CLASSIFIER_EVALUATE_H_
+
+#include "common/programs/classifier/classifier_stages.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * @brief main() of the program: accuracy, F1, confusion matrix and texts a second, to stdout.
+ * @return exit status: 0, or 1 after one line on stderr
+ */
+int evaluate_main(int argc, char **argv, const struct classifier_stages *stages);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

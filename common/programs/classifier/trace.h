@@ -1,0 +1,69 @@
+/**
+ * @file trace.h
+ * @brief What happened when, as a file that chrome://tracing and ui.perfetto.dev open.
+ *
+ * Trace Event Format, JSON object form: complete events ("ph": "X") with ts
+ * and dur in microseconds, on one track for batches, one for operators and one
+ * for kernels. A kernel was timed by itself, in another run of the batch: its span has its length,
+ * and begins where its operator does or where the kernel before it ends.
+ */
+#ifndef WARPBOOK_COMMON_PROGRAMS_CLASSIFIER_TRACE_H_
+#define WARPBOOK_COMMON_PROGRAMS_CLASSIFIER_TRACE_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/status.h"
+#include "common/models/profile.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Spans kept at most; more are counted only. */
+enum { TRACE_MOST_SPANS = 100000 };
+
+enum trace_track { TRACE_BATCHES = 1, TRACE_OPERATORS = 2, TRACE_KERNELS = 3, TRACE_TRACKS };
+
+struct trace_span {
+    const char *name; /**< outlives the trace */
+    enum trace_track track;
+    uint64_t number;   /**< of its track, from 0 */
+    double start, end; /**< seconds */
+};
+
+/** Zero-initialise, free with trace_free(). */
+struct trace {
+    struct trace_span *spans;
+    size_t count, capacity;
+    uint64_t numbers[TRACE_TRACKS]; /**< next number of each track */
+    uint64_t lost;                  /**< spans not kept */
+};
+
+/** Adds a span, or counts it as lost. */
+void trace_add(struct trace *trace, const char *name, enum trace_track track, double start,
+               double end);
+
+/** A profile_observer whose observer is a struct trace. */
+void trace_observe(void *trace, enum profile_operator op, double start, double end);
+
+/** What a trace says of where its times come from. */
+struct trace_origin {
+    const char *process; /**< "stage 04_sgemm on NVIDIA H200" */
+    const char *clock;   /**< "measured: ..." or "modelled: ..." */
+};
+
+/**
+ * @brief Writes the trace; the first span begins at 0.
+ * @return STATUS_OK, STATUS_OUT_OF_MEMORY, or what file_write() says
+ */
+MUST_CHECK enum status trace_write(const struct trace *trace, const struct trace_origin *origin,
+                                   const char *path, struct error *error);
+
+void trace_free(struct trace *trace);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

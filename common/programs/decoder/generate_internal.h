@@ -1,0 +1,96 @@
+/**
+ * @file generate_internal.h
+ * @brief What the two modes of the program share: a model that is writing.
+ */
+#ifndef WARPBOOK_COMMON_PROGRAMS_DECODER_GENERATE_INTERNAL_H_
+#define WARPBOOK_COMMON_PROGRAMS_DECODER_GENERATE_INTERNAL_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "common/base/status.h"
+#include "common/models/llama2.h"
+#include "common/models/sampler.h"
+#include "common/programs/decoder/llama2_session.h"
+#include "common/programs/decoder/text_stream.h"
+#include "common/tokenizers/bpe/bpe.h"
+
+/** Tokens, and the seconds of the session's clock that they took: whoever draws many adds those, as
+ * reading the clock waits for the device. */
+struct generation_speed {
+    size_t tokens;
+    double seconds;
+};
+
+/** A model that is writing. */
+struct generation {
+    struct llama2 *model;
+    const struct bpe *tokenizer;
+    double (*now)(void);
+    struct sampler sampler;
+    struct text_stream stream;
+    size_t batch;    /**< most tokens of one forward call */
+    size_t context;  /**< positions that may be used */
+    bool roll;       /**< forget the older half when they are used up, instead of ending */
+    int32_t *tokens; /**< (context): what was fed at positions 0 .. position - 1 */
+    size_t position; /**< where the next token goes */
+    int32_t pending; /**< drawn, but not fed yet; -1: none */
+    float *logits;   /**< (V) */
+    bool has_logits; /**< those after the last token fed */
+    bool draws;      /**< the engine draws tokens itself */
+    bool begun;      /**< it was told how, since the last token that was not its own */
+    size_t rolls;    /**< how often the context was full */
+    struct generation_speed prompt, generated;
+};
+
+/**
+ * @brief Makes a generation of a session that is open.
+ * @param context positions that may be used, 1 .. the model's
+ * @param sampling its seed is not 0
+ */
+MUST_CHECK enum status generation_create(struct generation *generation,
+                                         const struct llama2_session *session, size_t context,
+                                         bool roll, const struct llama2_sampling *sampling,
+                                         struct error *error);
+
+/** Frees; a zero-initialised one is allowed. */
+void generation_free(struct generation *generation);
+
+/** @return positions that are left before the context is full; SIZE_MAX when it rolls. */
+size_t generation_room(const struct generation *generation);
+
+/**
+ * @brief Feeds what somebody else wrote, in batches, and shows progress on a terminal.
+ * @return STATUS_INTERRUPTED when a signal came (interrupt.h); STATUS_TOO_LONG beyond the context
+ */
+MUST_CHECK enum status generation_prompt(struct generation *generation, const int32_t *tokens,
+                                         size_t count, struct error *error);
+
+/**
+ * @brief Draws the next token. It is fed here, or at the next call of this or generation_prompt().
+ * @return STATUS_INTERRUPTED when a signal came; STATUS_TOO_LONG when the one before cannot be fed
+ */
+MUST_CHECK enum status generation_next(struct generation *generation, int32_t *token,
+                                       struct error *error);
+
+/** Prints one token as it reads after @p previous. @return STATUS_OK or STATUS_IO */
+MUST_CHECK enum status generation_print(struct generation *generation, int32_t previous,
+                                        int32_t token, struct error *error);
+
+/** Ends the text with a line feed. @return STATUS_OK or STATUS_IO */
+MUST_CHECK enum status generation_end_text(struct generation *generation, struct error *error);
+
+/**
+ * @brief Chat as llama2.c formats it, until standard input or the context ends.
+ * @param most_answer   tokens of an answer
+ * @param system_prompt NULL: ask for it
+ * @param first_prompt  the first thing the user says; NULL: ask for it
+ * @return STATUS_INTERRUPTED when a signal came
+ */
+MUST_CHECK enum status generation_chat(struct generation *generation, size_t most_answer,
+                                       const char *system_prompt, const char *first_prompt,
+                                       struct error *error);
+
+#endif

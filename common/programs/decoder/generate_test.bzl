@@ -1,0 +1,29 @@
+"""The test of a generate program from outside."""
+
+def generate_test(name, program, size = "medium", tokens = 512, stage = "-"):
+    """Runs generate_test.sh on a program made of //common/programs/decoder:generate and any engine.
+
+    Args:
+      name: of the target.
+      program: label of the program.
+      size: of the test.
+      tokens: how many are written with a real checkpoint: 40, 200 or 512; simt takes minutes for these.
+      stage: what --stage is given, where the program has more than one; "-": nothing.
+    """
+    native.sh_test(
+        name = name,
+        size = size,
+        srcs = ["//common/programs/decoder:generate_test.sh"],
+        args = [
+            "$(location //common/testing:programs.sh)",
+            "$(location %s)" % program,
+            "$(location //common/programs/decoder:make_test_checkpoint)",
+            str(tokens),
+            stage,
+        ],
+        data = [
+            program,
+            "//common/programs/decoder:make_test_checkpoint",
+            "//common/testing:programs.sh",
+        ],
+    )

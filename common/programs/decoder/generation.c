@@ -1,0 +1,212 @@
+/* A model that is writing: feeding, drawing, and rolling on when the context is full. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/terminal.h"
+#include "common/programs/decoder/generate_internal.h"
+#include "common/programs/interrupt.h"
+
+enum status generation_create(struct generation *g, const struct llama2_session *session,
+                              size_t context, bool roll, const struct llama2_sampling *sampling,
+                              struct error *error) {
+    size_t V = session->checkpoint.config.V;
+    *g = (struct generation){
+        .model = session->model,
+        .tokenizer = session->tokenizer,
+        .now = session->now,
+        .stream = {.out = stdout},
+        .batch = session->batch,
+        .context = context,
+        .roll = roll,
+        .pending = -1,
+        .draws = llama2_draws(session->model),
+        .tokens = calloc(context, sizeof(int32_t)),
+        .logits = calloc(V, sizeof(float)),
+    };
+    enum status status = STATUS_OUT_OF_MEMORY;
+    if (g->tokens != NULL && g->logits != NULL) {
+        status = sampler_create(&g->sampler, V, sampling);
+    }
+    return status == STATUS_OK
+               ? STATUS_OK
+               : error_set(error, status, "cannot make the sampler: %s", status_message(status));
+}
+
+void generation_free(struct generation *g) {
+    sampler_free(&g->sampler);
+    free(g->tokens);
+    free(g->logits);
+    *g = (struct generation){0};
+}
+
+size_t generation_room(const struct generation *g) {
+    if (g->roll) {
+        return SIZE_MAX;
+    }
+    size_t used = g->position + (g->pending >= 0 ? 1 : 0);
+    return used < g->context ? g->context - used : 0;
+}
+
+/* ---- Feeding ---- */
+
+static enum status failed(const struct generation *g, enum status status, struct error *error) {
+    return error_set(error, status, "the model failed at position %zu: %s", g->position,
+                     status_message(status));
+}
+
+/* One forward call, of tokens that there is room for. They may be g->tokens + g->position. */
+static enum status feed_batch(struct generation *g, const int32_t *tokens, size_t count,
+                              bool wants_logits, struct error *error) {
+    enum status status =
+        llama2_forward(g->model, tokens, count, g->position, wants_logits ? g->logits : NULL);
+    if (status != STATUS_OK) {
+        return failed(g, status, error);
+    }
+    memmove(g->tokens + g->position, tokens, count * sizeof *tokens);
+    g->position += count;
+    g->has_logits = wants_logits;
+    g->begun = false;
+    return STATUS_OK;
+}
+
+static size_t smaller(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+/* Keeps the first token, which is BOS, and the last ones, so that half of the context is used; as
+   each changes its position, all are fed again. */
+static enum status roll_on(struct generation *g, struct error *error) {
+    size_t last = (g->context - 1) / 2;
+    memmove(g->tokens + 1, g->tokens + g->context - last, last * sizeof *g->tokens);
+    g->position = 0;
+    g->rolls++;
+    while (g->position < last + 1) {
+        if (interrupt_seen() != 0) {
+            return STATUS_INTERRUPTED;
+        }
+        size_t count = smaller(last + 1 - g->position, g->batch);
+        TRY(feed_batch(g, g->tokens + g->position, count, false, error));
+    }
+    return STATUS_OK;
+}
+
+/* Feeds up to a batch of the tokens. *fed: how many. */
+static enum status feed_some(struct generation *g, const int32_t *tokens, size_t count, size_t *fed,
+                             struct error *error) {
+    if (interrupt_seen() != 0) {
+        return STATUS_INTERRUPTED;
+    }
+    if (g->position == g->context) {
+        if (!g->roll) {
+            return failed(g, STATUS_TOO_LONG, error);
+        }
+        TRY(roll_on(g, error));
+    }
+    *fed = smaller(smaller(count, g->batch), g->context - g->position);
+    return feed_batch(g, tokens, *fed, *fed == count, error);
+}
+
+static enum status feed_pending(struct generation *g, struct error *error) {
+    if (g->pending < 0) {
+        return STATUS_OK;
+    }
+    int32_t token = g->pending;
+    size_t fed;
+    g->pending = -1;
+    return feed_some(g, &token, 1, &fed, error);
+}
+
+enum status generation_prompt(struct generation *g, const int32_t *tokens, size_t count,
+                              struct error *error) {
+    struct progress progress = progress_create("reading the prompt, tokens", count);
+    double start = g->now();
+    size_t done = 0, fed;
+    enum status status = feed_pending(g, error);
+    while (status == STATUS_OK && done < count) {
+        status = feed_some(g, tokens + done, count - done, &fed, error);
+        if (status == STATUS_OK) {
+            done += fed;
+            progress_update(&progress, done);
+        }
+    }
+    g->prompt.tokens += done;
+    g->prompt.seconds += g->now() - start;
+    progress_finish(&progress);
+    return status;
+}
+
+/* ---- Drawing ---- */
+
+/* The host's generator goes along, so that either side can go on from where the other was. */
+static enum status draw_on_engine(struct generation *g, int32_t *token, struct error *error) {
+    const struct llama2_sampling sampling = {.temperature = g->sampler.temperature,
+                                             .top_p = g->sampler.top_p,
+                                             .top_k = g->sampler.top_k,
+                                             .seed = g->sampler.state};
+    enum status status = g->begun ? STATUS_OK : llama2_begin(g->model, &sampling);
+    if (status == STATUS_OK) {
+        status = llama2_next(g->model, g->position, token);
+    }
+    if (status != STATUS_OK) {
+        return failed(g, status, error);
+    }
+    sampler_skip(&g->sampler);
+    g->begun = true;
+    g->has_logits = false;
+    g->tokens[g->position++] = *token;
+    return STATUS_OK;
+}
+
+/* An engine that draws had no need to bring logits: the last token is fed once more for them. */
+static enum status fetch_logits(struct generation *g, struct error *error) {
+    if (g->has_logits) {
+        return STATUS_OK;
+    }
+    g->position--;
+    return feed_batch(g, g->tokens + g->position, 1, true, error);
+}
+
+enum status generation_next(struct generation *g, int32_t *token, struct error *error) {
+    if (interrupt_seen() != 0) {
+        return STATUS_INTERRUPTED;
+    }
+    TRY(feed_pending(g, error));
+    if (g->draws && g->position < g->context) {
+        TRY(draw_on_engine(g, token, error));
+    } else {
+        TRY(fetch_logits(g, error));
+        *token = sampler_next(&g->sampler, g->logits);
+        g->has_logits = false;
+        g->pending = *token;
+    }
+    g->generated.tokens++;
+    return STATUS_OK;
+}
+
+/* ---- Printing ---- */
+
+static enum status check_output(const struct generation *g, struct error *error) {
+    if (!ferror(g->stream.out)) {
+        return STATUS_OK;
+    }
+    return error_set(error, STATUS_IO, "cannot write to standard output: %s",
+                     errno != 0 ? strerror(errno) : status_message(STATUS_IO));
+}
+
+enum status generation_print(struct generation *g, int32_t previous, int32_t token,
+                             struct error *error) {
+    size_t length;
+    const char *piece = bpe_decode(g->tokenizer, previous, token, &length);
+    errno = 0;
+    text_stream_write(&g->stream, piece, length);
+    return check_output(g, error);
+}
+
+enum status generation_end_text(struct generation *g, struct error *error) {
+    errno = 0;
+    text_stream_finish(&g->stream);
+    fputc('\n', g->stream.out);
+    fflush(g->stream.out);
+    return check_output(g, error);
+}

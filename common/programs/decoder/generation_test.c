@@ -1,0 +1,203 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/bench/bench.h"
+#include "common/models/llama2_random.h"
+#include "common/programs/decoder/generate_internal.h"
+#include "common/programs/decoder/reference_stages.h"
+#include "common/programs/interrupt.h"
+#include "common/testing/testing.h"
+
+enum { CONTEXT = 24, LONG = 4 * CONTEXT, PROMPT = 5 };
+
+static const struct llama2_config small = {.C = 16,
+                                           .hidden = 24,
+                                           .L = 2,
+                                           .NH = 4,
+                                           .KVH = 2,
+                                           .HS = 4,
+                                           .V = 64,
+                                           .T = CONTEXT,
+                                           .rope_theta = 10000.0f,
+                                           .norm_eps = 1e-5f};
+
+static const int32_t prompt[PROMPT] = {1, 17, 4, 60, 33};
+
+/* A small random model on an engine, ready to write. */
+struct bed {
+    struct llama2_random random;
+    struct engine engine;
+    struct llama2_session session;
+};
+
+static enum status open_bed(struct bed *b, bool draws, size_t batch) {
+    *b = (struct bed){.session.batch = batch};
+    interrupt_watch();
+    TRY(llama2_random_create(&b->random, &small, 11));
+    TRY(draws ? engine_drawing_create(&b->engine) : engine_reference_create(&b->engine));
+    b->session.checkpoint.config = small;
+    b->session.now = bench_now;
+    return llama2_create(&b->session.model, &small, &b->random.weights, &b->engine, CONTEXT, NULL);
+}
+
+static void close_bed(struct bed *b) {
+    llama2_free(b->session.model);
+    engine_destroy(&b->engine);
+    llama2_random_free(&b->random);
+}
+
+/* What rolling on means, without a cache: every token from the whole of what is not forgotten. */
+static enum status recompute(struct llama2 *model, const struct llama2_sampling *how,
+                             const int32_t *fed, size_t count, int32_t *drawn, size_t most) {
+    int32_t window[CONTEXT];
+    size_t length = 0;
+    float logits[64];
+    struct sampler sampler;
+    TRY(sampler_create(&sampler, small.V, how));
+    for (size_t i = 0; i < count + most; i++) {
+        if (i >= count) {
+            drawn[i - count] = sampler_next(&sampler, logits);
+        }
+        if (length == CONTEXT) {
+            size_t kept = CONTEXT / 2 - 1; /* beside the first: half of the context */
+            memmove(window + 1, window + CONTEXT - kept, kept * sizeof *window);
+            length = kept + 1;
+        }
+        window[length++] = i < count ? fed[i] : drawn[i - count];
+        TRY(llama2_forward(model, window, length, 0, logits));
+    }
+    sampler_free(&sampler);
+    return STATUS_OK;
+}
+
+static const struct llama2_sampling ways[] = {
+    {.temperature = 0.0f, .seed = 1},
+    {.temperature = 1.0f, .top_p = 0.9f, .seed = 5},
+    {.temperature = 1.5f, .top_k = 9, .seed = 6},
+};
+
+static void expect_rolled(bool draws, size_t batch, const struct llama2_sampling *how,
+                          const int32_t *fed, size_t count) {
+    int32_t want[LONG], got[LONG];
+    struct bed b;
+    struct generation g;
+    ASSERT_OK(open_bed(&b, draws, batch));
+    ASSERT_OK(recompute(b.session.model, how, fed, count, want, LONG));
+    ASSERT_OK(generation_create(&g, &b.session, CONTEXT, true, how, NULL));
+    EXPECT_TRUE(g.draws == draws);
+    EXPECT_OK(generation_prompt(&g, fed, count, NULL));
+    for (size_t i = 0; i < LONG; i++) {
+        EXPECT_OK(generation_next(&g, &got[i], NULL));
+        if (got[i] != want[i]) {
+            TEST_FAIL("token %zu is %d, recomputed %d (draws %d, batch %zu)", i, got[i], want[i],
+                      draws, batch);
+            break;
+        }
+    }
+    EXPECT_TRUE(g.rolls >= 7);
+    EXPECT_INT_EQ(count, g.prompt.tokens);
+    EXPECT_INT_EQ(LONG, g.generated.tokens);
+    generation_free(&g);
+    close_bed(&b);
+}
+
+C_TEST(generation, rolls_on_as_recomputed) {
+    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
+        for (size_t batch = 1; batch <= CONTEXT; batch += 7) {
+            expect_rolled(false, batch, &ways[w], prompt, PROMPT);
+            expect_rolled(true, batch, &ways[w], prompt, PROMPT);
+        }
+    }
+}
+
+C_TEST(generation, rolls_on_within_a_long_prompt) {
+    int32_t fed[3 * CONTEXT];
+    for (size_t i = 0; i < 3 * CONTEXT; i++) {
+        fed[i] = i == 0 ? 1 : (int32_t)(3 + i * 7 % 61);
+    }
+    for (size_t count = CONTEXT - 1; count <= 3 * CONTEXT; count += 7) {
+        expect_rolled(false, 4, &ways[0], fed, count);
+        expect_rolled(true, 9, &ways[1], fed, count);
+    }
+}
+
+/* Without rolling, the last token is drawn from a full context, by engines of both kinds. */
+static void expect_end(bool draws, const struct llama2_sampling *how) {
+    enum { ROOM = CONTEXT - PROMPT };
+    int32_t want[ROOM + 1], token;
+    struct bed b;
+    struct generation g;
+    ASSERT_OK(open_bed(&b, draws, CONTEXT));
+    ASSERT_OK(recompute(b.session.model, how, prompt, PROMPT, want, ROOM + 1));
+    ASSERT_OK(generation_create(&g, &b.session, CONTEXT, false, how, NULL));
+    EXPECT_INT_EQ(CONTEXT, generation_room(&g));
+    EXPECT_OK(generation_prompt(&g, prompt, PROMPT, NULL));
+    for (size_t i = 0; i <= ROOM; i++) {
+        EXPECT_OK(generation_next(&g, &token, NULL));
+        EXPECT_INT_EQ(want[i], token);
+    }
+    EXPECT_INT_EQ(0, generation_room(&g));
+    EXPECT_STATUS(STATUS_TOO_LONG, generation_next(&g, &token, NULL));
+    generation_free(&g);
+    close_bed(&b);
+}
+
+C_TEST(generation, the_last_token_of_a_full_context) {
+    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
+        expect_end(false, &ways[w]);
+        expect_end(true, &ways[w]);
+    }
+}
+
+C_TEST(generation, prompts_and_answers_take_turns) {
+    int32_t tokens[2][12];
+    for (int draws = 0; draws < 2; draws++) {
+        struct bed b;
+        struct generation g;
+        ASSERT_OK(open_bed(&b, draws == 1, 3));
+        ASSERT_OK(generation_create(&g, &b.session, CONTEXT, false, &ways[1], NULL));
+        for (size_t i = 0; i < 12; i++) {
+            if (i % 4 == 0) {
+                EXPECT_OK(generation_prompt(&g, prompt, 4, NULL));
+            }
+            EXPECT_OK(generation_next(&g, &tokens[draws][i], NULL));
+        }
+        EXPECT_INT_EQ(0, generation_room(&g));
+        EXPECT_STATUS(STATUS_TOO_LONG, generation_prompt(&g, prompt, 4, NULL));
+        generation_free(&g);
+        close_bed(&b);
+    }
+    EXPECT_TRUE(memcmp(tokens[0], tokens[1], sizeof tokens[0]) == 0);
+}
+
+C_TEST(stages, names_and_numbers) {
+    static const struct llama2_stage table[] = {
+        {.name = "01_cpu_matmul"}, {.name = "02_gpu_matmul"}, {.name = "10_llama2_decoder"}};
+    const struct llama2_stages stages = {.table = table, .count = 3};
+    const struct {
+        const char *name;
+        const struct llama2_stage *want;
+    } cases[] = {
+        {"01_cpu_matmul", &table[0]},
+        {"1", &table[0]},
+        {"01", &table[0]},
+        {"2", &table[1]},
+        {"10", &table[2]},
+        {"010", &table[2]},
+        {"10_l", &table[2]},
+        {"0", NULL},
+        {"", NULL},
+        {"3", NULL},
+        {"11", NULL},
+        {"cpu", NULL},
+        {"01_cpu_matmul2", NULL},
+        {"0x1", NULL},
+        {"-1", NULL},
+        {" 1", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (llama2_stage_find(&stages, cases[i].name) != cases[i].want) {
+            TEST_FAIL("stage '%s' is found wrongly", cases[i].name);
+        }
+    }
+}

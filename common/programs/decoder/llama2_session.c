@@ -1,0 +1,293 @@
+#include "common/programs/decoder/llama2_session.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/bench/bench.h"
+#include "common/programs/dtype_flag.h"
+#include "common/programs/shipped.h"
+#include "common/tokenizers/bpe/tokenizer.h"
+
+/* Tokens of a prompt at a time: enough for a matmul to be one, few enough for Ctrl-C to be heard
+   on a CPU. */
+enum { CPU_BATCH = 64, DEVICE_BATCH = 512 };
+
+enum { SHARED_FLAGS = 4, MOST_THREADS = 1024 };
+
+/* ---- The command line ---- */
+
+struct llama2_options llama2_options_defaults(void) {
+    return (struct llama2_options){.threads = bench_cpu_count()};
+}
+
+static enum status check_stage(const struct llama2_options *o, const struct llama2_stages *stages,
+                               struct error *error) {
+    if (o->stage == NULL || llama2_stage_find(stages, o->stage) != NULL) {
+        return STATUS_OK;
+    }
+    char names[300] = "";
+    for (size_t i = 0; i < stages->count; i++) {
+        size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", i > 0 ? ", " : "",
+                 stages->table[i].name);
+    }
+    return error_set(error, STATUS_INVALID_ARGUMENT, "--stage '%s': there is %s", o->stage, names);
+}
+
+/* The one that is named, or the project's own. */
+static enum status choose_checkpoint(struct llama2_options *o, const struct arguments *arguments,
+                                     struct error *error) {
+    static const char hint[] = "a file of llama2.c, or a folder as Hugging Face stores it; "
+                               "README.md, 'Write a story', says where a small one is";
+    if (arguments->count > 1) {
+        return error_set(error, STATUS_INVALID_ARGUMENT, "wants one CHECKPOINT, got %zu: %s",
+                         arguments->count, hint);
+    }
+    if (arguments->count == 0) {
+        TRY(shipped_find(SHIPPED_DECODER, "CHECKPOINT", hint, o->shipped, error));
+        o->checkpoint = o->shipped;
+    } else {
+        o->checkpoint = arguments->values[0];
+    }
+    return STATUS_OK;
+}
+
+static enum status check(struct llama2_options *o, const struct llama2_stages *stages,
+                         const struct arguments *arguments, struct error *error) {
+    TRY(choose_checkpoint(o, arguments, error));
+    if (o->threads < 1) {
+        return error_set(error, STATUS_INVALID_ARGUMENT, "--threads %d: at least 1", o->threads);
+    }
+    if (o->threads > MOST_THREADS) {
+        return error_set(error, STATUS_INVALID_ARGUMENT, "--threads %d: at most %d", o->threads,
+                         MOST_THREADS);
+    }
+    if (o->dtype != NULL) {
+        enum nn_dtype dtype;
+        TRY(dtype_flag_parse(o->dtype, &dtype, error));
+    }
+    return check_stage(o, stages, error);
+}
+
+enum status llama2_command_parse(const struct llama2_command *c, const struct llama2_stages *stages,
+                                 int argc, char **argv, bool *help, struct error *error) {
+    struct llama2_options *o = c->options;
+    const struct flag shared[SHARED_FLAGS] = {
+        {"tokenizer", 'z', FLAG_STRING, &o->tokenizer, "FILE",
+         "llama2.c's file or a tokenizer.json; without: tokenizer.bin, or the folder's own"},
+        {"threads", 0, FLAG_INT, &o->threads, "N", "most CPU threads"},
+        {"dtype", 0, FLAG_STRING, &o->dtype, "TYPE",
+         "fp32, fp16 or bf16: matrices on the engine; without: as stored, where it takes that"},
+        {"stage", 0, FLAG_STRING, &o->stage, "NAME",
+         "stage of the course: its name or number; without: the last on a GPU, else the CPU's, as "
+         "simt is slow"},
+    };
+    struct flag table[LLAMA2_MOST_FLAGS + SHARED_FLAGS];
+    memcpy(table, c->own, c->own_count * sizeof *table);
+    memcpy(table + c->own_count, shared, sizeof shared);
+    const struct flags flags = {
+        .program = c->program,
+        .positional = "[CHECKPOINT]",
+        .summary = c->summary,
+        .table = table,
+        .count = c->own_count + SHARED_FLAGS,
+        .epilogue = c->epilogue,
+    };
+    struct arguments arguments = {.values = calloc((size_t)argc + 1, sizeof(char *))};
+    if (arguments.values == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory");
+    }
+    enum status status = flags_parse(&flags, argc, argv, &arguments, error);
+    *help = status == STATUS_OK && arguments.help;
+    if (*help) {
+        flags_help(&flags, stdout);
+    } else if (status == STATUS_OK) {
+        status = check(o, stages, &arguments, error);
+    }
+    free(arguments.values);
+    return status;
+}
+
+/* ---- Files and engine ---- */
+
+/* A folder has its own tokenizer, if no other is named. */
+static enum status open_tokenizer(struct llama2_session *s, const struct llama2_options *o,
+                                  struct error *error) {
+    bool folder = s->checkpoint.llama2c.weights.layers == NULL;
+    bool guessed = o->tokenizer == NULL && !folder;
+    const char *path = o->tokenizer != NULL ? o->tokenizer
+                       : folder             ? o->checkpoint
+                                            : "tokenizer.bin";
+    struct error cause = {0};
+    enum status status = tokenizer_open(&s->tokenizer, path, s->checkpoint.config.V, &cause);
+    return status == STATUS_OK
+               ? STATUS_OK
+               : error_set(error, status, "%s%s", error_text(&cause, status),
+                           guessed
+                               ? "; --tokenizer FILE names the one that belongs to the checkpoint"
+                               : "");
+}
+
+static enum status open_files(struct llama2_session *s, const struct llama2_options *o,
+                              struct error *error) {
+    TRY(llama2_checkpoint_open(&s->checkpoint, o->checkpoint, error));
+    return open_tokenizer(s, o, error);
+}
+
+/* The last stage that needs no device; NULL: there is none. */
+static const struct llama2_stage *last_on_cpu(const struct llama2_stages *stages) {
+    for (size_t i = stages->count; i-- > 0;) {
+        if (!stages->table[i].on_device) {
+            return &stages->table[i];
+        }
+    }
+    return NULL;
+}
+
+/* Whether there is a GPU that computes, rather than none or a model of one. */
+static bool real_gpu(const struct llama2_stages *stages) {
+    struct llama2_place place;
+    return stages->open_place == NULL ||
+           (stages->open_place(&place, NULL) == STATUS_OK && !place.modelled);
+}
+
+static const struct llama2_stage *choose_stage(const struct llama2_options *o,
+                                               const struct llama2_stages *stages) {
+    const struct llama2_stage *last = &stages->table[stages->count - 1];
+    if (o->stage != NULL) {
+        return llama2_stage_find(stages, o->stage);
+    }
+    bool as_well = last->on_device && last_on_cpu(stages) != NULL;
+    return as_well && !real_gpu(stages) ? last_on_cpu(stages) : last;
+}
+
+static enum status start_engine(struct llama2_session *s, const struct llama2_options *o,
+                                const struct llama2_stages *stages, struct error *error) {
+    s->stage = choose_stage(o, stages);
+    s->now = bench_now;
+    snprintf(s->place.name, sizeof s->place.name, "%s", s->stage->on_device ? "a GPU" : "the CPU");
+    if (s->stage->on_device && stages->open_place != NULL) {
+        TRY(stages->open_place(&s->place, error));
+        s->now = stages->place_now;
+    }
+    struct error cause = {0};
+    enum status status = s->stage->create(&s->engine, o->threads, &cause);
+    if (status == STATUS_OK && o->profile) {
+        status = engine_profile_create(&s->timed, &s->engine, &s->profile);
+        s->profile.now = s->now;
+    }
+    return status == STATUS_OK ? STATUS_OK
+                               : error_set(error, status, "cannot start the engine: %s",
+                                           error_text(&cause, status));
+}
+
+/* ---- The model ---- */
+
+/* A walk over the stored matrices that ends at the first whose type is another. */
+struct matrices {
+    bool any;
+    enum nn_dtype dtype;
+};
+
+static enum status compare_dtype(void *context, const struct llama2_tensor *tensor) {
+    struct matrices *matrices = context;
+    if (tensor->rank == 1) {
+        return STATUS_OK;
+    }
+    if (matrices->any && tensor->stored->dtype != matrices->dtype) {
+        return STATUS_MISMATCH;
+    }
+    matrices->any = true;
+    matrices->dtype = tensor->stored->dtype;
+    return STATUS_OK;
+}
+
+/* The one type of all matrices; of a mixture, the type that holds them all. */
+static enum nn_dtype stored_dtype(struct llama2_checkpoint *checkpoint) {
+    struct matrices matrices = {.any = false};
+    enum status status = llama2_tensors_visit(&checkpoint->config, checkpoint->shared_classifier,
+                                              &checkpoint->weights, NULL, compare_dtype, &matrices);
+    return status == STATUS_OK ? matrices.dtype : NN_F32;
+}
+
+static enum status make_fp32(struct llama2_session *s, const struct engine *engine,
+                             struct error *error) {
+    s->dtype = NN_F32;
+    TRY(llama2_checkpoint_convert(&s->checkpoint, 0, &s->fp32, error));
+    return llama2_create(&s->model, &s->checkpoint.config, &s->fp32.weights, engine, s->batch,
+                         error);
+}
+
+/* An engine may have a decoder that does not take this model: then it is as one without. */
+static enum status make_model(struct llama2_session *s, const struct llama2_options *o,
+                              struct error *error) {
+    const struct engine *engine = o->profile ? &s->timed : &s->engine;
+    s->dtype = stored_dtype(&s->checkpoint);
+    if (o->dtype != NULL) {
+        TRY(dtype_flag_parse(o->dtype, &s->dtype, error));
+    }
+    if (engine->decoder_create != NULL) {
+        struct error cause = {0};
+        enum status status =
+            llama2_create_stored(&s->model, &s->checkpoint.config, &s->checkpoint.weights, s->dtype,
+                                 engine, s->batch, &cause);
+        if (status != STATUS_UNSUPPORTED) {
+            return status == STATUS_OK ? STATUS_OK
+                                       : error_set(error, status, "%s", error_text(&cause, status));
+        }
+    }
+    if (o->dtype != NULL && s->dtype != NN_F32) {
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "--dtype %s: stage %s computes %s in fp32 alone", o->dtype, s->stage->name,
+                         engine->decoder_create != NULL ? "this model" : "Llama2");
+    }
+    return make_fp32(s, engine, error);
+}
+
+static enum status open_all(struct llama2_session *s, const struct llama2_options *o,
+                            const struct llama2_stages *stages, size_t most_batch,
+                            struct error *error) {
+    TRY(open_files(s, o, error));
+    TRY(start_engine(s, o, stages, error));
+    size_t longest = s->checkpoint.config.T;
+    s->batch = most_batch > 0 ? most_batch : s->stage->on_device ? DEVICE_BATCH : CPU_BATCH;
+    s->batch = s->batch < longest ? s->batch : longest;
+    return make_model(s, o, error);
+}
+
+enum status llama2_session_open(struct llama2_session *session,
+                                const struct llama2_options *options,
+                                const struct llama2_stages *stages, size_t most_batch,
+                                struct error *error) {
+    *session = (struct llama2_session){0};
+    enum status status = open_all(session, options, stages, most_batch, error);
+    if (status != STATUS_OK) {
+        llama2_session_close(session);
+    }
+    return status;
+}
+
+void llama2_session_close(struct llama2_session *session) {
+    llama2_free(session->model);
+    engine_destroy(&session->timed);
+    engine_destroy(&session->engine);
+    bpe_free(session->tokenizer);
+    llama2_fp32_free(&session->fp32);
+    llama2_checkpoint_close(&session->checkpoint);
+    *session = (struct llama2_session){0};
+}
+
+const char *llama2_session_where(const struct llama2_session *s, char *text, size_t size) {
+    char type[16] = "";
+    if (s->dtype != NN_F32) {
+        snprintf(type, sizeof type, " in %s", nn_dtype_name(s->dtype));
+    }
+    snprintf(text, size, "stage %s%s on %s%s", s->stage->name, type, s->place.name,
+             s->place.modelled ? " (times are modelled)" : "");
+    return text;
+}
+
+const char *llama2_session_modelled(const struct llama2_session *s) {
+    return s->place.modelled ? " modelled" : "";
+}

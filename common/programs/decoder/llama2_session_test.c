@@ -1,0 +1,193 @@
+#include "common/programs/decoder/llama2_session.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "common/base/file.h"
+#include "common/bench/bench.h"
+#include "common/checkpoints/llama2/llama2_write.h"
+#include "common/models/llama2_random.h"
+#include "common/programs/decoder/reference_stages.h"
+#include "common/testing/testing.h"
+
+enum { TOKENS = 259 };
+
+static const struct llama2_config small = {.C = 16,
+                                           .hidden = 24,
+                                           .L = 2,
+                                           .NH = 4,
+                                           .KVH = 2,
+                                           .HS = 4,
+                                           .V = TOKENS,
+                                           .T = 16,
+                                           .rope_theta = 10000.0f,
+                                           .norm_eps = 1e-5f};
+
+static enum status write_tokenizer(const char *folder) {
+    char texts[TOKENS][8] = {"<unk>", "<s>", "</s>"}, path[1200];
+    const char *pieces[TOKENS];
+    float scores[TOKENS] = {0};
+    unsigned char *data;
+    size_t size;
+    for (int i = 0; i < TOKENS; i++) {
+        if (i >= 3) {
+            snprintf(texts[i], sizeof texts[i], "<0x%02X>", (unsigned)(i - 3));
+        }
+        pieces[i] = texts[i];
+    }
+    snprintf(path, sizeof path, "%s/tokenizer.bin", folder);
+    TRY(bpe_serialize(pieces, scores, TOKENS, &data, &size));
+    enum status status = file_write(path, data, size, NULL);
+    free(data);
+    return status;
+}
+
+/* A folder with a random model in @p dtype. */
+static enum status write_folder(const char *folder, enum nn_dtype dtype) {
+    const struct llama2_write_options options = {.dtype = dtype, .shards = 1};
+    struct llama2_random random;
+    mkdir(folder, 0777);
+    TRY(llama2_random_create(&random, &small, 7));
+    enum status status = llama2_checkpoint_write(folder, &small, &random.weights, &options, NULL);
+    llama2_random_free(&random);
+    return status == STATUS_OK ? write_tokenizer(folder) : status;
+}
+
+static void expect_opens(enum nn_dtype stored, const char *stage, const char *asked,
+                         enum nn_dtype want, bool converts) {
+    char folder[1024], text[400];
+    struct llama2_session session;
+    struct error error = {0};
+    test_temporary_path(nn_dtype_name(stored), folder, sizeof folder);
+    ASSERT_OK(write_folder(folder, stored));
+    struct llama2_options options = llama2_options_defaults();
+    options.checkpoint = folder;
+    options.stage = stage;
+    options.dtype = asked;
+    enum status status = llama2_session_open(&session, &options, reference_stages(), 5, &error);
+    if (status != STATUS_OK) {
+        TEST_FAIL("%s on %s: %s", nn_dtype_name(stored), stage, error_text(&error, status));
+        return;
+    }
+    EXPECT_INT_EQ(want, session.dtype);
+    EXPECT_INT_EQ(5, session.batch);
+    EXPECT_TRUE((session.fp32.weights.layers != NULL) == converts);
+    EXPECT_TRUE(llama2_draws(session.model) != converts);
+    EXPECT_STR_EQ("", llama2_session_modelled(&session));
+    (void)llama2_session_where(&session, text, sizeof text);
+    EXPECT_TRUE(text[0] != '\0');
+    llama2_session_close(&session);
+    llama2_session_close(&session);
+}
+
+C_TEST(session, an_engine_with_a_decoder_gets_the_weights_as_they_are_stored) {
+    const enum nn_dtype all[] = {NN_F32, NN_F16, NN_BF16};
+    for (size_t i = 0; i < 3; i++) {
+        expect_opens(all[i], "03_drawing", NULL, all[i], false);
+        expect_opens(all[i], "03_drawing", "fp16", NN_F16, false);
+        expect_opens(all[i], "03_drawing", "fp32", NN_F32, false);
+        expect_opens(all[i], "04_reference", NULL, NN_F32, true);
+        expect_opens(all[i], "04_reference", "fp32", NN_F32, true);
+    }
+}
+
+C_TEST(session, where_says_stage_type_and_place) {
+    static const struct llama2_stage stage = {.name = "10_llama2_decoder", .on_device = true};
+    struct llama2_session session = {.stage = &stage, .dtype = NN_BF16};
+    char text[400];
+    snprintf(session.place.name, sizeof session.place.name, "simt:h200");
+    session.place.modelled = true;
+    EXPECT_STR_EQ("stage 10_llama2_decoder in bf16 on simt:h200 (times are modelled)",
+                  llama2_session_where(&session, text, sizeof text));
+    EXPECT_STR_EQ(" modelled", llama2_session_modelled(&session));
+    session.place.modelled = false;
+    session.dtype = NN_F32;
+    snprintf(session.place.name, sizeof session.place.name, "NVIDIA H200");
+    EXPECT_STR_EQ("stage 10_llama2_decoder on NVIDIA H200",
+                  llama2_session_where(&session, text, sizeof text));
+}
+
+/* A table whose device cannot be opened: that line is what the program says. */
+static enum status no_place(struct llama2_place *place, struct error *error) {
+    (void)place;
+    return error_set(error, STATUS_NO_DEVICE, "no usable GPU here");
+}
+
+static enum status no_engine(struct engine *engine, int threads, struct error *error) {
+    (void)engine;
+    (void)threads;
+    return error_set(error, STATUS_OUT_OF_MEMORY, "not enough of it");
+}
+
+C_TEST(session, a_stage_that_does_not_start) {
+    const struct llama2_stage table[] = {{"01_none", false, no_engine},
+                                         {"02_gpu", true, no_engine}};
+    const struct llama2_stages stages = {.table = table, .count = 2, .open_place = no_place};
+    char folder[1024];
+    struct llama2_session session;
+    struct error error = {0};
+    test_temporary_path("unused", folder, sizeof folder);
+    ASSERT_OK(write_folder(folder, NN_F32));
+    struct llama2_options options = llama2_options_defaults();
+    options.checkpoint = folder;
+    options.stage = "2";
+    EXPECT_STATUS(STATUS_NO_DEVICE, llama2_session_open(&session, &options, &stages, 0, &error));
+    EXPECT_STR_EQ("no usable GPU here", error.message);
+    options.stage = "1";
+    EXPECT_STATUS(STATUS_OUT_OF_MEMORY,
+                  llama2_session_open(&session, &options, &stages, 0, &error));
+    EXPECT_STR_EQ("cannot start the engine: not enough of it", error.message);
+}
+
+static enum status model_of_a_gpu(struct llama2_place *place, struct error *error) {
+    (void)error;
+    *place = (struct llama2_place){.name = "simt:h200", .modelled = true};
+    return STATUS_OK;
+}
+
+static enum status real_gpu(struct llama2_place *place, struct error *error) {
+    (void)error;
+    *place = (struct llama2_place){.name = "NVIDIA H200"};
+    return STATUS_OK;
+}
+
+static enum status reference(struct engine *engine, int threads, struct error *error) {
+    (void)threads;
+    (void)error;
+    return engine_reference_create(engine);
+}
+
+C_TEST(session, without_a_stage_a_real_gpu_is_before_the_cpu_and_that_before_a_model_of_one) {
+    static const struct llama2_stage table[] = {{"01_cpu", false, reference},
+                                                {"02_cpu", false, reference},
+                                                {"03_gpu", true, reference},
+                                                {"04_gpu", true, reference}};
+    static const struct {
+        enum status (*open)(struct llama2_place *place, struct error *error);
+        size_t first, count;
+        const char *want;
+    } cases[] = {
+        {no_place, 0, 4, "stage 02_cpu on the CPU"},
+        {model_of_a_gpu, 0, 4, "stage 02_cpu on the CPU"},
+        {real_gpu, 0, 4, "stage 04_gpu on NVIDIA H200"},
+        {real_gpu, 0, 2, "stage 02_cpu on the CPU"},
+        {model_of_a_gpu, 3, 1, "stage 04_gpu on simt:h200 (times are modelled)"},
+    };
+    char folder[1024], where[400];
+    test_temporary_path("default", folder, sizeof folder);
+    ASSERT_OK(write_folder(folder, NN_F32));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct llama2_stages stages = {.table = table + cases[i].first,
+                                             .count = cases[i].count,
+                                             .open_place = cases[i].open,
+                                             .place_now = bench_now};
+        struct llama2_options options = llama2_options_defaults();
+        struct llama2_session session;
+        struct error error = {0};
+        options.checkpoint = folder;
+        ASSERT_OK(llama2_session_open(&session, &options, &stages, 0, &error));
+        EXPECT_STR_EQ(cases[i].want, llama2_session_where(&session, where, sizeof where));
+        llama2_session_close(&session);
+    }
+}

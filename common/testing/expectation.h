@@ -1,0 +1,47 @@
+/**
+ * @file expectation.h
+ * @brief Recorded expectations of tests: an expectations/NAME.json beside the test.
+ *
+ * Texts are recorded as hexadecimal digits of their UTF-8, so that NUL and
+ * control characters survive; long id sequences as their count and hash.
+ */
+#ifndef WARPBOOK_COMMON_TESTING_EXPECTATION_H_
+#define WARPBOOK_COMMON_TESTING_EXPECTATION_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct cJSON;
+
+/** @return the parsed file at @p path, as seen from the workspace, or NULL after noting a failure of the running test. */
+struct cJSON *expectation_load(const char *path);
+
+/**
+ * @brief The text in member @p name of @p object.
+ * @param length receives its bytes
+ * @return memory that the caller frees, of exactly that size; NULL after noting a failure
+ */
+char *expectation_text(const struct cJSON *object, const char *name, size_t *length);
+
+/** @return the string in member @p name of @p object; "" after noting a failure. */
+const char *expectation_string(const struct cJSON *object, const char *name);
+
+/**
+ * @brief Notes a failure of the running test when @p ids are not the recorded ones.
+ * @param recorded array of numbers
+ * @param what     names the case in the message
+ */
+void expectation_check_ids(const struct cJSON *recorded, const int32_t *ids, size_t count,
+                           const char *what);
+
+/** @brief Notes a failure when @p hash is not the one recorded, 16 hexadecimal digits. */
+void expectation_check_hash(const char *recorded, uint64_t hash, const char *what);
+
+/** @return 64-bit FNV-1a hash of nothing. */
+uint64_t expectation_hash_start(void);
+
+/** @return @p hash continued over @p count ids, each as 4 bytes, little-endian. */
+uint64_t expectation_hash(uint64_t hash, const int32_t *ids, size_t count);
+
+#endif

@@ -1,0 +1,45 @@
+/**
+ * @file archive_testing.h
+ * @brief Archives made in memory, for the tests of what reads them.
+ */
+#ifndef WARPBOOK_COMMON_TEXTS_ARCHIVE_TESTING_H_
+#define WARPBOOK_COMMON_TEXTS_ARCHIVE_TESTING_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** An archive that grows; zero-initialise, free data. */
+struct archive {
+    unsigned char *data;
+    size_t size;
+};
+
+/**
+ * @brief Appends a ustar entry with its content.
+ * @param type '0' a file, '5' a folder, 'x' pax records, 'L' a long name, ...
+ * @param name at most 100 bytes
+ */
+void archive_add(struct archive *archive, char type, const char *name, const void *content,
+                 size_t size);
+
+/** Puts the right checksum into the header at @p offset, after a test has changed it. */
+void archive_sign(struct archive *archive, size_t offset);
+
+/** Appends @p size bytes as they are. */
+void archive_append(struct archive *archive, const void *data, size_t size);
+
+/** Appends the end mark: two blocks of zeros. */
+void archive_end(struct archive *archive);
+
+/** @return the archive as .xz; false in @p made in a build without liblzma. */
+struct archive archive_xz(const struct archive *archive, bool *made);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,40 @@
+/**
+ * @file byte_source.h
+ * @brief Bytes that come one after the other: what a streaming reader reads from.
+ */
+#ifndef WARPBOOK_COMMON_TEXTS_BYTE_SOURCE_H_
+#define WARPBOOK_COMMON_TEXTS_BYTE_SOURCE_H_
+
+#include <stddef.h>
+
+#include "common/base/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct byte_source {
+    /**
+     * Puts up to @p size bytes into @p buffer. *got less than @p size only at the end of the bytes,
+     * which is no failure.
+     */
+    enum status (*read)(void *context, void *buffer, size_t size, size_t *got, struct error *error);
+    void *context;
+};
+
+/** Bytes in memory as a source: context of memory_source_read(). */
+struct memory_source {
+    const unsigned char *data;
+    size_t size;
+    size_t offset; /**< of the next byte */
+};
+
+/** The read function of a struct byte_source whose context is a struct memory_source. */
+MUST_CHECK enum status memory_source_read(void *source, void *buffer, size_t size, size_t *got,
+                                          struct error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,65 @@
+/**
+ * @file tar_reader.h
+ * @brief A tar archive, entry by entry, from bytes that come one after the other.
+ *
+ * Formats: ustar (POSIX.1-1988) with its name prefix; pax (POSIX.1-2001): the
+ * records "path" and "size" are heeded, others passed over; GNU's long names
+ * and base-256 sizes. Every header's checksum is verified. A name is at most
+ * 4095 bytes.
+ */
+#ifndef WARPBOOK_COMMON_TEXTS_TAR_READER_H_
+#define WARPBOOK_COMMON_TEXTS_TAR_READER_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/status.h"
+#include "common/texts/byte_source.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { TAR_MAX_NAME = 4096 };
+
+enum tar_kind { TAR_FILE, TAR_FOLDER, TAR_OTHER };
+
+struct tar_entry {
+    char name[TAR_MAX_NAME]; /**< as in the archive, NUL-terminated */
+    enum tar_kind kind;
+    uint64_t size; /**< bytes of content */
+};
+
+struct tar_reader {
+    struct byte_source source;
+    uint64_t offset;  /**< in the archive, for messages */
+    uint64_t content; /**< bytes of the entry's content not yet read */
+    uint64_t padding; /**< bytes from there to the next header */
+    bool ended;
+};
+
+/** Starts at the first header of what @p source delivers. */
+void tar_reader_create(struct tar_reader *reader, struct byte_source source);
+
+/**
+ * @brief Passes over what is left of the entry before, and reads the next header.
+ *
+ * At the end of the archive reads @p source to its end, so that damage there is found too.
+ *
+ * @param found receives false after the last entry
+ * @return STATUS_OK; STATUS_BAD_FORMAT, STATUS_TRUNCATED (no end mark), STATUS_TOO_LONG with the
+ *         offset; or what the source says
+ */
+MUST_CHECK enum status tar_reader_next(struct tar_reader *reader, struct tar_entry *entry,
+                                       bool *found, struct error *error);
+
+/** Reads @p size bytes of the entry's content, at most what is left of it. */
+MUST_CHECK enum status tar_reader_read(struct tar_reader *reader, void *buffer, size_t size,
+                                       struct error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,192 @@
+#include "common/texts/text_dataset.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/checked.h"
+#include "common/base/utf8.h"
+#include "common/texts/text_dataset_internal.h"
+
+static const char *const IMDB_LABELS[] = {"neg", "pos"};
+static const char *const AGNEWS_LABELS[] = {"World", "Sports", "Business", "Sci/Tech"};
+
+/* One kind of data set. */
+struct kind {
+    const char *name;
+    const char *const *label_names;
+    size_t labels;
+    enum status (*read)(struct text_list *list, const char *path,
+                        const struct text_dataset_options *options, struct error *error);
+};
+
+/* In the order of enum text_dataset_kind. */
+static const struct kind kinds[] = {
+    {"imdb", IMDB_LABELS, 2, imdb_read},
+    {"agnews", AGNEWS_LABELS, 4, agnews_read},
+    {"text", NULL, 0, text_file_read},
+    {"sample", IMDB_LABELS, 2, sample_read},
+};
+
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+enum status text_dataset_kind_parse(const char *name, enum text_dataset_kind *kind,
+                                    struct error *error) {
+    for (int i = 0; i < KINDS; i++) {
+        if (strcmp(name, kinds[i].name) == 0) {
+            *kind = (enum text_dataset_kind)i;
+            return STATUS_OK;
+        }
+    }
+    return error_set(
+        error, STATUS_INVALID_ARGUMENT,
+        "a data set is 'imdb', 'agnews' or 'text', not '%s'; or 'sample', the project's "
+        "own",
+        name);
+}
+
+size_t text_dataset_labels(enum text_dataset_kind kind) {
+    return kinds[kind].labels;
+}
+
+static enum status grow(struct text_list *list) {
+    size_t capacity = list->capacity == 0 ? 256 : list->capacity;
+    size_t bytes;
+    if (!checked_multiply(capacity, 2 * sizeof *list->samples, &bytes)) {
+        return STATUS_OUT_OF_MEMORY;
+    }
+    struct text_sample *samples = realloc(list->samples, bytes);
+    if (samples == NULL) {
+        return STATUS_OUT_OF_MEMORY;
+    }
+    list->samples = samples;
+    list->capacity = 2 * capacity;
+    return STATUS_OK;
+}
+
+bool text_is_blank(const char *text, size_t length) {
+    for (size_t i = 0; i < length; i++) {
+        if (strchr(" \t\r\n\v\f", text[i]) == NULL || text[i] == '\0') {
+            return false;
+        }
+    }
+    return true;
+}
+
+static enum status add(struct text_list *list, char *text, size_t length, int32_t label,
+                       struct error *error) {
+    TRY(utf8_check(text, length, error));
+    if (text_is_blank(text, length)) {
+        return error_set(error, STATUS_BAD_FORMAT, "there is no text");
+    }
+    if (list->count == list->capacity && grow(list) != STATUS_OK) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the texts");
+    }
+    list->samples[list->count++] = (struct text_sample){text, length, label};
+    return STATUS_OK;
+}
+
+enum status text_list_add(struct text_list *list, char *text, size_t length, int32_t label,
+                          struct error *error) {
+    enum status status = add(list, text, length, label, error);
+    if (status != STATUS_OK) {
+        free(text);
+    }
+    return status;
+}
+
+void text_list_free(struct text_list *list) {
+    for (size_t i = 0; i < list->count; i++) {
+        free(list->samples[i].text);
+    }
+    free(list->samples);
+    *list = (struct text_list){0};
+}
+
+size_t text_dataset_wanted(const struct text_dataset_options *options) {
+    size_t wanted;
+    bool all = options->limit == 0 || !checked_add(options->skip, options->limit, &wanted);
+    return all ? SIZE_MAX : wanted;
+}
+
+/* Frees what lies before skip and behind skip + limit. */
+static void cut(struct text_list *list, const struct text_dataset_options *options) {
+    size_t first = options->skip < list->count ? options->skip : list->count;
+    size_t wanted = text_dataset_wanted(options);
+    size_t end = wanted < list->count ? wanted : list->count;
+    for (size_t i = 0; i < list->count; i++) {
+        if (i < first || i >= end) {
+            free(list->samples[i].text);
+        }
+    }
+    if (list->count > 0) {
+        memmove(list->samples, list->samples + first, (end - first) * sizeof *list->samples);
+    }
+    list->count = end - first;
+}
+
+/* All texts of a split without one of some label are not that split. */
+static enum status check_labels(const struct text_list *list, const struct kind *kind,
+                                const char *path, const struct text_dataset_options *options,
+                                struct error *error) {
+    if (list->count == 0) {
+        return error_set(error, STATUS_BAD_FORMAT, "%s: no texts behind the first %zu", path,
+                         options->skip);
+    }
+    bool whole = options->limit == 0 && options->skip == 0 && list->samples[0].label >= 0;
+    for (size_t label = 0; label < kind->labels && whole; label++) {
+        bool found = false;
+        for (size_t i = 0; i < list->count && !found; i++) {
+            found = (size_t)list->samples[i].label == label;
+        }
+        if (!found) {
+            return error_set(error, STATUS_BAD_FORMAT, "%s: no text has the label '%s'", path,
+                             kind->label_names[label]);
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status check_split(enum text_dataset_kind kind, const char *split,
+                               struct error *error) {
+    bool unlabelled = strcmp(split, TEXT_DATASET_UNLABELLED) == 0;
+    if (!unlabelled && strcmp(split, "test") != 0 && strcmp(split, "train") != 0) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "a split is 'test' or 'train' (of imdb also 'unsup'), not '%s'", split);
+    }
+    if (unlabelled && kind != TEXT_DATASET_IMDB) {
+        return error_set(error, STATUS_INVALID_ARGUMENT, "%s has no split 'unsup'",
+                         kinds[kind].name);
+    }
+    return STATUS_OK;
+}
+
+enum status text_dataset_open(struct text_dataset *dataset, enum text_dataset_kind kind,
+                              const char *path, const struct text_dataset_options *options,
+                              struct error *error) {
+    const struct kind *k = &kinds[kind];
+    struct text_list list = {0};
+    *dataset = (struct text_dataset){.name = k->name};
+    TRY(check_split(kind, options->split, error));
+    enum status status = k->read(&list, path, options, error);
+    if (status == STATUS_OK) {
+        cut(&list, options);
+        status = check_labels(&list, k, path, options, error);
+    }
+    if (status != STATUS_OK) {
+        text_list_free(&list);
+        return status;
+    }
+    dataset->samples = list.samples;
+    dataset->count = list.count;
+    if (strcmp(options->split, TEXT_DATASET_UNLABELLED) != 0) {
+        dataset->label_names = k->label_names;
+        dataset->labels = k->labels;
+    }
+    return STATUS_OK;
+}
+
+void text_dataset_close(struct text_dataset *dataset) {
+    struct text_list list = {.samples = dataset->samples, .count = dataset->count};
+    text_list_free(&list);
+    *dataset = (struct text_dataset){0};
+}

@@ -1,0 +1,91 @@
+/**
+ * @file text_dataset.h
+ * @brief Texts with labels: the data sets that a classifier is trained and evaluated on; and
+ *        texts without, which language models learn from.
+ *
+ * - imdb: Large Movie Review Dataset (Maas et al., ACL 2011): ROOT/SPLIT/neg/NAME.txt and
+ *   ROOT/SPLIT/pos/NAME.txt, in a folder (ROOT or ROOT/aclImdb) or in a .tar or .tar.xz, which is
+ *   read as it is, piece by piece. Labels 0 neg, 1 pos. Splits train and test, and unsup, the
+ *   reviews without labels in ROOT/train/unsup. Order: by file name, or as in the archive, neg and
+ *   pos in turn, so that the first N texts have both labels. The files write a line break as
+ *   "<br />" ("<br/>", "<br>", in any case); here it is a line break.
+ * - agnews: AG News (Zhang et al., NIPS 2015): a CSV, each row class 1 to 4, title, description,
+ *   all quoted; or a folder with SPLIT.csv or ag_news_SPLIT.csv. Labels 0 World, 1 Sports,
+ *   2 Business, 3 Sci/Tech. A text is the title, a blank and the description. The file writes a
+ *   line break as a backslash; here it is a line break. A first row that begins with "Class Index"
+ *   is a heading.
+ * - text: a file without labels; paragraphs, or lines where no blank line lies between texts.
+ * - sample: datasets/reviews_sample.tsv, or a file like it: a line a text, "neg" or "pos" and a tab
+ *   before it. Labels 0 neg, 1 pos. It is all there is of either split.
+ *
+ * Texts are checked to be valid UTF-8 and not empty; a text is at most 16 MiB.
+ */
+#ifndef WARPBOOK_COMMON_TEXTS_TEXT_DATASET_H_
+#define WARPBOOK_COMMON_TEXTS_TEXT_DATASET_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum text_dataset_kind {
+    TEXT_DATASET_IMDB,
+    TEXT_DATASET_AGNEWS,
+    TEXT_DATASET_TEXT,
+    TEXT_DATASET_SAMPLE
+};
+
+/** The split of imdb that has no labels. */
+#define TEXT_DATASET_UNLABELLED "unsup"
+
+struct text_sample {
+    char *text;    /**< NUL-terminated */
+    size_t length; /**< bytes */
+    int32_t label; /**< in [0, labels); -1: none */
+};
+
+struct text_dataset {
+    const char *name; /**< "imdb" */
+    struct text_sample *samples;
+    size_t count;
+    const char *const *label_names; /**< (labels) */
+    size_t labels;                  /**< 0: the texts have none */
+};
+
+struct text_dataset_options {
+    const char *split; /**< "test", "train" or "unsup"; one CSV file is all of its split */
+    size_t skip;       /**< texts passed over before the first */
+    size_t limit;      /**< most texts; 0: all */
+};
+
+/** @return STATUS_OK, or STATUS_INVALID_ARGUMENT with the names there are. */
+MUST_CHECK enum status text_dataset_kind_parse(const char *name, enum text_dataset_kind *kind,
+                                               struct error *error);
+
+/** @return number of labels of a kind; 0: it has none. */
+size_t text_dataset_labels(enum text_dataset_kind kind);
+
+/**
+ * @brief Reads texts and labels; memory for those wanted only. On a terminal, what takes longer
+ *        than two seconds shows how far it is.
+ *
+ * Each failure is one line that names the file, and the entry or the line in it. No text, or, when
+ * all are wanted, no text of some label, is STATUS_BAD_FORMAT.
+ */
+MUST_CHECK enum status text_dataset_open(struct text_dataset *dataset, enum text_dataset_kind kind,
+                                         const char *path,
+                                         const struct text_dataset_options *options,
+                                         struct error *error);
+
+/** Frees; a zero-initialised one is allowed. */
+void text_dataset_close(struct text_dataset *dataset);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,301 @@
+/* tokenizer.json: the vocabulary and its merges. */
+#include "common/tokenizers/bpe/tokenizer_json.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/checked.h"
+#include "common/base/json_object.h"
+#include "common/tokenizers/bpe/tokenizer.h"
+
+enum { BYTES = 256 };
+
+/* A file that is read: its lists, and the vocabulary they become. */
+struct reader {
+    const cJSON *vocab;  /* an object: piece to id */
+    const cJSON *added;  /* an array of objects with "id" and "content", or NULL */
+    const cJSON *merges; /* an array */
+    struct bpe *bpe;
+    char *free_text; /* where the next piece goes */
+    struct error *error;
+};
+
+static enum status find_lists(struct reader *r, const cJSON *root) {
+    const cJSON *model = json_member(root, "model");
+    r->vocab = json_member(model, "vocab");
+    r->merges = json_member(model, "merges");
+    r->added = json_member(root, "added_tokens");
+    if (!cJSON_IsObject(r->vocab)) {
+        return error_set(r->error, STATUS_BAD_FORMAT, "\"vocab\" is missing or not an object");
+    }
+    if (!cJSON_IsArray(r->merges)) {
+        return error_set(r->error, STATUS_BAD_FORMAT, "\"merges\" is missing or not an array");
+    }
+    if (r->added != NULL && !cJSON_IsArray(r->added)) {
+        return error_set(r->error, STATUS_BAD_FORMAT, "\"added_tokens\" is not an array");
+    }
+    return STATUS_OK;
+}
+
+/* Counts a token: @p count becomes one more than the largest id. */
+static enum status measure_token(struct reader *r, const cJSON *id, const char *piece,
+                                 size_t *count, size_t *text_bytes) {
+    size_t value;
+    if (piece == NULL) {
+        return error_set(r->error, STATUS_BAD_FORMAT, "\"content\" of an added token is missing");
+    }
+    if (!json_size(id, &value) || value >= INT32_MAX) {
+        return error_set(r->error, STATUS_BAD_FORMAT,
+                         "id of the token \"%.*s\" is not a whole number below %d",
+                         json_shown(piece), piece, INT32_MAX);
+    }
+    *count = value >= *count ? value + 1 : *count;
+    *text_bytes += strlen(piece) + 1; /* no more than the size of the file */
+    return STATUS_OK;
+}
+
+static enum status measure(struct reader *r, size_t *count, size_t *text_bytes) {
+    size_t entries = 0;
+    const cJSON *token;
+    *count = *text_bytes = 0;
+    cJSON_ArrayForEach(token, r->vocab) {
+        TRY(measure_token(r, token, token->string, count, text_bytes));
+        entries++;
+    }
+    cJSON_ArrayForEach(token, r->added) {
+        const char *piece = cJSON_GetStringValue(json_member(token, "content"));
+        TRY(measure_token(r, json_member(token, "id"), piece, count, text_bytes));
+        entries++;
+    }
+    if (*count > entries) {
+        return error_set(r->error, STATUS_BAD_FORMAT,
+                         "the largest id is %zu, but there are %zu tokens only", *count - 1,
+                         entries);
+    }
+    return STATUS_OK;
+}
+
+static enum status add_piece(struct reader *r, const cJSON *id, const char *text) {
+    size_t index, length = strlen(text);
+    if (!json_size(id, &index) || length > UINT32_MAX) {
+        return STATUS_BAD_FORMAT; /* measured before */
+    }
+    struct bpe_piece *piece = &r->bpe->pieces[index];
+    if (piece->text != NULL) {
+        return error_set(r->error, STATUS_BAD_FORMAT, "id %zu belongs to \"%.*s\" and to \"%.*s\"",
+                         index, json_shown(piece->text), piece->text, json_shown(text), text);
+    }
+    memcpy(r->free_text, text, length + 1);
+    *piece = (struct bpe_piece){.text = r->free_text, .length = (uint32_t)length};
+    r->free_text += length + 1;
+    r->bpe->longest = length > r->bpe->longest ? length : r->bpe->longest;
+    return STATUS_OK;
+}
+
+static enum status add_vocabulary(struct reader *r) {
+    const cJSON *token;
+    cJSON_ArrayForEach(token, r->vocab) {
+        TRY(add_piece(r, token, token->string));
+    }
+    struct bpe *bpe = r->bpe;
+    for (size_t id = 0; id < bpe->count; id++) {
+        if (bpe->pieces[id].text != NULL) {
+            bpe_index_add(bpe, (int32_t)id);
+        }
+    }
+    return STATUS_OK;
+}
+
+/* Added tokens name one of the vocabulary again, or are new. Text cannot become a new one. */
+static enum status add_added_tokens(struct reader *r) {
+    const cJSON *token;
+    cJSON_ArrayForEach(token, r->added) {
+        const cJSON *id = json_member(token, "id");
+        const char *text = cJSON_GetStringValue(json_member(token, "content"));
+        int32_t known = bpe_find(r->bpe, text, strlen(text));
+        if (known < 0) {
+            TRY(add_piece(r, id, text));
+        } else if (cJSON_GetNumberValue(id) != known) {
+            return error_set(r->error, STATUS_BAD_FORMAT,
+                             "added token \"%.*s\" has id %.0f, in the vocabulary %" PRId32,
+                             json_shown(text), text, cJSON_GetNumberValue(id), known);
+        }
+    }
+    for (size_t i = 0; i < r->bpe->count; i++) {
+        if (r->bpe->pieces[i].text == NULL) {
+            return error_set(r->error, STATUS_BAD_FORMAT, "no token has the id %zu", i);
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status check_piece(const struct reader *r, size_t id, const char *want) {
+    const char *piece = id < r->bpe->count ? r->bpe->pieces[id].text : "";
+    if (strcmp(piece, want) == 0) {
+        return STATUS_OK;
+    }
+    return error_set(r->error, STATUS_UNSUPPORTED,
+                     "token %zu is \"%.*s\", not \"%s\"; supported are vocabularies that begin as "
+                     "Llama2's: <unk>, <s>, </s>, 256 bytes",
+                     id, json_shown(piece), piece, want);
+}
+
+/* The ids that bpe.h fixes, and the piece that blanks become. */
+static enum status check_layout(const struct reader *r) {
+    TRY(check_piece(r, BPE_UNK, "<unk>"));
+    TRY(check_piece(r, BPE_BOS, "<s>"));
+    TRY(check_piece(r, BPE_EOS, "</s>"));
+    for (size_t byte = 0; byte < BYTES; byte++) {
+        char want[8];
+        snprintf(want, sizeof want, "<0x%02X>", (unsigned)byte);
+        TRY(check_piece(r, BPE_FIRST_BYTE + byte, want));
+    }
+    if (bpe_find(r->bpe, TOKENIZER_BLANK, strlen(TOKENIZER_BLANK)) < 0) {
+        return error_set(r->error, STATUS_UNSUPPORTED, "the vocabulary has no piece for a blank");
+    }
+    return STATUS_OK;
+}
+
+/* The two pieces of a merge: ["a", "b"], or "a b" with one blank. */
+static bool split_merge(const cJSON *merge, const char *parts[2], size_t lengths[2]) {
+    if (cJSON_IsArray(merge) && cJSON_GetArraySize(merge) == 2) {
+        parts[0] = cJSON_GetStringValue(merge->child);
+        parts[1] = cJSON_GetStringValue(merge->child->next);
+    } else {
+        parts[0] = cJSON_GetStringValue(merge);
+        const char *blank = parts[0] != NULL ? strchr(parts[0], ' ') : NULL;
+        if (blank == NULL || strchr(blank + 1, ' ') != NULL) {
+            return false;
+        }
+        parts[1] = blank + 1;
+        lengths[0] = (size_t)(blank - parts[0]);
+        lengths[1] = strlen(parts[1]);
+        return true;
+    }
+    if (parts[0] == NULL || parts[1] == NULL) {
+        return false;
+    }
+    lengths[0] = strlen(parts[0]);
+    lengths[1] = strlen(parts[1]);
+    return true;
+}
+
+/* @param joined room for the longest piece */
+static enum status add_merge(struct reader *r, const cJSON *merge, size_t rank, char *joined) {
+    const char *parts[2];
+    size_t lengths[2];
+    if (!split_merge(merge, parts, lengths)) {
+        return error_set(r->error, STATUS_BAD_FORMAT,
+                         "merge %zu is neither \"a b\" nor [\"a\", \"b\"]", rank);
+    }
+    struct bpe_rule rule = {
+        .left = bpe_find(r->bpe, parts[0], lengths[0]),
+        .right = bpe_find(r->bpe, parts[1], lengths[1]),
+        .merged = -1,
+        .rank = (uint32_t)rank,
+    };
+    if (lengths[0] + lengths[1] <= r->bpe->longest) {
+        memcpy(joined, parts[0], lengths[0]);
+        memcpy(joined + lengths[0], parts[1], lengths[1]);
+        rule.merged = bpe_find(r->bpe, joined, lengths[0] + lengths[1]);
+    }
+    if (rule.left < 0 || rule.right < 0 || rule.merged < 0) {
+        return error_set(r->error, STATUS_BAD_FORMAT,
+                         "merge %zu, \"%.*s\" and \"%.*s\": the vocabulary lacks %s", rank,
+                         json_shown(parts[0]), parts[0], json_shown(parts[1]), parts[1],
+                         rule.left < 0    ? "the first"
+                         : rule.right < 0 ? "the second"
+                                          : "both as one piece");
+    }
+    bpe_rules_add(r->bpe, &rule);
+    return STATUS_OK;
+}
+
+static enum status add_merges(struct reader *r) {
+    size_t count = (size_t)cJSON_GetArraySize(r->merges), rank = 0;
+    if (count >= BPE_MOST_RULES) {
+        return error_set(r->error, STATUS_TOO_LONG, "there are %zu merges, at most %d are allowed",
+                         count, BPE_MOST_RULES - 1);
+    }
+    char *joined = malloc(r->bpe->longest + 1);
+    enum status status = joined != NULL ? bpe_rules_create(r->bpe, count) : STATUS_OUT_OF_MEMORY;
+    if (status != STATUS_OK) {
+        free(joined);
+        return error_set(r->error, status, "no memory for %zu merges", count);
+    }
+    const cJSON *merge;
+    cJSON_ArrayForEach(merge, r->merges) {
+        status = status == STATUS_OK ? add_merge(r, merge, rank++, joined) : status;
+    }
+    free(joined);
+    return status;
+}
+
+/* Pieces as they are decoded: with blanks. They lie behind the others in `text`. */
+static enum status show_pieces(struct reader *r) {
+    struct bpe *bpe = r->bpe;
+    struct bpe_piece *shown = calloc(bpe->count, sizeof *shown);
+    if (shown == NULL) {
+        return error_set(r->error, STATUS_OUT_OF_MEMORY, "no memory for a tokenizer of %zu tokens",
+                         bpe->count);
+    }
+    bpe->shown = shown;
+    for (size_t id = 0; id < bpe->count; id++) {
+        char *out = r->free_text;
+        shown[id].text = out;
+        for (const char *in = bpe->pieces[id].text; *in != '\0'; out++) {
+            bool blank = strncmp(in, TOKENIZER_BLANK, strlen(TOKENIZER_BLANK)) == 0;
+            *out = blank ? ' ' : *in;
+            in += blank ? strlen(TOKENIZER_BLANK) : 1;
+        }
+        shown[id].length = (uint32_t)(out - r->free_text);
+        *out = '\0';
+        r->free_text = out + 1;
+    }
+    return STATUS_OK;
+}
+
+static enum status read_tokens(struct reader *r, size_t expected_tokens) {
+    size_t count, text_bytes;
+    TRY(measure(r, &count, &text_bytes));
+    TRY(bpe_check_count(count, expected_tokens, r->error));
+    TRY(bpe_create(&r->bpe, count, 2 * text_bytes, r->error)); /* as looked up, as decoded */
+    r->free_text = r->bpe->text;
+    TRY(add_vocabulary(r));
+    TRY(add_added_tokens(r));
+    TRY(check_layout(r));
+    TRY(add_merges(r));
+    return show_pieces(r);
+}
+
+static enum status read_root(struct reader *r, const cJSON *root, size_t expected_tokens) {
+    struct tokenizer_settings settings;
+    TRY(tokenizer_settings_read(&settings, root, r->error));
+    TRY(find_lists(r, root));
+    TRY(read_tokens(r, expected_tokens));
+    r->bpe->blank = TOKENIZER_BLANK;
+    r->bpe->prefix = settings.prefix;
+    r->bpe->split_words = settings.split_words;
+    return STATUS_OK;
+}
+
+enum status tokenizer_json_parse(struct bpe **bpe, const char *text, size_t size,
+                                 size_t expected_tokens, struct error *error) {
+    *bpe = NULL;
+    cJSON *root;
+    enum status status = json_object_parse(&root, text, size, error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    struct reader reader = {.error = error};
+    status = read_root(&reader, root, expected_tokens);
+    cJSON_Delete(root);
+    if (status != STATUS_OK) {
+        bpe_free(reader.bpe);
+        return status;
+    }
+    *bpe = reader.bpe;
+    return STATUS_OK;
+}

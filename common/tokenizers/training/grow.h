@@ -1,0 +1,48 @@
+/**
+ * @file grow.h
+ * @brief Arrays that grow; for the files of this package alone.
+ */
+#ifndef WARPBOOK_COMMON_TOKENIZERS_TRAINING_GROW_H_
+#define WARPBOOK_COMMON_TOKENIZERS_TRAINING_GROW_H_
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "common/base/checked.h"
+
+/**
+ * @brief Makes room for @p wanted elements of @p size bytes, doubling.
+ * @param items what realloc() takes; on failure it stays as it is
+ * @return the array, where it now lies; NULL when there is no memory
+ */
+static inline void *vocab_grow(void *items, size_t *capacity, size_t wanted, size_t size) {
+    if (wanted <= *capacity && items != NULL) {
+        return items;
+    }
+    size_t grown = *capacity < 8 ? 8 : *capacity, bytes;
+    while (grown < wanted) {
+        if (!checked_multiply(grown, 2, &grown)) {
+            return NULL;
+        }
+    }
+    if (!checked_multiply(grown, size, &bytes)) {
+        return NULL;
+    }
+    void *memory = realloc(items, bytes);
+    if (memory != NULL) {
+        *capacity = grown;
+    }
+    return memory;
+}
+
+/** @return FNV-1a of the bytes, 64 bits, begun with @p seed. */
+static inline uint64_t vocab_hash(uint64_t seed, const char *bytes, size_t length) {
+    uint64_t hash = 0xcbf29ce484222325u ^ seed;
+    for (size_t i = 0; i < length; i++) {
+        hash = (hash ^ (unsigned char)bytes[i]) * 0x100000001b3u;
+    }
+    return hash ^ hash >> 32;
+}
+
+#endif

@@ -1,0 +1,118 @@
+#include "common/tokenizers/training/sources.h"
+
+#include <string.h>
+
+#include "common/base/terminal.h"
+#include "common/texts/text_dataset.h"
+
+enum { MOST_PART = 4096 };
+
+/* Who counts, and what was counted. */
+struct counter {
+    const struct vocab_sources *sources;
+    enum vocab_kind kind;
+    bool lowercase;
+    struct vocab_words *words;
+    size_t texts;
+};
+
+/* ---- A data set ---- */
+
+static enum status count_samples(struct counter *c, const struct text_dataset *dataset,
+                                 struct error *error) {
+    struct progress progress = progress_create("texts counted", dataset->count);
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < dataset->count && status == STATUS_OK; i++) {
+        const struct text_sample *sample = &dataset->samples[i];
+        status =
+            vocab_count_text(c->words, c->kind, c->lowercase, sample->text, sample->length, error);
+        progress_update(&progress, i + 1);
+    }
+    progress_finish(&progress);
+    c->texts += dataset->count;
+    return status;
+}
+
+static enum status count_dataset(struct counter *c, const char *path, const char *split,
+                                 struct error *error) {
+    enum text_dataset_kind kind;
+    struct text_dataset dataset;
+    const struct text_dataset_options options = {
+        .split = split, .skip = c->sources->skip, .limit = c->sources->limit};
+    TRY(text_dataset_kind_parse(c->sources->dataset, &kind, error));
+    TRY(text_dataset_open(&dataset, kind, path, &options, error));
+    enum status status = count_samples(c, &dataset, error);
+    text_dataset_close(&dataset);
+    return status == STATUS_OK ? STATUS_OK : error_prefix(error, status, path);
+}
+
+/* ---- All of them ---- */
+
+static size_t parts(const char *list) {
+    size_t count = 1;
+    for (const char *c = list; *c != '\0'; c++) {
+        count += *c == ',';
+    }
+    return count;
+}
+
+/* Copies part number @p index of a list with commas. */
+static enum status part(const char *list, size_t index, const char *flag, char *out,
+                        struct error *error) {
+    for (; index > 0; index--) {
+        list = strchr(list, ',') + 1;
+    }
+    size_t length = strcspn(list, ",");
+    if (length == 0 || length >= MOST_PART) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         length == 0 ? "%s: a part between commas is empty"
+                                     : "%s: a part between commas is too long",
+                         flag);
+    }
+    memcpy(out, list, length);
+    out[length] = '\0';
+    return STATUS_OK;
+}
+
+/* Path and split number @p i of those that are read. */
+static enum status source_at(const struct vocab_sources *s, size_t i, char *path, char *split,
+                             struct error *error) {
+    TRY(part(s->data, parts(s->data) > 1 ? i : 0, "--data", path, error));
+    return part(s->split, parts(s->split) > 1 ? i : 0, "--split", split, error);
+}
+
+static enum status count_sources(const struct vocab_sources *s, size_t *count,
+                                 struct error *error) {
+    size_t paths = parts(s->data), splits = parts(s->split);
+    *count = paths > splits ? paths : splits;
+    if ((paths != *count && paths != 1) || (splits != *count && splits != 1)) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "--data has %zu paths, --split %zu names: as many, or one of either",
+                         paths, splits);
+    }
+    return STATUS_OK;
+}
+
+static enum status count_all(struct counter *c, struct error *error) {
+    char path[MOST_PART], split[MOST_PART];
+    size_t count;
+    TRY(count_sources(c->sources, &count, error));
+    for (size_t i = 0; i < count; i++) { /* what is misspelt is said before a long read */
+        TRY(source_at(c->sources, i, path, split, error));
+    }
+    for (size_t i = 0; i < count; i++) {
+        TRY(source_at(c->sources, i, path, split, error));
+        TRY(count_dataset(c, path, split, error));
+    }
+    return STATUS_OK;
+}
+
+enum status vocab_sources_count(const struct vocab_sources *sources, enum vocab_kind kind,
+                                bool lowercase, struct vocab_words *words, size_t *texts,
+                                struct error *error) {
+    struct counter counter = {
+        .sources = sources, .kind = kind, .lowercase = lowercase, .words = words};
+    enum status status = count_all(&counter, error);
+    *texts = counter.texts;
+    return status;
+}

@@ -1,0 +1,213 @@
+/* The program that learns a vocabulary: BERT's vocab.txt, or llama2.c's tokenizer.bin. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/file.h"
+#include "common/base/flags.h"
+#include "common/base/terminal.h"
+#include "common/tokenizers/training/learn.h"
+#include "common/tokenizers/training/sources.h"
+#include "common/tokenizers/training/words.h"
+#include "common/tokenizers/training/write.h"
+
+enum { MOST_SIZE = 1 << 20 };
+
+static const char program[] = "train_vocab";
+
+struct options {
+    struct vocab_sources sources;
+    const char *type, *output;
+    int size, characters, min_count, skip, limit;
+    bool lowercase;
+    enum vocab_kind kind;
+};
+
+/* ---- The command line ---- */
+
+static enum status check_numbers(const struct options *o, struct error *error) {
+    int least = (int)vocab_special_count(o->kind) + 1;
+    if (o->size < least || o->size > MOST_SIZE) {
+        return error_set(error, STATUS_INVALID_ARGUMENT, "--size %d: from %d to %d for %s", o->size,
+                         least, MOST_SIZE, o->type);
+    }
+    if (o->characters < 1 || o->min_count < 1) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "--characters %d, --min-count %d: at least 1", o->characters,
+                         o->min_count);
+    }
+    if (o->skip < 0 || o->limit < 0) {
+        return error_set(error, STATUS_INVALID_ARGUMENT, "--skip %d, --limit %d: at least 0",
+                         o->skip, o->limit);
+    }
+    return STATUS_OK;
+}
+
+static enum status check_options(struct options *o, struct error *error) {
+    if (strcmp(o->type, "wordpiece") != 0 && strcmp(o->type, "bpe") != 0) {
+        return error_set(error, STATUS_INVALID_ARGUMENT, "--type is 'wordpiece' or 'bpe', not '%s'",
+                         o->type);
+    }
+    o->kind = strcmp(o->type, "bpe") == 0 ? VOCAB_BPE : VOCAB_WORDPIECE;
+    if (o->sources.dataset == NULL || o->sources.data == NULL || o->output == NULL) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "--dataset NAME, --data PATH and --output FILE are needed; --help shows "
+                         "how");
+    }
+    TRY(check_numbers(o, error));
+    o->sources.skip = (size_t)o->skip;
+    o->sources.limit = (size_t)o->limit;
+    return STATUS_OK;
+}
+
+static const char epilogue[] =
+    "WordPiece: words as BERT's tokenizer makes them, lower-case and without accents.\n"
+    "BPE: runs of letters or signs, each with the blank before it; digits one by one;\n"
+    "what has no piece is spelt in bytes. Pieces are merged from characters, always the\n"
+    "pair that occurs most often; of equals the one that comes first in the order of\n"
+    "bytes. The file depends on the words alone: the same texts in any order, in one\n"
+    "file or many, give the same file.\n"
+    "\n"
+    "examples:\n"
+    "  train_vocab --type wordpiece --size 8000 --dataset imdb --data aclImdb \\\n"
+    "      --split train,unsup --output vocab.txt\n"
+    "  train_vocab --type bpe --size 4096 --dataset text --data a.txt,b.txt \\\n"
+    "      --output tokenizer.bin";
+
+static enum status read_options(struct options *o, int argc, char **argv, bool *help,
+                                struct error *error) {
+    const struct flag table[] = {
+        {"type", 0, FLAG_STRING, &o->type, "TYPE",
+         "wordpiece: BERT's vocab.txt; bpe: llama2.c's tokenizer.bin"},
+        {"size", 'n', FLAG_INT, &o->size, "N", "most pieces, the special ones among them"},
+        {"dataset", 0, FLAG_STRING, &o->sources.dataset, "NAME",
+         "imdb, agnews, sample, or text: paragraphs, or lines where there is no blank one"},
+        {"data", 0, FLAG_STRING, &o->sources.data, "PATH[,...]", "where the texts are"},
+        {"split", 0, FLAG_STRING, &o->sources.split, "NAME[,...]",
+         "splits of a data set: one for each path, or all of one"},
+        {"skip", 0, FLAG_INT, &o->skip, "N", "texts passed over, of each path and split"},
+        {"limit", 0, FLAG_INT, &o->limit, "N", "most texts of each path and split; 0: all"},
+        {"min-count", 0, FLAG_INT, &o->min_count, "N",
+         "a character or a pair that occurs less often is no piece"},
+        {"characters", 0, FLAG_INT, &o->characters, "N",
+         "most different characters; words with others are [UNK], or bytes"},
+        {"lowercase", 0, FLAG_SWITCH, &o->lowercase, NULL,
+         "wordpiece: without case and accents, as this project's tokenizer reads"},
+        {"output", 'o', FLAG_STRING, &o->output, "FILE", "the vocabulary; replaced when complete"},
+    };
+    const struct flags flags = {
+        .program = program,
+        .positional = "",
+        .summary = "learns a vocabulary from texts",
+        .table = table,
+        .count = sizeof table / sizeof *table,
+        .epilogue = epilogue,
+    };
+    struct arguments arguments = {.values = calloc((size_t)argc + 1, sizeof(char *))};
+    if (arguments.values == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory");
+    }
+    enum status status = flags_parse(&flags, argc, argv, &arguments, error);
+    *help = status == STATUS_OK && arguments.help;
+    if (*help) {
+        flags_help(&flags, stdout);
+    } else if (status == STATUS_OK && arguments.count > 0) {
+        status = error_set(error, STATUS_INVALID_ARGUMENT, "unexpected argument '%s'; --help helps",
+                           arguments.values[0]);
+    }
+    free(arguments.values);
+    return status == STATUS_OK && !*help ? check_options(o, error) : status;
+}
+
+/* ---- What is said ---- */
+
+static uint64_t word_bytes(const struct vocab_words *words) {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < words->count; i++) {
+        bytes += words->words[i].length * words->words[i].count;
+    }
+    return bytes;
+}
+
+static void report(const struct options *o, const struct vocab_words *words,
+                   const struct vocab_pieces *pieces, size_t texts) {
+    size_t special = vocab_special_count(o->kind), all = special + pieces->count;
+    printf("%s: %zu pieces: %zu special, %zu characters, %zu merged\n", o->output, all, special,
+           pieces->characters, pieces->count - pieces->characters);
+    printf("%zu texts, %llu words, %zu of them different\n", texts,
+           (unsigned long long)words->total, words->count);
+    printf("%.3f pieces a word", (double)pieces->tokens / (double)words->total);
+    if (o->kind == VOCAB_BPE) {
+        printf(", %.3f bytes a piece\n", (double)word_bytes(words) / (double)pieces->tokens);
+    } else {
+        printf(", %.4f%% of the words are [UNK]\n",
+               100.0 * (double)pieces->unknown / (double)words->total);
+    }
+    if (all < (size_t)o->size) {
+        fprintf(stderr,
+                "%s: %zu pieces, not the %d of --size: no pair is left that occurs %d times\n",
+                program, all, o->size, o->min_count);
+    }
+}
+
+/* ---- The program ---- */
+
+static enum status write_vocabulary(const struct options *o, const struct vocab_words *words,
+                                    size_t texts, struct error *error) {
+    const struct vocab_rules rules = {
+        .kind = o->kind,
+        .pieces = (size_t)o->size - vocab_special_count(o->kind),
+        .characters = (size_t)o->characters,
+        .min_count = (uint64_t)o->min_count,
+    };
+    struct vocab_pieces pieces;
+    char *data = NULL;
+    size_t size;
+    TRY(vocab_learn(&pieces, words, &rules, error));
+    enum status status = vocab_write(o->kind, &pieces, &data, &size);
+    if (status == STATUS_OK) {
+        status = file_write(o->output, data, size, error);
+    } else {
+        error_set(error, status, "%s: %s", o->output, status_message(status));
+    }
+    if (status == STATUS_OK) {
+        report(o, words, &pieces, texts);
+    }
+    free(data);
+    vocab_pieces_free(&pieces);
+    return status;
+}
+
+static enum status run(const struct options *o, struct error *error) {
+    struct vocab_words words = {0};
+    size_t texts;
+    enum status status =
+        vocab_sources_count(&o->sources, o->kind, o->lowercase, &words, &texts, error);
+    if (status == STATUS_OK) {
+        status = write_vocabulary(o, &words, texts, error);
+    }
+    vocab_words_free(&words);
+    if (status == STATUS_OK && (fflush(stdout) != 0 || ferror(stdout))) {
+        status = error_set(error, STATUS_IO, "cannot write to standard output");
+    }
+    return status;
+}
+
+int main(int argc, char **argv) {
+    struct options options = {
+        .sources = {.split = "train"},
+        .type = "wordpiece",
+        .size = 8000,
+        .characters = 1000,
+        .min_count = 2,
+        .lowercase = true,
+    };
+    struct error error = {0};
+    bool help = false;
+    file_enter_working_directory();
+    enum status status = read_options(&options, argc, argv, &help, &error);
+    if (status == STATUS_OK && !help) {
+        status = run(&options, &error);
+    }
+    return status == STATUS_OK ? 0 : report_failure(program, &error, status);
+}

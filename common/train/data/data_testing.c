@@ -1,0 +1,65 @@
+#include "common/train/data/data_testing.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/file.h"
+#include "common/checkpoints/bert/bert_example.h"
+#include "common/testing/testing.h"
+
+enum { TOKENS = 259, PIECE_BYTES = 8 };
+
+const char *data_testing_file(const char *name, const char *content, char path[1024]) {
+    test_temporary_path(name, path, 1024);
+    EXPECT_OK(file_write(path, content, strlen(content), NULL));
+    return path;
+}
+
+static void write_letters(const char *path) {
+    char *text = NULL;
+    size_t size = 0;
+    EXPECT_OK(bert_letters_vocabulary(0, &text, &size));
+    EXPECT_OK(file_write(path, text, size, NULL));
+    free(text);
+}
+
+/* <unk>, <s>, </s> and a token for each byte. */
+static void write_bytes(const char *path) {
+    char texts[TOKENS][PIECE_BYTES] = {"<unk>", "<s>", "</s>"};
+    const char *pieces[TOKENS];
+    float scores[TOKENS] = {0};
+    unsigned char *data = NULL;
+    size_t size = 0;
+    for (int i = 0; i < TOKENS; i++) {
+        if (i >= BPE_FIRST_BYTE) {
+            snprintf(texts[i], PIECE_BYTES, "<0x%02X>", (unsigned)(i - BPE_FIRST_BYTE) & 255u);
+        }
+        pieces[i] = texts[i];
+    }
+    EXPECT_OK(bpe_serialize(pieces, scores, TOKENS, &data, &size));
+    EXPECT_OK(file_write(path, data, size, NULL));
+    free(data);
+}
+
+void data_testing_vocabulary(struct train_vocabulary *vocabulary, enum train_task task) {
+    char path[1024];
+    struct error error = {0};
+    if (task == TRAIN_LM) {
+        write_bytes(test_temporary_path("tokenizer.bin", path, sizeof path));
+    } else {
+        write_letters(test_temporary_path("vocab.txt", path, sizeof path));
+    }
+    EXPECT_OK(train_vocabulary_open(vocabulary, task, path, 0, &error));
+    EXPECT_STR_EQ("", error.message);
+}
+
+void data_testing_texts(struct train_texts *texts, const char *content, enum train_task task,
+                        const struct train_vocabulary *vocabulary, size_t max_length) {
+    char path[1024];
+    struct error error = {0};
+    const struct train_source source = {
+        TEXT_DATASET_TEXT, data_testing_file("texts.txt", content, path), "train", 0, 0};
+    EXPECT_OK(train_texts_read(texts, &source, task, vocabulary, max_length, &error));
+    EXPECT_STR_EQ("", error.message);
+}

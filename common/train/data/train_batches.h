@@ -1,0 +1,93 @@
+/**
+ * @file train_batches.h
+ * @brief Which sequences a batch has: in an order drawn anew for each epoch, and, for TRAIN_MLM,
+ *        which tokens are hidden.
+ *
+ * A batch depends on the seed, the epoch and its number alone, so that a run can go on at any of
+ * them. Batches are not sorted by length: nothing is padded, so that nothing is lost by mixing.
+ *
+ * TRAIN_MLM, as Devlin et al. 2019: each token but [CLS] and [SEP] is asked for with a probability
+ * (theirs: 0.15); of those asked for 80% become [MASK], 10% any piece, 10% stay.
+ * TRAIN_LM: the stream of all texts in rows of max_length tokens; the label is the next token, so
+ * the last token of the stream is a label only. Behind a text that is the next one's BOS: that a
+ * text is over can be learnt, too.
+ */
+#ifndef WARPBOOK_COMMON_TRAIN_DATA_TRAIN_BATCHES_H_
+#define WARPBOOK_COMMON_TRAIN_DATA_TRAIN_BATCHES_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/status.h"
+#include "common/train/data/train_data.h"
+#include "common/train/models/train_model.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct train_batches_options {
+    enum train_task task;
+    size_t batch_size; /**< sequences of a batch, at least 1 */
+    size_t max_length; /**< tokens of a sequence */
+    uint64_t seed;
+    const struct train_vocabulary *vocabulary; /**< TRAIN_MLM */
+    float asked;      /**< TRAIN_MLM: probability that a token is asked for */
+    bool texts_alone; /**< TRAIN_LM: that a text begins is not asked for; for evaluation */
+};
+
+/** The sequences of a part, and the order of one epoch. */
+struct train_batches {
+    struct train_part part;
+    struct train_batches_options options;
+    size_t sequences; /**< TRAIN_LM: rows of the stream */
+    size_t *order;    /**< (sequences) */
+    uint64_t epoch;   /**< whose order it is */
+    int32_t cls, sep; /**< TRAIN_MLM */
+};
+
+/** The epoch whose order is that of the texts, for evaluation. */
+#define TRAIN_IN_ORDER UINT64_MAX
+
+/**
+ * @param part kept: its texts outlive the batches
+ * @return STATUS_OK, STATUS_OUT_OF_MEMORY; STATUS_BAD_FORMAT for a part without a sequence to learn
+ *         from
+ */
+MUST_CHECK enum status train_batches_create(struct train_batches *batches,
+                                            const struct train_part *part,
+                                            const struct train_batches_options *options,
+                                            struct error *error);
+
+/** Frees; a zero-initialised one is allowed. */
+void train_batches_free(struct train_batches *batches);
+
+/** @return number of batches of an epoch; the last may be smaller. */
+size_t train_batches_count(const struct train_batches *batches);
+
+/** A batch, and the memory that it is in. */
+struct train_batch_memory {
+    int32_t *ids, *starts, *labels;
+    struct train_batch batch;
+    size_t rows;
+    size_t asked; /**< labels that are not -1 */
+};
+
+/** Takes memory for any batch of these. */
+MUST_CHECK enum status train_batch_memory_create(struct train_batch_memory *memory,
+                                                 const struct train_batches_options *options,
+                                                 struct error *error);
+
+/** Frees; a zero-initialised one is allowed. */
+void train_batch_memory_free(struct train_batch_memory *memory);
+
+/** Fills a batch. @param index in [0, train_batches_count()) */
+void train_batches_fill(struct train_batches *batches, uint64_t epoch, size_t index,
+                        struct train_batch_memory *memory);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,280 @@
+/* The parameters of a model: their list, and their way in and out of the arrays. */
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/checked.h"
+#include "common/base/rng.h"
+#include "common/train/models/train_model_internal.h"
+
+/* ---- The list ---- */
+
+static bool ends_with(const char *text, const char *end) {
+    size_t length = strlen(text), tail = strlen(end);
+    return length >= tail && strcmp(text + length - tail, end) == 0;
+}
+
+/* Counts the elements behind those that there are. */
+static bool extend(struct train_listing *l, size_t rows, size_t columns, size_t *count) {
+    size_t padded;
+    return checked_multiply(rows, columns > 0 ? columns : 1, count) &&
+           checked_add(*count, TRAIN_ALIGNMENT - 1, &padded) &&
+           checked_add(l->elements, padded / TRAIN_ALIGNMENT * TRAIN_ALIGNMENT, &l->elements);
+}
+
+void train_listing_add(struct train_listing *l, const char *name, size_t rows, size_t columns,
+                       size_t *place) {
+    bool decays = columns > 0;
+    if (decays != l->decaying || l->overflows) {
+        return;
+    }
+    size_t offset = l->elements, count;
+    l->overflows = !extend(l, rows, columns, &count);
+    if (l->overflows) {
+        return;
+    }
+    if (place != NULL) {
+        *place = offset;
+    }
+    if (l->list != NULL) {
+        struct train_parameter *parameter = &l->list[l->count];
+        *parameter = (struct train_parameter){
+            .rows = rows, .columns = columns, .count = count, .offset = offset, .decays = decays};
+        snprintf(parameter->name, sizeof parameter->name, "%s%s", l->scope, name);
+    }
+    l->count++;
+}
+
+/* Adds name + ".weight" or ".bias". */
+static void add_part(struct train_listing *l, const char *name, const char *part, size_t rows,
+                     size_t columns, size_t *place) {
+    char whole[64];
+    snprintf(whole, sizeof whole, "%s.%s", name, part);
+    train_listing_add(l, whole, rows, columns, place);
+}
+
+void train_listing_add_linear(struct train_listing *l, const char *name, size_t N, size_t K,
+                              struct train_linear_place *place) {
+    add_part(l, name, "weight", N, K, place != NULL ? &place->weight : NULL);
+    add_part(l, name, "bias", N, 0, place != NULL ? &place->bias : NULL);
+}
+
+void train_listing_add_norm(struct train_listing *l, const char *name, size_t C,
+                            struct train_norm_place *place) {
+    add_part(l, name, "weight", C, 0, &place->weight);
+    add_part(l, name, "bias", C, 0, &place->bias);
+}
+
+/* Walks over the matrices, then over the vectors. */
+static void walk(struct train_model *m, struct train_listing *listing) {
+    listing->decaying = true;
+    m->architecture->list(m, listing);
+    m->decayed = listing->elements;
+    listing->decaying = false;
+    m->architecture->list(m, listing);
+    m->elements = listing->elements;
+}
+
+enum status train_parameters_list(struct train_model *m, struct error *error) {
+    struct train_listing counted = {0};
+    walk(m, &counted);
+    size_t bytes;
+    if (counted.overflows || !checked_multiply(counted.elements, sizeof(double), &bytes)) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "the model's parameters are more than memory can have");
+    }
+    m->parameters = calloc(counted.count, sizeof *m->parameters);
+    if (m->parameters == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for a list of %zu tensors",
+                         counted.count);
+    }
+    struct train_listing listing = {.list = m->parameters};
+    walk(m, &listing);
+    m->parameter_count = listing.count;
+    return STATUS_OK;
+}
+
+const struct train_parameter *train_model_parameters(const struct train_model *m, size_t *count) {
+    *count = m->parameter_count;
+    return m->parameters;
+}
+
+const struct train_parameter *train_model_find(const struct train_model *m, const char *name) {
+    for (size_t i = 0; i < m->parameter_count; i++) {
+        if (strcmp(m->parameters[i].name, name) == 0) {
+            return &m->parameters[i];
+        }
+    }
+    return NULL;
+}
+
+/* ---- In and out ---- */
+
+static void *array_of(const struct train_model *m, enum train_state state) {
+    switch (state) {
+    case TRAIN_WEIGHTS:
+        return m->weights;
+    case TRAIN_GRADIENT:
+        return m->gradient;
+    case TRAIN_M:
+        return m->m;
+    default:
+        return m->v;
+    }
+}
+
+/* Numbers of either type on the host. */
+struct numbers {
+    float *f32; /* or */
+    double *f64;
+};
+
+/* Copies between numbers and those of the weights' type. */
+static void convert_out(struct numbers to, const void *from, enum train_type type, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        double value = type == TRAIN_F64 ? ((const double *)from)[i] : ((const float *)from)[i];
+        if (to.f64 != NULL) {
+            to.f64[i] = value;
+        } else {
+            to.f32[i] = (float)value;
+        }
+    }
+}
+
+static void convert_in(void *to, struct numbers from, enum train_type type, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        double value = from.f64 != NULL ? from.f64[i] : (double)from.f32[i];
+        if (type == TRAIN_F64) {
+            ((double *)to)[i] = value;
+        } else {
+            ((float *)to)[i] = (float)value;
+        }
+    }
+}
+
+/* Memory for a tensor as the engine has it. */
+static void *host_copy(const struct train_model *m, const struct train_parameter *parameter,
+                       struct error *error) {
+    void *memory = malloc(parameter->count * train_type_bytes(m->engine->weights));
+    if (memory == NULL) {
+        error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for a copy of %s", parameter->name);
+    }
+    return memory;
+}
+
+/* What the engine said of a tensor's copy. */
+static enum status copied(const struct train_model *m, const char *verb,
+                          const struct train_parameter *parameter, enum status status,
+                          struct error *error) {
+    return status == STATUS_OK
+               ? STATUS_OK
+               : error_set(error, status, "engine %s cannot %s %s: %s", m->engine->name, verb,
+                           parameter->name, status_message(status));
+}
+
+static enum status put(struct train_model *m, enum train_state state,
+                       const struct train_parameter *parameter, const void *values) {
+    const struct train_engine *e = m->engine;
+    void *to = train_at(array_of(m, state), parameter->offset, e->weights);
+    TRY(e->write(e->context, to, values, parameter->count * train_type_bytes(e->weights)));
+    if (state != TRAIN_WEIGHTS || m->copy == NULL) {
+        return STATUS_OK;
+    }
+    return e->convert(e->context, train_at(m->copy, parameter->offset, e->activations), to,
+                      parameter->count);
+}
+
+static enum status write_numbers(struct train_model *m, enum train_state state,
+                                 const struct train_parameter *parameter, struct numbers values,
+                                 struct error *error) {
+    void *host = host_copy(m, parameter, error);
+    if (host == NULL) {
+        return STATUS_OUT_OF_MEMORY;
+    }
+    convert_in(host, values, m->engine->weights, parameter->count);
+    enum status status = put(m, state, parameter, host);
+    free(host);
+    return copied(m, "write", parameter, status, error);
+}
+
+static enum status read_numbers(const struct train_model *m, enum train_state state,
+                                const struct train_parameter *parameter, struct numbers values,
+                                struct error *error) {
+    const struct train_engine *e = m->engine;
+    void *host = host_copy(m, parameter, error);
+    if (host == NULL) {
+        return STATUS_OUT_OF_MEMORY;
+    }
+    enum status status =
+        e->read(e->context, host, train_at(array_of(m, state), parameter->offset, e->weights),
+                parameter->count * train_type_bytes(e->weights));
+    if (status == STATUS_OK) {
+        convert_out(values, host, e->weights, parameter->count);
+    }
+    free(host);
+    return copied(m, "read", parameter, status, error);
+}
+
+enum status train_model_write(struct train_model *m, enum train_state state,
+                              const struct train_parameter *parameter, const float *values,
+                              struct error *error) {
+    return write_numbers(m, state, parameter, (struct numbers){.f32 = (float *)values}, error);
+}
+
+enum status train_model_read(const struct train_model *m, enum train_state state,
+                             const struct train_parameter *parameter, float *values,
+                             struct error *error) {
+    return read_numbers(m, state, parameter, (struct numbers){.f32 = values}, error);
+}
+
+enum status train_model_write_f64(struct train_model *m, enum train_state state,
+                                  const struct train_parameter *parameter, const double *values,
+                                  struct error *error) {
+    return write_numbers(m, state, parameter, (struct numbers){.f64 = (double *)values}, error);
+}
+
+enum status train_model_read_f64(const struct train_model *m, enum train_state state,
+                                 const struct train_parameter *parameter, double *values,
+                                 struct error *error) {
+    return read_numbers(m, state, parameter, (struct numbers){.f64 = values}, error);
+}
+
+/* ---- Drawing ---- */
+
+/* The deviation of a matrix: smaller where 2 L of them add up in Llama2's residual stream. */
+static float deviation_of(const struct train_model *m, const struct train_parameter *parameter) {
+    bool adds_up = m->config.task == TRAIN_LM && (ends_with(parameter->name, "o_proj.weight") ||
+                                                  ends_with(parameter->name, "down_proj.weight"));
+    return adds_up ? 0.02f / sqrtf(2.0f * (float)m->config.llama2.L) : 0.02f;
+}
+
+static void draw(struct rng *rng, const struct train_model *m,
+                 const struct train_parameter *parameter, float *values) {
+    if (parameter->decays) {
+        rng_fill_normal(rng, values, parameter->count, deviation_of(m, parameter));
+        return;
+    }
+    float value = ends_with(parameter->name, ".bias") ? 0.0f : 1.0f;
+    for (size_t i = 0; i < parameter->count; i++) {
+        values[i] = value;
+    }
+}
+
+enum status train_model_draw(struct train_model *m, uint64_t seed, struct error *error) {
+    struct rng rng = rng_create(seed);
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < m->parameter_count && status == STATUS_OK; i++) {
+        const struct train_parameter *parameter = &m->parameters[i];
+        float *values = malloc(parameter->count * sizeof *values);
+        if (values == NULL) {
+            return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for drawing %s",
+                             parameter->name);
+        }
+        draw(&rng, m, parameter, values);
+        status = train_model_write(m, TRAIN_WEIGHTS, parameter, values, error);
+        free(values);
+    }
+    return status;
+}

@@ -1,0 +1,140 @@
+/* The whole model's gradient against central differences of its loss, on the reference. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "common/testing/testing.h"
+#include "common/train/models/model_testing.h"
+
+enum { SAMPLES = 7 };
+static const double TOLERANCE = 1e-6;
+static const float SCALE = 0.25f;
+
+/* A model with a batch, and which of its two losses is looked at. */
+struct setting {
+    struct train_engine engine;
+    struct train_model *model;
+    struct model_testing_batch drawn;
+    struct train_batch batch;
+    bool with_dropout;
+};
+
+static bool setting_create(struct setting *s, const struct train_config *config) {
+    static const size_t lengths[] = {5, 1, 9, 3};
+    struct error error = {0};
+    *s = (struct setting){.with_dropout = config->dropout > 0.0f};
+    if (train_reference_create(&s->engine) != STATUS_OK ||
+        train_model_create(&s->model, config, &s->engine, &error) != STATUS_OK) {
+        TEST_FAIL("%s", error.message);
+        return false;
+    }
+    model_testing_draw(&s->drawn, config->task, lengths, 4, 11);
+    s->batch = model_testing_view(&s->drawn);
+    return model_testing_fill(s->model);
+}
+
+static void setting_free(struct setting *s) {
+    train_model_free(s->model);
+    train_engine_destroy(&s->engine);
+}
+
+/* The loss whose gradient was taken: the evaluation's, or that of the same dropout. */
+static double loss_of(struct setting *s) {
+    return s->with_dropout ? model_testing_backward(s->model, &s->batch, SCALE, 3, 8)
+                           : model_testing_evaluate(s->model, &s->batch, SCALE);
+}
+
+/* Moves element i by `by` from what values says; the loss there. */
+static double loss_at(struct setting *s, const struct train_parameter *parameter, double *values,
+                      size_t i, double by) {
+    double before = values[i];
+    values[i] = before + by;
+    EXPECT_OK(train_model_write_f64(s->model, TRAIN_WEIGHTS, parameter, values, NULL));
+    values[i] = before;
+    return loss_of(s);
+}
+
+/* Five points: the error is h^4 / 30 of the fifth derivative, and 1e-16 / h of the loss. */
+static double difference(struct setting *s, const struct train_parameter *parameter, double *values,
+                         size_t i) {
+    const double h = 1e-3;
+    double near = loss_at(s, parameter, values, i, h) - loss_at(s, parameter, values, i, -h);
+    double far = loss_at(s, parameter, values, i, 2 * h) - loss_at(s, parameter, values, i, -2 * h);
+    return (8.0 * near - far) / (12.0 * h);
+}
+
+static double largest(const double *values, size_t count) {
+    double most = 0.0;
+    for (size_t i = 0; i < count; i++) {
+        most = fmax(most, fabs(values[i]));
+    }
+    return most;
+}
+
+/* Elements spread over the tensor, and its largest, whose error is a share of that one; a tensor
+   without influence (a key's bias) is held to 1e-5 of the model's largest. */
+static void check_tensor(struct setting *s, const struct train_parameter *parameter,
+                         const double *gradient, double model_largest) {
+    double *values = calloc(parameter->count, sizeof *values);
+    ASSERT_TRUE(values != NULL);
+    EXPECT_OK(train_model_read_f64(s->model, TRAIN_WEIGHTS, parameter, values, NULL));
+    double scale = fmax(largest(gradient, parameter->count), 1e-5 * model_largest);
+    size_t stride = parameter->count / SAMPLES + 1;
+    for (size_t i = 0, next = 0; i < parameter->count; i++) {
+        bool chosen = i == next || fabs(gradient[i]) == scale;
+        next += i == next ? stride : 0;
+        double want = chosen ? difference(s, parameter, values, i) : 0.0;
+        if (chosen && !(fabs(want - gradient[i]) <= TOLERANCE * scale)) {
+            TEST_FAIL("%s[%zu]: gradient %.9g, differences say %.9g", parameter->name, i,
+                      gradient[i], want);
+        }
+    }
+    EXPECT_OK(train_model_write_f64(s->model, TRAIN_WEIGHTS, parameter, values, NULL));
+    free(values);
+}
+
+static void check(const struct train_config *config) {
+    struct setting s;
+    size_t count, tensors, at = 0;
+    ASSERT_TRUE(setting_create(&s, config));
+    model_testing_backward(s.model, &s.batch, SCALE, 3, 8);
+    double *gradient = model_testing_read(s.model, TRAIN_GRADIENT, &count);
+    ASSERT_TRUE(gradient != NULL);
+    double most = largest(gradient, count);
+    EXPECT_TRUE(most > 1e-3);
+    const struct train_parameter *list = train_model_parameters(s.model, &tensors);
+    for (size_t p = 0; p < tensors; at += list[p++].count) {
+        check_tensor(&s, &list[p], gradient + at, most);
+    }
+    free(gradient);
+    setting_free(&s);
+}
+
+C_TEST(train_gradient, of_a_classifier) {
+    const struct train_config config = model_testing_bert(TRAIN_CLASSIFY, 0.0f);
+    check(&config);
+}
+
+C_TEST(train_gradient, of_a_classifier_with_dropout) {
+    const struct train_config config = model_testing_bert(TRAIN_CLASSIFY, 0.3f);
+    check(&config);
+}
+
+C_TEST(train_gradient, of_a_masked_language_model) {
+    const struct train_config config = model_testing_bert(TRAIN_MLM, 0.0f);
+    check(&config);
+}
+
+C_TEST(train_gradient, of_a_masked_language_model_with_dropout) {
+    const struct train_config config = model_testing_bert(TRAIN_MLM, 0.3f);
+    check(&config);
+}
+
+C_TEST(train_gradient, of_a_language_model) {
+    const struct train_config config = model_testing_llama2(false, NN_ROPE_HALVES);
+    check(&config);
+}
+
+C_TEST(train_gradient, of_a_tied_language_model_with_the_other_rotary_layout) {
+    const struct train_config config = model_testing_llama2(true, NN_ROPE_INTERLEAVED);
+    check(&config);
+}

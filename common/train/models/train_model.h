@@ -1,0 +1,172 @@
+/**
+ * @file train_model.h
+ * @brief BERT and Llama2 as training sees them, written once over struct train_engine: loss,
+ *        gradients of all parameters, and their update.
+ *
+ * All parameters lie in one array, those that decay first (matrices and embeddings), then norms and
+ * biases; so do gradients and the optimiser's two moments. A matrix that products read is read from
+ * a copy of the activations' type where that is another one.
+ *
+ * BERT: post-norm, as bert.h. Dropout behind the embeddings, the attention and the feed-forward
+ * (none on attention's probabilities). TRAIN_CLASSIFY: pooler, dropout, classifier. TRAIN_MLM: the
+ * head of Hugging Face's BertForMaskedLM (dense, GELU, LayerNorm, the word embedding as matrix, a
+ * bias).
+ * Llama2: pre-norm, as llama2.h; no dropout. TRAIN_LM: the next token at each row.
+ */
+#ifndef WARPBOOK_COMMON_TRAIN_MODELS_TRAIN_MODEL_H_
+#define WARPBOOK_COMMON_TRAIN_MODELS_TRAIN_MODEL_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/status.h"
+#include "common/checkpoints/bert/bert_weights.h"
+#include "common/checkpoints/llama2/llama2_weights.h"
+#include "common/train/train_engine.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum train_task { TRAIN_CLASSIFY, TRAIN_MLM, TRAIN_LM };
+
+struct train_config {
+    enum train_task task;
+    struct bert_config bert;          /**< TRAIN_CLASSIFY, with labels; TRAIN_MLM */
+    struct llama2_config llama2;      /**< TRAIN_LM */
+    bool tied;                        /**< TRAIN_LM: the embedding is the classifier, too */
+    float dropout;                    /**< of BERT; below 1 */
+    size_t most_rows, most_sequences; /**< of a batch */
+};
+
+/** One tensor of a model. */
+struct train_parameter {
+    char name[96];        /**< as Hugging Face's checkpoints have it */
+    size_t rows, columns; /**< a vector has columns = 0 */
+    size_t count;         /**< elements */
+    size_t offset;        /**< first element in the arrays */
+    bool decays;
+};
+
+/** A batch, in host memory. Sequences lie one after the other, without padding. */
+struct train_batch {
+    const int32_t *ids;    /**< (rows) */
+    const int32_t *starts; /**< (B + 1), the first 0, rising */
+    size_t B;
+    /**
+     * TRAIN_CLASSIFY: (B), the class of each sequence. TRAIN_MLM and TRAIN_LM: (rows), the token
+     * that is to be found at a row, or -1: not asked for.
+     */
+    const int32_t *labels;
+};
+
+/** What an update does. */
+struct train_update {
+    float rate, beta1, beta2, eps, decay;
+    float most_norm; /**< gradients are scaled down to this norm; 0: never */
+    uint64_t step;   /**< from 1 on */
+};
+
+/** What is kept of each parameter. */
+enum train_state { TRAIN_WEIGHTS, TRAIN_GRADIENT, TRAIN_M, TRAIN_V };
+
+struct train_model; /**< opaque */
+
+/**
+ * @brief Makes a model; all parameters are 0.
+ *
+ * C, and Llama2's KVH * HS, are multiples of 8, so that query, key and value lie one behind the
+ * other and each is aligned; layers are at most 1024. All memory is taken here.
+ *
+ * @param config copied
+ * @param engine outlives the model
+ * @return STATUS_OK; STATUS_INVALID_ARGUMENT with a line that names what is wrong with the sizes;
+ *         STATUS_OUT_OF_MEMORY, or the engine's
+ */
+MUST_CHECK enum status train_model_create(struct train_model **model,
+                                          const struct train_config *config,
+                                          const struct train_engine *engine, struct error *error);
+
+void train_model_free(struct train_model *model);
+
+/** @return the tensors. @param count receives how many */
+const struct train_parameter *train_model_parameters(const struct train_model *model,
+                                                     size_t *count);
+
+/** @return the tensor of a name; NULL: there is none. */
+const struct train_parameter *train_model_find(const struct train_model *model, const char *name);
+
+/**
+ * @brief Draws parameters from a seed: matrices and embeddings normally distributed with deviation
+ *        0.02 (Llama2's matrices into the residual stream 0.02 / sqrt(2 L)), biases 0, norms 1.
+ */
+MUST_CHECK enum status train_model_draw(struct train_model *model, uint64_t seed,
+                                        struct error *error);
+
+/** Sets a tensor. @param values host, (parameter->count) */
+MUST_CHECK enum status train_model_write(struct train_model *model, enum train_state state,
+                                         const struct train_parameter *parameter,
+                                         const float *values, struct error *error);
+
+/** Reads a tensor. @param values host, (parameter->count); of the reference: rounded */
+MUST_CHECK enum status train_model_read(const struct train_model *model, enum train_state state,
+                                        const struct train_parameter *parameter, float *values,
+                                        struct error *error);
+
+/** The same in double: exact with the reference. */
+MUST_CHECK enum status train_model_write_f64(struct train_model *model, enum train_state state,
+                                             const struct train_parameter *parameter,
+                                             const double *values, struct error *error);
+MUST_CHECK enum status train_model_read_f64(const struct train_model *model, enum train_state state,
+                                            const struct train_parameter *parameter, double *values,
+                                            struct error *error);
+
+/**
+ * @brief One pass forward with dropout, one back: gradients += scale * gradient of the sum of the
+ *        losses of all labels, loss += scale * that sum.
+ *
+ * The mean over a batch is scale = 1 / number of labels; over several batches 1 / all of them.
+ *
+ * @param seed of dropout, and step: which pass of the run this is
+ * @return STATUS_OK; STATUS_INVALID_ARGUMENT with a line for ids, labels or starts out of range;
+ *         STATUS_TOO_LONG for a batch or a sequence that is too large; these change nothing. Or the
+ *         engine's, after which gradients and loss are anything
+ */
+MUST_CHECK enum status train_model_backward(struct train_model *model,
+                                            const struct train_batch *batch, float scale,
+                                            uint64_t seed, uint32_t step, struct error *error);
+
+/**
+ * @brief Forward without dropout; gradients stay as they are. loss += scale * sum of the losses.
+ * @param logits host, (B, labels), TRAIN_CLASSIFY alone; NULL: not wanted
+ */
+MUST_CHECK enum status train_model_evaluate(struct train_model *model,
+                                            const struct train_batch *batch, float scale,
+                                            float *logits, struct error *error);
+
+/** Clips, updates all parameters, and sets the gradients to 0. */
+MUST_CHECK enum status train_model_update(struct train_model *model,
+                                          const struct train_update *update, struct error *error);
+
+/**
+ * @brief Waits, and reads the loss that has been added up.
+ * @param norm receives the gradients' norm at the last update, before clipping; NULL: not wanted
+ */
+MUST_CHECK enum status train_model_read_loss(const struct train_model *model, double *loss,
+                                             double *norm, struct error *error);
+
+/** The same, and sets it to 0. */
+MUST_CHECK enum status train_model_take_loss(struct train_model *model, double *loss, double *norm,
+                                             struct error *error);
+
+/** Sets it to what train_model_read_loss() gave: what is added from there on gives the same bits.
+ */
+MUST_CHECK enum status train_model_write_loss(struct train_model *model, double loss,
+                                              struct error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

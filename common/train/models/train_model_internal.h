@@ -1,0 +1,205 @@
+/**
+ * @file train_model_internal.h
+ * @brief What the files of train_model.h share: where parameters lie, the memory of a pass, and
+ *        what BERT and Llama2 are to the rest.
+ */
+#ifndef WARPBOOK_COMMON_TRAIN_MODELS_TRAIN_MODEL_INTERNAL_H_
+#define WARPBOOK_COMMON_TRAIN_MODELS_TRAIN_MODEL_INTERNAL_H_
+
+#include "common/train/models/train_model.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Every tensor begins at a multiple of so many elements: 16 bytes of bf16. */
+enum { TRAIN_ALIGNMENT = 8 };
+
+/** Rows with a label that go through a language model's head at once: bounds the logits' memory. */
+enum { TRAIN_HEAD_ROWS = 2048 };
+
+/** @name Where parameters lie in the arrays: offsets of elements
+ * @{ */
+struct train_linear_place {
+    size_t weight; /**< (N, K) */
+    size_t bias;   /**< (N), where the layer has one */
+};
+
+struct train_norm_place {
+    size_t weight, bias; /**< (C); RMSNorm has no bias */
+};
+/** @} */
+
+/** A list of tensors that is being made: twice, since those that decay come first. */
+struct train_listing {
+    struct train_parameter *list; /**< NULL: they are counted only */
+    size_t count;
+    size_t elements; /**< of all tensors so far, alignment included */
+    bool decaying;   /**< which are taken: matrices, or vectors */
+    bool overflows;  /**< a size did not fit; the rest counts nothing */
+    char scope[64];  /**< what stands before the names: "bert.encoder.layer.0." */
+};
+
+/**
+ * @brief Adds a tensor, scope + name.
+ * @param columns 0: a vector
+ * @param place receives its offset; NULL: not wanted
+ */
+void train_listing_add(struct train_listing *listing, const char *name, size_t rows, size_t columns,
+                       size_t *place);
+
+/** Adds name.weight (N, K) and name.bias (N). */
+void train_listing_add_linear(struct train_listing *listing, const char *name, size_t N, size_t K,
+                              struct train_linear_place *place);
+
+/** Adds name.weight and name.bias (C). */
+void train_listing_add_norm(struct train_listing *listing, const char *name, size_t C,
+                            struct train_norm_place *place);
+
+/** Makes the model's list: parameters, their number, elements, decayed, and the places. */
+enum status train_parameters_list(struct train_model *model, struct error *error);
+
+/** Activations, one behind the other in one allocation: measured first, handed out then. */
+struct train_space {
+    char *base; /**< resident; NULL: it is measured only */
+    size_t bytes;
+    bool overflows;
+};
+
+/** Hands out a * b elements, 256-byte aligned; *slot stays NULL while it is measured. */
+void train_space_take(struct train_space *space, void **slot, size_t a, size_t b,
+                      enum train_type type);
+
+/** What is resident of one batch, and how it is passed through. */
+struct train_pass {
+    size_t rows, B, longest;
+    const int32_t *ids;         /**< (rows) */
+    const int32_t *positions;   /**< (rows): 0, 1, ... in each sequence */
+    const int32_t *kinds;       /**< (rows): token types, all 0 */
+    const int32_t *starts;      /**< (B + 1) */
+    const int32_t *host_starts; /**< host: the same */
+    const int32_t *targets;     /**< (target_count): rows that are asked for: labelled, or first */
+    const int32_t *labels;      /**< (target_count): of those rows */
+    size_t target_count;
+    bool backward;
+    struct train_occurrences words, places, types; /**< of ids, positions, kinds; for backward */
+    float p;                                       /**< of dropout; 0 without backward */
+    uint64_t seed;
+    uint32_t step;
+    float scale;   /**< of the loss */
+    float *logits; /**< host, (B, labels), or NULL */
+};
+
+struct train_bert;
+struct train_llama2;
+
+/** What a model is made of: BERT, or Llama2. */
+struct train_architecture {
+    /** @return STATUS_OK, or STATUS_INVALID_ARGUMENT with a line. */
+    enum status (*check)(const struct train_config *config, struct error *error);
+    /** Allocates what belongs to the architecture alone. */
+    enum status (*create)(struct train_model *model);
+    void (*free)(struct train_model *model);
+    /** Walks over all tensors. */
+    void (*list)(struct train_model *model, struct train_listing *listing);
+    /** Takes all activations. */
+    void (*plan)(struct train_model *model, struct train_space *space);
+    /** Forward; backward where the pass says so. */
+    enum status (*run)(struct train_model *model, const struct train_pass *pass);
+    size_t (*vocabulary)(const struct train_config *config);
+    size_t (*longest)(const struct train_config *config);
+};
+
+extern const struct train_architecture train_bert_architecture;
+extern const struct train_architecture train_llama2_architecture;
+
+/** One array that holds all numbers of a batch, on the host and resident. */
+struct train_upload {
+    int32_t *host, *resident;
+    size_t capacity, used;
+    int32_t *scratch; /**< host, for occurrences */
+};
+
+struct train_model {
+    struct train_config config;
+    const struct train_engine *engine;
+    const struct train_architecture *architecture;
+
+    struct train_parameter *parameters;
+    size_t parameter_count;
+    size_t elements; /**< of each array below */
+    size_t decayed;  /**< the first so many decay */
+
+    void *weights, *gradient, *m, *v; /**< (elements), resident, weights' type */
+    void *copy;     /**< (elements), activations' type; NULL where the types are the same */
+    void *scalars;  /**< enum train_scalar, weights' type */
+    void *activity; /**< all activations */
+    struct train_upload upload;
+
+    struct train_bert *bert;
+    struct train_llama2 *llama2;
+};
+
+/** Single numbers of a model. */
+enum train_scalar { TRAIN_LOSS, TRAIN_NORM, TRAIN_SCALE, TRAIN_SCALARS };
+
+/** @return the address of element @p index. */
+static inline void *train_at(const void *base, size_t index, enum train_type type) {
+    return (char *)base + index * train_type_bytes(type);
+}
+
+static inline void *train_scalar(const struct train_model *m, enum train_scalar which) {
+    return train_at(m->scalars, which, m->engine->weights);
+}
+
+static inline const void *train_weight(const struct train_model *m, size_t place) {
+    return train_at(m->weights, place, m->engine->weights);
+}
+
+/** What products read. */
+static inline const void *train_matrix(const struct train_model *m, size_t place) {
+    return m->copy != NULL ? train_at(m->copy, place, m->engine->activations)
+                           : train_weight(m, place);
+}
+
+static inline void *train_gradient(const struct train_model *m, size_t place) {
+    return train_at(m->gradient, place, m->engine->weights);
+}
+
+/** @name Layers of a model: the table's operators with the model's parameters
+ * @{ */
+/** A linear layer's sizes; has_bias is false in Llama2. */
+struct train_linear {
+    struct train_linear_place place;
+    size_t N, K;
+    bool has_bias;
+};
+
+enum status train_linear_forward(const struct train_model *m, const struct train_linear *linear,
+                                 void *out, const void *in, size_t rows);
+/** din NULL: not wanted; add as in the table. */
+enum status train_linear_backward(const struct train_model *m, const struct train_linear *linear,
+                                  void *din, const void *add, const void *dout, const void *in,
+                                  size_t rows);
+struct train_norm train_norm_of(const struct train_model *m, struct train_norm_place place,
+                                bool has_bias, float eps);
+struct train_norm_gradient train_norm_gradient_of(const struct train_model *m,
+                                                  struct train_norm_place place, bool has_bias);
+/** @} */
+
+/**
+ * @brief Checks a batch, makes its numbers resident, and fills in the pass but for p, seed, step,
+ *        scale and logits.
+ */
+enum status train_batch_begin(struct train_model *m, const struct train_batch *batch, bool backward,
+                              struct train_pass *pass, struct error *error);
+
+/** Allocates what train_batch_begin() needs. */
+enum status train_upload_create(struct train_model *m, struct error *error);
+void train_upload_free(struct train_model *m);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

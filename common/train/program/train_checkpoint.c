@@ -1,0 +1,329 @@
+#include "common/train/program/train_checkpoint.h"
+
+#include <cjson/cJSON.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "common/base/file.h"
+#include "common/base/json_object.h"
+#include "common/train/program/train_settings.h"
+#include "common/train/program/train_weights.h"
+#include "common/train/program/whole_folder.h"
+
+enum { SCHEMA = 2, TRAINING_LIMIT = 1 << 20, VOCABULARY_LIMIT = 256 << 20 };
+
+static const char CHECKPOINT[] = "checkpoint-";
+
+/* ---- The folder ---- */
+
+/* The step of a checkpoint's name; false: it is another name. */
+static bool parse_name(const char *name, uint64_t *step) {
+    size_t length = sizeof CHECKPOINT - 1;
+    if (strncmp(name, CHECKPOINT, length) != 0 || name[length] < '0' || name[length] > '9') {
+        return false;
+    }
+    char *end;
+    errno = 0;
+    *step = strtoull(name + length, &end, 10);
+    return *end == '\0' && errno == 0;
+}
+
+static bool is_mine(const char *name) {
+    uint64_t step;
+    return strcmp(name, "best") == 0 || strcmp(name, "final") == 0 || parse_name(name, &step);
+}
+
+const char *train_store_path(const struct train_store *store, uint64_t step,
+                             char path[FOLDER_PATH_BYTES]) {
+    snprintf(path, FOLDER_PATH_BYTES, "%.4000s/%s%" PRIu64, store->folder, CHECKPOINT, step);
+    return path;
+}
+
+static enum status take_lock(struct train_store *store, struct error *error) {
+    char path[FOLDER_PATH_BYTES];
+    TRY(folder_join(path, store->folder, ".lock", "output folder", error));
+    store->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (store->lock < 0) {
+        return error_set(error, STATUS_IO, "%s: cannot create: %s", path, strerror(errno));
+    }
+    if (flock(store->lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+        return error_set(error, STATUS_IO, "%s: another program is training into this folder",
+                         store->folder);
+    }
+    return STATUS_OK; /* a file system without locks does without */
+}
+
+/* Of several checkpoints, which a program that was stopped may leave, the last one stays. */
+static enum status take_checkpoint(struct train_store *store, uint64_t step, struct error *error) {
+    uint64_t older = step;
+    if (!store->has_checkpoint) {
+        store->step = step;
+        store->has_checkpoint = true;
+        return STATUS_OK;
+    }
+    if (step > store->step) {
+        older = store->step;
+        store->step = step;
+    }
+    char path[FOLDER_PATH_BYTES];
+    return whole_folder_remove(train_store_path(store, older, path), error);
+}
+
+static enum status find_checkpoint(struct train_store *store, struct error *error) {
+    DIR *folder = opendir(store->folder);
+    if (folder == NULL) {
+        return error_set(error, STATUS_IO, "%s: cannot read the folder: %s", store->folder,
+                         strerror(errno));
+    }
+    enum status status = STATUS_OK;
+    const struct dirent *entry;
+    while (status == STATUS_OK && (entry = readdir(folder)) != NULL) {
+        uint64_t step;
+        if (parse_name(entry->d_name, &step)) {
+            status = take_checkpoint(store, step, error);
+        }
+    }
+    closedir(folder);
+    return status;
+}
+
+enum status train_store_open(struct train_store *store, const char *folder, struct error *error) {
+    *store = (struct train_store){.lock = -1};
+    if (strlen(folder) > 3000) {
+        return error_set(error, STATUS_TOO_LONG, "--output-dir: the path is too long");
+    }
+    snprintf(store->folder, sizeof store->folder, "%s", folder);
+    enum status status = whole_folder_make(folder, error);
+    if (status == STATUS_OK) {
+        status = take_lock(store, error);
+    }
+    if (status == STATUS_OK) {
+        status = whole_folder_recover(folder, is_mine, error);
+    }
+    if (status == STATUS_OK) {
+        status = find_checkpoint(store, error);
+    }
+    if (status != STATUS_OK) {
+        train_store_close(store);
+    }
+    return status;
+}
+
+void train_store_close(struct train_store *store) {
+    if (store->lock >= 0) {
+        close(store->lock);
+    }
+    store->lock = -1;
+}
+
+/* ---- Writing ---- */
+
+static enum status write_text(const char *folder, const char *name, const char *text, size_t size,
+                              struct error *error) {
+    char path[FOLDER_PATH_BYTES];
+    TRY(folder_join(path, folder, name, "checkpoint", error));
+    return file_write(path, text, size, error);
+}
+
+static enum status copy_vocabulary(const char *folder, const struct train_vocabulary *vocabulary,
+                                   struct error *error) {
+    char *text;
+    size_t size;
+    TRY(file_read(vocabulary->path, VOCABULARY_LIMIT, &text, &size, error));
+    enum status status = write_text(folder, vocabulary->name, text, size, error);
+    free(text);
+    return status;
+}
+
+/* model.safetensors, config.json and the vocabulary. */
+static enum status write_model(const char *folder, const struct train_subject *s,
+                               enum nn_dtype dtype, struct error *error) {
+    char path[FOLDER_PATH_BYTES], *json;
+    TRY(folder_join(path, folder, "model.safetensors", "checkpoint", error));
+    TRY(train_weights_write(s->model, path, dtype, error));
+    TRY(train_config_serialize(s->config, s->label_names, dtype, &json, error));
+    enum status status = write_text(folder, "config.json", json, strlen(json), error);
+    free(json);
+    return status == STATUS_OK ? copy_vocabulary(folder, s->vocabulary, error) : status;
+}
+
+/* The loss since the curve's last line. */
+static bool add_loss(cJSON *root, const struct train_point *point) {
+    cJSON *loss = cJSON_AddObjectToObject(root, "loss");
+    return loss != NULL &&
+           cJSON_AddNumberToObject(loss, "steps", (double)point->loss_steps) != NULL &&
+           cJSON_AddNumberToObject(loss, "sum", point->loss_sum) != NULL &&
+           cJSON_AddNumberToObject(loss, "left", point->loss_left) != NULL;
+}
+
+static cJSON *describe(const struct train_point *point, const struct cJSON *settings) {
+    cJSON *root = cJSON_CreateObject();
+    bool added = root != NULL && cJSON_AddNumberToObject(root, "schema", SCHEMA) != NULL &&
+                 cJSON_AddNumberToObject(root, "step", (double)point->step) != NULL &&
+                 cJSON_AddNumberToObject(root, "epoch", (double)point->epoch) != NULL &&
+                 cJSON_AddNumberToObject(root, "batch", (double)point->batch) != NULL &&
+                 add_loss(root, point);
+    if (added && point->has_best) {
+        cJSON *best = cJSON_AddObjectToObject(root, "best");
+        added = best != NULL && cJSON_AddNumberToObject(best, "score", point->best) != NULL &&
+                cJSON_AddNumberToObject(best, "step", (double)point->best_step) != NULL;
+    }
+    cJSON *copy = added ? cJSON_Duplicate(settings, true) : NULL;
+    if (copy == NULL || !cJSON_AddItemToObject(root, "settings", copy)) {
+        cJSON_Delete(root);
+        return NULL;
+    }
+    return root;
+}
+
+static enum status write_training(const char *folder, const struct train_point *point,
+                                  const struct cJSON *settings, struct error *error) {
+    cJSON *root = describe(point, settings);
+    char *text = root != NULL ? cJSON_Print(root) : NULL;
+    cJSON_Delete(root);
+    if (text == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for a checkpoint");
+    }
+    enum status status = write_text(folder, "training.json", text, strlen(text), error);
+    free(text);
+    return status;
+}
+
+static enum status write_checkpoint(const char *folder, const struct train_subject *s,
+                                    const struct train_point *point, struct error *error) {
+    char path[FOLDER_PATH_BYTES];
+    TRY(write_model(folder, s, NN_F32, error));
+    TRY(folder_join(path, folder, "optimizer.safetensors", "checkpoint", error));
+    TRY(train_moments_write(s->model, path, s->type, error));
+    return write_training(folder, point, s->settings, error);
+}
+
+/* Ends a folder that has been filled, or drops it. */
+static enum status finish(const char *path, enum status status, struct error *error) {
+    if (status == STATUS_OK) {
+        return whole_folder_finish(path, error);
+    }
+    whole_folder_abandon(path);
+    return status;
+}
+
+enum status train_checkpoint_write(struct train_store *store, const struct train_subject *s,
+                                   const struct train_point *point, struct error *error) {
+    char path[FOLDER_PATH_BYTES], partial[FOLDER_PATH_BYTES];
+    train_store_path(store, point->step, path);
+    TRY(whole_folder_begin(path, partial, error));
+    TRY(finish(path, write_checkpoint(partial, s, point, error), error));
+    bool older = store->has_checkpoint && store->step != point->step;
+    uint64_t step = store->step;
+    store->has_checkpoint = true;
+    store->step = point->step;
+    return older ? whole_folder_remove(train_store_path(store, step, path), error) : STATUS_OK;
+}
+
+enum status train_model_save(const struct train_store *store, const struct train_subject *s,
+                             const char *name, struct error *error) {
+    char path[FOLDER_PATH_BYTES], partial[FOLDER_PATH_BYTES];
+    TRY(folder_join(path, store->folder, name, "model", error));
+    TRY(whole_folder_begin(path, partial, error));
+    return finish(path, write_model(partial, s, s->save_dtype, error), error);
+}
+
+/* ---- Reading ---- */
+
+static enum status read_count(const cJSON *root, const char *key, uint64_t *out,
+                              struct error *error) {
+    size_t value;
+    if (!json_size(json_member(root, key), &value)) {
+        return error_set(error, STATUS_BAD_FORMAT, "\"%s\" is missing or no whole number", key);
+    }
+    *out = value;
+    return STATUS_OK;
+}
+
+static enum status read_number(const cJSON *root, const char *key, double *out,
+                               struct error *error) {
+    const cJSON *value = json_member(root, key);
+    if (!cJSON_IsNumber(value)) {
+        return error_set(error, STATUS_BAD_FORMAT, "\"%s\" is missing or no number", key);
+    }
+    *out = value->valuedouble;
+    return STATUS_OK;
+}
+
+static enum status read_loss(const cJSON *root, struct train_point *point, struct error *error) {
+    const cJSON *loss = json_member(root, "loss");
+    TRY(read_count(loss, "steps", &point->loss_steps, error));
+    TRY(read_number(loss, "sum", &point->loss_sum, error));
+    return read_number(loss, "left", &point->loss_left, error);
+}
+
+static enum status read_point(const cJSON *root, struct train_point *point, struct error *error) {
+    uint64_t schema = 0;
+    *point = (struct train_point){0};
+    TRY(read_count(root, "schema", &schema, error));
+    if (schema != SCHEMA) {
+        return error_set(error, STATUS_UNSUPPORTED, "\"schema\" is %" PRIu64 ", not %d", schema,
+                         SCHEMA);
+    }
+    TRY(read_count(root, "step", &point->step, error));
+    TRY(read_count(root, "epoch", &point->epoch, error));
+    TRY(read_count(root, "batch", &point->batch, error));
+    TRY(read_loss(root, point, error));
+    const cJSON *best = json_member(root, "best");
+    if (best == NULL) {
+        return STATUS_OK;
+    }
+    TRY(read_number(best, "score", &point->best, error));
+    point->has_best = true;
+    return read_count(best, "step", &point->best_step, error);
+}
+
+static enum status parse_training(const char *text, size_t size, const struct cJSON *settings,
+                                  struct train_point *point, struct error *error) {
+    cJSON *root;
+    TRY(json_object_parse(&root, text, size, error));
+    enum status status = read_point(root, point, error);
+    if (status == STATUS_OK) {
+        status = train_settings_compare(settings, json_member(root, "settings"), error);
+    }
+    cJSON_Delete(root);
+    return status;
+}
+
+static enum status read_training(const char *folder, const struct cJSON *settings,
+                                 struct train_point *point, struct error *error) {
+    char path[FOLDER_PATH_BYTES], *text;
+    size_t size;
+    TRY(folder_join(path, folder, "training.json", "checkpoint", error));
+    TRY(file_read(path, TRAINING_LIMIT, &text, &size, error));
+    enum status status = parse_training(text, size, settings, point, error);
+    free(text);
+    return status == STATUS_OK ? STATUS_OK : error_prefix(error, status, path);
+}
+
+enum status train_checkpoint_read(const struct train_store *store, const struct train_subject *s,
+                                  struct train_point *point, struct error *error) {
+    char folder[FOLDER_PATH_BYTES], path[FOLDER_PATH_BYTES];
+    struct train_missing missing;
+    train_store_path(store, store->step, folder);
+    TRY(read_training(folder, s->settings, point, error));
+    if (point->step != store->step) {
+        return error_set(error, STATUS_BAD_FORMAT, "%s: training.json is of step %" PRIu64, folder,
+                         point->step);
+    }
+    TRY(train_weights_load(s->model, folder, &missing, error));
+    if (missing.count > 0) {
+        return error_set(error, STATUS_BAD_FORMAT, "%s/model.safetensors: tensor \"%s\" is missing",
+                         folder, missing.first);
+    }
+    TRY(folder_join(path, folder, "optimizer.safetensors", "checkpoint", error));
+    return train_moments_read(s->model, path, s->type, error);
+}

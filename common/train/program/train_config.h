@@ -1,0 +1,43 @@
+/**
+ * @file train_config.h
+ * @brief The sizes of the model that is trained: out of a config.json or flags, and back into one.
+ */
+#ifndef WARPBOOK_COMMON_TRAIN_PROGRAM_TRAIN_CONFIG_H_
+#define WARPBOOK_COMMON_TRAIN_PROGRAM_TRAIN_CONFIG_H_
+
+#include "common/train/program/train_options.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * @brief The sizes: of --load-checkpoint, of --config, or of the flags.
+ *
+ * The size of the vocabulary is 0 where flags say the sizes; labels, most_rows and most_sequences
+ * are not set.
+ *
+ * @return STATUS_OK; as bert_config_parse() and llama2_config_parse(), with the path;
+ *         STATUS_INVALID_ARGUMENT when texts of --max-length do not fit the model
+ */
+MUST_CHECK enum status train_config_choose(struct train_config *config,
+                                           const struct train_options *options,
+                                           struct error *error);
+
+/** @return the size of the vocabulary. */
+size_t train_config_vocabulary(const struct train_config *config);
+
+/**
+ * @brief The text of a config.json, which the caller frees.
+ * @param label_names (labels), TRAIN_CLASSIFY; else NULL
+ * @param dtype       of the tensors beside it
+ */
+MUST_CHECK enum status train_config_serialize(const struct train_config *config,
+                                              const char *const *label_names, enum nn_dtype dtype,
+                                              char **json, struct error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

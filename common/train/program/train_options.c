@@ -1,0 +1,339 @@
+#include "common/train/program/train_options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/flags.h"
+#include "common/programs/dtype_flag.h"
+
+static const char *const task_names[] = {
+    [TRAIN_CLASSIFY] = "classify", [TRAIN_MLM] = "mlm", [TRAIN_LM] = "lm"};
+
+enum { TASKS = sizeof task_names / sizeof *task_names };
+
+static const char EPILOGUE[] =
+    "With neither --do-train nor --do-eval it does both.\n"
+    "In DIR of --output-dir: checkpoint-STEP, the last one, from which --resume goes on bit for\n"
+    "bit; best, the model of the best evaluation; final, the last model; log.jsonl, the curves.\n"
+    "Bits per byte of lm: the sum of -log2 p over the tokens of the texts that are evaluated "
+    "(BOS,\n"
+    "which begins a text, is not counted, EOS there is none) over these texts' bytes in UTF-8.\n"
+    "examples:\n"
+    "  train --task mlm --dataset imdb --data aclImdb_unsup.tar.xz --vocab vocab.txt \\\n"
+    "        --max-length 256 --output-dir pretrained\n"
+    "  train --task classify --dataset imdb --data aclImdb_labelled.tar.xz \\\n"
+    "        --load-checkpoint pretrained/final --max-length 256 --output-dir reviews\n"
+    "  train --task lm --dataset text --data stories.txt --vocab tokenizer.bin --output-dir tiny";
+
+const char *train_task_name(enum train_task task) {
+    return task_names[task];
+}
+
+static struct train_options defaults(void) {
+    return (struct train_options){
+        .max_length = 128,
+        .batch_size = 32,
+        .accumulate = 1,
+        .epochs = 3,
+        .seed = 1,
+        .log_every = 10,
+        .decay = 0.01f,
+        .warmup = 0.06f,
+        .dropout = 0.1f,
+        .asked = 0.15f,
+        .clip = 1.0f,
+        .beta1 = 0.9f,
+        .beta2 = 0.999f,
+        .eps = 1e-8f,
+        .schedule_name = "linear",
+        .dtype_name = "fp32",
+        .save_dtype_name = "fp32",
+        .device = "auto",
+        .hidden = 256,
+        .layers = 4,
+        .heads = 4,
+        .tied = true,
+    };
+}
+
+/* ---- Checks ---- */
+
+static enum status refuse_number(struct error *error, const char *flag, double value,
+                                 const char *range) {
+    return error_set(error, STATUS_INVALID_ARGUMENT, "--%s %g: %s", flag, value, range);
+}
+
+static enum status check_sizes(const struct train_options *o, struct error *error) {
+    const struct {
+        const char *flag;
+        int value, least, most;
+    } numbers[] = {
+        {"max-length", o->max_length, 3, 1 << 20},
+        {"batch-size", o->batch_size, 1, 1 << 16},
+        {"accumulate", o->accumulate, 1, 1 << 16},
+        {"epochs", o->epochs, 1, 1 << 20},
+        {"train-rows", o->train_rows, 0, INT32_MAX},
+        {"eval-rows", o->eval_rows, 0, INT32_MAX},
+        {"hidden", o->hidden, 1, 1 << 16},
+        {"layers", o->layers, 1, 1 << 10},
+        {"heads", o->heads, 1, 1 << 10},
+        {"kv-heads", o->kv_heads, 0, 1 << 10},
+        {"intermediate", o->intermediate, 0, 1 << 20},
+        {"positions", o->positions, 0, 1 << 20},
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        if (numbers[i].value < numbers[i].least || numbers[i].value > numbers[i].most) {
+            return error_set(error, STATUS_INVALID_ARGUMENT, "--%s %d: from %d to %d",
+                             numbers[i].flag, numbers[i].value, numbers[i].least, numbers[i].most);
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status check_rates(const struct train_options *o, struct error *error) {
+    const struct {
+        const char *flag;
+        float value;
+        bool below_one;
+    } numbers[] = {
+        {"lr", o->rate, false},       {"weight-decay", o->decay, false},
+        {"warmup", o->warmup, false}, {"dropout", o->dropout, true},
+        {"clip", o->clip, false},     {"beta1", o->beta1, true},
+        {"beta2", o->beta2, true},
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        if (numbers[i].value < 0.0f || (numbers[i].below_one && numbers[i].value >= 1.0f)) {
+            return refuse_number(error, numbers[i].flag, (double)numbers[i].value,
+                                 numbers[i].below_one ? "at least 0 and below 1" : "at least 0");
+        }
+    }
+    if (!(o->asked > 0.0f && o->asked < 1.0f)) {
+        return refuse_number(error, "mlm-probability", (double)o->asked, "more than 0 and below 1");
+    }
+    return o->eps > 0.0f ? STATUS_OK : refuse_number(error, "eps", (double)o->eps, "more than 0");
+}
+
+static enum status read_task(struct train_options *o, struct error *error) {
+    for (int i = 0; i < TASKS && o->task_name != NULL; i++) {
+        if (strcmp(o->task_name, task_names[i]) == 0) {
+            o->task = (enum train_task)i;
+            return STATUS_OK;
+        }
+    }
+    return o->task_name == NULL
+               ? error_set(error, STATUS_INVALID_ARGUMENT,
+                           "--task classify|mlm|lm is needed; --help shows how")
+               : error_set(error, STATUS_INVALID_ARGUMENT,
+                           "--task is 'classify', 'mlm' or 'lm', not '%s'", o->task_name);
+}
+
+static enum status check_what(struct train_options *o, struct error *error) {
+    TRY(read_task(o, error));
+    if (o->dataset == NULL || o->data == NULL) {
+        return error_set(
+            error, STATUS_INVALID_ARGUMENT,
+            "--dataset imdb|agnews|text|sample and --data PATH are needed; --help shows how");
+    }
+    TRY(text_dataset_kind_parse(o->dataset, &o->kind, error));
+    if (o->task == TRAIN_CLASSIFY && text_dataset_labels(o->kind) == 0) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "--dataset %s: its texts have no labels, which --task classify needs",
+                         o->dataset);
+    }
+    if (!o->train && !o->evaluate) {
+        o->train = o->evaluate = true;
+    }
+    if (o->train && o->output == NULL) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "--output-dir DIR is needed: where the model goes");
+    }
+    if (!o->train && o->load == NULL) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "--do-eval alone wants --load-checkpoint DIR: the model");
+    }
+    if (o->config != NULL && o->load != NULL) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "--config and --load-checkpoint: one of them");
+    }
+    if (o->vocab == NULL && o->load == NULL) {
+        return error_set(error, STATUS_INVALID_ARGUMENT, "--vocab FILE is needed: %s",
+                         o->task == TRAIN_LM ? "tokenizer.bin or tokenizer.json"
+                                             : "vocab.txt, a piece a line");
+    }
+    return STATUS_OK;
+}
+
+/* What is not said goes by the task. */
+static void fill_in(struct train_options *o) {
+    if (o->rate == 0.0f) {
+        o->rate = o->task == TRAIN_CLASSIFY ? 5e-5f : 5e-4f;
+    }
+    if (o->split == NULL) {
+        bool unlabelled = o->task != TRAIN_CLASSIFY && o->kind == TEXT_DATASET_IMDB;
+        o->split = unlabelled ? TEXT_DATASET_UNLABELLED : "train";
+    }
+    if (o->task == TRAIN_LM) {
+        o->dropout = 0.0f; /* a Llama2 has none */
+    }
+    if (o->log_every == 0) {
+        o->log_every = 1;
+    }
+}
+
+static enum status check(struct train_options *o, const struct arguments *arguments,
+                         struct error *error) {
+    if (arguments->count > 0) {
+        return error_set(error, STATUS_INVALID_ARGUMENT, "unexpected argument '%s'; --help helps",
+                         arguments->values[0]);
+    }
+    TRY(check_what(o, error));
+    TRY(check_sizes(o, error));
+    TRY(check_rates(o, error));
+    TRY(train_decay_parse(o->schedule_name, &o->schedule, error));
+    TRY(dtype_flag_parse(o->dtype_name, &o->dtype, error));
+    if (o->dtype == NN_F16) {
+        return error_set(error, STATUS_INVALID_ARGUMENT, "--dtype is 'fp32' or 'bf16', not 'fp16'");
+    }
+    if (dtype_flag_parse(o->save_dtype_name, &o->save_dtype, NULL) != STATUS_OK) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "--save-dtype is 'fp32', 'fp16' or 'bf16', not '%s'", o->save_dtype_name);
+    }
+    fill_in(o);
+    return STATUS_OK;
+}
+
+/* ---- The table: in parts, which are put behind each other ---- */
+
+enum { MOST_FLAGS = 64 };
+
+/* What is trained on. @return how many flags */
+static size_t add_texts_flags(struct train_options *o, struct flag *table) {
+    const struct flag flags[] = {
+        {"task", 't', FLAG_STRING, &o->task_name, "NAME",
+         "classify (BERT, labels), mlm (BERT, hidden tokens) or lm (Llama2, next token)"},
+        {"dataset", 0, FLAG_STRING, &o->dataset, "NAME", "imdb, agnews, text or sample"},
+        {"data", 0, FLAG_STRING, &o->data, "PATH",
+         "imdb: a folder, .tar or .tar.xz; agnews: a CSV or its folder; others: a file"},
+        {"split", 0, FLAG_STRING, &o->split, "NAME",
+         "to train on: train, test, or unsup (imdb; without labels, the default of mlm and lm)"},
+        {"train-rows", 0, FLAG_INT, &o->train_rows, "N",
+         "first so many texts train; 0: all, but for those that evaluate"},
+        {"eval-data", 0, FLAG_STRING, &o->eval_data, "PATH", "to evaluate on; without: --data"},
+        {"eval-split", 0, FLAG_STRING, &o->eval_split, "NAME",
+         "to evaluate on; without: test, or what --split leaves"},
+        {"eval-rows", 0, FLAG_INT, &o->eval_rows, "N",
+         "so many texts evaluate, of the same file those behind the training's; 0: all of them, "
+         "without --train-rows the last tenth"},
+        {"vocab", 0, FLAG_STRING, &o->vocab, "PATH",
+         "vocab.txt, or for lm tokenizer.bin or .json; without: of --load-checkpoint"},
+        {"max-length", 'l', FLAG_INT, &o->max_length, "N", "most tokens of a sequence"},
+    };
+    memcpy(table, flags, sizeof flags);
+    return sizeof flags / sizeof *flags;
+}
+
+/* How it is trained. @return how many flags */
+static size_t add_steps_flags(struct train_options *o, struct flag *table) {
+    const struct flag flags[] = {
+        {"batch-size", 'b', FLAG_INT, &o->batch_size, "N", "sequences of a batch"},
+        {"accumulate", 0, FLAG_INT, &o->accumulate, "N", "batches of a step"},
+        {"epochs", 'e', FLAG_INT, &o->epochs, "N", "how often all texts are passed through"},
+        {"max-steps", 0, FLAG_U64, &o->max_steps, "N", "steps, instead of --epochs; 0: not"},
+        {"lr", 0, FLAG_FLOAT, &o->rate, "X",
+         "learning rate at its height; 0: 5e-5 for classify, 5e-4 for others"},
+        {"weight-decay", 0, FLAG_FLOAT, &o->decay, "X", "AdamW's, of matrices and embeddings"},
+        {"warmup", 0, FLAG_FLOAT, &o->warmup, "X", "steps until then; below 1: share of all"},
+        {"schedule", 0, FLAG_STRING, &o->schedule_name, "NAME", "its fall: linear or cosine"},
+        {"dropout", 0, FLAG_FLOAT, &o->dropout, "P", "share of BERT's activations set to 0"},
+        {"mlm-probability", 0, FLAG_FLOAT, &o->asked, "P", "mlm: share of tokens asked for"},
+        {"clip", 0, FLAG_FLOAT, &o->clip, "X", "largest norm of a step's gradient; 0: any"},
+        {"beta1", 0, FLAG_FLOAT, &o->beta1, "X", "AdamW's"},
+        {"beta2", 0, FLAG_FLOAT, &o->beta2, "X", "AdamW's"},
+        {"eps", 0, FLAG_FLOAT, &o->eps, "X", "AdamW's"},
+        {"seed", 's', FLAG_U64, &o->seed, "N", "of weights, order, hidden tokens and dropout"},
+        {"dtype", 0, FLAG_STRING, &o->dtype_name, "NAME",
+         "activations: fp32, or bf16 with weights in fp32"},
+        {"device", 'd', FLAG_STRING, &o->device, "NAME",
+         "auto, gpu, or cpu: the reference, in double, for tiny models"},
+    };
+    memcpy(table, flags, sizeof flags);
+    return sizeof flags / sizeof *flags;
+}
+
+/* What is trained. @return how many flags */
+static size_t add_model_flags(struct train_options *o, struct flag *table) {
+    const struct flag flags[] = {
+        {"config", 0, FLAG_STRING, &o->config, "FILE", "a config.json with a new model's sizes"},
+        {"hidden", 0, FLAG_INT, &o->hidden, "N", "a new model's channels"},
+        {"layers", 0, FLAG_INT, &o->layers, "N", "its layers"},
+        {"heads", 0, FLAG_INT, &o->heads, "N", "its heads"},
+        {"kv-heads", 0, FLAG_INT, &o->kv_heads, "N", "lm: heads of keys and values; 0: all"},
+        {"intermediate", 0, FLAG_INT, &o->intermediate, "N",
+         "channels of its feed-forward; 0: 4 times hidden, of lm 8/3"},
+        {"positions", 0, FLAG_INT, &o->positions, "N", "longest text; 0: --max-length"},
+        {"tied", 0, FLAG_SWITCH, &o->tied, NULL,
+         "lm: the embedding classifies, too; --tied=false: it does not"},
+        {"load-checkpoint", 'c', FLAG_STRING, &o->load, "DIR", "weights to begin with"},
+    };
+    memcpy(table, flags, sizeof flags);
+    return sizeof flags / sizeof *flags;
+}
+
+/* What becomes of it. @return how many flags */
+static size_t add_output_flags(struct train_options *o, struct flag *table) {
+    const struct flag flags[] = {
+        {"output-dir", 'o', FLAG_STRING, &o->output, "DIR", "where the model goes"},
+        {"save-every", 0, FLAG_U64, &o->save_every, "N", "steps between checkpoints; 0: an epoch"},
+        {"eval-every", 0, FLAG_U64, &o->eval_every, "N", "steps between evaluations; 0: an epoch"},
+        {"save-dtype", 0, FLAG_STRING, &o->save_dtype_name, "NAME",
+         "of best and final: fp32, fp16 or bf16"},
+        {"log", 0, FLAG_STRING, &o->log, "FILE", "curves, as JSON lines; without: log.jsonl"},
+        {"log-every", 0, FLAG_U64, &o->log_every, "N", "steps between its lines"},
+        {"resume", 0, FLAG_SWITCH, &o->resume, NULL, "go on from the checkpoint, if there is one"},
+        {"do-train", 0, FLAG_SWITCH, &o->train, NULL, "train"},
+        {"do-eval", 0, FLAG_SWITCH, &o->evaluate, NULL, "evaluate, when training after each epoch"},
+        {"do-profile", 0, FLAG_SWITCH, &o->profile, NULL,
+         "say at the end where the time went, operator by operator (slower)"},
+    };
+    memcpy(table, flags, sizeof flags);
+    return sizeof flags / sizeof *flags;
+}
+
+static enum status parse(struct train_options *o, int argc, char **argv,
+                         struct arguments *arguments, struct error *error) {
+    struct flag table[MOST_FLAGS];
+    size_t count = add_texts_flags(o, table);
+    count += add_steps_flags(o, table + count);
+    count += add_model_flags(o, table + count);
+    count += add_output_flags(o, table + count);
+    const struct flags flags = {
+        .program = "train",
+        .positional = "",
+        .summary = "trains a BERT or a Llama2",
+        .table = table,
+        .count = count,
+        .epilogue = EPILOGUE,
+    };
+    TRY(flags_parse(&flags, argc, argv, arguments, error));
+    if (arguments->help) {
+        flags_help(&flags, stdout);
+    }
+    return STATUS_OK;
+}
+
+enum status train_options_parse(struct train_options *options, int argc, char **argv, bool *help,
+                                struct error *error) {
+    *options = defaults();
+    struct arguments arguments = {.values = calloc((size_t)argc + 1, sizeof(char *))};
+    if (arguments.values == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the arguments");
+    }
+    enum status status = parse(options, argc, argv, &arguments, error);
+    *help = status == STATUS_OK && arguments.help;
+    if (status == STATUS_OK && !*help) {
+        status = check(options, &arguments, error);
+    }
+    free(arguments.values);
+    return status;
+}

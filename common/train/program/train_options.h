@@ -1,0 +1,54 @@
+/**
+ * @file train_options.h
+ * @brief The command line of `train`.
+ */
+#ifndef WARPBOOK_COMMON_TRAIN_PROGRAM_TRAIN_OPTIONS_H_
+#define WARPBOOK_COMMON_TRAIN_PROGRAM_TRAIN_OPTIONS_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/status.h"
+#include "common/nn/dtype.h"
+#include "common/texts/text_dataset.h"
+#include "common/train/models/train_model.h"
+#include "common/train/program/schedule.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** As they are given; what is derived from them stands at the end. */
+struct train_options {
+    const char *task_name, *dataset, *data, *split, *eval_data, *eval_split, *vocab;
+    int train_rows, eval_rows, max_length;
+    int batch_size, accumulate, epochs;
+    uint64_t max_steps, seed, save_every, eval_every, log_every;
+    float rate, decay, warmup, dropout, asked, clip, beta1, beta2, eps;
+    const char *schedule_name, *dtype_name, *save_dtype_name, *device;
+    const char *config, *load, *output, *log;
+    int hidden, layers, heads, kv_heads, intermediate, positions;
+    bool tied, train, evaluate, profile, resume;
+
+    enum train_task task;
+    enum text_dataset_kind kind;
+    enum train_decay schedule;
+    enum nn_dtype dtype, save_dtype;
+};
+
+/**
+ * @brief Reads the command line and checks what can be checked without looking at files.
+ * @param help receives whether --help was asked for, which has been printed
+ * @return STATUS_OK or STATUS_INVALID_ARGUMENT with a line that names the flag
+ */
+MUST_CHECK enum status train_options_parse(struct train_options *options, int argc, char **argv,
+                                           bool *help, struct error *error);
+
+/** @return "classify", "mlm", "lm". */
+const char *train_task_name(enum train_task task);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

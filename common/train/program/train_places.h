@@ -1,0 +1,55 @@
+/**
+ * @file train_places.h
+ * @brief The engines that `train` may run on: a table that a lab fills in.
+ */
+#ifndef WARPBOOK_COMMON_TRAIN_PROGRAM_TRAIN_PLACES_H_
+#define WARPBOOK_COMMON_TRAIN_PROGRAM_TRAIN_PLACES_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/base/status.h"
+#include "common/nn/dtype.h"
+#include "common/train/train_engine.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Where it runs, as it is said. */
+struct train_where {
+    char name[320]; /**< "NVIDIA H200", "simt:h200", "the CPU reference, in double" */
+    bool modelled;  /**< simt: what a clock says of it means nothing */
+    /** The device's clock in seconds, when it has finished all work; NULL: this machine's. */
+    double (*now)(void);
+};
+
+struct train_place {
+    const char *name; /**< what --device calls it: "gpu", "cpu" */
+    /**
+     * Makes the engine. @param dtype NN_F32 or NN_BF16
+     * @return STATUS_NO_DEVICE: --device auto goes on with the next place
+     */
+    enum status (*create)(struct train_engine *engine, enum nn_dtype dtype,
+                          struct train_where *where, struct error *error);
+};
+
+struct train_places {
+    const struct train_place *table; /**< the best first, the last is the CPU's */
+    size_t count;
+};
+
+/** The CPU's: the reference engine. For the last row of every table. */
+enum status train_place_cpu(struct train_engine *engine, enum nn_dtype dtype,
+                            struct train_where *where, struct error *error);
+
+/** Makes the engine of a name, or, for "auto", the first one that there is. */
+MUST_CHECK enum status train_places_create(const struct train_places *places, const char *name,
+                                           enum nn_dtype dtype, struct train_engine *engine,
+                                           struct train_where *where, struct error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,251 @@
+/* Making a run ready. */
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/checked.h"
+#include "common/train/program/train_run_internal.h"
+#include "common/train/program/train_settings.h"
+#include "common/train/program/train_weights.h"
+
+/* ---- The folder, vocabulary, texts ---- */
+
+static enum status open_store(struct train_run *r, struct error *error) {
+    const struct train_options *o = r->options;
+    if (!o->train) {
+        return STATUS_OK;
+    }
+    TRY(train_store_open(&r->store, o->output, error));
+    if (r->store.has_checkpoint && !o->resume) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "--output-dir %s: a run is there, with a checkpoint at step %" PRIu64
+                         ": --resume goes on with it, another folder begins anew",
+                         o->output, r->store.step);
+    }
+    return STATUS_OK;
+}
+
+static enum status read_texts(struct train_run *r, struct error *error) {
+    const struct train_options *o = r->options;
+    TRY(train_config_choose(&r->config, o, error));
+    TRY(train_vocabulary_open(&r->vocabulary, o->task, o->vocab != NULL ? o->vocab : o->load,
+                              train_config_vocabulary(&r->config), error));
+    r->config.bert.V = r->config.llama2.V = r->vocabulary.size;
+    TRY(train_sets_read(&r->sets, o, &r->vocabulary, error));
+    if (o->task == TRAIN_CLASSIFY) {
+        const struct train_texts *texts = o->train ? &r->sets.texts : r->sets.evaluate.texts;
+        r->config.bert.labels = texts->label_count;
+    }
+    return STATUS_OK;
+}
+
+static enum status open_batches(struct train_run *r, struct error *error) {
+    const struct train_options *o = r->options;
+    struct train_batches_options options = {
+        .task = o->task,
+        .batch_size = (size_t)o->batch_size,
+        .max_length = (size_t)o->max_length,
+        .seed = o->seed,
+        .vocabulary = &r->vocabulary,
+        .asked = o->asked,
+    };
+    if (o->train) {
+        TRY(train_batches_create(&r->batches, &r->sets.train, &options, error));
+    }
+    options.texts_alone = true;
+    if (o->evaluate) {
+        TRY(train_batches_create(&r->evaluation, &r->sets.evaluate, &options, error));
+    }
+    r->memory = calloc((size_t)o->accumulate, sizeof *r->memory);
+    if (r->memory == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the batches");
+    }
+    for (int i = 0; i < o->accumulate; i++) {
+        TRY(train_batch_memory_create(&r->memory[i], &options, error));
+    }
+    return STATUS_OK;
+}
+
+/* ---- The model ---- */
+
+/* The weights to begin with: drawn, and replaced by those of a checkpoint. */
+static enum status set_weights(struct train_run *r, struct error *error) {
+    const char *load = r->options->load;
+    struct train_missing missing;
+    TRY(train_model_draw(r->model, r->options->seed, error));
+    if (load == NULL) {
+        return STATUS_OK;
+    }
+    TRY(train_weights_load(r->model, load, &missing, error));
+    if (missing.count > 0 && !r->options->train) {
+        return error_set(error, STATUS_BAD_FORMAT, "%s: tensor \"%s\" is missing", load,
+                         missing.first);
+    }
+    if (missing.count > 0) {
+        printf("%s has no head for this task: %zu tensors are drawn anew, \"%s\" and what "
+               "follows\n",
+               load, missing.count, missing.first);
+    }
+    return STATUS_OK;
+}
+
+static enum status make_model(struct train_run *r, const struct train_places *places,
+                              struct error *error) {
+    const struct train_options *o = r->options;
+    TRY(train_places_create(places, o->device, o->dtype, &r->engine, &r->where, error));
+    if (o->profile) {
+        train_profile_wrap(&r->profile, &r->engine, r->where.now);
+    }
+    r->config.most_sequences = (size_t)o->batch_size;
+    if (!checked_multiply((size_t)o->batch_size, (size_t)o->max_length, &r->config.most_rows)) {
+        return error_set(error, STATUS_OVERFLOW, "size of a batch overflows");
+    }
+    TRY(train_model_create(&r->model, &r->config, &r->engine, error));
+    return STATUS_OK;
+}
+
+/* ---- The place in the run ---- */
+
+static enum status plan(struct train_run *r, struct error *error) {
+    const struct train_options *o = r->options;
+    r->batch_count = train_batches_count(&r->batches);
+    uint64_t of_epoch = ceil_div(r->batch_count, (size_t)o->accumulate);
+    uint64_t total = o->max_steps > 0 ? o->max_steps : of_epoch * (uint64_t)o->epochs;
+    if (total > UINT32_MAX / (uint64_t)o->accumulate) {
+        return error_set(error, STATUS_INVALID_ARGUMENT, "%" PRIu64 " steps are too many", total);
+    }
+    r->schedule = (struct train_schedule){o->schedule, (double)o->rate, 0, total};
+    TRY(train_warmup_steps((double)o->warmup, total, &r->schedule.warmup, error));
+    r->settings = train_settings(o, &r->config, r->engine.weights, &r->sets.train);
+    return r->settings != NULL ? STATUS_OK
+                               : error_set(error, STATUS_OUT_OF_MEMORY, "out of memory");
+}
+
+static enum status go_on(struct train_run *r, struct error *error) {
+    if (!r->store.has_checkpoint) {
+        if (r->options->resume) {
+            printf("--resume: no checkpoint is there, a run begins\n");
+        }
+        return set_weights(r, error);
+    }
+    const struct train_subject subject = train_run_subject(r);
+    TRY(train_checkpoint_read(&r->store, &subject, &r->point, error));
+    TRY(train_model_write_loss(r->model, r->point.loss_left, error));
+    if (r->point.step > r->schedule.total || r->point.batch >= r->batch_count) {
+        return error_set(error, STATUS_BAD_FORMAT,
+                         "%s: its checkpoint is behind the end of the run", r->store.folder);
+    }
+    printf("going on at step %" PRIu64 " of %" PRIu64 "\n", r->point.step, r->schedule.total);
+    return STATUS_OK;
+}
+
+static enum status open_report(struct train_run *r, struct error *error) {
+    const struct train_options *o = r->options;
+    struct train_report *report = &r->report;
+    report->modelled = r->where.modelled;
+    report->total = r->schedule.total;
+    report->first_step = r->point.step;
+    if (!o->train) {
+        return STATUS_OK; /* no curves: the answer is printed */
+    }
+    if (o->log == NULL) {
+        TRY(folder_join(report->path, o->output, "log.jsonl", "curves", error));
+    } else if (snprintf(report->path, sizeof report->path, "%s", o->log) >=
+               (int)sizeof report->path) {
+        return error_set(error, STATUS_TOO_LONG, "--log: the path is too long");
+    }
+    return train_report_open(report, error);
+}
+
+/* ---- What is said of it ---- */
+
+/* "8.31 million". */
+static const char *parameters(const struct train_model *model, char text[48]) {
+    size_t count, sum = 0;
+    const struct train_parameter *list = train_model_parameters(model, &count);
+    for (size_t i = 0; i < count; i++) {
+        sum += list[i].count;
+    }
+    if (sum < 100000) {
+        snprintf(text, 48, "%zu", sum);
+    } else {
+        snprintf(text, 48, "%.2f million", (double)sum * 1e-6);
+    }
+    return text;
+}
+
+static void describe_part(const char *what, const char *name, const struct train_part *part,
+                          const struct train_batches *batches) {
+    printf("%s: %s: %zu sequences, %zu tokens\n", what, name, batches->sequences,
+           train_part_ids(part));
+}
+
+static void describe(const struct train_run *r) {
+    const struct train_options *o = r->options;
+    bool lm = o->task == TRAIN_LM;
+    char count[48];
+    printf("%s: %s of %zu layers of %zu channels, %s parameters, on %s%s\n",
+           train_task_name(o->task), lm ? "Llama2" : "BERT",
+           lm ? r->config.llama2.L : r->config.bert.L, lm ? r->config.llama2.C : r->config.bert.C,
+           parameters(r->model, count), r->where.name, o->dtype == NN_BF16 ? ", in bf16" : "");
+    if (o->train) {
+        describe_part("train", r->sets.train_name, &r->sets.train, &r->batches);
+    }
+    if (o->evaluate) {
+        describe_part("evaluate", r->sets.evaluate_name, &r->sets.evaluate, &r->evaluation);
+    }
+    size_t cut = r->sets.texts.cut + r->sets.others.cut;
+    if (cut > 0 && !lm) {
+        printf("%zu texts are longer than %d tokens: %s\n", cut, o->max_length,
+               o->task == TRAIN_MLM ? "each is several sequences" : "they are cut");
+    }
+}
+
+enum status train_run_prepare(struct train_run *r, const struct train_places *places,
+                              struct error *error) {
+    r->store.lock = -1;
+    r->last_loss = NAN;
+    TRY(open_store(r, error));
+    TRY(read_texts(r, error));
+    TRY(open_batches(r, error));
+    TRY(make_model(r, places, error));
+    describe(r);
+    if (!r->options->train) {
+        TRY(set_weights(r, error));
+        return open_report(r, error);
+    }
+    TRY(plan(r, error));
+    TRY(go_on(r, error));
+    fflush(stdout);
+    return open_report(r, error);
+}
+
+void train_run_free(struct train_run *r) {
+    for (int i = 0; i < r->options->accumulate && r->memory != NULL; i++) {
+        train_batch_memory_free(&r->memory[i]);
+    }
+    free(r->memory);
+    cJSON_Delete(r->settings);
+    train_batches_free(&r->batches);
+    train_batches_free(&r->evaluation);
+    train_model_free(r->model);
+    train_engine_destroy(&r->engine);
+    train_sets_free(&r->sets);
+    train_vocabulary_close(&r->vocabulary);
+    train_store_close(&r->store);
+}
+
+struct train_subject train_run_subject(const struct train_run *r) {
+    return (struct train_subject){
+        .model = r->model,
+        .config = &r->config,
+        .label_names = r->config.task == TRAIN_CLASSIFY ? r->sets.train.texts->label_names : NULL,
+        .vocabulary = &r->vocabulary,
+        .type = r->engine.weights,
+        .save_dtype = r->options->save_dtype,
+        .settings = r->settings,
+    };
+}

@@ -1,0 +1,90 @@
+/**
+ * @file train_profile.h
+ * @brief Where the time of training goes, operator by operator: an engine around an engine.
+ *
+ * It waits behind each operator, so that a run is slower than without it, and the same in its
+ * numbers.
+ */
+#ifndef WARPBOOK_COMMON_TRAIN_PROGRAM_TRAIN_PROFILE_H_
+#define WARPBOOK_COMMON_TRAIN_PROGRAM_TRAIN_PROFILE_H_
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "common/base/status.h"
+#include "common/train/train_engine.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** The operators that are timed. */
+#define TRAIN_PROFILE_LIST(X) \
+    X(write)                  \
+    X(read)                   \
+    X(zero)                   \
+    X(convert)                \
+    X(linear)                 \
+    X(linear_backward)        \
+    X(activation)             \
+    X(activation_backward)    \
+    X(silu_gate)              \
+    X(silu_gate_backward)     \
+    X(dropout)                \
+    X(layernorm)              \
+    X(layernorm_backward)     \
+    X(rmsnorm)                \
+    X(rmsnorm_backward)       \
+    X(attention)              \
+    X(attention_backward)     \
+    X(rope)                   \
+    X(embedding)              \
+    X(embedding_backward)     \
+    X(gather)                 \
+    X(scatter)                \
+    X(cross_entropy)          \
+    X(clip)                   \
+    X(adamw)
+
+enum train_operator {
+#define TRAIN_PROFILE_ENUMERATOR(name) TRAIN_OPERATOR_##name,
+    TRAIN_PROFILE_LIST(TRAIN_PROFILE_ENUMERATOR)
+#undef TRAIN_PROFILE_ENUMERATOR
+        TRAIN_OPERATORS
+};
+
+/** What has been seen of one operator. */
+struct train_profile_row {
+    size_t calls;
+    double seconds;
+    double flops; /**< of matrix products, else 0 */
+};
+
+struct train_profile {
+    struct train_engine inner;
+    /** The clock, in seconds, of when all work is done; NULL: this machine's. */
+    double (*now)(void);
+    double begun; /**< when the profile was */
+    struct train_profile_row rows[TRAIN_OPERATORS];
+};
+
+/**
+ * @brief Puts an engine around one.
+ * @param profile outlives the engine, which is taken over
+ * @param engine  in: the one that is timed; out: the one that times it
+ */
+void train_profile_wrap(struct train_profile *profile, struct train_engine *engine,
+                        double (*now)(void));
+
+/**
+ * @brief Writes a table: operator, calls, time, share, and TFLOP/s of products; last, what was not
+ *        in operators.
+ * @param modelled the clock is a model's
+ */
+void train_profile_print(const struct train_profile *profile, bool modelled, FILE *stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

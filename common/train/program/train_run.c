@@ -1,0 +1,198 @@
+#include "common/train/program/train_run.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "common/programs/interrupt.h"
+#include "common/train/program/train_evaluate.h"
+#include "common/train/program/train_run_internal.h"
+
+/* ---- A step ---- */
+
+/* Moves on to the next group of batches. */
+static void advance(struct train_run *r, uint64_t count) {
+    r->point.step++;
+    r->point.batch += count;
+    if (r->point.batch == r->batch_count) {
+        r->point.batch = 0;
+        r->point.epoch++;
+    }
+}
+
+/* Fills the batches of the next step. @return 1 / number of labels; 0: none is asked for */
+static float fill(struct train_run *r, uint64_t count, uint64_t *tokens) {
+    size_t asked = 0;
+    *tokens = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        train_batches_fill(&r->batches, r->point.epoch, r->point.batch + i, &r->memory[i]);
+        asked += r->memory[i].asked;
+        *tokens += r->memory[i].rows;
+    }
+    return asked > 0 ? 1.0f / (float)asked : 0.0f;
+}
+
+static enum status update(struct train_run *r, struct error *error) {
+    const struct train_options *o = r->options;
+    uint64_t step = r->point.step + 1;
+    const struct train_update u = {
+        .rate = (float)train_schedule_rate(&r->schedule, step),
+        .beta1 = o->beta1,
+        .beta2 = o->beta2,
+        .eps = o->eps,
+        .decay = o->decay,
+        .most_norm = o->clip,
+        .step = step,
+    };
+    return train_model_update(r->model, &u, error);
+}
+
+static enum status step(struct train_run *r, struct error *error) {
+    uint64_t most = (uint64_t)r->options->accumulate;
+    uint64_t left = r->batch_count - r->point.batch;
+    uint64_t count = left < most ? left : most;
+    uint64_t tokens;
+    float scale = fill(r, count, &tokens);
+    for (uint64_t i = 0; i < count; i++) {
+        uint32_t pass = (uint32_t)(r->point.step * most + i);
+        TRY(train_model_backward(r->model, &r->memory[i].batch, scale, r->options->seed, pass,
+                                 error));
+    }
+    TRY(update(r, error));
+    advance(r, count);
+    r->point.loss_steps++;
+    train_report_progress(&r->report, r->point.step, r->last_loss, tokens);
+    return STATUS_OK;
+}
+
+/* ---- Between steps ---- */
+
+static double epochs_done(const struct train_run *r) {
+    return (double)r->point.epoch + (double)r->point.batch / (double)r->batch_count;
+}
+
+/* A run that has come apart ends here. */
+static enum status check_loss(const struct train_run *r, struct error *error) {
+    if (!isfinite(r->point.loss_sum) || !isfinite(r->point.loss_left) || !isfinite(r->norm)) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "the loss or the gradient is no longer a number at step %" PRIu64
+                         ": a lower --lr, a longer --warmup or --clip may help",
+                         r->point.step);
+    }
+    return STATUS_OK;
+}
+
+/* Takes the loss that has been added up. */
+static enum status collect(struct train_run *r, struct error *error) {
+    double loss;
+    TRY(train_model_take_loss(r->model, &loss, &r->norm, error));
+    r->point.loss_sum += loss;
+    r->point.loss_left = 0.0;
+    return check_loss(r, error);
+}
+
+static enum status report_steps(struct train_run *r, struct error *error) {
+    TRY(collect(r, error));
+    r->last_loss = r->point.loss_sum / (double)r->point.loss_steps;
+    const struct train_news news = {
+        .step = r->point.step,
+        .epoch = epochs_done(r),
+        .loss = r->last_loss,
+        .norm = r->norm,
+        .rate = train_schedule_rate(&r->schedule, r->point.step),
+    };
+    r->point.loss_sum = 0.0;
+    r->point.loss_steps = 0;
+    return train_report_steps(&r->report, &news, error);
+}
+
+static enum status evaluate(struct train_run *r, struct error *error) {
+    struct train_result result;
+    TRY(train_evaluate(r->model, &r->evaluation, &r->memory[0], r->config.bert.labels, &result,
+                       error));
+    double score = train_result_score(&result);
+    bool best = r->options->train && (!r->point.has_best || score > r->point.best);
+    double epochs = r->options->train ? epochs_done(r) : 0.0;
+    TRY(train_report_result(&r->report, &result, r->point.step, epochs, best, error));
+    if (!best) {
+        return STATUS_OK;
+    }
+    r->point.has_best = true;
+    r->point.best = score;
+    r->point.best_step = r->point.step;
+    const struct train_subject subject = train_run_subject(r);
+    return train_model_save(&r->store, &subject, "best", error);
+}
+
+static enum status checkpoint(struct train_run *r, struct error *error) {
+    const struct train_subject subject = train_run_subject(r);
+    train_report_clear(&r->report);
+    /* Read, not taken: a checkpoint that a signal brings must not change how the sum is rounded. */
+    TRY(train_model_read_loss(r->model, &r->point.loss_left, &r->norm, error));
+    TRY(check_loss(r, error));
+    return train_checkpoint_write(&r->store, &subject, &r->point, error);
+}
+
+/* What is due behind a step: a line, an evaluation, a checkpoint. */
+static enum status behind_step(struct train_run *r, struct error *error) {
+    const struct train_options *o = r->options;
+    bool last = r->point.step == r->schedule.total;
+    bool epoch = r->point.batch == 0;
+    bool save = o->save_every > 0 ? r->point.step % o->save_every == 0 : epoch;
+    bool look = o->eval_every > 0 ? r->point.step % o->eval_every == 0 : epoch;
+    if (r->point.step % o->log_every == 0 || last) {
+        TRY(report_steps(r, error));
+    }
+    if (o->evaluate && (look || last)) {
+        TRY(collect(r, error));
+        TRY(evaluate(r, error));
+    }
+    if (save || last) {
+        TRY(checkpoint(r, error));
+    }
+    if (save || look || last) {
+        train_report_restart(&r->report);
+    }
+    return STATUS_OK;
+}
+
+/* A signal came: what has been done is kept. */
+static enum status stop(struct train_run *r, struct error *error) {
+    if (r->store.step != r->point.step || !r->store.has_checkpoint) {
+        TRY(checkpoint(r, error));
+    }
+    return error_set(error, STATUS_INTERRUPTED,
+                     "interrupted at step %" PRIu64 " of %" PRIu64 ": --resume goes on",
+                     r->point.step, r->schedule.total);
+}
+
+static enum status train(struct train_run *r, struct error *error) {
+    while (r->point.step < r->schedule.total) {
+        if (interrupt_seen() != 0) {
+            return stop(r, error);
+        }
+        TRY(step(r, error));
+        TRY(behind_step(r, error));
+    }
+    train_report_clear(&r->report);
+    const struct train_subject subject = train_run_subject(r);
+    TRY(train_model_save(&r->store, &subject, "final", error));
+    printf("step %" PRIu64 ": the model is in %s/final%s\n", r->point.step, r->store.folder,
+           r->point.has_best ? ", the best one in best" : "");
+    return STATUS_OK;
+}
+
+enum status train_run(const struct train_options *options, const struct train_places *places,
+                      struct error *error) {
+    struct train_run run = {.options = options};
+    enum status status = train_run_prepare(&run, places, error);
+    if (status == STATUS_OK) {
+        interrupt_watch(); /* until here there is nothing to lose: Ctrl-C ends it at once */
+        status = options->train ? train(&run, error) : evaluate(&run, error);
+    }
+    if (status == STATUS_OK && options->profile) {
+        train_profile_print(&run.profile, run.where.modelled, stdout);
+    }
+    train_run_free(&run);
+    return status;
+}

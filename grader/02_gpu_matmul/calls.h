@@ -1,0 +1,26 @@
+/**
+ * @file calls.h
+ * @brief What the grader of lab 02 asks its workers for.
+ */
+#ifndef WARPBOOK_GRADER_02_GPU_MATMUL_CALLS_H_
+#define WARPBOOK_GRADER_02_GPU_MATMUL_CALLS_H_
+
+#include "labs/02_gpu_matmul/gpu_matmul.h"
+
+/** "launch": the kernel, with device pointers. */
+struct launch_call {
+    float *out;               /**< device, (M, N) */
+    const float *in, *weight; /**< device, (M, K) and (N, K) */
+    size_t M, N, K;
+    device_stream stream;
+};
+
+/** "call", with host pointers; "create" and "destroy" use matmul only. */
+struct matmul_call {
+    struct gpu_matmul *matmul; /**< what "create" gave */
+    float *out;                /**< arena, (M, N) */
+    const float *in, *weight;  /**< arena, (M, K) and (N, K) */
+    size_t M, N, K;
+};
+
+#endif

@@ -1,0 +1,226 @@
+/*
+ * Lab 02, speedup: the kernel against one thread an output, in one run; and calls that allocate
+ * nothing. On a GPU the fastest of several runs counts, on simt the modelled time of one.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "common/base/rng.h"
+#include "common/bench/device/device_bench.h"
+#include "common/nn/nn.h"
+#include "common/testing/compare.h"
+#include "common/testing/device_buffer.h"
+#include "common/testing/testing.h"
+#include "common/testing/words.h"
+#include "grader/02_gpu_matmul/calls.h"
+#include "grader/harness/gpu.h"
+#include "grader/harness/own_work.h"
+#include "grader/harness/seed.h"
+#include "grader/harness/speedup.h"
+#include "grader/harness/watch.h"
+#include "grader/isolation/remote.h"
+#include "grader/isolation/remote_device.h"
+
+static const char lab[] = "02_gpu_matmul";
+
+/* Decoding with the 1.1B shape: the first matrix of the feed-forward network. */
+enum { N = 5632, K = 2048, PATIENCE = 60 /* seconds */ };
+
+/* One worker's memory. */
+struct kernel_side {
+    device_stream stream;
+    struct device_buffer out, in, weight;
+};
+
+/* One matmul of one row; values that the submission never sees but on its device. */
+struct kernel_case {
+    double *want;
+    float *got, *values;
+    struct kernel_side sides[REMOTE_SIDES];
+};
+
+static enum status side_create(struct kernel_side *side, const float *values, bool guarded,
+                               struct error *error) {
+    TRY(device_stream_create(&side->stream, error));
+    TRY(device_buffer_create(&side->out, N, guarded, 0, error));
+    TRY(device_buffer_create(&side->in, K, guarded, 0, error));
+    TRY(device_buffer_create(&side->weight, (size_t)N * K, guarded, 0, error));
+    TRY(device_buffer_put(&side->in, values, error));
+    return device_buffer_put(&side->weight, values + K, error);
+}
+
+static void side_free(struct kernel_side *side) {
+    device_buffer_free(&side->out);
+    device_buffer_free(&side->in);
+    device_buffer_free(&side->weight);
+    device_stream_destroy(side->stream);
+}
+
+static enum status kernel_create(struct kernel_case *c, bool guarded, struct rng *rng,
+                                 struct error *error) {
+    c->want = malloc(N * sizeof *c->want);
+    c->got = malloc(N * sizeof *c->got);
+    c->values = malloc(((size_t)N * K + K) * sizeof *c->values);
+    if (c->want == NULL || c->got == NULL || c->values == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
+    }
+    rng_fill_rows(rng, c->values, 1, K);
+    rng_fill_rows(rng, c->values + K, N, K);
+    nn_matmul_f64(c->want, c->values, c->values + K, 1, N, K);
+    TRY(side_create(&c->sides[REMOTE_SUBJECT], c->values, guarded, error));
+    remote_use(REMOTE_BASELINE);
+    TRY(remote_open_device(error));
+    return side_create(&c->sides[REMOTE_BASELINE], c->values, guarded, error);
+}
+
+static void kernel_free(struct kernel_case *c) {
+    for (int i = 0; i < REMOTE_SIDES; i++) {
+        remote_use((enum remote_side)i);
+        side_free(&c->sides[i]);
+    }
+    free(c->want);
+    free(c->got);
+    free(c->values);
+}
+
+static void kernel_check(const struct kernel_case *c) {
+    struct comparison result = compare_f32(c->got, c->want, N, tolerance_dot_f32(K, sqrt(K)));
+    if (!result.pass) {
+        char text[512];
+        comparison_describe(&result, N, text, sizeof text);
+        TEST_FAIL("a timed result is wrong: shape M=1 N=%d K=%d: %s", N, K, text);
+    }
+}
+
+/* Fastest run in ms, starting from an L2 cache without the weights. */
+static enum status run_kernel(struct kernel_side *side, double *ms, struct error *error) {
+    const struct launch_call call = {side->out.data, side->in.data, side->weight.data, 1, N, K,
+                                     side->stream};
+    struct device_bench_options options = device_bench_defaults();
+    struct bench_timing timing;
+    options.flush_l2 = true;
+    options.max_runs = 50;
+    TRY(device_buffer_put(&side->out, NULL, error));
+    TRY(remote_bench(&options, "launch", &call, sizeof call, side->stream, &timing, error));
+    *ms = timing.min_ms;
+    return STATUS_OK;
+}
+
+/* The same for one side; its result is checked. */
+static double kernel_time(struct kernel_case *c, enum remote_side which) {
+    struct kernel_side *side = &c->sides[which];
+    struct error error = {0};
+    double ms = INFINITY;
+    bool intact = true, changed;
+    remote_use(which);
+    grader_watch("kernel, shape M=1 N=5632 K=2048", PATIENCE);
+    enum status status = run_kernel(side, &ms, &error);
+    grader_watch("", 0);
+    if (status == STATUS_OK) {
+        status = device_buffer_get(&side->out, c->got, &intact, &changed, &error);
+    }
+    if (status != STATUS_OK) {
+        TEST_FAIL("kernel, shape M=1 N=%d K=%d: %s", N, K, error_text(&error, status));
+    } else if (!intact) {
+        TEST_FAIL("kernel, shape M=1 N=%d K=%d: wrote outside of the output", N, K);
+    } else {
+        kernel_check(c);
+        remote_check_counted(2.0 * (double)N * (double)K);
+    }
+    return ms;
+}
+
+/* Faster than the weights come from memory: not a record, a mistake. */
+static void check_possible(const struct grader_gpu *gpu, double ms) {
+    double bytes = sizeof(float) * ((double)N * K + K + N);
+    double bandwidth = gpu->properties.memory_bandwidth;
+    if (bandwidth > 0.0 && ms < 0.9 * 1e3 * bytes / bandwidth) {
+        TEST_FAIL("%.4g ms is less than this GPU's memory allows, %.4g ms: the work was not done",
+                  ms, 1e3 * bytes / bandwidth);
+    }
+}
+
+C_TEST(speedup, kernel) {
+    struct rng rng = rng_create(grader_seed());
+    struct grader_gpu gpu;
+    struct error error = {0};
+    struct kernel_case c = {0};
+    if (!grader_gpu_open(&gpu)) {
+        return;
+    }
+    enum status status = kernel_create(&c, !gpu.modelled, &rng, &error);
+    if (status == STATUS_OK) {
+        struct speedup speedup =
+            grader_gpu_speedup(&gpu, lab, "kernel", GRADER_SUBJECT, GRADER_MARGIN);
+        speedup.baseline_ms = kernel_time(&c, REMOTE_BASELINE);
+        speedup.subject_ms = kernel_time(&c, REMOTE_SUBJECT);
+        if (!test_has_failed()) {
+            check_possible(&gpu, speedup.subject_ms);
+            speedup_check(&speedup, __FILE__, __LINE__);
+        }
+    } else {
+        TEST_FAIL("%s", error_text(&error, status));
+    }
+    grader_check_own_work();
+    kernel_free(&c);
+}
+
+/* The products of one token of a small model, in its order. */
+static const struct {
+    size_t N, K;
+} token[] = {{96, 96}, {48, 96}, {48, 96}, {96, 96}, {256, 96}, {256, 96}, {96, 256}, {512, 96}};
+enum { PRODUCTS = sizeof token / sizeof *token, TOKENS = 4, MOST = 512 * 96 };
+
+/* Runs `tokens` tokens; numbers lie in the arena. */
+static enum status run_tokens(struct gpu_matmul *matmul, int tokens, float *numbers,
+                              struct error *error) {
+    for (int i = 0; i < tokens * PRODUCTS; i++) {
+        struct matmul_call call = {.matmul = matmul,
+                                   .out = numbers,
+                                   .in = numbers + 512,
+                                   .weight = numbers + 1024,
+                                   .M = 1,
+                                   .N = token[i % PRODUCTS].N,
+                                   .K = token[i % PRODUCTS].K};
+        TRY(remote_call("call", &call, sizeof call, error));
+    }
+    return STATUS_OK;
+}
+
+/* What the worker counted before some tokens and after them, once it has seen all sizes. */
+static enum status count_tokens(struct device_traffic *before, struct device_traffic *after,
+                                struct error *error) {
+    struct matmul_call call = {0};
+    void *numbers;
+    TRY(remote_alloc(&numbers, (MOST + 1024) * sizeof(float), error));
+    TRY(remote_call("create", &call, sizeof call, error));
+    TRY(run_tokens(call.matmul, 1, numbers, error));
+    *before = device_traffic();
+    TRY(run_tokens(call.matmul, TOKENS, numbers, error));
+    *after = device_traffic();
+    return remote_call("destroy", &call, sizeof call, error);
+}
+
+/* How often calls allocate once they have seen all sizes. Counted, not timed: the same anywhere. */
+C_TEST(speedup, calls_allocate_nothing) {
+    struct grader_gpu gpu;
+    struct error error = {0};
+    struct device_traffic before = {0}, after = {0};
+    if (!grader_gpu_open(&gpu)) {
+        return;
+    }
+    grader_watch("calls of one row", PATIENCE);
+    enum status status = count_tokens(&before, &after, &error);
+    grader_watch("", 0);
+    unsigned long long allocations = after.allocations - before.allocations;
+    if (status != STATUS_OK) {
+        TEST_FAIL("%s", error_text(&error, status));
+    } else if (after.copies_to_host == before.copies_to_host) {
+        TEST_FAIL("calls copied no result through device_read(): it cannot be told what they do");
+    } else if (allocations > 0) {
+        TEST_FAIL(
+            "%s calls allocate: %llu allocation%s in %d calls of sizes seen before, allowed 0", lab,
+            allocations, plural(allocations), TOKENS * PRODUCTS);
+    }
+    grader_check_own_work();
+}

@@ -1,0 +1,178 @@
+/*
+ * Lab 03, speedup: Llama2's decode against the solved lab 02's engine, in one run; and what one
+ * token copies. On a GPU the fastest token counts, on simt the modelled time of the device's work.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/base/rng.h"
+#include "common/device/device.h"
+#include "common/models/llama2.h"
+#include "common/models/llama2_random.h"
+#include "common/testing/testing.h"
+#include "common/testing/words.h"
+#include "grader/harness/gpu.h"
+#include "grader/harness/own_work.h"
+#include "grader/harness/remote_models.h"
+#include "grader/harness/seed.h"
+#include "grader/harness/speedup.h"
+#include "grader/harness/watch.h"
+#include "grader/isolation/remote.h"
+#include "grader/isolation/remote_device.h"
+
+static const char lab[] = "03_resident_weights";
+
+/* On simt every token takes the same modelled time, but for the few keys that it adds. */
+enum { TOKENS = 24, TOKENS_MODELLED = 3, PATIENCE = 120 /* seconds */ };
+
+/* One side's decoder, and what decoding gave; zeros for tokens that were not decoded. */
+struct decoding {
+    struct remote_llama2 llama2;
+    double ms;                 /* of the fastest token */
+    struct device_traffic one; /* counts of the last token */
+    float *logits;             /* (TOKENS, V) */
+};
+
+/* The same model on both sides. */
+struct comparison_run {
+    struct grader_gpu gpu;
+    struct llama2_config config;
+    struct decoding sides[REMOTE_SIDES];
+};
+
+static int32_t token_at(size_t i) {
+    return (int32_t)(1 + 977 * (i % 32));
+}
+
+/* One token by the worker in use, timed and counted. */
+static enum status decode_token(struct decoding *d, size_t i, struct error *error) {
+    int32_t token = token_at(i);
+    float *logits = d->logits + i * d->llama2.V;
+    double ms;
+    struct device_traffic before = device_traffic();
+    TRY(remote_llama2_forward(&d->llama2, &token, 1, i, logits, &ms, error));
+    struct device_traffic after = device_traffic();
+    d->one = (struct device_traffic){
+        .bytes_to_device = after.bytes_to_device - before.bytes_to_device,
+        .bytes_to_host = after.bytes_to_host - before.bytes_to_host,
+        .allocations = after.allocations - before.allocations,
+    };
+    /* The first token is the warm-up. */
+    d->ms = i == 1 || ms < d->ms ? ms : d->ms;
+    return STATUS_OK;
+}
+
+static void decode(struct comparison_run *r, enum remote_side which, int tokens) {
+    struct error error = {0};
+    enum status status = STATUS_OK;
+    remote_use(which);
+    grader_watch("Llama2 decode, 15M shape", PATIENCE);
+    for (int i = 0; i < tokens && status == STATUS_OK; i++) {
+        status = decode_token(&r->sides[which], (size_t)i, &error);
+    }
+    grader_watch("", 0);
+    if (status != STATUS_OK) {
+        TEST_FAIL("Llama2 decode: %s", error_text(&error, status));
+    }
+}
+
+static void run_free(struct comparison_run *r) {
+    for (int i = 0; i < REMOTE_SIDES; i++) {
+        remote_use((enum remote_side)i);
+        remote_llama2_free(&r->sides[i].llama2);
+        free(r->sides[i].logits);
+    }
+}
+
+static enum status run_create(struct comparison_run *r, struct error *error) {
+    struct rng rng = rng_create(grader_seed());
+    uint64_t seed = rng_u64(&rng);
+    r->config = llama2_shape_config(LLAMA2_SHAPE_15M);
+    for (int i = 0; i < REMOTE_SIDES; i++) {
+        struct decoding *d = &r->sides[i];
+        d->logits = calloc(TOKENS * r->config.V, sizeof(float));
+        if (d->logits == NULL) {
+            return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
+        }
+        remote_use((enum remote_side)i);
+        if (i == REMOTE_BASELINE) {
+            TRY(remote_open_device(error));
+        }
+        TRY(remote_llama2_create(&d->llama2, &r->config, seed, 1, NULL, error));
+    }
+    return STATUS_OK;
+}
+
+/* Weights that the cache cannot hold come from memory for each token. */
+static void check_possible(const struct comparison_run *r) {
+    const struct llama2_config *c = &r->config;
+    const struct device_properties *p = &r->gpu.properties;
+    double layer = 2.0 * (double)c->C * (double)(c->NH + c->KVH) * (double)c->HS +
+                   3.0 * (double)c->C * (double)c->hidden;
+    double bytes = sizeof(float) * ((double)c->L * layer + (double)c->V * (double)c->C);
+    double least = 1e3 * (bytes - (double)p->l2_bytes) / p->memory_bandwidth;
+    double ms = r->sides[REMOTE_SUBJECT].ms;
+    if (p->memory_bandwidth > 0.0 && ms < 0.9 * least) {
+        TEST_FAIL("%.4g ms a token is less than this GPU's memory allows, %.4g ms: the work was "
+                  "not done",
+                  ms, least);
+    }
+}
+
+static void check_speed(const struct comparison_run *r) {
+    struct speedup speedup =
+        grader_gpu_speedup(&r->gpu, lab, "end_to_end", GRADER_SUBJECT, GRADER_MARGIN);
+    speedup.baseline_ms = r->sides[REMOTE_BASELINE].ms;
+    speedup.subject_ms = r->sides[REMOTE_SUBJECT].ms;
+    speedup_check(&speedup, __FILE__, __LINE__);
+}
+
+/* Up to 64 bytes may go in, so that token ids may be copied; the logits come out. Counted. */
+static void check_traffic(const struct comparison_run *r) {
+    const struct device_traffic *one = &r->sides[REMOTE_SUBJECT].one;
+    const unsigned long long most_in = 64, most_out = r->config.V * sizeof(float);
+    unsigned long long in = one->bytes_to_device, out = one->bytes_to_host;
+    unsigned long long allocations = one->allocations;
+    printf("one token: %llu bytes to the GPU, %llu from it, %llu allocation%s\n", in, out,
+           allocations, plural(allocations));
+    if (out < most_out) {
+        TEST_FAIL("logits of %llu bytes did not come through device_read(): it cannot be told what "
+                  "a token copies",
+                  most_out);
+    }
+    if (in > most_in || out > most_out) {
+        TEST_FAIL("%s copies too much: for one token %llu bytes to the GPU and %llu from it, "
+                  "allowed %llu and %llu",
+                  lab, in, out, most_in, most_out);
+    }
+    if (allocations > 0) {
+        TEST_FAIL("%s allocates: %llu allocation%s for one token, allowed 0", lab, allocations,
+                  plural(allocations));
+    }
+}
+
+C_TEST(speedup, end_to_end) {
+    struct comparison_run r = {0};
+    struct error error = {0};
+    if (!grader_gpu_open(&r.gpu)) {
+        return;
+    }
+    enum status status = run_create(&r, &error);
+    if (status != STATUS_OK) {
+        TEST_FAIL("%s", error_text(&error, status));
+    } else {
+        int tokens = r.gpu.modelled ? TOKENS_MODELLED : TOKENS;
+        decode(&r, REMOTE_BASELINE, tokens);
+        decode(&r, REMOTE_SUBJECT, tokens);
+    }
+    if (!test_has_failed()) {
+        grader_check_logits(r.sides[REMOTE_SUBJECT].logits, r.sides[REMOTE_BASELINE].logits,
+                            TOKENS * r.config.V, "your memory");
+        check_possible(&r);
+        check_speed(&r);
+        check_traffic(&r);
+    }
+    grader_check_own_work();
+    run_free(&r);
+}

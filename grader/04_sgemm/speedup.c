@@ -1,0 +1,338 @@
+/*
+ * Lab 04, speedup: the kernel, and BERT with it, against the starter's kernel in one run. On a GPU
+ * time is measured and the fastest of several calls counts, on both sides; on simt it is modelled,
+ * and one call is as good as many.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/rng.h"
+#include "common/device/device.h"
+#include "common/models/bert.h"
+#include "common/testing/compare.h"
+#include "common/testing/device_buffer.h"
+#include "common/testing/testing.h"
+#include "grader/04_sgemm/calls.h"
+#include "grader/harness/gpu.h"
+#include "grader/harness/logits.h"
+#include "grader/harness/own_work.h"
+#include "grader/harness/remote_bert.h"
+#include "grader/harness/seed.h"
+#include "grader/harness/speedup.h"
+#include "grader/harness/watch.h"
+#include "grader/isolation/remote.h"
+#include "grader/isolation/remote_device.h"
+#include "labs/04_sgemm/sgemm.h"
+
+static const char lab[] = "04_sgemm";
+
+enum { PATIENCE = 40 /* seconds */, CALLS = 7, CHECKED_ROWS = 8 };
+
+/* The kernel's shape: many tiles, and on simt a short K, to be done in seconds. */
+struct kernel_shape {
+    size_t M, N, K;
+};
+static const struct kernel_shape gpu_shape = {2048, 2048, 2048};
+#ifndef GRADER_SMALL
+static const struct kernel_shape simt_shape = {2048, 2048, 256};
+enum { SIMT_C = 512, SIMT_T = 32, SIMT_CALLS = 1 };
+#else /* the grader's own tests, of submissions that are not about how fast they are */
+static const struct kernel_shape simt_shape = {256, 256, 64};
+enum { SIMT_C = 64, SIMT_T = 8, SIMT_CALLS = 2 };
+#endif
+
+/* One worker's memory. */
+struct kernel_side {
+    device_stream stream;
+    void *workspace;
+    struct device_buffer a, b, c;
+};
+
+/* Weights as B, alpha 1, beta 0; host copies that the submission never sees. */
+struct kernel_case {
+    struct kernel_shape shape;
+    struct rng rng;
+    float *A, *weight, *C;
+    struct kernel_side sides[REMOTE_SIDES];
+};
+
+static enum status side_create(struct kernel_side *side, struct kernel_shape s, bool guarded,
+                               struct error *error) {
+    TRY(device_stream_create(&side->stream, error));
+    TRY(device_alloc(&side->workspace, SGEMM_WORKSPACE_BYTES, error));
+    TRY(device_buffer_create(&side->a, s.M * s.K, guarded, 0, error));
+    TRY(device_buffer_create(&side->b, s.N * s.K, guarded, 0, error));
+    return device_buffer_create(&side->c, s.M * s.N, guarded, 0, error);
+}
+
+static void side_free(struct kernel_side *side) {
+    device_buffer_free(&side->a);
+    device_buffer_free(&side->b);
+    device_buffer_free(&side->c);
+    device_free(side->workspace);
+    device_stream_destroy(side->stream);
+}
+
+static enum status kernel_create(struct kernel_case *k, struct kernel_shape s, bool guarded,
+                                 struct error *error) {
+    *k = (struct kernel_case){.shape = s, .rng = rng_create(grader_seed())};
+    k->A = malloc(s.M * s.K * sizeof(float));
+    k->weight = malloc(s.N * s.K * sizeof(float));
+    k->C = malloc(s.M * s.N * sizeof(float));
+    if (k->A == NULL || k->weight == NULL || k->C == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
+    }
+    TRY(side_create(&k->sides[REMOTE_SUBJECT], s, guarded, error));
+    remote_use(REMOTE_BASELINE);
+    TRY(remote_open_device(error));
+    return side_create(&k->sides[REMOTE_BASELINE], s, guarded, error);
+}
+
+static void kernel_free(struct kernel_case *k) {
+    for (int i = 0; i < REMOTE_SIDES; i++) {
+        remote_use((enum remote_side)i);
+        side_free(&k->sides[i]);
+    }
+    free(k->A);
+    free(k->weight);
+    free(k->C);
+}
+
+/* Fresh inputs, and nothing of an earlier result, in the worker in use. */
+static enum status kernel_renew(struct kernel_case *k, struct kernel_side *side,
+                                struct error *error) {
+    rng_fill_rows(&k->rng, k->A, k->shape.M, k->shape.K);
+    rng_fill_rows(&k->rng, k->weight, k->shape.N, k->shape.K);
+    TRY(device_buffer_put(&side->a, k->A, error));
+    TRY(device_buffer_put(&side->b, k->weight, error));
+    return device_buffer_put(&side->c, NULL, error);
+}
+
+static double dot(const float *a, const float *b, size_t count) {
+    double sum = 0.0;
+    for (size_t i = 0; i < count; i++) {
+        sum += (double)a[i] * (double)b[i];
+    }
+    return sum;
+}
+
+static void report_wrong(const struct comparison *result, size_t columns, const char *what) {
+    char text[512];
+    comparison_describe(result, columns, text, sizeof text);
+    TEST_FAIL("a timed result is wrong: %s: %s", what, text);
+}
+
+/* Some rows, drawn at random, element by element. */
+static void check_rows(struct kernel_case *k) {
+    const struct kernel_shape *s = &k->shape;
+    double *want = malloc(s->N * sizeof *want);
+    for (int i = 0; i < CHECKED_ROWS && want != NULL && !test_has_failed(); i++) {
+        size_t m = rng_below(&k->rng, s->M);
+        char what[64];
+        snprintf(what, sizeof what, "row %zu of %zux%zux%zu", m, s->M, s->N, s->K);
+        for (size_t n = 0; n < s->N; n++) {
+            want[n] = dot(k->A + m * s->K, k->weight + n * s->K, s->K);
+        }
+        struct comparison result =
+            compare_f32(k->C + m * s->N, want, s->N, tolerance_dot_f32(s->K, sqrt((double)s->K)));
+        if (!result.pass) {
+            report_wrong(&result, s->N, what);
+        }
+    }
+    EXPECT_TRUE(want != NULL);
+    free(want);
+}
+
+/* y (K) = x (N) * weight (N, K). */
+static void combine_weights(double *y, const struct kernel_case *k, const float *x) {
+    memset(y, 0, k->shape.K * sizeof *y);
+    for (size_t n = 0; n < k->shape.N; n++) {
+        for (size_t i = 0; i < k->shape.K; i++) {
+            y[i] += (double)x[n] * (double)k->weight[n * k->shape.K + i];
+        }
+    }
+}
+
+/*
+ * Every element at once: for random x, C * x must be A * (B * x) (Freivalds 1977). One wrong
+ * element moves one sum by its own error.
+ */
+static void check_sums(struct kernel_case *k) {
+    const struct kernel_shape *s = &k->shape;
+    float *x = malloc(s->N * sizeof *x), *got = malloc(s->M * sizeof *got);
+    double *y = malloc(s->K * sizeof *y), *want = malloc(s->M * sizeof *want);
+    EXPECT_TRUE(x != NULL && got != NULL && y != NULL && want != NULL);
+    if (x != NULL && got != NULL && y != NULL && want != NULL) {
+        rng_fill_normal(&k->rng, x, s->N, 1.0f);
+        combine_weights(y, k, x);
+        for (size_t m = 0; m < s->M; m++) {
+            got[m] = (float)dot(k->C + m * s->N, x, s->N);
+            want[m] = 0.0;
+            for (size_t i = 0; i < s->K; i++) {
+                want[m] += (double)k->A[m * s->K + i] * y[i];
+            }
+        }
+        double scale = sqrt((double)s->K * (double)s->N);
+        struct comparison result = compare_f32(got, want, s->M, tolerance_dot_f32(s->K, scale));
+        if (!result.pass) {
+            report_wrong(&result, 1, "rows, each summed with random factors");
+        }
+    }
+    free(x);
+    free(got);
+    free(y);
+    free(want);
+}
+
+static enum status check_result(struct kernel_case *k, struct error *error) {
+    const struct kernel_side *side = &k->sides[REMOTE_SUBJECT];
+    bool intact = false, changed = false, a_changed = false, b_changed = false;
+    TRY(device_buffer_get(&side->c, k->C, &intact, &changed, error));
+    EXPECT_TRUE(intact);
+    TRY(device_buffer_get(&side->a, NULL, &intact, &a_changed, error));
+    TRY(device_buffer_get(&side->b, NULL, &intact, &b_changed, error));
+    EXPECT_TRUE(!a_changed && !b_changed);
+    check_rows(k);
+    check_sums(k);
+    return STATUS_OK;
+}
+
+/* One call by the worker in use. */
+static enum status run_kernel(const struct kernel_case *k, const struct kernel_side *side,
+                              double *ms, struct error *error) {
+    struct sgemm_call call = {.problem = {.M = k->shape.M,
+                                          .N = k->shape.N,
+                                          .K = k->shape.K,
+                                          .form = SGEMM_B_TRANSPOSED,
+                                          .alpha = 1.0f,
+                                          .beta = 0.0f,
+                                          .A = side->a.data,
+                                          .B = side->b.data,
+                                          .C = side->c.data},
+                              .workspace = side->workspace,
+                              .stream = side->stream};
+    return remote_call_timed("sgemm", &call, sizeof call, side->stream, ms, error);
+}
+
+static double flops_of(const struct kernel_shape *s) {
+    return 2.0 * (double)s->M * (double)s->N * (double)s->K;
+}
+
+/* Milliseconds of one call with fresh inputs; the subject's result is checked. */
+static double time_call(void *argument, bool subject) {
+    struct kernel_case *k = argument;
+    const struct kernel_shape *s = &k->shape;
+    enum remote_side which = subject ? REMOTE_SUBJECT : REMOTE_BASELINE;
+    struct kernel_side *side = &k->sides[which];
+    struct error error = {0};
+    double ms = INFINITY;
+    remote_use(which);
+    enum status status = kernel_renew(k, side, &error);
+    grader_watch(subject ? "kernel, timed" : "kernel, baseline", PATIENCE);
+    if (status == STATUS_OK) {
+        status = run_kernel(k, side, &ms, &error);
+    }
+    grader_watch("", 0);
+    if (status == STATUS_OK && subject) {
+        status = check_result(k, &error);
+    }
+    if (status == STATUS_OK && subject && !test_has_failed()) {
+        remote_check_counted(flops_of(s));
+    }
+    if (status != STATUS_OK) {
+        TEST_FAIL("%zux%zux%zu: %s", s->M, s->N, s->K, error_text(&error, status));
+    }
+    return ms;
+}
+
+/* Faster than the GPU can multiply: not a record, a mistake. */
+static void check_possible(const struct kernel_shape *s, const struct grader_gpu *gpu, double ms) {
+    double flops = flops_of(s);
+    double least = 1e3 * flops / gpu->properties.peak_flops;
+    if (ms < 0.9 * least) {
+        TEST_FAIL("%.4g ms is less than this GPU's peak allows, %.4g ms: the work was not done", ms,
+                  least);
+    }
+}
+
+C_TEST(speedup, kernel) {
+    struct grader_gpu gpu;
+    struct kernel_case k;
+    struct error error = {0};
+    if (!grader_gpu_open_for_timing(&gpu)) {
+        return;
+    }
+    ASSERT_OK(kernel_create(&k, gpu.modelled ? simt_shape : gpu_shape, !gpu.modelled, &error));
+    struct speedup speedup = grader_gpu_speedup(&gpu, lab, "kernel", GRADER_SUBJECT, GRADER_MARGIN);
+    speedup_measure(&speedup, CALLS, time_call, &k);
+    if (!test_has_failed()) {
+        check_possible(&k.shape, &gpu, speedup.subject_ms);
+        speedup_check(&speedup, __FILE__, __LINE__);
+    }
+    grader_check_own_work();
+    kernel_free(&k);
+}
+
+/* BERT-base's layers on a GPU; narrower and fewer on simt. A batch of short sentences. */
+struct bert_case {
+    struct bert_config config;
+    size_t B, T;
+};
+
+static struct bert_case bert_case_of(bool modelled) {
+    struct bert_config config = {.C = 768,
+                                 .hidden = 3072,
+                                 .L = 6,
+                                 .NH = 12,
+                                 .V = 1000,
+                                 .T = 128,
+                                 .types = 2,
+                                 .labels = 2,
+                                 .norm_eps = 1e-12f,
+                                 .activation = NN_GELU};
+    if (modelled) {
+        config.C = SIMT_C;
+        config.hidden = 2 * SIMT_C;
+        config.L = 1;
+        config.NH = 8;
+        config.T = SIMT_T;
+    }
+    return (struct bert_case){.config = config, .B = 16, .T = config.T};
+}
+
+C_TEST(speedup, end_to_end) {
+    enum { MOST_TOKENS = 16 * 128, MOST_LOGITS = 16 * 2 };
+    struct grader_gpu gpu;
+    int32_t ids[MOST_TOKENS];
+    float want[CALLS * MOST_LOGITS] = {0}, got[CALLS * MOST_LOGITS] = {0};
+    if (!grader_gpu_open_for_timing(&gpu)) {
+        return;
+    }
+    const struct bert_case c = bert_case_of(gpu.modelled);
+    struct rng rng = rng_create(grader_seed());
+    const uint64_t fresh = rng_u64(&rng);
+    const uint64_t seed = rng_u64(&rng);
+    const struct remote_bert_job job = {.config = c.config,
+                                        .seed = seed,
+                                        .fresh = fresh,
+                                        .input = {.ids = ids, .B = c.B, .T = c.T},
+                                        .what = "BERT, a batch of sentences",
+                                        .seconds = 4 * PATIENCE};
+    for (size_t i = 0; i < c.B * c.T; i++) {
+        ids[i] = (int32_t)rng_below(&rng, c.config.V);
+    }
+    struct speedup speedup =
+        grader_gpu_speedup(&gpu, lab, "end_to_end", GRADER_SUBJECT, GRADER_MARGIN);
+    int calls = gpu.modelled ? SIMT_CALLS : CALLS;
+    speedup.baseline_ms = remote_bert_fastest(&job, REMOTE_BASELINE, calls, want);
+    speedup.subject_ms = remote_bert_fastest(&job, REMOTE_SUBJECT, calls, got);
+    if (!test_has_failed()) {
+        grader_check_timed_logits(got, want, (size_t)calls * c.B * c.config.labels,
+                                  "BERT with your sgemm");
+        remote_bert_check_possible(&job, &gpu, speedup.subject_ms);
+        speedup_check(&speedup, __FILE__, __LINE__);
+    }
+    grader_check_own_work();
+}

@@ -1,0 +1,287 @@
+/*
+ * Lab 05, speedup: LayerNorm in fp32, softmax in bf16, and BERT with the norms, against the
+ * starter's kernels in one run. On a GPU time is measured and the fastest of several calls counts,
+ * on both sides; on simt it is modelled, and one call is as good as many.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/rng.h"
+#include "common/device/device.h"
+#include "common/testing/compare.h"
+#include "common/testing/device_buffer.h"
+#include "common/testing/testing.h"
+#include "common/testing/words.h"
+#include "grader/05_layernorm_softmax/calls.h"
+#include "grader/harness/gpu.h"
+#include "grader/harness/logits.h"
+#include "grader/harness/own_work.h"
+#include "grader/harness/remote_bert.h"
+#include "grader/harness/seed.h"
+#include "grader/harness/speedup.h"
+#include "grader/harness/watch.h"
+#include "grader/isolation/remote.h"
+#include "grader/isolation/remote_device.h"
+#include "labs/05_layernorm_softmax/layernorm_softmax.h"
+#include "labs/05_layernorm_softmax/problem/oracle.h"
+
+static const char lab[] = "05_layernorm_softmax";
+
+enum { PATIENCE = 40 /* seconds */, CALLS = 7, MOST_COLUMNS = 8192 };
+
+struct shape {
+    size_t rows, columns;
+};
+
+/* On a GPU so much that launch and wait, which its clock counts too, are the smaller part. */
+static const struct shape gpu_shape = {2048, MOST_COLUMNS}, simt_shape = {256, 2560};
+
+/* One worker's memory. */
+struct kernel_side {
+    device_stream stream;
+    void *workspace;
+    struct device_buffer in, out, weight, bias;
+};
+
+/* One operator and type; host copies that the submission never sees. */
+struct kernel_case {
+    enum rows_op op;
+    enum nn_dtype type;
+    struct shape shape;
+    struct rng rng;
+    struct rows_data data;
+    float *bytes; /* host, (rows, columns) at most */
+    struct kernel_side sides[REMOTE_SIDES];
+};
+
+/* Floats that elements take in a device_buffer. */
+static size_t floats_of(const struct kernel_case *k, size_t count) {
+    return count * nn_dtype_bytes(k->type) / sizeof(float);
+}
+
+static size_t elements_of(const struct kernel_case *k) {
+    return k->shape.rows * k->shape.columns;
+}
+
+static enum status side_create(const struct kernel_case *k, struct kernel_side *side, bool guarded,
+                               struct error *error) {
+    size_t floats = floats_of(k, elements_of(k)), row_floats = floats_of(k, k->shape.columns);
+    TRY(device_stream_create(&side->stream, error));
+    TRY(device_alloc(&side->workspace, ROWS_WORKSPACE_BYTES, error));
+    TRY(device_buffer_create(&side->in, floats, guarded, 0, error));
+    TRY(device_buffer_create(&side->out, floats, guarded, 0, error));
+    TRY(device_buffer_create(&side->weight, row_floats, guarded, 0, error));
+    return device_buffer_create(&side->bias, row_floats, guarded, 0, error);
+}
+
+static void side_free(struct kernel_side *side) {
+    device_buffer_free(&side->in);
+    device_buffer_free(&side->out);
+    device_buffer_free(&side->weight);
+    device_buffer_free(&side->bias);
+    device_free(side->workspace);
+    device_stream_destroy(side->stream);
+}
+
+static enum status kernel_create(struct kernel_case *k, bool guarded, struct error *error) {
+    k->rng = rng_create(grader_seed());
+    k->bytes = malloc(elements_of(k) * sizeof *k->bytes);
+    if (k->bytes == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
+    }
+    TRY(side_create(k, &k->sides[REMOTE_SUBJECT], guarded, error));
+    remote_use(REMOTE_BASELINE);
+    TRY(remote_open_device(error));
+    return side_create(k, &k->sides[REMOTE_BASELINE], guarded, error);
+}
+
+static void kernel_free(struct kernel_case *k) {
+    for (int i = 0; i < REMOTE_SIDES; i++) {
+        remote_use((enum remote_side)i);
+        side_free(&k->sides[i]);
+    }
+    rows_data_free(&k->data);
+    free(k->bytes);
+}
+
+static enum status put(struct kernel_case *k, struct device_buffer *buffer, const float *values,
+                       size_t count, struct error *error) {
+    nn_dtype_store(k->bytes, values, count, k->type);
+    return device_buffer_put(buffer, k->bytes, error);
+}
+
+/* Fresh inputs, and nothing of an earlier result, in the worker in use. */
+static enum status kernel_renew(struct kernel_case *k, struct kernel_side *side,
+                                struct error *error) {
+    const size_t rows = k->shape.rows, columns = k->shape.columns;
+    rows_data_free(&k->data);
+    TRY(rows_data_create(&k->data, k->op, k->type, rows, columns,
+                         (struct rows_flavour){.mean = 0.5f}, &k->rng, error));
+    TRY(put(k, &side->in, k->data.in, rows * columns, error));
+    TRY(put(k, &side->weight, k->data.weight, columns, error));
+    TRY(put(k, &side->bias, k->data.bias, columns, error));
+    return device_buffer_put(&side->out, NULL, error);
+}
+
+/* Every row. k->bytes holds the output. */
+static void check_rows(const struct kernel_case *k) {
+    const size_t columns = k->shape.columns;
+    double want[MOST_COLUMNS];
+    float got[MOST_COLUMNS];
+    for (size_t row = 0; row < k->shape.rows && !test_has_failed(); row++) {
+        rows_expect(&k->data, row, want, got);
+        nn_dtype_load(got, k->bytes + floats_of(k, row * columns), columns, k->type);
+        struct comparison result = compare_f32(got, want, columns, rows_tolerance(&k->data, row));
+        if (!result.pass) {
+            char text[512];
+            comparison_describe(&result, columns, text, sizeof text);
+            TEST_FAIL("a timed result is wrong: %s, row %zu: %s", rows_op_name(k->op), row, text);
+        }
+    }
+}
+
+static enum status check_result(struct kernel_case *k, struct error *error) {
+    const struct kernel_side *side = &k->sides[REMOTE_SUBJECT];
+    const struct device_buffer *inputs[] = {&side->in, &side->weight, &side->bias};
+    bool intact = false, changed = false;
+    TRY(device_buffer_get(&side->out, k->bytes, &intact, &changed, error));
+    EXPECT_TRUE(intact);
+    check_rows(k);
+    for (int i = 0; i < 3; i++) {
+        TRY(device_buffer_get(inputs[i], NULL, &intact, &changed, error));
+        EXPECT_TRUE(intact && !changed);
+    }
+    return STATUS_OK;
+}
+
+/* One call by the worker in use. */
+static enum status run_kernel(const struct kernel_case *k, const struct kernel_side *side,
+                              double *ms, struct error *error) {
+    struct rows_call call = {.problem = {.op = k->op,
+                                         .type = k->type,
+                                         .rows = k->shape.rows,
+                                         .C = k->shape.columns,
+                                         .in = side->in.data,
+                                         .out = side->out.data,
+                                         .weight = side->weight.data,
+                                         .bias = side->bias.data,
+                                         .eps = k->data.eps},
+                             .workspace = side->workspace,
+                             .stream = side->stream};
+    return remote_call_timed("rows", &call, sizeof call, side->stream, ms, error);
+}
+
+/* Milliseconds of one call with fresh inputs; the subject's result is checked. */
+static double time_call(void *argument, bool subject) {
+    struct kernel_case *k = argument;
+    enum remote_side which = subject ? REMOTE_SUBJECT : REMOTE_BASELINE;
+    struct kernel_side *side = &k->sides[which];
+    struct error error = {0};
+    double ms = INFINITY;
+    remote_use(which);
+    enum status status = kernel_renew(k, side, &error);
+    grader_watch(subject ? "kernel, timed" : "kernel, baseline", PATIENCE);
+    if (status == STATUS_OK) {
+        status = run_kernel(k, side, &ms, &error);
+    }
+    grader_watch("", 0);
+    if (status == STATUS_OK && subject) {
+        status = check_result(k, &error);
+    }
+    if (status != STATUS_OK) {
+        TEST_FAIL("%s of %zu row%s: %s", rows_op_name(k->op), k->shape.rows, plural(k->shape.rows),
+                  error_text(&error, status));
+    }
+    return ms;
+}
+
+/* The output alone takes longer to write, even into a cache three times as fast as memory. */
+static void check_possible(const struct kernel_case *k, const struct grader_gpu *gpu, double ms) {
+    double bytes = (double)elements_of(k) * (double)nn_dtype_bytes(k->type);
+    double bandwidth = gpu->properties.memory_bandwidth;
+    if (bandwidth > 0.0 && ms < 1e3 * bytes / (3.0 * bandwidth)) {
+        TEST_FAIL("%.4g ms is less than writing the result takes: the work was not done", ms);
+    }
+}
+
+static void check_kernel(const char *measure, enum rows_op op, enum nn_dtype type) {
+    struct grader_gpu gpu;
+    struct kernel_case k = {.op = op, .type = type};
+    struct error error = {0};
+    if (!grader_gpu_open_for_timing(&gpu)) {
+        return;
+    }
+    k.shape = gpu.modelled ? simt_shape : gpu_shape;
+    ASSERT_OK(kernel_create(&k, !gpu.modelled, &error));
+    struct speedup speedup = grader_gpu_speedup(&gpu, lab, measure, GRADER_SUBJECT, GRADER_MARGIN);
+    if (gpu.modelled) {
+        /* Warm caches, as on a GPU. The baseline takes so long that its first misses are below a
+         * hundredth of it. */
+        (void)time_call(&k, true);
+    }
+    speedup_measure(&speedup, CALLS, time_call, &k);
+    if (!test_has_failed()) {
+        check_possible(&k, &gpu, speedup.subject_ms);
+        speedup_check(&speedup, __FILE__, __LINE__);
+    }
+    grader_check_own_work();
+    kernel_free(&k);
+}
+
+C_TEST(speedup, layernorm) {
+    check_kernel("layernorm", ROWS_LAYERNORM, NN_F32);
+}
+
+C_TEST(speedup, softmax) {
+    check_kernel("softmax", ROWS_SOFTMAX, NN_BF16);
+}
+
+/* One sentence, as it comes in: BERT-base with a narrower feed-forward part and fewer layers. */
+static struct bert_config bert_config_of(bool modelled) {
+    return (struct bert_config){.C = 768,
+                                .hidden = 1536,
+                                .L = modelled ? 1 : 4,
+                                .NH = 12,
+                                .V = 1000,
+                                .T = 128,
+                                .types = 2,
+                                .labels = 2,
+                                .norm_eps = 1e-12f,
+                                .activation = NN_GELU};
+}
+
+C_TEST(speedup, end_to_end) {
+    enum { MOST_TOKENS = 128, LABELS = 2 };
+    struct grader_gpu gpu;
+    int32_t ids[MOST_TOKENS];
+    float want[CALLS * LABELS] = {0}, got[CALLS * LABELS] = {0};
+    if (!grader_gpu_open_for_timing(&gpu)) {
+        return;
+    }
+    struct rng rng = rng_create(grader_seed());
+    const struct bert_config config = bert_config_of(gpu.modelled);
+    const uint64_t fresh = rng_u64(&rng);
+    const uint64_t seed = rng_u64(&rng);
+    const struct remote_bert_job job = {.config = config,
+                                        .seed = seed,
+                                        .fresh = fresh,
+                                        .input = {.ids = ids, .B = 1, .T = config.T},
+                                        .what = "BERT, a sentence",
+                                        .seconds = 4 * PATIENCE};
+    for (size_t i = 0; i < config.T; i++) {
+        ids[i] = (int32_t)rng_below(&rng, config.V);
+    }
+    struct speedup speedup =
+        grader_gpu_speedup(&gpu, lab, "end_to_end", GRADER_SUBJECT, GRADER_MARGIN);
+    int calls = gpu.modelled ? 1 : CALLS;
+    speedup.baseline_ms = remote_bert_fastest(&job, REMOTE_BASELINE, calls, want);
+    speedup.subject_ms = remote_bert_fastest(&job, REMOTE_SUBJECT, calls, got);
+    if (!test_has_failed()) {
+        grader_check_timed_logits(got, want, (size_t)calls * LABELS, "BERT with your norms");
+        remote_bert_check_possible(&job, &gpu, speedup.subject_ms);
+        speedup_check(&speedup, __FILE__, __LINE__);
+    }
+    grader_check_own_work();
+}

@@ -1,0 +1,314 @@
+/* Lab 06, parity: the subject's fused operations against the double oracle, alone and in BERT. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/base/rng.h"
+#include "common/device/device.h"
+#include "common/testing/testing.h"
+#include "grader/06_fused_epilogues/calls.h"
+#include "grader/harness/bed.h"
+#include "grader/harness/gpu.h"
+#include "grader/harness/own_work.h"
+#include "grader/harness/remote_bert.h"
+#include "grader/harness/seed.h"
+#include "grader/harness/watch.h"
+#include "grader/isolation/remote.h"
+#include "labs/06_fused_epilogues/problem/case.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* Seconds for a call that takes well under one, on the slowest machine and with all checks. */
+enum { PATIENCE = 20 };
+
+/* A bed whose workspace begins with the zeros of the contract. */
+static bool zeroed_bed_open(struct bed *bed) {
+    struct error error = {0};
+    if (!bed_open(bed, FUSED_WORKSPACE_BYTES)) {
+        return false;
+    }
+    enum status status = device_set(bed->workspace, 0, FUSED_ZERO_BYTES, bed->stream, &error);
+    if (status != STATUS_OK) {
+        TEST_FAIL("%s", error_text(&error, status));
+    }
+    return status == STATUS_OK;
+}
+
+/* The workspace's zeros are the contract's: the next call relies on them. */
+static void check_zeros(const struct bed *bed) {
+    struct error error = {0};
+    unsigned char *bytes = malloc(FUSED_ZERO_BYTES);
+    if (bytes == NULL || bed->workspace == NULL || test_has_failed()) {
+        free(bytes);
+        return;
+    }
+    enum status status = device_read(bytes, bed->workspace, FUSED_ZERO_BYTES, bed->stream, &error);
+    if (status != STATUS_OK) {
+        TEST_FAIL("%s", error_text(&error, status));
+    }
+    for (size_t i = 0; i < FUSED_ZERO_BYTES && status == STATUS_OK; i++) {
+        if (bytes[i] != 0) {
+            TEST_FAIL("byte %zu of the workspace must be left zero, is %d", i, bytes[i]);
+            break;
+        }
+    }
+    free(bytes);
+}
+
+static void zeroed_bed_close(struct bed *bed) {
+    check_zeros(bed);
+    bed_close(bed);
+}
+
+/* The subject's fused_epilogues(), in its own process. */
+static enum status remote_fused(const struct fused_problem *problem, const struct bed *bed,
+                                struct error *error) {
+    struct fused_call c = {*problem, bed->workspace, bed->stream};
+    return remote_call("fused", &c, sizeof c, error);
+}
+
+static enum status run_case(struct fused_case *c, struct bed *bed, struct error *error) {
+    TRY(fused_case_create(c, &bed->rng, bed_guards(bed), error));
+    grader_watch(c->name, PATIENCE);
+    enum status status = remote_fused(&c->problem, bed, error);
+    if (status == STATUS_OK) {
+        status = device_synchronize(bed->stream, error);
+    }
+    grader_watch("", 0);
+    return status == STATUS_OK ? fused_case_check(c, error) : status;
+}
+
+static void grade(struct fused_case c, struct bed *bed) {
+    struct error error = {0};
+    enum status status = run_case(&c, bed, &error);
+    if (status != STATUS_OK) {
+        TEST_FAIL("%s: %s (%s)", c.name, error_text(&error, status), status_name(status));
+    }
+    fused_case_free(&c);
+}
+
+static const struct fused_flavour ordinary = {.f = NN_GELU, .eps = 1e-5f};
+
+static const struct fused_shape shapes[] = {
+    {1, 1, 1},    {1, 2, 1},     {2, 1, 3},    {3, 5, 7},    {8, 8, 8},
+    {15, 17, 31}, {33, 31, 5},   {64, 64, 16}, {1, 97, 61},  {5, 13, 157},
+    {97, 131, 7}, {37, 260, 12}, {3, 772, 4},  {130, 96, 9}, {19, 1028, 3},
+};
+
+static const struct fused_shape norm_shapes[] = {
+    {1, 1, 0},   {5, 2, 0},    {2, 3, 0},    {7, 256, 0},  {3, 767, 0},
+    {9, 768, 0}, {3, 1030, 0}, {2, 4100, 0}, {1, 8197, 0}, {300, 12, 0},
+};
+
+static const struct fused_shape empty_shapes[] = {
+    {0, 5, 5}, {5, 0, 5}, {0, 0, 0}, {3, 4, 0}, {7, 5, 0},
+};
+
+static const struct fused_shape gpu_shapes[] = {{1021, 1031, 533}, {4099, 65, 253}};
+
+/* BERT's layers for 8192 tokens: 32 different rows, over and over. */
+static const struct fused_shape bert_shapes[] = {{32, 768, 768}, {32, 3072, 768}, {32, 768, 3072}};
+enum { BERT_COPIES = 256 };
+
+static bool multiplies(enum fused_op op) {
+    return op != FUSED_ADD_NORM && op != FUSED_ADD_KEEP_NORM;
+}
+
+static void grade_list(enum fused_op op, const struct fused_shape *list, size_t count,
+                       struct fused_case pattern, struct bed *bed) {
+    for (size_t i = 0; i < count && !test_has_failed(); i++) {
+        struct fused_case c = pattern;
+        c.op = op;
+        c.shape = list[i];
+        grade(c, bed);
+    }
+}
+
+/* An operation on its own list of shapes. */
+static void grade_op(enum fused_op op, struct fused_case pattern) {
+    struct bed bed;
+    if (zeroed_bed_open(&bed)) {
+        const struct fused_shape *list = multiplies(op) ? shapes : norm_shapes;
+        grade_list(op, list, multiplies(op) ? COUNT(shapes) : COUNT(norm_shapes), pattern, &bed);
+    }
+    zeroed_bed_close(&bed);
+}
+
+C_TEST(parity, linear) {
+    grade_op(FUSED_LINEAR, (struct fused_case){.flavour = ordinary});
+}
+
+C_TEST(parity, linear_activation) {
+    grade_op(FUSED_LINEAR_ACTIVATION, (struct fused_case){.flavour = ordinary});
+}
+
+C_TEST(parity, every_activation) {
+    struct bed bed;
+    if (zeroed_bed_open(&bed)) {
+        for (int f = NN_GELU; f <= NN_RELU && !test_has_failed(); f++) {
+            const struct fused_flavour flavour = {.f = (enum nn_activation)f, .eps = 1e-5f};
+            grade_list(FUSED_LINEAR_ACTIVATION, shapes + 3, 5,
+                       (struct fused_case){.flavour = flavour}, &bed);
+        }
+    }
+    zeroed_bed_close(&bed);
+}
+
+C_TEST(parity, linear_add) {
+    grade_op(FUSED_LINEAR_ADD, (struct fused_case){.flavour = ordinary, .in_place = true});
+}
+
+C_TEST(parity, linear_add_norm) {
+    grade_op(FUSED_LINEAR_ADD_NORM, (struct fused_case){.flavour = ordinary});
+}
+
+C_TEST(parity, linear_add_norm_in_place) {
+    grade_op(FUSED_LINEAR_ADD_NORM, (struct fused_case){.flavour = ordinary, .in_place = true});
+}
+
+C_TEST(parity, gelu_linear_add_norm) {
+    grade_op(FUSED_GELU_LINEAR_ADD_NORM,
+             (struct fused_case){.flavour = ordinary, .in_place = true});
+}
+
+C_TEST(parity, add_norm) {
+    grade_op(FUSED_ADD_NORM, (struct fused_case){.flavour = ordinary});
+    grade_op(FUSED_ADD_NORM, (struct fused_case){.flavour = ordinary, .in_place = true});
+}
+
+C_TEST(parity, add_keep_norm) {
+    grade_op(FUSED_ADD_KEEP_NORM, (struct fused_case){.flavour = ordinary});
+    grade_op(FUSED_ADD_KEEP_NORM, (struct fused_case){.flavour = ordinary, .in_place = true});
+}
+
+C_TEST(parity, mean_far_from_zero) {
+    const struct fused_flavour flavour = {.eps = 1e-5f, .mean = 200.0f};
+    grade_op(FUSED_ADD_NORM, (struct fused_case){.flavour = flavour});
+    grade_op(FUSED_LINEAR_ADD_NORM, (struct fused_case){.flavour = flavour, .in_place = true});
+}
+
+/* An eps as large as the variance: forgotten, it shows. */
+C_TEST(parity, large_eps) {
+    const struct fused_flavour flavour = {.eps = 2.0f};
+    grade_op(FUSED_ADD_KEEP_NORM, (struct fused_case){.flavour = flavour});
+    grade_op(FUSED_LINEAR_ADD_NORM, (struct fused_case){.flavour = flavour});
+}
+
+C_TEST(parity, unaligned_pointers) {
+    struct fused_case pattern = {.flavour = ordinary, .skew = 1};
+    grade_op(FUSED_LINEAR_ACTIVATION, pattern);
+    pattern.in_place = true;
+    grade_op(FUSED_GELU_LINEAR_ADD_NORM, pattern);
+    grade_op(FUSED_ADD_KEEP_NORM, pattern);
+}
+
+C_TEST(parity, empty_sizes) {
+    struct bed bed;
+    if (zeroed_bed_open(&bed)) {
+        for (int op = 0; op < FUSED_OPS; op++) {
+            /* Without a product, K is not looked at. */
+            size_t count = multiplies((enum fused_op)op) ? COUNT(empty_shapes) : 3;
+            grade_list((enum fused_op)op, empty_shapes, count,
+                       (struct fused_case){.flavour = ordinary}, &bed);
+        }
+    }
+    zeroed_bed_close(&bed);
+}
+
+/* Sizes drawn anew in every run: no list of special cases passes. */
+C_TEST(parity, random_sizes) {
+    struct bed bed;
+    if (zeroed_bed_open(&bed)) {
+        for (int i = 0; i < 28 && !test_has_failed(); i++) {
+            struct fused_case c = {.op = (enum fused_op)(i % FUSED_OPS),
+                                   .flavour = ordinary,
+                                   .in_place = rng_below(&bed.rng, 2) == 0,
+                                   .skew = rng_below(&bed.rng, 2)};
+            c.shape =
+                (struct fused_shape){1 + rng_below(&bed.rng, 140), 1 + rng_below(&bed.rng, 180),
+                                     1 + rng_below(&bed.rng, 90)};
+            grade(c, &bed);
+        }
+    }
+    zeroed_bed_close(&bed);
+}
+
+C_TEST(parity, large_sizes_on_a_gpu) {
+    struct bed bed;
+    bool open = zeroed_bed_open(&bed);
+    for (int op = 0; open && !bed.modelled && op < FUSED_OPS; op++) {
+        struct fused_case pattern = {.flavour = ordinary, .in_place = op % 2 == 0};
+        grade_list((enum fused_op)op, gpu_shapes, COUNT(gpu_shapes), pattern, &bed);
+        pattern.copies = BERT_COPIES;
+        grade_list((enum fused_op)op, bert_shapes, COUNT(bert_shapes), pattern, &bed);
+    }
+    bool modelled = bed.modelled;
+    zeroed_bed_close(&bed);
+    if (modelled) {
+        TEST_SKIP("large sizes are for a GPU; this is simt");
+    }
+}
+
+static void expect_refusal(struct fused_problem p, struct bed *bed, const char *what) {
+    struct error error = {0};
+    enum status status = remote_fused(&p, bed, &error);
+    if (status != STATUS_INVALID_ARGUMENT || error.message[0] == '\0') {
+        TEST_FAIL("%s must be refused with STATUS_INVALID_ARGUMENT and a message, got %s", what,
+                  status_name(status));
+    }
+}
+
+C_TEST(parity, what_there_is_not_is_refused) {
+    struct bed bed;
+    if (zeroed_bed_open(&bed)) {
+        struct fused_problem p = {.op = (enum fused_op)FUSED_OPS, .M = 1, .N = 1, .K = 1};
+        expect_refusal(p, &bed, "an unknown operation");
+        p.op = FUSED_LINEAR_ACTIVATION;
+        p.f = (enum nn_activation)(NN_RELU + 1);
+        expect_refusal(p, &bed, "an unknown activation");
+        p.f = NN_GELU;
+        p.M = FUSED_MAX_ROWS + 1;
+        expect_refusal(p, &bed, "too large an M");
+        p.M = 1;
+        p.N = FUSED_MAX_COLUMNS + 1;
+        expect_refusal(p, &bed, "too large an N");
+        p.N = 1;
+        p.K = FUSED_MAX_COLUMNS + 1;
+        expect_refusal(p, &bed, "too large a K");
+    }
+    zeroed_bed_close(&bed);
+}
+
+/* A small BERT, once on the reference engine and once on the subject's. */
+C_TEST(parity, bert) {
+    enum { SENTENCES = 2, TOKENS = 9, LABELS = 3 };
+    struct grader_gpu gpu;
+    int32_t ids[SENTENCES * TOKENS];
+    float want[SENTENCES * LABELS], got[SENTENCES * LABELS] = {0};
+    struct rng rng = rng_create(grader_seed());
+    for (int i = 0; i < SENTENCES * TOKENS; i++) {
+        ids[i] = i * 7 % 50;
+    }
+    const struct remote_bert_job job = {.config = {.C = 36,
+                                                   .hidden = 100,
+                                                   .L = 3,
+                                                   .NH = 3,
+                                                   .V = 50,
+                                                   .T = TOKENS,
+                                                   .types = 2,
+                                                   .labels = LABELS,
+                                                   .norm_eps = 1e-12f,
+                                                   .activation = NN_GELU},
+                                        .seed = rng_u64(&rng),
+                                        .input = {.ids = ids, .B = SENTENCES, .T = TOKENS},
+                                        .what = "BERT",
+                                        .seconds = PATIENCE};
+    if (!grader_gpu_open(&gpu)) {
+        return;
+    }
+    ASSERT_OK(remote_bert_reference(&job, want));
+    (void)remote_bert_fastest(&job, REMOTE_SUBJECT, 1, got);
+    if (!test_has_failed()) {
+        grader_check_logits(got, want, SENTENCES * LABELS, "your fused operations");
+    }
+    grader_check_own_work();
+}

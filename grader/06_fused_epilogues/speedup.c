@@ -1,0 +1,291 @@
+/*
+ * Lab 06, speedup: launches of each operation, what the linear layers of a BERT layer take beyond
+ * their matmuls, and BERT. On a GPU time is measured and the fastest of several calls counts, on
+ * both sides; on simt it is modelled, and one call is as good as many.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/base/rng.h"
+#include "common/bench/bench.h"
+#include "common/bench/device/device_bench.h"
+#include "common/device/device.h"
+#include "common/testing/testing.h"
+#include "grader/06_fused_epilogues/calls.h"
+#include "grader/harness/gpu.h"
+#include "grader/harness/own_work.h"
+#include "grader/harness/remote_bert.h"
+#include "grader/harness/seed.h"
+#include "grader/harness/speedup.h"
+#include "grader/harness/watch.h"
+#include "grader/isolation/remote.h"
+#include "grader/isolation/remote_device.h"
+#include "labs/06_fused_epilogues/problem/case.h"
+
+static const char lab[] = "06_fused_epilogues";
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+enum { PATIENCE = 40 /* seconds */, CALLS = 9, SENTENCES = 16, TOKENS = 32, LABELS = 2 };
+
+/* Different rows, how often each is there, and a BERT layer's width. */
+enum { ROWS = 32, GPU_COPIES = 256, GPU_C = 768, SIMT_COPIES = 16, SIMT_C = 128 };
+
+/* A model counts as slower below this: five in a hundred are noise. */
+static const double SLOWEST_MODEL = 0.95;
+
+static const struct fused_flavour flavour = {.f = NN_GELU, .eps = 1e-5f};
+
+/* One operation on the device of the worker in use. */
+struct timed_call {
+    struct fused_case c;
+    void *workspace;
+    device_stream stream;
+};
+
+static enum status call_create(struct timed_call *t, struct rng *rng, bool guarded,
+                               struct error *error) {
+    TRY(device_stream_create(&t->stream, error));
+    TRY(device_alloc(&t->workspace, FUSED_WORKSPACE_BYTES, error));
+    TRY(device_set(t->workspace, 0, FUSED_ZERO_BYTES, NULL, error));
+    TRY(device_synchronize(NULL, error));
+    return fused_case_create(&t->c, rng, guarded, error);
+}
+
+static void call_free(struct timed_call *t) {
+    fused_case_free(&t->c);
+    device_free(t->workspace);
+    device_stream_destroy(t->stream);
+}
+
+static struct fused_call arguments_of(const struct timed_call *t) {
+    return (struct fused_call){t->c.problem, t->workspace, t->stream};
+}
+
+/* The most launches of each operation, as the contract says. */
+static const size_t most_launches[FUSED_OPS] = {2, 2, 2, 2, 2, 1, 1};
+
+/* With many rows, and with so few that K may be split. */
+static const struct fused_shape launch_shapes[] = {{256, 96, 64}, {24, 96, 384}, {1, 64, 64}};
+
+static enum status count_launches(struct timed_call *t, struct rng *rng, size_t *launches,
+                                  struct error *error) {
+    TRY(call_create(t, rng, false, error));
+    struct fused_call call = arguments_of(t);
+    grader_watch(t->c.name, PATIENCE);
+    TRY(remote_call("fused", &call, sizeof call, error));
+    TRY(device_synchronize(t->stream, error));
+    TRY(fused_case_check(&t->c, error));
+    return remote_count_launches("fused", &call, sizeof call, t->stream, launches, error);
+}
+
+static void check_launches(enum fused_op op, struct fused_shape shape, struct rng *rng) {
+    struct timed_call t = {.c = {.op = op, .shape = shape, .flavour = flavour}};
+    struct error error = {0};
+    size_t launches = 0;
+    enum status status = count_launches(&t, rng, &launches, &error);
+    grader_watch("", 0);
+    if (status != STATUS_OK) {
+        TEST_FAIL("%s: %s", t.c.name, error_text(&error, status));
+    } else if (launches == 0) {
+        TEST_FAIL("%s, %s: no launch was seen: the work was not done on the GPU", lab, t.c.name);
+    } else if (launches > most_launches[op]) {
+        TEST_FAIL("%s launches too often: %s: %zu launches, at most %zu", lab, t.c.name, launches,
+                  most_launches[op]);
+    } else {
+        printf("%s launches, %s: %zu, at most %zu\n", lab, t.c.name, launches, most_launches[op]);
+    }
+    call_free(&t);
+}
+
+C_TEST(speedup, launches) {
+    struct grader_gpu gpu;
+    if (!grader_gpu_open_for_timing(&gpu)) {
+        return;
+    }
+    struct rng rng = rng_create(grader_seed());
+    for (int op = 0; op < FUSED_OPS; op++) {
+        for (size_t i = 0; i < COUNT(launch_shapes); i++) {
+            check_launches((enum fused_op)op, launch_shapes[i], &rng);
+        }
+    }
+    grader_check_own_work();
+}
+
+/* Milliseconds of a call: the median of many on a GPU, modelled on simt. */
+static enum status time_call(const struct timed_call *t, const char *name, double *ms,
+                             struct error *error) {
+    struct bench_timing timing;
+    struct device_bench_options options = device_bench_defaults();
+    const struct fused_call call = arguments_of(t);
+    TRY(remote_bench(&options, name, &call, sizeof call, t->stream, &timing, error));
+    *ms += timing.median_ms;
+    return STATUS_OK;
+}
+
+/* Milliseconds of the matmuls alone, of single operators, and of the subject. */
+struct times {
+    double matmul, baseline, subject;
+};
+
+/* One linear layer, the same for both sides. */
+struct layer {
+    struct fused_case pattern;
+    struct rng rng;
+    bool guarded;
+};
+
+static double flops_of(const struct fused_problem *p) {
+    return 2.0 * (double)p->M * (double)p->N * (double)p->K;
+}
+
+/* What the GPU's fp32 units need for the product at best. */
+static double least_ms(const struct fused_problem *p, const struct grader_gpu *gpu) {
+    return 1e3 * flops_of(p) / gpu->properties.peak_flops;
+}
+
+static enum status time_baseline(struct timed_call *t, struct layer *layer, struct times *times,
+                                 struct error *error) {
+    struct rng rng = layer->rng;
+    remote_use(REMOTE_BASELINE);
+    TRY(remote_open_device(error));
+    TRY(call_create(t, &rng, layer->guarded, error));
+    TRY(time_call(t, "plain_matmul", &times->matmul, error));
+    return time_call(t, "fused", &times->baseline, error);
+}
+
+static enum status time_subject(struct timed_call *t, struct layer *layer,
+                                const struct grader_gpu *gpu, struct times *times,
+                                struct error *error) {
+    double ms = 0.0;
+    remote_use(REMOTE_SUBJECT);
+    TRY(call_create(t, &layer->rng, layer->guarded, error));
+    grader_watch(t->c.name, PATIENCE);
+    TRY(time_call(t, "fused", &ms, error));
+    remote_check_counted(flops_of(&t->c.problem));
+    double least = least_ms(&t->c.problem, gpu);
+    if (ms < 0.9 * least) {
+        TEST_FAIL("%s: %.4g ms is less than this GPU's peak allows, %.4g ms: the work was not done",
+                  t->c.name, ms, least);
+    }
+    times->subject += ms;
+    return fused_case_check(&t->c, error);
+}
+
+static enum status time_layer(struct layer *layer, const struct grader_gpu *gpu,
+                              struct times *times, struct error *error) {
+    struct timed_call baseline = {.c = layer->pattern}, subject = {.c = layer->pattern};
+    enum status status = time_baseline(&baseline, layer, times, error);
+    call_free(&baseline);
+    if (status == STATUS_OK) {
+        status = time_subject(&subject, layer, gpu, times, error);
+        grader_watch("", 0);
+        call_free(&subject);
+    }
+    return status;
+}
+
+/* The four linear layers of a BERT layer of width C, for copies * ROWS tokens. */
+static enum status time_layers(size_t C, size_t copies, const struct grader_gpu *gpu,
+                               struct times *times, struct error *error) {
+    const struct {
+        enum fused_op op;
+        size_t N, K;
+    } layers[] = {{FUSED_LINEAR, 3 * C, C},
+                  {FUSED_LINEAR_ADD_NORM, C, C},
+                  {FUSED_LINEAR_ACTIVATION, 4 * C, C},
+                  {FUSED_LINEAR_ADD_NORM, C, 4 * C}};
+    struct rng rng = rng_create(grader_seed());
+    for (size_t i = 0; i < COUNT(layers); i++) {
+        struct layer layer = {.pattern = {.op = layers[i].op,
+                                          .shape = {ROWS, layers[i].N, layers[i].K},
+                                          .flavour = flavour,
+                                          .copies = copies},
+                              .rng = rng_create(rng_u64(&rng)),
+                              .guarded = !gpu->modelled};
+        TRY(time_layer(&layer, gpu, times, error));
+    }
+    return STATUS_OK;
+}
+
+C_TEST(speedup, epilogues) {
+    struct grader_gpu gpu;
+    struct error error = {0};
+    struct times times = {0};
+    if (!grader_gpu_open_for_timing(&gpu)) {
+        return;
+    }
+    enum status status = time_layers(gpu.modelled ? SIMT_C : GPU_C,
+                                     gpu.modelled ? SIMT_COPIES : GPU_COPIES, &gpu, &times, &error);
+    if (status != STATUS_OK) {
+        TEST_FAIL("%s", error_text(&error, status));
+        return;
+    }
+    struct speedup speedup =
+        grader_gpu_speedup(&gpu, lab, "epilogues", GRADER_SUBJECT, GRADER_MARGIN);
+    printf("the matmuls alone: %.4g ms, with single operators %.4g ms, with yours %.4g ms\n",
+           times.matmul, times.baseline, times.subject);
+    /* Differences below a hundredth of the matmuls are noise. */
+    speedup.baseline_ms = times.baseline - times.matmul;
+    speedup.subject_ms = fmax(times.subject - times.matmul, 0.01 * times.matmul);
+    speedup_check(&speedup, __FILE__, __LINE__);
+    grader_check_own_work();
+}
+
+/* BERT's width and feed-forward part; layers and tokens as the time allows. */
+static struct bert_config bert_config_of(bool modelled) {
+    return (struct bert_config){.C = modelled ? 192 : 768,
+                                .hidden = modelled ? 768 : 3072,
+                                .L = modelled ? 1 : 4,
+                                .NH = modelled ? 3 : 12,
+                                .V = 1000,
+                                .T = TOKENS,
+                                .types = 2,
+                                .labels = LABELS,
+                                .norm_eps = 1e-12f,
+                                .activation = NN_GELU};
+}
+
+/* One batch with the stage below, one with the subject's operations. */
+static void compare_models(const struct remote_bert_job *job, const struct grader_gpu *gpu) {
+    float want[CALLS * SENTENCES * LABELS] = {0}, got[CALLS * SENTENCES * LABELS] = {0};
+    int calls = gpu->modelled ? 1 : CALLS;
+    double below = remote_bert_fastest(job, REMOTE_BASELINE, calls, want);
+    double subject = remote_bert_fastest(job, REMOTE_SUBJECT, calls, got);
+    if (test_has_failed()) {
+        return;
+    }
+    grader_check_logits(got, want, (size_t)calls * SENTENCES * LABELS, "your fused operations");
+    remote_bert_check_possible(job, gpu, subject);
+    printf("%s BERT: the stage below %.4g ms, yours %.4g ms: %.2fx (%s)\n", lab, below, subject,
+           below / subject, gpu->clock);
+    if (below / subject < SLOWEST_MODEL) {
+        TEST_FAIL("%s slows BERT down: the stage below, which fuses nothing, takes %.4g ms, yours "
+                  "%.4g ms (%s)",
+                  lab, below, subject, gpu->clock);
+    }
+}
+
+/* What is faster alone and slower in the model is not faster. */
+C_TEST(speedup, model_is_not_slower) {
+    struct grader_gpu gpu;
+    int32_t ids[SENTENCES * TOKENS];
+    if (!grader_gpu_open_for_timing(&gpu)) {
+        return;
+    }
+    struct rng rng = rng_create(grader_seed());
+    const uint64_t fresh = rng_u64(&rng);
+    const uint64_t seed = rng_u64(&rng);
+    const struct remote_bert_job job = {.config = bert_config_of(gpu.modelled),
+                                        .seed = seed,
+                                        .fresh = fresh,
+                                        .input = {.ids = ids, .B = SENTENCES, .T = TOKENS},
+                                        .what = "BERT, a batch",
+                                        .seconds = 4 * PATIENCE};
+    for (int i = 0; i < SENTENCES * TOKENS; i++) {
+        ids[i] = (int32_t)rng_below(&rng, job.config.V);
+    }
+    compare_models(&job, &gpu);
+    grader_check_own_work();
+}

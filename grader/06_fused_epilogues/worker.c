@@ -1,0 +1,41 @@
+/* Lab 06: what runs in the worker. The baseline's models run on the stage below. */
+#include "grader/isolation/worker.h"
+#include "grader/06_fused_epilogues/baseline.h"
+#include "grader/06_fused_epilogues/calls.h"
+#include "grader/isolation/models.h"
+#include "labs/06_fused_epilogues/given/engine.h"
+
+#ifdef GRADER_BASELINE
+enum status fused_epilogues(const struct fused_problem *problem, void *workspace,
+                            device_stream stream, struct error *error) {
+    return fused_baseline(problem, workspace, stream, error);
+}
+
+static enum status run_matmul(void *arguments, struct error *error) {
+    const struct fused_call *c = arguments;
+    return fused_plain_matmul(&c->problem, c->workspace, c->stream, error);
+}
+
+enum status worker_engine_create(struct engine *engine, struct error *error) {
+    return engine_unfused_create(engine, error);
+}
+#else
+enum status worker_engine_create(struct engine *engine, struct error *error) {
+    return engine_fused_create(engine, error);
+}
+#endif
+
+static enum status run(void *arguments, struct error *error) {
+    const struct fused_call *c = arguments;
+    return fused_epilogues(&c->problem, c->workspace, c->stream, error);
+}
+
+static const struct worker_entry entries[] = {
+    {"fused", sizeof(struct fused_call), run},
+#ifdef GRADER_BASELINE
+    {"plain_matmul", sizeof(struct fused_call), run_matmul},
+#endif
+    WORKER_BERT,
+    {0}};
+
+const struct worker worker = {entries, &worker_device};

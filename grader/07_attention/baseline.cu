@@ -1,0 +1,137 @@
+/**
+ * @file baseline.cu
+ * @brief What lab 07's starter does: the baseline of its speedups.
+ *
+ * Kept here, so that the baseline stays what it is when the lab's file changes.
+ */
+#include "grader/07_attention/baseline.h"
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <limits.h>
+
+enum { THREADS = 128 };
+
+static __device__ float load(const void *tensor, size_t index, enum nn_dtype dtype) {
+    switch (dtype) {
+    case NN_F16:
+        return __half2float(((const __half *)tensor)[index]);
+    case NN_BF16:
+        return __bfloat162float(((const __nv_bfloat16 *)tensor)[index]);
+    default:
+        return ((const float *)tensor)[index];
+    }
+}
+
+static __device__ void store(void *tensor, size_t index, float x, enum nn_dtype dtype) {
+    switch (dtype) {
+    case NN_F16:
+        ((__half *)tensor)[index] = __float2half_rn(x);
+        break;
+    case NN_BF16:
+        ((__nv_bfloat16 *)tensor)[index] = __float2bfloat16_rn(x);
+        break;
+    default:
+        ((float *)tensor)[index] = x;
+    }
+}
+
+/* The largest, or the sum, of all threads' values, in every thread. */
+template <bool LARGEST> static __device__ float reduce(float x) {
+    __shared__ float values[THREADS];
+    __syncthreads(); /* what was read before is read */
+    values[threadIdx.x] = x;
+    __syncthreads();
+    x = values[0];
+    for (int i = 1; i < THREADS; i++) {
+        x = LARGEST ? fmaxf(x, values[i]) : x + values[i];
+    }
+    return x;
+}
+
+/* Where one query of one head finds its tensors: indices of their first elements. */
+struct place {
+    size_t q, kv, out;   /* kv: key 0 */
+    int seen;            /* keys before this one, if no mask hides them */
+    const uint8_t *mask; /* of this sequence, or NULL */
+};
+
+/* @return whether there is such a query: packed sequences may be shorter than T */
+static __device__ bool find_place(const struct attention_problem &p, struct place *place) {
+    size_t h = blockIdx.x % p.NH, t = blockIdx.x / p.NH % p.T, b = blockIdx.x / p.NH / p.T;
+    size_t T = p.T, S = p.S, q_token = b * p.T + t, kv_token = b * p.S;
+    if (p.starts != NULL) {
+        T = S = (size_t)(p.starts[b + 1] - p.starts[b]);
+        kv_token = (size_t)p.starts[b];
+        q_token = kv_token + t;
+    }
+    place->q = q_token * p.q_stride + h * p.HS;
+    place->kv = kv_token * p.kv_stride + h / (p.NH / p.KVH) * p.HS;
+    place->out = q_token * p.out_stride + h * p.HS;
+    place->seen = (int)(p.causal ? S - T + t + 1 : S);
+    place->mask = p.mask != NULL ? p.mask + b * p.S : NULL;
+    return t < T;
+}
+
+static __device__ bool is_hidden(const struct place &place, int s) {
+    return place.mask != NULL && place.mask[s] == 0;
+}
+
+/* A block computes one query of one head, all its scores in shared memory. */
+static __global__ void attention_baseline_kernel(struct attention_problem p) {
+    extern __shared__ float scores[];
+    struct place place;
+    if (!find_place(p, &place)) {
+        return;
+    }
+    float largest = -INFINITY, sum = 0.0f;
+    for (int s = threadIdx.x; s < place.seen; s += THREADS) {
+        float score = -INFINITY;
+        if (!is_hidden(place, s)) {
+            score = 0.0f;
+            for (size_t c = 0; c < p.HS; c++) {
+                score += load(p.q, place.q + c, p.dtype) *
+                         load(p.k, place.kv + s * p.kv_stride + c, p.dtype);
+            }
+            score *= p.scale;
+        }
+        scores[s] = score;
+        largest = fmaxf(largest, score);
+    }
+    largest = reduce<true>(largest);
+    for (int s = threadIdx.x; s < place.seen; s += THREADS) {
+        scores[s] = is_hidden(place, s) ? 0.0f : expf(scores[s] - largest);
+        sum += scores[s];
+    }
+    sum = reduce<false>(sum); /* its barriers also show every thread all weights */
+    for (size_t c = threadIdx.x; c < p.HS; c += THREADS) {
+        float x = 0.0f;
+        for (int s = 0; s < place.seen; s++) {
+            if (!is_hidden(place, s)) { /* a hidden key's value may be NaN, and NaN * 0 is NaN */
+                x += scores[s] * load(p.v, place.kv + s * p.kv_stride + c, p.dtype);
+            }
+        }
+        store(p.out, place.out + c, sum == 0.0f ? 0.0f : x / sum, p.dtype);
+    }
+}
+
+enum status attention_baseline(const struct attention_problem *p, device_stream stream,
+                               struct error *error) {
+    enum status status = attention_check(p, error);
+    size_t blocks = p->B * p->T * p->NH, bytes = p->S * sizeof(float);
+    if (status != STATUS_OK || blocks * p->HS == 0) {
+        return status; /* a grid without blocks cannot be launched */
+    }
+    if (blocks > INT_MAX) {
+        return error_set(error, STATUS_INVALID_ARGUMENT, "attention: %zu queries are too many",
+                         blocks);
+    }
+    cudaError_t allowed = cudaFuncSetAttribute(
+        attention_baseline_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+    if (allowed != cudaSuccess) {
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "attention: %zu keys: their scores do not fit into shared memory", p->S);
+    }
+    attention_baseline_kernel<<<(unsigned)blocks, THREADS, bytes, stream>>>(*p);
+    return device_launched("the baseline's kernel", error);
+}

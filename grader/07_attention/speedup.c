@@ -1,0 +1,213 @@
+/*
+ * Lab 07, speedup: the kernel in fp32 and in bf16, and BERT with it, against the starter's kernel
+ * in one run. On a GPU time is measured and the fastest of several calls counts, on both sides; on
+ * simt it is modelled, and one call is as good as many.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/base/rng.h"
+#include "common/device/device.h"
+#include "common/testing/testing.h"
+#include "grader/07_attention/calls.h"
+#include "grader/harness/gpu.h"
+#include "grader/harness/logits.h"
+#include "grader/harness/own_work.h"
+#include "grader/harness/remote_bert.h"
+#include "grader/harness/seed.h"
+#include "grader/harness/speedup.h"
+#include "grader/harness/watch.h"
+#include "grader/isolation/remote.h"
+#include "grader/isolation/remote_device.h"
+#include "labs/07_attention/attention.h"
+#include "labs/07_attention/problem/case.h"
+
+static const char lab[] = "07_attention";
+
+enum { PATIENCE = 40 /* seconds */, CALLS = 7 };
+
+/* One problem in the memory of both workers; host memory, with the result, is the subject's. */
+struct timed_case {
+    struct attention_case sides[REMOTE_SIDES];
+    struct rng rng;
+};
+
+static enum status timed_create(struct timed_case *t, const struct attention_spec *spec,
+                                struct error *error) {
+    struct attention_case *subject = &t->sides[REMOTE_SUBJECT];
+    t->rng = rng_create(grader_seed());
+    TRY(attention_case_create(subject, spec, rng_u64(&t->rng), false, error));
+    remote_use(REMOTE_BASELINE);
+    TRY(remote_open_device(error));
+    t->sides[REMOTE_BASELINE] = *subject;
+    return attention_case_place(&t->sides[REMOTE_BASELINE], error);
+}
+
+static void timed_free(struct timed_case *t) {
+    remote_use(REMOTE_BASELINE);
+    attention_case_unplace(&t->sides[REMOTE_BASELINE]);
+    remote_use(REMOTE_SUBJECT);
+    attention_case_free(&t->sides[REMOTE_SUBJECT]);
+}
+
+static enum status run_kernel(const struct attention_case *c, double *ms, struct error *error) {
+    struct attention_call call = {c->problem, NULL};
+    return remote_call_timed("attention", &call, sizeof call, NULL, ms, error);
+}
+
+static enum status check_result(struct attention_case *c, struct error *error) {
+    char text[400] = "";
+    TRY(attention_case_read(c, NULL, error));
+    if (!attention_case_check(c, text, sizeof text)) {
+        TEST_FAIL("a timed result is wrong: %s: %s", c->name, text);
+    }
+    return STATUS_OK;
+}
+
+/* Of both products. */
+static double flops_of(const struct attention_spec *s) {
+    return 4.0 * (double)s->B * (double)s->NH * (double)s->T * (double)s->S * (double)s->HS;
+}
+
+/* Milliseconds of one call with fresh inputs; the subject's result is checked. */
+static double time_call(void *argument, bool subject) {
+    struct timed_case *t = argument;
+    enum remote_side which = subject ? REMOTE_SUBJECT : REMOTE_BASELINE;
+    struct attention_case *c = &t->sides[which];
+    struct error error = {0};
+    double ms = INFINITY;
+    remote_use(which);
+    enum status status = attention_case_renew(c, &t->rng, &error);
+    if (status == STATUS_OK) {
+        status = attention_case_poison(c, NULL, &error);
+    }
+    grader_watch(c->name, PATIENCE);
+    if (status == STATUS_OK) {
+        status = run_kernel(c, &ms, &error);
+    }
+    grader_watch("", 0);
+    if (status == STATUS_OK && subject) {
+        status = check_result(c, &error);
+    }
+    if (status == STATUS_OK && subject && !test_has_failed()) {
+        remote_check_counted(flops_of(&c->spec));
+    }
+    if (status != STATUS_OK) {
+        TEST_FAIL("%s: %s", c->name, error_text(&error, status));
+    }
+    return ms;
+}
+
+/* More than 25 times the fp32 units' work a second is more than tensor cores do. */
+static void check_possible(const struct attention_spec *s, const struct grader_gpu *gpu,
+                           double ms) {
+    double factor = s->dtype == NN_F32 ? 1.0 : 25.0;
+    double least = 1e3 * flops_of(s) / (factor * gpu->properties.peak_flops);
+    if (ms < 0.9 * least) {
+        TEST_FAIL("%.4g ms is less than this GPU's peak allows, %.4g ms: the work was not done", ms,
+                  least);
+    }
+}
+
+static void compare_kernels(const char *measure, enum nn_dtype dtype) {
+    struct grader_gpu gpu;
+    struct timed_case t = {0};
+    struct error error = {0};
+    if (!grader_gpu_open_for_timing(&gpu)) {
+        return;
+    }
+    const struct attention_spec spec = {.dtype = dtype,
+                                        .B = gpu.modelled ? 1 : 8,
+                                        .T = gpu.modelled ? 128 : 512,
+                                        .S = gpu.modelled ? 128 : 512,
+                                        .NH = gpu.modelled ? 132 : 12,
+                                        .KVH = gpu.modelled ? 132 : 12,
+                                        .HS = 64,
+                                        .layout = LAYOUT_JOINED,
+                                        .loudness = 1.0f};
+    struct speedup speedup = grader_gpu_speedup(&gpu, lab, measure, GRADER_SUBJECT, GRADER_MARGIN);
+    enum status status = timed_create(&t, &spec, &error);
+    if (status != STATUS_OK) {
+        TEST_FAIL("%s", error_text(&error, status));
+    } else {
+        speedup_measure(&speedup, CALLS, time_call, &t);
+        if (gpu.modelled && speedup.subject_ms < 0.5 * speedup.baseline_ms) {
+            /* Warm caches, as on a GPU: where a call is short, the first one's misses count. */
+            speedup.subject_ms = time_call(&t, true);
+        }
+    }
+    if (!test_has_failed()) {
+        check_possible(&spec, &gpu, speedup.subject_ms);
+        speedup_check(&speedup, __FILE__, __LINE__);
+    }
+    grader_check_own_work();
+    timed_free(&t);
+}
+
+C_TEST(speedup, kernel) {
+    compare_kernels("kernel", NN_F32);
+}
+
+C_TEST(speedup, kernel_bf16) {
+    compare_kernels("kernel_bf16", NN_BF16);
+}
+
+/* BERT-base's layers on a GPU; on simt one narrow layer. */
+static struct bert_config bert_config_of(bool modelled) {
+    return (struct bert_config){.C = modelled ? 384 : 768,
+                                .hidden = modelled ? 64 : 3072,
+                                .L = modelled ? 1 : 3,
+                                .NH = modelled ? 6 : 12,
+                                .V = 1000,
+                                .T = 512,
+                                .types = 2,
+                                .labels = 2,
+                                .norm_eps = 1e-12f,
+                                .activation = NN_GELU};
+}
+
+/* Packed texts, from T tokens down to half of that. */
+static void make_texts(struct rng *rng, const struct bert_config *config, size_t B, int32_t *ids,
+                       int32_t *starts) {
+    for (size_t i = 0; i < B * config->T; i++) {
+        ids[i] = (int32_t)rng_below(rng, config->V);
+    }
+    starts[0] = 0;
+    for (size_t b = 0; b < B; b++) {
+        starts[b + 1] = starts[b] + (int32_t)(config->T - b * config->T / (2 * B));
+    }
+}
+
+C_TEST(speedup, end_to_end) {
+    enum { MOST_TEXTS = 16, MOST_TOKENS = MOST_TEXTS * 512, MOST_LOGITS = MOST_TEXTS * 2 };
+    struct grader_gpu gpu;
+    int32_t ids[MOST_TOKENS], starts[MOST_TEXTS + 1];
+    float want[CALLS * MOST_LOGITS] = {0}, got[CALLS * MOST_LOGITS] = {0};
+    if (!grader_gpu_open_for_timing(&gpu)) {
+        return;
+    }
+    struct rng rng = rng_create(grader_seed());
+    size_t B = gpu.modelled ? 2 : MOST_TEXTS;
+    const uint64_t fresh = rng_u64(&rng);
+    const uint64_t seed = rng_u64(&rng);
+    const struct remote_bert_job job = {.config = bert_config_of(gpu.modelled),
+                                        .seed = seed,
+                                        .fresh = fresh,
+                                        .input = {.ids = ids, .starts = starts, .B = B},
+                                        .what = "BERT, a batch of texts",
+                                        .seconds = 4 * PATIENCE};
+    make_texts(&rng, &job.config, B, ids, starts);
+    struct speedup speedup =
+        grader_gpu_speedup(&gpu, lab, "end_to_end", GRADER_SUBJECT, GRADER_MARGIN);
+    int calls = gpu.modelled ? 1 : CALLS;
+    speedup.baseline_ms = remote_bert_fastest(&job, REMOTE_BASELINE, calls, want);
+    speedup.subject_ms = remote_bert_fastest(&job, REMOTE_SUBJECT, calls, got);
+    if (!test_has_failed()) {
+        grader_check_timed_logits(got, want, (size_t)calls * B * job.config.labels,
+                                  "BERT with your attention");
+        remote_bert_check_possible(&job, &gpu, speedup.subject_ms);
+        speedup_check(&speedup, __FILE__, __LINE__);
+    }
+    grader_check_own_work();
+}

@@ -1,0 +1,369 @@
+/*
+ * Lab 08, speedup: launches of a batch; a batch of news articles by the encoder
+ * and by the starter's way; and the same through the model, from ids to logits.
+ * On a GPU time is measured and the fastest of several calls counts, on both
+ * sides; on simt it is modelled, and one call is as good as many.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/rng.h"
+#include "common/device/device.h"
+#include "common/models/bert.h"
+#include "common/testing/testing.h"
+#include "grader/08_bert_classifier/remote.h"
+#include "grader/harness/gpu.h"
+#include "grader/harness/own_work.h"
+#include "grader/harness/remote_models.h"
+#include "grader/harness/seed.h"
+#include "grader/harness/speedup.h"
+#include "grader/harness/watch.h"
+#include "grader/isolation/remote.h"
+#include "grader/isolation/remote_device.h"
+#include "labs/08_bert_classifier/problem/case.h"
+#include "labs/08_bert_classifier/problem/lengths.h"
+
+static const char lab[] = "08_bert_classifier";
+
+enum { PATIENCE = 150 /* seconds */, CALLS = 9, TEXTS = ENCODER_ARTICLES, LABELS = 4 };
+
+/*
+ * Launches, copies and fills of a batch: lab 06 allows two for each of a
+ * layer's four matmuls, and attention is one; what comes before the first
+ * layer, and what a last layer of its own takes more, is OTHERS.
+ */
+enum { MOST_A_LAYER = 9, OTHERS = 6 };
+
+/* What a padded batch of them has at most: encoders are made for as many. */
+enum { POSITIONS = 128, MOST_ROWS = TEXTS * POSITIONS };
+
+/* BERT-base's width, half of its layers; on simt a narrow model of two layers.
+ */
+static struct bert_config config_of(bool modelled) {
+    return (struct bert_config){.C = modelled ? 192 : 768,
+                                .hidden = modelled ? 768 : 3072,
+                                .L = modelled ? 2 : 6,
+                                .NH = modelled ? 3 : 12,
+                                .V = 1000,
+                                .T = POSITIONS,
+                                .types = 2,
+                                .labels = LABELS,
+                                .norm_eps = 1e-12f,
+                                .activation = NN_GELU};
+}
+
+/* ---- Launches ---- */
+
+/* A call in earnest, which may make room for itself, and is checked. */
+static enum status run_first(struct encoder_case *c, struct encoder *encoder,
+                             const struct encoder_batch *there, device_stream stream,
+                             struct error *error) {
+    char text[400];
+    TRY(encoder_case_reset(c, error));
+    TRY(remote_encoder_run(encoder, there, error));
+    TRY(device_synchronize(stream, error));
+    TRY(encoder_case_check(c, text, sizeof text, error));
+    if (text[0] != '\0') {
+        TEST_FAIL("%s: %s", c->name, text);
+    }
+    return STATUS_OK;
+}
+
+/* That call, then one that is only recorded. */
+static enum status count_launches(struct encoder_case *c, device_stream stream, size_t *launches,
+                                  struct error *error) {
+    struct encoder *encoder;
+    const struct encoder_batch *there;
+    TRY(remote_encoder_create(&encoder, &c->net->model, c->batch.rows, stream, error));
+    grader_watch(c->name, PATIENCE);
+    enum status status = remote_encoder_batch(&there, &c->batch, error);
+    status = status == STATUS_OK ? run_first(c, encoder, there, stream, error) : status;
+    status = status == STATUS_OK ? remote_encoder_launches(encoder, there, stream, launches, error)
+                                 : status;
+    grader_watch("", 0);
+    remote_encoder_free(encoder);
+    return status;
+}
+
+static void check_launches(const struct encoder_net *net, const struct encoder_spec *spec,
+                           struct rng *rng) {
+    struct encoder_case c = {0};
+    struct error error = {0};
+    device_stream stream = NULL;
+    size_t launches = 0, most = MOST_A_LAYER * net->model.L + OTHERS;
+    enum status status = encoder_case_create(&c, net, spec, rng, false, false, &error);
+    status = status == STATUS_OK ? device_stream_create(&stream, &error) : status;
+    status = status == STATUS_OK ? count_launches(&c, stream, &launches, &error) : status;
+    if (status != STATUS_OK) {
+        TEST_FAIL("%s: %s", c.name, error_text(&error, status));
+    } else if (launches > most) {
+        TEST_FAIL("%s launches too often: %s: %zu launches and copies, at most %zu", lab, c.name,
+                  launches, most);
+    } else {
+        printf("%s launches, %s: %zu, at most %zu\n", lab, c.name, launches, most);
+    }
+    device_stream_destroy(stream);
+    encoder_case_free(&c);
+}
+
+C_TEST(speedup, launches) {
+    static const int32_t few[] = {5, 3}, many[] = {60, 17, 31, 90, 64, 12, 77, 44};
+    static const struct encoder_spec specs[] = {
+        {few, 2, true, false}, {many, 8, false, false}, {many, 8, true, true}};
+    struct grader_gpu gpu;
+    struct encoder_net net = {0};
+    struct error error = {0};
+    struct bert_config config = config_of(true);
+    if (!grader_gpu_open_for_timing(&gpu)) {
+        return;
+    }
+    config.C = 48;
+    config.hidden = 96;
+    struct rng rng = rng_create(grader_seed());
+    enum status status = encoder_net_create(&net, &config, rng_u64(&rng), 512, &error);
+    for (size_t i = 0; i < sizeof specs / sizeof *specs && status == STATUS_OK; i++) {
+        check_launches(&net, &specs[i], &rng);
+    }
+    if (status != STATUS_OK) {
+        TEST_FAIL("%s", error_text(&error, status));
+    }
+    encoder_net_free(&net);
+}
+
+/* ---- The encoder ---- */
+
+/*
+ * FLOPs of the least that the contract asks for, with hidden not wanted: k and v in the last layer,
+ * everything in the others; attention not counted.
+ */
+static double least_flops(const struct bert_config *config, size_t rows) {
+    double C = (double)config->C, hidden = (double)config->hidden;
+    double layer = 2.0 * (4.0 * C * C + 2.0 * C * hidden), keys = 2.0 * 2.0 * C * C;
+    return (double)rows * ((double)(config->L - 1) * layer + keys);
+}
+
+/* Faster than the GPU can multiply: not a record, a mistake. */
+static void check_possible(const struct bert_config *config, size_t rows,
+                           const struct grader_gpu *gpu, double ms) {
+    double least = 1e3 * least_flops(config, rows) / gpu->properties.peak_flops;
+    if (ms < 0.9 * least) {
+        TEST_FAIL("%.4g ms is less than this GPU's peak allows, %.4g ms: the work was not done", ms,
+                  least);
+    }
+}
+
+/* What one worker has: the same model as the other, and room for the same batches. */
+struct racer {
+    struct encoder_net net;
+    struct encoder_case c;
+    struct encoder *encoder;
+    float *first; /* (TEXTS, C): its last result */
+};
+
+struct race {
+    struct racer racers[REMOTE_SIDES];
+    struct speedup speedup;
+};
+
+static enum status racer_create(struct racer *r, const struct bert_config *config, uint64_t seed,
+                                struct rng *rng, struct error *error) {
+    static const struct encoder_spec spec = {encoder_article_lengths, TEXTS, true, false};
+    r->first = calloc(TEXTS * config->C, sizeof *r->first);
+    if (r->first == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
+    }
+    TRY(encoder_net_create(&r->net, config, seed, 0, error));
+    TRY(encoder_case_create(&r->c, &r->net, &spec, rng, false, true, error));
+    return remote_encoder_create(&r->encoder, &r->net.model, MOST_ROWS, NULL, error);
+}
+
+static enum status race_create(struct race *race, const struct bert_config *config, struct rng *rng,
+                               struct error *error) {
+    uint64_t seed = rng_u64(rng);
+    TRY(racer_create(&race->racers[REMOTE_SUBJECT], config, seed, rng, error));
+    remote_use(REMOTE_BASELINE);
+    TRY(remote_open_device(error));
+    return racer_create(&race->racers[REMOTE_BASELINE], config, seed, rng, error);
+}
+
+static void race_free(struct race *race) {
+    for (int i = 0; i < REMOTE_SIDES; i++) {
+        struct racer *r = &race->racers[i];
+        remote_use((enum remote_side)i);
+        remote_encoder_free(r->encoder);
+        encoder_case_free(&r->c);
+        encoder_net_free(&r->net);
+        free(r->first);
+    }
+    remote_use(REMOTE_SUBJECT);
+}
+
+/* One call of the racer in use, with nothing of an earlier result; its own goes to r->first. */
+static enum status run_racer(struct racer *r, double *ms, struct error *error) {
+    const struct encoder_batch *there;
+    TRY(encoder_case_reset(&r->c, error));
+    TRY(remote_encoder_batch(&there, &r->c.batch, error));
+    TRY(remote_encoder_time(r->encoder, there, ms, error));
+    return device_read(r->first, r->c.first.data, r->c.first.count * sizeof *r->first, NULL, error);
+}
+
+/* The same new batch for both. @return milliseconds */
+static double time_racer(struct racer *r, enum remote_side which, uint64_t seed) {
+    struct error error = {0};
+    struct rng rng = rng_create(seed);
+    double ms = INFINITY;
+    remote_use(which);
+    encoder_case_renew(&r->c, &rng);
+    grader_watch(r->c.name, PATIENCE);
+    enum status status = run_racer(r, &ms, &error);
+    grader_watch("", 0);
+    if (status != STATUS_OK) {
+        TEST_FAIL("%s: %s", r->c.name, error_text(&error, status));
+    } else if (which == REMOTE_SUBJECT) {
+        remote_check_counted(least_flops(&r->net.random.config, r->c.batch.rows));
+    }
+    return ms;
+}
+
+/* Both in turn, the fastest call of each; two that do not count load kernels and wake the clock. */
+static void run_race(struct race *race, bool modelled, struct rng *rng) {
+    struct racer *subject = &race->racers[REMOTE_SUBJECT];
+    struct racer *baseline = &race->racers[REMOTE_BASELINE];
+    struct speedup *s = &race->speedup;
+    for (int i = modelled ? 0 : -2; i < (modelled ? 1 : CALLS) && !test_has_failed(); i++) {
+        uint64_t seed = rng_u64(rng);
+        double baseline_ms = time_racer(baseline, REMOTE_BASELINE, seed);
+        double subject_ms = time_racer(subject, REMOTE_SUBJECT, seed);
+        if (!test_has_failed()) {
+            grader_check_logits(subject->first, baseline->first, subject->c.first.count,
+                                "your encoder, first rows,");
+        }
+        s->baseline_ms = i < 0 ? s->baseline_ms : fmin(s->baseline_ms, baseline_ms);
+        s->subject_ms = i < 0 ? s->subject_ms : fmin(s->subject_ms, subject_ms);
+    }
+}
+
+C_TEST(speedup, encoder) {
+    struct grader_gpu gpu;
+    struct race race = {0};
+    struct error error = {0};
+    if (!grader_gpu_open_for_timing(&gpu)) {
+        return;
+    }
+    const struct bert_config config = config_of(gpu.modelled);
+    struct rng rng = rng_create(grader_seed());
+    race.speedup = grader_gpu_speedup(&gpu, lab, "encoder", GRADER_SUBJECT, GRADER_MARGIN);
+    enum status status = race_create(&race, &config, &rng, &error);
+    if (status != STATUS_OK) {
+        TEST_FAIL("%s", error_text(&error, status));
+    } else {
+        run_race(&race, gpu.modelled, &rng);
+    }
+    if (!test_has_failed()) {
+        check_possible(&config, race.racers[REMOTE_SUBJECT].c.batch.rows, &gpu,
+                       race.speedup.subject_ms);
+        speedup_check(&race.speedup, __FILE__, __LINE__);
+    }
+    grader_check_own_work();
+    race_free(&race);
+}
+
+/* ---- The model ---- */
+
+/* Each call has tokens of its own; logits of each call on both sides. */
+struct articles {
+    struct bert_config config;
+    uint64_t seed; /* of the weights */
+    int32_t starts[TEXTS + 1];
+    int32_t ids[CALLS + 1][MOST_ROWS];
+    float logits[REMOTE_SIDES][CALLS + 1][TEXTS * LABELS];
+};
+
+static struct articles *articles_create(bool modelled, struct rng *rng) {
+    struct articles *a = calloc(1, sizeof *a);
+    if (a == NULL) {
+        TEST_FAIL("the grader is out of memory");
+        return NULL;
+    }
+    a->config = config_of(modelled);
+    a->seed = rng_u64(rng);
+    for (int b = 0; b < TEXTS; b++) {
+        a->starts[b + 1] = a->starts[b] + encoder_article_lengths[b];
+    }
+    for (int call = 0; call <= CALLS; call++) {
+        for (int i = 0; i < a->starts[TEXTS]; i++) {
+            a->ids[call][i] = (int32_t)rng_below(rng, a->config.V);
+        }
+    }
+    return a;
+}
+
+/* One call of the model of the worker in use; new tokens take the place of those before. */
+static enum status run_model(struct articles *a, enum remote_side which, int call,
+                             struct remote_bert *bert, double *ms, struct error *error) {
+    size_t rows = (size_t)a->starts[TEXTS];
+    memcpy((void *)bert->input.ids, a->ids[call], rows * sizeof **a->ids);
+    TRY(remote_bert_run(bert, a->logits[which][call], ms, error));
+    if (which == REMOTE_SUBJECT) {
+        remote_check_counted(least_flops(&a->config, rows));
+    }
+    return STATUS_OK;
+}
+
+/* Milliseconds of the fastest of @p calls; where there are many, one more that does not count. */
+static double time_model(struct articles *a, enum remote_side which, int calls) {
+    struct remote_bert bert = {0};
+    struct error error = {0};
+    double best = INFINITY, ms = INFINITY;
+    const struct bert_input input = {.ids = a->ids[0], .starts = a->starts, .B = TEXTS};
+    remote_use(which);
+    grader_watch("BERT, a batch of articles", 2 * PATIENCE);
+    enum status status = which == REMOTE_SUBJECT ? STATUS_OK : remote_open_device(&error);
+    if (status == STATUS_OK) {
+        status = remote_bert_create(&bert, &a->config, a->seed, &input, MOST_ROWS, &error);
+    }
+    for (int i = 0; i < calls && status == STATUS_OK; i++) {
+        status = run_model(a, which, i, &bert, &ms, &error);
+        best = calls > 1 && i == 0 ? best : fmin(best, ms);
+    }
+    grader_watch("", 0);
+    if (status != STATUS_OK) {
+        TEST_FAIL("BERT: %s", error_text(&error, status));
+    }
+    remote_bert_free(&bert);
+    return best;
+}
+
+static void compare_models(struct articles *a, const struct grader_gpu *gpu) {
+    int calls = gpu->modelled ? 1 : CALLS + 1;
+    struct speedup speedup =
+        grader_gpu_speedup(gpu, lab, "end_to_end", GRADER_SUBJECT, GRADER_MARGIN);
+    speedup.baseline_ms = time_model(a, REMOTE_BASELINE, calls);
+    speedup.subject_ms = time_model(a, REMOTE_SUBJECT, calls);
+    for (int i = 0; i < calls && !test_has_failed(); i++) {
+        grader_check_logits(a->logits[REMOTE_SUBJECT][i], a->logits[REMOTE_BASELINE][i],
+                            TEXTS * LABELS, "your encoder");
+    }
+    if (!test_has_failed()) {
+        check_possible(&a->config, (size_t)a->starts[TEXTS], gpu, speedup.subject_ms);
+        printf("%s BERT: %.0f articles/s, the starter's way %.0f (%s)\n", lab,
+               1e3 * TEXTS / speedup.subject_ms, 1e3 * TEXTS / speedup.baseline_ms, gpu->clock);
+        speedup_check(&speedup, __FILE__, __LINE__);
+    }
+}
+
+C_TEST(speedup, end_to_end) {
+    struct grader_gpu gpu;
+    if (!grader_gpu_open_for_timing(&gpu)) {
+        return;
+    }
+    struct rng rng = rng_create(grader_seed());
+    struct articles *articles = articles_create(gpu.modelled, &rng);
+    if (articles != NULL) {
+        compare_models(articles, &gpu);
+    }
+    grader_check_own_work();
+    free(articles);
+}

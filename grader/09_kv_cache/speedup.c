@@ -1,0 +1,363 @@
+/*
+ * Lab 09, speedup: one matrix-vector product; attention of one layer for a late token; and a small
+ * Llama2 that decodes from position 0 on. Each against the starter's way in one run. On a GPU time
+ * is measured and the fastest of several calls counts, on both sides; on simt it is modelled, and
+ * one call is as good as many.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/rng.h"
+#include "common/device/device.h"
+#include "common/models/llama2.h"
+#include "common/models/llama2_random.h"
+#include "common/testing/testing.h"
+#include "grader/09_kv_cache/calls.h"
+#include "grader/09_kv_cache/remote.h"
+#include "grader/harness/gpu.h"
+#include "grader/harness/logits.h"
+#include "grader/harness/own_work.h"
+#include "grader/harness/seed.h"
+#include "grader/harness/speedup.h"
+#include "grader/harness/watch.h"
+#include "grader/isolation/decoding.h"
+#include "grader/isolation/remote.h"
+#include "grader/isolation/remote_device.h"
+#include "labs/09_kv_cache/problem/linear.h"
+#include "labs/09_kv_cache/problem/text.h"
+
+static const char lab[] = "09_kv_cache";
+
+enum { PATIENCE = 60 /* seconds */, CALLS = 7 };
+
+/* From here on this side's worker is asked; the baseline's has a device once it is opened. */
+static enum status open_side(enum remote_side which, struct error *error) {
+    remote_use(which);
+    return which == REMOTE_SUBJECT ? STATUS_OK : remote_open_device(error);
+}
+
+/* Work that a call cannot do without. */
+struct least_work {
+    double bytes, flops;
+};
+
+/* What a cache cannot hold must come from memory, at its speed; and sums take their time. */
+static void check_possible(const struct grader_gpu *gpu, struct least_work work, double ms) {
+    const struct device_properties *p = &gpu->properties;
+    double outside = work.bytes - (double)p->l2_bytes;
+    double least = 1e3 * fmax(outside / p->memory_bandwidth, work.flops / p->peak_flops);
+    if (ms < 0.9 * least) {
+        TEST_FAIL("%.4g ms is less than the work takes on this GPU, %.4g ms: it was not done", ms,
+                  least);
+    }
+}
+
+/* ---- One product ---- */
+
+/* The same case in both workers. */
+struct timed_linear {
+    struct kv_linear_case sides[REMOTE_SIDES];
+    struct rng rngs[REMOTE_SIDES];
+};
+
+/* One call by the worker in use. */
+static enum status run_linear(const struct kv_linear_case *c, double *ms, struct error *error) {
+    struct kv_linear_call call = {c->call, NULL};
+    return remote_call_timed("kv_linear", &call, sizeof call, NULL, ms, error);
+}
+
+static struct least_work least_of_linear(const struct kv_linear_spec *s) {
+    double products = (double)s->N * (double)s->K;
+    return (struct least_work){products * (double)nn_dtype_bytes(s->dtype), 2.0 * products};
+}
+
+/* Milliseconds of one call with fresh inputs; the subject's result is checked. */
+static double time_linear(void *argument, bool subject) {
+    struct timed_linear *t = argument;
+    enum remote_side which = subject ? REMOTE_SUBJECT : REMOTE_BASELINE;
+    struct kv_linear_case *c = &t->sides[which];
+    struct error error = {0};
+    char text[400] = "";
+    double ms = INFINITY;
+    remote_use(which);
+    enum status status = kv_linear_case_renew(c, &t->rngs[which], &error);
+    grader_watch(c->name, PATIENCE);
+    if (status == STATUS_OK) {
+        status = run_linear(c, &ms, &error);
+    }
+    grader_watch("", 0);
+    if (status == STATUS_OK && subject) {
+        remote_check_counted(least_of_linear(&c->spec).flops);
+        status = kv_linear_case_check(c, text, sizeof text, &error);
+    }
+    if (status != STATUS_OK || text[0] != '\0') {
+        TEST_FAIL("%s: %s", c->name, status != STATUS_OK ? error_text(&error, status) : text);
+    }
+    return ms;
+}
+
+/* One call each does not count: it leaves of the weights in the cache what that holds. */
+static enum status linear_create(struct timed_linear *t, const struct kv_linear_spec *spec,
+                                 struct error *error) {
+    const uint64_t seed = grader_seed();
+    for (int i = 0; i < REMOTE_SIDES; i++) {
+        t->rngs[i] = rng_create(seed);
+        TRY(open_side((enum remote_side)i, error));
+        TRY(kv_linear_case_create(&t->sides[i], spec, &t->rngs[i], false, error));
+        grader_watch(t->sides[i].name, PATIENCE);
+        enum status status = kv_linear_case_run(&t->sides[i], remote_kv_linear, NULL, error);
+        grader_watch("", 0);
+        TRY(status);
+    }
+    return STATUS_OK;
+}
+
+static void linear_free(struct timed_linear *t) {
+    for (int i = 0; i < REMOTE_SIDES; i++) {
+        remote_use((enum remote_side)i);
+        kv_linear_case_free(&t->sides[i]);
+    }
+}
+
+/*
+ * The product back of the 70B shape's feed-forward: 470 MB of weights are more than a cache holds,
+ * and take so long that launch and wait, which the clock counts too, are the smaller part.
+ */
+C_TEST(speedup, linear) {
+    struct grader_gpu gpu;
+    struct timed_linear t = {0};
+    struct error error = {0};
+    if (!grader_gpu_open_for_timing(&gpu)) {
+        return;
+    }
+    const struct kv_linear_spec spec = {.N = gpu.modelled ? 1024 : 8192,
+                                        .K = gpu.modelled ? 4096 : 28672,
+                                        .dtype = NN_BF16,
+                                        .residual = KV_RESIDUAL};
+    struct speedup speedup = grader_gpu_speedup(&gpu, lab, "linear", GRADER_SUBJECT, GRADER_MARGIN);
+    enum status status = linear_create(&t, &spec, &error);
+    if (status != STATUS_OK) {
+        TEST_FAIL("%s", error_text(&error, status));
+    } else {
+        speedup_measure(&speedup, CALLS, time_linear, &t);
+    }
+    if (!test_has_failed()) {
+        check_possible(&gpu, least_of_linear(&spec), speedup.subject_ms);
+        speedup_check(&speedup, __FILE__, __LINE__);
+    }
+    grader_check_own_work();
+    linear_free(&t);
+}
+
+/* ---- Attention of a late token ---- */
+
+struct timed_text {
+    struct kv_text text;
+    void *workspace;
+};
+
+static enum status run_text(const struct timed_text *t, size_t position, double *ms,
+                            struct error *error) {
+    struct kv_attention_call call = {t->text.call, t->workspace, NULL, NULL};
+    call.attention.longest = position + 1;
+    return remote_call_timed("kv_attention", &call, sizeof call, NULL, ms, error);
+}
+
+/* Keys and values of the tokens before are at hand; q, k and v of this one are not. */
+static struct least_work least_of_token(const struct kv_text_spec *s) {
+    double weights = (double)((s->NH + 2 * s->KVH) * s->HS) * (double)s->C;
+    double pairs = (double)s->T * (double)(s->NH * s->HS);
+    double kept = 2.0 * (double)s->T * (double)(s->KVH * s->HS);
+    return (struct least_work){(double)nn_dtype_bytes(s->dtype) * (weights + kept),
+                               2.0 * weights + 4.0 * pairs};
+}
+
+/*
+ * Feeds a text from position 0 on, the same one to whoever runs it. *ms: the fastest of the tokens
+ * from `late` on, whose results are checked.
+ */
+static enum status feed(struct timed_text *t, size_t late, double *ms, struct error *error) {
+    char text[400] = "";
+    for (size_t position = 0; position < t->text.spec.T && text[0] == '\0'; position++) {
+        double one;
+        TRY(kv_text_prepare(&t->text, position, error));
+        TRY(run_text(t, position, &one, error));
+        if (position >= late) {
+            *ms = fmin(*ms, one);
+            remote_check_counted(least_of_token(&t->text.spec).flops);
+            TRY(kv_text_check(&t->text, position, text, sizeof text, error));
+        }
+        if (text[0] != '\0') {
+            TEST_FAIL("%s, position %zu: %s", t->text.name, position, text);
+        }
+    }
+    return STATUS_OK;
+}
+
+static double time_text(const struct kv_text_spec *spec, uint64_t seed, enum remote_side which,
+                        size_t late) {
+    struct timed_text t = {0};
+    struct error error = {0};
+    double ms = INFINITY;
+    enum status status = open_side(which, &error);
+    if (status == STATUS_OK) {
+        status = kv_text_create(&t.text, spec, seed, false, &error);
+    }
+    if (status == STATUS_OK) {
+        status = device_alloc(&t.workspace, KV_WORKSPACE_BYTES, &error);
+    }
+    if (status == STATUS_OK) {
+        grader_watch(t.text.name, 2 * PATIENCE);
+        status = feed(&t, late, &ms, &error);
+        grader_watch("", 0);
+    }
+    if (status != STATUS_OK) {
+        TEST_FAIL("%s: %s", t.text.name, error_text(&error, status));
+    }
+    device_free(t.workspace);
+    kv_text_free(&t.text);
+    return ms;
+}
+
+C_TEST(speedup, token) {
+    struct grader_gpu gpu;
+    if (!grader_gpu_open_for_timing(&gpu)) {
+        return;
+    }
+    const struct kv_text_spec spec = {.C = gpu.modelled ? 256 : 768,
+                                      .NH = gpu.modelled ? 4 : 12,
+                                      .KVH = gpu.modelled ? 4 : 12,
+                                      .HS = 64,
+                                      .T = gpu.modelled ? 32 : 512,
+                                      .dtype = NN_BF16,
+                                      .inputs = true};
+    size_t late = gpu.modelled ? spec.T - 1 : spec.T - 8;
+    uint64_t seed = grader_seed();
+    struct speedup speedup = grader_gpu_speedup(&gpu, lab, "token", GRADER_SUBJECT, GRADER_MARGIN);
+    speedup.subject_ms = time_text(&spec, seed, REMOTE_SUBJECT, late);
+    if (!test_has_failed()) {
+        speedup.baseline_ms = time_text(&spec, seed, REMOTE_BASELINE, late);
+    }
+    if (!test_has_failed()) {
+        check_possible(&gpu, least_of_token(&spec), speedup.subject_ms);
+        speedup_check(&speedup, __FILE__, __LINE__);
+    }
+    grader_check_own_work();
+}
+
+/* ---- Decoding ---- */
+
+enum { MOST_TOKENS = 256, V = 1024, MOST_TEXTS = 4 };
+
+/* The 110M shape with fewer layers and tokens; on simt one narrow layer. */
+static struct llama2_config config_of(bool modelled) {
+    struct llama2_config config = llama2_shape_config(LLAMA2_SHAPE_110M);
+    config.L = modelled ? 1 : 4;
+    config.V = modelled ? 256 : V;
+    config.T = modelled ? 16 : MOST_TOKENS;
+    if (modelled) {
+        config.C = 256;
+        config.hidden = 512;
+        config.NH = config.KVH = 4;
+        config.HS = 64;
+    }
+    return config;
+}
+
+/* Texts of T tokens that both sides decode with the same weights, and the logits of their ends. */
+struct decoded {
+    struct llama2_config config;
+    uint64_t seed; /* of the weights */
+    size_t texts;  /* where time is measured the first one does not count: it wakes the clock */
+    int32_t tokens[MOST_TEXTS][MOST_TOKENS];
+    float logits[REMOTE_SIDES][MOST_TEXTS][V];
+};
+
+static struct decoded decoded_of(bool modelled) {
+    struct rng rng = rng_create(grader_seed());
+    struct decoded d = {
+        .config = config_of(modelled), .seed = rng_u64(&rng), .texts = modelled ? 1 : MOST_TEXTS};
+    for (size_t i = 0; i < d.texts; i++) {
+        for (size_t t = 0; t < d.config.T; t++) {
+            d.tokens[i][t] = (int32_t)rng_below(&rng, d.config.V);
+        }
+    }
+    return d;
+}
+
+/* Every matrix once a token, but for the embedding as such. */
+static struct least_work least_of_text(const struct llama2_config *c) {
+    double heads = (double)((2 * c->NH + 2 * c->KVH) * c->HS);
+    double layer = (double)c->C * (heads + 3.0 * (double)c->hidden);
+    double weights = (double)c->L * layer + (double)c->V * (double)c->C, tokens = (double)c->T;
+    /* A cache keeps what fits into it from token to token. */
+    return (struct least_work){4.0 * weights, 2.0 * weights * tokens};
+}
+
+/* All texts by the worker in use. *best: the fastest that counts. */
+static enum status decode(struct decoded *d, enum remote_side which, double *best,
+                          struct error *error) {
+    struct decoding_create_call made = {
+        .config = d->config, .dtype = NN_F32, .seed = d->seed, .batch = 1};
+    struct decoding_text_call call = {.count = d->config.T};
+    const size_t bytes = d->config.V * sizeof(float);
+    void *logits;
+    TRY(remote_call("decoding_create", &made, sizeof made, error));
+    TRY(remote_alloc(&logits, bytes, error));
+    call.model = made.model;
+    call.logits = logits;
+    for (size_t i = 0; i < d->texts; i++) {
+        void *tokens;
+        double ms;
+        TRY(remote_copy(&tokens, d->tokens[i], call.count * sizeof(int32_t), error));
+        call.tokens = tokens;
+        memset(logits, 0xff, bytes);
+        TRY(remote_call_timed("decoding_text", &call, sizeof call, NULL, &ms, error));
+        remote_check_counted(least_of_text(&d->config).flops);
+        memcpy(d->logits[which][i], logits, bytes);
+        *best = d->texts > 1 && i == 0 ? *best : fmin(*best, ms);
+    }
+    return remote_call("decoding_free", &call, sizeof call, error);
+}
+
+/* Milliseconds of a text on an engine with this side's operators. */
+static double time_model(struct decoded *d, enum remote_side which) {
+    struct error error = {0};
+    double best = INFINITY;
+    enum status status = open_side(which, &error);
+    grader_watch("Llama2, token by token", 2 * PATIENCE);
+    if (status == STATUS_OK) {
+        status = decode(d, which, &best, &error);
+    }
+    grader_watch("", 0);
+    if (status != STATUS_OK) {
+        TEST_FAIL("Llama2: %s", error_text(&error, status));
+    }
+    return best;
+}
+
+C_TEST(speedup, end_to_end) {
+    struct grader_gpu gpu;
+    if (!grader_gpu_open_for_timing(&gpu)) {
+        return;
+    }
+    struct decoded d = decoded_of(gpu.modelled);
+    struct speedup speedup =
+        grader_gpu_speedup(&gpu, lab, "end_to_end", GRADER_SUBJECT, GRADER_MARGIN);
+    speedup.baseline_ms = time_model(&d, REMOTE_BASELINE);
+    speedup.subject_ms = time_model(&d, REMOTE_SUBJECT);
+    for (size_t i = 0; i < d.texts && !test_has_failed(); i++) {
+        grader_check_timed_logits(d.logits[REMOTE_SUBJECT][i], d.logits[REMOTE_BASELINE][i],
+                                  d.config.V, "Llama2 with your operators");
+    }
+    if (!test_has_failed()) {
+        double tokens = 1e3 * (double)d.config.T;
+        printf("%s Llama2: %.0f tokens/s, the starter's way %.0f (%s)\n", lab,
+               tokens / speedup.subject_ms, tokens / speedup.baseline_ms, gpu.clock);
+        check_possible(&gpu, least_of_text(&d.config), speedup.subject_ms);
+        speedup_check(&speedup, __FILE__, __LINE__);
+    }
+    grader_check_own_work();
+}

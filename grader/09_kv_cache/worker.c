@@ -1,0 +1,54 @@
+/* Lab 09: what runs in the worker. */
+#include "grader/isolation/worker.h"
+#include "grader/09_kv_cache/baseline.h"
+#include "grader/09_kv_cache/calls.h"
+#include "grader/isolation/decoding.h"
+#include "grader/isolation/models.h"
+#include "labs/09_kv_cache/given/engine.h"
+#include "labs/09_kv_cache/problem/graph.h"
+
+#ifdef GRADER_BASELINE
+enum status kv_linear(const struct kv_linear *linear, device_stream stream, struct error *error) {
+    return kv_linear_baseline(linear, stream, error);
+}
+
+enum status kv_attention(const struct kv_attention *attention, void *workspace,
+                         device_stream stream, struct error *error) {
+    return kv_attention_baseline(attention, workspace, stream, error);
+}
+#endif
+
+static enum status run_linear(void *arguments, struct error *error) {
+    const struct kv_linear_call *c = arguments;
+    return kv_linear(&c->linear, c->stream, error);
+}
+
+static enum status run_attention(void *arguments, struct error *error) {
+    const struct kv_attention_call *c = arguments;
+    return kv_attention(&c->attention, c->workspace, c->stream, error);
+}
+
+static enum status record(void *arguments, struct error *error) {
+    struct kv_attention_call *c = arguments;
+    return kv_graph_record(&c->graph, kv_attention, &c->attention, c->workspace, c->stream, error);
+}
+
+static enum status launch(void *arguments, struct error *error) {
+    const struct kv_launch_call *c = arguments;
+    return kv_graph_launch(c->graph, c->stream, error);
+}
+
+enum status worker_engine_create(struct engine *engine, struct error *error) {
+    return engine_kv_cache_create(engine, error);
+}
+
+static const struct worker_entry entries[] = {
+    {"kv_linear", sizeof(struct kv_linear_call), run_linear},
+    {"kv_attention", sizeof(struct kv_attention_call), run_attention},
+    {"kv_record", sizeof(struct kv_attention_call), record},
+    {"kv_launch", sizeof(struct kv_launch_call), launch},
+    WORKER_LLAMA2_LOGITS,
+    WORKER_DECODING,
+    {0}};
+
+const struct worker worker = {entries, &worker_device};

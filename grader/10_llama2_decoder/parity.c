@@ -1,0 +1,441 @@
+/*
+ * Lab 10, parity: a decoder against the CPU's reference. Logits after a prompt at once and in
+ * pieces, and after every step; what a step draws; texts that go back; and models end to end.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/device/device.h"
+#include "common/testing/testing.h"
+#include "grader/10_llama2_decoder/remote.h"
+#include "grader/harness/bed.h"
+#include "grader/harness/gpu.h"
+#include "grader/harness/remote_models.h"
+#include "grader/harness/seed.h"
+#include "grader/harness/small_llama2.h"
+#include "grader/harness/watch.h"
+#include "labs/10_llama2_decoder/problem/case.h"
+#include "labs/10_llama2_decoder/problem/draw.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+enum { PATIENCE = 150 /* seconds */ };
+
+static const struct sampling greedy = {1, 0.0f, 0.9f, 0};
+
+/* What is done with a text: tokens are fed, or drawn behind those fed. */
+struct action {
+    int feed;                   /* tokens of one call; 0: a step; below: so many steps at once */
+    int position;               /* of the first; BEHIND: behind those fed */
+    const struct sampling *how; /* of a step, with another state; NULL: greedy */
+};
+
+enum { BEHIND = -1, MOST_ACTIONS = 40 };
+
+#define FEED(count, position) \
+    { count, position, NULL }
+#define STEP \
+    { 0, BEHIND, NULL }
+#define STEP_AT(position) \
+    { 0, position, NULL }
+#define STEPS_AT_ONCE(count) \
+    { -(count), BEHIND, NULL }
+
+static struct sampling with_state(const struct sampling *how, struct rng *rng) {
+    struct sampling sampling = how != NULL ? *how : greedy;
+    sampling.state = rng_u64(rng) | 1;
+    return sampling;
+}
+
+static enum status act(struct decoder_case *c, const struct action *a, char *text, size_t size,
+                       struct error *error) {
+    size_t position = a->position == BEHIND ? c->fed : (size_t)a->position;
+    if (a->feed > 0) {
+        return decoder_case_feed(c, (size_t)a->feed, position, text, size, error);
+    }
+    if (a->feed < 0) {
+        return decoder_case_steps_at_once(c, (size_t)-a->feed, text, size, error);
+    }
+    const struct sampling how = with_state(a->how, c->rng);
+    return decoder_case_step_at(c, position, &how, NULL, text, size, error);
+}
+
+/* The verdict on what was done with a text. */
+static void report(const struct decoder_case *c, enum status status, const char *text,
+                   const struct error *error) {
+    if (status != STATUS_OK) {
+        TEST_FAIL("%s: %s (%s)", c->name, error_text(error, status), status_name(status));
+    } else if (text[0] != '\0') {
+        TEST_FAIL("%s: %s", c->name, text);
+    } else if (!decoder_net_intact(c->net)) {
+        TEST_FAIL("%s: the decoder changed the model's weights", c->name);
+    }
+}
+
+/* A text on the subject's decoder, in the worker. */
+static enum status create_case(struct decoder_case *c, const struct decoder_net *net, size_t batch,
+                               struct bed *bed, bool guarded, struct error *error) {
+    const struct decoder_functions functions = remote_decoder();
+    enum status status =
+        decoder_case_create(c, net, &functions, batch, &bed->rng, bed->stream, guarded, error);
+    c->steps = remote_decoder_steps;
+    return status;
+}
+
+static void run_actions(const struct decoder_net *net, size_t batch, const struct action *actions,
+                        size_t count, struct bed *bed) {
+    struct decoder_case c;
+    struct error error = {0};
+    char text[500] = "";
+    enum status status = create_case(&c, net, batch, bed, bed_guards(bed), &error);
+    grader_watch(c.name, PATIENCE);
+    for (size_t i = 0; i < count && status == STATUS_OK && text[0] == '\0'; i++) {
+        status = act(&c, &actions[i], text, sizeof text, &error);
+    }
+    grader_watch("", 0);
+    report(&c, status, text, &error);
+    decoder_case_free(&c);
+}
+
+/* A model of each size, and the same with its text. */
+static void run_sizes(const struct decoder_size *sizes, size_t count, size_t batch,
+                      const struct action *actions, size_t action_count) {
+    struct bed bed;
+    bool open = bed_open(&bed, 0);
+    for (size_t i = 0; i < count && open && !test_has_failed(); i++) {
+        struct decoder_net net;
+        struct error error = {0};
+        enum status status = decoder_net_create(&net, &sizes[i], grader_seed(), false, &error);
+        if (status != STATUS_OK) {
+            TEST_FAIL("%s", error_text(&error, status));
+        } else {
+            run_actions(&net, batch < sizes[i].T ? batch : sizes[i].T, actions, action_count, &bed);
+        }
+        decoder_net_free(&net);
+    }
+    bed_close(&bed);
+}
+
+/* NH, KVH, HS, hidden, L, V, T. */
+#define SMALL \
+    { 4, 4, 16, 96, 2, 61, 48, NN_F32, NN_ROPE_INTERLEAVED, false }
+#define GROUPED \
+    { 6, 2, 8, 40, 3, 100, 48, NN_F32, NN_ROPE_INTERLEAVED, false }
+
+/* ---- Prompts ---- */
+
+C_TEST(parity, one_token) {
+    static const struct decoder_size sizes[] = {SMALL};
+    static const struct action actions[] = {FEED(1, 0), FEED(1, 1), FEED(1, 2)};
+    run_sizes(sizes, COUNT(sizes), 1, actions, COUNT(actions));
+}
+
+C_TEST(parity, prompt_at_once) {
+    static const struct decoder_size sizes[] = {SMALL, GROUPED};
+    static const struct action actions[] = {FEED(37, 0)};
+    run_sizes(sizes, COUNT(sizes), 48, actions, COUNT(actions));
+}
+
+C_TEST(parity, prompt_in_pieces) {
+    static const struct decoder_size sizes[] = {SMALL, GROUPED};
+    static const struct action actions[] = {FEED(7, 0), FEED(16, BEHIND), FEED(1, BEHIND),
+                                            FEED(12, BEHIND), FEED(2, BEHIND)};
+    run_sizes(sizes, COUNT(sizes), 16, actions, COUNT(actions));
+}
+
+/* ---- Steps ---- */
+
+C_TEST(parity, steps) {
+    static const struct decoder_size sizes[] = {SMALL, GROUPED};
+    static const struct action actions[] = {FEED(3, 0), STEP, STEP, STEP, STEP, STEP};
+    run_sizes(sizes, COUNT(sizes), 8, actions, COUNT(actions));
+}
+
+C_TEST(parity, steps_that_nobody_waits_for) {
+    static const struct decoder_size sizes[] = {SMALL, GROUPED};
+    static const struct action actions[] = {FEED(5, 0), STEPS_AT_ONCE(8), STEP, FEED(3, BEHIND),
+                                            STEPS_AT_ONCE(8)};
+    run_sizes(sizes, COUNT(sizes), 8, actions, COUNT(actions));
+}
+
+C_TEST(parity, steps_to_the_end_of_the_context) {
+    static const struct decoder_size sizes[] = {
+        {2, 1, 8, 24, 2, 31, 9, NN_F32, NN_ROPE_INTERLEAVED, false}};
+    static const struct action actions[] = {FEED(1, 0), STEP, STEP, STEP, STEP,
+                                            STEP,       STEP, STEP, STEP};
+    run_sizes(sizes, COUNT(sizes), 9, actions, COUNT(actions));
+}
+
+C_TEST(parity, prompts_between_steps) {
+    static const struct decoder_size sizes[] = {SMALL};
+    static const struct action actions[] = {FEED(5, 0),      STEP, STEP, FEED(6, BEHIND), STEP,
+                                            FEED(1, BEHIND), STEP, STEP};
+    run_sizes(sizes, COUNT(sizes), 8, actions, COUNT(actions));
+}
+
+/* What was fed at or behind a position is forgotten; what was before it is not. */
+C_TEST(parity, back_to_an_earlier_position) {
+    static const struct decoder_size sizes[] = {GROUPED};
+    static const struct action actions[] = {FEED(10, 0), STEP,       STEP, FEED(2, 4), STEP,
+                                            STEP,        STEP_AT(3), STEP, FEED(9, 0), STEP};
+    run_sizes(sizes, COUNT(sizes), 16, actions, COUNT(actions));
+}
+
+C_TEST(parity, drawn_tokens) {
+    static const struct sampling hot = {1, 1.0f, 0.0f, 0}, nucleus = {1, 0.8f, 0.9f, 0},
+                                 narrow = {1, 1.3f, 0.3f, 0}, five = {1, 1.0f, 1.0f, 5},
+                                 both = {1, 0.7f, 0.6f, 20};
+    static const struct decoder_size sizes[] = {
+        SMALL, {2, 2, 8, 24, 1, 1500, 48, NN_F32, NN_ROPE_INTERLEAVED, false}};
+    static const struct action actions[] = {FEED(2, 0),
+                                            {0, BEHIND, &hot},
+                                            {0, BEHIND, &nucleus},
+                                            {0, BEHIND, &narrow},
+                                            {0, BEHIND, &five},
+                                            {0, BEHIND, &both},
+                                            STEP,
+                                            {0, BEHIND, &nucleus},
+                                            {0, BEHIND, &narrow},
+                                            {0, BEHIND, &nucleus}};
+    run_sizes(sizes, COUNT(sizes), 4, actions, COUNT(actions));
+}
+
+/* ---- What a step draws from logits of the grader's ---- */
+
+enum { DRAW_V = 200, TIES_BEST = 5 /* the lowest of several */ };
+
+static void fill_ties(float *logits) {
+    for (int i = 0; i < DRAW_V; i++) {
+        logits[i] = i % 7 == TIES_BEST ? 3.0f : (float)(i % 5) * 0.5f;
+    }
+}
+
+/* Two tokens have almost all of the mass; the others' shares are below what top_p lets in. */
+static void fill_peaks(float *logits) {
+    for (int i = 0; i < DRAW_V; i++) {
+        logits[i] = i == 150 ? 8.0f : i == 31 ? 7.5f : -0.01f * (float)i;
+    }
+}
+
+/* Feeds a token behind which the best one is not the ties' best: who draws from logits of his own,
+   instead of those that are there, draws another token. */
+static enum status feed_another_best(struct decoder_case *c, char *text, size_t size,
+                                     struct error *error) {
+    char unused[300];
+    bool same = true;
+    for (int i = 0; i < 100 && same && text[0] == '\0'; i++) {
+        TRY(decoder_case_feed(c, 1, 0, text, size, error));
+        same = decoder_token_allowed(c->got, DRAW_V, &greedy, TIES_BEST, unused, sizeof unused);
+    }
+    return STATUS_OK;
+}
+
+static enum status draw_often(struct decoder_case *c, char *text, size_t size,
+                              struct error *error) {
+    static const struct sampling list[] = {
+        {1, 0.0f, 0.9f, 0}, {1, 1.0f, 0.5f, 0}, {1, 1.0f, 0.9f, 3}, {1, 2.0f, 0.0f, 2},
+        {1, 3.0f, 0.2f, 0}, {1, 0.0f, 0.0f, 1}, {1, 1.0f, 0.9f, 0}};
+    float logits[DRAW_V];
+    TRY(feed_another_best(c, text, size, error));
+    for (size_t i = 0; i < 2 * COUNT(list) && text[0] == '\0'; i++) {
+        struct sampling how = list[i / 2];
+        (i % 2 == 0 ? fill_ties : fill_peaks)(logits);
+        enum status status = decoder_telling_state(logits, DRAW_V, &how, c->rng);
+        if (status != STATUS_OK) {
+            return error_set(error, status, "the grader is out of memory");
+        }
+        TRY(decoder_case_step(c, &how, logits, text, size, error));
+    }
+    return STATUS_OK;
+}
+
+C_TEST(parity, draws_from_the_logits_that_are_there) {
+    static const struct decoder_size size = {
+        1, 1, 4, 8, 1, DRAW_V, 48, NN_F32, NN_ROPE_INTERLEAVED, false};
+    struct bed bed;
+    struct decoder_net net = {0};
+    struct decoder_case c = {0};
+    struct error error = {0};
+    char text[500] = "";
+    if (bed_open(&bed, 0)) {
+        enum status status = decoder_net_create(&net, &size, grader_seed(), false, &error);
+        status = status == STATUS_OK ? create_case(&c, &net, 2, &bed, true, &error) : status;
+        grader_watch("draws from given logits", PATIENCE);
+        status = status == STATUS_OK ? draw_often(&c, text, sizeof text, &error) : status;
+        grader_watch("", 0);
+        report(&c, status, text, &error);
+        decoder_case_free(&c);
+        decoder_net_free(&net);
+    }
+    bed_close(&bed);
+}
+
+/* ---- Sizes and types ---- */
+
+static const struct action prompt_and_steps[] = {FEED(9, 0), FEED(4, BEHIND), STEP, STEP};
+
+C_TEST(parity, types) {
+    static const struct decoder_size sizes[] = {
+        {4, 4, 16, 96, 2, 61, 32, NN_BF16, NN_ROPE_INTERLEAVED, false},
+        {4, 2, 16, 96, 2, 61, 32, NN_F16, NN_ROPE_HALVES, false},
+        {6, 2, 8, 40, 3, 100, 32, NN_BF16, NN_ROPE_HALVES, true},
+        {3, 1, 10, 37, 2, 53, 32, NN_F16, NN_ROPE_INTERLEAVED, true},
+        {3, 3, 10, 37, 1, 53, 32, NN_BF16, NN_ROPE_INTERLEAVED, false}};
+    run_sizes(sizes, COUNT(sizes), 16, prompt_and_steps, COUNT(prompt_and_steps));
+}
+
+C_TEST(parity, rope_in_halves_and_own_classifier) {
+    static const struct decoder_size sizes[] = {
+        {4, 4, 16, 96, 2, 61, 32, NN_F32, NN_ROPE_HALVES, false},
+        {4, 2, 8, 40, 2, 77, 32, NN_F32, NN_ROPE_HALVES, true},
+        {2, 1, 12, 50, 1, 19, 32, NN_F32, NN_ROPE_INTERLEAVED, true}};
+    run_sizes(sizes, COUNT(sizes), 16, prompt_and_steps, COUNT(prompt_and_steps));
+}
+
+C_TEST(parity, odd_sizes) {
+    static const struct decoder_size sizes[] = {
+        {1, 1, 2, 1, 1, 1, 32, NN_F32, NN_ROPE_INTERLEAVED, false},
+        {3, 1, 2, 5, 2, 2, 32, NN_F32, NN_ROPE_HALVES, false},
+        {5, 5, 6, 37, 2, 7, 32, NN_F32, NN_ROPE_INTERLEAVED, true},
+        {7, 7, 10, 19, 1, 301, 32, NN_F32, NN_ROPE_INTERLEAVED, false},
+        {13, 1, 2, 67, 1, 33, 32, NN_F32, NN_ROPE_INTERLEAVED, false}};
+    run_sizes(sizes, COUNT(sizes), 16, prompt_and_steps, COUNT(prompt_and_steps));
+}
+
+C_TEST(parity, long_heads) {
+    static const struct decoder_size sizes[] = {
+        {1, 1, 256, 33, 1, 40, 32, NN_F32, NN_ROPE_INTERLEAVED, false},
+        {2, 1, 130, 24, 2, 40, 32, NN_F32, NN_ROPE_HALVES, false},
+        {1, 1, 256, 24, 3, 40, 32, NN_BF16, NN_ROPE_INTERLEAVED, false},
+        {2, 1, 128, 24, 1, 40, 32, NN_BF16, NN_ROPE_HALVES, false}};
+    run_sizes(sizes, COUNT(sizes), 16, prompt_and_steps, COUNT(prompt_and_steps));
+}
+
+C_TEST(parity, long_context) {
+    static const struct decoder_size sizes[] = {
+        {2, 1, 16, 24, 2, 40, 700, NN_F32, NN_ROPE_INTERLEAVED, false}};
+    static const struct action actions[] = {
+        FEED(180, 0),      FEED(80, BEHIND), STEP, STEP, FEED(30, BEHIND), STEP,
+        FEED(180, BEHIND), FEED(70, BEHIND), STEP};
+    run_sizes(sizes, COUNT(sizes), 180, actions, COUNT(actions));
+}
+
+/* Sizes drawn anew in every run: no list of special cases passes. */
+C_TEST(parity, random_sizes) {
+    struct bed bed;
+    bool open = bed_open(&bed, 0);
+    for (int i = 0; i < 5 && open && !test_has_failed(); i++) {
+        struct rng *rng = &bed.rng;
+        struct decoder_net net;
+        struct error error = {0};
+        size_t KVH = 1 + rng_below(rng, 3), NH = KVH * (1 + rng_below(rng, 3));
+        size_t HS = 2 * (1 + rng_below(rng, 9));
+        /* Few channels may all but cancel each other, and leave what they were rounded by. */
+        enum nn_dtype dtype = NH * HS < 12 ? NN_F32 : (enum nn_dtype)rng_below(rng, 3);
+        const struct decoder_size size = {NH,
+                                          KVH,
+                                          HS,
+                                          1 + rng_below(rng, 90),
+                                          1 + rng_below(rng, 3),
+                                          1 + rng_below(rng, 200),
+                                          40,
+                                          dtype,
+                                          (enum nn_rope_layout)rng_below(rng, 2),
+                                          rng_below(rng, 2) == 1};
+        const struct action actions[] = {FEED(1 + (int)rng_below(rng, 16), 0),
+                                         FEED(1 + (int)rng_below(rng, 16), BEHIND), STEP, STEP};
+        enum status status = decoder_net_create(&net, &size, grader_seed(), false, &error);
+        if (status != STATUS_OK) {
+            TEST_FAIL("%s", error_text(&error, status));
+        } else {
+            run_actions(&net, 16, actions, COUNT(actions), &bed);
+        }
+        decoder_net_free(&net);
+    }
+    bed_close(&bed);
+}
+
+C_TEST(parity, large_sizes_on_a_gpu) {
+    static const struct decoder_size sizes[] = {
+        {12, 12, 64, 2048, 2, 1000, 700, NN_F32, NN_ROPE_INTERLEAVED, false},
+        {32, 4, 64, 5632, 1, 1000, 700, NN_BF16, NN_ROPE_INTERLEAVED, false},
+        {16, 4, 128, 5504, 1, 1000, 700, NN_F16, NN_ROPE_HALVES, true}};
+    static const struct action actions[] = {FEED(512, 0), STEP, FEED(67, BEHIND), STEP, STEP};
+    struct grader_gpu gpu;
+    if (!grader_gpu_open(&gpu)) {
+        return;
+    }
+    if (gpu.modelled) {
+        TEST_SKIP("large sizes are for a GPU; this is simt");
+    }
+    run_sizes(sizes, COUNT(sizes), 512, actions, COUNT(actions));
+}
+
+/* ---- Several decoders ---- */
+
+enum { AT_ONCE = 3 };
+
+/* Each decoder's texts go on in turn. */
+static enum status take_turns(struct decoder_case cases[AT_ONCE], char *text, size_t size,
+                              struct error *error) {
+    static const struct action actions[] = {FEED(6, 0), STEP, FEED(3, BEHIND), STEP};
+    for (size_t i = 0; i < COUNT(actions); i++) {
+        for (int k = 0; k < AT_ONCE && text[0] == '\0'; k++) {
+            TRY(act(&cases[k], &actions[i], text, size, error));
+        }
+    }
+    return STATUS_OK;
+}
+
+C_TEST(parity, several_decoders) {
+    static const struct decoder_size sizes[AT_ONCE] = {
+        SMALL, GROUPED, {4, 4, 16, 96, 2, 61, 20, NN_F32, NN_ROPE_HALVES, false}};
+    struct bed bed;
+    struct decoder_net nets[AT_ONCE] = {0};
+    struct decoder_case cases[AT_ONCE] = {0};
+    struct error error = {0};
+    char text[500] = "";
+    enum status status = bed_open(&bed, 0) ? STATUS_OK : STATUS_NO_DEVICE;
+    for (int i = 0; i < AT_ONCE && status == STATUS_OK; i++) {
+        status =
+            decoder_net_create(&nets[i], &sizes[i], grader_seed() + (uint64_t)i, false, &error);
+        status =
+            status == STATUS_OK ? create_case(&cases[i], &nets[i], 8, &bed, true, &error) : status;
+    }
+    grader_watch("several decoders at once", PATIENCE);
+    status = status == STATUS_OK ? take_turns(cases, text, sizeof text, &error) : status;
+    grader_watch("", 0);
+    if (status != STATUS_NO_DEVICE && (status != STATUS_OK || text[0] != '\0')) {
+        TEST_FAIL("several decoders at once: %s",
+                  status != STATUS_OK ? error_text(&error, status) : text);
+    }
+    for (int i = 0; i < AT_ONCE; i++) {
+        decoder_case_free(&cases[i]);
+        decoder_net_free(&nets[i]);
+    }
+    bed_close(&bed);
+}
+
+/* ---- The model ---- */
+
+static void check_model(struct small_llama2 *l, const char *whose) {
+    if (remote_small_llama2(l, "a small Llama2 with your decoder", PATIENCE)) {
+        grader_check_logits(l->got, l->want, SMALL_LLAMA2_V, whose);
+    }
+}
+
+C_TEST(parity, llama2_end_to_end) {
+    struct small_llama2 l = small_llama2();
+    check_model(&l, "your decoder");
+}
+
+/* The engine runs these operator by operator. */
+C_TEST(parity, heads_that_lab_09_does_not_take) {
+    struct small_llama2 l = small_llama2();
+    l.config.NH = l.config.KVH = 1;
+    l.config.HS = l.config.C = 258;
+    l.config.hidden = 40;
+    check_model(&l, "heads of 258 channels");
+}

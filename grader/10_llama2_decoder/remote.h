@@ -1,0 +1,30 @@
+/**
+ * @file remote.h
+ * @brief A decoder in the worker in use: what a case calls in its place.
+ */
+#ifndef WARPBOOK_GRADER_10_LLAMA2_DECODER_REMOTE_H_
+#define WARPBOOK_GRADER_10_LLAMA2_DECODER_REMOTE_H_
+
+#include "labs/10_llama2_decoder/given/engine.h"
+#include "labs/10_llama2_decoder/problem/steps.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * @brief The four functions of decoder.h, in the worker that is in use when they are called.
+ *
+ * They fail with STATUS_INTERRUPTED when the worker is no more.
+ */
+struct decoder_functions remote_decoder(void);
+
+/** Starts steps by one call of the worker's. */
+MUST_CHECK enum status remote_decoder_steps(const struct decoder_steps_call *call,
+                                            struct error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

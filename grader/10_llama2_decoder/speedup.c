@@ -1,0 +1,657 @@
+/*
+ * Lab 10, speedup: launches of a step; steps, and a prompt, by the decoder and by the starter's
+ * way; and both through the engine, from a prompt to drawn tokens. On a GPU time is measured and
+ * the fastest of several calls counts, on both sides; on simt it is modelled, and one call is as
+ * good as many.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/rng.h"
+#include "common/device/device.h"
+#include "common/testing/testing.h"
+#include "grader/10_llama2_decoder/calls.h"
+#include "grader/10_llama2_decoder/remote.h"
+#include "grader/harness/gpu.h"
+#include "grader/harness/logits.h"
+#include "grader/harness/own_work.h"
+#include "grader/harness/seed.h"
+#include "grader/harness/speedup.h"
+#include "grader/harness/watch.h"
+#include "grader/isolation/decoding.h"
+#include "grader/isolation/remote.h"
+#include "grader/isolation/remote_device.h"
+#include "labs/10_llama2_decoder/problem/case.h"
+#include "labs/10_llama2_decoder/problem/draw.h"
+
+static const char lab[] = "10_llama2_decoder";
+
+enum { PATIENCE = 150 /* seconds */, CALLS = 7, MOST_STEPS = 64 };
+
+/*
+ * Launches, copies and fills of a step, one by one where it has a graph. A layer's are two of
+ * attention, the product behind it, gate and up, SwiGLU and down; before the first and
+ * behind the last come drawing, the embedding and the classifier, and two to spare.
+ */
+enum { MOST_A_LAYER = 6, OTHERS = 6 };
+
+static const struct sampling greedy = {1, 0.0f, 0.0f, 0};
+
+/* What is measured: a model, a prompt, and steps behind it. */
+struct work {
+    struct decoder_size size;
+    size_t prompt, steps;
+    struct sampling how; /* steps draw */
+};
+
+/* On a GPU 160 MB of weights, more than its L2 holds; on simt what it can model in seconds. */
+static struct work work_of(bool modelled) {
+    static const struct work on_gpu = {{.NH = 8,
+                                        .KVH = 4,
+                                        .HS = 64,
+                                        .hidden = 1408,
+                                        .L = 8,
+                                        .V = 32000,
+                                        .T = 768,
+                                        .dtype = NN_F32},
+                                       512,
+                                       64,
+                                       {42, 0.9f, 0.9f, 0}},
+                             on_simt = {{.NH = 4,
+                                         .KVH = 2,
+                                         .HS = 64,
+                                         .hidden = 512,
+                                         .L = 2,
+                                         .V = 1000,
+                                         .T = 64,
+                                         .dtype = NN_F32},
+                                        40,
+                                        2,
+                                        {1, 0.0f, 0.0f, 0}};
+    return modelled ? on_simt : on_gpu;
+}
+
+/* From here on this side's worker is asked; the baseline's has a device once it is opened. */
+static enum status open_side(enum remote_side which, struct error *error) {
+    remote_use(which);
+    return which == REMOTE_SUBJECT ? STATUS_OK : remote_open_device(error);
+}
+
+static void fail(enum status status, const struct error *error, const char *text) {
+    if (status != STATUS_OK) {
+        TEST_FAIL("%s", error_text(error, status));
+    } else if (text[0] != '\0') {
+        TEST_FAIL("%s", text);
+    }
+}
+
+/* ---- Launches ---- */
+
+/* Two steps in earnest, which may make a graph, then one that is only recorded. */
+static enum status count_launches(struct decoder_case *c, size_t *launches, char *text, size_t size,
+                                  struct error *error) {
+    TRY(decoder_case_feed(c, 5, 0, text, size, error));
+    for (int i = 0; i < 2 && text[0] == '\0'; i++) {
+        TRY(decoder_case_step(c, &greedy, NULL, text, size, error));
+    }
+    struct decoder_steps_call call = {.decoder = c->decoder, .position = c->fed, .count = 1};
+    enum status status =
+        remote_count_launches("decoder_steps", &call, sizeof call, c->stream, launches, error);
+    if (status != STATUS_OK && remote_alive()) {
+        snprintf(
+            text, size,
+            "%s launches too often: a step that is recorded waits for the GPU, launches a graph, "
+            "or does what else cannot be recorded: %s",
+            lab, error_text(error, status));
+        return STATUS_OK;
+    }
+    return status;
+}
+
+static void check_launches(const struct decoder_size *size, struct rng *rng) {
+    const struct decoder_functions own = remote_decoder();
+    struct decoder_net net;
+    struct decoder_case c = {0};
+    struct error error = {0};
+    device_stream stream = NULL;
+    char text[700] = "";
+    size_t launches = 0, most = MOST_A_LAYER * size->L + OTHERS;
+    enum status status = decoder_net_create(&net, size, grader_seed(), false, &error);
+    status = status == STATUS_OK ? device_stream_create(&stream, &error) : status;
+    status = status == STATUS_OK
+                 ? decoder_case_create(&c, &net, &own, 8, rng, stream, false, &error)
+                 : status;
+    grader_watch(c.name, PATIENCE);
+    status =
+        status == STATUS_OK ? count_launches(&c, &launches, text, sizeof text, &error) : status;
+    grader_watch("", 0);
+    if (status != STATUS_OK || text[0] != '\0') {
+        fail(status, &error, text);
+    } else if (launches > most) {
+        TEST_FAIL("%s launches too often: %s: a step is %zu launches and copies, at most %zu", lab,
+                  c.name, launches, most);
+    } else {
+        printf("%s launches, %s: a step is %zu, at most %zu\n", lab, c.name, launches, most);
+    }
+    decoder_case_free(&c);
+    device_stream_destroy(stream);
+    decoder_net_free(&net);
+}
+
+C_TEST(speedup, launches) {
+    static const struct decoder_size sizes[] = {
+        {4, 4, 16, 96, 2, 61, 32, NN_F32, NN_ROPE_INTERLEAVED, false},
+        {6, 2, 16, 128, 4, 300, 32, NN_BF16, NN_ROPE_HALVES, true}};
+    struct grader_gpu gpu;
+    if (grader_gpu_open_for_timing(&gpu)) {
+        struct rng rng = rng_create(grader_seed());
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes && !test_has_failed(); i++) {
+            check_launches(&sizes[i], &rng);
+        }
+    }
+}
+
+/* ---- What cannot be done without ---- */
+
+static double layer_weights(const struct decoder_size *s) {
+    double C = (double)(s->NH * s->HS), qkv = (double)((s->NH + 2 * s->KVH) * s->HS);
+    return C * (qkv + C + 3.0 * (double)s->hidden);
+}
+
+static double token_weights(const struct decoder_size *s) {
+    return (double)s->L * layer_weights(s) + (double)s->V * (double)(s->NH * s->HS);
+}
+
+static double flops_of_steps(const struct decoder_size *s, size_t steps) {
+    return 2.0 * token_weights(s) * (double)steps;
+}
+
+/* Of the last layer nothing but keys and values is asked for, until the last token. */
+static double flops_of_prompt(const struct decoder_size *s, size_t tokens) {
+    return 2.0 * layer_weights(s) * (double)((s->L - 1) * tokens) + flops_of_steps(s, 1);
+}
+
+/*
+ * A token's weights must be read, but for what L2 holds of them on simt from the token before, and
+ * a product is two operations. What a prompt's further tokens take is not known here: tensor cores
+ * may multiply them.
+ */
+static double least_ms(const struct decoder_size *s, const struct grader_gpu *gpu) {
+    const struct device_properties *p = &gpu->properties;
+    double bytes = token_weights(s) * (double)nn_dtype_bytes(s->dtype);
+    double outside = gpu->modelled ? bytes - (double)p->l2_bytes : bytes;
+    double read = p->memory_bandwidth > 0.0 ? outside / p->memory_bandwidth : 0.0;
+    return 1e3 * fmax(read, flops_of_steps(s, 1) / p->peak_flops);
+}
+
+/* The verdict on times of results that are right. */
+static void judge(const struct speedup *speedup, double least) {
+    if (test_has_failed()) {
+        return;
+    }
+    if (speedup->subject_ms < 0.9 * least) {
+        TEST_FAIL("%.4g ms is less than this GPU allows, %.4g ms: the work was not done",
+                  speedup->subject_ms, least);
+    }
+    speedup_check(speedup, __FILE__, __LINE__);
+}
+
+/* ---- Steps and prompts ---- */
+
+/* A decoder in one worker. */
+struct racer {
+    struct decoder_net net;
+    struct decoder_case c;
+    struct rng rng;
+    device_stream stream;
+};
+
+/* The starter's decoder and the subject's, the same model and text on both. */
+struct race {
+    struct work work;
+    struct racer racers[REMOTE_SIDES];
+    struct rng rng;
+    float *logits;       /* (V): what the first of the timed steps draws from */
+    struct sampling how; /* and how they do */
+};
+
+static enum status racer_create(struct racer *r, const struct work *work, uint64_t seed,
+                                struct error *error) {
+    const struct decoder_functions functions = remote_decoder();
+    r->rng = rng_create(seed);
+    TRY(decoder_net_create(&r->net, &work->size, seed, true, error));
+    TRY(device_stream_create(&r->stream, error));
+    return decoder_case_create(&r->c, &r->net, &functions, work->prompt, &r->rng, r->stream, false,
+                               error);
+}
+
+static enum status race_create(struct race *race, const struct grader_gpu *gpu,
+                               struct error *error) {
+    const uint64_t seed = grader_seed();
+    race->work = work_of(gpu->modelled);
+    race->rng = rng_create(seed);
+    race->logits = malloc(race->work.size.V * sizeof *race->logits);
+    if (race->logits == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
+    }
+    for (int i = 0; i < REMOTE_SIDES; i++) {
+        TRY(open_side((enum remote_side)i, error));
+        TRY(racer_create(&race->racers[i], &race->work, seed, error));
+    }
+    return STATUS_OK;
+}
+
+static void race_free(struct race *race) {
+    for (int i = 0; i < REMOTE_SIDES; i++) {
+        struct racer *r = &race->racers[i];
+        remote_use((enum remote_side)i);
+        decoder_case_free(&r->c);
+        device_stream_destroy(r->stream);
+        decoder_net_free(&r->net);
+    }
+    free(race->logits);
+}
+
+static void compare(const struct race *race, const char *what) {
+    const float *got = race->racers[REMOTE_SUBJECT].c.got;
+    const float *want = race->racers[REMOTE_BASELINE].c.got;
+    struct logits_difference d = logits_difference(got, want, race->work.size.V);
+    if (!(d.worst <= decoder_tolerance(race->work.size.dtype) * d.largest)) {
+        TEST_FAIL("%s: your logits differ by %.3g of the largest from the starter's", what,
+                  d.worst / d.largest);
+    }
+}
+
+/* Reads the logits that a decoder came to. */
+static enum status read_logits(struct racer *r, struct error *error) {
+    bool intact, changed;
+    TRY(device_synchronize(r->stream, error));
+    return device_buffer_get(&r->c.logits, r->c.got, &intact, &changed, error);
+}
+
+/* The starter's decoder is fed the i-th token behind the prompt. */
+static enum status feed_baseline_one(struct race *race, const int32_t *token, size_t i,
+                                     struct error *error) {
+    struct racer *r = &race->racers[REMOTE_BASELINE];
+    remote_use(REMOTE_BASELINE);
+    TRY(r->c.functions.prefill(r->c.decoder, token, 1, race->work.prompt + i, error));
+    return read_logits(r, error);
+}
+
+/*
+ * A prompt and a step on both: what is timed is what is wanted. The starter's decoder does not draw
+ * for itself: where the coin falls on the edge between two tokens, either may be drawn.
+ */
+static enum status prepare(struct race *race, char *text, size_t size, struct error *error) {
+    const size_t prompt = race->work.prompt;
+    struct decoder_case *subject = &race->racers[REMOTE_SUBJECT].c;
+    for (int i = 0; i < REMOTE_SIDES; i++) {
+        remote_use((enum remote_side)i);
+        TRY(decoder_case_feed(&race->racers[i].c, prompt, 0, text, size, error));
+    }
+    compare(race, "the prompt");
+    memcpy(race->logits, race->racers[REMOTE_BASELINE].c.got, race->work.size.V * sizeof(float));
+    remote_use(REMOTE_SUBJECT);
+    TRY(decoder_case_step(subject, &race->work.how, race->logits, text, size, error));
+    if (text[0] == '\0') {
+        TRY(feed_baseline_one(race, &subject->text[prompt], 0, error));
+        compare(race, "a step");
+    }
+    return STATUS_OK;
+}
+
+/* Whose turn it is; with the baseline's, which comes first, what both are given is drawn anew. */
+static struct racer *take_turn(struct race *race, bool subject) {
+    const struct work *w = &race->work;
+    enum remote_side which = subject ? REMOTE_SUBJECT : REMOTE_BASELINE;
+    if (!subject) {
+        rng_fill_normal(&race->rng, race->logits, w->size.V, 1.0f);
+        race->how = w->how;
+        race->how.state = rng_u64(&race->rng) | 1;
+        for (size_t i = 0; i < w->prompt; i++) {
+            race->racers[REMOTE_BASELINE].c.text[i] = (int32_t)rng_below(&race->rng, w->size.V);
+        }
+    }
+    memcpy(race->racers[REMOTE_SUBJECT].c.text, race->racers[REMOTE_BASELINE].c.text,
+           w->prompt * sizeof(int32_t));
+    remote_use(which);
+    grader_watch(race->racers[which].c.name, PATIENCE);
+    return &race->racers[which];
+}
+
+/* The verdict on a turn. @return its milliseconds; infinite, and the test fails, when it went wrong
+ */
+static double end_turn(enum status status, const char *text, const struct error *error, double ms) {
+    grader_watch("", 0);
+    fail(status, error, text);
+    return status == STATUS_OK && text[0] == '\0' ? ms : INFINITY;
+}
+
+/*
+ * Is that what is drawn behind these logits, but for what is allowed of an error in them? Moves the
+ * state on, for the next one.
+ */
+static enum status check_token(const float *logits, const struct decoder_size *model,
+                               struct sampling *how, int32_t token, const char *what, char *text,
+                               size_t size) {
+    bool plausible;
+    double largest = 0.0;
+    for (size_t i = 0; i < model->V; i++) {
+        largest = fmax(largest, fabs((double)logits[i]));
+    }
+    TRY(decoder_token_plausible(logits, model->V, how, token,
+                                decoder_tolerance(model->dtype) * largest, &plausible));
+    if (!plausible) {
+        snprintf(text, size,
+                 "%s: token %d was drawn by temperature %g, top_p %g, state %" PRIu64
+                 ": by the starter's logits the sampler draws another one",
+                 what, (int)token, (double)how->temperature, (double)how->top_p, how->state);
+    }
+    how->state = decoder_state_behind(how);
+    return STATUS_OK;
+}
+
+/* ---- Steps ---- */
+
+static enum status put_start(const struct race *race, struct racer *r, struct error *error) {
+    float floats[sizeof race->how / sizeof(float)] = {0};
+    memcpy(floats, &race->how, sizeof floats);
+    TRY(device_buffer_put(&r->c.logits, race->logits, error));
+    TRY(device_buffer_put(&r->c.token, NULL, error));
+    return device_buffer_put(&r->c.sampling, floats, error);
+}
+
+static struct decoder_steps_call steps_of(const struct race *race, const struct racer *r) {
+    return (struct decoder_steps_call){.decoder = r->c.decoder,
+                                       .position = race->work.prompt + 1,
+                                       .count = race->work.steps,
+                                       .token = (const int32_t *)r->c.token.data,
+                                       .stream = r->stream};
+}
+
+/* The tokens that the subject draws when it does the timed steps again, not timed. */
+static enum status repeat_steps(struct race *race, int32_t *tokens, struct error *error) {
+    struct racer *r = &race->racers[REMOTE_SUBJECT];
+    struct decoder_steps_call call = steps_of(race, r);
+    remote_use(REMOTE_SUBJECT);
+    TRY(put_start(race, r, error));
+    TRY(device_alloc((void **)&call.drawn, call.count * sizeof *call.drawn, error));
+    enum status status = remote_decoder_steps(&call, error);
+    status = status == STATUS_OK
+                 ? device_read(tokens, call.drawn, call.count * sizeof *tokens, r->stream, error)
+                 : status;
+    device_free(call.drawn);
+    return status;
+}
+
+/* The starter's decoder is fed with them; each must be what is drawn behind those before. */
+static enum status feed_baseline(struct race *race, const int32_t *tokens, char *text, size_t size,
+                                 struct error *error) {
+    const struct work *w = &race->work;
+    float *logits = race->racers[REMOTE_BASELINE].c.got;
+    struct sampling how = race->how;
+    memcpy(logits, race->logits, w->size.V * sizeof(float));
+    for (size_t i = 0; i < w->steps && text[0] == '\0'; i++) {
+        TRY(check_token(logits, &w->size, &how, tokens[i], "a timed step", text, size));
+        if (text[0] == '\0') {
+            TRY(feed_baseline_one(race, &tokens[i], 1 + i, error));
+        }
+    }
+    return STATUS_OK;
+}
+
+/*
+ * Were the timed steps right? Only their end is there to be looked at, so the subject does them
+ * again, from the same logits, with each token kept; fed with these, the starter's decoder must
+ * come to the logits of those that were timed. Sums in an order that changes may part the two once.
+ */
+static enum status check_steps(struct race *race, char *text, size_t size, struct error *error) {
+    enum { TRIES = 3 };
+    struct racer *subject = &race->racers[REMOTE_SUBJECT];
+    const float *want = race->racers[REMOTE_BASELINE].c.got;
+    int32_t tokens[MOST_STEPS];
+    struct logits_difference d = {0.0, 0.0};
+    remote_use(REMOTE_SUBJECT);
+    TRY(read_logits(subject, error));
+    for (int i = 0; i < TRIES && text[0] == '\0'; i++) {
+        TRY(repeat_steps(race, tokens, error));
+        TRY(feed_baseline(race, tokens, text, size, error));
+        d = logits_difference(subject->c.got, want, race->work.size.V);
+        if (d.worst <= decoder_tolerance(race->work.size.dtype) * d.largest) {
+            return STATUS_OK;
+        }
+    }
+    if (text[0] == '\0') {
+        snprintf(text, size,
+                 "the timed steps came to other logits than the same steps do again: they differ "
+                 "by %.3g of the largest",
+                 d.worst / d.largest);
+    }
+    return STATUS_OK;
+}
+
+/* Steps behind the prompt, a step's share. */
+static double time_steps(void *argument, bool subject) {
+    struct race *race = argument;
+    struct racer *r = take_turn(race, subject);
+    struct decoder_steps_call call = steps_of(race, r);
+    struct error error = {0};
+    char text[300] = "";
+    double ms = INFINITY;
+    enum status status = put_start(race, r, &error);
+    if (status == STATUS_OK) { /* the whole device is waited for: no stream escapes */
+        status = remote_call_timed("decoder_steps", &call, sizeof call, r->stream, &ms, &error);
+    }
+    if (status == STATUS_OK && subject) {
+        remote_check_counted(flops_of_steps(&race->work.size, call.count));
+        status = check_steps(race, text, sizeof text, &error);
+    }
+    return end_turn(status, text, &error, ms) / (double)race->work.steps;
+}
+
+/* ---- Prompts ---- */
+
+static double time_prompt(void *argument, bool subject) {
+    struct race *race = argument;
+    struct racer *r = take_turn(race, subject);
+    struct decoder_prefill_call call = {.decoder = r->c.decoder, .count = race->work.prompt};
+    struct error error = {0};
+    void *tokens = NULL;
+    double ms = INFINITY;
+    enum status status = remote_copy(&tokens, r->c.text, call.count * sizeof(int32_t), &error);
+    call.tokens = tokens;
+    if (status == STATUS_OK) {
+        status = device_buffer_put(&r->c.logits, NULL, &error);
+    }
+    if (status == STATUS_OK) {
+        status = remote_call_timed("decoder_prefill", &call, sizeof call, r->stream, &ms, &error);
+    }
+    if (status == STATUS_OK) {
+        status = read_logits(r, &error);
+    }
+    if (status == STATUS_OK && subject) {
+        remote_check_counted(flops_of_prompt(&race->work.size, call.count));
+        compare(race, "a timed prompt");
+    }
+    return end_turn(status, "", &error, ms);
+}
+
+/* ---- Both ---- */
+
+static void measure(const char *name, speedup_function *time_ms) {
+    struct grader_gpu gpu;
+    struct race race = {0};
+    struct error error = {0};
+    char text[500] = "";
+    if (!grader_gpu_open_for_timing(&gpu)) {
+        return;
+    }
+    enum status status = race_create(&race, &gpu, &error);
+    grader_watch(race.racers[REMOTE_SUBJECT].c.name, PATIENCE);
+    status = status == STATUS_OK ? prepare(&race, text, sizeof text, &error) : status;
+    grader_watch("", 0);
+    fail(status, &error, text);
+    if (!test_has_failed()) {
+        struct speedup speedup = grader_gpu_speedup(&gpu, lab, name, GRADER_SUBJECT, GRADER_MARGIN);
+        speedup_measure(&speedup, CALLS, time_ms, &race);
+        judge(&speedup, least_ms(&race.work.size, &gpu));
+    }
+    grader_check_own_work();
+    race_free(&race);
+}
+
+C_TEST(speedup, decode) {
+    measure("decode", time_steps);
+}
+
+C_TEST(speedup, prefill) {
+    measure("prefill", time_prompt);
+}
+
+/* ---- The engine ---- */
+
+enum { MOST_PROMPT = 512, MOST_NEW = 96 };
+
+/* A worker's engine with the model, and its part of the arena. */
+struct writer {
+    void *model;
+    int32_t *prompt, *written; /* (length), (count) */
+    float *logits;             /* (V) */
+};
+
+/* Two of them with the same model: the starter's decoder, and the subject's. */
+struct writers {
+    struct work work;
+    struct rng rng;
+    size_t length, count; /* of the prompt, of tokens drawn */
+    int32_t prompt[MOST_PROMPT];
+    struct llama2_sampling how;
+    double flops; /* that a text cannot do without */
+    struct writer of[REMOTE_SIDES];
+    float *logits; /* (V): what the starter's engine came to */
+};
+
+static enum status writer_create(struct writer *writer, const struct writers *w, uint64_t seed,
+                                 struct error *error) {
+    const struct decoder_size *size = &w->work.size;
+    struct decoding_create_call made = {.config = decoder_size_config(size),
+                                        .dtype = size->dtype,
+                                        .own_classifier = size->own_classifier,
+                                        .seed = seed,
+                                        .batch = w->length};
+    void *prompt, *written, *logits;
+    TRY(remote_alloc(&prompt, w->length * sizeof(int32_t), error));
+    TRY(remote_alloc(&written, w->count * sizeof(int32_t), error));
+    TRY(remote_alloc(&logits, size->V * sizeof(float), error));
+    TRY(remote_call("decoding_create", &made, sizeof made, error));
+    *writer = (struct writer){made.model, prompt, written, logits};
+    return STATUS_OK;
+}
+
+static enum status writers_create(struct writers *w, bool modelled, struct error *error) {
+    w->work = work_of(modelled);
+    w->rng = rng_create(grader_seed());
+    w->length = w->work.prompt / 8;
+    w->count = w->work.size.T / 8;
+    w->flops = flops_of_prompt(&w->work.size, w->length) + flops_of_steps(&w->work.size, w->count);
+    w->logits = malloc(w->work.size.V * sizeof *w->logits);
+    if (w->logits == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
+    }
+    const uint64_t seed = rng_u64(&w->rng); /* of the weights */
+    for (int i = 0; i < REMOTE_SIDES; i++) {
+        TRY(open_side((enum remote_side)i, error));
+        TRY(writer_create(&w->of[i], w, seed, error));
+    }
+    return STATUS_OK;
+}
+
+/* Feeds the starter's engine, token by token, and reads the last one's logits. */
+static enum status ask_starter(struct writers *w, const int32_t *tokens, size_t count,
+                               size_t position, struct error *error) {
+    const struct writer *starter = &w->of[REMOTE_BASELINE];
+    struct decoding_text_call call = {
+        .model = starter->model, .count = count, .position = position, .logits = starter->logits};
+    void *handed;
+    remote_use(REMOTE_BASELINE);
+    TRY(remote_copy(&handed, tokens, count * sizeof *tokens, error));
+    call.tokens = handed;
+    TRY(remote_call("decoding_text", &call, sizeof call, error));
+    memcpy(w->logits, starter->logits, w->work.size.V * sizeof *w->logits);
+    return STATUS_OK;
+}
+
+/* Each token must be what is drawn behind those before it. */
+static enum status check_written(struct writers *w, const int32_t *written, char *text, size_t size,
+                                 struct error *error) {
+    struct sampling how = {w->how.seed, w->how.temperature, w->how.top_p, 0};
+    TRY(ask_starter(w, w->prompt, w->length, 0, error));
+    for (size_t i = 0; i < w->count && text[0] == '\0'; i++) {
+        char what[80];
+        snprintf(what, sizeof what, "token %zu of a timed text", i);
+        TRY(check_token(w->logits, &w->work.size, &how, written[i], what, text, size));
+        if (text[0] == '\0' && i + 1 < w->count) {
+            TRY(ask_starter(w, &written[i], 1, w->length + i, error));
+        }
+    }
+    return STATUS_OK;
+}
+
+/* With the baseline's turn, which comes first, what both are given is drawn anew. */
+static void renew_text(struct writers *w) {
+    w->how = (struct llama2_sampling){0.9f, 0.9f, 0, rng_u64(&w->rng) | 1};
+    for (size_t i = 0; i < w->length; i++) {
+        w->prompt[i] = (int32_t)rng_below(&w->rng, w->work.size.V);
+    }
+}
+
+static double time_text(void *argument, bool subject) {
+    struct writers *w = argument;
+    const struct writer *writer = &w->of[subject ? REMOTE_SUBJECT : REMOTE_BASELINE];
+    struct error error = {0};
+    int32_t written[MOST_NEW];
+    char text[300] = "";
+    double ms = INFINITY;
+    if (!subject) {
+        renew_text(w);
+    }
+    struct decoding_write_call call = {writer->model, writer->prompt, w->length,
+                                       w->how,        w->count,       writer->written};
+    remote_use(subject ? REMOTE_SUBJECT : REMOTE_BASELINE);
+    memcpy(writer->prompt, w->prompt, w->length * sizeof *w->prompt);
+    memset(writer->written, 0xff, w->count * sizeof *written);
+    grader_watch("a text", PATIENCE);
+    enum status status = remote_call_timed("decoding_write", &call, sizeof call, NULL, &ms, &error);
+    if (status == STATUS_OK && subject) {
+        memcpy(written, writer->written, w->count * sizeof *written);
+        remote_check_counted(w->flops);
+        status = check_written(w, written, text, sizeof text, &error);
+    }
+    return end_turn(status, text, &error, ms);
+}
+
+C_TEST(speedup, end_to_end) {
+    struct grader_gpu gpu;
+    struct writers writers = {0};
+    struct error error = {0};
+    if (!grader_gpu_open_for_timing(&gpu)) {
+        return;
+    }
+    fail(writers_create(&writers, gpu.modelled, &error), &error, "");
+    if (!test_has_failed()) {
+        double count = (double)writers.count;
+        struct speedup speedup =
+            grader_gpu_speedup(&gpu, lab, "end_to_end", GRADER_SUBJECT, GRADER_MARGIN);
+        speedup_measure(&speedup, CALLS, time_text, &writers);
+        judge(&speedup, count * least_ms(&writers.work.size, &gpu));
+        if (isfinite(speedup.subject_ms)) {
+            printf("%s text: %.0f tokens/s, the starter's way %.0f (%s)\n", lab,
+                   1e3 * count / speedup.subject_ms, 1e3 * count / speedup.baseline_ms, gpu.clock);
+        }
+    }
+    grader_check_own_work();
+    free(writers.logits);
+}

@@ -1,0 +1,64 @@
+/* Lab 10: what runs in the worker. */
+#include "grader/isolation/worker.h"
+#include "grader/10_llama2_decoder/baseline.h"
+#include "grader/10_llama2_decoder/calls.h"
+#include "grader/isolation/decoding.h"
+#include "grader/isolation/models.h"
+#include "labs/10_llama2_decoder/given/engine.h"
+
+#ifdef GRADER_BASELINE
+enum status decoder_create(struct decoder **decoder, const struct decoder_model *model,
+                           const struct decoder_io *io, size_t batch, device_stream stream,
+                           struct error *error) {
+    return decoder_baseline().create(decoder, model, io, batch, stream, error);
+}
+
+enum status decoder_prefill(struct decoder *decoder, const int32_t *tokens, size_t count,
+                            size_t position, struct error *error) {
+    return decoder_baseline().prefill(decoder, tokens, count, position, error);
+}
+
+enum status decoder_step(struct decoder *decoder, size_t position, struct error *error) {
+    return decoder_baseline().step(decoder, position, error);
+}
+
+void decoder_free(struct decoder *decoder) {
+    decoder_baseline().free(decoder);
+}
+#endif
+
+static enum status create(void *arguments, struct error *error) {
+    struct decoder_create_call *c = arguments;
+    return decoder_create(&c->decoder, c->model, &c->io, c->batch, c->stream, error);
+}
+
+static enum status prefill(void *arguments, struct error *error) {
+    const struct decoder_prefill_call *c = arguments;
+    return decoder_prefill(c->decoder, c->tokens, c->count, c->position, error);
+}
+
+static enum status steps(void *arguments, struct error *error) {
+    return decoder_start_steps(arguments, decoder_step, error);
+}
+
+static enum status release(void *arguments, struct error *error) {
+    const struct decoder_free_call *c = arguments;
+    (void)error;
+    decoder_free(c->decoder);
+    return STATUS_OK;
+}
+
+enum status worker_engine_create(struct engine *engine, struct error *error) {
+    return engine_decoder_create(engine, error);
+}
+
+static const struct worker_entry entries[] = {
+    {"decoder_create", sizeof(struct decoder_create_call), create},
+    {"decoder_prefill", sizeof(struct decoder_prefill_call), prefill},
+    {"decoder_steps", sizeof(struct decoder_steps_call), steps},
+    {"decoder_free", sizeof(struct decoder_free_call), release},
+    WORKER_LLAMA2_LOGITS,
+    WORKER_DECODING,
+    {0}};
+
+const struct worker worker = {entries, &worker_device};

@@ -1,0 +1,64 @@
+/**
+ * @file calls.h
+ * @brief What the grader of lab 11 asks its workers for.
+ */
+#ifndef WARPBOOK_GRADER_11_TRAINING_CALLS_H_
+#define WARPBOOK_GRADER_11_TRAINING_CALLS_H_
+
+#include "common/train/models/train_model.h"
+#include "labs/11_training/training.h"
+
+/** "layernorm_backward" */
+struct layernorm_backward_call {
+    struct layernorm_backward_problem problem;
+    void *workspace;
+    device_stream stream;
+};
+
+/** "attention_backward" */
+struct attention_backward_call {
+    struct attention_backward_problem problem; /**< host_starts in the arena */
+    void *scratch;
+    device_stream stream;
+};
+
+/** "adamw" */
+struct adamw_call {
+    struct adamw_problem problem;
+    device_stream stream;
+};
+
+/** "training_create": a model with drawn parameters on the engine of the worker's functions. */
+struct training_create_call {
+    struct train_config config;
+    enum nn_dtype dtype;
+    uint64_t seed; /**< of the parameters */
+    void *model;   /**< receives what the others are given */
+};
+
+/** "training_steps": each a pass forward, a pass back and an update, on a batch of its own. */
+struct training_steps_call {
+    void *model;
+    const struct train_batch *batches; /**< arena, (steps), as their arrays are */
+    size_t steps;
+    size_t labels; /**< of a batch: its loss is the mean over them */
+    uint64_t seed; /**< of dropout */
+    float rate;
+    uint64_t first; /**< the first update's number, from 1 on */
+};
+
+/** "training_loss": the losses' sum since the last time, and the last gradient's norm. */
+struct training_loss_call {
+    void *model;
+    double loss, norm; /**< receive */
+};
+
+/** "training_weights": a tensor. */
+struct training_weights_call {
+    void *model;
+    size_t index;  /**< in train_model_parameters() */
+    size_t count;  /**< of its elements */
+    float *values; /**< arena, (count) */
+};
+
+#endif

@@ -1,0 +1,308 @@
+#include "grader/11_training/model.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "grader/11_training/calls.h"
+#include "grader/11_training/steps.h"
+#include "grader/isolation/remote.h"
+
+static size_t vocabulary_of(const struct train_config *config) {
+    return config->task == TRAIN_LM ? config->llama2.V : config->bert.V;
+}
+
+static enum status out_of_memory(struct error *error) {
+    return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
+}
+
+/* ---- Batches ---- */
+
+enum status training_job_create(struct training_job *job, const struct training_spec *spec,
+                                struct rng *rng, struct error *error) {
+    *job = (struct training_job){.spec = *spec, .seed = rng_u64(rng), .dropout = rng_u64(rng)};
+    bool classes = spec->config.task == TRAIN_CLASSIFY;
+    job->starts = calloc(spec->B + 1, sizeof *job->starts);
+    job->batches = calloc(spec->steps, sizeof *job->batches);
+    if (job->starts == NULL || job->batches == NULL) {
+        return out_of_memory(error);
+    }
+    for (size_t b = 0; b < spec->B; b++) {
+        job->starts[b + 1] = job->starts[b] + spec->lengths[b];
+    }
+    job->rows = (size_t)job->starts[spec->B];
+    job->labels_a_batch = classes ? spec->B : job->rows;
+    job->ids = calloc(job->rows * spec->steps, sizeof *job->ids);
+    job->labels = calloc(job->labels_a_batch * spec->steps, sizeof *job->labels);
+    if (job->ids == NULL || job->labels == NULL) {
+        return out_of_memory(error);
+    }
+    for (size_t i = 0; i < spec->steps; i++) {
+        job->batches[i] = (struct train_batch){.ids = job->ids + i * job->rows,
+                                               .starts = job->starts,
+                                               .B = spec->B,
+                                               .labels = job->labels + i * job->labels_a_batch};
+    }
+    training_job_renew(job, rng);
+    return STATUS_OK;
+}
+
+void training_job_renew(struct training_job *job, struct rng *rng) {
+    const struct train_config *config = &job->spec.config;
+    size_t V = vocabulary_of(config);
+    size_t classes = config->task == TRAIN_CLASSIFY ? config->bert.labels : V;
+    for (size_t i = 0; i < job->rows * job->spec.steps; i++) {
+        job->ids[i] = (int32_t)rng_below(rng, V);
+    }
+    for (size_t i = 0; i < job->labels_a_batch * job->spec.steps; i++) {
+        job->labels[i] = (int32_t)rng_below(rng, classes);
+    }
+}
+
+void training_job_free(struct training_job *job) {
+    free(job->ids);
+    free(job->labels);
+    free(job->starts);
+    free(job->batches);
+    *job = (struct training_job){0};
+}
+
+void training_result_free(struct training_result *result, size_t tensors) {
+    for (size_t i = 0; i < tensors && result->weights != NULL; i++) {
+        free(result->weights[i]);
+    }
+    free(result->weights);
+    *result = (struct training_result){0};
+}
+
+/* ---- The reference ---- */
+
+static enum status read_weights(struct training_job *job, const struct train_model *model,
+                                struct training_result *result, struct error *error) {
+    const struct train_parameter *list = train_model_parameters(model, &job->tensors);
+    result->weights = calloc(job->tensors, sizeof *result->weights);
+    if (result->weights == NULL) {
+        return out_of_memory(error);
+    }
+    for (size_t i = 0; i < job->tensors; i++) {
+        result->weights[i] = calloc(list[i].count, sizeof **result->weights);
+        if (result->weights[i] == NULL) {
+            return out_of_memory(error);
+        }
+        TRY(train_model_read(model, TRAIN_WEIGHTS, &list[i], result->weights[i], error));
+    }
+    return STATUS_OK;
+}
+
+static enum status run_reference(struct training_job *job, struct train_model *model,
+                                 struct training_result *result, struct error *error) {
+    const struct training_steps_call call = {.model = model,
+                                             .batches = job->batches,
+                                             .steps = job->spec.steps,
+                                             .labels = job->labels_a_batch,
+                                             .seed = job->dropout,
+                                             .rate = job->spec.rate,
+                                             .first = 1};
+    TRY(train_model_draw(model, job->seed, error));
+    TRY(training_steps(&call, error));
+    TRY(train_model_take_loss(model, &result->loss, &result->norm, error));
+    return read_weights(job, model, result, error);
+}
+
+enum status training_job_reference(struct training_job *job, struct training_result *result,
+                                   struct error *error) {
+    struct train_engine engine = {0};
+    struct train_model *model = NULL;
+    *result = (struct training_result){0};
+    TRY(train_reference_create(&engine));
+    enum status status = train_model_create(&model, &job->spec.config, &engine, error);
+    if (status == STATUS_OK) {
+        status = run_reference(job, model, result, error);
+    }
+    train_model_free(model);
+    train_engine_destroy(&engine);
+    return status;
+}
+
+/* ---- The worker ---- */
+
+enum status training_job_place(const struct training_job *job, void **model, struct error *error) {
+    struct training_create_call call = {job->spec.config, job->spec.dtype, job->seed, NULL};
+    TRY(remote_call("training_create", &call, sizeof call, error));
+    *model = call.model;
+    return STATUS_OK;
+}
+
+/* The batches in the arena of the worker in use. */
+static enum status send_batches(const struct training_job *job, const struct train_batch **batches,
+                                struct error *error) {
+    size_t steps = job->spec.steps;
+    void *ids, *labels, *starts, *list;
+    TRY(remote_copy(&ids, job->ids, job->rows * steps * sizeof *job->ids, error));
+    TRY(remote_copy(&labels, job->labels, job->labels_a_batch * steps * sizeof *job->labels,
+                    error));
+    TRY(remote_copy(&starts, job->starts, (job->spec.B + 1) * sizeof *job->starts, error));
+    TRY(remote_alloc(&list, steps * sizeof **batches, error));
+    struct train_batch *sent = list;
+    for (size_t i = 0; i < steps; i++) {
+        sent[i] = (struct train_batch){.ids = (int32_t *)ids + i * job->rows,
+                                       .starts = starts,
+                                       .B = job->spec.B,
+                                       .labels = (int32_t *)labels + i * job->labels_a_batch};
+    }
+    *batches = sent;
+    return STATUS_OK;
+}
+
+enum status training_job_steps(const struct training_job *job, void *model, uint64_t first,
+                               double *ms, struct error *error) {
+    struct training_steps_call call = {.model = model,
+                                       .steps = job->spec.steps,
+                                       .labels = job->labels_a_batch,
+                                       .seed = job->dropout,
+                                       .rate = job->spec.rate,
+                                       .first = first};
+    TRY(send_batches(job, &call.batches, error));
+    return ms == NULL ? remote_call("training_steps", &call, sizeof call, error)
+                      : remote_call_timed("training_steps", &call, sizeof call, NULL, ms, error);
+}
+
+/* One tensor, copied out of the arena. */
+static enum status fetch(void *model, size_t index, size_t count, float **values,
+                         struct error *error) {
+    struct training_weights_call call = {.model = model, .index = index, .count = count};
+    void *room;
+    TRY(remote_alloc(&room, count * sizeof **values, error));
+    call.values = room;
+    TRY(remote_call("training_weights", &call, sizeof call, error));
+    *values = malloc(count * sizeof **values);
+    if (*values == NULL) {
+        return out_of_memory(error);
+    }
+    memcpy(*values, room, count * sizeof **values);
+    return STATUS_OK;
+}
+
+/* A model of the grader's own, for the list of tensors alone. */
+static enum status fetch_all(const struct training_job *job, void *model,
+                             const struct train_model *own, struct training_result *result,
+                             struct error *error) {
+    size_t tensors;
+    const struct train_parameter *list = train_model_parameters(own, &tensors);
+    if (tensors != job->tensors) {
+        return error_set(error, STATUS_MISMATCH, "the reference has %zu tensors, not %zu",
+                         job->tensors, tensors);
+    }
+    result->weights = calloc(tensors, sizeof *result->weights);
+    if (result->weights == NULL) {
+        return out_of_memory(error);
+    }
+    for (size_t i = 0; i < tensors; i++) {
+        TRY(fetch(model, i, list[i].count, &result->weights[i], error));
+    }
+    return STATUS_OK;
+}
+
+static enum status fetch_weights(const struct training_job *job, void *model,
+                                 struct training_result *result, struct error *error) {
+    struct train_engine engine = {0};
+    struct train_model *own = NULL;
+    TRY(train_reference_create(&engine));
+    enum status status = train_model_create(&own, &job->spec.config, &engine, error);
+    if (status == STATUS_OK) {
+        status = fetch_all(job, model, own, result, error);
+    }
+    train_model_free(own);
+    train_engine_destroy(&engine);
+    return status;
+}
+
+enum status training_job_result(const struct training_job *job, void *model, bool weights,
+                                struct training_result *result, struct error *error) {
+    struct training_loss_call call = {model, 0.0, 0.0};
+    *result = (struct training_result){0};
+    TRY(remote_call("training_loss", &call, sizeof call, error));
+    result->loss = call.loss;
+    result->norm = call.norm;
+    return weights ? fetch_weights(job, model, result, error) : STATUS_OK;
+}
+
+/* ---- The verdict ---- */
+
+/* Of a scalar, and of how far all parameters moved. */
+static double share_of(enum nn_dtype dtype) {
+    return dtype == NN_F32 ? 1e-4 : 8.0 * nn_dtype_rounding(dtype);
+}
+
+static bool close_number(const char *what, double got, double want, double share, char *text,
+                         size_t size) {
+    bool near = fabs(got - want) <= share * fabs(want);
+    if (!near) {
+        snprintf(text, size, "%s: got %.9g, want %.9g, at most %.3g of it off", what, got, want,
+                 share);
+    }
+    return near;
+}
+
+/* Squares of where parameters came to, less where they began. */
+struct moves {
+    double off, want;
+};
+
+static bool add_moves(const struct training_job *job, const struct training_result *got,
+                      const struct training_result *want, struct moves *moves,
+                      struct error *error) {
+    struct train_engine engine = {0};
+    struct train_model *own = NULL;
+    if (train_reference_create(&engine) != STATUS_OK) {
+        return false;
+    }
+    enum status status = train_model_create(&own, &job->spec.config, &engine, error);
+    status = status == STATUS_OK ? train_model_draw(own, job->seed, error) : status;
+    size_t tensors = 0;
+    const struct train_parameter *list =
+        status == STATUS_OK ? train_model_parameters(own, &tensors) : NULL;
+    for (size_t i = 0; i < tensors && status == STATUS_OK; i++) {
+        float *before = malloc(list[i].count * sizeof *before);
+        status = before == NULL ? STATUS_OUT_OF_MEMORY
+                                : train_model_read(own, TRAIN_WEIGHTS, &list[i], before, error);
+        for (size_t j = 0; j < list[i].count && status == STATUS_OK; j++) {
+            double moved = (double)want->weights[i][j] - (double)before[j];
+            double off = (double)got->weights[i][j] - (double)want->weights[i][j];
+            moves->want += moved * moved;
+            moves->off += off * off;
+        }
+        free(before);
+    }
+    train_model_free(own);
+    train_engine_destroy(&engine);
+    return status == STATUS_OK;
+}
+
+bool training_result_close(const struct training_job *job, const struct training_result *got,
+                           const struct training_result *want, char *text, size_t size) {
+    double share = share_of(job->spec.dtype);
+    struct moves moves = {0.0, 0.0};
+    struct error error = {0};
+    if (!close_number("the loss", got->loss, want->loss, share, text, size) ||
+        !close_number("the gradient's norm", got->norm, want->norm, 10.0 * share, text, size)) {
+        return false;
+    }
+    if (got->weights == NULL || want->weights == NULL) {
+        return true;
+    }
+    if (!add_moves(job, got, want, &moves, &error)) {
+        snprintf(text, size, "the grader is out of memory");
+        return false;
+    }
+    double allowed = job->spec.dtype == NN_F32 ? 0.02 : 0.3;
+    if (!(sqrt(moves.off) <= allowed * sqrt(moves.want))) {
+        snprintf(text, size,
+                 "parameters moved elsewhere: they are %.3g away from where they should be, of "
+                 "%.3g that they moved; at most %.3g of it",
+                 sqrt(moves.off), sqrt(moves.want), allowed);
+        return false;
+    }
+    return true;
+}

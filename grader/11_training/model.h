@@ -1,0 +1,86 @@
+/**
+ * @file model.h
+ * @brief Whole training steps: a model with random parameters and batches for it, by the worker in
+ *        use and by the reference in double.
+ */
+#ifndef WARPBOOK_GRADER_11_TRAINING_MODEL_H_
+#define WARPBOOK_GRADER_11_TRAINING_MODEL_H_
+
+#include "common/base/rng.h"
+#include "common/nn/dtype.h"
+#include "common/train/models/train_model.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct training_spec {
+    struct train_config config;
+    enum nn_dtype dtype;
+    size_t B;
+    int32_t lengths[32]; /**< (B): tokens of each sequence, the same in all batches */
+    size_t steps;
+    float rate;
+};
+
+/** What a run comes to. */
+struct training_result {
+    double loss, norm; /**< sum of the batches' mean losses; the last gradient's norm */
+    float **weights;   /**< host, (tensors): all parameters behind the last update */
+};
+
+struct training_job {
+    struct training_spec spec;
+    struct train_batch *batches; /**< host, (steps) */
+    int32_t *ids, *labels, *starts;
+    size_t rows, labels_a_batch, tensors;
+    uint64_t seed, dropout; /**< of the parameters; of dropout */
+};
+
+/** Draws batches. @return STATUS_OK or STATUS_OUT_OF_MEMORY */
+MUST_CHECK enum status training_job_create(struct training_job *job,
+                                           const struct training_spec *spec, struct rng *rng,
+                                           struct error *error);
+/** Draws other tokens and labels. */
+void training_job_renew(struct training_job *job, struct rng *rng);
+void training_job_free(struct training_job *job);
+
+/** The same steps on the reference; for a small model. @param result freed by the caller */
+MUST_CHECK enum status training_job_reference(struct training_job *job,
+                                              struct training_result *result, struct error *error);
+
+/** Makes the model in the worker in use. @param model receives it */
+MUST_CHECK enum status training_job_place(const struct training_job *job, void **model,
+                                          struct error *error);
+
+/**
+ * @brief The steps in the worker in use.
+ * @param first number of the first update, from 1 on
+ * @param ms    receives their time; NULL: not timed
+ */
+MUST_CHECK enum status training_job_steps(const struct training_job *job, void *model,
+                                          uint64_t first, double *ms, struct error *error);
+
+/** Loss and norm of the worker's model since the last time; and, if asked for, its weights. */
+MUST_CHECK enum status training_job_result(const struct training_job *job, void *model,
+                                           bool weights, struct training_result *result,
+                                           struct error *error);
+
+/** Frees; a zero-initialised one is allowed. */
+void training_result_free(struct training_result *result, size_t tensors);
+
+/**
+ * @brief Is what the worker came to what the reference came to?
+ *
+ * Losses and norms to a share that the storage's rounding explains; of parameters, where both
+ * results have them, how far they moved, as a whole: what AdamW does to a gradient that is next to
+ * nothing is its rounding's.
+ */
+bool training_result_close(const struct training_job *job, const struct training_result *got,
+                           const struct training_result *want, char *text, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

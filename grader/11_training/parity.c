@@ -1,0 +1,519 @@
+/*
+ * Lab 11, parity: the gradients of LayerNorm and of attention, and AdamW, against the reference in
+ * double; the same bits twice; and whole training steps.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/rng.h"
+#include "common/device/device.h"
+#include "common/testing/testing.h"
+#include "grader/11_training/model.h"
+#include "grader/11_training/remote.h"
+#include "grader/harness/bed.h"
+#include "grader/harness/gpu.h"
+#include "grader/harness/own_work.h"
+#include "grader/harness/watch.h"
+#include "grader/isolation/remote.h"
+#include "labs/11_training/problem/adamw.h"
+#include "labs/11_training/problem/attention.h"
+#include "labs/11_training/problem/norm.h"
+
+/* Seconds for a call that takes well under one, on the slowest machine and with all checks. */
+enum { PATIENCE = 30 };
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* The verdict on a case, or on what kept it from ending. */
+static void judge(const char *name, enum status status, const struct error *error,
+                  const char *text) {
+    if (status != STATUS_OK) {
+        TEST_FAIL("%s: %s (%s)", name, error_text(error, status), status_name(status));
+    } else if (text[0] != '\0') {
+        TEST_FAIL("%s", text);
+    }
+}
+
+/* ---- What cannot be asked for ---- */
+
+C_TEST(parity, wrong_calls_are_refused) {
+    struct grader_gpu gpu;
+    struct error error = {0};
+    if (!grader_gpu_open(&gpu)) {
+        return;
+    }
+    const int32_t starts[] = {0, 4};
+    const struct layernorm_backward_problem no_columns = {.rows = 1};
+    const struct attention_backward_problem odd_head = {.starts = starts,
+                                                        .host_starts = starts,
+                                                        .B = 1,
+                                                        .rows = 4,
+                                                        .longest = 4,
+                                                        .NH = 1,
+                                                        .KVH = 1,
+                                                        .HS = 12,
+                                                        .q_stride = 16,
+                                                        .kv_stride = 16,
+                                                        .scale = 1.0f};
+    const struct adamw_problem no_step = {.count = 4, .beta1 = 0.9f, .beta2 = 0.9f};
+    enum status got[] = {remote_training.layernorm_backward(&no_columns, NULL, NULL, &error),
+                         remote_training.attention_backward(&odd_head, NULL, NULL, &error),
+                         remote_training.adamw(&no_step, NULL, &error)};
+    static const char *const what[] = {"layernorm_backward of rows of 0 columns",
+                                       "attention_backward of a head of 12 channels",
+                                       "adamw of step 0"};
+    for (size_t i = 0; i < COUNT(got); i++) {
+        if (got[i] != STATUS_INVALID_ARGUMENT) {
+            TEST_FAIL("%s: must be refused with STATUS_INVALID_ARGUMENT, got %s; the given checks "
+                      "do that",
+                      what[i], status_name(got[i]));
+        }
+    }
+    EXPECT_OK(device_synchronize(NULL, &error));
+}
+
+/* ---- AdamW ---- */
+
+static enum status call_adamw(struct adamw_case *c, struct bed *bed, struct error *error) {
+    const struct adamw_problem problem = adamw_case_problem(c);
+    grader_watch(c->name, PATIENCE);
+    enum status status = remote_training.adamw(&problem, bed->stream, error);
+    status = status == STATUS_OK ? device_synchronize(bed->stream, error) : status;
+    grader_watch("", 0);
+    return status;
+}
+
+static void run_adamw(const struct adamw_spec *spec, struct bed *bed) {
+    struct adamw_case c = {0};
+    struct error error = {0};
+    char text[400] = "";
+    enum status status = adamw_case_create(&c, spec, bed_guards(bed), &error);
+    status = status == STATUS_OK ? adamw_case_draw(&c, &bed->rng, &error) : status;
+    status = status == STATUS_OK ? call_adamw(&c, bed, &error) : status;
+    status = status == STATUS_OK ? adamw_case_check(&c, text, sizeof text, &error) : status;
+    judge(c.name, status, &error, text);
+    adamw_case_free(&c);
+}
+
+static const struct adamw_spec usual = {.count = 1000,
+                                        .decayed = 600,
+                                        .copy = true,
+                                        .rate = 1e-3f,
+                                        .beta1 = 0.9f,
+                                        .beta2 = 0.999f,
+                                        .eps = 1e-8f,
+                                        .decay = 0.1f,
+                                        .step = 10,
+                                        .scale = 1.0};
+
+C_TEST(parity, adamw_of_any_count) {
+    static const struct {
+        size_t all, decayed;
+    } counts[] = {{0, 0},     {1, 0},     {1, 1},    {3, 2},      {4, 4},       {7, 5},
+                  {255, 100}, {257, 256}, {1000, 0}, {1001, 999}, {4099, 2050}, {70001, 35003}};
+    struct bed bed;
+    bool open = bed_open(&bed, 0);
+    for (size_t i = 0; i < COUNT(counts) && open && !test_has_failed(); i++) {
+        struct adamw_spec spec = usual;
+        spec.count = counts[i].all;
+        spec.decayed = counts[i].decayed;
+        spec.copy = i % 3 != 0;
+        run_adamw(&spec, &bed);
+    }
+    bed_close(&bed);
+}
+
+/* The first steps, when the moments' bias is largest, and late ones. */
+C_TEST(parity, adamw_of_any_step) {
+    static const uint64_t steps[] = {1, 2, 3, 30, 1000, 1000000};
+    struct bed bed;
+    bool open = bed_open(&bed, 0);
+    for (size_t i = 0; i < COUNT(steps) && open && !test_has_failed(); i++) {
+        struct adamw_spec spec = usual;
+        spec.step = steps[i];
+        run_adamw(&spec, &bed);
+    }
+    bed_close(&bed);
+}
+
+C_TEST(parity, adamw_of_other_settings) {
+    struct bed bed;
+    bool open = bed_open(&bed, 0);
+    struct adamw_spec clipped = usual, plain = usual, coarse = usual;
+    clipped.scale = 0.037;
+    plain.decay = 0.0f;
+    plain.beta2 = 0.95f;
+    coarse.eps = 0.03f;
+    coarse.rate = 0.02f;
+    const struct adamw_spec *const list[] = {&clipped, &plain, &coarse};
+    for (size_t i = 0; i < COUNT(list) && open && !test_has_failed(); i++) {
+        run_adamw(list[i], &bed);
+    }
+    bed_close(&bed);
+}
+
+/* ---- The same bits twice ---- */
+
+/* What a call wrote, to be compared with what it writes when it is given the same again. */
+struct written {
+    const struct tensor *tensors[4];
+    size_t count;
+    float *values[4];
+};
+
+static void written_free(struct written *w) {
+    for (size_t i = 0; i < COUNT(w->values); i++) {
+        free(w->values[i]);
+    }
+}
+
+static enum status written_read(struct written *w, struct error *error) {
+    bool intact, changed;
+    for (size_t i = 0; i < w->count; i++) {
+        w->values[i] = calloc(w->tensors[i]->count + 1, sizeof(float));
+        if (w->values[i] == NULL) {
+            return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
+        }
+        TRY(tensor_get(w->tensors[i], w->values[i], &intact, &changed, error));
+    }
+    return STATUS_OK;
+}
+
+static void written_compare(const char *name, const struct written *first,
+                            const struct written *again) {
+    for (size_t i = 0; i < first->count; i++) {
+        size_t bytes = first->tensors[i]->count * sizeof(float);
+        if (memcmp(first->values[i], again->values[i], bytes) != 0) {
+            TEST_FAIL("%s: the same inputs gave other bits the second time: a run that is resumed "
+                      "would not go on as it was",
+                      name);
+            return;
+        }
+    }
+}
+
+/* ---- LayerNorm ---- */
+
+static enum status call_norm(struct norm_case *c, struct bed *bed, struct error *error) {
+    const struct layernorm_backward_problem problem = norm_case_problem(c);
+    grader_watch(c->name, PATIENCE);
+    enum status status =
+        remote_training.layernorm_backward(&problem, bed->workspace, bed->stream, error);
+    status = status == STATUS_OK ? device_synchronize(bed->stream, error) : status;
+    grader_watch("", 0);
+    return status;
+}
+
+static enum status repeat_norm(struct norm_case *c, struct bed *bed, struct error *error) {
+    struct written first = {{&c->din, &c->dweight, &c->dbias}, 3, {NULL}}, again = first;
+    enum status status = written_read(&first, error);
+    status = status == STATUS_OK ? norm_case_send(c, error) : status;
+    status = status == STATUS_OK ? call_norm(c, bed, error) : status;
+    status = status == STATUS_OK ? written_read(&again, error) : status;
+    if (status == STATUS_OK) {
+        written_compare(c->name, &first, &again);
+    }
+    written_free(&first);
+    written_free(&again);
+    return status;
+}
+
+static void run_norm(struct norm_spec spec, struct bed *bed, bool twice) {
+    struct norm_case c = {0};
+    struct error error = {0};
+    char text[600] = "";
+    enum status status = norm_case_create(&c, &spec, bed_guards(bed), &error);
+    status = status == STATUS_OK ? norm_case_draw(&c, &bed->rng, &error) : status;
+    status = status == STATUS_OK ? call_norm(&c, bed, &error) : status;
+    status = status == STATUS_OK ? norm_case_check(&c, text, sizeof text, &error) : status;
+    judge(c.name, status, &error, text);
+    if (twice && !test_has_failed()) {
+        judge(c.name, repeat_norm(&c, bed, &error), &error, "");
+    }
+    norm_case_free(&c);
+}
+
+struct shape {
+    size_t rows, C;
+};
+
+/* Rows of one, odd rows, primes, and around the widths of warps, blocks and vectors. */
+static const struct shape shapes[] = {{1, 1},   {3, 2},   {70, 1},  {5, 7},   {33, 8},
+                                      {9, 31},  {40, 32}, {17, 33}, {4, 127}, {65, 128},
+                                      {3, 129}, {6, 257}, {2, 768}, {130, 40}};
+
+static void run_norms(struct norm_spec spec) {
+    struct bed bed;
+    bool open = bed_open(&bed, TRAINING_WORKSPACE_BYTES);
+    for (size_t i = 0; i < 2 * COUNT(shapes) && open && !test_has_failed(); i++) {
+        spec.dtype = i % 2 == 0 ? NN_F32 : NN_BF16;
+        spec.rows = shapes[i / 2].rows;
+        spec.C = shapes[i / 2].C;
+        run_norm(spec, &bed, false);
+    }
+    bed_close(&bed);
+}
+
+C_TEST(parity, layernorm) {
+    run_norms((struct norm_spec){.mean = 0.3});
+}
+
+C_TEST(parity, layernorm_in_place) {
+    run_norms((struct norm_spec){.mean = 0.3, .in_place = true});
+}
+
+C_TEST(parity, layernorm_of_a_large_mean) {
+    run_norms((struct norm_spec){.mean = 20.0});
+}
+
+/* More rows than blocks, a row longer than a block, none. */
+C_TEST(parity, layernorm_of_many_rows_and_long_ones) {
+    static const struct shape list[] = {{3000, 24}, {2, 4096}, {3, 5003}, {0, 64}};
+    struct bed bed;
+    bool open = bed_open(&bed, TRAINING_WORKSPACE_BYTES);
+    for (size_t i = 0; i < COUNT(list) && open && !test_has_failed(); i++) {
+        run_norm((struct norm_spec){NN_F32, list[i].rows, list[i].C, false, 0.3}, &bed, false);
+    }
+    bed_close(&bed);
+}
+
+C_TEST(parity, layernorm_of_random_sizes) {
+    struct bed bed;
+    bool open = bed_open(&bed, TRAINING_WORKSPACE_BYTES);
+    for (int i = 0; i < 16 && open && !test_has_failed(); i++) {
+        const struct norm_spec spec = {.dtype = i % 2 == 0 ? NN_F32 : NN_BF16,
+                                       .rows = 1 + rng_below(&bed.rng, 90),
+                                       .C = 1 + rng_below(&bed.rng, 700),
+                                       .in_place = rng_below(&bed.rng, 4) == 0,
+                                       .mean = 0.5};
+        run_norm(spec, &bed, false);
+    }
+    bed_close(&bed);
+}
+
+/* ---- Attention ---- */
+
+static enum status call_attention(struct attention_gradient_case *c, struct bed *bed,
+                                  struct error *error) {
+    const struct attention_backward_problem problem = attention_gradient_problem(c);
+    grader_watch(c->name, PATIENCE);
+    enum status status =
+        remote_training.attention_backward(&problem, c->scratch, bed->stream, error);
+    status = status == STATUS_OK ? device_synchronize(bed->stream, error) : status;
+    grader_watch("", 0);
+    return status;
+}
+
+static enum status repeat_attention(struct attention_gradient_case *c, struct bed *bed,
+                                    struct error *error) {
+    struct written first = {{&c->dqkv[0], &c->dqkv[1], &c->dqkv[2]}, 3, {NULL}}, again = first;
+    enum status status = written_read(&first, error);
+    status = status == STATUS_OK ? attention_gradient_send(c, error) : status;
+    status = status == STATUS_OK ? call_attention(c, bed, error) : status;
+    status = status == STATUS_OK ? written_read(&again, error) : status;
+    if (status == STATUS_OK) {
+        written_compare(c->name, &first, &again);
+    }
+    written_free(&first);
+    written_free(&again);
+    return status;
+}
+
+static void run_attention(struct attention_gradient_spec spec, struct bed *bed, bool twice) {
+    struct attention_gradient_case c = {0};
+    struct error error = {0};
+    char text[700] = "";
+    spec.loudness = spec.loudness > 0.0 ? spec.loudness : 1.0;
+    enum status status = attention_gradient_create(&c, &spec, &bed->rng, bed_guards(bed), &error);
+    status = status == STATUS_OK ? attention_gradient_send(&c, &error) : status;
+    status = status == STATUS_OK ? call_attention(&c, bed, &error) : status;
+    status = status == STATUS_OK ? attention_gradient_check(&c, text, sizeof text, &error) : status;
+    judge(c.name, status, &error, text);
+    if (twice && !test_has_failed()) {
+        judge(c.name, repeat_attention(&c, bed, &error), &error, "");
+    }
+    attention_gradient_free(&c);
+}
+
+static void run_attentions(const struct attention_gradient_spec *list, size_t count) {
+    struct bed bed;
+    bool open = bed_open(&bed, 0);
+    for (size_t i = 0; i < 2 * count && open && !test_has_failed(); i++) {
+        struct attention_gradient_spec spec = list[i / 2];
+        spec.dtype = i % 2 == 0 ? NN_F32 : NN_BF16;
+        run_attention(spec, &bed, false);
+    }
+    bed_close(&bed);
+}
+
+C_TEST(parity, attention_of_one_text) {
+    static const struct attention_gradient_spec list[] = {
+        {.NH = 1, .KVH = 1, .HS = 8, .B = 1, .lengths = {1}},
+        {.NH = 1, .KVH = 1, .HS = 8, .B = 1, .lengths = {2}},
+        {.NH = 2, .KVH = 2, .HS = 16, .B = 1, .lengths = {16}},
+        {.NH = 1, .KVH = 1, .HS = 64, .B = 1, .lengths = {64}},
+        {.NH = 1, .KVH = 1, .HS = 64, .B = 1, .lengths = {131}},
+        {.NH = 1, .KVH = 1, .HS = 32, .B = 1, .lengths = {200}},
+        {.NH = 1, .KVH = 1, .HS = 128, .B = 1, .lengths = {67}},
+        {.NH = 2, .KVH = 2, .HS = 40, .B = 1, .lengths = {33}}};
+    run_attentions(list, COUNT(list));
+}
+
+/* None may see another. */
+C_TEST(parity, attention_of_many_texts) {
+    static const struct attention_gradient_spec list[] = {
+        {.NH = 2, .KVH = 2, .HS = 16, .B = 4, .lengths = {5, 1, 70, 3}},
+        {.NH = 1, .KVH = 1, .HS = 64, .B = 3, .lengths = {63, 65, 64}},
+        {.NH = 3, .KVH = 3, .HS = 32, .B = 6, .lengths = {1, 1, 33, 2, 17, 1}}};
+    run_attentions(list, COUNT(list));
+}
+
+C_TEST(parity, attention_causal) {
+    static const struct attention_gradient_spec list[] = {
+        {.NH = 1, .KVH = 1, .HS = 8, .causal = true, .B = 1, .lengths = {3}},
+        {.NH = 2, .KVH = 2, .HS = 64, .causal = true, .B = 2, .lengths = {65, 40}},
+        {.NH = 1, .KVH = 1, .HS = 32, .causal = true, .B = 1, .lengths = {150}}};
+    run_attentions(list, COUNT(list));
+}
+
+/* A key head gets the sum of what its query heads give it. */
+C_TEST(parity, attention_of_grouped_heads) {
+    static const struct attention_gradient_spec list[] = {
+        {.NH = 4, .KVH = 2, .HS = 16, .B = 2, .lengths = {20, 9}},
+        {.NH = 6, .KVH = 1, .HS = 32, .causal = true, .B = 1, .lengths = {66}}};
+    run_attentions(list, COUNT(list));
+}
+
+/* What lies between rows belongs to others. */
+C_TEST(parity, attention_in_one_matrix) {
+    static const struct attention_gradient_spec list[] = {
+        {.NH = 2, .KVH = 2, .HS = 32, .joined = true, .B = 2, .lengths = {40, 30}},
+        {.NH = 4, .KVH = 2, .HS = 16, .joined = true, .causal = true, .B = 1, .lengths = {70}}};
+    run_attentions(list, COUNT(list));
+}
+
+C_TEST(parity, attention_of_large_scores) {
+    static const struct attention_gradient_spec list[] = {
+        {.NH = 1, .KVH = 1, .HS = 64, .B = 1, .lengths = {90}, .loudness = 12.0}};
+    run_attentions(list, COUNT(list));
+}
+
+C_TEST(parity, attention_of_random_sizes) {
+    struct bed bed;
+    bool open = bed_open(&bed, 0);
+    for (int i = 0; i < 10 && open && !test_has_failed(); i++) {
+        struct rng *rng = &bed.rng;
+        struct attention_gradient_spec spec = {.dtype = i % 2 == 0 ? NN_F32 : NN_BF16,
+                                               .KVH = 1 + rng_below(rng, 2),
+                                               .HS = 8 * (1 + rng_below(rng, 16)),
+                                               .causal = rng_below(rng, 2) == 0,
+                                               .joined = rng_below(rng, 2) == 0,
+                                               .B = 1 + rng_below(rng, 3)};
+        spec.NH = spec.KVH * (1 + rng_below(rng, 2));
+        for (size_t b = 0; b < spec.B; b++) {
+            spec.lengths[b] = (int32_t)(1 + rng_below(rng, 90));
+        }
+        run_attention(spec, &bed, false);
+    }
+    bed_close(&bed);
+}
+
+/* ---- All three ---- */
+
+C_TEST(parity, the_same_bits_twice) {
+    static const struct attention_gradient_spec attention[] = {
+        {.dtype = NN_F32, .NH = 2, .KVH = 2, .HS = 32, .B = 2, .lengths = {130, 60}},
+        {.dtype = NN_BF16, .NH = 4, .KVH = 2, .HS = 64, .B = 2, .lengths = {90, 70}}};
+    struct bed bed;
+    bool open = bed_open(&bed, TRAINING_WORKSPACE_BYTES);
+    for (int i = 0; i < 2 && open && !test_has_failed(); i++) {
+        run_norm((struct norm_spec){attention[i].dtype, 1500, 96, false, 0.3}, &bed, true);
+        run_attention(attention[i], &bed, true);
+    }
+    bed_close(&bed);
+}
+
+/* ---- Whole steps ---- */
+
+static const struct train_config small_bert = {.task = TRAIN_CLASSIFY,
+                                               .bert = {.C = 32,
+                                                        .hidden = 64,
+                                                        .L = 2,
+                                                        .NH = 4,
+                                                        .V = 61,
+                                                        .T = 24,
+                                                        .types = 2,
+                                                        .labels = 3,
+                                                        .norm_eps = 1e-12f,
+                                                        .activation = NN_GELU},
+                                               .dropout = 0.1f,
+                                               .most_rows = 64,
+                                               .most_sequences = 8};
+
+static const struct train_config small_llama2 = {.task = TRAIN_LM,
+                                                 .llama2 = {.C = 32,
+                                                            .hidden = 64,
+                                                            .L = 2,
+                                                            .NH = 4,
+                                                            .KVH = 2,
+                                                            .HS = 8,
+                                                            .V = 61,
+                                                            .T = 24,
+                                                            .rope_theta = 10000.0f,
+                                                            .norm_eps = 1e-5f,
+                                                            .rope_layout = NN_ROPE_HALVES},
+                                                 .tied = true,
+                                                 .most_rows = 64,
+                                                 .most_sequences = 8};
+
+static enum status train(struct training_job *job, struct bed *bed, char *text, size_t size,
+                         struct error *error) {
+    struct training_result got = {0}, want = {0};
+    void *model;
+    (void)bed;
+    enum status status = training_job_reference(job, &want, error);
+    grader_watch("training steps with your functions", 2 * PATIENCE);
+    status = status == STATUS_OK ? training_job_place(job, &model, error) : status;
+    status = status == STATUS_OK ? training_job_steps(job, model, 1, NULL, error) : status;
+    status = status == STATUS_OK ? training_job_result(job, model, true, &got, error) : status;
+    grader_watch("", 0);
+    if (status == STATUS_OK) {
+        (void)training_result_close(job, &got, &want, text, size);
+    }
+    training_result_free(&got, job->tensors);
+    training_result_free(&want, job->tensors);
+    return status;
+}
+
+static void check_training(const char *what, const struct train_config *config,
+                           enum nn_dtype dtype) {
+    const struct training_spec spec = {*config, dtype, 3, {17, 1, 24}, 3, 1e-2f};
+    struct training_job job = {0};
+    struct bed bed;
+    struct error error = {0};
+    char text[400] = "", name[120];
+    snprintf(name, sizeof name, "%s, %zu training steps in %s", what, spec.steps,
+             nn_dtype_name(dtype));
+    if (bed_open(&bed, 0)) {
+        enum status status = training_job_create(&job, &spec, &bed.rng, &error);
+        status = status == STATUS_OK ? train(&job, &bed, text, sizeof text, &error) : status;
+        if (status != STATUS_OK || text[0] != '\0') {
+            TEST_FAIL("%s: %s", name, status != STATUS_OK ? error_text(&error, status) : text);
+        }
+        training_job_free(&job);
+    }
+    bed_close(&bed);
+}
+
+C_TEST(parity, bert_trains) {
+    check_training("a small BERT", &small_bert, NN_F32);
+}
+
+C_TEST(parity, bert_trains_in_bf16) {
+    check_training("a small BERT", &small_bert, NN_BF16);
+}
+
+C_TEST(parity, llama2_trains) {
+    check_training("a small Llama2", &small_llama2, NN_F32);
+}

@@ -1,0 +1,365 @@
+/*
+ * Lab 11, speedup: the gradients of LayerNorm and of attention in bf16, AdamW, and whole training
+ * steps of BERT, against the starter's functions in one run. On a GPU time is measured and the
+ * fastest of several calls counts, on both sides; on simt it is modelled, and one call is as good
+ * as many.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/base/rng.h"
+#include "common/device/device.h"
+#include "common/testing/testing.h"
+#include "grader/11_training/calls.h"
+#include "grader/11_training/model.h"
+#include "grader/11_training/remote.h"
+#include "grader/harness/gpu.h"
+#include "grader/harness/own_work.h"
+#include "grader/harness/seed.h"
+#include "grader/harness/speedup.h"
+#include "grader/harness/watch.h"
+#include "grader/isolation/remote.h"
+#include "grader/isolation/remote_device.h"
+#include "labs/11_training/problem/adamw.h"
+#include "labs/11_training/problem/attention.h"
+#include "labs/11_training/problem/norm.h"
+
+static const char lab[] = "11_training";
+
+enum { PATIENCE = 60 /* seconds */, CALLS = 7 };
+
+static void fail(const char *what, enum status status, const struct error *error,
+                 const char *text) {
+    if (status != STATUS_OK) {
+        TEST_FAIL("%s: %s", what, error_text(error, status));
+    } else if (text[0] != '\0') {
+        TEST_FAIL("a timed result is wrong: %s", text);
+    }
+}
+
+/* From here on this side's worker is asked; the baseline's has a device once it is opened. */
+static enum status open_side(enum remote_side which, struct error *error) {
+    remote_use(which);
+    return which == REMOTE_SUBJECT ? STATUS_OK : remote_open_device(error);
+}
+
+/* Bytes that must cross a memory, even into a cache three times as fast. */
+static void check_bytes(const struct grader_gpu *gpu, double bytes, double ms) {
+    double bandwidth = gpu->properties.memory_bandwidth;
+    if (bandwidth > 0.0 && ms < 1e3 * bytes / (3.0 * bandwidth)) {
+        TEST_FAIL("%.4g ms is less than writing the results takes: the work was not done", ms);
+    }
+}
+
+/* ---- LayerNorm ---- */
+
+struct norm_race {
+    struct norm_case sides[REMOTE_SIDES];
+    void *workspace[REMOTE_SIDES];
+    struct rng rng;
+};
+
+static double time_norm(void *argument, bool subject) {
+    struct norm_race *race = argument;
+    enum remote_side which = subject ? REMOTE_SUBJECT : REMOTE_BASELINE;
+    struct norm_case *c = &race->sides[which];
+    struct error error = {0};
+    char text[600] = "";
+    double ms = INFINITY;
+    remote_use(which);
+    grader_watch(c->name, PATIENCE);
+    enum status status = norm_case_draw(c, &race->rng, &error);
+    if (status == STATUS_OK) {
+        const struct layernorm_backward_call call = {norm_case_problem(c), race->workspace[which],
+                                                     NULL};
+        status = remote_call_timed("layernorm_backward", &call, sizeof call, NULL, &ms, &error);
+    }
+    grader_watch("", 0);
+    if (status == STATUS_OK && subject) {
+        status = norm_case_check(c, text, sizeof text, &error);
+    }
+    fail(c->name, status, &error, text);
+    return ms;
+}
+
+C_TEST(speedup, layernorm) {
+    struct grader_gpu gpu;
+    struct norm_race race = {.rng = rng_create(grader_seed())};
+    struct error error = {0};
+    if (!grader_gpu_open_for_timing(&gpu)) {
+        return;
+    }
+    const struct norm_spec spec = {NN_BF16, gpu.modelled ? 512 : 8192, 768, false, 0.3};
+    for (int i = 0; i < REMOTE_SIDES; i++) {
+        ASSERT_OK(open_side((enum remote_side)i, &error));
+        ASSERT_OK(norm_case_create(&race.sides[i], &spec, false, &error));
+        ASSERT_OK(device_alloc(&race.workspace[i], TRAINING_WORKSPACE_BYTES, &error));
+    }
+    struct speedup speedup =
+        grader_gpu_speedup(&gpu, lab, "layernorm", GRADER_SUBJECT, GRADER_MARGIN);
+    speedup_measure(&speedup, CALLS, time_norm, &race);
+    if (!test_has_failed()) {
+        check_bytes(&gpu, (double)(spec.rows * spec.C) * 2.0, speedup.subject_ms);
+        speedup_check(&speedup, __FILE__, __LINE__);
+    }
+    grader_check_own_work();
+    for (int i = 0; i < REMOTE_SIDES; i++) {
+        remote_use((enum remote_side)i);
+        norm_case_free(&race.sides[i]);
+        device_free(race.workspace[i]);
+    }
+}
+
+/* ---- Attention ---- */
+
+struct attention_race {
+    struct attention_gradient_case sides[REMOTE_SIDES]; /* host memory is the subject's */
+    struct rng rng;
+};
+
+/* Of the five products that no way can do without. */
+static double flops_of(const struct attention_gradient_case *c) {
+    double pairs = 0.0;
+    for (size_t b = 0; b < c->spec.B; b++) {
+        pairs += (double)c->spec.lengths[b] * (double)c->spec.lengths[b];
+    }
+    return 5.0 * 2.0 * pairs * (double)(c->spec.NH * c->spec.HS);
+}
+
+static enum status run_attention(struct attention_gradient_case *c, double *ms,
+                                 struct error *error) {
+    struct attention_backward_call call = {attention_gradient_problem(c), c->scratch, NULL};
+    TRY(attention_gradient_send(c, error));
+    TRY(remote_attention_backward_problem(&call.problem, error));
+    return remote_call_timed("attention_backward", &call, sizeof call, NULL, ms, error);
+}
+
+static double time_attention(void *argument, bool subject) {
+    struct attention_race *race = argument;
+    enum remote_side which = subject ? REMOTE_SUBJECT : REMOTE_BASELINE;
+    struct attention_gradient_case *c = &race->sides[which];
+    struct error error = {0};
+    char text[700] = "";
+    double ms = INFINITY;
+    remote_use(which);
+    if (!subject) {
+        attention_gradient_renew(c, &race->rng);
+    }
+    grader_watch(c->name, PATIENCE);
+    enum status status = run_attention(c, &ms, &error);
+    grader_watch("", 0);
+    if (status == STATUS_OK && subject) {
+        remote_check_counted(flops_of(c));
+        status = attention_gradient_check(c, text, sizeof text, &error);
+    }
+    fail(c->name, status, &error, text);
+    return ms;
+}
+
+static struct attention_gradient_spec timed_attention(bool modelled) {
+    struct attention_gradient_spec spec = {.dtype = NN_BF16,
+                                           .NH = modelled ? 2 : 12,
+                                           .KVH = modelled ? 2 : 12,
+                                           .HS = 64,
+                                           .joined = true,
+                                           .B = modelled ? 1 : 16,
+                                           .loudness = 1.0};
+    for (size_t b = 0; b < spec.B; b++) {
+        spec.lengths[b] = 256;
+    }
+    return spec;
+}
+
+C_TEST(speedup, attention) {
+    struct grader_gpu gpu;
+    struct attention_race race = {.rng = rng_create(grader_seed())};
+    struct attention_gradient_case *sides = race.sides;
+    struct error error = {0};
+    if (!grader_gpu_open_for_timing(&gpu)) {
+        return;
+    }
+    const struct attention_gradient_spec spec = timed_attention(gpu.modelled);
+    ASSERT_OK(attention_gradient_create(&sides[REMOTE_SUBJECT], &spec, &race.rng, false, &error));
+    sides[REMOTE_BASELINE] = sides[REMOTE_SUBJECT];
+    ASSERT_OK(open_side(REMOTE_BASELINE, &error));
+    ASSERT_OK(attention_gradient_place(&sides[REMOTE_BASELINE], &error));
+    struct speedup speedup =
+        grader_gpu_speedup(&gpu, lab, "attention", GRADER_SUBJECT, GRADER_MARGIN);
+    speedup_measure(&speedup, CALLS, time_attention, &race);
+    if (!test_has_failed()) {
+        check_bytes(&gpu, 6.0 * (double)(sides[0].rows * spec.NH * spec.HS), speedup.subject_ms);
+        speedup_check(&speedup, __FILE__, __LINE__);
+    }
+    grader_check_own_work();
+    remote_use(REMOTE_BASELINE);
+    attention_gradient_unplace(&sides[REMOTE_BASELINE]);
+    remote_use(REMOTE_SUBJECT);
+    attention_gradient_free(&sides[REMOTE_SUBJECT]);
+}
+
+/* ---- AdamW ---- */
+
+struct adamw_race {
+    struct adamw_case sides[REMOTE_SIDES];
+    struct rng rng;
+};
+
+static double time_adamw(void *argument, bool subject) {
+    struct adamw_race *race = argument;
+    enum remote_side which = subject ? REMOTE_SUBJECT : REMOTE_BASELINE;
+    struct adamw_case *c = &race->sides[which];
+    struct error error = {0};
+    char text[400] = "";
+    double ms = INFINITY;
+    remote_use(which);
+    grader_watch(c->name, PATIENCE);
+    enum status status = adamw_case_draw(c, &race->rng, &error);
+    if (status == STATUS_OK) {
+        const struct adamw_call call = {adamw_case_problem(c), NULL};
+        status = remote_call_timed("adamw", &call, sizeof call, NULL, &ms, &error);
+    }
+    grader_watch("", 0);
+    if (status == STATUS_OK && subject) {
+        status = adamw_case_check(c, text, sizeof text, &error);
+    }
+    fail(c->name, status, &error, text);
+    return ms;
+}
+
+C_TEST(speedup, adamw) {
+    struct grader_gpu gpu;
+    struct adamw_race race = {.rng = rng_create(grader_seed())};
+    struct error error = {0};
+    if (!grader_gpu_open_for_timing(&gpu)) {
+        return;
+    }
+    const size_t count = gpu.modelled ? (size_t)1 << 19 : (size_t)1 << 24;
+    const struct adamw_spec spec = {.count = count,
+                                    .decayed = count - count / 16,
+                                    .copy = true,
+                                    .rate = 1e-3f,
+                                    .beta1 = 0.9f,
+                                    .beta2 = 0.999f,
+                                    .eps = 1e-8f,
+                                    .decay = 0.1f,
+                                    .step = 7,
+                                    .scale = 0.5};
+    for (int i = 0; i < REMOTE_SIDES; i++) {
+        ASSERT_OK(open_side((enum remote_side)i, &error));
+        ASSERT_OK(adamw_case_create(&race.sides[i], &spec, false, &error));
+    }
+    struct speedup speedup = grader_gpu_speedup(&gpu, lab, "adamw", GRADER_SUBJECT, GRADER_MARGIN);
+    speedup_measure(&speedup, CALLS, time_adamw, &race);
+    if (!test_has_failed()) {
+        check_bytes(&gpu, (double)count * 14.0, speedup.subject_ms);
+        speedup_check(&speedup, __FILE__, __LINE__);
+    }
+    grader_check_own_work();
+    for (int i = 0; i < REMOTE_SIDES; i++) {
+        remote_use((enum remote_side)i);
+        adamw_case_free(&race.sides[i]);
+    }
+}
+
+/* ---- Training steps ---- */
+
+struct training_race {
+    struct training_job job;
+    void *models[REMOTE_SIDES];
+    uint64_t first[REMOTE_SIDES]; /* number of the next update */
+    struct training_result results[REMOTE_SIDES];
+    struct rng rng;
+};
+
+/* Of the layers' matrices: embeddings, pooler and classifier are little. */
+static double matrices_of(const struct bert_config *b) {
+    return (double)b->L * (4.0 * (double)(b->C * b->C) + 2.0 * (double)(b->C * b->hidden));
+}
+
+/* Of their products, forward and twice back. */
+static double flops_of_training(const struct training_job *job) {
+    double rows = (double)(job->rows * job->spec.steps);
+    return 3.0 * 2.0 * rows * matrices_of(&job->spec.config.bert);
+}
+
+/* Both sides have seen the same batches and are as far, so their losses must agree. */
+static double time_training(void *argument, bool subject) {
+    struct training_race *race = argument;
+    enum remote_side which = subject ? REMOTE_SUBJECT : REMOTE_BASELINE;
+    struct error error = {0};
+    char text[400] = "";
+    double ms = INFINITY;
+    remote_use(which);
+    if (!subject) {
+        training_job_renew(&race->job, &race->rng);
+    }
+    grader_watch("training steps", PATIENCE);
+    enum status status =
+        training_job_steps(&race->job, race->models[which], race->first[which], &ms, &error);
+    if (status == STATUS_OK && subject) {
+        remote_check_counted(flops_of_training(&race->job));
+    }
+    status = status == STATUS_OK ? training_job_result(&race->job, race->models[which], false,
+                                                       &race->results[which], &error)
+                                 : status;
+    grader_watch("", 0);
+    race->first[which] += race->job.spec.steps;
+    if (status == STATUS_OK && subject) {
+        (void)training_result_close(&race->job, &race->results[which],
+                                    &race->results[REMOTE_BASELINE], text, sizeof text);
+    }
+    fail("training steps", status, &error, text);
+    return ms / (double)race->job.spec.steps;
+}
+
+/* On a GPU BERT-base with fewer layers and a narrower feed-forward part; on simt a tiny one. */
+static struct training_spec timed_training(bool modelled) {
+    const size_t C = modelled ? 256 : 768;
+    struct training_spec spec = {.config = {.task = TRAIN_CLASSIFY,
+                                            .bert = {.C = C,
+                                                     .hidden = modelled ? C : 2 * C,
+                                                     .L = modelled ? 1 : 4,
+                                                     .NH = C / 64,
+                                                     .V = 1000,
+                                                     .T = 256,
+                                                     .types = 2,
+                                                     .labels = 2,
+                                                     .norm_eps = 1e-12f,
+                                                     .activation = NN_GELU},
+                                            .dropout = 0.1f,
+                                            .most_rows = 4096,
+                                            .most_sequences = 16},
+                                 .dtype = NN_BF16,
+                                 .B = modelled ? 3 : 16,
+                                 .steps = modelled ? 1 : 4,
+                                 .rate = 1e-4f};
+    for (size_t b = 0; b < spec.B; b++) {
+        spec.lengths[b] = 256;
+    }
+    return spec;
+}
+
+C_TEST(speedup, end_to_end) {
+    struct grader_gpu gpu;
+    struct training_race race = {.first = {1, 1}, .rng = rng_create(grader_seed())};
+    struct error error = {0};
+    if (!grader_gpu_open_for_timing(&gpu)) {
+        return;
+    }
+    const struct training_spec spec = timed_training(gpu.modelled);
+    ASSERT_OK(training_job_create(&race.job, &spec, &race.rng, &error));
+    for (int i = 0; i < REMOTE_SIDES; i++) {
+        ASSERT_OK(open_side((enum remote_side)i, &error));
+        ASSERT_OK(training_job_place(&race.job, &race.models[i], &error));
+    }
+    struct speedup speedup =
+        grader_gpu_speedup(&gpu, lab, "end_to_end", GRADER_SUBJECT, GRADER_MARGIN);
+    speedup_measure(&speedup, CALLS, time_training, &race);
+    if (!test_has_failed()) { /* AdamW writes weights, copy and moments */
+        check_bytes(&gpu, 14.0 * matrices_of(&spec.config.bert), speedup.subject_ms);
+        speedup_check(&speedup, __FILE__, __LINE__);
+    }
+    grader_check_own_work();
+    training_job_free(&race.job);
+}

@@ -1,0 +1,94 @@
+/* Lab 11: what runs in the worker. */
+#include <stdlib.h>
+
+#include "common/train/models/train_model.h"
+#include "grader/11_training/baseline.h"
+#include "grader/11_training/calls.h"
+#include "grader/11_training/steps.h"
+#include "grader/isolation/worker.h"
+#include "labs/11_training/given/engine.h"
+
+#ifdef GRADER_BASELINE
+enum status layernorm_backward(const struct layernorm_backward_problem *problem, void *workspace,
+                               device_stream stream, struct error *error) {
+    return training_baseline.layernorm_backward(problem, workspace, stream, error);
+}
+
+enum status attention_backward(const struct attention_backward_problem *problem, void *scratch,
+                               device_stream stream, struct error *error) {
+    return training_baseline.attention_backward(problem, scratch, stream, error);
+}
+
+enum status adamw(const struct adamw_problem *problem, device_stream stream, struct error *error) {
+    return training_baseline.adamw(problem, stream, error);
+}
+#endif
+
+static enum status run_layernorm(void *arguments, struct error *error) {
+    const struct layernorm_backward_call *c = arguments;
+    return layernorm_backward(&c->problem, c->workspace, c->stream, error);
+}
+
+static enum status run_attention(void *arguments, struct error *error) {
+    const struct attention_backward_call *c = arguments;
+    return attention_backward(&c->problem, c->scratch, c->stream, error);
+}
+
+static enum status run_adamw(void *arguments, struct error *error) {
+    const struct adamw_call *c = arguments;
+    return adamw(&c->problem, c->stream, error);
+}
+
+/* A model and its engine; they end with the worker. */
+struct trained {
+    struct train_engine engine;
+    struct train_model *model;
+};
+
+static enum status create(void *arguments, struct error *error) {
+    struct training_create_call *c = arguments;
+    struct trained *trained = calloc(1, sizeof *trained);
+    if (trained == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the model");
+    }
+    c->model = trained;
+    TRY(training_engine_create(&trained->engine, c->dtype, error));
+    TRY(train_model_create(&trained->model, &c->config, &trained->engine, error));
+    return train_model_draw(trained->model, c->seed, error);
+}
+
+static enum status steps(void *arguments, struct error *error) {
+    struct training_steps_call c = *(const struct training_steps_call *)arguments;
+    c.model = ((struct trained *)c.model)->model;
+    return training_steps(&c, error);
+}
+
+static enum status loss(void *arguments, struct error *error) {
+    struct training_loss_call *c = arguments;
+    const struct trained *trained = c->model;
+    return train_model_take_loss(trained->model, &c->loss, &c->norm, error);
+}
+
+static enum status weights(void *arguments, struct error *error) {
+    const struct training_weights_call *c = arguments;
+    const struct trained *trained = c->model;
+    size_t tensors;
+    const struct train_parameter *list = train_model_parameters(trained->model, &tensors);
+    if (c->index >= tensors || list[c->index].count != c->count) {
+        return error_set(error, STATUS_INVALID_ARGUMENT, "tensor %zu has not %zu elements",
+                         c->index, c->count);
+    }
+    return train_model_read(trained->model, TRAIN_WEIGHTS, &list[c->index], c->values, error);
+}
+
+static const struct worker_entry entries[] = {
+    {"layernorm_backward", sizeof(struct layernorm_backward_call), run_layernorm},
+    {"attention_backward", sizeof(struct attention_backward_call), run_attention},
+    {"adamw", sizeof(struct adamw_call), run_adamw},
+    {"training_create", sizeof(struct training_create_call), create},
+    {"training_steps", sizeof(struct training_steps_call), steps},
+    {"training_loss", sizeof(struct training_loss_call), loss},
+    {"training_weights", sizeof(struct training_weights_call), weights},
+    {0}};
+
+const struct worker worker = {entries, &worker_device};

@@ -1,0 +1,60 @@
+#include "grader/harness/gpu.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/testing/testing.h"
+#include "grader/harness/logits.h"
+#include "grader/harness/record.h"
+
+bool grader_gpu_open(struct grader_gpu *gpu) {
+    struct error error = {0};
+    *gpu = (struct grader_gpu){0};
+    enum status status = device_open(&error);
+    if (status == STATUS_OK) {
+        status = device_properties(&gpu->properties, &error);
+    }
+    if (status == STATUS_DEVICE) {
+        TEST_FAIL(
+            "not run: the GPU is out of order since an earlier case; its message comes first");
+        return false;
+    }
+    if (status != STATUS_OK) {
+        test_stop(__FILE__, __LINE__, "%s", error_text(&error, status));
+        return false;
+    }
+    gpu->modelled = gpu->properties.modelled;
+    snprintf(gpu->clock, sizeof gpu->clock,
+             gpu->modelled ? "modelled for %s by simt" : "measured on %s", gpu->properties.name);
+    grade_record_device(gpu->properties.name, gpu->modelled);
+    return true;
+}
+
+bool grader_gpu_open_for_timing(struct grader_gpu *gpu) {
+    setenv("SIMT_CHECK", "bounds", 0);
+    return grader_gpu_open(gpu);
+}
+
+struct speedup grader_gpu_speedup(const struct grader_gpu *gpu, const char *lab,
+                                  const char *measure, const char *subject, double margin) {
+    return (struct speedup){.lab = lab,
+                            .subject = subject,
+                            .measure = measure,
+                            .margin = margin,
+                            .clock = gpu->clock,
+                            .modelled = gpu->modelled,
+                            .baseline_ms = INFINITY,
+                            .subject_ms = INFINITY};
+}
+
+/* Sums of some hundred fp32 numbers in another order, through a few layers. */
+static const double LOGITS_TOLERANCE = 1e-4;
+
+void grader_check_logits(const float *got, const float *want, size_t V, const char *whose) {
+    struct logits_difference d = logits_difference(got, want, V);
+    if (!(d.worst <= LOGITS_TOLERANCE * d.largest)) {
+        TEST_FAIL("the model with %s: logits differ by %.3g of the largest, tolerance %.0e", whose,
+                  d.worst / d.largest, LOGITS_TOLERANCE);
+    }
+}

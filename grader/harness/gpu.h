@@ -1,0 +1,53 @@
+/**
+ * @file gpu.h
+ * @brief The GPU that graded cases run on, and whose time they compare.
+ */
+#ifndef WARPBOOK_GRADER_HARNESS_GPU_H_
+#define WARPBOOK_GRADER_HARNESS_GPU_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/device/device.h"
+#include "grader/harness/speedup.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct grader_gpu {
+    struct device_properties properties;
+    bool modelled;   /**< on simt: time is modelled, every access is watched */
+    char clock[320]; /**< "modelled for NVIDIA H200 by simt", "measured on NVIDIA H200" */
+};
+
+/**
+ * @brief Opens the GPU; fails the running test with one line when that does not work.
+ *
+ * Without a GPU the program's other tests are not run: the line comes once.
+ *
+ * A kernel's mistake stops the GPU for the rest of the process, as CUDA has it. Cases that come
+ * after it fail here, with a line that says so.
+ *
+ * @return whether the test can go on
+ */
+bool grader_gpu_open(struct grader_gpu *gpu);
+
+/**
+ * @brief The same for a test of speed. Races and unwritten memory are the parity test's business;
+ *        here simt need not look for them, unless $SIMT_CHECK says so.
+ */
+bool grader_gpu_open_for_timing(struct grader_gpu *gpu);
+
+/** @return a comparison on @p gpu whose times are not known yet: infinite. */
+struct speedup grader_gpu_speedup(const struct grader_gpu *gpu, const char *lab,
+                                  const char *measure, const char *subject, double margin);
+
+/** Fails the running test unless a model's logits (V) equal those of the reference engine. */
+void grader_check_logits(const float *got, const float *want, size_t V, const char *whose);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,40 @@
+/**
+ * @file logits.h
+ * @brief Do two engines give a model's logits alike?
+ */
+#ifndef WARPBOOK_GRADER_HARNESS_LOGITS_H_
+#define WARPBOOK_GRADER_HARNESS_LOGITS_H_
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** How far logits lie apart. */
+struct logits_difference {
+    double worst;   /**< largest difference; infinite when a value is not finite */
+    double largest; /**< largest of the wanted values, in size */
+};
+
+/** Compares @p count logits of host memory. */
+struct logits_difference logits_difference(const float *got, const float *want, size_t count);
+
+/**
+ * @brief Fails the running test unless logits are equal but for fp32 sums in another order:
+ *        2e-5 of the largest.
+ * @param what the message begins so: "Llama2 with your matmul"
+ */
+void grader_check_close_logits(const float *got, const float *want, size_t count, const char *what);
+
+/**
+ * @brief The same for models whose time is compared: 1e-4 of the largest.
+ * @param what the message begins so: "BERT with your sgemm"
+ */
+void grader_check_timed_logits(const float *got, const float *want, size_t count, const char *what);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,54 @@
+/**
+ * @file remote_bert.h
+ * @brief A batch through BERT: on the reference engine here, on the workers' engines, and its time.
+ */
+#ifndef WARPBOOK_GRADER_HARNESS_REMOTE_BERT_H_
+#define WARPBOOK_GRADER_HARNESS_REMOTE_BERT_H_
+
+#include <stdint.h>
+
+#include "common/base/status.h"
+#include "common/models/bert.h"
+#include "grader/harness/gpu.h"
+#include "grader/isolation/remote.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** A BERT with random weights and a batch for it: the same for whoever runs it. */
+struct remote_bert_job {
+    struct bert_config config;
+    uint64_t seed;           /**< of the weights: not the one that other inputs come from */
+    struct bert_input input; /**< host memory, without types; at most config.T tokens a text */
+    uint64_t fresh;          /**< seed of the tokens from the second call on; no worker knows it.
+                                  Draw it first: the first number of a rng gives its seed away */
+    const char *what;        /**< what a learner is told when it crashes: "BERT, a batch" */
+    unsigned seconds;        /**< most that all runs of one side may take */
+};
+
+/**
+ * @brief Runs the batch on the reference engine, in this process.
+ * @param logits receives (B, labels)
+ */
+MUST_CHECK enum status remote_bert_reference(const struct remote_bert_job *job, float *logits);
+
+/**
+ * @brief Runs the batch in a worker; the baseline's device is opened first, the subject's must be.
+ *        The running test fails when that does not work. The worker stays in use.
+ * @param calls  at least 1, each with tokens of its own; on simt one is as good as many
+ * @param logits receives (calls, B, labels)
+ * @return milliseconds of the fastest, infinite when there is none
+ */
+double remote_bert_fastest(const struct remote_bert_job *job, enum remote_side which, int calls,
+                           float *logits);
+
+/** Fails the running test when a batch took less than its matmuls do at the GPU's fp32 peak. */
+void remote_bert_check_possible(const struct remote_bert_job *job, const struct grader_gpu *gpu,
+                                double ms);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,151 @@
+#include "grader/harness/remote_models.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "common/models/llama2_random.h"
+#include "common/testing/testing.h"
+#include "grader/harness/seed.h"
+#include "grader/harness/watch.h"
+#include "grader/isolation/models.h"
+#include "grader/isolation/remote.h"
+
+/* On the reference engine, in this process. */
+static enum status decode_here(struct small_llama2 *l, uint64_t seed) {
+    struct llama2_random model = {0};
+    struct engine engine = {0};
+    struct llama2 *llama2 = NULL;
+    enum status status = llama2_random_create(&model, &l->config, seed);
+    if (status == STATUS_OK) {
+        status = engine_reference_create(&engine);
+    }
+    if (status == STATUS_OK) {
+        status = llama2_create(&llama2, &model.config, &model.weights, &engine, l->prompt, NULL);
+    }
+    if (status == STATUS_OK) {
+        status = llama2_forward(llama2, l->tokens, l->prompt, 0, NULL);
+    }
+    for (size_t i = l->prompt; i < l->count && status == STATUS_OK; i++) {
+        status = llama2_forward(llama2, l->tokens + i, 1, i, l->want);
+    }
+    llama2_free(llama2);
+    engine_destroy(&engine);
+    llama2_random_free(&model);
+    return status;
+}
+
+static enum status decode_there(struct small_llama2 *l, uint64_t seed, struct error *error) {
+    struct llama2_logits_call call = {
+        .config = l->config, .seed = seed, .prompt = l->prompt, .count = l->count};
+    void *tokens, *logits;
+    TRY(remote_copy(&tokens, l->tokens, l->count * sizeof *l->tokens, error));
+    TRY(remote_alloc(&logits, sizeof l->got, error));
+    call.tokens = tokens;
+    call.logits = logits;
+    TRY(remote_call("llama2_logits", &call, sizeof call, error));
+    memcpy(l->got, logits, sizeof l->got);
+    return STATUS_OK;
+}
+
+bool remote_small_llama2(struct small_llama2 *l, const char *what, unsigned seconds) {
+    struct rng rng = rng_create(grader_seed());
+    uint64_t seed = rng_u64(&rng);
+    struct error error = {0};
+    EXPECT_OK(decode_here(l, seed));
+    remote_close(); /* a worker of this test's own */
+    grader_watch(what, seconds);
+    enum status status = decode_there(l, seed, &error);
+    grader_watch("", 0);
+    if (status != STATUS_OK) {
+        TEST_FAIL("%s: %s (%s)", what, error_text(&error, status), status_name(status));
+    }
+    return !test_has_failed();
+}
+
+enum status remote_llama2_create(struct remote_llama2 *llama2, const struct llama2_config *config,
+                                 uint64_t seed, size_t batch, const struct remote_llama2 *beside,
+                                 struct error *error) {
+    struct llama2_create_call call = {.config = *config,
+                                      .seed = seed,
+                                      .batch = batch,
+                                      .beside = beside != NULL ? beside->model : NULL};
+    void *tokens, *logits;
+    *llama2 = (struct remote_llama2){.batch = batch, .V = config->V};
+    TRY(remote_alloc(&tokens, batch * sizeof(int32_t), error));
+    TRY(remote_alloc(&logits, config->V * sizeof(float), error));
+    TRY(remote_call("llama2_create", &call, sizeof call, error));
+    llama2->model = call.model;
+    llama2->tokens = tokens;
+    llama2->logits = logits;
+    return STATUS_OK;
+}
+
+enum status remote_llama2_forward(struct remote_llama2 *llama2, const int32_t *tokens, size_t count,
+                                  size_t position, float *logits, double *ms, struct error *error) {
+    struct llama2_forward_call call = {llama2->model, llama2->tokens, count, position,
+                                       llama2->logits};
+    if (count > llama2->batch) {
+        return error_set(error, STATUS_TOO_LONG, "%zu tokens for a batch of %zu", count,
+                         llama2->batch);
+    }
+    for (size_t i = 0; i < llama2->V; i++) {
+        llama2->logits[i] = NAN;
+    }
+    memcpy(llama2->tokens, tokens, count * sizeof *tokens);
+    TRY(ms != NULL ? remote_call_timed("llama2_forward", &call, sizeof call, NULL, ms, error)
+                   : remote_call("llama2_forward", &call, sizeof call, error));
+    memcpy(logits, llama2->logits, llama2->V * sizeof *logits);
+    return STATUS_OK;
+}
+
+void remote_llama2_free(struct remote_llama2 *llama2) {
+    struct llama2_forward_call call = {.model = llama2->model};
+    if (llama2->model != NULL && remote_alive()) {
+        enum status ignored = remote_call("llama2_free", &call, sizeof call, NULL);
+        (void)ignored;
+    }
+    *llama2 = (struct remote_llama2){0};
+}
+
+enum status remote_bert_create(struct remote_bert *bert, const struct bert_config *config,
+                               uint64_t seed, const struct bert_input *input, size_t rows,
+                               struct error *error) {
+    struct bert_create_call call = {.config = *config, .seed = seed, .rows = rows};
+    size_t tokens = input->starts != NULL ? (size_t)input->starts[input->B] : input->B * input->T;
+    void *ids, *starts = NULL, *mask = NULL, *logits;
+    *bert = (struct remote_bert){.count = input->B * config->labels};
+    TRY(remote_copy(&ids, input->ids, tokens * sizeof *input->ids, error));
+    if (input->starts != NULL) {
+        TRY(remote_copy(&starts, input->starts, (input->B + 1) * sizeof *input->starts, error));
+    }
+    if (input->mask != NULL) {
+        TRY(remote_copy(&mask, input->mask, tokens, error));
+    }
+    TRY(remote_alloc(&logits, bert->count * sizeof(float), error));
+    TRY(remote_call("bert_create", &call, sizeof call, error));
+    bert->model = call.model;
+    bert->logits = logits;
+    bert->input = (struct bert_input){
+        .ids = ids, .mask = mask, .B = input->B, .T = input->T, .starts = starts};
+    return STATUS_OK;
+}
+
+enum status remote_bert_run(struct remote_bert *bert, float *logits, double *ms,
+                            struct error *error) {
+    struct bert_run_call call = {bert->model, bert->input, bert->logits};
+    for (size_t i = 0; i < bert->count; i++) {
+        bert->logits[i] = NAN;
+    }
+    TRY(remote_call_timed("bert_run", &call, sizeof call, NULL, ms, error));
+    memcpy(logits, bert->logits, bert->count * sizeof *logits);
+    return STATUS_OK;
+}
+
+void remote_bert_free(struct remote_bert *bert) {
+    struct bert_run_call call = {.model = bert->model};
+    if (bert->model != NULL && remote_alive()) {
+        enum status ignored = remote_call("bert_free", &call, sizeof call, NULL);
+        (void)ignored;
+    }
+    *bert = (struct remote_bert){0};
+}

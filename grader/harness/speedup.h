@@ -1,0 +1,54 @@
+/**
+ * @file speedup.h
+ * @brief Verdict on a measured or modelled speedup.
+ */
+#ifndef WARPBOOK_GRADER_HARNESS_SPEEDUP_H_
+#define WARPBOOK_GRADER_HARNESS_SPEEDUP_H_
+
+#include <stdbool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Two times from one run, each the fastest of several calls. */
+struct speedup {
+    const char *lab;     /**< "01_cpu_matmul" */
+    const char *subject; /**< "labs" or "solutions" */
+    const char *measure; /**< row of the threshold table: "kernel", "end_to_end" */
+    double margin;       /**< factor on the threshold: 1.25 for solutions */
+    const char *clock;   /**< whose time it is, as grader_gpu.clock has it; NULL: this machine's */
+    bool modelled;       /**< by simt, not measured: the table's other column */
+    double baseline_ms;
+    double subject_ms;
+};
+
+/** @return true when the threshold times the margin is reached; false also without a threshold. */
+bool speedup_reached(const struct speedup *speedup);
+
+/**
+ * @brief Fails the running test, naming the speedup and the required one, and whether it was
+ *        measured or modelled, unless the threshold times the margin is reached. Prints the
+ *        figures either way.
+ */
+void speedup_check(const struct speedup *speedup, const char *file, int line);
+
+/**
+ * @brief Milliseconds of one call, of the subject or of the baseline.
+ *
+ * When it goes wrong, the running test fails and the time is infinite.
+ */
+typedef double speedup_function(void *argument, bool subject);
+
+/**
+ * @brief Times both in turn; each side's fastest call becomes its time.
+ * @param calls of each side where time is measured, after one that does not count: it loads the
+ *              kernels and wakes the clock. Where time is modelled, one is as good as many
+ */
+void speedup_measure(struct speedup *speedup, int calls, speedup_function *time_ms, void *argument);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,292 @@
+/* Part (b) of the bench: what the matmul is worth where it is used, decoding one token at a time.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/terminal.h"
+#include "common/bench/bench.h"
+#include "common/checkpoints/llama2/llama2c.h"
+#include "common/models/llama2.h"
+#include "common/models/llama2_random.h"
+#include "common/models/plain_decoder.h"
+#include "common/models/profile.h"
+#include "labs/01_cpu_matmul/bench/parts.h"
+#include "labs/01_cpu_matmul/given/engine.h"
+#include "labs/01_cpu_matmul/matmul.h"
+
+/* The model to decode with: a file, or random weights. */
+struct subject_model {
+    struct llama2c_checkpoint checkpoint;
+    struct llama2_random random;
+    const struct llama2_config *config;
+    const struct llama2_weights *weights;
+    char name[256];
+};
+
+/* One way to decode; exactly one of plain and engine is set. */
+struct decoder {
+    const char *name;  /* as the table shows it */
+    const char *stage; /* as the record names it */
+    int threads;
+    struct plain_decoder *plain;
+    const struct engine *engine;
+    struct bench_timing timing;
+    float *logits; /* (V), of the last token */
+};
+
+static enum status model_open(struct subject_model *m, const char *path, struct error *error) {
+    *m = (struct subject_model){0};
+    if (path != NULL) {
+        const char *slash = strrchr(path, '/');
+        snprintf(m->name, sizeof m->name, "%s", slash != NULL ? slash + 1 : path);
+        m->config = &m->checkpoint.config;
+        m->weights = &m->checkpoint.weights;
+        return llama2c_open(&m->checkpoint, path, error);
+    }
+    struct llama2_config config = llama2_shape_config(LLAMA2_SHAPE_15M);
+    snprintf(m->name, sizeof m->name, "15M shape, random weights");
+    m->config = &m->random.config;
+    m->weights = &m->random.weights;
+    return llama2_random_create(&m->random, &config, 1);
+}
+
+static void model_close(struct subject_model *m) {
+    llama2c_close(&m->checkpoint);
+    llama2_random_free(&m->random);
+}
+
+enum status bench_check_checkpoint(const char *path, struct error *error) {
+    struct llama2c_checkpoint checkpoint = {0};
+    enum status status = llama2c_open(&checkpoint, path, error);
+    llama2c_close(&checkpoint);
+    return status;
+}
+
+/* Bytes of weights that pass through the matmuls for one token. */
+static double bytes_per_token(const struct llama2_config *c) {
+    double attention = (double)c->C * (double)c->HS * (2.0 * (double)c->NH + 2.0 * (double)c->KVH);
+    double feed_forward = 3.0 * (double)c->C * (double)c->hidden;
+    return sizeof(float) *
+           ((double)c->L * (attention + feed_forward) + (double)c->V * (double)c->C);
+}
+
+/* Decodes `steps` tokens from an empty context; seconds (steps) receives the time of each. */
+static enum status decode(const struct decoder *d, const struct subject_model *m, size_t steps,
+                          double *seconds) {
+    struct llama2 *llama2 = NULL;
+    enum status status = STATUS_OK;
+    if (d->plain == NULL) {
+        status = llama2_create(&llama2, m->config, m->weights, d->engine, 1, NULL);
+    }
+    for (size_t i = 0; i < steps && status == STATUS_OK; i++) {
+        int32_t token = (int32_t)((1 + 977 * i) % m->config->V);
+        double start = bench_now();
+        if (d->plain == NULL) {
+            status = llama2_forward(llama2, &token, 1, i, d->logits);
+        } else {
+            const float *logits = plain_decoder_forward(d->plain, token, i);
+            memcpy(d->logits, logits, m->config->V * sizeof *logits);
+        }
+        seconds[i] = bench_now() - start;
+    }
+    llama2_free(llama2);
+    return status;
+}
+
+/* Runs once to warm up, then three times, and keeps the run with the best median. */
+static enum status measure_decoder(struct decoder *d, const struct subject_model *m, size_t steps) {
+    double *seconds = malloc(steps * sizeof *seconds);
+    d->logits = malloc(m->config->V * sizeof *d->logits);
+    enum status status = seconds != NULL && d->logits != NULL ? STATUS_OK : STATUS_OUT_OF_MEMORY;
+    if (status == STATUS_OK) {
+        usleep(60000); /* threads of the decoder before may still spin */
+        status = decode(d, m, steps < 4 ? steps : 4, seconds);
+    }
+    for (int repeat = 0; repeat < 3 && status == STATUS_OK; repeat++) {
+        status = decode(d, m, steps, seconds);
+        struct bench_timing timing = bench_summarise(seconds, (int)steps);
+        if (repeat == 0 || timing.median_ms < d->timing.median_ms) {
+            d->timing = timing;
+        }
+    }
+    free(seconds);
+    return status;
+}
+
+/* Largest difference of the logits, relative to the largest logit. */
+static double logits_difference(const float *got, const float *want, size_t V) {
+    double worst = 0.0, largest = 0.0;
+    for (size_t i = 0; i < V; i++) {
+        double difference = isfinite(got[i]) ? fabs((double)got[i] - want[i]) : INFINITY;
+        worst = difference > worst ? difference : worst;
+        largest = fabs(want[i]) > largest ? fabs(want[i]) : largest;
+    }
+    return worst / largest;
+}
+
+static enum status naive_entry(void *context, float *out, const float *in, const float *weight,
+                               size_t M, size_t N, size_t K) {
+    (void)context;
+    size_t count;
+    return cpu_matmul_ladder(&count)[0].run(out, in, weight, M, N, K, 1);
+}
+
+static enum status append_decoder(const struct decoder *d, const struct subject_model *m,
+                                  struct error *error) {
+    const struct bench_record record = {
+        .lab = "01_cpu_matmul",
+        .subject = WARPBOOK_SUBJECT,
+        .stage = d->stage,
+        .op = "decode",
+        .shape = m->name,
+        .dtype = "fp32",
+        .threads = d->threads,
+        .timing = d->timing,
+        .bytes = bytes_per_token(m->config),
+        .flops = 0.5 * bytes_per_token(m->config),
+        .peer_ratio = NAN,
+        .figure = "tokens_per_second",
+        .figure_value = 1e3 / d->timing.median_ms,
+    };
+    return bench_append(&record, error);
+}
+
+/* Measures all decoders, prints the table; the first one is the plain decoder. */
+static enum status compare_decoders(struct decoder *decoders, size_t count,
+                                    const struct subject_model *m, size_t steps,
+                                    struct error *error) {
+    struct progress progress = progress_create("decoding", count);
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        status = measure_decoder(&decoders[i], m, steps);
+        progress_update(&progress, i + 1);
+    }
+    progress_finish(&progress);
+    printf("\nLlama2 decode, %s, %zu tokens one at a time\n", m->name, steps);
+    printf("  %-28s %8s %10s %11s %8s %15s\n", "decoder", "threads", "ms/token", "tokens/s", "GB/s",
+           "of plain C");
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        const struct decoder *d = &decoders[i];
+        printf("  %-28s %8d %10.3f %11.1f %8.1f %14.2fx\n", d->name, d->threads,
+               d->timing.median_ms, 1e3 / d->timing.median_ms,
+               1e-6 * bytes_per_token(m->config) / d->timing.median_ms,
+               decoders[0].timing.median_ms / d->timing.median_ms);
+        double difference = logits_difference(d->logits, decoders[0].logits, m->config->V);
+        if (!(difference < 1e-3)) {
+            return error_set(error, STATUS_MISMATCH,
+                             "%s gives other logits than the plain decoder: %.3g of the largest",
+                             d->name, difference);
+        }
+        status = append_decoder(d, m, error);
+    }
+    return status;
+}
+
+/* Prints where the time of an engine goes, as the engine itself measures it. */
+static enum status print_profile(const char *name, int threads, const struct engine *inner,
+                                 const struct subject_model *m, size_t steps) {
+    struct profile profile;
+    struct engine engine;
+    enum status status = engine_profile_create(&engine, inner, &profile);
+    struct decoder d = {.engine = &engine};
+    double *seconds = malloc(steps * sizeof *seconds);
+    d.logits = malloc(m->config->V * sizeof *d.logits);
+    if (status == STATUS_OK && (seconds == NULL || d.logits == NULL)) {
+        status = STATUS_OUT_OF_MEMORY;
+    }
+    if (status == STATUS_OK) {
+        status = decode(&d, m, steps, seconds);
+    }
+    if (status == STATUS_OK) {
+        printf("\nWhere the time goes: %s, %d thread%s: matmul is %.1f%% of decoding\n", name,
+               threads, threads == 1 ? "" : "s",
+               100.0 * profile.entries[PROFILE_MATMUL].seconds / profile_total(&profile));
+        profile_print(&profile, stdout);
+    }
+    free(seconds);
+    free(d.logits);
+    engine_destroy(&engine);
+    return status;
+}
+
+/* The engines that are compared: naive, yours on one thread, yours on all. */
+struct engines {
+    struct engine naive, one, all;
+    struct plain_decoder *plain;
+};
+
+static enum status engines_create(struct engines *e, const struct subject_model *m, int threads) {
+    *e = (struct engines){0};
+    enum status status = engine_reference_create(&e->naive);
+    e->naive.matmul = naive_entry;
+    if (status == STATUS_OK) {
+        status = engine_cpu_matmul_create(&e->one, 1);
+    }
+    if (status == STATUS_OK) {
+        status = engine_cpu_matmul_create(&e->all, threads);
+    }
+    if (status == STATUS_OK) {
+        status = plain_decoder_create(&e->plain, m->config, m->weights);
+    }
+    return status;
+}
+
+static void engines_free(struct engines *e) {
+    engine_destroy(&e->naive);
+    engine_destroy(&e->one);
+    engine_destroy(&e->all);
+    plain_decoder_free(e->plain);
+}
+
+static enum status run_decoders(const struct bench_setup *setup, const struct engines *e,
+                                const struct subject_model *m, size_t steps, struct error *error) {
+    size_t count;
+    const struct cpu_matmul_step *ladder = cpu_matmul_ladder(&count);
+    const char *first = ladder[0].name;
+    const char *best = ladder[count - 1].name;
+    char names[2][64];
+    snprintf(names[0], sizeof names[0], "engine, %s", first);
+    snprintf(names[1], sizeof names[1], "engine, %s", best);
+    struct decoder decoders[] = {
+        {.name = "plain C, one file, -O3", .stage = "plain", .threads = 1, .plain = e->plain},
+        {.name = names[0], .stage = first, .threads = 1, .engine = &e->naive},
+        {.name = names[1], .stage = best, .threads = 1, .engine = &e->one},
+        {.name = names[1], .stage = best, .threads = setup->threads, .engine = &e->all},
+    };
+    /* With a single step, all engines are the first one. */
+    bool alone = count == 1;
+    size_t rows = alone ? 2 : setup->threads > 1 ? 4 : 3;
+    enum status status = compare_decoders(decoders, rows, m, steps, error);
+    if (status == STATUS_OK) {
+        printf("  engine against plain C, one thread each: %.2fx\n",
+               decoders[0].timing.median_ms / decoders[alone ? 1 : 2].timing.median_ms);
+        status = print_profile(first, 1, &e->naive, m, steps);
+    }
+    if (status == STATUS_OK && !alone) {
+        status = print_profile(best, setup->threads, &e->all, m, steps);
+    }
+    for (size_t i = 0; i < sizeof decoders / sizeof *decoders; i++) {
+        free(decoders[i].logits);
+    }
+    return status;
+}
+
+enum status bench_decode(const struct bench_setup *setup, struct error *error) {
+    struct subject_model model;
+    struct engines engines = {0};
+    enum status status = model_open(&model, setup->checkpoint, error);
+    if (status == STATUS_OK) {
+        status = engines_create(&engines, &model, setup->threads);
+    }
+    if (status == STATUS_OK) {
+        size_t steps = (size_t)setup->steps;
+        steps = steps < model.config->T ? steps : model.config->T;
+        status = run_decoders(setup, &engines, &model, steps, error);
+    }
+    engines_free(&engines);
+    model_close(&model);
+    return status;
+}

@@ -1,0 +1,48 @@
+/**
+ * @file parts.h
+ * @brief What the files of lab 01's bench share.
+ */
+#ifndef WARPBOOK_LABS_01_CPU_MATMUL_BENCH_PARTS_H_
+#define WARPBOOK_LABS_01_CPU_MATMUL_BENCH_PARTS_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/base/status.h"
+#include "common/bench/machine.h"
+
+struct bench_shape {
+    size_t M, N, K;
+};
+
+/** The command line, and the machine. */
+struct bench_setup {
+    int threads;
+    bool quick;
+    const struct bench_shape *shape; /**< NULL: the default list */
+    const char *checkpoint;          /**< path, or NULL: random weights of the 15M shape */
+    int steps;                       /**< tokens to decode */
+    struct bench_machine machine;
+};
+
+/**
+ * @brief Reads "M,N,K".
+ * @return STATUS_OK, or STATUS_INVALID_ARGUMENT for anything else and for more than a bench can
+ *         hold in memory or finish in a minute or so
+ */
+MUST_CHECK enum status bench_parse_shape(const char *text, struct bench_shape *shape,
+                                         struct error *error);
+
+/** @return STATUS_OK when the file is a llama2.c checkpoint; what is wrong with it else. */
+MUST_CHECK enum status bench_check_checkpoint(const char *path, struct error *error);
+
+/**
+ * @brief Prints the table of all steps of the ladder, and appends their records.
+ * @return STATUS_MISMATCH when a step gives a wrong result, after the table is complete
+ */
+MUST_CHECK enum status bench_ladder(const struct bench_setup *setup, struct error *error);
+
+/** Prints decode speed and profiles, and appends their records. */
+MUST_CHECK enum status bench_decode(const struct bench_setup *setup, struct error *error);
+
+#endif

@@ -1,0 +1,46 @@
+/**
+ * @file engine.c
+ * @brief Stage 01's engine with one entry replaced: matmul is gpu_matmul(), with host pointers.
+ *
+ * All memory stays where stage 01 has it, on the host, and so do all other
+ * operators. So each matmul carries its operands over the bus and back.
+ */
+#include "labs/02_gpu_matmul/given/engine.h"
+
+#include "common/device/device.h"
+#include "common/models/engine_layer.h"
+#include "labs/01_cpu_matmul/given/engine.h"
+#include "labs/02_gpu_matmul/gpu_matmul.h"
+
+static enum status stage_matmul(void *context, float *out, const float *in, const float *weight,
+                                size_t M, size_t N, size_t K) {
+    return gpu_matmul(engine_layer_own(context), out, in, weight, M, N, K, NULL);
+}
+
+static void stage_destroy(void *own) {
+    gpu_matmul_destroy(own);
+}
+
+enum status engine_gpu_matmul_create(struct engine *engine, struct error *error) {
+    struct engine base;
+    struct gpu_matmul *matmul;
+    *engine = (struct engine){0};
+    enum status status = device_open(error);
+    if (status == STATUS_OK) {
+        status = gpu_matmul_create(&matmul, error);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status = engine_cpu_matmul_create(&base, 1); /* its one threaded operator is replaced */
+    if (status != STATUS_OK) {
+        gpu_matmul_destroy(matmul);
+        return error_set(error, status, "out of memory for the engine");
+    }
+    status = engine_layer_create(engine, "02_gpu_matmul", &base, matmul, stage_destroy);
+    if (status != STATUS_OK) {
+        return error_set(error, status, "out of memory for the engine");
+    }
+    engine->matmul = stage_matmul;
+    return STATUS_OK;
+}

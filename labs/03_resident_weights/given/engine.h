@@ -1,0 +1,38 @@
+/**
+ * @file engine.h
+ * @brief Stage 03 of the course: every operator on the GPU, memory as resident.h has it.
+ */
+#ifndef WARPBOOK_LABS_03_RESIDENT_WEIGHTS_GIVEN_ENGINE_H_
+#define WARPBOOK_LABS_03_RESIDENT_WEIGHTS_GIVEN_ENGINE_H_
+
+#include "common/base/status.h"
+#include "common/device/device.h"
+#include "common/models/engine.h"
+#include "labs/03_resident_weights/resident.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * @brief Makes the engine.
+ * @return STATUS_OK, STATUS_OUT_OF_MEMORY, or what device_open() says
+ */
+MUST_CHECK enum status engine_resident_create(struct engine *engine, struct error *error);
+
+/**
+ * @brief Finds stage 03 below the stages that are layers over it.
+ * @param engine stage 03, or one that stands on it
+ * @return what stage 03 keeps; it lives as long as the engine
+ */
+struct resident *engine_resident_of(const struct engine *engine);
+
+/** *stream = the one that all its work is on. @return what resident_call() says */
+MUST_CHECK enum status engine_resident_stream(struct resident *resident, device_stream *stream,
+                                              struct error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,18 @@
+/* Writes text with a Llama2 checkpoint on the engine of this stage. */
+#include "common/programs/decoder/generate.h"
+#include "common/device/device.h"
+#include "common/programs/decoder/llama2_place.h"
+#include "labs/03_resident_weights/given/engine.h"
+
+/* The host only launches and samples: one thread does. */
+static enum status create(struct engine *engine, int threads, struct error *error) {
+    (void)threads;
+    return engine_resident_create(engine, error);
+}
+
+int main(int argc, char **argv) {
+    const struct llama2_stage table[] = {{"03_resident_weights", true, create}};
+    const struct llama2_stages stages = {
+        .table = table, .count = 1, .open_place = llama2_place_open, .place_now = device_now};
+    return generate_main(argc, argv, &stages);
+}

@@ -1,0 +1,176 @@
+/**
+ * @file operators.cu
+ * @brief Elementwise operators, rotary embedding and table lookup: one thread an element.
+ *
+ * All kernels run with blocks of 256 threads and as many blocks as there are
+ * 256 elements. They read and write each byte once, so memory bandwidth is
+ * their limit; at the sizes of a single token it is the launch itself, which is
+ * why each kernel is set up while the one before still runs (chained.cuh).
+ */
+#include "labs/03_resident_weights/given/operators.h"
+
+#include "common/base/checked.h"
+#include "common/device/chained.cuh"
+
+enum { THREADS = 256 };
+
+static inline unsigned blocks_for(size_t count) {
+    return (unsigned)ceil_div(count, THREADS);
+}
+
+static __device__ __forceinline__ size_t element() {
+    return (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+}
+
+static __device__ __forceinline__ float silu(float x) {
+    return x / (1.0f + expf(-x));
+}
+
+static __global__ void bias_add(float *x, const float *bias, size_t count, size_t C) {
+    chained_begin();
+    size_t i = element();
+    if (i < count) {
+        x[i] += bias[i % C];
+    }
+}
+
+enum status launch_bias_add(float *x, const float *bias, size_t rows, size_t C,
+                            device_stream stream, struct error *error) {
+    if (rows * C == 0) {
+        return STATUS_OK;
+    }
+    launch_chained<bias_add>(blocks_for(rows * C), THREADS, 0, stream, x, bias, rows * C, C);
+    return device_launched("bias_add", error);
+}
+
+static __device__ float activate(float x, enum nn_activation f) {
+    const float root_half = 0.70710678f;      /* 1 / sqrt(2) */
+    const float root_2_over_pi = 0.79788456f; /* sqrt(2 / pi) */
+    switch (f) {
+    case NN_GELU:
+        return 0.5f * x * (1.0f + erff(x * root_half));
+    case NN_GELU_TANH:
+        return 0.5f * x * (1.0f + tanhf(root_2_over_pi * (x + 0.044715f * x * x * x)));
+    case NN_SILU:
+        return silu(x);
+    case NN_TANH:
+        return tanhf(x);
+    default:
+        return fmaxf(x, 0.0f);
+    }
+}
+
+static __global__ void activation(float *out, const float *in, size_t count, enum nn_activation f) {
+    chained_begin();
+    size_t i = element();
+    if (i < count) {
+        out[i] = activate(in[i], f);
+    }
+}
+
+enum status launch_activation(float *out, const float *in, size_t count, enum nn_activation f,
+                              device_stream stream, struct error *error) {
+    if (count == 0) {
+        return STATUS_OK;
+    }
+    launch_chained<activation>(blocks_for(count), THREADS, 0, stream, out, in, count, f);
+    return device_launched("activation", error);
+}
+
+static __global__ void silu_gate(float *out, const float *gate, const float *up, size_t count) {
+    chained_begin();
+    size_t i = element();
+    if (i < count) {
+        out[i] = silu(gate[i]) * up[i];
+    }
+}
+
+enum status launch_silu_gate(float *out, const float *gate, const float *up, size_t count,
+                             device_stream stream, struct error *error) {
+    if (count == 0) {
+        return STATUS_OK;
+    }
+    launch_chained<silu_gate>(blocks_for(count), THREADS, 0, stream, out, gate, up, count);
+    return device_launched("silu_gate", error);
+}
+
+static __global__ void residual(float *out, const float *a, const float *b, size_t count) {
+    chained_begin();
+    size_t i = element();
+    if (i < count) {
+        out[i] = a[i] + b[i];
+    }
+}
+
+enum status launch_residual(float *out, const float *a, const float *b, size_t count,
+                            device_stream stream, struct error *error) {
+    if (count == 0) {
+        return STATUS_OK;
+    }
+    launch_chained<residual>(blocks_for(count), THREADS, 0, stream, out, a, b, count);
+    return device_launched("residual", error);
+}
+
+/*
+ * One thread turns one pair of channels of one head. Angles are computed in
+ * double: at position 1000 a float's 24 bits leave 14 behind the point.
+ */
+static __global__ void rope(float *x, size_t T, size_t heads, size_t HS, size_t stride,
+                            size_t position, double log2_theta, enum nn_rope_layout layout) {
+    chained_begin();
+    size_t pairs = HS / 2;
+    size_t index = element();
+    if (index >= T * heads * pairs) {
+        return;
+    }
+    size_t i = index % pairs;
+    size_t h = index / pairs % heads;
+    size_t t = index / pairs / heads;
+    double frequency = exp2(-2.0 * (double)i / (double)HS * log2_theta); /* theta^(-2i/HS) */
+    double sine, cosine;
+    sincos((double)(position + t) * frequency, &sine, &cosine);
+    float *head = x + t * stride + h * HS;
+    float *first = layout == NN_ROPE_INTERLEAVED ? head + 2 * i : head + i;
+    float *second = layout == NN_ROPE_INTERLEAVED ? first + 1 : first + pairs;
+    double a = *first;
+    double b = *second;
+    *first = (float)(a * cosine - b * sine);
+    *second = (float)(a * sine + b * cosine);
+}
+
+enum status launch_rope(float *x, size_t T, size_t heads, size_t HS, size_t stride, size_t position,
+                        float theta, enum nn_rope_layout layout, device_stream stream,
+                        struct error *error) {
+    size_t count = T * heads * (HS / 2);
+    if (count == 0) {
+        return STATUS_OK;
+    }
+    launch_chained<rope>(blocks_for(count), THREADS, 0, stream, x, T, heads, HS, stride, position,
+                         log2((double)theta), layout);
+    return device_launched("rope", error);
+}
+
+static __global__ void embedding(float *out, const float *table, struct embedding_ids ids, size_t T,
+                                 size_t C, bool accumulate) {
+    chained_begin();
+    size_t i = element();
+    if (i < T * C) {
+        float value = table[(size_t)ids.ids[i / C] * C + i % C];
+        out[i] = accumulate ? out[i] + value : value;
+    }
+}
+
+enum status launch_embedding(float *out, const float *table, const struct embedding_ids *ids,
+                             size_t T, size_t C, bool accumulate, device_stream stream,
+                             struct error *error) {
+    if (T > EMBEDDING_MAX_IDS) {
+        return error_set(error, STATUS_INVALID_ARGUMENT, "embedding of %zu tokens: at most %d", T,
+                         (int)EMBEDDING_MAX_IDS);
+    }
+    if (T * C == 0) {
+        return STATUS_OK;
+    }
+    launch_chained<embedding>(blocks_for(T * C), THREADS, 0, stream, out, table, *ids, T, C,
+                              accumulate);
+    return device_launched("embedding", error);
+}

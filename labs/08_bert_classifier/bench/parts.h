@@ -1,0 +1,112 @@
+/**
+ * @file parts.h
+ * @brief What the parts of lab 08's bench share: texts and cells, lanes, the stages' summary.
+ */
+#ifndef WARPBOOK_LABS_08_BERT_CLASSIFIER_BENCH_PARTS_H_
+#define WARPBOOK_LABS_08_BERT_CLASSIFIER_BENCH_PARTS_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/bench/bench.h"
+#include "common/device/device.h"
+#include "common/programs/classifier/classifier.h"
+#include "common/programs/classifier/classifier_stages.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { BENCH_LABELS = 2, BENCH_MOST_BATCH = 32 };
+
+/** How a batch is laid out. */
+enum layout { DENSE, PADDED, PACKED, LAYOUTS };
+
+struct options {
+    const char *stage, *shape, *dtype; /**< NULL: all; the shape by device; all that there are */
+    int batch, tokens, threads, seconds;
+    bool quick, lengths;
+    struct device_properties gpu;
+};
+
+/** One row of the tables: B texts of at most T tokens. */
+struct cell {
+    size_t B, T;
+    struct classifier_text dense[BENCH_MOST_BATCH], texts[BENCH_MOST_BATCH]; /**< ids: bench's */
+    float logits[LAYOUTS][BENCH_MOST_BATCH * BENCH_LABELS]; /**< of the first to run it */
+    const char *first[LAYOUTS];                             /**< who that was; NULL: nobody yet */
+};
+
+/** What the summary says of one stage. */
+struct summary_row {
+    const struct classifier_stage *stage;
+    enum nn_dtype dtype;
+    double ms, packed_ms, launches, difference; /**< NAN: not known */
+    char no_launches[128];                      /**< why launches are not known */
+};
+
+struct bench {
+    const struct options *options;
+    const struct classifier_stages *stages;
+    struct classifier_model model;
+    int32_t *ids; /**< (most T), every text's tokens begin here */
+    struct cell *cells;
+    size_t count;
+    const struct cell *shown; /**< the summary's */
+    struct summary_row *rows; /**< (3 * stages->count) */
+    size_t rows_count;
+    double begun; /**< bench_now() */
+};
+
+/** One stage in one dtype, and what it is timed with. */
+struct lane {
+    const struct classifier_stage *stage;
+    enum nn_dtype dtype;
+    double (*now)(void);
+    bool modelled;
+    double spent;       /**< seconds in slow batches */
+    double pace;        /**< seconds a FLOP of the last batch; 0: none yet */
+    size_t pace_tokens; /**< T of that batch */
+    const struct engine *engine;
+    struct classifier classifier;
+};
+
+/** What a cell gave; NAN: not run. */
+struct cell_result {
+    double ms[LAYOUTS];
+    struct bench_timing dense; /**< of the dense layout, where that was run */
+    double difference;         /**< largest of the layouts; NAN: nobody to compare with */
+};
+
+/** Makes the cells, random tokens for them, and chooses the summary's. */
+MUST_CHECK enum status bench_make_cells(struct bench *b, struct error *error);
+
+/** Prints the reviews' lengths, a line each. */
+void bench_print_lengths(void);
+
+/**
+ * @brief Times a cell in all layouts, compares logits, and appends records.
+ *
+ * What would take too long, by what the lane needed before, is passed over.
+ */
+MUST_CHECK enum status bench_measure_cell(const struct bench *b, struct lane *lane,
+                                          struct cell *cell, struct cell_result *result,
+                                          struct error *error);
+
+/** Appends a record of the launches of one layer, beside the summary's cell's time. */
+MUST_CHECK enum status bench_record_launches(const struct bench *b, const struct lane *lane,
+                                             const struct cell_result *result, double launches,
+                                             struct error *error);
+
+/** Counts the launches of one layer on the summary's cell, dense, into @p row. */
+MUST_CHECK enum status bench_count_launches(const struct bench *b, const struct lane *lane,
+                                            struct summary_row *row, struct error *error);
+
+/** Prints the summary. */
+void bench_print_summary(const struct bench *b);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,7 +1,0 @@
-/* Says which class a text belongs to, on an engine of the course. */
-#include "common/model/classify.h"
-#include "labs/08_bert_classifier/stages.h"
-
-int main(int argc, char **argv) {
-    return classify_main(argc, argv, stages_of_the_course());
-}

@@ -1,7 +1,0 @@
-/* Tells how often a classifier is right on a data set, on an engine of the course. */
-#include "common/model/evaluate.h"
-#include "labs/08_bert_classifier/stages.h"
-
-int main(int argc, char **argv) {
-    return evaluate_main(argc, argv, stages_of_the_course());
-}

@@ -1,0 +1,346 @@
+/**
+ * @file encoder16.c
+ * @brief How the 16-bit encoder's launches follow each other: seven a layer.
+ *
+ * A layer: q, k and v in one product; attention; output, with bias and residual in the product's
+ * epilogue; LayerNorm; up, with bias and GELU; down, with bias and residual; LayerNorm. What goes
+ * from launch to launch is 16 bits wide, but for the sums that a LayerNorm reads: rounded, their
+ * error would be another one of each sublayer, beside that of its result; as fp32 they are 4 bytes
+ * more an element, written and read, mostly in the L2 cache.
+ *
+ * Of the last layer the classifier reads one row a sequence: behind attention only those are left.
+ */
+#include "labs/08_bert_classifier/given/encoder16.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/checked.h"
+#include "common/gemm16/gemm16.h"
+#include "labs/07_attention/attention.h"
+#include "labs/08_bert_classifier/given/encoder16_kernels.h"
+
+/* Weight and bias in 16 bits, device. */
+struct linear16 {
+    void *weight, *bias;
+};
+
+struct layer16 {
+    struct linear16 qkv, out, up, down;
+};
+
+struct encoder16 {
+    struct encoder_model model;
+    enum nn_dtype dtype;
+    enum nn_dtype sums; /* of what a LayerNorm reads */
+    size_t max_tokens;
+    device_stream stream;
+    struct layer16 *layers; /* (L) */
+    void *weights;          /* of all layers, one allocation */
+    void *workspace;        /* gemm16's */
+
+    /* Device, of at most max_tokens rows. */
+    void *x;       /* (rows, C): the hidden state */
+    void *qkv;     /* (rows, 3, C) */
+    void *mixed;   /* (rows, C): attention's result */
+    void *sum;     /* (rows, C), of type sums: what a LayerNorm reads */
+    void *inner;   /* (rows, hidden) */
+    void *first_x; /* (B, C): rows of x and of mixed that are left in the last layer */
+    void *first_mixed;
+
+    /* ids, types, positions: (rows) each, and starts (B + 1), one behind the other. The host's are
+       page-locked: the copy does not wait. */
+    int32_t *host_numbers, *d_numbers;
+};
+
+/* Takes room for elements of 16 bits out of one allocation, 256-byte aligned. */
+static bool reserve(size_t rows, size_t columns, size_t *at, size_t *offset) {
+    size_t count, bytes;
+    *offset = *at;
+    return checked_multiply(rows, columns, &count) && checked_multiply(count, 2, &bytes) &&
+           checked_add(bytes, 255, &bytes) && checked_add(*at, bytes / 256 * 256, at);
+}
+
+enum { LAYER_TENSORS = 8 };
+
+struct tensor {
+    const float *from;
+    void **to;
+    size_t rows, columns;
+};
+
+static void list_layer(struct tensor list[LAYER_TENSORS], const struct encoder_model *m,
+                       const struct encoder_layer *from, struct layer16 *to) {
+    const struct tensor tensors[LAYER_TENSORS] = {
+        {from->qkv.weight, &to->qkv.weight, 3 * m->C, m->C},
+        {from->qkv.bias, &to->qkv.bias, 1, 3 * m->C},
+        {from->out.weight, &to->out.weight, m->C, m->C},
+        {from->out.bias, &to->out.bias, 1, m->C},
+        {from->up.weight, &to->up.weight, m->hidden, m->C},
+        {from->up.bias, &to->up.bias, 1, m->hidden},
+        {from->down.weight, &to->down.weight, m->C, m->hidden},
+        {from->down.bias, &to->down.bias, 1, m->C},
+    };
+    memcpy(list, tensors, sizeof tensors);
+}
+
+/* Device bytes of all layers; with `base`, also where each tensor lies, and rounds it to there. */
+static enum status place_weights(struct encoder16 *e, char *base, size_t *bytes,
+                                 struct error *error) {
+    size_t at = 0;
+    for (size_t l = 0; l < e->model.L; l++) {
+        struct tensor list[LAYER_TENSORS];
+        list_layer(list, &e->model, &e->model.layers[l], &e->layers[l]);
+        for (size_t i = 0; i < LAYER_TENSORS; i++) {
+            size_t offset;
+            if (!reserve(list[i].rows, list[i].columns, &at, &offset)) {
+                return error_set(error, STATUS_OVERFLOW, "the encoder's weights are too many");
+            }
+            if (base != NULL) {
+                *list[i].to = base + offset;
+                TRY(encoder16_round(base + offset, list[i].from, list[i].rows * list[i].columns,
+                                    e->dtype, e->stream, error));
+            }
+        }
+    }
+    *bytes = at;
+    return STATUS_OK;
+}
+
+static enum status make_weights(struct encoder16 *e, struct error *error) {
+    size_t bytes;
+    e->layers = calloc(e->model.L, sizeof *e->layers);
+    if (e->layers == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the encoder");
+    }
+    TRY(place_weights(e, NULL, &bytes, error));
+    TRY(device_alloc(&e->weights, bytes, error));
+    return place_weights(e, e->weights, &bytes, error);
+}
+
+static enum status make_buffer(void **to, size_t rows, size_t columns, size_t element,
+                               struct error *error) {
+    size_t bytes;
+    if (!checked_multiply(rows, columns, &bytes) || !checked_multiply(bytes, element, &bytes)) {
+        return error_set(error, STATUS_OVERFLOW, "%zu rows are too many for the encoder", rows);
+    }
+    return device_alloc(to, bytes, error);
+}
+
+static enum status make_buffers(struct encoder16 *e, struct error *error) {
+    size_t rows = e->max_tokens, C = e->model.C, numbers;
+    if (!checked_multiply(rows, 4, &numbers) || !checked_add(numbers, 1, &numbers)) {
+        return error_set(error, STATUS_OVERFLOW, "%zu rows are too many for the encoder", rows);
+    }
+    TRY(make_buffer(&e->x, rows, C, 2, error));
+    TRY(make_buffer(&e->qkv, rows, 3 * C, 2, error));
+    TRY(make_buffer(&e->mixed, rows, C, 2, error));
+    TRY(make_buffer(&e->sum, rows, C, nn_dtype_bytes(e->sums), error));
+    TRY(make_buffer(&e->inner, rows, e->model.hidden, 2, error));
+    TRY(make_buffer(&e->first_x, rows, C, 2, error));
+    TRY(make_buffer(&e->first_mixed, rows, C, 2, error));
+    TRY(make_buffer((void **)&e->d_numbers, numbers, 1, sizeof *e->d_numbers, error));
+    TRY(device_alloc(&e->workspace, GEMM16_WORKSPACE_BYTES, error));
+    return device_alloc_host((void **)&e->host_numbers, numbers * sizeof *e->host_numbers, error);
+}
+
+static enum status check(const struct encoder_model *m, enum nn_dtype dtype, struct error *error) {
+    struct device_properties gpu;
+    if (dtype != NN_F16 && dtype != NN_BF16) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "the 16-bit encoder calculates in fp16 or bf16");
+    }
+    if (m->C == 0 || m->NH == 0 || m->C % m->NH != 0 || m->C / m->NH > ATTENTION_MAX_HS) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "the encoder: %zu channels in %zu heads; a head has 1 to %zu", m->C, m->NH,
+                         ATTENTION_MAX_HS);
+    }
+    TRY(device_properties(&gpu, error));
+    if (gpu.major < 8) {
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "%s: a GPU of compute capability 8.0 or more is needed, %s has %d.%d",
+                         nn_dtype_name(dtype), gpu.name, gpu.major, gpu.minor);
+    }
+    return STATUS_OK;
+}
+
+enum status encoder16_create(struct encoder16 **encoder, const struct encoder_model *model,
+                             enum nn_dtype dtype, size_t max_tokens, device_stream stream,
+                             struct error *error) {
+    *encoder = NULL;
+    TRY(check(model, dtype, error));
+    struct encoder16 *e = calloc(1, sizeof *e);
+    if (e == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the encoder");
+    }
+    *e = (struct encoder16){.model = *model,
+                            .dtype = dtype,
+                            .sums = NN_F32,
+                            .max_tokens = max_tokens,
+                            .stream = stream};
+    enum status status = make_weights(e, error);
+    if (status == STATUS_OK) {
+        status = make_buffers(e, error);
+    }
+    if (status != STATUS_OK) {
+        encoder16_free(e);
+        return status;
+    }
+    *encoder = e;
+    return STATUS_OK;
+}
+
+void encoder16_free(struct encoder16 *e) {
+    if (e == NULL) {
+        return;
+    }
+    void *const memory[] = {e->weights, e->workspace, e->x,       e->qkv,         e->mixed,
+                            e->sum,     e->inner,     e->first_x, e->first_mixed, e->d_numbers};
+    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) {
+        device_free(memory[i]);
+    }
+    free(e->layers);
+    device_free_host(e->host_numbers);
+    free(e);
+}
+
+/* One batch: where its numbers lie on the device. */
+struct batch16 {
+    const struct encoder_batch *host;
+    const int32_t *ids, *types, *positions, *starts; /* device */
+};
+
+/* All that the kernels need to know of the batch, in one copy. */
+static enum status send_numbers(struct encoder16 *e, struct batch16 *to,
+                                const struct encoder_batch *b, struct error *error) {
+    size_t rows = b->rows, bytes = rows * sizeof(int32_t);
+    int32_t *ids = e->host_numbers, *types = ids + rows, *positions = types + rows;
+    memcpy(ids, b->ids, bytes);
+    if (b->types != NULL) {
+        memcpy(types, b->types, bytes);
+    } else {
+        memset(types, 0, bytes);
+    }
+    for (size_t s = 0; s < b->B; s++) {
+        for (int32_t row = b->starts[s]; row < b->starts[s + 1]; row++) {
+            positions[row] = row - b->starts[s];
+        }
+    }
+    memcpy(positions + rows, b->starts, (b->B + 1) * sizeof(int32_t));
+    const int32_t *d = e->d_numbers;
+    *to = (struct batch16){b, d, d + rows, d + 2 * rows, d + 3 * rows};
+    return encoder16_send(e->d_numbers, e->host_numbers, 3 * rows + b->B + 1, e->stream, error);
+}
+
+/* What a product may add, beside its bias. */
+struct extra {
+    const void *residual;
+    bool activate;
+    enum nn_dtype out_dtype;
+};
+
+static enum status multiply(const struct encoder16 *e, void *out, const void *in,
+                            const struct linear16 *linear, size_t rows, size_t N, size_t K,
+                            struct extra extra, struct error *error) {
+    const struct gemm16_problem problem = {.dtype = e->dtype,
+                                           .out_dtype = extra.out_dtype,
+                                           .M = rows,
+                                           .N = N,
+                                           .K = K,
+                                           .in = in,
+                                           .weight = linear->weight,
+                                           .bias = linear->bias,
+                                           .activate = extra.activate,
+                                           .f = e->model.activation,
+                                           .residual = extra.residual,
+                                           .out = out};
+    return gemm16(&problem, e->workspace, e->stream, error);
+}
+
+static enum status mix(const struct encoder16 *e, const struct batch16 *b, struct error *error) {
+    size_t C = e->model.C, HS = C / e->model.NH;
+    const char *qkv = e->qkv;
+    const struct attention_problem problem = {.dtype = e->dtype,
+                                              .q = qkv,
+                                              .k = qkv + C * 2,
+                                              .v = qkv + 2 * C * 2,
+                                              .out = e->mixed,
+                                              .starts = b->starts,
+                                              .host_starts = b->host->starts,
+                                              .B = b->host->B,
+                                              .T = b->host->longest,
+                                              .S = b->host->longest,
+                                              .NH = e->model.NH,
+                                              .KVH = e->model.NH,
+                                              .HS = HS,
+                                              .q_stride = 3 * C,
+                                              .kv_stride = 3 * C,
+                                              .out_stride = C,
+                                              .scale = 1.0f / sqrtf((float)HS)};
+    return attention(&problem, e->stream, error);
+}
+
+/* Where a layer's result goes. */
+struct target {
+    void *out;
+    enum nn_dtype dtype;
+};
+
+/* From attention's result and the layer's input, `rows` of each, to the layer's result. */
+static enum status finish_layer(const struct encoder16 *e, size_t l, void *x, const void *mixed,
+                                size_t rows, struct target to, struct error *error) {
+    size_t C = e->model.C, hidden = e->model.hidden;
+    const struct layer16 *layer = &e->layers[l];
+    const struct encoder_layer *norms = &e->model.layers[l];
+    const struct extra residual = {x, false, e->sums}, activation = {NULL, true, e->dtype};
+    TRY(multiply(e, e->sum, mixed, &layer->out, rows, C, C, residual, error));
+    TRY(encoder16_norm(x, e->dtype, e->sum, e->sums, &norms->attention, rows, C, e->stream, error));
+    TRY(multiply(e, e->inner, x, &layer->up, rows, hidden, C, activation, error));
+    TRY(multiply(e, e->sum, e->inner, &layer->down, rows, C, hidden, residual, error));
+    return encoder16_norm(to.out, to.dtype, e->sum, e->sums, &norms->feed_forward, rows, C,
+                          e->stream, error);
+}
+
+static enum status run_layer(const struct encoder16 *e, const struct batch16 *b, size_t l,
+                             struct error *error) {
+    size_t C = e->model.C, rows = b->host->rows;
+    const struct extra none = {NULL, false, e->dtype};
+    float *hidden = b->host->hidden;
+    bool last = l + 1 == e->model.L;
+    TRY(multiply(e, e->qkv, e->x, &e->layers[l].qkv, rows, 3 * C, C, none, error));
+    TRY(mix(e, b, error));
+    if (!last || hidden != NULL) {
+        const struct target to = {last ? (void *)hidden : e->x, last ? NN_F32 : e->dtype};
+        return finish_layer(e, l, e->x, e->mixed, rows, to, error);
+    }
+    size_t B = b->host->B;
+    const struct target to = {b->host->first, NN_F32};
+    TRY(encoder16_gather(e->first_x, e->x, b->starts, B, C, 2, e->stream, error));
+    TRY(encoder16_gather(e->first_mixed, e->mixed, b->starts, B, C, 2, e->stream, error));
+    return finish_layer(e, l, e->first_x, e->first_mixed, B, to, error);
+}
+
+enum status encoder16_run(struct encoder16 *e, const struct encoder_batch *batch,
+                          struct error *error) {
+    struct batch16 b;
+    if (batch->rows > e->max_tokens) {
+        return error_set(error, STATUS_TOO_LONG, "%zu rows; the encoder was made for %zu",
+                         batch->rows, e->max_tokens);
+    }
+    TRY(send_numbers(e, &b, batch, error));
+    const struct encoder16_tokens tokens = {e->model.word_embedding,
+                                            e->model.position_embedding,
+                                            e->model.type_embedding,
+                                            b.ids,
+                                            b.positions,
+                                            b.types};
+    TRY(encoder16_embed(e->x, &tokens, &e->model.embedding, batch->rows, e->model.C, e->dtype,
+                        e->stream, error));
+    for (size_t l = 0; l < e->model.L; l++) {
+        TRY(run_layer(e, &b, l, error));
+    }
+    return batch->hidden == NULL ? STATUS_OK
+                                 : encoder16_gather(batch->first, batch->hidden, b.starts, batch->B,
+                                                    e->model.C, 4, e->stream, error);
+}

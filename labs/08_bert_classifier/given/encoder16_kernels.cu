@@ -1,0 +1,328 @@
+/**
+ * @file encoder16_kernels.cu
+ * @brief Rounding, embedding and LayerNorm of rows, for the 16-bit encoder.
+ *
+ * A warp has a row: up to 1024 or 2048 channels in registers, eight neighbours a lane, so that a
+ * row is read once and mean and variance take two passes over registers. Rows that are longer, or
+ * no whole 16-byte pieces, are read three times, one channel a lane.
+ */
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <limits.h>
+
+#include "labs/08_bert_classifier/given/encoder16_kernels.h"
+
+namespace {
+
+constexpr int WARPS = 4, THREADS = 32 * WARPS;
+
+struct __align__(16) eight {
+    unsigned x[4];
+};
+
+__device__ __forceinline__ float to_float(float x) {
+    return x;
+}
+
+__device__ __forceinline__ float to_float(__half x) {
+    return __half2float(x);
+}
+
+__device__ __forceinline__ float to_float(__nv_bfloat16 x) {
+    return __bfloat162float(x);
+}
+
+__device__ __forceinline__ void store_one(float *to, float x) {
+    *to = x;
+}
+
+__device__ __forceinline__ void store_one(__half *to, float x) {
+    *to = __float2half_rn(x);
+}
+
+__device__ __forceinline__ void store_one(__nv_bfloat16 *to, float x) {
+    *to = __float2bfloat16_rn(x);
+}
+
+template <typename E> __device__ __forceinline__ void load_eight(float *x, const E *from) {
+    const struct eight v = *(const struct eight *)from;
+    const E *e = (const E *)&v;
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+        x[i] = to_float(e[i]);
+    }
+}
+
+template <> __device__ __forceinline__ void load_eight(float *x, const float *from) {
+    float4 low = ((const float4 *)from)[0], high = ((const float4 *)from)[1];
+    x[0] = low.x, x[1] = low.y, x[2] = low.z, x[3] = low.w;
+    x[4] = high.x, x[5] = high.y, x[6] = high.z, x[7] = high.w;
+}
+
+template <typename E> __device__ __forceinline__ void store_eight(E *to, const float *x) {
+    struct eight v;
+    E *e = (E *)&v;
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+        store_one(&e[i], x[i]);
+    }
+    *(struct eight *)to = v;
+}
+
+template <> __device__ __forceinline__ void store_eight(float *to, const float *x) {
+    ((float4 *)to)[0] = make_float4(x[0], x[1], x[2], x[3]);
+    ((float4 *)to)[1] = make_float4(x[4], x[5], x[6], x[7]);
+}
+
+__device__ __forceinline__ float warp_sum(float x) {
+#pragma unroll
+    for (int offset = 16; offset > 0; offset /= 2) {
+        x += __shfl_xor_sync(~0u, x, offset);
+    }
+    return x;
+}
+
+/* Rows as a kernel before left them. */
+template <typename E> struct stored_rows {
+    const E *in;
+
+    __device__ __forceinline__ void take(size_t row, size_t C, size_t i, float *x) const {
+        load_eight(x, in + row * C + i);
+    }
+
+    __device__ __forceinline__ float take_one(size_t row, size_t C, size_t i) const {
+        return to_float(in[row * C + i]);
+    }
+};
+
+/* Rows that are sums of three tables' rows. */
+struct embedded_rows {
+    struct encoder16_tokens t;
+
+    __device__ __forceinline__ void take(size_t row, size_t C, size_t i, float *x) const {
+        float position[8], type[8];
+        load_eight(x, t.word + (size_t)t.ids[row] * C + i);
+        load_eight(position, t.position + (size_t)t.positions[row] * C + i);
+        load_eight(type, t.type + (size_t)t.types[row] * C + i);
+#pragma unroll
+        for (int j = 0; j < 8; j++) {
+            x[j] = x[j] + position[j] + type[j];
+        }
+    }
+
+    __device__ __forceinline__ float take_one(size_t row, size_t C, size_t i) const {
+        return t.word[(size_t)t.ids[row] * C + i] + t.position[(size_t)t.positions[row] * C + i] +
+               t.type[(size_t)t.types[row] * C + i];
+    }
+};
+
+/* A row of whole pieces, PIECES of them a lane at most. */
+template <int PIECES, typename ROWS, typename OUT>
+__device__ __forceinline__ void
+norm_in_registers(const ROWS &rows, OUT *out, const struct nn_norm &norm, size_t row, size_t C) {
+    float x[PIECES][8] = {}, sum = 0.0f, squares = 0.0f;
+    size_t first = threadIdx.x % 32 * 8;
+#pragma unroll
+    for (int p = 0; p < PIECES; p++) {
+        if (first + p * 256 < C) {
+            rows.take(row, C, first + p * 256, x[p]);
+        }
+#pragma unroll
+        for (int i = 0; i < 8; i++) {
+            sum += x[p][i];
+        }
+    }
+    float mean = warp_sum(sum) / (float)C;
+#pragma unroll
+    for (int p = 0; p < PIECES; p++) {
+#pragma unroll
+        for (int i = 0; i < 8; i++) {
+            float d = x[p][i] - mean;
+            squares += first + p * 256 < C ? d * d : 0.0f;
+        }
+    }
+    float scale = rsqrtf(warp_sum(squares) / (float)C + norm.eps);
+#pragma unroll
+    for (int p = 0; p < PIECES; p++) {
+        size_t i = first + p * 256;
+        if (i < C) {
+            float weight[8], bias[8];
+            load_eight(weight, norm.weight + i);
+            load_eight(bias, norm.bias + i);
+#pragma unroll
+            for (int j = 0; j < 8; j++) {
+                x[p][j] = (x[p][j] - mean) * scale * weight[j] + bias[j];
+            }
+            store_eight(out + row * C + i, x[p]);
+        }
+    }
+}
+
+/* Any row. */
+template <typename ROWS, typename OUT>
+__device__ __forceinline__ void norm_in_passes(const ROWS &rows, OUT *out,
+                                               const struct nn_norm &norm, size_t row, size_t C) {
+    float sum = 0.0f, squares = 0.0f;
+    size_t lane = threadIdx.x % 32;
+    for (size_t i = lane; i < C; i += 32) {
+        sum += rows.take_one(row, C, i);
+    }
+    float mean = warp_sum(sum) / (float)C;
+    for (size_t i = lane; i < C; i += 32) {
+        float d = rows.take_one(row, C, i) - mean;
+        squares += d * d;
+    }
+    float scale = rsqrtf(warp_sum(squares) / (float)C + norm.eps);
+    for (size_t i = lane; i < C; i += 32) {
+        float x = (rows.take_one(row, C, i) - mean) * scale;
+        store_one(&out[row * C + i], x * norm.weight[i] + norm.bias[i]);
+    }
+}
+
+/* PIECES 0: any C and alignment. */
+template <int PIECES, typename ROWS, typename OUT>
+__global__ void __launch_bounds__(THREADS)
+    encoder16_norm_rows(const ROWS source, OUT *out, const struct nn_norm norm, size_t rows,
+                        size_t C) {
+    size_t row = (size_t)blockIdx.x * WARPS + threadIdx.x / 32;
+    if (row >= rows) {
+        return;
+    }
+    if constexpr (PIECES > 0) {
+        norm_in_registers<PIECES>(source, out, norm, row, C);
+    } else {
+        norm_in_passes(source, out, norm, row, C);
+    }
+}
+
+template <typename E>
+__global__ void __launch_bounds__(THREADS)
+    encoder16_round_all(E *to, const float *from, size_t count) {
+    size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x;
+    if (i < count) {
+        store_one(&to[i], from[i]);
+    }
+}
+
+template <typename E>
+__global__ void __launch_bounds__(THREADS)
+    encoder16_gather_rows(E *out, const E *in, const int32_t *starts, size_t C) {
+    for (size_t i = threadIdx.x; i < C; i += THREADS) {
+        out[blockIdx.x * C + i] = in[(size_t)starts[blockIdx.x] * C + i];
+    }
+}
+
+enum status count_blocks(size_t count, size_t each, unsigned *blocks, struct error *error) {
+    size_t wanted = (count + each - 1) / each;
+    if (wanted > INT_MAX) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "the encoder: %zu are more than one launch has blocks for", count);
+    }
+    *blocks = (unsigned)wanted;
+    return STATUS_OK;
+}
+
+template <typename ROWS, typename OUT>
+enum status launch_norm(const ROWS &source, OUT *out, const struct nn_norm *norm, size_t rows,
+                        size_t C, bool aligned, device_stream stream, struct error *error) {
+    unsigned blocks = 0;
+    enum status status = count_blocks(rows, WARPS, &blocks, error);
+    if (status != STATUS_OK || rows == 0) {
+        return status;
+    }
+    uintptr_t addresses = (uintptr_t)out | (uintptr_t)norm->weight | (uintptr_t)norm->bias;
+    bool pieces = aligned && addresses % 16 == 0 && C % 8 == 0;
+    if (pieces && C <= 1024) {
+        encoder16_norm_rows<4><<<blocks, THREADS, 0, stream>>>(source, out, *norm, rows, C);
+    } else if (pieces && C <= 2048) {
+        encoder16_norm_rows<8><<<blocks, THREADS, 0, stream>>>(source, out, *norm, rows, C);
+    } else {
+        encoder16_norm_rows<0><<<blocks, THREADS, 0, stream>>>(source, out, *norm, rows, C);
+    }
+    return device_launched("encoder16_norm_rows", error);
+}
+
+bool aligned(const void *p) {
+    return (uintptr_t)p % 16 == 0;
+}
+
+template <typename IN>
+enum status norm_of(void *out, enum nn_dtype out_type, const void *in, const struct nn_norm *norm,
+                    size_t rows, size_t C, device_stream stream, struct error *error) {
+    const struct stored_rows<IN> source = { (const IN *)in };
+    switch (out_type) {
+    case NN_F16:
+        return launch_norm(source, (__half *)out, norm, rows, C, aligned(in), stream, error);
+    case NN_BF16:
+        return launch_norm(source, (__nv_bfloat16 *)out, norm, rows, C, aligned(in), stream, error);
+    default:
+        return launch_norm(source, (float *)out, norm, rows, C, aligned(in), stream, error);
+    }
+}
+
+} // namespace
+
+enum status encoder16_send(int32_t *to, const int32_t *host, size_t count, device_stream stream,
+                           struct error *error) {
+    cudaError_t code =
+        cudaMemcpyAsync(to, host, count * sizeof *to, cudaMemcpyHostToDevice, stream);
+    return code == cudaSuccess
+               ? STATUS_OK
+               : error_set(error, STATUS_DEVICE, "copying %zu numbers of a batch to the GPU: %s",
+                           count, cudaGetErrorString(code));
+}
+
+enum status encoder16_round(void *to, const float *from, size_t count, enum nn_dtype dtype,
+                            device_stream stream, struct error *error) {
+    unsigned blocks = 0;
+    enum status status = count_blocks(count, THREADS, &blocks, error);
+    if (status != STATUS_OK || count == 0) {
+        return status;
+    }
+    if (dtype == NN_F16) {
+        encoder16_round_all<<<blocks, THREADS, 0, stream>>>((__half *)to, from, count);
+    } else {
+        encoder16_round_all<<<blocks, THREADS, 0, stream>>>((__nv_bfloat16 *)to, from, count);
+    }
+    return device_launched("encoder16_round_all", error);
+}
+
+enum status encoder16_embed(void *out, const struct encoder16_tokens *tokens,
+                            const struct nn_norm *norm, size_t rows, size_t C, enum nn_dtype dtype,
+                            device_stream stream, struct error *error) {
+    const struct embedded_rows source = {*tokens};
+    bool tables = aligned(tokens->word) && aligned(tokens->position) && aligned(tokens->type);
+    return dtype == NN_F16
+               ? launch_norm(source, (__half *)out, norm, rows, C, tables, stream, error)
+               : launch_norm(source, (__nv_bfloat16 *)out, norm, rows, C, tables, stream, error);
+}
+
+enum status encoder16_norm(void *out, enum nn_dtype out_type, const void *in, enum nn_dtype type,
+                           const struct nn_norm *norm, size_t rows, size_t C, device_stream stream,
+                           struct error *error) {
+    switch (type) {
+    case NN_F16:
+        return norm_of<__half>(out, out_type, in, norm, rows, C, stream, error);
+    case NN_BF16:
+        return norm_of<__nv_bfloat16>(out, out_type, in, norm, rows, C, stream, error);
+    default:
+        return norm_of<float>(out, out_type, in, norm, rows, C, stream, error);
+    }
+}
+
+enum status encoder16_gather(void *out, const void *in, const int32_t *starts, size_t B, size_t C,
+                             size_t element, device_stream stream, struct error *error) {
+    unsigned blocks = 0;
+    enum status status = count_blocks(B, 1, &blocks, error);
+    if (status != STATUS_OK || B == 0) {
+        return status;
+    }
+    if (element == 4) {
+        encoder16_gather_rows<<<blocks, THREADS, 0, stream>>>((uint32_t *)out, (const uint32_t *)in,
+                                                              starts, C);
+    } else {
+        encoder16_gather_rows<<<blocks, THREADS, 0, stream>>>((uint16_t *)out, (const uint16_t *)in,
+                                                              starts, C);
+    }
+    return device_launched("encoder16_gather_rows", error);
+}

@@ -1,7 +1,0 @@
-/* Tells where a classifier's time goes, on an engine of the course. */
-#include "common/model/classifier_profile.h"
-#include "labs/08_bert_classifier/stages.h"
-
-int main(int argc, char **argv) {
-    return classifier_profile_main(argc, argv, stages_of_the_course());
-}

@@ -1,0 +1,116 @@
+/* Part (c) of the bench: tokens a second, stage by stage. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/bench/device/device_bench.h"
+#include "labs/09_kv_cache/bench/parts.h"
+
+/* What a stage needs while it is timed. */
+struct turn {
+    const struct bench_setup *setup;
+    const struct bench_stage *stage;
+    size_t tokens;
+    double *seconds; /* (tokens) */
+    float *logits;   /* (V) */
+    struct bench_timing timing;
+};
+
+static enum status decode(struct turn *t, const struct bench_lane *lane, struct error *error) {
+    for (size_t i = 0; i < t->tokens; i++) {
+        int32_t token = bench_token(t->setup, i);
+        TRY(bench_forward(lane, &token, 1, i, t->logits, &t->seconds[i], error));
+    }
+    return STATUS_OK;
+}
+
+/* On a GPU the first text wakes its clock. */
+static enum status time_stage(struct turn *t, const struct bench_model *model,
+                              struct error *error) {
+    struct bench_lane lane;
+    enum status status = bench_lane_open(&lane, t->stage, model, t->setup, 1, error);
+    for (int i = t->setup->gpu.modelled ? 1 : 0; i < 2 && status == STATUS_OK; i++) {
+        status = decode(t, &lane, error);
+    }
+    if (status == STATUS_OK) {
+        t->timing = bench_summarise(t->seconds, (int)t->tokens);
+    }
+    bench_lane_close(&lane);
+    return status;
+}
+
+static enum status report(const struct turn *t, double first_ms, double difference,
+                          struct error *error) {
+    const struct bench_setup *setup = t->setup;
+    const struct bench_gpu gpu = bench_gpu_of(&setup->gpu);
+    enum nn_dtype dtype = t->stage->stored ? setup->dtype : NN_F32;
+    double bytes = bench_weight_bytes(&setup->config, dtype);
+    printf("  %-20s %6s %10.4f %11.1f %9.0f %8.2fx", t->stage->name, nn_dtype_name(dtype),
+           t->timing.median_ms, 1e3 / t->timing.median_ms, 1e-6 * bytes / t->timing.median_ms,
+           first_ms / t->timing.median_ms);
+    if (isnan(difference)) {
+        printf(" %10s\n", "-");
+    } else {
+        printf(" %10.1e\n", difference);
+    }
+    const struct bench_record record = {
+        .lab = "09_kv_cache",
+        .subject = WARPBOOK_SUBJECT,
+        .stage = t->stage->name,
+        .op = "decode",
+        .shape = setup->shape,
+        .dtype = nn_dtype_name(dtype),
+        .threads = 1,
+        .gpu = &gpu,
+        .timing = t->timing,
+        .bytes = bytes,
+        .flops = 2.0 * bytes / (double)nn_dtype_bytes(dtype),
+        .peer_ratio = NAN,
+        .figure = "tokens_per_second",
+        .figure_value = 1e3 / t->timing.median_ms,
+    };
+    return bench_append(&record, error);
+}
+
+/* One row after the other; the first stage's logits (V) are kept in `want`. */
+static enum status run_stages(struct turn *t, const struct bench_model *model, float *got,
+                              float *want, struct error *error) {
+    static const int order[] = {STAGE_03, STAGE_04, STAGE_09};
+    double first_ms = 0.0;
+    for (int i = 0; i < 3; i++) {
+        double difference = NAN;
+        t->stage = &bench_stages()[order[i]];
+        t->logits = i == 0 ? want : got;
+        TRY(time_stage(t, model, error));
+        if (i == 0) {
+            first_ms = t->timing.median_ms;
+        } else {
+            TRY(bench_check_logits(t->setup, got, want, t->stage->name, &difference, error));
+        }
+        TRY(report(t, first_ms, difference, error));
+    }
+    return STATUS_OK;
+}
+
+enum status bench_decode(const struct bench_setup *setup, const struct bench_model *model,
+                         struct error *error) {
+    size_t most = setup->gpu.modelled ? 8 : setup->quick ? 32 : 256;
+    struct turn t = {.setup = setup, .tokens = setup->config.T < most ? setup->config.T : most};
+    float *got = malloc(setup->config.V * sizeof *got),
+          *want = malloc(setup->config.V * sizeof *want);
+    t.seconds = malloc(t.tokens * sizeof *t.seconds);
+    enum status status = got != NULL && want != NULL && t.seconds != NULL
+                             ? STATUS_OK
+                             : error_set(error, STATUS_OUT_OF_MEMORY, "out of memory on the host");
+    printf("\ndecoding, %zu tokens from the first on, the median one, %s\n", t.tokens,
+           device_bench_verb(&setup->gpu));
+    printf("  %-20s %6s %10s %11s %9s %9s %10s\n", "stage", "dtype", "ms/token", "tokens/s", "GB/s",
+           "speed-up", "logits");
+    if (status == STATUS_OK) {
+        status = run_stages(&t, model, got, want, error);
+    }
+    free(t.seconds);
+    free(got);
+    free(want);
+    return status;
+}

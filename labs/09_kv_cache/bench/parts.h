@@ -1,0 +1,117 @@
+/**
+ * @file parts.h
+ * @brief What the files of lab 09's bench share.
+ */
+#ifndef WARPBOOK_LABS_09_KV_CACHE_BENCH_PARTS_H_
+#define WARPBOOK_LABS_09_KV_CACHE_BENCH_PARTS_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/base/status.h"
+#include "common/bench/bench.h"
+#include "common/bench/roofline.h"
+#include "common/device/device.h"
+#include "common/models/engine.h"
+#include "common/models/llama2.h"
+#include "common/models/llama2_random.h"
+
+/** The command line, and the GPU. */
+struct bench_setup {
+    bool quick;
+    enum nn_dtype dtype;           /**< of stage 09; the stages before it compute in fp32 */
+    const char *plot;              /**< where the picture goes, or NULL */
+    struct llama2_config config;   /**< of the model */
+    char shape[64];                /**< "110M shape" */
+    struct llama2_config products; /**< of the operators' sizes: on simt they can be larger */
+    char products_shape[64];
+    struct device_properties gpu;
+    struct roofline roofs;
+};
+
+/** Random weights as files hold them, in fp32, and the same as the stages before want them. */
+struct bench_model {
+    struct llama2_random_stored stored;
+    struct llama2_weights plain; /**< pointers into stored */
+};
+
+/** A stage of the course that decodes. */
+struct bench_stage {
+    const char *name;
+    bool stored; /**< takes weights as they are stored, in setup->dtype */
+    enum status (*create)(struct engine *engine, struct error *error);
+};
+
+/** A model on a stage. */
+struct bench_lane {
+    struct engine engine;
+    struct llama2 *llama2;
+};
+
+/** Makes weights of setup->config. */
+MUST_CHECK enum status bench_model_create(struct bench_model *model,
+                                          const struct bench_setup *setup, struct error *error);
+
+/** Frees; a zero-initialised one is allowed. */
+void bench_model_free(struct bench_model *model);
+
+/** @return the stages 03, 04, 07 and 09 in this order. */
+const struct bench_stage *bench_stages(void);
+enum { STAGE_03, STAGE_04, STAGE_07, STAGE_09 };
+
+/** Puts the model on a stage; llama2_forward() takes up to @p batch tokens. */
+MUST_CHECK enum status bench_lane_open(struct bench_lane *lane, const struct bench_stage *stage,
+                                       const struct bench_model *model,
+                                       const struct bench_setup *setup, size_t batch,
+                                       struct error *error);
+
+/** Frees; a zero-initialised one is allowed. */
+void bench_lane_close(struct bench_lane *lane);
+
+/**
+ * @brief Runs tokens and waits: @p seconds by the device's clock.
+ * @param logits host, (V)
+ */
+MUST_CHECK enum status bench_forward(const struct bench_lane *lane, const int32_t *tokens,
+                                     size_t count, size_t position, float *logits, double *seconds,
+                                     struct error *error);
+
+/** @return the i-th token of every text here. */
+int32_t bench_token(const struct bench_setup *setup, size_t i);
+
+/** @return bytes of weights that a token reads, in @p dtype. */
+double bench_weight_bytes(const struct llama2_config *config, enum nn_dtype dtype);
+
+/**
+ * @brief Fails with STATUS_MISMATCH, naming @p what, unless logits (V) agree: to 1e-3 of the
+ *        largest in fp32, to 16 roundings more in 16 bits.
+ */
+MUST_CHECK enum status bench_check_logits(const struct bench_setup *setup, const float *got,
+                                          const float *want, const char *what, double *difference,
+                                          struct error *error);
+
+/** Time per token against position, three ways: prints, appends the records, draws the picture. */
+MUST_CHECK enum status bench_positions(const struct bench_setup *setup,
+                                       const struct bench_model *model, struct error *error);
+
+/** The operators at the model's shapes: prints and appends the records. */
+MUST_CHECK enum status bench_operators(const struct bench_setup *setup, struct error *error);
+
+/** Decoding, stage by stage: prints and appends the records. */
+MUST_CHECK enum status bench_decode(const struct bench_setup *setup,
+                                    const struct bench_model *model, struct error *error);
+
+/** A curve: milliseconds over tokens of context. */
+struct bench_curve {
+    const char *name;
+    const char *class; /**< of its lines in the picture's style */
+    size_t tokens[32];
+    double ms[32];
+    size_t count;
+};
+
+/** Writes the curves, logarithmic both ways, as an SVG file. */
+MUST_CHECK enum status bench_plot(const struct bench_setup *setup, const struct bench_curve *curves,
+                                  size_t count, const char *path, struct error *error);
+
+#endif

@@ -1,0 +1,84 @@
+/**
+ * @file linear.h
+ * @brief One call of kv_linear() with random values, its result in double, and device memory.
+ */
+#ifndef WARPBOOK_LABS_09_KV_CACHE_PROBLEM_LINEAR_H_
+#define WARPBOOK_LABS_09_KV_CACHE_PROBLEM_LINEAR_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/base/rng.h"
+#include "labs/09_kv_cache/kv_cache.h"
+#include "labs/09_kv_cache/problem/block.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum status kv_linear_function(const struct kv_linear *linear, device_stream stream,
+                                       struct error *error);
+
+enum kv_residual {
+    KV_NO_RESIDUAL,
+    KV_RESIDUAL,
+    KV_IN_PLACE /**< out is the residual */
+};
+
+struct kv_linear_spec {
+    size_t N, K;
+    enum nn_dtype dtype;
+    bool norm;
+    enum kv_residual residual;
+    size_t skew; /**< elements that every pointer is past a 256-byte boundary */
+};
+
+struct kv_linear_case {
+    struct kv_linear_spec spec;
+    struct kv_linear call;
+    struct kv_block weight, in, norm, residual, out;
+    float *weight_host, *in_host, *norm_host; /**< (N, K) as stored, (K), (K) */
+    float *residual_host;                     /**< (N) */
+    double *y;                                /**< (K): the normed input */
+    double *want;                             /**< (N) */
+    double size; /**< what a result's error is relative to: of sums, not of what is left */
+    float *got;  /**< (N): what kv_linear_case_check() read */
+    char name[160];
+};
+
+/**
+ * @brief Makes values, result and device memory.
+ *
+ * Eps is a quarter where there is a norm, so that it counts.
+ */
+MUST_CHECK enum status kv_linear_case_create(struct kv_linear_case *c,
+                                             const struct kv_linear_spec *spec, struct rng *rng,
+                                             bool guarded, struct error *error);
+
+/** Draws in and residual anew, for another call; out holds NaN, or the residual. */
+MUST_CHECK enum status kv_linear_case_renew(struct kv_linear_case *c, struct rng *rng,
+                                            struct error *error);
+
+/** Poisons out, or puts the residual there, runs, and waits. */
+MUST_CHECK enum status kv_linear_case_run(struct kv_linear_case *c, kv_linear_function *run,
+                                          device_stream stream, struct error *error);
+
+/**
+ * @brief Is the last run's result right? Reads it.
+ *
+ * Weights are given as stored and arithmetic is fp32, so the tolerance is that of an fp32 dot
+ * product whatever the type, and with a norm eight roundings more.
+ *
+ * @param text receives what is wrong, or ""
+ */
+MUST_CHECK enum status kv_linear_case_check(struct kv_linear_case *c, char *text, size_t size,
+                                            struct error *error);
+
+/** Frees; a case of which kv_linear_case_create() failed is allowed. */
+void kv_linear_case_free(struct kv_linear_case *c);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

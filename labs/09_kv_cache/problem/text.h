@@ -1,0 +1,84 @@
+/**
+ * @file text.h
+ * @brief A layer that is fed one token after the other through kv_attention(): random weights and
+ *        inputs, the results in double, and device memory.
+ */
+#ifndef WARPBOOK_LABS_09_KV_CACHE_PROBLEM_TEXT_H_
+#define WARPBOOK_LABS_09_KV_CACHE_PROBLEM_TEXT_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/base/rng.h"
+#include "labs/09_kv_cache/kv_cache.h"
+#include "labs/09_kv_cache/problem/block.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum status kv_attention_function(const struct kv_attention *attention, void *workspace,
+                                          device_stream stream, struct error *error);
+
+struct kv_text_spec {
+    size_t C, NH, KVH, HS, T;
+    enum nn_dtype dtype;
+    enum nn_rope_layout layout;
+    bool inputs;    /**< whether the call has them; else every row before a token's is given */
+    float loudness; /**< size of the scores; 0: about 1 */
+    size_t skew;    /**< elements that every pointer is past a 256-byte boundary */
+};
+
+/** Inputs of the call, in device memory. */
+enum kv_text_input { KV_X, KV_NORM, KV_QKV, KV_POSITION, KV_TEXT_INPUTS };
+
+struct kv_text {
+    struct kv_text_spec spec;
+    struct kv_attention call;
+    struct kv_block in[KV_TEXT_INPUTS], inputs, k, v, out;
+    struct rng rng;
+    float *x, *norm, *qkv;  /**< host: (C), (C), ((NH + 2 KVH) * HS, C) as stored */
+    double *y, *projected;  /**< (C), ((NH + 2 KVH) * HS): q, k and v, turned */
+    float *want_k, *want_v; /**< (T, KVH*HS), as stored */
+    double *scores;         /**< (T) */
+    double *want;           /**< (NH*HS) */
+    float *got;             /**< (NH*HS): what kv_text_check() read */
+    double largest_score, largest_key, largest_value; /**< of this token, for the tolerance */
+    char name[200];
+};
+
+/** Makes weights and device memory. @param seed same seed, same values */
+MUST_CHECK enum status kv_text_create(struct kv_text *t, const struct kv_text_spec *spec,
+                                      uint64_t seed, bool guarded, struct error *error);
+
+/**
+ * @brief Draws the token at @p position: its x on the device, the position, NaN in out; without
+ *        inputs also all rows of the cache before it, where they are not there yet.
+ */
+MUST_CHECK enum status kv_text_prepare(struct kv_text *t, size_t position, struct error *error);
+
+/** Calls with what kv_text_prepare() has drawn, and waits. */
+MUST_CHECK enum status kv_text_call(struct kv_text *t, size_t longest, kv_attention_function *run,
+                                    void *workspace, device_stream stream, struct error *error);
+
+/**
+ * @brief Are out and the cache right after a call? Reads them.
+ *
+ * Tolerance. q, k and v err like fp32 dot products of length C, and by what fp32 angles cost at
+ * that position; scores like sums of such; a result is an average of values, so it errs by the
+ * scores' error times a value, and by the values' own. In 16 bits a key and a value are rounded
+ * once: rows of the cache may be one step apart, results two roundings of each.
+ *
+ * @param text receives what is wrong, or ""
+ */
+MUST_CHECK enum status kv_text_check(struct kv_text *t, size_t position, char *text, size_t size,
+                                     struct error *error);
+
+/** Frees; a text of which kv_text_create() failed is allowed. */
+void kv_text_free(struct kv_text *t);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,318 @@
+/**
+ * @file bench.c
+ * @brief Lab 10's bench: a Llama2 on the stages of the course, a prompt at once and tokens one by
+ *        one, after a short context and after a long one.
+ *
+ * Without a checkpoint the weights are random. Stages must agree on the logits.
+ * Bytes of a token are those of the weights and of the keys and values before
+ * it, at least; what they are a share of is a probe that only reads, in the
+ * same run. What the long context costs the last stage stands beside that probe
+ * and beside the same reads, a launch a layer. Each row is appended to
+ * results/bench.jsonl.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/terminal.h"
+#include "common/bench/bench_program.h"
+#include "common/bench/device/device_bench.h"
+#include "common/bench/device/device_peaks.h"
+#include "common/programs/dtype_flag.h"
+#include "labs/10_llama2_decoder/bench/parts.h"
+#include "labs/10_llama2_decoder/given/stages.h"
+
+enum { PROMPT = 2048, PROMPT_QUICK = 64, PROMPT_MODELLED = 16 };
+enum { STEPS = 64, STEPS_QUICK = 16, STEPS_MODELLED = 2 };
+enum { SHORT_CONTEXT = 16, LONG_MODELLED = 64 };
+
+/* Largest C of models on which the CPU's stage and the copying one also run. */
+enum { SMALL = 288 };
+
+/* Largest C of models that are fp32 unless the command line says otherwise. */
+enum { FP32 = 768 };
+
+/* ---- The command line ---- */
+
+static enum status check_numbers(const struct options *o, struct error *error) {
+    const struct {
+        const char *name;
+        int value;
+    } numbers[] = {{"context", o->context}, {"steps", o->steps}, {"prompt", o->prompt}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        if (numbers[i].value < 0) {
+            return error_set(error, STATUS_INVALID_ARGUMENT,
+                             "--%s %d: at least 1, or 0, which leaves it to the bench",
+                             numbers[i].name, numbers[i].value);
+        }
+    }
+    if (o->threads < 1 || o->threads > 1024) {
+        return error_set(error, STATUS_INVALID_ARGUMENT, "--threads %d: from 1 to 1024",
+                         o->threads);
+    }
+    return STATUS_OK;
+}
+
+static enum status check_options(void *setup, struct error *error) {
+    const struct options *o = setup;
+    const struct llama2_stages *stages = llama2_stages_of_the_course();
+    enum llama2_shape shape;
+    enum nn_dtype dtype;
+    TRY(check_numbers(o, error));
+    if (o->shape != NULL && o->checkpoint != NULL) {
+        return error_set(error, STATUS_INVALID_ARGUMENT, "--shape or --checkpoint, not both");
+    }
+    if (o->shape != NULL) {
+        TRY(llama2_shape_parse(o->shape, &shape, error));
+    }
+    if (o->dtype != NULL) {
+        TRY(dtype_flag_parse(o->dtype, &dtype, error));
+    }
+    if (o->stage != NULL && llama2_stage_find(stages, o->stage) == NULL) {
+        return error_set(error, STATUS_INVALID_ARGUMENT, "--stage '%s': there is %s to %s",
+                         o->stage, stages->table[0].name, stages->table[stages->count - 1].name);
+    }
+    return STATUS_OK;
+}
+
+/* ---- The model ---- */
+
+static enum status choose_dtype(struct bench *b, const struct llama2_config *c,
+                                struct error *error) {
+    b->model.dtype = c->C > FP32 ? NN_BF16 : NN_F32;
+    return b->options->dtype != NULL ? dtype_flag_parse(b->options->dtype, &b->model.dtype, error)
+                                     : STATUS_OK;
+}
+
+/* Stored as it is computed with, so that nothing is converted. */
+static enum status make_random(struct bench *b, enum llama2_shape shape, struct error *error) {
+    struct bench_model *m = &b->model;
+    struct llama2_config config = llama2_shape_config(shape);
+    m->shared = shape <= LLAMA2_SHAPE_110M;
+    TRY(choose_dtype(b, &config, error));
+    enum status status = llama2_random_stored_create(&m->random, &config, m->dtype, m->shared, 1);
+    if (status != STATUS_OK) {
+        return error_set(error, status, "random weights of the %s shape: %s",
+                         llama2_shape_name(shape), status_message(status));
+    }
+    m->config = &m->random.config;
+    m->weights = &m->random.weights;
+    m->checkpoint = (struct llama2_checkpoint){
+        .config = config, .shared_classifier = m->shared, .weights = m->random.weights};
+    snprintf(m->label, sizeof m->label, "%s", llama2_shape_name(shape));
+    snprintf(m->name, sizeof m->name, "%s shape, random weights", m->label);
+    return STATUS_OK;
+}
+
+static enum status open_checkpoint(struct bench *b, const char *path, struct error *error) {
+    struct bench_model *m = &b->model;
+    const char *slash = strrchr(path, '/');
+    TRY(llama2_checkpoint_open(&m->checkpoint, path, error));
+    m->config = &m->checkpoint.config;
+    m->weights = &m->checkpoint.weights;
+    m->shared = m->checkpoint.shared_classifier;
+    snprintf(m->label, sizeof m->label, "%.60s",
+             slash != NULL && slash[1] != '\0' ? slash + 1 : path);
+    snprintf(m->name, sizeof m->name, "%s", m->label);
+    return choose_dtype(b, m->config, error);
+}
+
+static void close_model(struct bench_model *m) {
+    llama2_fp32_free(&m->fp32);
+    if (m->random.block == NULL) { /* else the checkpoint is a view of it */
+        llama2_checkpoint_close(&m->checkpoint);
+    }
+    llama2_random_stored_free(&m->random);
+    *m = (struct bench_model){0};
+}
+
+/* ---- The plan ---- */
+
+static size_t chosen(int asked, size_t otherwise, size_t most) {
+    size_t value = asked > 0 ? (size_t)asked : otherwise;
+    return asked > 0 || value < most ? value : most;
+}
+
+/* Tokens are at context .. context + steps; an engine that works ahead has room there. */
+static enum status make_plan(struct bench *b, struct error *error) {
+    const struct options *o = b->options;
+    struct bench_plan *p = &b->plan;
+    bool modelled = b->gpu.modelled;
+    size_t T = b->model.config->T;
+    p->steps = chosen(o->steps, modelled ? STEPS_MODELLED : o->quick ? STEPS_QUICK : STEPS, T / 4);
+    p->prompt = chosen(o->prompt, modelled ? PROMPT_MODELLED : o->quick ? PROMPT_QUICK : PROMPT, T);
+    p->steps = p->steps > 0 ? p->steps : 1;
+    size_t room = p->steps + 1 < T ? T - p->steps - 1 : 0;
+    size_t farthest = modelled && room > LONG_MODELLED ? LONG_MODELLED : room;
+    p->context[LONG] = chosen(o->context, farthest, SIZE_MAX);
+    p->context[SHORT] = SHORT_CONTEXT;
+    if (p->prompt > T || p->context[LONG] > room || room == 0) {
+        return error_set(error, STATUS_TOO_LONG,
+                         "a prompt of %zu tokens, or %zu after a context of %zu: the model has "
+                         "%zu positions",
+                         p->prompt, p->steps + 1, p->context[LONG], T);
+    }
+    p->contexts = p->context[SHORT] < p->context[LONG] ? 2 : 1;
+    p->context[SHORT] = p->contexts == 2 ? p->context[SHORT] : p->context[LONG];
+    return STATUS_OK;
+}
+
+/* ---- Stages ---- */
+
+/* Stages that compute in 16 bits have a decoder of their own: 09 and later. */
+static bool is_wanted(const struct bench *b, const struct llama2_stage *stage) {
+    const char *asked = b->options->stage;
+    if (asked != NULL) {
+        return llama2_stage_find(b->stages, asked) == stage;
+    }
+    bool slow = !stage->on_device || strcmp(stage->name, "02_gpu_matmul") == 0;
+    bool decoder = strcmp(stage->name, "09") > 0;
+    return (decoder || b->model.dtype == NN_F32) && (!slow || b->model.config->C <= SMALL);
+}
+
+static enum status run_stage(struct bench *b, const struct llama2_stage *stage,
+                             struct bench_result *result, struct error *error) {
+    TRY(bench_measure(b, stage, result, error));
+    TRY(bench_count_launches(b, stage, result, error));
+    bench_print_result(b, result);
+    return bench_record(b, result, error);
+}
+
+static enum status run_stages(struct bench *b, struct bench_result *results, struct error *error) {
+    size_t count = 0;
+    struct progress progress = progress_create(b->model.name, b->stages->count);
+    enum status status = STATUS_OK;
+    b->first = NULL;
+    bench_print_head(b);
+    for (size_t i = 0; i < b->stages->count && status == STATUS_OK; i++) {
+        if (is_wanted(b, &b->stages->table[i])) {
+            progress_update(&progress, i);
+            status = run_stage(b, &b->stages->table[i], &results[count++], error);
+        }
+    }
+    progress_finish(&progress);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    bench_print_foot(b, results, count);
+    bool cost = b->plan.contexts > 1 && count > 0 && results[count - 1].stage->on_device;
+    return cost ? bench_context(b, &results[count - 1], error) : STATUS_OK;
+}
+
+static enum status run_tables(struct bench *b, struct error *error) {
+    const struct llama2_config *c = b->model.config;
+    TRY(make_plan(b, error));
+    struct bench_result *results = calloc(b->stages->count, sizeof *results);
+    b->tokens = calloc(c->T, sizeof *b->tokens);
+    b->scratch = calloc(c->V, sizeof *b->scratch);
+    b->reference[0] = calloc(c->V, sizeof **b->reference);
+    b->reference[1] = calloc(c->V, sizeof **b->reference);
+    enum status status = STATUS_OUT_OF_MEMORY;
+    if (results != NULL && b->tokens != NULL && b->scratch != NULL && b->reference[0] != NULL &&
+        b->reference[1] != NULL) {
+        for (size_t i = 0; i < c->T; i++) {
+            b->tokens[i] = (int32_t)((1 + 977 * i) % c->V);
+        }
+        status = run_stages(b, results, error);
+    } else {
+        error_set(error, status, "out of memory");
+    }
+    free(results);
+    free(b->tokens);
+    free(b->scratch);
+    free(b->reference[0]);
+    free(b->reference[1]);
+    return status;
+}
+
+/* One model, from a file or random. */
+static enum status run_model(struct bench *b, const char *path, enum llama2_shape shape,
+                             struct error *error) {
+    enum status status =
+        path != NULL ? open_checkpoint(b, path, error) : make_random(b, shape, error);
+    if (status == STATUS_OK) {
+        status = run_tables(b, error);
+    }
+    close_model(&b->model);
+    return status;
+}
+
+static enum status run_models(struct bench *b, struct error *error) {
+    const struct options *o = b->options;
+    enum llama2_shape first = LLAMA2_SHAPE_260K, last = LLAMA2_SHAPE_7B;
+    if (o->checkpoint != NULL) {
+        return run_model(b, o->checkpoint, first, error);
+    }
+    if (o->shape != NULL) {
+        TRY(llama2_shape_parse(o->shape, &first, error));
+        last = first;
+    } else if (b->gpu.modelled) {
+        last = first;
+    } else if (o->quick) {
+        last = LLAMA2_SHAPE_15M;
+    }
+    for (int shape = (int)first; shape <= (int)last; shape++) {
+        TRY(run_model(b, NULL, (enum llama2_shape)shape, error));
+    }
+    return STATUS_OK;
+}
+
+/* A file that cannot be read is said before anything is printed. */
+static enum status check_checkpoint(const char *path, struct error *error) {
+    struct llama2_checkpoint checkpoint = {0};
+    TRY(llama2_checkpoint_open(&checkpoint, path, error));
+    llama2_checkpoint_close(&checkpoint);
+    return STATUS_OK;
+}
+
+static enum status run(void *setup, struct error *error) {
+    const struct options *o = setup;
+    struct bench bench = {.options = o, .stages = llama2_stages_of_the_course()};
+    char text[256];
+    if (o->checkpoint != NULL) {
+        TRY(check_checkpoint(o->checkpoint, error));
+    }
+    TRY(device_open(error));
+    TRY(device_properties(&bench.gpu, error));
+    TRY(device_read_bandwidth(&bench.read_bytes_per_s, error));
+    printf("%s: %s\n", WARPBOOK_SUBJECT, device_bench_headline(&bench.gpu, text, sizeof text));
+    TRY(run_models(&bench, error));
+    bench_print_recorded();
+    return STATUS_OK;
+}
+
+int main(int argc, char **argv) {
+    struct options options = {.threads = bench_cpu_count()};
+    const struct flag table[] = {
+        {"stage", 's', FLAG_STRING, &options.stage, "NAME",
+         "only this stage, as 09_kv_cache, or 09"},
+        {"shape", 0, FLAG_STRING, &options.shape, "NAME",
+         "260k, 15m, 110m, 1.1b or 7b, random weights; without: all of them, on simt 260k"},
+        {"checkpoint", 'c', FLAG_STRING, &options.checkpoint, "PATH",
+         "a file of llama2.c or a Hugging Face folder"},
+        {"dtype", 0, FLAG_STRING, &options.dtype, "TYPE",
+         "fp32, fp16 or bf16; without: fp32 up to 110m, bf16 above"},
+        {"prompt", 'p', FLAG_INT, &options.prompt, "N",
+         "tokens of the prefill; 0: 2048, or all that the model has"},
+        {"context", 0, FLAG_INT, &options.context, "N",
+         "tokens before the decoded ones in the second row; 0: as many as there is room for"},
+        {"steps", 'n', FLAG_INT, &options.steps, "N", "tokens decoded and timed; 0: 64"},
+        {"threads", 't', FLAG_INT, &options.threads, "N", "CPU threads of stage 01"},
+        {"quick", 'q', FLAG_SWITCH, &options.quick, NULL, "small shapes, shorter runs"},
+    };
+    const struct flags flags = {
+        .program = "bench",
+        .positional = "",
+        .summary = "times a Llama2 on the stages of the course: a prompt, and token by token",
+        .table = table,
+        .count = sizeof table / sizeof *table,
+        .epilogue =
+            "Stages 01 and 02 run on small shapes, or when --stage names them. On simt times "
+            "are modelled,\nand prompt, context and steps are a few tokens unless said. What the "
+            "second context costs the last\nstage stands beside kernels that only read its keys "
+            "and values.",
+    };
+    const struct bench_program program = {&flags, check_options, run};
+    return bench_program_main(&program, argc, argv, &options);
+}

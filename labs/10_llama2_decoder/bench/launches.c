@@ -1,0 +1,184 @@
+/* How many launches does a token make? Those of a graph count each. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/bench/device/device_launches.h"
+#include "common/bench/device/kernel_times.h"
+#include "common/models/profile.h"
+#include "labs/03_resident_weights/given/engine.h"
+#include "labs/10_llama2_decoder/bench/parts.h"
+#include "labs/10_llama2_decoder/given/decoder_model.h"
+
+/* ---- A step of this lab's decoder, by itself ---- */
+
+struct stepper {
+    struct llama2_device weights;
+    struct decoder_layer layers[256];
+    struct decoder_model model;
+    struct decoder_io io;
+    struct decoder *decoder;
+    device_stream stream;
+    size_t position;
+};
+
+static enum status step(void *argument, device_stream stream, struct error *error) {
+    struct stepper *s = argument;
+    (void)stream;
+    return decoder_step(s->decoder, s->position, error);
+}
+
+static enum status stepper_create(struct stepper *s, const struct bench *b, struct error *error) {
+    const struct llama2_config *c = b->model.config;
+    const struct llama2_decoder_model model = {c, b->model.weights, b->model.dtype, 1};
+    const struct sampling greedy = {.state = 1};
+    TRY(device_stream_create(&s->stream, error));
+    TRY(llama2_device_load(&s->weights, &model, s->stream, error));
+    s->model = decoder_model_of(c, &s->weights, s->layers);
+    TRY(device_alloc((void **)&s->io.logits, c->V * sizeof(float), error));
+    TRY(device_alloc((void **)&s->io.token, sizeof *s->io.token, error));
+    TRY(device_alloc((void **)&s->io.sampling, sizeof *s->io.sampling, error));
+    TRY(device_write(s->io.sampling, &greedy, sizeof greedy, s->stream, error));
+    TRY(decoder_create(&s->decoder, &s->model, &s->io, 1, s->stream, error));
+    TRY(decoder_prefill(s->decoder, b->tokens, 1, 0, error));
+    TRY(decoder_step(s->decoder, 1, error)); /* it may make its graph now */
+    s->position = 2;
+    return device_synchronize(s->stream, error);
+}
+
+static void stepper_free(struct stepper *s) {
+    decoder_free(s->decoder);
+    llama2_device_free(&s->weights);
+    device_free(s->io.logits);
+    device_free(s->io.token);
+    device_free(s->io.sampling);
+    device_stream_destroy(s->stream);
+}
+
+static enum status count_step(struct bench *b, struct bench_result *r, struct error *error) {
+    struct stepper stepper = {0};
+    struct error cause = {0};
+    size_t launches = 0;
+    if (b->model.config->L > sizeof stepper.layers / sizeof *stepper.layers) {
+        snprintf(r->no_launches, sizeof r->no_launches, "the model has too many layers");
+        return STATUS_OK;
+    }
+    enum status status = stepper_create(&stepper, b, error);
+    if (status == STATUS_OK &&
+        device_count_launches_on(step, &stepper, stepper.stream, &launches, &cause) == STATUS_OK) {
+        r->launches = (double)launches;
+    } else {
+        snprintf(r->no_launches, sizeof r->no_launches, "%.150s", cause.message);
+    }
+    enum status done = device_synchronize(stepper.stream, error);
+    stepper_free(&stepper);
+    return status != STATUS_OK ? status : done;
+}
+
+/* ---- Other stages, operator by operator ---- */
+
+struct counter {
+    struct kernel_times *times;
+    size_t launches;
+    bool again;    /* the call at hand is the second one, since the first could not be recorded */
+    char why[128]; /* what the last of those said */
+    enum status status;
+    struct error error;
+};
+
+static void count_one(void *context, const char *name, double ms) {
+    (void)name;
+    (void)ms;
+    ++*(size_t *)context;
+}
+
+static void begin(void *context, enum profile_operator op, const char *entry) {
+    struct counter *c = context;
+    (void)entry;
+    if (op != PROFILE_COPY && !c->again && c->status == STATUS_OK) {
+        c->status = kernel_times_begin(c->times, &c->error);
+    }
+}
+
+static bool end(void *context, enum profile_operator op, enum status *status) {
+    struct counter *c = context;
+    struct error error = {0};
+    if (op == PROFILE_COPY || c->again || c->status != STATUS_OK) {
+        c->again = false;
+        *status = c->status != STATUS_OK ? c->status : *status;
+        return false;
+    }
+    enum status ended = kernel_times_end(c->times, *status, count_one, &c->launches, &error);
+    if (ended == STATUS_UNSUPPORTED) {
+        snprintf(c->why, sizeof c->why, "%.120s", error.message);
+        c->again = true;
+        return true;
+    }
+    *status = ended;
+    return false;
+}
+
+/* One token after another one. A whole decoder waits where logits are wanted: it is counted without
+ * the classifier then. */
+static enum status count_token(struct bench *b, const struct engine *engine, struct counter *c,
+                               struct profile *profile, struct bench_result *r,
+                               struct error *error) {
+    struct llama2 *llama2;
+    bool whole = engine->decoder_create != NULL;
+    TRY(bench_llama2_create(b, engine, &llama2, error));
+    enum status status = llama2_forward(llama2, b->tokens, 1, 0, NULL);
+    if (status == STATUS_OK) {
+        profile->recorder = (struct profile_recorder){c, begin, end};
+        status = llama2_forward(llama2, b->tokens, 1, 1, whole ? NULL : b->scratch);
+        profile->recorder = (struct profile_recorder){0};
+    }
+    llama2_free(llama2);
+    if (c->why[0] != '\0') {
+        snprintf(r->no_launches, sizeof r->no_launches, "%.120s", c->why);
+    } else if (status == STATUS_OK) {
+        r->launches = (double)c->launches;
+        snprintf(r->no_launches, sizeof r->no_launches, "%s",
+                 whole ? "without the classifier, where it waits for the host" : "");
+    }
+    return status == STATUS_OK ? STATUS_OK
+                               : error_set(error, status, "counting launches of %s: %s",
+                                           engine->name, error_text(&c->error, status));
+}
+
+static enum status count_operators(struct bench *b, const struct engine *engine,
+                                   struct bench_result *r, struct error *error) {
+    struct counter counter = {0};
+    struct engine taken_apart;
+    struct profile profile;
+    device_stream stream = NULL;
+    /* From stage 03 on, all work is on its stream. */
+    TRY(engine_resident_stream(engine_resident_of(engine), &stream, error));
+    TRY(kernel_times_create(&counter.times, stream, error));
+    enum status status = engine_profile_create(&taken_apart, engine, &profile);
+    if (status == STATUS_OK) {
+        status = count_token(b, &taken_apart, &counter, &profile, r, error);
+        engine_destroy(&taken_apart);
+    }
+    kernel_times_free(counter.times);
+    return status;
+}
+
+enum status bench_count_launches(struct bench *b, const struct llama2_stage *stage,
+                                 struct bench_result *r, struct error *error) {
+    struct engine engine = {0};
+    if (!stage->on_device) {
+        return STATUS_OK;
+    }
+    if (strcmp(stage->name, "02_gpu_matmul") == 0) {
+        snprintf(r->no_launches, sizeof r->no_launches,
+                 "it copies and waits in every operator, so no launch is seen by itself");
+        return STATUS_OK;
+    }
+    if (strcmp(stage->name, "10_llama2_decoder") == 0) {
+        return count_step(b, r, error);
+    }
+    TRY(stage->create(&engine, b->options->threads, error));
+    enum status status = count_operators(b, &engine, r, error);
+    engine_destroy(&engine);
+    return status;
+}

@@ -1,0 +1,147 @@
+/**
+ * @file parts.h
+ * @brief What the parts of lab 10's bench share: options, the model, a stage's figures.
+ */
+#ifndef WARPBOOK_LABS_10_LLAMA2_DECODER_BENCH_PARTS_H_
+#define WARPBOOK_LABS_10_LLAMA2_DECODER_BENCH_PARTS_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/status.h"
+#include "common/bench/bench.h"
+#include "common/checkpoints/llama2/llama2_checkpoint.h"
+#include "common/device/device.h"
+#include "common/models/llama2.h"
+#include "common/models/llama2_random.h"
+#include "common/nn/dtype.h"
+#include "common/programs/decoder/llama2_stages.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** The command line. */
+struct options {
+    const char *stage, *shape, *checkpoint, *dtype; /**< NULL: what the bench chooses */
+    int context, steps, prompt, threads;            /**< 0: what the bench chooses */
+    bool quick;
+};
+
+/** The model of one table. */
+struct bench_model {
+    char name[96];  /**< "1.1B shape, random weights", "stories260K.bin" */
+    char label[64]; /**< of the records: "1.1B", "stories260K.bin" */
+    enum nn_dtype dtype;
+    const struct llama2_config *config;
+    const struct llama2_stored_weights *weights;
+    bool shared;
+    struct llama2_random_stored random;  /**< one of these two is open */
+    struct llama2_checkpoint checkpoint; /**< or a view of the other */
+    struct llama2_fp32 fp32;             /**< for stages of operators; made when first needed */
+    bool has_fp32;
+};
+
+/** Rows of the table: what is decoded after a short context, and after a long one. */
+enum { SHORT, LONG, CONTEXTS };
+
+/** What all stages are asked to do. */
+struct bench_plan {
+    size_t prompt;            /**< tokens of the prefill, the most of one call */
+    size_t steps;             /**< tokens that are decoded and timed */
+    size_t context[CONTEXTS]; /**< tokens before the first of them */
+    size_t contexts;          /**< 1 or 2 */
+};
+
+/**
+ * What is read, a launch a piece, beside the cost of a long context. "More": the keys and values by
+ * which the long context is longer than the short one.
+ */
+enum bench_read {
+    READ_MORE,          /**< these alone */
+    READ_WEIGHTS,       /**< the layers' matrices */
+    READ_WEIGHTS_MORE,  /**< both, layer by layer */
+    READ_WEIGHTS_SHORT, /**< matrices, and all keys and values of the short context */
+    READ_WEIGHTS_LONG,  /**< the same of the long one */
+    READS
+};
+
+/** What is the same for all tables. */
+struct bench {
+    const struct options *options;
+    const struct llama2_stages *stages;
+    struct device_properties gpu;
+    double read_bytes_per_s; /**< of the probe */
+    struct bench_model model;
+    struct bench_plan plan;
+    int32_t *tokens; /**< (T) */
+    float
+        *reference[2]; /**< (V): logits of the first stage, after the prompt and after one token */
+    float *scratch;    /**< (V) */
+    const char *first; /**< that stage; NULL: none yet */
+    struct bench_timing reads[READS]; /**< of this model and plan */
+};
+
+/** What is known of one stage. */
+struct bench_result {
+    const struct llama2_stage *stage;
+    bool modelled;
+    struct bench_timing prefill, decode[CONTEXTS];
+    double launches;       /**< of one token, those of a graph too, and copies; NAN: not known */
+    char no_launches[160]; /**< why, or what they do not hold */
+    double difference;     /**< of the logits from the first stage's; NAN: it is the first */
+};
+
+/** @return bytes of weights that a token reads. */
+double bench_weight_bytes(const struct bench_model *model);
+
+/** @return numbers in the matrices of all layers. */
+double bench_layer_numbers(const struct llama2_config *config);
+
+/** @return bytes of the keys and values of @p rows tokens, in all layers. */
+double bench_cache_bytes(const struct bench_model *model, double rows);
+
+/** @return tokens whose keys and values a timed token reads, on average. */
+double bench_rows_read(const struct bench_plan *plan, size_t context);
+
+/** Times a stage: prefill and decoding; compares logits with the first stage's. */
+MUST_CHECK enum status bench_measure(struct bench *b, const struct llama2_stage *stage,
+                                     struct bench_result *result, struct error *error);
+
+/** Makes the model on an engine of a stage: from stored weights, or fp32 ones, by what it takes. */
+MUST_CHECK enum status bench_llama2_create(struct bench *b, const struct engine *engine,
+                                           struct llama2 **llama2, struct error *error);
+
+/** Counts the launches of one token. */
+MUST_CHECK enum status bench_count_launches(struct bench *b, const struct llama2_stage *stage,
+                                            struct bench_result *result, struct error *error);
+
+/** Prints the table's head, a stage's rows, and what is below them. */
+void bench_print_head(const struct bench *b);
+void bench_print_result(const struct bench *b, const struct bench_result *result);
+void bench_print_foot(const struct bench *b, const struct bench_result *results, size_t count);
+
+/** Appends a stage's records. */
+MUST_CHECK enum status bench_record(const struct bench *b, const struct bench_result *result,
+                                    struct error *error);
+
+/** @return a record of a stage, without times and figures, which holds the pointers it is given. */
+struct bench_record bench_record_of(const struct bench *b, const struct bench_result *result,
+                                    const struct bench_gpu *gpu, const char *op, const char *shape);
+
+/**
+ * @brief What the long context costs a stage, beside what reading its keys and values takes: times
+ *        bench.reads, prints a table and appends its records.
+ *
+ * To be called when no stage's model is on the device any more: its reads take as much memory there
+ * as the layers and the cache of one.
+ */
+MUST_CHECK enum status bench_context(struct bench *b, const struct bench_result *result,
+                                     struct error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,263 @@
+/* One stage: a prompt at once, tokens one by one, and whether its logits are the others'. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "labs/10_llama2_decoder/bench/parts.h"
+
+enum { PREFILL_RUNS = 5 };
+
+/* Seconds: a prompt that takes longer is not run again. */
+static const double SLOW = 1.0;
+
+/* Largest difference of logits, relative to the largest of them. */
+static const double TOLERANCE = 1e-4;
+
+/*
+ * The same in 16 bits, in units of the dtype's rounding: some hundred roundings lie between ids
+ * and logits and add up like a random walk, to ten; three times that.
+ */
+static const double TOLERANCE_ROUNDINGS = 30.0;
+
+/* A stage at work. */
+struct lane {
+    struct bench *bench;
+    struct bench_result *result;
+    struct llama2 *llama2;
+    double (*now)(void);
+    float *logits;   /* (V) */
+    int32_t *drawn;  /* (steps + 1) */
+    double *seconds; /* (steps) */
+};
+
+/* ---- Logits ---- */
+
+static double allowed_difference(enum nn_dtype dtype) {
+    return dtype == NN_F32 ? TOLERANCE : TOLERANCE_ROUNDINGS * nn_dtype_rounding(dtype);
+}
+
+static double largest_of(const float *logits, size_t V) {
+    double largest = 0.0;
+    for (size_t i = 0; i < V; i++) {
+        largest = isfinite(logits[i]) ? fmax(largest, fabs((double)logits[i])) : INFINITY;
+    }
+    return largest;
+}
+
+static double difference_of(const float *got, const float *want, size_t V) {
+    double worst = 0.0;
+    for (size_t i = 0; i < V; i++) {
+        worst = isfinite(got[i]) ? fmax(worst, fabs((double)got[i] - (double)want[i])) : INFINITY;
+    }
+    return worst / largest_of(want, V);
+}
+
+/* The first stage's logits are what later ones must agree with. */
+static enum status check_logits(struct lane *lane, int which, const char *what,
+                                struct error *error) {
+    struct bench *b = lane->bench;
+    struct bench_result *r = lane->result;
+    size_t V = b->model.config->V;
+    double allowed = allowed_difference(b->model.dtype);
+    if (b->first == NULL || b->first == r->stage->name) {
+        b->first = r->stage->name;
+        memcpy(b->reference[which], lane->logits, V * sizeof(float));
+        return isfinite(largest_of(lane->logits, V))
+                   ? STATUS_OK
+                   : error_set(error, STATUS_MISMATCH, "%s, %s: a logit is not a number",
+                               r->stage->name, what);
+    }
+    double difference = difference_of(lane->logits, b->reference[which], V);
+    r->difference = isnan(r->difference) ? difference : fmax(difference, r->difference);
+    return difference <= allowed
+               ? STATUS_OK
+               : error_set(error, STATUS_MISMATCH,
+                           "%s in %s, %s: logits differ by %.3g of the largest from %s's, more "
+                           "than %.3g",
+                           r->stage->name, nn_dtype_name(b->model.dtype), what, difference,
+                           b->first, allowed);
+}
+
+static int32_t most_likely(const float *logits, size_t V) {
+    size_t best = 0;
+    for (size_t i = 1; i < V; i++) {
+        best = logits[i] > logits[best] ? i : best;
+    }
+    return (int32_t)best;
+}
+
+/* ---- Feeding and drawing ---- */
+
+/* Feeds tokens at `from` to `to` - 1, in calls of at most the prompt's length. */
+static enum status feed(struct lane *lane, const int32_t *tokens, size_t from, size_t to) {
+    size_t most = lane->bench->plan.prompt;
+    while (from < to) {
+        size_t some = to - from < most ? to - from : most;
+        float *logits = from + some == to ? lane->logits : NULL;
+        TRY(llama2_forward(lane->llama2, tokens, some, from, logits));
+        tokens += some;
+        from += some;
+    }
+    return STATUS_OK;
+}
+
+/* One token: the most likely one, drawn by the engine where it draws. */
+static enum status decode_one(struct lane *lane, size_t position, int32_t *token) {
+    if (llama2_draws(lane->llama2)) {
+        return llama2_next(lane->llama2, position, token);
+    }
+    *token = most_likely(lane->logits, lane->bench->model.config->V);
+    return llama2_forward(lane->llama2, token, 1, position, lane->logits);
+}
+
+/*
+ * Decodes after `context` tokens. The first token is not timed; each later one is, from the return
+ * of the call before to that of its own: an engine may work a step ahead.
+ */
+static enum status decode(struct lane *lane, size_t context) {
+    static const struct llama2_sampling greedy = {.seed = 1};
+    size_t steps = lane->bench->plan.steps;
+    if (llama2_draws(lane->llama2)) {
+        TRY(llama2_begin(lane->llama2, &greedy));
+    }
+    TRY(decode_one(lane, context, &lane->drawn[0]));
+    double last = lane->now();
+    for (size_t i = 1; i <= steps; i++) {
+        TRY(decode_one(lane, context + i, &lane->drawn[i]));
+        double now = lane->now();
+        lane->seconds[i - 1] = now - last;
+        last = now;
+    }
+    return STATUS_OK;
+}
+
+/* A token that the engine drew must be the most likely one by logits that it gives the host, up to
+ * what they may differ by. */
+static enum status check_drawn(struct lane *lane, size_t context, struct error *error) {
+    const struct bench_plan *plan = &lane->bench->plan;
+    size_t V = lane->bench->model.config->V;
+    TRY(feed(lane, lane->drawn, context, context + plan->steps));
+    int32_t drawn = lane->drawn[plan->steps];
+    if (drawn < 0 || (size_t)drawn >= V) {
+        return error_set(error, STATUS_MISMATCH, "%s drew token %d of %zu",
+                         lane->result->stage->name, drawn, V);
+    }
+    double best = lane->logits[most_likely(lane->logits, V)];
+    double short_of = (best - lane->logits[drawn]) / largest_of(lane->logits, V);
+    return short_of <= allowed_difference(lane->bench->model.dtype)
+               ? STATUS_OK
+               : error_set(error, STATUS_MISMATCH,
+                           "%s in %s drew token %d, whose logit is %.3g of the largest below the "
+                           "best",
+                           lane->result->stage->name, nn_dtype_name(lane->bench->model.dtype),
+                           drawn, short_of);
+}
+
+/* ---- What is timed ---- */
+
+static enum status time_prefill(struct lane *lane, struct error *error) {
+    const struct bench *b = lane->bench;
+    double seconds[PREFILL_RUNS];
+    double start = lane->now();
+    TRY(feed(lane, b->tokens, 0, b->plan.prompt));
+    seconds[0] = lane->now() - start;
+    TRY(check_logits(lane, 0, "after the prompt", error));
+    int runs = 0; /* the first run warms up; a slow or a modelled one is all there is */
+    int most = lane->result->modelled || seconds[0] > SLOW ? 0 : PREFILL_RUNS;
+    for (; runs < most; runs++) {
+        start = lane->now();
+        TRY(feed(lane, b->tokens, 0, b->plan.prompt));
+        seconds[runs] = lane->now() - start;
+    }
+    lane->result->prefill = bench_summarise(seconds, runs > 0 ? runs : 1);
+    return STATUS_OK;
+}
+
+static enum status time_decode(struct lane *lane, size_t which, size_t fed) {
+    const struct bench *b = lane->bench;
+    size_t context = b->plan.context[which];
+    size_t from = fed < context ? fed : context - 1; /* the last one again, for its logits */
+    TRY(feed(lane, b->tokens + from, from, context));
+    TRY(decode(lane, context));
+    lane->result->decode[which] = bench_summarise(lane->seconds, (int)b->plan.steps);
+    return STATUS_OK;
+}
+
+/* The long context first: the prompt is a part of it. */
+static enum status run_lane(struct lane *lane, struct error *error) {
+    const struct bench_plan *plan = &lane->bench->plan;
+    size_t context = plan->context[SHORT];
+    TRY(time_prefill(lane, error));
+    if (plan->contexts > 1) {
+        TRY(time_decode(lane, LONG, plan->prompt));
+    }
+    TRY(time_decode(lane, SHORT, 0));
+    if (llama2_draws(lane->llama2)) {
+        TRY(check_drawn(lane, context, error));
+    }
+    TRY(llama2_forward(lane->llama2, &lane->bench->tokens[context], 1, context, lane->logits));
+    return check_logits(lane, 1, "after one token", error);
+}
+
+/* ---- A stage ---- */
+
+/* fp32 weights for stages that read them, made once. */
+static enum status need_fp32(struct bench_model *m, struct error *error) {
+    if (!m->has_fp32) {
+        TRY(llama2_checkpoint_convert(&m->checkpoint, 0, &m->fp32, error));
+        m->has_fp32 = true;
+    }
+    return STATUS_OK;
+}
+
+enum status bench_llama2_create(struct bench *b, const struct engine *engine,
+                                struct llama2 **llama2, struct error *error) {
+    struct bench_model *m = &b->model;
+    if (engine->decoder_create != NULL) {
+        return llama2_create_stored(llama2, m->config, m->weights, m->dtype, engine, b->plan.prompt,
+                                    error);
+    }
+    if (m->dtype != NN_F32) {
+        return error_set(error, STATUS_UNSUPPORTED, "stage %s computes in fp32 alone, not in %s",
+                         engine->name, nn_dtype_name(m->dtype));
+    }
+    TRY(need_fp32(m, error));
+    return llama2_create(llama2, m->config, &m->fp32.weights, engine, b->plan.prompt, error);
+}
+
+static enum status measure(struct lane *lane, const struct engine *engine, struct error *error) {
+    const struct bench *b = lane->bench;
+    lane->logits = malloc(b->model.config->V * sizeof *lane->logits);
+    lane->drawn = malloc((b->plan.steps + 1) * sizeof *lane->drawn);
+    lane->seconds = malloc(b->plan.steps * sizeof *lane->seconds);
+    if (lane->logits == NULL || lane->drawn == NULL || lane->seconds == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory");
+    }
+    TRY(bench_llama2_create(lane->bench, engine, &lane->llama2, error));
+    enum status status = run_lane(lane, error);
+    if (status != STATUS_OK && error->message[0] == '\0') {
+        return error_set(error, status, "stage %s: %s", engine->name, status_message(status));
+    }
+    return status;
+}
+
+enum status bench_measure(struct bench *b, const struct llama2_stage *stage,
+                          struct bench_result *result, struct error *error) {
+    struct engine engine = {0};
+    *result = (struct bench_result){.stage = stage,
+                                    .modelled = stage->on_device && b->gpu.modelled,
+                                    .launches = NAN,
+                                    .difference = NAN};
+    /* On a GPU calls return when the host has what it asked for: the host's clock says when. */
+    struct lane lane = {
+        .bench = b, .result = result, .now = result->modelled ? device_now : bench_now};
+    TRY(stage->create(&engine, b->options->threads, error));
+    enum status status = measure(&lane, &engine, error);
+    llama2_free(lane.llama2);
+    engine_destroy(&engine);
+    free(lane.logits);
+    free(lane.drawn);
+    free(lane.seconds);
+    return status;
+}

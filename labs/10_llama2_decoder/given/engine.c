@@ -1,0 +1,261 @@
+/**
+ * @file engine.c
+ * @brief The solved stage below with lab 10's decoder: weights once, tokens through prefill, and
+ *        writing one step ahead.
+ *
+ * decoder_next() starts the step of the position after the one it was asked for, and then waits
+ * for its own token alone: the GPU does not wait for the host that prints. Whoever asks for
+ * something else makes that step one for nothing. Its rows of the cache are overwritten when their
+ * position comes; what it did to the sampling's state is put back; and its logits, should the next
+ * token be drawn from those before, are made again by feeding the last token that was asked for.
+ */
+#include "labs/10_llama2_decoder/given/engine.h"
+
+#include <cuda_runtime_api.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/models/engine_layer.h"
+#include "common/models/llama2_device.h"
+#include "labs/03_resident_weights/given/engine.h"
+#include "labs/09_kv_cache/given/engine.h"
+#include "labs/10_llama2_decoder/given/decoder_model.h"
+
+struct stage {
+    struct decoder_functions functions;
+    struct resident *resident; /* stage 03's */
+};
+
+/* What a step draws with, and what it drew: one behind the other, so that one copy brings both. */
+struct drawn {
+    struct sampling sampling;
+    int32_t token;
+};
+
+/* Two steps may be under way: a position's results are in the slot of its parity. */
+enum { SLOTS = 2 };
+
+/* What the entries pass around as the decoder. */
+struct made {
+    struct decoder_functions functions;
+    struct llama2_device weights;
+    struct decoder_layer *layers; /* (L) */
+    struct decoder_model model;
+    size_t batch;
+    device_stream stream;
+    struct decoder *decoder;
+
+    float *logits;       /* device, (V) */
+    struct drawn *drawn; /* device */
+
+    int32_t *tokens;     /* page-locked, (batch): of the call under way */
+    struct drawn *slots; /* page-locked, (SLOTS) */
+    device_event events[SLOTS];
+
+    struct drawn last; /* of the step that was asked for last: its token and the state behind it */
+    size_t position;   /* of that step */
+    bool ahead;        /* the step behind it has been started */
+    bool stale;        /* io's logits are not those of the last token that was asked for */
+};
+
+/* ---- Making ---- */
+
+static enum status check(cudaError_t code, struct error *error) {
+    return code == cudaSuccess ? STATUS_OK
+                               : error_set(error, STATUS_DEVICE, "the decoder's engine: %s",
+                                           cudaGetErrorString(code));
+}
+
+static enum status allocate(struct made *m, struct error *error) {
+    TRY(device_alloc((void **)&m->logits, m->model.V * sizeof(float), error));
+    TRY(device_alloc((void **)&m->drawn, sizeof *m->drawn, error));
+    TRY(device_alloc_host((void **)&m->tokens, m->batch * sizeof *m->tokens, error));
+    TRY(device_alloc_host((void **)&m->slots, SLOTS * sizeof *m->slots, error));
+    for (int i = 0; i < SLOTS; i++) {
+        TRY(device_event_create(&m->events[i], error));
+    }
+    return STATUS_OK;
+}
+
+static enum status fill(const struct stage *stage, struct made *m,
+                        const struct llama2_decoder_model *model, struct error *error) {
+    m->functions = stage->functions;
+    m->batch = model->batch;
+    TRY(engine_resident_stream(stage->resident, &m->stream, error));
+    TRY(llama2_device_load(&m->weights, model, m->stream, error));
+    m->layers = calloc(model->config->L, sizeof *m->layers);
+    if (m->layers == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for %zu layers",
+                         model->config->L);
+    }
+    m->model = decoder_model_of(model->config, &m->weights, m->layers);
+    TRY(allocate(m, error));
+    const struct decoder_io io = {m->logits, &m->drawn->token, &m->drawn->sampling};
+    return m->functions.create(&m->decoder, &m->model, &io, m->batch, m->stream, error);
+}
+
+static void stage_decoder_free(void *context, void *decoder) {
+    struct made *m = decoder;
+    (void)context;
+    if (m == NULL) {
+        return;
+    }
+    enum status waited = device_synchronize(m->stream, NULL);
+    (void)waited; /* freeing is all that can be done either way */
+    m->functions.free(m->decoder);
+    for (int i = 0; i < SLOTS; i++) {
+        device_event_destroy(m->events[i]);
+    }
+    device_free(m->logits);
+    device_free(m->drawn);
+    device_free_host(m->tokens);
+    device_free_host(m->slots);
+    llama2_device_free(&m->weights);
+    free(m->layers);
+    free(m);
+}
+
+/* *decoder stays NULL for a model that the kernels do not take: it runs operator by operator. */
+static enum status stage_decoder_create(void *context, const struct llama2_decoder_model *model,
+                                        void **decoder, struct error *error) {
+    *decoder = NULL;
+    if (model->config->HS > KV_MAX_HS) {
+        return STATUS_OK;
+    }
+    struct made *m = calloc(1, sizeof *m);
+    if (m == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the decoder");
+    }
+    enum status status = fill(engine_layer_own(context), m, model, error);
+    if (status != STATUS_OK) {
+        stage_decoder_free(context, m);
+        return status;
+    }
+    *decoder = m;
+    return STATUS_OK;
+}
+
+/* ---- Drawing ---- */
+
+/* The step that was started ahead is as if it had not been, but for io's logits. */
+static enum status forget_ahead(struct made *m) {
+    if (!m->ahead) {
+        return STATUS_OK;
+    }
+    m->ahead = false;
+    m->stale = true;
+    return device_write(&m->drawn->sampling, &m->last.sampling, sizeof m->last.sampling, m->stream,
+                        NULL);
+}
+
+/*
+ * Makes the logits behind the last token anew, by the same step that made them: it draws that
+ * token, greedily, from logits that are 0 but for one.
+ */
+static enum status renew_logits(struct made *m) {
+    static const float one = 1.0f;
+    struct sampling now, greedy;
+    TRY(device_read(&now, &m->drawn->sampling, sizeof now, m->stream, NULL));
+    greedy = now;
+    greedy.temperature = 0.0f;
+    TRY(device_set(m->logits, 0, m->model.V * sizeof(float), m->stream, NULL));
+    TRY(device_write(m->logits + m->last.token, &one, sizeof one, m->stream, NULL));
+    TRY(device_write(&m->drawn->sampling, &greedy, sizeof greedy, m->stream, NULL));
+    TRY(m->functions.step(m->decoder, m->position, NULL));
+    m->stale = false;
+    return device_write(&m->drawn->sampling, &now, sizeof now, m->stream, NULL);
+}
+
+/* Starts a step; its token and the state behind it come to the slot of the position. */
+static enum status start_step(struct made *m, size_t position) {
+    size_t slot = position % SLOTS;
+    TRY(m->functions.step(m->decoder, position, NULL));
+    TRY(check(cudaMemcpyAsync(&m->slots[slot], m->drawn, sizeof *m->drawn, cudaMemcpyDeviceToHost,
+                              m->stream),
+              NULL));
+    return device_event_record(m->events[slot], m->stream, NULL);
+}
+
+static enum status stage_decoder_begin(void *context, void *decoder,
+                                       const struct llama2_sampling *sampling) {
+    struct made *m = decoder;
+    (void)context;
+    const struct sampling to = {
+        .state = sampling->seed,
+        .temperature = sampling->temperature,
+        .top_p = sampling->top_p,
+        .top_k = (uint32_t)(sampling->top_k < m->model.V ? sampling->top_k : m->model.V)};
+    TRY(forget_ahead(m));
+    return device_write(&m->drawn->sampling, &to, sizeof to, m->stream, NULL);
+}
+
+static enum status stage_decoder_next(void *context, void *decoder, size_t position,
+                                      int32_t *token) {
+    struct made *m = decoder;
+    (void)context;
+    if (!m->ahead || position != m->position + 1) {
+        TRY(forget_ahead(m));
+        if (m->stale) {
+            TRY(renew_logits(m));
+        }
+        TRY(start_step(m, position));
+    }
+    m->ahead = position + 1 < m->model.T;
+    if (m->ahead) {
+        TRY(start_step(m, position + 1));
+    }
+    TRY(check(cudaEventSynchronize(m->events[position % SLOTS]), NULL));
+    m->last = m->slots[position % SLOTS];
+    m->position = position;
+    *token = m->last.token;
+    return STATUS_OK;
+}
+
+/* ---- Feeding ---- */
+
+static enum status stage_decoder_run(void *context, void *decoder,
+                                     const struct llama2_decoder_call *call) {
+    struct made *m = decoder;
+    (void)context;
+    TRY(forget_ahead(m));
+    TRY(device_synchronize(m->stream, NULL)); /* the call before reads `tokens` no more */
+    memcpy(m->tokens, call->tokens, call->count * sizeof *m->tokens);
+    TRY(m->functions.prefill(m->decoder, m->tokens, call->count, call->position, NULL));
+    m->stale = false;
+    return call->logits == NULL
+               ? STATUS_OK
+               : device_read(call->logits, m->logits, m->model.V * sizeof(float), m->stream, NULL);
+}
+
+/* ---- The engine ---- */
+
+enum status engine_decoder_create_with(struct engine *engine,
+                                       const struct decoder_functions *functions,
+                                       struct error *error) {
+    struct engine base;
+    *engine = (struct engine){0};
+    TRY(engine_kv_cache_create(&base, error));
+    struct stage *stage = malloc(sizeof *stage);
+    if (stage == NULL) {
+        engine_destroy(&base);
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the engine");
+    }
+    *stage = (struct stage){.functions = *functions, .resident = engine_resident_of(&base)};
+    enum status status = engine_layer_create(engine, "10_llama2_decoder", &base, stage, free);
+    if (status != STATUS_OK) {
+        return error_set(error, status, "out of memory for the engine");
+    }
+    engine->decoder_create = stage_decoder_create;
+    engine->decoder_run = stage_decoder_run;
+    engine->decoder_free = stage_decoder_free;
+    engine->decoder_begin = stage_decoder_begin;
+    engine->decoder_next = stage_decoder_next;
+    return STATUS_OK;
+}
+
+enum status engine_decoder_create(struct engine *engine, struct error *error) {
+    static const struct decoder_functions functions = {decoder_create, decoder_prefill,
+                                                       decoder_step, decoder_free};
+    return engine_decoder_create_with(engine, &functions, error);
+}

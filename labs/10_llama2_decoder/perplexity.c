@@ -1,7 +1,0 @@
-/* Says how well a Llama2 checkpoint predicts a text, on an engine of the course. */
-#include "common/model/perplexity.h"
-#include "labs/10_llama2_decoder/stages.h"
-
-int main(int argc, char **argv) {
-    return perplexity_main(argc, argv, llama2_stages_of_the_course());
-}

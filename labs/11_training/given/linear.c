@@ -1,0 +1,165 @@
+/**
+ * @file linear.c
+ * @brief Linear layers on the GPU, forward and backward: fp32 by lab 04's sgemm(), bf16 by
+ * gemm16().
+ *
+ * din = dout * weight, and dweight += dout^T * in. gemm16() takes either factor either way round.
+ * sgemm() does so with its right one alone: fp32 needs dout turned round for dweight. A bias's
+ * gradient is dout's sums of columns.
+ */
+#include "labs/11_training/given/internal.h"
+
+static enum status product(struct training *t, const struct sgemm_problem *problem) {
+    return sgemm(problem, t->products, t->stream, &t->failed);
+}
+
+static enum status product16(struct training *t, const struct gemm16_problem *problem) {
+    return gemm16(problem, t->products, t->stream, &t->failed);
+}
+
+/* fp32: the bias goes to out first, and the product is added. */
+static enum status linear_f32(struct training *t, float *out, const float *in, const float *weight,
+                              const float *bias, size_t M, size_t N, size_t K) {
+    const struct given_call call = training_call(t);
+    if (bias != NULL) {
+        TRY(given_spread_bias(&call, out, bias, M, N));
+    }
+    return product(t, &(struct sgemm_problem){.M = M,
+                                              .N = N,
+                                              .K = K,
+                                              .form = SGEMM_B_TRANSPOSED,
+                                              .alpha = 1.0f,
+                                              .beta = bias != NULL ? 1.0f : 0.0f,
+                                              .A = in,
+                                              .B = weight,
+                                              .C = out});
+}
+
+enum status training_linear(void *context, void *out, const void *in, const void *weight,
+                            const void *bias, size_t M, size_t N, size_t K) {
+    struct training *t = context;
+    if (t->type == NN_F32) {
+        return linear_f32(t, out, in, weight, bias, M, N, K);
+    }
+    return product16(t, &(struct gemm16_problem){.dtype = NN_BF16,
+                                                 .out_dtype = NN_BF16,
+                                                 .M = M,
+                                                 .N = N,
+                                                 .K = K,
+                                                 .in = in,
+                                                 .weight = weight,
+                                                 .bias = bias,
+                                                 .bias_is_float = true,
+                                                 .out = out});
+}
+
+/* What linear_backward() is given. */
+struct linear_gradient {
+    void *din;
+    const void *add;
+    float *dweight, *dbias;
+    const void *dout, *in, *weight;
+    size_t M, N, K;
+};
+
+/* What a gradient needs of scratch memory. */
+struct linear_scratch {
+    float *sums;   /* of dout's columns, in parts */
+    float *turned; /* dout (N, M), fp32 */
+};
+
+static enum status place_scratch(struct training *t, const struct linear_gradient *g,
+                                 struct linear_scratch *scratch) {
+    struct scratch_parts parts = {.count = 0};
+    size_t floats = g->dbias != NULL ? given_column_parts(g->M) * g->N : 0;
+    size_t sums = scratch_add(&parts, floats * sizeof(float));
+    size_t turned = scratch_add(&parts, t->type == NN_F32 ? g->M * g->N * sizeof(float) : 0);
+    TRY(scratch_need_parts(t, &parts));
+    *scratch = (struct linear_scratch){scratch_at(t, &parts, sums), scratch_at(t, &parts, turned)};
+    return STATUS_OK;
+}
+
+/* din = dout * weight + add: sgemm() adds to what is there. */
+static enum status input_gradient_f32(struct training *t, const struct linear_gradient *g) {
+    if (g->din == NULL) {
+        return STATUS_OK;
+    }
+    if (g->add != NULL && g->add != g->din) {
+        TRY(device_copy(g->din, g->add, g->M * g->K * sizeof(float), t->stream, &t->failed));
+    }
+    return product(t, &(struct sgemm_problem){.M = g->M,
+                                              .N = g->K,
+                                              .K = g->N,
+                                              .form = SGEMM_B_PLAIN,
+                                              .alpha = 1.0f,
+                                              .beta = g->add != NULL ? 1.0f : 0.0f,
+                                              .A = g->dout,
+                                              .B = g->weight,
+                                              .C = g->din});
+}
+
+/* dweight += dout^T * in. */
+static enum status weight_gradient_f32(struct training *t, const struct linear_gradient *g,
+                                       float *turned) {
+    const struct given_call call = training_call(t);
+    TRY(given_transpose(&call, turned, g->dout, g->M, g->N));
+    return product(t, &(struct sgemm_problem){.M = g->N,
+                                              .N = g->K,
+                                              .K = g->M,
+                                              .form = SGEMM_B_PLAIN,
+                                              .alpha = 1.0f,
+                                              .beta = 1.0f,
+                                              .A = turned,
+                                              .B = g->in,
+                                              .C = g->dweight});
+}
+
+/* dweight += dout^T * in. Sums are fp32 all the way: what is there is the residual. */
+static enum status weight_gradient_16(struct training *t, const struct linear_gradient *g) {
+    return product16(t, &(struct gemm16_problem){.dtype = NN_BF16,
+                                                 .out_dtype = NN_F32,
+                                                 .M = g->N,
+                                                 .N = g->K,
+                                                 .K = g->M,
+                                                 .in = g->dout,
+                                                 .in_is_transposed = true,
+                                                 .weight = g->in,
+                                                 .weight_is_transposed = true,
+                                                 .residual = g->dweight,
+                                                 .residual_is_float = true,
+                                                 .out = g->dweight});
+}
+
+/* din = dout * weight + add. */
+static enum status input_gradient_16(struct training *t, const struct linear_gradient *g) {
+    return g->din == NULL ? STATUS_OK
+                          : product16(t, &(struct gemm16_problem){.dtype = NN_BF16,
+                                                                  .out_dtype = NN_BF16,
+                                                                  .M = g->M,
+                                                                  .N = g->K,
+                                                                  .K = g->N,
+                                                                  .in = g->dout,
+                                                                  .weight = g->weight,
+                                                                  .weight_is_transposed = true,
+                                                                  .residual = g->add,
+                                                                  .out = g->din});
+}
+
+enum status training_linear_backward(void *context, void *din, const void *add, void *dweight,
+                                     void *dbias, const void *dout, const void *in,
+                                     const void *weight, size_t M, size_t N, size_t K) {
+    struct training *t = context;
+    const struct linear_gradient g = {din, add, dweight, dbias, dout, in, weight, M, N, K};
+    const struct given_call call = training_call(t);
+    struct linear_scratch scratch;
+    TRY(place_scratch(t, &g, &scratch));
+    if (dbias != NULL) {
+        TRY(given_sum_columns(&call, dbias, dout, M, N, scratch.sums));
+    }
+    if (t->type == NN_F32) {
+        TRY(weight_gradient_f32(t, &g, scratch.turned));
+        return input_gradient_f32(t, &g);
+    }
+    TRY(weight_gradient_16(t, &g));
+    return input_gradient_16(t, &g);
+}

@@ -1,0 +1,231 @@
+/**
+ * @file parts.cuh
+ * @brief What the given kernels share: elements, 16-byte vectors, sums of a warp and of a block.
+ */
+#ifndef WARPBOOK_LABS_11_TRAINING_GIVEN_PARTS_CUH_
+#define WARPBOOK_LABS_11_TRAINING_GIVEN_PARTS_CUH_
+
+#include <cuda_bf16.h>
+#include <stdint.h>
+
+#include "common/base/checked.h"
+#include "labs/11_training/given/given.h"
+
+/* Elements of a vector. */
+template <typename E> inline constexpr int LANES = 16 / (int)sizeof(E);
+
+static __device__ __forceinline__ float to_float(float x) {
+    return x;
+}
+
+static __device__ __forceinline__ float to_float(__nv_bfloat16 x) {
+    return __bfloat162float(x);
+}
+
+static __device__ __forceinline__ void store_one(float *to, float x) {
+    *to = x;
+}
+
+static __device__ __forceinline__ void store_one(__nv_bfloat16 *to, float x) {
+    *to = __float2bfloat16_rn(x);
+}
+
+/* What a number is once it has been stored. */
+static __device__ __forceinline__ float rounded(float x, float) {
+    return x;
+}
+
+static __device__ __forceinline__ float rounded(float x, __nv_bfloat16) {
+    return __bfloat162float(__float2bfloat16_rn(x));
+}
+
+static __device__ __forceinline__ void load_whole(float (&x)[4], const float *from) {
+    float4 v = *(const float4 *)from;
+    x[0] = v.x, x[1] = v.y, x[2] = v.z, x[3] = v.w;
+}
+
+/* fp32 parameters beside eight bf16 elements. */
+static __device__ __forceinline__ void load_whole(float (&x)[8], const float *from) {
+    float4 low = ((const float4 *)from)[0], high = ((const float4 *)from)[1];
+    x[0] = low.x, x[1] = low.y, x[2] = low.z, x[3] = low.w;
+    x[4] = high.x, x[5] = high.y, x[6] = high.z, x[7] = high.w;
+}
+
+/* Sixteen bytes as elements: four of fp32, or eight of bf16, each the upper half of an fp32 number.
+ */
+static __device__ __forceinline__ void spread_whole(float (&x)[4], uint4 v) {
+    x[0] = __uint_as_float(v.x), x[1] = __uint_as_float(v.y);
+    x[2] = __uint_as_float(v.z), x[3] = __uint_as_float(v.w);
+}
+
+static __device__ __forceinline__ void spread_whole(float (&x)[8], uint4 v) {
+    const unsigned words[] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        x[2 * i] = __uint_as_float(words[i] << 16);
+        x[2 * i + 1] = __uint_as_float(words[i] & 0xffff0000u);
+    }
+}
+
+static __device__ __forceinline__ void load_whole(float (&x)[8], const __nv_bfloat16 *from) {
+    spread_whole(x, *(const uint4 *)from);
+}
+
+/* Sixteen bytes in one store, in so many words: where a branch beside it stores the same by single
+   elements, the compiler would share those, and whole vectors would go in parts. */
+static __device__ __forceinline__ void store_16(void *to, unsigned a, unsigned b, unsigned c,
+                                                unsigned d) {
+    asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)),
+                 "r"(a), "r"(b), "r"(c), "r"(d)
+                 : "memory");
+}
+
+static __device__ __forceinline__ void store_four(float *to, const float *x) {
+    store_16(to, __float_as_uint(x[0]), __float_as_uint(x[1]), __float_as_uint(x[2]),
+             __float_as_uint(x[3]));
+}
+
+static __device__ __forceinline__ void store_whole(float *to, const float (&x)[4]) {
+    store_four(to, x);
+}
+
+static __device__ __forceinline__ void store_whole(float *to, const float (&x)[8]) {
+    store_four(to, x);
+    store_four(to + 4, x + 4);
+}
+
+static __device__ __forceinline__ unsigned pair_of(float low, float high) {
+    __nv_bfloat162 both = __floats2bfloat162_rn(low, high);
+    return *(unsigned *)&both;
+}
+
+static __device__ __forceinline__ void store_whole(__nv_bfloat16 *to, const float (&x)[8]) {
+    store_16(to, pair_of(x[0], x[1]), pair_of(x[2], x[3]), pair_of(x[4], x[5]),
+             pair_of(x[6], x[7]));
+}
+
+/* Elements first .. of `count`: a whole vector, or one by one what there is of it, and zeros. */
+template <typename E, int L>
+static __device__ __forceinline__ void load_some(float (&x)[L], const E *from, size_t first,
+                                                 size_t count, bool vector) {
+    if (vector && first + L <= count) {
+        load_whole(x, from + first);
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < L; i++) {
+        x[i] = first + i < count ? to_float(from[first + i]) : 0.0f;
+    }
+}
+
+template <typename E, int L>
+static __device__ __forceinline__ void store_some(E *to, const float (&x)[L], size_t first,
+                                                  size_t count, bool vector) {
+    if (vector && first + L <= count) {
+        store_whole(to + first, x);
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < L; i++) {
+        if (first + i < count) {
+            store_one(to + first + i, x[i]);
+        }
+    }
+}
+
+/* The sum over LANES neighbouring lanes; each of them gets it. */
+template <int WIDTH = 32> static __device__ __forceinline__ float warp_sum(float x) {
+#pragma unroll
+    for (int step = WIDTH / 2; step > 0; step /= 2) {
+        x += __shfl_xor_sync(~0u, x, step);
+    }
+    return x;
+}
+
+static __device__ __forceinline__ float warp_max(float x) {
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2) {
+        x = fmaxf(x, __shfl_xor_sync(~0u, x, step));
+    }
+    return x;
+}
+
+/* Of a block of THREADS, all of which must call it; every thread gets the sum. */
+template <int THREADS> static __device__ __forceinline__ float block_sum(float x) {
+    __shared__ float parts[THREADS / 32];
+    int lane = threadIdx.x % 32;
+    x = warp_sum(x);
+    __syncthreads(); /* the parts of the call before have been read */
+    if (lane == 0) {
+        parts[threadIdx.x / 32] = x;
+    }
+    __syncthreads();
+    return warp_sum(lane < THREADS / 32 ? parts[lane] : 0.0f);
+}
+
+template <int THREADS> static __device__ __forceinline__ float block_max(float x) {
+    __shared__ float parts[THREADS / 32];
+    int lane = threadIdx.x % 32;
+    x = warp_max(x);
+    __syncthreads();
+    if (lane == 0) {
+        parts[threadIdx.x / 32] = x;
+    }
+    __syncthreads();
+    return warp_max(lane < THREADS / 32 ? parts[lane] : -INFINITY);
+}
+
+/* Dropout as kernels take it; limit 0: none. */
+struct drop {
+    uint64_t seed;
+    uint32_t site, step, limit;
+    float factor;
+};
+
+static inline struct drop drop_of(const struct train_dropout *dropout) {
+    struct drop d = {0, 0, 0, 0, 1.0f};
+    if (dropout != NULL && dropout->p > 0.0f) {
+        d.seed = dropout->seed;
+        d.site = dropout->site;
+        d.step = dropout->step;
+        d.limit = train_dropout_limit(dropout->p);
+        d.factor = 1.0f / (1.0f - dropout->p);
+    }
+    return d;
+}
+
+/* x becomes dropout(x), for L elements from row-major index `first` on. Four of them share a draw
+   where they begin at a multiple of 4. */
+template <int L>
+static __device__ __forceinline__ void drop_some(float (&x)[L], const struct drop &d,
+                                                 uint64_t first) {
+    if (d.limit == 0) {
+        return;
+    }
+    struct train_random4 numbers = train_philox(d.seed, first / 4, d.site, d.step);
+#pragma unroll
+    for (int i = 0; i < L; i++) {
+        uint64_t at = first + i;
+        if (i > 0 && at % 4 == 0) {
+            numbers = train_philox(d.seed, at / 4, d.site, d.step);
+        }
+        uint32_t number = at % 4 == 0   ? numbers.at[0]
+                          : at % 4 == 1 ? numbers.at[1]
+                          : at % 4 == 2 ? numbers.at[2]
+                                        : numbers.at[3];
+        x[i] = number < d.limit ? 0.0f : x[i] * d.factor;
+    }
+}
+
+/* Whether so many bytes from each of these pointers on are whole 16-byte pieces; NULL is. */
+static inline bool whole(size_t bytes, const void *a, const void *b = NULL, const void *c = NULL,
+                         const void *d = NULL) {
+    return (((uintptr_t)a | (uintptr_t)b | (uintptr_t)c | (uintptr_t)d | bytes) & 15u) == 0;
+}
+
+/* run(E()) with the call's element. */
+template <typename RUN> static enum status by_type(const struct given_call *call, RUN run) {
+    return call->type == NN_F32 ? run(float()) : run(__nv_bfloat16());
+}
+
+#endif

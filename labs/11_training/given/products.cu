@@ -1,0 +1,169 @@
+/**
+ * @file products.cu
+ * @brief What products need beside themselves: sums of columns, which are a bias's gradient; and in
+ * fp32, whose sgemm() has neither a bias nor a transposed left factor, both of these.
+ */
+#include "labs/11_training/given/parts.cuh"
+
+namespace {
+
+constexpr int THREADS = 256;
+
+/* Sums of columns over SUM_ROWS rows a block. A warp has a vector of columns a lane, and every
+   eighth row; then the warps' sums are added, the first one's first. Bytes: the matrix once, and
+   1/64 of it in fp32. FLOPs: one an element. */
+constexpr int SUM_ROWS = 64, WARPS = THREADS / 32;
+
+/* Blocks are (part, columns), columns innermost. */
+template <typename E>
+__global__ void __launch_bounds__(THREADS)
+    sum_columns(float *sums, const E *in, size_t rows, size_t columns, unsigned column_blocks,
+                bool vector) {
+    constexpr int L = LANES<E>, WIDTH = 32 * L;
+    __shared__ float shared[WARPS][WIDTH];
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    size_t part = blockIdx.x / column_blocks, first = (size_t)(blockIdx.x % column_blocks) * WIDTH;
+    float x[SUM_ROWS / WARPS][L] = {}, sum[L] = {};
+#pragma unroll
+    for (int i = 0; i < SUM_ROWS / WARPS; i++) {
+        size_t row = part * SUM_ROWS + i * WARPS + warp;
+        if (row < rows) {
+            load_some(x[i], in + row * columns, first + lane * L, columns, vector);
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < SUM_ROWS / WARPS; i++) {
+#pragma unroll
+        for (int j = 0; j < L; j++) {
+            sum[j] += x[i][j];
+        }
+    }
+#pragma unroll
+    for (int j = 0; j < L; j++) {
+        shared[warp][j * 32 + lane] = sum[j]; /* lanes side by side: no bank twice */
+    }
+    __syncthreads();
+    for (int c = threadIdx.x; c < WIDTH && first + c < columns; c += THREADS) {
+        float all = 0.0f;
+#pragma unroll
+        for (int w = 0; w < WARPS; w++) {
+            all += shared[w][c % L * 32 + c / L];
+        }
+        sums[part * columns + first + c] = all;
+    }
+}
+
+/* A copy the other way round, fp32: a block has a tile of 64 x 64, reads rows, 16 bytes a thread,
+   and writes columns, 16 bytes a thread, so that both ways are whole lines of memory.
+
+   Banks: rows of the tile are 65 words apart, those from 32 on two more, so that the threads of a
+   warp, which gather a word each from rows a piece apart, meet no bank twice. */
+constexpr int TILE = 64, PIECES = TILE / 4, LEADS = THREADS / PIECES, PITCH = TILE + 1, SHIFT = 2;
+
+__device__ __forceinline__ float *row_of(float *tile, int row) {
+    return tile + row * PITCH + row / 32 * SHIFT;
+}
+
+/* The second half of a row begins with its third word: a warp has two rows, whose halves would else
+   meet in the same banks. */
+__device__ __forceinline__ void put_words(float *to, const float (&x)[4], int piece) {
+    bool second = piece >= PIECES / 2;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        to[second ? i ^ 2 : i] = second ? x[i ^ 2] : x[i];
+    }
+}
+
+/* Blocks are (columns, rows), tiles of rows innermost. */
+__global__ void __launch_bounds__(THREADS)
+    transpose(float *out, const float *in, size_t rows, size_t columns, unsigned row_tiles,
+              bool vector_in, bool vector_out) {
+    __shared__ float tile[TILE * PITCH + SHIFT];
+    size_t first_row = (size_t)(blockIdx.x % row_tiles) * TILE;
+    size_t first_column = (size_t)(blockIdx.x / row_tiles) * TILE;
+    int piece = threadIdx.x % PIECES, lead = threadIdx.x / PIECES;
+    float x[TILE / LEADS][4] = {};
+#pragma unroll
+    for (int i = 0; i < TILE / LEADS; i++) {
+        size_t row = first_row + lead + i * LEADS;
+        if (row < rows) {
+            load_some(x[i], in + row * columns, first_column + piece * 4, columns, vector_in);
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < TILE / LEADS; i++) {
+        put_words(row_of(tile, lead + i * LEADS) + piece * 4, x[i], piece);
+    }
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < TILE / LEADS; i++) {
+        size_t column = first_column + lead + i * LEADS;
+        float y[4];
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            y[j] = row_of(tile, piece * 4 + j)[lead + i * LEADS];
+        }
+        if (column < columns) {
+            store_some(out + column * rows, y, first_row + piece * 4, rows, vector_out);
+        }
+    }
+}
+
+/* Rows of `chunks` times THREADS pieces: blocks are (row, chunk), chunks innermost. */
+__global__ void __launch_bounds__(THREADS)
+    spread_rows(float *out, const float *bias, size_t N, unsigned chunks, bool vector) {
+    size_t row = blockIdx.x / chunks;
+    size_t first = (size_t)(blockIdx.x % chunks * THREADS + threadIdx.x) * 4;
+    float x[4];
+    if (first < N) {
+        load_some(x, bias, first, N, vector);
+        store_some(out + row * N, x, first, N, vector);
+    }
+}
+
+} // namespace
+
+size_t given_column_parts(size_t rows) {
+    return ceil_div(rows, (size_t)SUM_ROWS);
+}
+
+enum status given_sum_columns(const struct given_call *call, float *to, const void *in, size_t rows,
+                              size_t columns, float *parts) {
+    if (rows * columns == 0) {
+        return STATUS_OK;
+    }
+    enum status status = by_type(call, [&](auto e) {
+        typedef decltype(e) E;
+        unsigned column_blocks = (unsigned)ceil_div(columns, (size_t)32 * LANES<E>);
+        unsigned blocks = (unsigned)given_column_parts(rows) * column_blocks;
+        sum_columns<<<blocks, THREADS, 0, call->stream>>>(
+            parts, (const E *)in, rows, columns, column_blocks, whole(columns * sizeof(E), in));
+        return device_launched("sum_columns", call->error);
+    });
+    return status == STATUS_OK ? given_add_parts(call, to, parts, given_column_parts(rows), columns)
+                               : status;
+}
+
+enum status given_transpose(const struct given_call *call, float *out, const float *in, size_t rows,
+                            size_t columns) {
+    if (rows * columns == 0) {
+        return STATUS_OK;
+    }
+    unsigned row_tiles = (unsigned)ceil_div(rows, (size_t)TILE);
+    unsigned blocks = row_tiles * (unsigned)ceil_div(columns, (size_t)TILE);
+    transpose<<<blocks, THREADS, 0, call->stream>>>(out, in, rows, columns, row_tiles,
+                                                    whole(columns * sizeof(float), in),
+                                                    whole(rows * sizeof(float), out));
+    return device_launched("transpose", call->error);
+}
+
+enum status given_spread_bias(const struct given_call *call, float *out, const float *bias,
+                              size_t rows, size_t N) {
+    if (rows * N == 0) {
+        return STATUS_OK;
+    }
+    unsigned chunks = (unsigned)ceil_div(N, (size_t)THREADS * 4);
+    spread_rows<<<(unsigned)(rows * chunks), THREADS, 0, call->stream>>>(
+        out, bias, N, chunks, whole(N * sizeof(float), out, bias));
+    return device_launched("spread_rows", call->error);
+}

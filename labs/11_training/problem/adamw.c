@@ -1,0 +1,168 @@
+#include "labs/11_training/problem/adamw.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const double u = 0x1p-24; /* half of fp32's step */
+
+/* What fp32 may make of a power of beta, one minus it, and a root: of an update's size. */
+static const double update_error = 5e-5;
+
+enum status adamw_case_create(struct adamw_case *c, const struct adamw_spec *spec, bool guarded,
+                              struct error *error) {
+    *c = (struct adamw_case){.spec = *spec};
+    snprintf(c->name, sizeof c->name, "adamw of %zu, %zu decay, step %" PRIu64 ", scale %g%s",
+             spec->count, spec->decayed, spec->step, spec->scale,
+             spec->copy ? ", with a copy" : "");
+    struct tensor *all[] = {&c->weights, &c->gradient, &c->m, &c->v};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        TRY(tensor_create(all[i], NN_F32, spec->count, guarded, error));
+    }
+    TRY(tensor_create(&c->copy, NN_BF16, spec->copy ? spec->count : 0, guarded, error));
+    return tensor_create(&c->scale, NN_F32, 1, guarded, error);
+}
+
+void adamw_case_free(struct adamw_case *c) {
+    struct tensor *all[] = {&c->weights, &c->gradient, &c->m, &c->v, &c->copy, &c->scale};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        tensor_free(all[i]);
+    }
+}
+
+enum status adamw_case_draw(struct adamw_case *c, struct rng *rng, struct error *error) {
+    bool first = c->spec.step == 1;
+    TRY(tensor_draw(&c->weights, rng, 0.0, 0.5, error));
+    TRY(tensor_draw(&c->gradient, rng, 0.0, 0.1, error));
+    TRY(tensor_draw(&c->m, rng, 0.0, first ? 0.0 : 0.05, error));
+    for (size_t i = 0; i < c->spec.count; i++) {
+        double root = 0.1 * (double)rng_normal(rng);
+        c->v.values[i] = first ? 0.0 : root * root;
+    }
+    c->scale.values[0] = c->spec.scale;
+    return adamw_case_send(c, error);
+}
+
+enum status adamw_case_send(struct adamw_case *c, struct error *error) {
+    struct tensor *inputs[] = {&c->weights, &c->gradient, &c->m, &c->v, &c->scale};
+    for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
+        TRY(tensor_put(inputs[i], NULL, error));
+    }
+    return tensor_poison(&c->copy, error);
+}
+
+struct adamw_problem adamw_case_problem(const struct adamw_case *c) {
+    const struct adamw_spec *s = &c->spec;
+    return (struct adamw_problem){.weights = c->weights.buffer.data,
+                                  .copy = s->copy ? c->copy.buffer.data : NULL,
+                                  .gradient = c->gradient.buffer.data,
+                                  .m = c->m.buffer.data,
+                                  .v = c->v.buffer.data,
+                                  .count = s->count,
+                                  .decayed = s->decayed,
+                                  .scale = c->scale.buffer.data,
+                                  .rate = s->rate,
+                                  .beta1 = s->beta1,
+                                  .beta2 = s->beta2,
+                                  .eps = s->eps,
+                                  .decay = s->decay,
+                                  .step = s->step};
+}
+
+/* ---- The verdict ---- */
+
+/* One parameter behind the step, and what each may be off by. */
+struct after {
+    double weight, m, v;
+    double weight_off, m_off, v_off;
+};
+
+static struct after step_of(const struct adamw_case *c, size_t i) {
+    const struct adamw_spec *s = &c->spec;
+    double beta1 = (double)s->beta1, beta2 = (double)s->beta2, rate = (double)s->rate;
+    double g = c->scale.values[0] * c->gradient.values[i];
+    double decay = i < s->decayed ? rate * (double)s->decay : 0.0;
+    double m = beta1 * c->m.values[i], v = beta2 * c->v.values[i];
+    struct after a = {.m = m + (1.0 - beta1) * g, .v = v + (1.0 - beta2) * g * g};
+    double root = sqrt(a.v / (1.0 - pow(beta2, (double)s->step)));
+    double down = root + (double)s->eps, first = 1.0 - pow(beta1, (double)s->step);
+    double update = rate * a.m / first / down;
+    double old = c->weights.values[i];
+    a.weight = old * (1.0 - decay) - update;
+    a.m_off = 8.0 * u * (fabs(m) + fabs((1.0 - beta1) * g)) + 1e-30;
+    a.v_off = 8.0 * u * a.v + 1e-30;
+    a.weight_off =
+        4.0 * u * fabs(old) + update_error * fabs(update) + rate * a.m_off / first / down;
+    return a;
+}
+
+static bool close_to(const struct adamw_case *c, const char *what, size_t i, double got,
+                     double want, double off, char *text, size_t size) {
+    bool near = fabs(got - want) <= off; /* not of NaN */
+    if (!near) {
+        snprintf(text, size, "%s: %s[%zu]: got %.9g, want %.9g, difference %.3g, tolerance %.3g",
+                 c->name, what, i, got, want, got - want, off);
+    }
+    return near;
+}
+
+/* The results as read. */
+struct adamw_got {
+    float *weights, *copy, *m, *v;
+};
+
+static bool compare_all(const struct adamw_case *c, const struct adamw_got *got, char *text,
+                        size_t size) {
+    for (size_t i = 0; i < c->spec.count; i++) {
+        struct after a = step_of(c, i);
+        if (!close_to(c, "m", i, (double)got->m[i], a.m, a.m_off, text, size) ||
+            !close_to(c, "v", i, (double)got->v[i], a.v, a.v_off, text, size) ||
+            !close_to(c, "weights", i, (double)got->weights[i], a.weight, a.weight_off, text,
+                      size)) {
+            return false;
+        }
+        float rounded = got->weights[i];
+        unsigned char stored[2];
+        nn_dtype_store(stored, &rounded, 1, NN_BF16);
+        nn_dtype_load(&rounded, stored, 1, NN_BF16);
+        if (c->spec.copy &&
+            !close_to(c, "copy", i, (double)got->copy[i], (double)rounded, 0.0, text, size)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static enum status read_all(struct adamw_case *c, struct adamw_got *got, char *text, size_t size,
+                            struct error *error) {
+    const struct tensor *tensors[] = {&c->weights, &c->m, &c->v, &c->copy, &c->gradient, &c->scale};
+    float scale, *to[] = {got->weights, got->m, got->v, got->copy, got->copy, &scale};
+    bool intact, changed;
+    for (size_t i = 6; i-- > 0 && text[0] == '\0';) { /* the copy's place serves the gradient */
+        TRY(tensor_get(tensors[i], to[i], &intact, &changed, error));
+        if (!intact) {
+            snprintf(text, size, "%s: wrote outside of the output", c->name);
+        } else if (changed && i >= 4) {
+            snprintf(text, size, "%s: changed its input %s", c->name,
+                     i == 4 ? "gradient" : "scale");
+        }
+    }
+    return STATUS_OK;
+}
+
+enum status adamw_case_check(struct adamw_case *c, char *text, size_t size, struct error *error) {
+    float *room = calloc(4 * c->spec.count + 4, sizeof *room);
+    size_t count = c->spec.count;
+    if (room == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
+    }
+    struct adamw_got got = {room, room + count, room + 2 * count, room + 3 * count};
+    text[0] = '\0';
+    enum status status = read_all(c, &got, text, size, error);
+    if (status == STATUS_OK && text[0] == '\0') {
+        (void)compare_all(c, &got, text, size);
+    }
+    free(room);
+    return status;
+}

@@ -1,0 +1,51 @@
+/**
+ * @file adamw.h
+ * @brief A step of AdamW with random values: what lab 11's cases and its timing share.
+ */
+#ifndef WARPBOOK_LABS_11_TRAINING_PROBLEM_ADAMW_H_
+#define WARPBOOK_LABS_11_TRAINING_PROBLEM_ADAMW_H_
+
+#include "labs/11_training/problem/tensor.h"
+#include "labs/11_training/training.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct adamw_spec {
+    size_t count, decayed;
+    bool copy; /**< whether a bf16 copy is wanted */
+    float rate, beta1, beta2, eps, decay;
+    uint64_t step;
+    double scale; /**< the gradients' factor */
+};
+
+struct adamw_case {
+    struct adamw_spec spec;
+    struct tensor weights, copy, gradient, m, v, scale;
+    char name[160];
+};
+
+/** Makes host and device memory, without values. */
+MUST_CHECK enum status adamw_case_create(struct adamw_case *c, const struct adamw_spec *spec,
+                                         bool guarded, struct error *error);
+void adamw_case_free(struct adamw_case *c);
+
+/** Draws all inputs; with step 1, m and v are 0. */
+MUST_CHECK enum status adamw_case_draw(struct adamw_case *c, struct rng *rng, struct error *error);
+
+/** Puts what was drawn on the device again, and poisons the copy. */
+MUST_CHECK enum status adamw_case_send(struct adamw_case *c, struct error *error);
+
+/** @return the problem; its pointers are the device's. */
+struct adamw_problem adamw_case_problem(const struct adamw_case *c);
+
+/** Waits, reads the results, and compares them with the formula in double. */
+MUST_CHECK enum status adamw_case_check(struct adamw_case *c, char *text, size_t size,
+                                        struct error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

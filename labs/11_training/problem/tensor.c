@@ -1,0 +1,80 @@
+#include "labs/11_training/problem/tensor.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Elements of two bytes share floats. */
+static size_t floats_of(const struct tensor *t) {
+    return (t->count * nn_dtype_bytes(t->dtype) + sizeof(float) - 1) / sizeof(float);
+}
+
+enum status tensor_create(struct tensor *t, enum nn_dtype dtype, size_t count, bool guarded,
+                          struct error *error) {
+    *t = (struct tensor){.dtype = dtype, .count = count};
+    t->values = calloc(count + 1, sizeof *t->values);
+    t->bytes = calloc(floats_of(t) + 1, sizeof *t->bytes);
+    if (t->values == NULL || t->bytes == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
+    }
+    TRY(device_buffer_create(&t->buffer, floats_of(t), guarded, 0, error));
+    return tensor_poison(t, error);
+}
+
+void tensor_free(struct tensor *t) {
+    device_buffer_free(&t->buffer);
+    free(t->values);
+    free(t->bytes);
+    *t = (struct tensor){0};
+}
+
+enum status tensor_place(struct tensor *copy, struct error *error) {
+    copy->buffer = (struct device_buffer){0};
+    return device_buffer_create(&copy->buffer, floats_of(copy), false, 0, error);
+}
+
+void tensor_unplace(struct tensor *copy) {
+    device_buffer_free(&copy->buffer);
+}
+
+enum status tensor_put(struct tensor *t, const double *values, struct error *error) {
+    size_t size = nn_dtype_bytes(t->dtype);
+    memset(t->bytes, 0xff, floats_of(t) * sizeof(float));
+    for (size_t i = 0; i < t->count; i++) {
+        void *at = (char *)t->bytes + i * size;
+        float value = (float)(values == NULL ? t->values[i] : values[i]);
+        nn_dtype_store(at, &value, 1, t->dtype);
+        nn_dtype_load(&value, at, 1, t->dtype);
+        t->values[i] = (double)value;
+    }
+    return device_buffer_put(&t->buffer, t->bytes, error);
+}
+
+enum status tensor_poison(struct tensor *t, struct error *error) {
+    memset(t->bytes, 0xff, floats_of(t) * sizeof(float));
+    return device_buffer_put(&t->buffer, t->bytes, error);
+}
+
+enum status tensor_draw(struct tensor *t, struct rng *rng, double mean, double deviation,
+                        struct error *error) {
+    for (size_t i = 0; i < t->count; i++) {
+        t->values[i] = mean + deviation * (double)rng_normal(rng);
+    }
+    return tensor_put(t, NULL, error);
+}
+
+enum status tensor_get(const struct tensor *t, float *got, bool *intact, bool *changed,
+                       struct error *error) {
+    TRY(device_buffer_get(&t->buffer, t->bytes, intact, changed, error));
+    nn_dtype_load(got, t->bytes, t->count, t->dtype);
+    return STATUS_OK;
+}
+
+double tensor_largest(const struct tensor *t) {
+    double largest = 0.0;
+    for (size_t i = 0; i < t->count; i++) {
+        largest = fmax(largest, fabs(t->values[i]));
+    }
+    return largest;
+}

@@ -1,0 +1,37 @@
+/**
+ * @file parts.cuh
+ * @brief What several steps share: the size of a grid, and sums within a warp.
+ */
+#ifndef WARPBOOK_SOLUTIONS_02_GPU_MATMUL_STEPS_PARTS_CUH_
+#define WARPBOOK_SOLUTIONS_02_GPU_MATMUL_STEPS_PARTS_CUH_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/checked.h"
+
+enum { WARP = 32 };
+
+/* Blocks for `items` of work, `per_block` a block. No more than a grid may have: kernels that are
+   launched with this go round until all items are done. */
+static inline unsigned grid_for(size_t items, size_t per_block) {
+    const size_t most = (size_t)1 << 30;
+    size_t blocks = ceil_div(items, per_block);
+    return (unsigned)(blocks < most ? blocks : most);
+}
+
+/* Whether rows of K floats all begin at a multiple of 16 bytes, as float4 wants it. */
+static inline bool rows_aligned(const float *first, size_t K) {
+    return ((uintptr_t)first % sizeof(float4) | K % 4) == 0;
+}
+
+/* Sum of one value of each lane, in lane 0. All 32 lanes must call it. */
+static __device__ __forceinline__ float warp_sum(float value) {
+#pragma unroll
+    for (int step = WARP / 2; step > 0; step /= 2) {
+        value += __shfl_down_sync(0xffffffffu, value, step);
+    }
+    return value;
+}
+
+#endif

@@ -1,0 +1,253 @@
+/**
+ * @file sgemm_v10_shapes.cu
+ * @brief The shape of the tiles, and how K is split, are chosen for each problem.
+ *
+ * Changes since v09: the kernel has become a pattern (v10_tile.cuh) with several
+ * tile shapes; a cost function picks one. A goes through registers, loaded before
+ * a barrier and stored in the course of the multiplication, so that it can be read
+ * 16 bytes at a time; copies are spread over the multiplication; rows are
+ * clamped instead of tested; stages are 16 deep. Few rows have kernels of their own
+ * (v10_few_rows.cuh).
+ *
+ * Why: relieves idle multiprocessors. 8192 x 768 in tiles of 128 x 128 is 384
+ * blocks: on 132 multiprocessors that run two each, the second wave is half empty.
+ * In tiles of 96 x 128 it is 516, two nearly full waves. Where even one wave is
+ * not full, two slices of one block share the values of K of a stage and add up
+ * through shared memory ("/2"); where C is small, parts of K go to blocks of their
+ * own, and a second kernel adds what they left in the workspace, always in the
+ * same order.
+ *
+ * Launch: 128 or 256 threads a block (v10_tile.cuh). Bytes: K (1/BM + 1/BN) 4 per
+ * element of C, and 8 more for each part of K. FLOPs: 2 M N K.
+ *
+ * Measured on an H200 at 1.98 GHz (its peak in a loop of multiply-adds: 65.6
+ * TFLOP/s), 4096 x 4096 x 4096: B plain 2.64 ms, 52.1 TFLOP/s, 1.02x cuBLAS; B
+ * transposed 2.70 ms, 50.9 TFLOP/s, 1.01x. README.md has all shapes. What did not
+ * help: 16-byte copies of untransposed tiles, four values of K in a register quad,
+ * for both operands (0.90x cuBLAS: of three operands two are then often in one
+ * bank of registers, each time a cycle lost); all copies right after the barrier
+ * (0.76x); both operands through registers (0.97x); stages of 8 (0.91x); half the
+ * main loop's code, for the instruction cache (more such register conflicts).
+ */
+#include "solutions/04_sgemm/steps/ladder.h"
+#include "solutions/04_sgemm/steps/v10_few_rows.cuh"
+#include "solutions/04_sgemm/steps/v10_tile.cuh"
+
+typedef cudaError_t tile_launcher(const struct sgemm_problem *p, unsigned blocks, unsigned parts,
+                                  bool vector, cudaStream_t stream);
+
+/* More than 48 KiB of shared memory must be asked for. */
+template <class T, int FORM, bool VECTOR>
+static cudaError_t launch_as(const struct sgemm_problem *p, unsigned blocks, unsigned parts,
+                             cudaStream_t stream) {
+    const size_t BYTES = T::FLOATS * sizeof(float);
+    cudaError_t code =
+        cudaFuncSetAttribute(tile_kernel<T, FORM, VECTOR, sgemm_problem>,
+                             cudaFuncAttributeMaxDynamicSharedMemorySize, (int)BYTES);
+    if (code == cudaSuccess) {
+        tile_kernel<T, FORM, VECTOR, sgemm_problem>
+            <<<blocks, T::THREADS, BYTES, stream>>>(*p, parts);
+        code = cudaPeekAtLastError();
+    }
+    return code;
+}
+
+template <class T>
+static cudaError_t launch_tile(const struct sgemm_problem *p, unsigned blocks, unsigned parts,
+                               bool vector, cudaStream_t stream) {
+    if (p->form == SGEMM_B_PLAIN) {
+        return vector ? launch_as<T, SGEMM_B_PLAIN, true>(p, blocks, parts, stream)
+                      : launch_as<T, SGEMM_B_PLAIN, false>(p, blocks, parts, stream);
+    }
+    return vector ? launch_as<T, SGEMM_B_TRANSPOSED, true>(p, blocks, parts, stream)
+                  : launch_as<T, SGEMM_B_TRANSPOSED, false>(p, blocks, parts, stream);
+}
+
+static cudaError_t launch_few_rows(const struct sgemm_problem *p, unsigned blocks, unsigned parts,
+                                   bool vector, cudaStream_t stream) {
+    (void)parts;
+    if (p->form == SGEMM_B_PLAIN) {
+        int warps = p->N < FEW_WIDE ? FEW_WARPS : FEW_WARPS_WIDE;
+        few_rows_plain<<<blocks, 32 * warps, 0, stream>>>(*p);
+    } else if (vector) {
+        few_rows_transposed<true><<<blocks, FEW_THREADS_T, 0, stream>>>(*p);
+    } else {
+        few_rows_transposed<false><<<blocks, FEW_THREADS_T, 0, stream>>>(*p);
+    }
+    return cudaPeekAtLastError();
+}
+
+/* Shares of the peak that a shape's main loop reaches: with all the blocks that a multiprocessor
+   takes, or with one. */
+struct pace {
+    double busy, lone;
+};
+
+struct shape {
+    const char *name;
+    size_t rows, columns;
+    int resident;        /* blocks that share a multiprocessor */
+    struct pace pace[2]; /* of each form */
+    tile_launcher *launch;
+};
+
+#define SHAPE(name, plain_busy, plain_lone, busy, lone, ...)                                  \
+    {                                                                                         \
+        name, tile_shape<__VA_ARGS__>::BM, tile_shape<__VA_ARGS__>::BN,                       \
+            256 / tile_shape<__VA_ARGS__>::THREADS, {{plain_busy, plain_lone}, {busy, lone}}, \
+            launch_tile<tile_shape<__VA_ARGS__>>                                              \
+    }
+
+/* The paces, and the numbers below, were fitted to the times of 2,264 plans on an H200. "/2": two
+   slices. */
+static const struct shape shapes[] = {
+    SHAPE("128x128", 0.782, 0.421, 0.764, 0.398, V10_128x128),
+    SHAPE("96x128", 0.786, 0.644, 0.750, 0.615, V10_96x128),
+    SHAPE("96x128/2", 0.729, 0.729, 0.692, 0.692, V10_96x128_2),
+    SHAPE("64x64/4", 0.688, 0.484, 0.632, 0.466, V10_64x64_4),
+    SHAPE("32x64/4", 0.679, 0.494, 0.553, 0.405, V10_32x64_4),
+    {"few rows", FEW_ROWS, 0, 0, {}, launch_few_rows},
+};
+
+enum { SHAPES = sizeof shapes / sizeof *shapes, FEW = SHAPES - 1, MOST_SPLITS = 16 };
+
+/* Cycles of the start and the end of a wave of blocks, and of one more kernel; bytes that a
+   multiprocessor adds up in a cycle. */
+enum { WAVE_CYCLES = 4400, ADD_CYCLES = 8400, ADD_BYTES = 13 };
+
+/* Up to so many rows, with B plain and with B transposed, are few. */
+static const size_t few_rows[2] = {4, 16};
+
+int sgemm_v10_shape_count(void) {
+    return SHAPES;
+}
+
+const char *sgemm_v10_shape_name(int shape) {
+    return shapes[shape].name;
+}
+
+int sgemm_v10_possible(const struct sgemm_problem *p, struct sgemm_plan plan) {
+    if (plan.splits == 1) {
+        return 1;
+    }
+    size_t stages = (p->K + V10_BK - 1) / V10_BK;
+    return plan.shape != FEW && (size_t)plan.splits <= stages && p->N != 0 &&
+           p->M <= SGEMM_WORKSPACE_BYTES / sizeof(float) / plan.splits / p->N;
+}
+
+/* Cycles of the waves of so many blocks, of `work` cycles each if they had a multiprocessor at its
+   peak. A first wave that is not full spreads evenly; a later one does not, since the blocks of the
+   wave before end at the same time: it takes as long as a full one. */
+static double wave_cycles(const struct shape *s, struct pace pace, size_t blocks, double work,
+                          int multiprocessors) {
+    size_t slots = (size_t)(s->resident * multiprocessors);
+    size_t waves = (blocks + slots - 1) / slots;
+    if (blocks <= (size_t)multiprocessors) {
+        return work / (s->resident == 1 ? pace.busy : pace.lone) + WAVE_CYCLES;
+    }
+    return (double)waves * (s->resident * work / pace.busy + WAVE_CYCLES);
+}
+
+/* What a plan takes, in cycles of a multiprocessor, of which there are so many. */
+static double cost(const struct sgemm_problem *p, struct sgemm_plan plan, int multiprocessors) {
+    const struct shape *s = &shapes[plan.shape];
+    size_t tiles = (p->M + s->rows - 1) / s->rows * ((p->N + s->columns - 1) / s->columns);
+    size_t stages = ((p->K + V10_BK - 1) / V10_BK + plan.splits - 1) / plan.splits;
+    double work = (double)(stages * V10_BK) * (double)(s->rows * s->columns) / 128;
+    double cycles = wave_cycles(s, s->pace[p->form], tiles * plan.splits, work, multiprocessors);
+    if (plan.splits > 1) {
+        double bytes = (double)p->M * (double)p->N * sizeof(float) * (plan.splits + 1);
+        cycles += ADD_CYCLES + bytes / multiprocessors / ADD_BYTES;
+    }
+    return cycles;
+}
+
+struct sgemm_plan sgemm_v10_choose(const struct sgemm_problem *p, int multiprocessors) {
+    struct sgemm_plan best = {FEW, 1};
+    if (p->M <= few_rows[p->form]) {
+        return best;
+    }
+    double least = 0;
+    for (int shape = 0; shape < FEW; shape++) {
+        for (int splits = 1; splits <= MOST_SPLITS; splits++) {
+            struct sgemm_plan plan = {shape, splits};
+            double cycles = cost(p, plan, multiprocessors);
+            if (sgemm_v10_possible(p, plan) && (least == 0 || cycles < least)) {
+                least = cycles;
+                best = plan;
+            }
+        }
+    }
+    return best;
+}
+
+static __global__ void add_parts(struct sgemm_problem p, const float *sums, int parts) {
+    size_t count = p.M * p.N;
+    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < count;
+         i += (size_t)gridDim.x * blockDim.x) {
+        float sum = 0;
+        for (int part = 0; part < parts; part++) {
+            sum += sums[part * count + i];
+        }
+        p.C[i] = p.beta == 0 ? p.alpha * sum : p.alpha * sum + p.beta * p.C[i];
+    }
+}
+
+/* Each part of K leaves its sums in the workspace, add_parts() does the rest. */
+static cudaError_t launch_split(const struct sgemm_problem *p, struct sgemm_plan plan,
+                                unsigned blocks, bool vector, float *workspace,
+                                cudaStream_t stream) {
+    struct sgemm_problem part = *p;
+    part.alpha = 1;
+    part.beta = 0;
+    part.C = workspace;
+    cudaError_t code =
+        shapes[plan.shape].launch(&part, blocks * plan.splits, plan.splits, vector, stream);
+    if (code == cudaSuccess) {
+        size_t count = (p->M * p->N + 255) / 256;
+        unsigned adders = (unsigned)(count < 1024 ? count : 1024);
+        add_parts<<<adders, 256, 0, stream>>>(*p, workspace, plan.splits);
+        code = cudaPeekAtLastError();
+    }
+    return code;
+}
+
+enum status sgemm_v10_run(const struct sgemm_problem *problem, struct sgemm_plan plan,
+                          void *workspace, device_stream stream, struct error *error) {
+    const struct shape *shape = &shapes[plan.shape];
+    size_t columns = shape->columns;
+    if (plan.shape == FEW) {
+        columns = problem->form == SGEMM_B_PLAIN ? (size_t)FEW_COLUMNS : (size_t)FEW_COLUMNS_T;
+    }
+    unsigned blocks;
+    enum status status = sgemm_count_blocks(problem, shape->rows, columns, &blocks, error);
+    if (status != STATUS_OK || blocks == 0) {
+        return status;
+    }
+    bool plain = problem->form == SGEMM_B_PLAIN;
+    bool vector =
+        aligned16(problem->A, problem->K) && aligned16(problem->B, plain ? problem->N : problem->K);
+    cudaError_t code =
+        plan.splits == 1 ? shape->launch(problem, blocks, 1, vector, stream)
+                         : launch_split(problem, plan, blocks, vector, (float *)workspace, stream);
+    if (code != cudaSuccess) {
+        return error_set(error, STATUS_DEVICE, "sgemm: launching %s: %s", shape->name,
+                         cudaGetErrorString(cudaGetLastError()));
+    }
+    return STATUS_OK;
+}
+
+enum status sgemm_v10_shapes(const struct sgemm_problem *problem, void *workspace,
+                             device_stream stream, struct error *error) {
+    int device = 0, multiprocessors = 0;
+    cudaError_t code = cudaGetDevice(&device);
+    if (code == cudaSuccess) {
+        code = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+    }
+    if (code != cudaSuccess) {
+        return error_set(error, STATUS_DEVICE, "sgemm: asking the GPU for its multiprocessors: %s",
+                         cudaGetErrorString(code));
+    }
+    return sgemm_v10_run(problem, sgemm_v10_choose(problem, multiprocessors), workspace, stream,
+                         error);
+}

@@ -1,0 +1,57 @@
+/**
+ * @file rows_v3_warp_two_pass.cu
+ * @brief One warp a row; its lanes' sums meet by shuffles.
+ *
+ * Changes since v2: 32 threads a row instead of 256, and five shuffles instead
+ * of eight levels of shared memory with barriers. Two passes still: first the
+ * centre, then the scale.
+ *
+ * Why: relieves the barriers, at which a whole block waits for its slowest warp;
+ * warps now go on alone. Rows of some hundred elements keep all lanes busy.
+ *
+ * Launch: blocks of 256 threads, eight rows, on in steps of the grid.
+ * Bytes: as v2.
+ */
+#include "solutions/05_layernorm_softmax/steps/ladder.h"
+#include "solutions/05_layernorm_softmax/steps/parts.cuh"
+
+enum { WARP = 32, BLOCK = 256, ROWS = BLOCK / WARP, MOST_BLOCKS = 1 << 20 };
+
+template <int OP, typename T>
+static __global__ void __launch_bounds__(BLOCK) warp_two_pass(struct rows_problem p) {
+    unsigned lane = threadIdx.x % WARP;
+    for (size_t row = (size_t)blockIdx.x * ROWS + threadIdx.x / WARP; row < p.rows;
+         row += (size_t)gridDim.x * ROWS) {
+        const T *x = (const T *)p.in + row * p.C;
+        T *y = (T *)p.out + row * p.C;
+        const uint8_t *mask = mask_of<OP>(p, row);
+        float first = first_of_none<OP>(), spread = 0.0f;
+        for (size_t c = lane; HAS_CENTRE<OP> && c < p.C; c += WARP) {
+            first = first_of<OP>(first, element<OP>(x, mask, c));
+        }
+        float centre = centre_of<OP>(lanes_first<OP, WARP>(first), p.C);
+        for (size_t c = lane; c < p.C; c += WARP) {
+            spread += spread_of<OP>(element<OP>(x, mask, c), centre);
+        }
+        float scale = scale_of<OP>(lanes_sum<WARP>(spread), p);
+        for (size_t c = lane; c < p.C; c += WARP) {
+            store(y + c, finish_at<OP, T>(p, c, element<OP>(x, mask, c), centre, scale));
+        }
+    }
+}
+
+enum status rows_v3_warp_two_pass(const struct rows_problem *problem, void *workspace,
+                                  device_stream stream, struct error *error) {
+    (void)workspace;
+    bool empty;
+    enum status status = rows_check(problem, &empty, error);
+    if (status != STATUS_OK || empty) {
+        return status;
+    }
+    size_t blocks = (problem->rows + ROWS - 1) / ROWS;
+    unsigned grid = (unsigned)(blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS);
+    with_op_and_type(*problem, [&](auto op, auto t) {
+        warp_two_pass<decltype(op)::value, decltype(t)><<<grid, BLOCK, 0, stream>>>(*problem);
+    });
+    return device_launched("rows_v3_warp_two_pass", error);
+}

@@ -1,0 +1,293 @@
+/**
+ * @file vectors.cuh
+ * @brief A row as 16-byte vectors, whatever its length and wherever it begins.
+ *
+ * Vector i of a row are the 16 aligned bytes that hold columns first ..
+ * first + LANES - 1, with first = i * LANES - shift. A row that begins past a
+ * 16-byte boundary (an odd C makes three of four rows do so) has the elements
+ * of that shift missing in vector 0, and others in its last one. Such vectors go
+ * element by element, all others 16 bytes at a time. With ALIGNED there are
+ * none, and the compiler leaves all of that out.
+ */
+#ifndef WARPBOOK_SOLUTIONS_05_LAYERNORM_SOFTMAX_STEPS_VECTORS_CUH_
+#define WARPBOOK_SOLUTIONS_05_LAYERNORM_SOFTMAX_STEPS_VECTORS_CUH_
+
+#include <string.h>
+
+#include "solutions/05_layernorm_softmax/steps/parts.cuh"
+
+/* Elements of a vector. */
+template <typename T> inline constexpr int LANES = 16 / (int)sizeof(T);
+
+static __device__ __forceinline__ void unpack(uint4 bits, float (&x)[4]) {
+    x[0] = __uint_as_float(bits.x);
+    x[1] = __uint_as_float(bits.y);
+    x[2] = __uint_as_float(bits.z);
+    x[3] = __uint_as_float(bits.w);
+}
+
+/* Two elements in a word; the lower half comes first. A bf16 is a float's upper half. */
+static __device__ __forceinline__ float2 values_of(unsigned word, __nv_bfloat16) {
+    return make_float2(__uint_as_float(word << 16), __uint_as_float(word & 0xffff0000u));
+}
+static __device__ __forceinline__ float2 values_of(unsigned word, __half) {
+    __half2 pair;
+    memcpy(&pair, &word, sizeof pair);
+    return __half22float2(pair);
+}
+
+template <typename T> static __device__ __forceinline__ void unpack2(uint4 bits, float (&x)[8]) {
+    const unsigned words[] = {bits.x, bits.y, bits.z, bits.w};
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        float2 pair = values_of(words[i], T());
+        x[2 * i] = pair.x;
+        x[2 * i + 1] = pair.y;
+    }
+}
+
+template <typename T>
+static __device__ __forceinline__ void unpack_as(uint4 bits, float (&x)[LANES<T>]) {
+    if constexpr (sizeof(T) == sizeof(float)) {
+        unpack(bits, x);
+    } else {
+        unpack2<T>(bits, x);
+    }
+}
+
+static __device__ __forceinline__ unsigned pair_of(float low, float high, __half) {
+    __half2 pair = __floats2half2_rn(low, high);
+    unsigned word;
+    memcpy(&word, &pair, sizeof word);
+    return word;
+}
+static __device__ __forceinline__ unsigned pair_of(float low, float high, __nv_bfloat16) {
+    __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
+    unsigned word;
+    memcpy(&word, &pair, sizeof word);
+    return word;
+}
+
+template <typename T> static __device__ __forceinline__ uint4 pack(const float (&x)[LANES<T>]) {
+    if constexpr (sizeof(T) == sizeof(float)) {
+        return make_uint4(__float_as_uint(x[0]), __float_as_uint(x[1]), __float_as_uint(x[2]),
+                          __float_as_uint(x[3]));
+    } else {
+        return make_uint4(pair_of(x[0], x[1], T()), pair_of(x[2], x[3], T()),
+                          pair_of(x[4], x[5], T()), pair_of(x[6], x[7], T()));
+    }
+}
+
+/* One row of a problem. */
+template <typename T> struct row_view {
+    const T *x;
+    T *y;
+    const uint8_t *mask; /* NULL: nothing is hidden */
+    int C;               /* at most ROWS_MAX_C */
+    int shift;           /* elements between a 16-byte boundary and x; 0 where ALIGNED */
+};
+
+template <int OP, typename T, bool ALIGNED>
+static __device__ __forceinline__ row_view<T> view_row(const struct rows_problem &p, size_t row) {
+    row_view<T> view = {(const T *)p.in + row * p.C, (T *)p.out + row * p.C, mask_of<OP>(p, row),
+                        (int)p.C, 0};
+    if (!ALIGNED) {
+        view.shift = (int)((uintptr_t)view.x % 16 / sizeof(T));
+    }
+    return view;
+}
+
+/* Whether all elements of the vector that begins at column `first` are in the row. */
+template <typename T, bool ALIGNED>
+static __device__ __forceinline__ bool is_whole(const row_view<T> &view, int first) {
+    return ALIGNED || (first >= 0 && first + LANES<T> <= view.C);
+}
+
+/* Whether element e of that vector is. */
+template <typename T, bool ALIGNED>
+static __device__ __forceinline__ bool is_inside(const row_view<T> &view, int first, int e) {
+    return ALIGNED || (unsigned)(first + e) < (unsigned)view.C;
+}
+
+/* LANES bytes of a mask that is aligned to as many. */
+template <int COUNT>
+static __device__ __forceinline__ void read_mask(const uint8_t *from, uint8_t (&seen)[COUNT]) {
+    if constexpr (COUNT == 4) {
+        unsigned word = *(const unsigned *)from;
+        memcpy(seen, &word, sizeof word);
+    } else {
+        uint2 words = *(const uint2 *)from;
+        memcpy(seen, &words, sizeof words);
+    }
+}
+
+/* -inf where the mask hides; -inf has a bit pattern in every type, so nothing is rounded. */
+template <typename T, bool ALIGNED>
+static __device__ __forceinline__ uint4 hide(const row_view<T> view, int first, uint4 bits) {
+    float x[LANES<T>];
+    uint8_t seen[LANES<T>];
+    unpack_as<T>(bits, x);
+    if constexpr (ALIGNED) {
+        read_mask(view.mask + first, seen);
+    }
+#pragma unroll
+    for (int e = 0; e < LANES<T>; e++) {
+        bool inside = is_inside<T, ALIGNED>(view, first, e);
+        bool shown = ALIGNED ? seen[e] != 0 : inside && view.mask[first + e] != 0;
+        x[e] = shown ? x[e] : -INFINITY;
+    }
+    return pack<T>(x);
+}
+
+/* A vector with missing elements; these are 0, for softmax -inf. */
+template <int OP, typename T>
+static __device__ __noinline__ uint4 load_elements(const row_view<T> view, int first) {
+    float x[LANES<T>];
+#pragma unroll
+    for (int e = 0; e < LANES<T>; e++) {
+        bool inside = is_inside<T, false>(view, first, e);
+        x[e] = inside ? value_of(view.x[first + e]) : first_of_none<OP>();
+    }
+    return pack<T>(x);
+}
+
+/* A plain load: __ldcs() and other hints to drop the line early cost 4% on an H200. */
+template <int OP, typename T, bool ALIGNED>
+static __device__ __forceinline__ uint4 load_vector(const row_view<T> &view, int i) {
+    int first = i * LANES<T> - view.shift;
+    uint4 bits;
+    if (is_whole<T, ALIGNED>(view, first)) {
+        bits = *(const uint4 *)(view.x + first);
+    } else {
+        bits = load_elements<OP>(view, first);
+    }
+    return bits;
+}
+
+template <typename T>
+static __device__ __noinline__ void store_elements(const row_view<T> view, int first, uint4 bits) {
+    float x[LANES<T>];
+    unpack_as<T>(bits, x);
+#pragma unroll
+    for (int e = 0; e < LANES<T>; e++) {
+        if (is_inside<T, false>(view, first, e)) {
+            store(view.y + first + e, x[e]);
+        }
+    }
+}
+
+/* out may lie otherwise than in: then no vector of it is aligned. */
+template <typename T, bool ALIGNED>
+static __device__ __forceinline__ void store_vector(const row_view<T> &view, int first,
+                                                    uint4 bits) {
+    if (is_whole<T, ALIGNED>(view, first) && (ALIGNED || (uintptr_t)(view.y + first) % 16 == 0)) {
+        *(uint4 *)(view.y + first) = bits;
+    } else {
+        store_elements(view, first, bits);
+    }
+}
+
+/* Weights (or biases) of a vector; 0 where there are none. */
+template <typename T, bool ALIGNED>
+static __device__ __forceinline__ void load_weights(const row_view<T> &view, const T *weights,
+                                                    int first, float (&w)[LANES<T>]) {
+    if constexpr (ALIGNED) {
+        unpack_as<T>(__ldg((const uint4 *)(weights + first)), w);
+    } else {
+#pragma unroll
+        for (int e = 0; e < LANES<T>; e++) {
+            w[e] = is_inside<T, false>(view, first, e) ? value_of(weights[first + e]) : 0.0f;
+        }
+    }
+}
+
+template <int OP, typename T>
+static __device__ __forceinline__ uint4 finished(uint4 bits, float centre, float scale,
+                                                 const float (&weight)[LANES<T>],
+                                                 const float (&bias)[LANES<T>]) {
+    float x[LANES<T>];
+    unpack_as<T>(bits, x);
+#pragma unroll
+    for (int e = 0; e < LANES<T>; e++) {
+        x[e] = finish<OP>(x[e], centre, scale, weight[e], bias[e]);
+    }
+    return pack<T>(x);
+}
+
+/* Finishes and stores vector i. */
+template <int OP, typename T, bool ALIGNED>
+static __device__ __forceinline__ void finish_vector(const struct rows_problem &p,
+                                                     const row_view<T> &view, int i, uint4 bits,
+                                                     float centre, float scale) {
+    int first = i * LANES<T> - view.shift;
+    float weight[LANES<T>] = {}, bias[LANES<T>] = {};
+    if (OP != ROWS_SOFTMAX) {
+        load_weights<T, ALIGNED>(view, (const T *)p.weight, first, weight);
+    }
+    if (OP == ROWS_LAYERNORM) {
+        load_weights<T, ALIGNED>(view, (const T *)p.bias, first, bias);
+    }
+    store_vector<T, ALIGNED>(view, first, finished<OP, T>(bits, centre, scale, weight, bias));
+}
+
+/* Centre and scale from 1 / C, which is known before the row arrives: no division behind it. */
+template <int OP> static __device__ __forceinline__ float row_centre(float first, float share) {
+    return OP == ROWS_SOFTMAX ? centre_of<OP>(first, 1) : first * share;
+}
+
+template <int OP>
+static __device__ __forceinline__ float row_scale(float spread, float share, float eps) {
+    if (OP == ROWS_SOFTMAX) {
+        return spread == 0.0f ? 0.0f : __fdividef(1.0f, spread);
+    }
+    return rsqrtf(fmaf(spread, share, eps));
+}
+
+/* What a vector adds to the first pass. Missing elements add nothing. */
+template <int OP, typename T>
+static __device__ __forceinline__ float vector_first(uint4 bits, float first) {
+    float x[LANES<T>];
+    unpack_as<T>(bits, x);
+#pragma unroll
+    for (int e = 0; e < LANES<T>; e++) {
+        first = first_of<OP>(first, x[e]);
+    }
+    return first;
+}
+
+/* And to the second; here LayerNorm's missing elements would: (0 - mean)^2. */
+template <int OP, typename T, bool ALIGNED>
+static __device__ __forceinline__ float vector_spread(const row_view<T> &view, int i, uint4 bits,
+                                                      float centre) {
+    float x[LANES<T>], spread = 0.0f;
+    unpack_as<T>(bits, x);
+#pragma unroll
+    for (int e = 0; e < LANES<T>; e++) {
+        bool counts =
+            OP != ROWS_LAYERNORM || is_inside<T, ALIGNED>(view, i * LANES<T> - view.shift, e);
+        spread += counts ? spread_of<OP>(x[e], centre) : 0.0f;
+    }
+    return spread;
+}
+
+/* Whether every row of a problem, its output, its weights and its mask allow whole vectors. */
+static inline bool is_aligned(const struct rows_problem &p) {
+    size_t size = p.type == NN_F32 ? 4 : 2, lanes = 16 / size;
+    uintptr_t bits = (uintptr_t)p.in | (uintptr_t)p.out;
+    if (p.op != ROWS_SOFTMAX) {
+        bits |= (uintptr_t)p.weight;
+    }
+    if (p.op == ROWS_LAYERNORM) {
+        bits |= (uintptr_t)p.bias;
+    }
+    bool mask = p.op != ROWS_SOFTMAX || p.mask == NULL || (uintptr_t)p.mask % lanes == 0;
+    return bits % 16 == 0 && p.C % lanes == 0 && mask;
+}
+
+/* Vectors that a row touches at most. */
+static inline size_t vectors_of(const struct rows_problem &p) {
+    size_t lanes = p.type == NN_F32 ? 4 : 8;
+    return is_aligned(p) ? p.C / lanes : (p.C + lanes - 2) / lanes + 1;
+}
+
+#endif

@@ -1,0 +1,126 @@
+/**
+ * @file v7_meeting.cuh
+ * @brief v7's blocks of a band: where they meet, and how each gets its tile of sums.
+ */
+#ifndef WARPBOOK_SOLUTIONS_06_FUSED_EPILOGUES_STEPS_V7_MEETING_CUH_
+#define WARPBOOK_SOLUTIONS_06_FUSED_EPILOGUES_STEPS_V7_MEETING_CUH_
+
+#include "solutions/06_fused_epilogues/steps/gemm.cuh"
+
+/* Columns whose moments are one entry: a warp's. Entries of a row at most. */
+enum { PART = 64, MOST_PARTS = 16 };
+
+/* Fours of floats that a thread has in flight on the way through GELU. */
+enum { GELU_FOURS = 8 };
+
+struct meeting_gemm : fused_gemm<identity, identity> {
+    const float *raw; /* (M, K), A before GELU; NULL: A is ready */
+    float *activated; /* (M, K), A, where there is raw */
+    struct nn_norm norm;
+    float2 *moments;    /* (M, parts): sum, and squares of differences from the mean */
+    unsigned *counters; /* one for each band, 0 before and after */
+};
+
+/* Where the blocks of a band meet. goal: arrivals until everybody is here. */
+struct meeting {
+    unsigned *counter, members, goal;
+};
+
+/* Returns when all members have come: what they wrote before can be read. */
+static __device__ __forceinline__ void meet(struct meeting &m) {
+    __threadfence();
+    __syncthreads();
+    m.goal += m.members;
+    if (threadIdx.x == 0) {
+        atomicAdd(m.counter, 1);
+        while (*(volatile unsigned *)m.counter < m.goal) {
+        }
+    }
+    __syncthreads();
+    __threadfence();
+}
+
+/* After the last meeting: who leaves last sets the counter back. */
+static __device__ __forceinline__ void leave(const struct meeting &m) {
+    if (threadIdx.x == 0 && atomicAdd(m.counter, 1) == m.goal + m.members - 1) {
+        atomicExch(m.counter, 0);
+    }
+}
+
+/* GELU of this block's share of the rows of a band. Bands begin at multiples of 128 bytes: no line
+   of L1 holds elements of two. */
+template <class T>
+static __device__ __forceinline__ void activate_share(const meeting_gemm &p, size_t m,
+                                                      unsigned member, unsigned members) {
+    const float4 *from = (const float4 *)(p.raw + m * p.K);
+    float4 *to = (float4 *)(p.activated + m * p.K);
+    size_t count = min((size_t)T::BM, p.M - m) * p.K / 4, step = (size_t)members * T::THREADS;
+    for (size_t i = member * T::THREADS + threadIdx.x; i < count; i += step * GELU_FOURS) {
+        float4 x[GELU_FOURS];
+#pragma unroll
+        for (int j = 0; j < GELU_FOURS; j++) {
+            x[j] = i + j * step < count ? __ldcs(from + i + j * step) : float4{0, 0, 0, 0};
+        }
+#pragma unroll
+        for (int j = 0; j < GELU_FOURS; j++) {
+            gelu f;
+            if (i + j * step < count) {
+                to[i + j * step] = {f(x[j].x), f(x[j].y), f(x[j].z), f(x[j].w)};
+            }
+        }
+    }
+}
+
+/* sum += a tile of A * B: the loop of v10's tile_kernel(), word by word. As one function that both
+   call, the compiler gives v10's kernels other registers (lab 04's page says what those decide). */
+template <class T>
+static __device__ __forceinline__ void multiply_tile(float (&sum)[T::ROWS][8],
+                                                     const meeting_gemm &p, const struct place &at,
+                                                     const struct seat &s, float *shared) {
+    const int FORM = SGEMM_B_TRANSPOSED;
+    const bool VECTOR = true;
+    const int DEPTH = V10_BK / T::SLICES;
+    struct copies<T> c;
+    start_copies<T, FORM, VECTOR>(c, p, at);
+    float a[2][T::ROWS], b[2][8];
+    int left = (int)(at.end - at.k);
+    float *stage = shared, *next = shared;
+#pragma unroll
+    for (int i = 0; i < V10_STAGES - 1; i++) {
+        fetch_a<T, VECTOR>(c, left);
+#pragma unroll
+        for (int j = 0; j < T::COUNT_A; j++) {
+            put_a<T>(p, c, next, j);
+        }
+#pragma unroll
+        for (int j = 0; j < T::COUNT_B; j++) {
+            copy_b<T, FORM, VECTOR>(c, next + V10_CHUNKS * T::CHUNK_A, j, left, p.N - at.n);
+        }
+        commit_copies();
+        advance<T, FORM>(c, p.N);
+        left -= V10_BK;
+        next += T::STAGE;
+    }
+    while (left > (1 - V10_STAGES) * V10_BK) {
+        /* Before the barrier, so that the compiler does not put it off until the values are due. */
+        fetch_a<T, VECTOR>(c, left);
+        wait_copies<V10_STAGES - 2>();
+        __syncthreads();
+        read_stage<T, FORM>(a[0], b[0], stage, s, 0);
+#pragma unroll
+        for (int i = 0; i < DEPTH; i++) {
+            if (i + 1 < DEPTH) {
+                read_stage<T, FORM>(a[(i + 1) % 2], b[(i + 1) % 2], stage, s, i + 1);
+            }
+            copy_share<T, FORM, VECTOR>(p, c, next, i * 16 / DEPTH, left, p.N - at.n);
+            multiply<T>(sum, a[i % 2], b[i % 2]);
+        }
+        commit_copies();
+        advance<T, FORM>(c, p.N);
+        left -= V10_BK;
+        stage = stage == shared + 2 * T::STAGE ? shared : stage + T::STAGE;
+        next = next == shared + 2 * T::STAGE ? shared : next + T::STAGE;
+    }
+}
+
+#endif

@@ -1,0 +1,117 @@
+/**
+ * @file attend.cu
+ * @brief Launches the kernels of steps v4 to v6: which template, how many blocks.
+ */
+#include "solutions/09_kv_cache/steps/attend.cuh"
+#include "solutions/09_kv_cache/steps/ladder.h"
+#include "solutions/09_kv_cache/steps/stay.cuh"
+
+/* Blocks of the attention that a multiprocessor has at a time; floats. */
+enum { BLOCKS_A_MULTIPROCESSOR = 2, PARTS_ALIGNMENT = 64 };
+
+static unsigned multiprocessors(void) {
+    int device = 0, count = 0;
+    if (cudaGetDevice(&device) != cudaSuccess ||
+        cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device) != cudaSuccess) {
+        return 1; /* the launch reports it */
+    }
+    return (unsigned)count;
+}
+
+/* Parts of the longest context: as many blocks as run at a time, and room for the results. */
+static unsigned splits_for(const struct kv_attention *a, unsigned bundles, size_t group,
+                           size_t floats) {
+    size_t wanted = (size_t)multiprocessors() * BLOCKS_A_MULTIPROCESSOR / bundles;
+    size_t keys = ceil_div(a->longest, ATTEND_KEYS);
+    size_t room = floats / (bundles * group * (a->HS + 2));
+    size_t splits = wanted < keys ? wanted : keys;
+    splits = splits < room ? splits : room;
+    splits = splits < ATTEND_PARTS ? splits : (size_t)ATTEND_PARTS;
+    return splits > 1 ? (unsigned)splits : 1;
+}
+
+/* The workspace: the product, counters, results of parts. */
+static struct attend plan_of(const struct kv_attention *a, void *workspace, bool split,
+                             size_t group) {
+    struct attend p = {};
+    size_t group_a_key = a->NH / a->KVH;
+    size_t channels = ceil_div((a->NH + 2 * a->KVH) * a->HS, PARTS_ALIGNMENT) * PARTS_ALIGNMENT;
+    p.a = *a;
+    p.log2_theta = log2((double)a->theta);
+    p.bundles = (unsigned)(a->KVH * ceil_div(group_a_key, group));
+    p.qkv = (float *)workspace;
+    p.counters = (unsigned *)(p.qkv + channels);
+    p.partial = (float *)p.counters + p.bundles;
+    size_t used = channels + p.bundles;
+    p.splits =
+        split ? splits_for(a, p.bundles, group, KV_WORKSPACE_BYTES / sizeof(float) - used) : 1;
+    return p;
+}
+
+template <typename E, int LANES, int CHUNKS, bool VECTOR, int GROUP>
+static void launch_group(const struct attend &p, bool chained, device_stream stream) {
+    launch<attend_kernel<E, LANES, CHUNKS, VECTOR, GROUP>>(chained, p.splits * p.bundles,
+                                                           ATTEND_THREADS, stream, p);
+}
+
+template <typename E, int LANES, int CHUNKS>
+static void launch_lanes(const struct attend &p, size_t group, bool chained, device_stream stream) {
+    if (group == 1) {
+        launch_group<E, LANES, CHUNKS, true, 1>(p, chained, stream);
+    } else {
+        launch_group<E, LANES, CHUNKS, true, ATTEND_GROUP>(p, chained, stream);
+    }
+}
+
+/* @param vector whether heads begin 16-byte aligned */
+template <typename E>
+static void launch_attend(const struct attend &p, size_t group, bool vector, bool chained,
+                          device_stream stream) {
+    constexpr int MOST = (int)KV_MAX_HS / wide<E>::COUNT / 32;
+    size_t pieces = p.a.HS / wide<E>::COUNT;
+    if (!vector) {
+        launch_group<E, 32, MOST, false, 1>(p, chained, stream);
+    } else if (pieces <= 8) {
+        launch_lanes<E, 8, 1>(p, group, chained, stream);
+    } else if (pieces <= 16) {
+        launch_lanes<E, 16, 1>(p, group, chained, stream);
+    } else if (pieces <= 32) {
+        launch_lanes<E, 32, 1>(p, group, chained, stream);
+    } else {
+        launch_lanes<E, 32, MOST>(p, group, chained, stream);
+    }
+}
+
+/* Most heads of a block. */
+static size_t group_for(const struct kv_attention *a, bool vector) {
+    return vector && a->NH > a->KVH ? (size_t)ATTEND_GROUP : 1;
+}
+
+static enum status launch_product_how(const struct product &p, const struct kv_launch *how,
+                                      device_stream stream, struct error *error) {
+    if (!how->stay || !stay_takes(&p.l)) {
+        return launch_product(p, how->chained, stream, error);
+    }
+    unsigned count = multiprocessors();
+    FOR_TYPE(p.l.dtype, (launch_stay<E>(p, count, how->chained, stream)));
+    return device_launched("stay", error);
+}
+
+enum status kv_product(const struct kv_linear *linear, const struct kv_launch *how,
+                       device_stream stream, struct error *error) {
+    struct product p = {*linear, NULL, 0, false};
+    return launch_product_how(p, how, stream, error);
+}
+
+enum status kv_attend(const struct kv_attention *a, void *workspace, const struct kv_launch *how,
+                      device_stream stream, struct error *error) {
+    TRY(kv_attention_check(a, error));
+    bool vector =
+        a->HS * nn_dtype_bytes(a->dtype) % 16 == 0 && aligned_16(a->k) && aligned_16(a->v);
+    size_t group = group_for(a, vector);
+    struct attend plan = plan_of(a, workspace, how->split, group);
+    struct product product = {qkv_product(a, plan.qkv), plan.counters, plan.bundles, true};
+    TRY(launch_product_how(product, how, stream, error));
+    FOR_TYPE(a->dtype, (launch_attend<E>(plan, group, vector, how->chained, stream)));
+    return device_launched("attend", error);
+}

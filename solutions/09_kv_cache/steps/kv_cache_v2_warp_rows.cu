@@ -1,0 +1,157 @@
+/**
+ * @file kv_cache_v2_warp_rows.cu
+ * @brief Step 2: a warp a row of weights, 16 bytes a lane; a block a query head.
+ *
+ * Changes since v1: the lanes of a warp read neighbouring pieces of one row and add their sums by
+ * shuffles; the norm's factor is the warp's work, not each thread's. In attention eight warps have
+ * every eighth key, and are put together at the end.
+ *
+ * Why: a request of a warp is 512 bytes next to each other, all of them used.
+ *
+ * What is left: a warp waits for its pieces before it asks for the next ones, and the norm is a
+ * pass of its own over x.
+ */
+#include "solutions/09_kv_cache/steps/ladder.h"
+#include "solutions/09_kv_cache/steps/parts.cuh"
+
+enum { THREADS = 256, WARPS = THREADS / 32 };
+
+/* RMSNorm's factor, by a warp; in every lane. */
+static __device__ float factor_of(const struct kv_linear &l) {
+    float squares = 0.0f;
+    for (size_t k = threadIdx.x % 32; k < l.K; k += 32) {
+        squares += l.in[k] * l.in[k];
+    }
+    return norm_factor(lane_sum(squares), l.K, l.eps);
+}
+
+/* A row's product with n(x) / factor: the lane's share. */
+template <typename E, bool VECTOR>
+static __device__ float share_of_row(const E *row, const struct kv_linear &l) {
+    constexpr int WIDE = VECTOR ? wide<E>::COUNT : 1;
+    float sum = 0.0f;
+    for (size_t k = threadIdx.x % 32 * WIDE; k < l.K; k += 32 * WIDE) {
+        float values[wide<E>::COUNT];
+        if (VECTOR) {
+            unpack(*(const uint4 *)(row + k), values, E());
+        } else {
+            values[0] = to_float(row[k]);
+        }
+#pragma unroll
+        for (int j = 0; j < WIDE; j++) {
+            sum += values[j] * (l.norm != NULL ? l.in[k + j] * l.norm[k + j] : l.in[k + j]);
+        }
+    }
+    return sum;
+}
+
+/* Grid: a warp a row. */
+template <typename E, bool VECTOR>
+static __global__ void __launch_bounds__(THREADS) linear_v2_kernel(struct kv_linear l) {
+    size_t n = (size_t)blockIdx.x * WARPS + threadIdx.x / 32;
+    if (n >= l.N) {
+        return;
+    }
+    float factor = l.norm != NULL && l.K > 0 ? factor_of(l) : 1.0f;
+    float sum = lane_sum(share_of_row<E, VECTOR>((const E *)l.weight + n * l.K, l));
+    if (threadIdx.x % 32 == 0) {
+        l.out[n] = (l.residual != NULL ? l.residual[n] : 0.0f) + factor * sum;
+    }
+}
+
+enum status kv_linear_v2_warp_rows(const struct kv_linear *linear, device_stream stream,
+                                   struct error *error) {
+    TRY(kv_linear_check(linear, error));
+    if (linear->N == 0) {
+        return STATUS_OK; /* a grid without blocks cannot be launched */
+    }
+    unsigned blocks = (unsigned)ceil_div(linear->N, WARPS);
+    if (linear_aligned(linear)) {
+        FOR_TYPE(linear->dtype,
+                 (linear_v2_kernel<E, true><<<blocks, THREADS, 0, stream>>>(*linear)));
+    } else {
+        FOR_TYPE(linear->dtype,
+                 (linear_v2_kernel<E, false><<<blocks, THREADS, 0, stream>>>(*linear)));
+    }
+    return device_launched("linear_v2", error);
+}
+
+/* What a warp has found: weights are relative to e^largest. */
+struct warp_mix {
+    float largest, sum, values[KV_MAX_HS];
+};
+
+/* The warp's keys of query head blockIdx.x, into `m`; a lane has every 32nd channel. */
+template <typename E>
+static __device__ void mix_keys(struct warp_mix *m, const struct kv_attention &a, const float *q) {
+    enum { MOST = KV_MAX_HS / 32 }; /* channels of a lane */
+    int lane = threadIdx.x % 32, HS = (int)a.HS;
+    size_t head = blockIdx.x / (a.NH / a.KVH) * a.HS;
+    float scale = 1.0f / sqrtf((float)HS), largest = -INFINITY, sum = 0.0f, mixed[MOST] = {};
+    for (int s = threadIdx.x / 32; s <= *a.position; s += WARPS) {
+        const E *k = (const E *)a.k + s * a.KVH * a.HS + head;
+        const E *v = (const E *)a.v + s * a.KVH * a.HS + head;
+        float score = 0.0f;
+#pragma unroll
+        for (int i = 0; i < MOST; i++) {
+            int c = lane + i * 32;
+            score += c < HS ? q[blockIdx.x * a.HS + c] * to_float(k[c]) : 0.0f;
+        }
+        score = scale * lane_sum(score);
+        float next = fmaxf(largest, score);
+        float fade = expf(largest - next), weight = expf(score - next);
+        largest = next;
+        sum = sum * fade + weight;
+#pragma unroll
+        for (int i = 0; i < MOST; i++) {
+            int c = lane + i * 32;
+            mixed[i] = mixed[i] * fade + (c < HS ? weight * to_float(v[c]) : 0.0f);
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < MOST; i++) {
+        m->values[lane + i * 32] = mixed[i];
+    }
+    if (lane == 0) {
+        m->largest = largest, m->sum = sum;
+    }
+}
+
+/* Grid: a block a query head, a warp every eighth key. */
+template <typename E>
+static __global__ void __launch_bounds__(THREADS)
+    attention_v2_kernel(struct kv_attention a, const float *q) {
+    __shared__ struct warp_mix mixes[WARPS];
+    mix_keys<E>(&mixes[threadIdx.x / 32], a, q);
+    __syncthreads();
+    float largest = -INFINITY;
+    for (int w = 0; w < WARPS; w++) {
+        largest = fmaxf(largest, mixes[w].largest);
+    }
+    for (size_t c = threadIdx.x; c < a.HS; c += THREADS) {
+        float sum = 0.0f, value = 0.0f;
+        for (int w = 0; w < WARPS; w++) {
+            float share = expf(mixes[w].largest - largest);
+            sum += share * mixes[w].sum;
+            value += share * mixes[w].values[c];
+        }
+        a.out[blockIdx.x * a.HS + c] = value / sum;
+    }
+}
+
+enum status kv_attend_heads(const struct kv_attention *attention, float *qkv, device_stream stream,
+                            struct error *error) {
+    TRY(kv_turn_and_store(attention, qkv, stream, error));
+    unsigned heads = (unsigned)attention->NH;
+    FOR_TYPE(attention->dtype,
+             (attention_v2_kernel<E><<<heads, THREADS, 0, stream>>>(*attention, qkv)));
+    return device_launched("attention_v2", error);
+}
+
+enum status kv_attention_v2_warp_rows(const struct kv_attention *attention, void *workspace,
+                                      device_stream stream, struct error *error) {
+    TRY(kv_attention_check(attention, error));
+    struct kv_linear product = qkv_product(attention, (float *)workspace);
+    TRY(kv_linear_v2_warp_rows(&product, stream, error));
+    return kv_attend_heads(attention, (float *)workspace, stream, error);
+}

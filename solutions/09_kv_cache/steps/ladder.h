@@ -1,0 +1,74 @@
+/**
+ * @file ladder.h
+ * @brief The steps of solution 09: each is a kv_linear() and a kv_attention().
+ */
+#ifndef WARPBOOK_SOLUTIONS_09_KV_CACHE_STEPS_LADDER_H_
+#define WARPBOOK_SOLUTIONS_09_KV_CACHE_STEPS_LADDER_H_
+
+#include <stdbool.h>
+
+#include "labs/09_kv_cache/kv_cache.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum status kv_linear_function(const struct kv_linear *linear, device_stream stream,
+                                       struct error *error);
+typedef enum status kv_attention_function(const struct kv_attention *attention, void *workspace,
+                                          device_stream stream, struct error *error);
+
+kv_linear_function kv_linear_v1_cache;
+kv_linear_function kv_linear_v2_warp_rows;
+kv_linear_function kv_linear_v3_in_flight;
+kv_linear_function kv_linear_v4_fused;
+kv_linear_function kv_linear_v6_chained;
+kv_linear_function kv_linear_v7_stay;
+
+kv_attention_function kv_attention_v1_cache;
+kv_attention_function kv_attention_v2_warp_rows;
+kv_attention_function kv_attention_v3_in_flight;
+kv_attention_function kv_attention_v4_fused;
+kv_attention_function kv_attention_v5_split;
+kv_attention_function kv_attention_v6_chained;
+kv_attention_function kv_attention_v7_stay;
+
+struct kv_step {
+    const char *name;
+    kv_linear_function *linear;
+    kv_attention_function *attention;
+};
+
+/** @return the steps in the order of the ladder, the last is the best; @p count receives how many.
+ */
+const struct kv_step *kv_ladder(size_t *count);
+
+/** Steps v1 to v3: turns q in place and k, and puts k and v into the cache. @param qkv product */
+MUST_CHECK enum status kv_turn_and_store(const struct kv_attention *attention, float *qkv,
+                                         device_stream stream, struct error *error);
+
+/** The same, and v2's attention, which v3 has too. */
+MUST_CHECK enum status kv_attend_heads(const struct kv_attention *attention, float *qkv,
+                                       device_stream stream, struct error *error);
+
+/** How the kernels of v4 to v6 are launched. */
+struct kv_launch {
+    bool split;   /**< attention: the context dealt out over blocks */
+    bool stay;    /**< products of few long rows: blocks that stay, with room for the next kernel */
+    bool chained; /**< kernels begin before the one in front is done, where the GPU can do that */
+};
+
+/** The product of v4 to v6; the call is checked. */
+MUST_CHECK enum status kv_product(const struct kv_linear *linear, const struct kv_launch *how,
+                                  device_stream stream, struct error *error);
+
+/** The attention of v4 to v6: two launches; checks the call. */
+MUST_CHECK enum status kv_attend(const struct kv_attention *attention, void *workspace,
+                                 const struct kv_launch *how, device_stream stream,
+                                 struct error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

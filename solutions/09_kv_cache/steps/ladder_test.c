@@ -1,0 +1,324 @@
+/* Every step of the ladder against sums in double; the grader only sees the last one. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/device/device.h"
+#include "common/testing/testing.h"
+#include "labs/09_kv_cache/problem/graph.h"
+#include "labs/09_kv_cache/problem/linear.h"
+#include "labs/09_kv_cache/problem/text.h"
+#include "solutions/09_kv_cache/steps/ladder.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* What all cases of a test share. */
+struct bench {
+    struct device_properties gpu;
+    device_stream stream; /* not the default one: calls are recorded */
+    void *workspace;
+};
+
+/* Without a GPU the program's other tests are not run. */
+static bool bench_open(struct bench *b) {
+    struct error error = {0};
+    *b = (struct bench){0};
+    if (device_open(&error) != STATUS_OK) {
+        test_stop(__FILE__, __LINE__, "%s", error.message);
+        return false;
+    }
+    enum status status = device_properties(&b->gpu, &error);
+    if (status == STATUS_OK) {
+        status = device_stream_create(&b->stream, &error);
+    }
+    if (status == STATUS_OK) {
+        status = device_alloc(&b->workspace, KV_WORKSPACE_BYTES, &error);
+    }
+    if (status != STATUS_OK) {
+        TEST_FAIL("%s", error_text(&error, status));
+    }
+    return status == STATUS_OK;
+}
+
+static void bench_close(struct bench *b) {
+    device_free(b->workspace);
+    device_stream_destroy(b->stream);
+}
+
+static void report(const char *step, const char *name, enum status status, const char *text,
+                   const struct error *error) {
+    if (status != STATUS_OK || text[0] != '\0') {
+        TEST_FAIL("%s %s: %s %s", step, name, text, error->message);
+    }
+}
+
+/* ---- kv_linear() ---- */
+
+static void check_linear(const struct kv_linear_spec *spec, const struct bench *b, bool last) {
+    size_t count;
+    const struct kv_step *steps = kv_ladder(&count);
+    struct kv_linear_case c;
+    struct error error = {0};
+    struct rng rng = rng_create(7 + spec->N * 31 + spec->K);
+    enum status status = kv_linear_case_create(&c, spec, &rng, !b->gpu.modelled, &error);
+    report("case", c.name, status, "", &error);
+    for (size_t i = last ? count - 1 : 0; i < count && status == STATUS_OK; i++) {
+        char text[400] = "";
+        status = kv_linear_case_run(&c, steps[i].linear, b->stream, &error);
+        if (status == STATUS_OK) {
+            status = kv_linear_case_check(&c, text, sizeof text, &error);
+        }
+        report(steps[i].name, c.name, status, text, &error);
+    }
+    kv_linear_case_free(&c);
+}
+
+/* Every case in the three formats. */
+static void check_linears(const struct kv_linear_spec *list, size_t count, bool large) {
+    struct bench b;
+    bool open = bench_open(&b);
+    if (open && large && b.gpu.modelled) {
+        bench_close(&b);
+        TEST_SKIP("large sizes are for a GPU; this is simt");
+    }
+    for (size_t i = 0; i < count && open; i++) {
+        for (int dtype = NN_F32; dtype <= NN_BF16 && !test_has_failed(); dtype++) {
+            struct kv_linear_spec spec = list[i];
+            spec.dtype = (enum nn_dtype)dtype;
+            check_linear(&spec, &b, false);
+        }
+    }
+    bench_close(&b);
+}
+
+C_TEST(ladder, has_its_steps) {
+    size_t count;
+    (void)kv_ladder(&count);
+    EXPECT_INT_EQ(7, count);
+}
+
+C_TEST(ladder, linear_sizes) {
+    static const struct kv_linear_spec list[] = {
+        {.N = 0, .K = 8},
+        {.N = 5, .K = 0, .norm = true, .residual = KV_RESIDUAL},
+        {.N = 1, .K = 1},
+        {.N = 1, .K = 8, .norm = true},
+        {.N = 3, .K = 4, .norm = true},
+        {.N = 7, .K = 12, .residual = KV_IN_PLACE},
+        {.N = 67, .K = 61, .norm = true, .residual = KV_RESIDUAL},
+        {.N = 31, .K = 264, .norm = true, .residual = KV_IN_PLACE},
+        {.N = 13, .K = 1023},
+    };
+    check_linears(list, COUNT(list), false);
+}
+
+/* Every way in which rows are dealt out: 1 to 8 rows a block, the last block short; 1, 2 and 4
+   pieces a thread; rows of several rounds. */
+C_TEST(ladder, linear_plans) {
+    static const struct kv_linear_spec list[] = {
+        {.N = 2113, .K = 32, .norm = true},
+        {.N = 1061, .K = 40, .residual = KV_RESIDUAL},
+        {.N = 533, .K = 8},
+        {.N = 1058, .K = 2056},
+        {.N = 5, .K = 2056, .norm = true},
+        {.N = 5, .K = 5640, .norm = true, .residual = KV_RESIDUAL},
+        {.N = 531, .K = 5640},
+        {.N = 3, .K = 16392, .norm = true},
+    };
+    check_linears(list, COUNT(list), false);
+}
+
+/* The last step's blocks that stay, which few, long rows get. */
+C_TEST(ladder, linear_blocks_that_stay) {
+    static const struct kv_linear_spec list[] = {
+        {.N = 2049, .K = 2056, .dtype = NN_F32, .norm = true, .residual = KV_RESIDUAL},
+        {.N = 2048, .K = 4104, .dtype = NN_BF16, .residual = KV_IN_PLACE},
+    };
+    struct bench b;
+    bool open = bench_open(&b);
+    for (size_t i = 0; i < COUNT(list) && open; i++) {
+        check_linear(&list[i], &b, true);
+    }
+    bench_close(&b);
+}
+
+C_TEST(ladder, linear_odd_pointers) {
+    static const struct kv_linear_spec list[] = {
+        {.N = 24, .K = 64, .skew = 1},
+        {.N = 24, .K = 128, .norm = true, .residual = KV_IN_PLACE, .skew = 3},
+        {.N = 24, .K = 64, .norm = true, .residual = KV_RESIDUAL, .skew = 8},
+    };
+    check_linears(list, COUNT(list), false);
+}
+
+C_TEST(ladder, linear_large_sizes_on_a_gpu) {
+    static const struct kv_linear_spec list[] = {
+        {.N = 4096, .K = 4096, .residual = KV_IN_PLACE},
+        {.N = 12288, .K = 4096, .norm = true},
+        {.N = 4096, .K = 11008, .residual = KV_RESIDUAL},
+        {.N = 2304, .K = 768, .norm = true},
+        {.N = 32000, .K = 2048, .norm = true},
+        {.N = 10007, .K = 101, .norm = true},
+    };
+    check_linears(list, COUNT(list), true);
+}
+
+/* ---- kv_attention() ---- */
+
+/* Feeds one token to one step, by a graph of the call if there is one. */
+static void feed(struct kv_text *t, size_t position, const struct kv_step *step, void *graph,
+                 const struct bench *b) {
+    struct error error = {0};
+    char text[400] = "", name[300];
+    snprintf(name, sizeof name, "%s, position %zu%s", t->name, position,
+             graph != NULL ? ", recorded" : "");
+    enum status status = kv_text_prepare(t, position, &error);
+    if (status == STATUS_OK && graph == NULL) {
+        status = kv_text_call(t, position + 1, step->attention, b->workspace, b->stream, &error);
+    } else if (status == STATUS_OK) {
+        status = kv_graph_launch(graph, b->stream, &error);
+    }
+    if (status == STATUS_OK) {
+        status = kv_text_check(t, position, text, sizeof text, &error);
+    }
+    report(step->name, name, status, text, &error);
+}
+
+/* Positions one by one; recorded: one graph of the call for all of them, made for T rows. */
+static void check_text(const struct kv_text_spec *spec, const size_t *positions, size_t count,
+                       bool recorded, const struct bench *b) {
+    size_t steps_count;
+    const struct kv_step *steps = kv_ladder(&steps_count);
+    for (size_t i = 0; i < steps_count && !test_has_failed(); i++) {
+        struct kv_text t;
+        void *graph = NULL;
+        struct error error = {0};
+        enum status status = kv_text_create(&t, spec, 7 + spec->HS, !b->gpu.modelled, &error);
+        if (status == STATUS_OK && recorded) {
+            t.call.longest = spec->T;
+            status = kv_graph_record(&graph, steps[i].attention, &t.call, b->workspace, b->stream,
+                                     &error);
+        }
+        report(steps[i].name, t.name, status, "", &error);
+        for (size_t j = 0; j < count && !test_has_failed(); j++) {
+            feed(&t, positions[j], &steps[i], graph, b);
+        }
+        kv_graph_free(graph);
+        kv_text_free(&t);
+    }
+}
+
+static void check_texts(const struct kv_text_spec *list, size_t count, const size_t *positions,
+                        size_t positions_count, bool recorded, bool large) {
+    struct bench b;
+    bool open = bench_open(&b);
+    if (open && large && b.gpu.modelled) {
+        bench_close(&b);
+        TEST_SKIP("large sizes are for a GPU; this is simt");
+    }
+    for (size_t i = 0; i < count && open; i++) {
+        for (int dtype = NN_F32; dtype <= NN_BF16 && !test_has_failed(); dtype++) {
+            struct kv_text_spec spec = list[i];
+            spec.dtype = (enum nn_dtype)dtype;
+            check_text(&spec, positions, positions_count, recorded, &b);
+        }
+    }
+    bench_close(&b);
+}
+
+static const size_t first_tokens[] = {0, 1, 2};
+
+C_TEST(ladder, attention_sizes) {
+    static const struct kv_text_spec list[] = {
+        {.C = 1, .NH = 1, .KVH = 1, .HS = 2, .T = 3},
+        {.C = 33, .NH = 3, .KVH = 3, .HS = 10, .T = 3, .layout = NN_ROPE_HALVES},
+        {.C = 24, .NH = 2, .KVH = 2, .HS = 48, .T = 3},
+        {.C = 40, .NH = 2, .KVH = 1, .HS = 98, .T = 3},
+        {.C = 8, .NH = 1, .KVH = 1, .HS = KV_MAX_HS, .T = 3, .layout = NN_ROPE_HALVES},
+        {.C = 8, .NH = 1, .KVH = 1, .HS = KV_MAX_HS - 2, .T = 3},
+    };
+    check_texts(list, COUNT(list), first_tokens, COUNT(first_tokens), false, false);
+}
+
+C_TEST(ladder, attention_groups) {
+    static const size_t positions[] = {0, 37};
+    static const struct kv_text_spec list[] = {
+        {.C = 32, .NH = 4, .KVH = 2, .HS = 16, .T = 38},
+        {.C = 32, .NH = 3, .KVH = 1, .HS = 32, .T = 38},
+        {.C = 32, .NH = 8, .KVH = 2, .HS = 64, .T = 38, .layout = NN_ROPE_HALVES},
+        {.C = 32, .NH = 8, .KVH = 1, .HS = 128, .T = 38},
+        {.C = 32, .NH = 11, .KVH = 1, .HS = 8, .T = 38, .layout = NN_ROPE_HALVES},
+        {.C = 32, .NH = 5, .KVH = 1, .HS = KV_MAX_HS, .T = 38},
+    };
+    check_texts(list, COUNT(list), positions, COUNT(positions), false, false);
+}
+
+C_TEST(ladder, attention_odd_pointers) {
+    static const struct kv_text_spec list[] = {
+        {.C = 32, .NH = 2, .KVH = 2, .HS = 16, .T = 3, .skew = 1},
+        {.C = 32, .NH = 4, .KVH = 1, .HS = 64, .T = 3, .skew = 8},
+    };
+    check_texts(list, COUNT(list), first_tokens, COUNT(first_tokens), false, false);
+}
+
+/* The context in one part and in several, the last one full, short, and the new token alone; one
+   recorded call. */
+C_TEST(ladder, attention_recorded) {
+    static const size_t positions[] = {0, 1, 63, 64, 65, 127, 128, 200, 299, 5};
+    static const struct kv_text_spec list[] = {
+        {.C = 16, .NH = 1, .KVH = 1, .HS = 32, .T = 300},
+        {.C = 16, .NH = 4, .KVH = 1, .HS = 16, .T = 300, .layout = NN_ROPE_HALVES},
+    };
+    check_texts(list, COUNT(list), positions, COUNT(positions), true, false);
+}
+
+C_TEST(ladder, attention_large_scores) {
+    static const size_t positions[] = {1, 150, 199};
+    static const struct kv_text_spec list[] = {
+        {.C = 16, .NH = 2, .KVH = 1, .HS = 32, .T = 200, .loudness = 300.0f},
+    };
+    check_texts(list, COUNT(list), positions, COUNT(positions), false, false);
+}
+
+C_TEST(ladder, attention_large_sizes_on_a_gpu) {
+    static const size_t positions[] = {4095, 0, 1000, 127, 3000};
+    static const struct kv_text_spec list[] = {
+        {.C = 512, .NH = 32, .KVH = 32, .HS = 128, .T = 4096},
+        {.C = 512, .NH = 32, .KVH = 4, .HS = 64, .T = 4096, .layout = NN_ROPE_HALVES},
+    };
+    check_texts(list, COUNT(list), positions, COUNT(positions), true, true);
+}
+
+/* What the contract refuses every step refuses, with nothing launched. */
+C_TEST(ladder, refuses) {
+    const struct kv_attention good = {
+        .C = 8, .NH = 2, .KVH = 2, .HS = 4, .T = 3, .theta = 1e4f, .longest = 3};
+    enum { CASES = 8 };
+    struct kv_attention bad[CASES];
+    for (int i = 0; i < CASES; i++) {
+        bad[i] = good;
+    }
+    bad[0].HS = KV_MAX_HS + 2;
+    bad[1].HS = 3;
+    bad[2].KVH = 0;
+    bad[3].NH = 3;
+    bad[4].longest = 4;
+    bad[5].longest = 0;
+    bad[6].theta = 0.0f;
+    bad[7].NH = bad[7].KVH = KV_MAX_C / 4;
+    const struct kv_linear no_type = {.N = 1, .K = 1, .dtype = (enum nn_dtype)7};
+    const struct kv_linear wide = {.N = 1, .K = KV_MAX_SIZE + 1};
+    size_t count;
+    struct bench b;
+    struct error error = {0};
+    const struct kv_step *steps = kv_ladder(&count);
+    for (size_t i = 0; i < count && bench_open(&b); i++) {
+        for (int j = 0; j < CASES; j++) {
+            EXPECT_STATUS(STATUS_INVALID_ARGUMENT,
+                          steps[i].attention(&bad[j], b.workspace, b.stream, &error));
+        }
+        EXPECT_STATUS(STATUS_INVALID_ARGUMENT, steps[i].linear(&no_type, b.stream, &error));
+        EXPECT_STATUS(STATUS_INVALID_ARGUMENT, steps[i].linear(&wide, b.stream, &error));
+        EXPECT_OK(device_synchronize(b.stream, &error));
+        bench_close(&b);
+    }
+}

@@ -1,0 +1,271 @@
+/**
+ * @file product.cuh
+ * @brief The product of steps v4 to v6: rows of weights stream through registers.
+ *
+ * A block has ROWS rows. Each thread has the same PASSES pieces of 16 bytes of every row, and loads
+ * all ROWS * PASSES of them before it needs the first; x is loaded meanwhile, once for all rows.
+ * The norm costs no pass of its own: n(x) = f * (x * norm) with one number f, so
+ *
+ *     out = residual + f * sum of weight * (x * norm),   f = 1 / sqrt(mean(x^2) + eps)
+ *
+ * and both sums go along.
+ */
+#ifndef WARPBOOK_SOLUTIONS_09_KV_CACHE_STEPS_PRODUCT_CUH_
+#define WARPBOOK_SOLUTIONS_09_KV_CACHE_STEPS_PRODUCT_CUH_
+
+#include "common/device/chained.cuh"
+#include "solutions/09_kv_cache/steps/parts.cuh"
+
+struct product {
+    struct kv_linear l;
+    unsigned *counters; /* set to 0, where there are any: what the attention behind counts with */
+    unsigned count;
+    bool late; /* the kernel behind may rely on all in front of this one being done */
+};
+
+enum { PRODUCT_THREADS = 512 };
+
+/* ---- One launch after the other, overlapping ---- */
+
+/* Waits until all kernels in front are done. Where kernels were not launched to overlap, this and
+   let_next_begin() do nothing. */
+static __device__ __forceinline__ void wait_for_front() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/* Lets the kernel behind begin, when all blocks have come here: it waits for this one itself. */
+static __device__ __forceinline__ void let_next_begin() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+template <auto KERNEL, typename... ARGUMENTS>
+static inline void launch(bool chained, unsigned blocks, unsigned threads, device_stream stream,
+                          ARGUMENTS... arguments) {
+    if (chained) {
+        launch_chained<KERNEL>(dim3(blocks), dim3(threads), 0, stream, arguments...);
+    } else {
+        KERNEL<<<blocks, threads, 0, stream>>>(arguments...);
+    }
+}
+
+/* ---- The kernel ---- */
+
+/* The thread's pieces of ROWS rows, from piece `first` of a row on; 0 where there is none. */
+template <int PASSES, int ROWS>
+static __device__ __forceinline__ void load_pieces(uint4 w[ROWS][PASSES], const uint4 *rows,
+                                                   size_t pieces, size_t first, int there) {
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) {
+#pragma unroll
+        for (int i = 0; i < PASSES; i++) {
+            size_t piece = first + threadIdx.x + i * blockDim.x;
+            w[r][i] = make_uint4(0, 0, 0, 0);
+            if (r < there && piece < pieces) {
+                w[r][i] = load_once(rows + r * pieces + piece);
+            }
+        }
+    }
+}
+
+/* Adds the pieces' products to the rows' sums, and x^2 to `squares`. */
+template <typename E, int PASSES, int ROWS>
+static __device__ __forceinline__ void
+add_products(float sums[ROWS], float *squares, const uint4 w[ROWS][PASSES],
+             const struct kv_linear &l, size_t pieces, size_t first) {
+    constexpr int WIDE = wide<E>::COUNT;
+#pragma unroll
+    for (int i = 0; i < PASSES; i++) {
+        size_t piece = first + threadIdx.x + i * blockDim.x;
+        if (piece >= pieces) {
+            break;
+        }
+        float x[WIDE], norm[WIDE], values[WIDE];
+        load_floats<WIDE>(x, l.in + piece * WIDE);
+        if (l.norm != NULL) {
+            load_floats<WIDE>(norm, l.norm + piece * WIDE);
+#pragma unroll
+            for (int j = 0; j < WIDE; j++) {
+                *squares += x[j] * x[j];
+                x[j] *= norm[j];
+            }
+        }
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            unpack(w[r][i], values, E());
+#pragma unroll
+            for (int j = 0; j < WIDE; j++) {
+                sums[r] += values[j] * x[j];
+            }
+        }
+    }
+}
+
+/* Sums of all threads, and out. */
+template <int ROWS>
+static __device__ __forceinline__ void finish_rows(const float sums[ROWS], float squares,
+                                                   const struct kv_linear &l, float *out,
+                                                   float residual, int there) {
+    __shared__ float parts[ROWS + 1][PRODUCT_THREADS / 32];
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+#pragma unroll
+    for (int r = 0; r <= ROWS; r++) {
+        float sum = lane_sum(r < ROWS ? sums[r] : squares);
+        if (lane == 0) {
+            parts[r][warp] = sum;
+        }
+    }
+    __syncthreads();
+    if ((int)threadIdx.x < there) {
+        float sum = 0.0f, factor = 1.0f;
+        squares = 0.0f;
+        for (int i = 0; i < warps; i++) {
+            sum += parts[threadIdx.x][i];
+            squares += parts[ROWS][i];
+        }
+        if (l.norm != NULL) {
+            factor = norm_factor(squares, l.K, l.eps);
+        }
+        out[threadIdx.x] = residual + factor * sum;
+    }
+}
+
+/*
+ * Grid: a block for each ROWS rows; blockDim.x * PASSES pieces of a row at a time.
+ * Precondition: linear_aligned(). Bytes: N * K * sizeof(E).
+ */
+template <typename E, int PASSES, int ROWS>
+static __global__ void __launch_bounds__(PRODUCT_THREADS) product_kernel(struct product p) {
+    const struct kv_linear &l = p.l;
+    size_t row = (size_t)blockIdx.x * ROWS, pieces = l.K / wide<E>::COUNT;
+    int there = l.N - row < ROWS ? (int)(l.N - row) : ROWS;
+    const uint4 *rows = (const uint4 *)l.weight + row * pieces;
+    float sums[ROWS] = {}, squares = 0.0f;
+    uint4 w[ROWS][PASSES];
+    load_pieces<PASSES, ROWS>(w, rows, pieces, 0, there); /* weights: no kernel writes them */
+    if (!p.late) {
+        let_next_begin();
+    }
+    wait_for_front();
+    if (p.late) {
+        let_next_begin();
+    }
+    bool adds = l.residual != NULL && (int)threadIdx.x < there;
+    float residual = adds ? l.residual[row + threadIdx.x] : 0.0f; /* on its way early */
+    for (size_t first = 0;;) {
+        add_products<E, PASSES, ROWS>(sums, &squares, w, l, pieces, first);
+        first += (size_t)blockDim.x * PASSES;
+        if (first >= pieces) {
+            break;
+        }
+        load_pieces<PASSES, ROWS>(w, rows, pieces, first, there);
+    }
+    finish_rows<ROWS>(sums, squares, l, l.out + row, residual, there);
+    for (unsigned i = threadIdx.x; blockIdx.x == 0 && i < p.count; i += blockDim.x) {
+        p.counters[i] = 0;
+    }
+}
+
+/* ---- Shapes that need care: a warp a row, element by element ---- */
+
+template <typename E> static __global__ void __launch_bounds__(256) odd_kernel(struct product p) {
+    const struct kv_linear &l = p.l;
+    wait_for_front();
+    let_next_begin();
+    size_t n = (size_t)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+    if (n < l.N) {
+        const E *row = (const E *)l.weight + n * l.K;
+        float sum = 0.0f, squares = 0.0f;
+        for (size_t k = threadIdx.x % 32; k < l.K; k += 32) {
+            float x = l.in[k];
+            squares += x * x;
+            sum += to_float(row[k]) * (l.norm != NULL ? x * l.norm[k] : x);
+        }
+        sum = lane_sum(sum);
+        if (l.norm != NULL && l.K > 0) {
+            sum *= norm_factor(lane_sum(squares), l.K, l.eps);
+        }
+        if (threadIdx.x % 32 == 0) {
+            l.out[n] = (l.residual != NULL ? l.residual[n] : 0.0f) + sum;
+        }
+    }
+    for (unsigned i = threadIdx.x; blockIdx.x == 0 && i < p.count; i += blockDim.x) {
+        p.counters[i] = 0;
+    }
+}
+
+/* ---- Launches ---- */
+
+template <typename E, int PASSES, int ROWS>
+static inline void launch_rows(const struct product &p, bool chained, unsigned threads,
+                               device_stream stream) {
+    launch<product_kernel<E, PASSES, ROWS>>(chained, (unsigned)ceil_div(p.l.N, ROWS), threads,
+                                            stream, p);
+}
+
+/* How much longer multiprocessors take that have a block more than others, with `rows` a block. */
+static inline double unevenness(size_t N, size_t rows) {
+    const size_t multiprocessors = 132; /* measured on an H200; elsewhere it is as good a guess */
+    size_t rounds = ceil_div(ceil_div(N, rows), multiprocessors);
+    return (double)(rounds * rows * multiprocessors) / (double)N;
+}
+
+/* As many rows a block, up to 8, as go evenly over the multiprocessors. */
+static inline size_t rows_for(size_t N) {
+    size_t rows = 8;
+    while (rows > 1 && unevenness(N, rows) > 1.25) {
+        rows /= 2;
+    }
+    return rows;
+}
+
+template <typename E, int PASSES>
+static inline void launch_passes(const struct product &p, bool chained, unsigned threads,
+                                 device_stream stream) {
+    size_t rows = rows_for(p.l.N);
+    if (rows == 8) {
+        launch_rows<E, PASSES, 8>(p, chained, threads, stream);
+    } else if (rows == 4) {
+        launch_rows<E, PASSES, 4>(p, chained, threads, stream);
+    } else if (rows == 2) {
+        launch_rows<E, PASSES, 2>(p, chained, threads, stream);
+    } else {
+        launch_rows<E, PASSES, 1>(p, chained, threads, stream);
+    }
+}
+
+/* How a row's pieces are dealt out: 2 a thread and round; 1, and so twice the threads, where there
+   are few blocks or short rows. */
+template <typename E>
+static inline void launch_aligned(const struct product &p, bool chained, device_stream stream) {
+    size_t pieces = p.l.K / wide<E>::COUNT, rows = rows_for(p.l.N);
+    bool few = p.l.N <= 264 * rows || rows == 4;
+    size_t passes = pieces <= 64 || (pieces <= 256 && few && rows > 2) ? 1 : 2;
+    size_t wanted = ceil_div(ceil_div(pieces, passes), 32) * 32;
+    unsigned threads = (unsigned)(wanted < PRODUCT_THREADS ? wanted : PRODUCT_THREADS);
+    if (passes == 1) {
+        launch_passes<E, 1>(p, chained, threads, stream);
+    } else {
+        launch_passes<E, 2>(p, chained, threads, stream);
+    }
+}
+
+/* The call is checked. */
+static inline enum status launch_product(const struct product &p, bool chained,
+                                         device_stream stream, struct error *error) {
+    if (p.l.N == 0) {
+        return STATUS_OK; /* a grid without blocks cannot be launched */
+    }
+    if (linear_aligned(&p.l)) {
+        FOR_TYPE(p.l.dtype, (launch_aligned<E>(p, chained, stream)));
+    } else {
+        FOR_TYPE(p.l.dtype,
+                 (launch<odd_kernel<E>>(chained, (unsigned)ceil_div(p.l.N, 8), 256, stream, p)));
+    }
+    return device_launched("product", error);
+}
+
+#endif

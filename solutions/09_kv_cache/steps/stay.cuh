@@ -1,0 +1,153 @@
+/**
+ * @file stay.cuh
+ * @brief The product of step v7 for matrices of few, long rows: blocks that stay.
+ *
+ * A block goes from rows to rows, with two sets of registers: while one set's weights are worked
+ * on, the next rows' are on their way into the other. x, times the norm, stays in registers, too.
+ * Blocks take half of the registers, so that those of the kernel behind are there from the start
+ * and have their first weights when they may begin.
+ */
+#ifndef WARPBOOK_SOLUTIONS_09_KV_CACHE_STEPS_STAY_CUH_
+#define WARPBOOK_SOLUTIONS_09_KV_CACHE_STEPS_STAY_CUH_
+
+#include "solutions/09_kv_cache/steps/product.cuh"
+
+enum { STAY_PASSES = 4, STAY_ROWS = 2 };
+
+/* The thread's pieces of x, times the norm; 0 where there are none. @return its sum of squares */
+template <typename E>
+static __device__ __forceinline__ float load_x(float y[STAY_PASSES][wide<E>::COUNT],
+                                               const struct kv_linear &l, int pieces) {
+    constexpr int WIDE = wide<E>::COUNT;
+    float squares = 0.0f, norm[WIDE];
+#pragma unroll
+    for (int i = 0; i < STAY_PASSES; i++) {
+        int piece = (int)(threadIdx.x + i * blockDim.x);
+#pragma unroll
+        for (int j = 0; j < WIDE; j++) {
+            y[i][j] = 0.0f;
+        }
+        if (piece < pieces) {
+            load_floats<WIDE>(y[i], l.in + (size_t)piece * WIDE);
+        }
+        if (piece < pieces && l.norm != NULL) {
+            load_floats<WIDE>(norm, l.norm + (size_t)piece * WIDE);
+#pragma unroll
+            for (int j = 0; j < WIDE; j++) {
+                squares += y[i][j] * y[i][j];
+                y[i][j] *= norm[j];
+            }
+        }
+    }
+    return squares;
+}
+
+/* The rows of tile blockIdx.x, that + gridDim.x, ...; beyond the last tile: zeros. */
+template <typename E>
+static __device__ __forceinline__ void
+load_tile(uint4 w[STAY_ROWS][STAY_PASSES], const struct kv_linear &l, size_t pieces, size_t tile) {
+    size_t row = tile * STAY_ROWS, left = row < l.N ? l.N - row : 0;
+    const uint4 *rows = (const uint4 *)l.weight + (left > 0 ? row * pieces : 0);
+    load_pieces<STAY_PASSES, STAY_ROWS>(w, rows, pieces, 0,
+                                        left < STAY_ROWS ? (int)left : (int)STAY_ROWS);
+}
+
+/* Sums of the block's warps: of rows, then of squares. Two of them in turn, so that one barrier a
+   tile is enough. */
+typedef float warp_sums[STAY_ROWS + 1][PRODUCT_THREADS / 32];
+
+/* A tile's products, and out. */
+template <typename E>
+static __device__ __forceinline__ void
+finish_tile(const uint4 w[STAY_ROWS][STAY_PASSES], const float y[STAY_PASSES][wide<E>::COUNT],
+            float squares, const struct kv_linear &l, size_t tile, warp_sums sums) {
+    constexpr int WIDE = wide<E>::COUNT;
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    size_t n = tile * STAY_ROWS + threadIdx.x;
+    bool stores = threadIdx.x < STAY_ROWS && n < l.N;
+    float residual = stores && l.residual != NULL ? l.residual[n] : 0.0f; /* on its way early */
+#pragma unroll
+    for (int r = 0; r < STAY_ROWS; r++) {
+        float sum = 0.0f, values[WIDE];
+#pragma unroll
+        for (int i = 0; i < STAY_PASSES; i++) {
+            unpack(w[r][i], values, E());
+#pragma unroll
+            for (int j = 0; j < WIDE; j++) {
+                sum += values[j] * y[i][j];
+            }
+        }
+        sum = lane_sum(sum);
+        if (lane == 0) {
+            sums[r][warp] = sum;
+        }
+    }
+    if (lane == 0) {
+        sums[STAY_ROWS][warp] = squares;
+    }
+    __syncthreads();
+    if (stores) {
+        float sum = 0.0f, all = 0.0f;
+        for (int i = 0; i < warps; i++) {
+            sum += sums[threadIdx.x][i];
+            all += sums[STAY_ROWS][i];
+        }
+        l.out[n] = residual + (l.norm != NULL ? norm_factor(all, l.K, l.eps) : 1.0f) * sum;
+    }
+}
+
+/*
+ * Grid: blocks that run at a time, each with every gridDim.x-th tile of STAY_ROWS rows.
+ * Precondition: stay_takes(). Bytes: N * K * sizeof(E).
+ */
+template <typename E>
+static __global__ void __launch_bounds__(PRODUCT_THREADS) stay_kernel(struct product p) {
+    __shared__ warp_sums sums[2];
+    const struct kv_linear &l = p.l;
+    size_t pieces = l.K / wide<E>::COUNT, tile = blockIdx.x;
+    uint4 now[STAY_ROWS][STAY_PASSES], next[STAY_ROWS][STAY_PASSES];
+    float y[STAY_PASSES][wide<E>::COUNT];
+    load_tile<E>(now, l, pieces, tile);
+    if (!p.late) {
+        let_next_begin();
+    }
+    wait_for_front();
+    if (p.late) {
+        let_next_begin();
+    }
+    float squares = lane_sum(load_x<E>(y, l, (int)pieces));
+    while (tile * STAY_ROWS < l.N) {
+        load_tile<E>(next, l, pieces, tile + gridDim.x);
+        finish_tile<E>(now, y, squares, l, tile, sums[0]);
+        tile += gridDim.x;
+        if (tile * STAY_ROWS >= l.N) {
+            break;
+        }
+        load_tile<E>(now, l, pieces, tile + gridDim.x);
+        finish_tile<E>(next, y, squares, l, tile, sums[1]);
+        tile += gridDim.x;
+    }
+    for (unsigned i = threadIdx.x; blockIdx.x == 0 && i < p.count; i += blockDim.x) {
+        p.counters[i] = 0;
+    }
+}
+
+/* Few, long rows: found by measuring on an H200. Others are better off in v6's many blocks. */
+static inline bool stay_takes(const struct kv_linear *l) {
+    size_t pieces = l->K * nn_dtype_bytes(l->dtype) / 16;
+    return linear_aligned(l) && l->N >= 2048 && l->N <= 4096 && pieces >= 512 &&
+           pieces <= (size_t)STAY_PASSES * PRODUCT_THREADS;
+}
+
+/* About 512 threads a multiprocessor: half of its registers. */
+template <typename E>
+static inline void launch_stay(const struct product &p, unsigned multiprocessors, bool chained,
+                               device_stream stream) {
+    size_t pieces = p.l.K / wide<E>::COUNT, tiles = ceil_div(p.l.N, STAY_ROWS);
+    size_t threads = ceil_div(ceil_div(pieces, STAY_PASSES), 32) * 32;
+    size_t blocks = multiprocessors * (512 / threads);
+    launch<stay_kernel<E>>(chained, (unsigned)(blocks < tiles ? blocks : tiles), (unsigned)threads,
+                           stream, p);
+}
+
+#endif

@@ -1,0 +1,165 @@
+/**
+ * @file decoder_d6_prefill.cu
+ * @brief d6: a prompt's tokens go through together, as rows of a matrix.
+ *
+ * Changes since d5: products are matrix multiplications, which read each weight once for all
+ * tokens: lab 04's for fp32, gemm16 for 16 bits. Attention is lab 07's, the new tokens' queries
+ * against the whole cache. In the last layer all tokens need keys and values, and only the last one
+ * the rest: it goes through that layer as a single token does.
+ * Why: token by token the weights are read `count` times; the arithmetic is the tensor cores' then.
+ *
+ * In 16 bits normed rows, queries, heads and the gate are rounded once each; the residual stream
+ * stays fp32, as with one token.
+ */
+#include <cuda_runtime_api.h>
+#include <math.h>
+
+#include "common/gemm16/gemm16.h"
+#include "labs/04_sgemm/sgemm.h"
+#include "labs/05_layernorm_softmax/layernorm_softmax.h"
+#include "labs/07_attention/attention.h"
+#include "solutions/10_llama2_decoder/steps/ladder.h"
+
+/* out (count, N) of E = in (count, K) * weight (N, K)^T. */
+static enum status multiply_rows(const struct decoder *d, void *out, const void *in,
+                                 const void *weight, size_t count, size_t N, size_t K,
+                                 struct error *error) {
+    if (d->model->dtype == NN_F32) {
+        const struct sgemm_problem p = {count,
+                                        N,
+                                        K,
+                                        SGEMM_B_TRANSPOSED,
+                                        1.0f,
+                                        0.0f,
+                                        (const float *)in,
+                                        (const float *)weight,
+                                        (float *)out};
+        return sgemm(&p, d->rows.workspace, d->stream, error);
+    }
+    struct gemm16_problem p = {};
+    p.dtype = p.out_dtype = d->model->dtype;
+    p.M = count, p.N = N, p.K = K;
+    p.in = in, p.weight = weight, p.out = out;
+    return gemm16(&p, d->rows.workspace, d->stream, error);
+}
+
+/* rows.x, in fp32, or rows.sum, which is to be added to it, gets in (count, K) * weight (C, K)^T.
+ */
+static enum status multiply_onto_x(const struct decoder *d, const void *in, const void *weight,
+                                   size_t count, size_t K, struct error *error) {
+    size_t C = d->model->C;
+    if (d->model->dtype == NN_F32) {
+        const struct sgemm_problem p = {count,
+                                        C,
+                                        K,
+                                        SGEMM_B_TRANSPOSED,
+                                        1.0f,
+                                        1.0f,
+                                        (const float *)in,
+                                        (const float *)weight,
+                                        d->rows.x};
+        return sgemm(&p, d->rows.workspace, d->stream, error);
+    }
+    struct gemm16_problem p = {};
+    p.dtype = d->model->dtype;
+    p.out_dtype = NN_F32;
+    p.M = count, p.N = C, p.K = K;
+    p.in = in, p.weight = weight, p.out = d->rows.sum;
+    return gemm16(&p, d->rows.workspace, d->stream, error);
+}
+
+/* rows.y = RMSNorm of rows.x, to which rows.sum belongs where `sum` says so. */
+static enum status norm(const struct decoder *d, const float *weight, bool sum, size_t count,
+                        struct error *error) {
+    if (d->model->dtype != NN_F32) {
+        return decoder_rows_norm(d, weight, sum, count, error);
+    }
+    struct rows_problem p = {};
+    p.op = ROWS_RMSNORM;
+    p.type = NN_F32;
+    p.rows = count;
+    p.C = d->model->C;
+    p.in = d->rows.x;
+    p.out = d->rows.y;
+    p.weight = weight;
+    p.eps = d->model->eps;
+    return layernorm_softmax(&p, d->rows.workspace, d->stream, error);
+}
+
+static enum status attend(const struct decoder *d, size_t l, size_t count, size_t position,
+                          struct error *error) {
+    const struct decoder_model *m = d->model;
+    size_t cache = l * m->T * m->KVH * m->HS * nn_dtype_bytes(m->dtype);
+    struct attention_problem p = {};
+    p.dtype = m->dtype;
+    p.q = d->rows.qkv;
+    p.k = (unsigned char *)d->k + cache;
+    p.v = (unsigned char *)d->v + cache;
+    p.out = d->rows.heads;
+    p.B = 1, p.T = count, p.S = position + count;
+    p.NH = m->NH, p.KVH = m->KVH, p.HS = m->HS;
+    p.q_stride = (m->NH + 2 * m->KVH) * m->HS;
+    p.kv_stride = m->KVH * m->HS;
+    p.out_stride = m->NH * m->HS;
+    p.causal = true;
+    p.scale = 1.0f / sqrtf((float)m->HS);
+    return attention(&p, d->stream, error);
+}
+
+/* All of a layer but the last; it leaves rows.sum behind. */
+static enum status run_layer(const struct decoder *d, size_t l, size_t count, size_t position,
+                             struct error *error) {
+    const struct decoder_model *m = d->model;
+    const struct decoder_layer *w = &m->layers[l];
+    const struct decoder_rows *r = &d->rows;
+    size_t channels = m->NH * m->HS, all = channels + 2 * m->KVH * m->HS;
+    TRY(norm(d, w->attention_norm, l > 0, count, error));
+    TRY(multiply_rows(d, r->qkv, r->y, w->qkv, count, all, m->C, error));
+    TRY(decoder_rows_turn(d, l, true, count, position, error));
+    TRY(attend(d, l, count, position, error));
+    TRY(multiply_onto_x(d, r->heads, w->out, count, channels, error));
+    TRY(norm(d, w->ffn_norm, true, count, error));
+    TRY(multiply_rows(d, r->gate_up, r->y, w->gate_up, count, 2 * m->hidden, m->C, error));
+    TRY(decoder_rows_gate(d, count, error));
+    return multiply_onto_x(d, r->gated, w->down, count, m->hidden, error);
+}
+
+/* Keys and values of all tokens; the rest for the last one, which ends in x. */
+static enum status run_last_layer(const struct decoder *d, size_t count, size_t position,
+                                  struct error *error) {
+    const struct decoder_model *m = d->model;
+    const struct decoder_layer *w = &m->layers[m->L - 1];
+    size_t last = position + count - 1, channels = m->NH * m->HS;
+    const unsigned char *keys =
+        (const unsigned char *)w->qkv + channels * m->C * nn_dtype_bytes(m->dtype);
+    bool sum = m->L > 1;
+    TRY(norm(d, w->attention_norm, sum, count, error));
+    TRY(multiply_rows(d, d->rows.qkv, d->rows.y, keys, count, 2 * m->KVH * m->HS, m->C, error));
+    TRY(decoder_rows_turn(d, m->L - 1, false, count, position, error));
+    TRY(decoder_rows_take(d, count - 1, last, error));
+    return decoder_way_stream.layer(d, m->L - 1, last + 1, error);
+}
+
+static enum status upload(const struct decoder *d, const int32_t *tokens, size_t count,
+                          struct error *error) {
+    cudaError_t code = cudaMemcpyAsync(d->rows.tokens, tokens, count * sizeof *tokens,
+                                       cudaMemcpyHostToDevice, d->stream);
+    return code == cudaSuccess
+               ? STATUS_OK
+               : error_set(error, STATUS_DEVICE, "copying %zu tokens to the GPU: %s", count,
+                           cudaGetErrorString(code));
+}
+
+enum status decoder_d6_prefill(struct decoder *d, const int32_t *tokens, size_t count,
+                               size_t position, struct error *error) {
+    if (!d->has_rows || count < 2) {
+        return decoder_one_by_one(d, &decoder_way_stream, tokens, count, position, error);
+    }
+    TRY(upload(d, tokens, count, error));
+    TRY(decoder_rows_embed(d, count, error));
+    for (size_t l = 0; l + 1 < d->model->L; l++) {
+        TRY(run_layer(d, l, count, position, error));
+    }
+    TRY(run_last_layer(d, count, position, error));
+    return decoder_way_stream.classify(d, error);
+}

@@ -1,0 +1,340 @@
+/* Every step of the ladder next to the reference: prompts at once and in pieces, steps, texts that
+   go back, odd sizes, all types; and how many launches a token takes. */
+#include "solutions/10_llama2_decoder/steps/ladder.h"
+
+#include <stdlib.h>
+
+#include "common/bench/device/device_launches.h"
+#include "common/testing/testing.h"
+#include "labs/10_llama2_decoder/problem/case.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static const struct sampling greedy = {1, 0.0f, 0.0f, 0};
+static const struct sampling drawing = {1, 0.9f, 0.8f, 30};
+
+/* Tokens fed in one call at a position, or a step there. */
+struct action {
+    size_t feed, position; /* feed 0: a step */
+    bool draws;            /* a step that is not greedy; none in front of a feed, which must find
+                              the generator as it was put */
+};
+
+static struct decoder_functions functions_of(const struct decoder_version *v) {
+    return (struct decoder_functions){decoder_create, v->prefill, v->step, decoder_free};
+}
+
+static enum status act(struct decoder_case *c, const struct action *a, char *text, size_t size,
+                       struct error *error) {
+    if (a->feed > 0) {
+        return decoder_case_feed(c, a->feed, a->position, text, size, error);
+    }
+    struct sampling how = a->draws ? drawing : greedy;
+    how.state = rng_u64(c->rng) | 1;
+    return decoder_case_step_at(c, a->position, &how, NULL, text, size, error);
+}
+
+/* The GPUs that d8's kernel is for; simt is one of them. */
+static bool runs_d8(void) {
+    struct device_properties gpu = {0};
+    struct error error = {0};
+    EXPECT_OK(device_properties(&gpu, &error));
+    return gpu.major == 9 || gpu.major == 10;
+}
+
+static void check_version(const struct decoder_net *net, const struct decoder_version *v,
+                          size_t batch, const struct action *actions, size_t count) {
+    char text[500] = "";
+    struct decoder_case c;
+    struct error error = {0};
+    struct rng rng = rng_create(net->size.V);
+    const struct decoder_functions functions = functions_of(v);
+    enum status status = decoder_case_create(&c, net, &functions, batch, &rng, NULL, true, &error);
+    for (size_t i = 0; i < count && status == STATUS_OK && text[0] == '\0'; i++) {
+        status = act(&c, &actions[i], text, sizeof text, &error);
+    }
+    if (status != STATUS_OK || text[0] != '\0') {
+        TEST_FAIL("%s, %s: %s %s", v->name, c.name, text, error.message);
+    }
+    decoder_case_free(&c);
+}
+
+enum { FROM_D1 = 0, FROM_D3 = 2, FROM_D6 = 5, D8 = 7 };
+
+/* What is asked of the steps before d6, to whom a prompt is one token after the other: prompts from
+   the start and behind it, steps, and back. */
+static const struct action token_by_token[] = {{3, 0, false}, {0, 3, true},  {0, 4, false},
+                                               {2, 2, false}, {0, 4, false}, {0, 1, true}};
+
+/* All steps of the ladder from `first` on, on a model of each size. */
+static void check_sizes(const struct decoder_size *sizes, size_t size_count, size_t batch,
+                        const struct action *actions, size_t count, size_t first) {
+    size_t versions;
+    const struct decoder_version *v = decoder_ladder(&versions);
+    struct error error = {0};
+    ASSERT_OK(device_open(&error));
+    for (size_t i = 0; i < size_count && !test_has_failed(); i++) {
+        struct decoder_net net;
+        EXPECT_OK(decoder_net_create(&net, &sizes[i], 7 + i, false, &error));
+        for (size_t k = first; k < versions && !test_has_failed(); k++) {
+            bool whole = k >= FROM_D6;
+            check_version(&net, &v[k], batch, whole ? actions : token_by_token,
+                          whole ? count : COUNT(token_by_token));
+        }
+        EXPECT_TRUE(decoder_net_intact(&net));
+        decoder_net_free(&net);
+    }
+}
+
+/* Prompts of one token and more, behind others, over what was there, and as long as a batch can be;
+   steps behind them and back. */
+static const struct action text[] = {{9, 0, false},  {1, 9, false},  {2, 10, false}, {0, 12, true},
+                                     {0, 13, false}, {12, 2, false}, {0, 14, false}, {0, 4, true}};
+
+C_TEST(ladder, has_its_steps) {
+    size_t count;
+    (void)decoder_ladder(&count);
+    EXPECT_INT_EQ(8, count);
+}
+
+C_TEST(ladder, fp32) {
+    static const struct decoder_size sizes[] = {
+        {4, 4, 16, 96, 2, 61, 32, NN_F32, NN_ROPE_INTERLEAVED, false},
+        {6, 2, 8, 40, 3, 100, 32, NN_F32, NN_ROPE_HALVES, true}};
+    check_sizes(sizes, COUNT(sizes), 16, text, COUNT(text), FROM_D1);
+}
+
+C_TEST(ladder, sixteen_bits) {
+    static const struct decoder_size sizes[] = {
+        {4, 4, 16, 96, 2, 61, 32, NN_BF16, NN_ROPE_INTERLEAVED, false},
+        {6, 2, 8, 40, 3, 100, 32, NN_F16, NN_ROPE_HALVES, true}};
+    check_sizes(sizes, COUNT(sizes), 16, text, COUNT(text), FROM_D3);
+}
+
+C_TEST(ladder, odd_sizes) {
+    static const struct decoder_size sizes[] = {
+        {1, 1, 2, 1, 1, 1, 32, NN_F32, NN_ROPE_INTERLEAVED, false},
+        {3, 1, 10, 37, 2, 53, 32, NN_F16, NN_ROPE_INTERLEAVED, true},
+        {7, 7, 10, 19, 1, 301, 32, NN_F32, NN_ROPE_HALVES, false},
+        {3, 3, 6, 21, 2, 31, 32, NN_BF16, NN_ROPE_HALVES, false}};
+    check_sizes(sizes, COUNT(sizes), 12, text, COUNT(text), FROM_D3);
+}
+
+/* Heads that lab 07's attention does not take: prompts go token by token. */
+C_TEST(ladder, long_heads) {
+    static const struct decoder_size sizes[] = {
+        {1, 1, 256, 33, 1, 40, 32, NN_F32, NN_ROPE_INTERLEAVED, false}};
+    static const struct action few[] = {{5, 0, false}, {0, 5, true}};
+    check_sizes(sizes, COUNT(sizes), 16, few, COUNT(few), FROM_D6);
+}
+
+/* More pairs of rows than the blocks of a product have in a round, and an odd number of rows. */
+C_TEST(ladder, many_rows_of_the_classifier) {
+    static const struct decoder_size sizes[] = {
+        {2, 2, 8, 24, 1, 40001, 8, NN_F32, NN_ROPE_INTERLEAVED, false}};
+    static const struct action few[] = {{2, 0, false}, {0, 2, true}};
+    check_sizes(sizes, COUNT(sizes), 4, few, COUNT(few), FROM_D6);
+}
+
+/* Rows of more pieces than a block has threads, in every type. */
+C_TEST(ladder, long_rows) {
+    static const struct decoder_size sizes[] = {
+        {2, 1, 16, 2300, 1, 20, 8, NN_F32, NN_ROPE_INTERLEAVED, false},
+        {2, 1, 16, 4400, 1, 20, 8, NN_BF16, NN_ROPE_INTERLEAVED, false}};
+    static const struct action few[] = {{2, 0, false}, {0, 2, true}};
+    check_sizes(sizes, COUNT(sizes), 4, few, COUNT(few), FROM_D6);
+}
+
+/* Steps on both sides of where another recorded step is taken, and back. */
+C_TEST(ladder, contexts_of_two_graphs) {
+    static const struct decoder_size sizes[] = {
+        {2, 1, 16, 24, 1, 40, 300, NN_F32, NN_ROPE_INTERLEAVED, false}};
+    static const struct action long_text[] = {{150, 0, false}, {104, 150, false}, {0, 254, true},
+                                              {0, 255, false}, {0, 256, true},    {0, 257, false},
+                                              {0, 100, true},  {0, 101, false}};
+    check_sizes(sizes, COUNT(sizes), 150, long_text, COUNT(long_text), FROM_D6);
+}
+
+/* ---- d8's own kernel ---- */
+
+/* Whether d8 has its own kernel for a model, and does not go d7's way. */
+static void expect_one_kernel(const struct decoder_net *net, bool wanted) {
+    struct decoder_case c;
+    struct error error = {0};
+    struct rng rng = rng_create(1);
+    size_t versions;
+    const struct decoder_functions functions = functions_of(&decoder_ladder(&versions)[D8]);
+    EXPECT_OK(decoder_case_create(&c, net, &functions, 1, &rng, NULL, false, &error));
+    if (c.decoder != NULL && c.decoder->one.possible != (wanted && runs_d8())) {
+        TEST_FAIL("%s: %s", c.name, c.decoder->one.possible ? "d8's kernel" : "no kernel of d8");
+    }
+    decoder_case_free(&c);
+}
+
+/* d8 alone, on models that its kernel takes. */
+static void check_one_kernel(const struct decoder_size *sizes, size_t size_count, size_t batch,
+                             const struct action *actions, size_t count) {
+    size_t versions;
+    struct error error = {0};
+    ASSERT_OK(device_open(&error));
+    for (size_t i = 0; i < size_count && !test_has_failed(); i++) {
+        struct decoder_net net;
+        EXPECT_OK(decoder_net_create(&net, &sizes[i], 7 + i, false, &error));
+        expect_one_kernel(&net, true);
+        check_version(&net, &decoder_ladder(&versions)[D8], batch, actions, count);
+        EXPECT_TRUE(decoder_net_intact(&net));
+        decoder_net_free(&net);
+    }
+}
+
+/* Each type with teams of one, two and four queries, and two teams that share a key head. A few
+   rows of a matrix are few blocks. */
+C_TEST(ladder, one_kernel_types_and_teams) {
+    static const struct decoder_size sizes[] = {
+        {4, 4, 8, 16, 2, 21, 32, NN_F32, NN_ROPE_HALVES, true},
+        {4, 2, 16, 12, 2, 21, 32, NN_F32, NN_ROPE_INTERLEAVED, false},
+        {8, 1, 4, 16, 3, 21, 32, NN_F32, NN_ROPE_HALVES, false},
+        {2, 2, 16, 16, 3, 21, 32, NN_F16, NN_ROPE_INTERLEAVED, false},
+        {4, 2, 8, 24, 2, 21, 32, NN_F16, NN_ROPE_HALVES, true},
+        {4, 1, 16, 16, 2, 21, 32, NN_F16, NN_ROPE_INTERLEAVED, true},
+        {3, 3, 16, 16, 2, 21, 32, NN_BF16, NN_ROPE_HALVES, false},
+        {2, 1, 32, 8, 3, 21, 32, NN_BF16, NN_ROPE_INTERLEAVED, true},
+        {8, 1, 8, 16, 2, 21, 32, NN_BF16, NN_ROPE_INTERLEAVED, false}};
+    static const struct action some[] = {
+        {9, 0, false}, {0, 9, true}, {0, 10, false}, {3, 11, false}, {0, 5, false}};
+    check_one_kernel(sizes, COUNT(sizes), 16, some, COUNT(some));
+}
+
+/* A part of the context for each 128 keys: on both sides of where it is cut once more, and more
+   parts than are taken in at a time. */
+C_TEST(ladder, one_kernel_parts_of_a_context) {
+    static const struct decoder_size sizes[] = {
+        {2, 2, 16, 16, 1, 21, 600, NN_F32, NN_ROPE_HALVES, false},
+        {4, 2, 8, 16, 1, 21, 600, NN_F16, NN_ROPE_INTERLEAVED, false},
+        {4, 1, 16, 16, 2, 21, 600, NN_BF16, NN_ROPE_INTERLEAVED, false}};
+    static const struct action deep[] = {{127, 0, false},   {0, 127, false}, {0, 128, false},
+                                         {127, 129, false}, {0, 256, false}, {320, 257, false},
+                                         {0, 577, true},    {0, 578, false}};
+    check_one_kernel(sizes, COUNT(sizes), 320, deep, COUNT(deep));
+}
+
+/* As many teams as blocks, so each has the whole context: its rings go round with keys alone. The
+   longest heads, of which a slot has one or two keys, and shorter ones. */
+C_TEST(ladder, one_kernel_rings_of_keys) {
+    static const struct decoder_size sizes[] = {
+        {4, 4, 128, 4, 1, 5, 320, NN_F32, NN_ROPE_INTERLEAVED, false},
+        {8, 4, 64, 8, 1, 5, 320, NN_F16, NN_ROPE_HALVES, false},
+        {8, 2, 128, 8, 1, 5, 320, NN_BF16, NN_ROPE_INTERLEAVED, false}};
+    static const struct action deep[] = {
+        {200, 0, false}, {103, 200, false}, {0, 303, false}, {0, 304, true}};
+    check_one_kernel(sizes, COUNT(sizes), 200, deep, COUNT(deep));
+}
+
+/* Rows of whole slices and of others, of more slices than a block has warps, and inputs of more
+   than its threads take at a time. */
+C_TEST(ladder, one_kernel_long_rows) {
+    static const struct decoder_size sizes[] = {
+        {2, 1, 8, 6204, 1, 5, 8, NN_F32, NN_ROPE_INTERLEAVED, false},
+        {4, 2, 128, 8, 1, 5, 8, NN_F32, NN_ROPE_INTERLEAVED, false},
+        {2, 1, 8, 2560, 1, 5, 8, NN_F32, NN_ROPE_HALVES, false},
+        {1, 1, 16, 12296, 1, 5, 8, NN_F16, NN_ROPE_HALVES, false},
+        {8, 2, 128, 8, 1, 5, 8, NN_BF16, NN_ROPE_HALVES, false},
+        {4, 1, 8, 3072, 1, 5, 8, NN_BF16, NN_ROPE_INTERLEAVED, false}};
+    static const struct action few[] = {{2, 0, false}, {0, 2, true}};
+    check_one_kernel(sizes, COUNT(sizes), 4, few, COUNT(few));
+}
+
+/* A stream of more values than a block takes at a time. */
+C_TEST(ladder, one_kernel_wide) {
+    static const struct decoder_size sizes[] = {
+        {40, 1, 128, 12, 1, 5, 8, NN_F32, NN_ROPE_INTERLEAVED, false}};
+    static const struct action few[] = {{1, 0, false}, {0, 1, true}};
+    check_one_kernel(sizes, COUNT(sizes), 4, few, COUNT(few));
+}
+
+/* Sizes that its kernel does not take, and d7's does. */
+C_TEST(ladder, one_kernel_is_not_for_all) {
+    static const struct decoder_size sizes[] = {
+        {6, 2, 8, 40, 1, 10, 32, NN_F32, NN_ROPE_HALVES, false},      /* three queries a key */
+        {4, 4, 12, 40, 1, 10, 32, NN_F32, NN_ROPE_HALVES, false},     /* heads of three pieces */
+        {4, 4, 16, 42, 1, 10, 32, NN_F32, NN_ROPE_HALVES, false},     /* rows of 168 bytes */
+        {8, 8, 8, 4, 1, 10, 32, NN_F32, NN_ROPE_HALVES, false},       /* more teams than blocks */
+        {1, 1, 8, 50000, 1, 10, 32, NN_BF16, NN_ROPE_HALVES, false}}; /* no room for an input */
+    struct error error = {0};
+    ASSERT_OK(device_open(&error));
+    for (size_t i = 0; i < COUNT(sizes); i++) {
+        struct decoder_net net;
+        EXPECT_OK(decoder_net_create(&net, &sizes[i], 3, true, &error));
+        expect_one_kernel(&net, false);
+        decoder_net_free(&net);
+    }
+}
+
+/* ---- Launches ---- */
+
+struct recorded {
+    struct decoder *decoder;
+    decoder_step_function *step;
+    size_t position;
+};
+
+static enum status record_step(void *argument, device_stream stream, struct error *error) {
+    const struct recorded *r = argument;
+    (void)stream; /* the decoder's own */
+    return r->step(r->decoder, r->position, error);
+}
+
+static enum status count_steps(struct decoder_case *c, const struct decoder_version *v,
+                               size_t *launches, struct error *error) {
+    char text_of_case[500] = "";
+    struct recorded r = {NULL, v->step, 4};
+    TRY(decoder_case_feed(c, 4, 0, text_of_case, sizeof text_of_case, error));
+    r.decoder = c->decoder;
+    return device_count_launches_on(record_step, &r, c->stream, launches, error);
+}
+
+/* Attention is two or three, and there are three products; drawing two, embedding and classifier
+   one each. Before d5 a step waits for its logits, so it cannot be recorded. */
+C_TEST(ladder, launches_a_token) {
+    static const struct decoder_size size = {
+        4, 2, 16, 96, 3, 61, 32, NN_BF16, NN_ROPE_INTERLEAVED, false};
+    size_t versions;
+    const struct decoder_version *v = decoder_ladder(&versions);
+    struct error error = {0};
+    struct decoder_net net;
+    device_stream stream = NULL;
+    ASSERT_OK(device_open(&error));
+    EXPECT_OK(decoder_net_create(&net, &size, 3, false, &error));
+    EXPECT_OK(device_stream_create(&stream, &error));
+    for (size_t k = 4; k < versions && !test_has_failed(); k++) {
+        size_t launches = 0;
+        struct decoder_case c;
+        struct rng rng = rng_create(1);
+        const struct decoder_functions functions = functions_of(&v[k]);
+        EXPECT_OK(decoder_case_create(&c, &net, &functions, 8, &rng, stream, false, &error));
+        EXPECT_OK(count_steps(&c, &v[k], &launches, &error));
+        if (k == D8 && runs_d8()) {
+            EXPECT_INT_EQ(3, launches); /* two that draw, and one */
+        } else {
+            EXPECT_TRUE(launches >= 5 * size.L + 4 && launches <= 6 * size.L + 4);
+        }
+        decoder_case_free(&c);
+    }
+    device_stream_destroy(stream);
+    decoder_net_free(&net);
+}
+
+C_TEST(ladder, sizes_are_checked) {
+    struct error error = {0};
+    struct decoder *decoder;
+    struct decoder_model model = {.C = 258, .NH = 1, .KVH = 1, .HS = 258, .V = 1, .T = 4};
+    const struct decoder_io io = {0};
+    ASSERT_OK(device_open(&error));
+    EXPECT_STATUS(STATUS_INVALID_ARGUMENT, decoder_create(&decoder, &model, &io, 1, NULL, &error));
+    model.HS = 2;
+    model.NH = 3;
+    model.KVH = 2;
+    EXPECT_STATUS(STATUS_INVALID_ARGUMENT, decoder_create(&decoder, &model, &io, 1, NULL, &error));
+    EXPECT_TRUE(decoder == NULL);
+    decoder_free(NULL);
+}

@@ -1,0 +1,253 @@
+/**
+ * @file rows.cu
+ * @brief Many tokens: embedding, norm, rotary embedding with the cache's new rows, gate.
+ *
+ * All of these are limited by memory. A block has a row, and threads take 16 bytes at a time where
+ * rows are whole pieces of that.
+ */
+#include "solutions/10_llama2_decoder/steps/elements.cuh"
+#include "solutions/10_llama2_decoder/steps/ladder.h"
+
+static constexpr unsigned THREADS = 256, WARPS = THREADS / 32;
+
+/* The sum over the block, in every thread; `parts` (WARPS) is shared memory, used once. */
+static __device__ __forceinline__ float block_sum(float x, float *parts) {
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2) {
+        x += __shfl_xor_sync(~0u, x, step);
+    }
+    if (threadIdx.x % 32 == 0) {
+        parts[threadIdx.x / 32] = x;
+    }
+    __syncthreads();
+    float sum = 0.0f;
+    for (unsigned w = 0; w < WARPS; w++) {
+        sum += parts[w];
+    }
+    return sum;
+}
+
+/* ---- Embedding ---- */
+
+/* x (rows, C) = the table's rows of the tokens. Grid: a block a row. */
+template <typename E>
+static __global__ void __launch_bounds__(THREADS)
+    rows_embed(float *x, const E *table, const int32_t *tokens, size_t C) {
+    chained_begin();
+    const E *from = table + (size_t)tokens[blockIdx.x] * C;
+    for (size_t c = threadIdx.x; c < C; c += THREADS) {
+        x[blockIdx.x * C + c] = elements<E>::widen(from[c]);
+    }
+}
+
+enum status decoder_rows_embed(const struct decoder *d, size_t count, struct error *error) {
+    const struct decoder_model *m = d->model;
+    FOR_ELEMENTS(m->dtype, (launch_chained<rows_embed<E>>((unsigned)count, THREADS, 0, d->stream,
+                                                          d->rows.x, (const E *)m->embedding,
+                                                          (const int32_t *)d->rows.tokens, m->C)));
+    return device_launched("rows_embed", error);
+}
+
+/* x (C) = a row; *place = position. */
+static __global__ void __launch_bounds__(THREADS)
+    rows_take(float *x, const float *row, size_t C, int32_t *place, int32_t position) {
+    chained_begin();
+    size_t c = (size_t)blockIdx.x * THREADS + threadIdx.x;
+    if (c < C) {
+        x[c] = row[c];
+    }
+    if (c == 0) {
+        *place = position;
+    }
+}
+
+enum status decoder_rows_take(const struct decoder *d, size_t i, size_t position,
+                              struct error *error) {
+    size_t C = d->model->C;
+    launch_chained<rows_take>((unsigned)ceil_div(C, THREADS), THREADS, 0, d->stream, d->x,
+                              (const float *)d->rows.x + i * C, C, d->position, (int32_t)position);
+    return device_launched("rows_take", error);
+}
+
+/* ---- Norm ---- */
+
+/*
+ * y = RMSNorm(x), with ADD after x += sum. Grid: a block a row of C channels, read twice, the
+ * second time from cache. VECTOR: C a multiple of 4. Bytes: with ADD 4 + 4 + 4 a number, and E.
+ */
+template <typename E, bool ADD>
+static __global__ void __launch_bounds__(THREADS)
+    rows_norm(E *y, float *x, const float *sum, const float *weight, size_t C, float eps) {
+    __shared__ float parts[WARPS];
+    chained_begin();
+    size_t row = blockIdx.x * C;
+    float squares = 0.0f;
+    if (C % 4 == 0) {
+        float4 *to = (float4 *)(x + row);
+        for (size_t c = threadIdx.x; c < C / 4; c += THREADS) {
+            float4 v = to[c];
+            if (ADD) {
+                float4 s = ((const float4 *)(sum + row))[c];
+                v = make_float4(v.x + s.x, v.y + s.y, v.z + s.z, v.w + s.w);
+                to[c] = v;
+            }
+            squares += v.x * v.x + v.y * v.y + v.z * v.z + v.w * v.w;
+        }
+    } else {
+        for (size_t c = threadIdx.x; c < C; c += THREADS) {
+            float v = x[row + c];
+            if (ADD) {
+                v += sum[row + c];
+                x[row + c] = v;
+            }
+            squares += v * v;
+        }
+    }
+    float factor = 1.0f / sqrtf(block_sum(squares, parts) / (float)C + eps);
+    if (C % 4 == 0) { /* each thread what it has written itself */
+        for (size_t c = threadIdx.x; c < C / 4; c += THREADS) {
+            float4 v = ((const float4 *)(x + row))[c], w = ((const float4 *)weight)[c];
+            E *to = y + row + 4 * c;
+            const float all[4] = {v.x * factor * w.x, v.y * factor * w.y, v.z * factor * w.z,
+                                  v.w * factor * w.w};
+            E stored[4];
+#pragma unroll
+            for (int j = 0; j < 4; j++) {
+                stored[j] = elements<E>::narrow(all[j]);
+            }
+            if (sizeof(E) == 2) {
+                *(uint2 *)to = *(const uint2 *)stored;
+            } else {
+                *(uint4 *)to = *(const uint4 *)stored;
+            }
+        }
+    } else {
+        for (size_t c = threadIdx.x; c < C; c += THREADS) {
+            y[row + c] = elements<E>::narrow(x[row + c] * factor * weight[c]);
+        }
+    }
+}
+
+template <typename E>
+static void launch_norm(const struct decoder *d, const float *norm, bool sum, size_t count) {
+    const struct decoder_model *m = d->model;
+    const struct decoder_rows *r = &d->rows;
+    if (sum) {
+        launch_chained<rows_norm<E, true>>((unsigned)count, THREADS, 0, d->stream, (E *)r->y, r->x,
+                                           (const float *)r->sum, norm, m->C, m->eps);
+    } else {
+        launch_chained<rows_norm<E, false>>((unsigned)count, THREADS, 0, d->stream, (E *)r->y, r->x,
+                                            (const float *)NULL, norm, m->C, m->eps);
+    }
+}
+
+enum status decoder_rows_norm(const struct decoder *d, const float *norm, bool sum, size_t count,
+                              struct error *error) {
+    FOR_ELEMENTS(d->model->dtype, (launch_norm<E>(d, norm, sum, count)));
+    return device_launched("rows_norm", error);
+}
+
+/* ---- Rotary embedding ---- */
+
+struct turn {
+    size_t NH, KVH, HS; /* NH: queries in front of the keys, 0 for none */
+    size_t position;    /* of row 0 */
+    enum nn_rope_layout layout;
+    double log2_theta;
+};
+
+/*
+ * Turns row's queries in place and keys on their way into the cache; values go there as they are.
+ * Grid: a block a token. Angles are reduced in double, for late positions have many turns.
+ * Bytes: queries twice, keys and values twice.
+ */
+template <typename E>
+static __global__ void __launch_bounds__(THREADS)
+    rows_turn(E *qkv, E *keys, E *values, const struct turn t) {
+    __shared__ float2 angles[128]; /* (HS / 2), HS up to KV_MAX_HS */
+    chained_begin();
+    unsigned pairs = (unsigned)t.HS / 2, heads = (unsigned)(t.NH + t.KVH);
+    size_t position = t.position + blockIdx.x, width = t.KVH * t.HS;
+    for (unsigned i = threadIdx.x; i < pairs; i += THREADS) {
+        double frequency = exp2(-2.0 * i / (double)t.HS * t.log2_theta), sine, cosine;
+        sincos((double)position * frequency, &sine, &cosine);
+        angles[i] = make_float2((float)cosine, (float)sine);
+    }
+    __syncthreads();
+    E *row = qkv + blockIdx.x * (t.NH * t.HS + 2 * width);
+    for (unsigned p = threadIdx.x; p < heads * pairs; p += THREADS) {
+        unsigned head = p / pairs, i = p % pairs;
+        unsigned first = t.layout == NN_ROPE_INTERLEAVED ? 2 * i : i;
+        unsigned second = t.layout == NN_ROPE_INTERLEAVED ? first + 1 : i + pairs;
+        E *from = row + head * t.HS;
+        float a = elements<E>::widen(from[first]), b = elements<E>::widen(from[second]);
+        E *to = head < t.NH ? from : keys + position * width + (head - t.NH) * t.HS;
+        float2 angle = angles[i];
+        to[first] = elements<E>::narrow(a * angle.x - b * angle.y);
+        to[second] = elements<E>::narrow(a * angle.y + b * angle.x);
+    }
+    const E *value = row + (t.NH + t.KVH) * t.HS;
+    for (size_t c = threadIdx.x; c < width; c += THREADS) {
+        values[position * width + c] = value[c];
+    }
+}
+
+enum status decoder_rows_turn(const struct decoder *d, size_t l, bool queries, size_t count,
+                              size_t position, struct error *error) {
+    const struct decoder_model *m = d->model;
+    const struct turn t = {queries ? m->NH : 0,   m->KVH, m->HS, position, m->layout,
+                           log2((double)m->theta)};
+    size_t cache = l * m->T * m->KVH * m->HS;
+    FOR_ELEMENTS(m->dtype, (launch_chained<rows_turn<E>>((unsigned)count, THREADS, 0, d->stream,
+                                                         (E *)d->rows.qkv, (E *)d->k + cache,
+                                                         (E *)d->v + cache, t)));
+    return device_launched("rows_turn", error);
+}
+
+/* ---- Gate ---- */
+
+/* gated (rows, hidden) = silu(gate) * up of gate_up (rows, 2 * hidden). Grid: rows, and blocks of
+   16 bytes a thread across. VECTOR: hidden whole pieces. */
+template <typename E, bool VECTOR>
+static __global__ void __launch_bounds__(THREADS)
+    rows_gate(E *gated, const E *gate_up, size_t hidden) {
+    constexpr int COUNT = VECTOR ? elements<E>::COUNT : 1;
+    chained_begin();
+    size_t c = ((size_t)blockIdx.y * THREADS + threadIdx.x) * COUNT;
+    if (c >= hidden) {
+        return;
+    }
+    const E *gate = gate_up + blockIdx.x * 2 * hidden + c, *up = gate + hidden;
+    E *to = gated + blockIdx.x * hidden + c;
+    if constexpr (VECTOR) {
+        float a[COUNT], b[COUNT];
+        elements<E>::unpack(a, *(const uint4 *)gate);
+        elements<E>::unpack(b, *(const uint4 *)up);
+#pragma unroll
+        for (int i = 0; i < COUNT; i++) {
+            a[i] = silu_of(a[i]) * b[i];
+        }
+        *(uint4 *)to = pack<E>(a);
+    } else {
+        float a = elements<E>::widen(*gate), b = elements<E>::widen(*up);
+        *to = elements<E>::narrow(silu_of(a) * b);
+    }
+}
+
+template <typename E> static void launch_gate(const struct decoder *d, size_t count) {
+    size_t hidden = d->model->hidden, COUNT = elements<E>::COUNT;
+    bool vector = hidden % COUNT == 0;
+    dim3 grid((unsigned)count, (unsigned)ceil_div(hidden, THREADS * (vector ? COUNT : 1)));
+    E *to = (E *)d->rows.gated;
+    const E *from = (const E *)d->rows.gate_up;
+    if (vector) {
+        launch_chained<rows_gate<E, true>>(grid, THREADS, 0, d->stream, to, from, hidden);
+    } else {
+        launch_chained<rows_gate<E, false>>(grid, THREADS, 0, d->stream, to, from, hidden);
+    }
+}
+
+enum status decoder_rows_gate(const struct decoder *d, size_t count, struct error *error) {
+    FOR_ELEMENTS(d->model->dtype, (launch_gate<E>(d, count)));
+    return device_launched("rows_gate", error);
+}

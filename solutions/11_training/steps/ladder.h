@@ -1,0 +1,59 @@
+/**
+ * @file ladder.h
+ * @brief The steps of solution 11: functions with the signatures of training.h, by the step that
+ *        brought them.
+ */
+#ifndef WARPBOOK_SOLUTIONS_11_TRAINING_STEPS_LADDER_H_
+#define WARPBOOK_SOLUTIONS_11_TRAINING_STEPS_LADDER_H_
+
+#include "labs/11_training/training.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** v1: a thread a row, and a thread a column. */
+MUST_CHECK enum status layernorm_backward_v1_plain(const struct layernorm_backward_problem *problem,
+                                                   void *workspace, device_stream stream,
+                                                   struct error *error);
+
+/** v1: the matrices of p and ds stored, a thread an element of each product. */
+MUST_CHECK enum status attention_backward_v1_plain(const struct attention_backward_problem *problem,
+                                                   void *scratch, device_stream stream,
+                                                   struct error *error);
+
+/** v1: a kernel an operation. */
+MUST_CHECK enum status adamw_v1_plain(const struct adamw_problem *problem, device_stream stream,
+                                      struct error *error);
+
+/** v2: a warp or a block a row, and the columns' sums on the way. */
+MUST_CHECK enum status layernorm_backward_v2_rows(const struct layernorm_backward_problem *problem,
+                                                  void *workspace, device_stream stream,
+                                                  struct error *error);
+
+/** v3: one pass. */
+MUST_CHECK enum status adamw_v3_one_pass(const struct adamw_problem *problem, device_stream stream,
+                                         struct error *error);
+
+/** v4: tile by tile, nothing stored. */
+MUST_CHECK enum status attention_backward_v4_flash(const struct attention_backward_problem *problem,
+                                                   void *scratch, device_stream stream,
+                                                   struct error *error);
+
+/** v5: the same on tensor cores, for bf16. */
+MUST_CHECK enum status
+attention_backward_v5_tensor(const struct attention_backward_problem *problem, void *scratch,
+                             device_stream stream, struct error *error);
+
+/**
+ * @brief What v4 and v5 begin with: delta = dout . out and lse * log2 e of each head and row.
+ * @param scratch receives them as sides.cuh's numbers_in() says
+ */
+MUST_CHECK enum status attention_numbers(const struct attention_backward_problem *problem,
+                                         void *scratch, device_stream stream, struct error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,544 @@
+/*
+ * Every step of the ladder against the double oracle, twice with the same bits; the grader only
+ * sees the last one.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/rng.h"
+#include "common/device/device.h"
+#include "common/testing/testing.h"
+#include "labs/11_training/problem/adamw.h"
+#include "labs/11_training/problem/attention.h"
+#include "labs/11_training/problem/norm.h"
+#include "labs/11_training/training.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+enum { STEPS = 5 };
+
+static const char *const names[STEPS] = {"v1_plain", "v2_rows", "v3_one_pass", "v4_flash",
+                                         "v5_tensor"};
+
+/* Without a GPU the program's other tests are not run. @return in *open: go on */
+static void open_gpu(struct device_properties *gpu, bool *open) {
+    struct error error = {0};
+    *open = false;
+    if (device_open(&error) != STATUS_OK) {
+        TEST_STOP("%s", error.message);
+    }
+    ASSERT_OK(device_properties(gpu, &error));
+    *open = true;
+}
+
+static const struct training_functions *functions_of(size_t step) {
+    size_t count;
+    return &training_ladder(&count)[step].functions;
+}
+
+/* Whether a step has a function that the one before has not. */
+static bool is_new(size_t step, size_t offset) {
+    size_t size = sizeof(void (*)(void));
+    const char *now = (const char *)functions_of(step) + offset;
+    return step == 0 || memcmp(now, (const char *)functions_of(step - 1) + offset, size) != 0;
+}
+
+#define IS_NEW(step, member) is_new(step, offsetof(struct training_functions, member))
+
+/* What went wrong with a call, or with what it wrote. */
+static void judge(size_t step, const char *what, enum status status, const struct error *error,
+                  const char *text) {
+    if (status != STATUS_OK || text[0] != '\0') {
+        TEST_FAIL("%s, %s: %s%s", names[step], what, text,
+                  status != STATUS_OK ? error_text(error, status) : "");
+    }
+}
+
+/* ---- The same bits twice ---- */
+
+enum { MOST_OUTPUTS = 4 };
+
+/* What a call wrote the first time: host. */
+struct outputs {
+    struct {
+        const struct tensor *tensor;
+        void *bytes;
+    } of[MOST_OUTPUTS];
+    size_t count;
+};
+
+static size_t bytes_of(const struct tensor *t) {
+    return t->count * nn_dtype_bytes(t->dtype);
+}
+
+static enum status outputs_read(struct outputs *o, struct error *error) {
+    for (size_t i = 0; i < o->count; i++) {
+        const struct tensor *t = o->of[i].tensor;
+        o->of[i].bytes = malloc(bytes_of(t) + 1);
+        if (o->of[i].bytes == NULL) {
+            return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory");
+        }
+        if (t->count > 0) {
+            TRY(device_read(o->of[i].bytes, t->buffer.data, bytes_of(t), NULL, error));
+        }
+    }
+    return STATUS_OK;
+}
+
+static void outputs_free(struct outputs *o) {
+    for (size_t i = 0; i < o->count; i++) {
+        free(o->of[i].bytes);
+    }
+}
+
+/* Compares with what is there now. */
+static enum status outputs_compare(const struct outputs *first, char *text, size_t size,
+                                   struct error *error) {
+    struct outputs again = *first;
+    for (size_t i = 0; i < again.count; i++) {
+        again.of[i].bytes = NULL;
+    }
+    enum status status = outputs_read(&again, error);
+    for (size_t i = 0; i < first->count && status == STATUS_OK; i++) {
+        if (memcmp(first->of[i].bytes, again.of[i].bytes, bytes_of(first->of[i].tensor)) != 0) {
+            snprintf(text, size, "other bits the second time");
+        }
+    }
+    outputs_free(&again);
+    return status;
+}
+
+/* ---- LayerNorm ---- */
+
+static enum status call_norm(struct norm_case *c, size_t step, void *workspace,
+                             struct error *error) {
+    const struct layernorm_backward_problem problem = norm_case_problem(c);
+    TRY(norm_case_send(c, error));
+    TRY(functions_of(step)->layernorm_backward(&problem, workspace, NULL, error));
+    return device_synchronize(NULL, error);
+}
+
+static enum status try_norm(struct norm_case *c, size_t step, void *workspace, char *text,
+                            size_t size, struct error *error) {
+    const struct tensor *din = c->spec.in_place ? &c->dout : &c->din;
+    struct outputs first = {{{din, NULL}, {&c->dweight, NULL}, {&c->dbias, NULL}}, 3};
+    TRY(call_norm(c, step, workspace, error));
+    TRY(norm_case_check(c, text, size, error));
+    if (text[0] != '\0') {
+        return STATUS_OK;
+    }
+    enum status status = outputs_read(&first, error);
+    if (status == STATUS_OK) {
+        status = call_norm(c, step, workspace, error);
+    }
+    if (status == STATUS_OK) {
+        status = outputs_compare(&first, text, size, error);
+    }
+    outputs_free(&first);
+    return status;
+}
+
+static void check_norm(const struct norm_spec *spec, void *workspace, bool guarded) {
+    struct norm_case c = {0};
+    struct error error = {0};
+    char text[600] = "";
+    struct rng rng = rng_create(11 + spec->rows * 31 + spec->C);
+    enum status status = norm_case_create(&c, spec, guarded, &error);
+    if (status == STATUS_OK) {
+        status = norm_case_draw(&c, &rng, &error);
+    }
+    judge(0, c.name, status, &error, text);
+    for (size_t i = 0; i < STEPS && status == STATUS_OK && !test_has_failed(); i++) {
+        if (IS_NEW(i, layernorm_backward)) {
+            status = try_norm(&c, i, workspace, text, sizeof text, &error);
+            judge(i, c.name, status, &error, text);
+        }
+    }
+    norm_case_free(&c);
+}
+
+static void check_norms(const struct norm_spec *list, size_t count) {
+    struct device_properties gpu;
+    struct error error = {0};
+    void *workspace = NULL;
+    bool open;
+    open_gpu(&gpu, &open);
+    if (!open) {
+        return;
+    }
+    EXPECT_OK(device_alloc(&workspace, TRAINING_WORKSPACE_BYTES, &error));
+    for (size_t i = 0; i < 2 * count && !test_has_failed(); i++) {
+        struct norm_spec spec = list[i / 2];
+        spec.dtype = i % 2 == 0 ? NN_F32 : NN_BF16;
+        check_norm(&spec, workspace, !gpu.modelled);
+    }
+    device_free(workspace);
+}
+
+C_TEST(ladder, has_its_steps) {
+    size_t count;
+    const struct training_step *steps = training_ladder(&count);
+    ASSERT_TRUE(count == STEPS);
+    for (size_t i = 0; i < STEPS; i++) {
+        EXPECT_STR_EQ(names[i], steps[i].name);
+    }
+}
+
+/* Narrow and wide, and around what a lane, a warp and a block hold. */
+C_TEST(ladder, layernorm_of_many_widths) {
+    static const struct norm_spec list[] = {
+        {.rows = 1, .C = 1},     {.rows = 5, .C = 3},    {.rows = 70, .C = 8},
+        {.rows = 9, .C = 33},    {.rows = 17, .C = 128}, {.rows = 8, .C = 257},
+        {.rows = 9, .C = 264},   {.rows = 3, .C = 511},  {.rows = 20, .C = 512},
+        {.rows = 11, .C = 768},  {.rows = 7, .C = 1000}, {.rows = 3, .C = 1023},
+        {.rows = 9, .C = 1024},  {.rows = 3, .C = 1025}, {.rows = 4, .C = 1032},
+        {.rows = 2, .C = 2560},  {.rows = 2, .C = 4095}, {.rows = 2, .C = 4096},
+        {.rows = 1, .C = 5000},  {.rows = 1, .C = 8191}, {.rows = 1, .C = 8200},
+        {.rows = 2, .C = 16384}, {.rows = 0, .C = 16}};
+    check_norms(list, COUNT(list));
+}
+
+/* Blocks go on to further rows. */
+C_TEST(ladder, layernorm_of_many_rows) {
+    static const struct norm_spec list[] = {{.rows = 4500, .C = 4, .mean = 3.0},
+                                            {.rows = 4300, .C = 9},
+                                            {.rows = 301, .C = 1040, .mean = -1.0}};
+    check_norms(list, COUNT(list));
+}
+
+C_TEST(ladder, layernorm_in_place) {
+    static const struct norm_spec list[] = {{.rows = 30, .C = 96, .in_place = true},
+                                            {.rows = 30, .C = 65, .in_place = true},
+                                            {.rows = 3, .C = 1100, .in_place = true}};
+    check_norms(list, COUNT(list));
+}
+
+/* ---- Attention ---- */
+
+/* Scratch memory holds what the call before left, or other bits. */
+static enum status call_attention(struct attention_gradient_case *c, size_t step,
+                                  struct error *error) {
+    const struct attention_backward_problem problem = attention_gradient_problem(c);
+    TRY(attention_gradient_send(c, error));
+    TRY(functions_of(step)->attention_backward(&problem, c->scratch, NULL, error));
+    return device_synchronize(NULL, error);
+}
+
+static enum status try_attention(struct attention_gradient_case *c, size_t step, char *text,
+                                 size_t size, struct error *error) {
+    const struct attention_backward_problem problem = attention_gradient_problem(c);
+    size_t scratch = attention_backward_scratch(&problem);
+    struct outputs first = {{{&c->dqkv[0], NULL}, {&c->dqkv[1], NULL}, {&c->dqkv[2], NULL}}, 3};
+    TRY(call_attention(c, step, error));
+    TRY(attention_gradient_check(c, text, size, error));
+    if (text[0] != '\0') {
+        return STATUS_OK;
+    }
+    enum status status = outputs_read(&first, error);
+    if (status == STATUS_OK) {
+        status = device_set(c->scratch, 0xff, scratch, NULL, error);
+    }
+    if (status == STATUS_OK) {
+        status = call_attention(c, step, error);
+    }
+    if (status == STATUS_OK) {
+        status = outputs_compare(&first, text, size, error);
+    }
+    outputs_free(&first);
+    return status;
+}
+
+/* The last step passes fp32 on to the one before: few rows show that. */
+enum { FEW_ROWS = 6 };
+
+static bool only_passes_on(size_t step, const struct attention_gradient_case *c) {
+    return step == STEPS - 1 && c->spec.dtype == NN_F32 && c->rows > FEW_ROWS;
+}
+
+static void check_attention(const struct attention_gradient_spec *spec, bool guarded) {
+    struct attention_gradient_case c = {0};
+    struct error error = {0};
+    char text[700] = "";
+    struct rng rng = rng_create(7 + spec->HS * 31 + spec->B);
+    enum status status = attention_gradient_create(&c, spec, &rng, guarded, &error);
+    judge(0, c.name, status, &error, text);
+    for (size_t i = 0; i < STEPS && status == STATUS_OK && !test_has_failed(); i++) {
+        if (IS_NEW(i, attention_backward) && !only_passes_on(i, &c)) {
+            status = try_attention(&c, i, text, sizeof text, &error);
+            judge(i, c.name, status, &error, text);
+        }
+    }
+    attention_gradient_free(&c);
+}
+
+static void check_attentions(const struct attention_gradient_spec *list, size_t count) {
+    struct device_properties gpu;
+    bool open;
+    open_gpu(&gpu, &open);
+    for (size_t i = 0; i < 2 * count && open && !test_has_failed(); i++) {
+        struct attention_gradient_spec spec = list[i / 2];
+        spec.dtype = i % 2 == 0 ? NN_F32 : NN_BF16;
+        spec.loudness = spec.loudness > 0.0 ? spec.loudness : 1.0;
+        check_attention(&spec, !gpu.modelled);
+    }
+}
+
+C_TEST(ladder, attention_heads) {
+    static const struct attention_gradient_spec list[] = {
+        {.NH = 1, .KVH = 1, .HS = 8, .B = 1, .lengths = {1}},
+        {.NH = 2, .KVH = 2, .HS = 8, .B = 2, .lengths = {5, 1}},
+        {.NH = 1, .KVH = 1, .HS = 24, .B = 1, .lengths = {31}},
+        {.NH = 1, .KVH = 1, .HS = 32, .B = 1, .lengths = {64}},
+        {.NH = 1, .KVH = 1, .HS = 40, .B = 1, .lengths = {33}},
+        {.NH = 2, .KVH = 2, .HS = 64, .B = 1, .lengths = {65}},
+        {.NH = 1, .KVH = 1, .HS = 72, .B = 1, .lengths = {20}},
+        {.NH = 1, .KVH = 1, .HS = 128, .B = 1, .lengths = {70}},
+    };
+    check_attentions(list, COUNT(list));
+}
+
+C_TEST(ladder, attention_of_texts_of_many_lengths) {
+    static const struct attention_gradient_spec list[] = {
+        {.NH = 2, .KVH = 2, .HS = 16, .B = 6, .lengths = {1, 63, 1, 64, 65, 2}, .joined = true},
+        {.NH = 1, .KVH = 1, .HS = 64, .B = 3, .lengths = {140, 1, 30}},
+        {.NH = 1, .KVH = 1, .HS = 96, .B = 2, .lengths = {3, 66}, .joined = true},
+    };
+    check_attentions(list, COUNT(list));
+}
+
+C_TEST(ladder, attention_causal) {
+    static const struct attention_gradient_spec list[] = {
+        {.NH = 1, .KVH = 1, .HS = 32, .B = 3, .lengths = {70, 1, 129}, .causal = true},
+        {.NH = 2, .KVH = 2, .HS = 64, .B = 2, .lengths = {17, 150}, .causal = true},
+        {.NH = 1, .KVH = 1, .HS = 128, .B = 2, .lengths = {80, 1}, .causal = true},
+    };
+    check_attentions(list, COUNT(list));
+}
+
+C_TEST(ladder, attention_with_grouped_heads) {
+    static const struct attention_gradient_spec list[] = {
+        {.NH = 4, .KVH = 2, .HS = 16, .B = 2, .lengths = {40, 9}, .causal = true, .joined = true},
+        {.NH = 6, .KVH = 1, .HS = 48, .B = 2, .lengths = {2, 35}},
+        {.NH = 4, .KVH = 2, .HS = 128, .B = 1, .lengths = {34}, .causal = true},
+    };
+    check_attentions(list, COUNT(list));
+}
+
+/* Probabilities next to 0 and 1. */
+C_TEST(ladder, attention_of_loud_scores) {
+    static const struct attention_gradient_spec list[] = {
+        {.NH = 1, .KVH = 1, .HS = 32, .B = 1, .lengths = {50}, .loudness = 20.0},
+        {.NH = 1, .KVH = 1, .HS = 64, .B = 1, .lengths = {66}, .loudness = 20.0, .causal = true},
+    };
+    check_attentions(list, COUNT(list));
+}
+
+/* The last step's tall tiles, which only problems get that fill an H200 with them: here just so,
+   with 264 of 128 rows. Texts of one tile, of one and a row, and of less. */
+C_TEST(ladder, attention_in_tall_tiles) {
+    static const struct attention_gradient_spec list[] = {
+        {.NH = 66, .KVH = 66, .HS = 40, .B = 4, .lengths = {129, 127, 128, 128}, .causal = true},
+        {.NH = 66, .KVH = 66, .HS = 8, .B = 5, .lengths = {127, 2, 128, 128, 127}},
+    };
+    struct device_properties gpu;
+    bool open;
+    open_gpu(&gpu, &open);
+    for (size_t i = 0; i < COUNT(list) && open; i++) {
+        struct attention_gradient_spec spec = list[i];
+        struct attention_gradient_case c = {0};
+        struct error error = {0};
+        char text[700] = "";
+        struct rng rng = rng_create(5 + i);
+        spec.dtype = NN_BF16;
+        spec.loudness = 1.0;
+        enum status status = attention_gradient_create(&c, &spec, &rng, !gpu.modelled, &error);
+        if (status == STATUS_OK) {
+            status = call_attention(&c, STEPS - 1, &error);
+        }
+        if (status == STATUS_OK) {
+            status = attention_gradient_check(&c, text, sizeof text, &error);
+        }
+        judge(STEPS - 1, c.name, status, &error, text);
+        attention_gradient_free(&c);
+    }
+}
+
+/* ---- What lies between the rows ---- */
+
+/* One gradient in memory of its own, rows as far apart as the case's: `width` elements of each are
+   the gradient's, the first of them `first` elements into the rows of `joined`. */
+struct apart {
+    void *device;
+    unsigned char *bytes; /* host */
+    size_t first, width;
+};
+
+static enum status apart_create(struct apart *a, size_t bytes, struct error *error) {
+    a->bytes = malloc(bytes);
+    if (a->bytes == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory");
+    }
+    TRY(device_alloc(&a->device, bytes, error));
+    return device_set(a->device, 0xff, bytes, NULL, error);
+}
+
+/* Elements are the same as in the joined matrix, and those between as they were. */
+static bool apart_is_right(const struct apart *a, const unsigned char *joined, size_t rows,
+                           size_t stride, size_t size) {
+    bool right = true;
+    for (size_t i = 0; i < rows * stride * size && right; i++) {
+        size_t row = i / (stride * size), byte = i % (stride * size);
+        bool own = byte < a->width * size;
+        right = a->bytes[i] == (own ? joined[(row * stride + a->first) * size + byte] : 0xff);
+    }
+    return right;
+}
+
+/* Calls a step with its gradients apart. */
+static enum status run_apart(const struct attention_gradient_case *c, size_t step,
+                             struct apart *apart, size_t bytes, struct error *error) {
+    struct attention_backward_problem problem = attention_gradient_problem(c);
+    for (int i = 0; i < 3; i++) {
+        TRY(apart_create(&apart[i], bytes, error));
+    }
+    problem.dq = apart[0].device;
+    problem.dk = apart[1].device;
+    problem.dv = apart[2].device;
+    TRY(functions_of(step)->attention_backward(&problem, c->scratch, NULL, error));
+    for (int i = 0; i < 3; i++) {
+        TRY(device_read(apart[i].bytes, apart[i].device, bytes, NULL, error));
+    }
+    return STATUS_OK;
+}
+
+static enum status try_apart(struct attention_gradient_case *c, size_t step, char *text,
+                             size_t size, struct error *error) {
+    const struct attention_gradient_spec *s = &c->spec;
+    size_t q = s->NH * s->HS, kv = s->KVH * s->HS, element = nn_dtype_bytes(s->dtype);
+    size_t bytes = c->rows * c->q_stride * element;
+    struct apart apart[3] = {
+        {.width = q}, {.first = q, .width = kv}, {.first = q + kv, .width = kv}};
+    unsigned char *joined = malloc(bytes);
+    enum status status = joined != NULL ? call_attention(c, step, error) : STATUS_OUT_OF_MEMORY;
+    if (status == STATUS_OK) {
+        status = device_read(joined, c->dqkv[0].buffer.data, bytes, NULL, error);
+    }
+    if (status == STATUS_OK) {
+        status = run_apart(c, step, apart, bytes, error);
+    }
+    for (int i = 0; i < 3; i++) {
+        if (status == STATUS_OK &&
+            !apart_is_right(&apart[i], joined, c->rows, c->q_stride, element)) {
+            snprintf(text, size, "gradient %d: wrote between the rows, or other bits", i);
+        }
+        device_free(apart[i].device);
+        free(apart[i].bytes);
+    }
+    free(joined);
+    return status;
+}
+
+C_TEST(ladder, attention_writes_nothing_between_rows) {
+    struct device_properties gpu;
+    bool open;
+    open_gpu(&gpu, &open);
+    for (size_t i = 0; i < 6 * STEPS && open && !test_has_failed(); i++) {
+        static const size_t sizes[] = {24, 64, 80};
+        struct attention_gradient_spec spec = {.NH = 2,
+                                               .KVH = 1,
+                                               .HS = sizes[i % 3],
+                                               .B = 2,
+                                               .lengths = {19, 3},
+                                               .loudness = 1.0,
+                                               .dtype = i / 3 % 2 == 0 ? NN_F32 : NN_BF16,
+                                               .joined = true};
+        struct attention_gradient_case c = {0};
+        struct error error = {0};
+        char text[200] = "";
+        struct rng rng = rng_create(i);
+        if (!IS_NEW(i / 6, attention_backward)) {
+            continue;
+        }
+        enum status status = attention_gradient_create(&c, &spec, &rng, false, &error);
+        if (status == STATUS_OK) {
+            status = try_apart(&c, i / 6, text, sizeof text, &error);
+        }
+        judge(i / 6, c.name, status, &error, text);
+        attention_gradient_free(&c);
+    }
+}
+
+/* ---- AdamW ---- */
+
+static enum status call_adamw(struct adamw_case *c, size_t step, struct error *error) {
+    const struct adamw_problem problem = adamw_case_problem(c);
+    TRY(adamw_case_send(c, error));
+    TRY(functions_of(step)->adamw(&problem, NULL, error));
+    return device_synchronize(NULL, error);
+}
+
+static enum status try_adamw(struct adamw_case *c, size_t step, char *text, size_t size,
+                             struct error *error) {
+    struct outputs first = {{{&c->weights, NULL}, {&c->m, NULL}, {&c->v, NULL}, {&c->copy, NULL}},
+                            c->spec.copy ? 4 : 3};
+    TRY(call_adamw(c, step, error));
+    TRY(adamw_case_check(c, text, size, error));
+    if (text[0] != '\0') {
+        return STATUS_OK;
+    }
+    enum status status = outputs_read(&first, error);
+    if (status == STATUS_OK) {
+        status = call_adamw(c, step, error);
+    }
+    if (status == STATUS_OK) {
+        status = outputs_compare(&first, text, size, error);
+    }
+    outputs_free(&first);
+    return status;
+}
+
+static void check_adamw(const struct adamw_spec *spec, bool guarded) {
+    struct adamw_case c = {0};
+    struct error error = {0};
+    char text[600] = "";
+    struct rng rng = rng_create(3 + spec->count);
+    enum status status = adamw_case_create(&c, spec, guarded, &error);
+    if (status == STATUS_OK) {
+        status = adamw_case_draw(&c, &rng, &error);
+    }
+    judge(0, c.name, status, &error, text);
+    for (size_t i = 0; i < STEPS && status == STATUS_OK && !test_has_failed(); i++) {
+        if (IS_NEW(i, adamw)) {
+            status = try_adamw(&c, i, text, sizeof text, &error);
+            judge(i, c.name, status, &error, text);
+        }
+    }
+    adamw_case_free(&c);
+}
+
+/* Around vectors and blocks, and decay that ends within a vector. */
+C_TEST(ladder, adamw) {
+    static const struct {
+        size_t count, decayed;
+        uint64_t step;
+    } sizes[] = {{1, 0, 1},       {3, 2, 7},      {4, 4, 2},          {5, 1, 1000},
+                 {1023, 1022, 3}, {1024, 513, 1}, {1025, 1025, 4},    {1030, 0, 50000},
+                 {4099, 2050, 9}, {0, 0, 1},      {70000, 69997, 100}};
+    struct device_properties gpu;
+    bool open;
+    open_gpu(&gpu, &open);
+    for (size_t i = 0; i < 2 * COUNT(sizes) && open && !test_has_failed(); i++) {
+        const struct adamw_spec spec = {.count = sizes[i / 2].count,
+                                        .decayed = sizes[i / 2].decayed,
+                                        .copy = i % 2 == 0,
+                                        .rate = 1e-3f,
+                                        .beta1 = 0.9f,
+                                        .beta2 = 0.999f,
+                                        .eps = 1e-8f,
+                                        .decay = 0.1f,
+                                        .step = sizes[i / 2].step,
+                                        .scale = 0.7};
+        check_adamw(&spec, !gpu.modelled);
+    }
+}

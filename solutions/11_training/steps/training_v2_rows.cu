@@ -1,0 +1,295 @@
+/**
+ * @file training_v2_rows.cu
+ * @brief LayerNorm: a warp or a block a row, whose columns' sums stay in registers from row to row.
+ *
+ * Changes since v1: a row is read once, in vectors of 16 bytes, and kept until its two means are
+ * known; lanes exchange their parts by shuffles. A thread has the same columns of every row that
+ * its block goes through, so that their parts of dweight and dbias are sums in registers. What the
+ * blocks have then is added up by a second kernel, in the same order each time.
+ *
+ * Why: v1 reads in and dout three times, and a warp's loads of 32 rows are in 32 different places.
+ *
+ * Launch: rows of up to 1024 columns have a warp each, eight a block of 256 threads, and there are
+ * as many blocks as run at once, which go on to the next rows; longer rows have a block of 256 or
+ * 512. Second kernel: a block of 1024 threads for 32 columns. Bytes: in, dout and din once, 3 rows
+ * C elements, and 16 C bytes for each block's parts, which stay in the L2 cache. FLOPs: 16 an
+ * element.
+ *
+ * Rows that begin at no multiple of 16 bytes (an odd C) go element by element.
+ */
+#include "solutions/11_training/steps/ladder.h"
+#include "solutions/11_training/steps/parts.cuh"
+
+/* GROUP_ threads a row, VECTORS_ of 16 bytes a thread. */
+template <typename E_, int GROUP_, int VECTORS_, bool ALIGNED_> struct row_tile {
+    typedef E_ E;
+    static constexpr int GROUP = GROUP_, VECTORS = VECTORS_;
+    static constexpr bool ALIGNED = ALIGNED_;
+    static constexpr int THREADS = GROUP == 32 ? 256 : GROUP, ROWS = THREADS / GROUP;
+    static constexpr int COUNT = VECTORS * LANES<E>; /* columns of a thread */
+    static constexpr int BLOCKS = THREADS > 256 || COUNT > 24 ? 1 : COUNT > 8 ? 2 : 4;
+    static constexpr int COLUMNS = COUNT * GROUP;
+};
+
+/* The thread's first column of its vector v. */
+template <typename TILE> static __device__ __forceinline__ int column(int v) {
+    return (v * TILE::GROUP + (int)threadIdx.x % TILE::GROUP) * LANES<typename TILE::E>;
+}
+
+/* A vector of a row from column `first` on; what lies behind the row is 0. */
+template <typename TILE>
+static __device__ __forceinline__ uint4 load_vector(const typename TILE::E *row, int first, int C) {
+    if constexpr (TILE::ALIGNED) {
+        return first < C ? *(const uint4 *)(row + first) : make_uint4(0, 0, 0, 0);
+    } else {
+        float x[LANES<typename TILE::E>];
+#pragma unroll
+        for (int e = 0; e < LANES<typename TILE::E>; e++) {
+            x[e] = first + e < C ? to_float(row[first + e]) : 0.0f;
+        }
+        return pack_vector(x);
+    }
+}
+
+template <typename TILE>
+static __device__ __forceinline__ void store_vector(typename TILE::E *row, int first, int C,
+                                                    const float (&x)[LANES<typename TILE::E>]) {
+    if (TILE::ALIGNED && first < C) {
+        *(uint4 *)(row + first) = pack_vector(x);
+    }
+#pragma unroll
+    for (int e = 0; e < LANES<typename TILE::E> && !TILE::ALIGNED; e++) {
+        if (first + e < C) {
+            row[first + e] = from_float<typename TILE::E>(x[e]);
+        }
+    }
+}
+
+/* Weights are fp32: one or two vectors. */
+template <typename TILE>
+static __device__ __forceinline__ void load_weights(const float *weight, int first, int C,
+                                                    float (&w)[LANES<typename TILE::E>]) {
+#pragma unroll
+    for (int e = 0; e < LANES<typename TILE::E>; e += 4) {
+        float four[4] = {};
+        if (TILE::ALIGNED && first < C) {
+            unpack(__ldg((const uint4 *)(weight + first + e)), four);
+        }
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            bool inside = !TILE::ALIGNED && first + e + i < C;
+            w[e + i] = inside ? weight[first + e + i] : four[i];
+        }
+    }
+}
+
+/* Of all threads of a row, in each of them. */
+template <typename TILE> static __device__ __forceinline__ float2 row_sums(float a, float b) {
+    a = lanes_sum<32>(a);
+    b = lanes_sum<32>(b);
+    if constexpr (TILE::GROUP == 32) {
+        return make_float2(a, b);
+    } else {
+        __shared__ float2 warps[TILE::THREADS / 32];
+        __syncthreads(); /* the row before has been read */
+        if (threadIdx.x % 32 == 0) {
+            warps[threadIdx.x / 32] = make_float2(a, b);
+        }
+        __syncthreads();
+        float2 sums = warps[0];
+#pragma unroll
+        for (int i = 1; i < TILE::THREADS / 32; i++) {
+            sums.x += warps[i].x;
+            sums.y += warps[i].y;
+        }
+        return sums;
+    }
+}
+
+/* The thread's parts of the columns' sums. */
+template <typename TILE> struct column_sums { float weight[TILE::COUNT], bias[TILE::COUNT]; };
+
+/* One row of a block: din, and the row's part of the columns' sums. */
+template <typename TILE>
+static __device__ __forceinline__ void do_row(const struct layernorm_backward_problem &p,
+                                              size_t row, struct column_sums<TILE> &sums) {
+    typedef typename TILE::E E;
+    constexpr int L = LANES<E>;
+    const E *in_row = (const E *)p.in + row * p.C, *dout_row = (const E *)p.dout + row * p.C;
+    int C = (int)p.C;
+    uint4 in[TILE::VECTORS], dout[TILE::VECTORS];
+#pragma unroll
+    for (int v = 0; v < TILE::VECTORS; v++) {
+        in[v] = load_vector<TILE>(in_row, column<TILE>(v), C);
+        dout[v] = load_vector<TILE>(dout_row, column<TILE>(v), C);
+    }
+    float2 stats = *(const float2 *)(p.stats + 2 * row); /* mean, rstd */
+    float g_sum = 0.0f, gx_sum = 0.0f;
+#pragma unroll
+    for (int v = 0; v < TILE::VECTORS; v++) {
+        float x[L], d[L], w[L];
+        unpack(in[v], x);
+        unpack(dout[v], d);
+        load_weights<TILE>(p.weight, column<TILE>(v), C, w);
+#pragma unroll
+        for (int e = 0; e < L; e++) {
+            float xhat = (x[e] - stats.x) * stats.y, g = d[e] * w[e];
+            g_sum += g;
+            gx_sum += g * xhat;
+            sums.weight[v * L + e] += d[e] * xhat;
+            sums.bias[v * L + e] += d[e];
+        }
+    }
+    float2 means = row_sums<TILE>(g_sum, gx_sum);
+    means.x /= (float)C;
+    means.y /= (float)C;
+#pragma unroll
+    for (int v = 0; v < TILE::VECTORS; v++) {
+        float x[L], d[L], w[L];
+        unpack(in[v], x);
+        unpack(dout[v], d);
+        load_weights<TILE>(p.weight, column<TILE>(v), C, w);
+#pragma unroll
+        for (int e = 0; e < L; e++) {
+            float xhat = (x[e] - stats.x) * stats.y;
+            x[e] = stats.y * (d[e] * w[e] - means.x - xhat * means.y);
+        }
+        store_vector<TILE>((E *)p.din + row * p.C, column<TILE>(v), C, x);
+    }
+}
+
+/* Where the blocks' parts lie: (blocks, 2, COUNT, GROUP), a thread's columns GROUP apart, so that
+   neighbouring threads store side by side. */
+struct parts {
+    float *values;
+    int group, lanes, columns; /* GROUP, LANES, COLUMNS */
+};
+
+/* Which column a place of a block's parts belongs to: as column() has it. */
+static __device__ __forceinline__ int column_at(const struct parts &parts, int place) {
+    int i = place / parts.group, thread = place % parts.group;
+    return (i / parts.lanes * parts.group + thread) * parts.lanes + i % parts.lanes;
+}
+
+/* Parts of the block's rows, one after another, become the block's. */
+template <typename TILE>
+static __device__ __forceinline__ void store_parts(const struct column_sums<TILE> &sums,
+                                                   float *to) {
+    __shared__ float of_block[TILE::ROWS > 1 ? 2 * TILE::COLUMNS : 1];
+    for (int row = 0; row < TILE::ROWS; row++) {
+#pragma unroll
+        for (int i = 0; i < TILE::COUNT && (int)threadIdx.x / TILE::GROUP == row; i++) {
+            int place = i * TILE::GROUP + (int)threadIdx.x % TILE::GROUP;
+            float weight = sums.weight[i], bias = sums.bias[i];
+            if (TILE::ROWS > 1 && row > 0) {
+                weight += of_block[place];
+                bias += of_block[TILE::COLUMNS + place];
+            }
+            float *next = TILE::ROWS > 1 && row < TILE::ROWS - 1 ? of_block : to;
+            next[place] = weight;
+            next[TILE::COLUMNS + place] = bias;
+        }
+        __syncthreads();
+    }
+}
+
+template <typename TILE>
+static __global__ void __launch_bounds__(TILE::THREADS, TILE::BLOCKS)
+    layernorm_rows(const struct layernorm_backward_problem p, float *parts) {
+    struct column_sums<TILE> sums = {};
+    size_t row = (size_t)blockIdx.x * TILE::ROWS + threadIdx.x / TILE::GROUP;
+    for (; row < p.rows; row += (size_t)gridDim.x * TILE::ROWS) {
+        do_row<TILE>(p, row, sums);
+    }
+    store_parts<TILE>(sums, parts + (size_t)blockIdx.x * 2 * TILE::COLUMNS);
+}
+
+enum { SUMMED_COLUMNS = 32, SLICES = 32 };
+
+/* dweight and dbias += the blocks' parts: slices of the blocks, then the slices. */
+static __global__ void __launch_bounds__(SUMMED_COLUMNS *SLICES)
+    layernorm_columns(float *dweight, float *dbias, const struct parts parts, int blocks, int C) {
+    __shared__ float slices[SLICES][SUMMED_COLUMNS];
+    int place = blockIdx.x * SUMMED_COLUMNS + threadIdx.x; /* of 2 COLUMNS, a multiple of 32 */
+    float sum = 0.0f;
+    for (int b = threadIdx.y; b < blocks; b += SLICES) {
+        sum += parts.values[(size_t)b * 2 * parts.columns + place];
+    }
+    slices[threadIdx.y][threadIdx.x] = sum;
+    __syncthreads();
+    int c = column_at(parts, place % parts.columns);
+    if (threadIdx.y > 0 || c >= C) {
+        return;
+    }
+    for (int i = 1; i < SLICES; i++) {
+        sum += slices[i][threadIdx.x];
+    }
+    *(place < parts.columns ? dweight + c : dbias + c) += sum;
+}
+
+template <typename TILE>
+static enum status launch(const struct layernorm_backward_problem *p, float *parts,
+                          device_stream stream, struct error *error) {
+    size_t wanted = (p->rows + TILE::ROWS - 1) / TILE::ROWS;
+    size_t most = (size_t)gpu_limits().multiprocessors * TILE::BLOCKS;
+    size_t room = TRAINING_WORKSPACE_BYTES / (2 * TILE::COLUMNS * sizeof(float));
+    most = most < room ? most : room;
+    unsigned blocks = (unsigned)(wanted < most ? wanted : most > 0 ? most : 1);
+    const struct parts where = {parts, TILE::GROUP, LANES<typename TILE::E>, TILE::COLUMNS};
+    layernorm_rows<TILE><<<blocks, TILE::THREADS, 0, stream>>>(*p, parts);
+    TRY(device_launched("layernorm_rows", error));
+    constexpr unsigned GROUPS = 2 * TILE::COLUMNS / SUMMED_COLUMNS;
+    layernorm_columns<<<GROUPS, dim3(SUMMED_COLUMNS, SLICES), 0, stream>>>(
+        p->dweight, p->dbias, where, (int)blocks, (int)p->C);
+    return device_launched("layernorm_columns", error);
+}
+
+/* The narrowest of the tiles that hold a row. */
+template <typename TILE, typename... WIDER>
+static enum status launch_first(const struct layernorm_backward_problem *p, float *parts,
+                                device_stream stream, struct error *error) {
+    if constexpr (sizeof...(WIDER) > 0) {
+        if (p->C > TILE::COLUMNS) {
+            return launch_first<WIDER...>(p, parts, stream, error);
+        }
+    }
+    return launch<TILE>(p, parts, stream, error);
+}
+
+static enum status launch_fp32(const struct layernorm_backward_problem *p, float *parts,
+                               device_stream stream, struct error *error) {
+    typedef float E;
+    if (p->C % LANES<E> != 0) {
+        return launch_first<row_tile<E, 32, 2, false>, row_tile<E, 32, 8, false>,
+                            row_tile<E, 256, 8, false>, row_tile<E, 512, 8, false>>(p, parts,
+                                                                                    stream, error);
+    }
+    return launch_first<row_tile<E, 32, 2, true>, row_tile<E, 32, 4, true>,
+                        row_tile<E, 32, 6, true>, row_tile<E, 32, 8, true>,
+                        row_tile<E, 256, 4, true>, row_tile<E, 256, 8, true>,
+                        row_tile<E, 512, 8, true>>(p, parts, stream, error);
+}
+
+static enum status launch_bf16(const struct layernorm_backward_problem *p, float *parts,
+                               device_stream stream, struct error *error) {
+    typedef __nv_bfloat16 E;
+    if (p->C % LANES<E> != 0) {
+        return launch_first<row_tile<E, 32, 1, false>, row_tile<E, 32, 4, false>,
+                            row_tile<E, 256, 4, false>, row_tile<E, 512, 4, false>>(p, parts,
+                                                                                    stream, error);
+    }
+    return launch_first<row_tile<E, 32, 1, true>, row_tile<E, 32, 2, true>,
+                        row_tile<E, 32, 3, true>, row_tile<E, 32, 4, true>,
+                        row_tile<E, 256, 2, true>, row_tile<E, 256, 4, true>,
+                        row_tile<E, 512, 4, true>>(p, parts, stream, error);
+}
+
+enum status layernorm_backward_v2_rows(const struct layernorm_backward_problem *p, void *workspace,
+                                       device_stream stream, struct error *error) {
+    TRY(layernorm_backward_check(p, error));
+    if (p->rows == 0) {
+        return STATUS_OK;
+    }
+    return p->dtype == NN_F32 ? launch_fp32(p, (float *)workspace, stream, error)
+                              : launch_bf16(p, (float *)workspace, stream, error);
+}

@@ -1,0 +1,342 @@
+/**
+ * @file training_v4_flash.cu
+ * @brief Attention: tiles of p and ds in shared memory, computed again where they are needed.
+ *
+ * Changes since v3 (attention as in v1): no matrix goes to memory. A block owns rows whose
+ * gradients it sums up in registers and goes through tiles of the others (sides.cuh): a kernel for
+ * dk and dv, in which blocks own keys, and one for dq, in which they own queries. p comes from lse,
+ * which the forward pass has left, so there is no softmax to do again. (Dao et al. 2022, section 3
+ * and appendix B; two kernels instead of atomic sums of dq.)
+ *
+ * Why: the matrices are 8 NH rows longest bytes, written once and read twice; and v1's every FMA
+ * reads two operands from a cache. Here a thread has 4 x 4 of a tile: two loads of 16 bytes from
+ * shared memory serve 16 FMAs.
+ *
+ * Launch: 256 threads for each sequence, head and 64 own rows (heads above 64 channels: 32), in
+ * tiles of 64 (32) others; 103 KiB of shared memory (75), two blocks a multiprocessor. Before, a
+ * kernel for delta, with as many lanes a row and head as it has vectors, which also lays lse out by
+ * heads. Bytes: q, k, v and dout
+ * once for each tile of the other side, mostly from the L2 cache. FLOPs: 14 HS for each pair of a
+ * query and a key that it sees.
+ *
+ * bf16 goes this way too, in fp32 from shared memory on. GPUs without so much shared memory:
+ * smaller tiles, or v1's way.
+ */
+#include "solutions/11_training/steps/sides.cuh"
+
+enum { THREADS = 256, EDGE = 16 }; /* threads are EDGE x EDGE */
+
+/* delta and lse of a row and head: 2^shift lanes, a vector each. */
+template <typename E>
+static __global__ void __launch_bounds__(THREADS)
+    number_rows(const struct attention_backward_problem p, struct query_numbers numbers,
+                int shift) {
+    size_t thread = (size_t)blockIdx.x * THREADS + threadIdx.x, index = thread >> shift;
+    size_t first = (thread & ((1u << shift) - 1)) * LANES<E>;
+    bool there = index < p.rows * p.NH;
+    float sum = 0.0f;
+    if (there && first < p.HS) {
+        float a[LANES<E>], b[LANES<E>];
+        unpack(*(const uint4 *)((const E *)p.dout + index * p.HS + first), a);
+        unpack(*(const uint4 *)((const E *)p.out + index * p.HS + first), b);
+#pragma unroll
+        for (int e = 0; e < LANES<E>; e++) {
+            sum += a[e] * b[e];
+        }
+    }
+    for (int offset = 1 << shift >> 1; offset > 0; offset /= 2) {
+        sum += __shfl_xor_sync(~0u, sum, offset);
+    }
+    if (there && first == 0) {
+        unsigned heads = (unsigned)p.NH; /* a division of 64 bits is 100 instructions */
+        unsigned row = index >> 32 == 0 ? (unsigned)index / heads : (unsigned)(index / heads);
+        size_t to = (index - row * p.NH) * p.rows + row;
+        numbers.delta[to] = sum;
+        numbers.lse[to] = p.lse[index] * LOG2_E;
+    }
+}
+
+template <typename E>
+static enum status launch_numbers(const struct attention_backward_problem *p, void *scratch,
+                                  device_stream stream, struct error *error) {
+    unsigned blocks = 0;
+    int shift = 0;
+    while (((size_t)LANES<E> << shift) < p->HS) {
+        shift++;
+    }
+    size_t threads = p->rows * p->NH << shift;
+    TRY(count_blocks("attention_backward", (threads + THREADS - 1) / THREADS, &blocks, error));
+    const struct query_numbers numbers = numbers_in(*p, scratch);
+    number_rows<E><<<blocks, THREADS, 0, stream>>>(*p, numbers, shift);
+    return device_launched("number_rows", error);
+}
+
+enum status attention_numbers(const struct attention_backward_problem *p, void *scratch,
+                              device_stream stream, struct error *error) {
+    return p->dtype == NN_F32 ? launch_numbers<float>(p, scratch, stream, error)
+                              : launch_numbers<__nv_bfloat16>(p, scratch, stream, error);
+}
+
+/* Sizes: channels, own rows and other rows of a tile. */
+template <int HS_, int OWN_, int OTHER_> struct flash_tile {
+    static constexpr int HS = HS_, OWN = OWN_, OTHER = OTHER_;
+    static constexpr int OWNS = OWN / EDGE, OTHERS = OTHER / EDGE, CHANNELS = HS / EDGE;
+    static constexpr int PITCH = HS + 4;    /* eight rows' vectors lie in different banks */
+    static constexpr int P_PITCH = OWN + 4; /* p and ds: a row for each other row */
+    struct shared {
+        float own_x[OWN][PITCH], own_y[OWN][PITCH];
+        float other_x[OTHER][PITCH], other_y[OTHER][PITCH];
+        float p[OTHER][P_PITCH], ds[OTHER][P_PITCH];
+        float lse[OWN > OTHER ? OWN : OTHER], delta[OWN > OTHER ? OWN : OTHER]; /* of queries */
+    };
+};
+
+/* Rows first .. of a head as fp32; rows and channels that are not there become 0. */
+template <int ROWS, typename TILE, typename E>
+static __device__ __forceinline__ void load_tile(float (*to)[TILE::PITCH], const E *from,
+                                                 size_t stride, int first, int T, int channels) {
+    constexpr int L = LANES<E>, VECTORS = TILE::HS / L;
+    for (int i = threadIdx.x; i < ROWS * VECTORS; i += THREADS) {
+        int row = i / VECTORS, channel = i % VECTORS * L;
+        uint4 bits = make_uint4(0, 0, 0, 0);
+        if (first + row < T && channel < channels) {
+            bits = *(const uint4 *)(from + (size_t)(first + row) * stride + channel);
+        }
+        float x[L];
+        unpack(bits, x);
+#pragma unroll
+        for (int e = 0; e < L; e += 4) {
+            *(float4 *)&to[row][channel + e] = make_float4(x[e], x[e + 1], x[e + 2], x[e + 3]);
+        }
+    }
+}
+
+/* lse and delta of a head's queries first .. */
+template <int ROWS, typename TILE>
+static __device__ __forceinline__ void
+load_numbers(typename TILE::shared &tile, const struct attention_backward_problem &p,
+             const struct query_numbers &numbers, const struct block_place &s, unsigned head,
+             int first) {
+    size_t from = head * p.rows + s.start + first;
+    for (int i = threadIdx.x; i < ROWS; i += THREADS) {
+        tile.lse[i] = first + i < s.T ? numbers.lse[from + i] : 0.0f;
+        tile.delta[i] = first + i < s.T ? numbers.delta[from + i] : 0.0f;
+    }
+}
+
+/* sums[j][i] = own row lane + 16 i . other row group + 16 j, where thread = 16 group + lane */
+template <typename TILE>
+static __device__ __forceinline__ void dots(float (&sums)[TILE::OTHERS][TILE::OWNS],
+                                            const float (*own)[TILE::PITCH],
+                                            const float (*other)[TILE::PITCH]) {
+    int lane = threadIdx.x % EDGE, group = threadIdx.x / EDGE;
+#pragma unroll
+    for (int i = 0; i < TILE::OTHERS * TILE::OWNS; i++) {
+        sums[i / TILE::OWNS][i % TILE::OWNS] = 0.0f;
+    }
+#pragma unroll 4
+    for (int c = 0; c < TILE::HS; c += 4) {
+        float4 a[TILE::OWNS];
+#pragma unroll
+        for (int i = 0; i < TILE::OWNS; i++) {
+            a[i] = *(const float4 *)&own[lane + EDGE * i][c];
+        }
+#pragma unroll
+        for (int j = 0; j < TILE::OTHERS; j++) {
+            float4 b = *(const float4 *)&other[group + EDGE * j][c];
+#pragma unroll
+            for (int i = 0; i < TILE::OWNS; i++) {
+                sums[j][i] += a[i].x * b.x + a[i].y * b.y + a[i].z * b.z + a[i].w * b.w;
+            }
+        }
+    }
+}
+
+/* p and ds of a tile, to shared memory; other: its first row. */
+template <typename TILE, bool KEYS_OWN>
+static __device__ __forceinline__ void weigh(typename TILE::shared &tile,
+                                             const struct attention_backward_problem &p,
+                                             const struct block_place &s, int other) {
+    float scores[TILE::OTHERS][TILE::OWNS], dp[TILE::OTHERS][TILE::OWNS];
+    int lane = threadIdx.x % EDGE, group = threadIdx.x / EDGE;
+    dots<TILE>(scores, tile.own_x, tile.other_x);
+    dots<TILE>(dp, tile.own_y, tile.other_y);
+#pragma unroll
+    for (int j = 0; j < TILE::OTHERS; j++) {
+#pragma unroll
+        for (int i = 0; i < TILE::OWNS; i++) {
+            int o = lane + EDGE * i, t = group + EDGE * j, query = KEYS_OWN ? t : o;
+            float weight = power_of_2(scores[j][i] * (p.scale * LOG2_E) - tile.lse[query]);
+            weight = sees<KEYS_OWN>(s.first + o, other + t, s.T, p.causal) ? weight : 0.0f;
+            tile.p[t][o] = weight;
+            tile.ds[t][o] = weight * (dp[j][i] - tile.delta[query]);
+        }
+    }
+}
+
+/* COUNT floats that lie one after the other. */
+template <int COUNT>
+static __device__ __forceinline__ void load_floats(float (&x)[COUNT], const float *from) {
+    if constexpr (COUNT == 2) {
+        float2 two = *(const float2 *)from;
+        x[0] = two.x;
+        x[1] = two.y;
+    } else {
+        static_assert(COUNT == 4, "two or four own rows a thread");
+        float4 four = *(const float4 *)from;
+        x[0] = four.x;
+        x[1] = four.y;
+        x[2] = four.z;
+        x[3] = four.w;
+    }
+}
+
+/* sums of the thread's own rows OWNS group .. and channels 4 lane .., and 64 further on:
+   += weights^T * rows */
+template <typename TILE>
+static __device__ __forceinline__ void add_rows(float (&sums)[TILE::OWNS][TILE::CHANNELS],
+                                                const float (*weights)[TILE::P_PITCH],
+                                                const float (*rows)[TILE::PITCH]) {
+    int lane = threadIdx.x % EDGE, group = threadIdx.x / EDGE;
+#pragma unroll 4
+    for (int t = 0; t < TILE::OTHER; t++) {
+        float weight[TILE::OWNS];
+        load_floats(weight, &weights[t][TILE::OWNS * group]);
+#pragma unroll
+        for (int c = 0; c < TILE::CHANNELS; c += 4) {
+            float x[4];
+            load_floats(x, &rows[t][4 * lane + EDGE * c]);
+#pragma unroll
+            for (int i = 0; i < 4 * TILE::OWNS; i++) {
+                sums[i / 4][c + i % 4] += weight[i / 4] * x[i % 4];
+            }
+        }
+    }
+}
+
+static __device__ __forceinline__ void store_four(float *to, const float *x, float factor) {
+    *(float4 *)to = make_float4(x[0] * factor, x[1] * factor, x[2] * factor, x[3] * factor);
+}
+
+static __device__ __forceinline__ void store_four(__nv_bfloat16 *to, const float *x, float factor) {
+    const __nv_bfloat16 type = __nv_bfloat16();
+    *(uint2 *)to = make_uint2(pack(x[0] * factor, x[1] * factor, type),
+                              pack(x[2] * factor, x[3] * factor, type));
+}
+
+/* The thread's sums, times a factor, to rows of a gradient. */
+template <typename TILE, typename E>
+static __device__ __forceinline__ void
+store_sums(E *to, size_t stride, const float (&sums)[TILE::OWNS][TILE::CHANNELS], float factor,
+           const struct block_place &s, int channels) {
+    int lane = threadIdx.x % EDGE, group = threadIdx.x / EDGE;
+#pragma unroll
+    for (int i = 0; i < TILE::OWNS; i++) {
+        int row = s.first + TILE::OWNS * group + i;
+#pragma unroll
+        for (int c = 0; c < TILE::CHANNELS; c += 4) {
+            int channel = 4 * lane + EDGE * c;
+            if (row < s.T && channel < channels) {
+                store_four(to + (s.start + row) * stride + channel, sums[i] + c, factor);
+            }
+        }
+    }
+}
+
+template <typename E, typename TILE, bool KEYS_OWN>
+static __global__ void __launch_bounds__(THREADS, 2)
+    flash_backward(const struct attention_backward_problem p, const struct query_numbers numbers) {
+    extern __shared__ __align__(16) unsigned char shared_bytes[];
+    typename TILE::shared &tile = *(typename TILE::shared *)shared_bytes;
+    const struct block_place s = place_block<KEYS_OWN, TILE::OWN, TILE::OTHER>(p);
+    if (s.first >= s.T) {
+        return;
+    }
+    int HS = (int)p.HS;
+    const struct side<E> own = own_side<KEYS_OWN, E>(p, s);
+    load_tile<TILE::OWN, TILE>(tile.own_x, own.x, own.x_stride, s.first, s.T, HS);
+    load_tile<TILE::OWN, TILE>(tile.own_y, own.y, own.y_stride, s.first, s.T, HS);
+    if (!KEYS_OWN) {
+        load_numbers<TILE::OWN, TILE>(tile, p, numbers, s, s.head, s.first);
+    }
+    float first[TILE::OWNS][TILE::CHANNELS] = {}, second[TILE::OWNS][TILE::CHANNELS] = {};
+    for (unsigned head = s.other; head < s.other_end; head++) {
+        const struct side<E> others = other_side<KEYS_OWN, E>(p, s, head);
+        for (int t = s.tile; t < s.tile_end; t++) {
+            int other = t * TILE::OTHER;
+            load_tile<TILE::OTHER, TILE>(tile.other_x, others.x, others.x_stride, other, s.T, HS);
+            load_tile<TILE::OTHER, TILE>(tile.other_y, others.y, others.y_stride, other, s.T, HS);
+            if (KEYS_OWN) {
+                load_numbers<TILE::OTHER, TILE>(tile, p, numbers, s, head, other);
+            }
+            __syncthreads();
+            weigh<TILE, KEYS_OWN>(tile, p, s, other);
+            __syncthreads();
+            add_rows<TILE>(first, tile.ds, tile.other_x);
+            if (KEYS_OWN) {
+                add_rows<TILE>(second, tile.p, tile.other_y);
+            }
+            __syncthreads(); /* the tile has been read */
+        }
+    }
+    size_t stride = KEYS_OWN ? p.kv_stride : p.q_stride, column = s.head * p.HS;
+    E *to = (E *)(KEYS_OWN ? p.dk : p.dq) + column;
+    store_sums<TILE>(to, stride, first, p.scale, s, HS);
+    if (KEYS_OWN) {
+        store_sums<TILE>((E *)p.dv + column, stride, second, 1.0f, s, HS);
+    }
+}
+
+template <typename E, typename TILE, bool KEYS_OWN>
+static enum status launch_kernel(const struct attention_backward_problem *p, void *scratch,
+                                 device_stream stream, struct error *error) {
+    constexpr size_t BYTES = sizeof(typename TILE::shared);
+    static const cudaError_t allowed = cudaFuncSetAttribute(
+        flash_backward<E, TILE, KEYS_OWN>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)BYTES);
+    unsigned blocks = 0;
+    if (allowed != cudaSuccess) {
+        return error_set(error, STATUS_DEVICE, "attention_backward: %s",
+                         cudaGetErrorString(allowed));
+    }
+    TRY(count_places(p, KEYS_OWN, TILE::OWN, &blocks, error));
+    flash_backward<E, TILE, KEYS_OWN>
+        <<<blocks, THREADS, BYTES, stream>>>(*p, numbers_in(*p, scratch));
+    return device_launched("flash_backward", error);
+}
+
+template <typename E, typename TILE>
+static enum status launch(const struct attention_backward_problem *p, void *scratch,
+                          device_stream stream, struct error *error) {
+    TRY(attention_numbers(p, scratch, stream, error));
+    TRY((launch_kernel<E, TILE, true>(p, scratch, stream, error)));
+    return launch_kernel<E, TILE, false>(p, scratch, stream, error);
+}
+
+template <typename E>
+static enum status launch_sizes(const struct attention_backward_problem *p, void *scratch,
+                                device_stream stream, struct error *error) {
+    typedef flash_tile<64, 64, 64> large;
+    typedef flash_tile<64, 32, 32> small;
+    typedef flash_tile<128, 32, 32> wide;
+    size_t room = gpu_limits().shared_bytes;
+    if (p->HS <= 64 && sizeof(large::shared) <= room) {
+        return launch<E, large>(p, scratch, stream, error);
+    }
+    if (p->HS <= 64 && sizeof(small::shared) <= room) {
+        return launch<E, small>(p, scratch, stream, error);
+    }
+    if (p->HS > 64 && sizeof(wide::shared) <= room) {
+        return launch<E, wide>(p, scratch, stream, error);
+    }
+    return attention_backward_v1_plain(p, scratch, stream, error);
+}
+
+enum status attention_backward_v4_flash(const struct attention_backward_problem *p, void *scratch,
+                                        device_stream stream, struct error *error) {
+    TRY(attention_backward_check(p, error));
+    if (p->rows == 0) {
+        return STATUS_OK;
+    }
+    return p->dtype == NN_F32 ? launch_sizes<float>(p, scratch, stream, error)
+                              : launch_sizes<__nv_bfloat16>(p, scratch, stream, error);
+}

@@ -1,0 +1,88 @@
+/**
+ * @file training_v5_tensor.cu
+ * @brief Attention in bf16: all products on tensor cores, through mma.sync.
+ *
+ * Changes since v4, for bf16 only: v4's way becomes backward_tile.cuh. p and ds never leave
+ * registers, where they are rounded to bf16 between the products; sums stay fp32. Tiles of the
+ * other side come by cp.async, two stages.
+ *
+ * Why: relieves the FMA units. Heads of 64: for 128 own rows and 64 others a warp does 256 mmas in
+ * the kernel for dk and dv, 192 in the one for dq, and reads 96 and 80 times 512 bytes of
+ * fragments, so that tensor cores and shared memory are about equally busy.
+ *
+ * Launch: 128 threads for each sequence, head and 128 own rows, or 64 where taller tiles would
+ * leave multiprocessors idle, and for heads above 64 channels. Shared memory: 73 KiB for heads of
+ * 64 with 128 rows, two blocks a multiprocessor. Bytes: as v4, of bf16. FLOPs: as v4.
+ *
+ * fp32, and GPUs without these instructions or without so much shared memory, go v4's way.
+ */
+#include "solutions/11_training/steps/backward_tile.cuh"
+
+template <typename TILE, bool KEYS_OWN>
+static enum status launch_kernel(const struct attention_backward_problem *p, void *scratch,
+                                 device_stream stream, struct error *error) {
+    static const cudaError_t allowed =
+        cudaFuncSetAttribute(tensor_backward<TILE, KEYS_OWN>,
+                             cudaFuncAttributeMaxDynamicSharedMemorySize, (int)TILE::BYTES);
+    unsigned blocks = 0;
+    if (allowed != cudaSuccess) {
+        return error_set(error, STATUS_DEVICE, "attention_backward: %s",
+                         cudaGetErrorString(allowed));
+    }
+    TRY(count_places(p, KEYS_OWN, TILE::OWN, &blocks, error));
+    tensor_backward<TILE, KEYS_OWN>
+        <<<blocks, TILE::THREADS, TILE::BYTES, stream>>>(*p, numbers_in(*p, scratch));
+    return device_launched("tensor_backward", error);
+}
+
+/* Whether the code that this GPU runs is for 8.0 or later: older code has no mma. */
+static bool code_multiplies() {
+    struct cudaFuncAttributes attributes;
+    const void *kernel = (const void *)tensor_backward<backward_tile<64, 1, 32, 3>, true>;
+    return cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess && attributes.ptxVersion >= 80;
+}
+
+/* Whether blocks of the tile's own rows give every multiprocessor all that it can hold. */
+template <typename TILE>
+static bool fills(const struct attention_backward_problem *p, bool keys_own,
+                  const struct gpu_limits &gpu) {
+    size_t heads = keys_own ? p->KVH : p->NH;
+    return p->rows / TILE::OWN * heads >= (size_t)(gpu.multiprocessors * TILE::BLOCKS);
+}
+
+/* The taller of two tiles where it fills the GPU. */
+template <typename TALL, typename LOW, bool KEYS_OWN>
+static enum status launch_either(const struct attention_backward_problem *p, void *scratch,
+                                 const struct gpu_limits &gpu, device_stream stream,
+                                 struct error *error) {
+    return fills<TALL>(p, KEYS_OWN, gpu) && TALL::BYTES <= gpu.shared_bytes
+               ? launch_kernel<TALL, KEYS_OWN>(p, scratch, stream, error)
+               : launch_kernel<LOW, KEYS_OWN>(p, scratch, stream, error);
+}
+
+enum status attention_backward_v5_tensor(const struct attention_backward_problem *p, void *scratch,
+                                         device_stream stream, struct error *error) {
+    typedef backward_tile<32, 2, 32, 2> narrow;
+    typedef backward_tile<32, 1, 32, 3> narrow_low;
+    typedef backward_tile<64, 2, 32, 2> tall;
+    typedef backward_tile<64, 1, 32, 3> low;
+    typedef backward_tile<128, 1, 32, 2> wide;
+    static const bool multiplies = code_multiplies();
+    struct gpu_limits gpu = gpu_limits();
+    size_t least = p->HS <= 32 ? narrow_low::BYTES : p->HS <= 64 ? low::BYTES : wide::BYTES;
+    TRY(attention_backward_check(p, error));
+    if (p->dtype == NN_F32 || !multiplies || least > gpu.shared_bytes || p->rows == 0) {
+        return attention_backward_v4_flash(p, scratch, stream, error);
+    }
+    TRY(attention_numbers(p, scratch, stream, error));
+    if (p->HS <= 32) {
+        TRY((launch_either<narrow, narrow_low, true>(p, scratch, gpu, stream, error)));
+        return launch_either<narrow, narrow_low, false>(p, scratch, gpu, stream, error);
+    }
+    if (p->HS <= 64) {
+        TRY((launch_either<tall, low, true>(p, scratch, gpu, stream, error)));
+        return launch_either<tall, low, false>(p, scratch, gpu, stream, error);
+    }
+    TRY((launch_kernel<wide, true>(p, scratch, stream, error)));
+    return launch_kernel<wide, false>(p, scratch, stream, error);
+}
