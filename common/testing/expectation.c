@@ -1,6 +1,7 @@
 #include "common/testing/expectation.h"
 
 #include <cjson/cJSON.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

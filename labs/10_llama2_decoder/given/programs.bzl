@@ -18,7 +18,7 @@ def llama2_programs():
     """Declares `:stages`, `:generate` and `:perplexity` in the calling package."""
     if native.package_name().startswith("labs/"):
         native.exports_files(
-            _SOURCES + ["given/engine_test.c", "given/shipped_test.sh", "given/stages_test.sh"],
+            _SOURCES + ["tests/engine_test.c", "tests/shipped_test.sh", "tests/stages_test.sh"],
             visibility = ["//solutions/10_llama2_decoder:__pkg__"],
         )
 
@@ -74,7 +74,7 @@ def llama2_program_tests():
     c_test(
         name = "engine_test",
         size = "medium",
-        srcs = [_LAB + "given/engine_test.c"],
+        srcs = [_LAB + "tests/engine_test.c"],
         target_compatible_with = REQUIRES_NVCC,
         deps = [
             ":decoder",
@@ -96,7 +96,7 @@ def llama2_program_tests():
     native.sh_test(
         name = "stages_test",
         size = "medium",
-        srcs = [_LAB + "given/stages_test.sh"],
+        srcs = [_LAB + "tests/stages_test.sh"],
         args = [
             "$(location //common/testing:programs.sh)",
             "$(location :generate)",
@@ -121,7 +121,7 @@ def llama2_program_tests():
     native.sh_test(
         name = "shipped_test",
         size = "medium",
-        srcs = [_LAB + "given/shipped_test.sh"],
+        srcs = [_LAB + "tests/shipped_test.sh"],
         args = [
             "$(location //common/testing:programs.sh)",
             "$(location :generate)",
