@@ -1,10 +1,12 @@
-"""Fuzz targets: replayed under sanitizers by every test run, libFuzzer on demand."""
+"""Fuzz targets: replayed under sanitizers by --config=deep, libFuzzer on demand."""
 
 load("@rules_cc//cc:defs.bzl", "cc_binary")
+load("//common/bazel:deep.bzl", "DEEP")
 load("//common/bazel:sanitized_test.bzl", "sanitized_test")
 
 def fuzz_target(name, srcs, deps = []):
-    """NAME is the program; NAME_test replays seeds and changes of them (see common/testing/fuzz.h)."""
+    """NAME is the program; NAME_test replays seeds and changes of them (see common/testing/fuzz.h)
+    in --config=deep."""
     cc_binary(
         name = name,
         testonly = True,
@@ -19,5 +21,6 @@ def fuzz_target(name, srcs, deps = []):
     sanitized_test(
         name = name + "_test",
         size = "medium",
+        tags = DEEP,
         test = ":" + name,
     )

@@ -1,6 +1,7 @@
 """Tests in C, and the same tests under AddressSanitizer and UBSan."""
 
 load("@rules_cc//cc:defs.bzl", "cc_test")
+load("//common/bazel:deep.bzl", "DEEP", "tags_of_package")
 
 _SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
 
@@ -38,14 +39,15 @@ sanitized_test = rule(
     test = True,
 )
 
-def c_test(name, srcs, deps = [], data = [], size = "small", env = {}, sanitize = False, **kwargs):
-    """A test of C_TEST cases; with sanitize also NAME_sanitized, under ASan and UBSan."""
+def c_test(name, srcs, deps = [], data = [], size = "small", env = {}, tags = [], sanitize = False, **kwargs):
+    """A test of C_TEST cases; with sanitize also NAME_sanitized, under ASan and UBSan, in --config=deep."""
     cc_test(
         name = name,
         size = size,
         srcs = srcs,
         data = data,
         env = env,
+        tags = tags_of_package(tags),
         linkstatic = True,
         deps = deps + ["//common/testing"],
         **kwargs
@@ -55,5 +57,6 @@ def c_test(name, srcs, deps = [], data = [], size = "small", env = {}, sanitize 
             name = name + "_sanitized",
             size = "medium",
             env = env,
+            tags = DEEP,
             test = ":" + name,
         )

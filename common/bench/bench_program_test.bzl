@@ -1,10 +1,15 @@
 """The test of a bench from outside."""
 
 load("@local_config_cuda//:config.bzl", "REQUIRES_NVCC")
+load("//common/bazel:deep.bzl", "DEEP")
 
 _TESTING = "//common/bench:bench_testing.sh"
 _CHECK_RECORDS = "//common/bench:check_records"
 _MAKE_CHECKPOINT = "//common/programs/decoder:make_test_checkpoint"
+
+def _tags_of_labs():
+    """The bench under labs/ is deep: the one under solutions/ is the same program with more steps."""
+    return DEEP if native.package_name().startswith("labs/") else []
 
 def _bench_test(name, script, tools, args = [], **kwargs):
     """Runs SCRIPT BENCH_TESTING_SH TOOLS ARGS."""
@@ -23,6 +28,7 @@ def bench_program_test(name, program):
         name = name,
         script = "//common/bench:bench_program_test.sh",
         tools = [program, _CHECK_RECORDS, _MAKE_CHECKPOINT],
+        tags = _tags_of_labs(),
     )
 
 def gpu_bench_test(name, program, stages, ladder = False):
@@ -39,20 +45,23 @@ def gpu_bench_test(name, program, stages, ladder = False):
         script = "//common/bench/device:gpu_bench_test.sh",
         tools = [program, _CHECK_RECORDS, _MAKE_CHECKPOINT],
         args = [str(stages), "ladder" if ladder else "decode"],
+        tags = _tags_of_labs(),
         target_compatible_with = REQUIRES_NVCC,
     )
 
-def ladder_bench_test(name, program, script):
+def ladder_bench_test(name, program, script, tags = []):
     """Runs a lab's own script on its bench of a ladder of kernels.
 
     Args:
       name: of the test.
       program: the bench.
       script: the lab's bench_test.sh, called with bench_testing.sh, the bench and check_records.
+      tags: of the test.
     """
     _bench_test(
         name = name,
         script = script,
         tools = [program, _CHECK_RECORDS],
+        tags = tags + _tags_of_labs(),
         target_compatible_with = REQUIRES_NVCC,
     )

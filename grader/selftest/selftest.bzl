@@ -2,6 +2,7 @@
 
 load("@local_config_cuda//:config.bzl", "REQUIRES_NVCC")
 load("@rules_cc//cc:defs.bzl", "cc_binary")
+load("//common/bazel:deep.bzl", "tags_of_package")
 load("//grader/isolation:remote.bzl", "REMOTE_LINKOPTS", "case_deps", "case_srcs", "lab_worker", "remote_defines", "worker_deps")
 load("//grader/symbols:symbols.bzl", "SYMBOLS_DEPS", "SYMBOLS_SRCS", "symbols", "symbols_defines")
 load("//grader:labs.bzl", "LABS")
@@ -14,7 +15,7 @@ def expect_verdict(name, test, want, text, size = "medium", tags = [], variables
         srcs = ["expect_verdict.sh"],
         args = [want, "'%s'" % text, "$(location %s)" % test] + variables,
         data = [test] + data,
-        tags = tags,
+        tags = tags_of_package(tags),
         **kwargs
     )
 

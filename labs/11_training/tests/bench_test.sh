@@ -80,17 +80,6 @@ for count in $kernels; do sum=$((sum + count)); done
 [ "$sum" = "$launches" ] || fail "$sum launches in the table, $launches in the record: $(cat out)"
 rm -f results.jsonl
 
-# A GPU without bf16, which simt has: training steps in fp32 alone, and the reason.
-if grep -qE '^(labs|solutions): modelled' out; then
-    export SIMT_GPU=t4
-    accepts --quick --step last --max-length 8
-    grep -qF 'which needs compute capability 8.0: this GPU has 7.5' out || fail "no reason: $(cat out)"
-    [ "$(step_rows)" -eq 1 ] || fail "not in fp32 alone: $(cat out)"
-    fails_in_one_line "bf16 on a GPU without it" --quick --dtype bf16 --step last --max-length 8
-    unset SIMT_GPU
-    rm -f results.jsonl
-fi
-
 # All of it: the tables, and training steps.
 accepts --quick
 [ "$(grep -c '^training step, BERT ' out)" -ge 2 ] || fail "no training steps: $(cat out)"
