@@ -22,12 +22,12 @@ def grade_lab(lab):
 
     That is the learner's under labs/, or with --config=solutions the solved one, which must also
     clear each threshold by a quarter. The tests link none of the subject's code: LAB/worker.c, linked with the subject's engine
-    in LAB_worker, runs in the sandbox, and again, with the baseline, in LAB_baseline. What they
-    stand on is in labs.bzl.
+    in LAB_worker, runs in the sandbox, and again, with the lab's starter as the baseline, in
+    LAB_baseline. What they stand on is in labs.bzl.
     """
     parts = LABS[lab]
     device = parts.get("device", True)
-    baseline = parts.get("baseline")
+    baseline = parts.get("baseline")  # an engine; else the starter's functions
     subject = select({
         "//grader:solutions": ["//solutions/%s:engine" % lab],
         "//conditions:default": ["//labs/%s:engine" % lab],
@@ -38,19 +38,23 @@ def grade_lab(lab):
     })
     lab_worker(lab + "_worker", lab, subject)
     _subject_symbols(lab, subject + worker_deps(lab))
-    if baseline:
-        lab_worker(lab + "_baseline", lab, [baseline], baseline = True)
+    lab_worker(
+        lab + "_baseline",
+        lab,
+        [baseline or "//labs/%s:starter" % lab],
+        baseline = True,
+        whole = baseline != None,
+    )
     for part in ["parity", "speedup"]:
         parity = part == "parity"
         c_test(
             name = "%s_%s" % (lab, part),
             size = "medium",
             srcs = ["//grader/harness:recorded.c"] + case_srcs(lab, part) + (SYMBOLS_SRCS if parity else []),
-            data = [lab + "_worker"] + ([lab + "_baseline"] if baseline else []) +
-                   ([lab + "_symbols"] if parity else []),
+            data = [lab + "_worker", lab + "_baseline"] + ([lab + "_symbols"] if parity else []),
             linkopts = REMOTE_LINKOPTS,
             local_defines = margin + ["GRADER_LAB=\\\"%s\\\"" % lab, "GRADER_PART=\\\"%s\\\"" % part] +
-                            remote_defines(lab + "_worker", lab + "_baseline" if baseline else None, device) +
+                            remote_defines(lab + "_worker", lab + "_baseline", device) +
                             (symbols_defines(lab + "_symbols", lab) if parity else []),
             tags = [] if parity else MEASURES_GPU_TIME if device else MEASURES_CPU_TIME,
             deps = case_deps(lab) + (SYMBOLS_DEPS if parity else []),

@@ -73,6 +73,7 @@ def lab(
     `:generate`  writes text with this stage's engine (if asked for), and `:generate_test`
     `:programs`  all that runs, for the bundle
     `:contract`  the headers, in labs/ only, as are the parts of the bench
+    `:starter`   the learner's file as the course hands it out, in labs/ only: the grader's baseline
 
     Args:
       name: NN_topic, the name of the package's folder.
@@ -82,7 +83,7 @@ def lab(
       contract_deps: what they stand on beside common/base and, in CUDA, common/device; likewise.
       step_srcs: the subject's sources and private headers beside TOPIC.c.
       step_deps: what they stand on beside common/base and, in CUDA, common/device.
-      engine_deps: what engine.c stands on.
+      engine_deps: what engine.c stands on beside the subject; said once, in labs/.
       bench_deps: what the bench stands on; said once, in labs/.
       own_bench_deps: what it stands on in the package itself.
       generate: whether the lab has a program that writes text.
@@ -92,9 +93,11 @@ def lab(
     subject = native.package_name().split("/")[0]
     lab = "//labs/" + name
     shared = ["given/engine.c"] + (["given/generate.c"] if generate else [])
+    starter = "given/starter." + language
     contract = lab + ":contract"
 
     if subject == "labs":
+        native.exports_files([starter], visibility = ["//grader/report:__pkg__"])
         native.exports_files(shared, visibility = [
             "//grader:__subpackages__",
             "//solutions/%s:__pkg__" % name,
@@ -106,11 +109,6 @@ def lab(
                 "//grader/report:__pkg__",
                 "//notebooks:__pkg__",
             ],
-        )
-        native.filegroup(
-            name = "learner_file",
-            srcs = ["%s.%s" % (topic, language)],
-            visibility = ["//grader/report:__pkg__"],
         )
         native.filegroup(
             name = "bench_srcs",
@@ -129,6 +127,21 @@ def lab(
             visibility = _VISIBILITY,
             deps = contract_deps + _DEPS[language],
         )
+        cc_library(
+            name = "engine_deps",
+            visibility = [
+                "//grader:__subpackages__",
+                "//solutions/%s:__pkg__" % name,
+            ],
+            deps = engine_deps + [contract],
+        )
+        lab_library(
+            name = "starter",
+            language = language,
+            srcs = [starter],
+            visibility = ["//grader:__subpackages__"],
+            deps = [contract] + _DEPS[language] + step_deps,
+        )
     lab_library(
         name = topic,
         language = language,
@@ -146,7 +159,7 @@ def lab(
         srcs = [lab + ":given/engine.c"],
         linkstatic = True,
         visibility = _VISIBILITY,
-        deps = [":" + topic, contract] + engine_deps,
+        deps = [":" + topic, lab + ":engine_deps"],
     )
     cc_binary(
         name = "bench",

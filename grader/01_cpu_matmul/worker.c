@@ -1,18 +1,10 @@
 /* Lab 01: what runs in the worker. */
 #include "grader/isolation/worker.h"
 #include "common/bench/bench.h"
-#include "grader/01_cpu_matmul/baseline.h"
 #include "grader/01_cpu_matmul/calls.h"
 #include "grader/isolation/models.h"
 #include "labs/01_cpu_matmul/given/engine.h"
 #include "labs/01_cpu_matmul/matmul.h"
-
-#ifdef GRADER_BASELINE
-enum status cpu_matmul(float *out, const float *in, const float *weight, size_t M, size_t N,
-                       size_t K, int threads) {
-    return cpu_matmul_baseline(out, in, weight, M, N, K, threads);
-}
-#endif
 
 static enum status run(void *arguments, struct error *error) {
     const struct matmul_call *c = arguments;

@@ -1,25 +1,14 @@
-/* Lab 02: what runs in the worker. The baseline is a kernel alone. */
+/* Lab 02: what runs in the worker. */
 #include "grader/isolation/worker.h"
-#include "grader/02_gpu_matmul/baseline.h"
 #include "grader/02_gpu_matmul/calls.h"
 #include "grader/isolation/models.h"
 #include "labs/02_gpu_matmul/given/engine.h"
-
-#ifdef GRADER_BASELINE
-enum status gpu_matmul_launch(float *out, const float *in, const float *weight, size_t M, size_t N,
-                              size_t K, device_stream stream, struct error *error) {
-    return gpu_matmul_baseline(out, in, weight, M, N, K, stream, error);
-}
-#endif
 
 static enum status launch(void *arguments, struct error *error) {
     const struct launch_call *c = arguments;
     return gpu_matmul_launch(c->out, c->in, c->weight, c->M, c->N, c->K, c->stream, error);
 }
 
-#ifdef GRADER_BASELINE
-static const struct worker_entry entries[] = {{"launch", sizeof(struct launch_call), launch}, {0}};
-#else
 static enum status create(void *arguments, struct error *error) {
     struct matmul_call *c = arguments;
     return gpu_matmul_create(&c->matmul, error);
@@ -47,6 +36,5 @@ static const struct worker_entry entries[] = {{"launch", sizeof(struct launch_ca
                                               {"call", sizeof(struct matmul_call), call},
                                               WORKER_LLAMA2_LOGITS,
                                               {0}};
-#endif
 
 const struct worker worker = {entries, &worker_device};

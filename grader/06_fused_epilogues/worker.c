@@ -1,19 +1,24 @@
 /* Lab 06: what runs in the worker. The baseline's models run on the stage below. */
 #include "grader/isolation/worker.h"
-#include "grader/06_fused_epilogues/baseline.h"
 #include "grader/06_fused_epilogues/calls.h"
 #include "grader/isolation/models.h"
+#include "labs/04_sgemm/sgemm.h"
 #include "labs/06_fused_epilogues/given/engine.h"
 
 #ifdef GRADER_BASELINE
-enum status fused_epilogues(const struct fused_problem *problem, void *workspace,
-                            device_stream stream, struct error *error) {
-    return fused_baseline(problem, workspace, stream, error);
-}
-
+/* in * weight^T by the solved lab 04, and nothing else. */
 static enum status run_matmul(void *arguments, struct error *error) {
     const struct fused_call *c = arguments;
-    return fused_plain_matmul(&c->problem, c->workspace, c->stream, error);
+    const struct fused_problem *p = &c->problem;
+    const struct sgemm_problem product = {.M = p->M,
+                                          .N = p->N,
+                                          .K = p->K,
+                                          .form = SGEMM_B_TRANSPOSED,
+                                          .alpha = 1.0f,
+                                          .A = p->in,
+                                          .B = p->weight,
+                                          .C = p->out};
+    return sgemm(&product, (char *)c->workspace + FUSED_ZERO_BYTES, c->stream, error);
 }
 
 enum status worker_engine_create(struct engine *engine, struct error *error) {

@@ -1,16 +1,8 @@
 /* Lab 07: what runs in the worker. */
 #include "grader/isolation/worker.h"
-#include "grader/07_attention/baseline.h"
 #include "grader/07_attention/calls.h"
 #include "grader/isolation/models.h"
 #include "labs/07_attention/given/engine.h"
-
-#ifdef GRADER_BASELINE
-enum status attention(const struct attention_problem *problem, device_stream stream,
-                      struct error *error) {
-    return attention_baseline(problem, stream, error);
-}
-#endif
 
 static enum status run(void *arguments, struct error *error) {
     const struct attention_call *c = arguments;

@@ -2,27 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "grader/08_bert_classifier/baseline.h"
 #include "grader/08_bert_classifier/calls.h"
 #include "grader/isolation/models.h"
 #include "grader/isolation/worker.h"
 #include "labs/08_bert_classifier/given/engine.h"
-
-#ifdef GRADER_BASELINE
-enum status encoder_create(struct encoder **encoder, const struct encoder_model *model,
-                           size_t max_tokens, device_stream stream, struct error *error) {
-    return encoder_baseline().create(encoder, model, max_tokens, stream, error);
-}
-
-enum status encoder_run(struct encoder *encoder, const struct encoder_batch *batch,
-                        struct error *error) {
-    return encoder_baseline().run(encoder, batch, error);
-}
-
-void encoder_free(struct encoder *encoder) {
-    encoder_baseline().free(encoder);
-}
-#endif
 
 static enum status create(void *arguments, struct error *error) {
     struct encoder_create_call *c = arguments;

@@ -1,22 +1,10 @@
 /* Lab 09: what runs in the worker. */
 #include "grader/isolation/worker.h"
-#include "grader/09_kv_cache/baseline.h"
 #include "grader/09_kv_cache/calls.h"
 #include "grader/isolation/decoding.h"
 #include "grader/isolation/models.h"
 #include "labs/09_kv_cache/given/engine.h"
 #include "labs/09_kv_cache/problem/graph.h"
-
-#ifdef GRADER_BASELINE
-enum status kv_linear(const struct kv_linear *linear, device_stream stream, struct error *error) {
-    return kv_linear_baseline(linear, stream, error);
-}
-
-enum status kv_attention(const struct kv_attention *attention, void *workspace,
-                         device_stream stream, struct error *error) {
-    return kv_attention_baseline(attention, workspace, stream, error);
-}
-#endif
 
 static enum status run_linear(void *arguments, struct error *error) {
     const struct kv_linear_call *c = arguments;

@@ -1,31 +1,9 @@
 /* Lab 10: what runs in the worker. */
 #include "grader/isolation/worker.h"
-#include "grader/10_llama2_decoder/baseline.h"
 #include "grader/10_llama2_decoder/calls.h"
 #include "grader/isolation/decoding.h"
 #include "grader/isolation/models.h"
 #include "labs/10_llama2_decoder/given/engine.h"
-
-#ifdef GRADER_BASELINE
-enum status decoder_create(struct decoder **decoder, const struct decoder_model *model,
-                           const struct decoder_io *io, size_t batch, device_stream stream,
-                           struct error *error) {
-    return decoder_baseline().create(decoder, model, io, batch, stream, error);
-}
-
-enum status decoder_prefill(struct decoder *decoder, const int32_t *tokens, size_t count,
-                            size_t position, struct error *error) {
-    return decoder_baseline().prefill(decoder, tokens, count, position, error);
-}
-
-enum status decoder_step(struct decoder *decoder, size_t position, struct error *error) {
-    return decoder_baseline().step(decoder, position, error);
-}
-
-void decoder_free(struct decoder *decoder) {
-    decoder_baseline().free(decoder);
-}
-#endif
 
 static enum status create(void *arguments, struct error *error) {
     struct decoder_create_call *c = arguments;

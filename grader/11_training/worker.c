@@ -2,27 +2,10 @@
 #include <stdlib.h>
 
 #include "common/train/models/train_model.h"
-#include "grader/11_training/baseline.h"
 #include "grader/11_training/calls.h"
 #include "grader/11_training/steps.h"
 #include "grader/isolation/worker.h"
 #include "labs/11_training/given/engine.h"
-
-#ifdef GRADER_BASELINE
-enum status layernorm_backward(const struct layernorm_backward_problem *problem, void *workspace,
-                               device_stream stream, struct error *error) {
-    return training_baseline.layernorm_backward(problem, workspace, stream, error);
-}
-
-enum status attention_backward(const struct attention_backward_problem *problem, void *scratch,
-                               device_stream stream, struct error *error) {
-    return training_baseline.attention_backward(problem, scratch, stream, error);
-}
-
-enum status adamw(const struct adamw_problem *problem, device_stream stream, struct error *error) {
-    return training_baseline.adamw(problem, stream, error);
-}
-#endif
 
 static enum status run_layernorm(void *arguments, struct error *error) {
     const struct layernorm_backward_call *c = arguments;

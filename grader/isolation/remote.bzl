@@ -32,13 +32,13 @@ _ELSEWHERE = [
 REMOTE_LINKOPTS = ["-Wl,--wrap=" + name for name in _ELSEWHERE]
 
 def _quoted(name):
-    return "\\\"%s\\\"" % name if name else "NULL"
+    return "\\\"%s\\\"" % name
 
-def remote_defines(worker, baseline = None, device = True):
+def remote_defines(worker, baseline, device = True):
     """What program.c is told: the workers' files in the test's own folder."""
     return [
         "GRADER_WORKER=" + _quoted(worker),
-        "GRADER_BASELINE_WORKER=" + (_quoted(baseline) if baseline else "0"),
+        "GRADER_BASELINE_WORKER=" + _quoted(baseline),
         "GRADER_DEVICE=" + ("1" if device else "0"),
     ]
 
@@ -66,10 +66,8 @@ def lab_worker(name, lab, subject, baseline = False, whole = True):
       lab: NN_topic.
       subject: libraries that bring the lab's functions.
       baseline: they are the baseline's: the worker is compiled with GRADER_BASELINE.
-      whole: `subject` brings the lab's engine, too; else it is linked here, as for most baselines.
+      whole: `subject` brings the lab's engine, too; else it is linked here, on those functions.
     """
-    parts = LABS[lab]
-    whole = not parts.get("baseline_engine", True) if baseline else whole
     cc_binary(
         name = name,
         testonly = True,
@@ -77,5 +75,5 @@ def lab_worker(name, lab, subject, baseline = False, whole = True):
                ([] if whole else ["//labs/%s:given/engine.c" % lab]),
         linkstatic = True,
         local_defines = ["GRADER_BASELINE"] if baseline else [],
-        deps = subject + worker_deps(lab) + ([] if whole else parts["engine_deps"]),
+        deps = subject + worker_deps(lab) + ([] if whole else ["//labs/%s:engine_deps" % lab]),
     )

@@ -8,8 +8,9 @@
  *     worker (learner's code, engines, the GPU), in the sandbox
  *
  * A lab's worker is common code and one file, grader/LAB/worker.c, with the table of what may be
- * called. It is built twice: on the learner's library, and on the baseline with GRADER_BASELINE
- * defined, so that the learner's code is not near when the baseline is timed.
+ * called. It is built twice, so that the learner's code is not near when the baseline is timed: on
+ * the learner's library, and with GRADER_BASELINE defined on the lab's starter. Labs whose baseline
+ * needs another table or engine ask for that.
  */
 #ifndef WARPBOOK_GRADER_ISOLATION_WORKER_H_
 #define WARPBOOK_GRADER_ISOLATION_WORKER_H_

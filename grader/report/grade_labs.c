@@ -262,10 +262,11 @@ static void find_learner(const struct work *w, const struct lab *lab, char *path
              lab->file);
 }
 
-/* Digest and whether the file is the starter's; both stay empty where something is missing. */
+/* The digest, and whether the file is the starter; both stay empty where something is missing. */
 static void look_at(struct work *w, struct lab_run *lab) {
-    char file[PATH_SIZE], programs[PARTS][PATH_SIZE], worker[PATH_SIZE], blob[SHA1_TEXT];
+    char file[PATH_SIZE], starter[PATH_SIZE], programs[PARTS][PATH_SIZE], worker[PATH_SIZE];
     find_learner(w, lab->lab, file);
+    lab_starter_path(lab->lab, w->options->workspace, starter, sizeof starter);
     worker_path(w, lab->lab, worker);
     program_path(w, lab->lab, PART_PARITY, programs[PART_PARITY]);
     program_path(w, lab->lab, PART_SPEEDUP, programs[PART_SPEEDUP]);
@@ -273,8 +274,7 @@ static void look_at(struct work *w, struct lab_run *lab) {
     if (lab_digest(all, sizeof all / sizeof *all, lab->digest, NULL) != STATUS_OK) {
         lab->digest[0] = '\0';
     }
-    lab->starter =
-        sha1_git_blob_of(file, blob, NULL) == STATUS_OK && strcmp(blob, lab->lab->starter) == 0;
+    lab->starter = lab_file_is(file, starter);
 }
 
 static void grade(struct work *w, struct lab_run *lab) {

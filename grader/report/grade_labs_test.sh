@@ -123,6 +123,22 @@ what_was_built_counts() {
     [ "$(runs 04_sgemm_parity)" -eq 2 ] || fail "a lab without a worker runs"
 }
 
+# Its parity counts from the first change on.
+the_starter_is_not_begun() {
+    make_course
+    writes 04_sgemm_speedup 1 "$(
+        line 04_sgemm speedup kernel fail kernel 1
+        ends 04_sgemm speedup 1
+    )"
+    mkdir "$work/labs/04_sgemm/given"
+    cp "$work/labs/04_sgemm/sgemm.cu" "$work/labs/04_sgemm/given/starter.cu"
+    call --labs 4
+    shows 04_sgemm "not begun" 0
+    echo "// changed" >>"$work/labs/04_sgemm/sgemm.cu"
+    call --labs 4
+    shows 04_sgemm slow 20
+}
+
 one_report_at_a_time() {
     make_course
     program 04_sgemm_parity "touch '$work/begun'; while [ ! -e '$work/end' ]; do sleep 0.1; done"
@@ -284,6 +300,7 @@ command_lines() {
 
 what_has_not_changed_is_not_run
 what_was_built_counts
+the_starter_is_not_begun
 one_report_at_a_time
 trouble_stays_with_its_lab
 nobody_forges

@@ -5,6 +5,7 @@
 #ifndef WARPBOOK_GRADER_REPORT_LABS_H_
 #define WARPBOOK_GRADER_REPORT_LABS_H_
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/base/status.h"
@@ -16,10 +17,9 @@ extern "C" {
 enum { LAB_COUNT = 11 };
 
 struct lab {
-    const char *name;    /**< "04_sgemm" */
-    const char *title;   /**< "Tiled SGEMM" */
-    const char *file;    /**< the one to edit, below labs/NAME or solutions/NAME: "sgemm.cu" */
-    const char *starter; /**< git's name of that file's content as the course hands it out */
+    const char *name;  /**< "04_sgemm" */
+    const char *title; /**< "Tiled SGEMM" */
+    const char *file;  /**< the one to edit, below labs/NAME or solutions/NAME: "sgemm.cu" */
 };
 
 /** @return lab @p index of LAB_COUNT, in the order of the course. */
@@ -37,6 +37,12 @@ MUST_CHECK enum status lab_find(const char *text, const struct lab **lab, struct
  */
 MUST_CHECK enum status lab_choose(const char *list, const struct lab *chosen[LAB_COUNT],
                                   struct error *error);
+
+/** Writes the path of a lab's starter, the file to edit as the course hands it out. */
+void lab_starter_path(const struct lab *lab, const char *workspace, char *path, size_t size);
+
+/** @return whether both files can be read and have the same content */
+bool lab_file_is(const char *path, const char *starter);
 
 /** @return the workspace: $BUILD_WORKSPACE_DIRECTORY of `bazel run`, else this folder. */
 const char *lab_workspace(void);

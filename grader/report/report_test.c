@@ -44,14 +44,6 @@ C_TEST(sha1, digests_of_the_standard) {
     }
 }
 
-C_TEST(sha1, git_names_of_contents) {
-    char text[SHA1_TEXT];
-    sha1_git_blob("", 0, text);
-    EXPECT_STR_EQ("e69de29bb2d1d6434b8b29ae775ad8c2e48c5391", text);
-    sha1_git_blob("hello\n", 6, text);
-    EXPECT_STR_EQ("ce013625030ba8dba906f756967f9e9ca394464a", text);
-}
-
 C_TEST(digest, changes_with_each_of_its_files) {
     enum { FILES = 4 };
     char paths[FILES][PATH_SIZE], digest[SHA1_TEXT], before[SHA1_TEXT] = "";
@@ -78,6 +70,39 @@ C_TEST(digest, changes_with_each_of_its_files) {
     files[FILES - 1] = "/nowhere/at/all";
     EXPECT_STATUS(STATUS_NOT_FOUND, lab_digest(files, FILES, digest, NULL));
     EXPECT_STR_EQ("", digest);
+}
+
+/* ---- Starters ---- */
+
+C_TEST(starter, lies_among_what_is_given) {
+    char path[PATH_SIZE];
+    const struct lab *lab;
+    ASSERT_OK(lab_find("1", &lab, NULL));
+    lab_starter_path(lab, "/course", path, sizeof path);
+    EXPECT_STR_EQ("/course/labs/01_cpu_matmul/given/starter.c", path);
+    ASSERT_OK(lab_find("04", &lab, NULL));
+    lab_starter_path(lab, ".", path, sizeof path);
+    EXPECT_STR_EQ("./labs/04_sgemm/given/starter.cu", path);
+}
+
+C_TEST(starter, is_the_file_with_its_content) {
+    char path[PATH_SIZE], starter[PATH_SIZE];
+    test_temporary_path("topic.cu", path, sizeof path);
+    test_temporary_path("starter.cu", starter, sizeof starter);
+    ASSERT_OK(file_write(path, "slow", 4, NULL));
+    EXPECT_TRUE(!lab_file_is(path, "/nowhere/at/all"));
+    EXPECT_TRUE(!lab_file_is("/nowhere/at/all", path));
+    static const struct {
+        const char *starter;
+        bool same;
+    } cases[] = {{"slow", true}, {"slov", false}, {"slower", false}, {"slo", false}, {"", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ASSERT_OK(file_write(starter, cases[i].starter, strlen(cases[i].starter), NULL));
+        EXPECT_INT_EQ(cases[i].same, lab_file_is(path, starter));
+    }
+    ASSERT_OK(file_write(path, "", 0, NULL));
+    ASSERT_OK(file_write(starter, "", 0, NULL));
+    EXPECT_TRUE(lab_file_is(path, starter));
 }
 
 /* ---- The table of thresholds ---- */

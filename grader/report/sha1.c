@@ -86,20 +86,3 @@ enum status sha1_add_file(struct sha1 *sha1, const char *path, struct error *err
     file_view_close(&view);
     return STATUS_OK;
 }
-
-void sha1_git_blob(const void *data, size_t size, char text[SHA1_TEXT]) {
-    char head[32];
-    struct sha1 sha1 = sha1_begin();
-    int length = snprintf(head, sizeof head, "blob %zu", size);
-    sha1_add(&sha1, head, (size_t)length + 1);
-    sha1_add(&sha1, data, size);
-    sha1_end(&sha1, text);
-}
-
-enum status sha1_git_blob_of(const char *path, char text[SHA1_TEXT], struct error *error) {
-    struct file_view view;
-    TRY(file_view_open(&view, path, error));
-    sha1_git_blob(view.data, view.size, text);
-    file_view_close(&view);
-    return STATUS_OK;
-}

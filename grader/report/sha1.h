@@ -1,6 +1,6 @@
 /**
  * @file sha1.h
- * @brief SHA-1 (RFC 3174): git's names of file contents, and what tells one build from another.
+ * @brief SHA-1 (RFC 3174): tells one build from another.
  *
  * Nothing here relies on its resisting an attack.
  */
@@ -31,13 +31,6 @@ void sha1_end(struct sha1 *sha1, char text[SHA1_TEXT]);
 
 /** Adds a file's length and content. @return STATUS_OK, or what opening it gives */
 MUST_CHECK enum status sha1_add_file(struct sha1 *sha1, const char *path, struct error *error);
-
-/** The name git gives a file with this content. */
-void sha1_git_blob(const void *data, size_t size, char text[SHA1_TEXT]);
-
-/** The same of a file. */
-MUST_CHECK enum status sha1_git_blob_of(const char *path, char text[SHA1_TEXT],
-                                        struct error *error);
 
 #ifdef __cplusplus
 }

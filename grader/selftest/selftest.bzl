@@ -35,12 +35,11 @@ def graded_case(name, lab, part, margin, subject, defines = [], recorded = False
     """
     own_symbols = name + "_symbols"
     device = LABS[lab].get("device", True)
-    baseline = LABS[lab].get("baseline")
     lab_worker(name + "_worker", lab, [subject], whole = False)
     if with_symbols:
         symbols(
             name = own_symbols,
-            beside = worker_deps(lab) + LABS[lab]["engine_deps"],
+            beside = worker_deps(lab) + ["//labs/%s:engine_deps" % lab],
             subject = subject,
             target_compatible_with = REQUIRES_NVCC if device else [],
         )
@@ -49,13 +48,12 @@ def graded_case(name, lab, part, margin, subject, defines = [], recorded = False
         testonly = True,
         srcs = case_srcs(lab, part) + (["//grader/harness:recorded.c"] if recorded else []) +
                (SYMBOLS_SRCS if with_symbols else []),
-        data = [name + "_worker"] + (["//grader:%s_baseline" % lab] if baseline else []) +
-               ([own_symbols] if with_symbols else []),
+        data = [name + "_worker", "//grader:%s_baseline" % lab] + ([own_symbols] if with_symbols else []),
         linkopts = REMOTE_LINKOPTS,
         linkstatic = True,
         local_defines = ["GRADER_SUBJECT=\\\"selftest\\\"", "GRADER_MARGIN=%s" % margin] + defines +
                         (["GRADER_LAB=\\\"%s\\\"" % lab, "GRADER_PART=\\\"%s\\\"" % part] if recorded else []) +
-                        remote_defines(name + "_worker", "../%s_baseline" % lab if baseline else None, device) +
+                        remote_defines(name + "_worker", "../%s_baseline" % lab, device) +
                         (symbols_defines(own_symbols, lab) if with_symbols else []),
         target_compatible_with = REQUIRES_NVCC if device else [],
         deps = case_deps(lab) + ["//common/testing"] + (SYMBOLS_DEPS if with_symbols else []),

@@ -2,7 +2,6 @@
 
 load("@local_config_cuda//:config.bzl", "REQUIRES_NVCC")
 load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library")
-load("//grader:labs.bzl", "LABS")
 load("//grader/isolation:remote.bzl", "worker_deps")
 load("//grader/selftest:selftest.bzl", "expect_verdict")
 load("//grader/symbols:symbols.bzl", "SYMBOLS_DEPS", "SYMBOLS_SRCS", "symbols", "symbols_defines")
@@ -33,7 +32,7 @@ def wrong_symbols(verdicts):
         )
         symbols(
             name = name + "_symbols",
-            beside = worker_deps(_LAB) + LABS[_LAB]["engine_deps"],
+            beside = worker_deps(_LAB) + ["//labs/%s:engine_deps" % _LAB],
             subject = ":" + name + "_sgemm",
             target_compatible_with = REQUIRES_NVCC,
         )
