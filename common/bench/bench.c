@@ -46,7 +46,7 @@ int bench_cpu_count(void) {
     return online > 0 ? (int)online : 1;
 }
 
-/* Memory to sweep between runs, so that a run finds none of its data in a cache. */
+/* Memory that is swept before each run, so that the run finds none of its data in a cache. */
 struct sweep {
     unsigned char *memory; /* NULL: no sweep */
     size_t size;
@@ -70,7 +70,7 @@ static void sweep_run(struct sweep *sweep) {
     }
 }
 
-/* Fills seconds, at most max_runs of them; *count receives how many. */
+/* Times the runs: seconds (max_runs) receives the time of each, *count their number. */
 static enum status measure(const struct bench_options *options, bench_function *function,
                            void *argument, struct sweep *sweep, double *seconds, int *count) {
     double total = 0.0;
@@ -80,13 +80,22 @@ static enum status measure(const struct bench_options *options, bench_function *
         }
         sweep_run(sweep);
         double start = bench_now();
-        enum status status = function(argument);
+        TRY(function(argument));
         seconds[*count] = bench_now() - start;
         total += seconds[*count];
-        if (status != STATUS_OK) {
-            return status;
-        }
     }
+    return STATUS_OK;
+}
+
+static enum status measure_swept(const struct bench_options *options, bench_function *function,
+                                 void *argument, double *seconds, struct bench_timing *timing) {
+    struct sweep sweep;
+    int count = 0;
+    TRY(sweep_create(&sweep, options->flush_cache));
+    enum status status = measure(options, function, argument, &sweep, seconds, &count);
+    free(sweep.memory);
+    TRY(status);
+    *timing = bench_summarise(seconds, count);
     return STATUS_OK;
 }
 
@@ -97,25 +106,12 @@ enum status bench_run(const struct bench_options *options, bench_function *funct
         return STATUS_INVALID_ARGUMENT;
     }
     for (int i = 0; i < options->warmup; i++) {
-        enum status status = function(argument);
-        if (status != STATUS_OK) {
-            return status;
-        }
+        TRY(function(argument));
     }
-    struct sweep sweep;
-    enum status status = sweep_create(&sweep, options->flush_cache);
     double *seconds = malloc((size_t)options->max_runs * sizeof *seconds);
-    if (seconds == NULL) {
-        status = STATUS_OUT_OF_MEMORY;
-    }
-    int count = 0;
-    if (status == STATUS_OK) {
-        status = measure(options, function, argument, &sweep, seconds, &count);
-    }
-    if (status == STATUS_OK) {
-        *timing = bench_summarise(seconds, count);
-    }
+    enum status status = seconds != NULL
+                             ? measure_swept(options, function, argument, seconds, timing)
+                             : STATUS_OUT_OF_MEMORY;
     free(seconds);
-    free(sweep.memory);
     return status;
 }

@@ -1,10 +1,10 @@
 /**
  * @file bench.h
- * @brief Timing done the same way everywhere, and the record it leaves.
+ * @brief The timer and the record format of every bench.
  *
- * A bench warms up, then takes the time of each run for itself and reports
- * median, minimum and maximum. One record is one JSON object on one line of
- * results/bench.jsonl (DESIGN: Numbers); notebooks and reports read only that.
+ * A bench warms up, then times each run separately and reports median, minimum
+ * and maximum. One record is one JSON object on one line of
+ * results/bench.jsonl; notebooks and reports read nothing else.
  */
 #ifndef WARPBOOK_COMMON_BENCH_BENCH_H_
 #define WARPBOOK_COMMON_BENCH_BENCH_H_
@@ -20,9 +20,9 @@ extern "C" {
 #endif
 
 /**
- * Version of the record; raised when a field changes its meaning or goes. New
- * fields do not raise it: a reader takes one that is missing for null, and
- * `device.modelled` for false.
+ * Version of the record format. It rises when a field changes its meaning or is removed. It does
+ * not rise for a new field: readers treat a missing field as null, and a missing
+ * `device.modelled` as false.
  */
 enum { BENCH_SCHEMA = 1 };
 
@@ -30,10 +30,10 @@ enum { BENCH_SCHEMA = 1 };
 double bench_now(void);
 
 struct bench_options {
-    int warmup;         /**< runs before the clock, at least 0 */
+    int warmup;         /**< runs that are not timed, at least 0 */
     int min_runs;       /**< at least 1 */
     int max_runs;       /**< at least min_runs */
-    double min_seconds; /**< go on past min_runs until this much is measured */
+    double min_seconds; /**< runs continue past min_runs until their times add up to this */
     bool flush_cache;   /**< sweep a buffer larger than the last-level cache before each run */
 };
 
@@ -44,7 +44,7 @@ struct bench_options bench_defaults(void);
 struct bench_timing {
     double median_ms, min_ms, max_ms;
     int runs;
-    double clock_mhz; /**< of the GPU while it was measured; 0: not known, or a CPU */
+    double clock_mhz; /**< the GPU's clock during the measurement; 0: not known, or a CPU */
 };
 
 typedef enum status bench_function(void *argument);
@@ -59,11 +59,11 @@ MUST_CHECK enum status bench_run(const struct bench_options *options, bench_func
 /** @return median, minimum and maximum of @p count samples in seconds; sorts @p seconds. */
 struct bench_timing bench_summarise(double *seconds, int count);
 
-/** The GPU of a record; device_bench.h makes one from device_properties(). */
+/** The GPU of a record; bench_gpu_of() in device_bench.h makes it from device_properties(). */
 struct bench_gpu {
     const char *name;       /**< "NVIDIA H200", or "simt:h200" */
-    bool modelled;          /**< times come from simt's model: never shown as measured ones */
-    double mhz, memory_mhz; /**< as the driver says them; 0: not known */
+    bool modelled;          /**< times come from simt's model; never show them as measured */
+    double mhz, memory_mhz; /**< as the driver reports them; 0: not known */
     int driver, runtime;    /**< CUDA versions, 13000 for 13.0; driver 0: simt */
 };
 
@@ -78,15 +78,15 @@ struct bench_record {
     int threads;                 /**< of the CPU */
     const struct bench_gpu *gpu; /**< NULL: the CPU */
     struct bench_timing timing;
-    double bytes;       /**< least bytes that must move; NAN: not said */
-    double flops;       /**< NAN: not said */
+    double bytes;       /**< least bytes that must move; NAN: not given */
+    double flops;       /**< NAN: not given */
     const char *peer;   /**< "OpenBLAS 0.3.21 Cooperlake", or NULL */
     double peer_ratio;  /**< speed relative to the peer, 1 = equal; NAN: no peer */
     const char *figure; /**< end-to-end figure's name: "tokens_per_second", or NULL */
     double figure_value;
 };
 
-/** @return name of this machine's CPU, from /proc/cpuinfo; "unknown CPU" else. Into @p name. */
+/** @return @p name: this machine's CPU as /proc/cpuinfo names it, or "unknown CPU". */
 const char *bench_cpu_name(char *name, size_t size);
 
 /** @return CPUs this process may run on, at least 1. */
@@ -99,8 +99,8 @@ int bench_cpu_count(void);
 const char *bench_results_path(const char *name, char *path, size_t size);
 
 /**
- * @brief The git commit that is checked out: $WARPBOOK_COMMIT, else as the workspace's .git says.
- * @return @p hash, or NULL when it cannot be told
+ * @brief The git commit that is checked out: $WARPBOOK_COMMIT, else read from the workspace's .git.
+ * @return @p hash, or NULL when it cannot be found
  */
 const char *bench_commit(char *hash, size_t size);
 

@@ -55,7 +55,7 @@ if grep -q '^  OpenBLAS' out; then
     grep 'note:' out | grep -qv 'does not know this CPU' && fail "a note without need: $(grep note: out)"
     OPENBLAS_CORETYPE=Nehalem "$bench" --quick --shape 8,8,8 >out 2>err
     kernels=$(sed -nE 's/^  OpenBLAS [0-9.]+ ([^ ]+) .*/\1/p' out)
-    [ "$(grep -c "^note: OpenBLAS is held to its $kernels kernels by OPENBLAS_CORETYPE; unset it" out)" -eq 1 ] ||
+    [ "$(grep -c "^note: OPENBLAS_CORETYPE makes OpenBLAS use its $kernels kernels; unset it" out)" -eq 1 ] ||
         fail "no note on OPENBLAS_CORETYPE: $(cat out)"
     (unset OPENBLAS_CORETYPE && OPENBLAS_L2_SIZE=512 "$bench" --quick --shape 8,8,8 >out 2>err)
     [ "$(grep -c '^note: .*OPENBLAS_L2_SIZE; unset it' out)" -eq 1 ] ||

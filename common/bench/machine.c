@@ -1,6 +1,6 @@
 /*
- * Two probes: how many fused multiply-adds the cores do when nothing holds them
- * up, and how fast they read memory. Every other figure is a share of these.
+ * Two probes: how many fused multiply-adds a second the cores do from registers,
+ * and how fast they read memory. Other figures are given as shares of these two.
  */
 #include "common/bench/machine.h"
 
@@ -24,8 +24,8 @@ typedef float narrow_vector __attribute__((vector_size(32), may_alias));
 typedef float vector __attribute__((vector_size(16), may_alias));
 
 /*
- * Multiplies and adds to `count` sums of a type; a function for each, as types are no values. The
- * sums start apart, or the compiler would find them equal and keep one.
+ * Defines a function that multiplies and adds to `count` sums of a vector type; one function for
+ * each type. The sums start with different values, or the compiler would compute only one of them.
  */
 #define MULTIPLY_ADD(name, type, count)                   \
     CPU_INLINE float name(float factor, float summand) {  \
@@ -50,7 +50,7 @@ MULTIPLY_ADD(multiply_add_wide, wide_vector, WIDE_SUMS)
 MULTIPLY_ADD(multiply_add_narrow, narrow_vector, NARROW_SUMS)
 MULTIPLY_ADD(multiply_add_short, vector, NARROW_SUMS)
 
-/* FLOPs of one call; *sink keeps the compiler from leaving them out. */
+/* @return FLOPs of one call; *sink keeps the compiler from removing them */
 CPU_CLONES
 static double probe_arithmetic(size_t lanes, float factor, volatile float *sink) {
     if (lanes == 16) {
@@ -86,7 +86,7 @@ static float probe_memory(const float *buffer) {
 /* Holds the threads back until it is known whether all of them could be started. */
 struct start {
     pthread_mutex_t gate; /* locked while threads are being made */
-    bool go;              /* written and read under the gate; false: do nothing */
+    bool go;              /* written and read under the gate; false: the threads return at once */
     pthread_barrier_t together;
 };
 
@@ -129,7 +129,7 @@ static void *run_probe(void *argument) {
     return NULL;
 }
 
-/* Starts and joins the threads. When one of them cannot be had, none of them measures. */
+/* Starts and joins the threads. When one cannot be started, none of them measures. */
 static enum status run_probes(int threads, struct probe *probes, pthread_t *handles) {
     struct start start = {.gate = PTHREAD_MUTEX_INITIALIZER};
     if (pthread_barrier_init(&start.together, NULL, (unsigned)threads) != 0) {
@@ -153,6 +153,16 @@ static enum status run_probes(int threads, struct probe *probes, pthread_t *hand
     return started == threads ? STATUS_OK : STATUS_OUT_OF_MEMORY;
 }
 
+static enum status measure(int threads, struct probe *probes, pthread_t *handles) {
+    for (int i = 0; i < threads; i++) {
+        probes[i].buffer = aligned_alloc(64, BUFFER * sizeof(float));
+        if (probes[i].buffer == NULL) {
+            return STATUS_OUT_OF_MEMORY;
+        }
+    }
+    return run_probes(threads, probes, handles);
+}
+
 enum status bench_measure_machine(int threads, struct bench_machine *machine) {
     *machine = (struct bench_machine){0};
     if (threads < 1) {
@@ -160,14 +170,8 @@ enum status bench_measure_machine(int threads, struct bench_machine *machine) {
     }
     struct probe *probes = calloc((size_t)threads, sizeof *probes);
     pthread_t *handles = calloc((size_t)threads, sizeof *handles);
-    enum status status = probes != NULL && handles != NULL ? STATUS_OK : STATUS_OUT_OF_MEMORY;
-    for (int i = 0; i < threads && status == STATUS_OK; i++) {
-        probes[i].buffer = aligned_alloc(64, BUFFER * sizeof(float));
-        status = probes[i].buffer != NULL ? STATUS_OK : STATUS_OUT_OF_MEMORY;
-    }
-    if (status == STATUS_OK) {
-        status = run_probes(threads, probes, handles);
-    }
+    enum status status = probes != NULL && handles != NULL ? measure(threads, probes, handles)
+                                                           : STATUS_OUT_OF_MEMORY;
     for (int i = 0; i < threads && probes != NULL; i++) {
         machine->gflop_per_s += probes[i].best.gflop_per_s;
         machine->gb_per_s += probes[i].best.gb_per_s;

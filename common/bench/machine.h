@@ -1,6 +1,6 @@
 /**
  * @file machine.h
- * @brief What this machine's CPUs can do: every measured figure is a share of these two.
+ * @brief The peaks of this machine's CPUs; measured figures are given as shares of them.
  */
 #ifndef WARPBOOK_COMMON_BENCH_MACHINE_H_
 #define WARPBOOK_COMMON_BENCH_MACHINE_H_
@@ -17,11 +17,11 @@ struct bench_machine {
 };
 
 /**
- * @brief Measures with @p threads threads at once; takes 64 MiB a thread and some tenths of a
+ * @brief Measures with @p threads threads at once; takes 64 MiB a thread and a few tenths of a
  *        second.
- * @param threads at least 1; more than the machine has CPUs adds nothing
- * @return STATUS_OK, STATUS_INVALID_ARGUMENT, or STATUS_OUT_OF_MEMORY when memory or threads
- *         are not to be had
+ * @param threads at least 1; more threads than CPUs do not raise the figures
+ * @return STATUS_OK, STATUS_INVALID_ARGUMENT, or STATUS_OUT_OF_MEMORY when there is not enough
+ *         memory or a thread cannot be started
  */
 MUST_CHECK enum status bench_measure_machine(int threads, struct bench_machine *machine);
 

@@ -8,8 +8,8 @@
 
 #include "common/base/cpu.h"
 
-/* Kernels with vectors of four floats at most: what it takes for a CPU that is newer than itself.
- */
+/* The names are those of kernels with vectors of at most four floats. OpenBLAS falls back to them
+   on a CPU that is newer than the library. */
 bool openblas_is_outdated(const char *core, size_t vector_floats) {
     static const char *const names[] = {"Prescott", "Core2",  "Penryn",  "Dunnington",
                                         "Nehalem",  "Atom",   "Opteron", "Barcelona",
@@ -46,21 +46,21 @@ const char *openblas_note(char *note, size_t size) {
     const char *cache = getenv("OPENBLAS_L2_SIZE");
     if (kernels != NULL && kernels[0] != '\0') {
         snprintf(note, size,
-                 "OpenBLAS is held to its %s kernels by OPENBLAS_CORETYPE; unset it%s to compare "
-                 "with its own choice",
+                 "OPENBLAS_CORETYPE makes OpenBLAS use its %s kernels; unset it%s to compare with "
+                 "OpenBLAS's own choice",
                  openblas_get_corename(), cache != NULL ? " and OPENBLAS_L2_SIZE" : "");
         return note;
     }
     if (cache != NULL && cache[0] != '\0') {
         snprintf(note, size,
                  "OpenBLAS takes the size of the L2 cache from OPENBLAS_L2_SIZE; unset it to "
-                 "compare with its own choice");
+                 "compare with OpenBLAS's own choice");
         return note;
     }
     if (openblas_is_outdated(openblas_get_corename(), cpu_vector_floats())) {
         snprintf(note, size,
-                 "OpenBLAS does not know this CPU and takes %s kernels; OPENBLAS_CORETYPE=%s is a "
-                 "fairer comparison",
+                 "OpenBLAS does not know this CPU and uses its %s kernels; set "
+                 "OPENBLAS_CORETYPE=%s for a fairer comparison",
                  openblas_get_corename(), cpu_vector_floats() >= 16 ? "SkylakeX" : "Haswell");
         return note;
     }

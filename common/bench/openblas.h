@@ -1,6 +1,6 @@
 /**
  * @file openblas.h
- * @brief The vendor's yardstick: OpenBLAS where it is installed.
+ * @brief OpenBLAS, where it is installed, as the library to compare CPU kernels with.
  */
 #ifndef WARPBOOK_COMMON_BENCH_OPENBLAS_H_
 #define WARPBOOK_COMMON_BENCH_OPENBLAS_H_
@@ -17,27 +17,27 @@ extern "C" {
 /** @return true when this program was built with OpenBLAS. */
 bool openblas_available(void);
 
-/** @return "OpenBLAS 0.3.21 Cooperlake": version, and whose kernels it runs, in @p name. */
+/** @return @p name: "OpenBLAS 0.3.21 Cooperlake", the version and the CPU its kernels are for. */
 const char *openblas_name(char *name, size_t size);
 
 /**
- * @brief Whether OpenBLAS took kernels of long ago for a CPU it does not know.
- * @param core          whose kernels it took: "Prescott"
+ * @brief Whether OpenBLAS chose kernels of a much older CPU because it does not know this one.
+ * @param core          the CPU that its kernels are for: "Prescott"
  * @param vector_floats floats in a vector register of this CPU
  */
 bool openblas_is_outdated(const char *core, size_t vector_floats);
 
 /**
- * @brief Says whether the environment keeps OpenBLAS from choosing for this CPU, or whether it
- *        chose badly.
- * @return one line in @p note; NULL when there is nothing to say, or no OpenBLAS
+ * @brief Warns when the environment overrides OpenBLAS's choice of kernels, or when OpenBLAS chose
+ *        kernels of a much older CPU.
+ * @return one line in @p note; NULL without a warning, or without OpenBLAS
  */
 const char *openblas_note(char *note, size_t size);
 
 /**
  * @brief out (M, N) = in (M, K) * weight (N, K)^T; fp32, row-major, no overlap.
  *
- * By cblas_sgemm, and for one row, where that is slow, by cblas_sgemv.
+ * Calls cblas_sgemm, or cblas_sgemv for one row, for which cblas_sgemm is slow.
  *
  * @param threads at least 1
  * @return STATUS_OK, STATUS_OVERFLOW (a size beyond int), STATUS_UNSUPPORTED without OpenBLAS

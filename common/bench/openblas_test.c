@@ -50,7 +50,7 @@ C_TEST(openblas, kernels_of_old_are_told_from_those_of_this_cpu) {
     EXPECT_TRUE(!openblas_is_outdated("Cooperlake", 16));
 }
 
-C_TEST(openblas, says_what_holds_it_back) {
+C_TEST(openblas, warns_of_a_bad_choice_of_kernels) {
     char note[192], name[64];
     if (!openblas_available()) {
         TEST_SKIP("OpenBLAS is not installed");
@@ -58,7 +58,7 @@ C_TEST(openblas, says_what_holds_it_back) {
     EXPECT_TRUE(strncmp(openblas_name(name, sizeof name), "OpenBLAS ", 9) == 0);
     unsetenv("OPENBLAS_CORETYPE");
     unsetenv("OPENBLAS_L2_SIZE");
-    /* It may have chosen badly. */
+    /* On a CPU that it does not know, OpenBLAS chooses badly. */
     EXPECT_TRUE(openblas_note(note, sizeof note) == NULL ||
                 strstr(note, "OpenBLAS does not know this CPU") == note);
     setenv("OPENBLAS_L2_SIZE", "512", 1);
@@ -66,5 +66,6 @@ C_TEST(openblas, says_what_holds_it_back) {
                 strstr(note, "OPENBLAS_L2_SIZE; unset it to") != NULL);
     setenv("OPENBLAS_CORETYPE", "Haswell", 1);
     EXPECT_TRUE(openblas_note(note, sizeof note) != NULL &&
-                strstr(note, "OPENBLAS_CORETYPE; unset it and OPENBLAS_L2_SIZE to") != NULL);
+                strstr(note, "OPENBLAS_CORETYPE makes OpenBLAS use its ") == note &&
+                strstr(note, "; unset it and OPENBLAS_L2_SIZE to") != NULL);
 }

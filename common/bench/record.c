@@ -10,7 +10,7 @@
 #include "common/base/json_lines.h"
 #include "common/bench/bench.h"
 
-/* Copies one line, without the newline and spaces around it. */
+/* Copies one line without white space at its ends. */
 static void trim_into(char *out, size_t size, const char *text) {
     while (isspace((unsigned char)*text)) {
         text++;
@@ -22,7 +22,7 @@ static void trim_into(char *out, size_t size, const char *text) {
     snprintf(out, size, "%.*s", (int)length, text);
 }
 
-/* Value of "field : value", or NULL when the line is another one. */
+/* Value of a line "field : value"; NULL for any other line. */
 static const char *cpuinfo_field(const char *line, const char *field) {
     size_t length = strlen(field);
     if (strncmp(line, field, length) != 0) {
@@ -32,7 +32,7 @@ static const char *cpuinfo_field(const char *line, const char *field) {
     return *colon == ':' ? colon + 1 : NULL;
 }
 
-/* Value of a field of the first CPU in /proc/cpuinfo; false when it has none. */
+/* Value of a field of the first CPU in /proc/cpuinfo; false when there is no such field. */
 static bool cpuinfo_value(const char *field, char *out, size_t size) {
     char line[512];
     bool found = false;
@@ -95,7 +95,7 @@ static bool read_line(const char *folder, const char *name, char *line, size_t s
     return good;
 }
 
-/* Looks a branch up among the packed references: "HASH refs/heads/main". */
+/* Finds a branch among the packed references, lines such as "HASH refs/heads/main". */
 static bool find_packed(const char *git, const char *reference, char *hash, size_t size) {
     char path[1024];
     char line[512];
@@ -147,7 +147,7 @@ static void add_string(cJSON *object, const char *name, const char *value) {
     }
 }
 
-/* JSON has no NaN and no infinity: null. */
+/* JSON has no NaN and no infinity; both are written as null. */
 static void add_number(cJSON *object, const char *name, double value) {
     if (isfinite(value)) {
         cJSON_AddNumberToObject(object, name, value);
@@ -175,14 +175,14 @@ static void add_cpu(cJSON *device) {
     add_number(device, "mhz", cpuinfo_value("cpu MHz", mhz, sizeof mhz) ? atof(mhz) : NAN);
 }
 
-/* "13.0" of 13000; null of 0. */
+/* Writes 13000 as "13.0" and 0 as null. */
 static void add_version(cJSON *object, const char *name, int version) {
     char text[32];
     snprintf(text, sizeof text, "%d.%d", version / 1000, version % 1000 / 10);
     add_string(object, name, version > 0 ? text : NULL);
 }
 
-/* A clock of 0 is not known. */
+/* Writes a clock of 0, which is not known, as null. */
 static void add_clock(cJSON *object, const char *name, double mhz) {
     add_number(object, name, mhz > 0.0 ? mhz : NAN);
 }

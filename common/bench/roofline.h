@@ -1,6 +1,6 @@
 /**
  * @file roofline.h
- * @brief What a kernel could reach: the roofs of arithmetic and of memory, and a picture of them.
+ * @brief The roofline model: a kernel's limits by arithmetic and by memory, and a plot of them.
  *
  * A kernel that does F operations and moves B bytes takes at least
  * max(F / peak, B / bandwidth) seconds. (Williams, Waterman and Patterson:
@@ -22,20 +22,20 @@ extern "C" {
 struct roofline {
     double flops_per_s; /**< fp32 */
     double bytes_per_s; /**< device memory */
-    bool modelled;      /**< simt: figures of a table; else measured by device_peaks.h */
+    bool modelled;      /**< true: simt's modelled figures; false: measured, see device_peaks.h */
 };
 
 /** @return the least milliseconds that @p flops and @p bytes take under both roofs. */
 double roofline_least_ms(const struct roofline *roofs, double flops, double bytes);
 
-/** @return share of the roofline that was reached, 1 = on it. */
+/** @return share of the roofline that a run of @p ms milliseconds reaches; 1: it is on the roof. */
 double roofline_share(const struct roofline *roofs, double flops, double bytes, double ms);
 
-/** One kernel in the picture. */
+/** One kernel in the plot. */
 struct roofline_point {
     const char *name; /**< "v3_shared_tile" */
     double flops;     /**< of one run, > 0 */
-    double bytes;     /**< of one run, > 0: least bytes, or those that were moved */
+    double bytes;     /**< of one run, > 0: the least bytes possible, or the bytes moved */
     double ms;        /**< of one run, > 0 */
 };
 
@@ -48,12 +48,12 @@ struct roofline_plot {
 };
 
 /**
- * @brief Writes the picture as an SVG file, which appears whole or not at all.
+ * @brief Writes the plot as an SVG file; on failure no file appears.
  *
- * FLOP/s over FLOP/byte, both logarithmic. It follows the reader's light or dark scheme.
+ * FLOP/s over FLOP/byte, both logarithmic, in the reader's light or dark colour scheme.
  *
- * @return STATUS_OK; STATUS_INVALID_ARGUMENT for a point or roof that is not positive and finite,
- *         named; STATUS_OUT_OF_MEMORY; what writing the file gives
+ * @return STATUS_OK; STATUS_INVALID_ARGUMENT, naming the point or roof that is not positive and
+ *         finite; STATUS_OUT_OF_MEMORY; the failure of file_write()
  */
 MUST_CHECK enum status roofline_plot(const struct roofline_plot *plot, const char *path,
                                      struct error *error);

@@ -1,6 +1,6 @@
 /**
  * @file roofline_plot.c
- * @brief The picture: plain SVG text, no library.
+ * @brief The roofline plot, written as SVG text without a library.
  */
 #include <math.h>
 #include <stdio.h>
@@ -12,13 +12,13 @@
 /* Pixels. */
 enum { WIDTH = 860, HEIGHT = 520, LEFT = 84, RIGHT = 836, TOP = 72, BOTTOM = 456, LINE = 15 };
 
-/* Both axes in decades: powers of ten. */
+/* Range of both axes, in decades (powers of ten). */
 struct axes {
     double left, right; /* log10 of FLOP/byte */
     double low, high;   /* log10 of FLOP/s */
 };
 
-/* A point's place, and the place of its label, which may have to move. */
+/* Coordinates of a point, and the height of its label, which may have to move. */
 struct label {
     const struct roofline_point *point;
     double x, y, text_y;
@@ -77,7 +77,7 @@ static double y_of(const struct axes *a, double log_y) {
     return BOTTOM - (BOTTOM - TOP) * (log_y - a->low) / (a->high - a->low);
 }
 
-/* Text of others, which may hold what XML reserves. */
+/* Writes a caller's text; characters that XML reserves are escaped. */
 static void write_escaped(FILE *svg, const char *text) {
     for (; *text != '\0'; text++) {
         switch (*text) {
@@ -94,7 +94,7 @@ static void write_escaped(FILE *svg, const char *text) {
             fputs("&quot;", svg);
             break;
         default:
-            /* XML knows no control characters. */
+            /* XML has no control characters. */
             fputc((unsigned char)*text < ' ' ? ' ' : *text, svg);
         }
     }
@@ -229,7 +229,7 @@ static void write_points(FILE *svg, const struct axes *a, const struct roofline_
     }
 }
 
-/* The whole picture as text; false without memory. */
+/* Writes the whole plot to *text; false without memory. */
 static bool draw(const struct roofline_plot *plot, char **text, size_t *size) {
     struct label *labels = calloc(plot->count + 1, sizeof *labels);
     FILE *svg = labels != NULL ? open_memstream(text, size) : NULL;
@@ -249,15 +249,10 @@ static bool draw(const struct roofline_plot *plot, char **text, size_t *size) {
 enum status roofline_plot(const struct roofline_plot *plot, const char *path, struct error *error) {
     char *text = NULL;
     size_t size = 0;
-    enum status status = check(plot, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
-    if (draw(plot, &text, &size)) {
-        status = file_write(path, text, size, error);
-    } else {
-        status = error_set(error, STATUS_OUT_OF_MEMORY, "%s: out of memory", path);
-    }
+    TRY(check(plot, error));
+    enum status status = draw(plot, &text, &size)
+                             ? file_write(path, text, size, error)
+                             : error_set(error, STATUS_OUT_OF_MEMORY, "%s: out of memory", path);
     free(text);
     return status;
 }

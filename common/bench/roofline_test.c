@@ -105,7 +105,7 @@ C_TEST(roofline, without_points_the_roofs_remain) {
     free(text);
 }
 
-C_TEST(roofline, refuses_what_has_no_logarithm) {
+C_TEST(roofline, refuses_values_that_have_no_logarithm) {
     char path[512];
     struct error error = {0};
     struct roofline_point point = {"v1", 1.0, 1.0, 0.0};

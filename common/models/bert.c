@@ -15,15 +15,15 @@ struct bert {
     const struct engine *engine;
     size_t max_tokens;
     struct bert_weights weights; /* resident pointers; shapes as in struct bert_weights */
-    struct bert_linear *qkv;     /* (L), resident: q, k and v one below the other, (3C, C) and (3C);
-                                    the q, k and v of weights stay NULL */
-    void *encoder;               /* the engine's, if it has one */
+    struct bert_linear *qkv;     /* (L), resident: rows of q, then k, then v, (3C, C) and (3C);
+                                    q, k and v in weights stay NULL */
+    void *encoder;               /* the engine's; NULL: the engine runs operator by operator */
 
     /* Resident activations of one call, of at most max_tokens rows. */
     float *x;         /* (rows, C): the hidden state */
     float *qkv_rows;  /* (rows, 3, C): query, key and value of each token */
-    float *mixed;     /* (rows, C): attention's result */
-    float *projected; /* (rows, C): a sublayer's result; later (B, C): the [CLS] rows */
+    float *attended;  /* (rows, C): output of attention */
+    float *projected; /* (rows, C): output of a sublayer; later (B, C): the [CLS] rows */
     float *inner;     /* (rows, hidden) */
     float *pooled;    /* (B, C) */
     float *logits;    /* (B, labels) */
@@ -32,7 +32,7 @@ struct bert {
 
     /* Row numbers for embedding(); host. */
     int32_t *positions; /* (rows): 0, 1, ... in each sequence */
-    int32_t *zeros;     /* (rows): token types nobody gave */
+    int32_t *zeros;     /* (rows): token types of an input without types */
     int32_t *firsts;    /* (B + 1): the first row of each sequence, and the number of rows */
 };
 
@@ -47,8 +47,8 @@ static enum status check_config(const struct bert_config *c, const struct bert_w
                          c->C, c->hidden, c->L, c->NH, c->V, c->T, c->types, c->labels);
     }
     if (max_tokens == 0 || max_tokens > INT32_MAX) {
-        return error_set(error, STATUS_INVALID_ARGUMENT, "BERT's batch is 1 to %d tokens, not %zu",
-                         INT32_MAX, max_tokens);
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "a batch of %zu tokens: BERT takes 1 to %d tokens", max_tokens, INT32_MAX);
     }
     return STATUS_OK;
 }
@@ -94,7 +94,7 @@ static void list_buffers(struct resident_buffer list[BUFFERS], struct bert *m) {
     const struct bert_config *c = &m->config;
     const struct resident_buffer buffers[BUFFERS] = {
         {&m->x, m->max_tokens, c->C},           {&m->qkv_rows, m->max_tokens, 3 * c->C},
-        {&m->mixed, m->max_tokens, c->C},       {&m->projected, m->max_tokens, c->C},
+        {&m->attended, m->max_tokens, c->C},    {&m->projected, m->max_tokens, c->C},
         {&m->inner, m->max_tokens, c->hidden},  {&m->pooled, m->max_tokens, c->C},
         {&m->logits, m->max_tokens, c->labels},
     };
@@ -103,15 +103,15 @@ static void list_buffers(struct resident_buffer list[BUFFERS], struct bert *m) {
     }
 }
 
-/* Copies the three parts into resident memory, one after the other. */
-static enum status join(const struct engine *e, const float **to, const float *const parts[3],
-                        size_t count) {
-    float *joined = NULL;
-    const struct resident_buffer buffer = {&joined, 3, count};
+/* Concatenates three tensors in resident memory. */
+static enum status concatenate(const struct engine *e, const float **to,
+                               const float *const tensors[3], size_t count) {
+    float *all = NULL;
+    const struct resident_buffer buffer = {&all, 3, count};
     TRY(resident_buffers_alloc(e, &buffer, 1));
-    *to = joined;
+    *to = all;
     for (size_t i = 0; i < 3; i++) {
-        TRY(e->write(e->context, joined + i * count, parts[i], count * sizeof(float)));
+        TRY(e->write(e->context, all + i * count, tensors[i], count * sizeof(float)));
     }
     return STATUS_OK;
 }
@@ -119,10 +119,10 @@ static enum status join(const struct engine *e, const float **to, const float *c
 static enum status load_qkv(struct bert *m, const struct bert_layer *host,
                             struct bert_linear *qkv) {
     size_t C = m->config.C;
-    TRY(join(m->engine, &qkv->weight,
-             (const float *const[]){host->q.weight, host->k.weight, host->v.weight}, C * C));
-    return join(m->engine, &qkv->bias,
-                (const float *const[]){host->q.bias, host->k.bias, host->v.bias}, C);
+    TRY(concatenate(m->engine, &qkv->weight,
+                    (const float *const[]){host->q.weight, host->k.weight, host->v.weight}, C * C));
+    return concatenate(m->engine, &qkv->bias,
+                       (const float *const[]){host->q.bias, host->k.bias, host->v.bias}, C);
 }
 
 static void release_qkv(const struct engine *e, struct bert_linear *qkv) {
@@ -172,6 +172,12 @@ static enum status create_encoder(struct bert *m) {
                                      : STATUS_OK;
 }
 
+static enum status make_resident(struct bert *m, const struct bert_weights *weights) {
+    TRY(load_weights(m, weights));
+    TRY(alloc_activations(m));
+    return create_encoder(m);
+}
+
 enum status bert_create(struct bert **model, const struct bert_config *config,
                         const struct bert_weights *weights, const struct engine *engine,
                         size_t max_tokens, struct error *error) {
@@ -184,13 +190,7 @@ enum status bert_create(struct bert **model, const struct bert_config *config,
     m->config = *config;
     m->engine = engine;
     m->max_tokens = max_tokens;
-    enum status status = load_weights(m, weights);
-    if (status == STATUS_OK) {
-        status = alloc_activations(m);
-    }
-    if (status == STATUS_OK) {
-        status = create_encoder(m);
-    }
+    enum status status = make_resident(m, weights);
     if (status != STATUS_OK) {
         bert_free(m);
         return error_set(error, status, "cannot make the model resident on engine %s: %s",
@@ -240,12 +240,12 @@ static enum status check_ids(const int32_t *ids, size_t count, size_t bound) {
     return STATUS_OK;
 }
 
-/* Sizes of one call. */
+/* Sizes of one call: tokens of the batch, and of its longest sequence. */
 struct extent {
     size_t rows, longest;
 };
 
-/* Packed sequences: each starts where the one before ends, and has tokens. */
+/* Packed sequences: each starts where the one before ends, and has at least one token. */
 static enum status measure_packed(const struct bert_input *input, struct extent *extent) {
     const int32_t *starts = input->starts;
     if (input->mask != NULL || starts[0] != 0) {
@@ -331,7 +331,7 @@ static enum status embed(struct bert *m, const struct bert_input *input, size_t 
                         m->config.norm_eps);
 }
 
-/* mixed = multi-head attention of x to itself, padding hidden. */
+/* attended = multi-head self-attention of x; padding is masked. */
 static enum status attend(struct bert *m, const struct bert_linear *qkv,
                           const struct bert_input *input, const struct extent *extent) {
     const struct engine *e = m->engine;
@@ -354,9 +354,9 @@ static enum status attend(struct bert *m, const struct bert_linear *qkv,
         .scale = 1.0f / sqrtf((float)HS),
     };
     if (input->starts != NULL) {
-        return engine_attention_packed(e, m->mixed, &attention, m->starts, input->starts);
+        return engine_attention_packed(e, m->attended, &attention, m->starts, input->starts);
     }
-    return e->attention(e->context, m->mixed, &attention);
+    return e->attention(e->context, m->attended, &attention);
 }
 
 static enum status forward_layer(struct bert *m, size_t layer, const struct bert_input *input,
@@ -370,7 +370,7 @@ static enum status forward_layer(struct bert *m, size_t layer, const struct bert
     const struct nn_norm output_norm = {w->output_norm_weight, w->output_norm_bias, c->norm_eps};
 
     TRY(attend(m, &m->qkv[layer], input, extent));
-    TRY(engine_linear_residual_layernorm(e, m->x, m->mixed, w->attention_out.weight,
+    TRY(engine_linear_residual_layernorm(e, m->x, m->attended, w->attention_out.weight,
                                          w->attention_out.bias, &attention_norm, m->projected, rows,
                                          c->C, c->C));
     TRY(engine_linear_activation(e, m->inner, m->x, w->up.weight, w->up.bias, rows, c->hidden, c->C,
@@ -379,8 +379,8 @@ static enum status forward_layer(struct bert *m, size_t layer, const struct bert
                                             &output_norm, m->projected, rows, c->C, c->hidden);
 }
 
-/* pooled (B, C) = tanh(pooler(x at [CLS], the first token of each sequence)), which encode() left
- * in projected. */
+/* pooled (B, C) = tanh(pooler(x at [CLS])). encode() has left the [CLS] rows, the first row of each
+   sequence, in projected. */
 static enum status pool(struct bert *m, size_t B) {
     const struct engine *e = m->engine;
     const struct bert_linear *pooler = &m->weights.pooler;
@@ -389,9 +389,9 @@ static enum status pool(struct bert *m, size_t B) {
                                     C, NN_TANH);
 }
 
-/* Copies to the host what is wanted there. */
-static enum status deliver(struct bert *m, const struct bert_output *output, size_t B,
-                           size_t rows) {
+/* Copies the outputs that the caller asks for to the host. */
+static enum status read_outputs(struct bert *m, const struct bert_output *output, size_t B,
+                                size_t rows) {
     const struct engine *e = m->engine;
     size_t C = m->config.C;
     size_t labels = m->config.labels;
@@ -407,7 +407,7 @@ static enum status deliver(struct bert *m, const struct bert_output *output, siz
     return STATUS_OK;
 }
 
-/* What the kernels need beside ids: the mask, or where sequences start. */
+/* Writes the mask, or the rows where packed sequences start, to resident memory. */
 static enum status write_layout(struct bert *m, const struct bert_input *input) {
     const struct engine *e = m->engine;
     if (input->starts != NULL) {
@@ -418,7 +418,8 @@ static enum status write_layout(struct bert *m, const struct bert_input *input) 
                                : STATUS_OK;
 }
 
-/* projected (B, C) = the encoder's result at [CLS], x (rows, C) = all of it: if they are wanted. */
+/* x (rows, C) = output of the encoder, if the caller asks for it; projected (B, C) = its [CLS]
+   rows, if pooled or logits are asked for. */
 static enum status encode(struct bert *m, const struct bert_input *input,
                           const struct bert_output *output, const struct extent *extent) {
     const struct engine *e = m->engine;
@@ -458,7 +459,7 @@ static enum status run(struct bert *m, const struct bert_input *input,
         TRY(engine_linear(m->engine, m->logits, m->pooled, classifier->weight, classifier->bias,
                           input->B, c->labels, c->C));
     }
-    return deliver(m, output, input->B, extent->rows);
+    return read_outputs(m, output, input->B, extent->rows);
 }
 
 enum status bert_forward(struct bert *m, const struct bert_input *input,
@@ -466,7 +467,7 @@ enum status bert_forward(struct bert *m, const struct bert_input *input,
     struct extent extent;
     TRY(check_call(m, input, output, &extent));
     enum status status = run(m, input, output, &extent);
-    /* Nothing may still read the caller's ids, whether the call went well or not. */
+    /* The engine may still read the caller's ids, also after a failure. */
     enum status waited = m->engine->synchronize(m->engine->context);
     return status != STATUS_OK ? status : waited;
 }

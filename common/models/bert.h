@@ -20,19 +20,19 @@ extern "C" {
 struct bert; /**< opaque: resident weights and activations */
 
 /**
- * One batch of token ids; all host memory. Its rows are B * T tokens, or, packed, starts[B]: then
- * the sequences lie one after the other and nothing is computed for padding.
+ * One batch of token ids; all host memory. It has B * T rows, one for each token; a packed batch
+ * has starts[B] rows: its sequences lie one after the other without padding.
  */
 struct bert_input {
     const int32_t *ids;    /**< (rows), each in [0, V) */
     const int32_t *types;  /**< (rows), each in [0, types); NULL: all 0 */
-    const uint8_t *mask;   /**< (B, T), 0 marks padding; NULL: none; packed: NULL */
-    size_t B, T;           /**< sequences, and tokens of each; packed: T is not looked at */
-    const int32_t *starts; /**< packed: (B + 1), the first row of each sequence, the first 0, and
-                              the number of rows; NULL: not packed */
+    const uint8_t *mask;   /**< (B, T), 0 marks padding; NULL: no padding; packed: NULL */
+    size_t B, T;           /**< sequences, and tokens of each; packed: T is ignored */
+    const int32_t *starts; /**< packed: (B + 1), the first row of each sequence, starting with 0,
+                              then the number of rows; NULL: not packed */
 };
 
-/** Where results go; all host memory, NULL when not wanted. */
+/** Where outputs go; all host memory. NULL: this output is not wanted. */
 struct bert_output {
     float *hidden; /**< (rows, C): last hidden state */
     float *pooled; /**< (B, C): tanh(pooler([CLS])) */
@@ -54,10 +54,10 @@ void bert_free(struct bert *model);
 
 /**
  * @brief Runs one batch.
- * @return STATUS_OK; STATUS_INVALID_ARGUMENT for an id out of range, when B or T is 0, when starts
- *         do not rise, or come with a mask; STATUS_TOO_LONG when a sequence or rows are too many;
- * STATUS_UNSUPPORTED when pooled or logits are wanted and the checkpoint has no pooler or
- * classifier; or the engine's status
+ * @return STATUS_OK; STATUS_INVALID_ARGUMENT for an id out of range, when B or T is 0, or when
+ *         starts do not rise or come with a mask; STATUS_TOO_LONG when a sequence is longer than
+ *         config->T or the batch has more than max_tokens rows; STATUS_UNSUPPORTED when pooled or
+ *         logits are wanted and the checkpoint has no pooler or classifier; or the engine's status
  */
 MUST_CHECK enum status bert_forward(struct bert *model, const struct bert_input *input,
                                     const struct bert_output *output);

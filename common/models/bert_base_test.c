@@ -1,6 +1,7 @@
 /**
  * @file bert_base_test.c
- * @brief A model of bert-base's size equals transformers'. Apart from bert_test.c as it takes long.
+ * @brief Compares a model of bert-base's size with transformers; apart from bert_test.c because it
+ *        takes long.
  */
 #include "common/models/bert_expectation.h"
 #include "common/testing/testing.h"

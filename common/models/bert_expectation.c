@@ -82,7 +82,7 @@ static enum safetensors_dtype dtype_of(const cJSON *one) {
                                          : SAFETENSORS_F32;
 }
 
-/* Makes tensor from an entry [name, [sizes]] of the recording. @return false without memory */
+/* Makes a tensor from an entry [name, [sizes]] of the recording. @return false without memory */
 static bool make_tensor(struct safetensors_tensor *tensor, const cJSON *one, const cJSON *entry) {
     tensor->name = cJSON_GetStringValue(cJSON_GetArrayItem(entry, 0));
     tensor->dtype = dtype_of(one);
@@ -222,7 +222,7 @@ static struct errors measure(const cJSON *recorded, const float *got, size_t cou
     cJSON_ArrayForEach(value, cJSON_GetObjectItemCaseSensitive(recorded, "values")) {
         double want = value->valuedouble;
         double d = i < count ? fabs(got[i] - want) : NAN;
-        difference = fmax(difference, d); /* passes over NaN, which the sums do not */
+        difference = fmax(difference, d); /* ignores NaN, which shows in the sums */
         largest = fmax(largest, fabs(want));
         differences += d * d;
         squares += want * want;
@@ -253,7 +253,7 @@ static void check_output(const cJSON *one, const char *key, const float *got, si
     }
 }
 
-/* Runs the case; asking for an output that the checkpoint cannot give must be refused. */
+/* Runs the case; an output that the checkpoint does not have must be refused. */
 static void run(struct bert *model, const struct bert_config *c, const cJSON *one) {
     struct batch batch;
     batch_create(&batch, one, c);

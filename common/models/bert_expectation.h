@@ -13,9 +13,9 @@ extern "C" {
  * @brief Writes the checkpoint of case @p name into the test's temporary folder, opens it, runs
  *        it on the reference engine and compares every output with the recording.
  *
- * Prints the errors, and notes a failure of the running test where one is over
- * 1e-4: the largest difference relative to the largest value, the norm of the
- * difference relative to the norm, and the norm of the whole output.
+ * Prints three relative errors, and fails the running test if one exceeds 1e-4: the largest
+ * difference relative to the largest value, the norm of the differences relative to the norm of
+ * the values, and the error of the norm of the whole output.
  */
 void bert_expectation_check(const char *name);
 

@@ -298,12 +298,12 @@ C_TEST(bert, refuses_sizes_that_do_not_fit) {
     bert_random_free(&random);
 }
 
-/* ---- An engine that fails at one call, and keeps weights apart from the host's ---- */
+/* ---- An engine that fails at one call, and keeps its own copy of the weights ---- */
 
 struct failing {
     struct engine inner;
     size_t calls, fail_at; /* the call with this number fails, counted from 1; 0: none */
-    size_t resident;       /* pieces of memory not given back */
+    size_t resident;       /* allocations not yet released */
 };
 
 static enum status count_call(struct failing *f) {
@@ -328,12 +328,10 @@ static void failing_release(void *context, void *memory) {
 static enum status failing_weights(void *context, const void *host, size_t bytes,
                                    const void **resident) {
     void *copy = NULL;
-    enum status status = failing_alloc(context, bytes, &copy);
-    if (status == STATUS_OK) {
-        memcpy(copy, host, bytes);
-        *resident = copy;
-    }
-    return status;
+    TRY(failing_alloc(context, bytes, &copy));
+    memcpy(copy, host, bytes);
+    *resident = copy;
+    return STATUS_OK;
 }
 
 static void failing_release_weights(void *context, const void *resident) {
@@ -413,7 +411,7 @@ static enum status failing_embedding(void *context, float *out, const float *tab
                : f->inner.embedding(f->inner.context, out, table, ids, T, channels, accumulate);
 }
 
-/* The entries BERT has no use for stay unset, so that a call of one would show. */
+/* Entries that BERT does not use stay NULL, so that the test would crash if it called one. */
 static struct engine failing_engine(struct failing *f) {
     return (struct engine){
         .name = "failing",
@@ -441,13 +439,11 @@ static enum status run_once(struct failing *f, const struct bert_random *random,
     const struct engine engine = failing_engine(f);
     const uint8_t mask[LONGEST] = {1, 1, 1, 1, 1, 0};
     struct bert *bert;
-    enum status status = bert_create(&bert, &small, &random->weights, &engine, LONGEST, error);
-    if (status == STATUS_OK) {
-        const struct bert_input input = {.ids = some_ids, .mask = mask, .B = 1, .T = LONGEST};
-        float hidden[LONGEST * C], pooled[C];
-        const struct bert_output output = {.hidden = hidden, .pooled = pooled, .logits = logits};
-        status = bert_forward(bert, &input, &output);
-    }
+    TRY(bert_create(&bert, &small, &random->weights, &engine, LONGEST, error));
+    const struct bert_input input = {.ids = some_ids, .mask = mask, .B = 1, .T = LONGEST};
+    float hidden[LONGEST * C], pooled[C];
+    const struct bert_output output = {.hidden = hidden, .pooled = pooled, .logits = logits};
+    enum status status = bert_forward(bert, &input, &output);
     bert_free(bert);
     return status;
 }
@@ -477,7 +473,7 @@ C_TEST(bert, cleans_up_wherever_the_engine_fails) {
             created++;
         }
     }
-    /* tensors; of each layer tensors and joined ones; buffers; mask and starts */
+    /* tensors; of each layer: tensors, and q, k, v in one; buffers; mask and starts */
     EXPECT_INT_EQ(9 + 2 * (10 + 2) + 7 + 2, created);
     engine_destroy(&f.inner);
     bert_random_free(&random);
@@ -487,13 +483,13 @@ C_TEST(bert, cleans_up_wherever_the_engine_fails) {
 
 enum { MAX_STARTS = 4 };
 
-/* An encoder that does no work: it notes what it is given, and fills in what can be foreseen. */
+/* An encoder that does no work: it records its arguments and writes known values. */
 struct noting {
     enum status create_status, run_status;
-    bool declines; /* leaves the encoder NULL */
+    bool declines; /* does not take the model: leaves the encoder NULL */
     size_t created, runs, freed;
     struct bert_encoder_model model; /* of the last creation */
-    struct bert_encoder_call call;   /* of the last run; starts are copied: */
+    struct bert_encoder_call call;   /* of the last run; its starts are copied below */
     int32_t starts[MAX_STARTS];
 };
 
@@ -506,7 +502,7 @@ static enum status noting_create(void *context, const struct bert_encoder_model 
     return n->create_status;
 }
 
-/* What the fake encoder says of a row: another value for each sequence or token, and channel. */
+/* The fake encoder's output: a value that depends on the row (sequence or token) and channel. */
 static float fill_of(size_t row, size_t c) {
     return 0.1f * (float)row - 0.03f * (float)c;
 }
@@ -531,7 +527,7 @@ static void noting_free(void *context, void *encoder) {
     n->freed += encoder != NULL;
 }
 
-/* A model on the reference engine with that encoder. @return what bert_create() says */
+/* Makes a model on the reference engine with that encoder. @return the status of bert_create() */
 static enum status noting_model(struct fixture *f, struct noting *n, struct error *error) {
     struct engine reference;
     if (bert_random_create(&f->random, &small, 7) != STATUS_OK ||
@@ -545,7 +541,7 @@ static enum status noting_model(struct fixture *f, struct noting *n, struct erro
     return bert_create(&f->bert, &small, &f->random.weights, &f->engine, MAX_TOKENS, error);
 }
 
-/* tanh(pooler(row of first)), by the reference's operators. */
+/* tanh(pooler(row of first)), by the operators of the reference. */
 static void pool_filled(const struct fixture *f, size_t row, float pooled[C]) {
     const struct bert_linear *pooler = &f->random.weights.pooler;
     float first[C];
@@ -602,7 +598,7 @@ C_TEST(bert_encoder, gets_packed_batches_as_they_are) {
     fixture_free(&f);
 }
 
-/* Without padding, sequences of one length are packed, too; hidden only where it is wanted. */
+/* Sequences of equal length without padding are passed as packed, and hidden only if wanted. */
 C_TEST(bert_encoder, gets_equal_sequences_with_their_starts) {
     struct fixture f = {0};
     struct noting n = {0};
@@ -619,7 +615,7 @@ C_TEST(bert_encoder, gets_equal_sequences_with_their_starts) {
     fixture_free(&f);
 }
 
-/* What a model says of a batch with a mask, or of one without. */
+/* hidden = output of the model for a batch with a mask or without. */
 static enum status hidden_of(const struct fixture *f, bool masked, float hidden[LONGEST * C]) {
     const uint8_t mask[LONGEST] = {1, 1, 1, 1, 0, 0};
     const struct bert_input input = {
@@ -627,7 +623,8 @@ static enum status hidden_of(const struct fixture *f, bool masked, float hidden[
     return bert_forward(f->bert, &input, &(struct bert_output){.hidden = hidden});
 }
 
-/* The model by its operators: with a mask always, without one when the engine declined. */
+/* Expects that the model runs operator by operator: always with a mask, and without one if the
+   engine declined the model. */
 static void expect_operators(const struct fixture *f, bool masked) {
     struct fixture plain = {0};
     float want[LONGEST * C], got[LONGEST * C] = {0};
@@ -659,7 +656,7 @@ C_TEST(bert_encoder, may_decline_a_model) {
     EXPECT_INT_EQ(0, n.freed);
 }
 
-C_TEST(bert_encoder, fails_and_the_call_does) {
+C_TEST(bert_encoder, fails_and_so_does_the_call) {
     struct fixture f = {0};
     struct noting n = {.run_status = STATUS_DEVICE};
     float logits[LABELS] = {42};

@@ -1,21 +1,23 @@
 /**
  * @file engine.h
- * @brief The operators a model calls: a table of C functions with one opaque context.
+ * @brief The operator table of a model: C functions that share one opaque context.
  *
- * Both models (bert.h, llama2.h) do everything through this table, so the same
- * model code runs on the CPU reference and on every stage of the course. Stage
- * N's engine is stage N-1's with the entries of lab N replaced.
+ * Both models (bert.h, llama2.h) call operators only through this table, so the
+ * same model code runs on the CPU reference and on every stage of the course.
+ * The engine of stage N is the engine of stage N-1 with the operators of lab N
+ * replaced.
  *
- * Memory. A model asks the engine for its memory and never looks inside: what
- * alloc() and weights() return is "resident", host memory for a CPU engine,
- * device memory for a GPU engine. Pointer arithmetic on resident float pointers
- * is allowed (a row of a cache, a slice of a fused projection), dereferencing
- * is not. Every pointer argument of an operator is resident unless it says host.
+ * Memory. A model gets its memory from the engine and never dereferences it:
+ * memory from alloc() and weights() is "resident", which means host memory for
+ * a CPU engine and device memory for a GPU engine. Pointer arithmetic on
+ * resident float pointers is allowed (a row of a cache, a slice of a fused
+ * projection). Every pointer argument of an operator is resident unless it says
+ * host.
  *
- * All entries but the fused ones are set. Each returns STATUS_OK or an error; a
- * model stops at the first. Operators may return before the work is done (a GPU); read() and
- * synchronize() wait. Operators of one engine run in the order of the calls.
- * An engine serves one thread.
+ * All entries except the fused ones are set. Each returns STATUS_OK or an error,
+ * and a model stops at the first error. On a GPU an operator may return before
+ * its work is done; read() and synchronize() wait. Operators of one engine run
+ * in the order of the calls. An engine serves one thread.
  *
  * Semantics, shapes and aliasing of the operators are those of the functions
  * of the same name in common/nn/nn.h.
@@ -41,7 +43,7 @@ extern "C" {
 #endif
 
 struct engine {
-    const char *name; /**< stage, as tables and records show it: "01_cpu_matmul" */
+    const char *name; /**< the stage, as tables and records show it: "01_cpu_matmul" */
     void *context;    /**< first argument of every entry */
 
     /** Frees the context. */
@@ -52,14 +54,14 @@ struct engine {
 
     /** Allocates @p bytes of resident memory, 64-byte aligned, contents undefined. */
     enum status (*alloc)(void *context, size_t bytes, void **memory);
-    /** Frees what alloc() gave; NULL is allowed. */
+    /** Frees memory from alloc(); NULL is allowed. */
     void (*release)(void *context, void *memory);
     /**
      * Makes @p bytes of host weights resident. A CPU engine may return @p host
      * itself, so the host memory must stay until release_weights().
      */
     enum status (*weights)(void *context, const void *host, size_t bytes, const void **resident);
-    /** Ends the use of what weights() gave; NULL is allowed. */
+    /** Ends the use of memory from weights(); NULL is allowed. */
     void (*release_weights)(void *context, const void *resident);
     /** Copies host memory into resident memory. */
     enum status (*write)(void *context, void *resident, const void *host, size_t bytes);
@@ -105,8 +107,8 @@ struct engine {
     /** @} */
 
     /** @name Fused operators
-     * What a stage may do in fewer launches. NULL: it does not; models call these through fused.h,
-     * which then does the same with the operators above.
+     * Several operators in one, which a stage may run in fewer launches. NULL: the stage does not
+     * fuse them. Models call these through fused.h, which then calls the operators above.
      * @{ */
 
     /** out (M, N) = in (M, K) * weight (N, K)^T + bias (N). */
@@ -117,7 +119,7 @@ struct engine {
                                      const float *weight, const float *bias, size_t M, size_t N,
                                      size_t K, enum nn_activation f);
     /**
-     * x (M, N) = LayerNorm(x + in (M, K) * weight (N, K)^T + bias (N)), what closes a sublayer of
+     * x (M, N) = LayerNorm(x + in (M, K) * weight (N, K)^T + bias (N)), the end of a sublayer of
      * BERT. @p scratch (M, N): contents undefined before and after.
      */
     enum status (*linear_residual_layernorm)(void *context, float *x, const float *in,
@@ -133,17 +135,17 @@ struct engine {
      *
      * @param a           T and S are both the length of the longest; no mask
      * @param starts      (B + 1), resident
-     * @param host_starts (B + 1), the same numbers, HOST memory
+     * @param host_starts (B + 1), the same numbers in HOST memory
      */
     enum status (*attention_packed)(void *context, float *out, const struct nn_attention *a,
                                     const int32_t *starts, const int32_t *host_starts);
 
     /**
-     * BERT's whole encoder, bert_encoder.h: made once for a model, run for each batch without
-     * padding, freed before the engine. All three are set, or none. An engine_layer does not pass
-     * them on: they would go past the operators that it replaces.
+     * BERT's whole encoder, bert_encoder.h: created once for a model, run for each batch without
+     * padding, freed before the engine. Either all three entries are set or none. An engine_layer
+     * does not pass them on, as they would bypass the operators that it replaces.
      *
-     * @param encoder receives what the other two are given
+     * @param encoder receives the handle that encoder_run() and encoder_free() take
      */
     enum status (*encoder_create)(void *context, const struct bert_encoder_model *model,
                                   void **encoder);
@@ -151,13 +153,14 @@ struct engine {
     void (*encoder_free)(void *context, void *encoder); /**< NULL is allowed */
 
     /**
-     * Llama2's whole decoder, llama2_decoder.h: made once for a model, fed with tokens, freed
-     * before the engine. The first three are set, or none; an engine_layer does not pass them on.
+     * Llama2's whole decoder, llama2_decoder.h: created once for a model, fed with tokens, freed
+     * before the engine. Either the first three entries are set or none. An engine_layer does not
+     * pass them on.
      *
-     * decoder_run() waits where logits are wanted.
+     * decoder_run() waits for the work if logits are wanted.
      *
-     * @param decoder receives what the others are given; NULL with STATUS_OK: not for this model,
-     *                which then runs operator by operator
+     * @param decoder receives the handle that the other entries take; NULL with STATUS_OK: the
+     *                decoder does not support this model, which then runs operator by operator
      */
     enum status (*decoder_create)(void *context, const struct llama2_decoder_model *model,
                                   void **decoder, struct error *error);
@@ -166,11 +169,11 @@ struct engine {
     void (*decoder_free)(void *context, void *decoder); /**< NULL is allowed */
 
     /**
-     * Writing without the host: decoder_begin() says how tokens are drawn from now on, and
-     * decoder_next() draws one from the logits of the token before it, feeds it at @p position and
-     * receives it. It may work ahead: what it did for positions that nobody asked for is as if it
-     * had not been. Both are set, or none; the first call of decoder_next() comes after
-     * decoder_begin() and a decoder_run() for position - 1.
+     * Generation on the device: decoder_begin() sets how tokens are sampled. decoder_next() samples
+     * one from the logits of the token before it, returns it in @p token and feeds it at
+     * @p position. It may work ahead of the calls; results for positions that the caller never asks
+     * for have no effect. Either both entries are set or none. The first call of decoder_next()
+     * comes after decoder_begin() and a decoder_run() for position - 1.
      */
     enum status (*decoder_begin)(void *context, void *decoder,
                                  const struct llama2_sampling *sampling);
@@ -182,7 +185,7 @@ struct engine {
 void engine_destroy(struct engine *engine);
 
 /**
- * @brief The CPU reference: every entry is the operator of common/nn, all memory is host memory.
+ * @brief Makes the CPU reference: its operators are those of common/nn, its memory is host memory.
  * @return STATUS_OK or STATUS_OUT_OF_MEMORY
  */
 MUST_CHECK enum status engine_reference_create(struct engine *engine);

@@ -141,7 +141,7 @@ static enum status layer_attention_packed(void *context, float *out, const struc
     PASS_ON(attention_packed, out, a, starts, host_starts);
 }
 
-/* What the base does not fuse, the layer does not either. */
+/* The layer fuses the same operators as its base. */
 static void pass_on_fused(struct engine *engine, const struct engine *base) {
     engine->linear = base->linear != NULL ? layer_linear : NULL;
     engine->linear_activation = base->linear_activation != NULL ? layer_linear_activation : NULL;

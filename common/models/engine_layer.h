@@ -1,8 +1,9 @@
 /**
  * @file engine_layer.h
- * @brief An engine made of another one: every entry passes on, until the stage replaces some.
+ * @brief An engine on top of another one: every entry calls the engine below, until a stage
+ *        replaces some entries.
  *
- * So a stage's engine is a few lines:
+ * With it a stage's engine is a few lines:
  *
  *     static enum status my_matmul(void *context, float *out, ...) {
  *         struct stage *stage = engine_layer_own(context);
@@ -25,15 +26,14 @@ extern "C" {
 /**
  * @brief Makes an engine that passes every call on to @p base.
  *
- * A stage that replaces an operator sets the fused entries that contain it to
- * NULL, or to its own: passed on, they would go by the base's operator.
+ * A stage that replaces an operator must also replace the fused entries that contain it, or set
+ * them to NULL; otherwise they would still use the base's operator.
  *
- * The new engine owns @p base and @p own and destroys both, own first; on
- * failure too. *base is zeroed. A caller who keeps the base passes a copy of it
- * with destroy = NULL.
+ * The new engine owns @p base and @p own and destroys both, own first, also when this call fails.
+ * *base is zeroed. To keep the base, pass a copy of it with destroy = NULL.
  *
  * @param name        of the new engine; must live as long
- * @param own         what replaced entries need, or NULL
+ * @param own         the stage's own context, for replaced entries, or NULL
  * @param destroy_own frees @p own, or NULL
  * @return STATUS_OK or STATUS_OUT_OF_MEMORY
  */
@@ -41,10 +41,10 @@ MUST_CHECK enum status engine_layer_create(struct engine *engine, const char *na
                                            struct engine *base, void *own,
                                            void (*destroy_own)(void *own));
 
-/** @return what was given as own; @p context is the one a replaced entry was called with. */
+/** @return the stage's own context. @param context the context that a replaced entry received */
 void *engine_layer_own(void *context);
 
-/** @return the engine below, for a replaced entry that calls on. */
+/** @return the engine below, for a replaced entry that calls the replaced operator. */
 const struct engine *engine_layer_base(void *context);
 
 #ifdef __cplusplus

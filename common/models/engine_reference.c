@@ -5,7 +5,7 @@
 
 #include "common/base/checked.h"
 
-/* Scratch of attention: one row of scores, grown when a longer one is needed. */
+/* Scratch of attention: one row of scores, which grows as needed. */
 struct reference {
     double *scores;
     size_t capacity;

@@ -50,7 +50,7 @@ C_TEST(engine_reference, matmul_is_in_times_weight_transposed) {
     engine_destroy(&e);
 }
 
-/* ---- Fused entries: each leaves a mark of its own, so that a call by another one would show. */
+/* ---- Fused entries that each write a different value, so that a wrong call would show ---- */
 
 static enum status mark_linear(void *context, float *out, const float *in, const float *weight,
                                const float *bias, size_t M, size_t N, size_t K) {
@@ -67,9 +67,10 @@ static enum status mark_linear_activation(void *context, float *out, const float
     return STATUS_OK;
 }
 
-static enum status mark_closing(void *context, float *x, const float *in, const float *weight,
-                                const float *bias, const struct nn_norm *norm, float *scratch,
-                                size_t M, size_t N, size_t K) {
+static enum status mark_linear_residual_layernorm(void *context, float *x, const float *in,
+                                                  const float *weight, const float *bias,
+                                                  const struct nn_norm *norm, float *scratch,
+                                                  size_t M, size_t N, size_t K) {
     (void)context;
     (void)scratch;
     x[0] = in[0] + weight[0] + bias[0] + norm->weight[0] + (float)(M * 100 + N * 10 + K) + 7000.0f;
@@ -94,12 +95,12 @@ static enum status mark_packed(void *context, float *out, const struct nn_attent
 static void set_fused(struct engine *e) {
     e->linear = mark_linear;
     e->linear_activation = mark_linear_activation;
-    e->linear_residual_layernorm = mark_closing;
+    e->linear_residual_layernorm = mark_linear_residual_layernorm;
     e->residual_layernorm = mark_residual_layernorm;
     e->attention_packed = mark_packed;
 }
 
-/* Calls each through fused.h on an engine after set_fused(). */
+/* Calls each fused operator through fused.h; set_fused() was called for the engine. */
 static void call_fused(const struct engine *e) {
     const float one[] = {1};
     const struct nn_norm norm = {one, one, 1e-5f};
@@ -118,7 +119,7 @@ static void call_fused(const struct engine *e) {
     EXPECT_NEAR(9051.0, y[0], 0.0);
 }
 
-/* Without fused entries they are the operators one after the other. */
+/* Without fused entries, fused.h calls the single operators. */
 C_TEST(engine_fused, is_the_single_operators_where_a_stage_fuses_nothing) {
     struct engine e;
     ASSERT_OK(engine_reference_create(&e));
@@ -298,7 +299,7 @@ C_TEST(engine_profile, counts_every_operator_once) {
     engine_destroy(&inner);
 }
 
-/* A recorder that wants everything called twice, and keeps what it is told. */
+/* A recorder that asks for every call to be repeated once, and keeps its arguments. */
 struct twice {
     bool again;
     int begins, ends;

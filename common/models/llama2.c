@@ -10,25 +10,24 @@
 
 enum { LAYER_TENSORS = 9, OTHER_TENSORS = 3, BUFFERS = 10 };
 
-/* Resident weights, the same shapes as struct llama2_weights. */
 struct llama2 {
     struct llama2_config config;
     const struct engine *engine;
     size_t batch;
-    struct llama2_weights weights; /* resident pointers; a shared classifier is NULL */
+    struct llama2_weights weights; /* resident pointers; NULL for a shared classifier */
 
-    /* Activations of one call: T stands for its tokens, at most batch. */
+    /* Activations of one call of T tokens, at most batch. */
     float *x;         /* (T, C): the residual stream */
     float *normed;    /* (T, C) */
     float *q;         /* (T, NH*HS) */
-    float *mixed;     /* (T, NH*HS): attention's result */
+    float *attended;  /* (T, NH*HS): output of attention */
     float *projected; /* (T, C) */
     float *gate, *up; /* (T, hidden) */
     float *logits;    /* (V) */
 
     float *k_cache, *v_cache; /* (L, config.T, KVH*HS) */
 
-    /* Set where the engine runs the whole decoder; then nothing above is resident. */
+    /* Set if the engine runs the whole decoder; then none of the above is resident. */
     void *decoder;                      /* the engine's */
     struct llama2_stored_weights views; /* of fp32 weights, for the decoder */
 };
@@ -67,7 +66,7 @@ static void list_layer(struct resident_tensor list[LAYER_TENSORS], const struct 
     memcpy(list, tensors, sizeof tensors);
 }
 
-/* A classifier shared with the embedding is made resident once: its row has no host tensor. */
+/* A classifier shared with the embedding is loaded only once: its entry has no host tensor. */
 static void list_others(struct resident_tensor list[OTHER_TENSORS], const struct llama2_config *c,
                         const struct llama2_weights *host, struct llama2_weights *resident) {
     const float *classifier = host->classifier != host->embedding ? host->classifier : NULL;
@@ -85,7 +84,7 @@ static void list_buffers(struct resident_buffer list[BUFFERS], struct llama2 *m)
         {&m->x, m->batch, c->C},
         {&m->normed, m->batch, c->C},
         {&m->q, m->batch, c->NH * c->HS},
-        {&m->mixed, m->batch, c->NH * c->HS},
+        {&m->attended, m->batch, c->NH * c->HS},
         {&m->projected, m->batch, c->C},
         {&m->gate, m->batch, c->hidden},
         {&m->up, m->batch, c->hidden},
@@ -114,25 +113,22 @@ static enum status make_resident(struct llama2 *m, const struct llama2_weights *
     return resident_buffers_alloc(m->engine, buffers, BUFFERS);
 }
 
-/* An empty model, or NULL with the reason in *status. */
-static struct llama2 *new_model(const struct llama2_config *config, const struct engine *engine,
-                                size_t batch, enum status *status, struct error *error) {
-    *status = check_config(config, batch, error);
-    if (*status != STATUS_OK) {
-        return NULL;
-    }
+/* Makes an empty model. */
+static enum status new_model(struct llama2 **model, const struct llama2_config *config,
+                             const struct engine *engine, size_t batch, struct error *error) {
+    TRY(check_config(config, batch, error));
     struct llama2 *m = calloc(1, sizeof *m);
     if (m == NULL) {
-        *status = error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the model");
-        return NULL;
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the model");
     }
     m->config = *config;
     m->engine = engine;
     m->batch = batch;
-    return m;
+    *model = m;
+    return STATUS_OK;
 }
 
-/* Frees a model that could not be made; what the engine said of it is kept. */
+/* Frees a model that could not be made; the engine's error message gets a prefix. */
 static enum status give_up(struct llama2 *m, enum status status, struct error *error) {
     char prefix[160];
     snprintf(prefix, sizeof prefix, "cannot make the model resident on engine %s", m->engine->name);
@@ -158,7 +154,7 @@ static enum status view_tensor(void *context, const struct llama2_tensor *tensor
     return STATUS_OK;
 }
 
-/* A decoder of fp32 weights; the engine may have none, or not for this model. */
+/* Creates a decoder with fp32 weights, if the engine has one that supports this model. */
 static enum status try_decoder(struct llama2 *m, const struct llama2_weights *weights,
                                struct error *error) {
     if (m->engine->decoder_create == NULL) {
@@ -177,19 +173,19 @@ static enum status try_decoder(struct llama2 *m, const struct llama2_weights *we
     return create_decoder(m, &m->views, NN_F32, error);
 }
 
+static enum status load(struct llama2 *m, const struct llama2_weights *weights,
+                        struct error *error) {
+    TRY(try_decoder(m, weights, error));
+    return m->decoder == NULL ? make_resident(m, weights) : STATUS_OK;
+}
+
 enum status llama2_create(struct llama2 **model, const struct llama2_config *config,
                           const struct llama2_weights *weights, const struct engine *engine,
                           size_t batch, struct error *error) {
-    enum status status;
+    struct llama2 *m;
     *model = NULL;
-    struct llama2 *m = new_model(config, engine, batch, &status, error);
-    if (m == NULL) {
-        return status;
-    }
-    status = try_decoder(m, weights, error);
-    if (status == STATUS_OK && m->decoder == NULL) {
-        status = make_resident(m, weights);
-    }
+    TRY(new_model(&m, config, engine, batch, error));
+    enum status status = load(m, weights, error);
     if (status != STATUS_OK) {
         return give_up(m, status, error);
     }
@@ -200,26 +196,23 @@ enum status llama2_create(struct llama2 **model, const struct llama2_config *con
 enum status llama2_create_stored(struct llama2 **model, const struct llama2_config *config,
                                  const struct llama2_stored_weights *weights, enum nn_dtype dtype,
                                  const struct engine *engine, size_t batch, struct error *error) {
-    enum status status;
+    struct llama2 *m;
     *model = NULL;
     if (engine->decoder_create == NULL) {
         return error_set(error, STATUS_UNSUPPORTED,
-                         "engine %s runs operator by operator, on fp32 weights; it does not take "
+                         "engine %s runs operator by operator on fp32 weights; it cannot use "
                          "weights as they are stored",
                          engine->name);
     }
-    struct llama2 *m = new_model(config, engine, batch, &status, error);
-    if (m == NULL) {
-        return status;
-    }
-    status = create_decoder(m, weights, dtype, error);
+    TRY(new_model(&m, config, engine, batch, error));
+    enum status status = create_decoder(m, weights, dtype, error);
     if (status != STATUS_OK) {
         return give_up(m, status, error);
     }
     if (m->decoder == NULL) {
         llama2_free(m);
         return error_set(error, STATUS_UNSUPPORTED,
-                         "the decoder of engine %s does not take a model with heads of %zu "
+                         "the decoder of engine %s does not support a model with heads of %zu "
                          "channels, C %zu, hidden %zu",
                          engine->name, config->HS, config->C, config->hidden);
     }
@@ -260,7 +253,7 @@ const struct llama2_config *llama2_config(const struct llama2 *m) {
     return &m->config;
 }
 
-/* mixed = attention(rope(q), rope(k), v) of the T new tokens over the cache of layer l. */
+/* attended = attention(rope(q), rope(k), v) of the T new tokens over the cache of layer l. */
 static enum status attend(struct llama2 *m, size_t l, size_t T, size_t position) {
     const struct llama2_config *c = &m->config;
     const struct llama2_layer *w = &m->weights.layers[l];
@@ -293,7 +286,7 @@ static enum status attend(struct llama2 *m, size_t l, size_t T, size_t position)
         .causal = true,
         .scale = 1.0f / sqrtf((float)c->HS),
     };
-    return e->attention(x, m->mixed, &attention);
+    return e->attention(x, m->attended, &attention);
 }
 
 static enum status forward_layer(struct llama2 *m, size_t l, size_t T, size_t position) {
@@ -304,7 +297,7 @@ static enum status forward_layer(struct llama2 *m, size_t l, size_t T, size_t po
 
     TRY(e->rmsnorm(x, m->normed, m->x, w->attention_norm, T, c->C, c->norm_eps));
     TRY(attend(m, l, T, position));
-    TRY(e->matmul(x, m->projected, m->mixed, w->wo, T, c->C, c->NH * c->HS));
+    TRY(e->matmul(x, m->projected, m->attended, w->wo, T, c->C, c->NH * c->HS));
     TRY(e->residual(x, m->x, m->x, m->projected, T * c->C));
 
     TRY(e->rmsnorm(x, m->normed, m->x, w->ffn_norm, T, c->C, c->norm_eps));

@@ -23,9 +23,8 @@ struct llama2; /**< opaque: resident weights, activations, KV cache */
 /**
  * @brief Makes weights, activations and a KV cache of config->T positions resident.
  *
- * The memory is `weights + 2 * L * T * KVH * HS` floats and activations for
- * @p batch tokens. An engine that runs the whole decoder keeps all that itself; the model then asks
- * it for nothing else.
+ * They take the weights, 2 * L * T * KVH * HS floats and the activations of @p batch tokens. An
+ * engine that runs the whole decoder keeps all of this itself; the model then allocates nothing.
  *
  * @param config  copied
  * @param weights host; must outlive the model (a CPU engine reads them in place)
@@ -38,12 +37,11 @@ MUST_CHECK enum status llama2_create(struct llama2 **model, const struct llama2_
                                      struct error *error);
 
 /**
- * @brief The same for weights as a file holds them, on an engine that takes them: one with
- *        decoder_create().
+ * @brief The same for weights as a file stores them, on an engine with decoder_create().
  *
  * @param weights host; must outlive the model
  * @param dtype   of matrices and KV cache on the engine
- * @return also STATUS_UNSUPPORTED when the engine has no decoder, or not for this model
+ * @return also STATUS_UNSUPPORTED when the engine has no decoder, or none that supports this model
  */
 MUST_CHECK enum status llama2_create_stored(struct llama2 **model,
                                             const struct llama2_config *config,
@@ -67,17 +65,17 @@ void llama2_free(struct llama2 *model);
 MUST_CHECK enum status llama2_forward(struct llama2 *model, const int32_t *tokens, size_t count,
                                       size_t position, float *logits);
 
-/** @return whether the engine draws tokens itself: llama2_begin() and llama2_next(). */
+/** @return whether the engine samples tokens itself, with llama2_begin() and llama2_next(). */
 bool llama2_draws(const struct llama2 *model);
 
-/** Says how llama2_next() draws. @return or the engine's; STATUS_UNSUPPORTED: it does not draw */
+/** Sets how llama2_next() samples. @return the engine's status; STATUS_UNSUPPORTED: no sampling */
 MUST_CHECK enum status llama2_begin(struct llama2 *model, const struct llama2_sampling *sampling);
 
 /**
- * @brief Draws a token after the one at position - 1 and feeds it at @p position.
- * @param position not 0
+ * @brief Samples the token that follows the one at position - 1 and feeds it at @p position.
+ * @param position at least 1
  * @return STATUS_OK, STATUS_TOO_LONG when position is not below T, STATUS_UNSUPPORTED when the
- * engine does not draw, or the engine's status
+ *         engine does not sample, or the engine's status
  */
 MUST_CHECK enum status llama2_next(struct llama2 *model, size_t position, int32_t *token);
 

@@ -8,45 +8,44 @@
 #include "common/base/checked.h"
 
 enum {
-    LAYER_PLACES = 6,
-    OTHER_PLACES = 3,
-    MOST_PARTS = 3,
+    LAYER_MATRICES = 6,
+    OTHER_MATRICES = 3,
+    MOST_TENSORS = 3,
     ALIGNMENT = 256,
     CODES = 65536, /* values of a 16-bit type */
     BLOCK = 4096   /* elements converted at once */
 };
 
-/* Of the staging buffer, in bytes: the table of conversions, then elements on their way. */
+/* Bytes of the two halves of the host buffer: a table of conversions, then converted elements. */
 static const size_t TABLE_BYTES = (size_t)CODES * sizeof(float);
 static const size_t CHUNK_BYTES = ((size_t)64 << 20) - (size_t)CODES * sizeof(float);
 
-/* Stored tensors that lie one below the other on the device. */
-struct place {
-    const struct llama2_stored_tensor *parts[MOST_PARTS]; /* NULL behind the last */
-    enum nn_dtype dtype;                                  /* on the device */
-    const void **address;
+/* A matrix on the device: the rows of one to three stored tensors. */
+struct matrix {
+    const struct llama2_stored_tensor *tensors[MOST_TENSORS]; /* NULL after the last */
+    enum nn_dtype dtype;                                      /* on the device */
+    const void **address;                                     /* receives the device address */
 };
 
-/* What loading works with. */
 struct loading {
     struct llama2_device *device;
     const struct llama2_decoder_model *model;
     device_stream stream;
     struct error *error;
     unsigned char *memory;  /* device; NULL while sizes are added up */
-    size_t used;            /* bytes of it */
-    void *table;            /* host: element i is that of code i, converted */
+    size_t used;            /* bytes of memory */
+    void *table;            /* host: element i is the value of code i in the type `to` */
     unsigned char *staging; /* host, CHUNK_BYTES; NULL: nothing was converted yet */
-    enum nn_dtype from, to; /* the table's; equal: there is none */
+    enum nn_dtype from, to; /* types of the table; equal: it is not filled yet */
 };
 
 static bool is_shared(const struct llama2_stored_weights *w) {
     return w->classifier.data == w->embedding.data;
 }
 
-static void list_layer(struct place places[LAYER_PLACES], const struct llama2_stored_layer *w,
+static void list_layer(struct matrix matrices[LAYER_MATRICES], const struct llama2_stored_layer *w,
                        struct llama2_device_layer *layer, enum nn_dtype dtype) {
-    const struct place list[LAYER_PLACES] = {
+    const struct matrix list[LAYER_MATRICES] = {
         {{&w->attention_norm}, NN_F32, (const void **)&layer->attention_norm},
         {{&w->wq, &w->wk, &w->wv}, dtype, &layer->qkv},
         {{&w->wo}, dtype, &layer->out},
@@ -54,22 +53,22 @@ static void list_layer(struct place places[LAYER_PLACES], const struct llama2_st
         {{&w->w1, &w->w3}, dtype, &layer->gate_up},
         {{&w->w2}, dtype, &layer->down},
     };
-    memcpy(places, list, sizeof list);
+    memcpy(matrices, list, sizeof list);
 }
 
-/* The embedding is first: its address is that of the whole memory. */
-static void list_others(struct place places[OTHER_PLACES], const struct llama2_stored_weights *w,
-                        struct llama2_device *device) {
+/* The embedding comes first, so that its address is the address of the whole memory. */
+static void list_others(struct matrix matrices[OTHER_MATRICES],
+                        const struct llama2_stored_weights *w, struct llama2_device *device) {
     const struct llama2_stored_tensor *classifier = is_shared(w) ? NULL : &w->classifier;
-    const struct place list[OTHER_PLACES] = {
+    const struct matrix list[OTHER_MATRICES] = {
         {{&w->embedding}, device->dtype, &device->embedding},
         {{&w->final_norm}, NN_F32, (const void **)&device->final_norm},
         {{classifier}, device->dtype, &device->classifier},
     };
-    memcpy(places, list, sizeof list);
+    memcpy(matrices, list, sizeof list);
 }
 
-/* The staging buffer, when it is first needed: files that hold the device's type do without. */
+/* Allocates the host buffer when it is first needed: a file in the device's type needs none. */
 static enum status make_staging(struct loading *l) {
     if (l->table != NULL) {
         return STATUS_OK;
@@ -79,7 +78,7 @@ static enum status make_staging(struct loading *l) {
     return STATUS_OK;
 }
 
-/* A 16-bit type has so few values that each is converted once, and looked up from then on. */
+/* Converts all values of a 16-bit type once, so that elements can be looked up. */
 static void make_table(struct loading *l, enum nn_dtype from, enum nn_dtype to) {
     if (l->from == from && l->to == to) {
         return;
@@ -97,7 +96,7 @@ static void make_table(struct loading *l, enum nn_dtype from, enum nn_dtype to) 
     l->to = to;
 }
 
-/* The stored elements may lie at any address, so they are taken out with memcpy(). */
+/* memcpy() reads the stored elements, as they may lie at odd addresses. */
 static void look_up(const struct loading *l, const unsigned char *from, size_t count) {
     for (size_t i = 0; i < count; i++) {
         uint16_t code;
@@ -142,52 +141,57 @@ static enum status convert(struct loading *l, unsigned char *to, const void *dat
     return STATUS_OK;
 }
 
-/* Adds up a place's bytes, or copies its parts, when there is memory. */
-static enum status put(struct loading *l, const struct place *place) {
-    size_t begin = ceil_div(l->used, ALIGNMENT) * ALIGNMENT;
-    l->used = begin;
-    for (size_t p = 0; p < MOST_PARTS && place->parts[p] != NULL; p++) {
-        const struct llama2_stored_tensor *tensor = place->parts[p];
-        size_t count, bytes, end;
-        if (!checked_multiply(tensor->rows, tensor->columns, &count) ||
-            !checked_multiply(count, nn_dtype_bytes(place->dtype), &bytes) ||
-            !checked_add(l->used, bytes, &end) || end > SIZE_MAX - ALIGNMENT) {
-            return error_set(l->error, STATUS_OVERFLOW, "the weights' sizes overflow: %zu x %zu",
-                             tensor->rows, tensor->columns);
-        }
-        if (l->memory == NULL) {
-            l->device->decode_bytes += bytes; /* no more than used: does not overflow */
-        } else if (tensor->dtype == place->dtype) {
-            TRY(device_write(l->memory + l->used, tensor->data, bytes, l->stream, l->error));
-        } else {
-            TRY(convert(l, l->memory + l->used, tensor->data, tensor->dtype, place->dtype, count));
-        }
-        l->used = end;
+/* Adds up the bytes of a tensor while there is no device memory; then copies it there. */
+static enum status place_tensor(struct loading *l, const struct llama2_stored_tensor *tensor,
+                                enum nn_dtype dtype) {
+    size_t count, bytes, end;
+    if (!checked_multiply(tensor->rows, tensor->columns, &count) ||
+        !checked_multiply(count, nn_dtype_bytes(dtype), &bytes) ||
+        !checked_add(l->used, bytes, &end) || end > SIZE_MAX - ALIGNMENT) {
+        return error_set(l->error, STATUS_OVERFLOW, "the weights' sizes overflow: %zu x %zu",
+                         tensor->rows, tensor->columns);
     }
-    *place->address = l->memory != NULL ? l->memory + begin : NULL;
+    if (l->memory == NULL) {
+        l->device->decode_bytes += bytes; /* at most l->used, so it does not overflow */
+    } else if (tensor->dtype == dtype) {
+        TRY(device_write(l->memory + l->used, tensor->data, bytes, l->stream, l->error));
+    } else {
+        TRY(convert(l, l->memory + l->used, tensor->data, tensor->dtype, dtype, count));
+    }
+    l->used = end;
     return STATUS_OK;
 }
 
-static enum status put_all(struct loading *l, const struct place *places, size_t count) {
+static enum status place_matrix(struct loading *l, const struct matrix *matrix) {
+    size_t begin = ceil_div(l->used, ALIGNMENT) * ALIGNMENT;
+    l->used = begin;
+    for (size_t t = 0; t < MOST_TENSORS && matrix->tensors[t] != NULL; t++) {
+        TRY(place_tensor(l, matrix->tensors[t], matrix->dtype));
+    }
+    *matrix->address = l->memory != NULL ? l->memory + begin : NULL;
+    return STATUS_OK;
+}
+
+static enum status place_matrices(struct loading *l, const struct matrix *matrices, size_t count) {
     for (size_t i = 0; i < count; i++) {
-        if (places[i].parts[0] != NULL) {
-            TRY(put(l, &places[i]));
+        if (matrices[i].tensors[0] != NULL) {
+            TRY(place_matrix(l, &matrices[i]));
         }
     }
     return STATUS_OK;
 }
 
 /* All weights, in the order in which they lie in memory. */
-static enum status walk(struct loading *l) {
+static enum status place_all(struct loading *l) {
     const struct llama2_stored_weights *w = l->model->weights;
-    struct place others[OTHER_PLACES];
+    struct matrix others[OTHER_MATRICES];
     list_others(others, w, l->device);
     l->used = 0;
-    TRY(put_all(l, others, OTHER_PLACES));
+    TRY(place_matrices(l, others, OTHER_MATRICES));
     for (size_t i = 0; i < l->model->config->L; i++) {
-        struct place layer[LAYER_PLACES];
+        struct matrix layer[LAYER_MATRICES];
         list_layer(layer, &w->layers[i], &l->device->layers[i], l->device->dtype);
-        TRY(put_all(l, layer, LAYER_PLACES));
+        TRY(place_matrices(l, layer, LAYER_MATRICES));
     }
     return STATUS_OK;
 }
@@ -196,12 +200,12 @@ static enum status load(struct loading *l) {
     const struct llama2_stored_tensor *embedding = &l->model->weights->embedding;
     struct llama2_device *device = l->device;
     void *memory;
-    TRY(walk(l));
+    TRY(place_all(l)); /* without memory: adds up the sizes */
     device->bytes = l->used;
     TRY(device_alloc(&memory, device->bytes, l->error));
-    device->embedding = memory; /* also while nothing is there yet: so that it is freed */
+    device->embedding = memory; /* already now, so that a failure frees it */
     l->memory = memory;
-    TRY(walk(l));
+    TRY(place_all(l));
     if (is_shared(l->model->weights)) {
         device->classifier = device->embedding;
     } else {
@@ -209,6 +213,14 @@ static enum status load(struct loading *l) {
             (embedding->rows - 1) * embedding->columns * nn_dtype_bytes(device->dtype);
     }
     return device_synchronize(l->stream, l->error);
+}
+
+static enum status give_up(struct llama2_device *device, const struct llama2_decoder_model *model,
+                           enum status status, struct error *error) {
+    char prefix[64];
+    llama2_device_free(device);
+    snprintf(prefix, sizeof prefix, "a Llama2's weights in %s", nn_dtype_name(model->dtype));
+    return error_prefix(error, status, prefix);
 }
 
 enum status llama2_device_load(struct llama2_device *device,
@@ -223,13 +235,7 @@ enum status llama2_device_load(struct llama2_device *device,
     }
     enum status status = load(&loading);
     device_free_host(loading.table);
-    if (status == STATUS_OK) {
-        return STATUS_OK;
-    }
-    llama2_device_free(device);
-    char prefix[64];
-    snprintf(prefix, sizeof prefix, "a Llama2's weights in %s", nn_dtype_name(model->dtype));
-    return error_prefix(error, status, prefix);
+    return status == STATUS_OK ? STATUS_OK : give_up(device, model, status, error);
 }
 
 void llama2_device_free(struct llama2_device *device) {

@@ -1,7 +1,7 @@
 /**
  * @file llama2_device.h
- * @brief A Llama2's weights in device memory, as decoders read them: matrices that have the same
- *        input lie one below the other, in one type.
+ * @brief A Llama2's weights in device memory: matrices with the same input are stored as one
+ *        matrix, all matrices in one type.
  */
 #ifndef WARPBOOK_COMMON_MODELS_LLAMA2_DEVICE_H_
 #define WARPBOOK_COMMON_MODELS_LLAMA2_DEVICE_H_
@@ -32,18 +32,18 @@ struct llama2_device {
     struct llama2_device_layer *layers; /**< (L), host memory */
     const float *final_norm;            /**< (C) */
     const void *classifier;             /**< (V, C); equals embedding when shared */
-    size_t bytes;                       /**< device memory that all of it takes */
-    size_t decode_bytes;                /**< what one token reads: all but the embedding's table,
-                                           of which it reads a row, unless that is the classifier */
+    size_t bytes;                       /**< device memory of all weights */
+    size_t decode_bytes;                /**< bytes that one token reads: all weights, but only one
+                                           row of an embedding that is not the classifier, too */
 };
 
 /**
- * @brief Converts and copies; waits until all of it is there.
+ * @brief Converts the weights, copies them to the device and waits for the copies.
  *
- * Host memory beside the stored weights: one staging buffer of at most 64 MiB.
+ * Takes a host buffer of at most 64 MiB meanwhile.
  *
- * @return STATUS_OK; STATUS_OUT_OF_MEMORY with the bytes needed and those free, before the first
- *         copy; STATUS_OVERFLOW; STATUS_DEVICE
+ * @return STATUS_OK; STATUS_OUT_OF_MEMORY, with the bytes needed and the bytes free, before the
+ *         first copy; STATUS_OVERFLOW; STATUS_DEVICE
  */
 MUST_CHECK enum status llama2_device_load(struct llama2_device *device,
                                           const struct llama2_decoder_model *model,

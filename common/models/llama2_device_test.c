@@ -5,7 +5,7 @@
 
 #include "common/testing/testing.h"
 
-/* Sizes none of which equals another; 3 layers. */
+/* All sizes differ, so that a mix-up shows; 3 layers. */
 static const struct llama2_config config = {
     .C = 24, .hidden = 44, .L = 3, .NH = 6, .KVH = 2, .HS = 4, .V = 67, .T = 12};
 
@@ -66,7 +66,7 @@ static struct llama2_decoder_model model_of(const struct stored *s, enum nn_dtyp
     return (struct llama2_decoder_model){&config, &s->weights, dtype, 1};
 }
 
-/* Appends what the device must hold of a tensor. @return bytes so far */
+/* Appends the bytes that the device must hold for a tensor. @return bytes so far */
 static size_t expect(unsigned char *want, size_t at, const struct llama2_stored_tensor *tensor,
                      enum nn_dtype dtype) {
     size_t wide = nn_dtype_bytes(tensor->dtype);
@@ -84,7 +84,7 @@ static size_t expect(unsigned char *want, size_t at, const struct llama2_stored_
     return at;
 }
 
-/* The device's memory equals the tensors, one below the other. */
+/* Expects that the device's memory holds the tensors, one after the other. */
 static size_t check(const void *device, enum nn_dtype dtype, const struct llama2_stored_tensor *a,
                     const struct llama2_stored_tensor *b, const struct llama2_stored_tensor *c) {
     static unsigned char want[MOST], got[MOST];
@@ -150,8 +150,8 @@ C_TEST(llama2_device, holds_a_shared_classifier_once) {
     check_types(NN_BF16, NN_F16, true);
 }
 
-/* More than the chunk that is converted at once: 33 million halves from a table of one type. */
-C_TEST(llama2_device, converts_what_the_staging_buffer_does_not_hold) {
+/* A tensor larger than the chunk that is converted at once: 33 million 16-bit numbers. */
+C_TEST(llama2_device, converts_tensors_larger_than_the_staging_buffer) {
     enum { ROWS = 1025, COLUMNS = 32768 };
     const size_t count = (size_t)ROWS * COLUMNS;
     uint16_t *halves = malloc(count * sizeof *halves);
@@ -166,11 +166,11 @@ C_TEST(llama2_device, converts_what_the_staging_buffer_does_not_hold) {
     struct llama2_decoder_model model = model_of(&stored, NN_F32);
     ASSERT_OK(llama2_device_load(&device, &model, NULL, NULL));
     size_t first = ((size_t)16 << 20) - COLUMNS; /* around where a chunk ends, and the last rows */
-    const size_t places[] = {first - COLUMNS, first, count - 2 * COLUMNS};
+    const size_t offsets[] = {first - COLUMNS, first, count - 2 * COLUMNS};
     for (size_t p = 0; p < 3; p++) {
         static float want[2 * COLUMNS];
-        nn_dtype_load(want, halves + places[p], 2 * COLUMNS, NN_BF16);
-        const float *from = (const float *)device.layers[1].down + places[p];
+        nn_dtype_load(want, halves + offsets[p], 2 * COLUMNS, NN_BF16);
+        const float *from = (const float *)device.layers[1].down + offsets[p];
         EXPECT_OK(device_read(got, from, sizeof want, NULL, NULL));
         EXPECT_INT_EQ(0, memcmp(want, got, sizeof want));
     }
@@ -180,12 +180,12 @@ C_TEST(llama2_device, converts_what_the_staging_buffer_does_not_hold) {
     free(got);
 }
 
-C_TEST(llama2_device, says_what_does_not_fit_before_it_copies) {
+C_TEST(llama2_device, reports_missing_memory_before_it_copies) {
     struct stored stored;
     struct llama2_device device;
     struct error error = {0};
     ASSERT_TRUE(stored_create(&stored, NN_F32, true));
-    size_t rows = (size_t)1 << 24; /* of C floats with nothing behind them */
+    size_t rows = (size_t)1 << 24; /* rows of C floats that do not exist */
     stored.layers[2].w1.rows = rows << 12;
     struct llama2_decoder_model model = model_of(&stored, NN_BF16);
     struct device_traffic before = device_traffic();

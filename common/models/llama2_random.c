@@ -8,10 +8,10 @@
 #include "common/base/rng.h"
 
 enum {
-    PERIOD = 4194301,  /* elements after which a block of values begins again: a prime, so that no
-                          two rows of a matrix are the same */
+    PERIOD = 4194301,  /* a block of values repeats after so many elements: a prime, so that no two
+                          rows of a matrix are equal */
     OFFSET = 1299709,  /* between the first elements of two tensors; a prime */
-    NORM_OFFSETS = 61, /* norms are views of one row, too */
+    NORM_OFFSETS = 61, /* norms are views of one row, at this many offsets */
     BLOCK_ELEMENTS = 4096
 };
 
@@ -58,7 +58,7 @@ enum status llama2_shape_parse(const char *text, enum llama2_shape *shape, struc
                      "--shape is 260k, 15m, 110m, 1.1b or 7b, not '%s'", text);
 }
 
-/* Takes rows x columns floats; NULL arena memory ends up as NULL in the weights. */
+/* Makes rows x columns normal values in the arena. @return NULL without memory */
 static const float *random_matrix(struct llama2_random *model, struct rng *rng, size_t rows,
                                   size_t columns) {
     float *values = arena_alloc(&model->arena, rows * columns, sizeof(float));
@@ -117,10 +117,7 @@ static size_t arena_bytes(const struct llama2_config *c) {
 enum status llama2_random_create(struct llama2_random *model, const struct llama2_config *config,
                                  uint64_t seed) {
     *model = (struct llama2_random){.config = *config};
-    enum status status = arena_create(&model->arena, arena_bytes(config));
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(arena_create(&model->arena, arena_bytes(config)));
     model->weights.layers = calloc(config->L, sizeof *model->weights.layers);
     if (model->weights.layers == NULL) {
         llama2_random_free(model);
@@ -144,11 +141,11 @@ void llama2_random_free(struct llama2_random *model) {
 
 /* ---- Stored weights ---- */
 
-/* What the walk over the tensors carries. */
+/* State of the visits of all tensors. */
 struct views {
     struct llama2_random_stored *model;
     enum nn_dtype dtype;
-    size_t largest; /* elements; the first walk finds it */
+    size_t largest; /* elements of the largest tensor, which measure_tensor() finds */
     size_t visited;
 };
 
@@ -177,7 +174,7 @@ static enum status view_tensor(void *context, const struct llama2_tensor *tensor
     return STATUS_OK;
 }
 
-/* Normal values, the first PERIOD of their own, then the same again. */
+/* Fills a block with normal values that repeat after PERIOD elements. */
 static void fill_block(void *block, size_t count, enum nn_dtype dtype, float mean, float deviation,
                        struct rng *rng) {
     float values[BLOCK_ELEMENTS];

@@ -1,6 +1,6 @@
 /**
  * @file llama2_random.h
- * @brief Llama2 weights from a seed, for benches and tests of shapes without a checkpoint.
+ * @brief Random Llama2 weights from a seed, for benches and tests that need no checkpoint.
  */
 #ifndef WARPBOOK_COMMON_MODELS_LLAMA2_RANDOM_H_
 #define WARPBOOK_COMMON_MODELS_LLAMA2_RANDOM_H_
@@ -24,7 +24,7 @@ struct llama2_random {
     struct arena arena;
 };
 
-/** Sizes people know by their number of parameters. */
+/** Model sizes known by their number of parameters. */
 enum llama2_shape {
     LLAMA2_SHAPE_260K, /**< stories260K: C 64, hidden 172, 5 layers, 8 heads, 4 KV heads, 512 tokens
                         */
@@ -35,19 +35,19 @@ enum llama2_shape {
     LLAMA2_SHAPES
 };
 
-/** @return sizes of the shape, 32,000 tokens if not said; contexts 512, 256, 1024, 2048, 4096. */
+/** @return the shape's sizes; V is 512 for 260K, else 32,000; T is 512, 256, 1024, 2048, 4096. */
 struct llama2_config llama2_shape_config(enum llama2_shape shape);
 
 /** @return "260K", "15M", "110M", "1.1B", "7B". */
 const char *llama2_shape_name(enum llama2_shape shape);
 
-/** Parses "260k", "15m", "110m", "1.1b", "7b". @return STATUS_INVALID_ARGUMENT for all else */
+/** Parses "260k", "15m", "110m", "1.1b", "7b". @return STATUS_INVALID_ARGUMENT for other texts */
 MUST_CHECK enum status llama2_shape_parse(const char *text, enum llama2_shape *shape,
                                           struct error *error);
 
 /**
- * @brief Fills a model with normal values of standard deviation 1/sqrt(inputs), norms around 1,
- *        classifier shared with the embedding, so that activations neither vanish nor explode.
+ * @brief Fills a model with normal values of standard deviation 1/sqrt(inputs) and norms around 1,
+ *        so that activations neither vanish nor explode. The classifier is the embedding.
  * @param config HS must be C / NH
  */
 MUST_CHECK enum status llama2_random_create(struct llama2_random *model,
@@ -56,16 +56,17 @@ MUST_CHECK enum status llama2_random_create(struct llama2_random *model,
 /** Frees; a zero-initialised one is allowed. */
 void llama2_random_free(struct llama2_random *model);
 
-/** Random weights as a file would hold them, of shapes too large to be made number by number. */
+/** Random weights as a file would store them, for shapes too large to draw every number. */
 struct llama2_random_stored {
     struct llama2_config config;
     struct llama2_stored_weights weights;
-    void *block, *norms; /* what the tensors are views of */
+    void *block, *norms; /* the tensors are views of these */
 };
 
 /**
- * @brief Makes weights in little host memory: matrices are views of one block of normal values, at
- *        most about as large as the largest, each from another element on; norms are around 1.
+ * @brief Makes weights in little host memory: matrices are views of one block of normal values,
+ *        each at another offset; the block is about as large as the largest matrix. Norms are
+ *        around 1.
  *
  * The standard deviation is 1/sqrt(C) in all of them, so that activations neither vanish nor
  * explode. Rows of a matrix differ from each other.

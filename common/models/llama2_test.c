@@ -27,8 +27,8 @@ static struct llama2_config small_config(enum nn_rope_layout layout) {
 static const int32_t text[T] = {1, 5, 66, 0, 23, 23, 9, 41, 2, 60, 33, 7};
 
 /*
- * A second formulation of the decoder, to compare with: all in double, no
- * cache, no engine, the whole text at once, heads cut out one by one.
+ * A second formulation of the decoder, to compare with: in double, without
+ * cache or engine, the whole text at once, one head after the other.
  */
 enum { C = 24, HIDDEN = 36, NH = 6, KVH = 2, HS = 4 };
 
@@ -70,13 +70,13 @@ static double plain_dot(const double *a, const double *b) {
     return sum;
 }
 
-/* mixed (C) = attention of query row q over keys and values 0..last. */
-static void plain_attention(double *mixed, const double *q, double k[T][KVH * HS],
+/* attended (C) = attention of query row q over keys and values 0..last. */
+static void plain_attention(double *attended, const double *q, double k[T][KVH * HS],
                             double v[T][KVH * HS], int last) {
     for (int h = 0; h < NH; h++) {
         int kv = h / (NH / KVH) * HS;
         double total = 0.0;
-        double *out = mixed + h * HS;
+        double *out = attended + h * HS;
         memset(out, 0, HS * sizeof *out);
         for (int s = 0; s <= last; s++) {
             double weight = exp(plain_dot(q + h * HS, k[s] + kv) / sqrt(HS));
@@ -95,7 +95,7 @@ static void plain_layer(double x[T][C], int count, const struct llama2_layer *w,
                         enum nn_rope_layout layout) {
     double k[T][KVH * HS], v[T][KVH * HS];
     for (int t = 0; t < count; t++) {
-        double normed[C], q[C], mixed[C], out[C], gate[HIDDEN], up[HIDDEN];
+        double normed[C], q[C], attended[C], out[C], gate[HIDDEN], up[HIDDEN];
         plain_norm(normed, x[t], w->attention_norm);
         plain_linear(q, normed, w->wq, C, C);
         plain_linear(k[t], normed, w->wk, KVH * HS, C);
@@ -106,8 +106,8 @@ static void plain_layer(double x[T][C], int count, const struct llama2_layer *w,
         for (int h = 0; h < KVH; h++) {
             plain_rope(k[t] + h * HS, t, layout);
         }
-        plain_attention(mixed, q, k, v, t);
-        plain_linear(out, mixed, w->wo, C, C);
+        plain_attention(attended, q, k, v, t);
+        plain_linear(out, attended, w->wo, C, C);
         for (int i = 0; i < C; i++) {
             x[t][i] += out[i];
         }
@@ -190,7 +190,7 @@ C_TEST(llama2, batches_give_the_bits_of_single_tokens) {
     llama2_random_free(&random);
 }
 
-C_TEST(llama2, refuses_what_does_not_fit) {
+C_TEST(llama2, refuses_tokens_and_sizes_that_do_not_fit) {
     struct llama2_config config = small_config(NN_ROPE_INTERLEAVED);
     struct llama2_random random;
     struct engine engine;
@@ -282,10 +282,10 @@ C_TEST(llama2, frees_everything_when_an_allocation_fails) {
 
 /* ---- An engine that runs the whole decoder itself ---- */
 
-/* A decoder that does no work: it notes what it is given, and fills in what can be foreseen. */
+/* A decoder that does no work: it records its arguments and writes known values. */
 struct noting {
     enum status create_status, run_status, begin_status, next_status;
-    bool declines;   /* leaves the decoder NULL */
+    bool declines;   /* does not support the model: leaves the decoder NULL */
     char order[32];  /* a letter for each call: create, run, begin, next, free */
     size_t resident; /* calls of alloc() and weights() */
     struct llama2_decoder_model model;
@@ -457,7 +457,7 @@ C_TEST(llama2_decoder, gets_checked_calls_in_their_order) {
     EXPECT_STR_EQ("crrbnnf", d.noting.order);
 }
 
-C_TEST(llama2_decoder, hands_its_errors_on) {
+C_TEST(llama2_decoder, returns_its_errors_to_the_caller) {
     struct decoded d = {.noting = {.create_status = STATUS_OUT_OF_MEMORY}};
     struct error error = {0};
     int32_t token;
@@ -500,7 +500,7 @@ C_TEST(llama2_decoder, may_decline_a_model_which_then_runs_by_operators) {
     EXPECT_STR_EQ("c", d.noting.order);
 }
 
-C_TEST(llama2_decoder, need_not_draw) {
+C_TEST(llama2_decoder, need_not_sample) {
     struct decoded d = {0};
     const struct llama2_sampling greedy = {.seed = 1};
     ASSERT_TRUE(decoded_create(&d, false));
@@ -582,7 +582,7 @@ C_TEST(llama2_random, shapes_have_names) {
     EXPECT_STR_EQ("--shape is 260k, 15m, 110m, 1.1b or 7b, not '7B'", error.message);
 }
 
-/* Takes fp32 tensors as they are. */
+/* Uses stored fp32 tensors without a copy. */
 static enum status plain_view(void *context, const struct llama2_tensor *tensor) {
     (void)context;
     EXPECT_INT_EQ(NN_F32, tensor->stored->dtype);
@@ -610,7 +610,7 @@ C_TEST(llama2_random, stored_weights_keep_activations_in_range) {
     for (size_t i = 0; i < config.V; i++) {
         square += (double)logits[i] * (double)logits[i] / (double)config.V;
     }
-    EXPECT_NEAR(1.0, sqrt(square), 0.3); /* normed, times rows of length 1 */
+    EXPECT_NEAR(1.0, sqrt(square), 0.3); /* a normalised vector times rows of length 1 */
     llama2_free(model);
     engine_destroy(&engine);
     llama2_random_stored_free(&random);

@@ -1,9 +1,9 @@
 /**
  * @file plain_decoder.c
- * @brief Llama2 (Touvron et al. 2023), one token at a time, as one would write it down.
+ * @brief Llama2 (Touvron et al. 2023), one token at a time, in straightforward C.
  *
- * No engine, no threads, no vectors by hand, fp32 throughout: what a C
- * programmer gets from -O3 alone. The bench holds the engines against it.
+ * Without engine, threads or hand-written vector code, fp32 throughout: the speed
+ * that a C compiler reaches with -O3 alone. The bench compares the engines with it.
  */
 #include "common/models/plain_decoder.h"
 
@@ -20,7 +20,7 @@ struct plain_decoder {
     float *x;                 /* (C): the residual stream */
     float *normed;            /* (C) */
     float *q;                 /* (NH*HS) */
-    float *mixed;             /* (NH*HS) */
+    float *attended;          /* (NH*HS): output of attention */
     float *projected;         /* (C) */
     float *gate, *up;         /* (hidden) */
     float *scores;            /* (T) */
@@ -28,7 +28,7 @@ struct plain_decoder {
     float *k_cache, *v_cache; /* (L, T, KVH*HS) */
 };
 
-/* A buffer of the decoder: where its pointer goes, and its length in floats. */
+/* A buffer of the decoder: where its address goes, and its length in floats. */
 struct buffer {
     float **memory;
     size_t count;
@@ -40,7 +40,7 @@ static enum status alloc_buffers(struct plain_decoder *d) {
         {&d->x, c->C},
         {&d->normed, c->C},
         {&d->q, c->NH * c->HS},
-        {&d->mixed, c->NH * c->HS},
+        {&d->attended, c->NH * c->HS},
         {&d->projected, c->C},
         {&d->gate, c->hidden},
         {&d->up, c->hidden},
@@ -53,11 +53,11 @@ static enum status alloc_buffers(struct plain_decoder *d) {
     for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) {
         size += arena_footprint(buffers[i].count, sizeof(float));
     }
-    enum status status = arena_create(&d->arena, size);
-    for (size_t i = 0; i < sizeof buffers / sizeof *buffers && status == STATUS_OK; i++) {
+    TRY(arena_create(&d->arena, size));
+    for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) {
         *buffers[i].memory = arena_alloc(&d->arena, buffers[i].count, sizeof(float));
     }
-    return status;
+    return STATUS_OK;
 }
 
 enum status plain_decoder_create(struct plain_decoder **decoder, const struct llama2_config *config,
@@ -125,7 +125,7 @@ static void softmax(float *x, size_t count) {
     }
 }
 
-/* Turns the pairs of all heads of q and k; an angle serves all heads. */
+/* Rotary embedding of all heads of q and k; all heads share the angles. */
 static void rotate(const struct plain_decoder *d, float *q, float *k, size_t position) {
     const struct llama2_config *c = &d->config;
     for (size_t i = 0; i < c->HS; i += 2) {
@@ -142,7 +142,7 @@ static void rotate(const struct plain_decoder *d, float *q, float *k, size_t pos
     }
 }
 
-/* mixed = attention of one head over positions 0 .. position. */
+/* attended = attention of one head over positions 0 .. position. */
 static void attend(struct plain_decoder *d, size_t l, size_t head, size_t position) {
     const struct llama2_config *c = &d->config;
     size_t width = c->KVH * c->HS;
@@ -150,7 +150,7 @@ static void attend(struct plain_decoder *d, size_t l, size_t head, size_t positi
     const float *q = d->q + head * c->HS;
     const float *k = d->k_cache + offset;
     const float *v = d->v_cache + offset;
-    float *out = d->mixed + head * c->HS;
+    float *out = d->attended + head * c->HS;
     float scale = 1.0f / sqrtf((float)c->HS);
     for (size_t t = 0; t <= position; t++) {
         float score = 0.0f;
@@ -189,7 +189,7 @@ static void forward_layer(struct plain_decoder *d, size_t l, size_t position) {
     for (size_t head = 0; head < c->NH; head++) {
         attend(d, l, head, position);
     }
-    matvec(d->projected, d->mixed, w->wo, c->C, c->NH * c->HS);
+    matvec(d->projected, d->attended, w->wo, c->C, c->NH * c->HS);
     add_to(d->x, d->projected, c->C);
 
     rmsnorm(d->normed, d->x, w->ffn_norm, c->C, c->norm_eps);

@@ -1,6 +1,6 @@
 /**
  * @file plain_decoder.h
- * @brief The yardstick of decoding: Llama2 in one file of straightforward C, compiled with -O3.
+ * @brief Llama2 in one file of straightforward C, compiled with -O3, to compare engines with.
  */
 #ifndef WARPBOOK_COMMON_MODELS_PLAIN_DECODER_H_
 #define WARPBOOK_COMMON_MODELS_PLAIN_DECODER_H_

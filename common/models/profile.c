@@ -34,13 +34,13 @@ static double now(const struct profile *profile) {
     return profile->now != NULL ? profile->now() : bench_now();
 }
 
-/* Books the time since start; waits for the engine first, so that the time is the operator's. */
-static enum status book(void *context, enum profile_operator op, double start, enum status status) {
+/* Adds the time since start to the operator's; waits for the engine first, so that all of the
+   operator's work is counted. */
+static enum status add_time(void *context, enum profile_operator op, double start,
+                            enum status called) {
     const struct engine *inner = engine_layer_base(context);
     struct profile *profile = engine_layer_own(context);
-    if (status == STATUS_OK) {
-        status = inner->synchronize(inner->context);
-    }
+    enum status status = called != STATUS_OK ? called : inner->synchronize(inner->context);
     double end = now(profile);
     profile->entries[op].calls++;
     profile->entries[op].seconds += end - start;
@@ -65,14 +65,14 @@ static void open_call(void *context, enum profile_operator op, const char *entry
     }
 }
 
-/* @return whether the entry is to be called again */
+/* @return whether the entry must be called again */
 static bool close_call(void *context, enum profile_operator op, struct call *call) {
     const struct profile_recorder *recorder =
         &((struct profile *)engine_layer_own(context))->recorder;
     return recorder->end != NULL && recorder->end(recorder->context, op, &call->status);
 }
 
-/* Calls an entry of the inner engine with the arguments and books its time. */
+/* Calls an entry of the inner engine with the arguments and adds its time to the profile. */
 #define PROFILED(op, entry, ...)                                 \
     const struct engine *inner = engine_layer_base(context);     \
     struct call call;                                            \
@@ -80,7 +80,7 @@ static bool close_call(void *context, enum profile_operator op, struct call *cal
         open_call(context, op, #entry, &call);                   \
         call.status = inner->entry(inner->context, __VA_ARGS__); \
     } while (close_call(context, op, &call));                    \
-    return book(context, op, call.start, call.status)
+    return add_time(context, op, call.start, call.status)
 
 static enum status profile_write(void *context, void *resident, const void *host, size_t bytes) {
     PROFILED(PROFILE_COPY, write, resident, host, bytes);
@@ -231,7 +231,7 @@ static void profile_decoder(struct engine *engine, const struct engine *inner) {
     }
 }
 
-/* What the inner engine fuses. */
+/* Sets the fused entries that the inner engine has. */
 static void profile_fused(struct engine *engine, const struct engine *inner) {
     engine->linear = inner->linear != NULL ? profile_linear : NULL;
     engine->linear_activation = inner->linear_activation != NULL ? profile_linear_activation : NULL;
@@ -253,10 +253,7 @@ enum status engine_profile_create(struct engine *engine, const struct engine *in
     struct engine base = *inner;
     base.destroy = NULL; /* the caller keeps it */
     *profile = (struct profile){0};
-    enum status status = engine_layer_create(engine, inner->name, &base, profile, NULL);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(engine_layer_create(engine, inner->name, &base, profile, NULL));
     engine->write = profile_write;
     engine->read = profile_read;
     engine->matmul = profile_matmul;
@@ -288,7 +285,7 @@ double profile_total(const struct profile *profile) {
     return total;
 }
 
-/* Columns that the names of the operators called need, at least 12. */
+/* Width of the longest name among the operators that were called, at least 12. */
 static int name_width(const struct profile *profile) {
     int width = 12;
     for (int op = 0; op < PROFILE_COUNT; op++) {
@@ -298,23 +295,25 @@ static int name_width(const struct profile *profile) {
     return width;
 }
 
+/* @return the slowest operator that was called and is not printed yet; -1: none */
+static int slowest_of(const struct profile *profile, const bool printed[PROFILE_COUNT]) {
+    int slowest = -1;
+    for (int op = 0; op < PROFILE_COUNT; op++) {
+        const struct profile_entry *entry = &profile->entries[op];
+        if (!printed[op] && entry->calls > 0 &&
+            (slowest < 0 || entry->seconds > profile->entries[slowest].seconds)) {
+            slowest = op;
+        }
+    }
+    return slowest;
+}
+
 void profile_print(const struct profile *profile, FILE *stream) {
     double total = profile_total(profile);
     bool printed[PROFILE_COUNT] = {false};
-    int width = name_width(profile);
+    int width = name_width(profile), slowest;
     fprintf(stream, "  %-*s %9s %11s %8s\n", width, "operator", "calls", "ms", "share");
-    for (;;) {
-        int slowest = -1;
-        for (int op = 0; op < PROFILE_COUNT; op++) {
-            const struct profile_entry *entry = &profile->entries[op];
-            if (!printed[op] && entry->calls > 0 &&
-                (slowest < 0 || entry->seconds > profile->entries[slowest].seconds)) {
-                slowest = op;
-            }
-        }
-        if (slowest < 0) {
-            return;
-        }
+    while ((slowest = slowest_of(profile, printed)) >= 0) {
         printed[slowest] = true;
         const struct profile_entry *entry = &profile->entries[slowest];
         fprintf(stream, "  %-*s %9llu %11.3f %7.1f%%\n", width, profile_operator_name(slowest),

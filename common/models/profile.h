@@ -1,6 +1,6 @@
 /**
  * @file profile.h
- * @brief An engine around an engine that times every operator: a flat profile.
+ * @brief An engine that times every operator of another engine: a flat profile.
  */
 #ifndef WARPBOOK_COMMON_MODELS_PROFILE_H_
 #define WARPBOOK_COMMON_MODELS_PROFILE_H_
@@ -46,21 +46,21 @@ const char *profile_operator_name(enum profile_operator op);
 
 struct profile_entry {
     uint64_t calls;
-    double seconds; /**< of the profile's clock; the engine is synchronised after each call */
+    double seconds; /**< by the profile's clock, until the engine has finished each call's work */
 };
 
-/** Told of every operator when it is done: from @p start to @p end, in seconds of the clock. */
+/** Called after every operator; it ran from @p start to @p end, in seconds of the clock. */
 typedef void profile_observer(void *observer, enum profile_operator op, double start, double end);
 
-/** Who looks inside operators while they are called; all NULL: nobody does. */
+/** Callbacks around each call of an operator, to record what it launches; all NULL: none. */
 struct profile_recorder {
     void *context;
-    /** Just before an entry of the inner engine is called; @p entry is its name: "matmul". */
+    /** Called just before an entry of the inner engine; @p entry is its name: "matmul". */
     void (*begin)(void *context, enum profile_operator op, const char *entry);
     /**
-     * Just after it.
-     * @param status what the call returned; receives what the caller gets
-     * @return true when the entry is to be called once more, from begin() on: it did nothing
+     * Called just after it.
+     * @param status the call's status; receives the status that the caller gets
+     * @return true when the call did no work: then begin() and the entry are called once more
      */
     bool (*end)(void *context, enum profile_operator op, enum status *status);
 };
@@ -69,27 +69,27 @@ struct profile_recorder {
 struct profile {
     struct profile_entry entries[PROFILE_COUNT];
     double (*now)(void);       /**< the clock; NULL: wall time */
-    profile_observer *observe; /**< NULL: nobody is told */
+    profile_observer *observe; /**< NULL: no observer */
     void *observer;
     struct profile_recorder recorder;
 };
 
 /**
- * @brief Makes @p engine time what it passes on to @p inner.
- * @param inner   must outlive @p engine; not destroyed by it
- * @param profile is filled; must outlive @p engine. Wall time, nobody is told: who wants another
- *                clock or an observer sets them afterwards
+ * @brief Makes @p engine, which passes every call on to @p inner and times it.
+ * @param inner   must outlive @p engine, which does not destroy it
+ * @param profile receives the times; must outlive @p engine. It starts with wall time and without
+ *                observer and recorder; set them afterwards
  */
 MUST_CHECK enum status engine_profile_create(struct engine *engine, const struct engine *inner,
                                              struct profile *profile);
 
-/** Forgets the times; clock, observer and recorder stay. */
+/** Resets the times; clock, observer and recorder stay. */
 void profile_reset(struct profile *profile);
 
 /** @return sum of the seconds of all operators. */
 double profile_total(const struct profile *profile);
 
-/** Prints operators by falling time: calls, ms, share of the total. */
+/** Prints calls, ms and share of the total of each operator, slowest first. */
 void profile_print(const struct profile *profile, FILE *stream);
 
 #ifdef __cplusplus

@@ -1,7 +1,6 @@
 /**
  * @file resident.h
- * @brief Tables of tensors and buffers that a model makes resident on its engine; private to
- * models.
+ * @brief Lists of tensors and buffers that a model makes resident on its engine; private to models.
  */
 #ifndef WARPBOOK_COMMON_MODELS_RESIDENT_H_
 #define WARPBOOK_COMMON_MODELS_RESIDENT_H_
@@ -15,9 +14,9 @@
 extern "C" {
 #endif
 
-/** A tensor of a checkpoint, where its resident pointer goes, and its shape. */
+/** A tensor of a checkpoint, its shape, and where its resident pointer goes. */
 struct resident_tensor {
-    const float *host;      /**< (rows, columns); NULL: the checkpoint has none, skipped */
+    const float *host;      /**< (rows, columns); NULL: not in the checkpoint, skipped */
     const float **resident; /**< NULL before resident_tensors_load() */
     size_t rows, columns;
 };
@@ -28,7 +27,7 @@ struct resident_buffer {
     size_t rows, columns;
 };
 
-/** Makes tensors resident, in order, until one fails; what came before it stays resident. */
+/** Makes tensors resident, in order, until one fails; those before it stay resident. */
 MUST_CHECK enum status resident_tensors_load(const struct engine *engine,
                                              const struct resident_tensor *tensors, size_t count);
 
@@ -36,7 +35,7 @@ MUST_CHECK enum status resident_tensors_load(const struct engine *engine,
 void resident_tensors_unload(const struct engine *engine, const struct resident_tensor *tensors,
                              size_t count);
 
-/** Allocates buffers, in order, until one fails; what came before it stays allocated. */
+/** Allocates buffers, in order, until one fails; those before it stay allocated. */
 MUST_CHECK enum status resident_buffers_alloc(const struct engine *engine,
                                               const struct resident_buffer *buffers, size_t count);
 

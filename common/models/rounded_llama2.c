@@ -11,7 +11,8 @@ static enum status round_matrix(const float *matrix, size_t count, enum nn_dtype
         return STATUS_OUT_OF_MEMORY;
     }
     nn_dtype_store(stored, matrix, count, dtype);
-    nn_dtype_load((float *)(uintptr_t)matrix, stored, count, dtype); /* the model's, not const */
+    nn_dtype_load((float *)(uintptr_t)matrix, stored, count,
+                  dtype); /* the model owns it, not const */
     free(stored);
     return STATUS_OK;
 }

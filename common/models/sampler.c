@@ -43,7 +43,8 @@ static int32_t most_likely(const float *values, size_t V) {
     return (int32_t)best;
 }
 
-/* The token at which the cumulative probability passes the coin; some: not all can be drawn. */
+/* The token at which the cumulative probability passes the coin. If `some`, tokens of probability
+   0 must not be drawn. */
 static int32_t draw_in_order(const float *probabilities, size_t V, bool some, float coin) {
     float cumulative = 0.0f;
     for (size_t i = 0; i < V; i++) {
@@ -59,7 +60,7 @@ static int32_t draw_in_order(const float *probabilities, size_t V, bool some, fl
     return (int32_t)last;
 }
 
-/* Falling probability; equal ones by token, so that every C library sorts alike. */
+/* Most likely first; equal ones by token, so that every C library sorts in the same order. */
 static int compare_candidates(const void *left, const void *right) {
     const struct sampler_candidate *a = left;
     const struct sampler_candidate *b = right;
@@ -69,7 +70,7 @@ static int compare_candidates(const void *left, const void *right) {
     return (a->token > b->token) - (a->token < b->token);
 }
 
-/* The tokens that are at least so likely, sorted. */
+/* Collects the tokens whose probability is at least the cutoff, most likely first. */
 static size_t collect_candidates(struct sampler *sampler, const float *probabilities,
                                  float cutoff) {
     size_t count = 0;
@@ -83,7 +84,8 @@ static size_t collect_candidates(struct sampler *sampler, const float *probabili
     return count;
 }
 
-/* Takes the probability of all but the top_k most likely tokens. @return what the others have */
+/* Sets the probability of all but the top_k most likely tokens to 0. @return the sum that is left
+ */
 static float keep_most_likely(struct sampler *sampler, float *probabilities) {
     size_t count = collect_candidates(sampler, probabilities, 0.0f);
     for (size_t i = sampler->top_k; i < count; i++) {
@@ -96,16 +98,17 @@ static float keep_most_likely(struct sampler *sampler, float *probabilities) {
     return mass;
 }
 
-/* The nucleus: the most likely tokens that together pass top_p of all that there is. */
+/* Draws from the nucleus: the most likely tokens whose sum passes top_p of `all`, the sum of all.
+ */
 static int32_t draw_from_nucleus(struct sampler *sampler, const float *probabilities, float all,
                                  float coin) {
     if (sampler->V == 1) {
         return 0;
     }
-    /* No token below the cutoff can be in the nucleus, so sorting is short. */
+    /* No token below the cutoff can be in the nucleus, so few are sorted. */
     float cutoff = (1.0f - sampler->top_p) * all / (float)(sampler->V - 1);
     size_t count = collect_candidates(sampler, probabilities, cutoff);
-    if (count == 0) { /* logits that are not numbers */
+    if (count == 0) { /* the logits are NaN */
         return most_likely(probabilities, sampler->V);
     }
     float mass = 0.0f;

@@ -1,11 +1,12 @@
 /**
  * @file sampler.h
- * @brief Next token from logits: greedy, temperature, top-k, top-p, with llama2.c's generator.
+ * @brief Samples the next token from logits: greedy, temperature, top-k, top-p, with llama2.c's
+ *        random generator.
  *
  * The same seed and logits give the same tokens as llama2.c (A. Karpathy,
- * run.c): xorshift64* (Vigna 2016), upper 24 of 32 bits as a float. With
- * top_k, which llama2.c has not, only the k most likely tokens, equal ones by
- * number, keep their probability, and top_p is a share of theirs.
+ * run.c): xorshift64* (Vigna 2016), upper 24 of 32 bits as a float. llama2.c has
+ * no top_k. With it only the k most likely tokens keep their probability (of
+ * equal ones those with the lowest numbers), and top_p is a share of their sum.
  */
 #ifndef WARPBOOK_COMMON_MODELS_SAMPLER_H_
 #define WARPBOOK_COMMON_MODELS_SAMPLER_H_
@@ -34,7 +35,7 @@ struct sampler {
     struct sampler_candidate *candidates; /**< (V) scratch */
 };
 
-/** @return STATUS_INVALID_ARGUMENT for a seed of 0, at which xorshift would stay, or V of 0 */
+/** @return STATUS_INVALID_ARGUMENT if V is 0, or the seed, from which xorshift yields only 0 */
 MUST_CHECK enum status sampler_create(struct sampler *sampler, size_t V,
                                       const struct llama2_sampling *how);
 
@@ -43,7 +44,7 @@ void sampler_free(struct sampler *sampler);
 /** @param logits host, (V); overwritten unless greedy @return the chosen token */
 int32_t sampler_next(struct sampler *sampler, float *logits);
 
-/** Moves the generator on as sampler_next() does, where somebody else drew with its state. */
+/** Advances the generator as sampler_next() does, after an engine has drawn with its state. */
 void sampler_skip(struct sampler *sampler);
 
 #ifdef __cplusplus

@@ -4,7 +4,7 @@
 
 #include "common/testing/testing.h"
 
-/* Upper 24 bits of xorshift64*'s upper word, computed apart from this code in exact integers. */
+/* Upper 24 bits of xorshift64*'s upper word, computed in exact integers by other code. */
 static const struct {
     uint64_t seed;
     uint32_t bits[4];
@@ -12,7 +12,7 @@ static const struct {
              {42, {5688906, 13124075, 13256299, 15838407}},
              {UINT64_MAX, {16329929, 9434244, 3435669, 12932812}}};
 
-/* With V equal parts and the nucleus off, the token is the coin's leading digits in base V. */
+/* With V equal probabilities and the nucleus off, the token is the coin's first digit in base V. */
 C_TEST(sampler, coins_are_those_of_xorshift64star) {
     enum { V = 256 };
     for (size_t s = 0; s < sizeof coins / sizeof *coins; s++) {
@@ -54,7 +54,7 @@ static void count_draws(float temperature, float top_p, size_t top_k, const floa
     sampler_free(&sampler);
 }
 
-C_TEST(sampler, temperature_one_follows_the_probabilities) {
+C_TEST(sampler, temperature_one_draws_by_the_probabilities) {
     const float logits[4] = {logf(0.5f), logf(0.25f), logf(0.125f), logf(0.125f)};
     const double want[4] = {0.5, 0.25, 0.125, 0.125};
     int counts[4] = {0};
@@ -94,7 +94,7 @@ C_TEST(sampler, top_k_keeps_the_most_likely_and_of_equal_ones_the_first) {
     EXPECT_INT_EQ(100, one[1]);
 }
 
-/* 0.5 and 0.3 of 0.8: the first alone is 0.625 of them. Of all it would be 0.5. */
+/* top_k keeps 0.5 and 0.3, together 0.8. The first is 0.625 of them, but 0.5 of all. */
 C_TEST(sampler, top_p_is_a_share_of_what_top_k_keeps) {
     const float logits[4] = {logf(0.1f), logf(0.5f), logf(0.3f), logf(0.1f)};
     int narrow[4] = {0}, wide[4] = {0};
@@ -105,7 +105,7 @@ C_TEST(sampler, top_p_is_a_share_of_what_top_k_keeps) {
     EXPECT_INT_EQ(40000, wide[1] + wide[2]);
 }
 
-/* As many as there are, or more, is the same as off, to the bit: the same tokens. */
+/* A top_k of V or more draws the same tokens as no top_k. */
 C_TEST(sampler, top_k_of_all_tokens_is_off) {
     enum { V = 64, DRAWS = 2000 };
     for (int p = 0; p < 2; p++) {

@@ -11,8 +11,8 @@ static enum status check(cudaError_t code, struct error *error) {
                      cudaGetErrorString(code));
 }
 
-/* Ends the recording in any case; a call that failed has left no graph, and no error that the next
-   launch would be told of. */
+/* Ends the recording also when the call fails. Then there is no graph, and CUDA's last error is
+   cleared, so that the next launch does not report it. */
 static enum status record(device_bench_function *function, void *argument, device_stream stream,
                           cudaGraph_t *graph, struct error *error) {
     TRY(check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), error));
@@ -24,14 +24,18 @@ static enum status record(device_bench_function *function, void *argument, devic
     return status != STATUS_OK ? status : check(code, error);
 }
 
+static enum status record_and_count(device_bench_function *function, void *argument,
+                                    device_stream stream, cudaGraph_t *graph, size_t *launches,
+                                    struct error *error) {
+    TRY(record(function, argument, stream, graph, error));
+    return check(cudaGraphGetNodes(*graph, NULL, launches), error);
+}
+
 enum status device_count_launches_on(device_bench_function *function, void *argument,
                                      device_stream stream, size_t *launches, struct error *error) {
     cudaGraph_t graph = NULL;
     *launches = 0;
-    enum status status = record(function, argument, stream, &graph, error);
-    if (status == STATUS_OK) {
-        status = check(cudaGraphGetNodes(graph, NULL, launches), error);
-    }
+    enum status status = record_and_count(function, argument, stream, &graph, launches, error);
     if (graph != NULL) {
         (void)cudaGraphDestroy(graph);
     }
@@ -52,13 +56,19 @@ struct device_graph {
     cudaGraphExec_t executable;
 };
 
+static enum status record_and_instantiate(struct device_graph *graph,
+                                          device_bench_function *function, void *argument,
+                                          device_stream stream, cudaGraph_t *recorded,
+                                          struct error *error) {
+    TRY(record(function, argument, stream, recorded, error));
+    return check(cudaGraphInstantiate(&graph->executable, *recorded, 0), error);
+}
+
 static enum status instantiate(struct device_graph *graph, device_bench_function *function,
                                void *argument, device_stream stream, struct error *error) {
     cudaGraph_t recorded = NULL;
-    enum status status = record(function, argument, stream, &recorded, error);
-    if (status == STATUS_OK) {
-        status = check(cudaGraphInstantiate(&graph->executable, recorded, 0), error);
-    }
+    enum status status =
+        record_and_instantiate(graph, function, argument, stream, &recorded, error);
     if (recorded != NULL) {
         (void)cudaGraphDestroy(recorded);
     }

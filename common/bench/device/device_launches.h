@@ -1,7 +1,7 @@
 /**
  * @file device_launches.h
- * @brief A call's launches, recorded: how many are they, and all of them again as one CUDA graph;
- * on a GPU and on simt alike.
+ * @brief Records a call's launches in a CUDA graph, to count them or to launch all of them as one
+ *        graph. Works on a GPU and on simt.
  */
 #ifndef WARPBOOK_COMMON_BENCH_DEVICE_DEVICE_LAUNCHES_H_
 #define WARPBOOK_COMMON_BENCH_DEVICE_DEVICE_LAUNCHES_H_
@@ -15,18 +15,19 @@ extern "C" {
 #endif
 
 /**
- * @brief Calls @p function with a stream that records its work in a CUDA graph and runs none of it.
+ * @brief Counts the launches of @p function: calls it with a stream that records work in a CUDA
+ *        graph and runs none of it.
  *
- * Kernels, copies and fills count alike, one each. The function must not wait for its stream, nor
- * use another one, nor launch a graph, which CUDA does not take while it records: one that has a
- * graph asks cudaStreamIsCapturing() and launches what is in it.
+ * Each kernel, copy and fill counts as one launch. The function must not wait for its stream, use
+ * another stream, or launch a graph (CUDA refuses that while it records). A function that owns a
+ * graph asks cudaStreamIsCapturing() and then launches the graph's work itself.
  *
  * @return STATUS_OK; the function's failure; STATUS_DEVICE when the work cannot be recorded
  */
 MUST_CHECK enum status device_count_launches(device_bench_function *function, void *argument,
                                              size_t *launches, struct error *error);
 
-/** The same for a function whose work goes to a stream of its own: this one, not the default. */
+/** The same for a function that works on a stream of its own, @p stream; not the default stream. */
 MUST_CHECK enum status device_count_launches_on(device_bench_function *function, void *argument,
                                                 device_stream stream, size_t *launches,
                                                 struct error *error);
@@ -35,11 +36,12 @@ MUST_CHECK enum status device_count_launches_on(device_bench_function *function,
 struct device_graph;
 
 /**
- * @brief Records what @p function puts on @p stream, which must not be the default one, and runs
- *        none of it; see device_count_launches() for what it must not do.
+ * @brief Records the work that @p function puts on @p stream and runs none of it. The restrictions
+ *        of device_count_launches() apply.
  *
- * What the recorded work reads and writes must live as long as the graph runs.
+ * Memory that the recorded work reads and writes must outlive the graph.
  *
+ * @param stream not the default stream
  * @param graph receives the graph, or NULL on failure
  * @return STATUS_OK; the function's failure; STATUS_DEVICE; STATUS_OUT_OF_MEMORY
  */
@@ -47,7 +49,7 @@ MUST_CHECK enum status device_graph_create(struct device_graph **graph,
                                            device_bench_function *function, void *argument,
                                            device_stream stream, struct error *error);
 
-/** Runs it, without waiting: a device_bench_function whose argument is the struct device_graph. */
+/** Launches @p graph, a struct device_graph, without waiting; is a device_bench_function. */
 MUST_CHECK enum status device_graph_launch(void *graph, device_stream stream, struct error *error);
 
 /** Frees it; NULL is allowed. */

@@ -1,4 +1,4 @@
-/* Counting on what the program was linked with: simt, or a GPU where there is one. */
+/* Counts launches on simt or on a GPU, whichever the program is linked with. */
 #include "common/bench/device/device_launches.h"
 
 #include <cuda_runtime_api.h>
@@ -8,7 +8,7 @@
 
 enum { BYTES = 1 << 10 };
 
-/* Kernels, fills and copies that a call makes; it may fail behind them. */
+/* The kernels, fills and copies that do_work() puts on its stream; with `fails` it then fails. */
 struct work {
     void *memory;
     int kernels, fills, copies;
@@ -57,7 +57,7 @@ static enum status launch_graph(void *argument, device_stream stream, struct err
                : error_set(error, STATUS_DEVICE, "no graph while recording");
 }
 
-/* As CUDA has it; what comes behind works again. */
+/* CUDA refuses a graph launch while it records; afterwards recording works again. */
 C_TEST(launches, a_graph_is_not_recorded) {
     struct error error = {0};
     struct work work = {.kernels = 3, .fills = 2};
@@ -84,7 +84,7 @@ C_TEST(launches, a_graph_is_not_recorded) {
     device_free(work.memory);
 }
 
-/* What was recorded does not happen. */
+/* Recorded work does not run. */
 C_TEST(launches, nothing_runs) {
     struct error error = {0};
     struct work work = {.fills = 1};
@@ -101,7 +101,7 @@ C_TEST(launches, nothing_runs) {
     device_free(work.memory);
 }
 
-C_TEST(launches, a_failure_is_handed_on_and_leaves_nothing_behind) {
+C_TEST(launches, a_failure_is_returned_and_leaves_no_error_behind) {
     struct error error = {0};
     struct work work = {.kernels = 2, .fails = true};
     size_t launches = 99;

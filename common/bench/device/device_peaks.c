@@ -4,10 +4,10 @@
 #include "common/bench/device/device_kernels.h"
 #include "common/device/device.h"
 
-/* Memory and sizes of the two probes. */
+/* Memory and sizes of the two probes, arithmetic and copy. */
 struct probe {
     int multiprocessors;
-    double flops; /* of one run of the first */
+    double flops; /* of one run of the arithmetic probe */
     void *from, *to;
     size_t bytes;
 };
@@ -22,30 +22,25 @@ static enum status run_copy(void *argument, device_stream stream, struct error *
     return device_stream_copy(p->to, p->from, p->bytes, stream, error);
 }
 
-/* The fastest run counts: a peak is what can be had, and anything else only slows it. */
+/* A peak is the time of the fastest run: everything else that happens can only slow a run. */
 static enum status measure(struct probe *p, struct roofline *roofs, struct error *error) {
     struct device_bench_options options = device_bench_defaults();
     struct bench_timing timing;
-    enum status status = device_bench_run(&options, run_arithmetic, p, NULL, &timing, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(device_alloc(&p->from, p->bytes, error));
+    TRY(device_alloc(&p->to, p->bytes, error));
+    TRY(device_set(p->from, 0, p->bytes, NULL, error));
+    TRY(device_bench_run(&options, run_arithmetic, p, NULL, &timing, error));
     roofs->flops_per_s = 1e3 * p->flops / timing.min_ms;
-    status = device_bench_run(&options, run_copy, p, NULL, &timing, error);
-    if (status == STATUS_OK) {
-        roofs->bytes_per_s = 1e3 * 2.0 * (double)p->bytes / timing.min_ms;
-    }
-    return status;
+    TRY(device_bench_run(&options, run_copy, p, NULL, &timing, error));
+    roofs->bytes_per_s = 1e3 * 2.0 * (double)p->bytes / timing.min_ms;
+    return STATUS_OK;
 }
 
 enum status device_peaks(struct roofline *roofs, struct error *error) {
     enum { MOST = 512 << 20 };
     struct device_properties gpu;
     *roofs = (struct roofline){0};
-    enum status status = device_properties(&gpu, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(device_properties(&gpu, error));
     roofs->modelled = gpu.modelled;
     if (gpu.modelled) {
         roofs->flops_per_s = gpu.peak_flops;
@@ -54,22 +49,13 @@ enum status device_peaks(struct roofline *roofs, struct error *error) {
     }
     struct probe p = {.multiprocessors = gpu.multiprocessors,
                       .bytes = gpu.memory_bytes / 8 < MOST ? gpu.memory_bytes / 8 / 16 * 16 : MOST};
-    status = device_alloc(&p.from, p.bytes, error);
-    if (status == STATUS_OK) {
-        status = device_alloc(&p.to, p.bytes, error);
-    }
-    if (status == STATUS_OK) {
-        status = device_set(p.from, 0, p.bytes, NULL, error);
-    }
-    if (status == STATUS_OK) {
-        status = measure(&p, roofs, error);
-    }
+    enum status status = measure(&p, roofs, error);
     device_free(p.from);
     device_free(p.to);
     return status;
 }
 
-/* ---- Reading alone ---- */
+/* ---- Read bandwidth ---- */
 
 struct reading {
     void *from;
@@ -89,7 +75,8 @@ static enum status measure_read(struct reading *r, double *bytes_per_s, struct e
     struct device_bench_options options = device_bench_defaults();
     TRY(device_alloc(&r->from, r->bytes, error));
     TRY(device_alloc((void **)&r->sink, sizeof *r->sink, error));
-    TRY(device_set(r->from, 0x3c, r->bytes, NULL, error)); /* numbers, and none below 0 */
+    TRY(device_set(r->from, 0x3c, r->bytes, NULL,
+                   error)); /* finite positive numbers in fp32 and fp16 */
     for (int shape = 0; shape < DEVICE_READ_SHAPES; shape++) {
         struct bench_timing timing;
         r->shape = (enum device_read_shape)shape;

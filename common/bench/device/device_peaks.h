@@ -1,6 +1,6 @@
 /**
  * @file device_peaks.h
- * @brief What this GPU can do: every figure of a GPU is a share of these two.
+ * @brief The peaks of this GPU, arithmetic and memory; other figures are given as shares of them.
  */
 #ifndef WARPBOOK_COMMON_BENCH_DEVICE_DEVICE_PEAKS_H_
 #define WARPBOOK_COMMON_BENCH_DEVICE_DEVICE_PEAKS_H_
@@ -13,21 +13,20 @@ extern "C" {
 #endif
 
 /**
- * @brief The roofs of the GPU that device_open() found.
+ * @brief The two roofs of the GPU that device_open() opened.
  *
- * On a GPU both are measured, in some tenths of a second: fused multiply-adds
- * in registers, and a copy of up to 512 MiB, bytes read and written. On simt
- * they are what clocks and widths allow.
+ * On a GPU both are measured, in a few tenths of a second: fused multiply-adds
+ * in registers, and a copy of up to 512 MiB, counting bytes read and bytes
+ * written. On simt they follow from the modelled clocks and bus widths.
  */
 MUST_CHECK enum status device_peaks(struct roofline *roofs, struct error *error);
 
 /**
- * @brief How fast kernels that only read get bytes out of memory: what decoding token by token is a
- *        share of.
+ * @brief Memory bandwidth of kernels that only read: the upper limit of decoding token by token.
  *
- * On a GPU measured in some tenths of a second: 2 GiB, or an eighth of the memory, in loads of 16
- * bytes, the best of two ways of spreading them over blocks and of all runs. On simt what clock and
- * width allow.
+ * On a GPU it is measured in a few tenths of a second: 2 GiB or an eighth of the memory, whichever
+ * is less, is read in 16-byte loads; the best run of both ways of distributing the loads over
+ * blocks counts. On simt it follows from the modelled memory clock and bus width.
  */
 MUST_CHECK enum status device_read_bandwidth(double *bytes_per_s, struct error *error);
 

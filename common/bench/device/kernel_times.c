@@ -16,8 +16,8 @@ struct kernel_times {
     struct device_clock *d_clock; /* NULL on simt */
 };
 
-/* Nodes of a graph, each behind those it depends on. */
-struct node_row {
+/* Nodes of a graph in topological order: each after the nodes that it depends on. */
+struct node_list {
     cudaGraphNode_t *nodes;
     size_t count, capacity;
 };
@@ -32,11 +32,11 @@ static enum status check(cudaError_t code, const char *what, struct error *error
 
 /* ---- Names ---- */
 
-/* The C++ library's, where the program has one. */
+/* From the C++ library; NULL in a program that does not link it. */
 extern char *__cxa_demangle(const char *name, char *buffer, size_t *length, int *status)
     __attribute__((weak));
 
-/* Where the parameters begin: the first '(' outside of <>, past "(anonymous namespace)". */
+/* Where the parameters begin: the first '(' outside <> that is not "(anonymous namespace)". */
 static size_t end_of_name(const char *text) {
     static const char anonymous[] = "(anonymous namespace)";
     int depth = 0;
@@ -87,12 +87,22 @@ static void name_of(const void *function, char *name, size_t room) {
     free(readable);
 }
 
-/* ---- Making and freeing ---- */
+/* ---- Creating and freeing ---- */
+
+static enum status make_events(struct kernel_times *t, bool modelled, struct error *error) {
+    void *clock = NULL;
+    TRY(device_event_create(&t->start, error));
+    TRY(device_event_create(&t->stop, error));
+    if (!modelled) {
+        TRY(device_alloc(&clock, sizeof *t->d_clock, error));
+        t->d_clock = clock;
+    }
+    return STATUS_OK;
+}
 
 enum status kernel_times_create(struct kernel_times **times, device_stream stream,
                                 struct error *error) {
     struct device_properties gpu;
-    void *clock = NULL;
     *times = NULL;
     TRY(device_properties(&gpu, error));
     struct kernel_times *t = calloc(1, sizeof *t);
@@ -100,14 +110,7 @@ enum status kernel_times_create(struct kernel_times **times, device_stream strea
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory");
     }
     t->stream = stream;
-    enum status status = device_event_create(&t->start, error);
-    if (status == STATUS_OK) {
-        status = device_event_create(&t->stop, error);
-    }
-    if (status == STATUS_OK && !gpu.modelled) {
-        status = device_alloc(&clock, sizeof *t->d_clock, error);
-        t->d_clock = clock;
-    }
+    enum status status = make_events(t, gpu.modelled, error);
     if (status != STATUS_OK) {
         kernel_times_free(t);
         return status;
@@ -127,68 +130,78 @@ void kernel_times_free(struct kernel_times *times) {
 
 /* ---- Reading a graph ---- */
 
-static bool row_add(struct node_row *row, cudaGraphNode_t node) {
-    if (row->count == row->capacity) {
-        size_t capacity = row->capacity == 0 ? 64 : 2 * row->capacity;
-        cudaGraphNode_t *nodes = realloc(row->nodes, capacity * sizeof(*nodes));
+static bool list_add(struct node_list *list, cudaGraphNode_t node) {
+    if (list->count == list->capacity) {
+        size_t capacity = list->capacity == 0 ? 64 : 2 * list->capacity;
+        cudaGraphNode_t *nodes = realloc(list->nodes, capacity * sizeof(*nodes));
         if (nodes == NULL) {
             return false;
         }
-        row->nodes = nodes;
-        row->capacity = capacity;
+        list->nodes = nodes;
+        list->capacity = capacity;
     }
-    row->nodes[row->count++] = node;
+    list->nodes[list->count++] = node;
     return true;
 }
 
-static bool row_has(const struct node_row *row, cudaGraphNode_t node) {
-    for (size_t i = 0; i < row->count; i++) {
-        if (row->nodes[i] == node) {
+static bool list_has(const struct node_list *list, cudaGraphNode_t node) {
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->nodes[i] == node) {
             return true;
         }
     }
     return false;
 }
 
-static enum status all_nodes(cudaGraph_t graph, struct node_row *row, struct error *error) {
-    TRY(check(cudaGraphGetNodes(graph, NULL, &row->count), "nodes of a graph", error));
-    row->capacity = row->count;
-    row->nodes = calloc(row->count + 1, sizeof(*row->nodes));
-    return row->nodes != NULL
-               ? check(cudaGraphGetNodes(graph, row->nodes, &row->count), "nodes of a graph", error)
-               : error_set(error, STATUS_OUT_OF_MEMORY, "out of memory");
+static enum status all_nodes(cudaGraph_t graph, struct node_list *list, struct error *error) {
+    TRY(check(cudaGraphGetNodes(graph, NULL, &list->count), "nodes of a graph", error));
+    list->capacity = list->count;
+    list->nodes = calloc(list->count + 1, sizeof(*list->nodes));
+    return list->nodes != NULL ? check(cudaGraphGetNodes(graph, list->nodes, &list->count),
+                                       "nodes of a graph", error)
+                               : error_set(error, STATUS_OUT_OF_MEMORY, "out of memory");
 }
 
-/* Whether all that the node depends on is in the row. */
-static enum status is_ready(cudaGraphNode_t node, const struct node_row *row, bool *ready,
+static enum status list_has_dependencies(cudaGraphNode_t node, cudaGraphNode_t *nodes,
+                                         cudaGraphEdgeData *edges, size_t count,
+                                         const struct node_list *list, bool *all,
+                                         struct error *error) {
+    if (nodes == NULL || edges == NULL) {
+        return STATUS_OUT_OF_MEMORY;
+    }
+    if (count > 0) { /* CUDA refuses arrays where there are no dependencies */
+        TRY(check(cudaGraphNodeGetDependencies(node, nodes, edges, &count), "a node", error));
+    }
+    *all = true;
+    for (size_t i = 0; *all && i < count; i++) {
+        *all = list_has(list, nodes[i]);
+    }
+    return STATUS_OK;
+}
+
+/* *ready: whether all nodes that this one depends on are in the list. */
+static enum status is_ready(cudaGraphNode_t node, const struct node_list *list, bool *ready,
                             struct error *error) {
     size_t count = 0;
+    *ready = false;
     TRY(check(cudaGraphNodeGetDependencies(node, NULL, NULL, &count), "a node", error));
     cudaGraphNode_t *nodes = calloc(count + 1, sizeof(*nodes));
     cudaGraphEdgeData *edges = calloc(count + 1, sizeof *edges);
-    enum status status = nodes != NULL && edges != NULL ? STATUS_OK : STATUS_OUT_OF_MEMORY;
-    /* CUDA takes no room for none. */
-    if (status == STATUS_OK && count > 0) {
-        status = check(cudaGraphNodeGetDependencies(node, nodes, edges, &count), "a node", error);
-    }
-    *ready = status == STATUS_OK;
-    for (size_t i = 0; *ready && i < count; i++) {
-        *ready = row_has(row, nodes[i]);
-    }
+    enum status status = list_has_dependencies(node, nodes, edges, count, list, ready, error);
     free(nodes);
     free(edges);
     return status;
 }
 
-/* Moves what is ready from `left` to `row`; one pass is enough where they come in order. */
-static enum status order(struct node_row *left, struct node_row *row, struct error *error) {
+/* Moves ready nodes from `left` to `list`; one pass is enough if CUDA lists nodes in order. */
+static enum status move_ready(struct node_list *left, struct node_list *list, struct error *error) {
     size_t kept = 0;
     for (size_t i = 0; i < left->count; i++) {
         bool ready;
-        TRY(is_ready(left->nodes[i], row, &ready, error));
+        TRY(is_ready(left->nodes[i], list, &ready, error));
         if (!ready) {
             left->nodes[kept++] = left->nodes[i];
-        } else if (!row_add(row, left->nodes[i])) {
+        } else if (!list_add(list, left->nodes[i])) {
             return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory");
         }
     }
@@ -196,17 +209,23 @@ static enum status order(struct node_row *left, struct node_row *row, struct err
     return STATUS_OK;
 }
 
-static enum status row_of(cudaGraph_t graph, struct node_row *row, struct error *error) {
-    struct node_row left = {0};
-    enum status status = all_nodes(graph, &left, error);
-    while (status == STATUS_OK && left.count > 0) {
-        status = order(&left, row, error);
+static enum status sort_nodes(cudaGraph_t graph, struct node_list *left, struct node_list *list,
+                              struct error *error) {
+    TRY(all_nodes(graph, left, error));
+    while (left->count > 0) {
+        TRY(move_ready(left, list, error));
     }
+    return STATUS_OK;
+}
+
+static enum status list_nodes(cudaGraph_t graph, struct node_list *list, struct error *error) {
+    struct node_list left = {0};
+    enum status status = sort_nodes(graph, &left, list, error);
     free(left.nodes);
     return status;
 }
 
-/* ---- Doing a node's work ---- */
+/* ---- Running a node ---- */
 
 static enum status launch(cudaGraphNode_t node, device_stream stream, struct error *error) {
     struct cudaKernelNodeParams p;
@@ -229,7 +248,7 @@ static enum status copy(cudaGraphNode_t node, device_stream stream, struct error
     return check(cudaMemcpy3DAsync(&p, stream), "a recorded copy", error);
 }
 
-/* A graph of this node alone: no call takes all that a fill may be. */
+/* Runs the fill as a graph of one node: no CUDA call takes all parameters that a fill may have. */
 static enum status fill(cudaGraphNode_t node, device_stream stream, struct error *error) {
     struct cudaMemsetParams p;
     cudaGraph_t graph = NULL;
@@ -267,7 +286,7 @@ static enum status describe_copy(cudaGraphNode_t node, char *name, struct error 
     return STATUS_OK;
 }
 
-/* How a piece of work is called. @return not STATUS_OK: it cannot be done again by itself */
+/* Writes the node's name. @return STATUS_UNSUPPORTED when the node cannot be run by itself */
 static enum status describe(cudaGraphNode_t node, enum cudaGraphNodeType type, char *name,
                             struct error *error) {
     switch (type) {
@@ -282,24 +301,24 @@ static enum status describe(cudaGraphNode_t node, enum cudaGraphNodeType type, c
         name[0] = '\0';
         return STATUS_OK;
     default:
-        return error_set(error, STATUS_UNSUPPORTED, "a node of type %d cannot be done by itself",
+        return error_set(error, STATUS_UNSUPPORTED, "a node of type %d cannot be run by itself",
                          (int)type);
     }
 }
 
-/* Makes sure that all of it can be done. */
-static enum status check_all(const struct node_row *row, struct error *error) {
+/* Checks that every node can be run by itself. */
+static enum status check_all(const struct node_list *list, struct error *error) {
     char name[NAME_BYTES];
-    for (size_t i = 0; i < row->count; i++) {
+    for (size_t i = 0; i < list->count; i++) {
         enum cudaGraphNodeType type;
-        TRY(check(cudaGraphNodeGetType(row->nodes[i], &type), "a node", error));
-        TRY(describe(row->nodes[i], type, name, error));
+        TRY(check(cudaGraphNodeGetType(list->nodes[i], &type), "a node", error));
+        TRY(describe(list->nodes[i], type, name, error));
     }
     return STATUS_OK;
 }
 
-static enum status do_work(struct kernel_times *t, cudaGraphNode_t node,
-                           enum cudaGraphNodeType type, struct error *error) {
+static enum status run_node(struct kernel_times *t, cudaGraphNode_t node,
+                            enum cudaGraphNodeType type, struct error *error) {
     return type == cudaGraphNodeTypeKernel   ? launch(node, t->stream, error)
            : type == cudaGraphNodeTypeMemcpy ? copy(node, t->stream, error)
                                              : fill(node, t->stream, error);
@@ -316,47 +335,54 @@ static enum status time_node(struct kernel_times *t, cudaGraphNode_t node,
         return STATUS_OK;
     }
     TRY(kernel_times_start(t, error));
-    TRY(do_work(t, node, type, error));
+    TRY(run_node(t, node, type, error));
     TRY(kernel_times_stop(t, &ms, error));
     observe(observer, name, ms);
     return STATUS_OK;
 }
 
-/* ---- The calls ---- */
+/* ---- Recording ---- */
 
 enum status kernel_times_begin(struct kernel_times *times, struct error *error) {
     return check(cudaStreamBeginCapture(times->stream, cudaStreamCaptureModeRelaxed),
                  "recording a call's work", error);
 }
 
+/* Ends the recording and lists its nodes. */
+static enum status end_recording(struct kernel_times *times, enum status called, cudaGraph_t *graph,
+                                 struct node_list *list, struct error *error) {
+    TRY(check(cudaStreamEndCapture(times->stream, graph), "recording a call's work", error));
+    TRY(called);
+    TRY(list_nodes(*graph, list, error));
+    return check_all(list, error);
+}
+
+static enum status time_nodes(struct kernel_times *times, const struct node_list *list,
+                              kernel_times_observer *observe, void *observer, struct error *error) {
+    for (size_t i = 0; i < list->count; i++) {
+        TRY(time_node(times, list->nodes[i], observe, observer, error));
+    }
+    return STATUS_OK;
+}
+
 enum status kernel_times_end(struct kernel_times *times, enum status called,
                              kernel_times_observer *observe, void *observer, struct error *error) {
     cudaGraph_t graph = NULL;
-    struct node_row row = {0};
+    struct node_list list = {0};
     struct error cause = {0};
-    enum status status =
-        check(cudaStreamEndCapture(times->stream, &graph), "recording a call's work", &cause);
-    status = status == STATUS_OK ? called : status;
-    if (status == STATUS_OK) {
-        status = row_of(graph, &row, &cause);
-    }
-    if (status == STATUS_OK) {
-        status = check_all(&row, &cause);
-    }
-    if (status != STATUS_OK) {
-        status = error_set(error, STATUS_UNSUPPORTED, "%s", error_text(&cause, status));
-    }
-    for (size_t i = 0; i < row.count && status == STATUS_OK; i++) {
-        status = time_node(times, row.nodes[i], observe, observer, error);
-    }
-    free(row.nodes);
+    enum status status = end_recording(times, called, &graph, &list, &cause);
+    status = status == STATUS_OK
+                 ? time_nodes(times, &list, observe, observer, error)
+                 : error_set(error, STATUS_UNSUPPORTED, "%s", error_text(&cause, status));
+    free(list.nodes);
     if (graph != NULL) {
         (void)cudaGraphDestroy(graph);
     }
     return status;
 }
 
-/* While the GPU reads its clock, the host gets ahead of it: its own time is not measured. */
+/* Reading its clock keeps the GPU busy while the host queues the events and the work between them,
+   so that the host's own time is not measured. */
 enum status kernel_times_start(struct kernel_times *times, struct error *error) {
     if (times->d_clock != NULL) {
         TRY(device_read_clock(times->d_clock, times->stream, error));

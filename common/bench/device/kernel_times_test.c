@@ -1,4 +1,4 @@
-/* Recording and timing on what the program was linked with: simt, or a GPU where there is one. */
+/* Records and times work on simt or on a GPU, whichever the program is linked with. */
 #include "common/bench/device/kernel_times.h"
 
 #include <cuda_runtime_api.h>
@@ -9,7 +9,7 @@
 
 enum { BYTES = 1 << 10, MOST = 16 };
 
-/* What was told. */
+/* The reports of kernel_times_end(). */
 struct log {
     char names[MOST][64];
     double ms[MOST];
@@ -64,7 +64,7 @@ static enum status put_work(struct setup *s, struct error *error) {
     return device_sweep(s->memory, BYTES / 2, s->stream, error);
 }
 
-C_TEST(kernel_times, tell_every_piece_in_order_and_do_it_once) {
+C_TEST(kernel_times, report_every_node_in_order_and_run_it_once) {
     struct setup s;
     struct error error = {0};
     setup(&s);
@@ -102,7 +102,7 @@ C_TEST(kernel_times, larger_work_takes_longer) {
     teardown(&s);
 }
 
-/* CUDA takes no graph into a recording; launched by itself it does its work. */
+/* CUDA refuses a graph launch while it records; launched by itself the graph works. */
 C_TEST(kernel_times, refuse_a_graph) {
     struct setup s;
     struct error error = {0};
@@ -125,8 +125,9 @@ C_TEST(kernel_times, refuse_a_graph) {
     teardown(&s);
 }
 
-/* What waits for the stream cannot be recorded: nothing happens, and the caller is told. */
-C_TEST(kernel_times, refuse_what_waits) {
+/* A call that waits for the stream cannot be recorded: nothing runs, and the caller gets an error.
+ */
+C_TEST(kernel_times, refuse_calls_that_wait) {
     struct setup s;
     struct error error = {0};
     double ms = -1.0;
@@ -145,7 +146,7 @@ C_TEST(kernel_times, refuse_what_waits) {
     teardown(&s);
 }
 
-C_TEST(kernel_times, a_call_that_fails_is_not_done) {
+C_TEST(kernel_times, a_call_that_fails_does_not_run) {
     struct setup s;
     struct error error = {0};
     setup(&s);

@@ -36,14 +36,14 @@ void kernel_totals_add(void *totals, const char *name, double ms) {
     row->ms += ms;
 }
 
-/* Those that take as long by name, so that the order is the same each time. */
+/* Longest first; equal times by name, so that the order is the same each time. */
 static int by_falling_time(const void *a, const void *b) {
     const struct kernel_total *x = a, *y = b;
     int order = (x->ms < y->ms) - (x->ms > y->ms);
     return order != 0 ? order : strcmp(x->name, y->name);
 }
 
-/* Names stand last: those of templates are long. */
+/* The name is the last column, as names of templates are long. */
 static void print_row(const struct kernel_total *row, double all, FILE *stream) {
     fprintf(stream, "  %9zu %11.4f %7.1f%%  %s\n", row->launches, row->ms,
             all > 0.0 ? 100.0 * row->ms / all : 0.0, row->name);

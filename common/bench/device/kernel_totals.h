@@ -1,6 +1,6 @@
 /**
  * @file kernel_totals.h
- * @brief Sums of what kernel_times.h tells: launches and time by name, and a table of them.
+ * @brief Sums up the reports of kernel_times.h by name, launches and time, and prints a table.
  */
 #ifndef WARPBOOK_COMMON_BENCH_DEVICE_KERNEL_TOTALS_H_
 #define WARPBOOK_COMMON_BENCH_DEVICE_KERNEL_TOTALS_H_
@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/** All pieces of work of one name. */
+/** All launches of one name. */
 struct kernel_total {
     char *name;
     size_t launches;
@@ -26,16 +26,16 @@ struct kernel_totals {
     struct kernel_total *rows; /**< (count), in order of their first launch until printed */
     size_t count, launches;
     double ms;
-    enum status status; /**< STATUS_OUT_OF_MEMORY once that happened: then rows are missing */
+    enum status status; /**< STATUS_OUT_OF_MEMORY after a failed allocation: rows are missing */
 };
 
-/** Adds one piece of work: a kernel_times_observer. @param totals a struct kernel_totals */
+/** Adds one launch; is a kernel_times_observer. @param totals a struct kernel_totals */
 void kernel_totals_add(void *totals, const char *name, double ms);
 
 /**
- * @brief Writes a table: launches, ms, share of the whole, name; what takes longest first, then one
- *        row for all others.
- * @param most rows beside that one
+ * @brief Writes a table: launches, ms, share of the total, name; longest first, then one row for
+ *        all others.
+ * @param most rows before the row of all others
  */
 void kernel_totals_print(struct kernel_totals *totals, size_t most, FILE *stream);
 

@@ -1,4 +1,4 @@
-/* Sums by name, and the table of them. */
+/* Sums by name, and their table. */
 #include "common/bench/device/kernel_totals.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #include "common/testing/testing.h"
 
-/* What is printed, in memory of its own. */
+/* The printed table; the caller frees it. */
 static char *printed(struct kernel_totals *totals, size_t most) {
     char *text = NULL;
     size_t size = 0;

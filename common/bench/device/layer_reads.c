@@ -6,12 +6,12 @@
 #include "common/bench/device/device_launches.h"
 #include "common/device/device.h"
 
-/* Sizes in whole tiles. */
+/* The reads of all layers; sizes are rounded up to whole tiles. */
 struct chain {
     size_t layers, weight_bytes, cache_bytes;
     int multiprocessors;
     enum device_read_shape shape;
-    void *memory; /* all layers, one behind the other */
+    void *memory; /* all layers, one after the other */
     float *sink;
     device_stream stream;
 };
@@ -25,7 +25,7 @@ size_t layer_reads_bytes(const struct layer_reads *reads) {
     return fits ? all : 0;
 }
 
-/* Of a size that layer_reads_bytes() has found to fit. */
+/* Rounds a size up to whole tiles; layer_reads_bytes() has checked that it does not overflow. */
 static size_t whole_tiles(size_t bytes) {
     return ceil_div(bytes, DEVICE_READ_TILE_BYTES) * DEVICE_READ_TILE_BYTES;
 }
@@ -33,11 +33,11 @@ static size_t whole_tiles(size_t bytes) {
 static enum status read_layers(void *argument, device_stream stream, struct error *error) {
     const struct chain *c = argument;
     const char *from = c->memory;
-    const size_t pieces[] = {c->weight_bytes, c->cache_bytes};
+    const size_t sizes[] = {c->weight_bytes, c->cache_bytes};
     for (size_t i = 0; i < 2 * c->layers; i++) {
-        TRY(device_stream_read(c->sink, from, pieces[i % 2], c->shape, c->multiprocessors, stream,
+        TRY(device_stream_read(c->sink, from, sizes[i % 2], c->shape, c->multiprocessors, stream,
                                error));
-        from += pieces[i % 2];
+        from += sizes[i % 2];
     }
     return STATUS_OK;
 }
@@ -57,7 +57,8 @@ static enum status time_chain(struct chain *c, size_t bytes, int shapes,
     TRY(device_alloc(&c->memory, bytes, error));
     TRY(device_alloc((void **)&c->sink, sizeof *c->sink, error));
     TRY(device_stream_create(&c->stream, error));
-    TRY(device_set(c->memory, 0x3c, bytes, c->stream, error)); /* numbers, and none below 0 */
+    TRY(device_set(c->memory, 0x3c, bytes, c->stream,
+                   error)); /* finite positive numbers in fp32 and fp16 */
     for (int shape = 0; shape < shapes; shape++) {
         struct bench_timing found;
         c->shape = (enum device_read_shape)shape;
@@ -74,7 +75,8 @@ enum status layer_reads_time(const struct layer_reads *reads, struct bench_timin
     *timing = (struct bench_timing){0};
     if (bytes == 0) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "reading %zu layers of %zu and %zu bytes: nothing, or too much",
+                         "reading %zu layers of %zu weight bytes and %zu cache bytes: the sum must "
+                         "be at least 1 byte and fit size_t",
                          reads->layers, reads->weight_bytes, reads->cache_bytes);
     }
     TRY(device_properties(&gpu, error));

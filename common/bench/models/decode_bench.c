@@ -8,6 +8,7 @@
 
 #include "common/base/terminal.h"
 #include "common/bench/device/device_bench.h"
+#include "common/bench/models/compare_logits.h"
 #include "common/models/llama2.h"
 
 enum status decode_shape_parse(const char *text, enum llama2_shape *shape, struct error *error) {
@@ -19,7 +20,7 @@ enum status decode_shape_parse(const char *text, enum llama2_shape *shape, struc
                      text);
 }
 
-/* Bytes of weights that pass through the matmuls for one token. */
+/* Bytes of weights that the matmuls of one token read. */
 static double weight_bytes(const struct llama2_config *c) {
     double attention = (double)c->C * (double)c->HS * (2.0 * (double)c->NH + 2.0 * (double)c->KVH);
     double feed_forward = 3.0 * (double)c->C * (double)c->hidden;
@@ -64,23 +65,23 @@ static double stage_now(const struct decode_stage *s) {
 /* Decodes `steps` tokens from an empty context; seconds (steps) receives the time of each. */
 static enum status decode(const struct decode_stage *s, struct llama2 *llama2, size_t V,
                           size_t steps, double *seconds) {
-    enum status status = STATUS_OK;
-    for (size_t i = 0; i < steps && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < steps; i++) {
         int32_t token = (int32_t)((1 + 977 * i) % V);
         double start = stage_now(s);
-        status = llama2_forward(llama2, &token, 1, i, s->logits);
+        TRY(llama2_forward(llama2, &token, 1, i, s->logits));
         seconds[i] = stage_now(s) - start;
     }
-    return status;
+    return STATUS_OK;
 }
 
-/* The same once more with each copy and allocation timed; averages go into s. */
+/* Decodes the same tokens with each copy and allocation timed; averages go into s. */
 static enum status trace(struct decode_stage *s, struct llama2 *llama2, size_t V, size_t steps,
                          double *seconds) {
     struct device_traffic before = device_traffic();
     device_trace(true);
     enum status status = decode(s, llama2, V, steps, seconds);
     device_trace(false);
+    TRY(status);
     struct device_traffic after = device_traffic();
     double tokens = (double)steps;
     s->traced_ms = 0.0;
@@ -92,92 +93,85 @@ static enum status trace(struct decode_stage *s, struct llama2 *llama2, size_t V
     s->bytes_to_device = (double)(after.bytes_to_device - before.bytes_to_device) / tokens;
     s->bytes_to_host = (double)(after.bytes_to_host - before.bytes_to_host) / tokens;
     s->allocations = (double)(after.allocations - before.allocations) / tokens;
-    return status;
+    return STATUS_OK;
 }
 
 static size_t steps_of(const struct decode_bench *bench, const struct decode_model *m) {
     return bench->steps < m->config->T ? bench->steps : m->config->T;
 }
 
-/* Engines hand on a bare status; of memory there are two kinds, and something can be done. */
+/* Describes a failure, as operators return only a status. An engine on the GPU may have run out of
+   the GPU's memory or the host's; the message says what the user can do then. */
 static enum status describe(const struct decode_stage *s, enum status status, struct error *error) {
-    char what[sizeof error->message];
+    char cause[sizeof error->message];
     bool described = error != NULL && error->message[0] != '\0';
     if (status == STATUS_OK || (described && status != STATUS_OUT_OF_MEMORY)) {
         return status;
     }
     if (described) {
-        snprintf(what, sizeof what, "%s", error->message);
+        snprintf(cause, sizeof cause, "%s", error->message);
     } else {
-        snprintf(what, sizeof what, "decoding on engine %s: %s", s->engine->name,
+        snprintf(cause, sizeof cause, "decoding on engine %s: %s", s->engine->name,
                  status_message(status));
     }
     bool gpu = s->on_device && status == STATUS_OUT_OF_MEMORY;
-    return error_set(error, status, "%s%s", what,
-                     gpu ? " on the GPU or the host; take a smaller model, or end what else uses "
-                           "the GPU"
+    return error_set(error, status, "%s%s", cause,
+                     gpu ? " on the GPU or the host; take a smaller model, or end other programs "
+                           "that use the GPU"
                          : "");
+}
+
+/* Decodes three times: to warm up, traced, and timed. */
+static enum status time_decode(struct decode_stage *s, struct llama2 *llama2, size_t V,
+                               size_t steps, double *seconds) {
+    TRY(decode(s, llama2, V, steps < 4 ? steps : 4, seconds));
+    TRY(trace(s, llama2, V, steps, seconds));
+    TRY(decode(s, llama2, V, steps, seconds));
+    s->timing = bench_summarise(seconds, (int)steps);
+    return STATUS_OK;
+}
+
+static enum status time_model(const struct decode_bench *bench, struct decode_stage *s,
+                              const struct decode_model *m, double *seconds, struct error *error) {
+    struct llama2 *llama2;
+    usleep(60000); /* threads of the stage before may still spin */
+    TRY(llama2_create(&llama2, m->config, m->weights, s->engine, 1, error));
+    enum status status = time_decode(s, llama2, m->config->V, steps_of(bench, m), seconds);
+    llama2_free(llama2);
+    return status;
 }
 
 static enum status measure(const struct decode_bench *bench, struct decode_stage *s,
                            const struct decode_model *m, struct error *error) {
-    size_t steps = steps_of(bench, m);
-    size_t V = m->config->V;
-    struct llama2 *llama2 = NULL;
-    double *seconds = malloc(steps * sizeof *seconds);
-    s->logits = malloc(V * sizeof *s->logits);
+    double *seconds = malloc(steps_of(bench, m) * sizeof *seconds);
+    s->logits = malloc(m->config->V * sizeof *s->logits);
     if (seconds == NULL || s->logits == NULL) {
         free(seconds);
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory");
     }
-    usleep(60000); /* threads of the stage before may still spin */
-    enum status status = llama2_create(&llama2, m->config, m->weights, s->engine, 1, error);
-    if (status == STATUS_OK) { /* warm-up: sizes are seen, clocks rise */
-        status = decode(s, llama2, V, steps < 4 ? steps : 4, seconds);
-    }
-    if (status == STATUS_OK) {
-        status = trace(s, llama2, V, steps, seconds);
-    }
-    if (status == STATUS_OK) {
-        status = decode(s, llama2, V, steps, seconds);
-        s->timing = bench_summarise(seconds, (int)steps);
-    }
-    llama2_free(llama2);
+    enum status status = time_model(bench, s, m, seconds, error);
     free(seconds);
     return describe(s, status, error);
 }
 
-/* Largest difference of the logits, relative to the largest logit. */
-static double logits_difference(const float *got, const float *want, size_t V) {
-    double worst = 0.0, largest = 0.0;
-    for (size_t i = 0; i < V; i++) {
-        double difference = isfinite(got[i]) ? fabs((double)got[i] - want[i]) : INFINITY;
-        worst = difference > worst ? difference : worst;
-        largest = fabs(want[i]) > largest ? fabs(want[i]) : largest;
-    }
-    return worst / largest;
-}
-
-static enum status check_logits(const struct decode_model *m, const struct decode_stage *stages,
-                                size_t count, struct error *error) {
-    for (size_t i = 1; i < count; i++) {
-        double difference = logits_difference(stages[i].logits, stages[0].logits, m->config->V);
-        if (!(difference < 1e-3)) {
-            return error_set(error, STATUS_MISMATCH,
-                             "%s gives other logits than %s: %.3g of the largest", stages[i].name,
-                             stages[0].name, difference);
-        }
+static enum status measure_all(const struct decode_bench *bench, const struct decode_model *m,
+                               struct decode_stage *stages, size_t count, struct progress *progress,
+                               struct error *error) {
+    for (size_t i = 0; i < count; i++) {
+        enum status status = measure(bench, &stages[i], m, error);
+        progress_update(progress, i + 1);
+        TRY(status);
     }
     return STATUS_OK;
 }
 
-/* A measured and a modelled time have no ratio. */
+/* A measured time and a modelled time must not be compared. */
 static bool comparable(const struct decode_bench *bench, const struct decode_stage *a,
                        const struct decode_stage *b) {
     return !bench->properties->modelled || a->on_device == b->on_device;
 }
 
-/* The ratio is to the first stage whose time is of the same kind. */
+/* The speedup is relative to the first stage whose time is comparable. */
 static void print_speed(const struct decode_bench *bench, const struct decode_stage *stages,
                         size_t index) {
     const struct decode_stage *s = &stages[index];
@@ -188,7 +182,7 @@ static void print_speed(const struct decode_bench *bench, const struct decode_st
     bool modelled = s->on_device && bench->properties->modelled;
     printf("  %-28s %10.3f %11.1f %9.2fx  %s\n", s->name, s->timing.median_ms,
            1e3 / s->timing.median_ms, stages[first].timing.median_ms / s->timing.median_ms,
-           modelled ? "modelled, the GPU's part alone" : "measured");
+           modelled ? "modelled, GPU work only" : "measured");
 }
 
 static void print_speeds(const struct decode_bench *bench, const struct decode_model *m,
@@ -197,7 +191,7 @@ static void print_speeds(const struct decode_bench *bench, const struct decode_m
     for (size_t i = 0; i < count; i++) {
         print_speed(bench, stages, i);
     }
-    printf("  weights that a token passes through: %.1f MB\n", 1e-6 * weight_bytes(m->config));
+    printf("  weights read for each token: %.1f MB\n", 1e-6 * weight_bytes(m->config));
 }
 
 static void print_split(const struct decode_stage *stages, size_t count) {
@@ -238,40 +232,45 @@ static enum status append(const struct decode_bench *bench, const struct decode_
 
 static enum status append_all(const struct decode_bench *bench, const struct decode_model *m,
                               const struct decode_stage *s, struct error *error) {
-    enum status status = append(bench, m, s, "tokens_per_second", 1e3 / s->timing.median_ms, error);
-    if (status == STATUS_OK && s->on_device) {
-        status = append(bench, m, s, "bus_bytes_per_token", s->bytes_to_device + s->bytes_to_host,
-                        error);
+    double bus_bytes = s->bytes_to_device + s->bytes_to_host;
+    TRY(append(bench, m, s, "tokens_per_second", 1e3 / s->timing.median_ms, error));
+    if (s->on_device) {
+        TRY(append(bench, m, s, "bus_bytes_per_token", bus_bytes, error));
+        TRY(append(bench, m, s, "copy_ms_per_token", s->copy_ms, error));
+        TRY(append(bench, m, s, "alloc_ms_per_token", s->alloc_ms, error));
     }
-    if (status == STATUS_OK && s->on_device) {
-        status = append(bench, m, s, "copy_ms_per_token", s->copy_ms, error);
+    return STATUS_OK;
+}
+
+static void print_tables(const struct decode_bench *bench, const struct decode_model *m,
+                         const struct decode_stage *stages, size_t count) {
+    size_t steps = steps_of(bench, m);
+    printf("\nLlama2 decode, %s, %zu token%s one at a time\n", m->name, steps,
+           steps == 1 ? "" : "s");
+    print_speeds(bench, m, stages, count);
+    print_split(stages, count);
+}
+
+static enum status run(const struct decode_bench *bench, const struct decode_model *m,
+                       struct decode_stage *stages, size_t count, struct error *error) {
+    struct progress progress = progress_create("decoding", count);
+    enum status status = measure_all(bench, m, stages, count, &progress, error);
+    progress_finish(&progress);
+    TRY(status);
+    print_tables(bench, m, stages, count);
+    for (size_t i = 1; i < count; i++) {
+        TRY(compare_logits(stages[i].logits, stages[i].name, stages[0].logits, stages[0].name,
+                           m->config->V, error));
     }
-    if (status == STATUS_OK && s->on_device) {
-        status = append(bench, m, s, "alloc_ms_per_token", s->alloc_ms, error);
+    for (size_t i = 0; i < count; i++) {
+        TRY(append_all(bench, m, &stages[i], error));
     }
-    return status;
+    return STATUS_OK;
 }
 
 enum status decode_bench(const struct decode_bench *bench, const struct decode_model *model,
                          struct decode_stage *stages, size_t count, struct error *error) {
-    struct progress progress = progress_create("decoding", count);
-    enum status status = STATUS_OK;
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-        status = measure(bench, &stages[i], model, error);
-        progress_update(&progress, i + 1);
-    }
-    progress_finish(&progress);
-    if (status == STATUS_OK) {
-        size_t steps = steps_of(bench, model);
-        printf("\nLlama2 decode, %s, %zu token%s one at a time\n", model->name, steps,
-               steps == 1 ? "" : "s");
-        print_speeds(bench, model, stages, count);
-        print_split(stages, count);
-        status = check_logits(model, stages, count, error);
-    }
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-        status = append_all(bench, model, &stages[i], error);
-    }
+    enum status status = run(bench, model, stages, count, error);
     for (size_t i = 0; i < count; i++) {
         free(stages[i].logits);
         stages[i].logits = NULL;

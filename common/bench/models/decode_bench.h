@@ -1,6 +1,6 @@
 /**
  * @file decode_bench.h
- * @brief Stages side by side: Llama2's decode speed on several engines, and what their copies cost.
+ * @brief Compares stages: Llama2's decode speed on several engines, and the cost of their copies.
  */
 #ifndef WARPBOOK_COMMON_BENCH_MODELS_DECODE_BENCH_H_
 #define WARPBOOK_COMMON_BENCH_MODELS_DECODE_BENCH_H_
@@ -32,31 +32,31 @@ struct decode_model {
 MUST_CHECK enum status decode_shape_parse(const char *text, enum llama2_shape *shape,
                                           struct error *error);
 
-/** @return bytes of host memory that random weights of the shape take. */
+/** @return bytes of host memory that random weights of the shape take, norms not counted. */
 double decode_shape_bytes(enum llama2_shape shape);
 
-/** Opens a llama2.c checkpoint, or with @p path NULL makes random weights of @p shape. */
+/** Opens a llama2.c checkpoint; if @p path is NULL, makes random weights of @p shape. */
 MUST_CHECK enum status decode_model_open(struct decode_model *model, const char *path,
                                          enum llama2_shape shape, struct error *error);
 
 /** Frees; a zero-initialised one is allowed. */
 void decode_model_close(struct decode_model *model);
 
-/** One stage. The first block is the caller's, the second is filled. */
+/** One stage. The caller sets the first block; decode_bench() fills in the second. */
 struct decode_stage {
-    const char *name; /**< as the table shows it: "lab 01, 8 threads" */
+    const char *name; /**< in the table: "lab 01, 8 threads" */
     const struct engine *engine;
     int threads;    /**< of the CPU */
-    bool on_device; /**< its time is the device's clock: measured on a GPU, modelled on simt */
+    bool on_device; /**< timed by the device's clock: measured on a GPU, modelled on simt */
 
-    struct bench_timing timing; /**< of one token, nothing traced */
-    double copy_ms, alloc_ms;   /**< of one token, traced: see device_trace() */
-    double traced_ms;           /**< of the same traced token, all of it */
-    double bytes_to_device, bytes_to_host, allocations; /**< for one token */
+    struct bench_timing timing; /**< of one token, without tracing */
+    double copy_ms, alloc_ms;   /**< copies and allocations of one traced token; device_trace() */
+    double traced_ms;           /**< the whole traced token */
+    double bytes_to_device, bytes_to_host, allocations; /**< of one token */
     float *logits;                                      /**< (V), freed by decode_bench() */
 };
 
-/** What all rows of a table share. */
+/** Settings for all stages. */
 struct decode_bench {
     const char *lab, *subject;                  /**< of the records */
     const struct device_properties *properties; /**< of the GPU, or simt's */
@@ -66,9 +66,9 @@ struct decode_bench {
 /**
  * @brief Measures all stages on one model, prints the tables, appends the records.
  *
- * Logits of each stage are compared with the first one's.
+ * The logits of each stage are compared with the first stage's.
  *
- * @return STATUS_MISMATCH when they differ
+ * @return STATUS_OK; STATUS_MISMATCH when logits differ; the failure of a stage
  */
 MUST_CHECK enum status decode_bench(const struct decode_bench *bench,
                                     const struct decode_model *model, struct decode_stage *stages,

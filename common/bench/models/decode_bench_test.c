@@ -1,4 +1,4 @@
-/* Engines that run out of memory: the line says where, and what can be done. */
+/* Engines that run out of memory: the error message says where, and what to do. */
 #include "common/bench/models/decode_bench.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@ static enum status no_room(void *context, size_t bytes, void **memory) {
     return STATUS_OUT_OF_MEMORY;
 }
 
-/* The line of a bench whose only stage is this engine, on the device or not. */
+/* Runs a bench whose only stage is this engine, and expects it to run out of memory. */
 static void run(const struct engine *engine, bool on_device, struct error *error) {
     struct decode_model model;
     const struct device_properties properties = {.name = "none"};
@@ -41,7 +41,7 @@ C_TEST(decode_bench, says_what_to_do_when_memory_is_out) {
     without_room.alloc = no_room;
     run(&engine, true, &error);
     EXPECT_STR_EQ("decoding on engine reference: out of memory on the GPU or the host; take a "
-                  "smaller model, or end what else uses the GPU",
+                  "smaller model, or end other programs that use the GPU",
                   error.message);
     run(&without_room, true, &error);
     EXPECT_TRUE(strstr(error.message, "out of memory on the GPU or the host; take") != NULL);

@@ -6,6 +6,7 @@
 
 #include "common/base/rng.h"
 #include "common/bench/device/device_bench.h"
+#include "common/bench/models/compare_logits.h"
 
 enum { MOST_RUNS = 9, QUICK_RUNS = 3 };
 
@@ -27,7 +28,7 @@ enum status model_bench_time(const struct device_properties *gpu, bool quick,
     if (gpu->modelled) {
         return time_runs(function, argument, 1, run);
     }
-    TRY(time_runs(function, argument, 2, run)); /* wakes the clock */
+    TRY(time_runs(function, argument, 2, run)); /* warm-up: the GPU's clock rises */
     return time_runs(function, argument, quick ? QUICK_RUNS : MOST_RUNS, run);
 }
 
@@ -74,7 +75,7 @@ void model_bench_bert_free(struct model_bench_bert *b) {
     *b = (struct model_bench_bert){0};
 }
 
-/* A model and its texts. */
+/* A model and a batch of texts. */
 struct batch {
     struct bert *bert;
     const struct bert_input *input;
@@ -91,24 +92,11 @@ enum status model_bench_time_bert(const struct device_properties *gpu, bool quic
                                   struct engine *engine, struct model_bench_run *run,
                                   struct error *error) {
     struct batch batch = {.input = input};
-    enum status status = bert_create(&batch.bert, &random->config, &random->weights, engine,
-                                     input->B * input->T, error);
-    if (status == STATUS_OK) {
-        status = model_bench_time(gpu, quick, run_batch, &batch, run);
-    }
+    TRY(bert_create(&batch.bert, &random->config, &random->weights, engine, input->B * input->T,
+                    error));
+    enum status status = model_bench_time(gpu, quick, run_batch, &batch, run);
     bert_free(batch.bert);
     return status;
-}
-
-/* Largest difference of the logits, relative to the largest logit. */
-static double logits_difference(const float *got, const float *want, size_t count) {
-    double worst = 0.0, largest = 0.0;
-    for (size_t i = 0; i < count; i++) {
-        double difference = fabs((double)got[i] - (double)want[i]);
-        worst = isfinite(got[i]) ? fmax(worst, difference) : INFINITY;
-        largest = fmax(largest, fabs((double)want[i]));
-    }
-    return worst / largest;
 }
 
 static enum status append(const struct model_bench_table *t, const struct device_properties *gpu,
@@ -138,12 +126,7 @@ enum status model_bench_record(const struct model_bench_table *t,
                                const struct device_properties *gpu, const char *stage,
                                const struct model_bench_run *run,
                                const struct model_bench_run *first, struct error *error) {
-    double difference = logits_difference(run->logits, first->logits, t->logits);
-    if (!(difference < 1e-3)) {
-        return error_set(error, STATUS_MISMATCH,
-                         "%s gives other logits than %s: %.3g of the largest", run->name,
-                         first->name, difference);
-    }
+    TRY(compare_logits(run->logits, run->name, first->logits, first->name, t->logits, error));
     return append(t, gpu, stage, &run->timing, error);
 }
 

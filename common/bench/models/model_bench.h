@@ -1,7 +1,7 @@
 /**
  * @file model_bench.h
- * @brief What a lab's work is worth end to end: one model of random weights, timed with one engine
- *        after another, and its logits compared.
+ * @brief Times one model of random weights on several engines and compares their logits: the
+ *        end-to-end effect of a lab's work.
  */
 #ifndef WARPBOOK_COMMON_BENCH_MODELS_MODEL_BENCH_H_
 #define WARPBOOK_COMMON_BENCH_MODELS_MODEL_BENCH_H_
@@ -23,11 +23,11 @@ extern "C" {
 
 enum { MODEL_BENCH_LOGITS = 1024, MODEL_BENCH_SENTENCES = 16, MODEL_BENCH_LABELS = 2 };
 
-/** One row of a table: the time of one run, and what came of the last. */
+/** One row of a table: the times of the runs, and the logits of the last run. */
 struct model_bench_run {
-    const char *name; /**< as the table has it */
+    const char *name; /**< in the table */
     struct bench_timing timing;
-    float logits[MODEL_BENCH_LOGITS]; /**< those that the model has come first */
+    float logits[MODEL_BENCH_LOGITS]; /**< the model's logits; the rest is not used */
 };
 
 /** Runs the model once on the GPU and waits for it. @param logits host, MODEL_BENCH_LOGITS */
@@ -36,26 +36,26 @@ typedef enum status model_bench_function(void *argument, float *logits);
 /**
  * @brief Times a model on the device's clock: real time on a GPU, modelled time on simt.
  *
- * 9 runs after two that wake the GPU's clock; 3 when @p quick; one on simt,
- * whose time does not vary.
+ * On a GPU: two runs to warm up, then 9 timed runs, or 3 when @p quick. On simt: one run, as
+ * modelled time does not vary.
  *
- * @param run receives timing and logits; its name stays
+ * @param run receives timing and logits; its name is kept
  * @return STATUS_OK or the first failure of @p function
  */
 MUST_CHECK enum status model_bench_time(const struct device_properties *gpu, bool quick,
                                         model_bench_function *function, void *argument,
                                         struct model_bench_run *run);
 
-/** @return BERT-base with few words; narrower and with one layer, T 32, where time is modelled. */
+/** @return BERT-base with 1000 words; if @p small: C 256, one layer, T 32, as simt needs it. */
 struct bert_config model_bench_bert_config(bool small);
 
-/** MODEL_BENCH_SENTENCES sentences of T random words each, the same every time. Host. */
+/** Random weights and MODEL_BENCH_SENTENCES sentences of T random words, always the same. Host. */
 struct model_bench_bert {
     struct bert_random random;
-    int32_t *ids; /**< (sentences, T), what input points to */
+    int32_t *ids; /**< (sentences, T); input points to them */
     struct bert_input input;
     char title[160]; /**< head line of a table: sizes of the model and of the batch */
-    char shape[96];  /**< the same for records: "BERT C768 L12, 16x128 tokens" */
+    char shape[96];  /**< the sizes as records show them: "BERT C768 L12, 16x128 tokens" */
 };
 
 /** Draws weights and sentences. @return STATUS_OK or STATUS_OUT_OF_MEMORY */
@@ -66,13 +66,13 @@ MUST_CHECK enum status model_bench_bert_create(struct model_bench_bert *b,
 /** Frees; a zero-initialised one is allowed. */
 void model_bench_bert_free(struct model_bench_bert *b);
 
-/** Times a BERT of these weights on @p engine, which lives on. @param input its texts: B, T, ids */
+/** Times a BERT of these weights on @p engine. @param input the batch: B, T, ids */
 MUST_CHECK enum status model_bench_time_bert(const struct device_properties *gpu, bool quick,
                                              const struct bert_random *random,
                                              const struct bert_input *input, struct engine *engine,
                                              struct model_bench_run *run, struct error *error);
 
-/** A table of runs: how it shows them, and what their records say beside the times. */
+/** A table of runs: its layout, and the fields of the records beside the times. */
 struct model_bench_table {
     const char *lab, *subject; /**< as struct bench_record */
     const char *op;            /**< "bert_batch" */
@@ -80,7 +80,7 @@ struct model_bench_table {
     const char *figure;        /**< "sentences_per_second" */
     double units;              /**< sentences, or tokens, of one run */
     const char *dtype;         /**< NULL: "fp32" */
-    double flops;              /**< of one run; 0: not said */
+    double flops;              /**< of one run; 0: not given */
     size_t logits;             /**< at most MODEL_BENCH_LOGITS */
     int width;                 /**< of the first column */
     int digits;                /**< after the point, of the speed relative to the first row */
@@ -89,9 +89,9 @@ struct model_bench_table {
 /**
  * @brief Compares a row's logits with the first row's, and appends its record.
  * @param stage of the record
- * @param first what it is compared with; may be @p run
- * @return STATUS_MISMATCH, naming both rows, when logits differ by 1e-3 of the largest or more:
- *         nothing is recorded then
+ * @param first the row to compare with; may be @p run
+ * @return STATUS_MISMATCH, naming both rows, when logits differ by 1e-3 of the largest or more;
+ *         then no record is written
  */
 MUST_CHECK enum status model_bench_record(const struct model_bench_table *table,
                                           const struct device_properties *gpu, const char *stage,

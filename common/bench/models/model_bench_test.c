@@ -1,4 +1,4 @@
-/* Rows of a model's table: whose logits differ is not recorded. */
+/* Rows of a model's table; a row whose logits differ is not recorded. */
 #include "common/bench/models/model_bench.h"
 
 #include <math.h>
@@ -40,7 +40,7 @@ C_TEST(model_bench, passes_failures_on) {
     EXPECT_STATUS(STATUS_DEVICE, model_bench_time(&gpu, false, fails, NULL, &run));
 }
 
-/* Records in the results file, which goes to the test's folder. */
+/* @return number of records in the results file, which lies in the test's folder */
 static int count_records(void) {
     char path[1024], line[4096];
     int count = 0;
@@ -54,7 +54,7 @@ static int count_records(void) {
     return count;
 }
 
-C_TEST(model_bench, records_rows_of_equal_logits_alone) {
+C_TEST(model_bench, records_only_rows_with_equal_logits) {
     char path[1024];
     const char *folder = getenv("TEST_TMPDIR");
     struct error error = {0};
@@ -74,7 +74,7 @@ C_TEST(model_bench, records_rows_of_equal_logits_alone) {
     setenv("WARPBOOK_RESULTS", path, 1);
     first.logits[0] = run.logits[0] = 4.0f;
     run.logits[1] = 0.0039f; /* a little less than 1e-3 of the largest */
-    run.logits[2] = NAN;     /* not the model's */
+    run.logits[2] = NAN;     /* beyond the model's 2 logits */
     ASSERT_OK(model_bench_report(&table, &simt, "v2", &run, &first, &error));
     EXPECT_TRUE(count_records() == 1);
     run.logits[1] = 0.0041f;
@@ -97,7 +97,7 @@ static bool last_record_holds(const char *text) {
     return strstr(line, text) != NULL;
 }
 
-C_TEST(model_bench, records_a_type_and_flops_where_they_are_said) {
+C_TEST(model_bench, records_a_type_and_flops_where_they_are_given) {
     char path[1024];
     const char *folder = getenv("TEST_TMPDIR");
     const struct model_bench_run run = {

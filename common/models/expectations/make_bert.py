@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Records what Hugging Face's BERT computes on random checkpoints: bert.json beside this file.
+"""Records the outputs of Hugging Face's BERT on random checkpoints: bert.json beside this file.
 
-The weights are not stored. Each value follows from the name of its tensor and
-its place in it (see uniform()), here and in bert_expectation.c. What is
-stored: config.json and the list of tensors, as transformers has them, the
-inputs, and the outputs (of large hidden states every 97th element).
+The weights are not stored: each value is computed from its tensor's name and its
+index (see uniform()), here and in bert_expectation.c. Stored are config.json and
+the list of tensors, as transformers writes them, the inputs, and the outputs (of
+large hidden states every 97th element).
 
-The versions used are in the recording:
+The recording names the versions used:
 
     pip install torch==2.15.0 transformers==5.23.0 numpy==2.4.6
     python make_bert.py
@@ -45,8 +45,8 @@ def uniform(name, count):
 
 
 def tensor_values(name, shape, weight_scale):
-    """The fp32 values of a tensor; scales are powers of two, so fp32 holds them exactly
-    but for the norms' weights, which are rounded."""
+    """The fp32 values of a tensor. Scales are powers of two, so fp32 holds the values exactly;
+    only the norms' weights are rounded."""
     u = uniform(name, int(numpy.prod(shape)))
     if name.endswith(("LayerNorm.weight", "LayerNorm.gamma")):
         values = 1.0 + u / 8
@@ -63,7 +63,8 @@ STORED = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
 
 
 def fill(model, case):
-    """Gives every tensor its values, rounded as the file stores them. Returns [file name, shape]."""
+    """Sets every tensor to its values, rounded as the file stores them. Returns a list of
+    [name in the file, shape]."""
     tensors, seen = [], set()
     for name, parameter in model.state_dict().items():
         if parameter.data_ptr() in seen:
@@ -93,9 +94,9 @@ def make_inputs(case, config):
     if case["types"]:
         types = integers(case["name"] + " types", (B, T), config.type_vocab_size)
         inputs["token_type_ids"] = torch.from_numpy(types)
-    if case.get("hidden_tokens"):
+    if case.get("masked_tokens"):
         mask = torch.ones((B, T), dtype=torch.int64)
-        for row, begin, end in case["hidden_tokens"]:
+        for row, begin, end in case["masked_tokens"]:
             mask[row, begin:end] = 0
         inputs["attention_mask"] = mask
     return inputs
@@ -159,12 +160,12 @@ CLASSIFIER, ENCODER, PRETRAINING = "BertForSequenceClassification", "BertModel",
 CASES = [
     # bert-base-uncased in everything but the vocabulary and the number of positions.
     dict(name="base", model=CLASSIFIER, stored="F32", weight_scale=2**-4, B=2, T=12, types=True,
-         hidden_tokens=[(1, 7, 12)], config=sizes(768, 12, 12, 3072, 1000, 64, 2, num_labels=3)),
+         masked_tokens=[(1, 7, 12)], config=sizes(768, 12, 12, 3072, 1000, 64, 2, num_labels=3)),
     dict(name="padded", model=CLASSIFIER, stored="F32", weight_scale=2**-2, B=3, T=7, types=True,
-         hidden_tokens=[(1, 4, 7), (2, 1, 7)], config=sizes(36, 1, 3, 50, 41, 9, 2, num_labels=2)),
+         masked_tokens=[(1, 4, 7), (2, 1, 7)], config=sizes(36, 1, 3, 50, 41, 9, 2, num_labels=2)),
     # Padding in front and a hole in the middle; the longest T the model takes.
     dict(name="gelu_new", model=ENCODER, stored="F32", weight_scale=2**-2, B=2, T=5, types=False,
-         hidden_tokens=[(0, 0, 2), (1, 2, 3)],
+         masked_tokens=[(0, 0, 2), (1, 2, 3)],
          config=sizes(20, 2, 5, 33, 17, 5, 1, hidden_act="gelu_new")),
     dict(name="one_token", model=CLASSIFIER, stored="F16", weight_scale=2**-2, B=4, T=1, types=True,
          config=sizes(24, 2, 2, 31, 29, 3, 3, hidden_act="relu", num_labels=5)),

@@ -1,0 +1,25 @@
+#include "common/bench/models/compare_logits.h"
+
+#include <math.h>
+
+/* Largest difference of the logits, relative to the largest logit. */
+static double logits_difference(const float *got, const float *want, size_t count) {
+    double worst = 0.0, largest = 0.0;
+    for (size_t i = 0; i < count; i++) {
+        double difference = isfinite(got[i]) ? fabs((double)got[i] - (double)want[i]) : INFINITY;
+        worst = fmax(worst, difference);
+        largest = fmax(largest, fabs((double)want[i]));
+    }
+    return worst / largest;
+}
+
+enum status compare_logits(const float *got, const char *got_name, const float *want,
+                           const char *want_name, size_t count, struct error *error) {
+    double difference = logits_difference(got, want, count);
+    if (!(difference < 1e-3)) {
+        return error_set(error, STATUS_MISMATCH,
+                         "%s gives other logits than %s: they differ by %.3g of the largest",
+                         got_name, want_name, difference);
+    }
+    return STATUS_OK;
+}
