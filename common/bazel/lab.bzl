@@ -29,7 +29,7 @@ _DEPS = {
 # What `generate` stands on beside the engine: a program on the device says which it is.
 _GENERATE_DEPS = {
     "c": ["//common/programs/decoder:generate"],
-    "cu": ["//common/programs/decoder:generate", "//common/programs/decoder:llama2_place"],
+    "cu": ["//common/programs/decoder:generate", "//common/programs:program_device_open"],
 }
 
 # How much text its test wants: on simt little; lab 10's solution writes more.

@@ -1,6 +1,6 @@
 /**
  * @file dtype_flag.h
- * @brief The value of --dtype.
+ * @brief Parses the value of --dtype.
  */
 #ifndef WARPBOOK_COMMON_PROGRAMS_DTYPE_FLAG_H_
 #define WARPBOOK_COMMON_PROGRAMS_DTYPE_FLAG_H_

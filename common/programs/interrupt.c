@@ -10,7 +10,8 @@ static void on_signal(int number) {
     (void)number;
 }
 
-/* No flag is kept: the kernel resets the handler of a signal that came, which can be asked for. */
+/* Needs no flag: the kernel resets the handler of a signal that came, and interrupt_seen() checks
+   for that. */
 void interrupt_watch(void) {
     for (size_t i = 0; i < WATCHED; i++) {
         struct sigaction before;

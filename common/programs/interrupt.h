@@ -1,7 +1,7 @@
 /**
  * @file interrupt.h
- * @brief Ctrl-C as a wish: the first SIGINT or SIGTERM is noticed between two steps of the work, a
- *        second one kills as always.
+ * @brief Stops a program cleanly: the program checks for a first SIGINT or SIGTERM between two
+ * steps of its work; a second one kills it.
  */
 #ifndef WARPBOOK_COMMON_PROGRAMS_INTERRUPT_H_
 #define WARPBOOK_COMMON_PROGRAMS_INTERRUPT_H_
@@ -11,14 +11,14 @@ extern "C" {
 #endif
 
 /**
- * @brief Watches for SIGINT and SIGTERM, and ignores SIGPIPE, so that a closed pipe is an error of
- *        writing. For programs, before interrupt_seen().
+ * @brief Watches for SIGINT and SIGTERM, and ignores SIGPIPE, so that writing to a closed pipe
+ *        returns an error. A program calls it before interrupt_seen().
  *
- * A signal that the caller's parent had ignored stays ignored. A read that waits ends with EINTR.
+ * A signal that the parent process ignores stays ignored. A waiting read() ends with EINTR.
  */
 void interrupt_watch(void);
 
-/** @return the signal that has come, 0: none. */
+/** @return the signal that came; 0: none. */
 int interrupt_seen(void);
 
 #ifdef __cplusplus

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-_Static_assert(PATH_MAX <= FOLDER_PATH_BYTES, "a path that the system knows fits");
+_Static_assert(PATH_MAX <= FOLDER_PATH_BYTES, "every path of the system fits");
 
-/* Whether there is ROOT/datasets/NAME; then path is that. */
+/* Whether ROOT/datasets/NAME exists; path receives it. */
 static bool found_in(const char *root, const char *name, char path[FOLDER_PATH_BYTES]) {
     int length = snprintf(path, FOLDER_PATH_BYTES, "%s/datasets/%s", root, name);
     return length > 0 && length < FOLDER_PATH_BYTES && path_exists(path);
@@ -20,14 +20,14 @@ static bool found_in_workspace(const char *name, char path[FOLDER_PATH_BYTES]) {
     return root != NULL && root[0] == '/' && found_in(root, name, path);
 }
 
-/* The whole path of the program that runs. */
+/* The absolute path of this program. */
 static bool find_program(char path[FOLDER_PATH_BYTES]) {
     ssize_t length = readlink("/proc/self/exe", path, FOLDER_PATH_BYTES - 1);
     path[length > 0 ? length : 0] = '\0';
     return path[0] == '/';
 }
 
-/* What a program is built to bring along lies beside it, or where a test says. */
+/* A program's runfiles lie beside it, or in the folder that a test names. */
 static bool found_in_runfiles(const char *name, char path[FOLDER_PATH_BYTES]) {
     char root[FOLDER_PATH_BYTES], program[FOLDER_PATH_BYTES];
     const char *runfiles = getenv("RUNFILES_DIR");
@@ -42,14 +42,14 @@ static bool found_in_runfiles(const char *name, char path[FOLDER_PATH_BYTES]) {
     return length < (int)sizeof root && found_in(root, name, path);
 }
 
-/* Whether the folder has such a file. */
+/* Whether the folder contains the file. */
 static bool holds(const char *folder, const char *file) {
     char path[FOLDER_PATH_BYTES];
     return folder_join(path, folder, file, "", NULL) == STATUS_OK && path_exists(path);
 }
 
-/* Looks in the nearest of the folder and those above it that holds the file, and in no other. The
-   folder is a whole path; it is changed. */
+/* Goes up from the folder to the first one that contains the file, and looks only there. The folder
+   is an absolute path; it is changed. */
 static bool found_around(char *folder, const char *file, const char *name,
                          char path[FOLDER_PATH_BYTES]) {
     while (folder[0] != '\0' && !holds(folder, file)) {
@@ -58,14 +58,14 @@ static bool found_around(char *folder, const char *file, const char *name,
     return folder[0] != '\0' && found_in(folder, name, path);
 }
 
-/* The current folder, or the workspace that it lies in. */
+/* Looks in the current folder, then in the workspace around it. */
 static bool found_above(const char *name, char path[FOLDER_PATH_BYTES]) {
     char folder[FOLDER_PATH_BYTES];
     return getcwd(folder, sizeof folder) != NULL && folder[0] == '/' &&
            (found_in(folder, name, path) || found_around(folder, "WORKSPACE", name, path));
 }
 
-/* The grader's archive that the program was unpacked from. */
+/* Looks in the grader's archive that the program was unpacked from. */
 static bool found_in_archive(const char *name, char path[FOLDER_PATH_BYTES]) {
     char program[FOLDER_PATH_BYTES];
     return find_program(program) && found_around(program, "manifest.tsv", name, path);

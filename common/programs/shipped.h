@@ -1,6 +1,6 @@
 /**
  * @file shipped.h
- * @brief Checkpoints and texts that come with the project, for programs that are given none.
+ * @brief Finds the checkpoints and texts that come with the project, the defaults of programs.
  */
 #ifndef WARPBOOK_COMMON_PROGRAMS_SHIPPED_H_
 #define WARPBOOK_COMMON_PROGRAMS_SHIPPED_H_
@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/** A BERT that tells good reviews from bad ones. */
+/** A BERT that classifies reviews as good or bad. */
 #define SHIPPED_CLASSIFIER "reviews_bert"
 
 /** A Llama2 that writes reviews. */
@@ -24,12 +24,12 @@ extern "C" {
 /**
  * @brief Finds datasets/NAME, a folder or a file.
  *
- * Looked for in the workspace that `bazel run` was called in, in the program's own runfiles, in the
- * current folder, in the nearest folder above it that holds a file WORKSPACE, then in the nearest
- * above the program that holds a file manifest.tsv: the grader's archive, unpacked.
+ * Looks in the workspace that `bazel run` was called in, in the program's own runfiles, in the
+ * current folder, in the nearest folder above it with a file WORKSPACE, and in the nearest folder
+ * above the program with a file manifest.tsv, which is the grader's unpacked archive.
  *
- * @param flag  what the user could have given, for the message: "--checkpoint"
- * @param hint  what to do where it is not there, for the end of the message
+ * @param flag  flag or argument that the user could have given, for the message: "--checkpoint"
+ * @param hint  advice for the end of the message
  * @param path  receives the path
  * @return STATUS_OK; STATUS_NOT_FOUND with "no FLAG given, and datasets/NAME is not there: HINT"
  */

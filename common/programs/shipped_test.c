@@ -1,6 +1,6 @@
 /**
  * @file shipped_test.c
- * @brief Where the project's own checkpoints are looked for, in folders made here.
+ * @brief The order in which shipped_find() searches folders; the test makes its own.
  */
 #include "common/programs/shipped.h"
 
@@ -27,7 +27,7 @@ static void make_root(const char *name, bool with_model, char root[ROOM]) {
     }
 }
 
-static void forget_places(void) {
+static void clear_environment(void) {
     unsetenv("BUILD_WORKSPACE_DIRECTORY");
     unsetenv("RUNFILES_DIR");
 }
@@ -55,29 +55,29 @@ C_TEST(shipped, the_workspace_is_before_the_runfiles) {
     make_root("runfiles", false, runfiles);
     snprintf(inner, sizeof inner, "runfiles/warpbook");
     make_root(inner, true, other);
-    forget_places();
+    clear_environment();
     expect_absent("a_model");
     setenv("RUNFILES_DIR", runfiles, 1);
     expect_found(other);
     setenv("BUILD_WORKSPACE_DIRECTORY", workspace, 1);
     expect_found(workspace);
     expect_absent("another_model");
-    setenv("BUILD_WORKSPACE_DIRECTORY", "workspace", 1); /* not a whole path: not used */
+    setenv("BUILD_WORKSPACE_DIRECTORY", "workspace", 1); /* not an absolute path: not used */
     expect_found(other);
-    forget_places();
+    clear_environment();
 }
 
 C_TEST(shipped, folders_above_count_within_a_workspace) {
     char root[ROOM], below[ROOM], file[2 * ROOM], before[ROOM];
     struct error error = {0};
-    forget_places();
+    clear_environment();
     ASSERT_TRUE(getcwd(before, sizeof before) != NULL);
     make_root("course", true, root);
     make_root("course/labs", false, below);
     ASSERT_TRUE(chdir(root) == 0);
     expect_found(root);
     ASSERT_TRUE(chdir(below) == 0);
-    expect_absent("a_model"); /* whose folder is above, nobody knows */
+    expect_absent("a_model"); /* without a file WORKSPACE, folders above are not searched */
     snprintf(file, sizeof file, "%s/WORKSPACE", root);
     ASSERT_OK(file_write(file, "", 0, &error));
     expect_found(root);
@@ -94,5 +94,5 @@ C_TEST(shipped, a_file_is_found_as_a_folder_is) {
     setenv("BUILD_WORKSPACE_DIRECTORY", root, 1);
     EXPECT_OK(shipped_find("a_file", "--data", "do this", path, &error));
     EXPECT_STR_EQ(file, path);
-    forget_places();
+    clear_environment();
 }

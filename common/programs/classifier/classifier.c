@@ -24,7 +24,7 @@ enum status classifier_encode(const struct classifier_model *model, const char *
     if (blank(bytes, length)) {
         return error_set(error, STATUS_INVALID_ARGUMENT, "there is no text");
     }
-    /* One id more than wanted tells whether there are more. */
+    /* One id more than allowed shows whether the text is too long. */
     TRY(wordpiece_encode(model->wordpiece, bytes, length, max_length + 1, &text->ids, &text->count,
                          error));
     text->cut = text->count > max_length;
@@ -50,19 +50,21 @@ static enum status alloc_batch(struct classifier *c, size_t *rows) {
                                                                   : STATUS_OUT_OF_MEMORY;
 }
 
+static enum status create(struct classifier *c, const struct engine *engine, struct error *error) {
+    size_t rows = 0;
+    enum status status = alloc_batch(c, &rows);
+    if (status != STATUS_OK) {
+        return error_set(error, status, "batches of %zu texts of %zu tokens: %s", c->batch,
+                         c->max_length, status_message(status));
+    }
+    return bert_create(&c->bert, &c->model->config, c->model->weights, engine, rows, error);
+}
+
 enum status classifier_create(struct classifier *classifier, const struct classifier_model *model,
                               const struct engine *engine, size_t batch, size_t max_length,
                               struct error *error) {
-    size_t rows = 0;
     *classifier = (struct classifier){.model = model, .batch = batch, .max_length = max_length};
-    enum status status = alloc_batch(classifier, &rows);
-    if (status != STATUS_OK) {
-        error_set(error, status, "batches of %zu texts of %zu tokens: %s", batch, max_length,
-                  status_message(status));
-    } else {
-        status =
-            bert_create(&classifier->bert, &model->config, model->weights, engine, rows, error);
-    }
+    enum status status = create(classifier, engine, error);
     if (status != STATUS_OK) {
         classifier_free(classifier);
     }
@@ -77,7 +79,7 @@ void classifier_free(struct classifier *classifier) {
     *classifier = (struct classifier){0};
 }
 
-/* The texts one after the other. */
+/* Writes the texts one after the other. */
 static void pack(struct classifier *c, const struct classifier_text *const *texts, size_t count) {
     size_t row = 0;
     for (size_t b = 0; b < count; b++) {
@@ -88,7 +90,7 @@ static void pack(struct classifier *c, const struct classifier_text *const *text
     c->starts[count] = (int32_t)row;
 }
 
-/* Each text in T rows, [PAD] behind it. */
+/* Writes each text to T rows, the rest of which are [PAD]. */
 static void pad(struct classifier *c, const struct classifier_text *const *texts, size_t count,
                 size_t T) {
     int32_t padding = wordpiece_special(c->model->wordpiece).pad;
@@ -132,7 +134,7 @@ enum status classifier_run(struct classifier *classifier, const struct classifie
     for (size_t i = 0; i < batch->input.B * labels; i++) {
         if (!isfinite(logits[i])) {
             return error_set(error, STATUS_BAD_FORMAT,
-                             "the model answers with %g: its weights are not of use",
+                             "the model gives a logit of %g: its weights are not usable",
                              (double)logits[i]);
         }
     }
@@ -163,12 +165,12 @@ void classifier_probabilities(const float *logits, size_t labels, double *probab
 
 /* ---- Order ---- */
 
-struct place {
+struct sort_key {
     size_t length, index;
 };
 
-static int by_falling_length(const void *a, const void *b) {
-    const struct place *x = a, *y = b;
+static int longest_first(const void *a, const void *b) {
+    const struct sort_key *x = a, *y = b;
     if (x->length != y->length) {
         return x->length < y->length ? 1 : -1;
     }
@@ -177,20 +179,20 @@ static int by_falling_length(const void *a, const void *b) {
 
 enum status classifier_order(const struct classifier_text *texts, size_t count, size_t window,
                              size_t *order) {
-    struct place *places = calloc(count > 0 ? count : 1, sizeof *places);
-    if (places == NULL) {
+    struct sort_key *keys = calloc(count > 0 ? count : 1, sizeof *keys);
+    if (keys == NULL) {
         return STATUS_OUT_OF_MEMORY;
     }
     for (size_t i = 0; i < count; i++) {
-        places[i] = (struct place){texts[i].count, i};
+        keys[i] = (struct sort_key){texts[i].count, i};
     }
     for (size_t first = 0; first < count; first += window) {
-        size_t part = count - first < window ? count - first : window;
-        qsort(places + first, part, sizeof *places, by_falling_length);
+        size_t some = count - first < window ? count - first : window;
+        qsort(keys + first, some, sizeof *keys, longest_first);
     }
     for (size_t i = 0; i < count; i++) {
-        order[i] = places[i].index;
+        order[i] = keys[i].index;
     }
-    free(places);
+    free(keys);
     return STATUS_OK;
 }

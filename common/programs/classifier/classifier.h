@@ -1,6 +1,6 @@
 /**
  * @file classifier.h
- * @brief Text in, logits out: tokenizer, BERT and an engine as one, for the programs of lab 08.
+ * @brief From text to logits: a tokenizer and a BERT on an engine, for the programs of lab 08.
  */
 #ifndef WARPBOOK_COMMON_PROGRAMS_CLASSIFIER_CLASSIFIER_H_
 #define WARPBOOK_COMMON_PROGRAMS_CLASSIFIER_CLASSIFIER_H_
@@ -23,17 +23,19 @@ extern "C" {
 
 /** Where weights and vocabulary come from. */
 struct classifier_source {
-    const char *checkpoint; /**< a folder, or a .safetensors beside its config.json; NULL: random */
-    const char *vocab;      /**< NULL: vocab.txt beside the checkpoint; random: letters alone */
-    const char *shape;      /**< random: "tiny" or "base" */
-    size_t labels;          /**< random: classes */
-    uint64_t seed;          /**< random */
+    const char *checkpoint; /**< a folder, or a .safetensors beside its config.json; NULL: random
+                               weights */
+    const char *vocab;      /**< NULL: vocab.txt beside the checkpoint; for random weights a
+                               vocabulary of single letters */
+    const char *shape;      /**< random weights: "tiny" or "base" */
+    size_t labels;          /**< random weights: number of classes */
+    uint64_t seed;          /**< random weights */
 };
 
-/** Weights, vocabulary and names; no engine yet. */
+/** Weights, vocabulary and label names, in host memory. */
 struct classifier_model {
     struct bert_config config;
-    const struct bert_weights *weights; /**< of one of the next two */
+    const struct bert_weights *weights; /**< of checkpoint or of random */
     struct bert_checkpoint checkpoint;
     struct bert_random random;
     struct wordpiece *wordpiece;
@@ -43,8 +45,8 @@ struct classifier_model {
 /**
  * @brief Opens a checkpoint with a classifier, or makes a random one.
  *
- * A checkpoint without a classifier, and a vocabulary with more pieces than the word embedding has
- * rows, are refused.
+ * Refuses a checkpoint without a classifier, and a vocabulary with more pieces than the word
+ * embedding has rows.
  */
 MUST_CHECK enum status classifier_model_open(struct classifier_model *model,
                                              const struct classifier_source *source,
@@ -53,23 +55,23 @@ MUST_CHECK enum status classifier_model_open(struct classifier_model *model,
 /** Frees; a zero-initialised one is allowed. */
 void classifier_model_close(struct classifier_model *model);
 
-/** One text as the model sees it. */
+/** One text as token ids. */
 struct classifier_text {
     int32_t *ids; /**< [CLS] ... [SEP] */
     size_t count;
-    bool cut; /**< the text was longer */
+    bool cut; /**< the text had more tokens and was truncated */
 };
 
 /**
- * @brief Turns a text into ids, at most @p max_length of them.
+ * @brief Encodes a text as at most @p max_length ids.
  * @param text receives ids that the caller frees
- * @return STATUS_OK; STATUS_BAD_UTF8; STATUS_INVALID_ARGUMENT when nothing but blanks is there
+ * @return STATUS_OK; STATUS_BAD_UTF8; STATUS_INVALID_ARGUMENT for a text of white space only
  */
 MUST_CHECK enum status classifier_encode(const struct classifier_model *model, const char *bytes,
                                          size_t length, size_t max_length,
                                          struct classifier_text *text, struct error *error);
 
-/** A model on an engine, and memory for the batches it gets. */
+/** A model on an engine, and memory to lay out its batches. */
 struct classifier {
     const struct classifier_model *model;
     struct bert *bert;
@@ -101,15 +103,15 @@ struct classifier_batch {
 /**
  * @brief Lays out a batch.
  * @param texts  (count) pointers, 1 to classifier->batch of them
- * @param padded each sequence is @p length tokens with a mask; else they are packed, no padding
- * @param length padded: tokens of each sequence, at most max_length; 0: as many as the longest has
+ * @param padded true: each sequence has @p length rows, and a mask; false: packed, without padding
+ * @param length if padded: rows of each sequence, at most max_length; 0: the length of the longest
  */
 struct classifier_batch classifier_batch(struct classifier *classifier,
                                          const struct classifier_text *const *texts, size_t count,
                                          bool padded, size_t length);
 
 /**
- * @brief Runs a batch laid out before.
+ * @brief Runs a batch made by classifier_batch().
  * @param logits (count, labels), host
  */
 MUST_CHECK enum status classifier_run(struct classifier *classifier,
@@ -123,10 +125,10 @@ size_t classifier_answer(const float *logits, size_t labels);
 void classifier_probabilities(const float *logits, size_t labels, double *probabilities);
 
 /**
- * @brief Order in which texts go into batches: by falling length within windows, so that texts of
- *        one batch are alike; equal lengths as they came.
+ * @brief Sorts texts for batching: longest first within each window, so that the texts of a batch
+ *        have similar lengths. Texts of equal length keep their order.
  * @param texts  (count)
- * @param window texts sorted at a time, at least 1
+ * @param window number of texts that are sorted at a time, at least 1
  * @param order  (count), receives indices
  */
 MUST_CHECK enum status classifier_order(const struct classifier_text *texts, size_t count,

@@ -1,4 +1,4 @@
-/* Where a classifier's weights, vocabulary and label names come from. */
+/* Opens a classifier's weights, vocabulary and label names, or makes random ones. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static bool is_weights_file(const char *path) {
     return length >= sizeof end && strcmp(path + length - (sizeof end - 1), end) == 0;
 }
 
-/* The folder of a checkpoint that may be named by its weights. */
+/* The folder of a checkpoint, which may be given as the path of its weights. */
 static enum status folder_of(const char *checkpoint, char *folder, struct error *error) {
     TRY(join(folder, checkpoint, "", error));
     folder[strlen(folder) - 1] = '\0';
@@ -54,14 +54,17 @@ static enum status load_weights(struct classifier_model *m, const char *path, st
     return STATUS_OK;
 }
 
+static enum status parse_config(struct classifier_model *m, const char *json, size_t size,
+                                struct error *error) {
+    TRY(bert_config_parse(&m->config, json, size, error));
+    return bert_labels_parse(json, size, m->config.labels, &m->labels, error);
+}
+
 static enum status read_config(struct classifier_model *m, const char *path, struct error *error) {
     char *json;
     size_t size;
     TRY(file_read(path, MOST_CONFIG, &json, &size, error));
-    enum status status = bert_config_parse(&m->config, json, size, error);
-    if (status == STATUS_OK) {
-        status = bert_labels_parse(json, size, m->config.labels, &m->labels, error);
-    }
+    enum status status = parse_config(m, json, size, error);
     free(json);
     return status == STATUS_OK ? STATUS_OK : error_prefix(error, status, path);
 }
@@ -77,8 +80,8 @@ static enum status open_checkpoint(struct classifier_model *m,
     TRY(load_weights(m, file, error));
     if (m->config.labels == 0) {
         return error_set(error, STATUS_UNSUPPORTED,
-                         "%s: has no classifier (classifier.weight); wanted is a BERT fine-tuned "
-                         "for classification",
+                         "%s: has no classifier (classifier.weight); give a BERT fine-tuned for "
+                         "classification",
                          file);
     }
     if (source->vocab != NULL) {
@@ -97,10 +100,8 @@ static enum status open_random_vocabulary(struct classifier_model *m,
     char *text;
     size_t size;
     size_t pieces = strcmp(source->shape, "base") == 0 ? BASE_PIECES : 0;
-    enum status status = bert_letters_vocabulary(pieces, &text, &size);
-    if (status == STATUS_OK) {
-        status = wordpiece_parse(&m->wordpiece, text, size, error);
-    }
+    TRY(bert_letters_vocabulary(pieces, &text, &size));
+    enum status status = wordpiece_parse(&m->wordpiece, text, size, error);
     free(text);
     return status;
 }
@@ -119,17 +120,23 @@ static enum status open_random(struct classifier_model *m, const struct classifi
                : error_set(error, status, "cannot make random weights: %s", status_message(status));
 }
 
+static enum status open_source(struct classifier_model *m, const struct classifier_source *source,
+                               struct error *error) {
+    TRY(source->checkpoint != NULL ? open_checkpoint(m, source, error)
+                                   : open_random(m, source, error));
+    if (wordpiece_size(m->wordpiece) > m->config.V) {
+        return error_set(error, STATUS_MISMATCH,
+                         "the vocabulary has %zu pieces, the checkpoint's word embedding %zu rows: "
+                         "give the checkpoint's own vocabulary",
+                         wordpiece_size(m->wordpiece), m->config.V);
+    }
+    return STATUS_OK;
+}
+
 enum status classifier_model_open(struct classifier_model *model,
                                   const struct classifier_source *source, struct error *error) {
     *model = (struct classifier_model){0};
-    enum status status = source->checkpoint != NULL ? open_checkpoint(model, source, error)
-                                                    : open_random(model, source, error);
-    if (status == STATUS_OK && wordpiece_size(model->wordpiece) > model->config.V) {
-        status = error_set(error, STATUS_MISMATCH,
-                           "the vocabulary has %zu pieces, the checkpoint's word embedding %zu "
-                           "rows: they do not belong together",
-                           wordpiece_size(model->wordpiece), model->config.V);
-    }
+    enum status status = open_source(model, source, error);
     if (status != STATUS_OK) {
         classifier_model_close(model);
     }

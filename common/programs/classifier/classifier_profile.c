@@ -4,15 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/file.h"
 #include "common/base/rng.h"
 #include "common/base/terminal.h"
 #include "common/programs/classifier/classifier_profile_internal.h"
 #include "common/texts/text_dataset.h"
 
 enum { RANDOM_LABELS = 2, MOST_BATCHES = 100000 };
-
-static const char program[] = "profile";
 
 struct options {
     struct classifier_options shared;
@@ -25,12 +22,12 @@ struct options {
 static enum status check_options(struct options *o, struct error *error) {
     if ((o->dataset == NULL) != (o->data == NULL)) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "--dataset and --data: both, or neither for random tokens");
+                         "give both --dataset and --data, or neither for random tokens");
     }
     if (o->batches < 1 || o->batches > MOST_BATCHES || o->traced < 1 || o->traced > MOST_BATCHES) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "--batches %d, --trace-batches %d: from 1 to %d", o->batches, o->traced,
-                         MOST_BATCHES);
+                         "--batches %d, --trace-batches %d: must be from 1 to %d", o->batches,
+                         o->traced, MOST_BATCHES);
     }
     return o->dataset != NULL ? text_dataset_kind_parse(o->dataset, &o->kind, error) : STATUS_OK;
 }
@@ -43,7 +40,7 @@ static enum status texts_alloc(struct profile_run *run, size_t count, struct err
     return run->texts != NULL ? STATUS_OK : error_set(error, STATUS_OUT_OF_MEMORY, "out of memory");
 }
 
-/* A batch of random tokens, each text as long as can be. */
+/* Makes a batch of texts of random tokens, each of the greatest length. */
 static enum status make_texts(struct profile_run *run, struct error *error) {
     struct rng rng = rng_create(1);
     size_t length = run->session.max_length;
@@ -72,7 +69,7 @@ static enum status encode_dataset(struct profile_run *run, const struct text_dat
     return STATUS_OK;
 }
 
-/* As many texts of the data set as the batches take. */
+/* Reads at most as many texts of the data set as all batches hold. */
 static enum status read_texts(struct profile_run *run, const struct options *o,
                               struct error *error) {
     struct text_dataset dataset;
@@ -86,7 +83,7 @@ static enum status read_texts(struct profile_run *run, const struct options *o,
 
 /* ---- Running ---- */
 
-/* Texts of batch `index`, beginning anew where they end; lays them out. */
+/* Lays out batch `index`; after the last text the batches begin again with the first. */
 static struct classifier_batch lay_out(struct profile_run *run, struct classifier *classifier,
                                        const struct classifier_text **list, size_t index) {
     size_t batches = (run->texts_count + run->session.batch - 1) / run->session.batch;
@@ -99,7 +96,7 @@ static struct classifier_batch lay_out(struct profile_run *run, struct classifie
     return classifier_batch(classifier, list, count, run->padded, 0);
 }
 
-/* What a pass over batches needs. */
+/* A classifier and buffers for one pass over the batches. */
 struct pass {
     struct classifier classifier;
     const struct classifier_text **list;
@@ -112,49 +109,62 @@ static void pass_free(struct pass *pass) {
     free(pass->logits);
 }
 
-static enum status pass_create(struct pass *pass, struct profile_run *run,
-                               const struct engine *engine, struct error *error) {
+static enum status pass_open(struct pass *pass, struct profile_run *run,
+                             const struct engine *engine, struct error *error) {
     const struct classifier_session *s = &run->session;
-    *pass = (struct pass){.list = calloc(s->batch, sizeof *pass->list),
-                          .logits = calloc(s->batch * s->model.config.labels, sizeof(float))};
-    enum status status = pass->list != NULL && pass->logits != NULL
-                             ? classifier_create(&pass->classifier, &s->model, engine, s->batch,
-                                                 s->max_length, error)
-                             : error_set(error, STATUS_OUT_OF_MEMORY, "out of memory");
-    if (status == STATUS_OK) {
-        /* The first batch wakes caches and clocks; nobody counts it. */
-        struct classifier_batch first = lay_out(run, &pass->classifier, pass->list, 0);
-        status = classifier_run(&pass->classifier, &first, pass->logits, error);
+    pass->list = calloc(s->batch, sizeof *pass->list);
+    pass->logits = calloc(s->batch * s->model.config.labels, sizeof *pass->logits);
+    if (pass->list == NULL || pass->logits == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory");
     }
-    if (status != STATUS_OK) {
-        pass_free(pass);
-    }
+    TRY(classifier_create(&pass->classifier, &s->model, engine, s->batch, s->max_length, error));
+    /* The first batch warms up caches and clocks and is not counted. */
+    struct classifier_batch first = lay_out(run, &pass->classifier, pass->list, 0);
+    return classifier_run(&pass->classifier, &first, pass->logits, error);
+}
+
+typedef enum status pass_function(struct profile_run *run, struct pass *pass, struct error *error);
+
+/* Makes a classifier on the engine, runs the first batch once, then `work`. */
+static enum status with_pass(struct profile_run *run, const struct engine *engine,
+                             pass_function *work, struct error *error) {
+    struct pass pass = {.list = NULL};
+    enum status status = pass_open(&pass, run, engine, error);
+    status = status == STATUS_OK ? work(run, &pass, error) : status;
+    pass_free(&pass);
     return status;
 }
 
-/* Times batches as they run in earnest. */
+static enum status time_batch(struct profile_run *run, struct pass *pass, size_t index,
+                              struct error *error) {
+    struct classifier_batch batch = lay_out(run, &pass->classifier, pass->list, index);
+    double start = run->session.now();
+    TRY(classifier_run(&pass->classifier, &batch, pass->logits, error));
+    run->seconds[index] = run->session.now() - start;
+    run->samples += batch.input.B;
+    run->tokens += batch.tokens;
+    return STATUS_OK;
+}
+
+static enum status time_pass(struct profile_run *run, struct pass *pass, struct error *error) {
+    struct progress progress = progress_create("timing", run->batches);
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < run->batches && status == STATUS_OK; i++) {
+        status = time_batch(run, pass, i, error);
+        progress_update(&progress, i + 1);
+    }
+    progress_finish(&progress);
+    return status;
+}
+
+/* Times batches without tracing. */
 static enum status time_batches(struct profile_run *run, size_t batches, struct error *error) {
-    struct pass pass;
     run->seconds = calloc(batches, sizeof *run->seconds);
     if (run->seconds == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory");
     }
-    TRY(pass_create(&pass, run, &run->session.engine, error));
-    struct progress progress = progress_create("timing", batches);
-    enum status status = STATUS_OK;
-    for (size_t i = 0; i < batches && status == STATUS_OK; i++) {
-        struct classifier_batch batch = lay_out(run, &pass.classifier, pass.list, i);
-        double start = run->session.now();
-        status = classifier_run(&pass.classifier, &batch, pass.logits, error);
-        run->seconds[i] = run->session.now() - start;
-        run->samples += batch.input.B;
-        run->tokens += batch.tokens;
-        progress_update(&progress, i + 1);
-    }
-    progress_finish(&progress);
     run->batches = batches;
-    pass_free(&pass);
-    return status;
+    return with_pass(run, &run->session.engine, time_pass, error);
 }
 
 static enum status trace_pass(struct profile_run *run, struct pass *pass, struct error *error) {
@@ -170,54 +180,48 @@ static enum status trace_pass(struct profile_run *run, struct pass *pass, struct
     return STATUS_OK;
 }
 
-/* Runs batches with every operator timed for itself. */
+/* Runs batches with each operator timed separately. */
 static enum status trace_batches(struct profile_run *run, struct error *error) {
     struct engine timed;
-    struct pass pass;
     if (engine_profile_create(&timed, &run->session.engine, &run->profile) != STATUS_OK) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory");
     }
     run->profile.now = run->session.now;
-    enum status status = pass_create(&pass, run, &timed, error);
-    if (status == STATUS_OK) {
-        status = trace_pass(run, &pass, error);
-        pass_free(&pass);
-    }
+    enum status status = with_pass(run, &timed, trace_pass, error);
     engine_destroy(&timed);
     return status;
 }
 
-/* One batch in the log: run once as it is, then recorded. */
-static enum status log_batch(struct profile_run *run, struct pass *pass, struct profile *profile,
-                             size_t index, struct error *error) {
-    struct kernel_place place = kernel_log_place(&run->kernels);
+/* Writes one batch to the log: runs it once without recording, then recorded. */
+static enum status log_batch(struct profile_run *run, struct pass *pass, size_t index,
+                             struct error *error) {
+    struct kernel_log_position begin = kernel_log_position(&run->kernels);
     for (int i = -1; i < run->kernels.passes; i++) {
         struct classifier_batch batch = lay_out(run, &pass->classifier, pass->list, index);
-        profile->recorder =
+        run->recorded.recorder =
             i < 0 ? (struct profile_recorder){NULL} : kernel_log_recorder(&run->kernels);
         if (i >= 0) {
-            kernel_log_rewind(&run->kernels, place, i);
+            kernel_log_rewind(&run->kernels, begin, i);
         }
         TRY(classifier_run(&pass->classifier, &batch, pass->logits, error));
     }
     return STATUS_OK;
 }
 
+static enum status log_pass(struct profile_run *run, struct pass *pass, struct error *error) {
+    for (size_t i = 0; i < run->traced; i++) {
+        TRY(log_batch(run, pass, i, error));
+    }
+    return STATUS_OK;
+}
+
 static enum status log_batches(struct profile_run *run, struct error *error) {
-    struct engine taken_apart;
-    struct profile profile;
-    struct pass pass;
-    if (engine_profile_create(&taken_apart, &run->session.engine, &profile) != STATUS_OK) {
+    struct engine recorded;
+    if (engine_profile_create(&recorded, &run->session.engine, &run->recorded) != STATUS_OK) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory");
     }
-    enum status status = pass_create(&pass, run, &taken_apart, error);
-    if (status == STATUS_OK) {
-        for (size_t i = 0; i < run->traced && status == STATUS_OK; i++) {
-            status = log_batch(run, &pass, &profile, i, error);
-        }
-        pass_free(&pass);
-    }
-    engine_destroy(&taken_apart);
+    enum status status = with_pass(run, &recorded, log_pass, error);
+    engine_destroy(&recorded);
     if (run->kernels.status != STATUS_OK) {
         return error_set(error, run->kernels.status, "kernel by kernel: %s",
                          run->kernels.error.message);
@@ -225,7 +229,7 @@ static enum status log_batches(struct profile_run *run, struct error *error) {
     return status;
 }
 
-/* Runs the traced batches once more, kernel by kernel, where that can be done. */
+/* Runs the traced batches once more, kernel by kernel, if the engine allows it. */
 static enum status log_kernels(struct profile_run *run, const struct classifier_stages *stages,
                                struct error *error) {
     TRY(kernel_log_open(&run->kernels, &run->session, stages, error));
@@ -254,14 +258,14 @@ static void report_kernels(const struct profile_run *run) {
         printf("\nno kernels: %s\n", run->kernels.reason);
         return;
     }
-    printf("\nthe same batches with each kernel by itself");
+    printf("\nthe same batches with each kernel timed separately");
     if (run->kernels.passes > 1) {
         printf(", medians of %d runs", run->kernels.passes);
     }
     printf(":\n");
     kernel_log_print(&run->kernels, stdout);
     if (run->kernels.whole > 0) {
-        printf("%llu operators wait for the device and are not taken apart\n",
+        printf("%llu operator calls wait for the device; each is timed as a whole\n",
                (unsigned long long)run->kernels.whole);
     }
 }
@@ -276,12 +280,12 @@ static void report(const struct profile_run *run, const struct options *o) {
            classifier_session_where(&run->session, where, sizeof where), run->session.batch,
            run->session.max_length, run->padded ? "padded" : "packed");
     if (o->shared.random) {
-        printf("random weights: times are of these sizes, answers mean nothing\n");
+        printf("random weights: the times are valid for these sizes, the answers mean nothing\n");
     }
     printf("%zu batches: %.3f ms each on average, %.1f texts/s, %.0f tokens/s\n\n", run->batches,
            1e3 * total / (double)run->batches, (double)run->samples / total,
            (double)run->tokens / total);
-    printf("%zu batches with each operator by itself:\n", run->traced);
+    printf("%zu batches with each operator timed separately:\n", run->traced);
     profile_print(&run->profile, stdout);
     report_kernels(run);
     printf("\nwritten to %s: trace.json (for ui.perfetto.dev), kernel_statistics.json, "
@@ -304,21 +308,23 @@ static void run_free(struct profile_run *run) {
     classifier_session_close(&run->session);
 }
 
-static enum status run(const struct options *o, const struct classifier_stages *stages,
-                       struct error *error) {
-    struct profile_run profile = {.padded = o->padded, .traced = (size_t)o->traced};
+static enum status measure_and_report(struct profile_run *run, const struct options *o,
+                                      const struct classifier_stages *stages, struct error *error) {
+    TRY(measure(run, o, stages, error));
+    TRY(profile_write(run, o->folder, error));
+    report(run, o);
+    return STATUS_OK;
+}
+
+static enum status run(void *options, const struct arguments *arguments,
+                       const struct classifier_stages *stages, struct error *error) {
+    struct options *o = options;
+    (void)arguments;
+    TRY(check_options(o, error));
     TRY(profile_folder(o->folder, error));
-    enum status status = measure(&profile, o, stages, error);
-    if (status == STATUS_OK) {
-        status = profile_write(&profile, o->folder, error);
-    }
-    if (status == STATUS_OK) {
-        report(&profile, o);
-    }
+    struct profile_run profile = {.padded = o->padded, .traced = (size_t)o->traced};
+    enum status status = measure_and_report(&profile, o, stages, error);
     run_free(&profile);
-    if (status == STATUS_OK && (fflush(stdout) != 0 || ferror(stdout))) {
-        status = error_set(error, STATUS_IO, "cannot write to standard output");
-    }
     return status;
 }
 
@@ -329,9 +335,9 @@ int classifier_profile_main(int argc, char **argv, const struct classifier_stage
                         .batches = 10,
                         .traced = 3};
     const struct flag own[] = {
-        {"output-dir", 'o', FLAG_STRING, &o.folder, "DIR", "where to write; made when missing"},
+        {"output-dir", 'o', FLAG_STRING, &o.folder, "DIR", "where to write; made if missing"},
         {"dataset", 0, FLAG_STRING, &o.dataset, "NAME",
-         "imdb or agnews; without: random tokens, each text --max-length long"},
+         "imdb or agnews; default: texts of --max-length random tokens"},
         {"data", 0, FLAG_STRING, &o.data, "PATH", "the data set's folder or file"},
         {"split", 0, FLAG_STRING, &o.split, "NAME", "test or train"},
         {"batches", 'n', FLAG_INT, &o.batches, "N", "batches to time"},
@@ -340,22 +346,13 @@ int classifier_profile_main(int argc, char **argv, const struct classifier_stage
          "pad texts to the longest of their batch instead of packing them"},
     };
     const struct classifier_command command = {
-        .program = program,
+        .program = "profile",
         .positional = "",
-        .summary = "tells where a BERT classifier's time goes",
+        .summary = "profiles a BERT classifier: time by operator and by kernel",
         .epilogue = "example:\n  profile --random --shape base --max-length 128 --output-dir out",
         .options = &o.shared,
         .own = own,
         .own_count = sizeof own / sizeof *own,
     };
-    struct arguments arguments = {0};
-    struct error error = {0};
-    file_enter_working_directory();
-    enum status status = classifier_command_parse(&command, argc, argv, &arguments, &error);
-    if (status == STATUS_OK && !arguments.help) {
-        status = check_options(&o, &error);
-        status = status == STATUS_OK ? run(&o, stages, &error) : status;
-    }
-    free(arguments.values);
-    return status == STATUS_OK ? 0 : report_failure(program, &error, status);
+    return classifier_command_main(&command, argc, argv, stages, run, &o);
 }

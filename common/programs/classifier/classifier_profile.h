@@ -1,6 +1,6 @@
 /**
  * @file classifier_profile.h
- * @brief The program that tells where a classifier's time goes, for any engine.
+ * @brief The program that profiles a classifier, for any engine.
  */
 #ifndef WARPBOOK_COMMON_PROGRAMS_CLASSIFIER_CLASSIFIER_PROFILE_H_
 #define WARPBOOK_COMMON_PROGRAMS_CLASSIFIER_CLASSIFIER_PROFILE_H_
@@ -22,16 +22,18 @@ extern "C" {
  * benchmark_stats.json   of batches run without tracing: samples_per_second, mean_batch_ms,
  *                        percentiles
  *
- * Times are those of the stage's clock: wall time on the CPU, the device's on a GPU, modelled on
- * simt, which every file says.
+ * Times are those of the stage's clock: wall time on the CPU, the device's time on a GPU, modelled
+ * time on simt. Every file names the clock.
  *
  * @return exit status: 0, or 1 after one line on stderr
  */
 int classifier_profile_main(int argc, char **argv, const struct classifier_stages *stages);
 
 /**
- * @return the smallest of @p count values, sorted to rise, that @p percent percent of them do not
- *         exceed (nearest rank); count at least 1, percent above 0 and at most 100
+ * @brief The percentile by nearest rank: the smallest value that at least @p percent percent of the
+ *        values do not exceed.
+ * @param values  (count), ascending; at least 1
+ * @param percent above 0, at most 100
  */
 double percentile(const double *values, size_t count, double percent);
 

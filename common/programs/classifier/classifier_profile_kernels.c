@@ -1,4 +1,4 @@
-/* The kernels behind the operators: each launch by itself, between two events. */
+/* The kernel log: the launches of each operator, each timed between two events. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,13 +25,13 @@ enum status kernel_log_open(struct kernel_log *log, const struct classifier_sess
                                : error_set(error, status, "%s", error_text(&cause, status));
 }
 
-struct kernel_place kernel_log_place(const struct kernel_log *log) {
-    return (struct kernel_place){log->at, log->call};
+struct kernel_log_position kernel_log_position(const struct kernel_log *log) {
+    return (struct kernel_log_position){log->at, log->call};
 }
 
-void kernel_log_rewind(struct kernel_log *log, struct kernel_place place, int pass) {
-    log->at = place.at;
-    log->call = place.call;
+void kernel_log_rewind(struct kernel_log *log, struct kernel_log_position begin, int pass) {
+    log->at = begin.at;
+    log->call = begin.call;
     log->pass = pass;
 }
 
@@ -89,7 +89,7 @@ static void note(void *context, const char *name, double ms) {
             return;
         }
     } else if (log->at >= log->count || strcmp(log->spans[log->at].name, name) != 0) {
-        fail(log, STATUS_MISMATCH, "a batch launched other kernels when it was run again");
+        fail(log, STATUS_MISMATCH, "a batch launched other kernels when it ran again");
         return;
     } else {
         span = &log->spans[log->at];
@@ -102,7 +102,7 @@ static void begin(void *context, enum profile_operator op, const char *entry) {
     struct kernel_log *log = context;
     struct error error = {0};
     snprintf(log->entry, sizeof log->entry, "%s", entry);
-    /* write() and read() wait: nobody need try to record them. */
+    /* write() and read() wait for the device, so they cannot be recorded. */
     log->undivided = log->undivided || op == PROFILE_COPY;
     enum status status = log->undivided ? log->kernels->start(log->times, &error)
                                         : log->kernels->begin(log->times, &error);
@@ -111,7 +111,7 @@ static void begin(void *context, enum profile_operator op, const char *entry) {
     }
 }
 
-/* The operator at hand as one span. */
+/* Logs the current operator as one span. */
 static void note_undivided(struct kernel_log *log, enum profile_operator op) {
     struct error error = {0};
     char name[64];
@@ -172,7 +172,7 @@ void kernel_log_close(struct kernel_log *log) {
 
 /* ---- Reading ---- */
 
-static int by_value(const void *a, const void *b) {
+int compare_doubles(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
@@ -180,11 +180,11 @@ static int by_value(const void *a, const void *b) {
 double kernel_span_ms(const struct kernel_log *log, const struct kernel_span *span) {
     double ms[KERNEL_PASSES];
     memcpy(ms, span->ms, sizeof ms);
-    qsort(ms, (size_t)log->passes, sizeof *ms, by_value);
+    qsort(ms, (size_t)log->passes, sizeof *ms, compare_doubles);
     return ms[log->passes / 2];
 }
 
-static int by_falling_time(const void *a, const void *b) {
+static int longest_first(const void *a, const void *b) {
     const struct kernel_total *x = a, *y = b;
     return (x->ms < y->ms) - (x->ms > y->ms);
 }
@@ -204,7 +204,7 @@ double kernel_log_totals(const struct kernel_log *log, struct kernel_total **tot
         all += total->ms;
     }
     if (*totals != NULL) {
-        qsort(*totals, log->names_count, sizeof **totals, by_falling_time);
+        qsort(*totals, log->names_count, sizeof **totals, longest_first);
     }
     return all;
 }
@@ -225,7 +225,7 @@ void kernel_log_trace(const struct kernel_log *log, struct trace *trace) {
     }
 }
 
-/* Names stand last: those of templates are long. */
+/* The name is the last column, as names of templates are long. */
 void kernel_log_print(const struct kernel_log *log, FILE *stream) {
     struct kernel_total *totals;
     double all = kernel_log_totals(log, &totals);

@@ -1,6 +1,6 @@
 /**
  * @file classifier_profile_test.c
- * @brief The profile program leaves three files that are valid JSON and agree with each other.
+ * @brief Expects that the three files of the profile program are valid JSON and agree.
  */
 #include "common/programs/classifier/classifier_profile.h"
 
@@ -57,7 +57,7 @@ static const char *string(const cJSON *object, const char *key) {
     return value != NULL ? value : "";
 }
 
-/* Complete events of a track, each inside the batch of the time; *ms receives their sum. */
+/* @return number of complete events of a track. @param ms receives the sum of their durations */
 static int check_events(const cJSON *events, const char *track, double *ms) {
     int count = 0;
     const cJSON *event;
@@ -159,14 +159,14 @@ C_TEST(classifier_profile, leaves_three_files_that_agree) {
     cJSON_Delete(statistics);
 }
 
-/* ---- Kernels, of a device that is none ---- */
+/* ---- Kernels of a made-up device ---- */
 
 enum { UNDIVIDED = 7 };
 
-/* Every operator is two kernels; one recording fails. */
+/* Every operator launches two kernels; one recording fails. */
 struct made_up {
     int ends;
-    bool renames; /* no kernel is called as the one before */
+    bool renames; /* the kernel names differ from call to call */
 };
 
 static enum status make_up(void **times, const struct engine *engine, struct error *error) {
@@ -193,9 +193,9 @@ static enum status do_nothing(void *times, struct error *error) {
     return STATUS_OK;
 }
 
-static enum status tell_two(void *times, enum status called,
-                            void (*observe)(void *observer, const char *name, double ms),
-                            void *observer, struct error *error) {
+static enum status report_two(void *times, enum status called,
+                              void (*observe)(void *observer, const char *name, double ms),
+                              void *observer, struct error *error) {
     struct made_up *m = times;
     char name[32];
     if (++m->ends == UNDIVIDED) {
@@ -212,15 +212,15 @@ static enum status take_half(void *times, double *ms, struct error *error) {
     return do_nothing(times, error);
 }
 
-static enum status open_model(struct classifier_device *device, struct error *error) {
+static enum status open_model(struct program_device *device, struct error *error) {
     (void)error;
-    *device = (struct classifier_device){"a device", true};
+    *device = (struct program_device){"a device", true};
     return STATUS_OK;
 }
 
-static enum status open_real(struct classifier_device *device, struct error *error) {
+static enum status open_real(struct program_device *device, struct error *error) {
     (void)error;
-    *device = (struct classifier_device){"a device", false};
+    *device = (struct program_device){"a device", false};
     return STATUS_OK;
 }
 
@@ -230,12 +230,12 @@ static double tick(void) {
 }
 
 static const struct classifier_stage on_device[] = {{"made_up", true, create, NULL}};
-static const struct classifier_kernels pairs = {make_up,  free,       do_nothing,
-                                                tell_two, do_nothing, take_half};
+static const struct classifier_kernels pairs = {make_up,    free,       do_nothing,
+                                                report_two, do_nothing, take_half};
 static const struct classifier_kernels renamed = {make_up_names, free,       do_nothing,
-                                                  tell_two,      do_nothing, take_half};
+                                                  report_two,    do_nothing, take_half};
 static const struct classifier_kernels none = {make_nothing_up, free,       do_nothing,
-                                               tell_two,        do_nothing, take_half};
+                                               report_two,      do_nothing, take_half};
 
 static double kernel_number(const cJSON *statistics, const char *name, const char *key) {
     const cJSON *kernel;
@@ -248,7 +248,7 @@ static double kernel_number(const cJSON *statistics, const char *name, const cha
     return -1.0;
 }
 
-C_TEST(classifier_profile, takes_operators_apart) {
+C_TEST(classifier_profile, times_the_kernels_of_operators) {
     const struct classifier_stages there = {on_device, 1, &pairs, open_model, tick};
     double kernels_ms;
     EXPECT_INT_EQ(0, run_on(&there, "apart",
@@ -262,8 +262,8 @@ C_TEST(classifier_profile, takes_operators_apart) {
         bool copy = strcmp(string(op, "name"), "copy") == 0;
         *(copy ? &copies : &calls) += number(op, "calls");
     }
-    /* The batch runs twice, recorded once: the seventh recording fails, and its operator is whole.
-     */
+    /* The batch runs twice and is recorded once. The seventh recording fails, so its operator is
+       timed as a whole. */
     EXPECT_INT_EQ(1, number(statistics, "operators_undivided"));
     EXPECT_INT_EQ(calls - 1, kernel_number(statistics, "kernel0", "calls"));
     EXPECT_NEAR(3.0 * (calls - 1), kernel_number(statistics, "other", "total_ms"), 1e-9);
@@ -317,7 +317,7 @@ C_TEST(percentile, is_the_nearest_rank) {
     EXPECT_NEAR(7.0, percentile(values + 6, 1, 99), 0.0);
 }
 
-C_TEST(trace, keeps_no_more_than_it_may_and_says_so) {
+C_TEST(trace, keeps_a_limited_number_of_spans_and_counts_the_rest) {
     struct trace trace = {0};
     struct error error = {0};
     char path[1024];
@@ -326,7 +326,7 @@ C_TEST(trace, keeps_no_more_than_it_may_and_says_so) {
     }
     EXPECT_INT_EQ(TRACE_MOST_SPANS, trace.count);
     EXPECT_INT_EQ(7, trace.lost);
-    trace.count = 2; /* the file of all takes long under sanitizers */
+    trace.count = 2; /* a file of all spans takes long under sanitizers */
     const struct trace_origin origin = {"a \"process\"", "modelled"};
     test_temporary_path("trace.json", path, sizeof path);
     EXPECT_OK(trace_write(&trace, &origin, path, &error));

@@ -1,4 +1,4 @@
-/* The three files that the profile program leaves. */
+/* Writes the three files of the profile program. */
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <math.h>
@@ -19,12 +19,13 @@ enum status profile_folder(const char *folder, struct error *error) {
     int length = snprintf(path, sizeof path, "%s", folder);
     if (length <= 0 || length >= PATH_BYTES - 64) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "--output-dir: a path of 1 to %d bytes, not %d", PATH_BYTES - 65, length);
+                         "--output-dir: a path of %d bytes; it must have 1 to %d", length,
+                         PATH_BYTES - 65);
     }
     for (char *c = path + 1; *c != '\0'; c++) {
         if (*c == '/') {
             *c = '\0';
-            mkdir(path, 0777); /* the last one tells whether all went well */
+            mkdir(path, 0777); /* failures show in the check of the last folder */
             *c = '/';
         }
     }
@@ -58,7 +59,7 @@ static const char *clock_name(const struct classifier_session *s) {
                                  : "measured: the host's clock";
 }
 
-/* What each file says of its figures. */
+/* Adds the fields that all files have: stage, device, clock and sizes. */
 static bool add_head(cJSON *root, const struct profile_run *run) {
     const struct classifier_session *s = &run->session;
     const char *device = s->stage->on_device ? s->device.name : "CPU";
@@ -95,7 +96,7 @@ static bool add_kernel(cJSON *list, const struct kernel_total *kernel, double to
            cJSON_AddNumberToObject(item, "share", total > 0.0 ? kernel->ms / total : 0.0) != NULL;
 }
 
-/* Each launch by itself; where there are none, the reason. */
+/* Adds the kernels' times, or the reason why there are none. */
 static bool add_kernels(cJSON *root, const struct kernel_log *log) {
     struct kernel_total *totals;
     double total = kernel_log_totals(log, &totals);
@@ -128,11 +129,6 @@ static bool fill_statistics(cJSON *root, const struct profile_run *run) {
     return added && list != NULL && add_kernels(root, &run->kernels);
 }
 
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static bool add_percentiles(cJSON *root, const struct profile_run *run) {
     static const struct {
         const char *name;
@@ -155,7 +151,7 @@ static bool fill_benchmark(cJSON *root, const struct profile_run *run) {
     for (size_t i = 0; i < run->batches; i++) {
         total += run->seconds[i];
     }
-    qsort(run->seconds, run->batches, sizeof *run->seconds, by_value);
+    qsort(run->seconds, run->batches, sizeof *run->seconds, compare_doubles);
     return add_head(root, run) &&
            cJSON_AddNumberToObject(root, "batches", (double)run->batches) != NULL &&
            cJSON_AddNumberToObject(root, "samples", (double)run->samples) != NULL &&

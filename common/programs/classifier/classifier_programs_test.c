@@ -1,7 +1,7 @@
 /**
  * @file classifier_programs_test.c
- * @brief classify and evaluate in this process, so that sanitizers see them: good runs, and one
- *        clear line for each bad one. What the shell sees is tested beside the programs.
+ * @brief Runs classify and evaluate in this process, so that sanitizers check them: good runs, and
+ *        bad ones, which must print one clear line. Shell tests of the programs are in lab 08.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static enum status create16(struct engine *engine, enum nn_dtype dtype, struct e
                             : error_set(error, STATUS_UNSUPPORTED, "no fp16 here");
 }
 
-static enum status no_device(struct classifier_device *device, struct error *error) {
+static enum status no_device(struct program_device *device, struct error *error) {
     (void)device;
     return error_set(error, STATUS_NO_DEVICE, "no GPU here");
 }
@@ -52,7 +52,7 @@ static const struct classifier_stages no_stages = {.table = table, .count = 0};
 
 typedef int main_function(int argc, char **argv, const struct classifier_stages *stages);
 
-/* Runs a program on words; what it says on standard output and error comes back in out and err. */
+/* Runs a program with these arguments. @param out, err receive its standard output and error */
 static int run(main_function *program, const struct classifier_stages *on, const char *words,
                char *out, char *err, size_t room) {
     char text[512];
@@ -97,7 +97,7 @@ static void refuses(main_function *program, const struct classifier_stages *on, 
     }
 }
 
-/* Leaves for a folder that looks like the course, but for its data sets. */
+/* Enters a folder that looks like the course, but has no data sets. */
 static void enter_bare_course(void) {
     char root[1024], file[1100];
     struct error error = {0};
@@ -115,18 +115,19 @@ C_TEST(classify, refuses_bad_command_lines_and_texts) {
     } cases[] = {
         {"a",
          "no --checkpoint given, and datasets/reviews_bert is not there: give --checkpoint DIR"},
-        {"--random --checkpoint x a", "--checkpoint and --random: one of them"},
-        {"--random --batch-size 0 a", "--batch-size 0: from 1 to 4096"},
-        {"--random --max_length 2 a", "--max-length 2: at least 3"},
+        {"--random --checkpoint x a", "give --checkpoint or --random, not both"},
+        {"--random --batch-size 0 a", "--batch-size 0: must be from 1 to 4096"},
+        {"--random --max_length 2 a", "--max-length 2: must be at least 3"},
         {"--random --max-length 129 a", "--max-length 129: the model has 128 positions"},
         {"--random --device tpu a", "--device is 'auto', 'gpu' or 'cpu', not 'tpu'"},
-        {"--random --stage x a", "--stage 'x': there is reference, broken, gpu, last"},
+        {"--random --stage x a",
+         "--stage 'x': unknown stage; choose one of reference, broken, gpu, last"},
         {"--random --stage broken a", "cannot start the engine broken: no memory here"},
         {"--random --device gpu a", "no GPU here"},
         {"--random --dtype fp8 a", "--dtype is 'fp32', 'fp16' or 'bf16', not 'fp8'"},
         {"--random --dtype fp16 a", "cannot start the engine last: no fp16 here"},
         {"--random --dtype bf16 --stage reference a",
-         "cannot start the engine reference: --dtype bf16: it computes in fp32 alone; stages with "
+         "cannot start the engine reference: --dtype bf16: it computes in fp32 only; stages with "
          "bf16: last"},
         {"--random --shape x a", "--shape is 'tiny' or 'base', not 'x'"},
         {"--random --vocab /nowhere a", "/nowhere: cannot open"},
@@ -137,7 +138,7 @@ C_TEST(classify, refuses_bad_command_lines_and_texts) {
         {"--random a\xff", "argument 1: not valid UTF-8 at byte 1"},
         {"--random --file /nowhere", "/nowhere: cannot open"},
         {"--random --file /dev/null", "/dev/null"},
-        {"--random --file /nowhere a", "texts as arguments and --file: one of them"},
+        {"--random --file /nowhere a", "give texts as arguments or with --file, not both"},
     };
     enter_bare_course();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -170,7 +171,8 @@ C_TEST(evaluate, refuses_bad_command_lines_and_data) {
     ASSERT_OK(file_write(path, "1,a,b\n\"2\",\"open\n", 16, &error));
     snprintf(words, sizeof words, "--random --dataset agnews --data %.400s", path);
     refuses(evaluate_main, &stages, words, "line 2: the quote that opens here is never closed");
-    refuses(evaluate_main, &stages, "--random", "--dataset imdb|agnews and --data DIR or FILE");
+    refuses(evaluate_main, &stages, "--random",
+            "give --dataset imdb|agnews and --data DIR or FILE");
     refuses(evaluate_main, &stages, "--random --dataset x --data y", "a data set is 'imdb'");
     refuses(evaluate_main, &stages, "--random --dataset imdb --data /nowhere",
             "/nowhere: cannot open");

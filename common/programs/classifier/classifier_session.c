@@ -4,10 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/file.h"
+#include "common/base/terminal.h"
 #include "common/bench/bench.h"
 #include "common/checkpoints/bert/bert_example.h"
 #include "common/programs/dtype_flag.h"
+#include "common/programs/program_output.h"
 #include "common/programs/shipped.h"
+#include "common/programs/stage_flag.h"
 
 enum { MOST_BATCH = 4096, USUAL_LENGTH = 512, LEAST_LENGTH = 3, SEED = 1 };
 
@@ -22,21 +26,21 @@ struct classifier_options classifier_options_defaults(void) {
 void classifier_flags(struct classifier_options *o, struct flag *table) {
     const struct flag flags[CLASSIFIER_FLAGS] = {
         {"checkpoint", 'c', FLAG_STRING, &o->checkpoint, "DIR",
-         "folder with config.json, model.safetensors, vocab.txt; or a .safetensors; without: "
+         "folder with config.json, model.safetensors, vocab.txt; or a .safetensors; default: "
          "datasets/reviews_bert"},
-        {"vocab", 0, FLAG_STRING, &o->vocab, "FILE", "vocabulary, if not the checkpoint's"},
+        {"vocab", 0, FLAG_STRING, &o->vocab, "FILE", "vocabulary; default: the checkpoint's"},
         {"random", 0, FLAG_SWITCH, &o->random, NULL,
-         "random weights instead of a checkpoint: answers mean nothing"},
+         "random weights instead of a checkpoint; the answers mean nothing"},
         {"shape", 0, FLAG_STRING, &o->shape, "NAME", "with --random: tiny or base"},
         {"max-length", 'l', FLAG_INT, &o->max_length, "N",
-         "most tokens of a text; 0: the checkpoint's positions, at most 512"},
-        {"batch-size", 'b', FLAG_INT, &o->batch, "N", "texts of a batch"},
+         "most tokens of a text; 0: the checkpoint's number of positions, at most 512"},
+        {"batch-size", 'b', FLAG_INT, &o->batch, "N", "texts in a batch"},
         {"device", 'd', FLAG_STRING, &o->device, "WHERE",
-         "cpu; gpu, which may be simt; auto: a real GPU, else the CPU"},
+         "cpu; gpu: a GPU or simt; auto: a GPU if there is one, else the CPU"},
         {"stage", 0, FLAG_STRING, &o->stage, "NAME",
-         "this stage of the course, as 03_resident_weights"},
+         "stage of the course, for example 03_resident_weights"},
         {"dtype", 0, FLAG_STRING, &o->dtype, "TYPE",
-         "fp32; fp16 or bf16: what products are made of, on stages that do it"},
+         "fp32, fp16 or bf16: type of the matmul inputs; only some stages have 16-bit types"},
         {"threads", 't', FLAG_INT, &o->threads, "N", "most CPU threads"},
     };
     memcpy(table, flags, sizeof flags);
@@ -45,11 +49,11 @@ void classifier_flags(struct classifier_options *o, struct flag *table) {
 static const char without_weights[] =
     "give --checkpoint DIR, a BERT fine-tuned for classification as Hugging Face stores it "
     "(config.json, model.safetensors, vocab.txt); 'bazel run //datasets:random_bert -- "
-    "--output-dir DIR' makes one to try, --random does without";
+    "--output-dir DIR' makes one to try; --random needs none";
 
 static enum status check_source(struct classifier_options *o, struct error *error) {
     if (o->checkpoint != NULL && o->random) {
-        return error_set(error, STATUS_INVALID_ARGUMENT, "--checkpoint and --random: one of them");
+        return error_set(error, STATUS_INVALID_ARGUMENT, "give --checkpoint or --random, not both");
     }
     if (o->checkpoint == NULL && !o->random) {
         TRY(shipped_find(SHIPPED_CLASSIFIER, "--checkpoint", without_weights, o->shipped, error));
@@ -63,15 +67,15 @@ static enum status check_options(struct classifier_options *o, struct error *err
     enum nn_dtype dtype;
     if (o->max_length != 0 && o->max_length < LEAST_LENGTH) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "--max-length %d: at least %d, [CLS] and [SEP] among them, or 0",
+                         "--max-length %d: must be at least %d, including [CLS] and [SEP], or 0",
                          o->max_length, LEAST_LENGTH);
     }
     if (o->batch < 1 || o->batch > MOST_BATCH) {
-        return error_set(error, STATUS_INVALID_ARGUMENT, "--batch-size %d: from 1 to %d", o->batch,
-                         MOST_BATCH);
+        return error_set(error, STATUS_INVALID_ARGUMENT, "--batch-size %d: must be from 1 to %d",
+                         o->batch, MOST_BATCH);
     }
     if (o->threads < 1 || o->threads > 1024) {
-        return error_set(error, STATUS_INVALID_ARGUMENT, "--threads %d: from 1 to 1024",
+        return error_set(error, STATUS_INVALID_ARGUMENT, "--threads %d: must be from 1 to 1024",
                          o->threads);
     }
     if (strcmp(o->device, "auto") != 0 && strcmp(o->device, "gpu") != 0 &&
@@ -120,9 +124,31 @@ enum status classifier_command_parse(const struct classifier_command *c, int arg
     return parse(c, &flags, argc, argv, arguments, error);
 }
 
+static enum status run_command(const struct classifier_command *c, int argc, char **argv,
+                               const struct classifier_stages *stages, classifier_work *work,
+                               void *options, struct arguments *arguments, struct error *error) {
+    TRY(classifier_command_parse(c, argc, argv, arguments, error));
+    if (arguments->help) {
+        return STATUS_OK;
+    }
+    TRY(work(options, arguments, stages, error));
+    return program_output_end(error);
+}
+
+int classifier_command_main(const struct classifier_command *c, int argc, char **argv,
+                            const struct classifier_stages *stages, classifier_work *work,
+                            void *options) {
+    struct arguments arguments = {0};
+    struct error error = {0};
+    file_enter_working_directory();
+    enum status status = run_command(c, argc, argv, stages, work, options, &arguments, &error);
+    free(arguments.values);
+    return status == STATUS_OK ? 0 : report_failure(c->program, &error, status);
+}
+
 /* ---- The engine ---- */
 
-/* The last stage of the kind; NULL: none in this build. */
+/* The last stage on the device or on the CPU; NULL: this build has none. */
 static const struct classifier_stage *last_stage(const struct classifier_stages *stages,
                                                  bool on_device) {
     const struct classifier_stage *found = NULL;
@@ -142,14 +168,12 @@ static enum status find_stage(struct classifier_session *s, const char *name,
             s->stage = &stages->table[i];
             return STATUS_OK;
         }
-        size_t used = strlen(names);
-        snprintf(names + used, sizeof names - used, "%s%s", i > 0 ? ", " : "",
-                 stages->table[i].name);
+        stage_list_add(names, sizeof names, stages->table[i].name);
     }
-    return error_set(error, STATUS_INVALID_ARGUMENT, "--stage '%s': there is %s", name, names);
+    return stage_flag_unknown(name, names, error);
 }
 
-/* Whether there is a GPU that computes, rather than none or a model of one. */
+/* Whether there is a GPU; simt does not count. */
 static bool real_gpu(struct classifier_session *s, const struct classifier_stages *stages) {
     return last_stage(stages, true) != NULL && stages->open_device != NULL &&
            stages->open_device(&s->device, NULL) == STATUS_OK && !s->device.modelled;
@@ -166,18 +190,16 @@ static enum status choose_stage(struct classifier_session *s, const struct class
     return s->stage != NULL ? STATUS_OK
                             : error_set(error, STATUS_UNSUPPORTED,
                                         "this build has no stage for --device %s; ./setup.sh "
-                                        "says what is missing",
+                                        "shows what is not installed",
                                         on_device ? "gpu" : "cpu");
 }
 
-/* "03_a, 04_b": the stages that have 16-bit products; "" when none has. */
+/* Lists the stages that compute in 16-bit types; "" when none does. */
 static void list_16_bit(const struct classifier_stages *stages, char *names, size_t room) {
     names[0] = '\0';
     for (size_t i = 0; i < stages->count; i++) {
         if (stages->table[i].create16 != NULL) {
-            size_t used = strlen(names);
-            snprintf(names + used, room - used, "%s%s", used > 0 ? ", " : "",
-                     stages->table[i].name);
+            stage_list_add(names, room, stages->table[i].name);
         }
     }
 }
@@ -194,7 +216,7 @@ enum status classifier_engine_create(struct engine *engine, const struct classif
     }
     list_16_bit(stages, names, sizeof names);
     return error_set(error, STATUS_UNSUPPORTED,
-                     "--dtype %s: it computes in fp32 alone; stages with %s: %s",
+                     "--dtype %s: it computes in fp32 only; stages with %s: %s",
                      nn_dtype_name(dtype), nn_dtype_name(dtype),
                      names[0] != '\0' ? names : "none in this build");
 }
@@ -243,10 +265,17 @@ static enum status open_model(struct classifier_session *s, const struct classif
     TRY(classifier_model_open(&s->model, &source, error));
     if (wanted_by != NULL && s->model.config.labels != labels) {
         return error_set(error, STATUS_MISMATCH,
-                         "%s: tells %zu labels apart, %s has %zu: they do not belong together",
+                         "%s: the model has %zu labels, but %s has %zu; give a model for that data",
                          o->checkpoint, s->model.config.labels, wanted_by, labels);
     }
     return check_length(s, o, error);
+}
+
+static enum status open_session(struct classifier_session *s, const struct classifier_options *o,
+                                const struct classifier_stages *stages, size_t labels,
+                                const char *wanted_by, struct error *error) {
+    TRY(open_model(s, o, labels, wanted_by, error));
+    return start_engine(s, o, stages, error);
 }
 
 enum status classifier_session_open(struct classifier_session *session,
@@ -254,10 +283,7 @@ enum status classifier_session_open(struct classifier_session *session,
                                     const struct classifier_stages *stages, size_t labels,
                                     const char *wanted_by, struct error *error) {
     *session = (struct classifier_session){0};
-    enum status status = open_model(session, options, labels, wanted_by, error);
-    if (status == STATUS_OK) {
-        status = start_engine(session, options, stages, error);
-    }
+    enum status status = open_session(session, options, stages, labels, wanted_by, error);
     if (status != STATUS_OK) {
         classifier_session_close(session);
     }
@@ -271,13 +297,13 @@ void classifier_session_close(struct classifier_session *session) {
 }
 
 const char *classifier_session_where(const struct classifier_session *s, char *text, size_t size) {
-    const char *place = s->stage->on_device ? s->device.name : "the CPU";
+    const char *device = s->stage->on_device ? s->device.name : "the CPU";
     bool modelled = s->stage->on_device && s->device.modelled;
     char type[16] = "";
     if (s->dtype != NN_F32) {
         snprintf(type, sizeof type, " in %s", nn_dtype_name(s->dtype));
     }
-    snprintf(text, size, "stage %s%s on %s%s", s->stage->name, type, place,
+    snprintf(text, size, "stage %s%s on %s%s", s->stage->name, type, device,
              modelled ? " (times are modelled)" : "");
     return text;
 }

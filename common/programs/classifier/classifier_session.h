@@ -1,6 +1,6 @@
 /**
  * @file classifier_session.h
- * @brief What the classifier's programs share: flags, the choice of an engine, the start.
+ * @brief Flags, stage, model and engine of the classifier's programs.
  */
 #ifndef WARPBOOK_COMMON_PROGRAMS_CLASSIFIER_CLASSIFIER_SESSION_H_
 #define WARPBOOK_COMMON_PROGRAMS_CLASSIFIER_CLASSIFIER_SESSION_H_
@@ -18,13 +18,13 @@
 extern "C" {
 #endif
 
-/** What the shared flags say. */
+/** Values of the shared flags. */
 struct classifier_options {
-    const char *checkpoint; /**< without one, and without random: the project's own, found */
-    char shipped[FOLDER_PATH_BYTES]; /**< where that is */
+    const char *checkpoint;          /**< default, unless random: the project's own, in shipped */
+    char shipped[FOLDER_PATH_BYTES]; /**< path of the project's own checkpoint */
     const char *vocab, *shape, *device, *stage, *dtype;
     bool random;
-    int max_length; /**< 0: what the checkpoint has, at most 512 */
+    int max_length; /**< 0: the checkpoint's number of positions, at most 512 */
     int batch;
     int threads;
 };
@@ -37,39 +37,52 @@ struct classifier_options classifier_options_defaults(void);
 /** Writes the CLASSIFIER_FLAGS shared flags to @p table. */
 void classifier_flags(struct classifier_options *options, struct flag *table);
 
-/** How a program reads its command line. */
+/** The command line of a program. */
 struct classifier_command {
     const char *program, *positional, *summary, *epilogue;
     struct classifier_options *options;
     const struct flag *own; /**< (own_count) the program's flags beside the shared ones */
     size_t own_count;       /**< at most CLASSIFIER_MOST_FLAGS - CLASSIFIER_FLAGS */
-    bool texts;             /**< positional arguments are wanted; else they are refused */
+    bool texts;             /**< the program takes positional arguments */
 };
 
 /**
- * @brief Reads the command line, checks the shared flags, and finds a checkpoint where none is
- * named.
- * @param arguments values: memory that the caller frees; help: --help was printed
+ * @brief Reads the command line, checks the shared flags, and finds the project's own checkpoint if
+ *        none is named.
+ * @param arguments receives values, which the caller frees, and whether --help was printed
  */
 MUST_CHECK enum status classifier_command_parse(const struct classifier_command *command, int argc,
                                                 char **argv, struct arguments *arguments,
                                                 struct error *error);
+
+/** The work of a program after its command line was read. @param arguments positional ones */
+typedef enum status classifier_work(void *options, const struct arguments *arguments,
+                                    const struct classifier_stages *stages, struct error *error);
+
+/**
+ * @brief main() of a program: reads the command line, then calls @p work, unless --help was given.
+ * @param options passed on to @p work
+ * @return exit status: 0, or 1 after one line on stderr
+ */
+int classifier_command_main(const struct classifier_command *command, int argc, char **argv,
+                            const struct classifier_stages *stages, classifier_work *work,
+                            void *options);
 
 /** Model and engine, ready for a classifier. */
 struct classifier_session {
     struct classifier_model model;
     struct engine engine;
     const struct classifier_stage *stage;
-    struct classifier_device device; /**< of a stage on the device */
-    enum nn_dtype dtype;             /**< what products are made of; sums and the rest are fp32 */
-    double (*now)(void);             /**< the clock that times this stage: the device's, or wall */
+    struct program_device device; /**< of a stage on the device */
+    enum nn_dtype dtype;          /**< of matmul inputs; sums and other operators are fp32 */
+    double (*now)(void);          /**< clock for this stage: the device's, or wall time */
     size_t max_length, batch;
 };
 
 /**
  * @brief Makes a stage's engine for a dtype.
- * @return what the stage says; STATUS_UNSUPPORTED, with the stages that do, where it does not
- *         compute in that dtype
+ * @return the stage's status; STATUS_UNSUPPORTED, naming the stages that can, when the stage does
+ *         not compute in that dtype
  */
 MUST_CHECK enum status classifier_engine_create(struct engine *engine,
                                                 const struct classifier_stage *stage,
@@ -80,11 +93,12 @@ MUST_CHECK enum status classifier_engine_create(struct engine *engine,
 /**
  * @brief Opens the model and makes the engine.
  *
- * Without --device and --stage: the last stage on the GPU where there is a real one, else the last
- * stage on the CPU, as simt is slow.
+ * Without --device and --stage: the last stage on the GPU if there is a GPU, else the last stage on
+ * the CPU, because simt is slow.
  *
- * @param labels classes of random weights; of a checkpoint, if not 0, what it must have
- * @param wanted_by what needs that many, for the message: "agnews"; NULL: nothing
+ * @param labels    classes of random weights, or the number that the checkpoint must have
+ * @param wanted_by name of the data set with that many labels, for the message: "agnews"; NULL: any
+ *                  checkpoint will do
  */
 MUST_CHECK enum status classifier_session_open(struct classifier_session *session,
                                                const struct classifier_options *options,
@@ -96,7 +110,7 @@ MUST_CHECK enum status classifier_session_open(struct classifier_session *sessio
 void classifier_session_close(struct classifier_session *session);
 
 /**
- * @brief Where the session computes, for people: "stage 04_sgemm on NVIDIA H200", "... on simt:h200
+ * @brief Describes where the session computes: "stage 04_sgemm on NVIDIA H200", "... on simt:h200
  *        (times are modelled)", "... on the CPU"; "stage 08_bert_classifier in bf16 on ...".
  * @return @p text
  */

@@ -1,6 +1,6 @@
 /**
  * @file classifier_test.c
- * @brief Text to logits as the framework has it, and the same in batches of any size and layout.
+ * @brief Expects the framework's logits for recorded texts, in batches of any size and layout.
  */
 #include "common/programs/classifier/classifier.h"
 
@@ -99,14 +99,14 @@ static void run_all(struct fixture *f, size_t batch, bool padded, size_t length,
     ASSERT_OK(classifier_create(&classifier, &f->model, &f->engine, batch, LONGEST, &error));
     for (size_t first = 0; first < f->count; first += batch) {
         const struct classifier_text *list[MOST_TEXTS];
-        size_t part = f->count - first < batch ? f->count - first : batch;
+        size_t some = f->count - first < batch ? f->count - first : batch;
         size_t tokens = 0;
-        for (size_t i = 0; i < part; i++) {
+        for (size_t i = 0; i < some; i++) {
             list[i] = &f->texts[first + i];
             tokens += list[i]->count;
         }
         struct classifier_batch laid_out =
-            classifier_batch(&classifier, list, part, padded, length);
+            classifier_batch(&classifier, list, some, padded, length);
         EXPECT_INT_EQ(tokens, laid_out.tokens);
         EXPECT_OK(classifier_run(&classifier, &laid_out, logits[first], &error));
     }

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "common/base/file.h"
-#include "common/base/terminal.h"
 #include "common/programs/classifier/classifier_session.h"
 
 enum { MOST_INPUT = 1 << 30, RANDOM_LABELS = 2 };
@@ -18,13 +17,13 @@ struct options {
     const char *file, *logits;
 };
 
-/* The texts, where they lie, and what becomes of them. */
+/* The texts and their ids. */
 struct texts {
-    char *input;      /* of a file or standard input, or NULL */
-    const char *what; /* "argument" or "line" */
-    const char **starts;
-    size_t *lengths;
-    struct classifier_text *encoded;
+    char *input;                     /* contents of the file or of standard input, or NULL */
+    const char *unit;                /* for messages: "argument" or "line" */
+    const char **starts;             /* (count) */
+    size_t *lengths;                 /* (count), in bytes */
+    struct classifier_text *encoded; /* (count) */
     size_t count;
 };
 
@@ -53,7 +52,7 @@ static void texts_free(struct texts *t) {
 
 static enum status take_arguments(struct texts *t, const struct arguments *arguments,
                                   struct error *error) {
-    t->what = "argument";
+    t->unit = "argument";
     TRY(texts_alloc(t, arguments->count, error));
     for (size_t i = 0; i < arguments->count; i++) {
         t->starts[i] = arguments->values[i];
@@ -62,13 +61,13 @@ static enum status take_arguments(struct texts *t, const struct arguments *argum
     return STATUS_OK;
 }
 
-/* A line a text; the last may lack its line feed. */
+/* One text a line; the last line feed may be missing. */
 static enum status split_lines(struct texts *t, size_t size, struct error *error) {
     size_t lines = 0;
     for (size_t i = 0; i < size; i++) {
         lines += t->input[i] == '\n' || i + 1 == size;
     }
-    t->what = "line";
+    t->unit = "line";
     TRY(texts_alloc(t, lines, error));
     const char *at = t->input, *end = t->input + size;
     for (size_t i = 0; i < lines; i++) {
@@ -85,7 +84,7 @@ static enum status read_texts(struct texts *t, const struct options *o,
                               const struct arguments *arguments, struct error *error) {
     if (arguments->count > 0 && o->file != NULL) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "texts as arguments and --file: one of them");
+                         "give texts as arguments or with --file, not both");
     }
     if (arguments->count > 0) {
         return take_arguments(t, arguments, error);
@@ -93,7 +92,7 @@ static enum status read_texts(struct texts *t, const struct options *o,
     size_t size;
     const char *path = o->file != NULL ? o->file : "-";
     if (o->file == NULL && isatty(STDIN_FILENO)) {
-        fprintf(stderr, "%s: type texts, a line each; Ctrl-D ends them\n", program);
+        fprintf(stderr, "%s: type one text a line; Ctrl-D ends the input\n", program);
     }
     TRY(file_read(path, MOST_INPUT, &t->input, &size, error));
     if (size == 0) {
@@ -112,14 +111,14 @@ static enum status encode(struct texts *t, const struct classifier_session *s,
                                                s->max_length, &t->encoded[i], error);
         if (status != STATUS_OK) {
             char where[48];
-            snprintf(where, sizeof where, "%s %zu", t->what, i + 1);
+            snprintf(where, sizeof where, "%s %zu", t->unit, i + 1);
             return error_prefix(error, status, where);
         }
     }
     return STATUS_OK;
 }
 
-/* Texts that are cut are said once, however many. */
+/* Warns once about all texts that were cut. */
 static void report_cut(const struct texts *t, size_t max_length) {
     size_t cut = 0, first = 0;
     for (size_t i = 0; i < t->count; i++) {
@@ -129,7 +128,7 @@ static void report_cut(const struct texts *t, size_t max_length) {
     if (cut > 0) {
         fprintf(stderr,
                 "%s: %zu of %zu texts cut to %zu tokens (--max-length), the first: %s %zu\n",
-                program, cut, t->count, max_length, t->what, first);
+                program, cut, t->count, max_length, t->unit, first);
     }
 }
 
@@ -146,9 +145,9 @@ static void print_answer(const struct classifier_model *model, const float *logi
 
 /* ---- Logits as a file ---- */
 
-/* What --logits writes: the ids of each text, and its logits to the last digit. */
+/* The file of --logits: ids and logits of each text, the logits with all digits. */
 struct logits_file {
-    FILE *stream; /* into memory; NULL: nobody wants one */
+    FILE *stream; /* into memory; NULL: no file is wanted */
     char *text;
     size_t size;
 };
@@ -180,7 +179,7 @@ static void logits_add(struct logits_file *file, bool first, const struct classi
     fputs("]}", file->stream);
 }
 
-/* Ends the text, and writes it if all went well until now. */
+/* Ends the text, and writes the file if `status`, the status so far, is STATUS_OK. */
 static enum status logits_close(struct logits_file *file, const char *path, enum status status,
                                 struct error *error) {
     if (file->stream == NULL) {
@@ -249,57 +248,47 @@ static enum status answer_all(const struct options *o, const struct classifier_s
     return logits_close(&file, o->logits, status, error);
 }
 
-static enum status run(const struct options *o, const struct arguments *arguments,
+static enum status classify(struct classifier_session *session, struct texts *texts,
+                            const struct options *o, const struct arguments *arguments,
+                            const struct classifier_stages *stages, struct error *error) {
+    TRY(read_texts(texts, o, arguments, error));
+    TRY(classifier_session_open(session, &o->shared, stages, RANDOM_LABELS, NULL, error));
+    TRY(encode(texts, session, error));
+    report_cut(texts, session->max_length);
+    if (o->shared.random) {
+        fprintf(stderr, "%s: random weights: the answers mean nothing\n", program);
+    }
+    return answer_all(o, session, texts, error);
+}
+
+static enum status run(void *options, const struct arguments *arguments,
                        const struct classifier_stages *stages, struct error *error) {
     struct texts texts = {0};
     struct classifier_session session = {0};
-    enum status status = read_texts(&texts, o, arguments, error);
-    if (status == STATUS_OK) {
-        status = classifier_session_open(&session, &o->shared, stages, RANDOM_LABELS, NULL, error);
-    }
-    if (status == STATUS_OK) {
-        status = encode(&texts, &session, error);
-    }
-    if (status == STATUS_OK) {
-        report_cut(&texts, session.max_length);
-        if (o->shared.random) {
-            fprintf(stderr, "%s: random weights: the answers mean nothing\n", program);
-        }
-        status = answer_all(o, &session, &texts, error);
-    }
+    enum status status = classify(&session, &texts, options, arguments, stages, error);
     classifier_session_close(&session);
     texts_free(&texts);
-    if (status == STATUS_OK && (fflush(stdout) != 0 || ferror(stdout))) {
-        status = error_set(error, STATUS_IO, "cannot write to standard output");
-    }
     return status;
 }
 
 int classify_main(int argc, char **argv, const struct classifier_stages *stages) {
     struct options options = {.shared = classifier_options_defaults()};
     const struct flag own[] = {
-        {"file", 'f', FLAG_STRING, &options.file, "FILE", "texts, a line each; -: standard input"},
+        {"file", 'f', FLAG_STRING, &options.file, "FILE",
+         "read texts, one a line; -: standard input"},
         {"logits", 0, FLAG_STRING, &options.logits, "FILE",
-         "write ids and logits of every text, as JSON"},
+         "write ids and logits of every text as JSON"},
     };
     const struct classifier_command command = {
         .program = program,
         .positional = "[--] [TEXT...]",
-        .summary = "says which class a text belongs to, with a BERT classifier",
-        .epilogue = "Without TEXT and --file, texts come from standard input, a line each.\n"
+        .summary = "classifies texts with a BERT classifier",
+        .epilogue = "Without TEXT and --file it reads standard input, one text a line.\n"
                     "example:\n  classify --checkpoint DIR -- \"a dull, lifeless film\"",
         .options = &options.shared,
         .own = own,
         .own_count = sizeof own / sizeof *own,
         .texts = true,
     };
-    struct arguments arguments = {0};
-    struct error error = {0};
-    file_enter_working_directory();
-    enum status status = classifier_command_parse(&command, argc, argv, &arguments, &error);
-    if (status == STATUS_OK && !arguments.help) {
-        status = run(&options, &arguments, stages, &error);
-    }
-    free(arguments.values);
-    return status == STATUS_OK ? 0 : report_failure(program, &error, status);
+    return classifier_command_main(&command, argc, argv, stages, run, &options);
 }

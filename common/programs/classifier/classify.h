@@ -1,6 +1,6 @@
 /**
  * @file classify.h
- * @brief The program that says which class a text belongs to, for any engine.
+ * @brief The program that classifies texts, for any engine.
  */
 #ifndef WARPBOOK_COMMON_PROGRAMS_CLASSIFIER_CLASSIFY_H_
 #define WARPBOOK_COMMON_PROGRAMS_CLASSIFIER_CLASSIFY_H_
@@ -12,10 +12,11 @@ extern "C" {
 #endif
 
 /**
- * @brief main() of the program: a line a text on stdout, "LABEL<tab>NAME 0.1234<tab>NAME 0.8766".
+ * @brief main() of the program: prints one line for each text, "LABEL<tab>NAME 0.1234<tab>NAME
+ *        0.8766": the answer, then the probability of each label.
  *
- * Texts are the arguments, or the lines of --file or of standard input. All are checked before the
- * first is answered.
+ * Texts are the arguments, or the lines of --file or of standard input. The program encodes all of
+ * them before it answers the first.
  *
  * @return exit status: 0, or 1 after one line on stderr
  */

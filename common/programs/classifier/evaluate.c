@@ -11,15 +11,13 @@
 #include "common/programs/shipped.h"
 #include "common/texts/text_dataset.h"
 
-/* Texts sorted by length at a time, in batches. */
+/* Texts are sorted by length within windows of this many batches. */
 enum { WINDOW_BATCHES = 64 };
-
-static const char program[] = "evaluate";
 
 struct options {
     struct classifier_options shared;
     const char *dataset, *data, *split, *predictions;
-    char sample[FOLDER_PATH_BYTES]; /* where the project's own texts are */
+    char sample[FOLDER_PATH_BYTES]; /* path of the project's own texts */
     int limit, skip;
     bool padded;
     enum text_dataset_kind kind;
@@ -36,17 +34,18 @@ struct evaluation {
     float *logits;                 /* (batch, labels) */
     const struct classifier_text **batch;
     struct metrics metrics;
-    size_t cut, tokens, rows; /* texts that were; tokens, and rows computed with padding */
-    double seconds;           /* of the model alone */
+    size_t cut;          /* texts that were too long */
+    size_t tokens, rows; /* without padding, and with it */
+    double seconds;      /* of the model, without tokenizing */
 };
 
-/* The sample need not be named: it comes with the project. */
+/* --dataset sample needs no --data: it comes with the project. */
 static enum status find_sample(struct options *o, struct error *error) {
     if (o->dataset == NULL || o->data != NULL || strcmp(o->dataset, "sample") != 0) {
         return STATUS_OK;
     }
-    TRY(shipped_find(SHIPPED_SAMPLE, "--data", "a line a text, its label and a tab before it",
-                     o->sample, error));
+    TRY(shipped_find(SHIPPED_SAMPLE, "--data", "give a file of lines 'LABEL<tab>TEXT'", o->sample,
+                     error));
     o->data = o->sample;
     return STATUS_OK;
 }
@@ -55,23 +54,22 @@ static enum status check_options(struct options *o, struct error *error) {
     TRY(find_sample(o, error));
     if (o->dataset == NULL || o->data == NULL) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "--dataset imdb|agnews and --data DIR or FILE are needed; --help shows "
-                         "how");
+                         "give --dataset imdb|agnews and --data DIR or FILE; see --help");
     }
     TRY(text_dataset_kind_parse(o->dataset, &o->kind, error));
     if (text_dataset_labels(o->kind) == 0 || strcmp(o->split, TEXT_DATASET_UNLABELLED) == 0) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "--dataset %s --split %s: texts without labels cannot be right or wrong",
+                         "--dataset %s --split %s: these texts have no labels to compare with",
                          o->dataset, o->split);
     }
     if (o->limit < 0 || o->skip < 0) {
-        return error_set(error, STATUS_INVALID_ARGUMENT, "--limit %d, --skip %d: at least 0",
-                         o->limit, o->skip);
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "--limit %d, --skip %d: must be at least 0", o->limit, o->skip);
     }
     return STATUS_OK;
 }
 
-/* ---- Making ready ---- */
+/* ---- Preparing ---- */
 
 static enum status open_dataset(struct evaluation *e, const struct options *o,
                                 struct error *error) {
@@ -150,9 +148,9 @@ static enum status run_batches(struct evaluation *e, bool padded, struct error *
     enum status status = STATUS_OK;
     size_t count = e->dataset.count;
     for (size_t first = 0; first < count && status == STATUS_OK; first += e->session.batch) {
-        size_t part = count - first < e->session.batch ? count - first : e->session.batch;
-        status = run_batch(e, first, part, padded, error);
-        progress_update(&progress, first + part);
+        size_t some = count - first < e->session.batch ? count - first : e->session.batch;
+        status = run_batch(e, first, some, padded, error);
+        progress_update(&progress, first + some);
     }
     progress_finish(&progress);
     return status;
@@ -169,7 +167,7 @@ static void report_head(const struct evaluation *e, const struct options *o) {
            o->padded ? "padded" : "packed",
            e->rows > 0 ? 100.0 * (double)(e->rows - e->tokens) / (double)e->rows : 0.0);
     if (o->shared.random) {
-        printf("random weights: the figures below mean nothing but speed\n");
+        printf("random weights: of the figures below only the speed is meaningful\n");
     }
 }
 
@@ -205,13 +203,13 @@ static void report(const struct evaluation *e, const struct options *o) {
     report_labels(e);
     report_confusion(e);
     if (e->seconds > 0.0) {
-        printf("\n%.1f texts/s, %.0f tokens/s (%s, the model alone)\n",
+        printf("\n%.1f texts/s, %.0f tokens/s (%s, model only)\n",
                (double)e->dataset.count / e->seconds, (double)e->tokens / e->seconds,
                modelled ? "modelled" : "measured");
     }
 }
 
-/* "LABEL ANSWER" a line, in the data set's order. */
+/* Writes lines "LABEL ANSWER" in the data set's order. */
 static enum status write_predictions(const struct evaluation *e, const char *path,
                                      struct error *error) {
     char *text = NULL;
@@ -246,23 +244,25 @@ static void evaluation_free(struct evaluation *e) {
     classifier_session_close(&e->session);
 }
 
-static enum status run(const struct options *o, const struct classifier_stages *stages,
-                       struct error *error) {
+static enum status evaluate(struct evaluation *e, const struct options *o,
+                            const struct classifier_stages *stages, struct error *error) {
+    TRY(prepare(e, o, stages, error));
+    TRY(run_batches(e, o->padded, error));
+    if (o->predictions != NULL) {
+        TRY(write_predictions(e, o->predictions, error));
+    }
+    report(e, o);
+    return STATUS_OK;
+}
+
+static enum status run(void *options, const struct arguments *arguments,
+                       const struct classifier_stages *stages, struct error *error) {
+    struct options *o = options;
     struct evaluation evaluation = {.seconds = 0.0};
-    enum status status = prepare(&evaluation, o, stages, error);
-    if (status == STATUS_OK) {
-        status = run_batches(&evaluation, o->padded, error);
-    }
-    if (status == STATUS_OK && o->predictions != NULL) {
-        status = write_predictions(&evaluation, o->predictions, error);
-    }
-    if (status == STATUS_OK) {
-        report(&evaluation, o);
-    }
+    (void)arguments;
+    TRY(check_options(o, error));
+    enum status status = evaluate(&evaluation, o, stages, error);
     evaluation_free(&evaluation);
-    if (status == STATUS_OK && (fflush(stdout) != 0 || ferror(stdout))) {
-        status = error_set(error, STATUS_IO, "cannot write to standard output");
-    }
     return status;
 }
 
@@ -271,20 +271,20 @@ int evaluate_main(int argc, char **argv, const struct classifier_stages *stages)
     const struct flag own[] = {
         {"dataset", 0, FLAG_STRING, &o.dataset, "NAME", "imdb, agnews or sample"},
         {"data", 0, FLAG_STRING, &o.data, "PATH",
-         "imdb: a folder, .tar or .tar.xz; agnews: a CSV or its folder; sample: without, the "
-         "project's own sentences"},
+         "imdb: a folder, .tar or .tar.xz; agnews: a CSV or its folder; sample: a TSV, default "
+         "the project's own sentences"},
         {"split", 0, FLAG_STRING, &o.split, "NAME", "test or train"},
         {"limit", 'n', FLAG_INT, &o.limit, "N", "most texts; 0: all"},
-        {"skip", 0, FLAG_INT, &o.skip, "N", "texts passed over before the first"},
+        {"skip", 0, FLAG_INT, &o.skip, "N", "number of texts to skip at the start"},
         {"padded", 0, FLAG_SWITCH, &o.padded, NULL,
          "pad texts to the longest of their batch instead of packing them"},
         {"predictions", 0, FLAG_STRING, &o.predictions, "FILE",
-         "write label and answer of every text, a line each"},
+         "write label and answer of every text, one text a line"},
     };
     const struct classifier_command command = {
-        .program = program,
+        .program = "evaluate",
         .positional = "",
-        .summary = "tells how often a BERT classifier is right on a data set",
+        .summary = "measures the accuracy of a BERT classifier on a data set",
         .epilogue = "example:\n"
                     "  evaluate --checkpoint DIR --dataset imdb --data aclImdb_labelled.tar.xz "
                     "--limit 200",
@@ -292,14 +292,5 @@ int evaluate_main(int argc, char **argv, const struct classifier_stages *stages)
         .own = own,
         .own_count = sizeof own / sizeof *own,
     };
-    struct arguments arguments = {0};
-    struct error error = {0};
-    file_enter_working_directory();
-    enum status status = classifier_command_parse(&command, argc, argv, &arguments, &error);
-    if (status == STATUS_OK && !arguments.help) {
-        status = check_options(&o, &error);
-        status = status == STATUS_OK ? run(&o, stages, &error) : status;
-    }
-    free(arguments.values);
-    return status == STATUS_OK ? 0 : report_failure(program, &error, status);
+    return classifier_command_main(&command, argc, argv, stages, run, &o);
 }

@@ -1,6 +1,6 @@
 /**
  * @file evaluate.h
- * @brief The program that tells how often a classifier is right, for any engine.
+ * @brief The program that measures a classifier's accuracy, for any engine.
  */
 #ifndef WARPBOOK_COMMON_PROGRAMS_CLASSIFIER_EVALUATE_H_
 #define WARPBOOK_COMMON_PROGRAMS_CLASSIFIER_EVALUATE_H_

@@ -1,9 +1,10 @@
 /**
  * @file metrics.h
- * @brief How often a classifier is right: accuracy, precision, recall, F1, confusion matrix.
+ * @brief Accuracy, precision, recall, F1 and confusion matrix of a classifier.
  *
- * Of one label: precision = right / answered so, recall = right / labelled so, F1 their harmonic
- * mean; macro F1 is the mean over the labels. A quotient with denominator 0 is 0.
+ * For one label: precision = right answers / texts answered with it, recall = right answers / texts
+ * that have it, F1 = their harmonic mean. Macro F1 is the mean F1 of the labels. A quotient with
+ * denominator 0 counts as 0.
  */
 #ifndef WARPBOOK_COMMON_PROGRAMS_CLASSIFIER_METRICS_H_
 #define WARPBOOK_COMMON_PROGRAMS_CLASSIFIER_METRICS_H_
@@ -37,7 +38,7 @@ void metrics_add(struct metrics *metrics, size_t label, size_t answer);
 /** @return answers counted. */
 uint64_t metrics_count(const struct metrics *metrics);
 
-/** @return share of right answers, 0 without any. */
+/** @return share of right answers; 0 without answers. */
 double metrics_accuracy(const struct metrics *metrics);
 
 struct metrics_label metrics_of(const struct metrics *metrics, size_t label);

@@ -1,6 +1,6 @@
 /**
  * @file metrics_test.c
- * @brief Metrics against cases worked out by hand.
+ * @brief Compares metrics with cases calculated by hand.
  */
 #include "common/programs/classifier/metrics.h"
 

@@ -8,7 +8,7 @@
 
 static const char *const TRACK_NAMES[TRACE_TRACKS] = {"", "batches", "operators", "kernels"};
 
-/* Doubles the room for spans. @return false when there is no more */
+/* Doubles the capacity. @return false at the limit, or without memory */
 static bool grow(struct trace *trace) {
     size_t capacity = trace->capacity == 0 ? 1024 : 2 * trace->capacity;
     if (trace->capacity >= TRACE_MOST_SPANS) {
@@ -38,7 +38,7 @@ void trace_observe(void *trace, enum profile_operator op, double start, double e
     trace_add(trace, profile_operator_name(op), TRACE_OPERATORS, start, end);
 }
 
-/* An event of what Perfetto calls metadata: the name of a process or a track. */
+/* Adds a metadata event: the name of a process or a track. */
 static bool add_name(cJSON *events, const char *what, int track, const char *name) {
     cJSON *event = cJSON_CreateObject();
     cJSON_AddItemToArray(events, event);

@@ -1,11 +1,12 @@
 /**
  * @file trace.h
- * @brief What happened when, as a file that chrome://tracing and ui.perfetto.dev open.
+ * @brief Writes a trace for chrome://tracing and ui.perfetto.dev.
  *
  * Trace Event Format, JSON object form: complete events ("ph": "X") with ts
  * and dur in microseconds, on one track for batches, one for operators and one
- * for kernels. A kernel was timed by itself, in another run of the batch: its span has its length,
- * and begins where its operator does or where the kernel before it ends.
+ * for kernels. Kernels are timed in another run of the batch: the span of a
+ * kernel has the kernel's time, and begins where its operator begins or where
+ * the kernel before it ends.
  */
 #ifndef WARPBOOK_COMMON_PROGRAMS_CLASSIFIER_TRACE_H_
 #define WARPBOOK_COMMON_PROGRAMS_CLASSIFIER_TRACE_H_
@@ -20,7 +21,7 @@
 extern "C" {
 #endif
 
-/** Spans kept at most; more are counted only. */
+/** Most spans kept; further ones are only counted. */
 enum { TRACE_MOST_SPANS = 100000 };
 
 enum trace_track { TRACE_BATCHES = 1, TRACE_OPERATORS = 2, TRACE_KERNELS = 3, TRACE_TRACKS };
@@ -44,10 +45,10 @@ struct trace {
 void trace_add(struct trace *trace, const char *name, enum trace_track track, double start,
                double end);
 
-/** A profile_observer whose observer is a struct trace. */
+/** Adds an operator; is a profile_observer. @param trace a struct trace */
 void trace_observe(void *trace, enum profile_operator op, double start, double end);
 
-/** What a trace says of where its times come from. */
+/** Where the times of a trace come from. */
 struct trace_origin {
     const char *process; /**< "stage 04_sgemm on NVIDIA H200" */
     const char *clock;   /**< "measured: ..." or "modelled: ..." */
@@ -55,7 +56,7 @@ struct trace_origin {
 
 /**
  * @brief Writes the trace; the first span begins at 0.
- * @return STATUS_OK, STATUS_OUT_OF_MEMORY, or what file_write() says
+ * @return STATUS_OK, STATUS_OUT_OF_MEMORY, or the failure of file_write()
  */
 MUST_CHECK enum status trace_write(const struct trace *trace, const struct trace_origin *origin,
                                    const char *path, struct error *error);

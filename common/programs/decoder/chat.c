@@ -1,4 +1,4 @@
-/* Chat mode: Llama2's chat template, turn by turn. Source of the template: llama2.c, run.c. */
+/* Chat mode, with Llama2's chat template as in llama2.c, run.c. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,8 +6,8 @@
 #include "common/programs/decoder/generate_internal.h"
 #include "common/programs/interrupt.h"
 
-/* Asks and reads one line without its end. NULL at the end of input or after a signal; the caller
-   frees. */
+/* Prints a question and reads one line. @return the line without line feed, which the caller frees;
+   NULL at the end of input or after a signal */
 static char *ask(const char *question) {
     fputs(question, stdout);
     fflush(stdout);
@@ -23,7 +23,7 @@ static char *ask(const char *question) {
     return line;
 }
 
-/* The template around what the user says; the caller frees. */
+/* Puts the user's text into the template; the caller frees the result. */
 static char *render_turn(const char *system_prompt, const char *user) {
     size_t size = strlen(user) + strlen(system_prompt) + 64;
     char *text = malloc(size);
@@ -46,7 +46,7 @@ static enum status feed_turn(struct generation *g, const char *text, struct erro
     if (count > generation_room(g)) {
         status = error_set(error, STATUS_TOO_LONG,
                            "the turn has %zu tokens, %zu of the context's %zu are left; --roll "
-                           "goes on beyond it",
+                           "continues beyond them",
                            count, generation_room(g), g->context);
     } else {
         status = generation_prompt(g, tokens, count, error);
@@ -55,7 +55,7 @@ static enum status feed_turn(struct generation *g, const char *text, struct erro
     return status;
 }
 
-/* Writes until the model ends its turn (EOS), which is fed too, or the context is full. */
+/* Writes until the context is full or the model ends its turn with EOS, which is also fed. */
 static enum status write_answer(struct generation *g, size_t most, struct error *error) {
     int32_t previous = -1;
     bool room = true;
@@ -112,7 +112,7 @@ enum status generation_chat(struct generation *g, size_t most_answer, const char
         status = turn(g, most_answer, system_prompt, user, error);
         free(line);
         first_prompt = NULL;
-        system_prompt = ""; /* only the first turn carries it */
+        system_prompt = ""; /* only the first turn contains it */
     }
     free(asked);
     return status == STATUS_OK && interrupt_seen() != 0 ? STATUS_INTERRUPTED : status;

@@ -5,10 +5,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/base/file.h"
-#include "common/base/terminal.h"
 #include "common/programs/decoder/generate_internal.h"
 #include "common/programs/interrupt.h"
+#include "common/programs/program_output.h"
 
 static const char program[] = "generate";
 
@@ -27,7 +26,7 @@ struct options {
 
 /* ---- The command line ---- */
 
-/* llama2.c takes a value it does not like for another; so does this, and says so. */
+/* Replaces invalid values as llama2.c does, with a warning. */
 static void adjust(struct options *options) {
     if (options->temperature < 0.0f) {
         fprintf(stderr, "%s: --temperature %g is below 0: using 0\n", program,
@@ -53,65 +52,26 @@ static enum status check_options(const struct options *options, struct error *er
                          options->mode);
     }
     if (options->top_k < 0) {
-        return error_set(error, STATUS_INVALID_ARGUMENT, "--top-k %d: at least 0", options->top_k);
+        return error_set(error, STATUS_INVALID_ARGUMENT, "--top-k %d: must be at least 0",
+                         options->top_k);
     }
     return STATUS_OK;
 }
 
 static const char epilogue[] =
-    "The text goes to standard output as it is made, speed to standard error. It ends\n"
-    "with --steps, with the context, or where the model ends it (</s> or <s>). Ctrl-C\n"
-    "ends it after the token at hand (exit status 130), a second one at once. A prompt\n"
-    "is only text: \"</s>\" in it is four characters, not a token. --mode chat wraps\n"
-    "what you say in [INST] and [/INST], as Llama2's chat checkpoints know it; --steps\n"
-    "counts the whole talk there, with --roll each answer.\n"
+    "The text goes to standard output token by token, the speed to standard error. The\n"
+    "text ends after --steps tokens, at the end of the context, or when the model ends\n"
+    "it (</s> or <s>). Ctrl-C stops after the current token (exit status 130), a second\n"
+    "Ctrl-C stops at once. A prompt is plain text: \"</s>\" in it is four characters, not\n"
+    "a token. --mode chat puts your lines between [INST] and [/INST], as Llama2's chat\n"
+    "checkpoints expect; there --steps limits the whole chat, with --roll each answer.\n"
     "\n"
     "example:\n"
     "  generate stories260K.bin -z tok512.bin -t 0 -n 200 -i \"Once upon a time\"";
 
-static enum status read_options(int argc, char **argv, const struct llama2_stages *stages,
-                                struct options *options, bool *done, struct error *error) {
-    const struct flag table[] = {
-        {"temperature", 't', FLAG_FLOAT, &options->temperature, "X",
-         "0 picks the most likely token, 1 samples as trained"},
-        {"top-p", 'p', FLAG_FLOAT, &options->top_p, "X",
-         "sample from the most likely tokens that make up X; 0 or 1: off"},
-        {"top-k", 'k', FLAG_INT, &options->top_k, "N",
-         "sample from the N most likely tokens, before --top-p; 0: off"},
-        {"seed", 's', FLAG_U64, &options->seed, "N", "seed of the sampler; 0: the time"},
-        {"steps", 'n', FLAG_INT, &options->steps, "N",
-         "tokens in all, prompt included; 0: the whole context, with --roll: no end"},
-        {"roll", 0, FLAG_SWITCH, &options->roll, NULL,
-         "when the context is full, forget its older half and go on"},
-        {"prompt", 'i', FLAG_STRING, &options->prompt, "TEXT",
-         "text to go on from; without: a text of its own"},
-        {"mode", 'm', FLAG_STRING, &options->mode, "MODE", "generate or chat"},
-        {"system-prompt", 'y', FLAG_STRING, &options->system_prompt, "TEXT",
-         "chat: the system prompt"},
-        {"profile", 0, FLAG_SWITCH, &options->shared.profile, NULL,
-         "print time by operator to stderr at the end"},
-    };
-    const struct llama2_command command = {
-        .program = program,
-        .summary = "writes text with a Llama2 checkpoint: a file of llama2.c, or a Hugging Face\n"
-                   "folder with config.json, safetensors and tokenizer.json",
-        .options = &options->shared,
-        .own = table,
-        .own_count = sizeof table / sizeof *table,
-        .epilogue = epilogue,
-    };
-    TRY(llama2_command_parse(&command, stages, argc, argv, done, error));
-    if (*done) {
-        return STATUS_OK;
-    }
-    TRY(check_options(options, error));
-    adjust(options);
-    return STATUS_OK;
-}
-
 /* ---- Writing ---- */
 
-/* Draws and prints up to @p most tokens, or until the model ends the text. *ended: it did. */
+/* Samples and prints up to @p most tokens, or until the model ends the text, which sets *ended. */
 static enum status write_tokens(struct generation *g, int32_t previous, size_t most, bool *ended,
                                 struct error *error) {
     *ended = false;
@@ -129,26 +89,27 @@ static enum status write_tokens(struct generation *g, int32_t previous, size_t m
     return STATUS_OK;
 }
 
-static enum status go_on(struct generation *g, int32_t previous, size_t most, bool *ended,
-                         struct error *error) {
+static enum status time_tokens(struct generation *g, int32_t previous, size_t most, bool *ended,
+                               struct error *error) {
     double start = g->now();
     enum status status = write_tokens(g, previous, most, ended, error);
     g->generated.seconds += g->now() - start;
     return status;
 }
 
-/* How many pieces are written in all, prompt included; *cut: the context allows no more. */
-static size_t most_pieces(const struct options *options, size_t context, bool *cut) {
+/* @return limit of the tokens written, including the prompt. *cut: the context is shorter than
+   --steps */
+static size_t most_tokens(const struct options *options, size_t context, bool *cut) {
     size_t steps = options->steps > 0 ? (size_t)options->steps : SIZE_MAX;
     *cut = !options->roll && options->steps > 0 && steps > context;
     return options->roll || steps < context ? steps : context;
 }
 
-/* Prints the prompt, then what the model makes of it. */
+/* Prints the prompt, then the model's continuation. */
 static enum status continue_prompt(struct generation *g, const struct options *options,
                                    const int32_t *tokens, size_t count, struct error *error) {
     bool cut, ended = true;
-    size_t most = most_pieces(options, g->context, &cut);
+    size_t most = most_tokens(options, g->context, &cut);
     size_t shown = count - 1 < most ? count - 1 : most;
     if (count <= most) {
         TRY(generation_prompt(g, tokens, count, error));
@@ -157,15 +118,14 @@ static enum status continue_prompt(struct generation *g, const struct options *o
         TRY(generation_print(g, tokens[i], tokens[i + 1], error));
     }
     if (count <= most) {
-        TRY(go_on(g, tokens[count - 1], most - shown, &ended, error));
+        TRY(time_tokens(g, tokens[count - 1], most - shown, &ended, error));
     }
     TRY(generation_end_text(g, error));
     if (cut && !ended) {
-        fprintf(
-            stderr,
-            "%s: stopped at the model's context of %zu tokens, --steps asks for %d; --roll goes "
-            "on beyond it\n",
-            program, g->context, options->steps);
+        fprintf(stderr,
+                "%s: stopped at the model's context of %zu tokens, --steps asks for %d; --roll "
+                "continues beyond it\n",
+                program, g->context, options->steps);
     }
     return STATUS_OK;
 }
@@ -182,8 +142,8 @@ static enum status generate(struct generation *g, const struct options *options,
     }
     if (count > g->context && !g->roll) {
         status = error_set(error, STATUS_TOO_LONG,
-                           "the prompt has %zu tokens, the model's context is %zu; --roll goes on "
-                           "beyond it",
+                           "the prompt has %zu tokens, the model's context is %zu; --roll "
+                           "continues beyond it",
                            count, g->context);
     } else {
         status = continue_prompt(g, options, tokens, count, error);
@@ -194,11 +154,11 @@ static enum status generate(struct generation *g, const struct options *options,
 }
 
 static enum status chat(struct generation *g, const struct options *options, struct error *error) {
-    bool said = options->prompt != NULL && options->prompt[0] != '\0';
+    bool given = options->prompt != NULL && options->prompt[0] != '\0';
     size_t most = options->roll && options->steps > 0 ? (size_t)options->steps : SIZE_MAX;
-    TRY(generation_chat(g, most, options->system_prompt, said ? options->prompt : NULL, error));
+    TRY(generation_chat(g, most, options->system_prompt, given ? options->prompt : NULL, error));
     if (generation_room(g) == 0) {
-        fprintf(stderr, "%s: the talk has used its %zu tokens%s; --roll goes on beyond them\n",
+        fprintf(stderr, "%s: the chat has used its %zu tokens%s; --roll continues beyond them\n",
                 program, g->context,
                 g->context < llama2_config(g->model)->T ? " (--steps)" : ", the model's context");
     }
@@ -207,9 +167,9 @@ static enum status chat(struct generation *g, const struct options *options, str
 
 /* ---- The program ---- */
 
-static void report_part(const char *what, const struct generation_speed *speed,
-                        const char *modelled) {
-    fprintf(stderr, "%s %zu tokens", what, speed->tokens);
+static void report_speed(const char *phase, const struct generation_speed *speed,
+                         const char *modelled) {
+    fprintf(stderr, "%s %zu tokens", phase, speed->tokens);
     if (speed->tokens > 0 && speed->seconds > 0.0) {
         fprintf(stderr, ", %.1f tokens/s%s", (double)speed->tokens / speed->seconds, modelled);
     }
@@ -219,8 +179,8 @@ static void report_part(const char *what, const struct generation_speed *speed,
 static void report(const struct llama2_session *session, const struct generation *g) {
     char where[400];
     const char *modelled = llama2_session_modelled(session);
-    report_part("prompt", &g->prompt, modelled);
-    report_part("generated", &g->generated, modelled);
+    report_speed("prompt", &g->prompt, modelled);
+    report_speed("generated", &g->generated, modelled);
     if (g->rolls > 0) {
         fprintf(stderr, "rolls: %zu; ", g->rolls);
     }
@@ -234,7 +194,7 @@ static enum status open_generation(struct generation *g, const struct llama2_ses
     bool limited = strcmp(options->mode, "chat") == 0 && !options->roll;
     if (options->roll && context < 2) {
         return error_set(error, STATUS_UNSUPPORTED,
-                         "--roll: the model's context of %zu token has no half to keep", context);
+                         "--roll: a model with a context of %zu token cannot roll", context);
     }
     if (limited && steps > 0 && steps < context) {
         context = steps;
@@ -261,37 +221,59 @@ static enum status write_text(struct generation *g, const struct llama2_session 
     return status;
 }
 
-static enum status run(const struct options *options, const struct llama2_stages *stages,
+static enum status run(void *work_options, const struct llama2_stages *stages,
                        struct error *error) {
+    struct options *options = work_options;
     struct llama2_session session;
     struct generation generation = {0};
+    TRY(check_options(options, error));
+    adjust(options);
     TRY(llama2_session_open(&session, &options->shared, stages, 0, error));
     enum status status = write_text(&generation, &session, options, error);
     generation_free(&generation);
     llama2_session_close(&session);
-    if (status == STATUS_OK && (fflush(stdout) != 0 || ferror(stdout))) {
-        status = error_set(error, STATUS_IO, "cannot write to standard output");
-    }
-    return status;
+    return status == STATUS_OK ? program_output_end(error) : status;
 }
 
-int generate_main(int argc, char **argv, const struct llama2_stages *stages) {
-    struct options options = {
+static struct options options_defaults(void) {
+    return (struct options){
         .shared = llama2_options_defaults(),
         .mode = "generate",
         .temperature = 1.0f,
         .top_p = 0.9f,
         .steps = 256,
     };
-    struct error error = {0};
-    bool done = false;
-    file_enter_working_directory();
-    enum status status = read_options(argc, argv, stages, &options, &done, &error);
-    if (status == STATUS_OK && !done) {
-        status = run(&options, stages, &error);
-    }
-    if (status == STATUS_INTERRUPTED) {
-        return 128 + interrupt_seen();
-    }
-    return status == STATUS_OK ? 0 : report_failure(program, &error, status);
+}
+
+int generate_main(int argc, char **argv, const struct llama2_stages *stages) {
+    struct options options = options_defaults();
+    const struct flag table[] = {
+        {"temperature", 't', FLAG_FLOAT, &options.temperature, "X",
+         "0: the most likely token; 1: sample with the model's probabilities"},
+        {"top-p", 'p', FLAG_FLOAT, &options.top_p, "X",
+         "sample from the most likely tokens that make up X; 0 or 1: off"},
+        {"top-k", 'k', FLAG_INT, &options.top_k, "N",
+         "sample from the N most likely tokens, before --top-p; 0: off"},
+        {"seed", 's', FLAG_U64, &options.seed, "N", "seed of the sampler; 0: the time"},
+        {"steps", 'n', FLAG_INT, &options.steps, "N",
+         "number of tokens, including the prompt; 0: the whole context, with --roll no limit"},
+        {"roll", 0, FLAG_SWITCH, &options.roll, NULL,
+         "when the context is full, forget its older half and continue"},
+        {"prompt", 'i', FLAG_STRING, &options.prompt, "TEXT", "text to continue; default: none"},
+        {"mode", 'm', FLAG_STRING, &options.mode, "MODE", "generate or chat"},
+        {"system-prompt", 'y', FLAG_STRING, &options.system_prompt, "TEXT",
+         "chat: the system prompt"},
+        {"profile", 0, FLAG_SWITCH, &options.shared.profile, NULL,
+         "print time by operator to stderr at the end"},
+    };
+    const struct llama2_command command = {
+        .program = program,
+        .summary = "writes text with a Llama2 checkpoint: a file of llama2.c, or a Hugging Face\n"
+                   "folder with config.json, safetensors and tokenizer.json",
+        .options = &options.shared,
+        .own = table,
+        .own_count = sizeof table / sizeof *table,
+        .epilogue = epilogue,
+    };
+    return llama2_command_main(&command, stages, argc, argv, run, &options);
 }

@@ -1,6 +1,6 @@
 /**
  * @file generate_internal.h
- * @brief What the two modes of the program share: a model that is writing.
+ * @brief A model that writes a text, for both modes of the program.
  */
 #ifndef WARPBOOK_COMMON_PROGRAMS_DECODER_GENERATE_INTERNAL_H_
 #define WARPBOOK_COMMON_PROGRAMS_DECODER_GENERATE_INTERNAL_H_
@@ -17,14 +17,16 @@
 #include "common/programs/decoder/text_stream.h"
 #include "common/tokenizers/bpe/bpe.h"
 
-/** Tokens, and the seconds of the session's clock that they took: whoever draws many adds those, as
- * reading the clock waits for the device. */
+/**
+ * Tokens, and the seconds that they took by the session's clock. The caller of generation_next()
+ * adds the seconds of many calls at once, because reading the clock waits for the device.
+ */
 struct generation_speed {
     size_t tokens;
     double seconds;
 };
 
-/** A model that is writing. */
+/** A model that writes a text. */
 struct generation {
     struct llama2 *model;
     const struct bpe *tokenizer;
@@ -33,20 +35,20 @@ struct generation {
     struct text_stream stream;
     size_t batch;    /**< most tokens of one forward call */
     size_t context;  /**< positions that may be used */
-    bool roll;       /**< forget the older half when they are used up, instead of ending */
-    int32_t *tokens; /**< (context): what was fed at positions 0 .. position - 1 */
-    size_t position; /**< where the next token goes */
-    int32_t pending; /**< drawn, but not fed yet; -1: none */
+    bool roll;       /**< when the context is full, forget its older half instead of ending */
+    int32_t *tokens; /**< (context): the tokens fed at positions 0 .. position - 1 */
+    size_t position; /**< of the next token */
+    int32_t pending; /**< sampled, but not fed yet; -1: none */
     float *logits;   /**< (V) */
-    bool has_logits; /**< those after the last token fed */
-    bool draws;      /**< the engine draws tokens itself */
-    bool begun;      /**< it was told how, since the last token that was not its own */
-    size_t rolls;    /**< how often the context was full */
+    bool has_logits; /**< logits are those after the last token fed */
+    bool draws;      /**< the engine samples tokens itself */
+    bool begun;      /**< llama2_begin() was called since the last token that the host fed */
+    size_t rolls;    /**< how often the older half was forgotten */
     struct generation_speed prompt, generated;
 };
 
 /**
- * @brief Makes a generation of a session that is open.
+ * @brief Makes a generation for an open session.
  * @param context positions that may be used, 1 .. the model's
  * @param sampling its seed is not 0
  */
@@ -62,15 +64,17 @@ void generation_free(struct generation *generation);
 size_t generation_room(const struct generation *generation);
 
 /**
- * @brief Feeds what somebody else wrote, in batches, and shows progress on a terminal.
+ * @brief Feeds the tokens of a prompt in batches, and shows progress on a terminal.
  * @return STATUS_INTERRUPTED when a signal came (interrupt.h); STATUS_TOO_LONG beyond the context
  */
 MUST_CHECK enum status generation_prompt(struct generation *generation, const int32_t *tokens,
                                          size_t count, struct error *error);
 
 /**
- * @brief Draws the next token. It is fed here, or at the next call of this or generation_prompt().
- * @return STATUS_INTERRUPTED when a signal came; STATUS_TOO_LONG when the one before cannot be fed
+ * @brief Samples the next token. It is fed here, or at the next call of this function or of
+ *        generation_prompt().
+ * @return STATUS_INTERRUPTED when a signal came; STATUS_TOO_LONG when the token before it cannot be
+ *         fed
  */
 MUST_CHECK enum status generation_next(struct generation *generation, int32_t *token,
                                        struct error *error);

@@ -1,4 +1,4 @@
-/* generate on stages of the CPU reference, for tests. */
+/* The generate program with stages of the CPU reference, for tests. */
 #include "common/programs/decoder/generate.h"
 #include "common/programs/decoder/reference_stages.h"
 

@@ -1,4 +1,4 @@
-"""The test of a generate program from outside."""
+"""Shell test of a generate program."""
 
 def generate_test(name, program, size = "medium", tokens = 512, stage = "-"):
     """Runs generate_test.sh on a program made of //common/programs/decoder:generate and any engine.
@@ -7,8 +7,8 @@ def generate_test(name, program, size = "medium", tokens = 512, stage = "-"):
       name: of the target.
       program: label of the program.
       size: of the test.
-      tokens: how many are written with a real checkpoint: 40, 200 or 512; simt takes minutes for these.
-      stage: what --stage is given, where the program has more than one; "-": nothing.
+      tokens: tokens to write with a real checkpoint: 40, 200 or 512; 512 take minutes on simt.
+      stage: value of --stage; "-": no --stage.
     """
     native.sh_test(
         name = name,

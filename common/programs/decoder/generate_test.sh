@@ -1,5 +1,5 @@
 #!/bin/bash
-# The generate program from outside: good runs, and one clear line for each bad one.
+# Shell test of a generate program: good runs, and bad ones, which must print one clear line.
 # usage: generate_test.sh PROGRAMS_SH GENERATE MAKE_TEST_CHECKPOINT TOKENS STAGE; a STAGE of - is none
 set -u
 # shellcheck source=common/testing/programs.sh
@@ -22,7 +22,7 @@ tiny=("$generate" tiny.bin -z tiny_tokenizer.bin)
 # Flags.
 accepts "$generate" --help
 grep -q -- '--temperature' out || fail "--help does not list --temperature"
-refuses "no CHECKPOINT given, and datasets/tiny_llama is not there: a file of llama2.c" "${bare[@]}"
+refuses "no CHECKPOINT given, and datasets/tiny_llama is not there: give a file of llama2.c" "${bare[@]}"
 refuses "wants one CHECKPOINT, got 2" "${tiny[@]}" more
 refuses "unknown flag '--colour'" "${tiny[@]}" --colour
 refuses "unknown flag '-q'" "${tiny[@]}" -q
@@ -31,13 +31,13 @@ refuses "--temperature wants a number, not 'nan'" "${tiny[@]}" -t nan
 refuses "--steps wants a whole number, not '1.5'" "${tiny[@]}" -n 1.5
 refuses "-n wants a value" "${tiny[@]}" -n
 refuses "--mode is 'generate' or 'chat', not 'sing'" "${tiny[@]}" -m sing
-refuses "--threads 0: at least 1" "${tiny[@]}" --threads 0
+refuses "--threads 0: must be at least 1" "${tiny[@]}" --threads 0
 
 # Files.
 refuses "absent.bin: cannot open" "$generate" absent.bin -z tiny_tokenizer.bin
 refuses "absent.bin: cannot open" "$generate" tiny.bin -z absent.bin
 refuses "tokenizer.bin: cannot open" "$generate" tiny.bin
-says "; --tokenizer FILE names the one that belongs to the checkpoint" err
+says "; give the checkpoint's own with --tokenizer FILE" err
 refuses "config.json: cannot open" "$generate" . -z tiny_tokenizer.bin
 : >empty.bin
 refuses "empty.bin" "$generate" empty.bin -z tiny_tokenizer.bin
@@ -66,7 +66,7 @@ cmp -s out from_file || fail "the folder's own tokenizer gives other text"
 mkdir -p course/datasets course/labs && cp -r tiny course/datasets/tiny_llama && : >course/WORKSPACE
 accepts env BUILD_WORKSPACE_DIRECTORY="$PWD/course" "$generate" -t 0 -n 20 -i abc
 cmp -s out from_file || fail "the workspace's checkpoint writes other text"
-# A program that brings the checkpoint along must be without it here; one that has a stage for the CPU can be.
+# A program built with the checkpoint must run without it here, as a program with a CPU stage can.
 around=("$generate")
 [ "$stage" != - ] && around=(env -u RUNFILES_DIR "$PWD/bare/${2##*/}")
 accepts env -C course/labs "${around[@]}" -t 0 -n 20 -i abc
@@ -74,7 +74,7 @@ cmp -s out from_file || fail "the checkpoint of the workspace around writes othe
 rm course/datasets/tiny_llama/tokenizer.bin
 refuses "course/datasets/tiny_llama" env -C course "${around[@]}"
 
-# Folders that are not whole.
+# Folders that are incomplete.
 cp -r tiny lacking && rm lacking/model-00002-of-00002.safetensors
 refuses "model-00002-of-00002.safetensors: cannot open" "$generate" lacking
 cp -r tiny other && sed 's/"hidden_size":[^,]*/"hidden_size": 64/' tiny/config.json >other/config.json
@@ -125,10 +125,10 @@ cmp -s out sampled && fail "another seed gives the same text"
 accepts "${tiny[@]}" -t 1 -s 7 -n 24 -p 0.1
 cmp -s out sampled && fail "--top-p changes nothing"
 
-# Values that llama2.c replaces are replaced, and said.
+# Values that llama2.c replaces are replaced, with a warning.
 accepts "${tiny[@]}" -t -1 -n 20 -i abc
 cmp -s out greedy || fail "a negative temperature is not greedy"
-grep -q 'below 0' err || fail "no word on the negative temperature"
+grep -q 'below 0' err || fail "no warning about the negative temperature"
 accepts "${tiny[@]}" -s 7 -n 24 -p 1.5
 mv out replaced
 accepts "${tiny[@]}" -s 7 -n 24 -p 0.9
@@ -139,7 +139,7 @@ accepts "${tiny[@]}" -t 0 -i abc -n 0
 cmp -s out whole || fail "-n 0 is not the whole context"
 accepts "${tiny[@]}" -t 0 -i abc -n 9999
 cmp -s out whole || fail "-n beyond the context is not the whole context"
-says "stopped at the model's context of 64 tokens, --steps asks for 9999; --roll goes on" err
+says "stopped at the model's context of 64 tokens, --steps asks for 9999; --roll continues" err
 accepts "${tiny[@]}" -t 0 -i abc -n 100 --roll
 says "; rolls: 2; " err
 head -c $(($(wc -c <whole) - 1)) whole | cmp -s - <(head -c $(($(wc -c <whole) - 1)) out) ||
@@ -149,7 +149,7 @@ accepts "${tiny[@]}" -t 0 -i abcdef -n 3
 accepts "${tiny[@]}" -n 10 --profile
 grep -Eq 'matmul|decoder' err || fail "--profile prints no operator"
 
-# Paths mean the folder that bazel run was called in.
+# Paths are relative to the folder that bazel run was called in.
 mkdir -p elsewhere
 (cd elsewhere && BUILD_WORKING_DIRECTORY=$TEST_TMPDIR "${tiny[@]}" -n 5 >../out 2>../err) ||
     fail "BUILD_WORKING_DIRECTORY is not used: $(cat err)"
@@ -168,7 +168,7 @@ if [ -w /dev/full ]; then
     "${tiny[@]}" -n 5 >/dev/full 2>err && fail "a full disk goes unnoticed"
 fi
 
-# A real checkpoint writes its known text; a shorter one is how a longer one begins.
+# A real checkpoint writes its known text.
 data=${WARPBOOK_DATA:-}
 if [ -r "$data/stories260K.bin" ] && [ -r "$data/tok512.bin" ]; then
     case $tokens in

@@ -1,4 +1,4 @@
-/* A model that is writing: feeding, drawing, and rolling on when the context is full. */
+/* A model that writes a text: feeding, sampling, and rolling when the context is full. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,10 +24,9 @@ enum status generation_create(struct generation *g, const struct llama2_session 
         .tokens = calloc(context, sizeof(int32_t)),
         .logits = calloc(V, sizeof(float)),
     };
-    enum status status = STATUS_OUT_OF_MEMORY;
-    if (g->tokens != NULL && g->logits != NULL) {
-        status = sampler_create(&g->sampler, V, sampling);
-    }
+    enum status status = g->tokens != NULL && g->logits != NULL
+                             ? sampler_create(&g->sampler, V, sampling)
+                             : STATUS_OUT_OF_MEMORY;
     return status == STATUS_OK
                ? STATUS_OK
                : error_set(error, status, "cannot make the sampler: %s", status_message(status));
@@ -55,7 +54,7 @@ static enum status failed(const struct generation *g, enum status status, struct
                      status_message(status));
 }
 
-/* One forward call, of tokens that there is room for. They may be g->tokens + g->position. */
+/* One forward call; the tokens fit the context. They may be g->tokens + g->position. */
 static enum status feed_batch(struct generation *g, const int32_t *tokens, size_t count,
                               bool wants_logits, struct error *error) {
     enum status status =
@@ -74,9 +73,9 @@ static size_t smaller(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
-/* Keeps the first token, which is BOS, and the last ones, so that half of the context is used; as
-   each changes its position, all are fed again. */
-static enum status roll_on(struct generation *g, struct error *error) {
+/* Keeps the first token, which is BOS, and the last ones, together half of the context. All are fed
+   again, because their positions change. */
+static enum status roll(struct generation *g, struct error *error) {
     size_t last = (g->context - 1) / 2;
     memmove(g->tokens + 1, g->tokens + g->context - last, last * sizeof *g->tokens);
     g->position = 0;
@@ -91,7 +90,7 @@ static enum status roll_on(struct generation *g, struct error *error) {
     return STATUS_OK;
 }
 
-/* Feeds up to a batch of the tokens. *fed: how many. */
+/* Feeds up to one batch of the tokens; *fed receives their number. */
 static enum status feed_some(struct generation *g, const int32_t *tokens, size_t count, size_t *fed,
                              struct error *error) {
     if (interrupt_seen() != 0) {
@@ -101,7 +100,7 @@ static enum status feed_some(struct generation *g, const int32_t *tokens, size_t
         if (!g->roll) {
             return failed(g, STATUS_TOO_LONG, error);
         }
-        TRY(roll_on(g, error));
+        TRY(roll(g, error));
     }
     *fed = smaller(smaller(count, g->batch), g->context - g->position);
     return feed_batch(g, tokens, *fed, *fed == count, error);
@@ -117,37 +116,47 @@ static enum status feed_pending(struct generation *g, struct error *error) {
     return feed_some(g, &token, 1, &fed, error);
 }
 
+/* *done counts the tokens fed, also on failure. */
+static enum status feed_all(struct generation *g, const int32_t *tokens, size_t count, size_t *done,
+                            struct progress *progress, struct error *error) {
+    size_t fed;
+    TRY(feed_pending(g, error));
+    while (*done < count) {
+        TRY(feed_some(g, tokens + *done, count - *done, &fed, error));
+        *done += fed;
+        progress_update(progress, *done);
+    }
+    return STATUS_OK;
+}
+
 enum status generation_prompt(struct generation *g, const int32_t *tokens, size_t count,
                               struct error *error) {
     struct progress progress = progress_create("reading the prompt, tokens", count);
     double start = g->now();
-    size_t done = 0, fed;
-    enum status status = feed_pending(g, error);
-    while (status == STATUS_OK && done < count) {
-        status = feed_some(g, tokens + done, count - done, &fed, error);
-        if (status == STATUS_OK) {
-            done += fed;
-            progress_update(&progress, done);
-        }
-    }
+    size_t done = 0;
+    enum status status = feed_all(g, tokens, count, &done, &progress, error);
     g->prompt.tokens += done;
     g->prompt.seconds += g->now() - start;
     progress_finish(&progress);
     return status;
 }
 
-/* ---- Drawing ---- */
+/* ---- Sampling ---- */
 
-/* The host's generator goes along, so that either side can go on from where the other was. */
-static enum status draw_on_engine(struct generation *g, int32_t *token, struct error *error) {
+static enum status next_from_engine(struct generation *g, int32_t *token) {
     const struct llama2_sampling sampling = {.temperature = g->sampler.temperature,
                                              .top_p = g->sampler.top_p,
                                              .top_k = g->sampler.top_k,
                                              .seed = g->sampler.state};
-    enum status status = g->begun ? STATUS_OK : llama2_begin(g->model, &sampling);
-    if (status == STATUS_OK) {
-        status = llama2_next(g->model, g->position, token);
+    if (!g->begun) {
+        TRY(llama2_begin(g->model, &sampling));
     }
+    return llama2_next(g->model, g->position, token);
+}
+
+/* Also advances the host's generator, so that host and engine can continue for each other. */
+static enum status draw_on_engine(struct generation *g, int32_t *token, struct error *error) {
+    enum status status = next_from_engine(g, token);
     if (status != STATUS_OK) {
         return failed(g, status, error);
     }
@@ -158,7 +167,7 @@ static enum status draw_on_engine(struct generation *g, int32_t *token, struct e
     return STATUS_OK;
 }
 
-/* An engine that draws had no need to bring logits: the last token is fed once more for them. */
+/* An engine that samples returns no logits. To get them, feeds the last token once more. */
 static enum status fetch_logits(struct generation *g, struct error *error) {
     if (g->has_logits) {
         return STATUS_OK;

@@ -23,7 +23,7 @@ static const struct llama2_config small = {.C = 16,
 
 static const int32_t prompt[PROMPT] = {1, 17, 4, 60, 33};
 
-/* A small random model on an engine, ready to write. */
+/* A small random model on an engine. */
 struct bed {
     struct llama2_random random;
     struct engine engine;
@@ -46,7 +46,7 @@ static void close_bed(struct bed *b) {
     llama2_random_free(&b->random);
 }
 
-/* What rolling on means, without a cache: every token from the whole of what is not forgotten. */
+/* Rolling without a cache: computes every token from all tokens that are not forgotten. */
 static enum status recompute(struct llama2 *model, const struct llama2_sampling *how,
                              const int32_t *fed, size_t count, int32_t *drawn, size_t most) {
     int32_t window[CONTEXT];
@@ -59,7 +59,7 @@ static enum status recompute(struct llama2 *model, const struct llama2_sampling 
             drawn[i - count] = sampler_next(&sampler, logits);
         }
         if (length == CONTEXT) {
-            size_t kept = CONTEXT / 2 - 1; /* beside the first: half of the context */
+            size_t kept = CONTEXT / 2 - 1; /* with the first token: half of the context */
             memmove(window + 1, window + CONTEXT - kept, kept * sizeof *window);
             length = kept + 1;
         }
@@ -70,7 +70,7 @@ static enum status recompute(struct llama2 *model, const struct llama2_sampling 
     return STATUS_OK;
 }
 
-static const struct llama2_sampling ways[] = {
+static const struct llama2_sampling samplings[] = {
     {.temperature = 0.0f, .seed = 1},
     {.temperature = 1.0f, .top_p = 0.9f, .seed = 5},
     {.temperature = 1.5f, .top_k = 9, .seed = 6},
@@ -101,27 +101,27 @@ static void expect_rolled(bool draws, size_t batch, const struct llama2_sampling
     close_bed(&b);
 }
 
-C_TEST(generation, rolls_on_as_recomputed) {
-    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
+C_TEST(generation, rolls_as_recomputed) {
+    for (size_t w = 0; w < sizeof samplings / sizeof *samplings; w++) {
         for (size_t batch = 1; batch <= CONTEXT; batch += 7) {
-            expect_rolled(false, batch, &ways[w], prompt, PROMPT);
-            expect_rolled(true, batch, &ways[w], prompt, PROMPT);
+            expect_rolled(false, batch, &samplings[w], prompt, PROMPT);
+            expect_rolled(true, batch, &samplings[w], prompt, PROMPT);
         }
     }
 }
 
-C_TEST(generation, rolls_on_within_a_long_prompt) {
+C_TEST(generation, rolls_within_a_long_prompt) {
     int32_t fed[3 * CONTEXT];
     for (size_t i = 0; i < 3 * CONTEXT; i++) {
         fed[i] = i == 0 ? 1 : (int32_t)(3 + i * 7 % 61);
     }
     for (size_t count = CONTEXT - 1; count <= 3 * CONTEXT; count += 7) {
-        expect_rolled(false, 4, &ways[0], fed, count);
-        expect_rolled(true, 9, &ways[1], fed, count);
+        expect_rolled(false, 4, &samplings[0], fed, count);
+        expect_rolled(true, 9, &samplings[1], fed, count);
     }
 }
 
-/* Without rolling, the last token is drawn from a full context, by engines of both kinds. */
+/* Without rolling, the last token is sampled from a full context, by engines of both kinds. */
 static void expect_end(bool draws, const struct llama2_sampling *how) {
     enum { ROOM = CONTEXT - PROMPT };
     int32_t want[ROOM + 1], token;
@@ -143,19 +143,19 @@ static void expect_end(bool draws, const struct llama2_sampling *how) {
 }
 
 C_TEST(generation, the_last_token_of_a_full_context) {
-    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
-        expect_end(false, &ways[w]);
-        expect_end(true, &ways[w]);
+    for (size_t w = 0; w < sizeof samplings / sizeof *samplings; w++) {
+        expect_end(false, &samplings[w]);
+        expect_end(true, &samplings[w]);
     }
 }
 
-C_TEST(generation, prompts_and_answers_take_turns) {
+C_TEST(generation, prompts_and_answers_alternate) {
     int32_t tokens[2][12];
     for (int draws = 0; draws < 2; draws++) {
         struct bed b;
         struct generation g;
         ASSERT_OK(open_bed(&b, draws == 1, 3));
-        ASSERT_OK(generation_create(&g, &b.session, CONTEXT, false, &ways[1], NULL));
+        ASSERT_OK(generation_create(&g, &b.session, CONTEXT, false, &samplings[1], NULL));
         for (size_t i = 0; i < 12; i++) {
             if (i % 4 == 0) {
                 EXPECT_OK(generation_prompt(&g, prompt, 4, NULL));

@@ -4,13 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/file.h"
+#include "common/base/terminal.h"
 #include "common/bench/bench.h"
 #include "common/programs/dtype_flag.h"
+#include "common/programs/interrupt.h"
 #include "common/programs/shipped.h"
+#include "common/programs/stage_flag.h"
 #include "common/tokenizers/bpe/tokenizer.h"
 
-/* Tokens of a prompt at a time: enough for a matmul to be one, few enough for Ctrl-C to be heard
-   on a CPU. */
+/* Tokens of a prompt in one forward call: enough for an efficient matmul, few enough that a CPU
+   reacts to Ctrl-C between two calls. */
 enum { CPU_BATCH = 64, DEVICE_BATCH = 512 };
 
 enum { SHARED_FLAGS = 4, MOST_THREADS = 1024 };
@@ -28,18 +32,16 @@ static enum status check_stage(const struct llama2_options *o, const struct llam
     }
     char names[300] = "";
     for (size_t i = 0; i < stages->count; i++) {
-        size_t used = strlen(names);
-        snprintf(names + used, sizeof names - used, "%s%s", i > 0 ? ", " : "",
-                 stages->table[i].name);
+        stage_list_add(names, sizeof names, stages->table[i].name);
     }
-    return error_set(error, STATUS_INVALID_ARGUMENT, "--stage '%s': there is %s", o->stage, names);
+    return stage_flag_unknown(o->stage, names, error);
 }
 
-/* The one that is named, or the project's own. */
+/* The checkpoint of the command line, or the project's own. */
 static enum status choose_checkpoint(struct llama2_options *o, const struct arguments *arguments,
                                      struct error *error) {
-    static const char hint[] = "a file of llama2.c, or a folder as Hugging Face stores it; "
-                               "README.md, 'Write a story', says where a small one is";
+    static const char hint[] = "give a file of llama2.c, or a folder as Hugging Face stores it; "
+                               "README.md, 'Write a story', says where to get a small one";
     if (arguments->count > 1) {
         return error_set(error, STATUS_INVALID_ARGUMENT, "wants one CHECKPOINT, got %zu: %s",
                          arguments->count, hint);
@@ -57,11 +59,12 @@ static enum status check(struct llama2_options *o, const struct llama2_stages *s
                          const struct arguments *arguments, struct error *error) {
     TRY(choose_checkpoint(o, arguments, error));
     if (o->threads < 1) {
-        return error_set(error, STATUS_INVALID_ARGUMENT, "--threads %d: at least 1", o->threads);
+        return error_set(error, STATUS_INVALID_ARGUMENT, "--threads %d: must be at least 1",
+                         o->threads);
     }
     if (o->threads > MOST_THREADS) {
-        return error_set(error, STATUS_INVALID_ARGUMENT, "--threads %d: at most %d", o->threads,
-                         MOST_THREADS);
+        return error_set(error, STATUS_INVALID_ARGUMENT, "--threads %d: must be at most %d",
+                         o->threads, MOST_THREADS);
     }
     if (o->dtype != NULL) {
         enum nn_dtype dtype;
@@ -70,18 +73,32 @@ static enum status check(struct llama2_options *o, const struct llama2_stages *s
     return check_stage(o, stages, error);
 }
 
-enum status llama2_command_parse(const struct llama2_command *c, const struct llama2_stages *stages,
+static enum status parse(const struct flags *flags, int argc, char **argv, struct llama2_options *o,
+                         const struct llama2_stages *stages, struct arguments *arguments,
+                         struct error *error) {
+    TRY(flags_parse(flags, argc, argv, arguments, error));
+    if (arguments->help) {
+        flags_help(flags, stdout);
+        return STATUS_OK;
+    }
+    return check(o, stages, arguments, error);
+}
+
+/* Reads the command line, checks everything that can be checked without a file, and finds the
+   project's own checkpoint if none is named. *help: --help was printed. */
+static enum status parse_command(const struct llama2_command *c, const struct llama2_stages *stages,
                                  int argc, char **argv, bool *help, struct error *error) {
     struct llama2_options *o = c->options;
     const struct flag shared[SHARED_FLAGS] = {
         {"tokenizer", 'z', FLAG_STRING, &o->tokenizer, "FILE",
-         "llama2.c's file or a tokenizer.json; without: tokenizer.bin, or the folder's own"},
+         "a file of llama2.c or a tokenizer.json; default: tokenizer.bin, or the folder's own"},
         {"threads", 0, FLAG_INT, &o->threads, "N", "most CPU threads"},
         {"dtype", 0, FLAG_STRING, &o->dtype, "TYPE",
-         "fp32, fp16 or bf16: matrices on the engine; without: as stored, where it takes that"},
+         "fp32, fp16 or bf16: type of the matrices on the engine; default: as stored, if the "
+         "stage supports it"},
         {"stage", 0, FLAG_STRING, &o->stage, "NAME",
-         "stage of the course: its name or number; without: the last on a GPU, else the CPU's, as "
-         "simt is slow"},
+         "stage of the course, by name or number; default: the last one if there is a GPU, else "
+         "the last one on the CPU"},
     };
     struct flag table[LLAMA2_MOST_FLAGS + SHARED_FLAGS];
     memcpy(table, c->own, c->own_count * sizeof *table);
@@ -98,20 +115,34 @@ enum status llama2_command_parse(const struct llama2_command *c, const struct ll
     if (arguments.values == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory");
     }
-    enum status status = flags_parse(&flags, argc, argv, &arguments, error);
-    *help = status == STATUS_OK && arguments.help;
-    if (*help) {
-        flags_help(&flags, stdout);
-    } else if (status == STATUS_OK) {
-        status = check(o, stages, &arguments, error);
-    }
+    enum status status = parse(&flags, argc, argv, o, stages, &arguments, error);
+    *help = arguments.help;
     free(arguments.values);
     return status;
 }
 
+static enum status run_command(const struct llama2_command *c, const struct llama2_stages *stages,
+                               int argc, char **argv, llama2_work *work, void *options,
+                               struct error *error) {
+    bool help = false;
+    TRY(parse_command(c, stages, argc, argv, &help, error));
+    return help ? STATUS_OK : work(options, stages, error);
+}
+
+int llama2_command_main(const struct llama2_command *c, const struct llama2_stages *stages,
+                        int argc, char **argv, llama2_work *work, void *options) {
+    struct error error = {0};
+    file_enter_working_directory();
+    enum status status = run_command(c, stages, argc, argv, work, options, &error);
+    if (status == STATUS_INTERRUPTED) {
+        return 128 + interrupt_seen();
+    }
+    return status == STATUS_OK ? 0 : report_failure(c->program, &error, status);
+}
+
 /* ---- Files and engine ---- */
 
-/* A folder has its own tokenizer, if no other is named. */
+/* Opens the tokenizer that is named, else the folder's own, else tokenizer.bin. */
 static enum status open_tokenizer(struct llama2_session *s, const struct llama2_options *o,
                                   struct error *error) {
     bool folder = s->checkpoint.llama2c.weights.layers == NULL;
@@ -124,9 +155,7 @@ static enum status open_tokenizer(struct llama2_session *s, const struct llama2_
     return status == STATUS_OK
                ? STATUS_OK
                : error_set(error, status, "%s%s", error_text(&cause, status),
-                           guessed
-                               ? "; --tokenizer FILE names the one that belongs to the checkpoint"
-                               : "");
+                           guessed ? "; give the checkpoint's own with --tokenizer FILE" : "");
 }
 
 static enum status open_files(struct llama2_session *s, const struct llama2_options *o,
@@ -135,7 +164,7 @@ static enum status open_files(struct llama2_session *s, const struct llama2_opti
     return open_tokenizer(s, o, error);
 }
 
-/* The last stage that needs no device; NULL: there is none. */
+/* The last stage on the CPU; NULL: there is none. */
 static const struct llama2_stage *last_on_cpu(const struct llama2_stages *stages) {
     for (size_t i = stages->count; i-- > 0;) {
         if (!stages->table[i].on_device) {
@@ -145,11 +174,11 @@ static const struct llama2_stage *last_on_cpu(const struct llama2_stages *stages
     return NULL;
 }
 
-/* Whether there is a GPU that computes, rather than none or a model of one. */
+/* Whether there is a GPU; simt does not count. */
 static bool real_gpu(const struct llama2_stages *stages) {
-    struct llama2_place place;
-    return stages->open_place == NULL ||
-           (stages->open_place(&place, NULL) == STATUS_OK && !place.modelled);
+    struct program_device device;
+    return stages->open_device == NULL ||
+           (stages->open_device(&device, NULL) == STATUS_OK && !device.modelled);
 }
 
 static const struct llama2_stage *choose_stage(const struct llama2_options *o,
@@ -158,25 +187,32 @@ static const struct llama2_stage *choose_stage(const struct llama2_options *o,
     if (o->stage != NULL) {
         return llama2_stage_find(stages, o->stage);
     }
-    bool as_well = last->on_device && last_on_cpu(stages) != NULL;
-    return as_well && !real_gpu(stages) ? last_on_cpu(stages) : last;
+    bool both = last->on_device && last_on_cpu(stages) != NULL;
+    return both && !real_gpu(stages) ? last_on_cpu(stages) : last;
+}
+
+static enum status create_engine(struct llama2_session *s, const struct llama2_options *o,
+                                 struct error *error) {
+    TRY(s->stage->create(&s->engine, o->threads, error));
+    if (o->profile) {
+        TRY(engine_profile_create(&s->timed, &s->engine, &s->profile));
+        s->profile.now = s->now;
+    }
+    return STATUS_OK;
 }
 
 static enum status start_engine(struct llama2_session *s, const struct llama2_options *o,
                                 const struct llama2_stages *stages, struct error *error) {
     s->stage = choose_stage(o, stages);
     s->now = bench_now;
-    snprintf(s->place.name, sizeof s->place.name, "%s", s->stage->on_device ? "a GPU" : "the CPU");
-    if (s->stage->on_device && stages->open_place != NULL) {
-        TRY(stages->open_place(&s->place, error));
-        s->now = stages->place_now;
+    snprintf(s->device.name, sizeof s->device.name, "%s",
+             s->stage->on_device ? "a GPU" : "the CPU");
+    if (s->stage->on_device && stages->open_device != NULL) {
+        TRY(stages->open_device(&s->device, error));
+        s->now = stages->device_now;
     }
     struct error cause = {0};
-    enum status status = s->stage->create(&s->engine, o->threads, &cause);
-    if (status == STATUS_OK && o->profile) {
-        status = engine_profile_create(&s->timed, &s->engine, &s->profile);
-        s->profile.now = s->now;
-    }
+    enum status status = create_engine(s, o, &cause);
     return status == STATUS_OK ? STATUS_OK
                                : error_set(error, status, "cannot start the engine: %s",
                                            error_text(&cause, status));
@@ -184,7 +220,7 @@ static enum status start_engine(struct llama2_session *s, const struct llama2_op
 
 /* ---- The model ---- */
 
-/* A walk over the stored matrices that ends at the first whose type is another. */
+/* The type of the stored matrices visited so far. */
 struct matrices {
     bool any;
     enum nn_dtype dtype;
@@ -203,7 +239,7 @@ static enum status compare_dtype(void *context, const struct llama2_tensor *tens
     return STATUS_OK;
 }
 
-/* The one type of all matrices; of a mixture, the type that holds them all. */
+/* The type of all matrices; fp32, which can hold all types, if they differ. */
 static enum nn_dtype stored_dtype(struct llama2_checkpoint *checkpoint) {
     struct matrices matrices = {.any = false};
     enum status status = llama2_tensors_visit(&checkpoint->config, checkpoint->shared_classifier,
@@ -219,7 +255,8 @@ static enum status make_fp32(struct llama2_session *s, const struct engine *engi
                          error);
 }
 
-/* An engine may have a decoder that does not take this model: then it is as one without. */
+/* Makes the model with the engine's decoder. Without a decoder, or if it does not support this
+   model, the model runs operator by operator in fp32. */
 static enum status make_model(struct llama2_session *s, const struct llama2_options *o,
                               struct error *error) {
     const struct engine *engine = o->profile ? &s->timed : &s->engine;
@@ -238,8 +275,8 @@ static enum status make_model(struct llama2_session *s, const struct llama2_opti
         }
     }
     if (o->dtype != NULL && s->dtype != NN_F32) {
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "--dtype %s: stage %s computes %s in fp32 alone", o->dtype, s->stage->name,
+        return error_set(error, STATUS_UNSUPPORTED, "--dtype %s: stage %s computes %s in fp32 only",
+                         o->dtype, s->stage->name,
                          engine->decoder_create != NULL ? "this model" : "Llama2");
     }
     return make_fp32(s, engine, error);
@@ -283,11 +320,11 @@ const char *llama2_session_where(const struct llama2_session *s, char *text, siz
     if (s->dtype != NN_F32) {
         snprintf(type, sizeof type, " in %s", nn_dtype_name(s->dtype));
     }
-    snprintf(text, size, "stage %s%s on %s%s", s->stage->name, type, s->place.name,
-             s->place.modelled ? " (times are modelled)" : "");
+    snprintf(text, size, "stage %s%s on %s%s", s->stage->name, type, s->device.name,
+             s->device.modelled ? " (times are modelled)" : "");
     return text;
 }
 
 const char *llama2_session_modelled(const struct llama2_session *s) {
-    return s->place.modelled ? " modelled" : "";
+    return s->device.modelled ? " modelled" : "";
 }

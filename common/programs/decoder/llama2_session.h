@@ -1,6 +1,6 @@
 /**
  * @file llama2_session.h
- * @brief What the programs with a Llama2 share: flags, the choice of a stage, the start.
+ * @brief Flags, stage, engine and model of the programs with a Llama2.
  */
 #ifndef WARPBOOK_COMMON_PROGRAMS_DECODER_LLAMA2_SESSION_H_
 #define WARPBOOK_COMMON_PROGRAMS_DECODER_LLAMA2_SESSION_H_
@@ -23,18 +23,18 @@
 extern "C" {
 #endif
 
-/** What the shared flags say. */
+/** Values of the shared flags. */
 struct llama2_options {
-    const char *checkpoint; /**< the one positional argument; without: the project's own, found */
-    char shipped[FOLDER_PATH_BYTES]; /**< where that is */
+    const char *checkpoint; /**< positional argument; default: the project's own, in shipped */
+    char shipped[FOLDER_PATH_BYTES]; /**< path of the project's own checkpoint */
     const char *tokenizer;           /**< NULL: the folder's, or tokenizer.bin */
-    const char *stage; /**< NULL: the last on a real GPU, else the last that needs no device */
-    const char *dtype; /**< NULL: as the checkpoint, where the stage takes that */
+    const char *stage; /**< NULL: the last if there is a GPU, else the last one on the CPU */
+    const char *dtype; /**< NULL: as the checkpoint, if the stage supports it */
     int threads;
-    bool profile; /**< times operators; no shared flag, as not every program has it */
+    bool profile; /**< times operators; not a shared flag, as only some programs have it */
 };
 
-/** How a program reads its command line. */
+/** The command line of a program. */
 struct llama2_command {
     const char *program, *summary, *epilogue;
     struct llama2_options *options;
@@ -47,27 +47,31 @@ enum { LLAMA2_MOST_FLAGS = 16 };
 /** @return the defaults. */
 struct llama2_options llama2_options_defaults(void);
 
+/** The work of a program after its command line was read. */
+typedef enum status llama2_work(void *options, const struct llama2_stages *stages,
+                                struct error *error);
+
 /**
- * @brief Reads the command line, checks what can be checked without a file, and finds a checkpoint
- *        where none is named.
- * @param help receives whether --help was printed
+ * @brief main() of a program: reads the command line, checks everything that can be checked without
+ *        a file, and calls @p work, unless --help was given.
+ * @param options passed on to @p work
+ * @return exit status: 0; 1 after one line on stderr; 128 + the signal after SIGINT or SIGTERM
  */
-MUST_CHECK enum status llama2_command_parse(const struct llama2_command *command,
-                                            const struct llama2_stages *stages, int argc,
-                                            char **argv, bool *help, struct error *error);
+int llama2_command_main(const struct llama2_command *command, const struct llama2_stages *stages,
+                        int argc, char **argv, llama2_work *work, void *options);
 
 /** Checkpoint, tokenizer, engine and model. */
 struct llama2_session {
     struct llama2_checkpoint checkpoint;
     struct bpe *tokenizer;
     const struct llama2_stage *stage;
-    struct llama2_place place; /**< of a stage on the device */
-    double (*now)(void);       /**< the clock that times this stage: the device's, or wall */
-    enum nn_dtype dtype;       /**< of matrices on the engine */
+    struct program_device device; /**< of a stage on the device; else named "the CPU" */
+    double (*now)(void);          /**< clock for this stage: the device's, or wall time */
+    enum nn_dtype dtype;          /**< of matrices on the engine */
     struct engine engine;
-    struct engine timed; /**< around engine, with options->profile */
+    struct engine timed; /**< profiles engine, if options->profile */
     struct profile profile;
-    struct llama2_fp32 fp32; /**< empty when the engine took the weights as they are stored */
+    struct llama2_fp32 fp32; /**< empty if the engine uses the weights as they are stored */
     struct llama2 *model;
     size_t batch; /**< most tokens of one llama2_forward() */
 };
@@ -75,13 +79,13 @@ struct llama2_session {
 /**
  * @brief Opens files, starts the stage's engine and makes the model on it.
  *
- * Without --stage: the last stage where there is a real GPU, else the last one on the CPU, as simt
- * is slow; where no stage is on the CPU, the last one.
+ * Without --stage: the last stage if there is a GPU, else the last stage on the CPU, because simt
+ * is slow. If no stage is on the CPU, the last stage.
  *
- * An engine with a decoder gets the weights as they are stored: no fp32 copy of them is made.
+ * An engine with a decoder gets the weights as they are stored, without an fp32 copy.
  *
- * @param most_batch most tokens of a forward call that are of use; 0: what suits a prompt
- * @return also STATUS_UNSUPPORTED when 16 bits are asked of a stage that computes in fp32 alone
+ * @param most_batch most tokens of one forward call; 0: a batch suitable for prompts
+ * @return also STATUS_UNSUPPORTED when options ask for a 16-bit type and the stage has only fp32
  */
 MUST_CHECK enum status llama2_session_open(struct llama2_session *session,
                                            const struct llama2_options *options,
@@ -92,13 +96,13 @@ MUST_CHECK enum status llama2_session_open(struct llama2_session *session,
 void llama2_session_close(struct llama2_session *session);
 
 /**
- * @brief Where the session computes, for people: "stage 01_cpu_matmul on the CPU", "stage
+ * @brief Describes where the session computes: "stage 01_cpu_matmul on the CPU", "stage
  *        10_llama2_decoder in bf16 on NVIDIA H200", "... on simt:h200 (times are modelled)".
  * @return @p text
  */
 const char *llama2_session_where(const struct llama2_session *session, char *text, size_t size);
 
-/** @return " modelled" behind a figure that was not measured, else "". */
+/** @return " modelled", to print after a modelled figure; "" if times are measured. */
 const char *llama2_session_modelled(const struct llama2_session *session);
 
 #ifdef __cplusplus

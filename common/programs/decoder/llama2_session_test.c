@@ -43,7 +43,7 @@ static enum status write_tokenizer(const char *folder) {
     return status;
 }
 
-/* A folder with a random model in @p dtype. */
+/* Writes a folder with a random model in @p dtype. */
 static enum status write_folder(const char *folder, enum nn_dtype dtype) {
     const struct llama2_write_options options = {.dtype = dtype, .shards = 1};
     struct llama2_random random;
@@ -92,25 +92,25 @@ C_TEST(session, an_engine_with_a_decoder_gets_the_weights_as_they_are_stored) {
     }
 }
 
-C_TEST(session, where_says_stage_type_and_place) {
+C_TEST(session, where_names_stage_type_and_device) {
     static const struct llama2_stage stage = {.name = "10_llama2_decoder", .on_device = true};
     struct llama2_session session = {.stage = &stage, .dtype = NN_BF16};
     char text[400];
-    snprintf(session.place.name, sizeof session.place.name, "simt:h200");
-    session.place.modelled = true;
+    snprintf(session.device.name, sizeof session.device.name, "simt:h200");
+    session.device.modelled = true;
     EXPECT_STR_EQ("stage 10_llama2_decoder in bf16 on simt:h200 (times are modelled)",
                   llama2_session_where(&session, text, sizeof text));
     EXPECT_STR_EQ(" modelled", llama2_session_modelled(&session));
-    session.place.modelled = false;
+    session.device.modelled = false;
     session.dtype = NN_F32;
-    snprintf(session.place.name, sizeof session.place.name, "NVIDIA H200");
+    snprintf(session.device.name, sizeof session.device.name, "NVIDIA H200");
     EXPECT_STR_EQ("stage 10_llama2_decoder on NVIDIA H200",
                   llama2_session_where(&session, text, sizeof text));
 }
 
-/* A table whose device cannot be opened: that line is what the program says. */
-static enum status no_place(struct llama2_place *place, struct error *error) {
-    (void)place;
+/* A table whose device cannot be opened; the program reports that message. */
+static enum status no_device(struct program_device *device, struct error *error) {
+    (void)device;
     return error_set(error, STATUS_NO_DEVICE, "no usable GPU here");
 }
 
@@ -123,7 +123,7 @@ static enum status no_engine(struct engine *engine, int threads, struct error *e
 C_TEST(session, a_stage_that_does_not_start) {
     const struct llama2_stage table[] = {{"01_none", false, no_engine},
                                          {"02_gpu", true, no_engine}};
-    const struct llama2_stages stages = {.table = table, .count = 2, .open_place = no_place};
+    const struct llama2_stages stages = {.table = table, .count = 2, .open_device = no_device};
     char folder[1024];
     struct llama2_session session;
     struct error error = {0};
@@ -140,15 +140,15 @@ C_TEST(session, a_stage_that_does_not_start) {
     EXPECT_STR_EQ("cannot start the engine: not enough of it", error.message);
 }
 
-static enum status model_of_a_gpu(struct llama2_place *place, struct error *error) {
+static enum status model_of_a_gpu(struct program_device *device, struct error *error) {
     (void)error;
-    *place = (struct llama2_place){.name = "simt:h200", .modelled = true};
+    *device = (struct program_device){.name = "simt:h200", .modelled = true};
     return STATUS_OK;
 }
 
-static enum status real_gpu(struct llama2_place *place, struct error *error) {
+static enum status real_gpu(struct program_device *device, struct error *error) {
     (void)error;
-    *place = (struct llama2_place){.name = "NVIDIA H200"};
+    *device = (struct program_device){.name = "NVIDIA H200"};
     return STATUS_OK;
 }
 
@@ -158,17 +158,17 @@ static enum status reference(struct engine *engine, int threads, struct error *e
     return engine_reference_create(engine);
 }
 
-C_TEST(session, without_a_stage_a_real_gpu_is_before_the_cpu_and_that_before_a_model_of_one) {
+C_TEST(session, by_default_prefers_a_gpu_to_the_cpu_and_the_cpu_to_simt) {
     static const struct llama2_stage table[] = {{"01_cpu", false, reference},
                                                 {"02_cpu", false, reference},
                                                 {"03_gpu", true, reference},
                                                 {"04_gpu", true, reference}};
     static const struct {
-        enum status (*open)(struct llama2_place *place, struct error *error);
+        enum status (*open)(struct program_device *device, struct error *error);
         size_t first, count;
         const char *want;
     } cases[] = {
-        {no_place, 0, 4, "stage 02_cpu on the CPU"},
+        {no_device, 0, 4, "stage 02_cpu on the CPU"},
         {model_of_a_gpu, 0, 4, "stage 02_cpu on the CPU"},
         {real_gpu, 0, 4, "stage 04_gpu on NVIDIA H200"},
         {real_gpu, 0, 2, "stage 02_cpu on the CPU"},
@@ -180,8 +180,8 @@ C_TEST(session, without_a_stage_a_real_gpu_is_before_the_cpu_and_that_before_a_m
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct llama2_stages stages = {.table = table + cases[i].first,
                                              .count = cases[i].count,
-                                             .open_place = cases[i].open,
-                                             .place_now = bench_now};
+                                             .open_device = cases[i].open,
+                                             .device_now = bench_now};
         struct llama2_options options = llama2_options_defaults();
         struct llama2_session session;
         struct error error = {0};

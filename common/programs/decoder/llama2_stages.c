@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Digits alone are a number: "1" and "01" are 01_cpu_matmul, not also 10_llama2_decoder. */
+/* A name of digits is a number: "1" and "01" mean 01_cpu_matmul only, not 10_llama2_decoder. */
 static bool fits(const char *stage, const char *name) {
     size_t length = strlen(name);
     if (length > 0 && strspn(name, "0123456789") == length) {

@@ -10,6 +10,7 @@
 
 #include "common/base/status.h"
 #include "common/models/engine.h"
+#include "common/programs/program_device.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -18,28 +19,23 @@ extern "C" {
 struct llama2_stage {
     const char *name; /**< "10_llama2_decoder" */
     bool on_device;
-    /** @param threads of the CPU, at least 1 @param error may say why not */
+    /** Makes the engine. @param threads most CPU threads, at least 1; a GPU stage ignores it */
     enum status (*create)(struct engine *engine, int threads, struct error *error);
-};
-
-/** The GPU that stages run on, or simt. */
-struct llama2_place {
-    char name[300]; /**< as records show it: "NVIDIA H200", or "simt:h200" */
-    bool modelled;  /**< simt: times are modelled, not measured */
 };
 
 struct llama2_stages {
     const struct llama2_stage *table; /**< in the order of the course */
     size_t count;                     /**< at least 1 */
-    /** Opens the GPU or simt: llama2_place_open(); NULL where no stage is on the device. */
-    enum status (*open_place)(struct llama2_place *place, struct error *error);
-    /** The device's clock, device_now(); NULL as open_place. */
-    double (*place_now)(void);
+    /** Opens the GPU or simt: program_device_open(); NULL if no stage is on the device. */
+    enum status (*open_device)(struct program_device *device, struct error *error);
+    /** The device's clock, device_now(); NULL if open_device is. */
+    double (*device_now)(void);
 };
 
 /**
- * @param name a stage's name or how it begins ("10_llama"), or its number ("1" is 01_cpu_matmul)
- * @return NULL: there is none, or more than one begins so
+ * @param name a stage's name or the beginning of one ("10_llama"), or its number ("1" means
+ *             01_cpu_matmul)
+ * @return the stage; NULL if there is none, or if several names begin so
  */
 const struct llama2_stage *llama2_stage_find(const struct llama2_stages *stages, const char *name);
 

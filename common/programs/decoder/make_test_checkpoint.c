@@ -1,9 +1,10 @@
 /*
- * Writes FOLDER/tiny.bin and FOLDER/tiny_tokenizer.bin: a small random Llama2
- * checkpoint and a tokenizer of bytes and letters, for tests of programs. The
- * same model as Hugging Face stores it goes to FOLDER/tiny, in two shards, and
- * in bf16 and with the tokenizer to FOLDER/tiny_bf16; one with heads of two
- * channels to FOLDER/narrow.
+ * Writes checkpoints for tests of programs:
+ *   FOLDER/tiny.bin            a small random Llama2, as llama2.c stores it
+ *   FOLDER/tiny_tokenizer.bin  a tokenizer of bytes and letters
+ *   FOLDER/tiny                the same model as Hugging Face stores it, in two shards
+ *   FOLDER/tiny_bf16           the same in bf16, with the tokenizer
+ *   FOLDER/narrow              a model with heads of two channels
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +38,7 @@ static enum status write_folder(const char *folder, const char *name,
     char path[4096];
     snprintf(path, sizeof path, "%s/%s", folder, name);
     if (mkdir(path, 0777) != 0) {
-        return error_set(error, STATUS_IO, "%s: cannot make it", path);
+        return error_set(error, STATUS_IO, "%s: cannot make the folder", path);
     }
     return llama2_checkpoint_write(path, config, weights, options, error);
 }
@@ -53,18 +54,19 @@ static const struct llama2_config tiny = {.C = 32,
                                           .rope_theta = 10000.0f,
                                           .norm_eps = 1e-5f};
 
-static enum status write_tiny(const char *folder, struct error *error) {
+static enum status write_all_forms(const char *folder, const struct llama2_weights *weights,
+                                   struct error *error) {
     const struct llama2_write_options sharded = {.dtype = NN_F32, .shards = 2};
     const struct llama2_write_options small = {.dtype = NN_BF16, .shards = 1};
+    TRY(write_file(folder, &tiny, weights, error));
+    TRY(write_folder(folder, "tiny", &sharded, &tiny, weights, error));
+    return write_folder(folder, "tiny_bf16", &small, &tiny, weights, error);
+}
+
+static enum status write_tiny(const char *folder, struct error *error) {
     struct llama2_random model;
     TRY(llama2_random_create(&model, &tiny, 5));
-    enum status status = write_file(folder, &tiny, &model.weights, error);
-    if (status == STATUS_OK) {
-        status = write_folder(folder, "tiny", &sharded, &tiny, &model.weights, error);
-    }
-    if (status == STATUS_OK) {
-        status = write_folder(folder, "tiny_bf16", &small, &tiny, &model.weights, error);
-    }
+    enum status status = write_all_forms(folder, &model.weights, error);
     llama2_random_free(&model);
     return status;
 }
@@ -81,6 +83,15 @@ static enum status write_narrow(const char *folder, struct error *error) {
     return status;
 }
 
+static enum status write_tokenizer_files(const char *folder, const void *data, size_t size,
+                                         struct error *error) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/tiny_tokenizer.bin", folder);
+    TRY(file_write(path, data, size, error));
+    snprintf(path, sizeof path, "%s/tiny_bf16/tokenizer.bin", folder);
+    return file_write(path, data, size, error);
+}
+
 static enum status write_tokenizer(const char *folder, struct error *error) {
     char texts[TOKENS][8] = {"<unk>", "\n<s>\n", "\n</s>\n"};
     const char *pieces[TOKENS];
@@ -94,18 +105,18 @@ static enum status write_tokenizer(const char *folder, struct error *error) {
         }
         pieces[i] = texts[i];
     }
-    unsigned char *data = NULL;
-    size_t size = 0;
-    enum status status = bpe_serialize(pieces, scores, TOKENS, &data, &size);
-    if (status == STATUS_OK) {
-        char path[4096];
-        snprintf(path, sizeof path, "%s/tiny_tokenizer.bin", folder);
-        status = file_write(path, data, size, error);
-        snprintf(path, sizeof path, "%s/tiny_bf16/tokenizer.bin", folder);
-        status = status == STATUS_OK ? file_write(path, data, size, error) : status;
-    }
+    unsigned char *data;
+    size_t size;
+    TRY(bpe_serialize(pieces, scores, TOKENS, &data, &size));
+    enum status status = write_tokenizer_files(folder, data, size, error);
     free(data);
     return status;
+}
+
+static enum status write_all(const char *folder, struct error *error) {
+    TRY(write_tiny(folder, error));
+    TRY(write_narrow(folder, error));
+    return write_tokenizer(folder, error);
 }
 
 int main(int argc, char **argv) {
@@ -114,12 +125,6 @@ int main(int argc, char **argv) {
         error_set(&error, STATUS_INVALID_ARGUMENT, "usage: make_test_checkpoint FOLDER");
         return report_failure("make_test_checkpoint", &error, STATUS_INVALID_ARGUMENT);
     }
-    enum status status = write_tiny(argv[1], &error);
-    if (status == STATUS_OK) {
-        status = write_narrow(argv[1], &error);
-    }
-    if (status == STATUS_OK) {
-        status = write_tokenizer(argv[1], &error);
-    }
+    enum status status = write_all(argv[1], &error);
     return status == STATUS_OK ? 0 : report_failure("make_test_checkpoint", &error, status);
 }

@@ -1,11 +1,11 @@
 /**
  * @file perplexity.h
- * @brief How well a Llama2 predicts a text, and the program that says it.
+ * @brief The perplexity of a Llama2 on a text, and the program that measures it.
  *
- * Windows. A text of tokens t(0) .. t(n-1) is cut into windows of N, the last may be shorter. Each
- * begins with BOS and knows nothing of the ones before: token k of a window is predicted from BOS
- * and the window's tokens before it, so that N positions are used and each token of the text is
- * predicted once.
+ * Windows. A text of tokens t(0) .. t(n-1) is split into windows of N tokens; the last may be
+ * shorter. A window begins with BOS and is independent of the windows before it: token k is
+ * predicted from BOS and the earlier tokens of its window. So N positions are used, and each token
+ * of the text is predicted once.
  *
  *     perplexity = exp(1/n * sum over i of -log p(t(i) | BOS, earlier tokens of its window))
  */
@@ -32,12 +32,12 @@ struct perplexity {
 /**
  * @brief Adds the tokens of a text, token by token, with progress on a terminal.
  *
- * @param sum     zero-initialised; holds what was done also when this fails
+ * @param sum     zero-initialised; after a failure it holds the sums until then
  * @param tokens  (count), without BOS
  * @param window  N, 1 .. the model's context
  * @param logits  (V), scratch
- * @return STATUS_INTERRUPTED when a signal came (interrupt_watch() is on); STATUS_BAD_FORMAT when
- * the model gives no numbers; or what llama2_forward() says
+ * @return STATUS_INTERRUPTED when a signal came (after interrupt_watch()); STATUS_BAD_FORMAT when a
+ *         logit is not finite; or the failure of llama2_forward()
  */
 MUST_CHECK enum status perplexity_add(struct perplexity *sum, struct llama2 *model,
                                       const int32_t *tokens, size_t count, size_t window,
@@ -48,7 +48,7 @@ double perplexity_nats(const float *logits, size_t V, int32_t token);
 
 /**
  * @brief main() of the program: reads the command line, writes figures to stdout.
- * @param stages with more than one, --stage chooses
+ * @param stages --stage chooses one of them
  * @return exit status: 0; 1 after one line on stderr; 128 + the signal after SIGINT or SIGTERM
  */
 int perplexity_main(int argc, char **argv, const struct llama2_stages *stages);

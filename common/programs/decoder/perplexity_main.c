@@ -1,4 +1,4 @@
-/* The program that says how well a Llama2 predicts a text. */
+/* The program that measures the perplexity of a Llama2 on a text. */
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <stdio.h>
@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "common/base/file.h"
-#include "common/base/terminal.h"
 #include "common/programs/decoder/llama2_session.h"
 #include "common/programs/decoder/perplexity.h"
 #include "common/programs/interrupt.h"
+#include "common/programs/program_output.h"
 
 static const size_t longest_text = (size_t)1 << 30;
 
@@ -33,7 +33,7 @@ struct measurement {
     double seconds; /* of the model, by the session's clock */
 };
 
-/* ---- Making ready ---- */
+/* ---- Preparing ---- */
 
 static enum status read_text(struct measurement *m, const struct options *o, struct error *error) {
     const char *name = strcmp(o->file, "-") == 0 ? "standard input" : o->file;
@@ -67,9 +67,9 @@ static enum status prepare(struct measurement *m, const struct options *o,
                              : error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for logits");
 }
 
-/* ---- What is said ---- */
+/* ---- Reporting ---- */
 
-/* Bytes that the predicted tokens stand for: of the whole text those of the file. */
+/* Bytes of the predicted tokens; if they are the whole text, the bytes of the file. */
 static size_t text_bytes(const struct measurement *m, bool whole) {
     size_t bytes = 0, length;
     int32_t previous = BPE_BOS;
@@ -81,7 +81,7 @@ static size_t text_bytes(const struct measurement *m, bool whole) {
     return whole ? m->size : bytes;
 }
 
-/* What is printed and what is written. */
+/* The figures that are printed and written. */
 struct figures {
     double nats, perplexity, bits_per_byte, speed; /* speed 0: the clock did not move */
     size_t bytes;
@@ -102,9 +102,9 @@ static void print(const struct measurement *m, const struct figures *f) {
     char where[400];
     printf("tokens          %zu (%zu bytes), windows of %zu: %zu\n", m->sum.tokens, f->bytes,
            m->window, m->sum.windows);
-    printf("nats a token    %.6f\n", f->nats);
+    printf("nats per token  %.6f\n", f->nats);
     printf("perplexity      %.6f\n", f->perplexity);
-    printf("bits a byte     %.6f\n", f->bits_per_byte);
+    printf("bits per byte   %.6f\n", f->bits_per_byte);
     printf("tokens/s        %.1f%s\n", f->speed, llama2_session_modelled(&m->session));
     printf("%s\n", llama2_session_where(&m->session, where, sizeof where));
 }
@@ -126,8 +126,8 @@ static enum status write_json(const struct measurement *m, const struct figures 
                 cJSON_AddStringToObject(object, "file", o->file) != NULL &&
                 cJSON_AddStringToObject(object, "stage", s->stage->name) != NULL &&
                 cJSON_AddStringToObject(object, "dtype", nn_dtype_name(s->dtype)) != NULL &&
-                cJSON_AddStringToObject(object, "device", s->place.name) != NULL &&
-                cJSON_AddBoolToObject(object, "modelled", s->place.modelled) != NULL;
+                cJSON_AddStringToObject(object, "device", s->device.name) != NULL &&
+                cJSON_AddBoolToObject(object, "modelled", s->device.modelled) != NULL;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         made = made && cJSON_AddNumberToObject(object, numbers[i].name, numbers[i].value) != NULL;
     }
@@ -145,6 +145,18 @@ static enum status write_json(const struct measurement *m, const struct figures 
 
 /* ---- The program ---- */
 
+static enum status check_options(const struct options *o, struct error *error) {
+    if (o->file == NULL) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "no text: give --file TEXT, or --file - for standard input");
+    }
+    if (o->context < 0 || o->limit < 0) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "--context %d, --limit %d: must be at least 0", o->context, o->limit);
+    }
+    return STATUS_OK;
+}
+
 static enum status measure(struct measurement *m, const struct options *o, struct error *error) {
     interrupt_watch();
     double start = m->session.now();
@@ -153,7 +165,8 @@ static enum status measure(struct measurement *m, const struct options *o, struc
     m->seconds = m->session.now() - start;
     bool interrupted = status == STATUS_INTERRUPTED;
     if (interrupted) {
-        fprintf(stderr, "%s: ended after %zu of %zu tokens\n", program, m->sum.tokens, m->count);
+        fprintf(stderr, "%s: interrupted after %zu of %zu tokens\n", program, m->sum.tokens,
+                m->count);
     }
     if ((status != STATUS_OK && !interrupted) || m->sum.tokens == 0) {
         return status;
@@ -163,19 +176,20 @@ static enum status measure(struct measurement *m, const struct options *o, struc
     if (o->json != NULL && !interrupted) {
         TRY(write_json(m, &f, o, error));
     }
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        return error_set(error, STATUS_IO, "cannot write to standard output");
-    }
+    TRY(program_output_end(error));
     return status;
 }
 
-static enum status run(const struct options *o, const struct llama2_stages *stages,
-                       struct error *error) {
+static enum status prepare_and_measure(struct measurement *m, const struct options *o,
+                                       const struct llama2_stages *stages, struct error *error) {
+    TRY(prepare(m, o, stages, error));
+    return measure(m, o, error);
+}
+
+static enum status run(void *options, const struct llama2_stages *stages, struct error *error) {
     struct measurement m = {.seconds = 0.0};
-    enum status status = prepare(&m, o, stages, error);
-    if (status == STATUS_OK) {
-        status = measure(&m, o, error);
-    }
+    TRY(check_options(options, error));
+    enum status status = prepare_and_measure(&m, options, stages, error);
     free(m.logits);
     free(m.tokens);
     free(m.text);
@@ -183,58 +197,33 @@ static enum status run(const struct options *o, const struct llama2_stages *stag
     return status;
 }
 
-static enum status check_options(const struct options *o, struct error *error) {
-    if (o->file == NULL) {
-        return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "no text: give --file TEXT, or --file - for standard input");
-    }
-    if (o->context < 0 || o->limit < 0) {
-        return error_set(error, STATUS_INVALID_ARGUMENT, "--context %d, --limit %d: at least 0",
-                         o->context, o->limit);
-    }
-    return STATUS_OK;
-}
-
-static enum status read_options(int argc, char **argv, const struct llama2_stages *stages,
-                                struct options *o, bool *done, struct error *error) {
-    const struct flag own[] = {
-        {"file", 'f', FLAG_STRING, &o->file, "TEXT", "the text, in UTF-8; - is standard input"},
-        {"context", 'c', FLAG_INT, &o->context, "N", "tokens of a window; 0: the model's context"},
-        {"limit", 'n', FLAG_INT, &o->limit, "TOKENS", "most tokens of the text; 0: all"},
-        {"json", 0, FLAG_STRING, &o->json, "FILE", "write the figures as JSON, too"},
-    };
-    const struct llama2_command command = {
-        .program = program,
-        .summary = "says how well a Llama2 checkpoint predicts a text: a file of llama2.c, or a\n"
-                   "Hugging Face folder with config.json, safetensors and tokenizer.json",
-        .options = &o->shared,
-        .own = own,
-        .own_count = sizeof own / sizeof *own,
-        .epilogue =
-            "The text's tokens are cut into windows of --context tokens. Each window begins\n"
-            "with BOS and knows nothing of the others; every token is predicted once, from BOS\n"
-            "and the tokens before it in its window. Printed are the mean of -log p a token\n"
-            "(nats), perplexity, which is exp of that, and the sum of -log2 p over the bytes\n"
-            "of the text, which tokenizers of different size can be compared by.\n"
-            "\n"
-            "example:\n"
-            "  perplexity stories260K.bin -z tok512.bin --file story.txt",
-    };
-    TRY(llama2_command_parse(&command, stages, argc, argv, done, error));
-    return *done ? STATUS_OK : check_options(o, error);
-}
+static const char epilogue[] =
+    "The text's tokens are split into windows of --context tokens. Each window begins\n"
+    "with BOS and is independent of the others: every token is predicted once, from BOS\n"
+    "and the earlier tokens of its window. The program prints the mean of -log p per\n"
+    "token (nats), the perplexity, which is exp of that mean, and the sum of -log2 p\n"
+    "divided by the bytes of the text, which compares models with different tokenizers.\n"
+    "\n"
+    "example:\n"
+    "  perplexity stories260K.bin -z tok512.bin --file story.txt";
 
 int perplexity_main(int argc, char **argv, const struct llama2_stages *stages) {
     struct options o = {.shared = llama2_options_defaults()};
-    struct error error = {0};
-    bool done = false;
-    file_enter_working_directory();
-    enum status status = read_options(argc, argv, stages, &o, &done, &error);
-    if (status == STATUS_OK && !done) {
-        status = run(&o, stages, &error);
-    }
-    if (status == STATUS_INTERRUPTED) {
-        return 128 + interrupt_seen();
-    }
-    return status == STATUS_OK ? 0 : report_failure(program, &error, status);
+    const struct flag own[] = {
+        {"file", 'f', FLAG_STRING, &o.file, "TEXT", "the text, in UTF-8; -: standard input"},
+        {"context", 'c', FLAG_INT, &o.context, "N", "tokens of a window; 0: the model's context"},
+        {"limit", 'n', FLAG_INT, &o.limit, "TOKENS", "most tokens of the text; 0: all"},
+        {"json", 0, FLAG_STRING, &o.json, "FILE", "also write the figures as JSON"},
+    };
+    const struct llama2_command command = {
+        .program = program,
+        .summary = "measures the perplexity of a Llama2 checkpoint on a text. CHECKPOINT: a file\n"
+                   "of llama2.c, or a Hugging Face folder with config.json, safetensors and\n"
+                   "tokenizer.json",
+        .options = &o.shared,
+        .own = own,
+        .own_count = sizeof own / sizeof *own,
+        .epilogue = epilogue,
+    };
+    return llama2_command_main(&command, stages, argc, argv, run, &o);
 }

@@ -1,4 +1,4 @@
-/* perplexity on stages of the CPU reference, for tests. */
+/* The perplexity program with stages of the CPU reference, for tests. */
 #include "common/programs/decoder/perplexity.h"
 #include "common/programs/decoder/reference_stages.h"
 

@@ -40,7 +40,7 @@ static void close_bed(struct bed *b) {
     llama2_random_free(&b->random);
 }
 
-/* log(sum of exp(logit - logit of the token)): no maximum is taken away, logits are small here. */
+/* log(sum of exp(logit - logit of the token)); needs no maximum, as logits are small here. */
 static double plain_nats(const float *logits, int32_t token) {
     double sum = 0.0;
     for (size_t i = 0; i < VOCABULARY; i++) {
@@ -49,7 +49,7 @@ static double plain_nats(const float *logits, int32_t token) {
     return log(sum);
 }
 
-/* The same without a cache: each token from all of its window before it, in one batch. */
+/* The same without a cache: feeds all earlier tokens of the window in one batch for each token. */
 static double recompute(struct llama2 *model, const int32_t *tokens, size_t count, size_t window) {
     float logits[VOCABULARY];
     double nats = 0.0;
@@ -99,8 +99,8 @@ C_TEST(perplexity, nats_of_large_logits) {
     EXPECT_TRUE(!isfinite(perplexity_nats(endless, 2, 0)));
 }
 
-C_TEST(perplexity, failures_are_said) {
-    const int32_t tokens[3] = {5, VOCABULARY, 7}; /* fed after it was predicted: out of range */
+C_TEST(perplexity, failures_are_reported) {
+    const int32_t tokens[3] = {5, VOCABULARY, 7}; /* the second is out of range when it is fed */
     const int32_t fine[3] = {5, 6, 7};
     float logits[VOCABULARY + 1] = {0};
     struct bed b;

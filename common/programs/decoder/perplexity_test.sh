@@ -1,5 +1,5 @@
 #!/bin/bash
-# The perplexity program from outside, on reference_stages.c.
+# Shell test of the perplexity program on the stages of reference_stages.c.
 # usage: perplexity_test.sh PROGRAMS_SH PERPLEXITY MAKE_TEST_CHECKPOINT EXPECTATION_JSON
 set -u
 # shellcheck source=common/testing/programs.sh
@@ -31,17 +31,17 @@ accepts "$perplexity" --help
 for text in --file --context --limit --json --tokenizer --stage --dtype --threads "begins"; do
     says "$text" out
 done
-refuses "no CHECKPOINT given, and datasets/tiny_llama is not there: a file of llama2.c" "${bare[@]}"
+refuses "no CHECKPOINT given, and datasets/tiny_llama is not there: give a file of llama2.c" "${bare[@]}"
 refuses "no text: give --file TEXT" "${tiny[@]}"
 refuses "unknown flag '--colour'" "${tiny[@]}" --colour
-refuses "--context -1, --limit 0: at least 0" "${tiny[@]}" -f text -c -1
-refuses "--context 0, --limit -3: at least 0" "${tiny[@]}" -f text --limit -3
+refuses "--context -1, --limit 0: must be at least 0" "${tiny[@]}" -f text -c -1
+refuses "--context 0, --limit -3: must be at least 0" "${tiny[@]}" -f text --limit -3
 refuses "--context wants a whole number, not 'x'" "${tiny[@]}" -f text -c x
 refuses "--context 65: the model has 64 positions" "${tiny[@]}" -f text -c 65
-refuses "--stage '9': there is 01_stuck" "${tiny[@]}" -f text --stage 9
-refuses "--dtype fp16: stage 04_reference computes Llama2 in fp32 alone" \
+refuses "--stage '9': unknown stage; choose one of 01_stuck" "${tiny[@]}" -f text --stage 9
+refuses "--dtype fp16: stage 04_reference computes Llama2 in fp32 only" \
     "${tiny[@]}" -f text --dtype fp16
-refuses "--threads 0: at least 1" "${tiny[@]}" -f text --threads 0
+refuses "--threads 0: must be at least 1" "${tiny[@]}" -f text --threads 0
 
 # Files.
 refuses "absent.txt: cannot open" "${tiny[@]}" -f absent.txt
@@ -60,24 +60,24 @@ run "${tiny[@]}" -f text --json absent/figures.json
 { [ "$code" -eq 1 ] && [ "$(wc -l <err)" -eq 1 ]; } || fail "unwritable figures: $code: $(cat err)"
 says "absent/figures.json: cannot" err
 
-# What is printed is what is written, and the figures are of one another.
+# The printed figures are those in the JSON, and they agree with each other.
 accepts "${tiny[@]}" -f text -c 10 --json a.json
 [ -s err ] && fail "said on standard error: $(cat err)"
 tokens=$(figure tokens a.json)
 nats=$(figure nats_per_token a.json)
 says "tokens          $tokens ($(wc -c <text) bytes), windows of 10: $(((tokens + 9) / 10))" out
-says "nats a token    $(printf %.6f "$nats")" out
+says "nats per token  $(printf %.6f "$nats")" out
 says "stage 04_reference on the CPU" out
 near "$(awk -v n="$nats" 'BEGIN { printf "%.12g", exp(n) }')" "$(figure perplexity a.json)" 1e-6 "perplexity"
 near "$(awk -v n="$nats" -v t="$tokens" -v b="$(wc -c <text)" 'BEGIN { printf "%.12g", n * t / log(2) / b }')" \
-    "$(figure bits_per_byte a.json)" 1e-9 "bits a byte"
+    "$(figure bits_per_byte a.json)" 1e-9 "bits per byte"
 says '"modelled":	false' a.json
 cp text in
 accepts "${tiny[@]}" -f - -c 10 --json b.json
 : >in
 [ "$(figure nats_per_token b.json)" = "$nats" ] || fail "standard input gives other figures"
 
-# Every stage says the same; so does the same model in a folder, and in bf16 what is stored so.
+# Every stage gives the same figures; so does the same model in a folder, and the one in bf16.
 for how in "tiny.bin --stage 3" "tiny" "tiny --stage 3"; do
     read -ra flags <<<"$how"
     accepts "$perplexity" "${flags[@]}" -z tiny_tokenizer.bin -f text -c 10 --json b.json
@@ -89,18 +89,18 @@ near "$(figure nats_per_token a.json)" "$(figure nats_per_token b.json)" 1e-9 "n
 says '"dtype":	"bf16"' b.json
 says "stage 03_drawing in bf16 on the CPU" out
 
-# A part of the text: its tokens, windows and bytes.
+# The beginning of the text: its tokens, windows and bytes.
 accepts "${tiny[@]}" -f text -c 10 -n 20 --json a.json
 accepts "${tiny[@]}" -f text -c 10 -n 10 --json b.json
 [ "$(figure tokens a.json) $(figure windows a.json)" = "20 2" ] || fail "--limit: $(cat a.json)"
 [ "$(figure bytes b.json)" = 9 ] || fail "10 tokens, a blank that is put first among them, are not 9 bytes"
 
-# Ctrl-C: what is there, and 130.
+# Ctrl-C: the figures so far, and status 130.
 start "${tiny[@]}" --stage 2 -f text
 await watching 2
 kill -INT "$pid"
 ends 130
-says "perplexity: ended after " err
+says "perplexity: interrupted after " err
 
 # A closed pipe and a full disk are errors.
 if [ -w /dev/full ]; then
@@ -108,8 +108,8 @@ if [ -w /dev/full ]; then
     says "perplexity: cannot write to standard output" err
 fi
 
-# stories260K on a real text, as expectations/make_perplexity.py computed it in double. What fp32
-# rounds away is far below 2e-5: the relative difference of a perplexity is that of the nats.
+# stories260K on a real text, compared with expectations/make_perplexity.py, which computes in
+# double. fp32's rounding errors are far below 2e-5.
 data=${WARPBOOK_DATA:-}
 if [ -r "$data/stories260K.bin" ] && [ -r "$data/tok512.bin" ] && [ -r "$data/ag_news_test.csv" ]; then
     checked=0

@@ -8,9 +8,9 @@
 #include "common/models/llama2.h"
 #include "common/models/sampler.h"
 
-/* ---- Slowness ---- */
+/* ---- Slow operators ---- */
 
-/* A signal does not shorten it. */
+/* Sleeps; a signal does not shorten the pause. */
 static void pause_for(time_t seconds, long nanoseconds) {
     struct timespec left = {.tv_sec = seconds, .tv_nsec = nanoseconds};
     while (nanosleep(&left, &left) != 0 && errno == EINTR) {
@@ -44,7 +44,7 @@ struct decoder {
     enum nn_dtype dtype;
     struct llama2 *model;
     struct sampler sampler;
-    float *logits, *scratch; /* (V): after the last token fed; what a sampler may overwrite */
+    float *logits, *scratch; /* (V): after the last token fed; a copy for the sampler */
 };
 
 static enum status count_values(void *context, const struct llama2_tensor *tensor) {
@@ -52,7 +52,7 @@ static enum status count_values(void *context, const struct llama2_tensor *tenso
     return STATUS_OK;
 }
 
-/* What remains of a tensor: matrices lose what the dtype does not hold. */
+/* Converts a tensor to fp32; matrices are first rounded to the decoder's dtype. */
 static enum status take_tensor(void *context, const struct llama2_tensor *tensor) {
     struct decoder *d = context;
     const struct llama2_stored_tensor *stored = tensor->stored;
@@ -108,6 +108,13 @@ static void decoder_free(void *context, void *decoder) {
     free(d);
 }
 
+static enum status fill_decoder(struct decoder *d, const struct llama2_decoder_model *model,
+                                struct error *error) {
+    TRY(take_weights(d, model->weights));
+    TRY(engine_reference_create(&d->engine));
+    return llama2_create(&d->model, &d->config, &d->weights, &d->engine, model->batch, error);
+}
+
 static enum status decoder_create(void *context, const struct llama2_decoder_model *model,
                                   void **decoder, struct error *error) {
     *decoder = NULL;
@@ -120,13 +127,7 @@ static enum status decoder_create(void *context, const struct llama2_decoder_mod
     }
     d->config = *model->config;
     d->dtype = model->dtype;
-    enum status status = take_weights(d, model->weights);
-    if (status == STATUS_OK) {
-        status = engine_reference_create(&d->engine);
-    }
-    if (status == STATUS_OK) {
-        status = llama2_create(&d->model, &d->config, &d->weights, &d->engine, model->batch, error);
-    }
+    enum status status = fill_decoder(d, model, error);
     if (status != STATUS_OK) {
         decoder_free(context, d);
         return status;

@@ -1,20 +1,20 @@
 /**
  * @file reference_stages.h
- * @brief Stages on the CPU reference that show what programs do, for tests: one that does not come
- *        to an end, one that is slow, one whose engine runs the decoder and draws tokens itself,
- *        and, as the default, the reference.
+ * @brief Stages of the CPU reference for tests of programs: one that practically never ends, one
+ *        that is slow, one whose engine runs the whole decoder and samples tokens itself, and, as
+ *        the default, the reference.
  */
 #ifndef WARPBOOK_COMMON_PROGRAMS_DECODER_REFERENCE_STAGES_H_
 #define WARPBOOK_COMMON_PROGRAMS_DECODER_REFERENCE_STAGES_H_
 
 #include "common/programs/decoder/llama2_stages.h"
 
-/** @return 01_stuck, 02_slow, 03_drawing, 04_reference; lives forever. */
+/** @return 01_stuck, 02_slow, 03_drawing, 04_reference; static memory. */
 const struct llama2_stages *reference_stages(void);
 
 /**
- * @brief The engine of 03_drawing: it takes weights as they are stored, in every dtype, and works
- *        in fp32 on what remains of them; refuses heads of 2 channels, as an engine may.
+ * @brief The engine of 03_drawing: takes weights as they are stored, in every dtype, rounds them to
+ *        the requested dtype and computes in fp32. It does not support heads of 2 channels.
  */
 MUST_CHECK enum status engine_drawing_create(struct engine *engine);
 

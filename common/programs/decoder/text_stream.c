@@ -11,7 +11,7 @@ static bool is_white_space(unsigned char byte) {
     return byte == ' ' || (byte >= '\t' && byte <= '\r');
 }
 
-/* Prints the held bytes: as they are when they make a character, else as U+FFFD. */
+/* Prints the pending bytes if they form a character, else U+FFFD. */
 static void release(struct text_stream *stream) {
     utf8proc_int32_t code_point;
     utf8proc_ssize_t used =

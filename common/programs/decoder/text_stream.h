@@ -1,9 +1,9 @@
 /**
  * @file text_stream.h
- * @brief Prints pieces of text as they come, always as valid UTF-8.
+ * @brief Prints text piece by piece, always as valid UTF-8.
  *
- * A byte-fallback tokenizer may cut a character into several tokens: its bytes
- * are held back until the character is whole. Control characters other than
+ * A byte-fallback tokenizer may split a character into several tokens; its bytes
+ * are held back until the character is complete. Control characters other than
  * white space are dropped, so that no model can move a terminal's cursor.
  */
 #ifndef WARPBOOK_COMMON_PROGRAMS_DECODER_TEXT_STREAM_H_
@@ -19,14 +19,14 @@ extern "C" {
 /** Zero-initialise all but `out`. */
 struct text_stream {
     FILE *out;
-    unsigned char pending[4]; /**< bytes of a character that is not whole yet */
+    unsigned char pending[4]; /**< bytes of an incomplete character */
     size_t count;
 };
 
 /** Prints @p length bytes and flushes. */
 void text_stream_write(struct text_stream *stream, const char *bytes, size_t length);
 
-/** Ends the text: what is left of a character becomes U+FFFD. */
+/** Ends the text; an incomplete character becomes U+FFFD. */
 void text_stream_finish(struct text_stream *stream);
 
 #ifdef __cplusplus

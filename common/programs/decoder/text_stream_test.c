@@ -33,7 +33,7 @@ C_TEST(text_stream, joins_the_bytes_of_a_character) {
           pieces, 6);
 }
 
-C_TEST(text_stream, replaces_what_is_no_character) {
+C_TEST(text_stream, replaces_invalid_bytes) {
     const char *const cut[] = {"\xe2\x82", "x"};
     check("\xef\xbf\xbdx", cut, 2);
     const char *const lone[] = {"\x80", "x"};

@@ -117,7 +117,7 @@ printf 'the film' >window.txt
 accepts "${lm[@]}" --data window.txt --do-eval -c lm/final
 bits=$(sed -n 's/.* \([0-9.]*\) bits per byte.*/\1/p' out)
 accepts "$perplexity" lm/final --file window.txt
-awk -v a="$bits" -v b="$(sed -n 's/^bits a byte *//p' out)" \
+awk -v a="$bits" -v b="$(sed -n 's/^bits per byte *//p' out)" \
     'BEGIN { d = a - b; exit !(a > 0 && b > 0 && d * d < 1e-8) }' || fail "$bits bits per byte, perplexity: $(cat out)"
 
 # Where a data set has a test split of its own, that evaluates.

@@ -1,7 +1,7 @@
 /* Writes text with a Llama2 checkpoint on the engine of this stage. */
 #include "common/programs/decoder/generate.h"
 #include "common/device/device.h"
-#include "common/programs/decoder/llama2_place.h"
+#include "common/programs/program_device.h"
 #include "labs/03_resident_weights/given/engine.h"
 
 /* The host only launches and samples: one thread does. */
@@ -13,6 +13,6 @@ static enum status create(struct engine *engine, int threads, struct error *erro
 int main(int argc, char **argv) {
     const struct llama2_stage table[] = {{"03_resident_weights", true, create}};
     const struct llama2_stages stages = {
-        .table = table, .count = 1, .open_place = llama2_place_open, .place_now = device_now};
+        .table = table, .count = 1, .open_device = program_device_open, .device_now = device_now};
     return generate_main(argc, argv, &stages);
 }

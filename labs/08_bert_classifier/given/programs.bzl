@@ -57,6 +57,7 @@ def classifier_programs():
                 "//common/bench/device:kernel_times",
                 "//common/device",
                 "//common/models:engine",
+                "//common/programs:program_device_open",
                 "//labs/02_gpu_matmul:contract",
                 "//labs/03_resident_weights:contract",
                 "//labs/04_sgemm:contract",

@@ -18,7 +18,6 @@ static const struct classifier_stages stages = {.table = table,
 
 #else
 
-#include <stdio.h>
 #include <string.h>
 
 #include "common/bench/device/kernel_times.h"
@@ -68,7 +67,7 @@ static enum status create_encoder(struct engine *engine, int threads, struct err
     return engine_encoder_create(engine, error);
 }
 
-/* The last row is what the programs run on: a new stage of the course is one more row here. */
+/* The programs run on the last row by default; a new stage of the course adds one row. */
 static const struct classifier_stage table[] = {
     {"01_cpu_matmul", false, create_cpu, NULL},
     {"02_gpu_matmul", true, create_gpu_matmul, NULL},
@@ -80,16 +79,7 @@ static const struct classifier_stage table[] = {
     {"08_bert_classifier", true, create_encoder, engine_encoder16_create},
 };
 
-static enum status open_device(struct classifier_device *device, struct error *error) {
-    struct device_properties properties;
-    TRY(device_open(error));
-    TRY(device_properties(&properties, error));
-    snprintf(device->name, sizeof device->name, "%s", properties.record_name);
-    device->modelled = properties.modelled;
-    return STATUS_OK;
-}
-
-/* ---- What looks inside operators ---- */
+/* ---- Times of the kernels behind an operator ---- */
 
 /* From stage 03 on, all work is on the stream of the engine that lies below the others. */
 static enum status create_kernel_times(void **times, const struct engine *engine,
@@ -138,7 +128,7 @@ static const struct classifier_stages stages = {
     .table = table,
     .count = sizeof table / sizeof *table,
     .kernels = &kernels,
-    .open_device = open_device,
+    .open_device = program_device_open,
     .device_now = device_now,
 };
 

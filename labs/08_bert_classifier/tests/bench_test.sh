@@ -27,7 +27,7 @@ refuses "--seconds 0: from 1 to 100000" "$bench" --seconds 0
 refuses "--dtype is 'fp32', 'fp16' or 'bf16', not 'int8'" "$bench" --dtype int8
 run "$bench" --shape tiny --dtype bf16 --stage 07_attention
 { [ "$code" -eq 1 ] && [ "$(wc -l <err)" -eq 1 ]; } || fail "fp32 alone: $code: $(cat err)"
-says "--dtype bf16: it computes in fp32 alone; stages with bf16: " err
+says "--dtype bf16: it computes in fp32 only; stages with bf16: " err
 accepts "$bench" --lengths
 [ "$(wc -l <out)" -eq 32 ] || fail "not 32 lengths: $(cat out)"
 awk '$1 + 0 < 3 { exit 1 }' out || fail "not lengths: $(cat out)"

@@ -21,17 +21,17 @@ done
 refuses "unknown flag '--colour'" "$classify" --colour
 refuses "no --checkpoint given, and datasets/reviews_bert is not there: give --checkpoint DIR" "${bare[@]}" -- text
 says "bazel run //datasets:random_bert" err
-refuses "--checkpoint and --random: one of them" "${cpu[@]}" --random -- text
-refuses "--batch-size 0: from 1 to 4096" "${cpu[@]}" --batch-size 0 -- text
-refuses "--batch-size 4097: from 1 to 4096" "${cpu[@]}" --batch_size 4097 -- text
-refuses "--max-length 2: at least 3" "${cpu[@]}" --max-length 2 -- text
-refuses "--max-length -1: at least 3" "${cpu[@]}" --max_length=-1 -- text
+refuses "give --checkpoint or --random, not both" "${cpu[@]}" --random -- text
+refuses "--batch-size 0: must be from 1 to 4096" "${cpu[@]}" --batch-size 0 -- text
+refuses "--batch-size 4097: must be from 1 to 4096" "${cpu[@]}" --batch_size 4097 -- text
+refuses "--max-length 2: must be at least 3" "${cpu[@]}" --max-length 2 -- text
+refuses "--max-length -1: must be at least 3" "${cpu[@]}" --max_length=-1 -- text
 refuses "--max-length 129: the model has 128 positions" "${cpu[@]}" -l 129 -- text
-refuses "--threads 0: from 1 to 1024" "${cpu[@]}" -t 0 -- text
+refuses "--threads 0: must be from 1 to 1024" "${cpu[@]}" -t 0 -- text
 refuses "--device is 'auto', 'gpu' or 'cpu', not 'tpu'" "$classify" --random --device tpu -- text
 refuses "--shape is 'tiny' or 'base', not 'huge'" "$classify" --random --shape huge -- text
-refuses "--stage '99_magic': there is 01_cpu_matmul" "$classify" --random --stage 99_magic -- text
-refuses "texts as arguments and --file: one of them" "${cpu[@]}" --file in -- text
+refuses "--stage '99_magic': unknown stage; choose one of 01_cpu_matmul" "$classify" --random --stage 99_magic -- text
+refuses "give texts as arguments or with --file, not both" "${cpu[@]}" --file in -- text
 
 # Without a checkpoint: the workspace's own.
 mkdir -p course/datasets course/labs && cp -r model course/datasets/reviews_bert && : >course/WORKSPACE
@@ -128,7 +128,7 @@ run "${cpu[@]}" --file in --logits absent/logits.json
 { [ "$code" -eq 1 ] && [ "$(wc -l <err)" -eq 1 ]; } || fail "unwritable logits: $code: $(cat err)"
 says "absent/logits.json: cannot" err
 refuses "--dtype is 'fp32', 'fp16' or 'bf16', not 'fp64'" "${cpu[@]}" --dtype fp64 -- text
-refuses "--dtype bf16: it computes in fp32 alone; stages with bf16: " "${cpu[@]}" --dtype bf16 -- text
+refuses "--dtype bf16: it computes in fp32 only; stages with bf16: " "${cpu[@]}" --dtype bf16 -- text
 sed 's/LABEL_0/bad/; s/LABEL_1/so-so/; s/LABEL_2/good/' model/config.json >bad/config.json
 accepts "$classify" -c bad --vocab model/vocab.txt -d cpu --file in
 says "so-so 0." out
@@ -150,7 +150,7 @@ says "random weights: the answers mean nothing" err
 # Every stage answers alike; on simt, too.
 accepts "${cpu[@]}" -- text
 mv out want
-for stage in $("$classify" --random --stage none -- text 2>&1 | sed 's/.*there is //; s/,//g'); do
+for stage in $("$classify" --random --stage none -- text 2>&1 | sed 's/.*choose one of //; s/,//g'); do
     accepts "$classify" -c model --stage "$stage" -- text
     cmp -s out want || fail "stage $stage answers otherwise: $(cat out want)"
 done

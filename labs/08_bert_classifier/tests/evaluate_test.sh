@@ -32,22 +32,22 @@ done
 refuses "unexpected argument 'more'" "${imdb[@]}" more
 refuses "no --checkpoint given, and datasets/reviews_bert is not there: give --checkpoint DIR" "${bare[@]}" --dataset imdb --data imdb
 refuses "no --data given, and datasets/reviews_sample.tsv is not there" "${bare[@]}" --random --dataset sample
-refuses "--dataset imdb|agnews and --data DIR or FILE are needed" "$evaluate" -c two
-refuses "--dataset imdb|agnews and --data DIR or FILE are needed" "$evaluate" -c two --data imdb
+refuses "give --dataset imdb|agnews and --data DIR or FILE; see --help" "$evaluate" -c two
+refuses "give --dataset imdb|agnews and --data DIR or FILE; see --help" "$evaluate" -c two --data imdb
 refuses "a data set is 'imdb', 'agnews' or 'text', not 'sst2'" "$evaluate" -c two --dataset sst2 --data x
 refuses "--dtype is 'fp32', 'fp16' or 'bf16', not 'int8'" "${imdb[@]}" --dtype int8
-refuses "--dtype fp16: it computes in fp32 alone; stages with fp16: " "${imdb[@]}" --dtype fp16
+refuses "--dtype fp16: it computes in fp32 only; stages with fp16: " "${imdb[@]}" --dtype fp16
 refuses "a split is 'test' or 'train' (of imdb also 'unsup'), not 'dev'" "${imdb[@]}" --split dev
 refuses "--dataset imdb --split unsup: texts without labels" "${imdb[@]}" --split unsup
 refuses "--dataset text --split test: texts without labels" "${imdb[@]}" --dataset text
-refuses "--limit -1, --skip 0: at least 0" "${imdb[@]}" --limit=-1
+refuses "--limit -1, --skip 0: must be at least 0" "${imdb[@]}" --limit=-1
 
 # Data.
 refuses "absent: cannot open" "$evaluate" -c two --dataset imdb --data absent
 refuses "imdb: holds no folder 'train' with reviews" "${imdb[@]}" --split train
-refuses "two: tells 2 labels apart, agnews has 4: they do not belong together" \
+refuses "two: the model has 2 labels, but agnews has 4; give a model for that data" \
     "$evaluate" -c two --dataset agnews --data news.csv
-refuses "four: tells 4 labels apart, imdb has 2: they do not belong together" \
+refuses "four: the model has 4 labels, but imdb has 2; give a model for that data" \
     "$evaluate" -c four --dataset imdb --data imdb
 printf '1,a,b\n"2","open,c\n' >broken.csv
 refuses "broken.csv: line 2: the quote that opens here is never closed" \
@@ -93,7 +93,7 @@ grep -qE '^  Sci/Tech( +[0-9]+){4}$' out || fail "no confusion matrix: $(cat out
 accepts "${news[@]}" --limit 6 --skip 10
 says "agnews, test: 6 texts" out
 accepts "$evaluate" --random --device cpu --dataset agnews --data news.csv --max_length 16 --batch_size 4
-says "random weights: the figures below mean nothing but speed" out
+says "random weights: of the figures below only the speed is meaningful" out
 
 # The same answers whatever the batches; the figures are those of the answers. Most random weights
 # give one answer to all texts, which would prove little: take the first seed that does not.
@@ -120,7 +120,7 @@ if "$evaluate" --random --stage none --dataset imdb --data imdb 2>&1 | grep -q 0
     accepts "${imdb[@]}" --limit 4 -l 24 --predictions want
     accepts "${imdb[@]}" --limit 4 -l 24 --device gpu --predictions got
     cmp -s want got || fail "the GPU answers otherwise"
-    grep -qE 'texts/s, .*\((measured|modelled), the model alone\)' out || fail "nobody says whose time: $(cat out)"
+    grep -qE 'texts/s, .*\((measured|modelled), model only\)' out || fail "nobody says whose time: $(cat out)"
 fi
 
 # The real data.

@@ -17,9 +17,9 @@ for flag in output-dir dataset data batches trace-batches padded dtype; do
     says "--$flag" out
 done
 refuses "no --checkpoint given, and datasets/reviews_bert is not there: give --checkpoint DIR" "${bare[@]}"
-refuses "--batches 0, --trace-batches 3: from 1 to 100000" "$profile" --random --batches 0
+refuses "--batches 0, --trace-batches 3: must be from 1 to 100000" "$profile" --random --batches 0
 refuses "--dtype is 'fp32', 'fp16' or 'bf16', not 'int8'" "${random[@]}" --dtype int8 -o never
-refuses "--stage 'x': there is 01_cpu_matmul" "${random[@]}" --stage x -o never/made
+refuses "--stage 'x': unknown stage; choose one of 01_cpu_matmul" "${random[@]}" --stage x -o never/made
 [ -e never/made/trace.json ] && fail "a refused run left a file"
 refuses "--dataset and --data: both, or neither" "$profile" --random --dataset imdb
 refuses "file: not a folder" "${random[@]}" --output-dir file
@@ -49,7 +49,7 @@ says '"padded":	true' c/benchmark_stats.json
 if "$profile" --random --stage none 2>&1 | grep -q 07_attention; then
     accepts "${random[@]}" --device gpu -o d
     says "stage 08_bert_classifier on " out
-    says "the same batches with each kernel by itself" out
+    says "the same batches with each kernel timed separately" out
     grep -qE '^ +[0-9]+ +[0-9.]+ +[0-9.]+%  copy to the host$' out || fail "no kernels: $(cat out)"
     says '"kernels_total_ms"' d/kernel_statistics.json
     says '"cat":"kernels"' d/trace.json

@@ -41,7 +41,7 @@ def llama2_programs():
             "@local_config_cuda//:nvcc_found": [
                 ":engine",
                 "//common/device",
-                "//common/programs/decoder:llama2_place",
+                "//common/programs:program_device_open",
                 "//labs/02_gpu_matmul:contract",
                 "//labs/03_resident_weights:contract",
                 "//labs/04_sgemm:contract",

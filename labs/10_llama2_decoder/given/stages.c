@@ -18,7 +18,7 @@ static const struct llama2_stages stages = {.table = table, .count = sizeof tabl
 #else
 
 #include "common/device/device.h"
-#include "common/programs/decoder/llama2_place.h"
+#include "common/programs/program_device.h"
 #include "labs/02_gpu_matmul/given/engine.h"
 #include "labs/03_resident_weights/given/engine.h"
 #include "labs/04_sgemm/given/engine.h"
@@ -60,8 +60,8 @@ static const struct llama2_stage table[] = {
 static const struct llama2_stages stages = {
     .table = table,
     .count = sizeof table / sizeof *table,
-    .open_place = llama2_place_open,
-    .place_now = device_now,
+    .open_device = program_device_open,
+    .device_now = device_now,
 };
 
 #endif

@@ -13,8 +13,8 @@ unset BUILD_WORKING_DIRECTORY
 printf 'the quick brown fox jumps over the lazy dog' >text
 
 # The stages that there are, as a wrong name lists them.
-refuses "--stage 'none': there is 01_cpu_matmul" "$generate" tiny.bin -z tiny_tokenizer.bin --stage none
-IFS=', ' read -ra stages <<<"$(sed -n "s/.*there is //p" err | tr '\n' ' ')"
+refuses "--stage 'none': unknown stage; choose one of 01_cpu_matmul" "$generate" tiny.bin -z tiny_tokenizer.bin --stage none
+IFS=', ' read -ra stages <<<"$(sed -n "s/.*choose one of //p" err | tr '\n' ' ')"
 case "${#stages[@]}:${stages[-1]}" in
 9:10_llama2_decoder | 1:01_cpu_matmul) ;;
 *) fail "stages are: ${stages[*]}" ;;

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Records what Hugging Face's tokenizer and BERT make of texts: classifier.json beside this file.
+"""Records ids and logits of Hugging Face's tokenizer and BERT for texts: classifier.json beside
+this file.
 
 The checkpoint is the one that this project writes with
 

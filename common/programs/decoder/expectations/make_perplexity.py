@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Records the perplexity of stories260K on a text, computed in double: perplexity.json beside this
-file. It shares no code with the project: checkpoint, tokenizer and model are read and computed here.
+file. It shares no code with the project: it has its own reader, tokenizer and model.
 
     pip install numpy==2.4.6
     python make_perplexity.py FOLDER
@@ -34,7 +34,7 @@ def read_tokenizer(path, size):
 
 
 def encode(text, pieces, scores):
-    """Tokens of a text, without BOS: the pair with the best score is merged until none is left."""
+    """Tokens of a text, without BOS: merges the pair with the best score until there is none."""
     ids = {piece: token for token, piece in reversed(list(enumerate(pieces))) if token >= 259}
     tokens = [ids[b" "]]
     for character in text:
@@ -69,7 +69,7 @@ def read_checkpoint(path):
          "k": take(L, KVH * HS, C), "v": take(L, KVH * HS, C), "o": take(L, C, C),
          "norm2": take(L, C), "gate": take(L, hidden, C), "down": take(L, C, hidden),
          "up": take(L, hidden, C), "norm": take(C)}
-    take(2, T, HS // 2)  # tables of sines, which are computed here
+    take(2, T, HS // 2)  # tables of sines and cosines, which are not used
     w["classifier"] = w["embedding"] if V > 0 else take(-V, C)
     return {"C": C, "L": L, "NH": NH, "KVH": KVH, "HS": HS, "V": abs(V), "T": T}, w
 
@@ -78,8 +78,8 @@ def normed(x, weight):
     return x / numpy.sqrt((x * x).mean(axis=-1, keepdims=True) + 1e-5) * weight
 
 
-def turned(x):
-    """Rotary embedding of (T, heads, HS): neighbours are a pair."""
+def rotated(x):
+    """Rotary embedding of (T, heads, HS); neighbouring channels form a pair."""
     T, _, HS = x.shape
     angle = numpy.arange(T)[:, None] * 10000.0 ** (-numpy.arange(0, HS, 2) / HS)
     pairs = (x[..., 0::2] + 1j * x[..., 1::2]) * numpy.exp(1j * angle)[:, None, :]
@@ -87,17 +87,17 @@ def turned(x):
 
 
 def log_probabilities(c, w, tokens):
-    """(T, V) of the tokens that may follow each."""
+    """(T, V): log-probabilities of the next token after each token."""
     T = len(tokens)
     x = w["embedding"][tokens]
     mask = numpy.triu(numpy.full((T, T), -numpy.inf), 1)
     for l in range(c["L"]):
         h = normed(x, w["norm1"][l])
-        q = turned((h @ w["q"][l].T).reshape(T, c["NH"], c["HS"]))
-        k = turned((h @ w["k"][l].T).reshape(T, c["KVH"], c["HS"]))
+        q = rotated((h @ w["q"][l].T).reshape(T, c["NH"], c["HS"]))
+        k = rotated((h @ w["k"][l].T).reshape(T, c["KVH"], c["HS"]))
         v = (h @ w["v"][l].T).reshape(T, c["KVH"], c["HS"])
-        share = c["NH"] // c["KVH"]
-        k, v = k.repeat(share, axis=1), v.repeat(share, axis=1)
+        group = c["NH"] // c["KVH"]
+        k, v = k.repeat(group, axis=1), v.repeat(group, axis=1)
         scores = numpy.einsum("ahd,bhd->hab", q, k) / numpy.sqrt(c["HS"]) + mask
         scores = numpy.exp(scores - scores.max(axis=-1, keepdims=True))
         scores /= scores.sum(axis=-1, keepdims=True)
@@ -127,13 +127,13 @@ def main():
     longest = max(case["limit"] for case in CASES)
     text = (folder / TEXT).read_text()[:4 * longest]
     tokens = encode(text, pieces, scores)
-    assert len(tokens) > longest + 100  # what the end of the text is cut into does not matter
+    assert len(tokens) > longest + 100  # cutting the text changes its last tokens
     cases = []
     for case in CASES:
-        part = tokens[:case["limit"]]
-        bytes_ = sum(len(pieces[token]) for token in part) - 1  # but the blank put before the text
-        nats = total_nats(c, w, part, case["context"])
-        cases.append({**case, "bytes": bytes_, "nats_per_token": round(nats / len(part), 9),
+        first = tokens[:case["limit"]]
+        bytes_ = sum(len(pieces[token]) for token in first) - 1  # the blank before the text
+        nats = total_nats(c, w, first, case["context"])
+        cases.append({**case, "bytes": bytes_, "nats_per_token": round(nats / len(first), 9),
                       "bits_per_byte": round(nats / numpy.log(2.0) / bytes_, 9)})
     lines = ",\n".join("  " + json.dumps(case) for case in cases)
     head = (f'"made_by": "common/programs/decoder/expectations/make_perplexity.py", "numpy": '
