@@ -1,11 +1,11 @@
 /**
  * @file dropout.h
- * @brief Which elements dropout keeps: a counter-based generator, so that the backward pass draws
- *        again what the forward pass drew, and nothing is stored.
+ * @brief Chooses the elements that dropout keeps, with a counter-based generator: the backward pass
+ *        draws the same numbers as the forward pass, so no mask is stored.
  *
  * Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC
- * 2011): four numbers of 32 bits from a counter of 128 and a key of 64. Plain C that nvcc compiles
- * for the GPU, too, so the host, the reference and the kernels keep the same elements.
+ * 2011): four 32-bit numbers from a 128-bit counter and a 64-bit key. This is plain C, which nvcc
+ * also compiles for the GPU, so the host, the reference and the kernels keep the same elements.
  */
 #ifndef WARPBOOK_COMMON_TRAIN_DROPOUT_H_
 #define WARPBOOK_COMMON_TRAIN_DROPOUT_H_
@@ -22,10 +22,10 @@
 
 /** One dropout of one training step. */
 struct train_dropout {
-    float p;       /**< share that is set to 0, below 1; 0: no dropout */
+    float p;       /**< share of elements set to 0, below 1; 0: no dropout */
     uint64_t seed; /**< of the run */
-    uint32_t site; /**< which dropout of the model */
-    uint32_t step; /**< which pass through it: each forward pass of a run has its own */
+    uint32_t site; /**< number of this dropout in the model */
+    uint32_t step; /**< number of the forward pass in the run */
 };
 
 /** Four numbers of 32 bits. */
@@ -50,7 +50,7 @@ TRAIN_BOTH struct train_random4 train_philox(uint64_t key, uint64_t low, uint32_
     return x;
 }
 
-/** @return below which number an element is dropped: p * 2^32. */
+/** @return p * 2^32: elements whose number is below it are dropped. */
 TRAIN_BOTH uint32_t train_dropout_limit(float p) {
     return (uint32_t)((double)p * 4294967296.0);
 }

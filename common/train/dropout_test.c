@@ -1,6 +1,6 @@
 /**
  * @file dropout_test.c
- * @brief Dropout's generator: the numbers its authors publish, the share kept, and independence.
+ * @brief Dropout's generator: the published known answers, the share kept, and independence.
  */
 #include "common/train/dropout.h"
 
@@ -79,8 +79,8 @@ C_TEST(dropout, the_same_again) {
     }
 }
 
-/* Share of elements that both drop or both keep, element i of a against element i + shift of b:
- * p^2 + (1 - p)^2 when they have nothing to do with each other. */
+/* Compares element i of a with element i + shift of b. If the two are independent, both drop or
+ * both keep the element with probability p^2 + (1 - p)^2. */
 static void expect_independent(const struct train_dropout *a, const struct train_dropout *b,
                                uint64_t shift) {
     size_t agree = 0;

@@ -1,26 +1,26 @@
 /**
  * @file train_engine.h
- * @brief The operators that training calls, forward and backward: a table of C functions with one
- *        opaque context, as engine.h is for inference.
+ * @brief The operator table of training, forward and backward: C functions that share one opaque
+ *        context, as engine.h is for inference.
  *
- * The models of train_model.h do everything through this table, so the same code runs on the
- * reference, which computes and stores in double and is what gradients are checked with, and on the
- * GPU in fp32 or in bf16 with fp32 weights.
+ * The models of train_model.h call operators only through this table. So the same code runs on the
+ * reference, which computes and stores in double and against which gradients are checked, and on
+ * the GPU in fp32, or in bf16 with fp32 weights.
  *
- * Types. Activations, their gradients and the copies of matrices that products read are
- * `activations`; weights, their gradients and all statistics are `weights`. The table's pointers
- * are void, since only an engine knows its types.
+ * Types. Activations, their gradients and the copies of matrices that matmuls read have the type
+ * `activations`; weights, their gradients and all statistics have the type `weights`. Pointers are
+ * void, because only an engine knows its types.
  *
- * Memory. What alloc() returns is "resident": every pointer is, unless it says host. Pointer
- * arithmetic on it is the model's, by train_type_bytes(); dereferencing is the engine's.
+ * Memory. Memory from alloc() is "resident"; every pointer is resident unless it says host. A model
+ * may do pointer arithmetic on it with train_type_bytes(), but only the engine dereferences it.
  *
- * All entries are set. Each returns STATUS_OK or an error; the line that goes with an operator's is
- * what synchronize() then says. Operators may return before the work is done; read() and
- * synchronize() wait. They run in the order of the calls; a call gives the same
- * bits each time that it is given the same. An engine serves one thread.
+ * All entries are set. Each returns STATUS_OK or an error; after an operator's error synchronize()
+ * gives the message. Operators may return before the work is done; read() and synchronize() wait.
+ * They run in the order of the calls. The same call on the same data gives the same bits each time.
+ * An engine serves one thread.
  *
  * Names: rows (tokens of all sequences, one after the other without padding), C channels, M, N, K
- * for products. "+=": added to what is there, so that gradients of several batches add up.
+ * for matmuls. "+=": added to the value that is there, so that gradients of several batches add up.
  */
 #ifndef WARPBOOK_COMMON_TRAIN_TRAIN_ENGINE_H_
 #define WARPBOOK_COMMON_TRAIN_TRAIN_ENGINE_H_
@@ -73,17 +73,18 @@ struct train_attention {
     float scale;                /**< of q.k, usually 1 / sqrt(HS) */
 };
 
-/** Where its gradients go: laid out as q, k and v, which they may not overlap. */
+/** Gradients of attention: laid out as q, k and v, which they must not overlap. */
 struct train_attention_gradient {
     void *dq, *dk, *dv;
 };
 
 /**
- * Which rows have which id, for a gradient of a table that adds up in the same order each time.
- * Rows of one id are cut into pieces of at most TRAIN_PIECE, whose sums are added up then.
+ * The rows of each id, so that the gradient of an embedding table is summed in the same order each
+ * time. The rows of one id are split into pieces of at most TRAIN_PIECE rows. Each piece is summed,
+ * then the sums of the pieces.
  */
 struct train_occurrences {
-    const int32_t *rows;   /**< (count): rows, those of one id together, rising */
+    const int32_t *rows;   /**< (count): rows, grouped by id, rising in each group */
     const int32_t *pieces; /**< (piece_count + 1): where each piece begins in rows */
     const int32_t *firsts; /**< (id_count + 1): the first piece of each id */
     const int32_t *ids;    /**< (id_count): the ids that occur, rising */
@@ -95,11 +96,11 @@ enum { TRAIN_PIECE = 64 };
 /** AdamW (Loshchilov and Hutter 2019) over all parameters at once. */
 struct train_adamw {
     void *weights;        /**< (count), weights' type */
-    void *copy;           /**< (count), activations' type; NULL where the types are the same */
+    void *copy;           /**< (count), activations' type; NULL if the types are the same */
     const void *gradient; /**< (count), weights' type */
     void *m, *v;          /**< (count), weights' type */
     size_t count;
-    size_t decayed;    /**< the first so many decay, the others do not */
+    size_t decayed;    /**< number of elements with weight decay, which come first */
     const void *scale; /**< one element of the weights' type: factor of the gradient */
     float rate, beta1, beta2, eps, decay;
     uint64_t step; /**< from 1 on */
@@ -117,9 +118,9 @@ struct train_engine {
      * @{ */
     /** Allocates resident memory, 256-byte aligned, every byte 0. */
     enum status (*alloc)(void *context, size_t bytes, void **memory, struct error *error);
-    /** Frees what alloc() gave; NULL is allowed. */
+    /** Frees memory from alloc(); NULL is allowed. */
     void (*release)(void *context, void *memory);
-    /** Copies host bytes to resident memory; the host's may be changed when it returns. */
+    /** Copies host bytes to resident memory; the caller may change them when it returns. */
     enum status (*write)(void *context, void *resident, const void *host, size_t bytes);
     /** Waits for all work, then copies resident bytes to the host. */
     enum status (*read)(void *context, void *host, const void *resident, size_t bytes);
@@ -161,14 +162,15 @@ struct train_engine {
                              size_t hidden);
     enum status (*silu_gate_backward)(void *context, void *dgate_up, const void *dout,
                                       const void *gate_up, size_t rows, size_t hidden);
-    /** out = add + dropout(in); add NULL: none; out may be either. Backward, too: the same mask. */
+    /** out = add + dropout(in); add NULL: none; out may be either. Also the backward pass, with the
+     * same mask. */
     enum status (*dropout)(void *context, void *out, const void *add, const void *in, size_t count,
                            const struct train_dropout *dropout);
     /** @} */
 
     /** @name Norms
-     * stats: (rows, 2) of mean and 1 / sqrt(var + eps); of RMSNorm (rows) of 1 / sqrt(mean square
-     * + eps).
+     * stats: LayerNorm (rows, 2), mean and rstd = 1 / sqrt(var + eps); RMSNorm (rows), rstd =
+     * 1 / sqrt(mean square + eps).
      * @{ */
     /** sum = add + dropout(in), add NULL: none; out = LayerNorm(sum). sum may be in or add. */
     enum status (*layernorm)(void *context, void *out, void *stats, void *sum, const void *add,
@@ -199,8 +201,9 @@ struct train_engine {
                                       const void *dout, const void *out, const void *lse,
                                       const struct train_attention *attention);
     /**
-     * Turns pairs of channels of x (rows, heads, HS), rows `stride` apart, by their row's position;
-     * back when `back`, which is its own gradient's way.
+     * Rotary embedding in place: rotates pairs of channels of x (rows, heads, HS), rows `stride`
+     * apart, by their row's position. If `back`, rotates in the other direction, which is the
+     * backward pass.
      */
     enum status (*rope)(void *context, void *x, const int32_t *positions, size_t rows, size_t heads,
                         size_t HS, size_t stride, float theta, enum nn_rope_layout layout,
@@ -218,12 +221,12 @@ struct train_engine {
     /** out (count, C) = in[index]. */
     enum status (*gather)(void *context, void *out, const void *in, const int32_t *index,
                           size_t count, size_t C);
-    /** out[index] += in (count, C); no index comes twice. */
+    /** out[index] += in (count, C); no index occurs twice. */
     enum status (*scatter)(void *context, void *out, const void *in, const int32_t *index,
                            size_t count, size_t C);
     /**
      * Softmax cross-entropy and its gradient: loss += scale * sum over rows of -log p[label], and
-     * logits (M, V) become scale * (p - one at label). A row whose label is -1 counts nothing and
+     * logits (M, V) become scale * (p - onehot(label)). A row with label -1 adds nothing and
      * becomes zeros. loss: one element, weights' type.
      */
     enum status (*cross_entropy)(void *context, void *logits, void *loss, const int32_t *labels,

@@ -24,7 +24,7 @@ static void write_letters(const char *path) {
     free(text);
 }
 
-/* <unk>, <s>, </s> and a token for each byte. */
+/* Writes a tokenizer of <unk>, <s>, </s> and one token for each byte. */
 static void write_bytes(const char *path) {
     char texts[TOKENS][PIECE_BYTES] = {"<unk>", "<s>", "</s>"};
     const char *pieces[TOKENS];

@@ -13,7 +13,7 @@ const char *data_testing_file(const char *name, const char *content, char path[1
 /** Writes a WordPiece vocabulary of letters, or llama2.c's tokenizer of bytes, and opens it. */
 void data_testing_vocabulary(struct train_vocabulary *vocabulary, enum train_task task);
 
-/** Reads texts, a line each, as one task or another has them. */
+/** Reads texts, one a line, for a task. */
 void data_testing_texts(struct train_texts *texts, const char *content, enum train_task task,
                         const struct train_vocabulary *vocabulary, size_t max_length);
 

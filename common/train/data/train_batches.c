@@ -7,7 +7,7 @@
 #include "common/base/rng.h"
 #include "common/train/dropout.h"
 
-/* What a number is drawn for: each has its own stream. */
+/* Random numbers for each purpose come from a stream of their own. */
 enum purpose { FOR_ORDER = 0x6f72, FOR_MASK = 0x6d61 };
 
 static struct rng draw(uint64_t seed, uint64_t epoch, uint64_t sequence, enum purpose purpose) {
@@ -35,7 +35,7 @@ static void shuffle(struct train_batches *b, uint64_t epoch) {
     }
 }
 
-/* How many sequences there are to learn from. */
+/* @return number of sequences to learn from */
 static size_t count_sequences(const struct train_part *part, enum train_task task, size_t length) {
     if (task != TRAIN_LM) {
         return part->count;
@@ -104,9 +104,9 @@ void train_batch_memory_free(struct train_batch_memory *m) {
 
 /* ---- Filling ---- */
 
-/* Hides tokens of a sequence. */
-static void hide(const struct train_batches *b, uint64_t epoch, size_t sequence, int32_t *ids,
-                 int32_t *labels, size_t count) {
+/* Masks tokens of a sequence. */
+static void mask_tokens(const struct train_batches *b, uint64_t epoch, size_t sequence,
+                        int32_t *ids, int32_t *labels, size_t count) {
     struct rng rng = draw(b->options.seed, epoch, sequence, FOR_MASK);
     for (size_t i = 0; i < count; i++) {
         labels[i] = -1;
@@ -123,7 +123,8 @@ static void hide(const struct train_batches *b, uint64_t epoch, size_t sequence,
     }
 }
 
-/* Puts row `sequence` of the stream at ids, the tokens behind them at labels. @return its length */
+/* Copies row `sequence` of the stream to ids, and each token's successor to labels.
+   @return length of the row */
 static size_t copy_row(const struct train_batches *b, size_t sequence, int32_t *ids,
                        int32_t *labels) {
     const struct train_texts *t = b->part.texts;
@@ -147,7 +148,7 @@ static size_t copy_text(const struct train_batches *b, size_t sequence, int32_t 
     return count;
 }
 
-/* Puts sequence number i of the batch behind those that are there. */
+/* Appends sequence number i of the batch. */
 static void add(struct train_batches *b, uint64_t epoch, size_t sequence,
                 struct train_batch_memory *m, size_t i) {
     int32_t *ids = m->ids + m->rows, *labels = m->labels + m->rows;
@@ -158,7 +159,7 @@ static void add(struct train_batches *b, uint64_t epoch, size_t sequence,
         count = copy_text(b, sequence, ids);
     }
     if (b->options.task == TRAIN_MLM) {
-        hide(b, epoch, sequence, ids, labels, count);
+        mask_tokens(b, epoch, sequence, ids, labels, count);
     }
     if (b->options.task == TRAIN_CLASSIFY) {
         m->labels[i] = b->part.texts->labels[b->part.first + sequence];

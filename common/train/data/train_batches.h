@@ -1,16 +1,15 @@
 /**
  * @file train_batches.h
- * @brief Which sequences a batch has: in an order drawn anew for each epoch, and, for TRAIN_MLM,
- *        which tokens are hidden.
+ * @brief Makes batches: shuffles the sequences in each epoch and, for TRAIN_MLM, masks tokens.
  *
- * A batch depends on the seed, the epoch and its number alone, so that a run can go on at any of
- * them. Batches are not sorted by length: nothing is padded, so that nothing is lost by mixing.
+ * A batch depends only on the seed, the epoch and its number, so that a run can resume at any
+ * batch. Batches are not sorted by length: sequences are not padded, so mixed lengths cost nothing.
  *
- * TRAIN_MLM, as Devlin et al. 2019: each token but [CLS] and [SEP] is asked for with a probability
- * (theirs: 0.15); of those asked for 80% become [MASK], 10% any piece, 10% stay.
- * TRAIN_LM: the stream of all texts in rows of max_length tokens; the label is the next token, so
- * the last token of the stream is a label only. Behind a text that is the next one's BOS: that a
- * text is over can be learnt, too.
+ * TRAIN_MLM, as Devlin et al. 2019: each token except [CLS] and [SEP] is selected with a
+ * probability (theirs: 0.15). Of the selected tokens 80% become [MASK], 10% become a random piece,
+ * 10% stay. TRAIN_LM: the stream of all texts, in rows of max_length tokens. The label of a token
+ * is the next token, so the last token of the stream is only a label. The label of a text's last
+ * token is the BOS of the next text, so the model also learns where texts end.
  */
 #ifndef WARPBOOK_COMMON_TRAIN_DATA_TRAIN_BATCHES_H_
 #define WARPBOOK_COMMON_TRAIN_DATA_TRAIN_BATCHES_H_
@@ -33,17 +32,17 @@ struct train_batches_options {
     size_t max_length; /**< tokens of a sequence */
     uint64_t seed;
     const struct train_vocabulary *vocabulary; /**< TRAIN_MLM */
-    float asked;      /**< TRAIN_MLM: probability that a token is asked for */
-    bool texts_alone; /**< TRAIN_LM: that a text begins is not asked for; for evaluation */
+    float asked;      /**< TRAIN_MLM: probability that a token is selected */
+    bool texts_alone; /**< TRAIN_LM: BOS is not a label; for evaluation */
 };
 
-/** The sequences of a part, and the order of one epoch. */
+/** The sequences of a part of the texts, and their order in one epoch. */
 struct train_batches {
     struct train_part part;
     struct train_batches_options options;
     size_t sequences; /**< TRAIN_LM: rows of the stream */
     size_t *order;    /**< (sequences) */
-    uint64_t epoch;   /**< whose order it is */
+    uint64_t epoch;   /**< order is of this epoch */
     int32_t cls, sep; /**< TRAIN_MLM */
 };
 
@@ -51,7 +50,7 @@ struct train_batches {
 #define TRAIN_IN_ORDER UINT64_MAX
 
 /**
- * @param part kept: its texts outlive the batches
+ * @param part its texts must outlive the batches
  * @return STATUS_OK, STATUS_OUT_OF_MEMORY; STATUS_BAD_FORMAT for a part without a sequence to learn
  *         from
  */
@@ -66,7 +65,7 @@ void train_batches_free(struct train_batches *batches);
 /** @return number of batches of an epoch; the last may be smaller. */
 size_t train_batches_count(const struct train_batches *batches);
 
-/** A batch, and the memory that it is in. */
+/** A batch and its memory. */
 struct train_batch_memory {
     int32_t *ids, *starts, *labels;
     struct train_batch batch;
@@ -74,7 +73,7 @@ struct train_batch_memory {
     size_t asked; /**< labels that are not -1 */
 };
 
-/** Takes memory for any batch of these. */
+/** Allocates memory for the largest batch of these options. */
 MUST_CHECK enum status train_batch_memory_create(struct train_batch_memory *memory,
                                                  const struct train_batches_options *options,
                                                  struct error *error);

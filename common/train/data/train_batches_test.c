@@ -6,7 +6,7 @@
 #include "common/testing/testing.h"
 #include "common/train/data/data_testing.h"
 
-/* Texts, a vocabulary, and batches of them. */
+/* Texts, their vocabulary, and batches. */
 struct fixture {
     struct train_vocabulary vocabulary;
     struct train_texts texts;
@@ -105,12 +105,12 @@ C_TEST(train_batches, are_the_same_whatever_came_before) {
     fixture_free(&g);
 }
 
-/* Of 50,000 tokens the asked share is asked for, and hidden as Devlin et al. say. */
-static void check_hidden(float asked) {
+/* Of 50,000 tokens the asked share is selected, and masked as Devlin et al. describe. */
+static void check_masked(float asked) {
     enum { LENGTH = 128, TEXTS = 400 };
     struct fixture f;
     char *content = malloc(TEXTS * (2 * LENGTH + 1) + 1);
-    size_t size = 0, counts[4] = {0}; /* all, [MASK], as they were, others */
+    size_t size = 0, counts[4] = {0}; /* selected; of these [MASK], unchanged, others */
     for (size_t i = 0; i < TEXTS; i++) {
         for (size_t token = 0; token < LENGTH - 2; token++) {
             content[size++] = (char)('a' + (i + token) % 26);
@@ -145,9 +145,9 @@ static void check_hidden(float asked) {
     fixture_free(&f);
 }
 
-C_TEST(train_batches, hide_as_many_tokens_as_they_should) {
-    check_hidden(0.15f);
-    check_hidden(0.4f);
+C_TEST(train_batches, mask_the_share_of_tokens_asked_for) {
+    check_masked(0.15f);
+    check_masked(0.4f);
 }
 
 C_TEST(train_batches, of_a_stream_ask_for_the_next_token) {
@@ -165,7 +165,7 @@ C_TEST(train_batches, of_a_stream_ask_for_the_next_token) {
     EXPECT_INT_EQ(2, f.memory.rows);
     EXPECT_INT_EQ('d' + 3, f.memory.labels[0]);
     EXPECT_INT_EQ('e' + 3, f.memory.labels[1]);
-    f.batches.options.texts_alone = true; /* 1 _ a, b 1 _: the BOS is not asked for */
+    f.batches.options.texts_alone = true; /* 1 _ a, b 1 _: the BOS is not a label */
     train_batches_fill(&f.batches, TRAIN_IN_ORDER, 0, &f.memory);
     EXPECT_INT_EQ('b' + 3, f.memory.labels[2]);
     EXPECT_INT_EQ(-1, f.memory.labels[3]);

@@ -10,7 +10,7 @@
 
 /* ---- Vocabularies ---- */
 
-/* The file itself: PATH, or the one of a checkpoint's names in it. */
+/* Finds the file: PATH itself, or in the folder PATH the first of these names that exists. */
 static enum status find_vocabulary(struct train_vocabulary *v, const char *path,
                                    const char *const *names, size_t count, struct error *error) {
     if (!folder_exists(path)) {
@@ -25,7 +25,7 @@ static enum status find_vocabulary(struct train_vocabulary *v, const char *path,
             return STATUS_OK;
         }
     }
-    return STATUS_OK; /* opening the last says that it is not there */
+    return STATUS_OK; /* opening the last of them will report that it does not exist */
 }
 
 static enum status open_wordpiece(struct train_vocabulary *v, enum train_task task,
@@ -52,16 +52,20 @@ static enum status open_bpe(struct train_vocabulary *v, const char *path, struct
     return STATUS_OK;
 }
 
+static enum status open_vocabulary(struct train_vocabulary *v, enum train_task task,
+                                   const char *path, size_t expected, struct error *error) {
+    TRY(task == TRAIN_LM ? open_bpe(v, path, error) : open_wordpiece(v, task, path, error));
+    if (expected != 0 && v->size != expected) {
+        return error_set(error, STATUS_MISMATCH, "%s: the vocabulary has %zu pieces, the model %zu",
+                         v->path, v->size, expected);
+    }
+    return STATUS_OK;
+}
+
 enum status train_vocabulary_open(struct train_vocabulary *v, enum train_task task,
                                   const char *path, size_t expected, struct error *error) {
     *v = (struct train_vocabulary){.mask = -1};
-    enum status status =
-        task == TRAIN_LM ? open_bpe(v, path, error) : open_wordpiece(v, task, path, error);
-    if (status == STATUS_OK && expected != 0 && v->size != expected) {
-        status =
-            error_set(error, STATUS_MISMATCH, "%s: the vocabulary has %zu pieces, the model %zu",
-                      v->path, v->size, expected);
-    }
+    enum status status = open_vocabulary(v, task, path, expected, error);
     if (status != STATUS_OK) {
         train_vocabulary_close(v);
     }
@@ -106,7 +110,7 @@ static bool grow_one(void **array, size_t capacity, size_t element) {
     return grown != NULL;
 }
 
-/* Makes room for one more sequence, and for the end behind it. */
+/* Makes room for one more sequence and for its end in starts. */
 static enum status grow_sequences(struct train_texts *t) {
     if (t->count + 1 < t->capacity) {
         return STATUS_OK;
@@ -142,24 +146,25 @@ static enum status add_sequence(struct train_texts *t, const int32_t *ids, size_
     return STATUS_OK;
 }
 
-/* [CLS] pieces [SEP], max_length at a time: `ids` has both at its ends, and is written to. */
+/* Splits "[CLS] pieces [SEP]" into sequences of max_length, each with [CLS] and [SEP]. Writes to
+   ids. */
 static enum status add_pieces(struct train_texts *t, int32_t *ids, size_t count, size_t max_length,
                               size_t bytes) {
     int32_t cls = ids[0], sep = ids[count - 1];
-    size_t first = 0; /* the place of [CLS] */
+    size_t first = 0; /* index of [CLS] */
     for (;;) {
         size_t left = count - first;
         if (left <= max_length) {
             ids[first] = cls;
             return add_sequence(t, ids + first, left, -1, bytes);
         }
-        size_t last = first + max_length - 1; /* the place of [SEP] */
+        size_t last = first + max_length - 1; /* index of [SEP] */
         int32_t kept = ids[last];
         ids[first] = cls;
         ids[last] = sep;
         TRY(add_sequence(t, ids + first, max_length, -1, bytes));
         ids[last] = kept;
-        first = last - 1; /* whose piece has been taken */
+        first = last - 1; /* this piece is already in the sequence before */
         bytes = 0;
     }
 }
@@ -170,7 +175,7 @@ struct reader {
     size_t max_length;
 };
 
-/* Appends a text's sequences; its ids are written to. */
+/* Appends a text's sequences. Writes to the text's ids. */
 static enum status add_text(struct train_texts *t, const struct reader *r,
                             const struct text_sample *sample, const struct train_encoded *encoded) {
     int32_t *ids = encoded->ids;
@@ -181,7 +186,7 @@ static enum status add_text(struct train_texts *t, const struct reader *r,
         return add_pieces(t, ids, count, r->max_length, sample->length);
     }
     size_t kept = longer ? r->max_length : count;
-    ids[kept - 1] = ids[count - 1]; /* [SEP]; of what is whole, itself */
+    ids[kept - 1] = ids[count - 1]; /* [SEP]; no change for a text that is not cut */
     return add_sequence(t, ids, kept, sample->label, sample->length);
 }
 
@@ -198,6 +203,21 @@ static enum status add_texts(struct train_texts *t, const struct reader *r,
                                : error_set(error, status, "out of memory for the tokens");
 }
 
+static enum status read_dataset(struct train_texts *texts, const struct train_source *source,
+                                const struct reader *reader, const struct text_dataset *dataset,
+                                struct error *error) {
+    if (reader->task == TRAIN_CLASSIFY && dataset->labels == 0) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "%s: these texts have no labels, which --task classify needs",
+                         source->path);
+    }
+    TRY(add_texts(texts, reader, dataset, error));
+    texts->texts = dataset->count;
+    texts->label_names = dataset->label_names;
+    texts->label_count = dataset->labels;
+    return STATUS_OK;
+}
+
 enum status train_texts_read(struct train_texts *texts, const struct train_source *source,
                              enum train_task task, const struct train_vocabulary *vocabulary,
                              size_t max_length, struct error *error) {
@@ -206,18 +226,7 @@ enum status train_texts_read(struct train_texts *texts, const struct train_sourc
     struct text_dataset dataset;
     *texts = (struct train_texts){0};
     TRY(text_dataset_open(&dataset, source->kind, source->path, &options, error));
-    enum status status = STATUS_OK;
-    if (task == TRAIN_CLASSIFY && dataset.labels == 0) {
-        status =
-            error_set(error, STATUS_INVALID_ARGUMENT,
-                      "%s: these texts have no labels, which --task classify needs", source->path);
-    }
-    if (status == STATUS_OK) {
-        status = add_texts(texts, &reader, &dataset, error);
-    }
-    texts->texts = dataset.count;
-    texts->label_names = dataset.label_names;
-    texts->label_count = dataset.labels;
+    enum status status = read_dataset(texts, source, &reader, &dataset, error);
     text_dataset_close(&dataset);
     if (status != STATUS_OK) {
         train_texts_free(texts);
@@ -247,7 +256,7 @@ uint64_t train_part_bytes(const struct train_part *part) {
     return bytes;
 }
 
-static uint64_t mix(uint64_t hash, uint32_t value) {
+static uint64_t hash_number(uint64_t hash, uint32_t value) {
     for (int byte = 0; byte < 4; byte++) {
         hash = (hash ^ (value >> (8 * byte) & 255)) * 0x100000001b3u;
     }
@@ -258,10 +267,10 @@ uint64_t train_part_checksum(const struct train_part *part) {
     const struct train_texts *t = part->texts;
     uint64_t hash = 0xcbf29ce484222325u;
     for (size_t i = part->first; i < part->first + part->count; i++) {
-        hash = mix(hash, (uint32_t)t->labels[i]);
-        hash = mix(hash, (uint32_t)(t->starts[i + 1] - t->starts[i]));
+        hash = hash_number(hash, (uint32_t)t->labels[i]);
+        hash = hash_number(hash, (uint32_t)(t->starts[i + 1] - t->starts[i]));
         for (size_t at = t->starts[i]; at < t->starts[i + 1]; at++) {
-            hash = mix(hash, (uint32_t)t->ids[at]);
+            hash = hash_number(hash, (uint32_t)t->ids[at]);
         }
     }
     return hash;

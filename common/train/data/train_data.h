@@ -1,10 +1,10 @@
 /**
  * @file train_data.h
- * @brief What is trained on: texts as token ids, all in one array.
+ * @brief The training texts as token ids, all in one array.
  *
- * TRAIN_CLASSIFY: [CLS] text [SEP], cut to a length. TRAIN_MLM: the same, but a longer text becomes
- * several sequences, so that nothing of it is lost. TRAIN_LM: BOS text; texts follow each other in
- * the array, which is one stream.
+ * TRAIN_CLASSIFY: [CLS] text [SEP], truncated to a length. TRAIN_MLM: the same, but a longer text
+ * is split into several sequences instead. TRAIN_LM: BOS text; the array is one stream of all
+ * texts.
  */
 #ifndef WARPBOOK_COMMON_TRAIN_DATA_TRAIN_DATA_H_
 #define WARPBOOK_COMMON_TRAIN_DATA_TRAIN_DATA_H_
@@ -23,22 +23,22 @@
 extern "C" {
 #endif
 
-/** A vocabulary, and its file, which goes into each checkpoint. */
+/** A vocabulary and its file, which is copied to each checkpoint. */
 struct train_vocabulary {
     struct wordpiece *wordpiece; /**< of BERT, or NULL */
     struct bpe *bpe;             /**< of Llama2, or NULL */
     size_t size;
     int32_t mask; /**< [MASK]; TRAIN_MLM */
     char path[FOLDER_PATH_BYTES];
-    const char *name; /**< what a checkpoint calls it: "vocab.txt" */
+    const char *name; /**< its file name in a checkpoint: "vocab.txt" */
 };
 
 /**
  * @brief Reads a vocabulary: vocab.txt for BERT, tokenizer.json or tokenizer.bin for Llama2.
- * @param path     of the file, or of the folder that it is in
- * @param expected pieces that the model has, or 0: any number
- * @return STATUS_OK; as wordpiece_open() and tokenizer_open(); STATUS_MISMATCH with both numbers;
- *         STATUS_BAD_FORMAT when TRAIN_MLM finds no [MASK]
+ * @param path     the file, or its folder
+ * @param expected number of pieces in the model, or 0: any number
+ * @return STATUS_OK; the failures of wordpiece_open() and tokenizer_open(); STATUS_MISMATCH with
+ *         both numbers; STATUS_BAD_FORMAT when TRAIN_MLM finds no [MASK]
  */
 MUST_CHECK enum status train_vocabulary_open(struct train_vocabulary *vocabulary,
                                              enum train_task task, const char *path,
@@ -47,7 +47,7 @@ MUST_CHECK enum status train_vocabulary_open(struct train_vocabulary *vocabulary
 /** Frees; a zero-initialised one is allowed. */
 void train_vocabulary_close(struct train_vocabulary *vocabulary);
 
-/** Which texts. */
+/** The texts to read. */
 struct train_source {
     enum text_dataset_kind kind;
     const char *path, *split;
@@ -59,20 +59,19 @@ struct train_texts {
     int32_t *ids;
     size_t *starts;  /**< (count + 1): sequence i is ids[starts[i]] .. ids[starts[i + 1] - 1] */
     int32_t *labels; /**< (count); -1: none */
-    size_t *bytes;   /**< (count): of the text; of one in several sequences, in the first */
+    size_t *bytes;   /**< (count): bytes of the text; of a split text, at its first sequence */
     size_t count, capacity, id_capacity;
-    size_t texts; /**< how many were read */
+    size_t texts; /**< number of texts read */
     size_t cut;   /**< texts that were too long */
     const char *const *label_names;
     size_t label_count; /**< 0: the texts have none */
 };
 
 /**
- * @brief Reads texts and makes them ids. On a terminal, what takes longer than two seconds shows
- *        how far it is.
+ * @brief Reads and tokenizes texts, with a progress line on a terminal.
  * @param max_length most ids of a sequence, at least 3; TRAIN_LM ignores it
- * @return STATUS_OK; as text_dataset_open() and the tokenizers; STATUS_INVALID_ARGUMENT when
- *         TRAIN_CLASSIFY finds texts without labels
+ * @return STATUS_OK; the failures of text_dataset_open() and the tokenizers;
+ *         STATUS_INVALID_ARGUMENT when TRAIN_CLASSIFY finds texts without labels
  */
 MUST_CHECK enum status train_texts_read(struct train_texts *texts,
                                         const struct train_source *source, enum train_task task,
@@ -82,7 +81,7 @@ MUST_CHECK enum status train_texts_read(struct train_texts *texts,
 /** Frees; a zero-initialised one is allowed. */
 void train_texts_free(struct train_texts *texts);
 
-/** Some of the sequences, one after the other. */
+/** A range of the sequences. */
 struct train_part {
     const struct train_texts *texts;
     size_t first, count;
@@ -94,7 +93,7 @@ size_t train_part_ids(const struct train_part *part);
 /** @return bytes of the texts of a part. */
 uint64_t train_part_bytes(const struct train_part *part);
 
-/** @return a number that other ids or labels would hardly have: FNV-1a of 64 bits. */
+/** @return checksum of ids and labels: 64-bit FNV-1a. */
 uint64_t train_part_checksum(const struct train_part *part);
 
 #ifdef __cplusplus

@@ -6,7 +6,7 @@
 #include "common/testing/testing.h"
 #include "common/train/data/data_testing.h"
 
-/* "[CLS] a b [SEP]|..." of sequence after sequence. */
+/* Writes all sequences as "[CLS] a b [SEP]|...". */
 static void describe(const struct train_texts *t, const struct train_vocabulary *v, char *out,
                      size_t room) {
     out[0] = '\0';

@@ -5,9 +5,9 @@
 
 #include "common/base/terminal.h"
 
-enum { CHUNK = 16 /* texts that a CPU takes at a time */ };
+enum { CHUNK = 16 /* texts that a thread takes at a time */ };
 
-/* What the CPUs share. */
+/* State shared by the threads. */
 struct work {
     const struct train_vocabulary *vocabulary;
     enum train_task task;
@@ -15,7 +15,7 @@ struct work {
     struct train_encoded *encoded;
     size_t done;
     struct progress progress;
-    /* The first text that failed: the same on any number of CPUs. */
+    /* The first text that failed, the same for any number of threads. */
     size_t failed;
     enum status status;
     struct error error;
@@ -54,7 +54,7 @@ static void encode_chunk(struct work *w, size_t first) {
     size_t done;
 #pragma omp atomic capture
     done = w->done += end - first;
-    if (omp_get_thread_num() == 0) { /* who may write to the terminal */
+    if (omp_get_thread_num() == 0) { /* only this thread writes to the terminal */
         progress_update(&w->progress, done);
     }
 }

@@ -1,7 +1,7 @@
 /**
  * @file train_encode.h
- * @brief The tokens of many texts, on all CPUs: a tokenizer makes a million tokens a second, a GPU
- *        would wait for those of a whole data set.
+ * @brief Tokenizes many texts on all CPUs. One CPU makes about a million tokens a second, too few
+ *        for a GPU that waits for a whole data set.
  */
 #ifndef WARPBOOK_COMMON_TRAIN_DATA_TRAIN_ENCODE_H_
 #define WARPBOOK_COMMON_TRAIN_DATA_TRAIN_ENCODE_H_
@@ -24,11 +24,11 @@ struct train_encoded {
 };
 
 /**
- * @brief Makes the tokens of every text: [CLS] pieces [SEP], or of TRAIN_LM BOS pieces. On a
- *        terminal, what takes longer than two seconds shows how far it is.
- * @param encoded receives (dataset->count), for train_encoded_free()
- * @return STATUS_OK, STATUS_OUT_OF_MEMORY, or as wordpiece_encode() and bpe_encode() of the first
- *         text that has none; then nothing is left to free
+ * @brief Tokenizes every text as "[CLS] pieces [SEP]", or for TRAIN_LM as "BOS pieces", with a
+ *        progress line on a terminal.
+ * @param encoded receives (dataset->count), to free with train_encoded_free()
+ * @return STATUS_OK, STATUS_OUT_OF_MEMORY, or the failure of wordpiece_encode() or bpe_encode() for
+ *         the first bad text; then there is nothing to free
  */
 MUST_CHECK enum status train_encode(const struct train_vocabulary *vocabulary, enum train_task task,
                                     const struct text_dataset *dataset,

@@ -1,4 +1,4 @@
-/* Tokens made on all CPUs are those made one text after the other. */
+/* Tokens made on all CPUs equal tokens made one text after the other. */
 #include "common/train/data/train_encode.h"
 
 #include <stdio.h>
@@ -63,7 +63,7 @@ C_TEST(train_encode, gives_every_text_its_own_tokens) {
     }
 }
 
-C_TEST(train_encode, tells_of_the_first_text_that_has_none) {
+C_TEST(train_encode, reports_the_first_bad_text) {
     static const size_t bad[] = {998, 500, 17, 16, 3};
     struct texts *t = make_texts();
     struct train_vocabulary v;
@@ -72,7 +72,7 @@ C_TEST(train_encode, tells_of_the_first_text_that_has_none) {
         struct train_encoded *encoded = NULL;
         struct error error = {0};
         char want[100];
-        t->bytes[bad[i]][0] = (char)(0xfa + i); /* no UTF-8, and each another byte */
+        t->bytes[bad[i]][0] = (char)(0xfa + i); /* not UTF-8; another byte each time */
         EXPECT_STATUS(STATUS_BAD_UTF8, train_encode(&v, TRAIN_MLM, &t->dataset, &encoded, &error));
         snprintf(want, sizeof want, "not valid UTF-8 at byte 0 (0x%X) of %zu bytes",
                  (unsigned)(0xfa + i), t->samples[bad[i]].length);

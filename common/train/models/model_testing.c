@@ -114,12 +114,11 @@ struct train_batch model_testing_view(const struct model_testing_batch *batch) {
         .ids = batch->ids, .starts = batch->starts, .B = batch->B, .labels = batch->labels};
 }
 
-/* The loss that has been added up, when all went well. */
-static double take(struct train_model *model, enum status status, struct error *error) {
+/* Takes the accumulated loss after a call that returned `called`. @return NaN after a failure */
+static double take(struct train_model *model, enum status called, struct error *error) {
     double loss = NAN;
-    if (status == STATUS_OK) {
-        status = train_model_take_loss(model, &loss, NULL, error);
-    }
+    enum status status =
+        called != STATUS_OK ? called : train_model_take_loss(model, &loss, NULL, error);
     if (status != STATUS_OK) {
         TEST_FAIL("%s", error_text(error, status));
         return NAN;

@@ -1,6 +1,6 @@
 /**
  * @file model_testing.h
- * @brief For tests of models: small ones of each kind, weights that follow from names, batches.
+ * @brief Small models of each kind, weights computed from names, and batches, for tests.
  */
 #ifndef WARPBOOK_COMMON_TRAIN_MODELS_MODEL_TESTING_H_
 #define WARPBOOK_COMMON_TRAIN_MODELS_MODEL_TESTING_H_
@@ -15,12 +15,13 @@
 extern "C" {
 #endif
 
-/** @return number @p index of the tensor, in [-1, 1), a multiple of 2^-23 (as make_train.py). */
+/** @return number @p index of a tensor, in [-1, 1), a multiple of 2^-23, as make_train.py has it.
+ */
 double model_testing_uniform(const char *name, size_t index);
 
 /**
- * @brief Gives every parameter its values, exact in fp32: embeddings up to 1/4, matrices 1/4,
- *        vectors 1/8, norms' weights 1 up to 1/8. Notes a failure of the running test.
+ * @brief Sets every parameter to values that are exact in fp32: matrices up to 1/4, vectors up to
+ *        1/8, norms' weights within 1/8 of 1. Fails the running test if it cannot.
  */
 bool model_testing_fill(struct train_model *model);
 
@@ -47,13 +48,13 @@ struct model_testing_batch {
 };
 
 /**
- * @brief Draws ids and labels: classes, or at two of three rows a token, else -1.
- * @param lengths (B), of at most MODEL_TESTING_ROWS tokens together
+ * @brief Draws ids and labels: classes, or a token for two of three rows and -1 for the third.
+ * @param lengths (B); their sum is at most MODEL_TESTING_ROWS
  */
 void model_testing_draw(struct model_testing_batch *batch, enum train_task task,
                         const size_t *lengths, size_t B, uint64_t seed);
 
-/** @return it as the model takes it. */
+/** @return the batch as the model takes it. */
 struct train_batch model_testing_view(const struct model_testing_batch *batch);
 
 /** @return the batch's loss without dropout; NaN after noting a failure. */
@@ -64,7 +65,7 @@ double model_testing_evaluate(struct train_model *model, const struct train_batc
 double model_testing_backward(struct train_model *model, const struct train_batch *batch,
                               float scale, uint64_t seed, uint32_t step);
 
-/** A state of all parameters, one behind the other; the caller frees it. @return or NULL */
+/** @return a state of all parameters, one after the other, which the caller frees; or NULL. */
 double *model_testing_read(const struct train_model *model, enum train_state state, size_t *count);
 
 /** Sets gradients to 0. */

@@ -1,4 +1,4 @@
-/* The parameters of a model: their list, and their way in and out of the arrays. */
+/* The parameters of a model: their list, and reading and writing them. */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ static bool ends_with(const char *text, const char *end) {
     return length >= tail && strcmp(text + length - tail, end) == 0;
 }
 
-/* Counts the elements behind those that there are. */
+/* Adds the elements of a tensor to the count. */
 static bool extend(struct train_listing *l, size_t rows, size_t columns, size_t *count) {
     size_t padded;
     return checked_multiply(rows, columns > 0 ? columns : 1, count) &&
@@ -48,27 +48,27 @@ void train_listing_add(struct train_listing *l, const char *name, size_t rows, s
 }
 
 /* Adds name + ".weight" or ".bias". */
-static void add_part(struct train_listing *l, const char *name, const char *part, size_t rows,
-                     size_t columns, size_t *place) {
+static void add_suffixed(struct train_listing *l, const char *name, const char *suffix, size_t rows,
+                         size_t columns, size_t *place) {
     char whole[64];
-    snprintf(whole, sizeof whole, "%s.%s", name, part);
+    snprintf(whole, sizeof whole, "%s.%s", name, suffix);
     train_listing_add(l, whole, rows, columns, place);
 }
 
 void train_listing_add_linear(struct train_listing *l, const char *name, size_t N, size_t K,
                               struct train_linear_place *place) {
-    add_part(l, name, "weight", N, K, place != NULL ? &place->weight : NULL);
-    add_part(l, name, "bias", N, 0, place != NULL ? &place->bias : NULL);
+    add_suffixed(l, name, "weight", N, K, place != NULL ? &place->weight : NULL);
+    add_suffixed(l, name, "bias", N, 0, place != NULL ? &place->bias : NULL);
 }
 
 void train_listing_add_norm(struct train_listing *l, const char *name, size_t C,
                             struct train_norm_place *place) {
-    add_part(l, name, "weight", C, 0, &place->weight);
-    add_part(l, name, "bias", C, 0, &place->bias);
+    add_suffixed(l, name, "weight", C, 0, &place->weight);
+    add_suffixed(l, name, "bias", C, 0, &place->bias);
 }
 
-/* Walks over the matrices, then over the vectors. */
-static void walk(struct train_model *m, struct train_listing *listing) {
+/* Lists the matrices, then the vectors. */
+static void list_all(struct train_model *m, struct train_listing *listing) {
     listing->decaying = true;
     m->architecture->list(m, listing);
     m->decayed = listing->elements;
@@ -79,11 +79,11 @@ static void walk(struct train_model *m, struct train_listing *listing) {
 
 enum status train_parameters_list(struct train_model *m, struct error *error) {
     struct train_listing counted = {0};
-    walk(m, &counted);
+    list_all(m, &counted);
     size_t bytes;
     if (counted.overflows || !checked_multiply(counted.elements, sizeof(double), &bytes)) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "the model's parameters are more than memory can have");
+                         "the model has more parameters than memory can hold");
     }
     m->parameters = calloc(counted.count, sizeof *m->parameters);
     if (m->parameters == NULL) {
@@ -91,7 +91,7 @@ enum status train_parameters_list(struct train_model *m, struct error *error) {
                          counted.count);
     }
     struct train_listing listing = {.list = m->parameters};
-    walk(m, &listing);
+    list_all(m, &listing);
     m->parameter_count = listing.count;
     return STATUS_OK;
 }
@@ -110,7 +110,7 @@ const struct train_parameter *train_model_find(const struct train_model *m, cons
     return NULL;
 }
 
-/* ---- In and out ---- */
+/* ---- Reading and writing ---- */
 
 static void *array_of(const struct train_model *m, enum train_state state) {
     switch (state) {
@@ -125,13 +125,13 @@ static void *array_of(const struct train_model *m, enum train_state state) {
     }
 }
 
-/* Numbers of either type on the host. */
+/* Numbers on the host, of one type or the other. */
 struct numbers {
-    float *f32; /* or */
+    float *f32; /* NULL: use f64 */
     double *f64;
 };
 
-/* Copies between numbers and those of the weights' type. */
+/* Converts from the weights' type. */
 static void convert_out(struct numbers to, const void *from, enum train_type type, size_t count) {
     for (size_t i = 0; i < count; i++) {
         double value = type == TRAIN_F64 ? ((const double *)from)[i] : ((const float *)from)[i];
@@ -154,7 +154,7 @@ static void convert_in(void *to, struct numbers from, enum train_type type, size
     }
 }
 
-/* Memory for a tensor as the engine has it. */
+/* Host memory for a tensor in the engine's type. */
 static void *host_copy(const struct train_model *m, const struct train_parameter *parameter,
                        struct error *error) {
     void *memory = malloc(parameter->count * train_type_bytes(m->engine->weights));
@@ -164,7 +164,7 @@ static void *host_copy(const struct train_model *m, const struct train_parameter
     return memory;
 }
 
-/* What the engine said of a tensor's copy. */
+/* Describes a failure of the engine to copy a tensor. */
 static enum status copied(const struct train_model *m, const char *verb,
                           const struct train_parameter *parameter, enum status status,
                           struct error *error) {
@@ -199,20 +199,24 @@ static enum status write_numbers(struct train_model *m, enum train_state state,
     return copied(m, "write", parameter, status, error);
 }
 
+static enum status read_host(const struct train_model *m, enum train_state state,
+                             const struct train_parameter *parameter, void *host,
+                             struct numbers values) {
+    const struct train_engine *e = m->engine;
+    TRY(e->read(e->context, host, train_at(array_of(m, state), parameter->offset, e->weights),
+                parameter->count * train_type_bytes(e->weights)));
+    convert_out(values, host, e->weights, parameter->count);
+    return STATUS_OK;
+}
+
 static enum status read_numbers(const struct train_model *m, enum train_state state,
                                 const struct train_parameter *parameter, struct numbers values,
                                 struct error *error) {
-    const struct train_engine *e = m->engine;
     void *host = host_copy(m, parameter, error);
     if (host == NULL) {
         return STATUS_OUT_OF_MEMORY;
     }
-    enum status status =
-        e->read(e->context, host, train_at(array_of(m, state), parameter->offset, e->weights),
-                parameter->count * train_type_bytes(e->weights));
-    if (status == STATUS_OK) {
-        convert_out(values, host, e->weights, parameter->count);
-    }
+    enum status status = read_host(m, state, parameter, host, values);
     free(host);
     return copied(m, "read", parameter, status, error);
 }
@@ -241,9 +245,10 @@ enum status train_model_read_f64(const struct train_model *m, enum train_state s
     return read_numbers(m, state, parameter, (struct numbers){.f64 = values}, error);
 }
 
-/* ---- Drawing ---- */
+/* ---- Initialisation ---- */
 
-/* The deviation of a matrix: smaller where 2 L of them add up in Llama2's residual stream. */
+/* Standard deviation of a matrix: smaller for the 2 L matrices whose outputs add up in Llama2's
+   residual stream. */
 static float deviation_of(const struct train_model *m, const struct train_parameter *parameter) {
     bool adds_up = m->config.task == TRAIN_LM && (ends_with(parameter->name, "o_proj.weight") ||
                                                   ends_with(parameter->name, "down_proj.weight"));
@@ -262,19 +267,23 @@ static void draw(struct rng *rng, const struct train_model *m,
     }
 }
 
+static enum status draw_and_write(struct rng *rng, struct train_model *m,
+                                  const struct train_parameter *parameter, struct error *error) {
+    float *values = malloc(parameter->count * sizeof *values);
+    if (values == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for drawing %s",
+                         parameter->name);
+    }
+    draw(rng, m, parameter, values);
+    enum status status = train_model_write(m, TRAIN_WEIGHTS, parameter, values, error);
+    free(values);
+    return status;
+}
+
 enum status train_model_draw(struct train_model *m, uint64_t seed, struct error *error) {
     struct rng rng = rng_create(seed);
-    enum status status = STATUS_OK;
-    for (size_t i = 0; i < m->parameter_count && status == STATUS_OK; i++) {
-        const struct train_parameter *parameter = &m->parameters[i];
-        float *values = malloc(parameter->count * sizeof *values);
-        if (values == NULL) {
-            return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for drawing %s",
-                             parameter->name);
-        }
-        draw(&rng, m, parameter, values);
-        status = train_model_write(m, TRAIN_WEIGHTS, parameter, values, error);
-        free(values);
+    for (size_t i = 0; i < m->parameter_count; i++) {
+        TRY(draw_and_write(&rng, m, &m->parameters[i], error));
     }
-    return status;
+    return STATUS_OK;
 }

@@ -1,4 +1,4 @@
-/* A batch on its way to the engine: checked, counted, and made resident in one write. */
+/* Checks a batch and makes its numbers resident on the engine with one write. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,19 +6,19 @@
 #include "common/train/models/train_model_internal.h"
 #include "common/train/occurrences.h"
 
-/* Every part of the upload begins at a multiple of so many numbers: 256 bytes. */
-enum { PART_ALIGNMENT = 64, MOST_PARTS = 9 };
+/* The upload consists of arrays, each aligned to 64 numbers (256 bytes). */
+enum { ARRAY_ALIGNMENT = 64, MOST_ARRAYS = 9 };
 
 /* ---- Memory ---- */
 
-/* Parts: ids, positions, kinds, targets, labels; starts; occurrences of three tables. */
+/* Arrays: ids, positions, kinds, targets, labels; starts; occurrences of three tables. */
 static bool count_numbers(const struct train_config *c, size_t *numbers) {
     size_t occurrences = train_occurrences_most(c->most_rows);
     return occurrences != SIZE_MAX && checked_multiply(c->most_rows, 5, numbers) &&
            checked_add(*numbers, c->most_sequences + 1, numbers) &&
            checked_multiply(occurrences, 3, &occurrences) &&
            checked_add(*numbers, occurrences, numbers) &&
-           checked_add(*numbers, (size_t)MOST_PARTS * PART_ALIGNMENT, numbers);
+           checked_add(*numbers, (size_t)MOST_ARRAYS * ARRAY_ALIGNMENT, numbers);
 }
 
 enum status train_upload_create(struct train_model *m, struct error *error) {
@@ -30,7 +30,7 @@ enum status train_upload_create(struct train_model *m, struct error *error) {
     if (!count_numbers(c, &u->capacity) ||
         !checked_multiply(u->capacity, sizeof *u->host, &bytes)) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "batches of %zu rows are more than memory can have", c->most_rows);
+                         "batches of %zu rows are more than memory can hold", c->most_rows);
     }
     u->host = malloc(bytes);
     u->scratch = calloc(scratch, sizeof *u->scratch);
@@ -50,21 +50,21 @@ void train_upload_free(struct train_model *m) {
     free(m->upload.scratch);
 }
 
-/* Begins a part of at most `count` numbers; the capacity is enough for all of them. */
-static int32_t *begin_part(struct train_upload *u) {
-    u->used = ceil_div(u->used, PART_ALIGNMENT) * PART_ALIGNMENT;
+/* Begins an array; the capacity is enough for all arrays. */
+static int32_t *begin_array(struct train_upload *u) {
+    u->used = ceil_div(u->used, ARRAY_ALIGNMENT) * ARRAY_ALIGNMENT;
     return u->host + u->used;
 }
 
-/* Ends it with as many as it has got. @return where it will be resident */
-static const int32_t *end_part(struct train_upload *u, const int32_t *part, size_t count) {
-    u->used = (size_t)(part - u->host) + count;
-    return u->resident + (part - u->host);
+/* Ends an array of `count` numbers. @return its resident address */
+static const int32_t *end_array(struct train_upload *u, const int32_t *array, size_t count) {
+    u->used = (size_t)(array - u->host) + count;
+    return u->resident + (array - u->host);
 }
 
 /* ---- Checks ---- */
 
-/* Sequences: each begins where the one before ends, and has tokens. */
+/* Checks that each sequence begins where the one before ends, and has at least one token. */
 static enum status check_starts(const struct train_model *m, const struct train_batch *batch,
                                 struct train_pass *pass, struct error *error) {
     size_t most = m->architecture->longest(&m->config);
@@ -108,7 +108,7 @@ static enum status check_sizes(const struct train_model *m, const struct train_b
     return STATUS_OK;
 }
 
-/* ids in [0, bound); labels in [least, bound). */
+/* Checks that the numbers lie in [least, bound). */
 static enum status check_numbers(const char *of, const char *what, const int32_t *numbers,
                                  size_t count, int32_t least, size_t bound, struct error *error) {
     for (size_t i = 0; i < count; i++) {
@@ -132,60 +132,60 @@ static enum status check_batch(const struct train_model *m, const struct train_b
                : check_numbers("row", "label", batch->labels, pass->rows, -1, V, error);
 }
 
-/* ---- Parts ---- */
+/* ---- Arrays ---- */
 
-static const int32_t *copy_part(struct train_upload *u, const int32_t *from, size_t count) {
-    int32_t *part = begin_part(u);
-    memcpy(part, from, count * sizeof *part);
-    return end_part(u, part, count);
+static const int32_t *copy_array(struct train_upload *u, const int32_t *from, size_t count) {
+    int32_t *array = begin_array(u);
+    memcpy(array, from, count * sizeof *array);
+    return end_array(u, array, count);
 }
 
-/* 0, 1, ... in each sequence. */
+/* Writes positions 0, 1, ... of each sequence. */
 static const int32_t *number_positions(struct train_upload *u, const struct train_batch *batch,
                                        size_t rows) {
-    int32_t *part = begin_part(u);
+    int32_t *positions = begin_array(u);
     for (size_t b = 0; b < batch->B; b++) {
         for (int32_t i = batch->starts[b]; i < batch->starts[b + 1]; i++) {
-            part[i] = i - batch->starts[b];
+            positions[i] = i - batch->starts[b];
         }
     }
-    return end_part(u, part, rows);
+    return end_array(u, positions, rows);
 }
 
-/* Which rows the head reads, and what it should find there. */
+/* Lists the rows that the head reads, and their labels. */
 static void list_targets(struct train_upload *u, enum train_task task,
                          const struct train_batch *batch, struct train_pass *pass) {
     if (task == TRAIN_CLASSIFY) {
         pass->target_count = batch->B;
         pass->targets = pass->starts;
-        pass->labels = copy_part(u, batch->labels, batch->B);
+        pass->labels = copy_array(u, batch->labels, batch->B);
         return;
     }
-    int32_t *targets = begin_part(u);
+    int32_t *targets = begin_array(u);
     size_t count = 0;
     for (size_t i = 0; i < pass->rows; i++) {
         if (batch->labels[i] >= 0) {
             targets[count++] = (int32_t)i;
         }
     }
-    pass->targets = end_part(u, targets, count);
-    int32_t *labels = begin_part(u);
+    pass->targets = end_array(u, targets, count);
+    int32_t *labels = begin_array(u);
     for (size_t i = 0; i < count; i++) {
         labels[i] = batch->labels[targets[i]];
     }
-    pass->labels = end_part(u, labels, count);
+    pass->labels = end_array(u, labels, count);
     pass->target_count = count;
 }
 
-/* Which rows have which id of a table of `bound` rows. */
+/* Lists the rows of each id, for an embedding table of `bound` rows. */
 static enum status list_occurrences(struct train_upload *u, const int32_t *resident_ids,
                                     size_t rows, size_t bound,
                                     struct train_occurrences *occurrences, struct error *error) {
     const int32_t *ids = u->host + (resident_ids - u->resident);
-    int32_t *part = begin_part(u);
+    int32_t *array = begin_array(u);
     struct train_occurrences host;
-    TRY(train_occurrences_build(&host, part, u->scratch, ids, rows, bound, error));
-    *occurrences = train_occurrences_at(&host, end_part(u, part, train_occurrences_used(&host)));
+    TRY(train_occurrences_build(&host, array, u->scratch, ids, rows, bound, error));
+    *occurrences = train_occurrences_at(&host, end_array(u, array, train_occurrences_used(&host)));
     return STATUS_OK;
 }
 
@@ -209,13 +209,13 @@ enum status train_batch_begin(struct train_model *m, const struct train_batch *b
     *pass = (struct train_pass){.B = batch->B, .backward = backward};
     TRY(check_batch(m, batch, pass, error));
     u->used = 0;
-    pass->ids = copy_part(u, batch->ids, pass->rows);
+    pass->ids = copy_array(u, batch->ids, pass->rows);
     pass->positions = number_positions(u, batch, pass->rows);
-    pass->starts = copy_part(u, batch->starts, batch->B + 1);
+    pass->starts = copy_array(u, batch->starts, batch->B + 1);
     pass->host_starts = batch->starts;
-    int32_t *kinds = begin_part(u);
+    int32_t *kinds = begin_array(u);
     memset(kinds, 0, pass->rows * sizeof *kinds);
-    pass->kinds = end_part(u, kinds, pass->rows);
+    pass->kinds = end_array(u, kinds, pass->rows);
     list_targets(u, m->config.task, batch, pass);
     if (backward) {
         TRY(list_tables(m, pass, error));

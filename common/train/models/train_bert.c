@@ -1,4 +1,4 @@
-/* BERT's encoder: post-norm, dropout behind the embeddings and both sublayers. */
+/* BERT's encoder: post-norm, dropout after the embeddings and after both sublayers. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,15 +30,15 @@ static enum status check(const struct train_config *config, struct error *error)
     }
     if (c->C % TRAIN_ALIGNMENT != 0) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "training wants BERT's channels to be a multiple of %d, not %zu",
-                         TRAIN_ALIGNMENT, c->C);
+                         "C %zu: training needs a multiple of %d channels", c->C, TRAIN_ALIGNMENT);
     }
     if (c->activation != NN_GELU) {
-        return error_set(error, STATUS_INVALID_ARGUMENT, "training knows BERT with \"gelu\" alone");
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "training supports only BERT with \"gelu\"");
     }
     if (!(config->dropout >= 0.0f && config->dropout < 1.0f)) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "dropout is at least 0 and below 1, not %g", (double)config->dropout);
+                         "dropout %g: must be at least 0 and below 1", (double)config->dropout);
     }
     return STATUS_OK;
 }
@@ -108,7 +108,7 @@ static void plan_layer(struct train_model *m, struct train_space *s,
     size_t rows = m->config.most_rows;
     enum train_type type = m->engine->activations, wide = m->engine->weights;
     train_space_take(s, &k->qkv, rows, 3 * c->C, type);
-    train_space_take(s, &k->mixed, rows, c->C, type);
+    train_space_take(s, &k->attended, rows, c->C, type);
     train_space_take(s, &k->lse, rows, c->NH, wide);
     train_space_take(s, &k->middle_sum, rows, c->C, type);
     train_space_take(s, &k->middle, rows, c->C, type);
@@ -186,7 +186,7 @@ static struct train_attention attention_of(const struct train_model *m,
     };
 }
 
-/* A sublayer's end: sum = x + dropout(sum), out = LayerNorm(sum). */
+/* The end of a sublayer: sum = x + dropout(sum), out = LayerNorm(sum). */
 static enum status add_and_norm(const struct train_model *m, const struct train_pass *pass,
                                 uint32_t site, struct train_norm_place place, void *out,
                                 void *stats, void *sum, const void *x) {
@@ -210,8 +210,8 @@ static enum status forward_layer(const struct train_model *m, const struct train
     const struct train_attention attention = attention_of(m, pass, k->qkv);
     size_t rows = pass->rows;
     TRY(train_linear_forward(m, &qkv, k->qkv, x, rows));
-    TRY(e->attention(e->context, k->mixed, k->lse, &attention));
-    TRY(train_linear_forward(m, &out, k->middle_sum, k->mixed, rows));
+    TRY(e->attention(e->context, k->attended, k->lse, &attention));
+    TRY(train_linear_forward(m, &out, k->middle_sum, k->attended, rows));
     TRY(add_and_norm(m, pass, train_bert_site_attention(l), w->attention_norm, k->middle,
                      k->middle_stats, k->middle_sum, x));
     TRY(train_linear_forward(m, &up, k->inner, k->middle, rows));
@@ -224,8 +224,8 @@ static enum status forward_layer(const struct train_model *m, const struct train
 /* ---- Backward ---- */
 
 /*
- * Back through add_and_norm(): dx becomes the gradient of the sum, hence of x, too.
- * dsublayer: where the gradient of the sublayer's result is then.
+ * Backward pass of add_and_norm(): dx becomes the gradient of the sum, and so of x.
+ * *dsublayer receives the address of the gradient of the sublayer's output.
  */
 static enum status back_add_and_norm(const struct train_model *m, const struct train_pass *pass,
                                      uint32_t site, struct train_norm_place place, const void *sum,
@@ -282,8 +282,9 @@ static enum status back_attention(const struct train_model *m, const struct trai
     const void *dout;
     TRY(back_add_and_norm(m, pass, train_bert_site_attention(l), w->attention_norm, k->middle_sum,
                           k->middle_stats, &dout));
-    TRY(train_linear_backward(m, &out, bert->dinner, NULL, dout, k->mixed, pass->rows));
-    TRY(e->attention_backward(e->context, &gradient, bert->dinner, k->mixed, k->lse, &attention));
+    TRY(train_linear_backward(m, &out, bert->dinner, NULL, dout, k->attended, pass->rows));
+    TRY(e->attention_backward(e->context, &gradient, bert->dinner, k->attended, k->lse,
+                              &attention));
     return train_linear_backward(m, &qkv, bert->dx, bert->dx, bert->dqkv, x, pass->rows);
 }
 

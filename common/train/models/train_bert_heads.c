@@ -1,5 +1,5 @@
-/* BERT's heads: pooler and classifier over the first row of each sequence, and the language model
-   over the rows whose token is asked for. */
+/* BERT's heads: pooler and classifier on the first row of each sequence, and the language model on
+   the rows that have a label. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,22 +65,26 @@ static void to_float(float *out, const void *in, enum train_type type, size_t co
     }
 }
 
-static enum status read_logits(const struct train_model *m, float *logits, size_t count) {
+static enum status read_converted(const struct train_model *m, void *host, size_t bytes,
+                                  float *logits, size_t count) {
     const struct train_engine *e = m->engine;
-    size_t bytes = count * train_type_bytes(e->activations);
+    TRY(e->read(e->context, host, m->bert->head.logits, bytes));
+    to_float(logits, host, e->activations, count);
+    return STATUS_OK;
+}
+
+static enum status read_logits(const struct train_model *m, float *logits, size_t count) {
+    size_t bytes = count * train_type_bytes(m->engine->activations);
     void *host = malloc(bytes);
     if (host == NULL) {
         return STATUS_OUT_OF_MEMORY;
     }
-    enum status status = e->read(e->context, host, m->bert->head.logits, bytes);
-    if (status == STATUS_OK) {
-        to_float(logits, host, e->activations, count);
-    }
+    enum status status = read_converted(m, host, bytes, logits, count);
     free(host);
     return status;
 }
 
-/* What the classifier reads: tanh(pooler(first rows)), with dropout. */
+/* *pooled = dropout(tanh(pooler(first rows))), the input of the classifier. */
 static enum status pool(const struct train_model *m, const struct train_pass *pass, const void *x,
                         const void **pooled) {
     const struct train_engine *e = m->engine;
@@ -132,7 +136,7 @@ static enum status classify(const struct train_model *m, const struct train_pass
 
 /* ---- Language model ---- */
 
-/* Some of the rows that are asked for. */
+/* Some of the rows that have a label. */
 struct chunk {
     const int32_t *targets, *labels; /* (count) */
     size_t count;

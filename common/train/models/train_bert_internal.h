@@ -1,13 +1,13 @@
 /**
  * @file train_bert_internal.h
- * @brief What the encoder of train_bert.c and the heads of train_bert_heads.c share.
+ * @brief Structs and functions shared by train_bert.c (encoder) and train_bert_heads.c (heads).
  */
 #ifndef WARPBOOK_COMMON_TRAIN_MODELS_TRAIN_BERT_INTERNAL_H_
 #define WARPBOOK_COMMON_TRAIN_MODELS_TRAIN_BERT_INTERNAL_H_
 
 #include "common/train/models/train_model_internal.h"
 
-/** Where a layer's parameters lie. */
+/** Offsets of a layer's parameters. */
 struct train_bert_layer {
     struct train_linear_place qkv;           /**< (3C, C): query, key, value */
     struct train_linear_place attention_out; /**< (C, C) */
@@ -17,21 +17,22 @@ struct train_bert_layer {
     struct train_norm_place output_norm;     /**< (C) */
 };
 
-/** What the forward pass keeps of a layer; x is its input, the output of the one before. */
+/** Activations of a layer that the forward pass keeps; x is the layer's input. */
 struct train_bert_activity {
     void *qkv;          /**< (rows, 3, C) */
-    void *mixed, *lse;  /**< (rows, C), (rows, NH): attention's result */
-    void *middle_sum;   /**< (rows, C): x + dropout(attention_out(mixed)) */
-    void *middle;       /**< (rows, C): its LayerNorm */
+    void *attended;     /**< (rows, C): output of attention */
+    void *lse;          /**< (rows, NH): log-sum-exp of attention */
+    void *middle_sum;   /**< (rows, C): x + dropout(attention_out(attended)) */
+    void *middle;       /**< (rows, C): LayerNorm(middle_sum) */
     void *middle_stats; /**< (rows, 2) */
     void *inner;        /**< (rows, hidden): up(middle) */
     void *activated;    /**< (rows, hidden): GELU(inner) */
     void *output_sum;   /**< (rows, C): middle + dropout(down(activated)) */
-    void *output;       /**< (rows, C): its LayerNorm */
+    void *output;       /**< (rows, C): LayerNorm(output_sum) */
     void *output_stats; /**< (rows, 2) */
 };
 
-/** The heads' parameters and rows: at most `count` rows go through a head at once. */
+/** Parameters and activations of a head, which processes at most `count` rows at once. */
 struct train_bert_head {
     struct train_linear_place dense;      /**< (C, C): pooler, or the transform */
     struct train_norm_place norm;         /**< (C), TRAIN_MLM */
@@ -39,30 +40,31 @@ struct train_bert_head {
     size_t count;
     void *rows;               /**< (count, C): of the encoder's output */
     void *inner;              /**< (count, C): dense(rows) */
-    void *activated;          /**< (count, C): tanh, or GELU, of it */
-    void *normed, *stats;     /**< (count, C), (count, 2): dropout, or LayerNorm, of that */
+    void *activated;          /**< (count, C): tanh(inner) or GELU(inner) */
+    void *normed, *stats;     /**< (count, C), (count, 2): dropout or LayerNorm of activated */
     void *logits;             /**< (count, labels) or (count, V) */
     void *dactivated, *drows; /**< (count, C) each: gradients */
 };
 
 struct train_bert {
-    size_t word, position, type; /**< places of (V, C), (T, C), (types, C) */
+    size_t word, position, type; /**< offsets of (V, C), (T, C), (types, C) */
     struct train_norm_place embedding_norm;
     struct train_bert_layer *layers; /**< (L) */
     struct train_bert_head head;
 
-    void *embedded, *embedded_stats;  /**< (rows, C), (rows, 2): what the first norm is given */
-    void *first;                      /**< (rows, C): the first layer's input */
+    void *embedded, *embedded_stats;  /**< (rows, C), (rows, 2): input of the first norm */
+    void *first;                      /**< (rows, C): input of the first layer */
     struct train_bert_activity *kept; /**< (L) */
 
-    /* Gradients on their way back. */
+    /* Gradients of the backward pass. */
     void *dx;      /**< (rows, C): of the residual stream */
-    void *dropped; /**< (rows, C): behind a dropout, of what went into it */
+    void *dropped; /**< (rows, C): of the input of a dropout */
     void *dinner;  /**< (rows, max(hidden, C)) */
     void *dqkv;    /**< (rows, 3, C) */
 };
 
-/** Which dropout of the model: behind the embeddings, in layer l, before the classifier. */
+/** Numbers of the dropouts: 0 after the embeddings, then those of layer l, then the classifier's.
+ */
 static inline uint32_t train_bert_site_attention(size_t l) {
     return (uint32_t)(1 + 2 * l);
 }
@@ -81,11 +83,11 @@ static inline struct train_dropout train_bert_dropout(const struct train_pass *p
 /** Adds the head's tensors. */
 void train_bert_head_list(struct train_model *m, struct train_listing *listing);
 
-/** Takes the head's activations. */
+/** Reserves space for the head's activations. */
 void train_bert_head_plan(struct train_model *m, struct train_space *space);
 
 /**
- * @brief The loss of the encoder's output, and, on a backward pass, its gradient.
+ * @brief Computes the loss of the encoder's output and, in a backward pass, its gradient.
  * @param x  (rows, C) @param dx (rows, C), all zeros before
  */
 enum status train_bert_head_run(struct train_model *m, const struct train_pass *pass, const void *x,

@@ -13,8 +13,8 @@
 
 static const char RECORDING[] = "common/train/models/expectations/train.json";
 
-/* A tensor whose gradient is below the first share of the whole one has none: what is there is left
-   over when terms cancel. Its errors are shares of the second share of the whole. */
+/* A tensor whose gradient is below NOTHING of the whole gradient has only rounding errors of terms
+   that cancel. Its errors are given as shares of BESIDE_NOTHING of the whole gradient. */
 static const double NOTHING = 1e-9, BESIDE_NOTHING = 1e-3;
 
 /* ---- The recording ---- */
@@ -72,7 +72,7 @@ struct run {
     struct train_config config;
     struct train_model *model;
 
-    /* The batch at hand. */
+    /* The current batch. */
     int32_t *ids, *labels, *starts;
     size_t B, label_count;
 };
@@ -104,7 +104,7 @@ static bool run_create(struct run *r, const struct train_engine *engine, const c
     return model_testing_fill(r->model);
 }
 
-/* Copies numbers behind those that there are. */
+/* Appends numbers. @return the new count */
 static size_t append(int32_t *to, size_t at, size_t capacity, const cJSON *numbers) {
     const cJSON *item;
     cJSON_ArrayForEach(item, numbers) {
@@ -115,7 +115,7 @@ static size_t append(int32_t *to, size_t at, size_t capacity, const cJSON *numbe
     return at;
 }
 
-/* The batch of a step, from 0 on; they begin anew behind the last sequence. */
+/* The batch of a step, counted from 0; after the last sequence the batches begin again. */
 static struct train_batch batch_of(struct run *r, size_t step) {
     const cJSON *sequences = recording_member(r->one, "sequences"),
                 *labels = recording_member(r->one, "labels");
@@ -163,8 +163,9 @@ static struct extent extent_of(const double *values, size_t count) {
 }
 
 /*
- * The larger error of norm and elements, as shares of the norm and of the largest element (that
- * one is got's, since not all are recorded; if it is wrong, so is the norm), or of the least.
+ * The larger of two errors: of the norm, relative to the norm, and of the elements, relative to the
+ * largest element. The largest element is taken from `got`, because not all are recorded; if it is
+ * wrong, so is the norm. Both are relative to `least` if that is larger.
  */
 static double tensor_error(const cJSON *recorded, const double *got, size_t count, double least) {
     const struct extent extent = extent_of(got, count);
@@ -173,7 +174,7 @@ static double tensor_error(const cJSON *recorded, const double *got, size_t coun
     const cJSON *value;
     cJSON_ArrayForEach(value, recording_member(recorded, "values")) {
         double d = i < count ? fabs(got[i] - value->valuedouble) : INFINITY;
-        difference = fmax(difference, d); /* passes over NaN, which the norm does not */
+        difference = fmax(difference, d); /* ignores NaN, which shows in the norm */
         i += stride;
     }
     double of_norm = fabs(extent.norm - norm) / fmax(norm, least);

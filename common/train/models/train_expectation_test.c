@@ -7,8 +7,8 @@ static const char *const cases[] = {"classifier", "masked", "language", "languag
 
 enum { CASES = sizeof cases / sizeof *cases };
 
-/* Both compute in double, but for 1 / labels and rates here, and Llama's norms and rotary angles
-   there, which are fp32. */
+/* Both compute in double, except for 1 / labels and rates here, and Llama's norms and rotary angles
+   in the framework, which are fp32. */
 C_TEST(train_expectation, gradients_are_the_frameworks) {
     struct train_engine engine;
     ASSERT_OK(train_reference_create(&engine));
@@ -18,7 +18,7 @@ C_TEST(train_expectation, gradients_are_the_frameworks) {
     train_engine_destroy(&engine);
 }
 
-/* Sanitizers make a step slow, and find in some what they find in many. */
+/* With sanitizers a step is slow, and a few steps are enough for them. */
 #ifdef __SANITIZE_ADDRESS__
 enum { STEPS = 20 };
 #else

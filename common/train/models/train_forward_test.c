@@ -1,4 +1,4 @@
-/* A model in training computes what bert.h and llama2.h compute with the same weights. */
+/* A model in training gives the same results as bert.h and llama2.h with the same weights. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 enum { MOST_TENSORS = 64 };
 
-/* fp32 weights out of a model in training, as a loader would find them by their names. */
+/* fp32 weights of a model in training, found by name as a loader finds them. */
 struct exported {
     const struct train_model *model;
     float *tensors[MOST_TENSORS];
@@ -50,7 +50,7 @@ static void exported_free(struct exported *e) {
     }
 }
 
-/* Both sides, on their references. */
+/* A model in training and its engine, and the reference engine for inference. */
 struct pair {
     struct train_engine train_engine;
     struct train_model *train;
@@ -127,7 +127,7 @@ C_TEST(train_forward, gives_the_logits_of_bert) {
     pair_free(&p);
 }
 
-/* The loss of the token behind each of the first ones, by llama2.h. */
+/* losses = the loss of each next token, by llama2.h. */
 static void predict(struct pair *p, const struct train_config *config, const int32_t *ids,
                     size_t count, double *losses) {
     struct llama2_layer layers[2] = {0};
@@ -146,7 +146,7 @@ static void predict(struct pair *p, const struct train_config *config, const int
     llama2_free(llama2);
 }
 
-/* Each row's loss alone: the second of two sequences, so that positions begin anew. */
+/* Compares the loss of each row of the second of two sequences, whose positions begin at 0. */
 static void check_llama2(const struct train_config *config) {
     enum { FIRST = 4, COUNT = MODEL_TESTING_T };
     static const size_t lengths[] = {FIRST, COUNT};

@@ -1,4 +1,4 @@
-/* The whole model's gradient against central differences of its loss, on the reference. */
+/* Compares the whole model's gradient with central differences of its loss, on the reference. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@ enum { SAMPLES = 7 };
 static const double TOLERANCE = 1e-6;
 static const float SCALE = 0.25f;
 
-/* A model with a batch, and which of its two losses is looked at. */
+/* A model, a batch, and the loss to check: with dropout or without. */
 struct setting {
     struct train_engine engine;
     struct train_model *model;
@@ -37,13 +37,13 @@ static void setting_free(struct setting *s) {
     train_engine_destroy(&s->engine);
 }
 
-/* The loss whose gradient was taken: the evaluation's, or that of the same dropout. */
+/* The loss whose gradient is checked: of an evaluation, or with the same dropout. */
 static double loss_of(struct setting *s) {
     return s->with_dropout ? model_testing_backward(s->model, &s->batch, SCALE, 3, 8)
                            : model_testing_evaluate(s->model, &s->batch, SCALE);
 }
 
-/* Moves element i by `by` from what values says; the loss there. */
+/* The loss with element i of values changed by `by`. */
 static double loss_at(struct setting *s, const struct train_parameter *parameter, double *values,
                       size_t i, double by) {
     double before = values[i];
@@ -70,8 +70,8 @@ static double largest(const double *values, size_t count) {
     return most;
 }
 
-/* Elements spread over the tensor, and its largest, whose error is a share of that one; a tensor
-   without influence (a key's bias) is held to 1e-5 of the model's largest. */
+/* Checks some elements of a tensor and its largest one, relative to the largest; for a tensor
+   without influence (a key's bias) relative to 1e-5 of the model's largest. */
 static void check_tensor(struct setting *s, const struct train_parameter *parameter,
                          const double *gradient, double model_largest) {
     double *values = calloc(parameter->count, sizeof *values);

@@ -1,11 +1,11 @@
-/* Llama2's decoder: pre-norm, rotary positions, SwiGLU; the next token at each row. */
+/* Llama2's decoder: pre-norm, rotary embedding, SwiGLU; each row predicts the next token. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "common/train/models/train_model_internal.h"
 
-/* Where a layer's parameters lie. */
+/* Offsets of a layer's parameters. */
 struct layer {
     struct train_norm_place attention_norm;  /* (C) */
     struct train_linear_place qkv;           /* ((NH + 2 KVH) HS, C): query, key, value */
@@ -15,19 +15,19 @@ struct layer {
     struct train_linear_place down;          /* (C, hidden) */
 };
 
-/* What the forward pass keeps of a layer; x is its input, the output of the one before. */
+/* Activations of a layer that the forward pass keeps; x is the layer's input. */
 struct activity {
     void *normed, *stats;               /* (rows, C), (rows): RMSNorm(x) */
-    void *qkv;                          /* (rows, (NH + 2 KVH) HS), turned */
-    void *mixed, *lse;                  /* (rows, NH HS), (rows, NH): attention's result */
-    void *middle;                       /* (rows, C): x + attention_out(mixed) */
-    void *middle_normed, *middle_stats; /* (rows, C), (rows): its RMSNorm */
+    void *qkv;                          /* (rows, (NH + 2 KVH) HS), q and k rotated */
+    void *attended, *lse;               /* (rows, NH HS), (rows, NH): output of attention */
+    void *middle;                       /* (rows, C): x + attention_out(attended) */
+    void *middle_normed, *middle_stats; /* (rows, C), (rows): RMSNorm(middle) */
     void *gate_up;                      /* (rows, 2 hidden) */
     void *gated;                        /* (rows, hidden): silu(gate) * up */
     void *output;                       /* (rows, C): middle + down(gated) */
 };
 
-/* Rows that go through the head at once. */
+/* Activations of the head, which processes at most `count` rows at once. */
 struct head {
     size_t count;
     void *rows;           /* (count, C): of the residual stream */
@@ -37,7 +37,7 @@ struct head {
 };
 
 struct train_llama2 {
-    size_t embedding, classifier; /* (V, C) each; one place when tied */
+    size_t embedding, classifier; /* offsets of (V, C); equal when tied */
     struct train_norm_place final_norm;
     struct layer *layers; /* (L) */
 
@@ -45,7 +45,7 @@ struct train_llama2 {
     struct activity *kept; /* (L) */
     struct head head;
 
-    /* Gradients on their way back. */
+    /* Gradients of the backward pass. */
     void *dx;      /* (rows, C): of the residual stream */
     void *dnormed; /* (rows, C) */
     void *dinner;  /* (rows, max(hidden, NH HS)) */
@@ -87,9 +87,8 @@ static enum status check(const struct train_config *config, struct error *error)
     }
     if (c->C % TRAIN_ALIGNMENT != 0 || c->KVH * c->HS % TRAIN_ALIGNMENT != 0) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "training wants Llama2's channels, and those of all key heads, to be "
-                         "multiples of %d, not %zu and %zu",
-                         TRAIN_ALIGNMENT, c->C, c->KVH * c->HS);
+                         "C %zu, KVH * HS %zu: training needs multiples of %d", c->C,
+                         c->KVH * c->HS, TRAIN_ALIGNMENT);
     }
     return STATUS_OK;
 }
@@ -165,7 +164,7 @@ static void plan_layer(struct train_model *m, struct train_space *s, struct acti
     train_space_take(s, &k->normed, rows, c->C, type);
     train_space_take(s, &k->stats, rows, 1, wide);
     train_space_take(s, &k->qkv, rows, qkv_width(c), type);
-    train_space_take(s, &k->mixed, rows, query_width(c), type);
+    train_space_take(s, &k->attended, rows, query_width(c), type);
     train_space_take(s, &k->lse, rows, c->NH, wide);
     train_space_take(s, &k->middle, rows, c->C, type);
     train_space_take(s, &k->middle_normed, rows, c->C, type);
@@ -227,9 +226,10 @@ static struct train_linear classifier_of(const struct train_model *m) {
     return linear_of(place, m->config.llama2.V, m->config.llama2.C);
 }
 
-/* Turns the query and key heads of each row, which lie side by side. */
-static enum status turn(const struct train_model *m, const struct train_pass *pass, void *qkv,
-                        bool back) {
+/* Rotary embedding of the query and key heads of each row, which lie side by side; if `back`, its
+   backward pass. */
+static enum status rotate(const struct train_model *m, const struct train_pass *pass, void *qkv,
+                          bool back) {
     const struct train_engine *e = m->engine;
     const struct llama2_config *c = &m->config.llama2;
     return e->rope(e->context, qkv, pass->positions, pass->rows, c->NH + c->KVH, c->HS,
@@ -286,9 +286,9 @@ static enum status forward_layer(const struct train_model *m, const struct train
     size_t rows = pass->rows;
     TRY(normalise(m, w->attention_norm, k->normed, k->stats, x, rows));
     TRY(train_linear_forward(m, &qkv, k->qkv, k->normed, rows));
-    TRY(turn(m, pass, k->qkv, false));
-    TRY(e->attention(e->context, k->mixed, k->lse, &attention));
-    TRY(train_linear_forward(m, &out, k->middle, k->mixed, rows));
+    TRY(rotate(m, pass, k->qkv, false));
+    TRY(e->attention(e->context, k->attended, k->lse, &attention));
+    TRY(train_linear_forward(m, &out, k->middle, k->attended, rows));
     TRY(add_to(m, pass, k->middle, x));
     TRY(normalise(m, w->ffn_norm, k->middle_normed, k->middle_stats, k->middle, rows));
     TRY(train_linear_forward(m, &gate_up, k->gate_up, k->middle_normed, rows));
@@ -299,7 +299,7 @@ static enum status forward_layer(const struct train_model *m, const struct train
 
 /* ---- Backward ---- */
 
-/* dx += back through the norm of what dnormed is the gradient of. */
+/* Backward pass of a norm: dx += the gradient of its input, from dnormed. */
 static enum status back_norm(const struct train_model *m, struct train_norm_place place,
                              const void *in, const void *stats, size_t rows) {
     const struct train_engine *e = m->engine;
@@ -339,16 +339,17 @@ static enum status back_attention(const struct train_model *m, const struct trai
         .dk = train_at(d->dwide, c->NH * c->HS, e->activations),
         .dv = train_at(d->dwide, (c->NH + c->KVH) * c->HS, e->activations),
     };
-    TRY(train_linear_backward(m, &out, d->dinner, NULL, d->dx, k->mixed, pass->rows));
-    TRY(e->attention_backward(e->context, &gradient, d->dinner, k->mixed, k->lse, &attention));
-    TRY(turn(m, pass, d->dwide, true));
+    TRY(train_linear_backward(m, &out, d->dinner, NULL, d->dx, k->attended, pass->rows));
+    TRY(e->attention_backward(e->context, &gradient, d->dinner, k->attended, k->lse, &attention));
+    TRY(rotate(m, pass, d->dwide, true));
     TRY(train_linear_backward(m, &qkv, d->dnormed, NULL, d->dwide, k->normed, pass->rows));
     return back_norm(m, w->attention_norm, x, k->stats, pass->rows);
 }
 
 /* ---- Head ---- */
 
-/* The loss of some of the rows that are asked for, and its gradient in dx. */
+/* Adds the loss of some of the rows that have a label and, in a backward pass, its gradient to dx.
+ */
 static enum status predict(const struct train_model *m, const struct train_pass *pass, size_t first,
                            size_t count, const void *x) {
     const struct train_engine *e = m->engine;

@@ -62,7 +62,7 @@ static enum status measure_activations(struct train_model *m, size_t *bytes, str
     return !measured.overflows
                ? STATUS_OK
                : error_set(error, STATUS_INVALID_ARGUMENT,
-                           "activations of batches of %zu rows are more than memory can have",
+                           "activations of batches of %zu rows are more than memory can hold",
                            m->config.most_rows);
 }
 
@@ -90,9 +90,9 @@ static enum status check_rows(const struct train_config *c, struct error *error)
     if (c->most_rows < 1 || c->most_rows > INT32_MAX || c->most_sequences < 1 ||
         c->most_sequences > c->most_rows) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "a batch has 1 to %d rows and at most as many sequences, not %zu rows and "
-                         "%zu sequences",
-                         INT32_MAX, c->most_rows, c->most_sequences);
+                         "a batch of %zu rows and %zu sequences: must have 1 to %d rows and at "
+                         "most one sequence a row",
+                         c->most_rows, c->most_sequences, INT32_MAX);
     }
     return STATUS_OK;
 }
@@ -152,7 +152,7 @@ void train_model_free(struct train_model *m) {
 
 /* ---- Work ---- */
 
-/* The line of an operator that failed: the engine's own where it has one. */
+/* Describes the failure of an operator, with the engine's own message if it has one. */
 static enum status explain(const struct train_model *m, enum status status, struct error *error) {
     const struct train_engine *e = m->engine;
     if (status == STATUS_OK || (error != NULL && error->message[0] != '\0')) {
@@ -165,33 +165,38 @@ static enum status explain(const struct train_model *m, enum status status, stru
     return error_set(error, status, "engine %s: %s", e->name, status_message(status));
 }
 
+static enum status run_backward(struct train_model *m, const struct train_batch *batch, float scale,
+                                uint64_t seed, uint32_t step, struct error *error) {
+    struct train_pass pass;
+    TRY(train_batch_begin(m, batch, true, &pass, error));
+    pass.p = m->config.task == TRAIN_LM ? 0.0f : m->config.dropout;
+    pass.seed = seed;
+    pass.step = step;
+    pass.scale = scale;
+    return m->architecture->run(m, &pass);
+}
+
 enum status train_model_backward(struct train_model *m, const struct train_batch *batch,
                                  float scale, uint64_t seed, uint32_t step, struct error *error) {
+    return explain(m, run_backward(m, batch, scale, seed, step, error), error);
+}
+
+static enum status run_evaluation(struct train_model *m, const struct train_batch *batch,
+                                  float scale, float *logits, struct error *error) {
     struct train_pass pass;
-    enum status status = train_batch_begin(m, batch, true, &pass, error);
-    if (status == STATUS_OK) {
-        pass.p = m->config.task == TRAIN_LM ? 0.0f : m->config.dropout;
-        pass.seed = seed;
-        pass.step = step;
-        pass.scale = scale;
-        status = m->architecture->run(m, &pass);
-    }
-    return explain(m, status, error);
+    TRY(train_batch_begin(m, batch, false, &pass, error));
+    pass.scale = scale;
+    pass.logits = logits;
+    return m->architecture->run(m, &pass);
 }
 
 enum status train_model_evaluate(struct train_model *m, const struct train_batch *batch,
                                  float scale, float *logits, struct error *error) {
-    struct train_pass pass;
     if (logits != NULL && m->config.task != TRAIN_CLASSIFY) {
-        return error_set(error, STATUS_INVALID_ARGUMENT, "a language model's logits are not given");
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "logits can be read of a classifier only, not of a language model");
     }
-    enum status status = train_batch_begin(m, batch, false, &pass, error);
-    if (status == STATUS_OK) {
-        pass.scale = scale;
-        pass.logits = logits;
-        status = m->architecture->run(m, &pass);
-    }
-    return explain(m, status, error);
+    return explain(m, run_evaluation(m, batch, scale, logits, error), error);
 }
 
 static enum status check_update(const struct train_update *u, struct error *error) {
@@ -238,7 +243,7 @@ enum status train_model_update(struct train_model *m, const struct train_update 
     return explain(m, update(m, u), error);
 }
 
-/* Scalars on the host, as the engine has them. */
+/* Scalars on the host, in the engine's type. */
 union scalars {
     float f32[TRAIN_SCALARS];
     double f64[TRAIN_SCALARS];

@@ -1,17 +1,16 @@
 /**
  * @file train_model.h
- * @brief BERT and Llama2 as training sees them, written once over struct train_engine: loss,
- *        gradients of all parameters, and their update.
+ * @brief BERT and Llama2 for training, written once over struct train_engine: loss, gradients of
+ *        all parameters, and their update.
  *
- * All parameters lie in one array, those that decay first (matrices and embeddings), then norms and
- * biases; so do gradients and the optimiser's two moments. A matrix that products read is read from
- * a copy of the activations' type where that is another one.
+ * All parameters lie in one array: first those with weight decay (matrices and embeddings), then
+ * norms and biases. Gradients and the optimiser's two moments have the same layout. If activations
+ * have another type than weights, matmuls read the matrices from a copy in the activations' type.
  *
- * BERT: post-norm, as bert.h. Dropout behind the embeddings, the attention and the feed-forward
- * (none on attention's probabilities). TRAIN_CLASSIFY: pooler, dropout, classifier. TRAIN_MLM: the
- * head of Hugging Face's BertForMaskedLM (dense, GELU, LayerNorm, the word embedding as matrix, a
- * bias).
- * Llama2: pre-norm, as llama2.h; no dropout. TRAIN_LM: the next token at each row.
+ * BERT: post-norm, as bert.h. Dropout after the embeddings, the attention and the feed-forward, but
+ * not on the softmax weights. TRAIN_CLASSIFY: pooler, dropout, classifier. TRAIN_MLM: the head of
+ * Hugging Face's BertForMaskedLM (dense, GELU, LayerNorm, the word embedding as matrix, a bias).
+ * Llama2: pre-norm, as llama2.h; no dropout. TRAIN_LM: each row predicts the next token.
  */
 #ifndef WARPBOOK_COMMON_TRAIN_MODELS_TRAIN_MODEL_H_
 #define WARPBOOK_COMMON_TRAIN_MODELS_TRAIN_MODEL_H_
@@ -35,7 +34,7 @@ struct train_config {
     enum train_task task;
     struct bert_config bert;          /**< TRAIN_CLASSIFY, with labels; TRAIN_MLM */
     struct llama2_config llama2;      /**< TRAIN_LM */
-    bool tied;                        /**< TRAIN_LM: the embedding is the classifier, too */
+    bool tied;                        /**< TRAIN_LM: the embedding is also the classifier */
     float dropout;                    /**< of BERT; below 1 */
     size_t most_rows, most_sequences; /**< of a batch */
 };
@@ -55,20 +54,20 @@ struct train_batch {
     const int32_t *starts; /**< (B + 1), the first 0, rising */
     size_t B;
     /**
-     * TRAIN_CLASSIFY: (B), the class of each sequence. TRAIN_MLM and TRAIN_LM: (rows), the token
-     * that is to be found at a row, or -1: not asked for.
+     * TRAIN_CLASSIFY: (B), the class of each sequence. TRAIN_MLM and TRAIN_LM: (rows), the token to
+     * predict at each row, or -1: none.
      */
     const int32_t *labels;
 };
 
-/** What an update does. */
+/** Settings of one update. */
 struct train_update {
     float rate, beta1, beta2, eps, decay;
     float most_norm; /**< gradients are scaled down to this norm; 0: never */
     uint64_t step;   /**< from 1 on */
 };
 
-/** What is kept of each parameter. */
+/** Arrays with one element for each parameter. */
 enum train_state { TRAIN_WEIGHTS, TRAIN_GRADIENT, TRAIN_M, TRAIN_V };
 
 struct train_model; /**< opaque */
@@ -76,13 +75,13 @@ struct train_model; /**< opaque */
 /**
  * @brief Makes a model; all parameters are 0.
  *
- * C, and Llama2's KVH * HS, are multiples of 8, so that query, key and value lie one behind the
- * other and each is aligned; layers are at most 1024. All memory is taken here.
+ * C, and Llama2's KVH * HS, must be multiples of 8, so that query, key and value lie one after the
+ * other and are aligned. There are at most 1024 layers. All memory is allocated here.
  *
  * @param config copied
- * @param engine outlives the model
- * @return STATUS_OK; STATUS_INVALID_ARGUMENT with a line that names what is wrong with the sizes;
- *         STATUS_OUT_OF_MEMORY, or the engine's
+ * @param engine must outlive the model
+ * @return STATUS_OK; STATUS_INVALID_ARGUMENT with the wrong sizes in the message;
+ *         STATUS_OUT_OF_MEMORY, or the engine's failure
  */
 MUST_CHECK enum status train_model_create(struct train_model **model,
                                           const struct train_config *config,
@@ -90,11 +89,11 @@ MUST_CHECK enum status train_model_create(struct train_model **model,
 
 void train_model_free(struct train_model *model);
 
-/** @return the tensors. @param count receives how many */
+/** @return the tensors. @param count receives their number */
 const struct train_parameter *train_model_parameters(const struct train_model *model,
                                                      size_t *count);
 
-/** @return the tensor of a name; NULL: there is none. */
+/** @return the tensor with this name; NULL: there is none. */
 const struct train_parameter *train_model_find(const struct train_model *model, const char *name);
 
 /**
@@ -123,23 +122,25 @@ MUST_CHECK enum status train_model_read_f64(const struct train_model *model, enu
                                             struct error *error);
 
 /**
- * @brief One pass forward with dropout, one back: gradients += scale * gradient of the sum of the
- *        losses of all labels, loss += scale * that sum.
+ * @brief A forward pass with dropout and a backward pass: loss += scale * sum of the losses of all
+ *        labels, gradients += scale * gradient of that sum.
  *
- * The mean over a batch is scale = 1 / number of labels; over several batches 1 / all of them.
+ * For the mean over a batch pass scale = 1 / number of labels; to accumulate several batches
+ * 1 / number of labels of all of them.
  *
- * @param seed of dropout, and step: which pass of the run this is
- * @return STATUS_OK; STATUS_INVALID_ARGUMENT with a line for ids, labels or starts out of range;
- *         STATUS_TOO_LONG for a batch or a sequence that is too large; these change nothing. Or the
- *         engine's, after which gradients and loss are anything
+ * @param seed of dropout
+ * @param step number of this pass in the run
+ * @return STATUS_OK; STATUS_INVALID_ARGUMENT for ids, labels or starts out of range,
+ * STATUS_TOO_LONG for a batch or a sequence that is too large, both with a message and without
+ * effect; or the engine's failure, after which gradients and loss are undefined
  */
 MUST_CHECK enum status train_model_backward(struct train_model *model,
                                             const struct train_batch *batch, float scale,
                                             uint64_t seed, uint32_t step, struct error *error);
 
 /**
- * @brief Forward without dropout; gradients stay as they are. loss += scale * sum of the losses.
- * @param logits host, (B, labels), TRAIN_CLASSIFY alone; NULL: not wanted
+ * @brief A forward pass without dropout: loss += scale * sum of the losses; no gradients.
+ * @param logits host, (B, labels), for TRAIN_CLASSIFY only; NULL: not wanted
  */
 MUST_CHECK enum status train_model_evaluate(struct train_model *model,
                                             const struct train_batch *batch, float scale,
@@ -150,7 +151,7 @@ MUST_CHECK enum status train_model_update(struct train_model *model,
                                           const struct train_update *update, struct error *error);
 
 /**
- * @brief Waits, and reads the loss that has been added up.
+ * @brief Waits, and reads the accumulated loss.
  * @param norm receives the gradients' norm at the last update, before clipping; NULL: not wanted
  */
 MUST_CHECK enum status train_model_read_loss(const struct train_model *model, double *loss,
@@ -160,7 +161,7 @@ MUST_CHECK enum status train_model_read_loss(const struct train_model *model, do
 MUST_CHECK enum status train_model_take_loss(struct train_model *model, double *loss, double *norm,
                                              struct error *error);
 
-/** Sets it to what train_model_read_loss() gave: what is added from there on gives the same bits.
+/** Sets the accumulated loss to a value of train_model_read_loss(), to continue a run bit for bit.
  */
 MUST_CHECK enum status train_model_write_loss(struct train_model *model, double loss,
                                               struct error *error);

@@ -1,7 +1,7 @@
 /**
  * @file train_model_internal.h
- * @brief What the files of train_model.h share: where parameters lie, the memory of a pass, and
- *        what BERT and Llama2 are to the rest.
+ * @brief Shared by the files of train_model.h: offsets of parameters, memory of a pass, and the
+ *        interface that BERT and Llama2 implement.
  */
 #ifndef WARPBOOK_COMMON_TRAIN_MODELS_TRAIN_MODEL_INTERNAL_H_
 #define WARPBOOK_COMMON_TRAIN_MODELS_TRAIN_MODEL_INTERNAL_H_
@@ -12,17 +12,17 @@
 extern "C" {
 #endif
 
-/** Every tensor begins at a multiple of so many elements: 16 bytes of bf16. */
+/** Alignment of tensors in elements: 16 bytes of bf16. */
 enum { TRAIN_ALIGNMENT = 8 };
 
-/** Rows with a label that go through a language model's head at once: bounds the logits' memory. */
+/** Rows that a language model's head processes at once; limits the memory for logits. */
 enum { TRAIN_HEAD_ROWS = 2048 };
 
-/** @name Where parameters lie in the arrays: offsets of elements
+/** @name Offsets of parameters in the arrays, in elements
  * @{ */
 struct train_linear_place {
     size_t weight; /**< (N, K) */
-    size_t bias;   /**< (N), where the layer has one */
+    size_t bias;   /**< (N), if the layer has one */
 };
 
 struct train_norm_place {
@@ -30,14 +30,15 @@ struct train_norm_place {
 };
 /** @} */
 
-/** A list of tensors that is being made: twice, since those that decay come first. */
+/** State of listing the tensors. There are two passes: first tensors with weight decay, then
+ * others. */
 struct train_listing {
-    struct train_parameter *list; /**< NULL: they are counted only */
+    struct train_parameter *list; /**< NULL: only count them */
     size_t count;
     size_t elements; /**< of all tensors so far, alignment included */
-    bool decaying;   /**< which are taken: matrices, or vectors */
-    bool overflows;  /**< a size did not fit; the rest counts nothing */
-    char scope[64];  /**< what stands before the names: "bert.encoder.layer.0." */
+    bool decaying;   /**< this pass lists matrices; else vectors */
+    bool overflows;  /**< a size overflowed; further tensors are not counted */
+    char scope[64];  /**< prefix of the names: "bert.encoder.layer.0." */
 };
 
 /**
@@ -56,21 +57,23 @@ void train_listing_add_linear(struct train_listing *listing, const char *name, s
 void train_listing_add_norm(struct train_listing *listing, const char *name, size_t C,
                             struct train_norm_place *place);
 
-/** Makes the model's list: parameters, their number, elements, decayed, and the places. */
+/** Lists the model's parameters: sets parameters, parameter_count, elements, decayed and offsets.
+ */
 enum status train_parameters_list(struct train_model *model, struct error *error);
 
-/** Activations, one behind the other in one allocation: measured first, handed out then. */
+/** One allocation for all activations. A first pass adds up sizes, a second one assigns addresses.
+ */
 struct train_space {
-    char *base; /**< resident; NULL: it is measured only */
+    char *base; /**< resident; NULL: only add up sizes */
     size_t bytes;
     bool overflows;
 };
 
-/** Hands out a * b elements, 256-byte aligned; *slot stays NULL while it is measured. */
+/** Assigns *slot the address of a * b elements, 256-byte aligned; NULL in the first pass. */
 void train_space_take(struct train_space *space, void **slot, size_t a, size_t b,
                       enum train_type type);
 
-/** What is resident of one batch, and how it is passed through. */
+/** The resident arrays of one batch, and the settings of a pass over it. */
 struct train_pass {
     size_t rows, B, longest;
     const int32_t *ids;         /**< (rows) */
@@ -78,8 +81,8 @@ struct train_pass {
     const int32_t *kinds;       /**< (rows): token types, all 0 */
     const int32_t *starts;      /**< (B + 1) */
     const int32_t *host_starts; /**< host: the same */
-    const int32_t *targets;     /**< (target_count): rows that are asked for: labelled, or first */
-    const int32_t *labels;      /**< (target_count): of those rows */
+    const int32_t *targets;     /**< (target_count): rows with a label, or first rows */
+    const int32_t *labels;      /**< (target_count): labels of those rows */
     size_t target_count;
     bool backward;
     struct train_occurrences words, places, types; /**< of ids, positions, kinds; for backward */
@@ -93,18 +96,18 @@ struct train_pass {
 struct train_bert;
 struct train_llama2;
 
-/** What a model is made of: BERT, or Llama2. */
+/** The functions of a kind of model: BERT, or Llama2. */
 struct train_architecture {
-    /** @return STATUS_OK, or STATUS_INVALID_ARGUMENT with a line. */
+    /** @return STATUS_OK, or STATUS_INVALID_ARGUMENT with a message. */
     enum status (*check)(const struct train_config *config, struct error *error);
-    /** Allocates what belongs to the architecture alone. */
+    /** Allocates the memory that only this architecture has. */
     enum status (*create)(struct train_model *model);
     void (*free)(struct train_model *model);
-    /** Walks over all tensors. */
+    /** Adds all tensors to the list. */
     void (*list)(struct train_model *model, struct train_listing *listing);
-    /** Takes all activations. */
+    /** Reserves space for all activations. */
     void (*plan)(struct train_model *model, struct train_space *space);
-    /** Forward; backward where the pass says so. */
+    /** Runs the forward pass and, if pass->backward, the backward pass. */
     enum status (*run)(struct train_model *model, const struct train_pass *pass);
     size_t (*vocabulary)(const struct train_config *config);
     size_t (*longest)(const struct train_config *config);
@@ -128,10 +131,10 @@ struct train_model {
     struct train_parameter *parameters;
     size_t parameter_count;
     size_t elements; /**< of each array below */
-    size_t decayed;  /**< the first so many decay */
+    size_t decayed;  /**< number of elements with weight decay, which come first */
 
     void *weights, *gradient, *m, *v; /**< (elements), resident, weights' type */
-    void *copy;     /**< (elements), activations' type; NULL where the types are the same */
+    void *copy;     /**< (elements), activations' type; NULL if the types are the same */
     void *scalars;  /**< enum train_scalar, weights' type */
     void *activity; /**< all activations */
     struct train_upload upload;
@@ -156,7 +159,7 @@ static inline const void *train_weight(const struct train_model *m, size_t place
     return train_at(m->weights, place, m->engine->weights);
 }
 
-/** What products read. */
+/** @return the matrix that matmuls read: the copy, if there is one. */
 static inline const void *train_matrix(const struct train_model *m, size_t place) {
     return m->copy != NULL ? train_at(m->copy, place, m->engine->activations)
                            : train_weight(m, place);
@@ -166,7 +169,7 @@ static inline void *train_gradient(const struct train_model *m, size_t place) {
     return train_at(m->gradient, place, m->engine->weights);
 }
 
-/** @name Layers of a model: the table's operators with the model's parameters
+/** @name Layers of a model: operators of the engine with the model's parameters
  * @{ */
 /** A linear layer's sizes; has_bias is false in Llama2. */
 struct train_linear {
@@ -177,7 +180,7 @@ struct train_linear {
 
 enum status train_linear_forward(const struct train_model *m, const struct train_linear *linear,
                                  void *out, const void *in, size_t rows);
-/** din NULL: not wanted; add as in the table. */
+/** din NULL: not wanted; add as in struct train_engine. */
 enum status train_linear_backward(const struct train_model *m, const struct train_linear *linear,
                                   void *din, const void *add, const void *dout, const void *in,
                                   size_t rows);
@@ -188,13 +191,13 @@ struct train_norm_gradient train_norm_gradient_of(const struct train_model *m,
 /** @} */
 
 /**
- * @brief Checks a batch, makes its numbers resident, and fills in the pass but for p, seed, step,
+ * @brief Checks a batch, makes its numbers resident, and fills in the pass, except p, seed, step,
  *        scale and logits.
  */
 enum status train_batch_begin(struct train_model *m, const struct train_batch *batch, bool backward,
                               struct train_pass *pass, struct error *error);
 
-/** Allocates what train_batch_begin() needs. */
+/** Allocates the memory for train_batch_begin(). */
 enum status train_upload_create(struct train_model *m, struct error *error);
 void train_upload_free(struct train_model *m);
 

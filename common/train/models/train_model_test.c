@@ -712,7 +712,8 @@ C_TEST(train_model, has_logits_of_a_classifier_alone) {
     ASSERT_TRUE(fixture_create(&f, &config));
     EXPECT_STATUS(STATUS_INVALID_ARGUMENT,
                   train_model_evaluate(f.model, &batch, 1.0f, logits, &error));
-    EXPECT_STR_EQ("a language model's logits are not given", error.message);
+    EXPECT_STR_EQ("logits can be read of a classifier only, not of a language model",
+                  error.message);
     fixture_free(&f);
 }
 
@@ -773,7 +774,7 @@ C_TEST(train_model, refuses_sizes_of_llama2) {
     c = config_of(2);
     c.llama2.V = c.llama2.C = c.llama2.hidden = (size_t)1 << 30;
     c.llama2.L = 1024;
-    expect_no_model(&c, "more than memory can have");
+    expect_no_model(&c, "more than memory can hold");
     c = config_of(2);
     c.most_rows = INT32_MAX;
     c.llama2.V = c.llama2.hidden = INT32_MAX;
@@ -781,7 +782,7 @@ C_TEST(train_model, refuses_sizes_of_llama2) {
     c.llama2.C = 8;
     c.llama2.NH = c.llama2.KVH = (size_t)1 << 30;
     c.llama2.HS = 1 << 10;
-    expect_no_model(&c, "more than memory can have");
+    expect_no_model(&c, "more than memory can hold");
 }
 
 /* The reference, which has no use for a context, with memory that runs out. */

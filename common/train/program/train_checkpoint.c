@@ -58,10 +58,10 @@ static enum status take_lock(struct train_store *store, struct error *error) {
         return error_set(error, STATUS_IO, "%s: another program is training into this folder",
                          store->folder);
     }
-    return STATUS_OK; /* a file system without locks does without */
+    return STATUS_OK; /* also on a file system without locks */
 }
 
-/* Of several checkpoints, which a program that was stopped may leave, the last one stays. */
+/* Keeps the last of several checkpoints, which an interrupted program may leave; removes others. */
 static enum status take_checkpoint(struct train_store *store, uint64_t step, struct error *error) {
     uint64_t older = step;
     if (!store->has_checkpoint) {
@@ -95,22 +95,20 @@ static enum status find_checkpoint(struct train_store *store, struct error *erro
     return status;
 }
 
+static enum status open_folder(struct train_store *store, struct error *error) {
+    TRY(whole_folder_make(store->folder, error));
+    TRY(take_lock(store, error));
+    TRY(whole_folder_recover(store->folder, is_mine, error));
+    return find_checkpoint(store, error);
+}
+
 enum status train_store_open(struct train_store *store, const char *folder, struct error *error) {
     *store = (struct train_store){.lock = -1};
     if (strlen(folder) > 3000) {
         return error_set(error, STATUS_TOO_LONG, "--output-dir: the path is too long");
     }
     snprintf(store->folder, sizeof store->folder, "%s", folder);
-    enum status status = whole_folder_make(folder, error);
-    if (status == STATUS_OK) {
-        status = take_lock(store, error);
-    }
-    if (status == STATUS_OK) {
-        status = whole_folder_recover(folder, is_mine, error);
-    }
-    if (status == STATUS_OK) {
-        status = find_checkpoint(store, error);
-    }
+    enum status status = open_folder(store, error);
     if (status != STATUS_OK) {
         train_store_close(store);
     }
@@ -143,7 +141,7 @@ static enum status copy_vocabulary(const char *folder, const struct train_vocabu
     return status;
 }
 
-/* model.safetensors, config.json and the vocabulary. */
+/* Writes model.safetensors, config.json and the vocabulary. */
 static enum status write_model(const char *folder, const struct train_subject *s,
                                enum nn_dtype dtype, struct error *error) {
     char path[FOLDER_PATH_BYTES], *json;
@@ -155,7 +153,7 @@ static enum status write_model(const char *folder, const struct train_subject *s
     return status == STATUS_OK ? copy_vocabulary(folder, s->vocabulary, error) : status;
 }
 
-/* The loss since the curve's last line. */
+/* Adds the loss since the last line of the curve. */
 static bool add_loss(cJSON *root, const struct train_point *point) {
     cJSON *loss = cJSON_AddObjectToObject(root, "loss");
     return loss != NULL &&
@@ -206,13 +204,13 @@ static enum status write_checkpoint(const char *folder, const struct train_subje
     return write_training(folder, point, s->settings, error);
 }
 
-/* Ends a folder that has been filled, or drops it. */
-static enum status finish(const char *path, enum status status, struct error *error) {
-    if (status == STATUS_OK) {
-        return whole_folder_finish(path, error);
+/* Publishes a folder whose files have been written, or removes it if `written` is a failure. */
+static enum status publish(const char *path, enum status written, struct error *error) {
+    if (written != STATUS_OK) {
+        whole_folder_abandon(path);
+        return written;
     }
-    whole_folder_abandon(path);
-    return status;
+    return whole_folder_finish(path, error);
 }
 
 enum status train_checkpoint_write(struct train_store *store, const struct train_subject *s,
@@ -220,7 +218,7 @@ enum status train_checkpoint_write(struct train_store *store, const struct train
     char path[FOLDER_PATH_BYTES], partial[FOLDER_PATH_BYTES];
     train_store_path(store, point->step, path);
     TRY(whole_folder_begin(path, partial, error));
-    TRY(finish(path, write_checkpoint(partial, s, point, error), error));
+    TRY(publish(path, write_checkpoint(partial, s, point, error), error));
     bool older = store->has_checkpoint && store->step != point->step;
     uint64_t step = store->step;
     store->has_checkpoint = true;
@@ -233,7 +231,7 @@ enum status train_model_save(const struct train_store *store, const struct train
     char path[FOLDER_PATH_BYTES], partial[FOLDER_PATH_BYTES];
     TRY(folder_join(path, store->folder, name, "model", error));
     TRY(whole_folder_begin(path, partial, error));
-    return finish(path, write_model(partial, s, s->save_dtype, error), error);
+    return publish(path, write_model(partial, s, s->save_dtype, error), error);
 }
 
 /* ---- Reading ---- */
@@ -286,14 +284,17 @@ static enum status read_point(const cJSON *root, struct train_point *point, stru
     return read_count(best, "step", &point->best_step, error);
 }
 
+static enum status read_object(const cJSON *root, const struct cJSON *settings,
+                               struct train_point *point, struct error *error) {
+    TRY(read_point(root, point, error));
+    return train_settings_compare(settings, json_member(root, "settings"), error);
+}
+
 static enum status parse_training(const char *text, size_t size, const struct cJSON *settings,
                                   struct train_point *point, struct error *error) {
     cJSON *root;
     TRY(json_object_parse(&root, text, size, error));
-    enum status status = read_point(root, point, error);
-    if (status == STATUS_OK) {
-        status = train_settings_compare(settings, json_member(root, "settings"), error);
-    }
+    enum status status = read_object(root, settings, point, error);
     cJSON_Delete(root);
     return status;
 }

@@ -1,14 +1,14 @@
 /**
  * @file train_checkpoint.h
- * @brief The folder that a run writes to, and what is in it.
+ * @brief The folder that a run writes, and its contents.
  *
  * checkpoint-STEP  the last checkpoint: model.safetensors (fp32), config.json, the vocabulary,
- *                  optimizer.safetensors, training.json; a run that goes on from it ends as one
- *                  that was never stopped, bit for bit
+ *                  optimizer.safetensors, training.json. A run resumed from it gives the same
+ *                  result as an uninterrupted run, bit for bit
  * best, final      models: model.safetensors in --save-dtype, config.json, the vocabulary
  *
- * Each is there whole or not at all (whole_folder.h). One program at a time writes: it holds a
- * lock.
+ * Each folder is complete or does not exist (whole_folder.h). Only one program at a time writes,
+ * the one that holds the lock.
  */
 #ifndef WARPBOOK_COMMON_TRAIN_PROGRAM_TRAIN_CHECKPOINT_H_
 #define WARPBOOK_COMMON_TRAIN_PROGRAM_TRAIN_CHECKPOINT_H_
@@ -25,17 +25,17 @@ extern "C" {
 
 struct cJSON;
 
-/** How far a run is. */
+/** The position of a run. */
 struct train_point {
     uint64_t step;         /**< updates done */
-    uint64_t epoch, batch; /**< of the next update: epochs from 0 on, its first batch in it */
+    uint64_t epoch, batch; /**< of the next update: its epoch and its first batch, from 0 */
     bool has_best;
     double best; /**< the best evaluation's score; larger is better */
     uint64_t best_step;
-    /** Since the curve's last line, so that the next one is of all its steps: */
+    /** Since the last line of the curve, so that the next line covers all its steps: */
     uint64_t loss_steps;
     double loss_sum;  /**< losses taken from the model */
-    double loss_left; /**< what the model has added up since */
+    double loss_left; /**< loss accumulated in the model and not taken yet */
 };
 
 /** The folder of a run. */
@@ -46,7 +46,7 @@ struct train_store {
     uint64_t step; /**< of the checkpoint */
 };
 
-/** What is stored. */
+/** The model and settings to store. */
 struct train_subject {
     struct train_model *model;
     const struct train_config *config;
@@ -58,9 +58,9 @@ struct train_subject {
 };
 
 /**
- * @brief Makes the folder where it is missing, locks it, clears up what a program that was stopped
- *        has left, and looks for the checkpoint.
- * @return STATUS_OK; STATUS_IO with a line, also when another program is writing
+ * @brief Makes the folder if it is missing, locks it, removes what an interrupted program left, and
+ *        finds the checkpoint.
+ * @return STATUS_OK; STATUS_IO with a message, also when another program is writing
  */
 MUST_CHECK enum status train_store_open(struct train_store *store, const char *folder,
                                         struct error *error);
@@ -72,15 +72,15 @@ void train_store_close(struct train_store *store);
 const char *train_store_path(const struct train_store *store, uint64_t step,
                              char path[FOLDER_PATH_BYTES]);
 
-/** Writes a checkpoint, then removes the one before. A failure leaves the one before. */
+/** Writes a checkpoint, then removes the previous one. After a failure the previous one stays. */
 MUST_CHECK enum status train_checkpoint_write(struct train_store *store,
                                               const struct train_subject *subject,
                                               const struct train_point *point, struct error *error);
 
 /**
- * @brief Sets model and optimiser to what the checkpoint has.
- * @return STATUS_OK; STATUS_MISMATCH when settings are others; STATUS_BAD_FORMAT and more for files
- *         that are damaged, with their path
+ * @brief Loads model and optimiser from the checkpoint.
+ * @return STATUS_OK; STATUS_MISMATCH when settings differ; STATUS_BAD_FORMAT and other failures for
+ *         damaged files, with their path
  */
 MUST_CHECK enum status train_checkpoint_read(const struct train_store *store,
                                              const struct train_subject *subject,

@@ -129,7 +129,7 @@ static bool add_names(cJSON *root, const char *const *names, size_t count) {
     return added;
 }
 
-/* What transformers wants to know beside the sizes. */
+/* Adds the fields that transformers needs beside the sizes. */
 static bool add_rest(cJSON *root, const struct train_config *config, const char *const *names,
                      enum nn_dtype dtype) {
     static const char *const dtypes[] = {

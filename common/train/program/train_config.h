@@ -1,6 +1,6 @@
 /**
  * @file train_config.h
- * @brief The sizes of the model that is trained: out of a config.json or flags, and back into one.
+ * @brief The sizes of the model: read from a config.json or from flags, and written to one.
  */
 #ifndef WARPBOOK_COMMON_TRAIN_PROGRAM_TRAIN_CONFIG_H_
 #define WARPBOOK_COMMON_TRAIN_PROGRAM_TRAIN_CONFIG_H_
@@ -12,10 +12,10 @@ extern "C" {
 #endif
 
 /**
- * @brief The sizes: of --load-checkpoint, of --config, or of the flags.
+ * @brief Sets the sizes: from --load-checkpoint, from --config, or from the flags.
  *
- * The size of the vocabulary is 0 where flags say the sizes; labels, most_rows and most_sequences
- * are not set.
+ * The size of the vocabulary is 0 if the sizes come from flags; labels, most_rows and
+ * most_sequences are not set.
  *
  * @return STATUS_OK; as bert_config_parse() and llama2_config_parse(), with the path;
  *         STATUS_INVALID_ARGUMENT when texts of --max-length do not fit the model

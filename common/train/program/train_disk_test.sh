@@ -80,7 +80,7 @@ done
 # Room again: it ends as the run that was never stopped.
 rm disk/ballast
 accepts "${run_one[@]}" -o disk/run --resume
-says "going on at step 3 of 36" out
+says "resuming at step 3 of 36" out
 same disk/run
 
 # Not even the first best model fits, which comes before the first checkpoint: all begins again.
@@ -90,6 +90,6 @@ out_of_room --save-every 12
 [ -z "$(find disk/run -name 'best*' -o -name 'checkpoint*')" ] || fail "left: $(ls disk/run)"
 rm disk/ballast
 accepts "${run_one[@]}" -o disk/run --resume
-says "--resume: no checkpoint is there, a run begins" out
+says "--resume: there is no checkpoint, starting a new run" out
 same disk/run
 finish

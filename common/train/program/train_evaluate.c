@@ -6,7 +6,7 @@
 #include "common/base/terminal.h"
 #include "common/programs/interrupt.h"
 
-/* How many texts of a batch are answered right; of equal logits the first class counts. */
+/* @return number of texts with the right answer; of equal logits the first class counts */
 static size_t count_right(const struct train_batch *batch, const float *logits, size_t labels) {
     size_t right = 0;
     for (size_t i = 0; i < batch->B; i++) {
@@ -19,7 +19,8 @@ static size_t count_right(const struct train_batch *batch, const float *logits, 
     return right;
 }
 
-/* Adds one batch to the sums. The loss is taken each time: fp32 cannot hold the sum of all. */
+/* Adds one batch to the sums. Takes the loss after each batch: the sum of all would lose digits in
+   fp32. */
 static enum status add_batch(struct train_model *model, const struct train_batch_memory *m,
                              float *logits, size_t labels, struct train_result *sums,
                              struct error *error) {
@@ -67,8 +68,8 @@ enum status train_evaluate(struct train_model *model, struct train_batches *batc
     free(logits);
     if (status == STATUS_OK && result->labels == 0) {
         status = error_set(error, STATUS_INVALID_ARGUMENT,
-                           "the texts to evaluate on are too short or too few: none of their "
-                           "tokens is asked for");
+                           "the texts to evaluate on are too short or too few: no token has a "
+                           "label");
     }
     result->bits_per_byte = result->loss / log(2.0) / (double)train_part_bytes(&batches->part);
     if (result->labels > 0) {

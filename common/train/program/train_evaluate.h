@@ -11,25 +11,25 @@
 extern "C" {
 #endif
 
-/** What an evaluation found. */
+/** The result of an evaluation. */
 struct train_result {
     enum train_task task;
     double loss;          /**< mean over all labels */
     double accuracy;      /**< TRAIN_CLASSIFY */
     double bits_per_byte; /**< TRAIN_LM, see train_evaluate() */
-    size_t labels;        /**< how many there were */
+    size_t labels;        /**< number of labels */
 };
 
 /**
- * @brief Evaluates; the loss that training has added up must have been taken before.
+ * @brief Evaluates; the caller must have taken the loss that training has accumulated.
  *
  * Bits per byte: the sum of -log2 p over the tokens of the texts, divided by the texts' bytes in
- * UTF-8, as text_dataset.h gives them. BOS, which begins each text, is none of its tokens, and
- * nothing ends one (no EOS); the blank that the tokenizer puts before a text is a token or part of
- * one, but no byte. Each token is counted once; p is that of the model that has seen the tokens
- * before it in its row of max_length tokens of the stream, the end of the text before among them.
+ * UTF-8, as text_dataset.h gives them. BOS, which begins each text, is not counted as a token, and
+ * there is no EOS. The blank that the tokenizer puts before a text is a token or part of one, but
+ * not a byte. Each token is counted once; p is its probability given the tokens before it in its
+ * row of max_length tokens of the stream, which may include the end of the previous text.
  *
- * Asks interrupt_seen(): interrupt_watch() has been called.
+ * Checks interrupt_seen(), so interrupt_watch() must have been called.
  *
  * @param batches of evaluation: options.texts_alone
  * @param labels of TRAIN_CLASSIFY
@@ -40,7 +40,7 @@ MUST_CHECK enum status train_evaluate(struct train_model *model, struct train_ba
                                       struct train_batch_memory *memory, size_t labels,
                                       struct train_result *result, struct error *error);
 
-/** @return what is compared between evaluations: larger is better. */
+/** @return the score that compares evaluations: larger is better. */
 double train_result_score(const struct train_result *result);
 
 #ifdef __cplusplus

@@ -14,11 +14,11 @@ enum { TASKS = sizeof task_names / sizeof *task_names };
 
 static const char EPILOGUE[] =
     "With neither --do-train nor --do-eval it does both.\n"
-    "In DIR of --output-dir: checkpoint-STEP, the last one, from which --resume goes on bit for\n"
-    "bit; best, the model of the best evaluation; final, the last model; log.jsonl, the curves.\n"
-    "Bits per byte of lm: the sum of -log2 p over the tokens of the texts that are evaluated "
-    "(BOS,\n"
-    "which begins a text, is not counted, EOS there is none) over these texts' bytes in UTF-8.\n"
+    "The folder of --output-dir contains: checkpoint-STEP, the last checkpoint, from which\n"
+    "--resume continues bit for bit; best, the model of the best evaluation; final, the last\n"
+    "model; log.jsonl, the curves.\n"
+    "Bits per byte of lm: the sum of -log2 p over the tokens of the evaluated texts, divided by\n"
+    "the bytes of these texts in UTF-8. BOS at the beginning of a text is not counted.\n"
     "examples:\n"
     "  train --task mlm --dataset imdb --data aclImdb_unsup.tar.xz --vocab vocab.txt \\\n"
     "        --max-length 256 --output-dir pretrained\n"
@@ -146,15 +146,15 @@ static enum status check_what(struct train_options *o, struct error *error) {
     }
     if (o->train && o->output == NULL) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "--output-dir DIR is needed: where the model goes");
+                         "--output-dir DIR is needed: the folder for the model");
     }
     if (!o->train && o->load == NULL) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "--do-eval alone wants --load-checkpoint DIR: the model");
+                         "--do-eval without --do-train needs --load-checkpoint DIR, the model");
     }
     if (o->config != NULL && o->load != NULL) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "--config and --load-checkpoint: one of them");
+                         "give --config or --load-checkpoint, not both");
     }
     if (o->vocab == NULL && o->load == NULL) {
         return error_set(error, STATUS_INVALID_ARGUMENT, "--vocab FILE is needed: %s",
@@ -164,7 +164,7 @@ static enum status check_what(struct train_options *o, struct error *error) {
     return STATUS_OK;
 }
 
-/* What is not said goes by the task. */
+/* Fills in defaults that depend on the task. */
 static void fill_in(struct train_options *o) {
     if (o->rate == 0.0f) {
         o->rate = o->task == TRAIN_CLASSIFY ? 5e-5f : 5e-4f;
@@ -203,98 +203,107 @@ static enum status check(struct train_options *o, const struct arguments *argume
     return STATUS_OK;
 }
 
-/* ---- The table: in parts, which are put behind each other ---- */
+/* ---- The flags, in four groups ---- */
 
 enum { MOST_FLAGS = 64 };
 
-/* What is trained on. @return how many flags */
+/* Flags about the texts. @return their number */
 static size_t add_texts_flags(struct train_options *o, struct flag *table) {
     const struct flag flags[] = {
         {"task", 't', FLAG_STRING, &o->task_name, "NAME",
-         "classify (BERT, labels), mlm (BERT, hidden tokens) or lm (Llama2, next token)"},
+         "classify (BERT, labels), mlm (BERT, masked tokens) or lm (Llama2, next token)"},
         {"dataset", 0, FLAG_STRING, &o->dataset, "NAME", "imdb, agnews, text or sample"},
         {"data", 0, FLAG_STRING, &o->data, "PATH",
          "imdb: a folder, .tar or .tar.xz; agnews: a CSV or its folder; others: a file"},
         {"split", 0, FLAG_STRING, &o->split, "NAME",
-         "to train on: train, test, or unsup (imdb; without labels, the default of mlm and lm)"},
+         "split to train on: train, test, or unsup (imdb without labels, the default for mlm, lm)"},
         {"train-rows", 0, FLAG_INT, &o->train_rows, "N",
-         "first so many texts train; 0: all, but for those that evaluate"},
-        {"eval-data", 0, FLAG_STRING, &o->eval_data, "PATH", "to evaluate on; without: --data"},
+         "train on the first N texts; 0: all except those for evaluation"},
+        {"eval-data", 0, FLAG_STRING, &o->eval_data, "PATH",
+         "data set to evaluate on; default: --data"},
         {"eval-split", 0, FLAG_STRING, &o->eval_split, "NAME",
-         "to evaluate on; without: test, or what --split leaves"},
+         "split to evaluate on; default: test, or the texts of --split not used for training"},
         {"eval-rows", 0, FLAG_INT, &o->eval_rows, "N",
-         "so many texts evaluate, of the same file those behind the training's; 0: all of them, "
+         "evaluate on N texts, in the same split those after the training texts; 0: all of them, "
          "without --train-rows the last tenth"},
         {"vocab", 0, FLAG_STRING, &o->vocab, "PATH",
-         "vocab.txt, or for lm tokenizer.bin or .json; without: of --load-checkpoint"},
+         "vocab.txt, or for lm tokenizer.bin or .json; default: of --load-checkpoint"},
         {"max-length", 'l', FLAG_INT, &o->max_length, "N", "most tokens of a sequence"},
     };
     memcpy(table, flags, sizeof flags);
     return sizeof flags / sizeof *flags;
 }
 
-/* How it is trained. @return how many flags */
+/* Flags about the training steps. @return their number */
 static size_t add_steps_flags(struct train_options *o, struct flag *table) {
     const struct flag flags[] = {
-        {"batch-size", 'b', FLAG_INT, &o->batch_size, "N", "sequences of a batch"},
-        {"accumulate", 0, FLAG_INT, &o->accumulate, "N", "batches of a step"},
-        {"epochs", 'e', FLAG_INT, &o->epochs, "N", "how often all texts are passed through"},
-        {"max-steps", 0, FLAG_U64, &o->max_steps, "N", "steps, instead of --epochs; 0: not"},
+        {"batch-size", 'b', FLAG_INT, &o->batch_size, "N", "sequences in a batch"},
+        {"accumulate", 0, FLAG_INT, &o->accumulate, "N", "batches in a step"},
+        {"epochs", 'e', FLAG_INT, &o->epochs, "N", "passes through all texts"},
+        {"max-steps", 0, FLAG_U64, &o->max_steps, "N",
+         "number of steps, instead of --epochs; 0: use --epochs"},
         {"lr", 0, FLAG_FLOAT, &o->rate, "X",
-         "learning rate at its height; 0: 5e-5 for classify, 5e-4 for others"},
-        {"weight-decay", 0, FLAG_FLOAT, &o->decay, "X", "AdamW's, of matrices and embeddings"},
-        {"warmup", 0, FLAG_FLOAT, &o->warmup, "X", "steps until then; below 1: share of all"},
-        {"schedule", 0, FLAG_STRING, &o->schedule_name, "NAME", "its fall: linear or cosine"},
+         "highest learning rate; 0: 5e-5 for classify, 5e-4 for others"},
+        {"weight-decay", 0, FLAG_FLOAT, &o->decay, "X",
+         "weight decay of matrices and embeddings (AdamW)"},
+        {"warmup", 0, FLAG_FLOAT, &o->warmup, "X",
+         "steps until the highest learning rate; below 1: share of all steps"},
+        {"schedule", 0, FLAG_STRING, &o->schedule_name, "NAME",
+         "decay of the learning rate after that: linear or cosine"},
         {"dropout", 0, FLAG_FLOAT, &o->dropout, "P", "share of BERT's activations set to 0"},
-        {"mlm-probability", 0, FLAG_FLOAT, &o->asked, "P", "mlm: share of tokens asked for"},
+        {"mlm-probability", 0, FLAG_FLOAT, &o->asked, "P", "mlm: share of tokens to predict"},
         {"clip", 0, FLAG_FLOAT, &o->clip, "X", "largest norm of a step's gradient; 0: any"},
-        {"beta1", 0, FLAG_FLOAT, &o->beta1, "X", "AdamW's"},
-        {"beta2", 0, FLAG_FLOAT, &o->beta2, "X", "AdamW's"},
-        {"eps", 0, FLAG_FLOAT, &o->eps, "X", "AdamW's"},
-        {"seed", 's', FLAG_U64, &o->seed, "N", "of weights, order, hidden tokens and dropout"},
+        {"beta1", 0, FLAG_FLOAT, &o->beta1, "X", "beta1 of AdamW"},
+        {"beta2", 0, FLAG_FLOAT, &o->beta2, "X", "beta2 of AdamW"},
+        {"eps", 0, FLAG_FLOAT, &o->eps, "X", "epsilon of AdamW"},
+        {"seed", 's', FLAG_U64, &o->seed, "N", "seed of weights, order, masked tokens and dropout"},
         {"dtype", 0, FLAG_STRING, &o->dtype_name, "NAME",
-         "activations: fp32, or bf16 with weights in fp32"},
+         "type of activations: fp32, or bf16 with weights in fp32"},
         {"device", 'd', FLAG_STRING, &o->device, "NAME",
-         "auto, gpu, or cpu: the reference, in double, for tiny models"},
+         "auto, gpu, or cpu (the reference in double, for tiny models)"},
     };
     memcpy(table, flags, sizeof flags);
     return sizeof flags / sizeof *flags;
 }
 
-/* What is trained. @return how many flags */
+/* Flags about the model. @return their number */
 static size_t add_model_flags(struct train_options *o, struct flag *table) {
     const struct flag flags[] = {
-        {"config", 0, FLAG_STRING, &o->config, "FILE", "a config.json with a new model's sizes"},
-        {"hidden", 0, FLAG_INT, &o->hidden, "N", "a new model's channels"},
-        {"layers", 0, FLAG_INT, &o->layers, "N", "its layers"},
-        {"heads", 0, FLAG_INT, &o->heads, "N", "its heads"},
-        {"kv-heads", 0, FLAG_INT, &o->kv_heads, "N", "lm: heads of keys and values; 0: all"},
+        {"config", 0, FLAG_STRING, &o->config, "FILE", "config.json with the sizes of a new model"},
+        {"hidden", 0, FLAG_INT, &o->hidden, "N", "new model: channels"},
+        {"layers", 0, FLAG_INT, &o->layers, "N", "new model: layers"},
+        {"heads", 0, FLAG_INT, &o->heads, "N", "new model: heads"},
+        {"kv-heads", 0, FLAG_INT, &o->kv_heads, "N",
+         "new model, lm: heads of keys and values; 0: as many as --heads"},
         {"intermediate", 0, FLAG_INT, &o->intermediate, "N",
-         "channels of its feed-forward; 0: 4 times hidden, of lm 8/3"},
-        {"positions", 0, FLAG_INT, &o->positions, "N", "longest text; 0: --max-length"},
+         "new model: channels of the feed-forward; 0: 4 times --hidden, for lm 8/3 times"},
+        {"positions", 0, FLAG_INT, &o->positions, "N", "new model: longest text; 0: --max-length"},
         {"tied", 0, FLAG_SWITCH, &o->tied, NULL,
-         "lm: the embedding classifies, too; --tied=false: it does not"},
-        {"load-checkpoint", 'c', FLAG_STRING, &o->load, "DIR", "weights to begin with"},
+         "lm: the embedding is also the classifier; --tied=false: it is not"},
+        {"load-checkpoint", 'c', FLAG_STRING, &o->load, "DIR", "initial weights"},
     };
     memcpy(table, flags, sizeof flags);
     return sizeof flags / sizeof *flags;
 }
 
-/* What becomes of it. @return how many flags */
+/* Flags about output and actions. @return their number */
 static size_t add_output_flags(struct train_options *o, struct flag *table) {
     const struct flag flags[] = {
-        {"output-dir", 'o', FLAG_STRING, &o->output, "DIR", "where the model goes"},
+        {"output-dir", 'o', FLAG_STRING, &o->output, "DIR", "folder for checkpoints and models"},
         {"save-every", 0, FLAG_U64, &o->save_every, "N", "steps between checkpoints; 0: an epoch"},
         {"eval-every", 0, FLAG_U64, &o->eval_every, "N", "steps between evaluations; 0: an epoch"},
         {"save-dtype", 0, FLAG_STRING, &o->save_dtype_name, "NAME",
-         "of best and final: fp32, fp16 or bf16"},
-        {"log", 0, FLAG_STRING, &o->log, "FILE", "curves, as JSON lines; without: log.jsonl"},
-        {"log-every", 0, FLAG_U64, &o->log_every, "N", "steps between its lines"},
-        {"resume", 0, FLAG_SWITCH, &o->resume, NULL, "go on from the checkpoint, if there is one"},
+         "type of the models best and final: fp32, fp16 or bf16"},
+        {"log", 0, FLAG_STRING, &o->log, "FILE",
+         "curves, as JSON lines; default: log.jsonl in --output-dir"},
+        {"log-every", 0, FLAG_U64, &o->log_every, "N", "steps between lines of the curves"},
+        {"resume", 0, FLAG_SWITCH, &o->resume, NULL,
+         "continue from the checkpoint, if there is one"},
         {"do-train", 0, FLAG_SWITCH, &o->train, NULL, "train"},
-        {"do-eval", 0, FLAG_SWITCH, &o->evaluate, NULL, "evaluate, when training after each epoch"},
+        {"do-eval", 0, FLAG_SWITCH, &o->evaluate, NULL,
+         "evaluate; with --do-train after each epoch"},
         {"do-profile", 0, FLAG_SWITCH, &o->profile, NULL,
-         "say at the end where the time went, operator by operator (slower)"},
+         "print the time of each operator at the end (slower)"},
     };
     memcpy(table, flags, sizeof flags);
     return sizeof flags / sizeof *flags;

@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-/** As they are given; what is derived from them stands at the end. */
+/** The flags as they are given, then the values derived from them. */
 struct train_options {
     const char *task_name, *dataset, *data, *split, *eval_data, *eval_split, *vocab;
     int train_rows, eval_rows, max_length;
@@ -37,9 +37,9 @@ struct train_options {
 };
 
 /**
- * @brief Reads the command line and checks what can be checked without looking at files.
- * @param help receives whether --help was asked for, which has been printed
- * @return STATUS_OK or STATUS_INVALID_ARGUMENT with a line that names the flag
+ * @brief Reads the command line and checks everything that can be checked without opening files.
+ * @param help receives whether --help was given; then the help has been printed
+ * @return STATUS_OK or STATUS_INVALID_ARGUMENT with a message that names the flag
  */
 MUST_CHECK enum status train_options_parse(struct train_options *options, int argc, char **argv,
                                            bool *help, struct error *error);

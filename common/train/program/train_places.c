@@ -7,7 +7,7 @@ enum status train_place_cpu(struct train_engine *engine, enum nn_dtype dtype,
                             struct train_where *where, struct error *error) {
     if (dtype != NN_F32) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "--dtype %s: the CPU reference computes in double alone, leave it out",
+                         "--dtype %s: the CPU reference computes in double only; leave out --dtype",
                          nn_dtype_name(dtype));
     }
     snprintf(where->name, sizeof where->name, "the CPU reference, in double");

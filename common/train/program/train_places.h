@@ -16,26 +16,26 @@
 extern "C" {
 #endif
 
-/** Where it runs, as it is said. */
+/** A description of the device. */
 struct train_where {
     char name[320]; /**< "NVIDIA H200", "simt:h200", "the CPU reference, in double" */
-    bool modelled;  /**< simt: what a clock says of it means nothing */
-    /** The device's clock in seconds, when it has finished all work; NULL: this machine's. */
+    bool modelled;  /**< simt: measured times mean nothing */
+    /** The device's clock in seconds, after it has finished all work; NULL: this machine's. */
     double (*now)(void);
 };
 
 struct train_place {
-    const char *name; /**< what --device calls it: "gpu", "cpu" */
+    const char *name; /**< value of --device: "gpu", "cpu" */
     /**
      * Makes the engine. @param dtype NN_F32 or NN_BF16
-     * @return STATUS_NO_DEVICE: --device auto goes on with the next place
+     * @return STATUS_NO_DEVICE: --device auto tries the next row
      */
     enum status (*create)(struct train_engine *engine, enum nn_dtype dtype,
                           struct train_where *where, struct error *error);
 };
 
 struct train_places {
-    const struct train_place *table; /**< the best first, the last is the CPU's */
+    const struct train_place *table; /**< the best first, the CPU last */
     size_t count;
 };
 
@@ -43,7 +43,7 @@ struct train_places {
 enum status train_place_cpu(struct train_engine *engine, enum nn_dtype dtype,
                             struct train_where *where, struct error *error);
 
-/** Makes the engine of a name, or, for "auto", the first one that there is. */
+/** Makes the engine with this name, or, for "auto", the first one that is available. */
 MUST_CHECK enum status train_places_create(const struct train_places *places, const char *name,
                                            enum nn_dtype dtype, struct train_engine *engine,
                                            struct train_where *where, struct error *error);

@@ -1,4 +1,4 @@
-/* Making a run ready. */
+/* Prepares a run. */
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <math.h>
@@ -21,8 +21,8 @@ static enum status open_store(struct train_run *r, struct error *error) {
     TRY(train_store_open(&r->store, o->output, error));
     if (r->store.has_checkpoint && !o->resume) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "--output-dir %s: a run is there, with a checkpoint at step %" PRIu64
-                         ": --resume goes on with it, another folder begins anew",
+                         "--output-dir %s: contains a run with a checkpoint at step %" PRIu64
+                         ": continue it with --resume, or give another folder",
                          o->output, r->store.step);
     }
     return STATUS_OK;
@@ -71,7 +71,7 @@ static enum status open_batches(struct train_run *r, struct error *error) {
 
 /* ---- The model ---- */
 
-/* The weights to begin with: drawn, and replaced by those of a checkpoint. */
+/* Sets the initial weights: random ones, then those of the checkpoint, if one is given. */
 static enum status set_weights(struct train_run *r, struct error *error) {
     const char *load = r->options->load;
     struct train_missing missing;
@@ -85,8 +85,8 @@ static enum status set_weights(struct train_run *r, struct error *error) {
                          missing.first);
     }
     if (missing.count > 0) {
-        printf("%s has no head for this task: %zu tensors are drawn anew, \"%s\" and what "
-               "follows\n",
+        printf("%s has no head for this task: %zu tensors are initialised at random, from \"%s\" "
+               "on\n",
                load, missing.count, missing.first);
     }
     return STATUS_OK;
@@ -107,7 +107,7 @@ static enum status make_model(struct train_run *r, const struct train_places *pl
     return STATUS_OK;
 }
 
-/* ---- The place in the run ---- */
+/* ---- The position in the run ---- */
 
 static enum status plan(struct train_run *r, struct error *error) {
     const struct train_options *o = r->options;
@@ -124,10 +124,11 @@ static enum status plan(struct train_run *r, struct error *error) {
                                : error_set(error, STATUS_OUT_OF_MEMORY, "out of memory");
 }
 
-static enum status go_on(struct train_run *r, struct error *error) {
+/* Loads the checkpoint, or sets the initial weights if there is none. */
+static enum status start_or_resume(struct train_run *r, struct error *error) {
     if (!r->store.has_checkpoint) {
         if (r->options->resume) {
-            printf("--resume: no checkpoint is there, a run begins\n");
+            printf("--resume: there is no checkpoint, starting a new run\n");
         }
         return set_weights(r, error);
     }
@@ -136,9 +137,9 @@ static enum status go_on(struct train_run *r, struct error *error) {
     TRY(train_model_write_loss(r->model, r->point.loss_left, error));
     if (r->point.step > r->schedule.total || r->point.batch >= r->batch_count) {
         return error_set(error, STATUS_BAD_FORMAT,
-                         "%s: its checkpoint is behind the end of the run", r->store.folder);
+                         "%s: its checkpoint lies after the end of the run", r->store.folder);
     }
-    printf("going on at step %" PRIu64 " of %" PRIu64 "\n", r->point.step, r->schedule.total);
+    printf("resuming at step %" PRIu64 " of %" PRIu64 "\n", r->point.step, r->schedule.total);
     return STATUS_OK;
 }
 
@@ -149,7 +150,7 @@ static enum status open_report(struct train_run *r, struct error *error) {
     report->total = r->schedule.total;
     report->first_step = r->point.step;
     if (!o->train) {
-        return STATUS_OK; /* no curves: the answer is printed */
+        return STATUS_OK; /* no curves: the result is printed */
     }
     if (o->log == NULL) {
         TRY(folder_join(report->path, o->output, "log.jsonl", "curves", error));
@@ -160,7 +161,7 @@ static enum status open_report(struct train_run *r, struct error *error) {
     return train_report_open(report, error);
 }
 
-/* ---- What is said of it ---- */
+/* ---- Description ---- */
 
 /* "8.31 million". */
 static const char *parameters(const struct train_model *model, char text[48]) {
@@ -218,7 +219,7 @@ enum status train_run_prepare(struct train_run *r, const struct train_places *pl
         return open_report(r, error);
     }
     TRY(plan(r, error));
-    TRY(go_on(r, error));
+    TRY(start_or_resume(r, error));
     fflush(stdout);
     return open_report(r, error);
 }

@@ -15,7 +15,7 @@ static double now(const struct train_profile *p) {
         return p->now();
     }
     if (p->inner.synchronize(p->inner.context, NULL) != STATUS_OK) {
-        return 0.0; /* the next call that says why does so */
+        return 0.0; /* the next call will report the failure */
     }
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
@@ -30,8 +30,7 @@ static enum status end(struct train_profile *p, enum train_operator operator, do
     return status;
 }
 
-/* Calls the inner engine's entry with the rest of the arguments, in between two looks at the clock.
- */
+/* Calls the inner engine's entry with the remaining arguments and times it. */
 #define TIMED(name, flops, ...)        \
     struct train_profile *p = context; \
     double start = now(p);             \
@@ -75,7 +74,7 @@ static enum status convert(void *context, void *copy, const void *weights, size_
     TIMED(convert, 0.0, copy, weights, count);
 }
 
-/* ---- Products, elementwise, norms ---- */
+/* ---- Matmuls, elementwise, norms ---- */
 
 static double product(size_t M, size_t N, size_t K) {
     return 2.0 * (double)M * (double)N * (double)K;
@@ -216,7 +215,7 @@ void train_profile_wrap(struct train_profile *profile, struct train_engine *engi
     profile->begun = now(profile);
 }
 
-/* Operators, the one that took longest first. */
+/* Sorts operators, longest first. */
 static void sort(const struct train_profile *p, enum train_operator order[TRAIN_OPERATORS]) {
     for (int i = 0; i < TRAIN_OPERATORS; i++) {
         int at = i;
@@ -242,7 +241,7 @@ void train_profile_print(const struct train_profile *p, bool modelled, FILE *str
     double all = now(p) - p->begun, rest = all;
     sort(p, order);
     fprintf(stream, "\n  %-20s %9s %12s %7s %9s   (%s)\n", "operator", "calls", "ms", "share",
-            "TFLOP/s", modelled ? "modelled" : "measured, waiting behind each");
+            "TFLOP/s", modelled ? "modelled" : "measured, waiting after each");
     for (int i = 0; i < TRAIN_OPERATORS; i++) {
         const struct train_profile_row *row = &p->rows[order[i]];
         rest -= row->seconds;

@@ -1,9 +1,8 @@
 /**
  * @file train_profile.h
- * @brief Where the time of training goes, operator by operator: an engine around an engine.
+ * @brief An engine that times every operator of another engine, to profile training.
  *
- * It waits behind each operator, so that a run is slower than without it, and the same in its
- * numbers.
+ * It waits after each operator, so a run is slower with it; its results stay the same.
  */
 #ifndef WARPBOOK_COMMON_TRAIN_PROGRAM_TRAIN_PROFILE_H_
 #define WARPBOOK_COMMON_TRAIN_PROGRAM_TRAIN_PROFILE_H_
@@ -53,7 +52,7 @@ enum train_operator {
         TRAIN_OPERATORS
 };
 
-/** What has been seen of one operator. */
+/** Totals of one operator. */
 struct train_profile_row {
     size_t calls;
     double seconds;
@@ -62,24 +61,24 @@ struct train_profile_row {
 
 struct train_profile {
     struct train_engine inner;
-    /** The clock, in seconds, of when all work is done; NULL: this machine's. */
+    /** The clock in seconds, after all work is done; NULL: this machine's. */
     double (*now)(void);
-    double begun; /**< when the profile was */
+    double begun; /**< time at which the profile began */
     struct train_profile_row rows[TRAIN_OPERATORS];
 };
 
 /**
- * @brief Puts an engine around one.
- * @param profile outlives the engine, which is taken over
- * @param engine  in: the one that is timed; out: the one that times it
+ * @brief Replaces an engine by one that times it.
+ * @param profile must outlive the engine; owns the timed engine
+ * @param engine  in: the engine to time; out: the engine that times it
  */
 void train_profile_wrap(struct train_profile *profile, struct train_engine *engine,
                         double (*now)(void));
 
 /**
- * @brief Writes a table: operator, calls, time, share, and TFLOP/s of products; last, what was not
- *        in operators.
- * @param modelled the clock is a model's
+ * @brief Writes a table: operator, calls, time, share, and TFLOP/s of matmuls; the last row is the
+ *        time outside operators.
+ * @param modelled times are modelled
  */
 void train_profile_print(const struct train_profile *profile, bool modelled, FILE *stream);
 

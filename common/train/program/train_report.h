@@ -1,12 +1,12 @@
 /**
  * @file train_report.h
- * @brief What a run says: lines for people, and curves as JSON lines.
+ * @brief The output of a run: progress for people, and curves as JSON lines.
  *
- * On a terminal one line on standard error is rewritten, with loss, tokens a second and time left;
- * elsewhere a line on standard output comes every few steps. The file has an object a line:
- * {"kind": "train", "step", "epoch", "loss", "lr", "norm", "tokens_per_s", "seconds"} and
- * {"kind": "eval", "step", "epoch", "loss", "accuracy" or "bits_per_byte", "best"}; rates on simt,
- * which means nothing by the clock, are null.
+ * On a terminal it rewrites one line on standard error with loss, tokens a second and time left;
+ * otherwise it prints a line on standard output every few steps. The file has one object a line:
+ * {"kind": "train", "step", "epoch", "loss", "lr", "norm", "tokens_per_s", "seconds"} or
+ * {"kind": "eval", "step", "epoch", "loss", "accuracy" or "bits_per_byte", "best"}. On simt rates
+ * are null, because the clock means nothing there.
  */
 #ifndef WARPBOOK_COMMON_TRAIN_PROGRAM_TRAIN_REPORT_H_
 #define WARPBOOK_COMMON_TRAIN_PROGRAM_TRAIN_REPORT_H_
@@ -32,7 +32,7 @@ struct train_report {
     uint64_t tokens; /**< since `last` */
 };
 
-/** What is known about some steps. */
+/** Figures of the steps since the last line. */
 struct train_news {
     uint64_t step;
     double epoch; /**< passes through the texts until then */
@@ -40,7 +40,7 @@ struct train_news {
 };
 
 /**
- * @brief Begins the file anew, or, for a run that goes on, drops what came behind its step.
+ * @brief Starts a new file; if the run is resumed, removes the lines after its step instead.
  * @param report path, modelled, total and first_step are set
  */
 MUST_CHECK enum status train_report_open(struct train_report *report, struct error *error);
@@ -49,19 +49,19 @@ MUST_CHECK enum status train_report_open(struct train_report *report, struct err
 void train_report_progress(struct train_report *report, uint64_t step, double loss,
                            uint64_t tokens);
 
-/** Clears what train_report_progress() shows. */
+/** Clears the line of train_report_progress(). */
 void train_report_clear(const struct train_report *report);
 
-/** Says how some steps went, and begins to count tokens anew. */
+/** Reports some steps, and restarts the count of tokens. */
 MUST_CHECK enum status train_report_steps(struct train_report *report,
                                           const struct train_news *news, struct error *error);
 
-/** Says how an evaluation went. */
+/** Reports an evaluation. */
 MUST_CHECK enum status train_report_result(struct train_report *report,
                                            const struct train_result *result, uint64_t step,
                                            double epoch, bool best, struct error *error);
 
-/** Time that has passed is not of steps: an evaluation's, a checkpoint's. */
+/** Restarts the clock after an evaluation or a checkpoint, so that their time is not counted. */
 void train_report_restart(struct train_report *report);
 
 #ifdef __cplusplus

@@ -52,9 +52,9 @@ start "${common[@]}" --task classify --save-every 1000 -o killed
 await grep -q 'step 4/' out
 kill -INT "$pid"
 ends 130
-grep -qE '^train: interrupted at step [0-9]+ of 36: --resume goes on$' err || fail "said: $(cat err)"
+grep -qE '^train: interrupted at step [0-9]+ of 36: continue with --resume$' err || fail "said: $(cat err)"
 accepts "${run_one[@]}" -o killed --resume
-says "going on at step" out
+says "resuming at step" out
 same killed
 
 # Two at a time: the second one is refused.

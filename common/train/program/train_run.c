@@ -10,7 +10,7 @@
 
 /* ---- A step ---- */
 
-/* Moves on to the next group of batches. */
+/* Advances the position in the run by one step of `count` batches. */
 static void advance(struct train_run *r, uint64_t count) {
     r->point.step++;
     r->point.batch += count;
@@ -20,7 +20,7 @@ static void advance(struct train_run *r, uint64_t count) {
     }
 }
 
-/* Fills the batches of the next step. @return 1 / number of labels; 0: none is asked for */
+/* Fills the batches of the next step. @return 1 / number of labels; 0: there are no labels */
 static float fill(struct train_run *r, uint64_t count, uint64_t *tokens) {
     size_t asked = 0;
     *tokens = 0;
@@ -71,18 +71,18 @@ static double epochs_done(const struct train_run *r) {
     return (double)r->point.epoch + (double)r->point.batch / (double)r->batch_count;
 }
 
-/* A run that has come apart ends here. */
+/* Ends a run that has diverged. */
 static enum status check_loss(const struct train_run *r, struct error *error) {
     if (!isfinite(r->point.loss_sum) || !isfinite(r->point.loss_left) || !isfinite(r->norm)) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "the loss or the gradient is no longer a number at step %" PRIu64
+                         "the loss or the gradient is no longer finite at step %" PRIu64
                          ": a lower --lr, a longer --warmup or --clip may help",
                          r->point.step);
     }
     return STATUS_OK;
 }
 
-/* Takes the loss that has been added up. */
+/* Takes the accumulated loss from the model. */
 static enum status collect(struct train_run *r, struct error *error) {
     double loss;
     TRY(train_model_take_loss(r->model, &loss, &r->norm, error));
@@ -127,14 +127,15 @@ static enum status evaluate(struct train_run *r, struct error *error) {
 static enum status checkpoint(struct train_run *r, struct error *error) {
     const struct train_subject subject = train_run_subject(r);
     train_report_clear(&r->report);
-    /* Read, not taken: a checkpoint that a signal brings must not change how the sum is rounded. */
+    /* Does not reset the loss: an additional checkpoint after a signal must not change how the sum
+       is rounded. */
     TRY(train_model_read_loss(r->model, &r->point.loss_left, &r->norm, error));
     TRY(check_loss(r, error));
     return train_checkpoint_write(&r->store, &subject, &r->point, error);
 }
 
-/* What is due behind a step: a line, an evaluation, a checkpoint. */
-static enum status behind_step(struct train_run *r, struct error *error) {
+/* After a step: logs a line, evaluates and writes a checkpoint, if it is time for them. */
+static enum status after_step(struct train_run *r, struct error *error) {
     const struct train_options *o = r->options;
     bool last = r->point.step == r->schedule.total;
     bool epoch = r->point.batch == 0;
@@ -156,13 +157,13 @@ static enum status behind_step(struct train_run *r, struct error *error) {
     return STATUS_OK;
 }
 
-/* A signal came: what has been done is kept. */
+/* Writes a checkpoint after a signal. */
 static enum status stop(struct train_run *r, struct error *error) {
     if (r->store.step != r->point.step || !r->store.has_checkpoint) {
         TRY(checkpoint(r, error));
     }
     return error_set(error, STATUS_INTERRUPTED,
-                     "interrupted at step %" PRIu64 " of %" PRIu64 ": --resume goes on",
+                     "interrupted at step %" PRIu64 " of %" PRIu64 ": continue with --resume",
                      r->point.step, r->schedule.total);
 }
 
@@ -172,7 +173,7 @@ static enum status train(struct train_run *r, struct error *error) {
             return stop(r, error);
         }
         TRY(step(r, error));
-        TRY(behind_step(r, error));
+        TRY(after_step(r, error));
     }
     train_report_clear(&r->report);
     const struct train_subject subject = train_run_subject(r);
@@ -182,17 +183,21 @@ static enum status train(struct train_run *r, struct error *error) {
     return STATUS_OK;
 }
 
+static enum status run_all(struct train_run *r, const struct train_places *places,
+                           struct error *error) {
+    TRY(train_run_prepare(r, places, error));
+    interrupt_watch(); /* before this Ctrl-C ends the program at once, as nothing can be lost */
+    TRY(r->options->train ? train(r, error) : evaluate(r, error));
+    if (r->options->profile) {
+        train_profile_print(&r->profile, r->where.modelled, stdout);
+    }
+    return STATUS_OK;
+}
+
 enum status train_run(const struct train_options *options, const struct train_places *places,
                       struct error *error) {
     struct train_run run = {.options = options};
-    enum status status = train_run_prepare(&run, places, error);
-    if (status == STATUS_OK) {
-        interrupt_watch(); /* until here there is nothing to lose: Ctrl-C ends it at once */
-        status = options->train ? train(&run, error) : evaluate(&run, error);
-    }
-    if (status == STATUS_OK && options->profile) {
-        train_profile_print(&run.profile, run.where.modelled, stdout);
-    }
+    enum status status = run_all(&run, places, error);
     train_run_free(&run);
     return status;
 }

@@ -29,18 +29,18 @@ struct train_run {
     struct train_report report;
     struct train_point point;
     uint64_t batch_count; /**< of an epoch */
-    double norm;          /**< of the last update that was looked at */
+    double norm;          /**< gradient norm of the last update whose loss was read */
     double last_loss;     /**< of the last line, or NAN */
 };
 
-/** Makes everything ready: texts, model, weights, the place in the run. */
+/** Prepares a run: texts, model, weights, and the position in the run. */
 MUST_CHECK enum status train_run_prepare(struct train_run *run, const struct train_places *places,
                                          struct error *error);
 
 /** Frees all of it. */
 void train_run_free(struct train_run *run);
 
-/** @return what checkpoints are made of. */
+/** @return the model and settings for a checkpoint. */
 struct train_subject train_run_subject(const struct train_run *run);
 
 #endif

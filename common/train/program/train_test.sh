@@ -47,10 +47,10 @@ refuses "--dataset imdb|agnews|text|sample and --data PATH are needed" "$train" 
 refuses "not 'sst2'" "$train" -t mlm --dataset sst2 --data x
 refuses "--dataset text: its texts have no labels" "$train" -t classify "${text[@]}" -o o
 refuses "--output-dir DIR is needed" "${mlm[@]}"
-refuses "--do-eval alone wants --load-checkpoint DIR" "${mlm[@]}" --do-eval
+refuses "--do-eval without --do-train needs --load-checkpoint DIR" "${mlm[@]}" --do-eval
 refuses "--vocab FILE is needed: vocab.txt" "$train" -t mlm "${text[@]}" -o o
 refuses "--vocab FILE is needed: tokenizer.bin" "$train" -t lm "${text[@]}" -o o
-refuses "--config and --load-checkpoint: one of them" "${mlm[@]}" -o o --config c --load_checkpoint l
+refuses "give --config or --load-checkpoint, not both" "${mlm[@]}" -o o --config c --load_checkpoint l
 refuses "unexpected argument 'more'" "${mlm[@]}" -o o more
 refuses "--batch-size 0: from 1 to" "${mlm[@]}" -o o --batch_size 0
 refuses "--max-length 2: from 3 to" "${mlm[@]}" -o o --max_length 2
@@ -149,7 +149,7 @@ says "evaluation: $last" out
 
 # A checkpoint is the beginning of another run: the encoder is kept, the head drawn anew.
 accepts "${news[@]}" -o tuned -e 1 --train-rows 40 -c mlm/final
-says "mlm/final has no head for this task: 4 tensors are drawn anew, \"bert.pooler.dense.weight\"" out
+says "mlm/final has no head for this task: 4 tensors are initialised at random, from \"bert.pooler.dense.weight\" on" out
 accepts "${mlm[@]}" --data same.txt -o more -e 1 -c mlm/final
 awk -v a="$(loss 1 mlm)" -v b="$(loss 1 more)" 'BEGIN { exit !(b < a) }' || fail "weights were not loaded"
 refuses "mlm/final/config.json" "${lm[@]}" -o o -c mlm/final
@@ -165,7 +165,7 @@ refuses "long.txt: the vocabulary has 24 pieces, the model 23" \
 accepts "${mlm[@]}" -o plain --max-steps 4
 accepts "${mlm[@]}" -o profiled --max-steps 4 --do-profile
 grep -qE '^  linear_backward +[0-9]+ +[0-9.]+ +[0-9.]+% +[0-9.]+$' out || fail "no profile: $(cat out)"
-says "measured, waiting behind each" out
+says "measured, waiting after each" out
 awk '/^  [a-z_]+ .*%/ { sum += $4 } END { exit !(sum > 99 && sum < 101) }' <(sed 's/all else  */all_else 0 /' out) ||
     fail "the shares are not a whole: $(cat out)"
 cmp plain/final/model.safetensors profiled/final/model.safetensors || fail "a profile changes the model"
@@ -180,7 +180,7 @@ awk -v a="$(loss '$' whole)" -v b="$(loss '$' parts)" 'BEGIN { d = a - b; exit !
 printf 'film\ngood\nthe\nplot\nis\n' >one.txt
 run "${mlm[@]}" --data one.txt -o one --batch-size 1 --epochs 1
 { [ "$code" -eq 1 ] && [ "$(wc -l <err)" -eq 1 ]; } || fail "nothing to evaluate: $code, $(cat err)"
-says "none of their tokens is asked for" err
+says "no token has a label" err
 says "step 4/4, epoch 1.00: loss" out
 
 # Evaluations come when they are asked for.
@@ -189,9 +189,9 @@ accepts "${mlm[@]}" -o often --max-steps 5 --eval-every 2
     fail "evaluations: $(grep eval often/log.jsonl)"
 
 # A run is not begun over another one; one that is complete stays as it is.
-refuses "a run is there, with a checkpoint at step 4: --resume goes on with it" "${mlm[@]}" -o whole
+refuses "contains a run with a checkpoint at step 4: continue it with --resume" "${mlm[@]}" -o whole
 accepts "${mlm[@]}" -o whole --max-steps 4 --dropout 0 --do-train --resume
-says "going on at step 4 of 4" out
+says "resuming at step 4 of 4" out
 run "${mlm[@]}" -o whole --max-steps 4 --dropout 0 --do-train --resume --lr 0.02
 { [ "$code" -eq 1 ] && [ "$(wc -l <err)" -eq 1 ]; } || fail "another rate: $code, $(cat err)"
 says "--lr: 0.02 here, 0.01 in the run that --resume would continue" err

@@ -120,7 +120,7 @@ enum status train_weights_load(struct train_model *model, const char *folder,
 
 /* ---- Writing ---- */
 
-/* Tensors of a file that is written: for each kind all parameters. */
+/* The tensors of a file: for each kind (weights, moments) all parameters. */
 struct writer {
     const struct train_model *model;
     const struct train_parameter *list; /* (count) */
@@ -131,7 +131,7 @@ struct writer {
     enum safetensors_dtype dtype;
     struct safetensors_tensor *tensors; /* (kinds, count) */
     char (*names)[NAME_BYTES];
-    float *values; /* what is rounded to 16 bits */
+    float *values; /* a tensor before it is rounded to 16 bits */
 };
 
 static enum status fill(void *context, size_t index, void *data, struct error *error) {
@@ -180,19 +180,21 @@ static enum status take_memory(struct writer *w, struct error *error) {
                : error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for %zu tensors", w->count);
 }
 
-/* Completes a writer whose states, prefixes and dtype are set, and writes. */
-static enum status write_all(struct writer *w, const char *path, struct error *error) {
-    w->list = train_model_parameters(w->model, &w->count);
-    enum status status = take_memory(w, error);
-    for (size_t kind = 0; kind < w->kinds && status == STATUS_OK; kind++) {
+static enum status write_tensors(struct writer *w, const char *path, struct error *error) {
+    TRY(take_memory(w, error));
+    for (size_t kind = 0; kind < w->kinds; kind++) {
         for (size_t i = 0; i < w->count; i++) {
             describe(w, kind, i);
         }
     }
-    if (status == STATUS_OK) {
-        const struct safetensors_source source = {fill, w};
-        status = safetensors_write(path, w->tensors, w->kinds * w->count, &source, error);
-    }
+    const struct safetensors_source source = {fill, w};
+    return safetensors_write(path, w->tensors, w->kinds * w->count, &source, error);
+}
+
+/* Writes the file; the writer's model, states, prefixes, kinds and dtype are set. */
+static enum status write_all(struct writer *w, const char *path, struct error *error) {
+    w->list = train_model_parameters(w->model, &w->count);
+    enum status status = write_tensors(w, path, error);
     free(w->tensors);
     free(w->names);
     free(w->values);
@@ -225,9 +227,9 @@ enum status train_moments_write(const struct train_model *model, const char *pat
     return write_all(&w, path, error);
 }
 
-/* ---- Reading the optimiser's ---- */
+/* ---- Reading the optimiser's state ---- */
 
-/* Memory of the tensor may be unaligned: it is copied. */
+/* Copies the tensor first, as its memory may be unaligned. */
 static enum status read_moment(struct train_model *model, enum train_state state,
                                const struct train_parameter *p, const struct safetensors_tensor *t,
                                struct error *error) {

@@ -38,7 +38,7 @@ alike() {
 }
 
 refuses "--device is 'auto', 'gpu' or 'cpu', not 'tpu'" "${mlm[@]}" -o o --device tpu
-refuses "--dtype bf16: the CPU reference computes in double alone" "${mlm[@]}" -o o -d cpu --dtype bf16
+refuses "--dtype bf16: the CPU reference computes in double only" "${mlm[@]}" -o o -d cpu --dtype bf16
 # check_task NAME COMMAND: two steps in fp32 and in bf16.
 check_task() {
     local task=$1
@@ -71,7 +71,7 @@ await has_checkpoint
 kill -9 "$pid" 2>/dev/null
 wait "$pid" 2>/dev/null
 accepts "${mlm[@]}" -o killed --device gpu --save-every 1 --max-steps 3 --resume
-says "going on at step" out
+says "resuming at step" out
 cmp whole/final/model.safetensors killed/final/model.safetensors || fail "the model is another one"
 cmp whole/checkpoint-3/optimizer.safetensors killed/checkpoint-3/optimizer.safetensors ||
     fail "the moments are others"

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Records how Hugging Face's BERT and Llama train with PyTorch: train.json beside this file.
+"""Records the training of Hugging Face's BERT and Llama with PyTorch: train.json beside this file.
 
-Weights are not stored: each value follows from the name of its tensor and its place in it (see
-uniform()), here and in model_testing.c. What is stored: the sizes, the sequences with their
-labels, the gradient of every parameter at the first batch, computed in fp64 (its norm, and some
-elements of each tensor), and the loss of each of 200 steps of AdamW, in fp32 and in fp64, with the
-gradient clipped to a norm of 1, warm-up and linear decay. Dropout is off.
+Weights are not stored: each value is computed from its tensor's name and its index (see uniform()),
+here and in model_testing.c. Stored are the sizes, the sequences with their labels, the gradient of
+every parameter for the first batch, computed in fp64 (its norm, and some elements of each tensor),
+and the loss of each of 200 steps of AdamW, in fp32 and in fp64, with the gradient clipped to a norm
+of 1, warm-up and linear decay. Dropout is off.
 
-The versions used are in the recording:
+The recording names the versions used:
 
     pip install torch==2.15.0 transformers==5.23.0 numpy==2.4.6
     python make_train.py
@@ -56,7 +56,7 @@ def integers(name, count, bound):
 
 
 def fill(model):
-    """Gives every parameter its fp32 values; returns the parameters, tied ones once."""
+    """Sets every parameter to its fp32 values; returns the parameters, tied ones once."""
     parameters = dict(model.named_parameters())
     with torch.no_grad():
         for name, parameter in parameters.items():
@@ -71,7 +71,7 @@ def fill(model):
 
 
 def sequences_of(task):
-    """[ids, labels] each: labels of rows, or the class alone. Ids follow a rule, and noise."""
+    """List of [ids, labels]; labels are one for each row, or one class. Ids follow a rule, with noise."""
     lengths = integers(task + " lengths", SEQUENCES, LONGEST - 2)
     classes = integers(task + " classes", SEQUENCES, LABELS)
     made = []
@@ -81,22 +81,22 @@ def sequences_of(task):
         seldom = integers(f"{task} seldom {s}", length, 4)
         ids = [noise[0]]
         for t in range(1, length):
-            follows = (3 * ids[-1] + 7 * classes[s] + 1) % VOCABULARY
-            ids.append(noise[t] if seldom[t] == 0 else follows)
+            by_rule = (3 * ids[-1] + 7 * classes[s] + 1) % VOCABULARY
+            ids.append(noise[t] if seldom[t] == 0 else by_rule)
         labels = classes[s]
         if task == "lm":
             labels = ids[1:] + [NOT_ASKED]
         if task == "mlm":
-            hidden = integers(f"{task} hidden {s}", length, 4)
-            hidden[length // 2] = 0
-            labels = [ids[t] if hidden[t] == 0 else NOT_ASKED for t in range(length)]
-            ids = [0 if hidden[t] == 0 else ids[t] for t in range(length)]
+            masked = integers(f"{task} hidden {s}", length, 4)  # the seed text of the recording
+            masked[length // 2] = 0
+            labels = [ids[t] if masked[t] == 0 else NOT_ASKED for t in range(length)]
+            ids = [0 if masked[t] == 0 else ids[t] for t in range(length)]
         made.append([ids, labels])
     return made
 
 
 def losses_of(model, task, batch):
-    """The sum of the losses of all labels, and their number; sequences are padded behind."""
+    """The sum of the losses of all labels, and the number of labels; sequences are padded at the end."""
     width = max(len(ids) for ids, _ in batch)
     ids = torch.zeros((len(batch), width), dtype=torch.int64)
     mask = torch.zeros((len(batch), width), dtype=torch.int64)
@@ -116,7 +116,7 @@ def losses_of(model, task, batch):
 
 
 def rate_of(step):
-    """The share of the rate at a step, from 0 on."""
+    """The factor of the learning rate at a step, counted from 0."""
     return (step + 1) / WARMUP if step < WARMUP else (STEPS - step) / (STEPS - WARMUP)
 
 
