@@ -1,4 +1,4 @@
-"""How many marks the figures must hold, counted from the files, apart from the code that draws them.
+"""Counts from the files how many marks the figures must hold, independently of the drawing code.
 
 A figure is named by its title and by 'measured' or 'modelled', with which its caption begins.
 """
@@ -19,7 +19,7 @@ def rows(results, device):
 
 
 def distinct(found, *fields):
-    """How many different rows there are by these fields."""
+    """Number of rows that differ in these fields."""
     return len({tuple(row[field] for field in fields) for row in found})
 
 
@@ -95,7 +95,7 @@ def stage_timings(results):
 
 
 def roofline(results):
-    """Both panels of a ladder's figure hold all its kernels."""
+    """Both panels of a ladder's figure must hold all its kernels."""
     h200 = rows(results, "h200")
     labs = {
         "Lab 02, matmul, few rows: every step under the roofs": ("02_gpu_matmul", "matmul"),
@@ -143,7 +143,7 @@ def prediction_vs_measurement(results):
 
 
 def training(results):
-    """Both lines of a figure: a mark a row."""
+    """Both lines of a figure, with one mark for each row."""
     titles = {
         "reviews_bert_mlm": "reviews_bert, before it knew a label: masked pieces of reviews",
         "reviews_bert": "reviews_bert: good reviews from bad ones",

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Folds the output of `perf script` into one line a stack: "outer;inner COUNT".
+"""Folds the output of `perf script` into one line for each stack: "outer;inner COUNT".
 
 usage: perf script -F comm,ip,sym,dso | fold_stacks.py > stacks.folded
 

@@ -1,4 +1,4 @@
-"""Executes one notebook on the recorded results and looks at what it shows.
+"""Executes one notebook on the recorded results and checks its output.
 
 usage: notebook_test.py NOTEBOOK.ipynb
 """
@@ -20,7 +20,7 @@ def outputs(notebook):
 
 
 def figures(notebook):
-    """What each figure says about itself, with its caption's lines and its pictures."""
+    """The data, caption lines and pictures of each figure."""
     found = []
     for output in outputs(notebook):
         about = output.get("metadata", {}).get("warpbook")

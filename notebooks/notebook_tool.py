@@ -28,7 +28,7 @@ TIMEOUT = 300  # seconds for a cell
 
 
 def without_answers(text):
-    """A handout whose prediction table is as it is in a fresh clone."""
+    """A handout with the prediction table of a fresh clone."""
 
     def blank(found):
         lines = found[0].split("\n")
@@ -45,7 +45,7 @@ def without_answers(text):
 
 
 def pristine(root, folder):
-    """A workspace with what the project recorded and nothing of the reader's, inside `folder`."""
+    """Makes a workspace in `folder` with the project's recorded results and none of the reader's."""
     (folder / "notebooks").mkdir(parents=True)
     for name in ("results", "warpbook_results"):
         (folder / "notebooks" / name).symlink_to((root / "notebooks" / name).absolute())
@@ -57,7 +57,7 @@ def pristine(root, folder):
 
 
 def execute(path, root):
-    """The notebook with its outputs, run on the workspace `root`; raises what a cell raises."""
+    """The notebook with its outputs, run on the workspace `root`; raises the exception of a failing cell."""
     notebook = nbformat.read(path, as_version=4)
     os.environ["WARPBOOK_WORKSPACE"] = str(root)
     resources = {"metadata": {"path": str(path.parent)}}
@@ -78,7 +78,7 @@ def execute(path, root):
 
 
 def execute_pristine(path, root):
-    """The same on the recorded results alone."""
+    """The same on the recorded results only."""
     os.environ.pop("WARPBOOK_RESULTS", None)
     with tempfile.TemporaryDirectory() as folder:
         return execute(path, pristine(root, Path(folder) / "workspace"))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes a Llama2 of random weights as a file of llama2.c: times need sizes, not sense.
+"""Writes a Llama2 of random weights as a file of llama2.c, for timing.
 
 usage: random_llama2.py 15M|110M FILE
 
@@ -20,7 +20,7 @@ SHAPES = {
 
 
 def tensors(C, hidden, L, NH, KVH, V, T):
-    """Numbers of each tensor in the file's order, and whether it scales (a norm's weight is 1)."""
+    """Element count of each tensor in the file's order, and whether it is a norm's weight (all 1)."""
     HS = C // NH
     return [
         (V * C, False),  # embedding, and classifier

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Records where the time goes, for where_time_goes.ipynb: BERT and Llama2 by operator, stage by
-# stage, and stacks of the CPU baseline. See --help.
+# Records profiles for where_time_goes.ipynb: BERT and Llama2 by operator and stage, and stacks of
+# the CPU baseline. See --help.
 set -u
 
 usage() {
@@ -81,7 +81,7 @@ stage_name() {
     echo "${folder%/}"
 }
 
-# profile_llama2 STAGE: what generate says of itself on standard error.
+# profile_llama2 STAGE: the profile that generate prints on standard error.
 profile_llama2() {
     local -a threads=()
     [ "$1" -eq 1 ] && threads=(--threads 1)
@@ -90,7 +90,7 @@ profile_llama2() {
         grep -v '^$' "$work/log" >"$out/llama2/$(printf %02d "$1").txt"
 }
 
-# stacks NAME PROGRAM FLAGS...: what perf sees of it, on one thread, one line a stack.
+# stacks NAME PROGRAM FLAGS...: stacks sampled by perf, on one thread, one line for each stack.
 stacks() {
     local name=$1
     shift
@@ -100,7 +100,7 @@ stacks() {
         python3 "$here/fold_stacks.py" >"$out/$name.folded" && [ -s "$out/$name.folded" ]
 }
 
-# attempt WHAT COMMAND...: says what failed and goes on.
+# attempt WHAT COMMAND...: reports a failure and continues.
 attempt() {
     local what=$1
     shift

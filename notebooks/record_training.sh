@@ -1,9 +1,9 @@
 #!/bin/bash
-# A training step of BERT-base, ours and PyTorch's, side by side in one call of less than eight minutes.
+# Times a training step of BERT-base, ours and PyTorch's, in one call of less than eight minutes.
 # usage: record_training.sh BIN OUT        in the repository's root
 #   BIN  //solutions/11_training:bench built with --config=gpu, or a folder that holds it as `bench`
 #   OUT  bench.jsonl, pytorch.jsonl (lines for notebooks/results/h200), logs, summary.txt
-# From outside: LADDER=1 all steps of the ladder, not the last alone; KERNELS=N rows a table of kernels;
+# Environment: LADDER=1 all steps of the ladder, not only the last; KERNELS=N rows a table of kernels;
 # PYTORCH_SECONDS when the yardstick begins nothing more; PYTHON; BENCH_FLAGS and YARDSTICK_FLAGS more flags.
 # Exit status: 0 all ran; 1 something failed, the rest ran.
 set -u
@@ -23,7 +23,7 @@ failed=0
 last=(--step last)
 [ "${LADDER:-0}" = 1 ] && last=()
 
-# limited NAME SECONDS COMMAND...: at most so long; its output goes to NAME.log and to the screen.
+# limited NAME SECONDS COMMAND...: runs it at most so many seconds; output goes to NAME.log and screen.
 limited() {
     local name=$1 seconds=$2 code
     shift 2

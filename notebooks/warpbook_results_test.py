@@ -1,4 +1,4 @@
-"""Tests of what reads and draws: on small made-up workspaces, without a kernel of Jupyter's."""
+"""Tests of reading and drawing, on small made-up workspaces, without a Jupyter kernel."""
 
 import contextlib
 import io
@@ -125,7 +125,7 @@ class Records(unittest.TestCase):
 
 
 class Figures(unittest.TestCase):
-    """What a figure holds, and that your own results have figures of their own."""
+    """The contents of figures; your own results have separate figures."""
 
     LADDER = [
         row(

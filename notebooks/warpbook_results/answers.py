@@ -1,4 +1,4 @@
-"""What records answer of the questions in the handouts' prediction tables.
+"""Answers the questions in the handouts' prediction tables from records.
 
 Each answer is a list of numbers in the unit that the question asks for, or None
 where the records say nothing. A question that only thinking can answer (how
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Question:
-    """Found in a lab's table by how it begins."""
+    """A question, found in a lab's table by the beginning of its text."""
 
     lab: str
     begins: str
@@ -23,7 +23,7 @@ def _fastest(rows):
 
 
 def _step(rows, number):
-    """The step vN of a ladder, whatever it is called."""
+    """The step vN of a ladder; the rest of its name does not matter."""
     names = (f"v{number}_", f"v{number:02d}_")
     return next((r for r in rows if r.stage.startswith(names)), None)
 
@@ -37,7 +37,7 @@ def _ladder(r, op, shape, dtype="fp32"):
 
 
 def _first_to_best(op, shape, dtype="fp32"):
-    """How many times as fast the best step is as the first one."""
+    """Speedup of the best step over the first one."""
 
     def answer(r):
         rows = _ladder(r, op, shape, dtype)
@@ -57,7 +57,7 @@ def _between(op, shape, slow, fast):
 
 
 def _value(figure, **fields):
-    """A figure of the model: the largest, of tokens a second; else the newest."""
+    """A figure of the model: the largest for tokens per second, otherwise the newest."""
 
     def answer(r):
         rows = [row.value for row in r.where(figure=figure, **fields) if row.value is not None]
@@ -67,7 +67,7 @@ def _value(figure, **fields):
 
 
 def _model(op, first, last, shape=None):
-    """How many times as fast the model is with `last` as with `first`; None: the ladder's ends."""
+    """Speedup of the model from step `first` to `last`; None: the first and last step of the ladder."""
 
     def answer(r):
         rows = r.where(op=op, **({"shape": shape} if shape else {}))
@@ -82,7 +82,7 @@ def _model(op, first, last, shape=None):
 
 
 def _of_matmul(op, shape, number):
-    """Time of a step against that of the plain matmul beside it."""
+    """Time of a step relative to the plain matmul recorded with it."""
 
     def answer(r):
         row = _step(_ladder(r, op, shape), number)
@@ -135,7 +135,7 @@ def _copy_share(r):
 
 
 def _against(stage, sizes):
-    """Speed of stage 03 against another, for each of these sizes."""
+    """Speed of stage 03 relative to another stage, for each of these sizes."""
 
     def answer(r):
         found = []
@@ -193,7 +193,7 @@ def _joined(r):
 
 
 def _growth(op, late):
-    """Time of a token at a late position against that at position 0."""
+    """Time of a token at a late position relative to position 0."""
 
     def answer(r):
         rows = [row for row in r.where(op=op) if row.shape.startswith("110M")]

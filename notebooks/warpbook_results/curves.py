@@ -1,4 +1,4 @@
-"""The trainings of the checkpoints that come with the course: loss against time."""
+"""Loss over time for the trainings of the checkpoints that come with the course."""
 
 import json
 
@@ -16,13 +16,13 @@ _TRAININGS = [
 
 
 def _read(path):
-    """The rows of a log, those of training and those of evaluations."""
+    """The rows of a log: training rows, then evaluation rows."""
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     return [[row for row in rows if row["kind"] == kind] for kind in ("train", "eval")]
 
 
 def _smooth(losses):
-    """Each loss averaged with two before it and two behind it."""
+    """Moving average of the loss over five rows."""
     around = [losses[max(0, i - 2) : i + 3] for i in range(len(losses))]
     return [sum(part) / len(part) for part in around]
 
@@ -61,7 +61,7 @@ def _figure(path, title, long):
 
 
 def trainings():
-    """A figure for each training that was recorded."""
+    """One figure for each recorded training."""
     figures = []
     for folder in recorded_folders():
         for name, title, long in _TRAININGS:

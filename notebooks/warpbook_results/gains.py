@@ -1,4 +1,4 @@
-"""The course's main lesson as a figure: what a kernel gained, and what its model did."""
+"""The course's main lesson as a figure: the speedup of a kernel and of the model that uses it."""
 
 import re
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from .stages import caption
 
 @dataclass(frozen=True)
 class Pair:
-    """A lab's kernel and the model it was put into; both from the ladder's first step to its last."""
+    """A lab's kernel and its model, each at the ladder's first and last step."""
 
     lab: str
     kernel: str
@@ -53,7 +53,7 @@ class Gain:
 
 
 def _step(record):
-    """Number of a ladder's step; those that have none come last."""
+    """Number of a ladder's step; steps without a number sort last."""
     found = re.match(r"v(\d+)_", record.stage)
     return int(found[1]) if found else 99
 
@@ -89,7 +89,7 @@ def _starter_to_solution(results, source, pair):
 
 
 def gains(results, source):
-    """What can be said of each pair by this source's records."""
+    """The speedups of each pair that this source's records contain."""
     found = []
     for pair in PAIRS:
         subject = (
@@ -149,7 +149,7 @@ def _draw(axes, found, source):
 
 
 def kernel_and_model(results):
-    """For each lab how many times as fast the kernel became, and the model with it."""
+    """Speedup of kernel and model for each lab."""
     figures = []
     for source in results.sources():
         found = gains(results, source)

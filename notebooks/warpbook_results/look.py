@@ -1,4 +1,4 @@
-"""How figures look: one style, light and dark, and what a figure says about itself.
+"""The style of the figures, light and dark, and their captions.
 
 A figure is shown as SVG that follows the reader's light or dark scheme, with a
 PNG (light) for viewers that show no SVG. Both have a background of their own,
@@ -102,7 +102,7 @@ def panels(title, count, height):
 
 
 def finish(figure, label, details):
-    """Adds the caption (whose numbers; dates, commits, files) and wraps the figure for a notebook."""
+    """Adds the caption (source, dates, commits, files) and wraps the figure for a notebook."""
     caption = f"{label[0].upper()}{label[1:].rstrip('.')}.\n{details.rstrip('.')}."
     figure.supxlabel(_wrap(caption), x=0.01, ha="left", fontsize=8.5, color=LIGHT["faint"])
     for axes in figure.axes:
@@ -114,7 +114,7 @@ def finish(figure, label, details):
 
 
 def _more_ticks(axis):
-    """A logarithmic axis of less than two decades has ticks between the powers of ten, too."""
+    """Adds ticks between the powers of ten to a logarithmic axis of less than two decades."""
     low, high = axis.get_view_interval()
     if axis.get_scale() == "log" and axis.get_transform().base == 10 and high < 100 * low:
         between = (1, 2, 5) if high > 10 * low else (1, 1.5, 2, 3, 5, 7)
@@ -143,12 +143,12 @@ def ladder(step, count):
 
 
 def bar_style(modelled):
-    """Bars of modelled times are hatched."""
+    """Style of bars: modelled times are hatched."""
     return {"hatch": HATCH} if modelled else {}
 
 
 def point_style(colour, modelled):
-    """Points of modelled times are hollow."""
+    """Style of points: modelled times are hollow."""
     return {
         "facecolor": LIGHT["back"] if modelled else colour,
         "edgecolor": colour,
@@ -167,7 +167,7 @@ def number(value, digits=3):
 
 
 def dots(axes, places, values, colour, modelled, marker="o", label=None, words=None):
-    """A dot a row with its number beside it, and a faint line that leads there."""
+    """One dot for each row with its number beside it, and a faint line to the dot."""
     least = 1e-12  # left of everything on a logarithmic axis, and next to nothing on another
     axes.hlines(places, least, values, color=LIGHT["pale"], lw=1.2, zorder=1)
     style = point_style(colour, modelled)
@@ -184,7 +184,7 @@ def plain_log(axis):
 
 
 def guide_text(axes, x, y, text, **options):
-    """Words in a figure that are no data."""
+    """Texts of a figure that are not data."""
     options.setdefault("fontsize", 9)
     return axes.annotate(text, (x, y), **options)
 
@@ -229,12 +229,12 @@ class Figure:
 
     @property
     def marks(self):
-        """How many bars, points and corners of lines each of its axes holds."""
+        """Number of bars, points and line vertices on each axis."""
         return [len(_data(axes)) for axes in self.figure.axes if axes.get_visible()]
 
     @property
     def digest(self):
-        """Changes when a number or a word of the figure does, not with the version of a library."""
+        """A hash of the figure's numbers and texts, independent of library versions."""
         parts = [self.title, self.caption]
         for axes in self.figure.axes:
             parts += _words(axes)
@@ -286,7 +286,7 @@ def _rounded(tag):
 
 
 def adaptive(svg, title):
-    """An SVG of matplotlib's with its colours as variables, light or dark by the reader's scheme."""
+    """Replaces the colours of a matplotlib SVG by variables that adapt to the reader's colour scheme."""
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.S)
     for name, (light, _) in COLOURS.items():

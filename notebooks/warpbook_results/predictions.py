@@ -1,4 +1,4 @@
-"""Predictions of the handouts' tables against records; simt's model against a GPU."""
+"""Compares predictions in the handouts with records, and simt's model with a GPU."""
 
 import json
 import math
@@ -16,7 +16,7 @@ from .show import Note, Table, missing
 
 @dataclass(frozen=True)
 class Entry:
-    """A row of a handout's table, and what the learner put into it."""
+    """A row of a handout's table with the learner's prediction."""
 
     lab: str
     question: str
@@ -73,7 +73,7 @@ def numbers(text, unit=""):
 
 
 def answer(question, results, source):
-    """Numbers of this source; of your results your own lab's, else the solution's."""
+    """Numbers of this source; from your results those of your lab, or else of the solution."""
     mine = results.of(source).where(lab=question.lab)
     subjects = ("labs", "solutions") if source.yours else ("solutions",)
     for subject in subjects:
@@ -84,7 +84,7 @@ def answer(question, results, source):
 
 
 def question_of(entry):
-    """What records could answer it, or None."""
+    """The answer to this question from records, or None."""
     for question in QUESTIONS:
         if question.lab == entry.lab and entry.question.startswith(question.begins):
             return question
@@ -99,7 +99,7 @@ def _written(values, unit):
 
 
 def table(results):
-    """Every question: the prediction, your own number, and what each source's records say."""
+    """For every question the prediction, your own number, and the number of each source."""
     sources = results.sources()
     sources = [s for s in sources if any(answer(q, results, s) for q in QUESTIONS)]
     columns = [
@@ -161,7 +161,7 @@ def _clip(text, most):
 
 
 def scatter(results):
-    """How far off each prediction was, a figure for each source that answers one."""
+    """Error of each prediction, in one figure for each source that has answers."""
     things = []
     for source in results.sources():
         found = pairs(results, source)
@@ -247,7 +247,7 @@ def _diagonal(axes, rows):
 
 
 def _name_far(axes, rows, most=7):
-    """Names of the points that lie farthest off the diagonal."""
+    """Names of the points farthest from the diagonal."""
     far = sorted(rows, key=lambda row: -abs(math.log(row[2] / row[1])))[:most]
     for key, a, b in far:
         if max(a / b, b / a) > 1.2:
@@ -258,7 +258,7 @@ def _name_far(axes, rows, most=7):
 
 
 def _day(*folder):
-    """Day, and commit where it is noted, of a folder of results."""
+    """Date, and commit if noted, of a folder of results."""
     path = workspace().joinpath("notebooks", "results", *folder, "about.json")
     about = json.loads(path.read_text(encoding="utf-8"))
     commit = f", commit {about['commit'][:9]}" if about.get("commit") else ""

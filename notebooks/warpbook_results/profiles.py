@@ -1,4 +1,4 @@
-"""Where the time goes: operators of both models, kernels, stacks of the CPU, copies of lab 02."""
+"""Profiles: operators of both models, kernels, CPU stacks, copies of lab 02."""
 
 import json
 import re
@@ -43,7 +43,7 @@ class Profile:
         return sum(self.operators.values())
 
     def shares(self):
-        """Percent of the time of each class of operators, without those that took none."""
+        """Percent of the time of each class of operators; classes that took no time are left out."""
         known = {name: label for label, (_, names) in CLASSES.items() for name in names}
         sums = Counter()
         for name, ms in self.operators.items():
@@ -80,7 +80,7 @@ def _bert_profile(path, about):
 
 
 def _llama2_profile(path, about):
-    """What generate --profile prints: a line about the run, a head, a line for each operator."""
+    """Parses the output of generate --profile: a line about the run, a header, a line for each operator."""
     lines = path.read_text().splitlines()
     found = re.search(r"stage (\S+) on (.*?)(?: \((times are modelled)\))?$", lines[0])
     if not found:
@@ -202,7 +202,7 @@ def _kernel_figure(profile, most):
 
 
 def read_folded(path):
-    """Counts of stacks: {("outer", "inner"): 12}. ValueError names a line that is none."""
+    """Counts of stacks: {("outer", "inner"): 12}. ValueError names a malformed line."""
     counts = Counter()
     for number, line in enumerate(path.read_text().splitlines(), 1):
         frames, space, count = line.rpartition(" ")
@@ -321,7 +321,7 @@ _PARTS = {"copies": "red", "allocations": "orange", "the rest": "blue"}
 
 
 def copies(results, shape="15M shape, random weights"):
-    """A token of labs 02 and 03: how long copies, allocations and everything else took."""
+    """Time of copies, allocations and everything else for one token in labs 02 and 03."""
     ours = results.where(op="decode", shape=shape, lab=("02_gpu_matmul", "03_resident_weights"))
     ours = ours.latest()
     figures = []

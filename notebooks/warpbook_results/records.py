@@ -1,4 +1,4 @@
-"""Reads what benches measured: one JSON object a line, as common/bench/bench.h says.
+"""Reads the records of benches, one JSON object a line, see common/bench/bench.h.
 
 A number is never shown without saying whose it is: every record belongs to one
 Source (whose machine, which device, measured or modelled), and no figure mixes
@@ -46,7 +46,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Record:
-    """One row of a bench. Numbers that were not said are None; `ms` is the median."""
+    """One row of a bench. Missing numbers are None; `ms` is the median."""
 
     lab: str
     subject: str
@@ -79,12 +79,12 @@ class Record:
 
     @property
     def peer_ms(self):
-        """What the peer took in the same run."""
+        """Time of the peer in the same run."""
         return self.peer_ratio * self.ms if self.peer and self.peer_ratio else None
 
 
 def parse(line, path, yours):
-    """One line as a Record. ValueError says what is wrong with it."""
+    """Parses one line; ValueError describes what is wrong with it."""
     raw = json.loads(line)
     if not isinstance(raw, dict):
         raise ValueError("not a JSON object")
@@ -119,7 +119,7 @@ def parse(line, path, yours):
 
 
 def read(path, yours, problems):
-    """All records of one file. A line that is none goes to `problems` with its number."""
+    """All records of one file. Malformed lines go to `problems` with their numbers."""
     records = []
     name = str(path.relative_to(workspace())) if path.is_relative_to(workspace()) else str(path)
     with open(path, encoding="utf-8", errors="replace") as file:
@@ -134,7 +134,7 @@ def read(path, yours, problems):
 
 
 def _beside_gpu(records):
-    """CPUs of a file with one measured GPU are taken for its host."""
+    """In a file with one measured GPU, CPU records are attributed to the GPU's host."""
     gpus = {r.device for r in records if r.on_gpu and not r.source.modelled}
     if len(gpus) != 1:
         return records
@@ -175,7 +175,7 @@ class Results(list):
         return self.where(source=source)
 
     def latest(self):
-        """Of rows measured more than once, by the same source, the newest alone."""
+        """The newest of the rows that the same source measured more than once."""
         newest = {}
         for r in self:
             key = (r.source, r.lab, r.subject, r.stage, r.op, r.shape, r.dtype, r.figure, r.threads)
@@ -193,7 +193,7 @@ class Results(list):
 
 
 def load():
-    """All records there are: those of the project, then your own."""
+    """All records: the project's, then your own."""
     problems, records = [], []
     for folder in recorded_folders():
         for path in (folder / "bench.jsonl", folder / "pytorch.jsonl"):
@@ -205,7 +205,7 @@ def load():
 
 
 def _caveat(name):
-    """What about.json beside a recorded file says a reader should know, or nothing."""
+    """The note for readers in about.json beside a recorded file, or nothing."""
     path = (workspace() / name).parent / "about.json"
     note = json.loads(path.read_text(encoding="utf-8")).get("note") if path.is_file() else None
     return f" ({note})" if note else ""

@@ -23,7 +23,7 @@ BENCH = "bazel run //labs/04_sgemm:bench"
 
 @dataclass(frozen=True)
 class Modelled:
-    """What simt models of a GPU: the table "The GPUs" of common/simt/MODEL.md."""
+    """The GPUs that simt models: the table "The GPUs" of common/simt/MODEL.md."""
 
     multiprocessors: int
     ghz: float
@@ -87,7 +87,7 @@ class Roof:
 
     @property
     def wide(self):
-        """Whether it is the one of 16-bit products."""
+        """Whether this is the roof of 16-bit matmuls."""
         return "16-bit" in self.name
 
 
@@ -124,7 +124,7 @@ def _library_speed(records, dtypes):
 
 
 def _most_bytes(records):
-    """Bytes/s of the kernel that moved them fastest, of those that no cache of a CPU holds."""
+    """Bytes/s of the fastest kernel whose data exceeds every CPU cache."""
     large = [r for r in kernels(records) if least_bytes(r) > 3e7]
     return max((1e3 * least_bytes(r) / r.ms for r in large), default=None)
 
@@ -154,7 +154,7 @@ def _memory_roof(records):
 
 
 def roofs(results, source):
-    """The limits that can be drawn for a source; none of them is guessed."""
+    """The roofs of a source for which there are measured or documented figures."""
     if source.modelled:
         return _modelled_roofs(SIMT[source.device]) if source.device in SIMT else []
     mine = results.of(source)
@@ -169,7 +169,7 @@ def roofs(results, source):
 
 
 def _epilogue_bytes(record):
-    """Least bytes of lab 06's calls, whose records say none: each operand once, in fp32."""
+    """Least bytes of lab 06's calls, which records lack: each operand once, in fp32."""
     M, N, K = (float(v) for v in record.shape.split("x"))
     numbers = M * K + N * K + N + M * N
     if "add" in record.op:
@@ -188,7 +188,7 @@ def least_bytes(record):
 
 
 def kernels(results):
-    """Records of single kernels that say FLOPs and bytes, each of them once."""
+    """Records of single kernels with FLOPs and bytes, without duplicates."""
     found = []
     for r in results.where(subject=("labs", "solutions")).latest():
         if re.match(_LIBRARIES, r.stage):
@@ -287,7 +287,7 @@ def _steps(points):
 
 
 def share(record, limits):
-    """Part of the roof above a kernel that it reached; None without both roofs."""
+    """Share of its roof that a kernel reaches; None without both roofs."""
     wide = record.dtype in ("bf16", "fp16")
     peaks = [roof.value for roof in limits if not roof.per_byte and roof.wide == wide]
     if not peaks or not _memory(limits):
@@ -296,7 +296,7 @@ def share(record, limits):
 
 
 def _draw_steps(axes, side, points, limits, source):
-    """Points under the roofs; beside them, a row for each step, how much of the roof it reached."""
+    """Points under the roofs, and beside them the share of the roof that each step reaches."""
     steps = _steps(points)
     types = sorted(points.values("dtype"), key=["fp32", "bf16", "fp16"].index)
     for i, step in enumerate(steps):
@@ -387,7 +387,7 @@ def _pair_name(place, record):
 
 
 def _free_place(x, y, taken):
-    """Where a number beside a point covers no other; offsets in points, a decade is about 100."""
+    """Chooses label positions that do not overlap; offsets in points, a decade is about 100."""
     for offset in ((12, -4), (-12, -4), (0, 9), (16, 7), (-16, 7), (0, -16)):
         place = 100 * math.log10(x) + offset[0], 70 * math.log10(y) + offset[1] + 3
         if all(math.dist(place, other) > 11 for other in taken):

@@ -1,4 +1,4 @@
-"""What a notebook's cell puts under itself: figures, tables and one-line notes."""
+"""The output of a notebook's cell: figures, tables and one-line notes."""
 
 
 class Note:
