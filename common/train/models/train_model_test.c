@@ -122,8 +122,8 @@ C_TEST(train_model, has_what_a_llama2s_checkpoint_has) {
     }
 }
 
-/* The tensor of a name lies right behind the other. */
-static void expect_behind(const struct train_model *model, const char *second, const char *first) {
+/* Expects that a tensor lies directly after the other. */
+static void expect_after(const struct train_model *model, const char *second, const char *first) {
     const struct train_parameter *a = train_model_find(model, first);
     const struct train_parameter *b = train_model_find(model, second);
     ASSERT_TRUE(a != NULL && b != NULL);
@@ -150,25 +150,25 @@ C_TEST(train_model, places_its_tensors_for_products) {
     }
 }
 
-C_TEST(train_model, places_query_key_and_value_one_behind_the_other) {
+C_TEST(train_model, places_query_key_and_value_one_after_the_other) {
     struct fixture f;
     struct train_config config = config_of(0);
     ASSERT_TRUE(fixture_create(&f, &config));
 #define SELF "bert.encoder.layer.1.attention.self."
-    expect_behind(f.model, SELF "key.weight", SELF "query.weight");
-    expect_behind(f.model, SELF "value.weight", SELF "key.weight");
-    expect_behind(f.model, SELF "key.bias", SELF "query.bias");
-    expect_behind(f.model, SELF "value.bias", SELF "key.bias");
+    expect_after(f.model, SELF "key.weight", SELF "query.weight");
+    expect_after(f.model, SELF "value.weight", SELF "key.weight");
+    expect_after(f.model, SELF "key.bias", SELF "query.bias");
+    expect_after(f.model, SELF "value.bias", SELF "key.bias");
 #undef SELF
     fixture_free(&f);
     config = config_of(2);
     ASSERT_TRUE(fixture_create(&f, &config));
-    expect_behind(f.model, "model.layers.1.self_attn.k_proj.weight",
-                  "model.layers.1.self_attn.q_proj.weight");
-    expect_behind(f.model, "model.layers.1.self_attn.v_proj.weight",
-                  "model.layers.1.self_attn.k_proj.weight");
-    expect_behind(f.model, "model.layers.1.mlp.up_proj.weight",
-                  "model.layers.1.mlp.gate_proj.weight");
+    expect_after(f.model, "model.layers.1.self_attn.k_proj.weight",
+                 "model.layers.1.self_attn.q_proj.weight");
+    expect_after(f.model, "model.layers.1.self_attn.v_proj.weight",
+                 "model.layers.1.self_attn.k_proj.weight");
+    expect_after(f.model, "model.layers.1.mlp.up_proj.weight",
+                 "model.layers.1.mlp.gate_proj.weight");
     EXPECT_TRUE(train_model_find(f.model, "model.layers.2.mlp.up_proj.weight") == NULL);
     fixture_free(&f);
 }
@@ -508,7 +508,7 @@ C_TEST(train_model, learns_a_fixed_batch) {
     }
 }
 
-C_TEST(train_model, starts_with_new_gradients_behind_an_update) {
+C_TEST(train_model, starts_with_new_gradients_after_an_update) {
     static const size_t lengths[] = {6, 3};
     struct fixture f;
     const struct train_config config = config_of(0);
@@ -530,8 +530,8 @@ C_TEST(train_model, starts_with_new_gradients_behind_an_update) {
     fixture_free(&f);
 }
 
-/* With a gradient of 0 only decay acts, and on matrices alone. */
-C_TEST(train_model, decays_matrices_alone) {
+/* With a gradient of 0 only weight decay acts, and only on matrices. */
+C_TEST(train_model, decays_only_matrices) {
     struct fixture f;
     const struct train_config config = config_of(0);
     const struct train_update update = {
@@ -577,7 +577,7 @@ C_TEST(train_model, refuses_updates_without_sense) {
     fixture_free(&f);
 }
 
-C_TEST(train_model, goes_on_adding_to_a_loss_that_was_put_back) {
+C_TEST(train_model, continues_adding_to_a_restored_loss) {
     static const size_t lengths[] = {3, 5};
     for (size_t kind = 0; kind < KINDS; kind++) {
         const struct train_config config = config_of(kind);
@@ -702,7 +702,7 @@ C_TEST(train_model, refuses_bad_labels_of_language_models) {
     }
 }
 
-C_TEST(train_model, has_logits_of_a_classifier_alone) {
+C_TEST(train_model, gives_logits_of_a_classifier_only) {
     struct fixture f;
     struct error error = {0};
     float logits[MODEL_TESTING_V];
@@ -741,19 +741,19 @@ C_TEST(train_model, refuses_sizes_of_bert) {
     expect_no_model(&c, "labels 0");
     c = config_of(0);
     c.bert.C = 12;
-    expect_no_model(&c, "channels to be a multiple of 8, not 12");
+    expect_no_model(&c, "C 12: training needs a multiple of 8 channels");
     c = config_of(0);
     c.bert.activation = NN_RELU;
-    expect_no_model(&c, "\"gelu\" alone");
+    expect_no_model(&c, "only BERT with \"gelu\"");
     c = config_of(0);
     c.dropout = 1.0f;
-    expect_no_model(&c, "below 1, not 1");
+    expect_no_model(&c, "dropout 1: must be at least 0 and below 1");
     c = config_of(0);
     c.dropout = NAN;
-    expect_no_model(&c, "below 1, not nan");
+    expect_no_model(&c, "dropout nan: must be at least 0 and below 1");
     c = config_of(0);
     c.most_rows = 0;
-    expect_no_model(&c, "not 0 rows");
+    expect_no_model(&c, "a batch of 0 rows");
     c = config_of(0);
     c.most_sequences = c.most_rows + 1;
     expect_no_model(&c, "41 sequences");
@@ -770,11 +770,11 @@ C_TEST(train_model, refuses_sizes_of_llama2) {
     expect_no_model(&c, "HS 3");
     c = config_of(2);
     c.llama2.KVH = 1;
-    expect_no_model(&c, "multiples of 8, not 16 and 4");
+    expect_no_model(&c, "C 16, KVH * HS 4: training needs multiples of 8");
     c = config_of(2);
     c.llama2.V = c.llama2.C = c.llama2.hidden = (size_t)1 << 30;
     c.llama2.L = 1024;
-    expect_no_model(&c, "more than memory can hold");
+    expect_no_model(&c, "more parameters than memory can hold");
     c = config_of(2);
     c.most_rows = INT32_MAX;
     c.llama2.V = c.llama2.hidden = INT32_MAX;

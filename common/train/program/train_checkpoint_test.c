@@ -12,7 +12,7 @@
 #include "common/train/data/data_testing.h"
 #include "common/train/program/train_weights.h"
 
-/* A tiny model on the reference, and what is stored of it. */
+/* A tiny model on the reference, and the settings stored with it. */
 struct fixture {
     struct train_engine engine;
     struct train_config config;
@@ -94,7 +94,7 @@ static void take_step(struct fixture *f) {
     EXPECT_OK(train_model_update(f->model, &update, &error));
 }
 
-/* Whether two models are the same, bit for bit, in what is kept of a parameter. */
+/* Whether two models have the same bits in a state (weights or moments) of all parameters. */
 static bool same(const struct fixture *a, const struct fixture *b, enum train_state state) {
     size_t count;
     const struct train_parameter *list = train_model_parameters(a->model, &count);
@@ -110,7 +110,7 @@ static bool same(const struct fixture *a, const struct fixture *b, enum train_st
     return equal;
 }
 
-static void goes_and_comes(enum train_task task, const char *folder) {
+static void check_round_trip(enum train_task task, const char *folder) {
     struct fixture a, b;
     struct error error = {0};
     const struct train_point point = {7, 2, 3, true, -1.0 / 3.0, 5, 2, 1.0 / 7.0, 0.1f};
@@ -138,10 +138,10 @@ static void goes_and_comes(enum train_task task, const char *folder) {
     destroy(&b);
 }
 
-C_TEST(train_checkpoint, goes_and_comes_bit_for_bit) {
-    goes_and_comes(TRAIN_CLASSIFY, "classify");
-    goes_and_comes(TRAIN_MLM, "mlm");
-    goes_and_comes(TRAIN_LM, "lm");
+C_TEST(train_checkpoint, round_trip_is_exact) {
+    check_round_trip(TRAIN_CLASSIFY, "classify");
+    check_round_trip(TRAIN_MLM, "mlm");
+    check_round_trip(TRAIN_LM, "lm");
 }
 
 #define BEGINNING "{\"schema\":2,\"step\":4,\"epoch\":1,\"batch\":0,"
@@ -210,7 +210,7 @@ C_TEST(train_checkpoint, the_last_of_several_counts) {
     destroy(&f);
 }
 
-/* What is saved is what the project's own loaders take. */
+/* The project's own loaders read the saved models. */
 C_TEST(train_checkpoint, models_are_read_by_the_loaders) {
     struct fixture f;
     struct error error = {0};

@@ -37,7 +37,7 @@ static bool is_kept(const char *line, size_t length, uint64_t last) {
     return kept;
 }
 
-/* Bytes up to the first line that is not kept: steps rise from line to line. */
+/* Bytes before the first line to remove; steps rise from line to line. */
 static size_t count_kept(const char *text, size_t size, uint64_t last) {
     size_t at = 0;
     while (at < size) {
@@ -51,7 +51,7 @@ static size_t count_kept(const char *text, size_t size, uint64_t last) {
     return at;
 }
 
-/* How much of the file stays. */
+/* Bytes of the file to keep. */
 static enum status find_end(const struct train_report *r, size_t *end, struct error *error) {
     *end = 0;
     if (r->first_step == 0 || !path_exists(r->path)) {

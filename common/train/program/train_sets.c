@@ -5,7 +5,7 @@
 
 #include "common/base/folder.h"
 
-/* What is evaluated on: path and split. */
+/* Path and split of the texts for evaluation. */
 static struct train_source evaluation_source(const struct train_options *o) {
     struct train_source source = {.kind = o->kind, .path = o->data, .split = o->split};
     bool labelled = strcmp(o->split, "train") == 0 && o->task == TRAIN_CLASSIFY;
@@ -26,7 +26,7 @@ static bool same_source(const struct train_source *source, const struct train_op
     return strcmp(source->path, o->data) == 0 && strcmp(source->split, o->split) == 0;
 }
 
-/* The sequence that text number `text` begins with: one that has bytes. */
+/* The first sequence of text number `text`: the one that has bytes. */
 static size_t sequence_of(const struct train_texts *texts, size_t text) {
     size_t at = 0;
     for (size_t seen = 0; at < texts->count; at++) {
@@ -48,7 +48,7 @@ static const char *file_name(const char *path) {
     return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
 }
 
-/* What a part is: the whole of a file or split, or some of its texts. */
+/* Describes a part: a whole file or split, or some of its texts. */
 static void name_part(char name[160], const struct train_options *o,
                       const struct train_source *source, size_t first, size_t count, bool whole) {
     char rows[64] = "";
@@ -66,7 +66,7 @@ static enum status too_few(const struct train_options *o, size_t texts, struct e
                      o->train_rows, o->eval_rows, texts);
 }
 
-/* One file or split, cut in two. */
+/* Divides one file or split into training and evaluation texts. */
 static enum status cut(struct train_sets *s, const struct train_options *o,
                        const struct train_source *source, struct error *error) {
     size_t texts = s->texts.texts;
@@ -77,7 +77,7 @@ static enum status cut(struct train_sets *s, const struct train_options *o,
         train = evaluate > 0 && evaluate < texts ? texts - evaluate : train;
     }
     if (!o->evaluate) {
-        evaluate = 0; /* held out, but nobody asks */
+        evaluate = 0; /* held out, but not evaluated */
     } else if (evaluate == 0 && train <= texts) {
         evaluate = texts - train;
     }
@@ -97,7 +97,7 @@ static enum status cut(struct train_sets *s, const struct train_options *o,
     return STATUS_OK;
 }
 
-/* How many texts of one file or split are needed; 0: how many is not known before. */
+/* Number of texts needed of one file or split; 0: not known before it is read. */
 static size_t needed(const struct train_options *o) {
     bool known = (!o->train || o->train_rows > 0) && (!o->evaluate || o->eval_rows > 0);
     size_t evaluate = o->evaluate ? (size_t)o->eval_rows : 0;

@@ -1,11 +1,11 @@
 /**
  * @file train_sets.h
- * @brief Which texts train and which evaluate.
+ * @brief Reads the texts for training and for evaluation.
  *
- * Evaluated on is: --eval-data or --eval-split where one is given; the split test of imdb's
- * labelled reviews and of a folder of agnews; else the same file or split, cut in two: the first
- * --train-rows texts train, without it all but the last tenth, and --eval-rows of those behind them
- * evaluate.
+ * The texts for evaluation are those of --eval-data or --eval-split if one is given, or the split
+ * test of imdb's labelled reviews or of a folder of agnews. Otherwise one file or split is divided:
+ * the first --train-rows texts (default: all but the last tenth) are for training, and --eval-rows
+ * of the texts after them for evaluation.
  */
 #ifndef WARPBOOK_COMMON_TRAIN_PROGRAM_TRAIN_SETS_H_
 #define WARPBOOK_COMMON_TRAIN_PROGRAM_TRAIN_SETS_H_
@@ -20,12 +20,12 @@ extern "C" {
 struct train_sets {
     struct train_texts texts, others;         /**< others: of another file or split */
     struct train_part train, evaluate;        /**< count 0: not wanted */
-    char train_name[160], evaluate_name[160]; /**< what they are, for people */
+    char train_name[160], evaluate_name[160]; /**< descriptions for output */
 };
 
 /**
- * @return STATUS_OK; as train_texts_read(); STATUS_INVALID_ARGUMENT when the rows asked for are not
- *         there, with the numbers
+ * @return STATUS_OK; the failures of train_texts_read(); STATUS_INVALID_ARGUMENT, with the numbers,
+ *         when there are fewer texts than asked for
  */
 MUST_CHECK enum status train_sets_read(struct train_sets *sets, const struct train_options *options,
                                        const struct train_vocabulary *vocabulary,

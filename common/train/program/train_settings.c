@@ -9,7 +9,7 @@
 
 #include "common/base/json_object.h"
 
-/* The object that is filled; `good` until memory ends. */
+/* The object under construction; `good` is false after a failed allocation. */
 struct filling {
     cJSON *object;
     bool good;
@@ -25,7 +25,7 @@ __attribute__((format(printf, 3, 4))) static void add(struct filling *f, const c
     f->good = f->good && cJSON_AddStringToObject(f->object, name, text) != NULL;
 }
 
-/* With as few digits as say which fp32 number it is. */
+/* Adds a number with the fewest digits that identify the fp32 value. */
 static void add_number(struct filling *f, const char *name, float value) {
     char text[32];
     for (int digits = 6; digits <= 9; digits++) {

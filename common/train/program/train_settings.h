@@ -1,6 +1,6 @@
 /**
  * @file train_settings.h
- * @brief What a run must have in common with the one that it continues: flags, sizes, data.
+ * @brief The settings that a resumed run must share with the original run: flags, sizes, data.
  */
 #ifndef WARPBOOK_COMMON_TRAIN_PROGRAM_TRAIN_SETTINGS_H_
 #define WARPBOOK_COMMON_TRAIN_PROGRAM_TRAIN_SETTINGS_H_
@@ -15,9 +15,9 @@ extern "C" {
 struct cJSON;
 
 /**
- * @brief All of it as a JSON object of texts, for cJSON_Delete().
+ * @brief The settings as a JSON object of texts, to free with cJSON_Delete().
  * @param type how the engine stores weights
- * @param part what is trained on
+ * @param part the training texts
  * @return NULL when there is no memory
  */
 struct cJSON *train_settings(const struct train_options *options, const struct train_config *config,
@@ -25,7 +25,7 @@ struct cJSON *train_settings(const struct train_options *options, const struct t
 
 /**
  * @brief Compares settings with those of a checkpoint.
- * @return STATUS_OK, or STATUS_MISMATCH with the first that is another
+ * @return STATUS_OK, or STATUS_MISMATCH with the first setting that differs
  */
 MUST_CHECK enum status train_settings_compare(const struct cJSON *settings,
                                               const struct cJSON *saved, struct error *error);

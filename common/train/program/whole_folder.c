@@ -82,13 +82,13 @@ enum status whole_folder_remove(const char *path, struct error *error) {
     return status;
 }
 
-/* What is renamed or made in a folder is on the disk when the folder is. */
+/* Synchronises a folder, so that new and renamed entries are on the disk. */
 static enum status sync_folder(const char *path, struct error *error) {
     int descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (descriptor < 0) {
         return failed(error, path, "open");
     }
-    /* Some file systems cannot sync a folder, and say so. */
+    /* Some file systems cannot synchronise a folder and return an error. */
     bool synced = fsync(descriptor) == 0 || errno == EINVAL || errno == EROFS;
     enum status status = synced ? STATUS_OK : failed(error, path, "write");
     close(descriptor);
@@ -133,7 +133,7 @@ void whole_folder_abandon(const char *path) {
     char partial[FOLDER_PATH_BYTES];
     if (add_ending(partial, path, PARTIAL, NULL) == STATUS_OK &&
         whole_folder_remove(partial, NULL) != STATUS_OK) {
-        return; /* the next start clears up */
+        return; /* the next start of the program removes it */
     }
 }
 

@@ -1,11 +1,10 @@
 /**
  * @file whole_folder.h
- * @brief Folders of files that appear whole or not at all, whenever the program or the machine
- *        stops.
+ * @brief Folders that appear complete or not at all, even if the program or the machine stops.
  *
- * A folder is filled as NAME.partial; then it and its files are on the disk, and it is renamed. One
- * that is replaced is NAME.old for the moment between two renames. Whoever starts next calls
- * whole_folder_recover().
+ * A folder is written as NAME.partial, synchronised to the disk with its files, then renamed to
+ * NAME. A folder that is replaced is called NAME.old between two renames. A program calls
+ * whole_folder_recover() when it starts.
  */
 #ifndef WARPBOOK_COMMON_TRAIN_PROGRAM_WHOLE_FOLDER_H_
 #define WARPBOOK_COMMON_TRAIN_PROGRAM_WHOLE_FOLDER_H_
@@ -17,33 +16,33 @@
 extern "C" {
 #endif
 
-/** Makes a folder, and those above it, where they are missing. */
+/** Makes a folder and missing folders above it. */
 MUST_CHECK enum status whole_folder_make(const char *path, struct error *error);
 
 /**
- * @brief Begins one: makes PATH.partial, empty.
+ * @brief Begins a folder: makes an empty PATH.partial.
  * @param partial receives that path
  */
 MUST_CHECK enum status whole_folder_begin(const char *path, char partial[FOLDER_PATH_BYTES],
                                           struct error *error);
 
-/** Ends it: PATH is what PATH.partial was, and what PATH was before is gone. */
+/** Ends the folder: renames PATH.partial to PATH, which it replaces. */
 MUST_CHECK enum status whole_folder_finish(const char *path, struct error *error);
 
-/** Drops PATH.partial, as far as that can be done. */
+/** Removes PATH.partial as far as possible. */
 void whole_folder_abandon(const char *path);
 
 /**
- * @brief Removes a folder of files. Folders in it are not touched; then it stays.
- * @return STATUS_OK, also when there is none
+ * @brief Removes a folder of files. If it contains folders, these and the folder itself stay.
+ * @return STATUS_OK, also if the folder does not exist
  */
 MUST_CHECK enum status whole_folder_remove(const char *path, struct error *error);
 
 /**
- * @brief Clears up what a program that was stopped has left in a folder: NAME.partial goes,
- * NAME.old becomes NAME again where there is none, and else goes, too.
- * @param parent  whose folders are looked at
- * @param is_mine whether a folder of this name, without the ending, is the program's
+ * @brief Cleans up a folder after an interrupted program: removes NAME.partial; renames NAME.old to
+ *        NAME if there is no NAME, and else removes it.
+ * @param parent  the folder to clean up
+ * @param is_mine whether a folder with this name, without the ending, belongs to the program
  */
 MUST_CHECK enum status whole_folder_recover(const char *parent, bool (*is_mine)(const char *name),
                                             struct error *error);

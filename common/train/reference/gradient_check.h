@@ -17,7 +17,7 @@ extern "C" {
 /** Largest error of a gradient that passes, as a share of the tensor's largest element. */
 #define GRADIENT_MOST_ERROR 1e-6
 
-/** @return a loss, computed from what the tensors now hold. @param arguments the caller's */
+/** @return a loss, computed from the tensors' current values. @param arguments the caller's */
 typedef double gradient_loss(void *arguments);
 
 /**
@@ -56,7 +56,7 @@ void gradient_tensors_free(struct gradient_tensors *tensors);
 /** @return (count) normally distributed numbers, each exact in fp32. */
 double *gradient_random(struct gradient_tensors *tensors, size_t count);
 
-/** @return (count) NaN, for what an operator must write. */
+/** @return (count) NaN, for a buffer that an operator must overwrite. */
 double *gradient_unwritten(struct gradient_tensors *tensors, size_t count);
 
 /** @return a copy of x (count). */

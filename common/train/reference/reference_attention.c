@@ -125,7 +125,7 @@ enum status reference_attention_backward(void *context,
 }
 
 /* Turns the pair (x[0], x[second]) of every head by one angle. */
-static void turn(double *x, size_t second, size_t heads, size_t HS, double angle) {
+static void rotate(double *x, size_t second, size_t heads, size_t HS, double angle) {
     double cosine = cos(angle), sine = sin(angle);
     for (size_t h = 0; h < heads; h++) {
         double a = x[h * HS], b = x[h * HS + second];
@@ -134,7 +134,7 @@ static void turn(double *x, size_t second, size_t heads, size_t HS, double angle
     }
 }
 
-/* A turn is orthogonal: its transpose, which a gradient needs, is the turn back. */
+/* A rotation is orthogonal: its transpose, which the gradient needs, is the rotation back. */
 enum status reference_rope(void *context, void *x, const int32_t *positions, size_t rows,
                            size_t heads, size_t HS, size_t stride, float theta,
                            enum nn_rope_layout layout, bool back) {
@@ -145,7 +145,7 @@ enum status reference_rope(void *context, void *x, const int32_t *positions, siz
         size_t first = layout == NN_ROPE_INTERLEAVED ? 2 * i : i;
         for (size_t row = 0; row < rows; row++) {
             double angle = (double)positions[row] * frequency;
-            turn((double *)x + row * stride + first, second, heads, HS, back ? -angle : angle);
+            rotate((double *)x + row * stride + first, second, heads, HS, back ? -angle : angle);
         }
     }
     return STATUS_OK;

@@ -11,7 +11,7 @@
 
 /* Shapes of one check. */
 struct shape {
-    size_t lengths[4]; /* of the sequences, 0 behind the last */
+    size_t lengths[4]; /* of the sequences, 0 after the last */
     size_t NH, KVH, HS;
     size_t gap;  /* elements that lie unused at the end of a row */
     bool packed; /* q, k and v in one row, as a fused product leaves them */
@@ -45,7 +45,7 @@ static void set_starts(struct attention *a, const struct shape *shape) {
     }
 }
 
-/* Where q, k and v lie in x: in one row each token, or one behind the other. */
+/* Layout of q, k and v in x: in one row for each token, or one after the other. */
 static void set_places(struct attention *a, const struct shape *shape) {
     size_t width = shape->NH * shape->HS, kv_width = shape->KVH * shape->HS;
     struct train_attention *sizes = &a->sizes;

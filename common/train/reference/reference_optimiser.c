@@ -15,7 +15,7 @@ enum status reference_clip(void *context, void *scale, void *norm, const void *g
     return STATUS_OK;
 }
 
-/* The hyperparameters in double, and what the early steps' moments lack: they begin at 0. */
+/* The hyperparameters in double, and the bias corrections of the moments, which begin at 0. */
 struct step {
     double scale, rate, beta1, beta2, eps, decay;
     double correction1, correction2; /* 1 - beta^step */

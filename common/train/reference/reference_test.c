@@ -408,8 +408,9 @@ C_TEST(optimiser, adamw_by_hand) {
     train_engine_destroy(&e);
 }
 
-/* The usual numbers: the first step's m = 0.1 g and v = 0.001 g^2, so that it goes by the rate. */
-C_TEST(optimiser, adamw_first_step_goes_by_the_rate) {
+/* With the usual betas the first step has m = 0.1 g and v = 0.001 g^2, so it changes by the rate.
+ */
+C_TEST(optimiser, adamw_first_step_changes_by_the_rate) {
     struct train_engine e = reference();
     double w[] = {0, 0, 0}, m[3] = {0}, v[3] = {0}, scale = 1.0, gradient[] = {0.3, -40, 1e-3};
     struct train_adamw a = {.weights = w,
