@@ -1,6 +1,6 @@
 /**
  * @file arena.h
- * @brief One block of memory, handed out front to back, freed as a whole.
+ * @brief An arena: one block of host memory, allocated from front to back and freed as a whole.
  */
 #ifndef WARPBOOK_COMMON_BASE_ARENA_H_
 #define WARPBOOK_COMMON_BASE_ARENA_H_
@@ -16,7 +16,7 @@ extern "C" {
 /** Alignment of every allocation: one cache line, one AVX-512 vector. */
 #define ARENA_ALIGNMENT 64
 
-/** Owns `size` bytes of host memory; `used` of them are handed out. */
+/** Owns `size` bytes of host memory; the first `used` of them are allocated. */
 struct arena {
     unsigned char *base;
     size_t size;
@@ -31,12 +31,12 @@ struct arena {
 MUST_CHECK enum status arena_create(struct arena *arena, size_t size);
 
 /**
- * @brief Hands out @p count elements of @p element_size bytes, aligned to ARENA_ALIGNMENT.
- * @return the memory, or NULL when the arena is too small or the size overflows
+ * @brief Allocates @p count elements of @p element_size bytes, aligned to ARENA_ALIGNMENT.
+ * @return the memory, zeros, or NULL if the arena is too small or the size overflows
  */
 void *arena_alloc(struct arena *arena, size_t count, size_t element_size);
 
-/** @return bytes that `count` elements take from an arena, padding included; SIZE_MAX on overflow.
+/** @return bytes that arena_alloc() takes for these arguments, with padding; SIZE_MAX on overflow.
  */
 size_t arena_footprint(size_t count, size_t element_size);
 

@@ -2,8 +2,8 @@
  * @file checked.h
  * @brief Size arithmetic that reports overflow instead of wrapping.
  *
- * Sizes from a file are multiplied with these before anything is allocated or
- * read.
+ * Sizes that come from a file go through these functions before anything is
+ * allocated or read.
  */
 #ifndef WARPBOOK_COMMON_BASE_CHECKED_H_
 #define WARPBOOK_COMMON_BASE_CHECKED_H_

@@ -1,11 +1,11 @@
 /**
  * @file cpu.h
- * @brief Vector code that fits the CPU it runs on, without building for one CPU only.
+ * @brief Vector code that uses the CPU's widest registers in a program built for any x86-64.
  *
- * A program travels: it is built on one machine and runs on another. So vector
- * code is not built with -march=native. A function marked CPU_CLONES is
- * compiled several times, for AVX-512, for AVX2 with FMA, and for any x86-64;
- * the loader picks the best one that the CPU can run, once, at start.
+ * A program may be built on one machine and run on another, so vector code is
+ * not built with -march=native. A function marked CPU_CLONES is compiled three
+ * times: for AVX-512, for AVX2 with FMA, and for any x86-64. When the program
+ * starts, the loader picks the best clone that the CPU can run.
  *
  *     CPU_CLONES
  *     static void scale(float *x, size_t count, float factor) {
@@ -14,10 +14,10 @@
  *         }
  *     }
  *
- * What such a function calls is not cloned with it, unless it is inlined: mark
- * helpers CPU_INLINE. The body of an OpenMP parallel region is a function of
- * its own for the compiler, and is not cloned either: put `#pragma omp
- * parallel` around the call of a cloned function, not into it.
+ * Helpers of such a function are cloned only if they are inlined: mark them
+ * CPU_INLINE. The compiler turns the body of an OpenMP parallel region into a
+ * function of its own, which is not cloned: put `#pragma omp parallel` around
+ * the call of a cloned function, not into it.
  */
 #ifndef WARPBOOK_COMMON_BASE_CPU_H_
 #define WARPBOOK_COMMON_BASE_CPU_H_
@@ -25,8 +25,8 @@
 #include <stddef.h>
 
 /*
- * Sanitizers instrument the resolver, which runs before they are set up.
- * WARPBOOK_VECTOR_FLOATS is for tests: code as on a CPU with shorter vectors.
+ * No clones under sanitizers: they would instrument the resolver, which runs before they are set
+ * up. Tests define WARPBOOK_VECTOR_FLOATS to get the code of a CPU with shorter vectors.
  */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__cplusplus) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) &&                          \
@@ -36,15 +36,15 @@
 #define CPU_CLONES
 #endif
 
-/** A helper that becomes part of the function that calls it, and so is cloned with it. */
+/** A helper that is always inlined, and so is cloned with the function that calls it. */
 #define CPU_INLINE static inline __attribute__((always_inline))
 
 /**
- * @return floats of a vector register in the clone that runs: 16, 8 or 4.
+ * @return number of floats in a vector register of the clone that runs: 16, 8 or 4.
  *
- * GCC accepts vector types of any length. One that is longer than a register
- * it takes apart, often through memory, and that can cost a factor of ten: use
- * the length that this function names.
+ * GCC accepts vector types of any length. It splits a vector that is longer than
+ * a register, often through memory, which can cost a factor of ten: use the
+ * length that this function returns.
  */
 static inline size_t cpu_vector_floats(void) {
 #if defined(WARPBOOK_VECTOR_FLOATS)

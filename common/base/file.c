@@ -59,12 +59,13 @@ void file_view_close(struct file_view *view) {
 void file_enter_working_directory(void) {
     const char *folder = getenv("BUILD_WORKING_DIRECTORY");
     if (folder != NULL && chdir(folder) != 0) {
-        fprintf(stderr, "cannot go to %s: %s; paths are looked up elsewhere\n", folder,
-                strerror(errno));
+        fprintf(stderr,
+                "cannot change to the folder %s: %s; relative paths will not be found there\n",
+                folder, strerror(errno));
     }
 }
 
-/* Grows *text until the descriptor ends or more than limit bytes have come. */
+/* Reads into *text, which grows, until the end of the file or more than limit bytes. */
 static enum status read_descriptor(int descriptor, size_t limit, char **text, size_t *size,
                                    const char *path, struct error *error) {
     size_t capacity = 0;

@@ -1,6 +1,6 @@
 /**
  * @file file.h
- * @brief Read-only views of whole files, and files that appear whole or not at all.
+ * @brief Reads whole files, mapped or copied, and writes files atomically.
  */
 #ifndef WARPBOOK_COMMON_BASE_FILE_H_
 #define WARPBOOK_COMMON_BASE_FILE_H_
@@ -31,18 +31,21 @@ MUST_CHECK enum status file_view_open(struct file_view *view, const char *path,
 void file_view_close(struct file_view *view);
 
 /**
- * @brief Goes to the folder `bazel run` was called in, so that the paths a user types mean there.
+ * @brief Changes to the folder in which the user called `bazel run`, so that relative paths on the
+ *        command line are found there.
  *
- * `bazel run` starts programs elsewhere and leaves the folder in
- * $BUILD_WORKING_DIRECTORY. Does nothing when that is not set. For main() only.
+ * `bazel run` starts programs in another folder and puts the user's into
+ * $BUILD_WORKING_DIRECTORY. Does nothing if that is not set. For main() only.
  */
 void file_enter_working_directory(void);
 
 /**
  * @brief Reads a file, or standard input for "-", into memory with a NUL after it.
- * @param limit most bytes accepted; more is STATUS_TOO_LONG
- * @param text  receives memory that the caller frees
- * @param size  receives the length without the NUL
+ * @param limit largest size accepted, in bytes
+ * @param text  receives memory that the caller frees; NULL on failure
+ * @param size  receives the length without the NUL; 0 on failure
+ * @return STATUS_OK, STATUS_NOT_FOUND, STATUS_IO, STATUS_TOO_LONG (more than @p limit bytes),
+ *         STATUS_OUT_OF_MEMORY; the message begins with the path
  */
 MUST_CHECK enum status file_read(const char *path, size_t limit, char **text, size_t *size,
                                  struct error *error);
@@ -51,6 +54,9 @@ MUST_CHECK enum status file_read(const char *path, size_t limit, char **text, si
  * @brief Writes a file under a temporary name beside it, syncs it and renames it.
  *
  * An existing file keeps its content until the new one is complete.
+ *
+ * @return STATUS_OK, STATUS_NOT_FOUND (no such folder), STATUS_IO, STATUS_OUT_OF_MEMORY; the
+ *         message begins with the path
  */
 MUST_CHECK enum status file_write(const char *path, const void *data, size_t size,
                                   struct error *error);

@@ -109,7 +109,7 @@ static enum status set_value(const struct flag *flag, const char *text, struct e
     return STATUS_OK;
 }
 
-/* Splits argument *index into flag and value; *index moves on over a separate value. */
+/* Splits argument *index into flag and value; a value that is the next argument advances *index. */
 static enum status parse_one(const struct flags *flags, int argc, char **argv, int *index,
                              struct error *error) {
     const char *word = argv[*index];
@@ -157,10 +157,7 @@ enum status flags_parse(const struct flags *flags, int argc, char **argv,
             arguments->help = true;
             return STATUS_OK;
         } else {
-            enum status status = parse_one(flags, argc, argv, &i, error);
-            if (status != STATUS_OK) {
-                return status;
-            }
+            TRY(parse_one(flags, argc, argv, &i, error));
         }
     }
     return STATUS_OK;

@@ -1,11 +1,11 @@
 /**
  * @file flags.h
- * @brief Command lines: one table per program, `--help` for free.
+ * @brief Parses command lines by a table of flags, and prints `--help` from it.
  *
- * Accepted: `--name VALUE`, `--name=VALUE`, `-n VALUE`, `--switch`, `--` (rest
- * is positional). Dashes and underscores inside names are the same. Values are
- * checked whole: `-n 12x` is an error. Defaults are what the variables hold
- * before flags_parse().
+ * Accepted: `--name VALUE`, `--name=VALUE`, `-n VALUE`, `--switch`, `--` (all
+ * that follows is positional). Dashes and underscores inside names are the
+ * same. The whole value must parse: `-n 12x` is an error. A flag's default is
+ * the value that its variable holds before flags_parse().
  */
 #ifndef WARPBOOK_COMMON_BASE_FLAGS_H_
 #define WARPBOOK_COMMON_BASE_FLAGS_H_
@@ -34,20 +34,20 @@ struct flag {
     char letter;          /**< one-letter name, or 0 */
     enum flag_type type;  /**< type of *value */
     void *value;          /**< variable to set; holds the default */
-    const char *argument; /**< what the value is, for --help: "N", "FILE"; NULL for a switch */
+    const char *argument; /**< placeholder of the value in --help: "N", "FILE"; NULL: a switch */
     const char *help;     /**< one line, without the default */
 };
 
 struct flags {
     const char *program;    /**< name as the user calls it */
-    const char *positional; /**< for --help: "CHECKPOINT", or "" */
+    const char *positional; /**< positional arguments in --help: "CHECKPOINT"; "" if none */
     const char *summary;    /**< one line: what the program does */
     const struct flag *table;
     size_t count;
     const char *epilogue; /**< examples for the end of --help, or NULL */
 };
 
-/** What flags_parse() found beside flags. */
+/** Positional arguments, and whether help was asked for. */
 struct arguments {
     const char **values; /**< caller's array of at least argc pointers */
     size_t count;
@@ -56,7 +56,8 @@ struct arguments {
 
 /**
  * @brief Sets the variables of the table from argv.
- * @return STATUS_OK or STATUS_INVALID_ARGUMENT with a line that names the flag
+ * @param arguments `values` is given; the rest is filled in
+ * @return STATUS_OK, or STATUS_INVALID_ARGUMENT with a message that names the flag
  */
 MUST_CHECK enum status flags_parse(const struct flags *flags, int argc, char **argv,
                                    struct arguments *arguments, struct error *error);

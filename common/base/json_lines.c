@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* mkdir -p of everything before the last slash. */
+/* Creates the folders before the last slash, as mkdir -p does. */
 static bool make_folders(const char *path) {
     char *copy = strdup(path);
     if (copy == NULL) {

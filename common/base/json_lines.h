@@ -1,6 +1,6 @@
 /**
  * @file json_lines.h
- * @brief Results as JSON, one object a line, appended whole.
+ * @brief Appends results to a JSON Lines file: one object a line.
  */
 #ifndef WARPBOOK_COMMON_BASE_JSON_LINES_H_
 #define WARPBOOK_COMMON_BASE_JSON_LINES_H_
@@ -17,7 +17,9 @@ struct cJSON;
  * @brief Appends @p object to a file as one line, in one write, so that two
  *        programs that append at the same time do not mix their lines.
  *
- * Folders of the path are made when missing.
+ * Missing folders of the path are created.
+ *
+ * @return STATUS_OK, STATUS_IO or STATUS_OUT_OF_MEMORY, with the path
  */
 MUST_CHECK enum status json_lines_append(const char *path, const struct cJSON *object,
                                          struct error *error);

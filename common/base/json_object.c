@@ -6,12 +6,12 @@
 #include <string.h>
 #include <utf8proc.h>
 
-/* Does JSON forbid the code point unescaped? (Strictly, white space inside strings too.) */
+/* JSON forbids these code points unescaped. (White space inside strings, too, but not here.) */
 static bool is_control(utf8proc_int32_t code_point) {
     return code_point < 0x20 && code_point != '\t' && code_point != '\n' && code_point != '\r';
 }
 
-/* UTF-8 throughout, no control characters, and no NUL in disguise. */
+/* The text must be valid UTF-8, without control characters and without an escaped NUL. */
 static enum status check_bytes(const char *text, size_t size, struct error *error) {
     for (size_t i = 0; i < size;) {
         utf8proc_int32_t code_point;
@@ -40,7 +40,8 @@ static int compare_keys(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static enum status check_keys_of(const cJSON *object, struct error *error) {
+/* Refuses an object with the same key twice. */
+static enum status check_duplicate_keys(const cJSON *object, struct error *error) {
     size_t count = 0;
     const cJSON *item;
     cJSON_ArrayForEach(item, object) {
@@ -69,54 +70,52 @@ static enum status check_keys_of(const cJSON *object, struct error *error) {
     return status;
 }
 
-/* Goes down as deep as cJSON did, at most 1000 levels. */
+/* Checks the keys of every object. Recursion is as deep as cJSON's: at most 1000 levels. */
 static enum status check_keys(const cJSON *value, struct error *error) {
-    if (!cJSON_IsObject(value) && !cJSON_IsArray(value)) {
+    if (cJSON_IsObject(value)) {
+        TRY(check_duplicate_keys(value, error));
+    } else if (!cJSON_IsArray(value)) {
         return STATUS_OK;
     }
-    enum status status = cJSON_IsObject(value) ? check_keys_of(value, error) : STATUS_OK;
     const cJSON *item;
     cJSON_ArrayForEach(item, value) {
-        if (status == STATUS_OK) {
-            status = check_keys(item, error);
-        }
+        TRY(check_keys(item, error));
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* Only white space may follow the object. */
 static enum status check_rest(const char *text, size_t size, size_t parsed, struct error *error) {
     for (size_t i = parsed; i < size; i++) {
         if (strchr(" \t\r\n", text[i]) == NULL) {
-            return error_set(error, STATUS_BAD_FORMAT, "JSON goes on behind its end, at byte %zu",
+            return error_set(error, STATUS_BAD_FORMAT, "JSON has text after its end, at byte %zu",
                              i);
         }
     }
     return STATUS_OK;
 }
 
+/* Checks what cJSON parsed from the first `offset` bytes of the text. */
+static enum status check_parsed(const cJSON *parsed, const char *text, size_t size, size_t offset,
+                                struct error *error) {
+    if (!cJSON_IsObject(parsed)) {
+        return error_set(error, STATUS_BAD_FORMAT, "JSON is not an object");
+    }
+    TRY(check_rest(text, size, offset, error));
+    return check_keys(parsed, error);
+}
+
 enum status json_object_parse(struct cJSON **object, const char *text, size_t size,
                               struct error *error) {
     *object = NULL;
-    enum status status = check_bytes(text, size, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(check_bytes(text, size, error));
     const char *end = NULL;
     cJSON *parsed = size > 0 ? cJSON_ParseWithLengthOpts(text, size, &end, 0) : NULL;
     size_t offset = end != NULL ? (size_t)(end - text) : 0;
     if (parsed == NULL) {
         return error_set(error, STATUS_BAD_FORMAT, "not valid JSON at byte %zu", offset);
     }
-    if (!cJSON_IsObject(parsed)) {
-        status = error_set(error, STATUS_BAD_FORMAT, "JSON is not an object");
-    }
-    if (status == STATUS_OK) {
-        status = check_rest(text, size, offset, error);
-    }
-    if (status == STATUS_OK) {
-        status = check_keys(parsed, error);
-    }
+    enum status status = check_parsed(parsed, text, size, offset, error);
     if (status != STATUS_OK) {
         cJSON_Delete(parsed);
         return status;
@@ -173,7 +172,7 @@ enum status json_read_fraction(const cJSON *object, const char *key, float fallb
     if (!cJSON_IsNumber(item)) {
         return error_set(error, STATUS_BAD_FORMAT, "\"%s\" is not a number", key);
     }
-    /* Rounded to fp32 first: what is left of 1e-60 would divide by zero. */
+    /* Rounded to fp32 before the check: 1e-60 becomes 0, and something may divide by it. */
     *out = item->valuedouble < 1.0 ? (float)item->valuedouble : 1.0f;
     if (!(*out > 0.0f && *out < 1.0f)) {
         return error_set(error, STATUS_BAD_FORMAT, "\"%s\" is %g, must be between 0 and 1", key,

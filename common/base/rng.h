@@ -4,8 +4,8 @@
  *
  * Source: D. Blackman, S. Vigna, "Scrambled linear pseudorandom number
  * generators", ACM TOMS 47 (2021); state filled by splitmix64. The same seed
- * gives the same numbers on every machine. Not for secrets. (Llama2's sampler
- * has the generator of llama2.c instead, see common/models/sampler.h.)
+ * gives the same numbers on every machine. Not for cryptography. (Llama2's
+ * sampler uses llama2.c's generator instead, see common/models/sampler.h.)
  */
 #ifndef WARPBOOK_COMMON_BASE_RNG_H_
 #define WARPBOOK_COMMON_BASE_RNG_H_
@@ -40,13 +40,13 @@ float rng_normal(struct rng *rng);
 void rng_fill_normal(struct rng *rng, float *out, size_t count, float scale);
 
 /**
- * @brief Normal values with an offset and a scale of each row's own, so that no
- *        row can be had from another and no row is negligible.
+ * @brief Fills rows with normal values. Each row has its own random offset and scale, so that no
+ *        row can be computed from another and none is negligible.
  * @param out host, (rows, columns)
  */
 void rng_fill_rows(struct rng *rng, float *out, size_t rows, size_t columns);
 
-/** @return a seed nobody can foresee, from the operating system. */
+/** @return an unpredictable seed from the operating system. */
 uint64_t rng_secret_seed(void);
 
 #ifdef __cplusplus

@@ -34,7 +34,7 @@ static void replace_control_characters(char *text) {
     }
 }
 
-/* Cuts off a UTF-8 character of which the end of the text left only a part. */
+/* Removes an incomplete UTF-8 character from the end of a text that was cut. */
 static void drop_partial_character(char *text, size_t length) {
     size_t start = length;
     while (start > 0 && length - start < 3 && ((unsigned char)text[start - 1] & 0xc0) == 0x80) {

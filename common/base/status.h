@@ -1,12 +1,12 @@
 /**
  * @file status.h
- * @brief Status codes, and the one clear line that goes with a failure.
+ * @brief Status codes, and the one-line message that describes a failure.
  *
  * A library function returns a status: STATUS_OK (0) or one of the negative
- * codes below. It never exits and never prints. Where a caller can use more
- * than the code (which file, which field, which size), the function also takes
- * a `struct error *`, which may be NULL, and leaves one line of text in it.
- * main(), benches and tests print that line and exit.
+ * codes below. It never exits and never prints. Where a caller needs more than
+ * the code (which file, which field, which size), the function also takes a
+ * `struct error *`, which may be NULL, and writes a one-line message into it.
+ * main(), benches and tests print that message and exit.
  */
 #ifndef WARPBOOK_COMMON_BASE_STATUS_H_
 #define WARPBOOK_COMMON_BASE_STATUS_H_
@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-/** Result must not be dropped. */
+/** The compiler warns where the result of such a function is ignored. */
 #define MUST_CHECK __attribute__((warn_unused_result))
 
 /** Every status: name, value, message. */
@@ -50,7 +50,11 @@ struct error {
     char message[512]; /**< NUL-terminated, no newline, valid UTF-8 where its parts were. */
 };
 
-/** Stops a sequence of calls at the first failure. */
+/**
+ * Evaluates a call, and returns from the enclosing function with its status unless that is
+ * STATUS_OK. Where something must be cleaned up, the function that uses TRY is an inner one and
+ * its caller cleans up.
+ */
 #define TRY(call)                     \
     do {                              \
         enum status status_ = (call); \
@@ -84,12 +88,12 @@ enum status error_set_va(struct error *error, enum status status, const char *fo
     __attribute__((format(printf, 3, 0)));
 
 /**
- * @brief Puts "PREFIX: " before a message already recorded; nothing when @p error is NULL.
- * @return the recorded status
+ * @brief Puts "PREFIX: " before the recorded message; does nothing if @p error is NULL.
+ * @return @p status
  */
 enum status error_prefix(struct error *error, enum status status, const char *prefix);
 
-/** @return the recorded line, or the general message of @p status when none was recorded. */
+/** @return the recorded message, or the general message of @p status if none was recorded. */
 const char *error_text(const struct error *error, enum status status);
 
 #ifdef __cplusplus

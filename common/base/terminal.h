@@ -1,6 +1,6 @@
 /**
  * @file terminal.h
- * @brief What a person sees: colour and progress, on a terminal only.
+ * @brief Colour and progress lines, only on a terminal.
  */
 #ifndef WARPBOOK_COMMON_BASE_TERMINAL_H_
 #define WARPBOOK_COMMON_BASE_TERMINAL_H_
@@ -39,14 +39,14 @@ struct progress {
 /** Starts a progress line; nothing is shown before two seconds have passed. */
 struct progress progress_create(const char *what, size_t total);
 
-/** Shows @p done of the total with the time left, at most ten times a second. */
+/** Shows @p done of the total and the estimated time left, at most ten times a second. */
 void progress_update(struct progress *progress, size_t done);
 
-/** Clears the line. */
+/** Clears the progress line. */
 void progress_finish(struct progress *progress);
 
 /**
- * @brief Prints "PROGRAM: LINE" on stderr.
+ * @brief Prints "PROGRAM: MESSAGE" on stderr.
  * @return 1, the exit status of a failed program
  */
 int report_failure(const char *program, const struct error *error, enum status status);

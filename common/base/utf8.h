@@ -1,6 +1,6 @@
 /**
  * @file utf8.h
- * @brief UTF-8 read code point by code point; what is not valid stops with its offset.
+ * @brief Reads UTF-8 code point by code point; invalid bytes are reported with their offset.
  */
 #ifndef WARPBOOK_COMMON_BASE_UTF8_H_
 #define WARPBOOK_COMMON_BASE_UTF8_H_
@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 /**
- * @brief Reads the code point at @p *offset and moves on to the next one.
+ * @brief Reads the code point at @p *offset and advances the offset to the next one.
  *
  * Overlong forms, surrogates, code points above U+10FFFF, stray and missing
  * continuation bytes are STATUS_BAD_UTF8; the message gives the byte offset.

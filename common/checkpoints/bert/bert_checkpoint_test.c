@@ -507,7 +507,7 @@ static const struct config_case config_cases[] = {
     {"hello", STATUS_BAD_FORMAT, "not valid JSON at byte 0"},
     {"[1]", STATUS_BAD_FORMAT, "JSON is not an object"},
     {"{\"hidden_size\":4", STATUS_BAD_FORMAT, "not valid JSON at byte"},
-    {"{" SIZES "} x", STATUS_BAD_FORMAT, "JSON goes on behind its end"},
+    {"{" SIZES "} x", STATUS_BAD_FORMAT, "JSON has text after its end"},
     {"{\"x\":\"\xff\"}", STATUS_BAD_UTF8, "not valid UTF-8 at byte 6"},
     {"{" SIZES ",\"vocab_size\":6}", STATUS_BAD_FORMAT, "has the key \"vocab_size\" twice"},
     {"{}", STATUS_BAD_FORMAT, "\"hidden_size\" is missing"},

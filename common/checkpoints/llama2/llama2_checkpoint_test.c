@@ -748,7 +748,7 @@ struct config_case {
 static const struct config_case config_cases[] = {
     {"", STATUS_BAD_FORMAT, "not valid JSON at byte 0"},
     {"[1]", STATUS_BAD_FORMAT, "JSON is not an object"},
-    {"{" SIZES "} x", STATUS_BAD_FORMAT, "JSON goes on behind its end"},
+    {"{" SIZES "} x", STATUS_BAD_FORMAT, "JSON has text after its end"},
     {"{" SIZES ",\"vocab_size\":6}", STATUS_BAD_FORMAT, "has the key \"vocab_size\" twice"},
     {"{}", STATUS_BAD_FORMAT, "\"hidden_size\" is missing"},
     {WITH("null", "4"), STATUS_BAD_FORMAT, "\"hidden_size\" is missing"},

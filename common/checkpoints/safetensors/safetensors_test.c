@@ -201,7 +201,7 @@ static const struct header_case bad_headers[] = {
     {"{", 0, STATUS_BAD_FORMAT, "header: not valid JSON at byte"},
     {"{\"a\"", 0, STATUS_BAD_FORMAT, "header: not valid JSON at byte"},
     {"{\"a\":1,}", 0, STATUS_BAD_FORMAT, "header: not valid JSON at byte"},
-    {"{} {}", 0, STATUS_BAD_FORMAT, "header: JSON goes on behind its end, at byte 3"},
+    {"{} {}", 0, STATUS_BAD_FORMAT, "header: JSON has text after its end, at byte 3"},
     {"{\"\xff\":1}", 0, STATUS_BAD_UTF8, "header: JSON is not valid UTF-8 at byte 2"},
     {"{\"\xed\xa0\x80\":1}", 0, STATUS_BAD_UTF8, "header: JSON is not valid UTF-8 at byte 2"},
     {"{\"\\ud800\":1}", 0, STATUS_BAD_FORMAT, "header: not valid JSON"},
