@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what Warpbook needs and prints one table of what it found.
+# Installs what Warpbook needs and prints a table of everything found.
 # See ./setup.sh --help. Safe to run again; --check changes nothing.
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")" || exit 1
@@ -8,25 +8,26 @@ usage() {
     cat <<'EOF'
 usage: ./setup.sh [FLAGS]
 
-Installs what is missing to build and test Warpbook (Debian packages with apt,
-through sudo unless you are root; nvcc from NVIDIA's Python wheels into
-.venv-cuda/ when no CUDA 13 toolkit is found; what the notebooks need into
-.venv-notebooks/) and prints a table of it all.
+Installs what is missing to build and test Warpbook, and prints a table of it:
+Debian packages with apt, through sudo unless you are root; nvcc from NVIDIA's
+Python wheels into .venv-cuda/ if no CUDA 13 toolkit is found; the notebooks'
+packages into .venv-notebooks/.
 
-  --check         change nothing; exit 1 if something required is missing
-  --no-cuda       do not install nvcc; the labs on the CPU work without it
+  --check         change nothing; exit 1 if something required is missing, or if
+                  Bazel cannot build in this folder
+  --no-cuda       do not install nvcc; the CPU labs work without it
   --no-notebooks  do not install Jupyter; everything else works without it
   --with-fuzz     also clang with libFuzzer, for bazel run --config=fuzz
   --dev           also clang with libFuzzer, clang-format, shellcheck, xmllint and qemu-user
   --help          print this and exit
 
 A CUDA toolkit is looked for in $CUDA_HOME, on $PATH, in /usr/local/cuda and in
-.venv-cuda/. WARPBOOK_CUDA=off does as if there were none, WARPBOOK_GPU=off as if
-there were no GPU.
+.venv-cuda/. WARPBOOK_CUDA=off ignores all of them; WARPBOOK_GPU=off ignores the
+GPU.
 EOF
 }
 
-# Tried together; cuda_fp16.h includes headers of the last one.
+# These versions were tested together; cuda_fp16.h includes headers of the last one.
 readonly CUDA_WHEELS=(
     nvidia-cuda-nvcc==13.0.88
     nvidia-cuda-runtime==13.0.96
@@ -36,7 +37,7 @@ readonly CUDA_WHEELS=(
 )
 readonly CUDA_FOLDER=.venv-cuda
 
-# Pinned packages, and where they go.
+# The notebooks' pinned packages, and the folder that they are installed into.
 readonly NOTEBOOK_WHEELS=notebooks/requirements.txt
 readonly NOTEBOOK_FOLDER=.venv-notebooks
 
@@ -70,7 +71,7 @@ parse_flags() {
     fi
 }
 
-# Progress is for people.
+# Progress is shown only on a terminal.
 progress() {
     if [ -t 2 ]; then
         echo "setup.sh: $*" >&2
@@ -82,7 +83,14 @@ fail() {
     exit 1
 }
 
-# --- What is there. Each probe prints "VERSION<tab>WHERE", or fails. ---
+# Bazel refuses to work in such a folder, so nothing else helps until the clone is moved.
+check_folder() {
+    case "$(pwd -P)" in
+    *' '*) fail "Bazel cannot build in '$(pwd -P)': the path has a space; move the clone to a path without spaces" ;;
+    esac
+}
+
+# --- Probes: each prints "VERSION<tab>WHERE", or fails if the part is missing. ---
 
 library_folders() {
     local triplet
@@ -138,7 +146,7 @@ probe_bazel() {
     printf '%s\t%s\n' "$version" "$path"
 }
 
-# Only Debian's Bazel lacks these rules.
+# Debian's Bazel needs these rules from a package; other Bazels contain them.
 probe_java_rules() {
     if [ -d /usr/share/bazel/rules/java ]; then
         printf -- '-\t/usr/share/bazel/rules/java\n'
@@ -185,7 +193,7 @@ probe_nvcc() {
     return 1
 }
 
-# The folder holds a copy of the list it was made from.
+# The folder has a copy of the package list that it was installed from.
 probe_jupyter() {
     local version
     cmp -s "$NOTEBOOK_WHEELS" "$NOTEBOOK_FOLDER/requirements.txt" || return 1
@@ -194,8 +202,8 @@ probe_jupyter() {
     printf '%s\t%s\n' "$version" "$PWD/$NOTEBOOK_FOLDER"
 }
 
-# find_gpu: what common/bazel/cuda_configure.bzl goes by, "90 13000 NVIDIA H200"
-# for each GPU, or a reason on standard error.
+# find_gpu: prints a line such as "90 13000 NVIDIA H200" for each GPU, as
+# common/bazel/cuda_configure.bzl reads it, or a reason on standard error.
 find_gpu() {
     local folder code
     if [ "${WARPBOOK_GPU:-}" = off ]; then
@@ -207,14 +215,14 @@ find_gpu() {
         "$folder/find_gpu"
         code=$?
     else
-        echo "no compiler to find out" >&2
+        echo "there is no C compiler to look for a GPU" >&2
         code=1
     fi
     rm -rf -- "$folder"
     return $code
 }
 
-# The version is that of CUDA which the driver is for.
+# The version is the CUDA version that the driver supports.
 probe_gpu() {
     local found version name
     found=$(find_gpu 2>/dev/null) || return 1
@@ -222,7 +230,7 @@ probe_gpu() {
     printf '%d.%d\t%s\n' $((version / 1000)) $((version % 1000 / 10)) "$name"
 }
 
-# libFuzzer comes with clang, in a package of its own.
+# libFuzzer belongs to clang but is in a separate package.
 probe_libfuzzer() {
     local runtime
     command -v clang >/dev/null || return 1
@@ -231,7 +239,7 @@ probe_libfuzzer() {
     probe_command clang
 }
 
-# --- What is needed: NAME | required or optional | Debian packages | probe. ---
+# --- Parts: NAME | required or optional | Debian packages | probe. ---
 
 parts() {
     local extra=optional
@@ -295,7 +303,7 @@ print_table() {
     return $missing
 }
 
-# how_to_get NAME PACKAGES: what the table says of a part that is not there.
+# how_to_get NAME PACKAGES: the table's text for a missing part.
 how_to_get() {
     case "$1" in
     nvcc*) echo "CUDA targets are skipped: ${cuda_reason:-./setup.sh fetches it}" ;;
@@ -327,13 +335,13 @@ as_root() {
     fi
 }
 
-# install_packages NAME...: quiet; the log stays when it fails.
+# install_packages NAME...: prints nothing; a failure is in the log.
 install_packages() {
     if ! command -v apt-get >/dev/null; then
-        fail "this is no Debian system; please install the equivalents of: $*"
+        fail "this is not a Debian system; install the equivalents of: $*"
     fi
     if [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; then
-        fail "not root and no sudo here; as root run: apt-get install $*"
+        fail "you are not root and there is no sudo; run as root: apt-get install $*"
     fi
     progress "installing $*"
     if ! as_root apt-get update >>"$log" 2>&1 ||
@@ -351,12 +359,12 @@ install_required() {
         return
     fi
     kept=$log
-    log="" # clean_up leaves it
+    log="" # so that clean_up keeps the file
     fail "apt-get failed: $(grep -m 1 '^E: ' "$kept"); the whole log: $kept"
 }
 
-# fetch_wheels FOLDER WHAT PIP_ARGUMENTS...: packages of PyPI in a virtual environment that appears
-# under its name only when complete. Sets reason and fails when that did not work.
+# fetch_wheels FOLDER WHAT PIP_ARGUMENTS...: installs packages from PyPI into a virtual environment,
+# which gets its name only when it is complete. On failure sets `reason`.
 reason=""
 fetch_wheels() {
     local folder=$1 what=$2
@@ -383,7 +391,7 @@ install_cuda_wheels() {
 }
 
 install_notebook_wheels() {
-    progress "fetching what the notebooks need (50 MB)"
+    progress "fetching the notebooks' packages (50 MB)"
     if fetch_wheels "$NOTEBOOK_FOLDER" "Jupyter and matplotlib" -r "$NOTEBOOK_WHEELS"; then
         cp -- "$NOTEBOOK_WHEELS" "$NOTEBOOK_FOLDER/requirements.txt"
     else
@@ -401,7 +409,7 @@ install_missing() {
     if $want_notebooks && ! probe_jupyter >/dev/null; then
         install_notebook_wheels
     fi
-    # A running Bazel server still believes what it saw before.
+    # A running Bazel server would go on with what it found before.
     if $installed; then
         bazel shutdown >/dev/null 2>&1
     fi
@@ -415,6 +423,8 @@ if ! $want_notebooks; then
     notebooks_reason="switched off"
 fi
 if ! $check_only; then
+    check_folder
     install_missing
 fi
 print_table || fail "something required is missing; ./setup.sh installs it"
+check_folder

@@ -1,6 +1,7 @@
 #!/bin/bash
-# The checkpoints that come with the project are whole, and small.
-# usage: checkpoints_test.sh PROGRAMS_SH FOLDER FILE,FILE...: what it holds beside README.md; and so on
+# The project's own checkpoints must be complete and small.
+# usage: checkpoints_test.sh PROGRAMS_SH [FOLDER FILE,FILE...]...
+#   FILE,FILE...  the files that FOLDER must hold, besides README.md
 set -u
 # shellcheck source=common/testing/programs.sh
 . "$1"
@@ -16,7 +17,7 @@ while [ $# -ge 2 ]; do
     [ "$want" = "$got" ] || fail "$folder holds ${got//$'\n'/ }, want ${want//$'\n'/ }"
     bytes=0
     for file in "${files[@]}"; do
-        [ -s "$folder/$file" ] || fail "$folder/$file is empty, or not there"
+        [ -s "$folder/$file" ] || fail "$folder/$file is empty or missing"
         bytes=$((bytes + $(stat -Lc %s "$folder/$file" || echo "$most")))
     done
     [ "$bytes" -le "$most" ] || fail "$folder has $bytes bytes, at most $most"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Gets public data sets and checkpoints, checks them, and puts each in its place when it is whole.
-# A download that was cut off goes on where it stopped. See --help.
+# Downloads public data sets and checkpoints and checks them; a file gets its name only when it is
+# complete. An interrupted download is continued. See --help.
 set -u
 
 program=fetch
@@ -22,19 +22,19 @@ usage() {
     cat <<END
 usage: datasets/fetch.sh [--dir DIR] [--mirror ADDRESS] [--table FILE] [--list] NAME...
 
-Gets public files by name: a set (imdb, agnews, stories260K, stories15M, stories42M,
-stories110M, bert), a file of one, or all.
+Downloads public files. NAME is a set (imdb, agnews, stories260K, stories15M, stories42M,
+stories110M, bert), a file of a set, or all.
 
-  --dir DIR         where to put them; without: datasets/fetched
-  --mirror ADDRESS  take them from ADDRESS/FILE: a server, or file:///FOLDER
-  --table FILE      another list of files; without: datasets/public.txt
-  --list            say what there is, how large it is and whether it is here already
-  --help            this
+  --dir DIR         folder to download to (default datasets/fetched)
+  --mirror ADDRESS  download from ADDRESS/FILE: a server, or file:///FOLDER
+  --table FILE      another list of files (default datasets/public.txt)
+  --list            list all files, their sizes, and which are already in DIR
+  --help            print this and exit
 
-Needs curl or wget. Each file is checked by its length and sha256 before it gets its name.
-Without a network: get the files elsewhere, with this script or by hand (--list prints the
-addresses), and carry them to DIR, where they are checked as if they had been fetched; or
-name the folder that you carried them in: --mirror file:///media/stick (which needs curl).
+Needs curl or wget. The length and the sha256 of each file are checked before it gets its name.
+Without a network: download the files on another machine, with this script or by hand (--list
+prints the addresses), and copy them to DIR, where this script checks them; or name the folder
+that they are in: --mirror file:///media/stick (which needs curl).
 END
 }
 
@@ -60,13 +60,13 @@ while [ $# -gt 0 ]; do
         usage
         exit 0
         ;;
-    -*) fail "unknown flag '$1'; --help helps" ;;
+    -*) fail "unknown flag '$1'; --help lists them" ;;
     *) names="$names $1" ;;
     esac
     shift
 done
-# `bazel run` starts programs elsewhere; the paths that a user types mean the folder of the call.
-cd -- "${BUILD_WORKING_DIRECTORY:-.}" || fail "cannot go to $BUILD_WORKING_DIRECTORY"
+# `bazel run` starts programs in another folder; relative paths count from the user's folder.
+cd -- "${BUILD_WORKING_DIRECTORY:-.}" || fail "cannot change to the folder $BUILD_WORKING_DIRECTORY"
 [ -r "$table" ] || fail "$table: cannot read"
 
 # ---- One file ----
@@ -85,12 +85,12 @@ sha256_of() {
     elif command -v shasum >/dev/null; then
         sum=$(shasum -a 256 <"$1")
     else
-        fail "needs sha256sum or shasum to check what it gets"
+        fail "needs sha256sum or shasum to check the files"
     fi
     echo "${sum%% *}"
 }
 
-# What is wrong with the content of a file: nothing is printed where it is as it should be.
+# Prints what is wrong with the content of a file; nothing if it is right.
 complaint() { # PATH BYTES SHA256
     found=$(size_of "$1")
     if [ "$found" -ne "$2" ]; then
@@ -101,7 +101,7 @@ complaint() { # PATH BYTES SHA256
     fi
 }
 
-# Goes on with a download that is part of the file. The exit status is curl's or wget's.
+# Starts a download, or continues that of PART. The exit status is curl's or wget's.
 download() { # ADDRESS PART
     if command -v curl >/dev/null; then
         loud=-s
@@ -117,7 +117,7 @@ download() { # ADDRESS PART
     fi
 }
 
-# Why there is no whole file after a download.
+# Fails with the reason why a download did not give a complete file.
 explain() { # STATUS FILE ADDRESS
     host=${3#*://}
     if command -v curl >/dev/null; then
@@ -137,15 +137,15 @@ explain() { # STATUS FILE ADDRESS
     fi
     case $why in
     network)
-        fail "$2: cannot reach ${host%%/*}; without a network carry the file to $dir, or name a place that has it with --mirror"
+        fail "$2: cannot reach ${host%%/*}; without a network copy the file to $dir, or name a place that has it with --mirror"
         ;;
-    refused) fail "$2: $3 does not give it" ;;
+    refused) fail "$2: $3 was refused or does not exist" ;;
     disk) fail "$2: cannot write in $dir; is the disk full?" ;;
     *) fail "$2: the download failed with status $1" ;;
     esac
 }
 
-# Fetches anew what a server would not go on with; if that fails, the part stays as it was.
+# Starts again if the server cannot continue a download; if that fails, keeps the old part.
 start_again() { # ADDRESS PART
     mv -f "$2" "$2.before"
     download "$1" "$2"
@@ -158,7 +158,7 @@ start_again() { # ADDRESS PART
     return $status
 }
 
-# Brings PART to its whole length, or says why not.
+# Downloads the rest of PART, or fails with the reason.
 finish_part() { # FILE BYTES ADDRESS PART
     before=$(size_of "$4")
     if [ "$before" -gt "$2" ]; then
@@ -179,12 +179,12 @@ finish_part() { # FILE BYTES ADDRESS PART
     got=$(size_of "$4")
     [ "$got" -gt 0 ] || [ "$2" -eq 0 ] || rm -f "$4"
     if [ "$got" -gt "$before" ] && [ "$got" -lt "$2" ]; then
-        fail "$1: cut off at $got of $2 bytes; run this again to go on from there"
+        fail "$1: the download stopped at $got of $2 bytes; run this again to continue it"
     fi
     [ $status -eq 0 ] || [ "$got" -eq "$2" ] || explain $status "$1" "$3"
 }
 
-# IMDB comes as .tar.gz; the programs read .tar.
+# Unpacks a .tar.gz, which IMDB is, to a .tar, which the programs read.
 unpack() { # FILE
     case $1 in
     *.tar.gz) tar=${1%.gz} ;;
@@ -203,8 +203,8 @@ get() { # FILE BYTES SHA256 ADDRESS
     path=$dir/$1
     if [ -f "$path" ]; then
         wrong=$(complaint "$path" "$2" "$3") || exit 1
-        [ -z "$wrong" ] || fail "$path $wrong; remove it to fetch it anew"
-        echo "$1: here already"
+        [ -z "$wrong" ] || fail "$path $wrong; remove it and run this again"
+        echo "$1: already here"
         unpack "$1"
         return
     fi
@@ -213,18 +213,18 @@ get() { # FILE BYTES SHA256 ADDRESS
     wrong=$(complaint "$path.part" "$2" "$3") || exit 1
     if [ -n "$wrong" ]; then
         rm -f "$path.part"
-        fail "$1: what came $wrong; it was removed"
+        fail "$1: the download $wrong; it was removed"
     fi
-    mv -f "$path.part" "$path" || fail "$path: cannot be put in place"
+    mv -f "$path.part" "$path" || fail "$path.part: cannot be renamed to $path"
     if [ "$3" = - ]; then
-        echo "$1: $2 bytes; its sha256 is not known, so that its length alone was checked"
+        echo "$1: $2 bytes; its sha256 is not known, so only its length was checked"
     else
         echo "$1: $2 bytes, sha256 as expected"
     fi
     unpack "$1"
 }
 
-# ---- All that are named ----
+# ---- All files ----
 
 # Calls $1 SET FILE BYTES SHA256 ADDRESS for each line of the table.
 each_row() {
@@ -238,7 +238,7 @@ each_row() {
         '' | *[!0-9]*) fail "$table: line $number: the length is not a number" ;;
         esac
         if [ -z "$url" ] || [ -n "$rest" ]; then
-            fail "$table: line $number: not set, file, bytes, sha256 and address"
+            fail "$table: line $number: must have set, file, bytes, sha256 and address"
         fi
         case /$file/ in
         */../* | //*) fail "$table: line $number: '$file' is not inside the folder" ;;
@@ -259,7 +259,7 @@ get_row() { # SET FILE BYTES SHA256 MIRRORED ADDRESS
     *) return ;;
     esac
     case $fetched in
-    *" $2 "*) return ;; # of another set
+    *" $2 "*) return ;; # done as part of another set
     esac
     fetched="$fetched$2 "
     get "$2" "$3" "$4" "${5:-$6}"
@@ -274,12 +274,12 @@ if $list; then
     each_row print_row
     exit 0
 fi
-[ -n "$names" ] || fail "name what to fetch; --list says what there is"
+[ -n "$names" ] || fail "name the files to download; --list lists them"
 each_row add_names
 for name in $names; do
     case $known in
     *" $name "*) ;;
-    *) fail "'$name' is not in $table; --list says what there is" ;;
+    *) fail "'$name' is not in $table; --list lists the files" ;;
     esac
 done
 fetched=' '

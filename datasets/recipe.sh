@@ -1,16 +1,17 @@
 #!/bin/bash
-# Makes the checkpoints of datasets/reviews_bert and datasets/tiny_llama on one GPU, within calls of ten minutes.
+# Makes the checkpoints of datasets/reviews_bert and datasets/tiny_llama on one GPU, in calls of at most ten minutes.
 # usage: recipe.sh BIN DATA OUT [STEP...]
 #   BIN   folder with train, train_vocab, evaluate, classify, generate, perplexity (their libraries in
 #         BIN or BIN/lib)
 #   DATA  folder with aclImdb_unsup.tar.xz, aclImdb_labelled.tar.xz, ag_news_test.csv
-#   OUT   all that comes of it: models, curves, logs; what is there already is not done again, and a
-#         training that was cut off goes on: call it again until it says "all done"
+#   OUT   folder for models, curves and logs; finished steps are not repeated, and an interrupted
+#         training is continued: call the script again until it says "all done"
 #   STEP  of: vocab speed_mlm mlm imdb agnews test_imdb test_agnews speed_lm lm test_lm ship; without: all, in order
-# Every figure below can be given from outside: MLM_SECONDS=300 recipe.sh ...
+# Every figure below can be set in the environment: MLM_SECONDS=300 recipe.sh ...
 # TINY=1: a few steps of tiny models, for rehearsals on the CPU (DEVICE=gpu DTYPE=bf16 for simt).
-# STEPS_MLM, STEPS_LM: so many steps, instead of as many as the time allows by what speed_mlm and speed_lm measured.
-# Exit status: 0 all done; 3 time is over, call it again; 1 something failed (the rest was done).
+# STEPS_MLM, STEPS_LM: number of steps; without them as many as the time allows at the speed that speed_mlm and
+# speed_lm measured.
+# Exit status: 0 all done; 3 time is over, call it again; 1 a step failed (the other steps were done).
 set -u
 BIN=${1:?BIN} DATA=${2:?DATA} OUT=${3:?OUT}
 shift 3
@@ -18,12 +19,12 @@ export LD_LIBRARY_PATH=$BIN:$BIN/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 mkdir -p "$OUT/logs"
 OUT=$(cd "$OUT" && pwd)
 
-# ---- Time: of the call, and of each step ----
-CALL_SECONDS=${CALL_SECONDS:-570} # this script ends before
-STOP_SECONDS=${STOP_SECONDS:-15}  # a program that is asked to stop has so long to write its checkpoint
+# ---- Time limits: of the call, and of each step ----
+CALL_SECONDS=${CALL_SECONDS:-570} # the script ends earlier than this
+STOP_SECONDS=${STOP_SECONDS:-15}  # time for a program that is asked to stop to write its checkpoint
 VOCAB_SECONDS=${VOCAB_SECONDS:-120}
 SPEED_SECONDS=${SPEED_SECONDS:-90}
-MLM_SECONDS=${MLM_SECONDS:-420} # what its number of steps is chosen for
+MLM_SECONDS=${MLM_SECONDS:-420} # the number of steps is chosen to take this long
 IMDB_SECONDS=${IMDB_SECONDS:-180}
 AGNEWS_SECONDS=${AGNEWS_SECONDS:-90}
 LM_SECONDS=${LM_SECONDS:-420}
@@ -39,15 +40,15 @@ BERT=${BERT:---hidden 256 --layers 4 --heads 4 --intermediate 640}
 LLAMA=${LLAMA:---hidden 256 --layers 4 --heads 4 --intermediate 688}
 MLM_TRAIN=${MLM_TRAIN:---batch-size 64 --lr 1e-3 --warmup 0.02 --dropout 0 --weight-decay 0.01 --mlm-probability 0.15}
 IMDB_TRAIN=${IMDB_TRAIN:---batch-size 32 --epochs 4 --lr 1e-4 --warmup 0.1 --dropout 0.1 --weight-decay 0.01}
-# The news' own words first, without labels; both found by rows held out of those that train.
+# AG News: first masked-language training without labels. Both settings were chosen on rows held out of the training rows.
 AGNEWS_MLM=${AGNEWS_MLM:---batch-size 64 --max-steps 3000 --lr 5e-4 --warmup 0.05 --dropout 0.1 --weight-decay 0.01}
 AGNEWS_TRAIN=${AGNEWS_TRAIN:---batch-size 32 --epochs 4 --lr 4e-4 --warmup 0.1 --dropout 0.1 --weight-decay 0.01}
 LM_TRAIN=${LM_TRAIN:---batch-size 32 --lr 1.5e-3 --warmup 0.02 --schedule cosine --weight-decay 0.1 --beta2 0.99}
 STEPS_MLM=${STEPS_MLM:-0} STEPS_LM=${STEPS_LM:-0} SPEED_STEPS=${SPEED_STEPS:-300}
 EVERY=${EVERY:-1000} # steps between checkpoints and between evaluations
-HELD_OUT=${HELD_OUT:-1000} # texts that are held out of each training, for its curve and its best model
+HELD_OUT=${HELD_OUT:-1000} # texts held out of each training, for its curve and the choice of the best model
 ROWS=${ROWS:-0} VOCAB_ROWS=${VOCAB_ROWS:-0} TEST_ROWS=${TEST_ROWS:-0} # 0: all
-AG_TRAIN=6000 AG_TEST=1600 # of the test file: the first rows train, the last ones evaluate
+AG_TRAIN=6000 AG_TEST=1600 # rows of the test file: the first for training, the last for evaluation
 
 if [ "${TINY:-0}" = 1 ]; then
     [ "$DEVICE" = auto ] && DEVICE=cpu && DTYPE=fp32
@@ -68,9 +69,9 @@ failures=0 over=0
 say() { echo "[$SECONDS s] $*" | tee -a "$OUT/logs/recipe.log"; }
 left() { echo $((CALL_SECONDS - SECONDS)); }
 
-# limited NAME SECONDS COMMAND: at most so long, and not beyond the call; all it says goes to logs/NAME.log
-# (from the last call, too) and its end to the screen. A program that trains writes a checkpoint when it is
-# asked to stop. Returns its exit status, AGAIN when time was over.
+# limited NAME SECONDS COMMAND: runs it for at most that time, and not beyond the end of the call; appends its output
+# to logs/NAME.log and prints the last lines. A training program writes a checkpoint when it is asked to stop.
+# Returns the exit status of the command, or AGAIN if its time was over.
 limited() {
     local name=$1 seconds=$2 most code
     shift 2
@@ -91,7 +92,7 @@ limited() {
     esac
 }
 
-# step NAME FILE...: does step_NAME once, if the files that it needs are there.
+# step NAME FILE...: runs step_NAME once, if the files that it needs exist.
 step() {
     local name=$1 file code
     shift
@@ -112,13 +113,13 @@ step() {
     esac
 }
 
-# rows HELD_OUT: flags that train on ROWS texts, and evaluate on those behind, or on the last ones of all.
+# rows HELD_OUT: flags for training on the first ROWS texts (0: all others) and evaluating on HELD_OUT texts.
 rows() {
     [ "$ROWS" -gt 0 ] && printf -- '--train-rows %s ' "$ROWS"
     printf -- '--eval-rows %s\n' "$1"
 }
 
-# DATA may have both already: the same texts give the same files.
+# If DATA has both vocabularies, they are copied: the same texts give the same files.
 step_vocab() {
     if [ "${TINY:-0}" != 1 ] && [ -s "$DATA/vocab.txt" ] && [ -s "$DATA/tokenizer.bin" ]; then
         cp "$DATA/vocab.txt" "$DATA/tokenizer.bin" "$OUT/"
@@ -133,7 +134,7 @@ step_vocab() {
     wait "$one" && return "$code"
 }
 
-# The commands of the two trainings that take long; what varies is the folder and the number of steps.
+# The commands of the two long trainings; the folder and the number of steps vary.
 # shellcheck disable=SC2086 # flags in words
 mlm() { # NAME SECONDS FOLDER STEPS FLAGS
     local name=$1 seconds=$2 folder=$3 steps=$4
@@ -149,8 +150,8 @@ lm() {
         --max-length "$LENGTH" --max-steps "$steps" $LM_TRAIN "${BOTH[@]}" --output-dir "$folder" "$@"
 }
 
-# steps_of FOLDER SECONDS: how many steps so much time is good for, by the second half of its curve, with
-# a tenth to spare for texts, evaluations and checkpoints.
+# steps_of FOLDER SECONDS: number of steps that fit into the time, at the speed of the second half of the folder's
+# curve, less a tenth for reading texts, evaluations and checkpoints.
 steps_of() {
     grep '"train"' "$1/log.jsonl" | sed -n 's/.*"step":\([0-9]*\).*"seconds":\([0-9.e+-]*\).*/\1 \2/p' |
         awk -v all="$2" '{ step[NR] = $1; time[NR] = $2 }
@@ -158,7 +159,7 @@ steps_of() {
                 if (t <= 0) exit 1; print int(0.9 * all * n / t) }'
 }
 
-# How fast each trains: its number of steps follows from it. Not resumed: a stopped one begins anew.
+# Measures the speed of a training and computes its number of steps. Is not resumed: it starts again after a stop.
 speed() { # mlm|lm SECONDS_OF_THE_TRAINING STEPS_IF_GIVEN
     if [ "$3" -gt 0 ]; then
         echo "$3" >"$OUT/$1.steps"
@@ -174,7 +175,7 @@ speed() { # mlm|lm SECONDS_OF_THE_TRAINING STEPS_IF_GIVEN
 step_speed_mlm() { speed mlm "$MLM_SECONDS" "$STEPS_MLM"; }
 step_speed_lm() { speed lm "$LM_SECONDS" "$STEPS_LM"; }
 
-# The limit is the call's: it stops with a checkpoint, and the next call goes on.
+# Limited only by the call: the training stops with a checkpoint, and the next call continues it.
 # shellcheck disable=SC2046
 step_mlm() {
     mlm mlm 100000 "$OUT/mlm" "$(cat "$OUT/mlm.steps")" $(rows "$HELD_OUT") --save-every "$EVERY" --eval-every "$EVERY" \
@@ -186,7 +187,7 @@ step_lm() {
         --log-every 50 --resume
 }
 
-# Its best model is chosen by reviews held out of the training half: the test half is looked at once.
+# The best model is chosen by reviews held out of the training half; the test half is used only once.
 # shellcheck disable=SC2086,SC2046
 step_imdb() {
     limited imdb "$IMDB_SECONDS" "$BIN/train" --task classify "${LABELLED[@]}" --split train --eval-split train \
@@ -194,7 +195,7 @@ step_imdb() {
         --output-dir "$OUT/imdb" --resume
 }
 
-# All rows that are for training train, first without labels; nothing is chosen.
+# Trains on all training rows, first without labels; no model is chosen.
 # shellcheck disable=SC2086
 step_agnews() {
     local length=$((LENGTH < 128 ? LENGTH : 128))
@@ -206,7 +207,7 @@ step_agnews() {
         --output-dir "$OUT/agnews" --resume
 }
 
-# evaluate's name of a device: what computes in bf16 is a GPU.
+# The device flags of evaluate and classify: only a GPU computes in bf16.
 how() {
     [ "$DEVICE" = cpu ] && echo --device cpu || echo --device gpu --dtype "$DTYPE"
 }
@@ -223,8 +224,8 @@ step_test_agnews() {
         --skip 6000 --limit "$AG_TEST" --batch-size 64 $(how) --predictions "$OUT/agnews.predictions"
 }
 
-# One review that was held out, as perplexity sees it, and text. On the CPU: a stage that is for it.
-# DATA/held_out.txt serves where there is no tar or xz.
+# The perplexity of a held-out review, and generated texts; on the CPU with the CPU's stage.
+# DATA/held_out.txt is used instead of the archive if it exists, for machines without tar or xz.
 # shellcheck disable=SC2046
 step_test_lm() {
     local stage=()
@@ -243,7 +244,7 @@ step_test_lm() {
     done
 }
 
-# What would go into datasets/, and whether it is at most 8 MiB.
+# Collects the files for datasets/, and checks that each checkpoint has at most 8 MiB.
 step_ship() {
     local name from bytes
     for name in reviews_bert tiny_llama; do

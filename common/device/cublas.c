@@ -7,7 +7,7 @@
 
 #include "common/simt/simt.h"
 
-/* What is needed of cuBLAS's interface: the handle is opaque, everything else is ints. */
+/* The part of cuBLAS's interface used here: the handle is opaque, all types and codes are ints. */
 typedef void *cublas_handle;
 enum { CUBLAS_OK = 0, OP_PLAIN = 0, OP_TRANSPOSED = 1, DEFAULT_MATH = 0 };
 enum { TYPE_F32 = 0, TYPE_F16 = 2, TYPE_BF16 = 14, COMPUTE_F32 = 68, ALGORITHM_DEFAULT = -1 };
@@ -40,7 +40,7 @@ struct cublas {
     text_function *text; /* NULL in old versions */
     sgemm_function *sgemm;
     gemm_ex_function *gemm_ex; /* NULL in very old versions */
-    /* As last set; setting a stream takes the workspace back. */
+    /* As last set. Setting a stream resets the workspace. */
     bool configured;
     device_stream stream;
     void *workspace;
@@ -68,7 +68,7 @@ static enum status open_library(struct cublas *cublas, struct error *error) {
     return STATUS_OK;
 }
 
-/* Looks one function up; POSIX lets a function's address pass through an object pointer. */
+/* Looks up one function. POSIX allows a function's address in an object pointer. */
 static void find(struct cublas *cublas, void *function, const char *name, const char **missing) {
     *(void **)function = dlsym(cublas->library, name);
     if (*(void **)function == NULL && *missing == NULL) {
@@ -88,7 +88,8 @@ static enum status find_functions(struct cublas *cublas, struct error *error) {
     find(cublas, &cublas->text, "cublasGetStatusString", &optional);
     find(cublas, &cublas->gemm_ex, "cublasGemmEx", &optional);
     if (missing != NULL) {
-        return error_set(error, STATUS_NOT_FOUND, "what was opened as cuBLAS has no %s", missing);
+        return error_set(error, STATUS_NOT_FOUND, "the library opened as cuBLAS has no %s",
+                         missing);
     }
     return STATUS_OK;
 }
@@ -103,18 +104,11 @@ static enum status report(const struct cublas *cublas, int status, const char *w
 }
 
 static enum status start(struct cublas *cublas, struct error *error) {
-    enum status status = open_library(cublas, error);
-    if (status == STATUS_OK) {
-        status = find_functions(cublas, error);
-    }
-    if (status == STATUS_OK) {
-        status = report(cublas, cublas->create(&cublas->handle), "starting cuBLAS", error);
-    }
-    if (status == STATUS_OK) {
-        int code = cublas->set_math_mode(cublas->handle, DEFAULT_MATH);
-        status = report(cublas, code, "setting cuBLAS to fp32", error);
-    }
-    return status;
+    TRY(open_library(cublas, error));
+    TRY(find_functions(cublas, error));
+    TRY(report(cublas, cublas->create(&cublas->handle), "starting cuBLAS", error));
+    int code = cublas->set_math_mode(cublas->handle, DEFAULT_MATH);
+    return report(cublas, code, "setting cuBLAS to fp32", error);
 }
 
 enum status cublas_open(struct cublas **cublas, struct error *error) {
@@ -161,7 +155,7 @@ const char *cublas_name(const struct cublas *cublas, char *name, size_t size) {
     return name;
 }
 
-/* Sets stream and workspace where they differ from the last call's. */
+/* Sets stream and workspace if they differ from the last call's. */
 static enum status configure(struct cublas *cublas, void *workspace, size_t bytes,
                              device_stream stream, struct error *error) {
     if (cublas->configured && cublas->stream == stream && cublas->workspace == workspace &&
@@ -190,17 +184,14 @@ static enum status check_sizes(size_t M, size_t N, size_t K, struct error *error
 
 enum status cublas_sgemm(struct cublas *cublas, const struct cublas_problem *p, void *workspace,
                          size_t workspace_bytes, device_stream stream, struct error *error) {
-    enum status status = check_sizes(p->M, p->N, p->K, error);
-    if (status != STATUS_OK || p->M == 0 || p->N == 0) {
-        return status;
+    TRY(check_sizes(p->M, p->N, p->K, error));
+    if (p->M == 0 || p->N == 0) {
+        return STATUS_OK;
     }
-    status = configure(cublas, workspace, workspace_bytes, stream, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(configure(cublas, workspace, workspace_bytes, stream, error));
     /*
-     * cuBLAS thinks column by column, where a row-major matrix reads as its
-     * transpose: C^T (N, M) = B^T (N, K) * A^T (K, M), the operands swapped.
+     * cuBLAS's matrices are column-major, and a row-major matrix read that way is its
+     * transpose: C^T (N, M) = B^T (N, K) * A^T (K, M), with the operands swapped.
      */
     int m = (int)p->N, n = (int)p->M, k = (int)p->K;
     int lda = k > 0 ? k : 1;
@@ -216,21 +207,18 @@ static int type_of(enum nn_dtype dtype) {
 
 enum status cublas_gemm16(struct cublas *cublas, const struct cublas_gemm16 *p, void *workspace,
                           size_t workspace_bytes, device_stream stream, struct error *error) {
-    enum status status = check_sizes(p->M, p->N, p->K, error);
-    if (status != STATUS_OK || p->M == 0 || p->N == 0) {
-        return status;
+    TRY(check_sizes(p->M, p->N, p->K, error));
+    if (p->M == 0 || p->N == 0) {
+        return STATUS_OK;
     }
     if (p->dtype == NN_F32 || (p->out_dtype != p->dtype && p->out_dtype != NN_F32)) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "cublas_gemm16 takes fp16 or bf16, and gives that or fp32");
+                         "cublas_gemm16 multiplies fp16 or bf16; the result has that type or fp32");
     }
     if (cublas->gemm_ex == NULL) {
         return error_set(error, STATUS_UNSUPPORTED, "this cuBLAS has no cublasGemmEx");
     }
-    status = configure(cublas, workspace, workspace_bytes, stream, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(configure(cublas, workspace, workspace_bytes, stream, error));
     const float alpha = 1.0f, beta = p->add ? 1.0f : 0.0f;
     int m = (int)p->N, n = (int)p->M, k = (int)p->K, ld = k > 0 ? k : 1; /* as above */
     int type = type_of(p->dtype);

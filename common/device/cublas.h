@@ -1,12 +1,12 @@
 /**
  * @file cublas.h
- * @brief The vendor's yardstick on a GPU: cuBLAS, opened at run time where it is installed.
+ * @brief The vendor's library to compare with on a GPU: cuBLAS, opened at run time if installed.
  *
- * Nothing is linked and no header of it is needed: a program runs without it,
- * and its column shows a dash. There is no cuBLAS on simt.
+ * A build needs neither the library nor its header, and programs run without it:
+ * its column then shows a dash. There is no cuBLAS on simt.
  *
- * Which library: the file that $WARPBOOK_CUBLAS names, else libcublas.so.13,
- * .12 or .11, wherever the loader finds them ($LD_LIBRARY_PATH).
+ * Opens the file that $WARPBOOK_CUBLAS names, else libcublas.so.13, .12 or .11,
+ * wherever the loader finds it ($LD_LIBRARY_PATH).
  */
 #ifndef WARPBOOK_COMMON_DEVICE_CUBLAS_H_
 #define WARPBOOK_COMMON_DEVICE_CUBLAS_H_
@@ -35,7 +35,7 @@ struct cublas_problem {
     float *C; /**< (M, N) */
 };
 
-/** C = A * B^T, or C += that, in 16-bit matrices, sums in fp32; device memory, row-major,
+/** C = A * B^T or C += A * B^T, with 16-bit A and B and sums in fp32; device memory, row-major,
  *  contiguous. */
 struct cublas_gemm16 {
     size_t M, N, K;
@@ -50,12 +50,12 @@ struct cublas_gemm16 {
 
 /**
  * @brief Opens cuBLAS for the GPU that device_open() found.
- * @return STATUS_OK; STATUS_NOT_FOUND with a line that says what was looked for, also on simt;
- *         STATUS_OUT_OF_MEMORY; STATUS_DEVICE when it does not start
+ * @return STATUS_OK; STATUS_NOT_FOUND with the names tried, also on simt; STATUS_OUT_OF_MEMORY;
+ *         STATUS_DEVICE if it does not start
  */
 MUST_CHECK enum status cublas_open(struct cublas **cublas, struct error *error);
 
-/** Closes it; NULL is allowed. */
+/** Closes cuBLAS; NULL is allowed. */
 void cublas_close(struct cublas *cublas);
 
 /** @return "cuBLAS 13.0.2", in @p name. */
@@ -64,10 +64,10 @@ const char *cublas_name(const struct cublas *cublas, char *name, size_t size);
 /**
  * @brief Starts the multiplication by cublasSgemm on @p stream.
  *
- * In cuBLAS's default mode, which calculates in fp32: neither TF32 nor other
- * emulation. Without M or N nothing happens; with K = 0 the result is beta * C.
+ * Uses cuBLAS's default mode, which computes in fp32, without TF32 or other
+ * emulation. If M or N is 0, nothing happens; if K is 0, the result is beta * C.
  *
- * @param workspace device memory, 256-byte aligned, that it may use; NULL: memory of its own
+ * @param workspace device memory, 256-byte aligned, for cuBLAS to use; NULL: it allocates its own
  * @return STATUS_OK; STATUS_OVERFLOW for a size beyond int; STATUS_DEVICE with cuBLAS's message
  */
 MUST_CHECK enum status cublas_sgemm(struct cublas *cublas, const struct cublas_problem *problem,
@@ -75,9 +75,10 @@ MUST_CHECK enum status cublas_sgemm(struct cublas *cublas, const struct cublas_p
                                     struct error *error);
 
 /**
- * @brief Starts the multiplication by cublasGemmEx, with fp32 as its type of sums.
- * @return as cublas_sgemm(); STATUS_INVALID_ARGUMENT for other types; STATUS_UNSUPPORTED where the
- *         opened library has no cublasGemmEx
+ * @brief Starts the multiplication by cublasGemmEx, with fp32 accumulation.
+ * @param workspace as for cublas_sgemm()
+ * @return the statuses of cublas_sgemm(); STATUS_INVALID_ARGUMENT for other types;
+ *         STATUS_UNSUPPORTED if the library has no cublasGemmEx
  */
 MUST_CHECK enum status cublas_gemm16(struct cublas *cublas, const struct cublas_gemm16 *problem,
                                      void *workspace, size_t workspace_bytes, device_stream stream,

@@ -96,7 +96,8 @@ C_TEST(cublas, multiplies_16_bit_matrices) {
     struct error error = {0};
     p.dtype = NN_F32;
     EXPECT_STATUS(STATUS_INVALID_ARGUMENT, cublas_gemm16(cublas, &p, NULL, 0, NULL, &error));
-    EXPECT_STR_EQ("cublas_gemm16 takes fp16 or bf16, and gives that or fp32", error.message);
+    EXPECT_STR_EQ("cublas_gemm16 multiplies fp16 or bf16; the result has that type or fp32",
+                  error.message);
     p.dtype = NN_BF16;
     p.K = (size_t)INT_MAX + 1;
     EXPECT_STATUS(STATUS_OVERFLOW, cublas_gemm16(cublas, &p, NULL, 0, NULL, &error));

@@ -5,7 +5,7 @@
 
 #include "common/simt/simt.h"
 
-/* What to do about a kernel's fault. */
+/* Advice after a kernel's fault. */
 static const char *fault_advice(void) {
     struct simt_api simt;
     return simt_find(&simt) ? "; a kernel launched before this did it: simt's lines say where"
@@ -27,7 +27,7 @@ const char *device_advice(cudaError_t code) {
     case cudaErrorInvalidConfiguration:
         return "; check the grid, the block (at most 1024 threads) and the shared memory";
     case cudaErrorLaunchOutOfResources:
-        return "; the block needs more registers than there are: take fewer threads, or "
+        return "; the block needs more registers than there are: use fewer threads, or "
                "__launch_bounds__";
     case cudaErrorNoKernelImageForDevice:
     case cudaErrorUnsupportedPtxVersion:

@@ -1,16 +1,18 @@
-/* Says which GPU this program would run on: its name for records, then a line to read. */
+/* Prints the GPU that programs will use: first its name in records, then a description. */
 #include <stdio.h>
 
 #include "common/base/terminal.h"
 #include "common/device/device.h"
 
+static enum status find_gpu(struct device_properties *gpu, struct error *error) {
+    TRY(device_open(error));
+    return device_properties(gpu, error);
+}
+
 int main(void) {
     struct device_properties gpu;
     struct error error = {0};
-    enum status status = device_open(&error);
-    if (status == STATUS_OK) {
-        status = device_properties(&gpu, &error);
-    }
+    enum status status = find_gpu(&gpu, &error);
     if (status != STATUS_OK) {
         return report_failure("gpu_info", &error, status);
     }

@@ -27,8 +27,8 @@ enum status device_alloc(void **memory, size_t bytes, struct error *error) {
         return device_fail(error, code, "allocating %zu bytes on the GPU", bytes);
     }
     return error_set(error, STATUS_OUT_OF_MEMORY,
-                     "out of GPU memory: %zu bytes asked for, %zu of %zu bytes are free; take a "
-                     "smaller size, or end what else uses the GPU",
+                     "out of GPU memory: %zu bytes asked for, %zu of %zu bytes are free; use a "
+                     "smaller size, or end other programs on the GPU",
                      bytes, left, total);
 }
 
@@ -62,7 +62,7 @@ void device_free_host(void *memory) {
     }
 }
 
-/* Copies, and waits for the stream: from pinned memory the copy alone would return too early. */
+/* Copies and waits: with page-locked memory the copy alone would return before it is done. */
 static cudaError_t copy_and_wait(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
                                  device_stream stream) {
     cudaError_t code = cudaMemcpyAsync(to, from, bytes, kind, stream);

@@ -1,6 +1,6 @@
 #!/bin/bash
-# A program linked with NVIDIA's runtime on a machine without a driver: one clear line, and a
-# failure. Where there is a driver it must say the GPU's name or why it cannot be used.
+# A program linked with NVIDIA's runtime must fail with one clear line if the machine has no driver.
+# If there is a driver, it must print the GPU's name, or say why the GPU cannot be used.
 # usage: no_driver_test.sh PROGRAM
 set -u
 out=$("$1" 2>err)
@@ -15,8 +15,8 @@ cat err
 [ -z "$out" ] || { echo "FAILED: printed '$out'"; exit 1; }
 [ "$(wc -l <err)" -eq 1 ] || { echo "FAILED: not one line"; exit 1; }
 if ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1'; then
-    echo "skipped: there is a driver, so the line about its absence cannot come"
+    echo "skipped: there is a driver, so the message about a missing driver cannot appear"
     exit 0
 fi
 grep -q '^gpu_info: no NVIDIA driver here (libcuda.so.1 was not found); install the driver, or build with --config=simt to run without a GPU$' err ||
-    { echo "FAILED: another line than that of a missing driver"; exit 1; }
+    { echo "FAILED: the line is not the one about a missing driver"; exit 1; }

@@ -1,6 +1,6 @@
 #!/bin/bash
-# A program built for newer GPUs than the one that is here: one clear line that names both, and a
-# failure; on a GPU that is new enough it runs.
+# A program built only for newer GPUs than this machine's must fail with one clear line that names
+# the GPU and its compute capability; on a GPU that is new enough it runs.
 # usage: old_gpu_test.sh PROGRAM
 set -u
 program=$1
@@ -19,7 +19,7 @@ code=$?
 cat "$TEST_TMPDIR/err"
 [ "$code" -eq 1 ] || fail "exit status $code, want 1"
 [ -z "$out" ] || fail "printed '$out'"
-# The emulator says in a line of its own why it takes no code.
+# The emulator prints another line, which says why it finds no code.
 [ "$(grep -vc '^simt: ' "$TEST_TMPDIR/err")" -eq 1 ] || fail "not one line"
 grep -q 'this build has no code for Tesla T4, compute capability 7.5 .*--config=gpu' "$TEST_TMPDIR/err" ||
-    fail "another line"
+    fail "the line is not the one about missing code"

@@ -1,6 +1,6 @@
 /**
  * @file open.c
- * @brief Everything that may keep a program from using a GPU, each with its own line.
+ * @brief Opens the GPU; each reason why that can fail has its own message.
  */
 #include <cuda_runtime_api.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "common/device/fail.h"
 #include "common/device/probe.h"
 
-/* What every line ends with: nobody needs a GPU to go on. */
+/* The end of most messages: the course can go on without a GPU. */
 #define WITHOUT_GPU "build with --config=simt to run without a GPU"
 
 /* Versions are 1000 * major + 10 * minor. */
@@ -22,8 +22,8 @@ static enum status describe_driver(int driver, int runtime, struct error *error)
                          "or " WITHOUT_GPU);
     }
     return error_set(error, STATUS_NO_DEVICE,
-                     "the NVIDIA driver is too old: it is one for CUDA %d.%d, this program needs "
-                     "one for CUDA %d.%d or newer; update the driver, or " WITHOUT_GPU,
+                     "the NVIDIA driver is too old: it is for CUDA %d.%d, this program needs a "
+                     "driver for CUDA %d.%d or newer; update the driver, or " WITHOUT_GPU,
                      VERSION(driver), VERSION(runtime));
 }
 
@@ -40,7 +40,7 @@ static enum status describe_absence(struct error *error) {
                      "says, or " WITHOUT_GPU);
 }
 
-/* Why the runtime counts no GPU. */
+/* Says why the runtime finds no GPU. */
 static enum status describe_count(cudaError_t code, struct error *error) {
     int driver = 0, runtime = 0;
     (void)cudaGetLastError();
@@ -57,8 +57,8 @@ static enum status describe_count(cudaError_t code, struct error *error) {
     }
     if (code == cudaErrorMemoryAllocation) {
         return error_set(error, STATUS_NO_DEVICE,
-                         "the GPU has no memory left to start on; end what else uses it, "
-                         "`nvidia-smi` names it, or " WITHOUT_GPU);
+                         "the GPU has too little free memory to start; end the other programs on "
+                         "it, which `nvidia-smi` lists, or " WITHOUT_GPU);
     }
     return error_set(error, STATUS_NO_DEVICE,
                      "the GPU cannot be used: %s (%s); see what `nvidia-smi` says, or " WITHOUT_GPU,
@@ -71,10 +71,10 @@ static bool lacks_code(cudaError_t code) {
            code == cudaErrorJitCompilerNotFound || code == cudaErrorJitCompilationDisabled;
 }
 
-/* Why the GPU does not run the program's kernels. */
+/* Says why the GPU does not run the program's kernels. */
 static enum status describe_probe(cudaError_t code, struct error *error) {
     struct device_properties gpu;
-    enum { OLDEST = 75 }; /* what nvcc of CUDA 13 can still make code for */
+    enum { OLDEST = 75 }; /* the oldest compute capability that CUDA 13's nvcc supports */
     if (!lacks_code(code) || device_properties(&gpu, NULL) != STATUS_OK) {
         return device_fail(error, code, "a first kernel on the GPU");
     }
@@ -83,7 +83,7 @@ static enum status describe_probe(cudaError_t code, struct error *error) {
     if (capability < OLDEST) {
         return error_set(error, STATUS_NO_DEVICE,
                          "%s is too old: its compute capability is %d.%d, at least 7.5 is needed; "
-                         "take a newer GPU, or " WITHOUT_GPU,
+                         "use a newer GPU, or " WITHOUT_GPU,
                          gpu.name, gpu.major, gpu.minor);
     }
     return error_set(error, STATUS_NO_DEVICE,

@@ -72,7 +72,7 @@ C_TEST(open, driver_older_than_the_runtime) {
     struct fake_machine machine = good;
     machine.driver = 12040;
     machine.count_error = cudaErrorInsufficientDriver;
-    EXPECT_REFUSAL(machine, "driver is too old", "one for CUDA 12.4", "CUDA 13.0",
+    EXPECT_REFUSAL(machine, "driver is too old", "it is for CUDA 12.4", "CUDA 13.0",
                    "update the driver");
 }
 
@@ -106,7 +106,8 @@ C_TEST(open, gpu_that_does_not_start) {
 C_TEST(open, gpu_whose_memory_is_taken) {
     struct fake_machine machine = good;
     machine.set_error = cudaErrorMemoryAllocation;
-    EXPECT_REFUSAL(machine, "no memory left to start on", "end what else uses it", "nvidia-smi");
+    EXPECT_REFUSAL(machine, "too little free memory to start", "end the other programs on it",
+                   "nvidia-smi");
 }
 
 C_TEST(open, no_code_for_this_gpu) {

@@ -1,6 +1,6 @@
 /**
  * @file probe.h
- * @brief Does this program hold code for the GPU at hand?
+ * @brief Checks whether this program has code for the GPU.
  */
 #ifndef WARPBOOK_COMMON_DEVICE_PROBE_H_
 #define WARPBOOK_COMMON_DEVICE_PROBE_H_
@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/** Launches a kernel that does nothing, and waits for it. @return a cudaError_t, 0 for success */
+/** Launches an empty kernel and waits for it. @return a cudaError_t, 0 for success */
 int device_probe(void);
 
 #ifdef __cplusplus

@@ -7,13 +7,13 @@
 #include "common/simt/simt.h"
 
 /* fp32 fused multiply-adds that one multiprocessor starts each cycle (CUDA C++ Programming Guide,
- * throughput of arithmetic instructions). A newer GPU than the table is taken for 128. */
+ * throughput of arithmetic instructions). GPUs newer than the table are assumed to start 128. */
 static int lanes_of(int major, int minor) {
     bool half = (major == 7) || (major == 8 && minor == 0) || (major == 6 && minor == 0);
     return half ? 64 : 128;
 }
 
-/* An attribute, or 0 where the driver does not say. */
+/* An attribute of the device; 0 if the driver does not report it. */
 static int attribute(enum cudaDeviceAttr which, int device) {
     int value = 0;
     if (cudaDeviceGetAttribute(&value, which, device) != cudaSuccess) {
@@ -26,7 +26,7 @@ static int attribute(enum cudaDeviceAttr which, int device) {
 static void set_names(struct device_properties *p, const char *name) {
     struct simt_api simt;
     p->modelled = simt_find(&simt);
-    /* simt calls its GPU "NVIDIA H200 (simt)"; here a flag says so. */
+    /* simt's name is "NVIDIA H200 (simt)"; `modelled` replaces the suffix. */
     const char *suffix = p->modelled ? strstr(name, " (simt)") : NULL;
     size_t length = suffix != NULL ? (size_t)(suffix - name) : strlen(name);
     snprintf(p->name, sizeof p->name, "%.*s", (int)length, name);
@@ -37,11 +37,11 @@ static void set_names(struct device_properties *p, const char *name) {
     }
 }
 
-/* What follows from clocks and widths. */
+/* Computes the peaks from clocks and widths. */
 static void set_peaks(struct device_properties *p) {
     double lanes = (double)p->multiprocessors * lanes_of(p->major, p->minor);
     p->peak_flops = 2.0 * lanes * 1e3 * p->clock_khz;
-    /* Two transfers a clock. */
+    /* Double data rate: two transfers a clock. */
     p->memory_bandwidth = 2.0 * 1e3 * p->memory_clock_khz * p->bus_bits / 8.0;
 }
 
@@ -74,7 +74,7 @@ enum status device_properties(struct device_properties *properties, struct error
                                   .memory_bytes = cuda.totalGlobalMem,
                                   .l2_bytes = (size_t)cuda.l2CacheSize,
                                   .shared_bytes = cuda.sharedMemPerBlockOptin};
-    /* The struct of CUDA 13 has no clocks any more. */
+    /* CUDA 13's struct has no clocks any more. */
     p.clock_khz = attribute(cudaDevAttrClockRate, device);
     p.memory_clock_khz = attribute(cudaDevAttrMemoryClockRate, device);
     set_names(&p, cuda.name);

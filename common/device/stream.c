@@ -52,7 +52,7 @@ enum status device_event_elapsed(device_event start, device_event stop, double *
     *ms = 0.0;
     cudaError_t code = cudaEventSynchronize(stop);
     if (code == cudaSuccess) {
-        /* Waits only where the events are the wrong way round. */
+        /* Has to wait only if the caller swapped the events. */
         code = cudaEventSynchronize(start);
     }
     if (code == cudaSuccess) {

@@ -8,7 +8,7 @@
 #include "common/simt/simt.h"
 
 /*
- * Counts of the whole process, as the bus is the whole process's: the one
+ * Counts of the whole process, because the whole process shares the bus: the only
  * exception to "no mutable globals" in this layer.
  */
 static struct {
@@ -36,7 +36,7 @@ void device_trace(bool on) {
 double device_now(void) {
     struct simt_api simt;
     struct timespec now;
-    /* A failure is kept by the runtime, and reported where somebody waits for the work. */
+    /* The runtime keeps a failure and reports it to the next caller that waits for the work. */
     (void)cudaDeviceSynchronize();
     if (simt_find(&simt)) {
         struct simt_totals totals;

@@ -12,6 +12,7 @@
 #include "common/checkpoints/bert/bert_checkpoint.h"
 #include "common/checkpoints/safetensors/safetensors.h"
 #include "common/models/bert.h"
+#include "common/testing/expectation.h"
 #include "common/testing/recording.h"
 #include "common/testing/testing.h"
 
@@ -298,7 +299,7 @@ static void check_case(const cJSON *one) {
 }
 
 void bert_expectation_check(const char *name) {
-    cJSON *root = recording_load(RECORDING);
+    cJSON *root = expectation_load(RECORDING);
     const cJSON *one = root != NULL ? recording_case(root, RECORDING, name) : NULL;
     if (one != NULL) {
         check_case(one);

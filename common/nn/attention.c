@@ -13,43 +13,45 @@
 /* Channels of the weighted sum held in registers at a time. */
 enum { CHANNELS = 32 };
 
-/* One query of one head, and the keys that belong to it. */
+/* One query of one head, and the keys and values of its key head. */
 struct query {
     const float *q;      /* (HS) */
     const float *k, *v;  /* (S, HS) inside rows of kv_stride */
     const uint8_t *mask; /* (S) or NULL */
-    size_t seen;         /* keys that causality leaves */
+    size_t keys;         /* number of keys within the causal mask */
 };
 
-/* scores[s] = scale * q.k[s], -inf where hidden. A hidden key is not read. @return the largest */
-static double score(double *scores, const struct query *one, const struct nn_attention *a) {
-    double largest = -INFINITY;
-    for (size_t s = 0; s < one->seen; s++) {
-        bool hidden = one->mask != NULL && one->mask[s] == 0;
+/* scores[s] = scale * q.k[s], -inf where masked. A masked key is not read. @return the maximum */
+static double compute_scores(double *scores, const struct query *one,
+                             const struct nn_attention *a) {
+    double max = -INFINITY;
+    for (size_t s = 0; s < one->keys; s++) {
+        bool masked = one->mask != NULL && one->mask[s] == 0;
         scores[s] =
-            hidden ? -INFINITY : a->scale * nn_dot(one->q, one->k + s * a->kv_stride, a->HS);
-        largest = scores[s] > largest ? scores[s] : largest;
+            masked ? -INFINITY : a->scale * nn_dot(one->q, one->k + s * a->kv_stride, a->HS);
+        max = scores[s] > max ? scores[s] : max;
     }
-    return largest;
+    return max;
 }
 
-/* scores[s] = e^(scores[s] - largest), 0 where hidden. @return their sum */
-static double exponentiate(double *scores, size_t seen, double largest) {
+/* scores[s] becomes e^(scores[s] - max), the softmax numerator; 0 where masked. @return their sum
+ */
+static double exponentiate(double *scores, size_t keys, double max) {
     double sum = 0.0;
-    for (size_t s = 0; s < seen; s++) {
-        scores[s] = scores[s] == -INFINITY ? 0.0 : exp(scores[s] - largest);
+    for (size_t s = 0; s < keys; s++) {
+        scores[s] = scores[s] == -INFINITY ? 0.0 : exp(scores[s] - max);
         sum += scores[s];
     }
     return sum;
 }
 
-/* out (count) = channels first .. first + count - 1 of sum_s weights[s] * v[s] / sum. */
-static void weigh(float *out, const double *weights, double sum, const struct query *one,
-                  const struct nn_attention *a, size_t first, size_t count) {
+/* P * V: out (count) = channels first .. first + count - 1 of sum_s weights[s] * v[s] / sum. */
+static void multiply_values(float *out, const double *weights, double sum, const struct query *one,
+                            const struct nn_attention *a, size_t first, size_t count) {
     double channels[CHANNELS] = {0.0};
-    for (size_t s = 0; s < one->seen; s++) {
+    for (size_t s = 0; s < one->keys; s++) {
         if (weights[s] == 0.0) {
-            continue; /* hidden: whatever is stored there, even NaN, has no part in the sum */
+            continue; /* masked: even a NaN in v must not enter the sum */
         }
         const float *v = one->v + s * a->kv_stride + first;
         for (size_t i = 0; i < count; i++) {
@@ -63,11 +65,11 @@ static void weigh(float *out, const double *weights, double sum, const struct qu
 
 static void attend(float *out, const struct query *one, const struct nn_attention *a,
                    double *scores) {
-    double largest = score(scores, one, a);
-    double sum = exponentiate(scores, one->seen, largest);
+    double max = compute_scores(scores, one, a);
+    double sum = exponentiate(scores, one->keys, max);
     for (size_t first = 0; first < a->HS; first += CHANNELS) {
         size_t count = a->HS - first < CHANNELS ? a->HS - first : CHANNELS;
-        weigh(out + first, scores, sum, one, a, first, count);
+        multiply_values(out + first, scores, sum, one, a, first, count);
     }
 }
 
@@ -81,7 +83,7 @@ void nn_attention(float *out, const struct nn_attention *a, double *scores) {
                     .k = a->k + kv,
                     .v = a->v + kv,
                     .mask = a->mask != NULL ? a->mask + b * a->S : NULL,
-                    .seen = a->causal ? a->S - a->T + t + 1 : a->S,
+                    .keys = a->causal ? a->S - a->T + t + 1 : a->S,
                 };
                 attend(out + ((b * a->T + t) * a->NH + h) * a->HS, &one, a, scores);
             }

@@ -68,7 +68,7 @@ static void problem_free(struct problem *p) {
 
 /* Weight of key s for query t before normalisation; the inputs are small enough for a bare exp. */
 static long double weight(const struct nn_attention *a, size_t b, size_t t, size_t h, size_t s) {
-    bool hidden =
+    bool masked =
         (a->mask != NULL && a->mask[b * a->S + s] == 0) || (a->causal && s + a->T > a->S + t);
     size_t group = a->NH / a->KVH;
     long double sum = 0.0L;
@@ -76,7 +76,7 @@ static long double weight(const struct nn_attention *a, size_t b, size_t t, size
         sum += (long double)a->q[(b * a->T + t) * a->q_stride + h * a->HS + i] *
                a->k[(b * a->S + s) * a->kv_stride + h / group * a->HS + i];
     }
-    return hidden ? 0.0L : expl(sum * a->scale);
+    return masked ? 0.0L : expl(sum * a->scale);
 }
 
 /* want = one element of out by the definition, in long double. */
@@ -196,7 +196,7 @@ C_TEST(attention, causal_equals_one_token_at_a_time) {
     problem_free(&p);
 }
 
-C_TEST(attention, hidden_keys_equal_absent_keys) {
+C_TEST(attention, masked_keys_equal_absent_keys) {
     enum { S = 6, KEPT = 4, HS = 5 };
     const uint8_t mask[S] = {1, 0, 1, 255, 0, 1}; /* anything but 0 is visible */
     struct problem p = {.a = {.B = 1, .T = 2, .S = S, .NH = 1, .KVH = 1, .HS = HS}};
@@ -230,7 +230,7 @@ C_TEST(attention, a_query_without_keys_gets_zeros) {
     ASSERT_TRUE(problem_create(&p, 0, true, 24));
     memset(p.mask, 0, 8);
     nn_attention(p.out.data, &p.a, p.scores);
-    expect_close("all hidden", &p, (struct tolerance){0}); /* want is still all zeros */
+    expect_close("all masked", &p, (struct tolerance){0}); /* want is still all zeros */
     guarded_poison(&p.out);
     p.a.S = 0;
     nn_attention(p.out.data, &p.a, p.scores);
@@ -239,7 +239,7 @@ C_TEST(attention, a_query_without_keys_gets_zeros) {
 }
 
 C_TEST(attention, causal_and_mask_together_can_leave_one_query_blind) {
-    /* Query 0 sees key 0 only, which is hidden; query 1 sees key 1. */
+    /* Query 0 sees key 0 only, which is masked; query 1 sees key 1. */
     const uint8_t mask[] = {0, 1};
     struct problem p = {.a = {.B = 1, .T = 2, .S = 2, .NH = 1, .KVH = 1, .HS = 2, .causal = true}};
     ASSERT_TRUE(problem_create(&p, 0, false, 25));

@@ -8,16 +8,16 @@
 #include <stddef.h>
 #include <string.h>
 
-/** Two doubles: what every 64-bit machine's vector registers hold at least. */
+/** Two doubles: every 64-bit machine's vector registers hold at least these. */
 typedef double nn_f64x2 __attribute__((vector_size(16)));
 
 /**
  * @brief sum of a[k] * b[k].
  *
- * A product of two fp32 numbers is exact in double, so the only roundings are
- * those of the sums, and a fused multiply-add changes nothing. Eight partial
- * sums, always the same ones, added in a fixed order: fast enough for models of
- * real size, and the same bits on every machine.
+ * A product of two fp32 numbers is exact in double, so only the sums are rounded,
+ * and a fused multiply-add changes nothing. Eight partial sums, added in a fixed
+ * order, are fast enough for models of real size and give the same bits on every
+ * machine.
  *
  * @param a (K) @param b (K)
  */

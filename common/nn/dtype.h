@@ -1,6 +1,6 @@
 /**
  * @file dtype.h
- * @brief How operators' inputs and outputs are stored: fp32, fp16 or bf16. Arithmetic is fp32.
+ * @brief Storage types of operators' inputs and outputs: fp32, fp16 or bf16. Arithmetic is fp32.
  *
  * Sources: IEEE 754 binary16; bf16 is the upper half of an fp32 number.
  */
@@ -25,16 +25,17 @@ size_t nn_dtype_bytes(enum nn_dtype dtype);
 /** @return "fp32", "fp16", "bf16". */
 const char *nn_dtype_name(enum nn_dtype dtype);
 
-/** @return largest relative error of storing a number that is neither tiny nor too large. */
+/** @return largest relative rounding error of a number within the type's normal range. */
 double nn_dtype_rounding(enum nn_dtype dtype);
 
 /**
- * @brief Stores fp32 values, rounded to nearest even; fp16 beyond its range becomes infinite.
- * @param to host, (count) elements of @p dtype
+ * @brief Stores fp32 values, rounded to nearest even; beyond fp16's range they become infinite.
+ * @param to   host, (count) elements of @p dtype
+ * @param from host, (count)
  */
 void nn_dtype_store(void *to, const float *from, size_t count, enum nn_dtype dtype);
 
-/** Loads elements as fp32, exactly. @param from host, (count) elements of @p dtype */
+/** Loads elements as fp32, exactly. @param to (count) @param from (count) of @p dtype; both host */
 void nn_dtype_load(float *to, const void *from, size_t count, enum nn_dtype dtype);
 
 #ifdef __cplusplus

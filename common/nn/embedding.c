@@ -1,6 +1,6 @@
 /**
  * @file embedding.c
- * @brief Rows of a table: token, position and type embeddings; also the gather of [CLS] rows.
+ * @brief Gathers rows of a table: token, position and type embeddings, and [CLS] rows.
  */
 #include "common/nn/nn.h"
 

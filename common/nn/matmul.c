@@ -8,7 +8,8 @@
 #include "common/nn/dot.h"
 #include "common/nn/nn.h"
 
-/* Features outside, rows inside: a weight row is read once from memory and then stays in cache. */
+/* The outer loop is over features: a weight row is read from memory once and then stays in cache.
+ */
 
 void nn_matmul(float *out, const float *in, const float *weight, size_t M, size_t N, size_t K) {
     for (size_t n = 0; n < N; n++) {

@@ -2,8 +2,8 @@
  * @file nn.h
  * @brief Reference operators of BERT and Llama2, in plain C with double accumulation.
  *
- * The oracle of every parity test, and the operators of the reference engine.
- * They are written to be read and to be right, not to be fast.
+ * They are the oracle of every parity test and the operators of the reference
+ * engine. They are written to be read and to be right, not to be fast.
  *
  * Conventions. All pointers are host memory, fp32, row-major and contiguous
  * unless a stride (in elements) is given. Sizes are element counts. Inputs and
@@ -35,7 +35,8 @@ extern "C" {
  */
 void nn_matmul(float *out, const float *in, const float *weight, size_t M, size_t N, size_t K);
 
-/** As nn_matmul() with the result in double, for comparing with a tolerance. @param out (M, N) */
+/** As nn_matmul(), with the result in double, for comparisons with a tolerance. @param out (M, N)
+ */
 void nn_matmul_f64(double *out, const float *in, const float *weight, size_t M, size_t N, size_t K);
 
 /** x[i, j] += bias[j]. @param x (rows, C), in place @param bias (C) */
@@ -59,7 +60,7 @@ void nn_silu_gate(float *out, const float *gate, const float *up, size_t count);
 /** out[i] = a[i] + b[i], the residual connection. @param out (count), may be a or b */
 void nn_residual(float *out, const float *a, const float *b, size_t count);
 
-/** Parameters of a LayerNorm over C channels. */
+/** Parameters of a LayerNorm over C channels; host, fp32. */
 struct nn_norm {
     const float *weight, *bias; /**< (C) */
     float eps;
@@ -79,12 +80,12 @@ void nn_layernorm(float *out, const float *in, const float *weight, const float 
 void nn_rmsnorm(float *out, const float *in, const float *weight, size_t rows, size_t C, float eps);
 
 /**
- * @brief softmax of each row, the maximum subtracted first. Rows of -inf only become zeros.
+ * @brief Softmax of each row, after subtracting its maximum. A row of only -inf becomes zeros.
  * @param out (rows, C), may be in @param in (rows, C)
  */
 void nn_softmax(float *out, const float *in, size_t rows, size_t C);
 
-/** Which two channels of a head rotary embedding turns together. */
+/** Which two channels of a head rotary embedding rotates as a pair. */
 enum nn_rope_layout {
     NN_ROPE_INTERLEAVED, /**< 2i and 2i+1: Meta's Llama2, llama2.c */
     NN_ROPE_HALVES       /**< i and i + HS/2: Hugging Face's Llama, GPT-NeoX */
@@ -93,8 +94,8 @@ enum nn_rope_layout {
 /**
  * @brief Rotary position embedding (Su et al. 2021), in place.
  *
- * Row t of x is at position `position + t`; pair i turns by
- * position * theta^(-2i/HS).
+ * Row t of x is at position `position + t`; pair i is rotated by the angle
+ * (position + t) * theta^(-2i/HS), in radians.
  *
  * @param x      (T, heads, HS), rows `stride` elements apart
  * @param stride elements from one token to the next, at least heads * HS
@@ -108,9 +109,9 @@ struct nn_attention {
     const float *q;      /**< (B, T, NH, HS), tokens q_stride apart */
     const float *k;      /**< (B, S, KVH, HS), tokens kv_stride apart */
     const float *v;      /**< (B, S, KVH, HS), tokens kv_stride apart */
-    const uint8_t *mask; /**< (B, S): 0 hides the key; NULL hides none */
+    const uint8_t *mask; /**< (B, S): 0 masks the key out; NULL: no mask */
     size_t B, T, S;      /**< batch, query positions, key positions */
-    size_t NH, KVH, HS;  /**< NH is a multiple of KVH: head h reads key head h / (NH / KVH) */
+    size_t NH, KVH, HS;  /**< NH is a multiple of KVH: head h uses key head h / (NH / KVH) */
     size_t q_stride;     /**< elements from one query token to the next */
     size_t kv_stride;    /**< elements from one key (value) token to the next */
     bool causal;         /**< query t sees keys 0 .. S - T + t only; needs S >= T */
@@ -120,7 +121,7 @@ struct nn_attention {
 /**
  * @brief Scaled dot-product attention (Vaswani et al. 2017), grouped queries (Ainslie et al. 2023).
  *
- * A query that sees no key gets zeros.
+ * If all keys of a query are masked, its output is zeros.
  *
  * @param out     (B, T, NH, HS), contiguous
  * @param scores  scratch, S doubles
@@ -128,7 +129,7 @@ struct nn_attention {
 void nn_attention(float *out, const struct nn_attention *a, double *scores);
 
 /**
- * @brief Rows of a table: out[t] = table[ids[t]], or out[t] += ... with @p accumulate.
+ * @brief Gathers rows of a table: out[t] = table[ids[t]], or += if @p accumulate.
  * @param out (T, C) @param table (V, C) @param ids (T), each in [0, V)
  */
 void nn_embedding(float *out, const float *table, const int32_t *ids, size_t T, size_t C,

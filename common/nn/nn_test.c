@@ -396,15 +396,15 @@ C_TEST(softmax, is_stable_for_large_values) {
     expect_close("large", out, want, 3, 3, rounded_once);
 }
 
-C_TEST(softmax, hidden_elements_are_zero_and_so_are_hidden_rows) {
+C_TEST(softmax, masked_elements_are_zero_and_so_are_masked_rows) {
     const float in[] = {-INFINITY, 2, 2, -INFINITY, -INFINITY, -INFINITY};
     const double want[] = {0, 0.5, 0.5, 0, 0, 0};
     float out[6];
     nn_softmax(out, in, 2, 3);
-    expect_close("hidden", out, want, 2, 3, (struct tolerance){0});
+    expect_close("masked", out, want, 2, 3, (struct tolerance){0});
 }
 
-C_TEST(softmax, nan_is_not_hidden) {
+C_TEST(softmax, nan_is_not_masked) {
     const float in[] = {1, NAN, -INFINITY, NAN};
     float out[4];
     nn_softmax(out, in, 2, 2);
@@ -416,7 +416,7 @@ C_TEST(softmax, nan_is_not_hidden) {
 /* ---- rope ---- */
 
 C_TEST(rope, worked_by_hand) {
-    /* HS 4, theta 100: pair 0 turns by the position, pair 1 by a tenth of it. */
+    /* HS 4, theta 100: pair 0 is rotated by the position, pair 1 by a tenth of it. */
     const float in[] = {1, 0, 0, 2};
     float x[4];
     memcpy(x, in, sizeof x);
@@ -467,7 +467,7 @@ C_TEST(rope, keeps_lengths_and_sees_only_the_distance) {
         rng_fill_normal(&rng, q, ROPE_HS, 1.0f);
         rng_fill_normal(&rng, k, ROPE_HS, 1.0f);
         double length = dot(q, q, ROPE_HS);
-        double unturned = dot(q, k, ROPE_HS);
+        double unrotated = dot(q, k, ROPE_HS);
         memcpy(q_moved, q, sizeof q);
         memcpy(k_moved, k, sizeof k);
         nn_rope(q, 1, 1, ROPE_HS, ROPE_HS, 17, 10000.0f, layouts[i]);
@@ -476,7 +476,7 @@ C_TEST(rope, keeps_lengths_and_sees_only_the_distance) {
         nn_rope(k_moved, 1, 1, ROPE_HS, ROPE_HS, 1000, 10000.0f, layouts[i]);
         EXPECT_NEAR(length, dot(q, q, ROPE_HS), 1e-5);
         EXPECT_NEAR(dot(q, k, ROPE_HS), dot(q_moved, k_moved, ROPE_HS), 1e-5);
-        EXPECT_TRUE(fabs(dot(q, k, ROPE_HS) - unturned) > 1e-2); /* and it did turn */
+        EXPECT_TRUE(fabs(dot(q, k, ROPE_HS) - unrotated) > 1e-2); /* and it was rotated */
     }
 }
 

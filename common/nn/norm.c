@@ -14,7 +14,7 @@ static double mean_of(const float *x, size_t C) {
     return sum / (double)C;
 }
 
-/* Mean of (x - mean)^2. The mean first, in a pass of its own: E[x^2] - mean^2 cancels. */
+/* Mean of (x - mean)^2. The mean needs a pass of its own: E[x^2] - mean^2 would cancel. */
 static double variance_of(const float *x, double mean, size_t C) {
     double sum = 0.0;
     for (size_t c = 0; c < C; c++) {

@@ -1,6 +1,6 @@
 /**
  * @file residual.c
- * @brief The connection around every sublayer (He et al. 2016).
+ * @brief The residual connection around every sublayer (He et al. 2016).
  */
 #include "common/nn/nn.h"
 

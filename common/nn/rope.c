@@ -1,6 +1,6 @@
 /**
  * @file rope.c
- * @brief Rotary position embedding: Llama2 turns queries and keys by their position.
+ * @brief Rotary position embedding: Llama2 rotates queries and keys by their position.
  *
  * Channels a and b of a pair are a complex number a + ib, multiplied by
  * e^(i angle). The dot product of a query and a key then depends on the
@@ -10,8 +10,8 @@
 
 #include "common/nn/nn.h"
 
-/* Turns the pair (x[0], x[second]) of every head by one angle. */
-static void turn(float *x, size_t second, size_t heads, size_t HS, double angle) {
+/* Rotates the pair (x[0], x[second]) of every head by one angle. */
+static void rotate(float *x, size_t second, size_t heads, size_t HS, double angle) {
     double cosine = cos(angle);
     double sine = sin(angle);
     for (size_t h = 0; h < heads; h++) {
@@ -31,7 +31,7 @@ void nn_rope(float *x, size_t T, size_t heads, size_t HS, size_t stride, size_t 
         size_t second = layout == NN_ROPE_INTERLEAVED ? 1 : pairs;
         for (size_t t = 0; t < T; t++) {
             double angle = (double)(position + t) * frequency;
-            turn(x + t * stride + first, second, heads, HS, angle);
+            rotate(x + t * stride + first, second, heads, HS, angle);
         }
     }
 }

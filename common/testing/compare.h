@@ -1,8 +1,8 @@
 /**
  * @file compare.h
- * @brief Does an fp32 result equal the oracle's, within a tolerance that can be justified?
+ * @brief Compares an fp32 result with the oracle's, within a tolerance that can be justified.
  *
- * A result passes when all of this holds:
+ * A result passes if all of this holds:
  *  1. every element is finite (checked first; the oracle must be finite too);
  *  2. element by element, |got - want| <= absolute + relative * |want|;
  *  3. as a whole, ||got - want|| / ||want|| <= norm (Euclidean), so that zeros
@@ -32,9 +32,9 @@ struct comparison {
     bool pass;
     bool finite;       /**< all of got and want are finite */
     size_t worst;      /**< index of the first non-finite, else the worst element */
-    double got, want;  /**< its values */
-    double allowed;    /**< what |got - want| may be at that element */
-    double norm_error; /**< ||got - want|| / ||want||; infinite when not finite */
+    double got, want;  /**< values of that element */
+    double allowed;    /**< largest |got - want| allowed at that element */
+    double norm_error; /**< ||got - want|| / ||want||; infinite if an element is not finite */
     double norm_allowed;
 };
 
@@ -45,8 +45,8 @@ struct comparison {
  * data they add up like sqrt(K), in a plain chain at most like K; vector code
  * lies between. The bounds below are 4u * K^(3/4) on the scale of the result,
  * well under the 2^-11 that fp16 or TF32 inputs would cost for any K < 10^4.
- * Of a few products, two that are many times as large as usual may cancel each other, and leave
- * their roundings: the absolute bound is never less than that of 16 products.
+ * In a sum of few products, two unusually large ones may cancel and leave only their rounding
+ * errors: so the absolute bound is never less than that of 16 products.
  *
  * @param K     number of products summed; 0 counts as 1
  * @param scale typical magnitude of one element of the result, > 0
@@ -69,8 +69,8 @@ void comparison_describe(const struct comparison *comparison, size_t columns, ch
                          size_t size);
 
 /**
- * An output buffer with canaries on both sides, poisoned with NaN, so that what
- * is not written and what is written beside it shows.
+ * An output buffer in host memory, filled with NaN and with canaries on both sides: elements that
+ * are not written stay NaN, and writes outside the buffer change a canary.
  */
 struct guarded {
     float *data; /**< count floats, 64-byte aligned, all NaN at first */
@@ -85,7 +85,7 @@ MUST_CHECK enum status guarded_create(struct guarded *guarded, size_t count);
 /** Fills the data with NaN again. */
 void guarded_poison(struct guarded *guarded);
 
-/** @return true while nothing was written before or behind the data. */
+/** @return true if nothing was written before or after the data. */
 bool guarded_intact(const struct guarded *guarded);
 
 /** Frees; a zero-initialised one is allowed. */

@@ -41,27 +41,31 @@ enum status device_buffer_put(struct device_buffer *buffer, const float *values,
                : device_write(buffer->block, buffer->expect, floats * sizeof(float), NULL, error);
 }
 
-enum status device_buffer_get(const struct device_buffer *buffer, float *values, bool *intact,
-                              bool *changed, struct error *error) {
+/* Reads the whole block into `got` and compares canaries and data with what they must hold. */
+static enum status read_and_compare(const struct device_buffer *buffer, unsigned char *got,
+                                    bool *intact, bool *changed, struct error *error) {
     size_t before = buffer->before * sizeof(float);
     size_t data = buffer->count * sizeof(float);
     size_t after = buffer->after * sizeof(float);
-    unsigned char *got = malloc(before + data + after + 1);
+    if (before + data + after > 0) {
+        TRY(device_read(got, buffer->block, before + data + after, NULL, error));
+    }
+    const unsigned char *expect = (const unsigned char *)buffer->expect;
+    *intact = memcmp(got, expect, before) == 0 &&
+              memcmp(got + before + data, expect + before + data, after) == 0;
+    *changed = memcmp(got + before, expect + before, data) != 0;
+    return STATUS_OK;
+}
+
+enum status device_buffer_get(const struct device_buffer *buffer, float *values, bool *intact,
+                              bool *changed, struct error *error) {
+    unsigned char *got = malloc(block_floats(buffer) * sizeof(float) + 1);
     if (got == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
     }
-    enum status status = STATUS_OK;
-    if (before + data + after > 0) {
-        status = device_read(got, buffer->block, before + data + after, NULL, error);
-    }
-    if (status == STATUS_OK) {
-        const unsigned char *expect = (const unsigned char *)buffer->expect;
-        *intact = memcmp(got, expect, before) == 0 &&
-                  memcmp(got + before + data, expect + before + data, after) == 0;
-        *changed = memcmp(got + before, expect + before, data) != 0;
-        if (values != NULL) {
-            memcpy(values, got + before, data);
-        }
+    enum status status = read_and_compare(buffer, got, intact, changed, error);
+    if (status == STATUS_OK && values != NULL) {
+        memcpy(values, got + buffer->before * sizeof(float), buffer->count * sizeof(float));
     }
     free(got);
     return status;

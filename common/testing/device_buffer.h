@@ -1,10 +1,11 @@
 /**
  * @file device_buffer.h
- * @brief Device memory of a graded case, with canaries, and a copy that the submission never sees.
+ * @brief Device memory of a graded case, with canaries, and a host copy out of the submission's
+ *        reach.
  *
- * On simt a buffer without canaries ends where its allocation ends, so that the
- * first access beyond it is reported with kernel and source line. On a GPU
- * nobody watches that; there the canaries tell.
+ * On simt a buffer without canaries ends where its allocation ends, so that simt
+ * reports the first access beyond it with kernel and source line. A GPU does not
+ * report that; there the canaries show it.
  */
 #ifndef WARPBOOK_COMMON_TESTING_DEVICE_BUFFER_H_
 #define WARPBOOK_COMMON_TESTING_DEVICE_BUFFER_H_
@@ -28,27 +29,28 @@ struct device_buffer {
     size_t count;
     size_t before, after;
     float *block;  /**< device: canary, data, canary */
-    float *expect; /**< host: what block must hold */
+    float *expect; /**< host: the values that block must hold */
 };
 
 /**
  * @brief Allocates; data and canaries are NaN until device_buffer_put().
  * @param guarded whether there are canaries
- * @param skew    floats that data begins past a 256-byte boundary, beside those of the canary
- * @return STATUS_OK, STATUS_OUT_OF_MEMORY or what the device says
+ * @param skew    floats by which data is shifted from a 256-byte boundary, in addition to the
+ * canary
+ * @return STATUS_OK, STATUS_OUT_OF_MEMORY or the status of the device
  */
 MUST_CHECK enum status device_buffer_create(struct device_buffer *buffer, size_t count,
                                             bool guarded, size_t skew, struct error *error);
 
-/** Sets the data from host memory, or to NaN when @p values is NULL; renews the canaries. */
+/** Copies @p values (host, count floats) to the data, or NaN if it is NULL; renews the canaries. */
 MUST_CHECK enum status device_buffer_put(struct device_buffer *buffer, const float *values,
                                          struct error *error);
 
 /**
- * @brief Reads all of it back; waits for the device.
- * @param values  receives the data, (count) floats of host memory, or NULL
- * @param intact  receives whether the canaries hold what they held
- * @param changed receives whether the data differs from what was put
+ * @brief Reads the whole buffer back; waits for the device.
+ * @param values  host, (count) floats, receives the data; or NULL
+ * @param intact  receives whether the canaries are unchanged
+ * @param changed receives whether the data differs from the last device_buffer_put()
  */
 MUST_CHECK enum status device_buffer_get(const struct device_buffer *buffer, float *values,
                                          bool *intact, bool *changed, struct error *error);

@@ -58,8 +58,8 @@ void expectation_check_ids(const struct cJSON *recorded, const int32_t *ids, siz
     const struct cJSON *want;
     cJSON_ArrayForEach(want, recorded) {
         if (index >= count || (double)ids[index] != cJSON_GetNumberValue(want)) {
-            TEST_FAIL("%s: id %zu is %d of %zu ids, the library says %.0f", what, index,
-                      index < count ? ids[index] : -1, count, cJSON_GetNumberValue(want));
+            TEST_FAIL("%s: id %zu of %zu is %d, the library's is %.0f", what, index, count,
+                      index < count ? ids[index] : -1, cJSON_GetNumberValue(want));
             return;
         }
         index++;

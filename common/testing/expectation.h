@@ -14,11 +14,12 @@
 
 struct cJSON;
 
-/** @return the parsed file at @p path, as seen from the workspace, or NULL after noting a failure of the running test. */
+/** @return the parsed file at @p path, as seen from the workspace, or NULL after noting a failure
+ * of the running test. */
 struct cJSON *expectation_load(const char *path);
 
 /**
- * @brief The text in member @p name of @p object.
+ * @brief Decodes the hexadecimal text in member @p name of @p object.
  * @param length receives its bytes
  * @return memory that the caller frees, of exactly that size; NULL after noting a failure
  */
@@ -28,17 +29,17 @@ char *expectation_text(const struct cJSON *object, const char *name, size_t *len
 const char *expectation_string(const struct cJSON *object, const char *name);
 
 /**
- * @brief Notes a failure of the running test when @p ids are not the recorded ones.
+ * @brief Notes a failure of the running test if @p ids (@p count) differ from the recorded ones.
  * @param recorded array of numbers
- * @param what     names the case in the message
+ * @param what     name of the case, for the message
  */
 void expectation_check_ids(const struct cJSON *recorded, const int32_t *ids, size_t count,
                            const char *what);
 
-/** @brief Notes a failure when @p hash is not the one recorded, 16 hexadecimal digits. */
+/** Notes a failure if @p hash differs from the recorded one, 16 hexadecimal digits. */
 void expectation_check_hash(const char *recorded, uint64_t hash, const char *what);
 
-/** @return 64-bit FNV-1a hash of nothing. */
+/** @return 64-bit FNV-1a hash of an empty sequence. */
 uint64_t expectation_hash_start(void);
 
 /** @return @p hash continued over @p count ids, each as 4 bytes, little-endian. */

@@ -1,6 +1,6 @@
 /**
  * @file fuzz.h
- * @brief What a fuzz target is made of: one entry point, and seeds it makes itself.
+ * @brief The two functions of a fuzz target: its entry point, and the seeds that it makes.
  *
  * Declare it in a BUILD file with fuzz_target() of //common/bazel:fuzz.bzl. The
  * ordinary tests replay it under ASan and UBSan; libFuzzer runs it with
@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /**
  * @brief Makes seed number @p index: a small valid input.
  * @param seed receives memory that the caller frees
- * @return false when there is no such seed
+ * @return false if there is no such seed
  */
 bool fuzz_seed(size_t index, unsigned char **seed, size_t *size);
 

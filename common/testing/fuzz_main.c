@@ -1,7 +1,7 @@
 /*
- * Runs a libFuzzer target without libFuzzer: over its own seeds, over every
- * prefix of them and over seeded random changes of them. Part of the ordinary
- * tests, under sanitizers; `--config=fuzz` links libFuzzer instead.
+ * Runs a fuzz target without libFuzzer, on its own seeds, on prefixes of them and
+ * on random changes of them, with a fixed seed. Part of the ordinary tests, under
+ * sanitizers; `--config=fuzz` links libFuzzer instead.
  */
 #include "common/testing/fuzz.h"
 
@@ -31,7 +31,7 @@ static void run_copy(const unsigned char *data, size_t size) {
 static void change(struct rng *rng, unsigned char *data, size_t size) {
     static const unsigned char values[] = {0x00, 0x01, 0x7f, 0x80, 0xff, '"', '{', ' '};
     for (uint64_t n = 1 + rng_below(rng, 4); n > 0; n--) {
-        /* Headers are where the trouble is: half of the changes hit the first bytes. */
+        /* Half of the changes hit the first 64 bytes: most bugs are in the reading of headers. */
         uint64_t range = rng_below(rng, 2) == 0 && size > 64 ? 64 : size;
         unsigned char *byte = &data[rng_below(rng, range)];
         *byte = rng_below(rng, 2) == 0 ? values[rng_below(rng, sizeof values)]
@@ -96,7 +96,7 @@ int main(int argc, char **argv) {
 
 #else
 
-/* libFuzzer's main() runs; the seeds are written into the folder $WARPBOOK_SEEDS names. */
+/* Here libFuzzer's main() runs; before it, the seeds are written to the folder $WARPBOOK_SEEDS. */
 __attribute__((constructor)) static void write_seeds(void) {
     const char *folder = getenv("WARPBOOK_SEEDS");
     unsigned char *seed;

@@ -1,4 +1,4 @@
-# Helpers of tests that run programs from outside, read by them: run from the test's temporary
+# Helpers for tests that run programs; such a test sources this file and works in its temporary
 # folder.
 # shellcheck shell=bash
 failures=0
@@ -14,7 +14,7 @@ run() {
     code=$?
 }
 
-# refuses TEXT PROGRAM ARGS: exits with 1, prints nothing, says TEXT in one line.
+# refuses TEXT PROGRAM ARGS: expects exit status 1, no output, and one line with TEXT on stderr.
 refuses() {
     local text=$1
     shift
@@ -25,33 +25,33 @@ refuses() {
     grep -qF -- "$text" err || fail "want '$text': $* -> $(cat err)"
 }
 
-# accepts PROGRAM ARGS: exits with 0.
+# accepts PROGRAM ARGS: expects exit status 0.
 accepts() {
     run "$@"
     [ "$code" -eq 0 ] || fail "exit status $code: $* -> $(cat err)"
 }
 
-# says TEXT FILE: the file has the text.
+# says TEXT FILE: expects the text in the file.
 says() {
     grep -qF -- "$1" "$2" || fail "want '$1' in $2: $(cat "$2")"
 }
 
-# bare PROGRAM: leaves in the array `bare` how to start a copy of it that has no runfiles, in a folder
-# that looks like the course, but for datasets/.
+# bare PROGRAM: sets the array `bare` to a command that starts a copy of it without runfiles, in a
+# folder that looks like the course's but has no datasets/.
 bare() {
     mkdir -p bare && : >bare/WORKSPACE && cp "$1" bare/ || exit 1
-    # shellcheck disable=SC2034 # read by those that read this file
+    # shellcheck disable=SC2034 # used by the tests that source this file
     bare=(env -u RUNFILES_DIR -u BUILD_WORKSPACE_DIRECTORY -C "$PWD/bare" "./$(basename "$1")")
 }
 
-# start PROGRAM ARGS: runs it in the background, with a Ctrl-C that is heard; leaves out, err, pid.
+# start PROGRAM ARGS: runs it in the background, where Ctrl-C is not ignored; leaves out, err, pid.
 start() {
     : >out
     env --default-signal=INT,TERM,PIPE "$@" >out 2>err <in &
     pid=$!
 }
 
-# await COMMAND: until it succeeds; gives up after two minutes: a machine may be busy.
+# await COMMAND: repeats it until it succeeds; fails after two minutes, as a machine may be busy.
 await() {
     local begun=$SECONDS
     until "$@" 2>/dev/null; do
@@ -63,25 +63,26 @@ await() {
     done
 }
 
-# watching SIGNAL_BIT: whether the started program has a handler: 2 is SIGINT's, 4000 is SIGTERM's.
+# watching SIGNAL_BIT: whether the started program has a handler for the signal: 2 is SIGINT, 4000
+# SIGTERM.
 watching() {
     local caught
     caught=$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$pid/status")
     [ -n "$caught" ] && [ $((0x$caught & 0x$1)) -ne 0 ]
 }
 
-# heard SIGNAL_BIT: whether that signal has come to the started program, which is still there: a
-# second one is another one only then.
+# heard SIGNAL_BIT: whether the started program has received that signal and still runs. A second
+# signal before that would merge with the first.
 heard() {
     [ -r "/proc/$pid/status" ] && ! watching "$1"
 }
 
-# waiting: whether the started program sleeps, as one does that reads what is not there yet.
+# waiting: whether the started program sleeps, for example because it waits for input.
 waiting() {
     grep -q '^State:[[:space:]]*S' "/proc/$pid/status"
 }
 
-# ends CODE: waits for the started program and compares its exit status.
+# ends CODE: waits for the started program and expects this exit status.
 ends() {
     wait "$pid"
     code=$?

@@ -1,27 +1,9 @@
 #include "common/testing/recording.h"
 
 #include <cjson/cJSON.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "common/base/file.h"
 #include "common/testing/testing.h"
-
-cJSON *recording_load(const char *path) {
-    char *text;
-    size_t size;
-    struct error error = {0};
-    if (file_read(path, 1 << 20, &text, &size, &error) != STATUS_OK) {
-        TEST_FAIL("%s", error.message);
-        return NULL;
-    }
-    cJSON *root = cJSON_ParseWithLength(text, size);
-    free(text);
-    if (root == NULL) {
-        TEST_FAIL("%s is not JSON", path);
-    }
-    return root;
-}
 
 const cJSON *recording_case(const cJSON *root, const char *path, const char *name) {
     const cJSON *one;

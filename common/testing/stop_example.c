@@ -1,4 +1,4 @@
-/* What stop_test.sh looks at: of these four tests one passes, one stops, two are not run. */
+/* The program for stop_test.sh: of these four tests one passes, one stops, two are not run. */
 #include "common/testing/testing.h"
 
 C_TEST(first, runs) {

@@ -1,5 +1,5 @@
 #!/bin/bash
-# TEST_STOP: a failure, said once, on standard error too; the tests after it are not run.
+# TEST_STOP is a failure that is reported once, also on standard error; later tests are not run.
 # usage: stop_test.sh STOP_EXAMPLE
 set -u
 out=$("$1" 2>"$TEST_TMPDIR/err")

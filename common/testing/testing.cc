@@ -51,7 +51,7 @@ bool &stopped() {
     return after_test_stop;
 }
 
-// A test's own end restores all flags, so that this one is set after it.
+// The end of a test restores all flags, so this flag is set after it.
 class Stopper : public testing::EmptyTestEventListener {
     void OnTestEnd(const testing::TestInfo &) override {
         if (stopped()) {
@@ -65,9 +65,9 @@ test_observer *&observer() {
     return function;
 }
 
-// Tells the observer what GoogleTest knows of each test.
+// Passes GoogleTest's result of each test to the observer.
 class Reporter : public testing::EmptyTestEventListener {
-    // GoogleTest's own first line says no more than that it failed.
+    // Drops GoogleTest's first line, "Failed".
     void OnTestPartResult(const testing::TestPartResult &part) override {
         static const char word[] = "Failed\n";
         if (part.failed() && failures_++ == 0) {

@@ -8,8 +8,8 @@
  *         EXPECT_INT_EQ(64, ARENA_ALIGNMENT);
  *     }
  *
- * A cc_test lists the C file in srcs and //common/testing in deps; main() is
- * there. EXPECT_* notes a failure and goes on; ASSERT_* also leaves the
+ * A cc_test lists the C file in srcs and //common/testing, which has main(), in
+ * deps. EXPECT_* notes a failure and continues; ASSERT_* also returns from the
  * function. All GoogleTest flags work (--gtest_filter, ...).
  */
 #ifndef WARPBOOK_COMMON_TESTING_TESTING_H_
@@ -35,14 +35,15 @@ void test_register(const char *suite, const char *name, const char *file, int li
 void test_fail(const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/** Marks the running test as skipped, with the reason; the test should return then. */
+/** Marks the running test as skipped, with the reason; the test must then return. */
 void test_skip(const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /**
- * @brief Notes a failure that every other test of the program would meet, too: they are not run.
+ * @brief Notes a failure that all other tests of the program would have, too: they are not run.
  *
- * For what is missing altogether, as a GPU: its line then comes once, on standard error as well.
+ * For something that all tests need, such as a GPU: the reason is then reported only once, and on
+ * standard error, too.
  */
 void test_stop(const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -50,29 +51,29 @@ void test_stop(const char *file, int line, const char *format, ...)
 /** @return true when the running test has noted a failure. */
 bool test_has_failed(void);
 
-/** How a test ended. */
+/** Result of a test. */
 struct test_outcome {
     const char *suite, *name;
     bool skipped;
-    int failures;        /**< how many it noted */
-    const char *message; /**< of the first failure, or why it was skipped; "" when it passed */
+    int failures;        /**< number of failures noted */
+    const char *message; /**< of the first failure, or why it was skipped; "" if it passed */
     double seconds;
 };
 
-/** Is told of each test that ended, and NULL when the last one has. */
+/** Called with the result of each test, and with NULL after the last one. */
 typedef void test_observer(const struct test_outcome *outcome);
 
-/** Names the program's observer; called before main(), by a constructor. */
+/** Sets the program's observer; to be called before main(), by a constructor. */
 void test_observe(test_observer *observer);
 
-/** Names what is called behind each test's function, as part of the test; by a constructor. */
+/** Sets a function that is called after each test, as part of it; to be called by a constructor. */
 void test_clean_up(test_function *function);
 
 /**
- * @brief Finds a real data file in the folder that $WARPBOOK_DATA names.
- * @param path receives the path, @p size bytes
- * @return false when the variable is not set or the file is not there; a test
- *         then says so with TEST_SKIP
+ * @brief Finds a real data file in the folder $WARPBOOK_DATA.
+ * @param path receives the path, at most @p size bytes
+ * @return false if the variable is not set or the file does not exist; the test
+ *         should then use TEST_SKIP
  */
 bool test_data_path(const char *name, char *path, size_t size);
 

@@ -1,6 +1,6 @@
 /**
  * @file words.h
- * @brief What messages count.
+ * @brief Plural forms for messages.
  */
 #ifndef WARPBOOK_COMMON_TESTING_WORDS_H_
 #define WARPBOOK_COMMON_TESTING_WORDS_H_
@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/** @return what a noun behind the number ends with: "1 row", "2 rows". */
+/** @return the ending of a noun after @p count: "" as in "1 row", "s" as in "2 rows". */
 static inline const char *plural(uint64_t count) {
     return count == 1 ? "" : "s";
 }

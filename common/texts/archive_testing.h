@@ -1,6 +1,6 @@
 /**
  * @file archive_testing.h
- * @brief Archives made in memory, for the tests of what reads them.
+ * @brief Makes archives in memory, for tests of their readers.
  */
 #ifndef WARPBOOK_COMMON_TEXTS_ARCHIVE_TESTING_H_
 #define WARPBOOK_COMMON_TEXTS_ARCHIVE_TESTING_H_
@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/** An archive that grows; zero-initialise, free data. */
+/** A growing archive; zero-initialise before use, free(data) after. */
 struct archive {
     unsigned char *data;
     size_t size;
@@ -35,7 +35,7 @@ void archive_append(struct archive *archive, const void *data, size_t size);
 /** Appends the end mark: two blocks of zeros. */
 void archive_end(struct archive *archive);
 
-/** @return the archive as .xz; false in @p made in a build without liblzma. */
+/** @return the archive as .xz; @p made receives false in a build without liblzma. */
 struct archive archive_xz(const struct archive *archive, bool *made);
 
 #ifdef __cplusplus

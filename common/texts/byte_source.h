@@ -1,6 +1,6 @@
 /**
  * @file byte_source.h
- * @brief Bytes that come one after the other: what a streaming reader reads from.
+ * @brief A stream of bytes, the input of a streaming reader.
  */
 #ifndef WARPBOOK_COMMON_TEXTS_BYTE_SOURCE_H_
 #define WARPBOOK_COMMON_TEXTS_BYTE_SOURCE_H_
@@ -15,14 +15,14 @@ extern "C" {
 
 struct byte_source {
     /**
-     * Puts up to @p size bytes into @p buffer. *got less than @p size only at the end of the bytes,
-     * which is no failure.
+     * Reads up to @p size bytes into @p buffer, host. *got is less than @p size only at the end of
+     * the stream, which is not an error.
      */
     enum status (*read)(void *context, void *buffer, size_t size, size_t *got, struct error *error);
     void *context;
 };
 
-/** Bytes in memory as a source: context of memory_source_read(). */
+/** Bytes in memory as a stream: the context of memory_source_read(). */
 struct memory_source {
     const unsigned char *data;
     size_t size;

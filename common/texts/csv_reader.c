@@ -8,7 +8,7 @@
 enum status csv_reader_create(struct csv_reader *reader, const char *data, size_t size) {
     *reader = (struct csv_reader){.data = data, .size = size, .line = 1};
     size_t bytes;
-    /* A field takes at most its bytes in the file and a NUL where its comma was. */
+    /* A field needs at most its bytes in the file, and a NUL in place of its comma. */
     if (!checked_add(size, 2, &bytes)) {
         return STATUS_OVERFLOW;
     }
@@ -23,7 +23,7 @@ static bool at_end(const struct csv_reader *r) {
     return r->offset == r->size;
 }
 
-/* LF or CRLF: the bytes it takes, 0 when there is none here. */
+/* Length of the LF or CRLF at the current byte; 0 if there is none. */
 static size_t line_break(const struct csv_reader *r) {
     if (at_end(r)) {
         return 0;
@@ -36,13 +36,13 @@ static size_t line_break(const struct csv_reader *r) {
     return crlf ? 2 : 0;
 }
 
-static void keep(struct csv_reader *r, char c) {
+static void append(struct csv_reader *r, char c) {
     r->buffer[r->used++] = c;
     r->line += c == '\n';
     r->offset++;
 }
 
-/* Behind the opening quote, to behind the closing one. */
+/* Reads a quoted field, from its opening quote to the byte after its closing quote. */
 static enum status read_quoted(struct csv_reader *r, struct error *error) {
     size_t start = r->line;
     r->offset++;
@@ -58,13 +58,13 @@ static enum status read_quoted(struct csv_reader *r, struct error *error) {
                 break;
             }
         }
-        keep(r, c);
+        append(r, c);
     }
     if (at_end(r) || r->data[r->offset] == ',' || line_break(r) > 0) {
         return STATUS_OK;
     }
     return error_set(error, STATUS_BAD_FORMAT,
-                     "line %zu: broken quotes: text behind the closing quote of a field that "
+                     "line %zu: broken quotes: text after the closing quote of a field that "
                      "began in line %zu",
                      r->line, start);
 }
@@ -73,10 +73,11 @@ static enum status read_bare(struct csv_reader *r, struct error *error) {
     while (!at_end(r) && r->data[r->offset] != ',' && line_break(r) == 0) {
         if (r->data[r->offset] == '"') {
             return error_set(error, STATUS_BAD_FORMAT,
-                             "line %zu: broken quotes: a quote inside a field that began without",
+                             "line %zu: broken quotes: a quote inside a field that does not begin "
+                             "with one",
                              r->line);
         }
-        keep(r, r->data[r->offset]);
+        append(r, r->data[r->offset]);
     }
     return STATUS_OK;
 }
@@ -90,7 +91,7 @@ static enum status read_field(struct csv_reader *r, struct csv_field *field, str
     return STATUS_OK;
 }
 
-/* Passes over empty lines; afterwards there is a row or the end. */
+/* Skips empty lines, to the next row or the end. */
 static void skip_empty_lines(struct csv_reader *r) {
     for (size_t length = line_break(r); length > 0; length = line_break(r)) {
         r->offset += length;

@@ -1,11 +1,10 @@
 /**
  * @file csv_reader.h
- * @brief Comma-separated values as RFC 4180 has them: quotes, doubled quotes, line breaks inside.
+ * @brief Reads comma-separated values as in RFC 4180, with quoted fields and line breaks in them.
  *
- * A row ends with LF, CRLF or the file. A field is either quoted, then a quote
- * inside is doubled, or bare, then it has no quote. Whatever else a quote does
- * is an error with the number of the line. Rows of one empty field are passed
- * over (an empty line).
+ * A row ends with LF, CRLF or the end of the file. In a quoted field a quote is
+ * doubled; a field that is not quoted has no quotes. Any other quote is an error
+ * with the number of the line. Empty lines are skipped.
  */
 #ifndef WARPBOOK_COMMON_TEXTS_CSV_READER_H_
 #define WARPBOOK_COMMON_TEXTS_CSV_READER_H_
@@ -34,7 +33,7 @@ struct csv_reader {
 };
 
 /**
- * @brief Starts at the first row of @p size bytes; a byte order mark is passed over.
+ * @brief Starts at the first row of @p size bytes; skips a byte order mark.
  * @return STATUS_OK, STATUS_OVERFLOW or STATUS_OUT_OF_MEMORY
  */
 MUST_CHECK enum status csv_reader_create(struct csv_reader *reader, const char *data, size_t size);
@@ -43,7 +42,7 @@ MUST_CHECK enum status csv_reader_create(struct csv_reader *reader, const char *
  * @brief Reads one row.
  * @param fields receives at most @p most fields; they live until the next call
  * @param count  receives their number
- * @param found  receives false behind the last row
+ * @param found  receives false after the last row
  * @return STATUS_OK; STATUS_BAD_FORMAT with the line for a broken quote or more than @p most fields
  */
 MUST_CHECK enum status csv_reader_next(struct csv_reader *reader, struct csv_field *fields,

@@ -5,7 +5,7 @@
 
 enum { BLOCK = 512, MOST_EXTENSION = 1 << 20 };
 
-/* Where a ustar header has its fields. */
+/* Offsets and sizes of the fields in a ustar header. */
 enum {
     NAME_AT = 0,
     NAME_SIZE = 100,
@@ -19,7 +19,7 @@ enum {
     PREFIX_SIZE = 155
 };
 
-/* What extension headers say of the entry that follows them. */
+/* Name and size of the next entry, if extension headers give them. */
 struct extension {
     bool has_name, has_size;
     char name[TAR_MAX_NAME];
@@ -51,7 +51,7 @@ static enum status skip(struct tar_reader *r, uint64_t size, struct error *error
     return STATUS_OK;
 }
 
-/* Reads what is behind the end mark: fill, and the checksums of a compressed source. */
+/* Reads the rest after the end mark: padding, and the checksums of a compressed source. */
 static enum status drain(struct tar_reader *r, struct error *error) {
     unsigned char waste[8192];
     size_t got;
@@ -71,7 +71,7 @@ static bool all_zero(const unsigned char *block) {
     return true;
 }
 
-/* A number in octal digits, blanks around, or in base 256 when the first bit is set. */
+/* Parses a number in octal digits with blanks around, or in base 256 if the first bit is set. */
 static bool parse_number(const unsigned char *field, size_t size, uint64_t *out) {
     uint64_t value = 0;
     size_t i = 0;
@@ -123,9 +123,8 @@ static enum status set_name(struct extension *e, const char *name, size_t length
                             struct error *error) {
     if (length >= TAR_MAX_NAME) {
         return error_set(error, STATUS_TOO_LONG,
-                         "a name of %zu bytes in the tar archive, at most "
-                         "%d are read",
-                         length, TAR_MAX_NAME - 1);
+                         "a name of %zu bytes in the tar archive, at most %d are allowed", length,
+                         TAR_MAX_NAME - 1);
     }
     if (memchr(name, '\0', length) != NULL) {
         return error_set(error, STATUS_BAD_FORMAT, "a name with a NUL in the tar archive");
@@ -153,8 +152,8 @@ static enum status bad_record(struct error *error) {
     return error_set(error, STATUS_BAD_FORMAT, "a damaged pax record in the tar archive");
 }
 
-/* One pax record, "KEYWORD=VALUE". */
-static enum status heed_record(struct extension *e, const char *text, size_t length,
+/* Reads one pax record, "KEYWORD=VALUE". */
+static enum status read_record(struct extension *e, const char *text, size_t length,
                                struct error *error) {
     const char *equals = memchr(text, '=', length);
     if (equals == NULL) {
@@ -173,9 +172,9 @@ static enum status heed_record(struct extension *e, const char *text, size_t len
     return STATUS_OK;
 }
 
-/* pax: "LENGTH KEYWORD=VALUE\n" again and again; LENGTH counts the whole record. */
-static enum status heed_pax(struct extension *e, const char *text, size_t size,
-                            struct error *error) {
+/* Reads pax records, each "LENGTH KEYWORD=VALUE\n"; LENGTH counts the whole record. */
+static enum status read_records(struct extension *e, const char *text, size_t size,
+                                struct error *error) {
     size_t at = 0;
     while (at < size) {
         const char *record = text + at;
@@ -186,14 +185,26 @@ static enum status heed_pax(struct extension *e, const char *text, size_t size,
             record[length - 1] != '\n') {
             return bad_record(error);
         }
-        TRY(heed_record(e, blank + 1, (size_t)length - digits - 2, error));
+        TRY(read_record(e, blank + 1, (size_t)length - digits - 2, error));
         at += (size_t)length;
     }
     return STATUS_OK;
 }
 
-/* Reads the content of an extension header and notes what it says. */
-static enum status heed(struct tar_reader *r, char type, struct extension *e, struct error *error) {
+/* `text` has room for `size` bytes and a NUL. */
+static enum status parse_extension(struct tar_reader *r, char type, struct extension *e, char *text,
+                                   size_t size, struct error *error) {
+    TRY(tar_reader_read(r, text, size, error));
+    if (type == 'x') {
+        return read_records(e, text, size, error);
+    }
+    text[size] = '\0';
+    return set_name(e, text, strlen(text), error);
+}
+
+/* Reads the content of an extension header into *e. */
+static enum status read_extension(struct tar_reader *r, char type, struct extension *e,
+                                  struct error *error) {
     if (r->content > MOST_EXTENSION) {
         return error_set(error, STATUS_TOO_LONG,
                          "an extension header of %llu bytes in the tar archive, at offset %llu",
@@ -204,13 +215,7 @@ static enum status heed(struct tar_reader *r, char type, struct extension *e, st
     if (text == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory");
     }
-    enum status status = tar_reader_read(r, text, size, error);
-    if (status == STATUS_OK && type == 'x') {
-        status = heed_pax(e, text, size, error);
-    } else if (status == STATUS_OK) {
-        text[size] = '\0';
-        status = set_name(e, text, strlen(text), error);
-    }
+    enum status status = parse_extension(r, type, e, text, size, error);
     free(text);
     return status;
 }
@@ -264,7 +269,7 @@ enum status tar_reader_next(struct tar_reader *r, struct tar_entry *entry, bool 
             return drain(r, error);
         }
         if (type == 'x' || type == 'L') {
-            TRY(heed(r, type, &e, error));
+            TRY(read_extension(r, type, &e, error));
         } else if (type != 'g' && type != 'K') {
             fill_entry(r, entry, block, type, &e);
             *found = true;
@@ -277,7 +282,7 @@ enum status tar_reader_next(struct tar_reader *r, struct tar_entry *entry, bool 
 enum status tar_reader_read(struct tar_reader *r, void *buffer, size_t size, struct error *error) {
     if (size > r->content) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "%zu bytes wanted of an entry that has %llu left", size,
+                         "cannot read %zu bytes of an entry that has %llu left", size,
                          (unsigned long long)r->content);
     }
     TRY(read_all(r, buffer, size, error));

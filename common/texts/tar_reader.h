@@ -1,11 +1,10 @@
 /**
  * @file tar_reader.h
- * @brief A tar archive, entry by entry, from bytes that come one after the other.
+ * @brief Reads a tar archive, entry by entry, from a stream of bytes.
  *
- * Formats: ustar (POSIX.1-1988) with its name prefix; pax (POSIX.1-2001): the
- * records "path" and "size" are heeded, others passed over; GNU's long names
- * and base-256 sizes. Every header's checksum is verified. A name is at most
- * 4095 bytes.
+ * Formats: ustar (POSIX.1-1988) with its name prefix; pax (POSIX.1-2001) with the
+ * records "path" and "size", ignoring others; GNU's long names and base-256
+ * sizes. Every header's checksum is verified. A name has at most 4095 bytes.
  */
 #ifndef WARPBOOK_COMMON_TEXTS_TAR_READER_H_
 #define WARPBOOK_COMMON_TEXTS_TAR_READER_H_
@@ -39,22 +38,26 @@ struct tar_reader {
     bool ended;
 };
 
-/** Starts at the first header of what @p source delivers. */
+/** Starts at the first header of @p source. */
 void tar_reader_create(struct tar_reader *reader, struct byte_source source);
 
 /**
- * @brief Passes over what is left of the entry before, and reads the next header.
+ * @brief Skips the rest of the current entry and reads the next header.
  *
- * At the end of the archive reads @p source to its end, so that damage there is found too.
+ * At the end of the archive it reads @p source to its end, so that damage there is found, too.
  *
  * @param found receives false after the last entry
  * @return STATUS_OK; STATUS_BAD_FORMAT, STATUS_TRUNCATED (no end mark), STATUS_TOO_LONG with the
- *         offset; or what the source says
+ *         offset; STATUS_OUT_OF_MEMORY; or the status of the source
  */
 MUST_CHECK enum status tar_reader_next(struct tar_reader *reader, struct tar_entry *entry,
                                        bool *found, struct error *error);
 
-/** Reads @p size bytes of the entry's content, at most what is left of it. */
+/**
+ * @brief Reads the next @p size bytes of the entry's content.
+ * @return STATUS_OK, STATUS_INVALID_ARGUMENT (more than is left), STATUS_TRUNCATED, or the status
+ *         of the source
+ */
 MUST_CHECK enum status tar_reader_read(struct tar_reader *reader, void *buffer, size_t size,
                                        struct error *error);
 

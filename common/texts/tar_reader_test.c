@@ -177,7 +177,7 @@ C_TEST(tar_reader, refuses_extensions_that_are_damaged) {
     char name[4097];
     memset(name, 'n', sizeof name);
     refuses_extension('L', name, 4096, STATUS_TOO_LONG,
-                      "a name of 4096 bytes in the tar archive, at most 4095 are read");
+                      "a name of 4096 bytes in the tar archive, at most 4095 are allowed");
 }
 
 C_TEST(tar_reader, refuses_an_extension_larger_than_any) {

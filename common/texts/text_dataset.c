@@ -1,5 +1,6 @@
 #include "common/texts/text_dataset.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,9 +40,7 @@ enum status text_dataset_kind_parse(const char *name, enum text_dataset_kind *ki
     }
     return error_set(
         error, STATUS_INVALID_ARGUMENT,
-        "a data set is 'imdb', 'agnews' or 'text', not '%s'; or 'sample', the project's "
-        "own",
-        name);
+        "a data set is 'imdb', 'agnews', 'text' or 'sample' (the project's own), not '%s'", name);
 }
 
 size_t text_dataset_labels(enum text_dataset_kind kind) {
@@ -94,6 +93,33 @@ enum status text_list_add(struct text_list *list, char *text, size_t length, int
     return status;
 }
 
+enum status text_check_length(uint64_t length, struct error *error) {
+    if (length > TEXT_MAX_BYTES) {
+        return error_set(error, STATUS_TOO_LONG, "a text of %llu bytes, at most %d are allowed",
+                         (unsigned long long)length, TEXT_MAX_BYTES);
+    }
+    return STATUS_OK;
+}
+
+enum status text_list_add_copy(struct text_list *list, const char *text, size_t length,
+                               int32_t label, struct error *error) {
+    TRY(text_check_length(length, error));
+    char *copy = malloc(length + 1);
+    if (copy == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the texts");
+    }
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    return text_list_add(list, copy, length, label, error);
+}
+
+enum status text_error_at(struct error *error, enum status status, const char *what,
+                          size_t number) {
+    char where[64];
+    snprintf(where, sizeof where, "%s %zu", what, number);
+    return error_prefix(error, status, where);
+}
+
 void text_list_free(struct text_list *list) {
     for (size_t i = 0; i < list->count; i++) {
         free(list->samples[i].text);
@@ -108,7 +134,7 @@ size_t text_dataset_wanted(const struct text_dataset_options *options) {
     return all ? SIZE_MAX : wanted;
 }
 
-/* Frees what lies before skip and behind skip + limit. */
+/* Frees the texts before skip and after skip + limit. */
 static void cut(struct text_list *list, const struct text_dataset_options *options) {
     size_t first = options->skip < list->count ? options->skip : list->count;
     size_t wanted = text_dataset_wanted(options);
@@ -124,12 +150,12 @@ static void cut(struct text_list *list, const struct text_dataset_options *optio
     list->count = end - first;
 }
 
-/* All texts of a split without one of some label are not that split. */
+/* A whole split must have texts of every label. */
 static enum status check_labels(const struct text_list *list, const struct kind *kind,
                                 const char *path, const struct text_dataset_options *options,
                                 struct error *error) {
     if (list->count == 0) {
-        return error_set(error, STATUS_BAD_FORMAT, "%s: no texts behind the first %zu", path,
+        return error_set(error, STATUS_BAD_FORMAT, "%s: no texts after the first %zu", path,
                          options->skip);
     }
     bool whole = options->limit == 0 && options->skip == 0 && list->samples[0].label >= 0;
@@ -160,6 +186,13 @@ static enum status check_split(enum text_dataset_kind kind, const char *split,
     return STATUS_OK;
 }
 
+static enum status read_list(struct text_list *list, const struct kind *kind, const char *path,
+                             const struct text_dataset_options *options, struct error *error) {
+    TRY(kind->read(list, path, options, error));
+    cut(list, options);
+    return check_labels(list, kind, path, options, error);
+}
+
 enum status text_dataset_open(struct text_dataset *dataset, enum text_dataset_kind kind,
                               const char *path, const struct text_dataset_options *options,
                               struct error *error) {
@@ -167,11 +200,7 @@ enum status text_dataset_open(struct text_dataset *dataset, enum text_dataset_ki
     struct text_list list = {0};
     *dataset = (struct text_dataset){.name = k->name};
     TRY(check_split(kind, options->split, error));
-    enum status status = k->read(&list, path, options, error);
-    if (status == STATUS_OK) {
-        cut(&list, options);
-        status = check_labels(&list, k, path, options, error);
-    }
+    enum status status = read_list(&list, k, path, options, error);
     if (status != STATUS_OK) {
         text_list_free(&list);
         return status;

@@ -1,22 +1,22 @@
 /**
  * @file text_dataset.h
- * @brief Texts with labels: the data sets that a classifier is trained and evaluated on; and
- *        texts without, which language models learn from.
+ * @brief Reads texts with labels, for training and evaluating a classifier, and texts without
+ *        labels, for training a language model.
  *
  * - imdb: Large Movie Review Dataset (Maas et al., ACL 2011): ROOT/SPLIT/neg/NAME.txt and
  *   ROOT/SPLIT/pos/NAME.txt, in a folder (ROOT or ROOT/aclImdb) or in a .tar or .tar.xz, which is
- *   read as it is, piece by piece. Labels 0 neg, 1 pos. Splits train and test, and unsup, the
- *   reviews without labels in ROOT/train/unsup. Order: by file name, or as in the archive, neg and
- *   pos in turn, so that the first N texts have both labels. The files write a line break as
- *   "<br />" ("<br/>", "<br>", in any case); here it is a line break.
+ *   read without unpacking it first. Labels 0 neg, 1 pos. Splits train and test, and unsup, the
+ *   reviews without labels in ROOT/train/unsup. Order: by file name, or as in the archive, with neg
+ *   and pos alternating, so that the first N texts have both labels. The files' "<br />" ("<br/>",
+ *   "<br>", in any case) become line breaks.
  * - agnews: AG News (Zhang et al., NIPS 2015): a CSV, each row class 1 to 4, title, description,
  *   all quoted; or a folder with SPLIT.csv or ag_news_SPLIT.csv. Labels 0 World, 1 Sports,
- *   2 Business, 3 Sci/Tech. A text is the title, a blank and the description. The file writes a
- *   line break as a backslash; here it is a line break. A first row that begins with "Class Index"
- *   is a heading.
- * - text: a file without labels; paragraphs, or lines where no blank line lies between texts.
- * - sample: datasets/reviews_sample.tsv, or a file like it: a line a text, "neg" or "pos" and a tab
- *   before it. Labels 0 neg, 1 pos. It is all there is of either split.
+ *   2 Business, 3 Sci/Tech. A text is the title, a blank and the description. The file's
+ *   backslashes become line breaks. A first row that begins with "Class Index" is a heading.
+ * - text: a file without labels. Its texts are paragraphs, or lines if no blank line separates
+ *   texts.
+ * - sample: datasets/reviews_sample.tsv, or a file like it: one text a line, after "neg" or "pos"
+ *   and a tab. Labels 0 neg, 1 pos. Both splits are the whole file.
  *
  * Texts are checked to be valid UTF-8 and not empty; a text is at most 16 MiB.
  */
@@ -45,7 +45,7 @@ enum text_dataset_kind {
 struct text_sample {
     char *text;    /**< NUL-terminated */
     size_t length; /**< bytes */
-    int32_t label; /**< in [0, labels); -1: none */
+    int32_t label; /**< in [0, labels); -1 without a label */
 };
 
 struct text_dataset {
@@ -57,24 +57,28 @@ struct text_dataset {
 };
 
 struct text_dataset_options {
-    const char *split; /**< "test", "train" or "unsup"; one CSV file is all of its split */
-    size_t skip;       /**< texts passed over before the first */
+    const char *split; /**< "test", "train" or "unsup"; ignored if the path is one CSV file */
+    size_t skip;       /**< number of texts to skip at the beginning */
     size_t limit;      /**< most texts; 0: all */
 };
 
-/** @return STATUS_OK, or STATUS_INVALID_ARGUMENT with the names there are. */
+/** @return STATUS_OK, or STATUS_INVALID_ARGUMENT with the known names. */
 MUST_CHECK enum status text_dataset_kind_parse(const char *name, enum text_dataset_kind *kind,
                                                struct error *error);
 
-/** @return number of labels of a kind; 0: it has none. */
+/** @return number of labels of a kind; 0 if it has none. */
 size_t text_dataset_labels(enum text_dataset_kind kind);
 
 /**
- * @brief Reads texts and labels; memory for those wanted only. On a terminal, what takes longer
- *        than two seconds shows how far it is.
+ * @brief Reads texts and labels; uses memory only for the texts that are returned. On a terminal it
+ *        shows its progress after two seconds.
  *
- * Each failure is one line that names the file, and the entry or the line in it. No text, or, when
- * all are wanted, no text of some label, is STATUS_BAD_FORMAT.
+ * The message of a failure names the file, and the entry or the line in it.
+ *
+ * @return STATUS_OK; STATUS_NOT_FOUND, STATUS_IO; STATUS_INVALID_ARGUMENT (split); STATUS_BAD_UTF8;
+ *         STATUS_TOO_LONG; STATUS_TRUNCATED; STATUS_UNSUPPORTED; STATUS_OUT_OF_MEMORY;
+ *         STATUS_BAD_FORMAT, also if there is no text, or if all texts were asked for and a label
+ *         has none
  */
 MUST_CHECK enum status text_dataset_open(struct text_dataset *dataset, enum text_dataset_kind kind,
                                          const char *path,

@@ -1,26 +1,25 @@
-/* AG News: rows of class, title and description in a CSV. */
+/* AG News: a CSV with rows of class, title and description. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "common/base/file.h"
+#include "common/base/folder.h"
 #include "common/texts/csv_reader.h"
 #include "common/texts/text_dataset_internal.h"
 
 enum { FIELDS = 3, CLASSES = 4 };
 
-/* The CSV of a split: the path itself, or the first name found in the folder. */
+/* Finds the CSV of a split: the path itself, or the first of two names in the folder. */
 static enum status find_file(const char *path, const char *split, char *file, size_t size,
                              struct error *error) {
-    struct stat info;
-    if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode)) {
+    if (!folder_exists(path)) {
         snprintf(file, size, "%s", path);
-        return STATUS_OK; /* opening it says what is wrong */
+        return STATUS_OK; /* opening it reports what is wrong */
     }
     for (size_t i = 0; i < 2; i++) {
         int length = snprintf(file, size, i == 0 ? "%s/%s.csv" : "%s/ag_news_%s.csv", path, split);
-        if (length > 0 && (size_t)length < size && stat(file, &info) == 0) {
+        if (length > 0 && (size_t)length < size && path_exists(file)) {
             return STATUS_OK;
         }
     }
@@ -37,14 +36,11 @@ static enum status read_class(const struct csv_field *field, int32_t *label, str
     return STATUS_OK;
 }
 
-/* TITLE DESCRIPTION; a backslash is how the file writes a line break. */
+/* Joins title and description with a blank; the file's backslashes become line breaks. */
 static enum status join(const struct csv_field *title, const struct csv_field *description,
                         char **text, size_t *length, struct error *error) {
     *length = title->length + 1 + description->length;
-    if (*length > TEXT_MAX_BYTES) {
-        return error_set(error, STATUS_TOO_LONG, "a text of %zu bytes, at most %d", *length,
-                         TEXT_MAX_BYTES);
-    }
+    TRY(text_check_length(*length, error));
     *text = malloc(*length + 1);
     if (*text == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the texts");
@@ -67,8 +63,8 @@ static enum status add_row(struct text_list *list, const struct csv_field *field
     char *text = NULL;
     size_t length = 0;
     if (count != FIELDS) {
-        return error_set(error, STATUS_BAD_FORMAT, "%zu fields, not class, title and description",
-                         count);
+        return error_set(error, STATUS_BAD_FORMAT,
+                         "the row has %zu fields, must have class, title and description", count);
     }
     TRY(read_class(&fields[0], &label, error));
     TRY(join(&fields[1], &fields[2], &text, &length, error));
@@ -94,28 +90,29 @@ static enum status read_rows(struct text_list *list, struct csv_reader *csv, siz
         }
         enum status status = add_row(list, fields, count, error);
         if (status != STATUS_OK) {
-            char where[48];
-            snprintf(where, sizeof where, "line %zu", csv->row_line);
-            return error_prefix(error, status, where);
+            return text_error_at(error, status, "line", csv->row_line);
         }
     }
     return STATUS_OK;
+}
+
+static enum status read_csv(struct text_list *list, const struct file_view *view, size_t wanted,
+                            struct error *error) {
+    struct csv_reader csv = {0};
+    enum status status = csv_reader_create(&csv, (const char *)view->data, view->size);
+    status = status == STATUS_OK ? read_rows(list, &csv, wanted, error)
+                                 : error_set(error, status, "out of memory");
+    csv_reader_free(&csv);
+    return status;
 }
 
 enum status agnews_read(struct text_list *list, const char *path,
                         const struct text_dataset_options *options, struct error *error) {
     char file[4096];
     struct file_view view;
-    struct csv_reader csv = {0};
     TRY(find_file(path, options->split, file, sizeof file, error));
     TRY(file_view_open(&view, file, error));
-    enum status status = csv_reader_create(&csv, (const char *)view.data, view.size);
-    if (status == STATUS_OK) {
-        status = read_rows(list, &csv, text_dataset_wanted(options), error);
-    } else {
-        error_set(error, status, "out of memory");
-    }
-    csv_reader_free(&csv);
+    enum status status = read_csv(list, &view, text_dataset_wanted(options), error);
     file_view_close(&view);
     return status == STATUS_OK ? STATUS_OK : error_prefix(error, status, file);
 }

@@ -1,5 +1,4 @@
-/* Texts without labels in one file: paragraphs, or lines where there is no blank one. */
-#include <stdio.h>
+/* Texts without labels in one file: paragraphs, or lines if no blank line separates texts. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +7,7 @@
 
 static const size_t MOST_BYTES = (size_t)1 << 32;
 
-/* Where a text is looked for. */
+/* The part of the file not read yet. */
 struct lines {
     const char *at, *end;
     size_t number; /* of the line at `at`, from 1 on */
@@ -21,15 +20,15 @@ static size_t line_length(const char *text, const char *end) {
     return (size_t)((stop != NULL ? stop : end) - text);
 }
 
-static const char *behind_line(const char *text, const char *end) {
+static const char *next_line(const char *text, const char *end) {
     size_t length = line_length(text, end);
     return text + length < end ? text + length + 1 : end;
 }
 
-/* Whether there is one between two texts; those at the beginning and the end separate nothing. */
+/* Whether a blank line separates two texts; blank lines at the beginning and the end do not. */
 static bool has_blank_line(const char *text, const char *end) {
     bool text_before = false, blank_before = false;
-    for (; text < end; text = behind_line(text, end)) {
+    for (; text < end; text = next_line(text, end)) {
         bool blank = text_is_blank(text, line_length(text, end));
         if (!blank && blank_before) {
             return true;
@@ -40,11 +39,11 @@ static bool has_blank_line(const char *text, const char *end) {
     return false;
 }
 
-/* Passes over blank lines, then over a text, whose lines may end in carriage returns; false: none.
- */
+/* Skips blank lines and finds the next text; false if there is none. A carriage return at the end
+   of the text is not part of it. */
 static bool next_text(struct lines *l, const char **text, size_t *length, size_t *number) {
     while (l->at < l->end && text_is_blank(l->at, line_length(l->at, l->end))) {
-        l->at = behind_line(l->at, l->end);
+        l->at = next_line(l->at, l->end);
         l->number++;
     }
     *text = l->at;
@@ -52,7 +51,7 @@ static bool next_text(struct lines *l, const char **text, size_t *length, size_t
     const char *stop = l->at;
     while (l->at < l->end && !text_is_blank(l->at, line_length(l->at, l->end))) {
         stop = l->at + line_length(l->at, l->end);
-        l->at = behind_line(l->at, l->end);
+        l->at = next_line(l->at, l->end);
         l->number++;
         if (!l->paragraphs) {
             break;
@@ -65,21 +64,6 @@ static bool next_text(struct lines *l, const char **text, size_t *length, size_t
     return *length > 0;
 }
 
-static enum status add_copy(struct text_list *list, const char *text, size_t length,
-                            struct error *error) {
-    if (length > TEXT_MAX_BYTES) {
-        return error_set(error, STATUS_TOO_LONG, "a text of %zu bytes, at most %d", length,
-                         TEXT_MAX_BYTES);
-    }
-    char *copy = malloc(length + 1);
-    if (copy == NULL) {
-        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the texts");
-    }
-    memcpy(copy, text, length);
-    copy[length] = '\0';
-    return text_list_add(list, copy, length, -1, error);
-}
-
 static enum status split(struct text_list *list, const char *data, size_t size, size_t wanted,
                          struct error *error) {
     struct lines lines = {.at = data, .end = data + size, .number = 1};
@@ -87,11 +71,9 @@ static enum status split(struct text_list *list, const char *data, size_t size, 
     const char *text;
     size_t length, number;
     while (list->count < wanted && next_text(&lines, &text, &length, &number)) {
-        enum status status = add_copy(list, text, length, error);
+        enum status status = text_list_add_copy(list, text, length, -1, error);
         if (status != STATUS_OK) {
-            char where[48];
-            snprintf(where, sizeof where, "the text in line %zu", number);
-            return error_prefix(error, status, where);
+            return text_error_at(error, status, "the text in line", number);
         }
     }
     return STATUS_OK;

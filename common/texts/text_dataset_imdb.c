@@ -1,6 +1,6 @@
 /*
- * IMDB: one file a review in SPLIT/neg and SPLIT/pos, or, without labels, in train/unsup, in a
- * folder or in an archive. Reviews were taken from web pages, and have <br /> where a line ends.
+ * IMDB: one file per review in SPLIT/neg and SPLIT/pos, or, without labels, in train/unsup, in a
+ * folder or in an archive. The reviews come from web pages and have <br /> for line breaks.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 
 #include "common/base/file.h"
+#include "common/base/folder.h"
 #include "common/base/terminal.h"
 #include "common/texts/tar_reader.h"
 #include "common/texts/text_dataset_internal.h"
@@ -18,7 +18,7 @@
 
 enum { LABELS = 2, KB = 1000 };
 
-/* Where the reviews of a split are: SPLIT/FOLDERS[i]. */
+/* The folders of a split's reviews: SPLIT/FOLDERS[i]. */
 struct place {
     const char *split;
     const char *folders[LABELS];
@@ -35,11 +35,11 @@ static struct place find_place(const char *split) {
     return (struct place){split, {"neg", "pos"}, LABELS, {0, 1}};
 }
 
-/* Texts of each folder by itself, before they are put in turn. */
+/* The texts of each folder, before they are interleaved. */
 struct reviews {
     struct place place;
     struct text_list lists[LABELS];
-    size_t most; /* of each folder */
+    size_t most; /* texts to read from each folder */
 };
 
 static bool ends_with(const char *text, const char *end) {
@@ -49,7 +49,7 @@ static bool ends_with(const char *text, const char *end) {
 
 /* ---- A review ---- */
 
-/* Bytes of the mark of a line break at the text's beginning: <br>, <br/>, <br />; 0: none. */
+/* Length of the <br>, <br/> or <br /> at the beginning of the text; 0 if there is none. */
 static size_t line_break(const char *text) {
     static const char *const marks[] = {"<br />", "<br/>", "<br>"};
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
@@ -62,8 +62,8 @@ static size_t line_break(const char *text) {
 }
 
 /*
- * Each mark becomes a line break. Not a blank: a paragraph is something that a language model can
- * learn and write, and to BERT's tokenizer both are white space.
+ * Replaces each <br /> by a line break, not by a blank: a language model can learn paragraphs, and
+ * BERT's tokenizer treats both as white space.
  */
 static void break_lines(char *text, size_t *length) {
     size_t to = 0;
@@ -85,78 +85,70 @@ static enum status add_review(struct text_list *list, char *text, size_t length,
 
 /* ---- A folder ---- */
 
-/* path = FOLDER/NAME. */
-static enum status join(char *path, size_t size, const char *folder, const char *name,
-                        struct error *error) {
-    int length = snprintf(path, size, "%s/%s", folder, name);
-    return length > 0 && (size_t)length < size
-               ? STATUS_OK
-               : error_set(error, STATUS_TOO_LONG, "%.100s...: the path is too long", folder);
-}
-
 static int is_review(const struct dirent *entry) {
     return ends_with(entry->d_name, ".txt");
 }
 
-/* Not alphasort(), which goes by the locale. */
+/* Not alphasort(), whose order depends on the locale. */
 static int by_name(const struct dirent **a, const struct dirent **b) {
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
 static enum status read_review(struct text_list *list, const char *folder, const char *name,
                                int32_t label, struct error *error) {
-    char path[4096];
+    char path[FOLDER_PATH_BYTES];
     char *text;
     size_t length;
-    TRY(join(path, sizeof path, folder, name, error));
+    TRY(folder_join(path, folder, name, "data set", error));
     TRY(file_read(path, TEXT_MAX_BYTES, &text, &length, error));
     enum status status = add_review(list, text, length, label, error);
     return status == STATUS_OK ? STATUS_OK : error_prefix(error, status, path);
 }
 
+static enum status read_files(struct reviews *reviews, size_t index, const char *folder,
+                              struct dirent **names, size_t count, struct error *error) {
+    size_t wanted = count < reviews->most ? count : reviews->most;
+    struct progress progress = progress_create("reviews read", wanted);
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < wanted && status == STATUS_OK; i++) {
+        status = read_review(&reviews->lists[index], folder, names[i]->d_name,
+                             reviews->place.labels[index], error);
+        progress_update(&progress, i + 1);
+    }
+    progress_finish(&progress);
+    return status;
+}
+
 static enum status read_label_folder(struct reviews *reviews, const char *split_folder,
                                      size_t index, struct error *error) {
-    char folder[4096];
+    char folder[FOLDER_PATH_BYTES];
     struct dirent **names;
     const struct place *place = &reviews->place;
-    TRY(join(folder, sizeof folder, split_folder, place->folders[index], error));
+    TRY(folder_join(folder, split_folder, place->folders[index], "data set", error));
     int count = scandir(folder, &names, is_review, by_name);
     if (count < 0) {
         return error_set(error, errno == ENOENT || errno == ENOTDIR ? STATUS_NOT_FOUND : STATUS_IO,
                          "%s: cannot read the reviews labelled '%s': %s", folder,
                          place->folders[index], strerror(errno));
     }
-    size_t wanted = (size_t)count < reviews->most ? (size_t)count : reviews->most;
-    struct progress progress = progress_create("reviews read", wanted);
-    enum status status = STATUS_OK;
+    enum status status = read_files(reviews, index, folder, names, (size_t)count, error);
     for (int i = 0; i < count; i++) {
-        if (status == STATUS_OK && (size_t)i < wanted) {
-            status = read_review(&reviews->lists[index], folder, names[i]->d_name,
-                                 place->labels[index], error);
-            progress_update(&progress, (size_t)i + 1);
-        }
         free(names[i]);
     }
     free(names);
-    progress_finish(&progress);
     return status;
 }
 
-static bool is_folder(const char *path) {
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-}
-
-/* ROOT/SPLIT, or ROOT/aclImdb/SPLIT, which is what unpacking the archive in ROOT makes. */
+/* Reads ROOT/SPLIT, or ROOT/aclImdb/SPLIT, which unpacking the archive in ROOT creates. */
 static enum status read_folder(struct reviews *reviews, const char *root, struct error *error) {
-    char unpacked[4096], folder[4096];
+    char unpacked[FOLDER_PATH_BYTES], folder[FOLDER_PATH_BYTES];
     const char *split = reviews->place.split;
-    TRY(join(folder, sizeof folder, root, split, error));
-    if (!is_folder(folder)) {
-        TRY(join(unpacked, sizeof unpacked, root, "aclImdb", error));
-        TRY(join(folder, sizeof folder, unpacked, split, error));
+    TRY(folder_join(folder, root, split, "data set", error));
+    if (!folder_exists(folder)) {
+        TRY(folder_join(unpacked, root, "aclImdb", "data set", error));
+        TRY(folder_join(folder, unpacked, split, "data set", error));
     }
-    if (!is_folder(folder)) {
+    if (!folder_exists(folder)) {
         return error_set(error, STATUS_NOT_FOUND, "%s: holds no folder '%s' with reviews", root,
                          split);
     }
@@ -168,7 +160,7 @@ static enum status read_folder(struct reviews *reviews, const char *root, struct
 
 /* ---- An archive ---- */
 
-/* Whether name ends in SPLIT/FOLDER/NAME.txt; then *index is its folder's. */
+/* Whether a name ends in SPLIT/FOLDER/NAME.txt; if so, *index is the index of the folder. */
 static bool is_wanted(const char *name, const struct place *place, size_t *index) {
     const char *parts[3] = {name, name, name}; /* where the last three parts begin */
     for (const char *c = name; *c != '\0'; c++) {
@@ -195,10 +187,7 @@ static bool is_wanted(const char *name, const struct place *place, size_t *index
 
 static enum status read_entry(struct tar_reader *tar, const struct tar_entry *entry,
                               struct text_list *list, int32_t label, struct error *error) {
-    if (entry->size > TEXT_MAX_BYTES) {
-        return error_set(error, STATUS_TOO_LONG, "a text of %llu bytes, at most %d",
-                         (unsigned long long)entry->size, TEXT_MAX_BYTES);
-    }
+    TRY(text_check_length(entry->size, error));
     size_t size = (size_t)entry->size;
     char *text = malloc(size + 1);
     if (text == NULL) {
@@ -213,7 +202,7 @@ static enum status read_entry(struct tar_reader *tar, const struct tar_entry *en
     return add_review(list, text, size, label, error);
 }
 
-static bool all_there(const struct reviews *reviews) {
+static bool is_complete(const struct reviews *reviews) {
     bool all = true;
     for (size_t i = 0; i < reviews->place.count; i++) {
         all = all && reviews->lists[i].count == reviews->most;
@@ -221,10 +210,10 @@ static bool all_there(const struct reviews *reviews) {
     return all;
 }
 
-/* The bytes of an archive, packed or not, and how many of the file's have been read. */
+/* The bytes of an archive. */
 struct packed {
-    struct memory_source memory; /* as they are */
-    struct xz_reader *xz;        /* or packed */
+    struct memory_source memory; /* used if the archive is not compressed */
+    struct xz_reader *xz;        /* used if it is, else NULL */
     size_t size;                 /* of the file */
 };
 
@@ -232,7 +221,7 @@ static size_t bytes_read(const struct packed *packed) {
     return packed->xz != NULL ? xz_reader_offset(packed->xz) : packed->memory.offset;
 }
 
-/* Takes the review if it is wanted. */
+/* Reads the entry if it is a wanted review. */
 static enum status take_entry(struct reviews *reviews, struct tar_reader *tar,
                               const struct tar_entry *entry, struct error *error) {
     size_t index;
@@ -250,7 +239,7 @@ static enum status read_entries(struct reviews *reviews, struct tar_reader *tar,
                                 struct error *error) {
     struct tar_entry entry;
     bool found = true;
-    while (!all_there(reviews)) {
+    while (!is_complete(reviews)) {
         TRY(tar_reader_next(tar, &entry, &found, error));
         if (!found) {
             break;
@@ -300,8 +289,8 @@ static enum status read_file(struct reviews *reviews, const char *path, struct e
 
 /* ---- Both ---- */
 
-/* Moves the texts into list: neg, pos, neg, pos, and what is left of the longer. */
-static enum status take_turns(struct reviews *reviews, struct text_list *list,
+/* Moves the texts into one list: neg, pos, neg, pos, ..., then the rest of the longer list. */
+static enum status interleave(struct reviews *reviews, struct text_list *list,
                               struct error *error) {
     struct text_list *lists = reviews->lists;
     size_t count = lists[0].count + lists[1].count;
@@ -322,16 +311,18 @@ static enum status take_turns(struct reviews *reviews, struct text_list *list,
     return STATUS_OK;
 }
 
+static enum status read_reviews(struct reviews *reviews, struct text_list *list, const char *path,
+                                struct error *error) {
+    TRY(folder_exists(path) ? read_folder(reviews, path, error) : read_file(reviews, path, error));
+    return interleave(reviews, list, error);
+}
+
 enum status imdb_read(struct text_list *list, const char *path,
                       const struct text_dataset_options *options, struct error *error) {
     size_t wanted = text_dataset_wanted(options);
     struct reviews reviews = {.place = find_place(options->split)};
     reviews.most = wanted / reviews.place.count + wanted % reviews.place.count;
-    enum status status =
-        is_folder(path) ? read_folder(&reviews, path, error) : read_file(&reviews, path, error);
-    if (status == STATUS_OK) {
-        status = take_turns(&reviews, list, error);
-    }
+    enum status status = read_reviews(&reviews, list, path, error);
     for (int label = 0; label < LABELS; label++) {
         text_list_free(&reviews.lists[label]);
     }

@@ -1,6 +1,6 @@
 /**
  * @file text_dataset_internal.h
- * @brief What the readers of single data sets share; private to text_dataset.
+ * @brief Shared by the readers of the data sets; private to text_dataset.
  */
 #ifndef WARPBOOK_COMMON_TEXTS_TEXT_DATASET_INTERNAL_H_
 #define WARPBOOK_COMMON_TEXTS_TEXT_DATASET_INTERNAL_H_
@@ -21,21 +21,31 @@ struct text_list {
 
 /**
  * @brief Checks a text and appends it.
- * @param text malloc'd, NUL behind @p length bytes; owned by the list from here on, on failure
- *             freed
- * @return STATUS_OK, STATUS_BAD_UTF8, STATUS_BAD_FORMAT (no text), STATUS_OUT_OF_MEMORY; the line
- *         does not say where
+ * @param text malloc'd, @p length bytes and a NUL; the list becomes its owner, and frees it on
+ *             failure
+ * @return STATUS_OK, STATUS_BAD_UTF8, STATUS_BAD_FORMAT (no text), STATUS_OUT_OF_MEMORY; the
+ *         message does not name the file: callers add it
  */
 MUST_CHECK enum status text_list_add(struct text_list *list, char *text, size_t length,
                                      int32_t label, struct error *error);
 
-/** @return whether there is nothing but white space. */
+/** As text_list_add() with a copy of @p length bytes; also STATUS_TOO_LONG. */
+MUST_CHECK enum status text_list_add_copy(struct text_list *list, const char *text, size_t length,
+                                          int32_t label, struct error *error);
+
+/** @return STATUS_OK, or STATUS_TOO_LONG for a text of more than TEXT_MAX_BYTES. */
+MUST_CHECK enum status text_check_length(uint64_t length, struct error *error);
+
+/** Puts "WHAT NUMBER: ", such as "line 7: ", before the message. @return @p status */
+enum status text_error_at(struct error *error, enum status status, const char *what, size_t number);
+
+/** @return whether the text is only white space. */
 bool text_is_blank(const char *text, size_t length);
 
 /** Frees the texts and the list. */
 void text_list_free(struct text_list *list);
 
-/** @return how many samples from the first on matter: skip + limit; SIZE_MAX: all. */
+/** @return number of samples to read from the beginning: skip + limit; SIZE_MAX: all. */
 size_t text_dataset_wanted(const struct text_dataset_options *options);
 
 MUST_CHECK enum status imdb_read(struct text_list *list, const char *path,

@@ -1,6 +1,4 @@
-/* The project's own small sample: a line a text, its label and a tab before it. */
-#include <stdio.h>
-#include <stdlib.h>
+/* The project's own small sample: one text a line, after its label and a tab. */
 #include <string.h>
 
 #include "common/base/file.h"
@@ -28,17 +26,7 @@ static enum status add_line(struct text_list *list, const char *line, size_t len
     }
     TRY(read_label(line, (size_t)(tab - line), &label, error));
     length -= (size_t)(tab + 1 - line);
-    if (length > TEXT_MAX_BYTES) {
-        return error_set(error, STATUS_TOO_LONG, "a text of %zu bytes, at most %d", length,
-                         TEXT_MAX_BYTES);
-    }
-    char *text = malloc(length + 1);
-    if (text == NULL) {
-        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the texts");
-    }
-    memcpy(text, tab + 1, length);
-    text[length] = '\0';
-    return text_list_add(list, text, length, label, error);
+    return text_list_add_copy(list, tab + 1, length, label, error);
 }
 
 static enum status read_lines(struct text_list *list, const char *data, size_t size, size_t wanted,
@@ -52,9 +40,7 @@ static enum status read_lines(struct text_list *list, const char *data, size_t s
         length -= length > 0 && line[length - 1] == '\r';
         enum status status = add_line(list, line, length, error);
         if (status != STATUS_OK) {
-            char where[48];
-            snprintf(where, sizeof where, "line %zu", number);
-            return error_prefix(error, status, where);
+            return text_error_at(error, status, "line", number);
         }
     }
     return STATUS_OK;

@@ -92,24 +92,24 @@ C_TEST(agnews, skips_and_limits) {
     check_csv(FOUR, &(struct text_dataset_options){"test", 1, SIZE_MAX},
               "0:T second\nteam|3:t d|1:x y\nz");
     check_csv(FOUR, &(struct text_dataset_options){"test", 4, 1},
-              "news.csv: no texts behind the first 4");
+              "news.csv: no texts after the first 4");
 }
 
 C_TEST(agnews, tells_what_is_wrong_and_where) {
     static const struct {
         const char *content, *want;
     } cases[] = {
-        {"", "news.csv: no texts behind the first 0"},
+        {"", "news.csv: no texts after the first 0"},
         {"1,a,b\n\"2\",\"c\n", "news.csv: line 2: the quote that opens here is never closed"},
         {"1,a,b\n\"2\",\"c\"d\",\"e\"\n",
-         "news.csv: line 2: broken quotes: text behind the closing quote of a field that began in "
+         "news.csv: line 2: broken quotes: text after the closing quote of a field that began in "
          "line 2"},
         {"0,a,b\n", "news.csv: line 1: a class is 1 to 4, not '0'"},
         {"1,a,b\n5,a,b\n", "news.csv: line 2: a class is 1 to 4, not '5'"},
         {"1,a,b\n\n\n,a,b\n", "news.csv: line 4: a class is 1 to 4, not ''"},
         {"12,a,b\n", "news.csv: line 1: a class is 1 to 4, not '12'"},
         {"sports,a,b\n", "news.csv: line 1: a class is 1 to 4, not 'sports'"},
-        {"1,a\n", "news.csv: line 1: 2 fields, not class, title and description"},
+        {"1,a\n", "news.csv: line 1: the row has 2 fields, must have class, title and description"},
         {"1,a,b,c\n", "news.csv: line 1: more than 3 fields"},
         {"1,a,\xff\n", "news.csv: line 1: not valid UTF-8 at byte 2 (0xFF) of 3 bytes"},
         {"1,,\n", "news.csv: line 1: there is no text"},
@@ -282,7 +282,7 @@ C_TEST(imdb, takes_only_names_of_the_split_and_its_labels) {
         archive_add(&a, '0', names[i], "text", 4);
     }
     archive_end(&a);
-    check_refused("others.tar", a.data, a.size, "others.tar: no texts behind the first 0");
+    check_refused("others.tar", a.data, a.size, "others.tar: no texts after the first 0");
     free(a.data);
 }
 
@@ -364,8 +364,8 @@ C_TEST(text, reads_lines_or_paragraphs) {
 }
 
 C_TEST(text, tells_what_is_wrong_and_where) {
-    check_text("", &ALL, "texts.txt: no texts behind the first 0");
-    check_text(" \n\n", &ALL, "texts.txt: no texts behind the first 0");
+    check_text("", &ALL, "texts.txt: no texts after the first 0");
+    check_text(" \n\n", &ALL, "texts.txt: no texts after the first 0");
     check_text("a\n\nb\nc\xff\n", &ALL,
                "texts.txt: the text in line 3: not valid UTF-8 at byte 3 (0xFF) of 4 bytes");
 }
@@ -381,7 +381,7 @@ C_TEST(sample, reads_labels_and_texts) {
 }
 
 C_TEST(sample, tells_what_is_wrong_and_where) {
-    check_sample("", "texts.txt: no texts behind the first 0");
+    check_sample("", "texts.txt: no texts after the first 0");
     check_sample("pos\ta\n", "texts.txt: no text has the label 'neg'");
     check_sample("pos\ta\n\nneg\tb\n", "texts.txt: line 2: no tab between a label and a text");
     check_sample("good\ta\n", "texts.txt: line 1: 'good' is not 'neg' or 'pos'");
@@ -418,7 +418,7 @@ C_TEST(text_dataset, knows_its_kinds_and_splits) {
     EXPECT_INT_EQ(2, text_dataset_labels(kind));
     EXPECT_STATUS(STATUS_INVALID_ARGUMENT, text_dataset_kind_parse("IMDB", &kind, &error));
     EXPECT_STR_EQ(
-        "a data set is 'imdb', 'agnews' or 'text', not 'IMDB'; or 'sample', the project's own",
+        "a data set is 'imdb', 'agnews', 'text' or 'sample' (the project's own), not 'IMDB'",
         error.message);
     const struct text_dataset_options dev = {.split = "dev"};
     EXPECT_STATUS(STATUS_INVALID_ARGUMENT, text_dataset_open(&dataset, kind, "x", &dev, &error));

@@ -45,7 +45,7 @@ static const uint64_t MOST_MEMORY = (uint64_t)256 << 20;
 
 struct xz_reader {
     lzma_stream stream;
-    lzma_ret state; /* LZMA_OK while there is more */
+    lzma_ret state; /* LZMA_OK until the end or an error */
 };
 
 enum status xz_reader_create(struct xz_reader **reader, const unsigned char *data, size_t size,
@@ -59,14 +59,14 @@ enum status xz_reader_create(struct xz_reader **reader, const unsigned char *dat
     if (lzma_stream_decoder(&r->stream, MOST_MEMORY, LZMA_CONCATENATED) != LZMA_OK) {
         xz_reader_free(r);
         *reader = NULL;
-        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory to inflate");
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory to decompress");
     }
     r->stream.next_in = data;
     r->stream.avail_in = size;
     return STATUS_OK;
 }
 
-/* What liblzma's answer means for who has the file. */
+/* Turns liblzma's result into a message for the user of the file. */
 static enum status explain(const struct xz_reader *r, struct error *error) {
     unsigned long long offset = r->stream.total_in;
     switch (r->state) {
@@ -80,7 +80,7 @@ static enum status explain(const struct xz_reader *r, struct error *error) {
         return error_set(error, STATUS_BAD_FORMAT, "not xz data at offset %llu", offset);
     case LZMA_MEMLIMIT_ERROR:
         return error_set(error, STATUS_UNSUPPORTED,
-                         "the xz data needs %llu MiB to inflate, at most %llu are given",
+                         "the xz data needs %llu MiB of memory, at most %llu are allowed",
                          (unsigned long long)lzma_memusage(&r->stream) >> 20,
                          (unsigned long long)MOST_MEMORY >> 20);
     case LZMA_OPTIONS_ERROR:
@@ -88,7 +88,7 @@ static enum status explain(const struct xz_reader *r, struct error *error) {
                          "the xz data has options that liblzma does not know, at offset %llu",
                          offset);
     case LZMA_MEM_ERROR:
-        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory to inflate");
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory to decompress");
     default:
         return error_set(error, STATUS_BAD_FORMAT, "damaged xz data at offset %llu", offset);
     }
@@ -100,7 +100,7 @@ enum status xz_reader_read(void *reader, void *buffer, size_t size, size_t *got,
     r->stream.next_out = buffer;
     r->stream.avail_out = size;
     while (r->state == LZMA_OK && r->stream.avail_out > 0) {
-        /* All input is there: LZMA_FINISH from the start. */
+        /* LZMA_FINISH from the start, because all input is in memory. */
         r->state = lzma_code(&r->stream, LZMA_FINISH);
     }
     *got = size - r->stream.avail_out;

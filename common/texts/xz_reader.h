@@ -1,11 +1,11 @@
 /**
  * @file xz_reader.h
- * @brief An .xz file, inflated piece by piece with liblzma.
+ * @brief Decompresses an .xz file piece by piece, with liblzma.
  *
- * Memory is the dictionary's, whatever the length of the text (64 MiB for
- * files of `xz -9`); a file that asks for more than 256 MiB is refused. Streams
- * that lie one after the other are read as one. Checksums are verified as the
- * end of each block is reached.
+ * The memory needed is that of the dictionary (64 MiB for files of `xz -9`),
+ * whatever the length of the data; a file that needs more than 256 MiB is
+ * refused. Concatenated streams are read as one. Checksums are verified at the
+ * end of each block.
  */
 #ifndef WARPBOOK_COMMON_TEXTS_XZ_READER_H_
 #define WARPBOOK_COMMON_TEXTS_XZ_READER_H_
@@ -21,11 +21,11 @@ extern "C" {
 
 struct xz_reader;
 
-/** @return whether the bytes begin as an .xz file does. */
+/** @return whether the data begin with the signature of an .xz file. */
 bool xz_recognise(const unsigned char *data, size_t size);
 
 /**
- * @brief Begins to inflate bytes that must outlive the reader.
+ * @brief Creates a reader of @p size bytes, which must outlive it.
  * @return STATUS_OK, STATUS_OUT_OF_MEMORY; STATUS_UNSUPPORTED in a build without liblzma
  */
 MUST_CHECK enum status xz_reader_create(struct xz_reader **reader, const unsigned char *data,
@@ -34,12 +34,12 @@ MUST_CHECK enum status xz_reader_create(struct xz_reader **reader, const unsigne
 /**
  * @brief The read function of a struct byte_source whose context is the reader.
  * @return STATUS_OK; STATUS_BAD_FORMAT, STATUS_TRUNCATED, STATUS_UNSUPPORTED, STATUS_OUT_OF_MEMORY
- *         with the offset in the compressed bytes; the same again when called again
+ *         with the offset in the compressed bytes; after a failure every call fails
  */
 MUST_CHECK enum status xz_reader_read(void *reader, void *buffer, size_t size, size_t *got,
                                       struct error *error);
 
-/** @return how many of the compressed bytes have been used. */
+/** @return number of compressed bytes read so far. */
 size_t xz_reader_offset(const struct xz_reader *reader);
 
 /** Frees; NULL is allowed. */

@@ -16,11 +16,11 @@ enum { CONFIG_LIMIT = 16 << 20, NAME_BYTES = 256 };
 
 static const char PREFIX[] = "bert.";
 
-/* Loading walks the tensors twice: once to check and measure, once to copy. */
+/* Loading visits all tensors twice: first to check and measure them, then to copy them. */
 struct loader {
     const struct safetensors *file;
     const char *prefix; /* "bert." or "" */
-    size_t bytes;       /* first walk: what the arena must hold */
+    size_t bytes;       /* from the first visit: size of the arena without the layers' structs */
     struct arena *arena;
     struct error *error;
 };
@@ -31,7 +31,7 @@ static const char *full_name(const char *prefix, const struct bert_tensor *tenso
     return buffer;
 }
 
-/* The tensor under its new or old name, or NULL; the new name is left in @p name. */
+/* Finds a tensor by its current or its old name, or NULL; writes the current name to @p name. */
 static const struct safetensors_tensor *find_tensor(const struct loader *loader,
                                                     const struct bert_tensor *tensor, char *name) {
     const struct safetensors_tensor *found = NULL;
@@ -83,8 +83,8 @@ static enum status copy_tensor(void *context, const struct bert_tensor *tensor) 
     return safetensors_read_f32(found, values);
 }
 
-/* Takes the arena, of exactly the size that the first walk found. */
-static enum status take_memory(struct bert_checkpoint *checkpoint, struct loader *loader) {
+/* Creates the arena, in the size that the first visit measured. */
+static enum status create_arena(struct bert_checkpoint *checkpoint, struct loader *loader) {
     size_t L = checkpoint->config.L;
     size_t layers = arena_footprint(L, sizeof *checkpoint->weights.layers);
     size_t bytes;
@@ -101,54 +101,54 @@ static enum status take_memory(struct bert_checkpoint *checkpoint, struct loader
     return checkpoint->weights.layers != NULL ? STATUS_OK : STATUS_OUT_OF_MEMORY;
 }
 
+/* Which heads the file has. */
+static struct bert_heads find_heads(const struct safetensors *file, const char *prefix) {
+    char pooler[NAME_BYTES];
+    snprintf(pooler, sizeof pooler, "%spooler.dense.weight", prefix);
+    return (struct bert_heads){
+        .pooler = safetensors_find(file, pooler) != NULL,
+        .classifier = safetensors_find(file, "classifier.weight") != NULL,
+    };
+}
+
+static enum status load_weights(struct bert_checkpoint *checkpoint, struct bert_heads heads,
+                                struct loader *loader) {
+    const struct bert_config *c = &checkpoint->config;
+    struct bert_weights *weights = &checkpoint->weights;
+    TRY(bert_tensors_visit(c, heads, weights, check_tensor, loader));
+    TRY(create_arena(checkpoint, loader));
+    return bert_tensors_visit(c, heads, weights, copy_tensor, loader);
+}
+
 enum status bert_checkpoint_load(struct bert_checkpoint *checkpoint,
                                  const struct bert_config *config, const struct safetensors *file,
                                  struct error *error) {
     *checkpoint = (struct bert_checkpoint){.config = *config};
-    const char *landmark = "bert.embeddings.word_embeddings.weight";
+    const char *prefixed_name = "bert.embeddings.word_embeddings.weight";
     struct loader loader = {
         .file = file,
-        .prefix = safetensors_find(file, landmark) != NULL ? PREFIX : "",
+        .prefix = safetensors_find(file, prefixed_name) != NULL ? PREFIX : "",
         .error = error,
     };
-    char name[NAME_BYTES];
-    snprintf(name, sizeof name, "%spooler.dense.weight", loader.prefix);
-    struct bert_heads heads = {
-        .pooler = safetensors_find(file, name) != NULL,
-        .classifier = safetensors_find(file, "classifier.weight") != NULL,
-    };
+    const struct bert_heads heads = find_heads(file, loader.prefix);
     if (!heads.classifier) {
         checkpoint->config.labels = 0;
     }
-    const struct bert_config *c = &checkpoint->config;
-    struct bert_weights *weights = &checkpoint->weights;
-    enum status status = bert_tensors_visit(c, heads, weights, check_tensor, &loader);
-    if (status == STATUS_OK) {
-        status = take_memory(checkpoint, &loader);
-    }
-    if (status == STATUS_OK) {
-        status = bert_tensors_visit(c, heads, weights, copy_tensor, &loader);
-    }
+    enum status status = load_weights(checkpoint, heads, &loader);
     if (status != STATUS_OK) {
         bert_checkpoint_close(checkpoint);
     }
     return status;
 }
 
-static enum status open_config(struct bert_config *config, const char *folder,
+static enum status read_config(struct bert_config *config, const char *folder,
                                struct error *error) {
     char path[FOLDER_PATH_BYTES];
-    enum status status = folder_join(path, folder, "config.json", "checkpoint", error);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(folder_join(path, folder, "config.json", "checkpoint", error));
     char *text;
     size_t size;
-    status = file_read(path, CONFIG_LIMIT, &text, &size, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
-    status = bert_config_parse(config, text, size, error);
+    TRY(file_read(path, CONFIG_LIMIT, &text, &size, error));
+    enum status status = bert_config_parse(config, text, size, error);
     free(text);
     return status == STATUS_OK ? STATUS_OK : error_prefix(error, status, path);
 }
@@ -158,19 +158,11 @@ enum status bert_checkpoint_open(struct bert_checkpoint *checkpoint, const char 
     *checkpoint = (struct bert_checkpoint){0};
     struct bert_config config;
     char path[FOLDER_PATH_BYTES];
-    enum status status = open_config(&config, folder, error);
-    if (status == STATUS_OK) {
-        status = folder_join(path, folder, "model.safetensors", "checkpoint", error);
-    }
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(read_config(&config, folder, error));
+    TRY(folder_join(path, folder, "model.safetensors", "checkpoint", error));
     struct safetensors file;
-    status = safetensors_open(&file, path, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
-    status = bert_checkpoint_load(checkpoint, &config, &file, error);
+    TRY(safetensors_open(&file, path, error));
+    enum status status = bert_checkpoint_load(checkpoint, &config, &file, error);
     safetensors_close(&file);
     return status == STATUS_OK ? STATUS_OK : error_prefix(error, status, path);
 }
@@ -180,13 +172,28 @@ void bert_checkpoint_close(struct bert_checkpoint *checkpoint) {
     *checkpoint = (struct bert_checkpoint){0};
 }
 
-/* Collects what safetensors_serialize() takes. */
+/* The list of tensors for safetensors_serialize(). */
 struct writer {
     const char *prefix;
     struct safetensors_tensor *tensors;
     size_t count, capacity;
     struct error *error;
 };
+
+/* Makes room for one more tensor. */
+static bool grow(struct writer *writer) {
+    if (writer->count < writer->capacity) {
+        return true;
+    }
+    size_t capacity = writer->capacity * 2 + 16;
+    void *grown = realloc(writer->tensors, capacity * sizeof *writer->tensors);
+    if (grown == NULL) {
+        return false;
+    }
+    writer->tensors = grown;
+    writer->capacity = capacity;
+    return true;
+}
 
 static enum status add_tensor(void *context, const struct bert_tensor *tensor) {
     struct writer *writer = context;
@@ -201,19 +208,21 @@ static enum status add_tensor(void *context, const struct bert_tensor *tensor) {
     };
     memcpy(entry.shape, tensor->shape, sizeof tensor->shape);
     entry.bytes = entry.count * sizeof(float);
-    if (writer->count == writer->capacity && entry.name != NULL) {
-        size_t capacity = writer->capacity * 2 + 16;
-        void *grown = realloc(writer->tensors, capacity * sizeof *writer->tensors);
-        writer->tensors = grown != NULL ? grown : writer->tensors;
-        writer->capacity = grown != NULL ? capacity : writer->capacity;
-    }
-    if (entry.name == NULL || writer->count == writer->capacity) {
+    if (entry.name == NULL || !grow(writer)) {
         free(entry.name);
         return error_set(writer->error, STATUS_OUT_OF_MEMORY, "out of memory for %zu tensors",
                          writer->count + 1);
     }
     writer->tensors[writer->count++] = entry;
     return STATUS_OK;
+}
+
+static enum status serialize_tensors(struct writer *writer, const struct bert_config *config,
+                                     struct bert_heads heads, const struct bert_weights *weights,
+                                     unsigned char **data, size_t *size) {
+    struct bert_weights source = *weights; /* visitors get writable pointers: give them a copy */
+    TRY(bert_tensors_visit(config, heads, &source, add_tensor, writer));
+    return safetensors_serialize(writer->tensors, writer->count, data, size, writer->error);
 }
 
 enum status bert_checkpoint_serialize(const struct bert_config *config,
@@ -226,11 +235,7 @@ enum status bert_checkpoint_serialize(const struct bert_config *config,
         .classifier = weights->classifier.weight != NULL,
     };
     struct writer writer = {.prefix = heads.classifier ? PREFIX : "", .error = error};
-    struct bert_weights source = *weights; /* the walk hands out pointers one could write to */
-    enum status status = bert_tensors_visit(config, heads, &source, add_tensor, &writer);
-    if (status == STATUS_OK) {
-        status = safetensors_serialize(writer.tensors, writer.count, data, size, error);
-    }
+    enum status status = serialize_tensors(&writer, config, heads, weights, data, size);
     for (size_t i = 0; i < writer.count; i++) {
         free(writer.tensors[i].name);
     }

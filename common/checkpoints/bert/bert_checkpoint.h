@@ -27,37 +27,42 @@ struct bert_checkpoint {
 /**
  * @brief Reads FOLDER/config.json and FOLDER/model.safetensors.
  *
- * Missing tensors, shapes that disagree with the configuration, sizes that
- * overflow, a "hidden_act" or a position embedding type that is not known: one
- * line naming the file and the tensor or key.
+ * @param folder path of the checkpoint
+ * @return STATUS_OK, or the status of file_read(), bert_config_parse(), safetensors_open() or
+ *         bert_checkpoint_load(); the message names the file and the tensor or key
  */
 MUST_CHECK enum status bert_checkpoint_open(struct bert_checkpoint *checkpoint, const char *folder,
                                             struct error *error);
 
 /**
- * @brief The configuration alone, from the text of a config.json.
+ * @brief Parses the text of a config.json.
  *
  * Keys: hidden_size, intermediate_size, num_hidden_layers, num_attention_heads, vocab_size,
  * max_position_embeddings, each from 1 to INT32_MAX; type_vocab_size (default 2), layer_norm_eps
- * (1e-12), hidden_act (gelu), id2label, num_labels. Others are ignored, but model_type,
+ * (1e-12), hidden_act (gelu), id2label, num_labels. Other keys are ignored, but model_type,
  * position_embedding_type and is_decoder must not ask for another architecture.
  *
  * `labels` is the length of "id2label" if present, else "num_labels", else 2
- * (what transformers assumes); the loader sets it to 0 when the checkpoint has no classifier.
+ * (transformers' default); the loader sets it to 0 if the checkpoint has no classifier.
+ *
+ * @param json @p size bytes, need not end in NUL
+ * @return STATUS_OK, the status of json_object_parse(), STATUS_BAD_FORMAT (a key is missing or its
+ *         value is out of range) or STATUS_UNSUPPORTED (another architecture)
  */
 MUST_CHECK enum status bert_config_parse(struct bert_config *config, const char *json, size_t size,
                                          struct error *error);
 
 /**
- * @brief Copies the weights that @p config asks for out of an open safetensors file.
+ * @brief Copies the weights that @p config asks for from an open safetensors file, as fp32.
  *
- * Every tensor and its shape is checked before memory is taken. Tensors that a
+ * Every tensor and its shape is checked before memory is allocated. Tensors that a
  * classifier does not use (position_ids, cls.*) are ignored; pooler and
  * classifier may be missing.
  *
  * @param file may be closed afterwards
- * @return STATUS_OK, STATUS_BAD_FORMAT (a tensor is missing), STATUS_MISMATCH (its shape is
- *         another), STATUS_UNSUPPORTED (its type is none of the three), STATUS_OUT_OF_MEMORY
+ * @return STATUS_OK, STATUS_BAD_FORMAT (a tensor is missing), STATUS_MISMATCH (its shape differs
+ *         from the configuration), STATUS_UNSUPPORTED (its type is not F32, F16 or BF16),
+ *         STATUS_OVERFLOW, STATUS_OUT_OF_MEMORY
  */
 MUST_CHECK enum status bert_checkpoint_load(struct bert_checkpoint *checkpoint,
                                             const struct bert_config *config,
@@ -66,8 +71,10 @@ MUST_CHECK enum status bert_checkpoint_load(struct bert_checkpoint *checkpoint,
 /**
  * @brief Serialises weights as a model.safetensors, fp32, into memory that the caller frees.
  *
- * Pooler and classifier are left out where their weight is NULL. Names carry
- * the "bert." prefix when there is a classifier, as in transformers.
+ * Pooler and classifier are left out if their weight is NULL. Names have the
+ * "bert." prefix if there is a classifier, as in transformers.
+ *
+ * @return STATUS_OK, STATUS_OUT_OF_MEMORY, or the status of safetensors_serialize()
  */
 MUST_CHECK enum status bert_checkpoint_serialize(const struct bert_config *config,
                                                  const struct bert_weights *weights,
@@ -76,7 +83,8 @@ MUST_CHECK enum status bert_checkpoint_serialize(const struct bert_config *confi
 
 /**
  * @brief Serialises a configuration as the text of a config.json, which the caller frees.
- * @return STATUS_OK, STATUS_UNSUPPORTED for an activation BERT does not know, STATUS_OUT_OF_MEMORY
+ * @return STATUS_OK, STATUS_UNSUPPORTED for an activation that BERT configurations do not have,
+ *         STATUS_OUT_OF_MEMORY
  */
 MUST_CHECK enum status bert_config_serialize(const struct bert_config *config, char **json);
 

@@ -1,4 +1,4 @@
-/* config.json: the part of a Hugging Face configuration that a BERT needs. */
+/* config.json: the keys of a Hugging Face configuration that a BERT needs. */
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <stdint.h>
@@ -12,12 +12,10 @@
 static const char MODEL_TYPE[] = "bert";
 static const char POSITIONS[] = "absolute";
 
-/* A size: its key, its place in struct bert_config, what it is when absent (0: it must be there).
- */
 struct size_key {
     const char *key;
-    size_t place;
-    size_t fallback;
+    size_t offset;   /* of its member in struct bert_config */
+    size_t fallback; /* value if the key is absent; 0: the key is required */
 };
 
 static const struct size_key size_keys[] = {
@@ -37,7 +35,7 @@ struct activation_name {
     enum nn_activation activation;
 };
 
-/* The first name of an activation is the one written. */
+/* Of several names for one activation, the first is written. */
 static const struct activation_name activation_names[] = {
     {"gelu", NN_GELU}, {"gelu_new", NN_GELU_TANH}, {"gelu_pytorch_tanh", NN_GELU_TANH},
     {"relu", NN_RELU}, {"silu", NN_SILU},          {"swish", NN_SILU},
@@ -48,12 +46,8 @@ enum { ACTIVATION_NAMES = sizeof activation_names / sizeof *activation_names };
 static enum status read_sizes(struct bert_config *config, const cJSON *json, struct error *error) {
     for (size_t i = 0; i < SIZE_KEYS; i++) {
         size_t value;
-        enum status status =
-            json_read_size(json, size_keys[i].key, size_keys[i].fallback, &value, error);
-        if (status != STATUS_OK) {
-            return status;
-        }
-        memcpy((char *)config + size_keys[i].place, &value, sizeof value);
+        TRY(json_read_size(json, size_keys[i].key, size_keys[i].fallback, &value, error));
+        memcpy((char *)config + size_keys[i].offset, &value, sizeof value);
     }
     if (config->C % config->NH != 0) {
         return error_set(
@@ -86,7 +80,7 @@ static enum status read_activation(struct bert_config *config, const cJSON *json
                      json_shown(item->valuestring), item->valuestring);
 }
 
-/* A key that may be absent, or else must say what this BERT is. */
+/* A key that may be absent; if present, its value must be `want`. */
 static enum status expect_string(const cJSON *json, const char *key, const char *want,
                                  struct error *error) {
     const cJSON *item = json_member(json, key);
@@ -103,7 +97,7 @@ static enum status expect_string(const cJSON *json, const char *key, const char 
     return STATUS_OK;
 }
 
-/* A decoder's attention is causal: the same tensors, another model. */
+/* A decoder has the same tensors, but its attention is causal. */
 static enum status refuse_decoder(const cJSON *json, struct error *error) {
     const cJSON *item = json_member(json, "is_decoder");
     if (item == NULL || cJSON_IsFalse(item)) {
@@ -134,38 +128,22 @@ static enum status read_labels(struct bert_config *config, const cJSON *json, st
 }
 
 static enum status read_config(struct bert_config *config, const cJSON *json, struct error *error) {
-    enum status status = expect_string(json, "model_type", MODEL_TYPE, error);
-    if (status == STATUS_OK) {
-        status = read_sizes(config, json, error);
-    }
-    if (status == STATUS_OK) {
-        status = read_activation(config, json, error);
-    }
-    if (status == STATUS_OK) {
-        status = expect_string(json, "position_embedding_type", POSITIONS, error);
-    }
-    if (status == STATUS_OK) {
-        status = refuse_decoder(json, error);
-    }
-    if (status == STATUS_OK) {
-        status = json_read_fraction(json, "layer_norm_eps", 1e-12f, &config->norm_eps, error);
-    }
-    if (status == STATUS_OK) {
-        status = read_labels(config, json, error);
-    }
-    return status;
+    TRY(expect_string(json, "model_type", MODEL_TYPE, error));
+    TRY(read_sizes(config, json, error));
+    TRY(read_activation(config, json, error));
+    TRY(expect_string(json, "position_embedding_type", POSITIONS, error));
+    TRY(refuse_decoder(json, error));
+    TRY(json_read_fraction(json, "layer_norm_eps", 1e-12f, &config->norm_eps, error));
+    return read_labels(config, json, error);
 }
 
 enum status bert_config_parse(struct bert_config *config, const char *json, size_t size,
                               struct error *error) {
     *config = (struct bert_config){0};
     cJSON *object;
-    enum status status = json_object_parse(&object, json, size, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(json_object_parse(&object, json, size, error));
     struct bert_config found = {0};
-    status = read_config(&found, object, error);
+    enum status status = read_config(&found, object, error);
     cJSON_Delete(object);
     if (status == STATUS_OK) {
         *config = found;
@@ -190,7 +168,7 @@ static bool add_config(cJSON *json, const struct bert_config *config, const char
     bool added = cJSON_AddStringToObject(json, "model_type", MODEL_TYPE) != NULL;
     for (size_t i = 0; i < SIZE_KEYS && added; i++) {
         size_t value;
-        memcpy(&value, (const char *)config + size_keys[i].place, sizeof value);
+        memcpy(&value, (const char *)config + size_keys[i].offset, sizeof value);
         added = cJSON_AddNumberToObject(json, size_keys[i].key, (double)value) != NULL;
     }
     added = added && cJSON_AddStringToObject(json, "hidden_act", activation) != NULL &&

@@ -12,7 +12,7 @@ static void keep(struct bert_label *label, const char *name) {
     if (length >= sizeof label->name) {
         length = sizeof label->name - 1;
         while (length > 0 && ((unsigned char)name[length] & 0xc0) == 0x80) {
-            length--; /* not inside a character */
+            length--; /* do not cut inside a character */
         }
     }
     memcpy(label->name, name, length);

@@ -1,6 +1,6 @@
 /**
  * @file bert_labels.h
- * @brief What a checkpoint calls its classes: "id2label" of config.json.
+ * @brief The names of a checkpoint's classes: "id2label" in config.json.
  */
 #ifndef WARPBOOK_COMMON_CHECKPOINTS_BERT_BERT_LABELS_H_
 #define WARPBOOK_COMMON_CHECKPOINTS_BERT_BERT_LABELS_H_
@@ -21,12 +21,13 @@ struct bert_label {
 };
 
 /**
- * @brief Names of the classes 0 to @p labels - 1.
+ * @brief Reads the names of the classes 0 to @p labels - 1.
  *
- * A class that "id2label" does not name is LABEL_N; control characters become '?'.
+ * A class without a name in "id2label" is called LABEL_N; control characters become '?'.
  *
- * @param json   text of a config.json, or NULL: no names
- * @param names  receives an array that the caller frees
+ * @param json   text of a config.json, @p size bytes; NULL: no names
+ * @param names  receives an array of @p labels names, which the caller frees
+ * @return STATUS_OK, STATUS_OUT_OF_MEMORY, or the status of json_object_parse()
  */
 MUST_CHECK enum status bert_labels_parse(const char *json, size_t size, size_t labels,
                                          struct bert_label **names, struct error *error);

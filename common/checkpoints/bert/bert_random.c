@@ -7,7 +7,7 @@
 #include "common/base/rng.h"
 #include "common/checkpoints/bert/bert_tensors.h"
 
-/* One walk measures (arena NULL), the next fills. */
+/* The first visit of all tensors measures them, the second fills them. */
 struct filler {
     struct arena *arena;
     struct rng rng;
@@ -41,27 +41,28 @@ static enum status fill(void *context, const struct bert_tensor *tensor) {
     return STATUS_OK;
 }
 
-enum status bert_random_create(struct bert_random *model, const struct bert_config *config,
-                               uint64_t seed) {
-    *model = (struct bert_random){.config = *config};
+static enum status create_weights(struct bert_random *model, uint64_t seed) {
+    const struct bert_config *config = &model->config;
     const struct bert_heads heads = {.pooler = true, .classifier = config->labels > 0};
     struct filler filler = {.arena = &model->arena, .rng = rng_create(seed)};
     struct bert_weights *weights = &model->weights;
-    enum status status = bert_tensors_visit(config, heads, weights, measure, &filler);
+    TRY(bert_tensors_visit(config, heads, weights, measure, &filler));
     size_t layers = arena_footprint(config->L, sizeof *weights->layers);
-    if (status == STATUS_OK && !checked_add(filler.bytes, layers, &filler.bytes)) {
-        status = STATUS_OVERFLOW;
+    if (!checked_add(filler.bytes, layers, &filler.bytes)) {
+        return STATUS_OVERFLOW;
     }
-    if (status == STATUS_OK) {
-        status = arena_create(&model->arena, filler.bytes);
+    TRY(arena_create(&model->arena, filler.bytes));
+    weights->layers = arena_alloc(&model->arena, config->L, sizeof *weights->layers);
+    if (weights->layers == NULL) {
+        return STATUS_OUT_OF_MEMORY;
     }
-    if (status == STATUS_OK) {
-        weights->layers = arena_alloc(&model->arena, config->L, sizeof *weights->layers);
-        status = weights->layers != NULL ? STATUS_OK : STATUS_OUT_OF_MEMORY;
-    }
-    if (status == STATUS_OK) {
-        status = bert_tensors_visit(config, heads, weights, fill, &filler);
-    }
+    return bert_tensors_visit(config, heads, weights, fill, &filler);
+}
+
+enum status bert_random_create(struct bert_random *model, const struct bert_config *config,
+                               uint64_t seed) {
+    *model = (struct bert_random){.config = *config};
+    enum status status = create_weights(model, seed);
     if (status != STATUS_OK) {
         bert_random_free(model);
     }

@@ -2,12 +2,12 @@
 
 #include <stdio.h>
 
-/* A walk under way. Once status is not STATUS_OK the rest is passed over. */
+/* State while all tensors are visited. After the first failure no more visitors are called. */
 struct walk {
     bert_tensor_visitor *visit;
     void *context;
     enum status status;
-    bool outside;   /* of the encoder, hence without its prefix */
+    bool outside;   /* of the encoder: the name has no "bert." prefix */
     char scope[64]; /* "encoder.layer.3." */
 };
 

@@ -1,6 +1,6 @@
 /**
  * @file bert_weights.h
- * @brief What a loader of BERT checkpoints delivers: sizes, and pointers to fp32 host weights.
+ * @brief A loaded BERT: its sizes, and pointers to fp32 weights in host memory.
  */
 #ifndef WARPBOOK_COMMON_CHECKPOINTS_BERT_BERT_WEIGHTS_H_
 #define WARPBOOK_COMMON_CHECKPOINTS_BERT_BERT_WEIGHTS_H_
@@ -14,15 +14,15 @@ extern "C" {
 #endif
 
 struct bert_config {
-    size_t C;      /**< channels ("hidden_size") */
-    size_t hidden; /**< channels inside the feed-forward ("intermediate_size") */
-    size_t L;      /**< layers ("num_hidden_layers") */
-    size_t NH;     /**< heads ("num_attention_heads"), divides C */
-    size_t V;      /**< vocabulary size */
-    size_t T;      /**< longest sequence ("max_position_embeddings") */
-    size_t types;  /**< token types ("type_vocab_size") */
-    size_t labels; /**< classes of the classifier; 0: the checkpoint has none */
-    float norm_eps;
+    size_t C;                      /**< channels ("hidden_size") */
+    size_t hidden;                 /**< channels inside the feed-forward ("intermediate_size") */
+    size_t L;                      /**< layers ("num_hidden_layers") */
+    size_t NH;                     /**< heads ("num_attention_heads"), divides C */
+    size_t V;                      /**< vocabulary size */
+    size_t T;                      /**< longest sequence ("max_position_embeddings") */
+    size_t types;                  /**< token types ("type_vocab_size") */
+    size_t labels;                 /**< classes of the classifier; 0: the checkpoint has none */
+    float norm_eps;                /**< eps of every LayerNorm ("layer_norm_eps") */
     enum nn_activation activation; /**< "hidden_act" */
 };
 

@@ -1,5 +1,5 @@
 /*
- * Writes a BERT classifier with random weights as Hugging Face stores one: config.json,
+ * Writes a BERT classifier with random weights in Hugging Face's format: config.json,
  * model.safetensors, vocab.txt. Its answers mean nothing; its sizes and its speed are real.
  */
 #include <errno.h>
@@ -10,6 +10,7 @@
 
 #include "common/base/file.h"
 #include "common/base/flags.h"
+#include "common/base/folder.h"
 #include "common/base/terminal.h"
 #include "common/checkpoints/bert/bert_checkpoint.h"
 #include "common/checkpoints/bert/bert_example.h"
@@ -30,36 +31,37 @@ struct options {
 static enum status check_options(struct options *o, const struct arguments *arguments,
                                  struct error *error) {
     if (arguments->count > 0) {
-        return error_set(error, STATUS_INVALID_ARGUMENT, "unexpected argument '%s'; --help helps",
-                         arguments->values[0]);
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "unexpected argument '%s'; --help lists the flags", arguments->values[0]);
     }
     if (o->folder == NULL || o->folder[0] == '\0') {
         return error_set(error, STATUS_INVALID_ARGUMENT,
                          "--output-dir DIR is needed: the folder to write the checkpoint to");
     }
     if (o->labels < 1 || o->labels > MOST_LABELS) {
-        return error_set(error, STATUS_INVALID_ARGUMENT, "--labels %d: from 1 to %d", o->labels,
-                         MOST_LABELS);
+        return error_set(error, STATUS_INVALID_ARGUMENT, "--labels is %d, must be from 1 to %d",
+                         o->labels, MOST_LABELS);
     }
     return bert_shape_parse(o->shape, &o->config, error);
 }
 
-/* Reads the command line; *help: it was printed. */
+/* Reads the command line; sets *help if it printed the help. */
 static enum status read_options(int argc, char **argv, struct options *o, bool *help,
                                 struct error *error) {
     const struct flag table[] = {
-        {"output-dir", 'o', FLAG_STRING, &o->folder, "DIR", "where to write; made when missing"},
+        {"output-dir", 'o', FLAG_STRING, &o->folder, "DIR",
+         "folder to write to; created if it does not exist"},
         {"shape", 's', FLAG_STRING, &o->shape, "NAME",
          "tiny (2 layers of 64) or base (12 layers of 768, 440 MB)"},
-        {"labels", 'n', FLAG_INT, &o->labels, "N", "classes to tell apart"},
+        {"labels", 'n', FLAG_INT, &o->labels, "N", "number of classes"},
         {"vocab", 0, FLAG_STRING, &o->vocab, "FILE",
-         "vocabulary to use, as bert-base-uncased's vocab.txt; without: letters alone"},
+         "vocabulary, as bert-base-uncased's vocab.txt; without this flag: single characters"},
         {"seed", 0, FLAG_U64, &o->seed, "N", "seed of the weights"},
     };
     const struct flags flags = {
         .program = program,
         .positional = "",
-        .summary = "writes a BERT classifier with random weights, to try the programs with",
+        .summary = "writes a BERT classifier with random weights, to try programs without a model",
         .table = table,
         .count = sizeof table / sizeof *table,
     };
@@ -77,7 +79,7 @@ static enum status read_options(int argc, char **argv, struct options *o, bool *
     return status;
 }
 
-/* The vocabulary's text, checked. *pieces receives its size. */
+/* Reads or makes the vocabulary and checks it. *pieces receives the number of its pieces. */
 static enum status read_vocabulary(const struct options *o, char **text, size_t *size,
                                    size_t *pieces, struct error *error) {
     struct wordpiece *wordpiece;
@@ -96,29 +98,28 @@ static enum status read_vocabulary(const struct options *o, char **text, size_t 
     return STATUS_OK;
 }
 
-static enum status write_part(const struct options *o, const char *name, const void *data,
+static enum status write_file(const struct options *o, const char *name, const void *data,
                               size_t size, struct error *error) {
-    char path[4096];
-    int length = snprintf(path, sizeof path, "%s/%s", o->folder, name);
-    if (length < 0 || (size_t)length >= sizeof path) {
-        return error_set(error, STATUS_TOO_LONG, "%.100s...: the path is too long", o->folder);
-    }
-    return file_write(path, data, size, error);
+    return folder_write(o->folder, name, data, size, "checkpoint", error);
 }
 
-static enum status write_weights(const struct options *o, struct error *error) {
+static enum status serialize_weights(const struct options *o, unsigned char **data, size_t *size,
+                                     struct error *error) {
     struct bert_random model;
-    unsigned char *data = NULL;
-    size_t size = 0;
     enum status status = bert_random_create(&model, &o->config, o->seed);
     if (status != STATUS_OK) {
         return error_set(error, status, "cannot make the weights: %s", status_message(status));
     }
-    status = bert_checkpoint_serialize(&o->config, &model.weights, &data, &size, error);
+    status = bert_checkpoint_serialize(&o->config, &model.weights, data, size, error);
     bert_random_free(&model);
-    if (status == STATUS_OK) {
-        status = write_part(o, "model.safetensors", data, size, error);
-    }
+    return status;
+}
+
+static enum status write_weights(const struct options *o, struct error *error) {
+    unsigned char *data;
+    size_t size;
+    TRY(serialize_weights(o, &data, &size, error));
+    enum status status = write_file(o, "model.safetensors", data, size, error);
     free(data);
     return status;
 }
@@ -130,12 +131,12 @@ static enum status write_config(const struct options *o, struct error *error) {
         return error_set(error, status, "cannot write the configuration: %s",
                          status_message(status));
     }
-    status = write_part(o, "config.json", json, strlen(json), error);
+    status = write_file(o, "config.json", json, strlen(json), error);
     free(json);
     return status;
 }
 
-static enum status make_folder(const char *folder, struct error *error) {
+static enum status create_folder(const char *folder, struct error *error) {
     if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
         return error_set(error, STATUS_IO, "%s: cannot make the folder: %s", folder,
                          strerror(errno));
@@ -143,23 +144,22 @@ static enum status make_folder(const char *folder, struct error *error) {
     return STATUS_OK;
 }
 
-/* The configuration comes last: a folder that has one is whole. */
+/* The configuration is written last, so that a folder with a configuration is complete. */
+static enum status write_files(const struct options *o, const char *vocabulary, size_t size,
+                               struct error *error) {
+    TRY(create_folder(o->folder, error));
+    TRY(write_file(o, "vocab.txt", vocabulary, size, error));
+    TRY(write_weights(o, error));
+    return write_config(o, error);
+}
+
 static enum status write_all(struct options *o, struct error *error) {
     char *vocabulary = NULL;
     size_t size;
     enum status status = read_vocabulary(o, &vocabulary, &size, &o->config.V, error);
     o->config.labels = (size_t)o->labels;
     if (status == STATUS_OK) {
-        status = make_folder(o->folder, error);
-    }
-    if (status == STATUS_OK) {
-        status = write_part(o, "vocab.txt", vocabulary, size, error);
-    }
-    if (status == STATUS_OK) {
-        status = write_weights(o, error);
-    }
-    if (status == STATUS_OK) {
-        status = write_config(o, error);
+        status = write_files(o, vocabulary, size, error);
     }
     free(vocabulary);
     return status;

@@ -26,7 +26,7 @@ refuses() {
 refuses "--output-dir DIR is needed"
 refuses "unexpected argument 'more'" -o x more
 refuses "--shape is 'tiny' or 'base', not 'large'" -o x --shape large
-refuses "--labels 0: from 1 to 1000" -o x --labels 0
+refuses "--labels is 0, must be from 1 to 1000" -o x --labels 0
 refuses "absent.txt: cannot open" -o x --vocab absent.txt
 printf 'one\ntwo\n' >short.txt
 refuses "short.txt" -o x --vocab short.txt

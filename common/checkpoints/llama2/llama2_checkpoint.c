@@ -8,7 +8,7 @@
 
 enum { CONFIG_LIMIT = 16 << 20 };
 
-/* Loading walks the tensors twice: once to check, once to point. */
+/* Loading visits all tensors twice: first to check them, then to set the pointers. */
 struct loader {
     const struct llama2_shards *shards;
     struct error *error;
@@ -62,7 +62,7 @@ static enum status point_tensor(void *context, const struct llama2_tensor *tenso
     return STATUS_OK;
 }
 
-/* Takes memory for the layers and points the weights by visiting them. */
+/* Allocates the layers' structs and sets the weights' pointers with `visit`. */
 static enum status point_weights(struct llama2_checkpoint *checkpoint, struct llama2_weights *plain,
                                  llama2_tensor_visitor *visit, void *context, struct error *error) {
     struct llama2_stored_weights *weights = &checkpoint->weights;
@@ -79,6 +79,12 @@ static enum status point_weights(struct llama2_checkpoint *checkpoint, struct ll
     return STATUS_OK;
 }
 
+static enum status load_weights(struct llama2_checkpoint *checkpoint, struct loader *loader) {
+    TRY(llama2_tensors_visit(&checkpoint->config, checkpoint->shared_classifier, NULL, NULL,
+                             check_tensor, loader));
+    return point_weights(checkpoint, NULL, point_tensor, loader, loader->error);
+}
+
 enum status llama2_checkpoint_load(struct llama2_checkpoint *checkpoint,
                                    const struct llama2_config *config, bool shared_classifier,
                                    struct llama2_shards *shards, struct error *error) {
@@ -86,11 +92,7 @@ enum status llama2_checkpoint_load(struct llama2_checkpoint *checkpoint,
         .config = *config, .shared_classifier = shared_classifier, .shards = *shards};
     *shards = (struct llama2_shards){0};
     struct loader loader = {.shards = &checkpoint->shards, .error = error};
-    enum status status =
-        llama2_tensors_visit(config, shared_classifier, NULL, NULL, check_tensor, &loader);
-    if (status == STATUS_OK) {
-        status = point_weights(checkpoint, NULL, point_tensor, &loader, error);
-    }
+    enum status status = load_weights(checkpoint, &loader);
     if (status != STATUS_OK) {
         llama2_checkpoint_close(checkpoint);
     }
@@ -119,7 +121,7 @@ static enum status open_folder(struct llama2_checkpoint *checkpoint, const char 
     return llama2_checkpoint_load(checkpoint, &config, shared_classifier, &shards, error);
 }
 
-/* All of llama2.c's tensors are fp32 and where llama2c_open() has found them. */
+/* llama2.c's tensors are all fp32; llama2c_open() has set their pointers. */
 static enum status point_llama2c(void *context, const struct llama2_tensor *tensor) {
     (void)context;
     *tensor->stored = stored(tensor, *tensor->plain, NN_F32);
@@ -152,7 +154,7 @@ enum status llama2_checkpoint_open(struct llama2_checkpoint *checkpoint, const c
     }
     if (ends_with(path, ".safetensors") || ends_with(path, ".json")) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "%s: give the folder, which also has config.json", path);
+                         "%s: give the folder that holds it and config.json", path);
     }
     return open_llama2c(checkpoint, path, error);
 }

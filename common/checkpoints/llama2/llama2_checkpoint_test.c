@@ -776,7 +776,7 @@ static const struct config_case config_cases[] = {
     {"{" SIZES ",\"quantization_config\":{}}", STATUS_UNSUPPORTED,
      "\"quantization_config\" is set: quantized weights are not supported"},
     {"{" SIZES ",\"rope_scaling\":{\"rope_type\":\"llama3\",\"factor\":8}}", STATUS_UNSUPPORTED,
-     "\"rope_scaling\" is of type \"llama3\": rotary embedding that is scaled is not supported"},
+     "\"rope_scaling\" is of type \"llama3\": scaled rotary embedding is not supported"},
     {"{" SIZES ",\"rope_scaling\":{\"type\":\"linear\",\"factor\":2}}", STATUS_UNSUPPORTED,
      "\"rope_scaling\" is of type \"linear\""},
     {"{" SIZES ",\"rope_scaling\":2}", STATUS_UNSUPPORTED, "\"rope_scaling\" is of type \"\""},
@@ -897,7 +897,7 @@ C_TEST(llama2_checkpoint, shards_in_each_others_place_are_refused) {
     copy_shard(folder, SHARD("2"), SHARD("1"));
     copy_shard(folder, "first", SHARD("2"));
     expect_open_fails(folder, SHARD("1"), STATUS_BAD_FORMAT,
-                      "is missing, which the index says is here");
+                      "is missing; the index says that it is here");
 }
 
 struct index_case {
@@ -935,7 +935,7 @@ static const struct index_case index_cases[] = {
     {"{\"weight_map\":{\"a\":\"..x\"}}", "..x", STATUS_NOT_FOUND, "cannot open: No such file"},
     {"{\"weight_map\":{\"a\":\"sub/x\"}}", "sub/x", STATUS_NOT_FOUND, "cannot open: No such file"},
     {"{\"weight_map\":{\"model.norm.weight\":\"" SHARD("1") "\"}}", SHARD("1"), STATUS_BAD_FORMAT,
-     "tensor \"model.norm.weight\" is missing, which the index says is here"},
+     "tensor \"model.norm.weight\" is missing; the index says that it is here"},
     {"{\"weight_map\":{\"model.embed_tokens.weight\":\"" SHARD("1") "\"}}",
      "model.safetensors.index.json", STATUS_BAD_FORMAT, "\" is missing"},
     {"{\"weight_map\":{\"a\":\"config.json\"}}", "config.json", STATUS_BAD_FORMAT,

@@ -1,4 +1,4 @@
-/* config.json: the part of a Hugging Face configuration that a Llama2 needs. */
+/* config.json: the keys of a Hugging Face configuration that a Llama2 needs. */
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <string.h>
@@ -18,7 +18,7 @@ static bool is_one_of(const char *text, const char *const *names, size_t count) 
     return false;
 }
 
-/* A key that may be absent, or else must be one of two names. */
+/* A key that may be absent; if present, its value must be one of two names. */
 static enum status expect_name(const cJSON *json, const char *key, const char *const names[2],
                                struct error *error) {
     const cJSON *item = json_member(json, key);
@@ -36,7 +36,7 @@ static enum status expect_name(const cJSON *json, const char *key, const char *c
     return STATUS_OK;
 }
 
-/* A key that asks for another architecture unless it is absent, null or false. */
+/* A key that must be absent, null or false: otherwise it asks for another architecture. */
 static enum status expect_unset(const cJSON *json, const char *key, const char *why,
                                 struct error *error) {
     const cJSON *item = json_member(json, key);
@@ -87,7 +87,7 @@ static enum status check_heads(const struct llama2_config *c, struct error *erro
     return STATUS_OK;
 }
 
-/* What scales positions: absent, or of type "default", which does not. */
+/* Scaled rotary embedding is not supported: the key must be absent or of type "default". */
 static enum status check_scaling(const cJSON *json, const char *key, struct error *error) {
     const cJSON *scaling = json_member(json, key);
     if (scaling == NULL) {
@@ -99,8 +99,7 @@ static enum status check_scaling(const cJSON *json, const char *key, struct erro
     if (name == NULL || strcmp(name, "default") != 0) {
         name = name != NULL ? name : "";
         return error_set(error, STATUS_UNSUPPORTED,
-                         "\"%s\" is of type \"%.*s\": rotary embedding that is scaled is not "
-                         "supported",
+                         "\"%s\" is of type \"%.*s\": scaled rotary embedding is not supported",
                          key, json_shown(name), name);
     }
     return STATUS_OK;
@@ -112,8 +111,8 @@ static enum status check_partial(const cJSON *json, struct error *error) {
         return STATUS_OK;
     }
     return error_set(error, STATUS_UNSUPPORTED,
-                     "\"partial_rotary_factor\" is not 1: rotary embedding of a part of a head is "
-                     "not supported");
+                     "\"partial_rotary_factor\" is not 1: rotary embedding of only a part of each "
+                     "head is not supported");
 }
 
 static enum status read_rope(struct llama2_config *c, const cJSON *json, struct error *error) {
@@ -136,7 +135,8 @@ static enum status read_rope(struct llama2_config *c, const cJSON *json, struct 
     return STATUS_OK;
 }
 
-static enum status read_shared(bool *shared_classifier, const cJSON *json, struct error *error) {
+static enum status read_shared_classifier(bool *shared_classifier, const cJSON *json,
+                                          struct error *error) {
     const cJSON *item = json_member(json, "tie_word_embeddings");
     if (item != NULL && !cJSON_IsBool(item)) {
         return error_set(error, STATUS_BAD_FORMAT,
@@ -153,7 +153,7 @@ static enum status read_config(struct llama2_config *config, bool *shared_classi
     TRY(check_heads(config, error));
     TRY(read_rope(config, json, error));
     TRY(json_read_fraction(json, "rms_norm_eps", 1e-6f, &config->norm_eps, error));
-    return read_shared(shared_classifier, json, error);
+    return read_shared_classifier(shared_classifier, json, error);
 }
 
 enum status llama2_config_parse(struct llama2_config *config, bool *shared_classifier,

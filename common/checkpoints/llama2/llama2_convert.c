@@ -1,13 +1,13 @@
-/* fp32 weights of a checkpoint, for the engines that read nothing else. */
+/* Converts a checkpoint's weights to fp32, for engines that read no other type. */
 #include <stdint.h>
 #include <unistd.h>
 
 #include "common/base/checked.h"
 #include "common/checkpoints/llama2/llama2_checkpoint.h"
 
-/* One walk measures, the next converts. */
+/* The first visit of all tensors measures them, the second converts them. */
 struct converter {
-    size_t bytes; /* first walk: what the arena must hold */
+    size_t bytes; /* from the first visit: size of the arena without the layers' structs */
     struct arena *arena;
     struct error *error;
 };
@@ -57,9 +57,9 @@ static size_t machine_memory(void) {
                : SIZE_MAX;
 }
 
-/* Takes the arena, of exactly the size that the first walk found. */
-static enum status take_memory(struct llama2_fp32 *fp32, size_t L, size_t most_bytes,
-                               struct converter *converter) {
+/* Creates the arena, in the size that the first visit measured. */
+static enum status create_arena(struct llama2_fp32 *fp32, size_t L, size_t most_bytes,
+                                struct converter *converter) {
     size_t layers = arena_footprint(L, sizeof *fp32->weights.layers), bytes;
     if (layers == SIZE_MAX || !checked_add(converter->bytes, layers, &bytes)) {
         return error_set(converter->error, STATUS_OVERFLOW, "size of all fp32 weights overflows");
@@ -80,28 +80,30 @@ static enum status take_memory(struct llama2_fp32 *fp32, size_t L, size_t most_b
     return fp32->weights.layers != NULL ? STATUS_OK : STATUS_OUT_OF_MEMORY;
 }
 
-enum status llama2_checkpoint_convert(const struct llama2_checkpoint *checkpoint, size_t most_bytes,
-                                      struct llama2_fp32 *fp32, struct error *error) {
-    *fp32 = (struct llama2_fp32){0};
+static enum status convert_weights(const struct llama2_checkpoint *checkpoint, size_t most_bytes,
+                                   struct llama2_fp32 *fp32, struct error *error) {
     const struct llama2_config *c = &checkpoint->config;
     bool shared = checkpoint->shared_classifier;
-    struct llama2_stored_weights source = checkpoint->weights; /* the walk hands out places */
+    struct llama2_stored_weights source = checkpoint->weights; /* visitors get writable pointers */
     struct converter converter = {.error = error};
     TRY(llama2_tensors_visit(c, shared, &source, NULL, measure_tensor, &converter));
-    most_bytes = most_bytes > 0 ? most_bytes : machine_memory();
-    enum status status = take_memory(fp32, c->L, most_bytes, &converter);
-    if (status == STATUS_OK) {
-        status =
-            llama2_tensors_visit(c, shared, &source, &fp32->weights, convert_tensor, &converter);
-    }
-    if (status != STATUS_OK) {
-        llama2_fp32_free(fp32);
-        return status;
-    }
+    TRY(create_arena(fp32, c->L, most_bytes, &converter));
+    TRY(llama2_tensors_visit(c, shared, &source, &fp32->weights, convert_tensor, &converter));
     if (shared) {
         fp32->weights.classifier = fp32->weights.embedding;
     }
     return STATUS_OK;
+}
+
+enum status llama2_checkpoint_convert(const struct llama2_checkpoint *checkpoint, size_t most_bytes,
+                                      struct llama2_fp32 *fp32, struct error *error) {
+    *fp32 = (struct llama2_fp32){0};
+    most_bytes = most_bytes > 0 ? most_bytes : machine_memory();
+    enum status status = convert_weights(checkpoint, most_bytes, fp32, error);
+    if (status != STATUS_OK) {
+        llama2_fp32_free(fp32);
+    }
+    return status;
 }
 
 void llama2_fp32_free(struct llama2_fp32 *fp32) {

@@ -1,4 +1,4 @@
-/* model.safetensors.index.json */
+/* Parses model.safetensors.index.json. */
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 #include "common/base/json_object.h"
 #include "common/checkpoints/llama2/llama2_shards.h"
 
-/* Below the folder: neither absolute nor with "..". */
-static bool stays_inside(const char *path) {
+/* A path inside the folder is neither absolute nor contains "..". */
+static bool is_inside_folder(const char *path) {
     if (path[0] == '\0' || path[0] == '/') {
         return false;
     }
@@ -29,7 +29,7 @@ static enum status check_entry(const cJSON *item, struct error *error) {
                          "\"weight_map\": the file of \"%.*s\" is not a string", shown,
                          item->string);
     }
-    if (!stays_inside(file)) {
+    if (!is_inside_folder(file)) {
         return error_set(error, STATUS_BAD_FORMAT,
                          "\"weight_map\": \"%.*s\" is in \"%.*s\", which is not inside the folder",
                          shown, item->string, json_shown(file), file);
@@ -58,19 +58,20 @@ static int by_text(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static const char *keep(char **free_text, const char *text) {
-    const char *kept = *free_text;
+/* Copies `text` to *free_text, which advances. */
+static const char *copy_text(char **free_text, const char *text) {
+    const char *copy = *free_text;
     *free_text = stpcpy(*free_text, text) + 1;
-    return kept;
+    return copy;
 }
 
-/* Copies names and files; files in the order of the entries, then sorted, each once. */
+/* Copies the names of tensors and files; sorts the files and keeps each once. */
 static void fill(struct llama2_index *index, const cJSON *map) {
     char *free_text = index->text;
     const cJSON *item;
     cJSON_ArrayForEach(item, map) {
-        index->entries[index->count].tensor = keep(&free_text, item->string);
-        index->files[index->count] = keep(&free_text, item->valuestring);
+        index->entries[index->count].tensor = copy_text(&free_text, item->string);
+        index->files[index->count] = copy_text(&free_text, item->valuestring);
         index->count++;
     }
     qsort(index->files, index->count, sizeof *index->files, by_text);

@@ -17,21 +17,21 @@ static enum status out_of_memory(struct error *error) {
     return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for a checkpoint's files");
 }
 
-/* ---- Which tensor is where ---- */
+/* ---- The list of all tensors ---- */
 
 static int by_name(const void *a, const void *b) {
     const struct llama2_located *x = a, *y = b;
     return strcmp(x->tensor->name, y->tensor->name);
 }
 
-/* Of the same name the one of the earlier shard goes first. */
+/* Tensors of the same name are in the order of their shards. */
 static int by_name_and_shard(const void *a, const void *b) {
     const struct llama2_located *x = a, *y = b;
     int order = by_name(a, b);
     return order != 0 ? order : (x->shard > y->shard) - (x->shard < y->shard);
 }
 
-static enum status check_twice(const struct llama2_shards *shards, struct error *error) {
+static enum status check_duplicates(const struct llama2_shards *shards, struct error *error) {
     for (size_t i = 1; i < shards->tensor_count; i++) {
         const struct llama2_located *a = &shards->tensors[i - 1], *b = &shards->tensors[i];
         if (by_name(a, b) == 0) {
@@ -50,7 +50,7 @@ static enum status check_index(const struct llama2_shards *shards, const struct 
         const struct llama2_shard *shard = &shards->shards[entry->file];
         if (safetensors_find(&shard->file, entry->tensor) == NULL) {
             return error_set(error, STATUS_BAD_FORMAT,
-                             "%s: tensor \"%.*s\" is missing, which the index says is here",
+                             "%s: tensor \"%.*s\" is missing; the index says that it is here",
                              shard->path, json_shown(entry->tensor), entry->tensor);
         }
     }
@@ -61,7 +61,7 @@ enum status llama2_shards_join(struct llama2_shards *shards, const struct llama2
                                struct error *error) {
     size_t count = 0;
     for (size_t i = 0; i < shards->count; i++) {
-        count += shards->shards[i].file.count; /* all of them are in memory: no overflow */
+        count += shards->shards[i].file.count; /* cannot overflow: all tensors are in memory */
     }
     shards->tensors = calloc(count > 0 ? count : 1, sizeof *shards->tensors);
     if (shards->tensors == NULL) {
@@ -75,7 +75,7 @@ enum status llama2_shards_join(struct llama2_shards *shards, const struct llama2
         }
     }
     qsort(shards->tensors, count, sizeof *shards->tensors, by_name_and_shard);
-    TRY(check_twice(shards, error));
+    TRY(check_duplicates(shards, error));
     return index != NULL ? check_index(shards, index, error) : STATUS_OK;
 }
 
@@ -120,14 +120,17 @@ static enum status read_index(struct llama2_index *index, const char *path, stru
     return status == STATUS_OK ? STATUS_OK : error_prefix(error, status, path);
 }
 
+static enum status open_listed(struct llama2_shards *shards, const char *folder,
+                               const struct llama2_index *index, struct error *error) {
+    TRY(open_files(shards, folder, index->files, index->file_count, error));
+    return llama2_shards_join(shards, index, error);
+}
+
 static enum status open_indexed(struct llama2_shards *shards, const char *folder,
                                 struct error *error) {
     struct llama2_index index;
     TRY(read_index(&index, shards->path, error));
-    enum status status = open_files(shards, folder, index.files, index.file_count, error);
-    if (status == STATUS_OK) {
-        status = llama2_shards_join(shards, &index, error);
-    }
+    enum status status = open_listed(shards, folder, &index, error);
     llama2_index_free(&index);
     return status;
 }
@@ -139,7 +142,7 @@ static enum status open_single(struct llama2_shards *shards, const char *folder,
     return llama2_shards_join(shards, NULL, error);
 }
 
-/* The single file goes first, as in transformers. */
+/* If a folder has both, the single file is used, as in transformers. */
 static enum status open_any(struct llama2_shards *shards, const char *folder, struct error *error) {
     char single[FOLDER_PATH_BYTES], index[FOLDER_PATH_BYTES];
     TRY(folder_join(single, folder, SINGLE, "checkpoint", error));

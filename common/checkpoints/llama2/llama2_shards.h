@@ -28,7 +28,7 @@ struct llama2_index {
     size_t file_count;
     struct llama2_index_entry *entries; /**< (count) in the order of the text */
     size_t count;
-    char *text; /**< what the names point into */
+    char *text; /**< memory of the names */
 };
 
 /**
@@ -47,14 +47,14 @@ struct llama2_shard {
     struct safetensors file;
 };
 
-/** A tensor, and the shard it is in. */
+/** A tensor, and the shard that holds it. */
 struct llama2_located {
     const struct safetensors_tensor *tensor;
     const struct llama2_shard *shard;
 };
 
 struct llama2_shards {
-    char *path; /**< of the index, or of the only file: what a missing tensor is missing in */
+    char *path; /**< of the index, or of the only file; for messages about missing tensors */
     struct llama2_shard *shards; /**< (count) */
     size_t count;
     struct llama2_located *tensors; /**< (tensor_count) of all shards, sorted by name */
@@ -62,19 +62,20 @@ struct llama2_shards {
 };
 
 /**
- * @brief Maps FOLDER/model.safetensors, or else what FOLDER/model.safetensors.index.json lists.
- * @return STATUS_OK; STATUS_NOT_FOUND when there is neither or a shard is missing; as
- *         safetensors_open(), llama2_index_parse(), llama2_shards_join()
+ * @brief Maps FOLDER/model.safetensors, or else the files that FOLDER/model.safetensors.index.json
+ *        lists.
+ * @return STATUS_OK; STATUS_NOT_FOUND if there is neither or a shard is missing; the statuses of
+ *         safetensors_open(), llama2_index_parse() and llama2_shards_join()
  */
 MUST_CHECK enum status llama2_shards_open(struct llama2_shards *shards, const char *folder,
                                           struct error *error);
 
 /**
- * @brief Fills `tensors` from the shards' own lists.
- * @param index NULL for a single file; else shard i is its file i, and has the tensors that the
- *        index says
- * @return STATUS_OK; STATUS_BAD_FORMAT when a shard lacks a tensor that the index says it has, or a
- *         tensor stands in two shards; STATUS_OUT_OF_MEMORY
+ * @brief Fills `tensors` from the headers of the shards.
+ * @param index NULL for a single file; else shard i is its file i, and must have the tensors that
+ *        the index lists for it
+ * @return STATUS_OK; STATUS_BAD_FORMAT if a shard lacks a tensor that the index lists for it, or
+ *         two shards have the same tensor; STATUS_OUT_OF_MEMORY
  */
 MUST_CHECK enum status llama2_shards_join(struct llama2_shards *shards,
                                           const struct llama2_index *index, struct error *error);

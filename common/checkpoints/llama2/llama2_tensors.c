@@ -2,14 +2,14 @@
 
 #include <stdio.h>
 
-/* What an extent of a shape is called in struct llama2_config. */
+/* An extent of a shape, by its meaning in struct llama2_config. */
 enum extent { NONE, CHANNELS, QUERIES, KEYS, HIDDEN, VOCABULARY };
 
 struct entry {
     const char *name;
     enum extent rows, columns; /* columns NONE: a vector */
-    bool turned;               /* by rotary embedding */
-    size_t stored_place, plain_place;
+    bool rotated;              /* its rows make queries or keys, which get rotary embedding */
+    size_t stored_offset, plain_offset;
 };
 
 #define IN_LAYER(member) \
@@ -35,7 +35,7 @@ static const struct entry final_norm = {"model.norm", CHANNELS, NONE, false, OUT
 static const struct entry classifier = {"lm_head", VOCABULARY, CHANNELS, false,
                                         OUTSIDE(classifier)};
 
-/* A walk under way. Once status is not STATUS_OK the rest is passed over. */
+/* State while all tensors are visited. After the first failure no more visitors are called. */
 struct walk {
     const struct llama2_config *config;
     llama2_tensor_visitor *visit;
@@ -72,11 +72,11 @@ static void visit_entry(struct walk *walk, const struct entry *entry, void *stor
         .name = name,
         .rank = entry->columns != NONE ? 2 : 1,
         .shape = {extent_of(c, entry->rows), extent_of(c, entry->columns)},
-        .rope_heads = !entry->turned           ? 0
+        .rope_heads = !entry->rotated          ? 0
                       : entry->rows == QUERIES ? c->NH
                                                : c->KVH,
-        .stored = (void *)((char *)stored + entry->stored_place),
-        .plain = (void *)((char *)plain + entry->plain_place),
+        .stored = (void *)((char *)stored + entry->stored_offset),
+        .plain = (void *)((char *)plain + entry->plain_offset),
     };
     walk->status = walk->visit(walk->context, &tensor);
 }

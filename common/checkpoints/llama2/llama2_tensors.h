@@ -1,9 +1,8 @@
 /**
  * @file llama2_tensors.h
- * @brief The tensors of a Llama2 as a file holds them, and a walk over them: name, shape, and the
- *        pointers that belong to each.
+ * @brief Visits the tensors of a Llama2: name, shape, and pointers in the stored and fp32 weights.
  *
- * The one place that knows Hugging Face's names. Loader, converter and writer all walk this list.
+ * Only this file knows Hugging Face's tensor names. Loader, converter and writer all use it.
  */
 #ifndef WARPBOOK_COMMON_CHECKPOINTS_LLAMA2_LLAMA2_TENSORS_H_
 #define WARPBOOK_COMMON_CHECKPOINTS_LLAMA2_LLAMA2_TENSORS_H_
@@ -19,7 +18,7 @@
 extern "C" {
 #endif
 
-/** A tensor where it lies in a mapped file, row-major. */
+/** A tensor inside a mapped file, host, row-major. */
 struct llama2_stored_tensor {
     const void *data; /**< may be unaligned */
     enum nn_dtype dtype;
@@ -27,7 +26,7 @@ struct llama2_stored_tensor {
     size_t columns;
 };
 
-/** As struct llama2_layer. */
+/** As struct llama2_layer, but as stored. */
 struct llama2_stored_layer {
     struct llama2_stored_tensor attention_norm; /**< (C) */
     struct llama2_stored_tensor wq;             /**< (NH*HS, C) */
@@ -39,7 +38,7 @@ struct llama2_stored_layer {
     struct llama2_stored_tensor w3;             /**< (hidden, C): up */
 };
 
-/** As struct llama2_weights. */
+/** As struct llama2_weights, but as stored. */
 struct llama2_stored_weights {
     struct llama2_stored_tensor embedding;  /**< (V, C) */
     struct llama2_stored_layer *layers;     /**< (L) */
@@ -51,12 +50,12 @@ struct llama2_tensor {
     const char *name; /**< "model.layers.3.mlp.up_proj.weight"; valid during the visit only */
     size_t rank;      /**< 1 or 2 */
     size_t shape[2];
-    size_t rope_heads; /**< heads whose rows rotary embedding turns; 0: none */
-    struct llama2_stored_tensor *stored;
-    const float **plain;
+    size_t rope_heads; /**< wq and wk: number of heads, which rotary embedding rotates; else 0 */
+    struct llama2_stored_tensor *stored; /**< its entry in the stored weights */
+    const float **plain;                 /**< its pointer in the fp32 weights */
 };
 
-/** Called for each tensor; the walk ends at the first status that is not STATUS_OK. */
+/** Called for each tensor, until it returns a status that is not STATUS_OK. */
 typedef enum status llama2_tensor_visitor(void *context, const struct llama2_tensor *tensor);
 
 /** Number of tensors of a layer. */
@@ -67,9 +66,9 @@ enum { LLAMA2_LAYER_TENSORS = 9 };
  *
  * Shapes are products of sizes up to INT32_MAX, which fit a size_t.
  *
- * @param stored, plain whose places are handed out; with `layers` NULL, as with NULL, they are
- *        scratch, for a first look
- * @return the first status that is not STATUS_OK
+ * @param stored, plain the weights into which a visitor's pointers point. If one is NULL, or its
+ *        `layers`, they point to scratch memory: for a visitor that does not use them.
+ * @return STATUS_OK, or the first other status of @p visit
  */
 MUST_CHECK enum status llama2_tensors_visit(const struct llama2_config *config,
                                             bool shared_classifier,

@@ -1,7 +1,6 @@
 /**
  * @file llama2_weights.h
- * @brief What every loader of Llama2 checkpoints delivers: sizes, and pointers to fp32 host
- * weights.
+ * @brief A loaded Llama2: its sizes, and pointers to fp32 weights in host memory.
  */
 #ifndef WARPBOOK_COMMON_CHECKPOINTS_LLAMA2_LLAMA2_WEIGHTS_H_
 #define WARPBOOK_COMMON_CHECKPOINTS_LLAMA2_LLAMA2_WEIGHTS_H_
@@ -27,7 +26,7 @@ struct llama2_config {
     enum nn_rope_layout rope_layout;
 };
 
-/** Host, fp32, row-major (out features, in features). */
+/** Weights of a layer: host, fp32, row-major (out features, in features). */
 struct llama2_layer {
     const float *attention_norm; /**< (C) */
     const float *wq;             /**< (NH*HS, C) */

@@ -7,7 +7,6 @@
 
 #include "common/base/arena.h"
 #include "common/base/checked.h"
-#include "common/base/file.h"
 #include "common/base/folder.h"
 #include "common/checkpoints/llama2/llama2_tensors.h"
 #include "common/checkpoints/safetensors/safetensors.h"
@@ -15,19 +14,20 @@
 static const enum safetensors_dtype dtypes[] = {
     [NN_F32] = SAFETENSORS_F32, [NN_F16] = SAFETENSORS_F16, [NN_BF16] = SAFETENSORS_BF16};
 
-/* A walk that passes by the tensors of other shards. */
+/* State while all tensors are visited; visitors skip the tensors of other shards. */
 struct writer {
     const struct llama2_config *config;
     const struct llama2_write_options *options;
-    size_t shard, total; /* all tensors */
-    size_t index;        /* of the tensor under visit */
-    size_t bytes;        /* first walk: of the shard's tensors */
-    struct arena arena;  /* their values as stored */
+    size_t shard;       /* the shard to write */
+    size_t total;       /* tensors of all shards */
+    size_t index;       /* of the tensor under visit */
+    size_t bytes;       /* of the shard's tensors; from the first visit */
+    struct arena arena; /* values of the shard's tensors, as stored */
     struct safetensors_tensor *tensors;
     size_t count;
-    size_t most_turned; /* first walk: elements of the largest tensor whose rows change places */
-    float *turned;      /* (most_turned) */
-    cJSON *map;         /* of the index */
+    size_t most_permuted; /* elements of the largest tensor to permute; from the first visit */
+    float *permuted;      /* (most_permuted) */
+    cJSON *map;           /* "weight_map" of the index */
     struct error *error;
 };
 
@@ -45,7 +45,7 @@ static enum status check_shards(const struct llama2_write_options *options, size
     return STATUS_OK;
 }
 
-/* Which shard the tensor under visit belongs to; steps on to the next tensor. */
+/* The shard that the tensor under visit belongs to; advances to the next tensor. */
 static size_t next_shard(struct writer *w) {
     return w->index++ * w->options->shards / w->total;
 }
@@ -64,7 +64,8 @@ const char *llama2_shard_name(size_t shard, size_t shards, char name[LLAMA2_SHAR
 
 /* ---- One file ---- */
 
-static bool is_turned(const struct writer *w, const struct llama2_tensor *tensor) {
+/* wq and wk in the interleaved layout: their rows are written in another order. */
+static bool needs_permutation(const struct writer *w, const struct llama2_tensor *tensor) {
     return tensor->rope_heads > 0 && w->config->rope_layout == NN_ROPE_INTERLEAVED;
 }
 
@@ -78,15 +79,15 @@ static enum status measure_tensor(void *context, const struct llama2_tensor *ten
         !checked_add(w->bytes, arena_footprint(count, sizeof(float)), &w->bytes)) {
         return error_set(w->error, STATUS_OVERFLOW, "size of all tensors overflows");
     }
-    if (is_turned(w, tensor) && count > w->most_turned) {
-        w->most_turned = count;
+    if (needs_permutation(w, tensor) && count > w->most_permuted) {
+        w->most_permuted = count;
     }
     w->count++;
     return STATUS_OK;
 }
 
-/* Pairs of rows 2i and 2i+1 of each head become rows i and i + HS/2. */
-static void turn_rows(float *out, const float *in, size_t heads, size_t HS, size_t columns) {
+/* Permutes rows: 2i and 2i+1 of each head become i and i + HS/2. out, in (heads * HS, columns) */
+static void permute_rows(float *out, const float *in, size_t heads, size_t HS, size_t columns) {
     for (size_t row = 0; row < heads * HS; row++) {
         size_t head = row / HS, i = row % HS;
         size_t target = head * HS + i / 2 + (i % 2) * (HS / 2);
@@ -111,31 +112,49 @@ static enum status add_tensor(void *context, const struct llama2_tensor *tensor)
         .data = kept,
         .bytes = count * element,
     };
-    w->tensors[w->count++] = entry; /* freed with the others, whatever follows */
+    w->tensors[w->count++] = entry; /* the caller frees all names, after a failure, too */
     if (entry.name == NULL || kept == NULL) {
         return error_set(w->error, STATUS_OUT_OF_MEMORY, "out of memory for tensor \"%s\"",
                          tensor->name);
     }
-    if (is_turned(w, tensor)) {
-        turn_rows(w->turned, values, tensor->rope_heads, w->config->HS, tensor->shape[1]);
-        values = w->turned;
+    if (needs_permutation(w, tensor)) {
+        permute_rows(w->permuted, values, tensor->rope_heads, w->config->HS, tensor->shape[1]);
+        values = w->permuted;
     }
     nn_dtype_store(kept, values, count, w->options->dtype);
     return STATUS_OK;
 }
 
-/* Memory for the shard's tensors, as much as the first walk found. */
-static enum status take_memory(struct writer *w) {
+/* Allocates memory for the shard's tensors, in the size that the first visit measured. */
+static enum status allocate(struct writer *w) {
     enum status status = arena_create(&w->arena, w->bytes);
     w->tensors = calloc(w->count, sizeof *w->tensors);
-    w->turned = malloc(w->most_turned > 0 ? w->most_turned * sizeof *w->turned : 1);
-    if (status == STATUS_OK && (w->tensors == NULL || w->turned == NULL)) {
+    w->permuted = malloc(w->most_permuted > 0 ? w->most_permuted * sizeof *w->permuted : 1);
+    if (status == STATUS_OK && (w->tensors == NULL || w->permuted == NULL)) {
         status = STATUS_OUT_OF_MEMORY;
     }
     w->index = w->count = 0;
     return status == STATUS_OK
                ? STATUS_OK
                : error_set(w->error, status, "no memory for %zu bytes of weights", w->bytes);
+}
+
+static enum status serialize_shard(struct writer *w, const struct llama2_weights *weights,
+                                   bool shared, unsigned char **data, size_t *size) {
+    struct llama2_weights source = *weights; /* visitors get writable pointers: give them a copy */
+    TRY(llama2_tensors_visit(w->config, shared, NULL, &source, measure_tensor, w));
+    TRY(allocate(w));
+    TRY(llama2_tensors_visit(w->config, shared, NULL, &source, add_tensor, w));
+    return safetensors_serialize(w->tensors, w->count, data, size, w->error);
+}
+
+static void free_writer(struct writer *w) {
+    for (size_t i = 0; i < w->count && w->tensors != NULL; i++) {
+        free(w->tensors[i].name);
+    }
+    free(w->tensors);
+    free(w->permuted);
+    arena_free(&w->arena);
 }
 
 enum status llama2_shard_serialize(const struct llama2_config *config,
@@ -149,21 +168,8 @@ enum status llama2_shard_serialize(const struct llama2_config *config,
     TRY(check_shards(options, total, shard, error));
     struct writer w = {
         .config = config, .options = options, .shard = shard, .total = total, .error = error};
-    struct llama2_weights source = *weights; /* the walk hands out pointers one could write to */
-    TRY(llama2_tensors_visit(config, shared, NULL, &source, measure_tensor, &w));
-    enum status status = take_memory(&w);
-    if (status == STATUS_OK) {
-        status = llama2_tensors_visit(config, shared, NULL, &source, add_tensor, &w);
-    }
-    if (status == STATUS_OK) {
-        status = safetensors_serialize(w.tensors, w.count, data, size, error);
-    }
-    for (size_t i = 0; i < w.count; i++) {
-        free(w.tensors[i].name);
-    }
-    free(w.tensors);
-    free(w.turned);
-    arena_free(&w.arena);
+    enum status status = serialize_shard(&w, weights, shared, data, size);
+    free_writer(&w);
     return status;
 }
 
@@ -250,9 +256,7 @@ enum status llama2_config_serialize(const struct llama2_config *config, bool sha
 
 static enum status write_file(const char *folder, const char *name, const void *data, size_t size,
                               struct error *error) {
-    char path[FOLDER_PATH_BYTES];
-    TRY(folder_join(path, folder, name, "checkpoint", error));
-    return file_write(path, data, size, error);
+    return folder_write(folder, name, data, size, "checkpoint", error);
 }
 
 static enum status write_shards(const char *folder, const struct llama2_config *config,
@@ -266,9 +270,7 @@ static enum status write_shards(const char *folder, const struct llama2_config *
         llama2_shard_name(i, options->shards, name);
         enum status status = write_file(folder, name, data, size, error);
         free(data);
-        if (status != STATUS_OK) {
-            return status;
-        }
+        TRY(status);
     }
     return STATUS_OK;
 }

@@ -17,12 +17,12 @@ enum { HEADER_FIELDS = 7, HEADER_BYTES = HEADER_FIELDS * sizeof(int32_t) };
 /* First word of the newer formats, versions 1 and 2 ("ak42"). */
 enum { VERSIONED_MAGIC = 0x616b3432 };
 
-/* What the format does not store and every reader assumes. */
+/* The format does not store these; every reader assumes these values. */
 static const float ROPE_THETA = 10000.0f;
 static const float NORM_EPS = 1e-5f;
 
-/* Tensors in the order of the file. The parts of a layer hold all L layers one after another. */
-enum part {
+/* Blocks of the file, in its order. A block of the layers holds that tensor of all L layers. */
+enum block {
     EMBEDDING,
     ATTENTION_NORM,
     WQ,
@@ -36,22 +36,22 @@ enum part {
     FINAL_NORM,
     ROPE_TABLES,
     CLASSIFIER,
-    PARTS
+    BLOCKS
 };
 
-/* Where each part lies, in floats after the header. */
+/* Where each block is, in floats after the header. */
 struct layout {
-    size_t offset[PARTS + 1]; /* of its first float; the last entry is the total */
-    size_t item[PARTS];       /* floats of one layer; of the whole part outside the layers */
+    size_t offset[BLOCKS + 1]; /* of its first float; the last entry is the total */
+    size_t item[BLOCKS];       /* floats of one layer; outside the layers, of the whole block */
 };
 
-static bool is_layer_part(enum part part) {
-    return part >= ATTENTION_NORM && part <= W3;
+static bool is_layer_block(enum block block) {
+    return block >= ATTENTION_NORM && block <= W3;
 }
 
-/* The pointer of a layer that belongs to a part. */
-static const float **layer_slot(struct llama2_layer *layer, enum part part) {
-    const float **const slots[PARTS] = {
+/* A layer's pointer to its tensor in a block. */
+static const float **layer_slot(struct llama2_layer *layer, enum block block) {
+    const float **const slots[BLOCKS] = {
         [ATTENTION_NORM] = &layer->attention_norm,
         [WQ] = &layer->wq,
         [WK] = &layer->wk,
@@ -62,14 +62,14 @@ static const float **layer_slot(struct llama2_layer *layer, enum part part) {
         [W2] = &layer->w2,
         [W3] = &layer->w3,
     };
-    return slots[part];
+    return slots[block];
 }
 
-/* false when a size does not fit. Needs a checked config. */
+/* Computes where the blocks of a checked configuration are; false if a size overflows. */
 static bool layout_compute(const struct llama2_config *c, bool shared, struct layout *layout) {
     const size_t q_width = c->NH * c->HS;
     const size_t kv_width = c->KVH * c->HS;
-    const size_t shapes[PARTS][2] = {
+    const size_t shapes[BLOCKS][2] = {
         [EMBEDDING] = {c->V, c->C},
         [ATTENTION_NORM] = {1, c->C},
         [WQ] = {q_width, c->C},
@@ -85,26 +85,26 @@ static bool layout_compute(const struct llama2_config *c, bool shared, struct la
         [CLASSIFIER] = {shared ? 0 : c->V, c->C},
     };
     size_t end = 0;
-    for (enum part part = 0; part < PARTS; part++) {
-        layout->offset[part] = end;
+    for (enum block block = 0; block < BLOCKS; block++) {
+        layout->offset[block] = end;
         size_t count;
-        if (!checked_multiply(shapes[part][0], shapes[part][1], &layout->item[part]) ||
-            !checked_multiply(layout->item[part], is_layer_part(part) ? c->L : 1, &count) ||
+        if (!checked_multiply(shapes[block][0], shapes[block][1], &layout->item[block]) ||
+            !checked_multiply(layout->item[block], is_layer_block(block) ? c->L : 1, &count) ||
             !checked_add(end, count, &end)) {
             return false;
         }
     }
-    layout->offset[PARTS] = end;
+    layout->offset[BLOCKS] = end;
     return true;
 }
 
-/* Bytes of the whole file; false when they do not fit. */
+/* Bytes of the whole file; false if they overflow. */
 static bool layout_bytes(const struct layout *layout, size_t *bytes) {
-    return checked_multiply(layout->offset[PARTS], sizeof(float), bytes) &&
+    return checked_multiply(layout->offset[BLOCKS], sizeof(float), bytes) &&
            checked_add(*bytes, HEADER_BYTES, bytes);
 }
 
-/* Reads the seven numbers: each at least 1, vocab_size either way but not 0. */
+/* Reads the seven numbers: each at least 1, but vocab_size may be negative. */
 static enum status read_header(const unsigned char *data, struct llama2_config *config,
                                bool *shared, struct error *error) {
     static const char *const names[HEADER_FIELDS] = {
@@ -140,7 +140,7 @@ static enum status read_header(const unsigned char *data, struct llama2_config *
     return STATUS_OK;
 }
 
-/* Checks what heads and channels have to do with each other. */
+/* Checks that channels, query heads and key heads divide each other. */
 static enum status check_heads(const struct llama2_config *c, struct error *error) {
     if (c->C % c->NH != 0) {
         return error_set(error, STATUS_BAD_FORMAT, "dim is %zu, must be a multiple of n_heads, %zu",
@@ -175,7 +175,7 @@ static enum status check_length(const struct llama2_config *c, const struct layo
     return STATUS_OK;
 }
 
-/* Points the weights into the file; takes memory for the layers only. */
+/* Sets the weights' pointers into the file; allocates the layers' structs only. */
 static enum status point_weights(struct llama2c_checkpoint *checkpoint, const float *floats,
                                  const struct layout *layout, struct error *error) {
     struct llama2_weights *weights = &checkpoint->weights;
@@ -184,10 +184,10 @@ static enum status point_weights(struct llama2c_checkpoint *checkpoint, const fl
     if (weights->layers == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for %zu layers", L);
     }
-    for (enum part part = ATTENTION_NORM; part <= W3; part++) {
+    for (enum block block = ATTENTION_NORM; block <= W3; block++) {
         for (size_t l = 0; l < L; l++) {
-            *layer_slot(&weights->layers[l], part) =
-                floats + layout->offset[part] + l * layout->item[part];
+            *layer_slot(&weights->layers[l], block) =
+                floats + layout->offset[block] + l * layout->item[block];
         }
     }
     weights->embedding = floats + layout->offset[EMBEDDING];
@@ -197,7 +197,7 @@ static enum status point_weights(struct llama2c_checkpoint *checkpoint, const fl
     return STATUS_OK;
 }
 
-/* Is this one of the newer formats, or too short to be any? */
+/* Refuses the newer formats, and files too short for a header. */
 static enum status check_beginning(const unsigned char *data, size_t size, struct error *error) {
     uint32_t magic = 0;
     if (size >= sizeof magic) {
@@ -222,38 +222,24 @@ enum status llama2c_parse(struct llama2c_checkpoint *checkpoint, const void *dat
         return error_set(error, STATUS_INVALID_ARGUMENT,
                          "checkpoint in memory is not 4-byte aligned");
     }
-    enum status status = check_beginning(data, size, error);
     struct llama2c_checkpoint found = {0};
-    if (status == STATUS_OK) {
-        status = read_header(data, &found.config, &found.shared_classifier, error);
-    }
-    if (status == STATUS_OK) {
-        status = check_heads(&found.config, error);
-    }
     struct layout layout;
-    if (status == STATUS_OK) {
-        bool fits = layout_compute(&found.config, found.shared_classifier, &layout);
-        status = check_length(&found.config, &layout, fits, size, error);
-    }
-    if (status == STATUS_OK) {
-        const float *floats = (const float *)data + HEADER_FIELDS;
-        status = point_weights(&found, floats, &layout, error);
-    }
-    if (status == STATUS_OK) {
-        *checkpoint = found;
-    }
-    return status;
+    TRY(check_beginning(data, size, error));
+    TRY(read_header(data, &found.config, &found.shared_classifier, error));
+    TRY(check_heads(&found.config, error));
+    bool fits = layout_compute(&found.config, found.shared_classifier, &layout);
+    TRY(check_length(&found.config, &layout, fits, size, error));
+    TRY(point_weights(&found, (const float *)data + HEADER_FIELDS, &layout, error));
+    *checkpoint = found;
+    return STATUS_OK;
 }
 
 enum status llama2c_open(struct llama2c_checkpoint *checkpoint, const char *path,
                          struct error *error) {
     *checkpoint = (struct llama2c_checkpoint){0};
     struct file_view view;
-    enum status status = file_view_open(&view, path, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
-    status = llama2c_parse(checkpoint, view.data, view.size, error);
+    TRY(file_view_open(&view, path, error));
+    enum status status = llama2c_parse(checkpoint, view.data, view.size, error);
     if (status != STATUS_OK) {
         file_view_close(&view);
         return error_prefix(error, status, path);
@@ -268,7 +254,8 @@ void llama2c_close(struct llama2c_checkpoint *checkpoint) {
     *checkpoint = (struct llama2c_checkpoint){0};
 }
 
-/* Fills the header and reads it back: what the reader refuses is not written. */
+/* Fills the header and reads it back, because a header that the reader refuses must not be
+ * written. */
 static enum status write_header(const struct llama2_config *c, bool shared, unsigned char *header) {
     const size_t sizes[HEADER_FIELDS] = {c->C, c->hidden, c->L, c->NH, c->KVH, c->V, c->T};
     int32_t fields[HEADER_FIELDS];
@@ -295,7 +282,7 @@ static enum status write_header(const struct llama2_config *c, bool shared, unsi
     return storable ? STATUS_OK : STATUS_UNSUPPORTED;
 }
 
-/* (T, HS/2) cosines, then (T, HS/2) sines, of which readers make their own. */
+/* Writes (T, HS/2) cosines, then (T, HS/2) sines; readers skip them and compute their own. */
 static void write_rope_tables(const struct llama2_config *c, float *out) {
     size_t half = c->HS / 2;
     for (size_t t = 0; t < c->T; t++) {
@@ -312,10 +299,10 @@ static void write_weights(const struct llama2_config *c, const struct llama2_wei
     const size_t *offset = layout->offset;
     const size_t *item = layout->item;
     memcpy(out + offset[EMBEDDING], weights->embedding, item[EMBEDDING] * sizeof *out);
-    for (enum part part = ATTENTION_NORM; part <= W3; part++) {
+    for (enum block block = ATTENTION_NORM; block <= W3; block++) {
         for (size_t l = 0; l < c->L; l++) {
-            memcpy(out + offset[part] + l * item[part], *layer_slot(&weights->layers[l], part),
-                   item[part] * sizeof *out);
+            memcpy(out + offset[block] + l * item[block], *layer_slot(&weights->layers[l], block),
+                   item[block] * sizeof *out);
         }
     }
     memcpy(out + offset[FINAL_NORM], weights->final_norm, item[FINAL_NORM] * sizeof *out);
@@ -330,10 +317,7 @@ enum status llama2c_serialize(const struct llama2_config *config,
     *size = 0;
     bool shared = weights->classifier == weights->embedding;
     unsigned char header[HEADER_BYTES];
-    enum status status = write_header(config, shared, header);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(write_header(config, shared, header));
     struct layout layout;
     size_t bytes;
     if (!layout_compute(config, shared, &layout) || !layout_bytes(&layout, &bytes)) {

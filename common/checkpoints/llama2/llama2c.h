@@ -1,6 +1,6 @@
 /**
  * @file llama2c.h
- * @brief llama2.c's checkpoints, legacy header ("version 0"), read in place and written.
+ * @brief Reads (in place) and writes llama2.c's checkpoints with the legacy header ("version 0").
  *
  * The file: seven little-endian int32 (dim, hidden_dim, n_layers, n_heads,
  * n_kv_heads, vocab_size, seq_len; a negative vocab_size says that the
@@ -28,7 +28,7 @@ struct llama2c_checkpoint {
     struct llama2_config config;
     struct llama2_weights weights; /**< point into the file or the caller's bytes */
     bool shared_classifier;
-    struct file_view view;
+    struct file_view view; /**< the mapped file; empty after llama2c_parse() */
 };
 
 /**
@@ -50,7 +50,11 @@ void llama2c_close(struct llama2c_checkpoint *checkpoint);
 /**
  * @brief Serialises a model into memory that the caller frees.
  *
- * The classifier is written unshared when weights->classifier != weights->embedding.
+ * The classifier is written if weights->classifier != weights->embedding.
+ *
+ * @return STATUS_OK; STATUS_INVALID_ARGUMENT for sizes that the format cannot hold or its reader
+ *         refuses; STATUS_UNSUPPORTED for a rope_theta, norm_eps or rotary layout that is not
+ *         llama2.c's; STATUS_OVERFLOW, STATUS_OUT_OF_MEMORY
  */
 MUST_CHECK enum status llama2c_serialize(const struct llama2_config *config,
                                          const struct llama2_weights *weights, unsigned char **data,

@@ -17,14 +17,14 @@ enum { LENGTH_BYTES = 8, HEADER_LIMIT = 100000000, HEADER_ALIGNMENT = 8 };
 
 static const char METADATA[] = "__metadata__";
 
-/* Types by the names the format gives them; in bits because some are smaller than a byte. */
+/* The format's names of types. Sizes are in bits because some types are smaller than a byte. */
 struct dtype_name {
     const char *name;
     enum safetensors_dtype dtype;
     size_t bits;
 };
 
-/* The first four stand where enum safetensors_dtype says, for writing. */
+/* The first four are indexed by enum safetensors_dtype, for writing. */
 static const struct dtype_name dtype_names[] = {
     [SAFETENSORS_F32] = {"F32", SAFETENSORS_F32, 32},
     [SAFETENSORS_F16] = {"F16", SAFETENSORS_F16, 16},
@@ -59,7 +59,7 @@ static const struct dtype_name *find_dtype(const char *name) {
     return NULL;
 }
 
-/* Elements and bytes of a shape; false when they overflow or leave a broken byte. */
+/* Elements and bytes of a shape; false if they overflow or are not a whole number of bytes. */
 static bool tensor_size(const struct safetensors_tensor *tensor, size_t bits, size_t *count,
                         size_t *bytes) {
     *count = 1;
@@ -76,7 +76,7 @@ static bool tensor_size(const struct safetensors_tensor *tensor, size_t bits, si
     return true;
 }
 
-/* "tensor NAME: WHAT", with a name of any length. */
+/* Records "tensor NAME: WHAT"; a long name is cut. */
 static enum status tensor_error(struct error *error, enum status status, const char *name,
                                 const char *what) {
     return error_set(error, status, "tensor \"%.*s\": %s", json_shown(name), name, what);
@@ -95,7 +95,7 @@ static enum status read_shape(struct safetensors_tensor *tensor, const cJSON *sh
         }
         if (!json_size(extent, &tensor->shape[tensor->rank])) {
             return tensor_error(error, STATUS_BAD_FORMAT, tensor->name,
-                                "\"shape\" holds something else than whole numbers up to 2^53");
+                                "\"shape\" has an element that is no whole number up to 2^53");
         }
         tensor->rank++;
     }
@@ -118,7 +118,7 @@ static enum status read_dtype(struct safetensors_tensor *tensor, const cJSON *dt
     return STATUS_OK;
 }
 
-/* The part of a file behind its header. */
+/* The part of a file after its header. */
 struct data_section {
     const unsigned char *data;
     size_t size;
@@ -165,31 +165,30 @@ static enum status read_offsets(struct safetensors_tensor *tensor, const cJSON *
     return STATUS_OK;
 }
 
-/* Takes one entry of the header. The name is the caller's until all is well. */
-static enum status read_tensor(struct safetensors_tensor *tensor, const cJSON *entry,
+/* Reads the fields of an entry; tensor->name is borrowed from the entry, for messages. */
+static enum status read_fields(struct safetensors_tensor *tensor, const cJSON *entry,
                                const struct data_section *section, struct error *error) {
-    *tensor = (struct safetensors_tensor){.name = entry->string};
     if (!cJSON_IsObject(entry)) {
         return tensor_error(error, STATUS_BAD_FORMAT, tensor->name, "its entry is not an object");
     }
     size_t bits = 0;
-    const cJSON *dtype = cJSON_GetObjectItemCaseSensitive(entry, "dtype");
-    enum status status = read_dtype(tensor, dtype, &bits, error);
-    if (status == STATUS_OK) {
-        status = read_shape(tensor, cJSON_GetObjectItemCaseSensitive(entry, "shape"), error);
-    }
-    if (status == STATUS_OK) {
-        const cJSON *offsets = cJSON_GetObjectItemCaseSensitive(entry, "data_offsets");
-        status = read_offsets(tensor, offsets, bits, section, error);
-    }
+    TRY(read_dtype(tensor, cJSON_GetObjectItemCaseSensitive(entry, "dtype"), &bits, error));
+    TRY(read_shape(tensor, cJSON_GetObjectItemCaseSensitive(entry, "shape"), error));
+    const cJSON *offsets = cJSON_GetObjectItemCaseSensitive(entry, "data_offsets");
+    return read_offsets(tensor, offsets, bits, section, error);
+}
+
+/* Reads one entry of the header. On success the tensor owns a copy of its name. */
+static enum status read_tensor(struct safetensors_tensor *tensor, const cJSON *entry,
+                               const struct data_section *section, struct error *error) {
+    *tensor = (struct safetensors_tensor){.name = entry->string};
+    enum status status = read_fields(tensor, entry, section, error);
     tensor->name = NULL;
-    if (status == STATUS_OK) {
-        tensor->name = strdup(entry->string);
-        status = tensor->name != NULL
-                     ? STATUS_OK
-                     : error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for tensor names");
-    }
-    return status;
+    TRY(status);
+    tensor->name = strdup(entry->string);
+    return tensor->name != NULL
+               ? STATUS_OK
+               : error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for tensor names");
 }
 
 static enum status check_metadata(const cJSON *metadata, struct error *error) {
@@ -221,7 +220,7 @@ static int by_name(const void *a, const void *b) {
                   ((const struct safetensors_tensor *)b)->name);
 }
 
-/* Tensors must follow one another from the first byte of data to the last. */
+/* The tensors must cover the data without a gap or an overlap. */
 static enum status check_coverage(struct safetensors *file, const struct data_section *section,
                                   struct error *error) {
     if (file->count > 0) {
@@ -237,7 +236,7 @@ static enum status check_coverage(struct safetensors *file, const struct data_se
                 "tensor \"%.*s\" begins at byte %zu of the "
                 "data, %s at %zu",
                 json_shown(tensor->name), tensor->name, begin,
-                begin < end ? "inside the tensor that ends" : "behind a hole that begins", end);
+                begin < end ? "inside the tensor that ends" : "after a gap that begins", end);
         }
         end = begin + tensor->bytes;
     }
@@ -248,6 +247,16 @@ static enum status check_coverage(struct safetensors *file, const struct data_se
     if (file->count > 0) {
         qsort(file->tensors, file->count, sizeof *file->tensors, by_name);
     }
+    return STATUS_OK;
+}
+
+static enum status read_entry(struct safetensors *file, const cJSON *entry,
+                              const struct data_section *section, struct error *error) {
+    if (strcmp(entry->string, METADATA) == 0) {
+        return check_metadata(entry, error);
+    }
+    TRY(read_tensor(&file->tensors[file->count], entry, section, error));
+    file->count++;
     return STATUS_OK;
 }
 
@@ -265,22 +274,13 @@ static enum status read_entries(struct safetensors *file, const cJSON *header,
     if (file->tensors == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for %zu tensors", entries);
     }
-    enum status status = STATUS_OK;
     cJSON_ArrayForEach(entry, header) {
-        if (strcmp(entry->string, METADATA) == 0) {
-            status = check_metadata(entry, error);
-        } else {
-            status = read_tensor(&file->tensors[file->count], entry, section, error);
-            file->count += status == STATUS_OK;
-        }
-        if (status != STATUS_OK) {
-            return status;
-        }
+        TRY(read_entry(file, entry, section, error));
     }
     return STATUS_OK;
 }
 
-/* Length of the JSON, checked against the file. */
+/* Reads the length of the JSON header and checks it against the size of the file. */
 static enum status read_length(const unsigned char *data, size_t size, size_t *length,
                                struct error *error) {
     if (size < LENGTH_BYTES) {
@@ -306,26 +306,28 @@ static enum status read_length(const unsigned char *data, size_t size, size_t *l
     return STATUS_OK;
 }
 
+/* Reads the JSON header, `length` bytes of text, into the list of tensors. */
+static enum status read_header(struct safetensors *file, const char *text, size_t length,
+                               const struct data_section *section, struct error *error) {
+    cJSON *header;
+    enum status status = json_object_parse(&header, text, length, error);
+    if (status != STATUS_OK) {
+        return error_prefix(error, status, "header");
+    }
+    status = read_entries(file, header, section, error);
+    cJSON_Delete(header);
+    TRY(status);
+    return check_coverage(file, section, error);
+}
+
 enum status safetensors_parse(struct safetensors *file, const void *data, size_t size,
                               struct error *error) {
     *file = (struct safetensors){0};
     size_t length = 0;
-    enum status status = read_length(data, size, &length, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
-    const unsigned char *bytes = data;
-    cJSON *header;
-    status = json_object_parse(&header, (const char *)bytes + LENGTH_BYTES, length, error);
-    if (status != STATUS_OK) {
-        return error_prefix(error, status, "header");
-    }
-    struct data_section section = {bytes + LENGTH_BYTES + length, size - LENGTH_BYTES - length};
-    status = read_entries(file, header, &section, error);
-    cJSON_Delete(header);
-    if (status == STATUS_OK) {
-        status = check_coverage(file, &section, error);
-    }
+    TRY(read_length(data, size, &length, error));
+    const unsigned char *text = (const unsigned char *)data + LENGTH_BYTES;
+    struct data_section section = {text + length, size - LENGTH_BYTES - length};
+    enum status status = read_header(file, (const char *)text, length, &section, error);
     if (status != STATUS_OK) {
         safetensors_close(file);
     }
@@ -335,11 +337,8 @@ enum status safetensors_parse(struct safetensors *file, const void *data, size_t
 enum status safetensors_open(struct safetensors *file, const char *path, struct error *error) {
     *file = (struct safetensors){0};
     struct file_view view;
-    enum status status = file_view_open(&view, path, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
-    status = safetensors_parse(file, view.data, view.size, error);
+    TRY(file_view_open(&view, path, error));
+    enum status status = safetensors_parse(file, view.data, view.size, error);
     if (status != STATUS_OK) {
         file_view_close(&view);
         return error_prefix(error, status, path);
@@ -386,7 +385,7 @@ const char *safetensors_shape_text(const size_t *shape, size_t rank,
     return text;
 }
 
-/* IEEE 754 binary16 to the bits of the same binary32 value; a NaN keeps its payload. */
+/* Converts IEEE 754 binary16 to the bits of the same binary32 value; a NaN keeps its payload. */
 static uint32_t f32_bits_of_f16(uint16_t half) {
     uint32_t sign = (uint32_t)(half & 0x8000) << 16;
     uint32_t exponent = (half >> 10) & 0x1f;
@@ -429,7 +428,7 @@ enum status safetensors_read_f32(const struct safetensors_tensor *tensor, float 
     return STATUS_OK;
 }
 
-/* What can be written: a known type, a shape that agrees with the bytes. */
+/* A tensor can be written if its type is known and its shape agrees with its bytes. */
 static enum status check_for_writing(const struct safetensors_tensor *tensor, struct error *error) {
     if (strcmp(tensor->name, METADATA) == 0) {
         return tensor_error(error, STATUS_INVALID_ARGUMENT, tensor->name, "the name is reserved");
@@ -459,7 +458,7 @@ static bool add_number(cJSON *array, size_t value) {
     return number != NULL && cJSON_AddItemToArray(array, number);
 }
 
-/* false when memory ends; what was added stays with the header. */
+/* Adds a tensor's entry to the header; false if memory runs out. */
 static bool add_entry(cJSON *header, const struct safetensors_tensor *tensor, size_t begin) {
     cJSON *entry = cJSON_AddObjectToObject(header, tensor->name);
     if (entry == NULL ||
@@ -476,30 +475,45 @@ static bool add_entry(cJSON *header, const struct safetensors_tensor *tensor, si
            add_number(offsets, begin + tensor->bytes);
 }
 
-/* The header as text for free(), and the length of the data. */
+static enum status out_of_memory_for_tensors(size_t count, struct error *error) {
+    return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for %zu tensors", count);
+}
+
+/* Adds an entry for every tensor; *data_size, 0 before, receives the bytes of all tensors. */
+static enum status add_entries(cJSON *header, const struct safetensors_tensor *tensors,
+                               size_t count, size_t *data_size, struct error *error) {
+    for (size_t i = 0; i < count; i++) {
+        TRY(check_for_writing(&tensors[i], error));
+        size_t begin = *data_size;
+        if (!checked_add(begin, tensors[i].bytes, data_size)) {
+            return error_set(error, STATUS_OVERFLOW, "size of all tensors overflows");
+        }
+        if (!add_entry(header, &tensors[i], begin)) {
+            return out_of_memory_for_tensors(count, error);
+        }
+    }
+    return STATUS_OK;
+}
+
+/* Makes the header's JSON text, for cJSON_free(); *text is NULL on failure. */
 static enum status make_header(const struct safetensors_tensor *tensors, size_t count, char **text,
                                size_t *data_size, struct error *error) {
-    cJSON *header = cJSON_CreateObject();
-    bool enough = header != NULL;
-    enum status status = STATUS_OK;
+    *text = NULL;
     *data_size = 0;
-    for (size_t i = 0; i < count && enough && status == STATUS_OK; i++) {
-        status = check_for_writing(&tensors[i], error);
-        size_t begin = *data_size;
-        if (status == STATUS_OK && !checked_add(begin, tensors[i].bytes, data_size)) {
-            status = error_set(error, STATUS_OVERFLOW, "size of all tensors overflows");
-        }
-        enough = status != STATUS_OK || add_entry(header, &tensors[i], begin);
+    cJSON *header = cJSON_CreateObject();
+    if (header == NULL) {
+        return out_of_memory_for_tensors(count, error);
     }
-    *text = enough && status == STATUS_OK ? cJSON_PrintUnformatted(header) : NULL;
+    enum status status = add_entries(header, tensors, count, data_size, error);
+    if (status == STATUS_OK) {
+        *text = cJSON_PrintUnformatted(header);
+        status = *text != NULL ? STATUS_OK : out_of_memory_for_tensors(count, error);
+    }
     cJSON_Delete(header);
-    if (status == STATUS_OK && *text == NULL) {
-        status = error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for %zu tensors", count);
-    }
     return status;
 }
 
-/* Length, and header padded with blanks. */
+/* Allocates the beginning of a file: the length, and the header padded with blanks. */
 static enum status frame(const char *header, unsigned char **memory, size_t *size,
                          struct error *error) {
     size_t length = strlen(header);
@@ -520,7 +534,7 @@ static enum status frame(const char *header, unsigned char **memory, size_t *siz
     return STATUS_OK;
 }
 
-/* Names of the caller may be bytes that the reader would refuse: it has the last word. */
+/* Parses the header again: the caller's names may contain bytes that the reader refuses. */
 static enum status check_header(const char *header, struct error *error) {
     cJSON *parsed;
     enum status status = json_object_parse(&parsed, header, strlen(header), error);
@@ -534,10 +548,8 @@ enum status safetensors_header(const struct safetensors_tensor *tensors, size_t 
     *header = NULL;
     *size = 0;
     char *text;
-    enum status status = make_header(tensors, count, &text, data_size, error);
-    if (status == STATUS_OK) {
-        status = check_header(text, error);
-    }
+    TRY(make_header(tensors, count, &text, data_size, error));
+    enum status status = check_header(text, error);
     if (status == STATUS_OK) {
         status = frame(text, header, size, error);
     }

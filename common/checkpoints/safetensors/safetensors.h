@@ -27,11 +27,11 @@ enum safetensors_dtype {
     SAFETENSORS_F32,
     SAFETENSORS_F16,
     SAFETENSORS_BF16,
-    SAFETENSORS_F64,  /**< no weights of a model: what training in double keeps */
-    SAFETENSORS_OTHER /**< listed, cannot be read */
+    SAFETENSORS_F64,  /**< not for weights of a model: state of training in double */
+    SAFETENSORS_OTHER /**< any other type: listed, but cannot be read */
 };
 
-/** @return whether safetensors_read_f32() reads it, exactly. */
+/** @return whether safetensors_read_f32() can convert the type, without rounding. */
 static inline bool safetensors_is_weight(enum safetensors_dtype dtype) {
     return dtype == SAFETENSORS_F32 || dtype == SAFETENSORS_F16 || dtype == SAFETENSORS_BF16;
 }
@@ -53,8 +53,11 @@ struct safetensors {
 };
 
 /**
- * @brief Maps a file and checks the header: lengths, types, shapes against offsets, offsets
- *        inside the file, no overlap, no duplicate name, no hole, nothing behind the last tensor.
+ * @brief Maps a file and checks the header: lengths, types, shapes against offsets, offsets inside
+ *        the file, no duplicate name, no overlap, no gap, no bytes after the last tensor.
+ * @return STATUS_OK, or the status of file_view_open() or json_object_parse(), STATUS_TRUNCATED,
+ *         STATUS_BAD_FORMAT, STATUS_UNSUPPORTED, STATUS_OVERFLOW, STATUS_MISMATCH,
+ *         STATUS_OUT_OF_MEMORY; the message names the file and the tensor
  */
 MUST_CHECK enum status safetensors_open(struct safetensors *file, const char *path,
                                         struct error *error);
@@ -63,7 +66,7 @@ MUST_CHECK enum status safetensors_open(struct safetensors *file, const char *pa
 MUST_CHECK enum status safetensors_parse(struct safetensors *file, const void *data, size_t size,
                                          struct error *error);
 
-/** Frees; a zero-initialised one is allowed. */
+/** Unmaps and frees; a zero-initialised or closed file is allowed. */
 void safetensors_close(struct safetensors *file);
 
 /** @return the tensor, or NULL. */
@@ -88,17 +91,20 @@ MUST_CHECK enum status safetensors_read_f32(const struct safetensors_tensor *ten
 
 /**
  * @brief Serialises tensors (name, dtype, rank, shape, data, bytes) into memory that the caller
- * frees.
+ *        frees.
+ * @return STATUS_OK; STATUS_INVALID_ARGUMENT (reserved name, rank), STATUS_UNSUPPORTED (dtype),
+ *         STATUS_MISMATCH (shape and bytes disagree), STATUS_OVERFLOW, STATUS_TOO_LONG (header),
+ *         STATUS_BAD_UTF8 or STATUS_BAD_FORMAT (a name), STATUS_OUT_OF_MEMORY
  */
 MUST_CHECK enum status safetensors_serialize(const struct safetensors_tensor *tensors, size_t count,
                                              unsigned char **data, size_t *size,
                                              struct error *error);
 
 /**
- * @brief What stands before the tensors in a file: length and header, as memory that the caller
- *        frees.
- * @param tensors   as safetensors_serialize(); data is not looked at
- * @param data_size receives the bytes of all tensors, which follow in their order
+ * @brief Makes the beginning of a file, the length and the header, in memory that the caller frees.
+ * @param tensors   as for safetensors_serialize(); data is not read
+ * @param data_size receives the size of all tensors, which follow in this order, in bytes
+ * @return the statuses of safetensors_serialize()
  */
 MUST_CHECK enum status safetensors_header(const struct safetensors_tensor *tensors, size_t count,
                                           unsigned char **header, size_t *size, size_t *data_size,

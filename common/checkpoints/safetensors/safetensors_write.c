@@ -6,7 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Writes all bytes. */
+static enum status write_error(const char *path, struct error *error) {
+    return error_set(error, STATUS_IO, "%s: cannot write: %s", path, strerror(errno));
+}
+
+/* Writes all bytes, in several calls of write() if need be. */
 static enum status write_bytes(int descriptor, const unsigned char *data, size_t size,
                                const char *path, struct error *error) {
     while (size > 0) {
@@ -15,10 +19,21 @@ static enum status write_bytes(int descriptor, const unsigned char *data, size_t
             continue;
         }
         if (count <= 0) {
-            return error_set(error, STATUS_IO, "%s: cannot write: %s", path, strerror(errno));
+            return write_error(path, error);
         }
         data += count;
         size -= (size_t)count;
+    }
+    return STATUS_OK;
+}
+
+/* `data` has room for the largest tensor. */
+static enum status fill_and_write(int descriptor, const struct safetensors_tensor *tensors,
+                                  size_t count, const struct safetensors_source *source,
+                                  unsigned char *data, const char *path, struct error *error) {
+    for (size_t i = 0; i < count; i++) {
+        TRY(source->fill(source->context, i, data, error));
+        TRY(write_bytes(descriptor, data, tensors[i].bytes, path, error));
     }
     return STATUS_OK;
 }
@@ -34,13 +49,7 @@ static enum status write_tensors(int descriptor, const struct safetensors_tensor
     if (data == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for %zu bytes", largest);
     }
-    enum status status = STATUS_OK;
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-        status = source->fill(source->context, i, data, error);
-        if (status == STATUS_OK) {
-            status = write_bytes(descriptor, data, tensors[i].bytes, path, error);
-        }
-    }
+    enum status status = fill_and_write(descriptor, tensors, count, source, data, path, error);
     free(data);
     return status;
 }
@@ -53,13 +62,9 @@ static enum status write_file(int descriptor, const struct safetensors_tensor *t
     TRY(safetensors_header(tensors, count, &header, &size, &data_size, error));
     enum status status = write_bytes(descriptor, header, size, path, error);
     free(header);
-    if (status == STATUS_OK) {
-        status = write_tensors(descriptor, tensors, count, source, path, error);
-    }
-    if (status == STATUS_OK && fsync(descriptor) != 0) {
-        status = error_set(error, STATUS_IO, "%s: cannot write: %s", path, strerror(errno));
-    }
-    return status;
+    TRY(status);
+    TRY(write_tensors(descriptor, tensors, count, source, path, error));
+    return fsync(descriptor) == 0 ? STATUS_OK : write_error(path, error);
 }
 
 enum status safetensors_write(const char *path, const struct safetensors_tensor *tensors,
@@ -71,7 +76,7 @@ enum status safetensors_write(const char *path, const struct safetensors_tensor 
     }
     enum status status = write_file(descriptor, tensors, count, source, path, error);
     if (close(descriptor) != 0 && status == STATUS_OK) {
-        status = error_set(error, STATUS_IO, "%s: cannot write: %s", path, strerror(errno));
+        status = write_error(path, error);
     }
     if (status != STATUS_OK) {
         unlink(path);

@@ -1,6 +1,6 @@
 /*
- * A library with cuBLAS's interface that calculates on the host, column by column, and minds the
- * order of calls. Built as a shared library: cublas_test opens it.
+ * A library with cuBLAS's interface that computes on the host, with column-major matrices, and
+ * keeps the state that cuBLAS keeps. Built as a shared library: cublas_test opens it.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ int cublasSetMathMode(void *handle, int mode) {
     return OK;
 }
 
-/* As in cuBLAS, a stream takes the workspace back. */
+/* As in cuBLAS, setting a stream resets the workspace. */
 int cublasSetStream_v2(void *handle, void *stream) {
     ((struct handle *)handle)->stream = stream;
     ((struct handle *)handle)->workspace = NULL;
@@ -57,7 +57,7 @@ const char *cublasGetStatusString(int status) {
     return status == NOT_INITIALISED ? "the library was not initialized" : "an invalid value";
 }
 
-/* The test passes its own address as stream, and expects to be told what was set. */
+/* The test passes the address of a struct expectation as the stream; the call fills it. */
 struct expectation {
     const void *workspace; /* seen at the call */
     int mode;
@@ -92,7 +92,7 @@ int cublasSgemm_v2(void *handle, int op_a, int op_b, int m, int n, int k, const 
     return OK;
 }
 
-/* fp32 results of bf16 matrices: what the test asks for. */
+/* An element of a bf16 matrix. The test needs only fp32 results of bf16 matrices. */
 static float bf16(const void *matrix, int i) {
     union {
         unsigned bits;

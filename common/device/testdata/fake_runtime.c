@@ -5,7 +5,7 @@
 
 #include "common/device/probe.h"
 
-/* Test data, one process a test program: the machine and what became of its errors. */
+/* Globals are allowed in test data: the machine, and the number of errors that were cleared. */
 static struct fake_machine machine;
 static int errors_taken;
 

@@ -1,7 +1,7 @@
 /**
  * @file fake_runtime.h
- * @brief The few functions of the CUDA runtime that device_open() calls, answering what a test
- *        says: machines that are not at hand.
+ * @brief Fakes the few functions of the CUDA runtime that device_open() calls, so that a test can
+ *        describe any machine.
  */
 #ifndef WARPBOOK_COMMON_DEVICE_TESTDATA_FAKE_RUNTIME_H_
 #define WARPBOOK_COMMON_DEVICE_TESTDATA_FAKE_RUNTIME_H_
@@ -18,10 +18,10 @@ struct fake_machine {
     int major, minor;
 };
 
-/** The machine that the fake runtime describes from now on. */
+/** Sets the machine that the fake runtime describes from now on. */
 void fake_machine_set(const struct fake_machine *machine);
 
-/** @return how many errors cudaGetLastError() has taken back since. */
+/** @return number of errors that cudaGetLastError() has cleared since fake_machine_set(). */
 int fake_errors_taken(void);
 
 #endif

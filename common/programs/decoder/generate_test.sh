@@ -92,7 +92,7 @@ refuses 'tensor "model.layers.0.self_attn.k_proj.weight" has shape (16, 32), the
 change layers 's/"num_hidden_layers":[^,]*/"num_hidden_layers": 3/' config.json
 refuses 'tensor "model.layers.2.input_layernorm.weight" is missing' "$generate" layers
 change misled 's/"model-00002-of-00002/"model-00001-of-00002/' model.safetensors.index.json
-refuses "is missing, which the index says is here" "$generate" misled
+refuses "is missing; the index says that it is here" "$generate" misled
 change outside 's|"model-00002-of-00002|"../tiny/model-00002-of-00002|' model.safetensors.index.json
 refuses "which is not inside the folder" "$generate" outside
 change torn "\$d" model.safetensors.index.json

@@ -10,7 +10,7 @@
 
 enum { BYTE_TOKENS_END = BPE_FIRST_BYTE + 256 };
 
-/* Appends the token of one code point (size bytes), or a token for each of its bytes. */
+/* Appends the token of a code point, whose spelling has size bytes; or a token for each byte. */
 static enum status append_code_point(const struct bpe *bpe, const char *bytes, size_t size,
                                      int32_t code_point, size_t offset, int32_t *tokens,
                                      size_t *count, struct error *error) {
@@ -21,8 +21,8 @@ static enum status append_code_point(const struct bpe *bpe, const char *bytes, s
     }
     if (bpe->count < BYTE_TOKENS_END) {
         return error_set(error, STATUS_UNSUPPORTED,
-                         "U+%04X at byte %zu is not in the vocabulary, and %zu tokens have no room "
-                         "for the %d of single bytes",
+                         "U+%04X at byte %zu is not in the vocabulary, and with only %zu tokens "
+                         "the vocabulary has no tokens for the %d single bytes",
                          (unsigned)code_point, offset, bpe->count, 256);
     }
     for (size_t i = 0; i < size; i++) {
@@ -36,16 +36,10 @@ static enum status append_text(const struct bpe *bpe, const char *text, size_t l
     for (size_t offset = 0; offset < length;) {
         size_t start = offset;
         int32_t code_point;
-        enum status status = utf8_next(text, length, &offset, &code_point, error);
-        if (status == STATUS_OK) {
-            const char *spelling = code_point == ' ' ? bpe->blank : text + start;
-            size_t size = code_point == ' ' ? strlen(bpe->blank) : offset - start;
-            status =
-                append_code_point(bpe, spelling, size, code_point, start, tokens, count, error);
-        }
-        if (status != STATUS_OK) {
-            return status;
-        }
+        TRY(utf8_next(text, length, &offset, &code_point, error));
+        const char *spelling = code_point == ' ' ? bpe->blank : text + start;
+        size_t size = code_point == ' ' ? strlen(bpe->blank) : offset - start;
+        TRY(append_code_point(bpe, spelling, size, code_point, start, tokens, count, error));
     }
     return STATUS_OK;
 }
@@ -55,34 +49,27 @@ static bool begins_with(const char *text, size_t length, const char *beginning) 
     return length >= size && memcmp(text, beginning, size) == 0;
 }
 
-static bool wants_prefix(const struct bpe *bpe, const char *text, size_t length) {
+static bool needs_prefix(const struct bpe *bpe, const char *text, size_t length) {
     if (bpe->prefix == BPE_PREFIX_UNLESS_BLANK) {
         return !begins_with(text, length, " ") && !begins_with(text, length, bpe->blank);
     }
     return bpe->prefix == BPE_PREFIX_ALWAYS;
 }
 
-/* Fills `tokens`, which has room for one token a byte and the three that may be added. */
+/* Fills `tokens`, which has room for one token per byte and three more: BOS, prefix, EOS. */
 static enum status encode_into(const struct bpe *bpe, const char *text, size_t length, bool bos,
                                bool eos, int32_t *tokens, size_t *count, struct error *error) {
     if (bos) {
         tokens[(*count)++] = BPE_BOS;
     }
-    enum status status = STATUS_OK;
-    if (length > 0 && wants_prefix(bpe, text, length)) {
-        status =
-            append_code_point(bpe, bpe->blank, strlen(bpe->blank), ' ', 0, tokens, count, error);
+    if (length > 0 && needs_prefix(bpe, text, length)) {
+        TRY(append_code_point(bpe, bpe->blank, strlen(bpe->blank), ' ', 0, tokens, count, error));
     }
-    if (status == STATUS_OK) {
-        status = append_text(bpe, text, length, tokens, count, error);
-    }
-    if (status != STATUS_OK) {
-        return status;
-    }
-    /* BOS is part of the text for llama2.c; where there are rules it comes after merging. */
+    TRY(append_text(bpe, text, length, tokens, count, error));
+    /* In llama2.c BOS may merge with the text; with merge rules it takes no part. */
     size_t outside = bos && bpe->rules != NULL ? 1 : 0;
     *count -= outside;
-    status = bpe_merge(bpe, tokens + outside, count);
+    enum status status = bpe_merge(bpe, tokens + outside, count);
     *count += outside;
     if (status != STATUS_OK) {
         return error_set(error, status, "no memory to encode %zu bytes of text", length);

@@ -1,7 +1,7 @@
 /**
  * @file bpe.h
- * @brief llama2.c's tokenizer files: SentencePiece-style BPE with byte fallback. For Hugging Face's
- *        tokenizer.json, which becomes a struct bpe too, see tokenizer.h.
+ * @brief llama2.c's tokenizer files: SentencePiece-style BPE with byte fallback. tokenizer.h reads
+ *        Hugging Face's tokenizer.json into a struct bpe, too.
  *
  * The file: int32 longest piece in bytes, then for each token an fp32 score,
  * an int32 length and that many bytes, little-endian. Token 0 is <unk>, 1 <s>
@@ -29,9 +29,9 @@ struct bpe; /**< opaque: vocabulary, scores or merge rules, sorted index */
 /**
  * @brief Reads a tokenizer file to its end and checks every length against the file.
  *
- * STATUS_TRUNCATED when it ends within a token; STATUS_BAD_FORMAT for a longest piece that
+ * STATUS_TRUNCATED if it ends within a token; STATUS_BAD_FORMAT for a longest piece that
  * is not positive, a length outside 0..longest, a score that is not a number, a NUL byte in a
- * piece, less than three tokens.
+ * piece, fewer than three tokens.
  *
  * @param expected_tokens the checkpoint's vocabulary size, or 0 to accept any; another
  *        count is STATUS_MISMATCH with both numbers in the message
@@ -51,31 +51,34 @@ size_t bpe_size(const struct bpe *bpe);
 /**
  * @brief Encodes UTF-8 text as llama2.c does.
  *
- * Dummy prefix: a " " token goes before non-empty text. Each code point is
- * looked up; an unknown one becomes its bytes (byte + 3). Then the adjacent
- * pair whose concatenation has the best score is merged until none is left
- * (leftmost of equals). O(n log n) or so, not O(n^2): prompts can be long.
+ * A " " token, the dummy prefix, goes before non-empty text. Each code point is
+ * looked up; an unknown one becomes one token per byte (byte + 3). Then the
+ * adjacent pair whose concatenation has the best score (of equal scores the
+ * leftmost pair) is merged until no pair can be merged. This takes O(n log n)
+ * time, not O(n^2): prompts can be long.
  *
- * As there: a score must be above -1e10 to merge; BOS takes part in merges
- * (stories260K's and Llama2's have no piece for it), and text that spells "<s>" is only
- * text. Of pieces with the same text the lowest id counts. A vocabulary without
- * " " starts with the token of its byte. One of less than 259 tokens has no byte
- * tokens: an unknown code point is STATUS_UNSUPPORTED, with code point and offset.
+ * As in llama2.c, a score must be above -1e10 to merge, BOS takes part in merges
+ * (but stories260K's and Llama2's vocabularies have no piece to merge it into), and
+ * text that spells "<s>" is only text. Of pieces with the same text the lowest id is
+ * used. If a vocabulary has no " ", the prefix is the token of that byte. A vocabulary
+ * of fewer than 259 tokens has no byte tokens: an unknown code point is
+ * STATUS_UNSUPPORTED, with code point and offset.
  *
- * A vocabulary out of a tokenizer.json has a list of pairs that merge, best first, instead of
- * scores; BOS takes no part. What goes before the text is what the file says.
+ * A vocabulary from a tokenizer.json has a list of pairs that merge, best first, instead of
+ * scores; BOS takes no part in merges, and the file determines the prefix.
  *
  * @param text   @p length bytes, valid UTF-8 (else STATUS_BAD_UTF8, with the offset)
  * @param bos    put BPE_BOS first
  * @param eos    put BPE_EOS last
  * @param tokens receives an array that the caller frees
  * @param count  receives its length
+ * @return STATUS_OK, STATUS_BAD_UTF8, STATUS_UNSUPPORTED, STATUS_OVERFLOW, STATUS_OUT_OF_MEMORY
  */
 MUST_CHECK enum status bpe_encode(const struct bpe *bpe, const char *text, size_t length, bool bos,
                                   bool eos, int32_t **tokens, size_t *count, struct error *error);
 
 /**
- * @brief The bytes of one token after another, as llama2.c's decode().
+ * @brief Decodes one token, as llama2.c's decode(); called for one token after another.
  *
  * After BPE_BOS a leading space is dropped; "<0xNN>" is the raw byte NN.
  *
@@ -90,6 +93,7 @@ const char *bpe_decode(const struct bpe *bpe, int32_t previous, int32_t token, s
  * @brief Serialises a tokenizer file, for tests and trained vocabularies.
  * @param pieces (count) NUL-terminated; @param scores (count)
  * @param data   receives memory that the caller frees
+ * @return STATUS_OK, STATUS_OVERFLOW (a piece or the file is too long) or STATUS_OUT_OF_MEMORY
  */
 MUST_CHECK enum status bpe_serialize(const char *const *pieces, const float *scores, size_t count,
                                      unsigned char **data, size_t *size);

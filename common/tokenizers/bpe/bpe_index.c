@@ -1,6 +1,6 @@
 /*
- * Which piece a text is: a hash table, asked for every two neighbours that may merge. (A binary
- * search took two thirds of the time that encoding took.)
+ * A hash table that finds the piece of a text. It is searched for every adjacent pair that may
+ * merge: a binary search took two thirds of the time of encoding.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "common/base/checked.h"
 #include "common/tokenizers/bpe/bpe_vocabulary.h"
 
-/* FNV-1a; its high bits are mixed into the low ones, which choose the slot. */
+/* FNV-1a; the high bits are mixed into the low ones, which choose the slot. */
 static size_t hash(const char *text, size_t length) {
     uint64_t hash = 0xcbf29ce484222325u;
     for (size_t i = 0; i < length; i++) {
@@ -17,7 +17,7 @@ static size_t hash(const char *text, size_t length) {
     return (size_t)(hash ^ hash >> 32);
 }
 
-/* The slot of a text: its piece's, or the empty one where that would go. */
+/* The slot with this text's piece, or the empty slot where it would be added. */
 static int32_t *find_slot(const struct bpe *bpe, const char *text, size_t length) {
     size_t slot = hash(text, length) & (bpe->index_slots - 1);
     for (;;) {

@@ -1,9 +1,9 @@
 /*
- * The tokens form a linked list over their first positions; every mergeable
- * pair waits in a heap. A merge changes two neighbours, so it adds at most two
- * pairs: O(n log n) for n tokens, where searching the best pair again after
- * each merge takes O(n^2). Pairs whose tokens have changed stay in the heap
- * and are dropped when they come up.
+ * The tokens form a linked list over their first positions; a heap holds every
+ * pair that can be merged. A merge creates at most two new pairs, so all merges
+ * of n tokens take O(n log n); searching for the best pair again after each
+ * merge would take O(n^2). Pairs whose tokens have changed stay in the heap and
+ * are dropped when they are popped.
  */
 #include "common/tokenizers/bpe/bpe_merge.h"
 
@@ -24,7 +24,7 @@ struct node {
     int32_t token;         /* -1 once merged into the node before */
 };
 
-/* The pair of a node and the one after it, as they were when it was found. */
+/* A node and the next one, with their tokens at the time when the pair was found. */
 struct pair {
     size_t left;
     int32_t left_token, right_token;
@@ -74,7 +74,7 @@ static struct pair heap_pop(struct merger *merger) {
     return top;
 }
 
-/* What a vocabulary without rules says: any two that spell a piece, by the score of that. */
+/* Without rules any two tokens merge whose joined text is a piece, by the score of that piece. */
 static bool find_by_text(struct merger *merger, struct pair *pair) {
     const struct bpe *bpe = merger->bpe;
     const struct bpe_piece *a = &bpe->pieces[pair->left_token];
@@ -107,7 +107,7 @@ static bool find_by_rule(const struct bpe *bpe, struct pair *pair) {
     return true;
 }
 
-/* Adds the pair that starts at `left`, when there is one and the vocabulary merges it. */
+/* Adds the pair that starts at node `left`, if there is one and the vocabulary merges it. */
 static void add_pair(struct merger *merger, size_t left) {
     if (left == NONE || merger->nodes[left].next == NONE) {
         return;

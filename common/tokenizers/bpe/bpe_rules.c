@@ -1,9 +1,9 @@
-/* Which two tokens merge: a hash table, since there are some for every piece. */
+/* The merge rules: a hash table, because every piece has several. */
 #include <stdlib.h>
 
 #include "common/tokenizers/bpe/bpe_vocabulary.h"
 
-/* The slot of two tokens: theirs, or the empty one where they would go. */
+/* The slot with the rule of two tokens, or the empty slot where it would be added. */
 static struct bpe_rule *find_slot(const struct bpe *bpe, int32_t left, int32_t right) {
     const uint64_t golden = 0x9e3779b97f4a7c15; /* 2^64 / golden ratio: spreads close numbers */
     uint64_t key = ((uint64_t)(uint32_t)left << 32 | (uint32_t)right) * golden;

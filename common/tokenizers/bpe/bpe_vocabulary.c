@@ -1,4 +1,4 @@
-/* The tokenizer file: read, checked, indexed, written. */
+/* Reads, checks, indexes and writes llama2.c's tokenizer files. */
 #include "common/tokenizers/bpe/bpe_vocabulary.h"
 
 #include <math.h>
@@ -97,10 +97,7 @@ static enum status measure(struct reader reader, size_t *count, size_t *text_byt
             return error_set(error, STATUS_OVERFLOW, "tokenizer has more than %d tokens",
                              INT32_MAX);
         }
-        enum status status = read_record(&reader, *count, &piece, error);
-        if (status != STATUS_OK) {
-            return status;
-        }
+        TRY(read_record(&reader, *count, &piece, error));
         (*count)++;
         *text_bytes += piece.length + (size_t)1; /* no more than the size of the file */
     }
@@ -119,15 +116,12 @@ enum status bpe_check_count(size_t count, size_t expected, struct error *error) 
     return STATUS_OK;
 }
 
-/* Reads all records again, now into memory of their own. */
+/* Reads all records again and copies their texts. */
 static enum status copy_pieces(struct bpe *bpe, struct reader reader, struct error *error) {
     char *text = bpe->text;
     for (size_t id = 0; id < bpe->count; id++) {
         struct bpe_piece *piece = &bpe->pieces[id];
-        enum status status = read_record(&reader, id, piece, error);
-        if (status != STATUS_OK) {
-            return status;
-        }
+        TRY(read_record(&reader, id, piece, error));
         memcpy(text, piece->text, piece->length);
         text[piece->length] = '\0';
         piece->text = text;
@@ -164,11 +158,8 @@ enum status bpe_create(struct bpe **out, size_t count, size_t text_bytes, struct
 static enum status create(struct bpe **out, struct reader reader, size_t count, size_t text_bytes,
                           struct error *error) {
     struct bpe *bpe;
-    enum status status = bpe_create(&bpe, count, text_bytes, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
-    status = copy_pieces(bpe, reader, error);
+    TRY(bpe_create(&bpe, count, text_bytes, error));
+    enum status status = copy_pieces(bpe, reader, error);
     if (status != STATUS_OK) {
         bpe_free(bpe);
         return status;
@@ -182,25 +173,18 @@ enum status bpe_parse(struct bpe **bpe, const void *data, size_t size, size_t ex
     *bpe = NULL;
     struct reader reader = {.data = data, .size = size};
     size_t count = 0, text_bytes = 0;
-    enum status status = read_header(&reader, error);
-    if (status == STATUS_OK) {
-        status = measure(reader, &count, &text_bytes, error);
-    }
-    if (status == STATUS_OK) {
-        status = bpe_check_count(count, expected_tokens, error);
-    }
-    return status == STATUS_OK ? create(bpe, reader, count, text_bytes, error) : status;
+    TRY(read_header(&reader, error));
+    TRY(measure(reader, &count, &text_bytes, error));
+    TRY(bpe_check_count(count, expected_tokens, error));
+    return create(bpe, reader, count, text_bytes, error);
 }
 
 enum status bpe_open(struct bpe **bpe, const char *path, size_t expected_tokens,
                      struct error *error) {
     *bpe = NULL;
     struct file_view view;
-    enum status status = file_view_open(&view, path, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
-    status = bpe_parse(bpe, view.data, view.size, expected_tokens, error);
+    TRY(file_view_open(&view, path, error));
+    enum status status = bpe_parse(bpe, view.data, view.size, expected_tokens, error);
     file_view_close(&view);
     return status == STATUS_OK ? status : error_prefix(error, status, path);
 }
@@ -222,11 +206,11 @@ size_t bpe_size(const struct bpe *bpe) {
     return bpe->count;
 }
 
-/* Bytes of the file and its longest piece; false when a length does not fit. */
+/* Bytes of the file and of its longest piece; false if a length overflows. */
 static bool serialized_size(const char *const *pieces, size_t count, size_t *size,
                             int32_t *longest) {
     *size = HEADER_BYTES;
-    *longest = 1; /* a reader wants a positive one */
+    *longest = 1; /* readers require a positive number */
     for (size_t i = 0; i < count; i++) {
         size_t length = strlen(pieces[i]);
         if (length > INT32_MAX || !checked_add(*size, RECORD_BYTES + length, size)) {

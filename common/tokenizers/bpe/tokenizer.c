@@ -8,7 +8,7 @@
 
 enum { FILE_LIMIT = 64 << 20 };
 
-/* A JSON object? A file of llama2.c begins with a small number, whose upper bytes are 0. */
+/* Tells JSON from a file of llama2.c, which begins with a small number, whose upper bytes are 0. */
 static bool looks_like_json(const struct file_view *view) {
     size_t i = 0;
     while (i < view->size && strchr(" \t\r\n", view->data[i]) != NULL && view->data[i] != '\0') {
@@ -25,8 +25,8 @@ static enum status open_file(struct bpe **bpe, const char *path, size_t expected
     if (!looks_like_json(&view)) {
         status = bpe_parse(bpe, view.data, view.size, expected_tokens, error);
     } else if (view.size > FILE_LIMIT) {
-        status = error_set(error, STATUS_TOO_LONG, "%zu bytes, at most %d are read", view.size,
-                           FILE_LIMIT);
+        status = error_set(error, STATUS_TOO_LONG, "has %zu bytes, at most %d are allowed",
+                           view.size, FILE_LIMIT);
     } else {
         status =
             tokenizer_json_parse(bpe, (const char *)view.data, view.size, expected_tokens, error);

@@ -1,4 +1,4 @@
-/* tokenizer.json: the vocabulary and its merges. */
+/* tokenizer.json: reads the vocabulary and its merges. */
 #include "common/tokenizers/bpe/tokenizer_json.h"
 
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 
 enum { BYTES = 256 };
 
-/* A file that is read: its lists, and the vocabulary they become. */
+/* State while a file is read: its lists, and the vocabulary made from them. */
 struct reader {
     const cJSON *vocab;  /* an object: piece to id */
     const cJSON *added;  /* an array of objects with "id" and "content", or NULL */
@@ -71,7 +71,7 @@ static enum status measure(struct reader *r, size_t *count, size_t *text_bytes) 
     }
     if (*count > entries) {
         return error_set(r->error, STATUS_BAD_FORMAT,
-                         "the largest id is %zu, but there are %zu tokens only", *count - 1,
+                         "the largest id is %zu, but there are only %zu tokens", *count - 1,
                          entries);
     }
     return STATUS_OK;
@@ -108,7 +108,7 @@ static enum status add_vocabulary(struct reader *r) {
     return STATUS_OK;
 }
 
-/* Added tokens name one of the vocabulary again, or are new. Text cannot become a new one. */
+/* An added token repeats one of the vocabulary or is new. Text never encodes to a new one. */
 static enum status add_added_tokens(struct reader *r) {
     const cJSON *token;
     cJSON_ArrayForEach(token, r->added) {
@@ -142,7 +142,7 @@ static enum status check_piece(const struct reader *r, size_t id, const char *wa
                      id, json_shown(piece), piece, want);
 }
 
-/* The ids that bpe.h fixes, and the piece that blanks become. */
+/* Checks the ids that bpe.h fixes, and that there is a piece for blanks. */
 static enum status check_layout(const struct reader *r) {
     TRY(check_piece(r, BPE_UNK, "<unk>"));
     TRY(check_piece(r, BPE_BOS, "<s>"));
@@ -182,7 +182,7 @@ static bool split_merge(const cJSON *merge, const char *parts[2], size_t lengths
     return true;
 }
 
-/* @param joined room for the longest piece */
+/* Adds one merge rule. @param joined room for the longest piece */
 static enum status add_merge(struct reader *r, const cJSON *merge, size_t rank, char *joined) {
     const char *parts[2];
     size_t lengths[2];
@@ -213,8 +213,17 @@ static enum status add_merge(struct reader *r, const cJSON *merge, size_t rank, 
     return STATUS_OK;
 }
 
+static enum status add_all_merges(struct reader *r, char *joined) {
+    size_t rank = 0;
+    const cJSON *merge;
+    cJSON_ArrayForEach(merge, r->merges) {
+        TRY(add_merge(r, merge, rank++, joined));
+    }
+    return STATUS_OK;
+}
+
 static enum status add_merges(struct reader *r) {
-    size_t count = (size_t)cJSON_GetArraySize(r->merges), rank = 0;
+    size_t count = (size_t)cJSON_GetArraySize(r->merges);
     if (count >= BPE_MOST_RULES) {
         return error_set(r->error, STATUS_TOO_LONG, "there are %zu merges, at most %d are allowed",
                          count, BPE_MOST_RULES - 1);
@@ -225,16 +234,13 @@ static enum status add_merges(struct reader *r) {
         free(joined);
         return error_set(r->error, status, "no memory for %zu merges", count);
     }
-    const cJSON *merge;
-    cJSON_ArrayForEach(merge, r->merges) {
-        status = status == STATUS_OK ? add_merge(r, merge, rank++, joined) : status;
-    }
+    status = add_all_merges(r, joined);
     free(joined);
     return status;
 }
 
-/* Pieces as they are decoded: with blanks. They lie behind the others in `text`. */
-static enum status show_pieces(struct reader *r) {
+/* Makes the spelling for decoding, with blanks; it follows the other spelling in `text`. */
+static enum status make_shown_pieces(struct reader *r) {
     struct bpe *bpe = r->bpe;
     struct bpe_piece *shown = calloc(bpe->count, sizeof *shown);
     if (shown == NULL) {
@@ -261,13 +267,13 @@ static enum status read_tokens(struct reader *r, size_t expected_tokens) {
     size_t count, text_bytes;
     TRY(measure(r, &count, &text_bytes));
     TRY(bpe_check_count(count, expected_tokens, r->error));
-    TRY(bpe_create(&r->bpe, count, 2 * text_bytes, r->error)); /* as looked up, as decoded */
+    TRY(bpe_create(&r->bpe, count, 2 * text_bytes, r->error)); /* two spellings of each piece */
     r->free_text = r->bpe->text;
     TRY(add_vocabulary(r));
     TRY(add_added_tokens(r));
     TRY(check_layout(r));
     TRY(add_merges(r));
-    return show_pieces(r);
+    return make_shown_pieces(r);
 }
 
 static enum status read_root(struct reader *r, const cJSON *root, size_t expected_tokens) {
@@ -285,12 +291,9 @@ enum status tokenizer_json_parse(struct bpe **bpe, const char *text, size_t size
                                  size_t expected_tokens, struct error *error) {
     *bpe = NULL;
     cJSON *root;
-    enum status status = json_object_parse(&root, text, size, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(json_object_parse(&root, text, size, error));
     struct reader reader = {.error = error};
-    status = read_root(&reader, root, expected_tokens);
+    enum status status = read_root(&reader, root, expected_tokens);
     cJSON_Delete(root);
     if (status != STATUS_OK) {
         bpe_free(reader.bpe);

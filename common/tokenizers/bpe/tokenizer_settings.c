@@ -1,4 +1,4 @@
-/* tokenizer.json: all but the vocabulary. Only what Llama2's tokenizers ask for is known. */
+/* tokenizer.json: reads everything except the vocabulary. Only Llama2's settings are supported. */
 #include <string.h>
 
 #include "common/base/json_object.h"
@@ -15,25 +15,24 @@ static bool is_string(const cJSON *item, const char *want) {
     return value != NULL && strcmp(value, want) == 0;
 }
 
-/* "KEY of type TYPE is not supported" */
+/* Refuses a part: "KEY of type TYPE ... is not supported". */
 static enum status refuse(const char *key, const cJSON *part, struct error *error) {
     const char *type = type_of(part);
     bool bytes = strcmp(type, "ByteLevel") == 0;
-    return error_set(
-        error, STATUS_UNSUPPORTED,
-        "%s of type \"%.*s\" as given is not supported%s; supported is what Llama2 has", key,
-        json_shown(type), type, bytes ? " (byte-level BPE, as GPT-2's)" : "");
+    return error_set(error, STATUS_UNSUPPORTED,
+                     "%s of type \"%.*s\" as given is not supported%s; only Llama2's settings are",
+                     key, json_shown(type), type, bytes ? " (byte-level BPE, as GPT-2's)" : "");
 }
 
-/* {"String": FROM} and TO of a Replace. */
+/* Whether a Replace has the pattern {"String": FROM} and the content TO. */
 static bool replaces(const cJSON *part, const char *from, const char *to) {
     return is_string(json_member(json_member(part, "pattern"), "String"), from) &&
            is_string(json_member(part, "content"), to);
 }
 
-/* Calls @p read for a part, or for each of a Sequence's parts, which it has under @p list. */
 typedef enum status part_reader(void *context, const cJSON *part, struct error *error);
 
+/* Calls @p read for a part, or, if it is a Sequence, for each element of its array @p list. */
 static enum status for_each_part(const cJSON *part, const char *list, part_reader *read,
                                  void *context, struct error *error) {
     if (part == NULL || strcmp(type_of(part), "Sequence") != 0) {
@@ -68,7 +67,7 @@ static enum status read_normalizer(void *context, const cJSON *part, struct erro
     return refuse("normalizer", part, error);
 }
 
-/* The value of a switch; @p fallback when absent. */
+/* Reads a switch; its value is @p fallback if it is absent. */
 static enum status read_switch(const cJSON *object, const char *key, bool fallback, bool *out,
                                struct error *error) {
     const cJSON *item = json_member(object, key);
@@ -79,11 +78,11 @@ static enum status read_switch(const cJSON *object, const char *key, bool fallba
     return STATUS_OK;
 }
 
-/* Metaspace: "always" and "first" differ for text behind an added token only. */
+/* Metaspace: "always" and "first" differ only for text after an added token. */
 static enum status read_metaspace(struct tokenizer_settings *settings, const cJSON *part,
                                   struct error *error) {
     const cJSON *scheme = json_member(part, "prepend_scheme");
-    bool prefix; /* how it was said before there was a scheme */
+    bool prefix; /* "add_prefix_space": older files have it instead of a scheme */
     TRY(read_switch(part, "add_prefix_space", true, &prefix, error));
     TRY(read_switch(part, "split", true, &settings->split_words, error));
     bool known = scheme == NULL || is_string(scheme, "always") || is_string(scheme, "first") ||
@@ -110,15 +109,16 @@ static enum status read_text_settings(struct tokenizer_settings *settings, const
         return read_metaspace(settings, splitter, error);
     }
     if (!normalizer.replaces) {
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "neither normalizer nor pre_tokenizer writes blanks as U+2581; supported "
-                         "is what Llama2 has");
+        return error_set(
+            error, STATUS_UNSUPPORTED,
+            "neither normalizer nor pre_tokenizer writes blanks as U+2581, as Llama2's "
+            "does; others are not supported");
     }
     settings->prefix = normalizer.prepends ? BPE_PREFIX_ALWAYS : BPE_PREFIX_NEVER;
     return STATUS_OK;
 }
 
-/* bpe_decode() does what these do together. */
+/* bpe_decode() does the same as these decoders together. */
 static enum status read_decoder(void *context, const cJSON *part, struct error *error) {
     (void)context;
     static const char *const known[] = {"ByteFallback", "Fuse", "Metaspace", "Strip"};

@@ -227,7 +227,7 @@ static const struct bad_case bad_cases[] = {
     {NULL, "\"type\":\"BPE\",\"byte_fallback\":true,\"end_of_word_suffix\":\"</w>\"", NULL, NULL,
      NULL, STATUS_UNSUPPORTED, "\"end_of_word_suffix\" of the model is not supported"},
     {NULL, NULL, "\"" BLANK "\":259,\"a\":261", "", "", STATUS_BAD_FORMAT,
-     "the largest id is 261, but there are 261 tokens only"},
+     "the largest id is 261, but there are only 261 tokens"},
     {NULL, NULL, "\"" BLANK "\":259,\"a\":259", "", "{\"id\":260,\"content\":\"b\"}",
      STATUS_BAD_FORMAT, "id 259 belongs to \"" BLANK "\" and to \"a\""},
     {NULL, NULL, "\"" BLANK "\":259,\"a\":-1", "", "", STATUS_BAD_FORMAT,

@@ -10,7 +10,7 @@ enum { FIRST_PIECE = BPE_FIRST_BYTE + 256 };
 
 static const char BLANK[] = "\xe2\x96\x81";
 
-/* <unk>, <s>, </s>, the bytes */
+/* Writes <unk>, <s>, </s> and the bytes. */
 static void write_first(FILE *out) {
     fputs("\"<unk>\":0,\"<s>\":1,\"</s>\":2", out);
     for (unsigned byte = 0; byte < 256; byte++) {
@@ -19,7 +19,7 @@ static void write_first(FILE *out) {
 }
 
 /* Closes @p out. @return its text, or NULL after a failure */
-static char *finish(FILE *out, char **text) {
+static char *close_stream(FILE *out, char **text) {
     bool written = !ferror(out);
     if (fclose(out) != 0 || !written) {
         free(*text);
@@ -40,7 +40,7 @@ char *tokenizer_testing_json(const char *settings, const char *model, const char
             settings, model);
     write_first(out);
     fprintf(out, "%s%s},\"merges\":[%s]}}", pieces[0] != '\0' ? "," : "", pieces, merges);
-    return finish(out, &text);
+    return close_stream(out, &text);
 }
 
 /* Writes a piece inside a string, with U+2581 for blanks. */
@@ -81,7 +81,7 @@ static int by_rank(const void *a, const void *b) {
                               : (x->right > y->right) - (x->right < y->right);
 }
 
-/* Finds all splits, `count` of them, when @p splits has room; else only counts. */
+/* Counts all splits of pieces into two pieces; writes them to @p splits unless it is NULL. */
 static size_t find_splits(const struct bpe *bpe, struct split *splits) {
     size_t count = 0;
     for (size_t id = FIRST_PIECE; id < bpe->count; id++) {
@@ -136,10 +136,10 @@ char *tokenizer_testing_convert(const struct bpe *bpe, const char *settings, boo
     fputs("},\"merges\":[", out);
     bool written = write_merges(out, bpe, pairs);
     fputs("]}}", out);
-    char *finished = finish(out, &text);
+    char *complete = close_stream(out, &text);
     if (!written) {
-        free(finished);
+        free(complete);
         return NULL;
     }
-    return finished;
+    return complete;
 }

@@ -7,7 +7,7 @@
 
 enum { CODE_POINTS = 0x110000 };
 
-/* How often each code point came; (CODE_POINTS). */
+/* Counts each code point in all words. @param counts (CODE_POINTS) */
 static enum status count_characters(uint64_t *counts, const struct vocab_words *words,
                                     struct error *error) {
     for (size_t i = 0; i < words->count; i++) {
@@ -32,7 +32,7 @@ static int by_code_point(const void *a, const void *b) {
     return (x->code_point > y->code_point) - (x->code_point < y->code_point);
 }
 
-/* Those that came often enough; of too many, the commonest. */
+/* Chooses the characters that are frequent enough; if they are too many, the most frequent. */
 static enum status choose(struct vocab_alphabet *a, const uint64_t *counts,
                           const struct vocab_rules *rules) {
     size_t found = 0;
@@ -71,14 +71,14 @@ static enum status create(struct vocab_alphabet *a, uint64_t *counts,
     TRY(count_characters(counts, words, error));
     if (rules->kind == VOCAB_BPE) {
         counts[0] = 0;
-        counts[' '] = UINT64_MAX; /* the tokenizer puts one before a text */
+        counts[' '] = UINT64_MAX; /* always needed: the tokenizer puts a blank before a text */
     }
     if (choose(a, counts, rules) != STATUS_OK) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the characters");
     }
     if (a->count == (size_t)(rules->kind == VOCAB_BPE)) {
         return error_set(error, STATUS_BAD_FORMAT,
-                         "no character came %llu times: there is nothing to learn from",
+                         "no character occurs %llu times: there is nothing to learn from",
                          (unsigned long long)rules->min_count);
     }
     number(a, rules->kind);

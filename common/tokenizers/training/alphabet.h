@@ -1,6 +1,6 @@
 /**
  * @file alphabet.h
- * @brief The characters of counted words; for the files of this package alone.
+ * @brief The characters of counted words; private to this package.
  */
 #ifndef WARPBOOK_COMMON_TOKENIZERS_TRAINING_ALPHABET_H_
 #define WARPBOOK_COMMON_TOKENIZERS_TRAINING_ALPHABET_H_
@@ -13,8 +13,8 @@
 
 struct vocab_character {
     int32_t code_point;
-    uint64_t count; /**< how often it came */
-    int32_t first;  /**< its piece at a word's beginning; BPE: its piece */
+    uint64_t count; /**< number of occurrences */
+    int32_t first;  /**< its piece at the beginning of a word; BPE: its only piece */
     int32_t inner;  /**< its piece inside a word, or -1 */
 };
 
@@ -22,10 +22,13 @@ struct vocab_character {
 struct vocab_alphabet {
     struct vocab_character *characters; /**< (count) */
     size_t count;
-    size_t pieces; /**< `first` and `inner` of all: 0 .. pieces - 1, the first ones before */
+    size_t pieces; /**< number of pieces; ids of all `first` ones, then of all `inner` ones */
 };
 
-/** Chooses the characters that the rules allow and numbers their pieces. */
+/**
+ * @brief Chooses the characters that the rules allow and numbers their pieces.
+ * @return STATUS_OK, STATUS_BAD_FORMAT (no character is frequent enough), STATUS_OUT_OF_MEMORY
+ */
 MUST_CHECK enum status vocab_alphabet_create(struct vocab_alphabet *alphabet,
                                              const struct vocab_words *words,
                                              const struct vocab_rules *rules, struct error *error);

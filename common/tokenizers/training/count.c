@@ -1,4 +1,4 @@
-/* What a word is, for either kind of vocabulary. */
+/* Splits texts into words, for both kinds of vocabulary, and counts them. */
 #include <string.h>
 #include <utf8proc.h>
 
@@ -50,7 +50,7 @@ static enum group classify(int32_t code_point) {
     return letter ? LETTER : SIGN;
 }
 
-/* A run while it grows. */
+/* The current run of characters. */
 struct run {
     struct vocab_words *words;
     char bytes[MOST_BYTES * (LONGEST_RUN + 1)];
@@ -75,7 +75,7 @@ static void extend_run(struct run *run, const char *bytes, size_t size, enum gro
     run->group = group;
 }
 
-/* The last of a run's blanks begins what comes next; those before it are a word. */
+/* The last blank of a run begins the next run; the blanks before it are a word. */
 static enum status keep_one_blank(struct run *run, struct error *error) {
     run->size--;
     TRY(end_run(run, error));
@@ -83,8 +83,8 @@ static enum status keep_one_blank(struct run *run, struct error *error) {
     return STATUS_OK;
 }
 
-/* The group of the character at offset, or SIGN at the text's end; text is valid from there on or
-   the caller finds out. */
+/* The group of the character at offset, or SIGN at the end of the text. Invalid UTF-8 is SIGN, too:
+   the caller will report it. */
 static enum group group_at(const char *text, size_t length, size_t offset) {
     int32_t code_point;
     return offset < length && utf8_next(text, length, &offset, &code_point, NULL) == STATUS_OK
@@ -95,10 +95,10 @@ static enum group group_at(const char *text, size_t length, size_t offset) {
 static enum status add_character(struct run *run, const char *bytes, size_t size, enum group group,
                                  struct error *error) {
     bool begins = run->characters == 1 && run->group == BLANK;
-    bool goes_on = run->group == group && group != DIGIT && run->characters < LONGEST_RUN;
+    bool same_run = run->group == group && group != DIGIT && run->characters < LONGEST_RUN;
     if (run->group == BLANK && group > SPACE) {
         TRY(begins ? STATUS_OK : keep_one_blank(run, error));
-    } else if (!goes_on) {
+    } else if (!same_run) {
         TRY(end_run(run, error));
     }
     extend_run(run, bytes, size, group);
@@ -109,7 +109,7 @@ static enum status count_runs(struct vocab_words *words, const char *text, size_
                               struct error *error) {
     struct run run = {.words = words};
     if (length > 0) {
-        extend_run(&run, " ", 1, BLANK); /* the tokenizer's own */
+        extend_run(&run, " ", 1, BLANK); /* the tokenizer's dummy prefix */
     }
     for (size_t offset = 0; offset < length;) {
         size_t start = offset;

@@ -1,6 +1,6 @@
 /**
  * @file grow.h
- * @brief Arrays that grow; for the files of this package alone.
+ * @brief Growing arrays, and a hash of bytes; private to this package.
  */
 #ifndef WARPBOOK_COMMON_TOKENIZERS_TRAINING_GROW_H_
 #define WARPBOOK_COMMON_TOKENIZERS_TRAINING_GROW_H_
@@ -12,9 +12,10 @@
 #include "common/base/checked.h"
 
 /**
- * @brief Makes room for @p wanted elements of @p size bytes, doubling.
- * @param items what realloc() takes; on failure it stays as it is
- * @return the array, where it now lies; NULL when there is no memory
+ * @brief Makes room for @p wanted elements of @p size bytes, by doubling the capacity.
+ * @param items    NULL or an array from this function; unchanged on failure
+ * @param capacity elements that the array has room for; updated
+ * @return the array, which may have moved; NULL if there is no memory
  */
 static inline void *vocab_grow(void *items, size_t *capacity, size_t wanted, size_t size) {
     if (wanted <= *capacity && items != NULL) {
@@ -36,7 +37,7 @@ static inline void *vocab_grow(void *items, size_t *capacity, size_t wanted, siz
     return memory;
 }
 
-/** @return FNV-1a of the bytes, 64 bits, begun with @p seed. */
+/** @return FNV-1a of the bytes, 64 bits, with @p seed mixed into its initial value. */
 static inline uint64_t vocab_hash(uint64_t seed, const char *bytes, size_t length) {
     uint64_t hash = 0xcbf29ce484222325u ^ seed;
     for (size_t i = 0; i < length; i++) {

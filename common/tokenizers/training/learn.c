@@ -8,12 +8,12 @@
 #include "common/tokenizers/training/alphabet.h"
 #include "common/tokenizers/training/pairs.h"
 
-enum { NO_PIECE = -1 /* merges with nothing */, MOST_BYTES = 4 /* of a character */ };
+enum { NO_PIECE = -1 /* is never merged */, MOST_BYTES = 4 /* of a character */ };
 
-/* One word as pieces. */
+/* A word, split into pieces. */
 struct pieced {
-    size_t start;   /* in the tokens */
-    uint32_t count; /* gets less as pieces merge */
+    size_t start;   /* its first piece in `tokens` */
+    uint32_t count; /* its number of pieces, which falls as pieces merge */
 };
 
 struct learner {
@@ -21,12 +21,12 @@ struct learner {
     const struct vocab_rules *rules;
     struct vocab_alphabet alphabet;
     struct pairs pairs;
-    int32_t *tokens;
+    int32_t *tokens;       /* the pieces of all words */
     struct pieced *pieced; /* (words->count) */
-    uint64_t unknown;      /* words of characters that are no pieces, WordPiece */
+    uint64_t unknown;      /* WordPiece: words with a character that is no piece */
 };
 
-/* ---- Making ready ---- */
+/* ---- Preparation ---- */
 
 static enum status add_characters(struct learner *l, bool inner) {
     for (size_t i = 0; i < l->alphabet.count; i++) {
@@ -41,10 +41,10 @@ static enum status add_characters(struct learner *l, bool inner) {
     return STATUS_OK;
 }
 
-/* The word's pieces of one character each; a byte of BPE that is in none is one that merges with
-   nothing, as is a word of WordPiece with such a byte. */
-static enum status cut_word(struct learner *l, const struct vocab_word *word, int32_t *tokens,
-                            uint32_t *count, struct error *error) {
+/* Splits a word into pieces of one character each. If a character is no piece, BPE gets NO_PIECE
+   for each of its bytes, WordPiece a single NO_PIECE for the whole word. */
+static enum status split_word(struct learner *l, const struct vocab_word *word, int32_t *tokens,
+                              uint32_t *count, struct error *error) {
     bool wordpiece = l->rules->kind == VOCAB_WORDPIECE;
     *count = 0;
     for (size_t offset = 0; offset < word->length;) {
@@ -68,7 +68,7 @@ static enum status cut_word(struct learner *l, const struct vocab_word *word, in
     return STATUS_OK;
 }
 
-/* Whether the word's pieces at and behind this one may merge; then what they spell. */
+/* Whether the word's pieces `at` and `at + 1` may merge; if so, *candidate is their pair. */
 static enum status pair_at(struct learner *l, const struct pieced *word, uint32_t at,
                            uint32_t *candidate, bool *found) {
     const int32_t *tokens = l->tokens + word->start;
@@ -88,7 +88,7 @@ static enum status count_pairs(struct learner *l, size_t word) {
     return STATUS_OK;
 }
 
-static enum status cut_words(struct learner *l, struct error *error) {
+static enum status split_words(struct learner *l, struct error *error) {
     size_t at = 0;
     l->tokens = calloc(l->words->text_size + 1, sizeof *l->tokens);
     l->pieced = calloc(l->words->count + 1, sizeof *l->pieced);
@@ -97,16 +97,16 @@ static enum status cut_words(struct learner *l, struct error *error) {
     }
     for (size_t i = 0; i < l->words->count; i++) {
         l->pieced[i].start = at;
-        TRY(cut_word(l, &l->words->words[i], l->tokens + at, &l->pieced[i].count, error));
+        TRY(split_word(l, &l->words->words[i], l->tokens + at, &l->pieced[i].count, error));
         TRY(count_pairs(l, i));
         at += l->pieced[i].count;
     }
-    return pairs_settle(&l->pairs);
+    return pairs_update_heap(&l->pairs);
 }
 
 /* ---- Merging ---- */
 
-/* The first place from `at` on where the word has these two pieces; word->count: none. */
+/* The first position from `at` on where the word has these two pieces; word->count: none. */
 static uint32_t find_in_word(const struct learner *l, const struct pieced *word, int32_t left,
                              int32_t right, uint32_t at) {
     const int32_t *tokens = l->tokens + word->start;
@@ -116,7 +116,7 @@ static uint32_t find_in_word(const struct learner *l, const struct pieced *word,
     return at + 1 < word->count ? at : word->count;
 }
 
-/* Takes a word's pairs out of the counts. */
+/* Subtracts a word's pairs from the counts. */
 static enum status uncount_pairs(struct learner *l, size_t word) {
     for (uint32_t at = 0; at + 1 < l->pieced[word].count; at++) {
         uint32_t candidate;
@@ -129,8 +129,8 @@ static enum status uncount_pairs(struct learner *l, size_t word) {
     return STATUS_OK;
 }
 
-/* Counts a word's pairs again; those with the new piece are new in this word, the others are known
-   to be in it. */
+/* Counts a word's pairs again. Pairs with the new piece are new in this word; the other pairs have
+   the word in their lists already. */
 static enum status recount_pairs(struct learner *l, size_t word, int32_t piece) {
     const int32_t *tokens = l->tokens + l->pieced[word].start;
     uint64_t times = l->words->words[word].count;
@@ -147,7 +147,7 @@ static enum status recount_pairs(struct learner *l, size_t word, int32_t piece) 
     return STATUS_OK;
 }
 
-/* Puts the piece where the word has these two, from `at` on, left to right. */
+/* Replaces each occurrence of the two pieces in the word, from `at` on, left to right. */
 static void replace(struct learner *l, struct pieced *word, int32_t left, int32_t right,
                     int32_t piece, uint32_t at) {
     int32_t *tokens = l->tokens + word->start;
@@ -177,11 +177,11 @@ static enum status merge_in_word(struct learner *l, size_t word, int32_t left, i
     return recount_pairs(l, word, piece);
 }
 
-/* Makes the candidate the piece that was made last, in every word that has it. */
+/* Replaces the pair by the newest piece in every word that has the pair. */
 static enum status merge(struct learner *l, uint32_t candidate) {
     struct candidate c = l->pairs.candidates[candidate];
     int32_t piece = (int32_t)l->pairs.piece_count - 1;
-    l->pairs.candidates[candidate].words = NULL; /* it does not come again */
+    l->pairs.candidates[candidate].words = NULL; /* the pair cannot occur again */
     l->pairs.candidates[candidate].word_count = 0;
     l->pairs.candidates[candidate].word_capacity = 0;
     enum status status = STATUS_OK;
@@ -189,10 +189,10 @@ static enum status merge(struct learner *l, uint32_t candidate) {
         status = merge_in_word(l, c.words[i], c.left, c.right, piece);
     }
     free(c.words);
-    return status == STATUS_OK ? pairs_settle(&l->pairs) : status;
+    return status == STATUS_OK ? pairs_update_heap(&l->pairs) : status;
 }
 
-/* Makes pieces until there are enough, or no pair is left that is common enough. */
+/* Makes pieces until there are enough, or until no pair is frequent enough. */
 static enum status make_pieces(struct learner *l, struct progress *progress) {
     while (l->pairs.piece_count < l->rules->pieces) {
         uint32_t candidate = 0;
@@ -215,10 +215,10 @@ static enum status learn(struct learner *l) {
     return status;
 }
 
-/* ---- All of it ---- */
+/* ---- The whole training ---- */
 
-/* Gives away what the pairs know of pieces. */
-static void hand_over(struct learner *l, struct vocab_pieces *out) {
+/* Moves the pieces to the caller. */
+static void move_pieces(struct learner *l, struct vocab_pieces *out) {
     *out = (struct vocab_pieces){.text = l->pairs.text,
                                  .pieces = l->pairs.pieces,
                                  .count = l->pairs.piece_count,
@@ -231,6 +231,16 @@ static void hand_over(struct learner *l, struct vocab_pieces *out) {
     }
 }
 
+static enum status learn_from_words(struct learner *l, struct error *error) {
+    TRY(pairs_create(&l->pairs));
+    TRY(add_characters(l, false));
+    if (l->rules->kind == VOCAB_WORDPIECE) {
+        TRY(add_characters(l, true));
+    }
+    TRY(split_words(l, error));
+    return learn(l);
+}
+
 static enum status run(struct learner *l, struct error *error) {
     TRY(vocab_alphabet_create(&l->alphabet, l->words, l->rules, error));
     if (l->alphabet.pieces > l->rules->pieces) {
@@ -238,13 +248,7 @@ static enum status run(struct learner *l, struct error *error) {
                          "%zu characters are %zu pieces alone, more than the %zu there is room for",
                          l->alphabet.count, l->alphabet.pieces, l->rules->pieces);
     }
-    enum status status = pairs_create(&l->pairs);
-    status = status == STATUS_OK ? add_characters(l, false) : status;
-    if (status == STATUS_OK && l->rules->kind == VOCAB_WORDPIECE) {
-        status = add_characters(l, true);
-    }
-    status = status == STATUS_OK ? cut_words(l, error) : status;
-    status = status == STATUS_OK ? learn(l) : status;
+    enum status status = learn_from_words(l, error);
     return status == STATUS_OK ? STATUS_OK
                                : error_set(error, status, "%s while learning from %zu words",
                                            status_message(status), l->words->count);
@@ -256,7 +260,7 @@ enum status vocab_learn(struct vocab_pieces *pieces, const struct vocab_words *w
     *pieces = (struct vocab_pieces){0};
     enum status status = run(&learner, error);
     if (status == STATUS_OK) {
-        hand_over(&learner, pieces);
+        move_pieces(&learner, pieces);
     }
     free(learner.tokens);
     free(learner.pieced);

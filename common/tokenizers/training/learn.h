@@ -1,15 +1,16 @@
 /**
  * @file learn.h
- * @brief Pieces learnt from counted words: characters, then again and again the commonest pair.
+ * @brief Learns pieces from counted words: starts with characters, then repeatedly merges the most
+ *        frequent pair.
  *
- * Byte-pair encoding (P. Gage 1994; Sennrich, Haddow and Birch 2016). Between two boundaries of
- * pieces the same text is always cut in the same way, so that no two pairs make the same piece,
- * and the tokenizer of bpe.h, which goes by what a pair spells, cuts a word as it was cut here.
+ * Byte-pair encoding (P. Gage 1994; Sennrich, Haddow and Birch 2016). The same text between two
+ * piece boundaries is always split in the same way, so no two pairs make the same piece, and the
+ * tokenizer of bpe.h, which looks up the joined text of a pair, splits a word as it was split here.
  *
- * Counts are kept up to date: a merge visits only the words that have the pair, and a heap knows
- * the commonest. Of equal counts the text that comes first byte by byte wins, a word's beginning
- * before a part inside one. The result depends on the words and their counts alone, not on their
- * order.
+ * Counts are updated, not recomputed: a merge visits only the words that have the pair, and a heap
+ * gives the most frequent pair. Of equal counts the text that is first in byte order wins, and of
+ * equal texts the one at the beginning of a word. The result depends only on the words and their
+ * counts, not on their order.
  */
 #ifndef WARPBOOK_COMMON_TOKENIZERS_TRAINING_LEARN_H_
 #define WARPBOOK_COMMON_TOKENIZERS_TRAINING_LEARN_H_
@@ -27,10 +28,10 @@ extern "C" {
 
 struct vocab_rules {
     enum vocab_kind kind;
-    size_t pieces;      /**< most pieces, characters among them */
-    size_t characters;  /**< most different characters; the commonest, of equals the lower code
-                             point */
-    uint64_t min_count; /**< a character or a pair that came less often is no piece; at least 1 */
+    size_t pieces;      /**< most pieces, including characters */
+    size_t characters;  /**< most different characters; the most frequent are kept, of equals the
+                             lower code point */
+    uint64_t min_count; /**< a rarer character or pair does not become a piece; at least 1 */
 };
 
 struct vocab_piece {
@@ -39,27 +40,28 @@ struct vocab_piece {
     bool inner;      /**< WordPiece: only inside a word, spelt "##..." */
 };
 
-/** What was learnt. */
+/** The learnt pieces, and statistics. */
 struct vocab_pieces {
     char *text;
-    struct vocab_piece *pieces; /**< (count) characters by code point, those at a word's beginning
-                                     first; then merges in the order they were made */
+    struct vocab_piece *pieces; /**< (count) characters by code point, those at the beginning of a
+                                     word first; then merges in the order in which they were made */
     size_t count;
     size_t characters; /**< pieces of one character */
-    uint64_t tokens;   /**< pieces that all the words have, each as often as it came; a byte that is
-                            in no piece counts as one, a word that is [UNK] too */
-    uint64_t unknown;  /**< WordPiece: words with a character that is no piece */
+    uint64_t tokens;   /**< tokens of all occurrences of all words; a byte without a piece counts as
+                            one, and so does a word that is [UNK] */
+    uint64_t unknown;  /**< WordPiece: occurrences of words with a character that is no piece */
 };
 
 /**
- * @brief Learns pieces; progress is shown on a terminal.
+ * @brief Learns pieces; shows its progress on a terminal.
  *
- * WordPiece: each character becomes a piece at a word's beginning and one inside a word; those that
- * stand alone (wordpiece_words.h) the first only. BPE: U+0000 is no character, " " always is one.
+ * WordPiece: each character becomes a piece for the beginning of a word and one for its inside;
+ * characters that are always words by themselves (wordpiece_words.h) get only the first. BPE:
+ * U+0000 is no character, " " always is one.
  *
- * @return STATUS_OK, with less pieces where no pair is left that came often enough;
- *         STATUS_INVALID_ARGUMENT when the characters alone are more than rules->pieces, with the
- *         number; STATUS_BAD_FORMAT when there is no character; STATUS_OUT_OF_MEMORY,
+ * @return STATUS_OK, with fewer than rules->pieces pieces if no more pairs are frequent enough;
+ *         STATUS_INVALID_ARGUMENT if the characters alone are more than rules->pieces, with the
+ *         number; STATUS_BAD_FORMAT if there is no character; STATUS_OUT_OF_MEMORY,
  *         STATUS_OVERFLOW
  */
 MUST_CHECK enum status vocab_learn(struct vocab_pieces *pieces, const struct vocab_words *words,

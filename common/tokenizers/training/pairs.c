@@ -28,7 +28,7 @@ void pairs_free(struct pairs *p) {
     *p = (struct pairs){0};
 }
 
-/* Room for @p length bytes of text more. */
+/* Makes room for @p length more bytes of text. */
 static enum status reserve_text(struct pairs *p, size_t length) {
     char *text = vocab_grow(p->text, &p->text_capacity, p->text_size + length, 1);
     if (text == NULL) {
@@ -62,7 +62,7 @@ enum status pairs_add_character(struct pairs *p, const char *bytes, size_t lengt
 
 /* ---- Candidates ---- */
 
-/* The slot of two pieces, or the empty one where they belong. */
+/* The slot with the candidate of two pieces, or the empty slot where it would be added. */
 static size_t find_slot(const struct pairs *p, int32_t left, int32_t right) {
     const uint64_t golden = 0x9e3779b97f4a7c15; /* 2^64 / golden ratio: spreads close numbers */
     uint64_t key = ((uint64_t)(uint32_t)left << 32 | (uint32_t)right) * golden;
@@ -159,7 +159,7 @@ enum status pairs_add(struct pairs *p, uint32_t candidate, uint32_t word, uint64
     return touch(p, candidate);
 }
 
-/* ---- The commonest ---- */
+/* ---- The most frequent candidate ---- */
 
 static int compare_text(const struct pairs *p, const struct candidate *a,
                         const struct candidate *b) {
@@ -210,7 +210,7 @@ static struct heap_entry pop(struct pairs *p) {
     return top;
 }
 
-enum status pairs_settle(struct pairs *p) {
+enum status pairs_update_heap(struct pairs *p) {
     for (size_t i = 0; i < p->touched_count; i++) {
         uint32_t candidate = p->touched[i];
         p->candidates[candidate].touched = false;
@@ -222,7 +222,8 @@ enum status pairs_settle(struct pairs *p) {
     return STATUS_OK;
 }
 
-/* Entries may say more than their candidate now has: then it goes back with what it has. */
+/* A candidate's count may have fallen since it was pushed: then it is pushed again with its count.
+ */
 enum status pairs_take(struct pairs *p, uint32_t *candidate, bool *found) {
     *found = false;
     while (p->heap_count > 0 && !*found) {

@@ -1,7 +1,7 @@
 /**
  * @file pairs.h
- * @brief Adjacent pieces, how often they came and in which words, and the commonest of them; for
- *        the files of this package alone.
+ * @brief Pairs of adjacent pieces: their counts, the words that have them, and the most frequent
+ *        pair; private to this package.
  */
 #ifndef WARPBOOK_COMMON_TOKENIZERS_TRAINING_PAIRS_H_
 #define WARPBOOK_COMMON_TOKENIZERS_TRAINING_PAIRS_H_
@@ -13,20 +13,21 @@
 #include "common/base/status.h"
 #include "common/tokenizers/training/learn.h"
 
-/** Two adjacent pieces, which are to become one. */
+/** Two adjacent pieces, a candidate for a merge. */
 struct candidate {
     int32_t left, right;
-    size_t start; /**< of what they spell, in the text of the pairs */
-    uint32_t length;
-    bool inner;   /**< the left one is inside a word */
-    bool touched; /**< is in the list of those that became more */
+    size_t start;    /**< of the joined text, in `text` of struct pairs */
+    uint32_t length; /**< of the joined text, in bytes */
+    bool inner;      /**< the left piece is inside a word */
+    bool touched;    /**< is in the list `touched` of struct pairs */
     uint64_t count;
-    uint32_t *words; /**< (word_count) where it may be; some twice, some no longer */
+    uint32_t *words; /**< (word_count) words that may have it: some are listed twice, some have it
+                        no longer */
     size_t word_count, word_capacity;
 };
 
 struct heap_entry {
-    uint64_t count; /**< the candidate's when it was put in; it may have become less */
+    uint64_t count; /**< the candidate's count when it was pushed; it may have fallen since */
     uint32_t candidate;
 };
 
@@ -41,10 +42,12 @@ struct pairs {
     size_t slot_count;
     struct heap_entry *heap;
     size_t heap_count, heap_capacity;
-    uint32_t *touched;
+    uint32_t *touched; /**< (touched_count) candidates whose count has risen since
+                            pairs_update_heap() */
     size_t touched_count, touched_capacity;
 };
 
+/** @return STATUS_OK or STATUS_OUT_OF_MEMORY, as the other functions; some also STATUS_OVERFLOW. */
 MUST_CHECK enum status pairs_create(struct pairs *pairs);
 
 /** Frees; a zero-initialised one is allowed. */
@@ -58,20 +61,20 @@ MUST_CHECK enum status pairs_add_character(struct pairs *pairs, const char *byte
 MUST_CHECK enum status pairs_find(struct pairs *pairs, int32_t left, int32_t right,
                                   uint32_t *candidate);
 
-/** The candidate came @p count times more, in @p word. */
+/** Adds @p count occurrences in @p word to the candidate's count. */
 MUST_CHECK enum status pairs_add(struct pairs *pairs, uint32_t candidate, uint32_t word,
                                  uint64_t count);
 
-/** Puts what became more since the last call into the heap. */
-MUST_CHECK enum status pairs_settle(struct pairs *pairs);
+/** Pushes the candidates whose count has risen since the last call onto the heap. */
+MUST_CHECK enum status pairs_update_heap(struct pairs *pairs);
 
 /**
- * @brief Takes the commonest candidate; of equals the one whose text comes first.
- * @param found receives false when there is none
+ * @brief Pops the most frequent candidate; of equals the one whose text is first in byte order.
+ * @param found receives false if there is none
  */
 MUST_CHECK enum status pairs_take(struct pairs *pairs, uint32_t *candidate, bool *found);
 
-/** Makes the candidate a piece, the last one. */
+/** Adds a piece made from the candidate; it is the last piece. */
 MUST_CHECK enum status pairs_make_piece(struct pairs *pairs, uint32_t candidate);
 
 #endif

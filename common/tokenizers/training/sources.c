@@ -5,9 +5,9 @@
 #include "common/base/terminal.h"
 #include "common/texts/text_dataset.h"
 
-enum { MOST_PART = 4096 };
+enum { MOST_ITEM = 4096 };
 
-/* Who counts, and what was counted. */
+/* State while words are counted. */
 struct counter {
     const struct vocab_sources *sources;
     enum vocab_kind kind;
@@ -18,16 +18,20 @@ struct counter {
 
 /* ---- A data set ---- */
 
+static enum status count_each(struct counter *c, const struct text_dataset *dataset,
+                              struct progress *progress, struct error *error) {
+    for (size_t i = 0; i < dataset->count; i++) {
+        const struct text_sample *sample = &dataset->samples[i];
+        TRY(vocab_count_text(c->words, c->kind, c->lowercase, sample->text, sample->length, error));
+        progress_update(progress, i + 1);
+    }
+    return STATUS_OK;
+}
+
 static enum status count_samples(struct counter *c, const struct text_dataset *dataset,
                                  struct error *error) {
     struct progress progress = progress_create("texts counted", dataset->count);
-    enum status status = STATUS_OK;
-    for (size_t i = 0; i < dataset->count && status == STATUS_OK; i++) {
-        const struct text_sample *sample = &dataset->samples[i];
-        status =
-            vocab_count_text(c->words, c->kind, c->lowercase, sample->text, sample->length, error);
-        progress_update(&progress, i + 1);
-    }
+    enum status status = count_each(c, dataset, &progress, error);
     progress_finish(&progress);
     c->texts += dataset->count;
     return status;
@@ -46,9 +50,10 @@ static enum status count_dataset(struct counter *c, const char *path, const char
     return status == STATUS_OK ? STATUS_OK : error_prefix(error, status, path);
 }
 
-/* ---- All of them ---- */
+/* ---- All data sets ---- */
 
-static size_t parts(const char *list) {
+/* Number of items in a list separated by commas. */
+static size_t list_length(const char *list) {
     size_t count = 1;
     for (const char *c = list; *c != '\0'; c++) {
         count += *c == ',';
@@ -56,14 +61,14 @@ static size_t parts(const char *list) {
     return count;
 }
 
-/* Copies part number @p index of a list with commas. */
-static enum status part(const char *list, size_t index, const char *flag, char *out,
-                        struct error *error) {
+/* Copies item number @p index of a list separated by commas. */
+static enum status list_item(const char *list, size_t index, const char *flag, char *out,
+                             struct error *error) {
     for (; index > 0; index--) {
         list = strchr(list, ',') + 1;
     }
     size_t length = strcspn(list, ",");
-    if (length == 0 || length >= MOST_PART) {
+    if (length == 0 || length >= MOST_ITEM) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
                          length == 0 ? "%s: a part between commas is empty"
                                      : "%s: a part between commas is too long",
@@ -74,30 +79,32 @@ static enum status part(const char *list, size_t index, const char *flag, char *
     return STATUS_OK;
 }
 
-/* Path and split number @p i of those that are read. */
+/* Path and split number @p i. */
 static enum status source_at(const struct vocab_sources *s, size_t i, char *path, char *split,
                              struct error *error) {
-    TRY(part(s->data, parts(s->data) > 1 ? i : 0, "--data", path, error));
-    return part(s->split, parts(s->split) > 1 ? i : 0, "--split", split, error);
+    TRY(list_item(s->data, list_length(s->data) > 1 ? i : 0, "--data", path, error));
+    return list_item(s->split, list_length(s->split) > 1 ? i : 0, "--split", split, error);
 }
 
 static enum status count_sources(const struct vocab_sources *s, size_t *count,
                                  struct error *error) {
-    size_t paths = parts(s->data), splits = parts(s->split);
+    size_t paths = list_length(s->data), splits = list_length(s->split);
     *count = paths > splits ? paths : splits;
     if ((paths != *count && paths != 1) || (splits != *count && splits != 1)) {
-        return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "--data has %zu paths, --split %zu names: as many, or one of either",
-                         paths, splits);
+        return error_set(
+            error, STATUS_INVALID_ARGUMENT,
+            "--data has %zu paths, --split %zu names; give the same number of both, or "
+            "only one path or one name",
+            paths, splits);
     }
     return STATUS_OK;
 }
 
 static enum status count_all(struct counter *c, struct error *error) {
-    char path[MOST_PART], split[MOST_PART];
+    char path[MOST_ITEM], split[MOST_ITEM];
     size_t count;
     TRY(count_sources(c->sources, &count, error));
-    for (size_t i = 0; i < count; i++) { /* what is misspelt is said before a long read */
+    for (size_t i = 0; i < count; i++) { /* report mistakes in the lists before a long read */
         TRY(source_at(c->sources, i, path, split, error));
     }
     for (size_t i = 0; i < count; i++) {

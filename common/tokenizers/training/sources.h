@@ -1,6 +1,6 @@
 /**
  * @file sources.h
- * @brief The texts that words are counted of: one data set, from one place or several.
+ * @brief Counts the words of a data set, from one path or several.
  */
 #ifndef WARPBOOK_COMMON_TOKENIZERS_TRAINING_SOURCES_H_
 #define WARPBOOK_COMMON_TOKENIZERS_TRAINING_SOURCES_H_
@@ -15,19 +15,21 @@
 extern "C" {
 #endif
 
-/** Where texts come from. */
+/** The texts to read. */
 struct vocab_sources {
     const char *dataset; /**< a name of text_dataset.h */
-    const char *data;    /**< paths with commas between */
-    const char *split;   /**< splits with commas between: one for each path, or one for all, or all
-                              of one path */
-    size_t skip, limit;  /**< texts of each path and split; limit 0: all */
+    const char *data;    /**< paths, separated by commas */
+    const char *split;   /**< splits, separated by commas: one for each path, one for all paths, or
+                              several of the only path */
+    size_t skip, limit;  /**< texts to skip and to read of each path and split; limit 0: all */
 };
 
 /**
- * @brief Counts the words of all texts; progress is shown on a terminal.
- * @param texts receives how many there were
- * @return as text_dataset_open()
+ * @brief Counts the words of all texts; shows its progress on a terminal.
+ * @param lowercase as for vocab_count_text()
+ * @param texts     receives the number of texts
+ * @return STATUS_OK, STATUS_INVALID_ARGUMENT (the lists), or the status of text_dataset_open() or
+ *         vocab_count_text()
  */
 MUST_CHECK enum status vocab_sources_count(const struct vocab_sources *sources,
                                            enum vocab_kind kind, bool lowercase,

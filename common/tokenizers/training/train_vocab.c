@@ -1,4 +1,4 @@
-/* The program that learns a vocabulary: BERT's vocab.txt, or llama2.c's tokenizer.bin. */
+/* A program that learns a vocabulary from texts: BERT's vocab.txt, or llama2.c's tokenizer.bin. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,17 +28,18 @@ struct options {
 static enum status check_numbers(const struct options *o, struct error *error) {
     int least = (int)vocab_special_count(o->kind) + 1;
     if (o->size < least || o->size > MOST_SIZE) {
-        return error_set(error, STATUS_INVALID_ARGUMENT, "--size %d: from %d to %d for %s", o->size,
-                         least, MOST_SIZE, o->type);
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "--size is %d, must be from %d to %d for %s", o->size, least, MOST_SIZE,
+                         o->type);
     }
     if (o->characters < 1 || o->min_count < 1) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "--characters %d, --min-count %d: at least 1", o->characters,
-                         o->min_count);
+                         "--characters is %d, --min-count is %d; both must be at least 1",
+                         o->characters, o->min_count);
     }
     if (o->skip < 0 || o->limit < 0) {
-        return error_set(error, STATUS_INVALID_ARGUMENT, "--skip %d, --limit %d: at least 0",
-                         o->skip, o->limit);
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "--skip is %d, --limit is %d; neither may be negative", o->skip, o->limit);
     }
     return STATUS_OK;
 }
@@ -51,8 +52,8 @@ static enum status check_options(struct options *o, struct error *error) {
     o->kind = strcmp(o->type, "bpe") == 0 ? VOCAB_BPE : VOCAB_WORDPIECE;
     if (o->sources.dataset == NULL || o->sources.data == NULL || o->output == NULL) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "--dataset NAME, --data PATH and --output FILE are needed; --help shows "
-                         "how");
+                         "--dataset NAME, --data PATH and --output FILE are required; --help has "
+                         "examples");
     }
     TRY(check_numbers(o, error));
     o->sources.skip = (size_t)o->skip;
@@ -61,12 +62,12 @@ static enum status check_options(struct options *o, struct error *error) {
 }
 
 static const char epilogue[] =
-    "WordPiece: words as BERT's tokenizer makes them, lower-case and without accents.\n"
-    "BPE: runs of letters or signs, each with the blank before it; digits one by one;\n"
-    "what has no piece is spelt in bytes. Pieces are merged from characters, always the\n"
-    "pair that occurs most often; of equals the one that comes first in the order of\n"
-    "bytes. The file depends on the words alone: the same texts in any order, in one\n"
-    "file or many, give the same file.\n"
+    "WordPiece: splits texts into words as BERT's tokenizer does, lower-case and without\n"
+    "accents. BPE: a word is a run of letters or of signs with the blank before it, or\n"
+    "one digit; characters without a piece are spelt in bytes. Pieces are made from\n"
+    "characters by merging the most frequent pair again and again; of equally frequent\n"
+    "pairs the first in byte order. The file depends only on the words: the same texts\n"
+    "in any order, in one file or many, give the same file.\n"
     "\n"
     "examples:\n"
     "  train_vocab --type wordpiece --size 8000 --dataset imdb --data aclImdb \\\n"
@@ -79,21 +80,22 @@ static enum status read_options(struct options *o, int argc, char **argv, bool *
     const struct flag table[] = {
         {"type", 0, FLAG_STRING, &o->type, "TYPE",
          "wordpiece: BERT's vocab.txt; bpe: llama2.c's tokenizer.bin"},
-        {"size", 'n', FLAG_INT, &o->size, "N", "most pieces, the special ones among them"},
+        {"size", 'n', FLAG_INT, &o->size, "N", "most pieces, including the special ones"},
         {"dataset", 0, FLAG_STRING, &o->sources.dataset, "NAME",
-         "imdb, agnews, sample, or text: paragraphs, or lines where there is no blank one"},
-        {"data", 0, FLAG_STRING, &o->sources.data, "PATH[,...]", "where the texts are"},
+         "imdb, agnews, sample, or text (paragraphs; lines if the file has no blank line)"},
+        {"data", 0, FLAG_STRING, &o->sources.data, "PATH[,...]", "files or folders to read"},
         {"split", 0, FLAG_STRING, &o->sources.split, "NAME[,...]",
-         "splits of a data set: one for each path, or all of one"},
-        {"skip", 0, FLAG_INT, &o->skip, "N", "texts passed over, of each path and split"},
+         "splits of the data set: one for each path, or several of one path"},
+        {"skip", 0, FLAG_INT, &o->skip, "N", "texts to skip, of each path and split"},
         {"limit", 0, FLAG_INT, &o->limit, "N", "most texts of each path and split; 0: all"},
         {"min-count", 0, FLAG_INT, &o->min_count, "N",
-         "a character or a pair that occurs less often is no piece"},
+         "a character or pair that occurs less often does not become a piece"},
         {"characters", 0, FLAG_INT, &o->characters, "N",
-         "most different characters; words with others are [UNK], or bytes"},
+         "most different characters; others make a word [UNK] (bpe: are spelt in bytes)"},
         {"lowercase", 0, FLAG_SWITCH, &o->lowercase, NULL,
-         "wordpiece: without case and accents, as this project's tokenizer reads"},
-        {"output", 'o', FLAG_STRING, &o->output, "FILE", "the vocabulary; replaced when complete"},
+         "wordpiece: remove case and accents, as this project's tokenizer does"},
+        {"output", 'o', FLAG_STRING, &o->output, "FILE",
+         "vocabulary to write; an existing file is replaced at the end"},
     };
     const struct flags flags = {
         .program = program,
@@ -112,14 +114,14 @@ static enum status read_options(struct options *o, int argc, char **argv, bool *
     if (*help) {
         flags_help(&flags, stdout);
     } else if (status == STATUS_OK && arguments.count > 0) {
-        status = error_set(error, STATUS_INVALID_ARGUMENT, "unexpected argument '%s'; --help helps",
-                           arguments.values[0]);
+        status = error_set(error, STATUS_INVALID_ARGUMENT,
+                           "unexpected argument '%s'; --help lists the flags", arguments.values[0]);
     }
     free(arguments.values);
     return status == STATUS_OK && !*help ? check_options(o, error) : status;
 }
 
-/* ---- What is said ---- */
+/* ---- The report ---- */
 
 static uint64_t word_bytes(const struct vocab_words *words) {
     uint64_t bytes = 0;
@@ -145,12 +147,24 @@ static void report(const struct options *o, const struct vocab_words *words,
     }
     if (all < (size_t)o->size) {
         fprintf(stderr,
-                "%s: %zu pieces, not the %d of --size: no pair is left that occurs %d times\n",
+                "%s: %zu pieces instead of the %d of --size: no other pair occurs %d times\n",
                 program, all, o->size, o->min_count);
     }
 }
 
 /* ---- The program ---- */
+
+static enum status write_pieces(const struct options *o, const struct vocab_pieces *pieces,
+                                struct error *error) {
+    char *data;
+    size_t size;
+    enum status status = vocab_write(o->kind, pieces, &data, &size);
+    status = status == STATUS_OK
+                 ? file_write(o->output, data, size, error)
+                 : error_set(error, status, "%s: %s", o->output, status_message(status));
+    free(data);
+    return status;
+}
 
 static enum status write_vocabulary(const struct options *o, const struct vocab_words *words,
                                     size_t texts, struct error *error) {
@@ -161,19 +175,11 @@ static enum status write_vocabulary(const struct options *o, const struct vocab_
         .min_count = (uint64_t)o->min_count,
     };
     struct vocab_pieces pieces;
-    char *data = NULL;
-    size_t size;
     TRY(vocab_learn(&pieces, words, &rules, error));
-    enum status status = vocab_write(o->kind, &pieces, &data, &size);
-    if (status == STATUS_OK) {
-        status = file_write(o->output, data, size, error);
-    } else {
-        error_set(error, status, "%s: %s", o->output, status_message(status));
-    }
+    enum status status = write_pieces(o, &pieces, error);
     if (status == STATUS_OK) {
         report(o, words, &pieces, texts);
     }
-    free(data);
     vocab_pieces_free(&pieces);
     return status;
 }

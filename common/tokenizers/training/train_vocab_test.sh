@@ -30,7 +30,7 @@ grep -qx cafe cased || fail "lower-case is not the default"
 says "cased" out
 accepts "$train" --dataset text --data cased.txt --lowercase=false --output cased
 grep -qx "$(printf 'Caf\xc3\xa9')" cased || fail "--lowercase=false: $(cat cased)"
-says "not the 8000 of --size: no pair is left that occurs 2 times" err
+says "instead of the 8000 of --size: no other pair occurs 2 times" err
 
 # BPE.
 accepts "${text[@]}" --type bpe --size 285 -o tokenizer.bin
@@ -50,17 +50,17 @@ refuses "nowhere/vocab.txt: cannot create" "${text[@]}" --size 40 --output nowhe
 # Flags.
 accepts "$train" --help
 says "--min-count" out
-refuses "--dataset NAME, --data PATH and --output FILE are needed" "$train"
-refuses "--dataset NAME, --data PATH and --output FILE are needed" "$train" --dataset text --data a.txt
+refuses "--dataset NAME, --data PATH and --output FILE are required" "$train"
+refuses "--dataset NAME, --data PATH and --output FILE are required" "$train" --dataset text --data a.txt
 refuses "--type is 'wordpiece' or 'bpe', not 'unigram'" "${text[@]}" --type unigram -o x
-refuses "--size 5: from 6 to 1048576 for wordpiece" "${text[@]}" --size 5 -o x
-refuses "--size 259: from 260 to 1048576 for bpe" "${text[@]}" --type bpe --size 259 -o x
-refuses "--characters 0, --min-count 1: at least 1" "${text[@]}" --characters 0 -o x
-refuses "--skip 0, --limit -1: at least 0" "${text[@]}" --limit -1 -o x
+refuses "--size is 5, must be from 6 to 1048576 for wordpiece" "${text[@]}" --size 5 -o x
+refuses "--size is 259, must be from 260 to 1048576 for bpe" "${text[@]}" --type bpe --size 259 -o x
+refuses "--characters is 0, --min-count is 1; both must be at least 1" "${text[@]}" --characters 0 -o x
+refuses "--skip is 0, --limit is -1; neither may be negative" "${text[@]}" --limit -1 -o x
 refuses "unexpected argument 'more'" "${text[@]}" -o x more
 refuses "a data set is" "$train" --dataset books --data a.txt -o x
 refuses "absent.txt: cannot open" "$train" --dataset text --data a.txt,absent.txt -o x
-refuses "no character came 9 times" "$train" --dataset text --data b.txt --min-count 9 -o x
+refuses "no character occurs 9 times" "$train" --dataset text --data b.txt --min-count 9 -o x
 [ -e x ] && fail "a failed run left a file"
 
 # Output that cannot be written is an error.

@@ -237,7 +237,7 @@ C_TEST(merges, what_cannot_be_learnt_is_refused) {
     struct error error = {0};
     struct vocab_rules rules = {VOCAB_WORDPIECE, 99, 100, 2};
     EXPECT_STATUS(STATUS_BAD_FORMAT, vocab_learn(&pieces, &words, &rules, &error));
-    EXPECT_STR_EQ("no character came 2 times: there is nothing to learn from", error.message);
+    EXPECT_STR_EQ("no character occurs 2 times: there is nothing to learn from", error.message);
     rules.kind = VOCAB_BPE;
     EXPECT_STATUS(STATUS_BAD_FORMAT, vocab_learn(&pieces, &words, &rules, &error));
     count(&words, VOCAB_WORDPIECE, "ab ab");
@@ -534,7 +534,8 @@ C_TEST(sources, what_is_bad_is_named) {
     expect_refused("text", "a,,b", "train", "--data: a part between commas is empty");
     expect_refused("imdb", "a", "train,", "--split: a part between commas is empty");
     expect_refused("imdb", "a,b", "train,test,unsup",
-                   "--data has 2 paths, --split 3 names: as many, or one of either");
+                   "--data has 2 paths, --split 3 names; give the same number of both, or only one "
+                   "path or one name");
     expect_refused("imdb", "/nowhere", "sideways", "a split is");
     expect_refused("books", "a", "train", "a data set is 'imdb'");
 }

@@ -7,7 +7,7 @@
 
 enum { FIRST_SLOTS = 1 << 12 };
 
-/* The slot of this word, or the empty one where it belongs. */
+/* The slot with this word, or the empty slot where it would be added. */
 static size_t find_slot(const struct vocab_words *w, const char *bytes, size_t length) {
     size_t slot = (size_t)vocab_hash(0, bytes, length) & (w->slot_count - 1);
     for (;;) {
@@ -23,7 +23,7 @@ static size_t find_slot(const struct vocab_words *w, const char *bytes, size_t l
     }
 }
 
-/* Twice the slots, all words put in again. */
+/* Doubles the number of slots and adds all words again. */
 static enum status grow_slots(struct vocab_words *w) {
     size_t count = w->slot_count == 0 ? FIRST_SLOTS : 2 * w->slot_count;
     uint32_t *slots = calloc(count, sizeof *slots);

@@ -26,9 +26,9 @@ static enum status write_wordpiece(const struct vocab_pieces *p, char **data, si
 
 /* ---- llama2.c's file ---- */
 
-/* The tokens of a vocabulary, as bpe_serialize() takes them. */
+/* The tokens of a vocabulary, in the form that bpe_serialize() needs. */
 struct table {
-    char *text; /* a NUL behind each token */
+    char *text; /* each token is followed by a NUL */
     size_t used;
     const char **tokens; /* (count) */
     float *scores;       /* (count) */
@@ -44,7 +44,7 @@ static void add(struct table *t, const char *text, size_t length, float score) {
 }
 
 static void add_special(struct table *t) {
-    /* llama2.c writes BOS and EOS with line feeds around them. */
+    /* llama2.c's files have line feeds around BOS and EOS. */
     static const char *const special[] = {"<unk>", "\n<s>\n", "\n</s>\n"};
     for (size_t i = 0; i < sizeof special / sizeof *special; i++) {
         add(t, special[i], strlen(special[i]), 0.0f);
@@ -65,7 +65,7 @@ static void add_pieces(struct table *t, const struct vocab_pieces *p, size_t fir
 }
 
 static enum status write_bpe(const struct vocab_pieces *p, char **data, size_t *size) {
-    enum { SPECIAL_BYTES = 8 /* most of a special token, NUL included */ };
+    enum { SPECIAL_BYTES = 8 /* of the longest special token, with its NUL */ };
     size_t count = VOCAB_BPE_SPECIAL + p->count, bytes = (size_t)VOCAB_BPE_SPECIAL * SPECIAL_BYTES;
     for (size_t i = 0; i < p->count; i++) {
         bytes += p->pieces[i].length + (size_t)1;

@@ -1,4 +1,4 @@
-/* Text to ids: special pieces, words, pieces of words. */
+/* Encodes text: finds special pieces, splits the rest into words, and words into pieces. */
 #include "common/tokenizers/wordpiece/wordpiece.h"
 
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 
 enum { LONGEST_WORD = WORDPIECE_LONGEST_WORD, CONTINUED = 2 /* bytes of "##" */ };
 
-/* One word as UTF-8, with room for "##" before any of its ends. */
+/* One word as UTF-8, with room for "##" before it. */
 struct word {
     char bytes[CONTINUED + 4 * LONGEST_WORD];
     size_t starts[LONGEST_WORD + 1]; /* byte of each code point, then the end */
@@ -31,8 +31,8 @@ static void spell(struct word *word, const int32_t *code_points, size_t count) {
 }
 
 /*
- * The longest piece that the word goes on with at code point `start`; -1 when
- * there is none. Inside the word, "##" is written over what came before.
+ * Finds the longest piece that matches the word at code point `start`; -1 if there is none.
+ * Inside the word, "##" overwrites the two bytes before `start`.
  */
 static int32_t longest_piece(const struct wordpiece *wordpiece, struct word *word, size_t start,
                              size_t *end) {
@@ -75,7 +75,7 @@ static bool push_word(const struct wordpiece *wordpiece, const int32_t *code_poi
     return true;
 }
 
-/* Stops early once `enough` ids are there. */
+/* Appends the pieces of all words, until there are `enough` ids. */
 static bool push_words(const struct wordpiece *wordpiece, const struct list *text, size_t enough,
                        struct list *ids) {
     size_t start, end = 0;
@@ -87,7 +87,7 @@ static bool push_words(const struct wordpiece *wordpiece, const struct list *tex
     return true;
 }
 
-/* Finds the next special piece that is spelt out in the text. @return its offset, or `length`. */
+/* Finds the next special piece spelt out in the text. @return its offset, or `length`. */
 static size_t find_special(const struct wordpiece *wordpiece, const char *text, size_t length,
                            int32_t *id, size_t *size) {
     const int32_t special[] = {wordpiece->special.unk, wordpiece->special.cls,
@@ -151,16 +151,13 @@ enum status wordpiece_encode(const struct wordpiece *wordpiece, const char *text
         return error_set(error, STATUS_INVALID_ARGUMENT,
                          "max_length %zu has no room for [CLS] and [SEP]", max_length);
     }
-    enum status status = utf8_check(text, length, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(utf8_check(text, length, error));
     size_t most = max_length == 0 ? SIZE_MAX : max_length - 1; /* without [SEP] */
     struct list ids = {0};
     if (!list_push(&ids, wordpiece->special.cls)) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "no memory for ids");
     }
-    status = push_text(wordpiece, text, length, most, &ids, error);
+    enum status status = push_text(wordpiece, text, length, most, &ids, error);
     ids.count = ids.count < most ? ids.count : most;
     if (status == STATUS_OK && !list_push(&ids, wordpiece->special.sep)) {
         status = error_set(error, STATUS_OUT_OF_MEMORY, "no memory for %zu ids", ids.count);

@@ -1,21 +1,21 @@
 /**
  * @file wordpiece.h
- * @brief BERT's tokenizer as bert-base-uncased does it.
+ * @brief BERT's WordPiece tokenizer, as of bert-base-uncased.
  *
- * Steps: drop control characters, U+0000 and U+FFFD, white space to blanks;
- * blanks around CJK ideographs; NFD, accents (category Mn) stripped;
- * lower-case; split at blanks and around punctuation; then longest-match-first
- * pieces, "##" before a piece inside a word; a word of more than 100 code
- * points, or one that cannot be pieced, is [UNK].
+ * Steps: drop control characters, U+0000 and U+FFFD; replace white space by
+ * blanks; put blanks around CJK ideographs; NFD, strip accents (category Mn);
+ * lower-case; split at blanks and around punctuation; then split each word into
+ * pieces, longest match first, with "##" before a piece inside a word. A word of
+ * more than 100 code points, or one that has no such pieces, is [UNK].
  * Sources: Devlin et al. 2019; Schuster and Nakajima 2012. The ids equal those
- * of the Hugging Face `tokenizers` library (BertWordPieceTokenizer as it is out
- * of the box), in two points that may surprise also:
+ * of the Hugging Face `tokenizers` library (BertWordPieceTokenizer with its
+ * defaults), also in two points that may surprise:
  *  - "[UNK]", "[CLS]", "[SEP]", "[PAD]" and "[MASK]" spelt out in the text, in
- *    capitals, become that piece's id; whoever encodes text of strangers and
- *    minds takes the brackets out before;
- *  - characters have the categories of Unicode 8, which the library goes by:
- *    marks and punctuation of a newer Unicode are letters. Unassigned code
- *    points are letters, private use is dropped.
+ *    capitals, become that piece's id. To prevent that in untrusted text, remove
+ *    the brackets before encoding.
+ *  - Categories of characters are those of Unicode 8, as in the library: marks
+ *    and punctuation of a newer Unicode are letters. Unassigned code points are
+ *    letters; private-use code points are dropped.
  */
 #ifndef WARPBOOK_COMMON_TOKENIZERS_WORDPIECE_WORDPIECE_H_
 #define WARPBOOK_COMMON_TOKENIZERS_WORDPIECE_WORDPIECE_H_
@@ -35,8 +35,11 @@ struct wordpiece; /**< opaque: vocabulary and its hash index */
 /**
  * @brief Reads a vocabulary, one piece a line; the line number is the id.
  *
- * Needs [UNK], [CLS], [SEP] and [PAD]; a duplicate piece, an empty line before the last or
- * invalid UTF-8 is STATUS_BAD_FORMAT / STATUS_BAD_UTF8 with the line number. CRLF is accepted.
+ * It must have [UNK], [CLS], [SEP] and [PAD]. CRLF is accepted.
+ *
+ * @return STATUS_OK, the status of file_view_open(), STATUS_BAD_UTF8 or STATUS_BAD_FORMAT (a
+ *         duplicate piece, an empty line before the last) with the line number,
+ *         STATUS_OVERFLOW, STATUS_OUT_OF_MEMORY
  */
 MUST_CHECK enum status wordpiece_open(struct wordpiece **wordpiece, const char *path,
                                       struct error *error);
@@ -50,7 +53,7 @@ void wordpiece_free(struct wordpiece *wordpiece);
 /** @return number of pieces. */
 size_t wordpiece_size(const struct wordpiece *wordpiece);
 
-/** @return text of piece @p id, or NULL when there is none. */
+/** @return text of piece @p id, or NULL if there is no such piece. */
 const char *wordpiece_piece(const struct wordpiece *wordpiece, int32_t id);
 
 /** @return id of an exact piece, or -1. */
@@ -63,12 +66,13 @@ struct wordpiece_special {
 struct wordpiece_special wordpiece_special(const struct wordpiece *wordpiece);
 
 /**
- * @brief [CLS] text [SEP].
+ * @brief Encodes "[CLS] text [SEP]".
  * @param text       @p length bytes of valid UTF-8, else STATUS_BAD_UTF8 with the offset
- * @param max_length most ids, [CLS] and [SEP] among them; longer text is cut before [SEP];
- *                   at least 2; 0 means no limit
+ * @param max_length most ids, with [CLS] and [SEP]; longer text is cut before [SEP]; at least 2, or
+ *                   0 for no limit
  * @param ids        receives an array that the caller frees
  * @param count      receives its length
+ * @return STATUS_OK, STATUS_BAD_UTF8, STATUS_INVALID_ARGUMENT (max_length), STATUS_OUT_OF_MEMORY
  */
 MUST_CHECK enum status wordpiece_encode(const struct wordpiece *wordpiece, const char *text,
                                         size_t length, size_t max_length, int32_t **ids,

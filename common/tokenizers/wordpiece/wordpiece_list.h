@@ -1,6 +1,6 @@
 /**
  * @file wordpiece_list.h
- * @brief A list of numbers that grows; for the WordPiece tokenizer and who reads its words.
+ * @brief A growing list of integers, for the WordPiece tokenizer and the readers of its words.
  */
 #ifndef WARPBOOK_COMMON_TOKENIZERS_WORDPIECE_WORDPIECE_LIST_H_
 #define WARPBOOK_COMMON_TOKENIZERS_WORDPIECE_WORDPIECE_LIST_H_
@@ -16,7 +16,7 @@ struct list {
     size_t count, capacity;
 };
 
-/** @return false when there is no memory; the list is as before then. */
+/** Appends an item. @return false if there is no memory; then the list is unchanged. */
 static inline bool list_push(struct list *list, int32_t item) {
     if (list->count == list->capacity) {
         size_t capacity = list->capacity == 0 ? 256 : 2 * list->capacity;

@@ -1,8 +1,8 @@
 /*
- * NFD puts the combining marks after a letter into the order of their combining
- * classes, marks of one class as they came. Nearly all marks are dropped right
- * after, so only the order of those few that stay matters. They wait in a list
- * until a character comes that none may pass, and are then sorted.
+ * NFD sorts the combining marks after a letter by combining class; marks of one
+ * class keep their order. Nearly all marks are dropped right after, so only the
+ * order of the few kept marks matters. A list collects them until the next
+ * character that marks cannot be reordered across; then they are sorted.
  */
 #include "common/tokenizers/wordpiece/wordpiece_normalize.h"
 
@@ -15,14 +15,14 @@
 struct normalizer {
     struct list *out;
     struct list waiting; /* kept marks since the last starter */
-    bool cased;          /* characters stay as they are, once the text is clean */
+    bool cased;          /* keep case and accents */
 };
 
 static bool push_lower(struct normalizer *normalizer, int32_t code_point) {
     return list_push(normalizer->out, character_lower(code_point));
 }
 
-/* Appends the waiting marks of one combining class after another. */
+/* Appends the waiting marks, one combining class after another. */
 static bool flush(struct normalizer *normalizer) {
     struct list *waiting = &normalizer->waiting;
     int last = -1;
@@ -46,7 +46,7 @@ static bool flush(struct normalizer *normalizer) {
     return true;
 }
 
-/* One part of a decomposed character. */
+/* Appends one code point of a decomposed character. */
 static bool push_part(struct normalizer *normalizer, int32_t code_point) {
     switch (character_classify(code_point)) {
     case CHARACTER_MARK:

@@ -1,6 +1,6 @@
 /**
  * @file wordpiece_normalize.h
- * @brief Text as BERT reads it: clean, decomposed, without accents, lower-case.
+ * @brief Normalises text for BERT: cleaned, decomposed, without accents, lower-case.
  */
 #ifndef WARPBOOK_COMMON_TOKENIZERS_WORDPIECE_WORDPIECE_NORMALIZE_H_
 #define WARPBOOK_COMMON_TOKENIZERS_WORDPIECE_WORDPIECE_NORMALIZE_H_
@@ -13,8 +13,8 @@
 /**
  * @brief Appends the code points of normalised text to @p out.
  *
- * Dropped: control characters and the like. White space becomes ' ', ideographs
- * get one on both sides. Then NFD, marks of category Mn dropped, lower-case.
+ * Drops CHARACTER_DROPPED, replaces white space by ' ', and puts a ' ' on both sides of
+ * ideographs. Then NFD, marks of category Mn dropped, lower-case.
  *
  * @param text @p length bytes of valid UTF-8; anything else is STATUS_BAD_UTF8
  * @return STATUS_OK, STATUS_BAD_UTF8 or STATUS_OUT_OF_MEMORY

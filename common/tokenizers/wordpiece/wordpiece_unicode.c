@@ -32,7 +32,7 @@ enum character_class character_classify(int32_t code_point) {
     return found ? CLASSES[low].kind : CHARACTER_OTHER;
 }
 
-/* The short tables are looked at from front to back. @return the number, or `otherwise`. */
+/* Searches a short table from front to back. @return the number, or `otherwise`. */
 static int32_t find_number(const struct number_range *ranges, size_t count, int32_t code_point,
                            int32_t otherwise) {
     for (size_t i = 0; i < count && ranges[i].first <= code_point; i++) {

@@ -1,11 +1,11 @@
 /**
  * @file wordpiece_unicode.h
- * @brief Characters as BERT's tokenizer sees them; for the WordPiece tokenizer alone.
+ * @brief Classes of characters in BERT's tokenizer; private to the WordPiece tokenizer.
  *
- * The classes are those of the Hugging Face library, whose tables are of
- * Unicode 8 (categories) and 9 (decomposition): a vocabulary's ids belong to
- * the tables it is used with, and a mark that a newer Unicode added is not
- * stripped. See expectations/make_wordpiece_unicode.py.
+ * The classes are those of the Hugging Face library, which uses Unicode 8 for
+ * categories and 9 for decomposition. Newer tables would give other ids for the
+ * same vocabulary: for example, a mark added by a newer Unicode is not stripped.
+ * See expectations/make_wordpiece_unicode.py.
  */
 #ifndef WARPBOOK_COMMON_TOKENIZERS_WORDPIECE_WORDPIECE_UNICODE_H_
 #define WARPBOOK_COMMON_TOKENIZERS_WORDPIECE_WORDPIECE_UNICODE_H_
@@ -19,9 +19,9 @@ enum character_class {
     CHARACTER_DROPPED,      /**< control, format, private use; U+0000, U+FFFD */
     CHARACTER_BLANK,        /**< white space that is not a control character; tab, LF, CR */
     CHARACTER_PUNCTUATION,  /**< categories P*, and all of ASCII's signs */
-    CHARACTER_MARK,         /**< category Mn, stripped; marks around it may change places */
-    CHARACTER_STARTER_MARK, /**< category Mn, stripped; nothing changes places over it */
-    CHARACTER_KEPT_MARK     /**< not Mn, but has a combining class: kept, changes places */
+    CHARACTER_MARK,         /**< category Mn, stripped; marks are reordered across it */
+    CHARACTER_STARTER_MARK, /**< category Mn, stripped; marks are not reordered across it */
+    CHARACTER_KEPT_MARK     /**< not Mn, but has a combining class: kept and reordered */
 };
 
 /** @return class of a code point. */
@@ -39,9 +39,9 @@ int32_t character_lower(int32_t code_point);
 enum { CHARACTER_MOST_PARTS = 8 };
 
 /**
- * @brief Canonical decomposition, complete, of one code point.
+ * @brief Full canonical decomposition of one code point.
  * @param parts receives the code points
- * @return how many, at least 1
+ * @return number of code points, at least 1
  */
 size_t character_decompose(int32_t code_point, int32_t parts[CHARACTER_MOST_PARTS]);
 

@@ -1,4 +1,4 @@
-/* The vocabulary file: read, checked, indexed. */
+/* Reads, checks and indexes the vocabulary file. */
 #include "common/tokenizers/wordpiece/wordpiece_vocabulary.h"
 
 #include <stdbool.h>
@@ -17,7 +17,7 @@ static uint64_t hash_text(const char *text, size_t length) {
     return hash ^ hash >> 32;
 }
 
-/* The slot of this text, or the empty one where it belongs. */
+/* The slot with this text's piece, or the empty slot where it would be added. */
 static size_t find_slot(const struct wordpiece *wordpiece, const char *text, size_t length) {
     size_t slot = (size_t)hash_text(text, length) & (wordpiece->slot_count - 1);
     for (;;) {
@@ -66,10 +66,7 @@ static enum status add_line(struct wordpiece *wordpiece, char *line, char *end,
         end--;
     }
     size_t id = wordpiece->count, length = (size_t)(end - line);
-    enum status status = check_line(line, length, id + 1, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(check_line(line, length, id + 1, error));
     *end = '\0';
     size_t slot = find_slot(wordpiece, line, length);
     if (wordpiece->slots[slot] >= 0) {
@@ -86,14 +83,13 @@ static enum status add_line(struct wordpiece *wordpiece, char *line, char *end,
 
 static enum status add_lines(struct wordpiece *wordpiece, size_t size, struct error *error) {
     char *line = wordpiece->text, *end_of_text = line + size;
-    enum status status = STATUS_OK;
-    while (line < end_of_text && status == STATUS_OK) {
+    while (line < end_of_text) {
         char *end = memchr(line, '\n', (size_t)(end_of_text - line));
         end = end != NULL ? end : end_of_text;
-        status = add_line(wordpiece, line, end, error);
+        TRY(add_line(wordpiece, line, end, error));
         line = end + 1;
     }
-    return status;
+    return STATUS_OK;
 }
 
 static enum status find_special(struct wordpiece *wordpiece, struct error *error) {
@@ -115,7 +111,7 @@ static enum status find_special(struct wordpiece *wordpiece, struct error *error
     return STATUS_OK;
 }
 
-/* Memory for `lines` pieces and a copy of the file; false when there is none. */
+/* Allocates memory for `lines` pieces and a copy of the file; false if memory runs out. */
 static bool allocate(struct wordpiece *wordpiece, const char *data, size_t size, size_t lines) {
     wordpiece->slot_count = 16;
     while (wordpiece->slot_count < 2 * lines) {
@@ -135,6 +131,16 @@ static bool allocate(struct wordpiece *wordpiece, const char *data, size_t size,
     return true;
 }
 
+static enum status read_vocabulary(struct wordpiece *wordpiece, const char *data, size_t size,
+                                   size_t lines, struct error *error) {
+    if (wordpiece == NULL || !allocate(wordpiece, data, size, lines)) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "no memory for a vocabulary of %zu pieces",
+                         lines);
+    }
+    TRY(add_lines(wordpiece, size, error));
+    return find_special(wordpiece, error);
+}
+
 enum status wordpiece_parse(struct wordpiece **out, const char *data, size_t size,
                             struct error *error) {
     *out = NULL;
@@ -144,16 +150,7 @@ enum status wordpiece_parse(struct wordpiece **out, const char *data, size_t siz
                          INT32_MAX);
     }
     struct wordpiece *wordpiece = calloc(1, sizeof *wordpiece);
-    enum status status;
-    if (wordpiece == NULL || !allocate(wordpiece, data, size, lines)) {
-        status = error_set(error, STATUS_OUT_OF_MEMORY, "no memory for a vocabulary of %zu pieces",
-                           lines);
-    } else {
-        status = add_lines(wordpiece, size, error);
-    }
-    if (status == STATUS_OK) {
-        status = find_special(wordpiece, error);
-    }
+    enum status status = read_vocabulary(wordpiece, data, size, lines, error);
     if (status != STATUS_OK) {
         wordpiece_free(wordpiece);
         return status;
@@ -165,11 +162,8 @@ enum status wordpiece_parse(struct wordpiece **out, const char *data, size_t siz
 enum status wordpiece_open(struct wordpiece **wordpiece, const char *path, struct error *error) {
     *wordpiece = NULL;
     struct file_view view;
-    enum status status = file_view_open(&view, path, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
-    status = wordpiece_parse(wordpiece, (const char *)view.data, view.size, error);
+    TRY(file_view_open(&view, path, error));
+    enum status status = wordpiece_parse(wordpiece, (const char *)view.data, view.size, error);
     file_view_close(&view);
     return status == STATUS_OK ? status : error_prefix(error, status, path);
 }

@@ -1,6 +1,6 @@
 /**
  * @file wordpiece_vocabulary.h
- * @brief What a struct wordpiece holds; for the files of the WordPiece tokenizer alone.
+ * @brief The contents of a struct wordpiece; private to the WordPiece tokenizer.
  */
 #ifndef WARPBOOK_COMMON_TOKENIZERS_WORDPIECE_WORDPIECE_VOCABULARY_H_
 #define WARPBOOK_COMMON_TOKENIZERS_WORDPIECE_WORDPIECE_VOCABULARY_H_

@@ -1,6 +1,6 @@
 /**
  * @file wordpiece_words.h
- * @brief The words that BERT's tokenizer cuts into pieces, for whoever counts them.
+ * @brief The words that BERT's tokenizer splits into pieces, for programs that count words.
  */
 #ifndef WARPBOOK_COMMON_TOKENIZERS_WORDPIECE_WORDPIECE_WORDS_H_
 #define WARPBOOK_COMMON_TOKENIZERS_WORDPIECE_WORDPIECE_WORDS_H_
@@ -20,24 +20,27 @@ extern "C" {
 enum { WORDPIECE_LONGEST_WORD = 100 };
 
 /**
- * @brief Finds the word behind @p *end in normalised text: split at blanks and around punctuation.
- * @param start receives where it begins, @p end where it ends; begin with *end = 0
- * @return false when there is none
+ * @brief Finds the next word, after @p *end, in normalised text: words are separated by blanks, and
+ *        each punctuation character is a word.
+ * @param start receives the word's first code point
+ * @param end   0 for the first word; receives the code point after the word
+ * @return false if there are no more words
  */
 bool wordpiece_next_word(const struct list *text, size_t *start, size_t *end);
 
-/** Whether a character is a word of its own wherever it stands: punctuation, an ideograph. */
+/** @return whether a character is always a word by itself: punctuation, an ideograph. */
 bool wordpiece_stands_alone(int32_t code_point);
 
-/** Is given one word, @p count code points. A status other than STATUS_OK ends the walk. */
+/** Called for each word, @p count code points, until it returns a status that is not STATUS_OK. */
 typedef enum status wordpiece_visitor(void *context, const int32_t *code_points, size_t count,
                                       struct error *error);
 
 /**
- * @brief Walks over the words of a text as wordpiece_encode() sees them. "[UNK]" and its like,
- *        spelt out, are three words here.
+ * @brief Visits the words of a text as wordpiece_encode() splits them, except that a special piece
+ *        such as "[UNK]" in the text is three words.
  * @param text @p length bytes of valid UTF-8, else STATUS_BAD_UTF8 with the offset
  * @param lowercase false: letters keep their case and accents, as in BERT's cased models
+ * @return STATUS_OK, STATUS_BAD_UTF8, STATUS_OUT_OF_MEMORY, or the status of @p visit
  */
 MUST_CHECK enum status wordpiece_words(const char *text, size_t length, bool lowercase,
                                        wordpiece_visitor *visit, void *context,

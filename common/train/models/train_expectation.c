@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/testing/expectation.h"
 #include "common/testing/recording.h"
 #include "common/testing/testing.h"
 #include "common/train/models/model_testing.h"
@@ -87,7 +88,7 @@ static void run_free(struct run *r) {
 
 static bool run_create(struct run *r, const struct train_engine *engine, const char *name) {
     struct error error = {0};
-    *r = (struct run){.root = recording_load(RECORDING)};
+    *r = (struct run){.root = expectation_load(RECORDING)};
     r->one = r->root != NULL ? recording_case(r->root, RECORDING, name) : NULL;
     if (r->one == NULL) {
         return false;

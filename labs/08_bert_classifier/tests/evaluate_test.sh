@@ -34,7 +34,7 @@ refuses "no --checkpoint given, and datasets/reviews_bert is not there: give --c
 refuses "no --data given, and datasets/reviews_sample.tsv is not there" "${bare[@]}" --random --dataset sample
 refuses "give --dataset imdb|agnews and --data DIR or FILE; see --help" "$evaluate" -c two
 refuses "give --dataset imdb|agnews and --data DIR or FILE; see --help" "$evaluate" -c two --data imdb
-refuses "a data set is 'imdb', 'agnews' or 'text', not 'sst2'" "$evaluate" -c two --dataset sst2 --data x
+refuses "a data set is 'imdb', 'agnews', 'text' or 'sample' (the project's own), not 'sst2'" "$evaluate" -c two --dataset sst2 --data x
 refuses "--dtype is 'fp32', 'fp16' or 'bf16', not 'int8'" "${imdb[@]}" --dtype int8
 refuses "--dtype fp16: it computes in fp32 only; stages with fp16: " "${imdb[@]}" --dtype fp16
 refuses "a split is 'test' or 'train' (of imdb also 'unsup'), not 'dev'" "${imdb[@]}" --split dev
@@ -62,13 +62,13 @@ printf '1,a,b\n2,"x"y,c\n' >broken.csv
 refuses "broken.csv: line 2: broken quotes: text behind the closing quote" \
     "${news[@]}" --data broken.csv
 printf '1,a,b\n2,a\n' >broken.csv
-refuses "broken.csv: line 2: 2 fields, not class, title and description" \
+refuses "broken.csv: line 2: the row has 2 fields, must have class, title and description" \
     "${news[@]}" --data broken.csv
 printf '1,a,caf\xe9\n' >broken.csv
 refuses "broken.csv: line 1: not valid UTF-8 at byte 5 (0xE9)" "${news[@]}" --data broken.csv
 printf '1,a,b\n2,a,b\n' >broken.csv
 refuses "broken.csv: no text has the label 'Business'" "${news[@]}" --data broken.csv
-refuses "news.csv: no texts behind the first 99" "${news[@]}" --skip 99
+refuses "news.csv: no texts after the first 99" "${news[@]}" --skip 99
 mv imdb/test/neg away
 refuses "imdb/test/neg: cannot read the reviews labelled 'neg'" "${imdb[@]}"
 mkdir imdb/test/neg
