@@ -1,15 +1,15 @@
-"""For which GPUs .cu files are compiled."""
+"""The GPUs that .cu files are compiled for."""
 
-# PTX is enough for simt, and ptxas is not needed. Its usual GPU is an H200; tests on its T4 are
-# among those of --config=deep.
+# simt needs only PTX, so ptxas is not needed. Its default GPU is an H200; tests on its T4 run only
+# with --config=deep.
 SIMT_ARCHS = "compute_90:compute_90"
 SIMT_DEEP_ARCHS = "compute_75:compute_75;compute_90:compute_90"
 
 # Machine code for every GPU since Turing, so that nothing is compiled when a
-# program starts. Code for 8.6 runs on 8.9, and ptxas makes the same of nearly
-# all kernels for both (461 of 479 to the byte, the others within 128 bytes), so
-# there is none for 8.9: an eighth of every program. PTX costs little beside it:
-# of the newest for GPUs yet to come, of the oldest for any other.
+# program starts. There is none for 8.9, which saves an eighth of every program:
+# code for 8.6 runs there, and ptxas makes nearly the same code for both (461 of
+# 479 kernels are identical, the others differ by at most 128 bytes). PTX is
+# small: the newest is for future GPUs, the oldest for any other.
 GPU_ARCHS = ";".join([
     "compute_75:sm_75,compute_75",
     "compute_80:sm_80",
@@ -19,13 +19,13 @@ GPU_ARCHS = ";".join([
     "compute_120:sm_120,compute_120",
 ])
 
-# nvcc compiles a file for several GPUs side by side.
+# nvcc compiles a file for several GPUs in parallel.
 _MOST_THREADS = 4
 
 ArchsInfo = provider(doc = "GPUs to generate code for.", fields = ["options"])
 
 def _split(label, value):
-    """Pairs of a virtual architecture and the list of codes made from it."""
+    """Splits the flag into pairs of a virtual architecture and the list of its codes."""
     pairs = []
     for spec in value.split(";"):
         virtual, colon, codes = spec.partition(":")
@@ -39,17 +39,17 @@ def _archs_impl(ctx):
     if ctx.attr.ptx_only:
         for virtual, codes in pairs:
             if codes != [virtual]:
-                fail("--%s: simt runs PTX alone, like '%s:%s', not '%s'" %
+                fail("--%s: simt runs only PTX, like '%s:%s', not '%s'" %
                      (ctx.label, virtual, virtual, ",".join(codes)))
     options = ["-gencode=arch=%s,code=%s" % (virtual, code) for virtual, codes in pairs for code in codes]
     if len(pairs) > 1:
         options.append("--threads=%d" % min(len(pairs), _MOST_THREADS))
 
-    # simt reads the text out of the program. Else small, also with line tables, which shrink to a
-    # tenth; a driver new enough for CUDA 13 unpacks them.
+    # simt reads the PTX text from the program, so it is not compressed. Otherwise compression makes
+    # programs small, and line tables a tenth as large; every driver for CUDA 13 unpacks them.
     options.append("--compress-mode=" + ("none" if ctx.attr.ptx_only else "size"))
 
-    # Machine code's line table comes with the whole PTX: of what is left, more than half.
+    # The line table of machine code contains the whole PTX: more than half of the compressed size.
     if not ctx.attr.lines and not ctx.build_setting_value:
         options.append("-Xptxas=--suppress-debug-info")
     return [ArchsInfo(options = options)]
@@ -58,15 +58,15 @@ cuda_archs = rule(
     implementation = _archs_impl,
     build_setting = config.string(flag = True),
     attrs = {
-        "usual": attr.string(mandatory = True, doc = "What an empty flag stands for."),
+        "usual": attr.string(mandatory = True, doc = "Value used if the flag is empty."),
         "ptx_only": attr.bool(doc = "For simt: no machine code, uncompressed."),
         "lines": attr.bool(
             default = True,
             doc = "Whether machine code for the usual GPUs has a line table, for profilers and " +
-                  "compute-sanitizer; for GPUs that the flag names it always has one.",
+                  "compute-sanitizer; if the flag names GPUs, their code always has one.",
         ),
     },
-    doc = "Flag that says what to generate: 'compute_80:compute_80,sm_80;compute_90:sm_90'.",
+    doc = "Flag with the code to generate: 'compute_80:compute_80,sm_80;compute_90:sm_90'.",
 )
 
 CoptsInfo = provider(doc = "Options for nvcc.", fields = ["options"])
@@ -77,5 +77,5 @@ def _copts_impl(ctx):
 cuda_copts = rule(
     implementation = _copts_impl,
     build_setting = config.string_list(flag = True),
-    doc = "Flag with options for nvcc behind those of the rules, separated by commas.",
+    doc = "Flag with more options for nvcc, after those of the rules, separated by commas.",
 )

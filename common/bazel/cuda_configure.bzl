@@ -1,18 +1,18 @@
 """Finds nvcc and the CUDA runtime; offers them as @local_config_cuda.
 
-Looked for in this order: $CUDA_HOME, nvcc on $PATH, /usr/local/cuda, and the
-folder .venv-cuda that ./setup.sh fills with NVIDIA's wheels. WARPBOOK_CUDA=off
-hides all of them: `bazel test --repo_env=WARPBOOK_CUDA=off //...` shows what a
-machine without nvcc does.
+Looks in this order: $CUDA_HOME, nvcc on $PATH, /usr/local/cuda, and the folder
+.venv-cuda, which ./setup.sh fills with NVIDIA's wheels. WARPBOOK_CUDA=off ignores
+all of them: `bazel test --repo_env=WARPBOOK_CUDA=off //...` behaves as on a machine
+without nvcc.
 
-Looks for a GPU, too, and so decides what the workspace is built for when neither
---config=gpu nor --config=simt says it: find_gpu.c asks the driver, as the programs
-will, whether a GPU is there that code of CUDA 13 runs on (the driver's library, its
-version, the GPU's age). Where one is, the default is --//common/bazel:device=native,
-else simt. WARPBOOK_GPU=off does as if there were none, WARPBOOK_GPU=on as if there
-were one: `bazel build --repo_env=WARPBOOK_GPU=on //...`.
+Also looks for a GPU, and so chooses the device to build for if neither --config=gpu
+nor --config=simt is given. find_gpu.c asks the driver, as the programs will, whether
+there is a GPU that runs CUDA 13's code (it checks the driver's library, its version,
+and the GPU's age). If there is, the default is --//common/bazel:device=native, else
+simt. WARPBOOK_GPU=off ignores the GPU, WARPBOOK_GPU=on assumes that there is one:
+`bazel build --repo_env=WARPBOOK_GPU=on //...`.
 
-What the repository offers, found or not:
+Targets of the repository, whether CUDA was found or not:
 
     :nvcc           script that starts nvcc, for rules
     :nvcc_version   file that changes with the toolkit, an input of every compilation
@@ -23,7 +23,7 @@ What the repository offers, found or not:
     config.bzl      REQUIRES_NVCC, for target_compatible_with; DEFAULT_DEVICE; NATIVE_ARCHS
 """
 
-# On these GPUs some instructions need code for exactly them.
+# GPUs with instructions that need code for exactly that GPU (sm_90a).
 _OWN_INSTRUCTIONS = ["90"]
 
 _HEAD = """load("@rules_cc//cc:defs.bzl", "cc_import", "cc_library")
@@ -151,7 +151,7 @@ def _found_flag_impl(_ctx):
 found_flag = rule(implementation = _found_flag_impl, build_setting = config.bool())
 """
 
-# nvcc has ptxas check PTX for compute_90 and above, with nothing to write: that can be left out.
+# nvcc lets ptxas check PTX for compute_90 and above, without any output: that can be left out.
 _NO_PTXAS = """#!/bin/sh
 for argument; do
     if [ "$argument" = -o ]; then
@@ -172,7 +172,7 @@ def _candidates(repository_ctx):
         folders.append(str(on_path.realpath.dirname.dirname))
     folders.append("/usr/local/cuda")
 
-    # The wheels lie below lib/python3.N, whichever N made the folder.
+    # The wheels are below lib/python3.N, with the N of the Python that created the folder.
     venv = str(repository_ctx.path(Label("//:WORKSPACE")).dirname) + "/.venv-cuda"
     lib = repository_ctx.path(venv + "/lib")
     if lib.exists:
@@ -188,7 +188,7 @@ def _first_library(repository_ctx, toolkit, names):
     return None
 
 def _find_toolkit(repository_ctx):
-    """The first folder with all that is needed; None when there is none."""
+    """The first folder with a complete toolkit; None if there is none."""
     if repository_ctx.os.environ.get("WARPBOOK_CUDA", "") == "off":
         return None
     for folder in _candidates(repository_ctx):
@@ -210,7 +210,7 @@ def _find_toolkit(repository_ctx):
     return None
 
 def _capabilities(repository_ctx):
-    """Compute capabilities of the GPUs that programs can use here, like "90"; none without a GPU."""
+    """Compute capabilities, like "90", of this machine's usable GPUs; empty without a GPU."""
     compiler = repository_ctx.which("gcc") or repository_ctx.which("cc") or repository_ctx.which("clang")
     if not compiler:
         return []
@@ -224,7 +224,7 @@ def _capabilities(repository_ctx):
     return sorted(capabilities.keys())
 
 def _native_archs(repository_ctx, toolkit, capabilities):
-    """Machine code for these GPUs, and PTX; empty when nvcc does not know one of them."""
+    """Machine code for these GPUs, and PTX; empty if nvcc does not know one of them."""
     known = repository_ctx.execute([toolkit.nvcc, "--list-gpu-code"]).stdout.split("\n")
     archs = ["compute_75:compute_75"]
     for capability in capabilities:
@@ -235,7 +235,7 @@ def _native_archs(repository_ctx, toolkit, capabilities):
     return ";".join(archs)
 
 def _choose_device(repository_ctx, toolkit):
-    """What is built for when nobody says it."""
+    """The device to build for if the command line does not choose one."""
     wish = repository_ctx.os.environ.get("WARPBOOK_GPU", "")
     if wish not in ["", "on", "off"]:
         fail("WARPBOOK_GPU is 'on' or 'off', not '%s'" % wish)
@@ -243,7 +243,7 @@ def _choose_device(repository_ctx, toolkit):
     if not capabilities:
         return struct(device = "gpu" if wish == "on" else "simt", archs = "")
 
-    # A GPU newer than nvcc runs the PTX that is made for all.
+    # A GPU newer than nvcc runs the PTX that device=gpu contains.
     archs = _native_archs(repository_ctx, toolkit, capabilities)
     return struct(device = "native" if archs else "gpu", archs = archs)
 
@@ -259,10 +259,10 @@ def _write_missing(repository_ctx):
     repository_ctx.file("version.txt", "missing\n")
 
 def _nvcc_script(repository_ctx, toolkit):
-    """Starts nvcc; with a stand-in for ptxas behind it when the toolkit has none.
+    """A script that starts nvcc, with a substitute for ptxas if the toolkit has none.
 
-    nvcc names its temporary files after its process id, which is the same in several
-    sandboxes that share /tmp: so each run has a folder of its own.
+    nvcc names its temporary files after its process id. Sandboxes that share /tmp may have the
+    same process ids, so each run gets its own folder.
     """
     path = ""
     if not repository_ctx.path(toolkit.folder + "/bin/ptxas").exists:

@@ -1,14 +1,14 @@
 """cuda_library: compiles .cu files with nvcc, for C and C++ targets to depend on.
 
-Load it from @rules_cuda//cuda:defs.bzl, the address of the public rules, whose
-attributes it shares; they can take its place.
+Load it from @rules_cuda//cuda:defs.bzl, the name of the public rules. It has the
+same attributes, so the public rules can replace it.
 """
 
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
 load("@local_config_cuda//:config.bzl", "REQUIRES_NVCC")
 load("//common/bazel:cuda_archs.bzl", "ArchsInfo", "CoptsInfo")
 
-# What every .cu file is compiled with. The line table lets simt and profilers name the line.
+# Options for every .cu file. With the line table simt and profilers can name source lines.
 _OPTIONS = ["-c", "-x", "cu", "-std=c++17", "-O3", "-lineinfo"]
 
 def _arguments(ctx, cc_toolchain, context, source, output):
@@ -50,7 +50,7 @@ def _compile(ctx, cc_toolchain, context, source):
     return output
 
 def _own_context(ctx):
-    """What this target's own headers, defines and include folders add."""
+    """This target's own headers, defines and include folders."""
     package = ctx.label.workspace_root + "/" + ctx.label.package if ctx.label.workspace_root else ctx.label.package
     folders = []
     for folder in ctx.attr.includes:
@@ -89,7 +89,7 @@ def _cuda_library_impl(ctx):
             pic_objects = depset(objects),
         ),
         linking_contexts = [dep.linking_context for dep in deps],
-        # nvcc's host code is C++, whatever the kernels' interface is.
+        # nvcc's host code is C++ even if the kernels' interface is C.
         user_link_flags = ctx.attr.linkopts + ["-l:libstdc++.a"],
         alwayslink = ctx.attr.alwayslink,
         disallow_dynamic_library = True,
@@ -127,20 +127,20 @@ _cuda_library = rule(
 )
 
 def cuda_library(target_compatible_with = [], **kwargs):
-    """Compiles .cu files with nvcc; where nvcc is missing, the target is skipped.
+    """Compiles .cu files with nvcc; if nvcc is missing, the target is skipped.
 
     Args:
       target_compatible_with: as everywhere in Bazel.
       **kwargs: srcs (.cu, private .cuh and .h), hdrs, deps (any CcInfo), copts,
-        defines (also for what depends on it), local_defines, includes, linkopts,
+        defines (also for targets that depend on it), local_defines, includes, linkopts,
         alwayslink, and the attributes common to all rules.
     """
     _cuda_library(target_compatible_with = target_compatible_with + REQUIRES_NVCC, **kwargs)
 
 def ptx_cuda_library(name, **kwargs):
-    """As cuda_library, but alike in every configuration: PTX alone, and NVIDIA's shared runtime.
+    """As cuda_library, but the same in every configuration: only PTX, and NVIDIA's shared runtime.
 
-    For tests of simt as a drop-in library: programs that know nothing of it.
+    For tests of simt as a drop-in library, with programs that were not built for it.
 
     Args:
       name: of the target.

@@ -1,11 +1,11 @@
 /**
  * @file find_gpu.c
- * @brief Asks the driver for GPUs that can run what nvcc of CUDA 13 makes.
+ * @brief Asks the driver for GPUs that can run code of CUDA 13's nvcc.
  *
- * Stands alone, without CUDA's headers: cc find_gpu.c -ldl. Prints one line a GPU, compute
- * capability, CUDA version of the driver and name, "90 13000 NVIDIA H200", and exits with 0; or
- * says on standard error why programs would not run, and exits with 1. cuda_configure.bzl and
- * setup.sh decide by it.
+ * Needs no CUDA headers: cc find_gpu.c -ldl. Prints one line per GPU with its compute capability,
+ * the driver's CUDA version and its name, "90 13000 NVIDIA H200", and exits with 0; or says on
+ * standard error why programs would not run, and exits with 1. Used by cuda_configure.bzl and
+ * setup.sh.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ static int no_gpu(const char *reason) {
     return 1;
 }
 
-/** @return 0 when the driver's library is there and holds all functions. */
+/** @return 0 if the driver's library exists and has all functions */
 static int load(struct driver *driver) {
     void *library = dlopen("libcuda.so.1", RTLD_NOW);
     if (library == NULL) {
@@ -46,7 +46,7 @@ static int load(struct driver *driver) {
     return 0;
 }
 
-/** Prints one GPU. @return 0, or 1 when it is too old or does not answer */
+/** Prints one GPU. @return 0, or 1 if it is too old or does not answer */
 static int print(const struct driver *driver, int ordinal, int version) {
     int device = 0, major = 0, minor = 0;
     char name[256] = "";
@@ -70,7 +70,7 @@ int main(void) {
         return 1;
     }
     if (driver.version(&version) != 0 || version < DRIVER_NEEDED) {
-        fprintf(stderr, "the driver is one for CUDA %d.%d, CUDA 13.0 is needed\n", version / 1000,
+        fprintf(stderr, "the driver is for CUDA %d.%d, CUDA 13.0 is needed\n", version / 1000,
                 version % 1000 / 10);
         return 1;
     }

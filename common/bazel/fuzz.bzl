@@ -1,4 +1,4 @@
-"""Fuzz targets: replayed under sanitizers by --config=deep, libFuzzer on demand."""
+"""Fuzz targets: --config=deep replays their seeds under sanitizers; --config=fuzz uses libFuzzer."""
 
 load("@rules_cc//cc:defs.bzl", "cc_binary")
 load("//common/bazel:deep.bzl", "DEEP")

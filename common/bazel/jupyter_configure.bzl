@@ -1,11 +1,11 @@
 """Finds the Python that runs the notebooks; offers it as @local_config_jupyter.
 
-It is the one in .venv-notebooks, which ./setup.sh fills with the packages of
-notebooks/requirements.txt, or in the folder that $WARPBOOK_JUPYTER names.
-WARPBOOK_JUPYTER=off hides it: `bazel test --repo_env=WARPBOOK_JUPYTER=off //...`
-shows what a machine without it does.
+This is the Python in .venv-notebooks, into which ./setup.sh installs the packages of
+notebooks/requirements.txt, or in the folder $WARPBOOK_JUPYTER. WARPBOOK_JUPYTER=off
+ignores it: `bazel test --repo_env=WARPBOOK_JUPYTER=off //...` behaves as on a machine
+without it.
 
-What the repository offers, found or not:
+Targets of the repository, whether it was found or not:
 
     :python     script that starts this Python
     config.bzl  REQUIRES_JUPYTER, for target_compatible_with

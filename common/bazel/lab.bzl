@@ -1,4 +1,4 @@
-"""One lab, twice: the learner's package and its solution offer the same targets."""
+"""The targets of a lab, which are the same in the learner's package and in the solution."""
 
 load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library")
 load("@rules_cuda//cuda:defs.bzl", "cuda_library")
@@ -7,32 +7,32 @@ load("//common/programs/decoder:generate_test.bzl", "generate_test")
 _LIBRARY = {"c": cc_library, "cu": cuda_library}
 
 _FLAGS = {
-    # Speed is asked for by name, so that a lab's flags can be read in one place.
+    # All optimisation flags of a lab are in this one place.
     "c": dict(
         copts = ["-O3", "-ffp-contract=fast", "-fopenmp", "-Wno-psabi"],
-        # The static runtime: programs also run where libgomp is not installed.
-        # It cannot become part of a shared library, hence linkstatic.
+        # The static OpenMP runtime: programs also run where libgomp is not installed.
+        # It cannot be linked into a shared library, hence linkstatic.
         linkopts = ["-l:libgomp.a", "-lpthread", "-ldl", "-lm"],
         linkstatic = True,
     ),
-    # cuda_library brings -O3; nvcc contracts a * b + c by itself. For which GPUs
-    # is the configuration's choice, not the lab's.
+    # cuda_library sets -O3, and nvcc contracts a * b + c by default. The
+    # configuration, not the lab, chooses the GPUs.
     "cu": dict(),
 }
 
-# What every lab of a language stands on.
+# Dependencies of every lab, by language.
 _DEPS = {
     "c": ["//common/base"],
     "cu": ["//common/base", "//common/device"],
 }
 
-# What `generate` stands on beside the engine: a program on the device says which it is.
+# Dependencies of `generate` besides the engine: a program on the device prints which GPU it uses.
 _GENERATE_DEPS = {
     "c": ["//common/programs/decoder:generate"],
     "cu": ["//common/programs/decoder:generate", "//common/programs:program_device_open"],
 }
 
-# How much text its test wants: on simt little; lab 10's solution writes more.
+# Number of tokens in its test: few on simt; lab 10's solution generates more.
 _GENERATE_TOKENS = {"c": 512, "cu": 40}
 
 _VISIBILITY = ["//grader:__subpackages__", "//labs:__subpackages__", "//solutions:__subpackages__"]
@@ -41,8 +41,8 @@ def lab_library(name, language = "c", **kwargs):
     """A library of a learner's code, compiled with the flags that the handouts name.
 
     Args:
-      name: of the target.
-      language: "c", or "cu" for CUDA, compiled by nvcc and skipped where it is missing.
+      name: name of the target.
+      language: "c", or "cu" for CUDA, which is compiled by nvcc and skipped if nvcc is missing.
       **kwargs: as for cc_library or cuda_library.
     """
     _LIBRARY[language](name = name, **dict(_FLAGS[language], **kwargs))
@@ -65,30 +65,33 @@ def lab(
         generate = False,
         programs = [],
         tests = []):
-    """Declares the targets of labs/NAME or solutions/NAME, whichever package calls it.
+    """Declares the targets of labs/NAME or solutions/NAME, depending on the calling package.
 
-    `:TOPIC`     the subject's code, behind the contract; also called `:subject`, in every lab
-    `:engine`    the engine of this stage; its source is shared, under labs/
-    `:bench`     the bench, from bench/*.c under labs/, shared too
-    `:generate`  writes text with this stage's engine (if asked for), and `:generate_test`
-    `:programs`  all that runs, for the bundle
-    `:contract`  the headers, in labs/ only, as are the parts of the bench
-    `:starter`   the learner's file as the course hands it out, in labs/ only: the grader's baseline
+    `:TOPIC`     the subject's code, which implements the contract; every lab also has the alias
+                 `:subject`
+    `:engine`    the engine of this stage; labs/ and solutions/ share its source, in labs/
+    `:bench`     the bench, from bench/*.c in labs/, also shared
+    `:generate`  generates text with this stage's engine, with `:generate_test`; if `generate`
+    `:programs`  all programs, for the bundle
+    `:contract`  the headers; only in labs/, as the parts of the bench
+    `:starter`   the learner's file as the course hands it out; only in labs/: the grader's baseline
 
     Args:
       name: NN_topic, the name of the package's folder.
-      topic: what the learner's file and the contract's header are called.
-      language: what the subject's code is written in, "c" or "cu"; TOPIC.c and TOPIC.cu below.
-      contract_hdrs: headers of the contract beside TOPIC.h and engine.h; said once, in labs/.
-      contract_deps: what they stand on beside common/base and, in CUDA, common/device; likewise.
-      step_srcs: the subject's sources and private headers beside TOPIC.c.
-      step_deps: what they stand on beside common/base and, in CUDA, common/device.
-      engine_deps: what engine.c stands on beside the subject; said once, in labs/.
-      bench_deps: what the bench stands on; said once, in labs/.
-      own_bench_deps: what it stands on in the package itself.
-      generate: whether the lab has a program that writes text.
-      programs: more of the package's programs, for the bundle.
-      tests: tests of the package that the bundle takes along, to run on a GPU host.
+      topic: name of the learner's file and of the contract's header, without extension.
+      language: language of the subject's code, "c" or "cu"; with "cu" TOPIC.c below is TOPIC.cu.
+      contract_hdrs: headers of the contract besides TOPIC.h and engine.h; only given in labs/.
+      contract_deps: dependencies of the contract besides common/base and, for CUDA, common/device;
+        only given in labs/.
+      step_srcs: the subject's sources and private headers besides TOPIC.c.
+      step_deps: dependencies of the subject's code besides common/base and, for CUDA,
+        common/device.
+      engine_deps: dependencies of engine.c besides the subject; only given in labs/.
+      bench_deps: dependencies of the bench; only given in labs/.
+      own_bench_deps: dependencies of the bench in the package itself.
+      generate: whether the lab has a program that generates text.
+      programs: more programs of the package, for the bundle.
+      tests: tests of the package that the bundle includes, to run on a GPU host.
     """
     subject = native.package_name().split("/")[0]
     lab = "//labs/" + name

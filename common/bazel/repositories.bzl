@@ -1,4 +1,4 @@
-"""Every repository the workspace stands on."""
+"""All repositories that the workspace uses."""
 
 load("//common/bazel:cuda_configure.bzl", "cuda_configure")
 load("//common/bazel:jupyter_configure.bzl", "jupyter_configure")
@@ -9,12 +9,12 @@ def _bazel_repositories():
     native.local_repository(name = "rules_cc", path = "common/bazel/shims/rules_cc")
     native.local_repository(name = "remote_coverage_tools", path = "common/bazel/shims/coverage")
 
-    # Debian's Bazel names no version and takes its Java rules from a package.
+    # Debian's Bazel has no version number, and its Java rules are in a package.
     if not native.bazel_version:
         native.local_repository(name = "rules_java", path = "/usr/share/bazel/rules/java")
 
 def warpbook_repositories():
-    """Declares all repositories: installed libraries first, pinned archives else."""
+    """Declares all repositories: installed libraries, or else pinned archives."""
     _bazel_repositories()
     native.local_repository(name = "rules_cuda", path = "common/bazel/shims/rules_cuda")
     cuda_configure(name = "local_config_cuda")
@@ -51,7 +51,7 @@ def warpbook_repositories():
         build_file = "//common/bazel/third_party:utf8proc.BUILD",
     )
 
-    # What the grader's sandbox refuses goes through it.
+    # The grader's sandbox filters system calls with it.
     system_library(
         name = "seccomp",
         library = "seccomp",
@@ -59,7 +59,7 @@ def warpbook_repositories():
         headers = ["seccomp.h", "seccomp-syscalls.h"],
     )
 
-    # Reads the IMDB archive of lab 08 as it is. Where it is not installed the reader says so.
+    # Reads .tar.xz archives of IMDB for lab 08. Without it the reader reports that it is missing.
     system_library(
         name = "lzma",
         library = "lzma",
@@ -68,8 +68,8 @@ def warpbook_repositories():
         linkopts = ["-lpthread"],
     )
 
-    # The yardstick of lab 01. Building it takes too long to do behind the
-    # reader's back: where it is not installed the bench prints a dash.
+    # Lab 01 compares with it. Building it would take too long: if it is not
+    # installed, the bench prints a dash.
     system_library(
         name = "openblas",
         library = "openblas",

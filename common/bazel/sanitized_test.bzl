@@ -31,7 +31,7 @@ sanitized_test = rule(
     implementation = _sanitized_test_impl,
     attrs = {
         "test": attr.label(cfg = _sanitize, executable = True, mandatory = True),
-        "env": attr.string_dict(doc = "The test's own, as it stands."),
+        "env": attr.string_dict(doc = "The environment of the test."),
         "_whitelist_function_transition": attr.label(
             default = "@bazel_tools//tools/whitelists/function_transition_whitelist",
         ),

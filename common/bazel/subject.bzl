@@ -1,4 +1,4 @@
-"""The flag that says whose code the grader grades."""
+"""The flag that chooses the code to grade: the labs or the solutions."""
 
 load("//common/bazel:choice_flag.bzl", "choice_flag")
 

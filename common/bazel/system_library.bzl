@@ -1,7 +1,7 @@
-"""A C library that is installed, or else its pinned source archive.
+"""An installed C library, or else its pinned source archive.
 
-The repository offers one target, `:NAME`, whichever way it was found. Static
-archives are preferred, so that a program runs where the package is missing.
+The repository has one target, `:NAME`, in both cases. Static archives are
+preferred, so that programs also run on machines without the package.
 """
 
 _INSTALLED = """load("@rules_cc//cc:defs.bzl", "cc_import", "cc_library")
@@ -65,7 +65,7 @@ def _system_library_impl(repository_ctx):
             kind = "static" if path.basename.endswith(".a") else "shared"
             base = path.basename
 
-            # A shared library is looked up at run time by the name inside it.
+            # At run time the loader looks for a shared library by its SONAME.
             if kind == "shared":
                 found = repository_ctx.execute(["sh", "-c", "objdump -p '%s' | awk '/SONAME/ {print $2}'" % path])
                 base = found.stdout.strip() or base

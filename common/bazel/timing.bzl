@@ -1,9 +1,9 @@
-"""Tags of tests that measure time: nothing else runs beside them."""
+"""Tags of tests that measure time: no other test runs at the same time."""
 
 load("@local_config_cuda//:config.bzl", "DEFAULT_DEVICE")
 
 MEASURES_CPU_TIME = ["exclusive"]
 
-# simt's time is modelled, and the same on a busy machine. Tags cannot depend on --config, but on
-# whether there is a GPU to measure.
+# simt's time is modelled, so a busy machine does not change it. Tags cannot depend on --config, only
+# on whether there is a GPU.
 MEASURES_GPU_TIME = [] if DEFAULT_DEVICE == "simt" else ["exclusive"]

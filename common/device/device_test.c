@@ -174,7 +174,7 @@ C_TEST(device, more_memory_than_there_is) {
     EXPECT_TRUE(memory == NULL);
     snprintf(bytes, sizeof bytes, "out of GPU memory: %zu bytes asked for, ", much);
     expect_text(bytes, &error);
-    expect_text("bytes are free; take a smaller size", &error);
+    expect_text("bytes are free; use a smaller size", &error);
     printf("%s\n", error.message);
     /* Nothing of it is left for the next to report. */
     EXPECT_OK(device_launched("nothing", NULL));

@@ -1,15 +1,15 @@
 #!/bin/bash
-# On a CPU of 2008 a program linked with simt says what is missing; on one of 2013 it runs.
+# On a CPU of 2008 a program linked with simt reports what the CPU lacks; on one of 2013 it runs.
 # usage: old_cpu_test.sh PROGRAM
 set -u
 program=$1
 wanted="simt: the CUDA emulator needs a CPU with AVX2, FMA and BMI2"
 
 if ! command -v qemu-x86_64 >/dev/null; then
-    echo "skipped: no qemu-x86_64 here to be an old CPU (Debian: qemu-user)"
+    echo "skipped: there is no qemu-x86_64 to emulate an old CPU (Debian: qemu-user)"
     exit 0
 fi
-# Both streams: nothing may be printed beside the line.
+# Captures both streams: nothing but the one line may be printed.
 said=$(qemu-x86_64 -cpu Nehalem "$program" 2>&1)
 code=$?
 echo "$said"

@@ -6,7 +6,7 @@ namespace {
 
 const unsigned THREADS = 256;
 
-/** What one call holds on the device. */
+/** Device memory of one call. */
 struct buffers {
     float *d_x, *d_y;
     int *d_arch;
@@ -45,7 +45,7 @@ cudaError_t download(const struct buffers *buffers, float *y, size_t n, int *arc
     return error;
 }
 
-/** One thread an element. */
+/** One thread per element. */
 __global__ void axpy(const float *x, float *y, size_t n, int *arch) {
     size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) {

@@ -1,6 +1,6 @@
 /**
  * @file smoke.h
- * @brief One kernel behind a C function: does nvcc's code link into a C program and run?
+ * @brief One kernel with a C interface, to test that nvcc's code links into a C program and runs.
  */
 #ifndef WARPBOOK_COMMON_BAZEL_CUDA_SMOKE_SMOKE_H_
 #define WARPBOOK_COMMON_BAZEL_CUDA_SMOKE_SMOKE_H_

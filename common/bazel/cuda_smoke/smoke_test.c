@@ -5,7 +5,7 @@
 
 #include "common/testing/testing.h"
 
-/** No multiple of the block's size, and more than one block. */
+/** More than one block, and not a multiple of the block size. */
 enum { N = 1000 };
 
 C_TEST(cuda_smoke, runtime_is_of_the_version_it_was_built_with) {
@@ -16,7 +16,7 @@ C_TEST(cuda_smoke, runtime_is_of_the_version_it_was_built_with) {
     EXPECT_INT_EQ(CUDART_VERSION / 10, version / 10);
 }
 
-/** simt is always there; a GPU where there is one. */
+/** Whether there is a device; simt always has one. */
 static bool has_device(void) {
     int devices = 0;
     cudaError_t error = cudaGetDeviceCount(&devices);
