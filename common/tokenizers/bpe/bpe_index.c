@@ -6,20 +6,12 @@
 #include <string.h>
 
 #include "common/base/checked.h"
+#include "common/base/hash.h"
 #include "common/tokenizers/bpe/bpe_vocabulary.h"
-
-/* FNV-1a; the high bits are mixed into the low ones, which choose the slot. */
-static size_t hash(const char *text, size_t length) {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < length; i++) {
-        hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3u;
-    }
-    return (size_t)(hash ^ hash >> 32);
-}
 
 /* The slot with this text's piece, or the empty slot where it would be added. */
 static int32_t *find_slot(const struct bpe *bpe, const char *text, size_t length) {
-    size_t slot = hash(text, length) & (bpe->index_slots - 1);
+    size_t slot = (size_t)hash_bytes(text, length) & (bpe->index_slots - 1);
     for (;;) {
         int32_t id = bpe->index[slot];
         if (id < 0 ||

@@ -1,12 +1,11 @@
 /**
  * @file grow.h
- * @brief Growing arrays, and a hash of bytes; private to this package.
+ * @brief Growing arrays; private to this package.
  */
 #ifndef WARPBOOK_COMMON_TOKENIZERS_TRAINING_GROW_H_
 #define WARPBOOK_COMMON_TOKENIZERS_TRAINING_GROW_H_
 
 #include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
 #include "common/base/checked.h"
@@ -35,15 +34,6 @@ static inline void *vocab_grow(void *items, size_t *capacity, size_t wanted, siz
         *capacity = grown;
     }
     return memory;
-}
-
-/** @return FNV-1a of the bytes, 64 bits, with @p seed mixed into its initial value. */
-static inline uint64_t vocab_hash(uint64_t seed, const char *bytes, size_t length) {
-    uint64_t hash = 0xcbf29ce484222325u ^ seed;
-    for (size_t i = 0; i < length; i++) {
-        hash = (hash ^ (unsigned char)bytes[i]) * 0x100000001b3u;
-    }
-    return hash ^ hash >> 32;
 }
 
 #endif

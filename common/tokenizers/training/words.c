@@ -3,13 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/hash.h"
 #include "common/tokenizers/training/grow.h"
 
 enum { FIRST_SLOTS = 1 << 12 };
 
 /* The slot with this word, or the empty slot where it would be added. */
 static size_t find_slot(const struct vocab_words *w, const char *bytes, size_t length) {
-    size_t slot = (size_t)vocab_hash(0, bytes, length) & (w->slot_count - 1);
+    size_t slot = (size_t)hash_bytes(bytes, length) & (w->slot_count - 1);
     for (;;) {
         uint32_t entry = w->slots[slot];
         if (entry == 0) {

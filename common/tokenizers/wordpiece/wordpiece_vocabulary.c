@@ -6,20 +6,12 @@
 #include <string.h>
 
 #include "common/base/file.h"
+#include "common/base/hash.h"
 #include "common/base/utf8.h"
-
-/* FNV-1a, 64 bits. */
-static uint64_t hash_text(const char *text, size_t length) {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < length; i++) {
-        hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3u;
-    }
-    return hash ^ hash >> 32;
-}
 
 /* The slot with this text's piece, or the empty slot where it would be added. */
 static size_t find_slot(const struct wordpiece *wordpiece, const char *text, size_t length) {
-    size_t slot = (size_t)hash_text(text, length) & (wordpiece->slot_count - 1);
+    size_t slot = (size_t)hash_bytes(text, length) & (wordpiece->slot_count - 1);
     for (;;) {
         int32_t id = wordpiece->slots[slot];
         if (id < 0 || (strncmp(wordpiece->pieces[id], text, length) == 0 &&
