@@ -131,7 +131,7 @@ C_TEST(file, a_new_file_replaces_the_old_one_and_leaves_nothing_beside_it) {
     EXPECT_INT_EQ(1, count_entries(folder));
 }
 
-/* Writes 100 kB while no file may grow past 4 kB: a full disk, without one. */
+/* Simulates a full disk: writes 100 kB while no file may grow past 4 kB. */
 static enum status write_on_a_full_disk(const char *path, struct error *error) {
     struct rlimit old;
     EXPECT_INT_EQ(0, getrlimit(RLIMIT_FSIZE, &old));

@@ -8,7 +8,7 @@
 
 #define MOST_WORDS 16
 
-/* A command line with one flag of each type, and what it set. */
+/* A command line with one flag of each type, and the values that it set. */
 struct command {
     bool quick;
     int steps;

@@ -68,7 +68,7 @@ static void write_lines_and_exit(const char *path, int writer) {
     _exit(0);
 }
 
-/* Counts the lines of `text` that are whole: JSON, and of one letter only. */
+/* Counts the complete lines of `text`: JSON with a filler of one letter only. */
 static int count_whole_lines(char *text) {
     int whole = 0;
     char *rest = text;

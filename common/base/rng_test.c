@@ -5,7 +5,7 @@
 #include "common/testing/testing.h"
 
 C_TEST(rng, stream_equals_the_published_xoshiro256starstar) {
-    /* What the authors' reference program prints from the state 1, 2, 3, 4. */
+    /* Output of the authors' reference program from the state 1, 2, 3, 4. */
     static const uint64_t want[] = {11520u,
                                     0u,
                                     1509978240u,
@@ -96,7 +96,7 @@ C_TEST(rng, below_is_unbiased_and_in_range) {
     EXPECT_INT_EQ(0, rng_below(&rng, 0));
     EXPECT_INT_EQ(0, rng_below(&rng, 1));
 
-    /* A remainder alone would favour the lower third of this bound by two to one. */
+    /* A plain remainder would draw the lower third of this bound twice as often as the rest. */
     const uint64_t bound = 3u * ((uint64_t)1 << 62);
     const int n = 30000;
     int low = 0;

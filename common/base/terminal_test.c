@@ -7,7 +7,7 @@
 
 #include "common/testing/testing.h"
 
-/* Opens a pseudo terminal to write to; *master keeps it alive. NULL when there is none. */
+/* Opens a pseudo terminal to write to; NULL if there is none. It lives until *master is closed. */
 static FILE *open_terminal(int *master) {
     *master = posix_openpt(O_RDWR | O_NOCTTY);
     if (*master < 0 || grantpt(*master) != 0 || unlockpt(*master) != 0) {

@@ -1,4 +1,4 @@
-/* cuBLAS on a GPU: right in both forms, and in fp32 indeed. Skipped where there is none. */
+/* cuBLAS on a GPU: both forms are right, and fp32 is not TF32. Skipped if there is no cuBLAS. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

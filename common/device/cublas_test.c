@@ -16,7 +16,7 @@
 
 enum { M = 5, N = 7, K = 11 };
 
-/* What the stand-in saw at a call: it takes the stream for a pointer to this. */
+/* The state that the fake library had at a call; its stream is a pointer to this struct. */
 struct seen {
     const void *workspace;
     int mode;
@@ -104,7 +104,7 @@ C_TEST(cublas, multiplies_16_bit_matrices) {
     cublas_close(cublas);
 }
 
-/* A as (K, M), B as (K, N), in each combination; and added to what is there. */
+/* A as (M, K) or (K, M), B as (N, K) or (K, N), in each combination, with and without adding. */
 C_TEST(cublas, takes_16_bit_matrices_either_way_round) {
     struct cublas *cublas = open_fake();
     struct operands o;

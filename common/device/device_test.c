@@ -1,4 +1,4 @@
-/* The device layer on what the program was linked with: simt, or a GPU where there is one. */
+/* The device layer on the runtime that the program was linked with: simt's, or a GPU's. */
 #include "common/device/device.h"
 
 #include <stdint.h>
@@ -9,7 +9,7 @@
 #include "common/device/testdata/test_kernels.h"
 #include "common/testing/testing.h"
 
-/* Opens the device, or skips: a program built for a GPU may be tested where there is none. */
+/* Opens the device, or skips the test: a program built for a GPU may run on a machine without. */
 #define OPEN_OR_SKIP()                               \
     do {                                             \
         struct error open_error = {0};               \
@@ -176,7 +176,7 @@ C_TEST(device, more_memory_than_there_is) {
     expect_text(bytes, &error);
     expect_text("bytes are free; use a smaller size", &error);
     printf("%s\n", error.message);
-    /* Nothing of it is left for the next to report. */
+    /* The next call must not report that error again. */
     EXPECT_OK(device_launched("nothing", NULL));
     EXPECT_STATUS(STATUS_OUT_OF_MEMORY, device_alloc(&memory, SIZE_MAX, &error));
 }

@@ -1,4 +1,4 @@
-/* device_open() on machines that are not at hand: each has one clear line that says what to do. */
+/* device_open() on fake machines: each failure has one clear message that says what to do. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 static const struct fake_machine good = {
     .count = 1, .driver = 13000, .runtime = 13000, .major = 9, .minor = 0};
 
-/* Opens on `machine`; the line must hold each of the texts, up to the first NULL. */
+/* Opens on `machine`; the message must contain each of the texts, up to the first NULL. */
 static void expect_refusal(const struct fake_machine *machine, const char *const *texts) {
     struct error error = {0};
     fake_machine_set(machine);

@@ -32,7 +32,7 @@ static float *random_rows(struct rng *rng, size_t rows, size_t width, size_t str
     return x;
 }
 
-/* Fills in what the sizes in p->a ask for; gaps of @p gap elements behind each token. */
+/* Allocates and fills the arrays for the sizes in p->a, with @p gap elements after each token. */
 static bool problem_create(struct problem *p, size_t gap, bool masked, uint64_t seed) {
     struct nn_attention *a = &p->a;
     struct rng rng = rng_create(seed);
@@ -178,7 +178,7 @@ C_TEST(attention, grouped_queries_equal_repeated_keys) {
 }
 
 C_TEST(attention, causal_equals_one_token_at_a_time) {
-    /* Prefill of T tokens after S - T cached ones is decoding them one by one. */
+    /* Prefill of T tokens after S - T cached ones equals decoding them one by one. */
     enum { T = 4, S = 9, NH = 2, HS = 6 };
     struct problem p = {
         .a = {.B = 1, .T = T, .S = S, .NH = NH, .KVH = 1, .HS = HS, .causal = true}};

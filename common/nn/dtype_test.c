@@ -1,4 +1,4 @@
-/* Storage in 16 bits: every number there is comes back, and rounding is to nearest even. */
+/* Storage in 16 bits: every 16-bit number survives a round trip; rounding is to nearest even. */
 #include "common/nn/dtype.h"
 
 #include <math.h>

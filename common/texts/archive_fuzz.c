@@ -1,4 +1,4 @@
-/* Fuzzes the tar reader, and the xz reader below it where the bytes begin like one. */
+/* Fuzzes the tar reader, and the xz reader below it if the input has the signature of .xz. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,7 +32,7 @@ static void read_archive(struct byte_source source) {
     struct tar_reader reader;
     bool found = true;
     tar_reader_create(&reader, source);
-    /* Compressed input may hold very many entries. */
+    /* Compressed input may have a huge number of entries. */
     for (int i = 0; found && i < MOST_ENTRIES; i++) {
         struct error error = {0};
         if (tar_reader_next(&reader, &entry, &found, &error) != STATUS_OK) {

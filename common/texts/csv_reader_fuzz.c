@@ -1,4 +1,4 @@
-/* Fuzzes the CSV reader: rows end, fields stay in the buffer, refusals say a line. */
+/* Fuzzes the CSV reader: rows end, fields stay inside the buffer, errors name a line. */
 #include "common/texts/csv_reader.h"
 
 #include <stdlib.h>

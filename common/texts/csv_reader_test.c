@@ -14,7 +14,7 @@ enum { MOST = 4 };
 
 /* Writes the rows as "[a|b][c]" into out, or the message of the first failure. */
 static void rows_of(const char *data, size_t size, char *out, size_t room) {
-    /* Memory of exactly that size, so that a sanitizer sees a read behind it. */
+    /* Memory of exact size, so that sanitizers see reads past its end. */
     char *copy = malloc(size + (size == 0));
     memcpy(copy, data, size);
     struct csv_reader reader;

@@ -26,9 +26,9 @@ static struct archive make_bytes(void) {
     return a;
 }
 
-/* Inflates in pieces of `piece`, into at most 3 * LENGTH bytes; *size receives how many came. */
-static enum status inflate(const struct archive *packed, size_t piece, unsigned char *out,
-                           size_t *size, struct error *error) {
+/* Decompresses in pieces of `piece`, at most 3 * LENGTH bytes; *size receives their number. */
+static enum status decompress(const struct archive *packed, size_t piece, unsigned char *out,
+                              size_t *size, struct error *error) {
     struct xz_reader *reader;
     TRY(xz_reader_create(&reader, packed->data, packed->size, error));
     enum status status = STATUS_OK;
@@ -54,7 +54,7 @@ C_TEST(xz_reader, gives_the_bytes_back_in_pieces_of_any_size) {
         for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
             size_t size;
             struct error error = {0};
-            EXPECT_OK(inflate(&packed, pieces[i], out, &size, &error));
+            EXPECT_OK(decompress(&packed, pieces[i], out, &size, &error));
             EXPECT_INT_EQ(LENGTH, size);
             EXPECT_TRUE(memcmp(out, bytes.data, LENGTH) == 0);
         }
@@ -63,7 +63,7 @@ C_TEST(xz_reader, gives_the_bytes_back_in_pieces_of_any_size) {
         struct archive twice = {0};
         archive_append(&twice, packed.data, one);
         archive_append(&twice, packed.data, one);
-        EXPECT_OK(inflate(&twice, 5000, out, &size, NULL));
+        EXPECT_OK(decompress(&twice, 5000, out, &size, NULL));
         EXPECT_INT_EQ(2 * LENGTH, size);
         free(twice.data);
     }
@@ -109,18 +109,18 @@ C_TEST(xz_reader, refuses_bytes_that_are_damaged_or_missing) {
         size_t size, length = packed.size;
         struct error error = {0};
         packed.size = length * part / 8;
-        EXPECT_STATUS(STATUS_TRUNCATED, inflate(&packed, 5000, out, &size, &error));
+        EXPECT_STATUS(STATUS_TRUNCATED, decompress(&packed, 5000, out, &size, &error));
         EXPECT_TRUE(strstr(error.message, "the xz data ends too early, after ") != NULL);
         packed.size = length;
         packed.data[length * part / 8 + length / 16] ^= 0x10;
-        EXPECT_STATUS(STATUS_BAD_FORMAT, inflate(&packed, 5000, out, &size, &error));
+        EXPECT_STATUS(STATUS_BAD_FORMAT, decompress(&packed, 5000, out, &size, &error));
         EXPECT_TRUE(strstr(error.message, "damaged xz data at offset ") != NULL);
         packed.data[length * part / 8 + length / 16] ^= 0x10;
     }
     if (made) {
         size_t size;
         struct error error = {0};
-        EXPECT_STATUS(STATUS_BAD_FORMAT, inflate(&bytes, 5000, out, &size, &error));
+        EXPECT_STATUS(STATUS_BAD_FORMAT, decompress(&bytes, 5000, out, &size, &error));
         EXPECT_TRUE(strstr(error.message, "not xz data at offset ") != NULL);
     }
     free(out);

@@ -22,7 +22,7 @@ static const struct bert_config small = {
     .activation = NN_GELU,
 };
 
-/* A small model and its file, parsed; the tensors may be changed before write_again(). */
+/* A small model and its parsed file; a test may change the tensors before write_again(). */
 struct fixture {
     struct bert_random model;
     unsigned char *data;
@@ -44,7 +44,7 @@ static void fixture_free(struct fixture *f) {
     bert_random_free(&f->model);
 }
 
-/* Serialises the changed tensors and parses what comes out. */
+/* Serialises the changed tensors and parses the result. */
 static bool write_again(struct fixture *f) {
     unsigned char *data;
     size_t size;
@@ -163,7 +163,7 @@ C_TEST(bert_checkpoint, round_trip_of_a_bare_encoder) {
     fixture_free(&f);
 }
 
-/* The loaded weights are those under the name, of which loader and writer share one list. */
+/* Checks the tensors' names one by one, because loader and writer share one list of them. */
 static void expect_named(const struct fixture *f, const char *name, const float *got) {
     const struct safetensors_tensor *tensor = safetensors_find(&f->file, name);
     if (tensor == NULL || memcmp(tensor->data, got, tensor->bytes) != 0) {
@@ -209,7 +209,7 @@ C_TEST(bert_checkpoint, names_are_those_of_transformers) {
     fixture_free(&f);
 }
 
-/* Without the prefix and with a classifier: some exports do that. */
+/* Some exports have a classifier but no prefix. */
 C_TEST(bert_checkpoint, prefix_is_optional) {
     struct fixture f;
     ASSERT_TRUE(fixture_create(&f, &small));
@@ -383,7 +383,7 @@ C_TEST(bert_checkpoint, integer_weights_are_refused) {
     fixture_free(&f);
 }
 
-/* Sizes near the limits in the configuration: refused by the file's tensors, no memory taken. */
+/* Sizes near the limits: refused because the file's tensors differ, before memory is allocated. */
 C_TEST(bert_checkpoint, huge_configurations_are_refused_by_a_small_file) {
     struct fixture f;
     ASSERT_TRUE(fixture_create(&f, &small));
@@ -446,7 +446,7 @@ C_TEST(bert_config, knows_activations_by_name) {
     }
 }
 
-/* Keys beside the sizes, and how many labels there are then. */
+/* Keys after the sizes, and the resulting number of labels. */
 struct labels_case {
     const char *keys;
     size_t labels;

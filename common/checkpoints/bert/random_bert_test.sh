@@ -1,5 +1,5 @@
 #!/bin/bash
-# The random_bert program from outside.
+# Runs the random_bert program.
 # usage: random_bert_test.sh RANDOM_BERT
 set -u
 random_bert=$PWD/$1
@@ -12,7 +12,7 @@ fail() {
     failures=$((failures + 1))
 }
 
-# refuses TEXT ARGS: exits with 1, prints nothing, says TEXT in one line.
+# refuses TEXT ARGS: expects exit status 1, no output, and one line with TEXT on stderr.
 refuses() {
     local text=$1
     shift

@@ -13,7 +13,7 @@
 #include "common/models/llama2_random.h"
 #include "common/testing/testing.h"
 
-/* Heads wider than C / NH, fewer of keys than of queries. */
+/* Heads wider than C / NH, and fewer key heads than query heads. */
 static const struct llama2_config small = {
     .C = 8,
     .hidden = 5,
@@ -28,7 +28,7 @@ static const struct llama2_config small = {
     .rope_layout = NN_ROPE_HALVES,
 };
 
-/* What a classifier of its own holds. */
+/* The values of an unshared classifier. */
 static const float other_table[8 * 7] = {0.125f, -3.0f, 1e-8f};
 
 static bool make_model(struct llama2_random *model, const struct llama2_config *config,
@@ -70,7 +70,7 @@ static void expect_same_config(const struct llama2_config *want, const struct ll
 
 /* ---- Round trips ---- */
 
-/* Stored as the model's values rounded to the type, and converted back to just these. */
+/* The stored values are the model's, rounded to the type; conversion gives exactly these. */
 struct comparer {
     enum nn_dtype dtype;
     const struct llama2_stored_weights *stored;
@@ -131,7 +131,7 @@ static void expect_weights(const struct llama2_checkpoint *checkpoint, enum nn_d
     bool shared = want->classifier == want->embedding;
     EXPECT_INT_EQ(shared, p->classifier == p->embedding);
     EXPECT_INT_EQ(shared, s->classifier.data == s->embedding.data);
-    /* fp32 is used where it lies: the arena then holds the list of layers only. */
+    /* fp32 tensors are used in place: the arena then holds only the list of layers. */
     EXPECT_INT_EQ(dtype == NN_F32, p->embedding == s->embedding.data);
     EXPECT_INT_EQ(dtype == NN_F32, fp32.arena.size == arena_footprint(c->L, sizeof *p->layers));
     llama2_fp32_free(&fp32);
@@ -177,7 +177,7 @@ C_TEST(llama2_checkpoint, round_trips) {
     }
 }
 
-/* The single file goes first where there are both, as in transformers. */
+/* If a folder has both, the single file is used, as in transformers. */
 C_TEST(llama2_checkpoint, single_file_goes_before_an_index) {
     struct llama2_random model;
     ASSERT_TRUE(make_model(&model, &small, true));
@@ -218,7 +218,7 @@ C_TEST(llama2_checkpoint, opens_a_file_of_llama2c) {
     }
 }
 
-/* The same list serves reader and writer: names are checked here by themselves. */
+/* Checks the tensors' names one by one, because reader and writer share one list of them. */
 static void expect_named(const struct llama2_checkpoint *checkpoint, const char *name,
                          const struct llama2_stored_tensor *got) {
     const struct llama2_located *located = llama2_shards_find(&checkpoint->shards, name);
@@ -273,7 +273,8 @@ static void run_model(const struct llama2_config *config, const struct llama2_we
     engine_destroy(&engine);
 }
 
-/* Writes llama2.c's layout as a folder and runs both; sums in another order round differently. */
+/* Writes llama2.c's layout as a folder and runs both; their sums have different orders and so
+ * round differently. */
 static void check_layouts(const struct llama2_config *config, const struct llama2_weights *weights,
                           const char *name) {
     char folder[4096];
@@ -304,7 +305,7 @@ C_TEST(llama2_checkpoint, layouts_give_the_same_model) {
     struct llama2_random model;
     ASSERT_TRUE(make_model(&model, &config, true));
     check_layouts(&config, &model.weights, "llama2_layouts");
-    /* Without turning the rows it is another model: the comparison can fail. */
+    /* Without permuting the rows it is another model, which shows that the comparison can fail. */
     struct llama2_config other = config;
     other.rope_layout = NN_ROPE_HALVES;
     float want[MOST_LOGITS] = {0}, got[MOST_LOGITS] = {0}, difference = 0.0f;
@@ -358,7 +359,7 @@ C_TEST(llama2_checkpoint, says_how_much_memory_fp32_would_take) {
     llama2_random_free(&model);
 }
 
-/* A file whose tensors are a hole: as long as it should be, and no byte on the disk. */
+/* A sparse file: it has the right length, but its tensors take no space on the disk. */
 static bool make_sparse(const char *folder, const char *name, const char *header,
                         size_t data_size) {
     char path[8192];
@@ -393,7 +394,7 @@ static enum status add_sparse_tensor(void *context, const struct llama2_tensor *
     return STATUS_OK;
 }
 
-/* Llama2 7B in bf16, 13.5 GB. @return whether the file system has such files */
+/* Makes a sparse Llama2 7B in bf16, 13.5 GB. @return whether the file system supports it */
 static bool make_sparse_model(const struct llama2_config *config, const char *folder) {
     char *json, *header = NULL;
     size_t header_size;
@@ -410,7 +411,7 @@ static bool make_sparse_model(const struct llama2_config *config, const char *fo
     return made;
 }
 
-/* Opening reads headers only, and fp32 is refused before memory is taken. */
+/* Opening reads only headers, and conversion to fp32 is refused before memory is allocated. */
 C_TEST(llama2_checkpoint, seven_billion_parameters_are_not_converted_to_be_opened) {
     const struct llama2_config config = {.C = 4096,
                                          .hidden = 11008,
@@ -447,7 +448,7 @@ C_TEST(llama2_checkpoint, seven_billion_parameters_are_not_converted_to_be_opene
 
 /* ---- Tensors that do not fit the configuration ---- */
 
-/* The files of a small model in memory; tensors may be changed before write_again(). */
+/* The files of a small model in memory; a test may change the tensors before write_again(). */
 struct fixture {
     struct llama2_random model;
     unsigned char *data;
@@ -484,7 +485,7 @@ static void remove_tensor(struct fixture *f, struct safetensors_tensor *tensor) 
     *tensor = f->file.tensors[--f->file.count];
 }
 
-/* Serialises the changed tensors and parses what comes out. */
+/* Serialises the changed tensors and parses the result. */
 static bool write_again(struct fixture *f) {
     unsigned char *data;
     size_t size;
@@ -619,7 +620,7 @@ C_TEST(llama2_checkpoint, more_tensors_than_needed) {
     fixture_free(&f);
 }
 
-/* Sizes near the limits in the configuration: refused by the file's tensors, no memory taken. */
+/* Sizes near the limits: refused because the file's tensors differ, before memory is allocated. */
 C_TEST(llama2_checkpoint, huge_configurations_are_refused_by_a_small_file) {
     struct fixture f;
     ASSERT_TRUE(fixture_create(&f, true));
@@ -952,7 +953,7 @@ C_TEST(llama2_checkpoint, bad_indexes_are_refused) {
     }
 }
 
-/* Of exactly that size: reads past it are seen. */
+/* A copy of exact size, so that sanitizers see reads past its end. */
 static void expect_no_prefix_parses(const char *text, bool index) {
     for (size_t length = 0; length < strlen(text); length++) {
         char *copy = malloc(length > 0 ? length : 1);

@@ -46,7 +46,7 @@ static void run(const struct llama2_checkpoint *checkpoint, const struct cJSON *
     llama2_fp32_free(&fp32);
 }
 
-/* Both compute in fp32, in another order each. */
+/* Both compute in fp32, with sums in different orders. */
 static void expect_logits(const struct cJSON *recorded, const float *got, size_t count) {
     EXPECT_INT_EQ(count, (size_t)cJSON_GetArraySize(recorded));
     const struct cJSON *want;

@@ -136,7 +136,7 @@ C_TEST(llama2c, file_size_is_what_the_format_says) {
     free(data);
 }
 
-/* Reader and writer share one layout: here it is counted out by hand. */
+/* Reader and writer share the layout code, so this test counts offsets by hand. */
 C_TEST(llama2c, tensors_lie_where_the_format_says) {
     unsigned char *data;
     size_t size;
@@ -200,7 +200,7 @@ C_TEST(llama2c, every_truncation_is_refused) {
     free(data);
 }
 
-/* One number of the header changed, and what must come of it. */
+/* A change of one number in the header, and the result that it must have. */
 struct bad_header {
     int field; /* 0 dim, 1 hidden_dim, 2 n_layers, 3 n_heads, 4 n_kv_heads, 5 vocab_size, 6 seq_len
                 */

@@ -161,7 +161,7 @@ C_TEST(safetensors, every_truncation_is_refused) {
     free(data);
 }
 
-/* A header, how many bytes of data follow, and what must come of it. */
+/* A header, the number of data bytes after it, and the result that it must have. */
 struct header_case {
     const char *header;
     size_t data_size;

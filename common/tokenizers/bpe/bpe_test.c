@@ -13,7 +13,7 @@
 
 enum { BYTES = 256, FIRST_TEXT = BPE_FIRST_BYTE + BYTES, MOST_PIECES = 1024 };
 
-/* A vocabulary under construction: the 259 tokens every one starts with, then others. */
+/* A growing vocabulary: first the 259 tokens that each begins with. */
 struct vocabulary {
     char text[MOST_PIECES][32];
     const char *pieces[MOST_PIECES];
@@ -241,7 +241,7 @@ static size_t slow_encode(const struct vocabulary *vocabulary, const char *const
 static const char *const LETTERS[] = {"a", "b", " ", "é", "中"};
 enum { LETTER_COUNT = sizeof LETTERS / sizeof LETTERS[0], MOST_LETTERS = 40 };
 
-/* Short random pieces over few letters, with few different scores: many equal ones. */
+/* Short random pieces over few letters, with few different scores, so that many are equal. */
 static void add_random(struct vocabulary *vocabulary, struct rng *rng) {
     add_standard(vocabulary);
     for (size_t n = 20 + rng_below(rng, 60); n > 0; n--) {

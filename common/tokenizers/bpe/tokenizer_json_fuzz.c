@@ -31,7 +31,7 @@ static void encode_and_decode(const struct bpe *bpe, const char *text, size_t le
     free(tokens);
 }
 
-/* Every piece, those too that no text becomes. */
+/* Decodes every piece, also those that no text encodes to. */
 static void decode_all(const struct bpe *bpe) {
     for (size_t id = 0; id < bpe_size(bpe); id++) {
         size_t size;

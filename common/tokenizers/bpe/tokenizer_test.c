@@ -13,7 +13,7 @@
 #define LLAMA2 TOKENIZER_TESTING_LLAMA2
 #define MODEL TOKENIZER_TESTING_MODEL
 
-/* "bc" is a piece, but no merge makes it: "abc" is made of "ab" and "c" only. */
+/* "bc" is a piece, but no merge makes it: "abc" is only merged from "ab" and "c". */
 static const char PIECES[] = "\"" BLANK "\":259,\"a\":260,\"b\":261,\"c\":262,\"ab\":263,"
                              "\"" BLANK "a\":264,\"bc\":265,\"abc\":266,\"\xc3\xa9\":267,"
                              "\"" BLANK BLANK "\":268,\"" BLANK "abc\":269,\"a" BLANK "\":270";
@@ -265,7 +265,7 @@ static const struct bad_case bad_cases[] = {
      STATUS_BAD_FORMAT, "no token has the id 271"},
 };
 
-/* Parses a copy of exact size, without NUL: reads past it are seen. */
+/* Parses a copy of exact size, without NUL, so that sanitizers see reads past its end. */
 static void expect_refused(const char *text, size_t expected, enum status want,
                            const char *message) {
     size_t size = strlen(text);

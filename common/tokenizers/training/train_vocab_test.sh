@@ -1,5 +1,5 @@
 #!/bin/bash
-# train_vocab from outside: good runs, and one clear line for each bad one.
+# Runs train_vocab: good runs, and one clear line for each bad run.
 # usage: train_vocab_test.sh PROGRAMS_SH TRAIN_VOCAB
 set -u
 # shellcheck source=common/testing/programs.sh
@@ -38,7 +38,7 @@ says "285 pieces: 259 special" out
 says "bytes a piece" out
 grep -qa ' the' tokenizer.bin || fail "' the' is no piece"
 
-# A good file stays when the next one fails.
+# A failure leaves the existing file unchanged.
 cp vocab.txt before
 printf 'ba\xff\n' >bad.txt
 refuses "bad.txt: " "$train" --dataset text --data bad.txt --output vocab.txt

@@ -24,7 +24,7 @@ static void count(struct vocab_words *words, enum vocab_kind kind, const char *t
     EXPECT_STR_EQ("", error.message);
 }
 
-/* "aab*2|b*1": the words as they were met. */
+/* "aab*2|b*1": the counted words, in the order of their first occurrence. */
 static const char *list_words(const struct vocab_words *words, char *out) {
     size_t used = 0;
     out[0] = '\0';
@@ -210,7 +210,7 @@ C_TEST(merges, rare_characters_are_left_out) {
     struct vocab_pieces pieces;
     char got[ROOM];
     count(&words, VOCAB_WORDPIECE, "ab ab ax ac ac");
-    /* x came once; of a (5), b (2) and c (2) two are wanted: b is before c. */
+    /* x occurs once; of a (5), b (2) and c (2) the two most frequent are kept: b is before c. */
     struct vocab_rules rules = {VOCAB_WORDPIECE, 99, 2, 2};
     ASSERT_OK(vocab_learn(&pieces, &words, &rules, NULL));
     EXPECT_STR_EQ("a,b,##a,##b|ab", list_pieces(&pieces, got));
@@ -248,7 +248,7 @@ C_TEST(merges, what_cannot_be_learnt_is_refused) {
     vocab_words_free(&words);
 }
 
-/* ---- A plain learner to compare with: every count anew for every merge. ---- */
+/* ---- A simple learner to compare with: it counts everything again for every merge. ---- */
 
 enum { PLAIN_WORDS = 200, PLAIN_TOKENS = 16, PLAIN_PIECES = 400, PLAIN_TEXT = 40 };
 

@@ -59,7 +59,7 @@ static uint64_t hash_text(const struct wordpiece *wordpiece, const char *text, s
     return hash;
 }
 
-/* A code point alone, between letters, and between two marks in the wrong order. */
+/* A code point by itself, between letters, and between two marks in the wrong order. */
 static uint64_t hash_code_point(const struct wordpiece *wordpiece, int32_t code_point,
                                 uint64_t hash) {
     static const struct {
@@ -89,7 +89,8 @@ static void check_sweep(const struct wordpiece *wordpiece, int32_t first, int32_
 
 C_TEST(wordpiece_unicode, every_code_point_equals_the_library) {
     struct wordpiece *wordpiece = build_characters();
-    struct cJSON *json = expectation_load("common/tokenizers/wordpiece/expectations/wordpiece_unicode.json");
+    struct cJSON *json =
+        expectation_load("common/tokenizers/wordpiece/expectations/wordpiece_unicode.json");
     ASSERT_TRUE(wordpiece != NULL && json != NULL);
     const struct cJSON *one, *blocks = cJSON_GetObjectItemCaseSensitive(json, "blocks");
     EXPECT_INT_EQ(BLOCKS, cJSON_GetArraySize(blocks));
@@ -148,7 +149,8 @@ static uint64_t hash_random_text(const struct wordpiece *wordpiece, const struct
 
 C_TEST(wordpiece_unicode, random_texts_equal_the_library) {
     struct wordpiece *wordpiece = build_characters();
-    struct cJSON *json = expectation_load("common/tokenizers/wordpiece/expectations/wordpiece_unicode.json");
+    struct cJSON *json =
+        expectation_load("common/tokenizers/wordpiece/expectations/wordpiece_unicode.json");
     ASSERT_TRUE(wordpiece != NULL && json != NULL);
     struct ranges ranges = read_ranges(json);
     ASSERT_TRUE(ranges.count > 0);
