@@ -67,6 +67,7 @@ LABS = {
             "//grader/harness:remote_bert",
             "//grader/harness:remote_models",
             "//labs/04_sgemm:contract",
+            "//labs/04_sgemm:problem",
         ],
     ),
     "05_layernorm_softmax": dict(

@@ -47,7 +47,7 @@ enum status ladder_measure_step(const struct ladder_case *c, bool all,
     return device_bench_run(options, c->run, c->argument, NULL, &row->timing, error);
 }
 
-static size_t count_steps(bench_step_name *steps) {
+size_t ladder_count_steps(bench_step_name *steps) {
     size_t count = 0;
     while (steps(count) != NULL) {
         count++;
@@ -55,15 +55,15 @@ static size_t count_steps(bench_step_name *steps) {
     return count;
 }
 
-enum status ladder_measure(bench_step_name *steps, const char *only, ladder_step_function *measure,
-                           void *argument, struct ladder_row *rows, size_t *count,
-                           struct error *error) {
-    size_t steps_count = count_steps(steps);
+enum status ladder_measure(bench_step_name *steps, const char *only, ladder_filter_function *has,
+                           ladder_step_function *measure, void *argument, struct ladder_row *rows,
+                           size_t *count, struct error *error) {
+    size_t steps_count = ladder_count_steps(steps);
     struct progress progress = progress_create("steps", steps_count);
     enum status status = STATUS_OK;
     *count = 0;
     for (size_t i = 0; i < steps_count && status == STATUS_OK; i++) {
-        if (only == NULL || strcmp(only, steps(i)) == 0) {
+        if (only != NULL ? strcmp(only, steps(i)) == 0 : has == NULL || has(argument, i)) {
             rows[*count] = (struct ladder_row){.name = steps(i)};
             status = measure(argument, i, &rows[(*count)++], error);
             error_prefix(error, status, steps(i));

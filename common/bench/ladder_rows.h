@@ -25,6 +25,7 @@ struct ladder_row {
     struct bench_timing timing;
     double peer_ms;  /**< of a yardstick, measured right after; NAN: none */
     double expected; /**< seconds a call, when that was too long to measure; else 0 */
+    double own;      /**< a figure of the lab's own, or 0 */
     char wrong[320]; /**< "" or what is wrong */
 };
 
@@ -53,6 +54,12 @@ MUST_CHECK enum status ladder_measure_step(const struct ladder_case *c, bool all
                                            struct device_bench_options *options,
                                            struct ladder_row *row, struct error *error);
 
+/** @return how many steps the ladder has. */
+size_t ladder_count_steps(bench_step_name *steps);
+
+/** @return whether step @p i belongs to the table. */
+typedef bool ladder_filter_function(void *argument, size_t i);
+
 /** Measures step @p i of the ladder into @p row. */
 typedef enum status ladder_step_function(void *argument, size_t i, struct ladder_row *row,
                                          struct error *error);
@@ -60,13 +67,15 @@ typedef enum status ladder_step_function(void *argument, size_t i, struct ladder
 /**
  * @brief Calls @p measure for each step, or for the one called @p only, and shows how far it is.
  * @param only  a step's name, or NULL
+ * @param has   asked about each step unless @p only names one; NULL: the table has all
  * @param rows  as many as the ladder has steps
  * @param count receives how many were measured
  * @return STATUS_OK or the first failure, with the step's name before it
  */
 MUST_CHECK enum status ladder_measure(bench_step_name *steps, const char *only,
-                                      ladder_step_function *measure, void *argument,
-                                      struct ladder_row *rows, size_t *count, struct error *error);
+                                      ladder_filter_function *has, ladder_step_function *measure,
+                                      void *argument, struct ladder_row *rows, size_t *count,
+                                      struct error *error);
 
 /** Prints a measured row and records it. The times of the row before and of the first: NAN: none */
 typedef enum status ladder_row_function(void *argument, const struct ladder_row *row,

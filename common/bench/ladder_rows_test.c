@@ -93,18 +93,28 @@ static enum status note_step(void *argument, size_t i, struct ladder_row *row,
     return *(size_t *)argument == i ? error_set(error, STATUS_DEVICE, "fails") : STATUS_OK;
 }
 
+/* v1 and v3. */
+static bool has_odd_steps(void *argument, size_t i) {
+    (void)argument;
+    return i % 2 == 0;
+}
+
 C_TEST(ladder_rows, measures_all_steps_or_one) {
     struct ladder_row rows[3];
     size_t count, failing = 3;
     struct error error = {0};
-    ASSERT_OK(ladder_measure(step_name, NULL, note_step, &failing, rows, &count, &error));
+    ASSERT_OK(ladder_measure(step_name, NULL, NULL, note_step, &failing, rows, &count, &error));
     EXPECT_TRUE(count == 3 && rows[2].timing.median_ms == 3.0);
     EXPECT_STR_EQ("v3", rows[2].name);
-    ASSERT_OK(ladder_measure(step_name, "v2", note_step, &failing, rows, &count, &error));
+    ASSERT_OK(
+        ladder_measure(step_name, "v2", has_odd_steps, note_step, &failing, rows, &count, &error));
     EXPECT_TRUE(count == 1 && rows[0].timing.median_ms == 2.0);
+    ASSERT_OK(
+        ladder_measure(step_name, NULL, has_odd_steps, note_step, &failing, rows, &count, &error));
+    EXPECT_TRUE(count == 2 && rows[1].timing.median_ms == 3.0);
     failing = 1;
     EXPECT_STATUS(STATUS_DEVICE,
-                  ladder_measure(step_name, NULL, note_step, &failing, rows, &count, &error));
+                  ladder_measure(step_name, NULL, NULL, note_step, &failing, rows, &count, &error));
     EXPECT_TRUE(strncmp(error.message, "v2", 2) == 0);
 }
 

@@ -12,7 +12,6 @@
 #include "common/device/device.h"
 #include "common/models/bert.h"
 #include "common/testing/compare.h"
-#include "common/testing/device_buffer.h"
 #include "common/testing/testing.h"
 #include "grader/04_sgemm/calls.h"
 #include "grader/harness/gpu.h"
@@ -24,22 +23,19 @@
 #include "grader/harness/watch.h"
 #include "grader/isolation/remote.h"
 #include "grader/isolation/remote_device.h"
-#include "labs/04_sgemm/sgemm.h"
+#include "labs/04_sgemm/problem/case.h"
 
 static const char lab[] = "04_sgemm";
 
 enum { PATIENCE = 40 /* seconds */, CALLS = 7, CHECKED_ROWS = 8 };
 
 /* The kernel's shape: many tiles, and on simt a short K, to be done in seconds. */
-struct kernel_shape {
-    size_t M, N, K;
-};
-static const struct kernel_shape gpu_shape = {2048, 2048, 2048};
+static const struct sgemm_shape gpu_shape = {2048, 2048, 2048};
 #ifndef GRADER_SMALL
-static const struct kernel_shape simt_shape = {2048, 2048, 256};
+static const struct sgemm_shape simt_shape = {2048, 2048, 256};
 enum { SIMT_C = 512, SIMT_T = 32, SIMT_CALLS = 1 };
 #else /* the grader's own tests, of submissions that are not about how fast they are */
-static const struct kernel_shape simt_shape = {256, 256, 64};
+static const struct sgemm_shape simt_shape = {256, 256, 64};
 enum { SIMT_C = 64, SIMT_T = 8, SIMT_CALLS = 2 };
 #endif
 
@@ -47,41 +43,36 @@ enum { SIMT_C = 64, SIMT_T = 8, SIMT_CALLS = 2 };
 struct kernel_side {
     device_stream stream;
     void *workspace;
-    struct device_buffer a, b, c;
+    struct sgemm_buffers buffers;
 };
 
 /* Weights as B, alpha 1, beta 0; host copies that the submission never sees. */
 struct kernel_case {
-    struct kernel_shape shape;
+    struct sgemm_shape shape;
     struct rng rng;
-    float *A, *weight, *C;
+    struct sgemm_data data; /* of the last call */
+    float *C;               /* and its result */
     struct kernel_side sides[REMOTE_SIDES];
 };
 
-static enum status side_create(struct kernel_side *side, struct kernel_shape s, bool guarded,
+static enum status side_create(struct kernel_side *side, struct sgemm_shape s, bool guarded,
                                struct error *error) {
     TRY(device_stream_create(&side->stream, error));
     TRY(device_alloc(&side->workspace, SGEMM_WORKSPACE_BYTES, error));
-    TRY(device_buffer_create(&side->a, s.M * s.K, guarded, 0, error));
-    TRY(device_buffer_create(&side->b, s.N * s.K, guarded, 0, error));
-    return device_buffer_create(&side->c, s.M * s.N, guarded, 0, error);
+    return sgemm_buffers_create(&side->buffers, s, 0, guarded, error);
 }
 
 static void side_free(struct kernel_side *side) {
-    device_buffer_free(&side->a);
-    device_buffer_free(&side->b);
-    device_buffer_free(&side->c);
+    sgemm_buffers_free(&side->buffers);
     device_free(side->workspace);
     device_stream_destroy(side->stream);
 }
 
-static enum status kernel_create(struct kernel_case *k, struct kernel_shape s, bool guarded,
+static enum status kernel_create(struct kernel_case *k, struct sgemm_shape s, bool guarded,
                                  struct error *error) {
     *k = (struct kernel_case){.shape = s, .rng = rng_create(grader_seed())};
-    k->A = malloc(s.M * s.K * sizeof(float));
-    k->weight = malloc(s.N * s.K * sizeof(float));
     k->C = malloc(s.M * s.N * sizeof(float));
-    if (k->A == NULL || k->weight == NULL || k->C == NULL) {
+    if (k->C == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
     }
     TRY(side_create(&k->sides[REMOTE_SUBJECT], s, guarded, error));
@@ -95,19 +86,17 @@ static void kernel_free(struct kernel_case *k) {
         remote_use((enum remote_side)i);
         side_free(&k->sides[i]);
     }
-    free(k->A);
-    free(k->weight);
+    sgemm_data_free(&k->data);
     free(k->C);
 }
 
 /* Fresh inputs, and nothing of an earlier result, in the worker in use. */
 static enum status kernel_renew(struct kernel_case *k, struct kernel_side *side,
                                 struct error *error) {
-    rng_fill_rows(&k->rng, k->A, k->shape.M, k->shape.K);
-    rng_fill_rows(&k->rng, k->weight, k->shape.N, k->shape.K);
-    TRY(device_buffer_put(&side->a, k->A, error));
-    TRY(device_buffer_put(&side->b, k->weight, error));
-    return device_buffer_put(&side->c, NULL, error);
+    const struct sgemm_variant weights = {SGEMM_B_TRANSPOSED, 1.0f, 0.0f, 0};
+    sgemm_data_free(&k->data);
+    TRY(sgemm_data_create(&k->data, k->shape, weights, SGEMM_ROWS, CHECKED_ROWS, &k->rng, error));
+    return sgemm_buffers_put(&side->buffers, &k->data, error);
 }
 
 static double dot(const float *a, const float *b, size_t count) {
@@ -118,31 +107,17 @@ static double dot(const float *a, const float *b, size_t count) {
     return sum;
 }
 
-static void report_wrong(const struct comparison *result, size_t columns, const char *what) {
-    char text[512];
-    comparison_describe(result, columns, text, sizeof text);
-    TEST_FAIL("a timed result is wrong: %s: %s", what, text);
-}
-
-/* Some rows, drawn at random, element by element. */
-static void check_rows(struct kernel_case *k) {
-    const struct kernel_shape *s = &k->shape;
-    double *want = malloc(s->N * sizeof *want);
-    for (int i = 0; i < CHECKED_ROWS && want != NULL && !test_has_failed(); i++) {
-        size_t m = rng_below(&k->rng, s->M);
-        char what[64];
-        snprintf(what, sizeof what, "row %zu of %zux%zux%zu", m, s->M, s->N, s->K);
-        for (size_t n = 0; n < s->N; n++) {
-            want[n] = dot(k->A + m * s->K, k->weight + n * s->K, s->K);
-        }
-        struct comparison result =
-            compare_f32(k->C + m * s->N, want, s->N, tolerance_dot_f32(s->K, sqrt((double)s->K)));
-        if (!result.pass) {
-            report_wrong(&result, s->N, what);
+/* The first row, the last one and some drawn at random, element by element. */
+static void check_rows(const struct kernel_case *k) {
+    const struct sgemm_shape *s = &k->shape;
+    for (size_t i = 0; i < k->data.rows && !test_has_failed(); i++) {
+        char text[512];
+        size_t m = k->data.row[i];
+        if (!sgemm_check_row(&k->data, i, k->C + m * s->N, text, sizeof text)) {
+            TEST_FAIL("a timed result is wrong: row %zu of %zux%zux%zu: %s", m, s->M, s->N, s->K,
+                      text);
         }
     }
-    EXPECT_TRUE(want != NULL);
-    free(want);
 }
 
 /* y (K) = x (N) * weight (N, K). */
@@ -150,7 +125,7 @@ static void combine_weights(double *y, const struct kernel_case *k, const float 
     memset(y, 0, k->shape.K * sizeof *y);
     for (size_t n = 0; n < k->shape.N; n++) {
         for (size_t i = 0; i < k->shape.K; i++) {
-            y[i] += (double)x[n] * (double)k->weight[n * k->shape.K + i];
+            y[i] += (double)x[n] * (double)k->data.B[n * k->shape.K + i];
         }
     }
 }
@@ -160,7 +135,7 @@ static void combine_weights(double *y, const struct kernel_case *k, const float 
  * element moves one sum by its own error.
  */
 static void check_sums(struct kernel_case *k) {
-    const struct kernel_shape *s = &k->shape;
+    const struct sgemm_shape *s = &k->shape;
     float *x = malloc(s->N * sizeof *x), *got = malloc(s->M * sizeof *got);
     double *y = malloc(s->K * sizeof *y), *want = malloc(s->M * sizeof *want);
     EXPECT_TRUE(x != NULL && got != NULL && y != NULL && want != NULL);
@@ -171,13 +146,15 @@ static void check_sums(struct kernel_case *k) {
             got[m] = (float)dot(k->C + m * s->N, x, s->N);
             want[m] = 0.0;
             for (size_t i = 0; i < s->K; i++) {
-                want[m] += (double)k->A[m * s->K + i] * y[i];
+                want[m] += (double)k->data.A[m * s->K + i] * y[i];
             }
         }
         double scale = sqrt((double)s->K * (double)s->N);
         struct comparison result = compare_f32(got, want, s->M, tolerance_dot_f32(s->K, scale));
         if (!result.pass) {
-            report_wrong(&result, 1, "rows, each summed with random factors");
+            char text[512];
+            comparison_describe(&result, 1, text, sizeof text);
+            TEST_FAIL("a timed result is wrong: rows, each summed with random factors: %s", text);
         }
     }
     free(x);
@@ -187,13 +164,11 @@ static void check_sums(struct kernel_case *k) {
 }
 
 static enum status check_result(struct kernel_case *k, struct error *error) {
-    const struct kernel_side *side = &k->sides[REMOTE_SUBJECT];
-    bool intact = false, changed = false, a_changed = false, b_changed = false;
-    TRY(device_buffer_get(&side->c, k->C, &intact, &changed, error));
-    EXPECT_TRUE(intact);
-    TRY(device_buffer_get(&side->a, NULL, &intact, &a_changed, error));
-    TRY(device_buffer_get(&side->b, NULL, &intact, &b_changed, error));
-    EXPECT_TRUE(!a_changed && !b_changed);
+    const char *wrong;
+    TRY(sgemm_buffers_get(&k->sides[REMOTE_SUBJECT].buffers, k->C, &wrong, error));
+    if (wrong != NULL) {
+        TEST_FAIL("a timed call %s", wrong);
+    }
     check_rows(k);
     check_sums(k);
     return STATUS_OK;
@@ -202,28 +177,16 @@ static enum status check_result(struct kernel_case *k, struct error *error) {
 /* One call by the worker in use. */
 static enum status run_kernel(const struct kernel_case *k, const struct kernel_side *side,
                               double *ms, struct error *error) {
-    struct sgemm_call call = {.problem = {.M = k->shape.M,
-                                          .N = k->shape.N,
-                                          .K = k->shape.K,
-                                          .form = SGEMM_B_TRANSPOSED,
-                                          .alpha = 1.0f,
-                                          .beta = 0.0f,
-                                          .A = side->a.data,
-                                          .B = side->b.data,
-                                          .C = side->c.data},
+    struct sgemm_call call = {.problem = sgemm_buffers_problem(&side->buffers, &k->data),
                               .workspace = side->workspace,
                               .stream = side->stream};
     return remote_call_timed("sgemm", &call, sizeof call, side->stream, ms, error);
 }
 
-static double flops_of(const struct kernel_shape *s) {
-    return 2.0 * (double)s->M * (double)s->N * (double)s->K;
-}
-
 /* Milliseconds of one call with fresh inputs; the subject's result is checked. */
 static double time_call(void *argument, bool subject) {
     struct kernel_case *k = argument;
-    const struct kernel_shape *s = &k->shape;
+    const struct sgemm_shape *s = &k->shape;
     enum remote_side which = subject ? REMOTE_SUBJECT : REMOTE_BASELINE;
     struct kernel_side *side = &k->sides[which];
     struct error error = {0};
@@ -239,7 +202,7 @@ static double time_call(void *argument, bool subject) {
         status = check_result(k, &error);
     }
     if (status == STATUS_OK && subject && !test_has_failed()) {
-        remote_check_counted(flops_of(s));
+        remote_check_counted(sgemm_flops(*s));
     }
     if (status != STATUS_OK) {
         TEST_FAIL("%zux%zux%zu: %s", s->M, s->N, s->K, error_text(&error, status));
@@ -248,8 +211,8 @@ static double time_call(void *argument, bool subject) {
 }
 
 /* Faster than the GPU can multiply: not a record, a mistake. */
-static void check_possible(const struct kernel_shape *s, const struct grader_gpu *gpu, double ms) {
-    double flops = flops_of(s);
+static void check_possible(const struct sgemm_shape *s, const struct grader_gpu *gpu, double ms) {
+    double flops = sgemm_flops(*s);
     double least = 1e3 * flops / gpu->properties.peak_flops;
     if (ms < 0.9 * least) {
         TEST_FAIL("%.4g ms is less than this GPU's peak allows, %.4g ms: the work was not done", ms,

@@ -139,3 +139,71 @@ enum status model_bench_report(const struct model_bench_table *t,
            t->digits + 6, t->digits, first->timing.median_ms / ms);
     return model_bench_record(t, gpu, stage, run, first, error);
 }
+
+static enum status measure_engine(const struct model_bench_engines *engines, size_t i,
+                                  model_bench_engine_function *time, void *argument,
+                                  struct model_bench_run *run, struct error *error) {
+    struct engine engine;
+    run->name = engines->name(i);
+    TRY(engines->create(&engine, i, error));
+    enum status status = time(argument, &engine, run, error);
+    engine_destroy(&engine);
+    return status;
+}
+
+enum status model_bench_compare(const struct model_bench_engines *engines,
+                                const struct model_bench_table *table,
+                                const struct device_properties *gpu, const char *title,
+                                const char *unit, model_bench_engine_function *time, void *argument,
+                                struct error *error) {
+    struct model_bench_table t = *table;
+    struct model_bench_run first, run;
+    t.lab = engines->lab;
+    t.subject = engines->subject;
+    t.width = engines->width;
+    t.digits = engines->digits;
+    printf("\n%s, %s\n", title, device_bench_verb(gpu));
+    printf("  %-*s %9s %12s %*s\n", t.width, engines->what, "ms", unit, t.digits + 7, "in all");
+    for (size_t i = 0; i < engines->count; i++) {
+        TRY(measure_engine(engines, i, time, argument, &run, error));
+        if (i == 0) {
+            first = run;
+        }
+        TRY(model_bench_report(&t, gpu, run.name, &run, &first, error));
+    }
+    return STATUS_OK;
+}
+
+/* What model_bench_time_bert() wants beside the engine. */
+struct bert_workload {
+    const struct device_properties *gpu;
+    bool quick;
+    struct model_bench_bert bert;
+};
+
+static enum status time_bert(void *argument, struct engine *engine, struct model_bench_run *run,
+                             struct error *error) {
+    const struct bert_workload *w = argument;
+    return model_bench_time_bert(w->gpu, w->quick, &w->bert.random, &w->bert.input, engine, run,
+                                 error);
+}
+
+enum status model_bench_compare_bert(const struct model_bench_engines *engines,
+                                     const struct device_properties *gpu, bool quick, size_t T,
+                                     struct error *error) {
+    struct bert_workload w = {.gpu = gpu, .quick = quick};
+    const struct model_bench_table table = {.op = "bert_batch",
+                                            .shape = w.bert.shape,
+                                            .figure = "sentences_per_second",
+                                            .units = MODEL_BENCH_SENTENCES,
+                                            .logits = MODEL_BENCH_SENTENCES * MODEL_BENCH_LABELS};
+    struct bert_config config = model_bench_bert_config(gpu->modelled);
+    config.T = T > 0 ? T : config.T;
+    enum status status = model_bench_bert_create(&w.bert, &config, error);
+    if (status == STATUS_OK) {
+        status = model_bench_compare(engines, &table, gpu, w.bert.title, "sentences/s", time_bert,
+                                     &w, error);
+    }
+    model_bench_bert_free(&w.bert);
+    return status;
+}

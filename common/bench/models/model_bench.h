@@ -104,6 +104,42 @@ MUST_CHECK enum status model_bench_report(const struct model_bench_table *table,
                                           const struct model_bench_run *run,
                                           const struct model_bench_run *first, struct error *error);
 
+/** Engines to compare in one model, and how their tables look. */
+struct model_bench_engines {
+    const char *lab, *subject; /**< as struct bench_record */
+    const char *what;          /**< that differs, title of the first column: "matmul" */
+    int width;                 /**< of the first column */
+    int digits;                /**< after the point, of the speed relative to the first row */
+    size_t count;              /**< at least 1 */
+    const char *(*name)(size_t i);
+    enum status (*create)(struct engine *engine, size_t i, struct error *error);
+};
+
+/** Times the model on @p engine, see model_bench_time(). */
+typedef enum status model_bench_engine_function(void *argument, struct engine *engine,
+                                                struct model_bench_run *run, struct error *error);
+
+/**
+ * @brief Prints a table of one model on each engine, and appends the records.
+ * @param table what records say of the model; lab, subject, width and digits are the engines'
+ * @param title line above the table, without "measured" or "modelled"
+ * @param unit  "sentences/s"
+ * @return the first failure; STATUS_MISMATCH as model_bench_record()
+ */
+MUST_CHECK enum status model_bench_compare(const struct model_bench_engines *engines,
+                                           const struct model_bench_table *table,
+                                           const struct device_properties *gpu, const char *title,
+                                           const char *unit, model_bench_engine_function *time,
+                                           void *argument, struct error *error);
+
+/**
+ * @brief The same for a BERT of model_bench_bert_config().
+ * @param T tokens of each sentence; 0: the config's
+ */
+MUST_CHECK enum status model_bench_compare_bert(const struct model_bench_engines *engines,
+                                                const struct device_properties *gpu, bool quick,
+                                                size_t T, struct error *error);
+
 #ifdef __cplusplus
 }
 #endif

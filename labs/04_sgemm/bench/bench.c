@@ -2,115 +2,185 @@
  * @file bench.c
  * @brief Lab 04's bench: the steps of the ladder beside cuBLAS and the roofline, and BERT's speed.
  *
- * Built once for the learner's ladder and once for the solution's. Every step
- * is checked against sums in double precision before it is timed. Each row is
- * appended to results/bench.jsonl.
+ * Built once for the learner's ladder and once for the solution's.
  */
 #include <stdio.h>
 #include <string.h>
 
-#include "common/base/flags.h"
-#include "common/bench/bench_program.h"
-#include "common/bench/device/device_bench.h"
-#include "common/bench/device/device_peaks.h"
-#include "labs/04_sgemm/bench/parts.h"
+#include "common/bench/ladder/ladder_bench.h"
+#include "common/bench/models/model_bench.h"
+#include "labs/04_sgemm/bench/trial.h"
+#include "labs/04_sgemm/given/engine.h"
 
-/* The command line before its texts are read. */
-struct options {
-    const char *shape_text, *form_text;
-    struct bench_shape shape;
-    struct bench_setup setup;
+/* On a GPU: cubes, then BERT-base's layers for 8192 and for 2048 tokens. */
+static const struct ladder_shape gpu_shapes[] = {
+    LADDER_SHAPE(1024, 1024, 1024), LADDER_SHAPE(2048, 2048, 2048), LADDER_SHAPE(4096, 4096, 4096),
+    LADDER_SHAPE(8192, 8192, 8192), LADDER_SHAPE(8192, 768, 768),   LADDER_SHAPE(8192, 3072, 768),
+    LADDER_SHAPE(8192, 768, 3072),  LADDER_SHAPE(8192, 2304, 768),  LADDER_SHAPE(2048, 768, 768),
+    LADDER_SHAPE(2048, 3072, 768),  LADDER_SHAPE(2048, 768, 3072),
+};
+static const struct ladder_shape gpu_quick_shapes[] = {LADDER_SHAPE(1024, 1024, 1024),
+                                                       LADDER_SHAPE(2048, 3072, 768)};
+static const struct ladder_shape simt_shapes[] = {
+    LADDER_SHAPE(256, 256, 256), LADDER_SHAPE(512, 512, 512), LADDER_SHAPE(1024, 1024, 1024)};
+static const struct ladder_shape simt_quick_shapes[] = {LADDER_SHAPE(256, 256, 256)};
+
+/* What simt does in about a minute. */
+#define SIMT_PRODUCTS ((size_t)1 << 33)
+
+static enum status check_options(struct ladder_setup *setup, struct error *error) {
+    struct sgemm_options *o = setup->options;
+    if (strcmp(o->form_text, "plain") == 0) {
+        o->form = SGEMM_B_PLAIN;
+    } else if (strcmp(o->form_text, "transposed") != 0) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "--form is 'plain' or 'transposed', not '%s'", o->form_text);
+    }
+    return STATUS_OK;
+}
+
+static enum status parse_shape(const struct ladder_setup *setup, struct ladder_shape *shape,
+                               struct error *error) {
+    TRY(ladder_parse_sizes(setup->shape_text, "M,N,K", shape, error));
+    for (int i = 0; i < 3; i++) {
+        if (shape->sizes[i] > SGEMM_MAX_SIZE) {
+            return error_set(error, STATUS_INVALID_ARGUMENT, "--shape %s: a size is at most %zu",
+                             setup->shape_text, SGEMM_MAX_SIZE);
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status check_shape(const struct ladder_setup *setup, const struct ladder_shape *shape,
+                               struct error *error) {
+    const struct sgemm_shape s = sgemm_shape_of(shape);
+    /* Below 2^62 bytes: sizes are at most 2^29. */
+    size_t bytes = sizeof(float) * (s.M * s.K + s.N * s.K + s.M * s.N) + SGEMM_WORKSPACE_BYTES;
+    if (setup->gpu.modelled && sgemm_flops(s) > 2.0 * (double)SIMT_PRODUCTS) {
+        return error_set(
+            error, STATUS_INVALID_ARGUMENT,
+            "--shape %zu,%zu,%zu: %.3g products take simt very long; at most %.3g here", s.M, s.N,
+            s.K, 0.5 * sgemm_flops(s), (double)SIMT_PRODUCTS);
+    }
+    return ladder_check_memory(setup, shape, 3, bytes, error);
+}
+
+static const char *step_name(size_t i) {
+    size_t count;
+    const struct sgemm_step *steps = sgemm_ladder(&count);
+    return i < count ? steps[i].name : NULL;
+}
+
+static double flops_of(const struct ladder_shape *shape) {
+    return sgemm_flops(sgemm_shape_of(shape));
+}
+
+static double bytes_of(const struct ladder_shape *shape) {
+    return sgemm_bytes(sgemm_shape_of(shape));
+}
+
+static void describe(const struct ladder_setup *setup, const struct ladder_shape *shape,
+                     struct ladder_text *text) {
+    const struct sgemm_shape s = sgemm_shape_of(shape);
+    const bool plain = sgemm_form_of(setup) == SGEMM_B_PLAIN;
+    snprintf(text->title, sizeof text->title, "M %zu, N %zu, K %zu, B %s, %s", s.M, s.N, s.K,
+             plain ? "plain" : "transposed", device_bench_verb(&setup->gpu));
+    snprintf(text->plot_title, sizeof text->plot_title, "SGEMM %zu x %zu x %zu", s.M, s.N, s.K);
+    snprintf(text->shape, sizeof text->shape, "%zux%zux%zu", s.M, s.N, s.K);
+    text->op = plain ? "sgemm" : "sgemm_transposed";
+    text->dtype = "fp32";
+}
+
+static const char *conditions(const struct ladder_setup *setup, char *text, size_t size) {
+    snprintf(text, size, "\nroofs, %s: %.1f TFLOP/s fp32, %.0f GB/s; yardstick: %s",
+             setup->roofs.modelled ? "from clocks and widths" : "measured",
+             1e-12 * setup->roofs.flops_per_s, 1e-9 * setup->roofs.bytes_per_s,
+             setup->cublas != NULL ? setup->cublas_name : "none (no cuBLAS here)");
+    return text;
+}
+
+static const struct ladder_column columns[] = {
+    {LADDER_MS, 9, "ms"},
+    {LADDER_GFLOP_PER_S, 9, "GFLOP/s"},
+    {LADDER_GB_PER_S, 8, "GB/s"},
+    {LADDER_PERCENT_OF_PEER, 8, "cuBLAS"},
+    {LADDER_ROOFLINE, 8, "roofline"},
+    {LADDER_PEAK, 8, "peak"},
+    {LADDER_STEP_UP, 8, "step up"},
+    {LADDER_IN_ALL, 8, "in all"},
 };
 
-static enum status parse_form(const char *text, enum sgemm_form *form, struct error *error) {
-    if (strcmp(text, "plain") == 0) {
-        *form = SGEMM_B_PLAIN;
-    } else if (strcmp(text, "transposed") == 0) {
-        *form = SGEMM_B_TRANSPOSED;
-    } else {
-        return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "--form is 'plain' or 'transposed', not '%s'", text);
-    }
-    return STATUS_OK;
+/* Of the engines that are compared in BERT: the first step, and the last. */
+static const struct sgemm_step *end_of_ladder(size_t i) {
+    size_t count;
+    const struct sgemm_step *steps = sgemm_ladder(&count);
+    return &steps[i == 0 ? 0 : count - 1];
 }
 
-/* Finds the GPU, its roofs, and cuBLAS where there is one. */
-static enum status open_gpu(struct bench_setup *setup, struct error *error) {
-    enum status status = device_open(error);
-    if (status == STATUS_OK) {
-        status = device_properties(&setup->gpu, error);
-    }
-    if (status == STATUS_OK && setup->shape != NULL) {
-        status = bench_check_shape(setup, setup->shape, error);
-    }
-    if (status == STATUS_OK) {
-        status = device_peaks(&setup->roofs, error);
-    }
-    struct error absent = {0};
-    if (status == STATUS_OK && cublas_open(&setup->cublas, &absent) == STATUS_OK) {
-        cublas_name(setup->cublas, setup->peer, sizeof setup->peer);
-    }
-    return status;
+static const char *engine_name(size_t i) {
+    return end_of_ladder(i)->name;
 }
 
-static void print_conditions(const struct bench_setup *setup) {
-    char text[400];
-    printf("%s: %s\n", WARPBOOK_SUBJECT, device_bench_headline(&setup->gpu, text, sizeof text));
-    printf("roofs, %s: %.1f TFLOP/s fp32, %.0f GB/s; yardstick: %s\n",
-           setup->roofs.modelled ? "from clocks and widths" : "measured",
-           1e-12 * setup->roofs.flops_per_s, 1e-9 * setup->roofs.bytes_per_s,
-           setup->cublas != NULL ? setup->peer : "none (no cuBLAS here)");
+static enum status engine_create(struct engine *engine, size_t i, struct error *error) {
+    return engine_sgemm_create_with(engine, end_of_ladder(i)->run, error);
 }
 
-/* With --shape or --step only the ladder is run. */
-static enum status measure(struct bench_setup *setup, struct error *error) {
-    TRY(open_gpu(setup, error));
-    print_conditions(setup);
-    TRY(bench_ladder(setup, error));
-    if (setup->shape == NULL && setup->step == NULL) {
-        TRY(bench_model(setup, error));
-    }
-    bench_print_recorded();
-    return STATUS_OK;
+static enum status bench_bert(const struct ladder_setup *setup, struct error *error) {
+    const struct model_bench_engines engines = {.lab = "04_sgemm",
+                                                .subject = WARPBOOK_SUBJECT,
+                                                .what = "matmul",
+                                                .width = 22,
+                                                .digits = 2,
+                                                .count = step_name(1) != NULL ? 2 : 1,
+                                                .name = engine_name,
+                                                .create = engine_create};
+    return model_bench_compare_bert(&engines, &setup->gpu, setup->quick, 0, error);
 }
 
-static enum status run(void *options, struct error *error) {
-    struct bench_setup *setup = &((struct options *)options)->setup;
-    enum status status = measure(setup, error);
-    cublas_close(setup->cublas);
-    return status;
-}
+static ladder_part *const parts[] = {bench_bert};
 
-/* What the flags say beyond their types. */
-static enum status check(void *options, struct error *error) {
-    struct options *o = options;
-    TRY(parse_form(o->form_text, &o->setup.form, error));
-    if (o->shape_text != NULL) {
-        o->setup.shape = &o->shape;
-        TRY(bench_parse_shape(o->shape_text, &o->shape, error));
-    }
-    return o->setup.step != NULL ? bench_check_step(o->setup.step, error) : STATUS_OK;
-}
+static const struct ladder_bench bench = {
+    .lab = "04_sgemm",
+    .subject = WARPBOOK_SUBJECT,
+    .summary = "compares the steps of lab 04 with each other, with cuBLAS and in BERT",
+    .epilogue = "Without --shape and --step: the ladder on cubes and BERT's shapes (on simt: small "
+                "cubes), then BERT.",
+    .check_options = check_options,
+    .shapes = {LADDER_SHAPES(gpu_shapes), LADDER_SHAPES(gpu_quick_shapes),
+               LADDER_SHAPES(simt_shapes), LADDER_SHAPES(simt_quick_shapes)},
+    .parse_shape = parse_shape,
+    .check_shape = check_shape,
+    .step = step_name,
+    .problem = {.bytes = sizeof(struct sgemm_trial),
+                .create = sgemm_trial_create,
+                .free = sgemm_trial_free,
+                .run = sgemm_trial_run,
+                .check = sgemm_trial_check},
+    .peer = {.run = sgemm_trial_run_cublas, .order = LADDER_PEER_AFTER_EACH_STEP, .cublas = true},
+    .seconds = 0.3,
+    .quick_seconds = 0.05,
+    .flops = flops_of,
+    .bytes = bytes_of,
+    .describe = describe,
+    .name_width = 22,
+    .columns = columns,
+    .columns_count = sizeof columns / sizeof *columns,
+    .needs_roofs = true,
+    .conditions = conditions,
+    .parts = parts,
+    .parts_count = sizeof parts / sizeof *parts,
+};
 
 int main(int argc, char **argv) {
-    struct options o = {.form_text = "transposed"};
-    const struct flag table[] = {
-        {"shape", 's', FLAG_STRING, &o.shape_text, "M,N,K", "only the ladder, on this shape"},
+    struct sgemm_options o = {.form_text = "transposed", .form = SGEMM_B_TRANSPOSED};
+    struct ladder_setup setup = {.options = &o};
+    const struct flag flags[] = {
+        LADDER_FLAG_SHAPE(&setup, "M,N,K"),
         {"form", 'f', FLAG_STRING, &o.form_text, "FORM", "B: 'transposed', as weights, or 'plain'"},
-        {"step", 0, FLAG_STRING, &o.setup.step, "NAME", "only this step of the ladder"},
-        {"plot", 'p', FLAG_STRING, &o.setup.plot, "FILE", "write the last shape's roofline as SVG"},
-        {"all", 'a', FLAG_SWITCH, &o.setup.all, NULL, "also steps that take seconds a call"},
-        {"quick", 'q', FLAG_SWITCH, &o.setup.quick, NULL, "fewer shapes, shorter runs"},
+        LADDER_FLAG_STEP(&setup),
+        LADDER_FLAG_PLOT(&setup),
+        LADDER_FLAG_ALL(&setup),
+        LADDER_FLAG_QUICK(&setup),
     };
-    const struct flags flags = {
-        .program = "bench",
-        .positional = "",
-        .summary = "compares the steps of lab 04 with each other, with cuBLAS and in BERT",
-        .table = table,
-        .count = sizeof table / sizeof *table,
-        .epilogue = "Without --shape and --step: the ladder on cubes and BERT's shapes (on simt: "
-                    "small cubes), then BERT.",
-    };
-    const struct bench_program program = {.flags = &flags, .check = check, .run = run};
-    return bench_program_main(&program, argc, argv, &o);
+    return ladder_bench_main(&bench, flags, sizeof flags / sizeof *flags, &setup, argc, argv);
 }

@@ -1,0 +1,182 @@
+/* The driver around the tables: flags, GPU, shapes, further parts. */
+#include "common/bench/ladder/ladder_bench.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/bench/device/device_peaks.h"
+#include "common/bench/ladder/ladder_table.h"
+
+/* Device memory on simt is the host's. */
+#define SIMT_BYTES ((size_t)1 << 30)
+
+/* All that a run needs. */
+struct driver {
+    const struct ladder_bench *bench;
+    struct ladder_setup *setup;
+    struct ladder_shape shape; /* of --shape */
+};
+
+enum status ladder_parse_sizes(const char *text, const char *letters, struct ladder_shape *shape,
+                               struct error *error) {
+    static const char *const numbers[] = {"no", "one size", "two sizes", "three sizes",
+                                          "four sizes"};
+    size_t *sizes[LADDER_SIZES], count = 1;
+    for (const char *p = letters; *p != '\0'; p++) {
+        count += *p == ',';
+    }
+    for (size_t i = 0; i < count; i++) {
+        sizes[i] = &shape->sizes[i];
+    }
+    return bench_parse_sizes(text, sizes, count)
+               ? STATUS_OK
+               : error_set(error, STATUS_INVALID_ARGUMENT,
+                           "--shape wants %s %s, each at least 1, not '%s'", numbers[count],
+                           letters, text);
+}
+
+enum status ladder_check_memory(const struct ladder_setup *setup, const struct ladder_shape *shape,
+                                size_t sizes, size_t bytes, struct error *error) {
+    char text[128] = "";
+    size_t used = 0, limit = setup->gpu.modelled ? SIMT_BYTES : setup->gpu.memory_bytes;
+    if (bytes <= limit) {
+        return STATUS_OK;
+    }
+    for (size_t i = 0; i < sizes; i++) {
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%zu", i > 0 ? "," : "",
+                                 shape->sizes[i]);
+    }
+    return error_set(error, STATUS_OUT_OF_MEMORY,
+                     "--shape %s needs %zu bytes of device memory, %s has %zu", text, bytes,
+                     setup->gpu.modelled ? "simt" : setup->gpu.name, limit);
+}
+
+enum status ladder_parse_name(const char *text, const char *(*name)(size_t i), const char *wanted,
+                              int *value, struct error *error) {
+    for (size_t i = 0; name(i) != NULL; i++) {
+        if (strcmp(text, name(i)) == 0) {
+            *value = (int)i;
+            return STATUS_OK;
+        }
+    }
+    return error_set(error, STATUS_INVALID_ARGUMENT, "%s, not '%s'", wanted, text);
+}
+
+/* What the flags say beyond their types. */
+static enum status check(void *argument, struct error *error) {
+    struct driver *d = argument;
+    const struct ladder_bench *b = d->bench;
+    if (b->check_options != NULL) {
+        TRY(b->check_options(d->setup, error));
+    }
+    if (d->setup->shape_text != NULL) {
+        TRY(b->parse_shape(d->setup, &d->shape, error));
+    }
+    return d->setup->step != NULL ? bench_program_check_step(d->setup->step, b->step, error)
+                                  : STATUS_OK;
+}
+
+/* Opens the GPU, measures its roofs, and opens cuBLAS where that is wanted and installed. */
+static enum status open_gpu(struct driver *d, struct error *error) {
+    struct ladder_setup *setup = d->setup;
+    TRY(device_open(error));
+    TRY(device_properties(&setup->gpu, error));
+    if (setup->shape_text != NULL) {
+        TRY(d->bench->check_shape(setup, &d->shape, error));
+    }
+    if (d->bench->needs_roofs) {
+        TRY(device_peaks(&setup->roofs, error));
+    }
+    struct error absent = {0};
+    if (d->bench->peer.cublas && cublas_open(&setup->cublas, &absent) == STATUS_OK) {
+        cublas_name(setup->cublas, setup->cublas_name, sizeof setup->cublas_name);
+    }
+    return STATUS_OK;
+}
+
+static void print_conditions(const struct driver *d) {
+    char headline[400], more[400];
+    const struct ladder_bench *b = d->bench;
+    printf("%s: %s%s\n", b->subject,
+           device_bench_headline(&d->setup->gpu, headline, sizeof headline),
+           b->conditions != NULL ? b->conditions(d->setup, more, sizeof more) : "");
+}
+
+/* A wrong step does not keep later tables from being measured: *wrong receives its status. */
+static enum status run_tables(const struct driver *d, const struct ladder_shape *shape, bool last,
+                              enum status *wrong, struct error *error) {
+    const struct ladder_bench *b = d->bench;
+    for (size_t i = 0; i < (b->tables > 0 ? b->tables : 1); i++) {
+        struct ladder_shape table = *shape;
+        if (b->table != NULL && !b->table(d->setup, &table, i)) {
+            continue;
+        }
+        enum status status = ladder_table(b, d->setup, &table, last, error);
+        if (status != STATUS_MISMATCH) {
+            TRY(status);
+            continue;
+        }
+        *wrong = status;
+    }
+    return STATUS_OK;
+}
+
+static enum status run_ladder(const struct driver *d, struct error *error) {
+    const struct ladder_setup *setup = d->setup;
+    const struct ladder_shapes one = {&d->shape, 1};
+    const struct ladder_shapes shapes =
+        setup->shape_text != NULL ? one : d->bench->shapes[2 * setup->gpu.modelled + setup->quick];
+    enum status wrong = STATUS_OK;
+    for (size_t i = 0; i < shapes.count; i++) {
+        const struct ladder_shape *shape = &shapes.list[i];
+        if (d->bench->check_shape(setup, shape, NULL) != STATUS_OK) {
+            continue; /* a small GPU */
+        }
+        TRY(run_tables(d, shape, i + 1 == shapes.count, &wrong, error));
+    }
+    return wrong;
+}
+
+static enum ladder_scope scope_of(const struct driver *d) {
+    if (d->bench->scope != NULL) {
+        return d->bench->scope(d->setup);
+    }
+    return d->setup->shape_text != NULL || d->setup->step != NULL ? LADDER_ALONE : LADDER_AND_PARTS;
+}
+
+static enum status measure(struct driver *d, struct error *error) {
+    TRY(open_gpu(d, error));
+    print_conditions(d);
+    const enum ladder_scope scope = scope_of(d);
+    if (scope != LADDER_PARTS_ALONE) {
+        TRY(run_ladder(d, error));
+    }
+    for (size_t i = 0; i < d->bench->parts_count && scope != LADDER_ALONE; i++) {
+        TRY(d->bench->parts[i](d->setup, error));
+    }
+    bench_print_recorded();
+    return STATUS_OK;
+}
+
+static enum status run(void *argument, struct error *error) {
+    struct driver *d = argument;
+    if (d->bench->instead != NULL && d->bench->instead(d->setup)) {
+        return STATUS_OK;
+    }
+    enum status status = measure(d, error);
+    cublas_close(d->setup->cublas);
+    return status;
+}
+
+int ladder_bench_main(const struct ladder_bench *bench, const struct flag *table, size_t count,
+                      struct ladder_setup *setup, int argc, char **argv) {
+    struct driver driver = {.bench = bench, .setup = setup};
+    const struct flags flags = {.program = "bench",
+                                .positional = "",
+                                .summary = bench->summary,
+                                .table = table,
+                                .count = count,
+                                .epilogue = bench->epilogue};
+    const struct bench_program program = {.flags = &flags, .check = check, .run = run};
+    return bench_program_main(&program, argc, argv, &driver);
+}
