@@ -82,7 +82,7 @@ LABS = {
             "//grader/harness:remote_bert",
             "//grader/harness:remote_models",
             "//labs/05_layernorm_softmax:contract",
-            "//labs/05_layernorm_softmax:oracle",
+            "//labs/05_layernorm_softmax:problem",
         ],
     ),
     "06_fused_epilogues": dict(

@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/base/status.h"
 #include "common/device/device.h"
@@ -23,17 +24,19 @@ extern "C" {
 /** Floats of each canary zone. */
 enum { DEVICE_BUFFER_GUARD = 64 };
 
-/** `count` floats of device memory at `data`, between `before` and `after` floats of canary. */
+/** `bytes` bytes of device memory at `data`, between `before` and `after` bytes of canary. */
 struct device_buffer {
-    float *data; /**< device */
-    size_t count;
+    float *data;  /**< device */
+    size_t count; /**< whole floats of the data */
+    size_t bytes;
     size_t before, after;
-    float *block;  /**< device: canary, data, canary */
-    float *expect; /**< host: the values that block must hold */
+    uint32_t poison; /**< NaN as data and canaries hold it */
+    void *block;     /**< device: canary, data, canary */
+    void *expect;    /**< host: the values that block must hold */
 };
 
 /**
- * @brief Allocates; data and canaries are NaN until device_buffer_put().
+ * @brief Allocates @p count floats; data and canaries are NaN until device_buffer_put().
  * @param guarded whether there are canaries
  * @param skew    floats by which data is shifted from a 256-byte boundary, in addition to the
  * canary
@@ -42,17 +45,21 @@ struct device_buffer {
 MUST_CHECK enum status device_buffer_create(struct device_buffer *buffer, size_t count,
                                             bool guarded, size_t skew, struct error *error);
 
-/** Copies @p values (host, count floats) to the data, or NaN if it is NULL; renews the canaries. */
-MUST_CHECK enum status device_buffer_put(struct device_buffer *buffer, const float *values,
+/** The same for other types: @p bytes and @p skew are in bytes, and NaN is one in fp16 and bf16. */
+MUST_CHECK enum status device_buffer_create_bytes(struct device_buffer *buffer, size_t bytes,
+                                                  bool guarded, size_t skew, struct error *error);
+
+/** Copies @p values (host) to the data, or NaN if it is NULL; renews the canaries. */
+MUST_CHECK enum status device_buffer_put(struct device_buffer *buffer, const void *values,
                                          struct error *error);
 
 /**
  * @brief Reads the whole buffer back; waits for the device.
- * @param values  host, (count) floats, receives the data; or NULL
+ * @param values  host, receives the data; or NULL
  * @param intact  receives whether the canaries are unchanged
  * @param changed receives whether the data differs from the last device_buffer_put()
  */
-MUST_CHECK enum status device_buffer_get(const struct device_buffer *buffer, float *values,
+MUST_CHECK enum status device_buffer_get(const struct device_buffer *buffer, void *values,
                                          bool *intact, bool *changed, struct error *error);
 
 /** Frees; a zero-initialised one is allowed. */

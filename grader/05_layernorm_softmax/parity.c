@@ -1,12 +1,10 @@
 /* Lab 05, parity: the subject's norms and softmax against the double oracle, alone and in models.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/rng.h"
 #include "common/device/device.h"
-#include "common/testing/compare.h"
 #include "common/testing/device_buffer.h"
 #include "common/testing/testing.h"
 #include "common/testing/words.h"
@@ -20,8 +18,7 @@
 #include "grader/harness/seed.h"
 #include "grader/harness/watch.h"
 #include "grader/isolation/remote.h"
-#include "labs/05_layernorm_softmax/layernorm_softmax.h"
-#include "labs/05_layernorm_softmax/problem/oracle.h"
+#include "labs/05_layernorm_softmax/problem/case.h"
 
 /* Seconds for a call that takes well under one, on the slowest machine and with all checks. */
 enum { PATIENCE = 20 };
@@ -37,59 +34,13 @@ struct variant {
     size_t skew; /* elements that every pointer is past a 256-byte boundary */
 };
 
-/* One case: host values, device buffers, and what they are. Buffers count in floats. */
+/* One case: the problem on the host and in the worker's GPU. */
 struct rows_case {
     struct rows_data data;
     struct variant variant;
-    struct device_buffer in, out, weight, bias, mask;
-    float *bytes; /* host, as large as the largest buffer */
-    size_t floats;
+    struct rows_buffers buffers;
     char name[240];
 };
-
-/* Floats that hold so many elements behind the skew. */
-static size_t floats_of(const struct rows_case *c, size_t elements, size_t element_bytes) {
-    return ((elements + c->variant.skew) * element_bytes + 3) / 4;
-}
-
-/* A buffer with elements behind the skew; bytes of ones, NaN in every type, around them. */
-static enum status make_buffer(struct rows_case *c, struct device_buffer *buffer,
-                               const float *values, size_t count, bool guarded,
-                               struct error *error) {
-    size_t size = nn_dtype_bytes(c->data.type), floats = floats_of(c, count, size);
-    enum status status = device_buffer_create(buffer, floats, guarded, 0, error);
-    memset(c->bytes, 0xff, floats * sizeof(float));
-    if (values != NULL) {
-        nn_dtype_store((char *)c->bytes + c->variant.skew * size, values, count, c->data.type);
-    }
-    return status == STATUS_OK ? device_buffer_put(buffer, c->bytes, error) : status;
-}
-
-static enum status make_mask(struct rows_case *c, bool guarded, struct error *error) {
-    size_t count = c->data.masks * c->data.C, floats = floats_of(c, count, 1);
-    enum status status = device_buffer_create(&c->mask, floats, guarded, 0, error);
-    memset(c->bytes, 0xff, floats * sizeof(float));
-    memcpy((char *)c->bytes + c->variant.skew, c->data.mask, count);
-    return status == STATUS_OK ? device_buffer_put(&c->mask, c->bytes, error) : status;
-}
-
-static enum status make_buffers(struct rows_case *c, bool guarded, struct error *error) {
-    const struct rows_data *data = &c->data;
-    bool in_place = c->variant.in_place;
-    enum status status =
-        make_buffer(c, &c->in, in_place ? NULL : data->in, data->rows * data->C, guarded, error);
-    if (status == STATUS_OK) {
-        status = make_buffer(c, &c->out, in_place ? data->in : NULL, data->rows * data->C, guarded,
-                             error);
-    }
-    if (status == STATUS_OK) {
-        status = make_buffer(c, &c->weight, data->weight, data->C, guarded, error);
-    }
-    if (status == STATUS_OK) {
-        status = make_buffer(c, &c->bias, data->bias, data->C, guarded, error);
-    }
-    return status == STATUS_OK && data->mask != NULL ? make_mask(c, guarded, error) : status;
-}
 
 static void name_case(struct rows_case *c) {
     const struct rows_data *data = &c->data;
@@ -102,32 +53,21 @@ static void name_case(struct rows_case *c) {
 
 static enum status case_create(struct rows_case *c, enum rows_op op, enum nn_dtype type,
                                struct shape s, struct bed *bed, struct error *error) {
+    const struct rows_variant v = {.flavour = c->variant.flavour,
+                                   .skew_in = c->variant.skew,
+                                   .skew_out = c->variant.skew,
+                                   .in_place = c->variant.in_place};
     enum status status =
-        rows_data_create(&c->data, op, type, s.rows, s.C, c->variant.flavour, &bed->rng, error);
+        rows_data_create(&c->data, op, type, s.rows, s.C, v.flavour, &bed->rng, error);
     name_case(c);
-    c->floats = (s.rows + 1) * s.C + c->variant.skew + 4;
-    c->bytes = malloc(c->floats * sizeof *c->bytes);
-    if (status == STATUS_OK && c->bytes == NULL) {
-        status = error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
-    }
-    bool guarded = bed_guards(bed);
-    return status == STATUS_OK ? make_buffers(c, guarded, error) : status;
+    TRY(status);
+    TRY(rows_buffers_create(&c->buffers, &c->data, v, bed_guards(bed), error));
+    return rows_buffers_put(&c->buffers, &c->data, error);
 }
 
 static void case_free(struct rows_case *c) {
-    device_buffer_free(&c->in);
-    device_buffer_free(&c->out);
-    device_buffer_free(&c->weight);
-    device_buffer_free(&c->bias);
-    device_buffer_free(&c->mask);
+    rows_buffers_free(&c->buffers);
     rows_data_free(&c->data);
-    free(c->bytes);
-}
-
-/* Elements of a buffer behind the skew, or NULL. */
-static void *elements(const struct rows_case *c, const struct device_buffer *buffer,
-                      size_t element_bytes) {
-    return buffer->data == NULL ? NULL : (char *)buffer->data + c->variant.skew * element_bytes;
 }
 
 /* The subject's layernorm_softmax(), in its own process. */
@@ -138,21 +78,7 @@ static enum status remote_rows(const struct rows_problem *problem, const struct 
 }
 
 static enum status call(const struct rows_case *c, const struct bed *bed, struct error *error) {
-    const struct rows_data *data = &c->data;
-    size_t size = nn_dtype_bytes(data->type);
-    const struct rows_problem problem = {
-        .op = data->op,
-        .type = data->type,
-        .rows = data->rows,
-        .C = data->C,
-        .in = elements(c, c->variant.in_place ? &c->out : &c->in, size),
-        .out = elements(c, &c->out, size),
-        .weight = data->op != ROWS_SOFTMAX ? elements(c, &c->weight, size) : NULL,
-        .bias = data->op == ROWS_LAYERNORM ? elements(c, &c->bias, size) : NULL,
-        .eps = data->eps,
-        .mask = elements(c, &c->mask, 1),
-        .rows_a_mask = data->rows_a_mask,
-    };
+    const struct rows_problem problem = rows_buffers_problem(&c->buffers, &c->data);
     grader_watch(c->name, PATIENCE);
     enum status status = remote_rows(&problem, bed, error);
     if (status == STATUS_OK) {
@@ -162,67 +88,36 @@ static enum status call(const struct rows_case *c, const struct bed *bed, struct
     return status;
 }
 
-/* Row by row: each has a tolerance of its own. c->bytes holds the output. */
-static void check_values(const struct rows_case *c) {
-    const struct rows_data *data = &c->data;
-    size_t size = nn_dtype_bytes(data->type);
-    double *want = malloc(data->C * sizeof *want);
-    float *got = malloc(data->C * sizeof *got);
-    EXPECT_TRUE(want != NULL && got != NULL);
-    for (size_t row = 0; row < data->rows && !test_has_failed(); row++) {
-        rows_expect(data, row, want, got);
-        nn_dtype_load(got, (char *)c->bytes + (c->variant.skew + row * data->C) * size, data->C,
-                      data->type);
-        struct comparison result = compare_f32(got, want, data->C, rows_tolerance(data, row));
-        if (!result.pass) {
-            char text[512];
-            comparison_describe(&result, data->C, text, sizeof text);
-            TEST_FAIL("%s: row %zu: %s", c->name, row, text);
-        }
+/* Who wrote where, and the values of a result that nobody wrote beside. */
+static enum status check_result(struct rows_case *c, struct error *error) {
+    char text[512];
+    bool outside;
+    const char *changed;
+    TRY(rows_buffers_get(&c->buffers, &outside, &changed, error));
+    if (changed != NULL) {
+        TEST_FAIL("%s: changed its input %s", c->name, changed);
     }
-    free(want);
-    free(got);
-}
-
-/* Reads everything back: the result into c->bytes, and who wrote where. */
-static enum status check_buffers(struct rows_case *c, struct error *error) {
-    static const char *const names[] = {"in", "weight", "bias", "mask"};
-    const struct device_buffer *inputs[] = {&c->in, &c->weight, &c->bias, &c->mask};
-    bool intact = true, changed = false;
-    enum status status = device_buffer_get(&c->out, c->bytes, &intact, &changed, error);
-    for (size_t i = 0; i < c->variant.skew * nn_dtype_bytes(c->data.type); i++) {
-        intact = intact && ((unsigned char *)c->bytes)[i] == 0xff;
-    }
-    for (int i = 0; i < 4 && status == STATUS_OK; i++) {
-        bool same = true, touched = false;
-        if (inputs[i]->block != NULL) {
-            status = device_buffer_get(inputs[i], NULL, &same, &touched, error);
-        }
-        intact = intact && same;
-        if (touched) {
-            TEST_FAIL("%s: changed its input %s", c->name, names[i]);
-        }
-    }
-    if (!intact) {
+    if (outside) {
         TEST_FAIL("%s: wrote outside of the output", c->name);
     }
-    return status;
+    if (!test_has_failed() && !rows_buffers_check(&c->buffers, &c->data, 1, text, sizeof text)) {
+        TEST_FAIL("%s: %s", c->name, text);
+    }
+    return STATUS_OK;
+}
+
+static enum status check_case(struct rows_case *c, enum rows_op op, enum nn_dtype type,
+                              struct shape shape, struct bed *bed, struct error *error) {
+    TRY(case_create(c, op, type, shape, bed, error));
+    TRY(call(c, bed, error));
+    return check_result(c, error);
 }
 
 static void run_case(enum rows_op op, enum nn_dtype type, struct shape shape,
                      struct variant variant, struct bed *bed) {
     struct rows_case c = {.variant = variant};
     struct error error = {0};
-    enum status status = case_create(&c, op, type, shape, bed, &error);
-    if (status == STATUS_OK) {
-        status = call(&c, bed, &error);
-        if (status == STATUS_OK) {
-            status = check_buffers(&c, &error);
-        }
-        if (status == STATUS_OK && !test_has_failed()) {
-            check_values(&c);
-        }
-    }
+    enum status status = check_case(&c, op, type, shape, bed, &error);
     if (status != STATUS_OK) {
         TEST_FAIL("%s: %s (%s)", c.name, error_text(&error, status), status_name(status));
     }

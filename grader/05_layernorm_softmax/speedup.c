@@ -4,14 +4,9 @@
  * on both sides; on simt it is modelled, and one call is as good as many.
  */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/base/rng.h"
 #include "common/device/device.h"
-#include "common/testing/compare.h"
-#include "common/testing/device_buffer.h"
 #include "common/testing/testing.h"
 #include "common/testing/words.h"
 #include "grader/05_layernorm_softmax/calls.h"
@@ -24,25 +19,24 @@
 #include "grader/harness/watch.h"
 #include "grader/isolation/remote.h"
 #include "grader/isolation/remote_device.h"
-#include "labs/05_layernorm_softmax/layernorm_softmax.h"
-#include "labs/05_layernorm_softmax/problem/oracle.h"
+#include "labs/05_layernorm_softmax/problem/case.h"
 
 static const char lab[] = "05_layernorm_softmax";
 
-enum { PATIENCE = 40 /* seconds */, CALLS = 7, MOST_COLUMNS = 8192 };
+enum { PATIENCE = 40 /* seconds */, CALLS = 7 };
 
 struct shape {
     size_t rows, columns;
 };
 
 /* On a GPU so much that launch and wait, which its clock counts too, are the smaller part. */
-static const struct shape gpu_shape = {2048, MOST_COLUMNS}, simt_shape = {256, 2560};
+static const struct shape gpu_shape = {2048, 8192}, simt_shape = {256, 2560};
 
 /* One worker's memory. */
 struct kernel_side {
     device_stream stream;
     void *workspace;
-    struct device_buffer in, out, weight, bias;
+    struct rows_buffers buffers;
 };
 
 /* One operator and type; host copies that the submission never sees. */
@@ -51,46 +45,37 @@ struct kernel_case {
     enum nn_dtype type;
     struct shape shape;
     struct rng rng;
-    struct rows_data data;
-    float *bytes; /* host, (rows, columns) at most */
+    struct rows_data data; /* of the last call */
     struct kernel_side sides[REMOTE_SIDES];
 };
-
-/* Floats that elements take in a device_buffer. */
-static size_t floats_of(const struct kernel_case *k, size_t count) {
-    return count * nn_dtype_bytes(k->type) / sizeof(float);
-}
 
 static size_t elements_of(const struct kernel_case *k) {
     return k->shape.rows * k->shape.columns;
 }
 
+static enum status draw(struct kernel_case *k, struct error *error) {
+    rows_data_free(&k->data);
+    return rows_data_create(&k->data, k->op, k->type, k->shape.rows, k->shape.columns,
+                            (struct rows_flavour){.mean = 0.5f}, &k->rng, error);
+}
+
 static enum status side_create(const struct kernel_case *k, struct kernel_side *side, bool guarded,
                                struct error *error) {
-    size_t floats = floats_of(k, elements_of(k)), row_floats = floats_of(k, k->shape.columns);
     TRY(device_stream_create(&side->stream, error));
     TRY(device_alloc(&side->workspace, ROWS_WORKSPACE_BYTES, error));
-    TRY(device_buffer_create(&side->in, floats, guarded, 0, error));
-    TRY(device_buffer_create(&side->out, floats, guarded, 0, error));
-    TRY(device_buffer_create(&side->weight, row_floats, guarded, 0, error));
-    return device_buffer_create(&side->bias, row_floats, guarded, 0, error);
+    return rows_buffers_create(&side->buffers, &k->data, (struct rows_variant){.skew_in = 0},
+                               guarded, error);
 }
 
 static void side_free(struct kernel_side *side) {
-    device_buffer_free(&side->in);
-    device_buffer_free(&side->out);
-    device_buffer_free(&side->weight);
-    device_buffer_free(&side->bias);
+    rows_buffers_free(&side->buffers);
     device_free(side->workspace);
     device_stream_destroy(side->stream);
 }
 
 static enum status kernel_create(struct kernel_case *k, bool guarded, struct error *error) {
     k->rng = rng_create(grader_seed());
-    k->bytes = malloc(elements_of(k) * sizeof *k->bytes);
-    if (k->bytes == NULL) {
-        return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
-    }
+    TRY(draw(k, error));
     TRY(side_create(k, &k->sides[REMOTE_SUBJECT], guarded, error));
     remote_use(REMOTE_BASELINE);
     TRY(remote_open_device(error));
@@ -103,55 +88,28 @@ static void kernel_free(struct kernel_case *k) {
         side_free(&k->sides[i]);
     }
     rows_data_free(&k->data);
-    free(k->bytes);
-}
-
-static enum status put(struct kernel_case *k, struct device_buffer *buffer, const float *values,
-                       size_t count, struct error *error) {
-    nn_dtype_store(k->bytes, values, count, k->type);
-    return device_buffer_put(buffer, k->bytes, error);
 }
 
 /* Fresh inputs, and nothing of an earlier result, in the worker in use. */
 static enum status kernel_renew(struct kernel_case *k, struct kernel_side *side,
                                 struct error *error) {
-    const size_t rows = k->shape.rows, columns = k->shape.columns;
-    rows_data_free(&k->data);
-    TRY(rows_data_create(&k->data, k->op, k->type, rows, columns,
-                         (struct rows_flavour){.mean = 0.5f}, &k->rng, error));
-    TRY(put(k, &side->in, k->data.in, rows * columns, error));
-    TRY(put(k, &side->weight, k->data.weight, columns, error));
-    TRY(put(k, &side->bias, k->data.bias, columns, error));
-    return device_buffer_put(&side->out, NULL, error);
-}
-
-/* Every row. k->bytes holds the output. */
-static void check_rows(const struct kernel_case *k) {
-    const size_t columns = k->shape.columns;
-    double want[MOST_COLUMNS];
-    float got[MOST_COLUMNS];
-    for (size_t row = 0; row < k->shape.rows && !test_has_failed(); row++) {
-        rows_expect(&k->data, row, want, got);
-        nn_dtype_load(got, k->bytes + floats_of(k, row * columns), columns, k->type);
-        struct comparison result = compare_f32(got, want, columns, rows_tolerance(&k->data, row));
-        if (!result.pass) {
-            char text[512];
-            comparison_describe(&result, columns, text, sizeof text);
-            TEST_FAIL("a timed result is wrong: %s, row %zu: %s", rows_op_name(k->op), row, text);
-        }
-    }
+    TRY(draw(k, error));
+    return rows_buffers_put(&side->buffers, &k->data, error);
 }
 
 static enum status check_result(struct kernel_case *k, struct error *error) {
-    const struct kernel_side *side = &k->sides[REMOTE_SUBJECT];
-    const struct device_buffer *inputs[] = {&side->in, &side->weight, &side->bias};
-    bool intact = false, changed = false;
-    TRY(device_buffer_get(&side->out, k->bytes, &intact, &changed, error));
-    EXPECT_TRUE(intact);
-    check_rows(k);
-    for (int i = 0; i < 3; i++) {
-        TRY(device_buffer_get(inputs[i], NULL, &intact, &changed, error));
-        EXPECT_TRUE(intact && !changed);
+    char text[512];
+    bool outside;
+    const char *changed;
+    struct rows_buffers *buffers = &k->sides[REMOTE_SUBJECT].buffers;
+    TRY(rows_buffers_get(buffers, &outside, &changed, error));
+    if (outside || changed != NULL) {
+        TEST_FAIL("a timed call %s%s",
+                  outside ? "wrote outside of the output" : "changed its input ",
+                  outside ? "" : changed);
+    }
+    if (!rows_buffers_check(buffers, &k->data, 1, text, sizeof text)) {
+        TEST_FAIL("a timed result is wrong: %s, %s", rows_op_name(k->op), text);
     }
     return STATUS_OK;
 }
@@ -159,15 +117,7 @@ static enum status check_result(struct kernel_case *k, struct error *error) {
 /* One call by the worker in use. */
 static enum status run_kernel(const struct kernel_case *k, const struct kernel_side *side,
                               double *ms, struct error *error) {
-    struct rows_call call = {.problem = {.op = k->op,
-                                         .type = k->type,
-                                         .rows = k->shape.rows,
-                                         .C = k->shape.columns,
-                                         .in = side->in.data,
-                                         .out = side->out.data,
-                                         .weight = side->weight.data,
-                                         .bias = side->bias.data,
-                                         .eps = k->data.eps},
+    struct rows_call call = {.problem = rows_buffers_problem(&side->buffers, &k->data),
                              .workspace = side->workspace,
                              .stream = side->stream};
     return remote_call_timed("rows", &call, sizeof call, side->stream, ms, error);

@@ -1,128 +1,234 @@
 /**
  * @file bench.c
- * @brief Lab 05's bench: the steps of the ladder beside a copy, and what they do for the models.
+ * @brief Lab 05's bench: the steps of the ladder beside a copy, and the models' speed with them.
  *
- * Built once for the learner's ladder and once for the solution's. Every step
- * is checked against the double oracle before it is timed. Each row is appended
- * to results/bench.jsonl.
+ * Built once for the learner's ladder and once for the solution's.
  */
 #include <stdio.h>
-#include <string.h>
 
-#include "common/base/flags.h"
-#include "common/bench/bench_program.h"
-#include "common/bench/device/device_bench.h"
-#include "common/bench/device/device_peaks.h"
-#include "labs/05_layernorm_softmax/bench/parts.h"
+#include "common/bench/ladder/ladder_bench.h"
+#include "labs/05_layernorm_softmax/bench/trial.h"
 #include "labs/05_layernorm_softmax/problem/oracle.h"
 
-/* The command line before its texts are read. */
+/* Activations of models, then batches from BERT's width to a vocabulary. */
+static const struct ladder_shape gpu_shapes[] = {
+    {.sizes = {256, 2560}, .name = "[2, 128, 2560]"},
+    {.sizes = {1, 2560}, .name = "[1, 1, 2560]"},
+    {.sizes = {1024, 2560}, .name = "[4, 256, 2560]"},
+    {.sizes = {2048, 2560}, .name = "[1, 2048, 2560]"},
+    LADDER_SHAPE(8192, 768),
+    LADDER_SHAPE(32768, 1024),
+    LADDER_SHAPE(16384, 4096),
+    LADDER_SHAPE(8192, 16384),
+    LADDER_SHAPE(4096, 50257),
+};
+static const struct ladder_shape gpu_quick_shapes[] = {
+    {.sizes = {2048, 2560}, .name = "[1, 2048, 2560]"}, LADDER_SHAPE(8192, 768)};
+static const struct ladder_shape simt_shapes[] = {{.sizes = {1, 2560}, .name = "[1, 1, 2560]"},
+                                                  {.sizes = {256, 2560}, .name = "[2, 128, 2560]"},
+                                                  LADDER_SHAPE(2048, 768),
+                                                  LADDER_SHAPE(1024, 33)};
+static const struct ladder_shape simt_quick_shapes[] = {LADDER_SHAPE(256, 768)};
+
+/* The tables of each shape without --op and --dtype. */
+static const struct {
+    enum rows_op op;
+    enum nn_dtype type;
+} default_tables[] = {{ROWS_LAYERNORM, NN_F32},
+                      {ROWS_LAYERNORM, NN_BF16},
+                      {ROWS_RMSNORM, NN_F32},
+                      {ROWS_SOFTMAX, NN_F32},
+                      {ROWS_SOFTMAX, NN_BF16}};
+
+/* What simt does in about a minute a step. */
+#define SIMT_ELEMENTS ((size_t)1 << 27)
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* The lab's own flags. */
 struct options {
-    const char *shape_text, *op_text, *type_text;
+    const char *op_text, *type_text;
+    int op, type; /* of enum rows_op and nn_dtype; -1: the default tables */
     bool stability;
-    struct bench_shape shape;
-    struct bench_setup setup;
 };
 
-static enum status parse_op(const char *text, int *op, struct error *error) {
-    for (*op = 0; *op < ROWS_OPS; ++*op) {
-        if (strcmp(text, rows_op_name((enum rows_op) * op)) == 0) {
-            return STATUS_OK;
-        }
-    }
-    return error_set(error, STATUS_INVALID_ARGUMENT,
-                     "--op is 'layernorm', 'rmsnorm' or 'softmax', not '%s'", text);
+static const char *op_name(size_t i) {
+    return i < ROWS_OPS ? rows_op_name((enum rows_op)i) : NULL;
 }
 
-static enum status parse_type(const char *text, int *type, struct error *error) {
-    for (*type = 0; *type < ROWS_TYPES; ++*type) {
-        if (strcmp(text, nn_dtype_name((enum nn_dtype) * type)) == 0) {
-            return STATUS_OK;
-        }
-    }
-    return error_set(error, STATUS_INVALID_ARGUMENT,
-                     "--dtype is 'fp32', 'fp16' or 'bf16', not '%s'", text);
+static const char *type_name(size_t i) {
+    return i < ROWS_TYPES ? nn_dtype_name((enum nn_dtype)i) : NULL;
 }
 
-static enum status open_gpu(struct bench_setup *setup, struct error *error) {
-    enum status status = device_open(error);
-    if (status == STATUS_OK) {
-        status = device_properties(&setup->gpu, error);
+static enum status check_options(struct ladder_setup *setup, struct error *error) {
+    struct options *o = setup->options;
+    if (o->op_text != NULL) {
+        TRY(ladder_parse_name(o->op_text, op_name, "--op is 'layernorm', 'rmsnorm' or 'softmax'",
+                              &o->op, error));
     }
-    if (status == STATUS_OK && setup->shape != NULL) {
-        status = bench_check_shape(setup, setup->shape, error);
+    if (o->type_text != NULL) {
+        TRY(ladder_parse_name(o->type_text, type_name, "--dtype is 'fp32', 'fp16' or 'bf16'",
+                              &o->type, error));
     }
-    return status == STATUS_OK ? device_peaks(&setup->roofs, error) : status;
-}
-
-static void print_conditions(const struct bench_setup *setup) {
-    char text[400];
-    printf("%s: %s\n", WARPBOOK_SUBJECT, device_bench_headline(&setup->gpu, text, sizeof text));
-    printf("roof, %s: %.0f GB/s; yardstick: a device-to-device copy of the same rows%s\n",
-           setup->roofs.modelled ? "from clocks and widths" : "measured",
-           1e-9 * setup->roofs.bytes_per_s,
-           setup->gpu.modelled ? "" : "; L2 is flushed before each run");
-}
-
-/* With --shape, --op, --dtype or --step only the ladder is run. */
-static bool is_whole(const struct bench_setup *setup) {
-    return setup->shape == NULL && setup->op < 0 && setup->type < 0 && setup->step == NULL;
-}
-
-static enum status run(void *options, struct error *error) {
-    struct options *o = options;
-    if (o->stability) {
-        bench_stability();
-        return STATUS_OK;
-    }
-    TRY(open_gpu(&o->setup, error));
-    print_conditions(&o->setup);
-    TRY(bench_ladder(&o->setup, error));
-    if (is_whole(&o->setup)) {
-        TRY(bench_model(&o->setup, error));
-    }
-    bench_print_recorded();
     return STATUS_OK;
 }
 
-/* What the flags say beyond their types. */
-static enum status check(void *options, struct error *error) {
-    struct options *o = options;
-    if (o->op_text != NULL) {
-        TRY(parse_op(o->op_text, &o->setup.op, error));
+static bool run_stability(const struct ladder_setup *setup) {
+    const struct options *o = setup->options;
+    if (o->stability) {
+        bench_stability();
     }
-    if (o->type_text != NULL) {
-        TRY(parse_type(o->type_text, &o->setup.type, error));
-    }
-    if (o->shape_text != NULL) {
-        o->setup.shape = &o->shape;
-        TRY(bench_parse_shape(o->shape_text, &o->shape, error));
-    }
-    return o->setup.step != NULL ? bench_check_step(o->setup.step, error) : STATUS_OK;
+    return o->stability;
 }
 
+/* With --shape, --op, --dtype or --step only the ladder is run. */
+static enum ladder_scope scope_of(const struct ladder_setup *setup) {
+    const struct options *o = setup->options;
+    bool whole = setup->shape_text == NULL && setup->step == NULL && o->op < 0 && o->type < 0;
+    return whole ? LADDER_AND_PARTS : LADDER_ALONE;
+}
+
+static enum status parse_shape(const struct ladder_setup *setup, struct ladder_shape *shape,
+                               struct error *error) {
+    TRY(ladder_parse_sizes(setup->shape_text, "ROWS,C", shape, error));
+    const size_t rows = shape->sizes[0], C = shape->sizes[1];
+    if (C > ROWS_MAX_C || rows > ROWS_MAX_ELEMENTS / C) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "--shape %s: C is at most %zu, all elements together %zu",
+                         setup->shape_text, ROWS_MAX_C, ROWS_MAX_ELEMENTS);
+    }
+    return STATUS_OK;
+}
+
+static enum status check_shape(const struct ladder_setup *setup, const struct ladder_shape *shape,
+                               struct error *error) {
+    const struct options *o = setup->options;
+    const size_t rows = shape->sizes[0], C = shape->sizes[1];
+    /* Below 2^44 bytes: elements are at most 2^40. */
+    size_t bytes = (o->type > NN_F32 ? 2 : 4) * (2 * rows * C + 2 * C) + ROWS_WORKSPACE_BYTES;
+    if (setup->gpu.modelled && rows * C > SIMT_ELEMENTS) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "--shape %zu,%zu: %zu elements take simt very long; at most %zu here",
+                         rows, C, rows * C, SIMT_ELEMENTS);
+    }
+    return ladder_check_memory(setup, shape, 2, bytes, error);
+}
+
+/* Operators and types in turn; without flags those of the default tables. */
+static bool choose_table(const struct ladder_setup *setup, struct ladder_shape *shape, size_t i) {
+    const struct options *o = setup->options;
+    bool listed = o->type >= 0; /* --dtype shows that type of every operator */
+    shape->op = (int)(i / ROWS_TYPES);
+    shape->dtype = (int)(i % ROWS_TYPES);
+    for (size_t k = 0; k < COUNT(default_tables); k++) {
+        listed = listed || ((int)default_tables[k].op == shape->op &&
+                            (int)default_tables[k].type == shape->dtype);
+    }
+    return listed && (o->op < 0 || o->op == shape->op) && (o->type < 0 || o->type == shape->dtype);
+}
+
+static const char *step_name(size_t i) {
+    size_t count;
+    const struct rows_step *steps = layernorm_softmax_ladder(&count);
+    return i < count ? steps[i].name : NULL;
+}
+
+/* Bytes of the rows, read once and written once: no kernel can move less. */
+static double bytes_of(const struct ladder_shape *s) {
+    return 2.0 * (double)s->sizes[0] * (double)s->sizes[1] *
+           (double)nn_dtype_bytes((enum nn_dtype)s->dtype);
+}
+
+/* Operations, about: 7 an element for LayerNorm, 4 for RMSNorm, 5 for softmax. */
+static double flops_of(const struct ladder_shape *s) {
+    static const double each[] = {7.0, 4.0, 5.0};
+    return each[s->op] * (double)s->sizes[0] * (double)s->sizes[1];
+}
+
+static void describe(const struct ladder_setup *setup, const struct ladder_shape *s,
+                     struct ladder_text *text) {
+    text->op = op_name((size_t)s->op);
+    text->dtype = type_name((size_t)s->dtype);
+    snprintf(text->plot_title, sizeof text->plot_title, "%s %s, %zu rows of %zu", text->op,
+             text->dtype, s->sizes[0], s->sizes[1]);
+    snprintf(text->title, sizeof text->title, "%s%s%s, %s", text->plot_title,
+             s->name != NULL ? ", " : "", s->name != NULL ? s->name : "",
+             device_bench_verb(&setup->gpu));
+    snprintf(text->shape, sizeof text->shape, "%zux%zu", s->sizes[0], s->sizes[1]);
+}
+
+static const char *conditions(const struct ladder_setup *setup, char *text, size_t size) {
+    snprintf(text, size,
+             "\nroof, %s: %.0f GB/s; yardstick: a device-to-device copy of the same rows%s",
+             setup->roofs.modelled ? "from clocks and widths" : "measured",
+             1e-9 * setup->roofs.bytes_per_s,
+             setup->gpu.modelled ? "" : "; L2 is flushed before each run");
+    return text;
+}
+
+static const struct ladder_column columns[] = {
+    {LADDER_MS, 9, "ms"},
+    {LADDER_GB_PER_S, 9, "GB/s"},
+    {LADDER_SPEED_OF_PEER, 9, "of copy"},
+    {LADDER_ROOFLINE, 9, "roofline"},
+    {LADDER_STEP_UP, 9, "step up"},
+    {LADDER_IN_ALL, 9, "in all"},
+};
+
+static ladder_part *const parts[] = {bench_models};
+
+static const struct ladder_bench bench = {
+    .lab = "05_layernorm_softmax",
+    .subject = WARPBOOK_SUBJECT,
+    .summary = "compares the steps of lab 05 with each other, with a copy and in the models",
+    .epilogue = "Without --shape, --op, --dtype and --step: the ladder on a list of shapes (on "
+                "simt: small ones), then BERT and Llama2.",
+    .check_options = check_options,
+    .instead = run_stability,
+    .scope = scope_of,
+    .shapes = {LADDER_SHAPES(gpu_shapes), LADDER_SHAPES(gpu_quick_shapes),
+               LADDER_SHAPES(simt_shapes), LADDER_SHAPES(simt_quick_shapes)},
+    .parse_shape = parse_shape,
+    .check_shape = check_shape,
+    .tables = ROWS_OPS * ROWS_TYPES,
+    .table = choose_table,
+    .step = step_name,
+    .problem = {.bytes = sizeof(struct rows_trial),
+                .create = rows_trial_create,
+                .free = rows_trial_free,
+                .run = rows_trial_run,
+                .check = rows_trial_check},
+    .peer = {.run = rows_trial_copy,
+             .order = LADDER_PEER_BEFORE_STEPS,
+             .name = "device-to-device copy",
+             .row = "(copy)"},
+    .seconds = 0.1,
+    .quick_seconds = 0.02,
+    .flops = flops_of,
+    .bytes = bytes_of,
+    .describe = describe,
+    .name_width = 20,
+    .columns = columns,
+    .columns_count = COUNT(columns),
+    .needs_roofs = true,
+    .conditions = conditions,
+    .parts = parts,
+    .parts_count = COUNT(parts),
+};
+
 int main(int argc, char **argv) {
-    struct options o = {.setup = {.op = -1, .type = -1}};
-    const struct flag table[] = {
-        {"shape", 's', FLAG_STRING, &o.shape_text, "ROWS,C", "only the ladder, on this shape"},
+    struct options o = {.op = -1, .type = -1};
+    struct ladder_setup setup = {.options = &o};
+    const struct flag flags[] = {
+        LADDER_FLAG_SHAPE(&setup, "ROWS,C"),
         {"op", 'o', FLAG_STRING, &o.op_text, "OP", "only 'layernorm', 'rmsnorm' or 'softmax'"},
         {"dtype", 'd', FLAG_STRING, &o.type_text, "TYPE", "only 'fp32', 'fp16' or 'bf16'"},
-        {"step", 0, FLAG_STRING, &o.setup.step, "NAME", "only this step of the ladder"},
-        {"plot", 'p', FLAG_STRING, &o.setup.plot, "FILE", "write the last shape's roofline as SVG"},
+        LADDER_FLAG_STEP(&setup),
+        LADDER_FLAG_PLOT(&setup),
         {"stability", 0, FLAG_SWITCH, &o.stability, NULL,
          "only compare three ways to a variance; needs no GPU"},
-        {"all", 'a', FLAG_SWITCH, &o.setup.all, NULL, "also steps that take seconds a call"},
-        {"quick", 'q', FLAG_SWITCH, &o.setup.quick, NULL, "fewer shapes, shorter runs"},
+        LADDER_FLAG_ALL(&setup),
+        LADDER_FLAG_QUICK(&setup),
     };
-    const struct flags flags = {
-        .program = "bench",
-        .positional = "",
-        .summary = "compares the steps of lab 05 with each other, with a copy and in the models",
-        .table = table,
-        .count = sizeof table / sizeof *table,
-        .epilogue = "Without --shape, --op, --dtype and --step: the ladder on a list of shapes (on "
-                    "simt: small ones), then BERT and Llama2.",
-    };
-    const struct bench_program program = {.flags = &flags, .check = check, .run = run};
-    return bench_program_main(&program, argc, argv, &o);
+    return ladder_bench_main(&bench, flags, COUNT(flags), &setup, argc, argv);
 }

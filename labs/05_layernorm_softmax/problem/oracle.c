@@ -11,7 +11,7 @@ const char *rows_op_name(enum rows_op op) {
     return names[op];
 }
 
-/* What the type makes of a value. */
+/* A value rounded to the type. */
 static float rounded(float x, enum nn_dtype type) {
     uint32_t stored; /* room for any of them */
     nn_dtype_store(&stored, &x, 1, type);
@@ -84,8 +84,8 @@ void rows_data_free(struct rows_data *data) {
     *data = (struct rows_data){0};
 }
 
-/* A row as softmax sees it: -inf where the mask hides. */
-static void see_row(const struct rows_data *data, size_t row, float *x) {
+/* A row with the mask applied: -inf where it is 0. */
+static void apply_mask(const struct rows_data *data, size_t row, float *x) {
     const uint8_t *mask = data->mask + (data->mask ? row / data->rows_a_mask * data->C : 0);
     for (size_t c = 0; c < data->C; c++) {
         bool hidden = data->op == ROWS_SOFTMAX && data->mask != NULL && mask[c] == 0;
@@ -95,7 +95,7 @@ static void see_row(const struct rows_data *data, size_t row, float *x) {
 
 void rows_expect(const struct rows_data *data, size_t row, double *want, float *scratch) {
     size_t C = data->C;
-    see_row(data, row, scratch);
+    apply_mask(data, row, scratch);
     if (data->op == ROWS_LAYERNORM) {
         nn_layernorm(scratch, scratch, data->weight, data->bias, 1, C, data->eps);
     } else if (data->op == ROWS_RMSNORM) {

@@ -14,16 +14,16 @@
 /** @return "layernorm", "rmsnorm", "softmax" */
 const char *rows_op_name(enum rows_op op);
 
-/** What the inputs are like. */
+/** How the inputs are drawn. */
 struct rows_flavour {
-    float mean;         /**< of every row, beside a small one of its own */
-    bool masked;        /**< softmax: a random mask; its first row hides all, its second nothing */
+    float mean;  /**< of every row, beside a small one of its own */
+    bool masked; /**< softmax: a random mask; its first row masks every column, its second none */
     size_t rows_a_mask; /**< 0 counts as 1 */
-    bool quiet;         /**< values of about 1e-3: epsilon decides a norm's scale */
-    bool infinities;    /**< softmax: some -inf; the last row is nothing but -inf */
+    bool quiet;         /**< values of about 1e-3: epsilon decides a norm's result */
+    bool infinities;    /**< softmax: some -inf; the last row has only -inf */
 };
 
-/** Host copies of one problem; every value is one that the type can hold. */
+/** Host copies of one problem; every value is rounded to the type. */
 struct rows_data {
     enum rows_op op;
     enum nn_dtype type;
@@ -42,11 +42,11 @@ MUST_CHECK enum status rows_data_create(struct rows_data *data, enum rows_op op,
 /** Frees; a zero-initialised one is allowed. */
 void rows_data_free(struct rows_data *data);
 
-/** What common/nn says of one row. @param want (C) @param scratch (C) */
+/** One row of the result, by common/nn in double. @param want (C) @param scratch (C) */
 void rows_expect(const struct rows_data *data, size_t row, double *want, float *scratch);
 
 /**
- * @brief How far one row of an fp32 implementation may be off, stored in data->type.
+ * @brief Tolerance of one row that is computed in fp32 and stored in data->type.
  *
  * With u = 2^-24. A sum of C terms, in any order, is off by some u sqrt(C) in random data.
  * LayerNorm's mean is off by up to four times as much of |mean|, where one thread adds values of

@@ -1,12 +1,9 @@
 /* Every step of the ladder, and every way of v6, against the double oracle. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/device/device.h"
 #include "common/testing/testing.h"
-#include "labs/05_layernorm_softmax/problem/oracle.h"
+#include "labs/05_layernorm_softmax/problem/case.h"
 #include "solutions/05_layernorm_softmax/steps/ladder.h"
 
 struct shape {
@@ -26,13 +23,6 @@ static const struct shape gpu_shapes[] = {
 /* From so many elements on, only about so many rows are checked. */
 enum { LARGE = 1 << 20, SOME_ROWS = 31 };
 
-/* How a list of shapes is run. */
-struct variant {
-    struct rows_flavour flavour;
-    size_t skew_in, skew_out; /* elements past a 256-byte boundary */
-    bool in_place;
-};
-
 /* Runs a step, or a plan of v6. */
 struct subject {
     const char *name;
@@ -40,177 +30,66 @@ struct subject {
     const struct rows_plan *plan;
 };
 
-/* One problem on the device. */
+/* One problem on the host and on the device. */
 struct bed {
     struct rows_data data;
-    struct variant variant;
-    void *d_in, *d_out, *d_weight, *d_bias, *d_mask, *workspace; /* device */
-    unsigned char *bytes;                                        /* host, as many as d_out has */
-    size_t out_bytes;
+    struct rows_buffers buffers;
+    void *workspace; /* device */
 };
 
-/* Device memory with `skew` bytes before the data. */
-static enum status send(void **d, const void *bytes, size_t count, size_t skew,
-                        struct error *error) {
-    enum status status = device_alloc(d, count + skew, error);
-    if (status == STATUS_OK && count > 0) {
-        status = device_write((char *)*d + skew, bytes, count, NULL, error);
-    }
-    return status;
-}
-
-static enum status send_values(struct bed *bed, void **d, const float *values, size_t count,
-                               size_t skew, struct error *error) {
-    size_t size = nn_dtype_bytes(bed->data.type);
-    nn_dtype_store(bed->bytes, values, count, bed->data.type);
-    return send(d, bed->bytes, count * size, skew * size, error);
-}
-
 static enum status bed_create(struct bed *bed, enum rows_op op, enum nn_dtype type, struct shape s,
-                              struct variant v, struct error *error) {
+                              struct rows_variant v, struct error *error) {
     struct rng rng = rng_create(s.rows * 31 + s.C * 7 + (size_t)type);
-    *bed = (struct bed){.variant = v};
-    enum status status =
-        rows_data_create(&bed->data, op, type, s.rows, s.C, v.flavour, &rng, error);
-    bed->out_bytes = (s.rows * s.C + v.skew_out) * nn_dtype_bytes(type);
-    bed->bytes = malloc(bed->out_bytes + (s.C + v.skew_in) * sizeof(float));
-    if (status == STATUS_OK && bed->bytes == NULL) {
-        status = error_set(error, STATUS_OUT_OF_MEMORY, "out of memory");
-    }
-    if (status == STATUS_OK) {
-        status = device_alloc(&bed->workspace, ROWS_WORKSPACE_BYTES, error);
-    }
-    if (status == STATUS_OK) {
-        status = send_values(bed, &bed->d_weight, bed->data.weight, s.C, v.skew_in, error);
-    }
-    if (status == STATUS_OK) {
-        status = send_values(bed, &bed->d_bias, bed->data.bias, s.C, v.skew_in, error);
-    }
-    if (status == STATUS_OK && bed->data.mask != NULL) {
-        status = send(&bed->d_mask, bed->data.mask, bed->data.masks * s.C, v.skew_in, error);
-    }
-    return status == STATUS_OK ? device_alloc(&bed->d_out, bed->out_bytes, error) : status;
+    struct device_properties gpu;
+    *bed = (struct bed){0};
+    TRY(device_properties(&gpu, error));
+    TRY(device_alloc(&bed->workspace, ROWS_WORKSPACE_BYTES, error));
+    TRY(rows_data_create(&bed->data, op, type, s.rows, s.C, v.flavour, &rng, error));
+    return rows_buffers_create(&bed->buffers, &bed->data, v, !gpu.modelled, error);
 }
 
 static void bed_free(struct bed *bed) {
-    device_free(bed->d_in);
-    device_free(bed->d_out);
-    device_free(bed->d_weight);
-    device_free(bed->d_bias);
-    device_free(bed->d_mask);
     device_free(bed->workspace);
+    rows_buffers_free(&bed->buffers);
     rows_data_free(&bed->data);
-    free(bed->bytes);
-}
-
-/* Elements further along, or NULL. */
-static void *along(void *d, size_t elements, enum nn_dtype type) {
-    return d == NULL ? NULL : (char *)d + elements * nn_dtype_bytes(type);
-}
-
-static struct rows_problem problem_of(const struct bed *bed) {
-    const struct rows_data *data = &bed->data;
-    const struct variant *v = &bed->variant;
-    void *out = along(bed->d_out, v->skew_out, data->type);
-    return (struct rows_problem){
-        .op = data->op,
-        .type = data->type,
-        .rows = data->rows,
-        .C = data->C,
-        .in = v->in_place ? out : along(bed->d_in, v->skew_in, data->type),
-        .out = out,
-        .weight = along(bed->d_weight, v->skew_in, data->type),
-        .bias = along(bed->d_bias, v->skew_in, data->type),
-        .eps = data->eps,
-        .mask = bed->d_mask == NULL ? NULL : (uint8_t *)bed->d_mask + v->skew_in,
-        .rows_a_mask = data->rows_a_mask,
-    };
-}
-
-/* Fresh input, bytes of ones in the output: NaN in every type. */
-static enum status renew(struct bed *bed, struct error *error) {
-    size_t count = bed->data.rows * bed->data.C, size = nn_dtype_bytes(bed->data.type);
-    enum status status = STATUS_OK;
-    device_free(bed->d_in);
-    bed->d_in = NULL;
-    if (bed->out_bytes > 0) {
-        status = device_set(bed->d_out, 0xff, bed->out_bytes, NULL, error);
-    }
-    if (status == STATUS_OK && !bed->variant.in_place) {
-        return send_values(bed, &bed->d_in, bed->data.in, count, bed->variant.skew_in, error);
-    }
-    if (status == STATUS_OK && count > 0) {
-        nn_dtype_store(bed->bytes, bed->data.in, count, bed->data.type);
-        status = device_write(along(bed->d_out, bed->variant.skew_out, bed->data.type), bed->bytes,
-                              count * size, NULL, error);
-    }
-    return status;
 }
 
 static enum status run_subject(const struct subject *s, struct bed *bed, struct error *error) {
-    enum status status = renew(bed, error);
-    const struct rows_problem problem = problem_of(bed);
-    if (status == STATUS_OK && s->plan != NULL) {
-        status = rows_v6_with_plan(&problem, *s->plan, bed->workspace, NULL, error);
-    } else if (status == STATUS_OK) {
-        status = s->run(&problem, bed->workspace, NULL, error);
+    TRY(rows_buffers_put(&bed->buffers, &bed->data, error));
+    const struct rows_problem problem = rows_buffers_problem(&bed->buffers, &bed->data);
+    if (s->plan != NULL) {
+        TRY(rows_v6_with_plan(&problem, *s->plan, bed->workspace, NULL, error));
+    } else {
+        TRY(s->run(&problem, bed->workspace, NULL, error));
     }
-    if (status == STATUS_OK) {
-        status = device_synchronize(NULL, error);
-    }
-    if (status == STATUS_OK && bed->out_bytes > 0) {
-        status = device_read(bed->bytes, bed->d_out, bed->out_bytes, NULL, error);
-    }
-    return status;
-}
-
-/* Compares one row of bed->bytes; false and text when it is wrong. */
-static bool is_right(const struct bed *bed, size_t row, double *want, float *got, char *text,
-                     size_t size) {
-    const struct rows_data *data = &bed->data;
-    size_t first = (bed->variant.skew_out + row * data->C) * nn_dtype_bytes(data->type);
-    rows_expect(data, row, want, got);
-    nn_dtype_load(got, bed->bytes + first, data->C, data->type);
-    struct comparison c = compare_f32(got, want, data->C, rows_tolerance(data, row));
-    size_t used = (size_t)snprintf(text, size, "row %zu: ", row);
-    comparison_describe(&c, data->C, text + used, size - used);
-    return c.pass;
-}
-
-/* What lies before the output was ones and must still be. */
-static bool is_intact(const struct bed *bed) {
-    for (size_t i = 0; i < bed->variant.skew_out * nn_dtype_bytes(bed->data.type); i++) {
-        if (bed->bytes[i] != 0xff) {
-            return false;
-        }
-    }
-    return true;
+    return device_synchronize(NULL, error);
 }
 
 static void check_subject(const struct subject *s, struct bed *bed) {
     char text[400] = "";
+    bool outside = false;
+    const char *changed = NULL;
     struct error error = {0};
     const struct rows_data *data = &bed->data;
-    double *want = malloc(data->C * sizeof *want);
-    float *got = malloc(data->C * sizeof *got);
-    bool good = want != NULL && got != NULL && run_subject(s, bed, &error) == STATUS_OK;
-    good = good && is_intact(bed);
+    const struct rows_variant *v = &bed->buffers.variant;
     /* Of a large problem some rows: the oracle has one CPU. */
     size_t step = data->rows * data->C < LARGE ? 1 : data->rows / SOME_ROWS + 1;
-    for (size_t row = 0; row < data->rows && good; row += step) {
-        good = is_right(bed, row, want, got, text, sizeof text);
-    }
+    bool good = run_subject(s, bed, &error) == STATUS_OK &&
+                rows_buffers_get(&bed->buffers, &outside, &changed, &error) == STATUS_OK &&
+                !outside && changed == NULL &&
+                rows_buffers_check(&bed->buffers, data, step, text, sizeof text);
     if (!good) {
-        TEST_FAIL("%s %s %s rows=%zu C=%zu mean=%g masked=%d skew=%zu,%zu in_place=%d: %s %s",
+        TEST_FAIL("%s %s %s rows=%zu C=%zu mean=%g masked=%d skew=%zu,%zu in_place=%d: %s%s%s%s %s",
                   s->name, rows_op_name(data->op), nn_dtype_name(data->type), data->rows, data->C,
-                  (double)bed->variant.flavour.mean, data->mask != NULL, bed->variant.skew_in,
-                  bed->variant.skew_out, bed->variant.in_place, text, error.message);
+                  (double)v->flavour.mean, data->mask != NULL, v->skew_in, v->skew_out, v->in_place,
+                  outside ? "wrote outside of the output " : "",
+                  changed != NULL ? "changed its input " : "", changed != NULL ? changed : "", text,
+                  error.message);
     }
-    free(want);
-    free(got);
 }
 
-static void check_shape(enum rows_op op, enum nn_dtype type, struct shape s, struct variant v) {
+static void check_shape(enum rows_op op, enum nn_dtype type, struct shape s,
+                        struct rows_variant v) {
     struct bed bed;
     struct error error = {0};
     size_t count;
@@ -229,7 +108,7 @@ static void check_shape(enum rows_op op, enum nn_dtype type, struct shape s, str
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static void check_shapes(enum rows_op op, const struct shape *list, size_t count,
-                         struct variant v) {
+                         struct rows_variant v) {
     for (int type = 0; type < ROWS_TYPES; type++) {
         for (size_t i = 0; i < count && !test_has_failed(); i++) {
             check_shape(op, (enum nn_dtype)type, list[i], v);
@@ -246,7 +125,7 @@ static bool open_device(struct device_properties *gpu) {
     return true;
 }
 
-static void check_ladder(enum rows_op op, struct variant v) {
+static void check_ladder(enum rows_op op, struct rows_variant v) {
     struct device_properties gpu;
     if (open_device(&gpu)) {
         check_shapes(op, shapes, COUNT(shapes), v);
@@ -254,55 +133,56 @@ static void check_ladder(enum rows_op op, struct variant v) {
 }
 
 C_TEST(ladder, layernorm) {
-    check_ladder(ROWS_LAYERNORM, (struct variant){0});
+    check_ladder(ROWS_LAYERNORM, (struct rows_variant){0});
 }
 
 C_TEST(ladder, rmsnorm) {
-    check_ladder(ROWS_RMSNORM, (struct variant){0});
+    check_ladder(ROWS_RMSNORM, (struct rows_variant){0});
 }
 
 C_TEST(ladder, softmax) {
-    check_ladder(ROWS_SOFTMAX, (struct variant){0});
+    check_ladder(ROWS_SOFTMAX, (struct rows_variant){0});
 }
 
 C_TEST(ladder, softmax_with_mask) {
-    check_ladder(ROWS_SOFTMAX, (struct variant){.flavour = {.masked = true}});
+    check_ladder(ROWS_SOFTMAX, (struct rows_variant){.flavour = {.masked = true}});
 }
 
 C_TEST(ladder, softmax_with_a_mask_for_three_rows_and_minus_infinity) {
     const struct rows_flavour flavour = {.masked = true, .rows_a_mask = 3, .infinities = true};
-    check_ladder(ROWS_SOFTMAX, (struct variant){.flavour = flavour});
+    check_ladder(ROWS_SOFTMAX, (struct rows_variant){.flavour = flavour});
 }
 
 /* E[x^2] - mean^2 would be off by tenths here. */
 C_TEST(ladder, layernorm_of_a_large_mean) {
-    check_ladder(ROWS_LAYERNORM, (struct variant){.flavour = {.mean = 3000.0f}});
+    check_ladder(ROWS_LAYERNORM, (struct rows_variant){.flavour = {.mean = 3000.0f}});
 }
 
 /* e^1000 overflows. */
 C_TEST(ladder, softmax_of_large_numbers) {
-    check_ladder(ROWS_SOFTMAX, (struct variant){.flavour = {.mean = 1000.0f}});
+    check_ladder(ROWS_SOFTMAX, (struct rows_variant){.flavour = {.mean = 1000.0f}});
 }
 
 C_TEST(ladder, in_place) {
     for (int op = 0; op < ROWS_OPS; op++) {
-        check_ladder((enum rows_op)op, (struct variant){.in_place = true});
+        check_ladder((enum rows_op)op, (struct rows_variant){.in_place = true});
     }
 }
 
 C_TEST(ladder, unaligned_pointers) {
-    check_ladder(ROWS_LAYERNORM, (struct variant){.skew_in = 1, .skew_out = 1});
-    check_ladder(ROWS_RMSNORM, (struct variant){.skew_in = 3});
+    check_ladder(ROWS_LAYERNORM, (struct rows_variant){.skew_in = 1, .skew_out = 1});
+    check_ladder(ROWS_RMSNORM, (struct rows_variant){.skew_in = 3});
     check_ladder(ROWS_SOFTMAX,
-                 (struct variant){.flavour = {.masked = true}, .skew_in = 1, .skew_out = 3});
-    check_ladder(ROWS_SOFTMAX, (struct variant){.skew_out = 1, .in_place = true});
+                 (struct rows_variant){.flavour = {.masked = true}, .skew_in = 1, .skew_out = 3});
+    check_ladder(ROWS_SOFTMAX, (struct rows_variant){.skew_out = 1, .in_place = true});
 }
 
 C_TEST(ladder, long_rows) {
     struct device_properties gpu;
     if (open_device(&gpu)) {
         for (int op = 0; op < ROWS_OPS; op++) {
-            check_shapes((enum rows_op)op, long_shapes, COUNT(long_shapes), (struct variant){0});
+            check_shapes((enum rows_op)op, long_shapes, COUNT(long_shapes),
+                         (struct rows_variant){0});
         }
     }
 }
@@ -313,10 +193,10 @@ C_TEST(ladder, large_sizes_on_a_gpu) {
         TEST_SKIP("large sizes are for a GPU; this is simt");
     }
     for (int op = 0; op < ROWS_OPS && !test_has_failed(); op++) {
-        check_shapes((enum rows_op)op, gpu_shapes, COUNT(gpu_shapes), (struct variant){0});
+        check_shapes((enum rows_op)op, gpu_shapes, COUNT(gpu_shapes), (struct rows_variant){0});
     }
     check_shapes(ROWS_SOFTMAX, gpu_shapes, COUNT(gpu_shapes),
-                 (struct variant){.flavour = {.masked = true, .rows_a_mask = 2}});
+                 (struct rows_variant){.flavour = {.masked = true, .rows_a_mask = 2}});
 }
 
 /* Every way, with more rows than blocks where blocks go on to the next row. */
@@ -343,7 +223,7 @@ static const struct {
 };
 
 C_TEST(widths, every_way_is_right) {
-    static const struct variant variants[] = {
+    static const struct rows_variant variants[] = {
         {.flavour = {.mean = 100.0f}},
         {.flavour = {.masked = true, .rows_a_mask = 2, .infinities = true}, .in_place = true},
     };
@@ -356,7 +236,7 @@ C_TEST(widths, every_way_is_right) {
         enum rows_op op = (enum rows_op)(i / ROWS_TYPES % ROWS_OPS);
         enum nn_dtype type = (enum nn_dtype)(i % ROWS_TYPES);
         struct bed bed;
-        struct variant v = variants[op == ROWS_SOFTMAX];
+        struct rows_variant v = variants[op == ROWS_SOFTMAX];
         const struct subject subject = {"v6", NULL, &plans[which].plan};
         ASSERT_OK(bed_create(&bed, op, type, plans[which].shape, v, &error));
         check_subject(&subject, &bed);
