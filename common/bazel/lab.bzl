@@ -23,7 +23,7 @@ _FLAGS = {
 # Dependencies of every lab, by language.
 _DEPS = {
     "c": ["//common/base"],
-    "cu": ["//common/base", "//common/device"],
+    "cu": ["//common/base", "//common/cuda", "//common/device"],
 }
 
 # Dependencies of `generate` besides the engine: a program on the device prints which GPU it uses.

@@ -1,0 +1,169 @@
+/**
+ * @file wgmma.cuh
+ * @brief Tensor cores of a warpgroup: wgmma.mma_async m64nNk16, fp16 or bf16 with fp32
+ *        accumulators, both operands in shared memory.
+ *
+ * Compute capability 9.0a; include it in code for that alone. The four warps (128 threads) of a
+ * warpgroup execute each of these together.
+ *
+ * Operands lie as the TMA brings them with 128-byte swizzle: rows of 64 elements, 128 bytes; of K,
+ * or where an operand is TRANSPOSED, of M or N. A thread accumulates rows 16 * warp + lane / 4 and
+ * eight below, of each eight columns lane % 4 * 2 and the one after: d[4 j] to d[4 j + 3] are those
+ * of columns 8 j and up, first of the upper row.
+ */
+#ifndef WARPBOOK_COMMON_CUDA_WGMMA_CUH_
+#define WARPBOOK_COMMON_CUDA_WGMMA_CUH_
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <stdint.h>
+
+#define R4(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
+#define R16(i) R4(i), R4(i + 4), R4(i + 8), R4(i + 12)
+
+/* run(): d (N / 2 of the thread) += a (64, 16) * b (N, 16)^T, or = where `accumulate` is 0. a and b
+   are descriptors. Asynchronous: d is not to be touched before wgmma_wait(). */
+template <int N> struct wgmma;
+
+#define WGMMA(TYPE)                                                                          \
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %130, 0;\n"                               \
+                 "wgmma.mma_async.sync.aligned.m64n256k16.f32." TYPE "." TYPE " "            \
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, "                       \
+                 " %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, "             \
+                 " %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "             \
+                 " %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "             \
+                 " %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, "             \
+                 " %60, %61, %62, %63, %64, %65, %66, %67, %68, %69, %70, %71, "             \
+                 " %72, %73, %74, %75, %76, %77, %78, %79, %80, %81, %82, %83, "             \
+                 " %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "             \
+                 " %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, "     \
+                 " %108, %109, %110, %111, %112, %113, %114, %115, %116, %117, %118, %119, " \
+                 " %120, %121, %122, %123, %124, %125, %126, %127}, "                        \
+                 "%128, %129, p, 1, 1, %131, %132;\n}"                                       \
+                 : R16(0), R16(16), R16(32), R16(48), R16(64), R16(80), R16(96), R16(112)    \
+                 : "l"(a), "l"(b), "r"(accumulate), "n"(A_TRANSPOSED), "n"(B_TRANSPOSED))
+
+template <> struct wgmma<256> {
+    template <int A_TRANSPOSED, int B_TRANSPOSED>
+    static __device__ __forceinline__ void run(float *d, uint64_t a, uint64_t b, int accumulate,
+                                               __half) {
+        WGMMA("f16");
+    }
+
+    template <int A_TRANSPOSED, int B_TRANSPOSED>
+    static __device__ __forceinline__ void run(float *d, uint64_t a, uint64_t b, int accumulate,
+                                               __nv_bfloat16) {
+        WGMMA("bf16");
+    }
+};
+#undef WGMMA
+
+#define WGMMA(TYPE)                                                               \
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %98, 0;\n"                     \
+                 "wgmma.mma_async.sync.aligned.m64n192k16.f32." TYPE "." TYPE " " \
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, "            \
+                 " %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, "  \
+                 " %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "  \
+                 " %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "  \
+                 " %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, "  \
+                 " %60, %61, %62, %63, %64, %65, %66, %67, %68, %69, %70, %71, "  \
+                 " %72, %73, %74, %75, %76, %77, %78, %79, %80, %81, %82, %83, "  \
+                 " %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95}, " \
+                 "%96, %97, p, 1, 1, %99, %100;\n}"                               \
+                 : R16(0), R16(16), R16(32), R16(48), R16(64), R16(80)            \
+                 : "l"(a), "l"(b), "r"(accumulate), "n"(A_TRANSPOSED), "n"(B_TRANSPOSED))
+
+template <> struct wgmma<192> {
+    template <int A_TRANSPOSED, int B_TRANSPOSED>
+    static __device__ __forceinline__ void run(float *d, uint64_t a, uint64_t b, int accumulate,
+                                               __half) {
+        WGMMA("f16");
+    }
+
+    template <int A_TRANSPOSED, int B_TRANSPOSED>
+    static __device__ __forceinline__ void run(float *d, uint64_t a, uint64_t b, int accumulate,
+                                               __nv_bfloat16) {
+        WGMMA("bf16");
+    }
+};
+#undef WGMMA
+
+#define WGMMA(TYPE)                                                               \
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %66, 0;\n"                     \
+                 "wgmma.mma_async.sync.aligned.m64n128k16.f32." TYPE "." TYPE " " \
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, "            \
+                 " %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, "  \
+                 " %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "  \
+                 " %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "  \
+                 " %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, "  \
+                 " %60, %61, %62, %63}, "                                         \
+                 "%64, %65, p, 1, 1, %67, %68;\n}"                                \
+                 : R16(0), R16(16), R16(32), R16(48)                              \
+                 : "l"(a), "l"(b), "r"(accumulate), "n"(A_TRANSPOSED), "n"(B_TRANSPOSED))
+
+template <> struct wgmma<128> {
+    template <int A_TRANSPOSED, int B_TRANSPOSED>
+    static __device__ __forceinline__ void run(float *d, uint64_t a, uint64_t b, int accumulate,
+                                               __half) {
+        WGMMA("f16");
+    }
+
+    template <int A_TRANSPOSED, int B_TRANSPOSED>
+    static __device__ __forceinline__ void run(float *d, uint64_t a, uint64_t b, int accumulate,
+                                               __nv_bfloat16) {
+        WGMMA("bf16");
+    }
+};
+#undef WGMMA
+
+#undef R16
+#undef R4
+
+/*
+ * The matrix descriptor of an operand's 64 x 16 or N x 16 at a 1024-byte aligned address of shared
+ * memory: start, leading and stride byte offset in units of 16 bytes, and a 1 for 128-byte swizzle.
+ *
+ * K-major, rows of 64 elements of K: the stride offset leads from eight rows to the next eight,
+ * 1024 bytes; the leading one is not used (1). Sixteen elements of K further on are 32 bytes more.
+ *
+ * TRANSPOSED, that is M- or N-major, rows of 64 columns at one k: PTX ISA (matrix descriptor,
+ * canonical layouts) has 16-bit elements at ((8, 8, m), (8, k)) : ((1, 8, leading), (64, stride)).
+ * So 64 columns are contiguous, a row of 128 bytes; eight k are eight rows; the stride offset leads
+ * from eight k to the next eight, 1024 bytes; and the leading one from 64 columns to the next 64,
+ * which is the next box of the TMA: 64 rows, 8192 bytes. Sixteen k further on are 2048 bytes more,
+ * where the swizzle's pattern begins again, so that the base offset stays 0.
+ */
+template <bool TRANSPOSED>
+static __device__ __forceinline__ uint64_t wgmma_descriptor(unsigned shared_address) {
+    constexpr uint64_t LEADING = TRANSPOSED ? 64 * 128 >> 4 : 1;
+    return (uint64_t)1 << 62 | (uint64_t)(1024 >> 4) << 32 | LEADING << 16 |
+           (shared_address & 0x3ffff) >> 4;
+}
+
+/* Orders the warpgroup's accesses to registers before the wgmma that follow (wgmma.fence): before
+   the first wgmma, and after each change of an accumulator by other instructions. */
+static __device__ __forceinline__ void wgmma_fence() {
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+
+/* Closes a group of wgmma. */
+static __device__ __forceinline__ void wgmma_commit() {
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+
+/* Waits until at most the PENDING youngest groups are in flight. */
+template <int PENDING> static __device__ __forceinline__ void wgmma_wait() {
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
+}
+
+/* Registers a thread of this warpgroup may have from now on (setmaxnreg): a producer gives some
+   back, consumers then take more. COUNT is a multiple of 8. */
+template <int COUNT> static __device__ __forceinline__ void warpgroup_reg_dealloc() {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(COUNT));
+}
+
+template <int COUNT> static __device__ __forceinline__ void warpgroup_reg_alloc() {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(COUNT));
+}
+
+#endif
