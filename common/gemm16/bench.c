@@ -19,8 +19,9 @@
 #include "common/device/cublas.h"
 #include "common/gemm16/gemm16_testing.h"
 
-/* What follows the product; or a product of a backward pass: an input's gradient, whose weight is
-   transposed, or a weight's, where both are and the result is added to fp32. */
+/* The epilogue of a forward product; or a product of a backward pass: DIN, an input's gradient,
+   whose weight is transposed, or DWEIGHT, a weight's, where both factors are and dW is added to in
+   fp32. */
 enum form { PLAIN, BIAS, GELU, RESIDUAL, TO_FLOAT, DIN, DWEIGHT, FORMS };
 
 static const char *const form_names[FORMS] = {"plain",    "bias", "gelu",   "residual",
@@ -33,7 +34,7 @@ struct bench_shape {
 
 struct bench_setup {
     bool quick, kernels, backward;
-    int parts; /* of K, in Hopper's kernels for a backward pass; 0: as chosen */
+    int splits; /* split-K of Hopper's kernels for a backward pass; 0: as chosen */
     const struct bench_shape *shape; /* NULL: the default list */
     enum nn_dtype dtype;
     struct device_properties gpu;
@@ -74,7 +75,7 @@ static const struct bench_shape simt_quick_backward[] = {BACKWARD(256, 72, 64)};
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-enum { MOST_PARTS = 64 /* of K */ };
+enum { MAX_SPLITS = 64 /* of K */ };
 
 /* What simt does in about a minute. */
 #define SIMT_PRODUCTS ((size_t)1 << 33)
@@ -190,7 +191,7 @@ static enum status open_gpu(struct bench_setup *setup, struct error *error) {
     return status;
 }
 
-/* What a timed call is given. */
+/* Arguments of a timed call. */
 struct call {
     const struct bench_setup *setup;
     struct gemm16_data *data;
@@ -206,7 +207,7 @@ static enum status run_ours(void *argument, device_stream stream, struct error *
         return gemm16(p, c->data->workspace, stream, error);
     }
     return c->tile == BY_MMA ? gemm16_tile(p, &c->setup->plan, c->data->workspace, stream, error)
-                             : gemm16_hopper(p, &c->setup->plan, c->tile, (size_t)c->setup->parts,
+                             : gemm16_hopper(p, &c->setup->plan, c->tile, (size_t)c->setup->splits,
                                              c->data->workspace, stream, error);
 }
 
@@ -284,14 +285,14 @@ static enum status report(const struct bench_setup *setup, const struct bench_sh
     if (!isnan(peer_ms)) {
         snprintf(peer, sizeof peer, "%.1f%%", 100.0 * peer_ms / ms);
     }
-    printf("  %-16s %-9s %-16s %9.4f %9.1f %8.0f %*s %8.1f%%\n", shape, form_names[s->form], name,
+    printf("  %-16s %-9s %-22s %9.4f %9.1f %8.0f %*s %8.1f%%\n", shape, form_names[s->form], name,
            ms, 1e-9 * flops(s) / ms, 1e-6 * bytes(s) / ms, isnan(peer_ms) ? 10 : 8, peer,
            100.0 * roofline_share(&setup->roofs, flops(s), bytes(s), ms));
     fflush(stdout);
     return append(setup, s, name, timing, peer_ms, error);
 }
 
-/* What gemm16() chooses, or with --kernels each kernel. */
+/* gemm16()'s choice, or with --kernels each kernel. */
 static enum status measure_kernels(const struct bench_setup *setup, const struct bench_shape *s,
                                    struct gemm16_data *data, double peer_ms, struct error *error) {
     int count = 0;
@@ -309,7 +310,7 @@ static enum status measure_kernels(const struct bench_setup *setup, const struct
             snprintf(name, sizeof name, "mma");
         } else if (tile >= 0) {
             snprintf(name, sizeof name, "wgmma_%zux%zu%s", tiles[tile].rows, tiles[tile].columns,
-                     tiles[tile].turns ? "_turns" : "");
+                     tiles[tile].pingpong ? "_pingpong" : "");
         }
         status = measure(&c, &timing, error);
         if (status == STATUS_OK) {
@@ -372,7 +373,7 @@ static enum status measure_all(const struct bench_setup *setup, struct error *er
     const struct bench_shape *shapes = setup->shape != NULL ? setup->shape : lists[list].shapes;
     size_t count = setup->shape != NULL ? 1 : lists[list].count;
     enum status status = STATUS_OK;
-    printf("\n  %-16s %-9s %-16s %9s %9s %8s %8s %9s\n", "M x N x K", "form", "kernel", "ms",
+    printf("\n  %-16s %-9s %-22s %9s %9s %8s %8s %9s\n", "M x N x K", "form", "kernel", "ms",
            "TFLOP/s", "GB/s", "cuBLAS", "roofline");
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
         if (check_shape(setup, &shapes[i], NULL) == STATUS_OK) {
@@ -415,8 +416,8 @@ static enum status read_setup(int argc, char **argv, struct bench_setup *setup,
          "with --shape: plain, bias, gelu, residual (and bias), to_float, din or dweight"},
         {"dtype", 'd', FLAG_STRING, &dtype_text, "TYPE", "bf16 or fp16"},
         {"backward", 'b', FLAG_SWITCH, &setup->backward, NULL, "the products of a backward pass"},
-        {"parts", 'p', FLAG_INT, &setup->parts, "COUNT",
-         "with --kernels: parts of K in Hopper's kernels for a backward pass; 0 chooses"},
+        {"splits", 'n', FLAG_INT, &setup->splits, "COUNT",
+         "with --kernels: split-K of Hopper's kernels for a backward pass; 0 chooses"},
         {"kernels", 'k', FLAG_SWITCH, &setup->kernels, NULL, "each kernel, not only the chosen"},
         {"quick", 'q', FLAG_SWITCH, &setup->quick, NULL, "fewer shapes, shorter runs"},
     };
@@ -438,9 +439,9 @@ static enum status read_setup(int argc, char **argv, struct bench_setup *setup,
         status = error_set(error, STATUS_INVALID_ARGUMENT, "unexpected argument '%s'; --help helps",
                            arguments.values[0]);
     }
-    if (status == STATUS_OK && (setup->parts < 0 || setup->parts > MOST_PARTS)) {
-        status = error_set(error, STATUS_INVALID_ARGUMENT, "--parts is from 0 to %d, not %d",
-                           MOST_PARTS, setup->parts);
+    if (status == STATUS_OK && (setup->splits < 0 || setup->splits > MAX_SPLITS)) {
+        status = error_set(error, STATUS_INVALID_ARGUMENT, "--splits is from 0 to %d, not %d",
+                           MAX_SPLITS, setup->splits);
     }
     if (status == STATUS_OK) {
         status = parse_dtype(dtype_text, &setup->dtype, error);

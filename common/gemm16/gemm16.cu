@@ -7,7 +7,7 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
-#include "common/gemm16/gemm16_parts.h"
+#include "common/gemm16/gemm16_internal.h"
 
 static bool is_16_bits(enum nn_dtype dtype) {
     return dtype == NN_F16 || dtype == NN_BF16;
@@ -62,8 +62,8 @@ static struct gemm16_gpu gpu_of_this_thread(void) {
     return gpu;
 }
 
-struct gemm16_finish gemm16_finish_of(const struct gemm16_problem *p) {
-    struct gemm16_finish f;
+struct gemm16_epilogue gemm16_epilogue_of(const struct gemm16_problem *p) {
+    struct gemm16_epilogue f;
     f.bias = p->bias;
     f.residual = p->residual;
     f.out = p->out;

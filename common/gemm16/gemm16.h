@@ -1,10 +1,10 @@
 /**
  * @file gemm16.h
- * @brief Matrix multiplication of 16-bit matrices on tensor cores, with what usually follows it.
+ * @brief Matrix multiplication of 16-bit matrices on tensor cores, with a fused epilogue.
  *
  * Given to the labs whose models run in fp16 or bf16 (08, 10, 11). Products and
- * sums are fp32; so are bias, activation and residual, and the result is rounded
- * once, when it is stored.
+ * sums are fp32, and so is the epilogue (bias, activation, residual); the result is
+ * rounded once, when it is stored.
  */
 #ifndef WARPBOOK_COMMON_GEMM16_GEMM16_H_
 #define WARPBOOK_COMMON_GEMM16_GEMM16_H_
@@ -31,15 +31,15 @@ extern "C" {
  * @brief out (M, N) = f(in (M, K) * weight (N, K)^T + bias (N)) + residual (M, N).
  *
  * Device memory, row-major, rows one after the other. Elements of in, weight, bias and residual are
- * `dtype` (the last two fp32 where that is said), those of out `out_dtype`; each pointer is aligned
+ * `dtype` (the last two fp32 where *_is_float), those of out `out_dtype`; each pointer is aligned
  * as its elements at least. Rows of in and weight that are whole 16-byte pieces, aligned (row
  * lengths multiples of 8), make it fast, and so does an N that is a multiple of 8. out may be
  * residual where their types agree; nothing else overlaps. Every size may be 0: without M or N
  * nothing happens, with K = 0 the product is zeros.
  *
- * Either factor may lie the other way round, as a backward pass has them. Of out = in * weight^T
- * with (rows, N') gradients dout: din = dout * weight has a weight that is transposed here, (K, N)
- * with K = N'; dweight = dout^T * in has both, with K = rows.
+ * Either factor may be transposed, as in a backward pass. Of out = in * weight^T
+ * with (rows, N') gradients dout: din = dout * weight has a transposed weight, (K, N) with K = N';
+ * dweight = dout^T * in has both factors transposed, with K = rows.
  */
 struct gemm16_problem {
     enum nn_dtype dtype;     /**< NN_F16 or NN_BF16 */

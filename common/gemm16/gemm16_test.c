@@ -28,25 +28,25 @@ static const struct shape gpu_shapes[] = {
     {129, 2304, 768},   {4097, 3072, 776},  {16, 4096, 11008}, {640, 384, 5120},
 };
 
-/* Which kernel, whichever gemm16() would choose. */
+/* The kernel to run, whichever gemm16() would choose. */
 struct way {
     const char *name;
     enum { CHOSEN, BY_MMA, BY_WGMMA } path;
     int multiprocessors; /* BY_MMA: of the GPU that it plans for */
     int tile;            /* BY_WGMMA: index of the kernel */
-    size_t parts;        /* and of K, where a factor is transposed */
+    size_t splits;       /* split-K, where a factor is transposed */
 };
 
 static const struct way chosen = {"chosen", CHOSEN, 0, 0, 0};
-/* On a GPU with one multiprocessor the largest tiles are the best, and K is never cut; with very
-   many, the smallest, and K in many parts. */
+/* On a GPU with one multiprocessor the plan is the largest tiles without split-K; with very many
+   multiprocessors, the smallest tiles and many splits. */
 static const struct way large_tiles = {"large tiles", BY_MMA, 1, 0, 0};
 static const struct way small_tiles = {"small tiles", BY_MMA, 4096, 0, 0};
-/* In between: the large tiles that transposed factors have, and K in parts. */
-static const struct way large_in_parts = {"large tiles in parts", BY_MMA, 4, 0, 0};
+/* In between: large tiles with split-K, where a factor is transposed. */
+static const struct way large_with_split_k = {"large tiles, split-K", BY_MMA, 4, 0, 0};
 static const struct way hopper[] = {
-    {"hopper 0", BY_WGMMA, 0, 0, 1}, {"hopper 0 in parts", BY_WGMMA, 0, 0, 3},
-    {"hopper 1", BY_WGMMA, 0, 1, 1}, {"hopper 1 in parts", BY_WGMMA, 0, 1, 3},
+    {"hopper 0", BY_WGMMA, 0, 0, 1}, {"hopper 0, split-K", BY_WGMMA, 0, 0, 3},
+    {"hopper 1", BY_WGMMA, 0, 1, 1}, {"hopper 1, split-K", BY_WGMMA, 0, 1, 3},
     {"hopper 2", BY_WGMMA, 0, 2, 1}, {"hopper 3", BY_WGMMA, 0, 3, 1},
     {"hopper 4", BY_WGMMA, 0, 4, 1}, {"hopper's choice", BY_WGMMA, 0, -1, 0}};
 
@@ -58,7 +58,7 @@ static bool hopper_can(const struct gemm16_data *data, const struct way *way,
     return way->tile < count && gemm16_hopper_can(&data->problem, gpu);
 }
 
-/* What gemm16() chooses stands in for a kernel that there is not. */
+/* Where the kernel does not exist, gemm16() itself runs. */
 static enum status run(const struct gemm16_data *data, const struct way *way, struct error *error) {
     struct device_properties found;
     enum status status = device_properties(&found, error);
@@ -69,7 +69,7 @@ static enum status run(const struct gemm16_data *data, const struct way *way, st
         return gemm16_tile(&data->problem, &other, data->workspace, NULL, error);
     }
     if (status == STATUS_OK && !empty && way->path == BY_WGMMA && hopper_can(data, way, &own)) {
-        return gemm16_hopper(&data->problem, &own, way->tile, way->parts, data->workspace, NULL,
+        return gemm16_hopper(&data->problem, &own, way->tile, way->splits, data->workspace, NULL,
                              error);
     }
     return status == STATUS_OK ? gemm16(&data->problem, data->workspace, NULL, error) : status;
@@ -116,16 +116,16 @@ static void check_case(const struct gemm16_case *c) {
         check_way(&data, &small_tiles);
     }
     if (status == STATUS_OK && (c->in_is_transposed || c->weight_is_transposed)) {
-        check_way(&data, &large_in_parts);
+        check_way(&data, &large_with_split_k);
     }
-    /* there is no Hopper to simt */
+    /* simt has no wgmma */
     for (size_t i = 0; i < COUNT(hopper) && !on_simt() && !test_has_failed(); i++) {
         check_way(&data, &hopper[i]);
     }
     gemm16_data_free(&data);
 }
 
-/* What follows the sum changes from case to case: all of it comes up with every type. */
+/* The epilogue changes from case to case: each form comes up with every type. */
 static struct gemm16_case case_of(const struct shape *s, size_t i, enum nn_dtype dtype,
                                   size_t skew) {
     bool in_place = i % 3 == 1, to_float = i % 4 == 2;
@@ -215,7 +215,7 @@ static void check_same_twice(const struct gemm16_case *c, const struct way *way)
     gemm16_data_free(&second);
 }
 
-C_TEST(gemm16, adds_parts_of_K_in_one_order) {
+C_TEST(gemm16, split_k_is_reproducible) {
     NEED_GPU();
     struct gemm16_case c = {.M = 9, .N = 72, .K = 5000, .dtype = NN_BF16, .out_dtype = NN_F32};
     check_same_twice(&c, &small_tiles);
@@ -237,29 +237,29 @@ static struct gemm16_case weight_gradient(size_t M, size_t N, size_t K) {
                                 .weight_is_transposed = true};
 }
 
-C_TEST(gemm16, adds_parts_of_a_gradient_in_one_order) {
+C_TEST(gemm16, split_k_of_a_gradient_is_reproducible) {
     NEED_GPU();
     const struct gemm16_case few = weight_gradient(40, 72, 1500);
     check_same_twice(&few, &small_tiles);
     const struct gemm16_case more = weight_gradient(136, 72, 1100);
     check_same_twice(&more, &small_tiles);
-    check_same_twice(&more, &large_in_parts);
+    check_same_twice(&more, &large_with_split_k);
     check_same_twice(&more, &chosen);
 }
 
 /* Around the sizes of tiles: 64, 128; of groups of columns: 64; of pieces: 8, of words: 2; of
    steps: 64. */
-static const struct shape turned_shapes[] = {
+static const struct shape transposed_shapes[] = {
     {3, 3, 0},     {1, 1, 1},    {2, 3, 5},       {8, 8, 8},      {16, 64, 64},   {17, 72, 131},
     {64, 64, 64},  {65, 63, 66}, {72, 200, 9},    {128, 128, 65}, {136, 72, 700}, {200, 264, 71},
     {129, 257, 7}, {0, 8, 8},    {192, 136, 128}, {70, 130, 54},  {34, 66, 206}};
 
-static const struct shape gpu_turned_shapes[] = {
+static const struct shape gpu_transposed_shapes[] = {
     {768, 768, 2048},  {768, 3072, 8192}, {3072, 768, 4100}, {8192, 768, 3072}, {2048, 768, 768},
     {1000, 1016, 999}, {64, 128, 70001},  {30522, 768, 264}, {264, 30520, 72}};
 
-/* Each combination of the factors' forms, the types in turns. */
-static void check_turned(const struct shape *list, size_t count, size_t skew) {
+/* Each combination of transposed factors, with alternating types. */
+static void check_transposed(const struct shape *list, size_t count, size_t skew) {
     for (size_t i = 0; i < 3 * count; i++) {
         size_t form = i % 3 + 1;
         const struct shape *s = &list[i / 3];
@@ -273,12 +273,12 @@ static void check_turned(const struct shape *list, size_t count, size_t skew) {
 
 C_TEST(gemm16, takes_transposed_factors) {
     NEED_GPU();
-    check_turned(turned_shapes, COUNT(turned_shapes), 0);
+    check_transposed(transposed_shapes, COUNT(transposed_shapes), 0);
 }
 
 C_TEST(gemm16, takes_transposed_factors_aligned_as_elements) {
     NEED_GPU();
-    check_turned(turned_shapes, COUNT(turned_shapes), 1);
+    check_transposed(transposed_shapes, COUNT(transposed_shapes), 1);
 }
 
 /* What Hopper's kernels take of them, neither bias nor activation: of all twelve combinations a
@@ -306,8 +306,8 @@ C_TEST(gemm16, hopper_takes_gradients) {
     if (gpu.modelled || gpu.major != 9) {
         TEST_SKIP("needs a Hopper GPU: %s has no wgmma", gpu.modelled ? "simt" : gpu.name);
     }
-    check_gradients(turned_shapes, COUNT(turned_shapes), 1);
-    check_gradients(gpu_turned_shapes, COUNT(gpu_turned_shapes), 5);
+    check_gradients(transposed_shapes, COUNT(transposed_shapes), 1);
+    check_gradients(gpu_transposed_shapes, COUNT(gpu_transposed_shapes), 5);
     for (size_t i = 0; i < COUNT(hopper); i++) {
         const struct gemm16_case c = weight_gradient(768, 264, 4104);
         check_same_twice(&c, &hopper[i]);
@@ -367,5 +367,5 @@ C_TEST(gemm16, equals_the_oracle_at_sizes_of_models) {
     check_shapes(gpu_shapes, COUNT(gpu_shapes), NN_F16, 0);
     check_shapes(&large, 1, NN_BF16, 0);
     check_shapes(&large, 1, NN_F16, 0);
-    check_turned(gpu_turned_shapes, COUNT(gpu_turned_shapes), 0);
+    check_transposed(gpu_transposed_shapes, COUNT(gpu_transposed_shapes), 0);
 }

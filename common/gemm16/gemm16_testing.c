@@ -47,8 +47,8 @@ static void draw(struct rng *rng, float *values, void *stored, size_t count, enu
     nn_dtype_load(values, stored, count, dtype);
 }
 
-/* to (columns, rows) = from (rows, columns), turned round. */
-static void turn(uint16_t *to, const uint16_t *from, size_t rows, size_t columns) {
+/* to (columns, rows) = from (rows, columns)^T */
+static void transpose(uint16_t *to, const uint16_t *from, size_t rows, size_t columns) {
     for (size_t i = 0; i < rows; i++) {
         for (size_t j = 0; j < columns; j++) {
             to[j * rows + i] = from[i * columns + j];
@@ -86,16 +86,16 @@ static enum status make_factor(struct rng *rng, float **values, void **d, size_t
     if (status != STATUS_OK || !is_transposed || count == 0) {
         return status;
     }
-    uint16_t *stored = malloc(bytes), *turned = malloc(bytes);
-    if (stored == NULL || turned == NULL) {
+    uint16_t *stored = malloc(bytes), *transposed = malloc(bytes);
+    if (stored == NULL || transposed == NULL) {
         status = error_set(error, STATUS_OUT_OF_MEMORY, "out of memory on the host");
     } else {
         nn_dtype_store(stored, *values, count, c->dtype);
-        turn(turned, stored, rows, K);
-        status = device_write((char *)*d + skew, turned, bytes, NULL, error);
+        transpose(transposed, stored, rows, K);
+        status = device_write((char *)*d + skew, transposed, bytes, NULL, error);
     }
     free(stored);
-    free(turned);
+    free(transposed);
     return status;
 }
 

@@ -1,18 +1,18 @@
 /**
  * @file gemm16_testing.h
- * @brief One problem with random data, its right results in double, and the check of a result.
+ * @brief A problem with random operands, its reference in double, and the comparison of a result.
  */
 #ifndef WARPBOOK_COMMON_GEMM16_GEMM16_TESTING_H_
 #define WARPBOOK_COMMON_GEMM16_GEMM16_TESTING_H_
 
-#include "common/gemm16/gemm16_parts.h"
+#include "common/gemm16/gemm16_internal.h"
 #include "common/testing/compare.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/** What a problem is like. */
+/** Sizes, types and options of a problem. */
 struct gemm16_case {
     size_t M, N, K;
     enum nn_dtype dtype, out_dtype;
@@ -21,11 +21,11 @@ struct gemm16_case {
     bool bias_is_float, residual_is_float;
     bool in_is_transposed, weight_is_transposed;
     bool in_place; /**< residual is out; the types agree */
-    size_t skew;   /**< every pointer is so many elements past a 256-byte boundary */
-    size_t rows;   /**< so many rows are compared, spread over all; 0: all */
+    size_t skew;   /**< every pointer lies this many elements past a 256-byte boundary */
+    size_t rows;   /**< how many rows are compared, evenly spaced; 0: all */
 };
 
-/** Device operands, and what is compared. */
+/** Device operands, and the reference. */
 struct gemm16_data {
     struct gemm16_case c;
     struct gemm16_problem problem;
@@ -33,7 +33,7 @@ struct gemm16_data {
     size_t rows;              /* compared */
     size_t *row;              /* (rows): which */
     double *want;             /* (rows, N) */
-    unsigned char *old, *got; /* host: out and what lies around it, before and after */
+    unsigned char *old, *got; /* host: out and its guards, before and after */
     size_t guard, out_bytes;  /* bytes before and behind out, and of all */
     void *d_in, *d_weight, *d_bias, *d_residual, *d_out, *workspace;
 };

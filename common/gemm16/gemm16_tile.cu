@@ -2,43 +2,46 @@
  * @file gemm16_tile.cu
  * @brief The kernel for every GPU since Ampere: mma.sync on tiles that cp.async brings.
  *
- * A block has BM x BN results and goes through K in steps of 64: STAGES - 1 steps are on their way
- * from device memory while one is multiplied. A row of a stage is 64 elements, 128 bytes: all
- * banks. Its eight 16-byte pieces are permuted by the row, piece ^ (row % 8), so that both the
- * copies (a row at a time) and ldmatrix (the same piece of eight rows) meet no bank twice.
+ * A block computes a tile of BM x BN and goes through K in steps of 64, with a multistage pipeline:
+ * STAGES - 1 steps are in flight from device memory while one is multiplied. A row of a stage is 64
+ * elements, 128 bytes: all banks. Its eight 16-byte pieces are permuted by the row, piece ^ (row %
+ * 8), so that both the copies (a row at a time) and ldmatrix (the same piece of eight rows) meet no
+ * bank twice.
  *
- * Sums go through shared memory to where eight neighbours of a row lie in one thread, which adds
- * bias and residual and stores 16 bytes.
+ * The epilogue moves the accumulators through shared memory, so that a thread has eight neighbours
+ * of a row, to which it adds bias and residual before it stores 16 bytes.
  *
  * A factor that is transposed, (K, M) or (K, N), lies in a stage as it does in memory: 64 rows of
- * K, in groups of 64 columns, so that a row is 128 bytes again, with the same permutation. ldmatrix
- * turns its 8 x 8 matrices round on the way to registers; nothing else changes.
+ * K, in groups of 64 columns, so that a row is 128 bytes again, with the same permutation.
+ * ldmatrix.trans transposes its 8 x 8 matrices on the way to registers; nothing else changes.
  *
- * Few tiles and a long K: several blocks share a tile, each with a part of K; their sums lie in the
- * workspace, and a second kernel adds them (gemm16_split.cu).
+ * Split-K, for few tiles and a long K: several blocks share a tile, each with a range of K. Their
+ * partial sums lie in the workspace, and a second kernel adds them (gemm16_split_k.cu).
  */
 #include <cuda_runtime.h>
 #include <limits.h>
 #include <stdint.h>
 
-#include "common/gemm16/gemm16_finish.cuh"
-#include "common/gemm16/gemm16_parts.h"
+#include "common/cuda/async_copy.cuh"
+#include "common/cuda/mma.cuh"
+#include "common/gemm16/gemm16_epilogue.cuh"
+#include "common/gemm16/gemm16_internal.h"
 
 namespace {
 
 constexpr int BK = 64;            /* elements of K a step */
 constexpr int PIECES = 8;         /* of 16 bytes, a row of a step */
-constexpr size_t MOST_PARTS = 16; /* of K, where a factor is transposed */
-constexpr int BAND = 8;           /* tiles of M that neighbouring blocks share weights for */
+constexpr size_t MAX_SPLITS = 16; /* of split-K, where a factor is transposed */
+constexpr int BAND = 8;           /* tiles of M whose blocks run side by side and share weights */
 
 /* Sizes: results of a block, warps, and steps in shared memory; and which factors are transposed.
  */
 template <typename E_, int BM_, int BN_, int WARPS_M_, int WARPS_N_, int STAGES_,
-          bool IN_TURNED_ = false, bool WEIGHT_TURNED_ = false>
+          bool IN_TRANSPOSED_ = false, bool WEIGHT_TRANSPOSED_ = false>
 struct tile {
     typedef E_ E;
-    static constexpr bool IN_TURNED = IN_TURNED_, WEIGHT_TURNED = WEIGHT_TURNED_;
-    static constexpr bool TURNED = IN_TURNED || WEIGHT_TURNED;
+    static constexpr bool IN_TRANSPOSED = IN_TRANSPOSED_, WEIGHT_TRANSPOSED = WEIGHT_TRANSPOSED_;
+    static constexpr bool TRANSPOSED = IN_TRANSPOSED || WEIGHT_TRANSPOSED;
     static constexpr int BM = BM_, BN = BN_, WARPS_N = WARPS_N_, STAGES = STAGES_;
     static constexpr int THREADS = 32 * WARPS_M_ * WARPS_N_;
     static constexpr int WM = BM / WARPS_M_, WN = BN / WARPS_N_; /* of a warp */
@@ -48,9 +51,9 @@ struct tile {
     static constexpr size_t STAGE_BYTES = (size_t)STAGES * STAGE * sizeof(E);
     static constexpr size_t SUM_BYTES = (size_t)BM * PITCH * sizeof(float);
     static constexpr size_t BYTES = STAGE_BYTES > SUM_BYTES ? STAGE_BYTES : SUM_BYTES;
-    static_assert(WM % 16 == 0 && WN % 16 == 0, "whole ldmatrix");
-    static_assert(!IN_TURNED || BM % BK == 0, "whole groups");
-    static_assert(!WEIGHT_TURNED || BN % BK == 0, "whole groups");
+    static_assert(WM % 16 == 0 && WN % 16 == 0, "ldmatrix takes whole 16 x 16");
+    static_assert(!IN_TRANSPOSED || BM % BK == 0, "whole groups");
+    static_assert(!WEIGHT_TRANSPOSED || BN % BK == 0, "whole groups");
 };
 
 /* What a launch works on. */
@@ -58,98 +61,21 @@ struct operands {
     const void *in, *weight;
     size_t K;
     size_t tiles_m, tiles_n;
-    size_t part;    /* of K, a block's; a multiple of BK */
+    size_t split_k; /* elements of K a block; a multiple of BK */
     bool vector;    /* rows of both are whole 16-byte pieces, aligned */
-    float *partial; /* (parts, M, N): where sums go; NULL: to the end */
+    float *partial; /* (splits, M, N): partial sums; NULL: no split-K, the epilogue stores */
 };
 
-struct fragment {
-    unsigned x[4];
-};
-
-[[maybe_unused]] __device__ __forceinline__ unsigned shared_address(const void *p) {
-    return (unsigned)__cvta_generic_to_shared(p);
-}
-
-/* Starts a copy of 16 bytes, of which all behind the first `bytes` become zeros. */
-__device__ __forceinline__ void copy_piece(void *to, const void *from, int bytes) {
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)),
-                 "l"(from), "r"(bytes)
-                 : "memory");
-#endif
-}
-
-/* The same by words, for rows that are no whole 16-byte pieces. */
+/* Starts a copy of 16 bytes by words, for rows that are not whole 16-byte pieces; zeros fill it up
+   after the first `bytes`. */
 __device__ __forceinline__ void copy_words(void *to, const void *from, int bytes) {
-#if __CUDA_ARCH__ >= 800
 #pragma unroll
     for (int at = 0; at < 16; at += 4) {
         int count = at < bytes ? 4 : 0;
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared_address(to) + at),
-                     "l"((const char *)from + (count > 0 ? at : 0)), "r"(count)
-                     : "memory");
+        cp_async_zero_fill<4>(shared_address(to) + at, (const char *)from + (count > 0 ? at : 0),
+                              count);
     }
-#endif
 }
-
-__device__ __forceinline__ void commit_copies() {
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.commit_group;" ::: "memory");
-#endif
-}
-
-template <int PENDING> __device__ __forceinline__ void wait_copies() {
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
-#endif
-}
-
-#if __CUDA_ARCH__ >= 800
-#define LOAD_MATRICES(FORM)                                                                 \
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4" FORM ".shared.b16 {%0, %1, %2, %3}, [%4];" \
-                 : "=r"(f.x[0]), "=r"(f.x[1]), "=r"(f.x[2]), "=r"(f.x[3])                   \
-                 : "r"(shared_address(row))                                                 \
-                 : "memory")
-#else
-#define LOAD_MATRICES(FORM) (void)row
-#endif
-
-/* Four 8 x 8 matrices, rows at the addresses of eight lanes each; TURNED: columns become rows. */
-template <bool TURNED = false>
-__device__ __forceinline__ struct fragment load_matrices(const void *row) {
-    struct fragment f = {};
-    if constexpr (TURNED) {
-        LOAD_MATRICES(".trans");
-    } else {
-        LOAD_MATRICES("");
-    }
-    return f;
-}
-#undef LOAD_MATRICES
-
-#if __CUDA_ARCH__ >= 800
-#define MULTIPLY(TYPE)                                                    \
-    asm("mma.sync.aligned.m16n8k16.row.col.f32." TYPE "." TYPE ".f32 "    \
-        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                  \
-        : "r"(a.x[0]), "r"(a.x[1]), "r"(a.x[2]), "r"(a.x[3]), "r"(b0), "r"(b1))
-#else
-#define MULTIPLY(TYPE) (void)0
-#endif
-
-/* c (16 x 8) += a (16 x 16) * b (16 x 8). Of a thread: rows lane / 4 and that + 8, columns
-   lane % 4 * 2 and that + 1. */
-__device__ __forceinline__ void multiply(float *c, const struct fragment &a, unsigned b0,
-                                         unsigned b1, __half) {
-    MULTIPLY("f16");
-}
-
-__device__ __forceinline__ void multiply(float *c, const struct fragment &a, unsigned b0,
-                                         unsigned b1, __nv_bfloat16) {
-    MULTIPLY("bf16");
-}
-#undef MULTIPLY
 
 /* Where a piece of a row lies in a stage. */
 template <typename E> __device__ __forceinline__ E *piece_at(E *stage, int row, int piece) {
@@ -184,7 +110,7 @@ __device__ __forceinline__ void load_rows(E *stage, const E *from, size_t rows, 
         int count = !inside ? 0 : K - column < 8 ? (int)(K - column) : 8;
         const E *source = inside ? from + row * K + column : from;
         if (vector) {
-            copy_piece(piece_at(stage, row, piece), source, count * (int)sizeof(E));
+            cp_async_zero_fill<16>(piece_at(stage, row, piece), source, count * (int)sizeof(E));
         } else if (WORDS && words) {
             copy_words(piece_at(stage, row, piece), source, count * (int)sizeof(E));
         } else {
@@ -193,12 +119,13 @@ __device__ __forceinline__ void load_rows(E *stage, const E *from, size_t rows, 
     }
 }
 
-/* Starts copying what a stage has of a factor, `size` rows or, TURNED, columns: those from `first`
-   on, and elements k to k + 64 of K. `from` is row `first` or, TURNED, the whole factor. */
-template <bool TURNED, int SIZE, int THREADS, bool WORDS, typename E>
+/* Starts copying what a stage has of a factor, `size` rows or, TRANSPOSED, columns: those from
+   `first` on, and elements k to k + 64 of K. `from` is row `first` or, TRANSPOSED, the whole
+   factor. */
+template <bool TRANSPOSED, int SIZE, int THREADS, bool WORDS, typename E>
 __device__ __forceinline__ void load_factor(E *stage, const E *from, size_t size, size_t first,
                                             size_t K, size_t k, bool vector, bool words) {
-    if constexpr (TURNED) {
+    if constexpr (TRANSPOSED) {
 #pragma unroll
         for (int group = 0; group < SIZE / BK; group++) {
             load_rows<BK, THREADS, true>(stage + group * BK * BK, from + k * size, K - k, size,
@@ -210,34 +137,35 @@ __device__ __forceinline__ void load_factor(E *stage, const E *from, size_t size
 }
 
 /* Where a piece of a row of K lies in a stage of a transposed factor. */
-template <typename E> __device__ __forceinline__ E *turned_piece_at(E *stage, int k, int piece) {
+template <typename E>
+__device__ __forceinline__ E *transposed_piece_at(E *stage, int k, int piece) {
     return piece_at(stage + piece / PIECES * (BK * BK), k, piece % PIECES);
 }
 
 /* 16 x 16 of `in`, as mma's left factor: rows from m on, elements 16 depth and up. */
-template <bool TURNED, typename E>
+template <bool TRANSPOSED, typename E>
 __device__ __forceinline__ struct fragment load_left(E *in, int m, int depth, int lane) {
-    if constexpr (TURNED) {
+    if constexpr (TRANSPOSED) {
         int k = depth * 16 + lane / 16 * 8 + lane % 8;
-        return load_matrices<true>(turned_piece_at(in, k, m / 8 + lane / 8 % 2));
+        return ldmatrix_x4<true>(transposed_piece_at(in, k, m / 8 + lane / 8 % 2));
     } else {
-        return load_matrices(piece_at(in, m + lane % 16, 2 * depth + lane / 16));
+        return ldmatrix_x4(piece_at(in, m + lane % 16, 2 * depth + lane / 16));
     }
 }
 
 /* The same of `weight`, as two right factors: columns from n on. */
-template <bool TURNED, typename E>
+template <bool TRANSPOSED, typename E>
 __device__ __forceinline__ struct fragment load_right(E *weight, int n, int depth, int lane) {
-    if constexpr (TURNED) {
+    if constexpr (TRANSPOSED) {
         int k = depth * 16 + lane / 8 % 2 * 8 + lane % 8;
-        return load_matrices<true>(turned_piece_at(weight, k, n / 8 + lane / 16));
+        return ldmatrix_x4<true>(transposed_piece_at(weight, k, n / 8 + lane / 16));
     } else {
         int row = n + lane / 16 * 8 + lane % 8;
-        return load_matrices(piece_at(weight, row, 2 * depth + lane / 8 % 2));
+        return ldmatrix_x4(piece_at(weight, row, 2 * depth + lane / 8 % 2));
     }
 }
 
-/* sums += the warp's part of one stage. */
+/* sums += the warp's products of one stage. */
 template <typename T>
 __device__ __forceinline__ void multiply_stage(float (*sums)[T::NS][4], const typename T::E *in,
                                                const typename T::E *weight) {
@@ -249,42 +177,45 @@ __device__ __forceinline__ void multiply_stage(float (*sums)[T::NS][4], const ty
         struct fragment a[T::MS], b[T::NS / 2];
 #pragma unroll
         for (int m = 0; m < T::MS; m++) {
-            a[m] = load_left<T::IN_TURNED>(in, m0 + m * 16, depth, lane);
+            a[m] = load_left<T::IN_TRANSPOSED>(in, m0 + m * 16, depth, lane);
         }
 #pragma unroll
         for (int n = 0; n < T::NS / 2; n++) {
-            b[n] = load_right<T::WEIGHT_TURNED>(weight, n0 + n * 16, depth, lane);
+            b[n] = load_right<T::WEIGHT_TRANSPOSED>(weight, n0 + n * 16, depth, lane);
         }
 #pragma unroll
         for (int m = 0; m < T::MS; m++) {
 #pragma unroll
             for (int n = 0; n < T::NS; n++) {
-                multiply(sums[m][n], a[m], b[n / 2].x[n % 2 * 2], b[n / 2].x[n % 2 * 2 + 1], E());
+                mma_m16n8k16(sums[m][n], a[m], b[n / 2].x[n % 2 * 2], b[n / 2].x[n % 2 * 2 + 1],
+                             E());
             }
         }
     }
 }
 
-/* The block's tile, and its part of K. Blocks go down BAND tiles of M before the next of N. */
-struct place {
+/* Origin of the block's tile, and its range of K. Blocks go down BAND tiles of M before the next of
+   N. */
+struct work_tile {
     size_t m, n, k, k_end;
 };
 
-template <typename T> __device__ __forceinline__ struct place place_of(const struct operands &o) {
-    size_t tiles = o.tiles_m * o.tiles_n, tile = blockIdx.x % tiles, part = blockIdx.x / tiles;
+template <typename T>
+__device__ __forceinline__ struct work_tile tile_origin(const struct operands &o) {
+    size_t tiles = o.tiles_m * o.tiles_n, tile = blockIdx.x % tiles, split = blockIdx.x / tiles;
     size_t band = tile / (BAND * o.tiles_n), inside = tile % (BAND * o.tiles_n);
     size_t height = min((size_t)BAND, o.tiles_m - band * BAND);
-    struct place p;
+    struct work_tile p;
     p.m = (band * BAND + inside % height) * T::BM;
     p.n = inside / height * T::BN;
-    p.k = part * o.part;
-    p.k_end = min(o.K, p.k + o.part);
+    p.k = split * o.split_k;
+    p.k_end = min(o.K, p.k + o.split_k);
     return p;
 }
 
-/* Sums of all warps, row by row, into shared memory. */
+/* Accumulators of all warps, row by row, into shared memory. */
 template <typename T>
-__device__ __forceinline__ void spread_sums(float *shared, const float (*sums)[T::NS][4]) {
+__device__ __forceinline__ void store_accumulators(float *shared, const float (*sums)[T::NS][4]) {
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     int row = warp / T::WARPS_N * T::WM + lane / 4;
     int column = warp % T::WARPS_N * T::WN + lane % 4 * 2;
@@ -309,7 +240,7 @@ __device__ __forceinline__ void read_eight(float *x, const float *from) {
     x[4] = high.x, x[5] = high.y, x[6] = high.z, x[7] = high.w;
 }
 
-/* One part's sums into the workspace, one row after the other. */
+/* One split's partial sums into the workspace. */
 __device__ __forceinline__ void store_partial(float *partial, const float *x, size_t m, size_t n,
                                               size_t M, size_t N) {
     float *to = partial + m * N + n;
@@ -325,47 +256,48 @@ __device__ __forceinline__ void store_partial(float *partial, const float *x, si
 
 /* Whether rows of both factors are whole 4-byte words, aligned. */
 template <typename T>
-__device__ __forceinline__ bool words_of(const struct operands &o, const struct gemm16_finish &f) {
-    size_t rows = (T::IN_TURNED ? f.M : o.K) | (T::WEIGHT_TURNED ? f.N : o.K);
+__device__ __forceinline__ bool words_of(const struct operands &o,
+                                         const struct gemm16_epilogue &f) {
+    size_t rows = (T::IN_TRANSPOSED ? f.M : o.K) | (T::WEIGHT_TRANSPOSED ? f.N : o.K);
     return ((uintptr_t)o.in | (uintptr_t)o.weight | (rows * 2)) % 4 == 0;
 }
 
 template <typename T>
 __global__ void __launch_bounds__(T::THREADS)
-    gemm16_mma(const struct operands o, const struct gemm16_finish f) {
+    gemm16_mma(const struct operands o, const struct gemm16_epilogue f) {
     typedef typename T::E E;
     extern __shared__ __align__(16) unsigned char shared_bytes[];
     E *stages = (E *)shared_bytes;
-    const struct place p = place_of<T>(o);
-    const E *in = (const E *)o.in + (T::IN_TURNED ? 0 : p.m * o.K);
-    const E *weight = (const E *)o.weight + (T::WEIGHT_TURNED ? 0 : p.n * o.K);
+    const struct work_tile p = tile_origin<T>(o);
+    const E *in = (const E *)o.in + (T::IN_TRANSPOSED ? 0 : p.m * o.K);
+    const E *weight = (const E *)o.weight + (T::WEIGHT_TRANSPOSED ? 0 : p.n * o.K);
     size_t steps = p.k < p.k_end ? (p.k_end - p.k + BK - 1) / BK : 0;
     auto load = [&](size_t step) {
         E *stage = stages + step % T::STAGES * T::STAGE;
         size_t k = p.k + step * BK;
         if (step < steps) {
-            load_factor<T::IN_TURNED, T::BM, T::THREADS, T::TURNED>(stage, in, f.M, p.m, o.K, k,
-                                                                    o.vector, words_of<T>(o, f));
-            load_factor<T::WEIGHT_TURNED, T::BN, T::THREADS, T::TURNED>(
+            load_factor<T::IN_TRANSPOSED, T::BM, T::THREADS, T::TRANSPOSED>(
+                stage, in, f.M, p.m, o.K, k, o.vector, words_of<T>(o, f));
+            load_factor<T::WEIGHT_TRANSPOSED, T::BN, T::THREADS, T::TRANSPOSED>(
                 stage + T::BM * BK, weight, f.N, p.n, o.K, k, o.vector, words_of<T>(o, f));
         }
-        commit_copies();
+        cp_async_commit();
     };
     float sums[T::MS][T::NS][4] = {};
     for (int step = 0; step < T::STAGES - 1; step++) {
         load(step);
     }
     for (size_t step = 0; step < steps; step++) {
-        wait_copies<T::STAGES - 2>();
+        cp_async_wait<T::STAGES - 2>();
         __syncthreads(); /* this step is there, and the one before it read */
         load(step + T::STAGES - 1);
         const E *stage = stages + step % T::STAGES * T::STAGE;
         multiply_stage<T>(sums, stage, stage + T::BM * BK);
     }
-    wait_copies<0>();
+    cp_async_wait<0>();
     __syncthreads();
     float *shared = (float *)shared_bytes;
-    spread_sums<T>(shared, sums);
+    store_accumulators<T>(shared, sums);
     __syncthreads();
     constexpr int ROW = T::BN / 8;
     for (int i = threadIdx.x; i < T::BM * ROW; i += T::THREADS) {
@@ -373,9 +305,9 @@ __global__ void __launch_bounds__(T::THREADS)
         read_eight(x, shared + i / ROW * T::PITCH + i % ROW * 8);
         size_t m = p.m + i / ROW, n = p.n + i % ROW * 8;
         if (o.partial == NULL) {
-            finish_eight<E>(f, x, m, n);
+            epilogue_eight<E>(f, x, m, n);
         } else {
-            store_partial(o.partial + p.k / o.part * f.M * f.N, x, m, n, f.M, f.N);
+            store_partial(o.partial + p.k / o.split_k * f.M * f.N, x, m, n, f.M, f.N);
         }
     }
 }
@@ -388,29 +320,29 @@ size_t least(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
-/* In how many parts K is cut, none with less than 4 steps: until the GPU has a wave of blocks;
-   where the sums' way through memory is short beside the weights', until it has four. */
-size_t parts_of_plain(const struct gemm16_problem *p, const struct gemm16_gpu *gpu, size_t tiles) {
+/* Number of splits of K, none with less than 4 steps: until there is a wave of blocks; where the
+   partial sums are few bytes beside the weights, until there are four waves. */
+size_t splits_of_plain(const struct gemm16_problem *p, const struct gemm16_gpu *gpu, size_t tiles) {
     size_t sums = p->M * p->N * sizeof(float), wave = (size_t)gpu->multiprocessors;
-    size_t parts = wave / tiles, more = least(4 * wave / tiles, p->K / (16 * p->M));
-    parts = parts < more ? more : parts;
-    parts = least(parts, ceil_div(p->K, BK) / 4);
-    parts = least(parts, GEMM16_WORKSPACE_BYTES / sums);
-    return parts < 2 ? 1 : parts;
+    size_t splits = wave / tiles, more = least(4 * wave / tiles, p->K / (16 * p->M));
+    splits = splits < more ? more : splits;
+    splits = least(splits, ceil_div(p->K, BK) / 4);
+    splits = least(splits, GEMM16_WORKSPACE_BYTES / sums);
+    return splits < 2 ? 1 : splits;
 }
 
 /* The same where a factor is transposed: a backward pass has few tiles and a K of thousands of
-   rows. The number with the shortest time, in steps of a block, of which the GPU has `slots` at
-   once: a block's begin and end are worth about 4, and its sums' way through memory and back 4
-   more. (An estimate from the rates of an H200; not measured.) */
-size_t parts_of_turned(const struct gemm16_problem *p, size_t slots, size_t tiles) {
+   rows. The number with the least time, counted in steps of a block, of which the GPU runs `slots`
+   at once: a block's prologue and epilogue cost about 4 steps, writing and reading its partial sums
+   4 more. (An estimate from the rates of an H200; not measured.) */
+size_t splits_of_transposed(const struct gemm16_problem *p, size_t slots, size_t tiles) {
     size_t sums = p->M * p->N * sizeof(float), steps = ceil_div(p->K, BK);
-    size_t most = least(least(MOST_PARTS, steps / 4), GEMM16_WORKSPACE_BYTES / sums);
+    size_t most = least(least(MAX_SPLITS, steps / 4), GEMM16_WORKSPACE_BYTES / sums);
     size_t best = 1, best_cost = ceil_div(tiles, slots) * (steps + 4);
-    for (size_t parts = 2; parts <= most; parts++) {
-        size_t cost = ceil_div(tiles * parts, slots) * (ceil_div(steps, parts) + 8);
+    for (size_t splits = 2; splits <= most; splits++) {
+        size_t cost = ceil_div(tiles * splits, slots) * (ceil_div(steps, splits) + 8);
         if (cost < best_cost) {
-            best = parts;
+            best = splits;
             best_cost = cost;
         }
     }
@@ -418,10 +350,10 @@ size_t parts_of_turned(const struct gemm16_problem *p, size_t slots, size_t tile
 }
 
 template <typename T>
-size_t parts_of(const struct gemm16_problem *p, const struct gemm16_gpu *gpu, size_t tiles) {
+size_t splits_of(const struct gemm16_problem *p, const struct gemm16_gpu *gpu, size_t tiles) {
     constexpr size_t RESIDENT = T::THREADS > 128 ? 1 : 4; /* blocks that the registers allow */
-    return T::TURNED ? parts_of_turned(p, RESIDENT * (size_t)gpu->multiprocessors, tiles)
-                     : parts_of_plain(p, gpu, tiles);
+    return T::TRANSPOSED ? splits_of_transposed(p, RESIDENT * (size_t)gpu->multiprocessors, tiles)
+                         : splits_of_plain(p, gpu, tiles);
 }
 
 template <typename T>
@@ -440,19 +372,19 @@ enum status launch(const struct gemm16_problem *p, const struct gemm16_gpu *gpu,
     o.tiles_n = ceil_div(p->N, T::BN);
     o.vector = gemm16_has_whole_pieces(p);
     size_t tiles = o.tiles_m * o.tiles_n;
-    o.part = ceil_div(ceil_div(p->K, BK), parts_of<T>(p, gpu, tiles)) * BK;
-    size_t parts = p->K > 0 ? ceil_div(p->K, o.part) : 1;
-    o.partial = parts > 1 ? (float *)workspace : NULL;
-    if (tiles > INT_MAX / parts) {
+    o.split_k = ceil_div(ceil_div(p->K, BK), splits_of<T>(p, gpu, tiles)) * BK;
+    size_t splits = p->K > 0 ? ceil_div(p->K, o.split_k) : 1;
+    o.partial = splits > 1 ? (float *)workspace : NULL;
+    if (tiles > INT_MAX / splits) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
                          "gemm16: %zu x %zu results are more than one launch has blocks for", p->M,
                          p->N);
     }
-    const struct gemm16_finish f = gemm16_finish_of(p);
-    gemm16_mma<T><<<(unsigned)(tiles * parts), T::THREADS, T::BYTES, stream>>>(o, f);
+    const struct gemm16_epilogue f = gemm16_epilogue_of(p);
+    gemm16_mma<T><<<(unsigned)(tiles * splits), T::THREADS, T::BYTES, stream>>>(o, f);
     enum status status = device_launched("gemm16_mma", error);
-    if (status == STATUS_OK && parts > 1) {
-        status = gemm16_split_finish(p, o.partial, parts, stream, error);
+    if (status == STATUS_OK && splits > 1) {
+        status = gemm16_split_k_reduce(p, o.partial, splits, stream, error);
     }
     return status;
 }
@@ -478,13 +410,12 @@ enum status choose_plain(const struct gemm16_problem *p, const struct gemm16_gpu
     return launch<small>(p, gpu, workspace, stream, error);
 }
 
-/* Large ones, if they and parts of K are enough for all multiprocessors, and out is not narrower.
- */
-template <typename E, bool IN_TURNED, bool WEIGHT_TURNED>
-enum status choose_turned(const struct gemm16_problem *p, const struct gemm16_gpu *gpu,
-                          void *workspace, device_stream stream, struct error *error) {
-    typedef tile<E, 128, 128, 2, 4, 3, IN_TURNED, WEIGHT_TURNED> large;
-    typedef tile<E, 64, 64, 2, 2, 3, IN_TURNED, WEIGHT_TURNED> small;
+/* Large tiles, if they give every multiprocessor a block with split-K, and out is not narrower. */
+template <typename E, bool IN_TRANSPOSED, bool WEIGHT_TRANSPOSED>
+enum status choose_transposed(const struct gemm16_problem *p, const struct gemm16_gpu *gpu,
+                              void *workspace, device_stream stream, struct error *error) {
+    typedef tile<E, 128, 128, 2, 4, 3, IN_TRANSPOSED, WEIGHT_TRANSPOSED> large;
+    typedef tile<E, 64, 64, 2, 2, 3, IN_TRANSPOSED, WEIGHT_TRANSPOSED> small;
     size_t steps = ceil_div(p->K, BK), tiles = ceil_div(p->M, 128) * ceil_div(p->N, 128);
     bool enough = tiles * (steps < 8 ? 1 : steps / 4) >= (size_t)gpu->multiprocessors;
     if (large::BYTES <= gpu->shared_bytes && p->M > 64 && p->N > 64 && enough) {
@@ -498,11 +429,12 @@ enum status choose(const struct gemm16_problem *p, const struct gemm16_gpu *gpu,
                    device_stream stream, struct error *error) {
     if (p->in_is_transposed) {
         return p->weight_is_transposed
-                   ? choose_turned<E, true, true>(p, gpu, workspace, stream, error)
-                   : choose_turned<E, true, false>(p, gpu, workspace, stream, error);
+                   ? choose_transposed<E, true, true>(p, gpu, workspace, stream, error)
+                   : choose_transposed<E, true, false>(p, gpu, workspace, stream, error);
     }
-    return p->weight_is_transposed ? choose_turned<E, false, true>(p, gpu, workspace, stream, error)
-                                   : choose_plain<E>(p, gpu, workspace, stream, error);
+    return p->weight_is_transposed
+               ? choose_transposed<E, false, true>(p, gpu, workspace, stream, error)
+               : choose_plain<E>(p, gpu, workspace, stream, error);
 }
 
 } // namespace

@@ -1,61 +1,24 @@
 /**
- * @file gemm16_finish.cuh
- * @brief What follows the sum: bias, activation, residual, and the one rounding. fp32 until then.
+ * @file gemm16_epilogue.cuh
+ * @brief The epilogue: bias, activation and residual in fp32, then one rounding.
  */
-#ifndef WARPBOOK_COMMON_GEMM16_GEMM16_FINISH_CUH_
-#define WARPBOOK_COMMON_GEMM16_GEMM16_FINISH_CUH_
+#ifndef WARPBOOK_COMMON_GEMM16_GEMM16_EPILOGUE_CUH_
+#define WARPBOOK_COMMON_GEMM16_GEMM16_EPILOGUE_CUH_
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
 #include <stdint.h>
 
-#include "common/gemm16/gemm16_parts.h"
+#include "common/cuda/convert.cuh"
+#include "common/gemm16/gemm16_internal.h"
 
 /* Sixteen bytes of 16-bit elements. */
 struct __align__(16) eight {
     unsigned x[4];
 };
 
-static __device__ __forceinline__ float to_float(__half x) {
-    return __half2float(x);
-}
-
-static __device__ __forceinline__ float to_float(__nv_bfloat16 x) {
-    return __bfloat162float(x);
-}
-
-static __device__ __forceinline__ void store_rounded(__half *to, float x) {
-    *to = __float2half_rn(x);
-}
-
-static __device__ __forceinline__ void store_rounded(__nv_bfloat16 *to, float x) {
-    *to = __float2bfloat16_rn(x);
-}
-
-/* Two neighbours, rounded; the first in the lower half. */
-static __device__ __forceinline__ unsigned pack(float low, float high, __half) {
-    __half2 both = __floats2half2_rn(low, high);
-    return *(unsigned *)&both;
-}
-
-static __device__ __forceinline__ unsigned pack(float low, float high, __nv_bfloat16) {
-    __nv_bfloat162 both = __floats2bfloat162_rn(low, high);
-    return *(unsigned *)&both;
-}
-
-static __device__ __forceinline__ float2 unpack(unsigned both, __half) {
-    return __half22float2(*(__half2 *)&both);
-}
-
-/* bf16 is the upper half of an fp32 number. */
-static __device__ __forceinline__ float2 unpack(unsigned both, __nv_bfloat16) {
-    return make_float2(__uint_as_float(both << 16), __uint_as_float(both & 0xffff0000u));
-}
-
 /*
  * x * Phi(x), to 2e-6, or 3e-7 of x. Phi(x) - 1/2 is odd: x times a polynomial of x^2, fitted for
- * |x| <= 5 with the least largest error, and exact at 5, where it stays. (erff() has two ways, of
- * which a warp goes both; this is 19 operations.)
+ * |x| <= 5 (minimax), exact at 5 and constant beyond. (erff() has two branches, and a warp usually
+ * executes both; this is 19 operations.)
  */
 static __device__ __forceinline__ float gelu(float x) {
     float inside = fminf(fmaxf(x, -5.0f), 5.0f);
@@ -87,7 +50,8 @@ static __device__ __forceinline__ float gelu_tanh(float x) {
     return __fdividef(x, 1.0f + fminf(__expf(-2.0f * inner), 1e30f));
 }
 
-/* COUNT numbers at once: one decision for all. `activation`: of enum nn_activation, or none. */
+/* COUNT numbers at once, so that they share one branch. `activation`: of enum nn_activation, or
+ * none. */
 template <int COUNT> static __device__ __forceinline__ void activate(float *x, int activation) {
 #define EACH(expression)                                \
     _Pragma("unroll") for (int i = 0; i < COUNT; i++) { \
@@ -107,7 +71,7 @@ template <int COUNT> static __device__ __forceinline__ void activate(float *x, i
         EACH(tanhf(x[i]));
         break;
     case NN_RELU:
-        EACH(x[i] < 0.0f ? 0.0f : x[i]); /* NaN stays */
+        EACH(x[i] < 0.0f ? 0.0f : x[i]); /* NaN remains NaN */
         break;
     default:
         break;
@@ -121,10 +85,10 @@ static __device__ __forceinline__ float value_at(const void *values, size_t i, b
     return is_float ? ((const float *)values)[i] : to_float(((const E *)values)[i]);
 }
 
-/* Up to eight results of row m from column n on, by single elements: whatever the alignment. */
+/* Up to eight results of row m from column n on, by single elements, for any alignment. */
 template <typename E>
-static __device__ __noinline__ void finish_some(const struct gemm16_finish &f, float *x, size_t m,
-                                                size_t n) {
+static __device__ __noinline__ void epilogue_scalar(const struct gemm16_epilogue &f, float *x,
+                                                    size_t m, size_t n) {
     size_t at = m * f.N + n;
     int count = (int)(f.N - n < 8 ? f.N - n : 8);
     for (int i = 0; i < count && f.bias != NULL; i++) {
@@ -164,15 +128,15 @@ static __device__ __forceinline__ void add_eight(float *x, const void *values, s
     }
 }
 
-/* Eight results of row m from column n, a multiple of 8, on: what of them is inside is stored. */
+/* Eight results of row m from column n on, a multiple of 8; stores those inside (M, N). */
 template <typename E>
-static __device__ __forceinline__ void finish_eight(const struct gemm16_finish &f, float *x,
-                                                    size_t m, size_t n) {
+static __device__ __forceinline__ void epilogue_eight(const struct gemm16_epilogue &f, float *x,
+                                                      size_t m, size_t n) {
     if (m >= f.M || n >= f.N) {
         return;
     }
     if (!f.vector) {
-        finish_some<E>(f, x, m, n);
+        epilogue_scalar<E>(f, x, m, n);
         return;
     }
     size_t at = m * f.N + n;

@@ -1,9 +1,9 @@
 /**
- * @file gemm16_parts.h
- * @brief What the files of gemm16 share, on the host and on the device.
+ * @file gemm16_internal.h
+ * @brief What the files of gemm16 share: the epilogue's parameters, and the kernels' launchers.
  */
-#ifndef WARPBOOK_COMMON_GEMM16_GEMM16_PARTS_H_
-#define WARPBOOK_COMMON_GEMM16_GEMM16_PARTS_H_
+#ifndef WARPBOOK_COMMON_GEMM16_GEMM16_INTERNAL_H_
+#define WARPBOOK_COMMON_GEMM16_GEMM16_INTERNAL_H_
 
 #include "common/gemm16/gemm16.h"
 
@@ -11,8 +11,8 @@
 extern "C" {
 #endif
 
-/** What is done with the sums, as kernels take it. */
-struct gemm16_finish {
+/** Parameters of the epilogue. */
+struct gemm16_epilogue {
     const void *bias, *residual; /**< or NULL */
     void *out;
     size_t M, N;
@@ -29,19 +29,20 @@ struct gemm16_gpu {
 };
 
 /** @return the epilogue of a checked problem. */
-struct gemm16_finish gemm16_finish_of(const struct gemm16_problem *problem);
+struct gemm16_epilogue gemm16_epilogue_of(const struct gemm16_problem *problem);
 
 /** @return whether rows of in and weight are whole 16-byte pieces, aligned. */
 bool gemm16_has_whole_pieces(const struct gemm16_problem *problem);
 
 /**
- * The second kernel where K is cut into parts: adds their sums, the first one first, and finishes.
+ * The second kernel of split-K: adds the partial sums in the order of the splits; then the
+ * epilogue.
  *
- * @param partial device memory, (parts, M, N), 32-byte aligned
+ * @param partial device memory, (splits, M, N), 32-byte aligned
  */
-MUST_CHECK enum status gemm16_split_finish(const struct gemm16_problem *problem,
-                                           const float *partial, size_t parts, device_stream stream,
-                                           struct error *error);
+MUST_CHECK enum status gemm16_split_k_reduce(const struct gemm16_problem *problem,
+                                             const float *partial, size_t splits,
+                                             device_stream stream, struct error *error);
 
 /** By mma.sync, from compute capability 8.0 on: any problem that gemm16() takes. */
 MUST_CHECK enum status gemm16_tile(const struct gemm16_problem *problem,
@@ -61,34 +62,34 @@ bool gemm16_hopper_is_faster(const struct gemm16_problem *problem, const struct 
 /** A kernel for Hopper. */
 struct gemm16_hopper_tile {
     size_t rows, columns; /**< of a tile */
-    bool turns;           /**< two groups of warps take turns at tiles, else share one */
+    bool pingpong;        /**< ping-pong schedule of the consumer warpgroups, else cooperative */
     double slowness;      /**< time of a product in it, relative to the best */
-    double finish[3]; /**< time of a tile's results, in steps of K: plain, residual, activation */
+    double epilogue[3];   /**< its time for a tile, in steps of K: plain, residual, activation */
 };
 
 /** @return the kernels for Hopper that there are for such factors. */
 const struct gemm16_hopper_tile *gemm16_hopper_tiles(const struct gemm16_problem *problem,
                                                      int *count);
 
-/** @return those for a factor that is transposed. */
-const struct gemm16_hopper_tile *gemm16_hopper_turned_tiles(int *count);
+/** @return those where a factor is transposed. */
+const struct gemm16_hopper_tile *gemm16_hopper_transposed_tiles(int *count);
 
 /**
  * By wgmma, on compute capability 9.0: what gemm16_hopper_can() allows.
  *
  * @param tile index of the kernel; -1: the one that should be the fastest
- * @param parts of K, where a factor is transposed: at most that many, fewer where the workspace has
- *              no room; 0: as many as should be the fastest. Else K is not cut.
+ * @param splits of K, where a factor is transposed: at most that many, fewer where the workspace
+ * has no room; 0: as many as should be the fastest. Without such a factor: no split-K.
  */
 MUST_CHECK enum status gemm16_hopper(const struct gemm16_problem *problem,
-                                     const struct gemm16_gpu *gpu, int tile, size_t parts,
+                                     const struct gemm16_gpu *gpu, int tile, size_t splits,
                                      void *workspace, device_stream stream, struct error *error);
 
 /** The same where a factor is transposed; gemm16_hopper() calls it. */
-MUST_CHECK enum status gemm16_hopper_turned(const struct gemm16_problem *problem,
-                                            const struct gemm16_gpu *gpu, int tile, size_t parts,
-                                            void *workspace, device_stream stream,
-                                            struct error *error);
+MUST_CHECK enum status gemm16_hopper_transposed(const struct gemm16_problem *problem,
+                                                const struct gemm16_gpu *gpu, int tile,
+                                                size_t splits, void *workspace,
+                                                device_stream stream, struct error *error);
 
 #ifdef __cplusplus
 }
