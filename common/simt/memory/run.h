@@ -16,8 +16,8 @@
 #include "common/simt/core/exec.h"
 #include "common/simt/memory/counters.h"
 #include "common/simt/memory/fault.h"
-#include "common/simt/memory/memory.h"
-#include "common/simt/memory/shadow.h"
+#include "common/simt/memory/race/shadow.h"
+#include "common/simt/memory/space/memory.h"
 #include "common/simt/ptx/ptx.h"
 
 #ifdef __cplusplus

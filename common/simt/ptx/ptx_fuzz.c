@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/simt/ptx/check.h"
+#include "common/simt/ptx/testing/check.h"
 #include "common/testing/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/simt/ptx/testing.h"
+#include "common/simt/ptx/testing/testing.h"
 #include "common/testing/testing.h"
 
 /* Where the registers of ptx_test_body() begin. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/simt/ptx/ptx.h"
-#include "common/simt/ptx/testing.h"
+#include "common/simt/ptx/testing/testing.h"
 #include "common/testing/testing.h"
 
 C_TEST(ptx_refusals, header) {

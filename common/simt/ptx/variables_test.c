@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "common/simt/ptx/ptx.h"
-#include "common/simt/ptx/testing.h"
+#include "common/simt/ptx/testing/testing.h"
 #include "common/testing/testing.h"
 
 /* The first variable of a module. */

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "common/base/file.h"
-#include "common/simt/core/launch_testing.h"
-#include "common/simt/ptx/tally.h"
+#include "common/simt/core/launch/launch_testing.h"
+#include "common/simt/ptx/testing/tally.h"
 #include "common/simt/random/random_approximate.h"
 #include "common/simt/random/random_kernel.h"
 #include "common/testing/testing.h"

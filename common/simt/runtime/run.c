@@ -12,7 +12,7 @@
 
 #include "common/base/file.h"
 #include "common/base/flags.h"
-#include "common/simt/runtime/program.h"
+#include "common/simt/runtime/program/program.h"
 
 static const char EPILOGUE[] =
     "Flags come before PROGRAM and need the form --name=VALUE; what follows PROGRAM is its own.\n"

@@ -15,7 +15,7 @@
 
 #include "common/base/status.h"
 #include "common/simt/memory/run.h"
-#include "common/simt/runtime/gpu.h"
+#include "common/simt/runtime/gpu/gpu.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "common/simt/memory/host_fault.h"
-#include "common/simt/runtime/host_memory.h"
-#include "common/simt/runtime/leaks.h"
-#include "common/simt/runtime/modules.h"
-#include "common/simt/runtime/stream.h"
+#include "common/simt/memory/space/host_fault.h"
+#include "common/simt/runtime/kernel/modules.h"
+#include "common/simt/runtime/memory/host_memory.h"
+#include "common/simt/runtime/memory/leaks.h"
+#include "common/simt/runtime/stream/stream.h"
 
 static struct runtime *the_runtime(void) {
     static struct runtime runtime = {.lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP, .next_id = 1};

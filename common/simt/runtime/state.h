@@ -23,9 +23,9 @@
 
 #include <cuda_runtime_api.h>
 
-#include "common/simt/memory/memory.h"
-#include "common/simt/memory/shadow.h"
-#include "common/simt/runtime/report.h"
+#include "common/simt/memory/race/shadow.h"
+#include "common/simt/memory/space/memory.h"
+#include "common/simt/runtime/report/report.h"
 #include "common/simt/runtime/settings.h"
 
 struct module;

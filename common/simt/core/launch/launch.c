@@ -1,0 +1,407 @@
+#include "common/simt/core/launch/launch.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/checked.h"
+#include "common/simt/core/launch/module.h"
+#include "common/simt/core/schedule/block.h"
+#include "common/simt/memory/cache/l2.h"
+
+enum { MAX_THREADS_PER_BLOCK = 1024, MAX_SHARED_BYTES = 227 * 1024 };
+
+/* What the host threads of a launch share. */
+struct crew {
+    struct simt_block_shape shape;
+    uint64_t blocks;
+    uint64_t at_a_time;         /* blocks that a host thread takes */
+    atomic_uint_fast64_t next;  /* block to take */
+    atomic_uint_fast64_t worst; /* lowest block with a fault so far; no block behind it matters */
+    atomic_uint members;        /* host threads that have come */
+    uint32_t site_count;        /* 0: nobody asks for sites */
+    struct simt_global_shadow *shadow; /* NULL: races in global memory are not looked for */
+    pthread_mutex_t lock;              /* guards what follows */
+    struct simt_counters counters;
+    struct simt_site *sites; /* (site_count) */
+    struct simt_fault fault;
+    enum status status;
+};
+
+static enum status check_launch(const struct simt_launch *launch, const struct simt_kernel *kernel,
+                                uint64_t *blocks, struct error *error) {
+    uint64_t threads = 1;
+    *blocks = 1;
+    for (int axis = 0; axis < 3; axis++) {
+        threads *= launch->threads[axis];
+        *blocks *= launch->grid[axis];
+        if (launch->threads[axis] == 0 || launch->threads[axis] > MAX_THREADS_PER_BLOCK ||
+            launch->grid[axis] == 0 || launch->grid[axis] > (axis == 0 ? INT32_MAX : 65535)) {
+            threads = 0;
+            break;
+        }
+    }
+    if (threads == 0 || threads > MAX_THREADS_PER_BLOCK || *blocks > UINT32_MAX) {
+        return error_set(
+            error, STATUS_INVALID_ARGUMENT,
+            "%s: grid %ux%ux%u of blocks %ux%ux%u: a block has 1 to %d threads, a grid "
+            "at least one block",
+            launch->kernel, launch->grid[0], launch->grid[1], launch->grid[2], launch->threads[0],
+            launch->threads[1], launch->threads[2], MAX_THREADS_PER_BLOCK);
+    }
+    if (launch->dynamic_shared_bytes > MAX_SHARED_BYTES ||
+        kernel->dynamic_shared + launch->dynamic_shared_bytes > MAX_SHARED_BYTES) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "%s: %zu bytes of static and %zu of dynamic shared memory; a block has %d",
+                         launch->kernel, kernel->static_shared_bytes, launch->dynamic_shared_bytes,
+                         MAX_SHARED_BYTES);
+    }
+    return STATUS_OK;
+}
+
+/* Keeps the fault of the lowest block: which one that is does not depend on the host threads. */
+static void note_fault(struct crew *crew, const struct simt_fault *fault) {
+    pthread_mutex_lock(&crew->lock);
+    if (crew->fault.kind == SIMT_FAULT_NONE || fault->order < crew->fault.order) {
+        crew->fault = *fault;
+        atomic_store(&crew->worst, fault->order);
+    }
+    pthread_mutex_unlock(&crew->lock);
+}
+
+static void note_status(struct crew *crew, enum status status) {
+    pthread_mutex_lock(&crew->lock);
+    crew->status = crew->status == STATUS_OK ? status : crew->status;
+    pthread_mutex_unlock(&crew->lock);
+    atomic_store(&crew->worst, 0);
+}
+
+/* Adds what a host thread counted to what all of them did; sums do not depend on the order. */
+static void note_counts(struct crew *crew, const struct simt_block_counts *counts) {
+    pthread_mutex_lock(&crew->lock);
+    simt_counters_add(&crew->counters, counts->counters);
+    for (uint32_t n = 0; n < crew->site_count && counts->sites != NULL; n++) {
+        simt_site_add(&crew->sites[n], &counts->sites[n]);
+    }
+    pthread_mutex_unlock(&crew->lock);
+}
+
+static struct simt_watch *watch_of(const struct crew *crew, uint32_t member) {
+    return crew->shadow != NULL ? simt_global_shadow_watch(crew->shadow, member) : NULL;
+}
+
+/* Neighbours mostly work on neighbouring bytes: a host thread takes some blocks at a time. */
+static uint64_t blocks_at_a_time(uint64_t blocks, uint64_t host_threads) {
+    enum { MOST = 32, TURNS = 8 };
+    uint64_t each = blocks / (host_threads * TURNS);
+    return each < 1 ? 1 : each < MOST ? each : MOST;
+}
+
+/* Runs some blocks, but none behind one with a fault. */
+static enum status run_some(struct crew *crew, struct simt_block_run *block, uint64_t first,
+                            uint64_t end) {
+    enum status status = STATUS_OK;
+    for (uint64_t order = first; order < end && status == STATUS_OK; order++) {
+        if (order > atomic_load(&crew->worst)) {
+            break;
+        }
+        status = simt_block_begin(block, order);
+        while (status == STATUS_OK && !simt_block_go(block)) {
+        }
+        if (status == STATUS_OK && block->block.fault.kind != SIMT_FAULT_NONE) {
+            note_fault(crew, &block->block.fault);
+        }
+    }
+    return status;
+}
+
+/* Takes blocks until none is left. */
+static void *work(void *argument) {
+    struct crew *crew = argument;
+    struct simt_counters counters = {0};
+    struct simt_block_counts counts = {
+        .counters = &counters, .watch = watch_of(crew, atomic_fetch_add(&crew->members, 1))};
+    struct simt_block_run *block = NULL;
+    enum status status = STATUS_OK;
+    if (crew->site_count > 0) {
+        counts.sites = calloc(crew->site_count, sizeof *counts.sites);
+        status = counts.sites != NULL ? STATUS_OK : STATUS_OUT_OF_MEMORY;
+    }
+    if (status == STATUS_OK) {
+        status = simt_block_create(&block, &crew->shape, &counts);
+    }
+    while (status == STATUS_OK) {
+        uint64_t first = atomic_fetch_add(&crew->next, crew->at_a_time);
+        if (first >= crew->blocks || first > atomic_load(&crew->worst)) {
+            break;
+        }
+        uint64_t left = crew->blocks - first;
+        status =
+            run_some(crew, block, first, first + (left < crew->at_a_time ? left : crew->at_a_time));
+    }
+    simt_block_free(block);
+    if (status != STATUS_OK) {
+        note_status(crew, status);
+    }
+    note_counts(crew, &counts);
+    free(counts.sites);
+    return NULL;
+}
+
+/* A cooperative grid: all blocks are alive and take turns. */
+static void work_together(struct crew *crew) {
+    struct simt_block_run **blocks = calloc(crew->blocks, sizeof *blocks);
+    enum status status = blocks != NULL ? STATUS_OK : STATUS_OUT_OF_MEMORY;
+    const struct simt_block_counts counts = {
+        .counters = &crew->counters, .sites = crew->sites, .watch = watch_of(crew, 0)};
+    uint64_t left = 0;
+    for (; left < crew->blocks && status == STATUS_OK; left++) {
+        status = simt_block_create(&blocks[left], &crew->shape, &counts);
+        if (status == STATUS_OK) {
+            status = simt_block_begin(blocks[left], left);
+        }
+    }
+    while (left > 0 && status == STATUS_OK && crew->fault.kind == SIMT_FAULT_NONE) {
+        for (uint64_t n = 0; n < crew->blocks; n++) {
+            if (blocks[n] == NULL || !simt_block_resume(blocks[n])) {
+                continue;
+            }
+            if (blocks[n]->block.fault.kind != SIMT_FAULT_NONE) {
+                note_fault(crew, &blocks[n]->block.fault);
+            }
+            simt_block_free(blocks[n]);
+            blocks[n] = NULL;
+            left--;
+        }
+    }
+    for (uint64_t n = 0; blocks != NULL && n < crew->blocks; n++) {
+        simt_block_free(blocks[n]);
+    }
+    free(blocks);
+    crew->status = status;
+}
+
+static void work_in_parallel(struct crew *crew, uint32_t host_threads) {
+    pthread_t threads[SIMT_MOST_HOST_THREADS];
+    uint32_t started = 0;
+    while (started + 1 < host_threads && pthread_create(&threads[started], NULL, work, crew) == 0) {
+        started++;
+    }
+    work(crew);
+    for (uint32_t n = 0; n < started; n++) {
+        pthread_join(threads[n], NULL);
+    }
+}
+
+/* What grid.sync() counts in; its address is what %envreg1 and %envreg2 hold. */
+static enum status take_workspace(const struct simt_launch *launch, uint64_t *address) {
+    enum { BYTES = 256 };
+    *address = 0;
+    if (!launch->cooperative) {
+        return STATUS_OK;
+    }
+    struct simt_memory *memory = launch->module->memory;
+    enum status status =
+        simt_memory_alloc(memory, BYTES, BYTES, "workspace of a cooperative grid", address);
+    if (status == STATUS_OK) {
+        memset(simt_memory_host(memory, *address), 0, BYTES);
+        simt_memory_mark(memory, *address, BYTES);
+    }
+    return status;
+}
+
+static enum status give_workspace_back(const struct simt_launch *launch, uint64_t address) {
+    return address != 0 ? simt_memory_release(launch->module->memory, address) : STATUS_OK;
+}
+
+/* Into how many parts a launch falls that run one after the other. */
+static uint32_t parts_of(const struct simt_launch *launch, uint64_t blocks) {
+    uint64_t resident = launch->resident_blocks > 0 ? launch->resident_blocks : 1;
+    uint64_t waves = launch->cooperative ? 1 : ceil_div(blocks, resident);
+    return waves < SIMT_L2_PARTS ? (uint32_t)waves : SIMT_L2_PARTS;
+}
+
+/* Without memory for them nothing is counted. */
+static uint64_t most_of(const uint64_t *atomic_lines) {
+    uint64_t most = 0;
+    for (size_t n = 0; n < SIMT_ATOMIC_LINES && atomic_lines != NULL; n++) {
+        most = atomic_lines[n] > most ? atomic_lines[n] : most;
+    }
+    return most;
+}
+
+/* What reached L2, and what went on from there. */
+static void settle_caches(const struct simt_launch *launch, struct simt_l2 *l2,
+                          struct simt_counters *counters) {
+    enum { SECTOR_BYTES = 32 };
+    counters->l2_sectors -= counters->l1_hit_sectors;
+    counters->dram_bytes = l2 != NULL ? simt_l2_end(l2, launch->l2_bytes, counters->dram_bytes)
+                                      : counters->l2_sectors * SECTOR_BYTES;
+}
+
+/* Of blocks that do not count. */
+static void forget_touches(struct simt_l2 *l2) {
+    if (l2 != NULL) {
+        simt_l2_cancel(l2);
+    }
+}
+
+/* How many host threads a launch gets. Blocks whose results depend on their order run alone. */
+static uint32_t count_host_threads(const struct simt_launch *launch,
+                                   const struct simt_kernel *kernel, uint64_t blocks) {
+    uint64_t threads = launch->host_threads > 1 ? (uint64_t)launch->host_threads : 1;
+    threads = threads < SIMT_MOST_HOST_THREADS ? threads : SIMT_MOST_HOST_THREADS;
+    threads = threads < blocks ? threads : blocks;
+    return launch->cooperative || kernel->order_sensitive ? 1 : (uint32_t)threads;
+}
+
+/* Empties what an attempt before may have left. @return host threads that can be watched */
+static uint32_t begin(struct crew *crew, struct simt_run *run, uint32_t host_threads) {
+    crew->next = 0;
+    crew->at_a_time = blocks_at_a_time(crew->blocks, host_threads);
+    crew->worst = UINT64_MAX;
+    crew->members = 0;
+    crew->counters = (struct simt_counters){0};
+    crew->fault = (struct simt_fault){0};
+    crew->status = STATUS_OK;
+    if (crew->site_count > 0) {
+        memset(crew->sites, 0, crew->site_count * sizeof *crew->sites);
+    }
+    if (run->atomic_lines != NULL) {
+        memset(run->atomic_lines, 0, SIMT_ATOMIC_LINES * sizeof *run->atomic_lines);
+    }
+    run->undo = NULL;
+    if (crew->shadow != NULL) {
+        host_threads = simt_global_shadow_begin(crew->shadow, host_threads);
+        run->undo = simt_global_shadow_undo(crew->shadow);
+    }
+    return host_threads;
+}
+
+/* Runs all blocks. @return true when that has to be done again by one host thread */
+static bool try_to_run(struct crew *crew, struct simt_run *run, const struct simt_launch *launch,
+                       uint32_t host_threads) {
+    bool again = false;
+    host_threads = begin(crew, run, host_threads);
+    if (launch->cooperative) {
+        work_together(crew);
+    } else {
+        work_in_parallel(crew, host_threads);
+    }
+    if (crew->shadow != NULL) {
+        enum status status = simt_global_shadow_end(crew->shadow, &again);
+        crew->status = crew->status == STATUS_OK ? status : crew->status;
+    }
+    return again && crew->status == STATUS_OK;
+}
+
+static enum status run_blocks(struct crew *crew, struct simt_run *run,
+                              const struct simt_launch *launch, const struct simt_kernel *kernel) {
+    pthread_mutex_init(&crew->lock, NULL);
+    if (try_to_run(crew, run, launch, count_host_threads(launch, kernel, crew->blocks))) {
+        forget_touches(run->l2);
+        try_to_run(crew, run, launch, 1);
+    }
+    pthread_mutex_destroy(&crew->lock);
+    return crew->status;
+}
+
+/* Which blocks behind a fault have run depends on timing: then nothing counts. */
+static void tell(const struct crew *crew, const struct simt_launch *launch, struct simt_l2 *l2,
+                 struct simt_counters *counters, struct simt_fault *fault) {
+    *fault = crew->fault;
+    if (fault->kind != SIMT_FAULT_NONE || crew->status != STATUS_OK) {
+        forget_touches(l2);
+        return;
+    }
+    *counters = crew->counters;
+    settle_caches(launch, l2, counters);
+    for (uint32_t n = 0; n < crew->site_count; n++) {
+        simt_site_add(&launch->sites->sites[n], &crew->sites[n]);
+    }
+}
+
+static struct simt_run make_run(const struct simt_launch *launch, const struct simt_kernel *kernel,
+                                uint64_t blocks) {
+    return (struct simt_run){
+        .memory = launch->module->memory,
+        .module = launch->module->ptx,
+        .kernel = launch->kernel,
+        .parameters = launch->parameters,
+        .parameter_bytes = kernel->function->parameter_bytes,
+        .grid = {launch->grid[0], launch->grid[1], launch->grid[2]},
+        .threads = {launch->threads[0], launch->threads[1], launch->threads[2]},
+        .check = launch->check,
+        .l1_bytes = launch->l1_bytes,
+        .l2 = launch->l2_bytes > 0 ? simt_memory_l2(launch->module->memory) : NULL,
+        .l2_parts = parts_of(launch, blocks),
+        .atomic_lines = kernel->has_atomics ? calloc(SIMT_ATOMIC_LINES, sizeof(uint64_t)) : NULL,
+    };
+}
+
+static struct simt_block_shape make_shape(const struct simt_run *run,
+                                          const struct simt_launch *launch,
+                                          const struct simt_kernel *kernel) {
+    return (struct simt_block_shape){
+        .run = run,
+        .code = kernel->code,
+        .shared_bytes = launch->dynamic_shared_bytes > 0
+                            ? kernel->dynamic_shared + launch->dynamic_shared_bytes
+                            : kernel->static_shared_bytes,
+        .dynamic_shared_bytes = launch->dynamic_shared_bytes,
+        .local_bytes = kernel->local_bytes,
+        .instruction_limit = launch->instruction_limit,
+    };
+}
+
+/* A list of sites of the launch's own: it may have to be run again. */
+static enum status take_sites(struct crew *crew, const struct simt_launch *launch,
+                              const struct simt_kernel *kernel) {
+    if (launch->sites == NULL || kernel->site_count == 0) {
+        return STATUS_OK;
+    }
+    crew->site_count = kernel->site_count;
+    crew->sites = calloc(kernel->site_count, sizeof *crew->sites);
+    return crew->sites != NULL ? STATUS_OK : STATUS_OUT_OF_MEMORY;
+}
+
+enum status simt_launch_run(const struct simt_launch *launch, struct simt_counters *counters,
+                            struct simt_fault *fault, struct error *error) {
+    const struct simt_kernel *kernel;
+    struct crew crew = {.blocks = 0};
+    *counters = (struct simt_counters){0};
+    *fault = (struct simt_fault){0};
+    enum status status = simt_module_kernel(launch->module, launch->kernel, &kernel, error);
+    if (status == STATUS_OK) {
+        status = check_launch(launch, kernel, &crew.blocks, error);
+    }
+    if (status == STATUS_OK) {
+        status = simt_sites_prepare(launch->sites, launch->module, kernel, error);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    struct simt_run run = make_run(launch, kernel, crew.blocks);
+    status = take_workspace(launch, &run.grid_workspace);
+    if (status != STATUS_OK) {
+        free(run.atomic_lines);
+        return error_set(error, status, "%s: no memory for a cooperative launch", launch->kernel);
+    }
+    crew.shape = make_shape(&run, launch, kernel);
+    crew.shadow = launch->check == SIMT_CHECK_FULL ? launch->global_shadow : NULL;
+    status = take_sites(&crew, launch, kernel);
+    if (status == STATUS_OK) {
+        status = run_blocks(&crew, &run, launch, kernel);
+        crew.counters.atomic_hottest = most_of(run.atomic_lines);
+        tell(&crew, launch, run.l2, counters, fault);
+    }
+    free(crew.sites);
+    free(run.atomic_lines);
+    enum status given_back = give_workspace_back(launch, run.grid_workspace);
+    status = status == STATUS_OK ? given_back : status;
+    if (status != STATUS_OK) {
+        return error_set(error, status, "%s: %s", launch->kernel, status_message(status));
+    }
+    return STATUS_OK;
+}

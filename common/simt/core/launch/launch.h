@@ -1,0 +1,102 @@
+/**
+ * @file launch.h
+ * @brief From a parsed kernel to a finished launch: the interface between runtime API and core.
+ */
+#ifndef WARPBOOK_COMMON_SIMT_CORE_LAUNCH_LAUNCH_H_
+#define WARPBOOK_COMMON_SIMT_CORE_LAUNCH_LAUNCH_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/status.h"
+#include "common/simt/memory/counters.h"
+#include "common/simt/memory/fault.h"
+#include "common/simt/memory/run.h"
+#include "common/simt/memory/space/memory.h"
+#include "common/simt/ptx/ptx.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** A module in device memory: its variables have addresses, its kernels are decoded on first use.
+ */
+struct simt_module;
+
+/**
+ * @brief Places the module's variables and links their addresses.
+ * @param ptx is owned by the module from here on, also on failure
+ */
+MUST_CHECK enum status simt_module_load(struct simt_module **module, struct ptx_module *ptx,
+                                        struct simt_memory *memory, struct error *error);
+
+/** Frees the module and the memory of its variables. */
+void simt_module_unload(struct simt_module *module);
+
+/** @return address and size of a module-scope variable; STATUS_NOT_FOUND. */
+MUST_CHECK enum status simt_module_variable(const struct simt_module *module, const char *name,
+                                            uint64_t *address, size_t *bytes);
+
+/** What cudaFuncGetAttributes() and occupancy need of a kernel. */
+struct simt_kernel_info {
+    size_t static_shared_bytes, local_bytes, constant_bytes, parameter_bytes;
+    uint32_t registers; /**< 32-bit registers a thread: an estimate from live PTX registers */
+    uint32_t max_threads;
+    size_t parameter_count;
+    const size_t *parameter_offsets; /**< of each parameter in the block; lives with the module */
+    const size_t *parameter_sizes;
+};
+
+/** @return STATUS_OK; STATUS_NOT_FOUND; STATUS_UNSUPPORTED with instruction and source line. */
+MUST_CHECK enum status simt_kernel_info(struct simt_module *module, const char *kernel,
+                                        struct simt_kernel_info *info, struct error *error);
+
+/**
+ * Where the memory instructions of one kernel and of all functions it calls did
+ * what. Begins as zeros; launches of the same kernel of the same module add to
+ * it. Lives no longer than the module.
+ */
+struct simt_sites {
+    struct simt_site *sites; /**< (count), in the order of the text; most may have requests = 0 */
+    size_t count;
+    const struct ptx_module *module; /**< names the files: files[site.source->file] */
+};
+
+/** Frees the list and makes it empty. */
+void simt_sites_free(struct simt_sites *sites);
+
+struct simt_launch {
+    struct simt_module *module;
+    const char *kernel;
+    uint32_t grid[3], threads[3];
+    size_t dynamic_shared_bytes;
+    const void *parameters; /**< parameter block, laid out as the kernel declares it */
+    bool cooperative;       /**< all blocks are resident at the same time */
+    enum simt_check check;
+    struct simt_global_shadow *global_shadow; /**< of the memory; NULL: races in global memory go
+                                                   unseen */
+    int host_threads;                         /**< at least 1; results do not depend on it */
+    uint64_t instruction_limit; /**< warp instructions a block may take; 0: no limit */
+    size_t l1_bytes; /**< share of L1 that a block has: L1 and shared memory of a multiprocessor
+                        less what its blocks take as shared memory, over those blocks; 0: no L1 */
+    size_t l2_bytes; /**< of the GPU; 0: no L2, then every sector comes from device memory */
+    uint64_t resident_blocks; /**< that the GPU runs at a time; 0: not known, then few */
+    struct simt_sites *sites; /**< of this kernel: the launch adds to it. NULL: nobody asks */
+};
+
+/**
+ * @brief Runs a kernel to its end.
+ * @param counters receives the counts of this launch; zeros when there is a fault
+ * @param fault    kind is SIMT_FAULT_NONE, or the first fault in block order
+ * @return STATUS_OK (also when a fault was found), STATUS_OUT_OF_MEMORY, STATUS_UNSUPPORTED,
+ *         STATUS_NOT_FOUND, STATUS_INVALID_ARGUMENT (sizes of grid or block)
+ */
+MUST_CHECK enum status simt_launch_run(const struct simt_launch *launch,
+                                       struct simt_counters *counters, struct simt_fault *fault,
+                                       struct error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

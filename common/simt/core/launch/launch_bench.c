@@ -1,0 +1,170 @@
+/*
+ * How many warp instructions simt runs in a second: a tiled and a register-tiled
+ * SGEMM at each level of checks, on one CPU thread and on all.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "common/base/file.h"
+#include "common/base/terminal.h"
+#include "common/bench/bench.h"
+#include "common/simt/core/launch/launch.h"
+
+/*
+ * A product of N x N matrices; one block makes tile x tile of it. The kernels
+ * take three matrices and N; in which order does not matter to the speed.
+ */
+struct subject {
+    const char *name, *path, *kernel;
+    uint32_t N, tile, threads[2];
+};
+
+static const struct subject subjects[] = {
+    {"16x16 tile, N 512", CORE_PTX, "sgemm_tile", 512, 16, {16, 16}},
+    {"8x8 a thread, N 1024", SGEMM_PTX, "_Z15sgemm_registersPK6float4S1_PS_i", 1024, 128, {256, 1}},
+};
+
+/* A loaded kernel with its memory. */
+struct loaded {
+    struct simt_memory *memory;
+    struct simt_global_shadow *shadow;
+    struct simt_module *module;
+    uint64_t matrices[3];
+};
+
+static enum status load_matrices(struct loaded *l, uint32_t N) {
+    size_t count = (size_t)N * N;
+    for (int m = 0; m < 3; m++) {
+        enum status status =
+            simt_memory_alloc(l->memory, count * sizeof(float), 256, "cudaMalloc", &l->matrices[m]);
+        if (status != STATUS_OK) {
+            return status;
+        }
+        float *values = simt_memory_host(l->memory, l->matrices[m]);
+        for (size_t i = 0; i < count; i++) {
+            values[i] = (float)(i % 13) - 6.0f;
+        }
+        simt_memory_mark(l->memory, l->matrices[m], count * sizeof(float));
+    }
+    return STATUS_OK;
+}
+
+static enum status load(struct loaded *l, const struct subject *subject, struct error *error) {
+    char *text = NULL;
+    size_t size = 0;
+    struct ptx_module *ptx = NULL;
+    enum status status = file_read(subject->path, (size_t)1 << 24, &text, &size, error);
+    if (status == STATUS_OK) {
+        status = ptx_parse(&ptx, text, size, error);
+    }
+    free(text);
+    if (status == STATUS_OK) {
+        status = simt_memory_create(&l->memory, (size_t)1 << 30);
+    }
+    if (status == STATUS_OK) {
+        status = simt_global_shadow_create(&l->shadow, l->memory);
+    }
+    if (status == STATUS_OK) {
+        status = simt_module_load(&l->module, ptx, l->memory, error);
+    }
+    return status == STATUS_OK ? load_matrices(l, subject->N) : status;
+}
+
+static void unload(struct loaded *l) {
+    simt_module_unload(l->module);
+    simt_global_shadow_free(l->shadow);
+    simt_memory_free(l->memory);
+}
+
+static uint64_t all_instructions(const struct simt_counters *counters) {
+    uint64_t sum = 0;
+    for (int n = 0; n < SIMT_CLASS_COUNT; n++) {
+        sum += counters->instructions[n];
+    }
+    return sum;
+}
+
+/* Seconds that all threads of the process together had a core. */
+static double core_seconds(void) {
+    struct timespec t = {0};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Fastest of three launches; prints one row. Instructions a second of a core suffer less
+ * from others who use the machine than those a second do. */
+static enum status measure(const struct loaded *l, const struct subject *subject,
+                           enum simt_check check, int host_threads, struct error *error) {
+    static const char *const levels[] = {"off", "bounds", "full"};
+    const uint64_t *m = l->matrices;
+    struct {
+        uint64_t matrices[3];
+        uint32_t N;
+    } parameters = {{m[0], m[1], m[2]}, subject->N};
+    const uint32_t blocks = subject->N / subject->tile;
+    const struct simt_launch launch = {
+        .module = l->module,
+        .kernel = subject->kernel,
+        .grid = {blocks, blocks, 1},
+        .threads = {subject->threads[0], subject->threads[1], 1},
+        .parameters = &parameters,
+        .check = check,
+        .global_shadow = l->shadow,
+        .host_threads = host_threads,
+        /* as on an H200 that holds eight of these blocks on a multiprocessor */
+        .l1_bytes = (size_t)28 << 10,
+        .l2_bytes = (size_t)60 << 20,
+        .resident_blocks = 1056,
+    };
+    double best = 1e30, best_core = 1e30;
+    struct simt_counters counters;
+    for (int run = 0; run < 3; run++) {
+        struct simt_fault fault;
+        double start = bench_now(), core_start = core_seconds();
+        enum status status = simt_launch_run(&launch, &counters, &fault, error);
+        double seconds = bench_now() - start;
+        double core = core_seconds() - core_start;
+        best = seconds < best ? seconds : best;
+        best_core = core < best_core ? core : best_core;
+        if (status == STATUS_OK && fault.kind != SIMT_FAULT_NONE) {
+            status = error_set(error, STATUS_MISMATCH, "%s: %s", subject->name, fault.text);
+        }
+        if (status != STATUS_OK) {
+            return status;
+        }
+    }
+    uint64_t instructions = all_instructions(&counters);
+    double millions = (double)instructions / 1e6;
+    printf("%-22s %-7s %7d %12.1f %9.3f %9.1f %10.1f\n", subject->name, levels[check], host_threads,
+           millions, best, millions / best, millions / best_core);
+    return STATUS_OK;
+}
+
+static enum status measure_all(const struct subject *subject, struct error *error) {
+    struct loaded loaded = {0};
+    enum status status = load(&loaded, subject, error);
+    for (int check = SIMT_CHECK_OFF; check <= SIMT_CHECK_FULL && status == STATUS_OK; check++) {
+        status = measure(&loaded, subject, (enum simt_check)check, 1, error);
+        if (status == STATUS_OK && bench_cpu_count() > 1) {
+            status = measure(&loaded, subject, (enum simt_check)check, bench_cpu_count(), error);
+        }
+    }
+    unload(&loaded);
+    return status;
+}
+
+int main(void) {
+    char cpu[192];
+    struct error error = {0};
+    printf("%s, %d CPUs\n", bench_cpu_name(cpu, sizeof cpu), bench_cpu_count());
+    printf("%-22s %-7s %7s %12s %9s %9s %10s\n", "kernel", "check", "threads", "M warp instr",
+           "seconds", "M/s", "M/s a core");
+    for (size_t n = 0; n < sizeof subjects / sizeof *subjects; n++) {
+        enum status status = measure_all(&subjects[n], &error);
+        if (status != STATUS_OK) {
+            return report_failure("launch_bench", &error, status);
+        }
+    }
+    return 0;
+}

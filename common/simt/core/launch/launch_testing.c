@@ -1,0 +1,100 @@
+#include "common/simt/core/launch/launch_testing.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/file.h"
+#include "common/testing/testing.h"
+
+bool launch_testing_open(struct launch_testing *t, const char *path) {
+    char *text = NULL;
+    size_t size = 0;
+    struct error error = {0};
+    struct ptx_module *ptx = NULL;
+    *t = (struct launch_testing){0};
+    enum status status = file_read(path, (size_t)1 << 24, &text, &size, &error);
+    if (status == STATUS_OK) {
+        status = ptx_parse(&ptx, text, size, &error);
+    }
+    free(text);
+    if (status == STATUS_OK) {
+        status = simt_memory_create(&t->memory, (size_t)1 << 30);
+    }
+    if (status == STATUS_OK) {
+        status = simt_global_shadow_create(&t->shadow, t->memory);
+    }
+    if (status == STATUS_OK) {
+        status = simt_module_load(&t->module, ptx, t->memory, &error);
+    }
+    if (status != STATUS_OK) {
+        TEST_FAIL("cannot load the kernels: %s", error_text(&error, status));
+    }
+    return status == STATUS_OK;
+}
+
+void launch_testing_close(struct launch_testing *t) {
+    simt_module_unload(t->module);
+    simt_global_shadow_free(t->shadow);
+    simt_memory_free(t->memory);
+}
+
+uint64_t launch_testing_upload(struct launch_testing *t, const void *host, size_t bytes) {
+    uint64_t address = 0;
+    EXPECT_OK(simt_memory_alloc(t->memory, bytes, 256, "cudaMalloc", &address));
+    if (host != NULL) {
+        memcpy(simt_memory_host(t->memory, address), host, bytes);
+        simt_memory_mark(t->memory, address, bytes);
+    }
+    return address;
+}
+
+const void *launch_testing_result(const struct launch_testing *t, uint64_t address) {
+    return simt_memory_host(t->memory, address);
+}
+
+bool launch_testing_run(struct launch_testing *t, const struct testing_launch *launch) {
+    struct error error = {0};
+    struct simt_launch l = {
+        .module = t->module,
+        .kernel = launch->kernel,
+        .dynamic_shared_bytes = launch->shared,
+        .parameters = launch->parameters,
+        .cooperative = launch->cooperative,
+        .check = SIMT_CHECK_FULL,
+        .global_shadow = t->shadow,
+        .host_threads = launch->host_threads > 0 ? launch->host_threads : 1,
+        .instruction_limit = launch->limit > 0 ? launch->limit : 1000000,
+    };
+    for (int axis = 0; axis < 3; axis++) {
+        l.grid[axis] = launch->grid[axis] > 0 ? launch->grid[axis] : 1;
+        l.threads[axis] = launch->threads[axis] > 0 ? launch->threads[axis] : 1;
+    }
+    enum status status = simt_launch_run(&l, &t->counters, &t->fault, &error);
+    if (status != STATUS_OK) {
+        TEST_FAIL("%s: %s", launch->kernel, error_text(&error, status));
+        return false;
+    }
+    return t->fault.kind == SIMT_FAULT_NONE;
+}
+
+bool launch_testing_run_clean(struct launch_testing *t, const struct testing_launch *launch) {
+    bool clean = launch_testing_run(t, launch);
+    if (!clean && t->fault.kind != SIMT_FAULT_NONE) {
+        char *message = launch_testing_message(&t->fault);
+        TEST_FAIL("%s", message);
+        free(message);
+    }
+    return clean;
+}
+
+char *launch_testing_message(const struct simt_fault *fault) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+    if (stream != NULL) {
+        simt_fault_print(fault, stream);
+        fclose(stream);
+    }
+    return text;
+}

@@ -1,0 +1,64 @@
+/**
+ * @file launch_testing.h
+ * @brief For tests: a module from PTX text, its device memory, and launches with full checks.
+ */
+#ifndef WARPBOOK_COMMON_SIMT_CORE_LAUNCH_LAUNCH_TESTING_H_
+#define WARPBOOK_COMMON_SIMT_CORE_LAUNCH_LAUNCH_TESTING_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/simt/core/launch/launch.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** A module, its memory and what the last launch left. */
+struct launch_testing {
+    struct simt_memory *memory;
+    struct simt_global_shadow *shadow;
+    struct simt_module *module;
+    struct simt_counters counters;
+    struct simt_fault fault;
+};
+
+/** Sizes and parameters of a launch; extents left at 0 count as 1. */
+struct testing_launch {
+    const char *kernel;
+    uint32_t grid[3], threads[3];
+    size_t shared;          /**< bytes of dynamic shared memory */
+    bool cooperative;       /**< all blocks are there at the same time */
+    const void *parameters; /**< laid out as the kernel declares them */
+    int host_threads;       /**< 0 counts as 1 */
+    uint64_t limit;         /**< warp instructions of a block; 0 counts as a million */
+};
+
+/** @return false, and the test has failed, when the module cannot be loaded. */
+bool launch_testing_open(struct launch_testing *t, const char *path);
+
+void launch_testing_close(struct launch_testing *t);
+
+/** @return address of @p bytes bytes of new device memory with a copy of @p host; NULL: never
+ *  written. */
+uint64_t launch_testing_upload(struct launch_testing *t, const void *host, size_t bytes);
+
+/** @return where the test reads what kernels stored at @p address. */
+const void *launch_testing_result(const struct launch_testing *t, uint64_t address);
+
+/** Runs a kernel. @return true when no fault was found; a launch that is refused fails the test */
+bool launch_testing_run(struct launch_testing *t, const struct testing_launch *launch);
+
+/** Runs a kernel; a fault fails the test, with its whole message. @return true when none was found
+ */
+bool launch_testing_run_clean(struct launch_testing *t, const struct testing_launch *launch);
+
+/** @return the fault as users see it; memory that the caller frees. */
+char *launch_testing_message(const struct simt_fault *fault);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

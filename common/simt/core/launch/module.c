@@ -1,0 +1,387 @@
+#include "common/simt/core/launch/module.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/checked.h"
+
+enum { CALL_STACK_BYTES = 16384 /* local memory of a thread for functions that are called */ };
+
+static const struct simt_placed *find_placed(const struct simt_module *module, const char *name) {
+    for (size_t n = 0; n < module->ptx->variable_count; n++) {
+        if (strcmp(module->placed[n].variable->name, name) == 0) {
+            return &module->placed[n];
+        }
+    }
+    return NULL;
+}
+
+static enum status place_global(struct simt_module *module, struct simt_placed *placed) {
+    const struct ptx_variable *variable = placed->variable;
+    size_t bytes = variable->bytes > 0 ? variable->bytes : 1;
+    enum status status =
+        simt_memory_alloc(module->memory, bytes, 256, variable->name, &placed->address);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    void *host = simt_memory_host(module->memory, placed->address);
+    if (variable->data != NULL) {
+        memcpy(host, variable->data, variable->bytes);
+    } else {
+        memset(host, 0, bytes);
+    }
+    simt_memory_mark(module->memory, placed->address, bytes); /* CUDA zeroes what has no value */
+    return STATUS_OK;
+}
+
+static void place_shared(struct simt_module *module, struct simt_placed *placed) {
+    const struct ptx_variable *variable = placed->variable;
+    if (variable->external) {
+        return;
+    }
+    size_t alignment = variable->alignment > 0 ? variable->alignment : 1;
+    placed->address = ceil_div(module->shared_bytes, alignment) * alignment;
+    module->shared_bytes = placed->address + variable->bytes;
+}
+
+static enum status place_variables(struct simt_module *module) {
+    for (size_t n = 0; n < module->ptx->variable_count; n++) {
+        struct simt_placed *placed = &module->placed[n];
+        placed->variable = &module->ptx->variables[n];
+        if (placed->variable->space == PTX_SHARED) {
+            place_shared(module, placed);
+            continue;
+        }
+        enum status status = place_global(module, placed);
+        if (status != STATUS_OK) {
+            return status;
+        }
+    }
+    return STATUS_OK;
+}
+
+/* What a pointer to a device function holds; 0: there is none of that name. */
+static uint64_t function_address(const struct ptx_module *ptx, const char *name) {
+    const struct ptx_function *function = ptx_find_function(ptx, name);
+    bool known = function != NULL && !function->entry && !function->external;
+    return known ? SIMT_CODE_WINDOW + 16 * ((uint64_t)(function - ptx->functions) + 1) : 0;
+}
+
+/* Initial values that are addresses of other variables, or of functions. */
+static enum status relocate(struct simt_module *module, struct error *error) {
+    for (size_t n = 0; n < module->ptx->variable_count; n++) {
+        const struct ptx_variable *variable = &module->ptx->variables[n];
+        for (size_t r = 0; r < variable->relocation_count; r++) {
+            const struct ptx_relocation *relocation = &variable->relocations[r];
+            const struct simt_placed *target = find_placed(module, relocation->symbol);
+            uint64_t address = target != NULL ? target->address
+                                              : function_address(module->ptx, relocation->symbol);
+            if (address == 0 || relocation->offset + sizeof(uint64_t) > variable->bytes) {
+                return error_set(error, STATUS_UNSUPPORTED,
+                                 "variable %s holds the address of %s, which simt does not have",
+                                 variable->name, relocation->symbol);
+            }
+            uint64_t value = address + (uint64_t)relocation->addend;
+            memcpy(simt_memory_host(module->memory, module->placed[n].address + relocation->offset),
+                   &value, sizeof value);
+        }
+    }
+    return STATUS_OK;
+}
+
+enum status simt_module_load(struct simt_module **module, struct ptx_module *ptx,
+                             struct simt_memory *memory, struct error *error) {
+    struct simt_module *m = calloc(1, sizeof *m);
+    *module = NULL;
+    if (m == NULL) {
+        ptx_free(ptx);
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for a module");
+    }
+    m->ptx = ptx;
+    m->memory = memory;
+    m->placed = calloc(ptx->variable_count + 1, sizeof *m->placed);
+    m->kernels = calloc(ptx->function_count + 1, sizeof *m->kernels);
+    enum status status =
+        m->placed != NULL && m->kernels != NULL ? place_variables(m) : STATUS_OUT_OF_MEMORY;
+    if (status != STATUS_OK) {
+        error_set(error, status, "cannot place the variables of a module: %s",
+                  status_message(status));
+    } else {
+        status = relocate(m, error);
+    }
+    if (status != STATUS_OK) {
+        simt_module_unload(m);
+        return status;
+    }
+    *module = m;
+    return STATUS_OK;
+}
+
+static void free_kernel(struct simt_kernel *kernel) {
+    if (kernel == NULL) {
+        return;
+    }
+    for (size_t n = 0; n < kernel->code_count; n++) {
+        simt_code_free(kernel->codes[n]);
+    }
+    free(kernel->codes);
+    free(kernel->parameter_offsets);
+    free(kernel->parameter_sizes);
+    free(kernel);
+}
+
+void simt_module_unload(struct simt_module *m) {
+    if (m == NULL) {
+        return;
+    }
+    for (size_t n = 0; n < m->ptx->function_count && m->kernels != NULL; n++) {
+        free_kernel(m->kernels[n]);
+    }
+    for (size_t n = 0; n < m->ptx->variable_count && m->placed != NULL; n++) {
+        if (m->placed[n].variable != NULL && m->placed[n].variable->space != PTX_SHARED &&
+            m->placed[n].address != 0) {
+            enum status status = simt_memory_release(m->memory, m->placed[n].address);
+            (void)status; /* the memory may be gone already at the end of the program */
+        }
+    }
+    free(m->placed);
+    free(m->kernels);
+    ptx_free(m->ptx);
+    free(m);
+}
+
+enum status simt_module_variable(const struct simt_module *module, const char *name,
+                                 uint64_t *address, size_t *bytes) {
+    const struct simt_placed *placed = find_placed(module, name);
+    if (placed == NULL || placed->variable->space == PTX_SHARED) {
+        return STATUS_NOT_FOUND;
+    }
+    *address = placed->address;
+    *bytes = placed->variable->bytes;
+    return STATUS_OK;
+}
+
+/* --- kernels: the functions they reach, decoded --- */
+
+struct build {
+    struct simt_module *module;
+    struct simt_kernel *kernel;
+    const struct ptx_function **functions; /* reached so far; [0] is the kernel */
+    size_t count;
+};
+
+/* NULL: a call through a pointer. */
+static const char *callee_of(const struct ptx_instruction *in) {
+    bool named = in->operand_count > 1 && in->operands[1].kind == PTX_OPERAND_SYMBOL;
+    return named ? in->operands[1].symbol : NULL;
+}
+
+static void reach(struct build *b, const char *name) {
+    const struct ptx_function *function =
+        name != NULL ? ptx_find_function(b->module->ptx, name) : NULL;
+    if (function == NULL || function->external) {
+        return;
+    }
+    for (size_t n = 0; n < b->count; n++) {
+        if (b->functions[n] == function) {
+            return;
+        }
+    }
+    b->functions[b->count++] = function;
+}
+
+/* A pointer may hold the address of any function. */
+static void reach_any(struct build *b) {
+    for (size_t n = 0; n < b->module->ptx->function_count; n++) {
+        if (!b->module->ptx->functions[n].entry) {
+            reach(b, b->module->ptx->functions[n].name);
+        }
+    }
+}
+
+static void reach_all(struct build *b) {
+    for (size_t f = 0; f < b->count; f++) {
+        for (size_t n = 0; n < b->functions[f]->instruction_count; n++) {
+            const struct ptx_instruction *in = &b->functions[f]->instructions[n];
+            if (strcmp(in->base, "call") == 0 && callee_of(in) == NULL) {
+                reach_any(b);
+            } else if (strcmp(in->base, "call") == 0) {
+                reach(b, callee_of(in));
+            }
+        }
+    }
+}
+
+static enum simt_symbol_kind find_symbol(void *context, const char *symbol, uint64_t *address) {
+    const struct build *b = context;
+    const struct simt_placed *placed = find_placed(b->module, symbol);
+    if (placed == NULL) {
+        *address = function_address(b->module->ptx, symbol);
+        return *address != 0 ? SIMT_SYMBOL_ADDRESS : SIMT_SYMBOL_NONE;
+    }
+    *address = placed->address;
+    if (placed->variable->space != PTX_SHARED) {
+        return SIMT_SYMBOL_ADDRESS;
+    }
+    return placed->variable->external ? SIMT_SYMBOL_DYNAMIC_SHARED : SIMT_SYMBOL_SHARED;
+}
+
+/* Every call knows its function's code; those without one are left to the system. */
+static void link_calls(const struct build *b) {
+    for (size_t f = 0; f < b->kernel->code_count; f++) {
+        struct simt_code *code = b->kernel->codes[f];
+        code->address = function_address(b->module->ptx, b->functions[f]->name);
+        code->linked = b->kernel->codes;
+        code->linked_count = b->kernel->code_count;
+        for (size_t n = 0; n < code->call_count; n++) {
+            for (size_t to = 0; to < b->count; to++) {
+                const char *callee = code->calls[n].callee;
+                if (callee != NULL && strcmp(b->functions[to]->name, callee) == 0) {
+                    code->calls[n].code = b->kernel->codes[to];
+                }
+            }
+        }
+    }
+}
+
+static bool has_atomics(const struct simt_code *code) {
+    for (size_t n = 0; n < code->count; n++) {
+        if (code->instructions[n].op_class == SIMT_CLASS_ATOMIC) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum status decode_functions(struct build *b, struct error *error) {
+    struct simt_kernel *kernel = b->kernel;
+    struct simt_linker linker = {.context = b, .find = find_symbol};
+    size_t shared = b->module->shared_bytes;
+    for (size_t n = 0; n < b->count; n++) {
+        shared = ceil_div(shared, 16) * 16;
+        shared += simt_shared_bytes(b->functions[n], shared);
+    }
+    kernel->static_shared_bytes = shared;
+    kernel->dynamic_shared = linker.dynamic_shared = ceil_div(shared, 16) * 16;
+    size_t base = b->module->shared_bytes;
+    for (size_t n = 0; n < b->count; n++) {
+        linker.shared_base = ceil_div(base, 16) * 16;
+        enum status status =
+            simt_decode(&kernel->codes[n], b->module->ptx, b->functions[n], &linker, error);
+        if (status != STATUS_OK) {
+            return status;
+        }
+        kernel->site_count = simt_number_sites(kernel->codes[n], kernel->site_count);
+        kernel->code_count++;
+        base = linker.shared_base + kernel->codes[n]->static_shared_bytes;
+        kernel->order_sensitive = kernel->order_sensitive || kernel->codes[n]->order_sensitive;
+        kernel->has_atomics = kernel->has_atomics || has_atomics(kernel->codes[n]);
+    }
+    kernel->code = kernel->codes[0];
+    size_t local = kernel->code->local_bytes + (b->count > 1 ? CALL_STACK_BYTES : 0);
+    kernel->local_bytes = ceil_div(local, 16) * 16;
+    link_calls(b);
+    return STATUS_OK;
+}
+
+static enum status list_parameters(struct simt_kernel *kernel) {
+    size_t count = kernel->function->parameter_count;
+    kernel->parameter_offsets = calloc(count + 1, sizeof *kernel->parameter_offsets);
+    kernel->parameter_sizes = calloc(count + 1, sizeof *kernel->parameter_sizes);
+    if (kernel->parameter_offsets == NULL || kernel->parameter_sizes == NULL) {
+        return STATUS_OUT_OF_MEMORY;
+    }
+    for (size_t n = 0; n < count; n++) {
+        kernel->parameter_offsets[n] = kernel->function->parameters[n].offset;
+        kernel->parameter_sizes[n] = kernel->function->parameters[n].bytes;
+    }
+    return STATUS_OK;
+}
+
+static enum status build_kernel(struct simt_module *module, const struct ptx_function *function,
+                                struct simt_kernel **kernel, struct error *error) {
+    struct build b = {.module = module};
+    size_t most = module->ptx->function_count + 1;
+    *kernel = b.kernel = calloc(1, sizeof *b.kernel);
+    b.functions = calloc(most, sizeof *b.functions);
+    enum status status = b.kernel != NULL && b.functions != NULL ? STATUS_OK : STATUS_OUT_OF_MEMORY;
+    if (status == STATUS_OK) {
+        b.kernel->function = function;
+        b.kernel->codes = calloc(most, sizeof *b.kernel->codes);
+        status = b.kernel->codes != NULL ? list_parameters(b.kernel) : STATUS_OUT_OF_MEMORY;
+    }
+    if (status != STATUS_OK) {
+        error_set(error, status, "%s: out of memory", function->name);
+    } else {
+        b.functions[b.count++] = function;
+        reach_all(&b);
+        status = decode_functions(&b, error);
+    }
+    free(b.functions);
+    return status;
+}
+
+enum status simt_module_kernel(struct simt_module *module, const char *name,
+                               const struct simt_kernel **kernel, struct error *error) {
+    const struct ptx_function *function = ptx_find_function(module->ptx, name);
+    if (function == NULL || !function->entry) {
+        return error_set(error, STATUS_NOT_FOUND, "there is no kernel %s", name);
+    }
+    struct simt_kernel **slot = &module->kernels[function - module->ptx->functions];
+    if (*slot == NULL) {
+        enum status status = build_kernel(module, function, slot, error);
+        if (status != STATUS_OK) {
+            free_kernel(*slot);
+            *slot = NULL;
+            return status;
+        }
+    }
+    *kernel = *slot;
+    return STATUS_OK;
+}
+
+static uint32_t most_threads(const struct ptx_function *function) {
+    const uint32_t *said =
+        function->required_threads[0] > 0 ? function->required_threads : function->max_threads;
+    uint32_t threads = 1;
+    for (int axis = 0; axis < 3; axis++) {
+        threads *= said[axis] > 0 ? said[axis] : 1;
+    }
+    return said[0] > 0 ? threads : 1024;
+}
+
+/* The kernel has the registers of the neediest function it calls. */
+static uint32_t most_registers(const struct simt_kernel *kernel) {
+    uint32_t most = 0;
+    for (size_t n = 0; n < kernel->code_count; n++) {
+        uint32_t registers = kernel->codes[n]->estimated_registers;
+        most = registers > most ? registers : most;
+    }
+    return most;
+}
+
+enum status simt_kernel_info(struct simt_module *module, const char *name,
+                             struct simt_kernel_info *info, struct error *error) {
+    const struct simt_kernel *kernel;
+    enum status status = simt_module_kernel(module, name, &kernel, error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    *info = (struct simt_kernel_info){
+        .static_shared_bytes = kernel->static_shared_bytes,
+        .local_bytes = kernel->local_bytes,
+        .parameter_bytes = kernel->function->parameter_bytes,
+        .registers = most_registers(kernel),
+        .max_threads = most_threads(kernel->function),
+        .parameter_count = kernel->function->parameter_count,
+        .parameter_offsets = kernel->parameter_offsets,
+        .parameter_sizes = kernel->parameter_sizes,
+    };
+    for (size_t n = 0; n < module->ptx->variable_count; n++) {
+        const struct ptx_variable *variable = &module->ptx->variables[n];
+        info->constant_bytes += variable->space == PTX_CONST ? variable->bytes : 0;
+    }
+    return STATUS_OK;
+}

@@ -1,0 +1,280 @@
+/*
+ * mbarrier: a barrier in shared memory that counts arrivals and bytes.
+ *
+ * The 64 bits of the object, which only these instructions understand:
+ *
+ *      0-19  arrivals still missing in this phase
+ *     20-39  arrivals of a whole phase
+ *     40-61  bytes still to come, plus 2^21
+ *     63     parity of the phase
+ *
+ * A phase ends when no arrival and no byte is missing. The state that arrive
+ * returns is the object before it arrived. Waiting never blocks: test_wait and
+ * try_wait answer at once, and a warp that is told "not yet" lets others run.
+ */
+#include <string.h>
+
+#include "common/simt/core/code.h"
+#include "common/simt/core/ops/lane_access.h"
+
+enum { COUNT_BITS = 20, MOST_COUNT = (1 << COUNT_BITS) - 1 };
+#define BYTES_ZERO ((int64_t)1 << 21)
+
+enum operation {
+    OP_INIT,
+    OP_INVALIDATE,
+    OP_ARRIVE,
+    OP_EXPECT,
+    OP_COMPLETE,
+    OP_WAIT,
+    OP_COPY_ARRIVE
+};
+
+/* detail: 0 operation, 1 the flags below, above them the space. */
+enum { OPERATION, FLAGS };
+enum {
+    FLAG_NARROW = 1,
+    FLAG_COUNT = 2,  /* arrive: src[1] is a count (with FLAG_EXPECT: of bytes) */
+    FLAG_DROP = 4,   /* arrive_drop: missing in later phases too */
+    FLAG_EXPECT = 8, /* arrive.expect_tx */
+    FLAG_NO_COMPLETE = 16,
+    FLAG_PARITY = 32, /* wait: src[1] is a parity, else a state */
+    FLAG_NO_INCREMENT = 64,
+    SPACE_SHIFT = 8
+};
+
+struct object {
+    uint32_t missing, all;
+    int64_t bytes;
+    uint32_t parity;
+};
+
+static struct object unpack(uint64_t word) {
+    return (struct object){.missing = (uint32_t)word & MOST_COUNT,
+                           .all = (uint32_t)(word >> COUNT_BITS) & MOST_COUNT,
+                           .bytes = (int64_t)(word >> 40 & 0x3fffff) - BYTES_ZERO,
+                           .parity = (uint32_t)(word >> 63)};
+}
+
+static uint64_t pack(const struct object *object) {
+    return (uint64_t)object->missing | (uint64_t)object->all << COUNT_BITS |
+           ((uint64_t)(object->bytes + BYTES_ZERO) & 0x3fffff) << 40 |
+           (uint64_t)object->parity << 63;
+}
+
+static bool fail(struct simt_warp *warp, const struct simt_instruction *i, uint32_t lane,
+                 const char *what, uint32_t count) {
+    simt_fail(warp, i, lane, SIMT_FAULT_BARRIER, 0, "%s (%s, count %u)", what, i->source->opcode,
+              count);
+    return false;
+}
+
+/* Ends the phase when nothing is missing. What came before is ordered before what follows. */
+static void settle(struct simt_warp *warp, struct object *object) {
+    if (object->missing > 0 || object->bytes != 0) {
+        return;
+    }
+    object->missing = object->all;
+    object->parity ^= 1;
+    if (warp->block->shadow != NULL) {
+        simt_shadow_barrier(warp->block->shadow);
+    }
+}
+
+static bool arrive(struct simt_warp *warp, const struct simt_instruction *i, uint32_t lane,
+                   struct object *object) {
+    uint32_t flags = i->detail[FLAGS];
+    uint32_t number = (flags & FLAG_COUNT) != 0 ? simt_row(warp, i->src[1])->u32[lane] : 1;
+    if ((flags & FLAG_EXPECT) != 0) {
+        object->bytes += number;
+        number = 1;
+    }
+    if (number < 1 || number > object->missing) {
+        return fail(warp, i, lane, "arrives at an mbarrier more often than it expects", number);
+    }
+    object->missing -= number;
+    object->all -= (flags & FLAG_DROP) != 0 && number <= object->all ? number : 0;
+    if ((flags & FLAG_NO_COMPLETE) != 0 && object->missing == 0) {
+        return fail(warp, i, lane, "completes a phase with an arrival that says it does not",
+                    number);
+    }
+    settle(warp, object);
+    return true;
+}
+
+/* One lane's operation on the object at `place`. */
+static bool operate(struct simt_warp *warp, const struct simt_instruction *i, uint32_t lane,
+                    unsigned char *place) {
+    uint64_t word;
+    memcpy(&word, place, sizeof word);
+    struct object object = unpack(word);
+    uint32_t count = i->src_count > 1 ? simt_row(warp, i->src[1])->u32[lane] : 1;
+    bool fine = true;
+    switch ((enum operation)i->detail[OPERATION]) {
+    case OP_INIT:
+        object = (struct object){.missing = count, .all = count};
+        fine = (count >= 1 && count <= MOST_COUNT) ||
+               fail(warp, i, lane, "an mbarrier counts 1 to 2^20 - 1 arrivals", count);
+        break;
+    case OP_ARRIVE:
+        fine = arrive(warp, i, lane, &object);
+        break;
+    case OP_EXPECT:
+        object.bytes += count;
+        break;
+    case OP_COMPLETE:
+        object.bytes -= count;
+        settle(warp, &object);
+        break;
+    case OP_COPY_ARRIVE: /* the copies have come; without .noinc the count went up before */
+        if ((i->detail[FLAGS] & FLAG_NO_INCREMENT) != 0) {
+            fine = arrive(warp, i, lane, &object);
+        }
+        break;
+    case OP_INVALIDATE:
+    case OP_WAIT:
+        break;
+    }
+    uint64_t after = pack(&object);
+    memcpy(place, &after, sizeof after);
+    if (i->dst_count > 0) {
+        simt_row(warp, i->dst[0])->u64[lane] = word;
+    }
+    return fine;
+}
+
+static bool resolve(struct simt_warp *warp, const struct simt_instruction *i,
+                    unsigned char *host[SIMT_LANES]) {
+    struct simt_access access = {.space = (enum ptx_space)(i->detail[FLAGS] >> SPACE_SHIFT),
+                                 .kind = i->detail[OPERATION] == OP_INIT ? SIMT_WRITE : SIMT_ATOMIC,
+                                 .bytes = 8,
+                                 .counted = true};
+    simt_lane_addresses(warp, i->src[0], (i->detail[FLAGS] & FLAG_NARROW) != 0, i->immediate,
+                        access.addresses);
+    return simt_access_resolve(warp, i, &access, host);
+}
+
+static void run_operation(struct simt_warp *warp, const struct simt_instruction *i) {
+    unsigned char *host[SIMT_LANES];
+    if (i->detail[OPERATION] == OP_COPY_ARRIVE) {
+        simt_lane_wait_for_copies(warp, SIMT_COPIES_ALL);
+    }
+    if (warp->fault != NULL || !resolve(warp, i, host)) {
+        return;
+    }
+    for (uint32_t rest = warp->mask; rest != 0; rest &= rest - 1) {
+        uint32_t lane = (uint32_t)__builtin_ctz(rest);
+        if (host[lane] != NULL && !operate(warp, i, lane, host[lane])) {
+            return;
+        }
+    }
+}
+
+/* True where the phase that a lane names is over: the object is in the one of other parity. */
+static void run_wait(struct simt_warp *warp, const struct simt_instruction *i) {
+    unsigned char *host[SIMT_LANES];
+    uint32_t over = 0;
+    if (!resolve(warp, i, host)) {
+        return;
+    }
+    for (uint32_t rest = warp->mask; rest != 0; rest &= rest - 1) {
+        uint32_t lane = (uint32_t)__builtin_ctz(rest);
+        const union simt_row *row = simt_row(warp, i->src[1]);
+        bool by_parity = (i->detail[FLAGS] & FLAG_PARITY) != 0;
+        uint32_t named = by_parity ? row->u32[lane] & 1 : unpack(row->u64[lane]).parity;
+        uint64_t word = 0;
+        if (host[lane] != NULL) {
+            memcpy(&word, host[lane], sizeof word);
+        }
+        over |= unpack(word).parity != named ? (uint32_t)1 << lane : 0;
+    }
+    uint32_t *predicate = &warp->predicates[i->pred_dst[0]];
+    *predicate = (*predicate & ~warp->mask) | over;
+}
+
+static void run_pending(struct simt_warp *warp, const struct simt_instruction *i) {
+    for (uint32_t rest = warp->mask; rest != 0; rest &= rest - 1) {
+        uint32_t lane = (uint32_t)__builtin_ctz(rest);
+        uint64_t state = simt_row(warp, i->src[0])->u64[lane];
+        simt_row(warp, i->dst[0])->u32[lane] = unpack(state).missing;
+    }
+}
+
+/* What the first modifier says. @return -1: not known */
+static int operation_of(const char *name) {
+    static const struct {
+        const char *name;
+        enum operation operation;
+    } operations[] = {{"init", OP_INIT},        {"inval", OP_INVALIDATE},
+                      {"arrive", OP_ARRIVE},    {"arrive_drop", OP_ARRIVE},
+                      {"expect_tx", OP_EXPECT}, {"complete_tx", OP_COMPLETE},
+                      {"test_wait", OP_WAIT},   {"try_wait", OP_WAIT}};
+    for (size_t n = 0; n < sizeof operations / sizeof *operations; n++) {
+        if (strcmp(name, operations[n].name) == 0) {
+            return (int)operations[n].operation;
+        }
+    }
+    return -1;
+}
+
+static uint32_t flags_of(const struct simt_decoding *decoding, size_t address) {
+    static const struct {
+        const char *name;
+        uint32_t flag;
+    } flags[] = {{"arrive_drop", FLAG_DROP},
+                 {"expect_tx", FLAG_EXPECT},
+                 {"noComplete", FLAG_NO_COMPLETE},
+                 {"parity", FLAG_PARITY},
+                 {"noinc", FLAG_NO_INCREMENT}};
+    uint32_t all = (uint32_t)simt_lane_space(decoding->source) << SPACE_SHIFT;
+    for (size_t n = 0; n < sizeof flags / sizeof *flags; n++) {
+        all |= ptx_has_modifier(decoding->source, flags[n].name) ? flags[n].flag : 0;
+    }
+    return all | (simt_lane_address_is_narrow(decoding, address) ? (uint32_t)FLAG_NARROW : 0);
+}
+
+static void finish(struct simt_instruction *out, enum operation operation, uint32_t flags) {
+    out->detail[OPERATION] = (uint32_t)operation;
+    out->detail[FLAGS] = flags;
+    out->op_class = SIMT_CLASS_BARRIER;
+    out->run = run_operation;
+    if (operation == OP_WAIT) {
+        out->run = run_wait;
+        out->next = SIMT_NEXT_FLOW;
+        out->flow = SIMT_FLOW_POLL;
+    }
+}
+
+static bool decode_pending(struct simt_instruction *out) {
+    out->op_class = SIMT_CLASS_BARRIER;
+    out->run = run_pending;
+    return out->dst_count == 1 && out->src_count == 1;
+}
+
+bool simt_decode_mbarrier(const struct simt_decoding *decoding, struct simt_instruction *out) {
+    const struct ptx_instruction *in = decoding->source;
+    bool copies = strcmp(in->base, "cp") == 0 && ptx_has_modifier(in, "mbarrier");
+    if (copies && in->operand_count == 1 && !ptx_has_modifier(in, "bulk")) {
+        finish(out, OP_COPY_ARRIVE, flags_of(decoding, 0));
+        return true;
+    }
+    if (strcmp(in->base, "mbarrier") != 0 || in->modifier_count == 0 ||
+        ptx_has_modifier(in, "shared::cluster")) {
+        return false;
+    }
+    if (strcmp(in->modifiers[0], "pending_count") == 0) {
+        return decode_pending(out);
+    }
+    int operation = operation_of(in->modifiers[0]);
+    bool returns = operation == OP_ARRIVE || operation == OP_WAIT;
+    size_t address = returns ? 1 : 0;
+    bool needs_value = operation != OP_ARRIVE && operation != OP_INVALIDATE;
+    if (operation < 0 || in->operand_count <= address || (needs_value && out->src_count < 2) ||
+        (operation == OP_WAIT && out->pred_dst[0] < 0)) {
+        return false;
+    }
+    uint32_t flags = flags_of(decoding, address);
+    flags |= operation == OP_ARRIVE && out->src_count > 1 ? (uint32_t)FLAG_COUNT : 0;
+    finish(out, (enum operation)operation, flags);
+    return true;
+}

@@ -1,0 +1,197 @@
+/*
+ * mma.sync and wmma.mma: D = A * B + C on the registers of a warp.
+ *
+ * Each element of D is a sum in fp64 that starts with C and adds the products
+ * in the order of k; products of all formats but f64 are exact in fp64, and the
+ * sum is rounded to D's format once, at the end. A GPU aligns the products of a
+ * group to the largest and cuts bits off, so its results differ in the last
+ * place of fp32; those here are the more accurate ones. f64 uses fused
+ * multiply-adds in the order of k. Integers are exact: they wrap, or with
+ * .satfinite stop at the ends of the range.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "common/simt/core/code.h"
+#include "common/simt/core/ops/lane_access.h"
+#include "common/simt/core/ops/tile.h"
+
+/* detail: 0 taken, 1 shape and saturation, 2 formats, 3 registers of A, B, C; a byte each. */
+enum { SHAPE = 1, FORMATS, REGISTERS };
+
+static uint32_t byte_of(uint32_t word, uint32_t n) {
+    return word >> 8 * n & 0xff;
+}
+
+static uint32_t bytes(uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
+    return a | b << 8 | c << 16 | d << 24;
+}
+
+static struct tile_shape shape_of(const struct simt_instruction *i) {
+    return (struct tile_shape){byte_of(i->detail[SHAPE], 0), byte_of(i->detail[SHAPE], 1),
+                               byte_of(i->detail[SHAPE], 2)};
+}
+
+static void fetch(const struct simt_warp *warp, const struct tile *tile, const uint32_t *registers,
+                  double values[TILE_MOST]) {
+    uint64_t elements[TILE_MOST];
+    tile_gather(warp, tile, registers, elements);
+    tile_decode(tile->format, elements, tile->rows * tile->columns, values);
+}
+
+/* c += a * b, row by row. */
+static void multiply(const struct tile_shape *s, const double *restrict a, const double *restrict b,
+                     double *restrict c) {
+    for (size_t row = 0; row < s->m; row++) {
+        for (size_t k = 0; k < s->k; k++) {
+            double x = a[row * s->k + k];
+            for (size_t column = 0; column < s->n; column++) {
+                double *sum = &c[row * s->n + column];
+                *sum = fma(x, b[k * s->n + column], *sum);
+            }
+        }
+    }
+}
+
+static void run_mma(struct simt_warp *warp, const struct simt_instruction *i) {
+    double a[TILE_MOST], b[TILE_MOST], c[TILE_MOST];
+    uint64_t elements[TILE_MOST];
+    if (!simt_lane_require_all(warp, i)) {
+        return;
+    }
+    const struct tile_shape shape = shape_of(i);
+    const uint32_t formats = i->detail[FORMATS];
+    const struct tile ta = tile_of(&shape, TILE_A, (enum tile_format)byte_of(formats, 0));
+    const struct tile tb = tile_of(&shape, TILE_B, (enum tile_format)byte_of(formats, 1));
+    const struct tile tc = tile_of(&shape, TILE_C, (enum tile_format)byte_of(formats, 2));
+    const struct tile td = tile_of(&shape, TILE_C, (enum tile_format)byte_of(formats, 3));
+    const uint32_t *sources = simt_sources(i);
+    const uint32_t registers_a = byte_of(i->detail[REGISTERS], 0);
+    fetch(warp, &ta, sources, a);
+    fetch(warp, &tb, sources + registers_a, b);
+    fetch(warp, &tc, sources + registers_a + byte_of(i->detail[REGISTERS], 1), c);
+    multiply(&shape, a, b, c);
+    bool saturate = byte_of(i->detail[SHAPE], 3) != 0;
+    tile_encode(td.format, c, (size_t)shape.m * shape.n, saturate, elements);
+    tile_scatter(warp, &td, i->dst, i->dst_count, elements);
+}
+
+/* What the modifiers say. */
+struct form {
+    struct tile_shape shape;
+    enum tile_format formats[4]; /* in the order of the text: D, A, B, C; wmma of f16: D, C */
+    uint32_t format_count;
+    bool has_shape, saturate;
+};
+
+static bool is_known(const char *modifier) {
+    static const char *const known[] = {"sync", "aligned", "mma", "row", "col", "rn", NULL};
+    for (size_t n = 0; known[n] != NULL; n++) {
+        if (strcmp(modifier, known[n]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool read_form(const struct ptx_instruction *in, struct form *form) {
+    *form = (struct form){.has_shape = false};
+    for (size_t n = 0; n < in->modifier_count; n++) {
+        const char *modifier = in->modifiers[n];
+        enum tile_format format = tile_format_find(modifier);
+        if (format != TILE_NONE && form->format_count < 4) {
+            form->formats[form->format_count++] = format;
+        } else if (strcmp(modifier, "satfinite") == 0) {
+            form->saturate = true;
+        } else if (tile_shape_read(modifier, &form->shape)) {
+            form->has_shape = true;
+        } else if (!is_known(modifier)) {
+            return false;
+        }
+    }
+    if (form->format_count == 2) {
+        form->formats[3] = form->formats[1];
+        form->formats[1] = form->formats[2] = TILE_F16;
+        form->format_count = 4;
+    }
+    return form->has_shape && form->format_count == 4;
+}
+
+/* mma takes A by rows and B by columns; fragments of wmma carry no order. */
+static bool is_row_column(const struct ptx_instruction *in) {
+    int row = -1, column = -1;
+    for (size_t n = 0; n < in->modifier_count; n++) {
+        row = row < 0 && strcmp(in->modifiers[n], "row") == 0 ? (int)n : row;
+        column = column < 0 && strcmp(in->modifiers[n], "col") == 0 ? (int)n : column;
+    }
+    return row >= 0 && column == row + 1;
+}
+
+static bool is_accumulator(enum tile_format input, enum tile_format sum) {
+    switch (input) {
+    case TILE_F16:
+    case TILE_E4M3:
+    case TILE_E5M2:
+        return sum == TILE_F16 || sum == TILE_F32;
+    case TILE_BF16:
+    case TILE_TF32:
+        return sum == TILE_F32;
+    case TILE_F64:
+        return sum == TILE_F64;
+    case TILE_S8:
+    case TILE_U8:
+    case TILE_S4:
+    case TILE_U4:
+        return sum == TILE_S32;
+    default:
+        return false;
+    }
+}
+
+static uint32_t element_count(const struct ptx_operand *operand) {
+    return operand->kind == PTX_OPERAND_VECTOR ? (uint32_t)operand->element_count : 1;
+}
+
+/* A fragment may hold a matrix several times; then all registers hold it equally often. */
+static bool holds(uint32_t registers, const struct tile *tile) {
+    uint32_t once = tile_registers(tile);
+    return once > 0 && registers >= once && registers % once == 0;
+}
+
+static bool check_form(const struct form *form, const struct ptx_instruction *in) {
+    static const enum tile_role roles[] = {TILE_C, TILE_A, TILE_B, TILE_C};
+    bool known = is_accumulator(form->formats[1], form->formats[0]) &&
+                 is_accumulator(form->formats[2], form->formats[3]) &&
+                 tile_bits(form->formats[1]) == tile_bits(form->formats[2]);
+    for (size_t n = 0; n < 4 && known; n++) {
+        struct tile tile = tile_of(&form->shape, roles[n], form->formats[n]);
+        known = holds(element_count(&in->operands[n]), &tile);
+    }
+    return known;
+}
+
+static uint16_t flops_of(const struct form *form) {
+    uint32_t all = 2 * form->shape.m * form->shape.n * form->shape.k;
+    bool integer = form->formats[0] == TILE_S32;
+    return (uint16_t)(integer ? 0 : all / SIMT_LANES);
+}
+
+bool simt_decode_mma(const struct simt_decoding *decoding, struct simt_instruction *out) {
+    const struct ptx_instruction *in = decoding->source;
+    struct form form;
+    bool wmma = strcmp(in->base, "wmma") == 0 && ptx_has_modifier(in, "mma");
+    bool plain = strcmp(in->base, "mma") == 0 && is_row_column(in);
+    if ((!wmma && !plain) || in->operand_count != 4 || !read_form(in, &form) ||
+        !check_form(&form, in)) {
+        return false;
+    }
+    const enum tile_format *f = form.formats;
+    simt_lane_synchronise(out);
+    out->detail[SHAPE] = bytes(form.shape.m, form.shape.n, form.shape.k, form.saturate);
+    out->detail[FORMATS] = bytes(f[1], f[2], f[3], f[0]);
+    out->detail[REGISTERS] = bytes(element_count(&in->operands[1]), element_count(&in->operands[2]),
+                                   element_count(&in->operands[3]), 0);
+    out->flops = flops_of(&form);
+    out->run = run_mma;
+    return true;
+}

@@ -1,0 +1,242 @@
+#include "common/simt/core/schedule/block.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/simt/core/schedule/timeline.h"
+#include "common/simt/memory/access/access.h"
+#include "common/simt/memory/cache/l1.h"
+
+/* Warp instructions before another warp gets its turn: warps may spin, and those of a block load
+ * the same lines at about the same time. */
+enum { TURN = 64 };
+
+static uint32_t threads_of(const struct simt_run *run) {
+    return run->threads[0] * run->threads[1] * run->threads[2];
+}
+
+static enum status create_caches(struct simt_block *block) {
+    const struct simt_run *run = block->run;
+    struct simt_caches *caches = &block->caches;
+    caches->modelled = run->l1_bytes > 0 || run->l2 != NULL;
+    caches->l2 = run->l2;
+    caches->first_line = simt_memory_window(run->memory).begin / 128;
+    if (run->l1_bytes > 0) {
+        caches->l1 = simt_l1_create(run->l1_bytes);
+    }
+    return run->l1_bytes == 0 || caches->l1 != NULL ? STATUS_OK : STATUS_OUT_OF_MEMORY;
+}
+
+static void begin_caches(struct simt_block *block) {
+    const struct simt_run *run = block->run;
+    uint64_t blocks = (uint64_t)run->grid[0] * run->grid[1] * run->grid[2];
+    block->caches.part = (uint32_t)(block->order * run->l2_parts / blocks);
+    if (block->caches.l1 != NULL) {
+        simt_l1_clear(block->caches.l1);
+    }
+}
+
+static enum status alloc_memories(struct simt_block_run *b, struct simt_watch *watch) {
+    size_t shared = (b->block.shared_bytes + 63) / 64 * 64 + 64;
+    size_t local = b->block.local_bytes * b->warp_count * SIMT_LANES + 64;
+    b->block.shared = aligned_alloc(64, shared);
+    b->block.local = aligned_alloc(64, (local + 63) / 64 * 64);
+    b->warps = calloc(b->warp_count, sizeof *b->warps);
+    b->timeline = simt_timeline_create(b->code);
+    if (b->block.shared == NULL || b->block.local == NULL || b->warps == NULL ||
+        b->timeline == NULL) {
+        return STATUS_OUT_OF_MEMORY;
+    }
+    if (b->block.run->check == SIMT_CHECK_FULL) {
+        const struct simt_shadow_size size = {
+            .shared_bytes = b->block.shared_bytes, .local_bytes = local, .warps = b->warp_count};
+        enum status status = simt_shadow_create(&b->block.shadow, &size, watch);
+        if (status != STATUS_OK) {
+            return status;
+        }
+    }
+    b->block.cache = simt_access_cache_create();
+    return b->block.cache != NULL ? create_caches(&b->block) : STATUS_OUT_OF_MEMORY;
+}
+
+enum status simt_block_create(struct simt_block_run **block, const struct simt_block_shape *shape,
+                              const struct simt_block_counts *counts) {
+    struct simt_block_run *b = calloc(1, sizeof *b);
+    *block = b;
+    if (b == NULL) {
+        return STATUS_OUT_OF_MEMORY;
+    }
+    b->code = shape->code;
+    b->instruction_limit = shape->instruction_limit;
+    b->dynamic_shared_bytes = shape->dynamic_shared_bytes;
+    b->warp_count = (threads_of(shape->run) + SIMT_LANES - 1) / SIMT_LANES;
+    b->block.run = shape->run;
+    b->block.shared_bytes = shape->shared_bytes;
+    b->block.local_bytes = shape->local_bytes;
+    b->block.counters = counts->counters;
+    b->block.sites = counts->sites;
+    return alloc_memories(b, counts->watch);
+}
+
+void simt_block_free(struct simt_block_run *b) {
+    if (b == NULL) {
+        return;
+    }
+    for (uint32_t n = 0; n < b->warp_count && b->warps != NULL; n++) {
+        simt_warp_finish(&b->warps[n]);
+    }
+    if (b->block.cache != NULL) {
+        simt_access_cache_tally(b->block.cache, b->block.counters, b->block.sites);
+    }
+    simt_access_cache_free(b->block.cache);
+    simt_l1_free(b->block.caches.l1);
+    simt_shadow_free(b->block.shadow);
+    simt_timeline_free(b->timeline);
+    free(b->block.shared);
+    free(b->block.local);
+    free(b->warps);
+    free(b);
+}
+
+enum status simt_block_begin(struct simt_block_run *b, uint64_t order) {
+    const struct simt_run *run = b->block.run;
+    b->block.order = order;
+    b->block.index[0] = (uint32_t)(order % run->grid[0]);
+    b->block.index[1] = (uint32_t)(order / run->grid[0] % run->grid[1]);
+    b->block.index[2] = (uint32_t)(order / run->grid[0] / run->grid[1]);
+    b->block.agent = (struct simt_agent){.id = (uint32_t)order};
+    b->block.fault.kind = SIMT_FAULT_NONE;
+    b->instructions = 0;
+    begin_caches(&b->block);
+    memset(b->barriers, 0, sizeof b->barriers);
+    memset(b->block.shared, 0, b->block.shared_bytes); /* undefined on a GPU; zeros repeat */
+    if (b->block.shadow != NULL) {
+        simt_shadow_reset(b->block.shadow);
+    }
+    for (uint32_t n = 0; n < b->warp_count; n++) {
+        simt_warp_finish(&b->warps[n]);
+        enum status status = simt_warp_start(b, n);
+        if (status != STATUS_OK) {
+            return status;
+        }
+    }
+    return STATUS_OK;
+}
+
+/* Warps that wait at barrier `id`, and how many threads it wants; 0: all that are left. */
+static uint32_t count_waiting(const struct simt_block_run *b, uint32_t id, uint32_t *wanted) {
+    uint32_t waiting = 0;
+    *wanted = b->barriers[id].wanted;
+    for (uint32_t n = 0; n < b->warp_count; n++) {
+        const struct simt_warp_run *w = &b->warps[n];
+        if (w->state == SIMT_WARP_AT_BARRIER && w->barrier == id) {
+            waiting++;
+            *wanted = w->barrier_count > 0 ? w->barrier_count : *wanted;
+        }
+    }
+    return waiting;
+}
+
+/* Lets the warps at a barrier go on; bar.red gives each what all of them voted. */
+static void open_barrier(struct simt_block_run *b, uint32_t id) {
+    uint32_t yes = 0, threads = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        for (uint32_t n = 0; n < b->warp_count; n++) {
+            struct simt_warp_run *w = &b->warps[n];
+            uint32_t lanes;
+            if (w->state != SIMT_WARP_AT_BARRIER || w->barrier != id) {
+                continue;
+            }
+            if (pass == 0) {
+                yes += (uint32_t)__builtin_popcount(simt_warp_vote(w, &lanes));
+                threads += (uint32_t)__builtin_popcount(lanes);
+            } else {
+                simt_warp_release(w, yes, threads);
+            }
+        }
+    }
+    b->barriers[id] = (struct simt_barrier){0};
+}
+
+/* Opens every barrier that has its threads. @return true when one opened */
+static bool open_barriers(struct simt_block_run *b, uint32_t alive) {
+    bool opened = false;
+    for (uint32_t id = 0; id < SIMT_BARRIERS; id++) {
+        uint32_t wanted;
+        uint32_t waiting = count_waiting(b, id, &wanted);
+        uint32_t here = waiting * SIMT_LANES + b->barriers[id].arrived;
+        bool all = wanted == 0 ? waiting == alive : here >= wanted;
+        if (waiting == 0 || !all) {
+            continue;
+        }
+        open_barrier(b, id);
+        b->block.counters->barriers += waiting;
+        if (b->block.shadow != NULL) {
+            simt_shadow_barrier(b->block.shadow);
+        }
+        opened = true;
+    }
+    return opened;
+}
+
+/* All warps wait, and no barrier has its threads. */
+static void fail_stuck(struct simt_block_run *b) {
+    for (uint32_t n = 0; n < b->warp_count; n++) {
+        struct simt_warp_run *w = &b->warps[n];
+        if (w->state == SIMT_WARP_AT_BARRIER) {
+            char wanted[32] = "all threads";
+            if (w->barrier_count > 0) {
+                snprintf(wanted, sizeof wanted, "%u threads", w->barrier_count);
+            }
+            simt_fail(
+                &w->warp, w->barrier_at, (uint32_t)__builtin_ctz(w->warp.mask), SIMT_FAULT_BARRIER,
+                0,
+                "waits at barrier %u for %s, but other threads of the block have ended or wait "
+                "elsewhere: they wait for each other for ever",
+                w->barrier, wanted);
+            return;
+        }
+    }
+}
+
+static void check_limit(struct simt_block_run *b, struct simt_warp_run *w) {
+    if (b->instruction_limit > 0 && b->instructions > b->instruction_limit &&
+        w->fragment_count > 0) {
+        const struct simt_fragment *f = &w->fragments[0];
+        simt_fail(&w->warp, &f->frame->code->instructions[f->pc], (uint32_t)__builtin_ctz(f->mask),
+                  SIMT_FAULT_ENDLESS, 0,
+                  "runs without an end: its block has executed %llu warp instructions, a loop may "
+                  "never stop",
+                  (unsigned long long)b->instructions);
+    }
+}
+
+bool simt_block_go(struct simt_block_run *b) {
+    uint32_t alive = 0;
+    bool progress = false;
+    for (uint32_t n = 0; n < b->warp_count && b->block.fault.kind == SIMT_FAULT_NONE; n++) {
+        struct simt_warp_run *w = &b->warps[n];
+        if (w->state == SIMT_WARP_RUNS) {
+            simt_warp_go(b, w, TURN);
+            check_limit(b, w);
+            progress = true;
+        }
+        alive += w->state != SIMT_WARP_DONE;
+    }
+    if (b->block.fault.kind != SIMT_FAULT_NONE || alive == 0) {
+        return true;
+    }
+    if (!open_barriers(b, alive) && !progress) {
+        fail_stuck(b);
+        return true;
+    }
+    return false;
+}
+
+bool simt_block_resume(struct simt_block_run *b) {
+    if (b->block.shadow != NULL) {
+        simt_shadow_resume(b->block.shadow);
+    }
+    return simt_block_go(b);
+}

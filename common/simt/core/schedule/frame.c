@@ -1,0 +1,129 @@
+#include <stdlib.h>
+
+#include "common/simt/core/schedule/warp.h"
+
+enum { MAX_DEPTH = 1024 };
+
+static uint32_t thread_count(const struct simt_run *run) {
+    return run->threads[0] * run->threads[1] * run->threads[2];
+}
+
+/* Value of a special register for one lane. */
+static uint64_t special_value(const struct simt_block_run *b, const struct simt_warp_run *w,
+                              const struct simt_frame *frame, const struct simt_fill *fill,
+                              uint32_t lane) {
+    const struct simt_run *run = b->block.run;
+    uint32_t thread = w->warp.index * SIMT_LANES + lane;
+    switch ((enum simt_special)fill->special) {
+    case SIMT_CONSTANT_VALUE:
+        return fill->value;
+    case SIMT_TID_X:
+        return thread % run->threads[0];
+    case SIMT_TID_Y:
+        return thread / run->threads[0] % run->threads[1];
+    case SIMT_TID_Z:
+        return thread / run->threads[0] / run->threads[1];
+    case SIMT_NTID_X:
+    case SIMT_NTID_Y:
+    case SIMT_NTID_Z:
+        return run->threads[fill->special - SIMT_NTID_X];
+    case SIMT_CTAID_X:
+    case SIMT_CTAID_Y:
+    case SIMT_CTAID_Z:
+        return b->block.index[fill->special - SIMT_CTAID_X];
+    case SIMT_NCTAID_X:
+    case SIMT_NCTAID_Y:
+    case SIMT_NCTAID_Z:
+        return run->grid[fill->special - SIMT_NCTAID_X];
+    case SIMT_LANEID:
+        return lane;
+    case SIMT_WARPID:
+        return w->warp.index;
+    case SIMT_NWARPID:
+        return (thread_count(run) + SIMT_LANES - 1) / SIMT_LANES;
+    case SIMT_LANEMASK_EQ:
+        return (uint32_t)1 << lane;
+    case SIMT_LANEMASK_LT:
+        return ((uint32_t)1 << lane) - 1;
+    case SIMT_LANEMASK_LE:
+        return ((uint64_t)2 << lane) - 1;
+    case SIMT_LANEMASK_GT:
+        return (uint32_t) ~(((uint64_t)2 << lane) - 1);
+    case SIMT_LANEMASK_GE:
+        return (uint32_t) ~(((uint32_t)1 << lane) - 1);
+    case SIMT_DYNAMIC_SHARED:
+        return b->dynamic_shared_bytes;
+    case SIMT_TOTAL_SHARED:
+        return b->block.shared_bytes;
+    case SIMT_LOCAL_ADDRESS:
+        return frame->local_base + fill->value;
+    case SIMT_ENVREG1:
+        return run->grid_workspace >> 32;
+    case SIMT_ENVREG2:
+        return run->grid_workspace & UINT32_MAX;
+    case SIMT_CLOCK:
+        return b->instructions;
+    }
+    return 0;
+}
+
+static void fill_rows(const struct simt_block_run *b, const struct simt_warp_run *w,
+                      struct simt_frame *frame) {
+    for (size_t n = 0; n < frame->code->fill_count; n++) {
+        const struct simt_fill *fill = &frame->code->fills[n];
+        union simt_row *row = (union simt_row *)(void *)(frame->rows + fill->offset);
+        for (uint32_t lane = 0; lane < SIMT_LANES; lane++) {
+            uint64_t value = special_value(b, w, frame, fill, lane);
+            if (fill->wide) {
+                row->u64[lane] = value;
+            } else {
+                row->u32[lane] = (uint32_t)value;
+            }
+        }
+    }
+}
+
+/* Undefined in PTX; zeros make runs repeat. A large kernel has a megabyte of registers a warp, of
+ * which it may use few, so memory that the system gives as zeros is left alone. */
+static bool take_rows(struct simt_frame *frame, size_t bytes) {
+    enum { ALIGNMENT = 64 };
+    frame->memory = calloc(1, bytes + ALIGNMENT);
+    uintptr_t end = (uintptr_t)frame->memory + ALIGNMENT - 1;
+    frame->rows = (unsigned char *)(end / ALIGNMENT * ALIGNMENT);
+    return frame->memory != NULL;
+}
+
+struct simt_frame *simt_frame_create(const struct simt_block_run *block,
+                                     const struct simt_warp_run *warp, const struct simt_code *code,
+                                     struct simt_frame *caller) {
+    uint32_t depth = caller != NULL ? caller->depth + 1 : 0;
+    if (depth > MAX_DEPTH) {
+        return NULL;
+    }
+    struct simt_frame *frame = calloc(1, sizeof *frame);
+    if (frame == NULL) {
+        return NULL;
+    }
+    frame->predicates = calloc(code->predicates, sizeof *frame->predicates);
+    if (!take_rows(frame, code->row_bytes) || frame->predicates == NULL) {
+        simt_frame_free(frame);
+        return NULL;
+    }
+    frame->caller = caller;
+    frame->code = code;
+    frame->depth = depth;
+    frame->local_base =
+        caller != NULL ? caller->local_base + (uint32_t)((caller->code->local_bytes + 15) / 16 * 16)
+                       : 0;
+    frame->predicates[SIMT_PREDICATE_TRUE] = UINT32_MAX;
+    fill_rows(block, warp, frame);
+    return frame;
+}
+
+void simt_frame_free(struct simt_frame *frame) {
+    if (frame != NULL) {
+        free(frame->memory);
+        free(frame->predicates);
+        free(frame);
+    }
+}

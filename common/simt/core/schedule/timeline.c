@@ -1,0 +1,140 @@
+#include "common/simt/core/schedule/timeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    FOLLOWED = 32,      /* warps of a launch, about */
+    LOAD_NOMINAL = 500, /* cycles of a load, to find the longest chain; taken out again */
+    GROUPS = 8          /* of asynchronous copies that a warp may wait for one by one */
+};
+
+/* A point in time: cycles, so many loads among them. */
+struct moment {
+    uint64_t cycles;
+    uint64_t loads;
+};
+
+struct simt_timeline {
+    const struct simt_code *code;
+    struct moment floor;        /* nothing starts before */
+    struct moment last;         /* when the latest instruction so far started */
+    uint64_t machine;           /* machine instructions since the floor */
+    struct moment copies;       /* when the asynchronous copies not yet in a group are done */
+    struct moment done[GROUPS]; /* the same for the latest groups; [0] the newest */
+    struct moment ready[];      /* (registers): when a register's value is there */
+};
+
+struct simt_timeline *simt_timeline_create(const struct simt_code *code) {
+    size_t registers = code->function->register_count;
+    struct simt_timeline *t = calloc(1, sizeof *t + registers * sizeof *t->ready);
+    if (t != NULL) {
+        t->code = code;
+    }
+    return t;
+}
+
+void simt_timeline_free(struct simt_timeline *timeline) {
+    free(timeline);
+}
+
+bool simt_timeline_follows(uint64_t block, uint64_t blocks, uint32_t warp, uint32_t warps) {
+    uint64_t stride = blocks / FOLLOWED + 1;
+    return block % stride == 0 && block / stride % warps == warp;
+}
+
+void simt_timeline_begin(struct simt_timeline *t) {
+    const struct simt_code *code = t->code;
+    size_t registers = code->function->register_count;
+    memset(t, 0, sizeof *t + registers * sizeof *t->ready);
+    t->code = code;
+}
+
+static struct moment later(struct moment a, struct moment b) {
+    return a.cycles >= b.cycles ? a : b;
+}
+
+static struct moment after(struct moment from, uint64_t cycles, uint64_t loads) {
+    return (struct moment){from.cycles + cycles + loads * LOAD_NOMINAL, from.loads + loads};
+}
+
+/* All before has started, at one machine instruction a cycle at best. */
+static void close_floor(struct simt_timeline *t, uint64_t cycles) {
+    struct moment issued = after(t->floor, t->machine, 0);
+    t->floor = after(later(t->last, issued), cycles, 0);
+    t->last = t->floor;
+    t->machine = 0;
+}
+
+/* A load of a tensor core's fragment that does not say where from is one of global memory. */
+static bool is_fragment_load(const struct simt_instruction *i) {
+    return i->op_class == SIMT_CLASS_TENSOR && strcmp(i->source->base, "wmma") == 0 &&
+           ptx_has_modifier(i->source, "load") && !ptx_has_modifier(i->source, "shared");
+}
+
+static bool is_load(const struct simt_instruction *i) {
+    bool memory = i->op_class == SIMT_CLASS_GLOBAL || i->op_class == SIMT_CLASS_LOCAL ||
+                  i->op_class == SIMT_CLASS_ATOMIC;
+    return i->dst_count > 0 && (memory || is_fragment_load(i));
+}
+
+/* cp.async: the copy takes its time, nobody waits until wait_group. */
+static void step_copy(struct simt_timeline *t, const struct simt_instruction *i,
+                      struct moment start) {
+    const struct ptx_instruction *in = i->source;
+    if (ptx_has_modifier(in, "commit_group")) {
+        memmove(t->done + 1, t->done, (GROUPS - 1) * sizeof *t->done);
+        t->done[0] = t->copies;
+        t->copies = (struct moment){0};
+    } else if (ptx_has_modifier(in, "wait_group")) {
+        uint64_t pending = in->operand_count > 0 ? in->operands[0].bits : 0;
+        close_floor(t, 0);
+        t->floor = later(t->floor, pending < GROUPS ? t->done[pending] : t->floor);
+    } else if (ptx_has_modifier(in, "wait_all")) {
+        close_floor(t, 0);
+        t->floor = later(t->floor, later(t->copies, t->done[0]));
+    } else {
+        t->copies = later(t->copies, after(start, 0, 1));
+    }
+    t->last = later(t->last, t->floor);
+}
+
+/* A function that the kernel calls: one instruction after the other. */
+static void step_callee(struct simt_timeline *t, const struct simt_instruction *i) {
+    t->last = after(t->last, i->latency, is_load(i) ? 1 : 0);
+    t->machine += i->machine;
+    close_floor(t, 0);
+}
+
+void simt_timeline_step(struct simt_timeline *t, const struct simt_code *code, uint32_t pc) {
+    const struct simt_instruction *i = &code->instructions[pc];
+    if (code != t->code) {
+        step_callee(t, i);
+        return;
+    }
+    if (code->leader[pc]) {
+        close_floor(t, 0);
+    }
+    const uint32_t *uses = &code->uses.start[2 * (size_t)pc];
+    struct moment start = t->floor;
+    for (uint32_t r = uses[0]; r < uses[1]; r++) {
+        start = later(start, t->ready[code->uses.list[r]]);
+    }
+    t->last = later(t->last, start);
+    t->machine += i->machine;
+    struct moment done = is_load(i) ? after(start, 0, 1) : after(start, i->latency, 0);
+    for (uint32_t w = uses[1]; w < uses[2]; w++) {
+        t->ready[code->uses.list[w]] = done;
+    }
+    if (i->source != NULL && strcmp(i->source->base, "cp") == 0) {
+        step_copy(t, i, start);
+    } else if (i->op_class == SIMT_CLASS_BARRIER || i->op_class == SIMT_CLASS_CONTROL) {
+        close_floor(t, i->latency);
+    }
+}
+
+void simt_timeline_end(const struct simt_timeline *t, struct simt_counters *counters) {
+    counters->followed_warps++;
+    counters->chain_loads += t->last.loads;
+    counters->chain_cycles += t->last.cycles - t->last.loads * LOAD_NOMINAL;
+}

@@ -1,0 +1,42 @@
+/**
+ * @file timeline.h
+ * @brief When a warp's instructions could run if it had the GPU for itself.
+ *
+ * A warp starts the instructions of a basic block as soon as what they read is
+ * there (ptxas orders them so), and blocks one after the other; nothing passes
+ * a barrier. What comes out is the longest chain: cycles of arithmetic and
+ * shared memory, and loads of global memory that wait for each other. The model
+ * of time needs it: few warps cannot hide it.
+ *
+ * Following every warp would cost too much, so some are followed: which ones
+ * depends on the launch's shape alone.
+ */
+#ifndef WARPBOOK_COMMON_SIMT_CORE_SCHEDULE_TIMELINE_H_
+#define WARPBOOK_COMMON_SIMT_CORE_SCHEDULE_TIMELINE_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/simt/core/code.h"
+#include "common/simt/memory/counters.h"
+
+struct simt_timeline;
+
+/** @return a timeline for warps of a kernel, or NULL without memory. */
+struct simt_timeline *simt_timeline_create(const struct simt_code *code);
+
+void simt_timeline_free(struct simt_timeline *timeline);
+
+/** @return true when warp @p warp of block @p block is to be followed. */
+bool simt_timeline_follows(uint64_t block, uint64_t blocks, uint32_t warp, uint32_t warps);
+
+/** A warp begins. */
+void simt_timeline_begin(struct simt_timeline *timeline);
+
+/** The warp runs an instruction of @p code, the kernel itself or a function it calls. */
+void simt_timeline_step(struct simt_timeline *timeline, const struct simt_code *code, uint32_t pc);
+
+/** The warp has ended: adds its chain to the counters. */
+void simt_timeline_end(const struct simt_timeline *timeline, struct simt_counters *counters);
+
+#endif

@@ -1,0 +1,197 @@
+/* What the model of time learns from a launch: chains of waiting, machine instructions, atomics
+ * that meet. */
+#include <string.h>
+
+#include "common/simt/core/launch/launch_testing.h"
+#include "common/testing/testing.h"
+
+enum { ELEMENTS = 4096 };
+
+/*
+ * Runs the only kernel, "k", of a body; %a0 is the address of ELEMENTS zeros of 32 bits, %r0 is 8.
+ * @return what was counted; zeros when it did not run
+ */
+static struct simt_counters count(const char *body, uint32_t blocks, uint32_t threads,
+                                  int host_threads) {
+    char text[8192];
+    struct error error = {0};
+    struct ptx_module *ptx;
+    struct simt_memory *memory;
+    struct simt_module *module;
+    struct simt_counters counters = {0};
+    struct simt_fault fault;
+    struct {
+        uint64_t data;
+        uint32_t eight;
+    } parameters = {.eight = 8};
+    snprintf(text, sizeof text,
+             ".version 8.0\n.target sm_80\n.address_size 64\n"
+             ".visible .entry k(.param .u64 p, .param .u32 n) {\n"
+             ".reg .pred %%p<8>;\n.reg .b32 %%r<64>;\n.reg .b64 %%a<32>;\n.reg .f32 %%f<32>;\n"
+             ".shared .align 16 .b8 tile[4096];\n"
+             "ld.param.u64 %%a0, [p];\nld.param.u32 %%r0, [n];\n%s\nret;\n}\n",
+             body);
+    if (simt_memory_create(&memory, (size_t)1 << 24) != STATUS_OK) {
+        return counters;
+    }
+    enum status status =
+        simt_memory_alloc(memory, ELEMENTS * sizeof(uint32_t), 256, "data", &parameters.data);
+    if (status == STATUS_OK) {
+        memset(simt_memory_host(memory, parameters.data), 0, ELEMENTS * sizeof(uint32_t));
+        simt_memory_mark(memory, parameters.data, ELEMENTS * sizeof(uint32_t));
+        status = ptx_parse(&ptx, text, strlen(text), &error);
+    }
+    if (status == STATUS_OK) {
+        status = simt_module_load(&module, ptx, memory, &error);
+    }
+    if (status == STATUS_OK) {
+        const struct simt_launch launch = {.module = module,
+                                           .kernel = "k",
+                                           .grid = {blocks, 1, 1},
+                                           .threads = {threads, 1, 1},
+                                           .parameters = &parameters,
+                                           .check = SIMT_CHECK_BOUNDS,
+                                           .host_threads = host_threads,
+                                           .instruction_limit = 100000};
+        status = simt_launch_run(&launch, &counters, &fault, &error);
+        if (status == STATUS_OK && fault.kind != SIMT_FAULT_NONE) {
+            TEST_FAIL("%s", fault.text);
+        }
+        simt_module_unload(module);
+    }
+    if (status != STATUS_OK) {
+        TEST_FAIL("%s", error_text(&error, status));
+    }
+    simt_memory_free(memory);
+    return counters;
+}
+
+static uint64_t loads_in_chain(const char *body) {
+    struct simt_counters counters = count(body, 1, 32, 1);
+    EXPECT_INT_EQ(1, counters.followed_warps);
+    return counters.chain_loads;
+}
+
+C_TEST(timeline, loads_that_need_each_other_wait) {
+    EXPECT_INT_EQ(0, loads_in_chain(""));
+    EXPECT_INT_EQ(1, loads_in_chain("ld.global.u32 %r1, [%a0];\n"
+                                    "st.global.u32 [%a0], %r1;\n"));
+    EXPECT_INT_EQ(3, loads_in_chain("ld.global.u64 %a1, [%a0];\nadd.u64 %a2, %a0, %a1;\n"
+                                    "ld.global.u64 %a3, [%a2];\nadd.u64 %a4, %a0, %a3;\n"
+                                    "ld.global.u32 %r1, [%a4];\nst.global.u32 [%a0], %r1;\n"));
+}
+
+C_TEST(timeline, loads_that_do_not_wait_together) {
+    EXPECT_INT_EQ(1, loads_in_chain("ld.global.u32 %r1, [%a0];\nld.global.u32 %r2, [%a0+4];\n"
+                                    "ld.global.u32 %r3, [%a0+8];\nadd.u32 %r1, %r1, %r2;\n"
+                                    "add.u32 %r1, %r1, %r3;\nst.global.u32 [%a0], %r1;\n"));
+}
+
+/* What one turn of a loop waits for is there before the next one begins. */
+C_TEST(timeline, turns_of_a_loop_follow_each_other) {
+    EXPECT_INT_EQ(8, loads_in_chain("mov.u32 %r1, 0;\nmov.u32 %r3, 0;\n"
+                                    "loop:\nld.global.u32 %r2, [%a0];\nadd.u32 %r3, %r3, %r2;\n"
+                                    "add.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, %r0;\n"
+                                    "@%p1 bra loop;\nst.global.u32 [%a0], %r3;\n"));
+}
+
+/* A load whose result is needed much later costs nothing by then. */
+C_TEST(timeline, early_loads_are_hidden) {
+    static const char late[] = "mov.u32 %r1, 0;\n"
+                               "loop:\n"
+                               "sqrt.rn.f32 %f1, %f1;\nsqrt.rn.f32 %f1, %f1;\n"
+                               "sqrt.rn.f32 %f1, %f1;\nsqrt.rn.f32 %f1, %f1;\n"
+                               "add.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, %r0;\n"
+                               "@%p1 bra loop;\n";
+    char body[2048];
+    snprintf(body, sizeof body, "ld.global.u32 %%r5, [%%a0];\n%sst.global.u32 [%%a0], %%r5;\n",
+             late);
+    EXPECT_INT_EQ(0, loads_in_chain(body));
+    snprintf(body, sizeof body, "%sld.global.u32 %%r5, [%%a0];\nst.global.u32 [%%a0], %%r5;\n",
+             late);
+    EXPECT_INT_EQ(1, loads_in_chain(body));
+}
+
+/* A barrier keeps what is behind it behind; stores before it wait for their values. */
+C_TEST(timeline, barriers_part_loads) {
+    static const char format[] = "mov.u64 %%a1, tile;\ncvta.shared.u64 %%a1, %%a1;\n"
+                                 "ld.global.u32 %%r1, [%%a0];\nst.shared.u32 [tile], %%r1;\n"
+                                 "%s"
+                                 "ld.global.u32 %%r2, [%%a0+4];\nst.shared.u32 [tile+4], %%r2;\n";
+    char body[1024];
+    snprintf(body, sizeof body, format, "");
+    EXPECT_INT_EQ(1, loads_in_chain(body));
+    snprintf(body, sizeof body, format, "bar.sync 0;\n");
+    EXPECT_INT_EQ(2, loads_in_chain(body));
+}
+
+/* With one group in flight a wait for all but one is over at once. */
+C_TEST(timeline, asynchronous_copies_are_waited_for_by_group) {
+    static const char format[] = "mov.u32 %%r1, tile;\n"
+                                 "cp.async.ca.shared.global [%%r1], [%%a0], 16;\n"
+                                 "cp.async.commit_group;\n"
+                                 "cp.async.wait_group %d;\n"
+                                 "bar.sync 0;\nld.shared.u32 %%r2, [tile];\n"
+                                 "st.global.u32 [%%a0+64], %%r2;\n";
+    char body[1024];
+    snprintf(body, sizeof body, format, 0);
+    EXPECT_INT_EQ(1, loads_in_chain(body));
+    snprintf(body, sizeof body, format, 1);
+    EXPECT_INT_EQ(0, loads_in_chain(body));
+}
+
+C_TEST(timeline, arithmetic_takes_its_time) {
+    uint64_t none = count("", 1, 32, 1).chain_cycles;
+    uint64_t chain = count("add.u32 %r1, %r0, 1;\nadd.u32 %r1, %r1, 1;\nadd.u32 %r1, %r1, 1;\n"
+                           "add.u32 %r1, %r1, 1;\nst.global.u32 [%a0], %r1;\n",
+                           1, 32, 1)
+                         .chain_cycles;
+    uint64_t wide = count("add.u32 %r1, %r0, 1;\nadd.u32 %r2, %r0, 1;\nadd.u32 %r3, %r0, 1;\n"
+                          "add.u32 %r4, %r0, 1;\nst.global.u32 [%a0], %r4;\n",
+                          1, 32, 1)
+                        .chain_cycles;
+    EXPECT_INT_EQ(3 * 4, chain - wide); /* three more that wait, four cycles each */
+    EXPECT_TRUE(wide > none);
+}
+
+/* Which warps are followed depends on the shape of the launch alone. */
+C_TEST(timeline, does_not_depend_on_host_threads) {
+    static const char body[] = "mov.u32 %r1, %tid.x;\nmul.wide.u32 %a1, %r1, 4;\n"
+                               "add.u64 %a1, %a1, %a0;\nld.global.u32 %r2, [%a1];\n"
+                               "setp.lt.u32 %p1, %r1, 32;\n@%p1 bra end;\n"
+                               "ld.global.u32 %r3, [%a1];\nadd.u32 %r2, %r2, %r3;\n"
+                               "sqrt.rn.f32 %f1, %f1;\nend:\nadd.u32 %r2, %r2, 1;\n";
+    struct simt_counters one = count(body, 2000, 128, 1);
+    struct simt_counters four = count(body, 2000, 128, 4);
+    EXPECT_TRUE(one.followed_warps > 16 && one.followed_warps <= 64);
+    EXPECT_INT_EQ(one.followed_warps, four.followed_warps);
+    EXPECT_INT_EQ(one.chain_cycles, four.chain_cycles);
+    EXPECT_INT_EQ(one.chain_loads, four.chain_loads);
+    EXPECT_INT_EQ(one.machine_instructions, four.machine_instructions);
+}
+
+C_TEST(cost, moves_vanish_and_divisions_grow) {
+    uint64_t none = count("", 1, 32, 1).machine_instructions;
+    EXPECT_INT_EQ(none,
+                  count("mov.u32 %r1, %r0;\nmov.u32 %r2, 5;\ncvta.global.u64 %a1, %a0;\n", 1, 32, 1)
+                      .machine_instructions);
+    EXPECT_INT_EQ(
+        none + 2,
+        count("add.u32 %r1, %r0, 1;\nmov.u32 %r2, %tid.x;\n", 1, 32, 1).machine_instructions);
+    EXPECT_TRUE(count("div.u32 %r1, %r0, 3;\n", 1, 32, 1).machine_instructions >= none + 10);
+    EXPECT_TRUE(count("div.u64 %a1, %a0, 3;\n", 1, 32, 1).machine_instructions >= none + 40);
+}
+
+C_TEST(cost, atomics_meet_on_lines) {
+    static const char one_line[] = "mov.u32 %r1, %tid.x;\nand.b32 %r1, %r1, 31;\n"
+                                   "mul.wide.u32 %a1, %r1, 4;\nadd.u64 %a1, %a1, %a0;\n"
+                                   "red.global.add.u32 [%a1], 1;\n";
+    static const char many_lines[] = "mov.u32 %r1, %tid.x;\nand.b32 %r1, %r1, 31;\n"
+                                     "mul.wide.u32 %a1, %r1, 128;\nadd.u64 %a1, %a1, %a0;\n"
+                                     "red.global.add.u32 [%a1], 1;\n";
+    EXPECT_INT_EQ(0, count("", 4, 64, 1).atomic_hottest);
+    EXPECT_INT_EQ(4 * 64, count(one_line, 4, 64, 1).atomic_hottest);
+    EXPECT_INT_EQ(4 * 64, count(one_line, 4, 64, 3).atomic_hottest);
+    EXPECT_INT_EQ(4 * 2, count(many_lines, 4, 64, 2).atomic_hottest);
+    EXPECT_INT_EQ(0, count("atom.shared.add.u32 %r1, [tile], 1;\n", 4, 64, 1).atomic_hottest);
+}

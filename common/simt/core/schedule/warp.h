@@ -1,0 +1,125 @@
+/**
+ * @file warp.h
+ * @brief A warp that may have split up: fragments, frames, and how it is driven.
+ */
+#ifndef WARPBOOK_COMMON_SIMT_CORE_SCHEDULE_WARP_H_
+#define WARPBOOK_COMMON_SIMT_CORE_SCHEDULE_WARP_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/status.h"
+#include "common/simt/core/code.h"
+#include "common/simt/core/exec.h"
+#include "common/simt/memory/run.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** One activation of a function for some lanes of a warp. */
+struct simt_frame {
+    struct simt_frame *caller; /**< NULL: the kernel itself */
+    const struct simt_code *code;
+    const struct simt_call *call; /**< the call that made it */
+    uint32_t return_pc;
+    uint32_t depth;
+    uint32_t lanes;       /**< lanes that are still in it */
+    uint32_t local_base;  /**< where its local variables begin in the thread's local memory */
+    unsigned char *rows;  /**< code->row_bytes, aligned to 64 */
+    void *memory;         /**< what the rows lie in */
+    uint32_t *predicates; /**< code->predicates */
+};
+
+enum simt_fragment_state {
+    SIMT_FRAGMENT_RUNS,
+    SIMT_FRAGMENT_WAITS_FOR_LANES, /**< at a *.sync whose other lanes are elsewhere */
+    SIMT_FRAGMENT_AT_BARRIER
+};
+
+/** Lanes that are at the same place. */
+struct simt_fragment {
+    uint32_t mask;
+    uint32_t pc;
+    uint32_t jumps_back; /**< since it last gave way to others */
+    enum simt_fragment_state state;
+    struct simt_frame *frame;
+};
+
+enum simt_warp_state {
+    SIMT_WARP_RUNS,
+    SIMT_WARP_AT_BARRIER, /**< all its lanes are */
+    SIMT_WARP_DONE
+};
+
+struct simt_warp_run {
+    struct simt_warp warp;
+    struct simt_fragment fragments[SIMT_LANES];
+    uint32_t fragment_count;
+    enum simt_warp_state state;
+    uint32_t barrier;               /**< number of the barrier it waits at */
+    uint32_t barrier_count;         /**< threads the barrier waits for; 0: all of the block */
+    uint32_t polls;                 /**< in vain, since the warp's turn began */
+    struct simt_timeline *timeline; /**< NULL: nobody follows this warp */
+    const struct simt_instruction *barrier_at;
+};
+
+enum { SIMT_BARRIERS = 16 };
+
+/** What bar.arrive left at a barrier. */
+struct simt_barrier {
+    uint32_t arrived; /**< threads; whole warps, as on a GPU */
+    uint32_t wanted;  /**< threads in all */
+};
+
+/** What a block knows beside its warps. */
+struct simt_block_run {
+    struct simt_block block;
+    const struct simt_code *code;
+    struct simt_warp_run *warps;
+    uint32_t warp_count;
+    struct simt_barrier barriers[SIMT_BARRIERS];
+    uint64_t instructions;      /**< warp instructions so far */
+    uint64_t instruction_limit; /**< 0: none */
+    size_t dynamic_shared_bytes;
+    bool out_of_memory;
+    struct simt_timeline *timeline; /**< of the one warp that is followed, if any is */
+};
+
+/** Starts a warp at the beginning of the kernel. */
+MUST_CHECK enum status simt_warp_start(struct simt_block_run *block, uint32_t index);
+
+/** Frees what a warp still holds. */
+void simt_warp_finish(struct simt_warp_run *warp);
+
+/** Runs a warp until it waits, is done, the block failed, or @p budget instructions are used up. */
+void simt_warp_go(struct simt_block_run *block, struct simt_warp_run *warp, uint64_t budget);
+
+/** @return the lanes that a reducing barrier's predicate holds for; *lanes: those that wait. */
+uint32_t simt_warp_vote(struct simt_warp_run *warp, uint32_t *lanes);
+
+/** Lets a warp go on behind the barrier it waits at.
+ *  @param yes of @p threads threads of the block, those whose predicate held: for bar.red */
+void simt_warp_release(struct simt_warp_run *warp, uint32_t yes, uint32_t threads);
+
+/** Makes a frame of @p code; rows and special registers are filled. @return NULL: out of memory */
+struct simt_frame *simt_frame_create(const struct simt_block_run *block,
+                                     const struct simt_warp_run *warp, const struct simt_code *code,
+                                     struct simt_frame *caller);
+
+void simt_frame_free(struct simt_frame *frame);
+
+/**
+ * @brief vprintf and __assertfail for the active lanes of a warp.
+ * @param fragment those lanes, with the caller's frame
+ * @return false when @p call names none of them
+ */
+bool simt_system_call(struct simt_warp_run *warp, const struct simt_fragment *fragment,
+                      const struct simt_instruction *instruction, const struct simt_call *call);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

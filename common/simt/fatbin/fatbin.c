@@ -1,0 +1,248 @@
+#include "common/simt/fatbin/fatbin.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+static const uint32_t MAGIC = 0xba55ed50;
+
+enum {
+    HEADER_BYTES = 16,
+    ENTRY_BYTES = 64, /* of an entry's header, at least */
+    KIND_PTX = 1,
+    KIND_MACHINE_CODE = 2,
+    FLAG_LZ4 = 0x2000,
+    FLAG_ZSTD = 0x8000
+};
+
+struct entry {
+    unsigned kind, architecture;
+    size_t header_size, payload_size;
+    size_t packed_size, text_size; /* of a payload that is compressed with zstd; else 0 */
+    bool compressed;
+};
+
+/* What was seen, for the message when nothing fits. */
+struct tally {
+    bool machine_code, compressed;
+    unsigned lowest; /* architecture of uncompressed PTX that is too new; 0: none */
+};
+
+/* Integers of a file: not aligned, little-endian. */
+static uint16_t read_u16(const unsigned char *bytes) {
+    return (uint16_t)(bytes[0] | bytes[1] << 8);
+}
+
+static uint32_t read_u32(const unsigned char *bytes) {
+    return read_u16(bytes) | (uint32_t)read_u16(bytes + 2) << 16;
+}
+
+static uint64_t read_u64(const unsigned char *bytes) {
+    return read_u32(bytes) | (uint64_t)read_u32(bytes + 4) << 32;
+}
+
+/* Reads the header that starts the data; size: of the entries behind it. */
+static enum status read_header(const unsigned char *data, size_t limit, size_t *start, size_t *size,
+                               struct error *error) {
+    if (limit < HEADER_BYTES) {
+        return error_set(error, STATUS_TRUNCATED, "a fat binary of %zu bytes has no header", limit);
+    }
+    if (read_u32(data) != MAGIC) {
+        return error_set(error, STATUS_BAD_FORMAT,
+                         "not a fat binary: it begins with 0x%08x, not 0x%08x",
+                         (unsigned)read_u32(data), (unsigned)MAGIC);
+    }
+    *start = read_u16(data + 6);
+    uint64_t claimed = read_u64(data + 8);
+    if (*start < HEADER_BYTES) {
+        return error_set(error, STATUS_BAD_FORMAT, "a fat binary's header of %zu bytes", *start);
+    }
+    if (*start > limit || claimed > limit - *start) {
+        return error_set(error, STATUS_TRUNCATED,
+                         "a fat binary claims %zu + %llu bytes and has %zu", *start,
+                         (unsigned long long)claimed, limit);
+    }
+    *size = (size_t)claimed;
+    return STATUS_OK;
+}
+
+/* Reads the header of an entry and checks that its payload fits into @p left bytes. */
+static enum status read_entry(const unsigned char *data, size_t left, struct entry *entry,
+                              struct error *error) {
+    if (left < ENTRY_BYTES) {
+        return error_set(error, STATUS_TRUNCATED, "a fat binary ends inside an entry's header");
+    }
+    uint32_t header_size = read_u32(data + 4);
+    uint64_t payload_size = read_u64(data + 8);
+    if (header_size < ENTRY_BYTES) {
+        return error_set(error, STATUS_BAD_FORMAT,
+                         "an entry of a fat binary has a header of %u bytes",
+                         (unsigned)header_size);
+    }
+    if (header_size > left || payload_size > left - header_size) {
+        return error_set(error, STATUS_TRUNCATED,
+                         "an entry of a fat binary claims %u + %llu bytes, %zu are left",
+                         (unsigned)header_size, (unsigned long long)payload_size, left);
+    }
+    *entry = (struct entry){
+        .kind = read_u16(data),
+        .architecture = read_u32(data + 28),
+        .header_size = header_size,
+        .payload_size = (size_t)payload_size,
+        .compressed =
+            (read_u64(data + 40) & (FLAG_LZ4 | FLAG_ZSTD)) != 0 || read_u32(data + 16) != 0,
+    };
+    if ((read_u64(data + 40) & FLAG_ZSTD) != 0 && read_u32(data + 16) <= payload_size) {
+        entry->packed_size = read_u32(data + 16);
+        entry->text_size = (size_t)read_u64(data + 56);
+    }
+    return STATUS_OK;
+}
+
+/* The payload is padded with zeros. */
+static size_t text_length(const char *text, size_t size) {
+    while (size > 0 && text[size - 1] == '\0') {
+        size--;
+    }
+    return size;
+}
+
+/* Keeps the entry when it is the best so far. */
+static void consider(const struct entry *entry, const char *payload, unsigned highest,
+                     struct fatbin_ptx *best, struct tally *tally) {
+    if (entry->kind != KIND_PTX) {
+        tally->machine_code |= entry->kind == KIND_MACHINE_CODE;
+    } else if (entry->compressed) {
+        tally->compressed = true;
+    } else if (entry->architecture > highest) {
+        if (tally->lowest == 0 || entry->architecture < tally->lowest) {
+            tally->lowest = entry->architecture;
+        }
+    } else if (best->text == NULL || entry->architecture > best->architecture) {
+        *best = (struct fatbin_ptx){payload, text_length(payload, entry->payload_size),
+                                    entry->architecture};
+    }
+}
+
+static enum status fail_unsupported(const struct tally *tally, unsigned highest,
+                                    struct error *error) {
+    if (tally->compressed) {
+        return error_set(
+            error, STATUS_UNSUPPORTED,
+            "the program's PTX is compressed: build it with nvcc --compress-mode=none");
+    }
+    if (tally->lowest > 0) {
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "the program's PTX is for compute_%u, at most compute_%u is understood: "
+                         "build it with nvcc -arch=compute_%u",
+                         tally->lowest, highest, highest);
+    }
+    return error_set(error, STATUS_UNSUPPORTED,
+                     "the program has %s and no PTX: build it with nvcc -arch=compute_75 "
+                     "--compress-mode=none",
+                     tally->machine_code ? "only machine code" : "no GPU code");
+}
+
+/* Where the next entry begins, and how much is left. */
+struct cursor {
+    const unsigned char *bytes;
+    size_t left;
+};
+
+static enum status open_fatbin(struct cursor *cursor, const void *data, size_t limit,
+                               struct error *error) {
+    size_t at = 0;
+    enum status status = read_header(data, limit, &at, &cursor->left, error);
+    cursor->bytes = (const unsigned char *)data + at;
+    return status;
+}
+
+/* Reads the next entry and steps over it. */
+static enum status next_entry(struct cursor *cursor, struct entry *entry, const char **payload,
+                              struct error *error) {
+    enum status status = read_entry(cursor->bytes, cursor->left, entry, error);
+    if (status == STATUS_OK) {
+        size_t size = entry->header_size + entry->payload_size;
+        *payload = (const char *)cursor->bytes + entry->header_size;
+        cursor->bytes += size;
+        cursor->left -= size;
+    }
+    return status;
+}
+
+enum status fatbin_find_ptx(const void *data, size_t limit, unsigned highest,
+                            struct fatbin_ptx *ptx, struct error *error) {
+    struct fatbin_ptx best = {0};
+    struct tally tally = {0};
+    struct cursor cursor = {0};
+    *ptx = best;
+    enum status status = open_fatbin(&cursor, data, limit, error);
+    while (status == STATUS_OK && cursor.left > 0) {
+        struct entry entry = {0};
+        const char *payload = NULL;
+        status = next_entry(&cursor, &entry, &payload, error);
+        if (status == STATUS_OK) {
+            consider(&entry, payload, highest, &best, &tally);
+        }
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    if (best.text == NULL) {
+        return fail_unsupported(&tally, highest, error);
+    }
+    *ptx = best;
+    return STATUS_OK;
+}
+
+/* How far machine code of @p from is from the GPU: older code is nearer than newer. */
+static unsigned distance(unsigned from, unsigned architecture) {
+    enum { NEWER = 1000 };
+    return from <= architecture ? architecture - from : NEWER + from - architecture;
+}
+
+bool fatbin_find_code(const void *data, size_t limit, unsigned architecture,
+                      struct fatbin_code *code) {
+    struct error unsaid = {0};
+    struct cursor cursor = {0};
+    *code = (struct fatbin_code){0};
+    if (open_fatbin(&cursor, data, limit, &unsaid) != STATUS_OK) {
+        return false;
+    }
+    while (cursor.left > 0) {
+        struct entry entry = {0};
+        const char *payload = NULL;
+        if (next_entry(&cursor, &entry, &payload, &unsaid) != STATUS_OK) {
+            break;
+        }
+        if (entry.kind == KIND_MACHINE_CODE && !entry.compressed &&
+            (code->bytes == NULL || distance(entry.architecture, architecture) <
+                                        distance(code->architecture, architecture))) {
+            *code = (struct fatbin_code){payload, entry.payload_size, entry.architecture};
+        }
+    }
+    return code->bytes != NULL;
+}
+
+bool fatbin_find_packed(const void *data, size_t limit, unsigned highest,
+                        struct fatbin_packed *packed) {
+    struct error unsaid = {0};
+    struct cursor cursor = {0};
+    *packed = (struct fatbin_packed){0};
+    if (open_fatbin(&cursor, data, limit, &unsaid) != STATUS_OK) {
+        return false;
+    }
+    while (cursor.left > 0) {
+        struct entry entry = {0};
+        const char *payload = NULL;
+        if (next_entry(&cursor, &entry, &payload, &unsaid) != STATUS_OK) {
+            break;
+        }
+        if (entry.kind == KIND_PTX && entry.packed_size > 0 && entry.architecture <= highest &&
+            (packed->bytes == NULL || entry.architecture > packed->architecture)) {
+            *packed = (struct fatbin_packed){payload, entry.packed_size, entry.text_size,
+                                             entry.architecture};
+        }
+    }
+    return packed->bytes != NULL;
+}

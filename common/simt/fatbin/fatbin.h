@@ -1,0 +1,75 @@
+/**
+ * @file fatbin.h
+ * @brief Finds the PTX text, and machine code, inside the fat binary that nvcc puts into a program.
+ *
+ * Layout (nvcc 13): a wrapper {u32 0x466243b1, u32 1, const void *data, ...};
+ * the data begins with u32 0xba55ed50, u16 version, u16 header size, u64 size
+ * of what follows; then entries: kind u16@0 (1 = PTX, 2 = machine code), header
+ * size u32@4, payload size u64@8, compressed size u32@16, flags u64@40, raw
+ * size u64@56. nvcc compresses payloads unless told --compress-mode=none.
+ */
+#ifndef WARPBOOK_COMMON_SIMT_FATBIN_FATBIN_H_
+#define WARPBOOK_COMMON_SIMT_FATBIN_FATBIN_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/base/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** PTX inside a fat binary; not owned, not NUL-terminated. */
+struct fatbin_ptx {
+    const char *text;
+    size_t size;
+    unsigned architecture; /**< 75 for compute_75 */
+};
+
+/**
+ * @brief Picks the PTX of the highest architecture that is at most @p highest.
+ * @param data  the fat binary's data (after the wrapper)
+ * @param limit bytes that may be read at @p data; the size inside is checked against it
+ * @return STATUS_OK; STATUS_UNSUPPORTED when there is only machine code, only newer PTX or only
+ *         compressed PTX, with a line that says how to build; STATUS_BAD_FORMAT; STATUS_TRUNCATED
+ */
+MUST_CHECK enum status fatbin_find_ptx(const void *data, size_t limit, unsigned highest,
+                                       struct fatbin_ptx *ptx, struct error *error);
+
+/** PTX that is compressed with zstd; not owned. */
+struct fatbin_packed {
+    const void *bytes;
+    size_t size, text_size; /**< compressed, and what the entry says it unpacks to */
+    unsigned architecture;
+};
+
+/**
+ * @brief Picks the compressed PTX of the highest architecture that is at most @p highest.
+ * @return false when there is none. A damaged fat binary gives what stands before the damage.
+ */
+bool fatbin_find_packed(const void *data, size_t limit, unsigned highest,
+                        struct fatbin_packed *packed);
+
+/** Machine code inside a fat binary; not owned. */
+struct fatbin_code {
+    const void *bytes;
+    size_t size;
+    unsigned architecture; /**< 90 for sm_90 */
+};
+
+/**
+ * @brief Picks the machine code nearest to an architecture: the same, else older, else newer.
+ *
+ * Only what is not compressed. A damaged fat binary gives what stands before the damage.
+ *
+ * @return false when there is none
+ */
+bool fatbin_find_code(const void *data, size_t limit, unsigned architecture,
+                      struct fatbin_code *code);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,76 @@
+/**
+ * @file access.h
+ * @brief A warp reaches memory: checked, counted, and told where the bytes lie.
+ *
+ * ld, st and atom are made of this, and so can other instructions that touch
+ * memory (ldmatrix, cp.async, wmma.load ...).
+ */
+#ifndef WARPBOOK_COMMON_SIMT_MEMORY_ACCESS_ACCESS_H_
+#define WARPBOOK_COMMON_SIMT_MEMORY_ACCESS_ACCESS_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/simt/core/exec.h"
+#include "common/simt/memory/run.h"
+#include "common/simt/ptx/ptx.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * What a host thread remembers of the accesses it ran: patterns of addresses with their costs, and
+ * allocations. Holds for one launch.
+ */
+struct simt_access_cache;
+
+/** @return a cache, or NULL when memory is short. */
+struct simt_access_cache *simt_access_cache_create(void);
+
+void simt_access_cache_free(struct simt_access_cache *cache);
+
+/** Allocations may have changed. */
+void simt_access_cache_reset(struct simt_access_cache *cache);
+
+/**
+ * @brief Adds what accesses have done so far to counters and sites.
+ *
+ * A request only adds one to the uses of its pattern; its sectors, wavefronts
+ * and the like are added for all uses at once, here or when the pattern makes
+ * room for another.
+ *
+ * @param sites by number of the site, or NULL
+ */
+void simt_access_cache_tally(struct simt_access_cache *cache, struct simt_counters *counters,
+                             struct simt_site *sites);
+
+/** One access by the active lanes of a warp. */
+struct simt_access {
+    enum ptx_space space; /**< PTX_GENERIC, PTX_GLOBAL, PTX_SHARED, PTX_LOCAL, PTX_CONST (an address
+                               in global memory), PTX_PARAM (of the kernel; to be read only) */
+    enum simt_access_kind kind;
+    uint32_t bytes; /**< of one lane, 1 to 32; also the alignment it must have */
+    bool strong;    /**< volatile, relaxed, acquire, release: never part of a race */
+    bool counted;   /**< as a request, with sectors or wavefronts */
+    uint64_t addresses[SIMT_LANES]; /**< active lanes only: in the space, or generic */
+};
+
+/**
+ * @brief Checks and counts an access for the lanes of warp->mask.
+ *
+ * A write is checked before the caller writes, and its bytes count as written
+ * from then on.
+ *
+ * @param host receives the place of each active lane's bytes; NULL for a lane whose address is
+ *             wild, which happens with checks off only
+ * @return false when simt_fail() was called: the handler returns at once
+ */
+bool simt_access_resolve(struct simt_warp *warp, const struct simt_instruction *instruction,
+                         const struct simt_access *access, unsigned char *host[SIMT_LANES]);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

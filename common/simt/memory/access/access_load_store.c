@@ -1,0 +1,227 @@
+/*
+ * ld and st: moves between rows and the places of a resolved request.
+ */
+#include "common/simt/memory/access/decode_memory.h"
+
+/* Loads never cross the end of what was checked: inactive lanes read the first active one. */
+#define DEFINE_LOAD(name, type)                     \
+    SIMT_HOT type name(const unsigned char *from) { \
+        type value;                                 \
+        memcpy(&value, from, sizeof value);         \
+        return value;                               \
+    }
+DEFINE_LOAD(load_u8, uint8_t)
+DEFINE_LOAD(load_u16, uint16_t)
+DEFINE_LOAD(load_u32, uint32_t)
+DEFINE_LOAD(load_u64, uint64_t)
+#undef DEFINE_LOAD
+
+/* One element of all lanes into registers of 4 bytes. */
+SIMT_HOT void gather32(const struct simt_request *request, const unsigned char *from,
+                       uint32_t row[SIMT_LANES]) {
+    if (request->mask == UINT32_MAX) {
+        if (request->pattern->shape == SIMT_SHAPE_SAME && request->space != PTX_LOCAL) {
+            uint32_t value = load_u32(from);
+            for (size_t n = 0; n < SIMT_LANES; n++) {
+                row[n] = value;
+            }
+            return;
+        }
+        for (size_t n = 0; n < SIMT_LANES; n++) {
+            row[n] = load_u32(from + request->relative[n]);
+        }
+        return;
+    }
+    uint32_t values[SIMT_LANES];
+    for (size_t n = 0; n < SIMT_LANES; n++) {
+        values[n] = load_u32(from + request->relative[n]);
+    }
+    for (size_t n = 0; n < SIMT_LANES; n++) {
+        uint32_t lane = request->lanes[n];
+        row[n] = (values[n] & lane) | (row[n] & ~lane);
+    }
+}
+
+static void move_load32(const struct simt_request *request) {
+    const struct simt_instruction *in = request->instruction;
+    uint32_t count = simt_field(in, SIMT_COUNT_SHIFT);
+    if (count == 1 && request->pattern->shape == SIMT_SHAPE_CONTIGUOUS &&
+        request->space != PTX_LOCAL) {
+        memcpy(simt_row(request->warp, in->dst[0])->u32, request->host, 4 * SIMT_LANES);
+        return;
+    }
+    for (uint32_t e = 0; e < count; e++) {
+        gather32(request, request->host + 4 * e, simt_row(request->warp, in->dst[e])->u32);
+    }
+}
+
+/* Writes the active lanes of a register of any size. */
+static void put_row(const struct simt_request *request, uint32_t offset, uint32_t bytes,
+                    const uint64_t values[SIMT_LANES]) {
+    union simt_row *row = simt_row(request->warp, offset);
+    uint64_t kept = bytes >= 8 ? UINT64_MAX : ((uint64_t)1 << 8 * bytes) - 1;
+    for (size_t n = 0; n < SIMT_LANES; n++) {
+        if (request->lanes[n] == 0) {
+            continue;
+        }
+        if (bytes > 4) {
+            row->u64[n] = values[n];
+        } else {
+            row->u32[n] = (uint32_t)(values[n] & kept);
+        }
+    }
+}
+
+SIMT_HOT uint64_t extend(uint64_t value, uint32_t bytes, bool is_signed) {
+    uint32_t shift = 64 - 8 * bytes;
+    return is_signed ? (uint64_t)((int64_t)(value << shift) >> shift) : value;
+}
+
+static uint64_t load_element(const unsigned char *from, uint32_t bytes, bool is_signed) {
+    switch (bytes) {
+    case 1:
+        return extend(load_u8(from), 1, is_signed);
+    case 2:
+        return extend(load_u16(from), 2, is_signed);
+    case 4:
+        return extend(load_u32(from), 4, is_signed);
+    default:
+        return load_u64(from);
+    }
+}
+
+static void move_load(const struct simt_request *request) {
+    const struct simt_instruction *in = request->instruction;
+    uint32_t element = simt_field(in, SIMT_ELEMENT_SHIFT);
+    uint32_t count = simt_field(in, SIMT_COUNT_SHIFT);
+    bool is_signed = (in->detail[0] & SIMT_SIGNED) != 0;
+    uint64_t values[SIMT_LANES];
+    for (uint32_t e = 0; e < count; e++) {
+        const unsigned char *from = request->host + e * element;
+        uint32_t bytes = simt_register_bytes(in, e);
+        for (size_t n = 0; n < SIMT_LANES; n++) {
+            values[n] = load_element(from + request->relative[n], element, is_signed);
+        }
+        put_row(request, in->dst[e], bytes, values);
+        if (bytes == 16) {
+            for (size_t n = 0; n < SIMT_LANES; n++) {
+                values[n] = element == 16 ? load_u64(from + request->relative[n] + 8) : 0;
+            }
+            put_row(request, in->dst[e] + sizeof(union simt_row), 8, values);
+        }
+    }
+}
+
+static void move_store32(const struct simt_request *request) {
+    const struct simt_instruction *in = request->instruction;
+    uint32_t count = simt_field(in, SIMT_COUNT_SHIFT);
+    if (count == 1 && request->pattern->shape == SIMT_SHAPE_CONTIGUOUS &&
+        request->space != PTX_LOCAL) {
+        memcpy(request->host, simt_row(request->warp, in->src[1])->u32, 4 * SIMT_LANES);
+        return;
+    }
+    for (uint32_t e = 0; e < count; e++) {
+        const uint32_t *row = simt_row(request->warp, in->src[1 + e])->u32;
+        unsigned char *to = request->host + 4 * e;
+        for (uint32_t rest = request->mask; rest != 0; rest &= rest - 1) {
+            uint32_t lane = simt_first_lane(rest);
+            memcpy(to + request->relative[lane], &row[lane], 4);
+        }
+    }
+}
+
+SIMT_HOT void store_element(unsigned char *to, uint64_t value, uint32_t bytes) {
+    switch (bytes) {
+    case 1:
+        memcpy(to, &value, 1);
+        break;
+    case 2:
+        memcpy(to, &value, 2);
+        break;
+    case 4:
+        memcpy(to, &value, 4);
+        break;
+    default:
+        memcpy(to, &value, 8);
+        break;
+    }
+}
+
+static void move_store(const struct simt_request *request) {
+    const struct simt_instruction *in = request->instruction;
+    uint32_t element = simt_field(in, SIMT_ELEMENT_SHIFT);
+    uint32_t count = simt_field(in, SIMT_COUNT_SHIFT);
+    for (uint32_t e = 0; e < count; e++) {
+        const union simt_row *row = simt_row(request->warp, in->src[1 + e]);
+        bool wide = simt_register_bytes(in, e) > 4;
+        for (uint32_t rest = request->mask; rest != 0; rest &= rest - 1) {
+            uint32_t lane = simt_first_lane(rest);
+            unsigned char *to = request->host + request->relative[lane] + e * element;
+            store_element(to, wide ? row->u64[lane] : row->u32[lane], element);
+            if (element == 16) {
+                store_element(to + 8, row[1].u64[lane], 8);
+            }
+        }
+    }
+}
+
+/* Handlers: one for each space, of 4-byte elements in 4-byte registers and of any others. */
+#define DEFINE_ACCESS(name, space, kind, move)                                    \
+    static void name(struct simt_warp *warp, const struct simt_instruction *in) { \
+        simt_request_run(warp, in, space, kind, move);                            \
+    }
+DEFINE_ACCESS(load32_generic, PTX_GENERIC, SIMT_READ, move_load32)
+DEFINE_ACCESS(load32_global, PTX_GLOBAL, SIMT_READ, move_load32)
+DEFINE_ACCESS(load32_shared, PTX_SHARED, SIMT_READ, move_load32)
+DEFINE_ACCESS(load32_local, PTX_LOCAL, SIMT_READ, move_load32)
+DEFINE_ACCESS(load32_const, PTX_CONST, SIMT_READ, move_load32)
+DEFINE_ACCESS(load32_param, PTX_PARAM, SIMT_READ, move_load32)
+DEFINE_ACCESS(load_generic, PTX_GENERIC, SIMT_READ, move_load)
+DEFINE_ACCESS(load_global, PTX_GLOBAL, SIMT_READ, move_load)
+DEFINE_ACCESS(load_shared, PTX_SHARED, SIMT_READ, move_load)
+DEFINE_ACCESS(load_local, PTX_LOCAL, SIMT_READ, move_load)
+DEFINE_ACCESS(load_const, PTX_CONST, SIMT_READ, move_load)
+DEFINE_ACCESS(load_param, PTX_PARAM, SIMT_READ, move_load)
+DEFINE_ACCESS(store32_generic, PTX_GENERIC, SIMT_WRITE, move_store32)
+DEFINE_ACCESS(store32_global, PTX_GLOBAL, SIMT_WRITE, move_store32)
+DEFINE_ACCESS(store32_shared, PTX_SHARED, SIMT_WRITE, move_store32)
+DEFINE_ACCESS(store32_local, PTX_LOCAL, SIMT_WRITE, move_store32)
+DEFINE_ACCESS(store_generic, PTX_GENERIC, SIMT_WRITE, move_store)
+DEFINE_ACCESS(store_global, PTX_GLOBAL, SIMT_WRITE, move_store)
+DEFINE_ACCESS(store_shared, PTX_SHARED, SIMT_WRITE, move_store)
+DEFINE_ACCESS(store_local, PTX_LOCAL, SIMT_WRITE, move_store)
+#undef DEFINE_ACCESS
+
+static simt_handler *const handlers[][PTX_GENERIC + 1][2] = {
+    {
+        [PTX_GENERIC] = {load_generic, load32_generic},
+        [PTX_GLOBAL] = {load_global, load32_global},
+        [PTX_SHARED] = {load_shared, load32_shared},
+        [PTX_LOCAL] = {load_local, load32_local},
+        [PTX_CONST] = {load_const, load32_const},
+        [PTX_PARAM] = {load_param, load32_param},
+    },
+    {
+        [PTX_GENERIC] = {store_generic, store32_generic},
+        [PTX_GLOBAL] = {store_global, store32_global},
+        [PTX_SHARED] = {store_shared, store32_shared},
+        [PTX_LOCAL] = {store_local, store32_local},
+    },
+};
+
+/* Volatile and the like: ordered, and therefore never part of a race. */
+static void run_strong(struct simt_warp *warp, const struct simt_instruction *in) {
+    bool store = in->dst_count == 0;
+    simt_sync_release(warp, in->detail[0]);
+    handlers[store][in->detail[2]][0](warp, in);
+    simt_sync_acquire(warp, in->detail[0]);
+}
+
+simt_handler *simt_load_store_handler(struct simt_instruction *in, enum ptx_space space, bool store,
+                                      bool plain32) {
+    if ((in->detail[0] & SIMT_STRONG) != 0 && handlers[store][space][0] != NULL) {
+        in->detail[2] = space;
+        return run_strong;
+    }
+    return handlers[store][space][plain32];
+}

@@ -1,0 +1,234 @@
+#include "common/simt/memory/access/pattern.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
+
+enum {
+    SECTOR_SHIFT = 5,
+    SECTOR_BYTES = 1 << SECTOR_SHIFT,
+    LINE_SHIFT = 7,
+    WORD_SHIFT = 2,
+    BANKS = 32,
+    ROW_BYTES = 4 * BANKS, /* what one wavefront reaches */
+    MAX_WORDS = 8
+};
+
+/* Lanes whose value equals the given one. */
+static uint32_t equal_lanes(const int32_t values[SIMT_LANES], int32_t value) {
+    uint32_t equal = 0;
+#ifdef __AVX2__
+    const __m256i wanted = _mm256_set1_epi32(value);
+    for (int n = 0; n < SIMT_LANES; n += 8) {
+        __m256i eight = _mm256_loadu_si256((const __m256i *)(const void *)(values + n));
+        __m256i same = _mm256_cmpeq_epi32(eight, wanted);
+        equal |= (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(same)) << n;
+    }
+#else
+    for (int n = 0; n < SIMT_LANES; n++) {
+        equal |= (uint32_t)(values[n] == value) << n;
+    }
+#endif
+    return equal;
+}
+
+/* The lowest lane of each different value among the lanes of the mask. */
+static uint32_t leaders_of(const int32_t values[SIMT_LANES], uint32_t mask) {
+    uint32_t leaders = 0;
+    while (mask != 0) {
+        uint32_t lane = (uint32_t)__builtin_ctz(mask);
+        leaders |= 1u << lane;
+        mask &= ~equal_lanes(values, values[lane]);
+    }
+    return leaders;
+}
+
+/* Numbers of the units of 2^shift bytes that the lanes touch, up to a constant. */
+static void units_of(const struct simt_pattern *pattern, uint32_t phase, uint32_t shift,
+                     int32_t units[SIMT_LANES]) {
+    for (size_t n = 0; n < SIMT_LANES; n++) {
+        units[n] = (pattern->relative[n] + (int32_t)phase) >> shift;
+    }
+}
+
+static uint32_t count_units(const struct simt_pattern *pattern, uint32_t mask, uint32_t phase,
+                            uint32_t shift) {
+    int32_t units[SIMT_LANES];
+    units_of(pattern, phase, shift, units);
+    return (uint32_t)__builtin_popcount(leaders_of(units, mask));
+}
+
+static uint32_t list_sectors(struct simt_pattern *pattern, const struct simt_pattern_key *key) {
+    int32_t units[SIMT_LANES];
+    uint32_t count = 0;
+    units_of(pattern, key->phase, SECTOR_SHIFT, units);
+    for (uint32_t rest = leaders_of(units, key->mask); rest != 0; rest &= rest - 1) {
+        pattern->sectors[count++] = units[__builtin_ctz(rest)];
+    }
+    return count;
+}
+
+static void count_sectors(struct simt_pattern *pattern, const struct simt_pattern_key *key) {
+    uint32_t distinct = (uint32_t)__builtin_popcount(simt_pattern_leaders(pattern));
+    pattern->cost = list_sectors(pattern, key);
+    pattern->least = (distinct * key->bytes + SECTOR_BYTES - 1) / SECTOR_BYTES;
+}
+
+uint32_t simt_pattern_lines(const struct simt_pattern *pattern, uint32_t phase) {
+    return count_units(pattern, (uint32_t)pattern->key, phase, LINE_SHIFT);
+}
+
+/* Wavefronts of one group: as many as the busiest bank has different units. */
+static uint32_t busiest_bank(const int32_t units[SIMT_LANES], uint32_t group, uint32_t banks) {
+    uint8_t counts[BANKS] = {0};
+    uint32_t most = 0;
+    for (uint32_t rest = leaders_of(units, group); rest != 0; rest &= rest - 1) {
+        uint32_t bank = (uint32_t)units[__builtin_ctz(rest)] % banks;
+        counts[bank]++;
+        most = counts[bank] > most ? counts[bank] : most;
+    }
+    return most;
+}
+
+/* Whether every lane, or else its neighbour at a distance of 1 or of 2, can be left out. */
+static bool lanes_pair_up(const int32_t units[SIMT_LANES], uint32_t mask) {
+    for (uint32_t distance = 1; distance <= 2; distance++) {
+        bool pairs = true;
+        for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
+            uint32_t lane = (uint32_t)__builtin_ctz(rest);
+            uint32_t other = lane ^ distance;
+            pairs = pairs && ((mask >> other & 1) == 0 || units[other] == units[lane]);
+        }
+        if (pairs) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void add_group(struct simt_pattern *pattern, const int32_t units[SIMT_LANES], uint32_t mask,
+                      uint32_t banks) {
+    if (mask != 0) {
+        pattern->cost += busiest_bank(units, mask, banks);
+        pattern->least++;
+    }
+}
+
+/*
+ * 8-byte accesses go by half warps, 16-byte ones by quarters: 128 bytes at a
+ * time. Two such groups go together when lanes pair up in both of them, as in a
+ * broadcast. Joined accesses lie at one offset in aligned pieces of 8 or 16 bytes.
+ */
+static void count_wavefronts(struct simt_pattern *pattern, const struct simt_pattern_key *key) {
+    int32_t units[SIMT_LANES];
+    uint32_t bytes = key->joined > 0 ? key->joined : key->bytes;
+    uint32_t shift = bytes <= 4 ? WORD_SHIFT : (uint32_t)__builtin_ctz(bytes);
+    uint32_t banks = ROW_BYTES >> shift;
+    uint32_t group = banks == SIMT_LANES ? UINT32_MAX : (1u << banks) - 1;
+    units_of(pattern, key->joined > 0 ? 0 : key->phase, shift, units);
+    if (banks == SIMT_LANES) {
+        add_group(pattern, units, key->mask, banks);
+        return;
+    }
+    for (uint32_t begin = 0; begin < SIMT_LANES; begin += 2 * banks) {
+        uint32_t low = key->mask & group << begin;
+        uint32_t high = key->mask & group << (begin + banks);
+        if (lanes_pair_up(units, low | high)) {
+            add_group(pattern, units, low | high, banks);
+        } else {
+            add_group(pattern, units, low, banks);
+            add_group(pattern, units, high, banks);
+        }
+    }
+}
+
+static bool contains(const int32_t *list, uint32_t count, int32_t value) {
+    for (uint32_t n = 0; n < count; n++) {
+        if (list[n] == value) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Local memory is interleaved: word w of lane l is word 32 w + l, so 8 lanes share a sector. */
+static void count_local_sectors(struct simt_pattern *pattern, const struct simt_pattern_key *key) {
+    int32_t words[SIMT_LANES];
+    int32_t sectors[SIMT_LANES * MAX_WORDS];
+    uint32_t each = key->bytes <= 4 ? 1 : key->bytes / 4;
+    uint32_t count = 0;
+    units_of(pattern, key->phase, WORD_SHIFT, words);
+    for (uint32_t rest = key->mask; rest != 0; rest &= rest - 1) {
+        int32_t lane = __builtin_ctz(rest);
+        for (uint32_t n = 0; n < each; n++) {
+            int32_t sector = (words[lane] + (int32_t)n) * 4 + lane / 8;
+            if (!contains(sectors, count, sector)) {
+                sectors[count++] = sector;
+            }
+        }
+    }
+    pattern->cost = count;
+    for (uint32_t eighth = 0; eighth < SIMT_LANES; eighth += 8) {
+        pattern->least += (key->mask >> eighth & 0xff) != 0 ? each : 0;
+    }
+}
+
+static enum simt_shape shape_of(const struct simt_pattern *pattern,
+                                const struct simt_pattern_key *key) {
+    if (pattern->low == 0 && pattern->high == 0) {
+        return SIMT_SHAPE_SAME;
+    }
+    bool contiguous = key->mask == UINT32_MAX;
+    for (int32_t n = 0; n < SIMT_LANES; n++) {
+        contiguous = contiguous && pattern->relative[n] == n * (int32_t)key->bytes;
+    }
+    return contiguous ? SIMT_SHAPE_CONTIGUOUS : SIMT_SHAPE_OTHER;
+}
+
+static void find_extremes(struct simt_pattern *pattern) {
+    pattern->low = 0;
+    pattern->high = 0;
+    pattern->misalignment = 0;
+    for (size_t n = 0; n < SIMT_LANES; n++) {
+        int32_t relative = pattern->relative[n];
+        pattern->low = relative < pattern->low ? relative : pattern->low;
+        pattern->high = relative > pattern->high ? relative : pattern->high;
+        pattern->misalignment |= (uint32_t)relative;
+    }
+}
+
+void simt_pattern_build(struct simt_pattern *pattern) {
+    const struct simt_pattern_key key = simt_pattern_unpack(pattern->key);
+    find_extremes(pattern);
+    pattern->active = (uint32_t)__builtin_popcount(key.mask);
+    pattern->shape = shape_of(pattern, &key);
+    pattern->leaders = 0;
+    pattern->words.known = false;
+    pattern->cost = 0;
+    pattern->least = 0;
+    switch (key.cost) {
+    case SIMT_COST_SECTORS:
+        count_sectors(pattern, &key);
+        break;
+    case SIMT_COST_WAVEFRONTS:
+        if (key.joined != SIMT_JOINED_RIDER) {
+            count_wavefronts(pattern, &key);
+        }
+        break;
+    case SIMT_COST_LOCAL:
+        count_local_sectors(pattern, &key);
+        break;
+    case SIMT_COST_NONE:
+        break;
+    }
+}
+
+uint32_t simt_pattern_leaders(struct simt_pattern *pattern) {
+    if (pattern->leaders == 0) {
+        pattern->leaders = leaders_of(pattern->relative, (uint32_t)pattern->key);
+    }
+    return pattern->leaders;
+}

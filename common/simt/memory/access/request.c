@@ -1,0 +1,226 @@
+#include "common/simt/memory/access/request.h"
+
+#include <stdlib.h>
+
+enum { SCRATCH_BYTES = 32 };
+
+/* Lanes of one part lie at most this far from the first: 32 bits hold the distance. */
+#define REACH ((uint64_t)1 << 30)
+
+bool simt_request_lookup(const struct simt_request *request, struct simt_extent *extent,
+                         uint64_t address) {
+    const struct simt_run *run = request->warp->block->run;
+    if (run->check == SIMT_CHECK_OFF) {
+        const struct simt_extent window = simt_memory_window(run->memory);
+        if (address >= window.begin && address < window.end) {
+            *extent = window;
+            return true;
+        }
+    }
+    return simt_memory_extent(run->memory, address, extent);
+}
+
+/* Addresses as the instruction has them: in its space, or generic. */
+static void addresses_of(const struct simt_request *request, uint64_t addresses[SIMT_LANES]) {
+    const struct simt_instruction *instruction = request->instruction;
+    if (request->addresses != NULL) {
+        memcpy(addresses, request->addresses, SIMT_LANES * sizeof *addresses);
+        return;
+    }
+    const union simt_row *base = simt_row(request->warp, instruction->src[0]);
+    for (size_t n = 0; n < SIMT_LANES; n++) {
+        uint64_t offset = (uint64_t)instruction->immediate;
+        addresses[n] =
+            request->narrow ? (uint32_t)(base->u32[n] + (uint32_t)offset) : base->u64[n] + offset;
+    }
+}
+
+/* The bytes that an address may be part of: an allocation, or the whole of another space. */
+static bool find_limits(const struct simt_request *request, enum ptx_space space, uint64_t address,
+                        struct simt_extent *limits) {
+    const struct simt_block *block = request->warp->block;
+    const struct simt_origin *origin = request->instruction->origin;
+    *limits = (struct simt_extent){0};
+    switch (space) {
+    case PTX_SHARED:
+        limits->end = block->shared_bytes;
+        if (origin != NULL && block->run->check != SIMT_CHECK_OFF) {
+            limits->begin = origin->begin;
+            limits->end = origin->end < limits->end ? origin->end : limits->end;
+        }
+        break;
+    case PTX_LOCAL:
+        limits->end = block->local_bytes;
+        break;
+    case PTX_PARAM:
+        limits->end = request->kind == SIMT_READ ? block->run->parameter_bytes : 0;
+        break;
+    default:
+        return simt_request_lookup(request, limits, address);
+    }
+    return address >= limits->begin && address < limits->end;
+}
+
+static bool is_inside(const struct simt_request *request, const struct simt_extent *limits,
+                      uint64_t address) {
+    bool aligned = (address & (request->bytes - 1)) == 0;
+    return address >= limits->begin && address < limits->end &&
+           limits->end - address >= request->bytes &&
+           (aligned || request->warp->block->run->check == SIMT_CHECK_OFF);
+}
+
+/* The part of the lowest lane left, with all lanes that can go with it. */
+struct part {
+    struct simt_request request;
+    struct simt_pattern pattern; /* of a dropped lane */
+    uint32_t lanes[SIMT_LANES];
+    unsigned char scratch[SCRATCH_BYTES];
+};
+
+/* With checks off a wild access reads zeros and what it writes is lost. */
+static void drop_lane(struct part *part) {
+    memset(part->scratch, 0, sizeof part->scratch);
+    part->request.host = part->scratch;
+    part->pattern = (struct simt_pattern){.shape = SIMT_SHAPE_SAME};
+    part->request.pattern = &part->pattern;
+    part->request.dropped = true;
+}
+
+static void add_lane(struct part *part, uint32_t lane, uint64_t address) {
+    part->request.mask |= 1u << lane;
+    part->request.relative[lane] = (int32_t)(address - part->request.first);
+    part->lanes[lane] = UINT32_MAX;
+}
+
+static enum ptx_space space_of(const struct simt_request *request, uint64_t *address) {
+    return request->space == PTX_GENERIC ? simt_generic_space(address) : request->space;
+}
+
+/* Fills in the next part. @return false after a fault */
+static bool next_part(const struct simt_request *whole, const uint64_t addresses[SIMT_LANES],
+                      uint32_t rest, struct part *part) {
+    uint32_t leader = simt_first_lane(rest);
+    uint64_t first = addresses[leader];
+    struct simt_extent limits;
+    enum ptx_space space = space_of(whole, &first);
+    part->request = *whole;
+    part->request.space = space;
+    part->request.first = first;
+    part->request.mask = 0;
+    part->request.far = false;
+    part->request.lanes = part->lanes;
+    memset(part->request.relative, 0, sizeof part->request.relative);
+    memset(part->lanes, 0, sizeof part->lanes);
+    add_lane(part, leader, first);
+    if (!find_limits(whole, space, first, &limits) || !is_inside(whole, &limits, first)) {
+        if (whole->warp->block->run->check != SIMT_CHECK_OFF) {
+            simt_request_fault(whole, leader, space, first);
+            return false;
+        }
+        drop_lane(part);
+        return true;
+    }
+    for (rest &= rest - 1; rest != 0; rest &= rest - 1) {
+        uint32_t lane = simt_first_lane(rest);
+        uint64_t address = addresses[lane];
+        if (space_of(whole, &address) == space && is_inside(whole, &limits, address) &&
+            address - first + REACH < 2 * REACH) {
+            add_lane(part, lane, address);
+        }
+    }
+    return true;
+}
+
+SIMT_COLD void simt_request_split(const struct simt_request *request, simt_move *move) {
+    uint64_t addresses[SIMT_LANES];
+    uint32_t rest = request->mask;
+    struct part part;
+    bool counted = false;
+    addresses_of(request, addresses);
+    while (rest != 0) {
+        if (!next_part(request, addresses, rest, &part)) {
+            return;
+        }
+        part.request.part = counted;
+        rest &= ~part.request.mask;
+        if (!part.request.dropped) {
+            if (!simt_request_resolve(&part.request, part.request.space)) {
+                return;
+            }
+            counted = true;
+        }
+        move(&part.request);
+    }
+}
+
+static void tell_places(const struct simt_request *request) {
+    for (uint32_t rest = request->mask; rest != 0; rest &= rest - 1) {
+        uint32_t lane = simt_first_lane(rest);
+        request->places[lane] = request->dropped ? NULL : request->host + request->relative[lane];
+    }
+}
+
+bool simt_access_resolve(struct simt_warp *warp, const struct simt_instruction *instruction,
+                         const struct simt_access *access, unsigned char *host[SIMT_LANES]) {
+    if (warp->mask == 0) {
+        return true;
+    }
+    struct simt_request request = {
+        .warp = warp,
+        .instruction = instruction,
+        .lanes = warp->lanes,
+        .addresses = access->addresses,
+        .places = host,
+        .mask = warp->mask,
+        .bytes = access->bytes,
+        .space = access->space,
+        .kind = access->kind,
+        .strong = access->strong,
+        .counted = access->counted,
+    };
+    simt_request_wide(&request, access->addresses, 0);
+    struct simt_request whole = request;
+    if (!request.far) {
+        request.space = space_of(&request, &request.first);
+    }
+    if (simt_request_resolve(&request, request.space)) {
+        tell_places(&request);
+    } else if (warp->fault == NULL) {
+        simt_request_split(&whole, tell_places);
+    }
+    return warp->fault == NULL;
+}
+
+void simt_request_learn(const struct simt_request *request, size_t slot, uint64_t key) {
+    struct simt_block *block = request->warp->block;
+    struct simt_access_cache *cache = block->cache;
+    struct simt_pattern *pattern = &cache->patterns[slot];
+    if (pattern->key != 0) {
+        simt_pattern_tally(pattern, block->counters, block->sites);
+    } else {
+        cache->used[cache->used_count++] = (uint32_t)slot;
+    }
+    pattern->key = key;
+    pattern->site = request->instruction->site;
+    memcpy(pattern->relative, request->relative, sizeof pattern->relative);
+    simt_pattern_build(pattern);
+}
+
+struct simt_access_cache *simt_access_cache_create(void) {
+    return calloc(1, sizeof(struct simt_access_cache));
+}
+
+void simt_access_cache_free(struct simt_access_cache *cache) {
+    free(cache);
+}
+
+void simt_access_cache_tally(struct simt_access_cache *cache, struct simt_counters *counters,
+                             struct simt_site *sites) {
+    for (uint32_t n = 0; n < cache->used_count; n++) {
+        simt_pattern_tally(&cache->patterns[cache->used[n]], counters, sites);
+    }
+}
+
+void simt_access_cache_reset(struct simt_access_cache *cache) {
+    memset(cache->extents, 0, sizeof cache->extents);
+}

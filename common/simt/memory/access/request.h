@@ -1,0 +1,330 @@
+/**
+ * @file request.h
+ * @brief The common path of ld, st and atom: one lookup for a whole warp.
+ *
+ * A request holds the lanes' addresses relative to the first active one. Most
+ * of the time its pattern is known and all lanes stay inside the allocation
+ * that the instruction used before; then nothing is done lane by lane. Where
+ * that fails, simt_request_split() takes the lanes apart, finds the fault if
+ * there is one, and runs what is left in parts.
+ */
+#ifndef WARPBOOK_COMMON_SIMT_MEMORY_ACCESS_REQUEST_H_
+#define WARPBOOK_COMMON_SIMT_MEMORY_ACCESS_REQUEST_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "common/simt/memory/access/access.h"
+#include "common/simt/memory/access/pattern.h"
+
+#define SIMT_HOT static inline __attribute__((always_inline))
+#define SIMT_COLD __attribute__((noinline, cold))
+#define SIMT_LIKELY(condition) __builtin_expect(!!(condition), 1)
+
+/** simt_instruction.detail[0] of ld, st and atom. */
+enum {
+    SIMT_BYTES_SHIFT = 0,    /**< of one lane, all elements */
+    SIMT_ELEMENT_SHIFT = 8,  /**< bytes of one element */
+    SIMT_COUNT_SHIFT = 16,   /**< number of elements */
+    SIMT_FIELD_MASK = 0xff,  /**< of the three above */
+    SIMT_STRONG = 1 << 24,   /**< not part of a race */
+    SIMT_SIGNED = 1 << 25,   /**< loads extend the sign */
+    SIMT_NARROW = 1 << 26,   /**< the address is a row of 4-byte lanes */
+    SIMT_ACQUIRES = 1 << 27, /**< orders this agent behind what others released */
+    SIMT_RELEASES_BLOCK = 1 << 28,
+    SIMT_RELEASES_DEVICE = 1 << 29,
+    SIMT_BLIND = 1 << 30 /**< atom.exch */
+};
+
+struct simt_request {
+    struct simt_warp *warp;
+    const struct simt_instruction *instruction;
+    struct simt_pattern *pattern;
+    const uint32_t *lanes;     /**< the mask spread out */
+    const uint64_t *addresses; /**< given by the caller of simt_access_resolve(), or NULL */
+    unsigned char **places;    /**< simt_access_resolve(): where the answer goes, or NULL */
+    unsigned char *host;       /**< of the first active lane */
+    uint64_t first;            /**< address of the first active lane, in its space */
+    uint32_t mask, bytes;
+    enum ptx_space space;
+    enum simt_access_kind kind;
+    bool narrow;   /**< base row of 4-byte lanes */
+    bool strong;   /**< not part of a race */
+    bool blind;    /**< an update that does not depend on what was there: exch */
+    bool counted;  /**< in sectors or wavefronts */
+    bool part;     /**< not the first part: no request of its own */
+    bool far;      /**< the lanes lie too far apart for 32 bits */
+    bool complete; /**< no need to ask whether the bytes were written */
+    bool dropped;  /**< a wild address with checks off: `host` is scratch memory */
+    int32_t relative[SIMT_LANES];
+};
+
+/** Moves the data of the lanes of a resolved request. */
+typedef void simt_move(const struct simt_request *request);
+
+/** Full checks of a request inside its bounds. @return false after simt_fail() */
+bool simt_request_check(const struct simt_request *request);
+
+/** Takes a request apart that is not inside one allocation. */
+void simt_request_split(const struct simt_request *request, simt_move *move);
+
+/** Says what is wrong with a lane's access, which lies outside or is misaligned. */
+void simt_request_fault(const struct simt_request *request, uint32_t lane, enum ptx_space space,
+                        uint64_t address);
+
+/** @return "reads", "writes" or "updates". */
+const char *simt_request_verb(const struct simt_request *request);
+
+/** Finds the allocation of the lane at @p address, for the lookup of the common path. */
+bool simt_request_lookup(const struct simt_request *request, struct simt_extent *extent,
+                         uint64_t address);
+
+SIMT_HOT uint32_t simt_field(const struct simt_instruction *instruction, uint32_t shift) {
+    return instruction->detail[0] >> shift & SIMT_FIELD_MASK;
+}
+
+/* detail[1] has three bits for each element: log2 of its register's size. */
+SIMT_HOT uint32_t simt_register_bytes(const struct simt_instruction *instruction,
+                                      uint32_t element) {
+    return 1u << (instruction->detail[1] >> 3 * element & 7);
+}
+
+SIMT_HOT uint32_t simt_first_lane(uint32_t mask) {
+    return (uint32_t)__builtin_ctz(mask);
+}
+
+/* Addresses from a row of 4-byte lanes: they wrap at 32 bits. */
+SIMT_HOT void simt_request_narrow(struct simt_request *request, const uint32_t base[SIMT_LANES]) {
+    uint32_t first = base[simt_first_lane(request->mask)];
+    for (size_t n = 0; n < SIMT_LANES; n++) {
+        request->relative[n] = (int32_t)((base[n] - first) & request->lanes[n]);
+    }
+    request->first = first + (uint32_t)request->instruction->immediate;
+    request->first &= UINT32_MAX;
+}
+
+SIMT_HOT void simt_request_wide(struct simt_request *request, const uint64_t base[SIMT_LANES],
+                                int64_t offset) {
+    uint64_t first = base[simt_first_lane(request->mask)];
+    uint64_t far = 0;
+    for (size_t n = 0; n < SIMT_LANES; n++) {
+        uint64_t relative = (base[n] - first) & (uint64_t)(int64_t)(int32_t)request->lanes[n];
+        request->relative[n] = (int32_t)relative;
+        far |= relative + ((uint64_t)1 << 31);
+    }
+    request->far = far >> 32 != 0;
+    request->first = first + (uint64_t)offset;
+}
+
+/* A generic address tells its space; in its space it counts from zero. */
+SIMT_HOT enum ptx_space simt_generic_space(uint64_t *address) {
+    static const enum ptx_space spaces[] = {PTX_GLOBAL, PTX_SHARED, PTX_LOCAL, PTX_PARAM};
+    uint64_t window = *address >> 56;
+    if (window == 0 || window >= sizeof spaces / sizeof *spaces) {
+        return PTX_GLOBAL;
+    }
+    *address &= ((uint64_t)1 << 56) - 1;
+    return spaces[window];
+}
+
+SIMT_HOT enum simt_cost simt_cost_of(enum ptx_space space) {
+    switch (space) {
+    case PTX_GLOBAL:
+        return SIMT_COST_SECTORS;
+    case PTX_SHARED:
+        return SIMT_COST_WAVEFRONTS;
+    case PTX_LOCAL:
+        return SIMT_COST_LOCAL;
+    default:
+        return SIMT_COST_NONE;
+    }
+}
+
+/** Puts the pattern of a request into a slot; what was there has been counted. */
+void simt_request_learn(const struct simt_request *request, size_t slot, uint64_t key);
+
+/* Instructions that follow one another, and the phases of one, lie in different slots. */
+SIMT_HOT size_t simt_request_slot(const struct simt_request *request, uint32_t phase) {
+    return (size_t)request->instruction->site + (size_t)33 * phase;
+}
+
+/* Sets the pattern: remembered or worked out. */
+SIMT_HOT void simt_request_match(struct simt_request *request, enum ptx_space space) {
+    enum simt_cost cost = request->counted ? simt_cost_of(space) : SIMT_COST_NONE;
+    uint32_t phase = cost == SIMT_COST_SECTORS ? request->first & 31 : request->first & 3;
+    size_t apart = (size_t)67 * cost; /* cp.async reads, writes, and writes again unseen */
+    size_t slot = (simt_request_slot(request, phase) + apart) % SIMT_PATTERN_SLOTS;
+    struct simt_pattern *pattern = &request->warp->block->cache->patterns[slot];
+    uint64_t key =
+        simt_pattern_pack(&(struct simt_pattern_key){.mask = request->mask,
+                                                     .bytes = request->bytes,
+                                                     .cost = cost,
+                                                     .kind = request->kind,
+                                                     .part = request->part,
+                                                     .phase = phase,
+                                                     .joined = request->instruction->joined});
+    uint32_t difference = pattern->site ^ request->instruction->site;
+    for (size_t n = 0; n < SIMT_LANES; n++) {
+        difference |= (uint32_t)(pattern->relative[n] ^ request->relative[n]);
+    }
+    if (!SIMT_LIKELY(pattern->key == key && difference == 0)) {
+        simt_request_learn(request, slot, key);
+    }
+    request->pattern = pattern;
+}
+
+SIMT_HOT bool simt_request_place_global(struct simt_request *request, uint64_t low, uint64_t end) {
+    size_t slot = simt_request_slot(request, 0) % SIMT_EXTENT_SLOTS;
+    struct simt_extent *extent = &request->warp->block->cache->extents[slot];
+    if (!SIMT_LIKELY(low >= extent->begin && end <= extent->end && low <= end)) {
+        if (!simt_request_lookup(request, extent, low) || low < extent->begin ||
+            end > extent->end || low > end) {
+            return false;
+        }
+    }
+    request->host = extent->host + (request->first - extent->begin);
+    request->complete = extent->complete;
+    return true;
+}
+
+/* Each thread's local memory lies behind that of the thread before. */
+SIMT_HOT void simt_request_place_local(struct simt_request *request) {
+    const struct simt_block *block = request->warp->block;
+    int32_t stride = (int32_t)block->local_bytes;
+    int32_t first = (int32_t)simt_first_lane(request->mask);
+    size_t thread = (size_t)request->warp->index * SIMT_LANES + (size_t)first;
+    request->host = block->local + thread * block->local_bytes + request->first;
+    for (int32_t n = 0; n < SIMT_LANES; n++) {
+        request->relative[n] += ((n - first) * stride) & (int32_t)request->lanes[n];
+    }
+}
+
+/* Shared memory: the lanes stay inside the variable that the address comes from. */
+SIMT_HOT bool simt_request_stays(const struct simt_request *request, uint64_t low, uint64_t end) {
+    const struct simt_origin *origin = request->instruction->origin;
+    return SIMT_LIKELY(origin == NULL || (low >= origin->begin && end <= origin->end)) ||
+           request->warp->block->run->check == SIMT_CHECK_OFF;
+}
+
+/* Sets the place of the first lane; false when the lanes are not all inside. */
+SIMT_HOT bool simt_request_place(struct simt_request *request, enum ptx_space space) {
+    const struct simt_block *block = request->warp->block;
+    const struct simt_pattern *pattern = request->pattern;
+    uint64_t low = request->first + (uint64_t)(int64_t)pattern->low;
+    uint64_t end = request->first + (uint64_t)(int64_t)pattern->high + request->bytes;
+    switch (space) {
+    case PTX_SHARED:
+        request->host = block->shared + request->first;
+        return low <= end && end <= block->shared_bytes && simt_request_stays(request, low, end);
+    case PTX_LOCAL:
+        if (low > end || end > block->local_bytes) {
+            return false;
+        }
+        simt_request_place_local(request);
+        return true;
+    case PTX_PARAM:
+        request->host = (unsigned char *)(uintptr_t)block->run->parameters + request->first;
+        return request->kind == SIMT_READ && low <= end && end <= block->run->parameter_bytes;
+    default:
+        return simt_request_place_global(request, low, end);
+    }
+}
+
+/** Asks the caches for the sectors of a counted request to global memory. */
+void simt_request_cache(const struct simt_request *request);
+
+SIMT_HOT void simt_request_count(const struct simt_request *request, enum ptx_space space) {
+    request->pattern->uses[request->first / 32 % 4]++;
+    if (space == PTX_GLOBAL && request->warp->block->caches.modelled) {
+        simt_request_cache(request);
+    }
+}
+
+/**
+ * @brief Finds the place of all lanes, checks and counts.
+ * @param space request->space, as a constant where the caller knows it
+ * @return false when a check failed (warp->fault is set) or the request must be split
+ */
+SIMT_HOT bool simt_request_resolve(struct simt_request *request, enum ptx_space space) {
+    enum simt_check check = request->warp->block->run->check;
+    if (request->far) {
+        return false;
+    }
+    simt_request_match(request, space);
+    uint32_t low_bits = (uint32_t)request->first | request->pattern->misalignment;
+    if (check != SIMT_CHECK_OFF && (low_bits & (request->bytes - 1)) != 0) {
+        return false;
+    }
+    if (!SIMT_LIKELY(simt_request_place(request, space))) {
+        return false;
+    }
+    if (check == SIMT_CHECK_FULL && !simt_request_check(request)) {
+        return false;
+    }
+    simt_request_count(request, space);
+    return true;
+}
+
+/** Starts the request of an instruction whose address is src[0]. */
+SIMT_HOT void simt_request_start(struct simt_request *request, struct simt_warp *warp,
+                                 const struct simt_instruction *instruction, enum ptx_space space,
+                                 enum simt_access_kind kind) {
+    uint32_t detail = instruction->detail[0];
+    request->warp = warp;
+    request->instruction = instruction;
+    request->lanes = warp->lanes;
+    request->addresses = NULL;
+    request->places = NULL;
+    request->mask = warp->mask;
+    request->bytes = simt_field(instruction, SIMT_BYTES_SHIFT);
+    request->space = space;
+    request->kind = kind;
+    request->narrow = (detail & SIMT_NARROW) != 0;
+    request->strong = (detail & SIMT_STRONG) != 0;
+    request->blind = (detail & SIMT_BLIND) != 0;
+    request->counted = true;
+    request->part = false;
+    request->far = false;
+    request->complete = false;
+    request->dropped = false;
+    const union simt_row *base = simt_row(warp, instruction->src[0]);
+    if (request->narrow) {
+        simt_request_narrow(request, base->u32);
+    } else {
+        simt_request_wide(request, base->u64, instruction->immediate);
+    }
+}
+
+/** Runs an access of an instruction: `space` and `move` should be constants. */
+SIMT_HOT void simt_request_run(struct simt_warp *warp, const struct simt_instruction *instruction,
+                               enum ptx_space space, enum simt_access_kind kind, simt_move *move) {
+    struct simt_request request;
+    if (warp->mask == 0) {
+        return;
+    }
+    simt_request_start(&request, warp, instruction, space, kind);
+    if (space == PTX_GENERIC) {
+        uint64_t address = request.first;
+        request.space = simt_generic_space(&address);
+        if (!request.far) {
+            request.first = address;
+        }
+        if (SIMT_LIKELY(request.space == PTX_GLOBAL)
+                ? SIMT_LIKELY(simt_request_resolve(&request, PTX_GLOBAL))
+                : simt_request_resolve(&request, request.space)) {
+            move(&request);
+            return;
+        }
+        simt_request_start(&request, warp, instruction, space, kind);
+    } else if (SIMT_LIKELY(simt_request_resolve(&request, space))) {
+        move(&request);
+        return;
+    }
+    if (warp->fault == NULL) {
+        simt_request_split(&request, move);
+    }
+}
+
+#endif

@@ -1,0 +1,453 @@
+/*
+ * Full checks: bytes that nobody wrote, and races. Lanes at one address are
+ * looked at once.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "common/simt/memory/access/request.h"
+
+enum { MAX_BYTES = 32, TEXT_BYTES = 400 };
+
+/* Up to this many bytes are asked for at once, lanes in between or not. */
+#define RANGE_BYTES 1024
+
+static bool is_shared(const struct simt_request *request) {
+    return request->space == PTX_SHARED;
+}
+
+static uint64_t lane_address(const struct simt_request *request, uint32_t lane) {
+    return request->first + (uint64_t)(int64_t)request->relative[lane];
+}
+
+static bool written(const struct simt_request *request, uint64_t address, size_t bytes) {
+    const struct simt_block *block = request->warp->block;
+    return is_shared(request) ? simt_shadow_written(block->shadow, address, bytes)
+                              : simt_memory_written(block->run->memory, address, bytes);
+}
+
+static void mark(const struct simt_request *request, uint64_t address, size_t bytes) {
+    const struct simt_block *block = request->warp->block;
+    if (is_shared(request)) {
+        simt_shadow_mark(block->shadow, address, bytes);
+    } else {
+        simt_memory_mark_store(block->run->memory, address, bytes);
+    }
+}
+
+static void fail_uninitialised(const struct simt_request *request, uint32_t lane) {
+    struct simt_warp *warp = request->warp;
+    uint64_t address = lane_address(request, lane);
+    char where[TEXT_BYTES];
+    if (is_shared(request)) {
+        simt_fail(warp, request->instruction, lane, SIMT_FAULT_UNINITIALISED, address,
+                  "%s %u bytes at offset %" PRIu64
+                  " of shared memory that no thread of the block has written so far; if another "
+                  "thread is to do so, a __syncthreads() is missing before this line",
+                  simt_request_verb(request), request->bytes, address);
+        return;
+    }
+    simt_memory_describe(warp->block->run->memory, address, where, sizeof where);
+    simt_fail(warp, request->instruction, lane, SIMT_FAULT_UNINITIALISED, address,
+              "%s %u bytes at 0x%" PRIx64 ", %s, that nothing has written",
+              simt_request_verb(request), request->bytes, address, where);
+}
+
+/* "by lane 3 of the same warp": who copies there. */
+static void name_copier(const struct simt_request *request, uint32_t lane, uint32_t from_warp,
+                        uint32_t from_lane, char *text, size_t size) {
+    if (from_warp != request->warp->index) {
+        snprintf(text, size, "of warp %u", from_warp);
+    } else if (from_lane != lane) {
+        snprintf(text, size, "of lane %u of the same warp", from_lane);
+    } else {
+        snprintf(text, size, "of the same thread");
+    }
+}
+
+/* Nobody may touch what is still being copied to. */
+static bool check_copies(const struct simt_request *request) {
+    const struct simt_copies *copies = request->warp->block->shadow->copies;
+    if (copies == NULL) {
+        return true;
+    }
+    for (uint32_t rest = simt_pattern_leaders(request->pattern); rest != 0; rest &= rest - 1) {
+        uint32_t lane = simt_first_lane(rest), from_warp, from_lane;
+        uint64_t address = lane_address(request, lane);
+        char who[64];
+        if (!simt_copies_expects(copies, address, request->bytes) ||
+            !simt_copies_find(copies, address, request->bytes, &from_warp, &from_lane)) {
+            continue;
+        }
+        name_copier(request, lane, from_warp, from_lane, who, sizeof who);
+        simt_fail(request->warp, request->instruction, lane, SIMT_FAULT_COPY, address,
+                  "%s %u bytes at offset %" PRIu64
+                  " of shared memory, to which an asynchronous copy (cp.async) %s is still on its "
+                  "way: that thread has not waited for it",
+                  simt_request_verb(request), request->bytes, address, who);
+        return false;
+    }
+    return true;
+}
+
+/* Bytes of which one must be written. Structs are copied with their padding, as integers of up to
+ * 8 bytes or vectors of such. */
+static uint32_t group_bytes(const struct simt_request *request) {
+    enum ptx_type type = ptx_modifier_type(request->instruction->source, 0);
+    uint32_t most = type == PTX_F32 || type == PTX_F16X2 ? 4 : 8;
+    return request->bytes < most ? request->bytes : most;
+}
+
+static bool is_partly_written(const struct simt_request *request, uint64_t address) {
+    uint32_t group = group_bytes(request);
+    for (uint32_t at = 0; at < request->bytes; at += group) {
+        bool any = false;
+        for (uint32_t byte = 0; byte < group && !any; byte++) {
+            any = written(request, address + at + byte, 1);
+        }
+        if (!any) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool check_written(const struct simt_request *request) {
+    const struct simt_pattern *pattern = request->pattern;
+    size_t range = (size_t)((int64_t)pattern->high - pattern->low) + request->bytes;
+    uint64_t low = request->first + (uint64_t)(int64_t)pattern->low;
+    if (request->complete || (range <= RANGE_BYTES && written(request, low, range))) {
+        return true;
+    }
+    if (is_shared(request) && !check_copies(request)) {
+        return false;
+    }
+    for (uint32_t rest = simt_pattern_leaders(request->pattern); rest != 0; rest &= rest - 1) {
+        uint32_t lane = simt_first_lane(rest);
+        uint64_t address = lane_address(request, lane);
+        if (!written(request, address, request->bytes) && !is_partly_written(request, address)) {
+            fail_uninitialised(request, lane);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* So that the launch can be run again. */
+static void save_replaced(const struct simt_request *request) {
+    struct simt_undo *undo = request->warp->block->run->undo;
+    if (undo == NULL || is_shared(request)) {
+        return;
+    }
+    if (request->pattern->shape == SIMT_SHAPE_CONTIGUOUS) {
+        simt_undo_save(undo, request->first, (size_t)SIMT_LANES * request->bytes);
+        return;
+    }
+    for (uint32_t rest = simt_pattern_leaders(request->pattern); rest != 0; rest &= rest - 1) {
+        simt_undo_save(undo, lane_address(request, simt_first_lane(rest)), request->bytes);
+    }
+}
+
+static void mark_written(const struct simt_request *request) {
+    const struct simt_pattern *pattern = request->pattern;
+    if (request->complete) {
+        return;
+    }
+    if (pattern->shape == SIMT_SHAPE_CONTIGUOUS) {
+        mark(request, request->first, (size_t)SIMT_LANES * request->bytes);
+        return;
+    }
+    for (uint32_t rest = simt_pattern_leaders(request->pattern); rest != 0; rest &= rest - 1) {
+        mark(request, lane_address(request, simt_first_lane(rest)), request->bytes);
+    }
+}
+
+/* One history that a request is checked against. */
+struct view {
+    struct simt_history *history;
+    struct simt_agent *agent;
+    uint64_t offset; /* of the first lane */
+};
+
+/* "block (1,0,0)"; where it is not one: "another block". */
+static void name_block(const struct simt_run *run, const struct simt_race *race, char *text,
+                       size_t size) {
+    uint32_t columns = run->grid[0] > 0 ? run->grid[0] : 1;
+    uint32_t rows = run->grid[1] > 0 ? run->grid[1] : 1;
+    snprintf(text, size, race->known ? "block (%u,%u,%u)" : "another block", race->agent % columns,
+             race->agent / columns % rows, race->agent / columns / rows);
+}
+
+static void fail_between_blocks(const struct simt_request *request, uint32_t lane,
+                                const struct simt_race *race) {
+    const struct simt_run *run = request->warp->block->run;
+    uint64_t address = lane_address(request, lane);
+    char who[64], where[TEXT_BYTES];
+    name_block(run, race, who, sizeof who);
+    simt_memory_describe(run->memory, address, where, sizeof where);
+    simt_fail(request->warp, request->instruction, lane, SIMT_FAULT_GLOBAL_RACE, address,
+              "%s %u bytes at 0x%" PRIx64 ", %s, that %s %s in the same launch",
+              simt_request_verb(request), request->bytes, address, where, who,
+              race->wrote ? "wrote" : "read");
+}
+
+/* "at offset 16 of shared memory", "at 0x7f..., 16 bytes into allocation #1 (...),". */
+static void name_place(const struct simt_request *request, uint64_t address, char *text,
+                       size_t size) {
+    char where[TEXT_BYTES];
+    if (is_shared(request)) {
+        snprintf(text, size, "at offset %" PRIu64 " of shared memory", address);
+        return;
+    }
+    simt_memory_describe(request->warp->block->run->memory, address, where, sizeof where);
+    snprintf(text, size, "at 0x%" PRIx64 ", %s,", address, where);
+}
+
+/* Threads of one block: of two warps, or of one. */
+static void fail_inside_block(const struct simt_request *request, uint32_t lane,
+                              const struct simt_race *race) {
+    struct simt_warp *warp = request->warp;
+    uint64_t address = lane_address(request, lane);
+    enum simt_fault_kind kind = is_shared(request) ? SIMT_FAULT_SHARED_RACE : SIMT_FAULT_BLOCK_RACE;
+    const char *verb = simt_request_verb(request), *did = race->wrote ? "wrote" : "read";
+    char who[64], where[2 * TEXT_BYTES];
+    name_place(request, address, where, sizeof where);
+    if (race->lanes) {
+        snprintf(who, sizeof who, race->known ? "lane %u" : "another lane", race->lane);
+        simt_fail(warp, request->instruction, lane, kind, address,
+                  "%s %u bytes %s that %s of the same warp %s, with no barrier in between: lanes "
+                  "need not run in step",
+                  verb, request->bytes, where, who, did);
+        return;
+    }
+    snprintf(who, sizeof who, race->known ? "warp %u" : "another warp", race->agent);
+    simt_fail(warp, request->instruction, lane, kind, address,
+              "(in warp %u) %s %u bytes %s that %s %s, with no barrier in between", warp->index,
+              verb, request->bytes, where, who, did);
+}
+
+/* What each lane stores. */
+struct stored {
+    bool known;
+    unsigned char bytes[SIMT_LANES][MAX_BYTES];
+};
+
+/* Not known for accesses that are not st. */
+static void read_stored(const struct simt_request *request, struct stored *stored) {
+    const struct simt_instruction *in = request->instruction;
+    stored->known = request->kind == SIMT_WRITE && request->addresses == NULL;
+    if (!stored->known) {
+        return;
+    }
+    uint32_t element = simt_field(in, SIMT_ELEMENT_SHIFT);
+    uint32_t count = simt_field(in, SIMT_COUNT_SHIFT);
+    for (uint32_t e = 0; e < count; e++) {
+        const union simt_row *row = simt_row(request->warp, in->src[1 + e]);
+        bool wide = simt_register_bytes(in, e) > 4;
+        for (uint32_t lane = 0; lane < SIMT_LANES; lane++) {
+            const void *from = wide ? (const void *)&row->u64[lane] : (const void *)&row->u32[lane];
+            unsigned char *to = stored->bytes[lane] + e * element;
+            memcpy(to, from, element > 8 ? 8 : element);
+            if (element > 8) {
+                memcpy(to + 8, &row[1].u64[lane], 8);
+            }
+        }
+    }
+}
+
+static const struct simt_word_map *words_of(const struct simt_request *request) {
+    struct simt_word_map *words = &request->pattern->words;
+    if (!words->known) {
+        simt_word_map_build(words, &(struct simt_footprint){.relative = request->pattern->relative,
+                                                            .mask = request->mask,
+                                                            .bytes = request->bytes,
+                                                            .phase = request->first % 4});
+    }
+    return words;
+}
+
+/* Lane by lane, one for each address. */
+static bool check_lanes(const struct simt_request *request, const struct view *view,
+                        const struct simt_word_map *words, const struct stored *stored) {
+    struct simt_race race;
+    for (uint32_t rest = simt_pattern_leaders(request->pattern); rest != 0; rest &= rest - 1) {
+        uint32_t lane = simt_first_lane(rest);
+        int64_t relative = request->relative[lane];
+        bool crowded = (words->crowded >> lane & 1) != 0;
+        const struct simt_touch touch = {
+            .offset = view->offset + (uint64_t)relative,
+            .bytes = request->bytes,
+            .kind = request->kind,
+            .lane = crowded ? SIMT_SEVERAL_LANES : lane,
+            .together = request->addresses != NULL,
+            .silent = stored->known &&
+                      memcmp(request->host + relative, stored->bytes[lane], request->bytes) == 0};
+        if (!simt_history_touch(view->history, view->agent, &touch, &race)) {
+            continue;
+        }
+        if (view->agent == &request->warp->block->agent) {
+            fail_between_blocks(request, lane, &race);
+        } else {
+            fail_inside_block(request, lane, &race);
+        }
+        return false;
+    }
+    return true;
+}
+
+static SIMT_COLD bool look_closer(const struct simt_request *request, const struct view *view,
+                                  const struct simt_word_map *words) {
+    struct stored stored;
+    read_stored(request, &stored);
+    return check_lanes(request, view, words, &stored);
+}
+
+static inline bool check_view(const struct simt_request *request, const struct view *view) {
+    const struct simt_word_map *words = words_of(request);
+    if (SIMT_LIKELY(words->run_count > 0) &&
+        SIMT_LIKELY(
+            simt_history_try(view->history, view->agent, view->offset, words, request->kind))) {
+        return true;
+    }
+    return look_closer(request, view, words);
+}
+
+static void fail_disagreement(const struct simt_request *request, uint32_t lane, uint32_t other) {
+    uint64_t address = lane_address(request, lane);
+    char where[2 * TEXT_BYTES];
+    name_place(request, address, where, sizeof where);
+    simt_fail(request->warp, request->instruction, lane,
+              is_shared(request) ? SIMT_FAULT_SHARED_RACE : SIMT_FAULT_BLOCK_RACE, address,
+              "writes %u bytes %s and lane %u of the same warp writes another value there in the "
+              "same instruction",
+              request->bytes, where, other);
+}
+
+/* Lanes of one store at one address must agree. */
+static SIMT_COLD bool compare_stored(const struct simt_request *request, uint32_t leaders) {
+    struct stored stored;
+    read_stored(request, &stored);
+    for (uint32_t rest = request->mask & ~leaders; rest != 0 && stored.known; rest &= rest - 1) {
+        uint32_t lane = simt_first_lane(rest);
+        uint32_t other = simt_first_lane(leaders);
+        for (uint32_t left = leaders; request->relative[other] != request->relative[lane];
+             left &= left - 1) {
+            other = simt_first_lane(left);
+        }
+        if (memcmp(stored.bytes[lane], stored.bytes[other], request->bytes) != 0) {
+            fail_disagreement(request, lane, other);
+            return false;
+        }
+    }
+    return true;
+}
+
+static inline bool check_lanes_agree(const struct simt_request *request) {
+    if (request->kind != SIMT_WRITE || request->pattern->shape == SIMT_SHAPE_CONTIGUOUS) {
+        return true;
+    }
+    uint32_t leaders = simt_pattern_leaders(request->pattern);
+    return leaders == request->mask || compare_stored(request, leaders);
+}
+
+static bool check_races(const struct simt_request *request) {
+    struct simt_block *block = request->warp->block;
+    struct simt_shadow *shadow = block->shadow;
+    uint32_t warp = request->warp->index;
+    if (is_shared(request)) {
+        const struct view shared = {shadow->history, &shadow->agents[warp], request->first};
+        return check_view(request, &shared) && check_lanes_agree(request);
+    }
+    const struct simt_watch *watch = shadow->watch;
+    if (watch == NULL || !simt_history_covers(watch->blocks, request->first - watch->begin)) {
+        return true;
+    }
+    const struct view blocks = {watch->blocks, &block->agent, request->first - watch->begin};
+    simt_history_prefetch(watch->blocks, blocks.offset, words_of(request));
+    simt_history_prefetch(watch->warps, blocks.offset, words_of(request));
+    const struct view warps = {watch->warps, &shadow->global[warp], blocks.offset};
+    return check_view(request, &blocks) && check_view(request, &warps) &&
+           check_lanes_agree(request);
+}
+
+/* What is being copied to counts as unwritten: reads meet it in check_written(). */
+static bool check_content(const struct simt_request *request) {
+    if (request->kind == SIMT_WRITE || request->blind) {
+        return !is_shared(request) || check_copies(request);
+    }
+    return check_written(request);
+}
+
+/* In global memory races first: that nothing has written some bytes may be a matter of timing, when
+ * another block does. */
+/* Where a lane's bytes lie in simt_block.local, in words. */
+static size_t local_word(const struct simt_request *request, uint32_t lane) {
+    const unsigned char *host = request->host + request->relative[lane];
+    return (size_t)(host - request->warp->block->local) / 4;
+}
+
+/* As in is_partly_written(): of each group one word. */
+static bool is_local_written(const struct simt_request *request, uint32_t lane) {
+    const uint8_t *written = request->warp->block->shadow->local + local_word(request, lane);
+    uint32_t group = (group_bytes(request) + 3) / 4;
+    for (uint32_t word = 0; word < (request->bytes + 3) / 4; word += group) {
+        if (written[word] == 0 && (group == 1 || written[word + 1] == 0)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Elsewhere a compiler may load what is thrown away: from constant places ahead of time, and
+ * structs whole. */
+static bool is_picked(const struct simt_request *request) {
+    const struct simt_origin *origin = request->instruction->origin;
+    return origin != NULL && origin->picked && origin->variable->space == PTX_LOCAL;
+}
+
+static bool check_local(const struct simt_request *request) {
+    struct simt_shadow *shadow = request->warp->block->shadow;
+    for (uint32_t rest = request->mask; rest != 0; rest &= rest - 1) {
+        uint32_t lane = simt_first_lane(rest);
+        if (request->kind != SIMT_READ) {
+            memset(shadow->local + local_word(request, lane), 1, (request->bytes + 3) / 4);
+        } else if (!is_picked(request)) {
+            return true;
+        } else if (!is_local_written(request, lane)) {
+            simt_fail(request->warp, request->instruction, lane, SIMT_FAULT_UNINITIALISED,
+                      request->first,
+                      "reads %u bytes of a local array (one of the function's own) where the "
+                      "thread has written nothing",
+                      request->bytes);
+            return false;
+        }
+    }
+    return true;
+}
+
+bool simt_request_check(const struct simt_request *request) {
+    const struct simt_block *block = request->warp->block;
+    if (block->shadow == NULL) {
+        return true;
+    }
+    if (request->space == PTX_LOCAL) {
+        return check_local(request);
+    }
+    if (!is_shared(request) && request->space != PTX_GLOBAL) {
+        return true;
+    }
+    if (is_shared(request) && !check_content(request)) {
+        return false;
+    }
+    if (!request->strong && !check_races(request)) {
+        return false;
+    }
+    if (!is_shared(request) && !check_content(request)) {
+        return false;
+    }
+    if (request->kind != SIMT_READ) {
+        save_replaced(request);
+        mark_written(request);
+    }
+    return true;
+}

@@ -1,0 +1,59 @@
+/**
+ * @file byte_bits.h
+ * @brief A bit for each byte of a memory, in words of 64; what is asked for lies inside.
+ */
+#ifndef WARPBOOK_COMMON_SIMT_MEMORY_RACE_BYTE_BITS_H_
+#define WARPBOOK_COMMON_SIMT_MEMORY_RACE_BYTE_BITS_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/** Words for a memory of so many bytes. */
+static inline size_t byte_bits_words(size_t bytes) {
+    return bytes / 64 + 1;
+}
+
+/** The bits of the bytes from `offset` on that lie in its word, `*step` of at most `bytes`. */
+static inline uint64_t byte_bits_mask(size_t offset, size_t bytes, size_t *step) {
+    size_t room = 64 - offset % 64;
+    *step = bytes < room ? bytes : room;
+    uint64_t ones = *step == 64 ? UINT64_MAX : ((uint64_t)1 << *step) - 1;
+    return ones << (offset % 64);
+}
+
+static inline void byte_bits_set(uint64_t *bits, size_t offset, size_t bytes) {
+    for (size_t end = offset + bytes, step; offset < end; offset += step) {
+        uint64_t mask = byte_bits_mask(offset, end - offset, &step);
+        bits[offset / 64] |= mask;
+    }
+}
+
+static inline void byte_bits_clear(uint64_t *bits, size_t offset, size_t bytes) {
+    for (size_t end = offset + bytes, step; offset < end; offset += step) {
+        uint64_t mask = byte_bits_mask(offset, end - offset, &step);
+        bits[offset / 64] &= ~mask;
+    }
+}
+
+static inline bool byte_bits_all(const uint64_t *bits, size_t offset, size_t bytes) {
+    for (size_t end = offset + bytes, step; offset < end; offset += step) {
+        uint64_t mask = byte_bits_mask(offset, end - offset, &step);
+        if ((bits[offset / 64] & mask) != mask) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static inline bool byte_bits_any(const uint64_t *bits, size_t offset, size_t bytes) {
+    for (size_t end = offset + bytes, step; offset < end; offset += step) {
+        uint64_t mask = byte_bits_mask(offset, end - offset, &step);
+        if ((bits[offset / 64] & mask) != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+#endif

@@ -1,0 +1,190 @@
+/* Histories: the quick path against the careful one, and those of several host threads. */
+#include "common/simt/memory/race/history.h"
+
+#include <string.h>
+
+#include "common/base/rng.h"
+#include "common/testing/testing.h"
+
+/* One request of a random play: words that follow one another, one or more lanes. */
+struct random_request {
+    int32_t relative[32];
+    struct simt_footprint footprint;
+    size_t offset;
+    enum simt_access_kind kind;
+};
+
+static void random_request(struct rng *rng, struct random_request *r) {
+    enum { WORDS = 64 };
+    uint32_t each = (uint32_t)1 << rng_below(rng, 3);
+    int32_t first_lane = (int32_t)rng_below(rng, 32), stride = (int32_t)rng_below(rng, 3);
+    uint32_t count = 1 + (uint32_t)rng_below(rng, (uint64_t)(32 - first_lane));
+    *r = (struct random_request){.kind = rng_below(rng, 3) == 0 ? SIMT_WRITE : SIMT_READ};
+    r->footprint = (struct simt_footprint){.relative = r->relative, .bytes = 4 * each};
+    for (uint32_t n = 0; n < count; n++) {
+        uint32_t lane = (uint32_t)first_lane + n;
+        r->footprint.mask |= 1u << lane;
+        r->relative[lane] = (int32_t)(n * each * 4) * stride;
+    }
+    r->offset = 4 * each * rng_below(rng, WORDS);
+}
+
+/* Each lane for itself. */
+static bool touch_all(struct simt_history *history, struct simt_agent *agent,
+                      const struct random_request *r, const struct simt_word_map *map) {
+    bool races = false;
+    uint32_t seen = 0;
+    for (uint32_t rest = r->footprint.mask; rest != 0; rest &= rest - 1) {
+        uint32_t lane = (uint32_t)__builtin_ctz(rest);
+        bool crowded = (map->crowded >> lane & 1) != 0;
+        struct simt_race race;
+        const struct simt_touch touch = {.offset = r->offset + (size_t)r->relative[lane],
+                                         .bytes = r->footprint.bytes,
+                                         .kind = r->kind,
+                                         .lane = crowded ? SIMT_SEVERAL_LANES : lane};
+        if (!crowded || (seen++ == 0)) {
+            races = simt_history_touch(history, agent, &touch, &race) || races;
+        }
+    }
+    return races;
+}
+
+/* What the quick path accepts must not differ from the careful one: random plays on both. */
+static void compare_paths(enum simt_agents agents, uint64_t seed) {
+    enum { BYTES_OF_ALL = 8192, AGENTS = 3 };
+    struct simt_history *quick, *careful;
+    struct simt_agent a[AGENTS] = {{.id = 0}, {.id = 1}, {.id = 2}}, b[AGENTS];
+    struct rng rng = rng_create(seed);
+    size_t raced = 0, fine = 0, accepted = 0;
+    ASSERT_OK(simt_history_create(&quick, agents, BYTES_OF_ALL));
+    ASSERT_OK(simt_history_create(&careful, agents, BYTES_OF_ALL));
+    memcpy(b, a, sizeof b);
+    for (size_t round = 0; round < 200000 && !test_has_failed(); round++) {
+        struct random_request r;
+        struct simt_word_map map = {.known = false};
+        uint32_t w = (uint32_t)rng_below(&rng, AGENTS);
+        random_request(&rng, &r);
+        simt_word_map_build(&map, &r.footprint);
+        bool tried = map.run_count > 0 && simt_history_try(quick, &a[w], r.offset, &map, r.kind);
+        bool got = !tried && touch_all(quick, &a[w], &r, &map);
+        bool want = touch_all(careful, &b[w], &r, &map);
+        EXPECT_INT_EQ(want, got);
+        accepted += tried;
+        raced += want;
+        fine += !want;
+        if (want || rng_below(&rng, 12) == 0) {
+            simt_history_advance(quick);
+            simt_history_advance(careful);
+        } else if (agents < SIMT_BLOCKS && rng_below(&rng, 6) == 0) {
+            simt_history_meet(&a[w]);
+            simt_history_meet(&b[w]);
+        } else if (rng_below(&rng, 12) == 0) {
+            uint32_t other = (uint32_t)rng_below(&rng, AGENTS);
+            simt_history_release(quick, &a[w]);
+            simt_history_release(careful, &b[w]);
+            simt_history_acquire(quick, &a[other]);
+            simt_history_acquire(careful, &b[other]);
+        }
+    }
+    EXPECT_TRUE(raced > 1000 && fine > 1000 && accepted > 1000);
+    simt_history_free(quick);
+    simt_history_free(careful);
+    simt_history_free(NULL);
+}
+
+C_TEST(history, quick_and_careful_checks_agree_on_warps) {
+    compare_paths(SIMT_WARPS_OF_SHARED, 9);
+    compare_paths(SIMT_WARPS_OF_GLOBAL, 10);
+}
+
+C_TEST(history, quick_and_careful_checks_agree_on_blocks) {
+    compare_paths(SIMT_BLOCKS, 11);
+    compare_paths(SIMT_BLOCKS_APART, 12);
+}
+
+/* Two host threads, each with a history of its own: blocks 0 and 1. */
+struct pair {
+    struct simt_history *histories[2];
+    struct simt_agent agents[2];
+};
+
+static bool open_pair(struct pair *p) {
+    *p = (struct pair){.agents = {{.id = 0}, {.id = 1}}};
+    return simt_history_create(&p->histories[0], SIMT_BLOCKS_APART, 1 << 20) == STATUS_OK &&
+           simt_history_create(&p->histories[1], SIMT_BLOCKS_APART, 1 << 20) == STATUS_OK;
+}
+
+static void close_pair(struct pair *p) {
+    simt_history_free(p->histories[0]);
+    simt_history_free(p->histories[1]);
+}
+
+static bool touch(struct pair *p, int who, enum simt_access_kind kind, size_t offset,
+                  size_t bytes) {
+    struct simt_race race;
+    const struct simt_touch touch = {.offset = offset, .bytes = bytes, .kind = kind};
+    return simt_history_touch(p->histories[who], &p->agents[who], &touch, &race);
+}
+
+static bool meet(struct pair *p) {
+    bool conflict = simt_histories_meet(p->histories, 2);
+    simt_history_advance(p->histories[0]);
+    simt_history_advance(p->histories[1]);
+    return conflict;
+}
+
+C_TEST(histories, of_two_host_threads_meet) {
+    static const struct {
+        enum simt_access_kind first, second;
+        bool conflict;
+    } rows[] = {
+        {SIMT_READ, SIMT_READ, false},     {SIMT_READ, SIMT_WRITE, true},
+        {SIMT_WRITE, SIMT_READ, true},     {SIMT_WRITE, SIMT_WRITE, true},
+        {SIMT_ATOMIC, SIMT_ATOMIC, false}, {SIMT_ATOMIC, SIMT_READ, true},
+        {SIMT_WRITE, SIMT_ATOMIC, true},
+    };
+    struct pair p;
+    ASSERT_TRUE(open_pair(&p));
+    for (size_t n = 0; n < sizeof rows / sizeof *rows; n++) {
+        for (size_t at = 0; at < 1 << 20; at += 200004) {
+            EXPECT_TRUE(!touch(&p, 0, rows[n].first, at, 4));
+            EXPECT_TRUE(!touch(&p, 1, rows[n].second, at, 4));
+            EXPECT_INT_EQ(rows[n].conflict, meet(&p));
+            /* Other bytes of the same word and other words are no one's business. */
+            EXPECT_TRUE(!touch(&p, 0, rows[n].first, at, 2));
+            EXPECT_TRUE(!touch(&p, 1, rows[n].second, at + 2, 2));
+            EXPECT_TRUE(!touch(&p, 0, rows[n].first, at + 8, 4));
+            EXPECT_TRUE(!touch(&p, 1, rows[n].second, at + 12, 4));
+            EXPECT_TRUE(!meet(&p));
+        }
+    }
+    close_pair(&p);
+}
+
+C_TEST(histories, what_went_before_does_not_count) {
+    struct pair p;
+    ASSERT_TRUE(open_pair(&p));
+    EXPECT_TRUE(!touch(&p, 0, SIMT_WRITE, 64, 16));
+    EXPECT_TRUE(!meet(&p));
+    EXPECT_TRUE(!touch(&p, 1, SIMT_WRITE, 64, 16));
+    EXPECT_TRUE(!meet(&p));
+    /* A block that follows on the same host thread is in the way as well. */
+    EXPECT_TRUE(!touch(&p, 0, SIMT_WRITE, 64, 16));
+    p.agents[0] = (struct simt_agent){.id = 2};
+    EXPECT_TRUE(touch(&p, 0, SIMT_READ, 68, 4));
+    EXPECT_TRUE(meet(&p));
+    EXPECT_TRUE(!meet(&p));
+    close_pair(&p);
+}
+
+/* No byte is forgotten: the second writer of a word does not hide the first. */
+C_TEST(histories, bytes_of_several_blocks_on_one_host_thread) {
+    struct pair p;
+    ASSERT_TRUE(open_pair(&p));
+    EXPECT_TRUE(!touch(&p, 0, SIMT_WRITE, 64, 1));
+    p.agents[0] = (struct simt_agent){.id = 2};
+    EXPECT_TRUE(!touch(&p, 0, SIMT_WRITE, 65, 1));
+    EXPECT_TRUE(!touch(&p, 1, SIMT_READ, 64, 1));
+    EXPECT_TRUE(meet(&p));
+    close_pair(&p);
+}

@@ -1,0 +1,100 @@
+/**
+ * @file history_words.h
+ * @brief What a word of a history looks like. For history.c and its like only.
+ *
+ * One 32-bit mark for the last writer, one for the last reader; eight words'
+ * writers lie together, then their readers. A mark:
+ *
+ *     bits 31..17  number of an interval: what one agent does between two of its
+ *                  fences, meetings or barriers. Numbers count up, so that
+ *                  raising `stale` makes everything older stale without touching
+ *                  a word
+ *     bits 16..12  the warp; where agents are blocks, more of the number
+ *     bit  11      several lanes of the warp
+ *     bits 10..6   the lane, where it is one
+ *     bit  5       more agents than the one named
+ *     bit  4       atomic
+ *     bits 3..0    the bytes
+ */
+#ifndef WARPBOOK_COMMON_SIMT_MEMORY_RACE_HISTORY_WORDS_H_
+#define WARPBOOK_COMMON_SIMT_MEMORY_RACE_HISTORY_WORDS_H_
+
+#include "common/simt/memory/race/history.h"
+
+enum {
+    MARK_BYTES = 0xf,
+    MARK_ATOMIC = 1 << 4,
+    MARK_SEVERAL_AGENTS = 1 << 5,
+    MARK_LANE_SHIFT = 6,
+    MARK_SEVERAL_LANES = SIMT_SEVERAL_LANES << MARK_LANE_SHIFT,
+    MARK_LANES = 0x3f << MARK_LANE_SHIFT, /* which lane, or several */
+    MARK_TAG_SHIFT = 12,
+    MARK_WARP_BITS = 5,
+    MARK_PAGE_WORDS = 1024,
+    MARK_GROUP = 8 /* words whose marks lie together */
+};
+
+/* What was done to a page: see simt_histories_meet(). */
+enum { PAGE_READ = 1, PAGE_WRITTEN = 2 };
+
+#define MARK_TAG (UINT32_MAX << MARK_TAG_SHIFT)
+
+/* What one agent does between two of its fences, meetings or barriers. */
+struct interval {
+    uint32_t agent;
+    uint32_t released; /* clock of the first fence behind it; 0: none yet */
+    uint32_t before;   /* the agent's interval before this one; 0: none that is not released */
+};
+
+struct simt_history {
+    enum simt_agents agents;
+    uint32_t *marks; /* of each group the writers, then the readers */
+    size_t word_count;
+    struct interval *intervals; /* by number */
+    uint32_t shift;             /* of the number in a mark */
+    uint32_t owner;             /* mask of the part of a mark that tells agents apart */
+    uint32_t next, limit;       /* numbers of intervals */
+    uint32_t stale;             /* lower marks are */
+    uint32_t generation;        /* times that everything was forgotten */
+    uint32_t clock;             /* releases so far */
+    uint32_t first_clock;       /* when `stale` was raised last */
+    bool lanes;                 /* told apart */
+    bool lost;                  /* since the last advance a race was found, or all was forgotten */
+    uint8_t *pages;             /* blocks: what was done to each page; else NULL */
+    uint32_t *touched;          /* (touched_count) pages that something was done to */
+    size_t touched_count;
+    size_t before; /* pages that were touched before, maybe the same */
+};
+
+/** @return the mark of a word's last writer; that of its last reader lies MARK_GROUP behind it. */
+static inline uint32_t *simt_history_mark(const struct simt_history *history, size_t word) {
+    return history->marks + 2 * (word - word % MARK_GROUP) + word % MARK_GROUP;
+}
+
+/** No page is touched. */
+void simt_history_clear_pages(struct simt_history *history);
+
+/** Something is done to a page for the first time. */
+void simt_history_open_page(struct simt_history *history, size_t page);
+
+/* Remembers which pages there are marks of, and which to look at when the histories of several host
+ * threads meet. */
+static inline void simt_history_note(struct simt_history *history, size_t word, bool written) {
+    size_t page = word / MARK_PAGE_WORDS;
+    uint8_t did = written ? PAGE_WRITTEN : PAGE_READ;
+    if (__builtin_expect(history->pages[page] == 0, 0)) {
+        simt_history_open_page(history, page);
+    }
+    history->pages[page] |= did;
+}
+
+/** Takes a number for an agent that has none that counts. @return its tag */
+uint32_t simt_history_take_tag(struct simt_history *history, struct simt_agent *agent);
+
+/** @return the agent's tag: the part of its marks that names it. */
+static inline uint32_t simt_history_tag(struct simt_history *history, struct simt_agent *agent) {
+    bool counts = agent->tag >= history->stale && agent->generation == history->generation;
+    return __builtin_expect(counts, 1) ? agent->tag : simt_history_take_tag(history, agent);
+}
+
+#endif

@@ -1,0 +1,111 @@
+#include "common/simt/memory/race/shadow.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/simt/memory/race/byte_bits.h"
+
+enum status simt_shadow_create(struct simt_shadow **shadow, const struct simt_shadow_size *size,
+                               struct simt_watch *watch) {
+    *shadow = NULL;
+    struct simt_shadow *made = calloc(1, sizeof *made);
+    if (made == NULL) {
+        return STATUS_OUT_OF_MEMORY;
+    }
+    made->shared_bytes = size->shared_bytes;
+    made->local_words = size->local_bytes / 4;
+    made->warps = size->warps;
+    made->watch = watch;
+    made->agents = calloc((size_t)made->warps + 1, sizeof *made->agents);
+    made->global = calloc((size_t)made->warps + 1, sizeof *made->global);
+    made->written = calloc(byte_bits_words(made->shared_bytes), sizeof *made->written);
+    made->local = calloc(made->local_words + 1, sizeof *made->local);
+    if (made->agents == NULL || made->global == NULL || made->written == NULL ||
+        made->local == NULL ||
+        simt_history_create(&made->history, SIMT_WARPS_OF_SHARED, made->shared_bytes) !=
+            STATUS_OK) {
+        simt_shadow_free(made);
+        return STATUS_OUT_OF_MEMORY;
+    }
+    simt_shadow_reset(made);
+    *shadow = made;
+    return STATUS_OK;
+}
+
+void simt_shadow_free(struct simt_shadow *shadow) {
+    if (shadow != NULL) {
+        simt_history_free(shadow->history);
+        simt_copies_free(shadow->copies);
+        free(shadow->agents);
+        free(shadow->global);
+        free(shadow->written);
+        free(shadow->local);
+        free(shadow);
+    }
+}
+
+void simt_shadow_reset(struct simt_shadow *shadow) {
+    simt_shadow_barrier(shadow);
+    memset(shadow->written, 0, byte_bits_words(shadow->shared_bytes) * sizeof *shadow->written);
+    memset(shadow->local, 0, shadow->local_words);
+    if (shadow->copies != NULL) {
+        simt_copies_reset(shadow->copies);
+    }
+    for (uint32_t n = 0; n < shadow->warps; n++) {
+        shadow->agents[n] = (struct simt_agent){.id = n};
+        shadow->global[n] = (struct simt_agent){.id = n};
+    }
+}
+
+void simt_shadow_resume(struct simt_shadow *shadow) {
+    if (shadow->watch != NULL) {
+        simt_history_advance(shadow->watch->warps);
+    }
+}
+
+void simt_shadow_barrier(struct simt_shadow *shadow) {
+    simt_history_advance(shadow->history);
+    simt_shadow_resume(shadow);
+}
+
+void simt_shadow_meet(struct simt_shadow *shadow, uint32_t warp) {
+    simt_history_meet(&shadow->agents[warp]);
+    simt_history_meet(&shadow->global[warp]);
+}
+
+void simt_shadow_release(struct simt_shadow *shadow, uint32_t warp) {
+    simt_history_release(shadow->history, &shadow->agents[warp]);
+    if (shadow->watch != NULL) {
+        simt_history_release(shadow->watch->warps, &shadow->global[warp]);
+    }
+}
+
+/* A lane may have waited for another one, so they have met, too. */
+void simt_shadow_acquire(struct simt_shadow *shadow, uint32_t warp) {
+    simt_shadow_meet(shadow, warp);
+    simt_history_acquire(shadow->history, &shadow->agents[warp]);
+    if (shadow->watch != NULL) {
+        simt_history_acquire(shadow->watch->warps, &shadow->global[warp]);
+    }
+}
+
+void simt_shadow_start_copy(struct simt_shadow *shadow, uint32_t warp,
+                            const struct simt_copy *copy) {
+    if (shadow->copies == NULL) {
+        shadow->copies = simt_copies_create(shadow->warps, shadow->shared_bytes);
+    }
+    if (shadow->copies == NULL || !simt_copies_start(shadow->copies, warp, copy)) {
+        return; /* memory is short: it is not watched */
+    }
+    for (uint32_t rest = copy->lanes; rest != 0; rest &= rest - 1) {
+        byte_bits_clear(shadow->written, copy->offsets[__builtin_ctz(rest)], copy->bytes);
+    }
+}
+
+void simt_shadow_mark(struct simt_shadow *shadow, size_t offset, size_t bytes) {
+    byte_bits_set(shadow->written, offset, bytes);
+}
+
+bool simt_shadow_written(const struct simt_shadow *shadow, size_t offset, size_t bytes) {
+    return byte_bits_all(shadow->written, offset, bytes);
+}

@@ -1,0 +1,88 @@
+#include "common/simt/memory/race/word_map.h"
+
+#include <stddef.h>
+#include <string.h>
+
+enum { LANES = 32, NOBODY = 255 };
+
+/* Active lanes by ascending address. @return their number */
+static uint32_t sort_lanes(const struct simt_footprint *f, uint32_t order[LANES]) {
+    uint32_t count = 0;
+    for (uint32_t rest = f->mask; rest != 0; rest &= rest - 1) {
+        uint32_t lane = (uint32_t)__builtin_ctz(rest);
+        uint32_t at = count++;
+        for (; at > 0 && f->relative[order[at - 1]] > f->relative[lane]; at--) {
+            order[at] = order[at - 1];
+        }
+        order[at] = lane;
+    }
+    return count;
+}
+
+/* Runs in bytes while they grow: `words` counts bytes until the end. @return false: too many */
+static bool find_runs(struct simt_word_map *map, const struct simt_footprint *f,
+                      const uint32_t order[LANES], uint32_t count) {
+    for (uint32_t n = 0; n < count; n++) {
+        int64_t begin = f->relative[order[n]];
+        struct simt_word_run *last = map->run_count > 0 ? &map->runs[map->run_count - 1] : NULL;
+        if (last == NULL || begin > (int64_t)last->offset + last->words) {
+            if (map->run_count == SIMT_MAP_RUNS) {
+                return false;
+            }
+            map->runs[map->run_count++] =
+                (struct simt_word_run){.offset = (int32_t)begin, .words = f->bytes};
+        } else if (begin + f->bytes > (int64_t)last->offset + last->words) {
+            last->words = (uint32_t)(begin - last->offset) + f->bytes;
+        }
+    }
+    return true;
+}
+
+/* From bytes to words. @return false when words are covered in part or are too many */
+static bool count_words(struct simt_word_map *map, const struct simt_footprint *f) {
+    uint32_t total = 0;
+    for (uint32_t n = 0; n < map->run_count; n++) {
+        struct simt_word_run *run = &map->runs[n];
+        if (((uint32_t)run->offset + f->phase) % 4 != 0 || run->words % 4 != 0) {
+            return false;
+        }
+        run->words /= 4;
+        total += run->words;
+    }
+    return total <= SIMT_MAP_WORDS;
+}
+
+static void name_lanes(struct simt_word_map *map, const struct simt_footprint *f,
+                       const uint32_t order[LANES], uint32_t count) {
+    uint32_t base = 0, run = 0;
+    memset(map->lanes, NOBODY, sizeof map->lanes);
+    for (uint32_t n = 0; n < count; n++) {
+        int64_t begin = f->relative[order[n]];
+        while (begin >= (int64_t)map->runs[run].offset + 4 * (int64_t)map->runs[run].words) {
+            base += map->runs[run++].words;
+        }
+        uint32_t at = (uint32_t)(begin - map->runs[run].offset);
+        for (uint32_t word = at / 4; word <= (at + f->bytes - 1) / 4; word++) {
+            uint8_t *lane = &map->lanes[SIMT_MAP_SPARE + base + word];
+            *lane = *lane == NOBODY ? (uint8_t)order[n] : SIMT_SEVERAL_LANES;
+        }
+    }
+}
+
+void simt_word_map_build(struct simt_word_map *map, const struct simt_footprint *f) {
+    uint32_t order[LANES];
+    uint32_t count = sort_lanes(f, order);
+    map->known = true;
+    map->run_count = 0;
+    map->crowded = 0;
+    for (uint32_t n = 1; n < count; n++) {
+        if (f->relative[order[n]] == f->relative[order[n - 1]]) {
+            map->crowded |= 1u << order[n] | 1u << order[n - 1];
+        }
+    }
+    if (find_runs(map, f, order, count) && count_words(map, f)) {
+        name_lanes(map, f, order, count);
+    } else {
+        map->run_count = 0;
+    }
+}

@@ -1,0 +1,31 @@
+/**
+ * @file host_fault.h
+ * @brief Explains the crash of host code that dereferences a device pointer.
+ */
+#ifndef WARPBOOK_COMMON_SIMT_MEMORY_SPACE_HOST_FAULT_H_
+#define WARPBOOK_COMMON_SIMT_MEMORY_SPACE_HOST_FAULT_H_
+
+#include "common/base/status.h"
+#include "common/simt/memory/space/memory.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * @brief Watches for host access to the device window: prints one line and ends the program with
+ *        status 1. Other faults go to the handler that was there before.
+ * @param memory must stay until simt_host_fault_remove()
+ * @return STATUS_OK; STATUS_INVALID_ARGUMENT when one is watched already; STATUS_IO when the
+ *         system refuses the handler
+ */
+MUST_CHECK enum status simt_host_fault_install(const struct simt_memory *memory);
+
+/** Puts back the handlers that were there before; allowed when nothing is installed. */
+void simt_host_fault_remove(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

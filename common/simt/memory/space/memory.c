@@ -1,0 +1,515 @@
+/*
+ * Two mappings of equal size: the window, which nobody may touch, gives the
+ * addresses; the memory itself lies elsewhere, at a constant distance. Both are
+ * reserved whole and cost nothing until used. One bit a byte says what was
+ * written.
+ */
+#include "common/simt/memory/space/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "common/base/checked.h"
+#include "common/simt/memory/cache/l2.h"
+
+enum { GRANULE = 256, RED_ZONE = 256, PAGE = 4096, MAX_REMEMBERED = 1 << 16 };
+
+/* Address space beyond what may be in use, so that freed ranges can rest. */
+#define SPARE_BYTES ((size_t)1 << 30)
+
+struct record {
+    struct simt_allocation allocation;
+    uint64_t end;      /* behind the last byte, rounded up: what it takes */
+    uint64_t released; /* number of its release: old ones are forgotten first */
+    bool complete;
+};
+
+/* Records by ascending address; they never overlap. */
+struct table {
+    struct record *records;
+    size_t count, capacity;
+};
+
+struct simt_memory {
+    uint64_t window;
+    size_t reserved;
+    unsigned char *memory;
+    uint64_t *written; /* one bit a byte of the window */
+    size_t limit, used;
+    uint64_t top; /* first address never handed out */
+    struct table device, host;
+    uint64_t serial, releases;
+    size_t remembered; /* freed records in `device` */
+    struct simt_l2 *l2;
+};
+
+/* Device addresses begin here where that is free, so that messages are the same in every run. */
+#define FIRST_ADDRESS ((uint64_t)0x200000000000)
+
+static void *reserve_at(uint64_t address, size_t bytes, int protection) {
+    void *memory = mmap((void *)(uintptr_t)address, bytes, protection,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+static void *reserve(size_t bytes, int protection) {
+    return reserve_at(0, bytes, protection);
+}
+
+static void release(void *memory, size_t bytes) {
+    if (memory != NULL) {
+        munmap(memory, bytes);
+    }
+}
+
+enum status simt_memory_create(struct simt_memory **memory, size_t bytes) {
+    size_t reserved;
+    *memory = NULL;
+    if (!checked_multiply(bytes, 2, &reserved) ||
+        !checked_add(reserved, SPARE_BYTES + PAGE - 1, &reserved)) {
+        return STATUS_OVERFLOW;
+    }
+    reserved = reserved / PAGE * PAGE;
+    struct simt_memory *made = calloc(1, sizeof *made);
+    if (made == NULL) {
+        return STATUS_OUT_OF_MEMORY;
+    }
+    made->reserved = reserved;
+    made->limit = bytes;
+    made->window = (uint64_t)(uintptr_t)reserve_at(FIRST_ADDRESS, reserved, PROT_NONE);
+    made->memory = reserve(reserved, PROT_READ | PROT_WRITE);
+    made->written = reserve(reserved / 8, PROT_READ | PROT_WRITE);
+    enum status status = simt_l2_create(&made->l2, reserved);
+    if (made->window == 0 || made->memory == NULL || made->written == NULL || status != STATUS_OK) {
+        simt_memory_free(made);
+        return STATUS_OUT_OF_MEMORY;
+    }
+    made->top = made->window + RED_ZONE;
+    *memory = made;
+    return STATUS_OK;
+}
+
+void simt_memory_free(struct simt_memory *memory) {
+    if (memory == NULL) {
+        return;
+    }
+    release((void *)(uintptr_t)memory->window, memory->reserved);
+    release(memory->memory, memory->reserved);
+    release(memory->written, memory->reserved / 8);
+    simt_l2_free(memory->l2);
+    free(memory->device.records);
+    free(memory->host.records);
+    free(memory);
+}
+
+/* Number of records that begin at or below the address. */
+static size_t count_below(const struct table *table, uint64_t address) {
+    size_t low = 0;
+    size_t high = table->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (table->records[middle].allocation.address <= address) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+static struct record *record_below(const struct table *table, uint64_t address) {
+    size_t below = count_below(table, address);
+    return below == 0 ? NULL : &table->records[below - 1];
+}
+
+static bool holds(const struct record *record, uint64_t address) {
+    return record != NULL && address - record->allocation.address < record->allocation.bytes;
+}
+
+static enum status table_insert(struct table *table, const struct record *record) {
+    if (table->count == table->capacity) {
+        size_t capacity = table->capacity == 0 ? 64 : 2 * table->capacity;
+        struct record *records = realloc(table->records, capacity * sizeof *records);
+        if (records == NULL) {
+            return STATUS_OUT_OF_MEMORY;
+        }
+        table->records = records;
+        table->capacity = capacity;
+    }
+    size_t position = count_below(table, record->allocation.address);
+    memmove(table->records + position + 1, table->records + position,
+            (table->count - position) * sizeof *record);
+    table->records[position] = *record;
+    table->count++;
+    return STATUS_OK;
+}
+
+/* Forgets freed ranges released before the given number; their addresses are free again. */
+static void forget(struct simt_memory *memory, uint64_t before) {
+    struct table *table = &memory->device;
+    size_t kept = 0;
+    for (size_t n = 0; n < table->count; n++) {
+        const struct record *record = &table->records[n];
+        if (record->allocation.freed && record->released < before) {
+            memory->remembered--;
+        } else {
+            table->records[kept++] = *record;
+        }
+    }
+    table->count = kept;
+}
+
+static uint64_t align_up(uint64_t address, size_t alignment) {
+    return (address + alignment - 1) & ~(uint64_t)(alignment - 1);
+}
+
+/* First gap between records that takes `bytes` with a red zone on both sides. */
+static bool find_gap(const struct simt_memory *memory, size_t bytes, size_t alignment,
+                     uint64_t *address) {
+    uint64_t begin = memory->window;
+    for (size_t n = 0; n <= memory->device.count; n++) {
+        const struct record *next = n < memory->device.count ? &memory->device.records[n] : NULL;
+        uint64_t end = next != NULL ? next->allocation.address : memory->window + memory->reserved;
+        *address = align_up(begin + RED_ZONE, alignment);
+        if (*address < end && end - *address >= bytes + RED_ZONE) {
+            return true;
+        }
+        begin = next != NULL ? next->end : end;
+    }
+    return false;
+}
+
+static void clear_written(struct simt_memory *memory, uint64_t address, size_t bytes) {
+    /* Both are multiples of 256 bytes here: whole words of the bitmap. */
+    memset(memory->written + (address - memory->window) / 64, 0, bytes / 8);
+}
+
+/* Addresses never used before, as long as there are any; then gaps; then the oldest freed ones. */
+static bool find_room(struct simt_memory *memory, size_t bytes, size_t alignment,
+                      uint64_t *address) {
+    uint64_t end = memory->window + memory->reserved;
+    *address = align_up(memory->top, alignment);
+    if (*address < end && end - *address >= bytes + RED_ZONE) {
+        memory->top = *address + bytes + RED_ZONE;
+        return true;
+    }
+    while (!find_gap(memory, bytes, alignment, address)) {
+        if (memory->remembered == 0) {
+            return false;
+        }
+        forget(memory, memory->releases - memory->remembered / 2);
+    }
+    clear_written(memory, *address, bytes);
+    return true;
+}
+
+enum status simt_memory_alloc(struct simt_memory *memory, size_t bytes, size_t alignment,
+                              const char *what, uint64_t *address) {
+    size_t taken;
+    if (alignment == 0 || (alignment & (alignment - 1)) != 0) {
+        return STATUS_INVALID_ARGUMENT;
+    }
+    if (!checked_add(bytes, GRANULE - 1, &taken)) {
+        return STATUS_OVERFLOW;
+    }
+    taken = taken / GRANULE * GRANULE;
+    alignment = alignment < GRANULE ? GRANULE : alignment;
+    if (taken > memory->limit - memory->used || alignment > memory->reserved / 2 ||
+        !find_room(memory, taken, alignment, address)) {
+        return STATUS_OUT_OF_MEMORY;
+    }
+    const struct record record = {
+        .allocation = {.address = *address,
+                       .bytes = bytes,
+                       .what = what,
+                       .serial = memory->serial + 1},
+        .end = *address + taken,
+    };
+    enum status status = table_insert(&memory->device, &record);
+    if (status == STATUS_OK) {
+        memory->serial++;
+        memory->used += taken;
+    }
+    return status;
+}
+
+/* Gives whole pages inside a freed range back to the system. */
+static void return_pages(struct simt_memory *memory, uint64_t begin, uint64_t end) {
+    uint64_t first = align_up(begin, PAGE);
+    uint64_t last = end / PAGE * PAGE;
+    if (first < last) {
+        madvise(memory->memory + (first - memory->window), last - first, MADV_DONTNEED);
+    }
+}
+
+enum status simt_memory_release(struct simt_memory *memory, uint64_t address) {
+    struct record *record = record_below(&memory->device, address);
+    if (record == NULL || record->allocation.address != address) {
+        return STATUS_NOT_FOUND;
+    }
+    if (record->allocation.freed) {
+        return STATUS_INVALID_ARGUMENT;
+    }
+    record->allocation.freed = true;
+    record->released = memory->releases++;
+    memory->used -= record->end - address;
+    return_pages(memory, address, record->end);
+    if (++memory->remembered > MAX_REMEMBERED) {
+        forget(memory, memory->releases - MAX_REMEMBERED / 2);
+    }
+    return STATUS_OK;
+}
+
+enum status simt_memory_register_host(struct simt_memory *memory, void *host, size_t bytes,
+                                      const char *what) {
+    uint64_t address = (uint64_t)(uintptr_t)host;
+    uint64_t end;
+    if (host == NULL || bytes == 0 || __builtin_add_overflow(address, bytes, &end) ||
+        simt_memory_is_device(memory, host)) {
+        return STATUS_INVALID_ARGUMENT;
+    }
+    const struct record *below = record_below(&memory->host, end - 1);
+    if (below != NULL && below->end > address) {
+        return STATUS_INVALID_ARGUMENT;
+    }
+    const struct record record = {
+        .allocation = {.address = address,
+                       .bytes = bytes,
+                       .host = true,
+                       .what = what,
+                       .serial = memory->serial + 1},
+        .end = end,
+        .complete = true,
+    };
+    enum status status = table_insert(&memory->host, &record);
+    memory->serial += status == STATUS_OK;
+    return status;
+}
+
+enum status simt_memory_unregister_host(struct simt_memory *memory, void *host) {
+    struct table *table = &memory->host;
+    struct record *record = record_below(table, (uint64_t)(uintptr_t)host);
+    if (record == NULL || record->allocation.address != (uint64_t)(uintptr_t)host) {
+        return STATUS_NOT_FOUND;
+    }
+    size_t position = (size_t)(record - table->records);
+    memmove(record, record + 1, (table->count - position - 1) * sizeof *record);
+    table->count--;
+    return STATUS_OK;
+}
+
+/* Strings of the compiler: texts and names in assert() and printf(). */
+static bool is_anonymous(const char *what) {
+    static const char unnamed[] = "__unnamed_";
+    return what[0] == '$' || strncmp(what, unnamed, sizeof unnamed - 1) == 0;
+}
+
+/* The record below an address that it can have missed: not a string of the compiler. */
+static const struct record *named_below(const struct table *table, uint64_t address) {
+    const struct record *record = record_below(table, address);
+    while (record != NULL && is_anonymous(record->allocation.what) && !holds(record, address)) {
+        record = record_below(table, record->allocation.address - 1);
+    }
+    return record;
+}
+
+bool simt_memory_below(const struct simt_memory *memory, uint64_t address,
+                       struct simt_allocation *allocation) {
+    const struct record *device = named_below(&memory->device, address);
+    const struct record *host = record_below(&memory->host, address);
+    const struct record *nearest = device;
+    if (nearest == NULL ||
+        (host != NULL && host->allocation.address > nearest->allocation.address)) {
+        nearest = host;
+    }
+    *allocation = nearest != NULL ? nearest->allocation : (struct simt_allocation){0};
+    return nearest != NULL;
+}
+
+bool simt_memory_above(const struct simt_memory *memory, uint64_t address,
+                       struct simt_allocation *allocation) {
+    const struct record *nearest = NULL;
+    const struct table *tables[] = {&memory->device, &memory->host};
+    for (size_t t = 0; t < 2; t++) {
+        size_t below = count_below(tables[t], address);
+        const struct record *next = below < tables[t]->count ? &tables[t]->records[below] : NULL;
+        if (next != NULL &&
+            (nearest == NULL || next->allocation.address < nearest->allocation.address)) {
+            nearest = next;
+        }
+    }
+    *allocation = nearest != NULL ? nearest->allocation : (struct simt_allocation){0};
+    return nearest != NULL;
+}
+
+bool simt_memory_find(const struct simt_memory *memory, uint64_t address,
+                      struct simt_allocation *allocation) {
+    return simt_memory_below(memory, address, allocation) &&
+           address - allocation->address < allocation->bytes;
+}
+
+bool simt_memory_extent(const struct simt_memory *memory, uint64_t address,
+                        struct simt_extent *extent) {
+    const struct record *record = record_below(&memory->device, address);
+    if (!holds(record, address)) {
+        record = record_below(&memory->host, address);
+    }
+    if (!holds(record, address) || record->allocation.freed) {
+        return false;
+    }
+    *extent = (struct simt_extent){
+        .begin = record->allocation.address,
+        .end = record->allocation.address + record->allocation.bytes,
+        .host = simt_memory_host(memory, record->allocation.address),
+        .complete = record->complete,
+    };
+    return true;
+}
+
+struct simt_extent simt_memory_window(const struct simt_memory *memory) {
+    return (struct simt_extent){.begin = memory->window,
+                                .end = memory->window + memory->reserved,
+                                .host = memory->memory,
+                                .complete = true};
+}
+
+static bool in_window(const struct simt_memory *memory, uint64_t address) {
+    return address - memory->window < memory->reserved;
+}
+
+void *simt_memory_host(const struct simt_memory *memory, uint64_t address) {
+    return in_window(memory, address) ? memory->memory + (address - memory->window)
+                                      : (void *)(uintptr_t)address;
+}
+
+bool simt_memory_is_device(const struct simt_memory *memory, const void *pointer) {
+    return in_window(memory, (uint64_t)(uintptr_t)pointer);
+}
+
+/* Bits of one word of the bitmap that `bytes` bytes from bit `first` on take. */
+static uint64_t word_mask(size_t first, size_t bytes) {
+    uint64_t ones = bytes >= 64 ? UINT64_MAX : ((uint64_t)1 << bytes) - 1;
+    return ones << first;
+}
+
+void simt_memory_mark_store(struct simt_memory *memory, uint64_t address, size_t bytes) {
+    if (!in_window(memory, address)) {
+        return;
+    }
+    size_t offset = address - memory->window;
+    for (size_t done = 0, step; done < bytes; done += step) {
+        size_t first = (offset + done) % 64;
+        step = bytes - done < 64 - first ? bytes - done : 64 - first;
+        uint64_t *word = &memory->written[(offset + done) / 64];
+        uint64_t mask = word_mask(first, step);
+        if (mask == UINT64_MAX) {
+            __atomic_store_n(word, mask, __ATOMIC_RELAXED);
+        } else if ((__atomic_load_n(word, __ATOMIC_RELAXED) & mask) != mask) {
+            __atomic_fetch_or(word, mask, __ATOMIC_RELAXED);
+        }
+    }
+}
+
+void simt_memory_mark(struct simt_memory *memory, uint64_t address, size_t bytes) {
+    simt_memory_mark_store(memory, address, bytes);
+    struct record *record = record_below(&memory->device, address);
+    if (record != NULL && record->allocation.address == address &&
+        bytes >= record->allocation.bytes) {
+        record->complete = true;
+    }
+}
+
+/* Up to 64 bits from anywhere in the bitmap. */
+static uint64_t read_bits(const uint64_t *bits, size_t offset, size_t count) {
+    size_t first = offset % 64;
+    uint64_t value = bits[offset / 64] >> first;
+    if (first + count > 64) {
+        value |= bits[offset / 64 + 1] << (64 - first);
+    }
+    return value & word_mask(0, count);
+}
+
+static void write_bits(uint64_t *bits, size_t offset, size_t count, uint64_t value) {
+    size_t first = offset % 64;
+    uint64_t *word = &bits[offset / 64];
+    word[0] = (word[0] & ~word_mask(first, count)) | value << first;
+    if (first + count > 64) {
+        word[1] = (word[1] & ~word_mask(0, first + count - 64)) | value >> (64 - first);
+    }
+}
+
+/* From the end when the target lies behind the source: they may overlap. */
+static void copy_bits(uint64_t *bits, size_t to, size_t from, size_t count) {
+    for (size_t done = 0, step; done < count; done += step) {
+        step = count - done < 64 ? count - done : 64;
+        size_t at = to > from ? count - done - step : done;
+        write_bits(bits, to + at, step, read_bits(bits, from + at, step));
+    }
+}
+
+void simt_memory_mark_copy(struct simt_memory *memory, uint64_t to, uint64_t from, size_t bytes) {
+    if (simt_memory_written(memory, from, bytes)) {
+        simt_memory_mark(memory, to, bytes);
+        return;
+    }
+    struct record *record = record_below(&memory->device, to);
+    if (record != NULL) {
+        record->complete = false;
+    }
+    copy_bits(memory->written, to - memory->window, from - memory->window, bytes);
+}
+
+bool simt_memory_written(const struct simt_memory *memory, uint64_t address, size_t bytes) {
+    if (!in_window(memory, address)) {
+        return true;
+    }
+    size_t offset = address - memory->window;
+    for (size_t done = 0, step; done < bytes; done += step) {
+        size_t first = (offset + done) % 64;
+        step = bytes - done < 64 - first ? bytes - done : 64 - first;
+        uint64_t mask = word_mask(first, step);
+        uint64_t word = __atomic_load_n(&memory->written[(offset + done) / 64], __ATOMIC_RELAXED);
+        if ((word & mask) != mask) {
+            return false;
+        }
+    }
+    return true;
+}
+
+uint64_t *simt_memory_written_bits(struct simt_memory *memory, uint64_t address) {
+    return memory->written + (address - memory->window) / 64;
+}
+
+void simt_memory_visit(const struct simt_memory *memory,
+                       void (*visit)(const struct simt_allocation *allocation, void *argument),
+                       void *argument) {
+    for (size_t n = 0; n < memory->device.count; n++) {
+        const struct simt_allocation *allocation = &memory->device.records[n].allocation;
+        if (!allocation->freed && strncmp(allocation->what, "cudaMalloc", 10) == 0) {
+            visit(allocation, argument);
+        }
+    }
+}
+
+size_t simt_memory_used_by(const struct simt_memory *memory, const char *what) {
+    size_t bytes = 0;
+    for (size_t n = 0; n < memory->device.count; n++) {
+        const struct simt_allocation *allocation = &memory->device.records[n].allocation;
+        bytes += !allocation->freed && allocation->what == what ? allocation->bytes : 0;
+    }
+    return bytes;
+}
+
+void simt_memory_usage(const struct simt_memory *memory, size_t *used, size_t *total) {
+    *used = memory->used;
+    *total = memory->limit;
+}
+
+void simt_memory_touched(struct simt_memory *memory, uint64_t address, size_t bytes) {
+    simt_l2_fill(memory->l2, address - memory->window, bytes);
+}
+
+struct simt_l2 *simt_memory_l2(const struct simt_memory *memory) {
+    return memory->l2;
+}

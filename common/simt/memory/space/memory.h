@@ -1,0 +1,160 @@
+/**
+ * @file memory.h
+ * @brief Device memory of the emulated GPU, and the addresses kernels see.
+ *
+ * Global addresses lie in a window of host address space that is mapped without
+ * access: a kernel's address is the address, but a host program that
+ * dereferences a device pointer faults, and is told so. The emulator itself
+ * reads and writes through a second mapping of the same memory. Shared and
+ * local memory have windows of their own, outside of what a CPU can address,
+ * so that a generic address tells its space.
+ *
+ * Between allocations lie at least 256 bytes that belong to nobody, and a freed
+ * range is not handed out again while others are left, so that overruns and
+ * uses after cudaFree() are seen.
+ */
+#ifndef WARPBOOK_COMMON_SIMT_MEMORY_SPACE_MEMORY_H_
+#define WARPBOOK_COMMON_SIMT_MEMORY_SPACE_MEMORY_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Generic addresses of shared and local memory: base + offset in the block's or thread's own. */
+#define SIMT_SHARED_WINDOW ((uint64_t)0x0100000000000000)
+#define SIMT_LOCAL_WINDOW ((uint64_t)0x0200000000000000)
+#define SIMT_PARAMETER_WINDOW ((uint64_t)0x0300000000000000)
+/** Addresses of device functions, for pointers to them: nothing can be read or written there. */
+#define SIMT_CODE_WINDOW ((uint64_t)0x0400000000000000)
+#define SIMT_WINDOW_BYTES ((uint64_t)1 << 32)
+
+struct simt_memory;
+struct simt_l2;
+
+/** One allocation, live or freed. */
+struct simt_allocation {
+    uint64_t address;
+    size_t bytes;
+    bool freed;
+    bool host;        /**< pinned, mapped or managed host memory that kernels may use */
+    const char *what; /**< "cudaMalloc", "__device__ variable counter", ... */
+    uint64_t serial;  /**< 1 for the first, counting up: names an allocation in messages */
+};
+
+/**
+ * @brief Reserves the windows.
+ * @param bytes how much cudaMalloc may hand out in all
+ */
+MUST_CHECK enum status simt_memory_create(struct simt_memory **memory, size_t bytes);
+
+void simt_memory_free(struct simt_memory *memory);
+
+/**
+ * @brief Allocates device memory, contents undefined (marked as never written).
+ * @param alignment power of two; cudaMalloc's is 256
+ * @param what      must live as long as the memory
+ * @return STATUS_OK, STATUS_OUT_OF_MEMORY, STATUS_OVERFLOW
+ */
+MUST_CHECK enum status simt_memory_alloc(struct simt_memory *memory, size_t bytes, size_t alignment,
+                                         const char *what, uint64_t *address);
+
+/** @return STATUS_OK, STATUS_NOT_FOUND (not the start of an allocation), STATUS_INVALID_ARGUMENT
+ *  (freed before). */
+MUST_CHECK enum status simt_memory_release(struct simt_memory *memory, uint64_t address);
+
+/** Lets kernels use host memory at its own address (pinned, mapped, managed). */
+MUST_CHECK enum status simt_memory_register_host(struct simt_memory *memory, void *host,
+                                                 size_t bytes, const char *what);
+MUST_CHECK enum status simt_memory_unregister_host(struct simt_memory *memory, void *host);
+
+/**
+ * @brief Finds the allocation that @p address lies in.
+ *
+ * Of freed ones too, when no live one holds the address.
+ *
+ * @return false when there is none; then *allocation is the nearest one below, if any (bytes 0
+ *         when there is not even that)
+ */
+bool simt_memory_find(const struct simt_memory *memory, uint64_t address,
+                      struct simt_allocation *allocation);
+
+/** The allocation, live or freed, that begins highest at or below, or lowest above, an address;
+ *  strings of the compiler only when they hold it. @return false when there is none */
+bool simt_memory_below(const struct simt_memory *memory, uint64_t address,
+                       struct simt_allocation *allocation);
+bool simt_memory_above(const struct simt_memory *memory, uint64_t address,
+                       struct simt_allocation *allocation);
+
+/** Says where an address lies: "16 bytes into allocation #3 (cudaMalloc, 1024 bytes)". */
+void simt_memory_describe(const struct simt_memory *memory, uint64_t address, char *text,
+                          size_t size);
+
+/** Addresses that may be used, and where the emulator finds them: what a lookup leaves behind. */
+struct simt_extent {
+    uint64_t begin, end;
+    unsigned char *host; /**< of the byte at `begin` */
+    bool complete;       /**< the host has written all of it: reads need no further check */
+};
+
+/** @return true and the extent of the live allocation that holds @p address. */
+bool simt_memory_extent(const struct simt_memory *memory, uint64_t address,
+                        struct simt_extent *extent);
+
+/** All of the device window, allocated or not: what a launch without checks may touch. */
+struct simt_extent simt_memory_window(const struct simt_memory *memory);
+
+/** @return where the emulator reads and writes the byte at @p address; the caller has checked it.
+ */
+void *simt_memory_host(const struct simt_memory *memory, uint64_t address);
+
+/** @return true when @p pointer lies in the device window. */
+bool simt_memory_is_device(const struct simt_memory *memory, const void *pointer);
+
+/** Marks bytes as written by the host, between launches: memcpy, memset. */
+void simt_memory_mark(struct simt_memory *memory, uint64_t address, size_t bytes);
+
+/**
+ * @brief Marks bytes that the host copied, between launches: those are written whose source is.
+ * @param to   of device memory
+ * @param from host memory counts as written
+ */
+void simt_memory_mark_copy(struct simt_memory *memory, uint64_t to, uint64_t from, size_t bytes);
+
+/** Marks bytes as written by a kernel; several host threads may do so at the same time. */
+void simt_memory_mark_store(struct simt_memory *memory, uint64_t address, size_t bytes);
+
+/** @return true when all bytes were written since their allocation. Host memory always counts. */
+bool simt_memory_written(const struct simt_memory *memory, uint64_t address, size_t bytes);
+
+/** The host copies or sets bytes of device memory: L2 has them from then on. */
+void simt_memory_touched(struct simt_memory *memory, uint64_t address, size_t bytes);
+
+/** @return what is known of L2 and this memory; see l2.h. */
+struct simt_l2 *simt_memory_l2(const struct simt_memory *memory);
+
+/** @return the bits behind simt_memory_written(), one a byte, from an address of device memory on
+ *  that is a multiple of 64. */
+uint64_t *simt_memory_written_bits(struct simt_memory *memory, uint64_t address);
+
+/** Calls @p visit for each live allocation of cudaMalloc, for leak reports. */
+void simt_memory_visit(const struct simt_memory *memory,
+                       void (*visit)(const struct simt_allocation *allocation, void *argument),
+                       void *argument);
+
+/** @return bytes of the live allocations that were made with this @p what. */
+size_t simt_memory_used_by(const struct simt_memory *memory, const char *what);
+
+/** @return bytes in use, and in all. */
+void simt_memory_usage(const struct simt_memory *memory, size_t *used, size_t *total);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,44 @@
+/**
+ * @file error.c
+ * @brief The last error, and errors in words.
+ */
+#include <cuda_runtime_api.h>
+
+#include "common/simt/runtime/error/error_list.h"
+#include "common/simt/runtime/state.h"
+
+static const char *const UNKNOWN = "unrecognized error code";
+
+cudaError_t cudaGetLastError(void) {
+    cudaError_t error = *runtime_last_error();
+    *runtime_last_error() = cudaSuccess;
+    return error;
+}
+
+cudaError_t cudaPeekAtLastError(void) {
+    return *runtime_last_error();
+}
+
+const char *cudaGetErrorName(cudaError_t error) {
+    switch ((int)error) {
+#define NAME_CASE(name, text) \
+    case name:                \
+        return #name;
+        ERROR_LIST(NAME_CASE)
+#undef NAME_CASE
+    default:
+        return UNKNOWN;
+    }
+}
+
+const char *cudaGetErrorString(cudaError_t error) {
+    switch ((int)error) {
+#define TEXT_CASE(name, text) \
+    case name:                \
+        return text;
+        ERROR_LIST(TEXT_CASE)
+#undef TEXT_CASE
+    default:
+        return UNKNOWN;
+    }
+}

@@ -1,0 +1,165 @@
+/**
+ * @file gpu.c
+ * @brief Table of GPUs. The H200's row was read from one; the others are NVIDIA's published
+ * figures. MODEL.md says where those of the model are from.
+ */
+#include "common/simt/runtime/gpu/gpu.h"
+
+#include <string.h>
+
+#define KIB ((size_t)1024)
+#define MIB (KIB * 1024)
+#define GIB (MIB * 1024)
+
+static const struct simt_gpu GPUS[] = {
+    {.key = "t4",
+     .name = "Tesla T4",
+     .major = 7,
+     .minor = 5,
+     .multiprocessors = 40,
+     .clock_khz = 1590000,
+     .memory_clock_khz = 5001000,
+     .bus_bits = 256,
+     .memory_bytes = 15 * GIB,
+     .l2_bytes = 4 * MIB,
+     .shared_per_multiprocessor = 64 * KIB,
+     .shared_optin = 64 * KIB,
+     .l1_and_shared = 96 * KIB,
+     .shared_reserved = 0,
+     .shared_unit = 256,
+     .threads_per_multiprocessor = 1024,
+     .blocks_per_multiprocessor = 16,
+     .double_ratio = 32,
+     .bandwidth = 320,
+     .bus = 12,
+     .float_lanes = 64,
+     .tensor_flops = 1024,
+     .l1_bytes_per_clock = 64,
+     .l2_bandwidth = 1270,
+     .l2_latency = 188,
+     .memory_latency = 500},
+    {.key = "rtx4090",
+     .name = "NVIDIA GeForce RTX 4090",
+     .major = 8,
+     .minor = 9,
+     .multiprocessors = 128,
+     .clock_khz = 2520000,
+     .memory_clock_khz = 10501000,
+     .bus_bits = 384,
+     .memory_bytes = 24 * GIB,
+     .l2_bytes = 72 * MIB,
+     .shared_per_multiprocessor = 100 * KIB,
+     .shared_optin = 99 * KIB,
+     .l1_and_shared = 128 * KIB,
+     .shared_reserved = KIB,
+     .shared_unit = 128,
+     .threads_per_multiprocessor = 1536,
+     .blocks_per_multiprocessor = 24,
+     .double_ratio = 64,
+     .bandwidth = 1008,
+     .bus = 25,
+     .float_lanes = 128,
+     .tensor_flops = 512,
+     .l1_bytes_per_clock = 128,
+     .l2_bandwidth = 5000,
+     .l2_latency = 273,
+     .memory_latency = 541},
+    {.key = "a100",
+     .name = "NVIDIA A100-SXM4-80GB",
+     .major = 8,
+     .minor = 0,
+     .multiprocessors = 108,
+     .clock_khz = 1410000,
+     .memory_clock_khz = 1593000,
+     .bus_bits = 5120,
+     .memory_bytes = 80 * GIB,
+     .l2_bytes = 40 * MIB,
+     .shared_per_multiprocessor = 164 * KIB,
+     .shared_optin = 163 * KIB,
+     .l1_and_shared = 192 * KIB,
+     .shared_reserved = KIB,
+     .shared_unit = 128,
+     .threads_per_multiprocessor = 2048,
+     .blocks_per_multiprocessor = 32,
+     .double_ratio = 2,
+     .bandwidth = 2039,
+     .bus = 25,
+     .float_lanes = 64,
+     .tensor_flops = 2048,
+     .l1_bytes_per_clock = 128,
+     .l2_bandwidth = 5050,
+     .l2_latency = 262,
+     .memory_latency = 466},
+    {.key = "h100",
+     .name = "NVIDIA H100 80GB HBM3",
+     .major = 9,
+     .minor = 0,
+     .multiprocessors = 132,
+     .clock_khz = 1980000,
+     .memory_clock_khz = 2619000,
+     .bus_bits = 5120,
+     .memory_bytes = 80 * GIB,
+     .l2_bytes = 50 * MIB,
+     .shared_per_multiprocessor = 228 * KIB,
+     .shared_optin = 227 * KIB,
+     .l1_and_shared = 256 * KIB,
+     .shared_reserved = KIB,
+     .shared_unit = 128,
+     .threads_per_multiprocessor = 2048,
+     .blocks_per_multiprocessor = 32,
+     .double_ratio = 2,
+     .bandwidth = 3352,
+     .bus = 55,
+     .float_lanes = 128,
+     .tensor_flops = 2560,
+     .l1_bytes_per_clock = 128,
+     .l2_bandwidth = 7000,
+     .l2_latency = 263,
+     .memory_latency = 479},
+    {.key = "h200",
+     .name = "NVIDIA H200",
+     .major = 9,
+     .minor = 0,
+     .multiprocessors = 132,
+     .clock_khz = 1980000,
+     .memory_clock_khz = 3201000,
+     .bus_bits = 6016,
+     .memory_bytes = 150109880320,
+     .l2_bytes = 60 * MIB,
+     .shared_per_multiprocessor = 228 * KIB,
+     .shared_optin = 227 * KIB,
+     .l1_and_shared = 256 * KIB,
+     .shared_reserved = KIB,
+     .shared_unit = 128,
+     .threads_per_multiprocessor = 2048,
+     .blocks_per_multiprocessor = 32,
+     .double_ratio = 2,
+     .bandwidth = 4800,
+     .bus = 55,
+     .float_lanes = 128,
+     .tensor_flops = 2560,
+     .l1_bytes_per_clock = 128,
+     .l2_bandwidth = 7000,
+     .l2_latency = 263,
+     .memory_latency = 479},
+};
+
+enum { GPU_COUNT = sizeof GPUS / sizeof *GPUS };
+
+const struct simt_gpu *simt_gpu_find(const char *key) {
+    for (size_t i = 0; i < GPU_COUNT; i++) {
+        if (strcmp(GPUS[i].key, key) == 0) {
+            return &GPUS[i];
+        }
+    }
+    return NULL;
+}
+
+const char *simt_gpu_keys(char *text, size_t size) {
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < GPU_COUNT && used < size; i++) {
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i == 0 ? "" : ", ", GPUS[i].key);
+    }
+    return text;
+}

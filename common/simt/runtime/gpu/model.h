@@ -1,0 +1,56 @@
+/**
+ * @file model.h
+ * @brief Modelled time: what the emulated GPU would have taken for a piece of work.
+ *
+ * The device has one clock, in nanoseconds; work of all streams is done one
+ * after the other, so no overlap is modelled.
+ *
+ * A launch is a queueing network: resident warps go round between the units of
+ * a multiprocessor (issue, L1 and shared memory, arithmetic, its share of L2 and
+ * of device memory) and wait for the latencies of their own chain of
+ * instructions. Few warps leave latency exposed, many queue for the busiest
+ * unit. common/simt/MODEL.md has the formulas, where their constants are from,
+ * and how far off they are.
+ */
+#ifndef WARPBOOK_COMMON_SIMT_RUNTIME_GPU_MODEL_H_
+#define WARPBOOK_COMMON_SIMT_RUNTIME_GPU_MODEL_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/simt/memory/counters.h"
+#include "common/simt/runtime/gpu/gpu.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum simt_cost_kind {
+    SIMT_COST_LAUNCH,
+    SIMT_COST_BUS_COPY,    /**< between host and device */
+    SIMT_COST_DEVICE_COPY, /**< within the device */
+    SIMT_COST_SET
+};
+
+/** One piece of work, as the model sees it. */
+struct simt_cost {
+    enum simt_cost_kind kind;
+    bool graph;                           /**< replayed from a graph: less overhead */
+    bool pageable;                        /**< bus copy: the host's memory is not pinned */
+    size_t bytes;                         /**< copies, sets */
+    uint64_t blocks;                      /**< launch: blocks of the grid */
+    uint32_t threads;                     /**< launch: of a block; 0 counts as 1 */
+    uint32_t resident;                    /**< launch: blocks that fit on a multiprocessor at a
+                                               time; 0 counts as 1 */
+    const struct simt_counters *counters; /**< launch: what it did */
+};
+
+/** Moves @p clock (nanoseconds) on by what the work takes. @return what it takes */
+double simt_model_advance(double *clock, const struct simt_gpu *gpu, const struct simt_cost *cost);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,224 @@
+#include "common/simt/runtime/graph/capture.h"
+
+#include <stdlib.h>
+
+#include "common/simt/runtime/state.h"
+#include "common/simt/runtime/stream/stream.h"
+
+cudaError_t capture_spoil(struct capture *capture, cudaError_t error) {
+    capture->spoiled = true;
+    return error;
+}
+
+cudaError_t capture_add(struct CUstream_st *stream, const struct work *work) {
+    struct CUgraphNode_st *node = NULL;
+    cudaError_t error = graph_add(stream->capture->graph, work, &stream->tail, &node);
+    if (error != cudaSuccess) {
+        return capture_spoil(stream->capture, error);
+    }
+    stream->tail.count = 0;
+    return node_list_add(&stream->tail, node)
+               ? cudaSuccess
+               : capture_spoil(stream->capture, cudaErrorMemoryAllocation);
+}
+
+cudaError_t capture_allows_use(struct runtime *runtime, const struct CUstream_st *stream) {
+    if (stream->capture != NULL) {
+        return stream->capture->spoiled ? cudaErrorStreamCaptureInvalidated : cudaSuccess;
+    }
+    if (stream != runtime->default_stream) {
+        return cudaSuccess;
+    }
+    for (struct capture *c = runtime->captures; c != NULL; c = c->next) {
+        if ((c->origin->flags & cudaStreamNonBlocking) == 0) {
+            return capture_spoil(c, cudaErrorStreamCaptureImplicit);
+        }
+    }
+    return cudaSuccess;
+}
+
+cudaError_t capture_allows_call(struct runtime *runtime, bool always) {
+    for (struct capture *c = runtime->captures; c != NULL; c = c->next) {
+        bool own = pthread_equal(c->thread, pthread_self()) != 0;
+        if (always || c->mode == cudaStreamCaptureModeGlobal ||
+            (c->mode == cudaStreamCaptureModeThreadLocal && own)) {
+            return capture_spoil(c, cudaErrorStreamCaptureUnsupported);
+        }
+    }
+    return cudaSuccess;
+}
+
+struct capture *capture_find(struct runtime *runtime, unsigned long long id) {
+    struct capture *capture = runtime->captures;
+    while (capture != NULL && capture->id != id) {
+        capture = capture->next;
+    }
+    return capture;
+}
+
+/** Takes the capture out of use; streams that took part are free again. @return its graph */
+static struct CUgraph_st *finish(struct runtime *runtime, struct capture *capture) {
+    for (struct CUstream_st *s = runtime->streams; s != NULL; s = s->next) {
+        if (s->capture == capture) {
+            s->capture = NULL;
+            s->tail.count = 0;
+        }
+    }
+    struct capture **link = &runtime->captures;
+    while (*link != capture) {
+        link = &(*link)->next;
+    }
+    *link = capture->next;
+    struct CUgraph_st *graph = capture->graph;
+    free(capture);
+    return graph;
+}
+
+void capture_abandon(struct runtime *runtime, struct CUstream_st *stream) {
+    graph_free(finish(runtime, stream->capture));
+}
+
+static cudaError_t begin(struct runtime *runtime, cudaStream_t handle,
+                         enum cudaStreamCaptureMode mode) {
+    struct CUstream_st *stream = stream_find(runtime, handle);
+    if (stream == NULL || (unsigned)mode > cudaStreamCaptureModeRelaxed) {
+        return stream == NULL ? cudaErrorInvalidResourceHandle : cudaErrorInvalidValue;
+    }
+    if (stream == runtime->default_stream) {
+        return cudaErrorStreamCaptureUnsupported;
+    }
+    if (stream->capture != NULL) {
+        return cudaErrorIllegalState;
+    }
+    struct capture *capture = calloc(1, sizeof *capture);
+    struct CUgraph_st *graph = graph_new();
+    if (capture == NULL || graph == NULL) {
+        free(capture);
+        graph_free(graph);
+        return cudaErrorMemoryAllocation;
+    }
+    *capture = (struct capture){.graph = graph,
+                                .origin = stream,
+                                .mode = mode,
+                                .thread = pthread_self(),
+                                .id = runtime->next_id++,
+                                .next = runtime->captures};
+    runtime->captures = capture;
+    stream->capture = capture;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode) {
+    DEVICE_CALL(runtime, begin(runtime, stream, mode));
+}
+
+/** What is wrong with a capture that is about to end in @p stream. */
+static cudaError_t verdict(struct capture *capture, const struct CUstream_st *stream) {
+    if (capture->origin != stream) {
+        return capture_spoil(capture, cudaErrorStreamCaptureUnmatched);
+    }
+    if (capture->spoiled) {
+        return cudaErrorStreamCaptureInvalidated;
+    }
+    return graph_is_joined(capture->graph, &stream->tail) ? cudaSuccess
+                                                          : cudaErrorStreamCaptureUnjoined;
+}
+
+static cudaError_t end(struct runtime *runtime, cudaStream_t handle, cudaGraph_t *graph) {
+    struct CUstream_st *stream = stream_find(runtime, handle);
+    if (stream == NULL || graph == NULL) {
+        return stream == NULL ? cudaErrorInvalidResourceHandle : cudaErrorInvalidValue;
+    }
+    struct capture *capture = stream->capture;
+    *graph = NULL;
+    if (capture == NULL) {
+        return cudaErrorIllegalState;
+    }
+    cudaError_t error = verdict(capture, stream);
+    if (error == cudaErrorStreamCaptureUnmatched) {
+        return error;
+    }
+    struct CUgraph_st *made = finish(runtime, capture);
+    if (error != cudaSuccess) {
+        graph_free(made);
+        return error;
+    }
+    made->next = runtime->graphs;
+    runtime->graphs = made;
+    *graph = made;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
+    DEVICE_CALL(runtime, end(runtime, stream, graph));
+}
+
+static enum cudaStreamCaptureStatus status_of(const struct CUstream_st *stream) {
+    if (stream->capture == NULL) {
+        return cudaStreamCaptureStatusNone;
+    }
+    return stream->capture->spoiled ? cudaStreamCaptureStatusInvalidated
+                                    : cudaStreamCaptureStatusActive;
+}
+
+static cudaError_t is_capturing(struct runtime *runtime, cudaStream_t handle,
+                                enum cudaStreamCaptureStatus *status) {
+    const struct CUstream_st *stream = stream_find(runtime, handle);
+    if (stream == NULL || status == NULL) {
+        return stream == NULL ? cudaErrorInvalidResourceHandle : cudaErrorInvalidValue;
+    }
+    *status = status_of(stream);
+    return *status == cudaStreamCaptureStatusNone ? capture_allows_use(runtime, stream)
+                                                  : cudaSuccess;
+}
+
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status) {
+    DEVICE_CALL(runtime, is_capturing(runtime, stream, status));
+}
+
+/** The edges carry no data here, and are not told. */
+static cudaError_t capture_info(struct runtime *runtime, cudaStream_t handle,
+                                enum cudaStreamCaptureStatus *status, unsigned long long *id,
+                                cudaGraph_t *graph, const cudaGraphNode_t **after,
+                                const cudaGraphEdgeData **edges, size_t *count) {
+    cudaError_t error = is_capturing(runtime, handle, status);
+    if (error != cudaSuccess || *status == cudaStreamCaptureStatusNone) {
+        return error;
+    }
+    const struct CUstream_st *stream = stream_find(runtime, handle);
+    if (id != NULL) {
+        *id = stream->capture->id;
+    }
+    if (graph != NULL) {
+        *graph = stream->capture->graph;
+    }
+    if (after != NULL) {
+        *after = stream->tail.nodes;
+    }
+    if (edges != NULL) {
+        *edges = NULL;
+    }
+    if (count != NULL) {
+        *count = stream->tail.count;
+    }
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus *status,
+                                     unsigned long long *id, cudaGraph_t *graph,
+                                     const cudaGraphNode_t **after, const cudaGraphEdgeData **edges,
+                                     size_t *count) {
+    DEVICE_CALL(runtime, capture_info(runtime, stream, status, id, graph, after, edges, count));
+}
+
+cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode) {
+    static _Thread_local enum cudaStreamCaptureMode current = cudaStreamCaptureModeGlobal;
+    if (mode == NULL || (unsigned)*mode > cudaStreamCaptureModeRelaxed) {
+        *runtime_last_error() = cudaErrorInvalidValue;
+        return cudaErrorInvalidValue;
+    }
+    enum cudaStreamCaptureMode before = current;
+    current = *mode;
+    *mode = before;
+    return cudaSuccess;
+}

@@ -1,0 +1,572 @@
+/**
+ * @file graph_api.c
+ * @brief Building graphs node by node, making them ready, running them.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <cuda_runtime_api.h>
+
+#include "common/simt/runtime/graph/capture.h"
+#include "common/simt/runtime/graph/graph.h"
+#include "common/simt/runtime/kernel/launch.h"
+#include "common/simt/runtime/kernel/modules.h"
+#include "common/simt/runtime/state.h"
+#include "common/simt/runtime/stream/stream.h"
+
+static bool is_graph(const struct runtime *runtime, cudaGraph_t handle) {
+    const struct CUgraph_st *graph = runtime->graphs;
+    while (graph != NULL && graph != handle) {
+        graph = graph->next;
+    }
+    return graph != NULL && handle != NULL;
+}
+
+static bool is_executable(const struct runtime *runtime, cudaGraphExec_t handle) {
+    const struct CUgraphExec_st *executable = runtime->executables;
+    while (executable != NULL && executable != handle) {
+        executable = executable->next;
+    }
+    return executable != NULL && handle != NULL;
+}
+
+static cudaError_t create(struct runtime *runtime, cudaGraph_t *graph, unsigned flags) {
+    if (graph == NULL || flags != 0) {
+        return cudaErrorInvalidValue;
+    }
+    struct CUgraph_st *made = graph_new();
+    if (made == NULL) {
+        return cudaErrorMemoryAllocation;
+    }
+    made->next = runtime->graphs;
+    runtime->graphs = made;
+    *graph = made;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned flags) {
+    DEVICE_CALL(runtime, create(runtime, graph, flags));
+}
+
+static cudaError_t destroy(struct runtime *runtime, cudaGraph_t graph) {
+    if (!is_graph(runtime, graph)) {
+        return cudaErrorInvalidValue;
+    }
+    struct CUgraph_st **link = &runtime->graphs;
+    while (*link != graph) {
+        link = &(*link)->next;
+    }
+    *link = graph->next;
+    graph_free(graph);
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+    DEVICE_CALL(runtime, destroy(runtime, graph));
+}
+
+/** Adds checked work behind the nodes that the caller names. */
+static cudaError_t add(struct runtime *runtime, cudaGraphNode_t *node, cudaGraph_t graph,
+                       const cudaGraphNode_t *after, size_t count, const struct work *work) {
+    if (node == NULL || !is_graph(runtime, graph) || (count > 0 && after == NULL)) {
+        return cudaErrorInvalidValue;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (after[i] == NULL || after[i]->graph != graph) {
+            return cudaErrorInvalidValue;
+        }
+    }
+    cudaError_t error = work_check(runtime, work);
+    if (error != cudaSuccess) {
+        return error;
+    }
+    struct node_list list = {.nodes = (cudaGraphNode_t *)(uintptr_t)after, .count = count};
+    return graph_add(graph, work, &list, node);
+}
+
+/** Work of a kernel node's parameters. */
+static cudaError_t kernel_work_of(struct runtime *runtime,
+                                  const struct cudaKernelNodeParams *parameters,
+                                  struct work *work) {
+    if (parameters == NULL || parameters->extra != NULL) {
+        return cudaErrorInvalidValue;
+    }
+    struct kernel_work shape = {.grid = parameters->gridDim,
+                                .block = parameters->blockDim,
+                                .shared = parameters->sharedMemBytes};
+    return launch_make(runtime, parameters->func, &shape, parameters->kernelParams, work);
+}
+
+static cudaError_t add_kernel(struct runtime *runtime, cudaGraphNode_t *node, cudaGraph_t graph,
+                              const cudaGraphNode_t *after, size_t count,
+                              const struct cudaKernelNodeParams *parameters) {
+    struct work work = {.kind = WORK_EMPTY};
+    cudaError_t error = kernel_work_of(runtime, parameters, &work);
+    if (error == cudaSuccess) {
+        error = add(runtime, node, graph, after, count, &work);
+    }
+    work_free(&work);
+    return error;
+}
+
+cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *node, cudaGraph_t graph,
+                                   const cudaGraphNode_t *after, size_t count,
+                                   const struct cudaKernelNodeParams *parameters) {
+    DEVICE_CALL(runtime, add_kernel(runtime, node, graph, after, count, parameters));
+}
+
+cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *node, cudaGraph_t graph,
+                                     const cudaGraphNode_t *after, size_t count, void *to,
+                                     const void *from, size_t bytes, enum cudaMemcpyKind kind) {
+    struct work work = work_copy_bytes("cudaGraphAddMemcpyNode1D", to, from, bytes, kind);
+    DEVICE_CALL(runtime, add(runtime, node, graph, after, count, &work));
+}
+
+static cudaError_t add_set(struct runtime *runtime, cudaGraphNode_t *node, cudaGraph_t graph,
+                           const cudaGraphNode_t *after, size_t count,
+                           const struct cudaMemsetParams *parameters) {
+    if (parameters == NULL || (parameters->elementSize != 1 && parameters->elementSize != 2 &&
+                               parameters->elementSize != 4)) {
+        return cudaErrorInvalidValue;
+    }
+    struct work work = {.kind = WORK_SET, .call = "cudaGraphAddMemsetNode"};
+    work.set = (struct set_work){
+        .to = {.pointer = parameters->dst, .pitch = parameters->pitch},
+        .box = {.width = parameters->width * parameters->elementSize,
+                .height = parameters->height,
+                .depth = 1},
+        .value = parameters->value,
+        .element = parameters->elementSize,
+    };
+    return add(runtime, node, graph, after, count, &work);
+}
+
+cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t *node, cudaGraph_t graph,
+                                   const cudaGraphNode_t *after, size_t count,
+                                   const struct cudaMemsetParams *parameters) {
+    DEVICE_CALL(runtime, add_set(runtime, node, graph, after, count, parameters));
+}
+
+static cudaError_t add_host(struct runtime *runtime, cudaGraphNode_t *node, cudaGraph_t graph,
+                            const cudaGraphNode_t *after, size_t count,
+                            const struct cudaHostNodeParams *parameters) {
+    if (parameters == NULL) {
+        return cudaErrorInvalidValue;
+    }
+    struct work work = {.kind = WORK_HOST, .call = "cudaGraphAddHostNode"};
+    work.host = (struct host_work){.function = parameters->fn, .data = parameters->userData};
+    return add(runtime, node, graph, after, count, &work);
+}
+
+cudaError_t cudaGraphAddHostNode(cudaGraphNode_t *node, cudaGraph_t graph,
+                                 const cudaGraphNode_t *after, size_t count,
+                                 const struct cudaHostNodeParams *parameters) {
+    DEVICE_CALL(runtime, add_host(runtime, node, graph, after, count, parameters));
+}
+
+cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t *node, cudaGraph_t graph,
+                                  const cudaGraphNode_t *after, size_t count) {
+    struct work work = {.kind = WORK_EMPTY, .call = "cudaGraphAddEmptyNode"};
+    DEVICE_CALL(runtime, add(runtime, node, graph, after, count, &work));
+}
+
+/** Whether a call asks for no elements at all of an array: CUDA refuses that (seen on an H200). */
+static bool asks_for_none(const cudaGraphNode_t *nodes, const size_t *room) {
+    return nodes != NULL && *room == 0;
+}
+
+/** Hands out nodes: all, or those that depend on nothing. @p room is set to how many there are. */
+static cudaError_t get_nodes(struct runtime *runtime, cudaGraph_t graph, cudaGraphNode_t *nodes,
+                             size_t *room, bool roots) {
+    if (!is_graph(runtime, graph) || room == NULL || asks_for_none(nodes, room)) {
+        return cudaErrorInvalidValue;
+    }
+    size_t found = 0;
+    for (size_t i = 0; i < graph->all.count; i++) {
+        struct CUgraphNode_st *node = graph->all.nodes[i];
+        if (roots && node->after.count > 0) {
+            continue;
+        }
+        if (nodes != NULL && found < *room) {
+            nodes[found] = node;
+        }
+        found++;
+    }
+    *room = nodes != NULL && *room < found ? *room : found;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count) {
+    DEVICE_CALL(runtime, get_nodes(runtime, graph, nodes, count, false));
+}
+
+cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count) {
+    DEVICE_CALL(runtime, get_nodes(runtime, graph, nodes, count, true));
+}
+
+static cudaError_t get_type(const struct CUgraphNode_st *node, enum cudaGraphNodeType *type) {
+    if (node == NULL || type == NULL) {
+        return cudaErrorInvalidValue;
+    }
+    switch (node->work.kind) {
+    case WORK_KERNEL:
+        *type = cudaGraphNodeTypeKernel;
+        break;
+    case WORK_COPY:
+        *type = cudaGraphNodeTypeMemcpy;
+        break;
+    case WORK_SET:
+        *type = cudaGraphNodeTypeMemset;
+        break;
+    case WORK_HOST:
+        *type = cudaGraphNodeTypeHost;
+        break;
+    case WORK_EMPTY:
+        *type = cudaGraphNodeTypeEmpty;
+        break;
+    }
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, enum cudaGraphNodeType *type) {
+    DEVICE_CALL(runtime, get_type(node, type));
+}
+
+static cudaError_t get_dependencies(const struct CUgraphNode_st *node, cudaGraphNode_t *nodes,
+                                    cudaGraphEdgeData *edges, size_t *room) {
+    if (node == NULL || room == NULL || asks_for_none(nodes, room)) {
+        return cudaErrorInvalidValue;
+    }
+    size_t found = node->after.count;
+    size_t given = nodes != NULL && *room < found ? *room : found;
+    for (size_t i = 0; nodes != NULL && i < given; i++) {
+        nodes[i] = node->after.nodes[i];
+        if (edges != NULL) {
+            memset(&edges[i], 0, sizeof edges[i]);
+        }
+    }
+    *room = given;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t *nodes,
+                                         cudaGraphEdgeData *edges, size_t *count) {
+    DEVICE_CALL(runtime, get_dependencies(node, nodes, edges, count));
+}
+
+/** Pointers to the arguments in the node's own copy of them. @return false without memory */
+static bool point_to_arguments(struct CUgraphNode_st *node) {
+    const struct kernel_work *work = &node->work.kernel;
+    const struct simt_kernel_info *info = &work->kernel->info;
+    free(node->arguments);
+    node->arguments = calloc(info->parameter_count + 1, sizeof *node->arguments);
+    for (size_t i = 0; node->arguments != NULL && i < info->parameter_count; i++) {
+        node->arguments[i] = work->parameters + info->parameter_offsets[i];
+    }
+    return node->arguments != NULL;
+}
+
+static cudaError_t get_kernel(struct CUgraphNode_st *node,
+                              struct cudaKernelNodeParams *parameters) {
+    if (node == NULL || parameters == NULL || node->work.kind != WORK_KERNEL) {
+        return cudaErrorInvalidValue;
+    }
+    const struct kernel_work *work = &node->work.kernel;
+    if (!point_to_arguments(node)) {
+        return cudaErrorMemoryAllocation;
+    }
+    *parameters = (struct cudaKernelNodeParams){.func = (void *)(uintptr_t)work->kernel->host,
+                                                .gridDim = work->grid,
+                                                .blockDim = work->block,
+                                                .sharedMemBytes = (unsigned)work->shared,
+                                                .kernelParams = node->arguments};
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node,
+                                         struct cudaKernelNodeParams *parameters) {
+    DEVICE_CALL(runtime, get_kernel(node, parameters));
+}
+
+/** Whether the grid is cooperative; of the others nothing is kept. */
+static cudaError_t get_attribute(const struct CUgraphNode_st *node, cudaLaunchAttributeID attribute,
+                                 cudaLaunchAttributeValue *value) {
+    if (node == NULL || value == NULL || node->work.kind != WORK_KERNEL) {
+        return cudaErrorInvalidValue;
+    }
+    memset(value, 0, sizeof *value);
+    if (attribute != cudaLaunchAttributeCooperative) {
+        return cudaErrorNotSupported;
+    }
+    value->cooperative = node->work.kernel.cooperative;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t node, cudaLaunchAttributeID attribute,
+                                            cudaLaunchAttributeValue *value) {
+    DEVICE_CALL(runtime, get_attribute(node, attribute, value));
+}
+
+/** An area as the 3D copies want it: planes are rows of the pitch. */
+static struct cudaPitchedPtr pitched(const struct area *area, const struct box *box) {
+    size_t pitch = area->pitch > 0 ? area->pitch : box->width;
+    size_t rows = area->slice > 0 && pitch > 0 ? area->slice / pitch : box->height;
+    return (struct cudaPitchedPtr){
+        .ptr = area->pointer, .pitch = pitch, .xsize = box->width, .ysize = rows};
+}
+
+static cudaError_t get_copy(const struct CUgraphNode_st *node, struct cudaMemcpy3DParms *p) {
+    if (node == NULL || p == NULL || node->work.kind != WORK_COPY) {
+        return cudaErrorInvalidValue;
+    }
+    const struct copy_work *work = &node->work.copy;
+    *p = (struct cudaMemcpy3DParms){
+        .srcPtr = pitched(&work->from, &work->box),
+        .dstPtr = pitched(&work->to, &work->box),
+        .extent = {.width = work->box.width, .height = work->box.height, .depth = work->box.depth},
+        .kind = work->kind};
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphMemcpyNodeGetParams(cudaGraphNode_t node, struct cudaMemcpy3DParms *p) {
+    DEVICE_CALL(runtime, get_copy(node, p));
+}
+
+static cudaError_t get_set(const struct CUgraphNode_st *node, struct cudaMemsetParams *parameters) {
+    if (node == NULL || parameters == NULL || node->work.kind != WORK_SET) {
+        return cudaErrorInvalidValue;
+    }
+    const struct set_work *work = &node->work.set;
+    *parameters = (struct cudaMemsetParams){.dst = work->to.pointer,
+                                            .pitch = work->to.pitch,
+                                            .value = work->value,
+                                            .elementSize = work->element,
+                                            .width = work->box.width / work->element,
+                                            .height = work->box.height};
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphMemsetNodeGetParams(cudaGraphNode_t node,
+                                         struct cudaMemsetParams *parameters) {
+    DEVICE_CALL(runtime, get_set(node, parameters));
+}
+
+/** @return a copy of the graph with the same order of nodes, or NULL without memory. */
+static struct CUgraph_st *copy_of(const struct CUgraph_st *graph) {
+    struct CUgraph_st *copy = graph_new();
+    for (size_t i = 0; copy != NULL && i < graph->all.count; i++) {
+        const struct CUgraphNode_st *node = graph->all.nodes[i];
+        struct node_list after = {0};
+        struct CUgraphNode_st *made = NULL;
+        bool good = true;
+        for (size_t d = 0; good && d < node->after.count; d++) {
+            good = node_list_add(&after, copy->all.nodes[node->after.nodes[d]->index]);
+        }
+        good = good && graph_add(copy, &node->work, &after, &made) == cudaSuccess;
+        node_list_free(&after);
+        if (!good) {
+            graph_free(copy);
+            return NULL;
+        }
+    }
+    return copy;
+}
+
+static cudaError_t clone_graph(struct runtime *runtime, cudaGraph_t *copy, cudaGraph_t graph) {
+    if (copy == NULL || !is_graph(runtime, graph)) {
+        return cudaErrorInvalidValue;
+    }
+    struct CUgraph_st *made = copy_of(graph);
+    if (made == NULL) {
+        return cudaErrorMemoryAllocation;
+    }
+    made->next = runtime->graphs;
+    runtime->graphs = made;
+    *copy = made;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphClone(cudaGraph_t *copy, cudaGraph_t graph) {
+    DEVICE_CALL(runtime, clone_graph(runtime, copy, graph));
+}
+
+static cudaError_t instantiate(struct runtime *runtime, cudaGraphExec_t *executable,
+                               cudaGraph_t graph, unsigned long long flags) {
+    if (executable == NULL || !is_graph(runtime, graph)) {
+        return cudaErrorInvalidValue;
+    }
+    struct CUgraphExec_st *made = calloc(1, sizeof *made);
+    struct CUgraph_st *copy = copy_of(graph);
+    if (made == NULL || copy == NULL) {
+        free(made);
+        graph_free(copy);
+        return cudaErrorMemoryAllocation;
+    }
+    *made = (struct CUgraphExec_st){.graph = copy, .flags = flags, .next = runtime->executables};
+    runtime->executables = made;
+    *executable = made;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *executable, cudaGraph_t graph,
+                                 unsigned long long flags) {
+    DEVICE_CALL(runtime, instantiate(runtime, executable, graph, flags));
+}
+
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *executable, cudaGraph_t graph,
+                                          unsigned long long flags) {
+    DEVICE_CALL(runtime, instantiate(runtime, executable, graph, flags));
+}
+
+static cudaError_t instantiate_with(struct runtime *runtime, cudaGraphExec_t *executable,
+                                    cudaGraph_t graph, cudaGraphInstantiateParams *parameters) {
+    if (parameters == NULL) {
+        return cudaErrorInvalidValue;
+    }
+    cudaError_t error = instantiate(runtime, executable, graph, parameters->flags);
+    parameters->result_out =
+        error == cudaSuccess ? cudaGraphInstantiateSuccess : cudaGraphInstantiateError;
+    parameters->errNode_out = NULL;
+    return error;
+}
+
+cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t *executable, cudaGraph_t graph,
+                                           cudaGraphInstantiateParams *parameters) {
+    DEVICE_CALL(runtime, instantiate_with(runtime, executable, graph, parameters));
+}
+
+static cudaError_t get_flags(struct runtime *runtime, cudaGraphExec_t executable,
+                             unsigned long long *flags) {
+    if (!is_executable(runtime, executable) || flags == NULL) {
+        return cudaErrorInvalidValue;
+    }
+    *flags = executable->flags;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t executable, unsigned long long *flags) {
+    DEVICE_CALL(runtime, get_flags(runtime, executable, flags));
+}
+
+/** Runs the nodes. A stream that is being captured takes no graph, as on a GPU. */
+static cudaError_t launch(struct runtime *runtime, cudaGraphExec_t executable,
+                          cudaStream_t handle) {
+    struct CUstream_st *stream = stream_find(runtime, handle);
+    if (!is_executable(runtime, executable) || stream == NULL) {
+        return stream == NULL ? cudaErrorInvalidResourceHandle : cudaErrorInvalidValue;
+    }
+    if (stream->capture != NULL) {
+        return capture_spoil(stream->capture, cudaErrorStreamCaptureUnsupported);
+    }
+    cudaError_t error = capture_allows_use(runtime, stream);
+    const struct node_list *all = &executable->graph->all;
+    for (size_t i = 0; error == cudaSuccess && i < all->count; i++) {
+        const struct work *work = &all->nodes[i]->work;
+        error = work_check(runtime, work); /* memory may have been freed since */
+        if (error == cudaSuccess) {
+            error = work_run(runtime, work, true);
+        }
+    }
+    return error;
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
+    DEVICE_CALL(runtime, launch(runtime, executable, stream));
+}
+
+static cudaError_t upload(struct runtime *runtime, cudaGraphExec_t executable,
+                          cudaStream_t stream) {
+    return is_executable(runtime, executable) && stream_find(runtime, stream) != NULL
+               ? cudaSuccess
+               : cudaErrorInvalidValue;
+}
+
+cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t stream) {
+    DEVICE_CALL(runtime, upload(runtime, executable, stream));
+}
+
+static cudaError_t destroy_executable(struct runtime *runtime, cudaGraphExec_t executable) {
+    if (!is_executable(runtime, executable)) {
+        return cudaErrorInvalidValue;
+    }
+    struct CUgraphExec_st **link = &runtime->executables;
+    while (*link != executable) {
+        link = &(*link)->next;
+    }
+    *link = executable->next;
+    graph_free(executable->graph);
+    free(executable);
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
+    DEVICE_CALL(runtime, destroy_executable(runtime, executable));
+}
+
+static cudaError_t set_kernel(struct runtime *runtime, cudaGraphExec_t executable,
+                              cudaGraphNode_t node, const struct cudaKernelNodeParams *parameters) {
+    if (!is_executable(runtime, executable) || node == NULL ||
+        node->index >= executable->graph->all.count) {
+        return cudaErrorInvalidValue;
+    }
+    struct CUgraphNode_st *own = executable->graph->all.nodes[node->index];
+    if (own->work.kind != WORK_KERNEL) {
+        return cudaErrorInvalidValue;
+    }
+    struct work work = {.kind = WORK_EMPTY};
+    cudaError_t error = kernel_work_of(runtime, parameters, &work);
+    if (error == cudaSuccess) {
+        error = work_check(runtime, &work);
+    }
+    if (error != cudaSuccess) {
+        work_free(&work);
+        return error;
+    }
+    work_free(&own->work);
+    own->work = work;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
+                                             const struct cudaKernelNodeParams *parameters) {
+    DEVICE_CALL(runtime, set_kernel(runtime, executable, node, parameters));
+}
+
+/** @return true when both have the same nodes of the same kinds, in the same order. */
+static bool same_shape(const struct CUgraph_st *a, const struct CUgraph_st *b) {
+    bool same = a->all.count == b->all.count;
+    for (size_t i = 0; same && i < a->all.count; i++) {
+        const struct CUgraphNode_st *x = a->all.nodes[i];
+        const struct CUgraphNode_st *y = b->all.nodes[i];
+        same = x->work.kind == y->work.kind && x->after.count == y->after.count;
+        for (size_t d = 0; same && d < x->after.count; d++) {
+            same = x->after.nodes[d]->index == y->after.nodes[d]->index;
+        }
+    }
+    return same;
+}
+
+static cudaError_t update(struct runtime *runtime, cudaGraphExec_t executable, cudaGraph_t graph,
+                          cudaGraphExecUpdateResultInfo *result) {
+    if (!is_executable(runtime, executable) || !is_graph(runtime, graph)) {
+        return cudaErrorInvalidValue;
+    }
+    bool same = same_shape(executable->graph, graph);
+    struct CUgraph_st *copy = same ? copy_of(graph) : NULL;
+    if (result != NULL) {
+        memset(result, 0, sizeof *result);
+        result->result =
+            same ? cudaGraphExecUpdateSuccess : cudaGraphExecUpdateErrorTopologyChanged;
+    }
+    if (copy == NULL) {
+        return same ? cudaErrorMemoryAllocation : cudaErrorGraphExecUpdateFailure;
+    }
+    graph_free(executable->graph);
+    executable->graph = copy;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph,
+                                cudaGraphExecUpdateResultInfo *result) {
+    DEVICE_CALL(runtime, update(runtime, executable, graph, result));
+}

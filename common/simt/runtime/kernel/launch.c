@@ -1,0 +1,281 @@
+#include "common/simt/runtime/kernel/launch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/simt/runtime/gpu/model.h"
+#include "common/simt/runtime/kernel/modules.h"
+#include "common/simt/runtime/kernel/occupancy.h"
+#include "common/simt/runtime/state.h"
+#include "common/simt/runtime/stream/stream.h"
+
+enum { MAX_THREADS = 1024, MAX_Z = 64, MAX_GRID_YZ = 65535, DEFAULT_SHARED = 48 * 1024 };
+
+static bool shape_is_good(const struct kernel_work *launch) {
+    const dim3 *grid = &launch->grid;
+    const dim3 *block = &launch->block;
+    if (grid->x == 0 || grid->y == 0 || grid->z == 0 || block->x == 0 || block->y == 0 ||
+        block->z == 0) {
+        return false;
+    }
+    return grid->x <= INT32_MAX && grid->y <= MAX_GRID_YZ && grid->z <= MAX_GRID_YZ &&
+           block->x <= MAX_THREADS && block->y <= MAX_THREADS && block->z <= MAX_Z &&
+           (uint64_t)block->x * block->y * block->z <= MAX_THREADS;
+}
+
+static cudaError_t check_shared(const struct runtime *runtime, const struct kernel_work *launch) {
+    const struct kernel *kernel = launch->kernel;
+    size_t fixed = kernel->info.static_shared_bytes;
+    size_t limit = kernel->dynamic_limit;
+    if (limit == 0) {
+        limit = fixed < DEFAULT_SHARED ? DEFAULT_SHARED - fixed : 0;
+    }
+    if (launch->shared <= limit) {
+        return cudaSuccess;
+    }
+    runtime_explain(runtime,
+                    "the launch of %s asks for %zu bytes of dynamic shared memory, %zu are "
+                    "allowed; cudaFuncSetAttribute(cudaFuncAttributeMaxDynamicSharedMemorySize) "
+                    "allows up to %zu",
+                    kernel->readable, launch->shared, limit,
+                    runtime->settings.gpu->shared_optin - fixed);
+    return cudaErrorInvalidValue;
+}
+
+/** A cooperative launch needs all its blocks on the GPU at the same time. */
+static cudaError_t check_cooperative(struct runtime *runtime, const struct kernel_work *launch) {
+    uint64_t blocks = (uint64_t)launch->grid.x * launch->grid.y * launch->grid.z;
+    int threads = (int)(launch->block.x * launch->block.y * launch->block.z);
+    int resident = occupancy_blocks(runtime->settings.gpu, launch->kernel, threads, launch->shared);
+    uint64_t most = (uint64_t)resident * (uint64_t)runtime->settings.gpu->multiprocessors;
+    return blocks <= most ? cudaSuccess : cudaErrorCooperativeLaunchTooLarge;
+}
+
+cudaError_t launch_check(struct runtime *runtime, const struct kernel_work *launch) {
+    const struct kernel *kernel = launch->kernel;
+    /* Again for a graph that outlived cudaDeviceReset(). */
+    cudaError_t error = kernel_prepare(runtime, launch->kernel);
+    if (error != cudaSuccess) {
+        return error;
+    }
+    if (!shape_is_good(launch)) {
+        runtime_explain(runtime,
+                        "the launch of %s has a grid of %ux%ux%u blocks of %ux%ux%u threads; "
+                        "blocks have 1 to %d threads, at most %d in z, grids at most %d blocks "
+                        "in y and z",
+                        kernel->readable, launch->grid.x, launch->grid.y, launch->grid.z,
+                        launch->block.x, launch->block.y, launch->block.z, MAX_THREADS, MAX_Z,
+                        MAX_GRID_YZ);
+        return cudaErrorInvalidValue;
+    }
+    uint32_t threads = launch->block.x * launch->block.y * launch->block.z;
+    if (kernel->info.max_threads != 0 && threads > kernel->info.max_threads) {
+        runtime_explain(runtime,
+                        "the launch of %s has %u threads a block; __launch_bounds__ says %u",
+                        kernel->readable, threads, kernel->info.max_threads);
+        return cudaErrorInvalidValue;
+    }
+    error = check_shared(runtime, launch);
+    if (error == cudaSuccess && launch->cooperative) {
+        error = check_cooperative(runtime, launch);
+    }
+    return error;
+}
+
+static cudaError_t error_of_fault(enum simt_fault_kind kind) {
+    switch (kind) {
+    case SIMT_FAULT_NONE:
+        return cudaSuccess;
+    case SIMT_FAULT_OUT_OF_BOUNDS:
+    case SIMT_FAULT_FREED:
+        return cudaErrorIllegalAddress;
+    case SIMT_FAULT_MISALIGNED:
+        return cudaErrorMisalignedAddress;
+    case SIMT_FAULT_ASSERT:
+        return cudaErrorAssert;
+    case SIMT_FAULT_ENDLESS:
+        return cudaErrorLaunchTimeout;
+    case SIMT_FAULT_UNSUPPORTED:
+        return cudaErrorNotSupported;
+    default: /* what a GPU would not notice, or calls an unspecified failure */
+        return cudaErrorLaunchFailure;
+    }
+}
+
+static void take_fault(struct runtime *runtime, const struct kernel *kernel,
+                       struct simt_fault *fault) {
+    if (fault->kind == SIMT_FAULT_NONE) {
+        return;
+    }
+    snprintf(fault->kernel, sizeof fault->kernel, "%s", kernel->readable);
+    fflush(stdout);
+    simt_fault_print(fault, stderr);
+    runtime->pending = error_of_fault(fault->kind);
+}
+
+/** What a block has of L1 when the GPU is as full as the launch makes it, and the rest of it. */
+static void set_caches(const struct simt_gpu *gpu, const struct kernel_work *launch,
+                       struct simt_launch *request) {
+    uint64_t blocks = (uint64_t)launch->grid.x * launch->grid.y * launch->grid.z;
+    int threads = (int)(launch->block.x * launch->block.y * launch->block.z);
+    int fitting = occupancy_blocks(gpu, launch->kernel, threads, launch->shared);
+    uint64_t processors = (uint64_t)gpu->multiprocessors;
+    uint64_t resident = fitting > 0 ? (uint64_t)fitting : 1;
+    uint64_t wanted = (blocks + processors - 1) / processors;
+    size_t shared =
+        launch->kernel->info.static_shared_bytes + launch->shared + gpu->shared_reserved;
+    resident = wanted < resident ? wanted : resident;
+    request->l1_bytes =
+        shared * resident < gpu->l1_and_shared ? gpu->l1_and_shared / resident - shared : 0;
+    request->l2_bytes = gpu->l2_bytes;
+    request->resident_blocks = resident * processors;
+}
+
+cudaError_t launch_run(struct runtime *runtime, const struct kernel_work *launch, bool graph) {
+    const struct simt_settings *settings = &runtime->settings;
+    struct simt_sites sites = {0};
+    struct simt_launch request = {
+        .module = launch->kernel->module->core,
+        .kernel = launch->kernel->name,
+        .grid = {launch->grid.x, launch->grid.y, launch->grid.z},
+        .threads = {launch->block.x, launch->block.y, launch->block.z},
+        .dynamic_shared_bytes = launch->shared,
+        .parameters = launch->parameters,
+        .cooperative = launch->cooperative,
+        .check = settings->check,
+        .global_shadow = runtime->shadow,
+        .host_threads = settings->threads,
+        .instruction_limit = settings->instruction_limit,
+        .sites = settings->report != SIMT_REPORT_NONE ? &sites : NULL,
+    };
+    set_caches(settings->gpu, launch, &request);
+    struct simt_counters counters = {0};
+    struct simt_fault fault = {.kind = SIMT_FAULT_NONE};
+    struct error error = {0};
+    enum status status = simt_launch_run(&request, &counters, &fault, &error);
+    if (status != STATUS_OK) {
+        simt_sites_free(&sites);
+        runtime_say("%s", error_text(&error, status));
+        return runtime_error_of(status);
+    }
+    uint64_t blocks = (uint64_t)launch->grid.x * launch->grid.y * launch->grid.z;
+    int threads = (int)(launch->block.x * launch->block.y * launch->block.z);
+    int resident = occupancy_blocks(settings->gpu, launch->kernel, threads, launch->shared);
+    struct simt_cost cost = {.kind = SIMT_COST_LAUNCH,
+                             .graph = graph,
+                             .blocks = blocks,
+                             .threads = (uint32_t)threads,
+                             .resident = (uint32_t)resident,
+                             .counters = &counters};
+    double time = simt_model_advance(&runtime->clock, settings->gpu, &cost);
+    report_launch(&runtime->report, launch->kernel->readable, time, &counters, &sites);
+    simt_sites_free(&sites);
+    take_fault(runtime, launch->kernel, &fault);
+    return cudaSuccess;
+}
+
+/** Copies arguments to where the kernel declares its parameters. */
+static cudaError_t gather(const struct simt_kernel_info *info, void **arguments,
+                          unsigned char **block) {
+    if (info->parameter_count > 0 && arguments == NULL) {
+        return cudaErrorInvalidValue;
+    }
+    *block = calloc(1, info->parameter_bytes + 1);
+    if (*block == NULL) {
+        return cudaErrorMemoryAllocation;
+    }
+    for (size_t i = 0; i < info->parameter_count; i++) {
+        memcpy(*block + info->parameter_offsets[i], arguments[i], info->parameter_sizes[i]);
+    }
+    return cudaSuccess;
+}
+
+cudaError_t launch_make(struct runtime *runtime, const void *function,
+                        const struct kernel_work *shape, void **arguments, struct work *work) {
+    struct kernel *kernel = kernel_find(runtime, function);
+    if (kernel == NULL) {
+        return cudaErrorInvalidResourceHandle;
+    }
+    cudaError_t error = kernel_prepare(runtime, kernel);
+    *work = (struct work){.kind = WORK_KERNEL, .call = "launch", .kernel = *shape};
+    work->kernel.kernel = kernel;
+    work->kernel.parameters = NULL;
+    return error != cudaSuccess ? error
+                                : gather(&kernel->info, arguments, &work->kernel.parameters);
+}
+
+static cudaError_t launch(struct runtime *runtime, const void *function,
+                          const struct kernel_work *shape, void **arguments, cudaStream_t stream) {
+    struct work work = {.kind = WORK_EMPTY};
+    cudaError_t error = launch_make(runtime, function, shape, arguments, &work);
+    if (error == cudaSuccess) {
+        error = stream_submit(runtime, stream, &work);
+    }
+    work_free(&work);
+    return error;
+}
+
+cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **arguments,
+                             size_t shared, cudaStream_t stream) {
+    struct kernel_work shape = {.grid = grid, .block = block, .shared = shared};
+    DEVICE_CALL(runtime, launch(runtime, function, &shape, arguments, stream));
+}
+
+cudaError_t cudaLaunchCooperativeKernel(const void *function, dim3 grid, dim3 block,
+                                        void **arguments, size_t shared, cudaStream_t stream) {
+    struct kernel_work shape = {
+        .grid = grid, .block = block, .shared = shared, .cooperative = true};
+    DEVICE_CALL(runtime, launch(runtime, function, &shape, arguments, stream));
+}
+
+/**
+ * Takes an attribute. Most are hints; grids of a stream run one after the other, which
+ * programmatic stream serialization allows. What would change results is refused by name.
+ */
+static cudaError_t take_attribute(const cudaLaunchAttribute *attribute, struct kernel_work *shape) {
+    const char *refused = NULL;
+    switch (attribute->id) {
+    case cudaLaunchAttributeCooperative:
+        shape->cooperative = attribute->val.cooperative != 0;
+        break;
+    case cudaLaunchAttributeClusterDimension:
+        if (attribute->val.clusterDim.x * attribute->val.clusterDim.y *
+                attribute->val.clusterDim.z >
+            1) {
+            refused = "clusters";
+        }
+        break;
+    case cudaLaunchAttributeProgrammaticEvent:
+    case cudaLaunchAttributeLaunchCompletionEvent:
+        refused = "events of a launch's progress";
+        break;
+    default:
+        break;
+    }
+    if (refused == NULL) {
+        return cudaSuccess;
+    }
+    runtime_say("cudaLaunchKernelExC: %s are not supported", refused);
+    return cudaErrorNotSupported;
+}
+
+static cudaError_t launch_with(struct runtime *runtime, const cudaLaunchConfig_t *config,
+                               const void *function, void **arguments) {
+    if (config == NULL || (config->numAttrs > 0 && config->attrs == NULL)) {
+        return cudaErrorInvalidValue;
+    }
+    struct kernel_work shape = {
+        .grid = config->gridDim, .block = config->blockDim, .shared = config->dynamicSmemBytes};
+    for (unsigned i = 0; i < config->numAttrs; i++) {
+        cudaError_t error = take_attribute(&config->attrs[i], &shape);
+        if (error != cudaSuccess) {
+            return error;
+        }
+    }
+    return launch(runtime, function, &shape, arguments, config->stream);
+}
+
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *function,
+                                void **arguments) {
+    DEVICE_CALL(runtime, launch_with(runtime, config, function, arguments));
+}

@@ -1,0 +1,95 @@
+/**
+ * @file modules.h
+ * @brief The program's kernels and device variables, from registration to first use.
+ *
+ * nvcc's host code registers them before main(). Nothing is parsed until a
+ * kernel or a variable of the module is used, so a program that never launches
+ * starts at once.
+ */
+#ifndef WARPBOOK_COMMON_SIMT_RUNTIME_KERNEL_MODULES_H_
+#define WARPBOOK_COMMON_SIMT_RUNTIME_KERNEL_MODULES_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <cuda_runtime_api.h>
+
+#include "common/simt/core/launch/launch.h"
+#include "common/simt/fatbin/fatbin.h"
+
+struct runtime;
+
+/** What nvcc leaves in the program for each translation unit. */
+struct fatbin_wrapper {
+    uint32_t magic, version;
+    const void *data;
+    void *unused;
+};
+
+struct kernel {
+    struct module *module;
+    const void *host; /**< the function the host calls, or its address in cudaLaunchKernel() */
+    char *name;       /**< in the PTX */
+    char *readable;   /**< as the source spells it */
+    bool known;       /**< `info` is filled in */
+    struct simt_kernel_info info;
+    size_t dynamic_limit; /**< most dynamic shared memory a launch may ask for; 0: the default */
+    int carveout;         /**< preferred share of shared memory, percent; -1: none */
+    struct kernel *next;
+};
+
+struct variable {
+    struct module *module;
+    const void *host; /**< address of the host's shadow: the symbol in API calls */
+    void **managed;   /**< managed variables: the host's pointer to set; else NULL */
+    char *name;
+    size_t bytes;
+    struct variable *next;
+};
+
+struct module {
+    const struct fatbin_wrapper *wrapper;
+    struct simt_module *core; /**< NULL until loaded */
+    cudaError_t failure;      /**< of an attempt to load it */
+    unsigned architecture;    /**< of the PTX in use */
+    struct fatbin_code code;  /**< machine code for about this GPU; bytes NULL: none */
+    struct kernel *kernels;
+    struct variable *variables;
+    struct module *next;
+};
+
+/** @return a module without kernels, or NULL without memory. */
+struct module *module_add(struct runtime *runtime, const struct fatbin_wrapper *wrapper);
+
+/** Adds a kernel or a variable; @p name is copied. Without memory they are not found later. */
+void module_add_kernel(struct module *module, const void *host, const char *name);
+void module_add_variable(struct module *module, const void *host, void **managed, const char *name,
+                         size_t bytes);
+
+/** Forgets a module and all that belongs to it. */
+void module_remove(struct runtime *runtime, struct module *module);
+
+/** @return the module of that handle, or NULL. */
+struct module *module_find(struct runtime *runtime, const void *handle);
+
+/** @return the kernel that a host function or a cudaKernel_t stands for, or NULL. */
+struct kernel *kernel_find(struct runtime *runtime, const void *function);
+
+/**
+ * @brief Loads the kernel's module and fills in kernel->info, once.
+ *
+ * What fails is explained on stderr, once a module.
+ */
+cudaError_t kernel_prepare(struct runtime *runtime, struct kernel *kernel);
+
+/** @return cudaErrorInvalidSymbol, or the variable's address and size. */
+cudaError_t variable_find(struct runtime *runtime, const void *symbol, uint64_t *address,
+                          size_t *bytes);
+
+/** Loads a module whose managed variables the host is about to use. */
+cudaError_t module_prepare(struct runtime *runtime, struct module *module);
+
+/** Unloads all modules; they load again when used. */
+void modules_unload(struct runtime *runtime);
+
+#endif

@@ -1,0 +1,93 @@
+#include "common/simt/runtime/memory/host_memory.h"
+
+#include <stdlib.h>
+
+#include "common/base/checked.h"
+#include "common/simt/runtime/state.h"
+
+enum { PAGE_BYTES = 4096 };
+
+static cudaError_t add(struct runtime *runtime, struct host_block block) {
+    struct host_block *entry = malloc(sizeof *entry);
+    if (entry == NULL) {
+        return cudaErrorMemoryAllocation;
+    }
+    enum status status =
+        simt_memory_register_host(runtime->memory, block.memory, block.bytes, block.what);
+    if (status != STATUS_OK) {
+        free(entry);
+        return runtime_error_of(status);
+    }
+    *entry = block;
+    entry->next = runtime->host_blocks;
+    runtime->host_blocks = entry;
+    return cudaSuccess;
+}
+
+cudaError_t host_block_allocate(struct runtime *runtime, enum host_kind kind, size_t bytes,
+                                unsigned flags, const char *what, void **memory) {
+    size_t padded;
+    if (!checked_add(bytes, PAGE_BYTES - 1, &padded)) {
+        return cudaErrorMemoryAllocation;
+    }
+    void *block = aligned_alloc(PAGE_BYTES, padded / PAGE_BYTES * PAGE_BYTES);
+    if (block == NULL) {
+        return cudaErrorMemoryAllocation;
+    }
+    struct host_block entry = {
+        .memory = block, .bytes = bytes, .kind = kind, .flags = flags, .what = what};
+    cudaError_t error = add(runtime, entry);
+    if (error != cudaSuccess) {
+        free(block);
+        return error;
+    }
+    *memory = block;
+    return cudaSuccess;
+}
+
+cudaError_t host_block_register(struct runtime *runtime, void *memory, size_t bytes,
+                                unsigned flags) {
+    const char *begin = memory;
+    for (const struct host_block *b = runtime->host_blocks; b != NULL; b = b->next) {
+        const char *other = b->memory;
+        if (begin < other + b->bytes && other < begin + bytes) {
+            return cudaErrorHostMemoryAlreadyRegistered;
+        }
+    }
+    struct host_block entry = {.memory = memory,
+                               .bytes = bytes,
+                               .kind = HOST_REGISTERED,
+                               .flags = flags,
+                               .what = "cudaHostRegister"};
+    return add(runtime, entry);
+}
+
+struct host_block *host_block_find(struct runtime *runtime, const void *pointer) {
+    for (struct host_block *b = runtime->host_blocks; b != NULL; b = b->next) {
+        if ((size_t)((const char *)pointer - (const char *)b->memory) < b->bytes) {
+            return b;
+        }
+    }
+    return NULL;
+}
+
+void host_block_release(struct runtime *runtime, struct host_block *block) {
+    struct host_block **link = &runtime->host_blocks;
+    while (*link != block) {
+        link = &(*link)->next;
+    }
+    *link = block->next;
+    /* It was registered when the block was made, so there is nothing to report. */
+    enum status status = simt_memory_unregister_host(runtime->memory, block->memory);
+    (void)status;
+    if (block->kind != HOST_REGISTERED) {
+        free(block->memory);
+    }
+    free(block);
+}
+
+void host_blocks_free(struct runtime *runtime) {
+    while (runtime->host_blocks != NULL) {
+        host_block_release(runtime, runtime->host_blocks);
+    }
+}

@@ -1,0 +1,42 @@
+/**
+ * @file host_memory.h
+ * @brief Host memory that kernels may use: pinned, registered, managed.
+ */
+#ifndef WARPBOOK_COMMON_SIMT_RUNTIME_MEMORY_HOST_MEMORY_H_
+#define WARPBOOK_COMMON_SIMT_RUNTIME_MEMORY_HOST_MEMORY_H_
+
+#include <stddef.h>
+
+#include <cuda_runtime_api.h>
+
+struct runtime;
+
+enum host_kind { HOST_PINNED, HOST_REGISTERED, HOST_MANAGED };
+
+struct host_block {
+    void *memory;
+    size_t bytes;
+    enum host_kind kind;
+    unsigned flags; /**< as cudaHostGetFlags() tells them */
+    const char *what;
+    struct host_block *next;
+};
+
+/** Allocates pinned or managed memory, aligned to 4096 bytes; contents undefined. */
+cudaError_t host_block_allocate(struct runtime *runtime, enum host_kind kind, size_t bytes,
+                                unsigned flags, const char *what, void **memory);
+
+/** Lets kernels use the caller's memory. @return cudaErrorHostMemoryAlreadyRegistered on overlap */
+cudaError_t host_block_register(struct runtime *runtime, void *memory, size_t bytes,
+                                unsigned flags);
+
+/** @return the block that holds @p pointer, or NULL. */
+struct host_block *host_block_find(struct runtime *runtime, const void *pointer);
+
+/** Takes a block out of use; frees its memory unless it is the caller's. */
+void host_block_release(struct runtime *runtime, struct host_block *block);
+
+/** Releases all of them. */
+void host_blocks_free(struct runtime *runtime);
+
+#endif

@@ -1,0 +1,174 @@
+/**
+ * @file event.c
+ * @brief Events: a point of modelled time, or of a capture.
+ */
+#include <stdlib.h>
+
+#include <cuda_runtime_api.h>
+
+#include "common/simt/runtime/graph/capture.h"
+#include "common/simt/runtime/state.h"
+#include "common/simt/runtime/stream/stream.h"
+
+struct CUevent_st {
+    unsigned flags;
+    bool recorded;
+    double time;                /**< modelled nanoseconds */
+    unsigned long long capture; /**< id of the capture it was last recorded in; 0: none */
+    struct node_list after;     /**< captured work it stands for */
+    struct CUevent_st *next;
+};
+
+static struct CUevent_st *find(struct runtime *runtime, cudaEvent_t handle) {
+    struct CUevent_st *event = runtime->events;
+    while (event != NULL && event != handle) {
+        event = event->next;
+    }
+    return event;
+}
+
+static cudaError_t create(struct runtime *runtime, cudaEvent_t *handle, unsigned flags) {
+    const unsigned known = cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess;
+    if (handle == NULL || (flags & ~known) != 0) {
+        return cudaErrorInvalidValue;
+    }
+    if ((flags & cudaEventInterprocess) != 0) {
+        return cudaErrorNotSupported;
+    }
+    struct CUevent_st *event = calloc(1, sizeof *event);
+    if (event == NULL) {
+        return cudaErrorMemoryAllocation;
+    }
+    event->flags = flags;
+    event->next = runtime->events;
+    runtime->events = event;
+    *handle = event;
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t *event) {
+    DEVICE_CALL(runtime, create(runtime, event, cudaEventDefault));
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
+    DEVICE_CALL(runtime, create(runtime, event, flags));
+}
+
+static cudaError_t destroy(struct runtime *runtime, cudaEvent_t handle) {
+    struct CUevent_st **link = &runtime->events;
+    while (*link != NULL && *link != handle) {
+        link = &(*link)->next;
+    }
+    struct CUevent_st *event = *link;
+    if (event == NULL) {
+        return cudaErrorInvalidResourceHandle;
+    }
+    *link = event->next;
+    node_list_free(&event->after);
+    free(event);
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+    DEVICE_CALL(runtime, destroy(runtime, event));
+}
+
+static cudaError_t record(struct runtime *runtime, cudaEvent_t handle, cudaStream_t on) {
+    struct CUevent_st *event = find(runtime, handle);
+    struct CUstream_st *stream = stream_find(runtime, on);
+    if (event == NULL || stream == NULL) {
+        return cudaErrorInvalidResourceHandle;
+    }
+    cudaError_t error = capture_allows_use(runtime, stream);
+    if (error != cudaSuccess) {
+        return error;
+    }
+    event->after.count = 0;
+    event->capture = 0;
+    if (stream->capture != NULL) {
+        event->capture = stream->capture->id;
+        return node_list_merge(&event->after, &stream->tail)
+                   ? cudaSuccess
+                   : capture_spoil(stream->capture, cudaErrorMemoryAllocation);
+    }
+    event->recorded = true;
+    event->time = runtime->clock;
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+    DEVICE_CALL(runtime, record(runtime, event, stream));
+}
+
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
+    (void)flags;
+    return cudaEventRecord(event, stream);
+}
+
+static cudaError_t wait(struct runtime *runtime, cudaEvent_t handle) {
+    const struct CUevent_st *event = find(runtime, handle);
+    if (event == NULL) {
+        return cudaErrorInvalidResourceHandle;
+    }
+    return event->capture != 0 ? cudaErrorCapturedEvent : cudaSuccess;
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+    SYNCHRONOUS_CALL(runtime, wait(runtime, event));
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+    SYNCHRONOUS_CALL(runtime, wait(runtime, event));
+}
+
+static cudaError_t elapsed(struct runtime *runtime, float *milliseconds, cudaEvent_t from,
+                           cudaEvent_t to) {
+    const struct CUevent_st *start = find(runtime, from);
+    const struct CUevent_st *stop = find(runtime, to);
+    if (milliseconds == NULL) {
+        return cudaErrorInvalidValue;
+    }
+    if (start == NULL || stop == NULL || !start->recorded || !stop->recorded ||
+        ((start->flags | stop->flags) & cudaEventDisableTiming) != 0) {
+        return cudaErrorInvalidResourceHandle;
+    }
+    *milliseconds = (float)((stop->time - start->time) / 1e6);
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t stop) {
+    DEVICE_CALL(runtime, elapsed(runtime, milliseconds, start, stop));
+}
+
+/** A stream that waits for captured work takes part in its capture from then on. */
+static cudaError_t join(struct capture *capture, struct CUstream_st *stream,
+                        const struct CUevent_st *event) {
+    if (stream->capture != NULL && stream->capture != capture) {
+        return capture_spoil(stream->capture, cudaErrorStreamCaptureMerge);
+    }
+    stream->capture = capture;
+    return node_list_merge(&stream->tail, &event->after)
+               ? cudaSuccess
+               : capture_spoil(capture, cudaErrorMemoryAllocation);
+}
+
+static cudaError_t stream_wait(struct runtime *runtime, cudaStream_t handle, cudaEvent_t on) {
+    struct CUevent_st *event = find(runtime, on);
+    struct CUstream_st *stream = stream_find(runtime, handle);
+    if (event == NULL || stream == NULL) {
+        return cudaErrorInvalidResourceHandle;
+    }
+    struct capture *capture = event->capture != 0 ? capture_find(runtime, event->capture) : NULL;
+    if (capture != NULL && stream != runtime->default_stream) {
+        return join(capture, stream, event);
+    }
+    if (stream->capture != NULL && event->recorded) {
+        return capture_spoil(stream->capture, cudaErrorStreamCaptureIsolation);
+    }
+    return capture_allows_use(runtime, stream);
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
+    (void)flags;
+    DEVICE_CALL(runtime, stream_wait(runtime, stream, event));
+}

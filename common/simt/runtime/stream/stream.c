@@ -1,0 +1,210 @@
+#include "common/simt/runtime/stream/stream.h"
+
+#include <stdlib.h>
+
+#include "common/simt/runtime/graph/capture.h"
+#include "common/simt/runtime/state.h"
+
+enum { HIGHEST_PRIORITY = -5, LOWEST_PRIORITY = 0 };
+
+struct CUstream_st *stream_new(struct runtime *runtime, unsigned flags, int priority) {
+    struct CUstream_st *stream = calloc(1, sizeof *stream);
+    if (stream != NULL) {
+        stream->flags = flags;
+        stream->priority = priority;
+        stream->id = runtime->next_id++;
+    }
+    return stream;
+}
+
+struct CUstream_st *stream_find(struct runtime *runtime, cudaStream_t handle) {
+    if (handle == NULL || handle == cudaStreamLegacy || handle == cudaStreamPerThread) {
+        return runtime->default_stream;
+    }
+    struct CUstream_st *stream = runtime->streams;
+    while (stream != NULL && stream != handle) {
+        stream = stream->next;
+    }
+    return stream;
+}
+
+cudaError_t stream_submit(struct runtime *runtime, cudaStream_t handle, const struct work *work) {
+    struct CUstream_st *stream = stream_find(runtime, handle);
+    if (stream == NULL) {
+        return cudaErrorInvalidResourceHandle;
+    }
+    cudaError_t error = capture_allows_use(runtime, stream);
+    if (error == cudaSuccess) {
+        error = work_check(runtime, work);
+    }
+    if (error != cudaSuccess) {
+        return error;
+    }
+    return stream->capture != NULL ? capture_add(stream, work) : work_run(runtime, work, false);
+}
+
+static cudaError_t create(struct runtime *runtime, cudaStream_t *handle, unsigned flags,
+                          int priority) {
+    if (handle == NULL || (flags & ~(unsigned)cudaStreamNonBlocking) != 0) {
+        return cudaErrorInvalidValue;
+    }
+    if (priority < HIGHEST_PRIORITY) {
+        priority = HIGHEST_PRIORITY;
+    } else if (priority > LOWEST_PRIORITY) {
+        priority = LOWEST_PRIORITY;
+    }
+    struct CUstream_st *stream = stream_new(runtime, flags, priority);
+    if (stream == NULL) {
+        return cudaErrorMemoryAllocation;
+    }
+    stream->next = runtime->streams;
+    runtime->streams = stream;
+    *handle = stream;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreate(cudaStream_t *stream) {
+    DEVICE_CALL(runtime, create(runtime, stream, cudaStreamDefault, 0));
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags) {
+    DEVICE_CALL(runtime, create(runtime, stream, flags, 0));
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority) {
+    DEVICE_CALL(runtime, create(runtime, stream, flags, priority));
+}
+
+static cudaError_t destroy(struct runtime *runtime, cudaStream_t handle) {
+    struct CUstream_st **link = &runtime->streams;
+    while (*link != NULL && *link != handle) {
+        link = &(*link)->next;
+    }
+    struct CUstream_st *stream = *link;
+    if (stream == NULL) {
+        return cudaErrorInvalidResourceHandle;
+    }
+    if (stream->capture != NULL) {
+        capture_abandon(runtime, stream);
+    }
+    *link = stream->next;
+    node_list_free(&stream->tail);
+    free(stream);
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+    DEVICE_CALL(runtime, destroy(runtime, stream));
+}
+
+/** What waiting for a stream, or asking whether it is done, comes to: all work is. */
+static cudaError_t wait(struct runtime *runtime, cudaStream_t handle) {
+    struct CUstream_st *stream = stream_find(runtime, handle);
+    if (stream == NULL) {
+        return cudaErrorInvalidResourceHandle;
+    }
+    if (stream->capture != NULL) {
+        return capture_spoil(stream->capture, cudaErrorStreamCaptureUnsupported);
+    }
+    return capture_allows_use(runtime, stream);
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+    SYNCHRONOUS_CALL(runtime, wait(runtime, stream));
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+    SYNCHRONOUS_CALL(runtime, wait(runtime, stream));
+}
+
+/** The fields that programs ask for; a NULL field is not asked for. */
+static cudaError_t describe(struct runtime *runtime, cudaStream_t handle, unsigned *flags,
+                            int *priority, unsigned long long *id) {
+    const struct CUstream_st *stream = stream_find(runtime, handle);
+    if (stream == NULL) {
+        return cudaErrorInvalidResourceHandle;
+    }
+    if (flags == NULL && priority == NULL && id == NULL) {
+        return cudaErrorInvalidValue;
+    }
+    if (flags != NULL) {
+        *flags = stream->flags;
+    }
+    if (priority != NULL) {
+        *priority = stream->priority;
+    }
+    if (id != NULL) {
+        *id = stream->id;
+    }
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned *flags) {
+    DEVICE_CALL(runtime, describe(runtime, stream, flags, NULL, NULL));
+}
+
+cudaError_t cudaStreamGetPriority(cudaStream_t stream, int *priority) {
+    DEVICE_CALL(runtime, describe(runtime, stream, NULL, priority, NULL));
+}
+
+cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *id) {
+    DEVICE_CALL(runtime, describe(runtime, stream, NULL, NULL, id));
+}
+
+static cudaError_t get_device(struct runtime *runtime, cudaStream_t handle, int *device) {
+    if (device == NULL || stream_find(runtime, handle) == NULL) {
+        return device == NULL ? cudaErrorInvalidValue : cudaErrorInvalidResourceHandle;
+    }
+    *device = 0;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device) {
+    DEVICE_CALL(runtime, get_device(runtime, stream, device));
+}
+
+/** Managed memory is plain memory here: attaching it changes nothing. */
+cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void *memory, size_t bytes,
+                                     unsigned flags) {
+    (void)memory, (void)bytes, (void)flags;
+    DEVICE_CALL(runtime, stream_find(runtime, stream) != NULL ? cudaSuccess
+                                                              : cudaErrorInvalidResourceHandle);
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *data) {
+    struct work work = {.kind = WORK_HOST, .call = "cudaLaunchHostFunc"};
+    work.host = (struct host_work){.function = function, .data = data};
+    DEVICE_CALL(runtime, stream_submit(runtime, stream, &work));
+}
+
+static cudaError_t add_callback(struct runtime *runtime, cudaStream_t handle,
+                                cudaStreamCallback_t callback, void *data, unsigned flags) {
+    const struct CUstream_st *stream = stream_find(runtime, handle);
+    if (stream == NULL || callback == NULL || flags != 0) {
+        return stream == NULL ? cudaErrorInvalidResourceHandle : cudaErrorInvalidValue;
+    }
+    if (stream->capture != NULL) {
+        return capture_spoil(stream->capture, cudaErrorStreamCaptureUnsupported);
+    }
+    callback(handle, runtime->pending, data);
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void *data,
+                                  unsigned flags) {
+    DEVICE_CALL(runtime, add_callback(runtime, stream, callback, data, flags));
+}
+
+static cudaError_t priority_range(int *least, int *greatest) {
+    if (least != NULL) {
+        *least = LOWEST_PRIORITY;
+    }
+    if (greatest != NULL) {
+        *greatest = HIGHEST_PRIORITY;
+    }
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
+    QUERY_CALL(runtime, priority_range(least, greatest));
+}

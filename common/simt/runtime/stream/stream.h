@@ -1,0 +1,34 @@
+/**
+ * @file stream.h
+ * @brief Streams: work runs at once and in the order it is submitted, or is captured.
+ */
+#ifndef WARPBOOK_COMMON_SIMT_RUNTIME_STREAM_STREAM_H_
+#define WARPBOOK_COMMON_SIMT_RUNTIME_STREAM_STREAM_H_
+
+#include <cuda_runtime_api.h>
+
+#include "common/simt/runtime/graph/graph.h"
+#include "common/simt/runtime/stream/work.h"
+
+struct runtime;
+struct capture;
+
+struct CUstream_st {
+    unsigned flags;
+    int priority;
+    unsigned long long id;
+    struct capture *capture; /**< NULL: work runs */
+    struct node_list tail;   /**< captured work that the next piece comes after */
+    struct CUstream_st *next;
+};
+
+/** @return a stream that belongs to no list yet, or NULL without memory. */
+struct CUstream_st *stream_new(struct runtime *runtime, unsigned flags, int priority);
+
+/** @return the stream of a handle, the default stream for its special handles; NULL: unknown. */
+struct CUstream_st *stream_find(struct runtime *runtime, cudaStream_t handle);
+
+/** Checks work, then runs or captures it. The caller keeps @p work. */
+cudaError_t stream_submit(struct runtime *runtime, cudaStream_t handle, const struct work *work);
+
+#endif
