@@ -67,7 +67,7 @@ _ptx_text = rule(
     cfg = _plain,
 )
 
-def ptx_text(name, src, arch, options = []):
+def ptx_text(name, src, arch, options = [], tags = []):
     """NAME.ptx; skipped where nvcc is missing.
 
     Args:
@@ -75,12 +75,14 @@ def ptx_text(name, src, arch, options = []):
       src: one .cu file that includes nothing but the toolkit's headers.
       arch: "75" for compute_75.
       options: more options for nvcc.
+      tags: of the target.
     """
     _ptx_text(
         name = name,
         src = src,
         arch = arch,
         options = options,
+        tags = tags,
         testonly = True,
         target_compatible_with = REQUIRES_NVCC,
     )
