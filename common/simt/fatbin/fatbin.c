@@ -160,14 +160,12 @@ static enum status open_fatbin(struct cursor *cursor, const void *data, size_t l
 /* Reads the next entry and steps over it. */
 static enum status next_entry(struct cursor *cursor, struct entry *entry, const char **payload,
                               struct error *error) {
-    enum status status = read_entry(cursor->bytes, cursor->left, entry, error);
-    if (status == STATUS_OK) {
-        size_t size = entry->header_size + entry->payload_size;
-        *payload = (const char *)cursor->bytes + entry->header_size;
-        cursor->bytes += size;
-        cursor->left -= size;
-    }
-    return status;
+    TRY(read_entry(cursor->bytes, cursor->left, entry, error));
+    size_t size = entry->header_size + entry->payload_size;
+    *payload = (const char *)cursor->bytes + entry->header_size;
+    cursor->bytes += size;
+    cursor->left -= size;
+    return STATUS_OK;
 }
 
 enum status fatbin_find_ptx(const void *data, size_t limit, unsigned highest,
@@ -176,17 +174,12 @@ enum status fatbin_find_ptx(const void *data, size_t limit, unsigned highest,
     struct tally tally = {0};
     struct cursor cursor = {0};
     *ptx = best;
-    enum status status = open_fatbin(&cursor, data, limit, error);
-    while (status == STATUS_OK && cursor.left > 0) {
+    TRY(open_fatbin(&cursor, data, limit, error));
+    while (cursor.left > 0) {
         struct entry entry = {0};
         const char *payload = NULL;
-        status = next_entry(&cursor, &entry, &payload, error);
-        if (status == STATUS_OK) {
-            consider(&entry, payload, highest, &best, &tally);
-        }
-    }
-    if (status != STATUS_OK) {
-        return status;
+        TRY(next_entry(&cursor, &entry, &payload, error));
+        consider(&entry, payload, highest, &best, &tally);
     }
     if (best.text == NULL) {
         return fail_unsupported(&tally, highest, error);

@@ -39,15 +39,13 @@ static enum status write_text(const char *folder, const char *name, struct rando
 static enum status add_kernel(uint64_t seed, const char *file, struct random_text *text,
                               struct random_text *table) {
     struct random_kernel kernel;
-    enum status status = random_kernel_create(seed, &kernel);
-    if (status == STATUS_OK) {
-        random_text_add(text, kernel.text, kernel.size);
-        random_text_print(table, "%s\tk_%" PRIu64 "\t%" PRIu64 "\t%zu\t%016" PRIx64 "\n", file,
-                          seed, seed, kernel.approximate_count,
-                          random_kernel_text_hash(kernel.text, kernel.size));
-        random_kernel_free(&kernel);
-    }
-    return status;
+    TRY(random_kernel_create(seed, &kernel));
+    random_text_add(text, kernel.text, kernel.size);
+    random_text_print(table, "%s\tk_%" PRIu64 "\t%" PRIu64 "\t%zu\t%016" PRIx64 "\n", file, seed,
+                      seed, kernel.approximate_count,
+                      random_kernel_text_hash(kernel.text, kernel.size));
+    random_kernel_free(&kernel);
+    return STATUS_OK;
 }
 
 /* Kernels of seeds `first`, `first + 5`, ...: either all or none of them have half values. */
@@ -108,12 +106,10 @@ static enum status run(int argc, char **argv, struct error *error) {
                                 NULL};
     const char *values[16];
     struct arguments arguments = {.values = values};
-    enum status status = flags_parse(&flags, argc < 16 ? argc : 16, argv, &arguments, error);
-    if (status != STATUS_OK || arguments.help) {
-        if (status == STATUS_OK) {
-            flags_help(&flags, stdout);
-        }
-        return status;
+    TRY(flags_parse(&flags, argc < 16 ? argc : 16, argv, &arguments, error));
+    if (arguments.help) {
+        flags_help(&flags, stdout);
+        return STATUS_OK;
     }
     if (options.output == NULL || options.per_file == 0 || options.per_file > 10000 ||
         options.count == 0 || options.count > 1000000 || options.seed > UINT64_MAX / 32) {

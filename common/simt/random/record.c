@@ -47,16 +47,10 @@ static enum status check(cudaError_t code, const char *what, struct error *error
 static enum status upload(struct recorder *recorder, struct error *error) {
     uint32_t in[RANDOM_IN_WORDS];
     random_kernel_input(in);
-    enum status status = check(
-        cudaMalloc((void **)&recorder->d_out, RANDOM_OUT_WORDS * sizeof(uint64_t)), "out", error);
-    if (status == STATUS_OK) {
-        status = check(cudaMalloc((void **)&recorder->d_in, sizeof in), "in", error);
-    }
-    if (status == STATUS_OK) {
-        status =
-            check(cudaMemcpy(recorder->d_in, in, sizeof in, cudaMemcpyHostToDevice), "in", error);
-    }
-    return status;
+    TRY(check(cudaMalloc((void **)&recorder->d_out, RANDOM_OUT_WORDS * sizeof(uint64_t)), "out",
+              error));
+    TRY(check(cudaMalloc((void **)&recorder->d_in, sizeof in), "in", error));
+    return check(cudaMemcpy(recorder->d_in, in, sizeof in, cudaMemcpyHostToDevice), "in", error);
 }
 
 /* Loads the file's PTX unless it is loaded already. */
@@ -81,21 +75,11 @@ static enum status launch(struct recorder *recorder, const char *kernel, uint64_
     const dim3 blocks = {RANDOM_BLOCKS, 1, 1}, threads = {RANDOM_THREADS, 1, 1};
     void *arguments[] = {&recorder->d_out, &recorder->d_in};
     cudaKernel_t function;
-    enum status status =
-        check(cudaLibraryGetKernel(&function, recorder->library, kernel), kernel, error);
-    if (status == STATUS_OK) {
-        status = check(cudaMemset(recorder->d_out, 0, bytes), kernel, error);
-    }
-    if (status == STATUS_OK) {
-        status =
-            check(cudaLaunchKernel((const void *)function, blocks, threads, arguments, 0, NULL),
-                  kernel, error);
-    }
-    if (status == STATUS_OK) {
-        status =
-            check(cudaMemcpy(out, recorder->d_out, bytes, cudaMemcpyDeviceToHost), kernel, error);
-    }
-    return status;
+    TRY(check(cudaLibraryGetKernel(&function, recorder->library, kernel), kernel, error));
+    TRY(check(cudaMemset(recorder->d_out, 0, bytes), kernel, error));
+    TRY(check(cudaLaunchKernel((const void *)function, blocks, threads, arguments, 0, NULL), kernel,
+              error));
+    return check(cudaMemcpy(out, recorder->d_out, bytes, cudaMemcpyDeviceToHost), kernel, error);
 }
 
 /* Approximate results of the first threads, exactly. */
@@ -131,18 +115,14 @@ static void write_line(FILE *lines, const struct row *row, const uint64_t *out) 
 static enum status record_kernel(struct recorder *recorder, const struct row *row,
                                  struct error *error) {
     uint64_t out[RANDOM_OUT_WORDS];
-    enum status status = load(recorder, row->file, error);
-    if (status == STATUS_OK) {
-        status = launch(recorder, row->kernel, out, error);
+    TRY(load(recorder, row->file, error));
+    TRY(launch(recorder, row->kernel, out, error));
+    write_line(recorder->lines, row, out);
+    if (recorder->all != NULL) {
+        (void)fwrite(out, sizeof out, 1, recorder->all);
     }
-    if (status == STATUS_OK) {
-        write_line(recorder->lines, row, out);
-        if (recorder->all != NULL) {
-            (void)fwrite(out, sizeof out, 1, recorder->all);
-        }
-        recorder->recorded++;
-    }
-    return status;
+    recorder->recorded++;
+    return STATUS_OK;
 }
 
 static enum status record_table(struct recorder *recorder, struct error *error) {
@@ -177,17 +157,16 @@ static enum status close_output(const char *path, FILE *file, struct error *erro
                                              : error_set(error, STATUS_IO, "%s: disk full", path);
 }
 
+/* The caller closes the outputs. */
+static enum status open_and_record(struct recorder *recorder, struct error *error) {
+    TRY(open_output(recorder->output, &recorder->lines, error));
+    TRY(open_output(recorder->dump, &recorder->all, error));
+    TRY(upload(recorder, error));
+    return record_table(recorder, error);
+}
+
 static enum status record(struct recorder *recorder, struct error *error) {
-    enum status status = open_output(recorder->output, &recorder->lines, error);
-    if (status == STATUS_OK) {
-        status = open_output(recorder->dump, &recorder->all, error);
-    }
-    if (status == STATUS_OK) {
-        status = upload(recorder, error);
-    }
-    if (status == STATUS_OK) {
-        status = record_table(recorder, error);
-    }
+    enum status status = open_and_record(recorder, error);
     enum status closed = close_output(recorder->output, recorder->lines, error);
     enum status dumped = close_output(recorder->dump, recorder->all, error);
     return status != STATUS_OK ? status : closed != STATUS_OK ? closed : dumped;
@@ -206,18 +185,16 @@ static enum status run(int argc, char **argv, struct error *error) {
         NULL};
     const char *values[16];
     struct arguments arguments = {.values = values};
-    enum status status = flags_parse(&flags, argc < 16 ? argc : 16, argv, &arguments, error);
-    if (status != STATUS_OK || arguments.help) {
-        if (status == STATUS_OK) {
-            flags_help(&flags, stdout);
-        }
-        return status;
+    TRY(flags_parse(&flags, argc < 16 ? argc : 16, argv, &arguments, error));
+    if (arguments.help) {
+        flags_help(&flags, stdout);
+        return STATUS_OK;
     }
     if (recorder.output == NULL) {
         return error_set(error, STATUS_INVALID_ARGUMENT, "give --output FILE");
     }
     file_enter_working_directory();
-    status = record(&recorder, error);
+    enum status status = record(&recorder, error);
     (void)printf("%zu kernels recorded\n", recorder.recorded);
     return status;
 }

@@ -79,22 +79,14 @@ enum status simt_settings_read(struct simt_settings *settings, struct error *err
     int report = SIMT_REPORT_NONE;
     uint64_t threads = processors();
     uint64_t limit = DEFAULT_LIMIT;
-    enum status status = read_choice("SIMT_CHECK", CHECKS, 3, &check, error);
-    if (status == STATUS_OK) {
-        status = read_choice("SIMT_REPORT", REPORTS, 3, &report, error);
-    }
-    if (status == STATUS_OK) {
-        status = read_number("SIMT_THREADS", 1, MOST_THREADS, &threads, error);
-    }
-    if (status == STATUS_OK) {
-        status = read_number("SIMT_INSTRUCTION_LIMIT", 0, UINT64_MAX, &limit, error);
-    }
-    if (status == STATUS_OK) {
-        status = read_gpu(&settings->gpu, error);
-    }
+    TRY(read_choice("SIMT_CHECK", CHECKS, 3, &check, error));
+    TRY(read_choice("SIMT_REPORT", REPORTS, 3, &report, error));
+    TRY(read_number("SIMT_THREADS", 1, MOST_THREADS, &threads, error));
+    TRY(read_number("SIMT_INSTRUCTION_LIMIT", 0, UINT64_MAX, &limit, error));
+    TRY(read_gpu(&settings->gpu, error));
     settings->check = (enum simt_check)check;
     settings->report = (enum simt_report_format)report;
     settings->threads = (int)threads;
     settings->instruction_limit = limit;
-    return status;
+    return STATUS_OK;
 }

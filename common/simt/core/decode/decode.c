@@ -164,18 +164,15 @@ static enum status decode_one(struct decoder *d, const struct ptx_instruction *i
         out->guard_negated = in->guard_negated;
     }
     bool known = false;
-    enum status status = decode_flow(d, in, out, &known);
-    if (status == STATUS_OK && !known) {
-        status = decode_frame_parameter(d, in, out, &known);
+    TRY(decode_flow(d, in, out, &known));
+    if (!known) {
+        TRY(decode_frame_parameter(d, in, out, &known));
     }
-    if (status != STATUS_OK || known) {
-        return status;
+    if (known) {
+        return STATUS_OK;
     }
-    status = decode_operands(d, in, out);
-    if (status == STATUS_OK && !decode_by_family(d, in, out)) {
-        status = STATUS_UNSUPPORTED;
-    }
-    return status;
+    TRY(decode_operands(d, in, out));
+    return decode_by_family(d, in, out) ? STATUS_OK : STATUS_UNSUPPORTED;
 }
 
 /* Addresses depend on who asks first, lines on who prints first. */
@@ -192,9 +189,9 @@ static bool calls_system(const struct ptx_instruction *in) {
     return false;
 }
 
-/* Blocks tell one another something, and no check looks at it: spinning on what another block
- * stores takes as long as that block takes to come. */
-static bool tells_others(const struct ptx_instruction *in) {
+/* Blocks may communicate through this access, and no check watches it: how often a block spins on
+ * another block's flag depends on when that block runs. */
+static bool communicates(const struct ptx_instruction *in) {
     static const char *const orders[] = {"volatile", "acquire", "relaxed", "release"};
     bool moves = strcmp(in->base, "ld") == 0 || strcmp(in->base, "st") == 0;
     for (size_t n = 0; n < sizeof orders / sizeof *orders && moves; n++) {
@@ -205,15 +202,14 @@ static bool tells_others(const struct ptx_instruction *in) {
     return false;
 }
 
-/* atom returns what was there before, and float sums round: both depend on the order of blocks. */
-
+/* atom returns the old value, and float sums round: both depend on the order of blocks. */
 static bool depends_on_order(const struct ptx_instruction *in) {
     if (strcmp(in->base, "call") == 0) {
         return calls_system(in);
     }
     bool atomic = strcmp(in->base, "atom") == 0 || strcmp(in->base, "red") == 0;
     if (!atomic || ptx_has_modifier(in, "shared")) {
-        return tells_others(in);
+        return communicates(in);
     }
     enum ptx_type type = ptx_modifier_type(in, 0);
     bool integer = type >= PTX_B8 && type <= PTX_S64;
@@ -266,6 +262,31 @@ static enum status decode_all(struct decoder *d, const struct ptx_module *module
     return STATUS_OK;
 }
 
+/* Lays out the frame: registers first, then parameters and variables. */
+static enum status place_all(struct decoder *d) {
+    TRY(place_registers(d));
+    d->code->register_bytes = d->code->row_bytes;
+    TRY(place_parameters(d));
+    return place_variables(d);
+}
+
+/* Decodes into d->code; the caller frees it on failure. */
+static enum status decode_function(struct decoder *d, const struct ptx_module *module,
+                                   struct error *error) {
+    enum status placed = place_all(d);
+    if (placed != STATUS_OK) {
+        return error_set(error, placed, "%s: %s", d->function->name, status_message(placed));
+    }
+    TRY(decode_all(d, module, error));
+    TRY(decode_origins(d, module));
+    TRY(simt_order_blocks(d->code));
+    TRY(simt_uses_find(d->code));
+    TRY(simt_estimate_registers(d->code));
+    TRY(simt_join_accesses(d->code));
+    simt_set_costs(d->code);
+    return STATUS_OK;
+}
+
 enum status simt_decode(struct simt_code **code, const struct ptx_module *module,
                         const struct ptx_function *function, const struct simt_linker *linker,
                         struct error *error) {
@@ -276,37 +297,7 @@ enum status simt_decode(struct simt_code **code, const struct ptx_module *module
         return error_set(error, STATUS_OUT_OF_MEMORY, "%s: out of memory", function->name);
     }
     d.code->function = function;
-    enum status status = place_registers(&d);
-    if (status == STATUS_OK) {
-        d.code->register_bytes = d.code->row_bytes;
-        status = place_parameters(&d);
-    }
-    if (status == STATUS_OK) {
-        status = place_variables(&d);
-    }
-    if (status != STATUS_OK) {
-        error_set(error, status, "%s: %s", function->name, status_message(status));
-    } else {
-        status = decode_all(&d, module, error);
-    }
-    if (status == STATUS_OK) {
-        status = decode_origins(&d, module);
-    }
-    if (status == STATUS_OK) {
-        status = simt_order_blocks(d.code);
-    }
-    if (status == STATUS_OK) {
-        status = simt_uses_find(d.code);
-    }
-    if (status == STATUS_OK) {
-        status = simt_estimate_registers(d.code);
-    }
-    if (status == STATUS_OK) {
-        status = simt_join_accesses(d.code);
-    }
-    if (status == STATUS_OK) {
-        simt_set_costs(d.code);
-    }
+    enum status status = decode_function(&d, module, error);
     free(d.register_rows);
     free(d.placed);
     if (status != STATUS_OK) {

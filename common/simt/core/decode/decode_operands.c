@@ -411,18 +411,15 @@ static enum status take_sources(struct decoder *d, size_t count, struct simt_ins
 enum status decode_operands(struct decoder *d, const struct ptx_instruction *in,
                             struct simt_instruction *out) {
     size_t first = 0;
-    enum status status = STATUS_OK;
     d->source = in;
     if (decode_has_destination(in) && in->operand_count > 0) {
-        status = add_destinations(d, &in->operands[0], out);
+        TRY(add_destinations(d, &in->operands[0], out));
         first = 1;
     }
-    if (status == STATUS_OK) {
-        status = take_sources(d, count_sources(in, first), out);
-    }
-    for (size_t n = first; n < in->operand_count && status == STATUS_OK; n++) {
+    TRY(take_sources(d, count_sources(in, first), out));
+    for (size_t n = first; n < in->operand_count; n++) {
         bool wide = decode_source_is_wide(in, n - first);
-        status = add_sources(d, &in->operands[n], wide, out);
+        TRY(add_sources(d, &in->operands[n], wide, out));
     }
-    return status;
+    return STATUS_OK;
 }

@@ -173,18 +173,19 @@ static enum status rank_all(struct graph *g) {
     return status;
 }
 
+static enum status order_blocks(struct graph *g, struct simt_code *code) {
+    TRY(simt_blocks_find(&g->blocks, code));
+    TRY(alloc_graph(g, g->blocks.count));
+    TRY(rank_all(g));
+    for (size_t n = 0; n < code->count; n++) {
+        code->rank[n] = g->order[g->blocks.of[n]];
+    }
+    return STATUS_OK;
+}
+
 enum status simt_order_blocks(struct simt_code *code) {
     struct graph g = {0};
-    enum status status = simt_blocks_find(&g.blocks, code);
-    if (status == STATUS_OK) {
-        status = alloc_graph(&g, g.blocks.count);
-    }
-    if (status == STATUS_OK) {
-        status = rank_all(&g);
-    }
-    for (size_t n = 0; n < code->count && status == STATUS_OK; n++) {
-        code->rank[n] = g.order[g.blocks.of[n]];
-    }
+    enum status status = order_blocks(&g, code);
     free_graph(&g);
     return status;
 }

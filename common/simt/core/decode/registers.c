@@ -193,12 +193,11 @@ static void hoist(const struct liveness *l, size_t block, bool *moves) {
 static enum status prepare(struct liveness *l) {
     const struct ptx_function *function = l->code->function;
     size_t registers = function->register_count;
-    enum status status = simt_blocks_find(&l->blocks, l->code);
+    TRY(simt_blocks_find(&l->blocks, l->code));
     l->words = registers / 64 + 1;
     size_t set_words;
-    if (status != STATUS_OK || !checked_multiply(l->blocks.count, l->words, &set_words) ||
-        set_words > MOST_SET_WORDS) {
-        return status == STATUS_OK ? STATUS_UNSUPPORTED : status;
+    if (!checked_multiply(l->blocks.count, l->words, &set_words) || set_words > MOST_SET_WORDS) {
+        return STATUS_UNSUPPORTED;
     }
     l->in = calloc(set_words, sizeof *l->in);
     l->live = calloc(l->words, sizeof *l->live);

@@ -101,45 +101,46 @@ static uint64_t blocks_at_a_time(uint64_t blocks, uint64_t host_threads) {
 /* Runs some blocks, but none behind one with a fault. */
 static enum status run_some(struct crew *crew, struct simt_block_run *block, uint64_t first,
                             uint64_t end) {
-    enum status status = STATUS_OK;
-    for (uint64_t order = first; order < end && status == STATUS_OK; order++) {
-        if (order > atomic_load(&crew->worst)) {
-            break;
+    for (uint64_t order = first; order < end && order <= atomic_load(&crew->worst); order++) {
+        TRY(simt_block_begin(block, order));
+        while (!simt_block_go(block)) {
         }
-        status = simt_block_begin(block, order);
-        while (status == STATUS_OK && !simt_block_go(block)) {
-        }
-        if (status == STATUS_OK && block->block.fault.kind != SIMT_FAULT_NONE) {
+        if (block->block.fault.kind != SIMT_FAULT_NONE) {
             note_fault(crew, &block->block.fault);
         }
     }
-    return status;
+    return STATUS_OK;
 }
 
-/* Takes blocks until none is left. */
+/* Runs blocks until none is left. The caller frees `block` and `counts->sites`, on failure too. */
+static enum status run_until_none_left(struct crew *crew, struct simt_block_counts *counts,
+                                       struct simt_block_run **block) {
+    if (crew->site_count > 0) {
+        counts->sites = calloc(crew->site_count, sizeof *counts->sites);
+        if (counts->sites == NULL) {
+            return STATUS_OUT_OF_MEMORY;
+        }
+    }
+    TRY(simt_block_create(block, &crew->shape, counts));
+    for (;;) {
+        uint64_t first = atomic_fetch_add(&crew->next, crew->at_a_time);
+        if (first >= crew->blocks || first > atomic_load(&crew->worst)) {
+            return STATUS_OK;
+        }
+        uint64_t left = crew->blocks - first;
+        TRY(run_some(crew, *block, first,
+                     first + (left < crew->at_a_time ? left : crew->at_a_time)));
+    }
+}
+
+/* A host thread of a launch. */
 static void *work(void *argument) {
     struct crew *crew = argument;
     struct simt_counters counters = {0};
     struct simt_block_counts counts = {
         .counters = &counters, .watch = watch_of(crew, atomic_fetch_add(&crew->members, 1))};
     struct simt_block_run *block = NULL;
-    enum status status = STATUS_OK;
-    if (crew->site_count > 0) {
-        counts.sites = calloc(crew->site_count, sizeof *counts.sites);
-        status = counts.sites != NULL ? STATUS_OK : STATUS_OUT_OF_MEMORY;
-    }
-    if (status == STATUS_OK) {
-        status = simt_block_create(&block, &crew->shape, &counts);
-    }
-    while (status == STATUS_OK) {
-        uint64_t first = atomic_fetch_add(&crew->next, crew->at_a_time);
-        if (first >= crew->blocks || first > atomic_load(&crew->worst)) {
-            break;
-        }
-        uint64_t left = crew->blocks - first;
-        status =
-            run_some(crew, block, first, first + (left < crew->at_a_time ? left : crew->at_a_time));
-    }
+    enum status status = run_until_none_left(crew, &counts, &block);
     simt_block_free(block);
     if (status != STATUS_OK) {
         note_status(crew, status);
@@ -149,20 +150,16 @@ static void *work(void *argument) {
     return NULL;
 }
 
-/* A cooperative grid: all blocks are alive and take turns. */
-static void work_together(struct crew *crew) {
-    struct simt_block_run **blocks = calloc(crew->blocks, sizeof *blocks);
-    enum status status = blocks != NULL ? STATUS_OK : STATUS_OUT_OF_MEMORY;
+/* Starts all blocks, then gives each a turn until all have finished or one has a fault. */
+static enum status take_turns(struct crew *crew, struct simt_block_run **blocks) {
     const struct simt_block_counts counts = {
         .counters = &crew->counters, .sites = crew->sites, .watch = watch_of(crew, 0)};
-    uint64_t left = 0;
-    for (; left < crew->blocks && status == STATUS_OK; left++) {
-        status = simt_block_create(&blocks[left], &crew->shape, &counts);
-        if (status == STATUS_OK) {
-            status = simt_block_begin(blocks[left], left);
-        }
+    for (uint64_t n = 0; n < crew->blocks; n++) {
+        TRY(simt_block_create(&blocks[n], &crew->shape, &counts));
+        TRY(simt_block_begin(blocks[n], n));
     }
-    while (left > 0 && status == STATUS_OK && crew->fault.kind == SIMT_FAULT_NONE) {
+    uint64_t left = crew->blocks;
+    while (left > 0 && crew->fault.kind == SIMT_FAULT_NONE) {
         for (uint64_t n = 0; n < crew->blocks; n++) {
             if (blocks[n] == NULL || !simt_block_resume(blocks[n])) {
                 continue;
@@ -175,11 +172,17 @@ static void work_together(struct crew *crew) {
             left--;
         }
     }
+    return STATUS_OK;
+}
+
+/* A cooperative grid: all blocks are resident at the same time. */
+static void work_together(struct crew *crew) {
+    struct simt_block_run **blocks = calloc(crew->blocks, sizeof *blocks);
+    crew->status = blocks != NULL ? take_turns(crew, blocks) : STATUS_OUT_OF_MEMORY;
     for (uint64_t n = 0; blocks != NULL && n < crew->blocks; n++) {
         simt_block_free(blocks[n]);
     }
     free(blocks);
-    crew->status = status;
 }
 
 static void work_in_parallel(struct crew *crew, uint32_t host_threads) {
@@ -202,13 +205,10 @@ static enum status take_workspace(const struct simt_launch *launch, uint64_t *ad
         return STATUS_OK;
     }
     struct simt_memory *memory = launch->module->memory;
-    enum status status =
-        simt_memory_alloc(memory, BYTES, BYTES, "workspace of a cooperative grid", address);
-    if (status == STATUS_OK) {
-        memset(simt_memory_host(memory, *address), 0, BYTES);
-        simt_memory_mark(memory, *address, BYTES);
-    }
-    return status;
+    TRY(simt_memory_alloc(memory, BYTES, BYTES, "workspace of a cooperative grid", address));
+    memset(simt_memory_host(memory, *address), 0, BYTES);
+    simt_memory_mark(memory, *address, BYTES);
+    return STATUS_OK;
 }
 
 static enum status give_workspace_back(const struct simt_launch *launch, uint64_t address) {
@@ -372,18 +372,11 @@ enum status simt_launch_run(const struct simt_launch *launch, struct simt_counte
     struct crew crew = {.blocks = 0};
     *counters = (struct simt_counters){0};
     *fault = (struct simt_fault){0};
-    enum status status = simt_module_kernel(launch->module, launch->kernel, &kernel, error);
-    if (status == STATUS_OK) {
-        status = check_launch(launch, kernel, &crew.blocks, error);
-    }
-    if (status == STATUS_OK) {
-        status = simt_sites_prepare(launch->sites, launch->module, kernel, error);
-    }
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(simt_module_kernel(launch->module, launch->kernel, &kernel, error));
+    TRY(check_launch(launch, kernel, &crew.blocks, error));
+    TRY(simt_sites_prepare(launch->sites, launch->module, kernel, error));
     struct simt_run run = make_run(launch, kernel, crew.blocks);
-    status = take_workspace(launch, &run.grid_workspace);
+    enum status status = take_workspace(launch, &run.grid_workspace);
     if (status != STATUS_OK) {
         free(run.atomic_lines);
         return error_set(error, status, "%s: no memory for a cooperative launch", launch->kernel);

@@ -6,10 +6,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "common/base/file.h"
 #include "common/base/terminal.h"
 #include "common/bench/bench.h"
-#include "common/simt/core/launch/launch.h"
+#include "common/simt/core/launch/launch_testing.h"
 
 /*
  * A product of N x N matrices; one block makes tile x tile of it. The kernels
@@ -27,54 +26,27 @@ static const struct subject subjects[] = {
 
 /* A loaded kernel with its memory. */
 struct loaded {
-    struct simt_memory *memory;
-    struct simt_global_shadow *shadow;
-    struct simt_module *module;
+    struct launch_testing testing;
     uint64_t matrices[3];
 };
 
 static enum status load_matrices(struct loaded *l, uint32_t N) {
     size_t count = (size_t)N * N;
     for (int m = 0; m < 3; m++) {
-        enum status status =
-            simt_memory_alloc(l->memory, count * sizeof(float), 256, "cudaMalloc", &l->matrices[m]);
-        if (status != STATUS_OK) {
-            return status;
-        }
-        float *values = simt_memory_host(l->memory, l->matrices[m]);
+        TRY(simt_memory_alloc(l->testing.memory, count * sizeof(float), 256, "cudaMalloc",
+                              &l->matrices[m]));
+        float *values = simt_memory_host(l->testing.memory, l->matrices[m]);
         for (size_t i = 0; i < count; i++) {
             values[i] = (float)(i % 13) - 6.0f;
         }
-        simt_memory_mark(l->memory, l->matrices[m], count * sizeof(float));
+        simt_memory_mark(l->testing.memory, l->matrices[m], count * sizeof(float));
     }
     return STATUS_OK;
 }
 
 static enum status load(struct loaded *l, const struct subject *subject, struct error *error) {
-    char *text = NULL;
-    size_t size = 0;
-    struct ptx_module *ptx = NULL;
-    enum status status = file_read(subject->path, (size_t)1 << 24, &text, &size, error);
-    if (status == STATUS_OK) {
-        status = ptx_parse(&ptx, text, size, error);
-    }
-    free(text);
-    if (status == STATUS_OK) {
-        status = simt_memory_create(&l->memory, (size_t)1 << 30);
-    }
-    if (status == STATUS_OK) {
-        status = simt_global_shadow_create(&l->shadow, l->memory);
-    }
-    if (status == STATUS_OK) {
-        status = simt_module_load(&l->module, ptx, l->memory, error);
-    }
-    return status == STATUS_OK ? load_matrices(l, subject->N) : status;
-}
-
-static void unload(struct loaded *l) {
-    simt_module_unload(l->module);
-    simt_global_shadow_free(l->shadow);
-    simt_memory_free(l->memory);
+    TRY(launch_testing_load(&l->testing, subject->path, error));
+    return load_matrices(l, subject->N);
 }
 
 static uint64_t all_instructions(const struct simt_counters *counters) {
@@ -104,13 +76,13 @@ static enum status measure(const struct loaded *l, const struct subject *subject
     } parameters = {{m[0], m[1], m[2]}, subject->N};
     const uint32_t blocks = subject->N / subject->tile;
     const struct simt_launch launch = {
-        .module = l->module,
+        .module = l->testing.module,
         .kernel = subject->kernel,
         .grid = {blocks, blocks, 1},
         .threads = {subject->threads[0], subject->threads[1], 1},
         .parameters = &parameters,
         .check = check,
-        .global_shadow = l->shadow,
+        .global_shadow = l->testing.shadow,
         .host_threads = host_threads,
         /* as on an H200 that holds eight of these blocks on a multiprocessor */
         .l1_bytes = (size_t)28 << 10,
@@ -127,11 +99,9 @@ static enum status measure(const struct loaded *l, const struct subject *subject
         double core = core_seconds() - core_start;
         best = seconds < best ? seconds : best;
         best_core = core < best_core ? core : best_core;
-        if (status == STATUS_OK && fault.kind != SIMT_FAULT_NONE) {
-            status = error_set(error, STATUS_MISMATCH, "%s: %s", subject->name, fault.text);
-        }
-        if (status != STATUS_OK) {
-            return status;
+        TRY(status);
+        if (fault.kind != SIMT_FAULT_NONE) {
+            return error_set(error, STATUS_MISMATCH, "%s: %s", subject->name, fault.text);
         }
     }
     uint64_t instructions = all_instructions(&counters);
@@ -150,7 +120,7 @@ static enum status measure_all(const struct subject *subject, struct error *erro
             status = measure(&loaded, subject, (enum simt_check)check, bench_cpu_count(), error);
         }
     }
-    unload(&loaded);
+    launch_testing_close(&loaded.testing);
     return status;
 }
 

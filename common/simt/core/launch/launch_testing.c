@@ -7,26 +7,23 @@
 #include "common/base/file.h"
 #include "common/testing/testing.h"
 
-bool launch_testing_open(struct launch_testing *t, const char *path) {
+enum status launch_testing_load(struct launch_testing *t, const char *path, struct error *error) {
     char *text = NULL;
     size_t size = 0;
-    struct error error = {0};
     struct ptx_module *ptx = NULL;
     *t = (struct launch_testing){0};
-    enum status status = file_read(path, (size_t)1 << 24, &text, &size, &error);
-    if (status == STATUS_OK) {
-        status = ptx_parse(&ptx, text, size, &error);
-    }
+    TRY(simt_memory_create(&t->memory, (size_t)1 << 30));
+    TRY(simt_global_shadow_create(&t->shadow, t->memory));
+    TRY(file_read(path, (size_t)1 << 24, &text, &size, error));
+    enum status parsed = ptx_parse(&ptx, text, size, error);
     free(text);
-    if (status == STATUS_OK) {
-        status = simt_memory_create(&t->memory, (size_t)1 << 30);
-    }
-    if (status == STATUS_OK) {
-        status = simt_global_shadow_create(&t->shadow, t->memory);
-    }
-    if (status == STATUS_OK) {
-        status = simt_module_load(&t->module, ptx, t->memory, &error);
-    }
+    TRY(parsed);
+    return simt_module_load(&t->module, ptx, t->memory, error);
+}
+
+bool launch_testing_open(struct launch_testing *t, const char *path) {
+    struct error error = {0};
+    enum status status = launch_testing_load(t, path, &error);
     if (status != STATUS_OK) {
         TEST_FAIL("cannot load the kernels: %s", error_text(&error, status));
     }

@@ -35,6 +35,10 @@ struct testing_launch {
     uint64_t limit;         /**< warp instructions of a block; 0 counts as a million */
 };
 
+/** Loads the PTX file @p path; launch_testing_close() on failure too. @return the first error. */
+MUST_CHECK enum status launch_testing_load(struct launch_testing *t, const char *path,
+                                           struct error *error);
+
 /** @return false, and the test has failed, when the module cannot be loaded. */
 bool launch_testing_open(struct launch_testing *t, const char *path);
 

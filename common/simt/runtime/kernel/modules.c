@@ -149,19 +149,22 @@ static enum status find_ptx(const struct runtime *runtime, struct module *module
     return status;
 }
 
-static enum status load(struct runtime *runtime, struct module *module, struct error *error) {
+/** @param unpacked the caller frees, on failure too */
+static enum status find_and_load(struct runtime *runtime, struct module *module, char **unpacked,
+                                 struct error *error) {
     struct fatbin_ptx ptx = {0};
-    char *unpacked = NULL;
-    enum status status = find_ptx(runtime, module, &ptx, &unpacked, error);
     struct ptx_module *parsed = NULL;
-    if (status == STATUS_OK) {
-        status = ptx_parse(&parsed, ptx.text, ptx.size, error);
-    }
-    free(unpacked);
-    if (status == STATUS_OK) {
-        status = simt_module_load(&module->core, parsed, runtime->memory, error);
-    }
+    enum status found = find_ptx(runtime, module, &ptx, unpacked, error);
     module->architecture = ptx.architecture;
+    TRY(found);
+    TRY(ptx_parse(&parsed, ptx.text, ptx.size, error));
+    return simt_module_load(&module->core, parsed, runtime->memory, error);
+}
+
+static enum status load(struct runtime *runtime, struct module *module, struct error *error) {
+    char *unpacked = NULL;
+    enum status status = find_and_load(runtime, module, &unpacked, error);
+    free(unpacked);
     return status;
 }
 
