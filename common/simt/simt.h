@@ -40,7 +40,7 @@ struct simt_api {
 /** @return true when this process runs on simt; @p api is zeros else. */
 bool simt_find(struct simt_api *api);
 
-/** @return what happened between two readings. */
+/** @return the counts between two readings. */
 struct simt_totals simt_totals_between(const struct simt_totals *before,
                                        const struct simt_totals *after);
 

@@ -1,6 +1,6 @@
 /**
  * @file alu.c
- * @brief How an arithmetic opcode finds its handler, and what types its operands have.
+ * @brief Finds the handler of an arithmetic opcode and the types of its operands.
  */
 #include "common/simt/alu/alu.h"
 

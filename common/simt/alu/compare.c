@@ -116,7 +116,7 @@ static uint32_t combine(uint32_t bits, uint32_t other, uint32_t boolean) {
      : (relation) == EQUAL      ? equal_##S(a, b)      \
                                 : ordered_##S(a, b))
 
-/** Applies swap, inversion and what NaN means. */
+/** Applies swap, inversion and the treatment of NaN. */
 #define COMPARISON(S, detail, a, b)                                                     \
     finish_comparison(detail,                                                           \
                       (detail)&IS_SWAPPED ? RELATIONS(S, (detail)&RELATION_BITS, b, a)  \

@@ -30,7 +30,7 @@ static inline double quiet(double x) {
     return row_double_of_bits(row_bits_of_double(x) | 0x0008000000000000);
 }
 
-/** @return the result, or what NaN the operands make. */
+/** @return the result, or the NaN that the operands produce. */
 static inline double settle1(double result, double x) {
     const double nan = double_choose(x == x, row_double_of_bits(0xfff8000000000000), quiet(x));
 

@@ -83,7 +83,8 @@ static inline uint64_t exact_floor(struct exact value, int format) {
     return low;
 }
 
-/** @return what the word after the largest finite one would be worth, were there no infinity. */
+/** @return the value that the word after the largest finite one would have if there were no
+ * infinity. */
 static inline quad exact_step(uint64_t word, int format) {
     const quad here = (quad)exact_value(word, format);
 

@@ -91,7 +91,7 @@ static inline float float_select_finish(float x, float y, float selected, uint32
  * @brief Sets the rounding of SSE and AVX arithmetic. The compiler moves no load
  *        or store of rows across, hence no arithmetic between them.
  * @param rounding one of the first four of enum alu_rounding
- * @return what alu_round_end() wants back
+ * @return the argument for alu_round_end()
  */
 static inline uint32_t alu_round_begin(uint32_t rounding) {
     const uint32_t saved = _mm_getcsr();

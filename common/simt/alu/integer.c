@@ -25,7 +25,7 @@ __extension__ typedef unsigned __int128 uint128;
     X(s64, int64_t, u64, uint64_t, uint64_t, int128, 64)
 #define EACH_INTEGER(X) EACH_UNSIGNED(X) EACH_SIGNED(X)
 
-/* Shift amounts are unsigned 32-bit values, clamped: what is shifted out is gone. */
+/* Shift amounts are unsigned 32-bit values, clamped; bits shifted out are lost. */
 #define DEFINE_UNSIGNED(S, T, V, U, W, D, BITS)                \
     ROW_OP2(add_##S, U, V, W, V, W, V, x + y)                  \
     ROW_OP2(sub_##S, U, V, W, V, W, V, x - y)                  \

@@ -83,7 +83,7 @@ static size_t operand_bits(const struct alu_fixture *f, size_t n) {
     return bits == 0 ? 1 : bits;
 }
 
-/** Fills the sources, and the destination with what must stay. Two halves where the type has. */
+/** Fills the sources, and the destination with values that inactive lanes must keep. */
 static void fill(struct alu_fixture *f, struct rng *rng, alu_operand_maker *maker) {
     for (size_t n = 0; n < f->source.operand_count; n++) {
         const enum ptx_type type = f->registers[n].type;

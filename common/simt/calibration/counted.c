@@ -1,5 +1,5 @@
 /*
- * What simt counts for the calibration kernels, against what an H200 counted.
+ * Compares simt's counts for the calibration kernels with those of an H200.
  *
  * counted_h200.csv holds counters of Nsight Compute, which empties the caches
  * before each kernel; so does this program, by setting 64 MiB. Run on simt, with

@@ -1,5 +1,5 @@
 /*
- * Times what is no kernel: copies, memory sets, launches that do nothing. One
+ * Times everything but kernels: copies, memory sets, launches that do nothing. One
  * JSON line each: name, bytes, median time of CUDA events, in ms. Measured on a GPU, modelled on
  * simt.
  */

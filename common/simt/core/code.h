@@ -54,7 +54,7 @@ enum simt_barrier_detail {
 
 enum simt_barrier_mode {
     SIMT_BARRIER_SYNC,
-    SIMT_BARRIER_ARRIVE, /**< counts its threads and goes on */
+    SIMT_BARRIER_ARRIVE, /**< counts its threads and does not wait */
     SIMT_BARRIER_POPC,
     SIMT_BARRIER_AND,
     SIMT_BARRIER_OR
@@ -144,7 +144,7 @@ struct simt_code {
     size_t parameter_count;
     struct simt_call *calls;
     size_t call_count;
-    uint64_t address;                /**< what a pointer to the function holds */
+    uint64_t address;                /**< value of a pointer to the function */
     struct simt_code *const *linked; /**< all functions of the kernel, for calls through pointers */
     size_t linked_count;
     struct simt_origin *origins; /**< by instruction; those without a variable are not used */
@@ -165,7 +165,7 @@ enum simt_symbol_kind {
     SIMT_SYMBOL_DYNAMIC_SHARED
 };
 
-/** Finds what a symbol of the module stands for. Provided by the module. */
+/** Finds the address or offset of a symbol of the module. Provided by the module. */
 struct simt_linker {
     void *context;
     /** Global and const: *address is the address; shared: the offset in the block's memory. */

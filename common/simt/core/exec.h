@@ -102,7 +102,7 @@ struct simt_instruction {
     uint8_t joined;   /**< plain shared accesses: 0, or bytes of the wider one that it stands for,
                            or SIMT_JOINED_RIDER: an earlier instruction stands for it */
     uint16_t flops;   /**< floating-point operations per active lane: 2 for fma */
-    uint8_t machine;  /**< machine instructions that it becomes, about */
+    uint8_t machine;  /**< estimated number of machine instructions */
     uint8_t latency;  /**< cycles until its result is there, but for loads of global memory */
     bool guard_negated;
     bool bypasses_l1;   /**< loads of global memory: .cg, .cv, volatile and the like */

@@ -59,7 +59,8 @@ struct cubin_image {
     char names[64];
 };
 
-/** Fills in an image that says so many registers for a kernel; its name is at most 50 long. */
+/** Fills in an image with a kernel's register count; the kernel's name has at most 50 characters.
+ */
 static inline void cubin_image_make(struct cubin_image *image, const char *kernel,
                                     unsigned registers) {
     memset(image, 0, sizeof *image);

@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-/** @return true when the system has what fatbin_unpack() needs. */
+/** @return true when the system has libzstd, which fatbin_unpack() needs. */
 bool fatbin_can_unpack(void);
 
 /**

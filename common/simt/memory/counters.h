@@ -28,7 +28,7 @@ struct simt_counters {
     uint64_t local_requests, local_sectors;
     uint64_t shared_load_requests, shared_load_wavefronts;
     uint64_t shared_store_requests, shared_store_wavefronts;
-    uint64_t shared_bank_conflicts; /**< wavefronts beyond what the access size needs */
+    uint64_t shared_bank_conflicts; /**< wavefronts beyond those that the access size needs */
     uint64_t atomic_requests;
     uint64_t barriers; /**< warp arrivals */
     uint64_t divergent_branches;
@@ -41,7 +41,7 @@ struct simt_counters {
         atomic_serial; /**< lanes of atomics that share their address with a lane before them */
     uint64_t
         l1_hit_sectors;  /**< global load sectors that a block finds where it loaded them before */
-    uint64_t l2_sectors; /**< what goes on to L2: loads that missed, stores, atomics, local */
+    uint64_t l2_sectors; /**< sectors that reach L2: loads that missed L1, stores, atomics, local */
     uint64_t dram_bytes; /**< sectors that no launch touched recently enough for L2 to hold */
     uint64_t atomic_hottest; /**< lanes of atomics of the line of device memory that had most */
     uint64_t machine_instructions; /**< warp instructions that ptxas would make of these */

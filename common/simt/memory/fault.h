@@ -32,7 +32,7 @@ enum simt_fault_kind {
     SIMT_FAULT_ASSERT
 };
 
-/** One fault: where, who, what. */
+/** One fault: its place, its thread, and a description. */
 struct simt_fault {
     enum simt_fault_kind kind;
     char kernel[256];

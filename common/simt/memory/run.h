@@ -1,6 +1,6 @@
 /**
  * @file run.h
- * @brief A launch and a block while they run: what handlers reach through their warp.
+ * @brief A launch and a block while they run; handlers reach both through their warp.
  *
  * One host thread runs one block at a time. What a handler writes besides
  * registers belongs to that block or to that host thread, so no handler takes a
@@ -53,11 +53,11 @@ struct simt_run {
     size_t parameter_bytes;
     uint32_t grid[3], threads[3];
     enum simt_check check;
-    struct simt_undo *undo;  /**< where stores save what they replace; NULL: no need */
+    struct simt_undo *undo;  /**< undo log for stores; NULL: not needed */
     size_t l1_bytes;         /**< that a block has; 0: no L1 */
     struct simt_l2 *l2;      /**< NULL: no L2 */
     uint32_t l2_parts;       /**< of the launch, 1 to SIMT_L2_PARTS */
-    uint64_t grid_workspace; /**< cooperative launches: what grid.sync() counts in; else 0 */
+    uint64_t grid_workspace; /**< cooperative launches: the counter of grid.sync(); else 0 */
     uint64_t *atomic_lines;  /**< (SIMT_ATOMIC_LINES): lanes of atomics by line of device memory,
                                   lines that far apart together; updated by all host threads */
 };
@@ -74,7 +74,7 @@ struct simt_block {
     unsigned char *local; /**< thread t's own begins at t * local_bytes; 16-byte aligned */
     size_t local_bytes;   /**< of one thread, a multiple of 16 */
     struct simt_counters *counters;  /**< of the host thread */
-    struct simt_site *sites;         /**< of the host thread, by number; NULL: nobody asks */
+    struct simt_site *sites;         /**< of the host thread, by number; NULL: no counts by site */
     struct simt_shadow *shadow;      /**< FULL only, else NULL; knows the watch of global memory */
     struct simt_agent agent;         /**< FULL: id = order, else zeros, when the block starts */
     struct simt_access_cache *cache; /**< of the host thread; see access.h */

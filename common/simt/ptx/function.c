@@ -1,4 +1,4 @@
-/* Functions: what stands before the body. */
+/* Functions: everything before the body. */
 #include "common/base/checked.h"
 #include "common/simt/ptx/parser.h"
 

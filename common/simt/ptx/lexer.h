@@ -14,9 +14,9 @@ enum ptx_token_kind {
     PTX_TOKEN_NAME,   /**< ld, %r1, $L__BB0_2, _ */
     PTX_TOKEN_DOTTED, /**< .global, .v4, .L1::no_allocate; the dot is part of the text */
     PTX_TOKEN_NUMBER, /**< not checked yet, see ptx_number.h */
-    PTX_TOKEN_STRING, /**< the text is what stands between the quotes */
+    PTX_TOKEN_STRING, /**< the text between the quotes */
     PTX_TOKEN_MARK,   /**< one character of punctuation */
-    PTX_TOKEN_BAD     /**< `problem` says what is wrong */
+    PTX_TOKEN_BAD     /**< `problem` describes the error */
 };
 
 struct ptx_token {
@@ -27,7 +27,7 @@ struct ptx_token {
     const char *problem;
 };
 
-/** Where reading goes on; a copy of it comes back to the same place. */
+/** Position of the reader; a copy restores it. */
 struct ptx_lexer {
     const char *at, *end;
     uint32_t line;

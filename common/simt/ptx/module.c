@@ -94,7 +94,7 @@ static bool is_linkage(const struct ptx_parser *parser) {
            ptx_at_word(parser, ".weak") || ptx_at_word(parser, ".common");
 }
 
-/* A variable or a function, with what stands before it. */
+/* A variable or a function, with the directives before it. */
 static bool parse_definition(struct ptx_parser *parser) {
     struct ptx_linkage linkage = {false};
     while (is_linkage(parser)) {

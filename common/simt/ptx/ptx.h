@@ -1,6 +1,6 @@
 /**
  * @file ptx.h
- * @brief PTX as data: what the parser delivers and the decoder turns into code to run.
+ * @brief PTX as data: the parser's output and the decoder's input.
  *
  * Source: NVIDIA, "Parallel Thread Execution ISA", version 9.0. One module is
  * the text that nvcc stored for one translation unit. Parsing keeps everything

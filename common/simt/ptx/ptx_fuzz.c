@@ -1,4 +1,4 @@
-/* Fuzzes the PTX parser: a module that it accepts holds together, what it refuses has a line. */
+/* Fuzzes the PTX parser: an accepted module is consistent, and a refused one names a line. */
 #include "common/simt/ptx/ptx.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Types and modifiers: questions about what was parsed. */
+/* Queries on parsed types and modifiers. */
 #include <string.h>
 
 #include "common/simt/ptx/ptx.h"

@@ -66,7 +66,7 @@ static bool read_alignment(struct ptx_parser *parser, size_t *alignment) {
     return true;
 }
 
-/* .ptr [.space] [.align N]: what a pointer parameter points to; nothing depends on it. */
+/* .ptr [.space] [.align N]: the target of a pointer parameter; it is not used. */
 static bool skip_pointee(struct ptx_parser *parser) {
     size_t alignment;
     if (ptx_at_space(parser) && !ptx_advance(parser)) {

@@ -162,7 +162,7 @@ static void shift_count(struct random_writer *writer, unsigned bound, unsigned d
     }
 }
 
-/* Writes what `$` and the character stand for. */
+/* Writes the expansion of `$` and the character. */
 static void fill_part(struct random_writer *writer, char part, unsigned depth) {
     static const char *const roundings[] = {"rn", "rz", "ru", "rd"};
     switch (part) {

@@ -16,7 +16,7 @@ extern "C" {
 struct random_text {
     char *data; /**< NUL-terminated; NULL while empty */
     size_t size, capacity;
-    bool failed; /**< memory ran out: what was written since is lost */
+    bool failed; /**< out of memory: later text is lost */
 };
 
 /** Appends @p size bytes. */

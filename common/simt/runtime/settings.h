@@ -1,6 +1,6 @@
 /**
  * @file settings.h
- * @brief What the environment asks of the emulator.
+ * @brief The emulator's settings, from environment variables.
  *
  *     SIMT_CHECK=off|bounds|full     full
  *     SIMT_THREADS=N                 as many as the machine has

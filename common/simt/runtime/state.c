@@ -185,7 +185,7 @@ cudaError_t runtime_error_of(enum status status) {
     }
 }
 
-/** The end of the process: what is left over, what was done. */
+/** At the end of the process: prints leaks and the report. */
 __attribute__((destructor)) static void finish(void) {
     struct runtime *runtime = runtime_lock();
     if (runtime->ready) {

@@ -10,8 +10,8 @@
  * The struct exists from the start, for registrations; memory and settings come
  * with the first call that needs a device.
  *
- * Errors: what a kernel does wrong is `pending` until a call that synchronises
- * finds it; from then on it is `sticky`, and every call on the device returns it.
+ * Errors: the fault of a kernel is `pending` until a call that synchronises
+ * reports it; from then on it is `sticky`, and every call on the device returns it.
  */
 #ifndef WARPBOOK_COMMON_SIMT_RUNTIME_STATE_H_
 #define WARPBOOK_COMMON_SIMT_RUNTIME_STATE_H_
@@ -51,7 +51,7 @@ struct runtime {
     unsigned device_flags;
     size_t limits[cudaLimitPersistingL2CacheSize + 1];
     struct report report;
-    bool managed_note; /**< said what managed memory is here */
+    bool managed_note; /**< the note on managed memory has been printed */
 };
 
 /**
@@ -82,7 +82,7 @@ void runtime_reset(struct runtime *runtime);
 /** The calling thread's last error. */
 cudaError_t *runtime_last_error(void);
 
-/** Says on stderr, in one line, what simt does not do, whatever is checked. */
+/** Prints one line on stderr about a feature that simt lacks, at every level of checks. */
 void runtime_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /** Explains a refused call on stderr, in one line; silent with SIMT_CHECK=off. */

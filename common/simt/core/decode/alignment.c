@@ -76,7 +76,8 @@ static uint32_t result_of(const struct simt_alignment *a, const struct simt_inst
     return 0;
 }
 
-/* Lowers what an instruction writes to what it can promise. @return true when something changed */
+/* Lowers the alignment of an instruction's results to what it guarantees. @return true when
+ * something changed */
 static bool lower(const struct simt_alignment *a, const struct simt_instruction *i) {
     uint32_t zeros = result_of(a, i);
     bool changed = false;

@@ -50,7 +50,7 @@ static const struct {
     {"rcp", {"ftz", NULL}, 1},
     {"sqrt", {"ftz", NULL}, 2},
     {"rsqrt", {"ftz", NULL}, 1},
-    /* Without .ftz, what is subnormal is scaled before and after. */
+    /* Without .ftz, subnormal values are scaled before and after. */
     {"ex2", {NULL}, 4},
     {"lg2", {NULL}, 4},
     {"rcp", {NULL}, 3},

@@ -332,7 +332,7 @@ static enum status add_sources(struct decoder *d, const struct ptx_operand *oper
     return STATUS_OK;
 }
 
-/* One destination: a row, a predicate, or a row that nobody reads. */
+/* One destination: a row, a predicate, or the row for discarded results. */
 static enum status add_destination(struct decoder *d, const struct ptx_operand *operand,
                                    struct simt_instruction *out) {
     if (operand->kind == PTX_OPERAND_DISCARD) {

@@ -1,4 +1,4 @@
-/* Decodes what the scheduler carries out itself, and the parameters of device functions. */
+/* Decodes instructions that the scheduler executes itself, and parameters of device functions. */
 #include <stdlib.h>
 #include <string.h>
 

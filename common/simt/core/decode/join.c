@@ -173,7 +173,7 @@ static void add_access(struct joiner *j, struct simt_instruction *i) {
     j->chunks[j->count++] = wanted;
 }
 
-/* Closes what the instruction does not let later accesses join. */
+/* Closes the groups that accesses after this instruction cannot join. */
 static void pass(struct joiner *j, const struct simt_instruction *i) {
     bool joins = can_join(i);
     bool loads = stops_loads(i);

@@ -1,12 +1,12 @@
 /*
  * The order in which blocks run when a warp has split up.
  *
- * The lanes at the block of the lowest rank go first, so the others wait where
- * the ways meet. That works when ranks follow the flow (reverse postorder) and
- * when a loop's blocks come before anything behind the loop. Reverse postorder
- * alone does not promise the second; so blocks are ordered by strongly connected
- * components: a component (a loop) takes consecutive ranks, and inside of it
- * the same is done again without the edges back to its head.
+ * The lanes at the block of the lowest rank run first, so the others wait at the
+ * point of reconvergence. That works when ranks follow the control flow (reverse
+ * postorder) and the blocks of a loop rank before those after the loop. Reverse
+ * postorder alone does not guarantee the second; so blocks are ordered by
+ * strongly connected components: a component (a loop) takes consecutive ranks,
+ * and its blocks are ordered in the same way without the edges back to its head.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /*
  * Which variable the address of an access was computed from.
  *
- * Every register gets what all instructions that write it agree on: a number, an
- * address in a variable, or anything. A variable's address plus a number stays
- * an address in that variable; whatever else is done to an address makes
- * anything of it, and accesses through that are not judged.
+ * A register is a number, an address in a variable, or anything: the kind on which
+ * all instructions that write it agree. A variable's address plus a number stays
+ * an address in that variable; any other operation on an address gives anything,
+ * and accesses through such a register are not checked.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -11,7 +11,8 @@ enum {
     MOST_REGISTERS = 255,      /* of a thread, on every GPU here */
     FEWEST_REGISTERS = 16,     /* that a limit leaves */
     REGISTER_FILE = 64 * 1024, /* of a multiprocessor */
-    /* Fitted to ptxas: what it adds, how far and for how many registers more it moves loads. */
+    /* Fitted to ptxas: registers it adds, how far it moves loads up, and how many registers that
+       may take. */
     ADDED = 4,
     WINDOW = 32,
     MOST_HOISTED = 8,
@@ -46,7 +47,7 @@ static bool has(const uint64_t *set, uint32_t number) {
  * @return what it costs where n runs */
 static size_t step_back(const struct liveness *l, size_t n, size_t *cost) {
     const uint32_t *start = &l->code->uses.start[2 * n];
-    size_t unread = 0; /* results that nobody reads take a register too */
+    size_t unread = 0; /* unused results take a register too */
     for (uint32_t w = start[1]; w < start[2]; w++) {
         uint32_t number = l->code->uses.list[w];
         if (has(l->live, number)) {

@@ -18,11 +18,11 @@ struct crew {
     uint64_t blocks;
     uint64_t at_a_time;         /* blocks that a host thread takes */
     atomic_uint_fast64_t next;  /* block to take */
-    atomic_uint_fast64_t worst; /* lowest block with a fault so far; no block behind it matters */
+    atomic_uint_fast64_t worst; /* lowest block with a fault so far; later blocks do not matter */
     atomic_uint members;        /* host threads that have come */
-    uint32_t site_count;        /* 0: nobody asks for sites */
+    uint32_t site_count;        /* 0: no counts by site */
     struct simt_global_shadow *shadow; /* NULL: races in global memory are not looked for */
-    pthread_mutex_t lock;              /* guards what follows */
+    pthread_mutex_t lock;              /* guards the members below */
     struct simt_counters counters;
     struct simt_site *sites; /* (site_count) */
     struct simt_fault fault;
@@ -77,7 +77,7 @@ static void note_status(struct crew *crew, enum status status) {
     atomic_store(&crew->worst, 0);
 }
 
-/* Adds what a host thread counted to what all of them did; sums do not depend on the order. */
+/* Adds a host thread's counts to the total; sums do not depend on the order. */
 static void note_counts(struct crew *crew, const struct simt_block_counts *counts) {
     pthread_mutex_lock(&crew->lock);
     simt_counters_add(&crew->counters, counts->counters);
@@ -98,7 +98,7 @@ static uint64_t blocks_at_a_time(uint64_t blocks, uint64_t host_threads) {
     return each < 1 ? 1 : each < MOST ? each : MOST;
 }
 
-/* Runs some blocks, but none behind one with a fault. */
+/* Runs some blocks, but none after one with a fault. */
 static enum status run_some(struct crew *crew, struct simt_block_run *block, uint64_t first,
                             uint64_t end) {
     for (uint64_t order = first; order < end && order <= atomic_load(&crew->worst); order++) {
@@ -197,7 +197,7 @@ static void work_in_parallel(struct crew *crew, uint32_t host_threads) {
     }
 }
 
-/* What grid.sync() counts in; its address is what %envreg1 and %envreg2 hold. */
+/* Memory for the counter of grid.sync(); %envreg1 and %envreg2 hold its address. */
 static enum status take_workspace(const struct simt_launch *launch, uint64_t *address) {
     enum { BYTES = 256 };
     *address = 0;
@@ -215,7 +215,7 @@ static enum status give_workspace_back(const struct simt_launch *launch, uint64_
     return address != 0 ? simt_memory_release(launch->module->memory, address) : STATUS_OK;
 }
 
-/* Into how many parts a launch falls that run one after the other. */
+/* Number of waves of blocks that run one after the other, at most SIMT_L2_PARTS. */
 static uint32_t parts_of(const struct simt_launch *launch, uint64_t blocks) {
     uint64_t resident = launch->resident_blocks > 0 ? launch->resident_blocks : 1;
     uint64_t waves = launch->cooperative ? 1 : ceil_div(blocks, resident);
@@ -231,7 +231,7 @@ static uint64_t most_of(const uint64_t *atomic_lines) {
     return most;
 }
 
-/* What reached L2, and what went on from there. */
+/* Counts the sectors that reached L2, and the bytes that device memory moved. */
 static void settle_caches(const struct simt_launch *launch, struct simt_l2 *l2,
                           struct simt_counters *counters) {
     enum { SECTOR_BYTES = 32 };
@@ -256,7 +256,7 @@ static uint32_t count_host_threads(const struct simt_launch *launch,
     return launch->cooperative || kernel->order_sensitive ? 1 : (uint32_t)threads;
 }
 
-/* Empties what an attempt before may have left. @return host threads that can be watched */
+/* Clears what an earlier attempt left. @return host threads that race detection can serve */
 static uint32_t begin(struct crew *crew, struct simt_run *run, uint32_t host_threads) {
     crew->next = 0;
     crew->at_a_time = blocks_at_a_time(crew->blocks, host_threads);
@@ -307,7 +307,7 @@ static enum status run_blocks(struct crew *crew, struct simt_run *run,
     return crew->status;
 }
 
-/* Which blocks behind a fault have run depends on timing: then nothing counts. */
+/* Timing decides which blocks after a fault have run, so after a fault nothing counts. */
 static void tell(const struct crew *crew, const struct simt_launch *launch, struct simt_l2 *l2,
                  struct simt_counters *counters, struct simt_fault *fault) {
     *fault = crew->fault;

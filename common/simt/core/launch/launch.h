@@ -81,7 +81,7 @@ struct simt_launch {
                         less what its blocks take as shared memory, over those blocks; 0: no L1 */
     size_t l2_bytes; /**< of the GPU; 0: no L2, then every sector comes from device memory */
     uint64_t resident_blocks; /**< that the GPU runs at a time; 0: not known, then few */
-    struct simt_sites *sites; /**< of this kernel: the launch adds to it. NULL: nobody asks */
+    struct simt_sites *sites; /**< of this kernel: the launch adds to it. NULL: no counts by site */
 };
 
 /**

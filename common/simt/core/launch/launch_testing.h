@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-/** A module, its memory and what the last launch left. */
+/** A module, its memory, and the counters and fault of the last launch. */
 struct launch_testing {
     struct simt_memory *memory;
     struct simt_global_shadow *shadow;
@@ -48,7 +48,7 @@ void launch_testing_close(struct launch_testing *t);
  *  written. */
 uint64_t launch_testing_upload(struct launch_testing *t, const void *host, size_t bytes);
 
-/** @return where the test reads what kernels stored at @p address. */
+/** @return host pointer to the memory at @p address. */
 const void *launch_testing_result(const struct launch_testing *t, uint64_t address);
 
 /** Runs a kernel. @return true when no fault was found; a launch that is refused fails the test */

@@ -1,5 +1,5 @@
 /*
- * Numbers of a kernel's memory instructions, and the list of what they did.
+ * Numbers of a kernel's memory instructions, and their counts.
  */
 #include <stdbool.h>
 #include <stdlib.h>

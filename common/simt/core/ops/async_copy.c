@@ -118,7 +118,7 @@ static void run_commit(struct simt_warp *warp, const struct simt_instruction *i)
     }
 }
 
-/* What has come is written, and must not meet what others did to it meanwhile. */
+/* Completed copies count as writes, which must not race with other accesses meanwhile. */
 static bool land(struct simt_warp *warp, const struct simt_copy *copy) {
     unsigned char *host[SIMT_LANES];
     struct simt_access access = {.space = PTX_SHARED, .kind = SIMT_WRITE, .bytes = copy->bytes};

@@ -69,7 +69,7 @@ static bool fail(struct simt_warp *warp, const struct simt_instruction *i, uint3
     return false;
 }
 
-/* Ends the phase when nothing is missing. What came before is ordered before what follows. */
+/* Ends the phase when nothing is missing; that orders earlier accesses before later ones. */
 static void settle(struct simt_warp *warp, struct object *object) {
     if (object->missing > 0 || object->bytes != 0) {
         return;

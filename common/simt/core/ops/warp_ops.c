@@ -221,7 +221,7 @@ static int redux_mode(const struct ptx_instruction *in) {
     return mode < 0 || type != PTX_S32 ? mode : mode | REDUX_SIGNED;
 }
 
-/* Launches do not overlap: what griddepcontrol.wait waits for is done. */
+/* Launches do not overlap, so griddepcontrol.wait has nothing to wait for. */
 static bool decode_without_effect(const struct ptx_instruction *in, struct simt_instruction *out) {
     bool sleeps = strcmp(in->base, "nanosleep") == 0;
     bool orders_grids = strcmp(in->base, "griddepcontrol") == 0 &&

@@ -197,7 +197,7 @@ static bool is_known(const char *modifier) {
     return false;
 }
 
-/* Reads role, shape and format. @return false for what is not known */
+/* Reads role, shape and format. @return false when one is not known */
 static bool read_tile(const struct ptx_instruction *in, struct tile *tile) {
     struct tile_shape shape = {0};
     enum tile_format format = TILE_NONE;

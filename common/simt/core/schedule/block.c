@@ -138,7 +138,7 @@ static uint32_t count_waiting(const struct simt_block_run *b, uint32_t id, uint3
     return waiting;
 }
 
-/* Lets the warps at a barrier go on; bar.red gives each what all of them voted. */
+/* Lets the warps at a barrier go on; bar.red gives each the result of the vote. */
 static void open_barrier(struct simt_block_run *b, uint32_t id) {
     uint32_t yes = 0, threads = 0;
     for (int pass = 0; pass < 2; pass++) {

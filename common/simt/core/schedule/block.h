@@ -25,10 +25,10 @@ struct simt_block_shape {
     uint64_t instruction_limit;
 };
 
-/** Where the blocks of one host thread count, and what they are watched with. */
+/** Counters and race detection of the blocks of one host thread. */
 struct simt_block_counts {
     struct simt_counters *counters;
-    struct simt_site *sites;  /**< by number; NULL: nobody asks */
+    struct simt_site *sites;  /**< by number; NULL: no counts by site */
     struct simt_watch *watch; /**< races in global memory; NULL: not looked for */
 };
 
@@ -37,7 +37,7 @@ MUST_CHECK enum status simt_block_create(struct simt_block_run **block,
                                          const struct simt_block_shape *shape,
                                          const struct simt_block_counts *counts);
 
-/** Counts what the blocks did, and frees them. */
+/** Adds the blocks' counts to the counters, and frees them. */
 void simt_block_free(struct simt_block_run *block);
 
 /** Starts block number @p order of the grid. @return STATUS_OK or STATUS_OUT_OF_MEMORY */

@@ -243,7 +243,7 @@ static void run_free(struct simt_warp_run *w, const struct simt_fragment *fragme
             return;
         }
     }
-    simt_access_cache_reset(w->warp.block->cache); /* it may remember what is gone now */
+    simt_access_cache_reset(w->warp.block->cache); /* it may remember freed memory */
 }
 
 /* Kernels that start kernels. */

@@ -9,7 +9,7 @@ enum {
     GROUPS = 8          /* of asynchronous copies that a warp may wait for one by one */
 };
 
-/* A point in time: cycles, so many loads among them. */
+/* A point in time: cycles, and the number of loads on the way to it. */
 struct moment {
     uint64_t cycles;
     uint64_t loads;
@@ -78,7 +78,7 @@ static bool is_load(const struct simt_instruction *i) {
     return i->dst_count > 0 && (memory || is_fragment_load(i));
 }
 
-/* cp.async: the copy takes its time, nobody waits until wait_group. */
+/* cp.async: a thread does not wait for the copy before wait_group. */
 static void step_copy(struct simt_timeline *t, const struct simt_instruction *i,
                       struct moment start) {
     const struct ptx_instruction *in = i->source;

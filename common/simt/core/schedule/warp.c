@@ -509,7 +509,7 @@ static enum go synchronise(struct simt_warp_run *w, struct simt_fragment *f,
     return GO_PICK;
 }
 
-/* Lanes that wait for what others do: those others run first. */
+/* Lanes that wait for other lanes let those run first. */
 static enum go poll(struct simt_warp_run *w, struct simt_fragment *f,
                     const struct simt_instruction *i, uint32_t active) {
     f->pc++;

@@ -28,7 +28,7 @@ struct simt_frame {
     uint32_t lanes;       /**< lanes that are still in it */
     uint32_t local_base;  /**< where its local variables begin in the thread's local memory */
     unsigned char *rows;  /**< code->row_bytes, aligned to 64 */
-    void *memory;         /**< what the rows lie in */
+    void *memory;         /**< allocation that holds the rows */
     uint32_t *predicates; /**< code->predicates */
 };
 
@@ -90,7 +90,7 @@ struct simt_block_run {
 /** Starts a warp at the beginning of the kernel. */
 MUST_CHECK enum status simt_warp_start(struct simt_block_run *block, uint32_t index);
 
-/** Frees what a warp still holds. */
+/** Frees the warp's frames. */
 void simt_warp_finish(struct simt_warp_run *warp);
 
 /** Runs a warp until it waits, is done, the block failed, or @p budget instructions are used up. */
@@ -99,7 +99,7 @@ void simt_warp_go(struct simt_block_run *block, struct simt_warp_run *warp, uint
 /** @return the lanes that a reducing barrier's predicate holds for; *lanes: those that wait. */
 uint32_t simt_warp_vote(struct simt_warp_run *warp, uint32_t *lanes);
 
-/** Lets a warp go on behind the barrier it waits at.
+/** Lets a warp continue after the barrier it waits at.
  *  @param yes of @p threads threads of the block, those whose predicate held: for bar.red */
 void simt_warp_release(struct simt_warp_run *warp, uint32_t yes, uint32_t threads);
 

@@ -5,7 +5,7 @@
 
 #include "common/simt/memory/access/decode_memory.h"
 
-/* Modifiers that say nothing about what an access does here: where to cache, whom to tell. */
+/* Modifiers without effect here: caching and the scope of ordering. */
 static bool is_hint(const char *modifier) {
     static const char *const hints[] = {"weak", "ca",      "cg",    "cs",    "lu",   "cv",
                                         "wb",   "wt",      "nc",    "cta",   "gpu",  "cluster",
@@ -250,7 +250,7 @@ static void is_in_space(struct simt_warp *warp, const struct simt_instruction *i
     *predicate = (*predicate & ~warp->mask) | (inside & warp->mask);
 }
 
-/* Constants lie in global memory: a generic address does not tell them apart. */
+/* Constants lie in global memory: a generic address does not distinguish them. */
 static bool decode_is_in_space(const struct simt_decoding *decoding, struct simt_instruction *out) {
     const struct ptx_instruction *source = decoding->source;
     uint64_t window;

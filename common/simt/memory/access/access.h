@@ -34,7 +34,7 @@ void simt_access_cache_free(struct simt_access_cache *cache);
 void simt_access_cache_reset(struct simt_access_cache *cache);
 
 /**
- * @brief Adds what accesses have done so far to counters and sites.
+ * @brief Adds the counts of accesses so far to counters and sites.
  *
  * A request only adds one to the uses of its pattern; its sectors, wavefronts
  * and the like are added for all uses at once, here or when the pattern makes

@@ -3,7 +3,7 @@
  */
 #include "common/simt/memory/access/decode_memory.h"
 
-/* Loads never cross the end of what was checked: inactive lanes read the first active one. */
+/* Loads stay inside the checked range: inactive lanes read the first active lane's address. */
 #define DEFINE_LOAD(name, type)                     \
     SIMT_HOT type name(const unsigned char *from) { \
         type value;                                 \

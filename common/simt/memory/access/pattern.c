@@ -13,7 +13,7 @@ enum {
     LINE_SHIFT = 7,
     WORD_SHIFT = 2,
     BANKS = 32,
-    ROW_BYTES = 4 * BANKS, /* what one wavefront reaches */
+    ROW_BYTES = 4 * BANKS, /* bytes of one wavefront */
     MAX_WORDS = 8
 };
 

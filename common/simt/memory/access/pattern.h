@@ -1,6 +1,6 @@
 /**
  * @file pattern.h
- * @brief How the lanes' addresses lie to one another, and what the hardware does for it.
+ * @brief The pattern of the lanes' addresses, and the sectors and wavefronts it takes.
  *
  * Most instructions repeat the same pattern with another start: its cost and
  * its extremes are worked out once and remembered.
@@ -19,7 +19,7 @@ enum simt_cost { SIMT_COST_NONE, SIMT_COST_SECTORS, SIMT_COST_WAVEFRONTS, SIMT_C
 
 enum simt_shape {
     SIMT_SHAPE_OTHER,
-    SIMT_SHAPE_CONTIGUOUS, /**< all 32 lanes, each right behind the one before */
+    SIMT_SHAPE_CONTIGUOUS, /**< all 32 lanes, each directly after the previous one */
     SIMT_SHAPE_SAME        /**< all active lanes at one address */
 };
 

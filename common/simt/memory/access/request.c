@@ -77,7 +77,7 @@ struct part {
     unsigned char scratch[SCRATCH_BYTES];
 };
 
-/* With checks off a wild access reads zeros and what it writes is lost. */
+/* With checks off an invalid access reads zeros, and its writes are dropped. */
 static void drop_lane(struct part *part) {
     memset(part->scratch, 0, sizeof part->scratch);
     part->request.host = part->scratch;

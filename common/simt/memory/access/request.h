@@ -4,9 +4,9 @@
  *
  * A request holds the lanes' addresses relative to the first active one. Most
  * of the time its pattern is known and all lanes stay inside the allocation
- * that the instruction used before; then nothing is done lane by lane. Where
- * that fails, simt_request_split() takes the lanes apart, finds the fault if
- * there is one, and runs what is left in parts.
+ * that the instruction used before; then no loop over lanes is needed. Otherwise
+ * simt_request_split() looks at each lane, finds the fault if there is one, and
+ * runs the remaining lanes in groups.
  */
 #ifndef WARPBOOK_COMMON_SIMT_MEMORY_ACCESS_REQUEST_H_
 #define WARPBOOK_COMMON_SIMT_MEMORY_ACCESS_REQUEST_H_
@@ -32,7 +32,7 @@ enum {
     SIMT_STRONG = 1 << 24,   /**< not part of a race */
     SIMT_SIGNED = 1 << 25,   /**< loads extend the sign */
     SIMT_NARROW = 1 << 26,   /**< the address is a row of 4-byte lanes */
-    SIMT_ACQUIRES = 1 << 27, /**< orders this agent behind what others released */
+    SIMT_ACQUIRES = 1 << 27, /**< orders this agent after what others released */
     SIMT_RELEASES_BLOCK = 1 << 28,
     SIMT_RELEASES_DEVICE = 1 << 29,
     SIMT_BLIND = 1 << 30 /**< atom.exch */
@@ -44,7 +44,7 @@ struct simt_request {
     struct simt_pattern *pattern;
     const uint32_t *lanes;     /**< the mask spread out */
     const uint64_t *addresses; /**< given by the caller of simt_access_resolve(), or NULL */
-    unsigned char **places;    /**< simt_access_resolve(): where the answer goes, or NULL */
+    unsigned char **places;    /**< simt_access_resolve(): receives the host addresses, or NULL */
     unsigned char *host;       /**< of the first active lane */
     uint64_t first;            /**< address of the first active lane, in its space */
     uint32_t mask, bytes;
@@ -52,7 +52,7 @@ struct simt_request {
     enum simt_access_kind kind;
     bool narrow;   /**< base row of 4-byte lanes */
     bool strong;   /**< not part of a race */
-    bool blind;    /**< an update that does not depend on what was there: exch */
+    bool blind;    /**< an update that does not depend on the old value: exch */
     bool counted;  /**< in sectors or wavefronts */
     bool part;     /**< not the first part: no request of its own */
     bool far;      /**< the lanes lie too far apart for 32 bits */
@@ -70,7 +70,7 @@ bool simt_request_check(const struct simt_request *request);
 /** Takes a request apart that is not inside one allocation. */
 void simt_request_split(const struct simt_request *request, simt_move *move);
 
-/** Says what is wrong with a lane's access, which lies outside or is misaligned. */
+/** Reports a lane's access that is out of bounds or misaligned. */
 void simt_request_fault(const struct simt_request *request, uint32_t lane, enum ptx_space space,
                         uint64_t address);
 
@@ -118,7 +118,7 @@ SIMT_HOT void simt_request_wide(struct simt_request *request, const uint64_t bas
     request->first = first + (uint64_t)offset;
 }
 
-/* A generic address tells its space; in its space it counts from zero. */
+/* A generic address determines its space; offsets in a space start at zero. */
 SIMT_HOT enum ptx_space simt_generic_space(uint64_t *address) {
     static const enum ptx_space spaces[] = {PTX_GLOBAL, PTX_SHARED, PTX_LOCAL, PTX_PARAM};
     uint64_t window = *address >> 56;
@@ -142,7 +142,7 @@ SIMT_HOT enum simt_cost simt_cost_of(enum ptx_space space) {
     }
 }
 
-/** Puts the pattern of a request into a slot; what was there has been counted. */
+/** Puts the pattern of a request into a slot whose old content has been counted. */
 void simt_request_learn(const struct simt_request *request, size_t slot, uint64_t key);
 
 /* Instructions that follow one another, and the phases of one, lie in different slots. */
@@ -189,7 +189,7 @@ SIMT_HOT bool simt_request_place_global(struct simt_request *request, uint64_t l
     return true;
 }
 
-/* Each thread's local memory lies behind that of the thread before. */
+/* Each thread's local memory follows that of the previous thread. */
 SIMT_HOT void simt_request_place_local(struct simt_request *request) {
     const struct simt_block *block = request->warp->block;
     int32_t stride = (int32_t)block->local_bytes;

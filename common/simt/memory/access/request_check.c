@@ -1,6 +1,6 @@
 /*
- * Full checks: bytes that nobody wrote, and races. Lanes at one address are
- * looked at once.
+ * Full checks: reads of unwritten bytes, and races. Lanes at one address are
+ * checked once.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 enum { MAX_BYTES = 32, TEXT_BYTES = 400 };
 
-/* Up to this many bytes are asked for at once, lanes in between or not. */
+/* Ranges of up to this many bytes are checked at once, also where lanes skip some of them. */
 #define RANGE_BYTES 1024
 
 static bool is_shared(const struct simt_request *request) {
@@ -65,7 +65,7 @@ static void name_copier(const struct simt_request *request, uint32_t lane, uint3
     }
 }
 
-/* Nobody may touch what is still being copied to. */
+/* No thread may access bytes that a copy still writes. */
 static bool check_copies(const struct simt_request *request) {
     const struct simt_copies *copies = request->warp->block->shadow->copies;
     if (copies == NULL) {
@@ -370,7 +370,7 @@ static bool check_races(const struct simt_request *request) {
            check_lanes_agree(request);
 }
 
-/* What is being copied to counts as unwritten: reads meet it in check_written(). */
+/* Bytes that a copy still writes count as unwritten: check_written() finds reads. */
 static bool check_content(const struct simt_request *request) {
     if (request->kind == SIMT_WRITE || request->blind) {
         return !is_shared(request) || check_copies(request);
@@ -398,8 +398,8 @@ static bool is_local_written(const struct simt_request *request, uint32_t lane) 
     return true;
 }
 
-/* Elsewhere a compiler may load what is thrown away: from constant places ahead of time, and
- * structs whole. */
+/* Only computed elements of local arrays are checked. Compilers load constant places early and
+ * structs as a whole, and discard values they do not need. */
 static bool is_picked(const struct simt_request *request) {
     const struct simt_origin *origin = request->instruction->origin;
     return origin != NULL && origin->picked && origin->variable->space == PTX_LOCAL;

@@ -3,11 +3,11 @@
  * @brief Which sectors a block finds in L1: an estimate of the cache that its multiprocessor has.
  *
  * Lines of 128 bytes with four sectors each, in sets of four chosen by a hash; a
- * new line takes the place of any of its set, also of an empty one: on a GPU
- * lines of earlier blocks would lie there. Each block has its own share of L1
- * and begins with nothing in it; what its neighbours on the multiprocessor
- * loaded is not seen, so that the count does not depend on which blocks run
- * together. Stores go through to L2, and take a line, too. (Measured on an H200:
+ * new line replaces any line of its set, even when another is empty: on a GPU
+ * lines of earlier blocks would occupy it. Each block has its own share of L1,
+ * empty at its start. Loads of other blocks on the multiprocessor do not fill
+ * it, so that the count does not depend on which blocks run together. Stores
+ * write through to L2, and take a line, too. (Measured on an H200:
  * three passes over a row with one store hit in half of their loads.)
  */
 #ifndef WARPBOOK_COMMON_SIMT_MEMORY_CACHE_L1_H_
@@ -23,7 +23,7 @@ struct simt_l1 *simt_l1_create(size_t bytes);
 
 void simt_l1_free(struct simt_l1 *l1);
 
-/** Empties it; what happens from then on is the same each time. */
+/** Empties it, so that every block starts alike. */
 void simt_l1_clear(struct simt_l1 *l1);
 
 /**

@@ -1,6 +1,6 @@
 /**
  * @file l2.h
- * @brief What L2 keeps, and what has to be moved between it and device memory: an estimate.
+ * @brief Estimates which sectors L2 holds, and the bytes moved between it and device memory.
  *
  * Beside each line of 128 bytes of device memory stands who touched it: in
  * which part of the running launch, with which sectors, and how long ago it was

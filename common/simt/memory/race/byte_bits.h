@@ -1,6 +1,6 @@
 /**
  * @file byte_bits.h
- * @brief A bit for each byte of a memory, in words of 64; what is asked for lies inside.
+ * @brief A bit for each byte of a memory, in words of 64. Ranges must lie inside the memory.
  */
 #ifndef WARPBOOK_COMMON_SIMT_MEMORY_RACE_BYTE_BITS_H_
 #define WARPBOOK_COMMON_SIMT_MEMORY_RACE_BYTE_BITS_H_
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Words for a memory of so many bytes. */
+/** Words for a memory of @p bytes bytes. */
 static inline size_t byte_bits_words(size_t bytes) {
     return bytes / 64 + 1;
 }

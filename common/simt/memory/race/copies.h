@@ -2,10 +2,10 @@
  * @file copies.h
  * @brief Asynchronous copies (cp.async) on their way to a block's shared memory: full checks.
  *
- * The bytes are copied when the instruction runs. That they may come as late as
- * the thread waits for them is what is remembered here: until then nobody may
- * touch them. A thread commits what it has started as a group, and waits for all
- * groups but its last ones.
+ * simt copies the bytes when the instruction runs; a GPU may write them at any
+ * time until the thread has waited. So this file records which bytes are still
+ * in flight: until the wait no thread may access them. A thread commits the
+ * copies it has started as a group, and waits for all groups but the last N.
  */
 #ifndef WARPBOOK_COMMON_SIMT_MEMORY_RACE_COPIES_H_
 #define WARPBOOK_COMMON_SIMT_MEMORY_RACE_COPIES_H_
@@ -46,7 +46,7 @@ void simt_copies_reset(struct simt_copies *copies);
 /** A warp's copy starts. @return false when memory is short: it is not watched */
 bool simt_copies_start(struct simt_copies *copies, uint32_t warp, const struct simt_copy *copy);
 
-/** Lanes of a warp commit what they have started. */
+/** Lanes of a warp commit the copies they have started as a group. */
 void simt_copies_commit(struct simt_copies *copies, uint32_t warp, uint32_t lanes);
 
 /**
@@ -62,7 +62,7 @@ bool simt_copies_land(struct simt_copies *copies, uint32_t warp, uint32_t lanes,
 /** @return true when a copy is on its way to one of the bytes. */
 bool simt_copies_expects(const struct simt_copies *copies, size_t offset, size_t bytes);
 
-/** Who started such a copy. @return false: nobody has */
+/** Finds the thread that started such a copy. @return false: there is no such copy */
 bool simt_copies_find(const struct simt_copies *copies, size_t offset, size_t bytes, uint32_t *warp,
                       uint32_t *lane);
 

@@ -3,13 +3,13 @@
  * @brief Races in global memory: between blocks, and between the threads of one block.
  *
  * With one host thread blocks run one after another, and fences order them. With
- * several each host thread remembers what its own blocks did, and when all have
- * ended these histories are compared. Where blocks got in each other's way, what
- * they did may depend on timing: memory becomes what it was, and the launch is
- * run again by one host thread. So what is found does not depend on the number
- * of host threads.
+ * several, each host thread keeps a history of its own blocks, and the histories
+ * are compared when all blocks have ended. If accesses of two blocks conflict,
+ * the results may depend on timing: memory is restored, and one host thread runs
+ * the launch again. So the faults found do not depend on the number of host
+ * threads.
  *
- * Host memory is not watched.
+ * Races in host memory are not detected.
  */
 #ifndef WARPBOOK_COMMON_SIMT_MEMORY_RACE_GLOBAL_SHADOW_H_
 #define WARPBOOK_COMMON_SIMT_MEMORY_RACE_GLOBAL_SHADOW_H_
@@ -51,10 +51,10 @@ void simt_global_shadow_free(struct simt_global_shadow *shadow);
  */
 uint32_t simt_global_shadow_begin(struct simt_global_shadow *shadow, uint32_t host_threads);
 
-/** @return what host thread @p index uses in this launch. */
+/** @return the histories that host thread @p index uses in this launch. */
 struct simt_watch *simt_global_shadow_watch(struct simt_global_shadow *shadow, uint32_t index);
 
-/** @return where stores of this launch save what they replace; NULL for one host thread. */
+/** @return the undo log of this launch; NULL for one host thread. */
 struct simt_undo *simt_global_shadow_undo(struct simt_global_shadow *shadow);
 
 /**

@@ -172,7 +172,7 @@ static bool is_own(const struct simt_history *h, const struct simt_agent *agent,
     return h->intervals[mark >> h->shift].agent == agent->id;
 }
 
-/* What the mark stands for happened before what the agent does now, or is its own. */
+/* The marked access happened before the agent's current one, or is its own. */
 static bool is_ordered(const struct simt_history *h, const struct simt_agent *agent,
                        uint32_t mark) {
     uint32_t released = h->intervals[mark >> h->shift].released;

@@ -1,26 +1,26 @@
 /**
  * @file history.h
- * @brief Who touched each word last, and what orders it: how races are found.
+ * @brief Finds races: records who accessed each word last and what orders accesses.
  *
- * A word of 4 bytes remembers its last writer and its last reader, with the
- * bytes they touched. An *agent* is a warp of a block or a block of a grid.
+ * The history of a 4-byte word holds its last writer and its last reader, with
+ * the bytes they accessed. An *agent* is a warp of a block or a block of a grid.
  * Accesses of two agents race when their bytes overlap, one of them writes, they
- * are not both atomic, and nothing orders them. What orders:
+ * are not both atomic, and nothing orders them. Two things order accesses:
  *
- *  - a barrier (simt_history_advance): everything before, everything behind;
+ *  - a barrier (simt_history_advance): all earlier accesses before all later ones;
  *  - a fence or release by the first agent after its access, then an atomic,
  *    volatile or acquiring access or a fence by the second.
  *
- * Where agents are warps, the lanes of a warp are told apart as well: they may
- * run apart, so what one lane stored another may read or replace, and what one
- * has read another may replace, only after the two have met: __syncwarp(), any
- * other warp-wide operation, a barrier. One meeting of some lanes counts for all
- * of the warp.
+ * Where agents are warps, the lanes of a warp are distinguished as well, because
+ * they may diverge: two lanes may access the same bytes, one of them writing,
+ * only with a synchronisation in between: __syncwarp(), any other warp-wide
+ * operation, a barrier. A synchronisation of some lanes counts for the whole
+ * warp.
  *
  * A store that leaves the bytes as they were is no race: many threads setting
- * the same flag is a usual pattern. Checks are lenient where the history of a
- * word is longer than what it remembers: a race may be missed, a correct program
- * is not accused.
+ * the same flag is a usual pattern. A word keeps only its last accesses, and the
+ * checks are lenient where older ones would matter: they may miss a race, but
+ * never report one in a correct program.
  *
  * One host thread uses a history at a time.
  */
@@ -83,7 +83,7 @@ void simt_history_forget(struct simt_history *history);
 /** Of blocks: @return true when it takes so much memory that it had better be forgotten. */
 bool simt_history_is_large(const struct simt_history *history);
 
-/** Everything up to now is ordered before what comes. */
+/** Orders every access so far before all later ones. */
 void simt_history_advance(struct simt_history *history);
 
 /** @return true when the history covers an offset. */

@@ -120,7 +120,7 @@ static inline marks lanes_of_group(const struct group *group) {
     return group->lanes != NULL ? lanes_of(group->lanes) : (marks){0};
 }
 
-/* In most cases nobody has written; and nobody has read, or several already have.
+/* Mostly no agent has written, and none has read or several have.
  * @return the words that need a closer look */
 static inline marks read_words(const struct query *q, const struct group *g) {
     enum { SHARED = MARK_SEVERAL_AGENTS | MARK_BYTES };

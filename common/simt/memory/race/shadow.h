@@ -45,7 +45,7 @@ struct simt_shadow_size {
 };
 
 /**
- * @param watch NULL, or what the host thread uses
+ * @param watch the host thread's histories, or NULL
  * @return STATUS_OK or STATUS_OUT_OF_MEMORY.
  */
 MUST_CHECK enum status simt_shadow_create(struct simt_shadow **shadow,

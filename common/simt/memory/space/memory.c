@@ -1,8 +1,8 @@
 /*
- * Two mappings of equal size: the window, which nobody may touch, gives the
- * addresses; the memory itself lies elsewhere, at a constant distance. Both are
- * reserved whole and cost nothing until used. One bit a byte says what was
- * written.
+ * Two mappings of equal size: the window provides device addresses, which the
+ * host cannot access; the memory itself lies elsewhere, at a constant distance.
+ * Both are reserved whole and cost nothing until used. One bit for each byte
+ * records whether it was written.
  */
 #include "common/simt/memory/space/memory.h"
 
@@ -20,7 +20,7 @@ enum { GRANULE = 256, RED_ZONE = 256, PAGE = 4096, MAX_REMEMBERED = 1 << 16 };
 
 struct record {
     struct simt_allocation allocation;
-    uint64_t end;      /* behind the last byte, rounded up: what it takes */
+    uint64_t end;      /* end of the bytes taken, rounded up */
     uint64_t released; /* number of its release: old ones are forgotten first */
     bool complete;
 };

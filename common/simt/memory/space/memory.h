@@ -95,7 +95,7 @@ bool simt_memory_above(const struct simt_memory *memory, uint64_t address,
 void simt_memory_describe(const struct simt_memory *memory, uint64_t address, char *text,
                           size_t size);
 
-/** Addresses that may be used, and where the emulator finds them: what a lookup leaves behind. */
+/** Result of a lookup: a range of valid addresses, and its host address. */
 struct simt_extent {
     uint64_t begin, end;
     unsigned char *host; /**< of the byte at `begin` */
@@ -106,7 +106,7 @@ struct simt_extent {
 bool simt_memory_extent(const struct simt_memory *memory, uint64_t address,
                         struct simt_extent *extent);
 
-/** All of the device window, allocated or not: what a launch without checks may touch. */
+/** All of the device window, allocated or not: a launch without checks may access it. */
 struct simt_extent simt_memory_window(const struct simt_memory *memory);
 
 /** @return where the emulator reads and writes the byte at @p address; the caller has checked it.
@@ -135,7 +135,7 @@ bool simt_memory_written(const struct simt_memory *memory, uint64_t address, siz
 /** The host copies or sets bytes of device memory: L2 has them from then on. */
 void simt_memory_touched(struct simt_memory *memory, uint64_t address, size_t bytes);
 
-/** @return what is known of L2 and this memory; see l2.h. */
+/** @return the L2 of this memory; see l2.h. */
 struct simt_l2 *simt_memory_l2(const struct simt_memory *memory);
 
 /** @return the bits behind simt_memory_written(), one a byte, from an address of device memory on

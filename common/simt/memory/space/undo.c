@@ -32,7 +32,7 @@ struct simt_undo {
     uint32_t saved_count;
     unsigned char *copies; /* as large as the window */
     unsigned char *bits;   /* (pages * PAGE_BITS) */
-    pthread_mutex_t lock;  /* guards what follows */
+    pthread_mutex_t lock;  /* guards the members below */
     struct host_piece *host[BUCKETS];
     bool failed;
 };

@@ -35,7 +35,7 @@ void simt_undo_save(struct simt_undo *undo, uint64_t address, size_t bytes);
  *  and nothing is brought back */
 MUST_CHECK enum status simt_undo_roll_back(struct simt_undo *undo);
 
-/** Forgets what was saved: the launch is good. */
+/** Discards the saved pages: the launch is valid. */
 void simt_undo_commit(struct simt_undo *undo);
 
 #ifdef __cplusplus

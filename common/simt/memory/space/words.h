@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/** @return what a noun in the plural ends with. */
+/** @return the ending of a noun in the plural. */
 static inline const char *simt_plural(uint64_t count) {
     return count == 1 ? "" : "s";
 }

@@ -7,7 +7,7 @@
 
 #include "common/simt/ptx/ptx.h"
 
-/** @return NULL, or what is wrong with the module. */
+/** @return NULL, or a description of the module's error. */
 const char *ptx_check(const struct ptx_module *module);
 
 #endif

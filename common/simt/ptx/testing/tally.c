@@ -27,7 +27,7 @@ void ptx_tally_add(struct ptx_tally *tally, const char *name, size_t length) {
     snprintf(cut, sizeof cut, "%.*s", (int)length, name);
     size_t i = find(tally, cut);
     if (i == PTX_TALLY_LIMIT) {
-        i--; /* the last place gathers what does not fit */
+        i--; /* the last entry collects the rest */
     }
     if (i == tally->used) {
         memcpy(tally->names[i], cut, sizeof cut);

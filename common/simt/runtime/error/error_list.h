@@ -5,7 +5,7 @@
 #ifndef WARPBOOK_COMMON_SIMT_RUNTIME_ERROR_ERROR_LIST_H_
 #define WARPBOOK_COMMON_SIMT_RUNTIME_ERROR_ERROR_LIST_H_
 
-/** Every error: its name, and what it says. */
+/** Every error: its name and its message. */
 #define ERROR_LIST(X)                                                                              \
     X(cudaSuccess, "no error")                                                                     \
     X(cudaErrorInvalidValue, "invalid argument")                                                   \

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/** What programs ask a GPU for, and what the time model needs of it. */
+/** Properties of a GPU that programs query or the time model needs. */
 struct simt_gpu {
     const char *key;  /**< as in SIMT_GPU: "h200" */
     const char *name; /**< as cudaGetDeviceProperties() names it */

@@ -1,6 +1,6 @@
 /**
  * @file model.h
- * @brief Modelled time: what the emulated GPU would have taken for a piece of work.
+ * @brief Modelled time: how long the emulated GPU would have taken for a piece of work.
  *
  * The device has one clock, in nanoseconds; work of all streams is done one
  * after the other, so no overlap is modelled.
@@ -43,10 +43,10 @@ struct simt_cost {
     uint32_t threads;                     /**< launch: of a block; 0 counts as 1 */
     uint32_t resident;                    /**< launch: blocks that fit on a multiprocessor at a
                                                time; 0 counts as 1 */
-    const struct simt_counters *counters; /**< launch: what it did */
+    const struct simt_counters *counters; /**< launch: its counters */
 };
 
-/** Moves @p clock (nanoseconds) on by what the work takes. @return what it takes */
+/** Moves @p clock (nanoseconds) on by the duration of the work. @return that duration */
 double simt_model_advance(double *clock, const struct simt_gpu *gpu, const struct simt_cost *cost);
 
 #ifdef __cplusplus

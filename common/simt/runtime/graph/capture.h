@@ -28,7 +28,7 @@ struct capture {
     struct capture *next;
 };
 
-/** Makes work a node behind what the stream has captured. */
+/** Makes work a node that depends on the stream's last captured work. */
 cudaError_t capture_add(struct CUstream_st *stream, const struct work *work);
 
 /** Marks the capture as spoiled. @return @p error */

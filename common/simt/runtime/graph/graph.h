@@ -27,7 +27,7 @@ struct CUgraphNode_st {
     struct CUgraph_st *graph;
     size_t index; /**< in the graph */
     struct work work;
-    struct node_list after; /**< what it depends on */
+    struct node_list after; /**< nodes that it depends on */
     void **arguments;       /**< of a kernel: pointers into its work, once asked for; or NULL */
 };
 

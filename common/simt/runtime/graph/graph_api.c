@@ -65,7 +65,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
     DEVICE_CALL(runtime, destroy(runtime, graph));
 }
 
-/** Adds checked work behind the nodes that the caller names. */
+/** Adds checked work that depends on the nodes the caller names. */
 static cudaError_t add(struct runtime *runtime, cudaGraphNode_t *node, cudaGraph_t graph,
                        const cudaGraphNode_t *after, size_t count, const struct work *work) {
     if (node == NULL || !is_graph(runtime, graph) || (count > 0 && after == NULL)) {

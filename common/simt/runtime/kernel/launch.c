@@ -97,7 +97,7 @@ static cudaError_t error_of_fault(enum simt_fault_kind kind) {
         return cudaErrorLaunchTimeout;
     case SIMT_FAULT_UNSUPPORTED:
         return cudaErrorNotSupported;
-    default: /* what a GPU would not notice, or calls an unspecified failure */
+    default: /* a GPU would not notice these, or reports an unspecified failure */
         return cudaErrorLaunchFailure;
     }
 }

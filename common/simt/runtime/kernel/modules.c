@@ -56,7 +56,7 @@ void module_add_variable(struct module *module, const void *host, void **managed
     module->variables = variable;
 }
 
-/** Frees what the core holds of a module; its kernels stay registered. */
+/** Unloads a module from the core; its kernels stay registered. */
 static void unload(struct runtime *runtime, struct module *module) {
     if (module->core == NULL) {
         return;
@@ -224,7 +224,7 @@ cudaError_t kernel_prepare(struct runtime *runtime, struct kernel *kernel) {
         say_of_function(error_text(&explanation, status));
         return runtime_error_of(status);
     }
-    if (kernel->module->code.bytes != NULL) { /* what ptxas counted is better than an estimate */
+    if (kernel->module->code.bytes != NULL) { /* the count of ptxas is better than an estimate */
         uint32_t registers =
             cubin_registers(kernel->module->code.bytes, kernel->module->code.size, kernel->name);
         kernel->info.registers = registers > 0 ? registers : kernel->info.registers;

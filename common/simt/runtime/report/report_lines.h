@@ -19,7 +19,7 @@ struct report_line {
     struct report_line *next; /**< in the order of first sight */
 };
 
-/** Adds what a launch did, line by line; without memory a new line is dropped. */
+/** Adds a launch's counts to their source lines; a new line is dropped when out of memory. */
 void report_lines_add(struct report_line **lines, const struct simt_sites *sites);
 
 /**

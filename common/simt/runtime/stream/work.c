@@ -170,7 +170,7 @@ static bool is_pageable(struct runtime *runtime, const void *host) {
     return host_block_find(runtime, host) == NULL;
 }
 
-/** Counts a copy and what it takes. Host to host takes no device time. */
+/** Counts a copy and its modelled time. Host to host takes no device time. */
 static void account_copy(struct runtime *runtime, const struct copy_work *copy, bool graph) {
     bool to = simt_memory_is_device(runtime->memory, copy->to.pointer);
     bool from = simt_memory_is_device(runtime->memory, copy->from.pointer);
