@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "common/base/file.h"
 #include "common/base/terminal.h"
 #include "common/bench/bench.h"
-#include "common/simt/core/launch/launch_testing.h"
+#include "common/simt/core/launch/launch.h"
 
 /*
  * A product of N x N matrices; one block makes tile x tile of it. The kernels
@@ -26,27 +27,54 @@ static const struct subject subjects[] = {
 
 /* A loaded kernel with its memory. */
 struct loaded {
-    struct launch_testing testing;
+    struct simt_memory *memory;
+    struct simt_global_shadow *shadow;
+    struct simt_module *module;
     uint64_t matrices[3];
 };
 
 static enum status load_matrices(struct loaded *l, uint32_t N) {
     size_t count = (size_t)N * N;
     for (int m = 0; m < 3; m++) {
-        TRY(simt_memory_alloc(l->testing.memory, count * sizeof(float), 256, "cudaMalloc",
-                              &l->matrices[m]));
-        float *values = simt_memory_host(l->testing.memory, l->matrices[m]);
+        enum status status =
+            simt_memory_alloc(l->memory, count * sizeof(float), 256, "cudaMalloc", &l->matrices[m]);
+        if (status != STATUS_OK) {
+            return status;
+        }
+        float *values = simt_memory_host(l->memory, l->matrices[m]);
         for (size_t i = 0; i < count; i++) {
             values[i] = (float)(i % 13) - 6.0f;
         }
-        simt_memory_mark(l->testing.memory, l->matrices[m], count * sizeof(float));
+        simt_memory_mark(l->memory, l->matrices[m], count * sizeof(float));
     }
     return STATUS_OK;
 }
 
 static enum status load(struct loaded *l, const struct subject *subject, struct error *error) {
-    TRY(launch_testing_load(&l->testing, subject->path, error));
-    return load_matrices(l, subject->N);
+    char *text = NULL;
+    size_t size = 0;
+    struct ptx_module *ptx = NULL;
+    enum status status = file_read(subject->path, (size_t)1 << 24, &text, &size, error);
+    if (status == STATUS_OK) {
+        status = ptx_parse(&ptx, text, size, error);
+    }
+    free(text);
+    if (status == STATUS_OK) {
+        status = simt_memory_create(&l->memory, (size_t)1 << 30);
+    }
+    if (status == STATUS_OK) {
+        status = simt_global_shadow_create(&l->shadow, l->memory);
+    }
+    if (status == STATUS_OK) {
+        status = simt_module_load(&l->module, ptx, l->memory, error);
+    }
+    return status == STATUS_OK ? load_matrices(l, subject->N) : status;
+}
+
+static void unload(struct loaded *l) {
+    simt_module_unload(l->module);
+    simt_global_shadow_free(l->shadow);
+    simt_memory_free(l->memory);
 }
 
 static uint64_t all_instructions(const struct simt_counters *counters) {
@@ -76,13 +104,13 @@ static enum status measure(const struct loaded *l, const struct subject *subject
     } parameters = {{m[0], m[1], m[2]}, subject->N};
     const uint32_t blocks = subject->N / subject->tile;
     const struct simt_launch launch = {
-        .module = l->testing.module,
+        .module = l->module,
         .kernel = subject->kernel,
         .grid = {blocks, blocks, 1},
         .threads = {subject->threads[0], subject->threads[1], 1},
         .parameters = &parameters,
         .check = check,
-        .global_shadow = l->testing.shadow,
+        .global_shadow = l->shadow,
         .host_threads = host_threads,
         /* as on an H200 that holds eight of these blocks on a multiprocessor */
         .l1_bytes = (size_t)28 << 10,
@@ -99,9 +127,11 @@ static enum status measure(const struct loaded *l, const struct subject *subject
         double core = core_seconds() - core_start;
         best = seconds < best ? seconds : best;
         best_core = core < best_core ? core : best_core;
-        TRY(status);
-        if (fault.kind != SIMT_FAULT_NONE) {
-            return error_set(error, STATUS_MISMATCH, "%s: %s", subject->name, fault.text);
+        if (status == STATUS_OK && fault.kind != SIMT_FAULT_NONE) {
+            status = error_set(error, STATUS_MISMATCH, "%s: %s", subject->name, fault.text);
+        }
+        if (status != STATUS_OK) {
+            return status;
         }
     }
     uint64_t instructions = all_instructions(&counters);
@@ -120,7 +150,7 @@ static enum status measure_all(const struct subject *subject, struct error *erro
             status = measure(&loaded, subject, (enum simt_check)check, bench_cpu_count(), error);
         }
     }
-    launch_testing_close(&loaded.testing);
+    unload(&loaded);
     return status;
 }
 
