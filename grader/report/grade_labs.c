@@ -262,6 +262,27 @@ static void find_learner(const struct work *w, const struct lab *lab, char *path
              lab->file);
 }
 
+/* Without the learner's file nothing tells whether it has changed: said once, for all labs. */
+static void warn_of_missing(const struct work *w) {
+    char file[PATH_SIZE], first[PATH_SIZE + 64] = "";
+    size_t missing = 0;
+    for (size_t i = 0; i < LAB_COUNT; i++) {
+        const struct lab *lab = w->options->chosen[i];
+        if (lab != NULL) {
+            find_learner(w, lab, file);
+            if (access(file, R_OK) != 0 && missing++ == 0) {
+                snprintf(first, sizeof first, "%s: %s", file, strerror(errno));
+            }
+        }
+    }
+    if (missing > 0) {
+        fprintf(stderr,
+                "report: %.1000s%s; what was built is graded, but not remembered: start the report "
+                "in the workbook's folder or in one below it\n",
+                first, missing > 1 ? ", nor other labs' files" : "");
+    }
+}
+
 /* The digest, and whether the file is the starter; both stay empty where something is missing. */
 static void look_at(struct work *w, struct lab_run *lab) {
     char file[PATH_SIZE], starter[PATH_SIZE], programs[PARTS][PATH_SIZE], worker[PATH_SIZE];
@@ -329,6 +350,7 @@ enum status grade_labs(struct run *run, const struct grade_options *options, str
     TRY(open_folder(&w, error));
     TRY(lock_folder(&w, error));
     load_memory(&w);
+    warn_of_missing(&w);
     for (size_t i = 0; i < LAB_COUNT; i++) {
         labs += options->chosen[i] != NULL;
     }

@@ -241,6 +241,55 @@ an_interrupted_run_keeps_what_it_has() {
     has "not changed since they were graded: 04"
 }
 
+# runs_still PIDFILE: whether that process is there and no zombie.
+runs_still() {
+    local state
+    state=$(sed 's/.*) //; s/ .*//' "/proc/$(cat "$1")/stat" 2>/dev/null) && [ "$state" != Z ]
+}
+
+a_killed_report_takes_its_program_along() {
+    make_course
+    program 04_sgemm_parity "echo \$\$ >'$work/pid.new'; mv '$work/pid.new' '$work/pid'; exec sleep 300"
+    (cd "$work" && BUILD_WORKSPACE_DIRECTORY=$work exec "$report" --graders "$work/graders" --labs 4 >/dev/null 2>&1) &
+    local killed=$! i
+    for ((i = 0; i < 600; i++)); do
+        [ -e "$work/pid" ] && break
+        sleep 0.1
+    done
+    runs_still "$work/pid" || fail "the graded program did not start"
+    kill -KILL "$killed"
+    wait "$killed" 2>/dev/null
+    for ((i = 0; i < 100; i++)); do
+        runs_still "$work/pid" || return 0
+        sleep 0.1
+    done
+    fail "the graded program outlives the report"
+    kill -KILL "$(cat "$work/pid")"
+}
+
+# from FOLDER FLAGS...: a report that `bazel run` did not start, in that folder.
+from() {
+    output=$(cd "$1" && env -u BUILD_WORKSPACE_DIRECTORY -u BUILD_WORKING_DIRECTORY "$report" \
+        --graders "$work/graders" --timeout "$limit" "${@:2}" 2>&1)
+    code=$?
+}
+
+started_in_another_folder() {
+    make_course
+    : >"$work/WORKSPACE"
+    from "$work/labs/04_sgemm" --labs 4
+    shows 04_sgemm passed 88
+    from "$work" --labs 4
+    has "not changed since they were graded: 04"
+    if grep -q "No such file" <<<"$output"; then fail "the learner's file is missed: $output"; fi
+    [ ! -e "$work/labs/04_sgemm/results" ] || fail "results lie in the folder it was started in"
+    mkdir "$TEST_TMPDIR/elsewhere"
+    from "$TEST_TMPDIR/elsewhere" --labs 4,5
+    has "report: ./labs/04_sgemm/sgemm.cu: No such file or directory, nor other labs' files; "
+    has "start the report in the workbook's folder"
+    shows 04_sgemm passed 88
+}
+
 no_place_to_write() {
     make_course
     echo "a file" >"$work/results"
@@ -307,6 +356,8 @@ nobody_forges
 endless_output_ends
 memory_is_not_lost
 an_interrupted_run_keeps_what_it_has
+a_killed_report_takes_its_program_along
+started_in_another_folder
 no_place_to_write
 command_lines
 [ "$failures" -eq 0 ]

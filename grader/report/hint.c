@@ -72,7 +72,18 @@ static enum status choose(const struct options *o, const struct lab *lab, int co
     return STATUS_OK;
 }
 
-/* Forgetting is no reason not to help. */
+/* Reads how many hints were shown; false where the file can be neither read nor replaced. */
+static bool recall(struct hints_shown *shown, const char *path) {
+    struct error error = {0};
+    enum status status = hints_load(shown, path, &error);
+    if (error.message[0] != '\0') {
+        fprintf(stderr, "hint: %s%s\n", error_text(&error, status),
+                status == STATUS_OK ? "" : "; not remembered");
+    }
+    return status == STATUS_OK;
+}
+
+/* A hint is shown even where nothing can be remembered. */
 static void remember(struct hints_shown *shown, size_t lab, int end, const char *folder,
                      const char *path) {
     struct error error = {0};
@@ -96,7 +107,7 @@ static enum status show(const struct options *o, const struct lab *lab, const ch
     int count = (int)hints_find(handout, hints);
     snprintf(folder, sizeof folder, "%s/results", lab_workspace());
     snprintf(path, sizeof path, "%s/hints.json", folder);
-    TRY(hints_load(&shown, path, error));
+    bool writable = recall(&shown, path);
     TRY(choose(o, lab, count, shown.count[index], &first, &end, error));
     for (int i = first; i < end; i++) {
         print_hint(&hints[i]);
@@ -107,7 +118,9 @@ static enum status show(const struct options *o, const struct lab *lab, const ch
         printf("; the next one: bazel run //grader:hint -- %s", lab->name);
     }
     printf(")\n");
-    remember(&shown, index, end, folder, path);
+    if (writable) {
+        remember(&shown, index, end, folder, path);
+    }
     return STATUS_OK;
 }
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "common/base/file.h"
+#include "grader/report/set_aside.h"
 
 enum { MOST_BYTES = 1 << 20 };
 
@@ -58,8 +59,8 @@ enum status hints_load(struct hints_shown *shown, const char *path, struct error
     free(text);
     if (!cJSON_IsObject(json)) {
         cJSON_Delete(json);
-        return error_set(error, STATUS_BAD_FORMAT,
-                         "%s: not what hint wrote there; remove it to begin anew", path);
+        (void)error_set(error, STATUS_BAD_FORMAT, "%s: not a JSON object", path);
+        return set_aside(path, error);
     }
     for (size_t i = 0; i < LAB_COUNT; i++) {
         const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, lab_at(i)->name);

@@ -36,7 +36,12 @@ struct hints_shown {
     int count[LAB_COUNT];
 };
 
-/** Reads the file; one that is not there means none. Fails on one that is not understood. */
+/**
+ * @brief Reads the file; without one no hint was shown.
+ *
+ * A damaged file is moved out of the way, and @p error says so although the status is STATUS_OK.
+ * On failure @p shown holds zeros, too, and the file must not be written.
+ */
 MUST_CHECK enum status hints_load(struct hints_shown *shown, const char *path, struct error *error);
 
 /** Writes the file, which appears whole or not at all. */

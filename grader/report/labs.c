@@ -79,8 +79,3 @@ bool lab_file_is(const char *path, const char *starter) {
     file_view_close(&other);
     return same;
 }
-
-const char *lab_workspace(void) {
-    const char *workspace = getenv("BUILD_WORKSPACE_DIRECTORY");
-    return workspace != NULL && workspace[0] != '\0' ? workspace : ".";
-}

@@ -44,7 +44,10 @@ void lab_starter_path(const struct lab *lab, const char *workspace, char *path, 
 /** @return whether both files can be read and have the same content */
 bool lab_file_is(const char *path, const char *starter);
 
-/** @return the workspace: $BUILD_WORKSPACE_DIRECTORY of `bazel run`, else this folder. */
+/**
+ * @return the workspace: $BUILD_WORKSPACE_DIRECTORY of `bazel run`, else the nearest folder from
+ *         the current one upwards with WORKSPACE and labs/, else the current one
+ */
 const char *lab_workspace(void);
 
 #ifdef __cplusplus

@@ -55,9 +55,20 @@ hints() {
     call 1 "$hint" 05
     has "labs/05_layernorm_softmax/README.md"
     echo "broken" >"$work/results/hints.json"
-    call 1 "$hint" 04
-    has "remove it to begin anew"
-    [ "$(cat "$work/results/hints.json")" = broken ] || fail "the damaged file is changed"
+    call 0 "$hint" 04
+    has "Hint 1: "
+    has "begun anew, the old file is $work/results/hints.json.broken"
+    [ "$(grep -c "begun anew" <<<"$output")" -eq 1 ] || fail "said more than once: $output"
+    [ "$(cat "$work/results/hints.json.broken")" = broken ] || fail "the damaged file is changed"
+    call 0 "$hint" 04
+    has "Hint 2: "
+    if grep -q "begun anew" <<<"$output"; then fail "said again: $output"; fi
+    rm "$work/results/hints.json"
+    mkdir "$work/results/hints.json"
+    call 0 "$hint" 04
+    has "Hint 1: "
+    has "not remembered"
+    [ -d "$work/results/hints.json" ] || fail "the folder in the way is gone"
     rm -r "$work/results"
     echo "in the way" >"$work/results"
     call 0 "$hint" 04

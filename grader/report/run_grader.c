@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -98,11 +99,15 @@ static bool environment_create(struct environment *e, const struct grader_comman
 }
 
 /* In the child: only what may be called after fork(). */
-static void become(const char *program, char **variables, int log) {
+static void become(const char *program, char **variables, int log, pid_t parent) {
     char *arguments[] = {(char *)program, NULL};
     struct rlimit output;
     int nothing = open("/dev/null", O_RDONLY);
     setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a report that is killed takes the program with it */
+    if (getppid() != parent) {
+        _exit(127); /* it was killed already */
+    }
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
     getrlimit(RLIMIT_FSIZE, &output);
@@ -151,9 +156,10 @@ static enum status start(const struct grader_command *command, pid_t *child, str
         return error_set(error, STATUS_OUT_OF_MEMORY, "%s: out of memory", command->program);
     }
     fflush(NULL);
+    pid_t parent = getpid();
     *child = fork();
     if (*child == 0) {
-        become(command->program, environment.variables, log);
+        become(command->program, environment.variables, log, parent);
     }
     environment_free(&environment);
     close(log);

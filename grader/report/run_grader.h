@@ -33,8 +33,8 @@ struct grader_end {
  * @brief Runs it in a process group of its own, without input, with the environment of this
  *        process but for GoogleTest's variables, which could leave tests out.
  *
- * What is left of the group when the program has ended is killed. Ctrl-C ends it, and is kept:
- * grader_interrupted().
+ * Processes of the group that outlive the program are killed. Ctrl-C ends the program and is
+ * noted: grader_interrupted(). The program is killed when the calling thread ends, however it does.
  *
  * @return STATUS_OK however it ended; STATUS_NOT_FOUND, STATUS_IO when it cannot be started
  */
