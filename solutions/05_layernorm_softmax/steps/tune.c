@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/base/flags.h"
 #include "common/base/terminal.h"
 #include "common/bench/device/device_bench.h"
 #include "common/device/device.h"
@@ -149,23 +150,55 @@ static enum status time_shape(struct shape s, bool flush_l2, struct error *error
     return status;
 }
 
+/* "ROWS,C" within the operators' limits. */
+static enum status parse_shape(const char *text, struct shape *s, struct error *error) {
+    int end = 0;
+    if (sscanf(text, "%zu,%zu%n", &s->rows, &s->C, &end) != 2 || text[end] != '\0' || s->C == 0 ||
+        s->rows == 0 || s->C > ROWS_MAX_C || s->rows > ROWS_MAX_ELEMENTS / s->C) {
+        return error_set(error, STATUS_INVALID_ARGUMENT, "'%s' is not ROWS,C", text);
+    }
+    return STATUS_OK;
+}
+
+static enum status tune(const struct arguments *arguments, struct error *error) {
+    struct device_properties gpu;
+    size_t defaults = sizeof default_shapes / sizeof *default_shapes;
+    size_t count = arguments->count > 0 ? arguments->count : defaults;
+    TRY(device_open(error));
+    TRY(device_properties(&gpu, error));
+    setenv("SIMT_CHECK", "bounds", 0);
+    for (size_t i = 0; i < count; i++) {
+        struct shape s = {0};
+        if (arguments->count > 0) {
+            TRY(parse_shape(arguments->values[i], &s, error));
+        } else {
+            s = default_shapes[i];
+        }
+        TRY(time_shape(s, !gpu.modelled, error));
+    }
+    return STATUS_OK;
+}
+
+static enum status run(int argc, char **argv, const char **values, struct error *error) {
+    const struct flags flags = {
+        .program = "tune",
+        .positional = "[ROWS,C ...]",
+        .summary =
+            "Times every possible plan of v6 on some shapes, beside a copy of the same bytes.",
+    };
+    struct arguments arguments = {.values = values};
+    TRY(flags_parse(&flags, argc, argv, &arguments, error));
+    if (arguments.help) {
+        flags_help(&flags, stdout);
+        return STATUS_OK;
+    }
+    return tune(&arguments, error);
+}
+
 int main(int argc, char **argv) {
     struct error error = {0};
-    struct device_properties gpu;
-    enum status status = device_open(&error);
-    if (status == STATUS_OK) {
-        status = device_properties(&gpu, &error);
-    }
-    size_t count = argc > 1 ? (size_t)argc - 1 : sizeof default_shapes / sizeof *default_shapes;
-    setenv("SIMT_CHECK", "bounds", 0);
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-        struct shape s = argc > 1 ? (struct shape){0} : default_shapes[i];
-        if (argc > 1 && (sscanf(argv[i + 1], "%zu,%zu", &s.rows, &s.C) != 2 || s.C == 0 ||
-                         s.rows == 0 || s.C > ROWS_MAX_C || s.rows > ROWS_MAX_ELEMENTS / s.C)) {
-            status = error_set(&error, STATUS_INVALID_ARGUMENT, "'%s' is not ROWS,C", argv[i + 1]);
-            break;
-        }
-        status = time_shape(s, !gpu.modelled, &error);
-    }
+    const char **values = calloc((size_t)argc, sizeof *values);
+    enum status status = values != NULL ? run(argc, argv, values, &error) : STATUS_OUT_OF_MEMORY;
+    free(values);
     return status == STATUS_OK ? 0 : report_failure("tune", &error, status);
 }
