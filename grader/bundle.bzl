@@ -1,11 +1,12 @@
 """One archive that grades and measures on a GPU host without Bazel."""
 
-# Programs keep their places below the archive's folder, so that they find their
-# shared libraries and data as they do in a runfiles tree. Most of them carry the
-# same kernels, and xz packs those once that lie in its window: programs of a lab
-# follow each other, and a lab's kernels are in the next one's programs. Unpacking
-# takes as much memory as the window is large. A higher preset takes three times as
-# long for 4% less.
+# Programs keep their paths below the archive's folder, so that they find their shared libraries
+# and data as they do in a runfiles tree. Most of an archive is kernels, already compressed, and
+# each program has its own copy of those it needs. xz stores a copy once if the one before it lies
+# within the window: so the programs of a lab stand side by side, before those of the next lab,
+# which have most of these kernels, too. For all GPUs a program has up to 60 MiB, and the window
+# holds several. Unpacking takes as much memory as the window has. A higher preset takes three
+# times as long for 4% less.
 _PACK = """
 set -euo pipefail
 root=$(mktemp -d)
@@ -21,7 +22,7 @@ printf '%s\n' "$5/commit" "$5/manifest.tsv" >>"$root/order"
 sed -n 's/^STABLE_COMMIT //p' "$3" >"$root/$5/commit"
 chmod -R u+w,a+rX "$root/$5"
 tar --create --mtime=@0 --owner=0 --group=0 --numeric-owner --directory="$root" \
-    --verbatim-files-from --files-from="$root/order" | xz --lzma2=preset=1,dict=128MiB >"$4"
+    --verbatim-files-from --files-from="$root/order" | xz --lzma2=preset=1,dict=256MiB >"$4"
 """
 
 def _place(file):
