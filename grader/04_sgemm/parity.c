@@ -7,7 +7,7 @@
 #include "common/testing/device_buffer.h"
 #include "common/testing/testing.h"
 #include "grader/04_sgemm/calls.h"
-#include "grader/harness/bed.h"
+#include "grader/harness/fixture.h"
 #include "grader/harness/logits.h"
 #include "grader/harness/remote_models.h"
 #include "grader/harness/watch.h"
@@ -29,7 +29,7 @@ struct sgemm_case {
 };
 
 static enum status case_create(struct sgemm_case *c, struct sgemm_shape s, struct sgemm_variant v,
-                               struct bed *bed, struct error *error) {
+                               struct fixture *fixture, struct error *error) {
     snprintf(c->name, sizeof c->name, "shape M=%zu N=%zu K=%zu, B %s, alpha %g, beta %g%s", s.M,
              s.N, s.K, v.form == SGEMM_B_PLAIN ? "plain" : "transposed", (double)v.alpha,
              (double)v.beta, v.skew > 0 ? ", pointers 4 bytes past a boundary" : "");
@@ -37,8 +37,8 @@ static enum status case_create(struct sgemm_case *c, struct sgemm_shape s, struc
     if (c->C == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
     }
-    TRY(sgemm_data_create(&c->data, s, v, SGEMM_ROWS, SGEMM_ALL_ROWS, &bed->rng, error));
-    TRY(sgemm_buffers_create(&c->buffers, s, v.skew, bed_guards(bed), error));
+    TRY(sgemm_data_create(&c->data, s, v, SGEMM_ROWS, SGEMM_ALL_ROWS, &fixture->rng, error));
+    TRY(sgemm_buffers_create(&c->buffers, s, v.skew, fixture_guards(fixture), error));
     return sgemm_buffers_put(&c->buffers, &c->data, error);
 }
 
@@ -49,29 +49,30 @@ static void case_free(struct sgemm_case *c) {
 }
 
 /* The subject's sgemm(), in its own process. */
-static enum status remote_sgemm(const struct sgemm_problem *problem, const struct bed *bed,
+static enum status remote_sgemm(const struct sgemm_problem *problem, const struct fixture *fixture,
                                 struct error *error) {
-    struct sgemm_call c = {*problem, bed->workspace, bed->stream};
+    struct sgemm_call c = {*problem, fixture->workspace, fixture->stream};
     return remote_call("sgemm", &c, sizeof c, error);
 }
 
-static enum status call(const struct sgemm_case *c, const struct bed *bed, struct error *error) {
+static enum status call(const struct sgemm_case *c, const struct fixture *fixture,
+                        struct error *error) {
     const struct sgemm_problem problem = sgemm_buffers_problem(&c->buffers, &c->data);
     grader_watch(c->name, PATIENCE);
-    enum status status = remote_sgemm(&problem, bed, error);
+    enum status status = remote_sgemm(&problem, fixture, error);
     if (status == STATUS_OK) {
-        status = device_synchronize(bed->stream, error);
+        status = device_synchronize(fixture->stream, error);
     }
     grader_watch("", 0);
     return status;
 }
 
 static enum status check_case(struct sgemm_case *c, struct sgemm_shape s, struct sgemm_variant v,
-                              struct bed *bed, struct error *error) {
+                              struct fixture *fixture, struct error *error) {
     char text[512];
     const char *wrong;
-    TRY(case_create(c, s, v, bed, error));
-    TRY(call(c, bed, error));
+    TRY(case_create(c, s, v, fixture, error));
+    TRY(call(c, fixture, error));
     TRY(sgemm_buffers_get(&c->buffers, c->C, &wrong, error));
     if (wrong != NULL) {
         TEST_FAIL("%s: %s", c->name, wrong);
@@ -82,10 +83,11 @@ static enum status check_case(struct sgemm_case *c, struct sgemm_shape s, struct
     return STATUS_OK;
 }
 
-static void run_case(struct sgemm_shape shape, struct sgemm_variant variant, struct bed *bed) {
+static void run_case(struct sgemm_shape shape, struct sgemm_variant variant,
+                     struct fixture *fixture) {
     struct sgemm_case c = {0};
     struct error error = {0};
-    enum status status = check_case(&c, shape, variant, bed, &error);
+    enum status status = check_case(&c, shape, variant, fixture, &error);
     if (status != STATUS_OK) {
         TEST_FAIL("%s: %s (%s)", c.name, error_text(&error, status), status_name(status));
     }
@@ -93,9 +95,9 @@ static void run_case(struct sgemm_shape shape, struct sgemm_variant variant, str
 }
 
 static void run_shapes(const struct sgemm_shape *shapes, size_t count, struct sgemm_variant variant,
-                       struct bed *bed) {
+                       struct fixture *fixture) {
     for (size_t i = 0; i < count && !test_has_failed(); i++) {
-        run_case(shapes[i], variant, bed);
+        run_case(shapes[i], variant, fixture);
     }
 }
 
@@ -126,12 +128,12 @@ static const struct sgemm_shape empty_shapes[] = {
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static void run_lists(struct sgemm_variant variant) {
-    struct bed bed;
-    if (bed_open(&bed, SGEMM_WORKSPACE_BYTES)) {
-        run_shapes(small_shapes, COUNT(small_shapes), variant, &bed);
-        run_shapes(large_shapes, COUNT(large_shapes), variant, &bed);
+    struct fixture fixture;
+    if (fixture_open(&fixture, SGEMM_WORKSPACE_BYTES)) {
+        run_shapes(small_shapes, COUNT(small_shapes), variant, &fixture);
+        run_shapes(large_shapes, COUNT(large_shapes), variant, &fixture);
     }
-    bed_close(&bed);
+    fixture_close(&fixture);
 }
 
 C_TEST(parity, transposed_b) {
@@ -146,81 +148,82 @@ C_TEST(parity, alpha_and_beta) {
     static const float factors[][2] = {{1.0f, 1.0f},  {-0.75f, 0.5f}, {2.5f, 0.0f},
                                        {0.0f, -1.5f}, {0.0f, 0.0f},   {1.0f, -2.0f}};
     static const struct sgemm_shape shapes[] = {{1, 1, 1}, {37, 41, 43}, {130, 129, 33}};
-    struct bed bed;
-    if (bed_open(&bed, SGEMM_WORKSPACE_BYTES)) {
+    struct fixture fixture;
+    if (fixture_open(&fixture, SGEMM_WORKSPACE_BYTES)) {
         for (size_t i = 0; i < COUNT(factors); i++) {
             struct sgemm_variant v = {i % 2 == 0 ? SGEMM_B_TRANSPOSED : SGEMM_B_PLAIN,
                                       factors[i][0], factors[i][1], 0};
-            run_shapes(shapes, COUNT(shapes), v, &bed);
+            run_shapes(shapes, COUNT(shapes), v, &fixture);
         }
     }
-    bed_close(&bed);
+    fixture_close(&fixture);
 }
 
 C_TEST(parity, empty_sizes) {
-    struct bed bed;
-    if (bed_open(&bed, SGEMM_WORKSPACE_BYTES)) {
-        run_shapes(empty_shapes, COUNT(empty_shapes), transposed, &bed);
+    struct fixture fixture;
+    if (fixture_open(&fixture, SGEMM_WORKSPACE_BYTES)) {
+        run_shapes(empty_shapes, COUNT(empty_shapes), transposed, &fixture);
         run_shapes(empty_shapes, COUNT(empty_shapes),
-                   (struct sgemm_variant){SGEMM_B_PLAIN, 1, 0.5f, 0}, &bed);
+                   (struct sgemm_variant){SGEMM_B_PLAIN, 1, 0.5f, 0}, &fixture);
     }
-    bed_close(&bed);
+    fixture_close(&fixture);
 }
 
 C_TEST(parity, unaligned_pointers) {
-    struct bed bed;
-    if (bed_open(&bed, SGEMM_WORKSPACE_BYTES)) {
+    struct fixture fixture;
+    if (fixture_open(&fixture, SGEMM_WORKSPACE_BYTES)) {
         run_shapes(small_shapes, COUNT(small_shapes),
-                   (struct sgemm_variant){SGEMM_B_TRANSPOSED, 1.0f, 0.0f, 1}, &bed);
-        run_shapes(large_shapes, 4, (struct sgemm_variant){SGEMM_B_PLAIN, 1.0f, 1.0f, 1}, &bed);
+                   (struct sgemm_variant){SGEMM_B_TRANSPOSED, 1.0f, 0.0f, 1}, &fixture);
+        run_shapes(large_shapes, 4, (struct sgemm_variant){SGEMM_B_PLAIN, 1.0f, 1.0f, 1}, &fixture);
     }
-    bed_close(&bed);
+    fixture_close(&fixture);
 }
 
 C_TEST(parity, long_sizes) {
-    struct bed bed;
-    if (bed_open(&bed, SGEMM_WORKSPACE_BYTES)) {
-        run_shapes(long_shapes, bed.modelled ? 2 : COUNT(long_shapes), transposed, &bed);
+    struct fixture fixture;
+    if (fixture_open(&fixture, SGEMM_WORKSPACE_BYTES)) {
+        run_shapes(long_shapes, fixture.modelled ? 2 : COUNT(long_shapes), transposed, &fixture);
     }
-    bed_close(&bed);
+    fixture_close(&fixture);
 }
 
 /* Sizes drawn anew in every run: no list of special cases passes. */
 C_TEST(parity, random_sizes) {
-    struct bed bed;
-    if (bed_open(&bed, SGEMM_WORKSPACE_BYTES)) {
+    struct fixture fixture;
+    if (fixture_open(&fixture, SGEMM_WORKSPACE_BYTES)) {
         for (int i = 0; i < 24 && !test_has_failed(); i++) {
-            struct sgemm_shape shape = {1 + rng_below(&bed.rng, 150), 1 + rng_below(&bed.rng, 150),
-                                        1 + rng_below(&bed.rng, 200)};
+            struct sgemm_shape shape = {1 + rng_below(&fixture.rng, 150),
+                                        1 + rng_below(&fixture.rng, 150),
+                                        1 + rng_below(&fixture.rng, 200)};
             struct sgemm_variant v = {
-                rng_below(&bed.rng, 2) == 0 ? SGEMM_B_PLAIN : SGEMM_B_TRANSPOSED, 1.0f,
-                rng_below(&bed.rng, 2) == 0 ? 0.0f : 1.0f, rng_below(&bed.rng, 2)};
-            run_case(shape, v, &bed);
+                rng_below(&fixture.rng, 2) == 0 ? SGEMM_B_PLAIN : SGEMM_B_TRANSPOSED, 1.0f,
+                rng_below(&fixture.rng, 2) == 0 ? 0.0f : 1.0f, rng_below(&fixture.rng, 2)};
+            run_case(shape, v, &fixture);
         }
     }
-    bed_close(&bed);
+    fixture_close(&fixture);
 }
 
 C_TEST(parity, large_sizes_on_a_gpu) {
-    struct bed bed;
-    if (bed_open(&bed, SGEMM_WORKSPACE_BYTES) && !bed.modelled) {
-        run_shapes(gpu_shapes, COUNT(gpu_shapes), transposed, &bed);
-        run_shapes(gpu_shapes, COUNT(gpu_shapes), plain, &bed);
+    struct fixture fixture;
+    if (fixture_open(&fixture, SGEMM_WORKSPACE_BYTES) && !fixture.modelled) {
+        run_shapes(gpu_shapes, COUNT(gpu_shapes), transposed, &fixture);
+        run_shapes(gpu_shapes, COUNT(gpu_shapes), plain, &fixture);
     }
-    bool modelled = bed.modelled;
-    bed_close(&bed);
+    bool modelled = fixture.modelled;
+    fixture_close(&fixture);
     if (modelled) {
         TEST_SKIP("large sizes are for a GPU; this is simt");
     }
 }
 
 C_TEST(parity, too_large_is_refused) {
-    struct bed bed;
+    struct fixture fixture;
     struct device_buffer c;
     struct error error = {0};
     float before = 3.0f, after = 0.0f;
     bool intact, changed;
-    ASSERT_TRUE(bed_open(&bed, SGEMM_WORKSPACE_BYTES));
+    ASSERT_TRUE(fixture_open(&fixture, SGEMM_WORKSPACE_BYTES));
     ASSERT_OK(device_buffer_create(&c, 1, false, 0, &error));
     ASSERT_OK(device_buffer_put(&c, &before, &error));
     for (int i = 0; i < 3; i++) {
@@ -233,7 +236,7 @@ C_TEST(parity, too_large_is_refused) {
                                         .B = c.data,
                                         .C = c.data};
         grader_watch("a size above SGEMM_MAX_SIZE", PATIENCE);
-        enum status status = remote_sgemm(&problem, &bed, &error);
+        enum status status = remote_sgemm(&problem, &fixture, &error);
         grader_watch("", 0);
         if (status != STATUS_INVALID_ARGUMENT || strstr(error.message, "536870913") == NULL) {
             TEST_FAIL("M=%zu N=%zu K=%zu: must be refused with STATUS_INVALID_ARGUMENT and a line "
@@ -241,11 +244,11 @@ C_TEST(parity, too_large_is_refused) {
                       problem.M, problem.N, problem.K, status_name(status), error.message);
         }
     }
-    EXPECT_OK(device_synchronize(bed.stream, &error));
+    EXPECT_OK(device_synchronize(fixture.stream, &error));
     EXPECT_OK(device_buffer_get(&c, &after, &intact, &changed, &error));
     EXPECT_TRUE(!changed);
     device_buffer_free(&c);
-    bed_close(&bed);
+    fixture_close(&fixture);
 }
 
 C_TEST(parity, llama2_end_to_end) {

@@ -9,7 +9,7 @@
 #include "common/testing/testing.h"
 #include "common/testing/words.h"
 #include "grader/05_layernorm_softmax/calls.h"
-#include "grader/harness/bed.h"
+#include "grader/harness/fixture.h"
 #include "grader/harness/gpu.h"
 #include "grader/harness/logits.h"
 #include "grader/harness/own_work.h"
@@ -52,16 +52,16 @@ static void name_case(struct rows_case *c) {
 }
 
 static enum status case_create(struct rows_case *c, enum rows_op op, enum nn_dtype type,
-                               struct shape s, struct bed *bed, struct error *error) {
+                               struct shape s, struct fixture *fixture, struct error *error) {
     const struct rows_variant v = {.flavour = c->variant.flavour,
                                    .skew_in = c->variant.skew,
                                    .skew_out = c->variant.skew,
                                    .in_place = c->variant.in_place};
     enum status status =
-        rows_data_create(&c->data, op, type, s.rows, s.C, v.flavour, &bed->rng, error);
+        rows_data_create(&c->data, op, type, s.rows, s.C, v.flavour, &fixture->rng, error);
     name_case(c);
     TRY(status);
-    TRY(rows_buffers_create(&c->buffers, &c->data, v, bed_guards(bed), error));
+    TRY(rows_buffers_create(&c->buffers, &c->data, v, fixture_guards(fixture), error));
     return rows_buffers_put(&c->buffers, &c->data, error);
 }
 
@@ -71,18 +71,19 @@ static void case_free(struct rows_case *c) {
 }
 
 /* The subject's layernorm_softmax(), in its own process. */
-static enum status remote_rows(const struct rows_problem *problem, const struct bed *bed,
+static enum status remote_rows(const struct rows_problem *problem, const struct fixture *fixture,
                                struct error *error) {
-    struct rows_call c = {*problem, bed->workspace, bed->stream};
+    struct rows_call c = {*problem, fixture->workspace, fixture->stream};
     return remote_call("rows", &c, sizeof c, error);
 }
 
-static enum status call(const struct rows_case *c, const struct bed *bed, struct error *error) {
+static enum status call(const struct rows_case *c, const struct fixture *fixture,
+                        struct error *error) {
     const struct rows_problem problem = rows_buffers_problem(&c->buffers, &c->data);
     grader_watch(c->name, PATIENCE);
-    enum status status = remote_rows(&problem, bed, error);
+    enum status status = remote_rows(&problem, fixture, error);
     if (status == STATUS_OK) {
-        status = device_synchronize(bed->stream, error);
+        status = device_synchronize(fixture->stream, error);
     }
     grader_watch("", 0);
     return status;
@@ -107,17 +108,17 @@ static enum status check_result(struct rows_case *c, struct error *error) {
 }
 
 static enum status check_case(struct rows_case *c, enum rows_op op, enum nn_dtype type,
-                              struct shape shape, struct bed *bed, struct error *error) {
-    TRY(case_create(c, op, type, shape, bed, error));
-    TRY(call(c, bed, error));
+                              struct shape shape, struct fixture *fixture, struct error *error) {
+    TRY(case_create(c, op, type, shape, fixture, error));
+    TRY(call(c, fixture, error));
     return check_result(c, error);
 }
 
 static void run_case(enum rows_op op, enum nn_dtype type, struct shape shape,
-                     struct variant variant, struct bed *bed) {
+                     struct variant variant, struct fixture *fixture) {
     struct rows_case c = {.variant = variant};
     struct error error = {0};
-    enum status status = check_case(&c, op, type, shape, bed, &error);
+    enum status status = check_case(&c, op, type, shape, fixture, &error);
     if (status != STATUS_OK) {
         TEST_FAIL("%s: %s (%s)", c.name, error_text(&error, status), status_name(status));
     }
@@ -125,10 +126,10 @@ static void run_case(enum rows_op op, enum nn_dtype type, struct shape shape,
 }
 
 static void run_shapes(enum rows_op op, const struct shape *shapes, size_t count,
-                       struct variant variant, struct bed *bed) {
+                       struct variant variant, struct fixture *fixture) {
     for (int type = 0; type < ROWS_TYPES; type++) {
         for (size_t i = 0; i < count && !test_has_failed(); i++) {
-            run_case(op, (enum nn_dtype)type, shapes[i], variant, bed);
+            run_case(op, (enum nn_dtype)type, shapes[i], variant, fixture);
         }
     }
 }
@@ -149,12 +150,12 @@ static const struct shape gpu_shapes[] = {
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static void run_lists(enum rows_op op, struct variant variant) {
-    struct bed bed;
-    if (bed_open(&bed, ROWS_WORKSPACE_BYTES)) {
-        run_shapes(op, small_shapes, COUNT(small_shapes), variant, &bed);
-        run_shapes(op, large_shapes, COUNT(large_shapes), variant, &bed);
+    struct fixture fixture;
+    if (fixture_open(&fixture, ROWS_WORKSPACE_BYTES)) {
+        run_shapes(op, small_shapes, COUNT(small_shapes), variant, &fixture);
+        run_shapes(op, large_shapes, COUNT(large_shapes), variant, &fixture);
     }
-    bed_close(&bed);
+    fixture_close(&fixture);
 }
 
 C_TEST(parity, layernorm) {
@@ -206,70 +207,73 @@ C_TEST(parity, unaligned_pointers) {
 /* Rows whose variance is next to nothing: epsilon decides. */
 C_TEST(parity, epsilon_matters) {
     static const struct shape shapes[] = {{3, 1}, {2, 5}, {2, 96}};
-    struct bed bed;
-    if (bed_open(&bed, ROWS_WORKSPACE_BYTES)) {
+    struct fixture fixture;
+    if (fixture_open(&fixture, ROWS_WORKSPACE_BYTES)) {
         for (int op = 0; op < ROWS_SOFTMAX; op++) {
             const struct rows_flavour flavour = {.quiet = true};
             run_shapes((enum rows_op)op, shapes, COUNT(shapes), (struct variant){flavour, false, 0},
-                       &bed);
+                       &fixture);
         }
     }
-    bed_close(&bed);
+    fixture_close(&fixture);
 }
 
 C_TEST(parity, no_rows) {
     static const struct shape shapes[] = {{0, 1}, {0, 768}};
-    struct bed bed;
-    if (bed_open(&bed, ROWS_WORKSPACE_BYTES)) {
+    struct fixture fixture;
+    if (fixture_open(&fixture, ROWS_WORKSPACE_BYTES)) {
         for (int op = 0; op < ROWS_OPS; op++) {
-            run_shapes((enum rows_op)op, shapes, COUNT(shapes), (struct variant){.skew = 0}, &bed);
+            run_shapes((enum rows_op)op, shapes, COUNT(shapes), (struct variant){.skew = 0},
+                       &fixture);
         }
     }
-    bed_close(&bed);
+    fixture_close(&fixture);
 }
 
 /* More rows than a grid takes blocks in y and z, and a row longer than a block keeps anywhere. */
 C_TEST(parity, many_rows_and_a_long_one) {
     static const struct shape shapes[] = {{70001, 1}, {1, 70001}};
-    struct bed bed;
-    if (bed_open(&bed, ROWS_WORKSPACE_BYTES)) {
+    struct fixture fixture;
+    if (fixture_open(&fixture, ROWS_WORKSPACE_BYTES)) {
         for (int op = 0; op < ROWS_OPS && !test_has_failed(); op++) {
             for (size_t i = 0; i < COUNT(shapes); i++) {
-                run_case((enum rows_op)op, NN_F32, shapes[i], (struct variant){.skew = 0}, &bed);
+                run_case((enum rows_op)op, NN_F32, shapes[i], (struct variant){.skew = 0},
+                         &fixture);
             }
         }
     }
-    bed_close(&bed);
+    fixture_close(&fixture);
 }
 
 /* Sizes drawn anew in every run: no list of special cases passes. */
 C_TEST(parity, random_sizes) {
-    struct bed bed;
-    if (bed_open(&bed, ROWS_WORKSPACE_BYTES)) {
+    struct fixture fixture;
+    if (fixture_open(&fixture, ROWS_WORKSPACE_BYTES)) {
         for (int i = 0; i < 36 && !test_has_failed(); i++) {
             enum rows_op op = (enum rows_op)(i % ROWS_OPS);
-            enum nn_dtype type = (enum nn_dtype)rng_below(&bed.rng, ROWS_TYPES);
-            struct shape shape = {1 + rng_below(&bed.rng, 40), 1 + rng_below(&bed.rng, 1200)};
+            enum nn_dtype type = (enum nn_dtype)rng_below(&fixture.rng, ROWS_TYPES);
+            struct shape shape = {1 + rng_below(&fixture.rng, 40),
+                                  1 + rng_below(&fixture.rng, 1200)};
             struct variant v = {.flavour = {.masked = op == ROWS_SOFTMAX && i % 2 == 0,
-                                            .rows_a_mask = 1 + rng_below(&bed.rng, 5)},
-                                .skew = rng_below(&bed.rng, 2)};
-            run_case(op, type, shape, v, &bed);
+                                            .rows_a_mask = 1 + rng_below(&fixture.rng, 5)},
+                                .skew = rng_below(&fixture.rng, 2)};
+            run_case(op, type, shape, v, &fixture);
         }
     }
-    bed_close(&bed);
+    fixture_close(&fixture);
 }
 
 C_TEST(parity, large_sizes_on_a_gpu) {
-    struct bed bed;
-    if (bed_open(&bed, ROWS_WORKSPACE_BYTES) && !bed.modelled) {
+    struct fixture fixture;
+    if (fixture_open(&fixture, ROWS_WORKSPACE_BYTES) && !fixture.modelled) {
         for (int op = 0; op < ROWS_OPS && !test_has_failed(); op++) {
             const struct rows_flavour flavour = {.masked = op == ROWS_SOFTMAX, .rows_a_mask = 7};
             run_shapes((enum rows_op)op, gpu_shapes, COUNT(gpu_shapes),
-                       (struct variant){.flavour = flavour}, &bed);
+                       (struct variant){.flavour = flavour}, &fixture);
         }
     }
-    bool modelled = bed.modelled;
-    bed_close(&bed);
+    bool modelled = fixture.modelled;
+    fixture_close(&fixture);
     if (modelled) {
         TEST_SKIP("large sizes are for a GPU; this is simt");
     }
@@ -285,11 +289,11 @@ C_TEST(parity, bad_sizes_are_refused) {
         {ROWS_MAX_ELEMENTS / 8 + 1, 8, 1, "137438953473"},
         {1, 8, 0, "rows_a_mask"},
     };
-    struct bed bed;
+    struct fixture fixture;
     struct device_buffer buffer;
     struct error error = {0};
     bool intact, changed = true;
-    ASSERT_TRUE(bed_open(&bed, ROWS_WORKSPACE_BYTES));
+    ASSERT_TRUE(fixture_open(&fixture, ROWS_WORKSPACE_BYTES));
     ASSERT_OK(device_buffer_create(&buffer, 8, false, 0, &error));
     for (size_t i = 0; i < COUNT(bad); i++) {
         struct rows_problem problem = {.op = ROWS_SOFTMAX,
@@ -301,7 +305,7 @@ C_TEST(parity, bad_sizes_are_refused) {
                                        .rows_a_mask = bad[i].rows_a_mask};
         error = (struct error){0};
         grader_watch("sizes that must be refused", PATIENCE);
-        enum status status = remote_rows(&problem, &bed, &error);
+        enum status status = remote_rows(&problem, &fixture, &error);
         grader_watch("", 0);
         if (status != STATUS_INVALID_ARGUMENT || strstr(error.message, bad[i].word) == NULL) {
             TEST_FAIL("rows=%zu C=%zu rows_a_mask=%zu: must be refused with "
@@ -310,11 +314,11 @@ C_TEST(parity, bad_sizes_are_refused) {
                       error.message);
         }
     }
-    EXPECT_OK(device_synchronize(bed.stream, &error));
+    EXPECT_OK(device_synchronize(fixture.stream, &error));
     EXPECT_OK(device_buffer_get(&buffer, NULL, &intact, &changed, &error));
     EXPECT_TRUE(!changed);
     device_buffer_free(&buffer);
-    bed_close(&bed);
+    fixture_close(&fixture);
 }
 
 C_TEST(parity, llama2_end_to_end) {

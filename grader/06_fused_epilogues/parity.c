@@ -6,7 +6,7 @@
 #include "common/device/device.h"
 #include "common/testing/testing.h"
 #include "grader/06_fused_epilogues/calls.h"
-#include "grader/harness/bed.h"
+#include "grader/harness/fixture.h"
 #include "grader/harness/gpu.h"
 #include "grader/harness/own_work.h"
 #include "grader/harness/remote_bert.h"
@@ -20,13 +20,14 @@
 /* Seconds for a call that takes well under one, on the slowest machine and with all checks. */
 enum { PATIENCE = 20 };
 
-/* A bed whose workspace begins with the zeros of the contract. */
-static bool zeroed_bed_open(struct bed *bed) {
+/* A fixture whose workspace begins with the zeros of the contract. */
+static bool zeroed_bed_open(struct fixture *fixture) {
     struct error error = {0};
-    if (!bed_open(bed, FUSED_WORKSPACE_BYTES)) {
+    if (!fixture_open(fixture, FUSED_WORKSPACE_BYTES)) {
         return false;
     }
-    enum status status = device_set(bed->workspace, 0, FUSED_ZERO_BYTES, bed->stream, &error);
+    enum status status =
+        device_set(fixture->workspace, 0, FUSED_ZERO_BYTES, fixture->stream, &error);
     if (status != STATUS_OK) {
         TEST_FAIL("%s", error_text(&error, status));
     }
@@ -34,14 +35,15 @@ static bool zeroed_bed_open(struct bed *bed) {
 }
 
 /* The workspace's zeros are the contract's: the next call relies on them. */
-static void check_zeros(const struct bed *bed) {
+static void check_zeros(const struct fixture *fixture) {
     struct error error = {0};
     unsigned char *bytes = malloc(FUSED_ZERO_BYTES);
-    if (bytes == NULL || bed->workspace == NULL || test_has_failed()) {
+    if (bytes == NULL || fixture->workspace == NULL || test_has_failed()) {
         free(bytes);
         return;
     }
-    enum status status = device_read(bytes, bed->workspace, FUSED_ZERO_BYTES, bed->stream, &error);
+    enum status status =
+        device_read(bytes, fixture->workspace, FUSED_ZERO_BYTES, fixture->stream, &error);
     if (status != STATUS_OK) {
         TEST_FAIL("%s", error_text(&error, status));
     }
@@ -54,32 +56,32 @@ static void check_zeros(const struct bed *bed) {
     free(bytes);
 }
 
-static void zeroed_bed_close(struct bed *bed) {
-    check_zeros(bed);
-    bed_close(bed);
+static void zeroed_bed_close(struct fixture *fixture) {
+    check_zeros(fixture);
+    fixture_close(fixture);
 }
 
 /* The subject's fused_epilogues(), in its own process. */
-static enum status remote_fused(const struct fused_problem *problem, const struct bed *bed,
+static enum status remote_fused(const struct fused_problem *problem, const struct fixture *fixture,
                                 struct error *error) {
-    struct fused_call c = {*problem, bed->workspace, bed->stream};
+    struct fused_call c = {*problem, fixture->workspace, fixture->stream};
     return remote_call("fused", &c, sizeof c, error);
 }
 
-static enum status run_case(struct fused_case *c, struct bed *bed, struct error *error) {
-    TRY(fused_case_create(c, &bed->rng, bed_guards(bed), error));
+static enum status run_case(struct fused_case *c, struct fixture *fixture, struct error *error) {
+    TRY(fused_case_create(c, &fixture->rng, fixture_has_guards(fixture), error));
     grader_watch(c->name, PATIENCE);
-    enum status status = remote_fused(&c->problem, bed, error);
+    enum status status = remote_fused(&c->problem, fixture, error);
     if (status == STATUS_OK) {
-        status = device_synchronize(bed->stream, error);
+        status = device_synchronize(fixture->stream, error);
     }
     grader_watch("", 0);
     return status == STATUS_OK ? fused_case_check(c, error) : status;
 }
 
-static void grade(struct fused_case c, struct bed *bed) {
+static void grade(struct fused_case c, struct fixture *fixture) {
     struct error error = {0};
-    enum status status = run_case(&c, bed, &error);
+    enum status status = run_case(&c, fixture, &error);
     if (status != STATUS_OK) {
         TEST_FAIL("%s: %s (%s)", c.name, error_text(&error, status), status_name(status));
     }
@@ -114,23 +116,24 @@ static bool multiplies(enum fused_op op) {
 }
 
 static void grade_list(enum fused_op op, const struct fused_shape *list, size_t count,
-                       struct fused_case pattern, struct bed *bed) {
+                       struct fused_case pattern, struct fixture *fixture) {
     for (size_t i = 0; i < count && !test_has_failed(); i++) {
         struct fused_case c = pattern;
         c.op = op;
         c.shape = list[i];
-        grade(c, bed);
+        grade(c, fixture);
     }
 }
 
 /* An operation on its own list of shapes. */
 static void grade_op(enum fused_op op, struct fused_case pattern) {
-    struct bed bed;
-    if (zeroed_bed_open(&bed)) {
+    struct fixture fixture;
+    if (zeroed_bed_open(&fixture)) {
         const struct fused_shape *list = multiplies(op) ? shapes : norm_shapes;
-        grade_list(op, list, multiplies(op) ? COUNT(shapes) : COUNT(norm_shapes), pattern, &bed);
+        grade_list(op, list, multiplies(op) ? COUNT(shapes) : COUNT(norm_shapes), pattern,
+                   &fixture);
     }
-    zeroed_bed_close(&bed);
+    zeroed_bed_close(&fixture);
 }
 
 C_TEST(parity, linear) {
@@ -142,15 +145,15 @@ C_TEST(parity, linear_activation) {
 }
 
 C_TEST(parity, every_activation) {
-    struct bed bed;
-    if (zeroed_bed_open(&bed)) {
+    struct fixture fixture;
+    if (zeroed_bed_open(&fixture)) {
         for (int f = NN_GELU; f <= NN_RELU && !test_has_failed(); f++) {
             const struct fused_flavour flavour = {.f = (enum nn_activation)f, .eps = 1e-5f};
             grade_list(FUSED_LINEAR_ACTIVATION, shapes + 3, 5,
-                       (struct fused_case){.flavour = flavour}, &bed);
+                       (struct fused_case){.flavour = flavour}, &fixture);
         }
     }
-    zeroed_bed_close(&bed);
+    zeroed_bed_close(&fixture);
 }
 
 C_TEST(parity, linear_add) {
@@ -202,55 +205,55 @@ C_TEST(parity, unaligned_pointers) {
 }
 
 C_TEST(parity, empty_sizes) {
-    struct bed bed;
-    if (zeroed_bed_open(&bed)) {
+    struct fixture fixture;
+    if (zeroed_bed_open(&fixture)) {
         for (int op = 0; op < FUSED_OPS; op++) {
             /* Without a product, K is not looked at. */
             size_t count = multiplies((enum fused_op)op) ? COUNT(empty_shapes) : 3;
             grade_list((enum fused_op)op, empty_shapes, count,
-                       (struct fused_case){.flavour = ordinary}, &bed);
+                       (struct fused_case){.flavour = ordinary}, &fixture);
         }
     }
-    zeroed_bed_close(&bed);
+    zeroed_bed_close(&fixture);
 }
 
 /* Sizes drawn anew in every run: no list of special cases passes. */
 C_TEST(parity, random_sizes) {
-    struct bed bed;
-    if (zeroed_bed_open(&bed)) {
+    struct fixture fixture;
+    if (zeroed_bed_open(&fixture)) {
         for (int i = 0; i < 28 && !test_has_failed(); i++) {
             struct fused_case c = {.op = (enum fused_op)(i % FUSED_OPS),
                                    .flavour = ordinary,
-                                   .in_place = rng_below(&bed.rng, 2) == 0,
-                                   .skew = rng_below(&bed.rng, 2)};
-            c.shape =
-                (struct fused_shape){1 + rng_below(&bed.rng, 140), 1 + rng_below(&bed.rng, 180),
-                                     1 + rng_below(&bed.rng, 90)};
-            grade(c, &bed);
+                                   .in_place = rng_below(&fixture.rng, 2) == 0,
+                                   .skew = rng_below(&fixture.rng, 2)};
+            c.shape = (struct fused_shape){1 + rng_below(&fixture.rng, 140),
+                                           1 + rng_below(&fixture.rng, 180),
+                                           1 + rng_below(&fixture.rng, 90)};
+            grade(c, &fixture);
         }
     }
-    zeroed_bed_close(&bed);
+    zeroed_bed_close(&fixture);
 }
 
 C_TEST(parity, large_sizes_on_a_gpu) {
-    struct bed bed;
-    bool open = zeroed_bed_open(&bed);
-    for (int op = 0; open && !bed.modelled && op < FUSED_OPS; op++) {
+    struct fixture fixture;
+    bool open = zeroed_bed_open(&fixture);
+    for (int op = 0; open && !fixture.modelled && op < FUSED_OPS; op++) {
         struct fused_case pattern = {.flavour = ordinary, .in_place = op % 2 == 0};
-        grade_list((enum fused_op)op, gpu_shapes, COUNT(gpu_shapes), pattern, &bed);
+        grade_list((enum fused_op)op, gpu_shapes, COUNT(gpu_shapes), pattern, &fixture);
         pattern.copies = BERT_COPIES;
-        grade_list((enum fused_op)op, bert_shapes, COUNT(bert_shapes), pattern, &bed);
+        grade_list((enum fused_op)op, bert_shapes, COUNT(bert_shapes), pattern, &fixture);
     }
-    bool modelled = bed.modelled;
-    zeroed_bed_close(&bed);
+    bool modelled = fixture.modelled;
+    zeroed_bed_close(&fixture);
     if (modelled) {
         TEST_SKIP("large sizes are for a GPU; this is simt");
     }
 }
 
-static void expect_refusal(struct fused_problem p, struct bed *bed, const char *what) {
+static void expect_refusal(struct fused_problem p, struct fixture *fixture, const char *what) {
     struct error error = {0};
-    enum status status = remote_fused(&p, bed, &error);
+    enum status status = remote_fused(&p, fixture, &error);
     if (status != STATUS_INVALID_ARGUMENT || error.message[0] == '\0') {
         TEST_FAIL("%s must be refused with STATUS_INVALID_ARGUMENT and a message, got %s", what,
                   status_name(status));
@@ -258,24 +261,24 @@ static void expect_refusal(struct fused_problem p, struct bed *bed, const char *
 }
 
 C_TEST(parity, what_there_is_not_is_refused) {
-    struct bed bed;
-    if (zeroed_bed_open(&bed)) {
+    struct fixture fixture;
+    if (zeroed_bed_open(&fixture)) {
         struct fused_problem p = {.op = (enum fused_op)FUSED_OPS, .M = 1, .N = 1, .K = 1};
-        expect_refusal(p, &bed, "an unknown operation");
+        expect_refusal(p, &fixture, "an unknown operation");
         p.op = FUSED_LINEAR_ACTIVATION;
         p.f = (enum nn_activation)(NN_RELU + 1);
-        expect_refusal(p, &bed, "an unknown activation");
+        expect_refusal(p, &fixture, "an unknown activation");
         p.f = NN_GELU;
         p.M = FUSED_MAX_ROWS + 1;
-        expect_refusal(p, &bed, "too large an M");
+        expect_refusal(p, &fixture, "too large an M");
         p.M = 1;
         p.N = FUSED_MAX_COLUMNS + 1;
-        expect_refusal(p, &bed, "too large an N");
+        expect_refusal(p, &fixture, "too large an N");
         p.N = 1;
         p.K = FUSED_MAX_COLUMNS + 1;
-        expect_refusal(p, &bed, "too large a K");
+        expect_refusal(p, &fixture, "too large a K");
     }
-    zeroed_bed_close(&bed);
+    zeroed_bed_close(&fixture);
 }
 
 /* A small BERT, once on the reference engine and once on the subject's. */

@@ -8,7 +8,7 @@
 #include "common/device/device.h"
 #include "common/testing/testing.h"
 #include "grader/07_attention/calls.h"
-#include "grader/harness/bed.h"
+#include "grader/harness/fixture.h"
 #include "grader/harness/gpu.h"
 #include "grader/harness/own_work.h"
 #include "grader/harness/remote_bert.h"
@@ -38,16 +38,16 @@ static enum status remote_attention(const struct attention_problem *problem, dev
     return remote_call("attention", &c, sizeof c, error);
 }
 
-static void run_case(struct attention_spec spec, struct bed *bed) {
+static void run_case(struct attention_spec spec, struct fixture *fixture) {
     struct attention_case c;
     struct error error = {0};
     char text[400] = "";
     spec.loudness = spec.loudness > 0.0f ? spec.loudness : 1.0f;
-    bool guarded = bed_guards(bed);
-    enum status status = attention_case_create(&c, &spec, rng_u64(&bed->rng), guarded, &error);
+    bool guarded = fixture_has_guards(fixture);
+    enum status status = attention_case_create(&c, &spec, rng_u64(&fixture->rng), guarded, &error);
     if (status == STATUS_OK) {
         grader_watch(c.name, PATIENCE);
-        status = attention_case_run(&c, remote_attention, bed->stream, &error);
+        status = attention_case_run(&c, remote_attention, fixture->stream, &error);
         grader_watch("", 0);
     }
     if (status != STATUS_OK) {
@@ -60,16 +60,16 @@ static void run_case(struct attention_spec spec, struct bed *bed) {
 
 /* Every case in all three formats. */
 static void run_cases(const struct attention_spec *list, size_t count) {
-    struct bed bed;
-    bool open = bed_open(&bed, 0);
+    struct fixture fixture;
+    bool open = fixture_open(&fixture, 0);
     for (size_t i = 0; i < count && open; i++) {
         for (int dtype = NN_F32; dtype <= NN_BF16 && !test_has_failed(); dtype++) {
             struct attention_spec spec = list[i];
             spec.dtype = (enum nn_dtype)dtype;
-            run_case(spec, &bed);
+            run_case(spec, &fixture);
         }
     }
-    bed_close(&bed);
+    fixture_close(&fixture);
 }
 
 static void run_topic(enum attention_topic topic) {
@@ -129,10 +129,10 @@ C_TEST(parity, large_scores) {
 
 /* Sizes drawn anew in every run: no list of special cases passes. */
 C_TEST(parity, random_sizes) {
-    struct bed bed;
-    bool open = bed_open(&bed, 0);
+    struct fixture fixture;
+    bool open = fixture_open(&fixture, 0);
     for (int i = 0; i < 18 && open && !test_has_failed(); i++) {
-        struct rng *rng = &bed.rng;
+        struct rng *rng = &fixture.rng;
         size_t group = 1 + rng_below(rng, 3), T = 1 + rng_below(rng, 90);
         const struct attention_spec spec = {.dtype = (enum nn_dtype)(i % 3),
                                             .B = 1 + rng_below(rng, 2),
@@ -145,9 +145,9 @@ C_TEST(parity, random_sizes) {
                                             .mask = (enum attention_case_mask)rng_below(rng, 4),
                                             .layout = rng_below(rng, 2) == 0 ? LAYOUT_SEPARATE
                                                                              : LAYOUT_ODD};
-        run_case(spec, &bed);
+        run_case(spec, &fixture);
     }
-    bed_close(&bed);
+    fixture_close(&fixture);
 }
 
 C_TEST(parity, large_sizes_on_a_gpu) {

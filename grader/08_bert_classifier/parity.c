@@ -12,7 +12,7 @@
 #include "common/testing/testing.h"
 #include "common/testing/words.h"
 #include "grader/08_bert_classifier/remote.h"
-#include "grader/harness/bed.h"
+#include "grader/harness/fixture.h"
 #include "grader/harness/gpu.h"
 #include "grader/harness/remote_bert.h"
 #include "grader/harness/seed.h"
@@ -52,15 +52,15 @@ struct pair {
 };
 
 static bool pair_create(struct pair *pair, const struct bert_config *config, size_t max_tokens,
-                        struct bed *bed) {
+                        struct fixture *fixture) {
     struct error error = {0};
     *pair = (struct pair){0};
     enum status status =
-        encoder_net_create(&pair->net, config, rng_u64(&bed->rng), max_tokens, &error);
+        encoder_net_create(&pair->net, config, rng_u64(&fixture->rng), max_tokens, &error);
     if (status == STATUS_OK) {
         grader_watch("encoder_create", PATIENCE);
-        status = remote_encoder_create(&pair->encoder, &pair->net.model, max_tokens, bed->stream,
-                                       &error);
+        status = remote_encoder_create(&pair->encoder, &pair->net.model, max_tokens,
+                                       fixture->stream, &error);
         grader_watch("", 0);
     }
     if (status != STATUS_OK) {
@@ -81,19 +81,20 @@ static void pair_free(struct pair *pair) {
 
 /* Runs a batch and waits for it. */
 static enum status run_and_wait(struct encoder *encoder, const struct encoder_batch *batch,
-                                struct bed *bed, struct error *error) {
+                                struct fixture *fixture, struct error *error) {
     const struct encoder_batch *there;
     TRY(remote_encoder_batch(&there, batch, error));
     enum status status = remote_encoder_run(encoder, there, error);
-    enum status waited = device_synchronize(bed->stream, status == STATUS_OK ? error : NULL);
+    enum status waited = device_synchronize(fixture->stream, status == STATUS_OK ? error : NULL);
     return status != STATUS_OK ? status : waited;
 }
 
-static enum status run_and_check(struct encoder_case *c, struct encoder *encoder, struct bed *bed,
-                                 char *text, size_t size, struct error *error) {
+static enum status run_and_check(struct encoder_case *c, struct encoder *encoder,
+                                 struct fixture *fixture, char *text, size_t size,
+                                 struct error *error) {
     TRY(encoder_case_reset(c, error));
     grader_watch(c->name, PATIENCE);
-    enum status status = run_and_wait(encoder, &c->batch, bed, error);
+    enum status status = run_and_wait(encoder, &c->batch, fixture, error);
     grader_watch("", 0);
     TRY(status);
     return encoder_case_check(c, text, size, error);
@@ -101,16 +102,16 @@ static enum status run_and_check(struct encoder_case *c, struct encoder *encoder
 
 /* `after` says what came before, or is "". */
 static void run_batch(struct pair *pair, const struct encoder_spec *spec, const char *after,
-                      struct bed *bed) {
+                      struct fixture *fixture) {
     struct encoder_case c;
     struct error error = {0};
     char text[400] = "";
     /* On simt every other case has no canaries: simt itself names the line that goes beyond. */
-    bool guarded = bed_guards(bed);
+    bool guarded = fixture_has_guards(fixture);
     enum status status =
-        encoder_case_create(&c, &pair->net, spec, &bed->rng, guarded, false, &error);
+        encoder_case_create(&c, &pair->net, spec, &fixture->rng, guarded, false, &error);
     if (status == STATUS_OK) {
-        status = run_and_check(&c, pair->encoder, bed, text, sizeof text, &error);
+        status = run_and_check(&c, pair->encoder, fixture, text, sizeof text, &error);
     }
     if (status != STATUS_OK) {
         TEST_FAIL("%s%s: %s (%s)", c.name, after, error_text(&error, status), status_name(status));
@@ -130,12 +131,12 @@ static size_t rows_of(const struct encoder_spec *spec) {
 
 /* A model of this size, and each batch by an encoder of its own that just holds it. */
 static void run_batches(const struct size *size, const struct encoder_spec *specs, size_t count,
-                        struct bed *bed) {
+                        struct fixture *fixture) {
     const struct bert_config config = config_of(size);
     for (size_t i = 0; i < count && !test_has_failed(); i++) {
         struct pair pair;
-        if (pair_create(&pair, &config, rows_of(&specs[i]), bed)) {
-            run_batch(&pair, &specs[i], "", bed);
+        if (pair_create(&pair, &config, rows_of(&specs[i]), fixture)) {
+            run_batch(&pair, &specs[i], "", fixture);
         }
         pair_free(&pair);
     }
@@ -143,13 +144,13 @@ static void run_batches(const struct size *size, const struct encoder_spec *spec
 
 /* Every size with a batch, its hidden state not wanted and wanted. */
 static void run_sizes(const struct size *sizes, size_t count, const int32_t *lengths, size_t B) {
-    struct bed bed;
+    struct fixture fixture;
     const struct encoder_spec specs[] = {{lengths, B, false, false}, {lengths, B, true, true}};
-    bool open = bed_open(&bed, 0);
+    bool open = fixture_open(&fixture, 0);
     for (size_t i = 0; i < count && open && !test_has_failed(); i++) {
-        run_batches(&sizes[i], specs, COUNT(specs), &bed);
+        run_batches(&sizes[i], specs, COUNT(specs), &fixture);
     }
-    bed_close(&bed);
+    fixture_close(&fixture);
 }
 
 C_TEST(parity, even_sizes) {
@@ -193,11 +194,11 @@ C_TEST(parity, lengths) {
                                                 {all, COUNT(all), true, false},
                                                 {mixed, COUNT(mixed), false, true},
                                                 {primes, COUNT(primes), true, false}};
-    struct bed bed;
-    if (bed_open(&bed, 0)) {
-        run_batches(&size, specs, COUNT(specs), &bed);
+    struct fixture fixture;
+    if (fixture_open(&fixture, 0)) {
+        run_batches(&size, specs, COUNT(specs), &fixture);
     }
-    bed_close(&bed);
+    fixture_close(&fixture);
 }
 
 /* What a batch leaves behind is not the next one's. */
@@ -210,21 +211,22 @@ C_TEST(parity, batches_of_one_encoder) {
                                                 {large, COUNT(large), false, false},
                                                 {small, COUNT(small), true, false}};
     const struct bert_config config = config_of(&size);
-    struct bed bed;
+    struct fixture fixture;
     struct pair pair = {0};
-    bool open = bed_open(&bed, 0) && pair_create(&pair, &config, rows_of(&specs[0]), &bed);
+    bool open =
+        fixture_open(&fixture, 0) && pair_create(&pair, &config, rows_of(&specs[0]), &fixture);
     for (size_t i = 0; i < COUNT(specs) && open && !test_has_failed(); i++) {
-        run_batch(&pair, &specs[i], i > 0 ? ", after other batches" : "", &bed);
+        run_batch(&pair, &specs[i], i > 0 ? ", after other batches" : "", &fixture);
     }
     pair_free(&pair);
-    bed_close(&bed);
+    fixture_close(&fixture);
 }
 
 enum { AT_ONCE = 3 };
 
 /* Starts a batch on each encoder, then waits for all. */
 static enum status run_at_once(struct pair pairs[AT_ONCE], struct encoder_case cases[AT_ONCE],
-                               struct bed *bed, struct error *error) {
+                               struct fixture *fixture, struct error *error) {
     const struct encoder_batch *there[AT_ONCE];
     for (int i = 0; i < AT_ONCE; i++) {
         TRY(encoder_case_reset(&cases[i], error));
@@ -234,7 +236,7 @@ static enum status run_at_once(struct pair pairs[AT_ONCE], struct encoder_case c
     for (int i = 0; i < AT_ONCE; i++) {
         TRY(remote_encoder_run(pairs[i].encoder, there[i], error));
     }
-    TRY(device_synchronize(bed->stream, error));
+    TRY(device_synchronize(fixture->stream, error));
     grader_watch("", 0);
     for (int i = 0; i < AT_ONCE; i++) {
         char text[400];
@@ -251,19 +253,19 @@ C_TEST(parity, several_encoders) {
         {24, 32, 2, 2, NN_GELU}, {45, 21, 1, 3, NN_GELU}, {24, 32, 2, 2, NN_RELU}};
     static const int32_t lengths[] = {6, 1, 12};
     const struct encoder_spec spec = {lengths, COUNT(lengths), true, false};
-    struct bed bed;
+    struct fixture fixture;
     struct pair pairs[AT_ONCE] = {0};
     struct encoder_case cases[AT_ONCE] = {0};
     struct error error = {0};
-    bool open = bed_open(&bed, 0);
+    bool open = fixture_open(&fixture, 0);
     for (int i = 0; i < AT_ONCE && open; i++) {
         const struct bert_config config = config_of(&sizes[i]);
-        open = pair_create(&pairs[i], &config, rows_of(&spec), &bed) &&
-               encoder_case_create(&cases[i], &pairs[i].net, &spec, &bed.rng, true, false,
+        open = pair_create(&pairs[i], &config, rows_of(&spec), &fixture) &&
+               encoder_case_create(&cases[i], &pairs[i].net, &spec, &fixture.rng, true, false,
                                    &error) == STATUS_OK;
     }
     if (open) {
-        enum status status = run_at_once(pairs, cases, &bed, &error);
+        enum status status = run_at_once(pairs, cases, &fixture, &error);
         if (status != STATUS_OK) {
             TEST_FAIL("several encoders at once: %s", error_text(&error, status));
         }
@@ -272,12 +274,12 @@ C_TEST(parity, several_encoders) {
         encoder_case_free(&cases[i]);
         pair_free(&pairs[i]);
     }
-    bed_close(&bed);
+    fixture_close(&fixture);
 }
 
 /* One sequence of a batch, alone, by the same encoder: its first row must be the batch's. */
 static void check_alone(struct pair *pair, const struct encoder_case *all, const float *together,
-                        size_t b, struct bed *bed) {
+                        size_t b, struct fixture *fixture) {
     struct error error = {0};
     size_t C = pair->net.model.C, start = (size_t)all->starts[b];
     const int32_t starts[] = {0, all->starts[b + 1] - all->starts[b]};
@@ -290,9 +292,9 @@ static void check_alone(struct pair *pair, const struct encoder_case *all, const
                                         .longest = (size_t)starts[1],
                                         .first = all->first.data};
     grader_watch("a sequence alone", PATIENCE);
-    enum status status = run_and_wait(pair->encoder, &batch, bed, &error);
+    enum status status = run_and_wait(pair->encoder, &batch, fixture, &error);
     if (status == STATUS_OK) {
-        status = device_read(alone, batch.first, C * sizeof *alone, bed->stream, &error);
+        status = device_read(alone, batch.first, C * sizeof *alone, fixture->stream, &error);
     }
     grader_watch("", 0);
     double worst = 0.0, largest = 0.0;
@@ -316,32 +318,32 @@ C_TEST(parity, alone_as_among_others) {
     static const int32_t lengths[] = {7, 33, 1, 16};
     const struct encoder_spec spec = {lengths, COUNT(lengths), true, false};
     const struct bert_config config = config_of(&size);
-    struct bed bed;
+    struct fixture fixture;
     struct pair pair = {0};
     struct encoder_case c = {0};
     struct error error = {0};
     char text[400] = "";
     float together[COUNT(lengths) * C];
-    bool open = bed_open(&bed, 0) && pair_create(&pair, &config, rows_of(&spec), &bed);
+    bool open = fixture_open(&fixture, 0) && pair_create(&pair, &config, rows_of(&spec), &fixture);
     if (open) {
-        EXPECT_OK(encoder_case_create(&c, &pair.net, &spec, &bed.rng, true, false, &error));
-        EXPECT_OK(run_and_check(&c, pair.encoder, &bed, text, sizeof text, &error));
-        EXPECT_OK(device_read(together, c.first.data, sizeof together, bed.stream, &error));
+        EXPECT_OK(encoder_case_create(&c, &pair.net, &spec, &fixture.rng, true, false, &error));
+        EXPECT_OK(run_and_check(&c, pair.encoder, &fixture, text, sizeof text, &error));
+        EXPECT_OK(device_read(together, c.first.data, sizeof together, fixture.stream, &error));
         for (size_t b = 0; b < COUNT(lengths) && !test_has_failed(); b++) {
-            check_alone(&pair, &c, together, b, &bed);
+            check_alone(&pair, &c, together, b, &fixture);
         }
     }
     encoder_case_free(&c);
     pair_free(&pair);
-    bed_close(&bed);
+    fixture_close(&fixture);
 }
 
 /* Sizes drawn anew in every run: no list of special cases passes. */
 C_TEST(parity, random_sizes) {
-    struct bed bed;
-    bool open = bed_open(&bed, 0);
+    struct fixture fixture;
+    bool open = fixture_open(&fixture, 0);
     for (int i = 0; i < 8 && open && !test_has_failed(); i++) {
-        struct rng *rng = &bed.rng;
+        struct rng *rng = &fixture.rng;
         int32_t lengths[16];
         size_t NH = 1 + rng_below(rng, 12), B = 1 + rng_below(rng, COUNT(lengths));
         const struct size size = {NH * (1 + rng_below(rng, 9)), 1 + rng_below(rng, 100),
@@ -350,19 +352,19 @@ C_TEST(parity, random_sizes) {
             lengths[b] = 1 + (int32_t)rng_below(rng, rng_below(rng, 3) == 0 ? T : 8);
         }
         const struct encoder_spec spec = {lengths, B, i % 2 == 0, i % 4 < 2};
-        run_batches(&size, &spec, 1, &bed);
+        run_batches(&size, &spec, 1, &fixture);
     }
-    bed_close(&bed);
+    fixture_close(&fixture);
 }
 
 C_TEST(parity, large_sizes_on_a_gpu) {
     static const int32_t lengths[] = {257, 1, 67};
-    struct bed bed;
-    if (!bed_open(&bed, 0)) {
+    struct fixture fixture;
+    if (!fixture_open(&fixture, 0)) {
         return;
     }
-    if (bed.modelled) {
-        bed_close(&bed);
+    if (fixture.modelled) {
+        fixture_close(&fixture);
         TEST_SKIP("large sizes are for a GPU; this is simt");
     }
     struct bert_config config = config_of(&(struct size){768, 3072, 2, 12, NN_GELU});
@@ -370,12 +372,12 @@ C_TEST(parity, large_sizes_on_a_gpu) {
     for (int wanted = 0; wanted < 2 && !test_has_failed(); wanted++) {
         const struct encoder_spec spec = {lengths, COUNT(lengths), true, wanted == 1};
         struct pair pair;
-        if (pair_create(&pair, &config, rows_of(&spec), &bed)) {
-            run_batch(&pair, &spec, "", &bed);
+        if (pair_create(&pair, &config, rows_of(&spec), &fixture)) {
+            run_batch(&pair, &spec, "", &fixture);
         }
         pair_free(&pair);
     }
-    bed_close(&bed);
+    fixture_close(&fixture);
 }
 
 enum { TEXTS = 3, LONGEST = 37 };

@@ -12,7 +12,7 @@
 #include "common/testing/testing.h"
 #include "grader/09_kv_cache/calls.h"
 #include "grader/09_kv_cache/remote.h"
-#include "grader/harness/bed.h"
+#include "grader/harness/fixture.h"
 #include "grader/harness/gpu.h"
 #include "grader/harness/logits.h"
 #include "grader/harness/remote_models.h"
@@ -32,15 +32,15 @@ enum { PATIENCE = 20 };
 
 /* ---- kv_linear() ---- */
 
-static void run_linear(const struct kv_linear_spec *spec, struct bed *bed) {
+static void run_linear(const struct kv_linear_spec *spec, struct fixture *fixture) {
     struct kv_linear_case c;
     struct error error = {0};
     char text[400] = "";
-    bool guarded = bed_guards(bed);
-    enum status status = kv_linear_case_create(&c, spec, &bed->rng, guarded, &error);
+    bool guarded = fixture_has_guards(fixture);
+    enum status status = kv_linear_case_create(&c, spec, &fixture->rng, guarded, &error);
     if (status == STATUS_OK) {
         grader_watch(c.name, PATIENCE);
-        status = kv_linear_case_run(&c, remote_kv_linear, bed->stream, &error);
+        status = kv_linear_case_run(&c, remote_kv_linear, fixture->stream, &error);
         grader_watch("", 0);
     }
     if (status == STATUS_OK) {
@@ -56,16 +56,16 @@ static void run_linear(const struct kv_linear_spec *spec, struct bed *bed) {
 
 /* Every case in all three formats. */
 static void run_linears(const struct kv_linear_spec *list, size_t count) {
-    struct bed bed;
-    bool open = bed_open(&bed, 0);
+    struct fixture fixture;
+    bool open = fixture_open(&fixture, 0);
     for (size_t i = 0; i < count && open; i++) {
         for (int dtype = NN_F32; dtype <= NN_BF16 && !test_has_failed(); dtype++) {
             struct kv_linear_spec spec = list[i];
             spec.dtype = (enum nn_dtype)dtype;
-            run_linear(&spec, &bed);
+            run_linear(&spec, &fixture);
         }
     }
-    bed_close(&bed);
+    fixture_close(&fixture);
 }
 
 C_TEST(parity, linear_even_sizes) {
@@ -132,10 +132,10 @@ C_TEST(parity, linear_odd_pointers) {
 
 /* Sizes drawn anew in every run: no list of special cases passes. */
 C_TEST(parity, linear_random_sizes) {
-    struct bed bed;
-    bool open = bed_open(&bed, 0);
+    struct fixture fixture;
+    bool open = fixture_open(&fixture, 0);
     for (int i = 0; i < 18 && open && !test_has_failed(); i++) {
-        struct rng *rng = &bed.rng;
+        struct rng *rng = &fixture.rng;
         size_t step = i % 2 == 0 ? 1 : 8;
         const struct kv_linear_spec spec = {.N = 1 + rng_below(rng, 300),
                                             .K = step * (1 + rng_below(rng, 600 / step)),
@@ -143,9 +143,9 @@ C_TEST(parity, linear_random_sizes) {
                                             .norm = rng_below(rng, 2) == 0,
                                             .residual = (enum kv_residual)rng_below(rng, 3),
                                             .skew = rng_below(rng, 3) == 0 ? 1 : 0};
-        run_linear(&spec, &bed);
+        run_linear(&spec, &fixture);
     }
-    bed_close(&bed);
+    fixture_close(&fixture);
 }
 
 C_TEST(parity, linear_large_sizes_on_a_gpu) {
@@ -180,30 +180,30 @@ struct feeding_of {
     void *graph;
 };
 
-static enum status record_once(struct feeding_of *f, struct bed *bed, struct error *error) {
+static enum status record_once(struct feeding_of *f, struct fixture *fixture, struct error *error) {
     if (f->graph != NULL) {
         return STATUS_OK;
     }
     f->text.call.longest = f->text.spec.T;
-    struct kv_attention_call call = {f->text.call, bed->workspace, bed->stream, NULL};
+    struct kv_attention_call call = {f->text.call, fixture->workspace, fixture->stream, NULL};
     TRY(remote_call("kv_record", &call, sizeof call, error));
     f->graph = call.graph;
     return STATUS_OK;
 }
 
-static enum status call_once(struct feeding_of *f, size_t position, struct bed *bed,
+static enum status call_once(struct feeding_of *f, size_t position, struct fixture *fixture,
                              struct error *error) {
     if (f->how != FEED_GRAPH) {
         size_t longest = f->how == FEED_CALLS ? position + 1 : f->text.spec.T;
-        return kv_text_call(&f->text, longest, remote_kv_attention, bed->workspace, bed->stream,
-                            error);
+        return kv_text_call(&f->text, longest, remote_kv_attention, fixture->workspace,
+                            fixture->stream, error);
     }
-    TRY(record_once(f, bed, error));
-    struct kv_launch_call call = {f->graph, bed->stream};
+    TRY(record_once(f, fixture, error));
+    struct kv_launch_call call = {f->graph, fixture->stream};
     return remote_call("kv_launch", &call, sizeof call, error);
 }
 
-static void feed_one(struct feeding_of *f, size_t position, struct bed *bed) {
+static void feed_one(struct feeding_of *f, size_t position, struct fixture *fixture) {
     static const char *const ways[] = {"", ", longest = T", ", a recorded call"};
     struct kv_text *t = &f->text;
     struct error error = {0};
@@ -212,7 +212,7 @@ static void feed_one(struct feeding_of *f, size_t position, struct bed *bed) {
     enum status status = kv_text_prepare(t, position, &error);
     if (status == STATUS_OK) {
         grader_watch(name, PATIENCE);
-        status = call_once(f, position, bed, &error);
+        status = call_once(f, position, fixture, &error);
         grader_watch("", 0);
     }
     if (status == STATUS_OK) {
@@ -227,16 +227,16 @@ static void feed_one(struct feeding_of *f, size_t position, struct bed *bed) {
 
 /* Feeds the positions one after the other: with inputs they are 0, 1, 2, ... */
 static void run_text(const struct kv_text_spec *spec, const size_t *positions, size_t count,
-                     enum feeding feeding, struct bed *bed) {
+                     enum feeding feeding, struct fixture *fixture) {
     struct feeding_of f = {.how = feeding};
     struct error error = {0};
-    bool guarded = bed_guards(bed);
-    enum status status = kv_text_create(&f.text, spec, rng_u64(&bed->rng), guarded, &error);
+    bool guarded = fixture_has_guards(fixture);
+    enum status status = kv_text_create(&f.text, spec, rng_u64(&fixture->rng), guarded, &error);
     if (status != STATUS_OK) {
         TEST_FAIL("%s: %s", f.text.name, error_text(&error, status));
     }
     for (size_t i = 0; i < count && !test_has_failed(); i++) {
-        feed_one(&f, positions != NULL ? positions[i] : i, bed);
+        feed_one(&f, positions != NULL ? positions[i] : i, fixture);
     }
     kv_text_free(&f.text);
 }
@@ -244,16 +244,16 @@ static void run_text(const struct kv_text_spec *spec, const size_t *positions, s
 /* Every text in all three formats: `tokens` from position 0 on, or these positions alone. */
 static void run_texts(const struct kv_text_spec *list, size_t count, const size_t *positions,
                       size_t tokens, enum feeding feeding) {
-    struct bed bed;
-    bool open = bed_open(&bed, KV_WORKSPACE_BYTES);
+    struct fixture fixture;
+    bool open = fixture_open(&fixture, KV_WORKSPACE_BYTES);
     for (size_t i = 0; i < count && open; i++) {
         for (int dtype = NN_F32; dtype <= NN_BF16 && !test_has_failed(); dtype++) {
             struct kv_text_spec spec = list[i];
             spec.dtype = (enum nn_dtype)dtype;
-            run_text(&spec, positions, tokens < spec.T ? tokens : spec.T, feeding, &bed);
+            run_text(&spec, positions, tokens < spec.T ? tokens : spec.T, feeding, &fixture);
         }
     }
-    bed_close(&bed);
+    fixture_close(&fixture);
 }
 
 enum { SHORT_TEXT = 9 };
@@ -347,19 +347,19 @@ C_TEST(parity, attention_large_scores) {
     static const size_t positions[] = {1, 40, 150, 299};
     const struct kv_text_spec spec = {
         .C = 32, .NH = 2, .KVH = 2, .HS = 32, .T = 300, .loudness = 300.0f};
-    struct bed bed;
-    if (bed_open(&bed, KV_WORKSPACE_BYTES)) {
-        run_text(&spec, positions, COUNT(positions), FEED_CALLS, &bed);
-        run_text(&spec, positions, COUNT(positions), FEED_LONGEST, &bed);
+    struct fixture fixture;
+    if (fixture_open(&fixture, KV_WORKSPACE_BYTES)) {
+        run_text(&spec, positions, COUNT(positions), FEED_CALLS, &fixture);
+        run_text(&spec, positions, COUNT(positions), FEED_LONGEST, &fixture);
     }
-    bed_close(&bed);
+    fixture_close(&fixture);
 }
 
 C_TEST(parity, attention_random_sizes) {
-    struct bed bed;
-    bool open = bed_open(&bed, KV_WORKSPACE_BYTES);
+    struct fixture fixture;
+    bool open = fixture_open(&fixture, KV_WORKSPACE_BYTES);
     for (int i = 0; i < 9 && open && !test_has_failed(); i++) {
-        struct rng *rng = &bed.rng;
+        struct rng *rng = &fixture.rng;
         size_t KVH = 1 + rng_below(rng, 3), T = 1 + rng_below(rng, 200);
         struct kv_text_spec spec = {.C = 1 + rng_below(rng, 70),
                                     .NH = KVH * (1 + rng_below(rng, 4)),
@@ -370,11 +370,11 @@ C_TEST(parity, attention_random_sizes) {
                                     .layout = (enum nn_rope_layout)rng_below(rng, 2),
                                     .skew = rng_below(rng, 3) == 0 ? 1 : 0};
         const size_t positions[] = {T - 1, rng_below(rng, T)};
-        run_text(&spec, positions, COUNT(positions), FEED_CALLS, &bed);
+        run_text(&spec, positions, COUNT(positions), FEED_CALLS, &fixture);
         spec.inputs = true;
-        run_text(&spec, NULL, T < 4 ? T : 4, FEED_CALLS, &bed);
+        run_text(&spec, NULL, T < 4 ? T : 4, FEED_CALLS, &fixture);
     }
-    bed_close(&bed);
+    fixture_close(&fixture);
 }
 
 C_TEST(parity, attention_large_sizes_on_a_gpu) {

@@ -10,7 +10,7 @@
 #include "common/device/device.h"
 #include "common/testing/testing.h"
 #include "grader/10_llama2_decoder/remote.h"
-#include "grader/harness/bed.h"
+#include "grader/harness/fixture.h"
 #include "grader/harness/gpu.h"
 #include "grader/harness/remote_models.h"
 #include "grader/harness/seed.h"
@@ -76,20 +76,20 @@ static void report(const struct decoder_case *c, enum status status, const char 
 
 /* A text on the subject's decoder, in the worker. */
 static enum status create_case(struct decoder_case *c, const struct decoder_net *net, size_t batch,
-                               struct bed *bed, bool guarded, struct error *error) {
+                               struct fixture *fixture, bool guarded, struct error *error) {
     const struct decoder_functions functions = remote_decoder();
-    enum status status =
-        decoder_case_create(c, net, &functions, batch, &bed->rng, bed->stream, guarded, error);
+    enum status status = decoder_case_create(c, net, &functions, batch, &fixture->rng,
+                                             fixture->stream, guarded, error);
     c->steps = remote_decoder_steps;
     return status;
 }
 
 static void run_actions(const struct decoder_net *net, size_t batch, const struct action *actions,
-                        size_t count, struct bed *bed) {
+                        size_t count, struct fixture *fixture) {
     struct decoder_case c;
     struct error error = {0};
     char text[500] = "";
-    enum status status = create_case(&c, net, batch, bed, bed_guards(bed), &error);
+    enum status status = create_case(&c, net, batch, fixture, fixture_has_guards(fixture), &error);
     grader_watch(c.name, PATIENCE);
     for (size_t i = 0; i < count && status == STATUS_OK && text[0] == '\0'; i++) {
         status = act(&c, &actions[i], text, sizeof text, &error);
@@ -102,8 +102,8 @@ static void run_actions(const struct decoder_net *net, size_t batch, const struc
 /* A model of each size, and the same with its text. */
 static void run_sizes(const struct decoder_size *sizes, size_t count, size_t batch,
                       const struct action *actions, size_t action_count) {
-    struct bed bed;
-    bool open = bed_open(&bed, 0);
+    struct fixture fixture;
+    bool open = fixture_open(&fixture, 0);
     for (size_t i = 0; i < count && open && !test_has_failed(); i++) {
         struct decoder_net net;
         struct error error = {0};
@@ -111,11 +111,12 @@ static void run_sizes(const struct decoder_size *sizes, size_t count, size_t bat
         if (status != STATUS_OK) {
             TEST_FAIL("%s", error_text(&error, status));
         } else {
-            run_actions(&net, batch < sizes[i].T ? batch : sizes[i].T, actions, action_count, &bed);
+            run_actions(&net, batch < sizes[i].T ? batch : sizes[i].T, actions, action_count,
+                        &fixture);
         }
         decoder_net_free(&net);
     }
-    bed_close(&bed);
+    fixture_close(&fixture);
 }
 
 /* NH, KVH, HS, hidden, L, V, T. */
@@ -254,14 +255,14 @@ static enum status draw_often(struct decoder_case *c, char *text, size_t size,
 C_TEST(parity, draws_from_the_logits_that_are_there) {
     static const struct decoder_size size = {
         1, 1, 4, 8, 1, DRAW_V, 48, NN_F32, NN_ROPE_INTERLEAVED, false};
-    struct bed bed;
+    struct fixture fixture;
     struct decoder_net net = {0};
     struct decoder_case c = {0};
     struct error error = {0};
     char text[500] = "";
-    if (bed_open(&bed, 0)) {
+    if (fixture_open(&fixture, 0)) {
         enum status status = decoder_net_create(&net, &size, grader_seed(), false, &error);
-        status = status == STATUS_OK ? create_case(&c, &net, 2, &bed, true, &error) : status;
+        status = status == STATUS_OK ? create_case(&c, &net, 2, &fixture, true, &error) : status;
         grader_watch("draws from given logits", PATIENCE);
         status = status == STATUS_OK ? draw_often(&c, text, sizeof text, &error) : status;
         grader_watch("", 0);
@@ -269,7 +270,7 @@ C_TEST(parity, draws_from_the_logits_that_are_there) {
         decoder_case_free(&c);
         decoder_net_free(&net);
     }
-    bed_close(&bed);
+    fixture_close(&fixture);
 }
 
 /* ---- Sizes and types ---- */
@@ -324,10 +325,10 @@ C_TEST(parity, long_context) {
 
 /* Sizes drawn anew in every run: no list of special cases passes. */
 C_TEST(parity, random_sizes) {
-    struct bed bed;
-    bool open = bed_open(&bed, 0);
+    struct fixture fixture;
+    bool open = fixture_open(&fixture, 0);
     for (int i = 0; i < 5 && open && !test_has_failed(); i++) {
-        struct rng *rng = &bed.rng;
+        struct rng *rng = &fixture.rng;
         struct decoder_net net;
         struct error error = {0};
         size_t KVH = 1 + rng_below(rng, 3), NH = KVH * (1 + rng_below(rng, 3));
@@ -350,11 +351,11 @@ C_TEST(parity, random_sizes) {
         if (status != STATUS_OK) {
             TEST_FAIL("%s", error_text(&error, status));
         } else {
-            run_actions(&net, 16, actions, COUNT(actions), &bed);
+            run_actions(&net, 16, actions, COUNT(actions), &fixture);
         }
         decoder_net_free(&net);
     }
-    bed_close(&bed);
+    fixture_close(&fixture);
 }
 
 C_TEST(parity, large_sizes_on_a_gpu) {
@@ -392,17 +393,17 @@ static enum status take_turns(struct decoder_case cases[AT_ONCE], char *text, si
 C_TEST(parity, several_decoders) {
     static const struct decoder_size sizes[AT_ONCE] = {
         SMALL, GROUPED, {4, 4, 16, 96, 2, 61, 20, NN_F32, NN_ROPE_HALVES, false}};
-    struct bed bed;
+    struct fixture fixture;
     struct decoder_net nets[AT_ONCE] = {0};
     struct decoder_case cases[AT_ONCE] = {0};
     struct error error = {0};
     char text[500] = "";
-    enum status status = bed_open(&bed, 0) ? STATUS_OK : STATUS_NO_DEVICE;
+    enum status status = fixture_open(&fixture, 0) ? STATUS_OK : STATUS_NO_DEVICE;
     for (int i = 0; i < AT_ONCE && status == STATUS_OK; i++) {
         status =
             decoder_net_create(&nets[i], &sizes[i], grader_seed() + (uint64_t)i, false, &error);
-        status =
-            status == STATUS_OK ? create_case(&cases[i], &nets[i], 8, &bed, true, &error) : status;
+        status = status == STATUS_OK ? create_case(&cases[i], &nets[i], 8, &fixture, true, &error)
+                                     : status;
     }
     grader_watch("several decoders at once", PATIENCE);
     status = status == STATUS_OK ? take_turns(cases, text, sizeof text, &error) : status;
@@ -415,7 +416,7 @@ C_TEST(parity, several_decoders) {
         decoder_case_free(&cases[i]);
         decoder_net_free(&nets[i]);
     }
-    bed_close(&bed);
+    fixture_close(&fixture);
 }
 
 /* ---- The model ---- */

@@ -11,7 +11,7 @@
 #include "common/testing/testing.h"
 #include "grader/11_training/model.h"
 #include "grader/11_training/remote.h"
-#include "grader/harness/bed.h"
+#include "grader/harness/fixture.h"
 #include "grader/harness/gpu.h"
 #include "grader/harness/own_work.h"
 #include "grader/harness/watch.h"
@@ -75,22 +75,22 @@ C_TEST(parity, wrong_calls_are_refused) {
 
 /* ---- AdamW ---- */
 
-static enum status call_adamw(struct adamw_case *c, struct bed *bed, struct error *error) {
+static enum status call_adamw(struct adamw_case *c, struct fixture *fixture, struct error *error) {
     const struct adamw_problem problem = adamw_case_problem(c);
     grader_watch(c->name, PATIENCE);
-    enum status status = remote_training.adamw(&problem, bed->stream, error);
-    status = status == STATUS_OK ? device_synchronize(bed->stream, error) : status;
+    enum status status = remote_training.adamw(&problem, fixture->stream, error);
+    status = status == STATUS_OK ? device_synchronize(fixture->stream, error) : status;
     grader_watch("", 0);
     return status;
 }
 
-static void run_adamw(const struct adamw_spec *spec, struct bed *bed) {
+static void run_adamw(const struct adamw_spec *spec, struct fixture *fixture) {
     struct adamw_case c = {0};
     struct error error = {0};
     char text[400] = "";
-    enum status status = adamw_case_create(&c, spec, bed_guards(bed), &error);
-    status = status == STATUS_OK ? adamw_case_draw(&c, &bed->rng, &error) : status;
-    status = status == STATUS_OK ? call_adamw(&c, bed, &error) : status;
+    enum status status = adamw_case_create(&c, spec, fixture_has_guards(fixture), &error);
+    status = status == STATUS_OK ? adamw_case_draw(&c, &fixture->rng, &error) : status;
+    status = status == STATUS_OK ? call_adamw(&c, fixture, &error) : status;
     status = status == STATUS_OK ? adamw_case_check(&c, text, sizeof text, &error) : status;
     judge(c.name, status, &error, text);
     adamw_case_free(&c);
@@ -112,34 +112,34 @@ C_TEST(parity, adamw_of_any_count) {
         size_t all, decayed;
     } counts[] = {{0, 0},     {1, 0},     {1, 1},    {3, 2},      {4, 4},       {7, 5},
                   {255, 100}, {257, 256}, {1000, 0}, {1001, 999}, {4099, 2050}, {70001, 35003}};
-    struct bed bed;
-    bool open = bed_open(&bed, 0);
+    struct fixture fixture;
+    bool open = fixture_open(&fixture, 0);
     for (size_t i = 0; i < COUNT(counts) && open && !test_has_failed(); i++) {
         struct adamw_spec spec = usual;
         spec.count = counts[i].all;
         spec.decayed = counts[i].decayed;
         spec.copy = i % 3 != 0;
-        run_adamw(&spec, &bed);
+        run_adamw(&spec, &fixture);
     }
-    bed_close(&bed);
+    fixture_close(&fixture);
 }
 
 /* The first steps, when the moments' bias is largest, and late ones. */
 C_TEST(parity, adamw_of_any_step) {
     static const uint64_t steps[] = {1, 2, 3, 30, 1000, 1000000};
-    struct bed bed;
-    bool open = bed_open(&bed, 0);
+    struct fixture fixture;
+    bool open = fixture_open(&fixture, 0);
     for (size_t i = 0; i < COUNT(steps) && open && !test_has_failed(); i++) {
         struct adamw_spec spec = usual;
         spec.step = steps[i];
-        run_adamw(&spec, &bed);
+        run_adamw(&spec, &fixture);
     }
-    bed_close(&bed);
+    fixture_close(&fixture);
 }
 
 C_TEST(parity, adamw_of_other_settings) {
-    struct bed bed;
-    bool open = bed_open(&bed, 0);
+    struct fixture fixture;
+    bool open = fixture_open(&fixture, 0);
     struct adamw_spec clipped = usual, plain = usual, coarse = usual;
     clipped.scale = 0.037;
     plain.decay = 0.0f;
@@ -148,9 +148,9 @@ C_TEST(parity, adamw_of_other_settings) {
     coarse.rate = 0.02f;
     const struct adamw_spec *const list[] = {&clipped, &plain, &coarse};
     for (size_t i = 0; i < COUNT(list) && open && !test_has_failed(); i++) {
-        run_adamw(list[i], &bed);
+        run_adamw(list[i], &fixture);
     }
-    bed_close(&bed);
+    fixture_close(&fixture);
 }
 
 /* ---- The same bits twice ---- */
@@ -195,21 +195,21 @@ static void written_compare(const char *name, const struct written *first,
 
 /* ---- LayerNorm ---- */
 
-static enum status call_norm(struct norm_case *c, struct bed *bed, struct error *error) {
+static enum status call_norm(struct norm_case *c, struct fixture *fixture, struct error *error) {
     const struct layernorm_backward_problem problem = norm_case_problem(c);
     grader_watch(c->name, PATIENCE);
     enum status status =
-        remote_training.layernorm_backward(&problem, bed->workspace, bed->stream, error);
-    status = status == STATUS_OK ? device_synchronize(bed->stream, error) : status;
+        remote_training.layernorm_backward(&problem, fixture->workspace, fixture->stream, error);
+    status = status == STATUS_OK ? device_synchronize(fixture->stream, error) : status;
     grader_watch("", 0);
     return status;
 }
 
-static enum status repeat_norm(struct norm_case *c, struct bed *bed, struct error *error) {
+static enum status repeat_norm(struct norm_case *c, struct fixture *fixture, struct error *error) {
     struct written first = {{&c->din, &c->dweight, &c->dbias}, 3, {NULL}}, again = first;
     enum status status = written_read(&first, error);
     status = status == STATUS_OK ? norm_case_send(c, error) : status;
-    status = status == STATUS_OK ? call_norm(c, bed, error) : status;
+    status = status == STATUS_OK ? call_norm(c, fixture, error) : status;
     status = status == STATUS_OK ? written_read(&again, error) : status;
     if (status == STATUS_OK) {
         written_compare(c->name, &first, &again);
@@ -219,17 +219,17 @@ static enum status repeat_norm(struct norm_case *c, struct bed *bed, struct erro
     return status;
 }
 
-static void run_norm(struct norm_spec spec, struct bed *bed, bool twice) {
+static void run_norm(struct norm_spec spec, struct fixture *fixture, bool twice) {
     struct norm_case c = {0};
     struct error error = {0};
     char text[600] = "";
-    enum status status = norm_case_create(&c, &spec, bed_guards(bed), &error);
-    status = status == STATUS_OK ? norm_case_draw(&c, &bed->rng, &error) : status;
-    status = status == STATUS_OK ? call_norm(&c, bed, &error) : status;
+    enum status status = norm_case_create(&c, &spec, fixture_has_guards(fixture), &error);
+    status = status == STATUS_OK ? norm_case_draw(&c, &fixture->rng, &error) : status;
+    status = status == STATUS_OK ? call_norm(&c, fixture, &error) : status;
     status = status == STATUS_OK ? norm_case_check(&c, text, sizeof text, &error) : status;
     judge(c.name, status, &error, text);
     if (twice && !test_has_failed()) {
-        judge(c.name, repeat_norm(&c, bed, &error), &error, "");
+        judge(c.name, repeat_norm(&c, fixture, &error), &error, "");
     }
     norm_case_free(&c);
 }
@@ -244,15 +244,15 @@ static const struct shape shapes[] = {{1, 1},   {3, 2},   {70, 1},  {5, 7},   {3
                                       {3, 129}, {6, 257}, {2, 768}, {130, 40}};
 
 static void run_norms(struct norm_spec spec) {
-    struct bed bed;
-    bool open = bed_open(&bed, TRAINING_WORKSPACE_BYTES);
+    struct fixture fixture;
+    bool open = fixture_open(&fixture, TRAINING_WORKSPACE_BYTES);
     for (size_t i = 0; i < 2 * COUNT(shapes) && open && !test_has_failed(); i++) {
         spec.dtype = i % 2 == 0 ? NN_F32 : NN_BF16;
         spec.rows = shapes[i / 2].rows;
         spec.C = shapes[i / 2].C;
-        run_norm(spec, &bed, false);
+        run_norm(spec, &fixture, false);
     }
-    bed_close(&bed);
+    fixture_close(&fixture);
 }
 
 C_TEST(parity, layernorm) {
@@ -270,47 +270,47 @@ C_TEST(parity, layernorm_of_a_large_mean) {
 /* More rows than blocks, a row longer than a block, none. */
 C_TEST(parity, layernorm_of_many_rows_and_long_ones) {
     static const struct shape list[] = {{3000, 24}, {2, 4096}, {3, 5003}, {0, 64}};
-    struct bed bed;
-    bool open = bed_open(&bed, TRAINING_WORKSPACE_BYTES);
+    struct fixture fixture;
+    bool open = fixture_open(&fixture, TRAINING_WORKSPACE_BYTES);
     for (size_t i = 0; i < COUNT(list) && open && !test_has_failed(); i++) {
-        run_norm((struct norm_spec){NN_F32, list[i].rows, list[i].C, false, 0.3}, &bed, false);
+        run_norm((struct norm_spec){NN_F32, list[i].rows, list[i].C, false, 0.3}, &fixture, false);
     }
-    bed_close(&bed);
+    fixture_close(&fixture);
 }
 
 C_TEST(parity, layernorm_of_random_sizes) {
-    struct bed bed;
-    bool open = bed_open(&bed, TRAINING_WORKSPACE_BYTES);
+    struct fixture fixture;
+    bool open = fixture_open(&fixture, TRAINING_WORKSPACE_BYTES);
     for (int i = 0; i < 16 && open && !test_has_failed(); i++) {
         const struct norm_spec spec = {.dtype = i % 2 == 0 ? NN_F32 : NN_BF16,
-                                       .rows = 1 + rng_below(&bed.rng, 90),
-                                       .C = 1 + rng_below(&bed.rng, 700),
-                                       .in_place = rng_below(&bed.rng, 4) == 0,
+                                       .rows = 1 + rng_below(&fixture.rng, 90),
+                                       .C = 1 + rng_below(&fixture.rng, 700),
+                                       .in_place = rng_below(&fixture.rng, 4) == 0,
                                        .mean = 0.5};
-        run_norm(spec, &bed, false);
+        run_norm(spec, &fixture, false);
     }
-    bed_close(&bed);
+    fixture_close(&fixture);
 }
 
 /* ---- Attention ---- */
 
-static enum status call_attention(struct attention_gradient_case *c, struct bed *bed,
+static enum status call_attention(struct attention_gradient_case *c, struct fixture *fixture,
                                   struct error *error) {
     const struct attention_backward_problem problem = attention_gradient_problem(c);
     grader_watch(c->name, PATIENCE);
     enum status status =
-        remote_training.attention_backward(&problem, c->scratch, bed->stream, error);
-    status = status == STATUS_OK ? device_synchronize(bed->stream, error) : status;
+        remote_training.attention_backward(&problem, c->scratch, fixture->stream, error);
+    status = status == STATUS_OK ? device_synchronize(fixture->stream, error) : status;
     grader_watch("", 0);
     return status;
 }
 
-static enum status repeat_attention(struct attention_gradient_case *c, struct bed *bed,
+static enum status repeat_attention(struct attention_gradient_case *c, struct fixture *fixture,
                                     struct error *error) {
     struct written first = {{&c->dqkv[0], &c->dqkv[1], &c->dqkv[2]}, 3, {NULL}}, again = first;
     enum status status = written_read(&first, error);
     status = status == STATUS_OK ? attention_gradient_send(c, error) : status;
-    status = status == STATUS_OK ? call_attention(c, bed, error) : status;
+    status = status == STATUS_OK ? call_attention(c, fixture, error) : status;
     status = status == STATUS_OK ? written_read(&again, error) : status;
     if (status == STATUS_OK) {
         written_compare(c->name, &first, &again);
@@ -320,31 +320,33 @@ static enum status repeat_attention(struct attention_gradient_case *c, struct be
     return status;
 }
 
-static void run_attention(struct attention_gradient_spec spec, struct bed *bed, bool twice) {
+static void run_attention(struct attention_gradient_spec spec, struct fixture *fixture,
+                          bool twice) {
     struct attention_gradient_case c = {0};
     struct error error = {0};
     char text[700] = "";
     spec.loudness = spec.loudness > 0.0 ? spec.loudness : 1.0;
-    enum status status = attention_gradient_create(&c, &spec, &bed->rng, bed_guards(bed), &error);
+    enum status status =
+        attention_gradient_create(&c, &spec, &fixture->rng, fixture_has_guards(fixture), &error);
     status = status == STATUS_OK ? attention_gradient_send(&c, &error) : status;
-    status = status == STATUS_OK ? call_attention(&c, bed, &error) : status;
+    status = status == STATUS_OK ? call_attention(&c, fixture, &error) : status;
     status = status == STATUS_OK ? attention_gradient_check(&c, text, sizeof text, &error) : status;
     judge(c.name, status, &error, text);
     if (twice && !test_has_failed()) {
-        judge(c.name, repeat_attention(&c, bed, &error), &error, "");
+        judge(c.name, repeat_attention(&c, fixture, &error), &error, "");
     }
     attention_gradient_free(&c);
 }
 
 static void run_attentions(const struct attention_gradient_spec *list, size_t count) {
-    struct bed bed;
-    bool open = bed_open(&bed, 0);
+    struct fixture fixture;
+    bool open = fixture_open(&fixture, 0);
     for (size_t i = 0; i < 2 * count && open && !test_has_failed(); i++) {
         struct attention_gradient_spec spec = list[i / 2];
         spec.dtype = i % 2 == 0 ? NN_F32 : NN_BF16;
-        run_attention(spec, &bed, false);
+        run_attention(spec, &fixture, false);
     }
-    bed_close(&bed);
+    fixture_close(&fixture);
 }
 
 C_TEST(parity, attention_of_one_text) {
@@ -400,10 +402,10 @@ C_TEST(parity, attention_of_large_scores) {
 }
 
 C_TEST(parity, attention_of_random_sizes) {
-    struct bed bed;
-    bool open = bed_open(&bed, 0);
+    struct fixture fixture;
+    bool open = fixture_open(&fixture, 0);
     for (int i = 0; i < 10 && open && !test_has_failed(); i++) {
-        struct rng *rng = &bed.rng;
+        struct rng *rng = &fixture.rng;
         struct attention_gradient_spec spec = {.dtype = i % 2 == 0 ? NN_F32 : NN_BF16,
                                                .KVH = 1 + rng_below(rng, 2),
                                                .HS = 8 * (1 + rng_below(rng, 16)),
@@ -414,9 +416,9 @@ C_TEST(parity, attention_of_random_sizes) {
         for (size_t b = 0; b < spec.B; b++) {
             spec.lengths[b] = (int32_t)(1 + rng_below(rng, 90));
         }
-        run_attention(spec, &bed, false);
+        run_attention(spec, &fixture, false);
     }
-    bed_close(&bed);
+    fixture_close(&fixture);
 }
 
 /* ---- All three ---- */
@@ -425,13 +427,13 @@ C_TEST(parity, the_same_bits_twice) {
     static const struct attention_gradient_spec attention[] = {
         {.dtype = NN_F32, .NH = 2, .KVH = 2, .HS = 32, .B = 2, .lengths = {130, 60}},
         {.dtype = NN_BF16, .NH = 4, .KVH = 2, .HS = 64, .B = 2, .lengths = {90, 70}}};
-    struct bed bed;
-    bool open = bed_open(&bed, TRAINING_WORKSPACE_BYTES);
+    struct fixture fixture;
+    bool open = fixture_open(&fixture, TRAINING_WORKSPACE_BYTES);
     for (int i = 0; i < 2 && open && !test_has_failed(); i++) {
-        run_norm((struct norm_spec){attention[i].dtype, 1500, 96, false, 0.3}, &bed, true);
-        run_attention(attention[i], &bed, true);
+        run_norm((struct norm_spec){attention[i].dtype, 1500, 96, false, 0.3}, &fixture, true);
+        run_attention(attention[i], &fixture, true);
     }
-    bed_close(&bed);
+    fixture_close(&fixture);
 }
 
 /* ---- Whole steps ---- */
@@ -467,11 +469,11 @@ static const struct train_config small_llama2 = {.task = TRAIN_LM,
                                                  .most_rows = 64,
                                                  .most_sequences = 8};
 
-static enum status train(struct training_job *job, struct bed *bed, char *text, size_t size,
+static enum status train(struct training_job *job, struct fixture *fixture, char *text, size_t size,
                          struct error *error) {
     struct training_result got = {0}, want = {0};
     void *model;
-    (void)bed;
+    (void)fixture;
     enum status status = training_job_reference(job, &want, error);
     grader_watch("training steps with your functions", 2 * PATIENCE);
     status = status == STATUS_OK ? training_job_place(job, &model, error) : status;
@@ -490,20 +492,20 @@ static void check_training(const char *what, const struct train_config *config,
                            enum nn_dtype dtype) {
     const struct training_spec spec = {*config, dtype, 3, {17, 1, 24}, 3, 1e-2f};
     struct training_job job = {0};
-    struct bed bed;
+    struct fixture fixture;
     struct error error = {0};
     char text[400] = "", name[120];
     snprintf(name, sizeof name, "%s, %zu training steps in %s", what, spec.steps,
              nn_dtype_name(dtype));
-    if (bed_open(&bed, 0)) {
-        enum status status = training_job_create(&job, &spec, &bed.rng, &error);
-        status = status == STATUS_OK ? train(&job, &bed, text, sizeof text, &error) : status;
+    if (fixture_open(&fixture, 0)) {
+        enum status status = training_job_create(&job, &spec, &fixture.rng, &error);
+        status = status == STATUS_OK ? train(&job, &fixture, text, sizeof text, &error) : status;
         if (status != STATUS_OK || text[0] != '\0') {
             TEST_FAIL("%s: %s", name, status != STATUS_OK ? error_text(&error, status) : text);
         }
         training_job_free(&job);
     }
-    bed_close(&bed);
+    fixture_close(&fixture);
 }
 
 C_TEST(parity, bert_trains) {

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "grader/harness/beside.h"
+#include "grader/harness/program_folder.h"
 
 extern char **environ;
 
@@ -76,7 +76,7 @@ enum status surroundings_find(struct surroundings *s, enum remote_side which, st
         return error_set(error, STATUS_NOT_FOUND, "this test has no worker for %s",
                          which == REMOTE_SUBJECT ? "the subject" : "the baseline");
     }
-    TRY(beside_program(s->worker, sizeof s->worker, name, error));
+    TRY(program_folder_path(s->worker, sizeof s->worker, name, error));
     bool simt = find_libraries(s);
     s->gpu = remote_program.device && !simt;
     choose_environment(s);

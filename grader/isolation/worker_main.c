@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "grader/harness/foreign.h"
+#include "grader/harness/vendor_library.h"
 #include "grader/isolation/worker.h"
 
 void worker_answer(struct message *message, enum status status, const struct error *error) {
@@ -76,7 +76,7 @@ static void serve(struct message *message) {
         call(message);
     } else if (message->kind == MESSAGE_LIBRARIES) {
         message->name[0] = '\0';
-        (void)grader_foreign_library(message->name, sizeof message->name);
+        (void)grader_vendor_library(message->name, sizeof message->name);
         worker_answer(message, STATUS_OK, NULL);
     } else if (worker.device != NULL) {
         worker.device->serve(message);

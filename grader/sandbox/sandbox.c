@@ -14,19 +14,19 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "grader/sandbox/child.h"
 #include "grader/sandbox/folder.h"
-#include "grader/sandbox/inmate.h"
 #include "grader/sandbox/processes.h"
-#include "grader/sandbox/warden.h"
+#include "grader/sandbox/supervisor.h"
 
-/* What a warden may take beyond the wall limit: starting, killing, cleaning up. */
+/* What a supervisor may take beyond the wall limit: starting, killing, cleaning up. */
 enum { GRACE_S = 10 };
 
 struct sandbox {
-    pid_t warden;
+    pid_t supervisor;
     int lifeline; /* write end: closing it ends the program */
-    int done;     /* read end: closes with the warden */
-    struct warden_shared *shared;
+    int done;     /* read end: closes with the supervisor */
+    struct supervisor_shared *shared;
     struct timespec deadline;
     char program[PATH_MAX];
     char folder[PATH_MAX];
@@ -75,10 +75,10 @@ static enum status check_command(const struct sandbox_command *command, struct e
             return error_set(error, STATUS_INVALID_ARGUMENT, "sandbox: descriptor %d is not open",
                              descriptor->ours);
         }
-        if (descriptor->theirs < 0 || descriptor->theirs >= INMATE_DESCRIPTORS) {
+        if (descriptor->theirs < 0 || descriptor->theirs >= CHILD_DESCRIPTORS) {
             return error_set(error, STATUS_INVALID_ARGUMENT,
                              "sandbox: descriptor %d for the program is not in 0 to %d",
-                             descriptor->theirs, INMATE_DESCRIPTORS - 1);
+                             descriptor->theirs, CHILD_DESCRIPTORS - 1);
         }
     }
     return check_limits(&command->limits, error);
@@ -98,15 +98,15 @@ static unsigned close_memory(const struct sandbox_command *command) {
     return closed ? SANDBOX_HOLDS_MEMORY : 0;
 }
 
-static struct warden_shared *share(void) {
-    void *memory = mmap(NULL, sizeof(struct warden_shared), PROT_READ | PROT_WRITE,
+static struct supervisor_shared *share(void) {
+    void *memory = mmap(NULL, sizeof(struct supervisor_shared), PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* Forks the warden. The pipes' other ends are its own then. */
-static enum status fork_warden(struct sandbox *sandbox, const struct sandbox_command *command,
-                               struct error *error) {
+/* Forks the supervisor. The pipes' other ends are its own then. */
+static enum status fork_supervisor(struct sandbox *sandbox, const struct sandbox_command *command,
+                                   struct error *error) {
     int lifeline[2], done[2];
     if (pipe2(lifeline, O_CLOEXEC) != 0) {
         return error_set(error, STATUS_IO, "sandbox: no pipe: %s", strerror(errno));
@@ -116,23 +116,23 @@ static enum status fork_warden(struct sandbox *sandbox, const struct sandbox_com
         close(lifeline[1]);
         return error_set(error, STATUS_IO, "sandbox: no pipe: %s", strerror(errno));
     }
-    struct warden_plan plan = {.command = command,
-                               .program = sandbox->program,
-                               .folder = sandbox->folder,
-                               .lifeline = lifeline[0],
-                               .done = done[1],
-                               .holds = close_memory(command),
-                               .shared = sandbox->shared};
-    sandbox->warden = fork();
-    if (sandbox->warden == 0) {
-        warden_run(&plan);
+    struct supervisor_plan plan = {.command = command,
+                                   .program = sandbox->program,
+                                   .folder = sandbox->folder,
+                                   .lifeline = lifeline[0],
+                                   .done = done[1],
+                                   .holds = close_memory(command),
+                                   .shared = sandbox->shared};
+    sandbox->supervisor = fork();
+    if (sandbox->supervisor == 0) {
+        supervisor_run(&plan);
     }
     int failure = errno;
     close(lifeline[0]);
     close(done[1]);
     sandbox->lifeline = lifeline[1];
     sandbox->done = done[0];
-    return sandbox->warden > 0
+    return sandbox->supervisor > 0
                ? STATUS_OK
                : error_set(error, STATUS_IO, "sandbox: no process: %s", strerror(failure));
 }
@@ -145,7 +145,7 @@ static void release(struct sandbox *sandbox) {
         close(sandbox->done);
     }
     if (sandbox->folder[0] != '\0' && access(sandbox->folder, F_OK) == 0) {
-        folder_remove(sandbox->folder); /* only when the warden could not */
+        folder_remove(sandbox->folder); /* only when the supervisor could not */
     }
     if (sandbox->shared != NULL) {
         munmap(sandbox->shared, sizeof *sandbox->shared);
@@ -163,7 +163,7 @@ static enum status start(struct sandbox *sandbox, const struct sandbox_command *
     TRY(folder_create(command->folder, sandbox->folder, sizeof sandbox->folder, error));
     clock_gettime(CLOCK_MONOTONIC, &sandbox->deadline);
     sandbox->deadline.tv_sec += (time_t)command->limits.wall_s + 1 + GRACE_S;
-    return fork_warden(sandbox, command, error);
+    return fork_supervisor(sandbox, command, error);
 }
 
 enum status sandbox_start(struct sandbox **result, const struct sandbox_command *command,
@@ -214,8 +214,8 @@ void sandbox_pause(struct sandbox *sandbox, bool pause) {
     }
 }
 
-/* Waits until the warden has ended. @return whether it did before the deadline */
-static bool wait_for_warden(const struct sandbox *sandbox) {
+/* Waits until the supervisor has ended. @return whether it did before the deadline */
+static bool wait_for_supervisor(const struct sandbox *sandbox) {
     for (;;) {
         struct timespec now;
         clock_gettime(CLOCK_MONOTONIC, &now);
@@ -230,8 +230,8 @@ static bool wait_for_warden(const struct sandbox *sandbox) {
     }
 }
 
-/* The warden itself is gone without a word: somebody killed it, or nothing could move it. */
-static void judge_without_warden(struct sandbox_result *result, bool in_time) {
+/* The supervisor itself is gone without a word: somebody killed it, or nothing could move it. */
+static void judge_without_supervisor(struct sandbox_result *result, bool in_time) {
     result->end = in_time ? SANDBOX_COULD_NOT_START : SANDBOX_WALL_LIMIT;
     result->exit_code = -1;
     result->out = result->error = (struct sandbox_output){0};
@@ -239,16 +239,16 @@ static void judge_without_warden(struct sandbox_result *result, bool in_time) {
 }
 
 void sandbox_finish(struct sandbox *sandbox, struct sandbox_result *result) {
-    bool in_time = wait_for_warden(sandbox);
+    bool in_time = wait_for_supervisor(sandbox);
     bool done = atomic_load(&sandbox->shared->done) != 0;
-    if (!done && sandbox->warden > 0) {
-        kill(sandbox->warden, SIGKILL); /* the program dies with it */
+    if (!done && sandbox->supervisor > 0) {
+        kill(sandbox->supervisor, SIGKILL); /* the program dies with it */
     }
-    while (waitpid(sandbox->warden, NULL, 0) < 0 && errno == EINTR) {
+    while (waitpid(sandbox->supervisor, NULL, 0) < 0 && errno == EINTR) {
     }
     *result = sandbox->shared->result;
     if (!done) {
-        judge_without_warden(result, in_time);
+        judge_without_supervisor(result, in_time);
     }
     release(sandbox);
 }

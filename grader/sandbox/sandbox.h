@@ -8,9 +8,9 @@
  * started. What this holds against, and what not, is in README.md beside this
  * file.
  *
- *     sandbox_start() ── warden ── program
+ *     sandbox_start() ── supervisor ── program
  *
- * Between the caller and the program stands the warden, a copy of the caller's
+ * Between the caller and the program stands the supervisor, a copy of the caller's
  * process that waits for the program, reads its output, kills it at a limit and
  * takes in every process that it leaves behind. The program ends when the
  * caller ends, however that happens.

@@ -506,7 +506,7 @@ C_TEST(sandbox, survives_a_program_that_kills_without_the_filter) {
     free(t);
 }
 
-C_TEST(sandbox, survives_the_death_of_its_warden) {
+C_TEST(sandbox, survives_the_death_of_its_supervisor) {
     struct trial *t = trial("kill_parent", NULL);
     t->command.without = CALLS | SANDBOX_HOLDS_READS;
     struct error error = {0};

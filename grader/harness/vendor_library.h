@@ -1,9 +1,9 @@
 /**
- * @file foreign.h
+ * @file vendor_library.h
  * @brief Did this process load a library that does a submission's work?
  */
-#ifndef WARPBOOK_GRADER_HARNESS_FOREIGN_H_
-#define WARPBOOK_GRADER_HARNESS_FOREIGN_H_
+#ifndef WARPBOOK_GRADER_HARNESS_VENDOR_LIBRARY_H_
+#define WARPBOOK_GRADER_HARNESS_VENDOR_LIBRARY_H_
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@ extern "C" {
  * @param name receives the first one's file name
  * @return false when there is none
  */
-bool grader_foreign_library(char *name, size_t size);
+bool grader_vendor_library(char *name, size_t size);
 
 #ifdef __cplusplus
 }

@@ -1,4 +1,4 @@
-#include "grader/sandbox/warden.h"
+#include "grader/sandbox/supervisor.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -16,9 +16,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "grader/sandbox/child.h"
 #include "grader/sandbox/filter.h"
 #include "grader/sandbox/folder.h"
-#include "grader/sandbox/inmate.h"
 #include "grader/sandbox/output.h"
 #include "grader/sandbox/processes.h"
 
@@ -32,11 +32,11 @@ enum {
     MOST_ENTRIES = 1000 /* of the program's folder */
 };
 
-/* What the warden waits on; -1 where there is nothing more to come. */
+/* What the supervisor waits on; -1 where there is nothing more to come. */
 enum source { OUT, ERROR, LISTENER, CHANNEL, LIFELINE, CHILDREN, SOURCES };
 
-struct warden {
-    const struct warden_plan *plan;
+struct supervisor {
+    const struct supervisor_plan *plan;
     struct sandbox_result *result;
     struct pollfd sources[SOURCES];
     pid_t child;
@@ -57,7 +57,7 @@ static double seconds_since(const struct timespec *start) {
     return (double)(now.tv_sec - start->tv_sec) + 1e-9 * (double)(now.tv_nsec - start->tv_nsec);
 }
 
-static void close_source(struct warden *w, enum source source) {
+static void close_source(struct supervisor *w, enum source source) {
     if (w->sources[source].fd >= 0) {
         close(w->sources[source].fd);
     }
@@ -65,7 +65,7 @@ static void close_source(struct warden *w, enum source source) {
 }
 
 /* Kills the program, for this reason unless there already is one. */
-static void condemn(struct warden *w, enum sandbox_end end) {
+static void condemn(struct supervisor *w, enum sandbox_end end) {
     if (!w->condemned && !w->dead && w->child > 0) {
         w->condemned = true;
         w->ending = true;
@@ -77,7 +77,7 @@ static void condemn(struct warden *w, enum sandbox_end end) {
 }
 
 /* @return whether there was something */
-static bool read_output(struct warden *w, enum source source, struct sandbox_output *output) {
+static bool read_output(struct supervisor *w, enum source source, struct sandbox_output *output) {
     char bytes[PIPE_BYTES];
     if (w->sources[source].fd < 0) {
         return false;
@@ -105,7 +105,7 @@ static void offer_to_oom_killer(pid_t child) {
 }
 
 /* The child's channel has closed: it is the program now, unless it said otherwise. */
-static void begin(struct warden *w) {
+static void begin(struct supervisor *w) {
     close_source(w, CHANNEL);
     if (w->result->reason[0] != '\0') {
         return;
@@ -118,11 +118,11 @@ static void begin(struct warden *w) {
     }
 }
 
-static void read_channel(struct warden *w) {
-    struct inmate_note note;
+static void read_channel(struct supervisor *w) {
+    struct child_note note;
     int got = 1;
     while (w->sources[CHANNEL].fd >= 0 && got > 0) {
-        got = inmate_read_note(w->sources[CHANNEL].fd, &note, &w->sources[LISTENER].fd);
+        got = child_read_note(w->sources[CHANNEL].fd, &note, &w->sources[LISTENER].fd);
         if (got > 0) {
             w->result->holds |= note.holds;
             snprintf(w->result->reason, sizeof w->result->reason, "%s", note.failure);
@@ -132,7 +132,7 @@ static void read_channel(struct warden *w) {
     }
 }
 
-static void read_listener(struct warden *w) {
+static void read_listener(struct supervisor *w) {
     struct filter_report report;
     if ((w->sources[LISTENER].revents & POLLIN) && filter_read(w->sources[LISTENER].fd, &report) &&
         !w->condemned) {
@@ -148,14 +148,14 @@ static void read_listener(struct warden *w) {
 }
 
 /* @return whether /proc could say */
-static bool look(const struct warden *w, struct processes_use *use) {
+static bool look(const struct supervisor *w, struct processes_use *use) {
     if (w->result->holds & SANDBOX_HOLDS_CALLS) {
         return processes_use_of(w->child, use); /* it cannot have started others */
     }
     return w->ticks % SLOW_LOOKS != 0 || processes_use_below(getpid(), use);
 }
 
-static void check_use(struct warden *w) {
+static void check_use(struct supervisor *w) {
     const struct sandbox_limits *limits = &w->plan->command->limits;
     struct processes_use use = {0};
     w->ticks++;
@@ -173,7 +173,7 @@ static void check_use(struct warden *w) {
 }
 
 /* Many small files are as bad as a large one. */
-static void check_folder(struct warden *w) {
+static void check_folder(struct supervisor *w) {
     struct folder_use use;
     if (w->ticks % SLOW_LOOKS == 0 && folder_use(w->plan->folder, MOST_ENTRIES, &use) &&
         (use.entries >= MOST_ENTRIES || use.bytes > w->plan->command->limits.file_bytes)) {
@@ -181,7 +181,7 @@ static void check_folder(struct warden *w) {
     }
 }
 
-static void check_limits(struct warden *w) {
+static void check_limits(struct supervisor *w) {
     if (w->runs) {
         check_use(w);
         check_folder(w);
@@ -199,7 +199,7 @@ static void add_times(struct sandbox_result *result, const struct rusage *use) {
 }
 
 /* The child is dead, and its number still its own. */
-static void note_death(struct warden *w) {
+static void note_death(struct supervisor *w) {
     w->ending = true;
     kill(-w->child, SIGKILL); /* the rest of its group */
     read_channel(w);
@@ -212,7 +212,7 @@ static void note_death(struct warden *w) {
  * Takes in who has died; looks first, so that the program's death is noted
  * before its number is free. @return whether there is anybody left to wait for
  */
-static bool reap(struct warden *w) {
+static bool reap(struct supervisor *w) {
     siginfo_t info = {0};
     for (int i = 0; i < AT_ONCE; i++) {
         if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0) {
@@ -240,7 +240,7 @@ static bool reap(struct warden *w) {
     return true;
 }
 
-static void drain_signals(struct warden *w) {
+static void drain_signals(struct supervisor *w) {
     struct signalfd_siginfo info[8];
     if (read(w->sources[CHILDREN].fd, info, sizeof info) < 0) {
         return; /* nothing to drain */
@@ -248,14 +248,14 @@ static void drain_signals(struct warden *w) {
 }
 
 /* @return whether all its threads stand still since the last SIGSTOP; said once */
-static bool has_stopped(const struct warden *w) {
+static bool has_stopped(const struct supervisor *w) {
     siginfo_t info = {0};
     return waitid(P_PID, (id_t)w->child, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid == w->child;
 }
 
 /* Has the program stand still, or go on, as the caller wants it. */
-static void obey(struct warden *w) {
-    struct warden_shared *shared = w->plan->shared;
+static void obey(struct supervisor *w) {
+    struct supervisor_shared *shared = w->plan->shared;
     int pause = atomic_load(&shared->pause);
     if (!w->runs || w->dead) {
         return;
@@ -270,7 +270,7 @@ static void obey(struct warden *w) {
 }
 
 /* One round: whatever has happened, at most one tick of waiting. */
-static void step(struct warden *w) {
+static void step(struct supervisor *w) {
     if (poll(w->sources, SOURCES, TICK_MS) < 0) {
         return;
     }
@@ -292,8 +292,8 @@ static void step(struct warden *w) {
     }
 }
 
-/* Ends all that the program left; nothing of it survives the warden. */
-static void kill_the_rest(struct warden *w) {
+/* Ends all that the program left; nothing of it survives the supervisor. */
+static void kill_the_rest(struct supervisor *w) {
     struct timespec start;
     unsigned found = 0;
     clock_gettime(CLOCK_MONOTONIC, &start);
@@ -309,7 +309,7 @@ static void kill_the_rest(struct warden *w) {
 }
 
 /* How the program ended, when nobody killed it. */
-static void judge(struct warden *w) {
+static void judge(struct supervisor *w) {
     struct sandbox_result *result = w->result;
     result->exit_code = -1;
     if (!w->runs) {
@@ -359,10 +359,10 @@ static void close_others(const int *keep, size_t count) {
     }
 }
 
-static void finish(struct warden *w) __attribute__((noreturn));
+static void finish(struct supervisor *w) __attribute__((noreturn));
 
-static void finish(struct warden *w) {
-    struct warden_shared *shared = w->plan->shared;
+static void finish(struct supervisor *w) {
+    struct supervisor_shared *shared = w->plan->shared;
     for (int i = 0; i < LAST_READS && read_output(w, OUT, &w->result->out); i++) {
     }
     for (int i = 0; i < LAST_READS && read_output(w, ERROR, &w->result->error); i++) {
@@ -375,7 +375,7 @@ static void finish(struct warden *w) {
     _exit(0);
 }
 
-/* Nothing but SIGKILL disturbs the warden; deaths come as reads. @return the descriptor */
+/* Nothing but SIGKILL disturbs the supervisor; deaths come as reads. @return the descriptor */
 static int settle_signals(void) {
     sigset_t all, deaths;
     signal(SIGCHLD, SIG_DFL); /* a caller that ignores it would take the statuses away */
@@ -386,7 +386,7 @@ static int settle_signals(void) {
     return signalfd(-1, &deaths, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* Pipes for the output and the child's channel. The first of each pair is the warden's. */
+/* Pipes for the output and the child's channel. The first of each pair is the supervisor's. */
 struct pipes {
     int out[2], error[2], channel[2];
 };
@@ -398,32 +398,32 @@ static bool open_pipes(struct pipes *pipes) {
            socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pipes->channel) == 0;
 }
 
-static void start_child(struct warden *w, const struct pipes *pipes) {
-    pid_t warden = getpid();
+static void start_child(struct supervisor *w, const struct pipes *pipes) {
+    pid_t supervisor = getpid();
     unsigned tasks = processes_tasks_of_user();
     struct processes_use use = {0};
-    if (processes_use_of(warden, &use)) {
+    if (processes_use_of(supervisor, &use)) {
         w->result->holds |= SANDBOX_HOLDS_COUNTS;
     }
     w->child = fork();
     if (w->child == 0) {
-        struct inmate inmate = {.command = w->plan->command,
-                                .program = w->plan->program,
-                                .folder = w->plan->folder,
-                                .warden = warden,
-                                .tasks = tasks,
-                                .holds = w->result->holds,
-                                .out = pipes->out[1],
-                                .error = pipes->error[1],
-                                .channel = pipes->channel[1]};
-        inmate_become(&inmate);
+        struct child child = {.command = w->plan->command,
+                              .program = w->plan->program,
+                              .folder = w->plan->folder,
+                              .supervisor = supervisor,
+                              .tasks = tasks,
+                              .holds = w->result->holds,
+                              .out = pipes->out[1],
+                              .error = pipes->error[1],
+                              .channel = pipes->channel[1]};
+        child_become_program(&child);
     }
     w->sources[OUT].fd = pipes->out[0];
     w->sources[ERROR].fd = pipes->error[0];
     w->sources[CHANNEL].fd = pipes->channel[0];
 }
 
-static void set_up(struct warden *w) {
+static void set_up(struct supervisor *w) {
     struct pipes pipes;
     setsid(); /* a terminal's signals are for the caller */
     if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0) {
@@ -444,8 +444,8 @@ static void set_up(struct warden *w) {
     close_others(keep, sizeof keep / sizeof *keep);
 }
 
-void warden_run(const struct warden_plan *plan) {
-    struct warden w = {.plan = plan, .result = &plan->shared->result};
+void supervisor_run(const struct supervisor_plan *plan) {
+    struct supervisor w = {.plan = plan, .result = &plan->shared->result};
     for (int i = 0; i < SOURCES; i++) {
         w.sources[i] = (struct pollfd){.fd = -1, .events = POLLIN};
     }

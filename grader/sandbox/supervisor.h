@@ -1,32 +1,32 @@
 /**
- * @file warden.h
+ * @file supervisor.h
  * @brief The process between the caller and the program: starts, watches, kills, reaps.
  */
-#ifndef WARPBOOK_GRADER_SANDBOX_WARDEN_H_
-#define WARPBOOK_GRADER_SANDBOX_WARDEN_H_
+#ifndef WARPBOOK_GRADER_SANDBOX_SUPERVISOR_H_
+#define WARPBOOK_GRADER_SANDBOX_SUPERVISOR_H_
 
 #include <stdatomic.h>
 
 #include "grader/sandbox/sandbox.h"
 
-/** What the warden and the caller share. */
-struct warden_shared {
+/** What the supervisor and the caller share. */
+struct supervisor_shared {
     struct sandbox_result result;
     atomic_int done;          /**< result is complete */
     atomic_int pause, paused; /**< whether the program is to stand still, and whether it does */
 };
 
-struct warden_plan {
+struct supervisor_plan {
     const struct sandbox_command *command;
     const char *program; /**< absolute path */
     const char *folder;  /**< absolute path; removed at the end */
     int lifeline;        /**< a pipe's read end: when the other end closes, the program is killed */
-    int done;            /**< a pipe's write end: closes with the warden */
+    int done;            /**< a pipe's write end: closes with the supervisor */
     unsigned holds;      /**< enum sandbox_holds, as far as the caller knows */
-    struct warden_shared *shared;
+    struct supervisor_shared *shared;
 };
 
 /** Runs the program to its end. For a process that was forked for it. */
-void warden_run(const struct warden_plan *plan) __attribute__((noreturn));
+void supervisor_run(const struct supervisor_plan *plan) __attribute__((noreturn));
 
 #endif

@@ -1,10 +1,10 @@
-#include "grader/harness/beside.h"
+#include "grader/harness/program_folder.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-enum status beside_program(char *path, size_t size, const char *name, struct error *error) {
+enum status program_folder_path(char *path, size_t size, const char *name, struct error *error) {
     ssize_t length = readlink("/proc/self/exe", path, size - 1);
     path[length > 0 ? length : 0] = '\0';
     char *slash = strrchr(path, '/');

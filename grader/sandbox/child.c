@@ -1,4 +1,4 @@
-#include "grader/sandbox/inmate.h"
+#include "grader/sandbox/child.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -26,7 +26,7 @@ union control {
     char bytes[CMSG_SPACE(sizeof(int))];
 };
 
-static void send_note(int channel, const struct inmate_note *note, int listener) {
+static void send_note(int channel, const struct child_note *note, int listener) {
     union control control = {0};
     struct iovec data = {.iov_base = (void *)note, .iov_len = sizeof *note};
     struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1};
@@ -39,11 +39,11 @@ static void send_note(int channel, const struct inmate_note *note, int listener)
         memcpy(CMSG_DATA(&control.header), &listener, sizeof listener);
     }
     if (sendmsg(channel, &message, MSG_NOSIGNAL) < 0) {
-        _exit(127); /* the warden has gone */
+        _exit(127); /* the supervisor has gone */
     }
 }
 
-int inmate_read_note(int channel, struct inmate_note *note, int *listener) {
+int child_read_note(int channel, struct child_note *note, int *listener) {
     union control control = {0};
     struct iovec data = {.iov_base = note, .iov_len = sizeof *note};
     struct msghdr message = {.msg_iov = &data,
@@ -61,16 +61,16 @@ int inmate_read_note(int channel, struct inmate_note *note, int *listener) {
     return got == (ssize_t)sizeof *note ? 1 : 0;
 }
 
-static void give_up(const struct inmate *inmate, const char *what) __attribute__((noreturn));
+static void give_up(const struct child *child, const char *what) __attribute__((noreturn));
 
-static void give_up(const struct inmate *inmate, const char *what) {
+static void give_up(const struct child *child, const char *what) {
     /* The end of a long path says more than its beginning. */
     enum { SHOWN = 120 };
-    struct inmate_note note = {0};
+    struct child_note note = {0};
     size_t length = strlen(what);
     snprintf(note.failure, sizeof note.failure, "%s%s: %s", length > SHOWN ? "..." : "",
              what + (length > SHOWN ? length - SHOWN : 0), strerror(errno));
-    send_note(inmate->channel, &note, -1);
+    send_note(child->channel, &note, -1);
     _exit(127);
 }
 
@@ -94,10 +94,10 @@ static bool drop_privileges(void) {
     return syscall(SYS_capset, &header, none) == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
 }
 
-static unsigned limit_reach(const struct inmate *inmate) {
-    const struct sandbox_command *command = inmate->command;
-    struct reach reach = {.program = inmate->program,
-                          .folder = inmate->folder,
+static unsigned limit_reach(const struct child *child) {
+    const struct sandbox_command *command = child->command;
+    struct reach reach = {.program = child->program,
+                          .folder = child->folder,
                           .readable = command->readable,
                           .gpu = command->gpu};
     if (command->without & SANDBOX_HOLDS_READS) {
@@ -114,58 +114,58 @@ static unsigned limit_reach(const struct inmate *inmate) {
 }
 
 /* A copy of a descriptor above all that the program is given. */
-static int lift(const struct inmate *inmate, int fd) {
-    int copy = fcntl(fd, F_DUPFD_CLOEXEC, INMATE_DESCRIPTORS);
+static int lift(const struct child *child, int fd) {
+    int copy = fcntl(fd, F_DUPFD_CLOEXEC, CHILD_DESCRIPTORS);
     if (copy < 0) {
-        give_up(inmate, "a descriptor cannot be handed over");
+        give_up(child, "a descriptor cannot be handed over");
     }
     return copy;
 }
 
 /* Whatever is open and not the program's closes when the program starts. */
-static void close_the_rest(const struct inmate *inmate, const int *given) {
+static void close_the_rest(const struct child *child, const int *given) {
     DIR *open_ones = opendir("/proc/self/fd");
     const struct dirent *entry;
     if (open_ones == NULL) {
-        give_up(inmate, "/proc/self/fd");
+        give_up(child, "/proc/self/fd");
     }
     while ((entry = readdir(open_ones)) != NULL) {
         int fd = atoi(entry->d_name);
-        if (entry->d_name[0] != '.' && (fd >= INMATE_DESCRIPTORS || given[fd] < 0)) {
+        if (entry->d_name[0] != '.' && (fd >= CHILD_DESCRIPTORS || given[fd] < 0)) {
             fcntl(fd, F_SETFD, FD_CLOEXEC);
         }
     }
     closedir(open_ones);
 }
 
-static void hand_over(struct inmate *inmate) {
-    int given[INMATE_DESCRIPTORS];
-    for (int i = 0; i < INMATE_DESCRIPTORS; i++) {
+static void hand_over(struct child *child) {
+    int given[CHILD_DESCRIPTORS];
+    for (int i = 0; i < CHILD_DESCRIPTORS; i++) {
         given[i] = -1;
     }
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (null < 0) {
-        give_up(inmate, "/dev/null");
+        give_up(child, "/dev/null");
     }
-    inmate->channel = lift(inmate, inmate->channel);
-    given[STDIN_FILENO] = lift(inmate, null);
-    given[STDOUT_FILENO] = lift(inmate, inmate->out);
-    given[STDERR_FILENO] = lift(inmate, inmate->error);
-    for (size_t i = 0; i < inmate->command->descriptor_count; i++) {
-        const struct sandbox_descriptor *descriptor = &inmate->command->descriptors[i];
-        given[descriptor->theirs] = lift(inmate, descriptor->ours);
+    child->channel = lift(child, child->channel);
+    given[STDIN_FILENO] = lift(child, null);
+    given[STDOUT_FILENO] = lift(child, child->out);
+    given[STDERR_FILENO] = lift(child, child->error);
+    for (size_t i = 0; i < child->command->descriptor_count; i++) {
+        const struct sandbox_descriptor *descriptor = &child->command->descriptors[i];
+        given[descriptor->theirs] = lift(child, descriptor->ours);
     }
-    for (int i = 0; i < INMATE_DESCRIPTORS; i++) {
+    for (int i = 0; i < CHILD_DESCRIPTORS; i++) {
         if (given[i] >= 0 && dup2(given[i], i) < 0) {
-            give_up(inmate, "a descriptor cannot be handed over");
+            give_up(child, "a descriptor cannot be handed over");
         }
     }
-    close_the_rest(inmate, given);
+    close_the_rest(child, given);
 }
 
-static unsigned filter_calls(const struct inmate *inmate, struct filter_key key, unsigned holds,
+static unsigned filter_calls(const struct child *child, struct filter_key key, unsigned holds,
                              int *listener) {
-    const struct sandbox_command *command = inmate->command;
+    const struct sandbox_command *command = child->command;
     bool no_writes = (holds & SANDBOX_HOLDS_WRITES) == 0 && !command->gpu &&
                      (command->without & SANDBOX_HOLDS_WRITES) == 0;
     struct filter_settings settings = {
@@ -196,11 +196,11 @@ static void set_limit(int which, double most) {
 }
 
 /*
- * What the warden does not count itself, and behind what it does: it sees the
+ * What the supervisor does not count itself, and behind what it does: it sees the
  * excess of memory first, so that the program learns what it died of.
  */
-static void set_limits(const struct inmate *inmate) {
-    const struct sandbox_limits *limits = &inmate->command->limits;
+static void set_limits(const struct child *child) {
+    const struct sandbox_limits *limits = &child->command->limits;
     set_limit(RLIMIT_CORE, 0);
     set_limit(RLIMIT_CPU, ceil(limits->cpu_s) + 1);
     set_limit(RLIMIT_FSIZE, (double)limits->file_bytes);
@@ -210,58 +210,58 @@ static void set_limits(const struct inmate *inmate) {
     set_limit(RLIMIT_NICE, 0);
     set_limit(RLIMIT_RTPRIO, 0);
     /* Counts all that this user runs, and grows with what others start meanwhile. */
-    set_limit(RLIMIT_NPROC, inmate->tasks + limits->threads + 1024.0);
+    set_limit(RLIMIT_NPROC, child->tasks + limits->threads + 1024.0);
     if (!limits->resident) {
         set_limit(RLIMIT_AS, 1.125 * (double)limits->memory_bytes + (64 << 20));
     }
 }
 
-static void enter_folder(const struct inmate *inmate) {
+static void enter_folder(const struct child *child) {
     umask(S_IRWXG | S_IRWXO);
-    if (chdir(inmate->folder) != 0) {
-        give_up(inmate, inmate->folder);
+    if (chdir(child->folder) != 0) {
+        give_up(child, child->folder);
     }
 }
 
-static void check_required(const struct inmate *inmate, unsigned holds) {
-    struct inmate_note note = {.holds = holds};
+static void check_required(const struct child *child, unsigned holds) {
+    struct child_note note = {.holds = holds};
     struct sandbox_result result = {.holds = holds};
-    unsigned missing = inmate->command->required & ~holds;
+    unsigned missing = child->command->required & ~holds;
     if (missing != 0) {
         char text[160];
         snprintf(note.failure, sizeof note.failure, "this kernel lacks what is required: %s",
                  sandbox_lacks(&result, missing, text, sizeof text));
-        send_note(inmate->channel, &note, -1);
+        send_note(child->channel, &note, -1);
         _exit(127);
     }
 }
 
-void inmate_become(const struct inmate *plan) {
-    struct inmate inmate = *plan;
+void child_become_program(const struct child *plan) {
+    struct child child = *plan;
     static char *const nothing[] = {NULL};
-    const struct sandbox_command *command = inmate.command;
+    const struct sandbox_command *command = child.command;
     struct filter_key key;
     int listener;
-    unsigned holds = inmate.holds;
+    unsigned holds = child.holds;
     reset_signals();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != inmate.warden || setsid() < 0 ||
+    if (getppid() != child.supervisor || setsid() < 0 ||
         getrandom(&key, sizeof key, 0) != (ssize_t)sizeof key) {
-        give_up(&inmate, "a session of its own");
+        give_up(&child, "a session of its own");
     }
     if (drop_privileges()) {
         holds |= SANDBOX_HOLDS_PRIVILEGES;
     }
-    holds |= limit_reach(&inmate);
-    enter_folder(&inmate);
-    hand_over(&inmate);
-    holds = filter_calls(&inmate, key, holds, &listener);
-    check_required(&inmate, holds);
-    struct inmate_note note = {.holds = holds, .listener = listener >= 0};
-    send_note(inmate.channel, &note, listener);
-    set_limits(&inmate);
-    syscall(SYS_execve, inmate.program, command->argv,
+    holds |= limit_reach(&child);
+    enter_folder(&child);
+    hand_over(&child);
+    holds = filter_calls(&child, key, holds, &listener);
+    check_required(&child, holds);
+    struct child_note note = {.holds = holds, .listener = listener >= 0};
+    send_note(child.channel, &note, listener);
+    set_limits(&child);
+    syscall(SYS_execve, child.program, command->argv,
             command->environment == NULL ? (const char *const *)nothing : command->environment,
             key.words[0], key.words[1], key.words[2]);
-    give_up(&inmate, inmate.program);
+    give_up(&child, child.program);
 }

@@ -1,4 +1,4 @@
-#include "grader/harness/foreign.h"
+#include "grader/harness/vendor_library.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@ static const char *const libraries[] = {"libcublas",   "libcudnn",    "libcutens
                                         "libcusolver", "libopenblas", "libblas",     "libcblas",
                                         "libmkl",      "libblis",     "libnvrtc",    "libtorch"};
 
-static bool is_foreign(const char *name) {
+static bool is_vendor_library(const char *name) {
     for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
         if (strncmp(name, libraries[i], strlen(libraries[i])) == 0) {
             return true;
@@ -17,13 +17,13 @@ static bool is_foreign(const char *name) {
     return false;
 }
 
-bool grader_foreign_library(char *name, size_t size) {
+bool grader_vendor_library(char *name, size_t size) {
     char line[4096];
     bool found = false;
     FILE *maps = fopen("/proc/self/maps", "r");
     while (maps != NULL && !found && fgets(line, sizeof line, maps) != NULL) {
         const char *slash = strrchr(line, '/');
-        if (slash != NULL && is_foreign(slash + 1)) {
+        if (slash != NULL && is_vendor_library(slash + 1)) {
             snprintf(name, size, "%.*s", (int)strcspn(slash + 1, "\n"), slash + 1);
             found = true;
         }

@@ -1,0 +1,36 @@
+#include "grader/harness/fixture.h"
+
+#include "common/testing/testing.h"
+#include "grader/harness/gpu.h"
+#include "grader/harness/own_work.h"
+#include "grader/harness/seed.h"
+
+bool fixture_open(struct fixture *fixture, size_t workspace_bytes) {
+    struct error error = {0};
+    struct grader_gpu gpu;
+    *fixture = (struct fixture){0};
+    if (!grader_gpu_open(&gpu)) {
+        return false;
+    }
+    enum status status = device_stream_create(&fixture->stream, &error);
+    if (status == STATUS_OK && workspace_bytes > 0) {
+        status = device_alloc(&fixture->workspace, workspace_bytes, &error);
+    }
+    if (status != STATUS_OK) {
+        TEST_FAIL("%s", error_text(&error, status));
+        return false;
+    }
+    fixture->modelled = gpu.modelled;
+    fixture->rng = rng_create(grader_seed());
+    return true;
+}
+
+bool fixture_has_guards(struct fixture *fixture) {
+    return !fixture->modelled || fixture->cases++ % 2 == 1;
+}
+
+void fixture_close(struct fixture *fixture) {
+    grader_check_own_work();
+    device_free(fixture->workspace);
+    device_stream_destroy(fixture->stream);
+}
