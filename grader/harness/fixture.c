@@ -5,6 +5,12 @@
 #include "grader/harness/own_work.h"
 #include "grader/harness/seed.h"
 
+static enum status create(struct fixture *fixture, size_t workspace_bytes, struct error *error) {
+    TRY(device_stream_create(&fixture->stream, error));
+    return workspace_bytes > 0 ? device_alloc(&fixture->workspace, workspace_bytes, error)
+                               : STATUS_OK;
+}
+
 bool fixture_open(struct fixture *fixture, size_t workspace_bytes) {
     struct error error = {0};
     struct grader_gpu gpu;
@@ -12,10 +18,7 @@ bool fixture_open(struct fixture *fixture, size_t workspace_bytes) {
     if (!grader_gpu_open(&gpu)) {
         return false;
     }
-    enum status status = device_stream_create(&fixture->stream, &error);
-    if (status == STATUS_OK && workspace_bytes > 0) {
-        status = device_alloc(&fixture->workspace, workspace_bytes, &error);
-    }
+    enum status status = create(fixture, workspace_bytes, &error);
     if (status != STATUS_OK) {
         TEST_FAIL("%s", error_text(&error, status));
         return false;

@@ -8,13 +8,15 @@
 #include "grader/harness/logits.h"
 #include "grader/harness/record.h"
 
+static enum status open_device(struct device_properties *properties, struct error *error) {
+    TRY(device_open(error));
+    return device_properties(properties, error);
+}
+
 bool grader_gpu_open(struct grader_gpu *gpu) {
     struct error error = {0};
     *gpu = (struct grader_gpu){0};
-    enum status status = device_open(&error);
-    if (status == STATUS_OK) {
-        status = device_properties(&gpu->properties, &error);
-    }
+    enum status status = open_device(&gpu->properties, &error);
     if (status == STATUS_DEVICE) {
         TEST_FAIL(
             "not run: the GPU is out of order since an earlier case; its message comes first");

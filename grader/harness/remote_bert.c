@@ -19,28 +19,33 @@ static size_t rows_of(const struct bert_input *input) {
     return input->starts != NULL ? (size_t)input->starts[input->B] : input->B * input->T;
 }
 
-enum status remote_bert_reference(const struct remote_bert_job *job, float *logits) {
-    struct bert_random model = {0};
-    struct engine engine = {0};
-    struct bert *bert = NULL;
+/* The reference's model; zeros before it is created. */
+struct reference {
+    struct bert_random model;
+    struct engine engine;
+    struct bert *bert;
+};
+
+static enum status run_reference(struct reference *r, const struct remote_bert_job *job,
+                                 float *logits) {
     const struct bert_output output = {.logits = logits};
-    enum status status = bert_random_create(&model, &job->config, job->seed);
-    if (status == STATUS_OK) {
-        status = engine_reference_create(&engine);
-    }
-    if (status == STATUS_OK) {
-        status = bert_create(&bert, &model.config, &model.weights, &engine, most_rows(job), NULL);
-    }
-    if (status == STATUS_OK) {
-        status = bert_forward(bert, &job->input, &output);
-    }
-    bert_free(bert);
-    engine_destroy(&engine);
-    bert_random_free(&model);
+    TRY(bert_random_create(&r->model, &job->config, job->seed));
+    TRY(engine_reference_create(&r->engine));
+    TRY(bert_create(&r->bert, &r->model.config, &r->model.weights, &r->engine, most_rows(job),
+                    NULL));
+    return bert_forward(r->bert, &job->input, &output);
+}
+
+enum status remote_bert_reference(const struct remote_bert_job *job, float *logits) {
+    struct reference reference = {0};
+    enum status status = run_reference(&reference, job, logits);
+    bert_free(reference.bert);
+    engine_destroy(&reference.engine);
+    bert_random_free(&reference.model);
     return status;
 }
 
-/* Who has seen a batch may remember its result: each call after the first has other tokens. */
+/* Code that has seen a batch may remember its result: each call after the first has new tokens. */
 static void renew_tokens(const struct remote_bert *bert, const struct remote_bert_job *job,
                          struct rng *rng) {
     int32_t *ids = (int32_t *)bert->input.ids; /* in the arena, where remote_bert_create() put it */
@@ -63,6 +68,16 @@ static enum status run_calls(struct remote_bert *bert, const struct remote_bert_
     return STATUS_OK;
 }
 
+static enum status time_calls(struct remote_bert *bert, const struct remote_bert_job *job,
+                              enum remote_side which, int calls, float *logits, double *best,
+                              struct error *error) {
+    if (which != REMOTE_SUBJECT) {
+        TRY(remote_open_device(error));
+    }
+    TRY(remote_bert_create(bert, &job->config, job->seed, &job->input, most_rows(job), error));
+    return run_calls(bert, job, calls, logits, best, error);
+}
+
 double remote_bert_fastest(const struct remote_bert_job *job, enum remote_side which, int calls,
                            float *logits) {
     struct remote_bert bert = {0};
@@ -70,14 +85,7 @@ double remote_bert_fastest(const struct remote_bert_job *job, enum remote_side w
     double best = INFINITY;
     remote_use(which);
     grader_watch(job->what, job->seconds);
-    enum status status = which == REMOTE_SUBJECT ? STATUS_OK : remote_open_device(&error);
-    if (status == STATUS_OK) {
-        status =
-            remote_bert_create(&bert, &job->config, job->seed, &job->input, most_rows(job), &error);
-    }
-    if (status == STATUS_OK) {
-        status = run_calls(&bert, job, calls, logits, &best, &error);
-    }
+    enum status status = time_calls(&bert, job, which, calls, logits, &best, &error);
     grader_watch("", 0);
     if (status != STATUS_OK) {
         TEST_FAIL("%s: %s (%s)", job->what, error_text(&error, status), status_name(status));

@@ -10,27 +10,32 @@
 #include "grader/isolation/models.h"
 #include "grader/isolation/remote.h"
 
+/* The reference's model; zeros before it is created. */
+struct reference {
+    struct llama2_random model;
+    struct engine engine;
+    struct llama2 *llama2;
+};
+
+static enum status run_reference(struct reference *r, struct small_llama2 *l, uint64_t seed) {
+    TRY(llama2_random_create(&r->model, &l->config, seed));
+    TRY(engine_reference_create(&r->engine));
+    TRY(llama2_create(&r->llama2, &r->model.config, &r->model.weights, &r->engine, l->prompt,
+                      NULL));
+    TRY(llama2_forward(r->llama2, l->tokens, l->prompt, 0, NULL));
+    for (size_t i = l->prompt; i < l->count; i++) {
+        TRY(llama2_forward(r->llama2, l->tokens + i, 1, i, l->want));
+    }
+    return STATUS_OK;
+}
+
 /* On the reference engine, in this process. */
 static enum status decode_here(struct small_llama2 *l, uint64_t seed) {
-    struct llama2_random model = {0};
-    struct engine engine = {0};
-    struct llama2 *llama2 = NULL;
-    enum status status = llama2_random_create(&model, &l->config, seed);
-    if (status == STATUS_OK) {
-        status = engine_reference_create(&engine);
-    }
-    if (status == STATUS_OK) {
-        status = llama2_create(&llama2, &model.config, &model.weights, &engine, l->prompt, NULL);
-    }
-    if (status == STATUS_OK) {
-        status = llama2_forward(llama2, l->tokens, l->prompt, 0, NULL);
-    }
-    for (size_t i = l->prompt; i < l->count && status == STATUS_OK; i++) {
-        status = llama2_forward(llama2, l->tokens + i, 1, i, l->want);
-    }
-    llama2_free(llama2);
-    engine_destroy(&engine);
-    llama2_random_free(&model);
+    struct reference reference = {0};
+    enum status status = run_reference(&reference, l, seed);
+    llama2_free(reference.llama2);
+    engine_destroy(&reference.engine);
+    llama2_random_free(&reference.model);
     return status;
 }
 

@@ -16,20 +16,21 @@ static void model_free(struct model *model) {
     free(model);
 }
 
+static enum status model_create(struct model *model, const struct bert_create_call *c,
+                                struct error *error) {
+    TRY(worker_engine_create(&model->engine, error));
+    TRY(bert_random_create(&model->random, &c->config, c->seed));
+    return bert_create(&model->bert, &model->random.config, &model->random.weights, &model->engine,
+                       c->rows, error);
+}
+
 enum status worker_bert_create(void *call, struct error *error) {
     struct bert_create_call *c = call;
     struct model *model = calloc(1, sizeof *model);
     if (model == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the model");
     }
-    enum status status = worker_engine_create(&model->engine, error);
-    if (status == STATUS_OK) {
-        status = bert_random_create(&model->random, &c->config, c->seed);
-    }
-    if (status == STATUS_OK) {
-        status = bert_create(&model->bert, &model->random.config, &model->random.weights,
-                             &model->engine, c->rows, error);
-    }
+    enum status status = model_create(model, c, error);
     if (status != STATUS_OK) {
         model_free(model);
         return status;

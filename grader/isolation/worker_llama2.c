@@ -3,17 +3,20 @@
 #include "common/models/llama2_random.h"
 #include "grader/isolation/models.h"
 
+/* The prompt at once, then token by token; the logits of the last one remain. */
+static enum status feed(struct llama2 *llama2, const struct llama2_logits_call *c) {
+    TRY(llama2_forward(llama2, c->tokens, c->prompt, 0, NULL));
+    for (size_t i = c->prompt; i < c->count; i++) {
+        TRY(llama2_forward(llama2, c->tokens + i, 1, i, c->logits));
+    }
+    return STATUS_OK;
+}
+
 static enum status decode(const struct llama2_logits_call *c, const struct engine *engine,
                           const struct llama2_random *model) {
     struct llama2 *llama2;
-    enum status status =
-        llama2_create(&llama2, &model->config, &model->weights, engine, c->prompt, NULL);
-    if (status == STATUS_OK) {
-        status = llama2_forward(llama2, c->tokens, c->prompt, 0, NULL);
-    }
-    for (size_t i = c->prompt; i < c->count && status == STATUS_OK; i++) {
-        status = llama2_forward(llama2, c->tokens + i, 1, i, c->logits);
-    }
+    TRY(llama2_create(&llama2, &model->config, &model->weights, engine, c->prompt, NULL));
+    enum status status = feed(llama2, c);
     llama2_free(llama2);
     return status;
 }
@@ -56,20 +59,21 @@ static enum status find_engine(struct model *model, const struct model *beside,
     return worker_engine_create(&model->own, error);
 }
 
+static enum status model_create(struct model *model, const struct llama2_create_call *c,
+                                struct error *error) {
+    TRY(find_engine(model, c->beside, error));
+    TRY(llama2_random_create(&model->random, &c->config, c->seed));
+    return llama2_create(&model->llama2, &model->random.config, &model->random.weights,
+                         model->engine, c->batch, error);
+}
+
 enum status worker_llama2_create(void *call, struct error *error) {
     struct llama2_create_call *c = call;
     struct model *model = calloc(1, sizeof *model);
     if (model == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the model");
     }
-    enum status status = find_engine(model, c->beside, error);
-    if (status == STATUS_OK) {
-        status = llama2_random_create(&model->random, &c->config, c->seed);
-    }
-    if (status == STATUS_OK) {
-        status = llama2_create(&model->llama2, &model->random.config, &model->random.weights,
-                               model->engine, c->batch, error);
-    }
+    enum status status = model_create(model, c, error);
     if (status != STATUS_OK) {
         model_free(model);
         return status;

@@ -137,16 +137,17 @@ static enum status hint(const struct options *o, const char *name, struct error 
     return status;
 }
 
-int main(int argc, char **argv) {
+static enum status run(int argc, char **argv, const char **values, struct error *error) {
     struct options o = {0};
+    struct arguments arguments = {.values = values};
+    TRY(parse(&o, &arguments, argc, argv, error));
+    return arguments.help ? STATUS_OK : hint(&o, values[0], error);
+}
+
+int main(int argc, char **argv) {
     struct error error = {0};
     const char **values = calloc((size_t)argc, sizeof *values);
-    struct arguments arguments = {.values = values};
-    enum status status =
-        values == NULL ? STATUS_OUT_OF_MEMORY : parse(&o, &arguments, argc, argv, &error);
-    if (status == STATUS_OK && !arguments.help) {
-        status = hint(&o, values[0], &error);
-    }
+    enum status status = values != NULL ? run(argc, argv, values, &error) : STATUS_OUT_OF_MEMORY;
     free(values);
     return status == STATUS_OK ? 0 : report_failure("hint", &error, status);
 }

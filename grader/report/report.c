@@ -192,15 +192,19 @@ static enum status show(const struct options *o, format_function *format, const 
     return status;
 }
 
+static enum status compare_with(const struct run *a, const char *path, struct error *error) {
+    struct run b;
+    TRY(run_load(&b, path, error));
+    format_comparison(stdout, a, &b);
+    enum status status = write_into(stdout, "standard output", "", 0, error);
+    run_free(&b);
+    return status;
+}
+
 static enum status compare(const char *const paths[2], struct error *error) {
-    struct run a, b;
+    struct run a;
     TRY(run_load(&a, paths[0], error));
-    enum status status = run_load(&b, paths[1], error);
-    if (status == STATUS_OK) {
-        format_comparison(stdout, &a, &b);
-        status = write_into(stdout, "standard output", "", 0, error);
-        run_free(&b);
-    }
+    enum status status = compare_with(&a, paths[1], error);
     run_free(&a);
     return status;
 }
@@ -248,32 +252,36 @@ static enum status report(const struct options *o, int *red, struct error *error
     return status;
 }
 
-int main(int argc, char **argv) {
+/* Reads the command line and does what it asks for. */
+static enum status run(int argc, char **argv, const char **values, int *code, struct error *error) {
     char graders[PATH_SIZE], folder[PATH_SIZE] = ".";
     struct options o = {.format = "text", .subject = REPORT_SUBJECT, .limit = 600};
-    struct error error = {0};
-    int red = 0;
-    const char **values = calloc((size_t)argc, sizeof *values);
     struct arguments arguments = {.values = values};
+    int red = 0;
+    TRY(parse(&o, &arguments, argc, argv, error));
+    if (arguments.help) {
+        return STATUS_OK;
+    }
+    TRY(check(&o, &arguments, error));
+    if (getcwd(folder, sizeof folder) == NULL) {
+        folder[0] = '\0';
+    }
+    if (o.graders == NULL) {
+        o.graders = find_graders(argv[0], folder, graders);
+    }
+    file_enter_working_directory();
+    grader_catch_interrupts();
+    TRY(o.compare ? compare(arguments.values, error) : report(&o, &red, error));
+    *code = grader_interrupted() ? 130 : o.strict && red > 0;
+    return STATUS_OK;
+}
+
+int main(int argc, char **argv) {
+    struct error error = {0};
+    int code = 0;
+    const char **values = calloc((size_t)argc, sizeof *values);
     enum status status =
-        values == NULL ? STATUS_OUT_OF_MEMORY : parse(&o, &arguments, argc, argv, &error);
-    if (status == STATUS_OK && !arguments.help) {
-        status = check(&o, &arguments, &error);
-    }
-    if (status == STATUS_OK && !arguments.help) {
-        if (getcwd(folder, sizeof folder) == NULL) {
-            folder[0] = '\0';
-        }
-        if (o.graders == NULL) {
-            o.graders = find_graders(argv[0], folder, graders);
-        }
-        file_enter_working_directory();
-        grader_catch_interrupts();
-        status = o.compare ? compare(arguments.values, &error) : report(&o, &red, &error);
-    }
+        values != NULL ? run(argc, argv, values, &code, &error) : STATUS_OUT_OF_MEMORY;
     free(values);
-    if (status != STATUS_OK) {
-        return report_failure("report", &error, status);
-    }
-    return grader_interrupted() ? 130 : o.strict && red > 0;
+    return status == STATUS_OK ? code : report_failure("report", &error, status);
 }
