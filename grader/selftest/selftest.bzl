@@ -2,6 +2,8 @@
 
 load("@local_config_cuda//:config.bzl", "REQUIRES_NVCC")
 load("@rules_cc//cc:defs.bzl", "cc_binary")
+load("@rules_cuda//cuda:defs.bzl", "cuda_library")
+load("//common/bazel:timing.bzl", "MEASURES_GPU_TIME")
 load("//common/bazel:deep.bzl", "tags_of_package")
 load("//grader/isolation:remote.bzl", "REMOTE_LINKOPTS", "case_deps", "case_srcs", "lab_worker", "remote_defines", "worker_deps")
 load("//grader/symbols:symbols.bzl", "SYMBOLS_DEPS", "SYMBOLS_SRCS", "symbols", "symbols_defines")
@@ -63,20 +65,27 @@ def _only(case):
     """The variable that leaves one case of a parity test; nothing for all of them."""
     return ["GTEST_FILTER=parity." + case] if case else []
 
-def wrong_sgemm(name, text, want = "fail", case = None, variables = [], data = []):
-    """The parity test of lab 04, on simt, on one wrong submission of wrong_sgemm.cu, without its prefix."""
+def too_slow(name, test, text, variables = [], target_compatible_with = REQUIRES_NVCC):
+    """A right submission that is not fast enough: its speedup test fails with `text`."""
     expect_verdict(
         name = name,
-        test = ":sgemm_parity",
-        want = want,
+        tags = MEASURES_GPU_TIME,
+        target_compatible_with = target_compatible_with,
+        test = test,
         text = text,
-        variables = ["WRONG_SGEMM=" + name[len("sgemm_"):]] + _only(case) + variables,
-        data = data,
-        # A GPU does not notice what simt stops at.
-        target_compatible_with = REQUIRES_NVCC + select({
-            "//common/bazel:simt": [],
-            "//conditions:default": ["//common/bazel:needs_config_simt"],
-        }),
+        variables = variables,
+        want = "fail",
+    )
+
+def wrong_library(name, deps, linkopts = []):
+    """The library of NAME.cu: a lab's wrong submissions, of which a variable chooses one."""
+    cuda_library(
+        name = name,
+        testonly = True,
+        srcs = [name + ".cu"],
+        hdrs = ["mistakes.h"],
+        linkopts = linkopts,
+        deps = ["//common/device"] + deps,
     )
 
 # A GPU does not notice what simt stops at.
@@ -109,3 +118,18 @@ def wrong_cpu(program, variable, verdicts, cases = {}, **kwargs):
 def wrong_gpu(program, variable, verdicts, cases = {}):
     """The same on simt."""
     wrong_cpu(program, variable, verdicts, cases, target_compatible_with = REQUIRES_NVCC + _ON_SIMT)
+
+def wrong_gpu_loads(program, variable):
+    """A submission that loads a library by its path: the sandbox does not let it read that file."""
+    expect_verdict(
+        name = program + "_library",
+        data = [":libcublas_of_somebody.so"],
+        target_compatible_with = REQUIRES_NVCC,
+        test = ":" + program,
+        text = "libcublas_of_somebody.so: cannot open shared object file",
+        variables = [
+            variable + "=library",
+            "WRONG_LIBRARY=$(location :libcublas_of_somebody.so)",
+        ],
+        want = "fail",
+    )
