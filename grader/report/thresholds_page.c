@@ -10,18 +10,17 @@ static const char introduction[] =
     "Made from [thresholds.c](thresholds.c) by `bazel run //grader/report:thresholds_page`; a test "
     "compares the two.\n"
     "\n"
-    "A lab has %d points. **Parity** brings %d: being right is asked of everyone, and the starter "
-    "is right, too, so it must not bring more (a starter that nobody touched has none). **What the "
-    "lab is about** brings 60 or 80 of them, in steps: 60%% of a row's points where it passes, "
-    "80%% where it is good, all where it is gold. Gold is ahead of the vendor's library or of 90%% "
-    "of the roofline where there is such a figure and the solution reaches it; the table says "
-    "where "
-    "it does not. **The model** brings 20: all where it passes, half from 1.1x on, none below. A "
-    "kernel that is faster in a model that is slower loses these, and the report says why.\n"
+    "A lab has %d points. **Parity** brings %d of them, not more, because the starter has parity, "
+    "too (a starter that nobody touched gets none). **The subject of the lab** brings 60 or 80, "
+    "in steps: 60%% of a row's points for *pass*, 80%% for *good*, all for *gold*. Gold is ahead "
+    "of the vendor's library or of 90%% of the roofline where there is such a figure and the "
+    "solution reaches it; the table says where it does not. **The model** brings 20: all where it "
+    "passes, half from 1.1x on, none below. A faster kernel in a slower model loses these points, "
+    "and the report says why.\n"
     "\n"
-    "A speedup is against the starter's way, timed in the same run. *Measured* counts on a GPU and "
-    "for code on the CPU, *modelled* where simt stands for one. Without parity no speed counts. "
-    "Solutions must be a quarter above *pass*.\n";
+    "A speedup is relative to the starter's code, timed in the same run. *Measured* applies on a "
+    "GPU and to code on the CPU, *modelled* where simt stands in for the GPU. Without parity, "
+    "speed brings no points. Solutions must be a quarter above *pass*.\n";
 
 static void print_steps(const struct threshold *t, const struct steps *steps) {
     if (steps->pass == 0.0) {
@@ -48,7 +47,7 @@ int main(void) {
     for (size_t i = 0; (t = threshold_at(i)) != NULL; i++) {
         if (strcmp(lab, t->lab) != 0) {
             printf(
-                "\n## %s\n\n| row | points | measured: pass, good, gold | modelled | what | why |\n"
+                "\n## %s\n\n| row | points | measured: pass, good, gold | modelled | case | why |\n"
                 "|---|---:|---|---|---|---|\n",
                 t->lab);
         }
