@@ -1,6 +1,6 @@
 /**
  * @file fixture.h
- * @brief What all cases of one parity test on the GPU share.
+ * @brief The fixture that all cases of one parity test on the GPU share.
  */
 #ifndef WARPBOOK_GRADER_HARNESS_FIXTURE_H_
 #define WARPBOOK_GRADER_HARNESS_FIXTURE_H_
@@ -16,23 +16,23 @@ extern "C" {
 #endif
 
 struct fixture {
-    struct rng rng; /**< begins with the run's seed */
+    struct rng rng; /**< starts at the run's seed */
     device_stream stream;
     void *workspace; /**< device, or NULL when none was asked for */
     bool modelled;   /**< on simt */
-    unsigned cases;  /**< that fixture_has_guards() was asked about */
+    unsigned cases;  /**< calls of fixture_has_guards() so far */
 };
 
 /**
- * @brief Opens the GPU, makes a stream and a workspace; fails the running test when that does not
- *        work. Either way fixture_close() follows.
+ * @brief Opens the GPU and creates a stream and a workspace; fails the running test if it cannot.
+ *        Call fixture_close() in either case.
  * @param workspace_bytes 0 for none
  */
 bool fixture_open(struct fixture *fixture, size_t workspace_bytes);
 
 /**
- * @brief Has the next case canaries around its buffers? On simt every other one has none: simt
- *        itself names the line that goes beyond an allocation.
+ * @brief Whether the next case puts canaries around its buffers. On simt every other case has none,
+ *        because simt itself names the line that goes beyond an allocation.
  */
 bool fixture_has_guards(struct fixture *fixture);
 

@@ -17,7 +17,7 @@ extern "C" {
 
 struct grader_gpu {
     struct device_properties properties;
-    bool modelled;   /**< on simt: time is modelled, every access is watched */
+    bool modelled;   /**< on simt: time is modelled, every access is checked */
     char clock[320]; /**< "modelled for NVIDIA H200 by simt", "measured on NVIDIA H200" */
 };
 
@@ -34,12 +34,12 @@ struct grader_gpu {
 bool grader_gpu_open(struct grader_gpu *gpu);
 
 /**
- * @brief The same for a test of speed. Races and unwritten memory are the parity test's business;
- *        here simt need not look for them, unless $SIMT_CHECK says so.
+ * @brief The same for a test of speed. The parity test checks for races and uninitialised reads;
+ *        here simt does so only if $SIMT_CHECK says so.
  */
 bool grader_gpu_open_for_timing(struct grader_gpu *gpu);
 
-/** @return a comparison on @p gpu whose times are not known yet: infinite. */
+/** @return a comparison on @p gpu whose times are still unknown: infinite. */
 struct speedup grader_gpu_speedup(const struct grader_gpu *gpu, const char *lab,
                                   const char *measure, const char *subject, double margin);
 

@@ -1,6 +1,6 @@
 /**
  * @file logits.h
- * @brief Do two engines give a model's logits alike?
+ * @brief Compares the logits that two engines compute for a model.
  */
 #ifndef WARPBOOK_GRADER_HARNESS_LOGITS_H_
 #define WARPBOOK_GRADER_HARNESS_LOGITS_H_
@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/** How far logits lie apart. */
+/** Largest difference of two sets of logits. */
 struct logits_difference {
     double worst;   /**< largest difference; infinite when a value is not finite */
     double largest; /**< largest of the wanted values, in size */

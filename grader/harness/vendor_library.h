@@ -1,6 +1,6 @@
 /**
  * @file vendor_library.h
- * @brief Did this process load a library that does a submission's work?
+ * @brief Finds a loaded library that could do a submission's work.
  */
 #ifndef WARPBOOK_GRADER_HARNESS_VENDOR_LIBRARY_H_
 #define WARPBOOK_GRADER_HARNESS_VENDOR_LIBRARY_H_

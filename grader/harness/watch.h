@@ -1,6 +1,6 @@
 /**
  * @file watch.h
- * @brief A submission that crashes or never ends is told what it was doing.
+ * @brief Names what a submission was doing when it crashed or did not end.
  */
 #ifndef WARPBOOK_GRADER_HARNESS_WATCH_H_
 #define WARPBOOK_GRADER_HARNESS_WATCH_H_

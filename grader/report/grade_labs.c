@@ -87,7 +87,7 @@ static void memory_path(const struct work *w, char *path) {
     snprintf(path, PATH_SIZE, "%s/report-%s.json", w->folder, w->options->subject);
 }
 
-/* A memory that is not there, or not understood, costs time and nothing else. */
+/* Without a memory, or with a damaged one, all labs are graded again. */
 static void load_memory(struct work *w) {
     char path[PATH_SIZE];
     struct error error = {0};
@@ -114,8 +114,8 @@ static void program_path(const struct work *w, const struct lab *lab, enum part 
     snprintf(path, PATH_SIZE, "%s/%s_%s", w->options->graders, lab->name, part_name(part));
 }
 
-/* The program with the learner's code. The graded ones link none of it, so there may be those
- * alone. */
+/* The program with the learner's code. The graded ones link none of it, so they may exist without
+ * this one. */
 static void worker_path(const struct work *w, const struct lab *lab, char *path) {
     snprintf(path, PATH_SIZE, "%s/%s_worker", w->options->graders, lab->name);
 }
@@ -125,7 +125,7 @@ static void on_tick(void *argument) {
     progress_update(&w->progress, w->done);
 }
 
-/* The last line a program printed that says something, for one that did not come to its end. */
+/* The last telling line of a program that did not come to its end. */
 static void read_last_line(struct program *p, const char *log) {
     char tail[TAIL + 1];
     int descriptor = open(log, O_RDONLY | O_CLOEXEC);
@@ -150,7 +150,7 @@ static void read_last_line(struct program *p, const char *log) {
     }
 }
 
-/* Appends what the program wrote, as it is, to the results' grade.jsonl. */
+/* Appends the program's records, unchanged, to the results' grade.jsonl. */
 static void append_record(struct work *w, const char *text, size_t size) {
     char path[PATH_SIZE];
     snprintf(path, sizeof path, "%s/grade.jsonl", w->folder);

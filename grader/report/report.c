@@ -33,10 +33,9 @@ static const char epilogue[] =
     "  bazel run //grader:report -- --compare before.json after.json\n"
     "  bazel run --config=solutions //grader:report\n"
     "\n"
-    "A lab is not run again unless its file or the grader has changed. What programs printed is "
-    "in\n"
-    "results/report/, one line a test in results/grade.jsonl. The status is 0 whatever the points\n"
-    "are; with --strict it is 1 when a lab is not passed.\n";
+    "A lab is graded again only if its file or the grader has changed. results/report/ has the\n"
+    "programs' output, results/grade.jsonl one line per test. The exit status is 0 whatever the\n"
+    "points are; with --strict it is 1 when a lab is not passed.\n";
 
 static enum status parse(struct options *o, struct arguments *arguments, int argc, char **argv,
                          struct error *error) {
@@ -73,8 +72,7 @@ static enum status parse(struct options *o, struct arguments *arguments, int arg
     return STATUS_OK;
 }
 
-/* What shows runs that are over has nothing to choose from, and a comparison goes to the terminal.
- */
+/* A recorded run is shown as a whole, and a comparison goes to the terminal. */
 static enum status check_together(const struct options *o, struct error *error) {
     const char *shows = o->compare ? "--compare" : o->from != NULL ? "--from" : NULL;
     const char *other = o->labs != NULL                                ? "--labs"
@@ -126,13 +124,13 @@ static const char *find_graders(const char *program, const char *folder, char *p
     return path;
 }
 
-/* Is it there, and no file that another one may take the place of: a device, a pipe, a link? */
+/* Whether it exists and must be written into, not replaced: a device, a pipe, a link. */
 static bool is_written_into(const char *path) {
     struct stat found;
     return lstat(path, &found) == 0 && !S_ISREG(found.st_mode);
 }
 
-/* What cannot be written to is better known before minutes of grading. */
+/* Before minutes of grading: can the output be written? */
 static enum status check_output(const char *path, struct error *error) {
     char copy[PATH_SIZE];
     if (path == NULL) {
@@ -209,7 +207,7 @@ static enum status compare(const char *const paths[2], struct error *error) {
     return status;
 }
 
-/* Runs what is to be run. */
+/* Grades the chosen labs. */
 static enum status grade(const struct options *o, const char *workspace, struct run *run,
                          struct error *error) {
     char results[PATH_SIZE];

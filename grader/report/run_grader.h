@@ -14,7 +14,7 @@ extern "C" {
 struct grader_command {
     const char *program;
     const char *grades;           /**< file for its records; $WARPBOOK_GRADES of the program */
-    const char *log;              /**< file for all it prints; made anew */
+    const char *log;              /**< file for its output; replaced */
     const char *commit;           /**< $WARPBOOK_COMMIT of the program, or NULL */
     double limit;                 /**< seconds, then its whole process group is killed */
     void (*tick)(void *argument); /**< called some times a second while it runs, or NULL */
