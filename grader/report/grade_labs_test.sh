@@ -176,7 +176,7 @@ trouble_stays_with_its_lab() {
     has "03_resident_weights: parity: its record holds 1 line that no grader writes"
     shows 04_sgemm passed 88
     shows 05_layernorm_softmax broken 20
-    has "05_layernorm_softmax: speedup: it left with status 0 before its tests were over"
+    has "05_layernorm_softmax: speedup: it exited with status 0 before its tests were over"
     shows 10_llama2_decoder "not built" 0
     [ "$code" -eq 0 ] || fail "status $code without --strict"
     call --strict
@@ -196,7 +196,7 @@ nobody_forges() {
     writes 04_sgemm_speedup 7 "$(line 04_sgemm speedup kernel pass kernel 900; ends 04_sgemm speedup 1)"
     call --labs 4
     shows 04_sgemm broken 20
-    has "its status is 7, and its tests say otherwise"
+    has "its exit status, 7, contradicts its tests"
     fast_sgemm
     writes 04_sgemm_parity 1 "$(line 04_sgemm parity shapes fail; ends 04_sgemm parity 1)"
     call --labs 4
@@ -204,7 +204,7 @@ nobody_forges() {
     # Variables of GoogleTest that would leave tests out do not reach the program.
     program 04_sgemm_parity '[ -z "${GTEST_FILTER:-}" ] || exit 3; exit 4'
     GTEST_FILTER=none call --labs 4
-    has "it left with status 4"
+    has "it exited with status 4"
 }
 
 endless_output_ends() {

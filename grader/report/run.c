@@ -57,10 +57,10 @@ const char *program_trouble(const struct program *p, char *text, size_t size) {
         snprintf(text, size, "its record holds %zu line%s that no grader writes", p->strange,
                  p->strange == 1 ? "" : "s");
     } else if (!p->complete || p->count == 0) {
-        snprintf(text, size, "it left with status %d before its tests were over", p->code);
+        snprintf(text, size, "it exited with status %d before its tests were over", p->code);
         add_said(p, text, size);
     } else {
-        snprintf(text, size, "its status is %d, and its tests say otherwise", p->code);
+        snprintf(text, size, "its exit status, %d, contradicts its tests", p->code);
     }
     return text;
 }

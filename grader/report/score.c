@@ -216,8 +216,8 @@ static void explain(struct lab_score *s) {
         return;
     }
     snprintf(s->explanation, sizeof s->explanation,
-             "the kernel became faster (%.3gx) and the model slower (%.3gx): what the model spends "
-             "around the kernel, copies, allocations, launches or other shapes, grew by more than "
+             "the kernel became faster (%.3gx) and the model slower (%.3gx): the time around the "
+             "kernel in the model (copies, allocations, launches, other shapes) grew by more than "
              "the kernel gained, so the points for the model are lost; the bench shows where its "
              "time goes",
              s->kernel->grade->speedup, s->model->grade->speedup);
