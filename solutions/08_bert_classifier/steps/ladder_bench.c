@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/bench/device/device_launches.h"
 #include "common/device/device.h"
@@ -132,7 +133,11 @@ static void bench_free(struct bench *b) {
     free(b->first_step);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "--help") == 0) {
+        printf("usage: ladder_bench\nTimes each version of the encoder's ladder.\n");
+        return 0;
+    }
     struct bench bench = {0};
     struct error error = {0};
     setenv("SIMT_CHECK", "bounds", 0); /* the tests look for the rest */

@@ -11,6 +11,7 @@
 #include <cuda_runtime_api.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/bench/device/device_bench.h"
 #include "common/bench/device/device_peaks.h"
@@ -321,7 +322,11 @@ static enum status run(struct bench *b, struct error *error) {
     return STATUS_OK;
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "--help") == 0) {
+        printf("usage: ladder_bench\nTimes each version of the operators' ladder.\n");
+        return 0;
+    }
     struct bench bench = {0};
     struct error error = {0};
     setenv("SIMT_CHECK", "bounds", 0); /* the tests look for the rest */

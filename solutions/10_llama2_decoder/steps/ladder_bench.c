@@ -269,6 +269,10 @@ static enum status run(int argc, char **argv, struct error *error) {
 }
 
 int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "--help") == 0) {
+        printf("usage: ladder_bench [110m] [1.1b] [7b]\nTimes each version of the decoder's ladder.\n");
+        return 0;
+    }
     struct error error = {0};
     setenv("SIMT_CHECK", "bounds", 0); /* the tests look for the rest */
     enum status status = run(argc, argv, &error);
