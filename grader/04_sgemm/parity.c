@@ -38,7 +38,7 @@ static enum status case_create(struct sgemm_case *c, struct sgemm_shape s, struc
         return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
     }
     TRY(sgemm_data_create(&c->data, s, v, SGEMM_ROWS, SGEMM_ALL_ROWS, &fixture->rng, error));
-    TRY(sgemm_buffers_create(&c->buffers, s, v.skew, fixture_guards(fixture), error));
+    TRY(sgemm_buffers_create(&c->buffers, s, v.skew, fixture_has_guards(fixture), error));
     return sgemm_buffers_put(&c->buffers, &c->data, error);
 }
 

@@ -61,7 +61,7 @@ static enum status case_create(struct rows_case *c, enum rows_op op, enum nn_dty
         rows_data_create(&c->data, op, type, s.rows, s.C, v.flavour, &fixture->rng, error);
     name_case(c);
     TRY(status);
-    TRY(rows_buffers_create(&c->buffers, &c->data, v, fixture_guards(fixture), error));
+    TRY(rows_buffers_create(&c->buffers, &c->data, v, fixture_has_guards(fixture), error));
     return rows_buffers_put(&c->buffers, &c->data, error);
 }
 
