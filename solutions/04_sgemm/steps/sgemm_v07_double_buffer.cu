@@ -28,6 +28,51 @@ enum { PITCH = BM };
 
 typedef float tile[BK][PITCH];
 
+/* Asynchronous copies, written out where they are new; later steps take them from the toolbox,
+   common/cuda/async_copy.cuh. */
+
+/* Starts a copy of 4 bytes from global to shared memory, or of zeros. Before compute capability
+   8.0: copies. */
+static __device__ __forceinline__ void copy4(float *to, const float *from, bool inside) {
+#if __CUDA_ARCH__ >= 800
+    unsigned address = (unsigned)__cvta_generic_to_shared(to);
+    int bytes = inside ? 4 : 0;
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(address), "l"(from),
+                 "r"(bytes)
+                 : "memory");
+#else
+    *to = inside ? *from : 0;
+#endif
+}
+
+/* Starts a copy of 16 bytes, both sides 16-byte aligned. */
+static __device__ __forceinline__ void copy16(float *to, const float *from, bool inside) {
+#if __CUDA_ARCH__ >= 800
+    unsigned address = (unsigned)__cvta_generic_to_shared(to);
+    int bytes = inside ? 16 : 0;
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(from),
+                 "r"(bytes)
+                 : "memory");
+#else
+    float4 zero = {0, 0, 0, 0};
+    *(float4 *)to = inside ? *(const float4 *)from : zero;
+#endif
+}
+
+/* Closes a group of this thread's copies. */
+static __device__ __forceinline__ void commit_copies() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+
+/* Waits for this thread's groups but for the PENDING youngest. */
+template <int PENDING> static __device__ __forceinline__ void wait_copies() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
+#endif
+}
+
 /* Starts the copy of BM rows along K, k to k + BK, as (BK, BM). Eight lanes read 32 contiguous
    bytes. What lies outside becomes 0. */
 static __device__ __forceinline__ void copy_rows(float (*to)[PITCH], const float *matrix,

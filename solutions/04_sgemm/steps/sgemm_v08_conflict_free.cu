@@ -16,6 +16,7 @@
  * TFLOP/s; B transposed 4.29 ms, 32 TFLOP/s. 1.12x and 1.19x v07, 1.06x and
  * 1.02x v06.
  */
+#include "common/cuda/async_copy.cuh"
 #include "solutions/04_sgemm/steps/ladder.h"
 #include "solutions/04_sgemm/steps/parts.cuh"
 
@@ -34,7 +35,8 @@ static __device__ __forceinline__ void copy_rows(float (*to)[PITCH], const float
     for (int i = 0; i < BM * BK; i += THREADS) {
         unsigned e = threadIdx.x + i, depth = e % BK, row = e / BK;
         bool inside = first + row < rows && k + depth < K;
-        copy4(&to[depth][row], inside ? matrix + (first + row) * K + k + depth : matrix, inside);
+        cp_async<4>(&to[depth][row], inside ? matrix + (first + row) * K + k + depth : matrix,
+                    inside);
     }
 }
 
@@ -45,13 +47,13 @@ copy_columns(float (*to)[PITCH], const struct sgemm_problem &p, size_t n, size_t
     const float *from = p.B + (k + depth) * p.N + n + column;
     if (vector) {
         bool inside = k + depth < p.K && n + column < p.N;
-        copy16(&to[depth][column], inside ? from : p.B, inside);
+        cp_async<16>(&to[depth][column], inside ? from : p.B, inside);
         return;
     }
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         bool inside = k + depth < p.K && n + column + i < p.N;
-        copy4(&to[depth][column + i], inside ? from + i : p.B, inside);
+        cp_async<4>(&to[depth][column + i], inside ? from + i : p.B, inside);
     }
 }
 
@@ -113,11 +115,11 @@ static __global__ void __launch_bounds__(THREADS) conflict_free(struct sgemm_pro
         } else {
             copy_rows(b[buffer], p.B, p.N, p.K, n, k);
         }
-        commit_copies();
+        cp_async_commit();
     };
     copy(0, 0);
     for (size_t k = 0; k < p.K; k += BK) {
-        wait_copies<0>();
+        cp_async_wait<0>();
         __syncthreads(); /* the tile is there, and nobody reads the other buffer any more */
         if (k + BK < p.K) {
             copy(1 - current, k + BK);

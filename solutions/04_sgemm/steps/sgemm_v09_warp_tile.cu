@@ -22,6 +22,7 @@
  * TFLOP/s; B transposed 3.53 ms, 39 TFLOP/s. 1.23x and 1.22x v08; 0.82x and
  * 0.79x cuBLAS.
  */
+#include "common/cuda/async_copy.cuh"
 #include "solutions/04_sgemm/steps/ladder.h"
 #include "solutions/04_sgemm/steps/parts.cuh"
 
@@ -40,7 +41,8 @@ static __device__ __forceinline__ void copy_rows(float (*to)[PITCH], const float
     for (int i = 0; i < BM * BK; i += THREADS) {
         unsigned e = threadIdx.x + i, depth = e % BK, row = e / BK;
         bool inside = first + row < rows && k + depth < K;
-        copy4(&to[depth][row], inside ? matrix + (first + row) * K + k + depth : matrix, inside);
+        cp_async<4>(&to[depth][row], inside ? matrix + (first + row) * K + k + depth : matrix,
+                    inside);
     }
 }
 
@@ -53,13 +55,13 @@ copy_columns(float (*to)[PITCH], const struct sgemm_problem &p, size_t n, size_t
         const float *from = p.B + (k + depth) * p.N + n + column;
         if (vector) {
             bool inside = k + depth < p.K && n + column < p.N;
-            copy16(&to[depth][column], inside ? from : p.B, inside);
+            cp_async<16>(&to[depth][column], inside ? from : p.B, inside);
             continue;
         }
 #pragma unroll
         for (int j = 0; j < 4; j++) {
             bool inside = k + depth < p.K && n + column + j < p.N;
-            copy4(&to[depth][column + j], inside ? from + j : p.B, inside);
+            cp_async<4>(&to[depth][column + j], inside ? from + j : p.B, inside);
         }
     }
 }
@@ -138,13 +140,13 @@ static __global__ void __launch_bounds__(THREADS, 2) warp_tile(struct sgemm_prob
                 copy_rows(b[stage], p.B, p.N, p.K, n, k);
             }
         }
-        commit_copies();
+        cp_async_commit();
     };
     copy(0, 0);
     copy(1, BK);
     int stage = 0;
     for (size_t k = 0; k < p.K; k += BK) {
-        wait_copies<STAGES - 2>();
+        cp_async_wait<STAGES - 2>();
         __syncthreads();
         copy((stage + 2) % STAGES, k + 2 * BK);
         multiply(sum, a[stage], b[stage], row, column);

@@ -42,10 +42,10 @@ static cudaError_t launch_as(const struct sgemm_problem *p, unsigned blocks, uns
                              cudaStream_t stream) {
     const size_t BYTES = T::FLOATS * sizeof(float);
     cudaError_t code =
-        cudaFuncSetAttribute(tile_kernel<T, FORM, VECTOR, sgemm_problem>,
+        cudaFuncSetAttribute(tile_kernel<T, FORM, VECTOR, linear_combination>,
                              cudaFuncAttributeMaxDynamicSharedMemorySize, (int)BYTES);
     if (code == cudaSuccess) {
-        tile_kernel<T, FORM, VECTOR, sgemm_problem>
+        tile_kernel<T, FORM, VECTOR, linear_combination>
             <<<blocks, T::THREADS, BYTES, stream>>>(*p, parts);
         code = cudaPeekAtLastError();
     }
@@ -70,9 +70,9 @@ static cudaError_t launch_few_rows(const struct sgemm_problem *p, unsigned block
         int warps = p->N < FEW_WIDE ? FEW_WARPS : FEW_WARPS_WIDE;
         few_rows_plain<<<blocks, 32 * warps, 0, stream>>>(*p);
     } else if (vector) {
-        few_rows_transposed<true><<<blocks, FEW_THREADS_T, 0, stream>>>(*p);
+        few_rows_transposed<true, linear_combination><<<blocks, FEW_THREADS_T, 0, stream>>>(*p);
     } else {
-        few_rows_transposed<false><<<blocks, FEW_THREADS_T, 0, stream>>>(*p);
+        few_rows_transposed<false, linear_combination><<<blocks, FEW_THREADS_T, 0, stream>>>(*p);
     }
     return cudaPeekAtLastError();
 }

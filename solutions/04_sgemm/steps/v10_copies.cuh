@@ -5,6 +5,7 @@
 #ifndef WARPBOOK_SOLUTIONS_04_SGEMM_STEPS_V10_COPIES_CUH_
 #define WARPBOOK_SOLUTIONS_04_SGEMM_STEPS_V10_COPIES_CUH_
 
+#include "common/cuda/async_copy.cuh"
 #include "solutions/04_sgemm/steps/parts.cuh"
 
 /* Values of K in a stage, and its chunks of four; stages in flight; floats between two chunks, so
@@ -145,16 +146,16 @@ static __device__ __forceinline__ void fetch_a(struct copies<T> &c, int left) {
 }
 
 /* Stores the i-th four of it, transposed: (BK, BM). */
-template <class T, class PROBLEM>
-static __device__ __forceinline__ void put_a(const PROBLEM &p, const struct copies<T> &c,
-                                             float *stage, int i) {
+template <class T, class EPILOGUE>
+static __device__ __forceinline__ void put_a(const typename EPILOGUE::problem &p,
+                                             const struct copies<T> &c, float *stage, int i) {
     unsigned chunk = threadIdx.x % V10_CHUNKS, row = threadIdx.x / V10_CHUNKS;
     if (T::BM % T::STEP == 0 || row + i * T::STEP < T::BM) {
         float *to = stage + chunk * T::CHUNK_A + row + i * T::STEP;
-        to[0] = enter(p, c.next[i].x);
-        to[T::BM] = enter(p, c.next[i].y);
-        to[2 * T::BM] = enter(p, c.next[i].z);
-        to[3 * T::BM] = enter(p, c.next[i].w);
+        to[0] = EPILOGUE::transform_a(p, c.next[i].x);
+        to[T::BM] = EPILOGUE::transform_a(p, c.next[i].y);
+        to[2 * T::BM] = EPILOGUE::transform_a(p, c.next[i].z);
+        to[3 * T::BM] = EPILOGUE::transform_a(p, c.next[i].w);
     }
 }
 
@@ -169,17 +170,17 @@ static __device__ __forceinline__ void copy_b(const struct copies<T> &c, float *
     const float *from = FORM == SGEMM_B_PLAIN ? c.b[i] : c.b[i] + c.k;
     float *transposed = stage + chunk * T::CHUNK_B + row + i * T::STEP;
     if (FORM == SGEMM_B_PLAIN && VECTOR) {
-        copy16(stage + depth * T::BN + column, from, (int)depth < left);
+        cp_async<16>(stage + depth * T::BN + column, from, (int)depth < left);
     } else if (FORM == SGEMM_B_PLAIN) {
 #pragma unroll
         for (int j = 0; j < 4; j++) {
-            copy4(stage + depth * T::BN + column + j, from + j,
-                  (int)depth < left && column + j < columns);
+            cp_async<4>(stage + depth * T::BN + column + j, from + j,
+                        (int)depth < left && column + j < columns);
         }
     } else {
 #pragma unroll
         for (int j = 0; j < 4; j++) {
-            copy4(transposed + j * T::BN, from + j, (int)(4 * chunk) + j < left);
+            cp_async<4>(transposed + j * T::BN, from + j, (int)(4 * chunk) + j < left);
         }
     }
 }
@@ -189,9 +190,10 @@ static __device__ __forceinline__ void copy_b(const struct copies<T> &c, float *
    cost more, since the compiler guards each group of asynchronous copies with three instructions. B
    goes first, A when its loads have arrived. Where they stand also changes which registers the
    compiler gives to the sums: these places are the fastest of the dozen tried for each form. */
-template <class T, int FORM, bool VECTOR, class PROBLEM>
-static __device__ __forceinline__ void copy_share(const PROBLEM &p, const struct copies<T> &c,
-                                                  float *stage, int t, int left, size_t columns) {
+template <class T, int FORM, bool VECTOR, class EPILOGUE>
+static __device__ __forceinline__ void copy_share(const typename EPILOGUE::problem &p,
+                                                  const struct copies<T> &c, float *stage, int t,
+                                                  int left, size_t columns) {
     const bool TRANSPOSED = FORM == SGEMM_B_TRANSPOSED;
 #pragma unroll
     for (int j = 0; j < T::COUNT_B; j++) {
@@ -204,7 +206,7 @@ static __device__ __forceinline__ void copy_share(const PROBLEM &p, const struct
     for (int j = 0; j < T::COUNT_A; j++) {
         int due = 12 + j * 2 / T::COUNT_A * (TRANSPOSED ? 2 : 3);
         if (t == due / T::SLICES * T::SLICES) {
-            put_a<T>(p, c, stage, j);
+            put_a<T, EPILOGUE>(p, c, stage, j);
         }
     }
 }

@@ -8,7 +8,8 @@
 #ifndef WARPBOOK_SOLUTIONS_04_SGEMM_STEPS_V10_FEW_ROWS_CUH_
 #define WARPBOOK_SOLUTIONS_04_SGEMM_STEPS_V10_FEW_ROWS_CUH_
 
-#include "solutions/04_sgemm/steps/parts.cuh"
+#include "common/cuda/warp.cuh"
+#include "solutions/04_sgemm/steps/v10_epilogue.cuh"
 
 /* Rows of C of a block; with B transposed its columns and threads; with B plain its columns, and
    its warps, few where there are many columns. */
@@ -33,9 +34,10 @@ static __device__ __forceinline__ void read_few(float (&to)[4], const float *fro
 }
 
 /* B transposed: a warp a column, lanes along K. */
-template <bool VECTOR, class PROBLEM>
-static __global__ void __launch_bounds__(FEW_THREADS_T) few_rows_transposed(PROBLEM p) {
-    begin(p);
+template <bool VECTOR, class EPILOGUE>
+static __global__ void __launch_bounds__(FEW_THREADS_T)
+    few_rows_transposed(typename EPILOGUE::problem p) {
+    EPILOGUE::prologue(p);
     const int WIDTH = VECTOR ? 4 : 1;
     size_t columns = (p.N + FEW_COLUMNS_T - 1) / FEW_COLUMNS_T;
     size_t m = blockIdx.x / columns * FEW_ROWS, lane = threadIdx.x % 32;
@@ -53,17 +55,15 @@ static __global__ void __launch_bounds__(FEW_THREADS_T) few_rows_transposed(PROB
             read_few<VECTOR>(a, p.A + min(m + r, p.M - 1) * p.K + k);
 #pragma unroll
             for (int i = 0; i < WIDTH; i++) {
-                sum[r] += enter(p, a[i]) * b[i];
+                sum[r] += EPILOGUE::transform_a(p, a[i]) * b[i];
             }
         }
     }
 #pragma unroll
     for (int r = 0; r < FEW_ROWS; r++) {
-        for (int i = 16; i > 0; i /= 2) {
-            sum[r] += __shfl_down_sync(0xffffffff, sum[r], i);
-        }
+        sum[r] = warp_sum_to_lane_0(sum[r]);
         if (lane == 0) {
-            store(p, m + r, n, sum[r]);
+            EPILOGUE::store(p, m + r, n, sum[r]);
         }
     }
 }

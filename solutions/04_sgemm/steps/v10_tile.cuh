@@ -1,10 +1,8 @@
 /**
  * @file v10_tile.cuh
- * @brief v10's kernel as a pattern: tile shape, slices of K inside a block, parts of K in a grid.
+ * @brief v10's kernel as a template: tile shape, slices of K inside a block, split-K, epilogue.
  *
- * PROBLEM is struct sgemm_problem, or a struct derived from it with functions of its own in place
- * of begin(), enter(), store(), store4() and finish() (parts.cuh): what is done before, on the way
- * into shared memory, and with a sum. Lab 06 derives.
+ * EPILOGUE says what is done with the accumulators, and with A on its way in (v10_epilogue.cuh).
  *
  * The file comment of sgemm_v10_shapes.cu says what it is for and what it measured.
  */
@@ -12,18 +10,19 @@
 #define WARPBOOK_SOLUTIONS_04_SGEMM_STEPS_V10_TILE_CUH_
 
 #include "solutions/04_sgemm/steps/v10_copies.cuh"
+#include "solutions/04_sgemm/steps/v10_epilogue.cuh"
 
-/* Where a thread is in its tile. */
-struct seat {
+/* A thread's coordinates in its tile. */
+struct thread_tile {
     unsigned row, column; /* first ones */
     int slice;
 };
 
 /* Bits 1 and 3 of the lane choose the row, the others the column: of lanes that read together,
    neighbours then want the same 16 bytes. Rows of two warps alternate by 16. */
-template <class T> static __device__ __forceinline__ struct seat find_seat(void) {
+template <class T> static __device__ __forceinline__ struct thread_tile find_thread_tile(void) {
     unsigned lane = threadIdx.x, warp = threadIdx.x % T::SLICE / 32;
-    struct seat s;
+    struct thread_tile s;
     s.row = warp / T::WARPS_N * 16 + 4 * ((lane >> 1 & 1) + (lane >> 2 & 2));
     s.column = warp % T::WARPS_N * 64 + 4 * ((lane & 1) + (lane >> 1 & 2) + (lane >> 2 & 4));
     s.slice = T::SLICES == 1 ? 0 : (int)(threadIdx.x / T::SLICE);
@@ -42,7 +41,8 @@ static __device__ __forceinline__ void read4(float *to, const float *from) {
 /* Reads value i of a slice's share of a stage: ROWS of A, 8 of B. */
 template <class T, int FORM>
 static __device__ __forceinline__ void read_stage(float (&a)[T::ROWS], float (&b)[8],
-                                                  const float *stage, const struct seat &s, int i) {
+                                                  const float *stage, const struct thread_tile &s,
+                                                  int i) {
     unsigned chunk = i / 4 * T::SLICES + s.slice, k = i % 4;
     const float *from = stage + chunk * T::CHUNK_A + k * T::BM + s.row;
 #pragma unroll
@@ -55,9 +55,9 @@ static __device__ __forceinline__ void read_stage(float (&a)[T::ROWS], float (&b
     read4(b + 4, from + 32);
 }
 
-/* sum += A * B for one value of K. Columns are visited to and fro, so that each product shares a
-   factor with the one before: it comes from the reuse cache, and the two other operands from two
-   banks of registers. */
+/* sum += A * B for one value of K. Columns are visited forwards and backwards in turn, so that each
+   product shares a factor with the one before: it comes from the reuse cache, and the two other
+   operands from two banks of registers. */
 template <class T>
 static __device__ __forceinline__ void multiply(float (&sum)[T::ROWS][8], const float (&a)[T::ROWS],
                                                 const float (&b)[8]) {
@@ -67,38 +67,6 @@ static __device__ __forceinline__ void multiply(float (&sum)[T::ROWS][8], const 
         for (int j = 0; j < 8; j++) {
             int n = m % 2 ? 7 - j : j;
             sum[m][n] += a[m] * b[n];
-        }
-    }
-}
-
-/* Row i of a thread's results, from its first. */
-template <class T> static __device__ __forceinline__ int row_of(int i) {
-    return i / 4 * 16 * T::WARPS_M + i % 4;
-}
-
-/* Stores this thread's rows [from, to) of results, or of a part of them. */
-template <class T, class PROBLEM>
-static __device__ __forceinline__ void
-store_rows(const PROBLEM &p, size_t m, size_t n, const float (&sum)[T::ROWS][8], int from, int to) {
-    bool vector = aligned16(p.C, p.N);
-#pragma unroll
-    for (int i = 0; i < T::ROWS; i++) {
-#pragma unroll
-        for (int half = 0; half < 2; half++) {
-            size_t row = m + row_of<T>(i), column = n + 32 * half;
-            if (i < from || i >= to) {
-                continue;
-            }
-            if (vector) {
-                if (row < p.M && column < p.N) {
-                    store4(p, row, column, &sum[i][4 * half]);
-                }
-            } else {
-#pragma unroll
-                for (int j = 0; j < 4; j++) {
-                    store(p, row, column + j, sum[i][4 * half + j]);
-                }
-            }
         }
     }
 }
@@ -136,18 +104,18 @@ static __device__ __forceinline__ void add_slices(float (&sum)[T::ROWS][8], floa
     }
 }
 
-/* One block: one tile of C, one part of K. With several parts, p.C is the workspace: each part has
-   an (M, N) there. Three stages of shared memory take turns: one is read, one is complete or about
-   to be, one is written. */
-template <class T, int FORM, bool VECTOR, class PROBLEM>
+/* One block: one tile of C, one split of K. With several splits, p.C is the workspace: each split
+   has an (M, N) of partial sums there. Three stages of shared memory form a ring: one is read, one
+   is complete or about to be, one is written. */
+template <class T, int FORM, bool VECTOR, class EPILOGUE>
 static __global__ void __launch_bounds__(T::THREADS, 256 / T::THREADS)
-    tile_kernel(PROBLEM p, unsigned parts) {
+    tile_kernel(typename EPILOGUE::problem p, unsigned splits) {
     extern __shared__ __align__(16) float shared[];
-    begin(p);
+    EPILOGUE::prologue(p);
     const int DEPTH = V10_BK / T::SLICES;
-    struct place at = find_place<T>(p, parts);
-    struct seat s = find_seat<T>();
-    p.C += blockIdx.x % parts * p.M * p.N;
+    struct place at = find_place<T>(p, splits);
+    struct thread_tile s = find_thread_tile<T>();
+    p.C += blockIdx.x % splits * p.M * p.N;
     struct copies<T> c;
     start_copies<T, FORM, VECTOR>(c, p, at);
     float sum[T::ROWS][8] = {}, a[2][T::ROWS], b[2][8];
@@ -158,13 +126,13 @@ static __global__ void __launch_bounds__(T::THREADS, 256 / T::THREADS)
         fetch_a<T, VECTOR>(c, left);
 #pragma unroll
         for (int j = 0; j < T::COUNT_A; j++) {
-            put_a<T>(p, c, next, j);
+            put_a<T, EPILOGUE>(p, c, next, j);
         }
 #pragma unroll
         for (int j = 0; j < T::COUNT_B; j++) {
             copy_b<T, FORM, VECTOR>(c, next + V10_CHUNKS * T::CHUNK_A, j, left, p.N - at.n);
         }
-        commit_copies();
+        cp_async_commit();
         advance<T, FORM>(c, p.N);
         left -= V10_BK;
         next += T::STAGE;
@@ -172,7 +140,7 @@ static __global__ void __launch_bounds__(T::THREADS, 256 / T::THREADS)
     while (left > (1 - V10_STAGES) * V10_BK) {
         /* Before the barrier, so that the compiler does not put it off until the values are due. */
         fetch_a<T, VECTOR>(c, left);
-        wait_copies<V10_STAGES - 2>();
+        cp_async_wait<V10_STAGES - 2>();
         __syncthreads();
         read_stage<T, FORM>(a[0], b[0], stage, s, 0);
 #pragma unroll
@@ -180,10 +148,10 @@ static __global__ void __launch_bounds__(T::THREADS, 256 / T::THREADS)
             if (i + 1 < DEPTH) {
                 read_stage<T, FORM>(a[(i + 1) % 2], b[(i + 1) % 2], stage, s, i + 1);
             }
-            copy_share<T, FORM, VECTOR>(p, c, next, i * 16 / DEPTH, left, p.N - at.n);
+            copy_share<T, FORM, VECTOR, EPILOGUE>(p, c, next, i * 16 / DEPTH, left, p.N - at.n);
             multiply<T>(sum, a[i % 2], b[i % 2]);
         }
-        commit_copies();
+        cp_async_commit();
         advance<T, FORM>(c, p.N);
         left -= V10_BK;
         stage = stage == shared + 2 * T::STAGE ? shared : stage + T::STAGE;
@@ -191,11 +159,12 @@ static __global__ void __launch_bounds__(T::THREADS, 256 / T::THREADS)
     }
     const int OWN = T::ROWS / T::SLICES;
     if (T::SLICES > 1) {
-        wait_copies<0>();
+        cp_async_wait<0>();
         add_slices<T>(sum, shared, s.slice);
     }
-    store_rows<T>(p, at.m + s.row, at.n + s.column, sum, s.slice * OWN, s.slice * OWN + OWN);
-    finish<T>(p, at.m);
+    EPILOGUE::template store_rows<T>(p, at.m + s.row, at.n + s.column, sum, s.slice * OWN,
+                                     s.slice * OWN + OWN);
+    EPILOGUE::template tile_stored<T>(p, at.m);
 }
 
 #endif

@@ -23,7 +23,7 @@ enum status fused_linear(const struct fused_problem *p, struct sgemm_plan plan,
     gemm.bias = p->bias;
     gemm.residual = residual;
     if (plan.splits == 1) {
-        launch_gemm(gemm, plan, stream);
+        launch_fused(gemm, plan, stream);
     } else {
         TRY(fused_linear_parts(p, plan, workspace, stream, error));
         launch_add_parts(gemm, fused_scratch(workspace), plan.splits, stream);
@@ -35,7 +35,7 @@ enum status fused_linear_parts(const struct fused_problem *p, struct sgemm_plan 
                                void *workspace, device_stream stream, struct error *error) {
     fused_gemm<identity, identity> gemm = gemm_of<identity>(p, identity());
     gemm.C = fused_scratch(workspace);
-    launch_gemm(gemm, plan, stream);
+    launch_fused(gemm, plan, stream);
     return device_launched("the parts of the matmul", error);
 }
 

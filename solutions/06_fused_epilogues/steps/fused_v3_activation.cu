@@ -15,13 +15,13 @@
  */
 #include "solutions/06_fused_epilogues/steps/parts.cuh"
 
-template <class LEAVE>
-static enum status run(const struct fused_problem *p, LEAVE function, struct sgemm_plan plan,
+template <class ACTIVATION>
+static enum status run(const struct fused_problem *p, ACTIVATION function, struct sgemm_plan plan,
                        void *workspace, device_stream stream, struct error *error) {
-    fused_gemm<identity, LEAVE> gemm = gemm_of<identity>(p, function);
+    fused_gemm<identity, ACTIVATION> gemm = gemm_of<identity>(p, function);
     gemm.bias = p->bias;
     if (plan.splits == 1) {
-        launch_gemm(gemm, plan, stream);
+        launch_fused(gemm, plan, stream);
     } else {
         TRY(fused_linear_parts(p, plan, workspace, stream, error));
         launch_add_parts(gemm, fused_scratch(workspace), plan.splits, stream);

@@ -10,7 +10,7 @@
  *
  * Why: two launches for four or five. A LayerNorm needs whole rows, and a block of the
  * matmul has 64 or 128 columns of them: it cannot follow in the same epilogue. But it
- * can be set up while the matmul still runs (chained.cuh), and 25 MB just written
+ * can be set up while the matmul still runs (dependent_launch.cuh), and 25 MB just written
  * are in the L2 cache.
  *
  * Launches: 2; the lone add 1 (2 where K is split), without a matmul 1. Bytes beside

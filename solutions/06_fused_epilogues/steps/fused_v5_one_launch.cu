@@ -21,6 +21,7 @@
  * add alone 0.2121. The 0.067 ms beyond that are two waves of blocks, whose last ones do 24 rows a
  * warp: 1.4 us a row, which is about a way to L2 and back. v7 needs one launch, too, and 0.2254.
  */
+#include "common/cuda/warp.cuh"
 #include "solutions/06_fused_epilogues/steps/gemm.cuh"
 
 /* Lanes of a warp; times four floats a lane holds of a row. */
@@ -30,21 +31,6 @@ struct banded_gemm : fused_gemm<identity, identity> {
     struct nn_norm norm;
     unsigned *counters; /* one for each band of T::BM rows, 0 before and after */
 };
-
-template <class T>
-static __device__ __forceinline__ void store_rows(const banded_gemm &p, size_t m, size_t n,
-                                                  const float (&sum)[T::ROWS][8], int from,
-                                                  int to) {
-    store_rows<T>((const fused_gemm<identity, identity> &)p, m, n, sum, from, to);
-}
-
-static __device__ __forceinline__ float sum_of_warp(float x) {
-#pragma unroll
-    for (int step = WARP / 2; step > 0; step /= 2) {
-        x += __shfl_xor_sync(0xffffffffu, x, step);
-    }
-    return x;
-}
 
 static __device__ __forceinline__ float square(float x) {
     return x * x;
@@ -63,7 +49,7 @@ static __device__ __forceinline__ void normalise(const banded_gemm &p, float *ro
     for (int i = 0; i < FOURS; i++) {
         total += x[i].x + x[i].y + (x[i].z + x[i].w);
     }
-    float mean = sum_of_warp(total) / (float)p.N;
+    float mean = warp_sum(total) / (float)p.N;
 #pragma unroll
     for (int i = 0; i < FOURS; i++) {
         if (first + i * WARP * 4 < p.N) {
@@ -71,7 +57,7 @@ static __device__ __forceinline__ void normalise(const banded_gemm &p, float *ro
                        square(x[i].w - mean);
         }
     }
-    float scale = 1.0f / sqrtf(sum_of_warp(squares) / (float)p.N + p.norm.eps);
+    float scale = 1.0f / sqrtf(warp_sum(squares) / (float)p.N + p.norm.eps);
 #pragma unroll
     for (int i = 0; i < FOURS; i++) {
         size_t c = first + i * WARP * 4;
@@ -104,28 +90,32 @@ static __device__ __forceinline__ bool band_is_complete(const banded_gemm &p, si
     return last;
 }
 
-template <class T> static __device__ __forceinline__ void finish(const banded_gemm &p, size_t m) {
-    if (!band_is_complete<T>(p, m)) {
-        return;
+/* The epilogue with bias and residual; then the last block of a band normalises its rows. */
+struct banded_epilogue : fused_epilogue<identity, identity, banded_gemm> {
+    template <class T>
+    static __device__ __forceinline__ void tile_stored(const banded_gemm &p, size_t m) {
+        if (!band_is_complete<T>(p, m)) {
+            return;
+        }
+        size_t end = min(m + T::BM, p.M), lane = threadIdx.x % WARP;
+        for (size_t row = m + threadIdx.x / WARP; row < end; row += T::THREADS / WARP) {
+            normalise(p, p.C + row * p.N, lane * 4);
+        }
     }
-    size_t end = min(m + T::BM, p.M), lane = threadIdx.x % WARP;
-    for (size_t row = m + threadIdx.x / WARP; row < end; row += T::THREADS / WARP) {
-        normalise(p, p.C + row * p.N, lane * 4);
-    }
-}
+};
 
 static void launch(const banded_gemm &p, int shape, device_stream stream) {
     switch (shape) {
     case 0:
-        return launch_tile<tile_shape<V10_128x128>, true>(p, 1, stream);
+        return launch_tile<tile_shape<V10_128x128>, true, banded_epilogue>(p, 1, stream);
     case 1:
-        return launch_tile<tile_shape<V10_96x128>, true>(p, 1, stream);
+        return launch_tile<tile_shape<V10_96x128>, true, banded_epilogue>(p, 1, stream);
     case 2:
-        return launch_tile<tile_shape<V10_96x128_2>, true>(p, 1, stream);
+        return launch_tile<tile_shape<V10_96x128_2>, true, banded_epilogue>(p, 1, stream);
     case 3:
-        return launch_tile<tile_shape<V10_64x64_4>, true>(p, 1, stream);
+        return launch_tile<tile_shape<V10_64x64_4>, true, banded_epilogue>(p, 1, stream);
     default:
-        return launch_tile<tile_shape<V10_32x64_4>, true>(p, 1, stream);
+        return launch_tile<tile_shape<V10_32x64_4>, true, banded_epilogue>(p, 1, stream);
     }
 }
 

@@ -28,7 +28,7 @@ enum status fused_gelu_linear_add_norm(const struct fused_problem *p, struct sge
     } else {
         gemm.C = fused_scratch(workspace);
     }
-    launch_gemm(gemm, plan, stream);
+    launch_fused(gemm, plan, stream);
     TRY(device_launched("the matmul of GELU", error));
     return fused_norm_after(p, plan, workspace, stream, error);
 }

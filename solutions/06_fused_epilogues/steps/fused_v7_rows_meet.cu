@@ -41,7 +41,7 @@
 /* The tile's sums become rows of the LayerNorm. */
 template <class T>
 static __device__ __forceinline__ void
-finish_tile(const meeting_gemm &p, const struct place &at, const struct seat &s,
+finish_tile(const meeting_gemm &p, const struct place &at, const struct thread_tile &s,
             const float (&sum)[T::ROWS][8], float *shared, struct meeting &meeting) {
     own_rows<T> own;
     own.first_row = at.m + s.row;
@@ -64,7 +64,7 @@ template <class T>
 static __global__ void __launch_bounds__(T::THREADS, 256 / T::THREADS)
     rows_meet(meeting_gemm p, unsigned tiles, unsigned members) {
     extern __shared__ __align__(16) float shared[];
-    struct seat s = find_seat<T>();
+    struct thread_tile s = find_thread_tile<T>();
     for (unsigned tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
         unsigned band = tile / members, member = tile % members;
         struct place at = {(size_t)band * T::BM, (size_t)member * T::BN, 0, p.K};
@@ -75,7 +75,7 @@ static __global__ void __launch_bounds__(T::THREADS, 256 / T::THREADS)
         }
         float sum[T::ROWS][8] = {};
         multiply_tile<T>(sum, p, at, s, shared);
-        wait_copies<0>();
+        cp_async_wait<0>();
         if (T::SLICES > 1) {
             add_slices<T>(sum, shared, s.slice);
         }

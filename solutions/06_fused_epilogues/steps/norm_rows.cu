@@ -13,33 +13,19 @@
  * Bytes: 4 M N (parts + 1 for the residual) read, 4 M N written. FLOPs: about 9 an
  * element.
  */
-#include "common/device/chained.cuh"
+#include "common/cuda/block.cuh"
+#include "common/cuda/dependent_launch.cuh"
 #include "solutions/06_fused_epilogues/steps/ladder.h"
 
 enum { THREADS = 256, WARP = 32, WARPS = THREADS / WARP };
 
-static __device__ __forceinline__ float warp_sum(float x) {
-#pragma unroll
-    for (int step = WARP / 2; step > 0; step /= 2) {
-        x += __shfl_xor_sync(0xffffffffu, x, step);
-    }
-    return x;
-}
-
 /* Sum over the LANES threads of a row: a warp, or the block. */
 template <int LANES> static __device__ __forceinline__ float row_sum(float x) {
-    __shared__ float parts[WARPS];
-    x = warp_sum(x);
-    if (LANES == WARP) {
-        return x;
+    if constexpr (LANES == WARP) {
+        return warp_sum(x);
+    } else {
+        return block_sum<THREADS>(x);
     }
-    __syncthreads(); /* the parts of the call before have been read */
-    if (threadIdx.x % WARP == 0) {
-        parts[threadIdx.x / WARP] = x;
-    }
-    __syncthreads();
-    x = threadIdx.x % WARP < WARPS ? parts[threadIdx.x % WARP] : 0.0f;
-    return warp_sum(x);
 }
 
 static __device__ __forceinline__ float4 add4(float4 a, float4 b) {

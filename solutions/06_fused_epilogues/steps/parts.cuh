@@ -1,6 +1,6 @@
 /**
  * @file parts.cuh
- * @brief Where K is split: the kernel that adds the parts does what else an epilogue would do.
+ * @brief Split-K: the kernel that adds the partial sums runs the epilogue.
  */
 #ifndef WARPBOOK_SOLUTIONS_06_FUSED_EPILOGUES_STEPS_PARTS_CUH_
 #define WARPBOOK_SOLUTIONS_06_FUSED_EPILOGUES_STEPS_PARTS_CUH_
@@ -9,10 +9,10 @@
 
 enum { ADD_THREADS = 256, MOST_ADD_BLOCKS = 2048 };
 
-/* C = way_out(sum of the parts (count, M, N) + bias) + residual. */
-template <class LEAVE>
+/* C = activation(sum of the partial sums (count, M, N) + bias) + residual. */
+template <class ACTIVATION>
 static __global__ void __launch_bounds__(ADD_THREADS)
-    add_parts(fused_gemm<identity, LEAVE> p, const float *parts, int count) {
+    add_parts(fused_gemm<identity, ACTIVATION> p, const float *parts, int count) {
     chained_begin();
     size_t elements = p.M * p.N;
     for (size_t i = blockIdx.x * (size_t)ADD_THREADS + threadIdx.x; i < elements;
@@ -21,15 +21,15 @@ static __global__ void __launch_bounds__(ADD_THREADS)
         for (int part = 1; part < count; part++) {
             sum += parts[part * elements + i];
         }
-        store(p, i / p.N, i % p.N, sum);
+        fused_epilogue<identity, ACTIVATION>::store(p, i / p.N, i % p.N, sum);
     }
 }
 
-template <class LEAVE>
-static void launch_add_parts(const fused_gemm<identity, LEAVE> &p, const float *parts, int count,
-                             device_stream stream) {
+template <class ACTIVATION>
+static void launch_add_parts(const fused_gemm<identity, ACTIVATION> &p, const float *parts,
+                             int count, device_stream stream) {
     size_t blocks = (p.M * p.N + ADD_THREADS - 1) / ADD_THREADS;
-    launch_chained<add_parts<LEAVE>>(
+    launch_chained<add_parts<ACTIVATION>>(
         (unsigned)(blocks < MOST_ADD_BLOCKS ? blocks : MOST_ADD_BLOCKS), ADD_THREADS, 0, stream, p,
         parts, count);
 }

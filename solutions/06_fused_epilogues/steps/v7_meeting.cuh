@@ -76,7 +76,8 @@ static __device__ __forceinline__ void activate_share(const meeting_gemm &p, siz
 template <class T>
 static __device__ __forceinline__ void multiply_tile(float (&sum)[T::ROWS][8],
                                                      const meeting_gemm &p, const struct place &at,
-                                                     const struct seat &s, float *shared) {
+                                                     const struct thread_tile &s, float *shared) {
+    typedef fused_epilogue<identity, identity> EPILOGUE;
     const int FORM = SGEMM_B_TRANSPOSED;
     const bool VECTOR = true;
     const int DEPTH = V10_BK / T::SLICES;
@@ -90,13 +91,13 @@ static __device__ __forceinline__ void multiply_tile(float (&sum)[T::ROWS][8],
         fetch_a<T, VECTOR>(c, left);
 #pragma unroll
         for (int j = 0; j < T::COUNT_A; j++) {
-            put_a<T>(p, c, next, j);
+            put_a<T, EPILOGUE>(p, c, next, j);
         }
 #pragma unroll
         for (int j = 0; j < T::COUNT_B; j++) {
             copy_b<T, FORM, VECTOR>(c, next + V10_CHUNKS * T::CHUNK_A, j, left, p.N - at.n);
         }
-        commit_copies();
+        cp_async_commit();
         advance<T, FORM>(c, p.N);
         left -= V10_BK;
         next += T::STAGE;
@@ -104,7 +105,7 @@ static __device__ __forceinline__ void multiply_tile(float (&sum)[T::ROWS][8],
     while (left > (1 - V10_STAGES) * V10_BK) {
         /* Before the barrier, so that the compiler does not put it off until the values are due. */
         fetch_a<T, VECTOR>(c, left);
-        wait_copies<V10_STAGES - 2>();
+        cp_async_wait<V10_STAGES - 2>();
         __syncthreads();
         read_stage<T, FORM>(a[0], b[0], stage, s, 0);
 #pragma unroll
@@ -112,10 +113,10 @@ static __device__ __forceinline__ void multiply_tile(float (&sum)[T::ROWS][8],
             if (i + 1 < DEPTH) {
                 read_stage<T, FORM>(a[(i + 1) % 2], b[(i + 1) % 2], stage, s, i + 1);
             }
-            copy_share<T, FORM, VECTOR>(p, c, next, i * 16 / DEPTH, left, p.N - at.n);
+            copy_share<T, FORM, VECTOR, EPILOGUE>(p, c, next, i * 16 / DEPTH, left, p.N - at.n);
             multiply<T>(sum, a[i % 2], b[i % 2]);
         }
-        commit_copies();
+        cp_async_commit();
         advance<T, FORM>(c, p.N);
         left -= V10_BK;
         stage = stage == shared + 2 * T::STAGE ? shared : stage + T::STAGE;

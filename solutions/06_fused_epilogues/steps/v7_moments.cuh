@@ -51,7 +51,7 @@ static __device__ __forceinline__ void take_sums(own_rows<T> &own, const meeting
     }
 }
 
-/* Sum over the eight lanes of a warp that share a row (find_seat()). */
+/* Sum over the eight lanes of a warp that share a row (find_thread_tile()). */
 static __device__ __forceinline__ float sum_of_lanes(float x) {
     x += __shfl_xor_sync(0xffffffffu, x, 1);
     x += __shfl_xor_sync(0xffffffffu, x, 4);
