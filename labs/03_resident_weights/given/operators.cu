@@ -5,12 +5,12 @@
  * All kernels run with blocks of 256 threads and as many blocks as there are
  * 256 elements. They read and write each byte once, so memory bandwidth is
  * their limit; at the sizes of a single token it is the launch itself, which is
- * why each kernel is set up while the one before still runs (chained.cuh).
+ * why each kernel is set up while the one before still runs (dependent_launch.cuh).
  */
 #include "labs/03_resident_weights/given/operators.h"
 
 #include "common/base/checked.h"
-#include "common/device/chained.cuh"
+#include "common/cuda/dependent_launch.cuh"
 
 enum { THREADS = 256 };
 

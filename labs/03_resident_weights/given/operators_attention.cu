@@ -6,9 +6,11 @@
  * scores, the block for the largest and the sum, a few threads a channel for
  * the weighted sum of the values. The scores stay in shared memory, 4 bytes a key.
  */
-#include "common/device/chained.cuh"
-#include "labs/03_resident_weights/given/block.cuh"
+#include "common/cuda/block.cuh"
+#include "common/cuda/dependent_launch.cuh"
 #include "labs/03_resident_weights/given/operators.h"
+
+enum { BLOCK_THREADS = 256 };
 
 /* Lanes that share a key, so that few keys keep a block busy, too. */
 enum { KEY_LANES = 8, KEYS_A_ROUND = BLOCK_THREADS / KEY_LANES };
@@ -46,7 +48,7 @@ static __device__ void score_keys(float *scores, const float *q, const float *k,
         size_t s = first + threadIdx.x / KEY_LANES;
         bool hidden = s >= seen || (MASKED && mask[s] == 0);
         float sum = hidden ? 0.0f : share_of_score(q, k + s * a.kv_stride, a.HS, lane);
-        sum = warp_reduce<add, KEY_LANES>(sum);
+        sum = warp_sum<KEY_LANES>(sum);
         if (lane == 0 && s < seen) {
             scores[s] = hidden ? -INFINITY : a.scale * sum;
         }
@@ -60,13 +62,13 @@ static __device__ float exponentiate(float *scores, size_t seen) {
     for (size_t s = threadIdx.x; s < seen; s += BLOCK_THREADS) {
         largest = fmaxf(largest, scores[s]);
     }
-    largest = block_reduce<larger>(largest);
+    largest = block_max<BLOCK_THREADS>(largest);
     float sum = 0.0f;
     for (size_t s = threadIdx.x; s < seen; s += BLOCK_THREADS) {
         scores[s] = scores[s] == -INFINITY ? 0.0f : expf(scores[s] - largest);
         sum += scores[s];
     }
-    return block_reduce<add>(sum); /* its barriers also show every thread all scores */
+    return block_sum<BLOCK_THREADS>(sum); /* its barriers also show every thread all scores */
 }
 
 /*

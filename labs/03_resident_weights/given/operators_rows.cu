@@ -6,9 +6,11 @@
  * so out may be in. A row is read two or three times; from the second on it
  * comes from cache.
  */
-#include "common/device/chained.cuh"
-#include "labs/03_resident_weights/given/block.cuh"
+#include "common/cuda/block.cuh"
+#include "common/cuda/dependent_launch.cuh"
 #include "labs/03_resident_weights/given/operators.h"
+
+enum { BLOCK_THREADS = 256 };
 
 static __global__ void layernorm(float *out, const float *in, const float *weight,
                                  const float *bias, size_t C, float eps) {
@@ -19,12 +21,12 @@ static __global__ void layernorm(float *out, const float *in, const float *weigh
     for (size_t c = threadIdx.x; c < C; c += BLOCK_THREADS) {
         sum += x[c];
     }
-    float mean = block_reduce<add>(sum) / (float)C;
+    float mean = block_sum<BLOCK_THREADS>(sum) / (float)C;
     float squares = 0.0f;
     for (size_t c = threadIdx.x; c < C; c += BLOCK_THREADS) {
         squares += (x[c] - mean) * (x[c] - mean);
     }
-    float scale = 1.0f / sqrtf(block_reduce<add>(squares) / (float)C + eps);
+    float scale = 1.0f / sqrtf(block_sum<BLOCK_THREADS>(squares) / (float)C + eps);
     for (size_t c = threadIdx.x; c < C; c += BLOCK_THREADS) {
         y[c] = (x[c] - mean) * scale * weight[c] + bias[c];
     }
@@ -50,7 +52,7 @@ static __global__ void rmsnorm(float *out, const float *in, const float *weight,
     for (size_t c = threadIdx.x; c < C; c += BLOCK_THREADS) {
         squares += x[c] * x[c];
     }
-    float scale = 1.0f / sqrtf(block_reduce<add>(squares) / (float)C + eps);
+    float scale = 1.0f / sqrtf(block_sum<BLOCK_THREADS>(squares) / (float)C + eps);
     for (size_t c = threadIdx.x; c < C; c += BLOCK_THREADS) {
         y[c] = x[c] * scale * weight[c];
     }
@@ -74,13 +76,13 @@ static __global__ void softmax(float *out, const float *in, size_t C) {
     for (size_t c = threadIdx.x; c < C; c += BLOCK_THREADS) {
         largest = fmaxf(largest, x[c]);
     }
-    largest = block_reduce<larger>(largest);
+    largest = block_max<BLOCK_THREADS>(largest);
     float shift = largest == -INFINITY ? 0.0f : largest;
     float sum = 0.0f;
     for (size_t c = threadIdx.x; c < C; c += BLOCK_THREADS) {
         sum += expf(x[c] - shift);
     }
-    sum = block_reduce<add>(sum);
+    sum = block_sum<BLOCK_THREADS>(sum);
     for (size_t c = threadIdx.x; c < C; c += BLOCK_THREADS) {
         y[c] = sum == 0.0f ? 0.0f : expf(x[c] - shift) / sum;
     }

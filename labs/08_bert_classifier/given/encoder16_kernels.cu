@@ -6,10 +6,10 @@
  * row is read once and mean and variance take two passes over registers. Rows that are longer, or
  * no whole 16-byte pieces, are read three times, one channel a lane.
  */
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
 #include <limits.h>
 
+#include "common/cuda/convert.cuh"
+#include "common/cuda/warp.cuh"
 #include "labs/08_bert_classifier/given/encoder16_kernels.h"
 
 namespace {
@@ -19,30 +19,6 @@ constexpr int WARPS = 4, THREADS = 32 * WARPS;
 struct __align__(16) eight {
     unsigned x[4];
 };
-
-__device__ __forceinline__ float to_float(float x) {
-    return x;
-}
-
-__device__ __forceinline__ float to_float(__half x) {
-    return __half2float(x);
-}
-
-__device__ __forceinline__ float to_float(__nv_bfloat16 x) {
-    return __bfloat162float(x);
-}
-
-__device__ __forceinline__ void store_one(float *to, float x) {
-    *to = x;
-}
-
-__device__ __forceinline__ void store_one(__half *to, float x) {
-    *to = __float2half_rn(x);
-}
-
-__device__ __forceinline__ void store_one(__nv_bfloat16 *to, float x) {
-    *to = __float2bfloat16_rn(x);
-}
 
 template <typename E> __device__ __forceinline__ void load_eight(float *x, const E *from) {
     const struct eight v = *(const struct eight *)from;
@@ -64,7 +40,7 @@ template <typename E> __device__ __forceinline__ void store_eight(E *to, const f
     E *e = (E *)&v;
 #pragma unroll
     for (int i = 0; i < 8; i++) {
-        store_one(&e[i], x[i]);
+        store_rounded(&e[i], x[i]);
     }
     *(struct eight *)to = v;
 }
@@ -72,14 +48,6 @@ template <typename E> __device__ __forceinline__ void store_eight(E *to, const f
 template <> __device__ __forceinline__ void store_eight(float *to, const float *x) {
     ((float4 *)to)[0] = make_float4(x[0], x[1], x[2], x[3]);
     ((float4 *)to)[1] = make_float4(x[4], x[5], x[6], x[7]);
-}
-
-__device__ __forceinline__ float warp_sum(float x) {
-#pragma unroll
-    for (int offset = 16; offset > 0; offset /= 2) {
-        x += __shfl_xor_sync(~0u, x, offset);
-    }
-    return x;
 }
 
 /* Rows as a kernel before left them. */
@@ -175,7 +143,7 @@ __device__ __forceinline__ void norm_in_passes(const ROWS &rows, OUT *out,
     float scale = rsqrtf(warp_sum(squares) / (float)C + norm.eps);
     for (size_t i = lane; i < C; i += 32) {
         float x = (rows.take_one(row, C, i) - mean) * scale;
-        store_one(&out[row * C + i], x * norm.weight[i] + norm.bias[i]);
+        store_rounded(&out[row * C + i], x * norm.weight[i] + norm.bias[i]);
     }
 }
 
@@ -200,7 +168,7 @@ __global__ void __launch_bounds__(THREADS)
     encoder16_round_all(E *to, const float *from, size_t count) {
     size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x;
     if (i < count) {
-        store_one(&to[i], from[i]);
+        store_rounded(&to[i], from[i]);
     }
 }
 

@@ -4,32 +4,18 @@
  */
 #include "labs/09_kv_cache/given/embedding_row.h"
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
 #include "common/base/checked.h"
-#include "common/device/chained.cuh"
+#include "common/cuda/convert.cuh"
+#include "common/cuda/dependent_launch.cuh"
 
 enum { THREADS = 256 };
-
-static __device__ __forceinline__ float widen(float x) {
-    return x;
-}
-
-static __device__ __forceinline__ float widen(__half x) {
-    return __half2float(x);
-}
-
-static __device__ __forceinline__ float widen(__nv_bfloat16 x) {
-    return __bfloat162float(x);
-}
 
 template <typename T>
 static __global__ void embedding_row_kernel(float *out, const T *table, size_t first, size_t C) {
     chained_begin();
     size_t c = (size_t)blockIdx.x * THREADS + threadIdx.x;
     if (c < C) {
-        out[c] = widen(table[first + c]);
+        out[c] = to_float(table[first + c]);
     }
 }
 

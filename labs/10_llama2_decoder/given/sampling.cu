@@ -19,7 +19,8 @@
 
 #include <limits.h>
 
-#include "common/device/chained.cuh"
+#include "common/cuda/dependent_launch.cuh"
+#include "common/cuda/warp.cuh"
 
 typedef unsigned long long u64;
 
@@ -49,14 +50,6 @@ static __device__ __forceinline__ u64 larger_of(u64 a, u64 b) {
     return a > b ? a : b;
 }
 
-static __device__ __forceinline__ u64 warp_largest(u64 x) {
-#pragma unroll
-    for (int offset = 16; offset > 0; offset /= 2) {
-        x = larger_of(x, __shfl_xor_sync(~0u, x, offset));
-    }
-    return x;
-}
-
 /* parts[block] = the largest of every gridDim.x-th piece of PART_THREADS logits. */
 static __global__ void __launch_bounds__(PART_THREADS)
     sample_largest(u64 *parts, const float *logits, size_t V) {
@@ -67,13 +60,13 @@ static __global__ void __launch_bounds__(PART_THREADS)
          i += (size_t)gridDim.x * PART_THREADS) {
         best = larger_of(best, rank_of(logits[i], i));
     }
-    best = warp_largest(best);
+    best = warp_max<32>(best);
     if (threadIdx.x % 32 == 0) {
         of_warp[threadIdx.x / 32] = best;
     }
     __syncthreads();
     if (threadIdx.x < 32) {
-        best = warp_largest(threadIdx.x < PART_THREADS / 32 ? of_warp[threadIdx.x] : 0);
+        best = warp_max<32>(threadIdx.x < PART_THREADS / 32 ? of_warp[threadIdx.x] : 0);
         if (threadIdx.x == 0) {
             parts[blockIdx.x] = best;
         }
@@ -350,7 +343,7 @@ static __device__ u64 best_of_parts(struct draw *s, const u64 *parts, unsigned c
         for (unsigned i = threadIdx.x; i < count; i += 32) {
             best = larger_of(best, parts[i]);
         }
-        best = warp_largest(best);
+        best = warp_max<32>(best);
         if (threadIdx.x == 0) {
             s->best = best;
         }

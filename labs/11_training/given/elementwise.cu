@@ -26,7 +26,7 @@ __device__ __forceinline__ void load_each(float (&x)[EACH][L], const E *from) {
 template <typename E, typename F>
 __global__ void __launch_bounds__(THREADS)
     each(E *out, const E *a, const E *b, size_t count, bool vector, F f) {
-    constexpr int L = LANES<E>;
+    constexpr int L = VECTOR_ELEMENTS<E>;
     size_t first = ((size_t)blockIdx.x * EACH * THREADS + threadIdx.x) * L;
     bool all = vector && first + (size_t)(EACH - 1) * THREADS * L + L <= count;
     float x[EACH][L], y[EACH][L] = {};
@@ -56,7 +56,7 @@ __global__ void __launch_bounds__(THREADS)
 template <typename E, typename F>
 enum status run_each(const struct given_call *call, void *out, const void *a, const void *b,
                      size_t count, const char *name, F f) {
-    size_t blocks = ceil_div(count, (size_t)EACH * THREADS * LANES<E>);
+    size_t blocks = ceil_div(count, (size_t)EACH * THREADS * VECTOR_ELEMENTS<E>);
     if (count == 0) {
         return STATUS_OK;
     }
@@ -125,7 +125,7 @@ struct dropped {
 /* out = in, rounded to bf16. */
 __global__ void __launch_bounds__(THREADS)
     round_each(__nv_bfloat16 *out, const float *in, size_t count, bool vector) {
-    constexpr int L = LANES<__nv_bfloat16>;
+    constexpr int L = VECTOR_ELEMENTS<__nv_bfloat16>;
     size_t first = ((size_t)blockIdx.x * THREADS + threadIdx.x) * L;
     float x[L];
     if (first < count) {
@@ -151,7 +151,7 @@ template <int L> __device__ __forceinline__ struct gate_place gate_place_of(unsi
 template <typename E>
 __global__ void __launch_bounds__(THREADS)
     gate_rows(E *out, const E *gate_up, size_t hidden, unsigned chunks, bool vector) {
-    constexpr int L = LANES<E>;
+    constexpr int L = VECTOR_ELEMENTS<E>;
     const struct gate_place p = gate_place_of<L>(chunks);
     if (p.first >= hidden) {
         return;
@@ -177,7 +177,7 @@ template <typename E>
 __global__ void __launch_bounds__(THREADS)
     gate_rows_backward(E *dgate_up, const E *dout, const E *gate_up, size_t hidden, unsigned chunks,
                        bool vector) {
-    constexpr int L = LANES<E>;
+    constexpr int L = VECTOR_ELEMENTS<E>;
     const struct gate_place p = gate_place_of<L>(chunks);
     if (p.first >= hidden) {
         return;
@@ -239,7 +239,7 @@ enum status given_convert(const struct given_call *call, void *out, const float 
     if (call->type == NN_F32) {
         return device_copy(out, in, count * sizeof *in, call->stream, call->error);
     }
-    size_t blocks = ceil_div(count, (size_t)THREADS * LANES<__nv_bfloat16>);
+    size_t blocks = ceil_div(count, (size_t)THREADS * VECTOR_ELEMENTS<__nv_bfloat16>);
     if (count == 0) {
         return STATUS_OK;
     }
@@ -255,7 +255,7 @@ enum status given_silu_gate(const struct given_call *call, void *out, const void
     }
     return by_type(call, [&](auto e) {
         typedef decltype(e) E;
-        unsigned chunks = (unsigned)ceil_div(hidden, (size_t)THREADS * LANES<E>);
+        unsigned chunks = (unsigned)ceil_div(hidden, (size_t)THREADS * VECTOR_ELEMENTS<E>);
         gate_rows<<<(unsigned)(rows * chunks), THREADS, 0, call->stream>>>(
             (E *)out, (const E *)gate_up, hidden, chunks, whole(hidden * sizeof(E), out, gate_up));
         return device_launched("gate_rows", call->error);
@@ -270,7 +270,7 @@ enum status given_silu_gate_backward(const struct given_call *call, void *dgate_
     }
     return by_type(call, [&](auto e) {
         typedef decltype(e) E;
-        unsigned chunks = (unsigned)ceil_div(hidden, (size_t)THREADS * LANES<E>);
+        unsigned chunks = (unsigned)ceil_div(hidden, (size_t)THREADS * VECTOR_ELEMENTS<E>);
         bool vector = whole(hidden * sizeof(E), dgate_up, dout, gate_up);
         gate_rows_backward<<<(unsigned)(rows * chunks), THREADS, 0, call->stream>>>(
             (E *)dgate_up, (const E *)dout, (const E *)gate_up, hidden, chunks, vector);

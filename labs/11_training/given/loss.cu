@@ -26,7 +26,7 @@ struct row_parts {
 };
 
 template <typename E> __device__ __forceinline__ struct row_parts parts_of(const E *row, int V) {
-    constexpr int L = LANES<E>;
+    constexpr int L = VECTOR_ELEMENTS<E>;
     struct row_parts p;
     p.head = min((int)((16 - (uintptr_t)row % 16) % 16 / sizeof(E)), V);
     p.vectors = (V - p.head) / L;
@@ -62,7 +62,7 @@ template <int L> __device__ __forceinline__ void meet(struct online &o, const fl
 /* log(sum of e^x) over the row. */
 template <typename E, int THREADS>
 __device__ __forceinline__ float log_sum(const E *row, int V, const struct row_parts &p) {
-    constexpr int L = LANES<E>;
+    constexpr int L = VECTOR_ELEMENTS<E>;
     struct online o = {-3.0e38f, 0.0f}; /* finite: differences stay numbers */
 #pragma unroll 4
     for (int v = threadIdx.x; v < p.vectors; v += THREADS) {
@@ -81,7 +81,7 @@ __device__ __forceinline__ float log_sum(const E *row, int V, const struct row_p
 template <typename E, int THREADS>
 __global__ void __launch_bounds__(THREADS)
     entropy_rows(E *logits, float *losses, const int32_t *labels, float scale, int V) {
-    constexpr int L = LANES<E>;
+    constexpr int L = VECTOR_ELEMENTS<E>;
     static_assert(THREADS >= 2 * L, "a thread an edge");
     E *row = logits + (size_t)blockIdx.x * V;
     const struct row_parts p = parts_of(row, V);
@@ -116,7 +116,7 @@ __global__ void __launch_bounds__(THREADS)
     }
     if ((int)threadIdx.x < p.edges) {
         int at = edge_at<E>(p, V, threadIdx.x);
-        store_one(row + at, gradient(counts ? to_float(row[at]) : 0.0f, at));
+        store_rounded(row + at, gradient(counts ? to_float(row[at]) : 0.0f, at));
     }
 }
 

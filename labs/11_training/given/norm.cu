@@ -106,7 +106,7 @@ __device__ __forceinline__ void finish_vector(float (&x)[L], const struct norm_r
 /* A row in a warp's registers, up to V vectors a lane. */
 template <typename E, int V, bool RMS>
 __global__ void __launch_bounds__(32 * WARPS) norm_in_warps(const struct norm_rows<E> p) {
-    constexpr int L = LANES<E>;
+    constexpr int L = VECTOR_ELEMENTS<E>;
     size_t row = (size_t)blockIdx.x * WARPS + threadIdx.x / 32, begin = row * p.C;
     if (row >= p.rows) {
         return;
@@ -152,7 +152,7 @@ __device__ __forceinline__ float take_one(const struct norm_rows<E> &p, size_t a
         drop_some(x, p.d, at);
         x[0] += p.add != NULL ? to_float(p.add[at]) : 0.0f;
         if (p.sum != NULL) {
-            store_one(p.sum + at, x[0]);
+            store_rounded(p.sum + at, x[0]);
         }
     }
     return rounded(x[0], E());
@@ -178,14 +178,14 @@ __global__ void __launch_bounds__(BLOCK) norm_in_blocks(const struct norm_rows<E
     }
     for (size_t c = threadIdx.x; c < p.C; c += BLOCK) {
         float x = (to_float(kept[begin + c]) - mean) * rstd * p.weight[c];
-        store_one(p.out + begin + c, RMS ? x : x + p.bias[c]);
+        store_rounded(p.out + begin + c, RMS ? x : x + p.bias[c]);
     }
 }
 
 /* Vectors a lane has of a row, as there are kernels; 0: the row is too long, or not of whole
    pieces. 768 and 1024 channels have kernels of their own: 3, 4, 6 and 8 vectors. */
 template <typename E> int vectors_of_lane(size_t C, bool vector) {
-    size_t each = ceil_div(C, (size_t)32 * LANES<E>);
+    size_t each = ceil_div(C, (size_t)32 * VECTOR_ELEMENTS<E>);
     return !vector || each > 8 ? 0 : each > 6 ? 8 : each > 4 ? 6 : (int)each;
 }
 
@@ -240,9 +240,9 @@ template <typename E> struct rms_gradient {
 /* One row: with xhat = in * rstd and g = dout * weight, din = rstd * (g - xhat * mean(g * xhat)) +
    add, and dweight += dout * xhat. */
 template <typename E, int V>
-__device__ __forceinline__ void rms_row(float (&dweight)[V][LANES<E>],
+__device__ __forceinline__ void rms_row(float (&dweight)[V][VECTOR_ELEMENTS<E>],
                                         const struct rms_gradient<E> &p, size_t row) {
-    constexpr int L = LANES<E>;
+    constexpr int L = VECTOR_ELEMENTS<E>;
     int lane = threadIdx.x % 32, vectors = (int)(p.C / L);
     float xhat[V][L], g[V][L], dot = 0.0f, rstd = p.stats[row];
 #pragma unroll
@@ -306,7 +306,7 @@ template <int L> __device__ __forceinline__ void add_up_warps(float (&x)[L]) {
 template <typename E, int V>
 __global__ void __launch_bounds__(32 * BACKWARD_WARPS)
     rms_backward_in_warps(const struct rms_gradient<E> p) {
-    constexpr int L = LANES<E>;
+    constexpr int L = VECTOR_ELEMENTS<E>;
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, vectors = (int)(p.C / L);
     float dweight[V][L] = {};
     for (size_t row = (size_t)blockIdx.x * BACKWARD_WARPS + warp; row < p.rows;
@@ -348,7 +348,7 @@ __global__ void __launch_bounds__(BLOCK) rms_backward_in_blocks(const struct rms
     for (size_t c = threadIdx.x; c < p.C; c += BLOCK) {
         float g = to_float(p.dout[begin + c]) * p.weight[c];
         float x = rstd * (g - to_float(p.in[begin + c]) * rstd * dot);
-        store_one(p.din + begin + c, p.add != NULL ? x + to_float(p.add[begin + c]) : x);
+        store_rounded(p.din + begin + c, p.add != NULL ? x + to_float(p.add[begin + c]) : x);
     }
 }
 

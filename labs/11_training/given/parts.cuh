@@ -1,43 +1,16 @@
 /**
  * @file parts.cuh
- * @brief What the given kernels share: elements, 16-byte vectors, sums of a warp and of a block.
+ * @brief What the given kernels share: vectors of elements, and dropout.
  */
 #ifndef WARPBOOK_LABS_11_TRAINING_GIVEN_PARTS_CUH_
 #define WARPBOOK_LABS_11_TRAINING_GIVEN_PARTS_CUH_
 
-#include <cuda_bf16.h>
 #include <stdint.h>
 
 #include "common/base/checked.h"
+#include "common/cuda/block.cuh"
+#include "common/cuda/convert.cuh"
 #include "labs/11_training/given/given.h"
-
-/* Elements of a vector. */
-template <typename E> inline constexpr int LANES = 16 / (int)sizeof(E);
-
-static __device__ __forceinline__ float to_float(float x) {
-    return x;
-}
-
-static __device__ __forceinline__ float to_float(__nv_bfloat16 x) {
-    return __bfloat162float(x);
-}
-
-static __device__ __forceinline__ void store_one(float *to, float x) {
-    *to = x;
-}
-
-static __device__ __forceinline__ void store_one(__nv_bfloat16 *to, float x) {
-    *to = __float2bfloat16_rn(x);
-}
-
-/* What a number is once it has been stored. */
-static __device__ __forceinline__ float rounded(float x, float) {
-    return x;
-}
-
-static __device__ __forceinline__ float rounded(float x, __nv_bfloat16) {
-    return __bfloat162float(__float2bfloat16_rn(x));
-}
 
 static __device__ __forceinline__ void load_whole(float (&x)[4], const float *from) {
     float4 v = *(const float4 *)from;
@@ -51,20 +24,13 @@ static __device__ __forceinline__ void load_whole(float (&x)[8], const float *fr
     x[4] = high.x, x[5] = high.y, x[6] = high.z, x[7] = high.w;
 }
 
-/* Sixteen bytes as elements: four of fp32, or eight of bf16, each the upper half of an fp32 number.
- */
+/* A vector of 16 bytes: four fp32 elements, or eight of bf16. */
 static __device__ __forceinline__ void spread_whole(float (&x)[4], uint4 v) {
-    x[0] = __uint_as_float(v.x), x[1] = __uint_as_float(v.y);
-    x[2] = __uint_as_float(v.z), x[3] = __uint_as_float(v.w);
+    unpack(v, x, float());
 }
 
 static __device__ __forceinline__ void spread_whole(float (&x)[8], uint4 v) {
-    const unsigned words[] = {v.x, v.y, v.z, v.w};
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        x[2 * i] = __uint_as_float(words[i] << 16);
-        x[2 * i + 1] = __uint_as_float(words[i] & 0xffff0000u);
-    }
+    unpack(v, x, __nv_bfloat16());
 }
 
 static __device__ __forceinline__ void load_whole(float (&x)[8], const __nv_bfloat16 *from) {
@@ -94,14 +60,9 @@ static __device__ __forceinline__ void store_whole(float *to, const float (&x)[8
     store_four(to + 4, x + 4);
 }
 
-static __device__ __forceinline__ unsigned pair_of(float low, float high) {
-    __nv_bfloat162 both = __floats2bfloat162_rn(low, high);
-    return *(unsigned *)&both;
-}
-
 static __device__ __forceinline__ void store_whole(__nv_bfloat16 *to, const float (&x)[8]) {
-    store_16(to, pair_of(x[0], x[1]), pair_of(x[2], x[3]), pair_of(x[4], x[5]),
-             pair_of(x[6], x[7]));
+    store_16(to, pack(x[0], x[1], __nv_bfloat16()), pack(x[2], x[3], __nv_bfloat16()),
+             pack(x[4], x[5], __nv_bfloat16()), pack(x[6], x[7], __nv_bfloat16()));
 }
 
 /* Elements first .. of `count`: a whole vector, or one by one what there is of it, and zeros. */
@@ -128,51 +89,9 @@ static __device__ __forceinline__ void store_some(E *to, const float (&x)[L], si
 #pragma unroll
     for (int i = 0; i < L; i++) {
         if (first + i < count) {
-            store_one(to + first + i, x[i]);
+            store_rounded(to + first + i, x[i]);
         }
     }
-}
-
-/* The sum over LANES neighbouring lanes; each of them gets it. */
-template <int WIDTH = 32> static __device__ __forceinline__ float warp_sum(float x) {
-#pragma unroll
-    for (int step = WIDTH / 2; step > 0; step /= 2) {
-        x += __shfl_xor_sync(~0u, x, step);
-    }
-    return x;
-}
-
-static __device__ __forceinline__ float warp_max(float x) {
-#pragma unroll
-    for (int step = 16; step > 0; step /= 2) {
-        x = fmaxf(x, __shfl_xor_sync(~0u, x, step));
-    }
-    return x;
-}
-
-/* Of a block of THREADS, all of which must call it; every thread gets the sum. */
-template <int THREADS> static __device__ __forceinline__ float block_sum(float x) {
-    __shared__ float parts[THREADS / 32];
-    int lane = threadIdx.x % 32;
-    x = warp_sum(x);
-    __syncthreads(); /* the parts of the call before have been read */
-    if (lane == 0) {
-        parts[threadIdx.x / 32] = x;
-    }
-    __syncthreads();
-    return warp_sum(lane < THREADS / 32 ? parts[lane] : 0.0f);
-}
-
-template <int THREADS> static __device__ __forceinline__ float block_max(float x) {
-    __shared__ float parts[THREADS / 32];
-    int lane = threadIdx.x % 32;
-    x = warp_max(x);
-    __syncthreads();
-    if (lane == 0) {
-        parts[threadIdx.x / 32] = x;
-    }
-    __syncthreads();
-    return warp_max(lane < THREADS / 32 ? parts[lane] : -INFINITY);
 }
 
 /* Dropout as kernels take it; limit 0: none. */

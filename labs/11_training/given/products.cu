@@ -19,7 +19,7 @@ template <typename E>
 __global__ void __launch_bounds__(THREADS)
     sum_columns(float *sums, const E *in, size_t rows, size_t columns, unsigned column_blocks,
                 bool vector) {
-    constexpr int L = LANES<E>, WIDTH = 32 * L;
+    constexpr int L = VECTOR_ELEMENTS<E>, WIDTH = 32 * L;
     __shared__ float shared[WARPS][WIDTH];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     size_t part = blockIdx.x / column_blocks, first = (size_t)(blockIdx.x % column_blocks) * WIDTH;
@@ -134,7 +134,7 @@ enum status given_sum_columns(const struct given_call *call, float *to, const vo
     }
     enum status status = by_type(call, [&](auto e) {
         typedef decltype(e) E;
-        unsigned column_blocks = (unsigned)ceil_div(columns, (size_t)32 * LANES<E>);
+        unsigned column_blocks = (unsigned)ceil_div(columns, (size_t)32 * VECTOR_ELEMENTS<E>);
         unsigned blocks = (unsigned)given_column_parts(rows) * column_blocks;
         sum_columns<<<blocks, THREADS, 0, call->stream>>>(
             parts, (const E *)in, rows, columns, column_blocks, whole(columns * sizeof(E), in));

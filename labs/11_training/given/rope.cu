@@ -32,8 +32,8 @@ template <typename E> __device__ __forceinline__ float2 load_two(const E *from, 
 
 template <typename E> __device__ __forceinline__ void store_two(E *to, float2 x, bool vector) {
     struct two<E> both;
-    store_one(&both.x[0], x.x);
-    store_one(&both.x[1], x.y);
+    store_rounded(&both.x[0], x.x);
+    store_rounded(&both.x[1], x.y);
     if (vector) {
         *(struct two<E> *)to = both;
     } else {
@@ -73,8 +73,8 @@ __global__ void __launch_bounds__(THREADS)
         E *begin = row + head * s.HS;
         if (s.halves) {
             float2 y = turned(to_float(begin[pair]), to_float(begin[pair + pairs]), turns[pair]);
-            store_one(begin + pair, y.x);
-            store_one(begin + pair + pairs, y.y);
+            store_rounded(begin + pair, y.x);
+            store_rounded(begin + pair + pairs, y.y);
         } else {
             float2 both = load_two(begin + 2 * pair, s.vector);
             store_two(begin + 2 * pair, turned(both.x, both.y, turns[pair]), s.vector);

@@ -23,7 +23,7 @@ enum rows_kind { LOOK_UP, ADD_LOOKED_UP, GATHER, SCATTER };
 template <enum rows_kind KIND, typename E, typename F>
 __global__ void __launch_bounds__(THREADS)
     move_rows(E *out, const F *table, const int32_t *index, size_t rows, size_t C, bool vector) {
-    constexpr int L = LANES<E>;
+    constexpr int L = VECTOR_ELEMENTS<E>;
     size_t row = (size_t)blockIdx.x * WARPS + threadIdx.x / 32;
     if (row >= rows) {
         return;
@@ -132,7 +132,7 @@ __device__ __forceinline__ void add_to_row(float *to, float (&x)[L], size_t c,
 template <typename E>
 __global__ void __launch_bounds__(THREADS)
     sum_pieces(const struct table_gradient g, const E *dout) {
-    constexpr int L = LANES<E>;
+    constexpr int L = VECTOR_ELEMENTS<E>;
     size_t warp = (size_t)blockIdx.x * WARPS + threadIdx.x / 32, piece = warp / g.chunks;
     size_t c = (warp % g.chunks * 32 + threadIdx.x % 32) * L;
     if (piece >= g.o.piece_count || c >= g.C) {
@@ -203,7 +203,7 @@ enum status given_embedding_backward(const struct given_call *call, float *dtabl
     struct table_gradient g = {dtable, partial, *occurrences, C, 0, false};
     enum status status = by_type(call, [&](auto e) {
         typedef decltype(e) E;
-        g.chunks = (unsigned)ceil_div(C, (size_t)32 * LANES<E>);
+        g.chunks = (unsigned)ceil_div(C, (size_t)32 * VECTOR_ELEMENTS<E>);
         g.vector = whole(C * sizeof(E), dtable, dout, partial);
         unsigned blocks = (unsigned)ceil_div(g.o.piece_count * g.chunks, (size_t)WARPS);
         sum_pieces<<<blocks, THREADS, 0, call->stream>>>(g, (const E *)dout);

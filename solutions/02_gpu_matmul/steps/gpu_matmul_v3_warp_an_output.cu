@@ -45,6 +45,16 @@ static __device__ __forceinline__ float dot4(const float *x, const float *w, siz
     return sum;
 }
 
+/* Sum of one value of each lane, in lane 0; all 32 lanes call it. From here on it comes from the
+   toolbox: warp_sum_to_lane_0() of common/cuda/warp.cuh. */
+static __device__ __forceinline__ float warp_sum(float value) {
+#pragma unroll
+    for (int step = WARP / 2; step > 0; step /= 2) {
+        value += __shfl_down_sync(0xffffffffu, value, step);
+    }
+    return value;
+}
+
 template <bool ALIGNED>
 static __global__ void warp_an_output(float *out, const float *in, const float *weight, size_t M,
                                       size_t N, size_t K) {

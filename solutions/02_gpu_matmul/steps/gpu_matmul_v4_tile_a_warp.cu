@@ -14,12 +14,13 @@
  * With few outputs a tile would leave most of the GPU without a warp, so then a
  * warp has one output as before, and starts all its loads of 1024 weights before
  * it adds up the first. Blocks are of four warps, to spread them wider. A model
- * calls this 85 times a token, so the launch counts as well: see chained.cuh.
+ * calls this 85 times a token, so the launch counts as well: see dependent_launch.cuh.
  *
  * Grid: ceil(tiles / 4) blocks of 4 warps, n fastest. FLOPs 2*M*N*K. Weights
  * are read ceil(M / ROWS) times.
  */
-#include "common/device/chained.cuh"
+#include "common/cuda/dependent_launch.cuh"
+#include "common/cuda/warp.cuh"
 #include "solutions/02_gpu_matmul/steps/ladder.h"
 #include "solutions/02_gpu_matmul/steps/parts.cuh"
 
@@ -86,7 +87,7 @@ static __device__ __forceinline__ void store_tile(float *out, const float (&sums
     for (int r = 0; r < ROWS; r++) {
 #pragma unroll
         for (int c = 0; c < COLUMNS; c++) {
-            float sum = warp_sum(sums[r][c]);
+            float sum = warp_sum_to_lane_0(sums[r][c]);
             if (lane == 0 && m + r < M && n + c < N) {
                 out[(m + r) * N + n + c] = sum;
             }

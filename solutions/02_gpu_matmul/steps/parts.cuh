@@ -1,6 +1,6 @@
 /**
  * @file parts.cuh
- * @brief What several steps share: the size of a grid, and sums within a warp.
+ * @brief What several steps share: the size of a grid, and alignment.
  */
 #ifndef WARPBOOK_SOLUTIONS_02_GPU_MATMUL_STEPS_PARTS_CUH_
 #define WARPBOOK_SOLUTIONS_02_GPU_MATMUL_STEPS_PARTS_CUH_
@@ -23,15 +23,6 @@ static inline unsigned grid_for(size_t items, size_t per_block) {
 /* Whether rows of K floats all begin at a multiple of 16 bytes, as float4 wants it. */
 static inline bool rows_aligned(const float *first, size_t K) {
     return ((uintptr_t)first % sizeof(float4) | K % 4) == 0;
-}
-
-/* Sum of one value of each lane, in lane 0. All 32 lanes must call it. */
-static __device__ __forceinline__ float warp_sum(float value) {
-#pragma unroll
-    for (int step = WARP / 2; step > 0; step /= 2) {
-        value += __shfl_down_sync(0xffffffffu, value, step);
-    }
-    return value;
 }
 
 #endif

@@ -37,7 +37,7 @@ static __device__ __forceinline__ struct part merge_exponentials(struct part a, 
     float largest = fmaxf(a.centre, b.centre);
     float from = largest == -INFINITY ? 0.0f : largest;
     return {0.0f, largest,
-            a.spread * power_of_two(a.centre - from) + b.spread * power_of_two(b.centre - from)};
+            a.spread * exp2_approx(a.centre - from) + b.spread * exp2_approx(b.centre - from)};
 }
 
 template <int OP>
@@ -61,7 +61,7 @@ template <int OP> static __device__ __forceinline__ struct part add(struct part 
     if (OP == ROWS_SOFTMAX) {
         float largest = fmaxf(a.centre, x * LOG2_E), from = largest == -INFINITY ? 0.0f : largest;
         float own = exponential(x, from);
-        return {0.0f, largest, fmaf(a.spread, power_of_two(a.centre - from), own)};
+        return {0.0f, largest, fmaf(a.spread, exp2_approx(a.centre - from), own)};
     }
     return {0.0f, 0.0f, fmaf(x, x, a.spread)};
 }
@@ -73,12 +73,12 @@ static __device__ __forceinline__ struct part lanes_merge(struct part a) {
     for (int offset = GROUP / 2; offset > 0; offset /= 2) {
         struct part b = a;
         if (OP == ROWS_LAYERNORM) {
-            b.count = __shfl_xor_sync(ALL_LANES, a.count, offset);
+            b.count = __shfl_xor_sync(0xffffffffu, a.count, offset);
         }
         if (HAS_CENTRE<OP>) {
-            b.centre = __shfl_xor_sync(ALL_LANES, a.centre, offset);
+            b.centre = __shfl_xor_sync(0xffffffffu, a.centre, offset);
         }
-        b.spread = __shfl_xor_sync(ALL_LANES, a.spread, offset);
+        b.spread = __shfl_xor_sync(0xffffffffu, a.spread, offset);
         a = merge<OP>(a, b);
     }
     return a;

@@ -25,30 +25,11 @@
 
 #include <type_traits>
 
+#include "common/cuda/convert.cuh"
+#include "common/cuda/math.cuh"
 #include "labs/05_layernorm_softmax/layernorm_softmax.h"
 
-#define ALL_LANES 0xffffffffu
 #define LOG2_E 1.4426950408889634f
-
-/* From storage to arithmetic, and back with one rounding. */
-static __device__ __forceinline__ float value_of(float x) {
-    return x;
-}
-static __device__ __forceinline__ float value_of(__half x) {
-    return __half2float(x);
-}
-static __device__ __forceinline__ float value_of(__nv_bfloat16 x) {
-    return __bfloat162float(x);
-}
-static __device__ __forceinline__ void store(float *to, float x) {
-    *to = x;
-}
-static __device__ __forceinline__ void store(__half *to, float x) {
-    *to = __float2half_rn(x);
-}
-static __device__ __forceinline__ void store(__nv_bfloat16 *to, float x) {
-    *to = __float2bfloat16_rn(x);
-}
 
 /* The mask of a row, or NULL. */
 template <int OP>
@@ -63,19 +44,12 @@ static __host__ __device__ __forceinline__ const uint8_t *mask_of(const struct r
 /* Element c of a row, -inf where the mask hides it. */
 template <int OP, typename T>
 static __device__ __forceinline__ float element(const T *x, const uint8_t *mask, size_t c) {
-    return OP == ROWS_SOFTMAX && mask != NULL && mask[c] == 0 ? -INFINITY : value_of(x[c]);
-}
-
-/* 2^x by the special function unit. Below 2^-126: 0. */
-static __device__ __forceinline__ float power_of_two(float x) {
-    float y;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
+    return OP == ROWS_SOFTMAX && mask != NULL && mask[c] == 0 ? -INFINITY : to_float(x[c]);
 }
 
 /* e^x / 2^centre, for a centre of e^x's size or larger. */
 static __device__ __forceinline__ float exponential(float x, float centre) {
-    return power_of_two(fmaf(x, LOG2_E, -centre));
+    return exp2_approx(fmaf(x, LOG2_E, -centre));
 }
 
 /* RMSNorm needs no centre. */
@@ -126,26 +100,9 @@ static __device__ __forceinline__ float finish(float x, float centre, float scal
 template <int OP, typename T>
 static __device__ __forceinline__ float finish_at(const struct rows_problem &p, size_t c, float x,
                                                   float centre, float scale) {
-    float weight = OP != ROWS_SOFTMAX ? value_of(((const T *)p.weight)[c]) : 0.0f;
-    float bias = OP == ROWS_LAYERNORM ? value_of(((const T *)p.bias)[c]) : 0.0f;
+    float weight = OP != ROWS_SOFTMAX ? to_float(((const T *)p.weight)[c]) : 0.0f;
+    float bias = OP == ROWS_LAYERNORM ? to_float(((const T *)p.bias)[c]) : 0.0f;
     return finish<OP>(x, centre, scale, weight, bias);
-}
-
-/* Of GROUP neighbouring lanes, in each of them. Every lane of the warp must come here. */
-template <int OP, int GROUP> static __device__ __forceinline__ float lanes_first(float x) {
-#pragma unroll
-    for (int offset = GROUP / 2; offset > 0; offset /= 2) {
-        x = first_of<OP>(x, __shfl_xor_sync(ALL_LANES, x, offset));
-    }
-    return x;
-}
-
-template <int GROUP> static __device__ __forceinline__ float lanes_sum(float x) {
-#pragma unroll
-    for (int offset = GROUP / 2; offset > 0; offset /= 2) {
-        x += __shfl_xor_sync(ALL_LANES, x, offset);
-    }
-    return x;
 }
 
 /* Calls launch(op, element) with the operator as a constant and an element of the type. */

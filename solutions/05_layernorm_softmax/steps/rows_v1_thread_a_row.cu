@@ -32,7 +32,7 @@ static __global__ void __launch_bounds__(BLOCK) thread_a_row(struct rows_problem
         }
         float scale = scale_of<OP>(spread, p);
         for (size_t c = 0; c < p.C; c++) {
-            store(y + c, finish_at<OP, T>(p, c, element<OP>(x, mask, c), centre, scale));
+            store_rounded(y + c, finish_at<OP, T>(p, c, element<OP>(x, mask, c), centre, scale));
         }
     }
 }

@@ -55,7 +55,7 @@ static __global__ void __launch_bounds__(BLOCK) block_a_row(struct rows_problem 
         }
         float scale = scale_of<OP>(tree<false>(spread, shared), p);
         for (size_t c = threadIdx.x; c < p.C; c += BLOCK) {
-            store(y + c, finish_at<OP, T>(p, c, element<OP>(x, mask, c), centre, scale));
+            store_rounded(y + c, finish_at<OP, T>(p, c, element<OP>(x, mask, c), centre, scale));
         }
     }
 }

@@ -17,6 +17,24 @@
 
 enum { WARP = 32, BLOCK = 256, ROWS = BLOCK / WARP, MOST_BLOCKS = 1 << 20 };
 
+/* Over GROUP neighbouring lanes, in each of them: a butterfly of shuffles. All lanes of the warp
+   call it. Later steps take it from the toolbox: warp_reduce() of common/cuda/warp.cuh. */
+template <int OP, int GROUP> static __device__ __forceinline__ float lanes_first(float x) {
+#pragma unroll
+    for (int offset = GROUP / 2; offset > 0; offset /= 2) {
+        x = first_of<OP>(x, __shfl_xor_sync(0xffffffffu, x, offset));
+    }
+    return x;
+}
+
+template <int GROUP> static __device__ __forceinline__ float lanes_sum(float x) {
+#pragma unroll
+    for (int offset = GROUP / 2; offset > 0; offset /= 2) {
+        x += __shfl_xor_sync(0xffffffffu, x, offset);
+    }
+    return x;
+}
+
 template <int OP, typename T>
 static __global__ void __launch_bounds__(BLOCK) warp_two_pass(struct rows_problem p) {
     unsigned lane = threadIdx.x % WARP;
@@ -35,7 +53,7 @@ static __global__ void __launch_bounds__(BLOCK) warp_two_pass(struct rows_proble
         }
         float scale = scale_of<OP>(lanes_sum<WARP>(spread), p);
         for (size_t c = lane; c < p.C; c += WARP) {
-            store(y + c, finish_at<OP, T>(p, c, element<OP>(x, mask, c), centre, scale));
+            store_rounded(y + c, finish_at<OP, T>(p, c, element<OP>(x, mask, c), centre, scale));
         }
     }
 }

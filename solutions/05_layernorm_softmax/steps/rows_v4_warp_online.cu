@@ -32,7 +32,7 @@ static __global__ void __launch_bounds__(BLOCK) warp_online(struct rows_problem 
         part = lanes_merge<OP, WARP>(part);
         float centre = part_centre<OP>(part), scale = part_scale<OP>(part, p);
         for (size_t c = lane; c < p.C; c += WARP) {
-            store(y + c, finish_at<OP, T>(p, c, element<OP>(x, mask, c), centre, scale));
+            store_rounded(y + c, finish_at<OP, T>(p, c, element<OP>(x, mask, c), centre, scale));
         }
     }
 }

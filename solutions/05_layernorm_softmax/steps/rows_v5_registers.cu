@@ -21,20 +21,20 @@ enum { WARP = 32, BLOCK = 256, WARPS = BLOCK / WARP, VECTORS = 8 };
 /* Over the block, in every thread: each warp writes one number and reads all of them. */
 template <int OP, bool SUM>
 static __device__ __forceinline__ float block_all(float x, float *meet) {
-    x = SUM ? lanes_sum<WARP>(x) : lanes_first<OP, WARP>(x);
+    x = SUM ? warp_sum<WARP>(x) : warp_first<OP, WARP>(x);
     if (threadIdx.x % WARP == 0) {
         meet[threadIdx.x / WARP] = x;
     }
     __syncthreads();
     x = meet[threadIdx.x % WARPS];
-    return SUM ? lanes_sum<WARPS>(x) : lanes_first<OP, WARPS>(x);
+    return SUM ? warp_sum<WARPS>(x) : warp_first<OP, WARPS>(x);
 }
 
 template <int OP, typename T>
 static __global__ void __launch_bounds__(BLOCK) registers(struct rows_problem p) {
     __shared__ float meet[2][WARPS];
     row_view<T> view = view_row<OP, T, true>(p, blockIdx.x);
-    int count = view.C / LANES<T>;
+    int count = view.C / VECTOR_ELEMENTS<T>;
     uint4 bits[VECTORS];
     float first = first_of_none<OP>(), spread = 0.0f;
 #pragma unroll
@@ -48,7 +48,8 @@ static __global__ void __launch_bounds__(BLOCK) registers(struct rows_problem p)
     for (int j = 0; j < VECTORS; j++) {
         int i = (int)threadIdx.x + j * BLOCK;
         if (i < count) {
-            bits[j] = view.mask != NULL ? hide<T, true>(view, i * LANES<T>, bits[j]) : bits[j];
+            bits[j] =
+                view.mask != NULL ? hide<T, true>(view, i * VECTOR_ELEMENTS<T>, bits[j]) : bits[j];
             first = HAS_CENTRE<OP> ? vector_first<OP, T>(bits[j], first) : 0.0f;
         }
     }

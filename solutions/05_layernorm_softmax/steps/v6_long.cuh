@@ -9,32 +9,17 @@
 #ifndef WARPBOOK_SOLUTIONS_05_LAYERNORM_SOFTMAX_STEPS_V6_LONG_CUH_
 #define WARPBOOK_SOLUTIONS_05_LAYERNORM_SOFTMAX_STEPS_V6_LONG_CUH_
 
+#include "common/cuda/async_copy.cuh"
 #include "solutions/05_layernorm_softmax/steps/online.cuh"
 #include "solutions/05_layernorm_softmax/steps/v6_registers.cuh"
-
-/* Starts a copy of 16 bytes from global to shared memory. Before compute capability 8.0: copies. */
-static __device__ __forceinline__ void copy16(uint4 *to, const void *from) {
-#if __CUDA_ARCH__ >= 800
-    unsigned address = (unsigned)__cvta_generic_to_shared(to);
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(from) : "memory");
-#else
-    *to = *(const uint4 *)from;
-#endif
-}
-
-static __device__ __forceinline__ void wait_copies() {
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_all;" ::: "memory");
-#endif
-}
 
 /* The part that one vector makes: its elements two-pass, they are in registers. */
 template <int OP, typename T>
 static __device__ __forceinline__ struct part vector_part(const row_view<T> &view, int i,
                                                           uint4 bits) {
-    int first = i * LANES<T> - view.shift, count = LANES<T>;
+    int first = i * VECTOR_ELEMENTS<T> - view.shift, count = VECTOR_ELEMENTS<T>;
     if (!is_whole<T, false>(view, first)) {
-        int begin = first < 0 ? 0 : first, end = first + LANES<T>;
+        int begin = first < 0 ? 0 : first, end = first + VECTOR_ELEMENTS<T>;
         end = end < view.C ? end : view.C;
         count = end > begin ? end - begin : 0;
     }
@@ -71,14 +56,15 @@ template <int OP, typename T>
 static __device__ __forceinline__ row_span<T> span_row(const struct rows_problem &p, size_t row) {
     row_span<T> span = {view_row<OP, T, true>(p, row), 0, 0, -1};
     int before = (int)((uintptr_t)span.view.x % 16 / sizeof(T)), t = (int)threadIdx.x;
-    int head = (LANES<T> - before) % LANES<T>;
+    int head = (VECTOR_ELEMENTS<T> - before) % VECTOR_ELEMENTS<T>;
     span.head = head < span.view.C ? head : span.view.C;
-    span.count = (span.view.C - span.head) / LANES<T>;
-    int tail = span.head + span.count * LANES<T>;
+    span.count = (span.view.C - span.head) / VECTOR_ELEMENTS<T>;
+    int tail = span.head + span.count * VECTOR_ELEMENTS<T>;
     if (t < span.head) {
         span.edge = t;
-    } else if (t >= LANES<T> && t < 2 * LANES<T> && tail + t - LANES<T> < span.view.C) {
-        span.edge = tail + t - LANES<T>;
+    } else if (t >= VECTOR_ELEMENTS<T> && t < 2 * VECTOR_ELEMENTS<T> &&
+               tail + t - VECTOR_ELEMENTS<T> < span.view.C) {
+        span.edge = tail + t - VECTOR_ELEMENTS<T>;
     }
     return span;
 }
@@ -86,7 +72,7 @@ static __device__ __forceinline__ row_span<T> span_row(const struct rows_problem
 /* Starts the copy of vector i into its slot. */
 template <typename T>
 static __device__ __forceinline__ void fetch(const row_span<T> &span, int i, uint4 *slots) {
-    copy16(&slots[i], span.view.x + span.head + i * LANES<T>);
+    cp_async_16(shared_address(&slots[i]), span.view.x + span.head + i * VECTOR_ELEMENTS<T>);
 }
 
 /* The element outside the vectors; a thread that has none gets one that changes nothing. */
@@ -99,13 +85,13 @@ static __device__ __forceinline__ float load_edge(const row_span<T> &span) {
 /* Weights of a vector, of which only every fourth or eighth row has aligned ones. */
 template <typename T>
 static __device__ __forceinline__ void weights_at(const T *weights, int first,
-                                                  float (&w)[LANES<T>]) {
+                                                  float (&w)[VECTOR_ELEMENTS<T>]) {
     if ((uintptr_t)(weights + first) % 16 == 0) {
-        unpack_as<T>(__ldg((const uint4 *)(weights + first)), w);
+        unpack(__ldg((const uint4 *)(weights + first)), w, T());
     } else {
 #pragma unroll
-        for (int e = 0; e < LANES<T>; e++) {
-            w[e] = value_of(weights[first + e]);
+        for (int e = 0; e < VECTOR_ELEMENTS<T>; e++) {
+            w[e] = to_float(weights[first + e]);
         }
     }
 }
@@ -115,8 +101,8 @@ template <int OP, typename T>
 static __device__ __forceinline__ void finish_slot(const struct rows_problem &p,
                                                    const row_span<T> &span, int i, uint4 bits,
                                                    float centre, float scale) {
-    int first = span.head + i * LANES<T>;
-    float weight[LANES<T>] = {}, bias[LANES<T>] = {};
+    int first = span.head + i * VECTOR_ELEMENTS<T>;
+    float weight[VECTOR_ELEMENTS<T>] = {}, bias[VECTOR_ELEMENTS<T>] = {};
     if (OP != ROWS_SOFTMAX) {
         weights_at((const T *)p.weight, first, weight);
     }
@@ -138,10 +124,11 @@ static __device__ __forceinline__ struct part look(const row_span<T> &span, floa
                                                    uint4 *slots) {
     int begin = (int)threadIdx.x, step = (int)blockDim.x;
     float first = edge, centre = 0.0f;
-    float count = (float)((span.count - begin + step - 1) / step * LANES<T> + (span.edge >= 0));
+    float count =
+        (float)((span.count - begin + step - 1) / step * VECTOR_ELEMENTS<T> + (span.edge >= 0));
     if (OP == ROWS_SOFTMAX && span.view.mask != NULL) {
         for (int i = begin; i < span.count; i += step) {
-            slots[i] = hide<T, false>(span.view, span.head + i * LANES<T>, slots[i]);
+            slots[i] = hide<T, false>(span.view, span.head + i * VECTOR_ELEMENTS<T>, slots[i]);
         }
     }
     if (HAS_CENTRE<OP>) {
@@ -175,13 +162,13 @@ static __global__ void __launch_bounds__(1024) rows_in_shared(struct rows_proble
         fetch(span, i, slots);
     }
     for (size_t row = blockIdx.x; row < p.rows; row += gridDim.x, turn ^= 1) {
-        wait_copies();
+        cp_async_wait_all();
         /* In turn: others may still read what met for the last row. */
         struct part part = block_merge<OP>(look<OP, T>(span, edge, slots), meet[turn]);
         float centre = part_centre<OP>(part), scale = part_scale<OP>(part, p);
         if (span.edge >= 0) {
-            store(span.view.y + span.edge,
-                  finish_at<OP, T>(p, (size_t)span.edge, edge, centre, scale));
+            store_rounded(span.view.y + span.edge,
+                          finish_at<OP, T>(p, (size_t)span.edge, edge, centre, scale));
         }
         size_t next = row + gridDim.x;
         row_span<T> after = span_row<OP, T>(p, next < p.rows ? next : row);

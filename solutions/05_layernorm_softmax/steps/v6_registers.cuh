@@ -49,7 +49,7 @@ static __device__ __forceinline__ void load_row(const row_view<T> &view, int beg
         for (int j = 0; j < V; j++) {
             int i = begin + j * step;
             if (i < count) {
-                bits[j] = hide<T, ALIGNED>(view, i * LANES<T> - view.shift, bits[j]);
+                bits[j] = hide<T, ALIGNED>(view, i * VECTOR_ELEMENTS<T> - view.shift, bits[j]);
             }
         }
     }
@@ -139,15 +139,15 @@ finish_held(const row_view<T> &view, int begin, int step, int count, const uint4
 #pragma unroll
     for (int j = 0; j < V; j++) {
         int i = begin + j * step;
-        float weight[LANES<T>] = {}, bias[LANES<T>] = {};
+        float weight[VECTOR_ELEMENTS<T>] = {}, bias[VECTOR_ELEMENTS<T>] = {};
         if (i < count) {
             if constexpr (OP != ROWS_SOFTMAX) {
-                unpack_as<T>(held.weight[j], weight);
+                unpack(held.weight[j], weight, T());
             }
             if constexpr (OP == ROWS_LAYERNORM) {
-                unpack_as<T>(held.bias[j], bias);
+                unpack(held.bias[j], bias, T());
             }
-            store_vector<T, true>(view, i * LANES<T>,
+            store_vector<T, true>(view, i * VECTOR_ELEMENTS<T>,
                                   finished<OP, T>(bits[j], centre, scale, weight, bias));
         }
     }
@@ -180,11 +180,11 @@ static __global__ void __launch_bounds__(ROWS_LANES_BLOCK, LANES_BLOCKS<OP, V>)
         hold_weights<OP, V>(p, lane, GROUP, own, held);
         float first = 0.0f;
         if (HAS_CENTRE<OP>) {
-            first = lanes_first<OP, GROUP>(row_first<OP, T, V>(lane, GROUP, own, bits));
+            first = warp_first<OP, GROUP>(row_first<OP, T, V>(lane, GROUP, own, bits));
         }
         float centre = row_centre<OP>(first, share);
         float spread = row_spread<OP, T, V>(view, lane, GROUP, own, bits, centre);
-        float scale = row_scale<OP>(lanes_sum<GROUP>(spread), share, p.eps);
+        float scale = row_scale<OP>(warp_sum<GROUP>(spread), share, p.eps);
         finish_held<OP, T, V>(view, lane, GROUP, own, bits, held, centre, scale);
     }
 }
@@ -193,13 +193,13 @@ static __global__ void __launch_bounds__(ROWS_LANES_BLOCK, LANES_BLOCKS<OP, V>)
 template <int OP, bool SUM>
 static __device__ __forceinline__ float block_all(float x, float *meet) {
     int lane = (int)threadIdx.x % WARP, warps = (int)blockDim.x / WARP;
-    x = SUM ? lanes_sum<WARP>(x) : lanes_first<OP, WARP>(x);
+    x = SUM ? warp_sum<WARP>(x) : warp_first<OP, WARP>(x);
     if (lane == 0) {
         meet[threadIdx.x / WARP] = x;
     }
     __syncthreads();
     x = lane < warps ? meet[lane] : SUM ? 0.0f : first_of_none<OP>();
-    return SUM ? lanes_sum<WARP>(x) : lanes_first<OP, WARP>(x);
+    return SUM ? warp_sum<WARP>(x) : warp_first<OP, WARP>(x);
 }
 
 /*

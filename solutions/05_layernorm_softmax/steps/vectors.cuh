@@ -12,70 +12,18 @@
 #ifndef WARPBOOK_SOLUTIONS_05_LAYERNORM_SOFTMAX_STEPS_VECTORS_CUH_
 #define WARPBOOK_SOLUTIONS_05_LAYERNORM_SOFTMAX_STEPS_VECTORS_CUH_
 
-#include <string.h>
-
+#include "common/cuda/warp.cuh"
 #include "solutions/05_layernorm_softmax/steps/parts.cuh"
 
-/* Elements of a vector. */
-template <typename T> inline constexpr int LANES = 16 / (int)sizeof(T);
-
-static __device__ __forceinline__ void unpack(uint4 bits, float (&x)[4]) {
-    x[0] = __uint_as_float(bits.x);
-    x[1] = __uint_as_float(bits.y);
-    x[2] = __uint_as_float(bits.z);
-    x[3] = __uint_as_float(bits.w);
-}
-
-/* Two elements in a word; the lower half comes first. A bf16 is a float's upper half. */
-static __device__ __forceinline__ float2 values_of(unsigned word, __nv_bfloat16) {
-    return make_float2(__uint_as_float(word << 16), __uint_as_float(word & 0xffff0000u));
-}
-static __device__ __forceinline__ float2 values_of(unsigned word, __half) {
-    __half2 pair;
-    memcpy(&pair, &word, sizeof pair);
-    return __half22float2(pair);
-}
-
-template <typename T> static __device__ __forceinline__ void unpack2(uint4 bits, float (&x)[8]) {
-    const unsigned words[] = {bits.x, bits.y, bits.z, bits.w};
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        float2 pair = values_of(words[i], T());
-        x[2 * i] = pair.x;
-        x[2 * i + 1] = pair.y;
+/* The first pass's operator over GROUP neighbouring lanes, in each of them. */
+template <int OP> struct first_operator {
+    static __device__ __forceinline__ float apply(float a, float b) {
+        return first_of<OP>(a, b);
     }
-}
+};
 
-template <typename T>
-static __device__ __forceinline__ void unpack_as(uint4 bits, float (&x)[LANES<T>]) {
-    if constexpr (sizeof(T) == sizeof(float)) {
-        unpack(bits, x);
-    } else {
-        unpack2<T>(bits, x);
-    }
-}
-
-static __device__ __forceinline__ unsigned pair_of(float low, float high, __half) {
-    __half2 pair = __floats2half2_rn(low, high);
-    unsigned word;
-    memcpy(&word, &pair, sizeof word);
-    return word;
-}
-static __device__ __forceinline__ unsigned pair_of(float low, float high, __nv_bfloat16) {
-    __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
-    unsigned word;
-    memcpy(&word, &pair, sizeof word);
-    return word;
-}
-
-template <typename T> static __device__ __forceinline__ uint4 pack(const float (&x)[LANES<T>]) {
-    if constexpr (sizeof(T) == sizeof(float)) {
-        return make_uint4(__float_as_uint(x[0]), __float_as_uint(x[1]), __float_as_uint(x[2]),
-                          __float_as_uint(x[3]));
-    } else {
-        return make_uint4(pair_of(x[0], x[1], T()), pair_of(x[2], x[3], T()),
-                          pair_of(x[4], x[5], T()), pair_of(x[6], x[7], T()));
-    }
+template <int OP, int GROUP> static __device__ __forceinline__ float warp_first(float x) {
+    return warp_reduce<first_operator<OP>, GROUP>(x);
 }
 
 /* One row of a problem. */
@@ -100,7 +48,7 @@ static __device__ __forceinline__ row_view<T> view_row(const struct rows_problem
 /* Whether all elements of the vector that begins at column `first` are in the row. */
 template <typename T, bool ALIGNED>
 static __device__ __forceinline__ bool is_whole(const row_view<T> &view, int first) {
-    return ALIGNED || (first >= 0 && first + LANES<T> <= view.C);
+    return ALIGNED || (first >= 0 && first + VECTOR_ELEMENTS<T> <= view.C);
 }
 
 /* Whether element e of that vector is. */
@@ -124,37 +72,37 @@ static __device__ __forceinline__ void read_mask(const uint8_t *from, uint8_t (&
 /* -inf where the mask hides; -inf has a bit pattern in every type, so nothing is rounded. */
 template <typename T, bool ALIGNED>
 static __device__ __forceinline__ uint4 hide(const row_view<T> view, int first, uint4 bits) {
-    float x[LANES<T>];
-    uint8_t seen[LANES<T>];
-    unpack_as<T>(bits, x);
+    float x[VECTOR_ELEMENTS<T>];
+    uint8_t seen[VECTOR_ELEMENTS<T>];
+    unpack(bits, x, T());
     if constexpr (ALIGNED) {
         read_mask(view.mask + first, seen);
     }
 #pragma unroll
-    for (int e = 0; e < LANES<T>; e++) {
+    for (int e = 0; e < VECTOR_ELEMENTS<T>; e++) {
         bool inside = is_inside<T, ALIGNED>(view, first, e);
         bool shown = ALIGNED ? seen[e] != 0 : inside && view.mask[first + e] != 0;
         x[e] = shown ? x[e] : -INFINITY;
     }
-    return pack<T>(x);
+    return pack(x, T());
 }
 
 /* A vector with missing elements; these are 0, for softmax -inf. */
 template <int OP, typename T>
 static __device__ __noinline__ uint4 load_elements(const row_view<T> view, int first) {
-    float x[LANES<T>];
+    float x[VECTOR_ELEMENTS<T>];
 #pragma unroll
-    for (int e = 0; e < LANES<T>; e++) {
+    for (int e = 0; e < VECTOR_ELEMENTS<T>; e++) {
         bool inside = is_inside<T, false>(view, first, e);
-        x[e] = inside ? value_of(view.x[first + e]) : first_of_none<OP>();
+        x[e] = inside ? to_float(view.x[first + e]) : first_of_none<OP>();
     }
-    return pack<T>(x);
+    return pack(x, T());
 }
 
 /* A plain load: __ldcs() and other hints to drop the line early cost 4% on an H200. */
 template <int OP, typename T, bool ALIGNED>
 static __device__ __forceinline__ uint4 load_vector(const row_view<T> &view, int i) {
-    int first = i * LANES<T> - view.shift;
+    int first = i * VECTOR_ELEMENTS<T> - view.shift;
     uint4 bits;
     if (is_whole<T, ALIGNED>(view, first)) {
         bits = *(const uint4 *)(view.x + first);
@@ -166,12 +114,12 @@ static __device__ __forceinline__ uint4 load_vector(const row_view<T> &view, int
 
 template <typename T>
 static __device__ __noinline__ void store_elements(const row_view<T> view, int first, uint4 bits) {
-    float x[LANES<T>];
-    unpack_as<T>(bits, x);
+    float x[VECTOR_ELEMENTS<T>];
+    unpack(bits, x, T());
 #pragma unroll
-    for (int e = 0; e < LANES<T>; e++) {
+    for (int e = 0; e < VECTOR_ELEMENTS<T>; e++) {
         if (is_inside<T, false>(view, first, e)) {
-            store(view.y + first + e, x[e]);
+            store_rounded(view.y + first + e, x[e]);
         }
     }
 }
@@ -190,28 +138,28 @@ static __device__ __forceinline__ void store_vector(const row_view<T> &view, int
 /* Weights (or biases) of a vector; 0 where there are none. */
 template <typename T, bool ALIGNED>
 static __device__ __forceinline__ void load_weights(const row_view<T> &view, const T *weights,
-                                                    int first, float (&w)[LANES<T>]) {
+                                                    int first, float (&w)[VECTOR_ELEMENTS<T>]) {
     if constexpr (ALIGNED) {
-        unpack_as<T>(__ldg((const uint4 *)(weights + first)), w);
+        unpack(__ldg((const uint4 *)(weights + first)), w, T());
     } else {
 #pragma unroll
-        for (int e = 0; e < LANES<T>; e++) {
-            w[e] = is_inside<T, false>(view, first, e) ? value_of(weights[first + e]) : 0.0f;
+        for (int e = 0; e < VECTOR_ELEMENTS<T>; e++) {
+            w[e] = is_inside<T, false>(view, first, e) ? to_float(weights[first + e]) : 0.0f;
         }
     }
 }
 
 template <int OP, typename T>
 static __device__ __forceinline__ uint4 finished(uint4 bits, float centre, float scale,
-                                                 const float (&weight)[LANES<T>],
-                                                 const float (&bias)[LANES<T>]) {
-    float x[LANES<T>];
-    unpack_as<T>(bits, x);
+                                                 const float (&weight)[VECTOR_ELEMENTS<T>],
+                                                 const float (&bias)[VECTOR_ELEMENTS<T>]) {
+    float x[VECTOR_ELEMENTS<T>];
+    unpack(bits, x, T());
 #pragma unroll
-    for (int e = 0; e < LANES<T>; e++) {
+    for (int e = 0; e < VECTOR_ELEMENTS<T>; e++) {
         x[e] = finish<OP>(x[e], centre, scale, weight[e], bias[e]);
     }
-    return pack<T>(x);
+    return pack(x, T());
 }
 
 /* Finishes and stores vector i. */
@@ -219,8 +167,8 @@ template <int OP, typename T, bool ALIGNED>
 static __device__ __forceinline__ void finish_vector(const struct rows_problem &p,
                                                      const row_view<T> &view, int i, uint4 bits,
                                                      float centre, float scale) {
-    int first = i * LANES<T> - view.shift;
-    float weight[LANES<T>] = {}, bias[LANES<T>] = {};
+    int first = i * VECTOR_ELEMENTS<T> - view.shift;
+    float weight[VECTOR_ELEMENTS<T>] = {}, bias[VECTOR_ELEMENTS<T>] = {};
     if (OP != ROWS_SOFTMAX) {
         load_weights<T, ALIGNED>(view, (const T *)p.weight, first, weight);
     }
@@ -246,10 +194,10 @@ static __device__ __forceinline__ float row_scale(float spread, float share, flo
 /* What a vector adds to the first pass. Missing elements add nothing. */
 template <int OP, typename T>
 static __device__ __forceinline__ float vector_first(uint4 bits, float first) {
-    float x[LANES<T>];
-    unpack_as<T>(bits, x);
+    float x[VECTOR_ELEMENTS<T>];
+    unpack(bits, x, T());
 #pragma unroll
-    for (int e = 0; e < LANES<T>; e++) {
+    for (int e = 0; e < VECTOR_ELEMENTS<T>; e++) {
         first = first_of<OP>(first, x[e]);
     }
     return first;
@@ -259,12 +207,12 @@ static __device__ __forceinline__ float vector_first(uint4 bits, float first) {
 template <int OP, typename T, bool ALIGNED>
 static __device__ __forceinline__ float vector_spread(const row_view<T> &view, int i, uint4 bits,
                                                       float centre) {
-    float x[LANES<T>], spread = 0.0f;
-    unpack_as<T>(bits, x);
+    float x[VECTOR_ELEMENTS<T>], spread = 0.0f;
+    unpack(bits, x, T());
 #pragma unroll
-    for (int e = 0; e < LANES<T>; e++) {
-        bool counts =
-            OP != ROWS_LAYERNORM || is_inside<T, ALIGNED>(view, i * LANES<T> - view.shift, e);
+    for (int e = 0; e < VECTOR_ELEMENTS<T>; e++) {
+        bool counts = OP != ROWS_LAYERNORM ||
+                      is_inside<T, ALIGNED>(view, i * VECTOR_ELEMENTS<T> - view.shift, e);
         spread += counts ? spread_of<OP>(x[e], centre) : 0.0f;
     }
     return spread;

@@ -17,10 +17,7 @@ enum { THREADS = 128, KEY_LANES = 8 };
 /* The largest, or the sum, of all threads' values, in every thread. */
 template <bool LARGEST> static __device__ float reduce(float x) {
     __shared__ float parts[THREADS / 32];
-    for (int step = 16; step > 0; step /= 2) {
-        float other = __shfl_xor_sync(~0u, x, step);
-        x = LARGEST ? fmaxf(x, other) : x + other;
-    }
+    x = LARGEST ? warp_max(x) : warp_sum(x);
     __syncthreads(); /* what was read before is read */
     if (threadIdx.x % 32 == 0) {
         parts[threadIdx.x / 32] = x;
@@ -46,9 +43,7 @@ static __device__ void score_keys(float *scores, const struct sequence<E> &s, in
         for (int c = lane; c < HS && !hidden; c += KEY_LANES) {
             sum += to_float(q[c]) * to_float(s.k[i * p.kv_stride + c]);
         }
-        for (int step = KEY_LANES / 2; step > 0; step /= 2) {
-            sum += __shfl_xor_sync(~0u, sum, step);
-        }
+        sum = warp_sum<KEY_LANES>(sum);
         if (lane == 0 && i < seen) {
             scores[i] = hidden ? -INFINITY : p.scale * sum;
         }

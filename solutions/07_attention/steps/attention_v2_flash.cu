@@ -49,9 +49,7 @@ static __device__ void weigh(struct tile &tile, int query, int lane, int HS, uns
         scores[j] = (visible >> key & 1) != 0 ? scale * scores[j] : -INFINITY;
         now = fmaxf(now, scores[j]);
     }
-    for (int step = LANES / 2; step > 0; step /= 2) {
-        now = fmaxf(now, __shfl_xor_sync(~0u, now, step));
-    }
+    now = warp_max<LANES>(now);
     float base = now == -INFINITY ? 0.0f : now; /* no key yet: e^(-inf - 0) = 0 */
     float shrink = expf(largest - base);
     largest = now;
@@ -108,9 +106,7 @@ static __global__ void __launch_bounds__(THREADS)
         mix(tile, query, lane, HS, out);
         __syncthreads();
     }
-    for (int step = LANES / 2; step > 0; step /= 2) {
-        sum += __shfl_xor_sync(~0u, sum, step);
-    }
+    sum = warp_sum<LANES>(sum);
 #pragma unroll
     for (int i = 0; i < LANE_CHANNELS; i++) {
         int c = lane + i * LANES;

@@ -118,17 +118,14 @@ static __device__ __forceinline__ void weigh(float *scores, float *out, float &l
     for (int j = 0; j < TILE::THREAD_KEYS; j++) {
         now = fmaxf(now, scores[j]);
     }
-#pragma unroll
-    for (int step = 4; step > 0; step /= 2) {
-        now = fmaxf(now, __shfl_xor_sync(~0u, now, step));
-    }
+    now = warp_max<8>(now);
     float base = now == -INFINITY ? 0.0f : now * factor; /* no key yet: 2^(-inf - 0) = 0 */
-    float shrink = power_of_2(largest * factor - base);
+    float shrink = exp2_approx(largest * factor - base);
     largest = now;
     sum *= shrink;
 #pragma unroll
     for (int j = 0; j < TILE::THREAD_KEYS; j++) {
-        float weight = power_of_2(scores[j] * factor - base);
+        float weight = exp2_approx(scores[j] * factor - base);
         sum += weight;
         p[8 * j] = weight;
     }
@@ -142,10 +139,7 @@ static __device__ __forceinline__ void weigh(float *scores, float *out, float &l
 template <typename TILE>
 static __device__ __forceinline__ void store_row(float *to, const float *out, float sum,
                                                  int channel, int channels, bool vector) {
-#pragma unroll
-    for (int step = 4; step > 0; step /= 2) {
-        sum += __shfl_xor_sync(~0u, sum, step);
-    }
+    sum = warp_sum<8>(sum);
     float inverse = sum == 0.0f ? 0.0f : 1.0f / sum;
 #pragma unroll
     for (int c = 0; c < TILE::THREAD_CHANNELS; c += 4) {
@@ -166,10 +160,7 @@ static __device__ __forceinline__ void store_row(float *to, const float *out, fl
 
 /* One query's logarithm of the sum of its exponentials. */
 static __device__ __forceinline__ void store_lse(float *to, float largest, float sum) {
-#pragma unroll
-    for (int step = 4; step > 0; step /= 2) {
-        sum += __shfl_xor_sync(~0u, sum, step);
-    }
+    sum = warp_sum<8>(sum);
     if (to != NULL && threadIdx.x % 8 == 0) {
         *to = largest + logf(sum);
     }
@@ -209,12 +200,12 @@ static __global__ void __launch_bounds__(TILE::THREADS, 2)
         q, TILE::PITCH, s.q + s.first * problem.q_stride, problem.q_stride, channels, vector,
         [&](int r) { return s.first + r < s.T; });
     load(k, TILE::PITCH, s.k, keys);
-    commit_copies();
+    cp_async_commit();
     while (keys.tile * TILE::KEYS < end) {
         load(v, TILE::HS, s.v, keys);
-        commit_copies();
+        cp_async_commit();
         struct key_tile next = seek<TILE::KEYS>(s.mask, keys.tile + 1, end, skip);
-        wait_copies<1>();
+        cp_async_wait<1>();
         __syncthreads(); /* the keys are there */
         float scores[TILE::ROWS][TILE::THREAD_KEYS];
         score<TILE>(scores, q + row * TILE::PITCH, k + column * TILE::PITCH);
@@ -222,7 +213,7 @@ static __global__ void __launch_bounds__(TILE::THREADS, 2)
         if (next.tile * TILE::KEYS < end) {
             load(k, TILE::PITCH, s.k, next);
         }
-        commit_copies();
+        cp_async_commit();
         bool all_visible =
             keys.visible == low_bits(TILE::KEYS) && (keys.tile + 1) * TILE::KEYS <= hidden_from;
 #pragma unroll
@@ -235,13 +226,13 @@ static __global__ void __launch_bounds__(TILE::THREADS, 2)
             weigh<TILE>(scores[i], out[i], largest[i], sum[i], factor,
                         p + (row + 16 * i) * TILE::P_PITCH + column);
         }
-        wait_copies<1>();
+        cp_async_wait<1>();
         __syncthreads(); /* the values are there, and the warp's weights */
         mix<TILE>(out, p + row * TILE::P_PITCH, v + column * 4);
         __syncthreads(); /* and read */
         keys = next;
     }
-    wait_copies<0>();
+    cp_async_wait<0>();
 #pragma unroll
     for (int i = 0; i < TILE::ROWS; i++) {
         int t = s.first + row + 16 * i;

@@ -41,8 +41,7 @@ static __device__ __forceinline__ float largest_score(const struct accumulator *
     for (int n = 1; n < TILE::KEY_TILES; n++) {
         largest = fmaxf(largest, fmaxf(scores[n].x[2 * r], scores[n].x[2 * r + 1]));
     }
-    largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, 1));
-    return fmaxf(largest, __shfl_xor_sync(~0u, largest, 2));
+    return quad_max(largest);
 }
 
 /* Weights may be up to 2^8 before the base follows: fp16 holds them, and sums are fp32. */
@@ -71,7 +70,7 @@ static __device__ __forceinline__ bool follow(const struct accumulator (*scores)
     for (int i = 0; i < 2 * TILE::M_TILES && outgrown; i++) {
         struct row_state &row = rows[i / 2][i % 2];
         float base = fmaxf(row.base, largest[i / 2][i % 2]);
-        float factor_of_row = base == -INFINITY ? 0.0f : power_of_2(row.base - base);
+        float factor_of_row = base == -INFINITY ? 0.0f : exp2_approx(row.base - base);
         shrink[i / 2][i % 2] = factor_of_row;
         row.sum *= factor_of_row;
         row.base = base;
@@ -92,8 +91,8 @@ static __device__ __forceinline__ void weigh(struct accumulator (*scores)[TILE::
 #pragma unroll
             for (int n = 0; n < TILE::KEY_TILES; n++) {
                 float *pair = scores[m][n].x + 2 * r;
-                pair[0] = power_of_2(pair[0] * factor - base);
-                pair[1] = power_of_2(pair[1] * factor - base);
+                pair[0] = exp2_approx(pair[0] * factor - base);
+                pair[1] = exp2_approx(pair[1] * factor - base);
                 rows[m][r].sum += pair[0] + pair[1];
             }
         }
@@ -118,8 +117,7 @@ static __device__ __forceinline__ void rescale(struct accumulator (*out)[TILE::C
 
 /* What the sums are to be divided by, or rather multiplied with; of row r. */
 static __device__ __forceinline__ float inverse_sum(float sum) {
-    sum += __shfl_xor_sync(~0u, sum, 1);
-    sum += __shfl_xor_sync(~0u, sum, 2);
+    sum = quad_sum(sum);
     return sum == 0.0f ? 0.0f : 1.0f / sum;
 }
 
@@ -141,8 +139,7 @@ store_row(typename TILE::E *to, const struct accumulator *out, int r, float inve
 
 /* A row's logarithm of the sum of its exponentials: weights are 2^(score * factor - base). */
 static __device__ __forceinline__ void store_lse(float *to, const struct row_state &row) {
-    float sum = row.sum + __shfl_xor_sync(~0u, row.sum, 1);
-    sum += __shfl_xor_sync(~0u, sum, 2);
+    float sum = quad_sum(row.sum);
     if (to != NULL && threadIdx.x % 4 == 0) {
         *to = logf(sum) + row.base * 0.69314718055994531f;
     }

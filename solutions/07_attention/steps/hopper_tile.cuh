@@ -50,7 +50,7 @@ begin_scores(struct accumulator *scores, const typename TILE::E *q, const typena
         begin_product(scores, describe(q + panel) + column, describe(k + panel) + column, depth > 0,
                       typename TILE::E());
     }
-    commit_products();
+    wgmma_commit();
 }
 
 /* Begins out += weights . 64 rows of v; 16 rows are 2048 bytes. */
@@ -65,7 +65,7 @@ begin_mix(struct accumulator *out, const struct fragment *weights, const typenam
                           describe(v + panel * TILE::PANEL) + depth * 128, typename TILE::E());
         }
     }
-    commit_products();
+    wgmma_commit();
 }
 
 /* Sums of the first product, rounded, are the left operand of the second. */
@@ -134,15 +134,15 @@ static __global__ void __launch_bounds__(TILE::THREADS, TILE::BLOCKS)
         copy_rows<TILE::QUERIES>(piece, TILE::STEP, q_pieces, (size_t)s.first, queries >= 64,
                                  [=]() { return low_bits(queries); });
         load(k, k_pieces, keys);
-        commit_copies();
+        cp_async_commit();
         struct key_tile next = seek_from(keys.tile + 1);
         load(v, v_pieces, keys);
         if (next.tile * TILE::KEYS < end) {
             load(k + TILE::TILE, k_pieces, next);
         }
-        commit_copies();
+        cp_async_commit();
         wait_for_tiles<1>();
-        fence_products();
+        wgmma_fence();
         begin_scores<TILE>(scores[0], q, k);
         wait_products<0>(scores[0], 1);
         for (int turn = 0, v_turn = 0;; turn ^= 1) {
@@ -162,7 +162,7 @@ static __global__ void __launch_bounds__(TILE::THREADS, TILE::BLOCKS)
             }
             struct fragment weights[TILE::KEYS / 16];
             pack_weights<TILE>(weights, scores[0]);
-            fence_products();
+            wgmma_fence();
             const E *values = v + v_turn * TILE::TILE;
             if (next.tile * TILE::KEYS >= end) {
                 begin_mix<TILE>(out[0], weights, values);
@@ -177,7 +177,7 @@ static __global__ void __launch_bounds__(TILE::THREADS, TILE::BLOCKS)
             if (next.tile * TILE::KEYS < end) {
                 load(k + turn * TILE::TILE, k_pieces, next);
             }
-            commit_copies();
+            cp_async_commit();
             wait_products<1>(scores[0], 1);
         }
         wait_products<0>(out[0], TILE::PANELS);

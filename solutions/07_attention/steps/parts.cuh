@@ -9,7 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/device/tensor.cuh"
+#include "common/cuda/async_copy.cuh"
+#include "common/cuda/convert.cuh"
+#include "common/cuda/math.cuh"
+#include "common/cuda/mma.cuh"
+#include "common/cuda/warp.cuh"
 #include "labs/07_attention/attention.h"
 
 /* One sequence and one head, as a block sees them; pointers are at the head's first channel. */
@@ -125,8 +129,8 @@ static __device__ __forceinline__ void load_rows(E *to, int pitch, const E *from
             int index = (int)threadIdx.x + i * THREADS, row = index / CHUNKS;
             int channel = index % CHUNKS * WIDE;
             bool there = inside(row) && channel < channels;
-            copy<16>(to + row * pitch + channel, there ? from + row * stride + channel : from,
-                     there);
+            cp_async<16>(to + row * pitch + channel, there ? from + row * stride + channel : from,
+                         there);
         }
         return;
     }
@@ -136,7 +140,7 @@ static __device__ __forceinline__ void load_rows(E *to, int pitch, const E *from
         E *place = to + row * pitch + channel;
         const E *source = there ? from + row * stride + channel : from;
         if (sizeof(E) == 4) {
-            copy<4>(place, source, there);
+            cp_async<4>(place, source, there);
         } else {
             *place = there ? *source : from_float<E>(0.0f);
         }
@@ -183,7 +187,7 @@ static __device__ __forceinline__ void copy_rows(E *place, int step,
     if (all && p.there) {
 #pragma unroll
         for (int i = 0; i < ROWS / PASS; i++) {
-            copy<16>(place + i * step, from, true);
+            cp_async<16>(place + i * step, from, true);
             from += PASS * p.stride;
         }
         return;
@@ -192,7 +196,7 @@ static __device__ __forceinline__ void copy_rows(E *place, int step,
 #pragma unroll
     for (int i = 0; i < ROWS / PASS; i++) {
         bool there = (rows >> i * PASS & 1) != 0;
-        copy<16>(place + i * step, there ? from + i * PASS * p.stride : p.from, there);
+        cp_async<16>(place + i * step, there ? from + i * PASS * p.stride : p.from, there);
     }
 }
 

@@ -38,8 +38,7 @@ template <typename TILE>
 static __device__ __forceinline__ struct fragment load_queries(const typename TILE::E *q, int m,
                                                                int depth) {
     int lane = threadIdx.x % 32;
-    return load_matrices<false>(q + (m * 16 + lane % 16) * TILE::PITCH + depth * 16 +
-                                lane / 16 * 8);
+    return ldmatrix_x4<false>(q + (m * 16 + lane % 16) * TILE::PITCH + depth * 16 + lane / 16 * 8);
 }
 
 /* scores[m][n] = 16 queries . 8 keys */
@@ -65,11 +64,11 @@ static __device__ __forceinline__ void score(struct accumulator (*scores)[TILE::
         }
 #pragma unroll
         for (int n = 0; n < TILE::KEY_TILES; n += 2) {
-            struct fragment b = load_matrices<false>(row + n * 8 * TILE::PITCH + depth * 16);
+            struct fragment b = ldmatrix_x4<false>(row + n * 8 * TILE::PITCH + depth * 16);
 #pragma unroll
             for (int m = 0; m < TILE::M_TILES; m++) {
-                multiply(scores[m][n], a[m], b.x[0], b.x[1], typename TILE::E());
-                multiply(scores[m][n + 1], a[m], b.x[2], b.x[3], typename TILE::E());
+                mma_m16n8k16(scores[m][n].x, a[m], b.x[0], b.x[1], typename TILE::E());
+                mma_m16n8k16(scores[m][n + 1].x, a[m], b.x[2], b.x[3], typename TILE::E());
             }
         }
     }
@@ -96,11 +95,11 @@ static __device__ __forceinline__ void mix(struct accumulator (*out)[TILE::CHANN
         }
 #pragma unroll
         for (int n = 0; n < TILE::CHANNEL_TILES; n += 2) {
-            struct fragment b = load_matrices<true>(row + depth * 16 * TILE::PITCH + n * 8);
+            struct fragment b = ldmatrix_x4<true>(row + depth * 16 * TILE::PITCH + n * 8);
 #pragma unroll
             for (int m = 0; m < TILE::M_TILES; m++) {
-                multiply(out[m][n], a[m], b.x[0], b.x[1], typename TILE::E());
-                multiply(out[m][n + 1], a[m], b.x[2], b.x[3], typename TILE::E());
+                mma_m16n8k16(out[m][n].x, a[m], b.x[0], b.x[1], typename TILE::E());
+                mma_m16n8k16(out[m][n + 1].x, a[m], b.x[2], b.x[3], typename TILE::E());
             }
         }
     }
@@ -145,7 +144,7 @@ static __global__ void __launch_bounds__(TILE::THREADS, TILE::BLOCKS)
                 stage + TILE::KEYS * TILE::PITCH, TILE::PITCH, s.v + token, problem.kv_stride,
                 channels, false, inside);
         }
-        commit_copies();
+        cp_async_commit();
     };
 
     struct key_tile keys = seek<TILE::KEYS>(s.mask, 0, end, skip);
@@ -153,7 +152,7 @@ static __global__ void __launch_bounds__(TILE::THREADS, TILE::BLOCKS)
         q, TILE::PITCH, s.q + s.first * problem.q_stride, problem.q_stride, channels, vector,
         [&](int r) { return s.first + r < s.T; });
     load(stages, keys);
-    wait_copies<0>();
+    cp_async_wait<0>();
     __syncthreads();
     q += warp * TILE::WARP_QUERIES * TILE::PITCH;
     struct fragment kept[TILE::M_TILES][TILE::DEPTH] = {};
@@ -190,7 +189,7 @@ static __global__ void __launch_bounds__(TILE::THREADS, TILE::BLOCKS)
         }
         weigh<TILE>(scores, rows, factor);
         mix<TILE>(out, scores, k + TILE::KEYS * TILE::PITCH);
-        wait_copies<0>();
+        cp_async_wait<0>();
         __syncthreads(); /* the next tile is there, and this one read */
         keys = next;
     }

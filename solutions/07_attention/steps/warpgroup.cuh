@@ -2,6 +2,9 @@
  * @file warpgroup.cuh
  * @brief wgmma.m64n64k16, as v6's kernel uses it: 64 x 16 by 16 x 64 for a warpgroup.
  *
+ * Written out here, where wgmma is new; the toolbox has other shapes of it, its fence, commit and
+ * wait: common/cuda/wgmma.cuh.
+ *
  * Shared memory: panels of 64 channels, 128 bytes a row; of row r, piece p of 16
  * bytes lies at place p ^ r % 8. That is the layout that wgmma calls 128-byte
  * swizzle: neither copies nor products meet a bank twice, and no byte is padding.
@@ -10,6 +13,11 @@
 #define WARPBOOK_SOLUTIONS_07_ATTENTION_STEPS_WARPGROUP_CUH_
 
 #include "solutions/07_attention/steps/fragments.cuh"
+
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+#include "common/cuda/tma.cuh"
+#include "common/cuda/wgmma.cuh"
+#endif
 
 /* Where element (row, channel) lies in panels of 64 rows. */
 template <typename E>
@@ -34,7 +42,7 @@ static __device__ __forceinline__ unsigned describe(const void *panel) {
     "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}"
 
 /* c += a * b: 64 rows from registers, by 64 columns of shared memory, 16 deep. And c = a * b, or c
-   += a * b: 64 rows by 64 rows, both of shared memory. Only begun: see wait_products(). */
+   += a * b: 64 rows by 64 rows, both of shared memory. Asynchronous: see wait_products(). */
 #define DEFINE_BEGIN_PRODUCT(TYPE, NAME)                                                       \
     static __device__ __forceinline__ void begin_product(                                      \
         struct accumulator *c, const struct fragment &a, unsigned b, TYPE) {                   \
@@ -59,30 +67,22 @@ static __device__ __forceinline__ unsigned describe(const void *panel) {
 DEFINE_BEGIN_PRODUCT(__half, "f16")
 DEFINE_BEGIN_PRODUCT(__nv_bfloat16, "bf16")
 
-/* Registers and shared memory are as products will want them. */
-static __device__ __forceinline__ void fence_products() {
-    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-}
-
-static __device__ __forceinline__ void commit_products() {
-    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-}
-
-/* Waits until `panels` of sums of sums are there, those of all groups but the PENDING youngest. */
+/* Waits until at most PENDING wgmma groups are in flight, and keeps the compiler from reading the
+   accumulators of `panels` panels earlier. */
 template <int PENDING>
 static __device__ __forceinline__ void wait_products(struct accumulator *sums, int panels) {
-    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
+    wgmma_wait<PENDING>();
 #pragma unroll
     for (int panel = 0; panel < panels; panel++) {
         struct accumulator *c = sums + 8 * panel;
-        asm volatile("" : SUMS_OF_64(c)::"memory"); /* nor does the compiler read them before */
+        asm volatile("" : SUMS_OF_64(c)::"memory");
     }
 }
 
-/* What this thread's copies wrote, and other threads' before the barrier, is there for wgmma. */
+/* Waits for this thread's copies; after the barrier wgmma may read all threads' copies. */
 template <int PENDING> static __device__ __forceinline__ void wait_for_tiles() {
-    wait_copies<PENDING>();
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    cp_async_wait<PENDING>();
+    fence_proxy_async();
     __syncthreads();
 }
 

@@ -18,6 +18,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "common/cuda/warp.cuh"
 #include "solutions/08_bert_classifier/steps/ladder.h"
 
 enum { WARP = 32, THREADS = 256, ROWS_A_BLOCK = THREADS / WARP };
@@ -30,14 +31,6 @@ struct embedding {
     float *out; /* (rows, C) */
     size_t rows, C;
 };
-
-static __device__ __forceinline__ float warp_sum(float x) {
-#pragma unroll
-    for (int step = WARP / 2; step > 0; step /= 2) {
-        x += __shfl_xor_sync(~0u, x, step);
-    }
-    return x;
-}
 
 /* A token's three rows. */
 struct token {

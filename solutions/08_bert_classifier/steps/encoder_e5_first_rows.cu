@@ -19,6 +19,7 @@
 #include <limits.h>
 #include <math.h>
 
+#include "common/cuda/warp.cuh"
 #include "labs/07_attention/attention.h"
 #include "solutions/08_bert_classifier/steps/ladder.h"
 
@@ -32,14 +33,6 @@ struct first_attention {
     size_t C, NH;
     float scale;
 };
-
-static __device__ __forceinline__ float warp_sum(float x) {
-#pragma unroll
-    for (int step = WARP / 2; step > 0; step /= 2) {
-        x += __shfl_xor_sync(~0u, x, step);
-    }
-    return x;
-}
 
 /* A softmax that goes along: a lane has the channels lane, lane + 32, ... of the weighted sum. */
 template <int OWN> struct state { float largest, sum, out[OWN]; };

@@ -67,8 +67,8 @@ static void launch_lanes(const struct attend &p, size_t group, bool chained, dev
 template <typename E>
 static void launch_attend(const struct attend &p, size_t group, bool vector, bool chained,
                           device_stream stream) {
-    constexpr int MOST = (int)KV_MAX_HS / wide<E>::COUNT / 32;
-    size_t pieces = p.a.HS / wide<E>::COUNT;
+    constexpr int MOST = (int)KV_MAX_HS / VECTOR_ELEMENTS<E> / 32;
+    size_t pieces = p.a.HS / VECTOR_ELEMENTS<E>;
     if (!vector) {
         launch_group<E, 32, MOST, false, 1>(p, chained, stream);
     } else if (pieces <= 8) {

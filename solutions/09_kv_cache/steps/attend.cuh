@@ -117,8 +117,8 @@ static __device__ void prepare(struct room *room, const struct attend &p, const 
         struct pair at = pair_of(i, a);
         float2 x = turned(k[at.first], k[at.second], room->angles[i]);
         E stored[4];
-        store(&stored[0], x.x), store(&stored[1], x.y);
-        store(&stored[2], v[at.first]), store(&stored[3], v[at.second]);
+        store_rounded(&stored[0], x.x), store_rounded(&stored[1], x.y);
+        store_rounded(&stored[2], v[at.first]), store_rounded(&stored[3], v[at.second]);
         room->k[at.first] = to_float(stored[0]), room->k[at.second] = to_float(stored[1]);
         room->v[at.first] = to_float(stored[2]), room->v[at.second] = to_float(stored[3]);
         if (t.stores) {
@@ -137,7 +137,7 @@ static __device__ void prepare(struct room *room, const struct attend &p, const 
  * Heads that do not begin 16-byte aligned are loaded when needed.
  */
 template <typename E, int LANES, int CHUNKS, bool VECTOR, int GROUP> struct stream {
-    static constexpr int WIDE = wide<E>::COUNT, CHANNELS = CHUNKS * WIDE;
+    static constexpr int WIDE = VECTOR_ELEMENTS<E>, CHANNELS = CHUNKS * WIDE;
     static constexpr int KEYS = GROUP > 1 || CHUNKS > 1 ? 2 : 4, TEAMS = ATTEND_THREADS / LANES;
     static constexpr int STEP = KEYS * TEAMS;
 
@@ -216,7 +216,7 @@ static __device__ __forceinline__ void take(struct mix<CHANNELS> *m, const float
         for (int c = 0; c < CHANNELS; c++) {
             sum += q[c] * k[i][c];
         }
-        sum = lane_sum<LANES>(sum);
+        sum = warp_sum<LANES>(sum);
         scores[i] = there[i] ? sum : -INFINITY;
         largest = fmaxf(largest, scores[i]);
     }
@@ -429,9 +429,9 @@ static __global__ void __launch_bounds__(ATTEND_THREADS, 2) attend_kernel(struct
     typedef struct stream<E, LANES, CHUNKS, VECTOR, GROUP> S;
     __shared__ struct room room;
     struct task t = task_of<GROUP>(p);
-    let_next_begin();
+    launch_dependent_grids();
     if (t.split >= t.splits) {
-        wait_for_front(); /* what comes behind relies on it */
+        wait_on_dependent_grids(); /* what comes behind relies on it */
         return;
     }
     S s(p.a, t);
@@ -440,7 +440,7 @@ static __global__ void __launch_bounds__(ATTEND_THREADS, 2) attend_kernel(struct
         room.angles[i] = angle_of(i, *p.a.position, (int)p.a.HS, p.log2_theta);
     }
     __syncthreads();
-    wait_for_front();
+    wait_on_dependent_grids();
     prepare<E>(&room, p, t);
     __syncthreads();
 

@@ -64,7 +64,7 @@ static __global__ void attention_v1_kernel(struct kv_attention a, const float *q
         for (size_t c = threadIdx.x; c < a.HS; c += 32) {
             score += q[h * a.HS + c] * to_float(k[c]);
         }
-        score = scale * lane_sum(score);
+        score = scale * warp_sum(score);
         float next = fmaxf(largest, score);
         float fade = expf(largest - next), weight = expf(score - next);
         largest = next;

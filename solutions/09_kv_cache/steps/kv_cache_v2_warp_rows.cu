@@ -22,16 +22,16 @@ static __device__ float factor_of(const struct kv_linear &l) {
     for (size_t k = threadIdx.x % 32; k < l.K; k += 32) {
         squares += l.in[k] * l.in[k];
     }
-    return norm_factor(lane_sum(squares), l.K, l.eps);
+    return norm_factor(warp_sum(squares), l.K, l.eps);
 }
 
 /* A row's product with n(x) / factor: the lane's share. */
 template <typename E, bool VECTOR>
 static __device__ float share_of_row(const E *row, const struct kv_linear &l) {
-    constexpr int WIDE = VECTOR ? wide<E>::COUNT : 1;
+    constexpr int WIDE = VECTOR ? VECTOR_ELEMENTS<E> : 1;
     float sum = 0.0f;
     for (size_t k = threadIdx.x % 32 * WIDE; k < l.K; k += 32 * WIDE) {
-        float values[wide<E>::COUNT];
+        float values[VECTOR_ELEMENTS<E>];
         if (VECTOR) {
             unpack(*(const uint4 *)(row + k), values, E());
         } else {
@@ -53,7 +53,7 @@ static __global__ void __launch_bounds__(THREADS) linear_v2_kernel(struct kv_lin
         return;
     }
     float factor = l.norm != NULL && l.K > 0 ? factor_of(l) : 1.0f;
-    float sum = lane_sum(share_of_row<E, VECTOR>((const E *)l.weight + n * l.K, l));
+    float sum = warp_sum(share_of_row<E, VECTOR>((const E *)l.weight + n * l.K, l));
     if (threadIdx.x % 32 == 0) {
         l.out[n] = (l.residual != NULL ? l.residual[n] : 0.0f) + factor * sum;
     }
@@ -97,7 +97,7 @@ static __device__ void mix_keys(struct warp_mix *m, const struct kv_attention &a
             int c = lane + i * 32;
             score += c < HS ? q[blockIdx.x * a.HS + c] * to_float(k[c]) : 0.0f;
         }
-        score = scale * lane_sum(score);
+        score = scale * warp_sum(score);
         float next = fmaxf(largest, score);
         float fade = expf(largest - next), weight = expf(score - next);
         largest = next;

@@ -18,7 +18,7 @@
 template <typename E, int PASSES, int ROWS>
 static __global__ void __launch_bounds__(PRODUCT_THREADS) linear_v3_kernel(struct kv_linear l) {
     __shared__ float shared[32];
-    size_t row = (size_t)blockIdx.x * ROWS, pieces = l.K / wide<E>::COUNT;
+    size_t row = (size_t)blockIdx.x * ROWS, pieces = l.K / VECTOR_ELEMENTS<E>;
     int there = l.N - row < ROWS ? (int)(l.N - row) : ROWS;
     float sums[ROWS] = {}, squares = 0.0f, unused = 0.0f;
     for (size_t k = threadIdx.x; l.norm != NULL && k < l.K; k += blockDim.x) {
@@ -37,7 +37,7 @@ static __global__ void __launch_bounds__(PRODUCT_THREADS) linear_v3_kernel(struc
 
 /* About 8 pieces a thread. */
 template <typename E> static void launch_v3(const struct kv_linear &l, device_stream stream) {
-    size_t pieces = l.K / wide<E>::COUNT, N = l.N;
+    size_t pieces = l.K / VECTOR_ELEMENTS<E>, N = l.N;
     int passes = pieces <= 256 ? 1 : 2;
     size_t threads = ceil_div(ceil_div(pieces, passes), 32) * 32;
     unsigned block = (unsigned)(threads < PRODUCT_THREADS ? threads : PRODUCT_THREADS);

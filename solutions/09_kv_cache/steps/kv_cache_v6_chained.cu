@@ -2,9 +2,9 @@
  * @file kv_cache_v6_chained.cu
  * @brief Step 6: a kernel's weights are on their way before the kernel in front is done.
  *
- * Changes since v5: programmatic dependent launch (common/device/chained.cuh, compute capability
- * 9.0). A kernel is set up, and loads the first of its weights into registers, while the last
- * blocks of the one in front still run; then it waits for that one's results.
+ * Changes since v5: programmatic dependent launch (common/cuda/dependent_launch.cuh, compute
+ * capability 9.0). A kernel is set up, and loads the first of its weights into registers, while the
+ * last blocks of the one in front still run; then it waits for that one's results.
  *
  * Why: when a kernel ends and the next begins, memory has nothing to do: the last sums are put
  * together, the next kernel is set up, its first loads take their time. That is two microseconds or

@@ -1,18 +1,19 @@
 /**
  * @file parts.cuh
- * @brief What several steps share: loads and stores, 16 bytes of weights, sums, rotary embedding.
+ * @brief What several steps share: loads, rotary embedding, and checks of alignment.
  */
 #ifndef WARPBOOK_SOLUTIONS_09_KV_CACHE_STEPS_PARTS_CUH_
 #define WARPBOOK_SOLUTIONS_09_KV_CACHE_STEPS_PARTS_CUH_
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
 #include <limits.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/checked.h"
+#include "common/cuda/block.cuh"
+#include "common/cuda/convert.cuh"
+#include "common/cuda/memory.cuh"
 #include "labs/09_kv_cache/kv_cache.h"
 
 /* A launch for the type of the weights: `call` names it E. */
@@ -30,60 +31,6 @@
         }                               \
     } while (0)
 
-static __device__ __forceinline__ float to_float(float x) {
-    return x;
-}
-static __device__ __forceinline__ float to_float(__half x) {
-    return __half2float(x);
-}
-static __device__ __forceinline__ float to_float(__nv_bfloat16 x) {
-    return __bfloat162float(x);
-}
-
-static __device__ __forceinline__ void store(float *to, float x) {
-    *to = x;
-}
-static __device__ __forceinline__ void store(__half *to, float x) {
-    *to = __float2half_rn(x);
-}
-static __device__ __forceinline__ void store(__nv_bfloat16 *to, float x) {
-    *to = __float2bfloat16_rn(x);
-}
-
-/* How many elements 16 bytes hold. */
-template <typename E> struct wide { static constexpr int COUNT = 16 / (int)sizeof(E); };
-
-/* 16 bytes of weights, on their way past L1: nobody reads them twice. */
-static __device__ __forceinline__ uint4 load_once(const void *from) {
-    uint4 x;
-    asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
-                 : "l"(from));
-    return x;
-}
-
-/* The elements of 16 bytes. */
-static __device__ __forceinline__ void unpack(uint4 x, float to[4], float) {
-    to[0] = __uint_as_float(x.x), to[1] = __uint_as_float(x.y);
-    to[2] = __uint_as_float(x.z), to[3] = __uint_as_float(x.w);
-}
-static __device__ __forceinline__ void unpack(uint4 x, float to[8], __half) {
-    const unsigned words[4] = {x.x, x.y, x.z, x.w};
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        float2 two = __half22float2(*(const __half2 *)&words[i]);
-        to[2 * i] = two.x, to[2 * i + 1] = two.y;
-    }
-}
-static __device__ __forceinline__ void unpack(uint4 x, float to[8], __nv_bfloat16) {
-    const unsigned words[4] = {x.x, x.y, x.z, x.w};
-#pragma unroll
-    for (int i = 0; i < 4; i++) { /* bf16 is the upper half of an fp32 number */
-        to[2 * i] = __uint_as_float(words[i] << 16);
-        to[2 * i + 1] = __uint_as_float(words[i] & 0xffff0000u);
-    }
-}
-
 /* COUNT floats, a multiple of 4, from a 16-byte aligned place. */
 template <int COUNT>
 static __device__ __forceinline__ void load_floats(float to[COUNT], const float *from) {
@@ -92,26 +39,6 @@ static __device__ __forceinline__ void load_floats(float to[COUNT], const float 
         float4 four = *(const float4 *)(from + i);
         to[i] = four.x, to[i + 1] = four.y, to[i + 2] = four.z, to[i + 3] = four.w;
     }
-}
-
-/* The sum over each LANES neighbouring lanes, in all of them. */
-template <int LANES = 32> static __device__ __forceinline__ float lane_sum(float x) {
-#pragma unroll
-    for (int step = LANES / 2; step > 0; step /= 2) {
-        x += __shfl_xor_sync(~0u, x, step);
-    }
-    return x;
-}
-
-/* The sum over a block's threads, in all of them; `parts`: shared, 32 floats. */
-static __device__ __forceinline__ float block_sum(float x, float *parts) {
-    x = lane_sum(x);
-    __syncthreads(); /* what was there before is read */
-    if (threadIdx.x % 32 == 0) {
-        parts[threadIdx.x / 32] = x;
-    }
-    __syncthreads();
-    return lane_sum(threadIdx.x % 32 < blockDim.x / 32 ? parts[threadIdx.x % 32] : 0.0f);
 }
 
 /* RMSNorm's factor from the sum of squares. */

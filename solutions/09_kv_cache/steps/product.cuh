@@ -13,7 +13,7 @@
 #ifndef WARPBOOK_SOLUTIONS_09_KV_CACHE_STEPS_PRODUCT_CUH_
 #define WARPBOOK_SOLUTIONS_09_KV_CACHE_STEPS_PRODUCT_CUH_
 
-#include "common/device/chained.cuh"
+#include "common/cuda/dependent_launch.cuh"
 #include "solutions/09_kv_cache/steps/parts.cuh"
 
 struct product {
@@ -26,21 +26,6 @@ struct product {
 enum { PRODUCT_THREADS = 512 };
 
 /* ---- One launch after the other, overlapping ---- */
-
-/* Waits until all kernels in front are done. Where kernels were not launched to overlap, this and
-   let_next_begin() do nothing. */
-static __device__ __forceinline__ void wait_for_front() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-}
-
-/* Lets the kernel behind begin, when all blocks have come here: it waits for this one itself. */
-static __device__ __forceinline__ void let_next_begin() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-#endif
-}
 
 template <auto KERNEL, typename... ARGUMENTS>
 static inline void launch(bool chained, unsigned blocks, unsigned threads, device_stream stream,
@@ -65,7 +50,7 @@ static __device__ __forceinline__ void load_pieces(uint4 w[ROWS][PASSES], const 
             size_t piece = first + threadIdx.x + i * blockDim.x;
             w[r][i] = make_uint4(0, 0, 0, 0);
             if (r < there && piece < pieces) {
-                w[r][i] = load_once(rows + r * pieces + piece);
+                w[r][i] = load_no_allocate(rows + r * pieces + piece);
             }
         }
     }
@@ -76,7 +61,7 @@ template <typename E, int PASSES, int ROWS>
 static __device__ __forceinline__ void
 add_products(float sums[ROWS], float *squares, const uint4 w[ROWS][PASSES],
              const struct kv_linear &l, size_t pieces, size_t first) {
-    constexpr int WIDE = wide<E>::COUNT;
+    constexpr int WIDE = VECTOR_ELEMENTS<E>;
 #pragma unroll
     for (int i = 0; i < PASSES; i++) {
         size_t piece = first + threadIdx.x + i * blockDim.x;
@@ -113,7 +98,7 @@ static __device__ __forceinline__ void finish_rows(const float sums[ROWS], float
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
 #pragma unroll
     for (int r = 0; r <= ROWS; r++) {
-        float sum = lane_sum(r < ROWS ? sums[r] : squares);
+        float sum = warp_sum(r < ROWS ? sums[r] : squares);
         if (lane == 0) {
             parts[r][warp] = sum;
         }
@@ -140,18 +125,18 @@ static __device__ __forceinline__ void finish_rows(const float sums[ROWS], float
 template <typename E, int PASSES, int ROWS>
 static __global__ void __launch_bounds__(PRODUCT_THREADS) product_kernel(struct product p) {
     const struct kv_linear &l = p.l;
-    size_t row = (size_t)blockIdx.x * ROWS, pieces = l.K / wide<E>::COUNT;
+    size_t row = (size_t)blockIdx.x * ROWS, pieces = l.K / VECTOR_ELEMENTS<E>;
     int there = l.N - row < ROWS ? (int)(l.N - row) : ROWS;
     const uint4 *rows = (const uint4 *)l.weight + row * pieces;
     float sums[ROWS] = {}, squares = 0.0f;
     uint4 w[ROWS][PASSES];
     load_pieces<PASSES, ROWS>(w, rows, pieces, 0, there); /* weights: no kernel writes them */
     if (!p.late) {
-        let_next_begin();
+        launch_dependent_grids();
     }
-    wait_for_front();
+    wait_on_dependent_grids();
     if (p.late) {
-        let_next_begin();
+        launch_dependent_grids();
     }
     bool adds = l.residual != NULL && (int)threadIdx.x < there;
     float residual = adds ? l.residual[row + threadIdx.x] : 0.0f; /* on its way early */
@@ -173,8 +158,8 @@ static __global__ void __launch_bounds__(PRODUCT_THREADS) product_kernel(struct 
 
 template <typename E> static __global__ void __launch_bounds__(256) odd_kernel(struct product p) {
     const struct kv_linear &l = p.l;
-    wait_for_front();
-    let_next_begin();
+    wait_on_dependent_grids();
+    launch_dependent_grids();
     size_t n = (size_t)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
     if (n < l.N) {
         const E *row = (const E *)l.weight + n * l.K;
@@ -184,9 +169,9 @@ template <typename E> static __global__ void __launch_bounds__(256) odd_kernel(s
             squares += x * x;
             sum += to_float(row[k]) * (l.norm != NULL ? x * l.norm[k] : x);
         }
-        sum = lane_sum(sum);
+        sum = warp_sum(sum);
         if (l.norm != NULL && l.K > 0) {
-            sum *= norm_factor(lane_sum(squares), l.K, l.eps);
+            sum *= norm_factor(warp_sum(squares), l.K, l.eps);
         }
         if (threadIdx.x % 32 == 0) {
             l.out[n] = (l.residual != NULL ? l.residual[n] : 0.0f) + sum;
@@ -241,7 +226,7 @@ static inline void launch_passes(const struct product &p, bool chained, unsigned
    are few blocks or short rows. */
 template <typename E>
 static inline void launch_aligned(const struct product &p, bool chained, device_stream stream) {
-    size_t pieces = p.l.K / wide<E>::COUNT, rows = rows_for(p.l.N);
+    size_t pieces = p.l.K / VECTOR_ELEMENTS<E>, rows = rows_for(p.l.N);
     bool few = p.l.N <= 264 * rows || rows == 4;
     size_t passes = pieces <= 64 || (pieces <= 256 && few && rows > 2) ? 1 : 2;
     size_t wanted = ceil_div(ceil_div(pieces, passes), 32) * 32;

@@ -16,9 +16,9 @@ enum { STAY_PASSES = 4, STAY_ROWS = 2 };
 
 /* The thread's pieces of x, times the norm; 0 where there are none. @return its sum of squares */
 template <typename E>
-static __device__ __forceinline__ float load_x(float y[STAY_PASSES][wide<E>::COUNT],
+static __device__ __forceinline__ float load_x(float y[STAY_PASSES][VECTOR_ELEMENTS<E>],
                                                const struct kv_linear &l, int pieces) {
-    constexpr int WIDE = wide<E>::COUNT;
+    constexpr int WIDE = VECTOR_ELEMENTS<E>;
     float squares = 0.0f, norm[WIDE];
 #pragma unroll
     for (int i = 0; i < STAY_PASSES; i++) {
@@ -59,9 +59,9 @@ typedef float warp_sums[STAY_ROWS + 1][PRODUCT_THREADS / 32];
 /* A tile's products, and out. */
 template <typename E>
 static __device__ __forceinline__ void
-finish_tile(const uint4 w[STAY_ROWS][STAY_PASSES], const float y[STAY_PASSES][wide<E>::COUNT],
+finish_tile(const uint4 w[STAY_ROWS][STAY_PASSES], const float y[STAY_PASSES][VECTOR_ELEMENTS<E>],
             float squares, const struct kv_linear &l, size_t tile, warp_sums sums) {
-    constexpr int WIDE = wide<E>::COUNT;
+    constexpr int WIDE = VECTOR_ELEMENTS<E>;
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
     size_t n = tile * STAY_ROWS + threadIdx.x;
     bool stores = threadIdx.x < STAY_ROWS && n < l.N;
@@ -77,7 +77,7 @@ finish_tile(const uint4 w[STAY_ROWS][STAY_PASSES], const float y[STAY_PASSES][wi
                 sum += values[j] * y[i][j];
             }
         }
-        sum = lane_sum(sum);
+        sum = warp_sum(sum);
         if (lane == 0) {
             sums[r][warp] = sum;
         }
@@ -104,18 +104,18 @@ template <typename E>
 static __global__ void __launch_bounds__(PRODUCT_THREADS) stay_kernel(struct product p) {
     __shared__ warp_sums sums[2];
     const struct kv_linear &l = p.l;
-    size_t pieces = l.K / wide<E>::COUNT, tile = blockIdx.x;
+    size_t pieces = l.K / VECTOR_ELEMENTS<E>, tile = blockIdx.x;
     uint4 now[STAY_ROWS][STAY_PASSES], next[STAY_ROWS][STAY_PASSES];
-    float y[STAY_PASSES][wide<E>::COUNT];
+    float y[STAY_PASSES][VECTOR_ELEMENTS<E>];
     load_tile<E>(now, l, pieces, tile);
     if (!p.late) {
-        let_next_begin();
+        launch_dependent_grids();
     }
-    wait_for_front();
+    wait_on_dependent_grids();
     if (p.late) {
-        let_next_begin();
+        launch_dependent_grids();
     }
-    float squares = lane_sum(load_x<E>(y, l, (int)pieces));
+    float squares = warp_sum(load_x<E>(y, l, (int)pieces));
     while (tile * STAY_ROWS < l.N) {
         load_tile<E>(next, l, pieces, tile + gridDim.x);
         finish_tile<E>(now, y, squares, l, tile, sums[0]);
@@ -143,7 +143,7 @@ static inline bool stay_takes(const struct kv_linear *l) {
 template <typename E>
 static inline void launch_stay(const struct product &p, unsigned multiprocessors, bool chained,
                                device_stream stream) {
-    size_t pieces = p.l.K / wide<E>::COUNT, tiles = ceil_div(p.l.N, STAY_ROWS);
+    size_t pieces = p.l.K / VECTOR_ELEMENTS<E>, tiles = ceil_div(p.l.N, STAY_ROWS);
     size_t threads = ceil_div(ceil_div(pieces, STAY_PASSES), 32) * 32;
     size_t blocks = multiprocessors * (512 / threads);
     launch<stay_kernel<E>>(chained, (unsigned)(blocks < tiles ? blocks : tiles), (unsigned)threads,

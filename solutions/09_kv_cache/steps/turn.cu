@@ -29,7 +29,7 @@ static __global__ void turn_kernel(struct kv_attention a, float *qkv, double log
     bool key = head < a.NH + a.KVH;
     size_t key_head = head - a.NH - (key ? 0 : a.KVH);
     E *row = (E *)(key ? a.k : a.v) + ((size_t)position * a.KVH + key_head) * a.HS;
-    store(row + at.first, two.x), store(row + at.second, two.y);
+    store_rounded(row + at.first, two.x), store_rounded(row + at.second, two.y);
 }
 
 enum status kv_turn_and_store(const struct kv_attention *a, float *qkv, device_stream stream,

@@ -59,8 +59,8 @@ template <typename E> struct newest { E *key_here, *value_here, *key, *value; };
 template <typename E>
 static __device__ __forceinline__ void put_newest(const struct newest<E> &to, unsigned channel,
                                                   float key, float value) {
-    to.key_here[channel] = to.key[channel] = elements<E>::narrow(key);
-    to.value_here[channel] = to.value[channel] = elements<E>::narrow(value);
+    to.key_here[channel] = to.key[channel] = from_float<E>(key);
+    to.value_here[channel] = to.value[channel] = from_float<E>(value);
 }
 
 /* The token's key, turned, and value become their row of the cache. Teams of one key head write the
@@ -155,17 +155,17 @@ static __device__ __forceinline__ void put_scores_together(float scores[N], unsi
 enum { ONE_KEY_ROUNDS = ONE_SLOT_BYTES / 2 / 512 };
 
 /* What a lane has of each query: the channels that it has of a key. */
-template <typename E, int GROUP> struct lane_queries { float of[GROUP][elements<E>::COUNT]; };
+template <typename E, int GROUP> struct lane_queries { float of[GROUP][VECTOR_ELEMENTS<E>]; };
 
 template <typename E, int GROUP>
 static __device__ __forceinline__ struct lane_queries<E, GROUP>
 lane_queries_of(const float *queries, unsigned lanes, unsigned HS) {
     struct lane_queries<E, GROUP> q;
-    unsigned channel = threadIdx.x % 32 % lanes * elements<E>::COUNT;
+    unsigned channel = threadIdx.x % 32 % lanes * VECTOR_ELEMENTS<E>;
 #pragma unroll
     for (int g = 0; g < GROUP; g++) {
 #pragma unroll
-        for (int c = 0; c < elements<E>::COUNT; c++) {
+        for (int c = 0; c < VECTOR_ELEMENTS<E>; c++) {
             q.of[g][c] = queries[g * HS + channel + c];
         }
     }
@@ -182,14 +182,14 @@ struct lane_keys {
 /* Takes keys in that `lanes` lanes share; all lanes stay for the shuffles. */
 template <typename E, int GROUP, int KEYS>
 static __device__ __forceinline__ void
-attend_some(struct going<elements<E>::COUNT> m[GROUP], const struct lane_queries<E, GROUP> &q,
+attend_some(struct going<VECTOR_ELEMENTS<E>> m[GROUP], const struct lane_queries<E, GROUP> &q,
             const struct lane_keys<KEYS> &k, unsigned lanes) {
-    constexpr int COUNT = elements<E>::COUNT;
+    constexpr int COUNT = VECTOR_ELEMENTS<E>;
     float scores[KEYS * GROUP];
 #pragma unroll
     for (int i = 0; i < KEYS; i++) {
         float key[COUNT];
-        elements<E>::unpack(key, k.key[i]);
+        unpack(k.key[i], key, E());
 #pragma unroll
         for (int g = 0; g < GROUP; g++) {
             scores[i * GROUP + g] = part_of_score<COUNT>(q.of[g], key);
@@ -210,7 +210,7 @@ attend_some(struct going<elements<E>::COUNT> m[GROUP], const struct lane_queries
 #pragma unroll
     for (int i = 0; i < KEYS; i++) {
         float value[COUNT];
-        elements<E>::unpack(value, k.value[i]);
+        unpack(k.value[i], value, E());
 #pragma unroll
         for (int g = 0; g < GROUP; g++) {
             take_key<COUNT>(&m[g], scores[i * GROUP + g], value);
@@ -238,7 +238,7 @@ static __device__ __forceinline__ void read_keys(struct lane_keys<KEYS> *k, unsi
 /* The warp's keys of earlier tokens, from its ring, two slots at a time where registers suffice. */
 template <typename E, int GROUP>
 static __device__ __forceinline__ void
-attend_keys(struct going<elements<E>::COUNT> m[GROUP], struct ring *r,
+attend_keys(struct going<VECTOR_ELEMENTS<E>> m[GROUP], struct ring *r,
             const struct lane_queries<E, GROUP> &q, unsigned lanes, const struct one &p) {
     constexpr int SLOTS = GROUP < 4 ? 2 : 1;
     const struct begin *begin = begin_of(r->plan, ONE_KEYS);
@@ -324,9 +324,9 @@ static __device__ __forceinline__ void add_parts(struct mix *all, struct post pa
 
 /* A warp's keys of all lanes together, to shared memory: GROUP of all channels. */
 template <typename E, int GROUP>
-static __device__ __forceinline__ void put_mixes(float *to, struct going<elements<E>::COUNT> *m,
+static __device__ __forceinline__ void put_mixes(float *to, struct going<VECTOR_ELEMENTS<E>> *m,
                                                  unsigned lanes, unsigned HS) {
-    constexpr int COUNT = elements<E>::COUNT;
+    constexpr int COUNT = VECTOR_ELEMENTS<E>;
     unsigned lane = threadIdx.x % 32;
 #pragma unroll
     for (int g = 0; g < GROUP; g++, to += one_result(HS)) {
@@ -372,7 +372,7 @@ static __device__ __forceinline__ void send_mixes(const struct item *item, const
 
 /* The block's own key, if its part has it: the last warp's, which has the fewest others. */
 template <typename E, int GROUP>
-static __device__ __forceinline__ void attend_newest(struct going<elements<E>::COUNT> m[GROUP],
+static __device__ __forceinline__ void attend_newest(struct going<VECTOR_ELEMENTS<E>> m[GROUP],
                                                      const struct lane_queries<E, GROUP> &q,
                                                      const uint4 *newest, unsigned lanes) {
     unsigned lane = threadIdx.x % 32, piece = lane % lanes;
@@ -409,14 +409,14 @@ static __device__ __forceinline__ void attend(struct ring *r, unsigned l, float 
     if (!item->any) {
         return;
     }
-    unsigned lanes = p.HS / elements<E>::COUNT;
+    unsigned lanes = p.HS / VECTOR_ELEMENTS<E>;
     size_t row = (((size_t)l * p.T + (unsigned)p.position) * p.KVH + item->head) * p.HS;
     E *here = (E *)(room + GROUP * p.HS);
     struct newest<E> newest = {
         here, here + p.HS, (E *)p.k + row, (E *)p.v + row
     };
     float *mixes = room + (GROUP + 2) * p.HS;
-    struct going<elements<E>::COUNT> m[GROUP] = {};
+    struct going<VECTOR_ELEMENTS<E>> m[GROUP] = {};
     turn_queries<GROUP>(room, angles, item->team, tag + ONE_QKV_PART, p);
     if (item->newest) {
         append<E>(newest, angles, item->head, tag + ONE_QKV_PART, p);

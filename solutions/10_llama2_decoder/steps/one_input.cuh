@@ -25,18 +25,11 @@ struct work {
     float factor;   /* of a norm; 1 without */
 };
 
-static __device__ __forceinline__ float sum_of_lanes(float x) {
-    for (int step = 16; step > 0; step /= 2) {
-        x += __shfl_xor_sync(~0u, x, step);
-    }
-    return x;
-}
-
 /* Puts channels 4i to 4i + 3 where products look for them. */
 template <typename E>
 static __device__ __forceinline__ void put_four(struct work *b, unsigned i, float4 x, unsigned K) {
-    constexpr unsigned QUADS = elements<E>::COUNT / 4;
-    b->x[i % QUADS * (K / elements<E>::COUNT) + i / QUADS] = x;
+    constexpr unsigned QUADS = VECTOR_ELEMENTS<E> / 4;
+    b->x[i % QUADS * (K / VECTOR_ELEMENTS<E>)+i / QUADS] = x;
 }
 
 static __device__ __forceinline__ float4 times(float4 a, float4 b) {
@@ -51,7 +44,7 @@ static __device__ __forceinline__ float square_of(float4 x) {
 static __device__ __forceinline__ void end_input(struct work *b, float squares, bool norms,
                                                  unsigned K, const struct one &p) {
     if (norms) {
-        squares = sum_of_lanes(squares);
+        squares = warp_sum(squares);
         if (threadIdx.x % 32 == 0) {
             b->squares[threadIdx.x / 32] = squares;
         }
@@ -81,9 +74,8 @@ static __device__ __forceinline__ void take_embedding(struct work *b, const E *r
                                                       const float *norm, const struct one &p) {
     float squares = 0.0f;
     for (unsigned i = threadIdx.x; i < p.C / 4; i += ONE_THREADS) {
-        float4 x =
-            make_float4(elements<E>::widen(row[4 * i]), elements<E>::widen(row[4 * i + 1]),
-                        elements<E>::widen(row[4 * i + 2]), elements<E>::widen(row[4 * i + 3]));
+        float4 x = make_float4(to_float(row[4 * i]), to_float(row[4 * i + 1]),
+                               to_float(row[4 * i + 2]), to_float(row[4 * i + 3]));
         squares += square_of(x);
         put_four<E>(b, i, times(x, ((const float4 *)norm)[i]), p.C);
     }

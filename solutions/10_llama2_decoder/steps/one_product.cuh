@@ -10,7 +10,7 @@
 
 /* What a lane multiplies a slice with: the input's pieces from `first` on. */
 template <typename E> struct factors {
-    static constexpr int COUNT = elements<E>::COUNT, ROUNDS = ONE_SLOT_BYTES / 512;
+    static constexpr int COUNT = VECTOR_ELEMENTS<E>, ROUNDS = ONE_SLOT_BYTES / 512;
     float4 x[ROUNDS][COUNT / 4];
 };
 
@@ -56,7 +56,7 @@ static __device__ __forceinline__ float dot(const struct weights &w, const struc
 #pragma unroll
     for (int i = 0; i < f.ROUNDS; i++) {
         float x[f.COUNT];
-        elements<E>::unpack(x, w.x[i]);
+        unpack(w.x[i], x, E());
 #pragma unroll
         for (int q = 0; q < f.COUNT / 4; q++) {
             sums[0] += x[4 * q] * f.x[i][q].x;
@@ -87,7 +87,7 @@ static __device__ __forceinline__ void multiply_slices(struct ring *r, const str
         struct weights w = read_slot<WHOLE>(wait(r), pieces - slice * PIECES);
         pass(r, i + owed >= count, p);
         float sum = dot<E>(w, f);
-        last = sum_of_lanes(last);
+        last = warp_sum(last);
         if (threadIdx.x % 32 == 0 && i > 0) {
             to[(i - 1) * ONE_WARPS] = last;
         }
@@ -97,7 +97,7 @@ static __device__ __forceinline__ void multiply_slices(struct ring *r, const str
             f = factors_of<E>(b, slice * PIECES, pieces);
         }
     }
-    last = sum_of_lanes(last);
+    last = warp_sum(last);
     if (threadIdx.x % 32 == 0 && count > 0) {
         to[(count - 1) * ONE_WARPS] = last;
     }
@@ -142,7 +142,7 @@ static __device__ __forceinline__ void multiply_all(struct ring *r, const struct
 /* Row n of the residual stream. @param row the embedding's, where the stream begins; else NULL */
 template <typename E>
 static __device__ __forceinline__ float stream_at(unsigned n, const E *row, const struct one &p) {
-    return row != NULL ? elements<E>::widen(row[n]) : p.x[n];
+    return row != NULL ? to_float(row[n]) : p.x[n];
 }
 
 /* A product added to the residual stream, for all to see. */

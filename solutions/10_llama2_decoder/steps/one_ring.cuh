@@ -14,6 +14,7 @@
 #ifndef WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_STEPS_ONE_RING_CUH_
 #define WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_STEPS_ONE_RING_CUH_
 
+#include "common/cuda/async_copy.cuh"
 #include "solutions/10_llama2_decoder/steps/one_context.cuh"
 
 /* Slices that a warp owes where it will wait. */
@@ -204,10 +205,6 @@ struct ring {
     const struct plan *plan; /* shared memory */
 };
 
-static __device__ __forceinline__ unsigned shared_address(const void *p) {
-    return (unsigned)__cvta_generic_to_shared(p);
-}
-
 /* Each lane asks for the pieces of a slice that it will read. @param bytes of a slice that is not
    WHOLE */
 template <bool WHOLE>
@@ -220,8 +217,7 @@ static __device__ __forceinline__ void copy_slice(unsigned to, const unsigned ch
 #pragma unroll
     for (unsigned at = 0; at < ONE_SLOT_BYTES; at += 32 * 16) {
         if (WHOLE || at + lane < bytes) {
-            asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to + at), "l"(from + at)
-                         : "memory");
+            cp_async_16(to + at, from + at);
         }
     }
 #endif
@@ -238,19 +234,11 @@ static __device__ __forceinline__ void copy_keys(unsigned to, const unsigned cha
 #pragma unroll
     for (unsigned at = 0; at < ONE_SLOT_BYTES / 2; at += 32 * 16, key += 32 / lanes) {
         if (key < keys) {
-            asm volatile("cp.async.cg.shared.global [%0], [%1], 16;\n\t"
-                         "cp.async.cg.shared.global [%2], [%3], 16;" ::"r"(to + at),
-                         "l"(from), "r"(to + at + ONE_SLOT_BYTES / 2), "l"(from + p.key_to_value)
-                         : "memory");
+            cp_async_16(to + at, from);
+            cp_async_16(to + at + ONE_SLOT_BYTES / 2, from + p.key_to_value);
         }
         from += 32 / lanes * p.key_bytes;
     }
-#endif
-}
-
-static __device__ __forceinline__ void end_asking(void) {
-#if ONE_CODE
-    asm volatile("cp.async.commit_group;" ::: "memory"); /* be it empty */
 #endif
 }
 
@@ -268,7 +256,7 @@ static __device__ __forceinline__ void ask(struct ring *r, unsigned slot, const 
         }
         advance(c, r->plan, p);
     }
-    end_asking();
+    cp_async_commit();
 }
 
 /* The warp's ring, whose first slices are on their way. @param slots the block's */
@@ -287,9 +275,7 @@ ring_begin(const unsigned char *slots, const struct plan *plan, const struct one
 
 /* Waits for the oldest slot. Each lane reads what it has asked for itself. */
 static __device__ __forceinline__ unsigned wait(const struct ring *r) {
-#if ONE_CODE
-    asm volatile("cp.async.wait_group %0;" ::"n"(ONE_SLOTS - 1) : "memory");
-#endif
+    cp_async_wait<ONE_SLOTS - 1>();
     return r->slots + r->slot * ONE_SLOT_BYTES;
 }
 
@@ -311,7 +297,7 @@ static __device__ __forceinline__ uint4 read_shared(unsigned address) {
 static __device__ __forceinline__ void pass(struct ring *r, bool owes, const struct one &p) {
     if (owes) {
         r->owed++;
-        end_asking();
+        cp_async_commit();
     } else {
         ask(r, r->slot, p);
     }

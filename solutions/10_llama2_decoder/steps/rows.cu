@@ -12,10 +12,7 @@ static constexpr unsigned THREADS = 256, WARPS = THREADS / 32;
 
 /* The sum over the block, in every thread; `parts` (WARPS) is shared memory, used once. */
 static __device__ __forceinline__ float block_sum(float x, float *parts) {
-#pragma unroll
-    for (int step = 16; step > 0; step /= 2) {
-        x += __shfl_xor_sync(~0u, x, step);
-    }
+    x = warp_sum(x);
     if (threadIdx.x % 32 == 0) {
         parts[threadIdx.x / 32] = x;
     }
@@ -36,7 +33,7 @@ static __global__ void __launch_bounds__(THREADS)
     chained_begin();
     const E *from = table + (size_t)tokens[blockIdx.x] * C;
     for (size_t c = threadIdx.x; c < C; c += THREADS) {
-        x[blockIdx.x * C + c] = elements<E>::widen(from[c]);
+        x[blockIdx.x * C + c] = to_float(from[c]);
     }
 }
 
@@ -113,7 +110,7 @@ static __global__ void __launch_bounds__(THREADS)
             E stored[4];
 #pragma unroll
             for (int j = 0; j < 4; j++) {
-                stored[j] = elements<E>::narrow(all[j]);
+                stored[j] = from_float<E>(all[j]);
             }
             if (sizeof(E) == 2) {
                 *(uint2 *)to = *(const uint2 *)stored;
@@ -123,7 +120,7 @@ static __global__ void __launch_bounds__(THREADS)
         }
     } else {
         for (size_t c = threadIdx.x; c < C; c += THREADS) {
-            y[row + c] = elements<E>::narrow(x[row + c] * factor * weight[c]);
+            y[row + c] = from_float<E>(x[row + c] * factor * weight[c]);
         }
     }
 }
@@ -180,11 +177,11 @@ static __global__ void __launch_bounds__(THREADS)
         unsigned first = t.layout == NN_ROPE_INTERLEAVED ? 2 * i : i;
         unsigned second = t.layout == NN_ROPE_INTERLEAVED ? first + 1 : i + pairs;
         E *from = row + head * t.HS;
-        float a = elements<E>::widen(from[first]), b = elements<E>::widen(from[second]);
+        float a = to_float(from[first]), b = to_float(from[second]);
         E *to = head < t.NH ? from : keys + position * width + (head - t.NH) * t.HS;
         float2 angle = angles[i];
-        to[first] = elements<E>::narrow(a * angle.x - b * angle.y);
-        to[second] = elements<E>::narrow(a * angle.y + b * angle.x);
+        to[first] = from_float<E>(a * angle.x - b * angle.y);
+        to[second] = from_float<E>(a * angle.y + b * angle.x);
     }
     const E *value = row + (t.NH + t.KVH) * t.HS;
     for (size_t c = threadIdx.x; c < width; c += THREADS) {
@@ -211,7 +208,7 @@ enum status decoder_rows_turn(const struct decoder *d, size_t l, bool queries, s
 template <typename E, bool VECTOR>
 static __global__ void __launch_bounds__(THREADS)
     rows_gate(E *gated, const E *gate_up, size_t hidden) {
-    constexpr int COUNT = VECTOR ? elements<E>::COUNT : 1;
+    constexpr int COUNT = VECTOR ? VECTOR_ELEMENTS<E> : 1;
     chained_begin();
     size_t c = ((size_t)blockIdx.y * THREADS + threadIdx.x) * COUNT;
     if (c >= hidden) {
@@ -221,21 +218,21 @@ static __global__ void __launch_bounds__(THREADS)
     E *to = gated + blockIdx.x * hidden + c;
     if constexpr (VECTOR) {
         float a[COUNT], b[COUNT];
-        elements<E>::unpack(a, *(const uint4 *)gate);
-        elements<E>::unpack(b, *(const uint4 *)up);
+        unpack(*(const uint4 *)gate, a, E());
+        unpack(*(const uint4 *)up, b, E());
 #pragma unroll
         for (int i = 0; i < COUNT; i++) {
             a[i] = silu_of(a[i]) * b[i];
         }
-        *(uint4 *)to = pack<E>(a);
+        *(uint4 *)to = pack(a, E());
     } else {
-        float a = elements<E>::widen(*gate), b = elements<E>::widen(*up);
-        *to = elements<E>::narrow(silu_of(a) * b);
+        float a = to_float(*gate), b = to_float(*up);
+        *to = from_float<E>(silu_of(a) * b);
     }
 }
 
 template <typename E> static void launch_gate(const struct decoder *d, size_t count) {
-    size_t hidden = d->model->hidden, COUNT = elements<E>::COUNT;
+    size_t hidden = d->model->hidden, COUNT = VECTOR_ELEMENTS<E>;
     bool vector = hidden % COUNT == 0;
     dim3 grid((unsigned)count, (unsigned)ceil_div(hidden, THREADS * (vector ? COUNT : 1)));
     E *to = (E *)d->rows.gated;

@@ -28,7 +28,7 @@ static bool can_stream(const struct decoder *d, const struct stream *s, size_t K
 
 template <typename E, bool GATE>
 static enum status start(const struct decoder *d, struct stream s, struct error *error) {
-    size_t bytes = s.pieces * elements<E>::COUNT * sizeof(float);
+    size_t bytes = s.pieces * VECTOR_ELEMENTS<E> * sizeof(float);
     size_t wanted = ceil_div(s.rows, STREAM_WARPS);
     size_t most = STREAM_BLOCKS * d->multiprocessors;
     /* For every launch, also one that was recorded before. */
@@ -73,12 +73,12 @@ static __global__ void __launch_bounds__(256)
         float x = in[k];
         squares += x * x;
         x *= norm[k];
-        first += elements<E>::widen(gate[k]) * x;
-        second += elements<E>::widen(up[k]) * x;
+        first += to_float(gate[k]) * x;
+        second += to_float(up[k]) * x;
     }
-    float factor = 1.0f / sqrtf(lanes_sum(squares) / (float)K + eps);
-    first = factor * lanes_sum(first);
-    second = factor * lanes_sum(second);
+    float factor = 1.0f / sqrtf(warp_sum(squares) / (float)K + eps);
+    first = factor * warp_sum(first);
+    second = factor * warp_sum(second);
     if (threadIdx.x % 32 == 0) {
         out[n] = silu_of(first) * second;
     }

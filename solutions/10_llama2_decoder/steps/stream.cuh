@@ -34,23 +34,6 @@ struct stream {
     float eps;
 };
 
-/* 16 bytes of weights, on their way past L1: nobody reads them twice. */
-static __device__ __forceinline__ uint4 load_once(const uint4 *from) {
-    uint4 x;
-    asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
-                 : "l"(from));
-    return x;
-}
-
-static __device__ __forceinline__ float lanes_sum(float x) {
-#pragma unroll
-    for (int step = 16; step > 0; step /= 2) {
-        x += __shfl_xor_sync(~0u, x, step);
-    }
-    return x;
-}
-
 /*
  * Pieces of a lane that are on their way together: with a gate half of them are the gate's and the
  * others up's at the same places, else all are one row's.
@@ -65,9 +48,10 @@ template <bool GATE> struct pieces_of_lane {
         for (int i = 0; i < PLACES; i++) {
             unsigned place = first + i * 32;
             bool there = place < s.pieces;
-            w[i] = there ? load_once(row + place) : make_uint4(0, 0, 0, 0);
+            w[i] = there ? load_no_allocate(row + place) : make_uint4(0, 0, 0, 0);
             if (GATE) {
-                w[PLACES + i] = there ? load_once(row + s.apart + place) : make_uint4(0, 0, 0, 0);
+                w[PLACES + i] =
+                    there ? load_no_allocate(row + s.apart + place) : make_uint4(0, 0, 0, 0);
             }
         }
     }
@@ -76,7 +60,7 @@ template <bool GATE> struct pieces_of_lane {
     template <typename E>
     __device__ __forceinline__ void multiply(float sums[2], const struct stream &s,
                                              const float4 *planes, unsigned first) const {
-        constexpr int COUNT = elements<E>::COUNT;
+        constexpr int COUNT = VECTOR_ELEMENTS<E>;
 #pragma unroll
         for (int i = 0; i < PLACES; i++) {
             unsigned place = first + i * 32 < s.pieces ? first + i * 32 : 0; /* the weights are 0 */
@@ -87,13 +71,13 @@ template <bool GATE> struct pieces_of_lane {
                 x[4 * j] = four.x, x[4 * j + 1] = four.y;
                 x[4 * j + 2] = four.z, x[4 * j + 3] = four.w;
             }
-            elements<E>::unpack(values, w[i]);
+            unpack(w[i], values, E());
 #pragma unroll
             for (int j = 0; j < COUNT; j++) {
                 sums[GATE ? 0 : i % 2] += values[j] * x[j];
             }
             if (GATE) {
-                elements<E>::unpack(values, w[PLACES + i]);
+                unpack(w[PLACES + i], values, E());
 #pragma unroll
                 for (int j = 0; j < COUNT; j++) {
                     sums[1] += values[j] * x[j];
@@ -107,7 +91,7 @@ template <bool GATE> struct pieces_of_lane {
    do not collide. @return the thread's sum of x^2 */
 template <typename E>
 static __device__ __forceinline__ float place_input(float4 *planes, const struct stream &s) {
-    constexpr unsigned FOURS = elements<E>::COUNT / 4;
+    constexpr unsigned FOURS = VECTOR_ELEMENTS<E> / 4;
     float squares = 0.0f;
     for (unsigned i = threadIdx.x; i < s.pieces * FOURS; i += STREAM_THREADS) {
         float4 x = ((const float4 *)s.in)[i];
@@ -125,7 +109,7 @@ static __device__ __forceinline__ float place_input(float4 *planes, const struct
 static __device__ __forceinline__ float factor_of(float squares, const struct stream &s,
                                                   unsigned K) {
     __shared__ float parts[STREAM_WARPS];
-    squares = lanes_sum(squares);
+    squares = warp_sum(squares);
     if (threadIdx.x % 32 == 0) {
         parts[threadIdx.x / 32] = squares;
     }
@@ -158,7 +142,7 @@ static __global__ void __launch_bounds__(STREAM_THREADS, 2) stream_kernel(const 
     }
     chained_begin();
     float residual = n < s.rows && s.residual != NULL ? s.residual[n] : 0.0f; /* early */
-    float factor = factor_of(place_input<E>(planes, s), s, s.pieces * elements<E>::COUNT);
+    float factor = factor_of(place_input<E>(planes, s), s, s.pieces * VECTOR_ELEMENTS<E>);
     while (n < s.rows) {
         float sums[2] = {0.0f, 0.0f};
         unsigned next = n + stride;
@@ -174,8 +158,8 @@ static __global__ void __launch_bounds__(STREAM_THREADS, 2) stream_kernel(const 
         if (next < s.rows) {
             pieces.ask(s, row, lane);
         }
-        float one = factor * lanes_sum(GATE ? sums[0] : sums[0] + sums[1]);
-        float other = GATE ? factor * lanes_sum(sums[1]) : 0.0f;
+        float one = factor * warp_sum(GATE ? sums[0] : sums[0] + sums[1]);
+        float other = GATE ? factor * warp_sum(sums[1]) : 0.0f;
         if (lane == 0) {
             s.out[n] = GATE ? silu_of(one) * other : residual + one;
         }

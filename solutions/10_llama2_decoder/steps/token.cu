@@ -58,7 +58,7 @@ static __global__ void __launch_bounds__(EMBED_THREADS)
     chained_begin();
     size_t c = (size_t)blockIdx.x * EMBED_THREADS + threadIdx.x;
     if (c < C) {
-        x[c] = elements<E>::widen(table[(size_t)*token * C + c]);
+        x[c] = to_float(table[(size_t)*token * C + c]);
     }
     if (c == 0) {
         *place = position;
@@ -94,7 +94,7 @@ static __global__ void __launch_bounds__(EMBED_THREADS)
     chained_begin();
     size_t c = (size_t)blockIdx.x * EMBED_THREADS + threadIdx.x;
     if (c < C) {
-        x[c] = elements<E>::widen(row[c]);
+        x[c] = to_float(row[c]);
     }
     if (c == 0) {
         *place = position;

@@ -65,7 +65,8 @@ static __device__ __forceinline__ void start_rows(bf16 *to, const bf16 *from, si
     bf16 *place = to + row * TILE::PITCH + channel;
 #pragma unroll
     for (int i = 0; i < ROWS / PASS; i++) {
-        copy<16>(place + i * PASS * TILE::PITCH, i * PASS < rows ? piece : from, i * PASS < rows);
+        cp_async<16>(place + i * PASS * TILE::PITCH, i * PASS < rows ? piece : from,
+                     i * PASS < rows);
         piece += PASS * stride;
     }
 }
@@ -86,10 +87,10 @@ start_tile(const struct backward_shared<TILE> &m, int stage,
         const float *from = (int)threadIdx.x < TILE::OTHER ? numbers.lse : numbers.delta;
         bool there = first + row < s.T;
         static_assert(TILE::THREADS == 2 * TILE::OTHER, "a number a thread");
-        copy<4>(m.numbers + stage * 2 * TILE::OTHER + threadIdx.x,
-                there ? from + head * p.rows + s.start + first + row : from, there);
+        cp_async<4>(m.numbers + stage * 2 * TILE::OTHER + threadIdx.x,
+                    there ? from + head * p.rows + s.start + first + row : from, there);
     }
-    commit_copies();
+    cp_async_commit();
 }
 
 /* sums[m][n] = 16 own rows . 8 other rows */
@@ -108,15 +109,15 @@ static __device__ __forceinline__ void compare_rows(struct accumulator (*sums)[T
         struct fragment a[TILE::M_TILES];
 #pragma unroll
         for (int m = 0; m < TILE::M_TILES; m++) {
-            a[m] = load_matrices<false>(a_row + m * 16 * TILE::PITCH + depth * 16);
+            a[m] = ldmatrix_x4<false>(a_row + m * 16 * TILE::PITCH + depth * 16);
         }
 #pragma unroll
         for (int n = 0; n < TILE::OTHER_TILES; n += 2) {
-            struct fragment b = load_matrices<false>(b_row + n * 8 * TILE::PITCH + depth * 16);
+            struct fragment b = ldmatrix_x4<false>(b_row + n * 8 * TILE::PITCH + depth * 16);
 #pragma unroll
             for (int m = 0; m < TILE::M_TILES; m++) {
-                multiply(sums[m][n], a[m], b.x[0], b.x[1], bf16());
-                multiply(sums[m][n + 1], a[m], b.x[2], b.x[3], bf16());
+                mma_m16n8k16(sums[m][n].x, a[m], b.x[0], b.x[1], bf16());
+                mma_m16n8k16(sums[m][n + 1].x, a[m], b.x[2], b.x[3], bf16());
             }
         }
     }
@@ -143,11 +144,11 @@ mix_rows(struct accumulator (*sums)[TILE::CHANNEL_TILES],
         }
 #pragma unroll
         for (int n = 0; n < TILE::CHANNEL_TILES; n += 2) {
-            struct fragment b = load_matrices<true>(row + depth * 16 * TILE::PITCH + n * 8);
+            struct fragment b = ldmatrix_x4<true>(row + depth * 16 * TILE::PITCH + n * 8);
 #pragma unroll
             for (int m = 0; m < TILE::M_TILES; m++) {
-                multiply(sums[m][n], a[m], b.x[0], b.x[1], bf16());
-                multiply(sums[m][n + 1], a[m], b.x[2], b.x[3], bf16());
+                mma_m16n8k16(sums[m][n].x, a[m], b.x[0], b.x[1], bf16());
+                mma_m16n8k16(sums[m][n + 1].x, a[m], b.x[2], b.x[3], bf16());
             }
         }
     }
@@ -226,7 +227,7 @@ static __device__ __forceinline__ void weigh_rows(struct accumulator (*scores)[T
 #pragma unroll
             for (int i = 0; i < 4; i++) {
                 int index = KEYS_OWN ? n : m, which = KEYS_OWN ? i % 2 : i / 2;
-                float p = power_of_2(scores[m][n].x[i] * factor - q.lse[index][which]);
+                float p = exp2_approx(scores[m][n].x[i] * factor - q.lse[index][which]);
                 scores[m][n].x[i] = p;
                 dp[m][n].x[i] = p * (dp[m][n].x[i] - q.delta[index][which]);
             }
@@ -329,7 +330,7 @@ static __global__ void __launch_bounds__(TILE::THREADS, TILE::BLOCKS)
             tile = s.tile;
             head++;
         }
-        wait_copies<0>();
+        cp_async_wait<0>();
         __syncthreads(); /* the tile is there, and the one before has been read */
         if (head < s.other_end) {
             start_tile<TILE, KEYS_OWN>(m, stage ^ 1, p, numbers, s, head, tile);

@@ -26,14 +26,14 @@ template <typename E_, int GROUP_, int VECTORS_, bool ALIGNED_> struct row_tile 
     static constexpr int GROUP = GROUP_, VECTORS = VECTORS_;
     static constexpr bool ALIGNED = ALIGNED_;
     static constexpr int THREADS = GROUP == 32 ? 256 : GROUP, ROWS = THREADS / GROUP;
-    static constexpr int COUNT = VECTORS * LANES<E>; /* columns of a thread */
+    static constexpr int COUNT = VECTORS * VECTOR_ELEMENTS<E>; /* columns of a thread */
     static constexpr int BLOCKS = THREADS > 256 || COUNT > 24 ? 1 : COUNT > 8 ? 2 : 4;
     static constexpr int COLUMNS = COUNT * GROUP;
 };
 
 /* The thread's first column of its vector v. */
 template <typename TILE> static __device__ __forceinline__ int column(int v) {
-    return (v * TILE::GROUP + (int)threadIdx.x % TILE::GROUP) * LANES<typename TILE::E>;
+    return (v * TILE::GROUP + (int)threadIdx.x % TILE::GROUP) * VECTOR_ELEMENTS<typename TILE::E>;
 }
 
 /* A vector of a row from column `first` on; what lies behind the row is 0. */
@@ -42,9 +42,9 @@ static __device__ __forceinline__ uint4 load_vector(const typename TILE::E *row,
     if constexpr (TILE::ALIGNED) {
         return first < C ? *(const uint4 *)(row + first) : make_uint4(0, 0, 0, 0);
     } else {
-        float x[LANES<typename TILE::E>];
+        float x[VECTOR_ELEMENTS<typename TILE::E>];
 #pragma unroll
-        for (int e = 0; e < LANES<typename TILE::E>; e++) {
+        for (int e = 0; e < VECTOR_ELEMENTS<typename TILE::E>; e++) {
             x[e] = first + e < C ? to_float(row[first + e]) : 0.0f;
         }
         return pack_vector(x);
@@ -52,13 +52,14 @@ static __device__ __forceinline__ uint4 load_vector(const typename TILE::E *row,
 }
 
 template <typename TILE>
-static __device__ __forceinline__ void store_vector(typename TILE::E *row, int first, int C,
-                                                    const float (&x)[LANES<typename TILE::E>]) {
+static __device__ __forceinline__ void
+store_vector(typename TILE::E *row, int first, int C,
+             const float (&x)[VECTOR_ELEMENTS<typename TILE::E>]) {
     if (TILE::ALIGNED && first < C) {
         *(uint4 *)(row + first) = pack_vector(x);
     }
 #pragma unroll
-    for (int e = 0; e < LANES<typename TILE::E> && !TILE::ALIGNED; e++) {
+    for (int e = 0; e < VECTOR_ELEMENTS<typename TILE::E> && !TILE::ALIGNED; e++) {
         if (first + e < C) {
             row[first + e] = from_float<typename TILE::E>(x[e]);
         }
@@ -68,12 +69,12 @@ static __device__ __forceinline__ void store_vector(typename TILE::E *row, int f
 /* Weights are fp32: one or two vectors. */
 template <typename TILE>
 static __device__ __forceinline__ void load_weights(const float *weight, int first, int C,
-                                                    float (&w)[LANES<typename TILE::E>]) {
+                                                    float (&w)[VECTOR_ELEMENTS<typename TILE::E>]) {
 #pragma unroll
-    for (int e = 0; e < LANES<typename TILE::E>; e += 4) {
+    for (int e = 0; e < VECTOR_ELEMENTS<typename TILE::E>; e += 4) {
         float four[4] = {};
         if (TILE::ALIGNED && first < C) {
-            unpack(__ldg((const uint4 *)(weight + first + e)), four);
+            unpack_vector(__ldg((const uint4 *)(weight + first + e)), four);
         }
 #pragma unroll
         for (int i = 0; i < 4; i++) {
@@ -85,8 +86,8 @@ static __device__ __forceinline__ void load_weights(const float *weight, int fir
 
 /* Of all threads of a row, in each of them. */
 template <typename TILE> static __device__ __forceinline__ float2 row_sums(float a, float b) {
-    a = lanes_sum<32>(a);
-    b = lanes_sum<32>(b);
+    a = warp_sum<32>(a);
+    b = warp_sum<32>(b);
     if constexpr (TILE::GROUP == 32) {
         return make_float2(a, b);
     } else {
@@ -114,7 +115,7 @@ template <typename TILE>
 static __device__ __forceinline__ void do_row(const struct layernorm_backward_problem &p,
                                               size_t row, struct column_sums<TILE> &sums) {
     typedef typename TILE::E E;
-    constexpr int L = LANES<E>;
+    constexpr int L = VECTOR_ELEMENTS<E>;
     const E *in_row = (const E *)p.in + row * p.C, *dout_row = (const E *)p.dout + row * p.C;
     int C = (int)p.C;
     uint4 in[TILE::VECTORS], dout[TILE::VECTORS];
@@ -128,8 +129,8 @@ static __device__ __forceinline__ void do_row(const struct layernorm_backward_pr
 #pragma unroll
     for (int v = 0; v < TILE::VECTORS; v++) {
         float x[L], d[L], w[L];
-        unpack(in[v], x);
-        unpack(dout[v], d);
+        unpack_vector(in[v], x);
+        unpack_vector(dout[v], d);
         load_weights<TILE>(p.weight, column<TILE>(v), C, w);
 #pragma unroll
         for (int e = 0; e < L; e++) {
@@ -146,8 +147,8 @@ static __device__ __forceinline__ void do_row(const struct layernorm_backward_pr
 #pragma unroll
     for (int v = 0; v < TILE::VECTORS; v++) {
         float x[L], d[L], w[L];
-        unpack(in[v], x);
-        unpack(dout[v], d);
+        unpack_vector(in[v], x);
+        unpack_vector(dout[v], d);
         load_weights<TILE>(p.weight, column<TILE>(v), C, w);
 #pragma unroll
         for (int e = 0; e < L; e++) {
@@ -235,7 +236,8 @@ static enum status launch(const struct layernorm_backward_problem *p, float *par
     size_t room = TRAINING_WORKSPACE_BYTES / (2 * TILE::COLUMNS * sizeof(float));
     most = most < room ? most : room;
     unsigned blocks = (unsigned)(wanted < most ? wanted : most > 0 ? most : 1);
-    const struct parts where = {parts, TILE::GROUP, LANES<typename TILE::E>, TILE::COLUMNS};
+    const struct parts where = {parts, TILE::GROUP, VECTOR_ELEMENTS<typename TILE::E>,
+                                TILE::COLUMNS};
     layernorm_rows<TILE><<<blocks, TILE::THREADS, 0, stream>>>(*p, parts);
     TRY(device_launched("layernorm_rows", error));
     constexpr unsigned GROUPS = 2 * TILE::COLUMNS / SUMMED_COLUMNS;
@@ -259,7 +261,7 @@ static enum status launch_first(const struct layernorm_backward_problem *p, floa
 static enum status launch_fp32(const struct layernorm_backward_problem *p, float *parts,
                                device_stream stream, struct error *error) {
     typedef float E;
-    if (p->C % LANES<E> != 0) {
+    if (p->C % VECTOR_ELEMENTS<E> != 0) {
         return launch_first<row_tile<E, 32, 2, false>, row_tile<E, 32, 8, false>,
                             row_tile<E, 256, 8, false>, row_tile<E, 512, 8, false>>(p, parts,
                                                                                     stream, error);
@@ -273,7 +275,7 @@ static enum status launch_fp32(const struct layernorm_backward_problem *p, float
 static enum status launch_bf16(const struct layernorm_backward_problem *p, float *parts,
                                device_stream stream, struct error *error) {
     typedef __nv_bfloat16 E;
-    if (p->C % LANES<E> != 0) {
+    if (p->C % VECTOR_ELEMENTS<E> != 0) {
         return launch_first<row_tile<E, 32, 1, false>, row_tile<E, 32, 4, false>,
                             row_tile<E, 256, 4, false>, row_tile<E, 512, 4, false>>(p, parts,
                                                                                     stream, error);

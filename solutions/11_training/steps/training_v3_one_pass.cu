@@ -51,10 +51,10 @@ static __global__ void __launch_bounds__(THREADS)
         return;
     }
     float w[4], g[4], m[4], v[4];
-    unpack(*(const uint4 *)(p.weights + first), w);
-    unpack(*(const uint4 *)(p.gradient + first), g);
-    unpack(*(const uint4 *)(p.m + first), m);
-    unpack(*(const uint4 *)(p.v + first), v);
+    unpack_vector(*(const uint4 *)(p.weights + first), w);
+    unpack_vector(*(const uint4 *)(p.gradient + first), g);
+    unpack_vector(*(const uint4 *)(p.m + first), m);
+    unpack_vector(*(const uint4 *)(p.v + first), v);
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         update(r, scale * g[i], first + i < p.decayed, w[i], m[i], v[i]);

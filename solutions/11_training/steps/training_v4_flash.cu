@@ -32,15 +32,15 @@ static __global__ void __launch_bounds__(THREADS)
     number_rows(const struct attention_backward_problem p, struct query_numbers numbers,
                 int shift) {
     size_t thread = (size_t)blockIdx.x * THREADS + threadIdx.x, index = thread >> shift;
-    size_t first = (thread & ((1u << shift) - 1)) * LANES<E>;
+    size_t first = (thread & ((1u << shift) - 1)) * VECTOR_ELEMENTS<E>;
     bool there = index < p.rows * p.NH;
     float sum = 0.0f;
     if (there && first < p.HS) {
-        float a[LANES<E>], b[LANES<E>];
-        unpack(*(const uint4 *)((const E *)p.dout + index * p.HS + first), a);
-        unpack(*(const uint4 *)((const E *)p.out + index * p.HS + first), b);
+        float a[VECTOR_ELEMENTS<E>], b[VECTOR_ELEMENTS<E>];
+        unpack_vector(*(const uint4 *)((const E *)p.dout + index * p.HS + first), a);
+        unpack_vector(*(const uint4 *)((const E *)p.out + index * p.HS + first), b);
 #pragma unroll
-        for (int e = 0; e < LANES<E>; e++) {
+        for (int e = 0; e < VECTOR_ELEMENTS<E>; e++) {
             sum += a[e] * b[e];
         }
     }
@@ -61,7 +61,7 @@ static enum status launch_numbers(const struct attention_backward_problem *p, vo
                                   device_stream stream, struct error *error) {
     unsigned blocks = 0;
     int shift = 0;
-    while (((size_t)LANES<E> << shift) < p->HS) {
+    while (((size_t)VECTOR_ELEMENTS<E> << shift) < p->HS) {
         shift++;
     }
     size_t threads = p->rows * p->NH << shift;
@@ -95,7 +95,7 @@ template <int HS_, int OWN_, int OTHER_> struct flash_tile {
 template <int ROWS, typename TILE, typename E>
 static __device__ __forceinline__ void load_tile(float (*to)[TILE::PITCH], const E *from,
                                                  size_t stride, int first, int T, int channels) {
-    constexpr int L = LANES<E>, VECTORS = TILE::HS / L;
+    constexpr int L = VECTOR_ELEMENTS<E>, VECTORS = TILE::HS / L;
     for (int i = threadIdx.x; i < ROWS * VECTORS; i += THREADS) {
         int row = i / VECTORS, channel = i % VECTORS * L;
         uint4 bits = make_uint4(0, 0, 0, 0);
@@ -103,7 +103,7 @@ static __device__ __forceinline__ void load_tile(float (*to)[TILE::PITCH], const
             bits = *(const uint4 *)(from + (size_t)(first + row) * stride + channel);
         }
         float x[L];
-        unpack(bits, x);
+        unpack_vector(bits, x);
 #pragma unroll
         for (int e = 0; e < L; e += 4) {
             *(float4 *)&to[row][channel + e] = make_float4(x[e], x[e + 1], x[e + 2], x[e + 3]);
@@ -166,7 +166,7 @@ static __device__ __forceinline__ void weigh(typename TILE::shared &tile,
 #pragma unroll
         for (int i = 0; i < TILE::OWNS; i++) {
             int o = lane + EDGE * i, t = group + EDGE * j, query = KEYS_OWN ? t : o;
-            float weight = power_of_2(scores[j][i] * (p.scale * LOG2_E) - tile.lse[query]);
+            float weight = exp2_approx(scores[j][i] * (p.scale * LOG2_E) - tile.lse[query]);
             weight = sees<KEYS_OWN>(s.first + o, other + t, s.T, p.causal) ? weight : 0.0f;
             tile.p[t][o] = weight;
             tile.ds[t][o] = weight * (dp[j][i] - tile.delta[query]);
