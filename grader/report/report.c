@@ -11,7 +11,7 @@
 #include "common/base/file.h"
 #include "common/base/flags.h"
 #include "common/base/terminal.h"
-#include "grader/report/format.h"
+#include "grader/report/format/format.h"
 #include "grader/report/grade_labs.h"
 #include "grader/report/run_grader.h"
 

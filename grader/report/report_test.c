@@ -6,7 +6,7 @@
 
 #include "common/base/file.h"
 #include "common/testing/testing.h"
-#include "grader/report/format.h"
+#include "grader/report/format/format.h"
 #include "grader/report/hints.h"
 #include "grader/report/memory.h"
 

@@ -30,7 +30,7 @@ count=$(recorded '"figure":"tokens_per_second"')
 [ "$count" -eq "$stages" ] || fail "$count records of tokens per second, want $stages"
 grep -qF '"figure":"bus_bytes_per_token"' "$WARPBOOK_RESULTS" || fail "no bytes are recorded"
 if grep -q 'modelled for' out; then
-    grep -q 'modelled, the GPU' out || fail "modelled times are not marked: $(cat out)"
+    grep -q 'modelled, GPU work only' out || fail "modelled times are not marked: $(cat out)"
     grep '"name":"simt:' "$WARPBOOK_RESULTS" | grep -qv '"modelled":true' && fail "a modelled record is not marked"
 fi
 

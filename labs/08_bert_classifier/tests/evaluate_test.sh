@@ -38,8 +38,8 @@ refuses "a data set is 'imdb', 'agnews', 'text' or 'sample' (the project's own),
 refuses "--dtype is 'fp32', 'fp16' or 'bf16', not 'int8'" "${imdb[@]}" --dtype int8
 refuses "--dtype fp16: it computes in fp32 only; stages with fp16: " "${imdb[@]}" --dtype fp16
 refuses "a split is 'test' or 'train' (of imdb also 'unsup'), not 'dev'" "${imdb[@]}" --split dev
-refuses "--dataset imdb --split unsup: texts without labels" "${imdb[@]}" --split unsup
-refuses "--dataset text --split test: texts without labels" "${imdb[@]}" --dataset text
+refuses "--dataset imdb --split unsup: these texts have no labels" "${imdb[@]}" --split unsup
+refuses "--dataset text --split test: these texts have no labels" "${imdb[@]}" --dataset text
 refuses "--limit -1, --skip 0: must be at least 0" "${imdb[@]}" --limit=-1
 
 # Data.
@@ -59,7 +59,7 @@ refuses "broken.csv: line 2: a class is 1 to 4, not '0'" "${news[@]}" --data bro
 printf '1,a,b\n5,a,b\n' >broken.csv
 refuses "broken.csv: line 2: a class is 1 to 4, not '5'" "${news[@]}" --data broken.csv
 printf '1,a,b\n2,"x"y,c\n' >broken.csv
-refuses "broken.csv: line 2: broken quotes: text behind the closing quote" \
+refuses "broken.csv: line 2: broken quotes: text after the closing quote" \
     "${news[@]}" --data broken.csv
 printf '1,a,b\n2,a\n' >broken.csv
 refuses "broken.csv: line 2: the row has 2 fields, must have class, title and description" \

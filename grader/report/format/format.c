@@ -1,4 +1,4 @@
-#include "grader/report/format.h"
+#include "grader/report/format/format.h"
 
 #include <string.h>
 

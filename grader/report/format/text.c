@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "common/base/terminal.h"
-#include "grader/report/format.h"
+#include "grader/report/format/format.h"
 
 static enum colour colour_of(enum lab_state state) {
     return state == STATE_PASSED || state == STATE_GOLD         ? COLOUR_GREEN

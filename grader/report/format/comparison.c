@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "grader/report/format.h"
+#include "grader/report/format/format.h"
 
 static void print_speedup(FILE *out, const char *lab, const struct row_score *a,
                           const struct row_score *b) {

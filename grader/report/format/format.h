@@ -2,8 +2,8 @@
  * @file format.h
  * @brief A scored run, written down for people and for programs.
  */
-#ifndef WARPBOOK_GRADER_REPORT_FORMAT_H_
-#define WARPBOOK_GRADER_REPORT_FORMAT_H_
+#ifndef WARPBOOK_GRADER_REPORT_FORMAT_FORMAT_H_
+#define WARPBOOK_GRADER_REPORT_FORMAT_FORMAT_H_
 
 #include <stdio.h>
 

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "grader/report/format.h"
+#include "grader/report/format/format.h"
 
 struct counts {
     size_t tests, failures, errors, skipped;

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "grader/report/format.h"
+#include "grader/report/format/format.h"
 
 static const char head[] =
     "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"

@@ -1,7 +1,7 @@
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 
-#include "grader/report/format.h"
+#include "grader/report/format/format.h"
 
 static cJSON *row_to_json(const struct row_score *r) {
     cJSON *json = cJSON_CreateObject();

@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "grader/report/format.h"
+#include "grader/report/format/format.h"
 
 /* Text in a table's cell: nothing may end the cell, begin a tag or a link. */
 static void print_cell(FILE *out, const char *text) {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "grader/report/format.h"
+#include "grader/report/format/format.h"
 
 static void add_test(cJSON *tests, const struct lab *lab, const char *name, bool passed, int points,
                      int most, const char *output) {
