@@ -18,7 +18,9 @@ LABS = {
         deps = [
             "//common/bench",
             "//common/models:llama2_random",
+            "//grader/01_cpu_matmul:matmul_remote",
             "//grader/harness:remote_models",
+            "//labs/01_cpu_matmul:problem",
         ],
     ),
     "02_gpu_matmul": dict(
@@ -29,9 +31,12 @@ LABS = {
         ],
         deps = [
             "//common/bench/device:device_bench",
+            "//grader/01_cpu_matmul:matmul_remote",
             "//grader/harness:grading_gpu",
             "//grader/harness:remote_models",
+            "//labs/01_cpu_matmul:problem",
             "//labs/02_gpu_matmul:contract",
+            "//labs/02_gpu_matmul:problem",
         ],
     ),
     "03_resident_weights": dict(

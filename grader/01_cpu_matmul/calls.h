@@ -1,6 +1,6 @@
 /**
  * @file calls.h
- * @brief What the grader of lab 01 asks its workers for.
+ * @brief The calls that the grader of lab 01 makes in its workers.
  */
 #ifndef WARPBOOK_GRADER_01_CPU_MATMUL_CALLS_H_
 #define WARPBOOK_GRADER_01_CPU_MATMUL_CALLS_H_

@@ -1,7 +1,7 @@
 /*
  * Lab 01, speedup: the kernel and the model against the naive triple loop, in
- * one run. The fastest of several calls counts, on both sides: what else the
- * machine does can only add time.
+ * one run. The fastest of several calls counts, on both sides: other work on
+ * the machine can only add time.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -12,10 +12,9 @@
 #include "common/base/rng.h"
 #include "common/bench/bench.h"
 #include "common/models/llama2_random.h"
-#include "common/nn/nn.h"
-#include "common/testing/compare.h"
 #include "common/testing/testing.h"
 #include "grader/01_cpu_matmul/calls.h"
+#include "grader/01_cpu_matmul/remote.h"
 #include "grader/harness/logits.h"
 #include "grader/harness/own_work.h"
 #include "grader/harness/remote_models.h"
@@ -23,61 +22,45 @@
 #include "grader/harness/speedup.h"
 #include "grader/harness/watch.h"
 #include "grader/isolation/remote.h"
-#include "grader/isolation/remote_buffer.h"
+#include "labs/01_cpu_matmul/problem/oracle.h"
 
 static const char lab[] = "01_cpu_matmul";
 
 enum { SIZE = 512, FLOATS = SIZE * SIZE, CALLS = 9, PATIENCE = 20 /* seconds */ };
 
-/* One worker's memory. */
-struct kernel_side {
-    struct remote_buffer out, in, weight;
-};
-
-/* Values that the submission never sees but in its copies. */
+/* One problem with values that change with each call, and copies in both workers. */
 struct kernel_case {
     struct rng rng;
-    float *in, *weight, *got;
-    double *want;
-    struct kernel_side sides[REMOTE_SIDES];
+    struct matmul_data data;
+    float *got;
+    struct remote_matmul sides[REMOTE_SIDES];
 };
 
-static enum status side_create(struct kernel_side *side, struct error *error) {
-    TRY(remote_buffer_create(&side->out, FLOATS, 0, error));
-    TRY(remote_buffer_create(&side->in, FLOATS, 0, error));
-    return remote_buffer_create(&side->weight, FLOATS, 0, error);
-}
-
 static enum status kernel_create(struct kernel_case *k, struct error *error) {
+    const struct matmul_shape shape = {SIZE, SIZE, SIZE};
     *k = (struct kernel_case){.rng = rng_create(grader_seed())};
-    k->in = malloc(FLOATS * sizeof(float));
-    k->weight = malloc(FLOATS * sizeof(float));
     k->got = malloc(FLOATS * sizeof(float));
-    k->want = malloc(FLOATS * sizeof(double));
-    if (k->in == NULL || k->weight == NULL || k->got == NULL || k->want == NULL) {
+    if (k->got == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
     }
+    TRY(matmul_data_allocate(&k->data, shape, 0, error));
     for (int i = 0; i < REMOTE_SIDES; i++) {
         remote_use((enum remote_side)i);
-        TRY(side_create(&k->sides[i], error));
+        TRY(remote_matmul_create(&k->sides[i], shape, 0, error));
     }
     return STATUS_OK;
 }
 
 static void kernel_free(struct kernel_case *k) {
     for (int i = 0; i < REMOTE_SIDES; i++) {
-        remote_buffer_free(&k->sides[i].out);
-        remote_buffer_free(&k->sides[i].in);
-        remote_buffer_free(&k->sides[i].weight);
+        remote_matmul_free(&k->sides[i]);
     }
-    free(k->in);
-    free(k->weight);
+    matmul_data_free(&k->data);
     free(k->got);
-    free(k->want);
 }
 
-/* One call with fresh inputs, which are there only when it begins. */
-static enum status run_kernel(struct kernel_case *k, struct kernel_side *side, double *ms,
+/* One call. Its inputs are new, and the worker has them only just before the call. */
+static enum status run_kernel(struct kernel_case *k, struct remote_matmul *side, double *ms,
                               struct error *error) {
     struct matmul_call call = {.out = side->out.data,
                                .in = side->in.data,
@@ -86,24 +69,18 @@ static enum status run_kernel(struct kernel_case *k, struct kernel_side *side, d
                                .N = SIZE,
                                .K = SIZE,
                                .threads = bench_cpu_count()};
-    rng_fill_rows(&k->rng, k->in, SIZE, SIZE);
-    rng_fill_rows(&k->rng, k->weight, SIZE, SIZE);
-    remote_buffer_put(&side->out, NULL);
-    remote_buffer_put(&side->in, k->in);
-    remote_buffer_put(&side->weight, k->weight);
+    matmul_data_draw(&k->data, MATMUL_ROWS, &k->rng);
+    remote_matmul_put(side, &k->data);
     return remote_call_timed("matmul", &call, sizeof call, NULL, ms, error);
 }
 
 /* Every timed result of the subject is checked against the oracle. */
 static enum status check_result(struct kernel_case *k, struct error *error) {
     bool intact;
+    char text[512];
     TRY(remote_buffer_get(&k->sides[REMOTE_SUBJECT].out, k->got, &intact, NULL, error));
-    nn_matmul_f64(k->want, k->in, k->weight, SIZE, SIZE, SIZE);
-    struct comparison result =
-        compare_f32(k->got, k->want, FLOATS, tolerance_dot_f32(SIZE, sqrt((double)SIZE)));
-    if (!result.pass) {
-        char text[512];
-        comparison_describe(&result, SIZE, text, sizeof text);
+    matmul_data_calculate(&k->data);
+    if (!matmul_check(&k->data, k->got, text, sizeof text)) {
         TEST_FAIL("a timed result is wrong: shape M=%d N=%d K=%d: %s", SIZE, SIZE, SIZE, text);
     } else if (!intact) {
         TEST_FAIL("shape M=%d N=%d K=%d: wrote outside of the output", SIZE, SIZE, SIZE);
@@ -111,19 +88,23 @@ static enum status check_result(struct kernel_case *k, struct error *error) {
     return STATUS_OK;
 }
 
+static enum status run_checked(struct kernel_case *k, enum remote_side side, double *ms,
+                               struct error *error) {
+    grader_watch("kernel, shape M=512 N=512 K=512", PATIENCE);
+    enum status status = run_kernel(k, &k->sides[side], ms, error);
+    grader_watch("", 0);
+    TRY(status);
+    return side == REMOTE_SUBJECT ? check_result(k, error) : STATUS_OK;
+}
+
 /* Milliseconds of one call with fresh inputs. */
 static double time_call(void *argument, bool subject) {
     struct kernel_case *k = argument;
-    enum remote_side which = subject ? REMOTE_SUBJECT : REMOTE_BASELINE;
+    enum remote_side side = subject ? REMOTE_SUBJECT : REMOTE_BASELINE;
     struct error error = {0};
     double ms = INFINITY;
-    remote_use(which);
-    grader_watch("kernel, shape M=512 N=512 K=512", PATIENCE);
-    enum status status = run_kernel(k, &k->sides[which], &ms, &error);
-    grader_watch("", 0);
-    if (status == STATUS_OK && subject) {
-        status = check_result(k, &error);
-    }
+    remote_use(side);
+    enum status status = run_checked(k, side, &ms, &error);
     if (status != STATUS_OK) {
         TEST_FAIL("kernel, shape M=%d N=%d K=%d: %s", SIZE, SIZE, SIZE, error_text(&error, status));
     }

@@ -97,7 +97,8 @@ enum ladder_figure {
     LADDER_ROOFLINE,        /**< share of what both roofs allow */
     LADDER_PEAK,            /**< share of the fp32 peak at the clock the GPU had */
     LADDER_STEP_UP,         /**< speed relative to the row before */
-    LADDER_IN_ALL,          /**< speed relative to the first row */
+    LADDER_IN_ALL,          /**< speed relative to the first row; of that one a dash */
+    LADDER_SPEEDUP,         /**< the same; of the first row "1.00x" */
     LADDER_OWN              /**< the lab's own, see struct ladder_bench */
 };
 

@@ -166,6 +166,8 @@ static void print_column(const struct table *t, const struct ladder_column *colu
         return ladder_print_ratio(width, last_ms / ms);
     case LADDER_IN_ALL:
         return ladder_print_ratio(width, first_ms / ms);
+    case LADDER_SPEEDUP:
+        return ladder_print_ratio(width, isnan(first_ms) ? 1.0 : first_ms / ms);
     case LADDER_OWN:
         printf(" %*.0f", width, row->own);
         return;

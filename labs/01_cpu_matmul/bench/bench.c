@@ -7,20 +7,17 @@
  * appended to results/bench.jsonl.
  */
 #include <stdio.h>
-#include <stdlib.h>
 
-#include "common/base/file.h"
 #include "common/base/flags.h"
-#include "common/base/terminal.h"
 #include "common/bench/bench.h"
+#include "common/bench/bench_program.h"
 #include "common/bench/openblas.h"
 #include "labs/01_cpu_matmul/bench/parts.h"
 
-static enum status check_setup(const struct bench_setup *setup, const struct arguments *arguments,
-                               struct error *error) {
-    if (arguments->count > 0) {
-        return error_set(error, STATUS_INVALID_ARGUMENT, "unexpected argument '%s'; --help helps",
-                         arguments->values[0]);
+static enum status check_setup(void *argument, struct error *error) {
+    struct bench_setup *setup = argument;
+    if (setup->shape_text != NULL) {
+        TRY(bench_parse_shape(setup->shape_text, &setup->shape, error));
     }
     if (setup->threads < 1 || setup->threads > 1024) {
         return error_set(error, STATUS_INVALID_ARGUMENT, "--threads %d: from 1 to 1024",
@@ -32,15 +29,12 @@ static enum status check_setup(const struct bench_setup *setup, const struct arg
     return setup->checkpoint != NULL ? bench_check_checkpoint(setup->checkpoint, error) : STATUS_OK;
 }
 
-/* Measures the machine and prints what all that follows is a share of. */
+/* Measures the machine's peaks, which the tables' percentages refer to, and prints them. */
 static enum status print_conditions(struct bench_setup *setup) {
     char text[192];
     int cpus = bench_cpu_count();
     int probes = setup->threads < cpus ? setup->threads : cpus;
-    enum status status = bench_measure_machine(probes, &setup->machine);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(bench_measure_machine(probes, &setup->machine));
     printf("%s: %s, %d of %d CPUs\n", WARPBOOK_SUBJECT, bench_cpu_name(text, sizeof text), probes,
            cpus);
     printf("measured peak: %.0f GFLOP/s fp32, %.1f GB/s from memory\n", setup->machine.gflop_per_s,
@@ -52,36 +46,29 @@ static enum status print_conditions(struct bench_setup *setup) {
 }
 
 /* With --shape only the ladder is run, with --checkpoint only the decoders. */
-static enum status run(struct bench_setup *setup, struct error *error) {
-    char path[1024];
-    enum status status = print_conditions(setup);
-    if (status != STATUS_OK) {
-        return status;
+static enum status run(void *argument, struct error *error) {
+    struct bench_setup *setup = argument;
+    const bool has_shape = setup->shape_text != NULL, has_checkpoint = setup->checkpoint != NULL;
+    TRY(print_conditions(setup));
+    if (has_shape || !has_checkpoint) {
+        TRY(bench_ladder(setup, error));
     }
-    enum status wrong = STATUS_OK;
-    if (setup->checkpoint == NULL || setup->shape != NULL) {
-        wrong = bench_ladder(setup, error);
+    if (has_checkpoint || !has_shape) {
+        TRY(bench_decode(setup, error));
     }
-    if (wrong == STATUS_OK && (setup->shape == NULL || setup->checkpoint != NULL)) {
-        status = bench_decode(setup, error);
-    }
-    if (wrong == STATUS_OK && status == STATUS_OK) {
-        printf("\nrecorded in %s\n", bench_results_path("bench.jsonl", path, sizeof path));
-    }
-    return wrong != STATUS_OK ? wrong : status;
+    bench_print_recorded();
+    return STATUS_OK;
 }
 
-/* Reads the command line into setup and *shape; *help: it was printed, nothing else is wanted. */
-static enum status read_setup(int argc, char **argv, struct bench_setup *setup,
-                              struct bench_shape *shape, bool *help, struct error *error) {
-    const char *shape_text = NULL;
+int main(int argc, char **argv) {
+    struct bench_setup setup = {.threads = bench_cpu_count(), .steps = 64};
     const struct flag table[] = {
-        {"threads", 't', FLAG_INT, &setup->threads, "N", "most threads"},
-        {"shape", 's', FLAG_STRING, &shape_text, "M,N,K", "only the ladder, on this shape"},
-        {"checkpoint", 'c', FLAG_STRING, &setup->checkpoint, "FILE",
+        {"threads", 't', FLAG_INT, &setup.threads, "N", "most threads"},
+        {"shape", 's', FLAG_STRING, &setup.shape_text, "M,N,K", "only the ladder, on this shape"},
+        {"checkpoint", 'c', FLAG_STRING, &setup.checkpoint, "FILE",
          "only the decoders, on this llama2.c checkpoint"},
-        {"steps", 'n', FLAG_INT, &setup->steps, "N", "tokens to decode"},
-        {"quick", 'q', FLAG_SWITCH, &setup->quick, NULL, "fewer shapes, shorter runs"},
+        {"steps", 'n', FLAG_INT, &setup.steps, "N", "tokens to decode"},
+        {"quick", 'q', FLAG_SWITCH, &setup.quick, NULL, "fewer shapes, shorter runs"},
     };
     const struct flags flags = {
         .program = "bench",
@@ -92,33 +79,6 @@ static enum status read_setup(int argc, char **argv, struct bench_setup *setup,
         .epilogue = "Without --shape and --checkpoint: the ladder on five shapes, then Llama2's "
                     "15M shape.",
     };
-    struct arguments arguments = {.values = calloc((size_t)argc + 1, sizeof(char *))};
-    enum status status = arguments.values != NULL
-                             ? flags_parse(&flags, argc, argv, &arguments, error)
-                             : STATUS_OUT_OF_MEMORY;
-    *help = status == STATUS_OK && arguments.help;
-    if (*help) {
-        flags_help(&flags, stdout);
-    } else if (status == STATUS_OK && shape_text != NULL) {
-        setup->shape = shape;
-        status = bench_parse_shape(shape_text, shape, error);
-    }
-    if (status == STATUS_OK && !*help) {
-        status = check_setup(setup, &arguments, error);
-    }
-    free(arguments.values);
-    return status;
-}
-
-int main(int argc, char **argv) {
-    struct bench_setup setup = {.threads = bench_cpu_count(), .steps = 64};
-    struct bench_shape shape;
-    struct error error = {0};
-    bool help = false;
-    file_enter_working_directory();
-    enum status status = read_setup(argc, argv, &setup, &shape, &help, &error);
-    if (status == STATUS_OK && !help) {
-        status = run(&setup, &error);
-    }
-    return status == STATUS_OK ? 0 : report_failure("bench", &error, status);
+    const struct bench_program program = {.flags = &flags, .check = check_setup, .run = run};
+    return bench_program_main(&program, argc, argv, &setup);
 }

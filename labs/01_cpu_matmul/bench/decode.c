@@ -1,5 +1,4 @@
-/* Part (b) of the bench: what the matmul is worth where it is used, decoding one token at a time.
- */
+/* Part (b) of the bench: how much the matmul speeds up decoding Llama2, one token at a time. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,45 +72,59 @@ static double bytes_per_token(const struct llama2_config *c) {
            ((double)c->L * (attention + feed_forward) + (double)c->V * (double)c->C);
 }
 
+/* One token at position i, by the plain decoder or by the engine's model. */
+static enum status decode_token(const struct decoder *d, struct llama2 *llama2, int32_t token,
+                                size_t i, size_t V) {
+    if (d->plain == NULL) {
+        return llama2_forward(llama2, &token, 1, i, d->logits);
+    }
+    const float *logits = plain_decoder_forward(d->plain, token, i);
+    memcpy(d->logits, logits, V * sizeof *logits);
+    return STATUS_OK;
+}
+
+static enum status decode_tokens(const struct decoder *d, struct llama2 *llama2, size_t V,
+                                 size_t steps, double *seconds) {
+    for (size_t i = 0; i < steps; i++) {
+        double start = bench_now();
+        TRY(decode_token(d, llama2, (int32_t)((1 + 977 * i) % V), i, V));
+        seconds[i] = bench_now() - start;
+    }
+    return STATUS_OK;
+}
+
 /* Decodes `steps` tokens from an empty context; seconds (steps) receives the time of each. */
 static enum status decode(const struct decoder *d, const struct subject_model *m, size_t steps,
                           double *seconds) {
     struct llama2 *llama2 = NULL;
-    enum status status = STATUS_OK;
     if (d->plain == NULL) {
-        status = llama2_create(&llama2, m->config, m->weights, d->engine, 1, NULL);
+        TRY(llama2_create(&llama2, m->config, m->weights, d->engine, 1, NULL));
     }
-    for (size_t i = 0; i < steps && status == STATUS_OK; i++) {
-        int32_t token = (int32_t)((1 + 977 * i) % m->config->V);
-        double start = bench_now();
-        if (d->plain == NULL) {
-            status = llama2_forward(llama2, &token, 1, i, d->logits);
-        } else {
-            const float *logits = plain_decoder_forward(d->plain, token, i);
-            memcpy(d->logits, logits, m->config->V * sizeof *logits);
-        }
-        seconds[i] = bench_now() - start;
-    }
+    enum status status = decode_tokens(d, llama2, m->config->V, steps, seconds);
     llama2_free(llama2);
     return status;
 }
 
 /* Runs once to warm up, then three times, and keeps the run with the best median. */
-static enum status measure_decoder(struct decoder *d, const struct subject_model *m, size_t steps) {
-    double *seconds = malloc(steps * sizeof *seconds);
-    d->logits = malloc(m->config->V * sizeof *d->logits);
-    enum status status = seconds != NULL && d->logits != NULL ? STATUS_OK : STATUS_OUT_OF_MEMORY;
-    if (status == STATUS_OK) {
-        usleep(60000); /* threads of the decoder before may still spin */
-        status = decode(d, m, steps < 4 ? steps : 4, seconds);
-    }
-    for (int repeat = 0; repeat < 3 && status == STATUS_OK; repeat++) {
-        status = decode(d, m, steps, seconds);
+static enum status measure_runs(struct decoder *d, const struct subject_model *m, size_t steps,
+                                double *seconds) {
+    usleep(60000); /* threads of the decoder before may still spin */
+    TRY(decode(d, m, steps < 4 ? steps : 4, seconds));
+    for (int repeat = 0; repeat < 3; repeat++) {
+        TRY(decode(d, m, steps, seconds));
         struct bench_timing timing = bench_summarise(seconds, (int)steps);
         if (repeat == 0 || timing.median_ms < d->timing.median_ms) {
             d->timing = timing;
         }
     }
+    return STATUS_OK;
+}
+
+static enum status measure_decoder(struct decoder *d, const struct subject_model *m, size_t steps) {
+    double *seconds = malloc(steps * sizeof *seconds);
+    d->logits = malloc(m->config->V * sizeof *d->logits);
+    enum status status = seconds != NULL && d->logits != NULL ? measure_runs(d, m, steps, seconds)
+                                                              : STATUS_OUT_OF_MEMORY;
     free(seconds);
     return status;
 }
@@ -154,10 +167,8 @@ static enum status append_decoder(const struct decoder *d, const struct subject_
     return bench_append(&record, error);
 }
 
-/* Measures all decoders, prints the table; the first one is the plain decoder. */
-static enum status compare_decoders(struct decoder *decoders, size_t count,
-                                    const struct subject_model *m, size_t steps,
-                                    struct error *error) {
+static enum status measure_decoders(struct decoder *decoders, size_t count,
+                                    const struct subject_model *m, size_t steps) {
     struct progress progress = progress_create("decoding", count);
     enum status status = STATUS_OK;
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
@@ -165,46 +176,59 @@ static enum status compare_decoders(struct decoder *decoders, size_t count,
         progress_update(&progress, i + 1);
     }
     progress_finish(&progress);
-    printf("\nLlama2 decode, %s, %zu tokens one at a time\n", m->name, steps);
-    printf("  %-28s %8s %10s %11s %8s %15s\n", "decoder", "threads", "ms/token", "tokens/s", "GB/s",
-           "of plain C");
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-        const struct decoder *d = &decoders[i];
-        printf("  %-28s %8d %10.3f %11.1f %8.1f %14.2fx\n", d->name, d->threads,
-               d->timing.median_ms, 1e3 / d->timing.median_ms,
-               1e-6 * bytes_per_token(m->config) / d->timing.median_ms,
-               decoders[0].timing.median_ms / d->timing.median_ms);
-        double difference = logits_difference(d->logits, decoders[0].logits, m->config->V);
-        if (!(difference < 1e-3)) {
-            return error_set(error, STATUS_MISMATCH,
-                             "%s gives other logits than the plain decoder: %.3g of the largest",
-                             d->name, difference);
-        }
-        status = append_decoder(d, m, error);
-    }
     return status;
 }
 
-/* Prints where the time of an engine goes, as the engine itself measures it. */
-static enum status print_profile(const char *name, int threads, const struct engine *inner,
-                                 const struct subject_model *m, size_t steps) {
+/* Prints and records one decoder, unless its logits differ from those of the plain one. */
+static enum status report_decoder(const struct decoder *d, const struct decoder *plain,
+                                  const struct subject_model *m, struct error *error) {
+    printf("  %-28s %8d %10.3f %11.1f %8.1f %14.2fx\n", d->name, d->threads, d->timing.median_ms,
+           1e3 / d->timing.median_ms, 1e-6 * bytes_per_token(m->config) / d->timing.median_ms,
+           plain->timing.median_ms / d->timing.median_ms);
+    double difference = logits_difference(d->logits, plain->logits, m->config->V);
+    if (!(difference < 1e-3)) {
+        return error_set(error, STATUS_MISMATCH,
+                         "%s gives other logits than the plain decoder: %.3g of the largest",
+                         d->name, difference);
+    }
+    return append_decoder(d, m, error);
+}
+
+/* Measures all decoders, prints the table; the first one is the plain decoder. */
+static enum status compare_decoders(struct decoder *decoders, size_t count,
+                                    const struct subject_model *m, size_t steps,
+                                    struct error *error) {
+    TRY(measure_decoders(decoders, count, m, steps));
+    printf("\nLlama2 decode, %s, %zu tokens one at a time\n", m->name, steps);
+    printf("  %-28s %8s %10s %11s %8s %15s\n", "decoder", "threads", "ms/token", "tokens/s", "GB/s",
+           "of plain C");
+    for (size_t i = 0; i < count; i++) {
+        TRY(report_decoder(&decoders[i], &decoders[0], m, error));
+    }
+    return STATUS_OK;
+}
+
+/* Prints how an engine's time divides among its operators, as the engine itself measures it. */
+static void print_profile(const char *name, int threads, const struct profile *profile) {
+    printf("\nWhere the time goes: %s, %d thread%s: matmul is %.1f%% of decoding\n", name, threads,
+           threads == 1 ? "" : "s",
+           100.0 * profile->entries[PROFILE_MATMUL].seconds / profile_total(profile));
+    profile_print(profile, stdout);
+}
+
+static enum status run_profile(const char *name, int threads, const struct engine *inner,
+                               const struct subject_model *m, size_t steps) {
     struct profile profile;
-    struct engine engine;
-    enum status status = engine_profile_create(&engine, inner, &profile);
-    struct decoder d = {.engine = &engine};
+    struct engine engine = {0};
     double *seconds = malloc(steps * sizeof *seconds);
-    d.logits = malloc(m->config->V * sizeof *d.logits);
-    if (status == STATUS_OK && (seconds == NULL || d.logits == NULL)) {
-        status = STATUS_OUT_OF_MEMORY;
+    struct decoder d = {.engine = &engine, .logits = malloc(m->config->V * sizeof(float))};
+    enum status status = engine_profile_create(&engine, inner, &profile);
+    if (status == STATUS_OK) {
+        status = seconds != NULL && d.logits != NULL ? decode(&d, m, steps, seconds)
+                                                     : STATUS_OUT_OF_MEMORY;
     }
     if (status == STATUS_OK) {
-        status = decode(&d, m, steps, seconds);
-    }
-    if (status == STATUS_OK) {
-        printf("\nWhere the time goes: %s, %d thread%s: matmul is %.1f%% of decoding\n", name,
-               threads, threads == 1 ? "" : "s",
-               100.0 * profile.entries[PROFILE_MATMUL].seconds / profile_total(&profile));
-        profile_print(&profile, stdout);
+        print_profile(name, threads, &profile);
     }
     free(seconds);
     free(d.logits);
@@ -220,18 +244,11 @@ struct engines {
 
 static enum status engines_create(struct engines *e, const struct subject_model *m, int threads) {
     *e = (struct engines){0};
-    enum status status = engine_reference_create(&e->naive);
+    TRY(engine_reference_create(&e->naive));
     e->naive.matmul = naive_entry;
-    if (status == STATUS_OK) {
-        status = engine_cpu_matmul_create(&e->one, 1);
-    }
-    if (status == STATUS_OK) {
-        status = engine_cpu_matmul_create(&e->all, threads);
-    }
-    if (status == STATUS_OK) {
-        status = plain_decoder_create(&e->plain, m->config, m->weights);
-    }
-    return status;
+    TRY(engine_cpu_matmul_create(&e->one, 1));
+    TRY(engine_cpu_matmul_create(&e->all, threads));
+    return plain_decoder_create(&e->plain, m->config, m->weights);
 }
 
 static void engines_free(struct engines *e) {
@@ -241,51 +258,57 @@ static void engines_free(struct engines *e) {
     plain_decoder_free(e->plain);
 }
 
+/* The rows of the table. With a single step, all engines are the first one. */
+enum { PLAIN, NAIVE, BEST_ONE, BEST_ALL, DECODERS };
+
+/* The table, then the profiles of the first step and of the last. */
+static enum status report_decoders(const struct bench_setup *setup, const struct engines *e,
+                                   struct decoder *decoders, bool single_step,
+                                   const struct subject_model *m, size_t steps,
+                                   struct error *error) {
+    size_t rows = single_step ? NAIVE + 1 : setup->threads > 1 ? DECODERS : BEST_ALL;
+    const struct decoder *best = &decoders[single_step ? NAIVE : BEST_ONE];
+    TRY(compare_decoders(decoders, rows, m, steps, error));
+    printf("  engine against plain C, one thread each: %.2fx\n",
+           decoders[PLAIN].timing.median_ms / best->timing.median_ms);
+    TRY(run_profile(decoders[NAIVE].stage, 1, &e->naive, m, steps));
+    return single_step ? STATUS_OK : run_profile(best->stage, setup->threads, &e->all, m, steps);
+}
+
 static enum status run_decoders(const struct bench_setup *setup, const struct engines *e,
-                                const struct subject_model *m, size_t steps, struct error *error) {
-    size_t count;
+                                const struct subject_model *m, struct error *error) {
+    size_t count, steps = (size_t)setup->steps;
     const struct cpu_matmul_step *ladder = cpu_matmul_ladder(&count);
     const char *first = ladder[0].name;
     const char *best = ladder[count - 1].name;
     char names[2][64];
     snprintf(names[0], sizeof names[0], "engine, %s", first);
     snprintf(names[1], sizeof names[1], "engine, %s", best);
-    struct decoder decoders[] = {
+    struct decoder decoders[DECODERS] = {
         {.name = "plain C, one file, -O3", .stage = "plain", .threads = 1, .plain = e->plain},
         {.name = names[0], .stage = first, .threads = 1, .engine = &e->naive},
         {.name = names[1], .stage = best, .threads = 1, .engine = &e->one},
         {.name = names[1], .stage = best, .threads = setup->threads, .engine = &e->all},
     };
-    /* With a single step, all engines are the first one. */
-    bool alone = count == 1;
-    size_t rows = alone ? 2 : setup->threads > 1 ? 4 : 3;
-    enum status status = compare_decoders(decoders, rows, m, steps, error);
-    if (status == STATUS_OK) {
-        printf("  engine against plain C, one thread each: %.2fx\n",
-               decoders[0].timing.median_ms / decoders[alone ? 1 : 2].timing.median_ms);
-        status = print_profile(first, 1, &e->naive, m, steps);
-    }
-    if (status == STATUS_OK && !alone) {
-        status = print_profile(best, setup->threads, &e->all, m, steps);
-    }
-    for (size_t i = 0; i < sizeof decoders / sizeof *decoders; i++) {
+    steps = steps < m->config->T ? steps : m->config->T;
+    enum status status = report_decoders(setup, e, decoders, count == 1, m, steps, error);
+    for (size_t i = 0; i < DECODERS; i++) {
         free(decoders[i].logits);
     }
     return status;
 }
 
+static enum status run_model(const struct bench_setup *setup, struct subject_model *model,
+                             struct engines *engines, struct error *error) {
+    TRY(model_open(model, setup->checkpoint, error));
+    TRY(engines_create(engines, model, setup->threads));
+    return run_decoders(setup, engines, model, error);
+}
+
 enum status bench_decode(const struct bench_setup *setup, struct error *error) {
-    struct subject_model model;
+    struct subject_model model = {0};
     struct engines engines = {0};
-    enum status status = model_open(&model, setup->checkpoint, error);
-    if (status == STATUS_OK) {
-        status = engines_create(&engines, &model, setup->threads);
-    }
-    if (status == STATUS_OK) {
-        size_t steps = (size_t)setup->steps;
-        steps = steps < model.config->T ? steps : model.config->T;
-        status = run_decoders(setup, &engines, &model, steps, error);
-    }
+    enum status status = run_model(setup, &model, &engines, error);
     engines_free(&engines);
     model_close(&model);
     return status;

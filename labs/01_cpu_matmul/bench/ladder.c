@@ -1,66 +1,50 @@
 /* Part (a) of the bench: every step of the ladder on every shape, beside OpenBLAS. */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "common/base/checked.h"
-#include "common/base/rng.h"
 #include "common/base/terminal.h"
 #include "common/bench/bench.h"
+#include "common/bench/bench_program.h"
 #include "common/bench/openblas.h"
-#include "common/nn/nn.h"
-#include "common/testing/compare.h"
 #include "labs/01_cpu_matmul/bench/parts.h"
 #include "labs/01_cpu_matmul/matmul.h"
 
 /* What --shape may ask for: 1 GiB a matrix, and about a minute a step at 4 GFLOP/s. */
 enum { MOST_LOG2_NUMBERS = 28, MOST_LOG2_PRODUCTS = 36 };
 
-static const struct bench_shape default_shapes[] = {
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static const struct matmul_shape default_shapes[] = {
     {512, 512, 512}, {1024, 1024, 1024}, {128, 3072, 768}, /* BERT's feed-forward network */
     {1, 768, 768},   {1, 32000, 288},                      /* decoding: a layer; a classifier */
 };
-static const struct bench_shape quick_shapes[] = {{512, 512, 512}, {1, 768, 768}};
+static const struct matmul_shape quick_shapes[] = {{512, 512, 512}, {1, 768, 768}};
 
-/* One shape's data, and the row that is measured. */
+/* One shape's problem, and the function that a row measures. */
 struct ladder_case {
-    struct bench_shape shape;
+    struct matmul_data data;
+    struct guarded out;
     int threads;
-    struct guarded in, weight, out;
-    double *want;
     cpu_matmul_function *run;
 };
 
-/* What a row shows; ms is NAN when it was not measured. */
 struct row {
     const char *name;
-    struct bench_timing timing;
-    char wrong[256]; /* "" or what is wrong */
+    struct bench_timing timing; /* median_ms is NAN if the row was not measured */
+    char wrong[256];            /* "" or what is wrong */
 };
-
-/* Reads one size and moves on; false unless it is a number from 1 on with no sign before it. */
-static bool parse_size(const char **text, size_t *size) {
-    char *end;
-    errno = 0;
-    unsigned long long value = strtoull(*text, &end, 10);
-    bool good = (*text)[0] >= '0' && (*text)[0] <= '9' && value >= 1 && errno == 0;
-    *size = (size_t)value;
-    *text = end;
-    return good;
-}
 
 static bool within(size_t a, size_t b, int most_log2) {
     size_t product;
     return checked_multiply(a, b, &product) && product <= (size_t)1 << most_log2;
 }
 
-enum status bench_parse_shape(const char *text, struct bench_shape *s, struct error *error) {
-    const char *rest = text;
-    bool good = parse_size(&rest, &s->M) && *rest++ == ',' && parse_size(&rest, &s->N) &&
-                *rest++ == ',' && parse_size(&rest, &s->K) && *rest == '\0';
-    if (!good) {
+enum status bench_parse_shape(const char *text, struct matmul_shape *s, struct error *error) {
+    size_t *const sizes[] = {&s->M, &s->N, &s->K};
+    if (!bench_parse_sizes(text, sizes, 3)) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
                          "--shape wants three sizes M,N,K, each at least 1, not '%s'", text);
     }
@@ -73,57 +57,33 @@ enum status bench_parse_shape(const char *text, struct bench_shape *s, struct er
     return STATUS_OK;
 }
 
-static enum status case_create(struct ladder_case *c, struct bench_shape shape, int threads) {
-    *c = (struct ladder_case){.shape = shape, .threads = threads};
+static enum status case_create(struct ladder_case *c, struct matmul_shape shape, int threads,
+                               struct error *error) {
     struct rng rng = rng_create(1);
-    enum status status = guarded_create(&c->in, shape.M * shape.K);
-    if (status == STATUS_OK) {
-        status = guarded_create(&c->weight, shape.N * shape.K);
-    }
-    if (status == STATUS_OK) {
-        status = guarded_create(&c->out, shape.M * shape.N);
-    }
-    if (status != STATUS_OK) {
-        return status;
-    }
-    c->want = malloc(shape.M * shape.N * sizeof *c->want);
-    if (c->want == NULL) {
-        return STATUS_OUT_OF_MEMORY;
-    }
-    rng_fill_normal(&rng, c->in.data, c->in.count, 1.0f);
-    rng_fill_normal(&rng, c->weight.data, c->weight.count, 1.0f);
-    nn_matmul_f64(c->want, c->in.data, c->weight.data, shape.M, shape.N, shape.K);
-    return STATUS_OK;
+    c->threads = threads;
+    TRY(matmul_data_create(&c->data, shape, 0, MATMUL_NORMAL, &rng, error));
+    return guarded_create(&c->out, shape.M * shape.N);
 }
 
 static void case_free(struct ladder_case *c) {
-    guarded_free(&c->in);
-    guarded_free(&c->weight);
+    matmul_data_free(&c->data);
     guarded_free(&c->out);
-    free(c->want);
 }
 
 static enum status run_case(void *argument) {
     struct ladder_case *c = argument;
-    return c->run(c->out.data, c->in.data, c->weight.data, c->shape.M, c->shape.N, c->shape.K,
-                  c->threads);
+    const struct matmul_shape s = c->data.shape;
+    return c->run(c->out.data, c->data.in, c->data.weight, s.M, s.N, s.K, c->threads);
 }
 
-/* Says in row->wrong what is wrong with the result of one call, if anything is. */
+/* Runs once; row->wrong says what is wrong with the result, if anything is. */
 static void check_case(struct ladder_case *c, struct row *row) {
-    const struct bench_shape *s = &c->shape;
     guarded_poison(&c->out);
     enum status status = run_case(c);
     if (status != STATUS_OK) {
         snprintf(row->wrong, sizeof row->wrong, "%s", status_message(status));
-        return;
-    }
-    struct comparison comparison = compare_f32(c->out.data, c->want, c->out.count,
-                                               tolerance_dot_f32(s->K, sqrt((double)s->K)));
-    if (!comparison.pass) {
-        comparison_describe(&comparison, s->N, row->wrong, sizeof row->wrong);
-    } else if (!guarded_intact(&c->out) || !guarded_intact(&c->in) || !guarded_intact(&c->weight)) {
-        snprintf(row->wrong, sizeof row->wrong, "wrote outside of its output");
+    } else if (matmul_check_guarded(&c->data, &c->out, row->wrong, sizeof row->wrong)) {
+        row->wrong[0] = '\0';
     }
 }
 
@@ -134,8 +94,7 @@ static enum status measure_row(const struct bench_setup *setup, struct ladder_ca
     options.min_runs = 3;
     options.min_seconds = setup->quick ? 0.05 : 0.25;
     row->timing.median_ms = NAN;
-    /* Threads of the row before may still spin, waiting for work. */
-    usleep(60000);
+    usleep(60000); /* threads of the row before may still spin, waiting for work */
     double start = bench_now();
     check_case(c, row);
     if (bench_now() - start > 0.1) {
@@ -144,27 +103,17 @@ static enum status measure_row(const struct bench_setup *setup, struct ladder_ca
     return row->wrong[0] == '\0' ? bench_run(&options, run_case, c, &row->timing) : STATUS_OK;
 }
 
-static double flops_of(const struct bench_shape *s) {
-    return 2.0 * (double)s->M * (double)s->N * (double)s->K;
-}
-
-/* Each operand once: no kernel can move less. */
-static double bytes_of(const struct bench_shape *s) {
-    return sizeof(float) * ((double)s->M * (double)s->K + (double)s->N * (double)s->K +
-                            (double)s->M * (double)s->N);
-}
-
-static void print_row(const struct bench_setup *setup, const struct bench_shape *s,
+static void print_row(const struct bench_setup *setup, const struct matmul_shape *s,
                       const struct row *row, double first_ms, double peer_ms) {
     double ms = row->timing.median_ms;
-    double rate = 1e-6 * flops_of(s) / ms;
+    double rate = 1e-6 * matmul_flops(*s) / ms;
     if (row->wrong[0] != '\0') {
         printf("  %-26s %sWRONG%s: %s\n", row->name, terminal_colour(stdout, COLOUR_RED),
                terminal_plain(stdout), row->wrong);
         return;
     }
     printf("  %-26s %9.*f %9.1f %8.1f%% %8.1f %8.2fx", row->name, ms < 0.1 ? 5 : 3, ms, rate,
-           100.0 * rate / setup->machine.gflop_per_s, 1e-6 * bytes_of(s) / ms, first_ms / ms);
+           100.0 * rate / setup->machine.gflop_per_s, 1e-6 * matmul_bytes(*s) / ms, first_ms / ms);
     if (isnan(peer_ms)) {
         printf(" %12s\n", "–");
     } else {
@@ -172,7 +121,7 @@ static void print_row(const struct bench_setup *setup, const struct bench_shape 
     }
 }
 
-static enum status append_row(const struct bench_setup *setup, const struct bench_shape *s,
+static enum status append_row(const struct bench_setup *setup, const struct matmul_shape *s,
                               const struct row *row, const char *peer, double peer_ms,
                               struct error *error) {
     char shape[64];
@@ -186,8 +135,8 @@ static enum status append_row(const struct bench_setup *setup, const struct benc
         .dtype = "fp32",
         .threads = setup->threads,
         .timing = row->timing,
-        .bytes = bytes_of(s),
-        .flops = flops_of(s),
+        .bytes = matmul_bytes(*s),
+        .flops = matmul_flops(*s),
         .peer = peer,
         .peer_ratio = peer_ms / row->timing.median_ms,
     };
@@ -214,69 +163,76 @@ static enum status measure_rows(const struct bench_setup *setup, struct ladder_c
     return status;
 }
 
-static enum status report_rows(const struct bench_setup *setup, const struct bench_shape *s,
-                               const struct row *rows, size_t count, struct error *error) {
-    bool peer = openblas_available() && rows[0].wrong[0] == '\0';
-    double peer_ms = peer ? rows[0].timing.median_ms : NAN;
-    enum status status = STATUS_OK;
-    bool wrong = false;
+static void print_head(const struct bench_setup *setup, const struct matmul_shape *s) {
     printf("\nM %zu, N %zu, K %zu, up to %d thread%s\n", s->M, s->N, s->K, setup->threads,
            setup->threads == 1 ? "" : "s");
     printf("  %-26s %9s %9s %9s %8s %9s %12s\n", "step", "ms", "GFLOP/s", "of peak", "GB/s",
            "speedup", "of OpenBLAS");
-    for (size_t i = openblas_available() ? 0 : 1; i < count && status == STATUS_OK; i++) {
-        print_row(setup, s, &rows[i], rows[1].timing.median_ms, peer_ms);
-        wrong = wrong || rows[i].wrong[0] != '\0';
-        if (rows[i].wrong[0] == '\0') {
-            status =
-                append_row(setup, s, &rows[i], peer && i > 0 ? rows[0].name : NULL, peer_ms, error);
-        }
-    }
-    if (status == STATUS_OK && wrong) {
-        status = error_set(error, STATUS_MISMATCH, "a step of the ladder gives wrong results");
-    }
-    return status;
 }
 
-static enum status measure_shape(const struct bench_setup *setup, struct bench_shape shape,
-                                 struct error *error) {
+static enum status report_rows(const struct bench_setup *setup, const struct matmul_shape *s,
+                               const struct row *rows, size_t count, struct error *error) {
+    bool peer = openblas_available() && rows[0].wrong[0] == '\0';
+    double peer_ms = peer ? rows[0].timing.median_ms : NAN;
+    bool wrong = false;
+    print_head(setup, s);
+    for (size_t i = openblas_available() ? 0 : 1; i < count; i++) {
+        print_row(setup, s, &rows[i], rows[1].timing.median_ms, peer_ms);
+        if (rows[i].wrong[0] != '\0') {
+            wrong = true;
+            continue;
+        }
+        TRY(append_row(setup, s, &rows[i], peer && i > 0 ? rows[0].name : NULL, peer_ms, error));
+    }
+    return wrong ? error_set(error, STATUS_MISMATCH, "a step of the ladder gives wrong results")
+                 : STATUS_OK;
+}
+
+/* @param rows one for OpenBLAS, then one for each of `count` steps */
+static enum status run_rows(const struct bench_setup *setup, struct matmul_shape shape,
+                            struct ladder_case *c, struct row *rows,
+                            const struct cpu_matmul_step *steps, size_t count,
+                            struct error *error) {
     char peer[64];
-    size_t steps_count;
-    const struct cpu_matmul_step *steps = cpu_matmul_ladder(&steps_count);
-    struct row *rows = calloc(steps_count + 1, sizeof *rows);
-    struct ladder_case c = {0};
-    enum status status = rows != NULL ? STATUS_OK : STATUS_OUT_OF_MEMORY;
     openblas_name(peer, sizeof peer);
-    if (status == STATUS_OK) {
-        status = case_create(&c, shape, setup->threads);
-    }
-    if (status == STATUS_OK) {
-        status = measure_rows(setup, &c, rows, steps_count + 1, steps, peer);
-    }
-    if (status == STATUS_OK) {
-        status = report_rows(setup, &shape, rows, steps_count + 1, error);
-    }
+    TRY(case_create(c, shape, setup->threads, error));
+    TRY(measure_rows(setup, c, rows, count + 1, steps, peer));
+    return report_rows(setup, &shape, rows, count + 1, error);
+}
+
+static enum status measure_shape(const struct bench_setup *setup, struct matmul_shape shape,
+                                 struct error *error) {
+    size_t count;
+    const struct cpu_matmul_step *steps = cpu_matmul_ladder(&count);
+    struct row *rows = calloc(count + 1, sizeof *rows);
+    struct ladder_case c = {0};
+    enum status status =
+        rows != NULL ? run_rows(setup, shape, &c, rows, steps, count, error) : STATUS_OUT_OF_MEMORY;
     case_free(&c);
     free(rows);
     return status;
 }
 
-enum status bench_ladder(const struct bench_setup *setup, struct error *error) {
-    const struct bench_shape *shapes = setup->quick ? quick_shapes : default_shapes;
-    size_t count = setup->quick ? sizeof quick_shapes / sizeof *quick_shapes
-                                : sizeof default_shapes / sizeof *default_shapes;
-    enum status status = STATUS_OK;
-    if (setup->shape != NULL) {
-        shapes = setup->shape;
-        count = 1;
-    }
+/* A wrong step does not keep later shapes from being measured. */
+static enum status measure_shapes(const struct bench_setup *setup,
+                                  const struct matmul_shape *shapes, size_t count,
+                                  struct error *error) {
     enum status wrong = STATUS_OK;
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-        status = measure_shape(setup, shapes[i], error);
-        if (status == STATUS_MISMATCH) {
-            wrong = status;
-            status = STATUS_OK;
+    for (size_t i = 0; i < count; i++) {
+        enum status status = measure_shape(setup, shapes[i], error);
+        if (status != STATUS_MISMATCH) {
+            TRY(status);
+            continue;
         }
+        wrong = status;
     }
-    return status != STATUS_OK ? status : wrong;
+    return wrong;
+}
+
+enum status bench_ladder(const struct bench_setup *setup, struct error *error) {
+    if (setup->shape_text != NULL) {
+        return measure_shapes(setup, &setup->shape, 1, error);
+    }
+    return setup->quick ? measure_shapes(setup, quick_shapes, COUNT(quick_shapes), error)
+                        : measure_shapes(setup, default_shapes, COUNT(default_shapes), error);
 }

@@ -6,39 +6,36 @@
 #define WARPBOOK_LABS_01_CPU_MATMUL_BENCH_PARTS_H_
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "common/base/status.h"
 #include "common/bench/machine.h"
-
-struct bench_shape {
-    size_t M, N, K;
-};
+#include "labs/01_cpu_matmul/problem/oracle.h"
 
 /** The command line, and the machine. */
 struct bench_setup {
     int threads;
     bool quick;
-    const struct bench_shape *shape; /**< NULL: the default list */
-    const char *checkpoint;          /**< path, or NULL: random weights of the 15M shape */
-    int steps;                       /**< tokens to decode */
+    const char *shape_text;    /**< --shape, or NULL: the default list */
+    struct matmul_shape shape; /**< what it says */
+    const char *checkpoint;    /**< path, or NULL: random weights of the 15M shape */
+    int steps;                 /**< tokens to decode */
     struct bench_machine machine;
 };
 
 /**
  * @brief Reads "M,N,K".
- * @return STATUS_OK, or STATUS_INVALID_ARGUMENT for anything else and for more than a bench can
- *         hold in memory or finish in a minute or so
+ * @return STATUS_OK, or STATUS_INVALID_ARGUMENT for anything else, for a matrix of more than 1 GiB
+ *         and for a product that takes a step more than about a minute
  */
-MUST_CHECK enum status bench_parse_shape(const char *text, struct bench_shape *shape,
+MUST_CHECK enum status bench_parse_shape(const char *text, struct matmul_shape *shape,
                                          struct error *error);
 
-/** @return STATUS_OK when the file is a llama2.c checkpoint; what is wrong with it else. */
+/** @return STATUS_OK if the file is a llama2.c checkpoint, otherwise the status of opening it. */
 MUST_CHECK enum status bench_check_checkpoint(const char *path, struct error *error);
 
 /**
  * @brief Prints the table of all steps of the ladder, and appends their records.
- * @return STATUS_MISMATCH when a step gives a wrong result, after the table is complete
+ * @return STATUS_MISMATCH if a step gives a wrong result, after the table is complete
  */
 MUST_CHECK enum status bench_ladder(const struct bench_setup *setup, struct error *error);
 

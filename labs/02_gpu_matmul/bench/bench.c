@@ -2,23 +2,17 @@
  * @file bench.c
  * @brief Lab 02's bench: the kernels alone, then Llama2's decode with every matmul over the bus.
  *
- * Built once for the learner's ladder and once for the solution's. Every step
- * is checked against the double oracle before it is timed. Each measured row is
- * appended to results/bench.jsonl.
+ * Built once for the learner's ladder and once for the solution's.
  */
 #include <stdio.h>
-#include <stdlib.h>
 
-#include "common/base/file.h"
-#include "common/base/flags.h"
-#include "common/base/terminal.h"
 #include "common/bench/bench.h"
-#include "common/bench/device/device_bench.h"
-#include "common/bench/device/device_peaks.h"
+#include "common/bench/ladder/ladder_bench.h"
 #include "common/bench/models/decode_bench.h"
 #include "labs/01_cpu_matmul/given/engine.h"
-#include "labs/02_gpu_matmul/bench/parts.h"
+#include "labs/02_gpu_matmul/bench/trial.h"
 #include "labs/02_gpu_matmul/given/engine.h"
+#include "labs/02_gpu_matmul/gpu_matmul.h"
 
 /* Tokens that are enough on a GPU, and on simt, whose modelled time does not vary. */
 enum { STEPS = 32, STEPS_MODELLED = 4 };
@@ -27,15 +21,32 @@ struct options {
     const char *checkpoint, *shape_text;
     enum llama2_shape shape;
     int steps, threads;
-    bool quick;
 };
 
-static enum status check_options(struct options *o, const struct arguments *arguments,
-                                 struct error *error) {
-    if (arguments->count > 0) {
-        return error_set(error, STATUS_INVALID_ARGUMENT, "unexpected argument '%s'; --help helps",
-                         arguments->values[0]);
-    }
+static const struct ladder_shape shapes[] = {
+    {.sizes = {1, 768, 288}, .name = "a layer of the 15M shape"},
+    {.sizes = {1, 32000, 288}, .name = "its classifier"},
+    {.sizes = {1, 768, 2048}, .name = "a layer of the 110M shape"},
+    {.sizes = {1, 5632, 2048}, .name = "a layer of the 1.1B shape"},
+    {.sizes = {64, 2048, 768}, .name = "64 tokens of a prompt"},
+};
+static const struct ladder_shape quick_shapes[] = {
+    {.sizes = {1, 768, 288}, .name = "a layer of the 15M shape"},
+    {.sizes = {4, 96, 288}, .name = "four tokens of a prompt"},
+};
+
+/* A file that cannot be read is reported before anything is printed. */
+static enum status check_checkpoint(const struct options *o, struct error *error) {
+    struct decode_model model = {0};
+    enum status status = o->checkpoint != NULL
+                             ? decode_model_open(&model, o->checkpoint, o->shape, error)
+                             : STATUS_OK;
+    decode_model_close(&model);
+    return status;
+}
+
+static enum status check_options(struct ladder_setup *setup, struct error *error) {
+    struct options *o = setup->options;
     if (o->threads < 1 || o->threads > 1024) {
         return error_set(error, STATUS_INVALID_ARGUMENT, "--threads %d: from 1 to 1024",
                          o->threads);
@@ -43,124 +54,141 @@ static enum status check_options(struct options *o, const struct arguments *argu
     if (o->steps < 0) {
         return error_set(error, STATUS_INVALID_ARGUMENT, "--steps %d: at least 1, or 0", o->steps);
     }
-    return decode_shape_parse(o->shape_text, &o->shape, error);
+    TRY(decode_shape_parse(o->shape_text, &o->shape, error));
+    return check_checkpoint(o, error);
 }
 
-/* Reads the command line; *help: it was printed, nothing else is wanted. */
-static enum status read_options(int argc, char **argv, struct options *o, bool *help,
-                                struct error *error) {
-    const struct flag table[] = {
-        {"shape", 's', FLAG_STRING, &o->shape_text, "NAME",
-         "the model: 15m, 110m or 1.1b, random weights"},
-        {"checkpoint", 'c', FLAG_STRING, &o->checkpoint, "FILE",
-         "the model: this llama2.c checkpoint; no ladder"},
-        {"steps", 'n', FLAG_INT, &o->steps, "N", "tokens to decode; 0: 32, on simt 4"},
-        {"threads", 't', FLAG_INT, &o->threads, "N", "most CPU threads of lab 01's engine"},
-        {"quick", 'q', FLAG_SWITCH, &o->quick, NULL, "fewer sizes, shorter runs"},
-    };
-    const struct flags flags = {
-        .program = "bench",
-        .positional = "",
-        .summary = "compares the steps of lab 02 with each other, and in Llama2 with lab 01",
-        .table = table,
-        .count = sizeof table / sizeof *table,
-    };
-    struct arguments arguments = {.values = calloc((size_t)argc + 1, sizeof(char *))};
-    enum status status = arguments.values != NULL
-                             ? flags_parse(&flags, argc, argv, &arguments, error)
-                             : STATUS_OUT_OF_MEMORY;
-    *help = status == STATUS_OK && arguments.help;
-    if (*help) {
-        flags_help(&flags, stdout);
-    } else if (status == STATUS_OK) {
-        status = check_options(o, &arguments, error);
-    }
-    free(arguments.values);
-    return status;
+static enum ladder_scope scope(const struct ladder_setup *setup) {
+    const struct options *o = setup->options;
+    return o->checkpoint != NULL ? LADDER_PARTS_ALONE : LADDER_AND_PARTS;
 }
 
-static enum status open_gpu(struct bench_setup *setup, struct error *error) {
-    char text[512];
-    enum status status = device_open(error);
-    if (status == STATUS_OK) {
-        status = device_properties(&setup->properties, error);
-    }
-    if (status == STATUS_OK) {
-        status = device_peaks(&setup->roofs, error);
-    }
-    if (status == STATUS_OK) {
-        printf("%s: %s\n", WARPBOOK_SUBJECT,
-               device_bench_headline(&setup->properties, text, sizeof text));
-        printf("roofs: %.0f GFLOP/s fp32, %.0f GB/s from memory, %s\n",
-               1e-9 * setup->roofs.flops_per_s, 1e-9 * setup->roofs.bytes_per_s,
-               setup->roofs.modelled ? "from a table" : "measured");
-    }
-    return status;
+static enum status check_shape(const struct ladder_setup *setup, const struct ladder_shape *shape,
+                               struct error *error) {
+    return ladder_check_memory(setup, shape, 3, (size_t)matmul_bytes(matmul_shape_of(shape)),
+                               error);
 }
 
-static enum status run_stages(const struct options *o, const struct bench_setup *setup,
-                              const struct decode_model *model, const struct engine *cpu,
-                              const struct engine *gpu, struct error *error) {
+static const char *step_name(size_t i) {
+    size_t count;
+    const struct gpu_matmul_step *steps = gpu_matmul_ladder(&count);
+    return i < count ? steps[i].name : NULL;
+}
+
+static double flops_of(const struct ladder_shape *shape) {
+    return matmul_flops(matmul_shape_of(shape));
+}
+
+static double bytes_of(const struct ladder_shape *shape) {
+    return matmul_bytes(matmul_shape_of(shape));
+}
+
+static void describe(const struct ladder_setup *setup, const struct ladder_shape *shape,
+                     struct ladder_text *text) {
+    const struct matmul_shape s = matmul_shape_of(shape);
+    (void)setup;
+    snprintf(text->title, sizeof text->title, "M %zu, N %zu, K %zu: %s", s.M, s.N, s.K,
+             shape->name);
+    snprintf(text->shape, sizeof text->shape, "%zux%zux%zu", s.M, s.N, s.K);
+    text->op = "matmul";
+    text->dtype = "fp32";
+}
+
+static const char *conditions(const struct ladder_setup *setup, char *text, size_t size) {
+    snprintf(text, size, "\nroofs: %.0f GFLOP/s fp32, %.0f GB/s from memory, %s",
+             1e-9 * setup->roofs.flops_per_s, 1e-9 * setup->roofs.bytes_per_s,
+             setup->roofs.modelled ? "from a table" : "measured");
+    return text;
+}
+
+static const struct ladder_column columns[] = {
+    {LADDER_MS, 9, "ms"},
+    {LADDER_GB_PER_S, 9, "GB/s"},
+    {LADDER_GFLOP_PER_S, 9, "GFLOP/s"},
+    {LADDER_ROOFLINE, 13, "of roofline"},
+    {LADDER_SPEEDUP, 9, "speedup"},
+};
+
+/* What the comparison of stages needs, to be freed together. */
+struct decoders {
+    struct decode_model model;
+    struct engine cpu, gpu;
+};
+
+static enum status compare_stages(const struct ladder_setup *setup, struct decoders *d,
+                                  struct error *error) {
     char name[64];
-    int steps = setup->properties.modelled ? STEPS_MODELLED : STEPS;
-    snprintf(name, sizeof name, "01, %d CPU thread%s", o->threads, o->threads == 1 ? "" : "s");
-    const struct decode_bench bench = {
+    const struct options *o = setup->options;
+    const int steps = setup->gpu.modelled ? STEPS_MODELLED : STEPS;
+    const struct decode_bench decode = {
         .lab = "02_gpu_matmul",
         .subject = WARPBOOK_SUBJECT,
-        .properties = &setup->properties,
+        .properties = &setup->gpu,
         .steps = (size_t)(o->steps > 0 ? o->steps : steps),
     };
     struct decode_stage stages[] = {
-        {.name = name, .engine = cpu, .threads = o->threads},
-        {.name = "02, matmul on the GPU", .engine = gpu, .threads = 1, .on_device = true},
+        {.name = name, .engine = &d->cpu, .threads = o->threads},
+        {.name = "02, matmul on the GPU", .engine = &d->gpu, .threads = 1, .on_device = true},
     };
-    return decode_bench(&bench, model, stages, sizeof stages / sizeof *stages, error);
+    snprintf(name, sizeof name, "01, %d CPU thread%s", o->threads, o->threads == 1 ? "" : "s");
+    TRY(decode_model_open(&d->model, o->checkpoint, o->shape, error));
+    TRY(engine_cpu_matmul_create(&d->cpu, o->threads));
+    TRY(engine_gpu_matmul_create(&d->gpu, error));
+    return decode_bench(&decode, &d->model, stages, sizeof stages / sizeof *stages, error);
 }
 
-static enum status run_decode(const struct options *o, const struct bench_setup *setup,
-                              const struct decode_model *model, struct error *error) {
-    struct engine cpu = {0}, gpu = {0};
-    enum status status = engine_cpu_matmul_create(&cpu, o->threads);
-    if (status == STATUS_OK) {
-        status = engine_gpu_matmul_create(&gpu, error);
-    }
-    if (status == STATUS_OK) {
-        status = run_stages(o, setup, model, &cpu, &gpu, error);
-    }
-    engine_destroy(&gpu);
-    engine_destroy(&cpu);
+static enum status bench_llama2(const struct ladder_setup *setup, struct error *error) {
+    struct decoders decoders = {0};
+    enum status status = compare_stages(setup, &decoders, error);
+    engine_destroy(&decoders.gpu);
+    engine_destroy(&decoders.cpu);
+    decode_model_close(&decoders.model);
     return status;
 }
 
-static enum status run(const struct options *o, struct error *error) {
-    char path[1024];
-    struct bench_setup setup = {.quick = o->quick};
-    struct decode_model model;
-    enum status status = decode_model_open(&model, o->checkpoint, o->shape, error);
-    if (status == STATUS_OK) {
-        status = open_gpu(&setup, error);
-    }
-    if (status == STATUS_OK && o->checkpoint == NULL) {
-        status = bench_ladder(&setup, error);
-    }
-    if (status == STATUS_OK) {
-        status = run_decode(o, &setup, &model, error);
-    }
-    if (status == STATUS_OK) {
-        printf("\nrecorded in %s\n", bench_results_path("bench.jsonl", path, sizeof path));
-    }
-    decode_model_close(&model);
-    return status;
-}
+static ladder_part *const parts[] = {bench_llama2};
+
+static const struct ladder_bench bench = {
+    .lab = "02_gpu_matmul",
+    .subject = WARPBOOK_SUBJECT,
+    .summary = "compares the steps of lab 02 with each other, and in Llama2 with lab 01",
+    .check_options = check_options,
+    .scope = scope,
+    .shapes = {LADDER_SHAPES(shapes), LADDER_SHAPES(quick_shapes), LADDER_SHAPES(shapes),
+               LADDER_SHAPES(quick_shapes)},
+    .check_shape = check_shape,
+    .step = step_name,
+    .problem = {.bytes = sizeof(struct matmul_trial),
+                .create = matmul_trial_create,
+                .free = matmul_trial_free,
+                .run = matmul_trial_run,
+                .check = matmul_trial_check},
+    .seconds = 0.2,
+    .quick_seconds = 0.02,
+    .flush_on_simt = true, /* a decoder's weights come from memory */
+    .flops = flops_of,
+    .bytes = bytes_of,
+    .describe = describe,
+    .name_width = 26,
+    .columns = columns,
+    .columns_count = sizeof columns / sizeof *columns,
+    .needs_roofs = true,
+    .conditions = conditions,
+    .parts = parts,
+    .parts_count = sizeof parts / sizeof *parts,
+};
 
 int main(int argc, char **argv) {
-    struct options options = {.shape_text = "15m", .threads = bench_cpu_count()};
-    struct error error = {0};
-    bool help = false;
-    file_enter_working_directory();
-    enum status status = read_options(argc, argv, &options, &help, &error);
-    if (status == STATUS_OK && !help) {
-        status = run(&options, &error);
-    }
-    return status == STATUS_OK ? 0 : report_failure("bench", &error, status);
+    struct options o = {.shape_text = "15m", .threads = bench_cpu_count()};
+    struct ladder_setup setup = {.options = &o, .all = true};
+    const struct flag flags[] = {
+        {"shape", 's', FLAG_STRING, &o.shape_text, "NAME",
+         "the model: 15m, 110m or 1.1b, random weights"},
+        {"checkpoint", 'c', FLAG_STRING, &o.checkpoint, "FILE",
+         "the model: this llama2.c checkpoint; no ladder"},
+        {"steps", 'n', FLAG_INT, &o.steps, "N", "tokens to decode; 0: 32, on simt 4"},
+        {"threads", 't', FLAG_INT, &o.threads, "N", "most CPU threads of lab 01's engine"},
+        {"quick", 'q', FLAG_SWITCH, &setup.quick, NULL, "fewer sizes, shorter runs"},
+    };
+    return ladder_bench_main(&bench, flags, sizeof flags / sizeof *flags, &setup, argc, argv);
 }
