@@ -1,6 +1,6 @@
 /**
  * @file calls.h
- * @brief What the grader of lab 02 asks its workers for.
+ * @brief The calls that the grader of lab 02 makes in its workers.
  */
 #ifndef WARPBOOK_GRADER_02_GPU_MATMUL_CALLS_H_
 #define WARPBOOK_GRADER_02_GPU_MATMUL_CALLS_H_
@@ -17,7 +17,7 @@ struct launch_call {
 
 /** "call", with host pointers; "create" and "destroy" use matmul only. */
 struct matmul_call {
-    struct gpu_matmul *matmul; /**< what "create" gave */
+    struct gpu_matmul *matmul; /**< result of "create" */
     float *out;                /**< arena, (M, N) */
     const float *in, *weight;  /**< arena, (M, K) and (N, K) */
     size_t M, N, K;

@@ -1,14 +1,11 @@
 /* Lab 02, parity: the subject's kernel and its call against the double oracle, and in Llama2. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/rng.h"
-#include "common/nn/nn.h"
-#include "common/testing/compare.h"
-#include "common/testing/device_buffer.h"
 #include "common/testing/testing.h"
+#include "grader/01_cpu_matmul/remote.h"
 #include "grader/02_gpu_matmul/calls.h"
 #include "grader/harness/gpu.h"
 #include "grader/harness/own_work.h"
@@ -16,179 +13,108 @@
 #include "grader/harness/seed.h"
 #include "grader/harness/watch.h"
 #include "grader/isolation/remote.h"
-#include "grader/isolation/remote_buffer.h"
+#include "labs/02_gpu_matmul/problem/case.h"
 
 /* Seconds for a call that takes well under one, on the slowest machine and with all checks. */
 enum { PATIENCE = 30 };
 
-struct shape {
-    size_t M, N, K;
-};
-
-/* Values of one case and what must come of them; out of the submission's sight. */
+/* Values and their right result, here alone; room for what the submission computes. */
 struct values {
-    struct shape shape;
-    float *in, *weight;
-    float *got;
-    double *want;
+    struct matmul_data data;
+    float *got, *again;
 };
 
-static bool values_create(struct values *v, struct shape s, struct rng *rng) {
-    *v = (struct values){.shape = s};
-    v->in = malloc(s.M * s.K * sizeof(float) + 1);
-    v->weight = malloc(s.N * s.K * sizeof(float) + 1);
+static enum status values_create(struct values *v, struct matmul_shape s, struct rng *rng,
+                                 struct error *error) {
     v->got = malloc(s.M * s.N * sizeof(float) + 1);
-    v->want = malloc(s.M * s.N * sizeof(double) + 1);
-    if (v->in == NULL || v->weight == NULL || v->got == NULL || v->want == NULL) {
-        TEST_FAIL("the grader is out of memory");
-        return false;
+    v->again = malloc(s.M * s.N * sizeof(float) + 1);
+    if (v->got == NULL || v->again == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
     }
-    rng_fill_rows(rng, v->in, s.M, s.K);
-    rng_fill_rows(rng, v->weight, s.N, s.K);
-    nn_matmul_f64(v->want, v->in, v->weight, s.M, s.N, s.K);
-    return true;
+    return matmul_data_create(&v->data, s, 0, MATMUL_ROWS, rng, error);
 }
 
 static void values_free(struct values *v) {
-    free(v->in);
-    free(v->weight);
+    matmul_data_free(&v->data);
     free(v->got);
-    free(v->want);
+    free(v->again);
 }
 
-static void describe(char *name, size_t size, const char *part, struct shape s, size_t skew) {
+static void describe(char *name, size_t size, const char *part, struct matmul_shape s,
+                     size_t skew) {
     snprintf(name, size, "%s, shape M=%zu N=%zu K=%zu%s", part, s.M, s.N, s.K,
              skew > 0 ? ", pointers 4 bytes past a multiple of 256" : "");
 }
 
-static void check_values(const float *got, const struct values *v, const char *name) {
-    const struct shape *s = &v->shape;
-    /* Rows have a scale of about 1 and an offset of about 0.25. */
-    double scale = sqrt(s->K > 0 ? (double)s->K : 1.0);
-    struct comparison result =
-        compare_f32(got, v->want, s->M * s->N, tolerance_dot_f32(s->K, scale));
-    if (!result.pass) {
-        char text[512];
-        comparison_describe(&result, s->N, text, sizeof text);
+static void check_values(const struct values *v, const char *name) {
+    char text[512];
+    if (!matmul_check(&v->data, v->got, text, sizeof text)) {
         TEST_FAIL("%s: %s", name, text);
     }
 }
 
 /* Part one: the kernel, with device pointers. */
-struct launch_case {
-    struct device_buffer out, in, weight;
-    const char *name;
-};
-
-static enum status launch_create(struct launch_case *c, const struct values *v, bool guarded,
-                                 size_t skew, struct error *error) {
-    const struct shape *s = &v->shape;
-    enum status status = device_buffer_create(&c->out, s->M * s->N, guarded, skew, error);
-    if (status == STATUS_OK) {
-        status = device_buffer_create(&c->in, s->M * s->K, guarded, skew, error);
-    }
-    if (status == STATUS_OK) {
-        status = device_buffer_create(&c->weight, s->N * s->K, guarded, skew, error);
-    }
-    if (status == STATUS_OK) {
-        status = device_buffer_put(&c->in, v->in, error);
-    }
-    if (status == STATUS_OK) {
-        status = device_buffer_put(&c->weight, v->weight, error);
-    }
-    return status;
+static enum status call_kernel(const struct gpu_matmul_buffers *b, struct matmul_shape s,
+                               device_stream stream, struct error *error) {
+    struct launch_call call = {b->out.data, b->in.data, b->weight.data, s.M, s.N, s.K, stream};
+    TRY(remote_call("launch", &call, sizeof call, error));
+    return device_synchronize(stream, error);
 }
 
-static void launch_free(struct launch_case *c) {
-    device_buffer_free(&c->out);
-    device_buffer_free(&c->in);
-    device_buffer_free(&c->weight);
-}
-
-/* Runs the subject's kernel on NaN and reads the result into got. */
-static enum status launch_once(struct launch_case *c, const struct shape *s, device_stream stream,
-                               float *got, struct error *error) {
-    struct launch_call call = {c->out.data, c->in.data, c->weight.data, s->M, s->N, s->K, stream};
-    bool intact = true, changed;
-    enum status status = device_buffer_put(&c->out, NULL, error);
-    grader_watch(c->name, PATIENCE);
-    if (status == STATUS_OK) {
-        status = remote_call("launch", &call, sizeof call, error);
-    }
-    if (status == STATUS_OK) {
-        status = device_synchronize(stream, error);
-    }
+/* Runs the subject's kernel on NaN and reads the result into out; nothing else may be written. */
+static enum status launch_once(struct gpu_matmul_buffers *b, const struct values *v, float *out,
+                               const char *name, device_stream stream, struct error *error) {
+    const char *wrong;
+    TRY(gpu_matmul_buffers_put(b, &v->data, error));
+    grader_watch(name, PATIENCE);
+    enum status status = call_kernel(b, v->data.shape, stream, error);
     grader_watch("", 0);
-    if (status == STATUS_OK) {
-        status = device_buffer_get(&c->out, got, &intact, &changed, error);
+    TRY(status);
+    TRY(gpu_matmul_buffers_get(b, out, &wrong, error));
+    if (wrong != NULL) {
+        TEST_FAIL("%s: %s", name, wrong);
     }
-    if (status == STATUS_OK && !intact) {
-        TEST_FAIL("%s: wrote outside of the output", c->name);
-    }
-    return status;
-}
-
-static enum status check_inputs(const struct launch_case *c, struct error *error) {
-    bool in_intact, in_changed, weight_intact, weight_changed;
-    enum status status = device_buffer_get(&c->in, NULL, &in_intact, &in_changed, error);
-    if (status == STATUS_OK) {
-        status = device_buffer_get(&c->weight, NULL, &weight_intact, &weight_changed, error);
-    }
-    if (status == STATUS_OK && !(in_intact && weight_intact)) {
-        TEST_FAIL("%s: wrote outside of the output", c->name);
-    }
-    if (status == STATUS_OK && (in_changed || weight_changed)) {
-        TEST_FAIL("%s: changed its input", c->name);
-    }
-    return status;
+    return STATUS_OK;
 }
 
 /* Once for the values, once more for the same bits. */
-static enum status launch_twice(struct launch_case *c, struct values *v, device_stream stream,
-                                struct error *error) {
-    size_t bytes = v->shape.M * v->shape.N * sizeof(float);
-    float *again = malloc(bytes + 1);
-    if (again == NULL) {
-        return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
-    }
-    enum status status = launch_once(c, &v->shape, stream, v->got, error);
-    if (status == STATUS_OK) {
-        check_values(v->got, v, c->name);
-        status = check_inputs(c, error);
-    }
-    if (status == STATUS_OK) {
-        status = launch_once(c, &v->shape, stream, again, error);
-    }
-    if (status == STATUS_OK && !test_has_failed() && memcmp(v->got, again, bytes) != 0) {
+static enum status launch_twice(struct gpu_matmul_buffers *b, struct values *v, const char *name,
+                                device_stream stream, struct error *error) {
+    const size_t bytes = v->data.shape.M * v->data.shape.N * sizeof(float);
+    TRY(launch_once(b, v, v->got, name, stream, error));
+    check_values(v, name);
+    TRY(launch_once(b, v, v->again, name, stream, error));
+    if (!test_has_failed() && memcmp(v->got, v->again, bytes) != 0) {
         TEST_FAIL("%s: the same call gives other bits the second time; sums must be added in the "
                   "same order in every run",
-                  c->name);
+                  name);
     }
-    free(again);
-    return status;
+    return STATUS_OK;
 }
 
-static void run_launch(const struct grader_gpu *gpu, struct shape shape, size_t skew,
+static void run_launch(const struct grader_gpu *gpu, struct matmul_shape shape, size_t skew,
                        device_stream stream, struct rng *rng) {
     char name[200];
     struct error error = {0};
-    struct values v;
-    struct launch_case c = {.name = name};
+    struct values v = {0};
+    struct gpu_matmul_buffers buffers = {0};
     describe(name, sizeof name, "kernel", shape, skew);
-    if (values_create(&v, shape, rng)) {
-        enum status status = launch_create(&c, &v, !gpu->modelled, skew, &error);
-        if (status == STATUS_OK) {
-            status = launch_twice(&c, &v, stream, &error);
-        }
-        if (status != STATUS_OK) {
-            TEST_FAIL("%s: %s", name, error_text(&error, status));
-        }
+    enum status status = values_create(&v, shape, rng, &error);
+    if (status == STATUS_OK) {
+        status = gpu_matmul_buffers_create(&buffers, shape, skew, !gpu->modelled, &error);
     }
-    launch_free(&c);
+    if (status == STATUS_OK) {
+        status = launch_twice(&buffers, &v, name, stream, &error);
+    }
+    if (status != STATUS_OK) {
+        TEST_FAIL("%s: %s", name, error_text(&error, status));
+    }
+    gpu_matmul_buffers_free(&buffers);
     values_free(&v);
 }
 
-static void run_launches(const struct shape *shapes, size_t count, size_t skew, struct rng *rng) {
+static void run_launches(const struct matmul_shape *shapes, size_t count, size_t skew,
+                         struct rng *rng) {
     struct grader_gpu gpu;
     struct error error = {0};
     device_stream stream = NULL;
@@ -206,17 +132,17 @@ static void run_launches(const struct shape *shapes, size_t count, size_t skew, 
     device_stream_destroy(stream);
 }
 
-static const struct shape small_shapes[] = {
+static const struct matmul_shape small_shapes[] = {
     {1, 1, 1},    {1, 1, 2},   {1, 2, 1},   {2, 1, 1},   {3, 5, 7},     {7, 3, 5},   {8, 8, 8},
     {1, 33, 31},  {1, 31, 33}, {1, 5, 129}, {1, 97, 61}, {1, 64, 256},  {2, 61, 97}, {5, 13, 257},
     {15, 17, 31}, {9, 40, 64}, {31, 9, 29}, {4, 12, 24}, {13, 131, 11}, {65, 3, 1},
 };
 
-static const struct shape large_shapes[] = {
+static const struct matmul_shape large_shapes[] = {
     {1, 4096, 288}, {1, 1031, 769}, {1, 300, 4099}, {4, 512, 512}, {64, 96, 288}, {97, 101, 255},
 };
 
-static const struct shape empty_shapes[] = {
+static const struct matmul_shape empty_shapes[] = {
     {0, 5, 5}, {5, 0, 5}, {0, 0, 0}, {3, 4, 0}, {1, 1, 0}, {0, 7, 0},
 };
 
@@ -246,87 +172,61 @@ C_TEST(parity, kernel_unaligned_pointers) {
 /* Sizes drawn anew in every run: no list of special cases passes. */
 C_TEST(parity, kernel_random_sizes) {
     struct rng rng = rng_create(grader_seed());
-    struct shape shapes[30];
+    struct matmul_shape shapes[30];
     for (size_t i = 0; i < COUNT(shapes); i++) {
         size_t most_rows = i % 2 == 0 ? 1 : 40;
-        shapes[i] = (struct shape){1 + rng_below(&rng, most_rows), 1 + rng_below(&rng, 150),
-                                   1 + rng_below(&rng, 400)};
+        shapes[i] = (struct matmul_shape){1 + rng_below(&rng, most_rows), 1 + rng_below(&rng, 150),
+                                          1 + rng_below(&rng, 400)};
     }
     run_launches(shapes, COUNT(shapes), 0, &rng);
 }
 
-/* Part two: the call, with host pointers. */
-struct call_case {
-    struct remote_buffer out, in, weight;
-};
-
-static enum status call_create(struct call_case *c, const struct values *v, struct error *error) {
-    const struct shape *s = &v->shape;
-    TRY(remote_buffer_create(&c->out, s->M * s->N, 0, error));
-    TRY(remote_buffer_create(&c->in, s->M * s->K, 0, error));
-    return remote_buffer_create(&c->weight, s->N * s->K, 0, error);
-}
-
-static void call_free(struct call_case *c) {
-    remote_buffer_free(&c->out);
-    remote_buffer_free(&c->in);
-    remote_buffer_free(&c->weight);
-}
-
-/* Copies the result into v->got; inputs untouched, nothing written beside the output. */
-static enum status check_call_buffers(const struct call_case *c, struct values *v, const char *name,
-                                      struct error *error) {
-    bool intact[3], changed[3];
-    TRY(remote_buffer_get(&c->out, v->got, &intact[0], &changed[0], error));
-    TRY(remote_buffer_get(&c->in, NULL, &intact[1], &changed[1], error));
-    TRY(remote_buffer_get(&c->weight, NULL, &intact[2], &changed[2], error));
-    if (!intact[0] || !intact[1] || !intact[2]) {
-        TEST_FAIL("%s: wrote outside of the output", name);
+/* Part two: the call, with host pointers. One call of the subject's in its memory b. */
+static enum status call_once(struct gpu_matmul *matmul, struct remote_matmul *b,
+                             const struct values *v, const char *name, struct error *error) {
+    const struct matmul_shape *s = &v->data.shape;
+    struct matmul_call call = {matmul, b->out.data, b->in.data, b->weight.data, s->M, s->N, s->K};
+    const char *wrong;
+    remote_matmul_put(b, &v->data);
+    grader_watch(name, PATIENCE);
+    enum status status = remote_call("call", &call, sizeof call, error);
+    grader_watch("", 0);
+    TRY(status);
+    TRY(remote_matmul_get(b, v->got, &wrong, error));
+    if (wrong != NULL) {
+        TEST_FAIL("%s: %s", name, wrong);
     }
-    if (changed[1] || changed[2]) {
-        TEST_FAIL("%s: changed its input", name);
-    }
+    check_values(v, name);
     return STATUS_OK;
 }
 
-/* One call of the subject's with the values of v in c's memory, checked. */
-static void call_once(struct gpu_matmul *matmul, struct call_case *c, struct values *v,
-                      const char *name) {
-    const struct shape *s = &v->shape;
+/* One call with fresh values. */
+static void run_values(struct gpu_matmul *matmul, struct remote_matmul *b,
+                       struct matmul_shape shape, const char *name, struct rng *rng) {
+    struct values v = {0};
     struct error error = {0};
-    struct matmul_call call = {matmul, c->out.data, c->in.data, c->weight.data, s->M, s->N, s->K};
-    remote_buffer_put(&c->in, v->in);
-    remote_buffer_put(&c->weight, v->weight);
-    remote_buffer_put(&c->out, NULL);
-    grader_watch(name, PATIENCE);
-    enum status status = remote_call("call", &call, sizeof call, &error);
-    grader_watch("", 0);
+    enum status status = values_create(&v, shape, rng, &error);
     if (status == STATUS_OK) {
-        status = check_call_buffers(c, v, name, &error);
+        status = call_once(matmul, b, &v, name, &error);
     }
     if (status != STATUS_OK) {
         TEST_FAIL("%s: %s", name, error_text(&error, status));
-        return;
     }
-    check_values(v->got, v, name);
+    values_free(&v);
 }
 
-static void run_call(struct gpu_matmul *matmul, struct shape shape, struct rng *rng) {
+static void run_call(struct gpu_matmul *matmul, struct matmul_shape shape, struct rng *rng) {
     char name[200];
-    struct values v;
-    struct call_case c = {0};
+    struct remote_matmul buffers;
     struct error error = {0};
     describe(name, sizeof name, "call", shape, 0);
-    if (values_create(&v, shape, rng)) {
-        enum status status = call_create(&c, &v, &error);
-        if (status == STATUS_OK) {
-            call_once(matmul, &c, &v, name);
-        } else {
-            TEST_FAIL("%s: %s", name, error_text(&error, status));
-        }
+    enum status status = remote_matmul_create(&buffers, shape, 0, &error);
+    if (status == STATUS_OK) {
+        run_values(matmul, &buffers, shape, name, rng);
+    } else {
+        TEST_FAIL("%s: %s", name, error_text(&error, status));
     }
-    call_free(&c);
-    values_free(&v);
+    remote_matmul_free(&buffers);
 }
 
 /* The context of a test's calls; NULL after the test has failed. */
@@ -354,7 +254,7 @@ static void close_matmul(struct gpu_matmul *matmul) {
     }
 }
 
-/* Growing, shrinking and empty sizes in one context, in an order nobody can foresee. */
+/* Growing, shrinking and empty sizes in one context, in random order. */
 C_TEST(parity, calls_of_all_sizes) {
     struct rng rng = rng_create(grader_seed());
     struct gpu_matmul *matmul = open_matmul();
@@ -368,30 +268,27 @@ C_TEST(parity, calls_of_all_sizes) {
     close_matmul(matmul);
 }
 
-/* The same addresses hold other values in each call: what is remembered of them is wrong. */
+/* The same addresses hold other values in each call, so a result from remembered values is wrong.
+ */
 C_TEST(parity, calls_remember_nothing) {
-    const struct shape shape = {1, 70, 90};
+    const struct matmul_shape shape = {1, 70, 90};
     struct rng rng = rng_create(grader_seed());
     struct gpu_matmul *matmul = open_matmul();
-    struct values v = {.shape = shape};
-    struct call_case c = {0};
+    struct remote_matmul buffers = {0};
     struct error error = {0};
-    if (matmul != NULL && call_create(&c, &v, &error) == STATUS_OK) {
+    if (matmul != NULL && remote_matmul_create(&buffers, shape, 0, &error) == STATUS_OK) {
         for (int i = 0; i < 4 && !test_has_failed(); i++) {
             char name[200];
             snprintf(name, sizeof name, "call %d with the same pointers and other values", i + 1);
-            if (values_create(&v, shape, &rng)) {
-                call_once(matmul, &c, &v, name);
-            }
-            values_free(&v);
+            run_values(matmul, &buffers, shape, name, &rng);
         }
     }
     EXPECT_STR_EQ("", error.message);
-    call_free(&c);
+    remote_matmul_free(&buffers);
     close_matmul(matmul);
 }
 
-/* 4 TiB of weights are refused before anything of them is read, and the next call works. */
+/* 4 TiB of weights are refused before any weight is read, and the next call works. */
 C_TEST(parity, out_of_memory_is_reported) {
     enum { SIDE = 1 << 20 };
     struct rng rng = rng_create(grader_seed());
@@ -410,7 +307,7 @@ C_TEST(parity, out_of_memory_is_reported) {
             TEST_FAIL("a call with 4 TiB of weights must give STATUS_OUT_OF_MEMORY; got %s, '%s'",
                       status_name(status), error.message);
         }
-        run_call(matmul, (struct shape){3, 5, 7}, &rng);
+        run_call(matmul, (struct matmul_shape){3, 5, 7}, &rng);
     }
     close_matmul(matmul);
 }

@@ -1,15 +1,13 @@
 /*
- * Lab 02, speedup: the kernel against one thread an output, in one run; and calls that allocate
- * nothing. On a GPU the fastest of several runs counts, on simt the modelled time of one.
+ * Lab 02, speedup: the kernel against the starter's, which has one thread an output, in one run;
+ * and calls must allocate nothing. On a GPU the fastest of several runs counts, on simt the
+ * modelled time of one.
  */
 #include <math.h>
 #include <stdlib.h>
 
 #include "common/base/rng.h"
 #include "common/bench/device/device_bench.h"
-#include "common/nn/nn.h"
-#include "common/testing/compare.h"
-#include "common/testing/device_buffer.h"
 #include "common/testing/testing.h"
 #include "common/testing/words.h"
 #include "grader/02_gpu_matmul/calls.h"
@@ -20,6 +18,7 @@
 #include "grader/harness/watch.h"
 #include "grader/isolation/remote.h"
 #include "grader/isolation/remote_device.h"
+#include "labs/02_gpu_matmul/problem/case.h"
 
 static const char lab[] = "02_gpu_matmul";
 
@@ -29,48 +28,40 @@ enum { N = 5632, K = 2048, PATIENCE = 60 /* seconds */ };
 /* One worker's memory. */
 struct kernel_side {
     device_stream stream;
-    struct device_buffer out, in, weight;
+    struct gpu_matmul_buffers buffers;
 };
 
-/* One matmul of one row; values that the submission never sees but on its device. */
+/* One matmul of one row: the values here, and copies on both workers' devices. */
 struct kernel_case {
-    double *want;
-    float *got, *values;
+    struct matmul_data data;
+    float *got;
     struct kernel_side sides[REMOTE_SIDES];
 };
 
-static enum status side_create(struct kernel_side *side, const float *values, bool guarded,
-                               struct error *error) {
+static enum status side_create(struct kernel_side *side, const struct matmul_data *data,
+                               bool guarded, struct error *error) {
     TRY(device_stream_create(&side->stream, error));
-    TRY(device_buffer_create(&side->out, N, guarded, 0, error));
-    TRY(device_buffer_create(&side->in, K, guarded, 0, error));
-    TRY(device_buffer_create(&side->weight, (size_t)N * K, guarded, 0, error));
-    TRY(device_buffer_put(&side->in, values, error));
-    return device_buffer_put(&side->weight, values + K, error);
+    TRY(gpu_matmul_buffers_create(&side->buffers, data->shape, 0, guarded, error));
+    return gpu_matmul_buffers_put(&side->buffers, data, error);
 }
 
 static void side_free(struct kernel_side *side) {
-    device_buffer_free(&side->out);
-    device_buffer_free(&side->in);
-    device_buffer_free(&side->weight);
+    gpu_matmul_buffers_free(&side->buffers);
     device_stream_destroy(side->stream);
 }
 
 static enum status kernel_create(struct kernel_case *c, bool guarded, struct rng *rng,
                                  struct error *error) {
-    c->want = malloc(N * sizeof *c->want);
+    const struct matmul_shape shape = {1, N, K};
     c->got = malloc(N * sizeof *c->got);
-    c->values = malloc(((size_t)N * K + K) * sizeof *c->values);
-    if (c->want == NULL || c->got == NULL || c->values == NULL) {
+    if (c->got == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
     }
-    rng_fill_rows(rng, c->values, 1, K);
-    rng_fill_rows(rng, c->values + K, N, K);
-    nn_matmul_f64(c->want, c->values, c->values + K, 1, N, K);
-    TRY(side_create(&c->sides[REMOTE_SUBJECT], c->values, guarded, error));
+    TRY(matmul_data_create(&c->data, shape, 0, MATMUL_ROWS, rng, error));
+    TRY(side_create(&c->sides[REMOTE_SUBJECT], &c->data, guarded, error));
     remote_use(REMOTE_BASELINE);
     TRY(remote_open_device(error));
-    return side_create(&c->sides[REMOTE_BASELINE], c->values, guarded, error);
+    return side_create(&c->sides[REMOTE_BASELINE], &c->data, guarded, error);
 }
 
 static void kernel_free(struct kernel_case *c) {
@@ -78,61 +69,63 @@ static void kernel_free(struct kernel_case *c) {
         remote_use((enum remote_side)i);
         side_free(&c->sides[i]);
     }
-    free(c->want);
+    matmul_data_free(&c->data);
     free(c->got);
-    free(c->values);
 }
 
 static void kernel_check(const struct kernel_case *c) {
-    struct comparison result = compare_f32(c->got, c->want, N, tolerance_dot_f32(K, sqrt(K)));
-    if (!result.pass) {
-        char text[512];
-        comparison_describe(&result, N, text, sizeof text);
+    char text[512];
+    if (!matmul_check(&c->data, c->got, text, sizeof text)) {
         TEST_FAIL("a timed result is wrong: shape M=1 N=%d K=%d: %s", N, K, text);
     }
 }
 
 /* Fastest run in ms, starting from an L2 cache without the weights. */
 static enum status run_kernel(struct kernel_side *side, double *ms, struct error *error) {
-    const struct launch_call call = {side->out.data, side->in.data, side->weight.data, 1, N, K,
-                                     side->stream};
+    struct gpu_matmul_buffers *b = &side->buffers;
+    const struct launch_call call = {b->out.data, b->in.data, b->weight.data, 1,
+                                     N,           K,          side->stream};
     struct device_bench_options options = device_bench_defaults();
     struct bench_timing timing;
     options.flush_l2 = true;
     options.max_runs = 50;
-    TRY(device_buffer_put(&side->out, NULL, error));
+    TRY(device_buffer_put(&b->out, NULL, error));
     TRY(remote_bench(&options, "launch", &call, sizeof call, side->stream, &timing, error));
     *ms = timing.min_ms;
     return STATUS_OK;
 }
 
+static enum status run_watched(struct kernel_case *c, struct kernel_side *side, bool *intact,
+                               double *ms, struct error *error) {
+    bool changed;
+    grader_watch("kernel, shape M=1 N=5632 K=2048", PATIENCE);
+    enum status status = run_kernel(side, ms, error);
+    grader_watch("", 0);
+    TRY(status);
+    return device_buffer_get(&side->buffers.out, c->got, intact, &changed, error);
+}
+
 /* The same for one side; its result is checked. */
 static double kernel_time(struct kernel_case *c, enum remote_side which) {
-    struct kernel_side *side = &c->sides[which];
     struct error error = {0};
     double ms = INFINITY;
-    bool intact = true, changed;
+    bool intact = true;
     remote_use(which);
-    grader_watch("kernel, shape M=1 N=5632 K=2048", PATIENCE);
-    enum status status = run_kernel(side, &ms, &error);
-    grader_watch("", 0);
-    if (status == STATUS_OK) {
-        status = device_buffer_get(&side->out, c->got, &intact, &changed, &error);
-    }
+    enum status status = run_watched(c, &c->sides[which], &intact, &ms, &error);
     if (status != STATUS_OK) {
         TEST_FAIL("kernel, shape M=1 N=%d K=%d: %s", N, K, error_text(&error, status));
     } else if (!intact) {
         TEST_FAIL("kernel, shape M=1 N=%d K=%d: wrote outside of the output", N, K);
     } else {
         kernel_check(c);
-        remote_check_counted(2.0 * (double)N * (double)K);
+        remote_check_counted(matmul_flops(c->data.shape));
     }
     return ms;
 }
 
-/* Faster than the weights come from memory: not a record, a mistake. */
+/* A time in which memory cannot deliver the weights is no record; work was left out. */
 static void check_possible(const struct grader_gpu *gpu, double ms) {
-    double bytes = sizeof(float) * ((double)N * K + K + N);
+    double bytes = matmul_bytes((struct matmul_shape){1, N, K});
     double bandwidth = gpu->properties.memory_bandwidth;
     if (bandwidth > 0.0 && ms < 0.9 * 1e3 * bytes / bandwidth) {
         TEST_FAIL("%.4g ms is less than this GPU's memory allows, %.4g ms: the work was not done",
