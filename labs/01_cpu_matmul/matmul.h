@@ -25,7 +25,7 @@ extern "C" {
  * @param in      (M, K)
  * @param weight  (N, K): row n holds the K weights of output feature n
  * @param threads most threads to use, at least 1
- * @return STATUS_OK, or STATUS_OUT_OF_MEMORY when scratch memory is not to be had
+ * @return STATUS_OK, or STATUS_OUT_OF_MEMORY if scratch memory cannot be allocated
  */
 MUST_CHECK enum status cpu_matmul(float *out, const float *in, const float *weight, size_t M,
                                   size_t N, size_t K, int threads);

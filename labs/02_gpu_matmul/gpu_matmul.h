@@ -20,34 +20,34 @@ extern "C" {
  * All pointers are DEVICE memory, fp32, row-major, contiguous, at least 4-byte
  * aligned, and do not overlap. Sums are fp32 in any order, the same order in every run. Every
  * size may be 0: without M or N nothing happens, with K = 0 the result is
- * zeros. M = 1, decoding one token, is what matters most.
+ * zeros. M = 1, decoding one token, matters most.
  *
  * @param out    (M, N)
  * @param in     (M, K)
  * @param weight (N, K)
- * @return STATUS_OK, or STATUS_DEVICE when the launch failed
+ * @return STATUS_OK, or STATUS_DEVICE if the launch failed
  */
 MUST_CHECK enum status gpu_matmul_launch(float *out, const float *in, const float *weight, size_t M,
                                          size_t N, size_t K, device_stream stream,
                                          struct error *error);
 
-/** What calls keep between them: nothing in the starter. */
+/** What a call keeps for the next: a stream; in the starter nothing else. */
 struct gpu_matmul;
 
-/** @return STATUS_OK; STATUS_OUT_OF_MEMORY; what the device says. */
+/** @return STATUS_OK, STATUS_OUT_OF_MEMORY or the status of the device. */
 MUST_CHECK enum status gpu_matmul_create(struct gpu_matmul **matmul, struct error *error);
 
 /** Frees everything; NULL is allowed. */
 void gpu_matmul_destroy(struct gpu_matmul *matmul);
 
 /**
- * @brief Part two, the call: the same product with HOST pointers; returns when out is there.
+ * @brief Part two, the call: the same product with HOST pointers; returns when out is complete.
  *
  * Copies in, runs the kernel, copies out. Memory and copies go through
  * common/device (device_alloc, device_write, device_read), which count bytes
- * and time for the bench. Nothing about a pointer or its contents may be
- * remembered from one call to the next: the caller may change or free any of
- * it. (Lab 03 lifts that.)
+ * and time for the bench. A call may remember no pointer and no contents of
+ * memory from an earlier call, because the caller may have changed or freed the
+ * memory since. (Lab 03 lifts that.)
  *
  * Same shapes and sizes as gpu_matmul_launch().
  */

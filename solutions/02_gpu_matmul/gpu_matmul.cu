@@ -2,15 +2,15 @@
  * @file gpu_matmul.cu
  * @brief Solution of lab 02: the last step of the ladder, and the call with pooled buffers.
  *
- * The pool holds one device buffer an operand, which grows to the largest size
- * it was ever asked for. A model's sizes repeat with every token, so after the
- * first token nothing is allocated any more. Growing frees the old buffer
- * first: only one of the two is ever held.
+ * The pool has one device buffer for each operand, which grows to the largest
+ * size that was ever asked for. A model's sizes repeat with every token, so
+ * after the first token nothing is allocated any more. Growing frees the old
+ * buffer before it allocates the new one, so both are never held at once.
  *
- * What the pool cannot change: the weights cross the bus in every call, since
- * nothing may be remembered of them. Staging them through page-locked memory of
- * our own would have the CPU copy every weight once more, which is what the
- * driver does already with pageable memory; so there is none.
+ * The pool cannot avoid that the weights cross the bus in every call, because
+ * the contract forbids remembering them. There is no page-locked staging
+ * buffer: the CPU would have to copy every weight into it, and the driver does
+ * the same already for pageable memory.
  */
 #include "labs/02_gpu_matmul/gpu_matmul.h"
 
@@ -52,11 +52,9 @@ static enum status pooled_reserve(struct pooled *buffer, size_t count, struct er
     }
     device_free(buffer->d_data);
     *buffer = {};
-    enum status status = device_alloc((void **)&buffer->d_data, count * sizeof(float), error);
-    if (status == STATUS_OK) {
-        buffer->capacity = count;
-    }
-    return status;
+    TRY(device_alloc((void **)&buffer->d_data, count * sizeof(float), error));
+    buffer->capacity = count;
+    return STATUS_OK;
 }
 
 enum status gpu_matmul_create(struct gpu_matmul **matmul, struct error *error) {
@@ -84,32 +82,18 @@ void gpu_matmul_destroy(struct gpu_matmul *matmul) {
 
 static enum status reserve(struct gpu_matmul *matmul, size_t M, size_t N, size_t K,
                            struct error *error) {
-    enum status status = pooled_reserve(&matmul->in, M * K, error);
-    if (status == STATUS_OK) {
-        status = pooled_reserve(&matmul->weight, N * K, error);
-    }
-    if (status == STATUS_OK) {
-        status = pooled_reserve(&matmul->out, M * N, error);
-    }
-    return status;
+    TRY(pooled_reserve(&matmul->in, M * K, error));
+    TRY(pooled_reserve(&matmul->weight, N * K, error));
+    return pooled_reserve(&matmul->out, M * N, error);
 }
 
 enum status gpu_matmul(struct gpu_matmul *matmul, float *out, const float *in, const float *weight,
                        size_t M, size_t N, size_t K, struct error *error) {
     device_stream stream = matmul->stream;
-    enum status status = reserve(matmul, M, N, K, error);
-    if (status == STATUS_OK) {
-        status = device_write(matmul->in.d_data, in, M * K * sizeof(float), stream, error);
-    }
-    if (status == STATUS_OK) {
-        status = device_write(matmul->weight.d_data, weight, N * K * sizeof(float), stream, error);
-    }
-    if (status == STATUS_OK) {
-        status = gpu_matmul_launch(matmul->out.d_data, matmul->in.d_data, matmul->weight.d_data, M,
-                                   N, K, stream, error);
-    }
-    if (status == STATUS_OK) {
-        status = device_read(out, matmul->out.d_data, M * N * sizeof(float), stream, error);
-    }
-    return status;
+    TRY(reserve(matmul, M, N, K, error));
+    TRY(device_write(matmul->in.d_data, in, M * K * sizeof(float), stream, error));
+    TRY(device_write(matmul->weight.d_data, weight, N * K * sizeof(float), stream, error));
+    TRY(gpu_matmul_launch(matmul->out.d_data, matmul->in.d_data, matmul->weight.d_data, M, N, K,
+                          stream, error));
+    return device_read(out, matmul->out.d_data, M * N * sizeof(float), stream, error);
 }

@@ -1,12 +1,11 @@
 /**
  * @file resident.cu
- * @brief Solution of lab 03: all memory is the device's, and an operator copies nothing.
+ * @brief Solution of lab 03: all memory is device memory, and an operator copies nothing.
  *
- * What the model holds as an address is a device address, further along in the
- * same allocation or not. So an operand is already what the kernel wants, and
- * resident_call() is nothing but a launch on the one stream, whose order is the
- * order of the calls. The host waits only when it reads: once a token, for the
- * logits.
+ * Every address that the model holds is a device address, also one further
+ * along in an allocation. So an operand is already the pointer that the kernel
+ * needs, and resident_call() only launches, on one stream, which keeps the order
+ * of the calls. The host waits only when it reads: once a token, for the logits.
  */
 #include "labs/03_resident_weights/resident.h"
 
@@ -52,11 +51,8 @@ enum status resident_weights(struct resident *resident, const void *host, size_t
                              const void **handle, struct error *error) {
     void *memory;
     *handle = NULL;
-    enum status status = device_alloc(&memory, bytes, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
-    status = device_write(memory, host, bytes, resident->stream, error);
+    TRY(device_alloc(&memory, bytes, error));
+    enum status status = device_write(memory, host, bytes, resident->stream, error);
     if (status != STATUS_OK) {
         device_free(memory);
         return status;

@@ -1,9 +1,9 @@
 /**
  * @file engine.c
- * @brief The reference engine with one entry replaced: matmul is cpu_matmul().
+ * @brief The reference engine with one operator replaced: matmul is cpu_matmul().
  *
- * All other entries are the reference's. So what changes in the model's speed is
- * the matmul's doing, and nothing else's.
+ * All other operators are the reference's, so any change of the model's speed
+ * comes from the matmul.
  */
 #include "labs/01_cpu_matmul/given/engine.h"
 
@@ -25,19 +25,14 @@ static enum status stage_matmul(void *context, float *out, const float *in, cons
 enum status engine_cpu_matmul_create(struct engine *engine, int threads) {
     struct engine reference;
     *engine = (struct engine){0};
-    enum status status = engine_reference_create(&reference);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(engine_reference_create(&reference));
     struct stage *stage = malloc(sizeof *stage);
     if (stage == NULL) {
         engine_destroy(&reference);
         return STATUS_OUT_OF_MEMORY;
     }
     stage->threads = threads;
-    status = engine_layer_create(engine, "01_cpu_matmul", &reference, stage, free);
-    if (status == STATUS_OK) {
-        engine->matmul = stage_matmul;
-    }
-    return status;
+    TRY(engine_layer_create(engine, "01_cpu_matmul", &reference, stage, free));
+    engine->matmul = stage_matmul;
+    return STATUS_OK;
 }

@@ -2,8 +2,8 @@
  * @file matmul.c
  * @brief Lab 01: YOUR FILE. Make cpu_matmul() fast and keep it right.
  *
- * What it must do is in matmul.h, how to go about it in README.md. Everything
- * in this file may change; the two functions of matmul.h must stay. Check and
+ * matmul.h says what it must do, README.md how to go about it. Everything in
+ * this file may change; the two functions of matmul.h must stay. Check and
  * measure with
  *
  *     bazel test //grader:01_cpu_matmul_parity //grader:01_cpu_matmul_speedup

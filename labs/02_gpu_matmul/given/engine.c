@@ -1,9 +1,9 @@
 /**
  * @file engine.c
- * @brief Stage 01's engine with one entry replaced: matmul is gpu_matmul(), with host pointers.
+ * @brief Stage 01's engine with one operator replaced: matmul is gpu_matmul(), with host pointers.
  *
- * All memory stays where stage 01 has it, on the host, and so do all other
- * operators. So each matmul carries its operands over the bus and back.
+ * All memory stays on the host, as in stage 01, and all other operators run
+ * there. So each matmul copies its operands over the bus, and its result back.
  */
 #include "labs/02_gpu_matmul/given/engine.h"
 
@@ -25,14 +25,10 @@ enum status engine_gpu_matmul_create(struct engine *engine, struct error *error)
     struct engine base;
     struct gpu_matmul *matmul;
     *engine = (struct engine){0};
-    enum status status = device_open(error);
-    if (status == STATUS_OK) {
-        status = gpu_matmul_create(&matmul, error);
-    }
-    if (status != STATUS_OK) {
-        return status;
-    }
-    status = engine_cpu_matmul_create(&base, 1); /* its one threaded operator is replaced */
+    TRY(device_open(error));
+    TRY(gpu_matmul_create(&matmul, error));
+    enum status status =
+        engine_cpu_matmul_create(&base, 1); /* only matmul uses threads; it is replaced */
     if (status != STATUS_OK) {
         gpu_matmul_destroy(matmul);
         return error_set(error, status, "out of memory for the engine");

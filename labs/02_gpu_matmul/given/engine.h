@@ -1,7 +1,7 @@
 /**
  * @file engine.h
- * @brief Stage 02 of the course: stage 01's engine with its matmul on the GPU, operands copied at
- * each call.
+ * @brief Stage 02 of the course: stage 01's engine with its matmul on the GPU; each call copies its
+ *        operands.
  */
 #ifndef WARPBOOK_LABS_02_GPU_MATMUL_GIVEN_ENGINE_H_
 #define WARPBOOK_LABS_02_GPU_MATMUL_GIVEN_ENGINE_H_
@@ -14,8 +14,8 @@ extern "C" {
 #endif
 
 /**
- * @brief Makes the engine. All memory stays on the host; only matmul goes to the GPU and back.
- * @return STATUS_OK, STATUS_OUT_OF_MEMORY, or what device_open() says
+ * @brief Makes the engine. All memory stays on the host; matmul copies its operands to the GPU.
+ * @return STATUS_OK, STATUS_OUT_OF_MEMORY, or the status of device_open()
  */
 MUST_CHECK enum status engine_gpu_matmul_create(struct engine *engine, struct error *error);
 

@@ -2,15 +2,15 @@
  * @file resident.cu
  * @brief Lab 03: YOUR FILE. Decide where the model's memory lives, and copy less.
  *
- * What the functions must do is in resident.h, how to go about it in README.md.
+ * resident.h says what the functions must do, README.md how to go about it.
  * Everything in this file may change; the functions of resident.h must stay.
  * Check and measure with
  *
  *     bazel test //grader:03_resident_weights_parity //grader:03_resident_weights_speedup
  *     bazel run //labs/03_resident_weights:bench
  *
- * As it stands, all memory is the host's, and every operator copies its
- * operands to the GPU, and its results back. Right, and slow.
+ * As it stands, all memory is host memory, and every operator copies its
+ * operands to the GPU and its results back. Right, and slow.
  */
 #include "labs/03_resident_weights/resident.h"
 
@@ -94,42 +94,42 @@ enum status resident_synchronize(struct resident *resident, struct error *error)
 static enum status copy_in(struct resident *resident, void **d,
                            const struct resident_operand *operands, size_t count,
                            struct error *error) {
-    enum status status = STATUS_OK;
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-        status = device_alloc(&d[i], operands[i].bytes, error);
-        if (status == STATUS_OK && (operands[i].use & RESIDENT_IN) != 0) {
-            status =
-                device_write(d[i], operands[i].memory, operands[i].bytes, resident->stream, error);
+    for (size_t i = 0; i < count; i++) {
+        TRY(device_alloc(&d[i], operands[i].bytes, error));
+        if ((operands[i].use & RESIDENT_IN) != 0) {
+            TRY(device_write(d[i], operands[i].memory, operands[i].bytes, resident->stream, error));
         }
     }
-    return status;
+    return STATUS_OK;
 }
 
-/* What the operator wrote, back to where later calls look. */
+/* Copies what the operator wrote back to the host, where later calls look for it. */
 static enum status copy_out(struct resident *resident, void *const *d,
                             const struct resident_operand *operands, size_t count,
                             struct error *error) {
-    enum status status = STATUS_OK;
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < count; i++) {
         if ((operands[i].use & RESIDENT_OUT) != 0) {
-            status = device_read((void *)operands[i].memory, d[i], operands[i].bytes,
-                                 resident->stream, error);
+            TRY(device_read((void *)operands[i].memory, d[i], operands[i].bytes, resident->stream,
+                            error));
         }
     }
-    return status;
+    return STATUS_OK;
+}
+
+/* Copies in, runs the operator, copies out. @param d receives the copies' addresses */
+static enum status run(struct resident *resident, resident_kernel *kernel, const void *arguments,
+                       void **d, const struct resident_operand *operands, size_t count,
+                       struct error *error) {
+    TRY(copy_in(resident, d, operands, count, error));
+    TRY(kernel(arguments, d, resident->stream, error));
+    return copy_out(resident, d, operands, count, error);
 }
 
 enum status resident_call(struct resident *resident, resident_kernel *kernel, const void *arguments,
                           const struct resident_operand *operands, size_t count,
                           struct error *error) {
     void *d[RESIDENT_MAX_OPERANDS] = {};
-    enum status status = copy_in(resident, d, operands, count, error);
-    if (status == STATUS_OK) {
-        status = kernel(arguments, d, resident->stream, error);
-    }
-    if (status == STATUS_OK) {
-        status = copy_out(resident, d, operands, count, error);
-    }
+    enum status status = run(resident, kernel, arguments, d, operands, count, error);
     for (size_t i = 0; i < count; i++) {
         device_free(d[i]);
     }
