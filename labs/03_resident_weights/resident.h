@@ -1,9 +1,9 @@
 /**
  * @file resident.h
- * @brief Contract of lab 03: where a model's memory lives, and how an operator gets at it.
+ * @brief Contract of lab 03: where a model's memory lives, and how an operator finds its operands.
  *
- * The kernels are given (operators.h). What is yours is the memory around
- * them: seven functions that decide what is copied, and when. The model calls
+ * The kernels are given (operators.h). You write the memory management around
+ * them: functions that decide what is copied, and when. The model calls
  * resident_alloc() for its activations, resident_weights() once for each
  * tensor of its checkpoint, and resident_call() for every operator of every
  * token.
@@ -21,10 +21,10 @@
 extern "C" {
 #endif
 
-/** What the functions share: a stream, and whatever you keep. */
+/** State of the functions: a stream, and whatever you need. */
 struct resident;
 
-/** @return STATUS_OK; STATUS_OUT_OF_MEMORY; what the device says. */
+/** @return STATUS_OK, STATUS_OUT_OF_MEMORY or the status of the device. */
 MUST_CHECK enum status resident_create(struct resident **resident, struct error *error);
 
 /** Frees everything; NULL is allowed. */
@@ -33,9 +33,9 @@ void resident_destroy(struct resident *resident);
 /**
  * @brief Allocates memory for activations; contents undefined, at least 64-byte aligned.
  *
- * The caller never looks inside: it hands the pointer, or one further along in
- * the same allocation, to the functions below. So it may point to anything
- * that you can find the bytes from.
+ * The caller never dereferences the pointer. It only passes it, or one further
+ * along in the same allocation, to the functions below. So it may be any address
+ * from which you can find the bytes.
  */
 MUST_CHECK enum status resident_alloc(struct resident *resident, size_t bytes, void **memory,
                                       struct error *error);
@@ -44,15 +44,15 @@ MUST_CHECK enum status resident_alloc(struct resident *resident, size_t bytes, v
 void resident_release(struct resident *resident, void *memory);
 
 /**
- * @brief Takes a tensor of the checkpoint in.
+ * @brief Registers a tensor of the checkpoint.
  * @param host     does not change until resident_release_weights()
- * @param handle   receives what the model passes on as the tensor's address; pointers further
- *                 along are passed, too
+ * @param handle   receives the address that the model uses for the tensor; it also passes pointers
+ *                 further along in it
  */
 MUST_CHECK enum status resident_weights(struct resident *resident, const void *host, size_t bytes,
                                         const void **handle, struct error *error);
 
-/** Ends its use; NULL is allowed. */
+/** Ends the tensor's use; NULL is allowed. */
 void resident_release_weights(struct resident *resident, const void *handle);
 
 /** Copies host memory into activations. */
@@ -69,7 +69,7 @@ MUST_CHECK enum status resident_synchronize(struct resident *resident, struct er
 /** How an operator uses an operand. */
 enum resident_use { RESIDENT_IN = 1, RESIDENT_OUT = 2, RESIDENT_IN_OUT = 3 };
 
-/** One operand of an operator: activations or weights, as the functions above gave them. */
+/** One operand of an operator: activations or weights, at an address of the functions above. */
 struct resident_operand {
     const void *memory;
     size_t bytes;
@@ -87,8 +87,8 @@ typedef enum status resident_kernel(const void *arguments, void *const *operands
                                     device_stream stream, struct error *error);
 
 /**
- * @brief Runs an operator: sees to it that the kernel finds its operands in device memory and that
- *        what it writes is where later calls look.
+ * @brief Runs an operator: the kernel finds its operands in device memory, and later calls find
+ *        its results.
  *
  * Two operands may be the same memory (an operator in place) or lie in the same allocation. May
  * return before the work is done.

@@ -2,8 +2,8 @@
  * @file engine.c
  * @brief Every operator as a resident_call(): sizes packed into arguments, pointers into operands.
  *
- * The kernels are operators.h's and, for matmul, the solved lab 02's. Where an
- * operand's memory is, and what is copied for it, resident.h's functions decide.
+ * The kernels are those of operators.h and, for matmul, of the solved lab 02. The
+ * functions of resident.h decide where an operand lies and what is copied.
  */
 #include "labs/03_resident_weights/given/engine.h"
 
@@ -51,7 +51,7 @@ static enum status stage_matmul(void *context, float *y, const float *x, const f
     return CALL(matmul_kernel, &a, operands);
 }
 
-/* Sizes of the operators that go by rows, and their constant. */
+/* Sizes of the operators on rows, and the eps of norms. */
 struct row_sizes {
     size_t rows, C;
     float eps;
@@ -183,7 +183,7 @@ static enum status stage_rope(void *context, float *x, size_t T, size_t heads, s
     return CALL(rope_kernel, &a, operands);
 }
 
-/* The struct's own pointers are the model's; the operands' take their place. */
+/* The pointers in `arguments` are the model's; device addresses replace them. */
 static enum status attention_kernel(const void *arguments, void *const *d, device_stream stream,
                                     struct error *error) {
     struct nn_attention a = *(const struct nn_attention *)arguments;
@@ -219,7 +219,7 @@ static enum status embedding_kernel(const void *arguments, void *const *d, devic
     return launch_embedding(d[0], d[1], &a->ids, a->T, a->C, a->accumulate, stream, error);
 }
 
-/* The part of the table that the ids name, so that no more than that need be there. */
+/* Bytes of the table up to the last row that an id names; the rest is not used. */
 static size_t table_bytes(const int32_t *ids, size_t T, size_t C) {
     size_t rows = 0;
     for (size_t t = 0; t < T; t++) {
@@ -229,20 +229,19 @@ static size_t table_bytes(const int32_t *ids, size_t T, size_t C) {
     return rows * C * F;
 }
 
-/* Ids go along with the launch, so many at a time. */
+/* Ids are kernel arguments: at most EMBEDDING_MAX_IDS a launch. */
 static enum status stage_embedding(void *context, float *y, const float *table, const int32_t *ids,
                                    size_t T, size_t C, bool accumulate) {
-    enum status status = STATUS_OK;
-    for (size_t done = 0; done < T && status == STATUS_OK; done += EMBEDDING_MAX_IDS) {
+    for (size_t done = 0; done < T; done += EMBEDDING_MAX_IDS) {
         size_t count = T - done < EMBEDDING_MAX_IDS ? T - done : EMBEDDING_MAX_IDS;
         struct embedding_sizes a = {.T = count, .C = C, .accumulate = accumulate};
         memcpy(a.ids.ids, ids + done, count * sizeof *ids);
         const struct resident_operand operands[] = {accumulate ? in_out(y + done * C, count * C * F)
                                                                : out(y + done * C, count * C * F),
                                                     in(table, table_bytes(ids + done, count, C))};
-        status = CALL(embedding_kernel, &a, operands);
+        TRY(CALL(embedding_kernel, &a, operands));
     }
-    return status;
+    return STATUS_OK;
 }
 
 static void stage_destroy(void *context) {
@@ -281,13 +280,8 @@ static enum status stage_synchronize(void *context) {
 enum status engine_resident_create(struct engine *engine, struct error *error) {
     struct resident *resident;
     *engine = (struct engine){0};
-    enum status status = device_open(error);
-    if (status == STATUS_OK) {
-        status = resident_create(&resident, error);
-    }
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(device_open(error));
+    TRY(resident_create(&resident, error));
     *engine = (struct engine){
         .name = stage_name,
         .context = resident,
@@ -323,7 +317,7 @@ struct resident *engine_resident_of(const struct engine *engine) {
     return engine->context;
 }
 
-/* A kernel that launches nothing: it is told the stream. */
+/* An operator that launches nothing; it notes the stream that it is given. */
 static enum status note_stream(const void *arguments, void *const *operands, device_stream stream,
                                struct error *error) {
     (void)operands;

@@ -4,7 +4,7 @@
 #include "common/programs/program_device.h"
 #include "labs/03_resident_weights/given/engine.h"
 
-/* The host only launches and samples: one thread does. */
+/* The host only launches and samples, so one thread is enough. */
 static enum status create(struct engine *engine, int threads, struct error *error) {
     (void)threads;
     return engine_resident_create(engine, error);

@@ -4,8 +4,8 @@
  *
  * All kernels run with blocks of 256 threads and as many blocks as there are
  * 256 elements. They read and write each byte once, so memory bandwidth is
- * their limit; at the sizes of a single token it is the launch itself, which is
- * why each kernel is set up while the one before still runs (dependent_launch.cuh).
+ * their limit. At the sizes of a single token the launch itself takes longest, so
+ * each kernel is set up while the one before still runs (dependent_launch.cuh).
  */
 #include "labs/03_resident_weights/given/operators.h"
 
@@ -112,7 +112,7 @@ enum status launch_residual(float *out, const float *a, const float *b, size_t c
 }
 
 /*
- * One thread turns one pair of channels of one head. Angles are computed in
+ * One thread rotates one pair of channels of one head. Angles are computed in
  * double: at position 1000 a float's 24 bits leave 14 behind the point.
  */
 static __global__ void rope(float *x, size_t T, size_t heads, size_t HS, size_t stride,

@@ -1,14 +1,14 @@
 /**
  * @file operators.h
- * @brief Every operator of both models on the GPU: given, plain and right. Not yours to edit.
+ * @brief Every operator of both models on the GPU: given, simple and right. Do not edit.
  *
  * Shapes, semantics and aliasing are those of the functions of the same name in
  * common/nn/nn.h, all pointers are DEVICE memory, and the result is fp32
  * throughout. Each starts its kernel on a stream and does not wait. Sizes of 0
- * start nothing. All return STATUS_OK, or STATUS_DEVICE when the launch failed.
+ * start nothing. All return STATUS_OK, or STATUS_DEVICE if the launch failed.
  *
- * Later labs replace these one by one: here one block works on a row, or one
- * thread on an element, and that is all.
+ * Later labs replace these one by one: here simply one block works on a row, or
+ * one thread on an element.
  */
 #ifndef WARPBOOK_LABS_03_RESIDENT_WEIGHTS_GIVEN_OPERATORS_H_
 #define WARPBOOK_LABS_03_RESIDENT_WEIGHTS_GIVEN_OPERATORS_H_
@@ -61,7 +61,7 @@ MUST_CHECK enum status launch_rope(float *x, size_t T, size_t heads, size_t HS, 
                                    size_t position, float theta, enum nn_rope_layout layout,
                                    device_stream stream, struct error *error);
 
-/** Most key positions of launch_attention(): their scores lie in a block's shared memory. */
+/** Most key positions of launch_attention(): their scores are in a block's shared memory. */
 enum { ATTENTION_MAX_KEYS = 11 * 1024 };
 
 /**

@@ -3,8 +3,9 @@
  * @brief Attention: one block of 256 threads for one query of one head.
  *
  * Three passes over the keys that the query sees: eight lanes a key for the
- * scores, the block for the largest and the sum, a few threads a channel for
- * the weighted sum of the values. The scores stay in shared memory, 4 bytes a key.
+ * scores, the whole block for softmax's maximum and sum, a few threads a channel
+ * for the weighted sum of the values. Scores, and then weights, are in shared
+ * memory, 4 bytes a key.
  */
 #include "common/cuda/block.cuh"
 #include "common/cuda/dependent_launch.cuh"
@@ -12,14 +13,14 @@
 
 enum { BLOCK_THREADS = 256 };
 
-/* Lanes that share a key, so that few keys keep a block busy, too. */
-enum { KEY_LANES = 8, KEYS_A_ROUND = BLOCK_THREADS / KEY_LANES };
+/* Lanes that share a key, so that even few keys keep a block busy. */
+enum { KEY_LANES = 8, KEYS_PER_ROUND = BLOCK_THREADS / KEY_LANES };
 
-/* Loads that are on their way at a time. */
+/* Loads in flight at a time. */
 enum { AHEAD = 4 };
 
-/* The lane's share of q.k: every KEY_LANES-th channel. */
-static __device__ float share_of_score(const float *q, const float *k, size_t HS, unsigned lane) {
+/* This lane's part of q.k: every KEY_LANES-th channel. */
+static __device__ float partial_score(const float *q, const float *k, size_t HS, unsigned lane) {
     float sum = 0.0f;
     size_t c = lane;
     for (; c + (AHEAD - 1) * KEY_LANES < HS; c += AHEAD * KEY_LANES) {
@@ -39,24 +40,25 @@ static __device__ float share_of_score(const float *q, const float *k, size_t HS
     return sum;
 }
 
-/* scores[s] = scale * q.k[s], -inf where the mask hides the key; hidden keys are not read. */
+/* scores[s] = scale * q.k[s], or -inf where the key is masked; masked keys are not read. */
 template <bool MASKED>
 static __device__ void score_keys(float *scores, const float *q, const float *k,
                                   const uint8_t *mask, size_t seen, const struct nn_attention &a) {
     unsigned lane = threadIdx.x % KEY_LANES;
-    for (size_t first = 0; first < seen; first += KEYS_A_ROUND) {
+    for (size_t first = 0; first < seen; first += KEYS_PER_ROUND) {
         size_t s = first + threadIdx.x / KEY_LANES;
-        bool hidden = s >= seen || (MASKED && mask[s] == 0);
-        float sum = hidden ? 0.0f : share_of_score(q, k + s * a.kv_stride, a.HS, lane);
+        bool masked = s >= seen || (MASKED && mask[s] == 0);
+        float sum = masked ? 0.0f : partial_score(q, k + s * a.kv_stride, a.HS, lane);
         sum = warp_sum<KEY_LANES>(sum);
         if (lane == 0 && s < seen) {
-            scores[s] = hidden ? -INFINITY : a.scale * sum;
+            scores[s] = masked ? -INFINITY : a.scale * sum;
         }
     }
     __syncthreads();
 }
 
-/* scores[s] = e^(scores[s] - largest), 0 where hidden. @return their sum, in every thread */
+/* Unnormalised weights: scores[s] = e^(scores[s] - largest), 0 where masked. @return their sum, in
+   every thread */
 static __device__ float exponentiate(float *scores, size_t seen) {
     float largest = -INFINITY;
     for (size_t s = threadIdx.x; s < seen; s += BLOCK_THREADS) {
@@ -72,12 +74,12 @@ static __device__ float exponentiate(float *scores, size_t seen) {
 }
 
 /*
- * The sum of scores[s] * v[s] over every step-th key from s on. A hidden key's value is not read:
- * whatever it holds, even NaN, has no part.
+ * The sum of scores[s] * v[s] over every step-th key from s on. A masked key's value is not read,
+ * so that even a NaN there has no effect.
  */
 template <bool MASKED>
-static __device__ float share_of_values(const float *scores, const float *v, size_t s, size_t step,
-                                        size_t seen, size_t stride) {
+static __device__ float partial_output(const float *scores, const float *v, size_t s, size_t step,
+                                       size_t seen, size_t stride) {
     float sum = 0.0f;
     for (; !MASKED && s + (AHEAD - 1) * step < seen; s += AHEAD * step) {
         float values[AHEAD];
@@ -99,12 +101,13 @@ static __device__ float share_of_values(const float *scores, const float *v, siz
 }
 
 /*
- * result[c] = sum over s of scores[s] * v[s][c], over total. A head mostly has fewer channels than
- * the block has threads: `groups` threads share a channel, each takes every groups-th key.
+ * result[c] = the sum over s of scores[s] * v[s][c], divided by total. Most heads have fewer
+ * channels than the block has threads: `groups` threads share a channel, and each adds up every
+ * groups-th key.
  */
 template <bool MASKED>
-static __device__ void mix_values(float *result, const float *scores, float total, const float *v,
-                                  size_t seen, const struct nn_attention &a) {
+static __device__ void weighted_values(float *result, const float *scores, float total,
+                                       const float *v, size_t seen, const struct nn_attention &a) {
     __shared__ float parts[BLOCK_THREADS];
     unsigned width = a.HS < BLOCK_THREADS ? (unsigned)a.HS : (unsigned)BLOCK_THREADS;
     unsigned groups = BLOCK_THREADS / width;
@@ -113,7 +116,7 @@ static __device__ void mix_values(float *result, const float *scores, float tota
         size_t c = first + threadIdx.x % width;
         float part = 0.0f;
         if (group < groups && c < a.HS) {
-            part = share_of_values<MASKED>(scores, v + c, group, groups, seen, a.kv_stride);
+            part = partial_output<MASKED>(scores, v + c, group, groups, seen, a.kv_stride);
         }
         parts[threadIdx.x] = part;
         __syncthreads();
@@ -129,13 +132,13 @@ static __device__ void mix_values(float *result, const float *scores, float tota
 
 /* Grid: (NH, T, B) blocks. Dynamic shared memory: S floats. */
 template <bool MASKED>
-static __global__ void attention(float *out, const struct nn_attention a, unsigned heads_a_kv) {
+static __global__ void attention(float *out, const struct nn_attention a, unsigned heads_per_kv) {
     extern __shared__ float scores[];
     chained_begin();
     size_t h = blockIdx.x;
     size_t t = blockIdx.y;
     size_t b = blockIdx.z;
-    size_t kv = b * a.S * a.kv_stride + blockIdx.x / heads_a_kv * a.HS;
+    size_t kv = b * a.S * a.kv_stride + blockIdx.x / heads_per_kv * a.HS;
     size_t seen = a.causal ? a.S - a.T + t + 1 : a.S;
     const float *q = a.q + (b * a.T + t) * a.q_stride + h * a.HS;
     const uint8_t *mask = MASKED ? a.mask + b * a.S : NULL;
@@ -143,10 +146,10 @@ static __global__ void attention(float *out, const struct nn_attention a, unsign
 
     score_keys<MASKED>(scores, q, a.k + kv, mask, seen, a);
     float total = exponentiate(scores, seen);
-    mix_values<MASKED>(result, scores, total, a.v + kv, seen, a);
+    weighted_values<MASKED>(result, scores, total, a.v + kv, seen, a);
 }
 
-/* Most of a grid's y and z. */
+/* Largest y and z of a grid. */
 enum { MAX_GRID_YZ = 65535 };
 
 enum status launch_attention(float *out, const struct nn_attention *a, device_stream stream,
@@ -165,13 +168,13 @@ enum status launch_attention(float *out, const struct nn_attention *a, device_st
     }
     dim3 blocks((unsigned)a->NH, (unsigned)a->T, (unsigned)a->B);
     size_t shared_bytes = a->S * sizeof(float);
-    unsigned heads_a_kv = (unsigned)(a->NH / a->KVH);
+    unsigned heads_per_kv = (unsigned)(a->NH / a->KVH);
     if (a->mask != NULL) {
         launch_chained<attention<true>>(blocks, BLOCK_THREADS, shared_bytes, stream, out, *a,
-                                        heads_a_kv);
+                                        heads_per_kv);
     } else {
         launch_chained<attention<false>>(blocks, BLOCK_THREADS, shared_bytes, stream, out, *a,
-                                         heads_a_kv);
+                                         heads_per_kv);
     }
     return device_launched("attention", error);
 }

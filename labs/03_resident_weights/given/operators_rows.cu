@@ -2,9 +2,9 @@
  * @file operators_rows.cu
  * @brief Norms and softmax: one block of 256 threads a row.
  *
- * Each thread takes every 256th element of the row, in each pass the same ones,
- * so out may be in. A row is read two or three times; from the second on it
- * comes from cache.
+ * Each thread works on every 256th element of the row, the same ones in each pass,
+ * so out may be in. A row is read two or three times; only the first time from
+ * memory, then from cache.
  */
 #include "common/cuda/block.cuh"
 #include "common/cuda/dependent_launch.cuh"
@@ -26,9 +26,9 @@ static __global__ void layernorm(float *out, const float *in, const float *weigh
     for (size_t c = threadIdx.x; c < C; c += BLOCK_THREADS) {
         squares += (x[c] - mean) * (x[c] - mean);
     }
-    float scale = 1.0f / sqrtf(block_sum<BLOCK_THREADS>(squares) / (float)C + eps);
+    float rstd = 1.0f / sqrtf(block_sum<BLOCK_THREADS>(squares) / (float)C + eps);
     for (size_t c = threadIdx.x; c < C; c += BLOCK_THREADS) {
-        y[c] = (x[c] - mean) * scale * weight[c] + bias[c];
+        y[c] = (x[c] - mean) * rstd * weight[c] + bias[c];
     }
 }
 
@@ -52,9 +52,9 @@ static __global__ void rmsnorm(float *out, const float *in, const float *weight,
     for (size_t c = threadIdx.x; c < C; c += BLOCK_THREADS) {
         squares += x[c] * x[c];
     }
-    float scale = 1.0f / sqrtf(block_sum<BLOCK_THREADS>(squares) / (float)C + eps);
+    float rstd = 1.0f / sqrtf(block_sum<BLOCK_THREADS>(squares) / (float)C + eps);
     for (size_t c = threadIdx.x; c < C; c += BLOCK_THREADS) {
-        y[c] = x[c] * scale * weight[c];
+        y[c] = x[c] * rstd * weight[c];
     }
 }
 

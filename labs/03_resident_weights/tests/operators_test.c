@@ -8,9 +8,9 @@
 #include "common/base/rng.h"
 #include "common/testing/testing.h"
 
-/* Buffers of a test: the host's values, the device's copy, and what is read back. */
+/* Buffers of a test: the host's values, the device's copy, and the results. */
 enum { MOST = 6000, BUFFERS = 5 };
-struct bed {
+struct fixture {
     struct rng rng;
     struct error error;
     float host[BUFFERS][MOST], got[MOST], want[MOST];
@@ -18,52 +18,52 @@ struct bed {
     uint8_t *d_mask;
 };
 
-static struct bed *bed_create(void) {
-    struct bed *bed = calloc(1, sizeof *bed);
-    if (bed == NULL || device_open(&bed->error) != STATUS_OK) {
-        test_stop(__FILE__, __LINE__, "%s", bed != NULL ? bed->error.message : "out of memory");
-        free(bed);
+static struct fixture *fixture_create(void) {
+    struct fixture *f = calloc(1, sizeof *f);
+    if (f == NULL || device_open(&f->error) != STATUS_OK) {
+        test_stop(__FILE__, __LINE__, "%s", f != NULL ? f->error.message : "out of memory");
+        free(f);
         return NULL;
     }
-    bed->rng = rng_create(7);
+    f->rng = rng_create(7);
     for (int i = 0; i < BUFFERS; i++) {
         void *memory = NULL;
-        rng_fill_normal(&bed->rng, bed->host[i], MOST, 1.0f);
-        EXPECT_OK(device_alloc(&memory, sizeof bed->host[i], &bed->error));
-        bed->d[i] = memory;
-        EXPECT_OK(device_write(memory, bed->host[i], sizeof bed->host[i], NULL, &bed->error));
+        rng_fill_normal(&f->rng, f->host[i], MOST, 1.0f);
+        EXPECT_OK(device_alloc(&memory, sizeof f->host[i], &f->error));
+        f->d[i] = memory;
+        EXPECT_OK(device_write(memory, f->host[i], sizeof f->host[i], NULL, &f->error));
     }
-    return bed;
+    return f;
 }
 
-static void bed_free(struct bed *bed) {
+static void fixture_free(struct fixture *f) {
     for (int i = 0; i < BUFFERS; i++) {
-        device_free(bed->d[i]);
+        device_free(f->d[i]);
     }
-    device_free(bed->d_mask);
-    free(bed);
+    device_free(f->d_mask);
+    free(f);
 }
 
 /* Buffer `out` must hold want (count), and beyond that what it held. */
-static void check(struct bed *bed, int out, size_t count, double tolerance, const char *what) {
-    enum status status = device_read(bed->got, bed->d[out], sizeof bed->got, NULL, &bed->error);
+static void check(struct fixture *f, int out, size_t count, double tolerance, const char *what) {
+    enum status status = device_read(f->got, f->d[out], sizeof f->got, NULL, &f->error);
     if (status != STATUS_OK) {
-        TEST_FAIL("%s: %s", what, error_text(&bed->error, status));
+        TEST_FAIL("%s: %s", what, error_text(&f->error, status));
         return;
     }
     for (size_t i = 0; i < count; i++) {
-        double allowed = tolerance * (1.0 + fabs((double)bed->want[i]));
-        if (!(fabs((double)bed->got[i] - bed->want[i]) <= allowed)) {
-            TEST_FAIL("%s: element %zu is %.9g, want %.9g", what, i, (double)bed->got[i],
-                      (double)bed->want[i]);
+        double allowed = tolerance * (1.0 + fabs((double)f->want[i]));
+        if (!(fabs((double)f->got[i] - f->want[i]) <= allowed)) {
+            TEST_FAIL("%s: element %zu is %.9g, want %.9g", what, i, (double)f->got[i],
+                      (double)f->want[i]);
             return;
         }
     }
-    if (memcmp(bed->got + count, bed->host[out] + count, (MOST - count) * sizeof(float)) != 0) {
+    if (memcmp(f->got + count, f->host[out] + count, (MOST - count) * sizeof(float)) != 0) {
         TEST_FAIL("%s: wrote beyond its %zu elements", what, count);
     }
-    /* As it was, for the next check. */
-    EXPECT_OK(device_write(bed->d[out], bed->host[out], sizeof bed->got, NULL, &bed->error));
+    /* Restored for the next check. */
+    EXPECT_OK(device_write(f->d[out], f->host[out], sizeof f->got, NULL, &f->error));
 }
 
 static const struct {
@@ -72,116 +72,116 @@ static const struct {
 #define EACH_SIZE(i) (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
 
 C_TEST(operators, norms_and_softmax) {
-    struct bed *b = bed_create();
-    if (b == NULL) {
+    struct fixture *f = fixture_create();
+    if (f == NULL) {
         return;
     }
     for
         EACH_SIZE(i) {
             size_t rows = sizes[i].rows, C = sizes[i].C;
-            float *in = b->host[1], *weight = b->host[2], *bias = b->host[3];
-            nn_layernorm(b->want, in, weight, bias, rows, C, 1e-5f);
-            EXPECT_OK(launch_layernorm(b->d[0], b->d[1], b->d[2], b->d[3], rows, C, 1e-5f, NULL,
-                                       &b->error));
-            check(b, 0, rows * C, 2e-5, "layernorm");
-            nn_rmsnorm(b->want, in, weight, rows, C, 1e-5f);
-            EXPECT_OK(launch_rmsnorm(b->d[1], b->d[1], b->d[2], rows, C, 1e-5f, NULL, &b->error));
-            check(b, 1, rows * C, 2e-5, "rmsnorm in place");
-            nn_softmax(b->want, in, rows, C);
-            EXPECT_OK(launch_softmax(b->d[0], b->d[1], rows, C, NULL, &b->error));
-            check(b, 0, rows * C, 1e-6, "softmax");
+            float *in = f->host[1], *weight = f->host[2], *bias = f->host[3];
+            nn_layernorm(f->want, in, weight, bias, rows, C, 1e-5f);
+            EXPECT_OK(launch_layernorm(f->d[0], f->d[1], f->d[2], f->d[3], rows, C, 1e-5f, NULL,
+                                       &f->error));
+            check(f, 0, rows * C, 2e-5, "layernorm");
+            nn_rmsnorm(f->want, in, weight, rows, C, 1e-5f);
+            EXPECT_OK(launch_rmsnorm(f->d[1], f->d[1], f->d[2], rows, C, 1e-5f, NULL, &f->error));
+            check(f, 1, rows * C, 2e-5, "rmsnorm in place");
+            nn_softmax(f->want, in, rows, C);
+            EXPECT_OK(launch_softmax(f->d[0], f->d[1], rows, C, NULL, &f->error));
+            check(f, 0, rows * C, 1e-6, "softmax");
         }
-    bed_free(b);
+    fixture_free(f);
 }
 
 C_TEST(operators, softmax_of_nothing_but_minus_infinity_is_zeros) {
-    struct bed *b = bed_create();
-    if (b == NULL) {
+    struct fixture *f = fixture_create();
+    if (f == NULL) {
         return;
     }
     for (size_t i = 0; i < 10; i++) {
-        b->host[1][i] = i < 5 ? -INFINITY : 700.0f + (float)i;
+        f->host[1][i] = i < 5 ? -INFINITY : 700.0f + (float)i;
     }
-    EXPECT_OK(device_write(b->d[1], b->host[1], sizeof b->host[1], NULL, &b->error));
-    nn_softmax(b->want, b->host[1], 2, 5);
-    EXPECT_OK(launch_softmax(b->d[0], b->d[1], 2, 5, NULL, &b->error));
-    check(b, 0, 10, 1e-6, "softmax");
-    bed_free(b);
+    EXPECT_OK(device_write(f->d[1], f->host[1], sizeof f->host[1], NULL, &f->error));
+    nn_softmax(f->want, f->host[1], 2, 5);
+    EXPECT_OK(launch_softmax(f->d[0], f->d[1], 2, 5, NULL, &f->error));
+    check(f, 0, 10, 1e-6, "softmax");
+    fixture_free(f);
 }
 
 C_TEST(operators, elementwise) {
-    struct bed *b = bed_create();
-    if (b == NULL) {
+    struct fixture *f = fixture_create();
+    if (f == NULL) {
         return;
     }
     for
         EACH_SIZE(i) {
             size_t rows = sizes[i].rows, C = sizes[i].C, count = rows * C;
-            memcpy(b->want, b->host[0], sizeof b->want);
-            nn_bias_add(b->want, b->host[1], rows, C);
-            EXPECT_OK(launch_bias_add(b->d[0], b->d[1], rows, C, NULL, &b->error));
-            check(b, 0, count, 1e-6, "bias_add");
-            nn_residual(b->want, b->host[1], b->host[2], count);
-            EXPECT_OK(launch_residual(b->d[1], b->d[1], b->d[2], count, NULL, &b->error));
-            check(b, 1, count, 1e-6, "residual in place");
-            nn_silu_gate(b->want, b->host[1], b->host[2], count);
-            EXPECT_OK(launch_silu_gate(b->d[2], b->d[1], b->d[2], count, NULL, &b->error));
-            check(b, 2, count, 2e-6, "silu_gate in place");
+            memcpy(f->want, f->host[0], sizeof f->want);
+            nn_bias_add(f->want, f->host[1], rows, C);
+            EXPECT_OK(launch_bias_add(f->d[0], f->d[1], rows, C, NULL, &f->error));
+            check(f, 0, count, 1e-6, "bias_add");
+            nn_residual(f->want, f->host[1], f->host[2], count);
+            EXPECT_OK(launch_residual(f->d[1], f->d[1], f->d[2], count, NULL, &f->error));
+            check(f, 1, count, 1e-6, "residual in place");
+            nn_silu_gate(f->want, f->host[1], f->host[2], count);
+            EXPECT_OK(launch_silu_gate(f->d[2], f->d[1], f->d[2], count, NULL, &f->error));
+            check(f, 2, count, 2e-6, "silu_gate in place");
         }
-    bed_free(b);
+    fixture_free(f);
 }
 
 C_TEST(operators, activations) {
     static const enum nn_activation all[] = {NN_GELU, NN_GELU_TANH, NN_SILU, NN_TANH, NN_RELU};
-    struct bed *b = bed_create();
-    if (b == NULL) {
+    struct fixture *f = fixture_create();
+    if (f == NULL) {
         return;
     }
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        nn_activation(b->want, b->host[1], 999, all[i]);
-        EXPECT_OK(launch_activation(b->d[0], b->d[1], 999, all[i], NULL, &b->error));
-        check(b, 0, 999, 2e-6, "activation");
+        nn_activation(f->want, f->host[1], 999, all[i]);
+        EXPECT_OK(launch_activation(f->d[0], f->d[1], 999, all[i], NULL, &f->error));
+        check(f, 0, 999, 2e-6, "activation");
     }
-    bed_free(b);
+    fixture_free(f);
 }
 
 C_TEST(operators, rope) {
     enum { T = 3, HEADS = 5, HS = 14, STRIDE = HEADS * HS + 9 };
-    struct bed *b = bed_create();
-    if (b == NULL) {
+    struct fixture *f = fixture_create();
+    if (f == NULL) {
         return;
     }
     for (int layout = NN_ROPE_INTERLEAVED; layout <= NN_ROPE_HALVES; layout++) {
         for (size_t position = 0; position < 3000; position += 1499) {
-            memcpy(b->want, b->host[0], sizeof b->want);
-            nn_rope(b->want, T, HEADS, HS, STRIDE, position, 1e4f, (enum nn_rope_layout)layout);
-            EXPECT_OK(launch_rope(b->d[0], T, HEADS, HS, STRIDE, position, 1e4f,
-                                  (enum nn_rope_layout)layout, NULL, &b->error));
-            check(b, 0, T * STRIDE, 1e-6, "rope");
+            memcpy(f->want, f->host[0], sizeof f->want);
+            nn_rope(f->want, T, HEADS, HS, STRIDE, position, 1e4f, (enum nn_rope_layout)layout);
+            EXPECT_OK(launch_rope(f->d[0], T, HEADS, HS, STRIDE, position, 1e4f,
+                                  (enum nn_rope_layout)layout, NULL, &f->error));
+            check(f, 0, T * STRIDE, 1e-6, "rope");
         }
     }
-    bed_free(b);
+    fixture_free(f);
 }
 
 /* One attention call on buffers 1 to 3. */
-static void check_attention(struct bed *b, const struct nn_attention *sizes_of,
+static void check_attention(struct fixture *f, const struct nn_attention *sizes_of,
                             const uint8_t *mask) {
     struct nn_attention a = *sizes_of;
     double scores[300];
-    a.q = b->host[1];
-    a.k = b->host[2];
-    a.v = b->host[3];
+    a.q = f->host[1];
+    a.k = f->host[2];
+    a.v = f->host[3];
     a.mask = mask;
-    nn_attention(b->want, &a, scores);
+    nn_attention(f->want, &a, scores);
     if (mask != NULL) {
-        EXPECT_OK(device_write(b->d_mask, mask, a.B * a.S, NULL, &b->error));
+        EXPECT_OK(device_write(f->d_mask, mask, a.B * a.S, NULL, &f->error));
     }
-    a.q = b->d[1];
-    a.k = b->d[2];
-    a.v = b->d[3];
-    a.mask = mask != NULL ? b->d_mask : NULL;
-    EXPECT_OK(launch_attention(b->d[0], &a, NULL, &b->error));
-    check(b, 0, a.B * a.T * a.NH * a.HS, 1e-5, "attention");
+    a.q = f->d[1];
+    a.k = f->d[2];
+    a.v = f->d[3];
+    a.mask = mask != NULL ? f->d_mask : NULL;
+    EXPECT_OK(launch_attention(f->d[0], &a, NULL, &f->error));
+    check(f, 0, a.B * a.T * a.NH * a.HS, 1e-5, "attention");
 }
 
 C_TEST(operators, attention) {
@@ -197,30 +197,30 @@ C_TEST(operators, attention) {
     };
     uint8_t mask[33];
     void *memory = NULL;
-    struct bed *b = bed_create();
-    if (b == NULL) {
+    struct fixture *f = fixture_create();
+    if (f == NULL) {
         return;
     }
-    EXPECT_OK(device_alloc(&memory, sizeof mask, &b->error));
-    b->d_mask = memory;
+    EXPECT_OK(device_alloc(&memory, sizeof mask, &f->error));
+    f->d_mask = memory;
     for (size_t i = 0; i < sizeof mask; i++) {
-        mask[i] = i < 11 ? 0 : i % 3 != 0; /* the first sentence sees nothing at all */
+        mask[i] = i < 11 ? 0 : i % 3 != 0; /* the first sentence is masked altogether */
     }
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct nn_attention a = cases[i];
         a.scale = 0.3f;
         a.causal = true;
-        check_attention(b, &a, NULL);
+        check_attention(f, &a, NULL);
         a.causal = false;
-        check_attention(b, &a, NULL);
+        check_attention(f, &a, NULL);
         if (a.B * a.S == sizeof mask) {
-            check_attention(b, &a, mask);
+            check_attention(f, &a, mask);
         }
     }
-    bed_free(b);
+    fixture_free(f);
 }
 
-C_TEST(operators, attention_says_how_many_keys_it_holds) {
+C_TEST(operators, attention_refuses_too_many_keys) {
     struct error error = {0};
     const struct nn_attention a = {.B = 1,
                                    .T = 1,
@@ -239,20 +239,20 @@ C_TEST(operators, embedding) {
     enum { T = 6, C = 29, V = 200 };
     const int32_t ids[T] = {199, 0, 3, 3, 77, 1};
     struct embedding_ids given = {{0}};
-    struct bed *b = bed_create();
-    if (b == NULL) {
+    struct fixture *f = fixture_create();
+    if (f == NULL) {
         return;
     }
     memcpy(given.ids, ids, sizeof ids);
     for (int accumulate = 0; accumulate < 2; accumulate++) {
-        memcpy(b->want, b->host[0], sizeof b->want);
-        nn_embedding(b->want, b->host[1], ids, T, C, accumulate != 0);
+        memcpy(f->want, f->host[0], sizeof f->want);
+        nn_embedding(f->want, f->host[1], ids, T, C, accumulate != 0);
         EXPECT_OK(
-            launch_embedding(b->d[0], b->d[1], &given, T, C, accumulate != 0, NULL, &b->error));
-        check(b, 0, T * C, 1e-6, "embedding");
+            launch_embedding(f->d[0], f->d[1], &given, T, C, accumulate != 0, NULL, &f->error));
+        check(f, 0, T * C, 1e-6, "embedding");
     }
     EXPECT_STATUS(STATUS_INVALID_ARGUMENT,
-                  launch_embedding(b->d[0], b->d[1], &given, EMBEDDING_MAX_IDS + 1, C, false, NULL,
-                                   &b->error));
-    bed_free(b);
+                  launch_embedding(f->d[0], f->d[1], &given, EMBEDDING_MAX_IDS + 1, C, false, NULL,
+                                   &f->error));
+    fixture_free(f);
 }
