@@ -111,7 +111,7 @@ static double time_call(void *argument, bool subject) {
     return ms;
 }
 
-/* Two units of 16 lanes that multiply and add, at 6 GHz: no core does more. */
+/* Two units of 16 lanes that multiply and add, at 6 GHz: more than any core has. */
 static const double MOST_FLOPS_A_CORE = 2.0 * 16.0 * 2.0 * 6e9;
 
 static void check_possible(double ms) {
@@ -184,20 +184,26 @@ static void decoders_free(struct decoders *d) {
     }
 }
 
+/* Decodes all tokens; *best: the fastest step, in ms. */
+static enum status decode(struct decoders *d, enum remote_side which, double *best,
+                          struct error *error) {
+    for (size_t i = 0; i < DECODE_TOKENS; i++) {
+        int32_t token = (int32_t)(1 + 977 * (i % 32));
+        double ms = INFINITY;
+        TRY(remote_llama2_forward(&d->sides[which], &token, 1, i, d->logits[which] + i * d->V, &ms,
+                                  error));
+        *best = fmin(*best, ms);
+    }
+    return STATUS_OK;
+}
+
 /* Fastest decode step, in ms. */
 static double time_decode(struct decoders *d, enum remote_side which) {
     struct error error = {0};
-    enum status status = STATUS_OK;
     double best = INFINITY;
     remote_use(which);
     grader_watch("Llama2 decode, 15M shape", PATIENCE);
-    for (size_t i = 0; i < DECODE_TOKENS && status == STATUS_OK; i++) {
-        int32_t token = (int32_t)(1 + 977 * (i % 32));
-        double ms = INFINITY;
-        status = remote_llama2_forward(&d->sides[which], &token, 1, i, d->logits[which] + i * d->V,
-                                       &ms, &error);
-        best = fmin(best, ms);
-    }
+    enum status status = decode(d, which, &best, &error);
     grader_watch("", 0);
     if (status != STATUS_OK) {
         TEST_FAIL("Llama2 decode: %s", error_text(&error, status));
@@ -205,7 +211,7 @@ static double time_decode(struct decoders *d, enum remote_side which) {
     return best;
 }
 
-/* Does anything run beside this program, as far as the kernel says? Its workers wait now. */
+/* Whether another process runs, according to the kernel; this program's workers wait now. */
 static bool machine_is_busy(void) {
     int running = 1;
     FILE *file = fopen("/proc/loadavg", "r");
@@ -219,8 +225,8 @@ static bool machine_is_busy(void) {
 }
 
 /*
- * Threads that wait for each other suffer most from other work on the machine. So a speedup that
- * was missed is measured again a little later, on both sides, and more often while there is other
+ * Other work on the machine slows threads that wait for each other most. So a speedup that was
+ * missed is measured again a little later, on both sides, and more often while there is other
  * work; the fastest step of all rounds counts.
  */
 static void measure_decode(struct speedup *speedup, struct decoders *d) {

@@ -92,25 +92,32 @@ static enum status launch_twice(struct gpu_matmul_buffers *b, struct values *v, 
     return STATUS_OK;
 }
 
-static void run_launch(const struct grader_gpu *gpu, struct matmul_shape shape, size_t skew,
-                       device_stream stream, struct rng *rng) {
+/* A problem on the device, and its values here. */
+struct launch_case {
+    struct values v;
+    struct gpu_matmul_buffers buffers;
     char name[200];
+};
+
+static enum status run_launch(struct launch_case *c, const struct grader_gpu *gpu,
+                              struct matmul_shape shape, size_t skew, device_stream stream,
+                              struct rng *rng, struct error *error) {
+    TRY(values_create(&c->v, shape, rng, error));
+    TRY(gpu_matmul_buffers_create(&c->buffers, shape, skew, !gpu->modelled, error));
+    return launch_twice(&c->buffers, &c->v, c->name, stream, error);
+}
+
+static void check_launch(const struct grader_gpu *gpu, struct matmul_shape shape, size_t skew,
+                         device_stream stream, struct rng *rng) {
+    struct launch_case c = {0};
     struct error error = {0};
-    struct values v = {0};
-    struct gpu_matmul_buffers buffers = {0};
-    describe(name, sizeof name, "kernel", shape, skew);
-    enum status status = values_create(&v, shape, rng, &error);
-    if (status == STATUS_OK) {
-        status = gpu_matmul_buffers_create(&buffers, shape, skew, !gpu->modelled, &error);
-    }
-    if (status == STATUS_OK) {
-        status = launch_twice(&buffers, &v, name, stream, &error);
-    }
+    describe(c.name, sizeof c.name, "kernel", shape, skew);
+    enum status status = run_launch(&c, gpu, shape, skew, stream, rng, &error);
     if (status != STATUS_OK) {
-        TEST_FAIL("%s: %s", name, error_text(&error, status));
+        TEST_FAIL("%s: %s", c.name, error_text(&error, status));
     }
-    gpu_matmul_buffers_free(&buffers);
-    values_free(&v);
+    gpu_matmul_buffers_free(&c.buffers);
+    values_free(&c.v);
 }
 
 static void run_launches(const struct matmul_shape *shapes, size_t count, size_t skew,
@@ -126,7 +133,7 @@ static void run_launches(const struct matmul_shape *shapes, size_t count, size_t
         TEST_FAIL("%s", error_text(&error, status));
     }
     for (size_t i = 0; i < count && !test_has_failed(); i++) {
-        run_launch(&gpu, shapes[i], skew, stream, rng);
+        check_launch(&gpu, shapes[i], skew, stream, rng);
     }
     grader_check_own_work();
     device_stream_destroy(stream);

@@ -1,6 +1,6 @@
 /**
  * @file calls.h
- * @brief What the grader of lab 03 asks its workers for.
+ * @brief The calls that the grader of lab 03 makes in its workers.
  */
 #ifndef WARPBOOK_GRADER_03_RESIDENT_WEIGHTS_CALLS_H_
 #define WARPBOOK_GRADER_03_RESIDENT_WEIGHTS_CALLS_H_
@@ -10,13 +10,13 @@
 struct resident;
 
 /**
- * A function of resident.h, called by its name without "resident_"; each takes of these what it
+ * A function of resident.h, called by its name without "resident_"; each uses the fields that it
  * needs. "failing" is a resident_call() of a kernel that fails, on `bytes` of `memory`.
  */
 struct resident_args {
-    struct resident *resident; /**< what "create" gave */
-    void *memory;              /**< activations, or what "alloc" gave */
-    const void *handle;        /**< weights, or what "weights" gave */
+    struct resident *resident; /**< result of "create" */
+    void *memory;              /**< activations, or the result of "alloc" */
+    const void *handle;        /**< weights, or the result of "weights" */
     void *host;                /**< arena */
     size_t bytes;
 };

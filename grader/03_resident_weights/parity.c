@@ -1,4 +1,4 @@
-/* Lab 03, parity: memory and calls alone, with a kernel that is known; and both models. */
+/* Lab 03, parity: memory and calls alone, with a given kernel; and both models. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ enum { PATIENCE = 60 };
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* Notes a failure of a step of a test. */
+/* Fails the test if a call failed. @return whether it succeeded */
 static bool good(enum status status, const struct error *error, const char *what) {
     if (status != STATUS_OK) {
         TEST_FAIL("%s: %s", what, error_text(error, status));
@@ -48,7 +48,7 @@ static struct resident *open_resident(void) {
     return good(ask("create", &args, &error), &error, "resident_create") ? args.resident : NULL;
 }
 
-/* "release", "release_weights" or "destroy": nothing comes back of them, but they may crash. */
+/* Calls "release", "release_weights" or "destroy": they return nothing, but they may crash. */
 static void let_go(const char *name, struct resident_args args) {
     struct error error = {0};
     if (remote_alive()) {
@@ -56,13 +56,13 @@ static void let_go(const char *name, struct resident_args args) {
     }
 }
 
-/* What the tests of memory hold: activations x (SIZE) and weights w (SIZE). */
+/* The memory that a test uses: activations x (SIZE) and weights w (SIZE). */
 enum { SIZE = 1000 };
 struct memory {
     struct resident *r;
-    float *x;                /* the subject's */
-    const float *w;          /* the subject's */
-    struct remote_buffer io; /* what is written and read */
+    float *x;                /* address in the subject's memory */
+    const float *w;          /* address in the subject's memory */
+    struct remote_buffer io; /* host side of writes and reads */
     struct remote_buffer weights;
     float host_x[SIZE], host_w[SIZE], got[SIZE];
 };
@@ -85,7 +85,7 @@ static enum status write_floats(struct memory *m, float *to, const float *from, 
     return ask("write", &args, error);
 }
 
-/* Reads `count` floats at `from` into m->got; what is not read is NaN. */
+/* Reads `count` floats at `from` into m->got, whose rest becomes NaN. */
 static enum status read_floats(struct memory *m, float *from, size_t count, struct error *error) {
     struct resident_args args = {
         .resident = m->r, .memory = from, .host = m->io.data, .bytes = count * sizeof *from};
@@ -98,7 +98,7 @@ static enum status read_floats(struct memory *m, float *from, size_t count, stru
                : error_set(error, STATUS_MISMATCH, "resident_read wrote beyond what it reads");
 }
 
-/* Hands host_w over as weights. */
+/* Registers host_w as weights. */
 static enum status take_weights(struct memory *m, struct error *error) {
     struct resident_args args = {
         .resident = m->r, .host = m->weights.data, .bytes = sizeof m->host_w};
@@ -215,7 +215,7 @@ C_TEST(parity, parts_are_written_and_read) {
     memory_free(&m);
 }
 
-/* A chain of calls, none waited for: each must find what the one before wrote. */
+/* A chain of calls without waiting: each must find the results of the one before. */
 C_TEST(parity, calls_run_in_order) {
     struct memory m;
     struct error error = {0};
@@ -253,7 +253,7 @@ static enum status write_and_read(struct memory *m, float value, float *got, str
     return ask("release", &args, error);
 }
 
-/* Memory comes and goes as models do; nothing of a released one may come back. */
+/* Memory is allocated and released as models are; no value of released memory may come back. */
 C_TEST(parity, memory_can_be_released_and_allocated_again) {
     struct memory m;
     struct error error = {0};
@@ -274,7 +274,7 @@ C_TEST(parity, memory_can_be_released_and_allocated_again) {
     memory_free(&m);
 }
 
-/* Weights of one model are released, another's come: the old values must be gone. */
+/* Weights of one model are released, another model's registered: the old values must be gone. */
 C_TEST(parity, weights_can_be_released_and_taken_again) {
     struct memory m;
     struct error error = {0};
@@ -293,7 +293,7 @@ C_TEST(parity, weights_can_be_released_and_taken_again) {
     memory_free(&m);
 }
 
-/* A kernel's failure is handed on, with its line. */
+/* A kernel's failure is passed on, with its message. */
 C_TEST(parity, failures_are_handed_on) {
     struct memory m;
     struct error error = {0};
@@ -332,25 +332,30 @@ static int32_t pair_token(size_t t) {
     return 5 + (int32_t)t;
 }
 
-/* On the reference engine, in this process. */
-static enum status pair_reference(struct pair *p, int model) {
-    struct llama2_random random = {0};
-    struct engine engine = {0};
-    struct llama2 *llama2 = NULL;
-    enum status status = llama2_random_create(&random, &p->config, p->seeds[model]);
-    if (status == STATUS_OK) {
-        status = engine_reference_create(&engine);
-    }
-    if (status == STATUS_OK) {
-        status = llama2_create(&llama2, &random.config, &random.weights, &engine, 1, NULL);
-    }
-    for (size_t t = 0; t < PAIR_TOKENS && status == STATUS_OK; t++) {
+/* A model on the reference engine, in this process. */
+struct reference {
+    struct llama2_random random;
+    struct engine engine;
+    struct llama2 *llama2;
+};
+
+static enum status reference_run(struct reference *r, struct pair *p, int model) {
+    TRY(llama2_random_create(&r->random, &p->config, p->seeds[model]));
+    TRY(engine_reference_create(&r->engine));
+    TRY(llama2_create(&r->llama2, &r->random.config, &r->random.weights, &r->engine, 1, NULL));
+    for (size_t t = 0; t < PAIR_TOKENS; t++) {
         int32_t token = pair_token(t);
-        status = llama2_forward(llama2, &token, 1, t, p->want[model]);
+        TRY(llama2_forward(r->llama2, &token, 1, t, p->want[model]));
     }
-    llama2_free(llama2);
-    engine_destroy(&engine);
-    llama2_random_free(&random);
+    return STATUS_OK;
+}
+
+static enum status pair_reference(struct pair *p, int model) {
+    struct reference r = {0};
+    enum status status = reference_run(&r, p, model);
+    llama2_free(r.llama2);
+    engine_destroy(&r.engine);
+    llama2_random_free(&r.random);
     return status;
 }
 
@@ -369,7 +374,7 @@ static enum status pair_run(struct pair *p, struct error *error) {
     return STATUS_OK;
 }
 
-/* Two models on one engine, calls in turn: nothing may be kept by a name that both have. */
+/* Two models on one engine, called in turn: nothing may be stored under a key that both share. */
 C_TEST(parity, two_models_on_one_engine) {
     struct rng rng = rng_create(grader_seed());
     struct pair p = {.config = llama2_shape_config(LLAMA2_SHAPE_15M)};

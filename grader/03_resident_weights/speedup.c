@@ -1,6 +1,7 @@
 /*
- * Lab 03, speedup: Llama2's decode against the solved lab 02's engine, in one run; and what one
- * token copies. On a GPU the fastest token counts, on simt the modelled time of the device's work.
+ * Lab 03, speedup: Llama2's decode against the solved lab 02's engine, in one run; and the bytes
+ * that one token copies. On a GPU the fastest token counts, on simt the modelled time of the
+ * device's work.
  */
 #include <math.h>
 #include <stdio.h>
@@ -23,10 +24,10 @@
 
 static const char lab[] = "03_resident_weights";
 
-/* On simt every token takes the same modelled time, but for the few keys that it adds. */
+/* On simt every token takes the same modelled time, apart from the few keys that it adds. */
 enum { TOKENS = 24, TOKENS_MODELLED = 3, PATIENCE = 120 /* seconds */ };
 
-/* One side's decoder, and what decoding gave; zeros for tokens that were not decoded. */
+/* One side's decoder and its results; logits of tokens that were not decoded are zeros. */
 struct decoding {
     struct remote_llama2 llama2;
     double ms;                 /* of the fastest token */
@@ -63,14 +64,18 @@ static enum status decode_token(struct decoding *d, size_t i, struct error *erro
     return STATUS_OK;
 }
 
+static enum status decode_tokens(struct decoding *d, int tokens, struct error *error) {
+    for (int i = 0; i < tokens; i++) {
+        TRY(decode_token(d, (size_t)i, error));
+    }
+    return STATUS_OK;
+}
+
 static void decode(struct comparison_run *r, enum remote_side which, int tokens) {
     struct error error = {0};
-    enum status status = STATUS_OK;
     remote_use(which);
     grader_watch("Llama2 decode, 15M shape", PATIENCE);
-    for (int i = 0; i < tokens && status == STATUS_OK; i++) {
-        status = decode_token(&r->sides[which], (size_t)i, &error);
-    }
+    enum status status = decode_tokens(&r->sides[which], tokens, &error);
     grader_watch("", 0);
     if (status != STATUS_OK) {
         TEST_FAIL("Llama2 decode: %s", error_text(&error, status));
@@ -128,7 +133,7 @@ static void check_speed(const struct comparison_run *r) {
     speedup_check(&speedup, __FILE__, __LINE__);
 }
 
-/* Up to 64 bytes may go in, so that token ids may be copied; the logits come out. Counted. */
+/* Counted bytes: up to 64 may be copied in, enough for token ids; the logits are copied out. */
 static void check_traffic(const struct comparison_run *r) {
     const struct device_traffic *one = &r->sides[REMOTE_SUBJECT].one;
     const unsigned long long most_in = 64, most_out = r->config.V * sizeof(float);

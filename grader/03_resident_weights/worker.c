@@ -1,4 +1,4 @@
-/* Lab 03: what runs in the worker. The baseline is stage 02, which has models alone. */
+/* Lab 03: what runs in the worker. The baseline is stage 02, for which only models run. */
 #include "grader/isolation/worker.h"
 #include "grader/03_resident_weights/calls.h"
 #include "grader/isolation/models.h"
