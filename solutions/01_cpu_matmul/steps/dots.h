@@ -1,9 +1,10 @@
 /**
  * @file dots.h
- * @brief Pattern of few_rows.c's innermost function, as tile.h is of v4's.
+ * @brief Template of few_rows.c's innermost function, as tile.h is of v4's.
  *
- * Before: DOTS the name, DOTS_ROWS rows of input, DOTS_COLUMNS rows of weight,
- * DOTS_LANES floats of a vector. No include guard.
+ * Define before including it: DOTS, the function's name; DOTS_ROWS, rows of
+ * input; DOTS_COLUMNS, rows of weight; DOTS_LANES, floats of a vector. There is
+ * no include guard, because it is included once for each size.
  *
  * out (rows, columns) = in (rows, K) * weight (columns, K)^T.
  */

@@ -1,13 +1,13 @@
 /**
  * @file few_rows.c
- * @brief The other half of v4: a few rows of input, above all the one row of decoding.
+ * @brief v4's code path for a few rows of input, above all for the one row of decoding.
  *
  * With M = 1 each weight is used once, so packing it would cost more than it
- * saves, and no tile can help: the product is as fast as the weights arrive.
- * What is left to do is to not be slower than that. Four rows of weights are
- * taken at a time, each with vector sums of its own, so that enough additions
- * are under way, and each vector of inputs is loaded once for all four. With
- * more rows of input the same weights serve four of them.
+ * saves, and a tile saves no loads: memory bandwidth limits the product, and the
+ * code must only keep up with it. It multiplies four rows of weights at a time,
+ * each with vector sums of its own, so that enough additions are in flight, and
+ * loads each vector of inputs once for all four. With more rows of input, a
+ * loaded weight serves four of them.
  *
  * Bytes 4*(N*K + M*K + M*N), FLOPs 2*M*N*K: at M = 1 half a FLOP a byte.
  *
@@ -25,12 +25,12 @@ enum {
     AHEAD = 2048 /* floats: the distance at which prefetching helped most, by measurement */
 };
 
-/* Asks for the weights that come AHEAD; an address that does not exist does nothing. */
+/* Prefetches the weights AHEAD of this one; an invalid address is ignored. */
 CPU_INLINE void prefetch(const float *weight) {
     __builtin_prefetch((const void *)((uintptr_t)weight + AHEAD * sizeof(float)));
 }
 
-/* Halves, then halves of halves, so that no chain of additions is long. */
+/* A tree: adds the upper half to the lower one until one lane is left, so chains stay short. */
 CPU_INLINE float sum_lanes(float *lanes, size_t count) {
 #pragma GCC unroll 4
     for (size_t half = count / 2; half > 0; half /= 2) {
@@ -78,8 +78,8 @@ CPU_INLINE float sum_lanes(float *lanes, size_t count) {
 #define DOTS_COLUMNS 1
 #include "solutions/01_cpu_matmul/steps/dots.h"
 
-/* out (M, SIDE) = in (M, K) * weight (SIDE, K)^T. Four rows of sums fill 16 of 32 registers of
-   16 floats; of 16 registers of 8 floats, two rows of sums fill half. */
+/* out (M, SIDE) = in (M, K) * weight (SIDE, K)^T. Four rows of sums fill 16 of the 32 registers of
+   16 floats; two rows fill 8 of the 16 registers of 8 floats. */
 CPU_INLINE void four_columns(float *out, size_t stride, const float *in, const float *weight,
                              size_t M, size_t K, size_t lanes) {
     size_t m = 0;

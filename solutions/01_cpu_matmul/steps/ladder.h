@@ -1,6 +1,6 @@
 /**
  * @file ladder.h
- * @brief The steps of solution 01, each with the signature of cpu_matmul(), and what they share.
+ * @brief The steps of solution 01, each with the signature of cpu_matmul(), and shared helpers.
  */
 #ifndef WARPBOOK_SOLUTIONS_01_CPU_MATMUL_STEPS_LADDER_H_
 #define WARPBOOK_SOLUTIONS_01_CPU_MATMUL_STEPS_LADDER_H_
@@ -26,7 +26,7 @@ extern const size_t matmul_v4_scratch;
 void matmul_v4_part(float *out, size_t stride, const float *in, const float *weight, size_t M,
                     size_t N, size_t K, float *scratch);
 
-/** @return true when M rows are so few that v4 packs nothing and needs no scratch. */
+/** @return whether M is so small that v4 packs nothing and needs no scratch. */
 static inline int matmul_few_rows(size_t M) {
     return M < 16;
 }
@@ -35,11 +35,11 @@ static inline int matmul_few_rows(size_t M) {
 void matmul_few_rows_part(float *out, size_t stride, const float *in, const float *weight, size_t M,
                           size_t N, size_t K);
 
-/** Columns of a panel of packed weights: what v4's tile is wide. */
+/** Columns of a panel of packed weights: the width of v4's tile. */
 enum { MATMUL_PANEL = 32 };
 
 /**
- * @brief panel (depth, MATMUL_PANEL) = weight (columns, depth)^T, filled up with columns of zeros.
+ * @brief panel (depth, MATMUL_PANEL) = weight (columns, depth)^T, padded with columns of zeros.
  * @param panel   64-byte aligned
  * @param weight  rows K apart
  * @param columns may be more than a panel holds

@@ -10,7 +10,7 @@
  * Why: relieves the latency of the addition.
  *
  * Cost: the copy moves 2*N*K floats, and scratch memory of N*K floats. Over
- * hundreds of rows that is nothing. At M = 1 it is more work than the product.
+ * hundreds of rows that is negligible. At M = 1 it is more work than the product.
  *
  * Measured on AMD EPYC (family 26), one core: 512x512x512 5.36 ms, 50.1 GFLOP/s, 10.6x v1.
  * 1x32000x288 30.5 ms: 8 times slower than v1.

@@ -10,8 +10,8 @@
  * Why: v2 streams the whole transposed weight through the core once for each
  * row. From this block every row but the first is served by the L1 cache.
  *
- * Limit left: each product still loads and stores one element of out; the
- * loads and stores, not the multiplications, are what the core is busy with.
+ * Remaining limit: each product still loads and stores one element of out, so
+ * loads and stores, not multiplications, occupy the core.
  *
  * Measured on AMD EPYC (family 26), one core: 512x512x512 2.47 ms, 109 GFLOP/s, 2.2x v2;
  * 128x3072x768, whose weight does not fit L2, 6.4 ms, 2.8x v2. 1x32000x288 4.2 ms: nearly v1 again.
@@ -39,7 +39,7 @@ static void multiply_block(float *restrict out, const float *in, const float *re
     }
 }
 
-/* block (depth, BLOCK_N) = the transpose of columns rows of the weight. */
+/* block (depth, BLOCK_N) = the transpose of `columns` rows of the weight. */
 static void transpose_block(float *block, const float *weight, size_t K, size_t columns,
                             size_t depth) {
     for (size_t n = 0; n < columns; n++) {

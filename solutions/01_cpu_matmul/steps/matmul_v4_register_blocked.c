@@ -1,13 +1,13 @@
 /**
  * @file matmul_v4_register_blocked.c
- * @brief A tile of the output lives in vector registers while K passes by.
+ * @brief A tile of the output stays in vector registers over a loop along K.
  *
  * Changes since v3: the innermost work is a tile of 12 rows x 32 columns of
  * out, held in 24 vector registers (GCC's vector extensions); per k it takes 2
  * vectors of weights and 12 broadcast inputs for 24 fused multiply-adds. Both
  * operands are first copied ("packed") into panels that the tile reads front
- * to back: inputs as they are, weights transposed (pack_panel.c). Few rows go
- * another way (few_rows.c).
+ * to back: inputs as they are, weights transposed (pack_panel.c). few_rows.c
+ * multiplies products of few rows.
  *
  * Why: relieves loads and stores. v3 needs two loads and a store for each
  * vector of products; here one load serves 1.7 of them, and out is touched
@@ -34,7 +34,7 @@
 enum {
     COLUMNS = MATMUL_PANEL, /* of a tile, and of a panel of weights: two vectors of 16 */
     ROWS = 12,              /* of a tile */
-    FEW = 4,                /* rows of the tile that takes the rest */
+    FEW = 4,                /* rows of the tile for the remaining rows */
     DEPTH = 256,            /* of a panel: 32 KiB of weights */
     BLOCK_M = 10 * ROWS,    /* 120 KiB of inputs */
     BLOCK_N = 16 * COLUMNS
@@ -42,7 +42,7 @@ enum {
 
 const size_t matmul_v4_scratch = (size_t)(BLOCK_M + BLOCK_N) * DEPTH;
 
-/* Where a tile goes. With add, it is added to what is there. */
+/* Where a tile is stored. With add, it is added to the values there. */
 struct target {
     float *out;
     size_t stride;
@@ -73,7 +73,7 @@ struct target {
 #define TILE_LANES 8
 #include "solutions/01_cpu_matmul/steps/tile.h"
 
-/* The tile of the CPU at hand. */
+/* The tile for this CPU's vectors. */
 CPU_INLINE void any_tile(struct target t, const float *inputs, const float *panel, size_t depth,
                          size_t rows, size_t lanes) {
     if (rows == ROWS) {
@@ -92,7 +92,8 @@ CPU_INLINE void any_tile(struct target t, const float *inputs, const float *pane
     }
 }
 
-/* One panel of weights against all packed rows. A tile that sticks out goes through a buffer. */
+/* One panel of weights against all packed rows. A tile that reaches beyond the output is computed
+   in a buffer, and the part inside is copied. */
 CPU_INLINE void multiply_panel(struct target t, const float *inputs, const float *panel,
                                size_t depth, size_t rows, size_t columns, size_t lanes) {
     float edge[ROWS * COLUMNS];
@@ -125,7 +126,7 @@ static void multiply_block(struct target t, const float *inputs, const float *pa
     }
 }
 
-/* Rows DEPTH apart, and rows of zeros up to a multiple of FEW. */
+/* packed (rows, DEPTH) = in (rows, depth), and rows of zeros up to a multiple of FEW. */
 static void pack_inputs(float *packed, const float *in, size_t K, size_t rows, size_t depth) {
     for (size_t r = 0; r < rows; r++) {
         memcpy(packed + r * DEPTH, in + r * K, depth * sizeof *packed);

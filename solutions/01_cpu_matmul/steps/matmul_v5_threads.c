@@ -2,22 +2,23 @@
  * @file matmul_v5_threads.c
  * @brief v4 on several cores with OpenMP.
  *
- * Changes since v4: the output is cut into a grid of parts, one a thread, each
- * computed by v4 with scratch of its own. Columns are cut first: then each
- * thread packs its own share of the weight, and only the inputs, which are
- * copied faster than weights are transposed, are packed by all.
+ * Changes since v4: the output is divided into a grid of parts, one for each
+ * thread, which v4 computes with scratch of its own. Columns are divided first:
+ * then each thread packs only its own part of the weight. All threads pack the
+ * inputs, but copying those is faster than transposing weights.
  *
  * Why: more cores mean more arithmetic units and, up to a few cores, more
  * bandwidth from memory.
  *
- * Handing work to threads costs a few microseconds even when they wait ready.
- * A product that takes less than that runs on one; so do all products of a
- * tiny model.
+ * Starting a parallel region costs a few microseconds even if the threads are
+ * already waiting. A product that takes less than that runs on one thread, and
+ * so do all products of a tiny model.
  *
  * Measured on AMD EPYC (family 26), 2 cores: 512x512x512 0.56 ms, 476 GFLOP/s, 1.9x v4, 102% of
  * OpenBLAS 0.3.21 on two threads; at 1024x1024x1024 98%. LEAST_WORK: decoding Llama2's 15M shape
  * took 1.55 ms a token with 1 << 18, 1.30 with 1 << 16, 1.22 with 1 << 14. The middle
- * one is chosen: a thread that the system holds up delays every product that waits for it.
+ * one is chosen, because a thread that the system interrupts delays every product that waits for
+ * it.
  */
 #include <stdlib.h>
 
@@ -30,7 +31,7 @@ enum {
     LEAST_WORK = 1 << 16, /* products worth a thread */
 };
 
-/* How the output is cut: down x across parts. */
+/* How the output is divided: down x across parts. */
 struct grid {
     size_t down, across;
 };
@@ -49,7 +50,7 @@ static struct grid choose_grid(size_t M, size_t N, size_t K, int threads) {
     return grid;
 }
 
-/* Start of part `index` of `parts` when size is cut at multiples of grain. */
+/* Start of part `index` of `parts` if size is divided at multiples of grain. */
 static size_t part_start(size_t index, size_t parts, size_t size, size_t grain) {
     size_t grains = ceil_div(size, grain);
     return least(size, (grains / parts * index + grains % parts * index / parts) * grain);

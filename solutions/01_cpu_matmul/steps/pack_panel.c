@@ -1,10 +1,12 @@
 /**
  * @file pack_panel.c
- * @brief Part of v4: brings the weights of 32 output features into the order the tile reads them.
+ * @brief Part of v4: copies the weights of 32 output features in the order in which the tile reads
+ * them.
  *
- * The weight has K neighbours in memory, the tile wants 32 n: a transpose. It
- * is done in squares of 4 x 4 with eight shuffles each. At M = 128 a weight is
- * used 128 times per copy, so this is work of its own that must not crawl.
+ * In the weight neighbours in memory have consecutive k; the tile needs 32
+ * consecutive n: a transpose. It is done in squares of 4 x 4 with eight shuffles
+ * each. At M = 128 a weight is used only 128 times per copy, so a slow transpose
+ * would show.
  */
 #include "solutions/01_cpu_matmul/steps/ladder.h"
 

@@ -1,11 +1,12 @@
 /**
  * @file tile.h
- * @brief Pattern of v4's innermost function; included once for each tile that is wanted.
+ * @brief Template of v4's innermost function (the micro-kernel); included once for each tile size.
  *
- * Before: TILE the name, TILE_ROWS x TILE_VECTORS * TILE_LANES the tile. The
- * sizes must be constants for the sums to get registers, and a vector must not
- * be longer than a register: GCC would take it apart through memory. Hence a
- * pattern and not parameters. No include guard.
+ * Define before including it: TILE, the function's name; TILE_ROWS, TILE_VECTORS
+ * and TILE_LANES, the tile's size TILE_ROWS x TILE_VECTORS * TILE_LANES. The
+ * sizes must be constants so that the sums get registers, and a vector must not
+ * be longer than a register, because GCC would split it by way of memory.
+ * So it is a template and has no parameters for them. No include guard.
  */
 CPU_INLINE void TILE(struct target t, const float *inputs, const float *panel, size_t depth) {
     typedef float vector __attribute__((vector_size(TILE_LANES * sizeof(float)), may_alias));

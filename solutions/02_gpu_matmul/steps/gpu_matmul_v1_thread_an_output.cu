@@ -7,9 +7,9 @@
  *
  * Where it loses: in one step of k, the 32 lanes of a warp read 32 rows of the
  * weight, K floats apart, so one load fetches 32 sectors of 32 bytes and uses 4
- * bytes of each. What is left of a sector is good for the next 7 steps, if the
- * cache still has it then. And with M = 1 there are only N threads: 768 of
- * them fill 3 blocks, on a GPU with room for hundreds.
+ * bytes of each. The rest of a sector serves the next 7 steps, if the cache
+ * still has it then. And with M = 1 there are only N threads: 768 of them fill 3
+ * blocks, on a GPU with room for hundreds.
  */
 #include "solutions/02_gpu_matmul/steps/ladder.h"
 #include "solutions/02_gpu_matmul/steps/parts.cuh"

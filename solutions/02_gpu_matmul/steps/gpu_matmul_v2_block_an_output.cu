@@ -3,18 +3,18 @@
  * @brief Step 2: one block computes one output, its threads share the sum.
  *
  * Changes since v1: the threads of a block stride along k, each with a sum of
- * its own; a tree in shared memory adds the 128 sums. A block that is done
- * takes another output, a grid further on.
+ * its own; a tree in shared memory adds the 128 sums. Where the grid is smaller
+ * than the number of outputs, blocks loop over them (grid-stride loop).
  *
  * Why: the lanes of a warp read 32 neighbouring floats, so a load is 4 sectors
  * and every byte of them is used (coalesced). And one row of M = 1 now occupies
- * N blocks instead of N threads: loads enough to keep memory busy.
+ * N blocks instead of N threads: enough loads to keep memory busy.
  *
  * Grid: M*N blocks of 128 threads. Shared memory: 512 bytes. Bytes and FLOPs as v1.
  *
  * Where it loses: 8 barriers for each output. At K = 288 a thread multiplies
- * two or three times, and then waits for 7 rounds of additions in which ever
- * fewer threads do anything.
+ * two or three times, and then waits for 7 rounds of additions, each with half
+ * as many active threads as the one before.
  */
 #include "solutions/02_gpu_matmul/steps/ladder.h"
 #include "solutions/02_gpu_matmul/steps/parts.cuh"

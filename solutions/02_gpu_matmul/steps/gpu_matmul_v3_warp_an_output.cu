@@ -9,7 +9,7 @@
  *
  * Why: adding up 32 lanes is 5 shuffles instead of 8 barriers, and no warp
  * waits for another. A load of float4 moves four times the bytes of one
- * instruction, so fewer instructions keep as many bytes on their way.
+ * instruction, so fewer instructions keep as many bytes in flight.
  *
  * Grid: ceil(M*N / 8) blocks of 8 warps. Bytes and FLOPs as v1.
  *
@@ -20,7 +20,7 @@
 
 enum { WARPS = 8 };
 
-/* This lane's share of the dot product, one float a load. */
+/* This lane's part of the dot product, one float a load. */
 static __device__ __forceinline__ float dot(const float *x, const float *w, size_t K,
                                             unsigned lane) {
     float sum = 0.0f;

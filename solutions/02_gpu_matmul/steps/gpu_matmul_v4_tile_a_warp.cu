@@ -6,15 +6,16 @@
  * with a sum for each. A loaded input serves COLUMNS rows of weights, a loaded
  * weight serves ROWS rows of input.
  *
- * Why: with M = 1, v3 loads as many inputs as weights, half of its loads, if
- * only from cache. Four rows of weights a warp make that a fifth, and give each
- * lane four loads to wait for at a time instead of one. With more rows, of a
- * prompt, weights need to be read only once for four of them.
+ * Why: with M = 1, half of v3's loads are inputs, even if they come from cache.
+ * With four rows of weights a warp they are a fifth, and each lane has four loads
+ * in flight instead of one. With the several rows of a prompt, weights are read
+ * only once for four of them.
  *
- * With few outputs a tile would leave most of the GPU without a warp, so then a
- * warp has one output as before, and starts all its loads of 1024 weights before
- * it adds up the first. Blocks are of four warps, to spread them wider. A model
- * calls this 85 times a token, so the launch counts as well: see dependent_launch.cuh.
+ * With few outputs, tiles would leave most of the GPU without a warp. Then a warp
+ * has one output as before, and issues all its loads of 1024 weights before it
+ * adds up the first. Blocks have four warps, so that more SMs get one. A model
+ * calls this 85 times a token, so the launch counts as well: see
+ * dependent_launch.cuh.
  *
  * Grid: ceil(tiles / 4) blocks of 4 warps, n fastest. FLOPs 2*M*N*K. Weights
  * are read ceil(M / ROWS) times.
@@ -34,8 +35,8 @@ static __device__ __forceinline__ void add_product(float *sum, float a, float b)
     *sum += a * b;
 }
 
-/* Addresses of COUNT rows, `length` elements each. Where fewer than that are left, the last one
-   stands for the missing: what is summed for those is not stored. */
+/* Addresses of COUNT rows, `length` elements each. If fewer are left, the last row stands for the
+   missing ones; their sums are not stored. */
 template <int COUNT, typename VECTOR>
 static __device__ __forceinline__ void find_rows(const VECTOR *(&rows)[COUNT], const VECTOR *first,
                                                  size_t left, size_t length) {
@@ -46,15 +47,15 @@ static __device__ __forceinline__ void find_rows(const VECTOR *(&rows)[COUNT], c
 }
 
 /*
- * This lane's shares of the tile's dot products, from k on. VECTOR is float or float4; length
- * counts them. As long as there are AHEAD rounds left, the loads of AHEAD rounds are on their way
- * before the first product; what is left is done with half as many, down to one.
+ * This lane's parts of the tile's dot products, from k on. VECTOR is float or float4; length
+ * counts them. While AHEAD rounds are left, the loads of AHEAD rounds are issued before the first
+ * product; the remaining rounds use half as many, down to one.
  */
 template <int AHEAD, int ROWS, int COLUMNS, typename VECTOR>
 static __device__ __forceinline__ void
 dots(float (&sums)[ROWS][COLUMNS], const VECTOR *const (&x)[ROWS],
      const VECTOR *const (&w)[COLUMNS], size_t k, size_t length) {
-#pragma unroll 1 /* what it unrolls by is AHEAD */
+#pragma unroll 1 /* the loops inside unroll it by AHEAD */
     for (; k + (AHEAD - 1) * WARP < length; k += AHEAD * WARP) {
         VECTOR a[AHEAD][ROWS], b[AHEAD][COLUMNS];
 #pragma unroll
@@ -78,7 +79,7 @@ dots(float (&sums)[ROWS][COLUMNS], const VECTOR *const (&x)[ROWS],
     }
 }
 
-/* Adds up the lanes; lane 0 stores those outputs of the tile that exist. */
+/* Adds up the lanes; lane 0 stores the outputs of the tile that lie inside out. */
 template <int ROWS, int COLUMNS>
 static __device__ __forceinline__ void store_tile(float *out, const float (&sums)[ROWS][COLUMNS],
                                                   size_t M, size_t N, size_t m, size_t n,
@@ -98,7 +99,7 @@ static __device__ __forceinline__ void store_tile(float *out, const float (&sums
 template <int ROWS, int COLUMNS, typename VECTOR>
 static __global__ void tile_a_warp(float *out, const float *in, const float *weight, size_t M,
                                    size_t N, size_t K) {
-    /* More where a warp has few loads a round. */
+    /* More rounds ahead where a warp has few loads a round. */
     const int AHEAD = ROWS * COLUMNS == 1 ? 8 : 2;
     chained_begin();
     unsigned lane = threadIdx.x % WARP;
