@@ -98,7 +98,8 @@ static enum ladder_scope parts_alone(const struct ladder_setup *setup) {
 
 /* The second needs more memory than any GPU has. */
 static const struct ladder_shape list[] = {LADDER_SHAPE(4, 8), LADDER_SHAPE(1 << 30, 1 << 30)};
-static const struct ladder_column columns[] = {{LADDER_OWN, 6, "own"}, {LADDER_STEP_UP, 8, "up"}};
+static const struct ladder_column columns[] = {
+    {LADDER_OWN, 6, "own"}, {LADDER_STEP_UP, 8, "up"}, {LADDER_SPEEDUP, 8, "speedup"}};
 static ladder_part *const parts[] = {print_part};
 
 static struct ladder_bench make_bench(void) {
@@ -120,7 +121,7 @@ static struct ladder_bench make_bench(void) {
         .describe = describe,
         .name_width = 4,
         .columns = columns,
-        .columns_count = 2,
+        .columns_count = 3,
         .own_name = "steps",
         .parts = parts,
         .parts_count = 1,
@@ -168,7 +169,8 @@ C_TEST(ladder_bench, prints_each_table_with_its_steps_and_then_the_parts) {
     char out[4096], records[8192], *argv[] = {"bench"};
     const struct ladder_bench bench = make_bench();
     EXPECT_INT_EQ(0, run_bench(&bench, NULL, 1, argv, out, records, sizeof out));
-    EXPECT_TRUE(strstr(out, "\nop 0, 4 of 8\n  step    own       up\n  v1      100") != NULL);
+    EXPECT_TRUE(strstr(out, "\nop 0, 4 of 8\n  step    own       up  speedup\n"
+                            "  v1      100        –    1.00x\n") != NULL);
     EXPECT_TRUE(strstr(out, "\nop 1, 4 of 8\n") != NULL && strstr(out, "op 2") == NULL);
     EXPECT_INT_EQ(1, occurrences(out, "  v2      101"));
     EXPECT_INT_EQ(2, occurrences(out, "  v3      102"));
