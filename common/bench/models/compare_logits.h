@@ -1,6 +1,6 @@
 /**
  * @file compare_logits.h
- * @brief Checks that two runs of a model give the same logits; private to the model benches.
+ * @brief Checks that two runs of a model give the same logits.
  */
 #ifndef WARPBOOK_COMMON_BENCH_MODELS_COMPARE_LOGITS_H_
 #define WARPBOOK_COMMON_BENCH_MODELS_COMPARE_LOGITS_H_

@@ -11,53 +11,6 @@
 #include "common/bench/models/compare_logits.h"
 #include "common/models/llama2.h"
 
-enum status decode_shape_parse(const char *text, enum llama2_shape *shape, struct error *error) {
-    bool known = llama2_shape_parse(text, shape, NULL) == STATUS_OK;
-    if (known && *shape >= LLAMA2_SHAPE_15M && *shape <= LLAMA2_SHAPE_1B) {
-        return STATUS_OK;
-    }
-    return error_set(error, STATUS_INVALID_ARGUMENT, "--shape is 15m, 110m or 1.1b, not '%s'",
-                     text);
-}
-
-/* Bytes of weights that the matmuls of one token read. */
-static double weight_bytes(const struct llama2_config *c) {
-    double attention = (double)c->C * (double)c->HS * (2.0 * (double)c->NH + 2.0 * (double)c->KVH);
-    double feed_forward = 3.0 * (double)c->C * (double)c->hidden;
-    return sizeof(float) *
-           ((double)c->L * (attention + feed_forward) + (double)c->V * (double)c->C);
-}
-
-double decode_shape_bytes(enum llama2_shape shape) {
-    struct llama2_config config = llama2_shape_config(shape);
-    return weight_bytes(&config);
-}
-
-enum status decode_model_open(struct decode_model *m, const char *path, enum llama2_shape shape,
-                              struct error *error) {
-    *m = (struct decode_model){0};
-    if (path != NULL) {
-        const char *slash = strrchr(path, '/');
-        snprintf(m->name, sizeof m->name, "%s", slash != NULL ? slash + 1 : path);
-        m->config = &m->checkpoint.config;
-        m->weights = &m->checkpoint.weights;
-        return llama2c_open(&m->checkpoint, path, error);
-    }
-    snprintf(m->name, sizeof m->name, "%s shape, random weights", llama2_shape_name(shape));
-    struct llama2_config config = llama2_shape_config(shape);
-    m->config = &m->random.config;
-    m->weights = &m->random.weights;
-    enum status status = llama2_random_create(&m->random, &config, 1);
-    return status == STATUS_OK
-               ? STATUS_OK
-               : error_set(error, status, "%s: %s", m->name, status_message(status));
-}
-
-void decode_model_close(struct decode_model *m) {
-    llama2c_close(&m->checkpoint);
-    llama2_random_free(&m->random);
-}
-
 static double stage_now(const struct decode_stage *s) {
     return s->on_device ? device_now() : bench_now();
 }
@@ -191,7 +144,7 @@ static void print_speeds(const struct decode_bench *bench, const struct decode_m
     for (size_t i = 0; i < count; i++) {
         print_speed(bench, stages, i);
     }
-    printf("  weights read for each token: %.1f MB\n", 1e-6 * weight_bytes(m->config));
+    printf("  weights read for each token: %.1f MB\n", 1e-6 * decode_token_bytes(m->config));
 }
 
 static void print_split(const struct decode_stage *stages, size_t count) {
@@ -221,8 +174,8 @@ static enum status append(const struct decode_bench *bench, const struct decode_
         .threads = s->threads,
         .gpu = s->on_device ? &gpu : NULL,
         .timing = s->timing,
-        .bytes = weight_bytes(m->config),
-        .flops = 0.5 * weight_bytes(m->config),
+        .bytes = decode_token_bytes(m->config),
+        .flops = 0.5 * decode_token_bytes(m->config),
         .peer_ratio = NAN,
         .figure = figure,
         .figure_value = value,

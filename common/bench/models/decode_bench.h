@@ -10,37 +10,13 @@
 
 #include "common/base/status.h"
 #include "common/bench/bench.h"
-#include "common/checkpoints/llama2/llama2c.h"
+#include "common/bench/models/decode_model.h"
 #include "common/device/device.h"
 #include "common/models/engine.h"
-#include "common/models/llama2_random.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/** The model to decode with: a file, or random weights of a known shape. */
-struct decode_model {
-    const struct llama2_config *config;
-    const struct llama2_weights *weights;
-    char name[256]; /**< "110M shape, random weights", "stories260K.bin" */
-    struct llama2c_checkpoint checkpoint;
-    struct llama2_random random;
-};
-
-/** Parses "15m", "110m", "1.1b". @return STATUS_INVALID_ARGUMENT for anything else */
-MUST_CHECK enum status decode_shape_parse(const char *text, enum llama2_shape *shape,
-                                          struct error *error);
-
-/** @return bytes of host memory that random weights of the shape take, norms not counted. */
-double decode_shape_bytes(enum llama2_shape shape);
-
-/** Opens a llama2.c checkpoint; if @p path is NULL, makes random weights of @p shape. */
-MUST_CHECK enum status decode_model_open(struct decode_model *model, const char *path,
-                                         enum llama2_shape shape, struct error *error);
-
-/** Frees; a zero-initialised one is allowed. */
-void decode_model_close(struct decode_model *model);
 
 /** One stage. The caller sets the first block; decode_bench() fills in the second. */
 struct decode_stage {

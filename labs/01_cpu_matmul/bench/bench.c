@@ -11,6 +11,7 @@
 #include "common/base/flags.h"
 #include "common/bench/bench.h"
 #include "common/bench/bench_program.h"
+#include "common/bench/models/decode_model.h"
 #include "common/bench/openblas.h"
 #include "labs/01_cpu_matmul/bench/parts.h"
 
@@ -26,7 +27,8 @@ static enum status check_setup(void *argument, struct error *error) {
     if (setup->steps < 1) {
         return error_set(error, STATUS_INVALID_ARGUMENT, "--steps %d: at least 1", setup->steps);
     }
-    return setup->checkpoint != NULL ? bench_check_checkpoint(setup->checkpoint, error) : STATUS_OK;
+    return setup->checkpoint != NULL ? decode_checkpoint_check(setup->checkpoint, error)
+                                     : STATUS_OK;
 }
 
 /* Measures the machine's peaks, which the tables' percentages refer to, and prints them. */

@@ -7,23 +7,14 @@
 
 #include "common/base/terminal.h"
 #include "common/bench/bench.h"
-#include "common/checkpoints/llama2/llama2c.h"
+#include "common/bench/models/compare_logits.h"
+#include "common/bench/models/decode_model.h"
 #include "common/models/llama2.h"
-#include "common/models/llama2_random.h"
 #include "common/models/plain_decoder.h"
 #include "common/models/profile.h"
 #include "labs/01_cpu_matmul/bench/parts.h"
 #include "labs/01_cpu_matmul/given/engine.h"
 #include "labs/01_cpu_matmul/matmul.h"
-
-/* The model to decode with: a file, or random weights. */
-struct subject_model {
-    struct llama2c_checkpoint checkpoint;
-    struct llama2_random random;
-    const struct llama2_config *config;
-    const struct llama2_weights *weights;
-    char name[256];
-};
 
 /* One way to decode; exactly one of plain and engine is set. */
 struct decoder {
@@ -35,42 +26,6 @@ struct decoder {
     struct bench_timing timing;
     float *logits; /* (V), of the last token */
 };
-
-static enum status model_open(struct subject_model *m, const char *path, struct error *error) {
-    *m = (struct subject_model){0};
-    if (path != NULL) {
-        const char *slash = strrchr(path, '/');
-        snprintf(m->name, sizeof m->name, "%s", slash != NULL ? slash + 1 : path);
-        m->config = &m->checkpoint.config;
-        m->weights = &m->checkpoint.weights;
-        return llama2c_open(&m->checkpoint, path, error);
-    }
-    struct llama2_config config = llama2_shape_config(LLAMA2_SHAPE_15M);
-    snprintf(m->name, sizeof m->name, "15M shape, random weights");
-    m->config = &m->random.config;
-    m->weights = &m->random.weights;
-    return llama2_random_create(&m->random, &config, 1);
-}
-
-static void model_close(struct subject_model *m) {
-    llama2c_close(&m->checkpoint);
-    llama2_random_free(&m->random);
-}
-
-enum status bench_check_checkpoint(const char *path, struct error *error) {
-    struct llama2c_checkpoint checkpoint = {0};
-    enum status status = llama2c_open(&checkpoint, path, error);
-    llama2c_close(&checkpoint);
-    return status;
-}
-
-/* Bytes of weights that pass through the matmuls for one token. */
-static double bytes_per_token(const struct llama2_config *c) {
-    double attention = (double)c->C * (double)c->HS * (2.0 * (double)c->NH + 2.0 * (double)c->KVH);
-    double feed_forward = 3.0 * (double)c->C * (double)c->hidden;
-    return sizeof(float) *
-           ((double)c->L * (attention + feed_forward) + (double)c->V * (double)c->C);
-}
 
 /* One token at position i, by the plain decoder or by the engine's model. */
 static enum status decode_token(const struct decoder *d, struct llama2 *llama2, int32_t token,
@@ -94,7 +49,7 @@ static enum status decode_tokens(const struct decoder *d, struct llama2 *llama2,
 }
 
 /* Decodes `steps` tokens from an empty context; seconds (steps) receives the time of each. */
-static enum status decode(const struct decoder *d, const struct subject_model *m, size_t steps,
+static enum status decode(const struct decoder *d, const struct decode_model *m, size_t steps,
                           double *seconds) {
     struct llama2 *llama2 = NULL;
     if (d->plain == NULL) {
@@ -106,7 +61,7 @@ static enum status decode(const struct decoder *d, const struct subject_model *m
 }
 
 /* Runs once to warm up, then three times, and keeps the run with the best median. */
-static enum status measure_runs(struct decoder *d, const struct subject_model *m, size_t steps,
+static enum status measure_runs(struct decoder *d, const struct decode_model *m, size_t steps,
                                 double *seconds) {
     usleep(60000); /* threads of the decoder before may still spin */
     TRY(decode(d, m, steps < 4 ? steps : 4, seconds));
@@ -120,7 +75,7 @@ static enum status measure_runs(struct decoder *d, const struct subject_model *m
     return STATUS_OK;
 }
 
-static enum status measure_decoder(struct decoder *d, const struct subject_model *m, size_t steps) {
+static enum status measure_decoder(struct decoder *d, const struct decode_model *m, size_t steps) {
     double *seconds = malloc(steps * sizeof *seconds);
     d->logits = malloc(m->config->V * sizeof *d->logits);
     enum status status = seconds != NULL && d->logits != NULL ? measure_runs(d, m, steps, seconds)
@@ -129,25 +84,14 @@ static enum status measure_decoder(struct decoder *d, const struct subject_model
     return status;
 }
 
-/* Largest difference of the logits, relative to the largest logit. */
-static double logits_difference(const float *got, const float *want, size_t V) {
-    double worst = 0.0, largest = 0.0;
-    for (size_t i = 0; i < V; i++) {
-        double difference = isfinite(got[i]) ? fabs((double)got[i] - want[i]) : INFINITY;
-        worst = difference > worst ? difference : worst;
-        largest = fabs(want[i]) > largest ? fabs(want[i]) : largest;
-    }
-    return worst / largest;
-}
-
-static enum status naive_entry(void *context, float *out, const float *in, const float *weight,
-                               size_t M, size_t N, size_t K) {
+static enum status naive_matmul(void *context, float *out, const float *in, const float *weight,
+                                size_t M, size_t N, size_t K) {
     (void)context;
     size_t count;
     return cpu_matmul_ladder(&count)[0].run(out, in, weight, M, N, K, 1);
 }
 
-static enum status append_decoder(const struct decoder *d, const struct subject_model *m,
+static enum status append_decoder(const struct decoder *d, const struct decode_model *m,
                                   struct error *error) {
     const struct bench_record record = {
         .lab = "01_cpu_matmul",
@@ -158,8 +102,8 @@ static enum status append_decoder(const struct decoder *d, const struct subject_
         .dtype = "fp32",
         .threads = d->threads,
         .timing = d->timing,
-        .bytes = bytes_per_token(m->config),
-        .flops = 0.5 * bytes_per_token(m->config),
+        .bytes = decode_token_bytes(m->config),
+        .flops = 0.5 * decode_token_bytes(m->config),
         .peer_ratio = NAN,
         .figure = "tokens_per_second",
         .figure_value = 1e3 / d->timing.median_ms,
@@ -168,7 +112,7 @@ static enum status append_decoder(const struct decoder *d, const struct subject_
 }
 
 static enum status measure_decoders(struct decoder *decoders, size_t count,
-                                    const struct subject_model *m, size_t steps) {
+                                    const struct decode_model *m, size_t steps) {
     struct progress progress = progress_create("decoding", count);
     enum status status = STATUS_OK;
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
@@ -181,22 +125,18 @@ static enum status measure_decoders(struct decoder *decoders, size_t count,
 
 /* Prints and records one decoder, unless its logits differ from those of the plain one. */
 static enum status report_decoder(const struct decoder *d, const struct decoder *plain,
-                                  const struct subject_model *m, struct error *error) {
+                                  const struct decode_model *m, struct error *error) {
     printf("  %-28s %8d %10.3f %11.1f %8.1f %14.2fx\n", d->name, d->threads, d->timing.median_ms,
-           1e3 / d->timing.median_ms, 1e-6 * bytes_per_token(m->config) / d->timing.median_ms,
+           1e3 / d->timing.median_ms, 1e-6 * decode_token_bytes(m->config) / d->timing.median_ms,
            plain->timing.median_ms / d->timing.median_ms);
-    double difference = logits_difference(d->logits, plain->logits, m->config->V);
-    if (!(difference < 1e-3)) {
-        return error_set(error, STATUS_MISMATCH,
-                         "%s gives other logits than the plain decoder: %.3g of the largest",
-                         d->name, difference);
-    }
+    TRY(compare_logits(d->logits, d->name, plain->logits, "the plain decoder", m->config->V,
+                       error));
     return append_decoder(d, m, error);
 }
 
 /* Measures all decoders, prints the table; the first one is the plain decoder. */
 static enum status compare_decoders(struct decoder *decoders, size_t count,
-                                    const struct subject_model *m, size_t steps,
+                                    const struct decode_model *m, size_t steps,
                                     struct error *error) {
     TRY(measure_decoders(decoders, count, m, steps));
     printf("\nLlama2 decode, %s, %zu tokens one at a time\n", m->name, steps);
@@ -217,7 +157,7 @@ static void print_profile(const char *name, int threads, const struct profile *p
 }
 
 static enum status run_profile(const char *name, int threads, const struct engine *inner,
-                               const struct subject_model *m, size_t steps) {
+                               const struct decode_model *m, size_t steps) {
     struct profile profile;
     struct engine engine = {0};
     double *seconds = malloc(steps * sizeof *seconds);
@@ -242,10 +182,10 @@ struct engines {
     struct plain_decoder *plain;
 };
 
-static enum status engines_create(struct engines *e, const struct subject_model *m, int threads) {
+static enum status engines_create(struct engines *e, const struct decode_model *m, int threads) {
     *e = (struct engines){0};
     TRY(engine_reference_create(&e->naive));
-    e->naive.matmul = naive_entry;
+    e->naive.matmul = naive_matmul;
     TRY(engine_cpu_matmul_create(&e->one, 1));
     TRY(engine_cpu_matmul_create(&e->all, threads));
     return plain_decoder_create(&e->plain, m->config, m->weights);
@@ -264,7 +204,7 @@ enum { PLAIN, NAIVE, BEST_ONE, BEST_ALL, DECODERS };
 /* The table, then the profiles of the first step and of the last. */
 static enum status report_decoders(const struct bench_setup *setup, const struct engines *e,
                                    struct decoder *decoders, bool single_step,
-                                   const struct subject_model *m, size_t steps,
+                                   const struct decode_model *m, size_t steps,
                                    struct error *error) {
     size_t rows = single_step ? NAIVE + 1 : setup->threads > 1 ? DECODERS : BEST_ALL;
     const struct decoder *best = &decoders[single_step ? NAIVE : BEST_ONE];
@@ -276,7 +216,7 @@ static enum status report_decoders(const struct bench_setup *setup, const struct
 }
 
 static enum status run_decoders(const struct bench_setup *setup, const struct engines *e,
-                                const struct subject_model *m, struct error *error) {
+                                const struct decode_model *m, struct error *error) {
     size_t count, steps = (size_t)setup->steps;
     const struct cpu_matmul_step *ladder = cpu_matmul_ladder(&count);
     const char *first = ladder[0].name;
@@ -298,18 +238,18 @@ static enum status run_decoders(const struct bench_setup *setup, const struct en
     return status;
 }
 
-static enum status run_model(const struct bench_setup *setup, struct subject_model *model,
+static enum status run_model(const struct bench_setup *setup, struct decode_model *model,
                              struct engines *engines, struct error *error) {
-    TRY(model_open(model, setup->checkpoint, error));
+    TRY(decode_model_open(model, setup->checkpoint, LLAMA2_SHAPE_15M, error));
     TRY(engines_create(engines, model, setup->threads));
     return run_decoders(setup, engines, model, error);
 }
 
 enum status bench_decode(const struct bench_setup *setup, struct error *error) {
-    struct subject_model model = {0};
+    struct decode_model model = {0};
     struct engines engines = {0};
     enum status status = run_model(setup, &model, &engines, error);
     engines_free(&engines);
-    model_close(&model);
+    decode_model_close(&model);
     return status;
 }

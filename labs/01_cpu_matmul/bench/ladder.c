@@ -34,7 +34,7 @@ struct ladder_case {
 struct row {
     const char *name;
     struct bench_timing timing; /* median_ms is NAN if the row was not measured */
-    char wrong[256];            /* "" or what is wrong */
+    char wrong[256];            /* "" or a description of the mistake */
 };
 
 static bool within(size_t a, size_t b, int most_log2) {
@@ -76,7 +76,7 @@ static enum status run_case(void *argument) {
     return c->run(c->out.data, c->data.in, c->data.weight, s.M, s.N, s.K, c->threads);
 }
 
-/* Runs once; row->wrong says what is wrong with the result, if anything is. */
+/* Runs once and checks the result; row->wrong receives "" or a description of the mistake. */
 static void check_case(struct ladder_case *c, struct row *row) {
     guarded_poison(&c->out);
     enum status status = run_case(c);

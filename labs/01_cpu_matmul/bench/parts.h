@@ -16,7 +16,7 @@ struct bench_setup {
     int threads;
     bool quick;
     const char *shape_text;    /**< --shape, or NULL: the default list */
-    struct matmul_shape shape; /**< what it says */
+    struct matmul_shape shape; /**< parsed from shape_text */
     const char *checkpoint;    /**< path, or NULL: random weights of the 15M shape */
     int steps;                 /**< tokens to decode */
     struct bench_machine machine;
@@ -29,9 +29,6 @@ struct bench_setup {
  */
 MUST_CHECK enum status bench_parse_shape(const char *text, struct matmul_shape *shape,
                                          struct error *error);
-
-/** @return STATUS_OK if the file is a llama2.c checkpoint, otherwise the status of opening it. */
-MUST_CHECK enum status bench_check_checkpoint(const char *path, struct error *error);
 
 /**
  * @brief Prints the table of all steps of the ladder, and appends their records.

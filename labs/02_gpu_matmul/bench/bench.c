@@ -17,12 +17,6 @@
 /* Tokens that are enough on a GPU, and on simt, whose modelled time does not vary. */
 enum { STEPS = 32, STEPS_MODELLED = 4 };
 
-struct options {
-    const char *checkpoint, *shape_text;
-    enum llama2_shape shape;
-    int steps, threads;
-};
-
 static const struct ladder_shape shapes[] = {
     {.sizes = {1, 768, 288}, .name = "a layer of the 15M shape"},
     {.sizes = {1, 32000, 288}, .name = "its classifier"},
@@ -35,31 +29,12 @@ static const struct ladder_shape quick_shapes[] = {
     {.sizes = {4, 96, 288}, .name = "four tokens of a prompt"},
 };
 
-/* A file that cannot be read is reported before anything is printed. */
-static enum status check_checkpoint(const struct options *o, struct error *error) {
-    struct decode_model model = {0};
-    enum status status = o->checkpoint != NULL
-                             ? decode_model_open(&model, o->checkpoint, o->shape, error)
-                             : STATUS_OK;
-    decode_model_close(&model);
-    return status;
-}
-
 static enum status check_options(struct ladder_setup *setup, struct error *error) {
-    struct options *o = setup->options;
-    if (o->threads < 1 || o->threads > 1024) {
-        return error_set(error, STATUS_INVALID_ARGUMENT, "--threads %d: from 1 to 1024",
-                         o->threads);
-    }
-    if (o->steps < 0) {
-        return error_set(error, STATUS_INVALID_ARGUMENT, "--steps %d: at least 1, or 0", o->steps);
-    }
-    TRY(decode_shape_parse(o->shape_text, &o->shape, error));
-    return check_checkpoint(o, error);
+    return decode_options_check(setup->options, error);
 }
 
 static enum ladder_scope scope(const struct ladder_setup *setup) {
-    const struct options *o = setup->options;
+    const struct decode_options *o = setup->options;
     return o->checkpoint != NULL ? LADDER_PARTS_ALONE : LADDER_AND_PARTS;
 }
 
@@ -118,7 +93,7 @@ struct decoders {
 static enum status compare_stages(const struct ladder_setup *setup, struct decoders *d,
                                   struct error *error) {
     char name[64];
-    const struct options *o = setup->options;
+    const struct decode_options *o = setup->options;
     const int steps = setup->gpu.modelled ? STEPS_MODELLED : STEPS;
     const struct decode_bench decode = {
         .lab = "02_gpu_matmul",
@@ -179,7 +154,7 @@ static const struct ladder_bench bench = {
 };
 
 int main(int argc, char **argv) {
-    struct options o = {.shape_text = "15m", .threads = bench_cpu_count()};
+    struct decode_options o = {.shape_text = "15m", .threads = bench_cpu_count()};
     struct ladder_setup setup = {.options = &o, .all = true};
     const struct flag flags[] = {
         {"shape", 's', FLAG_STRING, &o.shape_text, "NAME",

@@ -21,9 +21,7 @@
 enum { STEPS = 32, STEPS_QUICK = 8, STEPS_MODELLED = 4, STEPS_MODELLED_QUICK = 2 };
 
 struct options {
-    const char *checkpoint, *shape_text;
-    enum llama2_shape shape;
-    int steps, threads;
+    struct decode_options decode;
     bool quick;
     struct device_properties properties;
 };
@@ -34,34 +32,14 @@ struct comparison_run {
     struct engine cpu, copying, resident;
 };
 
-/* A file that cannot be read is reported before anything is printed. */
-static enum status check_checkpoint(const struct options *o, struct error *error) {
-    struct decode_model model = {0};
-    enum status status = o->checkpoint != NULL
-                             ? decode_model_open(&model, o->checkpoint, o->shape, error)
-                             : STATUS_OK;
-    decode_model_close(&model);
-    return status;
-}
-
 static enum status check_options(void *argument, struct error *error) {
     struct options *o = argument;
-    if (o->threads < 1 || o->threads > 1024) {
-        return error_set(error, STATUS_INVALID_ARGUMENT, "--threads %d: from 1 to 1024",
-                         o->threads);
-    }
-    if (o->steps < 0) {
-        return error_set(error, STATUS_INVALID_ARGUMENT, "--steps %d: at least 1, or 0", o->steps);
-    }
-    if (o->shape_text != NULL) {
-        TRY(decode_shape_parse(o->shape_text, &o->shape, error));
-    }
-    return check_checkpoint(o, error);
+    return decode_options_check(&o->decode, error);
 }
 
 static size_t steps_of(const struct options *o) {
-    if (o->steps > 0) {
-        return (size_t)o->steps;
+    if (o->decode.steps > 0) {
+        return (size_t)o->decode.steps;
     }
     if (o->properties.modelled) {
         return o->quick ? STEPS_MODELLED_QUICK : STEPS_MODELLED;
@@ -79,13 +57,14 @@ static enum status compare(const struct options *o, enum llama2_shape shape,
         .steps = steps_of(o),
     };
     struct decode_stage stages[] = {
-        {.name = name, .engine = &r->cpu, .threads = o->threads},
+        {.name = name, .engine = &r->cpu, .threads = o->decode.threads},
         {.name = "02, matmul on the GPU", .engine = &r->copying, .threads = 1, .on_device = true},
         {.name = "03, all on the GPU", .engine = &r->resident, .threads = 1, .on_device = true},
     };
-    snprintf(name, sizeof name, "01, %d CPU thread%s", o->threads, o->threads == 1 ? "" : "s");
-    TRY(decode_model_open(&r->model, o->checkpoint, shape, error));
-    TRY(engine_cpu_matmul_create(&r->cpu, o->threads));
+    snprintf(name, sizeof name, "01, %d CPU thread%s", o->decode.threads,
+             o->decode.threads == 1 ? "" : "s");
+    TRY(decode_model_open(&r->model, o->decode.checkpoint, shape, error));
+    TRY(engine_cpu_matmul_create(&r->cpu, o->decode.threads));
     TRY(engine_gpu_matmul_create(&r->copying, error));
     TRY(engine_resident_create(&r->resident, error));
     return decode_bench(&bench, &r->model, stages, sizeof stages / sizeof *stages, error);
@@ -110,8 +89,9 @@ static bool memory_allows(const struct options *o, enum llama2_shape shape) {
 }
 
 static enum status run_models(const struct options *o, struct error *error) {
-    if (o->shape_text != NULL || o->checkpoint != NULL || o->properties.modelled || o->quick) {
-        return run_model(o, o->shape, error);
+    if (o->decode.shape_text != NULL || o->decode.checkpoint != NULL || o->properties.modelled ||
+        o->quick) {
+        return run_model(o, o->decode.shape, error);
     }
     TRY(run_model(o, LLAMA2_SHAPE_15M, error));
     TRY(run_model(o, LLAMA2_SHAPE_110M, error));
@@ -130,15 +110,15 @@ static enum status run(void *argument, struct error *error) {
 }
 
 int main(int argc, char **argv) {
-    struct options o = {.shape = LLAMA2_SHAPE_15M, .threads = bench_cpu_count()};
+    struct options o = {.decode = {.shape = LLAMA2_SHAPE_15M, .threads = bench_cpu_count()}};
     const struct flag table[] = {
-        {"shape", 's', FLAG_STRING, &o.shape_text, "NAME",
+        {"shape", 's', FLAG_STRING, &o.decode.shape_text, "NAME",
          "only this model: 15m, 110m or 1.1b, random weights"},
-        {"checkpoint", 'c', FLAG_STRING, &o.checkpoint, "FILE",
+        {"checkpoint", 'c', FLAG_STRING, &o.decode.checkpoint, "FILE",
          "only this model: a llama2.c checkpoint"},
-        {"steps", 'n', FLAG_INT, &o.steps, "N",
+        {"steps", 'n', FLAG_INT, &o.decode.steps, "N",
          "tokens to decode; 0: 32, quick 8, on simt 4, quick 2"},
-        {"threads", 't', FLAG_INT, &o.threads, "N", "most CPU threads of lab 01's engine"},
+        {"threads", 't', FLAG_INT, &o.decode.threads, "N", "most CPU threads of lab 01's engine"},
         {"quick", 'q', FLAG_SWITCH, &o.quick, NULL, "fewer models, shorter runs"},
     };
     const struct flags flags = {
