@@ -15,8 +15,8 @@
 
 #include "common/cuda/memory.cuh"
 
-/* 16 x 8 of C, spread over a warp. A thread has rows lane / 4 (x[0], x[1]) and lane / 4 + 8 (x[2],
-   x[3]), columns lane % 4 * 2 and the one after. */
+/* 16 x 8 of C, distributed over a warp. A thread has rows lane / 4 (x[0], x[1]) and lane / 4 + 8
+   (x[2], x[3]), columns lane % 4 * 2 and the one after. */
 struct accumulator {
     float x[4];
 };

@@ -136,15 +136,15 @@ static __global__ void query_kernel(struct attention_problem p, enum mistake mis
         }
         float score = hidden ? -INFINITY : score_of(p, view, s, mistake);
         float now = mistake == MISTAKE_unstable ? 0.0f : fmaxf(largest, score);
-        float shrink =
+        float rescale =
             largest == -INFINITY || mistake == MISTAKE_unstable ? 1.0f : expf(largest - now);
-        shrink = mistake == MISTAKE_no_rescale ? 1.0f : shrink;
+        rescale = mistake == MISTAKE_no_rescale ? 1.0f : rescale;
         float weight = score == -INFINITY ? 0.0f : expf(score - now);
         largest = now;
-        sum = sum * shrink + weight;
+        sum = sum * rescale + weight;
         for (size_t c = 0; c < p.HS; c++) {
             out[c] =
-                out[c] * shrink + weight * load(p.v, view.kv + s * view.kv_stride + c, p.dtype);
+                out[c] * rescale + weight * load(p.v, view.kv + s * view.kv_stride + c, p.dtype);
         }
     }
     for (size_t c = 0; c < p.HS; c++) {

@@ -30,8 +30,8 @@
     X(stale)          /* attends to the new key and value, but does not write them */     \
     X(no_rope_key)    /* does not turn keys */                                            \
     X(no_rope)        /* does not turn queries */                                         \
-    X(interleaved)    /* turns neighbours, whatever the layout */                         \
-    X(late)           /* turns as at the position after */                                \
+    X(interleaved)    /* rotates neighbours, whatever the layout */                         \
+    X(late)           /* rotates as at the next position */                                \
     X(early)          /* does not attend to the token itself */                           \
     X(own_heads)      /* key heads are shared in turn, not in groups */                   \
     X(row_behind)     /* also writes the row behind the position's */                     \
@@ -149,7 +149,7 @@ static __device__ size_t position_of(const struct kv_attention &a, enum mistake 
     return mistake == MISTAKE_longest ? a.longest - 1 : (size_t)*a.position;
 }
 
-/* A thread turns a pair, in place. */
+/* A thread rotates a pair in place. */
 static __global__ void turn_kernel(struct kv_attention a, float *projected, enum mistake mistake) {
     size_t pair = (size_t)blockIdx.x * THREADS + threadIdx.x, half = a.HS / 2;
     size_t head = pair / half, i = pair % half;
@@ -219,12 +219,12 @@ static __device__ struct part part_of(const struct kv_attention &a, const float 
         }
         score *= scale;
         float next = mistake == MISTAKE_no_max ? 0.0f : fmaxf(part.largest, score);
-        float shrink = part.largest == -INFINITY ? 0.0f : expf(part.largest - next);
+        float rescale = part.largest == -INFINITY ? 0.0f : expf(part.largest - next);
         float weight = expf(score - next);
         part.largest = next;
-        part.sum = part.sum * shrink + weight;
+        part.sum = part.sum * rescale + weight;
         part.out =
-            part.out * shrink + weight * kept(a, projected, false, s, group * a.HS + c, mistake);
+            part.out * rescale + weight * kept(a, projected, false, s, group * a.HS + c, mistake);
     }
     return part;
 }

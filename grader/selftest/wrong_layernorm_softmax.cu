@@ -103,11 +103,11 @@ static __device__ float together(float x, bool maximum, enum mistake mistake) {
     return mistake == MISTAKE_half && !maximum ? __half2float(__float2half_rn(result)) : result;
 }
 
-/* Sum of x, or of (x - centre)^2. */
-template <typename T> static __device__ float sum_of(const row<T> &r, bool squares, float centre) {
+/* Sum of x, or of (x - mean)^2. */
+template <typename T> static __device__ float sum_of(const row<T> &r, bool squares, float mean) {
     float sum = 0.0f;
     for (size_t c = threadIdx.x; c < r.C; c += blockDim.x) {
-        float x = element(r, c) - centre;
+        float x = element(r, c) - mean;
         sum += squares ? x * x : x;
     }
     return together(sum, false, r.mistake);

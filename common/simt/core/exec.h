@@ -121,7 +121,7 @@ struct simt_warp {
     unsigned char *rows;        /**< frame of the running function, 64-byte aligned */
     uint32_t *predicates;       /**< bit masks of the running function */
     uint32_t mask;              /**< active lanes, guard applied */
-    uint32_t lanes[SIMT_LANES]; /**< the mask spread out: ~0 where active, else 0 */
+    uint32_t lanes[SIMT_LANES]; /**< the mask expanded: ~0 where active, else 0 */
     uint32_t members;           /**< lanes that exist and have not exited */
     uint32_t carry;             /**< condition code CC.CF, a bit a lane: add.cc ... madc */
     struct simt_block *block;

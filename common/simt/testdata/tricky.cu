@@ -880,31 +880,31 @@ __global__ void halves_of_warps(unsigned short *data) {
 // whoever needs one reads until it is there, with no fence: in 8 bytes with the number beside the
 // value, and, where only the last round's value can be there, in 4 with the round's lowest bit.
 // Blocks of 64.
-__global__ void tagged_values(unsigned long long *posts, unsigned *board, unsigned *out,
+__global__ void tagged_values(unsigned long long *messages, unsigned *mailboxes, unsigned *out,
                               const int *in, int rounds) {
     __shared__ unsigned sums[2];
     int t = threadIdx.x, i = blockIdx.x * 64 + t, all = 64 * gridDim.x;
     unsigned value = in[i];
     for (unsigned round = 1; round <= rounds; round++) {
         unsigned long long post = (unsigned long long)round << 32 | value, a, b;
-        asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(posts + i), "l"(post) : "memory");
+        asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(messages + i), "l"(post) : "memory");
         for (int k = 2 * (t % 32); k < all; k += 64) {
             do {
                 asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];"
                              : "=l"(a), "=l"(b)
-                             : "l"(posts + k)
+                             : "l"(messages + k)
                              : "memory");
             } while (a >> 32 != round || b >> 32 != round);
             value += (unsigned)a + 3 * (unsigned)b;
         }
         unsigned bit = round & 1, shown = (value & ~1u) | bit, x, y, z, w;
-        asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(board + i), "r"(shown) : "memory");
+        asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(mailboxes + i), "r"(shown) : "memory");
         unsigned sum = 0, wrong;
         for (int k = 4 * (t % 32); k < all; k += 128) {
             do {
                 asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];"
                              : "=r"(x), "=r"(y), "=r"(z), "=r"(w)
-                             : "l"(board + k)
+                             : "l"(mailboxes + k)
                              : "memory");
                 wrong = ((x ^ bit) | (y ^ bit) | (z ^ bit) | (w ^ bit)) & 1;
             } while (__any_sync(0xffffffffu, wrong));

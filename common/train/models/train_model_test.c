@@ -333,8 +333,8 @@ C_TEST(train_model, does_not_mind_the_order_of_sequences) {
             b.labels[0] = a.labels[1];
             b.labels[1] = a.labels[0];
         }
-        const struct train_batch whole = model_testing_view(&a), turned = model_testing_view(&b);
-        expect_same_gradient(f.model, &whole, &turned, 1);
+        const struct train_batch whole = model_testing_view(&a), rotated = model_testing_view(&b);
+        expect_same_gradient(f.model, &whole, &rotated, 1);
         fixture_free(&f);
     }
 }

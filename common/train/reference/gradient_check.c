@@ -22,13 +22,13 @@ double gradient_dot(const double *a, const double *b, size_t count) {
 }
 
 static double central_difference(double *x, gradient_loss *loss, void *arguments) {
-    double centre = *x, step = STEP * fmax(1.0, fabs(centre));
-    double above = centre + step, below = centre - step;
+    double value = *x, step = STEP * fmax(1.0, fabs(value));
+    double above = value + step, below = value - step;
     *x = above;
     double high = loss(arguments);
     *x = below;
     double low = loss(arguments);
-    *x = centre;
+    *x = value;
     return (high - low) / (above - below);
 }
 

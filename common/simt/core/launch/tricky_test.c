@@ -917,26 +917,26 @@ SCENE(halves_of_warps) {
     }
 }
 
-/* What a thread makes of all posts: its lane's pairs. */
-static unsigned sum_of_posts(const unsigned *posts, int all, int t) {
+/* What a thread makes of all messages: its lane's pairs. */
+static unsigned sum_of_posts(const unsigned *messages, int all, int t) {
     unsigned sum = 0;
     for (int k = 2 * (t % 32); k < all; k += 64) {
-        sum += posts[k] + 3 * posts[k + 1];
+        sum += messages[k] + 3 * messages[k + 1];
     }
     return sum;
 }
 
 SCENE(tagged_values) {
     enum { BLOCKS = 6, ALL = 64 * BLOCKS, ROUNDS = 5 };
-    unsigned values[ALL], posts[ALL];
+    unsigned values[ALL], messages[ALL];
     for (int i = 0; i < ALL; i++) {
         values[i] = (unsigned)s->in[i];
     }
     for (int round = 0; round < ROUNDS; round++) {
         unsigned sum = 0;
-        memcpy(posts, values, sizeof posts);
+        memcpy(messages, values, sizeof messages);
         for (int i = 0; i < ALL; i++) {
-            values[i] += sum_of_posts(posts, ALL, i);
+            values[i] += sum_of_posts(messages, ALL, i);
             sum += values[i] >> 1;
         }
         for (int i = 0; i < ALL; i++) {
@@ -944,7 +944,7 @@ SCENE(tagged_values) {
         }
     }
     struct {
-        uint64_t posts, board, out, in;
+        uint64_t messages, mailboxes, out, in;
         int rounds;
     } p = {zeros(s, 2 * ALL), zeros(s, ALL), empty(s, ALL), s->d_in, ROUNDS};
     const struct testing_launch launch = {.kernel = "tagged_values",

@@ -73,7 +73,7 @@ struct place {
     uint32_t base, by_group, by_thread;
 };
 
-static struct place place_of(const struct tile *tile, uint32_t r, uint32_t e) {
+static struct place element_place(const struct tile *tile, uint32_t r, uint32_t e) {
     uint32_t p = packed(tile);
     uint32_t width = tile->columns;
     uint32_t down, across;
@@ -103,7 +103,7 @@ void tile_gather(const struct simt_warp *warp, const struct tile *tile, const ui
     for (uint32_t r = 0; r < count; r++) {
         const union simt_row *row = simt_row(warp, registers[r]);
         for (uint32_t e = 0; e < packed(tile); e++) {
-            struct place place = place_of(tile, r, e);
+            struct place place = element_place(tile, r, e);
             for (uint32_t lane = 0; lane < SIMT_LANES; lane++) {
                 uint64_t word = bits == 64 ? row->u64[lane] : row->u32[lane] >> e * bits % 32;
                 elements[number(&place, lane)] = word & mask;
@@ -119,7 +119,7 @@ void tile_scatter(const struct simt_warp *warp, const struct tile *tile, const u
     for (uint32_t r = 0; r < count; r++) {
         union simt_row *row = simt_row(warp, registers[r]);
         for (uint32_t e = 0; e < packed(tile); e++) {
-            struct place place = place_of(tile, r % distinct, e);
+            struct place place = element_place(tile, r % distinct, e);
             for (uint32_t lane = 0; lane < SIMT_LANES; lane++) {
                 uint64_t element = elements[number(&place, lane)];
                 if (bits == 64) {

@@ -5,7 +5,7 @@
  * register holds one number of each lane: lane 4 g + t has those of line g, places
  * t, t + 1 ... So a request that fills a register of every lane takes 8 lines, 4 pieces
  * of each; of a matrix that lies across, 4 lines and 8 elements of each. Numbers of 16
- * bits are turned round in registers; from shared memory they come as by ldmatrix.
+ * bits are transposed in registers; from shared memory they come as by ldmatrix.
  */
 #include <string.h>
 

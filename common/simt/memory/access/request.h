@@ -42,7 +42,7 @@ struct simt_request {
     struct simt_warp *warp;
     const struct simt_instruction *instruction;
     struct simt_pattern *pattern;
-    const uint32_t *lanes;     /**< the mask spread out */
+    const uint32_t *lanes;     /**< the mask expanded */
     const uint64_t *addresses; /**< given by the caller of simt_access_resolve(), or NULL */
     unsigned char **places;    /**< simt_access_resolve(): receives the host addresses, or NULL */
     unsigned char *host;       /**< of the first active lane */
