@@ -50,7 +50,7 @@ def grade_lab(lab):
         c_test(
             name = "%s_%s" % (lab, part),
             size = "medium",
-            srcs = ["//grader/harness:recorded.c"] + case_srcs(lab, part) + (SYMBOLS_SRCS if parity else []),
+            srcs = ["//grader/harness:record_enable.c"] + case_srcs(lab, part) + (SYMBOLS_SRCS if parity else []),
             data = [lab + "_worker", lab + "_baseline"] + ([lab + "_symbols"] if parity else []),
             linkopts = REMOTE_LINKOPTS,
             local_defines = margin + ["GRADER_LAB=\\\"%s\\\"" % lab, "GRADER_PART=\\\"%s\\\"" % part] +

@@ -7,7 +7,7 @@
 #include "grader/01_cpu_matmul/calls.h"
 #include "grader/01_cpu_matmul/remote.h"
 #include "grader/harness/logits.h"
-#include "grader/harness/own_work.h"
+#include "grader/harness/no_vendor_library.h"
 #include "grader/harness/remote_models.h"
 #include "grader/harness/seed.h"
 #include "grader/harness/watch.h"

@@ -12,7 +12,7 @@
 #include "common/testing/words.h"
 #include "grader/02_gpu_matmul/calls.h"
 #include "grader/harness/gpu.h"
-#include "grader/harness/own_work.h"
+#include "grader/harness/no_vendor_library.h"
 #include "grader/harness/seed.h"
 #include "grader/harness/speedup.h"
 #include "grader/harness/watch.h"

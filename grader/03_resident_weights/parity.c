@@ -11,7 +11,7 @@
 #include "common/testing/testing.h"
 #include "grader/03_resident_weights/calls.h"
 #include "grader/harness/gpu.h"
-#include "grader/harness/own_work.h"
+#include "grader/harness/no_vendor_library.h"
 #include "grader/harness/remote_bert.h"
 #include "grader/harness/remote_models.h"
 #include "grader/harness/seed.h"

@@ -12,7 +12,7 @@
 #include "grader/harness/fixture.h"
 #include "grader/harness/gpu.h"
 #include "grader/harness/logits.h"
-#include "grader/harness/own_work.h"
+#include "grader/harness/no_vendor_library.h"
 #include "grader/harness/remote_bert.h"
 #include "grader/harness/remote_models.h"
 #include "grader/harness/seed.h"

@@ -8,7 +8,7 @@
 #include "grader/06_fused_epilogues/calls.h"
 #include "grader/harness/fixture.h"
 #include "grader/harness/gpu.h"
-#include "grader/harness/own_work.h"
+#include "grader/harness/no_vendor_library.h"
 #include "grader/harness/remote_bert.h"
 #include "grader/harness/seed.h"
 #include "grader/harness/watch.h"

@@ -14,7 +14,7 @@
 #include "common/testing/testing.h"
 #include "grader/06_fused_epilogues/calls.h"
 #include "grader/harness/gpu.h"
-#include "grader/harness/own_work.h"
+#include "grader/harness/no_vendor_library.h"
 #include "grader/harness/remote_bert.h"
 #include "grader/harness/seed.h"
 #include "grader/harness/speedup.h"

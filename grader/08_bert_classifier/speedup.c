@@ -15,7 +15,7 @@
 #include "common/testing/testing.h"
 #include "grader/08_bert_classifier/remote.h"
 #include "grader/harness/gpu.h"
-#include "grader/harness/own_work.h"
+#include "grader/harness/no_vendor_library.h"
 #include "grader/harness/remote_models.h"
 #include "grader/harness/seed.h"
 #include "grader/harness/speedup.h"

@@ -18,7 +18,7 @@
 #include "grader/09_kv_cache/remote.h"
 #include "grader/harness/gpu.h"
 #include "grader/harness/logits.h"
-#include "grader/harness/own_work.h"
+#include "grader/harness/no_vendor_library.h"
 #include "grader/harness/seed.h"
 #include "grader/harness/speedup.h"
 #include "grader/harness/watch.h"

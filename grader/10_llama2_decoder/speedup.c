@@ -17,7 +17,7 @@
 #include "grader/10_llama2_decoder/remote.h"
 #include "grader/harness/gpu.h"
 #include "grader/harness/logits.h"
-#include "grader/harness/own_work.h"
+#include "grader/harness/no_vendor_library.h"
 #include "grader/harness/seed.h"
 #include "grader/harness/speedup.h"
 #include "grader/harness/watch.h"

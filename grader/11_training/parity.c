@@ -13,7 +13,7 @@
 #include "grader/11_training/remote.h"
 #include "grader/harness/fixture.h"
 #include "grader/harness/gpu.h"
-#include "grader/harness/own_work.h"
+#include "grader/harness/no_vendor_library.h"
 #include "grader/harness/watch.h"
 #include "grader/isolation/remote.h"
 #include "labs/11_training/problem/adamw.h"

@@ -15,7 +15,7 @@
 #include "grader/11_training/model.h"
 #include "grader/11_training/remote.h"
 #include "grader/harness/gpu.h"
-#include "grader/harness/own_work.h"
+#include "grader/harness/no_vendor_library.h"
 #include "grader/harness/seed.h"
 #include "grader/harness/speedup.h"
 #include "grader/harness/watch.h"

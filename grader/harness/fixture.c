@@ -2,7 +2,7 @@
 
 #include "common/testing/testing.h"
 #include "grader/harness/gpu.h"
-#include "grader/harness/own_work.h"
+#include "grader/harness/no_vendor_library.h"
 #include "grader/harness/seed.h"
 
 static enum status create(struct fixture *fixture, size_t workspace_bytes, struct error *error) {

@@ -43,7 +43,7 @@ def remote_defines(worker, baseline, device = True):
     ]
 
 def case_srcs(lab, part):
-    """Sources of one graded test, beside recorded.c."""
+    """Sources of one graded test, beside record_enable.c."""
     return ["//grader/%s:%s.c" % (lab, part), "//grader/%s:headers" % lab, "//grader/isolation:program.c"]
 
 def case_deps(lab):

@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "common/testing/testing.h"
-#include "grader/harness/own_work.h"
+#include "grader/harness/no_vendor_library.h"
 #include "grader/harness/watch.h"
 #include "grader/isolation/link.h"
 #include "grader/isolation/message.h"

@@ -17,8 +17,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "grader/sandbox/filter.h"
-#include "grader/sandbox/reach.h"
+#include "grader/sandbox/landlock.h"
+#include "grader/sandbox/seccomp_filter.h"
 
 /* Room for one descriptor beside a note, aligned as the kernel wants it. */
 union control {

@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "grader/sandbox/child.h"
-#include "grader/sandbox/folder.h"
 #include "grader/sandbox/processes.h"
 #include "grader/sandbox/supervisor.h"
+#include "grader/sandbox/temporary_folder.h"
 
 /* What a supervisor may take beyond the wall limit: starting, killing, cleaning up. */
 enum { GRACE_S = 10 };

@@ -16,7 +16,7 @@
 #include "common/testing/testing.h"
 
 /* As BUILD puts it beside this test. */
-static const char nasty[] = "grader/sandbox/nasty";
+static const char hostile[] = "grader/sandbox/hostile";
 
 enum {
     FILES = SANDBOX_HOLDS_READS | SANDBOX_HOLDS_WRITES,
@@ -24,7 +24,7 @@ enum {
     WITNESS = 9 /* a pipe's end in the program: it closes when nobody holds it any more */
 };
 
-/* A nasty program, and what came of it. Limits are far away unless a test brings them near. */
+/* A hostile program, and its result. Limits are far away unless a test brings them near. */
 struct trial {
     const char *argv[4];
     struct sandbox_command command;
@@ -36,7 +36,7 @@ static struct trial *trial(const char *word, const char *argument) {
     if (t == NULL) {
         abort();
     }
-    t->argv[0] = nasty;
+    t->argv[0] = hostile;
     t->argv[1] = word;
     t->argv[2] = argument;
     t->command.argv = t->argv;

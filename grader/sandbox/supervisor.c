@@ -17,10 +17,10 @@
 #include <unistd.h>
 
 #include "grader/sandbox/child.h"
-#include "grader/sandbox/filter.h"
-#include "grader/sandbox/folder.h"
 #include "grader/sandbox/output.h"
 #include "grader/sandbox/processes.h"
+#include "grader/sandbox/seccomp_filter.h"
+#include "grader/sandbox/temporary_folder.h"
 
 enum {
     TICK_MS = 10,       /* between two looks at what the program uses */

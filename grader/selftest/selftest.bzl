@@ -48,7 +48,7 @@ def graded_case(name, lab, part, margin, subject, defines = [], recorded = False
     cc_binary(
         name = name,
         testonly = True,
-        srcs = case_srcs(lab, part) + (["//grader/harness:recorded.c"] if recorded else []) +
+        srcs = case_srcs(lab, part) + (["//grader/harness:record_enable.c"] if recorded else []) +
                (SYMBOLS_SRCS if with_symbols else []),
         data = [name + "_worker", "//grader:%s_baseline" % lab] + ([own_symbols] if with_symbols else []),
         linkopts = REMOTE_LINKOPTS,

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "common/base/utf8.h"
-#include "common/tokenizers/wordpiece/wordpiece_words.h"
+#include "common/tokenizers/wordpiece/wordpiece_pretokenize.h"
 
 enum { CODE_POINTS = 0x110000 };
 

@@ -4,7 +4,7 @@
 
 #include "common/base/utf8.h"
 #include "common/tokenizers/training/words.h"
-#include "common/tokenizers/wordpiece/wordpiece_words.h"
+#include "common/tokenizers/wordpiece/wordpiece_pretokenize.h"
 
 enum { LONGEST_RUN = WORDPIECE_LONGEST_WORD, MOST_BYTES = 4 /* of a character */ };
 

@@ -9,8 +9,8 @@
 #include "common/base/utf8.h"
 #include "common/tokenizers/wordpiece/wordpiece_list.h"
 #include "common/tokenizers/wordpiece/wordpiece_normalize.h"
+#include "common/tokenizers/wordpiece/wordpiece_pretokenize.h"
 #include "common/tokenizers/wordpiece/wordpiece_vocabulary.h"
-#include "common/tokenizers/wordpiece/wordpiece_words.h"
 
 enum { LONGEST_WORD = WORDPIECE_LONGEST_WORD, CONTINUED = 2 /* bytes of "##" */ };
 

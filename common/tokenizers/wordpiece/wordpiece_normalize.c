@@ -73,7 +73,7 @@ static bool push_character(struct normalizer *normalizer, int32_t code_point) {
     if (kind == CHARACTER_BLANK) {
         return push_part(normalizer, ' ');
     }
-    bool ideograph = character_is_ideograph(code_point);
+    bool ideograph = character_is_cjk(code_point);
     if (normalizer->cased) {
         return push_cased(normalizer->out, code_point, ideograph);
     }

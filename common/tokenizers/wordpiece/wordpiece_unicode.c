@@ -47,7 +47,7 @@ int character_combining_class(int32_t code_point) {
     return find_number(COMBINING_CLASSES, COUNT_OF(COMBINING_CLASSES), code_point, 0);
 }
 
-bool character_is_ideograph(int32_t code_point) {
+bool character_is_cjk(int32_t code_point) {
     /* BERT's list, with the library's own start of extension E: U+2B920 for U+2B820. */
     static const struct {
         int32_t first, last;

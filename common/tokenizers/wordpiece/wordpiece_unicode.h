@@ -31,7 +31,7 @@ enum character_class character_classify(int32_t code_point);
 int character_combining_class(int32_t code_point);
 
 /** @return true for the CJK ideographs that BERT puts blanks around. */
-bool character_is_ideograph(int32_t code_point);
+bool character_is_cjk(int32_t code_point);
 
 /** @return the lower-case letter, or the code point itself. */
 int32_t character_lower(int32_t code_point);

@@ -1,4 +1,4 @@
-#include "common/tokenizers/wordpiece/wordpiece_words.h"
+#include "common/tokenizers/wordpiece/wordpiece_pretokenize.h"
 
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@ static bool punctuation(int32_t code_point) {
 }
 
 bool wordpiece_stands_alone(int32_t code_point) {
-    return punctuation(code_point) || character_is_ideograph(code_point);
+    return punctuation(code_point) || character_is_cjk(code_point);
 }
 
 bool wordpiece_next_word(const struct list *text, size_t *start, size_t *end) {

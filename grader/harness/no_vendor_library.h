@@ -1,9 +1,9 @@
 /**
- * @file own_work.h
+ * @file no_vendor_library.h
  * @brief A submission must do the work itself.
  */
-#ifndef WARPBOOK_GRADER_HARNESS_OWN_WORK_H_
-#define WARPBOOK_GRADER_HARNESS_OWN_WORK_H_
+#ifndef WARPBOOK_GRADER_HARNESS_NO_VENDOR_LIBRARY_H_
+#define WARPBOOK_GRADER_HARNESS_NO_VENDOR_LIBRARY_H_
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,9 +1,9 @@
 /**
- * @file folder.h
+ * @file temporary_folder.h
  * @brief A fresh folder for a program that may leave anything in it.
  */
-#ifndef WARPBOOK_GRADER_SANDBOX_FOLDER_H_
-#define WARPBOOK_GRADER_SANDBOX_FOLDER_H_
+#ifndef WARPBOOK_GRADER_SANDBOX_TEMPORARY_FOLDER_H_
+#define WARPBOOK_GRADER_SANDBOX_TEMPORARY_FOLDER_H_
 
 #include <stdbool.h>
 #include <stddef.h>

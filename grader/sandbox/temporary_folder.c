@@ -1,4 +1,4 @@
-#include "grader/sandbox/folder.h"
+#include "grader/sandbox/temporary_folder.h"
 
 #include <dirent.h>
 #include <errno.h>

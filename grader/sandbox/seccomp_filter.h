@@ -1,12 +1,12 @@
 /**
- * @file filter.h
+ * @file seccomp_filter.h
  * @brief The system calls that a sandboxed program may not make.
  *
  * Built on libseccomp. All that is not listed is allowed: the list is of what
  * reaches other processes, the network, the machine, or gets round the filter.
  */
-#ifndef WARPBOOK_GRADER_SANDBOX_FILTER_H_
-#define WARPBOOK_GRADER_SANDBOX_FILTER_H_
+#ifndef WARPBOOK_GRADER_SANDBOX_SECCOMP_FILTER_H_
+#define WARPBOOK_GRADER_SANDBOX_SECCOMP_FILTER_H_
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,9 +1,9 @@
 /**
- * @file reach.h
+ * @file landlock.h
  * @brief The files that a sandboxed program reaches (Landlock).
  */
-#ifndef WARPBOOK_GRADER_SANDBOX_REACH_H_
-#define WARPBOOK_GRADER_SANDBOX_REACH_H_
+#ifndef WARPBOOK_GRADER_SANDBOX_LANDLOCK_H_
+#define WARPBOOK_GRADER_SANDBOX_LANDLOCK_H_
 
 #include <stdbool.h>
 

@@ -1,9 +1,9 @@
 /**
- * @file wordpiece_words.h
+ * @file wordpiece_pretokenize.h
  * @brief The words that BERT's tokenizer splits into pieces, for programs that count words.
  */
-#ifndef WARPBOOK_COMMON_TOKENIZERS_WORDPIECE_WORDPIECE_WORDS_H_
-#define WARPBOOK_COMMON_TOKENIZERS_WORDPIECE_WORDPIECE_WORDS_H_
+#ifndef WARPBOOK_COMMON_TOKENIZERS_WORDPIECE_WORDPIECE_PRETOKENIZE_H_
+#define WARPBOOK_COMMON_TOKENIZERS_WORDPIECE_WORDPIECE_PRETOKENIZE_H_
 
 #include <stdbool.h>
 #include <stddef.h>

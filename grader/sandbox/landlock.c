@@ -1,4 +1,4 @@
-#include "grader/sandbox/reach.h"
+#include "grader/sandbox/landlock.h"
 
 #include <fcntl.h>
 #include <glob.h>

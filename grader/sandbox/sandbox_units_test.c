@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "common/testing/testing.h"
-#include "grader/sandbox/folder.h"
 #include "grader/sandbox/output.h"
 #include "grader/sandbox/processes.h"
+#include "grader/sandbox/temporary_folder.h"
 
 /* Adds `count` bytes, each the low byte of its place, in pieces of `piece`. */
 static struct sandbox_output *fill(size_t count, size_t piece) {

@@ -1,4 +1,4 @@
-#include "grader/sandbox/filter.h"
+#include "grader/sandbox/seccomp_filter.h"
 
 #ifdef WARPBOOK_NO_SECCOMP
 
