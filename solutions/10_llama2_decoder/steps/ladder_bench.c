@@ -1,13 +1,13 @@
 /**
  * @file ladder_bench.c
- * @brief What each step of solution 10 gains: milliseconds a token and a prompt, launches, and the
- *        share of the memory's read bandwidth.
+ * @brief What each step of solution 10 gains: milliseconds per token and per prompt, launches, and
+ * the share of the memory's read bandwidth.
  *
  *     ladder_bench [110m] [1.1b] [7b]
  *
  * Weights and tokens are random. On a GPU the shapes named, or all three: 110M in fp32, the others
- * in bf16; times are measured, many steps one behind the other. On simt a small model, modelled.
- * Each step's logits behind the same prompt are checked against the first one's.
+ * in bf16; times are measured over many steps in sequence. On simt a small model, modelled.
+ * Each step's logits after the same prompt are checked against the first one's.
  */
 #include <math.h>
 #include <stdio.h>
@@ -92,7 +92,8 @@ static void close_model(struct bench *b) {
 
 /* ---- Measuring ---- */
 
-/* A token's kernels, recorded: drawing aside, where that waits for the host. */
+/* Launches of a token are counted while they are recorded; without sampling, if the host samples.
+ */
 struct counted {
     const struct bench *b;
     const struct decoder_version *v;
@@ -103,7 +104,7 @@ static enum status run_counted(void *argument, device_stream stream, struct erro
     const struct counted *c = argument;
     (void)stream; /* the decoder's own */
     return c->draws ? c->v->step(c->b->decoder, PROMPT, error)
-                    : decoder_one_by_one(c->b->decoder, c->v->way, c->b->tokens, 1, PROMPT, error);
+                    : decoder_one_by_one(c->b->decoder, c->v->path, c->b->tokens, 1, PROMPT, error);
 }
 
 /* Milliseconds a step at positions from `position` on. */
@@ -220,15 +221,18 @@ static enum status show(struct bench *b, const char *name, struct error *error) 
     return show_last(b, &v[count - 1], error);
 }
 
+static enum status measure(struct bench *b, const struct llama2_config *config, enum nn_dtype dtype,
+                           const char *name, struct error *error) {
+    TRY(open_model(b, config, dtype, error));
+    return show(b, name, error);
+}
+
 static enum status run_shape(const struct llama2_config *config, enum nn_dtype dtype,
                              const char *name, bool modelled, double bandwidth,
                              struct error *error) {
     struct bench b = {.modelled = modelled, .read_bandwidth = bandwidth};
     b.steps = modelled ? 2 : 100;
-    enum status status = open_model(&b, config, dtype, error);
-    if (status == STATUS_OK) {
-        status = show(&b, name, error);
-    }
+    enum status status = measure(&b, config, dtype, name, error);
     close_model(&b);
     return status;
 }
@@ -274,7 +278,7 @@ int main(int argc, char **argv) {
         return 0;
     }
     struct error error = {0};
-    setenv("SIMT_CHECK", "bounds", 0); /* the tests look for the rest */
+    setenv("SIMT_CHECK", "bounds", 0); /* the tests run all checks */
     enum status status = run(argc, argv, &error);
     if (status != STATUS_OK) {
         fprintf(stderr, "ladder_bench: %s\n", error_text(&error, status));
