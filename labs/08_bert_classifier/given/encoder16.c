@@ -41,13 +41,13 @@ struct encoder16 {
     void *workspace;        /* gemm16's */
 
     /* Device, of at most max_tokens rows. */
-    void *x;       /* (rows, C): the hidden state */
-    void *qkv;     /* (rows, 3, C) */
-    void *mixed;   /* (rows, C): attention's result */
-    void *sum;     /* (rows, C), of type sums: what a LayerNorm reads */
-    void *inner;   /* (rows, hidden) */
-    void *first_x; /* (B, C): rows of x and of mixed that are left in the last layer */
-    void *first_mixed;
+    void *x;        /* (rows, C): the hidden state */
+    void *qkv;      /* (rows, 3, C) */
+    void *attended; /* (rows, C): attention's result */
+    void *sum;      /* (rows, C), of type sums: what a LayerNorm reads */
+    void *inner;    /* (rows, hidden) */
+    void *first_x;  /* (B, C): rows of x and of attended that are left in the last layer */
+    void *first_attended;
 
     /* ids, types, positions: (rows) each, and starts (B + 1), one behind the other. The host's are
        page-locked: the copy does not wait. */
@@ -135,11 +135,11 @@ static enum status make_buffers(struct encoder16 *e, struct error *error) {
     }
     TRY(make_buffer(&e->x, rows, C, 2, error));
     TRY(make_buffer(&e->qkv, rows, 3 * C, 2, error));
-    TRY(make_buffer(&e->mixed, rows, C, 2, error));
+    TRY(make_buffer(&e->attended, rows, C, 2, error));
     TRY(make_buffer(&e->sum, rows, C, nn_dtype_bytes(e->sums), error));
     TRY(make_buffer(&e->inner, rows, e->model.hidden, 2, error));
     TRY(make_buffer(&e->first_x, rows, C, 2, error));
-    TRY(make_buffer(&e->first_mixed, rows, C, 2, error));
+    TRY(make_buffer(&e->first_attended, rows, C, 2, error));
     TRY(make_buffer((void **)&e->d_numbers, numbers, 1, sizeof *e->d_numbers, error));
     TRY(device_alloc(&e->workspace, GEMM16_WORKSPACE_BYTES, error));
     return device_alloc_host((void **)&e->host_numbers, numbers * sizeof *e->host_numbers, error);
@@ -149,7 +149,7 @@ static enum status check(const struct encoder_model *m, enum nn_dtype dtype, str
     struct device_properties gpu;
     if (dtype != NN_F16 && dtype != NN_BF16) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "the 16-bit encoder calculates in fp16 or bf16");
+                         "the 16-bit encoder computes in fp16 or bf16");
     }
     if (m->C == 0 || m->NH == 0 || m->C % m->NH != 0 || m->C / m->NH > ATTENTION_MAX_HS) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
@@ -163,6 +163,11 @@ static enum status check(const struct encoder_model *m, enum nn_dtype dtype, str
                          nn_dtype_name(dtype), gpu.name, gpu.major, gpu.minor);
     }
     return STATUS_OK;
+}
+
+static enum status fill(struct encoder16 *e, struct error *error) {
+    TRY(make_weights(e, error));
+    return make_buffers(e, error);
 }
 
 enum status encoder16_create(struct encoder16 **encoder, const struct encoder_model *model,
@@ -179,10 +184,7 @@ enum status encoder16_create(struct encoder16 **encoder, const struct encoder_mo
                             .sums = NN_F32,
                             .max_tokens = max_tokens,
                             .stream = stream};
-    enum status status = make_weights(e, error);
-    if (status == STATUS_OK) {
-        status = make_buffers(e, error);
-    }
+    enum status status = fill(e, error);
     if (status != STATUS_OK) {
         encoder16_free(e);
         return status;
@@ -195,8 +197,9 @@ void encoder16_free(struct encoder16 *e) {
     if (e == NULL) {
         return;
     }
-    void *const memory[] = {e->weights, e->workspace, e->x,       e->qkv,         e->mixed,
-                            e->sum,     e->inner,     e->first_x, e->first_mixed, e->d_numbers};
+    void *const memory[] = {e->weights,        e->workspace, e->x,     e->qkv,
+                            e->attended,       e->sum,       e->inner, e->first_x,
+                            e->first_attended, e->d_numbers};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) {
         device_free(memory[i]);
     }
@@ -265,7 +268,7 @@ static enum status mix(const struct encoder16 *e, const struct batch16 *b, struc
                                               .q = qkv,
                                               .k = qkv + C * 2,
                                               .v = qkv + 2 * C * 2,
-                                              .out = e->mixed,
+                                              .out = e->attended,
                                               .starts = b->starts,
                                               .host_starts = b->host->starts,
                                               .B = b->host->B,
@@ -288,13 +291,14 @@ struct target {
 };
 
 /* From attention's result and the layer's input, `rows` of each, to the layer's result. */
-static enum status finish_layer(const struct encoder16 *e, size_t l, void *x, const void *mixed,
-                                size_t rows, struct target to, struct error *error) {
+static enum status run_after_attention(const struct encoder16 *e, size_t l, void *x,
+                                       const void *attended, size_t rows, struct target to,
+                                       struct error *error) {
     size_t C = e->model.C, hidden = e->model.hidden;
     const struct layer16 *layer = &e->layers[l];
     const struct encoder_layer *norms = &e->model.layers[l];
     const struct extra residual = {x, false, e->sums}, activation = {NULL, true, e->dtype};
-    TRY(multiply(e, e->sum, mixed, &layer->out, rows, C, C, residual, error));
+    TRY(multiply(e, e->sum, attended, &layer->out, rows, C, C, residual, error));
     TRY(encoder16_norm(x, e->dtype, e->sum, e->sums, &norms->attention, rows, C, e->stream, error));
     TRY(multiply(e, e->inner, x, &layer->up, rows, hidden, C, activation, error));
     TRY(multiply(e, e->sum, e->inner, &layer->down, rows, C, hidden, residual, error));
@@ -312,13 +316,13 @@ static enum status run_layer(const struct encoder16 *e, const struct batch16 *b,
     TRY(mix(e, b, error));
     if (!last || hidden != NULL) {
         const struct target to = {last ? (void *)hidden : e->x, last ? NN_F32 : e->dtype};
-        return finish_layer(e, l, e->x, e->mixed, rows, to, error);
+        return run_after_attention(e, l, e->x, e->attended, rows, to, error);
     }
     size_t B = b->host->B;
     const struct target to = {b->host->first, NN_F32};
     TRY(encoder16_gather(e->first_x, e->x, b->starts, B, C, 2, e->stream, error));
-    TRY(encoder16_gather(e->first_mixed, e->mixed, b->starts, B, C, 2, e->stream, error));
-    return finish_layer(e, l, e->first_x, e->first_mixed, B, to, error);
+    TRY(encoder16_gather(e->first_attended, e->attended, b->starts, B, C, 2, e->stream, error));
+    return run_after_attention(e, l, e->first_x, e->first_attended, B, to, error);
 }
 
 enum status encoder16_run(struct encoder16 *e, const struct encoder_batch *batch,

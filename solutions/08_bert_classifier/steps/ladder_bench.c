@@ -52,7 +52,7 @@ static enum status run_counted(void *argument, device_stream stream, struct erro
     return c->step->run(c->bench->encoder, &c->bench->batch.batch, error);
 }
 
-/* The fastest call, after two that nobody times; on simt one is as good as many. */
+/* The fastest call, after two untimed ones; on simt one call is enough. */
 static enum status time_step(const struct bench *b, const struct encoder_step *step, double *ms,
                              struct error *error) {
     *ms = INFINITY;
@@ -140,7 +140,7 @@ int main(int argc, char **argv) {
     }
     struct bench bench = {0};
     struct error error = {0};
-    setenv("SIMT_CHECK", "bounds", 0); /* the tests look for the rest */
+    setenv("SIMT_CHECK", "bounds", 0); /* the tests run all checks */
     enum status status = run(&bench, &error);
     if (status != STATUS_OK) {
         fprintf(stderr, "ladder_bench: %s\n", error_text(&error, status));
