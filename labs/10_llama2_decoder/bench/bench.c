@@ -3,12 +3,10 @@
  * @brief Lab 10's bench: a Llama2 on the stages of the course, a prompt at once and tokens one by
  *        one, after a short context and after a long one.
  *
- * Without a checkpoint the weights are random. Stages must agree on the logits.
- * Bytes of a token are those of the weights and of the keys and values before
- * it, at least; what they are a share of is a probe that only reads, in the
- * same run. What the long context costs the last stage stands beside that probe
- * and beside the same reads, a launch a layer. Each row is appended to
- * results/bench.jsonl.
+ * Without a checkpoint the weights are random. Stages must agree on the logits. Bytes of a token
+ * are those of the weights and of the keys and values before it; shares are relative to a read-only
+ * probe in the same run. The cost of the long context on the last stage is printed beside that
+ * probe and beside the same reads, a launch a layer. Each row is appended to results/bench.jsonl.
  */
 #include <math.h>
 #include <stdio.h>
