@@ -1,4 +1,4 @@
-/* Cells of the bench: which texts a batch has, how it is laid out, what it takes. */
+/* Cells of the bench: a batch's texts, its layout, its time. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static const char *const LAYOUT_OPS[LAYOUTS] = {"bert_dense", "bert_padded", "be
 /* ---- Texts ---- */
 
 /*
- * Tokens of IMDB's 25,000 test reviews in bert-base-uncased's pieces, [CLS] and [SEP] among them,
+ * Tokens of IMDB's 25,000 test reviews in bert-base-uncased's pieces, with [CLS] and [SEP],
  * and the <br /> of the files, which text_dataset.h does not count: the quantiles at (i + 0.5) /
  * 32, in an order that gives small batches short and long ones.
  */
@@ -60,7 +60,7 @@ static void fill_cell(const struct bench *b, struct cell *cell, size_t B, size_t
     }
 }
 
-/* 16 texts of 512 tokens where there are such, else the last cell. */
+/* 16 texts of 512 tokens if there is such a cell, else the last one. */
 static const struct cell *choose_shown(const struct bench *b) {
     for (size_t i = 0; i < b->count; i++) {
         if (b->cells[i].B == 16 && b->cells[i].T == 512) {
@@ -103,7 +103,7 @@ enum status bench_make_cells(struct bench *b, struct error *error) {
     return STATUS_OK;
 }
 
-/* Of the tokens that are there: linear layers, and attention within each text. */
+/* FLOPs without padding: linear layers, and attention within each text. */
 static double flops_of(const struct bert_config *c, const struct classifier_text *texts,
                        size_t count) {
     double flops = 0.0;
@@ -169,7 +169,7 @@ static enum status check_logits(const struct lane *lane, struct cell *cell, enum
 
 /* ---- Times ---- */
 
-/* Whether a batch would take too long, going by the lane's pace; the first batch never does. */
+/* Whether a batch would take too long by the lane's pace; the first batch never does. */
 static bool too_long(const struct bench *b, const struct lane *lane, double flops) {
     double all = (double)b->options->seconds, seconds = lane->pace * flops;
     return !lane->modelled && seconds > SLOW &&
@@ -177,7 +177,8 @@ static bool too_long(const struct bench *b, const struct lane *lane, double flop
             bench_now() - b->begun + seconds > all);
 }
 
-/* A longer text is slower for each FLOP; a batch of as long ones tells better than all before. */
+/* Longer texts take more time per FLOP: another length replaces the pace, of one length the slowest
+   counts. */
 static void keep_pace(struct lane *lane, const struct cell *cell, double seconds, double flops) {
     double pace = seconds / flops;
     if (lane->pace_tokens != cell->T || pace > lane->pace) {
@@ -195,7 +196,7 @@ static enum status run_once(struct lane *lane, const struct classifier_batch *ba
     return STATUS_OK;
 }
 
-/* The first run warms up; a slow one, or one that is modelled, is all there is. */
+/* The first run warms up, and is the only one if it is slow or modelled. */
 static enum status time_batch(const struct bench *b, struct lane *lane,
                               const struct classifier_batch *batch, float *logits,
                               struct bench_timing *timing, struct error *error) {
@@ -214,7 +215,7 @@ static enum status time_batch(const struct bench *b, struct lane *lane,
     return STATUS_OK;
 }
 
-/* A record of the lane and the cell, what was timed and the figure to be filled in. */
+/* A record of the lane and the cell, without its timing and figure. */
 static struct bench_record record_of(const struct bench *b, const struct lane *lane,
                                      const struct cell *cell, const struct bench_gpu *gpu,
                                      char *shape, size_t room) {
@@ -267,7 +268,7 @@ static enum status measure(const struct bench *b, struct lane *lane, struct cell
     float logits[BENCH_MOST_BATCH * BENCH_LABELS];
     struct bench_timing timing;
     double difference;
-    /* Padding is computed, too. */
+    /* The padded layout computes padding, too. */
     double flops =
         flops_of(&b->model.config, layout == PACKED ? cell->texts : cell->dense, cell->B);
     if (too_long(b, lane, flops)) {

@@ -1,14 +1,16 @@
 /**
  * @file encoder16.c
- * @brief How the 16-bit encoder's launches follow each other: seven a layer.
+ * @brief The 16-bit encoder's launches: seven a layer.
  *
  * A layer: q, k and v in one product; attention; output, with bias and residual in the product's
- * epilogue; LayerNorm; up, with bias and GELU; down, with bias and residual; LayerNorm. What goes
- * from launch to launch is 16 bits wide, but for the sums that a LayerNorm reads: rounded, their
- * error would be another one of each sublayer, beside that of its result; as fp32 they are 4 bytes
- * more an element, written and read, mostly in the L2 cache.
+ * epilogue; LayerNorm; up, with bias and GELU; down, with bias and residual; LayerNorm. Buffers
+ between launches are 16 bits wide, except the sums that a LayerNorm reads: rounding them would add
+ an error to that of each sublayer's result; as fp32 they cost 4 bytes more an element, written and
+ read, mostly in the L2 cache.
+
  *
- * Of the last layer the classifier reads one row a sequence: behind attention only those are left.
+ * The classifier reads one row a sequence, so the last layer computes only those after attention.
+
  */
 #include "labs/08_bert_classifier/given/encoder16.h"
 
@@ -33,7 +35,7 @@ struct layer16 {
 struct encoder16 {
     struct encoder_model model;
     enum nn_dtype dtype;
-    enum nn_dtype sums; /* of what a LayerNorm reads */
+    enum nn_dtype sums; /* type of a LayerNorm's input */
     size_t max_tokens;
     device_stream stream;
     struct layer16 *layers; /* (L) */
@@ -44,17 +46,17 @@ struct encoder16 {
     void *x;        /* (rows, C): the hidden state */
     void *qkv;      /* (rows, 3, C) */
     void *attended; /* (rows, C): attention's result */
-    void *sum;      /* (rows, C), of type sums: what a LayerNorm reads */
+    void *sum;      /* (rows, C), of type sums: a LayerNorm's input */
     void *inner;    /* (rows, hidden) */
-    void *first_x;  /* (B, C): rows of x and of attended that are left in the last layer */
+    void *first_x;  /* (B, C): rows of x and of attended that the last layer keeps */
     void *first_attended;
 
-    /* ids, types, positions: (rows) each, and starts (B + 1), one behind the other. The host's are
-       page-locked: the copy does not wait. */
+    /* ids, types, positions: (rows) each, and starts (B + 1), contiguous. The host's are
+     * page-locked, so that the copy does not wait. */
     int32_t *host_numbers, *d_numbers;
 };
 
-/* Takes room for elements of 16 bits out of one allocation, 256-byte aligned. */
+/* Sub-allocates 16-bit elements of one allocation, 256-byte aligned. */
 static bool reserve(size_t rows, size_t columns, size_t *at, size_t *offset) {
     size_t count, bytes;
     *offset = *at;
@@ -85,7 +87,8 @@ static void list_layer(struct tensor list[LAYER_TENSORS], const struct encoder_m
     memcpy(list, tensors, sizeof tensors);
 }
 
-/* Device bytes of all layers; with `base`, also where each tensor lies, and rounds it to there. */
+/* Device bytes of all layers; with `base`, also sets each tensor's address and rounds its values
+ * into it. */
 static enum status place_weights(struct encoder16 *e, char *base, size_t *bytes,
                                  struct error *error) {
     size_t at = 0;
@@ -208,13 +211,13 @@ void encoder16_free(struct encoder16 *e) {
     free(e);
 }
 
-/* One batch: where its numbers lie on the device. */
+/* One batch, with its numbers on the device. */
 struct batch16 {
     const struct encoder_batch *host;
     const int32_t *ids, *types, *positions, *starts; /* device */
 };
 
-/* All that the kernels need to know of the batch, in one copy. */
+/* Copies all of the batch's numbers in one copy. */
 static enum status send_numbers(struct encoder16 *e, struct batch16 *to,
                                 const struct encoder_batch *b, struct error *error) {
     size_t rows = b->rows, bytes = rows * sizeof(int32_t);
@@ -236,7 +239,7 @@ static enum status send_numbers(struct encoder16 *e, struct batch16 *to,
     return encoder16_send(e->d_numbers, e->host_numbers, 3 * rows + b->B + 1, e->stream, error);
 }
 
-/* What a product may add, beside its bias. */
+/* Optional epilogue of a product, beside its bias. */
 struct extra {
     const void *residual;
     bool activate;
@@ -284,13 +287,13 @@ static enum status mix(const struct encoder16 *e, const struct batch16 *b, struc
     return attention(&problem, e->stream, error);
 }
 
-/* Where a layer's result goes. */
+/* Destinations of a layer's result. */
 struct target {
     void *out;
     enum nn_dtype dtype;
 };
 
-/* From attention's result and the layer's input, `rows` of each, to the layer's result. */
+/* The layer's result from attention's result and the layer's input, `rows` of each. */
 static enum status run_after_attention(const struct encoder16 *e, size_t l, void *x,
                                        const void *attended, size_t rows, struct target to,
                                        struct error *error) {
