@@ -7,6 +7,7 @@
 #include "common/base/checked.h"
 #include "common/base/rng.h"
 #include "common/bench/device/device_bench.h"
+#include "common/bench/models/compare_logits.h"
 #include "labs/08_bert_classifier/bench/parts.h"
 
 enum { CASES = 10, MOST_RUNS = 9, LEAST_RUNS = 3 };
@@ -131,16 +132,6 @@ static struct classifier_batch lay_out(struct lane *lane, const struct cell *cel
 
 /* ---- Logits ---- */
 
-/* Largest difference, relative to the largest value. */
-static double difference_of(const float *got, const float *want, size_t count) {
-    double worst = 0.0, largest = 0.0;
-    for (size_t i = 0; i < count; i++) {
-        worst = fmax(worst, fabs((double)got[i] - (double)want[i]));
-        largest = fmax(largest, fabs((double)want[i]));
-    }
-    return worst / largest;
-}
-
 /*
  * The first lane to run a layout is who later ones, and the packed layout, must agree with; fp32
  * comes first. *difference: NAN where there is nobody to compare with.
@@ -157,7 +148,7 @@ static enum status check_logits(const struct lane *lane, struct cell *cell, enum
         cell->first[like] = lane->stage->name;
         return STATUS_OK;
     }
-    *difference = difference_of(logits, cell->logits[like], count);
+    *difference = largest_difference(logits, cell->logits[like], count);
     return *difference <= allowed
                ? STATUS_OK
                : error_set(error, STATUS_MISMATCH,

@@ -1,8 +1,8 @@
 /* The model of the bench, and the stages that it runs on. */
-#include <math.h>
 #include <stdlib.h>
 
 #include "common/bench/device/device_bench.h"
+#include "common/bench/models/compare_logits.h"
 #include "labs/03_resident_weights/given/engine.h"
 #include "labs/04_sgemm/given/engine.h"
 #include "labs/07_attention/given/engine.h"
@@ -93,14 +93,8 @@ double bench_weight_bytes(const struct llama2_config *c, enum nn_dtype dtype) {
 
 enum status bench_check_logits(const struct bench_setup *setup, const float *got, const float *want,
                                const char *what, double *difference, struct error *error) {
-    double worst = 0.0, largest = 0.0;
     double rounding = setup->dtype == NN_F32 ? 0.0 : nn_dtype_rounding(setup->dtype);
-    for (size_t i = 0; i < setup->config.V; i++) {
-        double d = isfinite(got[i]) ? fabs((double)got[i] - (double)want[i]) : INFINITY;
-        worst = fmax(worst, d);
-        largest = fmax(largest, fabs((double)want[i]));
-    }
-    *difference = worst / largest;
+    *difference = largest_difference(got, want, setup->config.V);
     return *difference <= 1e-3 + 16.0 * rounding
                ? STATUS_OK
                : error_set(error, STATUS_MISMATCH,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/bench/models/compare_logits.h"
 #include "labs/10_llama2_decoder/bench/parts.h"
 
 enum { PREFILL_RUNS = 5 };
@@ -46,14 +47,6 @@ static double largest_of(const float *logits, size_t V) {
     return largest;
 }
 
-static double difference_of(const float *got, const float *want, size_t V) {
-    double worst = 0.0;
-    for (size_t i = 0; i < V; i++) {
-        worst = isfinite(got[i]) ? fmax(worst, fabs((double)got[i] - (double)want[i])) : INFINITY;
-    }
-    return worst / largest_of(want, V);
-}
-
 /* Keeps the first stage's logits, and compares later ones with them. */
 static enum status check_logits(struct lane *lane, int which, const char *what,
                                 struct error *error) {
@@ -69,7 +62,7 @@ static enum status check_logits(struct lane *lane, int which, const char *what,
                    : error_set(error, STATUS_MISMATCH, "%s, %s: a logit is not a number",
                                r->stage->name, what);
     }
-    double difference = difference_of(lane->logits, b->reference[which], V);
+    double difference = largest_difference(lane->logits, b->reference[which], V);
     r->difference = isnan(r->difference) ? difference : fmax(difference, r->difference);
     return difference <= allowed
                ? STATUS_OK

@@ -18,6 +18,7 @@
 #include "common/base/rng.h"
 #include "common/bench/device/device_launches.h"
 #include "common/bench/device/device_peaks.h"
+#include "common/bench/models/compare_logits.h"
 #include "common/device/device.h"
 #include "common/models/llama2_random.h"
 #include "labs/10_llama2_decoder/given/decoder_model.h"
@@ -135,26 +136,17 @@ static enum status time_prompt(const struct bench *b, const struct decoder_versi
     return device_synchronize(b->stream, error);
 }
 
-/* Largest difference of two results, relative to the largest value. */
-static double difference_of(const struct bench *b) {
-    double worst = 0.0, largest = 0.0;
-    for (size_t i = 0; i < b->model.V; i++) {
-        worst = fmax(worst, fabs((double)b->step[i] - (double)b->first[i]));
-        largest = fmax(largest, fabs((double)b->first[i]));
-    }
-    return worst / largest;
-}
-
-/* The prompt's logits next to the first step's. */
+/* The prompt's logits against the first step's. */
 static enum status check_prompt(const struct bench *b, const struct decoder_version *v, bool first,
                                 struct error *error) {
     size_t bytes = b->model.V * sizeof(float);
     double tolerance = b->model.dtype == NN_F32 ? 1e-4 : b->model.dtype == NN_F16 ? 1e-2 : 6e-2;
     TRY(v->prefill(b->decoder, b->tokens, PROMPT, 0, error));
     TRY(device_read(first ? b->first : b->step, b->io.logits, bytes, b->stream, error));
-    if (!first && !(difference_of(b) <= tolerance)) {
+    double difference = first ? 0.0 : largest_difference(b->step, b->first, b->model.V);
+    if (!(difference <= tolerance)) {
         return error_set(error, STATUS_MISMATCH, "%s: logits differ by %.3g from the first step's",
-                         v->name, difference_of(b));
+                         v->name, difference);
     }
     return STATUS_OK;
 }
@@ -274,7 +266,8 @@ static enum status run(int argc, char **argv, struct error *error) {
 
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "--help") == 0) {
-        printf("usage: ladder_bench [110m] [1.1b] [7b]\nTimes each version of the decoder's ladder.\n");
+        printf("usage: ladder_bench [110m] [1.1b] [7b]\nTimes each version of the decoder's "
+               "ladder.\n");
         return 0;
     }
     struct error error = {0};
