@@ -1,6 +1,7 @@
 /*
  * Lab 10, parity: a decoder against the CPU's reference. Logits after a prompt at once and in
- * pieces, and after every step; what a step draws; texts that go back; and models end to end.
+ * pieces, and after every step; the tokens that steps draw; texts that go back; and models end to
+ * end.
  */
 #include <math.h>
 #include <stdio.h>

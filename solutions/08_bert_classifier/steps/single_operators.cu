@@ -2,10 +2,10 @@
  * @file single_operators.cu
  * @brief Operators of e1 and e2: lists copied one by one, a launch for each operator.
  *
- * All matrices of a layer are written to memory and read back between any two operators. For BERT's
- * C = 768 and 3072 channels in the feed-forward that is, a row and layer, beside what the matmuls
- * and attention themselves read and write: 6C for the bias of q, k and v, 2 * 7C behind out and
- * down (bias, sum, LayerNorm), 2 * 8C for bias and GELU of up; 36C floats, 110 KB.
+ * Between any two operators all matrices of a layer are written to memory and read back. For BERT's
+ * C = 768 and 3072 channels in the feed-forward that is, per row and layer, and in addition to the
+ * traffic of the matmuls and attention themselves: 6C for the bias of q, k and v, 2 * 7C after out
+ * and down (bias, sum, LayerNorm), 2 * 8C for bias and GELU of up; 36C floats, 110 KB.
  */
 #include <limits.h>
 #include <math.h>

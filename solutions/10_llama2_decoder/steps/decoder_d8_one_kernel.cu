@@ -11,8 +11,8 @@
  * Why: between two dependent kernels memory stands still for the time from the last byte of one
  * product to the first of the next, some 4 microseconds, 160 times a token in a model of 7B. The
  * same time passes here, too, in sums, in exchanges and in waiting for the slowest block; but the
- * pipelines hold 168 KiB a multiprocessor, 22 MB in all, which is what memory delivers in 4.8
- * microseconds. README.md has what that gains, and where the time goes.
+ * pipelines hold 168 KiB a multiprocessor, 22 MB in all, as much as memory delivers in 4.8
+ * microseconds. README.md has the gain, and where the time goes.
  *
  * Launch: cooperative, as blocks wait for each other; at most a block a multiprocessor and one a
  * row of each matrix, 12 warps each. Supports at most as many teams of queries as blocks, heads of
