@@ -12,13 +12,13 @@ struct encoder_create_call {
     const struct encoder_model *model; /**< arena, its layers too: it outlives the encoder */
     size_t max_tokens;
     device_stream stream;
-    struct encoder *encoder; /**< receives what the others are given */
+    struct encoder *encoder; /**< receives the encoder, an argument of the other calls */
 };
 
 /** "encoder_batch": a batch whose lists lie in the worker's page-locked memory until it ends. */
 struct encoder_batch_call {
     struct encoder_batch batch;       /**< its lists in the arena */
-    const struct encoder_batch *made; /**< receives what "encoder_run" is given */
+    const struct encoder_batch *made; /**< receives the argument of "encoder_run" */
 };
 
 /** "encoder_run"; "encoder_free" uses encoder only. */

@@ -1,5 +1,5 @@
 /*
- * Lab 08, parity: encoders next to the CPU's reference. Sizes odd and even, sequences of one token
+ * Lab 08, parity: encoders against the CPU's reference. Sizes odd and even, sequences of one token
  * and of all positions, several batches through one encoder, several encoders at once, and the
  * model end to end.
  */
@@ -51,18 +51,21 @@ struct pair {
     struct encoder *encoder;
 };
 
+static enum status pair_fill(struct pair *pair, const struct bert_config *config, size_t max_tokens,
+                             struct fixture *fixture, struct error *error) {
+    TRY(encoder_net_create(&pair->net, config, rng_u64(&fixture->rng), max_tokens, error));
+    grader_watch("encoder_create", PATIENCE);
+    enum status status =
+        remote_encoder_create(&pair->encoder, &pair->net.model, max_tokens, fixture->stream, error);
+    grader_watch("", 0);
+    return status;
+}
+
 static bool pair_create(struct pair *pair, const struct bert_config *config, size_t max_tokens,
                         struct fixture *fixture) {
     struct error error = {0};
     *pair = (struct pair){0};
-    enum status status =
-        encoder_net_create(&pair->net, config, rng_u64(&fixture->rng), max_tokens, &error);
-    if (status == STATUS_OK) {
-        grader_watch("encoder_create", PATIENCE);
-        status = remote_encoder_create(&pair->encoder, &pair->net.model, max_tokens,
-                                       fixture->stream, &error);
-        grader_watch("", 0);
-    }
+    enum status status = pair_fill(pair, config, max_tokens, fixture, &error);
     if (status != STATUS_OK) {
         TEST_FAIL("C=%zu hidden=%zu L=%zu NH=%zu, %zu token%s: %s (%s)", config->C, config->hidden,
                   config->L, config->NH, max_tokens, plural(max_tokens), error_text(&error, status),
@@ -100,19 +103,22 @@ static enum status run_and_check(struct encoder_case *c, struct encoder *encoder
     return encoder_case_check(c, text, size, error);
 }
 
-/* `after` says what came before, or is "". */
+static enum status create_and_check(struct encoder_case *c, struct pair *pair,
+                                    const struct encoder_spec *spec, struct fixture *fixture,
+                                    char *text, size_t size, struct error *error) {
+    /* On simt every other case has no canaries: simt itself reports the line of a write outside. */
+    bool guarded = fixture_has_guards(fixture);
+    TRY(encoder_case_create(c, &pair->net, spec, &fixture->rng, guarded, false, error));
+    return run_and_check(c, pair->encoder, fixture, text, size, error);
+}
+
+/* @param after a note on earlier batches, or "" */
 static void run_batch(struct pair *pair, const struct encoder_spec *spec, const char *after,
                       struct fixture *fixture) {
     struct encoder_case c;
     struct error error = {0};
     char text[400] = "";
-    /* On simt every other case has no canaries: simt itself names the line that goes beyond. */
-    bool guarded = fixture_has_guards(fixture);
-    enum status status =
-        encoder_case_create(&c, &pair->net, spec, &fixture->rng, guarded, false, &error);
-    if (status == STATUS_OK) {
-        status = run_and_check(&c, pair->encoder, fixture, text, sizeof text, &error);
-    }
+    enum status status = create_and_check(&c, pair, spec, fixture, text, sizeof text, &error);
     if (status != STATUS_OK) {
         TEST_FAIL("%s%s: %s (%s)", c.name, after, error_text(&error, status), status_name(status));
     } else if (text[0] != '\0') {
@@ -129,7 +135,7 @@ static size_t rows_of(const struct encoder_spec *spec) {
     return rows;
 }
 
-/* A model of this size, and each batch by an encoder of its own that just holds it. */
+/* Runs each batch by an encoder of its own, created for just its rows. */
 static void run_batches(const struct size *size, const struct encoder_spec *specs, size_t count,
                         struct fixture *fixture) {
     const struct bert_config config = config_of(size);
@@ -201,7 +207,7 @@ C_TEST(parity, lengths) {
     fixture_close(&fixture);
 }
 
-/* What a batch leaves behind is not the next one's. */
+/* A batch must not depend on data of the batches before it. */
 C_TEST(parity, batches_of_one_encoder) {
     static const struct size size = {40, 44, 2, 2, NN_GELU};
     static const int32_t large[] = {31, 9, T, 22}, small[] = {3, 11}, one[] = {17};
@@ -277,6 +283,13 @@ C_TEST(parity, several_encoders) {
     fixture_close(&fixture);
 }
 
+static enum status run_and_read(struct encoder *encoder, const struct encoder_batch *batch,
+                                float *first, size_t C, struct fixture *fixture,
+                                struct error *error) {
+    TRY(run_and_wait(encoder, batch, fixture, error));
+    return device_read(first, batch->first, C * sizeof *first, fixture->stream, error);
+}
+
 /* One sequence of a batch, alone, by the same encoder: its first row must be the batch's. */
 static void check_alone(struct pair *pair, const struct encoder_case *all, const float *together,
                         size_t b, struct fixture *fixture) {
@@ -292,10 +305,7 @@ static void check_alone(struct pair *pair, const struct encoder_case *all, const
                                         .longest = (size_t)starts[1],
                                         .first = all->first.data};
     grader_watch("a sequence alone", PATIENCE);
-    enum status status = run_and_wait(pair->encoder, &batch, fixture, &error);
-    if (status == STATUS_OK) {
-        status = device_read(alone, batch.first, C * sizeof *alone, fixture->stream, &error);
-    }
+    enum status status = run_and_read(pair->encoder, &batch, alone, C, fixture, &error);
     grader_watch("", 0);
     double worst = 0.0, largest = 0.0;
     for (size_t c = 0; c < C && status == STATUS_OK; c++) {

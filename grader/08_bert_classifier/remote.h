@@ -22,7 +22,7 @@ MUST_CHECK enum status remote_encoder_create(struct encoder **encoder,
 /**
  * @brief Hands the worker a batch, its lists in page-locked memory there.
  * @param batch host memory
- * @param there receives what the functions below are given
+ * @param there receives the argument of the functions below
  */
 MUST_CHECK enum status remote_encoder_batch(const struct encoder_batch **there,
                                             const struct encoder_batch *batch, struct error *error);

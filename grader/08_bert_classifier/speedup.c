@@ -1,8 +1,8 @@
 /*
- * Lab 08, speedup: launches of a batch; a batch of news articles by the encoder
- * and by the starter's way; and the same through the model, from ids to logits.
- * On a GPU time is measured and the fastest of several calls counts, on both
- * sides; on simt it is modelled, and one call is as good as many.
+ * Lab 08, speedup: launches of a batch; a batch of news articles by the subject's encoder and by
+ * the starter's; and the same through the model, from ids to logits. On a GPU times are measured
+ * and the fastest of several calls counts, on both sides; on simt they are modelled, and one call
+ * is enough.
  */
 #include <math.h>
 #include <stdio.h>
@@ -30,17 +30,16 @@ static const char lab[] = "08_bert_classifier";
 enum { PATIENCE = 150 /* seconds */, CALLS = 9, TEXTS = ENCODER_ARTICLES, LABELS = 4 };
 
 /*
- * Launches, copies and fills of a batch: lab 06 allows two for each of a
- * layer's four matmuls, and attention is one; what comes before the first
- * layer, and what a last layer of its own takes more, is OTHERS.
+ * Launches, copies and fills of a batch: lab 06 allows two for each of a layer's four matmuls, and
+ * attention is one. OTHERS are those before the first layer, and those that a special last layer
+ * has more.
  */
 enum { MOST_A_LAYER = 9, OTHERS = 6 };
 
-/* What a padded batch of them has at most: encoders are made for as many. */
+/* The most rows of a padded batch: encoders are created for them. */
 enum { POSITIONS = 128, MOST_ROWS = TEXTS * POSITIONS };
 
-/* BERT-base's width, half of its layers; on simt a narrow model of two layers.
- */
+/* BERT-base's width, half of its layers; on simt a narrow model of two layers. */
 static struct bert_config config_of(bool modelled) {
     return (struct bert_config){.C = modelled ? 192 : 768,
                                 .hidden = modelled ? 768 : 3072,
@@ -56,7 +55,7 @@ static struct bert_config config_of(bool modelled) {
 
 /* ---- Launches ---- */
 
-/* A call in earnest, which may make room for itself, and is checked. */
+/* Runs and checks a call, which may allocate. */
 static enum status run_first(struct encoder_case *c, struct encoder *encoder,
                              const struct encoder_batch *there, device_stream stream,
                              struct error *error) {
@@ -71,20 +70,32 @@ static enum status run_first(struct encoder_case *c, struct encoder *encoder,
     return STATUS_OK;
 }
 
-/* That call, then one that is only recorded. */
+/* Runs a call, then records one. */
+static enum status run_and_record(struct encoder_case *c, struct encoder *encoder,
+                                  device_stream stream, size_t *launches, struct error *error) {
+    const struct encoder_batch *there;
+    TRY(remote_encoder_batch(&there, &c->batch, error));
+    TRY(run_first(c, encoder, there, stream, error));
+    return remote_encoder_launches(encoder, there, stream, launches, error);
+}
+
 static enum status count_launches(struct encoder_case *c, device_stream stream, size_t *launches,
                                   struct error *error) {
     struct encoder *encoder;
-    const struct encoder_batch *there;
     TRY(remote_encoder_create(&encoder, &c->net->model, c->batch.rows, stream, error));
     grader_watch(c->name, PATIENCE);
-    enum status status = remote_encoder_batch(&there, &c->batch, error);
-    status = status == STATUS_OK ? run_first(c, encoder, there, stream, error) : status;
-    status = status == STATUS_OK ? remote_encoder_launches(encoder, there, stream, launches, error)
-                                 : status;
+    enum status status = run_and_record(c, encoder, stream, launches, error);
     grader_watch("", 0);
     remote_encoder_free(encoder);
     return status;
+}
+
+static enum status create_and_count(struct encoder_case *c, const struct encoder_net *net,
+                                    const struct encoder_spec *spec, struct rng *rng,
+                                    device_stream *stream, size_t *launches, struct error *error) {
+    TRY(encoder_case_create(c, net, spec, rng, false, false, error));
+    TRY(device_stream_create(stream, error));
+    return count_launches(c, *stream, launches, error);
 }
 
 static void check_launches(const struct encoder_net *net, const struct encoder_spec *spec,
@@ -93,9 +104,7 @@ static void check_launches(const struct encoder_net *net, const struct encoder_s
     struct error error = {0};
     device_stream stream = NULL;
     size_t launches = 0, most = MOST_A_LAYER * net->model.L + OTHERS;
-    enum status status = encoder_case_create(&c, net, spec, rng, false, false, &error);
-    status = status == STATUS_OK ? device_stream_create(&stream, &error) : status;
-    status = status == STATUS_OK ? count_launches(&c, stream, &launches, &error) : status;
+    enum status status = create_and_count(&c, net, spec, rng, &stream, &launches, &error);
     if (status != STATUS_OK) {
         TEST_FAIL("%s: %s", c.name, error_text(&error, status));
     } else if (launches > most) {
@@ -135,8 +144,8 @@ C_TEST(speedup, launches) {
 /* ---- The encoder ---- */
 
 /*
- * FLOPs of the least that the contract asks for, with hidden not wanted: k and v in the last layer,
- * everything in the others; attention not counted.
+ * Least FLOPs that the contract needs without hidden: k and v in the last layer, everything in the
+ * others; attention is not counted.
  */
 static double least_flops(const struct bert_config *config, size_t rows) {
     double C = (double)config->C, hidden = (double)config->hidden;
@@ -144,7 +153,7 @@ static double least_flops(const struct bert_config *config, size_t rows) {
     return (double)rows * ((double)(config->L - 1) * layer + keys);
 }
 
-/* Faster than the GPU can multiply: not a record, a mistake. */
+/* A time below the GPU's peak means that the work was not done. */
 static void check_possible(const struct bert_config *config, size_t rows,
                            const struct grader_gpu *gpu, double ms) {
     double least = 1e3 * least_flops(config, rows) / gpu->properties.peak_flops;
@@ -154,7 +163,7 @@ static void check_possible(const struct bert_config *config, size_t rows,
     }
 }
 
-/* What one worker has: the same model as the other, and room for the same batches. */
+/* One worker's model and encoder, for the same batches as the other's. */
 struct racer {
     struct encoder_net net;
     struct encoder_case c;
@@ -200,7 +209,7 @@ static void race_free(struct race *race) {
     remote_use(REMOTE_SUBJECT);
 }
 
-/* One call of the racer in use, with nothing of an earlier result; its own goes to r->first. */
+/* One call of the racer in use, on outputs of NaN; its result goes to r->first. */
 static enum status run_racer(struct racer *r, double *ms, struct error *error) {
     const struct encoder_batch *there;
     TRY(encoder_case_reset(&r->c, error));
@@ -209,7 +218,7 @@ static enum status run_racer(struct racer *r, double *ms, struct error *error) {
     return device_read(r->first, r->c.first.data, r->c.first.count * sizeof *r->first, NULL, error);
 }
 
-/* The same new batch for both. @return milliseconds */
+/* One call on the batch of `seed`, the same on both sides. @return milliseconds */
 static double time_racer(struct racer *r, enum remote_side which, uint64_t seed) {
     struct error error = {0};
     struct rng rng = rng_create(seed);
@@ -227,7 +236,8 @@ static double time_racer(struct racer *r, enum remote_side which, uint64_t seed)
     return ms;
 }
 
-/* Both in turn, the fastest call of each; two that do not count load kernels and wake the clock. */
+/* Alternates, and keeps the fastest call of each. Two that do not count load kernels and raise the
+ * clock. */
 static void run_race(struct race *race, bool modelled, struct rng *rng) {
     struct racer *subject = &race->racers[REMOTE_SUBJECT];
     struct racer *baseline = &race->racers[REMOTE_BASELINE];
@@ -300,7 +310,7 @@ static struct articles *articles_create(bool modelled, struct rng *rng) {
     return a;
 }
 
-/* One call of the model of the worker in use; new tokens take the place of those before. */
+/* One call of the model in the worker in use, with that call's tokens. */
 static enum status run_model(struct articles *a, enum remote_side which, int call,
                              struct remote_bert *bert, double *ms, struct error *error) {
     size_t rows = (size_t)a->starts[TEXTS];
@@ -312,22 +322,27 @@ static enum status run_model(struct articles *a, enum remote_side which, int cal
     return STATUS_OK;
 }
 
-/* Milliseconds of the fastest of @p calls; where there are many, one more that does not count. */
+static enum status create_and_time(struct articles *a, enum remote_side which, int calls,
+                                   struct remote_bert *bert, double *best, struct error *error) {
+    const struct bert_input input = {.ids = a->ids[0], .starts = a->starts, .B = TEXTS};
+    TRY(which == REMOTE_SUBJECT ? STATUS_OK : remote_open_device(error));
+    TRY(remote_bert_create(bert, &a->config, a->seed, &input, MOST_ROWS, error));
+    for (int i = 0; i < calls; i++) {
+        double ms = INFINITY;
+        TRY(run_model(a, which, i, bert, &ms, error));
+        *best = calls > 1 && i == 0 ? *best : fmin(*best, ms);
+    }
+    return STATUS_OK;
+}
+
+/* Milliseconds of the fastest of `calls`, without the first if there are several. */
 static double time_model(struct articles *a, enum remote_side which, int calls) {
     struct remote_bert bert = {0};
     struct error error = {0};
-    double best = INFINITY, ms = INFINITY;
-    const struct bert_input input = {.ids = a->ids[0], .starts = a->starts, .B = TEXTS};
+    double best = INFINITY;
     remote_use(which);
     grader_watch("BERT, a batch of articles", 2 * PATIENCE);
-    enum status status = which == REMOTE_SUBJECT ? STATUS_OK : remote_open_device(&error);
-    if (status == STATUS_OK) {
-        status = remote_bert_create(&bert, &a->config, a->seed, &input, MOST_ROWS, &error);
-    }
-    for (int i = 0; i < calls && status == STATUS_OK; i++) {
-        status = run_model(a, which, i, &bert, &ms, &error);
-        best = calls > 1 && i == 0 ? best : fmin(best, ms);
-    }
+    enum status status = create_and_time(a, which, calls, &bert, &best, &error);
     grader_watch("", 0);
     if (status != STATUS_OK) {
         TEST_FAIL("BERT: %s", error_text(&error, status));
@@ -348,7 +363,7 @@ static void compare_models(struct articles *a, const struct grader_gpu *gpu) {
     }
     if (!test_has_failed()) {
         check_possible(&a->config, (size_t)a->starts[TEXTS], gpu, speedup.subject_ms);
-        printf("%s BERT: %.0f articles/s, the starter's way %.0f (%s)\n", lab,
+        printf("%s BERT: %.0f articles/s, the starter %.0f (%s)\n", lab,
                1e3 * TEXTS / speedup.subject_ms, 1e3 * TEXTS / speedup.baseline_ms, gpu->clock);
         speedup_check(&speedup, __FILE__, __LINE__);
     }

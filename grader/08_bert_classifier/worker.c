@@ -1,4 +1,4 @@
-/* Lab 08: what runs in the worker. */
+/* Lab 08: functions that run in the worker. */
 #include <stdlib.h>
 #include <string.h>
 

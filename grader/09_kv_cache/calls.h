@@ -21,7 +21,7 @@ struct kv_attention_call {
     void *graph; /**< "kv_record": receives it */
 };
 
-/** "kv_launch": runs what was recorded, and waits */
+/** "kv_launch": runs the recorded graph, and waits */
 struct kv_launch_call {
     void *graph;
     device_stream stream;

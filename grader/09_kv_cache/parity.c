@@ -32,25 +32,32 @@ enum { PATIENCE = 20 };
 
 /* ---- kv_linear() ---- */
 
+static void report(const char *name, enum status status, const char *text,
+                   const struct error *error) {
+    if (status != STATUS_OK) {
+        TEST_FAIL("%s: %s (%s)", name, error_text(error, status), status_name(status));
+    } else if (text[0] != '\0') {
+        TEST_FAIL("%s: %s", name, text);
+    }
+}
+
+static enum status run_and_check_linear(struct kv_linear_case *c, const struct kv_linear_spec *spec,
+                                        struct fixture *fixture, char *text, size_t size,
+                                        struct error *error) {
+    TRY(kv_linear_case_create(c, spec, &fixture->rng, fixture_has_guards(fixture), error));
+    grader_watch(c->name, PATIENCE);
+    enum status status = kv_linear_case_run(c, remote_kv_linear, fixture->stream, error);
+    grader_watch("", 0);
+    TRY(status);
+    return kv_linear_case_check(c, text, size, error);
+}
+
 static void run_linear(const struct kv_linear_spec *spec, struct fixture *fixture) {
     struct kv_linear_case c;
     struct error error = {0};
     char text[400] = "";
-    bool guarded = fixture_has_guards(fixture);
-    enum status status = kv_linear_case_create(&c, spec, &fixture->rng, guarded, &error);
-    if (status == STATUS_OK) {
-        grader_watch(c.name, PATIENCE);
-        status = kv_linear_case_run(&c, remote_kv_linear, fixture->stream, &error);
-        grader_watch("", 0);
-    }
-    if (status == STATUS_OK) {
-        status = kv_linear_case_check(&c, text, sizeof text, &error);
-    }
-    if (status != STATUS_OK) {
-        TEST_FAIL("%s: %s (%s)", c.name, error_text(&error, status), status_name(status));
-    } else if (text[0] != '\0') {
-        TEST_FAIL("%s: %s", c.name, text);
-    }
+    enum status status = run_and_check_linear(&c, spec, fixture, text, sizeof text, &error);
+    report(c.name, status, text, &error);
     kv_linear_case_free(&c);
 }
 
@@ -166,14 +173,14 @@ C_TEST(parity, linear_large_sizes_on_a_gpu) {
 
 /* ---- kv_attention() ---- */
 
-/* How a text is fed. */
+/* Ways of feeding a text. */
 enum feeding {
     FEED_CALLS,   /* `longest` just above the position */
     FEED_LONGEST, /* `longest` = T */
     FEED_GRAPH    /* one recorded call, launched for every position */
 };
 
-/* A text, and a graph of its call in the worker once it was recorded. */
+/* A text, and a graph of its call in the worker once it is recorded. */
 struct feeding_of {
     struct kv_text text;
     enum feeding how;
@@ -203,26 +210,23 @@ static enum status call_once(struct feeding_of *f, size_t position, struct fixtu
     return remote_call("kv_launch", &call, sizeof call, error);
 }
 
+static enum status call_and_check(struct feeding_of *f, size_t position, struct fixture *fixture,
+                                  const char *name, char *text, size_t size, struct error *error) {
+    TRY(kv_text_prepare(&f->text, position, error));
+    grader_watch(name, PATIENCE);
+    enum status status = call_once(f, position, fixture, error);
+    grader_watch("", 0);
+    TRY(status);
+    return kv_text_check(&f->text, position, text, size, error);
+}
+
 static void feed_one(struct feeding_of *f, size_t position, struct fixture *fixture) {
     static const char *const ways[] = {"", ", longest = T", ", a recorded call"};
-    struct kv_text *t = &f->text;
     struct error error = {0};
     char text[400] = "", name[300];
-    snprintf(name, sizeof name, "%s%s, position %zu", t->name, ways[f->how], position);
-    enum status status = kv_text_prepare(t, position, &error);
-    if (status == STATUS_OK) {
-        grader_watch(name, PATIENCE);
-        status = call_once(f, position, fixture, &error);
-        grader_watch("", 0);
-    }
-    if (status == STATUS_OK) {
-        status = kv_text_check(t, position, text, sizeof text, &error);
-    }
-    if (status != STATUS_OK) {
-        TEST_FAIL("%s: %s (%s)", name, error_text(&error, status), status_name(status));
-    } else if (text[0] != '\0') {
-        TEST_FAIL("%s: %s", name, text);
-    }
+    snprintf(name, sizeof name, "%s%s, position %zu", f->text.name, ways[f->how], position);
+    enum status status = call_and_check(f, position, fixture, name, text, sizeof text, &error);
+    report(name, status, text, &error);
 }
 
 /* Feeds the positions one after the other: with inputs they are 0, 1, 2, ... */
@@ -325,7 +329,7 @@ C_TEST(parity, attention_a_call_recorded_once) {
     run_texts(list, COUNT(list), NULL, SHORT_TEXT, FEED_GRAPH);
 }
 
-/* Rows before the position are there; nothing is remembered but them. */
+/* The rows before a position are given; nothing else of earlier tokens is. */
 static const size_t single_positions[] = {0, 1, 2, 15, 31, 32, 33, 63, 64, 129, 299};
 
 C_TEST(parity, attention_without_inputs) {
@@ -342,7 +346,7 @@ C_TEST(parity, attention_without_inputs_recorded) {
     run_texts(list, COUNT(list), positions, COUNT(positions), FEED_GRAPH);
 }
 
-/* e^score overflows unless the largest is subtracted, in every part of a split alike. */
+/* e^score overflows unless the running max is subtracted, in every split of the context. */
 C_TEST(parity, attention_large_scores) {
     static const size_t positions[] = {1, 40, 150, 299};
     const struct kv_text_spec spec = {
@@ -434,7 +438,7 @@ C_TEST(parity, llama2_end_to_end) {
     }
 }
 
-/* Heads that the operators do not take: the engine then runs it operator by operator. */
+/* Heads that the operators do not support: the engine then runs the model operator by operator. */
 C_TEST(parity, llama2_with_heads_too_long) {
     struct small_llama2 l = small_llama2();
     l.config.L = 1;
@@ -450,7 +454,7 @@ C_TEST(parity, llama2_with_heads_too_long) {
 
 enum { TEXTS = 2 };
 
-/* Two texts, the second one the first from its end on: it must not see the first. */
+/* Two texts, the second one the first reversed: it must not see the first. */
 struct two_texts {
     struct small_llama2 l;
     enum nn_dtype dtype;
@@ -458,27 +462,32 @@ struct two_texts {
     int32_t tokens[TEXTS][SMALL_LLAMA2_TOKENS];
 };
 
-/* Logits of the reference, which has the weights that the device has, and its cache in fp32. */
-static enum status decode_here(struct two_texts *t) {
-    struct engine reference = {0};
-    struct rounded_llama2 model = {0};
-    struct llama2 *llama2 = NULL;
-    enum status status = rounded_llama2_create(&model, &t->l.config, t->dtype, false, t->seed);
-    if (status == STATUS_OK) {
-        status = engine_reference_create(&reference);
-    }
-    if (status == STATUS_OK) {
-        status = llama2_create(&llama2, &model.random.config, &model.random.weights, &reference, 1,
-                               NULL);
-    }
-    for (size_t i = 0; i < TEXTS * t->l.count && status == STATUS_OK; i++) {
+/* The reference: the device's weights, and a cache in fp32. */
+struct reference {
+    struct engine engine;
+    struct rounded_llama2 model;
+    struct llama2 *llama2;
+};
+
+static enum status run_reference(struct reference *r, struct two_texts *t) {
+    TRY(rounded_llama2_create(&r->model, &t->l.config, t->dtype, false, t->seed));
+    TRY(engine_reference_create(&r->engine));
+    TRY(llama2_create(&r->llama2, &r->model.random.config, &r->model.random.weights, &r->engine, 1,
+                      NULL));
+    for (size_t i = 0; i < TEXTS * t->l.count; i++) {
         size_t position = i % t->l.count;
-        status =
-            llama2_forward(llama2, &t->tokens[i / t->l.count][position], 1, position, t->l.want);
+        const int32_t *token = &t->tokens[i / t->l.count][position];
+        TRY(llama2_forward(r->llama2, token, 1, position, t->l.want));
     }
-    llama2_free(llama2);
-    engine_destroy(&reference);
-    rounded_llama2_free(&model);
+    return STATUS_OK;
+}
+
+static enum status decode_here(struct two_texts *t) {
+    struct reference r = {0};
+    enum status status = run_reference(&r, t);
+    llama2_free(r.llama2);
+    engine_destroy(&r.engine);
+    rounded_llama2_free(&r.model);
     return status;
 }
 
@@ -504,8 +513,8 @@ static enum status decode_there(struct two_texts *t, struct error *error) {
 }
 
 /*
- * The same weights on both sides, so what is left is the cache, a rounding of each key and value in
- * both layers, on its way through the layers: eight roundings.
+ * Both sides have the same weights, so they differ by the cache alone: a rounding of each key and
+ * value in both layers, propagated through the layers, is at most eight roundings.
  */
 static void check_16_bits(enum nn_dtype dtype, struct rng *rng) {
     struct two_texts t = {.l = small_llama2(), .dtype = dtype, .seed = rng_u64(rng)};

@@ -1,6 +1,6 @@
 /**
  * @file remote.h
- * @brief Lab 09's operators by the worker in use: what a case calls in their place.
+ * @brief Lab 09's operators in the worker in use, called instead of kv_cache.h's.
  */
 #ifndef WARPBOOK_GRADER_09_KV_CACHE_REMOTE_H_
 #define WARPBOOK_GRADER_09_KV_CACHE_REMOTE_H_

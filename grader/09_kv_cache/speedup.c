@@ -1,8 +1,8 @@
 /*
  * Lab 09, speedup: one matrix-vector product; attention of one layer for a late token; and a small
- * Llama2 that decodes from position 0 on. Each against the starter's way in one run. On a GPU time
- * is measured and the fastest of several calls counts, on both sides; on simt it is modelled, and
- * one call is as good as many.
+ * Llama2 that decodes from position 0 on. Each against the starter in one run. On a GPU times are
+ * measured and the fastest of several calls counts, on both sides; on simt they are modelled, and
+ * one call is enough.
  */
 #include <math.h>
 #include <stdio.h>
@@ -32,18 +32,18 @@ static const char lab[] = "09_kv_cache";
 
 enum { PATIENCE = 60 /* seconds */, CALLS = 7 };
 
-/* From here on this side's worker is asked; the baseline's has a device once it is opened. */
+/* Uses this side's worker from here on; the baseline's has no device until it is opened. */
 static enum status open_side(enum remote_side which, struct error *error) {
     remote_use(which);
     return which == REMOTE_SUBJECT ? STATUS_OK : remote_open_device(error);
 }
 
-/* Work that a call cannot do without. */
+/* Least work of a call. */
 struct least_work {
     double bytes, flops;
 };
 
-/* What a cache cannot hold must come from memory, at its speed; and sums take their time. */
+/* Bytes beyond L2's size come from memory, at its bandwidth; FLOPs take their time, too. */
 static void check_possible(const struct grader_gpu *gpu, struct least_work work, double ms) {
     const struct device_properties *p = &gpu->properties;
     double outside = work.bytes - (double)p->l2_bytes;
@@ -73,7 +73,22 @@ static struct least_work least_of_linear(const struct kv_linear_spec *s) {
     return (struct least_work){products * (double)nn_dtype_bytes(s->dtype), 2.0 * products};
 }
 
-/* Milliseconds of one call with fresh inputs; the subject's result is checked. */
+/* One call with fresh inputs; the subject's result is checked. */
+static enum status renew_and_run(struct kv_linear_case *c, struct rng *rng, bool subject,
+                                 double *ms, char *text, size_t size, struct error *error) {
+    TRY(kv_linear_case_renew(c, rng, error));
+    grader_watch(c->name, PATIENCE);
+    enum status status = run_linear(c, ms, error);
+    grader_watch("", 0);
+    TRY(status);
+    if (!subject) {
+        return STATUS_OK;
+    }
+    remote_check_counted(least_of_linear(&c->spec).flops);
+    return kv_linear_case_check(c, text, size, error);
+}
+
+/* Milliseconds of one call. */
 static double time_linear(void *argument, bool subject) {
     struct timed_linear *t = argument;
     enum remote_side which = subject ? REMOTE_SUBJECT : REMOTE_BASELINE;
@@ -82,23 +97,14 @@ static double time_linear(void *argument, bool subject) {
     char text[400] = "";
     double ms = INFINITY;
     remote_use(which);
-    enum status status = kv_linear_case_renew(c, &t->rngs[which], &error);
-    grader_watch(c->name, PATIENCE);
-    if (status == STATUS_OK) {
-        status = run_linear(c, &ms, &error);
-    }
-    grader_watch("", 0);
-    if (status == STATUS_OK && subject) {
-        remote_check_counted(least_of_linear(&c->spec).flops);
-        status = kv_linear_case_check(c, text, sizeof text, &error);
-    }
+    enum status status = renew_and_run(c, &t->rngs[which], subject, &ms, text, sizeof text, &error);
     if (status != STATUS_OK || text[0] != '\0') {
         TEST_FAIL("%s: %s", c->name, status != STATUS_OK ? error_text(&error, status) : text);
     }
     return ms;
 }
 
-/* One call each does not count: it leaves of the weights in the cache what that holds. */
+/* One call on each side does not count: it fills L2 with weights. */
 static enum status linear_create(struct timed_linear *t, const struct kv_linear_spec *spec,
                                  struct error *error) {
     const uint64_t seed = grader_seed();
@@ -122,8 +128,8 @@ static void linear_free(struct timed_linear *t) {
 }
 
 /*
- * The product back of the 70B shape's feed-forward: 470 MB of weights are more than a cache holds,
- * and take so long that launch and wait, which the clock counts too, are the smaller part.
+ * The down projection of the 70B shape: 470 MB of weights are more than L2 holds, and take so long
+ * that launch and wait, which are timed, too, are the smaller part.
  */
 C_TEST(speedup, linear) {
     struct grader_gpu gpu;
@@ -165,7 +171,7 @@ static enum status run_text(const struct timed_text *t, size_t position, double 
     return remote_call_timed("kv_attention", &call, sizeof call, NULL, ms, error);
 }
 
-/* Keys and values of the tokens before are at hand; q, k and v of this one are not. */
+/* Reads the keys and values of the tokens before; computes q, k and v of this one. */
 static struct least_work least_of_token(const struct kv_text_spec *s) {
     double weights = (double)((s->NH + 2 * s->KVH) * s->HS) * (double)s->C;
     double pairs = (double)s->T * (double)(s->NH * s->HS);
@@ -175,7 +181,7 @@ static struct least_work least_of_token(const struct kv_text_spec *s) {
 }
 
 /*
- * Feeds a text from position 0 on, the same one to whoever runs it. *ms: the fastest of the tokens
+ * Feeds a text from position 0 on, the same one on both sides. *ms: the fastest of the tokens
  * from `late` on, whose results are checked.
  */
 static enum status feed(struct timed_text *t, size_t late, double *ms, struct error *error) {
@@ -196,23 +202,24 @@ static enum status feed(struct timed_text *t, size_t late, double *ms, struct er
     return STATUS_OK;
 }
 
+static enum status create_and_feed(struct timed_text *t, const struct kv_text_spec *spec,
+                                   uint64_t seed, enum remote_side which, size_t late, double *ms,
+                                   struct error *error) {
+    TRY(open_side(which, error));
+    TRY(kv_text_create(&t->text, spec, seed, false, error));
+    TRY(device_alloc(&t->workspace, KV_WORKSPACE_BYTES, error));
+    grader_watch(t->text.name, 2 * PATIENCE);
+    enum status status = feed(t, late, ms, error);
+    grader_watch("", 0);
+    return status;
+}
+
 static double time_text(const struct kv_text_spec *spec, uint64_t seed, enum remote_side which,
                         size_t late) {
     struct timed_text t = {0};
     struct error error = {0};
     double ms = INFINITY;
-    enum status status = open_side(which, &error);
-    if (status == STATUS_OK) {
-        status = kv_text_create(&t.text, spec, seed, false, &error);
-    }
-    if (status == STATUS_OK) {
-        status = device_alloc(&t.workspace, KV_WORKSPACE_BYTES, &error);
-    }
-    if (status == STATUS_OK) {
-        grader_watch(t.text.name, 2 * PATIENCE);
-        status = feed(&t, late, &ms, &error);
-        grader_watch("", 0);
-    }
+    enum status status = create_and_feed(&t, spec, seed, which, late, &ms, &error);
     if (status != STATUS_OK) {
         TEST_FAIL("%s: %s", t.text.name, error_text(&error, status));
     }
@@ -270,7 +277,7 @@ static struct llama2_config config_of(bool modelled) {
 struct decoded {
     struct llama2_config config;
     uint64_t seed; /* of the weights */
-    size_t texts;  /* where time is measured the first one does not count: it wakes the clock */
+    size_t texts;  /* if several, the first one does not count: it raises the GPU's clock */
     int32_t tokens[MOST_TEXTS][MOST_TOKENS];
     float logits[REMOTE_SIDES][MOST_TEXTS][V];
 };
@@ -287,12 +294,12 @@ static struct decoded decoded_of(bool modelled) {
     return d;
 }
 
-/* Every matrix once a token, but for the embedding as such. */
+/* Every matrix once a token, except the embedding as a table. */
 static struct least_work least_of_text(const struct llama2_config *c) {
     double heads = (double)((2 * c->NH + 2 * c->KVH) * c->HS);
     double layer = (double)c->C * (heads + 3.0 * (double)c->hidden);
     double weights = (double)c->L * layer + (double)c->V * (double)c->C, tokens = (double)c->T;
-    /* A cache keeps what fits into it from token to token. */
+    /* L2 may keep weights from token to token, so their bytes count once. */
     return (struct least_work){4.0 * weights, 2.0 * weights * tokens};
 }
 
@@ -322,15 +329,18 @@ static enum status decode(struct decoded *d, enum remote_side which, double *bes
     return remote_call("decoding_free", &call, sizeof call, error);
 }
 
+static enum status open_and_decode(struct decoded *d, enum remote_side which, double *best,
+                                   struct error *error) {
+    TRY(open_side(which, error));
+    return decode(d, which, best, error);
+}
+
 /* Milliseconds of a text on an engine with this side's operators. */
 static double time_model(struct decoded *d, enum remote_side which) {
     struct error error = {0};
     double best = INFINITY;
-    enum status status = open_side(which, &error);
     grader_watch("Llama2, token by token", 2 * PATIENCE);
-    if (status == STATUS_OK) {
-        status = decode(d, which, &best, &error);
-    }
+    enum status status = open_and_decode(d, which, &best, &error);
     grader_watch("", 0);
     if (status != STATUS_OK) {
         TEST_FAIL("Llama2: %s", error_text(&error, status));
@@ -354,7 +364,7 @@ C_TEST(speedup, end_to_end) {
     }
     if (!test_has_failed()) {
         double tokens = 1e3 * (double)d.config.T;
-        printf("%s Llama2: %.0f tokens/s, the starter's way %.0f (%s)\n", lab,
+        printf("%s Llama2: %.0f tokens/s, the starter %.0f (%s)\n", lab,
                tokens / speedup.subject_ms, tokens / speedup.baseline_ms, gpu.clock);
         check_possible(&gpu, least_of_text(&d.config), speedup.subject_ms);
         speedup_check(&speedup, __FILE__, __LINE__);

@@ -1,4 +1,4 @@
-/* Lab 09: what runs in the worker. */
+/* Lab 09: functions that run in the worker. */
 #include "grader/isolation/worker.h"
 #include "grader/09_kv_cache/calls.h"
 #include "grader/isolation/decoding.h"

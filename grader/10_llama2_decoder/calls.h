@@ -1,6 +1,6 @@
 /**
  * @file calls.h
- * @brief What the grader of lab 10 asks its workers for, beside "decoder_steps".
+ * @brief Calls of lab 10's grader to its workers, beside "decoder_steps".
  */
 #ifndef WARPBOOK_GRADER_10_LLAMA2_DECODER_CALLS_H_
 #define WARPBOOK_GRADER_10_LLAMA2_DECODER_CALLS_H_

@@ -3,15 +3,15 @@
 #include "grader/10_llama2_decoder/calls.h"
 #include "grader/isolation/remote.h"
 
-/* A copy that lives as long as the worker: a decoder goes on reading the model. */
-static enum status hand_over_model(const struct decoder_model **handed,
-                                   const struct decoder_model *model, struct error *error) {
+/* A copy that lives as long as the worker, because a decoder keeps reading the model. */
+static enum status copy_model(const struct decoder_model **copied,
+                              const struct decoder_model *model, struct error *error) {
     struct decoder_model copy = *model;
     void *layers, *memory;
     TRY(remote_copy(&layers, model->layers, model->L * sizeof *model->layers, error));
     copy.layers = layers;
     TRY(remote_copy(&memory, &copy, sizeof copy, error));
-    *handed = memory;
+    *copied = memory;
     return STATUS_OK;
 }
 
@@ -20,7 +20,7 @@ static enum status create(struct decoder **decoder, const struct decoder_model *
                           struct error *error) {
     struct decoder_create_call call = {.io = *io, .batch = batch, .stream = stream};
     *decoder = NULL;
-    TRY(hand_over_model(&call.model, model, error));
+    TRY(copy_model(&call.model, model, error));
     TRY(remote_call("decoder_create", &call, sizeof call, error));
     *decoder = call.decoder;
     return STATUS_OK;
@@ -29,9 +29,9 @@ static enum status create(struct decoder **decoder, const struct decoder_model *
 static enum status prefill(struct decoder *decoder, const int32_t *tokens, size_t count,
                            size_t position, struct error *error) {
     struct decoder_prefill_call call = {decoder, NULL, count, position};
-    void *handed;
-    TRY(remote_copy(&handed, tokens, count * sizeof *tokens, error));
-    call.tokens = handed;
+    void *copy;
+    TRY(remote_copy(&copy, tokens, count * sizeof *tokens, error));
+    call.tokens = copy;
     return remote_call("decoder_prefill", &call, sizeof call, error);
 }
 
@@ -44,7 +44,7 @@ static void release(struct decoder *decoder) {
     struct decoder_free_call call = {decoder};
     if (decoder != NULL && remote_alive()) {
         enum status ignored = remote_call("decoder_free", &call, sizeof call, NULL);
-        (void)ignored; /* the worker's end frees all */
+        (void)ignored; /* a worker that ends frees everything */
     }
 }
 

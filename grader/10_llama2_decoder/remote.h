@@ -1,6 +1,6 @@
 /**
  * @file remote.h
- * @brief A decoder in the worker in use: what a case calls in its place.
+ * @brief A decoder in the worker in use, called instead of decoder.h's functions.
  */
 #ifndef WARPBOOK_GRADER_10_LLAMA2_DECODER_REMOTE_H_
 #define WARPBOOK_GRADER_10_LLAMA2_DECODER_REMOTE_H_
@@ -15,7 +15,7 @@ extern "C" {
 /**
  * @brief The four functions of decoder.h, in the worker that is in use when they are called.
  *
- * They fail with STATUS_INTERRUPTED when the worker is no more.
+ * They fail with STATUS_INTERRUPTED if the worker has ended.
  */
 struct decoder_functions remote_decoder(void);
 

@@ -1,8 +1,8 @@
 /*
- * Lab 10, speedup: launches of a step; steps, and a prompt, by the decoder and by the starter's
- * way; and both through the engine, from a prompt to drawn tokens. On a GPU time is measured and
- * the fastest of several calls counts, on both sides; on simt it is modelled, and one call is as
- * good as many.
+ * Lab 10, speedup: launches of a step; steps and a prompt, by the subject's decoder and by the
+ * starter's; and both decoders through the engine, from a prompt to drawn tokens. On a GPU times
+ * are measured and the fastest of several calls counts, on both sides; on simt they are modelled,
+ * and one call is enough.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -32,22 +32,22 @@ static const char lab[] = "10_llama2_decoder";
 enum { PATIENCE = 150 /* seconds */, CALLS = 7, MOST_STEPS = 64 };
 
 /*
- * Launches, copies and fills of a step, one by one where it has a graph. A layer's are two of
- * attention, the product behind it, gate and up, SwiGLU and down; before the first and
- * behind the last come drawing, the embedding and the classifier, and two to spare.
+ * Launches, copies and fills of a step; those of a graph count each. A layer has two of attention,
+ * and one each of the output product, gate and up, SwiGLU and down. OTHERS are sampling, the
+ * embedding and the classifier, and two to spare.
  */
 enum { MOST_A_LAYER = 6, OTHERS = 6 };
 
 static const struct sampling greedy = {1, 0.0f, 0.0f, 0};
 
-/* What is measured: a model, a prompt, and steps behind it. */
+/* The work that is measured: a model, a prompt, and steps after it. */
 struct work {
     struct decoder_size size;
     size_t prompt, steps;
-    struct sampling how; /* steps draw */
+    struct sampling how; /* of the steps */
 };
 
-/* On a GPU 160 MB of weights, more than its L2 holds; on simt what it can model in seconds. */
+/* On a GPU 160 MB of weights, more than its L2 holds; on simt a model that it runs in seconds. */
 static struct work work_of(bool modelled) {
     static const struct work on_gpu = {{.NH = 8,
                                         .KVH = 4,
@@ -74,7 +74,7 @@ static struct work work_of(bool modelled) {
     return modelled ? on_simt : on_gpu;
 }
 
-/* From here on this side's worker is asked; the baseline's has a device once it is opened. */
+/* Uses this side's worker from here on; the baseline's has no device until it is opened. */
 static enum status open_side(enum remote_side which, struct error *error) {
     remote_use(which);
     return which == REMOTE_SUBJECT ? STATUS_OK : remote_open_device(error);
@@ -90,7 +90,7 @@ static void fail(enum status status, const struct error *error, const char *text
 
 /* ---- Launches ---- */
 
-/* Two steps in earnest, which may make a graph, then one that is only recorded. */
+/* Runs two steps, which may create a graph, then records one. */
 static enum status count_launches(struct decoder_case *c, size_t *launches, char *text, size_t size,
                                   struct error *error) {
     TRY(decoder_case_feed(c, 5, 0, text, size, error));
@@ -101,32 +101,38 @@ static enum status count_launches(struct decoder_case *c, size_t *launches, char
     enum status status =
         remote_count_launches("decoder_steps", &call, sizeof call, c->stream, launches, error);
     if (status != STATUS_OK && remote_alive()) {
-        snprintf(
-            text, size,
-            "%s launches too often: a step that is recorded waits for the GPU, launches a graph, "
-            "or does what else cannot be recorded: %s",
-            lab, error_text(error, status));
+        snprintf(text, size,
+                 "%s launches too often: while a step is recorded it waits for the GPU, launches a "
+                 "graph, "
+                 "or makes another call that cannot be recorded: %s",
+                 lab, error_text(error, status));
         return STATUS_OK;
     }
     return status;
 }
 
-static void check_launches(const struct decoder_size *size, struct rng *rng) {
+/* Creates the case and counts its launches. */
+static enum status create_and_count(struct decoder_net *net, struct decoder_case *c,
+                                    const struct decoder_size *size, struct rng *rng,
+                                    device_stream *stream, size_t *launches, char *text,
+                                    size_t text_size, struct error *error) {
     const struct decoder_functions own = remote_decoder();
+    TRY(decoder_net_create(net, size, grader_seed(), false, error));
+    TRY(device_stream_create(stream, error));
+    TRY(decoder_case_create(c, net, &own, 8, rng, *stream, false, error));
+    grader_watch(c->name, PATIENCE);
+    return count_launches(c, launches, text, text_size, error);
+}
+
+static void check_launches(const struct decoder_size *size, struct rng *rng) {
     struct decoder_net net;
     struct decoder_case c = {0};
     struct error error = {0};
     device_stream stream = NULL;
     char text[700] = "";
     size_t launches = 0, most = MOST_A_LAYER * size->L + OTHERS;
-    enum status status = decoder_net_create(&net, size, grader_seed(), false, &error);
-    status = status == STATUS_OK ? device_stream_create(&stream, &error) : status;
-    status = status == STATUS_OK
-                 ? decoder_case_create(&c, &net, &own, 8, rng, stream, false, &error)
-                 : status;
-    grader_watch(c.name, PATIENCE);
-    status =
-        status == STATUS_OK ? count_launches(&c, &launches, text, sizeof text, &error) : status;
+    enum status status =
+        create_and_count(&net, &c, size, rng, &stream, &launches, text, sizeof text, &error);
     grader_watch("", 0);
     if (status != STATUS_OK || text[0] != '\0') {
         fail(status, &error, text);
@@ -154,7 +160,7 @@ C_TEST(speedup, launches) {
     }
 }
 
-/* ---- What cannot be done without ---- */
+/* ---- Least bytes and FLOPs ---- */
 
 static double layer_weights(const struct decoder_size *s) {
     double C = (double)(s->NH * s->HS), qkv = (double)((s->NH + 2 * s->KVH) * s->HS);
@@ -169,15 +175,15 @@ static double flops_of_steps(const struct decoder_size *s, size_t steps) {
     return 2.0 * token_weights(s) * (double)steps;
 }
 
-/* Of the last layer nothing but keys and values is asked for, until the last token. */
+/* The last layer needs only keys and values, except for the last token. */
 static double flops_of_prompt(const struct decoder_size *s, size_t tokens) {
     return 2.0 * layer_weights(s) * (double)((s->L - 1) * tokens) + flops_of_steps(s, 1);
 }
 
 /*
- * A token's weights must be read, but for what L2 holds of them on simt from the token before, and
- * a product is two operations. What a prompt's further tokens take is not known here: tensor cores
- * may multiply them.
+ * A token reads its weights, except those that simt's L2 still holds from the token before, and
+ * does two operations for each. A prompt's further tokens are not counted: tensor cores may
+ * multiply them.
  */
 static double least_ms(const struct decoder_size *s, const struct grader_gpu *gpu) {
     const struct device_properties *p = &gpu->properties;
@@ -187,7 +193,7 @@ static double least_ms(const struct decoder_size *s, const struct grader_gpu *gp
     return 1e3 * fmax(read, flops_of_steps(s, 1) / p->peak_flops);
 }
 
-/* The verdict on times of results that are right. */
+/* Judges times of results that are right. */
 static void judge(const struct speedup *speedup, double least) {
     if (test_has_failed()) {
         return;
@@ -214,8 +220,8 @@ struct race {
     struct work work;
     struct racer racers[REMOTE_SIDES];
     struct rng rng;
-    float *logits;       /* (V): what the first of the timed steps draws from */
-    struct sampling how; /* and how they do */
+    float *logits;       /* (V): the first timed step draws from these */
+    struct sampling how; /* of the timed steps */
 };
 
 static enum status racer_create(struct racer *r, const struct work *work, uint64_t seed,
@@ -265,14 +271,14 @@ static void compare(const struct race *race, const char *what) {
     }
 }
 
-/* Reads the logits that a decoder came to. */
+/* Reads a decoder's logits. */
 static enum status read_logits(struct racer *r, struct error *error) {
     bool intact, changed;
     TRY(device_synchronize(r->stream, error));
     return device_buffer_get(&r->c.logits, r->c.got, &intact, &changed, error);
 }
 
-/* The starter's decoder is fed the i-th token behind the prompt. */
+/* Feeds the starter's decoder token i after the prompt. */
 static enum status feed_baseline_one(struct race *race, const int32_t *token, size_t i,
                                      struct error *error) {
     struct racer *r = &race->racers[REMOTE_BASELINE];
@@ -282,8 +288,8 @@ static enum status feed_baseline_one(struct race *race, const int32_t *token, si
 }
 
 /*
- * A prompt and a step on both: what is timed is what is wanted. The starter's decoder does not draw
- * for itself: where the coin falls on the edge between two tokens, either may be drawn.
+ * Checks a prompt and a step on both sides before anything is timed. The starter's decoder is fed
+ * the subject's token: if the coin falls on the edge between two tokens, either may be drawn.
  */
 static enum status prepare(struct race *race, char *text, size_t size, struct error *error) {
     const size_t prompt = race->work.prompt;
@@ -303,7 +309,7 @@ static enum status prepare(struct race *race, char *text, size_t size, struct er
     return STATUS_OK;
 }
 
-/* Whose turn it is; with the baseline's, which comes first, what both are given is drawn anew. */
+/* Uses one side's worker. The baseline's turn, which comes first, draws new inputs for both. */
 static struct racer *take_turn(struct race *race, bool subject) {
     const struct work *w = &race->work;
     enum remote_side which = subject ? REMOTE_SUBJECT : REMOTE_BASELINE;
@@ -322,8 +328,7 @@ static struct racer *take_turn(struct race *race, bool subject) {
     return &race->racers[which];
 }
 
-/* The verdict on a turn. @return its milliseconds; infinite, and the test fails, when it went wrong
- */
+/* Ends a turn. @return its milliseconds; infinite, and the test fails, if something went wrong */
 static double end_turn(enum status status, const char *text, const struct error *error, double ms) {
     grader_watch("", 0);
     fail(status, error, text);
@@ -331,8 +336,8 @@ static double end_turn(enum status status, const char *text, const struct error 
 }
 
 /*
- * Is that what is drawn behind these logits, but for what is allowed of an error in them? Moves the
- * state on, for the next one.
+ * Whether a sampler draws this token from these logits, given the tolerance of logits. Advances the
+ * state for the next token.
  */
 static enum status check_token(const float *logits, const struct decoder_size *model,
                                struct sampling *how, int32_t token, const char *what, char *text,
@@ -347,7 +352,7 @@ static enum status check_token(const float *logits, const struct decoder_size *m
     if (!plausible) {
         snprintf(text, size,
                  "%s: token %d was drawn by temperature %g, top_p %g, state %" PRIu64
-                 ": by the starter's logits the sampler draws another one",
+                 ": from the starter's logits the sampler draws another one",
                  what, (int)token, (double)how->temperature, (double)how->top_p, how->state);
     }
     how->state = decoder_state_behind(how);
@@ -372,22 +377,25 @@ static struct decoder_steps_call steps_of(const struct race *race, const struct 
                                        .stream = r->stream};
 }
 
-/* The tokens that the subject draws when it does the timed steps again, not timed. */
+static enum status run_and_read_steps(const struct decoder_steps_call *call, int32_t *tokens,
+                                      device_stream stream, struct error *error) {
+    TRY(remote_decoder_steps(call, error));
+    return device_read(tokens, call->drawn, call->count * sizeof *tokens, stream, error);
+}
+
+/* The subject's tokens when it repeats the timed steps, untimed. */
 static enum status repeat_steps(struct race *race, int32_t *tokens, struct error *error) {
     struct racer *r = &race->racers[REMOTE_SUBJECT];
     struct decoder_steps_call call = steps_of(race, r);
     remote_use(REMOTE_SUBJECT);
     TRY(put_start(race, r, error));
     TRY(device_alloc((void **)&call.drawn, call.count * sizeof *call.drawn, error));
-    enum status status = remote_decoder_steps(&call, error);
-    status = status == STATUS_OK
-                 ? device_read(tokens, call.drawn, call.count * sizeof *tokens, r->stream, error)
-                 : status;
+    enum status status = run_and_read_steps(&call, tokens, r->stream, error);
     device_free(call.drawn);
     return status;
 }
 
-/* The starter's decoder is fed with them; each must be what is drawn behind those before. */
+/* Feeds them to the starter's decoder; its logits must allow each next token. */
 static enum status feed_baseline(struct race *race, const int32_t *tokens, char *text, size_t size,
                                  struct error *error) {
     const struct work *w = &race->work;
@@ -404,9 +412,9 @@ static enum status feed_baseline(struct race *race, const int32_t *tokens, char 
 }
 
 /*
- * Were the timed steps right? Only their end is there to be looked at, so the subject does them
- * again, from the same logits, with each token kept; fed with these, the starter's decoder must
- * come to the logits of those that were timed. Sums in an order that changes may part the two once.
+ * Checks the timed steps. Only their last logits are known, so the subject repeats them from the
+ * same logits and keeps each token; fed with these tokens, the starter's decoder must get the
+ * logits of the timed steps. Sums whose order changes may draw another token, so there are TRIES.
  */
 static enum status check_steps(struct race *race, char *text, size_t size, struct error *error) {
     enum { TRIES = 3 };
@@ -426,60 +434,72 @@ static enum status check_steps(struct race *race, char *text, size_t size, struc
     }
     if (text[0] == '\0') {
         snprintf(text, size,
-                 "the timed steps came to other logits than the same steps do again: they differ "
+                 "the timed steps' logits are not those of the same steps repeated: they differ "
                  "by %.3g of the largest",
                  d.worst / d.largest);
     }
     return STATUS_OK;
 }
 
-/* Steps behind the prompt, a step's share. */
+static enum status run_steps(struct race *race, struct racer *r, bool subject, double *ms,
+                             char *text, size_t size, struct error *error) {
+    struct decoder_steps_call call = steps_of(race, r);
+    TRY(put_start(race, r, error));
+    /* The whole device is waited for: no stream escapes. */
+    TRY(remote_call_timed("decoder_steps", &call, sizeof call, r->stream, ms, error));
+    if (!subject) {
+        return STATUS_OK;
+    }
+    remote_check_counted(flops_of_steps(&race->work.size, call.count));
+    return check_steps(race, text, size, error);
+}
+
+/* Milliseconds per step after the prompt. */
 static double time_steps(void *argument, bool subject) {
     struct race *race = argument;
     struct racer *r = take_turn(race, subject);
-    struct decoder_steps_call call = steps_of(race, r);
     struct error error = {0};
     char text[300] = "";
     double ms = INFINITY;
-    enum status status = put_start(race, r, &error);
-    if (status == STATUS_OK) { /* the whole device is waited for: no stream escapes */
-        status = remote_call_timed("decoder_steps", &call, sizeof call, r->stream, &ms, &error);
-    }
-    if (status == STATUS_OK && subject) {
-        remote_check_counted(flops_of_steps(&race->work.size, call.count));
-        status = check_steps(race, text, sizeof text, &error);
-    }
+    enum status status = run_steps(race, r, subject, &ms, text, sizeof text, &error);
     return end_turn(status, text, &error, ms) / (double)race->work.steps;
 }
 
 /* ---- Prompts ---- */
 
-static double time_prompt(void *argument, bool subject) {
-    struct race *race = argument;
-    struct racer *r = take_turn(race, subject);
+static enum status run_prompt(struct race *race, struct racer *r, bool subject, double *ms,
+                              struct error *error) {
     struct decoder_prefill_call call = {.decoder = r->c.decoder, .count = race->work.prompt};
-    struct error error = {0};
-    void *tokens = NULL;
-    double ms = INFINITY;
-    enum status status = remote_copy(&tokens, r->c.text, call.count * sizeof(int32_t), &error);
+    void *tokens;
+    TRY(remote_copy(&tokens, r->c.text, call.count * sizeof(int32_t), error));
     call.tokens = tokens;
-    if (status == STATUS_OK) {
-        status = device_buffer_put(&r->c.logits, NULL, &error);
-    }
-    if (status == STATUS_OK) {
-        status = remote_call_timed("decoder_prefill", &call, sizeof call, r->stream, &ms, &error);
-    }
-    if (status == STATUS_OK) {
-        status = read_logits(r, &error);
-    }
-    if (status == STATUS_OK && subject) {
+    TRY(device_buffer_put(&r->c.logits, NULL, error));
+    TRY(remote_call_timed("decoder_prefill", &call, sizeof call, r->stream, ms, error));
+    TRY(read_logits(r, error));
+    if (subject) {
         remote_check_counted(flops_of_prompt(&race->work.size, call.count));
         compare(race, "a timed prompt");
     }
+    return STATUS_OK;
+}
+
+static double time_prompt(void *argument, bool subject) {
+    struct race *race = argument;
+    struct racer *r = take_turn(race, subject);
+    struct error error = {0};
+    double ms = INFINITY;
+    enum status status = run_prompt(race, r, subject, &ms, &error);
     return end_turn(status, "", &error, ms);
 }
 
 /* ---- Both ---- */
+
+static enum status create_and_prepare(struct race *race, const struct grader_gpu *gpu, char *text,
+                                      size_t size, struct error *error) {
+    TRY(race_create(race, gpu, error));
+    grader_watch(race->racers[REMOTE_SUBJECT].c.name, PATIENCE);
+    return prepare(race, text, size, error);
+}
 
 static void measure(const char *name, speedup_function *time_ms) {
     struct grader_gpu gpu;
@@ -489,9 +509,7 @@ static void measure(const char *name, speedup_function *time_ms) {
     if (!grader_gpu_open_for_timing(&gpu)) {
         return;
     }
-    enum status status = race_create(&race, &gpu, &error);
-    grader_watch(race.racers[REMOTE_SUBJECT].c.name, PATIENCE);
-    status = status == STATUS_OK ? prepare(&race, text, sizeof text, &error) : status;
+    enum status status = create_and_prepare(&race, &gpu, text, sizeof text, &error);
     grader_watch("", 0);
     fail(status, &error, text);
     if (!test_has_failed()) {
@@ -529,9 +547,9 @@ struct writers {
     size_t length, count; /* of the prompt, of tokens drawn */
     int32_t prompt[MOST_PROMPT];
     struct llama2_sampling how;
-    double flops; /* that a text cannot do without */
+    double flops; /* least FLOPs of a text */
     struct writer of[REMOTE_SIDES];
-    float *logits; /* (V): what the starter's engine came to */
+    float *logits; /* (V): the starter's engine's */
 };
 
 static enum status writer_create(struct writer *writer, const struct writers *w, uint64_t seed,
@@ -575,16 +593,16 @@ static enum status ask_starter(struct writers *w, const int32_t *tokens, size_t 
     const struct writer *starter = &w->of[REMOTE_BASELINE];
     struct decoding_text_call call = {
         .model = starter->model, .count = count, .position = position, .logits = starter->logits};
-    void *handed;
+    void *copy;
     remote_use(REMOTE_BASELINE);
-    TRY(remote_copy(&handed, tokens, count * sizeof *tokens, error));
-    call.tokens = handed;
+    TRY(remote_copy(&copy, tokens, count * sizeof *tokens, error));
+    call.tokens = copy;
     TRY(remote_call("decoding_text", &call, sizeof call, error));
     memcpy(w->logits, starter->logits, w->work.size.V * sizeof *w->logits);
     return STATUS_OK;
 }
 
-/* Each token must be what is drawn behind those before it. */
+/* The starter's logits must allow each token. */
 static enum status check_written(struct writers *w, const int32_t *written, char *text, size_t size,
                                  struct error *error) {
     struct sampling how = {w->how.seed, w->how.temperature, w->how.top_p, 0};
@@ -600,7 +618,7 @@ static enum status check_written(struct writers *w, const int32_t *written, char
     return STATUS_OK;
 }
 
-/* With the baseline's turn, which comes first, what both are given is drawn anew. */
+/* Called on the baseline's turn, which comes first: draws new inputs for both. */
 static void renew_text(struct writers *w) {
     w->how = (struct llama2_sampling){0.9f, 0.9f, 0, rng_u64(&w->rng) | 1};
     for (size_t i = 0; i < w->length; i++) {
@@ -648,7 +666,7 @@ C_TEST(speedup, end_to_end) {
         speedup_measure(&speedup, CALLS, time_text, &writers);
         judge(&speedup, count * least_ms(&writers.work.size, &gpu));
         if (isfinite(speedup.subject_ms)) {
-            printf("%s text: %.0f tokens/s, the starter's way %.0f (%s)\n", lab,
+            printf("%s text: %.0f tokens/s, the starter %.0f (%s)\n", lab,
                    1e3 * count / speedup.subject_ms, 1e3 * count / speedup.baseline_ms, gpu.clock);
         }
     }

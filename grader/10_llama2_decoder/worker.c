@@ -1,4 +1,4 @@
-/* Lab 10: what runs in the worker. */
+/* Lab 10: functions that run in the worker. */
 #include "grader/isolation/worker.h"
 #include "grader/10_llama2_decoder/calls.h"
 #include "grader/isolation/decoding.h"

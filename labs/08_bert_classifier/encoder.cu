@@ -30,7 +30,7 @@ enum { THREADS = 256 };
 struct buffers {
     float *x;                         /* (rows, C): the hidden state */
     float *qkv;                       /* (rows, 3C) */
-    float *mixed;                     /* (rows, C): attention's result */
+    float *attended;                  /* (rows, C): attention's result */
     float *projected;                 /* (rows, C): a sublayer's result */
     float *inner;                     /* (rows, hidden) */
     int32_t *ids, *types, *positions; /* (rows) */
@@ -57,8 +57,8 @@ struct encoder {
 /* ---- Memory ---- */
 
 static void free_buffers(struct buffers *d) {
-    void *const all[] = {d->x,     d->qkv,       d->mixed, d->projected, d->inner, d->ids,
-                         d->types, d->positions, d->kept,  d->firsts,    d->mask};
+    void *const all[] = {d->x,     d->qkv,       d->attended, d->projected, d->inner, d->ids,
+                         d->types, d->positions, d->kept,     d->firsts,    d->mask};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         device_free(all[i]);
     }
@@ -87,7 +87,7 @@ static enum status allocate_buffers(struct buffers *d, const struct encoder_mode
                                     struct error *error) {
     TRY(allocate(&d->x, rows, m->C, error));
     TRY(allocate(&d->qkv, rows, 3 * m->C, error));
-    TRY(allocate(&d->mixed, rows, m->C, error));
+    TRY(allocate(&d->attended, rows, m->C, error));
     TRY(allocate(&d->projected, rows, m->C, error));
     TRY(allocate(&d->inner, rows, m->hidden, error));
     TRY(allocate(&d->ids, rows, 1, error));
@@ -112,7 +112,8 @@ static enum status allocate_lists(struct lists *host, size_t rows, struct error 
                            "encoder: out of memory for the lists of %zu rows", rows);
 }
 
-/* Room for so many padded rows: more than max_tokens, where one text is much longer than others. */
+/* Grows the buffers to `rows` padded rows: more than max_tokens, if one text is much longer than
+ * the others. */
 static enum status reserve(struct encoder *e, size_t rows, struct error *error) {
     if (rows <= e->capacity) {
         return STATUS_OK;
@@ -126,12 +127,17 @@ static enum status reserve(struct encoder *e, size_t rows, struct error *error) 
     return STATUS_OK;
 }
 
+static enum status allocate_all(struct encoder *e, size_t max_tokens, struct error *error) {
+    TRY(device_alloc(&e->workspace, SGEMM_WORKSPACE_BYTES, error));
+    return reserve(e, max_tokens, error);
+}
+
 enum status encoder_create(struct encoder **encoder, const struct encoder_model *model,
                            size_t max_tokens, device_stream stream, struct error *error) {
     *encoder = NULL;
     if (model->C / model->NH > ATTENTION_MAX_HS) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "encoder: heads of %zu channels, attention takes up to %zu",
+                         "encoder: heads of %zu channels; attention supports up to %zu",
                          model->C / model->NH, ATTENTION_MAX_HS);
     }
     struct encoder *e = (struct encoder *)calloc(1, sizeof *e);
@@ -140,10 +146,7 @@ enum status encoder_create(struct encoder **encoder, const struct encoder_model 
     }
     e->model = model;
     e->stream = stream;
-    enum status status = device_alloc(&e->workspace, SGEMM_WORKSPACE_BYTES, error);
-    if (status == STATUS_OK) {
-        status = reserve(e, max_tokens, error);
-    }
+    enum status status = allocate_all(e, max_tokens, error);
     if (status != STATUS_OK) {
         encoder_free(e);
         return status;
@@ -163,7 +166,7 @@ void encoder_free(struct encoder *e) {
 
 /* ---- The padded batch ---- */
 
-/* Padding has id 0, type 0 and position 0: it is computed, and nobody sees it. */
+/* Padding has id 0, type 0 and position 0: it is computed, but never read. */
 static void pad(struct encoder *e, const struct encoder_batch *batch) {
     struct lists *host = &e->host;
     for (size_t b = 0; b < batch->B; b++) {
@@ -281,7 +284,7 @@ static enum status close_sublayer(const struct encoder *e, const float *in,
     return normalise(e, norm, rows, error);
 }
 
-/* mixed = attention of each text to itself. */
+/* attended = attention of each text to itself. */
 static enum status attend(const struct encoder *e, const struct encoder_batch *batch,
                           struct error *error) {
     const struct encoder_model *m = e->model;
@@ -290,7 +293,7 @@ static enum status attend(const struct encoder *e, const struct encoder_batch *b
                                               .q = e->d.qkv,
                                               .k = e->d.qkv + m->C,
                                               .v = e->d.qkv + 2 * m->C,
-                                              .out = e->d.mixed,
+                                              .out = e->d.attended,
                                               .mask = e->d.mask,
                                               .B = batch->B,
                                               .T = batch->longest,
@@ -310,7 +313,7 @@ static enum status run_layer(const struct encoder *e, const struct encoder_layer
     const struct encoder_model *m = e->model;
     TRY(linear(e, e->d.qkv, e->d.x, &layer->qkv, rows, 3 * m->C, m->C, error));
     TRY(attend(e, batch, error));
-    TRY(close_sublayer(e, e->d.mixed, &layer->out, &layer->attention, rows, m->C, error));
+    TRY(close_sublayer(e, e->d.attended, &layer->out, &layer->attention, rows, m->C, error));
     TRY(linear(e, e->d.inner, e->d.x, &layer->up, rows, m->hidden, m->C, error));
     TRY(launch_activation(e->d.inner, e->d.inner, rows * m->hidden, m->activation, e->stream,
                           error));

@@ -40,8 +40,8 @@ static __device__ void store(__nv_bfloat16 *to, float x) {
     *to = __float2bfloat16_rn(x);
 }
 
-/* 1 / sqrt(mean(x^2) + eps), what RMSNorm multiplies x (C) with. */
-static __device__ float norm_factor(const float *x, size_t C, float eps) {
+/* 1 / RMS of x (C): 1 / sqrt(mean(x^2) + eps). */
+static __device__ float norm_rstd(const float *x, size_t C, float eps) {
     float squares = 0.0f;
     for (size_t c = 0; c < C; c++) {
         squares += x[c] * x[c];
@@ -76,7 +76,8 @@ template <typename E> static __device__ float dot(const E *row, const float *y, 
 /* ---- kv_linear() ---- */
 
 /*
- * Step 1: a thread computes an output, norm and residual too. Right, and slow.
+ * Step 1: a thread computes an output, with norm and residual. Right, and slow.
+
  *
  * Mapping: thread n of the grid has row n.
  */
@@ -90,9 +91,9 @@ template <typename E> static __global__ void linear_kernel(struct kv_linear l) {
     if (l.norm == NULL) {
         sum = dot(row, l.in, l.K);
     } else if (l.K > 0) {
-        float factor = norm_factor(l.in, l.K, l.eps);
+        float rstd = norm_rstd(l.in, l.K, l.eps);
         for (size_t k = 0; k < l.K; k++) {
-            sum += value_of(row[k]) * (l.in[k] * factor * l.norm[k]);
+            sum += value_of(row[k]) * (l.in[k] * rstd * l.norm[k]);
         }
     }
     l.out[n] = l.residual != NULL ? l.residual[n] + sum : sum;
@@ -110,28 +111,28 @@ enum status kv_linear(const struct kv_linear *linear, device_stream stream, stru
 
 /* ---- kv_attention() ---- */
 
-/* Where the workspace's parts lie. */
-struct parts {
+/* The workspace's layout. */
+struct scratch {
     float *y; /* (C): the token's normed input */
-    float *q; /* (NH, HS): its queries, turned */
+    float *q; /* (NH, HS): its queries, rotated */
 };
 
-/* y = RMSNorm(x), and the same into this position's row of the inputs. One thread a channel. */
-static __global__ void norm_kernel(struct kv_attention a, struct parts parts) {
+/* y = RMSNorm(x), and this position's row of the inputs = y. One thread a channel. */
+static __global__ void norm_kernel(struct kv_attention a, struct scratch scratch) {
     size_t c = (size_t)blockIdx.x * THREADS + threadIdx.x;
     if (c >= a.C) {
         return;
     }
-    float y = a.x[c] * norm_factor(a.x, a.C, a.eps) * a.norm[c];
-    parts.y[c] = y;
+    float y = a.x[c] * norm_rstd(a.x, a.C, a.eps) * a.norm[c];
+    scratch.y[c] = y;
     if (a.inputs != NULL) {
         a.inputs[*a.position * a.C + c] = y;
     }
 }
 
-/* Turns (first, second), pair i of a head, by position * theta^(-2i/HS). */
-static __device__ void turn(float *first, float *second, size_t i, size_t position,
-                            const struct kv_attention &a) {
+/* Rotates (first, second), pair i of a head, by position * theta^(-2i/HS). */
+static __device__ void rotate(float *first, float *second, size_t i, size_t position,
+                              const struct kv_attention &a) {
     double frequency = pow((double)a.theta, -2.0 * (double)i / (double)a.HS), sine, cosine;
     sincos((double)position * frequency, &sine, &cosine);
     double x = *first, y = *second;
@@ -140,14 +141,15 @@ static __device__ void turn(float *first, float *second, size_t i, size_t positi
 }
 
 /*
- * q of the token at *position; k and v of it and, from the inputs that are remembered, of all
- * before it.
+ * q of the token at *position; k and v of it and, from the stored inputs, of all before it.
+
  *
- * Mapping: a thread computes the two channels of a pair, for one row; blocks are (row, part of the
- * pairs), the pairs innermost. Without inputs there is one row, the last.
+ * Mapping: a thread computes the two channels of a pair, for one row; blocks are (row, chunk of the
+ pairs), the chunks innermost. Without inputs there is one row, the last.
  */
 template <typename E>
-static __global__ void project_kernel(struct kv_attention a, struct parts parts, unsigned blocks) {
+static __global__ void project_kernel(struct kv_attention a, struct scratch scratch,
+                                      unsigned blocks) {
     size_t pairs = a.HS / 2, position = (size_t)*a.position;
     size_t row = a.inputs != NULL ? blockIdx.x / blocks : position;
     size_t index = (size_t)(blockIdx.x % blocks) * THREADS + threadIdx.x;
@@ -156,17 +158,17 @@ static __global__ void project_kernel(struct kv_attention a, struct parts parts,
     if (row > position || head >= a.NH + 2 * a.KVH || (query && row < position)) {
         return;
     }
-    const float *y = row < position ? a.inputs + row * a.C : parts.y;
+    const float *y = row < position ? a.inputs + row * a.C : scratch.y;
     size_t first = a.layout == NN_ROPE_INTERLEAVED ? 2 * i : i;
     size_t second = a.layout == NN_ROPE_INTERLEAVED ? first + 1 : i + pairs;
     const E *weight = (const E *)a.qkv + head * a.HS * a.C;
     float one = dot(weight + first * a.C, y, a.C), other = dot(weight + second * a.C, y, a.C);
     if (query || key) {
-        turn(&one, &other, i, row, a);
+        rotate(&one, &other, i, row, a);
     }
     if (query) {
-        parts.q[head * a.HS + first] = one;
-        parts.q[head * a.HS + second] = other;
+        scratch.q[head * a.HS + first] = one;
+        scratch.q[head * a.HS + second] = other;
     } else {
         size_t channel = row * a.KVH * a.HS + (head - a.NH - (key ? 0 : a.KVH)) * a.HS;
         E *to = (E *)(key ? a.k : a.v) + channel;
@@ -184,32 +186,33 @@ static __device__ float warp_sum(float x) {
 }
 
 /*
- * out = attention of one query head: softmax goes along, key by key.
+ * out = attention of one query head: online softmax, key by key.
+
  *
  * Mapping: a warp is a block and has a head; a lane has every 32nd channel.
  */
 template <typename E>
-static __global__ void attention_kernel(struct kv_attention a, struct parts parts) {
+static __global__ void attention_kernel(struct kv_attention a, struct scratch scratch) {
     enum { MOST = KV_MAX_HS / 32 }; /* channels of a lane */
     size_t h = blockIdx.x, stride = a.KVH * a.HS, head = h / (a.NH / a.KVH) * a.HS;
     const E *k = (const E *)a.k + head, *v = (const E *)a.v + head;
-    float scale = 1.0f / sqrtf((float)a.HS), largest = -INFINITY, sum = 0.0f, mixed[MOST] = {};
+    float scale = 1.0f / sqrtf((float)a.HS), max = -INFINITY, sum = 0.0f, out[MOST] = {};
     for (int s = 0; s <= *a.position; s++, k += stride, v += stride) {
         float score = 0.0f;
         for (size_t c = threadIdx.x; c < a.HS; c += 32) {
-            score += parts.q[h * a.HS + c] * value_of(k[c]);
+            score += scratch.q[h * a.HS + c] * value_of(k[c]);
         }
         score = scale * warp_sum(score);
-        float next = fmaxf(largest, score);
-        float fade = expf(largest - next), weight = expf(score - next);
-        largest = next;
-        sum = sum * fade + weight;
+        float new_max = fmaxf(max, score);
+        float rescale = expf(max - new_max), weight = expf(score - new_max);
+        max = new_max;
+        sum = sum * rescale + weight;
         for (size_t i = 0, c = threadIdx.x; i < MOST && c < a.HS; i++, c += 32) {
-            mixed[i] = mixed[i] * fade + weight * value_of(v[c]);
+            out[i] = out[i] * rescale + weight * value_of(v[c]);
         }
     }
     for (size_t i = 0, c = threadIdx.x; i < MOST && c < a.HS; i++, c += 32) {
-        a.out[h * a.HS + c] = mixed[i] / sum;
+        a.out[h * a.HS + c] = out[i] / sum;
     }
 }
 
@@ -217,7 +220,7 @@ enum status kv_attention(const struct kv_attention *attention, void *workspace,
                          device_stream stream, struct error *error) {
     TRY(kv_attention_check(attention, error));
     const struct kv_attention &a = *attention;
-    struct parts parts = {(float *)workspace, (float *)workspace + a.C};
+    struct scratch scratch = {(float *)workspace, (float *)workspace + a.C};
     unsigned blocks = (unsigned)ceil_div((a.NH + 2 * a.KVH) * (a.HS / 2), THREADS);
     size_t rows = a.inputs != NULL ? a.longest : 1;
     if (rows * blocks > INT_MAX) {
@@ -225,11 +228,11 @@ enum status kv_attention(const struct kv_attention *attention, void *workspace,
                          "kv_attention: %zu rows of %zu heads are too many", rows,
                          a.NH + 2 * a.KVH);
     }
-    norm_kernel<<<(unsigned)ceil_div(a.C, THREADS), THREADS, 0, stream>>>(a, parts);
+    norm_kernel<<<(unsigned)ceil_div(a.C, THREADS), THREADS, 0, stream>>>(a, scratch);
     TRY(device_launched("norm", error));
     unsigned grid = (unsigned)(rows * blocks);
-    FOR_TYPE(a.dtype, (project_kernel<E><<<grid, THREADS, 0, stream>>>(a, parts, blocks)));
+    FOR_TYPE(a.dtype, (project_kernel<E><<<grid, THREADS, 0, stream>>>(a, scratch, blocks)));
     TRY(device_launched("project", error));
-    FOR_TYPE(a.dtype, (attention_kernel<E><<<(unsigned)a.NH, 32, 0, stream>>>(a, parts)));
+    FOR_TYPE(a.dtype, (attention_kernel<E><<<(unsigned)a.NH, 32, 0, stream>>>(a, scratch)));
     return device_launched("attention", error);
 }

@@ -40,12 +40,13 @@ struct decoder {
 static enum status check_sizes(const struct decoder_model *m, struct error *error) {
     if (m->HS == 0 || m->HS % 2 != 0 || m->HS > KV_MAX_HS) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "decoder: HS = %zu; even ones up to %zu are taken", m->HS, KV_MAX_HS);
+                         "decoder: HS = %zu; it must be even and at most %zu", m->HS, KV_MAX_HS);
     }
     if (m->KVH == 0 || m->NH % m->KVH != 0) {
-        return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "decoder: %zu query heads are no multiple of %zu key heads", m->NH,
-                         m->KVH);
+        return error_set(
+            error, STATUS_INVALID_ARGUMENT,
+            "decoder: NH = %zu query heads; it must be a multiple of KVH = %zu key heads", m->NH,
+            m->KVH);
     }
     return STATUS_OK;
 }
@@ -90,6 +91,11 @@ static enum status number_positions(const struct decoder *d, struct error *error
     return status;
 }
 
+static enum status fill(struct decoder *d, struct error *error) {
+    TRY(allocate_all(d, error));
+    return number_positions(d, error);
+}
+
 enum status decoder_create(struct decoder **decoder, const struct decoder_model *model,
                            const struct decoder_io *io, size_t batch, device_stream stream,
                            struct error *error) {
@@ -103,10 +109,7 @@ enum status decoder_create(struct decoder **decoder, const struct decoder_model 
     d->model = model;
     d->io = *io;
     d->stream = stream;
-    enum status status = allocate_all(d, error);
-    if (status == STATUS_OK) {
-        status = number_positions(d, error);
-    }
+    enum status status = fill(d, error);
     if (status != STATUS_OK) {
         decoder_free(d);
         return status;

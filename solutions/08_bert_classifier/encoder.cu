@@ -10,19 +10,19 @@
 #include "labs/07_attention/attention.h"
 #include "solutions/08_bert_classifier/steps/ladder.h"
 
-/* Lists of e1, which has most: ids, types, positions, rows kept, first rows, and a mask; of e4:
-   three and one of B + 1. */
+/* Numbers in the lists of e1, which has the most: ids, types, positions, rows kept, first rows and
+ * a mask. e4 has three lists, and one of B + 1 numbers. */
 static size_t list_numbers(size_t rows) {
     return 6 * rows + 1;
 }
 
 static void free_buffers(struct encoder *e) {
-    void *const all[] = {e->x, e->qkv, e->mixed, e->projected, e->inner, e->lists};
+    void *const all[] = {e->x, e->qkv, e->attended, e->projected, e->inner, e->lists};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         device_free(all[i]);
     }
     device_free_host(e->staged);
-    e->x = e->qkv = e->mixed = e->projected = e->inner = NULL;
+    e->x = e->qkv = e->attended = e->projected = e->inner = NULL;
     e->lists = e->staged = NULL;
     e->capacity = 0;
 }
@@ -35,7 +35,7 @@ static enum status allocate_buffers(struct encoder *e, size_t rows, struct error
     size_t C = e->model->C, bytes = list_numbers(rows) * sizeof(int32_t);
     TRY(allocate(&e->x, rows, C, error));
     TRY(allocate(&e->qkv, rows, 3 * C, error));
-    TRY(allocate(&e->mixed, rows, C, error));
+    TRY(allocate(&e->attended, rows, C, error));
     TRY(allocate(&e->projected, rows, C, error));
     TRY(allocate(&e->inner, rows, e->model->hidden, error));
     TRY(device_alloc((void **)&e->lists, bytes, error));
@@ -63,7 +63,7 @@ enum status encoder_create(struct encoder **encoder, const struct encoder_model 
     *encoder = NULL;
     if (model->C / model->NH > ATTENTION_MAX_HS) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "encoder: heads of %zu channels, attention takes up to %zu",
+                         "encoder: heads of %zu channels; attention supports up to %zu",
                          model->C / model->NH, ATTENTION_MAX_HS);
     }
     struct encoder *e = (struct encoder *)calloc(1, sizeof *e);

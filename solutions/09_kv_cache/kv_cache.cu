@@ -7,12 +7,12 @@
 #include "solutions/09_kv_cache/steps/ladder.h"
 
 enum status kv_linear(const struct kv_linear *linear, device_stream stream, struct error *error) {
-    return kv_linear_v7_stay(linear, stream, error);
+    return kv_linear_v7_persistent(linear, stream, error);
 }
 
 enum status kv_attention(const struct kv_attention *attention, void *workspace,
                          device_stream stream, struct error *error) {
-    return kv_attention_v7_stay(attention, workspace, stream, error);
+    return kv_attention_v7_persistent(attention, workspace, stream, error);
 }
 
 const struct kv_step *kv_ladder(size_t *count) {
@@ -23,7 +23,7 @@ const struct kv_step *kv_ladder(size_t *count) {
         {"v4_fused", kv_linear_v4_fused, kv_attention_v4_fused},
         {"v5_split", kv_linear_v4_fused, kv_attention_v5_split},
         {"v6_chained", kv_linear_v6_chained, kv_attention_v6_chained},
-        {"v7_stay", kv_linear_v7_stay, kv_attention_v7_stay},
+        {"v7_persistent", kv_linear_v7_persistent, kv_attention_v7_persistent},
     };
     *count = sizeof steps / sizeof *steps;
     return steps;

@@ -18,16 +18,17 @@
 static enum status check_model(const struct decoder_model *m, size_t batch, struct error *error) {
     if (m->HS == 0 || m->HS % 2 != 0 || m->HS > KV_MAX_HS) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "decoder: HS = %zu; even ones up to %zu are taken", m->HS, KV_MAX_HS);
+                         "decoder: HS = %zu; it must be even and at most %zu", m->HS, KV_MAX_HS);
     }
     if (m->KVH == 0 || m->NH % m->KVH != 0) {
-        return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "decoder: %zu query heads are no multiple of %zu key heads", m->NH,
-                         m->KVH);
+        return error_set(
+            error, STATUS_INVALID_ARGUMENT,
+            "decoder: NH = %zu query heads; it must be a multiple of KVH = %zu key heads", m->NH,
+            m->KVH);
     }
     if (batch == 0 || batch > m->T) {
-        return error_set(error, STATUS_INVALID_ARGUMENT, "decoder: batch = %zu, 1 to %zu", batch,
-                         m->T);
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "decoder: batch = %zu; it must be 1 to T = %zu", batch, m->T);
     }
     return STATUS_OK;
 }
@@ -132,14 +133,14 @@ void decoder_free(struct decoder *d) {
 
 const struct decoder_version *decoder_ladder(size_t *count) {
     static const struct decoder_version versions[] = {
-        {"d1_operators", decoder_d1_prefill, decoder_d1_step, &decoder_way_operators},
-        {"d2_fused", decoder_d2_prefill, decoder_d2_step, &decoder_way_fused},
-        {"d3_gate_up", decoder_d3_prefill, decoder_d3_step, &decoder_way_gate_up},
-        {"d4_stream", decoder_d4_prefill, decoder_d4_step, &decoder_way_stream},
-        {"d5_drawn_here", decoder_d4_prefill, decoder_d5_step, &decoder_way_stream},
-        {"d6_prefill", decoder_d6_prefill, decoder_d5_step, &decoder_way_stream},
-        {"d7_graph", decoder_d6_prefill, decoder_d7_step, &decoder_way_stream},
-        {"d8_one_kernel", decoder_d6_prefill, decoder_d8_step, &decoder_way_stream},
+        {"d1_operators", decoder_d1_prefill, decoder_d1_step, &decoder_path_operators},
+        {"d2_fused", decoder_d2_prefill, decoder_d2_step, &decoder_path_fused},
+        {"d3_gate_up", decoder_d3_prefill, decoder_d3_step, &decoder_path_gate_up},
+        {"d4_stream", decoder_d4_prefill, decoder_d4_step, &decoder_path_stream},
+        {"d5_drawn_here", decoder_d4_prefill, decoder_d5_step, &decoder_path_stream},
+        {"d6_prefill", decoder_d6_prefill, decoder_d5_step, &decoder_path_stream},
+        {"d7_graph", decoder_d6_prefill, decoder_d7_step, &decoder_path_stream},
+        {"d8_one_kernel", decoder_d6_prefill, decoder_d8_step, &decoder_path_stream},
     };
     *count = sizeof versions / sizeof *versions;
     return versions;
@@ -150,8 +151,8 @@ enum status decoder_prefill(struct decoder *d, const int32_t *tokens, size_t cou
     return decoder_d6_prefill(d, tokens, count, position, error);
 }
 
-/* d8's blocks exchange values five times a layer; that pays where memory has long to work on a
-   layer meanwhile. On an H200 it gains at 405 and at 88 MB a layer, and loses at 28 MB. */
+/* d8's blocks exchange values five times a layer, which pays for layers that take memory long
+ * enough. On an H200 it gains at 405 and at 88 MB a layer, and loses at 28 MB. */
 static bool has_large_layers(const struct decoder_model *m) {
     size_t heads = m->NH * m->HS, rows = heads + 2 * m->KVH * m->HS + 2 * m->hidden;
     size_t weights = rows * m->C + (heads + m->hidden) * m->C;

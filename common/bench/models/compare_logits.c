@@ -2,8 +2,7 @@
 
 #include <math.h>
 
-/* Largest difference of the logits, relative to the largest logit. */
-static double logits_difference(const float *got, const float *want, size_t count) {
+double largest_difference(const float *got, const float *want, size_t count) {
     double worst = 0.0, largest = 0.0;
     for (size_t i = 0; i < count; i++) {
         double difference = isfinite(got[i]) ? fabs((double)got[i] - (double)want[i]) : INFINITY;
@@ -15,7 +14,7 @@ static double logits_difference(const float *got, const float *want, size_t coun
 
 enum status compare_logits(const float *got, const char *got_name, const float *want,
                            const char *want_name, size_t count, struct error *error) {
-    double difference = logits_difference(got, want, count);
+    double difference = largest_difference(got, want, count);
     if (!(difference < 1e-3)) {
         return error_set(error, STATUS_MISMATCH,
                          "%s gives other logits than %s: they differ by %.3g of the largest",

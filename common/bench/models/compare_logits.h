@@ -1,6 +1,6 @@
 /**
  * @file compare_logits.h
- * @brief Checks that two runs of a model give the same logits.
+ * @brief Whether two runs of a model give the same logits.
  */
 #ifndef WARPBOOK_COMMON_BENCH_MODELS_COMPARE_LOGITS_H_
 #define WARPBOOK_COMMON_BENCH_MODELS_COMPARE_LOGITS_H_
@@ -12,6 +12,12 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/**
+ * @return the largest |got - want| of @p count values, relative to the largest |want|; infinite
+ * when a value of @p got is not finite
+ */
+double largest_difference(const float *got, const float *want, size_t count);
 
 /**
  * @brief Compares logits.

@@ -133,13 +133,9 @@ static void print_head(const struct bench *b, const struct lane *lane,
 
 static enum status run_cells(struct bench *b, struct lane *lane, struct summary_row *row,
                              struct error *error) {
-    enum status status = STATUS_OK;
-    for (size_t i = 0; i < b->count && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < b->count; i++) {
         struct cell_result result;
-        status = bench_measure_cell(b, lane, &b->cells[i], &result, error);
-        if (status != STATUS_OK) {
-            break;
-        }
+        TRY(bench_measure_cell(b, lane, &b->cells[i], &result, error));
         print_cell(&b->cells[i], &result);
         fflush(stdout);
         if (&b->cells[i] == b->shown) {
@@ -147,11 +143,11 @@ static enum status run_cells(struct bench *b, struct lane *lane, struct summary_
             row->packed_ms = result.ms[PACKED];
             row->difference = result.difference;
             if (!isnan(row->ms) && !isnan(row->launches)) {
-                status = bench_record_launches(b, lane, &result, row->launches, error);
+                TRY(bench_record_launches(b, lane, &result, row->launches, error));
             }
         }
     }
-    return status;
+    return STATUS_OK;
 }
 
 static enum status run_lane(struct bench *b, struct lane *lane, struct error *error) {
@@ -170,6 +166,13 @@ static enum status run_lane(struct bench *b, struct lane *lane, struct error *er
     return status;
 }
 
+static enum status create_and_run(struct bench *b, struct lane *lane, struct engine *engine,
+                                  struct error *error) {
+    TRY(classifier_engine_create(engine, lane->stage, lane->dtype, b->options->threads, b->stages,
+                                 error));
+    return run_lane(b, lane, error);
+}
+
 static enum status run_stage(struct bench *b, const struct classifier_stage *stage,
                              enum nn_dtype dtype, struct error *error) {
     struct engine engine = {0};
@@ -180,11 +183,7 @@ static enum status run_stage(struct bench *b, const struct classifier_stage *sta
         .modelled = stage->on_device && b->options->gpu.modelled,
         .engine = &engine,
     };
-    enum status status =
-        classifier_engine_create(&engine, stage, dtype, b->options->threads, b->stages, error);
-    if (status == STATUS_OK) {
-        status = run_lane(b, &lane, error);
-    }
+    enum status status = create_and_run(b, &lane, &engine, error);
     engine_destroy(&engine);
     return status;
 }
@@ -200,7 +199,7 @@ static enum status check_stage(const char *wanted, const struct classifier_stage
                      stages->table[0].name, stages->table[stages->count - 1].name);
 }
 
-/* Whether the command line asks for a stage in a dtype, and there is that. */
+/* Whether the command line asks for a stage in a dtype, and the stage has it. */
 static bool is_wanted(const struct options *o, const struct classifier_stage *stage,
                       enum nn_dtype dtype) {
     bool there = dtype == NN_F32 || stage->create16 != NULL || o->stage != NULL;
@@ -209,7 +208,7 @@ static bool is_wanted(const struct options *o, const struct classifier_stage *st
     return there && asked && (o->stage == NULL || strcmp(o->stage, stage->name) == 0);
 }
 
-/* Stages whose work is on the device throughout; the others take long and come last. */
+/* Stages that run on the device throughout; the others take long and come last. */
 static bool is_fast(const struct classifier_stage *stage) {
     return stage->on_device && strcmp(stage->name, "02_gpu_matmul") != 0;
 }

@@ -1,4 +1,4 @@
-/* Cells of the bench: which texts a batch has, how it is laid out, what it takes. */
+/* Cells of the bench: a batch's texts, its layout, its time. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +7,7 @@
 #include "common/base/checked.h"
 #include "common/base/rng.h"
 #include "common/bench/device/device_bench.h"
+#include "common/bench/models/compare_logits.h"
 #include "labs/08_bert_classifier/bench/parts.h"
 
 enum { CASES = 10, MOST_RUNS = 9, LEAST_RUNS = 3 };
@@ -31,7 +32,7 @@ static const char *const LAYOUT_OPS[LAYOUTS] = {"bert_dense", "bert_padded", "be
 /* ---- Texts ---- */
 
 /*
- * Tokens of IMDB's 25,000 test reviews in bert-base-uncased's pieces, [CLS] and [SEP] among them,
+ * Tokens of IMDB's 25,000 test reviews in bert-base-uncased's pieces, with [CLS] and [SEP],
  * and the <br /> of the files, which text_dataset.h does not count: the quantiles at (i + 0.5) /
  * 32, in an order that gives small batches short and long ones.
  */
@@ -60,7 +61,7 @@ static void fill_cell(const struct bench *b, struct cell *cell, size_t B, size_t
     }
 }
 
-/* 16 texts of 512 tokens where there are such, else the last cell. */
+/* 16 texts of 512 tokens if there is such a cell, else the last one. */
 static const struct cell *choose_shown(const struct bench *b) {
     for (size_t i = 0; i < b->count; i++) {
         if (b->cells[i].B == 16 && b->cells[i].T == 512) {
@@ -103,7 +104,7 @@ enum status bench_make_cells(struct bench *b, struct error *error) {
     return STATUS_OK;
 }
 
-/* Of the tokens that are there: linear layers, and attention within each text. */
+/* FLOPs without padding: linear layers, and attention within each text. */
 static double flops_of(const struct bert_config *c, const struct classifier_text *texts,
                        size_t count) {
     double flops = 0.0;
@@ -131,16 +132,6 @@ static struct classifier_batch lay_out(struct lane *lane, const struct cell *cel
 
 /* ---- Logits ---- */
 
-/* Largest difference, relative to the largest value. */
-static double difference_of(const float *got, const float *want, size_t count) {
-    double worst = 0.0, largest = 0.0;
-    for (size_t i = 0; i < count; i++) {
-        worst = fmax(worst, fabs((double)got[i] - (double)want[i]));
-        largest = fmax(largest, fabs((double)want[i]));
-    }
-    return worst / largest;
-}
-
 /*
  * The first lane to run a layout is who later ones, and the packed layout, must agree with; fp32
  * comes first. *difference: NAN where there is nobody to compare with.
@@ -157,7 +148,7 @@ static enum status check_logits(const struct lane *lane, struct cell *cell, enum
         cell->first[like] = lane->stage->name;
         return STATUS_OK;
     }
-    *difference = difference_of(logits, cell->logits[like], count);
+    *difference = largest_difference(logits, cell->logits[like], count);
     return *difference <= allowed
                ? STATUS_OK
                : error_set(error, STATUS_MISMATCH,
@@ -169,7 +160,7 @@ static enum status check_logits(const struct lane *lane, struct cell *cell, enum
 
 /* ---- Times ---- */
 
-/* Whether a batch would take too long, going by the lane's pace; the first batch never does. */
+/* Whether a batch would take too long by the lane's pace; the first batch never does. */
 static bool too_long(const struct bench *b, const struct lane *lane, double flops) {
     double all = (double)b->options->seconds, seconds = lane->pace * flops;
     return !lane->modelled && seconds > SLOW &&
@@ -177,7 +168,8 @@ static bool too_long(const struct bench *b, const struct lane *lane, double flop
             bench_now() - b->begun + seconds > all);
 }
 
-/* A longer text is slower for each FLOP; a batch of as long ones tells better than all before. */
+/* Longer texts take more time per FLOP: another length replaces the pace, of one length the slowest
+   counts. */
 static void keep_pace(struct lane *lane, const struct cell *cell, double seconds, double flops) {
     double pace = seconds / flops;
     if (lane->pace_tokens != cell->T || pace > lane->pace) {
@@ -195,7 +187,7 @@ static enum status run_once(struct lane *lane, const struct classifier_batch *ba
     return STATUS_OK;
 }
 
-/* The first run warms up; a slow one, or one that is modelled, is all there is. */
+/* The first run warms up, and is the only one if it is slow or modelled. */
 static enum status time_batch(const struct bench *b, struct lane *lane,
                               const struct classifier_batch *batch, float *logits,
                               struct bench_timing *timing, struct error *error) {
@@ -214,7 +206,7 @@ static enum status time_batch(const struct bench *b, struct lane *lane,
     return STATUS_OK;
 }
 
-/* A record of the lane and the cell, what was timed and the figure to be filled in. */
+/* A record of the lane and the cell, without its timing and figure. */
 static struct bench_record record_of(const struct bench *b, const struct lane *lane,
                                      const struct cell *cell, const struct bench_gpu *gpu,
                                      char *shape, size_t room) {
@@ -267,7 +259,7 @@ static enum status measure(const struct bench *b, struct lane *lane, struct cell
     float logits[BENCH_MOST_BATCH * BENCH_LABELS];
     struct bench_timing timing;
     double difference;
-    /* Padding is computed, too. */
+    /* The padded layout computes padding, too. */
     double flops =
         flops_of(&b->model.config, layout == PACKED ? cell->texts : cell->dense, cell->B);
     if (too_long(b, lane, flops)) {

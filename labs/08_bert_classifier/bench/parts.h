@@ -19,7 +19,7 @@ extern "C" {
 
 enum { BENCH_LABELS = 2, BENCH_MOST_BATCH = 32 };
 
-/** How a batch is laid out. */
+/** Layouts of a batch. */
 enum layout { DENSE, PADDED, PACKED, LAYOUTS };
 
 struct options {
@@ -33,23 +33,23 @@ struct options {
 struct cell {
     size_t B, T;
     struct classifier_text dense[BENCH_MOST_BATCH], texts[BENCH_MOST_BATCH]; /**< ids: bench's */
-    float logits[LAYOUTS][BENCH_MOST_BATCH * BENCH_LABELS]; /**< of the first to run it */
-    const char *first[LAYOUTS];                             /**< who that was; NULL: nobody yet */
+    float logits[LAYOUTS][BENCH_MOST_BATCH * BENCH_LABELS]; /**< of the first stage that ran it */
+    const char *first[LAYOUTS];                             /**< that stage; NULL: none yet */
 };
 
-/** What the summary says of one stage. */
+/** The summary's figures of one stage. */
 struct summary_row {
     const struct classifier_stage *stage;
     enum nn_dtype dtype;
-    double ms, packed_ms, launches, difference; /**< NAN: not known */
-    char no_launches[128];                      /**< why launches are not known */
+    double ms, packed_ms, launches, difference; /**< NAN: unknown */
+    char no_launches[128];                      /**< why launches are unknown */
 };
 
 struct bench {
     const struct options *options;
     const struct classifier_stages *stages;
     struct classifier_model model;
-    int32_t *ids; /**< (most T), every text's tokens begin here */
+    int32_t *ids; /**< (longest T): the tokens of all texts */
     struct cell *cells;
     size_t count;
     const struct cell *shown; /**< the summary's */
@@ -58,7 +58,7 @@ struct bench {
     double begun; /**< bench_now() */
 };
 
-/** One stage in one dtype, and what it is timed with. */
+/** One stage in one dtype, while it is timed. */
 struct lane {
     const struct classifier_stage *stage;
     enum nn_dtype dtype;
@@ -71,14 +71,14 @@ struct lane {
     struct classifier classifier;
 };
 
-/** What a cell gave; NAN: not run. */
+/** A cell's figures; NAN: not run. */
 struct cell_result {
     double ms[LAYOUTS];
-    struct bench_timing dense; /**< of the dense layout, where that was run */
-    double difference;         /**< largest of the layouts; NAN: nobody to compare with */
+    struct bench_timing dense; /**< of the dense layout, if it ran */
+    double difference;         /**< largest of the layouts; NAN: nothing to compare with */
 };
 
-/** Makes the cells, random tokens for them, and chooses the summary's. */
+/** Creates the cells and random tokens, and chooses the summary's cell. */
 MUST_CHECK enum status bench_make_cells(struct bench *b, struct error *error);
 
 /** Prints the reviews' lengths, a line each. */
@@ -87,7 +87,8 @@ void bench_print_lengths(void);
 /**
  * @brief Times a cell in all layouts, compares logits, and appends records.
  *
- * What would take too long, by what the lane needed before, is passed over.
+ * A batch that would take too long, by the lane's pace, is skipped.
+
  */
 MUST_CHECK enum status bench_measure_cell(const struct bench *b, struct lane *lane,
                                           struct cell *cell, struct cell_result *result,

@@ -8,14 +8,14 @@
 
 /* ---- Launches ---- */
 
-/* Counts what operators put on the stream. */
+/* Counts the launches of operators. */
 struct counter {
     const struct classifier_kernels *kernels;
     void *times;
     size_t launches;
     size_t unseen; /* calls of operators that could not be recorded: they wait for the device */
-    bool again;    /* the call at hand is the second one, since the first could not be recorded */
-    char why[88];  /* what the last of those said */
+    bool again;    /* this call repeats one that could not be recorded */
+    char why[88];  /* why the last of those could not */
     enum status status;
     struct error error;
 };
@@ -64,37 +64,41 @@ static enum status count_with(struct counter *c, const struct bench *b,
     struct classifier_batch batch =
         classifier_batch(classifier, list, b->shown->B, true, b->shown->T);
     batch.input.mask = NULL;
-    /* The first run may prepare what later ones use. */
+    /* The first run may prepare buffers or graphs. */
     TRY(classifier_run(classifier, &batch, logits, error));
     profile->recorder = (struct profile_recorder){c, begin, end};
     return classifier_run(classifier, &batch, logits, error);
 }
 
-/* Launches of the model's first `layers` layers and what is around them. */
+static enum status count_on(struct counter *c, const struct bench *b,
+                            const struct classifier_model *model, struct engine *engine,
+                            struct profile *profile, struct error *error) {
+    struct classifier classifier;
+    TRY(classifier_create(&classifier, model, engine, b->shown->B, b->shown->T, error));
+    enum status status = count_with(c, b, &classifier, profile, error);
+    classifier_free(&classifier);
+    return status;
+}
+
+/* Launches of the model's first `layers` layers, its embeddings and its classifier. */
 static enum status count_layers(struct counter *c, const struct bench *b, const struct lane *lane,
                                 size_t layers, struct error *error) {
     struct classifier_model model = b->model;
-    struct classifier classifier;
-    struct engine taken_apart;
+    struct engine profiled;
     struct profile profile;
     model.config.L = layers;
     c->launches = 0;
     c->unseen = 0;
-    if (engine_profile_create(&taken_apart, lane->engine, &profile) != STATUS_OK) {
+    if (engine_profile_create(&profiled, lane->engine, &profile) != STATUS_OK) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory");
     }
-    enum status status =
-        classifier_create(&classifier, &model, &taken_apart, b->shown->B, b->shown->T, error);
-    if (status == STATUS_OK) {
-        status = count_with(c, b, &classifier, &profile, error);
-        classifier_free(&classifier);
-    }
-    engine_destroy(&taken_apart);
+    enum status status = count_on(c, b, &model, &profiled, &profile, error);
+    engine_destroy(&profiled);
     return status;
 }
 
-/* Two layers take so many more than one; what cannot be recorded must lie outside of them. A whole
- * encoder that cannot be would leave no difference. */
+/* A layer's launches are those of two layers less those of one, if no operator of a layer fails to
+ * be recorded. A whole encoder that cannot be recorded would leave no difference. */
 static enum status count_layer(struct counter *c, const struct bench *b, const struct lane *lane,
                                struct summary_row *row, struct error *error) {
     TRY(count_layers(c, b, lane, 1, error));

@@ -1,14 +1,16 @@
 /**
  * @file encoder16.c
- * @brief How the 16-bit encoder's launches follow each other: seven a layer.
+ * @brief The 16-bit encoder's launches: seven a layer.
  *
  * A layer: q, k and v in one product; attention; output, with bias and residual in the product's
- * epilogue; LayerNorm; up, with bias and GELU; down, with bias and residual; LayerNorm. What goes
- * from launch to launch is 16 bits wide, but for the sums that a LayerNorm reads: rounded, their
- * error would be another one of each sublayer, beside that of its result; as fp32 they are 4 bytes
- * more an element, written and read, mostly in the L2 cache.
+ * epilogue; LayerNorm; up, with bias and GELU; down, with bias and residual; LayerNorm. Buffers
+ between launches are 16 bits wide, except the sums that a LayerNorm reads: rounding them would add
+ an error to that of each sublayer's result; as fp32 they cost 4 bytes more an element, written and
+ read, mostly in the L2 cache.
+
  *
- * Of the last layer the classifier reads one row a sequence: behind attention only those are left.
+ * The classifier reads one row a sequence, so the last layer computes only those after attention.
+
  */
 #include "labs/08_bert_classifier/given/encoder16.h"
 
@@ -33,7 +35,7 @@ struct layer16 {
 struct encoder16 {
     struct encoder_model model;
     enum nn_dtype dtype;
-    enum nn_dtype sums; /* of what a LayerNorm reads */
+    enum nn_dtype sums; /* type of a LayerNorm's input */
     size_t max_tokens;
     device_stream stream;
     struct layer16 *layers; /* (L) */
@@ -41,20 +43,20 @@ struct encoder16 {
     void *workspace;        /* gemm16's */
 
     /* Device, of at most max_tokens rows. */
-    void *x;       /* (rows, C): the hidden state */
-    void *qkv;     /* (rows, 3, C) */
-    void *mixed;   /* (rows, C): attention's result */
-    void *sum;     /* (rows, C), of type sums: what a LayerNorm reads */
-    void *inner;   /* (rows, hidden) */
-    void *first_x; /* (B, C): rows of x and of mixed that are left in the last layer */
-    void *first_mixed;
+    void *x;        /* (rows, C): the hidden state */
+    void *qkv;      /* (rows, 3, C) */
+    void *attended; /* (rows, C): attention's result */
+    void *sum;      /* (rows, C), of type sums: a LayerNorm's input */
+    void *inner;    /* (rows, hidden) */
+    void *first_x;  /* (B, C): rows of x and of attended that the last layer keeps */
+    void *first_attended;
 
-    /* ids, types, positions: (rows) each, and starts (B + 1), one behind the other. The host's are
-       page-locked: the copy does not wait. */
+    /* ids, types, positions: (rows) each, and starts (B + 1), contiguous. The host's are
+     * page-locked, so that the copy does not wait. */
     int32_t *host_numbers, *d_numbers;
 };
 
-/* Takes room for elements of 16 bits out of one allocation, 256-byte aligned. */
+/* Sub-allocates 16-bit elements of one allocation, 256-byte aligned. */
 static bool reserve(size_t rows, size_t columns, size_t *at, size_t *offset) {
     size_t count, bytes;
     *offset = *at;
@@ -85,7 +87,8 @@ static void list_layer(struct tensor list[LAYER_TENSORS], const struct encoder_m
     memcpy(list, tensors, sizeof tensors);
 }
 
-/* Device bytes of all layers; with `base`, also where each tensor lies, and rounds it to there. */
+/* Device bytes of all layers; with `base`, also sets each tensor's address and rounds its values
+ * into it. */
 static enum status place_weights(struct encoder16 *e, char *base, size_t *bytes,
                                  struct error *error) {
     size_t at = 0;
@@ -135,11 +138,11 @@ static enum status make_buffers(struct encoder16 *e, struct error *error) {
     }
     TRY(make_buffer(&e->x, rows, C, 2, error));
     TRY(make_buffer(&e->qkv, rows, 3 * C, 2, error));
-    TRY(make_buffer(&e->mixed, rows, C, 2, error));
+    TRY(make_buffer(&e->attended, rows, C, 2, error));
     TRY(make_buffer(&e->sum, rows, C, nn_dtype_bytes(e->sums), error));
     TRY(make_buffer(&e->inner, rows, e->model.hidden, 2, error));
     TRY(make_buffer(&e->first_x, rows, C, 2, error));
-    TRY(make_buffer(&e->first_mixed, rows, C, 2, error));
+    TRY(make_buffer(&e->first_attended, rows, C, 2, error));
     TRY(make_buffer((void **)&e->d_numbers, numbers, 1, sizeof *e->d_numbers, error));
     TRY(device_alloc(&e->workspace, GEMM16_WORKSPACE_BYTES, error));
     return device_alloc_host((void **)&e->host_numbers, numbers * sizeof *e->host_numbers, error);
@@ -149,7 +152,7 @@ static enum status check(const struct encoder_model *m, enum nn_dtype dtype, str
     struct device_properties gpu;
     if (dtype != NN_F16 && dtype != NN_BF16) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "the 16-bit encoder calculates in fp16 or bf16");
+                         "the 16-bit encoder computes in fp16 or bf16");
     }
     if (m->C == 0 || m->NH == 0 || m->C % m->NH != 0 || m->C / m->NH > ATTENTION_MAX_HS) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
@@ -163,6 +166,11 @@ static enum status check(const struct encoder_model *m, enum nn_dtype dtype, str
                          nn_dtype_name(dtype), gpu.name, gpu.major, gpu.minor);
     }
     return STATUS_OK;
+}
+
+static enum status fill(struct encoder16 *e, struct error *error) {
+    TRY(make_weights(e, error));
+    return make_buffers(e, error);
 }
 
 enum status encoder16_create(struct encoder16 **encoder, const struct encoder_model *model,
@@ -179,10 +187,7 @@ enum status encoder16_create(struct encoder16 **encoder, const struct encoder_mo
                             .sums = NN_F32,
                             .max_tokens = max_tokens,
                             .stream = stream};
-    enum status status = make_weights(e, error);
-    if (status == STATUS_OK) {
-        status = make_buffers(e, error);
-    }
+    enum status status = fill(e, error);
     if (status != STATUS_OK) {
         encoder16_free(e);
         return status;
@@ -195,8 +200,9 @@ void encoder16_free(struct encoder16 *e) {
     if (e == NULL) {
         return;
     }
-    void *const memory[] = {e->weights, e->workspace, e->x,       e->qkv,         e->mixed,
-                            e->sum,     e->inner,     e->first_x, e->first_mixed, e->d_numbers};
+    void *const memory[] = {e->weights,        e->workspace, e->x,     e->qkv,
+                            e->attended,       e->sum,       e->inner, e->first_x,
+                            e->first_attended, e->d_numbers};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) {
         device_free(memory[i]);
     }
@@ -205,13 +211,13 @@ void encoder16_free(struct encoder16 *e) {
     free(e);
 }
 
-/* One batch: where its numbers lie on the device. */
+/* One batch, with its numbers on the device. */
 struct batch16 {
     const struct encoder_batch *host;
     const int32_t *ids, *types, *positions, *starts; /* device */
 };
 
-/* All that the kernels need to know of the batch, in one copy. */
+/* Copies all of the batch's numbers in one copy. */
 static enum status send_numbers(struct encoder16 *e, struct batch16 *to,
                                 const struct encoder_batch *b, struct error *error) {
     size_t rows = b->rows, bytes = rows * sizeof(int32_t);
@@ -233,7 +239,7 @@ static enum status send_numbers(struct encoder16 *e, struct batch16 *to,
     return encoder16_send(e->d_numbers, e->host_numbers, 3 * rows + b->B + 1, e->stream, error);
 }
 
-/* What a product may add, beside its bias. */
+/* Optional epilogue of a product, beside its bias. */
 struct extra {
     const void *residual;
     bool activate;
@@ -265,7 +271,7 @@ static enum status mix(const struct encoder16 *e, const struct batch16 *b, struc
                                               .q = qkv,
                                               .k = qkv + C * 2,
                                               .v = qkv + 2 * C * 2,
-                                              .out = e->mixed,
+                                              .out = e->attended,
                                               .starts = b->starts,
                                               .host_starts = b->host->starts,
                                               .B = b->host->B,
@@ -281,20 +287,21 @@ static enum status mix(const struct encoder16 *e, const struct batch16 *b, struc
     return attention(&problem, e->stream, error);
 }
 
-/* Where a layer's result goes. */
+/* Destinations of a layer's result. */
 struct target {
     void *out;
     enum nn_dtype dtype;
 };
 
-/* From attention's result and the layer's input, `rows` of each, to the layer's result. */
-static enum status finish_layer(const struct encoder16 *e, size_t l, void *x, const void *mixed,
-                                size_t rows, struct target to, struct error *error) {
+/* The layer's result from attention's result and the layer's input, `rows` of each. */
+static enum status run_after_attention(const struct encoder16 *e, size_t l, void *x,
+                                       const void *attended, size_t rows, struct target to,
+                                       struct error *error) {
     size_t C = e->model.C, hidden = e->model.hidden;
     const struct layer16 *layer = &e->layers[l];
     const struct encoder_layer *norms = &e->model.layers[l];
     const struct extra residual = {x, false, e->sums}, activation = {NULL, true, e->dtype};
-    TRY(multiply(e, e->sum, mixed, &layer->out, rows, C, C, residual, error));
+    TRY(multiply(e, e->sum, attended, &layer->out, rows, C, C, residual, error));
     TRY(encoder16_norm(x, e->dtype, e->sum, e->sums, &norms->attention, rows, C, e->stream, error));
     TRY(multiply(e, e->inner, x, &layer->up, rows, hidden, C, activation, error));
     TRY(multiply(e, e->sum, e->inner, &layer->down, rows, C, hidden, residual, error));
@@ -312,13 +319,13 @@ static enum status run_layer(const struct encoder16 *e, const struct batch16 *b,
     TRY(mix(e, b, error));
     if (!last || hidden != NULL) {
         const struct target to = {last ? (void *)hidden : e->x, last ? NN_F32 : e->dtype};
-        return finish_layer(e, l, e->x, e->mixed, rows, to, error);
+        return run_after_attention(e, l, e->x, e->attended, rows, to, error);
     }
     size_t B = b->host->B;
     const struct target to = {b->host->first, NN_F32};
     TRY(encoder16_gather(e->first_x, e->x, b->starts, B, C, 2, e->stream, error));
-    TRY(encoder16_gather(e->first_mixed, e->mixed, b->starts, B, C, 2, e->stream, error));
-    return finish_layer(e, l, e->first_x, e->first_mixed, B, to, error);
+    TRY(encoder16_gather(e->first_attended, e->attended, b->starts, B, C, 2, e->stream, error));
+    return run_after_attention(e, l, e->first_x, e->first_attended, B, to, error);
 }
 
 enum status encoder16_run(struct encoder16 *e, const struct encoder_batch *batch,

@@ -4,7 +4,8 @@
  *
  * A warp has a row: up to 1024 or 2048 channels in registers, eight neighbours a lane, so that a
  * row is read once and mean and variance take two passes over registers. Rows that are longer, or
- * no whole 16-byte pieces, are read three times, one channel a lane.
+ no multiple of 16 bytes, are read three times, one channel a lane.
+
  */
 #include <limits.h>
 
@@ -50,7 +51,7 @@ template <> __device__ __forceinline__ void store_eight(float *to, const float *
     ((float4 *)to)[1] = make_float4(x[4], x[5], x[6], x[7]);
 }
 
-/* Rows as a kernel before left them. */
+/* Rows in memory. */
 template <typename E> struct stored_rows {
     const E *in;
 
@@ -84,7 +85,7 @@ struct embedded_rows {
     }
 };
 
-/* A row of whole pieces, PIECES of them a lane at most. */
+/* A row that is a multiple of 16 bytes, at most PIECES of these a lane. */
 template <int PIECES, typename ROWS, typename OUT>
 __device__ __forceinline__ void
 norm_in_registers(const ROWS &rows, OUT *out, const struct nn_norm &norm, size_t row, size_t C) {

@@ -39,7 +39,7 @@ enum status engine_encoder16_create(struct engine *engine, enum nn_dtype dtype,
     if (dtype != NN_F16 && dtype != NN_BF16) {
         *engine = (struct engine){0};
         return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "the 16-bit encoder calculates in fp16 or bf16");
+                         "the 16-bit encoder computes in fp16 or bf16");
     }
     return engine_encoder_create_with(engine, dtype == NN_F16 ? &fp16 : &bf16, error);
 }

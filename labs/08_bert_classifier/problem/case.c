@@ -10,7 +10,7 @@
 struct encoder_tensor {
     const float *host;
     const void *device;
-    void *owned; /* to be freed: the first of q, k and v owns the memory of all three */
+    void *owned; /* to free; the first of q, k and v owns the memory of all three */
     size_t floats;
 };
 
@@ -18,7 +18,7 @@ enum { OTHER_TENSORS = 5, LAYER_TENSORS = 16 };
 
 /* ---- The model ---- */
 
-/* Copies tensors of as many floats into one piece of memory, one behind the other. */
+/* Copies tensors of equal size into one contiguous allocation. */
 static enum status copy_in(struct encoder_net *net, const float **to, const float *const *parts,
                            size_t count, size_t floats, struct error *error) {
     char *memory = NULL;
@@ -94,9 +94,9 @@ static enum status copy_model(struct encoder_net *net, struct error *error) {
 enum status encoder_net_create(struct encoder_net *net, const struct bert_config *config,
                                uint64_t seed, size_t max_tokens, struct error *error) {
     *net = (struct encoder_net){0};
-    size_t places = OTHER_TENSORS + config->L * LAYER_TENSORS;
+    size_t tensors = OTHER_TENSORS + config->L * LAYER_TENSORS;
     net->layers = calloc(config->L, sizeof *net->layers);
-    net->tensors = calloc(places, sizeof *net->tensors);
+    net->tensors = calloc(tensors, sizeof *net->tensors);
     if (net->layers == NULL || net->tensors == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
     }
@@ -144,7 +144,7 @@ void encoder_net_free(struct encoder_net *net) {
 
 /* ---- A batch ---- */
 
-/* Where the encoder finds a list: page-locked memory, which it shares with the grader. */
+/* A list for the encoder, in page-locked memory, which it shares with the grader. */
 static enum status allocate_list(const int32_t **list, size_t count, struct error *error) {
     void *memory = NULL;
     TRY(device_alloc_host(&memory, count * sizeof **list, error));
@@ -293,28 +293,36 @@ static void check_rows(const struct encoder_case *c, const char *what, bool all,
     for (size_t b = 0; b < c->batch.B; b++) {
         size_t start = (size_t)c->starts[b], end = all ? (size_t)c->starts[b + 1] : start + 1;
         for (size_t row = start; row < end; row++) {
-            const float *place = got + (all ? row : b) * C;
-            if (!row_is_right(what, b, row - start, place, c->want + row * C, C, text, size)) {
+            const float *row_got = got + (all ? row : b) * C;
+            if (!row_is_right(what, b, row - start, row_got, c->want + row * C, C, text, size)) {
                 return;
             }
         }
     }
 }
 
+/* @param got host memory of the buffer's size */
+static enum status read_and_check(const struct encoder_case *c, const struct device_buffer *buffer,
+                                  float *got, const char *what, bool all, char *text, size_t size,
+                                  struct error *error) {
+    bool intact, changed;
+    TRY(device_buffer_get(buffer, got, &intact, &changed, error));
+    if (intact) {
+        check_rows(c, what, all, got, text, size);
+    } else {
+        snprintf(text, size, "%s: wrote outside of the output", what);
+    }
+    return STATUS_OK;
+}
+
 static enum status check_buffer(const struct encoder_case *c, const struct device_buffer *buffer,
                                 const char *what, bool all, char *text, size_t size,
                                 struct error *error) {
-    bool intact, changed;
     float *got = malloc(buffer->count * sizeof *got + 1);
     if (got == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
     }
-    enum status status = device_buffer_get(buffer, got, &intact, &changed, error);
-    if (status == STATUS_OK && !intact) {
-        snprintf(text, size, "%s: wrote outside of the output", what);
-    } else if (status == STATUS_OK) {
-        check_rows(c, what, all, got, text, size);
-    }
+    enum status status = read_and_check(c, buffer, got, what, all, text, size, error);
     free(got);
     return status;
 }

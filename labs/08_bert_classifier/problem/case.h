@@ -1,7 +1,6 @@
 /**
  * @file case.h
- * @brief A random BERT in device memory, random batches for it, and what an encoder must make of
- * them.
+ * @brief A random BERT in device memory, random batches for it, and their expected results.
  */
 #ifndef WARPBOOK_LABS_08_BERT_CLASSIFIER_PROBLEM_CASE_H_
 #define WARPBOOK_LABS_08_BERT_CLASSIFIER_PROBLEM_CASE_H_
@@ -35,17 +34,17 @@ struct encoder_net {
 
 /**
  * @brief Makes random weights; V, T, types and labels of @p config as the others.
- * @param max_tokens most rows of a batch that the reference runs; 0: there is no reference
+ * @param max_tokens most rows of a batch for the reference; 0: no reference
  */
 MUST_CHECK enum status encoder_net_create(struct encoder_net *net, const struct bert_config *config,
                                           uint64_t seed, size_t max_tokens, struct error *error);
 
-/** @return false when a weight is not what it was, or cannot be read */
+/** @return false if a weight has changed or cannot be read */
 bool encoder_net_intact(const struct encoder_net *net);
 
 void encoder_net_free(struct encoder_net *net);
 
-/** What a batch is made of. */
+/** Sizes of a batch. */
 struct encoder_spec {
     const int32_t *lengths; /**< (B), in tokens */
     size_t B;
@@ -57,20 +56,20 @@ struct encoder_case {
     char name[200]; /**< "C=32 hidden=64 L=2 NH=4, 3 sequences of 1 7 13 tokens, with types" */
     const struct encoder_net *net;
     struct encoder_batch batch;    /**< its lists in page-locked memory, copies of the next */
-    int32_t *ids, *types, *starts; /**< nobody else has these */
+    int32_t *ids, *types, *starts; /**< the grader's own, which the encoder never sees */
     float *want;                   /**< (rows, C) */
     struct device_buffer first, hidden;
 };
 
 /**
- * @brief Makes a batch, and its result by the reference engine unless @p unchecked.
- * @param guarded whether there are canaries around first and hidden
+ * @brief Creates a batch, and its result by the reference engine unless @p unchecked.
+ * @param guarded whether canaries surround first and hidden
  */
 MUST_CHECK enum status encoder_case_create(struct encoder_case *c, const struct encoder_net *net,
                                            const struct encoder_spec *spec, struct rng *rng,
                                            bool guarded, bool unchecked, struct error *error);
 
-/** Draws other ids, and types where they are given; there is no result of the reference then. */
+/** Draws other ids, and types if there are any; the reference's result is not renewed. */
 void encoder_case_renew(struct encoder_case *c, struct rng *rng);
 
 void encoder_case_free(struct encoder_case *c);
@@ -81,7 +80,7 @@ MUST_CHECK enum status encoder_case_reset(struct encoder_case *c, struct error *
 /**
  * @brief Compares first and hidden with the reference, canaries and all; the caller has
  *        synchronised.
- * @param text receives what is wrong, or ""
+ * @param text receives the mistake, or ""
  */
 MUST_CHECK enum status encoder_case_check(const struct encoder_case *c, char *text, size_t size,
                                           struct error *error);

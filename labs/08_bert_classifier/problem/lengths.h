@@ -1,6 +1,6 @@
 /**
  * @file lengths.h
- * @brief How long news articles are: lengths of a batch that lab 08 is timed with.
+ * @brief Lengths of news articles: the batch that lab 08's encoder is timed with.
  */
 #ifndef WARPBOOK_LABS_08_BERT_CLASSIFIER_PROBLEM_LENGTHS_H_
 #define WARPBOOK_LABS_08_BERT_CLASSIFIER_PROBLEM_LENGTHS_H_
@@ -14,10 +14,9 @@ extern "C" {
 enum { ENCODER_ARTICLES = 64 };
 
 /**
- * Tokens of AG News's 7,600 test articles in bert-base-uncased's pieces, [CLS] and [SEP] among
- * them: the quantiles at (i + 0.5) / 64, in an order that has no meaning. The longest has 124, all
- * together 3345: padded, 58% of the rows are padding. (Batches of 64 in the order of the file: 59%
- * on average.)
+ * Tokens of AG News's 7,600 test articles in bert-base-uncased's pieces, with [CLS] and [SEP]: the
+ * quantiles at (i + 0.5) / 64, in random order. The longest has 124, all together 3345: padded, 58%
+ * of the rows are padding. (Batches of 64 in the order of the file: 59% on average.)
  */
 static const int32_t encoder_article_lengths[ENCODER_ARTICLES] = {
     63, 49, 51, 46, 54, 54, 49, 48, 61, 55, 60, 45, 65,  56, 71,  58, 24, 68, 53, 30, 37, 42,

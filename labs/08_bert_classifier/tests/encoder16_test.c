@@ -230,7 +230,7 @@ C_TEST(encoder16, refuses_what_it_does_not_take) {
         TEST_STOP("%s", error.message);
     }
     EXPECT_STATUS(STATUS_INVALID_ARGUMENT, engine_encoder16_create(&engine, NN_F32, &error));
-    EXPECT_STR_EQ("the 16-bit encoder calculates in fp16 or bf16", error.message);
+    EXPECT_STR_EQ("the 16-bit encoder computes in fp16 or bf16", error.message);
     engine_destroy(&engine);
     struct encoder16 *encoder;
     const struct encoder_model wide = {.C = 258, .hidden = 4, .L = 1, .NH = 2};

@@ -3,8 +3,8 @@
  * @brief Lab 09's bench: time per token against position, with and without a cache; the operators
  *        at a model's shapes; decoding, stage by stage.
  *
- * Built once for the learner's operators and once for the solution's. What is timed is also
- * checked. Each row is appended to results/bench.jsonl.
+ * Built once for the learner's operators and once for the solution's. Timed calls are checked, too.
+ * Each row is appended to results/bench.jsonl.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,13 +16,13 @@
 #include "common/programs/dtype_flag.h"
 #include "labs/09_kv_cache/bench/parts.h"
 
-/* The command line before its texts are read. */
+/* The command line, with its texts before parsing. */
 struct options {
     const char *shape_text, *dtype_text;
     struct bench_setup setup;
 };
 
-/* What simt does in seconds. */
+/* A model that simt runs in seconds. */
 static struct llama2_config small_config(void) {
     struct llama2_config config = llama2_shape_config(LLAMA2_SHAPE_260K);
     config.C = 128;
@@ -57,7 +57,8 @@ static enum status choose_shape(struct options *o, struct error *error) {
     return STATUS_OK;
 }
 
-/* What three stages take at once, in bench_positions(): 07, and 09 with two pairs of operators. */
+/* Device memory of bench_positions(), with three stages at once: 07, and 09 with two pairs of
+ * operators. */
 static double device_bytes(const struct bench_setup *setup) {
     const struct llama2_config *c = &setup->config;
     double rows = (double)(c->L * c->T), kept = 2.0 * (double)(c->KVH * c->HS);
@@ -69,7 +70,7 @@ static double device_bytes(const struct bench_setup *setup) {
            2.0 * decoder;
 }
 
-/* On simt, what would take minutes is refused; on a GPU, what does not fit. */
+/* Refuses models that would take simt hours, or that do not fit a GPU. */
 static enum status check_room(const struct bench_setup *setup, struct error *error) {
     double weights = bench_weight_bytes(&setup->config, NN_F32), bytes = device_bytes(setup);
     if (setup->gpu.modelled && weights > 2e6) {
@@ -108,29 +109,27 @@ static void print_conditions(const struct bench_setup *setup) {
            c->T);
 }
 
+static enum status run_parts(struct bench_model *model, const struct bench_setup *setup,
+                             struct error *error) {
+    TRY(bench_model_create(model, setup, error));
+    TRY(bench_positions(setup, model, error));
+    TRY(bench_operators(setup, error));
+    return bench_decode(setup, model, error);
+}
+
 static enum status run(void *options, struct error *error) {
     struct options *o = options;
     struct bench_model model = {0};
     TRY(open_gpu(o, error));
     print_conditions(&o->setup);
-    enum status status = bench_model_create(&model, &o->setup, error);
-    if (status == STATUS_OK) {
-        status = bench_positions(&o->setup, &model, error);
-    }
-    if (status == STATUS_OK) {
-        status = bench_operators(&o->setup, error);
-    }
-    if (status == STATUS_OK) {
-        status = bench_decode(&o->setup, &model, error);
-    }
+    enum status status = run_parts(&model, &o->setup, error);
     bench_model_free(&model);
-    if (status == STATUS_OK) {
-        bench_print_recorded();
-    }
-    return status;
+    TRY(status);
+    bench_print_recorded();
+    return STATUS_OK;
 }
 
-/* What the flags say beyond their types. */
+/* Checks the flags' values. */
 static enum status check(void *options, struct error *error) {
     struct options *o = options;
     enum llama2_shape shape;

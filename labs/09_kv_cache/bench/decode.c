@@ -6,8 +6,8 @@
 #include "common/bench/device/device_bench.h"
 #include "labs/09_kv_cache/bench/parts.h"
 
-/* What a stage needs while it is timed. */
-struct turn {
+/* A stage's timing under way. */
+struct stage_run {
     const struct bench_setup *setup;
     const struct bench_stage *stage;
     size_t tokens;
@@ -16,7 +16,7 @@ struct turn {
     struct bench_timing timing;
 };
 
-static enum status decode(struct turn *t, const struct bench_lane *lane, struct error *error) {
+static enum status decode(struct stage_run *t, const struct bench_lane *lane, struct error *error) {
     for (size_t i = 0; i < t->tokens; i++) {
         int32_t token = bench_token(t->setup, i);
         TRY(bench_forward(lane, &token, 1, i, t->logits, &t->seconds[i], error));
@@ -24,22 +24,27 @@ static enum status decode(struct turn *t, const struct bench_lane *lane, struct 
     return STATUS_OK;
 }
 
-/* On a GPU the first text wakes its clock. */
-static enum status time_stage(struct turn *t, const struct bench_model *model,
-                              struct error *error) {
-    struct bench_lane lane;
-    enum status status = bench_lane_open(&lane, t->stage, model, t->setup, 1, error);
-    for (int i = t->setup->gpu.modelled ? 1 : 0; i < 2 && status == STATUS_OK; i++) {
-        status = decode(t, &lane, error);
+/* On a GPU the first of two texts raises its clock and is not counted. */
+static enum status decode_on(struct stage_run *t, struct bench_lane *lane,
+                             const struct bench_model *model, struct error *error) {
+    TRY(bench_lane_open(lane, t->stage, model, t->setup, 1, error));
+    for (int i = t->setup->gpu.modelled ? 1 : 0; i < 2; i++) {
+        TRY(decode(t, lane, error));
     }
-    if (status == STATUS_OK) {
-        t->timing = bench_summarise(t->seconds, (int)t->tokens);
-    }
-    bench_lane_close(&lane);
-    return status;
+    return STATUS_OK;
 }
 
-static enum status report(const struct turn *t, double first_ms, double difference,
+static enum status time_stage(struct stage_run *t, const struct bench_model *model,
+                              struct error *error) {
+    struct bench_lane lane;
+    enum status status = decode_on(t, &lane, model, error);
+    bench_lane_close(&lane);
+    TRY(status);
+    t->timing = bench_summarise(t->seconds, (int)t->tokens);
+    return STATUS_OK;
+}
+
+static enum status report(const struct stage_run *t, double first_ms, double difference,
                           struct error *error) {
     const struct bench_setup *setup = t->setup;
     const struct bench_gpu gpu = bench_gpu_of(&setup->gpu);
@@ -73,7 +78,7 @@ static enum status report(const struct turn *t, double first_ms, double differen
 }
 
 /* One row after the other; the first stage's logits (V) are kept in `want`. */
-static enum status run_stages(struct turn *t, const struct bench_model *model, float *got,
+static enum status run_stages(struct stage_run *t, const struct bench_model *model, float *got,
                               float *want, struct error *error) {
     static const int order[] = {STAGE_03, STAGE_04, STAGE_09};
     double first_ms = 0.0;
@@ -95,7 +100,8 @@ static enum status run_stages(struct turn *t, const struct bench_model *model, f
 enum status bench_decode(const struct bench_setup *setup, const struct bench_model *model,
                          struct error *error) {
     size_t most = setup->gpu.modelled ? 8 : setup->quick ? 32 : 256;
-    struct turn t = {.setup = setup, .tokens = setup->config.T < most ? setup->config.T : most};
+    struct stage_run t = {.setup = setup,
+                          .tokens = setup->config.T < most ? setup->config.T : most};
     float *got = malloc(setup->config.V * sizeof *got),
           *want = malloc(setup->config.V * sizeof *want);
     t.seconds = malloc(t.tokens * sizeof *t.seconds);

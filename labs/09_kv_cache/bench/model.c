@@ -1,35 +1,37 @@
 /* The model of the bench, and the stages that it runs on. */
-#include <math.h>
 #include <stdlib.h>
 
 #include "common/bench/device/device_bench.h"
+#include "common/bench/models/compare_logits.h"
 #include "labs/03_resident_weights/given/engine.h"
 #include "labs/04_sgemm/given/engine.h"
 #include "labs/07_attention/given/engine.h"
 #include "labs/09_kv_cache/bench/parts.h"
 #include "labs/09_kv_cache/given/engine.h"
 
-/* Where a tensor of fp32 lies, for the stages that take pointers. */
+/* Stores the address of an fp32 tensor, for the stages that take pointers. */
 static enum status note_plain(void *unused, const struct llama2_tensor *tensor) {
     (void)unused;
     *tensor->plain = tensor->stored->data;
     return STATUS_OK;
 }
 
+static enum status fill(struct bench_model *model, const struct llama2_config *config) {
+    TRY(llama2_random_stored_create(&model->stored, config, NN_F32, true, 1));
+    model->plain.layers = calloc(config->L, sizeof *model->plain.layers);
+    if (model->plain.layers == NULL) {
+        return STATUS_OUT_OF_MEMORY;
+    }
+    TRY(llama2_tensors_visit(config, true, &model->stored.weights, &model->plain, note_plain,
+                             NULL));
+    model->plain.classifier = model->plain.embedding;
+    return STATUS_OK;
+}
+
 enum status bench_model_create(struct bench_model *model, const struct bench_setup *setup,
                                struct error *error) {
     *model = (struct bench_model){0};
-    enum status status =
-        llama2_random_stored_create(&model->stored, &setup->config, NN_F32, true, 1);
-    if (status == STATUS_OK) {
-        model->plain.layers = calloc(setup->config.L, sizeof *model->plain.layers);
-        status = model->plain.layers != NULL ? STATUS_OK : STATUS_OUT_OF_MEMORY;
-    }
-    if (status == STATUS_OK) {
-        status = llama2_tensors_visit(&setup->config, true, &model->stored.weights, &model->plain,
-                                      note_plain, NULL);
-        model->plain.classifier = model->plain.embedding;
-    }
+    enum status status = fill(model, &setup->config);
     return status == STATUS_OK
                ? STATUS_OK
                : error_set(error, status, "random weights: %s", status_message(status));
@@ -91,17 +93,11 @@ double bench_weight_bytes(const struct llama2_config *c, enum nn_dtype dtype) {
 
 enum status bench_check_logits(const struct bench_setup *setup, const float *got, const float *want,
                                const char *what, double *difference, struct error *error) {
-    double worst = 0.0, largest = 0.0;
     double rounding = setup->dtype == NN_F32 ? 0.0 : nn_dtype_rounding(setup->dtype);
-    for (size_t i = 0; i < setup->config.V; i++) {
-        double d = isfinite(got[i]) ? fabs((double)got[i] - (double)want[i]) : INFINITY;
-        worst = fmax(worst, d);
-        largest = fmax(largest, fabs((double)want[i]));
-    }
-    *difference = worst / largest;
+    *difference = largest_difference(got, want, setup->config.V);
     return *difference <= 1e-3 + 16.0 * rounding
                ? STATUS_OK
                : error_set(error, STATUS_MISMATCH,
-                           "%s gives other logits than stage 07 or 03: %.3g of the largest", what,
-                           *difference);
+                           "%s: logits differ from those of stage 07 or 03 by %.3g of the largest",
+                           what, *difference);
 }

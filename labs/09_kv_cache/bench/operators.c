@@ -1,6 +1,6 @@
 /*
- * Part (b) of the bench: kv_linear() at the products of one token, and kv_attention() at a late
- * position of a cache that is there. What must be read is the weights, and the rows of the cache.
+ * Part (b) of the bench: kv_linear() at the products of one token, and kv_attention() at the first
+ * and the last position of a filled cache. Bytes are those of the weights and of the cache's rows.
  */
 #include <math.h>
 #include <stdio.h>
@@ -21,7 +21,8 @@ struct product {
 
 static struct device_bench_options options_of(const struct bench_setup *setup) {
     struct device_bench_options options = device_bench_defaults();
-    options.flush_l2 = !setup->gpu.modelled; /* other layers' weights have been there since */
+    options.flush_l2 =
+        !setup->gpu.modelled; /* in a decoder other layers' weights have replaced these */
     options.min_seconds = setup->quick ? 0.05 : options.min_seconds;
     return options;
 }
@@ -57,10 +58,16 @@ static enum status run_linear(void *argument, device_stream stream, struct error
     return kv_linear(&((const struct kv_linear_case *)argument)->call, stream, error);
 }
 
-static enum status time_linear(const struct bench_setup *setup, struct kv_linear_case *c,
-                               struct bench_timing *timing, struct error *error) {
+/* Creates the case, checks one call and times it. */
+static enum status time_linear(const struct bench_setup *setup, const struct product *p,
+                               struct kv_linear_case *c, struct bench_timing *timing,
+                               struct error *error) {
+    const struct kv_linear_spec spec = {
+        .N = p->N, .K = p->K, .dtype = setup->dtype, .norm = p->norm, .residual = p->residual};
     struct device_bench_options options = options_of(setup);
+    struct rng rng = rng_create(1);
     char text[400];
+    TRY(kv_linear_case_create(c, &spec, &rng, false, error));
     TRY(kv_linear_case_run(c, kv_linear, NULL, error));
     TRY(kv_linear_case_check(c, text, sizeof text, error));
     if (text[0] != '\0') {
@@ -71,26 +78,17 @@ static enum status time_linear(const struct bench_setup *setup, struct kv_linear
 
 static enum status measure_linear(const struct bench_setup *setup, const struct product *p,
                                   struct error *error) {
-    const struct kv_linear_spec spec = {
-        .N = p->N, .K = p->K, .dtype = setup->dtype, .norm = p->norm, .residual = p->residual};
     struct kv_linear_case c;
     struct bench_timing timing;
-    struct rng rng = rng_create(1);
     char shape[64];
     double elements = (double)p->N * (double)p->K;
     snprintf(shape, sizeof shape, "N%zu K%zu%s%s", p->N, p->K, p->norm ? ", norm" : "",
              p->residual != KV_NO_RESIDUAL ? ", residual" : "");
-    enum status status = kv_linear_case_create(&c, &spec, &rng, false, error);
-    if (status == STATUS_OK) {
-        status = time_linear(setup, &c, &timing, error);
-    }
-    if (status == STATUS_OK) {
-        status =
-            report(setup, "kv_linear", p->name, shape,
-                   elements * (double)nn_dtype_bytes(setup->dtype), 2.0 * elements, &timing, error);
-    }
+    enum status status = time_linear(setup, p, &c, &timing, error);
     kv_linear_case_free(&c);
-    return status;
+    TRY(status);
+    return report(setup, "kv_linear", p->name, shape,
+                  elements * (double)nn_dtype_bytes(setup->dtype), 2.0 * elements, &timing, error);
 }
 
 /* ---- Attention ---- */
@@ -105,11 +103,13 @@ static enum status run_attention(void *argument, device_stream stream, struct er
     return kv_attention(&c->text.call, c->workspace, stream, error);
 }
 
-static enum status time_attention(const struct bench_setup *setup, struct attention_call *c,
-                                  size_t position, struct bench_timing *timing,
-                                  struct error *error) {
+/* Creates the text, checks one call and times it. */
+static enum status time_attention(const struct bench_setup *setup, const struct kv_text_spec *spec,
+                                  struct attention_call *c, size_t position,
+                                  struct bench_timing *timing, struct error *error) {
     struct device_bench_options options = options_of(setup);
     char text[400];
+    TRY(kv_text_create(&c->text, spec, 1, false, error));
     TRY(device_alloc(&c->workspace, KV_WORKSPACE_BYTES, error));
     TRY(kv_text_prepare(&c->text, position, error));
     TRY(kv_text_call(&c->text, position + 1, kv_attention, c->workspace, NULL, error));
@@ -121,7 +121,7 @@ static enum status time_attention(const struct bench_setup *setup, struct attent
     return device_bench_run(&options, run_attention, c, NULL, timing, error);
 }
 
-/* One layer's attention with `position` rows before it; what is read: qkv, and the rows. */
+/* One layer's attention with `position` rows before it; it reads qkv and these rows. */
 static enum status measure_attention(const struct bench_setup *setup, size_t position,
                                      struct error *error) {
     const struct llama2_config *m = &setup->products;
@@ -139,18 +139,13 @@ static enum status measure_attention(const struct bench_setup *setup, size_t pos
     double weights = (double)((m->NH + 2 * m->KVH) * m->HS) * (double)m->C;
     double pairs = (double)(position + 1) * (double)(m->NH * m->HS);
     snprintf(shape, sizeof shape, "position %zu", position);
-    enum status status = kv_text_create(&c.text, &spec, 1, false, error);
-    if (status == STATUS_OK) {
-        status = time_attention(setup, &c, position, &timing, error);
-    }
-    if (status == STATUS_OK) {
-        status = report(setup, "kv_attention", "attention", shape,
-                        (kept + weights) * (double)nn_dtype_bytes(setup->dtype),
-                        2.0 * weights + 4.0 * pairs, &timing, error);
-    }
+    enum status status = time_attention(setup, &spec, &c, position, &timing, error);
     device_free(c.workspace);
     kv_text_free(&c.text);
-    return status;
+    TRY(status);
+    return report(setup, "kv_attention", "attention", shape,
+                  (kept + weights) * (double)nn_dtype_bytes(setup->dtype),
+                  2.0 * weights + 4.0 * pairs, &timing, error);
 }
 
 enum status bench_operators(const struct bench_setup *setup, struct error *error) {

@@ -1,6 +1,6 @@
 /**
  * @file parts.h
- * @brief What the files of lab 09's bench share.
+ * @brief Shared by the files of lab 09's bench.
  */
 #ifndef WARPBOOK_LABS_09_KV_CACHE_BENCH_PARTS_H_
 #define WARPBOOK_LABS_09_KV_CACHE_BENCH_PARTS_H_
@@ -20,16 +20,16 @@
 struct bench_setup {
     bool quick;
     enum nn_dtype dtype;           /**< of stage 09; the stages before it compute in fp32 */
-    const char *plot;              /**< where the picture goes, or NULL */
+    const char *plot;              /**< file for the plot, or NULL */
     struct llama2_config config;   /**< of the model */
     char shape[64];                /**< "110M shape" */
-    struct llama2_config products; /**< of the operators' sizes: on simt they can be larger */
+    struct llama2_config products; /**< sizes of the timed operators; on simt they can be larger */
     char products_shape[64];
     struct device_properties gpu;
     struct roofline roofs;
 };
 
-/** Random weights as files hold them, in fp32, and the same as the stages before want them. */
+/** Random weights in fp32: as files store them, and as plain pointers for the stages before. */
 struct bench_model {
     struct llama2_random_stored stored;
     struct llama2_weights plain; /**< pointers into stored */
@@ -38,7 +38,7 @@ struct bench_model {
 /** A stage of the course that decodes. */
 struct bench_stage {
     const char *name;
-    bool stored; /**< takes weights as they are stored, in setup->dtype */
+    bool stored; /**< uses stored weights, in setup->dtype */
     enum status (*create)(struct engine *engine, struct error *error);
 };
 
@@ -48,7 +48,7 @@ struct bench_lane {
     struct llama2 *llama2;
 };
 
-/** Makes weights of setup->config. */
+/** Creates weights of setup->config. */
 MUST_CHECK enum status bench_model_create(struct bench_model *model,
                                           const struct bench_setup *setup, struct error *error);
 
@@ -59,7 +59,7 @@ void bench_model_free(struct bench_model *model);
 const struct bench_stage *bench_stages(void);
 enum { STAGE_03, STAGE_04, STAGE_07, STAGE_09 };
 
-/** Puts the model on a stage; llama2_forward() takes up to @p batch tokens. */
+/** Creates the model on a stage, for up to @p batch tokens a call. */
 MUST_CHECK enum status bench_lane_open(struct bench_lane *lane, const struct bench_stage *stage,
                                        const struct bench_model *model,
                                        const struct bench_setup *setup, size_t batch,
@@ -90,7 +90,7 @@ MUST_CHECK enum status bench_check_logits(const struct bench_setup *setup, const
                                           const float *want, const char *what, double *difference,
                                           struct error *error);
 
-/** Time per token against position, three ways: prints, appends the records, draws the picture. */
+/** Time per token against position, three ways: prints, appends the records, writes the plot. */
 MUST_CHECK enum status bench_positions(const struct bench_setup *setup,
                                        const struct bench_model *model, struct error *error);
 
@@ -104,7 +104,7 @@ MUST_CHECK enum status bench_decode(const struct bench_setup *setup,
 /** A curve: milliseconds over tokens of context. */
 struct bench_curve {
     const char *name;
-    const char *class; /**< of its lines in the picture's style */
+    const char *class; /**< CSS class of its lines in the plot */
     size_t tokens[32];
     double ms[32];
     size_t count;

@@ -1,4 +1,4 @@
-/* The picture: milliseconds of a token over the tokens of its text, both logarithmic. */
+/* The plot: milliseconds of a token over the tokens of its text, both logarithmic. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,7 +106,7 @@ static void write_curve(FILE *svg, const struct axes *a, const struct bench_curv
             RIGHT + 8, y_of(a, last) + 4.0, c->name, last);
 }
 
-/* The whole picture as text; false without memory. */
+/* The whole plot as text. @return false without memory */
 static bool draw(const struct bench_setup *setup, const struct bench_curve *curves, size_t count,
                  char **text, size_t *size) {
     FILE *svg = open_memstream(text, size);

@@ -1,7 +1,7 @@
 /*
- * Part (a) of the bench: what the token at each position costs, three ways: the whole text up to it
- * is run again; the keys and values of all of it are, as lab 09's starter does; stage 09 with the
- * operators that this bench was built with.
+ * Part (a) of the bench: the time of the token at each position, three ways: the whole text up to
+ * it runs again; its keys and values are computed again, as by lab 09's starter; or stage 09 runs
+ * with the operators that this bench is built with.
  */
 #include <math.h>
 #include <stdio.h>
@@ -15,17 +15,17 @@
 
 enum { ANEW, KEYS, KEPT, WAYS, NEIGHBOURS = 4 };
 
-/* On a GPU, keys are no longer computed anew after so long: large models would take hours. */
+/* On a GPU the second way stops after this time: large models would take hours. */
 static const double most_keys_ms = 45e3;
 
-/* Everything that the three ways need. */
+/* The state of the three ways. */
 struct race {
     const struct bench_setup *setup;
     size_t longest; /* tokens of the text */
     struct bench_lane lanes[WAYS];
     struct bench_curve curves[WAYS];
-    double totals[WAYS];           /* ms of all tokens; not of ANEW, which is summed up */
-    double last[WAYS][NEIGHBOURS]; /* ms of the tokens before, in turn */
+    double totals[WAYS];           /* ms of all tokens; not of ANEW: sum_up() */
+    double last[WAYS][NEIGHBOURS]; /* ms of the last tokens, by position modulo NEIGHBOURS */
     int32_t *tokens;               /* (longest) */
     float *want, *got;             /* logits of the whole text, and of another way */
     double difference;             /* worst of the logits */
@@ -33,7 +33,7 @@ struct race {
 
 static const char *const way_names[WAYS] = {"text anew", "keys anew", "stage 09"};
 
-/* Whether a row of the table shows the text of so many tokens: 1, 2, 4, ... and the longest. */
+/* Whether the table has a row for this text length: 1, 2, 4, ... and the longest. */
 static bool is_shown(size_t tokens, size_t longest) {
     return (tokens & (tokens - 1)) == 0 || tokens == longest;
 }
@@ -74,7 +74,7 @@ static double without_outliers(const struct race *r, int way, size_t tokens) {
     return best;
 }
 
-/* The token that makes the text `tokens` long, after all before it have been. */
+/* Runs the token that makes the text `tokens` long, after all tokens before it. */
 static enum status time_token(struct race *r, int way, size_t tokens, struct error *error) {
     double seconds;
     if (way == KEYS && r->totals[KEYS] > most_keys_ms && !r->setup->gpu.modelled) {
@@ -91,23 +91,27 @@ static enum status time_token(struct race *r, int way, size_t tokens, struct err
     return STATUS_OK;
 }
 
-/* A text token by token. On a GPU some come before it, which wake its clock. */
+static enum status run_positions(struct race *r, struct progress *progress, struct error *error) {
+    for (size_t n = 1; n <= r->longest; n++) {
+        if (is_shown(n, r->longest)) {
+            TRY(time_anew(r, n, error));
+        }
+        for (int way = KEYS; way < WAYS; way++) {
+            TRY(time_token(r, way, n, error));
+        }
+        progress_update(progress, n);
+    }
+    return STATUS_OK;
+}
+
+/* A text token by token. On a GPU some untimed tokens come first, to raise its clock. */
 static enum status run_text(struct race *r, struct error *error) {
-    struct progress progress = progress_create("positions", r->longest);
-    enum status status = STATUS_OK;
     double unused;
     for (size_t n = 0; n < 16 && n < r->longest && !r->setup->gpu.modelled; n++) {
         TRY(bench_forward(&r->lanes[KEPT], r->tokens + n, 1, n, r->got, &unused, error));
     }
-    for (size_t n = 1; n <= r->longest && status == STATUS_OK; n++) {
-        if (is_shown(n, r->longest)) {
-            status = time_anew(r, n, error);
-        }
-        for (int way = KEYS; way < WAYS && status == STATUS_OK; way++) {
-            status = time_token(r, way, n, error);
-        }
-        progress_update(&progress, n);
-    }
+    struct progress progress = progress_create("positions", r->longest);
+    enum status status = run_positions(r, &progress, error);
     progress_finish(&progress);
     return status;
 }
@@ -230,22 +234,21 @@ static enum status race_create(struct race *r, const struct bench_model *model,
     return open_lanes(r, model, error);
 }
 
+static enum status run_race(struct race *r, const struct bench_model *model, struct error *error) {
+    TRY(race_create(r, model, error));
+    TRY(run_text(r, error));
+    TRY(report(r, error));
+    const char *plot = r->setup->plot;
+    return plot != NULL ? bench_plot(r->setup, r->curves, WAYS, plot, error) : STATUS_OK;
+}
+
 enum status bench_positions(const struct bench_setup *setup, const struct bench_model *model,
                             struct error *error) {
     enum { QUICK_LONGEST = 128 };
     size_t T = setup->config.T;
     struct race r = {.setup = setup,
                      .longest = setup->quick && T > QUICK_LONGEST ? QUICK_LONGEST : T};
-    enum status status = race_create(&r, model, error);
-    if (status == STATUS_OK) {
-        status = run_text(&r, error);
-    }
-    if (status == STATUS_OK) {
-        status = report(&r, error);
-    }
-    if (status == STATUS_OK && setup->plot != NULL) {
-        status = bench_plot(setup, r.curves, WAYS, setup->plot, error);
-    }
+    enum status status = run_race(&r, model, error);
     for (int way = 0; way < WAYS; way++) {
         bench_lane_close(&r.lanes[way]);
     }

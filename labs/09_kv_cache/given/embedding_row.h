@@ -1,6 +1,6 @@
 /**
  * @file embedding_row.h
- * @brief Given: what a token begins with, its row of the embedding's table.
+ * @brief Given: a token's row of the embedding's table.
  */
 #ifndef WARPBOOK_LABS_09_KV_CACHE_GIVEN_EMBEDDING_ROW_H_
 #define WARPBOOK_LABS_09_KV_CACHE_GIVEN_EMBEDDING_ROW_H_

@@ -1,11 +1,12 @@
 /**
  * @file engine.c
- * @brief The solved stage below, and a decoder: tokens one after the other, each through lab 09's
- *        operators.
+ * @brief Stage 07's solved engine with a decoder that runs tokens one after the other on lab 09's
+ operators.
  *
- * A token is its row of the embedding, then in every layer attention, the product back onto the
- * residual stream, gate and up in one product, SwiGLU by lab 03's kernel, and the product back.
- * Everything goes to stage 03's stream; the host waits where it reads logits.
+ * A token is its row of the embedding, then in every layer attention, its output product added to
+ the residual stream, gate and up in one product, SwiGLU by lab 03's kernel, and the down product
+ added to the stream. All launches are on stage 03's stream; the host waits only for logits.
+
  */
 #include "labs/09_kv_cache/given/engine.h"
 
@@ -29,7 +30,7 @@ struct stage {
     struct resident *resident; /* stage 03's */
 };
 
-/* What the entries pass around as the decoder; pointers are device memory. */
+/* The decoder that the engine's functions pass to each other; pointers are device memory. */
 struct decoder {
     struct kv_functions functions;
     struct llama2_config config;
@@ -45,7 +46,7 @@ struct decoder {
     void *workspace;
 };
 
-/* Device memory of the decoder, and how much. */
+/* One of the decoder's buffers in device memory, and its size. */
 struct buffer {
     void **memory;
     size_t sizes[3], element; /* their product is the bytes */
@@ -85,7 +86,7 @@ static enum status allocate(struct decoder *d, struct error *error) {
     return STATUS_OK;
 }
 
-/* positions = 0, 1, 2, ...: a launch is told its position by where it reads. */
+/* positions = 0, 1, 2, ...: a launch reads its position at an address of its own. */
 static enum status number_positions(struct decoder *d, struct error *error) {
     size_t T = d->config.T;
     int32_t *numbers = malloc(T * sizeof *numbers);
@@ -174,8 +175,8 @@ static enum status attend(const struct decoder *d, size_t l, size_t position) {
 }
 
 /* x += weight (C, K) * in (K). */
-static enum status back_onto_x(const struct decoder *d, const void *weight, const float *in,
-                               size_t K) {
+static enum status add_product_to_x(const struct decoder *d, const void *weight, const float *in,
+                                    size_t K) {
     const struct kv_linear linear = {.N = d->config.C,
                                      .K = K,
                                      .dtype = d->weights.dtype,
@@ -187,8 +188,8 @@ static enum status back_onto_x(const struct decoder *d, const void *weight, cons
 }
 
 /* out (N) = weight (N, C) * RMSNorm(x). */
-static enum status from_normed_x(const struct decoder *d, const void *weight, const float *norm,
-                                 float *out, size_t N) {
+static enum status multiply_normed_x(const struct decoder *d, const void *weight, const float *norm,
+                                     float *out, size_t N) {
     const struct kv_linear linear = {.N = N,
                                      .K = d->config.C,
                                      .dtype = d->weights.dtype,
@@ -205,10 +206,10 @@ static enum status run_layer(const struct decoder *d, size_t l, size_t position)
     const struct llama2_device_layer *w = &d->weights.layers[l];
     float *gate = d->gate_up;
     TRY(attend(d, l, position));
-    TRY(back_onto_x(d, w->out, d->heads, c->NH * c->HS));
-    TRY(from_normed_x(d, w->gate_up, w->ffn_norm, gate, 2 * c->hidden));
+    TRY(add_product_to_x(d, w->out, d->heads, c->NH * c->HS));
+    TRY(multiply_normed_x(d, w->gate_up, w->ffn_norm, gate, 2 * c->hidden));
     TRY(launch_silu_gate(gate, gate, gate + c->hidden, c->hidden, d->stream, NULL));
-    return back_onto_x(d, w->down, gate, c->hidden);
+    return add_product_to_x(d, w->down, gate, c->hidden);
 }
 
 static enum status feed(const struct decoder *d, int32_t token, size_t position) {
@@ -230,7 +231,7 @@ static enum status stage_decoder_run(void *context, void *decoder,
     if (call->logits == NULL) {
         return STATUS_OK;
     }
-    TRY(from_normed_x(d, d->weights.classifier, d->weights.final_norm, d->logits, d->config.V));
+    TRY(multiply_normed_x(d, d->weights.classifier, d->weights.final_norm, d->logits, d->config.V));
     return device_read(call->logits, d->logits, d->config.V * F, d->stream, NULL);
 }
 

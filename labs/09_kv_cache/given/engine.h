@@ -1,7 +1,7 @@
 /**
  * @file engine.h
- * @brief Stage 09 of the course: the stage before it, and a decoder that takes one token after the
- *        other through lab 09's operators.
+ * @brief Stage 09 of the course: the stage before it, and a decoder that runs one token after the
+ * other on lab 09's operators.
  */
 #ifndef WARPBOOK_LABS_09_KV_CACHE_GIVEN_ENGINE_H_
 #define WARPBOOK_LABS_09_KV_CACHE_GIVEN_ENGINE_H_
@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/** Lab 09's operators: kv_linear() and kv_attention(), or two like them. */
+/** Lab 09's operators: kv_linear() and kv_attention(), or other implementations. */
 struct kv_functions {
     enum status (*linear)(const struct kv_linear *linear, device_stream stream,
                           struct error *error);
@@ -23,16 +23,17 @@ struct kv_functions {
 };
 
 /**
- * @brief Makes the engine.
+ * @brief Creates the engine.
  *
- * Its decoder takes heads of up to KV_MAX_HS channels; other models run operator by operator, as on
- * the stage below.
+ * Its decoder supports heads of up to KV_MAX_HS channels; other models run operator by operator, as
+ on stage 07.
+
  *
- * @return STATUS_OK, STATUS_OUT_OF_MEMORY, or what device_open() says
+ * @return STATUS_OK, STATUS_OUT_OF_MEMORY, or the status of device_open()
  */
 MUST_CHECK enum status engine_kv_cache_create(struct engine *engine, struct error *error);
 
-/** As engine_kv_cache_create() with other operators, for comparing. @param functions copied */
+/** As engine_kv_cache_create() with other operators, for comparisons. @param functions copied */
 MUST_CHECK enum status engine_kv_cache_create_with(struct engine *engine,
                                                    const struct kv_functions *functions,
                                                    struct error *error);

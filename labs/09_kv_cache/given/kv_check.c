@@ -1,6 +1,6 @@
 /**
  * @file kv_check.c
- * @brief Is a call of kv_linear() or kv_attention() one that the contract allows?
+ * @brief Checks calls of kv_linear() and kv_attention() against the contract.
  */
 #include <math.h>
 
@@ -48,16 +48,18 @@ enum status kv_attention_check(const struct kv_attention *a, struct error *error
     TRY(check_dtype("kv_attention", a->dtype, error));
     TRY(check_sizes("kv_attention", sizes, sizeof sizes / sizeof *sizes, error));
     if (a->NH % a->KVH != 0) {
-        return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "kv_attention: %zu query heads are no multiple of %zu key heads", a->NH,
-                         a->KVH);
+        return error_set(
+            error, STATUS_INVALID_ARGUMENT,
+            "kv_attention: NH = %zu query heads; it must be a multiple of KVH = %zu key heads",
+            a->NH, a->KVH);
     }
     if (a->HS % 2 != 0) {
-        return error_set(error, STATUS_INVALID_ARGUMENT, "kv_attention: HS = %zu is odd", a->HS);
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "kv_attention: HS = %zu is odd; it must be even", a->HS);
     }
     if ((a->NH + 2 * a->KVH) * a->HS > KV_MAX_C) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "kv_attention: q, k and v have %zu channels, at most %zu",
+                         "kv_attention: q, k and v have %zu channels; it must be at most %zu",
                          (a->NH + 2 * a->KVH) * a->HS, KV_MAX_C);
     }
     if (!(a->theta > 0.0f) || isinf(a->theta)) {

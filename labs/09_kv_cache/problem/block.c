@@ -33,25 +33,29 @@ enum status kv_block_put(struct kv_block *block, const void *values, struct erro
     return bytes == 0 ? STATUS_OK : device_write(block->memory, block->expect, bytes, NULL, error);
 }
 
+/* Reads the block into `got`, host memory of all its bytes, and compares it. */
+static enum status read_block(const struct kv_block *block, unsigned char *got, bool *intact,
+                              bool *changed, struct error *error) {
+    const unsigned char *expect = block->expect;
+    size_t before = block->before, end = before + block->bytes;
+    if (all_bytes(block) > 0) {
+        TRY(device_read(got, block->memory, all_bytes(block), NULL, error));
+    }
+    *intact =
+        memcmp(got, expect, before) == 0 && memcmp(got + end, expect + end, block->after) == 0;
+    *changed = memcmp(got + before, expect + before, block->bytes) != 0;
+    return STATUS_OK;
+}
+
 enum status kv_block_get(const struct kv_block *block, void *values, bool *intact, bool *changed,
                          struct error *error) {
-    size_t before = block->before, bytes = block->bytes, after = block->after;
-    unsigned char *got = malloc(before + bytes + after + 1);
+    unsigned char *got = malloc(all_bytes(block) + 1);
     if (got == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
     }
-    enum status status = STATUS_OK;
-    if (before + bytes + after > 0) {
-        status = device_read(got, block->memory, before + bytes + after, NULL, error);
-    }
-    if (status == STATUS_OK) {
-        const unsigned char *expect = block->expect;
-        *intact = memcmp(got, expect, before) == 0 &&
-                  memcmp(got + before + bytes, expect + before + bytes, after) == 0;
-        *changed = memcmp(got + before, expect + before, bytes) != 0;
-        if (values != NULL) {
-            memcpy(values, got + before, bytes);
-        }
+    enum status status = read_block(block, got, intact, changed, error);
+    if (status == STATUS_OK && values != NULL) {
+        memcpy(values, got + block->before, block->bytes);
     }
     free(got);
     return status;

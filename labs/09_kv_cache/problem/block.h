@@ -1,7 +1,7 @@
 /**
  * @file block.h
  * @brief Device memory of any type for a graded case of lab 09, with canaries and a copy that the
- *        submission never sees; device_buffer.h in bytes.
+ *        submission never sees: device_buffer.h for any type.
  */
 #ifndef WARPBOOK_LABS_09_KV_CACHE_PROBLEM_BLOCK_H_
 #define WARPBOOK_LABS_09_KV_CACHE_PROBLEM_BLOCK_H_
@@ -25,7 +25,7 @@ struct kv_block {
 };
 
 /**
- * @brief Allocates; all of it is bytes of 0xff, NaN in every type, until kv_block_put().
+ * @brief Allocates, and fills with bytes of 0xff, NaN in every type, until kv_block_put().
  * @param guarded whether there are canaries
  * @param skew    bytes that data begins past a 256-byte boundary
  */
@@ -37,9 +37,9 @@ MUST_CHECK enum status kv_block_put(struct kv_block *block, const void *values,
                                     struct error *error);
 
 /**
- * @brief Reads all of it; the work that writes it is done.
+ * @brief Reads all of it, after the work that writes it is done.
  * @param values  receives the data, host, or NULL
- * @param intact  receives whether the canaries hold what they held
+ * @param intact  receives whether the canaries are unchanged
  * @param changed receives whether the data differs from what was put
  */
 MUST_CHECK enum status kv_block_get(const struct kv_block *block, void *values, bool *intact,

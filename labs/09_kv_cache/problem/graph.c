@@ -8,28 +8,29 @@ static enum status check(cudaError_t code, const char *what, struct error *error
                                            cudaGetErrorString(code));
 }
 
-enum status kv_graph_record(void **graph,
-                            enum status (*run)(const struct kv_attention *attention,
-                                               void *workspace, device_stream stream,
-                                               struct error *error),
+/* The call between the beginning and the end of a capture. *recorded may be set on failure, too. */
+static enum status capture(kv_graph_function *run, const struct kv_attention *attention,
+                           void *workspace, device_stream stream, cudaGraph_t *recorded,
+                           struct error *error) {
+    TRY(check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), "recording", error));
+    enum status status = run(attention, workspace, stream, error);
+    cudaError_t ended = cudaStreamEndCapture(stream, recorded);
+    return status != STATUS_OK ? status : check(ended, "recording", error);
+}
+
+enum status kv_graph_record(void **graph, kv_graph_function *run,
                             const struct kv_attention *attention, void *workspace,
                             device_stream stream, struct error *error) {
     cudaGraph_t recorded = NULL;
-    cudaGraphExec_t made = NULL;
-    *graph = NULL;
-    TRY(check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), "recording", error));
-    enum status status = run(attention, workspace, stream, error);
-    cudaError_t ended = cudaStreamEndCapture(stream, &recorded);
+    cudaGraphExec_t executable = NULL;
+    enum status status = capture(run, attention, workspace, stream, &recorded, error);
     if (status == STATUS_OK) {
-        status = check(ended, "recording", error);
-    }
-    if (status == STATUS_OK) {
-        status = check(cudaGraphInstantiate(&made, recorded, 0), "making", error);
+        status = check(cudaGraphInstantiate(&executable, recorded, 0), "instantiating", error);
     }
     if (recorded != NULL) {
         (void)cudaGraphDestroy(recorded);
     }
-    *graph = made;
+    *graph = executable;
     return status;
 }
 

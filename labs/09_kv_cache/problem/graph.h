@@ -11,16 +11,16 @@
 extern "C" {
 #endif
 
+/** kv_attention() or another implementation of it. */
+typedef enum status kv_graph_function(const struct kv_attention *attention, void *workspace,
+                                      device_stream stream, struct error *error);
+
 /**
- * @brief Records the call; nothing is run.
- * @param graph  receives what the others are given, or NULL when it fails
- * @param run    kv_attention() or one like it
+ * @brief Records the call; nothing runs.
+ * @param graph  receives the graph for the other functions, or NULL on failure
  * @param stream not the default stream
  */
-MUST_CHECK enum status kv_graph_record(void **graph,
-                                       enum status (*run)(const struct kv_attention *attention,
-                                                          void *workspace, device_stream stream,
-                                                          struct error *error),
+MUST_CHECK enum status kv_graph_record(void **graph, kv_graph_function *run,
                                        const struct kv_attention *attention, void *workspace,
                                        device_stream stream, struct error *error);
 

@@ -29,9 +29,9 @@ static void make_y(struct kv_linear_case *c) {
     for (size_t k = 0; k < s->K; k++) {
         squares += (double)c->in_host[k] * c->in_host[k];
     }
-    double factor = s->norm ? 1.0 / sqrt(squares / (double)s->K + (double)NORM_EPS) : 1.0;
+    double rstd = s->norm ? 1.0 / sqrt(squares / (double)s->K + (double)NORM_EPS) : 1.0;
     for (size_t k = 0; k < s->K; k++) {
-        c->y[k] = (double)c->in_host[k] * factor * (s->norm ? (double)c->norm_host[k] : 1.0);
+        c->y[k] = (double)c->in_host[k] * rstd * (s->norm ? (double)c->norm_host[k] : 1.0);
     }
 }
 
@@ -52,7 +52,7 @@ static void make_result(struct kv_linear_case *c) {
     c->size = sqrt(sizes / (double)(s->N > 0 ? s->N : 1));
 }
 
-/* Values as the type has them, and the bytes of that. */
+/* Rounds the weights to their type, on the host and on the device. */
 static enum status store_weight(struct kv_linear_case *c, struct error *error) {
     const struct kv_linear_spec *s = &c->spec;
     size_t count = s->N * s->K;
@@ -85,7 +85,7 @@ static enum status make_blocks(struct kv_linear_case *c, bool guarded, struct er
 static void fill_call(struct kv_linear_case *c) {
     const struct kv_linear_spec *s = &c->spec;
     const float *residual = c->residual.data;
-    /* A norm without elements is one all the same: some address, which nobody may read. */
+    /* A norm without elements is not NULL: it is some address, which must not be read. */
     const float *norm = s->norm && s->K == 0 ? c->out.data : c->norm.data;
     c->call = (struct kv_linear){.N = s->N,
                                  .K = s->K,
@@ -125,7 +125,7 @@ enum status kv_linear_case_create(struct kv_linear_case *c, const struct kv_line
     return kv_linear_case_renew(c, rng, error);
 }
 
-/* What is out before a call. */
+/* Sets out for a call. */
 static enum status put_out(struct kv_linear_case *c, struct error *error) {
     return kv_block_put(&c->out, c->spec.residual == KV_IN_PLACE ? c->residual_host : NULL, error);
 }
@@ -150,7 +150,7 @@ enum status kv_linear_case_run(struct kv_linear_case *c, kv_linear_function *run
     return device_synchronize(stream, error);
 }
 
-/* What of the inputs is not as it was, or NULL. */
+/* *what = the name of an input that has changed, or NULL. */
 static enum status find_changed(const struct kv_linear_case *c, const char **what,
                                 struct error *error) {
     const struct kv_block *inputs[] = {&c->weight, &c->in, &c->norm, &c->residual};

@@ -41,15 +41,15 @@ struct kv_linear_case {
     float *residual_host;                     /**< (N) */
     double *y;                                /**< (K): the normed input */
     double *want;                             /**< (N) */
-    double size; /**< what a result's error is relative to: of sums, not of what is left */
+    double size; /**< typical size of the sums, which errors are relative to */
     float *got;  /**< (N): what kv_linear_case_check() read */
     char name[160];
 };
 
 /**
- * @brief Makes values, result and device memory.
+ * @brief Creates values, result and device memory.
  *
- * Eps is a quarter where there is a norm, so that it counts.
+ * With a norm eps is 0.25, large enough that a wrong one fails.
  */
 MUST_CHECK enum status kv_linear_case_create(struct kv_linear_case *c,
                                              const struct kv_linear_spec *spec, struct rng *rng,
@@ -59,22 +59,22 @@ MUST_CHECK enum status kv_linear_case_create(struct kv_linear_case *c,
 MUST_CHECK enum status kv_linear_case_renew(struct kv_linear_case *c, struct rng *rng,
                                             struct error *error);
 
-/** Poisons out, or puts the residual there, runs, and waits. */
+/** Poisons out, or stores the residual in it, runs, and waits. */
 MUST_CHECK enum status kv_linear_case_run(struct kv_linear_case *c, kv_linear_function *run,
                                           device_stream stream, struct error *error);
 
 /**
- * @brief Is the last run's result right? Reads it.
+ * @brief Reads and checks the last run's result.
  *
  * Weights are given as stored and arithmetic is fp32, so the tolerance is that of an fp32 dot
- * product whatever the type, and with a norm eight roundings more.
+ * product for every type, plus eight roundings with a norm.
  *
- * @param text receives what is wrong, or ""
+ * @param text receives the mistake, or ""
  */
 MUST_CHECK enum status kv_linear_case_check(struct kv_linear_case *c, char *text, size_t size,
                                             struct error *error);
 
-/** Frees; a case of which kv_linear_case_create() failed is allowed. */
+/** Frees; allowed after kv_linear_case_create() has failed. */
 void kv_linear_case_free(struct kv_linear_case *c);
 
 #ifdef __cplusplus

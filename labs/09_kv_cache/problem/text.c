@@ -10,7 +10,7 @@
 
 #define F (sizeof(float))
 
-static const float THETA = 10000.0f, NORM_EPS = 0.25f; /* eps counts */
+static const float THETA = 10000.0f, NORM_EPS = 0.25f; /* large enough that a wrong eps fails */
 
 static size_t kv_width(const struct kv_text *t) {
     return t->spec.KVH * t->spec.HS;
@@ -36,7 +36,7 @@ static void name_text(struct kv_text *t) {
              skew);
 }
 
-/* ---- Making it ---- */
+/* ---- Creation ---- */
 
 static enum status put(struct kv_block *block, const void *values, size_t count, size_t element,
                        const struct kv_text *t, bool guarded, struct error *error) {
@@ -138,10 +138,10 @@ void kv_text_free(struct kv_text *t) {
     }
 }
 
-/* ---- What must come ---- */
+/* ---- The expected result ---- */
 
-/* Turns every head of x (heads, HS). */
-static void turn(const struct kv_text *t, double *x, size_t heads, size_t position) {
+/* Rotates every head of x (heads, HS). */
+static void rotate(const struct kv_text *t, double *x, size_t heads, size_t position) {
     size_t HS = t->spec.HS;
     bool halves = t->spec.layout == NN_ROPE_HALVES;
     for (size_t i = 0; i < HS / 2; i++) {
@@ -161,9 +161,9 @@ static void project(struct kv_text *t, size_t position) {
     for (size_t c = 0; c < s->C; c++) {
         squares += (double)t->x[c] * t->x[c];
     }
-    double factor = 1.0 / sqrt(squares / (double)s->C + (double)NORM_EPS);
+    double rstd = 1.0 / sqrt(squares / (double)s->C + (double)NORM_EPS);
     for (size_t c = 0; c < s->C; c++) {
-        t->y[c] = (double)t->x[c] * factor * (double)t->norm[c];
+        t->y[c] = (double)t->x[c] * rstd * (double)t->norm[c];
     }
     for (size_t r = 0; r < projected_rows(t); r++) {
         double sum = 0.0;
@@ -172,10 +172,10 @@ static void project(struct kv_text *t, size_t position) {
         }
         t->projected[r] = sum;
     }
-    turn(t, t->projected, s->NH + s->KVH, position);
+    rotate(t, t->projected, s->NH + s->KVH, position);
 }
 
-/* A row of the cache as the type has it. */
+/* A row of the cache, rounded to its type. */
 static void keep_row(const struct kv_text *t, float *row, const double *values) {
     unsigned char stored[sizeof(float)];
     for (size_t i = 0; i < kv_width(t); i++) {
@@ -232,9 +232,9 @@ static void make_result(struct kv_text *t, size_t position) {
     }
 }
 
-/* ---- Running it ---- */
+/* ---- Calls ---- */
 
-/* Rows 0 .. position - 1 of the cache drawn; NaN in the others. */
+/* Draws rows 0 .. position - 1 of the cache; the others are NaN. */
 static enum status give_rows(struct kv_text *t, struct kv_block *block, float *want,
                              size_t position, struct error *error) {
     size_t width = kv_width(t), e = nn_dtype_bytes(t->spec.dtype);
@@ -272,7 +272,7 @@ enum status kv_text_call(struct kv_text *t, size_t longest, kv_attention_functio
     return device_synchronize(stream, error);
 }
 
-/* ---- Checking it ---- */
+/* ---- Checks ---- */
 
 /* Relative error of an element of q, k or v: its sum, the norm, the angle. */
 static double element_error(const struct kv_text *t, size_t position) {
@@ -307,7 +307,7 @@ static bool check_out(struct kv_text *t, size_t position, char *text, size_t siz
     return result.pass;
 }
 
-/* Rows up to the position hold what they must, those behind it what they held. */
+/* Rows up to the position must be right, those after it unchanged. */
 static enum status check_cache(struct kv_text *t, const struct kv_block *block, const float *want,
                                double largest, size_t position, const char *name, char *text,
                                size_t size, struct error *error) {

@@ -1,7 +1,7 @@
 /**
  * @file text.h
- * @brief A layer that is fed one token after the other through kv_attention(): random weights and
- *        inputs, the results in double, and device memory.
+ * @brief A layer whose tokens are fed one after the other through kv_attention(): random weights
+ * and inputs, the results in double, and device memory.
  */
 #ifndef WARPBOOK_LABS_09_KV_CACHE_PROBLEM_TEXT_H_
 #define WARPBOOK_LABS_09_KV_CACHE_PROBLEM_TEXT_H_
@@ -38,7 +38,7 @@ struct kv_text {
     struct kv_block in[KV_TEXT_INPUTS], inputs, k, v, out;
     struct rng rng;
     float *x, *norm, *qkv;  /**< host: (C), (C), ((NH + 2 KVH) * HS, C) as stored */
-    double *y, *projected;  /**< (C), ((NH + 2 KVH) * HS): q, k and v, turned */
+    double *y, *projected;  /**< (C), ((NH + 2 KVH) * HS): q, k and v, rotated */
     float *want_k, *want_v; /**< (T, KVH*HS), as stored */
     double *scores;         /**< (T) */
     double *want;           /**< (NH*HS) */
@@ -47,7 +47,7 @@ struct kv_text {
     char name[200];
 };
 
-/** Makes weights and device memory. @param seed same seed, same values */
+/** Creates weights and device memory. @param seed same seed, same values */
 MUST_CHECK enum status kv_text_create(struct kv_text *t, const struct kv_text_spec *spec,
                                       uint64_t seed, bool guarded, struct error *error);
 
@@ -57,24 +57,24 @@ MUST_CHECK enum status kv_text_create(struct kv_text *t, const struct kv_text_sp
  */
 MUST_CHECK enum status kv_text_prepare(struct kv_text *t, size_t position, struct error *error);
 
-/** Calls with what kv_text_prepare() has drawn, and waits. */
+/** Calls with the inputs of kv_text_prepare(), and waits. */
 MUST_CHECK enum status kv_text_call(struct kv_text *t, size_t longest, kv_attention_function *run,
                                     void *workspace, device_stream stream, struct error *error);
 
 /**
- * @brief Are out and the cache right after a call? Reads them.
+ * @brief Reads and checks out and the cache after a call.
  *
- * Tolerance. q, k and v err like fp32 dot products of length C, and by what fp32 angles cost at
- * that position; scores like sums of such; a result is an average of values, so it errs by the
+ * Tolerance. q, k and v err like fp32 dot products of length C, and by the error of fp32 angles at
+ * that position; scores err like sums of such; a result is an average of values, so it errs by the
  * scores' error times a value, and by the values' own. In 16 bits a key and a value are rounded
  * once: rows of the cache may be one step apart, results two roundings of each.
  *
- * @param text receives what is wrong, or ""
+ * @param text receives the mistake, or ""
  */
 MUST_CHECK enum status kv_text_check(struct kv_text *t, size_t position, char *text, size_t size,
                                      struct error *error);
 
-/** Frees; a text of which kv_text_create() failed is allowed. */
+/** Frees; allowed after kv_text_create() has failed. */
 void kv_text_free(struct kv_text *t);
 
 #ifdef __cplusplus

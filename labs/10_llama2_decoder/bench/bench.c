@@ -3,12 +3,10 @@
  * @brief Lab 10's bench: a Llama2 on the stages of the course, a prompt at once and tokens one by
  *        one, after a short context and after a long one.
  *
- * Without a checkpoint the weights are random. Stages must agree on the logits.
- * Bytes of a token are those of the weights and of the keys and values before
- * it, at least; what they are a share of is a probe that only reads, in the
- * same run. What the long context costs the last stage stands beside that probe
- * and beside the same reads, a launch a layer. Each row is appended to
- * results/bench.jsonl.
+ * Without a checkpoint the weights are random. Stages must agree on the logits. Bytes of a token
+ * are those of the weights and of the keys and values before it; shares are relative to a read-only
+ * probe in the same run. The cost of the long context on the last stage is printed beside that
+ * probe and beside the same reads, a launch a layer. Each row is appended to results/bench.jsonl.
  */
 #include <math.h>
 #include <stdio.h>
@@ -85,7 +83,7 @@ static enum status choose_dtype(struct bench *b, const struct llama2_config *c,
                                      : STATUS_OK;
 }
 
-/* Stored as it is computed with, so that nothing is converted. */
+/* Weights are stored in the dtype of the computation, so nothing is converted. */
 static enum status make_random(struct bench *b, enum llama2_shape shape, struct error *error) {
     struct bench_model *m = &b->model;
     struct llama2_config config = llama2_shape_config(shape);
@@ -134,7 +132,7 @@ static size_t chosen(int asked, size_t otherwise, size_t most) {
     return asked > 0 || value < most ? value : most;
 }
 
-/* Tokens are at context .. context + steps; an engine that works ahead has room there. */
+/* Tokens are at context .. context + steps, which leaves room for an engine that works ahead. */
 static enum status make_plan(struct bench *b, struct error *error) {
     const struct options *o = b->options;
     struct bench_plan *p = &b->plan;
@@ -160,7 +158,7 @@ static enum status make_plan(struct bench *b, struct error *error) {
 
 /* ---- Stages ---- */
 
-/* Stages that compute in 16 bits have a decoder of their own: 09 and later. */
+/* In 16 bits only stages with a decoder of their own run: 09 and later. */
 static bool is_wanted(const struct bench *b, const struct llama2_stage *stage) {
     const char *asked = b->options->stage;
     if (asked != NULL) {
@@ -179,22 +177,25 @@ static enum status run_stage(struct bench *b, const struct llama2_stage *stage,
     return bench_record(b, result, error);
 }
 
+static enum status run_each(struct bench *b, struct progress *progress,
+                            struct bench_result *results, size_t *count, struct error *error) {
+    for (size_t i = 0; i < b->stages->count; i++) {
+        if (is_wanted(b, &b->stages->table[i])) {
+            progress_update(progress, i);
+            TRY(run_stage(b, &b->stages->table[i], &results[(*count)++], error));
+        }
+    }
+    return STATUS_OK;
+}
+
 static enum status run_stages(struct bench *b, struct bench_result *results, struct error *error) {
     size_t count = 0;
     struct progress progress = progress_create(b->model.name, b->stages->count);
-    enum status status = STATUS_OK;
     b->first = NULL;
     bench_print_head(b);
-    for (size_t i = 0; i < b->stages->count && status == STATUS_OK; i++) {
-        if (is_wanted(b, &b->stages->table[i])) {
-            progress_update(&progress, i);
-            status = run_stage(b, &b->stages->table[i], &results[count++], error);
-        }
-    }
+    enum status status = run_each(b, &progress, results, &count, error);
     progress_finish(&progress);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(status);
     bench_print_foot(b, results, count);
     bool cost = b->plan.contexts > 1 && count > 0 && results[count - 1].stage->on_device;
     return cost ? bench_context(b, &results[count - 1], error) : STATUS_OK;
@@ -226,14 +227,16 @@ static enum status run_tables(struct bench *b, struct error *error) {
     return status;
 }
 
-/* One model, from a file or random. */
+/* Opens a model, from a file or random, and prints its tables. */
+static enum status open_and_run(struct bench *b, const char *path, enum llama2_shape shape,
+                                struct error *error) {
+    TRY(path != NULL ? open_checkpoint(b, path, error) : make_random(b, shape, error));
+    return run_tables(b, error);
+}
+
 static enum status run_model(struct bench *b, const char *path, enum llama2_shape shape,
                              struct error *error) {
-    enum status status =
-        path != NULL ? open_checkpoint(b, path, error) : make_random(b, shape, error);
-    if (status == STATUS_OK) {
-        status = run_tables(b, error);
-    }
+    enum status status = open_and_run(b, path, shape, error);
     close_model(&b->model);
     return status;
 }
@@ -258,7 +261,7 @@ static enum status run_models(struct bench *b, struct error *error) {
     return STATUS_OK;
 }
 
-/* A file that cannot be read is said before anything is printed. */
+/* Reports a file that cannot be read before anything is printed. */
 static enum status check_checkpoint(const char *path, struct error *error) {
     struct llama2_checkpoint checkpoint = {0};
     TRY(llama2_checkpoint_open(&checkpoint, path, error));

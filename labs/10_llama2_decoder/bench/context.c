@@ -1,9 +1,10 @@
 /*
- * What does a long context cost a token, and what can its keys and values cost?
+ * The cost of a long context per token, and the least cost of its keys and values.
  *
- * The probe's speed is that of gigabytes in one launch. A decoder reads keys and values layer by
- * layer, so the same read is also timed cut into layers: alone, and as it lies in a token, between
- * reads of the layers' weights, whose time is then taken off. Medians, as the tokens' times are.
+ * The probe reads gigabytes in one launch. A decoder reads keys and values layer by layer, so the
+ * same bytes are also timed layer by layer: alone, and as in a token, between reads of the layers'
+ * weights, whose time is subtracted. All are medians, as are the tokens' times.
+
  */
 #include <math.h>
 #include <stdio.h>
@@ -64,8 +65,8 @@ static double context_cost(const struct bench_result *r) {
     return r->decode[LONG].median_ms - r->decode[SHORT].median_ms;
 }
 
-/* All are of the same bytes. The last one leaves launches out, as the cost does: both of its chains
-   have them. */
+/* All are of the same bytes. The last one excludes launches, as the cost does, because both of its
+ * chains have them. */
 static void find_yardsticks(const struct bench *b, struct yardstick found[YARDSTICKS]) {
     const struct yardstick all[YARDSTICKS] = {
         {"at the probe's speed", "context_ms_at_read_bandwidth",
@@ -93,7 +94,7 @@ static void print_cost(const struct bench *b, const struct bench_result *r) {
         printf("    %-42s %8.4f", found[i].text, found[i].ms);
         if (found[i].ms > 0.0 && cost > 0.0) {
             printf("  %11.3f\n", cost / found[i].ms);
-        } else { /* what the medians cannot tell apart */
+        } else { /* the medians cannot tell them apart */
             printf("  %11s\n", "-");
         }
     }

@@ -1,4 +1,4 @@
-/* How many launches does a token make? Those of a graph count each. */
+/* Counts the launches of a token; a graph's launches count each. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -80,8 +80,8 @@ static enum status count_step(struct bench *b, struct bench_result *r, struct er
 struct counter {
     struct kernel_times *times;
     size_t launches;
-    bool again;    /* the call at hand is the second one, since the first could not be recorded */
-    char why[128]; /* what the last of those said */
+    bool again;    /* this call repeats one that could not be recorded */
+    char why[128]; /* why the last of those could not */
     enum status status;
     struct error error;
 };
@@ -118,20 +118,24 @@ static bool end(void *context, enum profile_operator op, enum status *status) {
     return false;
 }
 
-/* One token after another one. A whole decoder waits where logits are wanted: it is counted without
- * the classifier then. */
+/* Runs one token, then another one whose operators are recorded. */
+static enum status record_token(struct bench *b, struct llama2 *llama2, bool logits,
+                                struct counter *c, struct profile *profile) {
+    TRY(llama2_forward(llama2, b->tokens, 1, 0, NULL));
+    profile->recorder = (struct profile_recorder){c, begin, end};
+    enum status status = llama2_forward(llama2, b->tokens, 1, 1, logits ? b->scratch : NULL);
+    profile->recorder = (struct profile_recorder){0};
+    return status;
+}
+
+/* A whole decoder waits if the host asks for logits, so it is counted without the classifier. */
 static enum status count_token(struct bench *b, const struct engine *engine, struct counter *c,
                                struct profile *profile, struct bench_result *r,
                                struct error *error) {
     struct llama2 *llama2;
     bool whole = engine->decoder_create != NULL;
     TRY(bench_llama2_create(b, engine, &llama2, error));
-    enum status status = llama2_forward(llama2, b->tokens, 1, 0, NULL);
-    if (status == STATUS_OK) {
-        profile->recorder = (struct profile_recorder){c, begin, end};
-        status = llama2_forward(llama2, b->tokens, 1, 1, whole ? NULL : b->scratch);
-        profile->recorder = (struct profile_recorder){0};
-    }
+    enum status status = record_token(b, llama2, !whole, c, profile);
     llama2_free(llama2);
     if (c->why[0] != '\0') {
         snprintf(r->no_launches, sizeof r->no_launches, "%.120s", c->why);
@@ -145,20 +149,24 @@ static enum status count_token(struct bench *b, const struct engine *engine, str
                                            engine->name, error_text(&c->error, status));
 }
 
+static enum status count_profiled(struct bench *b, const struct engine *engine, struct counter *c,
+                                  struct bench_result *r, struct error *error) {
+    struct engine profiled;
+    struct profile profile;
+    TRY(engine_profile_create(&profiled, engine, &profile));
+    enum status status = count_token(b, &profiled, c, &profile, r, error);
+    engine_destroy(&profiled);
+    return status;
+}
+
 static enum status count_operators(struct bench *b, const struct engine *engine,
                                    struct bench_result *r, struct error *error) {
     struct counter counter = {0};
-    struct engine taken_apart;
-    struct profile profile;
     device_stream stream = NULL;
-    /* From stage 03 on, all work is on its stream. */
+    /* From stage 03 on, all work is on the engine's stream. */
     TRY(engine_resident_stream(engine_resident_of(engine), &stream, error));
     TRY(kernel_times_create(&counter.times, stream, error));
-    enum status status = engine_profile_create(&taken_apart, engine, &profile);
-    if (status == STATUS_OK) {
-        status = count_token(b, &taken_apart, &counter, &profile, r, error);
-        engine_destroy(&taken_apart);
-    }
+    enum status status = count_profiled(b, engine, &counter, r, error);
     kernel_times_free(counter.times);
     return status;
 }

@@ -1,6 +1,6 @@
 /**
  * @file parts.h
- * @brief What the parts of lab 10's bench share: options, the model, a stage's figures.
+ * @brief Shared by the files of lab 10's bench: options, the model, a stage's figures.
  */
 #ifndef WARPBOOK_LABS_10_LLAMA2_DECODER_BENCH_PARTS_H_
 #define WARPBOOK_LABS_10_LLAMA2_DECODER_BENCH_PARTS_H_
@@ -43,7 +43,7 @@ struct bench_model {
     bool has_fp32;
 };
 
-/** Rows of the table: what is decoded after a short context, and after a long one. */
+/** Rows of the table: decoding after a short context, and after a long one. */
 enum { SHORT, LONG, CONTEXTS };
 
 /** What all stages are asked to do. */
@@ -55,11 +55,12 @@ struct bench_plan {
 };
 
 /**
- * What is read, a launch a piece, beside the cost of a long context. "More": the keys and values by
- * which the long context is longer than the short one.
+ * Reads that are timed beside the cost of a long context, a launch each. "More": the keys and
+ values of the long context beyond the short one.
+
  */
 enum bench_read {
-    READ_MORE,          /**< these alone */
+    READ_MORE,          /**< those alone */
     READ_WEIGHTS,       /**< the layers' matrices */
     READ_WEIGHTS_MORE,  /**< both, layer by layer */
     READ_WEIGHTS_SHORT, /**< matrices, and all keys and values of the short context */
@@ -67,7 +68,7 @@ enum bench_read {
     READS
 };
 
-/** What is the same for all tables. */
+/** State of the bench. */
 struct bench {
     const struct options *options;
     const struct llama2_stages *stages;
@@ -83,13 +84,13 @@ struct bench {
     struct bench_timing reads[READS]; /**< of this model and plan */
 };
 
-/** What is known of one stage. */
+/** Figures of one stage. */
 struct bench_result {
     const struct llama2_stage *stage;
     bool modelled;
     struct bench_timing prefill, decode[CONTEXTS];
-    double launches;       /**< of one token, those of a graph too, and copies; NAN: not known */
-    char no_launches[160]; /**< why, or what they do not hold */
+    double launches;       /**< of one token, with a graph's and with copies; NAN: unknown */
+    char no_launches[160]; /**< why unknown, or which ones are missing */
     double difference;     /**< of the logits from the first stage's; NAN: it is the first */
 };
 
@@ -109,7 +110,7 @@ double bench_rows_read(const struct bench_plan *plan, size_t context);
 MUST_CHECK enum status bench_measure(struct bench *b, const struct llama2_stage *stage,
                                      struct bench_result *result, struct error *error);
 
-/** Makes the model on an engine of a stage: from stored weights, or fp32 ones, by what it takes. */
+/** Creates the model on a stage's engine, from stored weights or fp32 ones, as the engine needs. */
 MUST_CHECK enum status bench_llama2_create(struct bench *b, const struct engine *engine,
                                            struct llama2 **llama2, struct error *error);
 
@@ -117,7 +118,7 @@ MUST_CHECK enum status bench_llama2_create(struct bench *b, const struct engine 
 MUST_CHECK enum status bench_count_launches(struct bench *b, const struct llama2_stage *stage,
                                             struct bench_result *result, struct error *error);
 
-/** Prints the table's head, a stage's rows, and what is below them. */
+/** Prints the table's head, a stage's rows, and the notes below. */
 void bench_print_head(const struct bench *b);
 void bench_print_result(const struct bench *b, const struct bench_result *result);
 void bench_print_foot(const struct bench *b, const struct bench_result *results, size_t count);
@@ -126,16 +127,17 @@ void bench_print_foot(const struct bench *b, const struct bench_result *results,
 MUST_CHECK enum status bench_record(const struct bench *b, const struct bench_result *result,
                                     struct error *error);
 
-/** @return a record of a stage, without times and figures, which holds the pointers it is given. */
+/** @return a record of a stage, without times and figures; it keeps the pointers. */
 struct bench_record bench_record_of(const struct bench *b, const struct bench_result *result,
                                     const struct bench_gpu *gpu, const char *op, const char *shape);
 
 /**
- * @brief What the long context costs a stage, beside what reading its keys and values takes: times
- *        bench.reads, prints a table and appends its records.
+ * @brief The cost of the long context on a stage, beside the time of reading its keys and values:
+ times bench.reads, prints a table and appends its records.
  *
- * To be called when no stage's model is on the device any more: its reads take as much memory there
- * as the layers and the cache of one.
+ * Call it when no stage's model is on the device: its reads take as much memory as a model's layers
+ and cache.
+
  */
 MUST_CHECK enum status bench_context(struct bench *b, const struct bench_result *result,
                                      struct error *error);

@@ -1,14 +1,16 @@
-/* One stage: a prompt at once, tokens one by one, and whether its logits are the others'. */
+/* One stage: times a prompt and tokens one by one, and compares its logits with the first stage's.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/bench/models/compare_logits.h"
 #include "labs/10_llama2_decoder/bench/parts.h"
 
 enum { PREFILL_RUNS = 5 };
 
-/* Seconds: a prompt that takes longer is not run again. */
+/* Seconds; a prompt that takes longer runs only once. */
 static const double SLOW = 1.0;
 
 /* Largest difference of logits, relative to the largest of them. */
@@ -20,7 +22,7 @@ static const double TOLERANCE = 1e-4;
  */
 static const double TOLERANCE_ROUNDINGS = 30.0;
 
-/* A stage at work. */
+/* A stage that is being measured. */
 struct lane {
     struct bench *bench;
     struct bench_result *result;
@@ -45,15 +47,7 @@ static double largest_of(const float *logits, size_t V) {
     return largest;
 }
 
-static double difference_of(const float *got, const float *want, size_t V) {
-    double worst = 0.0;
-    for (size_t i = 0; i < V; i++) {
-        worst = isfinite(got[i]) ? fmax(worst, fabs((double)got[i] - (double)want[i])) : INFINITY;
-    }
-    return worst / largest_of(want, V);
-}
-
-/* The first stage's logits are what later ones must agree with. */
+/* Keeps the first stage's logits, and compares later ones with them. */
 static enum status check_logits(struct lane *lane, int which, const char *what,
                                 struct error *error) {
     struct bench *b = lane->bench;
@@ -68,7 +62,7 @@ static enum status check_logits(struct lane *lane, int which, const char *what,
                    : error_set(error, STATUS_MISMATCH, "%s, %s: a logit is not a number",
                                r->stage->name, what);
     }
-    double difference = difference_of(lane->logits, b->reference[which], V);
+    double difference = largest_difference(lane->logits, b->reference[which], V);
     r->difference = isnan(r->difference) ? difference : fmax(difference, r->difference);
     return difference <= allowed
                ? STATUS_OK
@@ -102,7 +96,7 @@ static enum status feed(struct lane *lane, const int32_t *tokens, size_t from, s
     return STATUS_OK;
 }
 
-/* One token: the most likely one, drawn by the engine where it draws. */
+/* One token: the most likely one, drawn by the engine if it can. */
 static enum status decode_one(struct lane *lane, size_t position, int32_t *token) {
     if (llama2_draws(lane->llama2)) {
         return llama2_next(lane->llama2, position, token);
@@ -113,7 +107,8 @@ static enum status decode_one(struct lane *lane, size_t position, int32_t *token
 
 /*
  * Decodes after `context` tokens. The first token is not timed; each later one is, from the return
- * of the call before to that of its own: an engine may work a step ahead.
+ of the call before to the return of its own, because an engine may run a step ahead.
+
  */
 static enum status decode(struct lane *lane, size_t context) {
     static const struct llama2_sampling greedy = {.seed = 1};
@@ -132,8 +127,8 @@ static enum status decode(struct lane *lane, size_t context) {
     return STATUS_OK;
 }
 
-/* A token that the engine drew must be the most likely one by logits that it gives the host, up to
- * what they may differ by. */
+/* A token drawn by the engine must be the most likely one by the engine's own logits, up to the
+ * allowed difference. */
 static enum status check_drawn(struct lane *lane, size_t context, struct error *error) {
     const struct bench_plan *plan = &lane->bench->plan;
     size_t V = lane->bench->model.config->V;
@@ -154,7 +149,7 @@ static enum status check_drawn(struct lane *lane, size_t context, struct error *
                            drawn, short_of);
 }
 
-/* ---- What is timed ---- */
+/* ---- Timing ---- */
 
 static enum status time_prefill(struct lane *lane, struct error *error) {
     const struct bench *b = lane->bench;
@@ -163,7 +158,7 @@ static enum status time_prefill(struct lane *lane, struct error *error) {
     TRY(feed(lane, b->tokens, 0, b->plan.prompt));
     seconds[0] = lane->now() - start;
     TRY(check_logits(lane, 0, "after the prompt", error));
-    int runs = 0; /* the first run warms up; a slow or a modelled one is all there is */
+    int runs = 0; /* the first run warms up, and is the only one if it is slow or modelled */
     int most = lane->result->modelled || seconds[0] > SLOW ? 0 : PREFILL_RUNS;
     for (; runs < most; runs++) {
         start = lane->now();
@@ -177,7 +172,7 @@ static enum status time_prefill(struct lane *lane, struct error *error) {
 static enum status time_decode(struct lane *lane, size_t which, size_t fed) {
     const struct bench *b = lane->bench;
     size_t context = b->plan.context[which];
-    size_t from = fed < context ? fed : context - 1; /* the last one again, for its logits */
+    size_t from = fed < context ? fed : context - 1; /* the last token again, for its logits */
     TRY(feed(lane, b->tokens + from, from, context));
     TRY(decode(lane, context));
     lane->result->decode[which] = bench_summarise(lane->seconds, (int)b->plan.steps);
@@ -202,7 +197,7 @@ static enum status run_lane(struct lane *lane, struct error *error) {
 
 /* ---- A stage ---- */
 
-/* fp32 weights for stages that read them, made once. */
+/* fp32 weights for stages that need them, converted once. */
 static enum status need_fp32(struct bench_model *m, struct error *error) {
     if (!m->has_fp32) {
         TRY(llama2_checkpoint_convert(&m->checkpoint, 0, &m->fp32, error));
@@ -249,7 +244,7 @@ enum status bench_measure(struct bench *b, const struct llama2_stage *stage,
                                     .modelled = stage->on_device && b->gpu.modelled,
                                     .launches = NAN,
                                     .difference = NAN};
-    /* On a GPU calls return when the host has what it asked for: the host's clock says when. */
+    /* On a GPU calls return when the host has its results, so the host's clock times them. */
     struct lane lane = {
         .bench = b, .result = result, .now = result->modelled ? device_now : bench_now};
     TRY(stage->create(&engine, b->options->threads, error));

@@ -1,4 +1,4 @@
-/* What a token must read, the table of the stages, and its records. */
+/* The least bytes of a token, the table of the stages, and its records. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

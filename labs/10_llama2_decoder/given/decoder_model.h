@@ -1,6 +1,6 @@
 /**
  * @file decoder_model.h
- * @brief What a decoder is told of a model whose weights llama2_device.h has loaded.
+ * @brief decoder.h's description of a model whose weights llama2_device.h has loaded.
  */
 #ifndef WARPBOOK_LABS_10_LLAMA2_DECODER_GIVEN_DECODER_MODEL_H_
 #define WARPBOOK_LABS_10_LLAMA2_DECODER_GIVEN_DECODER_MODEL_H_

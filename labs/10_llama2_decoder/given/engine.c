@@ -1,13 +1,13 @@
 /**
  * @file engine.c
- * @brief The solved stage below with lab 10's decoder: weights once, tokens through prefill, and
- *        writing one step ahead.
+ * @brief Stage 09's solved engine with lab 10's decoder: it loads weights once, feeds tokens by
+ * prefill, and runs one step ahead while it writes.
  *
- * decoder_next() starts the step of the position after the one it was asked for, and then waits
- * for its own token alone: the GPU does not wait for the host that prints. Whoever asks for
- * something else makes that step one for nothing. Its rows of the cache are overwritten when their
- * position comes; what it did to the sampling's state is put back; and its logits, should the next
- * token be drawn from those before, are made again by feeding the last token that was asked for.
+ * decoder_next() starts the step after its own position, and then waits for its own token alone, so
+ * that the GPU does not wait for a host that prints. If the next call is another one, that step was
+ * for nothing: its rows of the cache are overwritten when their position comes; the sampling's
+ * state is restored; and if the next token is drawn from the logits before it, these are computed
+ * again by feeding the last token again.
  */
 #include "labs/10_llama2_decoder/given/engine.h"
 
@@ -27,16 +27,16 @@ struct stage {
     struct resident *resident; /* stage 03's */
 };
 
-/* What a step draws with, and what it drew: one behind the other, so that one copy brings both. */
+/* A step's sampling and its token, contiguous, so that one copy reads both. */
 struct drawn {
     struct sampling sampling;
     int32_t token;
 };
 
-/* Two steps may be under way: a position's results are in the slot of its parity. */
+/* Two steps may be in flight; a position's results go to slot position % SLOTS. */
 enum { SLOTS = 2 };
 
-/* What the entries pass around as the decoder. */
+/* The decoder that the engine's functions pass to each other. */
 struct made {
     struct decoder_functions functions;
     struct llama2_device weights;
@@ -49,17 +49,17 @@ struct made {
     float *logits;       /* device, (V) */
     struct drawn *drawn; /* device */
 
-    int32_t *tokens;     /* page-locked, (batch): of the call under way */
+    int32_t *tokens;     /* page-locked, (batch): of the current call */
     struct drawn *slots; /* page-locked, (SLOTS) */
     device_event events[SLOTS];
 
-    struct drawn last; /* of the step that was asked for last: its token and the state behind it */
+    struct drawn last; /* of the last step requested: its token, and the state after it */
     size_t position;   /* of that step */
-    bool ahead;        /* the step behind it has been started */
-    bool stale;        /* io's logits are not those of the last token that was asked for */
+    bool ahead;        /* the step after it has been started */
+    bool stale;        /* io's logits are not those of the last token requested */
 };
 
-/* ---- Making ---- */
+/* ---- Creation ---- */
 
 static enum status check(cudaError_t code, struct error *error) {
     return code == cudaSuccess ? STATUS_OK
@@ -102,7 +102,7 @@ static void stage_decoder_free(void *context, void *decoder) {
         return;
     }
     enum status waited = device_synchronize(m->stream, NULL);
-    (void)waited; /* freeing is all that can be done either way */
+    (void)waited; /* it frees all the same */
     m->functions.free(m->decoder);
     for (int i = 0; i < SLOTS; i++) {
         device_event_destroy(m->events[i]);
@@ -116,7 +116,7 @@ static void stage_decoder_free(void *context, void *decoder) {
     free(m);
 }
 
-/* *decoder stays NULL for a model that the kernels do not take: it runs operator by operator. */
+/* *decoder stays NULL for a model that the kernels do not support; it runs operator by operator. */
 static enum status stage_decoder_create(void *context, const struct llama2_decoder_model *model,
                                         void **decoder, struct error *error) {
     *decoder = NULL;
@@ -138,7 +138,7 @@ static enum status stage_decoder_create(void *context, const struct llama2_decod
 
 /* ---- Drawing ---- */
 
-/* The step that was started ahead is as if it had not been, but for io's logits. */
+/* Undoes a step that was started ahead, except its logits. */
 static enum status forget_ahead(struct made *m) {
     if (!m->ahead) {
         return STATUS_OK;
@@ -150,8 +150,9 @@ static enum status forget_ahead(struct made *m) {
 }
 
 /*
- * Makes the logits behind the last token anew, by the same step that made them: it draws that
- * token, greedily, from logits that are 0 but for one.
+ * Computes the logits after the last token again, by a step that draws that token greedily from
+ logits that are 1 for it and 0 for all others.
+
  */
 static enum status renew_logits(struct made *m) {
     static const float one = 1.0f;
@@ -167,7 +168,7 @@ static enum status renew_logits(struct made *m) {
     return device_write(&m->drawn->sampling, &now, sizeof now, m->stream, NULL);
 }
 
-/* Starts a step; its token and the state behind it come to the slot of the position. */
+/* Starts a step; its token, and the state after it, go to the position's slot. */
 static enum status start_step(struct made *m, size_t position) {
     size_t slot = position % SLOTS;
     TRY(m->functions.step(m->decoder, position, NULL));
@@ -219,7 +220,7 @@ static enum status stage_decoder_run(void *context, void *decoder,
     struct made *m = decoder;
     (void)context;
     TRY(forget_ahead(m));
-    TRY(device_synchronize(m->stream, NULL)); /* the call before reads `tokens` no more */
+    TRY(device_synchronize(m->stream, NULL)); /* the previous call no longer reads `tokens` */
     memcpy(m->tokens, call->tokens, call->count * sizeof *m->tokens);
     TRY(m->functions.prefill(m->decoder, m->tokens, call->count, call->position, NULL));
     m->stale = false;

@@ -1,16 +1,17 @@
 /**
  * @file sampling.cu
- * @brief Draws a token: given. Two launches, and no sort.
+ * @brief Given: draws a token. Two launches, and no sort.
  *
  * A token's weight is e = exp(logit / temperature - largest), in 0 .. 1, and the bits of e as a
  * number are its key: keys rise with weights. Sums of weights are integers (e times a power of two
- * that the sum of V of them does not overflow), so they are the same in any order, and threads may
- * add as they come.
+ * such that V of them do not overflow), so they do not depend on the order, and threads may add
+ * atomically.
  *
- * What top-k and top-p ask for is a place in the list of tokens by falling weight, equal ones by
- * number: the first at which the count, or the mass, passes a target. It is found without the list:
- * a histogram over the key's upper ten bits says in which bin, one over the next ten bits in that
- * bin where, one over the last ten, and then equal keys are counted off in order.
+ * Top-k and top-p need a cutoff in the list of tokens by descending weight, equal ones by number:
+ * the first token at which the count, or the mass, passes a target. A radix search finds it without
+ * a sort: a histogram over the key's upper ten bits gives the bin, one over the next ten bits the
+ * bin inside that one, one over the last ten the key; then tokens of equal keys are counted in
+ * order.
  *
  * The generator is xorshift64* (Vigna 2016) and the coin its upper 24 of 32 bits, as in
  * common/models/sampler.c.
@@ -24,15 +25,16 @@
 
 typedef unsigned long long u64;
 
-static constexpr unsigned PART_THREADS = 256, MOST_PARTS = 128; /* of the first launch */
-static constexpr unsigned THREADS = 1024, WARPS = THREADS / 32; /* of the second, one block */
-static constexpr unsigned BINS = 1024;                          /* ten bits, one a thread */
+static constexpr unsigned BEST_THREADS = 256, MAX_BLOCKS = 128; /* of the first launch */
+static constexpr unsigned THREADS = 1024,
+                          WARPS = THREADS / 32; /* of the second, which has one block */
+static constexpr unsigned BINS = 1024;          /* ten bits, one a thread */
 static constexpr unsigned DIGITS = 3;
 
 /* ---- The largest logit ---- */
 
-/* Orders logits as unsigned numbers, then lower tokens before higher ones. A logit that is not a
-   number loses against all, but as the first one wins: as a comparison from left to right does. */
+/* Orders logits as unsigned numbers, then lower tokens before higher ones. A NaN ranks below all
+ * other logits, but as token 0 above them, as in a comparison from left to right. */
 static __device__ __forceinline__ u64 rank_of(float x, size_t i) {
     unsigned bits = __float_as_uint(x + 0.0f); /* -0 becomes 0 */
     unsigned key = bits >> 31 != 0 ? ~bits : bits | 0x80000000u;
@@ -50,14 +52,14 @@ static __device__ __forceinline__ u64 larger_of(u64 a, u64 b) {
     return a > b ? a : b;
 }
 
-/* parts[block] = the largest of every gridDim.x-th piece of PART_THREADS logits. */
-static __global__ void __launch_bounds__(PART_THREADS)
-    sample_largest(u64 *parts, const float *logits, size_t V) {
-    __shared__ u64 of_warp[PART_THREADS / 32];
+/* block_bests[block] = the largest of every gridDim.x-th chunk of BEST_THREADS logits. */
+static __global__ void __launch_bounds__(BEST_THREADS)
+    sample_best(u64 *block_bests, const float *logits, size_t V) {
+    __shared__ u64 of_warp[BEST_THREADS / 32];
     chained_begin();
     u64 best = 0;
-    for (size_t i = (size_t)blockIdx.x * PART_THREADS + threadIdx.x; i < V;
-         i += (size_t)gridDim.x * PART_THREADS) {
+    for (size_t i = (size_t)blockIdx.x * BEST_THREADS + threadIdx.x; i < V;
+         i += (size_t)gridDim.x * BEST_THREADS) {
         best = larger_of(best, rank_of(logits[i], i));
     }
     best = warp_max<32>(best);
@@ -66,41 +68,41 @@ static __global__ void __launch_bounds__(PART_THREADS)
     }
     __syncthreads();
     if (threadIdx.x < 32) {
-        best = warp_max<32>(threadIdx.x < PART_THREADS / 32 ? of_warp[threadIdx.x] : 0);
+        best = warp_max<32>(threadIdx.x < BEST_THREADS / 32 ? of_warp[threadIdx.x] : 0);
         if (threadIdx.x == 0) {
-            parts[blockIdx.x] = best;
+            block_bests[blockIdx.x] = best;
         }
     }
 }
 
 /* ---- The draw ---- */
 
-/* What the block knows together; shared memory. */
+/* The block's shared memory. */
 struct draw {
     unsigned low[BINS], high[BINS]; /* of the mass */
-    unsigned count[BINS];           /* only where counts are wanted */
+    unsigned count[BINS];           /* only with drawing.counts */
     u64 warp_mass[WARPS], warp_count[WARPS];
     u64 best;
     u64 found_mass, found_count; /* before the bin found */
     unsigned found;              /* the bin */
     unsigned token;
-    size_t begin, end; /* tokens among which the one looked for is */
+    size_t begin, end; /* range of tokens that has the one searched for */
 };
 
-/* What does not change. */
+/* Constants of a draw. */
 struct drawing {
     struct draw *s;
     unsigned *keys; /* (V) */
     size_t V;
     float scale; /* of a weight as an integer, a power of two */
-    bool counts; /* whether histograms count tokens, too: top-k asks for that */
+    bool counts; /* whether histograms count tokens, too, for top-k */
 };
 
-/* A place in the list by falling weight: token is the last one of key that still belongs. */
-struct place {
+/* A cutoff in the list by descending weight: token is the last one of this key that is kept. */
+struct cutoff {
     unsigned key;
     size_t token;
-    u64 mass; /* of the list up to here, this token with it */
+    u64 mass; /* of the list up to and including this token */
 };
 
 static __device__ __forceinline__ u64 mass_of(unsigned key, float scale) {
@@ -123,7 +125,7 @@ static __device__ __forceinline__ u64 warp_scan(u64 x) {
 static __device__ u64 block_scan(u64 x, u64 *of_warp, u64 *all) {
     unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     x = warp_scan(x);
-    __syncthreads(); /* what was there has been read */
+    __syncthreads(); /* earlier values of of_warp have been read */
     if (lane == 31) {
         of_warp[warp] = x;
     }
@@ -151,7 +153,7 @@ static __device__ void clear_bins(struct draw *s) {
     __syncthreads();
 }
 
-/* Shared memory adds 32 bits at once, but 64 only in a loop that tries again: two halves. */
+/* Two 32-bit atomics, because a 64-bit one in shared memory is a compare-and-swap loop. */
 static __device__ __forceinline__ void count_in(const struct drawing *d, unsigned key,
                                                 unsigned digit) {
     unsigned bin = digit_of(key, digit);
@@ -172,10 +174,10 @@ static __device__ __forceinline__ u64 mass_in(const struct draw *s, unsigned bin
     return (u64)s->high[bin] << 32 | s->low[bin];
 }
 
-/* Keys from logits, and the first histogram. @return the mass of all; 0 where a logit was not a
-   number or the largest not finite */
-static __device__ u64 weigh_all(const struct drawing *d, const float *logits, float largest,
-                                float temperature) {
+/* Softmax weights as keys, and the first histogram. @return the mass of all; 0 if a logit is NaN or
+ * the largest is not finite */
+static __device__ u64 compute_weights(const struct drawing *d, const float *logits, float largest,
+                                      float temperature) {
     clear_bins(d->s);
     bool bad = false;
     for (size_t i = threadIdx.x; i < d->V; i += THREADS) {
@@ -192,7 +194,7 @@ static __device__ u64 weigh_all(const struct drawing *d, const float *logits, fl
     return any_bad ? 0 : all;
 }
 
-/* The histogram of a digit over the keys that begin as `key` does. */
+/* The histogram of a digit over the keys whose upper digits are those of `key`. */
 static __device__ void count_below(const struct drawing *d, unsigned key, unsigned digit) {
     clear_bins(d->s);
     for (size_t i = threadIdx.x; i < d->V; i += THREADS) {
@@ -204,8 +206,8 @@ static __device__ void count_below(const struct drawing *d, unsigned key, unsign
     __syncthreads();
 }
 
-/* Finds the bin, from the highest, at which the sum with what lies before passes the target; the
-   lowest bin with anything in it where none does. */
+/* Finds the bin, from the highest down, at which the running sum passes the target; if none does,
+ * the lowest bin that is not empty. */
 template <bool BY_MASS>
 static __device__ void find_bin(struct draw *s, u64 mass_before, u64 count_before, u64 target) {
     unsigned bin = BINS - 1 - threadIdx.x;
@@ -221,7 +223,7 @@ static __device__ void find_bin(struct draw *s, u64 mass_before, u64 count_befor
     __syncthreads();
 }
 
-/* Ranges of tokens for warps: each has one, of whole 32s. */
+/* The warp's range of tokens, a multiple of 32. */
 static __device__ __forceinline__ size_t warp_range(size_t V, size_t *end) {
     size_t each = (V + THREADS - 1) / THREADS * 32;
     size_t begin = threadIdx.x / 32 * each;
@@ -230,11 +232,12 @@ static __device__ __forceinline__ size_t warp_range(size_t V, size_t *end) {
 }
 
 /*
- * The first token, by number, at which the sum of `value(key, token)` passes the target; V - 1
- * where it does not. Values are integers of any size up to the whole mass.
+ * The first token, by number, at which the running sum of `value(key, token)` passes the target; V
+ - 1 if it never does. Values are integers up to the whole mass.
+
  */
 template <typename VALUE>
-static __device__ size_t walk(const struct drawing *d, u64 target, const VALUE &value) {
+static __device__ size_t first_past(const struct drawing *d, u64 target, const VALUE &value) {
     unsigned lane = threadIdx.x % 32;
     size_t end, begin = warp_range(d->V, &end);
     u64 sum = 0;
@@ -248,7 +251,7 @@ static __device__ size_t walk(const struct drawing *d, u64 target, const VALUE &
         d->s->begin = d->s->end = 0;
     }
     __syncthreads();
-    if (lane == 0 && warp_to > target && warp_from <= target) { /* of one warp at most */
+    if (lane == 0 && warp_to > target && warp_from <= target) { /* true in at most one warp */
         d->s->begin = begin;
         d->s->end = end;
         d->s->found_mass = warp_from;
@@ -270,10 +273,10 @@ static __device__ size_t walk(const struct drawing *d, u64 target, const VALUE &
     return d->s->token;
 }
 
-/* The place, by falling weight, where the count or the mass passes a target below the whole; its
-   token only where it is wanted. The first digit's histogram is counted unless it is there. */
+/* The cutoff where the count or the mass passes a target below the whole; its token only with
+ * TOKEN. @param counted whether the first digit's histogram is in shared memory */
 template <bool BY_MASS, bool TOKEN>
-static __device__ struct place find_place(const struct drawing *d, u64 target, bool counted) {
+static __device__ struct cutoff find_cutoff(const struct drawing *d, u64 target, bool counted) {
     unsigned key = 0;
     u64 mass = 0, count = 0;
     for (unsigned digit = 0; digit < DIGITS; digit++) {
@@ -286,12 +289,13 @@ static __device__ struct place find_place(const struct drawing *d, u64 target, b
         count = d->s->found_count;
     }
     u64 each = mass_of(key, d->scale);
-    u64 before = BY_MASS ? (target - mass) / each : target - count; /* equal ones before it */
-    struct place place = {key, 0, mass + (before + 1) * each};
+    u64 before =
+        BY_MASS ? (target - mass) / each : target - count; /* tokens of equal key before it */
+    struct cutoff cutoff = {key, 0, mass + (before + 1) * each};
     if (TOKEN) {
-        place.token = walk(d, before, [=](unsigned k, size_t) { return (u64)(k == key); });
+        cutoff.token = first_past(d, before, [=](unsigned k, size_t) { return (u64)(k == key); });
     }
-    return place;
+    return cutoff;
 }
 
 static __device__ float next_coin(struct sampling *sampling) {
@@ -304,44 +308,44 @@ static __device__ float next_coin(struct sampling *sampling) {
     return (float)(bits >> 8) / 16777216.0f;
 }
 
-/* coin * mass, rounded down: below mass, for the coin is a number of 24 bits below 1. */
+/* coin * mass, rounded down; less than mass, because the coin has 24 bits and is less than 1. */
 static __device__ __forceinline__ u64 share_of(float coin, u64 mass) {
     u64 bits = (u64)(coin * 16777216.0f);
     return (mass >> 24) * bits + ((mass & 0xffffff) * bits >> 24);
 }
 
-/* As sampler.c: what a nucleus and what the whole list give where logits are not numbers. */
+/* The token; for logits that are NaN the same one as sampler.c's. */
 static __device__ size_t draw_token(const struct drawing *d, const struct sampling *how, float coin,
                                     u64 all) {
     bool nucleus = how->top_p > 0.0f && how->top_p < 1.0f && d->V > 1;
     if (all == 0) {
         return nucleus ? 0 : d->V - 1;
     }
-    struct place last = {0, d->V - 1, all};
+    struct cutoff last = {0, d->V - 1, all};
     bool counted = true;
     if (how->top_k > 0 && how->top_k < d->V) {
-        last = find_place<false, true>(d, how->top_k - 1, counted);
+        last = find_cutoff<false, true>(d, how->top_k - 1, counted);
         counted = false;
     }
     if (!nucleus) {
         float scale = d->scale;
-        return walk(d, share_of(coin, last.mass), [=](unsigned key, size_t token) {
+        return first_past(d, share_of(coin, last.mass), [=](unsigned key, size_t token) {
             bool kept = key > last.key || (key == last.key && token <= last.token);
             return kept ? mass_of(key, scale) : 0;
         });
     }
     u64 target = (u64)((double)how->top_p * (double)last.mass);
     if (target < last.mass) {
-        last = find_place<true, false>(d, target, counted);
+        last = find_cutoff<true, false>(d, target, counted);
     }
-    return find_place<true, true>(d, share_of(coin, last.mass), false).token;
+    return find_cutoff<true, true>(d, share_of(coin, last.mass), false).token;
 }
 
-static __device__ u64 best_of_parts(struct draw *s, const u64 *parts, unsigned count) {
+static __device__ u64 best_of_blocks(struct draw *s, const u64 *block_bests, unsigned count) {
     if (threadIdx.x < 32) {
         u64 best = 0;
         for (unsigned i = threadIdx.x; i < count; i += 32) {
-            best = larger_of(best, parts[i]);
+            best = larger_of(best, block_bests[i]);
         }
         best = warp_max<32>(best);
         if (threadIdx.x == 0) {
@@ -354,18 +358,18 @@ static __device__ u64 best_of_parts(struct draw *s, const u64 *parts, unsigned c
 
 static __global__ void __launch_bounds__(THREADS)
     sample_draw(struct sampling *sampling, const float *logits, size_t V, int32_t *token,
-                const u64 *parts, unsigned count, unsigned *keys, float scale) {
+                const u64 *block_bests, unsigned count, unsigned *keys, float scale) {
     __shared__ struct draw shared;
     chained_begin();
-    const size_t best = token_of_rank(best_of_parts(&shared, parts, count));
+    const size_t best = token_of_rank(best_of_blocks(&shared, block_bests, count));
     const float temperature = sampling->temperature;
     size_t drawn = best;
-    if (temperature != 0.0f) { /* the same for all threads */
+    if (temperature != 0.0f) { /* uniform over the block */
         const struct sampling how = *sampling;
         struct sampling next = how;
         const struct drawing d = {&shared, keys, V, scale, how.top_k > 0 && how.top_k < V};
         float coin = next_coin(&next);
-        u64 all = weigh_all(&d, logits, logits[best] / temperature, temperature);
+        u64 all = compute_weights(&d, logits, logits[best] / temperature, temperature);
         drawn = draw_token(&d, &how, coin, all);
         __syncthreads();
         if (threadIdx.x == 0) {
@@ -379,14 +383,14 @@ static __global__ void __launch_bounds__(THREADS)
 
 /* ---- Launches ---- */
 
-/* Parts come first, 256-byte aligned keys behind them. */
-static constexpr size_t PARTS_BYTES = MOST_PARTS * sizeof(u64);
+/* The workspace: the blocks' best tokens, then the keys, 256-byte aligned. */
+static constexpr size_t BESTS_BYTES = MAX_BLOCKS * sizeof(u64);
 
 size_t sample_workspace_bytes(size_t V) {
-    return PARTS_BYTES + V * sizeof(unsigned);
+    return BESTS_BYTES + V * sizeof(unsigned);
 }
 
-/* The largest power of two with which V weights of 1 sum up below 2^62. */
+/* The largest power of two with which the sum of V weights of 1 stays below 2^62. */
 static float weight_scale(size_t V) {
     float scale = 4611686018427387904.0f;
     for (size_t most = 1; most < V; most *= 2) {
@@ -399,15 +403,15 @@ enum status sample_token(struct sampling *sampling, const float *logits, size_t 
                          void *workspace, device_stream stream, struct error *error) {
     if (V == 0 || V > INT32_MAX) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "drawing a token: a vocabulary of %zu, 1 to %d are allowed", V, INT32_MAX);
+                         "drawing a token: V = %zu; it must be 1 to %d", V, INT32_MAX);
     }
-    size_t wanted = (V + PART_THREADS - 1) / PART_THREADS;
-    unsigned count = (unsigned)(wanted < MOST_PARTS ? wanted : MOST_PARTS);
-    u64 *parts = (u64 *)workspace;
-    unsigned *keys = (unsigned *)((char *)workspace + PARTS_BYTES);
-    launch_chained<sample_largest>(count, PART_THREADS, 0, stream, parts, logits, V);
-    TRY(device_launched("sample_largest", error));
+    size_t wanted = (V + BEST_THREADS - 1) / BEST_THREADS;
+    unsigned count = (unsigned)(wanted < MAX_BLOCKS ? wanted : MAX_BLOCKS);
+    u64 *block_bests = (u64 *)workspace;
+    unsigned *keys = (unsigned *)((char *)workspace + BESTS_BYTES);
+    launch_chained<sample_best>(count, BEST_THREADS, 0, stream, block_bests, logits, V);
+    TRY(device_launched("sample_best", error));
     launch_chained<sample_draw>(1, THREADS, 0, stream, sampling, logits, V, token,
-                                (const u64 *)parts, count, keys, weight_scale(V));
+                                (const u64 *)block_bests, count, keys, weight_scale(V));
     return device_launched("sample_draw", error);
 }

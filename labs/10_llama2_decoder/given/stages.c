@@ -44,7 +44,7 @@ ON_DEVICE(create_attention, engine_attention_create)
 ON_DEVICE(create_kv_cache, engine_kv_cache_create)
 ON_DEVICE(create_decoder, engine_decoder_create)
 
-/* The last row is what the programs run on: a new stage of the course is one more row here. */
+/* The programs run on the last row by default; a new stage of the course is one more row here. */
 static const struct llama2_stage table[] = {
     {"01_cpu_matmul", false, create_cpu},
     {"02_gpu_matmul", true, create_gpu_matmul},

@@ -10,7 +10,7 @@
 #include "labs/10_llama2_decoder/given/decoder_model.h"
 #include "labs/10_llama2_decoder/problem/draw.h"
 
-/* A piece of device memory, and what it held when the model was made. */
+/* A tensor in device memory, and a copy of it from when the model was created. */
 struct decoder_tensor {
     const void *device;
     unsigned char *snapshot;
@@ -20,13 +20,15 @@ struct decoder_tensor {
 enum { OTHER_TENSORS = 3, LAYER_TENSORS = 6 };
 
 double decoder_tolerance(enum nn_dtype dtype) {
-    /* fp32: sums in another order. Else keys, values and a prompt's activations are rounded too. */
+    /* fp32: the order of sums. In 16 bits keys, values and a prompt's activations are rounded, too.
+     */
     return dtype == NN_F32 ? 1e-4 : 16.0 * nn_dtype_rounding(dtype);
 }
 
 /* ---- The model ---- */
 
-/* The longest of the classifier's rows, norm and all: what it is multiplied with is about 1. */
+/* The norm of the classifier's longest row, times the final norm: its input's elements are about 1.
+ */
 static double logit_scale(const struct llama2_weights *w, const struct llama2_config *config) {
     double longest = 0.0;
     for (size_t v = 0; v < config->V; v++) {
@@ -223,7 +225,7 @@ static void compare_logits(const struct decoder_case *c, const char *what, char 
     }
 }
 
-/* Reads the logits; what is around them must be as it was. */
+/* Reads and checks the logits; the canaries around them must be intact. */
 static enum status check_logits(struct decoder_case *c, const char *what, char *text, size_t size,
                                 struct error *error) {
     bool intact = true, changed = false;
@@ -236,7 +238,7 @@ static enum status check_logits(struct decoder_case *c, const char *what, char *
     return STATUS_OK;
 }
 
-/* Logits of the reference, behind tokens position .. position + count - 1 of the text. */
+/* Logits of the reference, after tokens position .. position + count - 1 of the text. */
 static enum status ask_reference(struct decoder_case *c, size_t position, size_t count,
                                  struct error *error) {
     if (c->net->llama2 == NULL) {
@@ -249,6 +251,13 @@ static enum status ask_reference(struct decoder_case *c, size_t position, size_t
                : error_set(error, status, "the reference does not run: %s", status_message(status));
 }
 
+static enum status run_prefill(struct decoder_case *c, size_t count, size_t position,
+                               struct error *error) {
+    TRY(device_buffer_put(&c->logits, NULL, error));
+    TRY(c->functions.prefill(c->decoder, c->text + position, count, position, error));
+    return device_synchronize(c->stream, error);
+}
+
 enum status decoder_case_feed(struct decoder_case *c, size_t count, size_t position, char *text,
                               size_t size, struct error *error) {
     char what[80];
@@ -258,10 +267,7 @@ enum status decoder_case_feed(struct decoder_case *c, size_t count, size_t posit
         c->text[position + i] = (int32_t)rng_below(c->rng, c->net->size.V);
     }
     c->fed = position + count;
-    TRY(device_buffer_put(&c->logits, NULL, error));
-    enum status status =
-        c->functions.prefill(c->decoder, c->text + position, count, position, error);
-    status = status == STATUS_OK ? device_synchronize(c->stream, error) : status;
+    enum status status = run_prefill(c, count, position, error);
     if (status != STATUS_OK) {
         return error_prefix(error, status, what);
     }
@@ -281,7 +287,7 @@ static enum status put_sampling(struct decoder_case *c, const struct sampling *h
     return device_buffer_put(&c->sampling, floats, error);
 }
 
-/* Reads the token, and has the sampling's state moved on and nothing else? */
+/* Reads the token; of the sampling, its state alone must have changed, by one draw. */
 static enum status check_draw(struct decoder_case *c, const struct sampling *how,
                               const float *logits, const char *what, int32_t *token, char *text,
                               size_t size, struct error *error) {
@@ -299,9 +305,21 @@ static enum status check_draw(struct decoder_case *c, const struct sampling *how
         snprintf(text, size, "%s: %s", what, reason);
     } else if (now.state != decoder_state_behind(how) || now.temperature != how->temperature ||
                now.top_p != how->top_p || now.top_k != how->top_k) {
-        snprintf(text, size, "%s: the sampling's state is not that behind one draw", what);
+        snprintf(text, size, "%s: the sampling's state is not the one after one draw", what);
     }
     return STATUS_OK;
+}
+
+/* Runs a step on `logits`, host memory, and checks the token that it draws. */
+static enum status run_step(struct decoder_case *c, size_t position, const struct sampling *how,
+                            const float *logits, const char *what, int32_t *token, char *text,
+                            size_t size, struct error *error) {
+    TRY(device_buffer_put(&c->logits, logits, error));
+    TRY(device_buffer_put(&c->token, NULL, error));
+    TRY(put_sampling(c, how, error));
+    TRY(c->functions.step(c->decoder, position, error));
+    TRY(device_synchronize(c->stream, error));
+    return check_draw(c, how, logits, what, token, text, size, error);
 }
 
 enum status decoder_case_step_at(struct decoder_case *c, size_t position,
@@ -315,14 +333,7 @@ enum status decoder_case_step_at(struct decoder_case *c, size_t position,
     }
     snprintf(what, sizeof what, "step at %zu", position);
     memcpy(from, own != NULL ? own : c->got, c->net->size.V * sizeof *from);
-    enum status status = device_buffer_put(&c->logits, from, error);
-    status = status == STATUS_OK ? device_buffer_put(&c->token, NULL, error) : status;
-    status = status == STATUS_OK ? put_sampling(c, how, error) : status;
-    status = status == STATUS_OK ? c->functions.step(c->decoder, position, error) : status;
-    status = status == STATUS_OK ? device_synchronize(c->stream, error) : status;
-    if (status == STATUS_OK) {
-        status = check_draw(c, how, from, what, &token, text, size, error);
-    }
+    enum status status = run_step(c, position, how, from, what, &token, text, size, error);
     free(from);
     if (status != STATUS_OK) {
         return error_prefix(error, status, what);
@@ -341,7 +352,14 @@ enum status decoder_case_step(struct decoder_case *c, const struct sampling *how
     return decoder_case_step_at(c, c->fed, how, own, text, size, error);
 }
 
-/* Starts all steps; tokens (steps) receives what each has drawn. */
+static enum status run_steps(const struct decoder_case *c, const struct decoder_steps_call *call,
+                             int32_t *tokens, struct error *error) {
+    TRY(c->steps != NULL ? c->steps(call, error)
+                         : decoder_start_steps(call, c->functions.step, error));
+    return device_read(tokens, call->drawn, call->count * sizeof *tokens, c->stream, error);
+}
+
+/* Starts all steps; tokens (steps) receives each step's token. */
 static enum status start_steps(struct decoder_case *c, size_t steps, int32_t *tokens,
                                struct error *error) {
     const struct sampling greedy = {.state = 1};
@@ -352,16 +370,12 @@ static enum status start_steps(struct decoder_case *c, size_t steps, int32_t *to
                                       .stream = c->stream};
     TRY(put_sampling(c, &greedy, error));
     TRY(device_alloc((void **)&call.drawn, steps * sizeof *call.drawn, error));
-    enum status status = c->steps != NULL ? c->steps(&call, error)
-                                          : decoder_start_steps(&call, c->functions.step, error);
-    status = status == STATUS_OK
-                 ? device_read(tokens, call.drawn, steps * sizeof *tokens, c->stream, error)
-                 : status;
+    enum status status = run_steps(c, &call, tokens, error);
     device_free(call.drawn);
     return status;
 }
 
-/* Whether a token is the largest of the reference's logits, or as large but for rounding. */
+/* Whether a token's logit is the reference's largest, up to rounding. */
 static bool is_best(const struct decoder_case *c, int32_t token) {
     double best = -INFINITY, largest = c->net->logit_scale;
     for (size_t i = 0; i < c->net->size.V; i++) {

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Shares of the whole mass that sums in fp32 may be off by. */
+/* Error of fp32 sums, relative to the whole mass. */
 static const double EDGE = 1e-5;
 
 struct candidate {
@@ -28,7 +28,7 @@ static double coin_of(const struct sampling *how) {
     return (double)(bits >> 8) / 16777216.0;
 }
 
-static size_t lowest_of_the_best(const float *logits, size_t V) {
+static size_t argmax(const float *logits, size_t V) {
     size_t best = 0;
     for (size_t i = 1; i < V; i++) {
         best = logits[i] > logits[best] ? i : best;
@@ -36,7 +36,7 @@ static size_t lowest_of_the_best(const float *logits, size_t V) {
     return best;
 }
 
-/* Falling weight, equal ones by number. */
+/* Descending weight, equal ones by token. */
 static int by_weight(const void *left, const void *right) {
     const struct candidate *a = left, *b = right;
     if (a->weight != b->weight) {
@@ -58,8 +58,8 @@ static double mass_of(const struct candidate *list, size_t count) {
     return mass;
 }
 
-/* The first place at which the sum passes a share of the mass of `count`. */
-static size_t place_of(const struct candidate *list, size_t count, double share) {
+/* The first index at which the cumulative sum passes a share of the mass of `count`. */
+static size_t index_of(const struct candidate *list, size_t count, double share) {
     double mass = mass_of(list, count), sum = 0.0;
     for (size_t i = 0; i < count; i++) {
         sum += list[i].weight;
@@ -70,10 +70,10 @@ static size_t place_of(const struct candidate *list, size_t count, double share)
     return count - 1;
 }
 
-/* Could the token be it, of the first `count`, if the coin is off a little? */
+/* Whether a coin within EDGE of this one draws the token, of the first `count`. */
 static bool near_coin(const struct candidate *list, size_t count, double coin, size_t token) {
-    size_t end = place_of(list, count, coin + EDGE);
-    for (size_t i = place_of(list, count, coin - EDGE); i <= end; i++) {
+    size_t end = index_of(list, count, coin + EDGE);
+    for (size_t i = index_of(list, count, coin - EDGE); i <= end; i++) {
         if (list[i].token == token) {
             return true;
         }
@@ -81,10 +81,10 @@ static bool near_coin(const struct candidate *list, size_t count, double coin, s
     return false;
 }
 
-/* Candidates by falling weight. @return how many top_k keeps */
+/* Candidates by descending weight. @return number that top_k keeps */
 static size_t list_candidates(struct candidate *list, const float *logits, size_t V,
                               const struct sampling *how) {
-    double largest = (double)logits[lowest_of_the_best(logits, V)];
+    double largest = (double)logits[argmax(logits, V)];
     for (size_t i = 0; i < V; i++) {
         list[i].weight = exp(((double)logits[i] - largest) / (double)how->temperature);
         list[i].token = i;
@@ -93,15 +93,15 @@ static size_t list_candidates(struct candidate *list, const float *logits, size_
     return how->top_k > 0 && how->top_k < V ? how->top_k : V;
 }
 
-static bool drawn_rightly(struct candidate *list, size_t count, const struct sampling *how,
+static bool draw_is_right(struct candidate *list, size_t count, const struct sampling *how,
                           size_t token) {
     double coin = coin_of(how), top_p = (double)how->top_p;
     if (!(top_p > 0.0 && top_p < 1.0)) {
         qsort(list, count, sizeof *list, by_token);
         return near_coin(list, count, coin, token);
     }
-    for (int i = -1; i <= 1; i++) { /* the nucleus may be cut off the edge, too */
-        size_t last = place_of(list, count, top_p + i * EDGE);
+    for (int i = -1; i <= 1; i++) { /* the nucleus' end may be off by EDGE, too */
+        size_t last = index_of(list, count, top_p + i * EDGE);
         if (near_coin(list, last + 1, coin, token)) {
             return true;
         }
@@ -115,7 +115,7 @@ bool decoder_token_allowed(const float *logits, size_t V, const struct sampling 
         snprintf(text, size, "drew token %d, there are %zu", (int)token, V);
         return false;
     }
-    size_t best = lowest_of_the_best(logits, V);
+    size_t best = argmax(logits, V);
     if (how->temperature == 0.0f) {
         snprintf(text, size,
                  "drew token %d with logit %.9g, want token %zu with %.9g: greedy, the lowest of "
@@ -134,7 +134,7 @@ bool decoder_token_allowed(const float *logits, size_t V, const struct sampling 
              "%u, state %" PRIu64 ": the sampler draws another one",
              (int)token, (double)logits[token], (double)logits[best], (double)how->temperature,
              (double)how->top_p, (unsigned)how->top_k, how->state);
-    bool right = drawn_rightly(list, count, how, (size_t)token);
+    bool right = draw_is_right(list, count, how, (size_t)token);
     free(list);
     return right;
 }
@@ -143,10 +143,10 @@ bool decoder_token_allowed(const float *logits, size_t V, const struct sampling 
  * Tokens whose logits are about as large as this one's may lie before it or behind it; each weight
  * may be off by a share, and so may what is left of the mass, by a token at the edge, too.
  */
-static bool near_place(const struct candidate *list, size_t V, const struct sampling *how,
+static bool near_index(const struct candidate *list, size_t V, const struct sampling *how,
                        size_t token, double share) {
     double total = mass_of(list, V), coin = coin_of(how), weight = 0.0;
-    size_t last = place_of(list, V, (double)how->top_p), before = 0, behind = 0;
+    size_t last = index_of(list, V, (double)how->top_p), before = 0, behind = 0;
     double left = mass_of(list, last + 1), edge = list[last].weight;
     for (size_t i = 0; i < V; i++) {
         weight = list[i].token == token ? list[i].weight : weight;
@@ -166,7 +166,7 @@ enum status decoder_token_plausible(const float *logits, size_t V, const struct 
                                     int32_t token, double off, bool *plausible) {
     *plausible = token >= 0 && (size_t)token < V;
     if (!*plausible || how->temperature == 0.0f) {
-        size_t best = lowest_of_the_best(logits, V);
+        size_t best = argmax(logits, V);
         *plausible = *plausible && (double)logits[token] >= (double)logits[best] - 2.0 * off;
         return STATUS_OK;
     }
@@ -176,7 +176,7 @@ enum status decoder_token_plausible(const float *logits, size_t V, const struct 
     }
     (void)list_candidates(list, logits, V, how);
     *plausible =
-        near_place(list, V, how, (size_t)token, expm1(2.0 * off / (double)how->temperature));
+        near_index(list, V, how, (size_t)token, expm1(2.0 * off / (double)how->temperature));
     free(list);
     return STATUS_OK;
 }
@@ -188,18 +188,18 @@ static size_t draw_from(struct candidate *list, const float *logits, size_t V,
                         const struct sampling *how) {
     double coin = coin_of(how), top_p = (double)how->top_p;
     if (how->temperature == 0.0f) {
-        return lowest_of_the_best(logits, V);
+        return argmax(logits, V);
     }
     size_t count = list_candidates(list, logits, V, how);
     if (top_p > 0.0 && top_p < 1.0) {
-        count = place_of(list, count, top_p) + 1;
+        count = index_of(list, count, top_p) + 1;
     } else {
         qsort(list, count, sizeof *list, by_token);
     }
-    return list[place_of(list, count, coin)].token;
+    return list[index_of(list, count, coin)].token;
 }
 
-/* Of temperature, top_p and top_k, how many cannot be overlooked unnoticed. */
+/* Of temperature, top_p and top_k, the number that a sampler cannot ignore unnoticed. */
 static size_t settings_told(struct candidate *list, const float *logits, size_t V,
                             const struct sampling *how) {
     struct sampling without[3] = {*how, *how, *how};

@@ -18,19 +18,19 @@ extern "C" {
 #endif
 
 /**
- * @brief Is that the token, but for a coin that falls on the edge between two?
+ * @brief Whether the sampler draws that token; a coin on the edge between two may draw either.
  * @param logits host, (V), finite
  * @param how    as it was before the draw
- * @param text   receives what is wrong
+ * @param text   receives the mistake
  */
 bool decoder_token_allowed(const float *logits, size_t V, const struct sampling *how, int32_t token,
                            char *text, size_t size);
 
 /**
- * @brief The same where the logits that it was drawn from are not known but for an error.
+ * @brief The same for logits that are known up to an error only.
  * @param how by top_p, or greedy; not by top_k
  * @param off largest error of a logit
- * @return STATUS_OK, with what is right in *plausible, or STATUS_OUT_OF_MEMORY
+ * @return STATUS_OK, with the verdict in *plausible, or STATUS_OUT_OF_MEMORY
  */
 MUST_CHECK enum status decoder_token_plausible(const float *logits, size_t V,
                                                const struct sampling *how, int32_t token,
@@ -39,11 +39,10 @@ MUST_CHECK enum status decoder_token_plausible(const float *logits, size_t V,
 enum { DECODER_STATES = 100 };
 
 /**
- * @brief Draws how->state so that the draw tells whether the settings were looked at.
+ * @brief Draws how->state so that the token tells whether the sampler uses its settings.
  *
- * From a state drawn blindly, a sampler that overlooks the temperature, top_p or top_k draws a
- * token that is allowed now and then. Of DECODER_STATES states this takes the one where most of
- * the three are found out.
+ * From a random state, a sampler that ignores the temperature, top_p or top_k may still draw an
+ * allowed token. Of DECODER_STATES random states this takes the one that tells most of the three.
  *
  * @param logits host, (V), finite
  * @return STATUS_OK or STATUS_OUT_OF_MEMORY
@@ -51,7 +50,7 @@ enum { DECODER_STATES = 100 };
 MUST_CHECK enum status decoder_telling_state(const float *logits, size_t V, struct sampling *how,
                                              struct rng *rng);
 
-/** @return the generator's state behind a draw. */
+/** @return the generator's state after a draw. */
 uint64_t decoder_state_behind(const struct sampling *how);
 
 #ifdef __cplusplus

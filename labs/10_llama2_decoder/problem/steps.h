@@ -1,6 +1,6 @@
 /**
  * @file steps.h
- * @brief Steps of a decoder, one upon the other, none of them waited for.
+ * @brief Steps of a decoder in sequence, without waiting for any of them.
  */
 #ifndef WARPBOOK_LABS_10_LLAMA2_DECODER_PROBLEM_STEPS_H_
 #define WARPBOOK_LABS_10_LLAMA2_DECODER_PROBLEM_STEPS_H_

@@ -1,10 +1,9 @@
 /**
  * @file encoder_e1_padded.cu
- * @brief The starter's way: every sequence padded to the longest, a mask, a launch an operator.
+ * @brief As the starter does: every sequence padded to the longest, a mask, a launch an operator.
  *
- * Rows: B * longest, of which the batch's are `kept`. Padding has id 0 and is
- * computed as everything else; the mask keeps it out of attention's sums, and
- * lab 07 passes tiles of hidden keys over.
+ * Rows: B * longest, of which the batch's are `kept`. Padding has id 0 and is computed like every
+ * token; the mask excludes it from attention's sums, and lab 07 skips tiles of masked keys.
  *
  * Launches: 5 copies (6 with hidden), 4 for the embeddings, 14 a layer, a gather of
  * the first rows. FLOPs: 24 C^2 a padded row and layer (hidden = 4C), and attention.
@@ -27,12 +26,13 @@ static void pad_sequence(struct padded_lists *lists, const struct encoder_batch 
     lists->firsts.host[b] = (int32_t)(b * batch->longest);
     for (size_t t = 0; t < batch->longest; t++) {
         size_t row = b * batch->longest + t;
-        bool there = t < length;
-        lists->rows.ids.host[row] = there ? batch->ids[start + t] : 0;
-        lists->rows.types.host[row] = there && batch->types != NULL ? batch->types[start + t] : 0;
-        lists->rows.positions.host[row] = there ? (int32_t)t : 0;
-        mask[row] = there;
-        if (there) {
+        bool is_token = t < length;
+        lists->rows.ids.host[row] = is_token ? batch->ids[start + t] : 0;
+        lists->rows.types.host[row] =
+            is_token && batch->types != NULL ? batch->types[start + t] : 0;
+        lists->rows.positions.host[row] = is_token ? (int32_t)t : 0;
+        mask[row] = is_token;
+        if (is_token) {
             lists->kept.host[start + t] = (int32_t)row;
         }
     }
@@ -41,10 +41,10 @@ static void pad_sequence(struct padded_lists *lists, const struct encoder_batch 
 static struct padded_lists pad(struct encoder *e, const struct encoder_batch *batch, size_t rows) {
     e->used = 0;
     struct padded_lists lists = {
-        {encoder_take(e, rows), encoder_take(e, rows), encoder_take(e, rows)},
-        encoder_take(e, batch->B),
-        encoder_take(e, batch->rows),
-        encoder_take(e, mask_numbers(rows))};
+        {encoder_list_create(e, rows), encoder_list_create(e, rows), encoder_list_create(e, rows)},
+        encoder_list_create(e, batch->B),
+        encoder_list_create(e, batch->rows),
+        encoder_list_create(e, mask_numbers(rows))};
     for (size_t b = 0; b < batch->B; b++) {
         pad_sequence(&lists, batch, b);
     }

@@ -2,12 +2,11 @@
  * @file encoder_e2_packed.cu
  * @brief No padding: the sequences lie one after the other.
  *
- * Changes since e1: rows are the batch's own; attention is told where each
- * sequence begins, and has no mask. Positions count from each sequence's start.
+ * Changes since e1: rows are the batch's own; attention gets the start of each sequence, and has no
+ * mask. Positions count from each sequence's start.
  *
- * Why: only attention looks at more than one row. All else takes time by the
- * row, and of 32 news articles padded to the longest more than half of the rows
- * are padding.
+ * Why: only attention reads more than one row. All other operators take time per row, and in a
+ * batch of 32 news articles padded to the longest more than half of the rows are padding.
  *
  * Launches: as e1, without the mask's copy. FLOPs: as e1, of `rows` rows.
  */
@@ -19,7 +18,7 @@ enum status encoder_e2_packed(struct encoder *e, const struct encoder_batch *bat
                               struct error *error) {
     TRY(encoder_reserve(e, batch->rows, error));
     e->used = 0;
-    struct encoder_list starts = encoder_take(e, batch->B + 1);
+    struct encoder_list starts = encoder_list_create(e, batch->B + 1);
     memcpy(starts.host, batch->starts, starts.count * sizeof *starts.host);
     const struct encoder_ids lists = encoder_list_rows(e, batch);
     const struct encoder_view view = {.rows = batch->rows,
@@ -32,5 +31,5 @@ enum status encoder_e2_packed(struct encoder *e, const struct encoder_batch *bat
     for (size_t l = 0; l < e->model->L; l++) {
         TRY(encoder_layer_one_by_one(e, &e->model->layers[l], &view, error));
     }
-    return encoder_deliver(e, batch, starts.device, error);
+    return encoder_store_results(e, batch, starts.device, error);
 }

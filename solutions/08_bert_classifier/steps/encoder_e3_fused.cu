@@ -1,13 +1,13 @@
 /**
  * @file encoder_e3_fused.cu
- * @brief Lab 06's operators: what surrounds a matmul goes with it.
+ * @brief Lab 06's operators: matmuls with fused epilogues.
  *
  * Changes since e2: bias, activation, residual and LayerNorm are the matmuls'
  * epilogues. A layer is q, k and v; attention; out with LayerNorm; up with
  * GELU; down with LayerNorm.
  *
- * Why: 36C floats a row and layer that single operators write and read back
- * (single_operators.cu) become 6C: a residual, a sum and a result for each LayerNorm.
+ * Why: single operators write and read back 36C floats a row and layer (single_operators.cu); fused
+ * ones 6C: a residual, a sum and a result for each LayerNorm.
  *
  * Launches: 7 a layer (two for a matmul with LayerNorm), up to 9 where few rows
  * make lab 04 split K. FLOPs: as e2.
@@ -64,10 +64,11 @@ static enum status close_sublayer(const struct encoder *e, float *x, const float
     return fused_epilogues(&problem, e->workspace, e->stream, error);
 }
 
-enum status encoder_behind_attention(const struct encoder *e, float *x,
-                                     const struct encoder_layer *layer, size_t rows,
-                                     struct error *error) {
-    TRY(close_sublayer(e, x, e->mixed, &layer->out, &layer->attention, rows, e->model->C, error));
+enum status encoder_after_attention(const struct encoder *e, float *x,
+                                    const struct encoder_layer *layer, size_t rows,
+                                    struct error *error) {
+    TRY(close_sublayer(e, x, e->attended, &layer->out, &layer->attention, rows, e->model->C,
+                       error));
     TRY(activate(e, x, &layer->up, rows, error));
     return close_sublayer(e, x, e->inner, &layer->down, &layer->feed_forward, rows,
                           e->model->hidden, error);
@@ -78,14 +79,14 @@ enum status encoder_layer_fused(const struct encoder *e, const struct encoder_la
     size_t C = e->model->C;
     TRY(encoder_linear(e, e->qkv, e->x, &layer->qkv, view->rows, 3 * C, C, error));
     TRY(encoder_attend(e, view, error));
-    return encoder_behind_attention(e, e->x, layer, view->rows, error);
+    return encoder_after_attention(e, e->x, layer, view->rows, error);
 }
 
 enum status encoder_e3_fused(struct encoder *e, const struct encoder_batch *batch,
                              struct error *error) {
     TRY(encoder_reserve(e, batch->rows, error));
     e->used = 0;
-    struct encoder_list starts = encoder_take(e, batch->B + 1);
+    struct encoder_list starts = encoder_list_create(e, batch->B + 1);
     memcpy(starts.host, batch->starts, starts.count * sizeof *starts.host);
     const struct encoder_ids lists = encoder_list_rows(e, batch);
     const struct encoder_view view = {.rows = batch->rows,
@@ -98,5 +99,5 @@ enum status encoder_e3_fused(struct encoder *e, const struct encoder_batch *batc
     for (size_t l = 0; l < e->model->L; l++) {
         TRY(encoder_layer_fused(e, &e->model->layers[l], &view, error));
     }
-    return encoder_deliver(e, batch, starts.device, error);
+    return encoder_store_results(e, batch, starts.device, error);
 }

@@ -2,9 +2,9 @@
  * @file encoder_e4_one_upload.cu
  * @brief One copy and one launch before the first layer.
  *
- * Changes since e3: starts, ids, types and positions lie one behind the other in
- * page-locked memory and are copied at once. One kernel gathers the three rows of
- * a token, adds them up and normalises the sum, which stays in registers.
+ * Changes since e3: starts, ids, types and positions are contiguous in page-locked memory and are
+ * copied at once. One kernel gathers the three rows of a token, adds them up and normalises the
+ * sum, which stays in registers.
  *
  * Why: four copies and four launches, each of a few microseconds, most of them
  * latency; and the sum was written three times, and read three times, before
@@ -47,12 +47,12 @@ static __device__ __forceinline__ float sum_at(const struct token &t, size_t c) 
 }
 
 static __device__ __forceinline__ void store(const struct embedding &p, size_t row, size_t c,
-                                             float centred, float scale) {
-    p.out[row * p.C + c] = centred * scale * p.norm.weight[c] + p.norm.bias[c];
+                                             float deviation, float rstd) {
+    p.out[row * p.C + c] = deviation * rstd * p.norm.weight[c] + p.norm.bias[c];
 }
 
-/* Rows of at most 32 * HELD channels. */
-template <int HELD>
+/* Rows of at most 32 * CHANNELS channels. */
+template <int CHANNELS>
 static __global__ void __launch_bounds__(THREADS) embed_in_registers(struct embedding p) {
     size_t row = blockIdx.x * (size_t)ROWS_A_BLOCK + threadIdx.x / WARP;
     unsigned lane = threadIdx.x % WARP;
@@ -60,25 +60,25 @@ static __global__ void __launch_bounds__(THREADS) embed_in_registers(struct embe
         return; /* the whole warp */
     }
     const struct token t = token_of(p, row);
-    float held[HELD], sum = 0.0f, squares = 0.0f;
+    float x[CHANNELS], sum = 0.0f, squares = 0.0f;
 #pragma unroll
-    for (int i = 0; i < HELD; i++) {
+    for (int i = 0; i < CHANNELS; i++) {
         size_t c = lane + WARP * i;
-        held[i] = c < p.C ? sum_at(t, c) : 0.0f;
-        sum += held[i];
+        x[i] = c < p.C ? sum_at(t, c) : 0.0f;
+        sum += x[i];
     }
     float mean = warp_sum(sum) / (float)p.C;
 #pragma unroll
-    for (int i = 0; i < HELD; i++) {
-        held[i] -= mean;
-        squares += lane + WARP * i < p.C ? held[i] * held[i] : 0.0f;
+    for (int i = 0; i < CHANNELS; i++) {
+        x[i] -= mean;
+        squares += lane + WARP * i < p.C ? x[i] * x[i] : 0.0f;
     }
-    float scale = rsqrtf(warp_sum(squares) / (float)p.C + p.norm.eps);
+    float rstd = rsqrtf(warp_sum(squares) / (float)p.C + p.norm.eps);
 #pragma unroll
-    for (int i = 0; i < HELD; i++) {
+    for (int i = 0; i < CHANNELS; i++) {
         size_t c = lane + WARP * i;
         if (c < p.C) {
-            store(p, row, c, held[i], scale);
+            store(p, row, c, x[i], rstd);
         }
     }
 }
@@ -96,12 +96,12 @@ static __global__ void __launch_bounds__(THREADS) embed_long_rows(struct embeddi
     }
     float mean = warp_sum(sum) / (float)p.C;
     for (size_t c = lane; c < p.C; c += WARP) {
-        float centred = sum_at(t, c) - mean;
-        squares += centred * centred;
+        float deviation = sum_at(t, c) - mean;
+        squares += deviation * deviation;
     }
-    float scale = rsqrtf(warp_sum(squares) / (float)p.C + p.norm.eps);
+    float rstd = rsqrtf(warp_sum(squares) / (float)p.C + p.norm.eps);
     for (size_t c = lane; c < p.C; c += WARP) {
-        store(p, row, c, sum_at(t, c) - mean, scale);
+        store(p, row, c, sum_at(t, c) - mean, rstd);
     }
 }
 
@@ -138,11 +138,11 @@ enum status encoder_embed_at_once(const struct encoder *e, const int32_t *ids, c
     return device_launched("the embeddings", error);
 }
 
-enum status encoder_begin(struct encoder *e, const struct encoder_batch *batch,
-                          struct encoder_view *view, struct error *error) {
+enum status encoder_prologue(struct encoder *e, const struct encoder_batch *batch,
+                             struct encoder_view *view, struct error *error) {
     TRY(encoder_reserve(e, batch->rows, error));
     e->used = 0;
-    struct encoder_list starts = encoder_take(e, batch->B + 1);
+    struct encoder_list starts = encoder_list_create(e, batch->B + 1);
     memcpy(starts.host, batch->starts, starts.count * sizeof *starts.host);
     const struct encoder_ids lists = encoder_list_rows(e, batch);
     const struct encoder_list all = {e->staged, e->lists, e->used};
@@ -160,9 +160,9 @@ enum status encoder_begin(struct encoder *e, const struct encoder_batch *batch,
 enum status encoder_e4_one_upload(struct encoder *e, const struct encoder_batch *batch,
                                   struct error *error) {
     struct encoder_view view;
-    TRY(encoder_begin(e, batch, &view, error));
+    TRY(encoder_prologue(e, batch, &view, error));
     for (size_t l = 0; l < e->model->L; l++) {
         TRY(encoder_layer_fused(e, &e->model->layers[l], &view, error));
     }
-    return encoder_deliver(e, batch, view.starts, error);
+    return encoder_store_results(e, batch, view.starts, error);
 }

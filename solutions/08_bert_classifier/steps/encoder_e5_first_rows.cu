@@ -1,20 +1,19 @@
 /**
  * @file encoder_e5_first_rows.cu
- * @brief The last layer computes what is read: the first row of each sequence.
+ * @brief The last layer computes only the rows that are read: the first one of each sequence.
  *
- * Changes since e4: where the hidden state is not wanted, the last layer makes k and v of
- * all rows, and everything else (q, attention, out, up, down) of the B first
- * rows only. Attention of one query a sequence is a kernel of its own: lab 07's
- * packed form has as many queries as keys.
+ * Changes since e4: if the hidden state is not wanted, the last layer computes k and v of all rows,
+ * and everything else (q, attention, out, up, down) of the B first rows only. Attention of one
+ * query a sequence is a kernel of its own: lab 07's packed form has as many queries as keys.
  *
  * Why: the classifier reads [CLS] alone. With hidden = 4C, k and v are 4 C^2 of a
  * row's 24 C^2 FLOPs: the last layer costs a sixth, 7% of all of BERT-base's. A
  * model of fewer layers gains more.
  *
  * Launches: 3 more in the last layer. Mapping of first_attention: a block a head
- * and sequence, a warp takes 4 keys at a time, its lanes the head's channels;
- * each warp keeps a softmax of its own that goes along (lab 07), and they are put
- * together at the end. Bytes: k and v once, 8 C a row. FLOPs: 4 C a row.
+ * and sequence, a warp has 4 keys at a time, its lanes the head's channels; each warp has an online
+ * softmax of its own (lab 07), and they are merged at the end. Bytes: k and v once, 8 C a row.
+ * FLOPs: 4 C a row.
  */
 #include <limits.h>
 #include <math.h>
@@ -23,7 +22,7 @@
 #include "labs/07_attention/attention.h"
 #include "solutions/08_bert_classifier/steps/ladder.h"
 
-enum { WARP = 32, WARPS = 8, THREADS = WARP * WARPS, TOGETHER = 4 };
+enum { WARP = 32, WARPS = 8, THREADS = WARP * WARPS, KEYS = 4 };
 
 struct first_attention {
     const float *q;        /* (B, C) */
@@ -34,34 +33,35 @@ struct first_attention {
     float scale;
 };
 
-/* A softmax that goes along: a lane has the channels lane, lane + 32, ... of the weighted sum. */
-template <int OWN> struct state { float largest, sum, out[OWN]; };
+/* Online softmax state; a lane has the channels lane, lane + 32, ... of P V. */
+template <int OWN> struct online_softmax { float max, sum, out[OWN]; };
 
 /* The lane's channels of one row of k or v; beyond the head or the sequence 0. */
 template <int OWN>
 static __device__ __forceinline__ void load(float (&to)[OWN], const float *row, unsigned lane,
-                                            unsigned HS, bool there) {
+                                            unsigned HS, bool valid) {
 #pragma unroll
     for (int i = 0; i < OWN; i++) {
-        to[i] = there && lane + WARP * i < HS ? row[lane + WARP * i] : 0.0f;
+        to[i] = valid && lane + WARP * i < HS ? row[lane + WARP * i] : 0.0f;
     }
 }
 
-/* Takes in the keys from `key` on, of `count` that there are; kv is the head's part of row 0. */
+/* Online softmax update by KEYS keys from `key` on, of `count` in all; kv is the head's part of row
+ * 0. */
 template <int OWN>
-static __device__ __forceinline__ void take_in(struct state<OWN> &s, const float (&q)[OWN],
-                                               const float *kv, size_t C, unsigned HS, int key,
-                                               int count) {
+static __device__ __forceinline__ void
+online_softmax_update(struct online_softmax<OWN> &s, const float (&q)[OWN], const float *kv,
+                      size_t C, unsigned HS, int key, int count) {
     unsigned lane = threadIdx.x % WARP;
-    float k[TOGETHER][OWN], v[TOGETHER][OWN], weight[TOGETHER], largest = s.largest;
+    float k[KEYS][OWN], v[KEYS][OWN], weight[KEYS], largest = s.max;
 #pragma unroll
-    for (int i = 0; i < TOGETHER; i++) {
+    for (int i = 0; i < KEYS; i++) {
         const float *row = kv + (size_t)(key + i) * 2 * C;
         load(k[i], row, lane, HS, key + i < count);
         load(v[i], row + C, lane, HS, key + i < count);
     }
 #pragma unroll
-    for (int i = 0; i < TOGETHER; i++) {
+    for (int i = 0; i < KEYS; i++) {
         float product = 0.0f;
 #pragma unroll
         for (int j = 0; j < OWN; j++) {
@@ -69,17 +69,17 @@ static __device__ __forceinline__ void take_in(struct state<OWN> &s, const float
         }
         product = warp_sum(product);
         weight[i] = key + i < count ? product : -INFINITY;
-        largest = fmaxf(largest, weight[i]); /* finite: there is the first of them */
+        largest = fmaxf(largest, weight[i]); /* finite: key itself is below count */
     }
-    float shrink = expf(s.largest - largest);
-    s.largest = largest;
-    s.sum *= shrink;
+    float rescale = expf(s.max - largest);
+    s.max = largest;
+    s.sum *= rescale;
 #pragma unroll
     for (int j = 0; j < OWN; j++) {
-        s.out[j] *= shrink;
+        s.out[j] *= rescale;
     }
 #pragma unroll
-    for (int i = 0; i < TOGETHER; i++) {
+    for (int i = 0; i < KEYS; i++) {
         weight[i] = expf(weight[i] - largest);
         s.sum += weight[i];
 #pragma unroll
@@ -89,15 +89,31 @@ static __device__ __forceinline__ void take_in(struct state<OWN> &s, const float
     }
 }
 
+/* Channel threadIdx.x of the attention, merged from all warps' online softmaxes. */
+template <int OWN>
+static __device__ __forceinline__ float merge_warps(const float *max, const float *sums,
+                                                    const float (*outs)[WARP * OWN]) {
+    float largest = max[0], sum = 0.0f, x = 0.0f; /* finite: warp 0 has a key */
+    for (int w = 1; w < WARPS; w++) {
+        largest = fmaxf(largest, max[w]);
+    }
+    for (int w = 0; w < WARPS; w++) {
+        float rescale = expf(max[w] - largest);
+        sum += rescale * sums[w];
+        x += rescale * outs[w][threadIdx.x];
+    }
+    return x / sum;
+}
+
 /* Heads of at most 32 * OWN channels. */
 template <int OWN>
 static __global__ void __launch_bounds__(THREADS) first_attention_kernel(struct first_attention p) {
-    __shared__ float largest[WARPS], sums[WARPS], outs[WARPS][WARP * OWN];
+    __shared__ float max[WARPS], sums[WARPS], outs[WARPS][WARP * OWN];
     size_t h = blockIdx.x % p.NH, b = blockIdx.x / p.NH;
     unsigned lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, HS = (unsigned)(p.C / p.NH);
     int start = p.starts[b], count = p.starts[b + 1] - start;
     float q[OWN];
-    struct state<OWN> s = {
+    struct online_softmax<OWN> s = {
         - INFINITY, 0.0f, {
         }
     };
@@ -107,11 +123,11 @@ static __global__ void __launch_bounds__(THREADS) first_attention_kernel(struct 
         q[j] *= p.scale;
     }
     const float *kv = p.kv + (size_t)start * 2 * p.C + h * HS;
-    for (int key = (int)warp * TOGETHER; key < count; key += WARPS * TOGETHER) {
-        take_in(s, q, kv, p.C, HS, key, count);
+    for (int key = (int)warp * KEYS; key < count; key += WARPS * KEYS) {
+        online_softmax_update(s, q, kv, p.C, HS, key, count);
     }
     if (lane == 0) {
-        largest[warp] = s.largest;
+        max[warp] = s.max;
         sums[warp] = s.sum;
     }
 #pragma unroll
@@ -120,16 +136,7 @@ static __global__ void __launch_bounds__(THREADS) first_attention_kernel(struct 
     }
     __syncthreads();
     if (threadIdx.x < HS) {
-        float all = largest[0], sum = 0.0f, x = 0.0f; /* warp 0 has seen a key */
-        for (int w = 1; w < WARPS; w++) {
-            all = fmaxf(all, largest[w]);
-        }
-        for (int w = 0; w < WARPS; w++) {
-            float shrink = expf(largest[w] - all);
-            sum += shrink * sums[w];
-            x += shrink * outs[w][threadIdx.x];
-        }
-        p.out[b * p.C + h * HS + threadIdx.x] = x / sum;
+        p.out[b * p.C + h * HS + threadIdx.x] = merge_warps<OWN>(max, sums, outs);
     }
 }
 
@@ -141,7 +148,7 @@ static enum status attend_first(const struct encoder *e, const struct encoder_vi
         return error_set(error, STATUS_INVALID_ARGUMENT,
                          "encoder: %zu sequences with %zu heads are too many", view->B, m->NH);
     }
-    const struct first_attention p = {e->projected, e->qkv, view->starts,           e->mixed,
+    const struct first_attention p = {e->projected, e->qkv, view->starts,           e->attended,
                                       m->C,         m->NH,  1.0f / sqrtf((float)HS)};
     if (HS <= 1 * WARP) {
         first_attention_kernel<1><<<(unsigned)blocks, THREADS, 0, e->stream>>>(p);
@@ -165,7 +172,7 @@ static enum status run_last_layer(const struct encoder *e, const struct encoder_
     TRY(encoder_gather(e, first, e->x, view->starts, view->B, false, error));
     TRY(encoder_linear(e, e->projected, first, &q, view->B, C, C, error));
     TRY(attend_first(e, view, error));
-    return encoder_behind_attention(e, first, layer, view->B, error);
+    return encoder_after_attention(e, first, layer, view->B, error);
 }
 
 enum status encoder_e5_first_rows(struct encoder *e, const struct encoder_batch *batch,
@@ -173,11 +180,11 @@ enum status encoder_e5_first_rows(struct encoder *e, const struct encoder_batch 
     const struct encoder_model *m = e->model;
     struct encoder_view view;
     size_t whole = batch->hidden != NULL ? m->L : m->L - 1;
-    TRY(encoder_begin(e, batch, &view, error));
+    TRY(encoder_prologue(e, batch, &view, error));
     for (size_t l = 0; l < whole; l++) {
         TRY(encoder_layer_fused(e, &m->layers[l], &view, error));
     }
     return batch->hidden != NULL
-               ? encoder_deliver(e, batch, view.starts, error)
+               ? encoder_store_results(e, batch, view.starts, error)
                : run_last_layer(e, &m->layers[m->L - 1], &view, batch->first, error);
 }

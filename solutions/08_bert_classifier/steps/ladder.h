@@ -1,9 +1,9 @@
 /**
  * @file ladder.h
- * @brief The steps of solution 08, each with the signature of encoder_run(), and what they share.
+ * @brief The steps of solution 08, each with the signature of encoder_run(), and shared operators.
  *
- * All steps run on the same encoder, made by encoder_create(). The kernels of labs 04 to 07 are
- * called as they are; a step decides which rows they see, and what is copied when.
+ * All steps run on the same encoder, made by encoder_create(). They call the kernels of labs 04 to
+ * 07; a step decides which rows these compute, and when data is copied.
  */
 #ifndef WARPBOOK_SOLUTIONS_08_BERT_CLASSIFIER_STEPS_LADDER_H_
 #define WARPBOOK_SOLUTIONS_08_BERT_CLASSIFIER_STEPS_LADDER_H_
@@ -24,8 +24,8 @@ struct encoder_step {
 };
 
 /**
- * @brief The versions in the order they were written; the last one is what encoder_run() calls.
- * @param count receives how many
+ * @brief The versions in the order they were written; the last one is encoder_run().
+ * @param count receives their number
  */
 const struct encoder_step *encoder_ladder(size_t *count);
 
@@ -35,7 +35,7 @@ encoder_run_function encoder_e3_fused;
 encoder_run_function encoder_e4_one_upload;
 encoder_run_function encoder_e5_first_rows;
 
-/** Room for `capacity` rows; device memory but for staged. */
+/** Buffers for `capacity` rows; device memory, except staged. */
 struct encoder {
     const struct encoder_model *model;
     device_stream stream;
@@ -43,18 +43,18 @@ struct encoder {
     size_t capacity;
     float *x;         /**< (rows, C): the hidden state */
     float *qkv;       /**< (rows, 3C) */
-    float *mixed;     /**< (rows, C): attention's result */
+    float *attended;  /**< (rows, C): attention's result */
     float *projected; /**< (rows, C): a sublayer's result */
     float *inner;     /**< (rows, hidden) */
-    int32_t *staged;  /**< host, page-locked: this batch's lists, one behind the other */
-    int32_t *lists;   /**< the same at the same places */
-    size_t used;      /**< of both, in numbers */
+    int32_t *staged;  /**< host, page-locked: this batch's lists, contiguous */
+    int32_t *lists;   /**< device: the same, at the same offsets */
+    size_t used;      /**< numbers used of both */
 };
 
-/** Makes room; what the buffers held is gone if they were too small. */
+/** Grows the buffers if they are too small; their contents are lost then. */
 MUST_CHECK enum status encoder_reserve(struct encoder *e, size_t rows, struct error *error);
 
-/** @name Lists of numbers that a batch brings along
+/** @name A batch's lists of numbers
  * @{ */
 
 struct encoder_list {
@@ -62,19 +62,19 @@ struct encoder_list {
     size_t count;
 };
 
-/** The next `count` numbers; a batch begins with e->used = 0. */
-struct encoder_list encoder_take(struct encoder *e, size_t count);
+/** Allocates the next `count` numbers of both; a batch starts with e->used = 0. */
+struct encoder_list encoder_list_create(struct encoder *e, size_t count);
 
 /** Starts the copy of one list. */
 MUST_CHECK enum status encoder_upload(const struct encoder *e, const struct encoder_list *list,
                                       struct error *error);
 
-/** What the embeddings need, a number a row. */
+/** Inputs of the embeddings, a number a row. */
 struct encoder_ids {
     struct encoder_list ids, types, positions;
 };
 
-/** The batch's rows as they are: takes three lists and fills them in. */
+/** Creates and fills three lists for the batch's rows, without padding. */
 struct encoder_ids encoder_list_rows(struct encoder *e, const struct encoder_batch *batch);
 /** @} */
 
@@ -92,14 +92,14 @@ MUST_CHECK enum status encoder_embed_one_by_one(const struct encoder *e,
                                                 const struct encoder_ids *lists, size_t rows,
                                                 struct error *error);
 
-/** How rows lie, and who sees whom. */
+/** Layout of the rows, padded or packed, for attention. */
 struct encoder_view {
     size_t rows, B, longest;
     const uint8_t *mask;                 /**< (B, longest), device: padded; or NULL */
     const int32_t *starts, *host_starts; /**< (B + 1): packed; or NULL */
 };
 
-/** mixed = attention of each sequence to itself, by the thirds of qkv (rows, 3C). */
+/** attended = attention of each sequence to itself, by the thirds of qkv (rows, 3C). */
 MUST_CHECK enum status encoder_attend(const struct encoder *e, const struct encoder_view *view,
                                       struct error *error);
 
@@ -118,32 +118,34 @@ MUST_CHECK enum status encoder_linear(const struct encoder *e, float *out, const
                                       const struct encoder_linear *layer, size_t rows, size_t N,
                                       size_t K, struct error *error);
 
-/** x (rows, C) = the layer's result for rows of x that have been mixed: all behind attention. */
-MUST_CHECK enum status encoder_behind_attention(const struct encoder *e, float *x,
-                                                const struct encoder_layer *layer, size_t rows,
-                                                struct error *error);
+/** x (rows, C) = the layer's result from x and attended: all operators after attention. */
+MUST_CHECK enum status encoder_after_attention(const struct encoder *e, float *x,
+                                               const struct encoder_layer *layer, size_t rows,
+                                               struct error *error);
 
-/** x = the layer's result: 7 launches, a few more where there are few rows. */
+/** x = the layer's result: 7 launches, or up to 9 for few rows. */
 MUST_CHECK enum status encoder_layer_fused(const struct encoder *e,
                                            const struct encoder_layer *layer,
                                            const struct encoder_view *view, struct error *error);
 /** @} */
 
-/** e4: x (rows, C) = LayerNorm(word + position + type) in one launch; the lists are there. */
+/** e4: x (rows, C) = LayerNorm(word + position + type) in one launch; the lists are on the device.
+ */
 MUST_CHECK enum status encoder_embed_at_once(const struct encoder *e, const int32_t *ids,
                                              const int32_t *types, const int32_t *positions,
                                              size_t rows, struct error *error);
 
 /**
  * e4: the batch's lists in one copy, then its embeddings.
- * @param view receives how the rows lie
+ * @param view receives the layout of the rows
  */
-MUST_CHECK enum status encoder_begin(struct encoder *e, const struct encoder_batch *batch,
-                                     struct encoder_view *view, struct error *error);
+MUST_CHECK enum status encoder_prologue(struct encoder *e, const struct encoder_batch *batch,
+                                        struct encoder_view *view, struct error *error);
 
-/** Copies what is wanted of x to first and hidden. @param firsts (B), device: rows of x */
-MUST_CHECK enum status encoder_deliver(const struct encoder *e, const struct encoder_batch *batch,
-                                       const int32_t *firsts, struct error *error);
+/** Copies x to first and, if wanted, hidden. @param firsts (B), device: rows of x */
+MUST_CHECK enum status encoder_store_results(const struct encoder *e,
+                                             const struct encoder_batch *batch,
+                                             const int32_t *firsts, struct error *error);
 
 #ifdef __cplusplus
 }

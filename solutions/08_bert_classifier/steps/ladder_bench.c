@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "common/bench/device/device_launches.h"
+#include "common/bench/models/compare_logits.h"
 #include "common/device/device.h"
 #include "labs/08_bert_classifier/problem/case.h"
 #include "labs/08_bert_classifier/problem/lengths.h"
@@ -52,7 +53,7 @@ static enum status run_counted(void *argument, device_stream stream, struct erro
     return c->step->run(c->bench->encoder, &c->bench->batch.batch, error);
 }
 
-/* The fastest call, after two that nobody times; on simt one is as good as many. */
+/* The fastest call, after two untimed ones; on simt one call is enough. */
 static enum status time_step(const struct bench *b, const struct encoder_step *step, double *ms,
                              struct error *error) {
     *ms = INFINITY;
@@ -65,23 +66,13 @@ static enum status time_step(const struct bench *b, const struct encoder_step *s
     return device_synchronize(b->stream, error);
 }
 
-/* Largest difference of the last result from the first step's, relative to the largest value. */
-static double difference_of(const struct bench *b) {
-    double worst = 0.0, largest = 0.0;
-    for (size_t i = 0; i < b->batch.batch.B * b->net.model.C; i++) {
-        worst = fmax(worst, fabs((double)b->step[i] - (double)b->first_step[i]));
-        largest = fmax(largest, fabs((double)b->first_step[i]));
-    }
-    return worst / largest;
-}
-
 static enum status read_result(const struct bench *b, float *to, struct error *error) {
     size_t bytes = b->batch.batch.B * b->net.model.C * sizeof *to;
     return device_read(to, b->batch.first.data, bytes, b->stream, error);
 }
 
 static enum status show_steps(const struct bench *b, struct error *error) {
-    size_t count, launches;
+    size_t count, launches, floats = b->batch.batch.B * b->net.model.C;
     const struct encoder_step *steps = encoder_ladder(&count);
     double first_ms = 0.0, ms;
     printf("  %-16s %10s %12s %9s %8s\n", "step", "ms", "articles/s", "launches", "in all");
@@ -91,7 +82,7 @@ static enum status show_steps(const struct bench *b, struct error *error) {
         TRY(read_result(b, i == 0 ? b->first_step : b->step, error));
         TRY(device_count_launches_on(run_counted, &counted, b->stream, &launches, error));
         first_ms = i == 0 ? ms : first_ms;
-        if (i > 0 && !(difference_of(b) <= ENCODER_TOLERANCE)) {
+        if (i > 0 && !(largest_difference(b->step, b->first_step, floats) <= ENCODER_TOLERANCE)) {
             return error_set(error, STATUS_MISMATCH, "%s differs from %s", steps[i].name,
                              steps[0].name);
         }
@@ -140,7 +131,7 @@ int main(int argc, char **argv) {
     }
     struct bench bench = {0};
     struct error error = {0};
-    setenv("SIMT_CHECK", "bounds", 0); /* the tests look for the rest */
+    setenv("SIMT_CHECK", "bounds", 0); /* the tests run all checks */
     enum status status = run(&bench, &error);
     if (status != STATUS_OK) {
         fprintf(stderr, "ladder_bench: %s\n", error_text(&error, status));

@@ -1,4 +1,4 @@
-/* Every step of the ladder next to the reference: odd sizes, batches one after the other. */
+/* Every step of the ladder against the reference: odd sizes, batches one after the other. */
 #include "solutions/08_bert_classifier/steps/ladder.h"
 
 #include "common/testing/testing.h"
@@ -89,8 +89,8 @@ C_TEST(ladder, odd_sizes) {
     check_sizes(3, 5, 1, 3);
 }
 
-/* The embeddings' kernels, by how many channels a lane holds; heads of 33 to 128 channels. Few
-   tokens, and the longest once each: products of so many channels take most of the time. */
+/* The embeddings' kernels for each number of channels per lane; heads of 33 to 128 channels. Few
+   tokens, because products of that many channels take most of the time. */
 C_TEST(ladder, embeddings_of_every_length) {
     static const struct encoder_spec specs[] = {{some, COUNT(some), true, true},
                                                 {some, COUNT(some), false, false}};
@@ -99,7 +99,7 @@ C_TEST(ladder, embeddings_of_every_length) {
     check_specs(1030, 8, 1, 10, &specs[1], 1);
 }
 
-/* More keys than a round of the first row's attention takes. */
+/* More keys than the first row's attention has in one round. */
 C_TEST(ladder, first_rows_of_long_sequences) {
     static const int32_t lengths[] = {100, 3, 150, 33};
     const struct encoder_spec spec = {lengths, COUNT(lengths), false, false};

@@ -1,11 +1,11 @@
 /**
  * @file single_operators.cu
- * @brief What e1 and e2 are made of: lists copied one by one, a launch for each operator.
+ * @brief Operators of e1 and e2: lists copied one by one, a launch for each operator.
  *
- * All matrices of a layer are written to memory and read back between any two operators. For BERT's
- * C = 768 and 3072 channels in the feed-forward that is, a row and layer, beside what the matmuls
- * and attention themselves read and write: 6C for the bias of q, k and v, 2 * 7C behind out and
- * down (bias, sum, LayerNorm), 2 * 8C for bias and GELU of up; 36C floats, 110 KB.
+ * Between any two operators all matrices of a layer are written to memory and read back. For BERT's
+ * C = 768 and 3072 channels in the feed-forward that is, per row and layer, and in addition to the
+ * traffic of the matmuls and attention themselves: 6C for the bias of q, k and v, 2 * 7C after out
+ * and down (bias, sum, LayerNorm), 2 * 8C for bias and GELU of up; 36C floats, 110 KB.
  */
 #include <limits.h>
 #include <math.h>
@@ -19,17 +19,17 @@
 
 enum { THREADS = 256 };
 
-/* Lab 04's and 05's scratch memory lies behind the bytes that stay zero. */
+/* Lab 04's and 05's scratch memory follows the bytes that stay zero. */
 static void *scratch(const struct encoder *e) {
     return (char *)e->workspace + FUSED_ZERO_BYTES;
 }
 
 /* ---- Lists ---- */
 
-struct encoder_list encoder_take(struct encoder *e, size_t count) {
-    size_t place = e->used;
+struct encoder_list encoder_list_create(struct encoder *e, size_t count) {
+    size_t first = e->used;
     e->used += count;
-    return {e->staged + place, e->lists + place, count};
+    return {e->staged + first, e->lists + first, count};
 }
 
 enum status encoder_upload(const struct encoder *e, const struct encoder_list *list,
@@ -42,8 +42,9 @@ enum status encoder_upload(const struct encoder *e, const struct encoder_list *l
 }
 
 struct encoder_ids encoder_list_rows(struct encoder *e, const struct encoder_batch *batch) {
-    struct encoder_ids lists = {encoder_take(e, batch->rows), encoder_take(e, batch->rows),
-                                encoder_take(e, batch->rows)};
+    struct encoder_ids lists = {encoder_list_create(e, batch->rows),
+                                encoder_list_create(e, batch->rows),
+                                encoder_list_create(e, batch->rows)};
     for (size_t b = 0; b < batch->B; b++) {
         for (int32_t row = batch->starts[b]; row < batch->starts[b + 1]; row++) {
             lists.ids.host[row] = batch->ids[row];
@@ -80,8 +81,8 @@ enum status encoder_gather(const struct encoder *e, float *out, const float *tab
     return device_launched("gather_kernel", error);
 }
 
-enum status encoder_deliver(const struct encoder *e, const struct encoder_batch *batch,
-                            const int32_t *firsts, struct error *error) {
+enum status encoder_store_results(const struct encoder *e, const struct encoder_batch *batch,
+                                  const int32_t *firsts, struct error *error) {
     if (batch->hidden != NULL) {
         size_t bytes = batch->rows * e->model->C * sizeof(float);
         TRY(device_copy(batch->hidden, e->x, bytes, e->stream, error));
@@ -125,7 +126,7 @@ enum status encoder_attend(const struct encoder *e, const struct encoder_view *v
                                               .q = e->qkv,
                                               .k = e->qkv + m->C,
                                               .v = e->qkv + 2 * m->C,
-                                              .out = e->mixed,
+                                              .out = e->attended,
                                               .mask = view->mask,
                                               .starts = view->starts,
                                               .host_starts = view->host_starts,
@@ -175,7 +176,7 @@ enum status encoder_layer_one_by_one(const struct encoder *e, const struct encod
     size_t rows = view->rows;
     TRY(linear(e, e->qkv, e->x, &layer->qkv, rows, 3 * m->C, m->C, error));
     TRY(encoder_attend(e, view, error));
-    TRY(close_sublayer(e, e->mixed, &layer->out, &layer->attention, rows, m->C, error));
+    TRY(close_sublayer(e, e->attended, &layer->out, &layer->attention, rows, m->C, error));
     TRY(linear(e, e->inner, e->x, &layer->up, rows, m->hidden, m->C, error));
     TRY(launch_activation(e->inner, e->inner, rows * m->hidden, m->activation, e->stream, error));
     return close_sublayer(e, e->inner, &layer->down, &layer->feed_forward, rows, m->hidden, error);

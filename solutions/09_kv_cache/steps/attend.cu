@@ -1,13 +1,14 @@
 /**
  * @file attend.cu
- * @brief Launches the kernels of steps v4 to v6: which template, how many blocks.
+ * @brief Launches of steps v4 to v7: template instances and grids.
  */
 #include "solutions/09_kv_cache/steps/attend.cuh"
 #include "solutions/09_kv_cache/steps/ladder.h"
-#include "solutions/09_kv_cache/steps/stay.cuh"
+#include "solutions/09_kv_cache/steps/persistent.cuh"
 
-/* Blocks of the attention that a multiprocessor has at a time; floats. */
-enum { BLOCKS_A_MULTIPROCESSOR = 2, PARTS_ALIGNMENT = 64 };
+/* Resident blocks of the attention per multiprocessor; alignment of the workspace's parts, floats.
+ */
+enum { BLOCKS_A_MULTIPROCESSOR = 2, WORKSPACE_ALIGNMENT = 64 };
 
 static unsigned multiprocessors(void) {
     int device = 0, count = 0;
@@ -18,24 +19,26 @@ static unsigned multiprocessors(void) {
     return (unsigned)count;
 }
 
-/* Parts of the longest context: as many blocks as run at a time, and room for the results. */
+/* Splits of the longest context: as many blocks as are resident, if the workspace has room for
+ * their results. */
 static unsigned splits_for(const struct kv_attention *a, unsigned bundles, size_t group,
                            size_t floats) {
     size_t wanted = (size_t)multiprocessors() * BLOCKS_A_MULTIPROCESSOR / bundles;
-    size_t keys = ceil_div(a->longest, ATTEND_KEYS);
+    size_t keys = ceil_div(a->longest, ATTEND_SPLIT_KEYS);
     size_t room = floats / (bundles * group * (a->HS + 2));
     size_t splits = wanted < keys ? wanted : keys;
     splits = splits < room ? splits : room;
-    splits = splits < ATTEND_PARTS ? splits : (size_t)ATTEND_PARTS;
+    splits = splits < ATTEND_SPLITS ? splits : (size_t)ATTEND_SPLITS;
     return splits > 1 ? (unsigned)splits : 1;
 }
 
-/* The workspace: the product, counters, results of parts. */
+/* The workspace: the product, counters, partial results. */
 static struct attend plan_of(const struct kv_attention *a, void *workspace, bool split,
                              size_t group) {
     struct attend p = {};
     size_t group_a_key = a->NH / a->KVH;
-    size_t channels = ceil_div((a->NH + 2 * a->KVH) * a->HS, PARTS_ALIGNMENT) * PARTS_ALIGNMENT;
+    size_t channels =
+        ceil_div((a->NH + 2 * a->KVH) * a->HS, WORKSPACE_ALIGNMENT) * WORKSPACE_ALIGNMENT;
     p.a = *a;
     p.log2_theta = log2((double)a->theta);
     p.bundles = (unsigned)(a->KVH * ceil_div(group_a_key, group));
@@ -87,20 +90,21 @@ static size_t group_for(const struct kv_attention *a, bool vector) {
     return vector && a->NH > a->KVH ? (size_t)ATTEND_GROUP : 1;
 }
 
-static enum status launch_product_how(const struct product &p, const struct kv_launch *how,
-                                      device_stream stream, struct error *error) {
-    if (!how->stay || !stay_takes(&p.l)) {
+static enum status launch_product_or_persistent(const struct product &p,
+                                                const struct kv_launch *how, device_stream stream,
+                                                struct error *error) {
+    if (!how->persistent || !persistent_fits(&p.l)) {
         return launch_product(p, how->chained, stream, error);
     }
     unsigned count = multiprocessors();
-    FOR_TYPE(p.l.dtype, (launch_stay<E>(p, count, how->chained, stream)));
-    return device_launched("stay", error);
+    FOR_TYPE(p.l.dtype, (launch_persistent<E>(p, count, how->chained, stream)));
+    return device_launched("persistent", error);
 }
 
 enum status kv_product(const struct kv_linear *linear, const struct kv_launch *how,
                        device_stream stream, struct error *error) {
     struct product p = {*linear, NULL, 0, false};
-    return launch_product_how(p, how, stream, error);
+    return launch_product_or_persistent(p, how, stream, error);
 }
 
 enum status kv_attend(const struct kv_attention *a, void *workspace, const struct kv_launch *how,
@@ -111,7 +115,7 @@ enum status kv_attend(const struct kv_attention *a, void *workspace, const struc
     size_t group = group_for(a, vector);
     struct attend plan = plan_of(a, workspace, how->split, group);
     struct product product = {qkv_product(a, plan.qkv), plan.counters, plan.bundles, true};
-    TRY(launch_product_how(product, how, stream, error));
+    TRY(launch_product_or_persistent(product, how, stream, error));
     FOR_TYPE(a->dtype, (launch_attend<E>(plan, group, vector, how->chained, stream)));
     return device_launched("attend", error);
 }

@@ -3,29 +3,29 @@
  * @brief Step 2: a warp a row of weights, 16 bytes a lane; a block a query head.
  *
  * Changes since v1: the lanes of a warp read neighbouring pieces of one row and add their sums by
- * shuffles; the norm's factor is the warp's work, not each thread's. In attention eight warps have
- * every eighth key, and are put together at the end.
+ * shuffles; the warp computes 1 / RMS together, not each thread alone. In attention eight warps
+ * have every eighth key each, and are merged at the end.
  *
- * Why: a request of a warp is 512 bytes next to each other, all of them used.
+ * Why: a warp's request is 512 contiguous bytes, all of them used.
  *
- * What is left: a warp waits for its pieces before it asks for the next ones, and the norm is a
- * pass of its own over x.
+ * What is left: a warp waits for its pieces before it loads the next ones, and the norm is a
+ * separate pass over x.
  */
+#include "solutions/09_kv_cache/steps/helpers.cuh"
 #include "solutions/09_kv_cache/steps/ladder.h"
-#include "solutions/09_kv_cache/steps/parts.cuh"
 
 enum { THREADS = 256, WARPS = THREADS / 32 };
 
-/* RMSNorm's factor, by a warp; in every lane. */
-static __device__ float factor_of(const struct kv_linear &l) {
+/* RMSNorm's 1 / RMS, by a warp; in every lane. */
+static __device__ float rstd_of(const struct kv_linear &l) {
     float squares = 0.0f;
     for (size_t k = threadIdx.x % 32; k < l.K; k += 32) {
         squares += l.in[k] * l.in[k];
     }
-    return norm_factor(warp_sum(squares), l.K, l.eps);
+    return norm_rstd(warp_sum(squares), l.K, l.eps);
 }
 
-/* A row's product with n(x) / factor: the lane's share. */
+/* The lane's share of a row's product with x * norm. */
 template <typename E, bool VECTOR>
 static __device__ float share_of_row(const E *row, const struct kv_linear &l) {
     constexpr int WIDE = VECTOR ? VECTOR_ELEMENTS<E> : 1;
@@ -52,10 +52,10 @@ static __global__ void __launch_bounds__(THREADS) linear_v2_kernel(struct kv_lin
     if (n >= l.N) {
         return;
     }
-    float factor = l.norm != NULL && l.K > 0 ? factor_of(l) : 1.0f;
+    float rstd = l.norm != NULL && l.K > 0 ? rstd_of(l) : 1.0f;
     float sum = warp_sum(share_of_row<E, VECTOR>((const E *)l.weight + n * l.K, l));
     if (threadIdx.x % 32 == 0) {
-        l.out[n] = (l.residual != NULL ? l.residual[n] : 0.0f) + factor * sum;
+        l.out[n] = (l.residual != NULL ? l.residual[n] : 0.0f) + rstd * sum;
     }
 }
 
@@ -76,18 +76,19 @@ enum status kv_linear_v2_warp_rows(const struct kv_linear *linear, device_stream
     return device_launched("linear_v2", error);
 }
 
-/* What a warp has found: weights are relative to e^largest. */
-struct warp_mix {
-    float largest, sum, values[KV_MAX_HS];
+/* A warp's online softmax state. */
+struct warp_softmax {
+    float max, sum, values[KV_MAX_HS];
 };
 
-/* The warp's keys of query head blockIdx.x, into `m`; a lane has every 32nd channel. */
+/* Online softmax over the warp's keys for query head blockIdx.x; a lane has every 32nd channel. */
 template <typename E>
-static __device__ void mix_keys(struct warp_mix *m, const struct kv_attention &a, const float *q) {
+static __device__ void attend_keys(struct warp_softmax *state, const struct kv_attention &a,
+                                   const float *q) {
     enum { MOST = KV_MAX_HS / 32 }; /* channels of a lane */
     int lane = threadIdx.x % 32, HS = (int)a.HS;
     size_t head = blockIdx.x / (a.NH / a.KVH) * a.HS;
-    float scale = 1.0f / sqrtf((float)HS), largest = -INFINITY, sum = 0.0f, mixed[MOST] = {};
+    float scale = 1.0f / sqrtf((float)HS), max = -INFINITY, sum = 0.0f, out[MOST] = {};
     for (int s = threadIdx.x / 32; s <= *a.position; s += WARPS) {
         const E *k = (const E *)a.k + s * a.KVH * a.HS + head;
         const E *v = (const E *)a.v + s * a.KVH * a.HS + head;
@@ -98,22 +99,22 @@ static __device__ void mix_keys(struct warp_mix *m, const struct kv_attention &a
             score += c < HS ? q[blockIdx.x * a.HS + c] * to_float(k[c]) : 0.0f;
         }
         score = scale * warp_sum(score);
-        float next = fmaxf(largest, score);
-        float fade = expf(largest - next), weight = expf(score - next);
-        largest = next;
-        sum = sum * fade + weight;
+        float new_max = fmaxf(max, score);
+        float rescale = expf(max - new_max), weight = expf(score - new_max);
+        max = new_max;
+        sum = sum * rescale + weight;
 #pragma unroll
         for (int i = 0; i < MOST; i++) {
             int c = lane + i * 32;
-            mixed[i] = mixed[i] * fade + (c < HS ? weight * to_float(v[c]) : 0.0f);
+            out[i] = out[i] * rescale + (c < HS ? weight * to_float(v[c]) : 0.0f);
         }
     }
 #pragma unroll
     for (int i = 0; i < MOST; i++) {
-        m->values[lane + i * 32] = mixed[i];
+        state->values[lane + i * 32] = out[i];
     }
     if (lane == 0) {
-        m->largest = largest, m->sum = sum;
+        state->max = max, state->sum = sum;
     }
 }
 
@@ -121,19 +122,19 @@ static __device__ void mix_keys(struct warp_mix *m, const struct kv_attention &a
 template <typename E>
 static __global__ void __launch_bounds__(THREADS)
     attention_v2_kernel(struct kv_attention a, const float *q) {
-    __shared__ struct warp_mix mixes[WARPS];
-    mix_keys<E>(&mixes[threadIdx.x / 32], a, q);
+    __shared__ struct warp_softmax softmaxes[WARPS];
+    attend_keys<E>(&softmaxes[threadIdx.x / 32], a, q);
     __syncthreads();
-    float largest = -INFINITY;
+    float max = -INFINITY;
     for (int w = 0; w < WARPS; w++) {
-        largest = fmaxf(largest, mixes[w].largest);
+        max = fmaxf(max, softmaxes[w].max);
     }
     for (size_t c = threadIdx.x; c < a.HS; c += THREADS) {
         float sum = 0.0f, value = 0.0f;
         for (int w = 0; w < WARPS; w++) {
-            float share = expf(mixes[w].largest - largest);
-            sum += share * mixes[w].sum;
-            value += share * mixes[w].values[c];
+            float share = expf(softmaxes[w].max - max);
+            sum += share * softmaxes[w].sum;
+            value += share * softmaxes[w].values[c];
         }
         a.out[blockIdx.x * a.HS + c] = value / sum;
     }
@@ -141,7 +142,7 @@ static __global__ void __launch_bounds__(THREADS)
 
 enum status kv_attend_heads(const struct kv_attention *attention, float *qkv, device_stream stream,
                             struct error *error) {
-    TRY(kv_turn_and_store(attention, qkv, stream, error));
+    TRY(kv_rotate_and_store(attention, qkv, stream, error));
     unsigned heads = (unsigned)attention->NH;
     FOR_TYPE(attention->dtype,
              (attention_v2_kernel<E><<<heads, THREADS, 0, stream>>>(*attention, qkv)));

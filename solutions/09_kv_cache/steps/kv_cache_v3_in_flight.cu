@@ -1,14 +1,15 @@
 /**
  * @file kv_cache_v3_in_flight.cu
- * @brief Step 3: a block has several rows, and asks for all of its weights before it needs any.
+ * @brief Step 3: a block has several rows, and loads all of its weights before it needs any.
  *
- * Changes since v2: a block's threads have 2 to 8 rows together. A thread loads its pieces of all
- * rows, 8 of 16 bytes as a rule, into registers, then x, once for all rows; sums are put together
- * in shared memory. (product.cuh has the parts.)
+ * Changes since v2: a block's threads share 2 to 8 rows. A thread loads its pieces of all rows,
+ * usually 8 of 16 bytes, into registers, then x, once for all rows; sums are reduced in shared
+ * memory. (The code is in product.cuh.)
  *
- * Why: memory answers after 0.6 microseconds or more. To move 4.4 TB/s meanwhile, 2.6 MB must be
- * on their way, 20 KB a multiprocessor; a warp a row with one load of 16 bytes a lane at a time has
- * that only if all goes well. And x, twice the size of a row in bf16, is loaded once for 4 rows.
+ * Why: memory answers after 0.6 microseconds or more. To move 4.4 TB/s, 2.6 MB must be in flight,
+ * 20 KB a multiprocessor; a warp a row with one load of 16 bytes a lane at a time reaches that only
+ * if most warps always have one in flight. And x, twice the size of a row in bf16, is loaded once
+ * for 4 rows.
  *
  * What is left: with a norm, the block first reads x for its squares and waits at a barrier.
  */
@@ -19,7 +20,7 @@ template <typename E, int PASSES, int ROWS>
 static __global__ void __launch_bounds__(PRODUCT_THREADS) linear_v3_kernel(struct kv_linear l) {
     __shared__ float shared[32];
     size_t row = (size_t)blockIdx.x * ROWS, pieces = l.K / VECTOR_ELEMENTS<E>;
-    int there = l.N - row < ROWS ? (int)(l.N - row) : ROWS;
+    int valid_rows = l.N - row < ROWS ? (int)(l.N - row) : ROWS;
     float sums[ROWS] = {}, squares = 0.0f, unused = 0.0f;
     for (size_t k = threadIdx.x; l.norm != NULL && k < l.K; k += blockDim.x) {
         squares += l.in[k] * l.in[k];
@@ -27,12 +28,14 @@ static __global__ void __launch_bounds__(PRODUCT_THREADS) linear_v3_kernel(struc
     squares = block_sum(squares, shared);
     uint4 w[ROWS][PASSES];
     for (size_t first = 0; first < pieces; first += (size_t)blockDim.x * PASSES) {
-        load_pieces<PASSES, ROWS>(w, (const uint4 *)l.weight + row * pieces, pieces, first, there);
+        load_pieces<PASSES, ROWS>(w, (const uint4 *)l.weight + row * pieces, pieces, first,
+                                  valid_rows);
         add_products<E, PASSES, ROWS>(sums, &unused, w, l, pieces, first);
     }
-    bool adds = l.residual != NULL && (int)threadIdx.x < there;
+    bool adds = l.residual != NULL && (int)threadIdx.x < valid_rows;
     float residual = adds ? l.residual[row + threadIdx.x] : 0.0f;
-    finish_rows<ROWS>(sums, threadIdx.x == 0 ? squares : 0.0f, l, l.out + row, residual, there);
+    product_epilogue<ROWS>(sums, threadIdx.x == 0 ? squares : 0.0f, l, l.out + row, residual,
+                           valid_rows);
 }
 
 /* About 8 pieces a thread. */

@@ -23,7 +23,7 @@ kv_linear_function kv_linear_v2_warp_rows;
 kv_linear_function kv_linear_v3_in_flight;
 kv_linear_function kv_linear_v4_fused;
 kv_linear_function kv_linear_v6_chained;
-kv_linear_function kv_linear_v7_stay;
+kv_linear_function kv_linear_v7_persistent;
 
 kv_attention_function kv_attention_v1_cache;
 kv_attention_function kv_attention_v2_warp_rows;
@@ -31,7 +31,7 @@ kv_attention_function kv_attention_v3_in_flight;
 kv_attention_function kv_attention_v4_fused;
 kv_attention_function kv_attention_v5_split;
 kv_attention_function kv_attention_v6_chained;
-kv_attention_function kv_attention_v7_stay;
+kv_attention_function kv_attention_v7_persistent;
 
 struct kv_step {
     const char *name;
@@ -39,30 +39,32 @@ struct kv_step {
     kv_attention_function *attention;
 };
 
-/** @return the steps in the order of the ladder, the last is the best; @p count receives how many.
+/** @return the steps in the order of the ladder, the best one last; @p count receives their number.
  */
 const struct kv_step *kv_ladder(size_t *count);
 
-/** Steps v1 to v3: turns q in place and k, and puts k and v into the cache. @param qkv product */
-MUST_CHECK enum status kv_turn_and_store(const struct kv_attention *attention, float *qkv,
-                                         device_stream stream, struct error *error);
+/** Steps v1 to v3: rotates q in place, and stores k, rotated, and v in the cache. @param qkv
+ * product */
+MUST_CHECK enum status kv_rotate_and_store(const struct kv_attention *attention, float *qkv,
+                                           device_stream stream, struct error *error);
 
-/** The same, and v2's attention, which v3 has too. */
+/** The same, and v2's attention, which v3 uses, too. */
 MUST_CHECK enum status kv_attend_heads(const struct kv_attention *attention, float *qkv,
                                        device_stream stream, struct error *error);
 
-/** How the kernels of v4 to v6 are launched. */
+/** Options of the launches of v4 to v7. */
 struct kv_launch {
-    bool split;   /**< attention: the context dealt out over blocks */
-    bool stay;    /**< products of few long rows: blocks that stay, with room for the next kernel */
-    bool chained; /**< kernels begin before the one in front is done, where the GPU can do that */
+    bool split;      /**< attention: split-KV */
+    bool persistent; /**< products of few long rows: a persistent kernel with half of the registers
+                      */
+    bool chained;    /**< programmatic dependent launch, where the GPU has it */
 };
 
-/** The product of v4 to v6; the call is checked. */
+/** The product of v4 to v7; the caller has checked the arguments. */
 MUST_CHECK enum status kv_product(const struct kv_linear *linear, const struct kv_launch *how,
                                   device_stream stream, struct error *error);
 
-/** The attention of v4 to v6: two launches; checks the call. */
+/** The attention of v4 to v7: two launches; checks its arguments. */
 MUST_CHECK enum status kv_attend(const struct kv_attention *attention, void *workspace,
                                  const struct kv_launch *how, device_stream stream,
                                  struct error *error);

@@ -2,11 +2,11 @@
  * @file ladder_bench.c
  * @brief What each step of solution 09 gains at the shapes of decoders.
  *
- * Products are timed as a decoder has them: a graph of launches that depend on each other, the
- * weights of many layers one after the other, so that L2 holds none of them. GB/s are bytes of
- * weights over that time, shares are of a read-only probe in the same run. Attention is what a
- * graph of 16 layers' calls takes beyond the same graph with the products alone. On simt shapes are
- * small and times modelled.
+ * Products are timed as in a decoder: a graph of dependent launches over the weights of many
+ * layers, so that L2 holds none of them. GB/s are bytes of weights over that time; shares are
+ * relative to a read-only probe in the same run. Attention's time is that of a graph of 16 layers'
+ * calls less that of the same graph with the products alone. On simt shapes are small and times
+ * modelled.
  */
 #include <cuda_runtime_api.h>
 #include <stdio.h>
@@ -22,13 +22,13 @@
 
 enum { VECTOR = 1 << 18, ATTENTION_LAYERS = 16 };
 
-/* A matrix of a layer; `norm`: its input is normed, else its output adds a residual. */
+/* A matrix of a layer. With `norm` its input is normalised, else its output adds a residual. */
 struct shape {
     size_t N, K;
     bool norm;
 };
 
-/* Matrices that one token goes through, layer by layer; the last one comes once. */
+/* The matrices of one token, layer by layer; the last one comes once. */
 struct chain {
     const char *name;
     enum nn_dtype dtype;
@@ -45,21 +45,21 @@ struct bench {
     bool modelled;
     double probe; /* bytes a second */
     device_stream stream;
-    unsigned char *pool; /* weights and caches, taken in turn */
+    unsigned char *pool; /* weights and caches, allocated round robin */
     size_t pool_bytes, taken;
     float *vectors[3], *norm;
     void *workspace;
     int32_t *position;
 };
 
-/* What one graph records: products of a chain, or layers of attention. */
+/* Calls that one graph records: products of a chain, or layers of attention. */
 struct work {
     struct bench *bench;
     const struct kv_step *step;
     const struct chain *chain;
     const struct heads *heads;
     bool attends;
-    size_t bytes; /* receives the weights' */
+    size_t bytes; /* receives the weights' bytes */
 };
 
 static enum status cuda_check(cudaError_t code, struct error *error) {
@@ -78,34 +78,34 @@ static void *take(struct bench *b, size_t bytes) {
     return memory;
 }
 
-/* ---- What is recorded ---- */
+/* ---- Recording ---- */
 
 static enum status call_product(struct work *w, const struct shape *s, enum nn_dtype dtype,
-                                size_t turn, struct error *error) {
+                                size_t index, struct error *error) {
     struct bench *b = w->bench;
     size_t bytes = s->N * s->K * nn_dtype_bytes(dtype);
     struct kv_linear l = {.N = s->N,
                           .K = s->K,
                           .dtype = dtype,
                           .weight = take(b, bytes),
-                          .in = b->vectors[turn % 2],
+                          .in = b->vectors[index % 2],
                           .norm = s->norm ? b->norm : NULL,
                           .eps = 1e-5f,
                           .residual = s->norm ? NULL : b->vectors[2],
-                          .out = b->vectors[(turn + 1) % 2]};
+                          .out = b->vectors[(index + 1) % 2]};
     w->bytes += bytes;
     return w->step->linear(&l, b->stream, error);
 }
 
 static enum status record_chain(struct work *w, struct error *error) {
     const struct chain *c = w->chain;
-    size_t turn = 0;
+    size_t index = 0;
     for (size_t i = 0; i < c->layers; i++) {
         for (size_t j = 0; j + 1 < c->count; j++) {
-            TRY(call_product(w, &c->shapes[j], c->dtype, turn++, error));
+            TRY(call_product(w, &c->shapes[j], c->dtype, index++, error));
         }
     }
-    return call_product(w, &c->shapes[c->count - 1], c->dtype, turn, error);
+    return call_product(w, &c->shapes[c->count - 1], c->dtype, index, error);
 }
 
 static enum status record_attention(struct work *w, struct error *error) {
@@ -146,37 +146,44 @@ static enum status launch_graph(void *graph, device_stream stream, struct error 
     return cuda_check(cudaGraphLaunch(graph, stream), error);
 }
 
+struct recorded {
+    cudaGraph_t graph;
+    cudaGraphExec_t executable;
+};
+
+/* The part of time_work() that can fail with something to destroy. */
+static enum status record_and_time(struct work *w, struct recorded *r, struct bench_timing *timing,
+                                   struct error *error) {
+    struct device_bench_options options = device_bench_defaults();
+    device_stream stream = w->bench->stream;
+    options.max_runs = 100;
+    TRY(cuda_check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), error));
+    enum status status = w->chain != NULL ? record_chain(w, error) : record_attention(w, error);
+    cudaError_t ended = cudaStreamEndCapture(stream, &r->graph);
+    TRY(status);
+    TRY(cuda_check(ended, error));
+    TRY(cuda_check(cudaGraphInstantiate(&r->executable, r->graph, 0), error));
+    return device_bench_run(&options, launch_graph, r->executable, stream, timing, error);
+}
+
 /* Records, then times the graph's launches: the median, in ms. */
 static enum status time_work(struct work *w, double *ms, struct error *error) {
-    struct bench *b = w->bench;
-    struct device_bench_options options = device_bench_defaults();
-    struct bench_timing timing;
-    cudaGraph_t graph = NULL;
-    cudaGraphExec_t exec = NULL;
-    options.max_runs = 100;
-    b->taken = 0;
+    struct bench_timing timing = {0};
+    struct recorded recorded = {0};
+    w->bench->taken = 0;
     w->bytes = 0;
-    TRY(cuda_check(cudaStreamBeginCapture(b->stream, cudaStreamCaptureModeRelaxed), error));
-    enum status status = w->chain != NULL ? record_chain(w, error) : record_attention(w, error);
-    enum status ended = cuda_check(cudaStreamEndCapture(b->stream, &graph), error);
-    status = status == STATUS_OK ? ended : status;
-    if (status == STATUS_OK) {
-        status = cuda_check(cudaGraphInstantiate(&exec, graph, 0), error);
+    enum status status = record_and_time(w, &recorded, &timing, error);
+    *ms = timing.median_ms;
+    if (recorded.executable != NULL) {
+        (void)cudaGraphExecDestroy(recorded.executable);
     }
-    if (status == STATUS_OK) {
-        status = device_bench_run(&options, launch_graph, exec, b->stream, &timing, error);
-        *ms = timing.median_ms;
-    }
-    if (exec != NULL) {
-        (void)cudaGraphExecDestroy(exec);
-    }
-    if (graph != NULL) {
-        (void)cudaGraphDestroy(graph);
+    if (recorded.graph != NULL) {
+        (void)cudaGraphDestroy(recorded.graph);
     }
     return status;
 }
 
-static enum status show_chain(struct bench *b, const struct chain *chain, struct error *error) {
+static enum status print_chain(struct bench *b, const struct chain *chain, struct error *error) {
     size_t count;
     const struct kv_step *steps = kv_ladder(&count);
     printf("\n%s, %s\n  %-16s %10s %8s %8s\n", chain->name, nn_dtype_name(chain->dtype), "step",
@@ -195,7 +202,7 @@ static enum status set_position(struct bench *b, int32_t position, struct error 
     return device_write(b->position, &position, sizeof position, b->stream, error);
 }
 
-static enum status show_attention(struct bench *b, const struct heads *h, struct error *error) {
+static enum status print_attention(struct bench *b, const struct heads *h, struct error *error) {
     static const size_t contexts[] = {64, 128, 512, 1024, 2048, 4096};
     size_t count;
     const struct kv_step *steps = kv_ladder(&count);
@@ -262,64 +269,74 @@ static void bench_close(struct bench *b) {
     device_stream_destroy(b->stream);
 }
 
+/* Decoders of 7B, 1.1B and 110M, and single matrices of 7B. */
+static const struct chain large_chains[] = {
+    {"7B, 8 layers and the classifier",
+     NN_BF16,
+     8,
+     5,
+     {{12288, 4096, true},
+      {4096, 4096, false},
+      {22016, 4096, true},
+      {4096, 11008, false},
+      {32000, 4096, true}}},
+    {"1.1B, all of it",
+     NN_BF16,
+     22,
+     5,
+     {{2560, 2048, true},
+      {2048, 2048, false},
+      {11264, 2048, true},
+      {2048, 5632, false},
+      {32000, 2048, true}}},
+    {"110M, all of it",
+     NN_F32,
+     12,
+     5,
+     {{2304, 768, true},
+      {768, 768, false},
+      {4096, 768, true},
+      {768, 2048, false},
+      {32000, 768, true}}},
+    {"12288 x 4096", NN_BF16, 15, 2, {{12288, 4096, true}, {12288, 4096, true}}},
+    {"4096 x 4096", NN_BF16, 47, 2, {{4096, 4096, false}, {4096, 4096, false}}},
+    {"22016 x 4096", NN_BF16, 7, 2, {{22016, 4096, true}, {22016, 4096, true}}},
+    {"4096 x 11008", NN_BF16, 15, 2, {{4096, 11008, false}, {4096, 11008, false}}},
+    {"32000 x 4096", NN_BF16, 5, 2, {{32000, 4096, true}, {32000, 4096, true}}},
+};
+
+static const struct chain small_chains[] = {
+    {"one layer of a small model",
+     NN_BF16,
+     1,
+     3,
+     {{768, 256, true}, {256, 256, false}, {1024, 256, true}}},
+    {"the same", NN_F32, 1, 3, {{768, 256, true}, {256, 256, false}, {1024, 256, true}}},
+};
+
+static const struct heads large_heads[] = {
+    {NN_BF16, 4096, 32, 32, 128, 4096},
+    {NN_BF16, 2048, 32, 4, 64, 4096},
+    {NN_F32, 768, 12, 12, 64, 4096},
+};
+
+static const struct heads small_heads[] = {{NN_BF16, 64, 4, 2, 64, 512}};
+
 static enum status run(struct bench *b, struct error *error) {
-    static const struct chain large[] = {
-        {"7B, 8 layers and the classifier",
-         NN_BF16,
-         8,
-         5,
-         {{12288, 4096, true},
-          {4096, 4096, false},
-          {22016, 4096, true},
-          {4096, 11008, false},
-          {32000, 4096, true}}},
-        {"1.1B, all of it",
-         NN_BF16,
-         22,
-         5,
-         {{2560, 2048, true},
-          {2048, 2048, false},
-          {11264, 2048, true},
-          {2048, 5632, false},
-          {32000, 2048, true}}},
-        {"110M, all of it",
-         NN_F32,
-         12,
-         5,
-         {{2304, 768, true},
-          {768, 768, false},
-          {4096, 768, true},
-          {768, 2048, false},
-          {32000, 768, true}}},
-        {"12288 x 4096", NN_BF16, 15, 2, {{12288, 4096, true}, {12288, 4096, true}}},
-        {"4096 x 4096", NN_BF16, 47, 2, {{4096, 4096, false}, {4096, 4096, false}}},
-        {"22016 x 4096", NN_BF16, 7, 2, {{22016, 4096, true}, {22016, 4096, true}}},
-        {"4096 x 11008", NN_BF16, 15, 2, {{4096, 11008, false}, {4096, 11008, false}}},
-        {"32000 x 4096", NN_BF16, 5, 2, {{32000, 4096, true}, {32000, 4096, true}}},
-    };
-    static const struct chain small[] = {
-        {"one layer of a small model",
-         NN_BF16,
-         1,
-         3,
-         {{768, 256, true}, {256, 256, false}, {1024, 256, true}}},
-        {"the same", NN_F32, 1, 3, {{768, 256, true}, {256, 256, false}, {1024, 256, true}}},
-    };
-    static const struct heads large_heads[] = {
-        {NN_BF16, 4096, 32, 32, 128, 4096},
-        {NN_BF16, 2048, 32, 4, 64, 4096},
-        {NN_F32, 768, 12, 12, 64, 4096},
-    };
-    static const struct heads small_heads[] = {{NN_BF16, 64, 4, 2, 64, 512}};
-    size_t chains = b->modelled ? COUNT(small) : COUNT(large);
+    size_t chains = b->modelled ? COUNT(small_chains) : COUNT(large_chains);
     size_t heads = b->modelled ? COUNT(small_heads) : COUNT(large_heads);
     for (size_t i = 0; i < chains; i++) {
-        TRY(show_chain(b, b->modelled ? &small[i] : &large[i], error));
+        TRY(print_chain(b, b->modelled ? &small_chains[i] : &large_chains[i], error));
     }
     for (size_t i = 0; i < heads; i++) {
-        TRY(show_attention(b, b->modelled ? &small_heads[i] : &large_heads[i], error));
+        TRY(print_attention(b, b->modelled ? &small_heads[i] : &large_heads[i], error));
     }
     return STATUS_OK;
+}
+
+static enum status open_and_run(struct bench *b, struct error *error) {
+    TRY(bench_open(b, error));
+    return run(b, error);
 }
 
 int main(int argc, char **argv) {
@@ -329,11 +346,8 @@ int main(int argc, char **argv) {
     }
     struct bench bench = {0};
     struct error error = {0};
-    setenv("SIMT_CHECK", "bounds", 0); /* the tests look for the rest */
-    enum status status = bench_open(&bench, &error);
-    if (status == STATUS_OK) {
-        status = run(&bench, &error);
-    }
+    setenv("SIMT_CHECK", "bounds", 0); /* the tests run all checks */
+    enum status status = open_and_run(&bench, &error);
     if (status != STATUS_OK) {
         fprintf(stderr, "ladder_bench: %s\n", error_text(&error, status));
     }

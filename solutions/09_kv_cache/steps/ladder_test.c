@@ -1,4 +1,4 @@
-/* Every step of the ladder against sums in double; the grader only sees the last one. */
+/* Every step of the ladder against sums in double; the grader runs the last one only. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -11,14 +11,20 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* What all cases of a test share. */
+/* Shared by all cases of a test. */
 struct bench {
     struct device_properties gpu;
     device_stream stream; /* not the default one: calls are recorded */
     void *workspace;
 };
 
-/* Without a GPU the program's other tests are not run. */
+static enum status bench_create(struct bench *b, struct error *error) {
+    TRY(device_properties(&b->gpu, error));
+    TRY(device_stream_create(&b->stream, error));
+    return device_alloc(&b->workspace, KV_WORKSPACE_BYTES, error);
+}
+
+/* Without a GPU the program's other tests do not run. */
 static bool bench_open(struct bench *b) {
     struct error error = {0};
     *b = (struct bench){0};
@@ -26,13 +32,7 @@ static bool bench_open(struct bench *b) {
         test_stop(__FILE__, __LINE__, "%s", error.message);
         return false;
     }
-    enum status status = device_properties(&b->gpu, &error);
-    if (status == STATUS_OK) {
-        status = device_stream_create(&b->stream, &error);
-    }
-    if (status == STATUS_OK) {
-        status = device_alloc(&b->workspace, KV_WORKSPACE_BYTES, &error);
-    }
+    enum status status = bench_create(b, &error);
     if (status != STATUS_OK) {
         TEST_FAIL("%s", error_text(&error, status));
     }
@@ -53,6 +53,13 @@ static void report(const char *step, const char *name, enum status status, const
 
 /* ---- kv_linear() ---- */
 
+static enum status run_and_check_linear(struct kv_linear_case *c, kv_linear_function *run,
+                                        const struct bench *b, char *text, size_t size,
+                                        struct error *error) {
+    TRY(kv_linear_case_run(c, run, b->stream, error));
+    return kv_linear_case_check(c, text, size, error);
+}
+
 static void check_linear(const struct kv_linear_spec *spec, const struct bench *b, bool last) {
     size_t count;
     const struct kv_step *steps = kv_ladder(&count);
@@ -63,10 +70,7 @@ static void check_linear(const struct kv_linear_spec *spec, const struct bench *
     report("case", c.name, status, "", &error);
     for (size_t i = last ? count - 1 : 0; i < count && status == STATUS_OK; i++) {
         char text[400] = "";
-        status = kv_linear_case_run(&c, steps[i].linear, b->stream, &error);
-        if (status == STATUS_OK) {
-            status = kv_linear_case_check(&c, text, sizeof text, &error);
-        }
+        status = run_and_check_linear(&c, steps[i].linear, b, text, sizeof text, &error);
         report(steps[i].name, c.name, status, text, &error);
     }
     kv_linear_case_free(&c);
@@ -111,8 +115,8 @@ C_TEST(ladder, linear_sizes) {
     check_linears(list, COUNT(list), false);
 }
 
-/* Every way in which rows are dealt out: 1 to 8 rows a block, the last block short; 1, 2 and 4
-   pieces a thread; rows of several rounds. */
+/* Every launch plan: 1 to 8 rows a block, the last block short; 1, 2 and 4 pieces a thread; rows of
+   several rounds. */
 C_TEST(ladder, linear_plans) {
     static const struct kv_linear_spec list[] = {
         {.N = 2113, .K = 32, .norm = true},
@@ -127,8 +131,8 @@ C_TEST(ladder, linear_plans) {
     check_linears(list, COUNT(list), false);
 }
 
-/* The last step's blocks that stay, which few, long rows get. */
-C_TEST(ladder, linear_blocks_that_stay) {
+/* The last step's persistent kernel, which few, long rows get. */
+C_TEST(ladder, linear_persistent) {
     static const struct kv_linear_spec list[] = {
         {.N = 2049, .K = 2056, .dtype = NN_F32, .norm = true, .residual = KV_RESIDUAL},
         {.N = 2048, .K = 4104, .dtype = NN_BF16, .residual = KV_IN_PLACE},
@@ -164,26 +168,31 @@ C_TEST(ladder, linear_large_sizes_on_a_gpu) {
 
 /* ---- kv_attention() ---- */
 
-/* Feeds one token to one step, by a graph of the call if there is one. */
+/* Runs one token on one step, by a graph of the call if there is one. */
+static enum status run_and_check_token(struct kv_text *t, size_t position,
+                                       const struct kv_step *step, void *graph,
+                                       const struct bench *b, char *text, size_t size,
+                                       struct error *error) {
+    TRY(kv_text_prepare(t, position, error));
+    TRY(graph != NULL
+            ? kv_graph_launch(graph, b->stream, error)
+            : kv_text_call(t, position + 1, step->attention, b->workspace, b->stream, error));
+    return kv_text_check(t, position, text, size, error);
+}
+
 static void feed(struct kv_text *t, size_t position, const struct kv_step *step, void *graph,
                  const struct bench *b) {
     struct error error = {0};
     char text[400] = "", name[300];
     snprintf(name, sizeof name, "%s, position %zu%s", t->name, position,
              graph != NULL ? ", recorded" : "");
-    enum status status = kv_text_prepare(t, position, &error);
-    if (status == STATUS_OK && graph == NULL) {
-        status = kv_text_call(t, position + 1, step->attention, b->workspace, b->stream, &error);
-    } else if (status == STATUS_OK) {
-        status = kv_graph_launch(graph, b->stream, &error);
-    }
-    if (status == STATUS_OK) {
-        status = kv_text_check(t, position, text, sizeof text, &error);
-    }
+    enum status status =
+        run_and_check_token(t, position, step, graph, b, text, sizeof text, &error);
     report(step->name, name, status, text, &error);
 }
 
-/* Positions one by one; recorded: one graph of the call for all of them, made for T rows. */
+/* Positions one by one. With `recorded`, all of them by one graph of the call, recorded for T rows.
+ */
 static void check_text(const struct kv_text_spec *spec, const size_t *positions, size_t count,
                        bool recorded, const struct bench *b) {
     size_t steps_count;
@@ -260,7 +269,7 @@ C_TEST(ladder, attention_odd_pointers) {
     check_texts(list, COUNT(list), first_tokens, COUNT(first_tokens), false, false);
 }
 
-/* The context in one part and in several, the last one full, short, and the new token alone; one
+/* The context in one split and in several, the last one full, short, and the new token alone; one
    recorded call. */
 C_TEST(ladder, attention_recorded) {
     static const size_t positions[] = {0, 1, 63, 64, 65, 127, 128, 200, 299, 5};
@@ -288,7 +297,7 @@ C_TEST(ladder, attention_large_sizes_on_a_gpu) {
     check_texts(list, COUNT(list), positions, COUNT(positions), true, true);
 }
 
-/* What the contract refuses every step refuses, with nothing launched. */
+/* Every step refuses wrong calls without a launch. */
 C_TEST(ladder, refuses) {
     const struct kv_attention good = {
         .C = 8, .NH = 2, .KVH = 2, .HS = 4, .T = 3, .theta = 1e4f, .longest = 3};

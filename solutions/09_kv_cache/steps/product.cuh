@@ -8,24 +8,24 @@
  *
  *     out = residual + f * sum of weight * (x * norm),   f = 1 / sqrt(mean(x^2) + eps)
  *
- * and both sums go along.
+ * and both sums are accumulated together. (f is rstd in the code.)
  */
 #ifndef WARPBOOK_SOLUTIONS_09_KV_CACHE_STEPS_PRODUCT_CUH_
 #define WARPBOOK_SOLUTIONS_09_KV_CACHE_STEPS_PRODUCT_CUH_
 
 #include "common/cuda/dependent_launch.cuh"
-#include "solutions/09_kv_cache/steps/parts.cuh"
+#include "solutions/09_kv_cache/steps/helpers.cuh"
 
 struct product {
     struct kv_linear l;
-    unsigned *counters; /* set to 0, where there are any: what the attention behind counts with */
+    unsigned *counters; /* NULL, or counters of the following attention, which are set to 0 */
     unsigned count;
-    bool late; /* the kernel behind may rely on all in front of this one being done */
+    bool late; /* lets the next kernel start only after this one has waited for the previous ones */
 };
 
 enum { PRODUCT_THREADS = 512 };
 
-/* ---- One launch after the other, overlapping ---- */
+/* ---- Programmatic dependent launch ---- */
 
 template <auto KERNEL, typename... ARGUMENTS>
 static inline void launch(bool chained, unsigned blocks, unsigned threads, device_stream stream,
@@ -39,17 +39,17 @@ static inline void launch(bool chained, unsigned blocks, unsigned threads, devic
 
 /* ---- The kernel ---- */
 
-/* The thread's pieces of ROWS rows, from piece `first` of a row on; 0 where there is none. */
+/* The thread's pieces of ROWS rows, from piece `first` of a row on; 0 beyond the end. */
 template <int PASSES, int ROWS>
 static __device__ __forceinline__ void load_pieces(uint4 w[ROWS][PASSES], const uint4 *rows,
-                                                   size_t pieces, size_t first, int there) {
+                                                   size_t pieces, size_t first, int valid_rows) {
 #pragma unroll
     for (int r = 0; r < ROWS; r++) {
 #pragma unroll
         for (int i = 0; i < PASSES; i++) {
             size_t piece = first + threadIdx.x + i * blockDim.x;
             w[r][i] = make_uint4(0, 0, 0, 0);
-            if (r < there && piece < pieces) {
+            if (r < valid_rows && piece < pieces) {
                 w[r][i] = load_no_allocate(rows + r * pieces + piece);
             }
         }
@@ -89,32 +89,32 @@ add_products(float sums[ROWS], float *squares, const uint4 w[ROWS][PASSES],
     }
 }
 
-/* Sums of all threads, and out. */
+/* The block's sums, the norm and the residual, to out. */
 template <int ROWS>
-static __device__ __forceinline__ void finish_rows(const float sums[ROWS], float squares,
-                                                   const struct kv_linear &l, float *out,
-                                                   float residual, int there) {
-    __shared__ float parts[ROWS + 1][PRODUCT_THREADS / 32];
+static __device__ __forceinline__ void product_epilogue(const float sums[ROWS], float squares,
+                                                        const struct kv_linear &l, float *out,
+                                                        float residual, int valid_rows) {
+    __shared__ float warp_sums[ROWS + 1][PRODUCT_THREADS / 32];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
 #pragma unroll
     for (int r = 0; r <= ROWS; r++) {
         float sum = warp_sum(r < ROWS ? sums[r] : squares);
         if (lane == 0) {
-            parts[r][warp] = sum;
+            warp_sums[r][warp] = sum;
         }
     }
     __syncthreads();
-    if ((int)threadIdx.x < there) {
-        float sum = 0.0f, factor = 1.0f;
+    if ((int)threadIdx.x < valid_rows) {
+        float sum = 0.0f, rstd = 1.0f;
         squares = 0.0f;
         for (int i = 0; i < warps; i++) {
-            sum += parts[threadIdx.x][i];
-            squares += parts[ROWS][i];
+            sum += warp_sums[threadIdx.x][i];
+            squares += warp_sums[ROWS][i];
         }
         if (l.norm != NULL) {
-            factor = norm_factor(squares, l.K, l.eps);
+            rstd = norm_rstd(squares, l.K, l.eps);
         }
-        out[threadIdx.x] = residual + factor * sum;
+        out[threadIdx.x] = residual + rstd * sum;
     }
 }
 
@@ -126,11 +126,12 @@ template <typename E, int PASSES, int ROWS>
 static __global__ void __launch_bounds__(PRODUCT_THREADS) product_kernel(struct product p) {
     const struct kv_linear &l = p.l;
     size_t row = (size_t)blockIdx.x * ROWS, pieces = l.K / VECTOR_ELEMENTS<E>;
-    int there = l.N - row < ROWS ? (int)(l.N - row) : ROWS;
+    int valid_rows = l.N - row < ROWS ? (int)(l.N - row) : ROWS;
     const uint4 *rows = (const uint4 *)l.weight + row * pieces;
     float sums[ROWS] = {}, squares = 0.0f;
     uint4 w[ROWS][PASSES];
-    load_pieces<PASSES, ROWS>(w, rows, pieces, 0, there); /* weights: no kernel writes them */
+    load_pieces<PASSES, ROWS>(w, rows, pieces, 0,
+                              valid_rows); /* before the wait: no kernel writes weights */
     if (!p.late) {
         launch_dependent_grids();
     }
@@ -138,23 +139,23 @@ static __global__ void __launch_bounds__(PRODUCT_THREADS) product_kernel(struct 
     if (p.late) {
         launch_dependent_grids();
     }
-    bool adds = l.residual != NULL && (int)threadIdx.x < there;
-    float residual = adds ? l.residual[row + threadIdx.x] : 0.0f; /* on its way early */
+    bool adds = l.residual != NULL && (int)threadIdx.x < valid_rows;
+    float residual = adds ? l.residual[row + threadIdx.x] : 0.0f; /* loaded early */
     for (size_t first = 0;;) {
         add_products<E, PASSES, ROWS>(sums, &squares, w, l, pieces, first);
         first += (size_t)blockDim.x * PASSES;
         if (first >= pieces) {
             break;
         }
-        load_pieces<PASSES, ROWS>(w, rows, pieces, first, there);
+        load_pieces<PASSES, ROWS>(w, rows, pieces, first, valid_rows);
     }
-    finish_rows<ROWS>(sums, squares, l, l.out + row, residual, there);
+    product_epilogue<ROWS>(sums, squares, l, l.out + row, residual, valid_rows);
     for (unsigned i = threadIdx.x; blockIdx.x == 0 && i < p.count; i += blockDim.x) {
         p.counters[i] = 0;
     }
 }
 
-/* ---- Shapes that need care: a warp a row, element by element ---- */
+/* ---- Unaligned shapes: a warp a row, element by element ---- */
 
 template <typename E> static __global__ void __launch_bounds__(256) odd_kernel(struct product p) {
     const struct kv_linear &l = p.l;
@@ -171,7 +172,7 @@ template <typename E> static __global__ void __launch_bounds__(256) odd_kernel(s
         }
         sum = warp_sum(sum);
         if (l.norm != NULL && l.K > 0) {
-            sum *= norm_factor(warp_sum(squares), l.K, l.eps);
+            sum *= norm_rstd(warp_sum(squares), l.K, l.eps);
         }
         if (threadIdx.x % 32 == 0) {
             l.out[n] = (l.residual != NULL ? l.residual[n] : 0.0f) + sum;
@@ -191,17 +192,17 @@ static inline void launch_rows(const struct product &p, bool chained, unsigned t
                                             stream, p);
 }
 
-/* How much longer multiprocessors take that have a block more than others, with `rows` a block. */
-static inline double unevenness(size_t N, size_t rows) {
-    const size_t multiprocessors = 132; /* measured on an H200; elsewhere it is as good a guess */
+/* Wave quantisation: time with `rows` rows a block, relative to perfectly even work. */
+static inline double wave_quantisation(size_t N, size_t rows) {
+    const size_t multiprocessors = 132; /* of an H200; a guess for other GPUs */
     size_t rounds = ceil_div(ceil_div(N, rows), multiprocessors);
     return (double)(rounds * rows * multiprocessors) / (double)N;
 }
 
-/* As many rows a block, up to 8, as go evenly over the multiprocessors. */
+/* The most rows a block, up to 8, that load the multiprocessors evenly. */
 static inline size_t rows_for(size_t N) {
     size_t rows = 8;
-    while (rows > 1 && unevenness(N, rows) > 1.25) {
+    while (rows > 1 && wave_quantisation(N, rows) > 1.25) {
         rows /= 2;
     }
     return rows;
@@ -222,8 +223,8 @@ static inline void launch_passes(const struct product &p, bool chained, unsigned
     }
 }
 
-/* How a row's pieces are dealt out: 2 a thread and round; 1, and so twice the threads, where there
-   are few blocks or short rows. */
+/* A thread has 2 pieces of a row per round; for few blocks or short rows 1, and so twice the
+ * threads. */
 template <typename E>
 static inline void launch_aligned(const struct product &p, bool chained, device_stream stream) {
     size_t pieces = p.l.K / VECTOR_ELEMENTS<E>, rows = rows_for(p.l.N);
@@ -238,7 +239,7 @@ static inline void launch_aligned(const struct product &p, bool chained, device_
     }
 }
 
-/* The call is checked. */
+/* The caller has checked the arguments. */
 static inline enum status launch_product(const struct product &p, bool chained,
                                          device_stream stream, struct error *error) {
     if (p.l.N == 0) {

@@ -1,7 +1,7 @@
 /**
  * @file decoder_d1_operators.cu
- * @brief d1: the starter's way. An operator is a launch, a prompt is fed token by token, tokens are
- *        drawn on the host.
+ * @brief d1: as the starter does. Each operator is a launch, a prompt is fed token by token, and
+ * tokens are sampled on the host.
  *
  * Launches a layer: two of attention, three products, a norm, a gate, two sums: 9.
  */
@@ -33,13 +33,13 @@ static enum status classify(const struct decoder *d, struct error *error) {
     return decoder_multiply(d, d->io.logits, m->classifier, d->y, m->V, m->C, NULL, NULL, error);
 }
 
-const struct decoder_way decoder_way_operators = {layer, classify};
+const struct decoder_path decoder_path_operators = {layer, classify};
 
 enum status decoder_d1_prefill(struct decoder *d, const int32_t *tokens, size_t count,
                                size_t position, struct error *error) {
-    return decoder_one_by_one(d, &decoder_way_operators, tokens, count, position, error);
+    return decoder_one_by_one(d, &decoder_path_operators, tokens, count, position, error);
 }
 
 enum status decoder_d1_step(struct decoder *d, size_t position, struct error *error) {
-    return decoder_step_from_host(d, &decoder_way_operators, position, error);
+    return decoder_step_from_host(d, &decoder_path_operators, position, error);
 }

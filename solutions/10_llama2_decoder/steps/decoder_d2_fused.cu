@@ -1,9 +1,9 @@
 /**
  * @file decoder_d2_fused.cu
- * @brief d2: lab 09's product takes the norm in front of it and the sum behind it along.
+ * @brief d2: lab 09's product includes the norm before it and the residual sum after it.
  *
- * Changes since d1: two sums and a norm a layer are no launches of their own: 6 instead of 9.
- * Why: for one token they move some kilobytes each; what they cost is their launch.
+ * Changes since d1: two sums and a norm a layer are fused into products: 6 launches instead of 9.
+ * Why: for one token they move some kilobytes each; their cost is the launch.
  */
 #include "labs/03_resident_weights/given/operators.h"
 #include "solutions/10_llama2_decoder/steps/ladder.h"
@@ -25,13 +25,13 @@ static enum status classify(const struct decoder *d, struct error *error) {
                             error);
 }
 
-const struct decoder_way decoder_way_fused = {layer, classify};
+const struct decoder_path decoder_path_fused = {layer, classify};
 
 enum status decoder_d2_prefill(struct decoder *d, const int32_t *tokens, size_t count,
                                size_t position, struct error *error) {
-    return decoder_one_by_one(d, &decoder_way_fused, tokens, count, position, error);
+    return decoder_one_by_one(d, &decoder_path_fused, tokens, count, position, error);
 }
 
 enum status decoder_d2_step(struct decoder *d, size_t position, struct error *error) {
-    return decoder_step_from_host(d, &decoder_way_fused, position, error);
+    return decoder_step_from_host(d, &decoder_path_fused, position, error);
 }

@@ -1,11 +1,10 @@
 /**
  * @file decoder_d4_stream.cu
- * @brief d4: the other products stream, too.
+ * @brief d4: the streaming kernel for the other products, too.
  *
- * Changes since d3: attention's output, down and the classifier by stream.cuh's kernel instead of
- * lab 09's.
- * Why: each warp goes through rows on its own, so that no block waits for its slowest warp between
- * two rows, and 128 KiB a multiprocessor are asked for while the kernel in front still ends.
+ * Changes since d3: attention's output, down and the classifier use stream.cuh's kernel instead of
+ * lab 09's. Why: each warp has rows of its own, so that no block waits for its slowest warp between
+ * two rows, and 128 KiB a multiprocessor are in flight while the previous kernel ends.
  */
 #include "solutions/10_llama2_decoder/steps/ladder.h"
 
@@ -25,13 +24,13 @@ static enum status classify(const struct decoder *d, struct error *error) {
                                    NULL, error);
 }
 
-const struct decoder_way decoder_way_stream = {layer, classify};
+const struct decoder_path decoder_path_stream = {layer, classify};
 
 enum status decoder_d4_prefill(struct decoder *d, const int32_t *tokens, size_t count,
                                size_t position, struct error *error) {
-    return decoder_one_by_one(d, &decoder_way_stream, tokens, count, position, error);
+    return decoder_one_by_one(d, &decoder_path_stream, tokens, count, position, error);
 }
 
 enum status decoder_d4_step(struct decoder *d, size_t position, struct error *error) {
-    return decoder_step_from_host(d, &decoder_way_stream, position, error);
+    return decoder_step_from_host(d, &decoder_path_stream, position, error);
 }

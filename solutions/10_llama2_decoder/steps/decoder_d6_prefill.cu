@@ -1,12 +1,12 @@
 /**
  * @file decoder_d6_prefill.cu
- * @brief d6: a prompt's tokens go through together, as rows of a matrix.
+ * @brief d6: prefill, a prompt's tokens as the rows of one matrix.
  *
  * Changes since d5: products are matrix multiplications, which read each weight once for all
  * tokens: lab 04's for fp32, gemm16 for 16 bits. Attention is lab 07's, the new tokens' queries
- * against the whole cache. In the last layer all tokens need keys and values, and only the last one
- * the rest: it goes through that layer as a single token does.
- * Why: token by token the weights are read `count` times; the arithmetic is the tensor cores' then.
+ * against the whole cache. In the last layer all tokens need keys and values, and only the last
+ * token needs the rest: it runs that layer as a single token does. Why: token by token the weights
+ * are read `count` times; as a matrix they are read once, and the arithmetic runs on tensor cores.
  *
  * In 16 bits normed rows, queries, heads and the gate are rounded once each; the residual stream
  * stays fp32, as with one token.
@@ -43,8 +43,8 @@ static enum status multiply_rows(const struct decoder *d, void *out, const void 
     return gemm16(&p, d->rows.workspace, d->stream, error);
 }
 
-/* rows.x, in fp32, or rows.sum, which is to be added to it, gets in (count, K) * weight (C, K)^T.
- */
+/* in (count, K) * weight (C, K)^T: in fp32 added to rows.x, else stored in rows.sum, which the next
+ * norm adds to rows.x. */
 static enum status multiply_onto_x(const struct decoder *d, const void *in, const void *weight,
                                    size_t count, size_t K, struct error *error) {
     size_t C = d->model->C;
@@ -68,7 +68,7 @@ static enum status multiply_onto_x(const struct decoder *d, const void *in, cons
     return gemm16(&p, d->rows.workspace, d->stream, error);
 }
 
-/* rows.y = RMSNorm of rows.x, to which rows.sum belongs where `sum` says so. */
+/* rows.y = RMSNorm of rows.x; with `sum`, rows.sum is added to rows.x first. */
 static enum status norm(const struct decoder *d, const float *weight, bool sum, size_t count,
                         struct error *error) {
     if (d->model->dtype != NN_F32) {
@@ -106,7 +106,7 @@ static enum status attend(const struct decoder *d, size_t l, size_t count, size_
     return attention(&p, d->stream, error);
 }
 
-/* All of a layer but the last; it leaves rows.sum behind. */
+/* A layer that is not the last. In 16 bits rows.sum is still to be added to rows.x afterwards. */
 static enum status run_layer(const struct decoder *d, size_t l, size_t count, size_t position,
                              struct error *error) {
     const struct decoder_model *m = d->model;
@@ -115,7 +115,7 @@ static enum status run_layer(const struct decoder *d, size_t l, size_t count, si
     size_t channels = m->NH * m->HS, all = channels + 2 * m->KVH * m->HS;
     TRY(norm(d, w->attention_norm, l > 0, count, error));
     TRY(multiply_rows(d, r->qkv, r->y, w->qkv, count, all, m->C, error));
-    TRY(decoder_rows_turn(d, l, true, count, position, error));
+    TRY(decoder_rows_rotate(d, l, true, count, position, error));
     TRY(attend(d, l, count, position, error));
     TRY(multiply_onto_x(d, r->heads, w->out, count, channels, error));
     TRY(norm(d, w->ffn_norm, true, count, error));
@@ -124,7 +124,7 @@ static enum status run_layer(const struct decoder *d, size_t l, size_t count, si
     return multiply_onto_x(d, r->gated, w->down, count, m->hidden, error);
 }
 
-/* Keys and values of all tokens; the rest for the last one, which ends in x. */
+/* Keys and values of all tokens; the rest for the last token alone, whose result is x. */
 static enum status run_last_layer(const struct decoder *d, size_t count, size_t position,
                                   struct error *error) {
     const struct decoder_model *m = d->model;
@@ -135,9 +135,9 @@ static enum status run_last_layer(const struct decoder *d, size_t count, size_t 
     bool sum = m->L > 1;
     TRY(norm(d, w->attention_norm, sum, count, error));
     TRY(multiply_rows(d, d->rows.qkv, d->rows.y, keys, count, 2 * m->KVH * m->HS, m->C, error));
-    TRY(decoder_rows_turn(d, m->L - 1, false, count, position, error));
-    TRY(decoder_rows_take(d, count - 1, last, error));
-    return decoder_way_stream.layer(d, m->L - 1, last + 1, error);
+    TRY(decoder_rows_rotate(d, m->L - 1, false, count, position, error));
+    TRY(decoder_rows_copy(d, count - 1, last, error));
+    return decoder_path_stream.layer(d, m->L - 1, last + 1, error);
 }
 
 static enum status upload(const struct decoder *d, const int32_t *tokens, size_t count,
@@ -153,7 +153,7 @@ static enum status upload(const struct decoder *d, const int32_t *tokens, size_t
 enum status decoder_d6_prefill(struct decoder *d, const int32_t *tokens, size_t count,
                                size_t position, struct error *error) {
     if (!d->has_rows || count < 2) {
-        return decoder_one_by_one(d, &decoder_way_stream, tokens, count, position, error);
+        return decoder_one_by_one(d, &decoder_path_stream, tokens, count, position, error);
     }
     TRY(upload(d, tokens, count, error));
     TRY(decoder_rows_embed(d, count, error));
@@ -161,5 +161,5 @@ enum status decoder_d6_prefill(struct decoder *d, const int32_t *tokens, size_t 
         TRY(run_layer(d, l, count, position, error));
     }
     TRY(run_last_layer(d, count, position, error));
-    return decoder_way_stream.classify(d, error);
+    return decoder_path_stream.classify(d, error);
 }

@@ -1,13 +1,12 @@
 /**
  * @file decoder_d7_graph.cu
- * @brief d7: a step is one launch, of a CUDA graph.
+ * @brief d7: a step is one launch of a CUDA graph.
  *
  * Changes since d6: d5's step is recorded, once for contexts of up to 256, 512, 1024 ... tokens: a
- * launch is as wide as the longest context that it may meet needs, and blocks without keys end at
- * once. The position is an argument of one kernel, the embedding's, which leaves it in device
- * memory for all others; it is set in the recorded graph before each launch. Why: 5 launches a
- * layer are started by the host one by one, some microseconds each; a small model's kernels are
- * shorter than that.
+ * grid has the blocks that its longest context needs, and blocks without keys end at once. The
+ * position is an argument of one kernel, the embedding's, which writes it to device memory for all
+ * others; it is set in the recorded graph before each launch. Why: the host launches 5 kernels a
+ * layer, some microseconds each; a small model's kernels are shorter than that.
  *
  * Kernels keep their early start (programmatic dependent launch) in the graph.
  */
@@ -35,7 +34,7 @@ static size_t longest_of(const struct decoder *d, size_t bucket) {
     return longest < d->model->T ? longest : d->model->T;
 }
 
-/* Records a step on a stream of its own, for the decoder's may be the default one. */
+/* Records a step on a stream of its own, because the decoder's may be the default one. */
 static enum status record_on(const struct decoder *d, device_stream stream, size_t longest,
                              cudaGraph_t *graph, struct error *error) {
     struct decoder recording = *d;
@@ -74,27 +73,34 @@ static enum status find_embed(const struct decoder *d, cudaGraph_t graph, cudaGr
                           : error_set(error, STATUS_DEVICE, "recording a step: no embedding in it");
 }
 
+/* The part of record() that can fail with a graph to destroy. */
+static enum status record_graph(const struct decoder *d, device_stream stream, size_t longest,
+                                struct decoder_graph *g, struct error *error) {
+    cudaGraphNode_t embed = NULL;
+    cudaGraphExec_t executable = NULL;
+    TRY(record_on(d, stream, longest, (cudaGraph_t *)&g->graph, error));
+    TRY(find_embed(d, (cudaGraph_t)g->graph, &embed, error));
+    TRY(check(cudaGraphInstantiate(&executable, (cudaGraph_t)g->graph, 0), error));
+    g->executable = executable;
+    g->embed = embed;
+    return STATUS_OK;
+}
+
 static enum status record(const struct decoder *d, struct decoder_graph *g, size_t longest,
                           struct error *error) {
     device_stream stream;
-    cudaGraph_t graph = NULL;
-    cudaGraphNode_t embed = NULL;
-    cudaGraphExec_t executable = NULL;
+    struct decoder_graph recorded = {};
     TRY(device_stream_create(&stream, error));
-    enum status status = record_on(d, stream, longest, &graph, error);
-    if (status == STATUS_OK) {
-        status = find_embed(d, graph, &embed, error);
-    }
-    if (status == STATUS_OK) {
-        status = check(cudaGraphInstantiate(&executable, graph, 0), error);
-    }
+    enum status status = record_graph(d, stream, longest, &recorded, error);
     device_stream_destroy(stream);
-    if (status != STATUS_OK && graph != NULL) {
-        (void)cudaGraphDestroy(graph);
+    if (status != STATUS_OK) {
+        if (recorded.graph != NULL) {
+            (void)cudaGraphDestroy((cudaGraph_t)recorded.graph);
+        }
         return status;
     }
-    *g = {executable, embed, graph};
-    return status;
+    *g = recorded;
+    return STATUS_OK;
 }
 
 void decoder_graphs_free(struct decoder *d) {
@@ -110,7 +116,7 @@ void decoder_graphs_free(struct decoder *d) {
 static enum status set_position(const struct decoder *d, const struct decoder_graph *g,
                                 size_t position, struct error *error) {
     struct decoder_embed_arguments a = decoder_embed_arguments(d, position);
-    void *arguments[] = {&a.x, &a.table, &a.token, &a.C, &a.place, &a.position};
+    void *arguments[] = {&a.x, &a.table, &a.token, &a.C, &a.position_out, &a.position};
     struct cudaKernelNodeParams launch;
     TRY(check(cudaGraphKernelNodeGetParams((cudaGraphNode_t)g->embed, &launch), error));
     launch.kernelParams = arguments;
@@ -123,7 +129,7 @@ enum status decoder_d7_step(struct decoder *d, size_t position, struct error *er
     enum cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
     size_t bucket = bucket_of(position);
     TRY(check(cudaStreamIsCapturing(d->stream, &capturing), error));
-    if (capturing != cudaStreamCaptureStatusNone) { /* somebody records: the launches themselves */
+    if (capturing != cudaStreamCaptureStatusNone) { /* the caller records: add the launches */
         return decoder_draw_and_run(d, position, longest_of(d, bucket), error);
     }
     struct decoder_graph *g = &d->graphs[bucket];

@@ -1,24 +1,25 @@
 /**
  * @file decoder_d8_one_kernel.cu
- * @brief d8: one kernel for a whole token, whose weights never stop streaming.
+ * @brief d8: one persistent kernel for a whole token, whose weights never stop streaming.
  *
- * Changes since d7: the five kernels of a layer are five parts of one kernel, with a block for each
- * multiprocessor. What the next part needs of other blocks they send each other (one_kernel.cuh);
- * each warp asks for its next weights, and for the keys and values of earlier tokens, through a
- * ring in shared memory (one_ring.cuh), by cp.async, across parts and layers.
+ * Changes since d7: the five kernels of a layer become five phases of one persistent kernel, with a
+ * block for each multiprocessor. Blocks exchange values through mailboxes, flag with data, instead
+ * of grid barriers (one_kernel.cuh). Each warp prefetches its next weights, and the keys and values
+ * of earlier tokens, by cp.async through a multistage pipeline in shared memory
+ * (one_pipeline.cuh), across phases and layers.
  *
  * Why: between two dependent kernels memory stands still for the time from the last byte of one
- * product to the first of the next, some 4 microseconds, 160 times a token in a model of 7B. That
- * time is needed here too, by sums, by sending, by waiting for the slowest block; but the rings
- * hold 168 KiB a multiprocessor, 22 MB in all, which is what memory delivers in 4.8 microseconds.
- * README.md has what that gains, and where the time goes.
+ * product to the first of the next, some 4 microseconds, 160 times a token in a model of 7B. The
+ * same time passes here, too, in sums, in exchanges and in waiting for the slowest block; but the
+ * pipelines hold 168 KiB a multiprocessor, 22 MB in all, as much as memory delivers in 4.8
+ * microseconds. README.md has the gain, and where the time goes.
  *
- * Launch: cooperative, as all blocks must be there; at most a block a multiprocessor and one a row
- * of each matrix, 12 warps each. Takes at most as many teams of queries as blocks, heads of a power
- * of two of 16-byte pieces, groups of 1, 2 or a multiple of 4 queries a key head, rows of a
+ * Launch: cooperative, as blocks wait for each other; at most a block a multiprocessor and one a
+ * row of each matrix, 12 warps each. Supports at most as many teams of queries as blocks, heads of
+ * a power of two of 16-byte pieces, groups of 1, 2 or a multiple of 4 queries a key head, rows of a
  * multiple of 16 bytes, compute capability 8.0 and 172 KiB of shared memory or more, which 9.0
- * and 10.0 have; others go d7's way. Bytes: each weight once, each key and value once (of grouped
- * queries, once for 4 queries). FLOPs: 2 a weight.
+ * and 10.0 have; other models and GPUs run d7. Bytes: each weight once, each key and value once (of
+ * grouped queries, once for 4 queries). FLOPs: 2 a weight.
  */
 #include <cuda_runtime.h>
 #include <math.h>
@@ -30,131 +31,134 @@
 
 /* ---- The kernel ---- */
 
-/* What a block keeps beside its input. */
-struct corner {
-    float2 angles[ONE_MOST_HS / 2];
+/* A block's static shared memory. */
+struct static_shared {
+    float2 angles[ONE_MAX_HS / 2];
     float squares[ONE_WARPS];
 };
 
 /*
- * A half of a layer, whose input is there: attention, or the feed-forward network. Either is a
- * product of the residual stream, something with its result, and a product that is added to the
- * stream. One code serves both, as a multiprocessor keeps 128 KiB of instructions at hand.
- * @param row the token's row of the embedding in the first half of all; else NULL
+ * A sublayer, attention or the feed-forward network, whose input b->x has. Both are a product of
+ * the residual stream, an operator on its result, and a product that is added to the stream. One
+ * code serves both, because a multiprocessor caches 128 KiB of instructions.
+ *
+ * @param row the token's embedding in the first sublayer, else NULL
  * @param tag the layer's first
  */
 template <typename E, int GROUP>
-static __device__ __forceinline__ void run_half(struct ring *ring, struct work *b,
-                                                struct corner *corner, unsigned l, bool second,
-                                                const E *row, unsigned tag, const struct one &p) {
-    const struct one_layer *layer = &ring->plan->layers[l];
-    multiply_all<E>(ring, b, second ? ONE_GATE : ONE_QKV, second ? ONE_UP : ONE_QKV,
-                    second ? ONE_OWED : owed_before_attention(ring->plan->item), p);
+static __device__ __forceinline__ void
+run_sublayer(struct pipeline *pipe, struct block_state *b, struct static_shared *fixed, unsigned l,
+             bool second, const E *row, unsigned tag, const struct one_arguments &p) {
+    const struct one_layer *layer = &pipe->plan->layers[l];
+    multiply_all<E>(pipe, b, second ? ONE_GATE : ONE_QKV, second ? ONE_UP : ONE_QKV,
+                    second ? ONE_HELD_BACK : held_back_before_attention(pipe->plan->item), p);
     if (second) {
-        show_gated(ring, b, bit_of(tag), p);
-        ask_l2(l + 1 < p.L ? layer[1].attention_norm : p.final_norm, p.C);
+        publish_gated(pipe, b, flag_of(tag), p);
+        prefetch_l2(l + 1 < p.L ? layer[1].attention_norm : p.final_norm, p.C);
     } else {
-        send_qkv(ring, b, tag + ONE_QKV_PART, p);
-        ask_l2(layer->ffn_norm, p.C);
-        attend<E, GROUP>(ring, l, (float *)b->x, corner->angles, tag, p);
+        publish_qkv(pipe, b, tag + ONE_TAG_QKV, p);
+        prefetch_l2(layer->ffn_norm, p.C);
+        attend<E, GROUP>(pipe, l, (float *)b->x, fixed->angles, tag, p);
     }
-    take_input<E, false>(ring, b, second ? p.gated : p.heads, bit_of(tag), NULL,
-                         second ? p.hidden : p.NH * p.HS, p);
-    add_product<E>(ring, b, second ? ONE_DOWN : ONE_OUT, row,
-                   second ? ONE_BEHIND_DOWN : ONE_BEHIND_OUT, p);
+    gather_input<E, false>(pipe, b, second ? p.gated : p.heads, flag_of(tag), NULL,
+                           second ? p.hidden : p.NH * p.HS, p);
+    add_to_residual<E>(pipe, b, second ? ONE_DOWN : ONE_OUT, row,
+                       second ? ONE_FLAG_AFTER_DOWN : ONE_FLAG_AFTER_OUT, p);
 }
 
-/* All halves of layers. Behind them the classifier's input is there. */
+/* All sublayers. Afterwards b->x has the classifier's input. */
 template <typename E, int GROUP>
-static __device__ __forceinline__ void run_layers(struct ring *ring, struct work *b,
-                                                  struct corner *corner, unsigned tag,
-                                                  const struct one &p) {
+static __device__ __forceinline__ void run_layers(struct pipeline *pipe, struct block_state *b,
+                                                  struct static_shared *fixed, unsigned tag,
+                                                  const struct one_arguments &p) {
     const E *row = (const E *)p.embedding + (size_t)*p.token * p.C;
-    take_embedding<E>(b, row, norm_of(ring->plan, 0, p), p);
+    load_embedding<E>(b, row, norm_of(pipe->plan, 0, p), p);
 #pragma unroll 1
-    for (unsigned half = 0; half < 2 * p.L; half++) {
-        bool second = half % 2 == 1;
-        run_half<E, GROUP>(ring, b, corner, half / 2, second, half == 0 ? row : NULL,
-                           tag + half / 2 * ONE_PARTS, p);
-        take_input<E, true>(ring, b, p.stream, second ? ONE_BEHIND_DOWN : ONE_BEHIND_OUT,
-                            norm_of(ring->plan, half + 1, p), p.C, p);
+    for (unsigned sublayer = 0; sublayer < 2 * p.L; sublayer++) {
+        bool second = sublayer % 2 == 1;
+        run_sublayer<E, GROUP>(pipe, b, fixed, sublayer / 2, second, sublayer == 0 ? row : NULL,
+                               tag + sublayer / 2 * ONE_TAGS, p);
+        gather_input<E, true>(pipe, b, p.residual,
+                              second ? ONE_FLAG_AFTER_DOWN : ONE_FLAG_AFTER_OUT,
+                              norm_of(pipe->plan, sublayer + 1, p), p.C, p);
     }
 }
 
-/* A token. @param shared the rings' bytes, then the plan, the input, sums of slices */
+/* A token. @param shared the pipelines' stages, then the plan, the input, sums of slices */
 template <typename E, int GROUP>
-static __device__ __forceinline__ void run(unsigned char *shared, struct corner *corner,
-                                           const struct one &p) {
-    struct plan *plan = (struct plan *)(shared + ONE_RING_BYTES);
-    float *rest = (float *)(shared + ONE_RING_BYTES + plan_bytes(p.L));
-    struct work b = {(float4 *)rest, rest + p.room, corner->squares, 1.0f};
+static __device__ __forceinline__ void run(unsigned char *shared, struct static_shared *fixed,
+                                           const struct one_arguments &p) {
+    struct plan *plan = (struct plan *)(shared + ONE_PIPELINE_BYTES);
+    float *rest = (float *)(shared + ONE_PIPELINE_BYTES + plan_bytes(p.L));
+    struct block_state b = {(float4 *)rest, rest + p.input_floats, fixed->squares, 1.0f};
     make_plan<E, GROUP>(plan, p);
     __syncthreads();
-    struct ring ring = ring_begin(shared, plan, p);
-    unsigned tag = *(volatile unsigned *)p.tag, next = tag + p.L * ONE_PARTS;
+    struct pipeline pipe = pipeline_prologue(shared, plan, p);
+    unsigned tag = *(volatile unsigned *)p.tag, next = tag + p.L * ONE_TAGS;
     for (unsigned i = threadIdx.x; i < p.HS / 2; i += ONE_THREADS) {
-        corner->angles[i] = one_angle(i, p);
+        fixed->angles[i] = one_angle(i, p);
     }
-    run_layers<E, GROUP>(&ring, &b, corner, tag, p);
+    run_layers<E, GROUP>(&pipe, &b, fixed, tag, p);
     if (blockIdx.x == 0 && threadIdx.x == 0) {
-        *p.tag = next; /* each block has sent something, so each has read the old one */
+        *p.tag = next; /* each block has published something, so each has read the old tag */
     }
-    multiply_all<E>(&ring, &b, ONE_CLASSIFIER, ONE_CLASSIFIER, 0, p);
-    put_logits(&ring, &b, p);
+    multiply_all<E>(&pipe, &b, ONE_CLASSIFIER, ONE_CLASSIFIER, 0, p);
+    store_logits(&pipe, &b, p);
 }
 
 template <typename E, int GROUP>
-static __global__ void __launch_bounds__(ONE_THREADS, 1) one_kernel(struct one p) {
-    if constexpr (ONE_CODE) {
+static __global__ void __launch_bounds__(ONE_THREADS, 1) one_kernel(struct one_arguments p) {
+    if constexpr (ONE_HAS_CP_ASYNC) {
         extern __shared__ __align__(128) unsigned char shared[];
-        __shared__ struct corner corner;
-        run<E, GROUP>(shared, &corner, p);
+        __shared__ struct static_shared fixed;
+        run<E, GROUP>(shared, &fixed, p);
     }
 }
 
 /* ---- Which kernel ---- */
 
-typedef void one_function(struct one);
+typedef void one_function(struct one_arguments);
 
-template <typename E> static one_function *kernel_for_team(size_t queries) {
+template <typename E> static one_function *kernel_for_queries(size_t queries) {
     return queries == 1   ? one_kernel<E, 1>
            : queries == 2 ? one_kernel<E, 2>
            : queries == 4 ? one_kernel<E, 4>
                           : NULL;
 }
 
-/* Queries that a team has, which share a key head; 0 where no team does. */
-static size_t team_of(const struct decoder_model *m) {
+/* Queries of a team, which share a key head; 0 for groups that the kernel does not support. */
+static size_t queries_of_team(const struct decoder_model *m) {
     size_t group = m->NH / m->KVH;
     return group % 4 == 0 ? 4 : group <= 2 ? group : 0;
 }
 
 static one_function *kernel_of(const struct decoder *d) {
-    size_t queries = team_of(d->model);
-    FOR_ELEMENTS(d->model->dtype, return (kernel_for_team<E>(queries)));
+    size_t queries = queries_of_team(d->model);
+    FOR_ELEMENTS(d->model->dtype, return (kernel_for_queries<E>(queries)));
 }
 
 /* Floats of shared memory for a product's input, or for attention's results. */
-static size_t room_of(const struct decoder_model *m) {
-    size_t K = m->C > m->hidden ? m->C : m->hidden, heads = m->NH * m->HS, group = team_of(m);
+static size_t input_floats_of(const struct decoder_model *m) {
+    size_t K = m->C > m->hidden ? m->C : m->hidden, heads = m->NH * m->HS,
+           group = queries_of_team(m);
     K = K > heads ? K : heads;
-    size_t attention = one_attention_room(group, m->HS);
+    size_t attention = one_attention_floats(group, m->HS);
     return ((K > attention ? K : attention) + 31) / 32 * 32;
 }
 
-/* Sums of slices that a block has of N rows of K. */
-static size_t sums_of(const struct decoder *d, size_t N, size_t K) {
+/* Sums of slices that a block has at most in a matrix (N, K). */
+static size_t slice_sums_of(const struct decoder *d, size_t N, size_t K) {
     size_t row_bytes = K * nn_dtype_bytes(d->model->dtype);
-    return ceil_div(N, d->one.blocks) * ceil_div(row_bytes, ONE_SLOT_BYTES);
+    return ceil_div(N, d->one.blocks) * ceil_div(row_bytes, ONE_STAGE_BYTES);
 }
 
-/* The most of all products. Gate and up are there together. */
+/* The same for all products. Gate and up are multiplied together. */
 static size_t most_sums(const struct decoder *d) {
     const struct decoder_model *m = d->model;
     size_t heads = m->NH * m->HS;
-    const size_t sums[] = {sums_of(d, heads + 2 * m->KVH * m->HS, m->C), sums_of(d, m->C, heads),
-                           2 * sums_of(d, m->hidden, m->C), sums_of(d, m->C, m->hidden),
-                           sums_of(d, m->V, m->C)};
+    const size_t sums[] = {slice_sums_of(d, heads + 2 * m->KVH * m->HS, m->C),
+                           slice_sums_of(d, m->C, heads), 2 * slice_sums_of(d, m->hidden, m->C),
+                           slice_sums_of(d, m->C, m->hidden), slice_sums_of(d, m->V, m->C)};
     size_t most = 0;
     for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
         most = sums[i] > most ? sums[i] : most;
@@ -162,8 +166,8 @@ static size_t most_sums(const struct decoder *d) {
     return most;
 }
 
-/* Whether rows and heads are as the kernel takes them. */
-static bool sizes_fit(const struct decoder_model *m) {
+/* Whether the kernel supports the sizes of rows and heads. */
+static bool sizes_supported(const struct decoder_model *m) {
     size_t count = 16 / nn_dtype_bytes(m->dtype), lanes = m->HS / count;
     bool rows = m->C % count == 0 && m->hidden % count == 0 && m->HS % count == 0;
     bool heads = rows && lanes > 0 && lanes <= 32 && (lanes & (lanes - 1)) == 0;
@@ -172,8 +176,8 @@ static bool sizes_fit(const struct decoder_model *m) {
            m->NH * m->HS < most;
 }
 
-/* One a multiprocessor, or as many as have a row of each matrix: a block that sends nothing could
-   fall behind until what it waits for is overwritten. */
+/* One a multiprocessor, but at most one a row of each matrix: a block that publishes nothing could
+ * fall behind until the values that it waits for are overwritten. */
 static size_t blocks_for(const struct decoder *d) {
     const struct decoder_model *m = d->model;
     size_t blocks = d->multiprocessors;
@@ -183,7 +187,7 @@ static size_t blocks_for(const struct decoder *d) {
 
 /* ---- Memory ---- */
 
-/* Of a token's keys in a layer. */
+/* Bytes of a token's keys in a layer. */
 static size_t key_bytes(const struct decoder_model *m) {
     return m->KVH * m->HS * nn_dtype_bytes(m->dtype);
 }
@@ -212,30 +216,33 @@ enum status decoder_one_create(struct decoder *d, struct error *error) {
     struct decoder_one *one = &d->one;
 
     one->blocks = blocks_for(d);
-    one->room = ONE_RING_BYTES + plan_bytes(m->L) + (room_of(m) + most_sums(d)) * sizeof(float);
-    one->possible = sizes_fit(m) && kernel_of(d) != NULL && d->major >= 8 &&
-                    m->NH / team_of(m) <= one->blocks &&
-                    one->room + sizeof(struct corner) <= d->shared_bytes;
-    if (!one->possible) {
+    one->shared_bytes =
+        ONE_PIPELINE_BYTES + plan_bytes(m->L) + (input_floats_of(m) + most_sums(d)) * sizeof(float);
+    one->supported = sizes_supported(m) && kernel_of(d) != NULL && d->major >= 8 &&
+                     m->NH / queries_of_team(m) <= one->blocks &&
+                     one->shared_bytes + sizeof(struct static_shared) <= d->shared_bytes;
+    if (!one->supported) {
         return STATUS_OK;
     }
-    size_t teams = m->NH / team_of(m);
-    size_t parts = one_parts((unsigned)m->T, (unsigned)teams, (unsigned)one->blocks);
+    size_t teams = m->NH / queries_of_team(m);
+    size_t splits = one_splits((unsigned)m->T, (unsigned)teams, (unsigned)one->blocks);
     TRY(device_alloc(&one->layers, (m->L + 1) * sizeof(struct one_layer), error));
-    const size_t counts[ONE_POSTS] = {(m->NH + 2 * m->KVH) * m->HS,
-                                      m->NH * parts * one_result((unsigned)m->HS), m->C,
-                                      m->NH * m->HS, m->hidden};
-    for (size_t i = 0; i < ONE_POSTS; i++) {
+    const size_t counts[ONE_MAILBOXES] = {(m->NH + 2 * m->KVH) * m->HS,
+                                          m->NH * splits * one_partial_floats((unsigned)m->HS),
+                                          m->C, m->NH * m->HS, m->hidden};
+    for (size_t i = 0; i < ONE_MAILBOXES; i++) {
         size_t bytes = (counts[i] + 1) * sizeof(uint64_t);
-        TRY(device_alloc(&one->posts[i], bytes, error));
-        TRY(device_set(one->posts[i], 0, bytes, d->stream, error));
+        TRY(device_alloc(&one->mailboxes[i], bytes, error));
+        TRY(device_set(one->mailboxes[i], 0, bytes, d->stream, error));
     }
-    const unsigned first_tag = ONE_PARTS; /* so the first bit is not what is there */
+    const unsigned first_tag =
+        ONE_TAGS; /* so the first flag differs from the zeros in the mailboxes */
     TRY(device_alloc((void **)&one->tag, sizeof *one->tag, error));
     TRY(device_write(one->tag, &first_tag, sizeof first_tag, d->stream, error));
     TRY(upload_layers(d, error));
-    cudaError_t code = cudaFuncSetAttribute(
-        (const void *)kernel_of(d), cudaFuncAttributeMaxDynamicSharedMemorySize, (int)one->room);
+    cudaError_t code =
+        cudaFuncSetAttribute((const void *)kernel_of(d),
+                             cudaFuncAttributeMaxDynamicSharedMemorySize, (int)one->shared_bytes);
     return code == cudaSuccess ? STATUS_OK
                                : error_set(error, STATUS_DEVICE, "decoder: one kernel: %s",
                                            cudaGetErrorString(code));
@@ -245,16 +252,16 @@ void decoder_one_free(struct decoder *d) {
     const struct decoder_one *one = &d->one;
     device_free(one->layers);
     device_free(one->tag);
-    for (size_t i = 0; i < ONE_POSTS; i++) {
-        device_free(one->posts[i]);
+    for (size_t i = 0; i < ONE_MAILBOXES; i++) {
+        device_free(one->mailboxes[i]);
     }
 }
 
 /* ---- A step ---- */
 
-static struct one arguments_of(const struct decoder *d, size_t position) {
+static struct one_arguments arguments_of(const struct decoder *d, size_t position) {
     const struct decoder_model *m = d->model;
-    struct one p = {};
+    struct one_arguments p = {};
     p.layers = (const struct one_layer *)d->one.layers;
     p.embedding = m->embedding, p.classifier = m->classifier, p.final_norm = m->final_norm;
     p.C = (unsigned)m->C, p.hidden = (unsigned)m->hidden, p.L = (unsigned)m->L;
@@ -262,43 +269,43 @@ static struct one arguments_of(const struct decoder *d, size_t position) {
     p.V = (unsigned)m->V, p.T = (unsigned)m->T;
     p.eps = m->eps;
     p.log2_theta = log2((double)m->theta);
-    p.halves = m->layout == NN_ROPE_HALVES;
+    p.rope_halves = m->layout == NN_ROPE_HALVES;
     p.token = d->io.token;
     p.position = (int32_t)position;
-    p.room = (unsigned)room_of(m);
+    p.input_floats = (unsigned)input_floats_of(m);
     p.x = d->x;
     p.logits = d->io.logits;
     p.k = d->k, p.v = d->v;
     p.key_bytes = key_bytes(m);
     p.key_to_value = (const char *)d->v - (const char *)d->k;
-    p.qkv.values = (uint64_t *)d->one.posts[0];
-    p.partial.values = (uint64_t *)d->one.posts[1];
-    p.stream.values = (unsigned *)d->one.posts[2];
-    p.heads.values = (unsigned *)d->one.posts[3];
-    p.gated.values = (unsigned *)d->one.posts[4];
+    p.qkv.values = (uint64_t *)d->one.mailboxes[0];
+    p.partial.values = (uint64_t *)d->one.mailboxes[1];
+    p.residual.values = (unsigned *)d->one.mailboxes[2];
+    p.heads.values = (unsigned *)d->one.mailboxes[3];
+    p.gated.values = (unsigned *)d->one.mailboxes[4];
     p.tag = d->one.tag;
     return p;
 }
 
 static enum status launch_one(const struct decoder *d, size_t position, struct error *error) {
-    struct one p = arguments_of(d, position);
+    struct one_arguments p = arguments_of(d, position);
     void *arguments[] = {&p};
-    cudaLaunchAttribute together = {};
-    together.id = cudaLaunchAttributeCooperative;
-    together.val.cooperative = 1;
+    cudaLaunchAttribute cooperative = {};
+    cooperative.id = cudaLaunchAttributeCooperative;
+    cooperative.val.cooperative = 1;
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3((unsigned)d->one.blocks);
     config.blockDim = dim3(ONE_THREADS);
-    config.dynamicSmemBytes = d->one.room;
+    config.dynamicSmemBytes = d->one.shared_bytes;
     config.stream = d->stream;
-    config.attrs = &together;
+    config.attrs = &cooperative;
     config.numAttrs = 1;
     (void)cudaLaunchKernelExC(&config, (const void *)kernel_of(d), arguments);
     return device_launched("one_kernel", error);
 }
 
 enum status decoder_d8_step(struct decoder *d, size_t position, struct error *error) {
-    if (!d->one.possible) {
+    if (!d->one.supported) {
         return decoder_d7_step(d, position, error);
     }
     TRY(sample_token(d->io.sampling, d->io.logits, d->model->V, d->io.token, d->draw_workspace,

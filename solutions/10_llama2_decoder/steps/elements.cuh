@@ -1,6 +1,6 @@
 /**
  * @file elements.cuh
- * @brief What this lab's kernels share: SiLU, and the dispatch by type.
+ * @brief Shared by this lab's kernels: SiLU, and the dispatch by type.
  */
 #ifndef WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_STEPS_ELEMENTS_CUH_
 #define WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_STEPS_ELEMENTS_CUH_

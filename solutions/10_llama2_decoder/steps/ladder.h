@@ -1,10 +1,10 @@
 /**
  * @file ladder.h
- * @brief The steps of solution 10, each a pair like decoder_prefill() and decoder_step(), and what
- *        they share.
+ * @brief The steps of solution 10, each a pair like decoder_prefill() and decoder_step(), and their shared operators.
  *
- * All steps run on the same decoder, made by decoder_create(). Attention, products with many rows
- * and drawing are the solved operators of earlier labs and the given ones.
+ * All steps run on the same decoder, made by decoder_create(). Attention and products with many
+ rows are the solved operators of earlier labs; sampling is given.
+
  */
 #ifndef WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_STEPS_LADDER_H_
 #define WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_STEPS_LADDER_H_
@@ -22,14 +22,14 @@ typedef enum status decoder_prefill_function(struct decoder *decoder, const int3
 typedef enum status decoder_step_function(struct decoder *decoder, size_t position,
                                           struct error *error);
 
-struct decoder_way;
+struct decoder_path;
 
 /** One version of both. */
 struct decoder_version {
     const char *name; /**< "d2_fused" */
     decoder_prefill_function *prefill;
     decoder_step_function *step;
-    const struct decoder_way *way; /**< how a token goes through it */
+    const struct decoder_path *path; /**< its operators for one token */
 };
 
 /**
@@ -44,14 +44,14 @@ decoder_prefill_function decoder_d1_prefill, decoder_d2_prefill, decoder_d3_pref
 decoder_step_function decoder_d1_step, decoder_d2_step, decoder_d3_step, decoder_d4_step,
     decoder_d5_step, decoder_d7_step, decoder_d8_step;
 
-/** Many tokens' activations: d6. Device memory; E is the model's type. */
+/** Activations of many tokens: d6. Device memory; E is the model's type. */
 struct decoder_rows {
     int32_t *tokens; /**< (batch) */
     float *x;        /**< (batch, C): the residual stream */
-    float *sum;      /**< (batch, C): a sublayer's result, where x is not added to by the product */
-    void *y;         /**< (batch, C) of E: x normed */
-    void *qkv;       /**< (batch, (NH + 2 KVH) * HS) of E */
-    void *heads;     /**< (batch, NH*HS) of E: attention's result */
+    float *sum;  /**< (batch, C): a sublayer's result, if the product does not add it to x itself */
+    void *y;     /**< (batch, C) of E: x normed */
+    void *qkv;   /**< (batch, (NH + 2 KVH) * HS) of E */
+    void *heads; /**< (batch, NH*HS) of E: attention's result */
     void *gate_up;   /**< (batch, 2 * hidden) of E */
     void *gated;     /**< (batch, hidden) of E */
     void *workspace; /**< of the products */
@@ -65,16 +65,16 @@ struct decoder_graph {
     void *graph;              /**< cudaGraph_t */
 };
 
-/** Things that d8's blocks exchange. */
-enum { ONE_POSTS = 5 };
+/** Mailboxes through which d8's blocks exchange values. */
+enum { ONE_MAILBOXES = 5 };
 
-/** What d8's kernel has beside the decoder's memory; device memory. */
+/** State of d8's kernel; pointers are device memory. */
 struct decoder_one {
-    bool possible;          /**< whether it takes the model's sizes */
-    size_t blocks, room;    /**< its launch: blocks, bytes of shared memory */
-    void *layers;           /**< (L) of struct one_layer */
-    void *posts[ONE_POSTS]; /**< what blocks exchange */
-    unsigned *tag;          /**< what tells a launch's values from an earlier one's */
+    bool supported;                 /**< whether the kernel supports the model and the GPU */
+    size_t blocks, shared_bytes;    /**< of its launch: blocks, bytes of dynamic shared memory */
+    void *layers;                   /**< (L) of struct one_layer */
+    void *mailboxes[ONE_MAILBOXES]; /**< flag-with-data exchange between blocks */
+    unsigned *tag;                  /**< tells values of this launch from an earlier one's */
 };
 
 struct decoder {
@@ -94,13 +94,13 @@ struct decoder {
     void *workspace;      /**< KV_WORKSPACE_BYTES */
     void *draw_workspace; /**< sample_workspace_bytes(V) */
     float *host_logits;   /**< HOST, (V) */
-    bool has_rows;        /**< whether many tokens go through together */
+    bool has_rows;        /**< whether d6 runs: prompts are a matrix of rows */
     struct decoder_rows rows;
     struct decoder_graph graphs[DECODER_BUCKETS];
     struct decoder_one one;
 };
 
-/** @name One token: pieces of the steps
+/** @name One token: operators that steps share
  * @{ */
 
 /** A layer, on x, for the token at *d->position, which is below `longest`. */
@@ -109,15 +109,15 @@ typedef enum status decoder_layer_function(const struct decoder *d, size_t l, si
 /** io's logits = those of x. */
 typedef enum status decoder_classify_function(const struct decoder *d, struct error *error);
 
-/** How a token goes through. */
-struct decoder_way {
+/** Operators of a step for one token. */
+struct decoder_path {
     decoder_layer_function *layer;
     decoder_classify_function *classify;
 };
 
-/** d1's to d4's; d5 and later go d4's. */
-extern const struct decoder_way decoder_way_operators, decoder_way_fused, decoder_way_gate_up,
-    decoder_way_stream;
+/** d1's to d4's; d5 and later use d4's. */
+extern const struct decoder_path decoder_path_operators, decoder_path_fused, decoder_path_gate_up,
+    decoder_path_stream;
 
 /** heads = attention of layer l, by lab 09's operator. */
 MUST_CHECK enum status decoder_attend(const struct decoder *d, size_t l, size_t longest,
@@ -138,17 +138,17 @@ MUST_CHECK enum status decoder_embed_drawn(const struct decoder *d, size_t posit
                                            struct error *error);
 
 /** All layers on x, then the logits. */
-MUST_CHECK enum status decoder_run_token(const struct decoder *d, const struct decoder_way *way,
+MUST_CHECK enum status decoder_run_token(const struct decoder *d, const struct decoder_path *path,
                                          size_t longest, struct error *error);
 
 /** Tokens one after the other, logits of the last. */
-MUST_CHECK enum status decoder_one_by_one(const struct decoder *d, const struct decoder_way *way,
+MUST_CHECK enum status decoder_one_by_one(const struct decoder *d, const struct decoder_path *path,
                                           const int32_t *tokens, size_t count, size_t position,
                                           struct error *error);
 
 /** A step that draws on the host: waits for the logits. */
 MUST_CHECK enum status decoder_step_from_host(const struct decoder *d,
-                                              const struct decoder_way *way, size_t position,
+                                              const struct decoder_path *path, size_t position,
                                               struct error *error);
 /** @} */
 
@@ -174,17 +174,16 @@ MUST_CHECK enum status decoder_rows_embed(const struct decoder *d, size_t count,
 /** With `sum`: rows.x += rows.sum. Then rows.y = RMSNorm(rows.x) with `norm`, (count, C). */
 MUST_CHECK enum status decoder_rows_norm(const struct decoder *d, const float *norm, bool sum,
                                          size_t count, struct error *error);
-/**
- * Turns queries and keys; k and v become rows position .. of layer l's cache.
+/* Rotates queries and keys; k and v become rows position .. of layer l's cache.
  * @param queries whether rows.qkv has queries, which stay there; else keys come first in a row
  */
-MUST_CHECK enum status decoder_rows_turn(const struct decoder *d, size_t l, bool queries,
-                                         size_t count, size_t position, struct error *error);
+MUST_CHECK enum status decoder_rows_rotate(const struct decoder *d, size_t l, bool queries,
+                                           size_t count, size_t position, struct error *error);
 /** rows.gated = silu(gate) * up of rows.gate_up. */
 MUST_CHECK enum status decoder_rows_gate(const struct decoder *d, size_t count,
                                          struct error *error);
 /** x = row i of rows.x; d->position = position. */
-MUST_CHECK enum status decoder_rows_take(const struct decoder *d, size_t i, size_t position,
+MUST_CHECK enum status decoder_rows_copy(const struct decoder *d, size_t i, size_t position,
                                          struct error *error);
 /** @} */
 
@@ -194,18 +193,18 @@ MUST_CHECK enum status decoder_draw_and_run(const struct decoder *d, size_t posi
 
 /** The kernel that decoder_embed_drawn() launches. Its last argument is the position, int32_t. */
 const void *decoder_embed_kernel(const struct decoder *d);
-/** Its arguments, for changing a recorded launch: places of 6 pointers to them. */
+/** Its arguments, for changing a recorded launch. */
 struct decoder_embed_arguments {
     float *x;
     const void *table;
     const int32_t *token;
     size_t C;
-    int32_t *place;
+    int32_t *position_out;
     int32_t position;
 };
 struct decoder_embed_arguments decoder_embed_arguments(const struct decoder *d, size_t position);
 
-/** Makes d->one. */
+/** Creates d->one. */
 MUST_CHECK enum status decoder_one_create(struct decoder *d, struct error *error);
 void decoder_one_free(struct decoder *d);
 

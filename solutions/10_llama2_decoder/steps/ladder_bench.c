@@ -1,13 +1,13 @@
 /**
  * @file ladder_bench.c
- * @brief What each step of solution 10 gains: milliseconds a token and a prompt, launches, and the
- *        share of the memory's read bandwidth.
+ * @brief What each step of solution 10 gains: milliseconds per token and per prompt, launches, and
+ * the share of the memory's read bandwidth.
  *
  *     ladder_bench [110m] [1.1b] [7b]
  *
  * Weights and tokens are random. On a GPU the shapes named, or all three: 110M in fp32, the others
- * in bf16; times are measured, many steps one behind the other. On simt a small model, modelled.
- * Each step's logits behind the same prompt are checked against the first one's.
+ * in bf16; times are measured over many steps in sequence. On simt a small model, modelled.
+ * Each step's logits after the same prompt are checked against the first one's.
  */
 #include <math.h>
 #include <stdio.h>
@@ -18,6 +18,7 @@
 #include "common/base/rng.h"
 #include "common/bench/device/device_launches.h"
 #include "common/bench/device/device_peaks.h"
+#include "common/bench/models/compare_logits.h"
 #include "common/device/device.h"
 #include "common/models/llama2_random.h"
 #include "labs/10_llama2_decoder/given/decoder_model.h"
@@ -92,7 +93,8 @@ static void close_model(struct bench *b) {
 
 /* ---- Measuring ---- */
 
-/* A token's kernels, recorded: drawing aside, where that waits for the host. */
+/* Launches of a token are counted while they are recorded; without sampling, if the host samples.
+ */
 struct counted {
     const struct bench *b;
     const struct decoder_version *v;
@@ -103,7 +105,7 @@ static enum status run_counted(void *argument, device_stream stream, struct erro
     const struct counted *c = argument;
     (void)stream; /* the decoder's own */
     return c->draws ? c->v->step(c->b->decoder, PROMPT, error)
-                    : decoder_one_by_one(c->b->decoder, c->v->way, c->b->tokens, 1, PROMPT, error);
+                    : decoder_one_by_one(c->b->decoder, c->v->path, c->b->tokens, 1, PROMPT, error);
 }
 
 /* Milliseconds a step at positions from `position` on. */
@@ -134,26 +136,17 @@ static enum status time_prompt(const struct bench *b, const struct decoder_versi
     return device_synchronize(b->stream, error);
 }
 
-/* Largest difference of two results, relative to the largest value. */
-static double difference_of(const struct bench *b) {
-    double worst = 0.0, largest = 0.0;
-    for (size_t i = 0; i < b->model.V; i++) {
-        worst = fmax(worst, fabs((double)b->step[i] - (double)b->first[i]));
-        largest = fmax(largest, fabs((double)b->first[i]));
-    }
-    return worst / largest;
-}
-
-/* The prompt's logits next to the first step's. */
+/* The prompt's logits against the first step's. */
 static enum status check_prompt(const struct bench *b, const struct decoder_version *v, bool first,
                                 struct error *error) {
     size_t bytes = b->model.V * sizeof(float);
     double tolerance = b->model.dtype == NN_F32 ? 1e-4 : b->model.dtype == NN_F16 ? 1e-2 : 6e-2;
     TRY(v->prefill(b->decoder, b->tokens, PROMPT, 0, error));
     TRY(device_read(first ? b->first : b->step, b->io.logits, bytes, b->stream, error));
-    if (!first && !(difference_of(b) <= tolerance)) {
+    double difference = first ? 0.0 : largest_difference(b->step, b->first, b->model.V);
+    if (!(difference <= tolerance)) {
         return error_set(error, STATUS_MISMATCH, "%s: logits differ by %.3g from the first step's",
-                         v->name, difference_of(b));
+                         v->name, difference);
     }
     return STATUS_OK;
 }
@@ -220,15 +213,18 @@ static enum status show(struct bench *b, const char *name, struct error *error) 
     return show_last(b, &v[count - 1], error);
 }
 
+static enum status measure(struct bench *b, const struct llama2_config *config, enum nn_dtype dtype,
+                           const char *name, struct error *error) {
+    TRY(open_model(b, config, dtype, error));
+    return show(b, name, error);
+}
+
 static enum status run_shape(const struct llama2_config *config, enum nn_dtype dtype,
                              const char *name, bool modelled, double bandwidth,
                              struct error *error) {
     struct bench b = {.modelled = modelled, .read_bandwidth = bandwidth};
     b.steps = modelled ? 2 : 100;
-    enum status status = open_model(&b, config, dtype, error);
-    if (status == STATUS_OK) {
-        status = show(&b, name, error);
-    }
+    enum status status = measure(&b, config, dtype, name, error);
     close_model(&b);
     return status;
 }
@@ -270,11 +266,12 @@ static enum status run(int argc, char **argv, struct error *error) {
 
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "--help") == 0) {
-        printf("usage: ladder_bench [110m] [1.1b] [7b]\nTimes each version of the decoder's ladder.\n");
+        printf("usage: ladder_bench [110m] [1.1b] [7b]\nTimes each version of the decoder's "
+               "ladder.\n");
         return 0;
     }
     struct error error = {0};
-    setenv("SIMT_CHECK", "bounds", 0); /* the tests look for the rest */
+    setenv("SIMT_CHECK", "bounds", 0); /* the tests run all checks */
     enum status status = run(argc, argv, &error);
     if (status != STATUS_OK) {
         fprintf(stderr, "ladder_bench: %s\n", error_text(&error, status));

@@ -1,37 +1,20 @@
-/* Every step of the ladder next to the reference: prompts at once and in pieces, steps, texts that
-   go back, odd sizes, all types; and how many launches a token takes. */
+/* Every step of the ladder against the reference: prompts at once and in pieces, steps, texts that
+   go back, odd sizes, all types; and the launches of a token. */
 #include "solutions/10_llama2_decoder/steps/ladder.h"
 
 #include <stdlib.h>
 
 #include "common/bench/device/device_launches.h"
 #include "common/testing/testing.h"
+#include "labs/10_llama2_decoder/problem/actions.h"
 #include "labs/10_llama2_decoder/problem/case.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-static const struct sampling greedy = {1, 0.0f, 0.0f, 0};
 static const struct sampling drawing = {1, 0.9f, 0.8f, 30};
-
-/* Tokens fed in one call at a position, or a step there. */
-struct action {
-    size_t feed, position; /* feed 0: a step */
-    bool draws;            /* a step that is not greedy; none in front of a feed, which must find
-                              the generator as it was put */
-};
 
 static struct decoder_functions functions_of(const struct decoder_version *v) {
     return (struct decoder_functions){decoder_create, v->prefill, v->step, decoder_free};
-}
-
-static enum status act(struct decoder_case *c, const struct action *a, char *text, size_t size,
-                       struct error *error) {
-    if (a->feed > 0) {
-        return decoder_case_feed(c, a->feed, a->position, text, size, error);
-    }
-    struct sampling how = a->draws ? drawing : greedy;
-    how.state = rng_u64(c->rng) | 1;
-    return decoder_case_step_at(c, a->position, &how, NULL, text, size, error);
 }
 
 /* The GPUs that d8's kernel is for; simt is one of them. */
@@ -43,15 +26,15 @@ static bool runs_d8(void) {
 }
 
 static void check_version(const struct decoder_net *net, const struct decoder_version *v,
-                          size_t batch, const struct action *actions, size_t count) {
+                          size_t batch, const struct decoder_action *actions, size_t count) {
     char text[500] = "";
     struct decoder_case c;
     struct error error = {0};
     struct rng rng = rng_create(net->size.V);
     const struct decoder_functions functions = functions_of(v);
     enum status status = decoder_case_create(&c, net, &functions, batch, &rng, NULL, true, &error);
-    for (size_t i = 0; i < count && status == STATUS_OK && text[0] == '\0'; i++) {
-        status = act(&c, &actions[i], text, sizeof text, &error);
+    if (status == STATUS_OK) {
+        status = decoder_case_act_all(&c, actions, count, text, sizeof text, &error);
     }
     if (status != STATUS_OK || text[0] != '\0') {
         TEST_FAIL("%s, %s: %s %s", v->name, c.name, text, error.message);
@@ -61,14 +44,15 @@ static void check_version(const struct decoder_net *net, const struct decoder_ve
 
 enum { FROM_D1 = 0, FROM_D3 = 2, FROM_D6 = 5, D8 = 7 };
 
-/* What is asked of the steps before d6, to whom a prompt is one token after the other: prompts from
-   the start and behind it, steps, and back. */
-static const struct action token_by_token[] = {{3, 0, false}, {0, 3, true},  {0, 4, false},
-                                               {2, 2, false}, {0, 4, false}, {0, 1, true}};
+/* For the steps before d6, whose prompts are fed token by token: prompts from the start and later,
+   steps, and back to an earlier position. No draw comes directly before a feed, which
+   checks that the generator is unchanged. */
+static const struct decoder_action token_by_token[] = {
+    FEED(3, 0), DRAW_AT(&drawing, 3), STEP_AT(4), FEED(2, 2), STEP_AT(4), DRAW_AT(&drawing, 1)};
 
 /* All steps of the ladder from `first` on, on a model of each size. */
 static void check_sizes(const struct decoder_size *sizes, size_t size_count, size_t batch,
-                        const struct action *actions, size_t count, size_t first) {
+                        const struct decoder_action *actions, size_t count, size_t first) {
     size_t versions;
     const struct decoder_version *v = decoder_ladder(&versions);
     struct error error = {0};
@@ -86,10 +70,11 @@ static void check_sizes(const struct decoder_size *sizes, size_t size_count, siz
     }
 }
 
-/* Prompts of one token and more, behind others, over what was there, and as long as a batch can be;
-   steps behind them and back. */
-static const struct action text[] = {{9, 0, false},  {1, 9, false},  {2, 10, false}, {0, 12, true},
-                                     {0, 13, false}, {12, 2, false}, {0, 14, false}, {0, 4, true}};
+/* Prompts of one token and more, after others, over earlier tokens, and as long as the batch;
+   steps after them and back. */
+static const struct decoder_action text[] = {
+    FEED(9, 0),  FEED(1, 9),  FEED(2, 10), DRAW_AT(&drawing, 12),
+    STEP_AT(13), FEED(12, 2), STEP_AT(14), DRAW_AT(&drawing, 4)};
 
 C_TEST(ladder, has_its_steps) {
     size_t count;
@@ -120,11 +105,11 @@ C_TEST(ladder, odd_sizes) {
     check_sizes(sizes, COUNT(sizes), 12, text, COUNT(text), FROM_D3);
 }
 
-/* Heads that lab 07's attention does not take: prompts go token by token. */
+/* Heads that lab 07's attention does not support: prompts are fed token by token. */
 C_TEST(ladder, long_heads) {
     static const struct decoder_size sizes[] = {
         {1, 1, 256, 33, 1, 40, 32, NN_F32, NN_ROPE_INTERLEAVED, false}};
-    static const struct action few[] = {{5, 0, false}, {0, 5, true}};
+    static const struct decoder_action few[] = {FEED(5, 0), DRAW_AT(&drawing, 5)};
     check_sizes(sizes, COUNT(sizes), 16, few, COUNT(few), FROM_D6);
 }
 
@@ -132,7 +117,7 @@ C_TEST(ladder, long_heads) {
 C_TEST(ladder, many_rows_of_the_classifier) {
     static const struct decoder_size sizes[] = {
         {2, 2, 8, 24, 1, 40001, 8, NN_F32, NN_ROPE_INTERLEAVED, false}};
-    static const struct action few[] = {{2, 0, false}, {0, 2, true}};
+    static const struct decoder_action few[] = {FEED(2, 0), DRAW_AT(&drawing, 2)};
     check_sizes(sizes, COUNT(sizes), 4, few, COUNT(few), FROM_D6);
 }
 
@@ -141,23 +126,23 @@ C_TEST(ladder, long_rows) {
     static const struct decoder_size sizes[] = {
         {2, 1, 16, 2300, 1, 20, 8, NN_F32, NN_ROPE_INTERLEAVED, false},
         {2, 1, 16, 4400, 1, 20, 8, NN_BF16, NN_ROPE_INTERLEAVED, false}};
-    static const struct action few[] = {{2, 0, false}, {0, 2, true}};
+    static const struct decoder_action few[] = {FEED(2, 0), DRAW_AT(&drawing, 2)};
     check_sizes(sizes, COUNT(sizes), 4, few, COUNT(few), FROM_D6);
 }
 
-/* Steps on both sides of where another recorded step is taken, and back. */
+/* Steps on both sides of the limit of a recorded step, and back. */
 C_TEST(ladder, contexts_of_two_graphs) {
     static const struct decoder_size sizes[] = {
         {2, 1, 16, 24, 1, 40, 300, NN_F32, NN_ROPE_INTERLEAVED, false}};
-    static const struct action long_text[] = {{150, 0, false}, {104, 150, false}, {0, 254, true},
-                                              {0, 255, false}, {0, 256, true},    {0, 257, false},
-                                              {0, 100, true},  {0, 101, false}};
+    static const struct decoder_action long_text[] = {
+        FEED(150, 0),           FEED(104, 150), DRAW_AT(&drawing, 254), STEP_AT(255),
+        DRAW_AT(&drawing, 256), STEP_AT(257),   DRAW_AT(&drawing, 100), STEP_AT(101)};
     check_sizes(sizes, COUNT(sizes), 150, long_text, COUNT(long_text), FROM_D6);
 }
 
 /* ---- d8's own kernel ---- */
 
-/* Whether d8 has its own kernel for a model, and does not go d7's way. */
+/* Whether d8 runs its own kernel for a model, and not d7's. */
 static void expect_one_kernel(const struct decoder_net *net, bool wanted) {
     struct decoder_case c;
     struct error error = {0};
@@ -165,15 +150,15 @@ static void expect_one_kernel(const struct decoder_net *net, bool wanted) {
     size_t versions;
     const struct decoder_functions functions = functions_of(&decoder_ladder(&versions)[D8]);
     EXPECT_OK(decoder_case_create(&c, net, &functions, 1, &rng, NULL, false, &error));
-    if (c.decoder != NULL && c.decoder->one.possible != (wanted && runs_d8())) {
-        TEST_FAIL("%s: %s", c.name, c.decoder->one.possible ? "d8's kernel" : "no kernel of d8");
+    if (c.decoder != NULL && c.decoder->one.supported != (wanted && runs_d8())) {
+        TEST_FAIL("%s: %s", c.name, c.decoder->one.supported ? "d8's kernel" : "no kernel of d8");
     }
     decoder_case_free(&c);
 }
 
-/* d8 alone, on models that its kernel takes. */
+/* d8 alone, on models that its kernel supports. */
 static void check_one_kernel(const struct decoder_size *sizes, size_t size_count, size_t batch,
-                             const struct action *actions, size_t count) {
+                             const struct decoder_action *actions, size_t count) {
     size_t versions;
     struct error error = {0};
     ASSERT_OK(device_open(&error));
@@ -200,38 +185,38 @@ C_TEST(ladder, one_kernel_types_and_teams) {
         {3, 3, 16, 16, 2, 21, 32, NN_BF16, NN_ROPE_HALVES, false},
         {2, 1, 32, 8, 3, 21, 32, NN_BF16, NN_ROPE_INTERLEAVED, true},
         {8, 1, 8, 16, 2, 21, 32, NN_BF16, NN_ROPE_INTERLEAVED, false}};
-    static const struct action some[] = {
-        {9, 0, false}, {0, 9, true}, {0, 10, false}, {3, 11, false}, {0, 5, false}};
+    static const struct decoder_action some[] = {FEED(9, 0), DRAW_AT(&drawing, 9), STEP_AT(10),
+                                                 FEED(3, 11), STEP_AT(5)};
     check_one_kernel(sizes, COUNT(sizes), 16, some, COUNT(some));
 }
 
-/* A part of the context for each 128 keys: on both sides of where it is cut once more, and more
-   parts than are taken in at a time. */
-C_TEST(ladder, one_kernel_parts_of_a_context) {
+/* A split of the context for each 128 keys: on both sides of one split more, and more splits than
+   are merged at a time. */
+C_TEST(ladder, one_kernel_splits_of_a_context) {
     static const struct decoder_size sizes[] = {
         {2, 2, 16, 16, 1, 21, 600, NN_F32, NN_ROPE_HALVES, false},
         {4, 2, 8, 16, 1, 21, 600, NN_F16, NN_ROPE_INTERLEAVED, false},
         {4, 1, 16, 16, 2, 21, 600, NN_BF16, NN_ROPE_INTERLEAVED, false}};
-    static const struct action deep[] = {{127, 0, false},   {0, 127, false}, {0, 128, false},
-                                         {127, 129, false}, {0, 256, false}, {320, 257, false},
-                                         {0, 577, true},    {0, 578, false}};
+    static const struct decoder_action deep[] = {
+        FEED(127, 0), STEP_AT(127),   STEP_AT(128),           FEED(127, 129),
+        STEP_AT(256), FEED(320, 257), DRAW_AT(&drawing, 577), STEP_AT(578)};
     check_one_kernel(sizes, COUNT(sizes), 320, deep, COUNT(deep));
 }
 
-/* As many teams as blocks, so each has the whole context: its rings go round with keys alone. The
-   longest heads, of which a slot has one or two keys, and shorter ones. */
-C_TEST(ladder, one_kernel_rings_of_keys) {
+/* As many teams as blocks, so each has the whole context: keys alone fill its pipelines several
+   times. The longest heads, of which a stage has one or two keys, and shorter ones. */
+C_TEST(ladder, one_kernel_pipelines_of_keys) {
     static const struct decoder_size sizes[] = {
         {4, 4, 128, 4, 1, 5, 320, NN_F32, NN_ROPE_INTERLEAVED, false},
         {8, 4, 64, 8, 1, 5, 320, NN_F16, NN_ROPE_HALVES, false},
         {8, 2, 128, 8, 1, 5, 320, NN_BF16, NN_ROPE_INTERLEAVED, false}};
-    static const struct action deep[] = {
-        {200, 0, false}, {103, 200, false}, {0, 303, false}, {0, 304, true}};
+    static const struct decoder_action deep[] = {FEED(200, 0), FEED(103, 200), STEP_AT(303),
+                                                 DRAW_AT(&drawing, 304)};
     check_one_kernel(sizes, COUNT(sizes), 200, deep, COUNT(deep));
 }
 
 /* Rows of whole slices and of others, of more slices than a block has warps, and inputs of more
-   than its threads take at a time. */
+   values than its threads read at a time. */
 C_TEST(ladder, one_kernel_long_rows) {
     static const struct decoder_size sizes[] = {
         {2, 1, 8, 6204, 1, 5, 8, NN_F32, NN_ROPE_INTERLEAVED, false},
@@ -240,19 +225,19 @@ C_TEST(ladder, one_kernel_long_rows) {
         {1, 1, 16, 12296, 1, 5, 8, NN_F16, NN_ROPE_HALVES, false},
         {8, 2, 128, 8, 1, 5, 8, NN_BF16, NN_ROPE_HALVES, false},
         {4, 1, 8, 3072, 1, 5, 8, NN_BF16, NN_ROPE_INTERLEAVED, false}};
-    static const struct action few[] = {{2, 0, false}, {0, 2, true}};
+    static const struct decoder_action few[] = {FEED(2, 0), DRAW_AT(&drawing, 2)};
     check_one_kernel(sizes, COUNT(sizes), 4, few, COUNT(few));
 }
 
-/* A stream of more values than a block takes at a time. */
+/* A residual stream of more values than a block reads at a time. */
 C_TEST(ladder, one_kernel_wide) {
     static const struct decoder_size sizes[] = {
         {40, 1, 128, 12, 1, 5, 8, NN_F32, NN_ROPE_INTERLEAVED, false}};
-    static const struct action few[] = {{1, 0, false}, {0, 1, true}};
+    static const struct decoder_action few[] = {FEED(1, 0), DRAW_AT(&drawing, 1)};
     check_one_kernel(sizes, COUNT(sizes), 4, few, COUNT(few));
 }
 
-/* Sizes that its kernel does not take, and d7's does. */
+/* Sizes that its kernel does not support, and d7's do. */
 C_TEST(ladder, one_kernel_is_not_for_all) {
     static const struct decoder_size sizes[] = {
         {6, 2, 8, 40, 1, 10, 32, NN_F32, NN_ROPE_HALVES, false},      /* three queries a key */
@@ -293,8 +278,8 @@ static enum status count_steps(struct decoder_case *c, const struct decoder_vers
     return device_count_launches_on(record_step, &r, c->stream, launches, error);
 }
 
-/* Attention is two or three, and there are three products; drawing two, embedding and classifier
-   one each. Before d5 a step waits for its logits, so it cannot be recorded. */
+/* A layer is two or three launches of attention and three products; sampling is two, embedding and
+   classifier are one each. Before d5 a step waits for its logits, so it cannot be recorded. */
 C_TEST(ladder, launches_a_token) {
     static const struct decoder_size size = {
         4, 2, 16, 96, 3, 61, 32, NN_BF16, NN_ROPE_INTERLEAVED, false};

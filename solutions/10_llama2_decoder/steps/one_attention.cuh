@@ -1,22 +1,22 @@
 /**
  * @file one_attention.cuh
- * @brief d8's attention: each key head's context is dealt out to blocks (one_context.cuh), and in a
- *        block to warps, through whose rings it comes (one_ring.cuh).
+ * @brief d8's attention, split-KV: blocks share each key head's context (one_split.cuh), and a
+ * block's warps share a split through their pipelines (one_pipeline.cuh).
  */
 #ifndef WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_STEPS_ONE_ATTENTION_CUH_
 #define WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_STEPS_ONE_ATTENTION_CUH_
 
 #include <math.h>
 
-#include "solutions/10_llama2_decoder/steps/one_ring.cuh"
+#include "solutions/10_llama2_decoder/steps/one_pipeline.cuh"
 
-/* Floats of a part's result for one head: its sums, the largest score, the total of weights. */
-static __host__ __device__ __forceinline__ unsigned one_result(unsigned HS) {
+/* Floats of a split's partial result for one head: the output, running max and running sum. */
+static __host__ __device__ __forceinline__ unsigned one_partial_floats(unsigned HS) {
     return HS + 2;
 }
 
-/* (cosine, sine) of pair i's angle; whole turns are taken off in double. */
-static __device__ __forceinline__ float2 one_angle(unsigned i, const struct one &p) {
+/* (cosine, sine) of pair i's angle; whole rotations are subtracted in double. */
+static __device__ __forceinline__ float2 one_angle(unsigned i, const struct one_arguments &p) {
     const double one_over_pi = 0.31830988618379067;
     double half_turns = p.position * exp2(-2.0 * i / p.HS * p.log2_theta) * one_over_pi;
     float2 angle;
@@ -25,18 +25,18 @@ static __device__ __forceinline__ float2 one_angle(unsigned i, const struct one 
 }
 
 /* The channels of pair i of a head. */
-static __device__ __forceinline__ uint2 one_channels(unsigned i, const struct one &p) {
-    return p.halves ? make_uint2(i, i + p.HS / 2) : make_uint2(2 * i, 2 * i + 1);
+static __device__ __forceinline__ uint2 one_channels(unsigned i, const struct one_arguments &p) {
+    return p.rope_halves ? make_uint2(i, i + p.HS / 2) : make_uint2(2 * i, 2 * i + 1);
 }
 
-static __device__ __forceinline__ float2 turned(float2 x, float2 angle) {
+static __device__ __forceinline__ float2 rotated(float2 x, float2 angle) {
     return make_float2(x.x * angle.x - x.y * angle.y, x.x * angle.y + x.y * angle.x);
 }
 
-/* The team's queries, turned and scaled for powers of 2, to q (GROUP, HS) in shared memory. */
+/* q (GROUP, HS) in shared memory = the team's queries, rotated, and scaled for exp2f. */
 template <int GROUP>
-static __device__ __forceinline__ void turn_queries(float *q, const float2 *angles, unsigned team,
-                                                    unsigned tag, const struct one &p) {
+static __device__ __forceinline__ void rotate_queries(float *q, const float2 *angles, unsigned team,
+                                                      unsigned tag, const struct one_arguments &p) {
     float scale = 1.44269504f * rsqrtf((float)p.HS);
     unsigned half = p.HS / 2;
     for (unsigned i = threadIdx.x; i < GROUP * half; i += ONE_THREADS) {
@@ -44,92 +44,94 @@ static __device__ __forceinline__ void turn_queries(float *q, const float2 *angl
         uint2 c = one_channels(i % half, p);
         struct pair x;
         do {
-            x = look_at_two(p.qkv, head + c.x, head + c.y);
-        } while (!is_there(x, tag));
-        float2 y = turned(values_of(x), angles[i % half]);
+            x = read_two(p.qkv, head + c.x, head + c.y);
+        } while (!has_tag(x, tag));
+        float2 y = rotated(values_of(x), angles[i % half]);
         q[g * p.HS + c.x] = y.x * scale;
         q[g * p.HS + c.y] = y.y * scale;
     }
 }
 
-/* Where this token's key and value are for its block, shared memory, and where they stay for later
-   tokens. */
+/* Where this token's key and value go: shared memory, for this block, and the cache. */
 template <typename E> struct newest { E *key_here, *value_here, *key, *value; };
 
 template <typename E>
-static __device__ __forceinline__ void put_newest(const struct newest<E> &to, unsigned channel,
-                                                  float key, float value) {
+static __device__ __forceinline__ void store_newest(const struct newest<E> &to, unsigned channel,
+                                                    float key, float value) {
     to.key_here[channel] = to.key[channel] = from_float<E>(key);
     to.value_here[channel] = to.value[channel] = from_float<E>(value);
 }
 
-/* The token's key, turned, and value become their row of the cache. Teams of one key head write the
-   same. The last threads do it: the first ones turn queries. */
+/* Appends the token's key, rotated, and its value to the cache. Teams of one key head write the
+ * same. The block's last threads do it, because the first ones rotate queries. */
 template <typename E>
-static __device__ __forceinline__ void append(const struct newest<E> &to, const float2 *angles,
-                                              unsigned head, unsigned tag, const struct one &p) {
+static __device__ __forceinline__ void
+append_to_cache(const struct newest<E> &to, const float2 *angles, unsigned head, unsigned tag,
+                const struct one_arguments &p) {
     size_t key = (size_t)(p.NH + head) * p.HS, value = key + p.KVH * p.HS;
     for (unsigned i = ONE_THREADS - 1 - threadIdx.x; i < p.HS / 2; i += ONE_THREADS) {
         uint2 c = one_channels(i, p);
         struct pair x, y;
         do {
-            x = look_at_two(p.qkv, key + c.x, key + c.y);
-            y = look_at_two(p.qkv, value + c.x, value + c.y);
-        } while (!is_there(x, tag) || !is_there(y, tag));
-        float2 k = turned(values_of(x), angles[i]), v = values_of(y);
-        put_newest<E>(to, c.x, k.x, v.x);
-        put_newest<E>(to, c.y, k.y, v.y);
+            x = read_two(p.qkv, key + c.x, key + c.y);
+            y = read_two(p.qkv, value + c.x, value + c.y);
+        } while (!has_tag(x, tag) || !has_tag(y, tag));
+        float2 k = rotated(values_of(x), angles[i]), v = values_of(y);
+        store_newest<E>(to, c.x, k.x, v.x);
+        store_newest<E>(to, c.y, k.y, v.y);
     }
 }
 
-/* Below every score, and finite, so that two of them have a difference. */
+/* Below every score, and finite, so that the difference of two of them is not NaN. */
 static constexpr float ONE_NO_SCORE = -1e38f;
 
-/* A softmax that goes along: the largest score, and sums relative to it. */
-template <int CHANNELS> struct going { float largest, total, values[CHANNELS]; };
+/* Online softmax state: running max, running sum and outputs relative to it. */
+template <int CHANNELS> struct online_softmax { float max, sum, values[CHANNELS]; };
 
-/* Raises the largest score, if this is larger. */
+/* Online softmax update, first half: a new running max rescales the sums. */
 template <int CHANNELS>
-static __device__ __forceinline__ void raise_to(struct going<CHANNELS> *m, float score) {
-    float largest = fmaxf(m->largest, score), fade = exp2f(m->largest - largest);
-    m->largest = largest;
-    m->total *= fade;
+static __device__ __forceinline__ void raise_max(struct online_softmax<CHANNELS> *state,
+                                                 float score) {
+    float max = fmaxf(state->max, score), rescale = exp2f(state->max - max);
+    state->max = max;
+    state->sum *= rescale;
 #pragma unroll
     for (int c = 0; c < CHANNELS; c++) {
-        m->values[c] *= fade;
+        state->values[c] *= rescale;
     }
 }
 
-/* Takes a key in whose score is not above the largest. */
+/* Online softmax update, second half: adds a key whose score is at most the running max. */
 template <int CHANNELS>
-static __device__ __forceinline__ void take_key(struct going<CHANNELS> *m, float score,
-                                                const float v[CHANNELS]) {
-    float weight = exp2f(score - m->largest);
-    m->total += weight;
+static __device__ __forceinline__ void accumulate(struct online_softmax<CHANNELS> *state,
+                                                  float score, const float v[CHANNELS]) {
+    float weight = exp2f(score - state->max);
+    state->sum += weight;
 #pragma unroll
     for (int c = 0; c < CHANNELS; c++) {
-        m->values[c] += weight * v[c];
+        state->values[c] += weight * v[c];
     }
 }
 
-/* Adds what the lane `step` away has. */
+/* Merges the state of the lane `step` away. */
 template <int CHANNELS>
-static __device__ __forceinline__ void merge(struct going<CHANNELS> *m, unsigned step) {
-    float other = __shfl_xor_sync(~0u, m->largest, step), largest = fmaxf(m->largest, other);
-    float fade = exp2f(m->largest - largest);
-    m->largest = largest;
-    m->total *= fade;
-    m->total += __shfl_xor_sync(~0u, m->total, step);
+static __device__ __forceinline__ void merge_lanes(struct online_softmax<CHANNELS> *state,
+                                                   unsigned step) {
+    float other = __shfl_xor_sync(~0u, state->max, step), max = fmaxf(state->max, other);
+    float rescale = exp2f(state->max - max);
+    state->max = max;
+    state->sum *= rescale;
+    state->sum += __shfl_xor_sync(~0u, state->sum, step);
 #pragma unroll
     for (int c = 0; c < CHANNELS; c++) {
-        m->values[c] *= fade;
-        m->values[c] += __shfl_xor_sync(~0u, m->values[c], step);
+        state->values[c] *= rescale;
+        state->values[c] += __shfl_xor_sync(~0u, state->values[c], step);
     }
 }
 
-/* A lane's part of a score. */
+/* The dot product over a lane's channels. */
 template <int COUNT>
-static __device__ __forceinline__ float part_of_score(const float q[COUNT],
+static __device__ __forceinline__ float partial_score(const float q[COUNT],
                                                       const float key[COUNT]) {
     float sums[2] = {};
 #pragma unroll
@@ -139,10 +141,10 @@ static __device__ __forceinline__ float part_of_score(const float q[COUNT],
     return sums[0] + sums[1];
 }
 
-/* Scores from the parts of `lanes` lanes, all at once: one after the other would take as long as
-   memory does. */
+/* Reduces N scores over `lanes` lanes, interleaved: one after the other would take as long as
+ * memory does. */
 template <int N>
-static __device__ __forceinline__ void put_scores_together(float scores[N], unsigned lanes) {
+static __device__ __forceinline__ void reduce_scores(float scores[N], unsigned lanes) {
     for (unsigned step = lanes / 2; step > 0; step /= 2) {
 #pragma unroll
         for (int i = 0; i < N; i++) {
@@ -151,10 +153,10 @@ static __device__ __forceinline__ void put_scores_together(float scores[N], unsi
     }
 }
 
-/* A warp reads a slot's keys so often. */
-enum { ONE_KEY_ROUNDS = ONE_SLOT_BYTES / 2 / 512 };
+/* Reads of 512 bytes that a warp needs for a stage's keys. */
+enum { ONE_KEY_ROUNDS = ONE_STAGE_BYTES / 2 / 512 };
 
-/* What a lane has of each query: the channels that it has of a key. */
+/* A lane's channels of each query, the same as its channels of a key. */
 template <typename E, int GROUP> struct lane_queries { float of[GROUP][VECTOR_ELEMENTS<E>]; };
 
 template <typename E, int GROUP>
@@ -176,14 +178,16 @@ lane_queries_of(const float *queries, unsigned lanes, unsigned HS) {
 template <int KEYS>
 struct lane_keys {
     uint4 key[KEYS], value[KEYS];
-    bool counts[KEYS]; /* whether there is such a key; if not, its value is zeros */
+    bool valid[KEYS]; /* false beyond the last key; the value is zeros then */
 };
 
-/* Takes keys in that `lanes` lanes share; all lanes stay for the shuffles. */
+/* Online softmax over KEYS keys, each spread over `lanes` lanes. Called by all lanes, for the
+ * shuffles. */
 template <typename E, int GROUP, int KEYS>
 static __device__ __forceinline__ void
-attend_some(struct going<VECTOR_ELEMENTS<E>> m[GROUP], const struct lane_queries<E, GROUP> &q,
-            const struct lane_keys<KEYS> &k, unsigned lanes) {
+attend_tile(struct online_softmax<VECTOR_ELEMENTS<E>> state[GROUP],
+            const struct lane_queries<E, GROUP> &q, const struct lane_keys<KEYS> &k,
+            unsigned lanes) {
     constexpr int COUNT = VECTOR_ELEMENTS<E>;
     float scores[KEYS * GROUP];
 #pragma unroll
@@ -192,20 +196,20 @@ attend_some(struct going<VECTOR_ELEMENTS<E>> m[GROUP], const struct lane_queries
         unpack(k.key[i], key, E());
 #pragma unroll
         for (int g = 0; g < GROUP; g++) {
-            scores[i * GROUP + g] = part_of_score<COUNT>(q.of[g], key);
+            scores[i * GROUP + g] = partial_score<COUNT>(q.of[g], key);
         }
     }
-    put_scores_together<KEYS * GROUP>(scores, lanes);
+    reduce_scores<KEYS * GROUP>(scores, lanes);
 #pragma unroll
     for (int g = 0; g < GROUP; g++) {
-        float largest = ONE_NO_SCORE;
+        float max = ONE_NO_SCORE;
 #pragma unroll
         for (int i = 0; i < KEYS; i++) {
             float *score = &scores[i * GROUP + g];
-            *score = k.counts[i] ? *score : -INFINITY;
-            largest = fmaxf(largest, *score);
+            *score = k.valid[i] ? *score : -INFINITY;
+            max = fmaxf(max, *score);
         }
-        raise_to<COUNT>(&m[g], largest);
+        raise_max<COUNT>(&state[g], max);
     }
 #pragma unroll
     for (int i = 0; i < KEYS; i++) {
@@ -213,229 +217,236 @@ attend_some(struct going<VECTOR_ELEMENTS<E>> m[GROUP], const struct lane_queries
         unpack(k.value[i], value, E());
 #pragma unroll
         for (int g = 0; g < GROUP; g++) {
-            take_key<COUNT>(&m[g], scores[i * GROUP + g], value);
+            accumulate<COUNT>(&state[g], scores[i * GROUP + g], value);
         }
     }
 }
 
-/* From the ring's oldest slot, which has so many keys, to places `first` and on. */
+/* Reads a stage of `keys` keys into k from index FIRST on. */
 template <int FIRST, int KEYS>
-static __device__ __forceinline__ void read_keys(struct lane_keys<KEYS> *k, unsigned slot,
+static __device__ __forceinline__ void read_keys(struct lane_keys<KEYS> *k, unsigned stage,
                                                  unsigned lanes, unsigned keys) {
     unsigned lane = threadIdx.x % 32;
 #pragma unroll
     for (int i = 0; i < ONE_KEY_ROUNDS; i++) {
-        unsigned at = slot + (lane + i * 32) * 16;
-        k->counts[FIRST + i] = lane / lanes + i * (32 / lanes) < keys;
+        unsigned at = stage + (lane + i * 32) * 16;
+        k->valid[FIRST + i] = lane / lanes + i * (32 / lanes) < keys;
         k->key[FIRST + i] = k->value[FIRST + i] = make_uint4(0, 0, 0, 0);
-        if (k->counts[FIRST + i]) {
+        if (k->valid[FIRST + i]) {
             k->key[FIRST + i] = read_shared(at);
-            k->value[FIRST + i] = read_shared(at + ONE_SLOT_BYTES / 2);
+            k->value[FIRST + i] = read_shared(at + ONE_STAGE_BYTES / 2);
         }
     }
 }
 
-/* The warp's keys of earlier tokens, from its ring, two slots at a time where registers suffice. */
+/* The warp's keys of earlier tokens, from its pipeline, two stages at a time where registers
+ * suffice. */
 template <typename E, int GROUP>
 static __device__ __forceinline__ void
-attend_keys(struct going<VECTOR_ELEMENTS<E>> m[GROUP], struct ring *r,
-            const struct lane_queries<E, GROUP> &q, unsigned lanes, const struct one &p) {
-    constexpr int SLOTS = GROUP < 4 ? 2 : 1;
-    const struct begin *begin = begin_of(r->plan, ONE_KEYS);
-    unsigned count = begin->count, tail = begin->slice;
-    for (unsigned i = 0; i < count; i += SLOTS) {
-        struct lane_keys<SLOTS * ONE_KEY_ROUNDS> k;
-        read_keys<0>(&k, wait(r), lanes, i + 1 < count ? ~0u : tail);
-        pass(r, false, p);
-        if (SLOTS > 1 && i + 1 < count) {
-            read_keys<(SLOTS - 1) * ONE_KEY_ROUNDS>(&k, wait(r), lanes, i + 2 < count ? ~0u : tail);
-            pass(r, false, p);
-        } else if (SLOTS > 1) {
-            read_keys<(SLOTS - 1) * ONE_KEY_ROUNDS>(&k, 0, lanes, 0);
+attend_keys(struct online_softmax<VECTOR_ELEMENTS<E>> state[GROUP], struct pipeline *pipe,
+            const struct lane_queries<E, GROUP> &q, unsigned lanes, const struct one_arguments &p) {
+    constexpr int STAGES = GROUP < 4 ? 2 : 1;
+    const struct warp_slices *own = warp_slices_of(pipe->plan, ONE_KEYS);
+    unsigned count = own->count, tail = own->slice;
+    for (unsigned i = 0; i < count; i += STAGES) {
+        struct lane_keys<STAGES * ONE_KEY_ROUNDS> k;
+        read_keys<0>(&k, pipeline_wait(pipe), lanes, i + 1 < count ? ~0u : tail);
+        pipeline_release(pipe, false, p);
+        if (STAGES > 1 && i + 1 < count) {
+            read_keys<(STAGES - 1) * ONE_KEY_ROUNDS>(&k, pipeline_wait(pipe), lanes,
+                                                     i + 2 < count ? ~0u : tail);
+            pipeline_release(pipe, false, p);
+        } else if (STAGES > 1) {
+            read_keys<(STAGES - 1) * ONE_KEY_ROUNDS>(&k, 0, lanes, 0);
         }
-        attend_some<E, GROUP>(m, q, k, lanes);
+        attend_tile<E, GROUP>(state, q, k, lanes);
     }
 }
 
-/* What some of the keys come to for one channel: a sum of weighted values, to be divided by the
-   total of weights, both relative to the largest score. */
-struct mix {
-    float value, largest, total;
+/* A partial result over some keys for one channel: sum of P V, running max, running sum. */
+struct partial {
+    float value, max, sum;
 };
 
-/* The warps' of a block, for channel c. @param mixes in shared memory, `distance` floats apart */
-static __device__ __forceinline__ struct mix mix_of_warps(const float *mixes, size_t distance,
-                                                          unsigned c, unsigned HS) {
-    struct mix all = {0.0f, -INFINITY, 0.0f};
+/* Merges the block's warps for channel c. @param partials in shared memory, `distance` floats apart
+ */
+static __device__ __forceinline__ struct partial merge_warps(const float *partials, size_t distance,
+                                                             unsigned c, unsigned HS) {
+    struct partial all = {0.0f, -INFINITY, 0.0f};
 #pragma unroll
     for (int i = 0; i < ONE_WARPS; i++) {
-        all.largest = fmaxf(all.largest, mixes[i * distance + HS]);
+        all.max = fmaxf(all.max, partials[i * distance + HS]);
     }
 #pragma unroll
     for (int i = 0; i < ONE_WARPS; i++) {
-        const float *one = mixes + i * distance;
-        float fade = exp2f(one[HS] - all.largest);
-        all.value += one[c] * fade;
-        all.total += one[HS + 1] * fade;
+        const float *one = partials + i * distance;
+        float rescale = exp2f(one[HS] - all.max);
+        all.value += one[c] * rescale;
+        all.sum += one[HS + 1] * rescale;
     }
     return all;
 }
 
-/* Adds another mix of the channel. */
-static __device__ __forceinline__ void add_mix(struct mix *all, const struct mix &other) {
-    float largest = fmaxf(all->largest, other.largest);
-    float fade = exp2f(all->largest - largest), other_fade = exp2f(other.largest - largest);
-    all->value = all->value * fade + other.value * other_fade;
-    all->total = all->total * fade + other.total * other_fade;
-    all->largest = largest;
+/* Merges another partial result of the channel. */
+static __device__ __forceinline__ void merge_partial(struct partial *all,
+                                                     const struct partial &other) {
+    float max = fmaxf(all->max, other.max);
+    float rescale = exp2f(all->max - max), other_rescale = exp2f(other.max - max);
+    all->value = all->value * rescale + other.value * other_rescale;
+    all->sum = all->sum * rescale + other.sum * other_rescale;
+    all->max = max;
 }
 
-/* Takes the other blocks' parts of a context in, as many at a time as a context of 7B has.
-   @param first where the first one's values begin */
-static __device__ __forceinline__ void add_parts(struct mix *all, struct post parts, size_t first,
-                                                 unsigned count, size_t distance, unsigned c,
-                                                 unsigned tag, unsigned HS) {
+/* Merges the other splits, as many at a time as a context of 7B has. @param first index of the
+ * first one's values */
+static __device__ __forceinline__ void merge_splits(struct partial *all, struct tagged_mailbox box,
+                                                    size_t first, unsigned count, size_t distance,
+                                                    unsigned c, unsigned tag, unsigned HS) {
     enum { AT_ONCE = 3 };
     for (unsigned i = 0; i < count; i += AT_ONCE, first += AT_ONCE * distance) {
         struct pair scores[AT_ONCE], values[AT_ONCE];
-        bool there;
+        bool ready;
         do {
-            there = true;
+            ready = true;
 #pragma unroll
             for (unsigned j = 0; j < AT_ONCE; j++) {
-                size_t part = first + (i + j < count ? j : 0) * distance;
-                scores[j] = look(parts, part + HS);
-                values[j] = look(parts, part + c / 2 * 2);
+                size_t split = first + (i + j < count ? j : 0) * distance;
+                scores[j] = read_pair(box, split + HS);
+                values[j] = read_pair(box, split + c / 2 * 2);
             }
 #pragma unroll
             for (unsigned j = 0; j < AT_ONCE; j++) {
-                there = there && is_there(scores[j], tag) && is_there(values[j], tag);
+                ready = ready && has_tag(scores[j], tag) && has_tag(values[j], tag);
             }
-        } while (!there);
+        } while (!ready);
 #pragma unroll
         for (unsigned j = 0; j < AT_ONCE; j++) {
             if (i + j < count) {
                 float2 value = values_of(values[j]), score = values_of(scores[j]);
-                add_mix(all, {c % 2 == 0 ? value.x : value.y, score.x, score.y});
+                merge_partial(all, {c % 2 == 0 ? value.x : value.y, score.x, score.y});
             }
         }
     }
 }
 
-/* A warp's keys of all lanes together, to shared memory: GROUP of all channels. */
+/* Merges a warp's lanes and stores its partial results, one for each of GROUP queries. */
 template <typename E, int GROUP>
-static __device__ __forceinline__ void put_mixes(float *to, struct going<VECTOR_ELEMENTS<E>> *m,
-                                                 unsigned lanes, unsigned HS) {
+static __device__ __forceinline__ void
+store_partials(float *to, struct online_softmax<VECTOR_ELEMENTS<E>> *state, unsigned lanes,
+               unsigned HS) {
     constexpr int COUNT = VECTOR_ELEMENTS<E>;
     unsigned lane = threadIdx.x % 32;
 #pragma unroll
-    for (int g = 0; g < GROUP; g++, to += one_result(HS)) {
+    for (int g = 0; g < GROUP; g++, to += one_partial_floats(HS)) {
         for (unsigned step = lanes; step < 32; step *= 2) {
-            merge<COUNT>(&m[g], step);
+            merge_lanes<COUNT>(&state[g], step);
         }
 #pragma unroll
         for (int c = 0; c < COUNT; c++) {
             if (lane < lanes) {
-                to[lane * COUNT + c] = m[g].values[c];
+                to[lane * COUNT + c] = state[g].values[c];
             }
         }
         if (lane == 0) {
-            to[HS] = m[g].largest;
-            to[HS + 1] = m[g].total;
+            to[HS] = state[g].max;
+            to[HS + 1] = state[g].sum;
         }
     }
 }
 
-/* Sends a block's mixes; the block with the first part puts all of them together. */
+/* Publishes a block's partial results; the block with split 0 merges all of them instead. */
 template <int GROUP>
-static __device__ __forceinline__ void send_mixes(const struct item *item, const float *mixes,
-                                                  unsigned tag, const struct one &p) {
-    unsigned floats = one_result(p.HS);
+static __device__ __forceinline__ void publish_partials(const struct split_item *item,
+                                                        const float *partials, unsigned tag,
+                                                        const struct one_arguments &p) {
+    unsigned floats = one_partial_floats(p.HS);
     for (unsigned i = threadIdx.x; i < GROUP * p.HS; i += ONE_THREADS) {
         unsigned g = i / p.HS, c = i % p.HS;
-        size_t first = ((size_t)item->team * item->parts * GROUP + g) * floats;
-        struct mix x = mix_of_warps(mixes + g * floats, (size_t)GROUP * floats, c, p.HS);
-        if (item->part > 0) {
-            size_t to = first + (size_t)item->part * GROUP * floats;
-            send(p.partial, to + c, x.value, tag + ONE_PARTIAL_PART);
+        size_t first = ((size_t)item->team * item->splits * GROUP + g) * floats;
+        struct partial x = merge_warps(partials + g * floats, (size_t)GROUP * floats, c, p.HS);
+        if (item->split > 0) {
+            size_t to = first + (size_t)item->split * GROUP * floats;
+            publish(p.partial, to + c, x.value, tag + ONE_TAG_PARTIAL);
             if (c == 0) {
-                send(p.partial, to + p.HS, x.largest, tag + ONE_PARTIAL_PART);
-                send(p.partial, to + p.HS + 1, x.total, tag + ONE_PARTIAL_PART);
+                publish(p.partial, to + p.HS, x.max, tag + ONE_TAG_PARTIAL);
+                publish(p.partial, to + p.HS + 1, x.sum, tag + ONE_TAG_PARTIAL);
             }
             continue;
         }
-        add_parts(&x, p.partial, first + GROUP * floats, item->parts - 1, GROUP * floats, c,
-                  tag + ONE_PARTIAL_PART, p.HS);
-        show(p.heads, (size_t)item->team * GROUP * p.HS + i, x.value / x.total, bit_of(tag));
+        merge_splits(&x, p.partial, first + GROUP * floats, item->splits - 1, GROUP * floats, c,
+                     tag + ONE_TAG_PARTIAL, p.HS);
+        publish(p.heads, (size_t)item->team * GROUP * p.HS + i, x.value / x.sum, flag_of(tag));
     }
 }
 
-/* The block's own key, if its part has it: the last warp's, which has the fewest others. */
+/* The token's own key: the last warp's, which has the fewest others. */
 template <typename E, int GROUP>
-static __device__ __forceinline__ void attend_newest(struct going<VECTOR_ELEMENTS<E>> m[GROUP],
-                                                     const struct lane_queries<E, GROUP> &q,
-                                                     const uint4 *newest, unsigned lanes) {
+static __device__ __forceinline__ void
+attend_newest(struct online_softmax<VECTOR_ELEMENTS<E>> state[GROUP],
+              const struct lane_queries<E, GROUP> &q, const uint4 *newest, unsigned lanes) {
     unsigned lane = threadIdx.x % 32, piece = lane % lanes;
     if (threadIdx.x / 32 == ONE_WARPS - 1) {
         struct lane_keys<1> k;
         k.key[0] = newest[piece];
         k.value[0] = newest[lanes + piece];
-        k.counts[0] = lane < lanes;
-        if (!k.counts[0]) {
+        k.valid[0] = lane < lanes;
+        if (!k.valid[0]) {
             k.value[0] = make_uint4(0, 0, 0, 0);
         }
-        attend_some<E, GROUP>(m, q, k, lanes);
+        attend_tile<E, GROUP>(state, q, k, lanes);
     }
 }
 
 /* Floats of shared memory that attend() works in. */
-static __host__ __device__ __forceinline__ size_t one_attention_room(size_t group, size_t HS) {
-    return (group + 2) * HS + ONE_WARPS * group * one_result((unsigned)HS);
+static __host__ __device__ __forceinline__ size_t one_attention_floats(size_t group, size_t HS) {
+    return (group + 2) * HS + ONE_WARPS * group * one_partial_floats((unsigned)HS);
 }
 
-/* With a short context attention is a chain of trips with few bytes, so its blocks ask for all they
-   can before it. */
-static __device__ __forceinline__ unsigned owed_before_attention(const struct item &item) {
-    return item.any && item.parts == 1 ? 0 : ONE_OWED;
+/* Attention over a short context is a chain of round trips with few bytes, so its blocks issue all
+ * prefetches before it. */
+static __device__ __forceinline__ unsigned
+held_back_before_attention(const struct split_item &item) {
+    return item.active && item.splits == 1 ? 0 : ONE_HELD_BACK;
 }
 
-/* Attention of layer l, if the block has a part of it. @param room shared memory: queries, the
-   newest key and value, warps' mixes @param tag of the layer */
+/* Attention of layer l, where the block has a split of it. @param scratch shared memory: queries,
+   the newest key and value, the warps' partial results @param tag the layer's first */
 template <typename E, int GROUP>
-static __device__ __forceinline__ void attend(struct ring *r, unsigned l, float *room,
+static __device__ __forceinline__ void attend(struct pipeline *pipe, unsigned l, float *scratch,
                                               const float2 *angles, unsigned tag,
-                                              const struct one &p) {
-    const struct item *item = &r->plan->item;
-    if (!item->any) {
+                                              const struct one_arguments &p) {
+    const struct split_item *item = &pipe->plan->item;
+    if (!item->active) {
         return;
     }
     unsigned lanes = p.HS / VECTOR_ELEMENTS<E>;
     size_t row = (((size_t)l * p.T + (unsigned)p.position) * p.KVH + item->head) * p.HS;
-    E *here = (E *)(room + GROUP * p.HS);
+    E *here = (E *)(scratch + GROUP * p.HS);
     struct newest<E> newest = {
         here, here + p.HS, (E *)p.k + row, (E *)p.v + row
     };
-    float *mixes = room + (GROUP + 2) * p.HS;
-    struct going<VECTOR_ELEMENTS<E>> m[GROUP] = {};
-    turn_queries<GROUP>(room, angles, item->team, tag + ONE_QKV_PART, p);
-    if (item->newest) {
-        append<E>(newest, angles, item->head, tag + ONE_QKV_PART, p);
+    float *partials = scratch + (GROUP + 2) * p.HS;
+    struct online_softmax<VECTOR_ELEMENTS<E>> state[GROUP] = {};
+    rotate_queries<GROUP>(scratch, angles, item->team, tag + ONE_TAG_QKV, p);
+    if (item->has_newest) {
+        append_to_cache<E>(newest, angles, item->head, tag + ONE_TAG_QKV, p);
     }
     __syncthreads();
-    catch_up_all(r, p);
+    issue_all_held_back(pipe, p);
 #pragma unroll
     for (int g = 0; g < GROUP; g++) {
-        m[g].largest = ONE_NO_SCORE;
+        state[g].max = ONE_NO_SCORE;
     }
-    struct lane_queries<E, GROUP> q = lane_queries_of<E, GROUP>(room, lanes, p.HS);
-    attend_keys<E, GROUP>(m, r, q, lanes, p);
-    if (item->newest) {
-        attend_newest<E, GROUP>(m, q, (const uint4 *)here, lanes);
+    struct lane_queries<E, GROUP> q = lane_queries_of<E, GROUP>(scratch, lanes, p.HS);
+    attend_keys<E, GROUP>(state, pipe, q, lanes, p);
+    if (item->has_newest) {
+        attend_newest<E, GROUP>(state, q, (const uint4 *)here, lanes);
     }
-    put_mixes<E, GROUP>(mixes + threadIdx.x / 32 * GROUP * one_result(p.HS), m, lanes, p.HS);
+    store_partials<E, GROUP>(partials + threadIdx.x / 32 * GROUP * one_partial_floats(p.HS), state,
+                             lanes, p.HS);
     __syncthreads();
-    send_mixes<GROUP>(item, mixes, tag, p);
-    __syncthreads(); /* room is free */
+    publish_partials<GROUP>(item, partials, tag, p);
+    __syncthreads(); /* scratch may be overwritten */
 }
 
 #endif

@@ -1,6 +1,6 @@
 /**
  * @file one_kernel.cuh
- * @brief d8's arguments, and what its blocks send each other.
+ * @brief d8's arguments, and the flag-with-data exchange between its blocks.
  */
 #ifndef WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_STEPS_ONE_KERNEL_CUH_
 #define WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_STEPS_ONE_KERNEL_CUH_
@@ -9,92 +9,99 @@
 
 /* cp.async came with compute capability 8.0. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-#define ONE_CODE 1
+#define ONE_HAS_CP_ASYNC 1
 #else
-#define ONE_CODE 0
+#define ONE_HAS_CP_ASYNC 0
 #endif
 
-enum { ONE_WARPS = 12, ONE_SLOT_BYTES = 2048, ONE_SLOTS = 7 };
-enum { ONE_THREADS = ONE_WARPS * 32, ONE_RING_BYTES = ONE_WARPS * ONE_SLOTS * ONE_SLOT_BYTES };
+enum { ONE_WARPS = 12, ONE_STAGE_BYTES = 2048, ONE_STAGES = 7 };
+enum {
+    ONE_THREADS = ONE_WARPS * 32,
+    ONE_PIPELINE_BYTES = ONE_WARPS * ONE_STAGES * ONE_STAGE_BYTES
+};
 
-/* What streams in a layer, in this order, and behind all layers: matrices, and between two of them
-   the keys and values of earlier tokens. */
+/* What a layer streams from memory, in this order: its matrices, and the keys and values of earlier
+ * tokens. The classifier follows the last layer. */
 enum one_kind { ONE_QKV, ONE_KEYS, ONE_OUT, ONE_GATE, ONE_UP, ONE_DOWN, ONE_CLASSIFIER, ONE_END };
 
-/* Device memory: where what streams in a layer is, in the order of enum one_kind, and its norms. */
+/* Device memory: a layer's streams, in the order of enum one_kind, and its norms. */
 struct one_layer {
     const void *streams[ONE_CLASSIFIER];
     const float *attention_norm, *ffn_norm;
 };
 
 /*
- * Values that blocks exchange. Each is written once, by one thread, as 8 bytes with a tag that says
- * which part of which launch it is from; who needs it reads until the tag is right. So nobody waits
- * for a memory fence, nor for a counter and then for the values.
+ * Mailbox of a flag-with-data exchange between blocks. One thread publishes a value as 8 bytes with
+ * a tag, which tells the exchange and the launch; a reader polls until the tag is right. So the
+ * exchange needs no memory fence, and no counter to wait for before the values.
+ *
  */
-struct post {
+struct tagged_mailbox {
     uint64_t *values;
 };
 
 /*
- * The same for values that each block reads at each use. What may be there is this use's value or
- * the last one's, so a bit tells them apart, and a value takes 4 bytes: the bit is its lowest one.
+ * The same for values that every block reads in every exchange. A mailbox holds a value of this
+ * exchange or of the one before, so one bit is flag enough: a value takes 4 bytes, and the flag is
+ * its lowest bit.
+ *
  */
-struct board {
+struct flagged_mailbox {
     unsigned *values;
 };
 
-/* All that the kernel is given. */
-struct one {
+/* The kernel's arguments. */
+struct one_arguments {
     const struct one_layer *layers;
     const void *embedding, *classifier;
     const float *final_norm;
     unsigned C, hidden, L, NH, KVH, HS, V, T;
     float eps;
     double log2_theta;
-    bool halves; /* layout of rotary embedding */
+    bool rope_halves; /* rotary embedding: pairs are (i, i + HS/2), else (2i, 2i + 1) */
     const int32_t *token;
     int32_t position;
-    unsigned room;          /* floats of shared memory for a product's input */
-    float *x;               /* (C): the residual stream; each row is one thread's own */
+    unsigned input_floats;  /* of shared memory for a product's input */
+    float *x;               /* (C): the residual stream; one thread reads and writes each element */
     float *logits;          /* (V) */
     void *k, *v;            /* (L, T, KVH*HS) */
     size_t key_bytes;       /* from a token's key to the next one's */
     ptrdiff_t key_to_value; /* bytes */
-    struct post qkv;        /* ((NH + 2 KVH) * HS) */
-    struct post partial; /* (NH / GROUP, parts, GROUP, HS + 2): attention of parts of the context */
-    struct board stream; /* (C): the residual stream, for all */
-    struct board heads;  /* (NH*HS): attention's result */
-    struct board gated;  /* (hidden): silu(gate) * up */
-    unsigned *tag;       /* the first tag of the launch */
+    struct tagged_mailbox qkv; /* ((NH + 2 KVH) * HS) */
+    /* (NH / GROUP, splits, GROUP, HS + 2): split-KV attention's partial results */
+    struct tagged_mailbox partial;
+    struct flagged_mailbox residual; /* (C): the residual stream */
+    struct flagged_mailbox heads;    /* (NH*HS): attention's result */
+    struct flagged_mailbox gated;    /* (hidden): silu(gate) * up */
+    unsigned *tag;                   /* the first tag of the launch */
 };
 
-/* ---- What blocks exchange ---- */
+/* ---- Flag-with-data exchange: tags ---- */
 
-/* Parts of a layer whose values have tags. A layer's first tag is a multiple of ONE_PARTS. */
-enum one_part { ONE_QKV_PART, ONE_PARTIAL_PART, ONE_PARTS };
+/* A layer's tagged exchanges. A layer's first tag is a multiple of ONE_TAGS. */
+enum one_tag { ONE_TAG_QKV, ONE_TAG_PARTIAL, ONE_TAGS };
 
-static __device__ __forceinline__ void send(struct post post, size_t i, float value, unsigned tag) {
+static __device__ __forceinline__ void publish(struct tagged_mailbox box, size_t i, float value,
+                                               unsigned tag) {
     uint64_t both = (uint64_t)tag << 32 | __float_as_uint(value);
-    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(post.values + i), "l"(both)
-                 : "memory");
+    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(box.values + i), "l"(both) : "memory");
 }
 
-/* Two values, from an even i on, which are there when both tags are right. */
+/* Two neighbouring values, the first with an even index; valid when both tags are right. */
 struct pair {
     uint64_t first, second;
 };
 
-static __device__ __forceinline__ struct pair look(struct post post, size_t i) {
+static __device__ __forceinline__ struct pair read_pair(struct tagged_mailbox box, size_t i) {
     struct pair x;
     asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];"
                  : "=l"(x.first), "=l"(x.second)
-                 : "l"(post.values + i)
+                 : "l"(box.values + i)
                  : "memory");
     return x;
 }
 
-static __device__ __forceinline__ bool is_there(struct pair x, unsigned tag) {
+static __device__ __forceinline__ bool has_tag(struct pair x, unsigned tag) {
     return (unsigned)(x.first >> 32) == tag && (unsigned)(x.second >> 32) == tag;
 }
 
@@ -102,45 +109,46 @@ static __device__ __forceinline__ float2 values_of(struct pair x) {
     return make_float2(__uint_as_float((unsigned)x.first), __uint_as_float((unsigned)x.second));
 }
 
-static __device__ __forceinline__ uint64_t look_at_one(struct post post, size_t i) {
+static __device__ __forceinline__ uint64_t read_one(struct tagged_mailbox box, size_t i) {
     uint64_t x;
-    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(x) : "l"(post.values + i) : "memory");
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(x) : "l"(box.values + i) : "memory");
     return x;
 }
 
-/* Two values, wherever they are. */
-static __device__ __forceinline__ struct pair look_at_two(struct post post, size_t i, size_t j) {
-    return {look_at_one(post, i), look_at_one(post, j)};
+/* Any two values. */
+static __device__ __forceinline__ struct pair read_two(struct tagged_mailbox box, size_t i,
+                                                       size_t j) {
+    return {read_one(box, i), read_one(box, j)};
 }
 
-/* ---- Boards ---- */
+/* ---- Flag-with-data exchange: one bit ---- */
 
-/* The bit of the residual stream's values, which change twice a layer, and of others in a layer. */
-enum { ONE_BEHIND_OUT = 1, ONE_BEHIND_DOWN = 0 };
+/* Flags of the residual stream, which is published twice a layer. The other values alternate from
+ * layer to layer: flag_of(). */
+enum { ONE_FLAG_AFTER_OUT = 1, ONE_FLAG_AFTER_DOWN = 0 };
 
-static __device__ __forceinline__ unsigned bit_of(unsigned tag) {
-    return tag / ONE_PARTS & 1;
+static __device__ __forceinline__ unsigned flag_of(unsigned tag) {
+    return tag / ONE_TAGS & 1;
 }
 
-static __device__ __forceinline__ void show(struct board board, size_t i, float value,
-                                            unsigned bit) {
-    unsigned bits = (__float_as_uint(value) & ~1u) | bit;
-    asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(board.values + i), "r"(bits)
-                 : "memory");
+static __device__ __forceinline__ void publish(struct flagged_mailbox box, size_t i, float value,
+                                               unsigned flag) {
+    unsigned bits = (__float_as_uint(value) & ~1u) | flag;
+    asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(box.values + i), "r"(bits) : "memory");
 }
 
-/* Four values, from 4i on. */
-static __device__ __forceinline__ uint4 look_at_four(struct board board, size_t i) {
+/* Values 4i to 4i + 3. */
+static __device__ __forceinline__ uint4 read_four(struct flagged_mailbox box, size_t i) {
     uint4 x;
     asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];"
                  : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
-                 : "l"((uint4 *)board.values + i)
+                 : "l"((uint4 *)box.values + i)
                  : "memory");
     return x;
 }
 
-static __device__ __forceinline__ bool are_there(uint4 x, unsigned bit) {
-    return (((x.x ^ bit) | (x.y ^ bit) | (x.z ^ bit) | (x.w ^ bit)) & 1) == 0;
+static __device__ __forceinline__ bool has_flag(uint4 x, unsigned flag) {
+    return (((x.x ^ flag) | (x.y ^ flag) | (x.z ^ flag) | (x.w ^ flag)) & 1) == 0;
 }
 
 static __device__ __forceinline__ float4 values_of(uint4 x) {

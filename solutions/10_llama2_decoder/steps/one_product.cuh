@@ -1,23 +1,23 @@
 /**
  * @file one_product.cuh
- * @brief d8's products: a warp multiplies slices of rows from its ring, a block puts them together.
+ * @brief d8's products: a warp multiplies slices of rows from its pipeline, a block adds them up.
  */
 #ifndef WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_STEPS_ONE_PRODUCT_CUH_
 #define WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_STEPS_ONE_PRODUCT_CUH_
 
 #include "solutions/10_llama2_decoder/steps/one_input.cuh"
-#include "solutions/10_llama2_decoder/steps/one_ring.cuh"
+#include "solutions/10_llama2_decoder/steps/one_pipeline.cuh"
 
-/* What a lane multiplies a slice with: the input's pieces from `first` on. */
-template <typename E> struct factors {
-    static constexpr int COUNT = VECTOR_ELEMENTS<E>, ROUNDS = ONE_SLOT_BYTES / 512;
+/* The part of the input that a lane multiplies a slice with: pieces from `first` on. */
+template <typename E> struct input_fragment {
+    static constexpr int COUNT = VECTOR_ELEMENTS<E>, ROUNDS = ONE_STAGE_BYTES / 512;
     float4 x[ROUNDS][COUNT / 4];
 };
 
 template <typename E>
-static __device__ __forceinline__ struct factors<E> factors_of(const struct work *b, unsigned first,
-                                                               unsigned pieces) {
-    struct factors<E> f;
+static __device__ __forceinline__ struct input_fragment<E>
+load_input(const struct block_state *b, unsigned first, unsigned pieces) {
+    struct input_fragment<E> f;
 #pragma unroll
     for (int i = 0; i < f.ROUNDS; i++) {
         unsigned piece = first + threadIdx.x % 32 + i * 32;
@@ -29,29 +29,31 @@ static __device__ __forceinline__ struct factors<E> factors_of(const struct work
     return f;
 }
 
-/* A lane's part of a slice. */
-struct weights {
-    uint4 x[ONE_SLOT_BYTES / 512];
+/* A lane's weights of a slice. */
+struct weight_fragment {
+    uint4 x[ONE_STAGE_BYTES / 512];
 };
 
-/* @param WHOLE whether all slices are as long as a slot, @param left pieces of the row from the
+/* @param WHOLE whether all slices fill their stages @param left pieces of the row from the
    slice on */
 template <bool WHOLE>
-static __device__ __forceinline__ struct weights read_slot(unsigned slot, unsigned left) {
-    struct weights w;
+static __device__ __forceinline__ struct weight_fragment load_weights(unsigned stage,
+                                                                      unsigned left) {
+    struct weight_fragment w;
     unsigned lane = threadIdx.x % 32;
 #pragma unroll
-    for (unsigned i = 0; i < ONE_SLOT_BYTES / 512; i++) {
+    for (unsigned i = 0; i < ONE_STAGE_BYTES / 512; i++) {
         w.x[i] = make_uint4(0, 0, 0, 0);
         if (WHOLE || lane + i * 32 < left) {
-            w.x[i] = read_shared(slot + (lane + i * 32) * 16);
+            w.x[i] = read_shared(stage + (lane + i * 32) * 16);
         }
     }
     return w;
 }
 
 template <typename E>
-static __device__ __forceinline__ float dot(const struct weights &w, const struct factors<E> &f) {
+static __device__ __forceinline__ float dot(const struct weight_fragment &w,
+                                            const struct input_fragment<E> &f) {
     float sums[4] = {};
 #pragma unroll
     for (int i = 0; i < f.ROUNDS; i++) {
@@ -70,31 +72,34 @@ static __device__ __forceinline__ float dot(const struct weights &w, const struc
 
 /*
  * The warp's slices of a matrix times b->x, to sums (rows, slices) in shared memory. A warp whose
- * slices are all at the same place of their rows reads its factors once. What the lanes have of a
- * slice is put together while the next one is multiplied. @param owed slices at the end
+ * slices all have the same index in their rows loads its input once. Sums of lanes are reduced
+ * while the next slice is multiplied. @param held_back prefetches to hold back at the end
+ *
  */
 template <typename E, bool WHOLE>
-static __device__ __forceinline__ void multiply_slices(struct ring *r, const struct work *b,
-                                                       unsigned kind, float *sums, unsigned owed,
-                                                       const struct one &p) {
-    constexpr unsigned PIECES = ONE_SLOT_BYTES / 16;
-    const struct share share = r->plan->shares[kind];
+static __device__ __forceinline__ void
+multiply_slices(struct pipeline *pipe, const struct block_state *b, unsigned kind, float *sums,
+                unsigned held_back, const struct one_arguments &p) {
+    constexpr unsigned PIECES = ONE_STAGE_BYTES / 16;
+    const struct share share = pipe->plan->shares[kind];
     unsigned pieces = share.row_bytes / 16, warp = threadIdx.x / 32;
-    unsigned count = begin_of(r->plan, kind)->count, slice = begin_of(r->plan, kind)->slice;
-    struct factors<E> f = factors_of<E>(b, slice * PIECES, pieces);
+    unsigned count = warp_slices_of(pipe->plan, kind)->count,
+             slice = warp_slices_of(pipe->plan, kind)->slice;
+    struct input_fragment<E> f = load_input<E>(b, slice * PIECES, pieces);
     float last = 0.0f, *to = sums + warp;
     for (unsigned i = 0; i < count; i++) {
-        struct weights w = read_slot<WHOLE>(wait(r), pieces - slice * PIECES);
-        pass(r, i + owed >= count, p);
+        struct weight_fragment w =
+            load_weights<WHOLE>(pipeline_wait(pipe), pieces - slice * PIECES);
+        pipeline_release(pipe, i + held_back >= count, p);
         float sum = dot<E>(w, f);
         last = warp_sum(last);
         if (threadIdx.x % 32 == 0 && i > 0) {
             to[(i - 1) * ONE_WARPS] = last;
         }
         last = sum;
-        if (share.turn != 0) {
+        if (share.slice_step != 0) {
             next_slice(&slice, share);
-            f = factors_of<E>(b, slice * PIECES, pieces);
+            f = load_input<E>(b, slice * PIECES, pieces);
         }
     }
     last = warp_sum(last);
@@ -104,87 +109,94 @@ static __device__ __forceinline__ void multiply_slices(struct ring *r, const str
 }
 
 template <typename E>
-static __device__ __forceinline__ void multiply(struct ring *r, const struct work *b, unsigned kind,
-                                                float *sums, unsigned owed, const struct one &p) {
-    if (r->plan->shares[kind].row_bytes % ONE_SLOT_BYTES == 0) {
-        multiply_slices<E, true>(r, b, kind, sums, owed, p);
+static __device__ __forceinline__ void multiply(struct pipeline *pipe, const struct block_state *b,
+                                                unsigned kind, float *sums, unsigned held_back,
+                                                const struct one_arguments &p) {
+    if (pipe->plan->shares[kind].row_bytes % ONE_STAGE_BYTES == 0) {
+        multiply_slices<E, true>(pipe, b, kind, sums, held_back, p);
     } else {
-        multiply_slices<E, false>(r, b, kind, sums, owed, p);
+        multiply_slices<E, false>(pipe, b, kind, sums, held_back, p);
     }
 }
 
-/* A row's product. */
-static __device__ __forceinline__ float product_of(const struct work *b, const float *sums,
+/* A row's product, from the sums of its slices. */
+static __device__ __forceinline__ float product_of(const struct block_state *b, const float *sums,
                                                    const struct share *share, unsigned row) {
     float sum = 0.0f;
 #pragma unroll 4
     for (unsigned i = 0; i < share->slices; i++) {
         sum += sums[row * share->slices + i];
     }
-    return sum * b->factor;
+    return sum * b->rstd;
 }
 
-/* The block's rows of all matrices from `kind` to `last`, which have as many rows each, times b->x,
-   to b->sums. */
+/* b->sums = the block's rows of the matrices from `kind` to `last`, which all have the same number
+ * of rows, times b->x. */
 template <typename E>
-static __device__ __forceinline__ void multiply_all(struct ring *r, const struct work *b,
-                                                    unsigned kind, unsigned last, unsigned owed,
-                                                    const struct one &p) {
+static __device__ __forceinline__ void
+multiply_all(struct pipeline *pipe, const struct block_state *b, unsigned kind, unsigned last,
+             unsigned held_back, const struct one_arguments &p) {
     float *sums = b->sums;
 #pragma unroll 1
     for (; kind <= last; kind++) {
-        multiply<E>(r, b, kind, sums, kind == last ? owed : 0, p);
-        sums += r->plan->shares[kind].rows * r->plan->shares[kind].slices;
+        multiply<E>(pipe, b, kind, sums, kind == last ? held_back : 0, p);
+        sums += pipe->plan->shares[kind].rows * pipe->plan->shares[kind].slices;
     }
     __syncthreads();
 }
 
-/* Row n of the residual stream. @param row the embedding's, where the stream begins; else NULL */
+/* Channel n of the residual stream. @param row the token's embedding in the first sublayer, else
+ * NULL */
 template <typename E>
-static __device__ __forceinline__ float stream_at(unsigned n, const E *row, const struct one &p) {
+static __device__ __forceinline__ float residual_at(unsigned n, const E *row,
+                                                    const struct one_arguments &p) {
     return row != NULL ? to_float(row[n]) : p.x[n];
 }
 
-/* A product added to the residual stream, for all to see. */
+/* Adds a product to the residual stream and publishes it. */
 template <typename E>
-static __device__ __forceinline__ void add_product(struct ring *r, const struct work *b,
-                                                   unsigned kind, const E *row, unsigned bit,
-                                                   const struct one &p) {
-    const struct share *share = &r->plan->shares[kind];
-    float early = threadIdx.x < share->rows ? stream_at(share->first + threadIdx.x, row, p) : 0.0f;
-    multiply_all<E>(r, b, kind, kind, ONE_OWED, p);
+static __device__ __forceinline__ void
+add_to_residual(struct pipeline *pipe, const struct block_state *b, unsigned kind, const E *row,
+                unsigned flag, const struct one_arguments &p) {
+    const struct share *share = &pipe->plan->shares[kind];
+    float early =
+        threadIdx.x < share->rows ? residual_at(share->first + threadIdx.x, row, p) : 0.0f;
+    multiply_all<E>(pipe, b, kind, kind, ONE_HELD_BACK, p);
     for (unsigned i = threadIdx.x; i < share->rows; i += ONE_THREADS) {
         unsigned n = share->first + i;
-        float x = i == threadIdx.x ? early : stream_at(n, row, p);
+        float x = i == threadIdx.x ? early : residual_at(n, row, p);
         x += product_of(b, b->sums, share, i);
         p.x[n] = x;
-        show(p.stream, n, x, bit);
+        publish(p.residual, n, x, flag);
     }
 }
 
-/* Queries, keys and values, whose block's sums are there, are sent. */
-static __device__ __forceinline__ void send_qkv(const struct ring *r, const struct work *b,
-                                                unsigned tag, const struct one &p) {
-    const struct share *share = &r->plan->shares[ONE_QKV];
+/* Publishes queries, keys and values from the block's sums. */
+static __device__ __forceinline__ void publish_qkv(const struct pipeline *pipe,
+                                                   const struct block_state *b, unsigned tag,
+                                                   const struct one_arguments &p) {
+    const struct share *share = &pipe->plan->shares[ONE_QKV];
     for (unsigned row = threadIdx.x; row < share->rows; row += ONE_THREADS) {
-        send(p.qkv, share->first + row, product_of(b, b->sums, share, row), tag);
+        publish(p.qkv, share->first + row, product_of(b, b->sums, share, row), tag);
     }
 }
 
-/* silu(gate) * up, both of whose sums are there, is shown. */
-static __device__ __forceinline__ void show_gated(const struct ring *r, const struct work *b,
-                                                  unsigned bit, const struct one &p) {
-    const struct share *share = &r->plan->shares[ONE_GATE];
+/* Publishes silu(gate) * up from the block's sums. */
+static __device__ __forceinline__ void publish_gated(const struct pipeline *pipe,
+                                                     const struct block_state *b, unsigned flag,
+                                                     const struct one_arguments &p) {
+    const struct share *share = &pipe->plan->shares[ONE_GATE];
     const float *ups = b->sums + share->rows * share->slices;
     for (unsigned row = threadIdx.x; row < share->rows; row += ONE_THREADS) {
         float gate = product_of(b, b->sums, share, row), up = product_of(b, ups, share, row);
-        show(p.gated, share->first + row, silu_of(gate) * up, bit);
+        publish(p.gated, share->first + row, silu_of(gate) * up, flag);
     }
 }
 
-static __device__ __forceinline__ void put_logits(const struct ring *r, const struct work *b,
-                                                  const struct one &p) {
-    const struct share *share = &r->plan->shares[ONE_CLASSIFIER];
+static __device__ __forceinline__ void store_logits(const struct pipeline *pipe,
+                                                    const struct block_state *b,
+                                                    const struct one_arguments &p) {
+    const struct share *share = &pipe->plan->shares[ONE_CLASSIFIER];
     for (unsigned row = threadIdx.x; row < share->rows; row += ONE_THREADS) {
         p.logits[share->first + row] = product_of(b, b->sums, share, row);
     }

@@ -2,8 +2,8 @@
  * @file rows.cu
  * @brief Many tokens: embedding, norm, rotary embedding with the cache's new rows, gate.
  *
- * All of these are limited by memory. A block has a row, and threads take 16 bytes at a time where
- * rows are whole pieces of that.
+ * All of these are memory-bound. A block has a row, and threads read 16 bytes at a time if rows are
+ * multiples of 16 bytes.
  */
 #include "solutions/10_llama2_decoder/steps/elements.cuh"
 #include "solutions/10_llama2_decoder/steps/ladder.h"
@@ -11,15 +11,15 @@
 static constexpr unsigned THREADS = 256, WARPS = THREADS / 32;
 
 /* The sum over the block, in every thread; `parts` (WARPS) is shared memory, used once. */
-static __device__ __forceinline__ float block_sum(float x, float *parts) {
+static __device__ __forceinline__ float block_sum(float x, float *warp_sums) {
     x = warp_sum(x);
     if (threadIdx.x % 32 == 0) {
-        parts[threadIdx.x / 32] = x;
+        warp_sums[threadIdx.x / 32] = x;
     }
     __syncthreads();
     float sum = 0.0f;
     for (unsigned w = 0; w < WARPS; w++) {
-        sum += parts[w];
+        sum += warp_sums[w];
     }
     return sum;
 }
@@ -45,25 +45,25 @@ enum status decoder_rows_embed(const struct decoder *d, size_t count, struct err
     return device_launched("rows_embed", error);
 }
 
-/* x (C) = a row; *place = position. */
+/* x (C) = a row; *position_out = position. */
 static __global__ void __launch_bounds__(THREADS)
-    rows_take(float *x, const float *row, size_t C, int32_t *place, int32_t position) {
+    rows_copy(float *x, const float *row, size_t C, int32_t *position_out, int32_t position) {
     chained_begin();
     size_t c = (size_t)blockIdx.x * THREADS + threadIdx.x;
     if (c < C) {
         x[c] = row[c];
     }
     if (c == 0) {
-        *place = position;
+        *position_out = position;
     }
 }
 
-enum status decoder_rows_take(const struct decoder *d, size_t i, size_t position,
+enum status decoder_rows_copy(const struct decoder *d, size_t i, size_t position,
                               struct error *error) {
     size_t C = d->model->C;
-    launch_chained<rows_take>((unsigned)ceil_div(C, THREADS), THREADS, 0, d->stream, d->x,
+    launch_chained<rows_copy>((unsigned)ceil_div(C, THREADS), THREADS, 0, d->stream, d->x,
                               (const float *)d->rows.x + i * C, C, d->position, (int32_t)position);
-    return device_launched("rows_take", error);
+    return device_launched("rows_copy", error);
 }
 
 /* ---- Norm ---- */
@@ -75,7 +75,7 @@ enum status decoder_rows_take(const struct decoder *d, size_t i, size_t position
 template <typename E, bool ADD>
 static __global__ void __launch_bounds__(THREADS)
     rows_norm(E *y, float *x, const float *sum, const float *weight, size_t C, float eps) {
-    __shared__ float parts[WARPS];
+    __shared__ float warp_sums[WARPS];
     chained_begin();
     size_t row = blockIdx.x * C;
     float squares = 0.0f;
@@ -100,13 +100,13 @@ static __global__ void __launch_bounds__(THREADS)
             squares += v * v;
         }
     }
-    float factor = 1.0f / sqrtf(block_sum(squares, parts) / (float)C + eps);
-    if (C % 4 == 0) { /* each thread what it has written itself */
+    float rstd = 1.0f / sqrtf(block_sum(squares, warp_sums) / (float)C + eps);
+    if (C % 4 == 0) { /* each thread reads the elements that it has written itself */
         for (size_t c = threadIdx.x; c < C / 4; c += THREADS) {
             float4 v = ((const float4 *)(x + row))[c], w = ((const float4 *)weight)[c];
             E *to = y + row + 4 * c;
-            const float all[4] = {v.x * factor * w.x, v.y * factor * w.y, v.z * factor * w.z,
-                                  v.w * factor * w.w};
+            const float all[4] = {v.x * rstd * w.x, v.y * rstd * w.y, v.z * rstd * w.z,
+                                  v.w * rstd * w.w};
             E stored[4];
 #pragma unroll
             for (int j = 0; j < 4; j++) {
@@ -120,7 +120,7 @@ static __global__ void __launch_bounds__(THREADS)
         }
     } else {
         for (size_t c = threadIdx.x; c < C; c += THREADS) {
-            y[row + c] = from_float<E>(x[row + c] * factor * weight[c]);
+            y[row + c] = from_float<E>(x[row + c] * rstd * weight[c]);
         }
     }
 }
@@ -146,21 +146,21 @@ enum status decoder_rows_norm(const struct decoder *d, const float *norm, bool s
 
 /* ---- Rotary embedding ---- */
 
-struct turn {
-    size_t NH, KVH, HS; /* NH: queries in front of the keys, 0 for none */
-    size_t position;    /* of row 0 */
+struct rotation {
+    size_t NH, KVH, HS; /* NH: query heads before the keys in a row, 0 for none */
+    size_t position;    /* of token 0 */
     enum nn_rope_layout layout;
     double log2_theta;
 };
 
 /*
- * Turns row's queries in place and keys on their way into the cache; values go there as they are.
- * Grid: a block a token. Angles are reduced in double, for late positions have many turns.
+ * Rotates a row's queries in place, and its keys into the cache; copies its values there.
+ * Grid: a block a token. Angles are computed in double, because late positions are many rotations.
  * Bytes: queries twice, keys and values twice.
  */
 template <typename E>
 static __global__ void __launch_bounds__(THREADS)
-    rows_turn(E *qkv, E *keys, E *values, const struct turn t) {
+    rows_rotate(E *qkv, E *keys, E *values, const struct rotation t) {
     __shared__ float2 angles[128]; /* (HS / 2), HS up to KV_MAX_HS */
     chained_begin();
     unsigned pairs = (unsigned)t.HS / 2, heads = (unsigned)(t.NH + t.KVH);
@@ -189,22 +189,22 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-enum status decoder_rows_turn(const struct decoder *d, size_t l, bool queries, size_t count,
-                              size_t position, struct error *error) {
+enum status decoder_rows_rotate(const struct decoder *d, size_t l, bool queries, size_t count,
+                                size_t position, struct error *error) {
     const struct decoder_model *m = d->model;
-    const struct turn t = {queries ? m->NH : 0,   m->KVH, m->HS, position, m->layout,
-                           log2((double)m->theta)};
+    const struct rotation t = {queries ? m->NH : 0,   m->KVH, m->HS, position, m->layout,
+                               log2((double)m->theta)};
     size_t cache = l * m->T * m->KVH * m->HS;
-    FOR_ELEMENTS(m->dtype, (launch_chained<rows_turn<E>>((unsigned)count, THREADS, 0, d->stream,
-                                                         (E *)d->rows.qkv, (E *)d->k + cache,
-                                                         (E *)d->v + cache, t)));
-    return device_launched("rows_turn", error);
+    FOR_ELEMENTS(m->dtype, (launch_chained<rows_rotate<E>>((unsigned)count, THREADS, 0, d->stream,
+                                                           (E *)d->rows.qkv, (E *)d->k + cache,
+                                                           (E *)d->v + cache, t)));
+    return device_launched("rows_rotate", error);
 }
 
 /* ---- Gate ---- */
 
 /* gated (rows, hidden) = silu(gate) * up of gate_up (rows, 2 * hidden). Grid: rows, and blocks of
-   16 bytes a thread across. VECTOR: hidden whole pieces. */
+   16 bytes a thread across. VECTOR: hidden is a multiple of 16 bytes. */
 template <typename E, bool VECTOR>
 static __global__ void __launch_bounds__(THREADS)
     rows_gate(E *gated, const E *gate_up, size_t hidden) {

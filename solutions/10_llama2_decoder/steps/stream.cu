@@ -1,24 +1,24 @@
 /**
  * @file stream.cu
- * @brief Which products stream, and how they are dealt out; others go lab 09's way, or a warp has a
- *        row of each.
+ * @brief Launches of the streaming product. Shapes that it does not support use lab 09's product,
+ * or a warp for each row of gate and up.
  */
 #include "labs/09_kv_cache/kv_cache.h"
 #include "solutions/10_llama2_decoder/steps/ladder.h"
 #include "solutions/10_llama2_decoder/steps/stream.cuh"
 
-/* Shared memory of a block beside x. */
+/* Static shared memory of a block; x is dynamic. */
 static constexpr size_t STREAM_STATIC_BYTES = STREAM_WARPS * sizeof(float);
 
-/* Blocks of a launch, a multiprocessor: twice as many as run at a time, so that one that is done
-   early makes room for another. */
+/* Blocks of a launch per multiprocessor: twice as many as are resident, so that a block that ends
+ * early makes room for another. */
 static constexpr size_t STREAM_BLOCKS = 4;
 
 static bool aligned(const void *p) {
     return (uintptr_t)p % 16 == 0;
 }
 
-/* Whether 16 bytes at a time are right, and a block has the memory for x. */
+/* Whether rows can be read 16 bytes at a time, and a block has shared memory for x. */
 static bool can_stream(const struct decoder *d, const struct stream *s, size_t K) {
     size_t element = nn_dtype_bytes(d->model->dtype);
     size_t shared = STREAM_STATIC_BYTES + K * sizeof(float);
@@ -27,11 +27,11 @@ static bool can_stream(const struct decoder *d, const struct stream *s, size_t K
 }
 
 template <typename E, bool GATE>
-static enum status start(const struct decoder *d, struct stream s, struct error *error) {
-    size_t bytes = s.pieces * VECTOR_ELEMENTS<E> * sizeof(float);
+static enum status launch_stream(const struct decoder *d, struct stream s, struct error *error) {
+    size_t bytes = s.vectors * VECTOR_ELEMENTS<E> * sizeof(float);
     size_t wanted = ceil_div(s.rows, STREAM_WARPS);
     size_t most = STREAM_BLOCKS * d->multiprocessors;
-    /* For every launch, also one that was recorded before. */
+    /* The limit is one for all launches of the kernel, recorded ones included. */
     cudaError_t code = cudaFuncSetAttribute((const void *)stream_kernel<E, GATE>,
                                             cudaFuncAttributeMaxDynamicSharedMemorySize,
                                             (int)(d->shared_bytes - STREAM_STATIC_BYTES));
@@ -48,7 +48,7 @@ static struct stream stream_of(const struct decoder *d, const void *weight, cons
                                const float *norm, float *out, size_t K) {
     struct stream s = {};
     s.weight = (const uint4 *)weight;
-    s.pieces = (unsigned)(K * nn_dtype_bytes(d->model->dtype) / 16);
+    s.vectors = (unsigned)(K * nn_dtype_bytes(d->model->dtype) / 16);
     s.in = in;
     s.norm = norm;
     s.out = out;
@@ -56,7 +56,7 @@ static struct stream stream_of(const struct decoder *d, const void *weight, cons
     return s;
 }
 
-/* ---- Any shape: a warp has a row of both, element by element ---- */
+/* ---- Any shape: a warp has a row of gate and the same row of up, element by element ---- */
 
 template <typename E>
 static __global__ void __launch_bounds__(256)
@@ -76,9 +76,9 @@ static __global__ void __launch_bounds__(256)
         first += to_float(gate[k]) * x;
         second += to_float(up[k]) * x;
     }
-    float factor = 1.0f / sqrtf(warp_sum(squares) / (float)K + eps);
-    first = factor * warp_sum(first);
-    second = factor * warp_sum(second);
+    float rstd = 1.0f / sqrtf(warp_sum(squares) / (float)K + eps);
+    first = rstd * warp_sum(first);
+    second = rstd * warp_sum(second);
     if (threadIdx.x % 32 == 0) {
         out[n] = silu_of(first) * second;
     }
@@ -89,7 +89,7 @@ static enum status gate_up(const struct decoder *d, const struct stream &s, size
                            struct error *error) {
     size_t hidden = d->model->hidden;
     if (can_stream(d, &s, K)) {
-        return start<E, true>(d, s, error);
+        return launch_stream<E, true>(d, s, error);
     }
     launch_chained<gate_up_any<E>>((unsigned)ceil_div(hidden, 8), 256, 0, d->stream, s.out,
                                    (const E *)s.weight, s.in, s.norm, hidden, K, s.eps);
@@ -106,7 +106,7 @@ enum status decoder_stream_gate_up(const struct decoder *d, size_t l, struct err
     }
     struct stream s = stream_of(d, w->gate_up, d->x, w->ffn_norm, d->gate_up, m->C);
     s.rows = (unsigned)m->hidden;
-    s.apart = m->hidden * s.pieces;
+    s.up_offset = m->hidden * s.vectors;
     FOR_ELEMENTS(m->dtype, return gate_up<E>(d, s, m->C, error));
 }
 
@@ -119,5 +119,5 @@ enum status decoder_stream_multiply(const struct decoder *d, float *out, const v
     if (!can_stream(d, &s, K)) {
         return decoder_multiply(d, out, weight, in, N, K, norm, residual, error);
     }
-    FOR_ELEMENTS(d->model->dtype, return (start<E, false>(d, s, error)));
+    FOR_ELEMENTS(d->model->dtype, return (launch_stream<E, false>(d, s, error)));
 }

@@ -1,6 +1,6 @@
 /**
  * @file token.cu
- * @brief One token: what the steps share.
+ * @brief One token: operators that several steps share.
  */
 #include "common/models/sampler.h"
 #include "labs/09_kv_cache/kv_cache.h"
@@ -47,13 +47,12 @@ enum status decoder_multiply(const struct decoder *d, float *out, const void *we
     return kv_linear(&linear, d->stream, error);
 }
 
-/* ---- The token's row ---- */
+/* ---- Embedding ---- */
 
-/* x (C) = the table's row of *token, or of `known` where there is no token; *place = position.
-   Blocks have EMBED_THREADS channels each. */
+/* x (C) = the row of *token in the table; *position_out = position. Grid: a thread a channel. */
 template <typename E>
 static __global__ void __launch_bounds__(EMBED_THREADS)
-    embed_kernel(float *x, const E *table, const int32_t *token, size_t C, int32_t *place,
+    embed_kernel(float *x, const E *table, const int32_t *token, size_t C, int32_t *position_out,
                  int32_t position) {
     chained_begin();
     size_t c = (size_t)blockIdx.x * EMBED_THREADS + threadIdx.x;
@@ -61,7 +60,7 @@ static __global__ void __launch_bounds__(EMBED_THREADS)
         x[c] = to_float(table[(size_t)*token * C + c]);
     }
     if (c == 0) {
-        *place = position;
+        *position_out = position;
     }
 }
 
@@ -87,17 +86,17 @@ enum status decoder_embed_drawn(const struct decoder *d, size_t position, struct
     return device_launched("embed", error);
 }
 
-/* x (C) = a row of the table; *place = position. */
+/* x (C) = a row of the table; *position_out = position. */
 template <typename E>
 static __global__ void __launch_bounds__(EMBED_THREADS)
-    embed_row_kernel(float *x, const E *row, size_t C, int32_t *place, int32_t position) {
+    embed_row_kernel(float *x, const E *row, size_t C, int32_t *position_out, int32_t position) {
     chained_begin();
     size_t c = (size_t)blockIdx.x * EMBED_THREADS + threadIdx.x;
     if (c < C) {
         x[c] = to_float(row[c]);
     }
     if (c == 0) {
-        *place = position;
+        *position_out = position;
     }
 }
 
@@ -115,22 +114,22 @@ enum status decoder_embed(const struct decoder *d, int32_t token, size_t positio
     return device_launched("embed_row", error);
 }
 
-/* ---- The way through ---- */
+/* ---- All layers ---- */
 
-enum status decoder_run_token(const struct decoder *d, const struct decoder_way *way,
+enum status decoder_run_token(const struct decoder *d, const struct decoder_path *path,
                               size_t longest, struct error *error) {
     for (size_t l = 0; l < d->model->L; l++) {
-        TRY(way->layer(d, l, longest, error));
+        TRY(path->layer(d, l, longest, error));
     }
-    return way->classify(d, error);
+    return path->classify(d, error);
 }
 
-enum status decoder_one_by_one(const struct decoder *d, const struct decoder_way *way,
+enum status decoder_one_by_one(const struct decoder *d, const struct decoder_path *path,
                                const int32_t *tokens, size_t count, size_t position,
                                struct error *error) {
     for (size_t i = 0; i < count; i++) {
         TRY(decoder_embed(d, tokens[i], position + i, error));
-        TRY(decoder_run_token(d, way, position + i + 1, error));
+        TRY(decoder_run_token(d, path, position + i + 1, error));
     }
     return STATUS_OK;
 }
@@ -155,9 +154,9 @@ static enum status draw(const struct decoder *d, int32_t *token, struct error *e
     return device_write(d->io.token, token, sizeof *token, d->stream, error);
 }
 
-enum status decoder_step_from_host(const struct decoder *d, const struct decoder_way *way,
+enum status decoder_step_from_host(const struct decoder *d, const struct decoder_path *path,
                                    size_t position, struct error *error) {
     int32_t token;
     TRY(draw(d, &token, error));
-    return decoder_one_by_one(d, way, &token, 1, position, error);
+    return decoder_one_by_one(d, path, &token, 1, position, error);
 }

@@ -1,9 +1,9 @@
 /**
- * @file parts.cuh
- * @brief What several steps share: loads, rotary embedding, and checks of alignment.
+ * @file helpers.cuh
+ * @brief Shared by several steps: loads, rotary embedding, and checks of alignment.
  */
-#ifndef WARPBOOK_SOLUTIONS_09_KV_CACHE_STEPS_PARTS_CUH_
-#define WARPBOOK_SOLUTIONS_09_KV_CACHE_STEPS_PARTS_CUH_
+#ifndef WARPBOOK_SOLUTIONS_09_KV_CACHE_STEPS_HELPERS_CUH_
+#define WARPBOOK_SOLUTIONS_09_KV_CACHE_STEPS_HELPERS_CUH_
 
 #include <limits.h>
 #include <math.h>
@@ -31,7 +31,7 @@
         }                               \
     } while (0)
 
-/* COUNT floats, a multiple of 4, from a 16-byte aligned place. */
+/* COUNT floats, a multiple of 4, from a 16-byte aligned address. */
 template <int COUNT>
 static __device__ __forceinline__ void load_floats(float to[COUNT], const float *from) {
 #pragma unroll
@@ -41,12 +41,12 @@ static __device__ __forceinline__ void load_floats(float to[COUNT], const float 
     }
 }
 
-/* RMSNorm's factor from the sum of squares. */
-static __device__ __forceinline__ float norm_factor(float squares, size_t K, float eps) {
+/* RMSNorm's 1 / RMS from the sum of squares. */
+static __device__ __forceinline__ float norm_rstd(float squares, size_t K, float eps) {
     return 1.0f / sqrtf(squares / (float)K + eps);
 }
 
-/* Where pair i of a head has its two channels. */
+/* The two channels of a pair of rotary embedding. */
 struct pair {
     int first, second;
 };
@@ -57,8 +57,9 @@ static __device__ __forceinline__ struct pair pair_of(int i, const struct kv_att
 }
 
 /*
- * (cosine, sine) of pair i's angle, position * theta^(-2i/HS). In fp32 a late position's angle has
- * few digits behind the point left: whole turns are taken off in double.
+ * (cosine, sine) of pair i's angle, position * theta^(-2i/HS). In fp32 the angle of a late position
+ has few digits left after the point, so whole rotations are subtracted in double.
+
  */
 static __device__ __forceinline__ float2 angle_of(int i, int position, int HS, double log2_theta) {
     const double one_over_pi = 0.31830988618379067;
@@ -68,8 +69,8 @@ static __device__ __forceinline__ float2 angle_of(int i, int position, int HS, d
     return angle;
 }
 
-/* A pair's channels, turned. */
-static __device__ __forceinline__ float2 turned(float first, float second, float2 angle) {
+/* A pair's channels, rotated. */
+static __device__ __forceinline__ float2 rotated(float first, float second, float2 angle) {
     return make_float2(first * angle.x - second * angle.y, first * angle.y + second * angle.x);
 }
 
@@ -83,7 +84,7 @@ static inline bool linear_aligned(const struct kv_linear *l) {
            aligned_16(l->in) && aligned_16(l->norm);
 }
 
-/* q, k and v of a token, one after the other: kv_attention's product. */
+/* kv_attention's product: q, k and v of a token, one after the other. */
 static inline struct kv_linear qkv_product(const struct kv_attention *a, float *out) {
     struct kv_linear l = {};
     l.N = (a->NH + 2 * a->KVH) * a->HS;

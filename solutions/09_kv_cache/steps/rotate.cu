@@ -1,15 +1,16 @@
 /**
- * @file turn.cu
+ * @file rotate.cu
  * @brief Rotary embedding and the cache's new row, a launch of its own: steps v1 to v3.
  */
+#include "solutions/09_kv_cache/steps/helpers.cuh"
 #include "solutions/09_kv_cache/steps/ladder.h"
-#include "solutions/09_kv_cache/steps/parts.cuh"
 
 enum { THREADS = 128 };
 
-/* Grid: a thread a pair of channels of q, k and v. q stays where it is, k and v go to the cache. */
+/* Grid: a thread a pair of channels of q, k and v. q is rotated in place, k and v are stored in the
+ * cache. */
 template <typename E>
-static __global__ void turn_kernel(struct kv_attention a, float *qkv, double log2_theta) {
+static __global__ void rotate_kernel(struct kv_attention a, float *qkv, double log2_theta) {
     int half = (int)a.HS / 2, position = *a.position;
     size_t index = (size_t)blockIdx.x * THREADS + threadIdx.x, head = index / half;
     if (head >= a.NH + 2 * a.KVH) {
@@ -20,7 +21,7 @@ static __global__ void turn_kernel(struct kv_attention a, float *qkv, double log
     float *x = qkv + head * a.HS;
     float2 two = make_float2(x[at.first], x[at.second]);
     if (head < a.NH + a.KVH) {
-        two = turned(two.x, two.y, angle_of(i, position, (int)a.HS, log2_theta));
+        two = rotated(two.x, two.y, angle_of(i, position, (int)a.HS, log2_theta));
     }
     if (head < a.NH) {
         x[at.first] = two.x, x[at.second] = two.y;
@@ -32,10 +33,10 @@ static __global__ void turn_kernel(struct kv_attention a, float *qkv, double log
     store_rounded(row + at.first, two.x), store_rounded(row + at.second, two.y);
 }
 
-enum status kv_turn_and_store(const struct kv_attention *a, float *qkv, device_stream stream,
-                              struct error *error) {
+enum status kv_rotate_and_store(const struct kv_attention *a, float *qkv, device_stream stream,
+                                struct error *error) {
     unsigned blocks = (unsigned)ceil_div((a->NH + 2 * a->KVH) * (a->HS / 2), THREADS);
     double log2_theta = log2((double)a->theta);
-    FOR_TYPE(a->dtype, (turn_kernel<E><<<blocks, THREADS, 0, stream>>>(*a, qkv, log2_theta)));
-    return device_launched("turn", error);
+    FOR_TYPE(a->dtype, (rotate_kernel<E><<<blocks, THREADS, 0, stream>>>(*a, qkv, log2_theta)));
+    return device_launched("rotate", error);
 }
