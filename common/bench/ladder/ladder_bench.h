@@ -90,6 +90,7 @@ struct ladder_text {
 enum ladder_figure {
     LADDER_MS,              /**< median of a call */
     LADDER_GFLOP_PER_S,     /**< of the shape's FLOPs */
+    LADDER_TFLOP_PER_S,     /**< the same in TFLOP/s */
     LADDER_GB_PER_S,        /**< of the shape's bytes */
     LADDER_PERCENT_OF_PEER, /**< speed relative to the peer: "45.6%" */
     LADDER_SPEED_OF_PEER,   /**< the same as a factor: "0.46x" */

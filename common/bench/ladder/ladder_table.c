@@ -122,6 +122,9 @@ static bool print_rate(const struct table *t, const struct ladder_column *column
     case LADDER_GFLOP_PER_S:
         printf(" %*.1f", column->width, 1e-6 * t->flops / ms);
         return true;
+    case LADDER_TFLOP_PER_S:
+        printf(" %*.2f", column->width, 1e-9 * t->flops / ms);
+        return true;
     case LADDER_GB_PER_S:
         printf(" %*.1f", column->width, 1e-6 * t->bytes / ms);
         return true;
