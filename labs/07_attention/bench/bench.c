@@ -150,7 +150,7 @@ static const char *conditions(const struct ladder_setup *setup, char *text, size
 static const struct ladder_column columns[] = {
     {LADDER_MS, 10, "ms"},
     {LADDER_TFLOP_PER_S, 10, "TFLOP/s"},
-    {LADDER_IN_ALL, 9, "in all"},
+    {LADDER_SPEEDUP, 9, "in all"},
 };
 
 static ladder_part *const parts[] = {bench_lengths, bench_projection, bench_model};
