@@ -105,7 +105,6 @@ LABS = {
             "//grader/harness:grading_gpu",
             "//grader/harness:remote_bert",
             "//labs/06_fused_epilogues:contract",
-            "//labs/06_fused_epilogues:oracle",
         ],
     ),
     "07_attention": dict(

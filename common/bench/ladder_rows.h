@@ -46,6 +46,7 @@ struct ladder_case {
 /**
  * @brief Checks a step, then times it. One that gives wrong results is not timed; one that would
  *        take more than 4 s a call, going by 1/16 of its rows, is left out unless @p all is given.
+ *        One that returns STATUS_UNSUPPORTED counts as wrong, with its message.
  * @param options changed to few runs for a step that takes more than 0.1 s a call
  * @param row     its name stays
  * @return STATUS_OK, also for a step that is wrong or left out; the first failure of a function

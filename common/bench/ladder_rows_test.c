@@ -11,6 +11,7 @@
 /* A problem of 32 rows; what a step makes of it. */
 struct problem {
     bool slow;         /* one row takes 0.15 s */
+    bool unsupported;  /* the step refuses the problem */
     const char *wrong; /* what check finds, or NULL */
     int checked, ran;
     size_t rows_ran;
@@ -19,8 +20,10 @@ struct problem {
 static enum status run_rows(void *argument, size_t rows, struct error *error) {
     struct problem *p = argument;
     const struct timespec nap = {.tv_nsec = (long)rows * 150000000};
-    (void)error;
     p->rows_ran = rows;
+    if (p->unsupported) {
+        return error_set(error, STATUS_UNSUPPORTED, "too many keys");
+    }
     if (p->slow) {
         nanosleep(&nap, NULL);
     }
@@ -48,7 +51,8 @@ static void measure_problem(struct problem *p, bool all, struct device_bench_opt
     ASSERT_OK(device_open(NULL));
     *options = device_bench_defaults();
     *row = (struct ladder_row){.name = "v1"};
-    ASSERT_OK(ladder_measure_step(&c, all, options, row, NULL));
+    struct error error = {0};
+    ASSERT_OK(ladder_measure_step(&c, all, options, row, &error));
 }
 
 C_TEST(ladder_rows, times_what_is_right) {
@@ -68,6 +72,15 @@ C_TEST(ladder_rows, does_not_time_what_is_wrong) {
     measure_problem(&p, true, &options, &row);
     EXPECT_TRUE(!ladder_row_is_measured(&row) && p.ran == 0);
     EXPECT_STR_EQ("row 3", row.wrong);
+}
+
+C_TEST(ladder_rows, shows_why_a_step_does_not_support_the_problem) {
+    struct ladder_row row;
+    struct device_bench_options options;
+    struct problem p = {.unsupported = true};
+    measure_problem(&p, true, &options, &row);
+    EXPECT_TRUE(!ladder_row_is_measured(&row) && p.checked == 0 && p.ran == 0);
+    EXPECT_STR_EQ("too many keys", row.wrong);
 }
 
 C_TEST(ladder_rows, leaves_out_what_is_slow_unless_all_is_wanted) {

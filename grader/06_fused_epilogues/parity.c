@@ -1,6 +1,5 @@
 /* Lab 06, parity: the subject's fused operations against the double oracle, alone and in BERT. */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "common/base/rng.h"
 #include "common/device/device.h"
@@ -21,7 +20,7 @@
 enum { PATIENCE = 20 };
 
 /* A fixture whose workspace begins with the zeros of the contract. */
-static bool zeroed_bed_open(struct fixture *fixture) {
+static bool zeroed_fixture_open(struct fixture *fixture) {
     struct error error = {0};
     if (!fixture_open(fixture, FUSED_WORKSPACE_BYTES)) {
         return false;
@@ -34,29 +33,20 @@ static bool zeroed_bed_open(struct fixture *fixture) {
     return status == STATUS_OK;
 }
 
-/* The workspace's zeros are the contract's: the next call relies on them. */
 static void check_zeros(const struct fixture *fixture) {
     struct error error = {0};
-    unsigned char *bytes = malloc(FUSED_ZERO_BYTES);
-    if (bytes == NULL || fixture->workspace == NULL || test_has_failed()) {
-        free(bytes);
+    char text[200];
+    if (fixture->workspace == NULL || test_has_failed()) {
         return;
     }
     enum status status =
-        device_read(bytes, fixture->workspace, FUSED_ZERO_BYTES, fixture->stream, &error);
-    if (status != STATUS_OK) {
-        TEST_FAIL("%s", error_text(&error, status));
+        fused_workspace_check(fixture->workspace, fixture->stream, text, sizeof text, &error);
+    if (status != STATUS_OK || text[0] != '\0') {
+        TEST_FAIL("%s", status != STATUS_OK ? error_text(&error, status) : text);
     }
-    for (size_t i = 0; i < FUSED_ZERO_BYTES && status == STATUS_OK; i++) {
-        if (bytes[i] != 0) {
-            TEST_FAIL("byte %zu of the workspace must be left zero, is %d", i, bytes[i]);
-            break;
-        }
-    }
-    free(bytes);
 }
 
-static void zeroed_bed_close(struct fixture *fixture) {
+static void zeroed_fixture_close(struct fixture *fixture) {
     check_zeros(fixture);
     fixture_close(fixture);
 }
@@ -68,7 +58,9 @@ static enum status remote_fused(const struct fused_problem *problem, const struc
     return remote_call("fused", &c, sizeof c, error);
 }
 
-static enum status run_case(struct fused_case *c, struct fixture *fixture, struct error *error) {
+/* wrong: receives what is wrong with the result, or "". */
+static enum status run_case(struct fused_case *c, struct fixture *fixture, char *wrong, size_t size,
+                            struct error *error) {
     TRY(fused_case_create(c, &fixture->rng, fixture_has_guards(fixture), error));
     grader_watch(c->name, PATIENCE);
     enum status status = remote_fused(&c->problem, fixture, error);
@@ -76,14 +68,17 @@ static enum status run_case(struct fused_case *c, struct fixture *fixture, struc
         status = device_synchronize(fixture->stream, error);
     }
     grader_watch("", 0);
-    return status == STATUS_OK ? fused_case_check(c, error) : status;
+    return status == STATUS_OK ? fused_case_check(c, wrong, size, error) : status;
 }
 
 static void grade(struct fused_case c, struct fixture *fixture) {
     struct error error = {0};
-    enum status status = run_case(&c, fixture, &error);
+    char wrong[400] = "";
+    enum status status = run_case(&c, fixture, wrong, sizeof wrong, &error);
     if (status != STATUS_OK) {
         TEST_FAIL("%s: %s (%s)", c.name, error_text(&error, status), status_name(status));
+    } else if (wrong[0] != '\0') {
+        TEST_FAIL("%s: %s", c.name, wrong);
     }
     fused_case_free(&c);
 }
@@ -107,13 +102,9 @@ static const struct fused_shape empty_shapes[] = {
 
 static const struct fused_shape gpu_shapes[] = {{1021, 1031, 533}, {4099, 65, 253}};
 
-/* BERT's layers for 8192 tokens: 32 different rows, over and over. */
+/* BERT's layers for BERT_ROWS tokens: 32 different rows, over and over. */
 static const struct fused_shape bert_shapes[] = {{32, 768, 768}, {32, 3072, 768}, {32, 768, 3072}};
-enum { BERT_COPIES = 256 };
-
-static bool multiplies(enum fused_op op) {
-    return op != FUSED_ADD_NORM && op != FUSED_ADD_KEEP_NORM;
-}
+enum { BERT_ROWS = 8192 };
 
 static void grade_list(enum fused_op op, const struct fused_shape *list, size_t count,
                        struct fused_case pattern, struct fixture *fixture) {
@@ -128,12 +119,12 @@ static void grade_list(enum fused_op op, const struct fused_shape *list, size_t 
 /* An operation on its own list of shapes. */
 static void grade_op(enum fused_op op, struct fused_case pattern) {
     struct fixture fixture;
-    if (zeroed_bed_open(&fixture)) {
-        const struct fused_shape *list = multiplies(op) ? shapes : norm_shapes;
-        grade_list(op, list, multiplies(op) ? COUNT(shapes) : COUNT(norm_shapes), pattern,
+    if (zeroed_fixture_open(&fixture)) {
+        const struct fused_shape *list = fused_op_multiplies(op) ? shapes : norm_shapes;
+        grade_list(op, list, fused_op_multiplies(op) ? COUNT(shapes) : COUNT(norm_shapes), pattern,
                    &fixture);
     }
-    zeroed_bed_close(&fixture);
+    zeroed_fixture_close(&fixture);
 }
 
 C_TEST(parity, linear) {
@@ -146,14 +137,14 @@ C_TEST(parity, linear_activation) {
 
 C_TEST(parity, every_activation) {
     struct fixture fixture;
-    if (zeroed_bed_open(&fixture)) {
+    if (zeroed_fixture_open(&fixture)) {
         for (int f = NN_GELU; f <= NN_RELU && !test_has_failed(); f++) {
             const struct fused_flavour flavour = {.f = (enum nn_activation)f, .eps = 1e-5f};
             grade_list(FUSED_LINEAR_ACTIVATION, shapes + 3, 5,
                        (struct fused_case){.flavour = flavour}, &fixture);
         }
     }
-    zeroed_bed_close(&fixture);
+    zeroed_fixture_close(&fixture);
 }
 
 C_TEST(parity, linear_add) {
@@ -206,21 +197,21 @@ C_TEST(parity, unaligned_pointers) {
 
 C_TEST(parity, empty_sizes) {
     struct fixture fixture;
-    if (zeroed_bed_open(&fixture)) {
+    if (zeroed_fixture_open(&fixture)) {
         for (int op = 0; op < FUSED_OPS; op++) {
             /* Without a product, K is not looked at. */
-            size_t count = multiplies((enum fused_op)op) ? COUNT(empty_shapes) : 3;
+            size_t count = fused_op_multiplies((enum fused_op)op) ? COUNT(empty_shapes) : 3;
             grade_list((enum fused_op)op, empty_shapes, count,
                        (struct fused_case){.flavour = ordinary}, &fixture);
         }
     }
-    zeroed_bed_close(&fixture);
+    zeroed_fixture_close(&fixture);
 }
 
 /* Sizes drawn anew in every run: no list of special cases passes. */
 C_TEST(parity, random_sizes) {
     struct fixture fixture;
-    if (zeroed_bed_open(&fixture)) {
+    if (zeroed_fixture_open(&fixture)) {
         for (int i = 0; i < 28 && !test_has_failed(); i++) {
             struct fused_case c = {.op = (enum fused_op)(i % FUSED_OPS),
                                    .flavour = ordinary,
@@ -232,20 +223,20 @@ C_TEST(parity, random_sizes) {
             grade(c, &fixture);
         }
     }
-    zeroed_bed_close(&fixture);
+    zeroed_fixture_close(&fixture);
 }
 
 C_TEST(parity, large_sizes_on_a_gpu) {
     struct fixture fixture;
-    bool open = zeroed_bed_open(&fixture);
+    bool open = zeroed_fixture_open(&fixture);
     for (int op = 0; open && !fixture.modelled && op < FUSED_OPS; op++) {
         struct fused_case pattern = {.flavour = ordinary, .in_place = op % 2 == 0};
         grade_list((enum fused_op)op, gpu_shapes, COUNT(gpu_shapes), pattern, &fixture);
-        pattern.copies = BERT_COPIES;
+        pattern.rows = BERT_ROWS;
         grade_list((enum fused_op)op, bert_shapes, COUNT(bert_shapes), pattern, &fixture);
     }
     bool modelled = fixture.modelled;
-    zeroed_bed_close(&fixture);
+    zeroed_fixture_close(&fixture);
     if (modelled) {
         TEST_SKIP("large sizes are for a GPU; this is simt");
     }
@@ -262,7 +253,7 @@ static void expect_refusal(struct fused_problem p, struct fixture *fixture, cons
 
 C_TEST(parity, what_there_is_not_is_refused) {
     struct fixture fixture;
-    if (zeroed_bed_open(&fixture)) {
+    if (zeroed_fixture_open(&fixture)) {
         struct fused_problem p = {.op = (enum fused_op)FUSED_OPS, .M = 1, .N = 1, .K = 1};
         expect_refusal(p, &fixture, "an unknown operation");
         p.op = FUSED_LINEAR_ACTIVATION;
@@ -278,7 +269,7 @@ C_TEST(parity, what_there_is_not_is_refused) {
         p.K = FUSED_MAX_COLUMNS + 1;
         expect_refusal(p, &fixture, "too large a K");
     }
-    zeroed_bed_close(&fixture);
+    zeroed_fixture_close(&fixture);
 }
 
 /* A small BERT, once on the reference engine and once on the subject's. */

@@ -70,7 +70,25 @@ static double flops_of(const struct attention_spec *s) {
     return 4.0 * (double)s->B * (double)s->NH * (double)s->T * (double)s->S * (double)s->HS;
 }
 
-/* Milliseconds of one call with fresh inputs; the subject's result is checked. */
+/* One call with fresh inputs; the subject's result is checked. */
+static enum status renew_and_run(struct attention_case *c, struct rng *rng, bool subject,
+                                 double *ms, struct error *error) {
+    TRY(attention_case_renew(c, rng, error));
+    TRY(attention_case_poison(c, NULL, error));
+    grader_watch(c->name, PATIENCE);
+    enum status status = run_kernel(c, ms, error);
+    grader_watch("", 0);
+    TRY(status);
+    if (subject) {
+        TRY(check_result(c, error));
+        if (!test_has_failed()) {
+            remote_check_counted(flops_of(&c->spec));
+        }
+    }
+    return STATUS_OK;
+}
+
+/* Milliseconds of that call. */
 static double time_call(void *argument, bool subject) {
     struct timed_case *t = argument;
     enum remote_side which = subject ? REMOTE_SUBJECT : REMOTE_BASELINE;
@@ -78,21 +96,7 @@ static double time_call(void *argument, bool subject) {
     struct error error = {0};
     double ms = INFINITY;
     remote_use(which);
-    enum status status = attention_case_renew(c, &t->rng, &error);
-    if (status == STATUS_OK) {
-        status = attention_case_poison(c, NULL, &error);
-    }
-    grader_watch(c->name, PATIENCE);
-    if (status == STATUS_OK) {
-        status = run_kernel(c, &ms, &error);
-    }
-    grader_watch("", 0);
-    if (status == STATUS_OK && subject) {
-        status = check_result(c, &error);
-    }
-    if (status == STATUS_OK && subject && !test_has_failed()) {
-        remote_check_counted(flops_of(&c->spec));
-    }
+    enum status status = renew_and_run(c, &t->rng, subject, &ms, &error);
     if (status != STATUS_OK) {
         TEST_FAIL("%s: %s", c->name, error_text(&error, status));
     }

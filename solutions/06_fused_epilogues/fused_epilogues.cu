@@ -64,7 +64,7 @@ enum status fused_run_plan(const struct fused_problem *p, struct sgemm_plan plan
         return fused_linear(p, plan, p->residual, workspace, stream, error);
     case FUSED_LINEAR_ADD_NORM:
     case FUSED_GELU_LINEAR_ADD_NORM:
-        return fused_rows_meet(p, plan, workspace, stream, error);
+        return fused_band_barrier(p, plan, workspace, stream, error);
     default:
         return fused_add_norm(p, stream, error);
     }
@@ -78,7 +78,7 @@ const struct fused_step *fused_epilogues_ladder(size_t *count) {
         {"v4_residual", fused_v4_residual},
         {"v5_one_launch", fused_v5_one_launch},
         {"v6_gelu_in", fused_v6_gelu_in},
-        {"v7_rows_meet", fused_v7_rows_meet},
+        {"v7_rows_meet", fused_v7_band_barrier},
     };
     *count = sizeof steps / sizeof *steps;
     return steps;
@@ -90,5 +90,5 @@ enum status fused_epilogues(const struct fused_problem *problem, void *workspace
     if (problem->M == 0 || problem->N == 0) {
         return STATUS_OK;
     }
-    return fused_v7_rows_meet(problem, workspace, stream, error);
+    return fused_v7_band_barrier(problem, workspace, stream, error);
 }

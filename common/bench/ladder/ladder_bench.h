@@ -90,6 +90,7 @@ struct ladder_text {
 enum ladder_figure {
     LADDER_MS,              /**< median of a call */
     LADDER_GFLOP_PER_S,     /**< of the shape's FLOPs */
+    LADDER_TFLOP_PER_S,     /**< the same in TFLOP/s */
     LADDER_GB_PER_S,        /**< of the shape's bytes */
     LADDER_PERCENT_OF_PEER, /**< speed relative to the peer: "45.6%" */
     LADDER_SPEED_OF_PEER,   /**< the same as a factor: "0.46x" */
@@ -117,11 +118,13 @@ enum ladder_peer_order {
 
 /** What every step is compared with; run NULL: nothing. */
 struct ladder_peer {
-    device_bench_function *run; /**< its argument is the problem */
+    device_bench_function *run;                    /**< its argument is the problem */
+    bool (*has)(const struct ladder_shape *shape); /**< whether a table has it; NULL: all have */
     enum ladder_peer_order order;
     bool cublas;      /**< it calls setup->cublas: left out where that is not installed */
     const char *name; /**< in records; NULL: cuBLAS's name and version */
     const char *row;  /**< "(copy)": it has a row above the steps, with its rates; or NULL */
+    bool in_title;    /**< "; the NAME: 0.1234 ms" follows the title; not after each step */
 };
 
 /** A problem of one shape on the GPU. The driver keeps its memory, zeroed before create. */

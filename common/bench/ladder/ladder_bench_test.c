@@ -179,6 +179,29 @@ C_TEST(ladder_bench, prints_each_table_with_its_steps_and_then_the_parts) {
     EXPECT_INT_EQ(2, occurrences(records, "102"));
 }
 
+static enum status run_peer(void *problem, device_stream stream, struct error *error) {
+    (void)problem, (void)stream, (void)error;
+    return STATUS_OK;
+}
+
+static bool has_peer(const struct ladder_shape *shape) {
+    return shape->op == 0;
+}
+
+C_TEST(ladder_bench, names_the_peer_in_the_title_of_the_tables_that_have_it) {
+    char out[4096], records[8192], *argv[] = {"bench"};
+    struct ladder_bench bench = make_bench();
+    bench.peer = (struct ladder_peer){.run = run_peer,
+                                      .has = has_peer,
+                                      .order = LADDER_PEER_AFTER_STEPS,
+                                      .name = "copy",
+                                      .in_title = true};
+    EXPECT_INT_EQ(0, run_bench(&bench, NULL, 1, argv, out, records, sizeof out));
+    EXPECT_TRUE(strstr(out, "\nop 0, 4 of 8; the copy: ") != NULL);
+    EXPECT_TRUE(strstr(out, "\nop 1, 4 of 8\n") != NULL);
+    EXPECT_INT_EQ(3, occurrences(records, "\"copy\""));
+}
+
 C_TEST(ladder_bench, leaves_parts_out_with_a_step_or_a_shape) {
     char out[4096], records[8192];
     char *step[] = {"bench", "--step", "v2"}, *shape[] = {"bench", "--shape", "2,3"};

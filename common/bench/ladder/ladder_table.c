@@ -29,7 +29,9 @@ static struct device_bench_options options_of(const struct table *t) {
 }
 
 static bool has_peer(const struct table *t) {
-    return t->bench->peer.run != NULL && (!t->bench->peer.cublas || t->setup->cublas != NULL);
+    const struct ladder_peer *peer = &t->bench->peer;
+    return peer->run != NULL && (peer->has == NULL || peer->has(t->shape)) &&
+           (!peer->cublas || t->setup->cublas != NULL);
 }
 
 static enum status measure_peer(const struct table *t, double *ms, struct error *error) {
@@ -100,7 +102,11 @@ static enum status measure(struct table *t, struct error *error) {
 
 static void print_head(const struct table *t) {
     const struct ladder_bench *b = t->bench;
-    printf("\n%s\n  %-*s", t->text.title, b->name_width, "step");
+    printf("\n%s", t->text.title);
+    if (b->peer.in_title && isfinite(t->peer_ms)) {
+        printf("; the %s: %.4f ms", b->peer.name, t->peer_ms);
+    }
+    printf("\n  %-*s", b->name_width, "step");
     for (size_t i = 0; i < b->columns_count; i++) {
         printf(" %*s", b->columns[i].width, b->columns[i].title);
     }
@@ -115,6 +121,9 @@ static bool print_rate(const struct table *t, const struct ladder_column *column
         return true;
     case LADDER_GFLOP_PER_S:
         printf(" %*.1f", column->width, 1e-6 * t->flops / ms);
+        return true;
+    case LADDER_TFLOP_PER_S:
+        printf(" %*.2f", column->width, 1e-9 * t->flops / ms);
         return true;
     case LADDER_GB_PER_S:
         printf(" %*.1f", column->width, 1e-6 * t->bytes / ms);

@@ -2,76 +2,236 @@
  * @file bench.c
  * @brief Lab 06's bench: each fusion beside single operators and the plain matmul, BERT, and fp16.
  *
- * Built once for the learner's ladder and once for the solution's. Every step
- * is checked against sums in double precision before it is timed. Each row is
- * appended to results/bench.jsonl.
+ * Built once for the learner's ladder and once for the solution's.
  */
+#include <math.h>
 #include <stdio.h>
 
-#include "common/base/flags.h"
-#include "common/bench/bench_program.h"
-#include "labs/06_fused_epilogues/bench/parts.h"
+#include "common/bench/ladder/ladder_bench.h"
+#include "common/bench/models/model_bench.h"
+#include "labs/06_fused_epilogues/bench/trial.h"
+#include "labs/06_fused_epilogues/given/engine.h"
 
-/* The command line before its texts are read. */
-struct options {
-    const char *shape_text, *op_text;
-    struct fused_shape shape;
-    struct bench_setup setup;
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* The name of an operation for --op and records, and its N and K in BERT-base. */
+static const struct {
+    const char *name;
+    size_t N, K;
+} ops[FUSED_OPS] = {
+    [FUSED_LINEAR] = {"linear", 2304, 768},
+    [FUSED_LINEAR_ACTIVATION] = {"linear_activation", 3072, 768},
+    [FUSED_LINEAR_ADD] = {"linear_add", 768, 768},
+    [FUSED_LINEAR_ADD_NORM] = {"linear_add_norm", 768, 768},
+    [FUSED_GELU_LINEAR_ADD_NORM] = {"gelu_linear_add_norm", 768, 3072},
+    [FUSED_ADD_NORM] = {"add_norm", 768, 0},
+    [FUSED_ADD_KEEP_NORM] = {"add_keep_norm", 768, 0},
 };
 
-static enum status open_gpu(struct bench_setup *setup, struct error *error) {
-    TRY(device_open(error));
-    TRY(device_properties(&setup->gpu, error));
-    return setup->shape != NULL ? bench_check_shape(setup, setup->shape, error) : STATUS_OK;
+/* M: 16 sentences of 512, of 128, of 32 tokens. N and K are each operation's own. */
+static const struct ladder_shape gpu_shapes[] = {LADDER_SHAPE(8192), LADDER_SHAPE(2048),
+                                                 LADDER_SHAPE(512)};
+static const struct ladder_shape gpu_quick_shapes[] = {LADDER_SHAPE(8192)};
+static const struct ladder_shape simt_shapes[] = {LADDER_SHAPE(512)};
+
+/* On simt N and K are a third of BERT-base's. */
+enum { SIMT_DIVISOR = 3 };
+/* What simt does in about a minute. */
+#define SIMT_PRODUCTS ((size_t)1 << 33)
+
+/* The lab's own flags. */
+struct options {
+    const char *op_text;
+    int op; /* of enum fused_op; -1: all */
+};
+
+static const char *op_name(size_t i) {
+    return i < FUSED_OPS ? ops[i].name : NULL;
+}
+
+static enum status check_options(struct ladder_setup *setup, struct error *error) {
+    struct options *o = setup->options;
+    return o->op_text != NULL
+               ? ladder_parse_name(o->op_text, op_name,
+                                   "--op is 'linear', 'linear_activation', 'linear_add', "
+                                   "'linear_add_norm', 'gelu_linear_add_norm', 'add_norm' or "
+                                   "'add_keep_norm'",
+                                   &o->op, error)
+               : STATUS_OK;
 }
 
 /* With --shape, --op or --step only the ladder is run. */
-static enum status run(void *options, struct error *error) {
-    char text[400];
-    struct bench_setup *setup = &((struct options *)options)->setup;
-    TRY(open_gpu(setup, error));
-    printf("%s: %s\n", WARPBOOK_SUBJECT, device_bench_headline(&setup->gpu, text, sizeof text));
-    TRY(bench_ladder(setup, error));
-    if (setup->shape == NULL && setup->step == NULL && setup->op < 0) {
-        TRY(bench_model(setup, error));
-        TRY(bench_error(setup, error));
+static enum ladder_scope scope_of(const struct ladder_setup *setup) {
+    const struct options *o = setup->options;
+    bool whole = setup->shape_text == NULL && setup->step == NULL && o->op < 0;
+    return whole ? LADDER_AND_PARTS : LADDER_ALONE;
+}
+
+static enum status parse_shape(const struct ladder_setup *setup, struct ladder_shape *shape,
+                               struct error *error) {
+    const size_t *s = shape->sizes;
+    TRY(ladder_parse_sizes(setup->shape_text, "M,N,K", shape, error));
+    if (s[0] > FUSED_MAX_ROWS || s[1] > FUSED_MAX_COLUMNS || s[2] > FUSED_MAX_COLUMNS) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "--shape %s: M is at most %zu, N and K %zu", setup->shape_text,
+                         FUSED_MAX_ROWS, FUSED_MAX_COLUMNS);
     }
-    bench_print_recorded();
     return STATUS_OK;
 }
 
-/* What the flags say beyond their types. */
-static enum status check(void *options, struct error *error) {
-    struct options *o = options;
-    if (o->op_text != NULL) {
-        TRY(bench_parse_op(o->op_text, &o->setup.op, error));
+static enum status check_shape(const struct ladder_setup *setup, const struct ladder_shape *shape,
+                               struct error *error) {
+    const size_t M = shape->sizes[0], N = shape->sizes[1], K = shape->sizes[2];
+    /* Below 2^56 bytes: M is at most 2^29, N and K 2^22. */
+    size_t bytes =
+        sizeof(float) * (M * (K > N ? K : N) + N * K + 3 * M * N) + FUSED_WORKSPACE_BYTES;
+    TRY(ladder_check_memory(setup, shape, 3, bytes, error));
+    double products = (double)M * (double)N * (double)K;
+    if (setup->gpu.modelled && products > (double)SIMT_PRODUCTS) {
+        return error_set(
+            error, STATUS_INVALID_ARGUMENT,
+            "--shape %zu,%zu,%zu: %.3g products take simt very long; at most %.3g here", M, N, K,
+            products, (double)SIMT_PRODUCTS);
     }
-    if (o->shape_text != NULL) {
-        o->setup.shape = &o->shape;
-        TRY(bench_parse_shape(o->shape_text, &o->shape, error));
-    }
-    return o->setup.step != NULL ? bench_check_step(o->setup.step, error) : STATUS_OK;
+    return STATUS_OK;
 }
 
+/* Operation i, with its own N and K unless there is --shape. */
+static bool choose_table(const struct ladder_setup *setup, struct ladder_shape *shape, size_t i) {
+    const struct options *o = setup->options;
+    const size_t divisor = setup->gpu.modelled ? SIMT_DIVISOR : 1;
+    shape->op = (int)i;
+    if (setup->shape_text == NULL) {
+        shape->sizes[1] = ops[i].N / divisor;
+        shape->sizes[2] = ops[i].K / divisor;
+    }
+    if (!fused_op_multiplies((enum fused_op)i)) {
+        shape->sizes[2] = 0;
+    }
+    return o->op < 0 || o->op == shape->op;
+}
+
+static const char *step_name(size_t i) {
+    size_t count;
+    const struct fused_step *steps = fused_epilogues_ladder(&count);
+    return i < count ? steps[i].name : NULL;
+}
+
+static bool has_matmul(const struct ladder_shape *s) {
+    return fused_op_multiplies((enum fused_op)s->op);
+}
+
+static double flops_of(const struct ladder_shape *s) {
+    return 2.0 * (double)s->sizes[0] * (double)s->sizes[1] * (double)s->sizes[2];
+}
+
+/* Not recorded: what must move differs with each operation. */
+static double bytes_of(const struct ladder_shape *s) {
+    (void)s;
+    return NAN;
+}
+
+static void describe(const struct ladder_setup *setup, const struct ladder_shape *s,
+                     struct ladder_text *text) {
+    const size_t M = s->sizes[0], N = s->sizes[1], K = s->sizes[2];
+    snprintf(text->title, sizeof text->title, "%s, M %zu, N %zu, K %zu, %s",
+             fused_op_name((enum fused_op)s->op), M, N, K, device_bench_verb(&setup->gpu));
+    snprintf(text->shape, sizeof text->shape, "%zux%zux%zu", M, N, K);
+    text->op = op_name((size_t)s->op);
+    text->dtype = "fp32";
+}
+
+static const struct ladder_column columns[] = {
+    {LADDER_OWN, 8, "launches"},           {LADDER_MS, 9, "ms"},
+    {LADDER_TIME_OF_PEER, 9, "of matmul"}, {LADDER_STEP_UP, 9, "step up"},
+    {LADDER_IN_ALL, 9, "in all"},
+};
+
+/* Engines that are compared in BERT: the stage below, one lone add fused, all. */
+static const struct {
+    const char *name;
+    enum status (*create)(struct engine *engine, struct error *error);
+} engines[] = {
+    {"nothing fused", engine_unfused_create},
+    {"the lone add fused", engine_lone_add_create},
+    {"all fused", engine_fused_create},
+};
+
+static const char *engine_name(size_t i) {
+    return engines[i].name;
+}
+
+static enum status engine_create(struct engine *engine, size_t i, struct error *error) {
+    return engines[i].create(engine, error);
+}
+
+static enum status bench_bert(const struct ladder_setup *setup, struct error *error) {
+    const struct model_bench_engines compared = {.lab = "06_fused_epilogues",
+                                                 .subject = WARPBOOK_SUBJECT,
+                                                 .what = "engine",
+                                                 .width = 22,
+                                                 .digits = 3,
+                                                 .count = COUNT(engines),
+                                                 .name = engine_name,
+                                                 .create = engine_create};
+    const size_t lengths[] = {setup->gpu.modelled ? 32 : 128, 512};
+    const size_t count = setup->gpu.modelled || setup->quick ? 1 : 2;
+    for (size_t i = 0; i < count; i++) {
+        TRY(model_bench_compare_bert(&compared, &setup->gpu, setup->quick, lengths[i], error));
+    }
+    return STATUS_OK;
+}
+
+static ladder_part *const parts[] = {bench_bert, bench_error};
+
+static const struct ladder_bench bench = {
+    .lab = "06_fused_epilogues",
+    .subject = WARPBOOK_SUBJECT,
+    .summary = "compares the steps of lab 06 with each other, with the plain matmul, in BERT",
+    .epilogue = "Without --shape, --op and --step: every operation on BERT's shapes, then BERT, "
+                "then errors in fp16.",
+    .check_options = check_options,
+    .scope = scope_of,
+    .shapes = {LADDER_SHAPES(gpu_shapes), LADDER_SHAPES(gpu_quick_shapes),
+               LADDER_SHAPES(simt_shapes), LADDER_SHAPES(simt_shapes)},
+    .parse_shape = parse_shape,
+    .check_shape = check_shape,
+    .tables = FUSED_OPS,
+    .table = choose_table,
+    .step = step_name,
+    .problem = {.bytes = sizeof(struct fused_trial),
+                .create = fused_trial_create,
+                .free = fused_trial_free,
+                .run = fused_trial_run,
+                .check = fused_trial_check,
+                .own = fused_trial_launches},
+    .peer = {.run = fused_trial_matmul,
+             .has = has_matmul,
+             .order = LADDER_PEER_AFTER_STEPS,
+             .name = "plain matmul",
+             .in_title = true},
+    .seconds = 0.3,
+    .quick_seconds = 0.05,
+    .flops = flops_of,
+    .bytes = bytes_of,
+    .describe = describe,
+    .name_width = 22,
+    .columns = columns,
+    .columns_count = COUNT(columns),
+    .own_name = "launches",
+    .parts = parts,
+    .parts_count = COUNT(parts),
+};
+
 int main(int argc, char **argv) {
-    struct options o = {.setup = {.op = -1}};
-    const struct flag table[] = {
-        {"shape", 's', FLAG_STRING, &o.shape_text, "M,N,K", "only the ladder, on this shape"},
+    struct options o = {.op = -1};
+    struct ladder_setup setup = {.options = &o};
+    const struct flag flags[] = {
+        LADDER_FLAG_SHAPE(&setup, "M,N,K"),
         {"op", 'o', FLAG_STRING, &o.op_text, "NAME", "only this operation: linear, add_norm, ..."},
-        {"step", 0, FLAG_STRING, &o.setup.step, "NAME", "only this step of the ladder"},
-        {"all", 'a', FLAG_SWITCH, &o.setup.all, NULL, "also steps that take seconds a call"},
-        {"quick", 'q', FLAG_SWITCH, &o.setup.quick, NULL, "fewer shapes, shorter runs"},
+        LADDER_FLAG_STEP(&setup),
+        LADDER_FLAG_ALL(&setup),
+        LADDER_FLAG_QUICK(&setup),
     };
-    const struct flags flags = {
-        .program = "bench",
-        .positional = "",
-        .summary = "compares the steps of lab 06 with each other, with the plain matmul, in BERT",
-        .table = table,
-        .count = sizeof table / sizeof *table,
-        .epilogue =
-            "Without --shape, --op and --step: every operation on BERT's shapes, then BERT, "
-            "then errors in fp16.",
-    };
-    const struct bench_program program = {.flags = &flags, .check = check, .run = run};
-    return bench_program_main(&program, argc, argv, &o);
+    return ladder_bench_main(&bench, flags, COUNT(flags), &setup, argc, argv);
 }

@@ -1,5 +1,4 @@
-/* Part (c) of the bench: activations in fp16, through many layers. Computed on the host: numbers,
-   not time. */
+/* Activations stored in fp16, through many layers: errors, not time, computed on the host. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +7,7 @@
 #include "common/base/rng.h"
 #include "common/nn/dtype.h"
 #include "common/nn/nn.h"
-#include "labs/06_fused_epilogues/bench/parts.h"
+#include "labs/06_fused_epilogues/bench/trial.h"
 
 /* A small model of pre-LN blocks: x = x + down(gelu(up(LayerNorm(x)))). */
 enum { ROWS = 8, C = 128, HIDDEN = 512, LAYERS = 32 };
@@ -112,7 +111,7 @@ static void run_layers(struct block_weights *w, float x[STORAGES + 1][ROWS * C])
     }
 }
 
-enum status bench_error(const struct bench_setup *setup, struct error *error) {
+enum status bench_error(const struct ladder_setup *setup, struct error *error) {
     struct block_weights *w = malloc(sizeof *w);
     float(*x)[ROWS * C] = malloc((STORAGES + 1) * sizeof *x);
     (void)setup;

@@ -16,8 +16,8 @@
 #include "labs/04_sgemm/sgemm.h"
 #include "labs/05_layernorm_softmax/layernorm_softmax.h"
 
-/* The workspace: zeros, sgemm()'s own (and lab 05's), then room for a product and for what goes
- * into it. */
+/* The workspace: zeros, the memory of sgemm() and lab 05, then a product and the activated input
+ * of that product. */
 static void *sgemm_workspace(void *workspace) {
     return (char *)workspace + FUSED_ZERO_BYTES;
 }
@@ -67,7 +67,7 @@ static enum status layernorm(const struct fused_problem *p, const float *in, voi
     return layernorm_softmax(&rows, sgemm_workspace(workspace), stream, error);
 }
 
-/* residual + product goes by the scratch memory, since out may be residual. */
+/* The product is stored in the scratch memory, because out may be the residual. */
 static enum status linear_add(const struct fused_problem *p, void *workspace, device_stream stream,
                               struct error *error) {
     float *product = scratch(workspace);

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/testing/testing.h"
-
 static const char *const buffer_names[FUSED_BUFFERS] = {
     "in", "weight", "bias", "residual", "norm.weight", "norm.bias", "sum", "out"};
 
@@ -43,34 +41,45 @@ static const float *values_of(const struct fused_case *c, enum fused_buffer whic
     return own;
 }
 
-/* Whether a buffer has rows, which may be there several times. */
+/* Whether a buffer has the different rows over and over. */
 static bool has_rows(enum fused_buffer which) {
     return which == FUSED_IN || which == FUSED_RESIDUAL || which >= FUSED_SUM;
 }
 
-static enum status put_copies(struct device_buffer *buffer, const float *values, size_t count,
-                              size_t copies, struct error *error) {
-    float *all = malloc(count * copies * sizeof *all + 1);
+/* count values, `floats` of them over and over. */
+static enum status put_repeated(struct device_buffer *buffer, const float *values, size_t floats,
+                                struct error *error) {
+    const size_t count = buffer->count;
+    float *all = malloc(count * sizeof *all + 1);
     if (all == NULL) {
-        return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the inputs");
     }
-    for (size_t i = 0; i < copies; i++) {
-        memcpy(all + i * count, values, count * sizeof *all);
+    for (size_t i = 0; i < count; i += floats) {
+        memcpy(all + i, values, (count - i < floats ? count - i : floats) * sizeof *all);
     }
     enum status status = device_buffer_put(buffer, all, error);
     free(all);
     return status;
 }
 
+enum status fused_case_put(struct fused_case *c, struct error *error) {
+    for (int i = 0; i < FUSED_BUFFERS; i++) {
+        size_t floats;
+        const float *values = values_of(c, (enum fused_buffer)i, &floats);
+        TRY(values != NULL && floats > 0 ? put_repeated(&c->buffers[i], values, floats, error)
+                                         : device_buffer_put(&c->buffers[i], NULL, error));
+    }
+    return STATUS_OK;
+}
+
 static enum status make_buffers(struct fused_case *c, bool guarded, struct error *error) {
     for (int i = 0; i < FUSED_BUFFERS; i++) {
         size_t count;
-        const float *values = values_of(c, (enum fused_buffer)i, &count);
-        size_t copies = has_rows((enum fused_buffer)i) ? c->copies : 1;
-        TRY(device_buffer_create(&c->buffers[i], count * copies, guarded, c->skew, error));
-        if (values != NULL) {
-            TRY(put_copies(&c->buffers[i], values, count, copies, error));
+        (void)values_of(c, (enum fused_buffer)i, &count);
+        if (has_rows((enum fused_buffer)i) && c->shape.M > 0) {
+            count = count / c->shape.M * c->rows;
         }
+        TRY(device_buffer_create(&c->buffers[i], count, guarded, c->skew, error));
     }
     return STATUS_OK;
 }
@@ -82,13 +91,13 @@ static float *pointer_of(const struct fused_case *c, enum fused_buffer which, co
 enum status fused_case_create(struct fused_case *c, struct rng *rng, bool guarded,
                               struct error *error) {
     name_case(c);
-    c->copies = c->copies > 0 ? c->copies : 1;
+    c->rows = c->rows > 0 ? c->rows : c->shape.M;
     TRY(fused_data_create(&c->data, c->op, c->shape, c->flavour, rng, error));
     c->in_place = c->in_place && c->data.problem.residual != NULL;
     TRY(make_buffers(c, guarded, error));
     const struct fused_problem *p = &c->data.problem;
     c->problem = *p;
-    c->problem.M = p->M * c->copies;
+    c->problem.M = c->rows;
     c->problem.in = c->buffers[FUSED_IN].data;
     c->problem.weight = pointer_of(c, FUSED_WEIGHT, p->weight);
     c->problem.bias = pointer_of(c, FUSED_BIAS, p->bias);
@@ -97,7 +106,7 @@ enum status fused_case_create(struct fused_case *c, struct rng *rng, bool guarde
     c->problem.norm.bias = pointer_of(c, FUSED_NORM_BIAS, p->norm.bias);
     c->problem.sum = c->op == FUSED_ADD_KEEP_NORM ? c->buffers[FUSED_SUM].data : NULL;
     c->problem.out = c->buffers[FUSED_OUT].data;
-    return STATUS_OK;
+    return fused_case_put(c, error);
 }
 
 void fused_case_free(struct fused_case *c) {
@@ -107,49 +116,68 @@ void fused_case_free(struct fused_case *c) {
     fused_data_free(&c->data);
 }
 
-static enum status check_inputs(const struct fused_case *c, struct error *error) {
-    for (int i = 0; i < FUSED_SUM; i++) {
+static enum status check_inputs(const struct fused_case *c, char *text, size_t size,
+                                struct error *error) {
+    for (int i = 0; i < FUSED_SUM && text[0] == '\0'; i++) {
         bool intact, changed;
         TRY(device_buffer_get(&c->buffers[i], NULL, &intact, &changed, error));
         if (!intact) {
-            TEST_FAIL("%s: wrote outside of the output", c->name);
+            snprintf(text, size, "wrote outside of the output");
         } else if (changed) {
-            TEST_FAIL("%s: changed its input %s", c->name, buffer_names[i]);
+            snprintf(text, size, "changed its input %s", buffer_names[i]);
         }
     }
     return STATUS_OK;
 }
 
+/* got: host, room for all rows. */
 static enum status check_output(const struct fused_case *c, enum fused_buffer which, float *got,
-                                struct error *error) {
+                                char *text, size_t size, struct error *error) {
+    const size_t M = c->shape.M;
     bool intact, changed;
-    char text[400];
     TRY(device_buffer_get(&c->buffers[which], got, &intact, &changed, error));
     if (!intact) {
-        TEST_FAIL("%s: wrote outside of the output", c->name);
+        snprintf(text, size, "wrote outside of the output");
     }
-    for (size_t i = 0; i < c->copies && !test_has_failed(); i++) {
-        const float *copy = got + i * c->shape.M * c->shape.N;
-        fused_compare(&c->data, copy, which == FUSED_SUM, text, sizeof text);
-        if (text[0] != '\0') {
-            TEST_FAIL("%s: %s", c->name, text);
-        }
+    for (size_t m = 0; m < c->rows && m + M <= c->rows && text[0] == '\0'; m += M) {
+        fused_compare(&c->data, got + m * c->shape.N, which == FUSED_SUM, text, size);
     }
     return STATUS_OK;
 }
 
-enum status fused_case_check(struct fused_case *c, struct error *error) {
-    float *got = malloc(c->copies * c->shape.M * c->shape.N * sizeof(float) + 1);
+static enum status check_all(const struct fused_case *c, float *got, char *text, size_t size,
+                             struct error *error) {
+    TRY(check_inputs(c, text, size, error));
+    if (text[0] == '\0' && c->op == FUSED_ADD_KEEP_NORM) {
+        TRY(check_output(c, FUSED_SUM, got, text, size, error));
+    }
+    return text[0] == '\0' ? check_output(c, FUSED_OUT, got, text, size, error) : STATUS_OK;
+}
+
+enum status fused_case_check(struct fused_case *c, char *text, size_t size, struct error *error) {
+    float *got = malloc(c->rows * c->shape.N * sizeof(float) + 1);
+    text[0] = '\0';
     if (got == NULL) {
-        return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the results");
     }
-    enum status status = check_inputs(c, error);
-    if (status == STATUS_OK && c->op == FUSED_ADD_KEEP_NORM) {
-        status = check_output(c, FUSED_SUM, got, error);
-    }
-    if (status == STATUS_OK && !test_has_failed()) {
-        status = check_output(c, FUSED_OUT, got, error);
-    }
+    enum status status = check_all(c, got, text, size, error);
     free(got);
+    return status;
+}
+
+enum status fused_workspace_check(const void *workspace, device_stream stream, char *text,
+                                  size_t size, struct error *error) {
+    unsigned char *bytes = malloc(FUSED_ZERO_BYTES);
+    text[0] = '\0';
+    if (bytes == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the workspace's zeros");
+    }
+    enum status status = device_read(bytes, workspace, FUSED_ZERO_BYTES, stream, error);
+    for (size_t i = 0; i < FUSED_ZERO_BYTES && status == STATUS_OK && text[0] == '\0'; i++) {
+        if (bytes[i] != 0) {
+            snprintf(text, size, "byte %zu of the workspace must be left zero, is %d", i, bytes[i]);
+        }
+    }
+    free(bytes);
     return status;
 }

@@ -29,21 +29,41 @@ struct fused_case {
     struct fused_flavour flavour;
     bool in_place; /**< out is the residual; FUSED_ADD_KEEP_NORM: sum is */
     size_t skew;   /**< floats that every pointer is past a 256-byte boundary */
-    size_t copies; /**< the device has the M rows so many times; 0 counts as 1 */
+    size_t rows;   /**< on the device: the M different rows over and over; 0: M */
     struct fused_data data;
     struct device_buffer buffers[FUSED_BUFFERS];
     struct fused_problem problem; /**< on the device */
     char name[200];
 };
 
-/** Makes inputs, expectation and buffers; output that is not the residual is NaN. */
+/**
+ * @brief Makes inputs, expectation and buffers, and fills the buffers: see fused_case_put().
+ * @param guarded whether the buffers have canaries
+ */
 MUST_CHECK enum status fused_case_create(struct fused_case *c, struct rng *rng, bool guarded,
                                          struct error *error);
 
 /** Frees; a case of which fused_case_create() failed is allowed. */
 void fused_case_free(struct fused_case *c);
 
-/** Fails the running test unless the output is right and nothing else was written. */
-MUST_CHECK enum status fused_case_check(struct fused_case *c, struct error *error);
+/** Writes the inputs and the canaries again; output that is not the residual becomes NaN. */
+MUST_CHECK enum status fused_case_put(struct fused_case *c, struct error *error);
+
+/**
+ * @brief Is the output right, and nothing else written? Waits for the device.
+ *
+ * Where rows is no multiple of M, the last rows % M rows are not compared.
+ *
+ * @param text receives what is wrong, or ""
+ */
+MUST_CHECK enum status fused_case_check(struct fused_case *c, char *text, size_t size,
+                                        struct error *error);
+
+/**
+ * @brief Are the workspace's first FUSED_ZERO_BYTES zeros, as the next call relies on?
+ * @param text receives the first byte that is not, or ""
+ */
+MUST_CHECK enum status fused_workspace_check(const void *workspace, device_stream stream,
+                                             char *text, size_t size, struct error *error);
 
 #endif

@@ -15,7 +15,7 @@ const char *fused_op_name(enum fused_op op) {
     return (unsigned)op < FUSED_OPS ? names[op] : "?";
 }
 
-static bool multiplies(enum fused_op op) {
+bool fused_op_multiplies(enum fused_op op) {
     return op != FUSED_ADD_NORM && op != FUSED_ADD_KEEP_NORM;
 }
 
@@ -24,7 +24,7 @@ static bool adds(enum fused_op op) {
 }
 
 static bool has_bias(enum fused_op op) {
-    return multiplies(op) && op != FUSED_LINEAR_ADD;
+    return fused_op_multiplies(op) && op != FUSED_LINEAR_ADD;
 }
 
 static bool normalises(enum fused_op op) {
@@ -61,7 +61,7 @@ static void make_inputs(struct fused_data *data, struct fused_flavour flavour, s
     struct fused_problem *p = &data->problem;
     float *next = data->values;
     p->in = take(&next, p->M * data->in_columns, 0.0f, rng);
-    p->weight = multiplies(p->op) ? take(&next, p->N * p->K, 0.0f, rng) : NULL;
+    p->weight = fused_op_multiplies(p->op) ? take(&next, p->N * p->K, 0.0f, rng) : NULL;
     p->bias = has_bias(p->op) ? take(&next, p->N, 0.0f, rng) : NULL;
     p->residual = adds(p->op) ? take(&next, p->M * p->N, flavour.mean, rng) : NULL;
     if (normalises(p->op)) {
@@ -100,8 +100,8 @@ static void expect_row(struct fused_data *data, size_t m, double *in) {
         }
     }
     for (size_t n = 0; n < p->N; n++) {
-        double sum =
-            multiplies(p->op) ? dot(in, p->weight + n * p->K, p->K) : (double)p->in[m * p->N + n];
+        double sum = fused_op_multiplies(p->op) ? dot(in, p->weight + n * p->K, p->K)
+                                                : (double)p->in[m * p->N + n];
         sum += p->bias != NULL ? (double)p->bias[n] : 0.0;
         sum += p->residual != NULL ? (double)p->residual[m * p->N + n] : 0.0;
         data->sum[m * p->N + n] = sum;
@@ -147,8 +147,9 @@ static void finish_row(struct fused_data *data, size_t m) {
 
 enum status fused_data_create(struct fused_data *data, enum fused_op op, struct fused_shape shape,
                               struct fused_flavour flavour, struct rng *rng, struct error *error) {
-    size_t M = shape.M, N = shape.N, K = multiplies(op) ? shape.K : 0;
-    *data = (struct fused_data){.in_columns = multiplies(op) ? K : N, .mean = flavour.mean};
+    size_t M = shape.M, N = shape.N, K = fused_op_multiplies(op) ? shape.K : 0;
+    *data =
+        (struct fused_data){.in_columns = fused_op_multiplies(op) ? K : N, .mean = flavour.mean};
     data->problem = (struct fused_problem){.op = op, .M = M, .N = N, .K = K, .f = flavour.f};
     size_t floats = M * data->in_columns + N * K + M * N + 3 * N;
     data->values = malloc((floats + 1) * sizeof(float));
@@ -180,7 +181,7 @@ void fused_data_free(struct fused_data *data) {
 static struct tolerance tolerance_of(const struct fused_data *data, size_t m, bool is_sum) {
     const struct fused_problem *p = &data->problem;
     double K = (double)(p->K > 0 ? p->K : 1), absolute = 4.0 * U * (4.0 + fabs((double)data->mean));
-    if (multiplies(p->op)) {
+    if (fused_op_multiplies(p->op)) {
         absolute += tolerance_dot_f32(p->K, sqrt(K)).absolute;
     }
     if (p->op == FUSED_LINEAR_ACTIVATION) {

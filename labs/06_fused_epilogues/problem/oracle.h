@@ -14,8 +14,11 @@
 extern "C" {
 #endif
 
-/** @return "linear", "linear+activation", ..., "?" for what there is not */
+/** @return "linear", "linear+activation", ..., "?" for another value */
 const char *fused_op_name(enum fused_op op);
+
+/** @return whether the operation has a product: all but the last two. */
+bool fused_op_multiplies(enum fused_op op);
 
 struct fused_shape {
     size_t M, N, K;

@@ -16,7 +16,7 @@ for shape in 536870913,1,1 1,4194305,1 1,1,4194305; do
 done
 # More than any GPU holds, on simt also more than it does in a minute.
 refuses_like "needs [0-9]+ bytes of device memory, .* has [0-9]+" --shape 536870912,4194304,1
-refuses "--op softmax: there is linear, linear_activation" --op softmax
+refuses "--op is 'linear', 'linear_activation', 'linear_add', 'linear_add_norm', 'gelu_linear_add_norm', 'add_norm' or 'add_keep_norm', not 'softmax'" --op softmax
 refuses_like "--step v99_magic: there is v[0-9]" --step v99_magic
 
 # One operation: a record for each step. --all: on a busy machine simt may take long for a step, which

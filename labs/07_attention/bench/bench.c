@@ -3,122 +3,198 @@
  * @brief Lab 07's bench: the steps of the ladder, lengths padded and packed, q, k and v in one
  *        product, and BERT.
  *
- * Built once for the learner's ladder and once for the solution's. What is timed is also checked,
- * at queries spread over the result, against the double oracle. Each row is appended to
- * results/bench.jsonl.
+ * Built once for the learner's ladder and once for the solution's.
  */
 #include <stdio.h>
-#include <string.h>
 
-#include "common/base/flags.h"
-#include "common/bench/bench_program.h"
-#include "labs/07_attention/bench/parts.h"
+#include "labs/07_attention/bench/trial.h"
 
-/* The command line before its texts are read. */
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* B, NH, T = S, HS, with NH = KVH. A shape's form is whether it is causal. */
+#define BATCH 16, 12, 512, 64
+#define TEXT 1, 12, 128, 64
+#define SIMT_BATCH 2, 66, 128, 64
+static const struct ladder_shape gpu_shapes[] = {
+    {.sizes = {BATCH}, .dtype = NN_F32},
+    {.sizes = {BATCH}, .dtype = NN_F16},
+    {.sizes = {BATCH}, .dtype = NN_BF16},
+    {.sizes = {TEXT}, .dtype = NN_F32},
+    {.sizes = {TEXT}, .dtype = NN_BF16},
+    {.sizes = {4, 16, 8192, 128}, .dtype = NN_BF16, .form = 1},
+};
+static const struct ladder_shape gpu_quick_shapes[] = {{.sizes = {BATCH}, .dtype = NN_F32},
+                                                       {.sizes = {BATCH}, .dtype = NN_F16}};
+static const struct ladder_shape simt_shapes[] = {
+    {.sizes = {TEXT}, .dtype = NN_F32},
+    {.sizes = {TEXT}, .dtype = NN_BF16},
+    {.sizes = {SIMT_BATCH}, .dtype = NN_F32},
+    {.sizes = {SIMT_BATCH}, .dtype = NN_BF16},
+};
+static const struct ladder_shape simt_quick_shapes[] = {{.sizes = {TEXT}, .dtype = NN_F32},
+                                                        {.sizes = {TEXT}, .dtype = NN_BF16}};
+
+/* Limits of --shape: the bytes of q, k, v and out then fit into a size_t. */
+enum { MOST_HEADS = 4096, MOST_TOKENS = 1 << 20 };
+/* What simt does in a minute or so. */
+static const double simt_flops = 4e9;
+
+/* The lab's own flags, for --shape. */
 struct options {
-    const char *shape_text, *dtype_text;
-    struct bench_shape shape;
-    struct bench_setup setup;
+    const char *dtype_text;
+    int dtype;
+    bool causal;
 };
 
-static enum status parse_dtype(const char *text, enum nn_dtype *dtype, struct error *error) {
-    for (int i = NN_F32; i <= NN_BF16; i++) {
-        if (strcmp(text, nn_dtype_name((enum nn_dtype)i)) == 0) {
-            *dtype = (enum nn_dtype)i;
-            return STATUS_OK;
-        }
-    }
-    return error_set(error, STATUS_INVALID_ARGUMENT,
-                     "--dtype is 'fp32', 'fp16' or 'bf16', not '%s'", text);
+static const char *dtype_name(size_t i) {
+    return i <= NN_BF16 ? nn_dtype_name((enum nn_dtype)i) : NULL;
 }
 
-/* "B,NH,T,HS" */
-static enum status parse_shape(const char *text, struct bench_shape *shape, struct error *error) {
-    size_t *sizes[] = {&shape->B, &shape->NH, &shape->T, &shape->HS};
-    bool good = bench_parse_sizes(text, sizes, 4);
-    for (int i = 0; i < 4 && good; i++) {
-        good = *sizes[i] <= 1 << 20;
-    }
-    if (!good || shape->HS > ATTENTION_MAX_HS) {
+static enum status check_options(struct ladder_setup *setup, struct error *error) {
+    struct options *o = setup->options;
+    return ladder_parse_name(o->dtype_text, dtype_name, "--dtype is 'fp32', 'fp16' or 'bf16'",
+                             &o->dtype, error);
+}
+
+static struct bench_shape shape_of(const struct ladder_shape *s) {
+    return (struct bench_shape){
+        (enum nn_dtype)s->dtype, s->sizes[0], s->sizes[1], s->sizes[2], s->sizes[3], s->form != 0};
+}
+
+static double flops_of(const struct ladder_shape *shape) {
+    const struct bench_shape s = shape_of(shape);
+    return bench_flops(&s, NULL);
+}
+
+static double bytes_of(const struct ladder_shape *s) {
+    return 4.0 * (double)s->sizes[0] * (double)s->sizes[1] * (double)s->sizes[2] *
+           (double)s->sizes[3] * (double)nn_dtype_bytes((enum nn_dtype)s->dtype);
+}
+
+static enum status parse_shape(const struct ladder_setup *setup, struct ladder_shape *shape,
+                               struct error *error) {
+    const struct options *o = setup->options;
+    const size_t *s = shape->sizes;
+    TRY(ladder_parse_sizes(setup->shape_text, "B,NH,T,HS", shape, error));
+    if (s[0] > MOST_TOKENS || s[1] > MOST_HEADS || s[2] > MOST_TOKENS || s[3] > ATTENTION_MAX_HS) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "--shape is B,NH,T,HS, four numbers from 1 on, HS at most %zu, not '%s'",
-                         ATTENTION_MAX_HS, text);
+                         "--shape %s: B and T are at most %d, NH %d, HS %zu", setup->shape_text,
+                         MOST_TOKENS, MOST_HEADS, ATTENTION_MAX_HS);
     }
+    shape->dtype = o->dtype;
+    shape->form = o->causal;
     return STATUS_OK;
 }
 
-/* On simt, what would take minutes is refused; on a GPU, what does not fit. */
-static enum status check_room(const struct bench_setup *setup, const struct bench_shape *s,
-                              struct error *error) {
-    double flops = 4.0 * (double)s->B * (double)s->NH * (double)s->T * (double)s->T * (double)s->HS;
-    double bytes = 4.0 * (double)s->B * (double)s->T * (double)s->NH * (double)s->HS *
-                   (double)nn_dtype_bytes(s->dtype);
-    if (bytes > 0.9 * (double)setup->gpu.memory_bytes) {
-        return error_set(error, STATUS_OUT_OF_MEMORY,
-                         "--shape needs %.1f GB on the GPU, which has %.1f", 1e-9 * bytes,
-                         1e-9 * (double)setup->gpu.memory_bytes);
-    }
-    if (setup->gpu.modelled && flops > 4e9) {
+static enum status check_shape(const struct ladder_setup *setup, const struct ladder_shape *shape,
+                               struct error *error) {
+    TRY(ladder_check_memory(setup, shape, 4, (size_t)bytes_of(shape), error));
+    if (setup->gpu.modelled && flops_of(shape) > simt_flops) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "--shape has %.1f GFLOP: too many for simt, which does up to 4",
-                         1e-9 * flops);
+                         "--shape: %.3g FLOP take simt very long; at most %.3g here",
+                         flops_of(shape), simt_flops);
     }
     return STATUS_OK;
 }
 
-static enum status open_gpu(struct bench_setup *setup, struct error *error) {
-    TRY(device_open(error));
-    TRY(device_properties(&setup->gpu, error));
-    return setup->shape != NULL ? check_room(setup, setup->shape, error) : STATUS_OK;
+static const char *step_name(size_t i) {
+    size_t count;
+    const struct attention_step *steps = attention_ladder(&count);
+    return i < count ? steps[i].name : NULL;
 }
 
-/* With --shape or --step only the ladder is run. */
-static enum status run(void *options, struct error *error) {
-    char text[400];
-    struct bench_setup *setup = &((struct options *)options)->setup;
-    TRY(open_gpu(setup, error));
-    printf("%s: %s%s\n", WARPBOOK_SUBJECT, device_bench_headline(&setup->gpu, text, sizeof text),
-           setup->gpu.modelled ? "" : "; L2 is flushed before each run");
-    TRY(bench_ladder(setup, error));
-    if (setup->shape == NULL && setup->step == NULL) {
-        TRY(bench_lengths(setup, error));
-        TRY(bench_projection(setup, error));
-        TRY(bench_model(setup, error));
-    }
-    bench_print_recorded();
-    return STATUS_OK;
+static enum status create(void *problem, const struct ladder_setup *setup,
+                          const struct ladder_shape *shape, struct error *error) {
+    const struct bench_shape s = shape_of(shape);
+    (void)setup;
+    return bench_case_create(problem, &s, FORM_FULL, NULL, error);
 }
 
-/* What the flags say beyond their types. */
-static enum status check(void *options, struct error *error) {
-    struct options *o = options;
-    TRY(parse_dtype(o->dtype_text, &o->shape.dtype, error));
-    if (o->shape_text != NULL) {
-        o->setup.shape = &o->shape;
-        TRY(parse_shape(o->shape_text, &o->shape, error));
-    }
-    return o->setup.step != NULL ? bench_check_step(o->setup.step, error) : STATUS_OK;
+static void free_case(void *problem) {
+    bench_case_free(problem);
 }
+
+/* rows: the first sequences. */
+static enum status run(void *problem, size_t step, size_t rows, device_stream stream,
+                       struct error *error) {
+    size_t count;
+    struct attention_problem p = ((const struct bench_case *)problem)->problem;
+    p.B = rows;
+    return attention_ladder(&count)[step].run(&p, stream, error);
+}
+
+static enum status check(void *problem, size_t step, char *wrong, size_t size,
+                         struct error *error) {
+    const struct bench_case *c = problem;
+    TRY(bench_case_poison(c, error));
+    TRY(run(problem, step, c->problem.B, NULL, error));
+    return bench_case_verify(c, wrong, size, error);
+}
+
+static void describe(const struct ladder_setup *setup, const struct ladder_shape *s,
+                     struct ladder_text *text) {
+    (void)setup;
+    text->op = "attention";
+    text->dtype = dtype_name((size_t)s->dtype);
+    snprintf(text->title, sizeof text->title, "b%zu h%zu s%zu d%zu %s%s", s->sizes[0], s->sizes[1],
+             s->sizes[2], s->sizes[3], text->dtype, s->form != 0 ? ", causal" : "");
+    snprintf(text->shape, sizeof text->shape, "b%zu h%zu s%zu d%zu%s", s->sizes[0], s->sizes[1],
+             s->sizes[2], s->sizes[3], s->form != 0 ? " causal" : "");
+}
+
+static const char *conditions(const struct ladder_setup *setup, char *text, size_t size) {
+    snprintf(text, size, "%s", setup->gpu.modelled ? "" : "; L2 is flushed before each run");
+    return text;
+}
+
+static const struct ladder_column columns[] = {
+    {LADDER_MS, 10, "ms"},
+    {LADDER_TFLOP_PER_S, 10, "TFLOP/s"},
+    {LADDER_SPEEDUP, 9, "in all"},
+};
+
+static ladder_part *const parts[] = {bench_lengths, bench_projection, bench_model};
+
+static const struct ladder_bench bench = {
+    .lab = "07_attention",
+    .subject = WARPBOOK_SUBJECT,
+    .summary = "compares the steps of lab 07 with each other, padded with packed, and in BERT",
+    .epilogue = "Without --shape and --step: the ladder on BERT's shapes and a long causal one "
+                "(on simt: small ones), lengths, the projection, BERT.",
+    .check_options = check_options,
+    .shapes = {LADDER_SHAPES(gpu_shapes), LADDER_SHAPES(gpu_quick_shapes),
+               LADDER_SHAPES(simt_shapes), LADDER_SHAPES(simt_quick_shapes)},
+    .parse_shape = parse_shape,
+    .check_shape = check_shape,
+    .step = step_name,
+    .problem = {.bytes = sizeof(struct bench_case),
+                .create = create,
+                .free = free_case,
+                .run = run,
+                .check = check},
+    .seconds = BENCH_SECONDS,
+    .quick_seconds = BENCH_QUICK_SECONDS,
+    .flops = flops_of,
+    .bytes = bytes_of,
+    .describe = describe,
+    .name_width = 22,
+    .columns = columns,
+    .columns_count = COUNT(columns),
+    .conditions = conditions,
+    .parts = parts,
+    .parts_count = COUNT(parts),
+};
 
 int main(int argc, char **argv) {
     struct options o = {.dtype_text = "fp32"};
-    const struct flag table[] = {
-        {"shape", 's', FLAG_STRING, &o.shape_text, "B,NH,T,HS", "only the ladder, on this shape"},
+    struct ladder_setup setup = {.options = &o};
+    const struct flag flags[] = {
+        LADDER_FLAG_SHAPE(&setup, "B,NH,T,HS"),
         {"dtype", 'd', FLAG_STRING, &o.dtype_text, "TYPE", "of --shape: 'fp32', 'fp16', 'bf16'"},
-        {"causal", 'c', FLAG_SWITCH, &o.shape.causal, NULL, "--shape: no query sees later keys"},
-        {"step", 0, FLAG_STRING, &o.setup.step, "NAME", "only this step of the ladder"},
-        {"all", 'a', FLAG_SWITCH, &o.setup.all, NULL, "also steps that take seconds a call"},
-        {"quick", 'q', FLAG_SWITCH, &o.setup.quick, NULL, "fewer shapes, shorter runs"},
+        {"causal", 'c', FLAG_SWITCH, &o.causal, NULL, "--shape: no query sees later keys"},
+        LADDER_FLAG_STEP(&setup),
+        LADDER_FLAG_ALL(&setup),
+        LADDER_FLAG_QUICK(&setup),
     };
-    const struct flags flags = {
-        .program = "bench",
-        .positional = "",
-        .summary = "compares the steps of lab 07 with each other, padded with packed, and in BERT",
-        .table = table,
-        .count = sizeof table / sizeof *table,
-        .epilogue = "Without --shape and --step: the ladder on BERT's shapes and a long causal one "
-                    "(on simt: small ones), lengths, the projection, BERT.",
-    };
-    const struct bench_program program = {.flags = &flags, .check = check, .run = run};
-    return bench_program_main(&program, argc, argv, &o);
+    return ladder_bench_main(&bench, flags, COUNT(flags), &setup, argc, argv);
 }

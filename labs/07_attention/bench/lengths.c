@@ -1,14 +1,14 @@
-/* Part (b) of the bench: texts of different lengths, padded to the longest, and packed. */
+/* Texts of different lengths, padded to the longest, and packed. */
 #include <math.h>
 #include <stdio.h>
 
-#include "labs/07_attention/bench/parts.h"
+#include "labs/07_attention/bench/trial.h"
 
 enum { MOST_TEXTS = 64 };
 
 /* One row of the table. */
 struct row {
-    const char *what;
+    const char *name;
     enum bench_form form;
     bool last; /* the ladder's last step, or the one before it */
 };
@@ -21,7 +21,7 @@ static const struct row rows[] = {
     {"packed", FORM_PACKED, true},
 };
 
-static enum status report_row(const struct bench_setup *setup, const struct bench_case *c,
+static enum status report_row(const struct ladder_setup *setup, const struct bench_case *c,
                               const struct row *row, const char *step,
                               const struct bench_timing *timing, double first_ms,
                               struct error *error) {
@@ -29,7 +29,7 @@ static enum status report_row(const struct bench_setup *setup, const struct benc
     char shape[96];
     const struct bench_shape *s = &c->shape;
     const struct bench_gpu gpu = bench_gpu_of(&setup->gpu);
-    printf("  %-26s %10.4f %8.2fx\n", row->what, timing->median_ms, first_ms / timing->median_ms);
+    printf("  %-26s %10.4f %8.2fx\n", row->name, timing->median_ms, first_ms / timing->median_ms);
     snprintf(shape, sizeof shape, "b%zu h%zu s%zu d%zu, lengths drawn, %s", s->B, s->NH, s->T,
              s->HS, forms[row->form]);
     const struct bench_record record = {
@@ -43,55 +43,60 @@ static enum status report_row(const struct bench_setup *setup, const struct benc
         .gpu = &gpu,
         .timing = *timing,
         .bytes = bench_case_bytes(c),
-        .flops = bench_case_flops(c),
+        .flops = bench_flops(s, c->lengths),
         .peer_ratio = NAN,
     };
     return bench_append(&record, error);
 }
 
-static enum status measure_row(const struct bench_setup *setup, const struct bench_shape *s,
-                               const int32_t *lengths, const struct row *row, double *first_ms,
-                               struct error *error) {
+/* Times one row's step on its problem and prints the row. first_ms: of the first row; 0: this one.
+ */
+static enum status measure_case(const struct ladder_setup *setup, struct bench_case *c,
+                                const struct bench_shape *s, const int32_t *lengths,
+                                const struct row *row, double *first_ms, struct error *error) {
     size_t count;
+    struct bench_timing timing;
     const struct attention_step *steps = attention_ladder(&count);
     const struct attention_step *step = &steps[count - (row->last ? 1 : 2)];
-    struct bench_case c;
-    struct bench_timing timing;
-    enum status status =
-        bench_case_create(&c, s, row->form, row->form == FORM_FULL ? NULL : lengths, error);
-    if (status == STATUS_OK) {
-        status = bench_case_time(setup, &c, step, &timing, error);
-    }
-    if (status == STATUS_OK) {
-        *first_ms = *first_ms > 0.0 ? *first_ms : timing.median_ms;
-        status = report_row(setup, &c, row, step->name, &timing, *first_ms, error);
-    }
-    bench_case_free(&c);
-    return status;
+    TRY(bench_case_create(c, s, row->form, row->form == FORM_FULL ? NULL : lengths, error));
+    TRY(bench_case_time(setup, c, step, &timing, error));
+    *first_ms = *first_ms > 0.0 ? *first_ms : timing.median_ms;
+    return report_row(setup, c, row, step->name, &timing, *first_ms, error);
 }
 
-enum status bench_lengths(const struct bench_setup *setup, struct error *error) {
+/* The table of one format. */
+static enum status measure_rows(const struct ladder_setup *setup, const struct bench_shape *s,
+                                const int32_t *lengths, struct error *error) {
+    size_t count;
+    double first_ms = 0.0;
+    (void)attention_ladder(&count);
+    printf("  %-26s %10s %9s\n", "form", "ms", "in all");
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        if (count > 1 || rows[r].last) {
+            struct bench_case c = {0};
+            enum status status = measure_case(setup, &c, s, lengths, &rows[r], &first_ms, error);
+            bench_case_free(&c);
+            TRY(status);
+        }
+    }
+    return STATUS_OK;
+}
+
+enum status bench_lengths(const struct ladder_setup *setup, struct error *error) {
+    static const enum nn_dtype dtypes[] = {NN_F32, NN_BF16};
     int32_t lengths[MOST_TEXTS];
     bool simt = setup->gpu.modelled;
     struct bench_shape s = {NN_F32, simt ? 3 : 16, 12, simt ? 192 : 512, 64, false};
-    size_t count, tokens = 0;
-    (void)attention_ladder(&count);
+    size_t tokens = 0;
     bench_draw_lengths(lengths, s.B, s.T);
     for (size_t b = 0; b < s.B; b++) {
         tokens += (size_t)lengths[b];
     }
-    enum status status = STATUS_OK;
-    for (int i = 0; i < 2 && status == STATUS_OK; i++) {
-        double first_ms = 0.0;
-        s.dtype = i == 0 ? NN_F32 : NN_BF16;
+    for (size_t i = 0; i < 2; i++) {
+        s.dtype = dtypes[i];
         printf("\n%zu texts of up to %zu tokens, %.0f%% of the padded batch is text, %s\n", s.B,
                s.T, 100.0 * (double)tokens / (double)(s.B * s.T), nn_dtype_name(s.dtype));
-        printf("  %-26s %10s %9s\n", "form", "ms", "in all");
-        for (size_t r = 0; r < sizeof rows / sizeof *rows && status == STATUS_OK; r++) {
-            if (count > 1 || rows[r].last) {
-                status = measure_row(setup, &s, lengths, &rows[r], &first_ms, error);
-            }
-        }
+        TRY(measure_rows(setup, &s, lengths, error));
     }
-    return status;
+    return STATUS_OK;
 }

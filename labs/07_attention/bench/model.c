@@ -1,10 +1,10 @@
-/* Part (d) of the bench: BERT with the first step and the last, padded and packed. */
+/* BERT with the first step and the last, padded and packed. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "common/base/rng.h"
 #include "common/bench/models/model_bench.h"
-#include "labs/07_attention/bench/parts.h"
+#include "labs/07_attention/bench/trial.h"
 #include "labs/07_attention/given/engine.h"
 
 enum { MOST_TEXTS = 16 };
@@ -18,7 +18,7 @@ struct texts {
 };
 
 /* BERT-base on long texts; narrower, with heads of their right size, where time is modelled. */
-static struct bert_config config_of(const struct bench_setup *setup) {
+static struct bert_config config_of(const struct ladder_setup *setup) {
     bool small = setup->gpu.modelled;
     struct bert_config config = model_bench_bert_config(small);
     config.T = small ? 128 : 512;
@@ -66,7 +66,7 @@ struct batch {
     bool packed;
 };
 
-static enum status measure_batch(const struct bench_setup *setup, const struct bert_random *random,
+static enum status measure_batch(const struct ladder_setup *setup, const struct bert_random *random,
                                  const struct texts *texts, const struct batch *batch,
                                  struct model_bench_run *run, struct error *error) {
     struct engine engine;
@@ -85,7 +85,7 @@ static enum status measure_batch(const struct bench_setup *setup, const struct b
     return status;
 }
 
-static enum status report_batch(const struct bench_setup *setup, const struct bert_config *config,
+static enum status report_batch(const struct ladder_setup *setup, const struct bert_config *config,
                                 const struct texts *texts, const struct batch *batch,
                                 const struct model_bench_run *run,
                                 const struct model_bench_run *first, struct error *error) {
@@ -104,7 +104,7 @@ static enum status report_batch(const struct bench_setup *setup, const struct be
     return model_bench_report(&table, &setup->gpu, batch->step->name, run, first, error);
 }
 
-static enum status compare_batches(const struct bench_setup *setup,
+static enum status compare_batches(const struct ladder_setup *setup,
                                    const struct bert_random *random, const struct texts *texts,
                                    struct error *error) {
     size_t count;
@@ -129,7 +129,7 @@ static enum status compare_batches(const struct bench_setup *setup,
     return STATUS_OK;
 }
 
-enum status bench_model(const struct bench_setup *setup, struct error *error) {
+enum status bench_model(const struct ladder_setup *setup, struct error *error) {
     struct bert_random random;
     struct texts texts;
     const struct bert_config config = config_of(setup);

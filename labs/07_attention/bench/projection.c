@@ -1,9 +1,9 @@
-/* Part (c) of the bench: q, k and v by one product with a (3C, C) weight, against three. */
+/* Q, k and v by one product with a (3C, C) weight, against three. */
 #include <math.h>
 #include <stdio.h>
 
 #include "labs/04_sgemm/sgemm.h"
-#include "labs/07_attention/bench/parts.h"
+#include "labs/07_attention/bench/trial.h"
 
 struct projection {
     size_t M, C;
@@ -32,28 +32,24 @@ static enum status project(void *argument, device_stream stream, struct error *e
     if (p->joined) {
         return multiply(p, 0, 3 * p->C, out, stream, error);
     }
-    enum status status = STATUS_OK;
-    for (size_t i = 0; i < 3 && status == STATUS_OK; i++) {
-        status = multiply(p, i * p->C, p->C, out + i * p->M * p->C, stream, error);
+    for (size_t i = 0; i < 3; i++) {
+        TRY(multiply(p, i * p->C, p->C, out + i * p->M * p->C, stream, error));
     }
-    return status;
+    return STATUS_OK;
 }
 
 static enum status projection_create(struct projection *p, struct error *error) {
     const size_t bytes[] = {p->M * p->C * sizeof(float), 3 * p->C * p->C * sizeof(float),
                             3 * p->M * p->C * sizeof(float), SGEMM_WORKSPACE_BYTES};
     void **memory[] = {&p->in, &p->weight, &p->out, &p->workspace};
-    enum status status = STATUS_OK;
-    for (int i = 0; i < 4 && status == STATUS_OK; i++) {
-        status = device_alloc(memory[i], bytes[i], error);
-        if (status == STATUS_OK) {
-            status = device_set(*memory[i], 0, bytes[i], NULL, error); /* time is not of values */
-        }
+    for (int i = 0; i < 4; i++) {
+        TRY(device_alloc(memory[i], bytes[i], error));
+        TRY(device_set(*memory[i], 0, bytes[i], NULL, error)); /* the time depends on no value */
     }
-    return status;
+    return STATUS_OK;
 }
 
-static enum status report(const struct bench_setup *setup, const struct projection *p,
+static enum status report(const struct ladder_setup *setup, const struct projection *p,
                           const struct bench_timing *timing, double first_ms, struct error *error) {
     char shape[96];
     const struct bench_gpu gpu = bench_gpu_of(&setup->gpu);
@@ -79,23 +75,28 @@ static enum status report(const struct bench_setup *setup, const struct projecti
     return bench_append(&record, error);
 }
 
-static enum status compare(const struct bench_setup *setup, size_t M, size_t C,
+/* Three products, then one. */
+static enum status measure(const struct ladder_setup *setup, struct projection *p,
+                           struct error *error) {
+    const struct device_bench_options options = device_bench_defaults();
+    double first_ms = 0.0;
+    TRY(projection_create(p, error));
+    for (int i = 0; i < 2; i++) {
+        struct bench_timing timing;
+        p->joined = i == 1;
+        TRY(device_bench_run(&options, project, p, NULL, &timing, error));
+        first_ms = i == 0 ? timing.median_ms : first_ms;
+        TRY(report(setup, p, &timing, first_ms, error));
+    }
+    return STATUS_OK;
+}
+
+static enum status compare(const struct ladder_setup *setup, size_t M, size_t C,
                            struct error *error) {
     struct projection p = {.M = M, .C = C};
-    double first_ms = 0.0;
     printf("\nq, k and v of %zu tokens, C %zu, fp32, %s\n", M, C, device_bench_verb(&setup->gpu));
     printf("  %-22s %10s %10s %9s\n", "products", "ms", "TFLOP/s", "in all");
-    enum status status = projection_create(&p, error);
-    for (int i = 0; i < 2 && status == STATUS_OK; i++) {
-        struct bench_timing timing;
-        struct device_bench_options options = device_bench_defaults();
-        p.joined = i == 1;
-        status = device_bench_run(&options, project, &p, NULL, &timing, error);
-        if (status == STATUS_OK) {
-            first_ms = i == 0 ? timing.median_ms : first_ms;
-            status = report(setup, &p, &timing, first_ms, error);
-        }
-    }
+    enum status status = measure(setup, &p, error);
     device_free(p.in);
     device_free(p.weight);
     device_free(p.out);
@@ -103,10 +104,10 @@ static enum status compare(const struct bench_setup *setup, size_t M, size_t C,
     return status;
 }
 
-enum status bench_projection(const struct bench_setup *setup, struct error *error) {
+enum status bench_projection(const struct ladder_setup *setup, struct error *error) {
     if (setup->gpu.modelled) {
         return compare(setup, 128, 256, error);
     }
-    enum status status = compare(setup, 128, 768, error);
-    return status == STATUS_OK ? compare(setup, 8192, 768, error) : status;
+    TRY(compare(setup, 128, 768, error));
+    return compare(setup, 8192, 768, error);
 }

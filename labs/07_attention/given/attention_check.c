@@ -29,11 +29,10 @@ static enum status check_sizes(const struct attention_problem *p, struct error *
         {"kv_stride", p->kv_stride, ATTENTION_MAX_SIZE},
         {"out_stride", p->out_stride, ATTENTION_MAX_SIZE},
     };
-    enum status status = STATUS_OK;
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes && status == STATUS_OK; i++) {
-        status = check_size(sizes[i].name, sizes[i].size, sizes[i].largest, error);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        TRY(check_size(sizes[i].name, sizes[i].size, sizes[i].largest, error));
     }
-    return status;
+    return STATUS_OK;
 }
 
 static enum status check_stride(const char *name, size_t stride, size_t heads, size_t HS,
@@ -46,12 +45,9 @@ static enum status check_stride(const char *name, size_t stride, size_t heads, s
 }
 
 static enum status check_strides(const struct attention_problem *p, struct error *error) {
-    enum status status = check_stride("q_stride", p->q_stride, p->NH, p->HS, error);
-    if (status == STATUS_OK) {
-        status = check_stride("kv_stride", p->kv_stride, p->KVH, p->HS, error);
-    }
-    return status == STATUS_OK ? check_stride("out_stride", p->out_stride, p->NH, p->HS, error)
-                               : status;
+    TRY(check_stride("q_stride", p->q_stride, p->NH, p->HS, error));
+    TRY(check_stride("kv_stride", p->kv_stride, p->KVH, p->HS, error));
+    return check_stride("out_stride", p->out_stride, p->NH, p->HS, error);
 }
 
 static enum status check_packed(const struct attention_problem *p, struct error *error) {
@@ -80,16 +76,9 @@ static enum status check_packed(const struct attention_problem *p, struct error 
 }
 
 enum status attention_check(const struct attention_problem *p, struct error *error) {
-    enum status status = check_sizes(p, error);
-    if (status == STATUS_OK) {
-        status = check_strides(p, error);
-    }
-    if (status == STATUS_OK) {
-        status = check_packed(p, error);
-    }
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(check_sizes(p, error));
+    TRY(check_strides(p, error));
+    TRY(check_packed(p, error));
     if (p->NH > 0 && (p->KVH == 0 || p->NH % p->KVH != 0)) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
                          "attention: %zu query heads are no multiple of %zu key heads", p->NH,

@@ -116,17 +116,14 @@ enum status engine_attention_create_with(struct engine *engine, attention_functi
                                          struct error *error) {
     struct engine base;
     *engine = (struct engine){0};
-    enum status status = engine_fused_create(&base, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(engine_fused_create(&base, error));
     struct stage *stage = malloc(sizeof *stage);
     if (stage == NULL) {
         engine_destroy(&base);
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the engine");
     }
     *stage = (struct stage){.run = run, .resident = engine_resident_of(&base)};
-    status = engine_layer_create(engine, "07_attention", &base, stage, free);
+    enum status status = engine_layer_create(engine, "07_attention", &base, stage, free);
     if (status != STATUS_OK) {
         return error_set(error, status, "out of memory for the engine");
     }

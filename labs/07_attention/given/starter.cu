@@ -44,7 +44,7 @@ static __device__ void store(void *tensor, size_t index, float x, enum nn_dtype 
 /* The largest, or the sum, of all threads' values, in every thread. */
 template <bool LARGEST> static __device__ float reduce(float x) {
     __shared__ float values[THREADS];
-    __syncthreads(); /* what was read before is read */
+    __syncthreads(); /* all threads have read the values of the call before */
     values[threadIdx.x] = x;
     __syncthreads();
     x = values[0];
@@ -54,15 +54,15 @@ template <bool LARGEST> static __device__ float reduce(float x) {
     return x;
 }
 
-/* Where one query of one head finds its tensors: indices of their first elements. */
-struct place {
+/* Offsets of one query of one head in the tensors, in elements. */
+struct offsets {
     size_t q, kv, out;   /* kv: key 0 */
-    int seen;            /* keys before this one, if no mask hides them */
+    int seen;            /* number of keys that the query sees without a mask */
     const uint8_t *mask; /* of this sequence, or NULL */
 };
 
 /* @return whether there is such a query: packed sequences may be shorter than T */
-static __device__ bool find_place(const struct attention_problem &p, struct place *place) {
+static __device__ bool find_offsets(const struct attention_problem &p, struct offsets *at) {
     size_t h = blockIdx.x % p.NH, t = blockIdx.x / p.NH % p.T, b = blockIdx.x / p.NH / p.T;
     size_t T = p.T, S = p.S, q_token = b * p.T + t, kv_token = b * p.S;
     if (p.starts != NULL) {
@@ -70,16 +70,16 @@ static __device__ bool find_place(const struct attention_problem &p, struct plac
         kv_token = (size_t)p.starts[b];
         q_token = kv_token + t;
     }
-    place->q = q_token * p.q_stride + h * p.HS;
-    place->kv = kv_token * p.kv_stride + h / (p.NH / p.KVH) * p.HS;
-    place->out = q_token * p.out_stride + h * p.HS;
-    place->seen = (int)(p.causal ? S - T + t + 1 : S);
-    place->mask = p.mask != NULL ? p.mask + b * p.S : NULL;
+    at->q = q_token * p.q_stride + h * p.HS;
+    at->kv = kv_token * p.kv_stride + h / (p.NH / p.KVH) * p.HS;
+    at->out = q_token * p.out_stride + h * p.HS;
+    at->seen = (int)(p.causal ? S - T + t + 1 : S);
+    at->mask = p.mask != NULL ? p.mask + b * p.S : NULL;
     return t < T;
 }
 
-static __device__ bool is_hidden(const struct place &place, int s) {
-    return place.mask != NULL && place.mask[s] == 0;
+static __device__ bool is_masked(const struct offsets &at, int s) {
+    return at.mask != NULL && at.mask[s] == 0;
 }
 
 /*
@@ -90,18 +90,18 @@ static __device__ bool is_hidden(const struct place &place, int s) {
  */
 static __global__ void attention_v1_plain_kernel(struct attention_problem p) {
     extern __shared__ float scores[];
-    struct place place;
-    if (!find_place(p, &place)) {
+    struct offsets at;
+    if (!find_offsets(p, &at)) {
         return;
     }
     float largest = -INFINITY, sum = 0.0f;
-    for (int s = threadIdx.x; s < place.seen; s += THREADS) {
+    for (int s = threadIdx.x; s < at.seen; s += THREADS) {
         float score = -INFINITY;
-        if (!is_hidden(place, s)) {
+        if (!is_masked(at, s)) {
             score = 0.0f;
             for (size_t c = 0; c < p.HS; c++) {
-                score += load(p.q, place.q + c, p.dtype) *
-                         load(p.k, place.kv + s * p.kv_stride + c, p.dtype);
+                score +=
+                    load(p.q, at.q + c, p.dtype) * load(p.k, at.kv + s * p.kv_stride + c, p.dtype);
             }
             score *= p.scale;
         }
@@ -109,28 +109,28 @@ static __global__ void attention_v1_plain_kernel(struct attention_problem p) {
         largest = fmaxf(largest, score);
     }
     largest = reduce<true>(largest);
-    for (int s = threadIdx.x; s < place.seen; s += THREADS) {
-        scores[s] = is_hidden(place, s) ? 0.0f : expf(scores[s] - largest);
+    for (int s = threadIdx.x; s < at.seen; s += THREADS) {
+        scores[s] = is_masked(at, s) ? 0.0f : expf(scores[s] - largest);
         sum += scores[s];
     }
     sum = reduce<false>(sum); /* its barriers also show every thread all weights */
     for (size_t c = threadIdx.x; c < p.HS; c += THREADS) {
         float x = 0.0f;
-        for (int s = 0; s < place.seen; s++) {
-            if (!is_hidden(place, s)) { /* a hidden key's value may be NaN, and NaN * 0 is NaN */
-                x += scores[s] * load(p.v, place.kv + s * p.kv_stride + c, p.dtype);
+        for (int s = 0; s < at.seen; s++) {
+            if (!is_masked(at, s)) { /* a masked key's value may be NaN, and NaN * 0 is NaN */
+                x += scores[s] * load(p.v, at.kv + s * p.kv_stride + c, p.dtype);
             }
         }
-        store(p.out, place.out + c, sum == 0.0f ? 0.0f : x / sum, p.dtype);
+        store(p.out, at.out + c, sum == 0.0f ? 0.0f : x / sum, p.dtype);
     }
 }
 
 static enum status attention_v1_plain(const struct attention_problem *p, device_stream stream,
                                       struct error *error) {
-    enum status status = attention_check(p, error);
+    TRY(attention_check(p, error));
     size_t blocks = p->B * p->T * p->NH, bytes = p->S * sizeof(float);
-    if (status != STATUS_OK || blocks * p->HS == 0) {
-        return status; /* a grid without blocks cannot be launched */
+    if (blocks * p->HS == 0) {
+        return STATUS_OK; /* a grid without blocks cannot be launched */
     }
     if (blocks > INT_MAX) {
         return error_set(error, STATUS_INVALID_ARGUMENT, "attention: %zu queries are too many",

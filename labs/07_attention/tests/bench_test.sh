@@ -8,14 +8,17 @@ enter "$2" "$3"
 
 helps shape dtype causal step all quick
 refuses_strangers
-for shape in "" 512 1,2,3 "1,2,3," 1,2,3,4,5 1,2,3,x -1,2,3,4 +1,2,3,4 0,2,3,4 "1, 2,3,4" 1,2,3,129 \
+for shape in "" 512 1,2,3 "1,2,3," 1,2,3,4,5 1,2,3,x -1,2,3,4 +1,2,3,4 0,2,3,4 "1, 2,3,4" \
     99999999999999999999,1,1,1; do
-    refuses "--shape is B,NH,T,HS, four numbers from 1 on, HS at most 128, not '$shape'" --shape="$shape"
+    refuses "--shape wants four sizes B,NH,T,HS, each at least 1, not '$shape'" --shape="$shape"
+done
+for shape in 1,2,3,129 1048577,1,1,1 1,4097,1,1 1,1,1048577,1; do
+    refuses "--shape $shape: B and T are at most 1048576, NH 4096, HS 128" --shape="$shape"
 done
 refuses "--dtype is 'fp32', 'fp16' or 'bf16', not 'int8'" --dtype int8
-refuses "no step 'v99_magic' in the ladder; there is 'v1" --step v99_magic
+refuses_like "--step v99_magic: there is v1" --step v99_magic
 # More than any GPU holds.
-refuses_like "--shape needs [0-9.]+ GB on the GPU, which has [0-9.]+" --shape 1048576,1024,1048576,128
+refuses_like "needs [0-9]+ bytes of device memory, .* has [0-9]+" --shape 1048576,1024,1048576,128
 
 # A shape: a record for each step.
 accepts --quick --shape 2,3,17,24 --dtype bf16 --causal

@@ -2,8 +2,8 @@
  * @file fused_v2_bias.cu
  * @brief The bias is added where the sum already is: in the registers of the matmul's thread.
  *
- * Changes since v1: v10's epilogue adds the bias; with several parts of K, the
- * kernel that adds the parts does.
+ * Changes since v1: v10's epilogue adds the bias; with split-K, the
+ * kernel that adds the partial sums does.
  *
  * Why: a launch less, and (M, N) is neither read nor written once more: 2 x 25 MB
  * for 8192 x 768. A thread's results are in 8 columns, so its share of the bias
@@ -14,7 +14,7 @@
  * Measured on an NVIDIA H200, 2026-11-21, FUSED_LINEAR, 8192 x 2304 x 768: 0.6015 ms after 0.6959;
  * the plain matmul 0.6073.
  */
-#include "solutions/06_fused_epilogues/steps/parts.cuh"
+#include "solutions/06_fused_epilogues/steps/split_k.cuh"
 
 enum status fused_linear(const struct fused_problem *p, struct sgemm_plan plan,
                          const float *residual, void *workspace, device_stream stream,
@@ -25,18 +25,18 @@ enum status fused_linear(const struct fused_problem *p, struct sgemm_plan plan,
     if (plan.splits == 1) {
         launch_fused(gemm, plan, stream);
     } else {
-        TRY(fused_linear_parts(p, plan, workspace, stream, error));
-        launch_add_parts(gemm, fused_scratch(workspace), plan.splits, stream);
+        TRY(fused_linear_splits(p, plan, workspace, stream, error));
+        launch_reduce_splits(gemm, fused_scratch(workspace), plan.splits, stream);
     }
     return device_launched("the matmul", error);
 }
 
-enum status fused_linear_parts(const struct fused_problem *p, struct sgemm_plan plan,
-                               void *workspace, device_stream stream, struct error *error) {
+enum status fused_linear_splits(const struct fused_problem *p, struct sgemm_plan plan,
+                                void *workspace, device_stream stream, struct error *error) {
     fused_gemm<identity, identity> gemm = gemm_of<identity>(p, identity());
     gemm.C = fused_scratch(workspace);
     launch_fused(gemm, plan, stream);
-    return device_launched("the parts of the matmul", error);
+    return device_launched("the matmul with split-K", error);
 }
 
 static enum status linear(const struct fused_problem *p, void *workspace, device_stream stream,

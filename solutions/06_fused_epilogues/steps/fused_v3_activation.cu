@@ -13,7 +13,7 @@
  * Measured on an NVIDIA H200, 2026-11-21, 8192 x 3072 x 768: 0.7903 ms after 0.9191; the plain
  * matmul 0.7841.
  */
-#include "solutions/06_fused_epilogues/steps/parts.cuh"
+#include "solutions/06_fused_epilogues/steps/split_k.cuh"
 
 template <class ACTIVATION>
 static enum status run(const struct fused_problem *p, ACTIVATION function, struct sgemm_plan plan,
@@ -23,8 +23,8 @@ static enum status run(const struct fused_problem *p, ACTIVATION function, struc
     if (plan.splits == 1) {
         launch_fused(gemm, plan, stream);
     } else {
-        TRY(fused_linear_parts(p, plan, workspace, stream, error));
-        launch_add_parts(gemm, fused_scratch(workspace), plan.splits, stream);
+        TRY(fused_linear_splits(p, plan, workspace, stream, error));
+        launch_reduce_splits(gemm, fused_scratch(workspace), plan.splits, stream);
     }
     return device_launched("the matmul with an activation", error);
 }

@@ -1,19 +1,19 @@
 /**
  * @file fused_v4_residual.cu
- * @brief The residual joins in the epilogue, and one kernel makes the LayerNorm of what is there.
+ * @brief The residual joins in the epilogue, and a second kernel computes the LayerNorm in place.
  *
  * Changes since v3: the epilogue reads the residual, four rows of a thread at a
  * time, and stores the sum to `out`; the LayerNorm then works in place
- * (norm_rows.cu). Where K is split, the LayerNorm's kernel adds the parts, the bias
+ * (norm_rows.cu). With split-K, the LayerNorm's kernel adds the partial sums, the bias
  * and the residual itself. The operations without a matmul are that kernel alone.
  * The lone fused add is the matmul alone.
  *
  * Why: two launches for four or five. A LayerNorm needs whole rows, and a block of the
- * matmul has 64 or 128 columns of them: it cannot follow in the same epilogue. But it
+ * matmul has 64 or 128 columns of them: the same epilogue cannot compute it. But it
  * can be set up while the matmul still runs (dependent_launch.cuh), and 25 MB just written
  * are in the L2 cache.
  *
- * Launches: 2; the lone add 1 (2 where K is split), without a matmul 1. Bytes beside
+ * Launches: 2; the lone add 1 (2 with split-K), without a matmul 1. Bytes beside
  * the matmul's: the residual, and once more each way for the LayerNorm.
  *
  * Measured on an NVIDIA H200, 2026-11-21, FUSED_LINEAR_ADD_NORM, 8192 x 768 x 768: 0.2247 ms
@@ -23,8 +23,8 @@
 
 enum status fused_norm_after(const struct fused_problem *p, struct sgemm_plan plan, void *workspace,
                              device_stream stream, struct error *error) {
-    struct norm_rows rows = {.parts = p->out,
-                             .count = 1,
+    struct norm_rows rows = {.partials = p->out,
+                             .splits = 1,
                              .bias = NULL,
                              .residual = NULL,
                              .sum = NULL,
@@ -33,8 +33,8 @@ enum status fused_norm_after(const struct fused_problem *p, struct sgemm_plan pl
                              .M = p->M,
                              .N = p->N};
     if (plan.splits > 1) {
-        rows.parts = fused_scratch(workspace);
-        rows.count = plan.splits;
+        rows.partials = fused_scratch(workspace);
+        rows.splits = plan.splits;
         rows.bias = p->bias;
         rows.residual = p->residual;
     }
@@ -46,15 +46,15 @@ enum status fused_linear_add_norm(const struct fused_problem *p, struct sgemm_pl
     if (plan.splits == 1) {
         TRY(fused_linear(p, plan, p->residual, workspace, stream, error));
     } else {
-        TRY(fused_linear_parts(p, plan, workspace, stream, error));
+        TRY(fused_linear_splits(p, plan, workspace, stream, error));
     }
     return fused_norm_after(p, plan, workspace, stream, error);
 }
 
 enum status fused_add_norm(const struct fused_problem *p, device_stream stream,
                            struct error *error) {
-    const struct norm_rows rows = {.parts = p->in,
-                                   .count = 1,
+    const struct norm_rows rows = {.partials = p->in,
+                                   .splits = 1,
                                    .bias = NULL,
                                    .residual = p->residual,
                                    .sum = p->op == FUSED_ADD_KEEP_NORM ? p->sum : NULL,

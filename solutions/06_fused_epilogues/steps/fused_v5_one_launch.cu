@@ -1,19 +1,19 @@
 /**
  * @file fused_v5_one_launch.cu
- * @brief The last block of a band of rows to finish makes the band's LayerNorm: one launch.
+ * @brief The last block of a band of rows computes the band's LayerNorm: one launch.
  *
  * Changes since v4: a counter for each band of tiles, in the workspace's zeros. A block
  * that has stored its tile counts up; the one that finds all others of its band there
  * sets the counter back and normalises the band's rows, a warp a row.
  *
- * Why: no second launch. Where it helps: FUSED_LINEAR_ADD_NORM with K whole, rows of
- * up to 1024 floats that are 16-byte aligned; everything else is v4's. Where it does
- * not: a band is one block's work, 24 rows a warp for 96, while v4's second kernel has
- * the whole GPU; and at the end of the last wave nobody else has anything to do.
+ * Why: no second launch. Where it applies: FUSED_LINEAR_ADD_NORM without split-K, rows of
+ * up to 1024 floats that are 16-byte aligned; v4 does everything else. What it costs: one
+ * block normalises a band, 24 rows a warp for 96, while v4's second kernel has the whole GPU;
+ * and at the end of the last wave all other blocks are idle.
  *
  * Order: a thread's stores, then __threadfence(), then the block's barrier, then the
- * counter: who sees the count sees the stores. Rows are read past the L1 cache, which
- * knows nothing of other multiprocessors' stores.
+ * counter: a block that reads the count sees the stores. Rows are read past the L1 cache,
+ * which is not coherent with other multiprocessors' stores.
  *
  * Launches: 1. Bytes: as v4.
  *
@@ -129,8 +129,8 @@ static bool is_possible(const struct fused_problem *p, struct sgemm_plan plan) {
            p->N <= MOST_COLUMNS && p->M / 32 + 1 <= FUSED_ZERO_BYTES / sizeof(unsigned);
 }
 
-enum status fused_at_once(const struct fused_problem *p, struct sgemm_plan plan, void *workspace,
-                          device_stream stream, struct error *error) {
+enum status fused_one_launch(const struct fused_problem *p, struct sgemm_plan plan, void *workspace,
+                             device_stream stream, struct error *error) {
     if (!is_possible(p, plan)) {
         return fused_linear_add_norm(p, plan, workspace, stream, error);
     }
@@ -152,5 +152,5 @@ enum status fused_v5_one_launch(const struct fused_problem *p, void *workspace,
         return fused_v4_residual(p, workspace, stream, error);
     }
     TRY(fused_choose(p, &plan, error));
-    return fused_at_once(p, plan, workspace, stream, error);
+    return fused_one_launch(p, plan, workspace, stream, error);
 }

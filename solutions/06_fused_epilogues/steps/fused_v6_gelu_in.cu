@@ -1,6 +1,6 @@
 /**
  * @file fused_v6_gelu_in.cu
- * @brief GELU on the way in: v10 brings A by way of registers, and there it is applied.
+ * @brief GELU of A on its way to shared memory: v10 loads A to registers, where it is applied.
  *
  * Changes since v4 (v5 is not built upon): between a load of A and its store to shared memory each
  * float goes through GELU.

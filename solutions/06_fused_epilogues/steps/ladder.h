@@ -21,7 +21,7 @@ fused_function fused_v3_activation;
 fused_function fused_v4_residual;
 fused_function fused_v5_one_launch;
 fused_function fused_v6_gelu_in;
-fused_function fused_v7_rows_meet;
+fused_function fused_v7_band_barrier;
 
 /** The workspace behind the bytes that stay zero. */
 static inline float *fused_scratch(void *workspace) {
@@ -34,7 +34,7 @@ static inline int fused_multiplies(enum fused_op op) {
 }
 
 /**
- * @brief Lab 04's choice of tile shape and parts of K for the multiplication of @p problem.
+ * @brief Lab 04's choice of tile shape and split-K for the multiplication of @p problem.
  * @return STATUS_OK, or STATUS_DEVICE when the GPU does not say how many multiprocessors it has
  */
 MUST_CHECK enum status fused_choose(const struct fused_problem *problem, struct sgemm_plan *plan,
@@ -58,10 +58,11 @@ MUST_CHECK enum status fused_one_by_one(const struct fused_problem *problem, fus
 MUST_CHECK enum status fused_linear(const struct fused_problem *problem, struct sgemm_plan plan,
                                     const float *residual, void *workspace, device_stream stream,
                                     struct error *error);
-/** v2: the sums of plan.splits parts of K, one behind the other, to the scratch memory. */
-MUST_CHECK enum status fused_linear_parts(const struct fused_problem *problem,
-                                          struct sgemm_plan plan, void *workspace,
-                                          device_stream stream, struct error *error);
+/** v2: the partial sums of plan.splits splits of K, one matrix after the other, to the scratch
+ * memory. */
+MUST_CHECK enum status fused_linear_splits(const struct fused_problem *problem,
+                                           struct sgemm_plan plan, void *workspace,
+                                           device_stream stream, struct error *error);
 /** v3: FUSED_LINEAR_ACTIVATION. */
 MUST_CHECK enum status fused_linear_activation(const struct fused_problem *problem,
                                                struct sgemm_plan plan, void *workspace,
@@ -71,9 +72,9 @@ MUST_CHECK enum status fused_linear_add_norm(const struct fused_problem *problem
                                              struct sgemm_plan plan, void *workspace,
                                              device_stream stream, struct error *error);
 /** v5: the same, in one launch where that is possible. */
-MUST_CHECK enum status fused_at_once(const struct fused_problem *problem, struct sgemm_plan plan,
-                                     void *workspace, device_stream stream, struct error *error);
-/** v4: the LayerNorm, of the sum in out, or of parts in the scratch memory. */
+MUST_CHECK enum status fused_one_launch(const struct fused_problem *problem, struct sgemm_plan plan,
+                                        void *workspace, device_stream stream, struct error *error);
+/** v4: the LayerNorm of the sum in out, or, with split-K, of partial sums in the scratch memory. */
 MUST_CHECK enum status fused_norm_after(const struct fused_problem *problem, struct sgemm_plan plan,
                                         void *workspace, device_stream stream, struct error *error);
 /** v4: the operations without a multiplication. */
@@ -84,23 +85,24 @@ MUST_CHECK enum status fused_gelu_linear_add_norm(const struct fused_problem *pr
                                                   struct sgemm_plan plan, void *workspace,
                                                   device_stream stream, struct error *error);
 /** v7: FUSED_LINEAR_ADD_NORM and FUSED_GELU_LINEAR_ADD_NORM, in one launch where possible. */
-MUST_CHECK enum status fused_rows_meet(const struct fused_problem *problem, struct sgemm_plan plan,
-                                       void *workspace, device_stream stream, struct error *error);
+MUST_CHECK enum status fused_band_barrier(const struct fused_problem *problem,
+                                          struct sgemm_plan plan, void *workspace,
+                                          device_stream stream, struct error *error);
 /** @} */
 
-/** What a row of a LayerNorm is made of: out = LayerNorm(sum), sum = parts + bias + residual. */
+/** out = LayerNorm(sum), sum = the partial sums + bias + residual. */
 struct norm_rows {
-    const float *parts;    /**< (count, M, N), added up in order */
-    int count;             /**< at least 1 */
+    const float *partials; /**< (splits, M, N), added up in order */
+    int splits;            /**< at least 1 */
     const float *bias;     /**< (N), or NULL */
     const float *residual; /**< (M, N), or NULL; may be sum or out */
-    float *sum;            /**< (M, N), or NULL; may be parts when count is 1 */
-    float *out;            /**< (M, N); may be parts when count is 1, but not sum */
+    float *sum;            /**< (M, N), or NULL; may be partials when splits is 1 */
+    float *out;            /**< (M, N); may be partials when splits is 1, but not sum */
     struct nn_norm norm;
     size_t M, N;
 };
 
-/** One launch, of a kernel that is set up while the one before it runs. */
+/** One launch, of a kernel that is set up while the one before it still runs. */
 MUST_CHECK enum status fused_norm_rows(const struct norm_rows *rows, device_stream stream,
                                        struct error *error);
 

@@ -1,22 +1,14 @@
 /* Every step of the ladder, and every plan of the last one, against the double oracle. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/base/rng.h"
 #include "common/device/device.h"
 #include "common/testing/testing.h"
 #include "labs/06_fused_epilogues/fused_epilogues.h"
-#include "labs/06_fused_epilogues/problem/oracle.h"
+#include "labs/06_fused_epilogues/problem/case.h"
 #include "solutions/06_fused_epilogues/steps/ladder.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-enum { GUARD = 64 }; /* floats around out and sum, on a GPU */
-
-struct bed {
-    void *workspace;
+struct fixture {
+    void *workspace; /* device */
     bool modelled;
 };
 
@@ -38,175 +30,63 @@ static const struct fused_shape gpu_shapes[] = {
     {1536, 768, 768}, {1000, 768, 3072}, {130, 3072, 768}, {1021, 1031, 533}, {4099, 65, 1053},
 };
 
-static void bed_create(struct bed *bed) {
+static void fixture_create(struct fixture *fixture) {
     struct device_properties gpu;
     struct error error = {0};
-    *bed = (struct bed){0};
+    *fixture = (struct fixture){0};
     if (device_open(&error) != STATUS_OK) {
         TEST_STOP("%s", error.message);
     }
     ASSERT_OK(device_properties(&gpu, &error));
-    bed->modelled = gpu.modelled;
-    ASSERT_OK(device_alloc(&bed->workspace, FUSED_WORKSPACE_BYTES, &error));
-    ASSERT_OK(device_set(bed->workspace, 0, FUSED_ZERO_BYTES, NULL, &error));
+    fixture->modelled = gpu.modelled;
+    ASSERT_OK(device_alloc(&fixture->workspace, FUSED_WORKSPACE_BYTES, &error));
+    ASSERT_OK(device_set(fixture->workspace, 0, FUSED_ZERO_BYTES, NULL, &error));
 }
 
-/* A way of doing an operation that takes a plan. */
+/* A step's function for an operation, which is given a plan. */
 typedef enum status planned_function(const struct fused_problem *p, struct sgemm_plan plan,
                                      void *workspace, device_stream stream, struct error *error);
 
-/* How a step is called: by itself, or a way with a plan. */
+/* A step, or one of its functions with a plan. */
 struct call {
-    const struct fused_step *step;
-    const struct sgemm_plan *plan;
+    const char *name;
+    fused_function *run;
+    const struct sgemm_plan *plan; /* NULL: run */
     planned_function *planned;
-    bool in_place; /* out (sum, where there is one) is the residual */
-    size_t skew;   /* floats that every pointer is past a boundary */
 };
 
-static enum status run(const struct call *call, const struct fused_problem *p, void *workspace,
-                       struct error *error) {
-    if (call->plan != NULL) {
-        return call->planned(p, *call->plan, workspace, NULL, error);
-    }
-    return call->step->run(p, workspace, NULL, error);
-}
-
-/* Device memory of one call. */
-struct buffers {
-    void *in, *weight, *bias, *residual, *norm_weight, *norm_bias, *out, *sum;
-    float *host; /* what out or sum is with what lies around it */
-    size_t count, guard, skew;
-};
-
-static enum status send(void **d, const float *values, size_t count, size_t skew,
-                        struct error *error) {
-    TRY(device_alloc(d, (count + skew) * sizeof(float), error));
-    return values == NULL || count == 0
-               ? STATUS_OK
-               : device_write((float *)*d + skew, values, count * sizeof(float), NULL, error);
-}
-
-/* NaN, with the values, if any, in the middle. */
-static enum status send_guarded(struct buffers *b, void **d, const float *values,
-                                struct error *error) {
-    size_t all = b->count + 2 * b->guard + b->skew;
-    for (size_t i = 0; i < all; i++) {
-        b->host[i] = NAN;
-    }
-    if (values != NULL) {
-        memcpy(b->host + b->guard + b->skew, values, b->count * sizeof(float));
-    }
-    return send(d, b->host, all, 0, error);
-}
-
-static enum status buffers_create(struct buffers *b, const struct fused_data *data,
-                                  const struct call *call, bool modelled, struct error *error) {
-    const struct fused_problem *p = &data->problem;
-    size_t M = p->M, N = p->N;
-    *b =
-        (struct buffers){.count = M * N, .guard = modelled ? 0 : (size_t)GUARD, .skew = call->skew};
-    b->host = malloc((b->count + 2 * b->guard + b->skew + 1) * sizeof(float));
-    if (b->host == NULL) {
-        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory");
-    }
-    bool keeps = p->op == FUSED_ADD_KEEP_NORM;
-    const float *inside = call->in_place ? p->residual : NULL;
-    TRY(send(&b->in, p->in, M * data->in_columns, b->skew, error));
-    TRY(send(&b->weight, p->weight, N * p->K, b->skew, error));
-    TRY(send(&b->bias, p->bias, N, b->skew, error));
-    TRY(send(&b->residual, p->residual, M * N, b->skew, error));
-    TRY(send(&b->norm_weight, p->norm.weight, N, b->skew, error));
-    TRY(send(&b->norm_bias, p->norm.bias, N, b->skew, error));
-    TRY(send_guarded(b, &b->sum, keeps ? inside : NULL, error));
-    return send_guarded(b, &b->out, keeps ? NULL : inside, error);
-}
-
-static void buffers_free(struct buffers *b) {
-    void *const all[] = {b->in,          b->weight,    b->bias, b->residual,
-                         b->norm_weight, b->norm_bias, b->out,  b->sum};
-    for (size_t i = 0; i < COUNT(all); i++) {
-        device_free(all[i]);
-    }
-    free(b->host);
-}
-
-static float *past(void *memory, size_t floats) {
-    return memory != NULL ? (float *)memory + floats : NULL;
-}
-
-static struct fused_problem device_problem(const struct buffers *b, const struct fused_data *data,
-                                           const struct call *call) {
-    struct fused_problem p = data->problem;
-    p.out = past(b->out, b->guard + b->skew);
-    p.sum = p.op == FUSED_ADD_KEEP_NORM ? past(b->sum, b->guard + b->skew) : NULL;
-    p.in = past(b->in, b->skew);
-    p.weight = p.weight != NULL ? past(b->weight, b->skew) : NULL;
-    p.bias = p.bias != NULL ? past(b->bias, b->skew) : NULL;
-    p.residual = p.residual != NULL ? past(b->residual, b->skew) : NULL;
-    p.norm.weight = past(b->norm_weight, b->skew);
-    p.norm.bias = past(b->norm_bias, b->skew);
-    if (call->in_place) {
-        p.residual = p.op == FUSED_ADD_KEEP_NORM ? p.sum : p.out;
-    }
-    return p;
-}
-
-static bool is_intact(const struct buffers *b) {
-    size_t first = b->guard + b->skew, all = b->count + 2 * b->guard + b->skew;
-    for (size_t i = 0; i < all; i++) {
-        if ((i < first || i >= first + b->count) && !isnan(b->host[i])) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Reads one result back and compares. */
-static enum status check_result(struct buffers *b, const void *memory,
-                                const struct fused_data *data, bool is_sum, char *text, size_t size,
-                                struct error *error) {
-    size_t all = b->count + 2 * b->guard + b->skew;
-    TRY(device_read(b->host, memory, all * sizeof(float), NULL, error));
-    if (!is_intact(b)) {
-        snprintf(text, size, "wrote outside of the output");
-        return STATUS_OK;
-    }
-    fused_compare(data, b->host + b->guard + b->skew, is_sum, text, size);
-    return STATUS_OK;
-}
-
-static enum status run_and_check(const struct fused_data *data, const struct call *call,
-                                 struct bed *bed, struct buffers *b, char *text, size_t size,
+static enum status run_and_check(const struct call *call, struct fused_case *c,
+                                 const struct fixture *fixture, char *text, size_t size,
                                  struct error *error) {
-    TRY(buffers_create(b, data, call, bed->modelled, error));
-    const struct fused_problem p = device_problem(b, data, call);
-    TRY(run(call, &p, bed->workspace, error));
+    TRY(fused_case_put(c, error));
+    TRY(call->plan != NULL
+            ? call->planned(&c->problem, *call->plan, fixture->workspace, NULL, error)
+            : call->run(&c->problem, fixture->workspace, NULL, error));
     TRY(device_synchronize(NULL, error));
-    if (b->count == 0) {
-        return STATUS_OK;
-    }
-    TRY(check_result(b, b->out, data, false, text, size, error));
-    if (text[0] == '\0' && p.op == FUSED_ADD_KEEP_NORM) {
-        return check_result(b, b->sum, data, true, text, size, error);
-    }
-    return STATUS_OK;
+    return fused_case_check(c, text, size, error);
 }
 
-static void check_call(const struct fused_data *data, const struct call *call, struct bed *bed) {
-    struct buffers b = {0};
+static void check_call(const struct call *call, struct fused_case *c,
+                       const struct fixture *fixture) {
     struct error error = {0};
     char text[400] = "";
-    enum status status = run_and_check(data, call, bed, &b, text, sizeof text, &error);
+    enum status status = run_and_check(call, c, fixture, text, sizeof text, &error);
     if (status != STATUS_OK || text[0] != '\0') {
-        const struct fused_problem *p = &data->problem;
-        TEST_FAIL("%s %s M=%zu N=%zu K=%zu f=%d plan=%d/%d in_place=%d skew=%zu: %s %s",
-                  call->step->name, fused_op_name(p->op), p->M, p->N, p->K, (int)p->f,
+        TEST_FAIL("%s: %s, f=%d plan=%d/%d: %s %s", call->name, c->name, (int)c->flavour.f,
                   call->plan != NULL ? call->plan->shape : -1,
-                  call->plan != NULL ? call->plan->splits : 0, call->in_place, call->skew, text,
-                  error.message);
+                  call->plan != NULL ? call->plan->splits : 0, text, error.message);
     }
-    buffers_free(&b);
+}
+
+/* Fails the test and returns false when there is no memory for the case. */
+static bool case_create(struct fused_case *c, uint64_t seed, const struct fixture *fixture) {
+    struct rng rng = rng_create(seed);
+    struct error error = {0};
+    enum status status = fused_case_create(c, &rng, !fixture->modelled, &error);
+    if (status != STATUS_OK) {
+        TEST_FAIL("%s: %s", c->name, error_text(&error, status));
+    }
+    return status == STATUS_OK;
 }
 
 /* Whether a step does an operation in a way of its own; else it calls an earlier step. */
@@ -227,39 +107,35 @@ static bool has_own_way(size_t step, enum fused_op op) {
 /* Elements of the outputs that are enough to see that a step passes a problem on. */
 enum { FEW_ELEMENTS = 12 };
 
-/* One operation and shape: the calls of all steps. */
-static void check_steps(enum fused_op op, struct fused_shape shape, struct fused_flavour flavour,
-                        bool in_place, size_t skew, struct bed *bed) {
-    size_t count, elements = shape.M * shape.N;
+/* One problem: all steps, and what fused_epilogues() calls. */
+static void check_steps(struct fused_case c, const struct fixture *fixture) {
+    size_t count, elements = c.shape.M * c.shape.N;
     const struct fused_step *steps = fused_epilogues_ladder(&count);
-    const struct fused_step last = {"fused_epilogues", fused_epilogues};
-    struct rng rng = rng_create(shape.M * 31 + shape.N * 7 + shape.K);
-    struct fused_data data;
-    struct error error = {0};
-    if (fused_data_create(&data, op, shape, flavour, &rng, &error) != STATUS_OK) {
-        TEST_FAIL("%s", error.message);
-    }
-    /* The steps are called with elements only; the last is what fused_epilogues() calls. */
-    for (size_t i = elements > 0 ? 0 : count; i <= count && !test_has_failed(); i++) {
-        const struct call call = {i < count ? &steps[i] : &last, NULL, NULL,
-                                  in_place && data.problem.residual != NULL, skew};
-        if (elements <= FEW_ELEMENTS || (i < count && has_own_way(i, op))) {
-            check_call(&data, &call, bed);
+    bool made = case_create(&c, c.shape.M * 31 + c.shape.N * 7 + c.shape.K, fixture);
+    /* Only fused_epilogues() takes problems without elements. */
+    for (size_t i = elements > 0 ? 0 : count; made && i <= count && !test_has_failed(); i++) {
+        const struct call call = {.name = i < count ? steps[i].name : "fused_epilogues",
+                                  .run = i < count ? steps[i].run : fused_epilogues};
+        if (elements <= FEW_ELEMENTS || (i < count && has_own_way(i, c.op))) {
+            check_call(&call, &c, fixture);
         }
     }
-    fused_data_free(&data);
+    fused_case_free(&c);
 }
 
-static void check_op(enum fused_op op, struct fused_flavour flavour, bool in_place, size_t skew) {
-    struct bed bed;
-    bed_create(&bed);
-    bool multiplies = fused_multiplies(op);
+/* One operation on its list of shapes; `pattern` is the rest of each case. */
+static void check_op(enum fused_op op, struct fused_case pattern) {
+    struct fixture fixture;
+    fixture_create(&fixture);
+    bool multiplies = fused_op_multiplies(op);
     const struct fused_shape *list = multiplies ? shapes : norm_shapes;
     size_t count = multiplies ? COUNT(shapes) : COUNT(norm_shapes);
+    pattern.op = op;
     for (size_t i = 0; i < count && !test_has_failed(); i++) {
-        check_steps(op, list[i], flavour, in_place, skew, &bed);
+        pattern.shape = list[i];
+        check_steps(pattern, &fixture);
     }
-    device_free(bed.workspace);
+    device_free(fixture.workspace);
 }
 
 static const struct fused_flavour ordinary = {.f = NN_GELU, .eps = 1e-5f};
@@ -271,174 +147,181 @@ C_TEST(ladder, has_its_steps) {
 }
 
 C_TEST(ladder, linear) {
-    check_op(FUSED_LINEAR, ordinary, false, 0);
+    check_op(FUSED_LINEAR, (struct fused_case){.flavour = ordinary});
 }
 
 C_TEST(ladder, linear_activation) {
-    check_op(FUSED_LINEAR_ACTIVATION, ordinary, false, 0);
+    check_op(FUSED_LINEAR_ACTIVATION, (struct fused_case){.flavour = ordinary});
 }
 
 C_TEST(ladder, linear_add_in_place) {
-    check_op(FUSED_LINEAR_ADD, ordinary, true, 0);
+    check_op(FUSED_LINEAR_ADD, (struct fused_case){.flavour = ordinary, .in_place = true});
 }
 
 C_TEST(ladder, linear_add_norm) {
-    check_op(FUSED_LINEAR_ADD_NORM, ordinary, false, 0);
+    check_op(FUSED_LINEAR_ADD_NORM, (struct fused_case){.flavour = ordinary});
 }
 
 C_TEST(ladder, linear_add_norm_in_place) {
-    check_op(FUSED_LINEAR_ADD_NORM, ordinary, true, 0);
+    check_op(FUSED_LINEAR_ADD_NORM, (struct fused_case){.flavour = ordinary, .in_place = true});
 }
 
 C_TEST(ladder, gelu_linear_add_norm_in_place) {
-    check_op(FUSED_GELU_LINEAR_ADD_NORM, ordinary, true, 0);
+    check_op(FUSED_GELU_LINEAR_ADD_NORM,
+             (struct fused_case){.flavour = ordinary, .in_place = true});
 }
 
 C_TEST(ladder, add_norm) {
-    check_op(FUSED_ADD_NORM, ordinary, false, 0);
-    check_op(FUSED_ADD_NORM, ordinary, true, 0);
+    check_op(FUSED_ADD_NORM, (struct fused_case){.flavour = ordinary});
+    check_op(FUSED_ADD_NORM, (struct fused_case){.flavour = ordinary, .in_place = true});
 }
 
 C_TEST(ladder, add_keep_norm) {
-    check_op(FUSED_ADD_KEEP_NORM, ordinary, false, 0);
-    check_op(FUSED_ADD_KEEP_NORM, ordinary, true, 0);
+    check_op(FUSED_ADD_KEEP_NORM, (struct fused_case){.flavour = ordinary});
+    check_op(FUSED_ADD_KEEP_NORM, (struct fused_case){.flavour = ordinary, .in_place = true});
 }
 
 C_TEST(ladder, unaligned_pointers) {
-    check_op(FUSED_LINEAR_ACTIVATION, ordinary, false, 1);
-    check_op(FUSED_GELU_LINEAR_ADD_NORM, ordinary, true, 1);
-    check_op(FUSED_ADD_KEEP_NORM, ordinary, true, 1);
+    check_op(FUSED_LINEAR_ACTIVATION, (struct fused_case){.flavour = ordinary, .skew = 1});
+    check_op(FUSED_GELU_LINEAR_ADD_NORM,
+             (struct fused_case){.flavour = ordinary, .in_place = true, .skew = 1});
+    check_op(FUSED_ADD_KEEP_NORM,
+             (struct fused_case){.flavour = ordinary, .in_place = true, .skew = 1});
 }
 
 /* A mean far from zero, an eps that matters. */
 C_TEST(ladder, large_mean_and_large_eps) {
-    check_op(FUSED_ADD_NORM, (struct fused_flavour){.eps = 1e-5f, .mean = 100.0f}, true, 0);
-    check_op(FUSED_ADD_KEEP_NORM, (struct fused_flavour){.eps = 3.0f}, false, 0);
-    check_op(FUSED_LINEAR_ADD_NORM, (struct fused_flavour){.eps = 3.0f, .mean = 30.0f}, true, 0);
+    check_op(FUSED_ADD_NORM,
+             (struct fused_case){.flavour = {.eps = 1e-5f, .mean = 100.0f}, .in_place = true});
+    check_op(FUSED_ADD_KEEP_NORM, (struct fused_case){.flavour = {.eps = 3.0f}});
+    check_op(FUSED_LINEAR_ADD_NORM,
+             (struct fused_case){.flavour = {.eps = 3.0f, .mean = 30.0f}, .in_place = true});
 }
 
 C_TEST(ladder, every_activation) {
-    struct bed bed;
-    bed_create(&bed);
+    static const struct fused_shape list[] = {{33, 36, 8}, {3, 70, 5}};
+    struct fixture fixture;
+    fixture_create(&fixture);
     for (int f = NN_GELU; f <= NN_RELU; f++) {
-        const struct fused_flavour flavour = {.f = (enum nn_activation)f, .eps = 1e-5f};
-        check_steps(FUSED_LINEAR_ACTIVATION, (struct fused_shape){33, 36, 8}, flavour, false, 0,
-                    &bed);
-        check_steps(FUSED_LINEAR_ACTIVATION, (struct fused_shape){3, 70, 5}, flavour, false, 0,
-                    &bed);
+        for (size_t i = 0; i < COUNT(list); i++) {
+            check_steps((struct fused_case){.op = FUSED_LINEAR_ACTIVATION,
+                                            .shape = list[i],
+                                            .flavour = {.f = (enum nn_activation)f, .eps = 1e-5f}},
+                        &fixture);
+        }
     }
-    device_free(bed.workspace);
+    device_free(fixture.workspace);
 }
 
-/* The ways of an operation, each to be tried with every plan; the last step's comes first. */
-struct ways {
-    struct fused_step of[3];
-    planned_function *planned[3];
+/* The functions that do an operation with a plan; the last step's comes first. */
+struct planned_calls {
+    const char *names[3];
+    planned_function *functions[3];
     int count;
 };
 
-static struct ways ways_of(enum fused_op op) {
+static struct planned_calls planned_calls_of(enum fused_op op) {
     switch (op) {
     case FUSED_LINEAR_ADD_NORM:
-        return (struct ways){.of = {{.name = "last"}, {.name = "v4"}, {.name = "v5"}},
-                             .planned = {fused_run_plan, fused_linear_add_norm, fused_at_once},
-                             .count = 3};
+        return (struct planned_calls){
+            {"last", "v4", "v5"}, {fused_run_plan, fused_linear_add_norm, fused_one_launch}, 3};
     case FUSED_GELU_LINEAR_ADD_NORM:
-        return (struct ways){.of = {{.name = "last"}, {.name = "v6"}},
-                             .planned = {fused_run_plan, fused_gelu_linear_add_norm},
-                             .count = 2};
+        return (struct planned_calls){
+            {"last", "v6"}, {fused_run_plan, fused_gelu_linear_add_norm}, 2};
     default:
-        return (struct ways){.of = {{.name = "last"}}, .planned = {fused_run_plan}, .count = 1};
+        return (struct planned_calls){{"last"}, {fused_run_plan}, 1};
     }
 }
 
-/* The tile shapes, with K whole and split. */
-static void check_plans(enum fused_op op, struct fused_shape shape, struct bed *bed) {
-    struct rng rng = rng_create(shape.N);
-    struct fused_data data;
-    struct error error = {0};
+/* One plan, where it is possible: all functions that take it. */
+static void check_plan(struct fused_case *c, struct sgemm_plan plan,
+                       const struct fixture *fixture) {
+    const struct fused_shape *s = &c->shape;
     const struct sgemm_problem product = {
-        .M = shape.M, .N = shape.N, .K = shape.K, .form = SGEMM_B_TRANSPOSED};
-    const struct ways ways = ways_of(op);
-    ASSERT_OK(fused_data_create(&data, op, shape, ordinary, &rng, &error));
-    for (int shape_index = 0; shape_index < sgemm_v10_shape_count(); shape_index++) {
-        for (int splits = 1; splits <= 3; splits++) {
-            const struct sgemm_plan plan = {shape_index, splits};
-            for (int i = 0; i < ways.count && sgemm_v10_possible(&product, plan); i++) {
-                const struct call call = {&ways.of[i], &plan, ways.planned[i],
-                                          data.problem.residual != NULL, 0};
-                if (!test_has_failed()) {
-                    check_call(&data, &call, bed);
-                }
-            }
+        .M = s->M, .N = s->N, .K = s->K, .form = SGEMM_B_TRANSPOSED};
+    const struct planned_calls calls = planned_calls_of(c->op);
+    for (int i = 0; i < calls.count && sgemm_v10_possible(&product, plan); i++) {
+        const struct call call = {
+            .name = calls.names[i], .plan = &plan, .planned = calls.functions[i]};
+        if (!test_has_failed()) {
+            check_call(&call, c, fixture);
         }
     }
-    fused_data_free(&data);
 }
 
-/* The counters' bytes are as they were found. */
-static void expect_zeros(const struct bed *bed) {
+/* Every tile shape, without and with split-K. */
+static void check_plans(enum fused_op op, struct fused_shape shape, const struct fixture *fixture) {
+    struct fused_case c = {.op = op, .shape = shape, .flavour = ordinary, .in_place = true};
+    bool made = case_create(&c, shape.N, fixture);
+    for (int i = 0; made && i < sgemm_v10_shape_count(); i++) {
+        for (int splits = 1; splits <= 3; splits++) {
+            check_plan(&c, (struct sgemm_plan){i, splits}, fixture);
+        }
+    }
+    fused_case_free(&c);
+}
+
+static void expect_zeros(const struct fixture *fixture) {
     struct error error = {0};
-    unsigned char *bytes = malloc(FUSED_ZERO_BYTES);
-    size_t others = 0;
-    ASSERT_TRUE(bytes != NULL);
-    EXPECT_OK(device_read(bytes, bed->workspace, FUSED_ZERO_BYTES, NULL, &error));
-    for (size_t i = 0; i < FUSED_ZERO_BYTES; i++) {
-        others += bytes[i] != 0;
-    }
-    EXPECT_INT_EQ(0, others);
-    free(bytes);
+    char text[200];
+    EXPECT_OK(fused_workspace_check(fixture->workspace, NULL, text, sizeof text, &error));
+    EXPECT_STR_EQ("", text);
 }
 
-/* Two bands of the tallest tiles, and three parts of K; then shapes that nothing divides. */
+/* Two bands of the tallest tiles, and K in three splits; then shapes that nothing divides. */
 C_TEST(ladder, every_plan_and_zeros_stay_zeros) {
-    struct bed bed;
-    bed_create(&bed);
-    for (int op = 0; fused_multiplies((enum fused_op)op) && !test_has_failed(); op++) {
-        check_plans((enum fused_op)op, (struct fused_shape){131, 132, 36}, &bed);
-        check_plans((enum fused_op)op, (struct fused_shape){35, 67, 35}, &bed);
-        expect_zeros(&bed);
+    struct fixture fixture;
+    fixture_create(&fixture);
+    for (int op = 0; fused_op_multiplies((enum fused_op)op) && !test_has_failed(); op++) {
+        check_plans((enum fused_op)op, (struct fused_shape){131, 132, 36}, &fixture);
+        check_plans((enum fused_op)op, (struct fused_shape){35, 67, 35}, &fixture);
+        expect_zeros(&fixture);
     }
-    device_free(bed.workspace);
+    device_free(fixture.workspace);
 }
 
-/* Blocks that wait for one another go on to a second tile: more than an H200 holds at a time, also
-   as simt counts them, by shared memory alone: four on each of 132 multiprocessors. */
+/* Blocks of a persistent kernel with a barrier go on to a second tile: there are more tiles than an
+   H200 holds blocks at a time, also as simt counts them, by shared memory alone: four on each of
+   132 multiprocessors. */
 C_TEST(ladder, more_tiles_than_blocks) {
-    static const struct fused_step last = {.name = "last"};
     static const struct sgemm_plan tiles_of_64x64 = {3, 1};
-    const struct call call = {&last, &tiles_of_64x64, fused_rows_meet, true, 0};
-    const struct fused_shape tall = {64 * 264 + 3, 68, 4}; /* 265 bands of two tiles */
-    struct bed bed;
-    bed_create(&bed);
+    const struct call call = {.name = "v7", .plan = &tiles_of_64x64, .planned = fused_band_barrier};
+    struct fixture fixture;
+    fixture_create(&fixture);
     for (int op = FUSED_LINEAR_ADD_NORM; op <= FUSED_GELU_LINEAR_ADD_NORM; op++) {
-        struct rng rng = rng_create(tall.N);
-        struct fused_data data;
-        struct error error = {0};
-        ASSERT_OK(fused_data_create(&data, (enum fused_op)op, tall, ordinary, &rng, &error));
-        check_call(&data, &call, &bed);
-        expect_zeros(&bed);
-        fused_data_free(&data);
+        struct fused_case c = {.op = (enum fused_op)op,
+                               .shape = {64 * 264 + 3, 68, 4}, /* 265 bands of two tiles */
+                               .flavour = ordinary,
+                               .in_place = true};
+        if (case_create(&c, c.shape.N, &fixture)) {
+            check_call(&call, &c, &fixture);
+        }
+        expect_zeros(&fixture);
+        fused_case_free(&c);
     }
-    device_free(bed.workspace);
+    device_free(fixture.workspace);
 }
 
 C_TEST(ladder, large_on_a_gpu) {
-    struct bed bed;
-    bed_create(&bed);
-    for (size_t i = 0; i < COUNT(gpu_shapes) && !bed.modelled && !test_has_failed(); i++) {
+    struct fixture fixture;
+    fixture_create(&fixture);
+    for (size_t i = 0; i < COUNT(gpu_shapes) && !fixture.modelled && !test_has_failed(); i++) {
         for (int op = 0; op < FUSED_OPS; op++) {
-            check_steps((enum fused_op)op, gpu_shapes[i], ordinary, op % 2 == 0, 0, &bed);
+            check_steps((struct fused_case){.op = (enum fused_op)op,
+                                            .shape = gpu_shapes[i],
+                                            .flavour = ordinary,
+                                            .in_place = op % 2 == 0},
+                        &fixture);
         }
     }
-    device_free(bed.workspace);
-    if (bed.modelled) {
+    device_free(fixture.workspace);
+    if (fixture.modelled) {
         TEST_SKIP("large sizes are for a GPU; this is simt");
     }
 }
 
-C_TEST(ladder, what_there_is_not_is_refused) {
-    struct bed bed;
+C_TEST(ladder, unknown_operations_and_too_large_sizes_are_refused) {
+    struct fixture fixture;
     struct error error = {0};
     const struct fused_problem wrong[] = {
         {.op = (enum fused_op)FUSED_OPS, .M = 1, .N = 1, .K = 1},
@@ -448,11 +331,11 @@ C_TEST(ladder, what_there_is_not_is_refused) {
         {.op = FUSED_LINEAR, .M = 1, .N = FUSED_MAX_COLUMNS + 1, .K = 1},
         {.op = FUSED_LINEAR, .M = 1, .N = 1, .K = FUSED_MAX_COLUMNS + 1},
     };
-    bed_create(&bed);
+    fixture_create(&fixture);
     for (size_t i = 0; i < COUNT(wrong); i++) {
         EXPECT_STATUS(STATUS_INVALID_ARGUMENT,
-                      fused_epilogues(&wrong[i], bed.workspace, NULL, &error));
+                      fused_epilogues(&wrong[i], fixture.workspace, NULL, &error));
     }
     EXPECT_OK(device_synchronize(NULL, &error));
-    device_free(bed.workspace);
+    device_free(fixture.workspace);
 }

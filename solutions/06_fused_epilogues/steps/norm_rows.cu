@@ -1,6 +1,6 @@
 /**
  * @file norm_rows.cu
- * @brief LayerNorm of rows that are still to be added up: one launch for all that follows a matmul.
+ * @brief LayerNorm of a sum of partial sums, bias and residual: one launch for all after a matmul.
  *
  * A row stays in registers from the first load to the last store: the sum is
  * formed on the way in, mean and variance are two passes over registers, and
@@ -10,7 +10,7 @@
  * threads, 16 bytes a load; longer and unaligned ones a block, which keeps the
  * sum in memory and reads it again from the cache.
  *
- * Bytes: 4 M N (parts + 1 for the residual) read, 4 M N written. FLOPs: about 9 an
+ * Bytes: 4 M N (splits + 1 for the residual) read, 4 M N written. FLOPs: about 9 an
  * element.
  */
 #include "common/cuda/block.cuh"
@@ -49,8 +49,8 @@ static __device__ __forceinline__ void add_row(float4 (&x)[FOURS], const float *
     }
 }
 
-/* A thread's share of row m of the sum. One addend after the other, so that all loads of one are on
-   their way together: one four after the other, each would wait for all its parts of K. */
+/* A thread's share of row m of the sum. One addend after the other, so that all loads of an addend
+   are in flight together. */
 template <int FOURS>
 static __device__ __forceinline__ void sum_row(float4 (&x)[FOURS], const struct norm_rows &p,
                                                size_t m, size_t first, size_t step) {
@@ -58,8 +58,8 @@ static __device__ __forceinline__ void sum_row(float4 (&x)[FOURS], const struct 
     for (int i = 0; i < FOURS; i++) {
         x[i] = {0, 0, 0, 0};
     }
-    for (int part = 0; part < p.count; part++) {
-        add_row(x, p.parts + (part * p.M + m) * p.N, first, step, p.N);
+    for (int split = 0; split < p.splits; split++) {
+        add_row(x, p.partials + (split * p.M + m) * p.N, first, step, p.N);
     }
     if (p.bias != NULL) {
         add_row(x, p.bias, first, step, p.N);
@@ -118,9 +118,9 @@ static __global__ void __launch_bounds__(THREADS) norm_in_registers(struct norm_
 /* The sum at one element. */
 static __device__ __forceinline__ float single_sum(const struct norm_rows &p, size_t m, size_t c) {
     size_t i = m * p.N + c;
-    float sum = p.parts[i];
-    for (int part = 1; part < p.count; part++) {
-        sum += p.parts[part * p.M * p.N + i];
+    float sum = p.partials[i];
+    for (int split = 1; split < p.splits; split++) {
+        sum += p.partials[split * p.M * p.N + i];
     }
     sum = p.bias != NULL ? sum + p.bias[c] : sum;
     return p.residual != NULL ? sum + p.residual[i] : sum;
@@ -156,7 +156,7 @@ static void launch_in_registers(const struct norm_rows *p, device_stream stream)
 
 /* Whether every pointer and every row begins 16-byte aligned. */
 static int is_aligned(const struct norm_rows *p) {
-    uintptr_t any = (uintptr_t)p->parts | (uintptr_t)p->bias | (uintptr_t)p->residual |
+    uintptr_t any = (uintptr_t)p->partials | (uintptr_t)p->bias | (uintptr_t)p->residual |
                     (uintptr_t)p->sum | (uintptr_t)p->out | (uintptr_t)p->norm.weight |
                     (uintptr_t)p->norm.bias;
     return any % 16 == 0 && p->N % 4 == 0;

@@ -1,17 +1,17 @@
 /**
  * @file v7_moments.cuh
- * @brief v7's LayerNorm: from sums in registers by moments of 64 columns to normalised rows.
+ * @brief v7's LayerNorm: sums in registers, moments of groups of 64 columns, normalised rows.
  */
 #ifndef WARPBOOK_SOLUTIONS_06_FUSED_EPILOGUES_STEPS_V7_MOMENTS_CUH_
 #define WARPBOOK_SOLUTIONS_06_FUSED_EPILOGUES_STEPS_V7_MOMENTS_CUH_
 
-#include "solutions/06_fused_epilogues/steps/v7_meeting.cuh"
+#include "solutions/06_fused_epilogues/steps/v7_band_barrier.cuh"
 
-/* What a thread finishes: rows of its slice, and of each two times four columns. */
+/* The elements that a thread normalises: rows of its slice, two times four columns of each. */
 template <class T> struct own_rows {
     enum { COUNT = T::ROWS / T::SLICES };
     float x[COUNT][8];
-    size_t first_row, first_column; /* of the tile, with the thread's seat */
+    size_t first_row, first_column; /* the thread's origin in the matrix */
     int slice;
 
     __device__ __forceinline__ size_t row(int i) const {
@@ -24,8 +24,8 @@ template <class T> struct own_rows {
 
 /* x = sum + bias + residual; 0 beyond the last column. */
 template <class T>
-static __device__ __forceinline__ void take_sums(own_rows<T> &own, const meeting_gemm &p,
-                                                 const float (&sum)[T::ROWS][8]) {
+static __device__ __forceinline__ void add_bias_and_residual(own_rows<T> &own, const band_gemm &p,
+                                                             const float (&sum)[T::ROWS][8]) {
 #pragma unroll
     for (int i = 0; i < T::ROWS * 8; i++) {
         if (i / 8 / own.COUNT == own.slice) {
@@ -58,20 +58,19 @@ static __device__ __forceinline__ float sum_of_lanes(float x) {
     return x + __shfl_xor_sync(0xffffffffu, x, 16);
 }
 
-/* How many of the columns of a part there are. */
-static __device__ __forceinline__ float columns_of(size_t part, size_t N) {
-    return (float)min((size_t)PART, N - part * PART);
+/* Columns of a group; the last one may have fewer. */
+static __device__ __forceinline__ float columns_of(size_t group, size_t N) {
+    return (float)min((size_t)GROUP, N - group * GROUP);
 }
 
-/* Leaves the moments of this warp's 64 columns. */
+/* Stores the moments of this warp's 64 columns. */
 template <class T>
-static __device__ __forceinline__ void leave_moments(const own_rows<T> &own,
-                                                     const meeting_gemm &p) {
-    size_t part = own.first_column / PART, parts = (p.N + PART - 1) / PART;
-    if (part >= parts) {
+static __device__ __forceinline__ void store_moments(const own_rows<T> &own, const band_gemm &p) {
+    size_t group = own.first_column / GROUP, groups = (p.N + GROUP - 1) / GROUP;
+    if (group >= groups) {
         return; /* the whole warp */
     }
-    float count = columns_of(part, p.N);
+    float count = columns_of(group, p.N);
 #pragma unroll
     for (int i = 0; i < own.COUNT; i++) {
         float total = 0.0f, squares = 0.0f;
@@ -87,28 +86,28 @@ static __device__ __forceinline__ void leave_moments(const own_rows<T> &own,
         }
         squares = sum_of_lanes(squares);
         if ((threadIdx.x & 21) == 0 && own.row(i) < p.M) {
-            p.moments[own.row(i) * parts + part] = {total, squares};
+            p.moments[own.row(i) * groups + group] = {total, squares};
         }
     }
 }
 
-/* Of a row: mean, and the reciprocal of its deviation. */
-static __device__ __forceinline__ float2 join_moments(const meeting_gemm &p, size_t row) {
-    size_t parts = (p.N + PART - 1) / PART;
-    float2 of[MOST_PARTS];
+/* Mean and rstd of a row, from the moments of its groups. */
+static __device__ __forceinline__ float2 combine_moments(const band_gemm &p, size_t row) {
+    size_t groups = (p.N + GROUP - 1) / GROUP;
+    float2 of[MOST_GROUPS];
     float total = 0.0f, squares = 0.0f;
 #pragma unroll
-    for (int i = 0; i < MOST_PARTS; i++) {
-        of[i] = i < parts ? __ldcg(p.moments + row * parts + i) : float2{0, 0};
+    for (int i = 0; i < MOST_GROUPS; i++) {
+        of[i] = i < groups ? __ldcg(p.moments + row * groups + i) : float2{0, 0};
     }
 #pragma unroll
-    for (int i = 0; i < MOST_PARTS; i++) {
+    for (int i = 0; i < MOST_GROUPS; i++) {
         total += of[i].x;
     }
     float mean = total / (float)p.N;
 #pragma unroll
-    for (int i = 0; i < MOST_PARTS; i++) {
-        if (i < parts) {
+    for (int i = 0; i < MOST_GROUPS; i++) {
+        if (i < groups) {
             float count = columns_of(i, p.N), apart = of[i].x / count - mean;
             squares += of[i].y + count * apart * apart;
         }
@@ -116,10 +115,10 @@ static __device__ __forceinline__ float2 join_moments(const meeting_gemm &p, siz
     return {mean, 1.0f / sqrtf(squares / (float)p.N + p.norm.eps)};
 }
 
-/* rows: mean and factor of every row of the tile. */
+/* rows: mean and rstd of every row of the tile. */
 template <class T>
-static __device__ __forceinline__ void
-store_normalised(const own_rows<T> &own, const meeting_gemm &p, size_t m, const float2 *rows) {
+static __device__ __forceinline__ void store_normalised(const own_rows<T> &own, const band_gemm &p,
+                                                        size_t m, const float2 *rows) {
 #pragma unroll
     for (int half = 0; half < 2; half++) {
         size_t column = own.column(half), left = column < p.N ? p.N - column : 0;

@@ -67,9 +67,9 @@ static __device__ float exponentiate(float *scores, int seen) {
 
 /* out[c] = sum of weights[i] * v[i][c], over their total; groups of threads share the keys. */
 template <typename E>
-static __device__ void mix_values(E *out, const float *weights, float total,
-                                  const struct sequence<E> &s, int seen,
-                                  const struct attention_problem &p) {
+static __device__ void weighted_sum(E *out, const float *weights, float total,
+                                    const struct sequence<E> &s, int seen,
+                                    const struct attention_problem &p) {
     __shared__ float parts[THREADS];
     int HS = (int)p.HS, groups = THREADS / HS, c = threadIdx.x % HS, group = threadIdx.x / HS;
     float sum = 0.0f;
@@ -102,7 +102,7 @@ static __global__ void __launch_bounds__(THREADS)
     int seen = keys_seen(s, problem.causal, t);
     score_keys(scores, s, t, seen, problem);
     float total = exponentiate(scores, seen);
-    mix_values(s.out + t * problem.out_stride, scores, total, s, seen, problem);
+    weighted_sum(s.out + t * problem.out_stride, scores, total, s, seen, problem);
 }
 
 template <typename E>
@@ -110,9 +110,9 @@ static enum status launch(const struct attention_problem *p, device_stream strea
                           struct error *error) {
     size_t bytes = p->S * sizeof(float);
     unsigned blocks = 0;
-    enum status status = count_blocks(p, 1, &blocks, error);
-    if (status != STATUS_OK || blocks == 0) {
-        return status;
+    TRY(count_blocks(p, 1, &blocks, error));
+    if (blocks == 0) {
+        return STATUS_OK;
     }
     cudaError_t allowed = cudaFuncSetAttribute(
         attention_plain<E>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
@@ -126,10 +126,7 @@ static enum status launch(const struct attention_problem *p, device_stream strea
 
 enum status attention_v1_plain(const struct attention_problem *p, device_stream stream,
                                struct error *error) {
-    enum status status = attention_check(p, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(attention_check(p, error));
     switch (p->dtype) {
     case NN_F16:
         return launch<__half>(p, stream, error);

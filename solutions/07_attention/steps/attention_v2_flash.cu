@@ -1,6 +1,6 @@
 /**
  * @file attention_v2_flash.cu
- * @brief Tiles of keys in shared memory, and a softmax that goes along with them.
+ * @brief Tiles of keys in shared memory, and the online softmax over them.
  *
  * Changes since v1: a block has 16 queries of a head. It brings 32 keys and
  * their values to shared memory at a time; a query's eight lanes score four keys
@@ -35,10 +35,12 @@ static __device__ void load(float *to, int pitch, int rows, const E *from, size_
     }
 }
 
-/* One tile's step for the lane's query: weights to shared memory, sum and out corrected. */
-static __device__ void weigh(struct tile &tile, int query, int lane, int HS, unsigned visible,
-                             float scale, float &largest, float &sum, float *out) {
-    float scores[LANE_KEYS], now = largest;
+/* One tile's online softmax update of the lane's query: weights to shared memory; running sum and
+   out multiplied with the rescaling factor. */
+static __device__ void online_softmax(struct tile &tile, int query, int lane, int HS,
+                                      unsigned visible, float scale, float &running_max,
+                                      float &running_sum, float *out) {
+    float scores[LANE_KEYS], new_max = running_max;
 #pragma unroll
     for (int j = 0; j < LANE_KEYS; j++) {
         int key = lane + j * LANES;
@@ -47,27 +49,29 @@ static __device__ void weigh(struct tile &tile, int query, int lane, int HS, uns
             scores[j] += tile.q[query][c] * tile.k[key][c];
         }
         scores[j] = (visible >> key & 1) != 0 ? scale * scores[j] : -INFINITY;
-        now = fmaxf(now, scores[j]);
+        new_max = fmaxf(new_max, scores[j]);
     }
-    now = warp_max<LANES>(now);
-    float base = now == -INFINITY ? 0.0f : now; /* no key yet: e^(-inf - 0) = 0 */
-    float shrink = expf(largest - base);
-    largest = now;
-    sum *= shrink;
+    new_max = warp_max<LANES>(new_max);
+    float base = new_max == -INFINITY ? 0.0f : new_max; /* no key yet: e^(-inf - 0) = 0 */
+    float rescaling = expf(running_max - base);
+    running_max = new_max;
+    running_sum *= rescaling;
 #pragma unroll
     for (int j = 0; j < LANE_KEYS; j++) {
         float weight = expf(scores[j] - base);
         tile.weights[query][lane + j * LANES] = weight;
-        sum += weight;
+        running_sum += weight;
     }
 #pragma unroll
     for (int i = 0; i < LANE_CHANNELS; i++) {
-        out[i] *= shrink;
+        out[i] *= rescaling;
     }
     __syncwarp(); /* a query's lanes are of one warp */
 }
 
-static __device__ void mix(const struct tile &tile, int query, int lane, int HS, float *out) {
+/* P.V: out += weights . v */
+static __device__ void multiply_pv(const struct tile &tile, int query, int lane, int HS,
+                                   float *out) {
     for (int key = 0; key < KEYS; key++) {
         float weight = tile.weights[query][key];
 #pragma unroll
@@ -91,7 +95,7 @@ static __global__ void __launch_bounds__(THREADS)
     int query = threadIdx.x / LANES, lane = threadIdx.x % LANES, HS = (int)problem.HS;
     int t = s.first + query, own = keys_seen(s, problem.causal, t);
     int end = keys_seen(s, problem.causal, min(s.first + QUERIES, s.T) - 1);
-    float out[LANE_CHANNELS] = {}, largest = -INFINITY, sum = 0.0f;
+    float out[LANE_CHANNELS] = {}, running_max = -INFINITY, sum = 0.0f;
     load(&tile.q[0][0], PITCH, QUERIES, s.q + s.first * problem.q_stride, problem.q_stride, HS,
          [&](int row) { return s.first + row < s.T; });
     for (int first = 0; first < end; first += KEYS) {
@@ -102,8 +106,8 @@ static __global__ void __launch_bounds__(THREADS)
         load(&tile.v[0][0], MOST_HS, KEYS, s.v + from, problem.kv_stride, HS, inside);
         __syncthreads();
         unsigned visible = (unsigned)(keys.visible & low_bits(own - first));
-        weigh(tile, query, lane, HS, visible, problem.scale, largest, sum, out);
-        mix(tile, query, lane, HS, out);
+        online_softmax(tile, query, lane, HS, visible, problem.scale, running_max, sum, out);
+        multiply_pv(tile, query, lane, HS, out);
         __syncthreads();
     }
     sum = warp_sum<LANES>(sum);
@@ -120,9 +124,9 @@ template <typename E>
 static enum status launch(const struct attention_problem *p, device_stream stream,
                           struct error *error) {
     unsigned blocks = 0;
-    enum status status = count_blocks(p, QUERIES, &blocks, error);
-    if (status != STATUS_OK || blocks == 0) {
-        return status;
+    TRY(count_blocks(p, QUERIES, &blocks, error));
+    if (blocks == 0) {
+        return STATUS_OK;
     }
     attention_flash<E><<<blocks, THREADS, 0, stream>>>(*p);
     return device_launched("attention_flash", error);
@@ -130,10 +134,7 @@ static enum status launch(const struct attention_problem *p, device_stream strea
 
 enum status attention_v2_flash(const struct attention_problem *p, device_stream stream,
                                struct error *error) {
-    enum status status = attention_check(p, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(attention_check(p, error));
     switch (p->dtype) {
     case NN_F16:
         return launch<__half>(p, stream, error);

@@ -12,7 +12,7 @@
  * Measured, H200, 2026-11-21, 16 texts of 512, 12 heads of 64: 0.3545 ms, 36.4 TFLOP/s
  * (v2 2.467). FMA units busy 60%, an instruction issued in 70% of the cycles.
  *
- * fp16 and bf16 go v2's way.
+ * v2 does fp16 and bf16.
  */
 #include "solutions/07_attention/steps/float_tile.cuh"
 
@@ -47,10 +47,7 @@ enum status attention_float(const struct attention_problem *p, float *lse, bool 
 
 enum status attention_v3_registers(const struct attention_problem *p, device_stream stream,
                                    struct error *error) {
-    enum status status = attention_check(p, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(attention_check(p, error));
     return p->dtype == NN_F32 ? attention_float(p, NULL, false, stream, error)
                               : attention_v2_flash(p, stream, error);
 }

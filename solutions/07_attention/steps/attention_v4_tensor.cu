@@ -2,7 +2,7 @@
  * @file attention_v4_tensor.cu
  * @brief fp16 and bf16: both products on tensor cores, through mma.sync.
  *
- * Changes since v3, for 16-bit inputs only: v2's way becomes tensor_tile.cuh.
+ * Changes since v3, for 16-bit inputs only: tensor_tile.cuh replaces v2.
  * Queries' fragments stay in registers, the weights go from one product to the
  * other in registers, K and V come by ldmatrix.
  *
@@ -15,7 +15,7 @@
  * few, but 16 queries a warp and twice the warps read shared memory twice as often,
  * and took longer.
  *
- * fp32 goes v3's way.
+ * v3 does fp32.
  */
 #include "solutions/07_attention/steps/tensor_tile.cuh"
 
@@ -38,7 +38,7 @@ static enum status run(const struct attention_problem *p, float *lse, bool lengt
                : launch_tensor<wide_low>(p, lse, lengths, stream, error);
 }
 
-/* GPUs without these instructions go v2's way. */
+/* v2 serves GPUs without these instructions. */
 enum status attention_half(const struct attention_problem *p, float *lse, bool lengths,
                            device_stream stream, struct error *error) {
     if (p->HS * p->NH == 0) {
@@ -56,10 +56,7 @@ enum status attention_half(const struct attention_problem *p, float *lse, bool l
 
 enum status attention_v4_tensor(const struct attention_problem *p, device_stream stream,
                                 struct error *error) {
-    enum status status = attention_check(p, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(attention_check(p, error));
     return p->dtype == NN_F32 ? attention_float(p, NULL, false, stream, error)
                               : attention_half(p, NULL, false, stream, error);
 }

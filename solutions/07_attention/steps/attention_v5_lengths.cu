@@ -4,8 +4,8 @@
  *
  * Changes since v3 and v4, whose kernels these are: for packed sequences the
  * host lists the tiles of queries that exist, longest sequence first, and launches
- * just these; the list goes along as a parameter (places.cuh). With a mask, tiles of keys that it
- * hides altogether are passed over. For few queries (decoding) v1: it has a block a query, where
+ * just these; the list is a kernel parameter (tile_list.cuh). With a mask, tiles of keys that are
+ * masked altogether are skipped. For few queries (decoding) v1: it has a block a query, where
  * tiles would be empty.
  *
  * Why: attention's work grows with the square of the length. A batch padded to
@@ -22,10 +22,7 @@ enum { FEW_QUERIES = 4 };
 
 enum status attention_v5_lengths(const struct attention_problem *p, device_stream stream,
                                  struct error *error) {
-    enum status status = attention_check(p, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(attention_check(p, error));
     if (p->T <= FEW_QUERIES) {
         return attention_v1_plain(p, stream, error);
     }

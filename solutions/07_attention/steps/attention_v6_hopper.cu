@@ -3,7 +3,7 @@
  * @brief fp16 and bf16 on Hopper: both products by wgmma.
  *
  * Changes since v5, for 16-bit inputs on GPUs of compute capability 9.0 only:
- * v4's kernel becomes hopper_tile.cuh's. Masks, causality and packed texts as in v5.
+ * hopper_tile.cuh replaces v4's kernel. Masks, causality and packed texts as in v5.
  *
  * Why: relieves the tensor cores, which the same products by mma.sync keep busy 1.5
  * times as long, and the warps, which no longer load fragments.
@@ -12,7 +12,7 @@
  * 273 TFLOP/s (v5 0.0566, cuDNN 0.0398); packed as in v5 0.0196 (v5 0.0253). One text
  * of 128: 0.0073 (v5 0.0068).
  *
- * All else goes v5's way: fp32, heads that do not begin 16-byte aligned, few
+ * v5 does the rest: fp32, heads that do not begin 16-byte aligned, few
  * queries, other GPUs; and simt, which does not know wgmma (its code is for compute
  * capability 9.0 without the a, as PTX is that is to run on later GPUs).
  */
@@ -47,20 +47,14 @@ bool attention_hopper_there(void) {
 
 enum status attention_v6_hopper(const struct attention_problem *p, device_stream stream,
                                 struct error *error) {
-    enum status status = attention_check(p, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(attention_check(p, error));
     return p->T > FEW_QUERIES && hopper_takes(p) ? attention_hopper(p, NULL, stream, error)
                                                  : attention_v5_lengths(p, stream, error);
 }
 
 enum status attention_lse(const struct attention_problem *p, float *lse, device_stream stream,
                           struct error *error) {
-    enum status status = attention_check(p, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(attention_check(p, error));
     if (p->starts == NULL || p->out_stride != p->NH * p->HS) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
                          "attention_lse: sequences are packed, and rows of out contiguous");

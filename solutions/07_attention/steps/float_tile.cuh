@@ -5,8 +5,8 @@
  * A block of 128 threads has 16 * ROWS queries. A thread has ROWS queries, 16
  * apart, and of each tile of keys every eighth one; of the result the same
  * queries and HS / 8 channels. The eight threads that share queries are
- * neighbours in a warp, so what they hand each other (the weights, the largest
- * score) needs no barrier of the block.
+ * neighbours in a warp, so weights and the row's largest score pass between
+ * them without a barrier of the block.
  *
  * FMAs against loads, HS 64, ROWS 8, a tile of 64 keys: four channels of scores
  * are 8 + 8 loads of 16 bytes for 256 FMAs, four keys of the weighted sum the
@@ -19,7 +19,7 @@
 #ifndef WARPBOOK_SOLUTIONS_07_ATTENTION_STEPS_FLOAT_TILE_CUH_
 #define WARPBOOK_SOLUTIONS_07_ATTENTION_STEPS_FLOAT_TILE_CUH_
 
-#include "solutions/07_attention/steps/places.cuh"
+#include "solutions/07_attention/steps/tile_list.cuh"
 
 /* Sizes of the kernel for heads up to HS_ channels, in floats. */
 template <int HS_, int ROWS_> struct float_tile {
@@ -67,10 +67,11 @@ static __device__ __forceinline__ void score(float (*scores)[TILE::THREAD_KEYS],
     }
 }
 
-/* out[i][c] += sum over the tile's keys of p[row + 16 i][key] * v[key][channel c of the thread] */
+/* P.V: out[i][c] += sum over the tile's keys of p[row + 16 i][key] * v[key][channel c of the
+ * thread] */
 template <typename TILE>
-static __device__ __forceinline__ void mix(float (*out)[TILE::THREAD_CHANNELS], const float *p,
-                                           const float *v) {
+static __device__ __forceinline__ void multiply_pv(float (*out)[TILE::THREAD_CHANNELS],
+                                                   const float *p, const float *v) {
 #pragma unroll 2
     for (int s = 0; s < TILE::KEYS; s += 4) {
         float4 x[TILE::ROWS];
@@ -96,10 +97,12 @@ static __device__ __forceinline__ void mix(float (*out)[TILE::THREAD_CHANNELS], 
     }
 }
 
-/* -infinity for the keys that query row + 16 i must not see: `visible` is the tile's, from the
-   thread's first key on, and `seen` how many of those keys causality leaves the row. */
+/* Applies the mask: -infinity for the keys that query row + 16 i must not see: `visible` is the
+   tile's, from the thread's first key on, and `seen` how many of those keys causality leaves the
+   row. */
 template <typename TILE>
-static __device__ __forceinline__ void hide(float *scores, unsigned long long visible, int seen) {
+static __device__ __forceinline__ void apply_mask(float *scores, unsigned long long visible,
+                                                  int seen) {
 #pragma unroll
     for (int j = 0; j < TILE::THREAD_KEYS; j++) {
         if ((visible >> 8 * j & 1) == 0 || 8 * j >= seen) {
@@ -108,30 +111,30 @@ static __device__ __forceinline__ void hide(float *scores, unsigned long long vi
     }
 }
 
-/* One row's step of the online softmax: scores become weights, which go to `p`; what was summed up
-   is scaled to the new largest score. `factor`: scale * log2(e). */
+/* One row's online softmax update: scores become weights, which are stored to `p`; the running sum
+   and the outputs are multiplied with the rescaling factor. `factor`: scale * log2(e). */
 template <typename TILE>
-static __device__ __forceinline__ void weigh(float *scores, float *out, float &largest, float &sum,
-                                             float factor, float *p) {
-    float now = largest;
+static __device__ __forceinline__ void online_softmax(float *scores, float *out, float &running_max,
+                                                      float &running_sum, float factor, float *p) {
+    float new_max = running_max;
 #pragma unroll
     for (int j = 0; j < TILE::THREAD_KEYS; j++) {
-        now = fmaxf(now, scores[j]);
+        new_max = fmaxf(new_max, scores[j]);
     }
-    now = warp_max<8>(now);
-    float base = now == -INFINITY ? 0.0f : now * factor; /* no key yet: 2^(-inf - 0) = 0 */
-    float shrink = exp2_approx(largest * factor - base);
-    largest = now;
-    sum *= shrink;
+    new_max = warp_max<8>(new_max);
+    float base = new_max == -INFINITY ? 0.0f : new_max * factor; /* no key yet: 2^(-inf - 0) = 0 */
+    float rescaling = exp2_approx(running_max * factor - base);
+    running_max = new_max;
+    running_sum *= rescaling;
 #pragma unroll
     for (int j = 0; j < TILE::THREAD_KEYS; j++) {
         float weight = exp2_approx(scores[j] * factor - base);
-        sum += weight;
+        running_sum += weight;
         p[8 * j] = weight;
     }
 #pragma unroll
     for (int c = 0; c < TILE::THREAD_CHANNELS; c++) {
-        out[c] *= shrink;
+        out[c] *= rescaling;
     }
 }
 
@@ -159,10 +162,10 @@ static __device__ __forceinline__ void store_row(float *to, const float *out, fl
 }
 
 /* One query's logarithm of the sum of its exponentials. */
-static __device__ __forceinline__ void store_lse(float *to, float largest, float sum) {
+static __device__ __forceinline__ void store_lse(float *to, float running_max, float sum) {
     sum = warp_sum<8>(sum);
     if (to != NULL && threadIdx.x % 8 == 0) {
-        *to = largest + logf(sum);
+        *to = running_max + logf(sum);
     }
 }
 
@@ -175,7 +178,7 @@ static __global__ void __launch_bounds__(TILE::THREADS, 2)
     float *shared = (float *)shared_bytes;
     float *q = shared + TILE::Q, *k = shared + TILE::K, *v = shared + TILE::V,
           *p = shared + TILE::P;
-    const struct sequence<float> s = place<float>(problem, list, TILE::QUERIES);
+    const struct sequence<float> s = sequence_of_block<float>(problem, list, TILE::QUERIES);
     if (s.first >= s.T) {
         return;
     }
@@ -184,10 +187,11 @@ static __global__ void __launch_bounds__(TILE::THREADS, 2)
     int hidden_from =
         keys_seen(s, problem.causal, s.first); /* no query of the block is denied less */
     float factor = problem.scale * 1.4426950408889634f;
-    float out[TILE::ROWS][TILE::THREAD_CHANNELS] = {}, largest[TILE::ROWS], sum[TILE::ROWS] = {};
+    float out[TILE::ROWS][TILE::THREAD_CHANNELS] = {}, running_max[TILE::ROWS],
+          sum[TILE::ROWS] = {};
 #pragma unroll
     for (int i = 0; i < TILE::ROWS; i++) {
-        largest[i] = -INFINITY;
+        running_max[i] = -INFINITY;
     }
     auto load = [&](float *to, int pitch, const float *from, const struct key_tile &keys) {
         load_rows<TILE::KEYS, TILE::HS, TILE::THREADS>(
@@ -220,15 +224,15 @@ static __global__ void __launch_bounds__(TILE::THREADS, 2)
         for (int i = 0; i < TILE::ROWS; i++) {
             if (!all_visible) {
                 int seen = keys_seen(s, problem.causal, s.first + row + 16 * i);
-                hide<TILE>(scores[i], keys.visible >> column,
-                           seen - keys.tile * TILE::KEYS - column);
+                apply_mask<TILE>(scores[i], keys.visible >> column,
+                                 seen - keys.tile * TILE::KEYS - column);
             }
-            weigh<TILE>(scores[i], out[i], largest[i], sum[i], factor,
-                        p + (row + 16 * i) * TILE::P_PITCH + column);
+            online_softmax<TILE>(scores[i], out[i], running_max[i], sum[i], factor,
+                                 p + (row + 16 * i) * TILE::P_PITCH + column);
         }
         cp_async_wait<1>();
         __syncthreads(); /* the values are there, and the warp's weights */
-        mix<TILE>(out, p + row * TILE::P_PITCH, v + column * 4);
+        multiply_pv<TILE>(out, p + row * TILE::P_PITCH, v + column * 4);
         __syncthreads(); /* and read */
         keys = next;
     }
@@ -240,12 +244,12 @@ static __global__ void __launch_bounds__(TILE::THREADS, 2)
                         channels, vector_out);
         if (lse != NULL) {
             float *to = lse_of_head(lse, s, problem) + (size_t)t * problem.NH;
-            store_lse(t < s.T ? to : NULL, largest[i] * problem.scale, sum[i]);
+            store_lse(t < s.T ? to : NULL, running_max[i] * problem.scale, sum[i]);
         }
     }
 }
 
-/* Blocks of one launch; see place() for what they are. */
+/* One launch; sequence_of_block() says how blocks are numbered. */
 template <typename TILE, typename LIST>
 static enum status launch_float_blocks(const struct attention_problem *p, float *lse,
                                        const LIST &list, bool skip, unsigned blocks,
@@ -271,10 +275,9 @@ static enum status launch_float(const struct attention_problem *p, float *lse, b
         return launch_lists(p, TILE::QUERIES, launch, error);
     }
     unsigned blocks = 0;
-    enum status status = count_blocks(p, TILE::QUERIES, &blocks, error);
-    return status == STATUS_OK && blocks > 0
-               ? launch_float_blocks<TILE>(p, lse, no_list(), lengths, blocks, stream, error)
-               : status;
+    TRY(count_blocks(p, TILE::QUERIES, &blocks, error));
+    return blocks > 0 ? launch_float_blocks<TILE>(p, lse, no_list(), lengths, blocks, stream, error)
+                      : STATUS_OK;
 }
 
 #endif

@@ -1,6 +1,6 @@
 /**
  * @file fragments.cuh
- * @brief What v4's and v6's kernels do with tensor cores' sums: the online softmax, and storing.
+ * @brief Online softmax, and stores of the outputs, on accumulators of tensor cores (v4 and v6).
  *
  * TILE is a tile's sizes: M_TILES times 16 queries a warp, KEY_TILES times 8 keys a
  * step, CHANNEL_TILES times 8 channels of HS, of elements E.
@@ -8,13 +8,13 @@
 #ifndef WARPBOOK_SOLUTIONS_07_ATTENTION_STEPS_FRAGMENTS_CUH_
 #define WARPBOOK_SOLUTIONS_07_ATTENTION_STEPS_FRAGMENTS_CUH_
 
-#include "solutions/07_attention/steps/places.cuh"
+#include "solutions/07_attention/steps/tile_list.cuh"
 
-/* -infinity for the keys that two rows of the warp must not see: `visible` is the tile's, from the
-   thread's first key on, seen[r] how many of those keys causality leaves row r. */
+/* Applies the mask: -infinity for the keys that two rows of the warp must not see: `visible` is the
+   tile's, from the thread's first key on, seen[r] how many of those keys causality leaves row r. */
 template <typename TILE>
-static __device__ __forceinline__ void hide(struct accumulator *scores, unsigned long long visible,
-                                            const int *seen) {
+static __device__ __forceinline__ void apply_mask(struct accumulator *scores,
+                                                  unsigned long long visible, const int *seen) {
 #pragma unroll
     for (int n = 0; n < TILE::KEY_TILES; n++) {
 #pragma unroll
@@ -27,10 +27,11 @@ static __device__ __forceinline__ void hide(struct accumulator *scores, unsigned
     }
 }
 
-/* What the online softmax keeps of one row. */
-struct row_state {
-    float base; /* weights are 2^(score * factor - base); -infinity before the first key */
-    float sum;  /* of the thread's own keys only */
+/* The online softmax state of one row. */
+struct softmax_state {
+    float base; /* at most HEADROOM below the running max, scaled; weights are 2^(score * factor -
+                   base); -infinity before the first key */
+    float sum;  /* running sum, of the thread's own keys only */
 };
 
 /* The largest score of the accumulators' row r, 0 or 1. */
@@ -44,17 +45,17 @@ static __device__ __forceinline__ float largest_score(const struct accumulator *
     return quad_max(largest);
 }
 
-/* Weights may be up to 2^8 before the base follows: fp16 holds them, and sums are fp32. */
+/* Weights may be up to 2^8 before the base is updated: fp16 holds them, and sums are fp32. */
 static constexpr float HEADROOM = 8.0f;
 
-/* The first half of a step of the online softmax, for the warp's rows: bases follow the largest
-   scores when some row has outgrown its base, as a softmax is the same with any. `factor`: scale *
-   log2(e). @return whether they did, the same in all lanes; then shrink[m][r] is what all that was
-   summed up is to be multiplied with: done for the sums of weights, but not for the results */
+/* The first half of the online softmax update: when a score of any row of the warp exceeds its base
+   by more than HEADROOM, all bases become the running max. `factor`: scale * log2(e).
+   @return whether they did, the same in all lanes; then rescaling[m][r] is the rescaling factor: it
+   is already applied to the running sums, not yet to the outputs */
 template <typename TILE>
-static __device__ __forceinline__ bool follow(const struct accumulator (*scores)[TILE::KEY_TILES],
-                                              struct row_state (*rows)[2], float factor,
-                                              float (*shrink)[2]) {
+static __device__ __forceinline__ bool
+update_max(const struct accumulator (*scores)[TILE::KEY_TILES], struct softmax_state (*rows)[2],
+           float factor, float (*rescaling)[2]) {
     float largest[TILE::M_TILES][2];
     bool outgrown = false;
 #pragma unroll
@@ -68,20 +69,21 @@ static __device__ __forceinline__ bool follow(const struct accumulator (*scores)
     outgrown = __any_sync(~0u, outgrown);
 #pragma unroll
     for (int i = 0; i < 2 * TILE::M_TILES && outgrown; i++) {
-        struct row_state &row = rows[i / 2][i % 2];
+        struct softmax_state &row = rows[i / 2][i % 2];
         float base = fmaxf(row.base, largest[i / 2][i % 2]);
         float factor_of_row = base == -INFINITY ? 0.0f : exp2_approx(row.base - base);
-        shrink[i / 2][i % 2] = factor_of_row;
+        rescaling[i / 2][i % 2] = factor_of_row;
         row.sum *= factor_of_row;
         row.base = base;
     }
     return outgrown;
 }
 
-/* The second half: scores become weights, and are summed. */
+/* The second half: scores become weights, which are added to the running sums. */
 template <typename TILE>
-static __device__ __forceinline__ void weigh(struct accumulator (*scores)[TILE::KEY_TILES],
-                                             struct row_state (*rows)[2], float factor) {
+static __device__ __forceinline__ void
+softmax_weights(struct accumulator (*scores)[TILE::KEY_TILES], struct softmax_state (*rows)[2],
+                float factor) {
 #pragma unroll
     for (int m = 0; m < TILE::M_TILES; m++) {
 #pragma unroll
@@ -99,23 +101,23 @@ static __device__ __forceinline__ void weigh(struct accumulator (*scores)[TILE::
     }
 }
 
-/* What follow() leaves to do. */
+/* Applies the rescaling factor of update_max() to the outputs. */
 template <typename TILE>
 static __device__ __forceinline__ void rescale(struct accumulator (*out)[TILE::CHANNEL_TILES],
-                                               const float (*shrink)[2]) {
+                                               const float (*rescaling)[2]) {
 #pragma unroll
     for (int m = 0; m < TILE::M_TILES; m++) {
 #pragma unroll
         for (int n = 0; n < TILE::CHANNEL_TILES; n++) {
 #pragma unroll
             for (int i = 0; i < 4; i++) {
-                out[m][n].x[i] *= shrink[m][i / 2];
+                out[m][n].x[i] *= rescaling[m][i / 2];
             }
         }
     }
 }
 
-/* What the sums are to be divided by, or rather multiplied with; of row r. */
+/* 1 / the sum of a row's weights; 0 for a row without keys. */
 static __device__ __forceinline__ float inverse_sum(float sum) {
     sum = quad_sum(sum);
     return sum == 0.0f ? 0.0f : 1.0f / sum;
@@ -138,7 +140,7 @@ store_row(typename TILE::E *to, const struct accumulator *out, int r, float inve
 }
 
 /* A row's logarithm of the sum of its exponentials: weights are 2^(score * factor - base). */
-static __device__ __forceinline__ void store_lse(float *to, const struct row_state &row) {
+static __device__ __forceinline__ void store_lse(float *to, const struct softmax_state &row) {
     float sum = quad_sum(row.sum);
     if (to != NULL && threadIdx.x % 4 == 0) {
         *to = logf(sum) + row.base * 0.69314718055994531f;
@@ -148,7 +150,7 @@ static __device__ __forceinline__ void store_lse(float *to, const struct row_sta
 /* Those of the 16 rows of a warp, queries `first` on of T; `to`: (T, heads), from the sequence's
    first query and the head on. */
 static __device__ __forceinline__ void store_lse_rows(float *to, size_t heads, int first, int T,
-                                                      const struct row_state *rows) {
+                                                      const struct softmax_state *rows) {
 #pragma unroll
     for (int r = 0; r < 2; r++) {
         int t = first + threadIdx.x % 32 / 4 + 8 * r;
@@ -164,8 +166,8 @@ static __device__ __forceinline__ void store_lse_rows(float *to, size_t heads, i
 template <typename TILE, typename PLACE>
 static __device__ __forceinline__ void
 store_rows(const struct sequence<typename TILE::E> &s, size_t stride, int first,
-           const struct accumulator *out, const struct row_state *rows, int channels, bool aligned,
-           PLACE place) {
+           const struct accumulator *out, const struct softmax_state *rows, int channels,
+           bool aligned, PLACE place) {
     typedef typename TILE::E E;
     int lane = threadIdx.x % 32;
     __syncwarp(); /* without any key no barrier lies between: all lanes have read what was there */

@@ -5,8 +5,8 @@
  * A block is a warpgroup: four warps, 64 queries. wgmma.m64n64k16 multiplies 64 x 16
  * by 16 x 64 for all four warps at once, reads its operands from shared memory by
  * itself, and runs on while the warps do something else. Its sums lie in a warp's
- * registers as mma.sync's do, and so does a left operand from registers: follow(),
- * weigh(), hide() and store_rows() are v4's, too.
+ * registers as mma.sync's do, and so does a left operand from registers, so v4 and v6
+ * share update_max(), softmax_weights(), apply_mask() and store_rows().
  *
  * The scores of the next tile are begun together with the weighted sum of this one,
  * so that the tensor cores have the second product to do while the softmax of the
@@ -53,10 +53,10 @@ begin_scores(struct accumulator *scores, const typename TILE::E *q, const typena
     wgmma_commit();
 }
 
-/* Begins out += weights . 64 rows of v; 16 rows are 2048 bytes. */
+/* Begins P.V: out += weights . 64 rows of v; 16 rows are 2048 bytes. */
 template <typename TILE>
 static __device__ __forceinline__ void
-begin_mix(struct accumulator *out, const struct fragment *weights, const typename TILE::E *v) {
+begin_pv(struct accumulator *out, const struct fragment *weights, const typename TILE::E *v) {
 #pragma unroll
     for (int panel = 0; panel < TILE::PANELS; panel++) {
 #pragma unroll
@@ -99,7 +99,7 @@ static __global__ void __launch_bounds__(TILE::THREADS, TILE::BLOCKS)
     typedef typename TILE::E E;
     extern __shared__ __align__(1024) unsigned char panel_bytes[];
     E *q = (E *)panel_bytes, *k = q + TILE::TILE, *v = k + TILE::K_TILES * TILE::TILE;
-    const struct sequence<E> s = place<E>(problem, list, TILE::QUERIES);
+    const struct sequence<E> s = sequence_of_block<E>(problem, list, TILE::QUERIES);
     if (s.first >= s.T) {
         return;
     }
@@ -126,7 +126,7 @@ static __global__ void __launch_bounds__(TILE::THREADS, TILE::BLOCKS)
     };
 
     struct accumulator out[1][TILE::CHANNEL_TILES] = {}, scores[1][TILE::KEY_TILES];
-    struct row_state rows[1][2] = {{{-INFINITY, 0.0f}, {-INFINITY, 0.0f}}};
+    struct softmax_state rows[1][2] = {{{-INFINITY, 0.0f}, {-INFINITY, 0.0f}}};
     struct key_tile keys = seek_from(0);
     if (keys.tile * TILE::KEYS < end) {
         const auto q_pieces = pieces_of<TILE::HS, TILE::THREADS>(s.q, problem.q_stride, channels);
@@ -145,37 +145,37 @@ static __global__ void __launch_bounds__(TILE::THREADS, TILE::BLOCKS)
         wgmma_fence();
         begin_scores<TILE>(scores[0], q, k);
         wait_products<0>(scores[0], 1);
-        for (int turn = 0, v_turn = 0;; turn ^= 1) {
+        for (int k_stage = 0, v_stage = 0;; k_stage ^= 1) {
             if (!all_visible(keys) || (keys.tile + 1) * TILE::KEYS > hidden_from) {
                 int t = own + lane / 4, first = keys.tile * TILE::KEYS + lane % 4 * 2;
                 const int seen[2] = {keys_seen(s, problem.causal, t) - first,
                                      keys_seen(s, problem.causal, t + 8) - first};
-                hide<TILE>(scores[0], (MASKED ? keys.visible : ~0ull) >> lane % 4 * 2, seen);
+                apply_mask<TILE>(scores[0], (MASKED ? keys.visible : ~0ull) >> lane % 4 * 2, seen);
             }
-            float shrink[1][2];
-            bool grown = follow<TILE>(scores, rows, factor, shrink);
-            weigh<TILE>(scores, rows, factor);
+            float rescaling[1][2];
+            bool grown = update_max<TILE>(scores, rows, factor, rescaling);
+            softmax_weights<TILE>(scores, rows, factor);
             wait_for_tiles<0>();
             wait_products<0>(out[0], TILE::PANELS);
             if (grown) {
-                rescale<TILE>(out, shrink);
+                rescale<TILE>(out, rescaling);
             }
             struct fragment weights[TILE::KEYS / 16];
             pack_weights<TILE>(weights, scores[0]);
             wgmma_fence();
-            const E *values = v + v_turn * TILE::TILE;
+            const E *values = v + v_stage * TILE::TILE;
             if (next.tile * TILE::KEYS >= end) {
-                begin_mix<TILE>(out[0], weights, values);
+                begin_pv<TILE>(out[0], weights, values);
                 break;
             }
-            begin_scores<TILE>(scores[0], q, k + (turn ^ 1) * TILE::TILE);
-            begin_mix<TILE>(out[0], weights, values);
+            begin_scores<TILE>(scores[0], q, k + (k_stage ^ 1) * TILE::TILE);
+            begin_pv<TILE>(out[0], weights, values);
             keys = next;
             next = seek_from(keys.tile + 1);
-            v_turn = v_turn == TILE::V_TILES - 1 ? 0 : v_turn + 1;
-            load(v + v_turn * TILE::TILE, v_pieces, keys);
+            v_stage = v_stage == TILE::V_TILES - 1 ? 0 : v_stage + 1;
+            load(v + v_stage * TILE::TILE, v_pieces, keys);
             if (next.tile * TILE::KEYS < end) {
-                load(k + turn * TILE::TILE, k_pieces, next);
+                load(k + k_stage * TILE::TILE, k_pieces, next);
             }
             cp_async_commit();
             wait_products<1>(scores[0], 1);
@@ -192,7 +192,7 @@ static __global__ void __launch_bounds__(TILE::THREADS, TILE::BLOCKS)
 #endif
 }
 
-/* Blocks of one launch; see place() for what they are. */
+/* One launch; sequence_of_block() says how blocks are numbered. */
 template <typename TILE, bool MASKED, typename LIST>
 static enum status launch_hopper_blocks(const struct attention_problem *p, float *lse,
                                         const LIST &list, unsigned blocks, device_stream stream,
@@ -219,9 +219,9 @@ static enum status launch_hopper(const struct attention_problem *p, float *lse,
         return launch_lists(p, TILE::QUERIES, launch, error);
     }
     unsigned blocks = 0;
-    enum status status = count_blocks(p, TILE::QUERIES, &blocks, error);
-    if (status != STATUS_OK || blocks == 0) {
-        return status;
+    TRY(count_blocks(p, TILE::QUERIES, &blocks, error));
+    if (blocks == 0) {
+        return STATUS_OK;
     }
     return p->mask != NULL
                ? launch_hopper_blocks<TILE, true>(p, lse, no_list(), blocks, stream, error)

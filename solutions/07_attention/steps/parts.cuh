@@ -1,6 +1,7 @@
 /**
  * @file parts.cuh
- * @brief What several steps share: which queries a block has, and copies of rows.
+ * @brief Shared by several steps: the sequence and queries of a block, visible keys, copies of
+ * rows.
  */
 #ifndef WARPBOOK_SOLUTIONS_07_ATTENTION_STEPS_PARTS_CUH_
 #define WARPBOOK_SOLUTIONS_07_ATTENTION_STEPS_PARTS_CUH_

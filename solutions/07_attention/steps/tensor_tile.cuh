@@ -7,9 +7,9 @@
  * used. mma.sync m16n8k16 multiplies 16 queries by 8 keys (or channels), 16
  * deep, and sums in fp32.
  *
- * What the scores' accumulators hold is, rounded to 16 bits, what the second
- * product wants as its A operand, in the same thread: the weights never leave
- * registers. Each of K's and V's fragments serves M_TILES products.
+ * The accumulators of the scores, rounded to 16 bits, are the A operand of the second
+ * product, in the same thread: the weights never leave registers. Each of K's and V's fragments
+ * serves M_TILES products.
  *
  * Banks: rows are HS + 8 elements apart, an odd number of 16-byte pieces, so
  * the eight rows of an ldmatrix lie in different ones.
@@ -74,11 +74,11 @@ static __device__ __forceinline__ void score(struct accumulator (*scores)[TILE::
     }
 }
 
-/* out[m][n] += weights (16 queries, 64 keys) * v (64 keys, 8 channels) */
+/* P.V: out[m][n] += weights (16 queries, 64 keys) * v (64 keys, 8 channels) */
 template <typename TILE>
-static __device__ __forceinline__ void mix(struct accumulator (*out)[TILE::CHANNEL_TILES],
-                                           const struct accumulator (*weights)[TILE::KEY_TILES],
-                                           const typename TILE::E *v) {
+static __device__ __forceinline__ void
+multiply_pv(struct accumulator (*out)[TILE::CHANNEL_TILES],
+            const struct accumulator (*weights)[TILE::KEY_TILES], const typename TILE::E *v) {
     int lane = threadIdx.x % 32;
     const typename TILE::E *row = v + lane % 16 * TILE::PITCH + lane / 16 * 8;
 #pragma unroll
@@ -110,11 +110,11 @@ template <typename TILE, typename LIST>
 static __global__ void __launch_bounds__(TILE::THREADS, TILE::BLOCKS)
     tensor_attention(const struct attention_problem problem, const LIST list, bool skip,
                      bool vector, bool aligned, float *lse) {
-#if __CUDA_ARCH__ >= 800 /* others go another way: nothing to compile for them */
+#if __CUDA_ARCH__ >= 800 /* older GPUs use v2 */
     typedef typename TILE::E E;
     extern __shared__ __align__(16) unsigned char shared_bytes[];
     E *q = (E *)shared_bytes, *stages = q + TILE::QUERIES * TILE::PITCH;
-    const struct sequence<E> s = place<E>(problem, list, TILE::QUERIES);
+    const struct sequence<E> s = sequence_of_block<E>(problem, list, TILE::QUERIES);
     if (s.first >= s.T) {
         return;
     }
@@ -157,7 +157,7 @@ static __global__ void __launch_bounds__(TILE::THREADS, TILE::BLOCKS)
     q += warp * TILE::WARP_QUERIES * TILE::PITCH;
     struct fragment kept[TILE::M_TILES][TILE::DEPTH] = {};
     struct accumulator out[TILE::M_TILES][TILE::CHANNEL_TILES] = {};
-    struct row_state rows[TILE::M_TILES][2];
+    struct softmax_state rows[TILE::M_TILES][2];
 #pragma unroll
     for (int m = 0; m < TILE::M_TILES; m++) {
         rows[m][0] = rows[m][1] = {-INFINITY, 0.0f};
@@ -181,14 +181,14 @@ static __global__ void __launch_bounds__(TILE::THREADS, TILE::BLOCKS)
             int t = own + m * 16 + lane / 4, first = keys.tile * TILE::KEYS + lane % 4 * 2;
             const int seen[2] = {keys_seen(s, problem.causal, t) - first,
                                  keys_seen(s, problem.causal, t + 8) - first};
-            hide<TILE>(scores[m], keys.visible >> lane % 4 * 2, seen);
+            apply_mask<TILE>(scores[m], keys.visible >> lane % 4 * 2, seen);
         }
-        float shrink[TILE::M_TILES][2];
-        if (follow<TILE>(scores, rows, factor, shrink)) {
-            rescale<TILE>(out, shrink);
+        float rescaling[TILE::M_TILES][2];
+        if (update_max<TILE>(scores, rows, factor, rescaling)) {
+            rescale<TILE>(out, rescaling);
         }
-        weigh<TILE>(scores, rows, factor);
-        mix<TILE>(out, scores, k + TILE::KEYS * TILE::PITCH);
+        softmax_weights<TILE>(scores, rows, factor);
+        multiply_pv<TILE>(out, scores, k + TILE::KEYS * TILE::PITCH);
         cp_async_wait<0>();
         __syncthreads(); /* the next tile is there, and this one read */
         keys = next;
@@ -205,7 +205,7 @@ static __global__ void __launch_bounds__(TILE::THREADS, TILE::BLOCKS)
 #endif
 }
 
-/* Blocks of one launch; see place() for what they are. */
+/* One launch; sequence_of_block() says how blocks are numbered. */
 template <typename TILE, typename LIST>
 static enum status launch_tensor_blocks(const struct attention_problem *p, float *lse,
                                         const LIST &list, bool skip, unsigned blocks,
@@ -231,10 +231,10 @@ static enum status launch_tensor(const struct attention_problem *p, float *lse, 
         return launch_lists(p, TILE::QUERIES, launch, error);
     }
     unsigned blocks = 0;
-    enum status status = count_blocks(p, TILE::QUERIES, &blocks, error);
-    return status == STATUS_OK && blocks > 0
+    TRY(count_blocks(p, TILE::QUERIES, &blocks, error));
+    return blocks > 0
                ? launch_tensor_blocks<TILE>(p, lse, no_list(), lengths, blocks, stream, error)
-               : status;
+               : STATUS_OK;
 }
 
 #endif

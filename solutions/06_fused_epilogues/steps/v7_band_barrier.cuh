@@ -1,33 +1,37 @@
 /**
- * @file v7_meeting.cuh
- * @brief v7's blocks of a band: where they meet, and how each gets its tile of sums.
+ * @file v7_band_barrier.cuh
+ * @brief v7's band barrier, GELU of a band, and the mainloop of one tile.
+ *
+ * A band is the rows of one row of tiles. Its blocks share the rows, so they synchronise with one
+ * another: a grid barrier, limited to the band.
  */
-#ifndef WARPBOOK_SOLUTIONS_06_FUSED_EPILOGUES_STEPS_V7_MEETING_CUH_
-#define WARPBOOK_SOLUTIONS_06_FUSED_EPILOGUES_STEPS_V7_MEETING_CUH_
+#ifndef WARPBOOK_SOLUTIONS_06_FUSED_EPILOGUES_STEPS_V7_BAND_BARRIER_CUH_
+#define WARPBOOK_SOLUTIONS_06_FUSED_EPILOGUES_STEPS_V7_BAND_BARRIER_CUH_
 
 #include "solutions/06_fused_epilogues/steps/gemm.cuh"
 
-/* Columns whose moments are one entry: a warp's. Entries of a row at most. */
-enum { PART = 64, MOST_PARTS = 16 };
+/* Columns of one group, those of a warp: a row has mean and squares of each. Most groups of a row.
+ */
+enum { GROUP = 64, MOST_GROUPS = 16 };
 
 /* Fours of floats that a thread has in flight on the way through GELU. */
 enum { GELU_FOURS = 8 };
 
-struct meeting_gemm : fused_gemm<identity, identity> {
+struct band_gemm : fused_gemm<identity, identity> {
     const float *raw; /* (M, K), A before GELU; NULL: A is ready */
     float *activated; /* (M, K), A, where there is raw */
     struct nn_norm norm;
-    float2 *moments;    /* (M, parts): sum, and squares of differences from the mean */
+    float2 *moments;    /* (M, groups): sum, and squares of differences from the mean */
     unsigned *counters; /* one for each band, 0 before and after */
 };
 
-/* Where the blocks of a band meet. goal: arrivals until everybody is here. */
-struct meeting {
+/* The barrier of a band's blocks, the members. goal: arrivals that end the present wait. */
+struct band_barrier {
     unsigned *counter, members, goal;
 };
 
-/* Returns when all members have come: what they wrote before can be read. */
-static __device__ __forceinline__ void meet(struct meeting &m) {
+/* Returns when all members have arrived; their earlier stores are then visible. */
+static __device__ __forceinline__ void wait_for_band(struct band_barrier &m) {
     __threadfence();
     __syncthreads();
     m.goal += m.members;
@@ -40,8 +44,8 @@ static __device__ __forceinline__ void meet(struct meeting &m) {
     __threadfence();
 }
 
-/* After the last meeting: who leaves last sets the counter back. */
-static __device__ __forceinline__ void leave(const struct meeting &m) {
+/* After the last wait: the last member to leave resets the counter. */
+static __device__ __forceinline__ void leave_barrier(const struct band_barrier &m) {
     if (threadIdx.x == 0 && atomicAdd(m.counter, 1) == m.goal + m.members - 1) {
         atomicExch(m.counter, 0);
     }
@@ -50,8 +54,8 @@ static __device__ __forceinline__ void leave(const struct meeting &m) {
 /* GELU of this block's share of the rows of a band. Bands begin at multiples of 128 bytes: no line
    of L1 holds elements of two. */
 template <class T>
-static __device__ __forceinline__ void activate_share(const meeting_gemm &p, size_t m,
-                                                      unsigned member, unsigned members) {
+static __device__ __forceinline__ void activate_share(const band_gemm &p, size_t m, unsigned member,
+                                                      unsigned members) {
     const float4 *from = (const float4 *)(p.raw + m * p.K);
     float4 *to = (float4 *)(p.activated + m * p.K);
     size_t count = min((size_t)T::BM, p.M - m) * p.K / 4, step = (size_t)members * T::THREADS;
@@ -71,11 +75,11 @@ static __device__ __forceinline__ void activate_share(const meeting_gemm &p, siz
     }
 }
 
-/* sum += a tile of A * B: the loop of v10's tile_kernel(), word by word. As one function that both
-   call, the compiler gives v10's kernels other registers (lab 04's page says what those decide). */
+/* sum += a tile of A * B: a copy of the mainloop of v10's tile_kernel(). With one function for
+   both, the compiler allocates v10's registers differently (lab 04's page says what that costs). */
 template <class T>
-static __device__ __forceinline__ void multiply_tile(float (&sum)[T::ROWS][8],
-                                                     const meeting_gemm &p, const struct place &at,
+static __device__ __forceinline__ void multiply_tile(float (&sum)[T::ROWS][8], const band_gemm &p,
+                                                     const struct place &at,
                                                      const struct thread_tile &s, float *shared) {
     typedef fused_epilogue<identity, identity> EPILOGUE;
     const int FORM = SGEMM_B_TRANSPOSED;

@@ -6,7 +6,7 @@
 
 #include "common/base/rng.h"
 #include "common/nn/nn.h"
-#include "labs/07_attention/bench/parts.h"
+#include "labs/07_attention/bench/trial.h"
 
 enum { CHECKED_QUERIES = 48 };
 
@@ -17,6 +17,12 @@ static size_t length_of(const struct bench_case *c, size_t b) {
 /* The sequence's first token in q, k, v and out. */
 static size_t first_token(const struct bench_case *c, size_t b) {
     return c->form == FORM_PACKED ? (size_t)c->starts[b] : b * c->shape.T;
+}
+
+/* Device memory with these values. */
+static enum status upload(void **d, const void *values, size_t bytes, struct error *error) {
+    TRY(device_alloc(d, bytes, error));
+    return device_write(*d, values, bytes, NULL, error);
 }
 
 /* Uniform in [-1.7, 1.7), of mean square about 1, as the format has them. */
@@ -35,12 +41,9 @@ static enum status make_values(struct bench_case *c, struct error *error) {
     }
     nn_dtype_store(stored, c->qkv, count, c->shape.dtype);
     nn_dtype_load(c->qkv, stored, count, c->shape.dtype);
-    enum status status = device_alloc(&c->d_qkv, bytes, error);
-    if (status == STATUS_OK) {
-        status = device_write(c->d_qkv, stored, bytes, NULL, error);
-    }
+    enum status status = upload(&c->d_qkv, stored, bytes, error);
     free(stored);
-    return status == STATUS_OK ? device_alloc(&c->d_out, bytes / 3, error) : status;
+    return status;
 }
 
 static enum status make_mask(struct bench_case *c, struct error *error) {
@@ -52,10 +55,7 @@ static enum status make_mask(struct bench_case *c, struct error *error) {
     for (size_t b = 0; b < B; b++) {
         memset(mask + b * T, 1, length_of(c, b));
     }
-    enum status status = device_alloc(&c->d_mask, B * T, error);
-    if (status == STATUS_OK) {
-        status = device_write(c->d_mask, mask, B * T, NULL, error);
-    }
+    enum status status = upload(&c->d_mask, mask, B * T, error);
     free(mask);
     return status;
 }
@@ -70,21 +70,25 @@ static enum status make_starts(struct bench_case *c, struct error *error) {
     for (size_t b = 0; b < c->shape.B; b++) {
         c->starts[b + 1] = c->starts[b] + c->lengths[b];
     }
-    enum status status = device_alloc(&c->d_starts, bytes, error);
-    return status == STATUS_OK ? device_write(c->d_starts, c->starts, bytes, NULL, error) : status;
+    return upload(&c->d_starts, c->starts, bytes, error);
+}
+
+static size_t out_bytes(const struct bench_case *c) {
+    return c->tokens * c->shape.NH * c->shape.HS * nn_dtype_bytes(c->shape.dtype);
 }
 
 enum status bench_case_create(struct bench_case *c, const struct bench_shape *s,
                               enum bench_form form, const int32_t *lengths, struct error *error) {
-    *c = (struct bench_case){.shape = *s, .form = form, .lengths = lengths};
+    *c = (struct bench_case){.shape = *s, .form = form, .lengths = lengths, .tokens = s->B * s->T};
     size_t C = s->NH * s->HS, e = nn_dtype_bytes(s->dtype);
-    enum status status = form == FORM_MASKED   ? make_mask(c, error)
-                         : form == FORM_PACKED ? make_starts(c, error)
-                                               : STATUS_OK;
-    c->tokens = form == FORM_PACKED && status == STATUS_OK ? (size_t)c->starts[s->B] : s->B * s->T;
-    if (status == STATUS_OK) {
-        status = make_values(c, error);
+    if (form == FORM_MASKED) {
+        TRY(make_mask(c, error));
+    } else if (form == FORM_PACKED) {
+        TRY(make_starts(c, error));
+        c->tokens = (size_t)c->starts[s->B];
     }
+    TRY(make_values(c, error));
+    TRY(device_alloc(&c->d_out, out_bytes(c), error));
     c->problem = (struct attention_problem){
         .dtype = s->dtype,
         .q = c->d_qkv,
@@ -106,24 +110,27 @@ enum status bench_case_create(struct bench_case *c, const struct bench_shape *s,
         .causal = s->causal,
         .scale = 1.0f / sqrtf((float)s->HS),
     };
-    return status;
+    return STATUS_OK;
 }
 
-double bench_case_flops(const struct bench_case *c) {
+double bench_flops(const struct bench_shape *s, const int32_t *lengths) {
     double pairs = 0.0;
-    for (size_t b = 0; b < c->shape.B; b++) {
-        double length = (double)length_of(c, b);
-        pairs += c->shape.causal ? length * (length + 1.0) / 2.0 : length * length;
+    for (size_t b = 0; b < s->B; b++) {
+        double length = lengths != NULL ? (double)lengths[b] : (double)s->T;
+        pairs += s->causal ? length * (length + 1.0) / 2.0 : length * length;
     }
-    return 4.0 * (double)c->shape.NH * (double)c->shape.HS * pairs;
+    return 4.0 * (double)s->NH * (double)s->HS * pairs;
 }
 
 double bench_case_bytes(const struct bench_case *c) {
-    return 4.0 * (double)c->tokens * (double)(c->shape.NH * c->shape.HS) *
-           (double)nn_dtype_bytes(c->shape.dtype);
+    return 4.0 * (double)out_bytes(c);
 }
 
-/* One query of one head by the oracle; *got is what the GPU has. */
+enum status bench_case_poison(const struct bench_case *c, struct error *error) {
+    return device_set(c->d_out, 0xff, out_bytes(c), NULL, error);
+}
+
+/* Compares one query of one head with the oracle; *worst is the largest difference so far. */
 static enum status check_query(const struct bench_case *c, size_t b, size_t t, size_t h,
                                double *worst, struct error *error) {
     const struct bench_shape *s = &c->shape;
@@ -152,32 +159,32 @@ static enum status check_query(const struct bench_case *c, size_t b, size_t t, s
     free(scores);
     const unsigned char *place =
         (const unsigned char *)c->d_out + ((first + t) * C + h * s->HS) * e;
-    enum status status = device_read(stored, place, s->HS * e, NULL, error);
+    TRY(device_read(stored, place, s->HS * e, NULL, error));
     nn_dtype_load(got, stored, s->HS, s->dtype);
-    for (size_t i = 0; i < s->HS && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < s->HS; i++) {
         double difference = fabs((double)got[i] - (double)want[i]);
         *worst = isfinite(got[i]) ? fmax(*worst, difference) : INFINITY;
     }
-    return status;
+    return STATUS_OK;
 }
 
-enum status bench_case_verify(const struct bench_case *c, const char *step, struct error *error) {
+enum status bench_case_verify(const struct bench_case *c, char *wrong, size_t size,
+                              struct error *error) {
     const struct bench_shape *s = &c->shape;
     /* Values are below 1.7; scores err by some 2^-20, 16-bit weights and results by a rounding. */
     double allowed = 1e-5 + (s->dtype == NN_F32 ? 0.0 : 2.0 * nn_dtype_rounding(s->dtype));
     double worst = 0.0;
     struct rng rng = rng_create(2);
-    enum status status = STATUS_OK;
-    for (int i = 0; i < CHECKED_QUERIES && status == STATUS_OK; i++) {
+    wrong[0] = '\0';
+    for (int i = 0; i < CHECKED_QUERIES; i++) {
         size_t b = i == 0 ? 0 : rng_below(&rng, s->B), length = length_of(c, b);
         size_t t = i < 2 ? length - 1 : rng_below(&rng, length);
-        status = check_query(c, b, t, rng_below(&rng, s->NH), &worst, error);
+        TRY(check_query(c, b, t, rng_below(&rng, s->NH), &worst, error));
     }
-    if (status == STATUS_OK && !(worst <= allowed)) {
-        return error_set(error, STATUS_MISMATCH, "%s is wrong: off by %.3g, allowed are %.3g", step,
-                         worst, allowed);
+    if (!(worst <= allowed)) {
+        snprintf(wrong, size, "off by %.3g, allowed are %.3g", worst, allowed);
     }
-    return status;
+    return STATUS_OK;
 }
 
 void bench_case_free(struct bench_case *c) {
@@ -199,19 +206,20 @@ static enum status run_step(void *argument, device_stream stream, struct error *
     return call->step->run(call->problem, stream, error);
 }
 
-enum status bench_case_time(const struct bench_setup *setup, struct bench_case *c,
+enum status bench_case_time(const struct ladder_setup *setup, struct bench_case *c,
                             const struct attention_step *step, struct bench_timing *timing,
                             struct error *error) {
+    char wrong[128];
     struct step_call call = {step, &c->problem};
     struct device_bench_options options = device_bench_defaults();
     options.flush_l2 = !setup->gpu.modelled; /* simt's report then shows your kernels alone */
-    options.min_seconds = setup->quick ? 0.05 : options.min_seconds;
-    size_t bytes = c->tokens * c->shape.NH * c->shape.HS * nn_dtype_bytes(c->shape.dtype);
-    enum status status = device_set(c->d_out, 0xff, bytes, NULL, error);
-    if (status == STATUS_OK) {
-        status = device_bench_run(&options, run_step, &call, NULL, timing, error);
-    }
-    return status == STATUS_OK ? bench_case_verify(c, step->name, error) : status;
+    options.min_seconds = setup->quick ? BENCH_QUICK_SECONDS : BENCH_SECONDS;
+    TRY(bench_case_poison(c, error));
+    TRY(device_bench_run(&options, run_step, &call, NULL, timing, error));
+    TRY(bench_case_verify(c, wrong, sizeof wrong, error));
+    return wrong[0] == '\0'
+               ? STATUS_OK
+               : error_set(error, STATUS_MISMATCH, "%s is wrong: %s", step->name, wrong);
 }
 
 /* Squares of uniform numbers: half of the texts are shorter than a quarter of the longest. */

@@ -1,77 +1,78 @@
 /**
- * @file fused_v7_rows_meet.cu
- * @brief One launch: the blocks of a band of rows meet, and what they share passes no kernel's end.
+ * @file fused_v7_band_barrier.cu
+ * @brief One launch: the blocks of a band of rows synchronise, once for GELU and once for
+ * LayerNorm.
  *
- * Changes since v6: all blocks of the grid are on the GPU at the same time (a
- * cooperative launch) and go from tile to tile. Blocks of one band of rows then may
- * wait for one another, and do so twice:
+ * Changes since v6: a persistent kernel. All blocks of the grid are on the GPU at the same time (a
+ * cooperative launch) and go from tile to tile, so blocks of one band of rows may wait for one
+ * another. They have a barrier (v7_band_barrier.cuh), which they use twice:
  *
- *  - before the multiplication, where A wants GELU: each block has applied it to its
- *    share of the band, once an element, and left the result in the workspace;
- *  - after it: each warp has left mean and squares of its 64 columns of every row.
- *    All of a row's together are its LayerNorm, and the sums never leave the registers.
+ *  - before the multiplication, where A needs GELU: each block applies it to its share of the
+ *    band, once to each element, and stores the result in the workspace;
+ *  - after it: each warp stores mean and squares of its 64 columns of every row. From those of
+ *    a whole row each block computes mean and rstd, and the sums never leave the registers.
  *
  * Why: relieves memory and issue slots. v4's second kernel reads and writes (M, N)
- * once more; v6's GELU is executed N / 128 times an element; v5's last block works
- * alone while the others are done.
+ * once more; v6 computes GELU N / 128 times for each element; in v5 one block normalises a band
+ * while the others are done.
  *
- * Nobody waits for ever: the grid has no more blocks than the GPU holds, and a multiple of
- * a band's blocks, so that a band is worked on by blocks of one round.
+ * No deadlock: the grid has no more blocks than the GPU holds, and a multiple of a band's blocks,
+ * so all tiles of a band are computed at the same time.
  *
- * Where it does not apply (K split, few rows, unaligned, more than 1024 columns), v6 does it.
+ * Where it does not apply (split-K, few rows, unaligned, more than 1024 columns), v6 is called.
  *
  * Launches: 1. Bytes beside the matmul's: the residual; with GELU (M, K) read and
  * written once more.
  *
  * Measured on an NVIDIA H200, 2026-11-21, ms (v6's in brackets): FUSED_GELU_LINEAR_ADD_NORM,
  * 8192 x 768 x 3072: 0.8528 (0.9052), the plain matmul 0.7830. FUSED_LINEAR_ADD_NORM, 8192 x 768 x
- * 768: 0.2254 (0.2247), the plain matmul 0.2069; 2048 x 768 x 768: 0.0668 (0.0661). So GELU once an
- * element pays; a LayerNorm from registers in one launch is no faster than two launches that
- * overlap. Hoped for were 0.82 and 0.216: in each round all blocks come to their meetings at about
- * the same time, and nobody multiplies meanwhile.
+ * 768: 0.2254 (0.2247), the plain matmul 0.2069; 2048 x 768 x 768: 0.0668 (0.0661). So one GELU for
+ * each element pays; a LayerNorm from registers in one launch is no faster than two launches that
+ * overlap. Expected were 0.82 and 0.216: in each round all blocks reach their barriers at about
+ * the same time, and no block multiplies meanwhile.
  *
- * What did not help: asking L2 for the residuals when a tile begins (0.8590 and 0.2297, where
+ * What did not help: prefetching the residuals to L2 when a tile begins (0.8590 and 0.2297, where
  * 0.8545 and 0.2265 were measured without) or a few at each stage (0.8707 and 0.2283 against 0.8529
- * and 0.2254); letting half of the blocks start later, so that some multiply while others meet (at
- * best 0.3% and 0.9% faster, by 48 and 8 thousand cycles; by more it is slower); GELU on the way in
- * here, too (0.9248).
+ * and 0.2254); starting half of the blocks later, so that some multiply while others wait (at
+ * best 0.3% and 0.9% faster, by 48 and 8 thousand cycles; by more it is slower); GELU in the
+ * prologue of A, as in v6 (0.9248).
  */
 #include "solutions/06_fused_epilogues/steps/v7_moments.cuh"
 
-/* The tile's sums become rows of the LayerNorm. */
+/* The epilogue: LayerNorm of the tile's rows, with one wait for the band. */
 template <class T>
 static __device__ __forceinline__ void
-finish_tile(const meeting_gemm &p, const struct place &at, const struct thread_tile &s,
-            const float (&sum)[T::ROWS][8], float *shared, struct meeting &meeting) {
+layernorm_epilogue(const band_gemm &p, const struct place &at, const struct thread_tile &s,
+                   const float (&sum)[T::ROWS][8], float *shared, struct band_barrier &barrier) {
     own_rows<T> own;
     own.first_row = at.m + s.row;
     own.first_column = at.n + s.column;
     own.slice = s.slice;
-    take_sums(own, p, sum);
-    leave_moments(own, p);
-    meet(meeting);
+    add_bias_and_residual(own, p, sum);
+    store_moments(own, p);
+    wait_for_band(barrier);
     float2 *rows = (float2 *)shared;
     if (threadIdx.x < T::BM && at.m + threadIdx.x < p.M) {
-        rows[threadIdx.x] = join_moments(p, at.m + threadIdx.x);
+        rows[threadIdx.x] = combine_moments(p, at.m + threadIdx.x);
     }
     __syncthreads();
-    leave(meeting);
+    leave_barrier(barrier);
     store_normalised(own, p, at.m, rows);
-    __syncthreads(); /* the next tile's copies go where the rows are */
+    __syncthreads(); /* the next tile's copies overwrite `rows` */
 }
 
 template <class T>
 static __global__ void __launch_bounds__(T::THREADS, 256 / T::THREADS)
-    rows_meet(meeting_gemm p, unsigned tiles, unsigned members) {
+    rows_meet(band_gemm p, unsigned tiles, unsigned members) {
     extern __shared__ __align__(16) float shared[];
     struct thread_tile s = find_thread_tile<T>();
     for (unsigned tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
         unsigned band = tile / members, member = tile % members;
         struct place at = {(size_t)band * T::BM, (size_t)member * T::BN, 0, p.K};
-        struct meeting meeting = {p.counters + band, members, 0};
+        struct band_barrier barrier = {p.counters + band, members, 0};
         if (p.raw != NULL) {
             activate_share<T>(p, at.m, member, members);
-            meet(meeting);
+            wait_for_band(barrier);
         }
         float sum[T::ROWS][8] = {};
         multiply_tile<T>(sum, p, at, s, shared);
@@ -79,11 +80,11 @@ static __global__ void __launch_bounds__(T::THREADS, 256 / T::THREADS)
         if (T::SLICES > 1) {
             add_slices<T>(sum, shared, s.slice);
         }
-        finish_tile<T>(p, at, s, sum, shared, meeting);
+        layernorm_epilogue<T>(p, at, s, sum, shared, barrier);
     }
 }
 
-/* The most blocks, of those that fit on the GPU together, that are whole bands. 0: not one band. */
+/* Blocks of as many whole bands as fit on the GPU at the same time; 0: not one band fits. */
 template <class T> static unsigned blocks_together(unsigned members) {
     int device = 0, multiprocessors = 0, fitting = 0;
     const size_t BYTES = T::FLOATS * sizeof(float);
@@ -97,8 +98,8 @@ template <class T> static unsigned blocks_together(unsigned members) {
     return known ? (unsigned)(fitting * multiprocessors) / members * members : 0;
 }
 
-/* True when it was launched; an error of the launch remains to be seen. */
-template <class T> static bool launch(const meeting_gemm &p, device_stream stream) {
+/* @return whether it was launched; the caller asks for the launch's error */
+template <class T> static bool launch(const band_gemm &p, device_stream stream) {
     unsigned members = (unsigned)((p.N + T::BN - 1) / T::BN);
     size_t bands = (p.M + T::BM - 1) / T::BM, tiles = bands * members;
     unsigned together = blocks_together<T>(members);
@@ -119,9 +120,9 @@ template <class T> static bool launch(const meeting_gemm &p, device_stream strea
     return true;
 }
 
-/* 128 x 128 is done as 96 x 128: with a loop over tiles around it, its registers do not suffice,
-   and three times as many multiply-adds find two operands in one bank. */
-static bool launch_shape(const meeting_gemm &p, int shape, device_stream stream) {
+/* 96 x 128 replaces 128 x 128, whose registers do not suffice with a loop over tiles around the
+   mainloop: three times as many multiply-adds find two operands in one register bank. */
+static bool launch_shape(const band_gemm &p, int shape, device_stream stream) {
     switch (shape) {
     case 0:
     case 1:
@@ -136,7 +137,7 @@ static bool launch_shape(const meeting_gemm &p, int shape, device_stream stream)
 }
 
 static size_t moments_count(const struct fused_problem *p) {
-    return p->M * ((p->N + PART - 1) / PART);
+    return p->M * ((p->N + GROUP - 1) / GROUP);
 }
 
 static bool is_possible(const struct fused_problem *p, struct sgemm_plan plan) {
@@ -145,14 +146,14 @@ static bool is_possible(const struct fused_problem *p, struct sgemm_plan plan) {
                    aligned16(p->residual, p->N) && aligned16(p->norm.weight, p->N) &&
                    aligned16(p->norm.bias, p->N);
     bool gelu_in = p->op == FUSED_GELU_LINEAR_ADD_NORM;
-    size_t floats = 2 * moments_count(p) + (gelu_in ? p->M * p->K : 0) + PART;
+    size_t floats = 2 * moments_count(p) + (gelu_in ? p->M * p->K : 0) + GROUP;
     return aligned && plan.splits == 1 && plan.shape < sgemm_v10_shape_count() - 1 &&
-           p->N <= PART * MOST_PARTS &&
+           p->N <= GROUP * MOST_GROUPS &&
            floats * sizeof(float) <= FUSED_WORKSPACE_BYTES - FUSED_ZERO_BYTES;
 }
 
-static meeting_gemm meeting_of(const struct fused_problem *p, void *workspace) {
-    meeting_gemm gemm = {};
+static band_gemm band_gemm_of(const struct fused_problem *p, void *workspace) {
+    band_gemm gemm = {};
     (fused_gemm<identity, identity> &)gemm = gemm_of<identity>(p, identity());
     gemm.bias = p->bias;
     gemm.residual = p->residual;
@@ -162,16 +163,17 @@ static meeting_gemm meeting_of(const struct fused_problem *p, void *workspace) {
     gemm.moments = (float2 *)fused_scratch(workspace);
     if (p->op == FUSED_GELU_LINEAR_ADD_NORM) {
         /* 256-byte aligned, as the workspace is */
-        gemm.activated = fused_scratch(workspace) + (2 * moments_count(p) + PART - 1) / PART * PART;
+        gemm.activated =
+            fused_scratch(workspace) + (2 * moments_count(p) + GROUP - 1) / GROUP * GROUP;
         gemm.raw = p->in;
         gemm.A = gemm.activated;
     }
     return gemm;
 }
 
-enum status fused_rows_meet(const struct fused_problem *p, struct sgemm_plan plan, void *workspace,
-                            device_stream stream, struct error *error) {
-    if (is_possible(p, plan) && launch_shape(meeting_of(p, workspace), plan.shape, stream)) {
+enum status fused_band_barrier(const struct fused_problem *p, struct sgemm_plan plan,
+                               void *workspace, device_stream stream, struct error *error) {
+    if (is_possible(p, plan) && launch_shape(band_gemm_of(p, workspace), plan.shape, stream)) {
         return device_launched("the matmul with GELU and LayerNorm", error);
     }
     return p->op == FUSED_GELU_LINEAR_ADD_NORM
@@ -179,12 +181,12 @@ enum status fused_rows_meet(const struct fused_problem *p, struct sgemm_plan pla
                : fused_linear_add_norm(p, plan, workspace, stream, error);
 }
 
-enum status fused_v7_rows_meet(const struct fused_problem *p, void *workspace, device_stream stream,
-                               struct error *error) {
+enum status fused_v7_band_barrier(const struct fused_problem *p, void *workspace,
+                                  device_stream stream, struct error *error) {
     struct sgemm_plan plan;
     if (p->op != FUSED_LINEAR_ADD_NORM && p->op != FUSED_GELU_LINEAR_ADD_NORM) {
         return fused_v6_gelu_in(p, workspace, stream, error);
     }
     TRY(fused_choose(p, &plan, error));
-    return fused_rows_meet(p, plan, workspace, stream, error);
+    return fused_band_barrier(p, plan, workspace, stream, error);
 }

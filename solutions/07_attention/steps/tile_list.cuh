@@ -1,19 +1,19 @@
 /**
- * @file places.cuh
- * @brief Which queries a block of steps v3 to v6 has, and how many blocks there are.
+ * @file tile_list.cuh
+ * @brief The queries of each block in steps v3 to v6, and the number of blocks.
  */
-#ifndef WARPBOOK_SOLUTIONS_07_ATTENTION_STEPS_PLACES_CUH_
-#define WARPBOOK_SOLUTIONS_07_ATTENTION_STEPS_PLACES_CUH_
+#ifndef WARPBOOK_SOLUTIONS_07_ATTENTION_STEPS_TILE_LIST_CUH_
+#define WARPBOOK_SOLUTIONS_07_ATTENTION_STEPS_TILE_LIST_CUH_
 
 #include <stdlib.h>
 
 #include "solutions/07_attention/steps/ladder.h"
 #include "solutions/07_attention/steps/parts.cuh"
 
-/* For padded launches, and v3 and v4: blocks are counted through all sequences alike. */
+/* For padded launches, and v3 and v4: all sequences have the same number of blocks. */
 struct no_list {};
 
-/* For a launch on packed sequences: its tiles of queries, by value, as kernels' parameters are. */
+/* For a launch on packed sequences: its tiles of queries, a kernel parameter by value. */
 enum { MOST_TILES = 448 };
 
 struct tile_list {
@@ -24,15 +24,15 @@ struct tile_list {
 };
 
 template <typename E>
-static __device__ __forceinline__ struct sequence<E> place(const struct attention_problem &p,
-                                                           const struct no_list &, int rows) {
+static __device__ __forceinline__ struct sequence<E>
+sequence_of_block(const struct attention_problem &p, const struct no_list &, int rows) {
     return padded_sequence<E>(p, (unsigned)rows);
 }
 
 /* Blocks are (tile of the list, h) in blockIdx.x, h innermost. */
 template <typename E>
-static __device__ __forceinline__ struct sequence<E> place(const struct attention_problem &p,
-                                                           const struct tile_list &list, int rows) {
+static __device__ __forceinline__ struct sequence<E>
+sequence_of_block(const struct attention_problem &p, const struct tile_list &list, int rows) {
     unsigned i = blockIdx.x / (unsigned)p.NH;
     struct sequence<E> s = sequence_of<E>(p, list.tiles[i].sequence, blockIdx.x % (unsigned)p.NH);
     s.first = (int)list.tiles[i].tile * rows;
@@ -60,6 +60,27 @@ static inline uint32_t *order_sequences(const struct attention_problem *p) {
     return order;
 }
 
+/* launch_lists() for sequences in this order. */
+template <typename LAUNCH>
+static enum status launch_in_order(const struct attention_problem *p, size_t rows,
+                                   const uint32_t *order, LAUNCH launch) {
+    struct tile_list list;
+    list.count = 0;
+    for (size_t i = 0; i < p->B; i++) {
+        size_t b = order[i], length = (size_t)(p->host_starts[b + 1] - p->host_starts[b]);
+        size_t tiles = (length + rows - 1) / rows;
+        for (size_t tile = 0; tile < tiles; tile++) {
+            list.tiles[list.count].sequence = (uint32_t)b;
+            list.tiles[list.count++].tile = (uint32_t)(p->causal ? tiles - 1 - tile : tile);
+            if (list.count == MOST_TILES) {
+                TRY(launch(list));
+                list.count = 0;
+            }
+        }
+    }
+    return list.count > 0 ? launch(list) : STATUS_OK;
+}
+
 /* Calls launch(list) with the tiles of `rows` queries of all packed sequences, MOST_TILES at a
    time; of causal sequences the last tile first, which has the most keys. */
 template <typename LAUNCH>
@@ -73,26 +94,12 @@ static enum status launch_lists(const struct attention_problem *p, size_t rows, 
     if (order == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "attention: out of memory on the host");
     }
-    enum status status = STATUS_OK;
-    struct tile_list list;
-    list.count = 0;
-    for (size_t i = 0; i < p->B && status == STATUS_OK; i++) {
-        size_t b = order[i], length = (size_t)(p->host_starts[b + 1] - p->host_starts[b]);
-        size_t tiles = (length + rows - 1) / rows;
-        for (size_t tile = 0; tile < tiles && status == STATUS_OK; tile++) {
-            list.tiles[list.count].sequence = (uint32_t)b;
-            list.tiles[list.count++].tile = (uint32_t)(p->causal ? tiles - 1 - tile : tile);
-            if (list.count == MOST_TILES) {
-                status = launch(list);
-                list.count = 0;
-            }
-        }
-    }
+    enum status status = launch_in_order(p, rows, order, launch);
     free(order);
-    return status == STATUS_OK && list.count > 0 ? launch(list) : status;
+    return status;
 }
 
-/* What decides between tiles. */
+/* The properties of the GPU that the choice of tiles depends on. */
 struct gpu_limits {
     int multiprocessors, major;
     size_t shared_bytes; /* of a block */
