@@ -90,6 +90,7 @@ struct ladder_text {
 enum ladder_figure {
     LADDER_MS,              /**< median of a call */
     LADDER_GFLOP_PER_S,     /**< of the shape's FLOPs */
+    LADDER_TFLOP_PER_S,     /**< the same in larger units */
     LADDER_GB_PER_S,        /**< of the shape's bytes */
     LADDER_PERCENT_OF_PEER, /**< speed relative to the peer: "45.6%" */
     LADDER_SPEED_OF_PEER,   /**< the same as a factor: "0.46x" */
@@ -98,7 +99,8 @@ enum ladder_figure {
     LADDER_PEAK,            /**< share of the fp32 peak at the clock the GPU had */
     LADDER_STEP_UP,         /**< speed relative to the row before */
     LADDER_IN_ALL,          /**< speed relative to the first row */
-    LADDER_OWN              /**< the lab's own, see struct ladder_bench */
+    LADDER_OWN,             /**< the lab's own, see struct ladder_bench */
+    LADDER_NONE             /**< always "–" */
 };
 
 struct ladder_column {
@@ -187,6 +189,8 @@ struct ladder_bench {
     int name_width; /**< of the first column */
     const struct ladder_column *columns;
     size_t columns_count;
+    /** Columns of a shape's table, columns_count of them; NULL: all tables have `columns`. */
+    const struct ladder_column *(*columns_of)(const struct ladder_shape *shape);
     const char *own_name; /**< of LADDER_OWN's figure in records, or NULL */
 
     bool needs_roofs; /**< for LADDER_ROOFLINE, --plot or the conditions */

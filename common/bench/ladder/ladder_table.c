@@ -12,6 +12,7 @@ struct table {
     const struct ladder_setup *setup;
     const struct ladder_shape *shape;
     struct ladder_text text;
+    const struct ladder_column *columns;
     double flops, bytes;
     void *problem;
     struct ladder_row *rows;
@@ -102,7 +103,7 @@ static void print_head(const struct table *t) {
     const struct ladder_bench *b = t->bench;
     printf("\n%s\n  %-*s", t->text.title, b->name_width, "step");
     for (size_t i = 0; i < b->columns_count; i++) {
-        printf(" %*s", b->columns[i].width, b->columns[i].title);
+        printf(" %*s", t->columns[i].width, t->columns[i].title);
     }
     printf("\n");
 }
@@ -115,6 +116,9 @@ static bool print_rate(const struct table *t, const struct ladder_column *column
         return true;
     case LADDER_GFLOP_PER_S:
         printf(" %*.1f", column->width, 1e-6 * t->flops / ms);
+        return true;
+    case LADDER_TFLOP_PER_S:
+        printf(" %*.1f", column->width, 1e-9 * t->flops / ms);
         return true;
     case LADDER_GB_PER_S:
         printf(" %*.1f", column->width, 1e-6 * t->bytes / ms);
@@ -129,7 +133,7 @@ static void print_peer(const struct table *t) {
     const struct ladder_bench *b = t->bench;
     printf("  %-*s", b->name_width, b->peer.row);
     for (size_t i = 0; i < b->columns_count; i++) {
-        if (!print_rate(t, &b->columns[i], t->peer_ms)) {
+        if (!print_rate(t, &t->columns[i], t->peer_ms)) {
             break;
         }
     }
@@ -169,6 +173,8 @@ static void print_column(const struct table *t, const struct ladder_column *colu
     case LADDER_OWN:
         printf(" %*.0f", width, row->own);
         return;
+    case LADDER_NONE:
+        return ladder_print_percent(width, NAN);
     default:
         print_rate(t, column, ms);
     }
@@ -206,7 +212,7 @@ static enum status show_row(void *argument, const struct ladder_row *row, double
     const struct ladder_bench *b = t->bench;
     printf("  %-*s", b->name_width, row->name);
     for (size_t i = 0; i < b->columns_count; i++) {
-        print_column(t, &b->columns[i], row, last_ms, first_ms);
+        print_column(t, &t->columns[i], row, last_ms, first_ms);
     }
     printf("\n");
     return append_row(t, row, error);
@@ -232,6 +238,8 @@ enum status ladder_table(const struct ladder_bench *bench, const struct ladder_s
     struct table t = {.bench = bench,
                       .setup = setup,
                       .shape = shape,
+                      .columns =
+                          bench->columns_of != NULL ? bench->columns_of(shape) : bench->columns,
                       .flops = bench->flops(shape),
                       .bytes = bench->bytes(shape),
                       .problem = calloc(1, bench->problem.bytes),
