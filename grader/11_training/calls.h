@@ -1,6 +1,6 @@
 /**
  * @file calls.h
- * @brief What the grader of lab 11 asks its workers for.
+ * @brief The calls that the grader of lab 11 makes to its workers.
  */
 #ifndef WARPBOOK_GRADER_11_TRAINING_CALLS_H_
 #define WARPBOOK_GRADER_11_TRAINING_CALLS_H_

@@ -78,6 +78,24 @@ void training_result_free(struct training_result *result, size_t tensors) {
 
 /* ---- The reference ---- */
 
+/* A model on the reference's engine. */
+struct reference_model {
+    struct train_engine engine;
+    struct train_model *model;
+};
+
+static enum status reference_model_create(struct reference_model *m,
+                                          const struct train_config *config, struct error *error) {
+    TRY(train_reference_create(&m->engine));
+    return train_model_create(&m->model, config, &m->engine, error);
+}
+
+/* Also of one whose creation failed. */
+static void reference_model_free(struct reference_model *m) {
+    train_model_free(m->model);
+    train_engine_destroy(&m->engine);
+}
+
 static enum status read_weights(struct training_job *job, const struct train_model *model,
                                 struct training_result *result, struct error *error) {
     const struct train_parameter *list = train_model_parameters(model, &job->tensors);
@@ -95,33 +113,28 @@ static enum status read_weights(struct training_job *job, const struct train_mod
     return STATUS_OK;
 }
 
-static enum status run_reference(struct training_job *job, struct train_model *model,
+static enum status run_reference(struct training_job *job, struct reference_model *own,
                                  struct training_result *result, struct error *error) {
-    const struct training_steps_call call = {.model = model,
+    TRY(reference_model_create(own, &job->spec.config, error));
+    const struct training_steps_call call = {.model = own->model,
                                              .batches = job->batches,
                                              .steps = job->spec.steps,
                                              .labels = job->labels_a_batch,
                                              .seed = job->dropout,
                                              .rate = job->spec.rate,
                                              .first = 1};
-    TRY(train_model_draw(model, job->seed, error));
+    TRY(train_model_draw(own->model, job->seed, error));
     TRY(training_steps(&call, error));
-    TRY(train_model_take_loss(model, &result->loss, &result->norm, error));
-    return read_weights(job, model, result, error);
+    TRY(train_model_take_loss(own->model, &result->loss, &result->norm, error));
+    return read_weights(job, own->model, result, error);
 }
 
 enum status training_job_reference(struct training_job *job, struct training_result *result,
                                    struct error *error) {
-    struct train_engine engine = {0};
-    struct train_model *model = NULL;
+    struct reference_model own = {0};
     *result = (struct training_result){0};
-    TRY(train_reference_create(&engine));
-    enum status status = train_model_create(&model, &job->spec.config, &engine, error);
-    if (status == STATUS_OK) {
-        status = run_reference(job, model, result, error);
-    }
-    train_model_free(model);
-    train_engine_destroy(&engine);
+    enum status status = run_reference(job, &own, result, error);
+    reference_model_free(&own);
     return status;
 }
 
@@ -184,12 +197,13 @@ static enum status fetch(void *model, size_t index, size_t count, float **values
     return STATUS_OK;
 }
 
-/* A model of the grader's own, for the list of tensors alone. */
+/* The reference's model serves for the list of tensors alone. */
 static enum status fetch_all(const struct training_job *job, void *model,
-                             const struct train_model *own, struct training_result *result,
+                             struct reference_model *own, struct training_result *result,
                              struct error *error) {
     size_t tensors;
-    const struct train_parameter *list = train_model_parameters(own, &tensors);
+    TRY(reference_model_create(own, &job->spec.config, error));
+    const struct train_parameter *list = train_model_parameters(own->model, &tensors);
     if (tensors != job->tensors) {
         return error_set(error, STATUS_MISMATCH, "the reference has %zu tensors, not %zu",
                          job->tensors, tensors);
@@ -206,15 +220,9 @@ static enum status fetch_all(const struct training_job *job, void *model,
 
 static enum status fetch_weights(const struct training_job *job, void *model,
                                  struct training_result *result, struct error *error) {
-    struct train_engine engine = {0};
-    struct train_model *own = NULL;
-    TRY(train_reference_create(&engine));
-    enum status status = train_model_create(&own, &job->spec.config, &engine, error);
-    if (status == STATUS_OK) {
-        status = fetch_all(job, model, own, result, error);
-    }
-    train_model_free(own);
-    train_engine_destroy(&engine);
+    struct reference_model own = {0};
+    enum status status = fetch_all(job, model, &own, result, error);
+    reference_model_free(&own);
     return status;
 }
 
@@ -230,7 +238,7 @@ enum status training_job_result(const struct training_job *job, void *model, boo
 
 /* ---- The verdict ---- */
 
-/* Of a scalar, and of how far all parameters moved. */
+/* Of a scalar: how far it may be off, as a share of it. */
 static double share_of(enum nn_dtype dtype) {
     return dtype == NN_F32 ? 1e-4 : 8.0 * nn_dtype_rounding(dtype);
 }
@@ -245,38 +253,50 @@ static bool close_number(const char *what, double got, double want, double share
     return near;
 }
 
-/* Squares of where parameters came to, less where they began. */
+/* Sums of squares: how far parameters moved, and how far they are from where they should be. */
 struct moves {
     double off, want;
 };
 
+static enum status add_tensor(const struct train_model *before_training,
+                              const struct train_parameter *tensor, float *before, const float *got,
+                              const float *want, struct moves *moves, struct error *error) {
+    TRY(train_model_read(before_training, TRAIN_WEIGHTS, tensor, before, error));
+    for (size_t j = 0; j < tensor->count; j++) {
+        double moved = (double)want[j] - (double)before[j];
+        double off = (double)got[j] - (double)want[j];
+        moves->want += moved * moved;
+        moves->off += off * off;
+    }
+    return STATUS_OK;
+}
+
+static enum status add_tensors(const struct training_job *job, struct reference_model *own,
+                               const struct training_result *got,
+                               const struct training_result *want, struct moves *moves,
+                               struct error *error) {
+    size_t tensors;
+    TRY(reference_model_create(own, &job->spec.config, error));
+    TRY(train_model_draw(own->model, job->seed, error));
+    const struct train_parameter *list = train_model_parameters(own->model, &tensors);
+    for (size_t i = 0; i < tensors; i++) {
+        float *before = malloc(list[i].count * sizeof *before);
+        enum status status = before == NULL
+                                 ? STATUS_OUT_OF_MEMORY
+                                 : add_tensor(own->model, &list[i], before, got->weights[i],
+                                              want->weights[i], moves, error);
+        free(before);
+        TRY(status);
+    }
+    return STATUS_OK;
+}
+
 static bool add_moves(const struct training_job *job, const struct training_result *got,
                       const struct training_result *want, struct moves *moves,
                       struct error *error) {
-    struct train_engine engine = {0};
-    struct train_model *own = NULL;
-    if (train_reference_create(&engine) != STATUS_OK) {
-        return false;
-    }
-    enum status status = train_model_create(&own, &job->spec.config, &engine, error);
-    status = status == STATUS_OK ? train_model_draw(own, job->seed, error) : status;
-    size_t tensors = 0;
-    const struct train_parameter *list =
-        status == STATUS_OK ? train_model_parameters(own, &tensors) : NULL;
-    for (size_t i = 0; i < tensors && status == STATUS_OK; i++) {
-        float *before = malloc(list[i].count * sizeof *before);
-        status = before == NULL ? STATUS_OUT_OF_MEMORY
-                                : train_model_read(own, TRAIN_WEIGHTS, &list[i], before, error);
-        for (size_t j = 0; j < list[i].count && status == STATUS_OK; j++) {
-            double moved = (double)want->weights[i][j] - (double)before[j];
-            double off = (double)got->weights[i][j] - (double)want->weights[i][j];
-            moves->want += moved * moved;
-            moves->off += off * off;
-        }
-        free(before);
-    }
-    train_model_free(own);
-    train_engine_destroy(&engine);
+    struct reference_model own = {0};
+    enum status status = add_tensors(job, &own, got, want, moves, error);
+    reference_model_free(&own);
     return status == STATUS_OK;
 }
 

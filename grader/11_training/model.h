@@ -23,10 +23,10 @@ struct training_spec {
     float rate;
 };
 
-/** What a run comes to. */
+/** The result of a run. */
 struct training_result {
     double loss, norm; /**< sum of the batches' mean losses; the last gradient's norm */
-    float **weights;   /**< host, (tensors): all parameters behind the last update */
+    float **weights;   /**< host, (tensors): all parameters after the last update */
 };
 
 struct training_job {
@@ -70,11 +70,11 @@ MUST_CHECK enum status training_job_result(const struct training_job *job, void 
 void training_result_free(struct training_result *result, size_t tensors);
 
 /**
- * @brief Is what the worker came to what the reference came to?
+ * @brief Compares the worker's result with the reference's.
  *
- * Losses and norms to a share that the storage's rounding explains; of parameters, where both
- * results have them, how far they moved, as a whole: what AdamW does to a gradient that is next to
- * nothing is its rounding's.
+ * Losses and norms agree up to the storage's rounding. Parameters, where both results have them,
+ * are compared by how far they moved, all together: AdamW turns a gradient near 0 into a step whose
+ * sign is that of its rounding error.
  */
 bool training_result_close(const struct training_job *job, const struct training_result *got,
                            const struct training_result *want, char *text, size_t size);

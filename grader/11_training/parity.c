@@ -20,12 +20,12 @@
 #include "labs/11_training/problem/attention.h"
 #include "labs/11_training/problem/norm.h"
 
-/* Seconds for a call that takes well under one, on the slowest machine and with all checks. */
+/* Seconds allowed for a call; the slowest machine needs well under one with all checks. */
 enum { PATIENCE = 30 };
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* The verdict on a case, or on what kept it from ending. */
+/* Fails the test if a case went wrong, or could not be completed. */
 static void judge(const char *name, enum status status, const struct error *error,
                   const char *text) {
     if (status != STATUS_OK) {
@@ -35,7 +35,7 @@ static void judge(const char *name, enum status status, const struct error *erro
     }
 }
 
-/* ---- What cannot be asked for ---- */
+/* ---- Calls that must be refused ---- */
 
 C_TEST(parity, wrong_calls_are_refused) {
     struct grader_gpu gpu;
@@ -75,37 +75,36 @@ C_TEST(parity, wrong_calls_are_refused) {
 
 /* ---- AdamW ---- */
 
+/* Waits for a call's work and ends the watch on it. @return the call's failure, or its work's */
+static enum status wait_watched(enum status called, struct fixture *fixture, struct error *error) {
+    enum status status = called == STATUS_OK ? device_synchronize(fixture->stream, error) : called;
+    grader_watch("", 0);
+    return status;
+}
+
 static enum status call_adamw(struct adamw_case *c, struct fixture *fixture, struct error *error) {
     const struct adamw_problem problem = adamw_case_problem(c);
     grader_watch(c->name, PATIENCE);
-    enum status status = remote_training.adamw(&problem, fixture->stream, error);
-    status = status == STATUS_OK ? device_synchronize(fixture->stream, error) : status;
-    grader_watch("", 0);
-    return status;
+    return wait_watched(remote_training.adamw(&problem, fixture->stream, error), fixture, error);
+}
+
+static enum status check_adamw(struct adamw_case *c, const struct adamw_spec *spec,
+                               struct fixture *fixture, char *text, size_t size,
+                               struct error *error) {
+    TRY(adamw_case_create(c, spec, fixture_has_guards(fixture), error));
+    TRY(adamw_case_draw(c, &fixture->rng, error));
+    TRY(call_adamw(c, fixture, error));
+    return adamw_case_check(c, text, size, error);
 }
 
 static void run_adamw(const struct adamw_spec *spec, struct fixture *fixture) {
     struct adamw_case c = {0};
     struct error error = {0};
     char text[400] = "";
-    enum status status = adamw_case_create(&c, spec, fixture_has_guards(fixture), &error);
-    status = status == STATUS_OK ? adamw_case_draw(&c, &fixture->rng, &error) : status;
-    status = status == STATUS_OK ? call_adamw(&c, fixture, &error) : status;
-    status = status == STATUS_OK ? adamw_case_check(&c, text, sizeof text, &error) : status;
+    enum status status = check_adamw(&c, spec, fixture, text, sizeof text, &error);
     judge(c.name, status, &error, text);
     adamw_case_free(&c);
 }
-
-static const struct adamw_spec usual = {.count = 1000,
-                                        .decayed = 600,
-                                        .copy = true,
-                                        .rate = 1e-3f,
-                                        .beta1 = 0.9f,
-                                        .beta2 = 0.999f,
-                                        .eps = 1e-8f,
-                                        .decay = 0.1f,
-                                        .step = 10,
-                                        .scale = 1.0};
 
 C_TEST(parity, adamw_of_any_count) {
     static const struct {
@@ -115,9 +114,7 @@ C_TEST(parity, adamw_of_any_count) {
     struct fixture fixture;
     bool open = fixture_open(&fixture, 0);
     for (size_t i = 0; i < COUNT(counts) && open && !test_has_failed(); i++) {
-        struct adamw_spec spec = usual;
-        spec.count = counts[i].all;
-        spec.decayed = counts[i].decayed;
+        struct adamw_spec spec = adamw_spec_usual(counts[i].all, counts[i].decayed);
         spec.copy = i % 3 != 0;
         run_adamw(&spec, &fixture);
     }
@@ -130,7 +127,7 @@ C_TEST(parity, adamw_of_any_step) {
     struct fixture fixture;
     bool open = fixture_open(&fixture, 0);
     for (size_t i = 0; i < COUNT(steps) && open && !test_has_failed(); i++) {
-        struct adamw_spec spec = usual;
+        struct adamw_spec spec = adamw_spec_usual(1000, 600);
         spec.step = steps[i];
         run_adamw(&spec, &fixture);
     }
@@ -140,7 +137,7 @@ C_TEST(parity, adamw_of_any_step) {
 C_TEST(parity, adamw_of_other_settings) {
     struct fixture fixture;
     bool open = fixture_open(&fixture, 0);
-    struct adamw_spec clipped = usual, plain = usual, coarse = usual;
+    struct adamw_spec clipped = adamw_spec_usual(1000, 600), plain = clipped, coarse = clipped;
     clipped.scale = 0.037;
     plain.decay = 0.0f;
     plain.beta2 = 0.95f;
@@ -153,83 +150,61 @@ C_TEST(parity, adamw_of_other_settings) {
     fixture_close(&fixture);
 }
 
-/* ---- The same bits twice ---- */
+/* ---- LayerNorm ---- */
 
-/* What a call wrote, to be compared with what it writes when it is given the same again. */
-struct written {
-    const struct tensor *tensors[4];
-    size_t count;
-    float *values[4];
+/* A case, and the fixture that a call of it needs. */
+struct watched_call {
+    void *problem;
+    struct fixture *fixture;
 };
 
-static void written_free(struct written *w) {
-    for (size_t i = 0; i < COUNT(w->values); i++) {
-        free(w->values[i]);
-    }
-}
-
-static enum status written_read(struct written *w, struct error *error) {
-    bool intact, changed;
-    for (size_t i = 0; i < w->count; i++) {
-        w->values[i] = calloc(w->tensors[i]->count + 1, sizeof(float));
-        if (w->values[i] == NULL) {
-            return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
-        }
-        TRY(tensor_get(w->tensors[i], w->values[i], &intact, &changed, error));
+/* A second call must write the same bits. */
+static enum status repeat(const char *name, struct watched_call *call, tensor_call *run,
+                          const struct tensor_outputs *outputs, struct error *error) {
+    bool same;
+    TRY(tensor_repeat(outputs, run, call, &same, error));
+    if (!same) {
+        TEST_FAIL("%s: the same inputs gave other bits the second time: a run that is resumed "
+                  "would not go on as it was",
+                  name);
     }
     return STATUS_OK;
 }
 
-static void written_compare(const char *name, const struct written *first,
-                            const struct written *again) {
-    for (size_t i = 0; i < first->count; i++) {
-        size_t bytes = first->tensors[i]->count * sizeof(float);
-        if (memcmp(first->values[i], again->values[i], bytes) != 0) {
-            TEST_FAIL("%s: the same inputs gave other bits the second time: a run that is resumed "
-                      "would not go on as it was",
-                      name);
-            return;
-        }
-    }
-}
-
-/* ---- LayerNorm ---- */
-
 static enum status call_norm(struct norm_case *c, struct fixture *fixture, struct error *error) {
     const struct layernorm_backward_problem problem = norm_case_problem(c);
     grader_watch(c->name, PATIENCE);
-    enum status status =
-        remote_training.layernorm_backward(&problem, fixture->workspace, fixture->stream, error);
-    status = status == STATUS_OK ? device_synchronize(fixture->stream, error) : status;
-    grader_watch("", 0);
-    return status;
+    return wait_watched(
+        remote_training.layernorm_backward(&problem, fixture->workspace, fixture->stream, error),
+        fixture, error);
 }
 
-static enum status repeat_norm(struct norm_case *c, struct fixture *fixture, struct error *error) {
-    struct written first = {{&c->din, &c->dweight, &c->dbias}, 3, {NULL}}, again = first;
-    enum status status = written_read(&first, error);
-    status = status == STATUS_OK ? norm_case_send(c, error) : status;
-    status = status == STATUS_OK ? call_norm(c, fixture, error) : status;
-    status = status == STATUS_OK ? written_read(&again, error) : status;
-    if (status == STATUS_OK) {
-        written_compare(c->name, &first, &again);
-    }
-    written_free(&first);
-    written_free(&again);
-    return status;
+static enum status call_norm_again(void *argument, struct error *error) {
+    const struct watched_call *call = argument;
+    TRY(norm_case_send(call->problem, error));
+    return call_norm(call->problem, call->fixture, error);
+}
+
+static enum status check_norm(struct norm_case *c, const struct norm_spec *spec,
+                              struct fixture *fixture, char *text, size_t size,
+                              struct error *error) {
+    TRY(norm_case_create(c, spec, fixture_has_guards(fixture), error));
+    TRY(norm_case_draw(c, &fixture->rng, error));
+    TRY(call_norm(c, fixture, error));
+    return norm_case_check(c, text, size, error);
 }
 
 static void run_norm(struct norm_spec spec, struct fixture *fixture, bool twice) {
     struct norm_case c = {0};
     struct error error = {0};
     char text[600] = "";
-    enum status status = norm_case_create(&c, &spec, fixture_has_guards(fixture), &error);
-    status = status == STATUS_OK ? norm_case_draw(&c, &fixture->rng, &error) : status;
-    status = status == STATUS_OK ? call_norm(&c, fixture, &error) : status;
-    status = status == STATUS_OK ? norm_case_check(&c, text, sizeof text, &error) : status;
+    enum status status = check_norm(&c, &spec, fixture, text, sizeof text, &error);
     judge(c.name, status, &error, text);
     if (twice && !test_has_failed()) {
-        judge(c.name, repeat_norm(&c, fixture, &error), &error, "");
+        struct watched_call call = {&c, fixture};
+        const struct tensor_outputs outputs = norm_case_outputs(&c);
+        status = repeat(c.name, &call, call_norm_again, &outputs, &error);
+        judge(c.name, status, &error, "");
     }
     norm_case_free(&c);
 }
@@ -298,26 +273,25 @@ static enum status call_attention(struct attention_gradient_case *c, struct fixt
                                   struct error *error) {
     const struct attention_backward_problem problem = attention_gradient_problem(c);
     grader_watch(c->name, PATIENCE);
-    enum status status =
-        remote_training.attention_backward(&problem, c->scratch, fixture->stream, error);
-    status = status == STATUS_OK ? device_synchronize(fixture->stream, error) : status;
-    grader_watch("", 0);
-    return status;
+    return wait_watched(
+        remote_training.attention_backward(&problem, c->scratch, fixture->stream, error), fixture,
+        error);
 }
 
-static enum status repeat_attention(struct attention_gradient_case *c, struct fixture *fixture,
-                                    struct error *error) {
-    struct written first = {{&c->dqkv[0], &c->dqkv[1], &c->dqkv[2]}, 3, {NULL}}, again = first;
-    enum status status = written_read(&first, error);
-    status = status == STATUS_OK ? attention_gradient_send(c, error) : status;
-    status = status == STATUS_OK ? call_attention(c, fixture, error) : status;
-    status = status == STATUS_OK ? written_read(&again, error) : status;
-    if (status == STATUS_OK) {
-        written_compare(c->name, &first, &again);
-    }
-    written_free(&first);
-    written_free(&again);
-    return status;
+static enum status call_attention_again(void *argument, struct error *error) {
+    const struct watched_call *call = argument;
+    TRY(attention_gradient_send(call->problem, error));
+    return call_attention(call->problem, call->fixture, error);
+}
+
+static enum status check_attention(struct attention_gradient_case *c,
+                                   const struct attention_gradient_spec *spec,
+                                   struct fixture *fixture, char *text, size_t size,
+                                   struct error *error) {
+    TRY(attention_gradient_create(c, spec, &fixture->rng, fixture_has_guards(fixture), error));
+    TRY(attention_gradient_send(c, error));
+    TRY(call_attention(c, fixture, error));
+    return attention_gradient_check(c, text, size, error);
 }
 
 static void run_attention(struct attention_gradient_spec spec, struct fixture *fixture,
@@ -326,14 +300,13 @@ static void run_attention(struct attention_gradient_spec spec, struct fixture *f
     struct error error = {0};
     char text[700] = "";
     spec.loudness = spec.loudness > 0.0 ? spec.loudness : 1.0;
-    enum status status =
-        attention_gradient_create(&c, &spec, &fixture->rng, fixture_has_guards(fixture), &error);
-    status = status == STATUS_OK ? attention_gradient_send(&c, &error) : status;
-    status = status == STATUS_OK ? call_attention(&c, fixture, &error) : status;
-    status = status == STATUS_OK ? attention_gradient_check(&c, text, sizeof text, &error) : status;
+    enum status status = check_attention(&c, &spec, fixture, text, sizeof text, &error);
     judge(c.name, status, &error, text);
     if (twice && !test_has_failed()) {
-        judge(c.name, repeat_attention(&c, fixture, &error), &error, "");
+        struct watched_call call = {&c, fixture};
+        const struct tensor_outputs outputs = attention_gradient_outputs(&c);
+        status = repeat(c.name, &call, call_attention_again, &outputs, &error);
+        judge(c.name, status, &error, "");
     }
     attention_gradient_free(&c);
 }
@@ -469,20 +442,31 @@ static const struct train_config small_llama2 = {.task = TRAIN_LM,
                                                  .most_rows = 64,
                                                  .most_sequences = 8};
 
-static enum status train(struct training_job *job, struct fixture *fixture, char *text, size_t size,
-                         struct error *error) {
-    struct training_result got = {0}, want = {0};
+static enum status run_steps(const struct training_job *job, struct training_result *got,
+                             struct error *error) {
     void *model;
-    (void)fixture;
-    enum status status = training_job_reference(job, &want, error);
+    TRY(training_job_place(job, &model, error));
+    TRY(training_job_steps(job, model, 1, NULL, error));
+    return training_job_result(job, model, true, got, error);
+}
+
+static enum status compare_steps(struct training_job *job, struct training_result *got,
+                                 struct training_result *want, char *text, size_t size,
+                                 struct error *error) {
+    TRY(training_job_reference(job, want, error));
     grader_watch("training steps with your functions", 2 * PATIENCE);
-    status = status == STATUS_OK ? training_job_place(job, &model, error) : status;
-    status = status == STATUS_OK ? training_job_steps(job, model, 1, NULL, error) : status;
-    status = status == STATUS_OK ? training_job_result(job, model, true, &got, error) : status;
+    enum status status = run_steps(job, got, error);
     grader_watch("", 0);
-    if (status == STATUS_OK) {
-        (void)training_result_close(job, &got, &want, text, size);
-    }
+    TRY(status);
+    (void)training_result_close(job, got, want, text, size);
+    return STATUS_OK;
+}
+
+static enum status train(struct training_job *job, const struct training_spec *spec,
+                         struct rng *rng, char *text, size_t size, struct error *error) {
+    struct training_result got = {0}, want = {0};
+    TRY(training_job_create(job, spec, rng, error));
+    enum status status = compare_steps(job, &got, &want, text, size, error);
     training_result_free(&got, job->tensors);
     training_result_free(&want, job->tensors);
     return status;
@@ -498,8 +482,7 @@ static void check_training(const char *what, const struct train_config *config,
     snprintf(name, sizeof name, "%s, %zu training steps in %s", what, spec.steps,
              nn_dtype_name(dtype));
     if (fixture_open(&fixture, 0)) {
-        enum status status = training_job_create(&job, &spec, &fixture.rng, &error);
-        status = status == STATUS_OK ? train(&job, &fixture, text, sizeof text, &error) : status;
+        enum status status = train(&job, &spec, &fixture.rng, text, sizeof text, &error);
         if (status != STATUS_OK || text[0] != '\0') {
             TEST_FAIL("%s: %s", name, status != STATUS_OK ? error_text(&error, status) : text);
         }

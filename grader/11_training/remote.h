@@ -1,6 +1,6 @@
 /**
  * @file remote.h
- * @brief Lab 11's functions by the worker in use: what a case calls in their place.
+ * @brief Lab 11's functions as calls to the worker in use, for the cases.
  */
 #ifndef WARPBOOK_GRADER_11_TRAINING_REMOTE_H_
 #define WARPBOOK_GRADER_11_TRAINING_REMOTE_H_
@@ -11,10 +11,10 @@
 extern "C" {
 #endif
 
-/** The three; each fails with STATUS_INTERRUPTED when the worker is no more. */
+/** The three functions; each fails with STATUS_INTERRUPTED when the worker has ended. */
 extern const struct training_functions remote_training;
 
-/** As a call of remote_call_timed() wants it: host_starts in the arena of the worker in use. */
+/** Copies host_starts to the arena of the worker in use, as remote_call_timed() needs it. */
 MUST_CHECK enum status remote_attention_backward_problem(struct attention_backward_problem *problem,
                                                          struct error *error);
 

@@ -38,13 +38,14 @@ static void fail(const char *what, enum status status, const struct error *error
     }
 }
 
-/* From here on this side's worker is asked; the baseline's has a device once it is opened. */
+/* Selects this side's worker; the baseline's must open its device first. */
 static enum status open_side(enum remote_side which, struct error *error) {
     remote_use(which);
     return which == REMOTE_SUBJECT ? STATUS_OK : remote_open_device(error);
 }
 
-/* Bytes that must cross a memory, even into a cache three times as fast. */
+/* Fails a time in which the bytes could not be written even to a cache three times as fast as
+ * memory. */
 static void check_bytes(const struct grader_gpu *gpu, double bytes, double ms) {
     double bandwidth = gpu->properties.memory_bandwidth;
     if (bandwidth > 0.0 && ms < 1e3 * bytes / (3.0 * bandwidth)) {
@@ -60,6 +61,15 @@ struct norm_race {
     struct rng rng;
 };
 
+static enum status run_norm(struct norm_race *race, enum remote_side which, double *ms,
+                            struct error *error) {
+    struct norm_case *c = &race->sides[which];
+    TRY(norm_case_draw(c, &race->rng, error));
+    const struct layernorm_backward_call call = {norm_case_problem(c), race->workspace[which],
+                                                 NULL};
+    return remote_call_timed("layernorm_backward", &call, sizeof call, NULL, ms, error);
+}
+
 static double time_norm(void *argument, bool subject) {
     struct norm_race *race = argument;
     enum remote_side which = subject ? REMOTE_SUBJECT : REMOTE_BASELINE;
@@ -69,12 +79,7 @@ static double time_norm(void *argument, bool subject) {
     double ms = INFINITY;
     remote_use(which);
     grader_watch(c->name, PATIENCE);
-    enum status status = norm_case_draw(c, &race->rng, &error);
-    if (status == STATUS_OK) {
-        const struct layernorm_backward_call call = {norm_case_problem(c), race->workspace[which],
-                                                     NULL};
-        status = remote_call_timed("layernorm_backward", &call, sizeof call, NULL, &ms, &error);
-    }
+    enum status status = run_norm(race, which, &ms, &error);
     grader_watch("", 0);
     if (status == STATUS_OK && subject) {
         status = norm_case_check(c, text, sizeof text, &error);
@@ -118,7 +123,7 @@ struct attention_race {
     struct rng rng;
 };
 
-/* Of the five products that no way can do without. */
+/* FLOPs of the five products, which every algorithm needs. */
 static double flops_of(const struct attention_gradient_case *c) {
     double pairs = 0.0;
     for (size_t b = 0; b < c->spec.B; b++) {
@@ -205,6 +210,14 @@ struct adamw_race {
     struct rng rng;
 };
 
+static enum status run_adamw(struct adamw_race *race, enum remote_side which, double *ms,
+                             struct error *error) {
+    struct adamw_case *c = &race->sides[which];
+    TRY(adamw_case_draw(c, &race->rng, error));
+    const struct adamw_call call = {adamw_case_problem(c), NULL};
+    return remote_call_timed("adamw", &call, sizeof call, NULL, ms, error);
+}
+
 static double time_adamw(void *argument, bool subject) {
     struct adamw_race *race = argument;
     enum remote_side which = subject ? REMOTE_SUBJECT : REMOTE_BASELINE;
@@ -214,11 +227,7 @@ static double time_adamw(void *argument, bool subject) {
     double ms = INFINITY;
     remote_use(which);
     grader_watch(c->name, PATIENCE);
-    enum status status = adamw_case_draw(c, &race->rng, &error);
-    if (status == STATUS_OK) {
-        const struct adamw_call call = {adamw_case_problem(c), NULL};
-        status = remote_call_timed("adamw", &call, sizeof call, NULL, &ms, &error);
-    }
+    enum status status = run_adamw(race, which, &ms, &error);
     grader_watch("", 0);
     if (status == STATUS_OK && subject) {
         status = adamw_case_check(c, text, sizeof text, &error);
@@ -235,16 +244,9 @@ C_TEST(speedup, adamw) {
         return;
     }
     const size_t count = gpu.modelled ? (size_t)1 << 19 : (size_t)1 << 24;
-    const struct adamw_spec spec = {.count = count,
-                                    .decayed = count - count / 16,
-                                    .copy = true,
-                                    .rate = 1e-3f,
-                                    .beta1 = 0.9f,
-                                    .beta2 = 0.999f,
-                                    .eps = 1e-8f,
-                                    .decay = 0.1f,
-                                    .step = 7,
-                                    .scale = 0.5};
+    struct adamw_spec spec = adamw_spec_usual(count, count - count / 16);
+    spec.step = 7;
+    spec.scale = 0.5;
     for (int i = 0; i < REMOTE_SIDES; i++) {
         ASSERT_OK(open_side((enum remote_side)i, &error));
         ASSERT_OK(adamw_case_create(&race.sides[i], &spec, false, &error));
@@ -272,18 +274,28 @@ struct training_race {
     struct rng rng;
 };
 
-/* Of the layers' matrices: embeddings, pooler and classifier are little. */
+/* Weights of the layers' matrices; embeddings, pooler and classifier are few. */
 static double matrices_of(const struct bert_config *b) {
     return (double)b->L * (4.0 * (double)(b->C * b->C) + 2.0 * (double)(b->C * b->hidden));
 }
 
-/* Of their products, forward and twice back. */
+/* FLOPs of their products, once forward and twice backward. */
 static double flops_of_training(const struct training_job *job) {
     double rows = (double)(job->rows * job->spec.steps);
     return 3.0 * 2.0 * rows * matrices_of(&job->spec.config.bert);
 }
 
-/* Both sides have seen the same batches and are as far, so their losses must agree. */
+static enum status run_training(struct training_race *race, enum remote_side which, double *ms,
+                                struct error *error) {
+    TRY(training_job_steps(&race->job, race->models[which], race->first[which], ms, error));
+    if (which == REMOTE_SUBJECT) {
+        remote_check_counted(flops_of_training(&race->job));
+    }
+    return training_job_result(&race->job, race->models[which], false, &race->results[which],
+                               error);
+}
+
+/* Both sides have trained on the same batches for as many steps, so their losses must agree. */
 static double time_training(void *argument, bool subject) {
     struct training_race *race = argument;
     enum remote_side which = subject ? REMOTE_SUBJECT : REMOTE_BASELINE;
@@ -295,14 +307,7 @@ static double time_training(void *argument, bool subject) {
         training_job_renew(&race->job, &race->rng);
     }
     grader_watch("training steps", PATIENCE);
-    enum status status =
-        training_job_steps(&race->job, race->models[which], race->first[which], &ms, &error);
-    if (status == STATUS_OK && subject) {
-        remote_check_counted(flops_of_training(&race->job));
-    }
-    status = status == STATUS_OK ? training_job_result(&race->job, race->models[which], false,
-                                                       &race->results[which], &error)
-                                 : status;
+    enum status status = run_training(race, which, &ms, &error);
     grader_watch("", 0);
     race->first[which] += race->job.spec.steps;
     if (status == STATUS_OK && subject) {

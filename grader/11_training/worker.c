@@ -1,4 +1,4 @@
-/* Lab 11: what runs in the worker. */
+/* Lab 11: the functions of the worker. */
 #include <stdlib.h>
 
 #include "common/train/models/train_model.h"

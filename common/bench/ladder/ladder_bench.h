@@ -100,7 +100,8 @@ enum ladder_figure {
     LADDER_STEP_UP,         /**< speed relative to the row before */
     LADDER_IN_ALL,          /**< speed relative to the first row; of that one a dash */
     LADDER_SPEEDUP,         /**< the same; of the first row "1.00x" */
-    LADDER_OWN              /**< the lab's own, see struct ladder_bench */
+    LADDER_OWN,             /**< the lab's own, see struct ladder_bench */
+    LADDER_NONE             /**< always "–" */
 };
 
 struct ladder_column {
@@ -191,6 +192,8 @@ struct ladder_bench {
     int name_width; /**< of the first column */
     const struct ladder_column *columns;
     size_t columns_count;
+    /** Columns of a shape's table, columns_count of them; NULL: all tables have `columns`. */
+    const struct ladder_column *(*columns_of)(const struct ladder_shape *shape);
     const char *own_name; /**< of LADDER_OWN's figure in records, or NULL */
 
     bool needs_roofs; /**< for LADDER_ROOFLINE, --plot or the conditions */

@@ -12,6 +12,7 @@ struct table {
     const struct ladder_setup *setup;
     const struct ladder_shape *shape;
     struct ladder_text text;
+    const struct ladder_column *columns;
     double flops, bytes;
     void *problem;
     struct ladder_row *rows;
@@ -108,7 +109,7 @@ static void print_head(const struct table *t) {
     }
     printf("\n  %-*s", b->name_width, "step");
     for (size_t i = 0; i < b->columns_count; i++) {
-        printf(" %*s", b->columns[i].width, b->columns[i].title);
+        printf(" %*s", t->columns[i].width, t->columns[i].title);
     }
     printf("\n");
 }
@@ -138,7 +139,7 @@ static void print_peer(const struct table *t) {
     const struct ladder_bench *b = t->bench;
     printf("  %-*s", b->name_width, b->peer.row);
     for (size_t i = 0; i < b->columns_count; i++) {
-        if (!print_rate(t, &b->columns[i], t->peer_ms)) {
+        if (!print_rate(t, &t->columns[i], t->peer_ms)) {
             break;
         }
     }
@@ -180,6 +181,8 @@ static void print_column(const struct table *t, const struct ladder_column *colu
     case LADDER_OWN:
         printf(" %*.0f", width, row->own);
         return;
+    case LADDER_NONE:
+        return ladder_print_percent(width, NAN);
     default:
         print_rate(t, column, ms);
     }
@@ -217,7 +220,7 @@ static enum status show_row(void *argument, const struct ladder_row *row, double
     const struct ladder_bench *b = t->bench;
     printf("  %-*s", b->name_width, row->name);
     for (size_t i = 0; i < b->columns_count; i++) {
-        print_column(t, &b->columns[i], row, last_ms, first_ms);
+        print_column(t, &t->columns[i], row, last_ms, first_ms);
     }
     printf("\n");
     return append_row(t, row, error);
@@ -243,6 +246,8 @@ enum status ladder_table(const struct ladder_bench *bench, const struct ladder_s
     struct table t = {.bench = bench,
                       .setup = setup,
                       .shape = shape,
+                      .columns =
+                          bench->columns_of != NULL ? bench->columns_of(shape) : bench->columns,
                       .flops = bench->flops(shape),
                       .bytes = bench->bytes(shape),
                       .problem = calloc(1, bench->problem.bytes),

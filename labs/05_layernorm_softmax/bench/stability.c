@@ -1,4 +1,4 @@
-/* Three ways to a variance, in fp32, and how far each is off: no GPU needed. */
+/* The errors of three methods for the variance in fp32, on the CPU. */
 #include <math.h>
 #include <stdio.h>
 
@@ -7,7 +7,7 @@
 
 enum { ELEMENTS = 768, ROWS = 200 };
 
-/* E[x^2] - mean^2: one pass, and the difference of two large numbers. */
+/* E[x^2] - mean^2: one pass, but it subtracts two large numbers. */
 static float variance_naive(const float *x) {
     float sum = 0.0f, squares = 0.0f;
     for (int i = 0; i < ELEMENTS; i++) {
@@ -31,7 +31,7 @@ static float variance_two_pass(const float *x) {
     return squares / (float)ELEMENTS;
 }
 
-/* Welford 1962: one pass; mean and M2 = sum of (x - mean)^2 are right after each element. */
+/* Welford 1962: one pass, which updates mean and M2 = sum of (x - mean)^2 with each element. */
 static float variance_welford(const float *x) {
     float mean = 0.0f, M2 = 0.0f;
     for (int i = 0; i < ELEMENTS; i++) {
@@ -72,8 +72,8 @@ static double worst_error(float (*variance)(const float *), float mean, int *neg
 }
 
 void bench_stability(void) {
-    static float (*const ways[])(const float *) = {variance_naive, variance_two_pass,
-                                                   variance_welford};
+    static float (*const methods[])(const float *) = {variance_naive, variance_two_pass,
+                                                      variance_welford};
     printf(
         "\nrelative error of the variance in fp32, worst of %d rows of %d, standard deviation 1, "
         "on this CPU\n",
@@ -82,10 +82,10 @@ void bench_stability(void) {
     for (float mean = 0.0f; mean <= 100000.0f; mean = mean == 0.0f ? 10.0f : mean * 10.0f) {
         int below_zero = 0;
         printf("  %10.0f", (double)mean);
-        for (int way = 0; way < 3; way++) {
+        for (int method = 0; method < 3; method++) {
             int negative;
-            printf(" %16.2g", worst_error(ways[way], mean, &negative));
-            below_zero += way == 0 ? negative : 0;
+            printf(" %16.2g", worst_error(methods[method], mean, &negative));
+            below_zero += method == 0 ? negative : 0;
         }
         if (below_zero > 0) {
             printf("   %d of %d below zero: sqrt() gives NaN", below_zero, ROWS);

@@ -1,270 +1,157 @@
 /* Attention's gradient in the bench: texts of one length, q, k and v as thirds of one matrix. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "common/train/train_engine.h"
-#include "labs/11_training/bench/parts.h"
+#include "labs/11_training/bench/problem.h"
 
 enum { QKV, OUT, DOUT, LSE, DQKV, TENSORS };
 
-/* Heads of texts that are compared, spread over all: the oracle has one CPU. */
+/* Texts that are compared, spread over all. */
 enum { CHECKED = 4 };
 
-struct sizes {
-    size_t B, NH, T, HS, C, rows;
-};
-
-static struct sizes sizes_of(const struct bench_shape *s) {
-    struct sizes z = {.B = s->sizes[0], .NH = s->sizes[1], .T = s->sizes[2], .HS = s->sizes[3]};
-    z.C = z.NH * z.HS;
-    z.rows = z.B * z.T;
-    return z;
+static enum status make_text(struct bench_attention *a, const struct ladder_shape *s,
+                             struct error *error) {
+    struct rng rng = rng_create(4);
+    const size_t NH = s->sizes[1], HS = s->sizes[3];
+    const struct attention_gradient_spec spec = {.dtype = (enum nn_dtype)s->dtype,
+                                                 .NH = NH,
+                                                 .KVH = NH,
+                                                 .HS = HS,
+                                                 .joined = true,
+                                                 .packed = true,
+                                                 .B = 1,
+                                                 .lengths = {(int32_t)s->sizes[2]},
+                                                 .loudness = 1.0};
+    TRY(attention_gradient_create(&a->text, &spec, &rng, false, error));
+    return attention_gradient_send(&a->text, error);
 }
 
-static float scale_of(const struct sizes *z) {
-    return 1.0f / sqrtf((float)z->HS);
-}
-
-/* One head of one text: its tensors close together, and the gradients that they ought to have. */
-struct one {
-    size_t b, h;
-    double *q, *k, *v, *out, *dout, *dq, *dk, *dv; /* (T, HS) */
-    double *lse;                                   /* (T) */
-    int32_t starts[2];
-    struct train_attention attention; /* points to the above */
-};
-
-static enum status one_create(struct one *one, const struct sizes *z, int which) {
-    size_t count = z->T * z->HS;
-    double **parts[] = {&one->q,    &one->k,  &one->v,  &one->out,
-                        &one->dout, &one->dq, &one->dk, &one->dv};
-    *one = (struct one){0};
-    size_t pair = z->B * z->NH > 1 ? (z->B * z->NH - 1) * (size_t)which / (CHECKED - 1) : 0;
-    one->b = pair / z->NH;
-    one->h = pair % z->NH;
-    one->q = calloc(8 * count + z->T, sizeof *one->q);
-    for (int i = 1; i < 8 && one->q != NULL; i++) {
-        *parts[i] = one->q + (size_t)i * count;
-    }
-    one->lse = one->q != NULL ? one->q + 8 * count : NULL;
-    one->starts[1] = (int32_t)z->T;
-    one->attention = (struct train_attention){.q = one->q,
-                                              .k = one->k,
-                                              .v = one->v,
-                                              .starts = one->starts,
-                                              .host_starts = one->starts,
-                                              .B = 1,
-                                              .rows = z->T,
-                                              .longest = z->T,
-                                              .NH = 1,
-                                              .KVH = 1,
-                                              .HS = z->HS,
-                                              .q_stride = z->HS,
-                                              .kv_stride = z->HS,
-                                              .scale = scale_of(z)};
-    return one->q != NULL ? STATUS_OK : STATUS_OUT_OF_MEMORY;
-}
-
-static void one_free(struct one *one) {
-    free(one->q);
-}
-
-/* The head's rows of a tensor whose rows are `stride` apart, to or from the head's own. */
-static void copy_head(double *own, double *tensor, size_t stride, const struct sizes *z,
-                      const struct one *one, bool to_tensor) {
-    for (size_t t = 0; t < z->T; t++) {
-        double *row = tensor + (one->b * z->T + t) * stride + one->h * z->HS;
-        double *own_row = own + t * z->HS;
-        memcpy(to_tensor ? row : own_row, to_tensor ? own_row : row, z->HS * sizeof *own);
-    }
-}
-
-static void take_inputs(struct one *one, const struct bench_case *c, const struct sizes *z) {
-    double *qkv = c->tensors[QKV].values;
-    copy_head(one->q, qkv, 3 * z->C, z, one, false);
-    copy_head(one->k, qkv + z->C, 3 * z->C, z, one, false);
-    copy_head(one->v, qkv + 2 * z->C, 3 * z->C, z, one, false);
-    copy_head(one->out, c->tensors[OUT].values, z->C, z, one, false);
-    copy_head(one->dout, c->tensors[DOUT].values, z->C, z, one, false);
-    for (size_t t = 0; t < z->T; t++) {
-        one->lse[t] = c->tensors[LSE].values[(one->b * z->T + t) * z->NH + one->h];
-    }
-}
-
-/* Its forward pass, into the case's values of out and lse. */
-static enum status forward(struct bench_case *c, const struct sizes *z, int which,
-                           const struct train_engine *reference) {
-    struct one one;
-    TRY(one_create(&one, z, which));
-    take_inputs(&one, c, z);
-    enum status status = reference->attention(reference->context, one.out, one.lse, &one.attention);
-    copy_head(one.out, c->tensors[OUT].values, z->C, z, &one, true);
-    for (size_t t = 0; t < z->T; t++) {
-        c->tensors[LSE].values[(one.b * z->T + t) * z->NH + one.h] = one.lse[t];
-    }
-    one_free(&one);
-    return status;
-}
-
-/* Of heads that are not compared out stays 0, and lse what equal scores would have: the work is the
-   same. */
-static enum status fill_forward(struct bench_case *c, const struct sizes *z, struct error *error) {
-    struct train_engine reference;
-    TRY(train_reference_create(&reference));
-    for (size_t i = 0; i < z->rows * z->NH; i++) {
-        c->tensors[LSE].values[i] = log((double)z->T) + 0.5;
-    }
-    enum status status = STATUS_OK;
-    for (int i = 0; i < CHECKED && status == STATUS_OK; i++) {
-        status = forward(c, z, i, &reference);
-    }
-    train_engine_destroy(&reference);
-    TRY(status);
-    TRY(bench_tensor_put(&c->tensors[OUT], error));
-    return bench_tensor_put(&c->tensors[LSE], error);
-}
-
-static enum status make_starts(struct bench_case *c, const struct sizes *z, struct error *error) {
-    size_t bytes = (z->B + 1) * sizeof *c->starts;
-    c->starts = malloc(bytes);
-    if (c->starts == NULL) {
+static enum status make_starts(struct bench_attention *a, struct error *error) {
+    const size_t bytes = (a->B + 1) * sizeof *a->starts;
+    a->starts = malloc(bytes);
+    if (a->starts == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory on the host");
     }
-    for (size_t b = 0; b <= z->B; b++) {
-        c->starts[b] = (int32_t)(b * z->T);
+    for (size_t b = 0; b <= a->B; b++) {
+        a->starts[b] = (int32_t)(b * a->text.rows);
     }
-    TRY(device_alloc((void **)&c->d_starts, bytes, error));
-    return device_write(c->d_starts, c->starts, bytes, NULL, error);
+    TRY(device_alloc((void **)&a->d_starts, bytes, error));
+    return device_write(a->d_starts, a->starts, bytes, NULL, error);
+}
+
+static void *at(const struct bench_repeated *r, size_t element) {
+    return (char *)r->device + element * nn_dtype_bytes(r->tensor->dtype);
 }
 
 /* The first texts. */
-static struct attention_backward_problem problem_of(const struct bench_case *c, size_t texts) {
-    const struct bench_tensor *t = c->tensors;
-    const struct sizes z = sizes_of(&c->shape);
-    size_t bytes = z.C * nn_dtype_bytes(c->dtype);
-    char *qkv = t[QKV].device, *dqkv = t[DQKV].device;
-    return (struct attention_backward_problem){.dtype = c->dtype,
-                                               .q = qkv,
-                                               .k = qkv + bytes,
-                                               .v = qkv + 2 * bytes,
-                                               .out = t[OUT].device,
-                                               .dout = t[DOUT].device,
-                                               .lse = t[LSE].device,
-                                               .dq = dqkv,
-                                               .dk = dqkv + bytes,
-                                               .dv = dqkv + 2 * bytes,
-                                               .starts = c->d_starts,
-                                               .host_starts = c->starts,
-                                               .B = texts,
-                                               .rows = texts * z.T,
-                                               .longest = z.T,
-                                               .NH = z.NH,
-                                               .KVH = z.NH,
-                                               .HS = z.HS,
-                                               .q_stride = 3 * z.C,
-                                               .kv_stride = 3 * z.C,
-                                               .scale = scale_of(&z)};
+static struct attention_backward_problem problem_of(const struct bench_attention *a, size_t texts) {
+    const struct bench_repeated *t = a->tensors;
+    const size_t C = a->text.spec.NH * a->text.spec.HS;
+    struct attention_backward_problem problem = attention_gradient_problem(&a->text);
+    problem.q = at(&t[QKV], 0);
+    problem.k = at(&t[QKV], C);
+    problem.v = at(&t[QKV], 2 * C);
+    problem.out = t[OUT].device;
+    problem.dout = t[DOUT].device;
+    problem.lse = t[LSE].device;
+    problem.dq = at(&t[DQKV], 0);
+    problem.dk = at(&t[DQKV], C);
+    problem.dv = at(&t[DQKV], 2 * C);
+    problem.starts = a->d_starts;
+    problem.host_starts = a->starts;
+    problem.B = texts;
+    problem.rows = texts * a->text.rows;
+    return problem;
 }
 
-static enum status create(struct bench_case *c, struct error *error) {
-    const struct sizes z = sizes_of(&c->shape);
-    struct rng rng = rng_create(4);
-    const size_t counts[] = {z.rows * 3 * z.C, z.rows * z.C, z.rows * z.C, z.rows * z.NH,
-                             z.rows * 3 * z.C};
+static enum status create(struct bench_problem *p, const struct ladder_shape *s,
+                          struct error *error) {
+    struct bench_attention *a = &p->attention;
+    struct attention_gradient_case *text = &a->text;
+    const struct tensor *const tensors[TENSORS] = {&text->qkv[0], &text->out, &text->dout,
+                                                   &text->lse, &text->dqkv[0]};
+    a->B = s->sizes[0];
+    TRY(make_text(a, s, error));
+    TRY(make_starts(a, error));
     for (int i = 0; i < TENSORS; i++) {
-        enum nn_dtype dtype = i == LSE ? NN_F32 : c->dtype;
-        TRY(bench_tensor_create(&c->tensors[i], dtype, counts[i], 0, error));
+        TRY(bench_repeated_create(&a->tensors[i], tensors[i], a->B * tensors[i]->count, error));
+        TRY(bench_repeated_fill(&a->tensors[i], error));
     }
-    TRY(make_starts(c, &z, error));
-    TRY(bench_tensor_draw(&c->tensors[QKV], &rng, 0.0, 1.0, error));
-    TRY(bench_tensor_draw(&c->tensors[DOUT], &rng, 0.1, 1.0, error));
-    TRY(fill_forward(c, &z, error));
-    const struct attention_backward_problem problem = problem_of(c, z.B);
-    return device_alloc(&c->scratch, attention_backward_scratch(&problem), error);
+    const struct attention_backward_problem problem = problem_of(a, a->B);
+    return device_alloc(&a->scratch, attention_backward_scratch(&problem), error);
 }
 
-static void destroy(struct bench_case *c) {
+static void free_problem(struct bench_problem *p) {
+    struct bench_attention *a = &p->attention;
     for (int i = 0; i < TENSORS; i++) {
-        bench_tensor_free(&c->tensors[i]);
+        bench_repeated_free(&a->tensors[i]);
     }
-    device_free(c->scratch);
-    device_free(c->d_starts);
-    free(c->starts);
+    attention_gradient_free(&a->text);
+    device_free(a->scratch);
+    device_free(a->d_starts);
+    free(a->starts);
 }
 
-static enum status run(struct bench_case *c, size_t rows, device_stream stream,
-                       struct error *error) {
-    const struct attention_backward_problem problem = problem_of(c, rows);
-    return c->functions->attention_backward(&problem, c->scratch, stream, error);
+static enum status run(struct bench_problem *p, const struct training_functions *functions,
+                       size_t rows, device_stream stream, struct error *error) {
+    const struct attention_backward_problem problem = problem_of(&p->attention, rows);
+    return functions->attention_backward(&problem, p->attention.scratch, stream, error);
 }
 
-/* fp32: as the ladder's test. bf16: p and ds are rounded before they multiply, the result once. */
-static enum status check_one(struct bench_case *c, struct one *one, const struct sizes *z,
-                             char *wrong, size_t size, struct error *error) {
-    double storage = c->dtype == NN_F32 ? 0.0 : 4.0 * nn_dtype_rounding(c->dtype);
-    const double *want[] = {one->dq, one->dk, one->dv};
-    static const char *const names[] = {"dq", "dk", "dv"};
-    for (size_t i = 0; i < 3 && wrong[0] == '\0'; i++) {
-        size_t first = one->b * z->T * 3 * z->C + i * z->C + one->h * z->HS;
-        TRY(bench_tensor_check(&c->tensors[DQKV], names[i], want[i], first, z->T, z->HS, 3 * z->C,
-                               5e-5 + storage, wrong, size, error));
+static enum status check_text(struct bench_attention *a, size_t text, char *wrong, size_t size,
+                              struct error *error) {
+    for (int i = 0; i < TENSORS; i++) {
+        const struct bench_repeated *r = &a->tensors[i];
+        TRY(bench_repeated_fetch(r, text * r->tensor->count, error));
+    }
+    return attention_gradient_check(&a->text, wrong, size, error);
+}
+
+static enum status check(struct bench_problem *p, const struct training_functions *functions,
+                         char *wrong, size_t size, struct error *error) {
+    struct bench_attention *a = &p->attention;
+    const size_t count = a->B < CHECKED ? a->B : CHECKED;
+    TRY(attention_gradient_send(&a->text, error));
+    TRY(bench_repeated_fill(&a->tensors[DQKV], error)); /* NaN */
+    TRY(run(p, functions, a->B, NULL, error));
+    wrong[0] = '\0';
+    for (size_t i = 0; i < count && wrong[0] == '\0'; i++) {
+        TRY(check_text(a, count < 2 ? 0 : (a->B - 1) * i / (count - 1), wrong, size, error));
     }
     return STATUS_OK;
 }
 
-static enum status expect_and_check(struct bench_case *c, const struct sizes *z, int which,
-                                    const struct train_engine *reference, char *wrong, size_t size,
-                                    struct error *error) {
-    struct one one;
-    TRY(one_create(&one, z, which));
-    take_inputs(&one, c, z);
-    const struct train_attention_gradient gradient = {one.dq, one.dk, one.dv};
-    enum status status = reference->attention_backward(reference->context, &gradient, one.dout,
-                                                       one.out, one.lse, &one.attention);
-    if (status == STATUS_OK) {
-        status = check_one(c, &one, z, wrong, size, error);
-    }
-    one_free(&one);
-    return status;
-}
-
-static enum status check(struct bench_case *c, char *wrong, size_t size, struct error *error) {
-    const struct sizes z = sizes_of(&c->shape);
-    struct train_engine reference;
-    TRY(bench_tensor_poison(&c->tensors[DQKV], error));
-    TRY(run(c, z.B, NULL, error));
-    TRY(train_reference_create(&reference));
-    enum status status = STATUS_OK;
-    wrong[0] = '\0';
-    for (int i = 0; i < CHECKED && status == STATUS_OK && wrong[0] == '\0'; i++) {
-        status = expect_and_check(c, &z, i, &reference, wrong, size, error);
-    }
-    train_engine_destroy(&reference);
-    return status;
-}
-
-static void describe(const struct bench_shape *s, char *text, size_t size) {
+static void describe(const struct ladder_shape *s, char *text, size_t size) {
     snprintf(text, size, "b%zu h%zu s%zu d%zu", s->sizes[0], s->sizes[1], s->sizes[2], s->sizes[3]);
 }
 
+/* Of a text: elements of q, of all heads, and elements of lse. */
+static double elements(const struct ladder_shape *s) {
+    return (double)s->sizes[1] * (double)s->sizes[2] * (double)s->sizes[3];
+}
+
+static double numbers(const struct ladder_shape *s) {
+    return (double)s->sizes[1] * (double)s->sizes[2];
+}
+
 /* Five products of each pair of a query and a key: scores, dp, dq, dk, dv. */
-static double flops(const struct bench_shape *s) {
-    const struct sizes z = sizes_of(s);
-    return 10.0 * (double)z.rows * (double)z.T * (double)z.C;
+static double flops(const struct ladder_shape *s) {
+    return 10.0 * (double)s->sizes[0] * elements(s) * (double)s->sizes[2];
 }
 
-/* q, k, v, out, dout and three gradients, and lse. */
-static double bytes(const struct bench_shape *s, enum nn_dtype dtype) {
-    const struct sizes z = sizes_of(s);
-    return 8.0 * (double)z.rows * (double)z.C * (double)nn_dtype_bytes(dtype) +
-           4.0 * (double)z.rows * (double)z.NH;
+/* Of a text: q, k, v, out, dout and three gradients, and lse. */
+static double text_bytes(const struct ladder_shape *s) {
+    return 8.0 * elements(s) * (double)nn_dtype_bytes((enum nn_dtype)s->dtype) + 4.0 * numbers(s);
 }
 
-static double memory(const struct bench_shape *s, enum nn_dtype dtype) {
-    const struct sizes z = sizes_of(s);
-    return bytes(s, dtype) + 8.0 * (double)z.rows * (double)z.NH * (double)(z.T + z.HS + 2);
+static double bytes(const struct ladder_shape *s) {
+    return (double)s->sizes[0] * text_bytes(s);
+}
+
+/* All texts, the one that is repeated, and scratch memory of both. */
+static double memory(const struct ladder_shape *s) {
+    double scratch = 8.0 * numbers(s) * (double)(s->sizes[2] + s->sizes[3] + 2);
+    return (double)(s->sizes[0] + 1) * (text_bytes(s) + scratch);
 }
 
 static bool differ(const struct training_functions *a, const struct training_functions *b) {
@@ -274,10 +161,9 @@ static bool differ(const struct training_functions *a, const struct training_fun
 const struct bench_function bench_attention = {.name = "attention_backward",
                                                .flag = "attention",
                                                .example = "B,NH,T,HS",
-                                               .sizes = 4,
-                                               .unit = "TFLOP/s",
+                                               .counts_flops = true,
                                                .create = create,
-                                               .destroy = destroy,
+                                               .free = free_problem,
                                                .run = run,
                                                .check = check,
                                                .describe = describe,

@@ -9,11 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/base/flags.h"
-#include "common/bench/bench_program.h"
-#include "common/bench/device/device_bench.h"
-#include "common/bench/device/device_peaks.h"
-#include "labs/11_training/bench/parts.h"
+#include "labs/11_training/bench/problem.h"
+#include "labs/11_training/bench/training_bench.h"
 
 enum {
     MOST_TEXTS = 1024,
@@ -24,37 +21,98 @@ enum {
 };
 #define MOST_PARAMETERS ((size_t)1 << 40)
 
-/* The command line before its texts are read. */
-struct options {
-    const char *shape_text, *op_text, *dtype_text;
-    struct bench_shape shape;
-    struct bench_setup setup;
+/* Operations that simt does in about a minute a step. */
+#define SIMT_FLOPS 2e9
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* BERT-base with 16 texts of 128 and of 512 tokens, and its parameters. */
+static const struct ladder_shape gpu_shapes[] = {
+    {.op = BENCH_LAYERNORM, .sizes = {2048, 768}},
+    {.op = BENCH_LAYERNORM, .sizes = {8192, 768}},
+    {.op = BENCH_ATTENTION, .sizes = {16, 12, 128, 64}},
+    {.op = BENCH_ATTENTION, .sizes = {16, 12, 512, 64}},
+    {.op = BENCH_ADAMW, .sizes = {109483778}},
 };
 
-static enum status parse_op(const char *text, int *op, struct error *error) {
-    for (*op = 0; *op < BENCH_OPS; ++*op) {
-        if (strcmp(text, bench_function_of((enum bench_op) * op)->flag) == 0) {
-            return STATUS_OK;
-        }
-    }
-    return error_set(error, STATUS_INVALID_ARGUMENT,
-                     "--op is 'layernorm', 'attention' or 'adamw', not '%s'", text);
+/* What simt does in seconds. */
+static const struct ladder_shape simt_shapes[] = {
+    {.op = BENCH_LAYERNORM, .sizes = {512, 768}},
+    {.op = BENCH_ATTENTION, .sizes = {2, 12, 128, 64}},
+    {.op = BENCH_ADAMW, .sizes = {1 << 20}},
+};
+static const struct ladder_shape simt_quick_shapes[] = {
+    {.op = BENCH_LAYERNORM, .sizes = {64, 768}},
+    {.op = BENCH_ATTENTION, .sizes = {1, 1, 64, 64}},
+    {.op = BENCH_ADAMW, .sizes = {1 << 15}},
+};
+
+static const enum nn_dtype dtypes[] = {NN_F32, NN_BF16};
+
+static const struct bench_function *function_of(const struct ladder_shape *shape) {
+    static const struct bench_function *const functions[] = {&bench_layernorm, &bench_attention,
+                                                             &bench_adamw};
+    return functions[shape->op];
 }
 
-static enum status parse_dtype(const char *text, int *dtype, struct error *error) {
-    static const enum nn_dtype dtypes[] = {NN_F32, NN_BF16};
-    for (int i = 0; i < 2; i++) {
-        *dtype = (int)dtypes[i];
-        if (strcmp(text, nn_dtype_name(dtypes[i])) == 0) {
-            return STATUS_OK;
-        }
-    }
-    return error_set(error, STATUS_INVALID_ARGUMENT, "--dtype is 'fp32' or 'bf16', not '%s'", text);
+/* ---- The command line ---- */
+
+static const char *op_name(size_t i) {
+    const struct ladder_shape shape = {.op = (int)i};
+    return i < BENCH_OPS ? function_of(&shape)->flag : NULL;
 }
 
-/* What the contract takes, and for attention what the bench has memory for. Rows and parameters
-   that memory holds are looked at later. */
-static bool is_possible(const struct bench_shape *s) {
+static const char *dtype_name(size_t i) {
+    return i < COUNT(dtypes) ? nn_dtype_name(dtypes[i]) : NULL;
+}
+
+/* Flags of training steps. */
+static enum status check_model(const struct ladder_setup *setup, struct error *error) {
+    struct training_options *o = setup->options;
+    const struct {
+        const char *name;
+        int value, most;
+    } numbers[] = {{"batch-size", o->batch, MOST_TEXTS},
+                   {"max-length", o->length, MOST_LENGTH},
+                   {"kernels", o->kernels, MOST_KERNELS}};
+    for (size_t i = 0; i < COUNT(numbers); i++) {
+        if (numbers[i].value < 0 || numbers[i].value > numbers[i].most) {
+            return error_set(error, STATUS_INVALID_ARGUMENT, "--%s %d: from 1 to %d, or 0",
+                             numbers[i].name, numbers[i].value, numbers[i].most);
+        }
+        o->model = o->model || numbers[i].value > 0;
+    }
+    if (o->model && (o->op_text != NULL || setup->shape_text != NULL)) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "--op and --shape are a function's; --model, --batch-size, --max-length "
+                         "and --kernels are training steps'");
+    }
+    return STATUS_OK;
+}
+
+static enum status check_options(struct ladder_setup *setup, struct error *error) {
+    struct training_options *o = setup->options;
+    size_t count;
+    const struct training_step *steps = training_ladder(&count);
+    TRY(check_model(setup, error));
+    if (o->op_text != NULL) {
+        TRY(ladder_parse_name(o->op_text, op_name, "--op is 'layernorm', 'attention' or 'adamw'",
+                              &o->op, error));
+    }
+    if (o->dtype_text != NULL) {
+        int i = 0;
+        TRY(ladder_parse_name(o->dtype_text, dtype_name, "--dtype is 'fp32' or 'bf16'", &i, error));
+        o->dtype = (int)dtypes[i];
+    }
+    if (setup->step != NULL && strcmp(setup->step, "last") == 0) {
+        setup->step = steps[count - 1].name; /* the one that training runs */
+    }
+    return STATUS_OK;
+}
+
+/* What the contract takes, and for attention what the bench has memory for. Whether there is memory
+   for rows and parameters is checked later. */
+static bool is_possible(const struct ladder_shape *s) {
     const size_t *sizes = s->sizes;
     switch (s->op) {
     case BENCH_LAYERNORM:
@@ -68,7 +126,7 @@ static bool is_possible(const struct bench_shape *s) {
 }
 
 /* The same in words. */
-static void say_possible(enum bench_op op, char *text, size_t size) {
+static void say_possible(int op, char *text, size_t size) {
     switch (op) {
     case BENCH_LAYERNORM:
         snprintf(text, size, "ROWS up to %zu, C up to %zu", TRAINING_MAX_ROWS, TRAINING_MAX_C);
@@ -82,139 +140,212 @@ static void say_possible(enum bench_op op, char *text, size_t size) {
     }
 }
 
-static enum status parse_shape(struct options *o, struct error *error) {
-    if (o->setup.op < 0) {
+static enum status parse_shape(const struct ladder_setup *setup, struct ladder_shape *shape,
+                               struct error *error) {
+    const struct training_options *o = setup->options;
+    char limits[120];
+    if (o->op < 0) {
         return error_set(error, STATUS_INVALID_ARGUMENT, "--shape wants --op");
     }
-    o->shape.op = (enum bench_op)o->setup.op;
-    const struct bench_function *function = bench_function_of(o->shape.op);
-    size_t *const sizes[] = {&o->shape.sizes[0], &o->shape.sizes[1], &o->shape.sizes[2],
-                             &o->shape.sizes[3]};
-    if (!bench_parse_sizes(o->shape_text, sizes, function->sizes) || !is_possible(&o->shape)) {
-        char limits[120];
-        say_possible(o->shape.op, limits, sizeof limits);
-        return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "--shape of --op %s is %s, numbers from 1 on, %s; not '%s'",
-                         function->flag, function->example, limits, o->shape_text);
-    }
-    o->setup.shape = &o->shape;
-    return STATUS_OK;
-}
-
-/* The last step is the one that training runs. */
-static enum status check_step(struct bench_setup *setup, struct error *error) {
-    size_t count;
-    const struct training_step *steps = training_ladder(&count);
-    if (setup->step == NULL) {
+    shape->op = o->op;
+    const struct bench_function *function = function_of(shape);
+    if (ladder_parse_sizes(setup->shape_text, function->example, shape, NULL) == STATUS_OK &&
+        is_possible(shape)) {
         return STATUS_OK;
     }
-    if (strcmp(setup->step, "last") == 0) {
-        setup->step = steps[count - 1].name;
-    }
-    return bench_check_step(setup->step, error);
+    say_possible(shape->op, limits, sizeof limits);
+    return error_set(error, STATUS_INVALID_ARGUMENT,
+                     "--shape of --op %s is %s, numbers from 1 on, %s; not '%s'", function->flag,
+                     function->example, limits, setup->shape_text);
 }
 
-static enum status check_model(struct options *o, struct error *error) {
-    struct bench_setup *setup = &o->setup;
-    const struct {
-        const char *name;
-        int value, most;
-    } numbers[] = {{"batch-size", setup->batch, MOST_TEXTS},
-                   {"max-length", setup->length, MOST_LENGTH},
-                   {"kernels", setup->kernels, MOST_KERNELS}};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        if (numbers[i].value < 0 || numbers[i].value > numbers[i].most) {
-            return error_set(error, STATUS_INVALID_ARGUMENT, "--%s %d: from 1 to %d, or 0",
-                             numbers[i].name, numbers[i].value, numbers[i].most);
-        }
-        setup->model = setup->model || numbers[i].value > 0;
+/* ---- Tables ---- */
+
+/* Is there memory for a table, and on simt the time? */
+static enum status check_table(const struct ladder_setup *setup, const struct ladder_shape *shape,
+                               struct error *error) {
+    const struct bench_function *function = function_of(shape);
+    double bytes = function->memory(shape), flops = function->flops(shape);
+    if (bytes > 0.9 * (double)setup->gpu.memory_bytes) {
+        return error_set(error, STATUS_OUT_OF_MEMORY,
+                         "--shape needs %.1f GB on the GPU, which has %.1f", 1e-9 * bytes,
+                         1e-9 * (double)setup->gpu.memory_bytes);
     }
-    if (setup->model && (o->op_text != NULL || o->shape_text != NULL)) {
+    if (setup->gpu.modelled && flops > SIMT_FLOPS) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "--op and --shape are a function's; --model, --batch-size, --max-length "
-                         "and --kernels are training steps'");
+                         "--shape has %.1f GFLOP: too many for simt, which does up to %.0f",
+                         1e-9 * flops, 1e-9 * SIMT_FLOPS);
     }
     return STATUS_OK;
 }
 
-/* What the flags say beyond their types. */
-static enum status check(void *options, struct error *error) {
-    struct options *o = options;
-    TRY(check_model(o, error));
-    if (o->op_text != NULL) {
-        TRY(parse_op(o->op_text, &o->setup.op, error));
-    }
-    if (o->dtype_text != NULL) {
-        TRY(parse_dtype(o->dtype_text, &o->setup.dtype, error));
-    }
-    if (o->shape_text != NULL) {
-        TRY(parse_shape(o, error));
-    }
-    return check_step(&o->setup, error);
+/* Default shapes are left out table by table, because their types need different memory. */
+static enum status check_shape(const struct ladder_setup *setup, const struct ladder_shape *shape,
+                               struct error *error) {
+    const struct training_options *o = setup->options;
+    struct ladder_shape table = *shape;
+    table.dtype = o->dtype == NN_BF16 ? NN_BF16 : NN_F32;
+    return setup->shape_text != NULL ? check_table(setup, &table, error) : STATUS_OK;
 }
 
-static enum status open_gpu(struct bench_setup *setup, struct error *error) {
-    TRY(device_open(error));
-    TRY(device_properties(&setup->gpu, error));
-    if (setup->shape != NULL) {
-        enum nn_dtype dtype = setup->dtype == (int)NN_BF16 ? NN_BF16 : NN_F32;
-        TRY(bench_check_shape(setup, setup->shape, dtype, error));
-    }
-    return device_peaks(&setup->roofs, error);
+static bool choose_table(const struct ladder_setup *setup, struct ladder_shape *shape, size_t i) {
+    const struct training_options *o = setup->options;
+    shape->dtype = (int)dtypes[i];
+    return (o->op < 0 || o->op == shape->op) && (o->dtype < 0 || o->dtype == shape->dtype) &&
+           check_table(setup, shape, NULL) == STATUS_OK;
 }
 
 /* With --shape, --op, --dtype or --step only the ladder is run, unless --model is asked for. */
-static bool is_whole(const struct bench_setup *setup) {
-    return setup->op < 0 && setup->dtype < 0 && setup->step == NULL;
+static enum ladder_scope scope_of(const struct ladder_setup *setup) {
+    const struct training_options *o = setup->options;
+    bool whole = o->op < 0 && o->dtype < 0 && setup->step == NULL;
+    return o->model ? LADDER_PARTS_ALONE : whole ? LADDER_AND_PARTS : LADDER_ALONE;
 }
 
-static enum status run(void *options, struct error *error) {
-    char text[400];
-    struct bench_setup *setup = &((struct options *)options)->setup;
-    TRY(open_gpu(setup, error));
-    printf("%s: %s\n", WARPBOOK_SUBJECT, device_bench_headline(&setup->gpu, text, sizeof text));
-    printf("roofs, %s: %.0f GB/s, %.1f TFLOP/s fp32%s\n",
-           setup->roofs.modelled ? "from clocks and widths" : "measured",
-           1e-9 * setup->roofs.bytes_per_s, 1e-12 * setup->roofs.flops_per_s,
-           setup->gpu.modelled ? "" : "; L2 is flushed before each run");
-    if (!setup->model) {
-        TRY(bench_ladder(setup, error));
-    }
-    if (setup->model || is_whole(setup)) {
-        TRY(bench_model(setup, error));
-    }
-    bench_print_recorded();
-    return STATUS_OK;
+static const char *step_name(size_t i) {
+    size_t count;
+    const struct training_step *steps = training_ladder(&count);
+    return i < count ? steps[i].name : NULL;
 }
+
+/* Steps that have a new function. */
+static bool has_step(const struct ladder_shape *shape, size_t i) {
+    size_t count;
+    const struct training_step *steps = training_ladder(&count);
+    return i == 0 || function_of(shape)->differ(&steps[i].functions, &steps[i - 1].functions);
+}
+
+static double flops_of(const struct ladder_shape *shape) {
+    return function_of(shape)->flops(shape);
+}
+
+static double bytes_of(const struct ladder_shape *shape) {
+    return function_of(shape)->bytes(shape);
+}
+
+static void describe(const struct ladder_setup *setup, const struct ladder_shape *shape,
+                     struct ladder_text *text) {
+    text->op = function_of(shape)->name;
+    text->dtype = nn_dtype_name((enum nn_dtype)shape->dtype);
+    function_of(shape)->describe(shape, text->shape, sizeof text->shape);
+    snprintf(text->title, sizeof text->title, "%s %s, %s, %s", text->op, text->dtype, text->shape,
+             device_bench_verb(&setup->gpu));
+}
+
+static const char *conditions(const struct ladder_setup *setup, char *text, size_t size) {
+    snprintf(text, size, "\nroofs, %s: %.0f GB/s, %.1f TFLOP/s fp32%s",
+             setup->roofs.modelled ? "from clocks and widths" : "measured",
+             1e-9 * setup->roofs.bytes_per_s, 1e-12 * setup->roofs.flops_per_s,
+             setup->gpu.modelled ? "" : "; L2 is flushed before each run");
+    return text;
+}
+
+/* The roofs are those of fp32 and of memory; products in bf16 have another roof. */
+#define COLUMNS(figure, unit, roofline)                                     \
+    {                                                                       \
+        {LADDER_MS, 9, "ms"}, {figure, 9, unit}, {roofline, 9, "roofline"}, \
+            {LADDER_STEP_UP, 9, "step up"}, {LADDER_IN_ALL, 9, "in all"},   \
+    }
+static const struct ladder_column by_bytes[] = COLUMNS(LADDER_GB_PER_S, "GB/s", LADDER_ROOFLINE);
+static const struct ladder_column by_flops[] =
+    COLUMNS(LADDER_TFLOP_PER_S, "TFLOP/s", LADDER_ROOFLINE);
+static const struct ladder_column by_bf16_flops[] =
+    COLUMNS(LADDER_TFLOP_PER_S, "TFLOP/s", LADDER_NONE);
+
+static const struct ladder_column *columns_of(const struct ladder_shape *shape) {
+    return !function_of(shape)->counts_flops ? by_bytes
+           : shape->dtype == NN_F32          ? by_flops
+                                             : by_bf16_flops;
+}
+
+/* ---- Problems ---- */
+
+static enum status create_problem(void *problem, const struct ladder_setup *setup,
+                                  const struct ladder_shape *shape, struct error *error) {
+    (void)setup;
+    ((struct bench_problem *)problem)->function = function_of(shape);
+    return function_of(shape)->create(problem, shape, error);
+}
+
+static void free_problem(void *problem) {
+    ((struct bench_problem *)problem)->function->free(problem);
+}
+
+static const struct training_functions *functions_of(size_t step) {
+    size_t count;
+    return &training_ladder(&count)[step].functions;
+}
+
+static enum status run(void *problem, size_t step, size_t rows, device_stream stream,
+                       struct error *error) {
+    struct bench_problem *p = problem;
+    return p->function->run(p, functions_of(step), rows, stream, error);
+}
+
+static enum status check(void *problem, size_t step, char *wrong, size_t size,
+                         struct error *error) {
+    struct bench_problem *p = problem;
+    return p->function->check(p, functions_of(step), wrong, size, error);
+}
+
+/* ---- The bench ---- */
+
+static ladder_part *const parts[] = {bench_model};
+
+static const struct ladder_bench bench = {
+    .lab = "11_training",
+    .subject = WARPBOOK_SUBJECT,
+    .summary = "compares the steps of lab 11 with each other, alone and in training BERT",
+    .epilogue = "Without --op, --dtype and --step: the ladder on BERT-base's shapes (on simt: "
+                "small ones), and training steps.\nWith --model, --batch-size, --max-length "
+                "or --kernels: training steps alone, of BERT-base; on simt\nof a tiny BERT, "
+                "with 2 texts of 24 tokens unless said otherwise.",
+    .check_options = check_options,
+    .scope = scope_of,
+    .shapes = {LADDER_SHAPES(gpu_shapes), LADDER_SHAPES(gpu_shapes), LADDER_SHAPES(simt_shapes),
+               LADDER_SHAPES(simt_quick_shapes)},
+    .parse_shape = parse_shape,
+    .check_shape = check_shape,
+    .tables = COUNT(dtypes),
+    .table = choose_table,
+    .step = step_name,
+    .has_step = has_step,
+    .problem = {.bytes = sizeof(struct bench_problem),
+                .create = create_problem,
+                .free = free_problem,
+                .run = run,
+                .check = check},
+    .seconds = 0.1,
+    .quick_seconds = 0.02,
+    .flops = flops_of,
+    .bytes = bytes_of,
+    .describe = describe,
+    .name_width = 20,
+    .columns_count = COUNT(by_bytes),
+    .columns_of = columns_of,
+    .needs_roofs = true,
+    .conditions = conditions,
+    .parts = parts,
+    .parts_count = COUNT(parts),
+};
 
 int main(int argc, char **argv) {
-    struct options o = {.setup = {.op = -1, .dtype = -1}};
-    const struct flag table[] = {
+    struct training_options o = {.op = -1, .dtype = -1};
+    struct ladder_setup setup = {.options = &o};
+    const struct flag flags[] = {
         {"op", 'o', FLAG_STRING, &o.op_text, "NAME", "'layernorm', 'attention' or 'adamw'"},
-        {"shape", 's', FLAG_STRING, &o.shape_text, "SIZES",
+        {"shape", 's', FLAG_STRING, &setup.shape_text, "SIZES",
          "of --op: ROWS,C, or B,NH,T,HS, or PARAMETERS"},
         {"dtype", 'd', FLAG_STRING, &o.dtype_text, "TYPE", "only 'fp32' or 'bf16'"},
-        {"step", 0, FLAG_STRING, &o.setup.step, "NAME", "only this step of the ladder, or 'last'"},
-        {"model", 'm', FLAG_SWITCH, &o.setup.model, NULL, "only training steps"},
-        {"batch-size", 'b', FLAG_INT, &o.setup.batch, "N", "training steps of N texts; 0: 16"},
-        {"max-length", 'l', FLAG_INT, &o.setup.length, "N",
+        {"step", 0, FLAG_STRING, &setup.step, "NAME", "only this step of the ladder, or 'last'"},
+        {"model", 'm', FLAG_SWITCH, &o.model, NULL, "only training steps"},
+        {"batch-size", 'b', FLAG_INT, &o.batch, "N", "training steps of N texts; 0: 16"},
+        {"max-length", 'l', FLAG_INT, &o.length, "N",
          "training steps of texts of N tokens; 0: 128 and 512"},
-        {"kernels", 'k', FLAG_INT, &o.setup.kernels, "N",
+        {"kernels", 'k', FLAG_INT, &o.kernels, "N",
          "the N kernels that take longest in a training step of the last row"},
-        {"all", 'a', FLAG_SWITCH, &o.setup.all, NULL, "also steps that take seconds a call"},
-        {"quick", 'q', FLAG_SWITCH, &o.setup.quick, NULL, "smaller shapes, shorter runs"},
+        LADDER_FLAG_ALL(&setup),
+        {"quick", 'q', FLAG_SWITCH, &setup.quick, NULL, "smaller shapes, shorter runs"},
     };
-    const struct flags flags = {
-        .program = "bench",
-        .positional = "",
-        .summary = "compares the steps of lab 11 with each other, alone and in training BERT",
-        .table = table,
-        .count = sizeof table / sizeof *table,
-        .epilogue = "Without --op, --dtype and --step: the ladder on BERT-base's shapes (on simt: "
-                    "small ones), and training steps.\nWith --model, --batch-size, --max-length "
-                    "or --kernels: training steps alone, of BERT-base; on simt\nof a tiny BERT, "
-                    "with 2 texts of 24 tokens unless said otherwise.",
-    };
-    const struct bench_program program = {.flags = &flags, .check = check, .run = run};
-    return bench_program_main(&program, argc, argv, &o);
+    return ladder_bench_main(&bench, flags, COUNT(flags), &setup, argc, argv);
 }

@@ -1,4 +1,5 @@
-/* Part (b) of the bench: a training step of BERT with the functions of each step of the ladder. */
+/* The bench's second part: a training step of BERT with the functions of each step of the ladder.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 #include "common/bench/device/device_bench.h"
 #include "common/bench/models/model_bench.h"
 #include "common/train/models/train_model.h"
-#include "labs/11_training/bench/parts.h"
+#include "labs/11_training/bench/training_bench.h"
 
 enum { TEXTS = 16, SMALL_TEXTS = 2, SMALL_LENGTH = 24, BERT_WORDS = 30522 };
 
@@ -48,7 +49,7 @@ static enum status texts_create(struct texts *x, size_t B, size_t T, size_t V,
 }
 
 /* BERT-base, classifying; tiny where time is modelled. */
-static struct train_config config_of(const struct bench_setup *setup, size_t B, size_t T) {
+static struct train_config config_of(const struct ladder_setup *setup, size_t B, size_t T) {
     bool small = setup->gpu.modelled;
     struct train_config config = {.task = TRAIN_CLASSIFY,
                                   .bert = model_bench_bert_config(small),
@@ -83,7 +84,7 @@ static double flops_of(const struct bert_config *c, double B, double T) {
 /* ---- A table: one length, one type ---- */
 
 struct table {
-    const struct bench_setup *setup;
+    const struct ladder_setup *setup;
     struct train_config config;
     enum nn_dtype dtype;
     struct texts texts;
@@ -93,6 +94,10 @@ struct table {
     size_t launches;                   /* of the row at hand; 0: not seen */
     char unseen[160];                  /* why not */
 };
+
+static const struct training_options *options_of(const struct ladder_setup *setup) {
+    return setup->options;
+}
 
 static double flops_of_step(const struct table *t) {
     return flops_of(&t->config.bert, (double)t->texts.batch.B, (double)t->texts.T);
@@ -176,7 +181,7 @@ static enum status print_kernels(const struct table *t, struct bench_trainer *tr
     if (status == STATUS_OK) {
         printf("\nlaunches of a step, %s, each by itself, %.4f ms in all, %s\n", t->run.name,
                totals.ms, device_bench_verb(&t->setup->gpu));
-        kernel_totals_print(&totals, (size_t)t->setup->kernels, stdout);
+        kernel_totals_print(&totals, (size_t)options_of(t->setup)->kernels, stdout);
     }
     kernel_totals_free(&totals);
     return status;
@@ -192,12 +197,14 @@ static enum status time_row(struct table *t, const struct training_step *step,
     return STATUS_OK;
 }
 
-static enum status show_row(struct table *t, struct error *error) {
+static enum status show_row(struct table *t, bool with_kernels, struct bench_trainer *trainer,
+                            struct error *error) {
     if (t->rows++ == 0) {
         t->first = t->run;
     }
     print_row(t);
-    return record_step(t, error);
+    TRY(record_step(t, error));
+    return with_kernels ? print_kernels(t, trainer, error) : STATUS_OK;
 }
 
 static enum status add_row(struct table *t, const struct training_step *step, bool last,
@@ -207,10 +214,7 @@ static enum status add_row(struct table *t, const struct training_step *step, bo
     if (status != STATUS_OK) {
         error_prefix(error, status, step->name);
     } else {
-        status = show_row(t, error);
-    }
-    if (status == STATUS_OK && last && t->setup->kernels > 0) {
-        status = print_kernels(t, &trainer, error);
+        status = show_row(t, last && options_of(t->setup)->kernels > 0, &trainer, error);
     }
     bench_trainer_free(&trainer);
     return status;
@@ -230,7 +234,7 @@ static enum status add_rows(struct table *t, struct error *error) {
     return STATUS_OK;
 }
 
-static enum status measure_table(const struct bench_setup *setup, size_t B, size_t T,
+static enum status measure_table(const struct ladder_setup *setup, size_t B, size_t T,
                                  enum nn_dtype dtype, struct error *error) {
     struct table t = {.setup = setup, .config = config_of(setup, B, T), .dtype = dtype};
     const struct bert_config *bert = &t.config.bert;
@@ -245,7 +249,7 @@ static enum status measure_table(const struct bench_setup *setup, size_t B, size
 
 /* ---- All of them ---- */
 
-static void print_what_counts(const struct bench_setup *setup) {
+static void print_what_counts(const struct ladder_setup *setup) {
     const struct train_config config = config_of(setup, 1, 1);
     printf(
         "\nTFLOP/s: 6 operations a token for each of the %.3g M weights of the encoder's matrices, "
@@ -254,8 +258,8 @@ static void print_what_counts(const struct bench_setup *setup) {
 }
 
 /* A GPU without bf16 has a whole bench all the same, unless bf16 is what was asked for. */
-static bool is_without_bf16(const struct bench_setup *setup) {
-    bool without = setup->dtype < 0 && setup->gpu.major < 8;
+static bool is_without_bf16(const struct ladder_setup *setup) {
+    bool without = options_of(setup)->dtype < 0 && setup->gpu.major < 8;
     if (without) {
         printf("\nNot in bf16, which needs compute capability 8.0: this GPU has %d.%d.\n",
                setup->gpu.major, setup->gpu.minor);
@@ -263,19 +267,20 @@ static bool is_without_bf16(const struct bench_setup *setup) {
     return without;
 }
 
-enum status bench_model(const struct bench_setup *setup, struct error *error) {
+enum status bench_model(const struct ladder_setup *setup, struct error *error) {
     static const size_t usual[] = {128, 512};
     static const enum nn_dtype dtypes[] = {NN_F32, NN_BF16};
+    const struct training_options *o = options_of(setup);
     bool small = setup->gpu.modelled;
-    size_t own = setup->length > 0 ? (size_t)setup->length : SMALL_LENGTH;
-    size_t B = setup->batch > 0 ? (size_t)setup->batch : small ? SMALL_TEXTS : TEXTS;
-    const size_t *lengths = setup->length > 0 || small ? &own : usual;
+    size_t own = o->length > 0 ? (size_t)o->length : SMALL_LENGTH;
+    size_t B = o->batch > 0 ? (size_t)o->batch : small ? SMALL_TEXTS : TEXTS;
+    const size_t *lengths = o->length > 0 || small ? &own : usual;
     size_t count = lengths == usual ? 2 : 1;
     print_what_counts(setup);
     bool without_bf16 = is_without_bf16(setup);
     for (size_t i = 0; i < 2 * count; i++) {
         enum nn_dtype dtype = dtypes[i % 2];
-        bool asked = setup->dtype < 0 || setup->dtype == (int)dtype;
+        bool asked = o->dtype < 0 || o->dtype == (int)dtype;
         if (asked && !(without_bf16 && dtype == NN_BF16)) {
             TRY(measure_table(setup, B, lengths[i / 2], dtype, error));
         }

@@ -4,7 +4,7 @@
 
 #include "common/bench/device/device_launches.h"
 #include "common/bench/device/kernel_times.h"
-#include "labs/11_training/bench/parts.h"
+#include "labs/11_training/bench/training_bench.h"
 #include "labs/11_training/given/engine.h"
 
 enum { WARMUP = 3, LEAST = 5, MOST = 50 };
@@ -73,12 +73,12 @@ static enum status time_steps(struct bench_trainer *t, int count, device_event *
 }
 
 /* simt's time is the same in every step. */
-static int count_of(const struct bench_setup *setup, double seconds) {
+static int count_of(const struct ladder_setup *setup, double seconds) {
     double count = ceil((setup->quick ? QUICK_SECONDS : SECONDS) / seconds);
     return setup->gpu.modelled ? 1 : (int)fmin(fmax(count, LEAST), MOST);
 }
 
-enum status bench_trainer_time(struct bench_trainer *t, const struct bench_setup *setup,
+enum status bench_trainer_time(struct bench_trainer *t, const struct ladder_setup *setup,
                                struct bench_timing *timing, float results[2], struct error *error) {
     device_event events[MOST + 1] = {NULL};
     double seconds[MOST] = {0.0}, loss = NAN, norm = NAN;

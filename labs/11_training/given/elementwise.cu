@@ -6,7 +6,7 @@
  * its loads are on their way before the first is used. Bytes: each tensor once. FLOPs: a few dozen
  * an element for erf and exp, so that memory is the limit in fp32, and nearly so in bf16.
  */
-#include "labs/11_training/given/parts.cuh"
+#include "labs/11_training/given/vectors.cuh"
 
 namespace {
 
@@ -22,7 +22,7 @@ __device__ __forceinline__ void load_each(float (&x)[EACH][L], const E *from) {
     }
 }
 
-/* out = f(a, b); b may be NULL: zeros. f works on a vector and is told where it begins. */
+/* out = f(a, b); b may be NULL: zeros. f gets a vector and the index of its first element. */
 template <typename E, typename F>
 __global__ void __launch_bounds__(THREADS)
     each(E *out, const E *a, const E *b, size_t count, bool vector, F f) {
@@ -140,11 +140,12 @@ __device__ __forceinline__ float sigmoid(float x) {
 }
 
 /* A row's vector of gate and of up: blocks are (row, chunk), chunks innermost. */
-struct gate_place {
+struct gate_coordinates {
     size_t row, first;
 };
 
-template <int L> __device__ __forceinline__ struct gate_place gate_place_of(unsigned chunks) {
+template <int L>
+__device__ __forceinline__ struct gate_coordinates find_gate_coordinates(unsigned chunks) {
     return {blockIdx.x / chunks, (size_t)(blockIdx.x % chunks * THREADS + threadIdx.x) * L};
 }
 
@@ -152,7 +153,7 @@ template <typename E>
 __global__ void __launch_bounds__(THREADS)
     gate_rows(E *out, const E *gate_up, size_t hidden, unsigned chunks, bool vector) {
     constexpr int L = VECTOR_ELEMENTS<E>;
-    const struct gate_place p = gate_place_of<L>(chunks);
+    const struct gate_coordinates p = find_gate_coordinates<L>(chunks);
     if (p.first >= hidden) {
         return;
     }
@@ -178,7 +179,7 @@ __global__ void __launch_bounds__(THREADS)
     gate_rows_backward(E *dgate_up, const E *dout, const E *gate_up, size_t hidden, unsigned chunks,
                        bool vector) {
     constexpr int L = VECTOR_ELEMENTS<E>;
-    const struct gate_place p = gate_place_of<L>(chunks);
+    const struct gate_coordinates p = find_gate_coordinates<L>(chunks);
     if (p.first >= hidden) {
         return;
     }

@@ -8,8 +8,8 @@
  * stream and does not wait; each gives the same bits each time: what is summed up is summed in an
  * order that sizes alone decide. They return STATUS_OK, or STATUS_DEVICE when a launch failed.
  *
- * Tensors that begin 16-byte aligned, with rows of whole 16-byte pieces, go 16 bytes at a time, all
- * others element by element.
+ * Tensors that are 16-byte aligned, with rows of whole 16-byte vectors, are loaded and stored 16
+ * bytes at a time, all others element by element.
  */
 #ifndef WARPBOOK_LABS_11_TRAINING_GIVEN_GIVEN_H_
 #define WARPBOOK_LABS_11_TRAINING_GIVEN_GIVEN_H_
@@ -29,14 +29,14 @@
 extern "C" {
 #endif
 
-/** Where a call's work goes, and of what type its tensors are. */
+/** The stream that a call's work goes to, and the type of its tensors. */
 struct given_call {
     enum nn_dtype type;
     device_stream stream;
     struct error *error;
 };
 
-/** @name Elementwise (given_elementwise.cu)
+/** @name Elementwise (elementwise.cu)
  * @{ */
 
 /** out = f(in), f is NN_GELU or NN_TANH; out may be in. */
@@ -61,7 +61,7 @@ MUST_CHECK enum status given_convert(const struct given_call *call, void *out, c
                                      size_t count);
 /** @} */
 
-/** @name Norms (given_norm.cu)
+/** @name Norms (norm.cu)
  * @{ */
 
 /** As train_engine.h's layernorm; dropout NULL: none. */
@@ -74,7 +74,7 @@ MUST_CHECK enum status given_rmsnorm(const struct given_call *call, void *out, f
                                      const void *in, const struct train_norm *norm, size_t rows,
                                      size_t C);
 
-/** What given_rmsnorm_backward() is given. */
+/** The arguments of given_rmsnorm_backward(). */
 struct given_rmsnorm_gradient {
     void *din;           /**< (rows, C); may be add or dout */
     const void *add;     /**< (rows, C), or NULL */
@@ -94,27 +94,27 @@ MUST_CHECK enum status given_rmsnorm_backward(const struct given_call *call,
                                               void *workspace);
 /** @} */
 
-/** @name Products' other parts (given_products.cu)
+/** @name Beside the matrix products (products.cu)
  * @{ */
 
-/** @return parts that a column's sum over so many rows comes in. */
-size_t given_column_parts(size_t rows);
+/** @return partial sums of a column of @p rows rows. */
+size_t given_column_partials(size_t rows);
 /** to (columns), fp32, += sum over the rows of in (rows, columns).
- *  @param parts (given_column_parts(rows), columns), scratch */
+ *  @param partials (given_column_partials(rows), columns), scratch */
 MUST_CHECK enum status given_sum_columns(const struct given_call *call, float *to, const void *in,
-                                         size_t rows, size_t columns, float *parts);
-/** out (columns, rows) = in (rows, columns), turned round; fp32, whatever the call's type. */
+                                         size_t rows, size_t columns, float *partials);
+/** out (columns, rows) = in (rows, columns), transposed; fp32, whatever the call's type. */
 MUST_CHECK enum status given_transpose(const struct given_call *call, float *out, const float *in,
                                        size_t rows, size_t columns);
 /** out (rows, N) = bias in every row; fp32, whatever the call's type. */
-MUST_CHECK enum status given_spread_bias(const struct given_call *call, float *out,
-                                         const float *bias, size_t rows, size_t N);
-/** to (columns) += sum over the parts of from (parts, columns), fp32, the first part first. */
-MUST_CHECK enum status given_add_parts(const struct given_call *call, float *to, const float *from,
-                                       size_t parts, size_t columns);
+MUST_CHECK enum status given_broadcast_bias(const struct given_call *call, float *out,
+                                            const float *bias, size_t rows, size_t N);
+/** to (columns) += sums over the rows of from (partials, columns), fp32, the first row first. */
+MUST_CHECK enum status given_add_partials(const struct given_call *call, float *to,
+                                          const float *from, size_t partials, size_t columns);
 /** @} */
 
-/** @name Rows (given_rows.cu)
+/** @name Rows (rows.cu)
  * @{ */
 
 /** out (rows, C) = table (V, C)[ids], table fp32; += with accumulate. */
@@ -143,7 +143,7 @@ struct given_rope {
 MUST_CHECK enum status given_rope(const struct given_call *call, const struct given_rope *rope);
 /** @} */
 
-/** @name Loss and norm of the gradient (given_loss.cu, given_clip.cu)
+/** @name Loss and norm of the gradient (loss.cu, clip.cu)
  * @{ */
 
 /** As train_engine.h's cross_entropy. @param losses (M), fp32, scratch */
@@ -151,12 +151,12 @@ MUST_CHECK enum status given_cross_entropy(const struct given_call *call, void *
                                            const int32_t *labels, float scale, size_t M, size_t V,
                                            float *losses);
 
-/** Numbers that given_clip() keeps between its two kernels. */
-enum { GIVEN_CLIP_PARTS = 1024 };
+/** Partial sums that given_clip() keeps between its two kernels. */
+enum { GIVEN_CLIP_PARTIALS = 1024 };
 
-/** As train_engine.h's clip, fp32. @param parts (GIVEN_CLIP_PARTS), scratch */
+/** As train_engine.h's clip, fp32. @param partials (GIVEN_CLIP_PARTIALS), scratch */
 MUST_CHECK enum status given_clip(const struct given_call *call, float *scale, float *norm,
-                                  const float *gradient, size_t count, float most, float *parts);
+                                  const float *gradient, size_t count, float most, float *partials);
 /** @} */
 
 #ifdef __cplusplus

@@ -18,15 +18,15 @@
 
 /* ---- Scratch memory ---- */
 
-size_t scratch_add(struct scratch_parts *parts, size_t bytes) {
-    parts->bytes[parts->count] = ceil_div(bytes, 256) * 256;
-    return parts->count++;
+size_t scratch_add(struct scratch_layout *layout, size_t bytes) {
+    layout->bytes[layout->count] = ceil_div(bytes, 256) * 256;
+    return layout->count++;
 }
 
-void *scratch_at(const struct training *t, const struct scratch_parts *parts, size_t part) {
+void *scratch_at(const struct training *t, const struct scratch_layout *layout, size_t buffer) {
     char *at = t->scratch;
-    for (size_t i = 0; i < part; i++) {
-        at += parts->bytes[i];
+    for (size_t i = 0; i < buffer; i++) {
+        at += layout->bytes[i];
     }
     return at;
 }
@@ -46,10 +46,10 @@ enum status scratch_need(struct training *t, size_t bytes) {
     return STATUS_OK;
 }
 
-enum status scratch_need_parts(struct training *t, const struct scratch_parts *parts) {
+enum status scratch_reserve(struct training *t, const struct scratch_layout *layout) {
     size_t bytes = 0;
-    for (size_t i = 0; i < parts->count; i++) {
-        bytes += parts->bytes[i];
+    for (size_t i = 0; i < layout->count; i++) {
+        bytes += layout->bytes[i];
     }
     return scratch_need(t, bytes);
 }
@@ -346,7 +346,7 @@ static enum status engine_clip(void *context, void *scale, void *norm, const voi
                                size_t count, float most) {
     struct training *t = context;
     const struct given_call call = training_call(t);
-    TRY(scratch_need(t, GIVEN_CLIP_PARTS * sizeof(float)));
+    TRY(scratch_need(t, GIVEN_CLIP_PARTIALS * sizeof(float)));
     return given_clip(&call, scale, norm, gradient, count, most, t->scratch);
 }
 

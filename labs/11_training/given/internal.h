@@ -1,6 +1,6 @@
 /**
  * @file internal.h
- * @brief What the files of the given engine share: its context, and its scratch memory.
+ * @brief Shared by the files of the given engine: its context, and its scratch memory.
  */
 #ifndef WARPBOOK_LABS_11_TRAINING_GIVEN_INTERNAL_H_
 #define WARPBOOK_LABS_11_TRAINING_GIVEN_INTERNAL_H_
@@ -15,7 +15,7 @@
     (SGEMM_WORKSPACE_BYTES > GEMM16_WORKSPACE_BYTES ? SGEMM_WORKSPACE_BYTES \
                                                     : GEMM16_WORKSPACE_BYTES)
 
-/* Host memory that copies to the GPU go through, so that nobody waits for them. */
+/* Staging buffers for copies to the GPU, so that the host does not wait for them. */
 enum { SLOTS = 4, SLOT_BYTES = 1 << 20 };
 
 struct slot {
@@ -34,28 +34,28 @@ struct training {
     size_t scratch_bytes;
     struct slot slots[SLOTS];
     size_t next_slot;
-    struct error failed; /* what an operator reported last, until synchronize() says it */
+    struct error failed; /* an operator's last error, until synchronize() reports it */
 };
 
-/** Where an operator's work goes, and where it says what failed. */
+/** The stream that an operator's work goes to, and the error that it reports to. */
 static inline struct given_call training_call(struct training *t) {
     return (struct given_call){t->type, t->stream, &t->failed};
 }
 
-/** Parts of the scratch memory, 256-byte aligned; first counted, then handed out. */
-struct scratch_parts {
+/** Buffers in the scratch memory, 256-byte aligned: first all are added, then it is reserved. */
+struct scratch_layout {
     size_t bytes[5], count;
 };
 
-/** @return which part it is. */
-size_t scratch_add(struct scratch_parts *parts, size_t bytes);
+/** Adds a buffer. @return its index */
+size_t scratch_add(struct scratch_layout *layout, size_t bytes);
 
-/** @return where a part lies, once scratch_need_parts() was called. */
-void *scratch_at(const struct training *t, const struct scratch_parts *parts, size_t part);
+/** @return a buffer's address; only after scratch_reserve(). */
+void *scratch_at(const struct training *t, const struct scratch_layout *layout, size_t buffer);
 
-/** Makes sure that there is so much scratch memory. What it held is lost where it grows. */
+/** Makes sure that there is as much scratch memory; where it grows, its contents are lost. */
 MUST_CHECK enum status scratch_need(struct training *t, size_t bytes);
-MUST_CHECK enum status scratch_need_parts(struct training *t, const struct scratch_parts *parts);
+MUST_CHECK enum status scratch_reserve(struct training *t, const struct scratch_layout *layout);
 
 /** As train_engine.h's linear and linear_backward. */
 enum status training_linear(void *context, void *out, const void *in, const void *weight,

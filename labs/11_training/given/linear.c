@@ -3,9 +3,9 @@
  * @brief Linear layers on the GPU, forward and backward: fp32 by lab 04's sgemm(), bf16 by
  * gemm16().
  *
- * din = dout * weight, and dweight += dout^T * in. gemm16() takes either factor either way round.
- * sgemm() does so with its right one alone: fp32 needs dout turned round for dweight. A bias's
- * gradient is dout's sums of columns.
+ * din = dout * weight, and dweight += dout^T * in. gemm16() takes both operands transposed or not.
+ * sgemm() does so with its right one alone: in fp32 dweight needs a transposed copy of dout. A
+ * bias's gradient is the sums of dout's columns.
  */
 #include "labs/11_training/given/internal.h"
 
@@ -22,7 +22,7 @@ static enum status linear_f32(struct training *t, float *out, const float *in, c
                               const float *bias, size_t M, size_t N, size_t K) {
     const struct given_call call = training_call(t);
     if (bias != NULL) {
-        TRY(given_spread_bias(&call, out, bias, M, N));
+        TRY(given_broadcast_bias(&call, out, bias, M, N));
     }
     return product(t, &(struct sgemm_problem){.M = M,
                                               .N = N,
@@ -53,7 +53,7 @@ enum status training_linear(void *context, void *out, const void *in, const void
                                                  .out = out});
 }
 
-/* What linear_backward() is given. */
+/* The arguments of linear_backward(). */
 struct linear_gradient {
     void *din;
     const void *add;
@@ -62,24 +62,25 @@ struct linear_gradient {
     size_t M, N, K;
 };
 
-/* What a gradient needs of scratch memory. */
+/* A gradient's scratch memory. */
 struct linear_scratch {
-    float *sums;   /* of dout's columns, in parts */
-    float *turned; /* dout (N, M), fp32 */
+    float *sums;       /* partial sums of dout's columns */
+    float *transposed; /* dout (N, M), fp32 */
 };
 
 static enum status place_scratch(struct training *t, const struct linear_gradient *g,
                                  struct linear_scratch *scratch) {
-    struct scratch_parts parts = {.count = 0};
-    size_t floats = g->dbias != NULL ? given_column_parts(g->M) * g->N : 0;
-    size_t sums = scratch_add(&parts, floats * sizeof(float));
-    size_t turned = scratch_add(&parts, t->type == NN_F32 ? g->M * g->N * sizeof(float) : 0);
-    TRY(scratch_need_parts(t, &parts));
-    *scratch = (struct linear_scratch){scratch_at(t, &parts, sums), scratch_at(t, &parts, turned)};
+    struct scratch_layout layout = {.count = 0};
+    size_t floats = g->dbias != NULL ? given_column_partials(g->M) * g->N : 0;
+    size_t sums = scratch_add(&layout, floats * sizeof(float));
+    size_t transposed = scratch_add(&layout, t->type == NN_F32 ? g->M * g->N * sizeof(float) : 0);
+    TRY(scratch_reserve(t, &layout));
+    *scratch =
+        (struct linear_scratch){scratch_at(t, &layout, sums), scratch_at(t, &layout, transposed)};
     return STATUS_OK;
 }
 
-/* din = dout * weight + add: sgemm() adds to what is there. */
+/* din = dout * weight + add: sgemm() adds to its output, which holds add. */
 static enum status input_gradient_f32(struct training *t, const struct linear_gradient *g) {
     if (g->din == NULL) {
         return STATUS_OK;
@@ -100,21 +101,21 @@ static enum status input_gradient_f32(struct training *t, const struct linear_gr
 
 /* dweight += dout^T * in. */
 static enum status weight_gradient_f32(struct training *t, const struct linear_gradient *g,
-                                       float *turned) {
+                                       float *transposed) {
     const struct given_call call = training_call(t);
-    TRY(given_transpose(&call, turned, g->dout, g->M, g->N));
+    TRY(given_transpose(&call, transposed, g->dout, g->M, g->N));
     return product(t, &(struct sgemm_problem){.M = g->N,
                                               .N = g->K,
                                               .K = g->M,
                                               .form = SGEMM_B_PLAIN,
                                               .alpha = 1.0f,
                                               .beta = 1.0f,
-                                              .A = turned,
+                                              .A = transposed,
                                               .B = g->in,
                                               .C = g->dweight});
 }
 
-/* dweight += dout^T * in. Sums are fp32 all the way: what is there is the residual. */
+/* dweight += dout^T * in. Sums are fp32: dweight is its own residual. */
 static enum status weight_gradient_16(struct training *t, const struct linear_gradient *g) {
     return product16(t, &(struct gemm16_problem){.dtype = NN_BF16,
                                                  .out_dtype = NN_F32,
@@ -157,7 +158,7 @@ enum status training_linear_backward(void *context, void *din, const void *add, 
         TRY(given_sum_columns(&call, dbias, dout, M, N, scratch.sums));
     }
     if (t->type == NN_F32) {
-        TRY(weight_gradient_f32(t, &g, scratch.turned));
+        TRY(weight_gradient_f32(t, &g, scratch.transposed));
         return input_gradient_f32(t, &g);
     }
     TRY(weight_gradient_16(t, &g));

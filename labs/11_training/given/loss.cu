@@ -13,39 +13,39 @@
  * The rows' losses go to memory, and a second kernel of one block adds them up, always in the same
  * order.
  */
-#include "labs/11_training/given/parts.cuh"
+#include "labs/11_training/given/vectors.cuh"
 
 namespace {
 
-constexpr int SHORT_ROW = 2048; /* up to so many bytes a row has 64 threads, else 512 */
+constexpr int SHORT_ROW = 2048; /* bytes of a row: up to these 64 threads, else 512 */
 constexpr int ADDERS = 1024;    /* threads of the second kernel */
 
-/* A row in elements before, in, and behind its whole vectors. */
-struct row_parts {
+/* A row's elements before, in, and behind its whole vectors. */
+struct aligned_row {
     int head, vectors, edges; /* edges: elements in no vector, head first */
 };
 
-template <typename E> __device__ __forceinline__ struct row_parts parts_of(const E *row, int V) {
+template <typename E> __device__ __forceinline__ struct aligned_row align_row(const E *row, int V) {
     constexpr int L = VECTOR_ELEMENTS<E>;
-    struct row_parts p;
+    struct aligned_row p;
     p.head = min((int)((16 - (uintptr_t)row % 16) % 16 / sizeof(E)), V);
     p.vectors = (V - p.head) / L;
     p.edges = V - p.vectors * L;
     return p;
 }
 
-/* Where edge e lies. */
+/* The column of edge e. */
 template <typename E>
-__device__ __forceinline__ int edge_at(const struct row_parts &p, int V, int e) {
+__device__ __forceinline__ int edge_at(const struct aligned_row &p, int V, int e) {
     return e < p.head ? e : V - (p.edges - e);
 }
 
-/* Largest number so far, and the sum of e^(x - largest). */
+/* Online softmax: the running max, and the running sum of e^(x - max). */
 struct online {
     float largest, sum;
 };
 
-template <int L> __device__ __forceinline__ void meet(struct online &o, const float (&x)[L]) {
+template <int L> __device__ __forceinline__ void update(struct online &o, const float (&x)[L]) {
     float largest = o.largest;
 #pragma unroll
     for (int i = 0; i < L; i++) {
@@ -61,18 +61,18 @@ template <int L> __device__ __forceinline__ void meet(struct online &o, const fl
 
 /* log(sum of e^x) over the row. */
 template <typename E, int THREADS>
-__device__ __forceinline__ float log_sum(const E *row, int V, const struct row_parts &p) {
+__device__ __forceinline__ float log_sum(const E *row, int V, const struct aligned_row &p) {
     constexpr int L = VECTOR_ELEMENTS<E>;
     struct online o = {-3.0e38f, 0.0f}; /* finite: differences stay numbers */
 #pragma unroll 4
     for (int v = threadIdx.x; v < p.vectors; v += THREADS) {
         float x[L];
         load_whole(x, row + p.head + v * L);
-        meet(o, x);
+        update(o, x);
     }
     if ((int)threadIdx.x < p.edges) {
         const float x[1] = {to_float(row[edge_at<E>(p, V, threadIdx.x)])};
-        meet(o, x);
+        update(o, x);
     }
     float largest = block_max<THREADS>(o.largest);
     return largest + logf(block_sum<THREADS>(o.sum * __expf(o.largest - largest)));
@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(THREADS)
     constexpr int L = VECTOR_ELEMENTS<E>;
     static_assert(THREADS >= 2 * L, "a thread an edge");
     E *row = logits + (size_t)blockIdx.x * V;
-    const struct row_parts p = parts_of(row, V);
+    const struct aligned_row p = align_row(row, V);
     int label = labels[blockIdx.x];
     bool counts = label >= 0;
     float lse = 0.0f;

@@ -1,24 +1,24 @@
 /**
  * @file norm.cu
- * @brief LayerNorm with what comes before it (dropout, residual), and RMSNorm forward and backward.
+ * @brief LayerNorm with the dropout and residual before it; RMSNorm forward and backward.
  *
  * Forward and short rows: a warp a row, four rows a block, all of a row in registers: it is read
- * once, and mean and variance take two passes over registers. Rows that are longer than 32 lanes
- * with eight vectors, or no whole 16-byte pieces: a block a row, three passes over memory, of which
- * the last two come from cache. Bytes: each tensor once. FLOPs: about 8 an element.
+ * once, and mean and variance take two passes over registers. Rows longer than eight vectors for
+ * each of 32 lanes, or not made of whole 16-byte vectors: a block a row, three passes over memory,
+ * the last two from cache. Bytes: each tensor once. FLOPs: about 8 an element.
  *
- * RMSNorm's gradient, short rows: a warp goes through every so manieth row, and keeps its part of
- * dweight in registers; a block's warps add theirs up in shared memory, and a second kernel adds
- * the blocks' parts. Both orders depend on the sizes alone.
+ * RMSNorm's gradient, short rows: a warp loops over rows and keeps its partial sums of dweight in
+ * registers; a block's warps add theirs up in shared memory, and a second kernel adds the blocks'.
+ * Both orders depend on the sizes alone.
  */
-#include "labs/11_training/given/parts.cuh"
+#include "labs/11_training/given/vectors.cuh"
 
 namespace {
 
 constexpr int WARPS = 4, BLOCK = 256;
 constexpr int BACKWARD_WARPS = 8;       /* of a block of the gradient's kernel */
 constexpr size_t BACKWARD_BLOCKS = 264; /* at most: two for each multiprocessor of an H200 */
-constexpr int COLUMNS = 32, GROUPS = 8; /* of the second kernel: columns, parts side by side */
+constexpr int COLUMNS = 32, GROUPS = 8; /* of the second kernel: columns, threads a column */
 
 template <typename E> struct norm_rows {
     E *out;
@@ -43,8 +43,8 @@ __device__ __forceinline__ void keep_stats(float *stats, size_t row, float mean,
     }
 }
 
-/* A lane's vectors of in and of add, as they lie in memory: all on their way before the first is
-   used, or `sum` is stored, which may be either. */
+/* A lane's vectors of in and of add, packed: all loads are issued before the first is used and
+   before `sum` is stored, which may be in or add. */
 template <int V> struct raw_row { uint4 in[V], add[V]; };
 
 template <typename E, int V>
@@ -67,18 +67,18 @@ __device__ __forceinline__ struct raw_row<V> load_raw(const struct norm_rows<E> 
     return raw;
 }
 
-/* A vector of what is normalized: in, or add + dropout(in), rounded as backward will read it, and
-   kept. */
+/* A vector of the norm's input: in, or add + dropout(in), rounded as the backward pass will read
+   it, and stored to sum. */
 template <bool RMS, typename E, int L>
-__device__ __forceinline__ void take_vector(float (&x)[L], uint4 in, uint4 add,
-                                            const struct norm_rows<E> &p, size_t at) {
-    spread_whole(x, in);
+__device__ __forceinline__ void load_and_add(float (&x)[L], uint4 in, uint4 add,
+                                             const struct norm_rows<E> &p, size_t at) {
+    unpack_whole(x, in);
     if (RMS) {
         return;
     }
     drop_some(x, p.d, at);
     float y[L];
-    spread_whole(y, add);
+    unpack_whole(y, add);
 #pragma unroll
     for (int i = 0; i < L; i++) {
         x[i] = rounded(x[i] + y[i], E());
@@ -89,8 +89,9 @@ __device__ __forceinline__ void take_vector(float (&x)[L], uint4 in, uint4 add,
 }
 
 template <bool RMS, typename E, int L>
-__device__ __forceinline__ void finish_vector(float (&x)[L], const struct norm_rows<E> &p,
-                                              size_t begin, size_t column, float mean, float rstd) {
+__device__ __forceinline__ void normalise_vector(float (&x)[L], const struct norm_rows<E> &p,
+                                                 size_t begin, size_t column, float mean,
+                                                 float rstd) {
     float w[L], b[L] = {};
     load_whole(w, p.weight + column);
     if (!RMS) {
@@ -117,7 +118,7 @@ __global__ void __launch_bounds__(32 * WARPS) norm_in_warps(const struct norm_ro
 #pragma unroll
     for (int v = 0; v < V; v++) {
         if (v * 32 + lane < vectors) {
-            take_vector<RMS>(x[v], raw.in[v], raw.add[v], p, begin + (size_t)(v * 32 + lane) * L);
+            load_and_add<RMS>(x[v], raw.in[v], raw.add[v], p, begin + (size_t)(v * 32 + lane) * L);
 #pragma unroll
             for (int i = 0; i < L; i++) {
                 total += x[v][i];
@@ -139,14 +140,14 @@ __global__ void __launch_bounds__(32 * WARPS) norm_in_warps(const struct norm_ro
 #pragma unroll
     for (int v = 0; v < V; v++) {
         if (v * 32 + lane < vectors) {
-            finish_vector<RMS>(x[v], p, begin, (size_t)(v * 32 + lane) * L, mean, rstd);
+            normalise_vector<RMS>(x[v], p, begin, (size_t)(v * 32 + lane) * L, mean, rstd);
         }
     }
 }
 
-/* One element of what is normalized, and where it is kept. */
+/* One element of the norm's input, also stored to sum. */
 template <typename E, bool RMS>
-__device__ __forceinline__ float take_one(const struct norm_rows<E> &p, size_t at) {
+__device__ __forceinline__ float load_element(const struct norm_rows<E> &p, size_t at) {
     float x[1] = {to_float(p.in[at])};
     if (!RMS) {
         drop_some(x, p.d, at);
@@ -165,7 +166,7 @@ __global__ void __launch_bounds__(BLOCK) norm_in_blocks(const struct norm_rows<E
     const E *kept = RMS || p.sum == NULL ? p.in : p.sum;
     float total = 0.0f, squares = 0.0f;
     for (size_t c = threadIdx.x; c < p.C; c += BLOCK) {
-        total += take_one<E, RMS>(p, begin + c);
+        total += load_element<E, RMS>(p, begin + c);
     }
     float mean = RMS ? 0.0f : block_sum<BLOCK>(total) / (float)p.C;
     for (size_t c = threadIdx.x; c < p.C; c += BLOCK) {
@@ -285,17 +286,17 @@ __device__ __forceinline__ void rms_row(float (&dweight)[V][VECTOR_ELEMENTS<E>],
     }
 }
 
-/* x: of each lane of each warp; the last warp gets the sums over the warps, first warp first. */
+/* Adds up x over the warps, lane by lane, first warp first; the last warp receives the sums. */
 template <int L> __device__ __forceinline__ void add_up_warps(float (&x)[L]) {
     __shared__ float shared[32 * L];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    for (int turn = 0; turn < BACKWARD_WARPS; turn++) {
+    for (int source = 0; source < BACKWARD_WARPS; source++) {
         __syncthreads();
-        if (turn == warp) {
+        if (source == warp) {
 #pragma unroll
             for (int i = 0; i < L; i++) {
                 float *at = shared + i * 32 + lane;
-                x[i] += turn == 0 ? 0.0f : *at;
+                x[i] += source == 0 ? 0.0f : *at;
                 *at = x[i];
             }
         }
@@ -322,10 +323,10 @@ __global__ void __launch_bounds__(32 * BACKWARD_WARPS)
     }
 }
 
-/* Any row: dweight's parts first, as din may be dout. Blocks are (columns, part of the rows). */
+/* Any row: partial sums of dweight first, as din may be dout. Blocks are (columns, rows). */
 template <typename E>
 __global__ void __launch_bounds__(BLOCK)
-    rms_weight_parts(const struct rms_gradient<E> p, size_t rows_each) {
+    rms_weight_partials(const struct rms_gradient<E> p, size_t rows_each) {
     size_t c = (size_t)blockIdx.x * BLOCK + threadIdx.x;
     size_t end = min(p.rows, (blockIdx.y + 1) * rows_each);
     float sum = 0.0f;
@@ -353,7 +354,7 @@ __global__ void __launch_bounds__(BLOCK) rms_backward_in_blocks(const struct rms
 }
 
 /* How many parts dweight comes in. */
-size_t backward_parts(size_t rows) {
+size_t backward_partials(size_t rows) {
     size_t blocks = ceil_div(rows, (size_t)BACKWARD_WARPS);
     return blocks < BACKWARD_BLOCKS ? blocks : BACKWARD_BLOCKS;
 }
@@ -361,8 +362,8 @@ size_t backward_parts(size_t rows) {
 template <typename E>
 enum status run_rms_backward(const struct given_call *call, const struct rms_gradient<E> &p,
                              bool vector) {
-    size_t parts = backward_parts(p.rows);
-    unsigned blocks = (unsigned)parts, threads = 32 * BACKWARD_WARPS;
+    size_t partials = backward_partials(p.rows);
+    unsigned blocks = (unsigned)partials, threads = 32 * BACKWARD_WARPS;
     by_vectors(
         vectors_of_lane<E>(p.C, vector),
         [&](auto v) {
@@ -370,7 +371,7 @@ enum status run_rms_backward(const struct given_call *call, const struct rms_gra
         },
         [&]() {
             dim3 grid((unsigned)ceil_div(p.C, (size_t)BLOCK), blocks);
-            rms_weight_parts<E><<<grid, BLOCK, 0, call->stream>>>(p, ceil_div(p.rows, parts));
+            rms_weight_partials<E><<<grid, BLOCK, 0, call->stream>>>(p, ceil_div(p.rows, partials));
             rms_backward_in_blocks<E><<<(unsigned)p.rows, BLOCK, 0, call->stream>>>(p);
         });
     return device_launched("rmsnorm_backward", call->error);
@@ -379,11 +380,11 @@ enum status run_rms_backward(const struct given_call *call, const struct rms_gra
 /* to += parts. A block has 32 columns and adds eight runs of parts side by side, the runs' sums
    then in order. */
 __global__ void __launch_bounds__(COLUMNS *GROUPS)
-    add_parts(float *to, const float *from, size_t parts, size_t columns) {
+    add_partials(float *to, const float *from, size_t partials, size_t columns) {
     __shared__ float shared[GROUPS][COLUMNS];
     int lane = threadIdx.x % COLUMNS, group = threadIdx.x / COLUMNS;
-    size_t c = (size_t)blockIdx.x * COLUMNS + lane, each = (parts + GROUPS - 1) / GROUPS;
-    size_t end = min(parts, (group + 1) * each);
+    size_t c = (size_t)blockIdx.x * COLUMNS + lane, each = (partials + GROUPS - 1) / GROUPS;
+    size_t end = min(partials, (group + 1) * each);
     float sum = 0.0f;
     if (c < columns) {
 #pragma unroll 8
@@ -435,7 +436,7 @@ enum status given_rmsnorm(const struct given_call *call, void *out, float *stats
 }
 
 size_t given_rmsnorm_backward_bytes(size_t rows, size_t C) {
-    return backward_parts(rows) * C * sizeof(float);
+    return backward_partials(rows) * C * sizeof(float);
 }
 
 enum status given_rmsnorm_backward(const struct given_call *call,
@@ -453,17 +454,17 @@ enum status given_rmsnorm_backward(const struct given_call *call,
             whole(g->C * sizeof(E), g->din, g->add, g->dout, g->in) && whole(0, g->weight);
         return run_rms_backward<E>(call, p, vector);
     });
-    return status == STATUS_OK ? given_add_parts(call, g->dweight, (const float *)workspace,
-                                                 backward_parts(g->rows), g->C)
-                               : status;
+    TRY(status);
+    return given_add_partials(call, g->dweight, (const float *)workspace,
+                              backward_partials(g->rows), g->C);
 }
 
-enum status given_add_parts(const struct given_call *call, float *to, const float *from,
-                            size_t parts, size_t columns) {
+enum status given_add_partials(const struct given_call *call, float *to, const float *from,
+                               size_t partials, size_t columns) {
     if (columns == 0) {
         return STATUS_OK;
     }
     unsigned blocks = (unsigned)ceil_div(columns, (size_t)COLUMNS);
-    add_parts<<<blocks, COLUMNS * GROUPS, 0, call->stream>>>(to, from, parts, columns);
-    return device_launched("add_parts", call->error);
+    add_partials<<<blocks, COLUMNS * GROUPS, 0, call->stream>>>(to, from, partials, columns);
+    return device_launched("add_partials", call->error);
 }

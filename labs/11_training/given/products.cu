@@ -1,20 +1,20 @@
 /**
  * @file products.cu
- * @brief What products need beside themselves: sums of columns, which are a bias's gradient; and in
- * fp32, whose sgemm() has neither a bias nor a transposed left factor, both of these.
+ * @brief Kernels beside the matrix products: sums of columns, which are a bias's gradient; and for
+ *        fp32, whose sgemm() has neither a bias nor a transposed left operand, both of these.
  */
-#include "labs/11_training/given/parts.cuh"
+#include "labs/11_training/given/vectors.cuh"
 
 namespace {
 
 constexpr int THREADS = 256;
 
-/* Sums of columns over SUM_ROWS rows a block. A warp has a vector of columns a lane, and every
-   eighth row; then the warps' sums are added, the first one's first. Bytes: the matrix once, and
+/* Sums of columns over SUM_ROWS rows a block. A lane has a vector of columns, a warp every eighth
+   row; then the warps' sums are added in order. Bytes: the matrix once, and
    1/64 of it in fp32. FLOPs: one an element. */
 constexpr int SUM_ROWS = 64, WARPS = THREADS / 32;
 
-/* Blocks are (part, columns), columns innermost. */
+/* Blocks are (rows, columns), columns innermost. */
 template <typename E>
 __global__ void __launch_bounds__(THREADS)
     sum_columns(float *sums, const E *in, size_t rows, size_t columns, unsigned column_blocks,
@@ -53,20 +53,21 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* A copy the other way round, fp32: a block has a tile of 64 x 64, reads rows, 16 bytes a thread,
-   and writes columns, 16 bytes a thread, so that both ways are whole lines of memory.
+/* Transposes fp32: a block has a tile of 64 x 64, reads rows and writes columns, 16 bytes a thread,
+   so that loads and stores are both coalesced.
 
-   Banks: rows of the tile are 65 words apart, those from 32 on two more, so that the threads of a
-   warp, which gather a word each from rows a piece apart, meet no bank twice. */
+   Banks: rows of the tile are 65 words apart, those from 32 on shifted by two more words, so that
+   the threads of a warp, each of which gathers words from rows four apart, have no bank conflict.
+ */
 constexpr int TILE = 64, PIECES = TILE / 4, LEADS = THREADS / PIECES, PITCH = TILE + 1, SHIFT = 2;
 
 __device__ __forceinline__ float *row_of(float *tile, int row) {
     return tile + row * PITCH + row / 32 * SHIFT;
 }
 
-/* The second half of a row begins with its third word: a warp has two rows, whose halves would else
-   meet in the same banks. */
-__device__ __forceinline__ void put_words(float *to, const float (&x)[4], int piece) {
+/* Vectors of the second half of a row start with their third word: a warp stores two rows, whose
+   halves would else be in the same banks. */
+__device__ __forceinline__ void store_words(float *to, const float (&x)[4], int piece) {
     bool second = piece >= PIECES / 2;
 #pragma unroll
     for (int i = 0; i < 4; i++) {
@@ -92,7 +93,7 @@ __global__ void __launch_bounds__(THREADS)
     }
 #pragma unroll
     for (int i = 0; i < TILE / LEADS; i++) {
-        put_words(row_of(tile, lead + i * LEADS) + piece * 4, x[i], piece);
+        store_words(row_of(tile, lead + i * LEADS) + piece * 4, x[i], piece);
     }
     __syncthreads();
 #pragma unroll
@@ -109,9 +110,9 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* Rows of `chunks` times THREADS pieces: blocks are (row, chunk), chunks innermost. */
+/* Rows of `chunks` times THREADS vectors: blocks are (row, chunk), chunks innermost. */
 __global__ void __launch_bounds__(THREADS)
-    spread_rows(float *out, const float *bias, size_t N, unsigned chunks, bool vector) {
+    broadcast_row(float *out, const float *bias, size_t N, unsigned chunks, bool vector) {
     size_t row = blockIdx.x / chunks;
     size_t first = (size_t)(blockIdx.x % chunks * THREADS + threadIdx.x) * 4;
     float x[4];
@@ -123,25 +124,25 @@ __global__ void __launch_bounds__(THREADS)
 
 } // namespace
 
-size_t given_column_parts(size_t rows) {
+size_t given_column_partials(size_t rows) {
     return ceil_div(rows, (size_t)SUM_ROWS);
 }
 
 enum status given_sum_columns(const struct given_call *call, float *to, const void *in, size_t rows,
-                              size_t columns, float *parts) {
+                              size_t columns, float *partials) {
     if (rows * columns == 0) {
         return STATUS_OK;
     }
     enum status status = by_type(call, [&](auto e) {
         typedef decltype(e) E;
         unsigned column_blocks = (unsigned)ceil_div(columns, (size_t)32 * VECTOR_ELEMENTS<E>);
-        unsigned blocks = (unsigned)given_column_parts(rows) * column_blocks;
+        unsigned blocks = (unsigned)given_column_partials(rows) * column_blocks;
         sum_columns<<<blocks, THREADS, 0, call->stream>>>(
-            parts, (const E *)in, rows, columns, column_blocks, whole(columns * sizeof(E), in));
+            partials, (const E *)in, rows, columns, column_blocks, whole(columns * sizeof(E), in));
         return device_launched("sum_columns", call->error);
     });
-    return status == STATUS_OK ? given_add_parts(call, to, parts, given_column_parts(rows), columns)
-                               : status;
+    TRY(status);
+    return given_add_partials(call, to, partials, given_column_partials(rows), columns);
 }
 
 enum status given_transpose(const struct given_call *call, float *out, const float *in, size_t rows,
@@ -157,13 +158,13 @@ enum status given_transpose(const struct given_call *call, float *out, const flo
     return device_launched("transpose", call->error);
 }
 
-enum status given_spread_bias(const struct given_call *call, float *out, const float *bias,
-                              size_t rows, size_t N) {
+enum status given_broadcast_bias(const struct given_call *call, float *out, const float *bias,
+                                 size_t rows, size_t N) {
     if (rows * N == 0) {
         return STATUS_OK;
     }
     unsigned chunks = (unsigned)ceil_div(N, (size_t)THREADS * 4);
-    spread_rows<<<(unsigned)(rows * chunks), THREADS, 0, call->stream>>>(
+    broadcast_row<<<(unsigned)(rows * chunks), THREADS, 0, call->stream>>>(
         out, bias, N, chunks, whole(N * sizeof(float), out, bias));
-    return device_launched("spread_rows", call->error);
+    return device_launched("broadcast_row", call->error);
 }

@@ -1,14 +1,15 @@
 /**
  * @file rope.cu
- * @brief Rotary position embedding (Su et al. 2021), in place, and back.
+ * @brief Rotary position embedding (Su et al. 2021), in place, and its inverse.
  *
- * Pair i of a head turns by position * theta^(-2i / HS). A block of 128 threads has a row: first
- * the row's HS / 2 sines and cosines, in shared memory, then all heads, a thread every 128th pair:
- * neighbours, loaded at once, or an element of either half of a head. The angle is computed and
- * brought below a turn in fp64: at position 2048 fp32 would leave an error of 1e-4. Bytes: x once
+ * Pair i of a head is rotated by position * theta^(-2i / HS). A block of 128 threads has a row: it
+ * first computes the row's HS / 2 sines and cosines, in shared memory, then rotates all heads, a
+ * thread every 128th pair: neighbours, loaded together, or an element of each half of a head. The
+ * angle is computed and reduced below a full circle in fp64: in fp32 the error would be 1e-4 at
+ * position 2048. Bytes: x once
  * in, once out. FLOPs: 6 a pair.
  */
-#include "labs/11_training/given/parts.cuh"
+#include "labs/11_training/given/vectors.cuh"
 
 namespace {
 
@@ -42,8 +43,9 @@ template <typename E> __device__ __forceinline__ void store_two(E *to, float2 x,
     }
 }
 
-__device__ __forceinline__ float2 turned(float first, float second, float2 turn) {
-    return make_float2(first * turn.x - second * turn.y, first * turn.y + second * turn.x);
+__device__ __forceinline__ float2 rotated(float first, float second, float2 rotation) {
+    return make_float2(first * rotation.x - second * rotation.y,
+                       first * rotation.y + second * rotation.x);
 }
 
 struct rope_sizes {
@@ -54,14 +56,14 @@ struct rope_sizes {
 
 template <typename E>
 __global__ void __launch_bounds__(THREADS)
-    turn_rows(E *x, const int32_t *positions, const struct rope_sizes s) {
-    __shared__ float2 turns[MOST_PAIRS];
+    rotate_rows(E *x, const int32_t *positions, const struct rope_sizes s) {
+    __shared__ float2 rotations[MOST_PAIRS];
     int pairs = (int)(s.HS / 2);
     double position = s.back ? -(double)positions[blockIdx.x] : (double)positions[blockIdx.x];
     for (int i = threadIdx.x; i < pairs; i += THREADS) {
         double angle = position * exp2(-s.octaves * i / pairs) * 0.15915494309189535;
-        float turn = (float)(angle - rint(angle)) * 2.0f;
-        sincospif(turn, &turns[i].y, &turns[i].x);
+        float rotation = (float)(angle - rint(angle)) * 2.0f;
+        sincospif(rotation, &rotations[i].y, &rotations[i].x);
     }
     __syncthreads();
     E *row = x + (size_t)blockIdx.x * s.stride;
@@ -72,12 +74,13 @@ __global__ void __launch_bounds__(THREADS)
         int pair = (int)(i - head * (unsigned)pairs);
         E *begin = row + head * s.HS;
         if (s.halves) {
-            float2 y = turned(to_float(begin[pair]), to_float(begin[pair + pairs]), turns[pair]);
+            float2 y =
+                rotated(to_float(begin[pair]), to_float(begin[pair + pairs]), rotations[pair]);
             store_rounded(begin + pair, y.x);
             store_rounded(begin + pair + pairs, y.y);
         } else {
             float2 both = load_two(begin + 2 * pair, s.vector);
-            store_two(begin + 2 * pair, turned(both.x, both.y, turns[pair]), s.vector);
+            store_two(begin + 2 * pair, rotated(both.x, both.y, rotations[pair]), s.vector);
         }
     }
 }
@@ -100,7 +103,7 @@ enum status given_rope(const struct given_call *call, const struct given_rope *r
         const struct rope_sizes s = {
             r->heads, r->HS, r->stride, log2((double)r->theta), r->layout == NN_ROPE_HALVES,
             r->back,  vector};
-        turn_rows<<<(unsigned)r->rows, THREADS, 0, call->stream>>>((E *)r->x, r->positions, s);
-        return device_launched("turn_rows", call->error);
+        rotate_rows<<<(unsigned)r->rows, THREADS, 0, call->stream>>>((E *)r->x, r->positions, s);
+        return device_launched("rotate_rows", call->error);
     });
 }

@@ -11,7 +11,7 @@
  * vectors of a piece; where the piece is all that its id has, as with most ids, the sum goes to the
  * table at once, else to `partial`, from where a second kernel adds up the ids of several pieces.
  */
-#include "labs/11_training/given/parts.cuh"
+#include "labs/11_training/given/vectors.cuh"
 
 namespace {
 
@@ -99,7 +99,7 @@ __device__ __forceinline__ void sum_rows(float (&sum)[L], const E *from, size_t 
         }
 #pragma unroll
         for (int k = 0; k < TOGETHER; k++) {
-            spread_whole(x, raw[k]);
+            unpack_whole(x, raw[k]);
 #pragma unroll
             for (int j = 0; j < L; j++) {
                 sum[j] += x[j];

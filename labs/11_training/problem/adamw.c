@@ -10,6 +10,19 @@ static const double u = 0x1p-24; /* half of fp32's step */
 /* What fp32 may make of a power of beta, one minus it, and a root: of an update's size. */
 static const double update_error = 5e-5;
 
+struct adamw_spec adamw_spec_usual(size_t count, size_t decayed) {
+    return (struct adamw_spec){.count = count,
+                               .decayed = decayed,
+                               .copy = true,
+                               .rate = 1e-3f,
+                               .beta1 = 0.9f,
+                               .beta2 = 0.999f,
+                               .eps = 1e-8f,
+                               .decay = 0.1f,
+                               .step = 10,
+                               .scale = 1.0};
+}
+
 enum status adamw_case_create(struct adamw_case *c, const struct adamw_spec *spec, bool guarded,
                               struct error *error) {
     *c = (struct adamw_case){.spec = *spec};
@@ -70,6 +83,10 @@ struct adamw_problem adamw_case_problem(const struct adamw_case *c) {
                                   .step = s->step};
 }
 
+struct tensor_outputs adamw_case_outputs(const struct adamw_case *c) {
+    return (struct tensor_outputs){{&c->weights, &c->m, &c->v, &c->copy}, c->spec.copy ? 4 : 3};
+}
+
 /* ---- The verdict ---- */
 
 /* One parameter behind the step, and what each may be off by. */
@@ -107,12 +124,12 @@ static bool close_to(const struct adamw_case *c, const char *what, size_t i, dou
     return near;
 }
 
-/* The results as read. */
+/* The results, as they were read. */
 struct adamw_got {
     float *weights, *copy, *m, *v;
 };
 
-static bool compare_all(const struct adamw_case *c, const struct adamw_got *got, char *text,
+static void compare_all(const struct adamw_case *c, const struct adamw_got *got, char *text,
                         size_t size) {
     for (size_t i = 0; i < c->spec.count; i++) {
         struct after a = step_of(c, i);
@@ -120,7 +137,7 @@ static bool compare_all(const struct adamw_case *c, const struct adamw_got *got,
             !close_to(c, "v", i, (double)got->v[i], a.v, a.v_off, text, size) ||
             !close_to(c, "weights", i, (double)got->weights[i], a.weight, a.weight_off, text,
                       size)) {
-            return false;
+            return;
         }
         float rounded = got->weights[i];
         unsigned char stored[2];
@@ -128,10 +145,9 @@ static bool compare_all(const struct adamw_case *c, const struct adamw_got *got,
         nn_dtype_load(&rounded, stored, 1, NN_BF16);
         if (c->spec.copy &&
             !close_to(c, "copy", i, (double)got->copy[i], (double)rounded, 0.0, text, size)) {
-            return false;
+            return;
         }
     }
-    return true;
 }
 
 static enum status read_all(struct adamw_case *c, struct adamw_got *got, char *text, size_t size,
@@ -152,8 +168,8 @@ static enum status read_all(struct adamw_case *c, struct adamw_got *got, char *t
 }
 
 enum status adamw_case_check(struct adamw_case *c, char *text, size_t size, struct error *error) {
-    float *room = calloc(4 * c->spec.count + 4, sizeof *room);
-    size_t count = c->spec.count;
+    size_t count = c->weights.count;
+    float *room = calloc(4 * count + 4, sizeof *room);
     if (room == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
     }
@@ -161,7 +177,7 @@ enum status adamw_case_check(struct adamw_case *c, char *text, size_t size, stru
     text[0] = '\0';
     enum status status = read_all(c, &got, text, size, error);
     if (status == STATUS_OK && text[0] == '\0') {
-        (void)compare_all(c, &got, text, size);
+        compare_all(c, &got, text, size);
     }
     free(room);
     return status;

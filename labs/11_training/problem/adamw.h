@@ -26,6 +26,9 @@ struct adamw_case {
     char name[160];
 };
 
+/** @return BERT's rates, step 10, a copy, and gradients as they are. */
+struct adamw_spec adamw_spec_usual(size_t count, size_t decayed);
+
 /** Makes host and device memory, without values. */
 MUST_CHECK enum status adamw_case_create(struct adamw_case *c, const struct adamw_spec *spec,
                                          bool guarded, struct error *error);
@@ -40,7 +43,14 @@ MUST_CHECK enum status adamw_case_send(struct adamw_case *c, struct error *error
 /** @return the problem; its pointers are the device's. */
 struct adamw_problem adamw_case_problem(const struct adamw_case *c);
 
-/** Waits, reads the results, and compares them with the formula in double. */
+/** @return what the function writes. */
+struct tensor_outputs adamw_case_outputs(const struct adamw_case *c);
+
+/**
+ * @brief Waits, reads the results, and compares them with the formula in double.
+ *
+ * spec.count may have been lowered: only so many elements are then compared.
+ */
 MUST_CHECK enum status adamw_case_check(struct adamw_case *c, char *text, size_t size,
                                         struct error *error);
 

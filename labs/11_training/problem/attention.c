@@ -39,6 +39,11 @@ static double *values_of(const struct attention_gradient_case *c, const struct t
     return tensors[tensor_of(c, which)].values + first_of(c, which);
 }
 
+/* Unused elements at the end of a joined row. */
+static size_t gap_of(const struct attention_gradient_spec *s) {
+    return s->packed ? 0 : ATTENTION_GRADIENT_GAP;
+}
+
 static void describe(struct attention_gradient_case *c) {
     const struct attention_gradient_spec *s = &c->spec;
     snprintf(c->name, sizeof c->name,
@@ -56,7 +61,7 @@ static void lay_out(struct attention_gradient_case *c) {
         c->longest = length > c->longest ? length : c->longest;
     }
     c->rows = (size_t)c->starts[s->B];
-    size_t joined = (s->NH + 2 * s->KVH) * s->HS + ATTENTION_GRADIENT_GAP;
+    size_t joined = (s->NH + 2 * s->KVH) * s->HS + gap_of(s);
     c->q_stride = s->joined ? joined : s->NH * s->HS;
     c->kv_stride = s->joined ? joined : s->KVH * s->HS;
     describe(c);
@@ -140,11 +145,16 @@ static enum status backward(struct attention_gradient_case *c, const struct trai
     return STATUS_OK;
 }
 
+static enum status both_passes(struct attention_gradient_case *c,
+                               const struct train_engine *reference, struct error *error) {
+    TRY(forward(c, reference, error));
+    return backward(c, reference, error);
+}
+
 static enum status compute(struct attention_gradient_case *c, struct error *error) {
     struct train_engine reference = {0};
     TRY(train_reference_create(&reference));
-    enum status status = forward(c, &reference, error);
-    status = status == STATUS_OK ? backward(c, &reference, error) : status;
+    enum status status = both_passes(c, &reference, error);
     train_engine_destroy(&reference);
     return status;
 }
@@ -208,27 +218,27 @@ static double sign_of(struct rng *rng) {
 }
 
 /* One channel of a head of rows `stride` apart. */
-static void turn_column(double *values, size_t rows, size_t stride, double sign) {
+static void flip_column(double *values, size_t rows, size_t stride, double sign) {
     for (size_t row = 0; row < rows; row++) {
         values[row * stride] *= sign;
     }
 }
 
 /* A channel of a key head, and of all query heads that read it. */
-static void turn_channel(struct attention_gradient_case *c, size_t head, size_t channel,
+static void flip_channel(struct attention_gradient_case *c, size_t head, size_t channel,
                          double qk_sign, double v_sign) {
     const struct attention_gradient_spec *s = &c->spec;
     size_t group = s->NH / s->KVH, key = head * s->HS + channel;
-    turn_column(values_of(c, c->qkv, 1) + key, c->rows, c->kv_stride, qk_sign);
-    turn_column(values_of(c, c->qkv, 2) + key, c->rows, c->kv_stride, v_sign);
-    turn_column(c->want[1] + key, c->rows, s->KVH * s->HS, qk_sign);
-    turn_column(c->want[2] + key, c->rows, s->KVH * s->HS, v_sign);
+    flip_column(values_of(c, c->qkv, 1) + key, c->rows, c->kv_stride, qk_sign);
+    flip_column(values_of(c, c->qkv, 2) + key, c->rows, c->kv_stride, v_sign);
+    flip_column(c->want[1] + key, c->rows, s->KVH * s->HS, qk_sign);
+    flip_column(c->want[2] + key, c->rows, s->KVH * s->HS, v_sign);
     for (size_t h = head * group; h < (head + 1) * group; h++) {
         size_t query = h * s->HS + channel, width = s->NH * s->HS;
-        turn_column(values_of(c, c->qkv, 0) + query, c->rows, c->q_stride, qk_sign);
-        turn_column(c->want[0] + query, c->rows, width, qk_sign);
-        turn_column(c->out.values + query, c->rows, width, v_sign);
-        turn_column(c->dout.values + query, c->rows, width, v_sign);
+        flip_column(values_of(c, c->qkv, 0) + query, c->rows, c->q_stride, qk_sign);
+        flip_column(c->want[0] + query, c->rows, width, qk_sign);
+        flip_column(c->out.values + query, c->rows, width, v_sign);
+        flip_column(c->dout.values + query, c->rows, width, v_sign);
     }
 }
 
@@ -236,7 +246,7 @@ void attention_gradient_renew(struct attention_gradient_case *c, struct rng *rng
     for (size_t head = 0; head < c->spec.KVH; head++) {
         for (size_t channel = 0; channel < c->spec.HS; channel++) {
             double qk_sign = sign_of(rng), v_sign = sign_of(rng);
-            turn_channel(c, head, channel, qk_sign, v_sign);
+            flip_channel(c, head, channel, qk_sign, v_sign);
         }
     }
 }
@@ -289,6 +299,10 @@ attention_gradient_problem(const struct attention_gradient_case *c) {
         .scale = 1.0f / sqrtf((float)s->HS)};
 }
 
+struct tensor_outputs attention_gradient_outputs(const struct attention_gradient_case *c) {
+    return (struct tensor_outputs){{&c->dqkv[0], &c->dqkv[1], &c->dqkv[2]}, 3};
+}
+
 /* ---- The verdict ---- */
 
 /*
@@ -332,7 +346,7 @@ static bool check_one(const struct attention_gradient_case *c, int which, float 
 
 /* Is what lies behind a row's gradients as it was, bytes of 0xff? */
 static bool gaps_untouched(const struct attention_gradient_case *c) {
-    size_t bytes = nn_dtype_bytes(c->spec.dtype), gap = ATTENTION_GRADIENT_GAP * bytes;
+    size_t bytes = nn_dtype_bytes(c->spec.dtype), gap = gap_of(&c->spec) * bytes;
     const unsigned char *all = (const unsigned char *)c->dqkv[0].bytes;
     bool untouched = true;
     for (size_t row = 0; row < c->rows && c->spec.joined; row++) {
@@ -371,6 +385,23 @@ static enum status check_inputs(struct attention_gradient_case *c, float *got, c
     return STATUS_OK;
 }
 
+/* @param all, got host, each as large as the largest tensor */
+static enum status check_all(struct attention_gradient_case *c, float *all, float *got, char *text,
+                             size_t size, struct error *error) {
+    for (int i = 0; i < 3; i++) {
+        bool intact = true;
+        TRY(read_one(c, i, all, got, &intact, error));
+        if (!check_one(c, i, got, text, size)) {
+            return STATUS_OK;
+        }
+        if (!(intact && gaps_untouched(c))) {
+            snprintf(text, size, "%s: wrote outside of %s", c->name, names[i]);
+            return STATUS_OK;
+        }
+    }
+    return check_inputs(c, got, text, size, error);
+}
+
 enum status attention_gradient_check(struct attention_gradient_case *c, char *text, size_t size,
                                      struct error *error) {
     size_t stride = c->q_stride > c->kv_stride ? c->q_stride : c->kv_stride;
@@ -378,19 +409,8 @@ enum status attention_gradient_check(struct attention_gradient_case *c, char *te
     if (got == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
     }
-    enum status status = STATUS_OK;
     text[0] = '\0';
-    for (int i = 0; i < 3 && status == STATUS_OK && text[0] == '\0'; i++) {
-        bool intact = true;
-        status = read_one(c, i, got + c->rows * stride + 1, got, &intact, error);
-        if (status == STATUS_OK && check_one(c, i, got, text, size) &&
-            !(intact && gaps_untouched(c))) {
-            snprintf(text, size, "%s: wrote outside of %s", c->name, names[i]);
-        }
-    }
-    if (status == STATUS_OK && text[0] == '\0') {
-        status = check_inputs(c, got, text, size, error);
-    }
+    enum status status = check_all(c, got + c->rows * stride + 1, got, text, size, error);
     free(got);
     return status;
 }

@@ -14,7 +14,7 @@ extern "C" {
 
 enum { ATTENTION_GRADIENT_MOST_TEXTS = 64 };
 
-/** Elements behind q, k and v of a row that are nobody's, where they lie side by side. */
+/** Unused elements behind q, k and v of a row where the three lie side by side, unless packed. */
 enum { ATTENTION_GRADIENT_GAP = 8 };
 
 struct attention_gradient_spec {
@@ -22,6 +22,7 @@ struct attention_gradient_spec {
     size_t NH, KVH, HS;
     bool causal;
     bool joined; /**< q, k and v side by side in one matrix, gradients in another */
+    bool packed; /**< joined, and no gap behind a row */
     size_t B;
     int32_t lengths[ATTENTION_GRADIENT_MOST_TEXTS]; /**< (B) */
     double loudness; /**< standard deviation of q's elements; 1 gives scores of about 1 */
@@ -70,6 +71,9 @@ MUST_CHECK enum status attention_gradient_send(struct attention_gradient_case *c
 /** @return the problem; its pointers are the device's but host_starts. */
 struct attention_backward_problem
 attention_gradient_problem(const struct attention_gradient_case *c);
+
+/** @return what the function writes. */
+struct tensor_outputs attention_gradient_outputs(const struct attention_gradient_case *c);
 
 /** Waits, reads the results, and compares them. @param text receives what is wrong */
 MUST_CHECK enum status attention_gradient_check(struct attention_gradient_case *c, char *text,

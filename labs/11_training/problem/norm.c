@@ -83,16 +83,21 @@ struct layernorm_backward_problem norm_case_problem(const struct norm_case *c) {
                                                .dbias = c->dbias.buffer.data};
 }
 
+struct tensor_outputs norm_case_outputs(const struct norm_case *c) {
+    return (struct tensor_outputs){{c->spec.in_place ? &c->dout : &c->din, &c->dweight, &c->dbias},
+                                   3};
+}
+
 /* ---- The verdict ---- */
 
-/* What the reference says. */
+/* The reference's results. */
 struct norm_want {
     double *din, *dweight, *dbias;
 };
 
-static enum status compute(const struct norm_case *c, struct norm_want *want, struct error *error) {
-    struct train_engine reference = {0};
-    const struct train_norm norm = {c->weight.values, NULL, 0.0f};
+/* Gradients of weight and bias start as the call finds them. */
+static enum status want_create(struct norm_want *want, const struct norm_case *c,
+                               struct error *error) {
     size_t C = c->spec.C;
     want->din = calloc(c->spec.rows * C + 1, sizeof(double));
     want->dweight = calloc(C + 1, sizeof(double));
@@ -102,6 +107,13 @@ static enum status compute(const struct norm_case *c, struct norm_want *want, st
     }
     memcpy(want->dweight, c->dweight.values, C * sizeof(double));
     memcpy(want->dbias, c->dbias.values, C * sizeof(double));
+    return STATUS_OK;
+}
+
+static enum status compute(const struct norm_case *c, const struct norm_want *want) {
+    struct train_engine reference;
+    const struct train_norm norm = {c->weight.values, NULL, 0.0f};
+    size_t C = c->spec.C;
     TRY(train_reference_create(&reference));
     const struct train_norm_gradient gradient = {want->dweight, want->dbias};
     enum status status =
@@ -179,29 +191,42 @@ static bool check_columns(const struct norm_case *c, const char *what, const dou
     return result.pass;
 }
 
-static enum status compare_all(struct norm_case *c, float *got, char *text, size_t size,
-                               struct error *error) {
-    struct norm_want want = {0};
-    bool intact[3], changed;
-    enum status status = compute(c, &want, error);
+/* Whether the columns' sums are right, and nothing was written beside them. */
+static enum status check_sums(const struct norm_case *c, const char *what, const double *want,
+                              const struct tensor *t, float *got, bool of_xhat, bool *right,
+                              bool *intact, char *text, size_t size, struct error *error) {
+    bool own_intact, changed;
+    if (!*right) {
+        return STATUS_OK;
+    }
+    TRY(tensor_get(t, got, &own_intact, &changed, error));
+    *right = check_columns(c, what, want, t, got, of_xhat, text, size);
+    *intact = *intact && own_intact;
+    return STATUS_OK;
+}
+
+static enum status compare_with(struct norm_want *want, const struct norm_case *c, float *got,
+                                char *text, size_t size, struct error *error) {
     const struct tensor *din = c->spec.in_place ? &c->dout : &c->din;
-    if (status == STATUS_OK) {
-        status = tensor_get(din, got, &intact[0], &changed, error);
-    }
-    bool right = status == STATUS_OK && check_rows(c, &want, got, text, size);
-    if (right) {
-        status = tensor_get(&c->dweight, got, &intact[1], &changed, error);
-        right = status == STATUS_OK &&
-                check_columns(c, "dweight", want.dweight, &c->dweight, got, true, text, size);
-    }
-    if (right) {
-        status = tensor_get(&c->dbias, got, &intact[2], &changed, error);
-        right = status == STATUS_OK &&
-                check_columns(c, "dbias", want.dbias, &c->dbias, got, false, text, size);
-    }
-    if (right && !(intact[0] && intact[1] && intact[2])) {
+    bool intact, changed;
+    TRY(want_create(want, c, error));
+    TRY(compute(c, want));
+    TRY(tensor_get(din, got, &intact, &changed, error));
+    bool right = check_rows(c, want, got, text, size);
+    TRY(check_sums(c, "dweight", want->dweight, &c->dweight, got, true, &right, &intact, text, size,
+                   error));
+    TRY(check_sums(c, "dbias", want->dbias, &c->dbias, got, false, &right, &intact, text, size,
+                   error));
+    if (right && !intact) {
         snprintf(text, size, "%s: wrote outside of the output", c->name);
     }
+    return STATUS_OK;
+}
+
+static enum status compare_all(const struct norm_case *c, float *got, char *text, size_t size,
+                               struct error *error) {
+    struct norm_want want = {0};
+    enum status status = compare_with(&want, c, got, text, size, error);
     want_free(&want);
     return status;
 }
@@ -220,6 +245,12 @@ static enum status check_inputs(const struct norm_case *c, float *got, char *tex
     return STATUS_OK;
 }
 
+static enum status check_all(const struct norm_case *c, float *got, char *text, size_t size,
+                             struct error *error) {
+    TRY(compare_all(c, got, text, size, error));
+    return text[0] == '\0' ? check_inputs(c, got, text, size, error) : STATUS_OK;
+}
+
 enum status norm_case_check(struct norm_case *c, char *text, size_t size, struct error *error) {
     size_t most = c->spec.rows * c->spec.C + 2 * c->spec.rows + c->spec.C;
     float *got = calloc(most + 1, sizeof *got);
@@ -227,10 +258,7 @@ enum status norm_case_check(struct norm_case *c, char *text, size_t size, struct
         return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
     }
     text[0] = '\0';
-    enum status status = compare_all(c, got, text, size, error);
-    if (status == STATUS_OK && text[0] == '\0') {
-        status = check_inputs(c, got, text, size, error);
-    }
+    enum status status = check_all(c, got, text, size, error);
     free(got);
     return status;
 }

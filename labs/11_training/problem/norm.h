@@ -39,6 +39,9 @@ MUST_CHECK enum status norm_case_send(struct norm_case *c, struct error *error);
 /** @return the problem; its pointers are the device's. */
 struct layernorm_backward_problem norm_case_problem(const struct norm_case *c);
 
+/** @return what the function writes. */
+struct tensor_outputs norm_case_outputs(const struct norm_case *c);
+
 /**
  * @brief Waits, reads the results, and compares them with the reference's in double.
  * @param text receives what is wrong

@@ -78,3 +78,57 @@ double tensor_largest(const struct tensor *t) {
     }
     return largest;
 }
+
+/* ---- The same bits twice ---- */
+
+/* Bytes of a call's outputs: host. */
+struct bits {
+    void *of[TENSOR_MOST_OUTPUTS];
+};
+
+static size_t bytes_of(const struct tensor *t) {
+    return t->count * nn_dtype_bytes(t->dtype);
+}
+
+static enum status bits_read(struct bits *bits, const struct tensor_outputs *outputs,
+                             struct error *error) {
+    for (size_t i = 0; i < outputs->count; i++) {
+        const struct tensor *t = outputs->tensors[i];
+        bits->of[i] = malloc(bytes_of(t) + 1);
+        if (bits->of[i] == NULL) {
+            return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory on the host");
+        }
+        if (t->count > 0) {
+            TRY(device_read(bits->of[i], t->buffer.data, bytes_of(t), NULL, error));
+        }
+    }
+    return STATUS_OK;
+}
+
+static void bits_free(struct bits *bits) {
+    for (size_t i = 0; i < TENSOR_MOST_OUTPUTS; i++) {
+        free(bits->of[i]);
+    }
+}
+
+static enum status repeat(struct bits both[2], const struct tensor_outputs *outputs,
+                          tensor_call *call, void *argument, bool *same, struct error *error) {
+    TRY(bits_read(&both[0], outputs, error));
+    TRY(call(argument, error));
+    TRY(bits_read(&both[1], outputs, error));
+    *same = true;
+    for (size_t i = 0; i < outputs->count; i++) {
+        size_t bytes = bytes_of(outputs->tensors[i]);
+        *same = *same && memcmp(both[0].of[i], both[1].of[i], bytes) == 0;
+    }
+    return STATUS_OK;
+}
+
+enum status tensor_repeat(const struct tensor_outputs *outputs, tensor_call *call, void *argument,
+                          bool *same, struct error *error) {
+    struct bits both[2] = {{{NULL}}, {{NULL}}};
+    enum status status = repeat(both, outputs, call, argument, same, error);
+    bits_free(&both[0]);
+    bits_free(&both[1]);
+    return status;
+}

@@ -59,6 +59,24 @@ MUST_CHECK enum status tensor_get(const struct tensor *t, float *got, bool *inta
 /** @return the largest magnitude of what was put. */
 double tensor_largest(const struct tensor *t);
 
+enum { TENSOR_MOST_OUTPUTS = 4 };
+
+/** The tensors that a call writes. */
+struct tensor_outputs {
+    const struct tensor *tensors[TENSOR_MOST_OUTPUTS];
+    size_t count;
+};
+
+/** Renews the inputs, runs a function, and waits. */
+typedef enum status tensor_call(void *argument, struct error *error);
+
+/**
+ * @brief Calls a function whose outputs are on the device once more.
+ * @param same receives whether it wrote the same bits
+ */
+MUST_CHECK enum status tensor_repeat(const struct tensor_outputs *outputs, tensor_call *call,
+                                     void *argument, bool *same, struct error *error);
+
 #ifdef __cplusplus
 }
 #endif

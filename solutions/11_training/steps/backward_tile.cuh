@@ -2,24 +2,24 @@
  * @file backward_tile.cuh
  * @brief v5's kernel: all five products on tensor cores, p and ds in registers.
  *
- * A block of four warps owns 64 * M_TILES rows, a warp 16 * M_TILES of them, and goes through tiles
- * of 64 others; the next tile is copied while this one is used. What the accumulators of x . x'
- * hold becomes p, and is, rounded to bf16, what the product with y' wants as its A operand, in the
- * same thread; so does ds. Other rows are taken SLICE at a time, so that the accumulators of both
- * fit into registers beside the sums.
+ * A block of four warps owns 64 * M_TILES rows, a warp 16 * M_TILES of them, and loops over tiles
+ * of 64 other rows; the next tile is copied while this one is used. The accumulators of x . x'
+ * become p; rounded to bf16 they are, in the same thread, the A operand of the product with y'. So
+ * are those of y . y', as ds. Other rows are processed SLICE at a time, so that the accumulators of
+ * both fit into registers beside the sums.
  *
- * A tile of the others is read from shared memory in both ways: by rows for x . x' and y . y', and
- * transposed, by ldmatrix, where it is multiplied by p and ds.
+ * A tile of other rows is read from shared memory twice: by rows for x . x' and y . y', and by
+ * transposing ldmatrix where it is multiplied by p and ds.
  *
- * Banks: rows are HS + 8 elements apart, an odd number of 16-byte pieces, so the eight rows of an
- * ldmatrix lie in different ones.
+ * Banks: rows are HS + 8 elements apart, an odd number of 16-byte vectors, so the eight rows of an
+ * ldmatrix lie in different banks.
  */
 #ifndef WARPBOOK_SOLUTIONS_11_TRAINING_STEPS_BACKWARD_TILE_CUH_
 #define WARPBOOK_SOLUTIONS_11_TRAINING_STEPS_BACKWARD_TILE_CUH_
 
 #include <math.h>
 
-#include "solutions/11_training/steps/sides.cuh"
+#include "solutions/11_training/steps/tile_coordinates.cuh"
 
 typedef __nv_bfloat16 bf16;
 
@@ -30,64 +30,67 @@ template <int HS_, int M_TILES_, int SLICE_, int BLOCKS_> struct backward_tile {
     static constexpr int OWN = WARPS * WARP_ROWS, OTHER = 64;
     static constexpr int PITCH = HS + 8, DEPTH = HS / 16; /* of the first products, in mmas */
     static constexpr int OTHER_TILES = SLICE / 8, CHANNEL_TILES = HS / 8;
-    static constexpr int SIDE = OTHER * PITCH; /* x' of a stage; y' follows */
+    static constexpr int OPERAND = OTHER * PITCH; /* x' of a stage; y' follows */
     static constexpr size_t BYTES =
-        (2 * OWN * PITCH + 4 * SIDE) * sizeof(bf16) + 4 * OTHER * sizeof(float);
+        (2 * OWN * PITCH + 4 * OPERAND) * sizeof(bf16) + 4 * OTHER * sizeof(float);
 };
 
 /* A block's shared memory. */
 template <typename TILE> struct backward_shared {
     bf16 *own_x, *own_y; /* (OWN, PITCH) */
     bf16 *stages;        /* two of x' and y', (OTHER, PITCH) each */
-    float *numbers;      /* two of lse and delta, (OTHER) each, where the others are queries */
+    float *stats;        /* two of lse and delta, (OTHER) each, where the other rows are queries */
 };
 
 template <typename TILE>
-static __device__ __forceinline__ struct backward_shared<TILE> divide(unsigned char *bytes) {
+static __device__ __forceinline__ struct backward_shared<TILE>
+partition_shared(unsigned char *bytes) {
     struct backward_shared<TILE> m;
     m.own_x = (bf16 *)bytes;
     m.own_y = m.own_x + TILE::OWN * TILE::PITCH;
     m.stages = m.own_y + TILE::OWN * TILE::PITCH;
-    m.numbers = (float *)(m.stages + 4 * TILE::SIDE);
+    m.stats = (float *)(m.stages + 4 * TILE::OPERAND);
     return m;
 }
 
-/* Starts copying rows first .. of a head; rows and channels that are not there become 0. A thread
-   has the same channels of every PASS-th row. */
+/* Starts copying rows first .. of a head; rows and channels beyond the end become 0. A thread
+   copies the same channels of every PASS-th row. */
 template <int ROWS, typename TILE>
-static __device__ __forceinline__ void start_rows(bf16 *to, const bf16 *from, size_t stride,
-                                                  int first, int T, int channels) {
-    constexpr int PIECES = TILE::HS / 8, PASS = TILE::THREADS / PIECES;
-    static_assert(TILE::THREADS % PIECES == 0 && ROWS % PASS == 0, "every thread copies as often");
-    int channel = (int)threadIdx.x % PIECES * 8, row = (int)threadIdx.x / PIECES;
+static __device__ __forceinline__ void copy_rows_async(bf16 *to, const bf16 *from, size_t stride,
+                                                       int first, int T, int channels) {
+    constexpr int VECTORS = TILE::HS / 8, PASS = TILE::THREADS / VECTORS;
+    static_assert(TILE::THREADS % VECTORS == 0 && ROWS % PASS == 0, "every thread copies as often");
+    int channel = (int)threadIdx.x % VECTORS * 8, row = (int)threadIdx.x / VECTORS;
     int rows = channel < channels ? T - first - row : 0; /* from the thread's first on */
     const bf16 *piece = from + (size_t)(first + row) * stride + channel;
-    bf16 *place = to + row * TILE::PITCH + channel;
+    bf16 *slot = to + row * TILE::PITCH + channel;
 #pragma unroll
     for (int i = 0; i < ROWS / PASS; i++) {
-        cp_async<16>(place + i * PASS * TILE::PITCH, i * PASS < rows ? piece : from,
+        cp_async<16>(slot + i * PASS * TILE::PITCH, i * PASS < rows ? piece : from,
                      i * PASS < rows);
         piece += PASS * stride;
     }
 }
 
-/* Starts copying one tile of the others, and what belongs to it, and closes the group. */
+/* Starts copying one tile of other rows, and their statistics if they are queries; commits the
+   group. */
 template <typename TILE, bool KEYS_OWN>
 static __device__ __forceinline__ void
-start_tile(const struct backward_shared<TILE> &m, int stage,
-           const struct attention_backward_problem &p, const struct query_numbers &numbers,
-           const struct block_place &s, unsigned head, int tile) {
-    const struct side<bf16> others = other_side<KEYS_OWN, bf16>(p, s, head);
-    bf16 *x = m.stages + stage * 2 * TILE::SIDE;
+copy_tile_async(const struct backward_shared<TILE> &m, int stage,
+                const struct attention_backward_problem &p, const struct query_stats &stats,
+                const struct tile_coordinates &s, unsigned head, int tile) {
+    const struct operands<bf16> others = other_operands<KEYS_OWN, bf16>(p, s, head);
+    bf16 *x = m.stages + stage * 2 * TILE::OPERAND;
     int first = tile * TILE::OTHER, HS = (int)p.HS;
-    start_rows<TILE::OTHER, TILE>(x, others.x, others.x_stride, first, s.T, HS);
-    start_rows<TILE::OTHER, TILE>(x + TILE::SIDE, others.y, others.y_stride, first, s.T, HS);
-    if (KEYS_OWN) { /* a number a thread: lse, then delta */
+    copy_rows_async<TILE::OTHER, TILE>(x, others.x, others.x_stride, first, s.T, HS);
+    copy_rows_async<TILE::OTHER, TILE>(x + TILE::OPERAND, others.y, others.y_stride, first, s.T,
+                                       HS);
+    if (KEYS_OWN) { /* an element a thread: lse, then delta */
         int row = (int)threadIdx.x % TILE::OTHER;
-        const float *from = (int)threadIdx.x < TILE::OTHER ? numbers.lse : numbers.delta;
+        const float *from = (int)threadIdx.x < TILE::OTHER ? stats.lse : stats.delta;
         bool there = first + row < s.T;
-        static_assert(TILE::THREADS == 2 * TILE::OTHER, "a number a thread");
-        cp_async<4>(m.numbers + stage * 2 * TILE::OTHER + threadIdx.x,
+        static_assert(TILE::THREADS == 2 * TILE::OTHER, "an element a thread");
+        cp_async<4>(m.stats + stage * 2 * TILE::OTHER + threadIdx.x,
                     there ? from + head * p.rows + s.start + first + row : from, there);
     }
     cp_async_commit();
@@ -95,8 +98,8 @@ start_tile(const struct backward_shared<TILE> &m, int stage,
 
 /* sums[m][n] = 16 own rows . 8 other rows */
 template <typename TILE>
-static __device__ __forceinline__ void compare_rows(struct accumulator (*sums)[TILE::OTHER_TILES],
-                                                    const bf16 *own, const bf16 *other) {
+static __device__ __forceinline__ void dot_rows(struct accumulator (*sums)[TILE::OTHER_TILES],
+                                                const bf16 *own, const bf16 *other) {
     int lane = threadIdx.x % 32;
     const bf16 *a_row = own + lane % 16 * TILE::PITCH + lane / 16 * 8;
     const bf16 *b_row = other + (lane / 16 * 8 + lane % 8) * TILE::PITCH + lane / 8 % 2 * 8;
@@ -126,8 +129,8 @@ static __device__ __forceinline__ void compare_rows(struct accumulator (*sums)[T
 /* sums[m][n] += weights (16 own rows, SLICE other rows) * rows (SLICE other rows, 8 channels) */
 template <typename TILE>
 static __device__ __forceinline__ void
-mix_rows(struct accumulator (*sums)[TILE::CHANNEL_TILES],
-         const struct accumulator (*weights)[TILE::OTHER_TILES], const bf16 *rows) {
+add_products(struct accumulator (*sums)[TILE::CHANNEL_TILES],
+             const struct accumulator (*weights)[TILE::OTHER_TILES], const bf16 *rows) {
     int lane = threadIdx.x % 32;
     const bf16 *row = rows + lane % 16 * TILE::PITCH + lane / 16 * 8;
 #pragma unroll
@@ -155,35 +158,34 @@ mix_rows(struct accumulator (*sums)[TILE::CHANNEL_TILES],
 }
 
 /* lse and delta in registers: of the thread's own rows, or of the slice's pairs of columns. */
-template <typename TILE, bool KEYS_OWN> struct tile_numbers {
+template <typename TILE, bool KEYS_OWN> struct tile_stats {
     static constexpr int COUNT = KEYS_OWN ? TILE::OTHER_TILES : TILE::M_TILES;
     float lse[COUNT][2], delta[COUNT][2];
 };
 
-/* Of the own rows, `own` the warp's first; once for the whole block. */
+/* Of the own rows, from the warp's first one, `own`; loaded once. */
 template <typename TILE>
-static __device__ __forceinline__ struct tile_numbers<TILE, false>
-own_numbers(const struct attention_backward_problem &p, const struct query_numbers &numbers,
-            const struct block_place &s, int own) {
-    struct tile_numbers<TILE, false> q;
+static __device__ __forceinline__ struct tile_stats<TILE, false>
+own_stats(const struct attention_backward_problem &p, const struct query_stats &stats,
+          const struct tile_coordinates &s, int own) {
+    struct tile_stats<TILE, false> q;
     size_t first = s.head * p.rows + s.start;
 #pragma unroll
     for (int i = 0; i < 2 * TILE::M_TILES; i++) {
         int row = own + i / 2 * 16 + i % 2 * 8 + (int)threadIdx.x % 32 / 4;
-        q.lse[i / 2][i % 2] = row < s.T ? numbers.lse[first + row] : 0.0f;
-        q.delta[i / 2][i % 2] = row < s.T ? numbers.delta[first + row] : 0.0f;
+        q.lse[i / 2][i % 2] = row < s.T ? stats.lse[first + row] : 0.0f;
+        q.delta[i / 2][i % 2] = row < s.T ? stats.delta[first + row] : 0.0f;
     }
     return q;
 }
 
-/* Of a slice of the others, from a stage's numbers of the slice on. */
+/* Of a slice of the other rows. stats: the slice's first lse in a stage */
 template <typename TILE>
-static __device__ __forceinline__ struct tile_numbers<TILE, true>
-other_numbers(const float *numbers) {
-    struct tile_numbers<TILE, true> q;
+static __device__ __forceinline__ struct tile_stats<TILE, true> other_stats(const float *stats) {
+    struct tile_stats<TILE, true> q;
 #pragma unroll
     for (int n = 0; n < TILE::OTHER_TILES; n++) {
-        const float *from = numbers + 8 * n + threadIdx.x % 4 * 2;
+        const float *from = stats + 8 * n + threadIdx.x % 4 * 2;
         float2 lse = *(const float2 *)from, delta = *(const float2 *)(from + TILE::OTHER);
         q.lse[n][0] = lse.x;
         q.lse[n][1] = lse.y;
@@ -193,10 +195,10 @@ other_numbers(const float *numbers) {
     return q;
 }
 
-/* -infinity, of which p becomes 0, for what own and other rows do not see of each other. */
+/* Scores of keys that a query does not see become -infinity, and their p becomes 0. */
 template <typename TILE, bool KEYS_OWN>
-static __device__ __forceinline__ void hide(struct accumulator (*scores)[TILE::OTHER_TILES],
-                                            int own, int other, int T, bool causal) {
+static __device__ __forceinline__ void apply_mask(struct accumulator (*scores)[TILE::OTHER_TILES],
+                                                  int own, int other, int T, bool causal) {
     int lane = threadIdx.x % 32;
 #pragma unroll
     for (int m = 0; m < TILE::M_TILES; m++) {
@@ -206,7 +208,7 @@ static __device__ __forceinline__ void hide(struct accumulator (*scores)[TILE::O
             for (int i = 0; i < 4; i++) {
                 int row = own + m * 16 + i / 2 * 8 + lane / 4;
                 int column = other + n * 8 + lane % 4 * 2 + i % 2;
-                if (!sees<KEYS_OWN>(row, column, T, causal)) {
+                if (!is_visible<KEYS_OWN>(row, column, T, causal)) {
                     scores[m][n].x[i] = -INFINITY;
                 }
             }
@@ -216,10 +218,10 @@ static __device__ __forceinline__ void hide(struct accumulator (*scores)[TILE::O
 
 /* scores become p, and dp becomes ds; factor: scale * log2 e. */
 template <typename TILE, bool KEYS_OWN>
-static __device__ __forceinline__ void weigh_rows(struct accumulator (*scores)[TILE::OTHER_TILES],
-                                                  struct accumulator (*dp)[TILE::OTHER_TILES],
-                                                  const struct tile_numbers<TILE, KEYS_OWN> &q,
-                                                  float factor) {
+static __device__ __forceinline__ void compute_p_ds(struct accumulator (*scores)[TILE::OTHER_TILES],
+                                                    struct accumulator (*dp)[TILE::OTHER_TILES],
+                                                    const struct tile_stats<TILE, KEYS_OWN> &q,
+                                                    float factor) {
 #pragma unroll
     for (int m = 0; m < TILE::M_TILES; m++) {
 #pragma unroll
@@ -235,57 +237,58 @@ static __device__ __forceinline__ void weigh_rows(struct accumulator (*scores)[T
     }
 }
 
-/* One tile of the others: its parts of the sums. */
+/* Adds one tile of other rows to the sums. */
 template <typename TILE, bool KEYS_OWN>
 static __device__ __forceinline__ void
-do_tile(struct accumulator (*first)[TILE::CHANNEL_TILES],
-        struct accumulator (*second)[TILE::CHANNEL_TILES], const struct backward_shared<TILE> &m,
-        int stage, const struct tile_numbers<TILE, false> &of_own, float factor, int warp_row,
-        const struct block_place &s, int tile, bool causal) {
-    const bf16 *x = m.stages + stage * 2 * TILE::SIDE, *y = x + TILE::SIDE;
+process_tile(struct accumulator (*first)[TILE::CHANNEL_TILES],
+             struct accumulator (*second)[TILE::CHANNEL_TILES],
+             const struct backward_shared<TILE> &m, int stage,
+             const struct tile_stats<TILE, false> &of_own, float factor, int warp_row,
+             const struct tile_coordinates &s, int tile, bool causal) {
+    const bf16 *x = m.stages + stage * 2 * TILE::OPERAND, *y = x + TILE::OPERAND;
     const bf16 *own_x = m.own_x + warp_row * TILE::PITCH, *own_y = m.own_y + warp_row * TILE::PITCH;
     int own = s.first + warp_row;
 #pragma unroll 1
     for (int slice = 0; slice < TILE::OTHER; slice += TILE::SLICE) {
         int other = tile * TILE::OTHER + slice;
-        if (sees_none<KEYS_OWN>(own, TILE::WARP_ROWS, other, TILE::SLICE, s.T, causal)) {
+        if (none_visible<KEYS_OWN>(own, TILE::WARP_ROWS, other, TILE::SLICE, s.T, causal)) {
             continue;
         }
         struct accumulator scores[TILE::M_TILES][TILE::OTHER_TILES];
         struct accumulator dp[TILE::M_TILES][TILE::OTHER_TILES];
-        compare_rows<TILE>(scores, own_x, x + slice * TILE::PITCH);
-        compare_rows<TILE>(dp, own_y, y + slice * TILE::PITCH);
-        if (!sees_all<KEYS_OWN>(own, TILE::WARP_ROWS, other, TILE::SLICE, s.T, causal)) {
-            hide<TILE, KEYS_OWN>(scores, own, other, s.T, causal);
+        dot_rows<TILE>(scores, own_x, x + slice * TILE::PITCH);
+        dot_rows<TILE>(dp, own_y, y + slice * TILE::PITCH);
+        if (!all_visible<KEYS_OWN>(own, TILE::WARP_ROWS, other, TILE::SLICE, s.T, causal)) {
+            apply_mask<TILE, KEYS_OWN>(scores, own, other, s.T, causal);
         }
         if constexpr (KEYS_OWN) {
-            const float *numbers = m.numbers + stage * 2 * TILE::OTHER + slice;
-            weigh_rows<TILE, true>(scores, dp, other_numbers<TILE>(numbers), factor);
-            mix_rows<TILE>(second, scores, y + slice * TILE::PITCH);
+            const float *stats = m.stats + stage * 2 * TILE::OTHER + slice;
+            compute_p_ds<TILE, true>(scores, dp, other_stats<TILE>(stats), factor);
+            add_products<TILE>(second, scores, y + slice * TILE::PITCH);
         } else {
-            weigh_rows<TILE, false>(scores, dp, of_own, factor);
+            compute_p_ds<TILE, false>(scores, dp, of_own, factor);
         }
-        mix_rows<TILE>(first, dp, x + slice * TILE::PITCH);
+        add_products<TILE>(first, dp, x + slice * TILE::PITCH);
     }
 }
 
-/* The warp's rows of a gradient, by way of the shared memory that its own rows no longer need:
-   neighbouring lanes then store 16 bytes each of the same row. to: the warp's first row, of which
-   `rows` are there. */
+/* Stores the warp's rows of a gradient. Its own rows' shared memory, no longer needed, is the
+   staging buffer, so that neighbouring lanes store 16 bytes each of the same row. to: the warp's
+   first row; only `rows` of them exist. */
 template <typename TILE>
 static __device__ __forceinline__ void
-store_rows(bf16 *to, size_t stride, bf16 *through,
+store_rows(bf16 *to, size_t stride, bf16 *staging,
            const struct accumulator (*sums)[TILE::CHANNEL_TILES], float factor, int rows,
            int channels) {
     int lane = threadIdx.x % 32;
-    __syncwarp(); /* all lanes have read what was there */
+    __syncwarp(); /* all lanes have read the own rows */
 #pragma unroll
     for (int i = 0; i < 2 * TILE::M_TILES; i++) {
         int row = i / 2 * 16 + i % 2 * 8 + lane / 4;
 #pragma unroll
         for (int n = 0; n < TILE::CHANNEL_TILES; n++) {
             const float *pair = sums[i / 2][n].x + i % 2 * 2;
-            *(unsigned *)(through + row * TILE::PITCH + 8 * n + lane % 4 * 2) =
+            *(unsigned *)(staging + row * TILE::PITCH + 8 * n + lane % 4 * 2) =
                 pack(pair[0] * factor, pair[1] * factor, bf16());
         }
     }
@@ -296,28 +299,28 @@ store_rows(bf16 *to, size_t stride, bf16 *through,
         int channel = piece % (TILE::HS / 8) * 8;
         if (row < rows && channel < channels) {
             *(uint4 *)(to + row * stride + channel) =
-                *(const uint4 *)(through + row * TILE::PITCH + channel);
+                *(const uint4 *)(staging + row * TILE::PITCH + channel);
         }
     }
 }
 
 template <typename TILE, bool KEYS_OWN>
 static __global__ void __launch_bounds__(TILE::THREADS, TILE::BLOCKS)
-    tensor_backward(const struct attention_backward_problem p, const struct query_numbers numbers) {
+    tensor_backward(const struct attention_backward_problem p, const struct query_stats stats) {
     extern __shared__ __align__(16) unsigned char shared_bytes[];
-    const struct backward_shared<TILE> m = divide<TILE>(shared_bytes);
-    const struct block_place s = place_block<KEYS_OWN, TILE::OWN, TILE::OTHER>(p);
+    const struct backward_shared<TILE> m = partition_shared<TILE>(shared_bytes);
+    const struct tile_coordinates s = locate_tile<KEYS_OWN, TILE::OWN, TILE::OTHER>(p);
     if (s.first >= s.T) {
         return;
     }
     int HS = (int)p.HS, warp_row = (int)threadIdx.x / 32 * TILE::WARP_ROWS;
-    const struct side<bf16> own = own_side<KEYS_OWN, bf16>(p, s);
-    start_rows<TILE::OWN, TILE>(m.own_x, own.x, own.x_stride, s.first, s.T, HS);
-    start_rows<TILE::OWN, TILE>(m.own_y, own.y, own.y_stride, s.first, s.T, HS);
-    start_tile<TILE, KEYS_OWN>(m, 0, p, numbers, s, s.other, s.tile);
-    struct tile_numbers<TILE, false> of_own = {};
+    const struct operands<bf16> own = own_operands<KEYS_OWN, bf16>(p, s);
+    copy_rows_async<TILE::OWN, TILE>(m.own_x, own.x, own.x_stride, s.first, s.T, HS);
+    copy_rows_async<TILE::OWN, TILE>(m.own_y, own.y, own.y_stride, s.first, s.T, HS);
+    copy_tile_async<TILE, KEYS_OWN>(m, 0, p, stats, s, s.other, s.tile);
+    struct tile_stats<TILE, false> of_own = {};
     if (!KEYS_OWN) {
-        of_own = own_numbers<TILE>(p, numbers, s, s.first + warp_row);
+        of_own = own_stats<TILE>(p, stats, s, s.first + warp_row);
     }
     constexpr int SECOND = KEYS_OWN ? TILE::M_TILES : 1;
     struct accumulator first[TILE::M_TILES][TILE::CHANNEL_TILES] = {};
@@ -331,12 +334,12 @@ static __global__ void __launch_bounds__(TILE::THREADS, TILE::BLOCKS)
             head++;
         }
         cp_async_wait<0>();
-        __syncthreads(); /* the tile is there, and the one before has been read */
+        __syncthreads(); /* the tile has arrived, and the one before has been read */
         if (head < s.other_end) {
-            start_tile<TILE, KEYS_OWN>(m, stage ^ 1, p, numbers, s, head, tile);
+            copy_tile_async<TILE, KEYS_OWN>(m, stage ^ 1, p, stats, s, head, tile);
         }
-        do_tile<TILE, KEYS_OWN>(first, second, m, stage, of_own, p.scale * LOG2_E, warp_row, s, now,
-                                p.causal);
+        process_tile<TILE, KEYS_OWN>(first, second, m, stage, of_own, p.scale * LOG2_E, warp_row, s,
+                                     now, p.causal);
     }
     size_t stride = KEYS_OWN ? p.kv_stride : p.q_stride;
     size_t from = (s.start + s.first + warp_row) * stride + s.head * p.HS;

@@ -26,7 +26,7 @@ MUST_CHECK enum status attention_backward_v1_plain(const struct attention_backwa
 MUST_CHECK enum status adamw_v1_plain(const struct adamw_problem *problem, device_stream stream,
                                       struct error *error);
 
-/** v2: a warp or a block a row, and the columns' sums on the way. */
+/** v2: a warp or a block a row, which also adds up the columns. */
 MUST_CHECK enum status layernorm_backward_v2_rows(const struct layernorm_backward_problem *problem,
                                                   void *workspace, device_stream stream,
                                                   struct error *error);
@@ -46,11 +46,12 @@ attention_backward_v5_tensor(const struct attention_backward_problem *problem, v
                              device_stream stream, struct error *error);
 
 /**
- * @brief What v4 and v5 begin with: delta = dout . out and lse * log2 e of each head and row.
- * @param scratch receives them as sides.cuh's numbers_in() says
+ * @brief The prologue of v4 and v5: delta = dout . out and lse * log2 e of each head and row.
+ * @param scratch receives them as tile_coordinates.cuh's query_stats_in() says
  */
-MUST_CHECK enum status attention_numbers(const struct attention_backward_problem *problem,
-                                         void *scratch, device_stream stream, struct error *error);
+MUST_CHECK enum status attention_query_stats(const struct attention_backward_problem *problem,
+                                             void *scratch, device_stream stream,
+                                             struct error *error);
 
 #ifdef __cplusplus
 }

@@ -55,103 +55,66 @@ static void judge(size_t step, const char *what, enum status status, const struc
     }
 }
 
-/* ---- The same bits twice ---- */
-
-enum { MOST_OUTPUTS = 4 };
-
-/* What a call wrote the first time: host. */
-struct outputs {
-    struct {
-        const struct tensor *tensor;
-        void *bytes;
-    } of[MOST_OUTPUTS];
-    size_t count;
+/* A case at hand, and the step that is called for it. */
+struct step_call {
+    void *problem; /* the case */
+    size_t step;
+    void *workspace;
+    bool again; /* the second call */
 };
 
-static size_t bytes_of(const struct tensor *t) {
-    return t->count * nn_dtype_bytes(t->dtype);
-}
-
-static enum status outputs_read(struct outputs *o, struct error *error) {
-    for (size_t i = 0; i < o->count; i++) {
-        const struct tensor *t = o->of[i].tensor;
-        o->of[i].bytes = malloc(bytes_of(t) + 1);
-        if (o->of[i].bytes == NULL) {
-            return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory");
-        }
-        if (t->count > 0) {
-            TRY(device_read(o->of[i].bytes, t->buffer.data, bytes_of(t), NULL, error));
-        }
+/* Calls a step; if its result is right, calls it again: it must write the same bits. */
+static enum status
+call_twice(struct step_call *call, tensor_call *run,
+           enum status (*check)(void *problem, char *text, size_t size, struct error *error),
+           const struct tensor_outputs *outputs, char *text, size_t size, struct error *error) {
+    bool same = true;
+    TRY(run(call, error));
+    TRY(check(call->problem, text, size, error));
+    call->again = true;
+    if (text[0] == '\0') {
+        TRY(tensor_repeat(outputs, run, call, &same, error));
+    }
+    if (!same) {
+        snprintf(text, size, "other bits the second time");
     }
     return STATUS_OK;
 }
 
-static void outputs_free(struct outputs *o) {
-    for (size_t i = 0; i < o->count; i++) {
-        free(o->of[i].bytes);
-    }
-}
-
-/* Compares with what is there now. */
-static enum status outputs_compare(const struct outputs *first, char *text, size_t size,
-                                   struct error *error) {
-    struct outputs again = *first;
-    for (size_t i = 0; i < again.count; i++) {
-        again.of[i].bytes = NULL;
-    }
-    enum status status = outputs_read(&again, error);
-    for (size_t i = 0; i < first->count && status == STATUS_OK; i++) {
-        if (memcmp(first->of[i].bytes, again.of[i].bytes, bytes_of(first->of[i].tensor)) != 0) {
-            snprintf(text, size, "other bits the second time");
-        }
-    }
-    outputs_free(&again);
-    return status;
-}
-
 /* ---- LayerNorm ---- */
 
-static enum status call_norm(struct norm_case *c, size_t step, void *workspace,
-                             struct error *error) {
+static enum status call_norm(void *argument, struct error *error) {
+    const struct step_call *call = argument;
+    struct norm_case *c = call->problem;
     const struct layernorm_backward_problem problem = norm_case_problem(c);
     TRY(norm_case_send(c, error));
-    TRY(functions_of(step)->layernorm_backward(&problem, workspace, NULL, error));
+    TRY(functions_of(call->step)->layernorm_backward(&problem, call->workspace, NULL, error));
     return device_synchronize(NULL, error);
 }
 
-static enum status try_norm(struct norm_case *c, size_t step, void *workspace, char *text,
-                            size_t size, struct error *error) {
-    const struct tensor *din = c->spec.in_place ? &c->dout : &c->din;
-    struct outputs first = {{{din, NULL}, {&c->dweight, NULL}, {&c->dbias, NULL}}, 3};
-    TRY(call_norm(c, step, workspace, error));
-    TRY(norm_case_check(c, text, size, error));
-    if (text[0] != '\0') {
-        return STATUS_OK;
-    }
-    enum status status = outputs_read(&first, error);
-    if (status == STATUS_OK) {
-        status = call_norm(c, step, workspace, error);
-    }
-    if (status == STATUS_OK) {
-        status = outputs_compare(&first, text, size, error);
-    }
-    outputs_free(&first);
-    return status;
+static enum status check_norm_case(void *problem, char *text, size_t size, struct error *error) {
+    return norm_case_check(problem, text, size, error);
+}
+
+static enum status make_norm(struct norm_case *c, const struct norm_spec *spec, bool guarded,
+                             struct error *error) {
+    struct rng rng = rng_create(11 + spec->rows * 31 + spec->C);
+    TRY(norm_case_create(c, spec, guarded, error));
+    return norm_case_draw(c, &rng, error);
 }
 
 static void check_norm(const struct norm_spec *spec, void *workspace, bool guarded) {
     struct norm_case c = {0};
     struct error error = {0};
     char text[600] = "";
-    struct rng rng = rng_create(11 + spec->rows * 31 + spec->C);
-    enum status status = norm_case_create(&c, spec, guarded, &error);
-    if (status == STATUS_OK) {
-        status = norm_case_draw(&c, &rng, &error);
-    }
+    enum status status = make_norm(&c, spec, guarded, &error);
+    const struct tensor_outputs outputs = norm_case_outputs(&c);
     judge(0, c.name, status, &error, text);
     for (size_t i = 0; i < STEPS && status == STATUS_OK && !test_has_failed(); i++) {
+        struct step_call call = {&c, i, workspace, false};
         if (IS_NEW(i, layernorm_backward)) {
-            status = try_norm(&c, i, workspace, text, sizeof text, &error);
+            status =
+                call_twice(&call, call_norm, check_norm_case, &outputs, text, sizeof text, &error);
             judge(i, c.name, status, &error, text);
         }
     }
@@ -216,37 +179,22 @@ C_TEST(ladder, layernorm_in_place) {
 
 /* ---- Attention ---- */
 
-/* Scratch memory holds what the call before left, or other bits. */
-static enum status call_attention(struct attention_gradient_case *c, size_t step,
-                                  struct error *error) {
+/* Scratch memory holds what the call before left, or the second time other bits. */
+static enum status call_attention(void *argument, struct error *error) {
+    const struct step_call *call = argument;
+    struct attention_gradient_case *c = call->problem;
     const struct attention_backward_problem problem = attention_gradient_problem(c);
+    if (call->again) {
+        TRY(device_set(c->scratch, 0xff, attention_backward_scratch(&problem), NULL, error));
+    }
     TRY(attention_gradient_send(c, error));
-    TRY(functions_of(step)->attention_backward(&problem, c->scratch, NULL, error));
+    TRY(functions_of(call->step)->attention_backward(&problem, c->scratch, NULL, error));
     return device_synchronize(NULL, error);
 }
 
-static enum status try_attention(struct attention_gradient_case *c, size_t step, char *text,
-                                 size_t size, struct error *error) {
-    const struct attention_backward_problem problem = attention_gradient_problem(c);
-    size_t scratch = attention_backward_scratch(&problem);
-    struct outputs first = {{{&c->dqkv[0], NULL}, {&c->dqkv[1], NULL}, {&c->dqkv[2], NULL}}, 3};
-    TRY(call_attention(c, step, error));
-    TRY(attention_gradient_check(c, text, size, error));
-    if (text[0] != '\0') {
-        return STATUS_OK;
-    }
-    enum status status = outputs_read(&first, error);
-    if (status == STATUS_OK) {
-        status = device_set(c->scratch, 0xff, scratch, NULL, error);
-    }
-    if (status == STATUS_OK) {
-        status = call_attention(c, step, error);
-    }
-    if (status == STATUS_OK) {
-        status = outputs_compare(&first, text, size, error);
-    }
-    outputs_free(&first);
-    return status;
+static enum status check_attention_case(void *problem, char *text, size_t size,
+                                        struct error *error) {
+    return attention_gradient_check(problem, text, size, error);
 }
 
 /* The last step passes fp32 on to the one before: few rows show that. */
@@ -262,10 +210,13 @@ static void check_attention(const struct attention_gradient_spec *spec, bool gua
     char text[700] = "";
     struct rng rng = rng_create(7 + spec->HS * 31 + spec->B);
     enum status status = attention_gradient_create(&c, spec, &rng, guarded, &error);
+    const struct tensor_outputs outputs = attention_gradient_outputs(&c);
     judge(0, c.name, status, &error, text);
     for (size_t i = 0; i < STEPS && status == STATUS_OK && !test_has_failed(); i++) {
+        struct step_call call = {&c, i, NULL, false};
         if (IS_NEW(i, attention_backward) && !only_passes_on(i, &c)) {
-            status = try_attention(&c, i, text, sizeof text, &error);
+            status = call_twice(&call, call_attention, check_attention_case, &outputs, text,
+                                sizeof text, &error);
             judge(i, c.name, status, &error, text);
         }
     }
@@ -334,8 +285,18 @@ C_TEST(ladder, attention_of_loud_scores) {
     check_attentions(list, COUNT(list));
 }
 
-/* The last step's tall tiles, which only problems get that fill an H200 with them: here just so,
-   with 264 of 128 rows. Texts of one tile, of one and a row, and of less. */
+/* The last step alone. */
+static enum status check_tall(struct attention_gradient_case *c,
+                              const struct attention_gradient_spec *spec, struct rng *rng,
+                              bool guarded, char *text, size_t size, struct error *error) {
+    struct step_call call = {c, STEPS - 1, NULL, false};
+    TRY(attention_gradient_create(c, spec, rng, guarded, error));
+    TRY(call_attention(&call, error));
+    return attention_gradient_check(c, text, size, error);
+}
+
+/* The last step's tall tiles of 128 rows are chosen only where they fill an H200: these problems
+   have just enough, 264. Texts of one tile, of one tile and a row, and of less. */
 C_TEST(ladder, attention_in_tall_tiles) {
     static const struct attention_gradient_spec list[] = {
         {.NH = 66, .KVH = 66, .HS = 40, .B = 4, .lengths = {129, 127, 128, 128}, .causal = true},
@@ -352,29 +313,24 @@ C_TEST(ladder, attention_in_tall_tiles) {
         struct rng rng = rng_create(5 + i);
         spec.dtype = NN_BF16;
         spec.loudness = 1.0;
-        enum status status = attention_gradient_create(&c, &spec, &rng, !gpu.modelled, &error);
-        if (status == STATUS_OK) {
-            status = call_attention(&c, STEPS - 1, &error);
-        }
-        if (status == STATUS_OK) {
-            status = attention_gradient_check(&c, text, sizeof text, &error);
-        }
+        enum status status = check_tall(&c, &spec, &rng, !gpu.modelled, text, sizeof text, &error);
         judge(STEPS - 1, c.name, status, &error, text);
         attention_gradient_free(&c);
     }
 }
 
-/* ---- What lies between the rows ---- */
+/* ---- The memory between rows ---- */
 
-/* One gradient in memory of its own, rows as far apart as the case's: `width` elements of each are
-   the gradient's, the first of them `first` elements into the rows of `joined`. */
-struct apart {
+/* One gradient in memory of its own, its rows as far from each other as the case's: `width`
+   elements of each are the gradient's, the first of them `first` elements into the rows of
+   `joined`. */
+struct separate {
     void *device;
     unsigned char *bytes; /* host */
     size_t first, width;
 };
 
-static enum status apart_create(struct apart *a, size_t bytes, struct error *error) {
+static enum status separate_create(struct separate *a, size_t bytes, struct error *error) {
     a->bytes = malloc(bytes);
     if (a->bytes == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory");
@@ -384,8 +340,8 @@ static enum status apart_create(struct apart *a, size_t bytes, struct error *err
 }
 
 /* Elements are the same as in the joined matrix, and those between as they were. */
-static bool apart_is_right(const struct apart *a, const unsigned char *joined, size_t rows,
-                           size_t stride, size_t size) {
+static bool separate_is_right(const struct separate *a, const unsigned char *joined, size_t rows,
+                              size_t stride, size_t size) {
     bool right = true;
     for (size_t i = 0; i < rows * stride * size && right; i++) {
         size_t row = i / (stride * size), byte = i % (stride * size);
@@ -395,48 +351,59 @@ static bool apart_is_right(const struct apart *a, const unsigned char *joined, s
     return right;
 }
 
-/* Calls a step with its gradients apart. */
-static enum status run_apart(const struct attention_gradient_case *c, size_t step,
-                             struct apart *apart, size_t bytes, struct error *error) {
+/* Calls a step with each gradient in memory of its own. */
+static enum status run_separate(const struct attention_gradient_case *c, size_t step,
+                                struct separate *separate, size_t bytes, struct error *error) {
     struct attention_backward_problem problem = attention_gradient_problem(c);
     for (int i = 0; i < 3; i++) {
-        TRY(apart_create(&apart[i], bytes, error));
+        TRY(separate_create(&separate[i], bytes, error));
     }
-    problem.dq = apart[0].device;
-    problem.dk = apart[1].device;
-    problem.dv = apart[2].device;
+    problem.dq = separate[0].device;
+    problem.dk = separate[1].device;
+    problem.dv = separate[2].device;
     TRY(functions_of(step)->attention_backward(&problem, c->scratch, NULL, error));
     for (int i = 0; i < 3; i++) {
-        TRY(device_read(apart[i].bytes, apart[i].device, bytes, NULL, error));
+        TRY(device_read(separate[i].bytes, separate[i].device, bytes, NULL, error));
     }
     return STATUS_OK;
 }
 
-static enum status try_apart(struct attention_gradient_case *c, size_t step, char *text,
-                             size_t size, struct error *error) {
+/* The same with the gradients in one matrix first. @param joined, separate host, (rows, stride) */
+static enum status run_both(struct attention_gradient_case *c, size_t step, unsigned char *joined,
+                            struct separate *separate, size_t bytes, struct error *error) {
+    struct step_call call = {c, step, NULL, false};
+    TRY(call_attention(&call, error));
+    TRY(device_read(joined, c->dqkv[0].buffer.data, bytes, NULL, error));
+    return run_separate(c, step, separate, bytes, error);
+}
+
+static enum status try_separate(struct attention_gradient_case *c, size_t step, char *text,
+                                size_t size, struct error *error) {
     const struct attention_gradient_spec *s = &c->spec;
     size_t q = s->NH * s->HS, kv = s->KVH * s->HS, element = nn_dtype_bytes(s->dtype);
     size_t bytes = c->rows * c->q_stride * element;
-    struct apart apart[3] = {
+    struct separate separate[3] = {
         {.width = q}, {.first = q, .width = kv}, {.first = q + kv, .width = kv}};
     unsigned char *joined = malloc(bytes);
-    enum status status = joined != NULL ? call_attention(c, step, error) : STATUS_OUT_OF_MEMORY;
-    if (status == STATUS_OK) {
-        status = device_read(joined, c->dqkv[0].buffer.data, bytes, NULL, error);
-    }
-    if (status == STATUS_OK) {
-        status = run_apart(c, step, apart, bytes, error);
-    }
+    enum status status =
+        joined != NULL ? run_both(c, step, joined, separate, bytes, error) : STATUS_OUT_OF_MEMORY;
     for (int i = 0; i < 3; i++) {
         if (status == STATUS_OK &&
-            !apart_is_right(&apart[i], joined, c->rows, c->q_stride, element)) {
+            !separate_is_right(&separate[i], joined, c->rows, c->q_stride, element)) {
             snprintf(text, size, "gradient %d: wrote between the rows, or other bits", i);
         }
-        device_free(apart[i].device);
-        free(apart[i].bytes);
+        device_free(separate[i].device);
+        free(separate[i].bytes);
     }
     free(joined);
     return status;
+}
+
+static enum status check_separate(struct attention_gradient_case *c,
+                                  const struct attention_gradient_spec *spec, size_t step,
+                                  struct rng *rng, char *text, size_t size, struct error *error) {
+    TRY(attention_gradient_create(c, spec, rng, false, error));
+    return try_separate(c, step, text, size, error);
 }
 
 C_TEST(ladder, attention_writes_nothing_between_rows) {
@@ -460,10 +427,7 @@ C_TEST(ladder, attention_writes_nothing_between_rows) {
         if (!IS_NEW(i / 6, attention_backward)) {
             continue;
         }
-        enum status status = attention_gradient_create(&c, &spec, &rng, false, &error);
-        if (status == STATUS_OK) {
-            status = try_apart(&c, i / 6, text, sizeof text, &error);
-        }
+        enum status status = check_separate(&c, &spec, i / 6, &rng, text, sizeof text, &error);
         judge(i / 6, c.name, status, &error, text);
         attention_gradient_free(&c);
     }
@@ -471,46 +435,38 @@ C_TEST(ladder, attention_writes_nothing_between_rows) {
 
 /* ---- AdamW ---- */
 
-static enum status call_adamw(struct adamw_case *c, size_t step, struct error *error) {
+static enum status call_adamw(void *argument, struct error *error) {
+    const struct step_call *call = argument;
+    struct adamw_case *c = call->problem;
     const struct adamw_problem problem = adamw_case_problem(c);
     TRY(adamw_case_send(c, error));
-    TRY(functions_of(step)->adamw(&problem, NULL, error));
+    TRY(functions_of(call->step)->adamw(&problem, NULL, error));
     return device_synchronize(NULL, error);
 }
 
-static enum status try_adamw(struct adamw_case *c, size_t step, char *text, size_t size,
-                             struct error *error) {
-    struct outputs first = {{{&c->weights, NULL}, {&c->m, NULL}, {&c->v, NULL}, {&c->copy, NULL}},
-                            c->spec.copy ? 4 : 3};
-    TRY(call_adamw(c, step, error));
-    TRY(adamw_case_check(c, text, size, error));
-    if (text[0] != '\0') {
-        return STATUS_OK;
-    }
-    enum status status = outputs_read(&first, error);
-    if (status == STATUS_OK) {
-        status = call_adamw(c, step, error);
-    }
-    if (status == STATUS_OK) {
-        status = outputs_compare(&first, text, size, error);
-    }
-    outputs_free(&first);
-    return status;
+static enum status check_adamw_case(void *problem, char *text, size_t size, struct error *error) {
+    return adamw_case_check(problem, text, size, error);
+}
+
+static enum status make_adamw(struct adamw_case *c, const struct adamw_spec *spec, bool guarded,
+                              struct error *error) {
+    struct rng rng = rng_create(3 + spec->count);
+    TRY(adamw_case_create(c, spec, guarded, error));
+    return adamw_case_draw(c, &rng, error);
 }
 
 static void check_adamw(const struct adamw_spec *spec, bool guarded) {
     struct adamw_case c = {0};
     struct error error = {0};
     char text[600] = "";
-    struct rng rng = rng_create(3 + spec->count);
-    enum status status = adamw_case_create(&c, spec, guarded, &error);
-    if (status == STATUS_OK) {
-        status = adamw_case_draw(&c, &rng, &error);
-    }
+    enum status status = make_adamw(&c, spec, guarded, &error);
+    const struct tensor_outputs outputs = adamw_case_outputs(&c);
     judge(0, c.name, status, &error, text);
     for (size_t i = 0; i < STEPS && status == STATUS_OK && !test_has_failed(); i++) {
+        struct step_call call = {&c, i, NULL, false};
         if (IS_NEW(i, adamw)) {
-            status = try_adamw(&c, i, text, sizeof text, &error);
+            status = call_twice(&call, call_adamw, check_adamw_case, &outputs, text, sizeof text,
+                                &error);
             judge(i, c.name, status, &error, text);
         }
     }
@@ -529,16 +485,10 @@ C_TEST(ladder, adamw) {
     bool open;
     open_gpu(&gpu, &open);
     for (size_t i = 0; i < 2 * COUNT(sizes) && open && !test_has_failed(); i++) {
-        const struct adamw_spec spec = {.count = sizes[i / 2].count,
-                                        .decayed = sizes[i / 2].decayed,
-                                        .copy = i % 2 == 0,
-                                        .rate = 1e-3f,
-                                        .beta1 = 0.9f,
-                                        .beta2 = 0.999f,
-                                        .eps = 1e-8f,
-                                        .decay = 0.1f,
-                                        .step = sizes[i / 2].step,
-                                        .scale = 0.7};
+        struct adamw_spec spec = adamw_spec_usual(sizes[i / 2].count, sizes[i / 2].decayed);
+        spec.copy = i % 2 == 0;
+        spec.step = sizes[i / 2].step;
+        spec.scale = 0.7;
         check_adamw(&spec, !gpu.modelled);
     }
 }

@@ -1,6 +1,6 @@
 /**
  * @file training_v1_plain.cu
- * @brief All three as the formulas say them: the starter's way.
+ * @brief All three written as their formulas, like the starter.
  *
  * LayerNorm: a thread a column goes through all rows, which neighbours read side by side; a thread
  * a row goes through its columns, which lie C elements from the neighbour's. Bytes: in and dout
@@ -240,7 +240,7 @@ enum status attention_backward_v1_plain(const struct attention_backward_problem 
     return device_launched("attention_dkv_v1", error);
 }
 
-/* AdamW: each line of the formula is a kernel. First the weights shrink. */
+/* AdamW: each line of the formula is a kernel. Decay comes first. */
 static __global__ void adamw_decay_v1(struct adamw_problem p) {
     size_t i = thread_index();
     if (i < p.decayed) {

@@ -1,24 +1,23 @@
 /**
  * @file training_v2_rows.cu
- * @brief LayerNorm: a warp or a block a row, whose columns' sums stay in registers from row to row.
+ * @brief LayerNorm: a warp or a block a row; the columns' sums stay in registers from row to row.
  *
  * Changes since v1: a row is read once, in vectors of 16 bytes, and kept until its two means are
- * known; lanes exchange their parts by shuffles. A thread has the same columns of every row that
- * its block goes through, so that their parts of dweight and dbias are sums in registers. What the
- * blocks have then is added up by a second kernel, in the same order each time.
+ * known; shuffles add up the lanes' partial sums. A thread has the same columns of every row that
+ * its block processes, so its partial sums of dweight and dbias stay in registers. A second kernel
+ * adds up the blocks' partial sums, in the same order each time.
  *
  * Why: v1 reads in and dout three times, and a warp's loads of 32 rows are in 32 different places.
  *
- * Launch: rows of up to 1024 columns have a warp each, eight a block of 256 threads, and there are
- * as many blocks as run at once, which go on to the next rows; longer rows have a block of 256 or
- * 512. Second kernel: a block of 1024 threads for 32 columns. Bytes: in, dout and din once, 3 rows
- * C elements, and 16 C bytes for each block's parts, which stay in the L2 cache. FLOPs: 16 an
- * element.
+ * Launch: persistent, as many blocks as run at once. Rows of up to 1024 columns have a warp each,
+ * eight to a block of 256 threads; longer rows have a block of 256 or 512 threads. Second kernel: a
+ * block of 1024 threads for 32 columns. Bytes: in, dout and din once, 3 rows C elements, and 16 C
+ * bytes for each block's partial sums, which stay in the L2 cache. FLOPs: 16 an element.
  *
- * Rows that begin at no multiple of 16 bytes (an odd C) go element by element.
+ * Rows that do not start at a multiple of 16 bytes (an odd C) are loaded element by element.
  */
 #include "solutions/11_training/steps/ladder.h"
-#include "solutions/11_training/steps/parts.cuh"
+#include "solutions/11_training/steps/vectors.cuh"
 
 /* GROUP_ threads a row, VECTORS_ of 16 bytes a thread. */
 template <typename E_, int GROUP_, int VECTORS_, bool ALIGNED_> struct row_tile {
@@ -36,7 +35,7 @@ template <typename TILE> static __device__ __forceinline__ int column(int v) {
     return (v * TILE::GROUP + (int)threadIdx.x % TILE::GROUP) * VECTOR_ELEMENTS<typename TILE::E>;
 }
 
-/* A vector of a row from column `first` on; what lies behind the row is 0. */
+/* A vector of a row from column `first` on; elements behind the row are 0. */
 template <typename TILE>
 static __device__ __forceinline__ uint4 load_vector(const typename TILE::E *row, int first, int C) {
     if constexpr (TILE::ALIGNED) {
@@ -107,13 +106,13 @@ template <typename TILE> static __device__ __forceinline__ float2 row_sums(float
     }
 }
 
-/* The thread's parts of the columns' sums. */
+/* The thread's partial sums of its columns. */
 template <typename TILE> struct column_sums { float weight[TILE::COUNT], bias[TILE::COUNT]; };
 
-/* One row of a block: din, and the row's part of the columns' sums. */
+/* One row of a block: computes din and adds the row to the columns' sums. */
 template <typename TILE>
-static __device__ __forceinline__ void do_row(const struct layernorm_backward_problem &p,
-                                              size_t row, struct column_sums<TILE> &sums) {
+static __device__ __forceinline__ void process_row(const struct layernorm_backward_problem &p,
+                                                   size_t row, struct column_sums<TILE> &sums) {
     typedef typename TILE::E E;
     constexpr int L = VECTOR_ELEMENTS<E>;
     const E *in_row = (const E *)p.in + row * p.C, *dout_row = (const E *)p.dout + row * p.C;
@@ -159,36 +158,36 @@ static __device__ __forceinline__ void do_row(const struct layernorm_backward_pr
     }
 }
 
-/* Where the blocks' parts lie: (blocks, 2, COUNT, GROUP), a thread's columns GROUP apart, so that
+/* The blocks' partial sums: (blocks, 2, COUNT, GROUP). A thread's columns are GROUP apart, so that
    neighbouring threads store side by side. */
-struct parts {
+struct partial_sums {
     float *values;
     int group, lanes, columns; /* GROUP, LANES, COLUMNS */
 };
 
-/* Which column a place of a block's parts belongs to: as column() has it. */
-static __device__ __forceinline__ int column_at(const struct parts &parts, int place) {
-    int i = place / parts.group, thread = place % parts.group;
-    return (i / parts.lanes * parts.group + thread) * parts.lanes + i % parts.lanes;
+/* The column that an element of a block's partial sums belongs to, as column() has it. */
+static __device__ __forceinline__ int column_at(const struct partial_sums &partial, int index) {
+    int i = index / partial.group, thread = index % partial.group;
+    return (i / partial.lanes * partial.group + thread) * partial.lanes + i % partial.lanes;
 }
 
-/* Parts of the block's rows, one after another, become the block's. */
+/* Adds up the sums of the block's groups, one after another, and stores the block's. */
 template <typename TILE>
-static __device__ __forceinline__ void store_parts(const struct column_sums<TILE> &sums,
-                                                   float *to) {
+static __device__ __forceinline__ void store_partial_sums(const struct column_sums<TILE> &sums,
+                                                          float *to) {
     __shared__ float of_block[TILE::ROWS > 1 ? 2 * TILE::COLUMNS : 1];
     for (int row = 0; row < TILE::ROWS; row++) {
 #pragma unroll
         for (int i = 0; i < TILE::COUNT && (int)threadIdx.x / TILE::GROUP == row; i++) {
-            int place = i * TILE::GROUP + (int)threadIdx.x % TILE::GROUP;
+            int index = i * TILE::GROUP + (int)threadIdx.x % TILE::GROUP;
             float weight = sums.weight[i], bias = sums.bias[i];
             if (TILE::ROWS > 1 && row > 0) {
-                weight += of_block[place];
-                bias += of_block[TILE::COLUMNS + place];
+                weight += of_block[index];
+                bias += of_block[TILE::COLUMNS + index];
             }
             float *next = TILE::ROWS > 1 && row < TILE::ROWS - 1 ? of_block : to;
-            next[place] = weight;
-            next[TILE::COLUMNS + place] = bias;
+            next[index] = weight;
+            next[TILE::COLUMNS + index] = bias;
         }
         __syncthreads();
     }
@@ -196,49 +195,50 @@ static __device__ __forceinline__ void store_parts(const struct column_sums<TILE
 
 template <typename TILE>
 static __global__ void __launch_bounds__(TILE::THREADS, TILE::BLOCKS)
-    layernorm_rows(const struct layernorm_backward_problem p, float *parts) {
+    layernorm_rows(const struct layernorm_backward_problem p, float *partial) {
     struct column_sums<TILE> sums = {};
     size_t row = (size_t)blockIdx.x * TILE::ROWS + threadIdx.x / TILE::GROUP;
     for (; row < p.rows; row += (size_t)gridDim.x * TILE::ROWS) {
-        do_row<TILE>(p, row, sums);
+        process_row<TILE>(p, row, sums);
     }
-    store_parts<TILE>(sums, parts + (size_t)blockIdx.x * 2 * TILE::COLUMNS);
+    store_partial_sums<TILE>(sums, partial + (size_t)blockIdx.x * 2 * TILE::COLUMNS);
 }
 
 enum { SUMMED_COLUMNS = 32, SLICES = 32 };
 
-/* dweight and dbias += the blocks' parts: slices of the blocks, then the slices. */
+/* dweight and dbias += the blocks' partial sums: adds up slices of the blocks, then the slices. */
 static __global__ void __launch_bounds__(SUMMED_COLUMNS *SLICES)
-    layernorm_columns(float *dweight, float *dbias, const struct parts parts, int blocks, int C) {
+    layernorm_columns(float *dweight, float *dbias, const struct partial_sums partial, int blocks,
+                      int C) {
     __shared__ float slices[SLICES][SUMMED_COLUMNS];
-    int place = blockIdx.x * SUMMED_COLUMNS + threadIdx.x; /* of 2 COLUMNS, a multiple of 32 */
+    int index = blockIdx.x * SUMMED_COLUMNS + threadIdx.x; /* of 2 COLUMNS, a multiple of 32 */
     float sum = 0.0f;
     for (int b = threadIdx.y; b < blocks; b += SLICES) {
-        sum += parts.values[(size_t)b * 2 * parts.columns + place];
+        sum += partial.values[(size_t)b * 2 * partial.columns + index];
     }
     slices[threadIdx.y][threadIdx.x] = sum;
     __syncthreads();
-    int c = column_at(parts, place % parts.columns);
+    int c = column_at(partial, index % partial.columns);
     if (threadIdx.y > 0 || c >= C) {
         return;
     }
     for (int i = 1; i < SLICES; i++) {
         sum += slices[i][threadIdx.x];
     }
-    *(place < parts.columns ? dweight + c : dbias + c) += sum;
+    *(index < partial.columns ? dweight + c : dbias + c) += sum;
 }
 
 template <typename TILE>
-static enum status launch(const struct layernorm_backward_problem *p, float *parts,
+static enum status launch(const struct layernorm_backward_problem *p, float *partial,
                           device_stream stream, struct error *error) {
     size_t wanted = (p->rows + TILE::ROWS - 1) / TILE::ROWS;
     size_t most = (size_t)gpu_limits().multiprocessors * TILE::BLOCKS;
     size_t room = TRAINING_WORKSPACE_BYTES / (2 * TILE::COLUMNS * sizeof(float));
     most = most < room ? most : room;
     unsigned blocks = (unsigned)(wanted < most ? wanted : most > 0 ? most : 1);
-    const struct parts where = {parts, TILE::GROUP, VECTOR_ELEMENTS<typename TILE::E>,
-                                TILE::COLUMNS};
-    layernorm_rows<TILE><<<blocks, TILE::THREADS, 0, stream>>>(*p, parts);
+    const struct partial_sums where = {partial, TILE::GROUP, VECTOR_ELEMENTS<typename TILE::E>,
+                                       TILE::COLUMNS};
+    layernorm_rows<TILE><<<blocks, TILE::THREADS, 0, stream>>>(*p, partial);
     TRY(device_launched("layernorm_rows", error));
     constexpr unsigned GROUPS = 2 * TILE::COLUMNS / SUMMED_COLUMNS;
     layernorm_columns<<<GROUPS, dim3(SUMMED_COLUMNS, SLICES), 0, stream>>>(
@@ -248,42 +248,42 @@ static enum status launch(const struct layernorm_backward_problem *p, float *par
 
 /* The narrowest of the tiles that hold a row. */
 template <typename TILE, typename... WIDER>
-static enum status launch_first(const struct layernorm_backward_problem *p, float *parts,
+static enum status launch_first(const struct layernorm_backward_problem *p, float *partial,
                                 device_stream stream, struct error *error) {
     if constexpr (sizeof...(WIDER) > 0) {
         if (p->C > TILE::COLUMNS) {
-            return launch_first<WIDER...>(p, parts, stream, error);
+            return launch_first<WIDER...>(p, partial, stream, error);
         }
     }
-    return launch<TILE>(p, parts, stream, error);
+    return launch<TILE>(p, partial, stream, error);
 }
 
-static enum status launch_fp32(const struct layernorm_backward_problem *p, float *parts,
+static enum status launch_fp32(const struct layernorm_backward_problem *p, float *partial,
                                device_stream stream, struct error *error) {
     typedef float E;
     if (p->C % VECTOR_ELEMENTS<E> != 0) {
         return launch_first<row_tile<E, 32, 2, false>, row_tile<E, 32, 8, false>,
-                            row_tile<E, 256, 8, false>, row_tile<E, 512, 8, false>>(p, parts,
+                            row_tile<E, 256, 8, false>, row_tile<E, 512, 8, false>>(p, partial,
                                                                                     stream, error);
     }
     return launch_first<row_tile<E, 32, 2, true>, row_tile<E, 32, 4, true>,
                         row_tile<E, 32, 6, true>, row_tile<E, 32, 8, true>,
                         row_tile<E, 256, 4, true>, row_tile<E, 256, 8, true>,
-                        row_tile<E, 512, 8, true>>(p, parts, stream, error);
+                        row_tile<E, 512, 8, true>>(p, partial, stream, error);
 }
 
-static enum status launch_bf16(const struct layernorm_backward_problem *p, float *parts,
+static enum status launch_bf16(const struct layernorm_backward_problem *p, float *partial,
                                device_stream stream, struct error *error) {
     typedef __nv_bfloat16 E;
     if (p->C % VECTOR_ELEMENTS<E> != 0) {
         return launch_first<row_tile<E, 32, 1, false>, row_tile<E, 32, 4, false>,
-                            row_tile<E, 256, 4, false>, row_tile<E, 512, 4, false>>(p, parts,
+                            row_tile<E, 256, 4, false>, row_tile<E, 512, 4, false>>(p, partial,
                                                                                     stream, error);
     }
     return launch_first<row_tile<E, 32, 1, true>, row_tile<E, 32, 2, true>,
                         row_tile<E, 32, 3, true>, row_tile<E, 32, 4, true>,
                         row_tile<E, 256, 2, true>, row_tile<E, 256, 4, true>,
-                        row_tile<E, 512, 4, true>>(p, parts, stream, error);
+                        row_tile<E, 512, 4, true>>(p, partial, stream, error);
 }
 
 enum status layernorm_backward_v2_rows(const struct layernorm_backward_problem *p, void *workspace,

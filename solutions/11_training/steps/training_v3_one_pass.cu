@@ -14,7 +14,7 @@
 #include <math.h>
 
 #include "solutions/11_training/steps/ladder.h"
-#include "solutions/11_training/steps/parts.cuh"
+#include "solutions/11_training/steps/vectors.cuh"
 
 enum { THREADS = 256 };
 

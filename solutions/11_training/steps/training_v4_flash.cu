@@ -3,34 +3,33 @@
  * @brief Attention: tiles of p and ds in shared memory, computed again where they are needed.
  *
  * Changes since v3 (attention as in v1): no matrix goes to memory. A block owns rows whose
- * gradients it sums up in registers and goes through tiles of the others (sides.cuh): a kernel for
- * dk and dv, in which blocks own keys, and one for dq, in which they own queries. p comes from lse,
- * which the forward pass has left, so there is no softmax to do again. (Dao et al. 2022, section 3
- * and appendix B; two kernels instead of atomic sums of dq.)
+ * gradients it accumulates in registers, and loops over tiles of the other rows
+ * (tile_coordinates.cuh): a kernel for dk and dv, in which blocks own keys, and one for dq, in
+ * which they own queries. p is recomputed from the forward pass's lse, without another softmax.
+ * (Dao et al. 2022, section 3 and appendix B; two kernels instead of atomic sums of dq.)
  *
  * Why: the matrices are 8 NH rows longest bytes, written once and read twice; and v1's every FMA
  * reads two operands from a cache. Here a thread has 4 x 4 of a tile: two loads of 16 bytes from
  * shared memory serve 16 FMAs.
  *
  * Launch: 256 threads for each sequence, head and 64 own rows (heads above 64 channels: 32), in
- * tiles of 64 (32) others; 103 KiB of shared memory (75), two blocks a multiprocessor. Before, a
- * kernel for delta, with as many lanes a row and head as it has vectors, which also lays lse out by
- * heads. Bytes: q, k, v and dout
- * once for each tile of the other side, mostly from the L2 cache. FLOPs: 14 HS for each pair of a
- * query and a key that it sees.
+ * tiles of 64 (32) others; 103 KiB of shared memory (75), two blocks a multiprocessor. A kernel
+ * before them computes delta, with a lane for each vector of a row and head, and stores lse by
+ * heads. Bytes: q, k, v and dout once for each tile of the other operands, mostly from the L2
+ * cache. FLOPs: 14 HS for each pair of a query and a key that it sees.
  *
- * bf16 goes this way too, in fp32 from shared memory on. GPUs without so much shared memory:
- * smaller tiles, or v1's way.
+ * bf16 is converted to fp32 in shared memory. GPUs with less shared memory use smaller tiles, or
+ * v1.
  */
-#include "solutions/11_training/steps/sides.cuh"
+#include "solutions/11_training/steps/tile_coordinates.cuh"
 
 enum { THREADS = 256, EDGE = 16 }; /* threads are EDGE x EDGE */
 
 /* delta and lse of a row and head: 2^shift lanes, a vector each. */
 template <typename E>
 static __global__ void __launch_bounds__(THREADS)
-    number_rows(const struct attention_backward_problem p, struct query_numbers numbers,
-                int shift) {
+    compute_query_stats(const struct attention_backward_problem p, struct query_stats stats,
+                        int shift) {
     size_t thread = (size_t)blockIdx.x * THREADS + threadIdx.x, index = thread >> shift;
     size_t first = (thread & ((1u << shift) - 1)) * VECTOR_ELEMENTS<E>;
     bool there = index < p.rows * p.NH;
@@ -51,14 +50,14 @@ static __global__ void __launch_bounds__(THREADS)
         unsigned heads = (unsigned)p.NH; /* a division of 64 bits is 100 instructions */
         unsigned row = index >> 32 == 0 ? (unsigned)index / heads : (unsigned)(index / heads);
         size_t to = (index - row * p.NH) * p.rows + row;
-        numbers.delta[to] = sum;
-        numbers.lse[to] = p.lse[index] * LOG2_E;
+        stats.delta[to] = sum;
+        stats.lse[to] = p.lse[index] * LOG2_E;
     }
 }
 
 template <typename E>
-static enum status launch_numbers(const struct attention_backward_problem *p, void *scratch,
-                                  device_stream stream, struct error *error) {
+static enum status launch_query_stats(const struct attention_backward_problem *p, void *scratch,
+                                      device_stream stream, struct error *error) {
     unsigned blocks = 0;
     int shift = 0;
     while (((size_t)VECTOR_ELEMENTS<E> << shift) < p->HS) {
@@ -66,15 +65,15 @@ static enum status launch_numbers(const struct attention_backward_problem *p, vo
     }
     size_t threads = p->rows * p->NH << shift;
     TRY(count_blocks("attention_backward", (threads + THREADS - 1) / THREADS, &blocks, error));
-    const struct query_numbers numbers = numbers_in(*p, scratch);
-    number_rows<E><<<blocks, THREADS, 0, stream>>>(*p, numbers, shift);
-    return device_launched("number_rows", error);
+    const struct query_stats stats = query_stats_in(*p, scratch);
+    compute_query_stats<E><<<blocks, THREADS, 0, stream>>>(*p, stats, shift);
+    return device_launched("compute_query_stats", error);
 }
 
-enum status attention_numbers(const struct attention_backward_problem *p, void *scratch,
-                              device_stream stream, struct error *error) {
-    return p->dtype == NN_F32 ? launch_numbers<float>(p, scratch, stream, error)
-                              : launch_numbers<__nv_bfloat16>(p, scratch, stream, error);
+enum status attention_query_stats(const struct attention_backward_problem *p, void *scratch,
+                                  device_stream stream, struct error *error) {
+    return p->dtype == NN_F32 ? launch_query_stats<float>(p, scratch, stream, error)
+                              : launch_query_stats<__nv_bfloat16>(p, scratch, stream, error);
 }
 
 /* Sizes: channels, own rows and other rows of a tile. */
@@ -91,7 +90,7 @@ template <int HS_, int OWN_, int OTHER_> struct flash_tile {
     };
 };
 
-/* Rows first .. of a head as fp32; rows and channels that are not there become 0. */
+/* Loads rows first .. of a head as fp32; rows and channels beyond the end become 0. */
 template <int ROWS, typename TILE, typename E>
 static __device__ __forceinline__ void load_tile(float (*to)[TILE::PITCH], const E *from,
                                                  size_t stride, int first, int T, int channels) {
@@ -114,21 +113,21 @@ static __device__ __forceinline__ void load_tile(float (*to)[TILE::PITCH], const
 /* lse and delta of a head's queries first .. */
 template <int ROWS, typename TILE>
 static __device__ __forceinline__ void
-load_numbers(typename TILE::shared &tile, const struct attention_backward_problem &p,
-             const struct query_numbers &numbers, const struct block_place &s, unsigned head,
-             int first) {
+load_stats(typename TILE::shared &tile, const struct attention_backward_problem &p,
+           const struct query_stats &stats, const struct tile_coordinates &s, unsigned head,
+           int first) {
     size_t from = head * p.rows + s.start + first;
     for (int i = threadIdx.x; i < ROWS; i += THREADS) {
-        tile.lse[i] = first + i < s.T ? numbers.lse[from + i] : 0.0f;
-        tile.delta[i] = first + i < s.T ? numbers.delta[from + i] : 0.0f;
+        tile.lse[i] = first + i < s.T ? stats.lse[from + i] : 0.0f;
+        tile.delta[i] = first + i < s.T ? stats.delta[from + i] : 0.0f;
     }
 }
 
 /* sums[j][i] = own row lane + 16 i . other row group + 16 j, where thread = 16 group + lane */
 template <typename TILE>
-static __device__ __forceinline__ void dots(float (&sums)[TILE::OTHERS][TILE::OWNS],
-                                            const float (*own)[TILE::PITCH],
-                                            const float (*other)[TILE::PITCH]) {
+static __device__ __forceinline__ void dot_rows(float (&sums)[TILE::OTHERS][TILE::OWNS],
+                                                const float (*own)[TILE::PITCH],
+                                                const float (*other)[TILE::PITCH]) {
     int lane = threadIdx.x % EDGE, group = threadIdx.x / EDGE;
 #pragma unroll
     for (int i = 0; i < TILE::OTHERS * TILE::OWNS; i++) {
@@ -152,29 +151,29 @@ static __device__ __forceinline__ void dots(float (&sums)[TILE::OTHERS][TILE::OW
     }
 }
 
-/* p and ds of a tile, to shared memory; other: its first row. */
+/* Computes p and ds of a tile, into shared memory; other: its first row. */
 template <typename TILE, bool KEYS_OWN>
-static __device__ __forceinline__ void weigh(typename TILE::shared &tile,
-                                             const struct attention_backward_problem &p,
-                                             const struct block_place &s, int other) {
+static __device__ __forceinline__ void compute_p_ds(typename TILE::shared &tile,
+                                                    const struct attention_backward_problem &p,
+                                                    const struct tile_coordinates &s, int other) {
     float scores[TILE::OTHERS][TILE::OWNS], dp[TILE::OTHERS][TILE::OWNS];
     int lane = threadIdx.x % EDGE, group = threadIdx.x / EDGE;
-    dots<TILE>(scores, tile.own_x, tile.other_x);
-    dots<TILE>(dp, tile.own_y, tile.other_y);
+    dot_rows<TILE>(scores, tile.own_x, tile.other_x);
+    dot_rows<TILE>(dp, tile.own_y, tile.other_y);
 #pragma unroll
     for (int j = 0; j < TILE::OTHERS; j++) {
 #pragma unroll
         for (int i = 0; i < TILE::OWNS; i++) {
             int o = lane + EDGE * i, t = group + EDGE * j, query = KEYS_OWN ? t : o;
             float weight = exp2_approx(scores[j][i] * (p.scale * LOG2_E) - tile.lse[query]);
-            weight = sees<KEYS_OWN>(s.first + o, other + t, s.T, p.causal) ? weight : 0.0f;
+            weight = is_visible<KEYS_OWN>(s.first + o, other + t, s.T, p.causal) ? weight : 0.0f;
             tile.p[t][o] = weight;
             tile.ds[t][o] = weight * (dp[j][i] - tile.delta[query]);
         }
     }
 }
 
-/* COUNT floats that lie one after the other. */
+/* COUNT contiguous floats. */
 template <int COUNT>
 static __device__ __forceinline__ void load_floats(float (&x)[COUNT], const float *from) {
     if constexpr (COUNT == 2) {
@@ -194,9 +193,9 @@ static __device__ __forceinline__ void load_floats(float (&x)[COUNT], const floa
 /* sums of the thread's own rows OWNS group .. and channels 4 lane .., and 64 further on:
    += weights^T * rows */
 template <typename TILE>
-static __device__ __forceinline__ void add_rows(float (&sums)[TILE::OWNS][TILE::CHANNELS],
-                                                const float (*weights)[TILE::P_PITCH],
-                                                const float (*rows)[TILE::PITCH]) {
+static __device__ __forceinline__ void add_products(float (&sums)[TILE::OWNS][TILE::CHANNELS],
+                                                    const float (*weights)[TILE::P_PITCH],
+                                                    const float (*rows)[TILE::PITCH]) {
     int lane = threadIdx.x % EDGE, group = threadIdx.x / EDGE;
 #pragma unroll 4
     for (int t = 0; t < TILE::OTHER; t++) {
@@ -228,7 +227,7 @@ static __device__ __forceinline__ void store_four(__nv_bfloat16 *to, const float
 template <typename TILE, typename E>
 static __device__ __forceinline__ void
 store_sums(E *to, size_t stride, const float (&sums)[TILE::OWNS][TILE::CHANNELS], float factor,
-           const struct block_place &s, int channels) {
+           const struct tile_coordinates &s, int channels) {
     int lane = threadIdx.x % EDGE, group = threadIdx.x / EDGE;
 #pragma unroll
     for (int i = 0; i < TILE::OWNS; i++) {
@@ -245,36 +244,36 @@ store_sums(E *to, size_t stride, const float (&sums)[TILE::OWNS][TILE::CHANNELS]
 
 template <typename E, typename TILE, bool KEYS_OWN>
 static __global__ void __launch_bounds__(THREADS, 2)
-    flash_backward(const struct attention_backward_problem p, const struct query_numbers numbers) {
+    flash_backward(const struct attention_backward_problem p, const struct query_stats stats) {
     extern __shared__ __align__(16) unsigned char shared_bytes[];
     typename TILE::shared &tile = *(typename TILE::shared *)shared_bytes;
-    const struct block_place s = place_block<KEYS_OWN, TILE::OWN, TILE::OTHER>(p);
+    const struct tile_coordinates s = locate_tile<KEYS_OWN, TILE::OWN, TILE::OTHER>(p);
     if (s.first >= s.T) {
         return;
     }
     int HS = (int)p.HS;
-    const struct side<E> own = own_side<KEYS_OWN, E>(p, s);
+    const struct operands<E> own = own_operands<KEYS_OWN, E>(p, s);
     load_tile<TILE::OWN, TILE>(tile.own_x, own.x, own.x_stride, s.first, s.T, HS);
     load_tile<TILE::OWN, TILE>(tile.own_y, own.y, own.y_stride, s.first, s.T, HS);
     if (!KEYS_OWN) {
-        load_numbers<TILE::OWN, TILE>(tile, p, numbers, s, s.head, s.first);
+        load_stats<TILE::OWN, TILE>(tile, p, stats, s, s.head, s.first);
     }
     float first[TILE::OWNS][TILE::CHANNELS] = {}, second[TILE::OWNS][TILE::CHANNELS] = {};
     for (unsigned head = s.other; head < s.other_end; head++) {
-        const struct side<E> others = other_side<KEYS_OWN, E>(p, s, head);
+        const struct operands<E> others = other_operands<KEYS_OWN, E>(p, s, head);
         for (int t = s.tile; t < s.tile_end; t++) {
             int other = t * TILE::OTHER;
             load_tile<TILE::OTHER, TILE>(tile.other_x, others.x, others.x_stride, other, s.T, HS);
             load_tile<TILE::OTHER, TILE>(tile.other_y, others.y, others.y_stride, other, s.T, HS);
             if (KEYS_OWN) {
-                load_numbers<TILE::OTHER, TILE>(tile, p, numbers, s, head, other);
+                load_stats<TILE::OTHER, TILE>(tile, p, stats, s, head, other);
             }
             __syncthreads();
-            weigh<TILE, KEYS_OWN>(tile, p, s, other);
+            compute_p_ds<TILE, KEYS_OWN>(tile, p, s, other);
             __syncthreads();
-            add_rows<TILE>(first, tile.ds, tile.other_x);
+            add_products<TILE>(first, tile.ds, tile.other_x);
             if (KEYS_OWN) {
-                add_rows<TILE>(second, tile.p, tile.other_y);
+                add_products<TILE>(second, tile.p, tile.other_y);
             }
             __syncthreads(); /* the tile has been read */
         }
@@ -298,16 +297,16 @@ static enum status launch_kernel(const struct attention_backward_problem *p, voi
         return error_set(error, STATUS_DEVICE, "attention_backward: %s",
                          cudaGetErrorString(allowed));
     }
-    TRY(count_places(p, KEYS_OWN, TILE::OWN, &blocks, error));
+    TRY(count_tiles(p, KEYS_OWN, TILE::OWN, &blocks, error));
     flash_backward<E, TILE, KEYS_OWN>
-        <<<blocks, THREADS, BYTES, stream>>>(*p, numbers_in(*p, scratch));
+        <<<blocks, THREADS, BYTES, stream>>>(*p, query_stats_in(*p, scratch));
     return device_launched("flash_backward", error);
 }
 
 template <typename E, typename TILE>
 static enum status launch(const struct attention_backward_problem *p, void *scratch,
                           device_stream stream, struct error *error) {
-    TRY(attention_numbers(p, scratch, stream, error));
+    TRY(attention_query_stats(p, scratch, stream, error));
     TRY((launch_kernel<E, TILE, true>(p, scratch, stream, error)));
     return launch_kernel<E, TILE, false>(p, scratch, stream, error);
 }

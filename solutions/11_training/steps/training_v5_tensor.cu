@@ -2,9 +2,9 @@
  * @file training_v5_tensor.cu
  * @brief Attention in bf16: all products on tensor cores, through mma.sync.
  *
- * Changes since v4, for bf16 only: v4's way becomes backward_tile.cuh. p and ds never leave
+ * Changes since v4, for bf16 only: the kernel is backward_tile.cuh's. p and ds never leave
  * registers, where they are rounded to bf16 between the products; sums stay fp32. Tiles of the
- * other side come by cp.async, two stages.
+ * other operands are copied by cp.async, in two stages.
  *
  * Why: relieves the FMA units. Heads of 64: for 128 own rows and 64 others a warp does 256 mmas in
  * the kernel for dk and dv, 192 in the one for dq, and reads 96 and 80 times 512 bytes of
@@ -14,7 +14,7 @@
  * leave multiprocessors idle, and for heads above 64 channels. Shared memory: 73 KiB for heads of
  * 64 with 128 rows, two blocks a multiprocessor. Bytes: as v4, of bf16. FLOPs: as v4.
  *
- * fp32, and GPUs without these instructions or without so much shared memory, go v4's way.
+ * v4 serves fp32, and GPUs without these instructions or with less shared memory.
  */
 #include "solutions/11_training/steps/backward_tile.cuh"
 
@@ -29,33 +29,33 @@ static enum status launch_kernel(const struct attention_backward_problem *p, voi
         return error_set(error, STATUS_DEVICE, "attention_backward: %s",
                          cudaGetErrorString(allowed));
     }
-    TRY(count_places(p, KEYS_OWN, TILE::OWN, &blocks, error));
+    TRY(count_tiles(p, KEYS_OWN, TILE::OWN, &blocks, error));
     tensor_backward<TILE, KEYS_OWN>
-        <<<blocks, TILE::THREADS, TILE::BYTES, stream>>>(*p, numbers_in(*p, scratch));
+        <<<blocks, TILE::THREADS, TILE::BYTES, stream>>>(*p, query_stats_in(*p, scratch));
     return device_launched("tensor_backward", error);
 }
 
-/* Whether the code that this GPU runs is for 8.0 or later: older code has no mma. */
-static bool code_multiplies() {
+/* Whether the code that this GPU runs was compiled for 8.0 or later: older code has no mma. */
+static bool code_has_mma() {
     struct cudaFuncAttributes attributes;
     const void *kernel = (const void *)tensor_backward<backward_tile<64, 1, 32, 3>, true>;
     return cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess && attributes.ptxVersion >= 80;
 }
 
-/* Whether blocks of the tile's own rows give every multiprocessor all that it can hold. */
+/* Whether there are enough tiles for every multiprocessor to hold as many blocks as it can. */
 template <typename TILE>
-static bool fills(const struct attention_backward_problem *p, bool keys_own,
-                  const struct gpu_limits &gpu) {
+static bool fills_gpu(const struct attention_backward_problem *p, bool keys_own,
+                      const struct gpu_limits &gpu) {
     size_t heads = keys_own ? p->KVH : p->NH;
     return p->rows / TILE::OWN * heads >= (size_t)(gpu.multiprocessors * TILE::BLOCKS);
 }
 
-/* The taller of two tiles where it fills the GPU. */
+/* Launches the taller of two tiles where it fills the GPU, else the other one. */
 template <typename TALL, typename LOW, bool KEYS_OWN>
-static enum status launch_either(const struct attention_backward_problem *p, void *scratch,
+static enum status launch_taller(const struct attention_backward_problem *p, void *scratch,
                                  const struct gpu_limits &gpu, device_stream stream,
                                  struct error *error) {
-    return fills<TALL>(p, KEYS_OWN, gpu) && TALL::BYTES <= gpu.shared_bytes
+    return fills_gpu<TALL>(p, KEYS_OWN, gpu) && TALL::BYTES <= gpu.shared_bytes
                ? launch_kernel<TALL, KEYS_OWN>(p, scratch, stream, error)
                : launch_kernel<LOW, KEYS_OWN>(p, scratch, stream, error);
 }
@@ -67,21 +67,21 @@ enum status attention_backward_v5_tensor(const struct attention_backward_problem
     typedef backward_tile<64, 2, 32, 2> tall;
     typedef backward_tile<64, 1, 32, 3> low;
     typedef backward_tile<128, 1, 32, 2> wide;
-    static const bool multiplies = code_multiplies();
+    static const bool has_mma = code_has_mma();
     struct gpu_limits gpu = gpu_limits();
     size_t least = p->HS <= 32 ? narrow_low::BYTES : p->HS <= 64 ? low::BYTES : wide::BYTES;
     TRY(attention_backward_check(p, error));
-    if (p->dtype == NN_F32 || !multiplies || least > gpu.shared_bytes || p->rows == 0) {
+    if (p->dtype == NN_F32 || !has_mma || least > gpu.shared_bytes || p->rows == 0) {
         return attention_backward_v4_flash(p, scratch, stream, error);
     }
-    TRY(attention_numbers(p, scratch, stream, error));
+    TRY(attention_query_stats(p, scratch, stream, error));
     if (p->HS <= 32) {
-        TRY((launch_either<narrow, narrow_low, true>(p, scratch, gpu, stream, error)));
-        return launch_either<narrow, narrow_low, false>(p, scratch, gpu, stream, error);
+        TRY((launch_taller<narrow, narrow_low, true>(p, scratch, gpu, stream, error)));
+        return launch_taller<narrow, narrow_low, false>(p, scratch, gpu, stream, error);
     }
     if (p->HS <= 64) {
-        TRY((launch_either<tall, low, true>(p, scratch, gpu, stream, error)));
-        return launch_either<tall, low, false>(p, scratch, gpu, stream, error);
+        TRY((launch_taller<tall, low, true>(p, scratch, gpu, stream, error)));
+        return launch_taller<tall, low, false>(p, scratch, gpu, stream, error);
     }
     TRY((launch_kernel<wide, true>(p, scratch, stream, error)));
     return launch_kernel<wide, false>(p, scratch, stream, error);

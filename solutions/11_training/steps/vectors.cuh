@@ -1,9 +1,9 @@
 /**
- * @file parts.cuh
- * @brief What several steps share: vectors of fp32 or bf16, and the limits of the GPU.
+ * @file vectors.cuh
+ * @brief Shared by several steps: vectors of fp32 or bf16, and the limits of the GPU.
  */
-#ifndef WARPBOOK_SOLUTIONS_11_TRAINING_STEPS_PARTS_CUH_
-#define WARPBOOK_SOLUTIONS_11_TRAINING_STEPS_PARTS_CUH_
+#ifndef WARPBOOK_SOLUTIONS_11_TRAINING_STEPS_VECTORS_CUH_
+#define WARPBOOK_SOLUTIONS_11_TRAINING_STEPS_VECTORS_CUH_
 
 #include <limits.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@ static __device__ __forceinline__ uint4 pack_vector(const float (&x)[8]) {
     return pack(x, __nv_bfloat16());
 }
 
-/* And back. */
+/* A vector's elements as floats. */
 static __device__ __forceinline__ void unpack_vector(uint4 vector, float (&x)[4]) {
     unpack(vector, x, float());
 }
@@ -34,7 +34,7 @@ static __device__ __forceinline__ void unpack_vector(uint4 vector, float (&x)[8]
     unpack(vector, x, __nv_bfloat16());
 }
 
-/* What decides between tiles. */
+/* The limits that decide between tiles. */
 struct gpu_limits {
     int multiprocessors, major;
     size_t shared_bytes; /* of a block */
@@ -57,7 +57,7 @@ static inline struct gpu_limits gpu_limits() {
     return gpu;
 }
 
-/* Blocks as a grid has them. @return STATUS_INVALID_ARGUMENT: more than there can be */
+/* The number of blocks of a grid. @return STATUS_INVALID_ARGUMENT: more than there can be */
 static inline enum status count_blocks(const char *what, size_t count, unsigned *blocks,
                                        struct error *error) {
     if (count > INT_MAX) {

@@ -1,9 +1,9 @@
 /**
- * @file parts.cuh
- * @brief What the given kernels share: vectors of elements, and dropout.
+ * @file vectors.cuh
+ * @brief Shared by the given kernels: vectors of elements, and dropout.
  */
-#ifndef WARPBOOK_LABS_11_TRAINING_GIVEN_PARTS_CUH_
-#define WARPBOOK_LABS_11_TRAINING_GIVEN_PARTS_CUH_
+#ifndef WARPBOOK_LABS_11_TRAINING_GIVEN_VECTORS_CUH_
+#define WARPBOOK_LABS_11_TRAINING_GIVEN_VECTORS_CUH_
 
 #include <stdint.h>
 
@@ -25,20 +25,20 @@ static __device__ __forceinline__ void load_whole(float (&x)[8], const float *fr
 }
 
 /* A vector of 16 bytes: four fp32 elements, or eight of bf16. */
-static __device__ __forceinline__ void spread_whole(float (&x)[4], uint4 v) {
+static __device__ __forceinline__ void unpack_whole(float (&x)[4], uint4 v) {
     unpack(v, x, float());
 }
 
-static __device__ __forceinline__ void spread_whole(float (&x)[8], uint4 v) {
+static __device__ __forceinline__ void unpack_whole(float (&x)[8], uint4 v) {
     unpack(v, x, __nv_bfloat16());
 }
 
 static __device__ __forceinline__ void load_whole(float (&x)[8], const __nv_bfloat16 *from) {
-    spread_whole(x, *(const uint4 *)from);
+    unpack_whole(x, *(const uint4 *)from);
 }
 
-/* Sixteen bytes in one store, in so many words: where a branch beside it stores the same by single
-   elements, the compiler would share those, and whole vectors would go in parts. */
+/* One 16-byte store, as inline assembly: where another branch stores the same elements one by one,
+   the compiler would merge both, and split the vector store. */
 static __device__ __forceinline__ void store_16(void *to, unsigned a, unsigned b, unsigned c,
                                                 unsigned d) {
     asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)),
@@ -65,7 +65,7 @@ static __device__ __forceinline__ void store_whole(__nv_bfloat16 *to, const floa
              pack(x[4], x[5], __nv_bfloat16()), pack(x[6], x[7], __nv_bfloat16()));
 }
 
-/* Elements first .. of `count`: a whole vector, or one by one what there is of it, and zeros. */
+/* Loads elements first .. of `count`: a whole vector, or the elements that exist, and zeros. */
 template <typename E, int L>
 static __device__ __forceinline__ void load_some(float (&x)[L], const E *from, size_t first,
                                                  size_t count, bool vector) {
@@ -94,7 +94,7 @@ static __device__ __forceinline__ void store_some(E *to, const float (&x)[L], si
     }
 }
 
-/* Dropout as kernels take it; limit 0: none. */
+/* Dropout's parameters as kernels need them; limit 0: none. */
 struct drop {
     uint64_t seed;
     uint32_t site, step, limit;
@@ -136,7 +136,7 @@ static __device__ __forceinline__ void drop_some(float (&x)[L], const struct dro
     }
 }
 
-/* Whether so many bytes from each of these pointers on are whole 16-byte pieces; NULL is. */
+/* Whether each pointer is 16-byte aligned and `bytes` is a multiple of 16; NULL is aligned. */
 static inline bool whole(size_t bytes, const void *a, const void *b = NULL, const void *c = NULL,
                          const void *d = NULL) {
     return (((uintptr_t)a | (uintptr_t)b | (uintptr_t)c | (uintptr_t)d | bytes) & 15u) == 0;
