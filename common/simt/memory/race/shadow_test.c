@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/simt/memory/access/memory_harness.h"
-#include "common/testing/testing.h"
+#include "common/testing/fixture.h"
 
 enum { BYTES = 4096 };
 
@@ -86,16 +86,8 @@ static void expect(struct play *p, enum simt_fault_kind kind, const char *text) 
     }
 }
 
-/* A test of one play, started before its body and freed after it. */
-#define PLAY_TEST(suite, name)                  \
-    static void suite##_##name(struct play *p); \
-    C_TEST(suite, name) {                       \
-        struct play p;                          \
-        ASSERT_TRUE(start(&p));                 \
-        suite##_##name(&p);                     \
-        harness_free(&p.h);                     \
-    }                                           \
-    static void suite##_##name(struct play *p)
+#define PLAY_TEST(suite, name) \
+    FIXTURE_TEST(suite, name, struct play, p, start(p), harness_free(&p->h))
 
 PLAY_TEST(uninitialised, global) {
     uint64_t fresh = harness_alloc(&p->h, BYTES);
