@@ -5,9 +5,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "common/base/file.h"
 #include "common/checkpoints/bert/bert_random.h"
-#include "common/testing/testing.h"
+#include "common/checkpoints/testing/tensor_file.h"
+#include "common/testing/fixture.h"
 
 static const struct bert_config small = {
     .C = 4,
@@ -22,60 +22,27 @@ static const struct bert_config small = {
     .activation = NN_GELU,
 };
 
-/* A small model and its parsed file; a test may change the tensors before write_again(). */
 struct fixture {
     struct bert_random model;
-    unsigned char *data;
-    size_t size;
-    struct safetensors file;
+    struct tensor_file file; /* with the model's tensors */
 };
 
 static bool fixture_create(struct fixture *f, const struct bert_config *config) {
     *f = (struct fixture){0};
     return bert_random_create(&f->model, config, 5) == STATUS_OK &&
-           bert_checkpoint_serialize(config, &f->model.weights, &f->data, &f->size, NULL) ==
-               STATUS_OK &&
-           safetensors_parse(&f->file, f->data, f->size, NULL) == STATUS_OK;
+           bert_checkpoint_serialize(config, &f->model.weights, &f->file.data, &f->file.size,
+                                     NULL) == STATUS_OK &&
+           tensor_file_parse(&f->file) == STATUS_OK;
 }
 
 static void fixture_free(struct fixture *f) {
-    safetensors_close(&f->file);
-    free(f->data);
+    tensor_file_free(&f->file);
     bert_random_free(&f->model);
 }
 
-/* Serialises the changed tensors and parses the result. */
-static bool write_again(struct fixture *f) {
-    unsigned char *data;
-    size_t size;
-    if (safetensors_serialize(f->file.tensors, f->file.count, &data, &size, NULL) != STATUS_OK) {
-        return false;
-    }
-    safetensors_close(&f->file);
-    free(f->data);
-    f->data = data;
-    f->size = size;
-    return safetensors_parse(&f->file, data, size, NULL) == STATUS_OK;
-}
-
-static struct safetensors_tensor *find(struct fixture *f, const char *name) {
-    for (size_t i = 0; i < f->file.count; i++) {
-        if (strcmp(f->file.tensors[i].name, name) == 0) {
-            return &f->file.tensors[i];
-        }
-    }
-    return NULL;
-}
-
-static void rename_tensor(struct safetensors_tensor *tensor, const char *name) {
-    free(tensor->name);
-    tensor->name = strdup(name);
-}
-
-static void remove_tensor(struct fixture *f, struct safetensors_tensor *tensor) {
-    free(tensor->name);
-    *tensor = f->file.tensors[--f->file.count];
-}
+/* A test of the small model's file. */
+#define SMALL_TEST(suite, name) \
+    FIXTURE_TEST(suite, name, struct fixture, f, fixture_create(f, &small), fixture_free(f))
 
 static void expect_same(const float *want, const float *got, size_t count, const char *what) {
     if (got == NULL || memcmp(want, got, count * sizeof *want) != 0) {
@@ -121,7 +88,7 @@ static void expect_loads(struct fixture *f, bool pooler, bool classifier) {
     config.labels = small.labels; /* as the configuration says, whatever the file has */
     struct bert_checkpoint checkpoint;
     struct error error = {0};
-    if (bert_checkpoint_load(&checkpoint, &config, &f->file, &error) != STATUS_OK) {
+    if (bert_checkpoint_load(&checkpoint, &config, &f->file.file, &error) != STATUS_OK) {
         TEST_FAIL("%s", error.message);
         return;
     }
@@ -142,15 +109,13 @@ static void expect_loads(struct fixture *f, bool pooler, bool classifier) {
     bert_checkpoint_close(&checkpoint); /* closing twice is allowed */
 }
 
-C_TEST(bert_checkpoint, round_trip_of_a_classifier) {
-    struct fixture f;
-    ASSERT_TRUE(fixture_create(&f, &small));
+SMALL_TEST(bert_checkpoint, round_trip_of_a_classifier) {
     /* 5 of the embeddings, 16 a layer, 2 of the pooler, 2 of the classifier */
-    EXPECT_INT_EQ(5 + 2 * 16 + 2 + 2, f.file.count);
-    EXPECT_TRUE(find(&f, "bert.encoder.layer.1.attention.output.LayerNorm.weight") != NULL);
-    EXPECT_TRUE(find(&f, "classifier.bias") != NULL);
-    expect_loads(&f, true, true);
-    fixture_free(&f);
+    EXPECT_INT_EQ(5 + 2 * 16 + 2 + 2, f->file.file.count);
+    EXPECT_TRUE(tensor_file_find(&f->file,
+                                 "bert.encoder.layer.1.attention.output.LayerNorm.weight") != NULL);
+    EXPECT_TRUE(tensor_file_find(&f->file, "classifier.bias") != NULL);
+    expect_loads(f, true, true);
 }
 
 C_TEST(bert_checkpoint, round_trip_of_a_bare_encoder) {
@@ -158,202 +123,166 @@ C_TEST(bert_checkpoint, round_trip_of_a_bare_encoder) {
     config.labels = 0;
     struct fixture f;
     ASSERT_TRUE(fixture_create(&f, &config));
-    EXPECT_TRUE(find(&f, "encoder.layer.1.attention.output.LayerNorm.weight") != NULL);
+    EXPECT_TRUE(tensor_file_find(&f.file, "encoder.layer.1.attention.output.LayerNorm.weight") !=
+                NULL);
     expect_loads(&f, true, false);
     fixture_free(&f);
 }
 
 /* Checks the tensors' names one by one, because loader and writer share one list of them. */
 static void expect_named(const struct fixture *f, const char *name, const float *got) {
-    const struct safetensors_tensor *tensor = safetensors_find(&f->file, name);
+    const struct safetensors_tensor *tensor = safetensors_find(&f->file.file, name);
     if (tensor == NULL || memcmp(tensor->data, got, tensor->bytes) != 0) {
         TEST_FAIL("tensor \"%s\" is not where it belongs", name);
     }
 }
 
-C_TEST(bert_checkpoint, names_are_those_of_transformers) {
-    struct fixture f;
-    ASSERT_TRUE(fixture_create(&f, &small));
+SMALL_TEST(bert_checkpoint, names_are_those_of_transformers) {
     struct bert_checkpoint checkpoint;
-    ASSERT_OK(bert_checkpoint_load(&checkpoint, &small, &f.file, NULL));
+    ASSERT_OK(bert_checkpoint_load(&checkpoint, &small, &f->file.file, NULL));
     const struct bert_weights *w = &checkpoint.weights;
-    expect_named(&f, "bert.embeddings.word_embeddings.weight", w->word_embedding);
-    expect_named(&f, "bert.embeddings.position_embeddings.weight", w->position_embedding);
-    expect_named(&f, "bert.embeddings.token_type_embeddings.weight", w->type_embedding);
-    expect_named(&f, "bert.embeddings.LayerNorm.weight", w->embedding_norm_weight);
-    expect_named(&f, "bert.embeddings.LayerNorm.bias", w->embedding_norm_bias);
-    expect_named(&f, "bert.pooler.dense.weight", w->pooler.weight);
-    expect_named(&f, "bert.pooler.dense.bias", w->pooler.bias);
-    expect_named(&f, "classifier.weight", w->classifier.weight);
-    expect_named(&f, "classifier.bias", w->classifier.bias);
+    expect_named(f, "bert.embeddings.word_embeddings.weight", w->word_embedding);
+    expect_named(f, "bert.embeddings.position_embeddings.weight", w->position_embedding);
+    expect_named(f, "bert.embeddings.token_type_embeddings.weight", w->type_embedding);
+    expect_named(f, "bert.embeddings.LayerNorm.weight", w->embedding_norm_weight);
+    expect_named(f, "bert.embeddings.LayerNorm.bias", w->embedding_norm_bias);
+    expect_named(f, "bert.pooler.dense.weight", w->pooler.weight);
+    expect_named(f, "bert.pooler.dense.bias", w->pooler.bias);
+    expect_named(f, "classifier.weight", w->classifier.weight);
+    expect_named(f, "classifier.bias", w->classifier.bias);
     const struct bert_layer *layer = &w->layers[1];
 #define LAYER "bert.encoder.layer.1."
-    expect_named(&f, LAYER "attention.self.query.weight", layer->q.weight);
-    expect_named(&f, LAYER "attention.self.query.bias", layer->q.bias);
-    expect_named(&f, LAYER "attention.self.key.weight", layer->k.weight);
-    expect_named(&f, LAYER "attention.self.key.bias", layer->k.bias);
-    expect_named(&f, LAYER "attention.self.value.weight", layer->v.weight);
-    expect_named(&f, LAYER "attention.self.value.bias", layer->v.bias);
-    expect_named(&f, LAYER "attention.output.dense.weight", layer->attention_out.weight);
-    expect_named(&f, LAYER "attention.output.dense.bias", layer->attention_out.bias);
-    expect_named(&f, LAYER "attention.output.LayerNorm.weight", layer->attention_norm_weight);
-    expect_named(&f, LAYER "attention.output.LayerNorm.bias", layer->attention_norm_bias);
-    expect_named(&f, LAYER "intermediate.dense.weight", layer->up.weight);
-    expect_named(&f, LAYER "intermediate.dense.bias", layer->up.bias);
-    expect_named(&f, LAYER "output.dense.weight", layer->down.weight);
-    expect_named(&f, LAYER "output.dense.bias", layer->down.bias);
-    expect_named(&f, LAYER "output.LayerNorm.weight", layer->output_norm_weight);
-    expect_named(&f, LAYER "output.LayerNorm.bias", layer->output_norm_bias);
+    expect_named(f, LAYER "attention.self.query.weight", layer->q.weight);
+    expect_named(f, LAYER "attention.self.query.bias", layer->q.bias);
+    expect_named(f, LAYER "attention.self.key.weight", layer->k.weight);
+    expect_named(f, LAYER "attention.self.key.bias", layer->k.bias);
+    expect_named(f, LAYER "attention.self.value.weight", layer->v.weight);
+    expect_named(f, LAYER "attention.self.value.bias", layer->v.bias);
+    expect_named(f, LAYER "attention.output.dense.weight", layer->attention_out.weight);
+    expect_named(f, LAYER "attention.output.dense.bias", layer->attention_out.bias);
+    expect_named(f, LAYER "attention.output.LayerNorm.weight", layer->attention_norm_weight);
+    expect_named(f, LAYER "attention.output.LayerNorm.bias", layer->attention_norm_bias);
+    expect_named(f, LAYER "intermediate.dense.weight", layer->up.weight);
+    expect_named(f, LAYER "intermediate.dense.bias", layer->up.bias);
+    expect_named(f, LAYER "output.dense.weight", layer->down.weight);
+    expect_named(f, LAYER "output.dense.bias", layer->down.bias);
+    expect_named(f, LAYER "output.LayerNorm.weight", layer->output_norm_weight);
+    expect_named(f, LAYER "output.LayerNorm.bias", layer->output_norm_bias);
 #undef LAYER
     bert_checkpoint_close(&checkpoint);
-    fixture_free(&f);
 }
 
 /* Some exports have a classifier but no prefix. */
-C_TEST(bert_checkpoint, prefix_is_optional) {
-    struct fixture f;
-    ASSERT_TRUE(fixture_create(&f, &small));
-    for (size_t i = 0; i < f.file.count; i++) {
+SMALL_TEST(bert_checkpoint, prefix_is_optional) {
+    for (size_t i = 0; i < f->file.file.count; i++) {
         char name[256];
-        snprintf(name, sizeof name, "%s", f.file.tensors[i].name);
+        snprintf(name, sizeof name, "%s", f->file.file.tensors[i].name);
         if (strncmp(name, "bert.", 5) == 0) {
-            rename_tensor(&f.file.tensors[i], name + 5);
+            tensor_file_rename(&f->file.file.tensors[i], name + 5);
         }
     }
-    ASSERT_TRUE(write_again(&f));
-    expect_loads(&f, true, true);
-    fixture_free(&f);
+    ASSERT_TRUE(tensor_file_write_again(&f->file));
+    expect_loads(f, true, true);
 }
 
-C_TEST(bert_checkpoint, old_norm_names) {
-    struct fixture f;
-    ASSERT_TRUE(fixture_create(&f, &small));
+SMALL_TEST(bert_checkpoint, old_norm_names) {
     int renamed = 0;
-    for (size_t i = 0; i < f.file.count; i++) {
+    for (size_t i = 0; i < f->file.file.count; i++) {
         char name[256];
-        snprintf(name, sizeof name, "%s", f.file.tensors[i].name);
+        snprintf(name, sizeof name, "%s", f->file.file.tensors[i].name);
         char *norm = strstr(name, "LayerNorm.");
         if (norm != NULL) {
             strcpy(norm, strstr(norm, ".weight") != NULL ? "LayerNorm.gamma" : "LayerNorm.beta");
-            rename_tensor(&f.file.tensors[i], name);
+            tensor_file_rename(&f->file.file.tensors[i], name);
             renamed++;
         }
     }
     EXPECT_INT_EQ(2 + 2 * 4, renamed);
-    ASSERT_TRUE(write_again(&f));
-    expect_loads(&f, true, true);
-    fixture_free(&f);
+    ASSERT_TRUE(tensor_file_write_again(&f->file));
+    expect_loads(f, true, true);
 }
 
-C_TEST(bert_checkpoint, pooler_and_classifier_may_be_missing) {
-    struct fixture f;
-    ASSERT_TRUE(fixture_create(&f, &small));
-    remove_tensor(&f, find(&f, "bert.pooler.dense.weight"));
-    remove_tensor(&f, find(&f, "bert.pooler.dense.bias"));
-    ASSERT_TRUE(write_again(&f));
-    expect_loads(&f, false, true);
-    remove_tensor(&f, find(&f, "classifier.weight"));
-    remove_tensor(&f, find(&f, "classifier.bias"));
-    ASSERT_TRUE(write_again(&f));
-    expect_loads(&f, false, false);
-    fixture_free(&f);
+SMALL_TEST(bert_checkpoint, pooler_and_classifier_may_be_missing) {
+    tensor_file_remove(&f->file, tensor_file_find(&f->file, "bert.pooler.dense.weight"));
+    tensor_file_remove(&f->file, tensor_file_find(&f->file, "bert.pooler.dense.bias"));
+    ASSERT_TRUE(tensor_file_write_again(&f->file));
+    expect_loads(f, false, true);
+    tensor_file_remove(&f->file, tensor_file_find(&f->file, "classifier.weight"));
+    tensor_file_remove(&f->file, tensor_file_find(&f->file, "classifier.bias"));
+    ASSERT_TRUE(tensor_file_write_again(&f->file));
+    expect_loads(f, false, false);
 }
 
 /* A masked language model: cls.*, position_ids as integers, no pooler, no classifier. */
-C_TEST(bert_checkpoint, unrelated_tensors_are_ignored) {
-    struct fixture f;
-    ASSERT_TRUE(fixture_create(&f, &small));
-    rename_tensor(find(&f, "bert.pooler.dense.weight"), "cls.predictions.transform.dense.weight");
-    rename_tensor(find(&f, "bert.pooler.dense.bias"), "cls.predictions.bias");
-    struct safetensors_tensor *ids = find(&f, "classifier.weight");
-    rename_tensor(ids, "bert.embeddings.position_ids");
-    rename_tensor(find(&f, "classifier.bias"), "cls.seq_relationship.bias");
-    ASSERT_TRUE(write_again(&f));
+SMALL_TEST(bert_checkpoint, unrelated_tensors_are_ignored) {
+    tensor_file_rename(tensor_file_find(&f->file, "bert.pooler.dense.weight"),
+                       "cls.predictions.transform.dense.weight");
+    tensor_file_rename(tensor_file_find(&f->file, "bert.pooler.dense.bias"),
+                       "cls.predictions.bias");
+    struct safetensors_tensor *ids = tensor_file_find(&f->file, "classifier.weight");
+    tensor_file_rename(ids, "bert.embeddings.position_ids");
+    tensor_file_rename(tensor_file_find(&f->file, "classifier.bias"), "cls.seq_relationship.bias");
+    ASSERT_TRUE(tensor_file_write_again(&f->file));
     /* (3, 4) of F32 take as many bytes as (3, 2) of I64, which the serializer cannot write. */
     static const char old_entry[] = "position_ids\":{\"dtype\":\"F32\",\"shape\":[3,4]";
-    unsigned char *entry = memmem(f.data, f.size, old_entry, sizeof old_entry - 1);
+    unsigned char *entry = memmem(f->file.data, f->file.size, old_entry, sizeof old_entry - 1);
     ASSERT_TRUE(entry != NULL);
     memcpy(entry, "position_ids\":{\"dtype\":\"I64\",\"shape\":[3,2]", sizeof old_entry - 1);
-    safetensors_close(&f.file);
-    ASSERT_OK(safetensors_parse(&f.file, f.data, f.size, NULL));
-    EXPECT_INT_EQ(SAFETENSORS_OTHER, find(&f, "bert.embeddings.position_ids")->dtype);
-    expect_loads(&f, false, false);
-    fixture_free(&f);
+    ASSERT_OK(tensor_file_parse(&f->file));
+    EXPECT_INT_EQ(SAFETENSORS_OTHER,
+                  tensor_file_find(&f->file, "bert.embeddings.position_ids")->dtype);
+    expect_loads(f, false, false);
 }
 
-C_TEST(bert_checkpoint, half_precision_becomes_fp32) {
-    struct fixture f;
-    ASSERT_TRUE(fixture_create(&f, &small));
+SMALL_TEST(bert_checkpoint, half_precision_becomes_fp32) {
     static const uint16_t f16[4] = {0x3c00, 0x8001, 0x7bff, 0xb800};
     static const uint16_t bf16[4] = {0x3f80, 0x8001, 0x7f7f, 0xbf00};
-    struct safetensors_tensor *bias = find(&f, "bert.pooler.dense.bias");
+    struct safetensors_tensor *bias = tensor_file_find(&f->file, "bert.pooler.dense.bias");
     bias->dtype = SAFETENSORS_F16;
     bias->data = f16;
     bias->bytes = sizeof f16;
-    struct safetensors_tensor *norm = find(&f, "bert.embeddings.LayerNorm.bias");
+    struct safetensors_tensor *norm = tensor_file_find(&f->file, "bert.embeddings.LayerNorm.bias");
     norm->dtype = SAFETENSORS_BF16;
     norm->data = bf16;
     norm->bytes = sizeof bf16;
-    ASSERT_TRUE(write_again(&f));
+    ASSERT_TRUE(tensor_file_write_again(&f->file));
     struct bert_checkpoint checkpoint;
-    ASSERT_OK(bert_checkpoint_load(&checkpoint, &small, &f.file, NULL));
+    ASSERT_OK(bert_checkpoint_load(&checkpoint, &small, &f->file.file, NULL));
     expect_same((const float[]){1.0f, -0x1p-24f, 65504.0f, -0.5f}, checkpoint.weights.pooler.bias,
                 4, "F16");
     expect_same((const float[]){1.0f, -0x1p-133f, 0x1.fep127f, -0.5f},
                 checkpoint.weights.embedding_norm_bias, 4, "BF16");
     bert_checkpoint_close(&checkpoint);
-    fixture_free(&f);
 }
 
-enum change { REMOVE, TRANSPOSE, FLATTEN };
-
-struct tensor_case {
-    const char *tensor;
-    enum change change;
-    enum status status;
-    const char *message; /* part of the line */
-};
-
 static const struct tensor_case tensor_cases[] = {
-    {"bert.embeddings.position_embeddings.weight", REMOVE, STATUS_BAD_FORMAT,
+    {"bert.embeddings.position_embeddings.weight", TENSOR_REMOVE, STATUS_BAD_FORMAT,
      "tensor \"bert.embeddings.position_embeddings.weight\" is missing"},
-    {"bert.embeddings.word_embeddings.weight", REMOVE, STATUS_BAD_FORMAT,
+    {"bert.embeddings.word_embeddings.weight", TENSOR_REMOVE, STATUS_BAD_FORMAT,
      "tensor \"embeddings.word_embeddings.weight\" is missing"},
-    {"bert.embeddings.LayerNorm.weight", REMOVE, STATUS_BAD_FORMAT,
+    {"bert.embeddings.LayerNorm.weight", TENSOR_REMOVE, STATUS_BAD_FORMAT,
      "tensor \"bert.embeddings.LayerNorm.weight\" is missing"},
-    {"bert.encoder.layer.1.attention.self.key.bias", REMOVE, STATUS_BAD_FORMAT,
+    {"bert.encoder.layer.1.attention.self.key.bias", TENSOR_REMOVE, STATUS_BAD_FORMAT,
      "tensor \"bert.encoder.layer.1.attention.self.key.bias\" is missing"},
-    {"bert.pooler.dense.bias", REMOVE, STATUS_BAD_FORMAT,
+    {"bert.pooler.dense.bias", TENSOR_REMOVE, STATUS_BAD_FORMAT,
      "tensor \"bert.pooler.dense.bias\" is missing"},
-    {"classifier.bias", REMOVE, STATUS_BAD_FORMAT, "tensor \"classifier.bias\" is missing"},
-    {"bert.embeddings.word_embeddings.weight", TRANSPOSE, STATUS_MISMATCH,
+    {"classifier.bias", TENSOR_REMOVE, STATUS_BAD_FORMAT, "tensor \"classifier.bias\" is missing"},
+    {"bert.embeddings.word_embeddings.weight", TENSOR_TRANSPOSE, STATUS_MISMATCH,
      "tensor \"bert.embeddings.word_embeddings.weight\" has shape (4, 5), the configuration says "
      "(5, 4)"},
-    {"bert.encoder.layer.0.output.dense.weight", TRANSPOSE, STATUS_MISMATCH,
+    {"bert.encoder.layer.0.output.dense.weight", TENSOR_TRANSPOSE, STATUS_MISMATCH,
      "has shape (3, 4), the configuration says (4, 3)"},
-    {"classifier.weight", FLATTEN, STATUS_MISMATCH,
+    {"classifier.weight", TENSOR_FLATTEN, STATUS_MISMATCH,
      "tensor \"classifier.weight\" has shape (12), the configuration says (3, 4)"},
 };
 
 static void check_tensor_case(const struct tensor_case *test) {
     struct fixture f;
     ASSERT_TRUE(fixture_create(&f, &small));
-    struct safetensors_tensor *tensor = find(&f, test->tensor);
-    ASSERT_TRUE(tensor != NULL);
-    if (test->change == REMOVE) {
-        remove_tensor(&f, tensor);
-    } else if (test->change == TRANSPOSE) {
-        size_t rows = tensor->shape[0];
-        tensor->shape[0] = tensor->shape[1];
-        tensor->shape[1] = rows;
-    } else {
-        tensor->rank = 1;
-        tensor->shape[0] *= tensor->shape[1];
-    }
-    ASSERT_TRUE(write_again(&f));
+    ASSERT_TRUE(tensor_file_change(&f.file, test));
     struct bert_checkpoint checkpoint;
     struct error error = {0};
-    EXPECT_STATUS(test->status, bert_checkpoint_load(&checkpoint, &small, &f.file, &error));
+    EXPECT_STATUS(test->status, bert_checkpoint_load(&checkpoint, &small, &f.file.file, &error));
     if (strstr(error.message, test->message) == NULL || checkpoint.arena.base != NULL) {
         TEST_FAIL("want \"...%s...\", got \"%s\"", test->message, error.message);
     }
@@ -366,27 +295,19 @@ C_TEST(bert_checkpoint, missing_tensors_and_other_shapes_are_refused) {
     }
 }
 
-C_TEST(bert_checkpoint, integer_weights_are_refused) {
-    struct fixture f;
-    ASSERT_TRUE(fixture_create(&f, &small));
-    static const char old_entry[] = "classifier.bias\":{\"dtype\":\"F32\"";
-    unsigned char *entry = memmem(f.data, f.size, old_entry, sizeof old_entry - 1);
-    ASSERT_TRUE(entry != NULL);
-    memcpy(entry, "classifier.bias\":{\"dtype\":\"I32\"", sizeof old_entry - 1);
-    safetensors_close(&f.file);
-    ASSERT_OK(safetensors_parse(&f.file, f.data, f.size, NULL));
+SMALL_TEST(bert_checkpoint, integer_weights_are_refused) {
+    tensor_file_retype(&f->file, "classifier.bias\":{\"dtype\":\"F32", "I32");
+    ASSERT_OK(tensor_file_parse(&f->file));
     struct bert_checkpoint checkpoint;
     struct error error = {0};
-    EXPECT_STATUS(STATUS_UNSUPPORTED, bert_checkpoint_load(&checkpoint, &small, &f.file, &error));
+    EXPECT_STATUS(STATUS_UNSUPPORTED,
+                  bert_checkpoint_load(&checkpoint, &small, &f->file.file, &error));
     EXPECT_STR_EQ("tensor \"classifier.bias\": its type is none of F32, F16 and BF16",
                   error.message);
-    fixture_free(&f);
 }
 
 /* Sizes near the limits: refused because the file's tensors differ, before memory is allocated. */
-C_TEST(bert_checkpoint, huge_configurations_are_refused_by_a_small_file) {
-    struct fixture f;
-    ASSERT_TRUE(fixture_create(&f, &small));
+SMALL_TEST(bert_checkpoint, huge_configurations_are_refused_by_a_small_file) {
     static const size_t places[] = {
         offsetof(struct bert_config, C),     offsetof(struct bert_config, hidden),
         offsetof(struct bert_config, L),     offsetof(struct bert_config, V),
@@ -397,7 +318,7 @@ C_TEST(bert_checkpoint, huge_configurations_are_refused_by_a_small_file) {
         *(size_t *)(void *)((char *)&config + places[i]) = INT32_MAX;
         struct bert_checkpoint checkpoint;
         struct error error = {0};
-        enum status status = bert_checkpoint_load(&checkpoint, &config, &f.file, &error);
+        enum status status = bert_checkpoint_load(&checkpoint, &config, &f->file.file, &error);
         bool layers = places[i] == offsetof(struct bert_config, L);
         EXPECT_STATUS(layers ? STATUS_BAD_FORMAT : STATUS_MISMATCH, status);
         const char *want =
@@ -405,7 +326,6 @@ C_TEST(bert_checkpoint, huge_configurations_are_refused_by_a_small_file) {
         EXPECT_TRUE(strstr(error.message, want) != NULL);
         EXPECT_TRUE(checkpoint.arena.base == NULL);
     }
-    fixture_free(&f);
 }
 
 #define SIZES                                                            \
@@ -547,9 +467,7 @@ C_TEST(bert_config, bad_configurations_are_refused) {
     for (size_t i = 0; i < sizeof config_cases / sizeof *config_cases; i++) {
         const struct config_case *test = &config_cases[i];
         size_t size = strlen(test->json);
-        char *json = malloc(size > 0 ? size : 1); /* exact, without NUL: reads past it are seen */
-        ASSERT_TRUE(json != NULL);
-        memcpy(json, test->json, size);
+        char *json = exact_copy(test->json, size);
         struct bert_config config;
         struct error error = {0};
         enum status status = bert_config_parse(&config, json, size, &error);
@@ -566,9 +484,7 @@ C_TEST(bert_config, every_truncation_is_refused) {
     ASSERT_OK(bert_config_serialize(&small, &json));
     size_t size = strlen(json);
     for (size_t length = 0; length < size; length++) {
-        char *copy = malloc(length > 0 ? length : 1);
-        ASSERT_TRUE(copy != NULL);
-        memcpy(copy, json, length);
+        char *copy = exact_copy(json, length);
         struct bert_config config;
         struct error error = {0};
         EXPECT_STATUS(STATUS_BAD_FORMAT, bert_config_parse(&config, copy, length, &error));
@@ -581,16 +497,12 @@ C_TEST(bert_config, every_truncation_is_refused) {
 /* A folder of the test, with config.json and model.safetensors unless NULL. */
 static const char *make_folder(const char *name, const char *config, const void *model,
                                size_t model_size, char *folder, size_t size) {
-    test_temporary_path(name, folder, size);
-    EXPECT_INT_EQ(0, mkdir(folder, 0755));
-    char path[8192];
+    checkpoint_folder(name, folder, size);
     if (config != NULL) {
-        snprintf(path, sizeof path, "%s/config.json", folder);
-        EXPECT_OK(file_write(path, config, strlen(config), NULL));
+        checkpoint_write(folder, "config.json", config, strlen(config));
     }
     if (model != NULL) {
-        snprintf(path, sizeof path, "%s/model.safetensors", folder);
-        EXPECT_OK(file_write(path, model, model_size, NULL));
+        checkpoint_write(folder, "model.safetensors", model, model_size);
     }
     return folder;
 }
@@ -608,26 +520,21 @@ static void expect_open_fails(const char *folder, const char *file, enum status 
     bert_checkpoint_close(&checkpoint);
 }
 
-C_TEST(bert_checkpoint, opens_a_folder) {
-    struct fixture f;
-    ASSERT_TRUE(fixture_create(&f, &small));
+SMALL_TEST(bert_checkpoint, opens_a_folder) {
     char *config;
     ASSERT_OK(bert_config_serialize(&small, &config));
     char folder[4096];
-    make_folder("bert_good", config, f.data, f.size, folder, sizeof folder);
+    make_folder("bert_good", config, f->file.data, f->file.size, folder, sizeof folder);
     struct bert_checkpoint checkpoint;
     struct error error = {0};
     ASSERT_OK(bert_checkpoint_open(&checkpoint, folder, &error));
-    expect_same_encoder(&small, &f.model.weights, &checkpoint.weights);
+    expect_same_encoder(&small, &f->model.weights, &checkpoint.weights);
     EXPECT_INT_EQ(3, checkpoint.config.labels);
     bert_checkpoint_close(&checkpoint);
     free(config);
-    fixture_free(&f);
 }
 
-C_TEST(bert_checkpoint, bad_folders_are_named) {
-    struct fixture f;
-    ASSERT_TRUE(fixture_create(&f, &small));
+SMALL_TEST(bert_checkpoint, bad_folders_are_named) {
     char *config;
     ASSERT_OK(bert_config_serialize(&small, &config));
     char folder[4096];
@@ -635,18 +542,18 @@ C_TEST(bert_checkpoint, bad_folders_are_named) {
     expect_open_fails(folder, "config.json", STATUS_NOT_FOUND, "cannot open: No such file");
     make_folder("bert_no_model", config, NULL, 0, folder, sizeof folder);
     expect_open_fails(folder, "model.safetensors", STATUS_NOT_FOUND, "cannot open: No such file");
-    make_folder("bert_empty_config", "", f.data, f.size, folder, sizeof folder);
+    make_folder("bert_empty_config", "", f->file.data, f->file.size, folder, sizeof folder);
     expect_open_fails(folder, "config.json", STATUS_BAD_FORMAT, "not valid JSON at byte 0");
     make_folder("bert_empty_model", config, "", 0, folder, sizeof folder);
     expect_open_fails(folder, "model.safetensors", STATUS_TRUNCATED, "file has 0");
-    make_folder("bert_cut_model", config, f.data, f.size - 4, folder, sizeof folder);
+    make_folder("bert_cut_model", config, f->file.data, f->file.size - 4, folder, sizeof folder);
     expect_open_fails(folder, "model.safetensors", STATUS_TRUNCATED, "end behind the file's");
-    make_folder("bert_other_config", "{" SIZES "}", f.data, f.size, folder, sizeof folder);
+    make_folder("bert_other_config", "{" SIZES "}", f->file.data, f->file.size, folder,
+                sizeof folder);
     expect_open_fails(
         folder, "model.safetensors", STATUS_MISMATCH,
         "tensor \"classifier.weight\" has shape (3, 4), the configuration says (2, 4)");
     free(config);
-    fixture_free(&f);
 }
 
 C_TEST(bert_checkpoint, folders_and_files_in_the_wrong_place_are_named) {
@@ -685,9 +592,9 @@ C_TEST(bert_checkpoint, every_truncation_and_trailing_bytes_are_refused) {
     snprintf(path, sizeof path, "%s/model.safetensors", folder);
     FILE *file = fopen(path, "wb");
     ASSERT_TRUE(file != NULL);
-    for (size_t length = 0; length < f.size && !test_has_failed(); length++) {
+    for (size_t length = 0; length < f.file.size && !test_has_failed(); length++) {
         expect_open_fails(folder, "model.safetensors", STATUS_TRUNCATED, "file");
-        EXPECT_INT_EQ(f.data[length], fputc(f.data[length], file));
+        EXPECT_INT_EQ(f.file.data[length], fputc(f.file.data[length], file));
         EXPECT_INT_EQ(0, fflush(file));
     }
     struct bert_checkpoint checkpoint;

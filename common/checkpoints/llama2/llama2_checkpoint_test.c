@@ -9,9 +9,10 @@
 
 #include "common/base/file.h"
 #include "common/checkpoints/llama2/llama2_write.h"
+#include "common/checkpoints/testing/tensor_file.h"
 #include "common/models/llama2.h"
 #include "common/models/llama2_random.h"
-#include "common/testing/testing.h"
+#include "common/testing/fixture.h"
 
 /* Heads wider than C / NH, and fewer key heads than query heads. */
 static const struct llama2_config small = {
@@ -40,18 +41,6 @@ static bool make_model(struct llama2_random *model, const struct llama2_config *
         model->weights.classifier = other_table;
     }
     return true;
-}
-
-static const char *make_folder(const char *name, char *folder, size_t size) {
-    test_temporary_path(name, folder, size);
-    EXPECT_INT_EQ(0, mkdir(folder, 0755));
-    return folder;
-}
-
-static void write_into(const char *folder, const char *name, const void *data, size_t size) {
-    char path[8192];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    EXPECT_OK(file_write(path, data, size, NULL));
 }
 
 static void expect_same_config(const struct llama2_config *want, const struct llama2_config *got) {
@@ -148,7 +137,7 @@ static void check_round_trip(const struct round_trip *test, const char *name) {
     struct llama2_random model;
     ASSERT_TRUE(make_model(&model, &small, test->shared));
     char folder[4096];
-    make_folder(name, folder, sizeof folder);
+    checkpoint_folder(name, folder, sizeof folder);
     const struct llama2_write_options options = {test->dtype, test->shards};
     struct error error = {0};
     ASSERT_OK(llama2_checkpoint_write(folder, &small, &model.weights, &options, &error));
@@ -182,10 +171,10 @@ C_TEST(llama2_checkpoint, single_file_goes_before_an_index) {
     struct llama2_random model;
     ASSERT_TRUE(make_model(&model, &small, true));
     char folder[4096];
-    make_folder("llama2_both", folder, sizeof folder);
+    checkpoint_folder("llama2_both", folder, sizeof folder);
     const struct llama2_write_options options = {NN_BF16, 1};
     ASSERT_OK(llama2_checkpoint_write(folder, &small, &model.weights, &options, NULL));
-    write_into(folder, "model.safetensors.index.json", "nonsense", 8);
+    checkpoint_write(folder, "model.safetensors.index.json", "nonsense", 8);
     struct llama2_checkpoint checkpoint;
     ASSERT_OK(llama2_checkpoint_open(&checkpoint, folder, NULL));
     EXPECT_INT_EQ(1, checkpoint.shards.count);
@@ -231,7 +220,7 @@ C_TEST(llama2_checkpoint, names_are_those_of_transformers) {
     struct llama2_random model;
     ASSERT_TRUE(make_model(&model, &small, false));
     char folder[4096];
-    make_folder("llama2_names", folder, sizeof folder);
+    checkpoint_folder("llama2_names", folder, sizeof folder);
     const struct llama2_write_options options = {NN_F16, 2};
     ASSERT_OK(llama2_checkpoint_write(folder, &small, &model.weights, &options, NULL));
     struct llama2_checkpoint checkpoint;
@@ -278,7 +267,7 @@ static void run_model(const struct llama2_config *config, const struct llama2_we
 static void check_layouts(const struct llama2_config *config, const struct llama2_weights *weights,
                           const char *name) {
     char folder[4096];
-    make_folder(name, folder, sizeof folder);
+    checkpoint_folder(name, folder, sizeof folder);
     const struct llama2_write_options options = {NN_F32, 2};
     ASSERT_OK(llama2_checkpoint_write(folder, config, weights, &options, NULL));
     struct llama2_checkpoint checkpoint;
@@ -339,7 +328,7 @@ C_TEST(llama2_checkpoint, says_how_much_memory_fp32_would_take) {
     struct llama2_random model;
     ASSERT_TRUE(make_model(&model, &small, true));
     char folder[4096];
-    make_folder("llama2_memory", folder, sizeof folder);
+    checkpoint_folder("llama2_memory", folder, sizeof folder);
     const struct llama2_write_options options = {NN_BF16, 1};
     ASSERT_OK(llama2_checkpoint_write(folder, &small, &model.weights, &options, NULL));
     struct llama2_checkpoint checkpoint;
@@ -399,7 +388,7 @@ static bool make_sparse_model(const struct llama2_config *config, const char *fo
     char *json, *header = NULL;
     size_t header_size;
     EXPECT_OK(llama2_config_serialize(config, false, NN_BF16, &json));
-    write_into(folder, "config.json", json, strlen(json));
+    checkpoint_write(folder, "config.json", json, strlen(json));
     free(json);
     struct sparse sparse = {.header = open_memstream(&header, &header_size)};
     EXPECT_TRUE(sparse.header != NULL);
@@ -425,7 +414,7 @@ C_TEST(llama2_checkpoint, seven_billion_parameters_are_not_converted_to_be_opene
                                          .norm_eps = 1e-5f,
                                          .rope_layout = NN_ROPE_HALVES};
     char folder[4096], path[8192];
-    make_folder("llama2_7b", folder, sizeof folder);
+    checkpoint_folder("llama2_7b", folder, sizeof folder);
     if (!make_sparse_model(&config, folder)) {
         TEST_SKIP("needs a file system that has files of 13.5 GB with holes");
     }
@@ -448,55 +437,23 @@ C_TEST(llama2_checkpoint, seven_billion_parameters_are_not_converted_to_be_opene
 
 /* ---- Tensors that do not fit the configuration ---- */
 
-/* The files of a small model in memory; a test may change the tensors before write_again(). */
 struct fixture {
     struct llama2_random model;
-    unsigned char *data;
-    size_t size;
-    struct safetensors file;
+    struct tensor_file file; /* with the model's tensors */
 };
 
 static bool fixture_create(struct fixture *f, bool shared) {
     const struct llama2_write_options options = {NN_F32, 1};
     *f = (struct fixture){0};
     return make_model(&f->model, &small, shared) &&
-           llama2_shard_serialize(&small, &f->model.weights, &options, 0, &f->data, &f->size,
-                                  NULL) == STATUS_OK &&
-           safetensors_parse(&f->file, f->data, f->size, NULL) == STATUS_OK;
+           llama2_shard_serialize(&small, &f->model.weights, &options, 0, &f->file.data,
+                                  &f->file.size, NULL) == STATUS_OK &&
+           tensor_file_parse(&f->file) == STATUS_OK;
 }
 
 static void fixture_free(struct fixture *f) {
-    safetensors_close(&f->file);
-    free(f->data);
+    tensor_file_free(&f->file);
     llama2_random_free(&f->model);
-}
-
-static struct safetensors_tensor *find(struct fixture *f, const char *name) {
-    for (size_t i = 0; i < f->file.count; i++) {
-        if (strcmp(f->file.tensors[i].name, name) == 0) {
-            return &f->file.tensors[i];
-        }
-    }
-    return NULL;
-}
-
-static void remove_tensor(struct fixture *f, struct safetensors_tensor *tensor) {
-    free(tensor->name);
-    *tensor = f->file.tensors[--f->file.count];
-}
-
-/* Serialises the changed tensors and parses the result. */
-static bool write_again(struct fixture *f) {
-    unsigned char *data;
-    size_t size;
-    if (safetensors_serialize(f->file.tensors, f->file.count, &data, &size, NULL) != STATUS_OK) {
-        return false;
-    }
-    safetensors_close(&f->file);
-    free(f->data);
-    f->data = data;
-    f->size = size;
-    return safetensors_parse(&f->file, data, size, NULL) == STATUS_OK;
 }
 
 /* Loads files in memory under the path "FILE", as a folder with one file would be. */
@@ -513,54 +470,34 @@ static enum status load(struct llama2_checkpoint *checkpoint, const struct llama
     return status;
 }
 
-enum change { REMOVE, TRANSPOSE, FLATTEN };
-
-struct tensor_case {
-    const char *tensor;
-    enum change change;
-    enum status status;
-    const char *message;
-};
-
 static const struct tensor_case tensor_cases[] = {
-    {"model.embed_tokens.weight", REMOVE, STATUS_BAD_FORMAT,
+    {"model.embed_tokens.weight", TENSOR_REMOVE, STATUS_BAD_FORMAT,
      "FILE: tensor \"model.embed_tokens.weight\" is missing"},
-    {"model.layers.1.self_attn.k_proj.weight", REMOVE, STATUS_BAD_FORMAT,
+    {"model.layers.1.self_attn.k_proj.weight", TENSOR_REMOVE, STATUS_BAD_FORMAT,
      "FILE: tensor \"model.layers.1.self_attn.k_proj.weight\" is missing"},
-    {"model.norm.weight", REMOVE, STATUS_BAD_FORMAT,
+    {"model.norm.weight", TENSOR_REMOVE, STATUS_BAD_FORMAT,
      "FILE: tensor \"model.norm.weight\" is missing"},
-    {"lm_head.weight", REMOVE, STATUS_BAD_FORMAT, "FILE: tensor \"lm_head.weight\" is missing"},
-    {"model.embed_tokens.weight", TRANSPOSE, STATUS_MISMATCH,
+    {"lm_head.weight", TENSOR_REMOVE, STATUS_BAD_FORMAT,
+     "FILE: tensor \"lm_head.weight\" is missing"},
+    {"model.embed_tokens.weight", TENSOR_TRANSPOSE, STATUS_MISMATCH,
      "FILE: tensor \"model.embed_tokens.weight\" has shape (8, 7), the configuration says (7, 8)"},
-    {"model.layers.0.self_attn.q_proj.weight", TRANSPOSE, STATUS_MISMATCH,
+    {"model.layers.0.self_attn.q_proj.weight", TENSOR_TRANSPOSE, STATUS_MISMATCH,
      "FILE: tensor \"model.layers.0.self_attn.q_proj.weight\" has shape (8, 24), the configuration "
      "says (24, 8)"},
-    {"model.layers.0.self_attn.v_proj.weight", FLATTEN, STATUS_MISMATCH,
+    {"model.layers.0.self_attn.v_proj.weight", TENSOR_FLATTEN, STATUS_MISMATCH,
      "FILE: tensor \"model.layers.0.self_attn.v_proj.weight\" has shape (96), the configuration "
      "says (12, 8)"},
-    {"lm_head.weight", FLATTEN, STATUS_MISMATCH,
+    {"lm_head.weight", TENSOR_FLATTEN, STATUS_MISMATCH,
      "FILE: tensor \"lm_head.weight\" has shape (56), the configuration says (7, 8)"},
 };
 
 static void check_tensor_case(const struct tensor_case *test) {
     struct fixture f;
     ASSERT_TRUE(fixture_create(&f, false));
-    struct safetensors_tensor *tensor = find(&f, test->tensor);
-    ASSERT_TRUE(tensor != NULL);
-    if (test->change == REMOVE) {
-        remove_tensor(&f, tensor);
-    } else if (test->change == TRANSPOSE) {
-        size_t rows = tensor->shape[0];
-        tensor->shape[0] = tensor->shape[1];
-        tensor->shape[1] = rows;
-    } else {
-        tensor->rank = 1;
-        tensor->shape[0] *= tensor->shape[1];
-    }
-    ASSERT_TRUE(write_again(&f));
+    ASSERT_TRUE(tensor_file_change(&f.file, test));
     struct llama2_checkpoint checkpoint;
     struct error error = {0};
-    EXPECT_STATUS(test->status, load(&checkpoint, &small, false, f.data, f.size, &error));
+    EXPECT_STATUS(test->status, load(&checkpoint, &small, false, f.file.data, f.file.size, &error));
     EXPECT_STR_EQ(test->message, error.message);
     EXPECT_TRUE(checkpoint.weights.layers == NULL && checkpoint.shards.shards == NULL);
     fixture_free(&f);
@@ -572,58 +509,46 @@ C_TEST(llama2_checkpoint, missing_tensors_and_other_shapes_are_refused) {
     }
 }
 
-C_TEST(llama2_checkpoint, classifier_is_not_looked_at_when_shared) {
-    struct fixture f;
-    ASSERT_TRUE(fixture_create(&f, false));
+FIXTURE_TEST(llama2_checkpoint, classifier_is_not_looked_at_when_shared, struct fixture, f,
+             fixture_create(f, false), fixture_free(f)) {
     struct llama2_checkpoint checkpoint;
-    ASSERT_OK(load(&checkpoint, &small, true, f.data, f.size, NULL));
+    ASSERT_OK(load(&checkpoint, &small, true, f->file.data, f->file.size, NULL));
     EXPECT_TRUE(checkpoint.weights.classifier.data == checkpoint.weights.embedding.data);
     llama2_checkpoint_close(&checkpoint);
-    fixture_free(&f);
 }
 
-/* Of the same length as F32, so that the header need not be written again. */
-static void retype(struct fixture *f, const char *entry, const char *type) {
-    unsigned char *found = memmem(f->data, f->size, entry, strlen(entry));
-    ASSERT_TRUE(found != NULL);
-    memcpy(found + strlen(entry) - 3, type, 3);
-}
-
-C_TEST(llama2_checkpoint, integer_weights_are_refused_and_unrelated_ones_ignored) {
-    struct fixture f;
-    ASSERT_TRUE(fixture_create(&f, false));
+FIXTURE_TEST(llama2_checkpoint, integer_weights_are_refused_and_unrelated_ones_ignored,
+             struct fixture, f, fixture_create(f, false), fixture_free(f)) {
     struct llama2_checkpoint checkpoint;
     struct error error = {0};
-    retype(&f, "lm_head.weight\":{\"dtype\":\"F32", "I32");
-    EXPECT_STATUS(STATUS_UNSUPPORTED, load(&checkpoint, &small, false, f.data, f.size, &error));
+    tensor_file_retype(&f->file, "lm_head.weight\":{\"dtype\":\"F32", "I32");
+    EXPECT_STATUS(STATUS_UNSUPPORTED,
+                  load(&checkpoint, &small, false, f->file.data, f->file.size, &error));
     EXPECT_STR_EQ("FILE: tensor \"lm_head.weight\": its type is none of F32, F16 and BF16",
                   error.message);
-    EXPECT_OK(load(&checkpoint, &small, true, f.data, f.size, NULL)); /* not needed then */
+    EXPECT_OK(
+        load(&checkpoint, &small, true, f->file.data, f->file.size, NULL)); /* not needed then */
     llama2_checkpoint_close(&checkpoint);
-    fixture_free(&f);
 }
 
 /* One more layer, and values that old exports have. */
-C_TEST(llama2_checkpoint, more_tensors_than_needed) {
-    struct fixture f;
-    ASSERT_TRUE(fixture_create(&f, false));
-    struct safetensors_tensor *last = find(&f, "model.layers.1.mlp.up_proj.weight");
+FIXTURE_TEST(llama2_checkpoint, more_tensors_than_needed, struct fixture, f,
+             fixture_create(f, false), fixture_free(f)) {
+    struct safetensors_tensor *last =
+        tensor_file_find(&f->file, "model.layers.1.mlp.up_proj.weight");
     ASSERT_TRUE(last != NULL);
-    free(last->name);
-    last->name = strdup("model.layers.0.self_attn.rotary_emb.inv_freq");
-    ASSERT_TRUE(write_again(&f));
+    tensor_file_rename(last, "model.layers.0.self_attn.rotary_emb.inv_freq");
+    ASSERT_TRUE(tensor_file_write_again(&f->file));
     struct llama2_config config = small;
     config.L = 1;
     struct llama2_checkpoint checkpoint;
-    ASSERT_OK(load(&checkpoint, &config, false, f.data, f.size, NULL));
+    ASSERT_OK(load(&checkpoint, &config, false, f->file.data, f->file.size, NULL));
     llama2_checkpoint_close(&checkpoint);
-    fixture_free(&f);
 }
 
 /* Sizes near the limits: refused because the file's tensors differ, before memory is allocated. */
-C_TEST(llama2_checkpoint, huge_configurations_are_refused_by_a_small_file) {
-    struct fixture f;
-    ASSERT_TRUE(fixture_create(&f, true));
+FIXTURE_TEST(llama2_checkpoint, huge_configurations_are_refused_by_a_small_file, struct fixture, f,
+             fixture_create(f, true), fixture_free(f)) {
     static const size_t places[] = {
         offsetof(struct llama2_config, C),   offsetof(struct llama2_config, hidden),
         offsetof(struct llama2_config, L),   offsetof(struct llama2_config, NH),
@@ -634,7 +559,7 @@ C_TEST(llama2_checkpoint, huge_configurations_are_refused_by_a_small_file) {
         *(size_t *)(void *)((char *)&config + places[i]) = INT32_MAX;
         struct llama2_checkpoint checkpoint;
         struct error error = {0};
-        enum status status = load(&checkpoint, &config, true, f.data, f.size, &error);
+        enum status status = load(&checkpoint, &config, true, f->file.data, f->file.size, &error);
         bool layers = places[i] == offsetof(struct llama2_config, L);
         EXPECT_STATUS(layers ? STATUS_BAD_FORMAT : STATUS_MISMATCH, status);
         const char *want = layers ? "model.layers.2.input_layernorm.weight\" is missing"
@@ -642,28 +567,25 @@ C_TEST(llama2_checkpoint, huge_configurations_are_refused_by_a_small_file) {
         EXPECT_TRUE(strstr(error.message, want) != NULL);
         EXPECT_TRUE(checkpoint.weights.layers == NULL);
     }
-    fixture_free(&f);
 }
 
 /* A header of odd length: every tensor lies at an odd address. */
-C_TEST(llama2_checkpoint, unaligned_tensors_are_copied) {
-    struct fixture f;
-    ASSERT_TRUE(fixture_create(&f, true));
-    unsigned char *odd = malloc(f.size + 1);
+FIXTURE_TEST(llama2_checkpoint, unaligned_tensors_are_copied, struct fixture, f,
+             fixture_create(f, true), fixture_free(f)) {
+    unsigned char *odd = malloc(f->file.size + 1);
     ASSERT_TRUE(odd != NULL);
-    memcpy(odd + 1, f.data, f.size);
+    memcpy(odd + 1, f->file.data, f->file.size);
     struct llama2_checkpoint checkpoint;
     struct llama2_fp32 fp32;
-    ASSERT_OK(load(&checkpoint, &small, true, odd + 1, f.size, NULL));
+    ASSERT_OK(load(&checkpoint, &small, true, odd + 1, f->file.size, NULL));
     EXPECT_INT_EQ(1, (uintptr_t)checkpoint.weights.embedding.data % 2);
     ASSERT_OK(llama2_checkpoint_convert(&checkpoint, 0, &fp32, NULL));
-    EXPECT_TRUE(memcmp(fp32.weights.layers[1].wo, f.model.weights.layers[1].wo,
+    EXPECT_TRUE(memcmp(fp32.weights.layers[1].wo, f->model.weights.layers[1].wo,
                        small.C * small.NH * small.HS * sizeof(float)) == 0);
     EXPECT_INT_EQ(0, (uintptr_t)fp32.weights.layers[1].wo % ARENA_ALIGNMENT);
     llama2_fp32_free(&fp32);
     llama2_checkpoint_close(&checkpoint);
     free(odd);
-    fixture_free(&f);
 }
 
 /* ---- Configurations ---- */
@@ -675,9 +597,7 @@ C_TEST(llama2_checkpoint, unaligned_tensors_are_copied) {
 static enum status parse(struct llama2_config *config, bool *shared, const char *text,
                          struct error *error) {
     size_t size = strlen(text);
-    char *copy = malloc(size > 0 ? size : 1); /* exact, without NUL: reads past it are seen */
-    EXPECT_TRUE(copy != NULL);
-    memcpy(copy, text, size);
+    char *copy = exact_copy(text, size);
     enum status status = llama2_config_parse(config, shared, copy, size, error);
     free(copy);
     return status;
@@ -828,14 +748,14 @@ C_TEST(llama2_checkpoint, bad_folders_are_named) {
     char folder[4096], path[8192];
     test_temporary_path("llama2_none", folder, sizeof folder);
     expect_open_fails(folder, "", STATUS_NOT_FOUND, "cannot open: No such file");
-    make_folder("llama2_empty", folder, sizeof folder);
+    checkpoint_folder("llama2_empty", folder, sizeof folder);
     expect_open_fails(folder, "config.json", STATUS_NOT_FOUND, "cannot open: No such file");
-    write_into(folder, "config.json", "{}", 2);
+    checkpoint_write(folder, "config.json", "{}", 2);
     expect_open_fails(folder, "config.json", STATUS_BAD_FORMAT, "\"hidden_size\" is missing");
-    write_into(folder, "config.json", "{" SIZES "}", strlen("{" SIZES "}"));
+    checkpoint_write(folder, "config.json", "{" SIZES "}", strlen("{" SIZES "}"));
     expect_open_fails(folder, "", STATUS_NOT_FOUND,
                       "neither model.safetensors nor model.safetensors.index.json is in this");
-    write_into(folder, "model.safetensors", "", 0);
+    checkpoint_write(folder, "model.safetensors", "", 0);
     expect_open_fails(folder, "model.safetensors", STATUS_TRUNCATED, "file has 0");
     snprintf(path, sizeof path, "%s/model.safetensors", folder);
     expect_open_fails(path, "", STATUS_INVALID_ARGUMENT, "give the folder");
@@ -852,7 +772,7 @@ C_TEST(llama2_checkpoint, bad_folders_are_named) {
 static void make_sharded(const char *name, char *folder, size_t size) {
     struct llama2_random model;
     ASSERT_TRUE(make_model(&model, &small, false));
-    make_folder(name, folder, size);
+    checkpoint_folder(name, folder, size);
     const struct llama2_write_options options = {NN_BF16, 3};
     EXPECT_OK(llama2_checkpoint_write(folder, &small, &model.weights, &options, NULL));
     llama2_random_free(&model);
@@ -878,7 +798,7 @@ static void copy_shard(const char *folder, const char *from, const char *to) {
     size_t size;
     snprintf(path, sizeof path, "%s/%s", folder, from);
     ASSERT_OK(file_read(path, 1 << 20, &data, &size, NULL));
-    write_into(folder, to, data, size);
+    checkpoint_write(folder, to, data, size);
     free(data);
 }
 
@@ -947,18 +867,15 @@ C_TEST(llama2_checkpoint, bad_indexes_are_refused) {
     char folder[4096];
     make_sharded("llama2_indexes", folder, sizeof folder);
     for (size_t i = 0; i < sizeof index_cases / sizeof *index_cases; i++) {
-        write_into(folder, INDEX, index_cases[i].json, strlen(index_cases[i].json));
+        checkpoint_write(folder, INDEX, index_cases[i].json, strlen(index_cases[i].json));
         expect_open_fails(folder, index_cases[i].file, index_cases[i].status,
                           index_cases[i].message);
     }
 }
 
-/* A copy of exact size, so that sanitizers see reads past its end. */
 static void expect_no_prefix_parses(const char *text, bool index) {
     for (size_t length = 0; length < strlen(text); length++) {
-        char *copy = malloc(length > 0 ? length : 1);
-        ASSERT_TRUE(copy != NULL);
-        memcpy(copy, text, length);
+        char *copy = exact_copy(text, length);
         struct llama2_config config;
         struct llama2_index parsed;
         bool shared;
@@ -994,7 +911,7 @@ C_TEST(llama2_write, shards_are_counted) {
     struct llama2_random model;
     ASSERT_TRUE(make_model(&model, &small, true));
     char folder[4096];
-    make_folder("llama2_counts", folder, sizeof folder);
+    checkpoint_folder("llama2_counts", folder, sizeof folder);
     struct error error = {0};
     EXPECT_STATUS(STATUS_INVALID_ARGUMENT,
                   llama2_checkpoint_write(folder, &small, &model.weights,

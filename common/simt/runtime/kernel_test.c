@@ -10,6 +10,7 @@
 #include "common/simt/runtime/testdata/checks.h"
 #include "common/simt/runtime/testdata/kernels.h"
 #include "common/simt/simt.h"
+#include "common/testing/fixture.h"
 
 enum { COUNT = 1000, BLOCK = 128, GRID = 8 };
 
@@ -46,13 +47,12 @@ static void destroy(struct arrays *arrays) {
     WANT(cudaSuccess, cudaFree(arrays->d_out));
 }
 
-C_TEST(kernel, runs_and_writes) {
-    struct arrays a;
-    ASSERT_TRUE(create(&a));
-    launch_scale(a.d_out, a.d_in, 3, -5, COUNT, GRID, BLOCK, NULL);
+#define ARRAYS_TEST(name) FIXTURE_TEST(kernel, name, struct arrays, a, create(a), destroy(a))
+
+ARRAYS_TEST(runs_and_writes) {
+    launch_scale(a->d_out, a->d_in, 3, -5, COUNT, GRID, BLOCK, NULL);
     WANT(cudaSuccess, cudaGetLastError());
-    expect_line(&a, 3, -5);
-    destroy(&a);
+    expect_line(a, 3, -5);
 }
 
 C_TEST(kernel, gets_parameters_of_all_sizes) {
@@ -66,28 +66,25 @@ C_TEST(kernel, gets_parameters_of_all_sizes) {
     WANT(cudaSuccess, cudaFree(d_out));
 }
 
-C_TEST(kernel, can_be_launched_by_address) {
-    struct arrays a;
-    ASSERT_TRUE(create(&a));
+ARRAYS_TEST(can_be_launched_by_address) {
     int factor = -2;
     int offset = 11;
     int count = COUNT;
-    void *arguments[] = {&a.d_out, &a.d_in, &factor, &offset, &count};
+    void *arguments[] = {&a->d_out, &a->d_in, &factor, &offset, &count};
     dim3 grid = {.x = GRID, .y = 1, .z = 1};
     dim3 block = {.x = BLOCK, .y = 1, .z = 1};
     WANT(cudaSuccess, cudaLaunchKernel(kernel_scale(), grid, block, arguments, 0, NULL));
-    expect_line(&a, -2, 11);
+    expect_line(a, -2, 11);
     offset = 12;
     WANT(cudaSuccess, cudaLaunchCooperativeKernel(kernel_scale(), grid, block, arguments, 0, NULL));
-    expect_line(&a, -2, 12);
+    expect_line(a, -2, 12);
     cudaLaunchConfig_t config = {.gridDim = grid, .blockDim = block};
     offset = 13;
     WANT(cudaSuccess, cudaLaunchKernelExC(&config, kernel_scale(), arguments));
-    expect_line(&a, -2, 13);
+    expect_line(a, -2, 13);
     grid.x = 1 << 20;
     WANT(cudaErrorCooperativeLaunchTooLarge,
          cudaLaunchCooperativeKernel(kernel_scale(), grid, block, arguments, 0, NULL));
-    destroy(&a);
 }
 
 C_TEST(kernel, counts_every_thread) {
@@ -101,14 +98,12 @@ C_TEST(kernel, counts_every_thread) {
     WANT(cudaSuccess, cudaFree(d_sum));
 }
 
-C_TEST(kernel, takes_dynamic_shared_memory_as_allowed) {
-    struct arrays a;
+ARRAYS_TEST(takes_dynamic_shared_memory_as_allowed) {
     int sum = 0;
-    ASSERT_TRUE(create(&a));
-    launch_shared_sum(a.d_out, a.d_in, 256 * sizeof(int));
-    WANT(cudaSuccess, cudaMemcpy(&sum, a.d_out, sizeof sum, cudaMemcpyDeviceToHost));
+    launch_shared_sum(a->d_out, a->d_in, 256 * sizeof(int));
+    WANT(cudaSuccess, cudaMemcpy(&sum, a->d_out, sizeof sum, cudaMemcpyDeviceToHost));
     EXPECT_INT_EQ(255 * 256 / 2, sum);
-    launch_shared_sum(a.d_out, a.d_in, 48 * 1024 + 1);
+    launch_shared_sum(a->d_out, a->d_in, 48 * 1024 + 1);
     WANT_KEPT(cudaErrorInvalidValue, cudaGetLastError());
     int optin = 0;
     WANT(cudaSuccess, cudaDeviceGetAttribute(&optin, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0));
@@ -117,20 +112,17 @@ C_TEST(kernel, takes_dynamic_shared_memory_as_allowed) {
     WANT(cudaErrorInvalidValue, cudaFuncSetAttribute(kernel_static_shared(), limit, optin));
     WANT(cudaSuccess, cudaFuncSetAttribute(kernel_static_shared(), limit, optin - 4096));
     WANT(cudaSuccess, cudaFuncSetAttribute(kernel_shared_sum(), limit, optin));
-    launch_shared_sum(a.d_out, a.d_in, (size_t)optin);
+    launch_shared_sum(a->d_out, a->d_in, (size_t)optin);
     WANT(cudaSuccess, cudaDeviceSynchronize());
-    destroy(&a);
 }
 
-C_TEST(kernel, refuses_grids_and_blocks_that_no_gpu_has) {
-    struct arrays a;
-    ASSERT_TRUE(create(&a));
+ARRAYS_TEST(refuses_grids_and_blocks_that_no_gpu_has) {
     const unsigned wrong[][2] = {{0, 1}, {1, 0}, {1, 1025}, {0x80000000u, 1}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        launch_scale(a.d_out, a.d_in, 1, 1, COUNT, wrong[i][0], wrong[i][1], NULL);
+        launch_scale(a->d_out, a->d_in, 1, 1, COUNT, wrong[i][0], wrong[i][1], NULL);
         WANT_KEPT(cudaErrorInvalidValue, cudaGetLastError());
     }
-    void *arguments[] = {&a.d_out};
+    void *arguments[] = {&a->d_out};
     dim3 one = {.x = 1, .y = 1, .z = 1};
     dim3 block = {.x = 129, .y = 1, .z = 1};
     WANT(cudaErrorInvalidValue, cudaLaunchKernel(kernel_bounded(), one, block, arguments, 0, NULL));
@@ -141,7 +133,6 @@ C_TEST(kernel, refuses_grids_and_blocks_that_no_gpu_has) {
     dim3 tall = {.x = 1, .y = 65536, .z = 1};
     WANT(cudaErrorInvalidValue, cudaLaunchKernel(kernel_bounded(), tall, one, arguments, 0, NULL));
     WANT(cudaSuccess, cudaDeviceSynchronize());
-    destroy(&a);
 }
 
 C_TEST(kernel, tells_its_attributes) {
@@ -240,19 +231,17 @@ C_TEST(kernel, uses_pinned_and_managed_memory_in_place) {
     WANT(cudaSuccess, cudaFree(managed));
 }
 
-C_TEST(kernel, takes_time) {
-    struct arrays a;
+ARRAYS_TEST(takes_time) {
     cudaEvent_t start = NULL;
     cudaEvent_t stop = NULL;
     float once = 0;
     float ten = 0;
-    ASSERT_TRUE(create(&a));
     WANT(cudaSuccess, cudaEventCreate(&start));
     WANT(cudaSuccess, cudaEventCreate(&stop));
     for (int launches = 1; launches <= 100; launches += 99) {
         WANT(cudaSuccess, cudaEventRecord(start, NULL));
         for (int i = 0; i < launches; i++) {
-            launch_scale(a.d_out, a.d_in, 1, 1, COUNT, GRID, BLOCK, NULL);
+            launch_scale(a->d_out, a->d_in, 1, 1, COUNT, GRID, BLOCK, NULL);
         }
         WANT(cudaSuccess, cudaEventRecord(stop, NULL));
         WANT(cudaSuccess, cudaEventSynchronize(stop));
@@ -262,21 +251,18 @@ C_TEST(kernel, takes_time) {
     EXPECT_TRUE(ten > 2 * once);
     WANT(cudaSuccess, cudaEventDestroy(start));
     WANT(cudaSuccess, cudaEventDestroy(stop));
-    destroy(&a);
 }
 
-C_TEST(kernel, is_counted_for_those_who_ask) {
+ARRAYS_TEST(is_counted_for_those_who_ask) {
     struct simt_api simt;
     if (!simt_find(&simt)) {
         TEST_SKIP("this is a GPU: nothing counts");
     }
-    struct arrays a;
     struct simt_totals before, after;
-    ASSERT_TRUE(create(&a));
     simt.read_totals(&before);
-    launch_scale(a.d_out, a.d_in, 3, -5, COUNT, GRID, BLOCK, NULL);
-    launch_scale(a.d_out, a.d_in, 2, -5, COUNT, GRID, BLOCK, NULL);
-    expect_line(&a, 2, -5);
+    launch_scale(a->d_out, a->d_in, 3, -5, COUNT, GRID, BLOCK, NULL);
+    launch_scale(a->d_out, a->d_in, 2, -5, COUNT, GRID, BLOCK, NULL);
+    expect_line(a, 2, -5);
     simt.read_totals(&after);
     struct simt_totals did = simt_totals_between(&before, &after);
     enum { WARPS = (COUNT + 31) / 32, SECTORS = COUNT * sizeof(int) / 32 };
@@ -286,46 +272,42 @@ C_TEST(kernel, is_counted_for_those_who_ask) {
     EXPECT_INT_EQ(2 * SECTORS, did.counters.global_load_sectors);
     EXPECT_INT_EQ(2 * SECTORS, did.counters.global_store_sectors);
     EXPECT_INT_EQ(1, did.copies_to_host);
-    EXPECT_INT_EQ(sizeof a.host, did.bytes_to_host);
+    EXPECT_INT_EQ(sizeof a->host, did.bytes_to_host);
     EXPECT_INT_EQ(0, did.copies_to_device);
     EXPECT_TRUE(did.nanoseconds > 0 && did.nanoseconds < after.nanoseconds);
-    destroy(&a);
 }
 
-C_TEST(graph, replays_what_a_stream_captured) {
-    struct arrays a;
+ARRAYS_TEST(replays_what_a_stream_captured) {
     cudaStream_t stream = NULL;
     cudaGraph_t graph = NULL;
     cudaGraphExec_t ready = NULL;
     size_t nodes = 0;
     enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-    ASSERT_TRUE(create(&a));
-    WANT(cudaSuccess, cudaMemset(a.d_out, 0, sizeof a.host));
+    WANT(cudaSuccess, cudaMemset(a->d_out, 0, sizeof a->host));
     WANT(cudaSuccess, cudaStreamCreate(&stream));
     WANT(cudaErrorIllegalState, cudaStreamEndCapture(stream, &graph));
     WANT(cudaErrorStreamCaptureUnsupported,
          cudaStreamBeginCapture(NULL, cudaStreamCaptureModeGlobal));
     WANT(cudaSuccess, cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-    launch_scale(a.d_out, a.d_in, 2, 1, COUNT, GRID, BLOCK, stream); /* 2i + 1 */
-    launch_scale(a.d_in, a.d_out, 1, 0, COUNT, GRID, BLOCK, stream); /* in = 2i + 1 */
+    launch_scale(a->d_out, a->d_in, 2, 1, COUNT, GRID, BLOCK, stream); /* 2i + 1 */
+    launch_scale(a->d_in, a->d_out, 1, 0, COUNT, GRID, BLOCK, stream); /* in = 2i + 1 */
     WANT(cudaSuccess, cudaStreamIsCapturing(stream, &status));
     EXPECT_INT_EQ(cudaStreamCaptureStatusActive, status);
     WANT(cudaSuccess, cudaStreamEndCapture(stream, &graph));
     WANT(cudaSuccess, cudaGraphGetNodes(graph, NULL, &nodes));
     EXPECT_INT_EQ(2, nodes);
-    expect_line(&a, 0, 0); /* nothing ran yet */
+    expect_line(a, 0, 0); /* nothing ran yet */
     WANT(cudaSuccess, cudaGraphInstantiate(&ready, graph, 0));
     WANT(cudaSuccess, cudaGraphDestroy(graph));
     WANT(cudaSuccess, cudaGraphLaunch(ready, stream));
     WANT(cudaSuccess, cudaGraphLaunch(ready, stream));
     WANT(cudaSuccess, cudaStreamSynchronize(stream));
-    expect_line(&a, 4, 3);
+    expect_line(a, 4, 3);
     WANT(cudaSuccess, cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
     WANT(cudaErrorStreamCaptureUnsupported, cudaGraphLaunch(ready, stream));
     WANT(cudaErrorStreamCaptureInvalidated, cudaStreamEndCapture(stream, &graph));
     WANT(cudaSuccess, cudaGraphExecDestroy(ready));
     WANT(cudaSuccess, cudaStreamDestroy(stream));
-    destroy(&a);
 }
 
 C_TEST(graph, spoiled_captures_fail_at_their_end) {
@@ -367,39 +349,33 @@ static void launch_overlapping(struct arrays *a, int factor, int offset, int all
     WANT(cudaSuccess, cudaLaunchKernelExC(&config, kernel_scale(), arguments));
 }
 
-C_TEST(kernel, may_overlap_the_launch_before) {
-    struct arrays a;
-    ASSERT_TRUE(create(&a));
-    launch_overlapping(&a, 7, 2, 1, NULL);
-    expect_line(&a, 7, 2);
-    launch_overlapping(&a, 5, 1, 0, NULL);
-    expect_line(&a, 5, 1);
-    destroy(&a);
+ARRAYS_TEST(may_overlap_the_launch_before) {
+    launch_overlapping(a, 7, 2, 1, NULL);
+    expect_line(a, 7, 2);
+    launch_overlapping(a, 5, 1, 0, NULL);
+    expect_line(a, 5, 1);
 }
 
-C_TEST(graph, captures_launches_that_may_overlap) {
-    struct arrays a;
+ARRAYS_TEST(captures_launches_that_may_overlap) {
     cudaStream_t stream = NULL;
     cudaGraph_t graph = NULL;
     cudaGraphExec_t ready = NULL;
     size_t nodes = 0;
-    ASSERT_TRUE(create(&a));
-    WANT(cudaSuccess, cudaMemset(a.d_out, 0, sizeof a.host));
+    WANT(cudaSuccess, cudaMemset(a->d_out, 0, sizeof a->host));
     WANT(cudaSuccess, cudaStreamCreate(&stream));
     WANT(cudaSuccess, cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-    launch_scale(a.d_out, a.d_in, 2, 1, COUNT, GRID, BLOCK, stream);
-    launch_overlapping(&a, 3, 4, 1, stream);
+    launch_scale(a->d_out, a->d_in, 2, 1, COUNT, GRID, BLOCK, stream);
+    launch_overlapping(a, 3, 4, 1, stream);
     WANT(cudaSuccess, cudaStreamEndCapture(stream, &graph));
     WANT(cudaSuccess, cudaGraphGetNodes(graph, NULL, &nodes));
     EXPECT_INT_EQ(2, nodes);
     WANT(cudaSuccess, cudaGraphInstantiate(&ready, graph, 0));
     WANT(cudaSuccess, cudaGraphLaunch(ready, stream));
     WANT(cudaSuccess, cudaStreamSynchronize(stream));
-    expect_line(&a, 3, 4);
+    expect_line(a, 3, 4);
     WANT(cudaSuccess, cudaGraphExecDestroy(ready));
     WANT(cudaSuccess, cudaGraphDestroy(graph));
     WANT(cudaSuccess, cudaStreamDestroy(stream));
-    destroy(&a);
 }
 
 /** Captures a fork into a second stream, joined again or not. @return error of the end */
@@ -429,23 +405,19 @@ static cudaError_t capture_fork(struct arrays *a, bool join, cudaGraph_t *graph)
     return error;
 }
 
-C_TEST(graph, streams_that_fork_must_join) {
-    struct arrays a;
+ARRAYS_TEST(streams_that_fork_must_join) {
     cudaGraph_t graph = NULL;
     cudaGraphExec_t ready = NULL;
-    ASSERT_TRUE(create(&a));
-    WANT_KEPT(cudaErrorStreamCaptureUnjoined, capture_fork(&a, false, &graph));
-    WANT_KEPT(cudaSuccess, capture_fork(&a, true, &graph));
+    WANT_KEPT(cudaErrorStreamCaptureUnjoined, capture_fork(a, false, &graph));
+    WANT_KEPT(cudaSuccess, capture_fork(a, true, &graph));
     WANT(cudaSuccess, cudaGraphInstantiate(&ready, graph, 0));
     WANT(cudaSuccess, cudaGraphLaunch(ready, NULL));
-    expect_line(&a, 6, 2);
+    expect_line(a, 6, 2);
     WANT(cudaSuccess, cudaGraphExecDestroy(ready));
     WANT(cudaSuccess, cudaGraphDestroy(graph));
-    destroy(&a);
 }
 
-C_TEST(graph, is_built_node_by_node) {
-    struct arrays a;
+ARRAYS_TEST(is_built_node_by_node) {
     cudaGraph_t graph = NULL;
     cudaGraphExec_t ready = NULL;
     cudaGraphNode_t cleared = NULL;
@@ -453,13 +425,12 @@ C_TEST(graph, is_built_node_by_node) {
     cudaGraphNode_t copied = NULL;
     enum cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
     int result[COUNT];
-    ASSERT_TRUE(create(&a));
     int factor = 5;
     int offset = 6;
     int count = COUNT / 2;
-    void *arguments[] = {&a.d_out, &a.d_in, &factor, &offset, &count};
+    void *arguments[] = {&a->d_out, &a->d_in, &factor, &offset, &count};
     struct cudaMemsetParams set = {
-        .dst = a.d_out, .value = 77, .elementSize = 4, .width = COUNT, .height = 1};
+        .dst = a->d_out, .value = 77, .elementSize = 4, .width = COUNT, .height = 1};
     struct cudaKernelNodeParams launch = {.func = (void *)kernel_scale(),
                                           .gridDim = {.x = GRID, .y = 1, .z = 1},
                                           .blockDim = {.x = BLOCK, .y = 1, .z = 1},
@@ -467,7 +438,7 @@ C_TEST(graph, is_built_node_by_node) {
     WANT(cudaSuccess, cudaGraphCreate(&graph, 0));
     WANT(cudaSuccess, cudaGraphAddMemsetNode(&cleared, graph, NULL, 0, &set));
     WANT(cudaSuccess, cudaGraphAddKernelNode(&scaled, graph, &cleared, 1, &launch));
-    WANT(cudaSuccess, cudaGraphAddMemcpyNode1D(&copied, graph, &scaled, 1, result, a.d_out,
+    WANT(cudaSuccess, cudaGraphAddMemcpyNode1D(&copied, graph, &scaled, 1, result, a->d_out,
                                                sizeof result, cudaMemcpyDeviceToHost));
     WANT(cudaSuccess, cudaGraphNodeGetType(scaled, &type));
     EXPECT_INT_EQ(cudaGraphNodeTypeKernel, type);
@@ -483,7 +454,6 @@ C_TEST(graph, is_built_node_by_node) {
     EXPECT_INT_EQ(5 * 3 + 9, result[3]);
     WANT(cudaSuccess, cudaGraphExecDestroy(ready));
     WANT(cudaSuccess, cudaGraphDestroy(graph));
-    destroy(&a);
 }
 
 /** Captures a fill, a cooperative launch and a copy, one after the other. */
@@ -502,8 +472,7 @@ static cudaError_t capture_three(struct arrays *a, int *half, cudaStream_t strea
     return cudaStreamEndCapture(stream, graph);
 }
 
-C_TEST(graph, nodes_tell_what_they_do) {
-    struct arrays a;
+ARRAYS_TEST(nodes_tell_what_they_do) {
     cudaStream_t stream = NULL;
     cudaGraph_t graph = NULL;
     cudaGraphNode_t nodes[3] = {NULL}, before = NULL;
@@ -515,10 +484,9 @@ C_TEST(graph, nodes_tell_what_they_do) {
     size_t count = 3, one = 1;
     const char *name = NULL;
     int *half = NULL;
-    ASSERT_TRUE(create(&a));
     WANT(cudaSuccess, cudaMalloc((void **)&half, COUNT / 2 * sizeof *half));
     WANT(cudaSuccess, cudaStreamCreate(&stream));
-    WANT(cudaSuccess, capture_three(&a, half, stream, &graph));
+    WANT(cudaSuccess, capture_three(a, half, stream, &graph));
     WANT(cudaSuccess, cudaGraphGetNodes(graph, nodes, &count));
     ASSERT_TRUE(count == 3);
     WANT(cudaSuccess, cudaGraphNodeGetDependencies(nodes[1], &before, &edge, &one));
@@ -531,10 +499,10 @@ C_TEST(graph, nodes_tell_what_they_do) {
     WANT(cudaErrorInvalidValue, cudaGraphGetRootNodes(graph, nodes, &one));
     EXPECT_INT_EQ(0, one);
     WANT(cudaSuccess, cudaGraphMemsetNodeGetParams(nodes[0], &set));
-    EXPECT_TRUE(set.dst == a.d_out);
-    EXPECT_INT_EQ(sizeof a.host, set.width * set.elementSize);
+    EXPECT_TRUE(set.dst == a->d_out);
+    EXPECT_INT_EQ(sizeof a->host, set.width * set.elementSize);
     WANT(cudaSuccess, cudaGraphMemcpyNodeGetParams(nodes[2], &copy));
-    EXPECT_TRUE(copy.dstPtr.ptr == half && copy.srcPtr.ptr == a.d_out);
+    EXPECT_TRUE(copy.dstPtr.ptr == half && copy.srcPtr.ptr == a->d_out);
     EXPECT_INT_EQ(COUNT / 2 * sizeof *half, copy.extent.width);
     WANT(cudaErrorInvalidValue, cudaGraphKernelNodeGetParams(nodes[0], &kernel));
     WANT(cudaSuccess, cudaGraphKernelNodeGetParams(nodes[1], &kernel));
@@ -549,11 +517,10 @@ C_TEST(graph, nodes_tell_what_they_do) {
                                        kernel.kernelParams, kernel.sharedMemBytes, stream));
     WANT(cudaSuccess, cudaMemcpy3DAsync(&copy, stream));
     WANT(cudaSuccess, cudaStreamSynchronize(stream));
-    expect_line(&a, 4, 1);
-    WANT(cudaSuccess, cudaMemcpy(a.host, half, COUNT / 2 * sizeof *half, cudaMemcpyDeviceToHost));
-    EXPECT_INT_EQ(4 * (COUNT / 2 - 1) + 1, a.host[COUNT / 2 - 1]);
+    expect_line(a, 4, 1);
+    WANT(cudaSuccess, cudaMemcpy(a->host, half, COUNT / 2 * sizeof *half, cudaMemcpyDeviceToHost));
+    EXPECT_INT_EQ(4 * (COUNT / 2 - 1) + 1, a->host[COUNT / 2 - 1]);
     WANT(cudaSuccess, cudaGraphDestroy(graph));
     WANT(cudaSuccess, cudaStreamDestroy(stream));
     WANT(cudaSuccess, cudaFree(half));
-    destroy(&a);
 }

@@ -8,18 +8,20 @@
 
 #include "common/checkpoints/bert/bert_tensors.h"
 #include "common/checkpoints/llama2/llama2_tensors.h"
-#include "common/testing/testing.h"
+#include "common/testing/fixture.h"
 #include "common/train/models/model_testing.h"
 
 /* A model of the reference. */
 struct fixture {
+    size_t kind; /* below KINDS */
+    struct train_config config;
     struct train_engine engine;
     struct train_model *model;
 };
 
 static bool fixture_create(struct fixture *f, const struct train_config *config) {
     struct error error = {0};
-    *f = (struct fixture){0};
+    *f = (struct fixture){.config = *config};
     if (train_reference_create(&f->engine) != STATUS_OK ||
         train_model_create(&f->model, config, &f->engine, &error) != STATUS_OK) {
         TEST_FAIL("%s", error.message);
@@ -40,6 +42,34 @@ static struct train_config config_of(size_t kind) {
            : kind == 1 ? model_testing_bert(TRAIN_MLM, 0.0f)
                        : model_testing_llama2(kind == 3, NN_ROPE_HALVES);
 }
+
+static bool fixture_of_kind(struct fixture *f, size_t kind) {
+    const struct train_config config = config_of(kind);
+    bool made = fixture_create(f, &config);
+    f->kind = kind;
+    return made;
+}
+
+/* A test of a model of one kind. */
+#define MODEL_TEST(name, kind) \
+    FIXTURE_TEST(train_model, name, struct fixture, f, fixture_of_kind(f, kind), fixture_free(f))
+
+static void for_each_kind(void (*test)(struct fixture *f)) {
+    for (size_t kind = 0; kind < KINDS; kind++) {
+        struct fixture f;
+        ASSERT_TRUE(fixture_of_kind(&f, kind));
+        test(&f);
+        fixture_free(&f);
+    }
+}
+
+/* A test that holds for every kind of model. */
+#define KINDS_TEST(name)                         \
+    static void kinds_##name(struct fixture *f); \
+    C_TEST(train_model, name) {                  \
+        for_each_kind(kinds_##name);             \
+    }                                            \
+    static void kinds_##name(struct fixture *f)
 
 /* ---- The list ---- */
 
@@ -80,34 +110,26 @@ static size_t count_parameters(const struct train_model *model) {
     return count;
 }
 
-C_TEST(train_model, has_what_a_classifiers_checkpoint_has) {
-    struct fixture f;
-    const struct train_config config = config_of(0);
+MODEL_TEST(has_what_a_classifiers_checkpoint_has, 0) {
     struct bert_weights weights = {0};
-    ASSERT_TRUE(fixture_create(&f, &config));
-    struct wanted w = {.model = f.model, .prefix = "bert."};
-    EXPECT_OK(
-        bert_tensors_visit(&config.bert, (struct bert_heads){true, true}, &weights, want_bert, &w));
-    EXPECT_INT_EQ(w.count, count_parameters(f.model));
-    fixture_free(&f);
+    struct wanted w = {.model = f->model, .prefix = "bert."};
+    EXPECT_OK(bert_tensors_visit(&f->config.bert, (struct bert_heads){true, true}, &weights,
+                                 want_bert, &w));
+    EXPECT_INT_EQ(w.count, count_parameters(f->model));
 }
 
-C_TEST(train_model, has_what_a_masked_language_models_checkpoint_has) {
-    struct fixture f;
-    const struct train_config config = config_of(1);
+MODEL_TEST(has_what_a_masked_language_models_checkpoint_has, 1) {
     struct bert_weights weights = {0};
-    ASSERT_TRUE(fixture_create(&f, &config));
-    struct wanted w = {.model = f.model, .prefix = "bert."};
-    EXPECT_OK(bert_tensors_visit(&config.bert, (struct bert_heads){false, false}, &weights,
+    struct wanted w = {.model = f->model, .prefix = "bert."};
+    EXPECT_OK(bert_tensors_visit(&f->config.bert, (struct bert_heads){false, false}, &weights,
                                  want_bert, &w));
-    const size_t C = config.bert.C, square[] = {C, C}, vector[] = {C, 0};
+    const size_t C = f->config.bert.C, square[] = {C, C}, vector[] = {C, 0};
     want_tensor(&w, "cls.predictions.transform.dense.weight", false, square, 2);
     want_tensor(&w, "cls.predictions.transform.dense.bias", false, vector, 1);
     want_tensor(&w, "cls.predictions.transform.LayerNorm.weight", false, vector, 1);
     want_tensor(&w, "cls.predictions.transform.LayerNorm.bias", false, vector, 1);
-    want_tensor(&w, "cls.predictions.bias", false, (const size_t[]){config.bert.V, 0}, 1);
-    EXPECT_INT_EQ(w.count, count_parameters(f.model));
-    fixture_free(&f);
+    want_tensor(&w, "cls.predictions.bias", false, (const size_t[]){f->config.bert.V, 0}, 1);
+    EXPECT_INT_EQ(w.count, count_parameters(f->model));
 }
 
 C_TEST(train_model, has_what_a_llama2s_checkpoint_has) {
@@ -130,23 +152,17 @@ static void expect_after(const struct train_model *model, const char *second, co
     EXPECT_INT_EQ(a->offset + a->count, b->offset);
 }
 
-C_TEST(train_model, places_its_tensors_for_products) {
-    for (size_t kind = 0; kind < KINDS; kind++) {
-        struct fixture f;
-        const struct train_config config = config_of(kind);
-        size_t count, end = 0;
-        bool decays = true;
-        ASSERT_TRUE(fixture_create(&f, &config));
-        const struct train_parameter *list = train_model_parameters(f.model, &count);
-        for (size_t i = 0; i < count; i++) {
-            EXPECT_TRUE(list[i].offset >= end && list[i].offset < end + 8);
-            EXPECT_INT_EQ(0, list[i].offset % 8);
-            EXPECT_INT_EQ(list[i].columns > 0, list[i].decays);
-            EXPECT_TRUE(decays || !list[i].decays);
-            decays = list[i].decays;
-            end = list[i].offset + list[i].count;
-        }
-        fixture_free(&f);
+KINDS_TEST(places_its_tensors_for_products) {
+    size_t count, end = 0;
+    bool decays = true;
+    const struct train_parameter *list = train_model_parameters(f->model, &count);
+    for (size_t i = 0; i < count; i++) {
+        EXPECT_TRUE(list[i].offset >= end && list[i].offset < end + 8);
+        EXPECT_INT_EQ(0, list[i].offset % 8);
+        EXPECT_INT_EQ(list[i].columns > 0, list[i].decays);
+        EXPECT_TRUE(decays || !list[i].decays);
+        decays = list[i].decays;
+        end = list[i].offset + list[i].count;
     }
 }
 
@@ -175,34 +191,30 @@ C_TEST(train_model, places_query_key_and_value_one_after_the_other) {
 
 /* ---- In and out ---- */
 
-C_TEST(train_model, gives_back_what_was_written) {
-    struct fixture f;
-    const struct train_config config = config_of(2);
+MODEL_TEST(gives_back_what_was_written, 2) {
     static const enum train_state states[] = {TRAIN_WEIGHTS, TRAIN_GRADIENT, TRAIN_M, TRAIN_V};
-    ASSERT_TRUE(fixture_create(&f, &config));
-    const struct train_parameter *norm = train_model_find(f.model, "model.norm.weight");
+    const struct train_parameter *norm = train_model_find(f->model, "model.norm.weight");
     ASSERT_TRUE(norm != NULL && norm->count == 16);
     for (size_t s = 0; s < 4; s++) {
         float values[16], got[16];
         for (size_t i = 0; i < 16; i++) {
             values[i] = (float)(s + 1) + 0.25f * (float)i;
         }
-        EXPECT_OK(train_model_write(f.model, states[s], norm, values, NULL));
-        EXPECT_OK(train_model_read(f.model, states[s], norm, got, NULL));
+        EXPECT_OK(train_model_write(f->model, states[s], norm, values, NULL));
+        EXPECT_OK(train_model_read(f->model, states[s], norm, got, NULL));
         EXPECT_TRUE(memcmp(values, got, sizeof got) == 0);
     }
     double exact[16], weight;
-    EXPECT_OK(train_model_read_f64(f.model, TRAIN_M, norm, exact, NULL));
+    EXPECT_OK(train_model_read_f64(f->model, TRAIN_M, norm, exact, NULL));
     EXPECT_NEAR(3.0 + 0.25 * 15, exact[15], 0.0);
     exact[15] = 1.0 / 3.0;
-    EXPECT_OK(train_model_write_f64(f.model, TRAIN_M, norm, exact, NULL));
+    EXPECT_OK(train_model_write_f64(f->model, TRAIN_M, norm, exact, NULL));
     exact[15] = 0.0;
-    EXPECT_OK(train_model_read_f64(f.model, TRAIN_M, norm, exact, NULL));
+    EXPECT_OK(train_model_read_f64(f->model, TRAIN_M, norm, exact, NULL));
     EXPECT_NEAR(1.0 / 3.0, exact[15], 0.0);
-    EXPECT_OK(train_model_read_f64(f.model, TRAIN_WEIGHTS, norm, exact, NULL));
+    EXPECT_OK(train_model_read_f64(f->model, TRAIN_WEIGHTS, norm, exact, NULL));
     weight = exact[0];
     EXPECT_NEAR(1.0, weight, 0.0);
-    fixture_free(&f);
 }
 
 /* Mean and deviation of a tensor's weights. */
@@ -244,24 +256,20 @@ C_TEST(train_model, draws_its_weights) {
     fixture_free(&f);
 }
 
-C_TEST(train_model, draws_the_same_from_the_same_seed) {
-    struct fixture f;
-    const struct train_config config = config_of(0);
+MODEL_TEST(draws_the_same_from_the_same_seed, 0) {
     size_t count;
-    ASSERT_TRUE(fixture_create(&f, &config));
-    EXPECT_OK(train_model_draw(f.model, 5, NULL));
-    double *first = model_testing_read(f.model, TRAIN_WEIGHTS, &count);
-    EXPECT_OK(train_model_draw(f.model, 6, NULL));
-    double *other = model_testing_read(f.model, TRAIN_WEIGHTS, &count);
-    EXPECT_OK(train_model_draw(f.model, 5, NULL));
-    double *again = model_testing_read(f.model, TRAIN_WEIGHTS, &count);
+    EXPECT_OK(train_model_draw(f->model, 5, NULL));
+    double *first = model_testing_read(f->model, TRAIN_WEIGHTS, &count);
+    EXPECT_OK(train_model_draw(f->model, 6, NULL));
+    double *other = model_testing_read(f->model, TRAIN_WEIGHTS, &count);
+    EXPECT_OK(train_model_draw(f->model, 5, NULL));
+    double *again = model_testing_read(f->model, TRAIN_WEIGHTS, &count);
     ASSERT_TRUE(first != NULL && other != NULL && again != NULL);
     EXPECT_TRUE(memcmp(first, again, count * sizeof *first) == 0);
     EXPECT_TRUE(model_testing_distance(other, first, count) > 0.1);
     free(first);
     free(other);
     free(again);
-    fixture_free(&f);
 }
 
 /* ---- Batches that add up ---- */
@@ -295,70 +303,52 @@ static void expect_same_gradient(struct train_model *model, const struct train_b
     free(got);
 }
 
-C_TEST(train_model, adds_up_two_batches_as_if_they_were_one) {
+KINDS_TEST(adds_up_two_batches_as_if_they_were_one) {
     static const size_t lengths[] = {5, 9, 2, 7};
-    for (size_t kind = 0; kind < KINDS; kind++) {
-        struct fixture f;
-        const struct train_config config = config_of(kind);
-        struct model_testing_batch drawn;
-        ASSERT_TRUE(fixture_create(&f, &config));
-        model_testing_draw(&drawn, config.task, lengths, 4, 21);
-        const struct train_batch whole = model_testing_view(&drawn);
-        const int32_t second_starts[] = {0, 9, 11, 18};
-        const struct train_batch parts[] = {
-            {.ids = drawn.ids, .starts = drawn.starts, .B = 1, .labels = drawn.labels},
-            {.ids = drawn.ids + 5,
-             .starts = second_starts,
-             .B = 3,
-             .labels = drawn.labels + (config.task == TRAIN_CLASSIFY ? 1 : 5)},
-        };
-        expect_same_gradient(f.model, &whole, parts, 2);
-        fixture_free(&f);
-    }
+    struct model_testing_batch drawn;
+    model_testing_draw(&drawn, f->config.task, lengths, 4, 21);
+    const struct train_batch whole = model_testing_view(&drawn);
+    const int32_t second_starts[] = {0, 9, 11, 18};
+    const struct train_batch parts[] = {
+        {.ids = drawn.ids, .starts = drawn.starts, .B = 1, .labels = drawn.labels},
+        {.ids = drawn.ids + 5,
+         .starts = second_starts,
+         .B = 3,
+         .labels = drawn.labels + (f->config.task == TRAIN_CLASSIFY ? 1 : 5)},
+    };
+    expect_same_gradient(f->model, &whole, parts, 2);
 }
 
-C_TEST(train_model, does_not_mind_the_order_of_sequences) {
+KINDS_TEST(does_not_mind_the_order_of_sequences) {
     static const size_t lengths[] = {5, 9};
-    for (size_t kind = 0; kind < KINDS; kind++) {
-        struct fixture f;
-        const struct train_config config = config_of(kind);
-        struct model_testing_batch a, b = {.starts = {0, 9, 14}, .B = 2};
-        ASSERT_TRUE(fixture_create(&f, &config));
-        model_testing_draw(&a, config.task, lengths, 2, 22);
-        for (size_t i = 0; i < 14; i++) {
-            b.ids[i] = a.ids[(i + 5) % 14];
-            b.labels[i] = a.labels[(i + 5) % 14];
-        }
-        if (config.task == TRAIN_CLASSIFY) {
-            b.labels[0] = a.labels[1];
-            b.labels[1] = a.labels[0];
-        }
-        const struct train_batch whole = model_testing_view(&a), rotated = model_testing_view(&b);
-        expect_same_gradient(f.model, &whole, &rotated, 1);
-        fixture_free(&f);
+    struct model_testing_batch a, b = {.starts = {0, 9, 14}, .B = 2};
+    model_testing_draw(&a, f->config.task, lengths, 2, 22);
+    for (size_t i = 0; i < 14; i++) {
+        b.ids[i] = a.ids[(i + 5) % 14];
+        b.labels[i] = a.labels[(i + 5) % 14];
     }
+    if (f->config.task == TRAIN_CLASSIFY) {
+        b.labels[0] = a.labels[1];
+        b.labels[1] = a.labels[0];
+    }
+    const struct train_batch whole = model_testing_view(&a), rotated = model_testing_view(&b);
+    expect_same_gradient(f->model, &whole, &rotated, 1);
 }
 
-C_TEST(train_model, evaluates_the_same_loss_and_leaves_gradients_alone) {
+KINDS_TEST(evaluates_the_same_loss_and_leaves_gradients_alone) {
     static const size_t lengths[] = {3, 8};
-    for (size_t kind = 0; kind < KINDS; kind++) {
-        struct fixture f;
-        const struct train_config config = config_of(kind);
-        struct model_testing_batch drawn;
-        size_t count;
-        ASSERT_TRUE(fixture_create(&f, &config));
-        model_testing_draw(&drawn, config.task, lengths, 2, 23);
-        const struct train_batch batch = model_testing_view(&drawn);
-        double loss = model_testing_backward(f.model, &batch, SCALE, 1, 1);
-        double *before = model_testing_read(f.model, TRAIN_GRADIENT, &count);
-        EXPECT_NEAR(loss, model_testing_evaluate(f.model, &batch, SCALE), 0.0);
-        double *after = model_testing_read(f.model, TRAIN_GRADIENT, &count);
-        ASSERT_TRUE(before != NULL && after != NULL);
-        EXPECT_TRUE(memcmp(before, after, count * sizeof *before) == 0);
-        free(before);
-        free(after);
-        fixture_free(&f);
-    }
+    struct model_testing_batch drawn;
+    size_t count;
+    model_testing_draw(&drawn, f->config.task, lengths, 2, 23);
+    const struct train_batch batch = model_testing_view(&drawn);
+    double loss = model_testing_backward(f->model, &batch, SCALE, 1, 1);
+    double *before = model_testing_read(f->model, TRAIN_GRADIENT, &count);
+    EXPECT_NEAR(loss, model_testing_evaluate(f->model, &batch, SCALE), 0.0);
+    double *after = model_testing_read(f->model, TRAIN_GRADIENT, &count);
+    ASSERT_TRUE(before != NULL && after != NULL);
+    EXPECT_TRUE(memcmp(before, after, count * sizeof *before) == 0);
+    free(before);
+    free(after);
 }
 
 /* More rows than go through the head at once. */
@@ -388,21 +378,17 @@ C_TEST(train_model, takes_more_labels_than_its_head) {
     }
 }
 
-C_TEST(train_model, learns_nothing_where_no_label_is) {
-    struct fixture f;
-    const struct train_config config = config_of(1);
+MODEL_TEST(learns_nothing_where_no_label_is, 1) {
     const int32_t ids[] = {1, 2, 3}, starts[] = {0, 3}, labels[] = {-1, -1, -1};
     const struct train_batch batch = {ids, starts, 1, labels};
     size_t count;
-    ASSERT_TRUE(fixture_create(&f, &config));
-    EXPECT_NEAR(0.0, model_testing_backward(f.model, &batch, SCALE, 1, 1), 0.0);
-    double *gradient = model_testing_read(f.model, TRAIN_GRADIENT, &count);
+    EXPECT_NEAR(0.0, model_testing_backward(f->model, &batch, SCALE, 1, 1), 0.0);
+    double *gradient = model_testing_read(f->model, TRAIN_GRADIENT, &count);
     ASSERT_TRUE(gradient != NULL);
     for (size_t i = 0; i < count; i++) {
         EXPECT_NEAR(0.0, gradient[i], 0.0);
     }
     free(gradient);
-    fixture_free(&f);
 }
 
 /* ---- Dropout ---- */
@@ -475,73 +461,60 @@ C_TEST(train_model, gives_each_dropout_a_site_of_its_own) {
 
 /* ---- Updates ---- */
 
-C_TEST(train_model, learns_a_fixed_batch) {
+KINDS_TEST(learns_a_fixed_batch) {
     static const size_t lengths[] = {6, 3, 8};
-    for (size_t kind = 0; kind < KINDS; kind++) {
-        struct fixture f;
-        const struct train_config config = config_of(kind);
-        struct model_testing_batch drawn;
-        double first = 0.0, norm = 0.0;
-        ASSERT_TRUE(fixture_create(&f, &config));
-        model_testing_draw(&drawn, config.task, lengths, 3, 25);
-        const struct train_batch batch = model_testing_view(&drawn);
-        struct train_update update = {.rate = 0.02f,
-                                      .beta1 = 0.9f,
-                                      .beta2 = 0.999f,
-                                      .eps = 1e-8f,
-                                      .decay = 0.01f,
-                                      .most_norm = 1.0f};
-        for (size_t step = 1; step <= 20; step++) {
-            double loss = model_testing_backward(f.model, &batch, SCALE, 1, (uint32_t)step);
-            first = step == 1 ? loss : first;
-            update.step = step;
-            EXPECT_OK(train_model_update(f.model, &update, NULL));
-            EXPECT_OK(train_model_take_loss(f.model, &loss, &norm, NULL));
-            EXPECT_NEAR(0.0, loss, 0.0);
-            EXPECT_TRUE(isfinite(norm) && norm > 0.0);
-        }
-        double last = model_testing_evaluate(f.model, &batch, SCALE);
-        if (!(last < first / 10.0)) {
-            TEST_FAIL("kind %zu: the loss went from %g to %g", kind, first, last);
-        }
-        fixture_free(&f);
+    struct model_testing_batch drawn;
+    double first = 0.0, norm = 0.0;
+    model_testing_draw(&drawn, f->config.task, lengths, 3, 25);
+    const struct train_batch batch = model_testing_view(&drawn);
+    struct train_update update = {.rate = 0.02f,
+                                  .beta1 = 0.9f,
+                                  .beta2 = 0.999f,
+                                  .eps = 1e-8f,
+                                  .decay = 0.01f,
+                                  .most_norm = 1.0f};
+    for (size_t step = 1; step <= 20; step++) {
+        double loss = model_testing_backward(f->model, &batch, SCALE, 1, (uint32_t)step);
+        first = step == 1 ? loss : first;
+        update.step = step;
+        EXPECT_OK(train_model_update(f->model, &update, NULL));
+        EXPECT_OK(train_model_take_loss(f->model, &loss, &norm, NULL));
+        EXPECT_NEAR(0.0, loss, 0.0);
+        EXPECT_TRUE(isfinite(norm) && norm > 0.0);
+    }
+    double last = model_testing_evaluate(f->model, &batch, SCALE);
+    if (!(last < first / 10.0)) {
+        TEST_FAIL("kind %zu: the loss went from %g to %g", f->kind, first, last);
     }
 }
 
-C_TEST(train_model, starts_with_new_gradients_after_an_update) {
+MODEL_TEST(starts_with_new_gradients_after_an_update, 0) {
     static const size_t lengths[] = {6, 3};
-    struct fixture f;
-    const struct train_config config = config_of(0);
     struct model_testing_batch drawn;
     size_t count;
-    ASSERT_TRUE(fixture_create(&f, &config));
-    model_testing_draw(&drawn, config.task, lengths, 2, 26);
+    model_testing_draw(&drawn, f->config.task, lengths, 2, 26);
     const struct train_batch batch = model_testing_view(&drawn);
-    (void)model_testing_backward(f.model, &batch, SCALE, 1, 1);
+    (void)model_testing_backward(f->model, &batch, SCALE, 1, 1);
     const struct train_update update = {
         .rate = 0.01f, .beta1 = 0.9f, .beta2 = 0.99f, .eps = 1e-8f, .decay = 0.5f, .step = 1};
-    EXPECT_OK(train_model_update(f.model, &update, NULL));
-    double *gradient = model_testing_read(f.model, TRAIN_GRADIENT, &count);
+    EXPECT_OK(train_model_update(f->model, &update, NULL));
+    double *gradient = model_testing_read(f->model, TRAIN_GRADIENT, &count);
     ASSERT_TRUE(gradient != NULL);
     for (size_t i = 0; i < count; i++) {
         EXPECT_NEAR(0.0, gradient[i], 0.0);
     }
     free(gradient);
-    fixture_free(&f);
 }
 
 /* With a gradient of 0 only weight decay acts, and only on matrices. */
-C_TEST(train_model, decays_only_matrices) {
-    struct fixture f;
-    const struct train_config config = config_of(0);
+MODEL_TEST(decays_only_matrices, 0) {
     const struct train_update update = {
         .rate = 0.5f, .beta1 = 0.9f, .beta2 = 0.99f, .eps = 1e-8f, .decay = 0.5f, .step = 1};
     size_t count, tensors, at = 0;
-    ASSERT_TRUE(fixture_create(&f, &config));
-    double *before = model_testing_read(f.model, TRAIN_WEIGHTS, &count);
-    EXPECT_OK(train_model_update(f.model, &update, NULL));
-    double *after = model_testing_read(f.model, TRAIN_WEIGHTS, &count);
-    const struct train_parameter *list = train_model_parameters(f.model, &tensors);
+    double *before = model_testing_read(f->model, TRAIN_WEIGHTS, &count);
+    EXPECT_OK(train_model_update(f->model, &update, NULL));
+    double *after = model_testing_read(f->model, TRAIN_WEIGHTS, &count);
+    const struct train_parameter *list = train_model_parameters(f->model, &tensors);
     ASSERT_TRUE(before != NULL && after != NULL);
     for (size_t p = 0; p < tensors; at += list[p++].count) {
         for (size_t i = at; i < at + list[p].count; i++) {
@@ -550,17 +523,13 @@ C_TEST(train_model, decays_only_matrices) {
     }
     free(before);
     free(after);
-    fixture_free(&f);
 }
 
-C_TEST(train_model, refuses_updates_without_sense) {
-    struct fixture f;
+MODEL_TEST(refuses_updates_without_sense, 0) {
     struct error error = {0};
-    const struct train_config config = config_of(0);
     const struct train_update good = {
         .rate = 0.5f, .beta1 = 0.9f, .beta2 = 0.99f, .eps = 1e-8f, .step = 1};
     struct train_update bad[6];
-    ASSERT_TRUE(fixture_create(&f, &config));
     for (size_t i = 0; i < 6; i++) {
         bad[i] = good;
     }
@@ -571,38 +540,31 @@ C_TEST(train_model, refuses_updates_without_sense) {
     bad[4].eps = 0.0f;
     bad[5].most_norm = -1.0f;
     for (size_t i = 0; i < 6; i++) {
-        EXPECT_STATUS(STATUS_INVALID_ARGUMENT, train_model_update(f.model, &bad[i], &error));
+        EXPECT_STATUS(STATUS_INVALID_ARGUMENT, train_model_update(f->model, &bad[i], &error));
         EXPECT_TRUE(strstr(error.message, "an update cannot have") != NULL);
     }
-    fixture_free(&f);
 }
 
-C_TEST(train_model, continues_adding_to_a_restored_loss) {
+KINDS_TEST(continues_adding_to_a_restored_loss) {
     static const size_t lengths[] = {3, 5};
-    for (size_t kind = 0; kind < KINDS; kind++) {
-        const struct train_config config = config_of(kind);
-        struct model_testing_batch drawn;
-        struct fixture f;
-        double want = 0.0, left = 1.0, got = 0.0;
-        ASSERT_TRUE(fixture_create(&f, &config));
-        model_testing_draw(&drawn, config.task, lengths, 2, 5);
-        const struct train_batch batch = model_testing_view(&drawn);
-        for (int i = 0; i < 3; i++) {
-            EXPECT_OK(train_model_backward(f.model, &batch, 0.3f, 1, 1, NULL));
-        }
-        EXPECT_OK(train_model_take_loss(f.model, &want, NULL, NULL));
-        EXPECT_OK(train_model_backward(f.model, &batch, 0.3f, 1, 1, NULL));
-        EXPECT_OK(train_model_read_loss(f.model, &left, NULL, NULL));
-        EXPECT_OK(train_model_take_loss(f.model, &got, NULL, NULL)); /* reading left it there */
-        EXPECT_TRUE(left == got && left > 0.0);
-        EXPECT_OK(train_model_write_loss(f.model, left, NULL));
-        for (int i = 0; i < 2; i++) {
-            EXPECT_OK(train_model_backward(f.model, &batch, 0.3f, 1, 1, NULL));
-        }
-        EXPECT_OK(train_model_take_loss(f.model, &got, NULL, NULL));
-        EXPECT_TRUE(want == got);
-        fixture_free(&f);
+    struct model_testing_batch drawn;
+    double want = 0.0, left = 1.0, got = 0.0;
+    model_testing_draw(&drawn, f->config.task, lengths, 2, 5);
+    const struct train_batch batch = model_testing_view(&drawn);
+    for (int i = 0; i < 3; i++) {
+        EXPECT_OK(train_model_backward(f->model, &batch, 0.3f, 1, 1, NULL));
     }
+    EXPECT_OK(train_model_take_loss(f->model, &want, NULL, NULL));
+    EXPECT_OK(train_model_backward(f->model, &batch, 0.3f, 1, 1, NULL));
+    EXPECT_OK(train_model_read_loss(f->model, &left, NULL, NULL));
+    EXPECT_OK(train_model_take_loss(f->model, &got, NULL, NULL)); /* reading left it there */
+    EXPECT_TRUE(left == got && left > 0.0);
+    EXPECT_OK(train_model_write_loss(f->model, left, NULL));
+    for (int i = 0; i < 2; i++) {
+        EXPECT_OK(train_model_backward(f->model, &batch, 0.3f, 1, 1, NULL));
+    }
+    EXPECT_OK(train_model_take_loss(f->model, &got, NULL, NULL));
+    EXPECT_TRUE(want == got);
 }
 
 /* ---- Bad batches ---- */
@@ -702,19 +664,15 @@ C_TEST(train_model, refuses_bad_labels_of_language_models) {
     }
 }
 
-C_TEST(train_model, gives_logits_of_a_classifier_only) {
-    struct fixture f;
+MODEL_TEST(gives_logits_of_a_classifier_only, 1) {
     struct error error = {0};
     float logits[MODEL_TESTING_V];
     static const int32_t starts[] = {0, 3};
     const struct train_batch batch = {some_ids, starts, 1, no_labels};
-    const struct train_config config = config_of(1);
-    ASSERT_TRUE(fixture_create(&f, &config));
     EXPECT_STATUS(STATUS_INVALID_ARGUMENT,
-                  train_model_evaluate(f.model, &batch, 1.0f, logits, &error));
+                  train_model_evaluate(f->model, &batch, 1.0f, logits, &error));
     EXPECT_STR_EQ("logits can be read of a classifier only, not of a language model",
                   error.message);
-    fixture_free(&f);
 }
 
 /* ---- Bad models, and engines that fail ---- */

@@ -11,73 +11,68 @@
 
 enum { LIMIT = 20000000, HOST_THREADS = 2 };
 
+static struct testing_launch launch_of(const char *kernel, uint32_t grid, uint32_t threads,
+                                       const void *parameters) {
+    return (struct testing_launch){.kernel = kernel,
+                                   .grid = {grid},
+                                   .threads = {threads},
+                                   .parameters = parameters,
+                                   .host_threads = HOST_THREADS,
+                                   .limit = LIMIT};
+}
+
 /* Runs a kernel on `grid` blocks. @return true when no fault was found */
 static bool run(struct launch_testing *t, const char *kernel, uint32_t grid, uint32_t threads,
                 const void *parameters) {
-    const struct testing_launch launch = {.kernel = kernel,
-                                          .grid = {grid},
-                                          .threads = {threads},
-                                          .parameters = parameters,
-                                          .host_threads = HOST_THREADS,
-                                          .limit = LIMIT};
+    const struct testing_launch launch = launch_of(kernel, grid, threads, parameters);
     return launch_testing_run(t, &launch);
 }
 
 /* As run(), and a fault fails the test. */
 static bool run_clean(struct launch_testing *t, const char *kernel, uint32_t grid, uint32_t threads,
                       const void *parameters) {
-    const struct testing_launch launch = {.kernel = kernel,
-                                          .grid = {grid},
-                                          .threads = {threads},
-                                          .parameters = parameters,
-                                          .host_threads = HOST_THREADS,
-                                          .limit = LIMIT};
+    const struct testing_launch launch = launch_of(kernel, grid, threads, parameters);
     return launch_testing_run_clean(t, &launch);
 }
 
-C_TEST(core, saxpy_with_a_partial_last_warp) {
+LAUNCH_TEST(core, saxpy_with_a_partial_last_warp, CORE_PTX) {
     enum { N = 1000 };
-    struct launch_testing t;
     float x[N], y[N];
     struct rng rng = rng_create(1);
-    ASSERT_TRUE(launch_testing_open(&t, CORE_PTX));
     rng_fill_normal(&rng, x, N, 1.0f);
     rng_fill_normal(&rng, y, N, 1.0f);
     struct {
         uint64_t y, x;
         float a;
         int n;
-    } parameters = {launch_testing_upload(&t, y, sizeof y), launch_testing_upload(&t, x, sizeof x),
+    } parameters = {launch_testing_upload(t, y, sizeof y), launch_testing_upload(t, x, sizeof x),
                     1.5f, N};
-    if (run_clean(&t, "saxpy", 4, 256, &parameters)) {
-        const float *got = launch_testing_result(&t, parameters.y);
+    if (run_clean(t, "saxpy", 4, 256, &parameters)) {
+        const float *got = launch_testing_result(t, parameters.y);
         for (int i = 0; i < N; i++) {
             EXPECT_TRUE(got[i] == fmaf(1.5f, x[i], y[i]));
         }
         /* 31 full warps and one of 8 lanes load x and y: 4 sectors each, the last one 1. */
-        EXPECT_INT_EQ(2 * 32, t.counters.global_load_requests);
-        EXPECT_INT_EQ(2 * (31 * 4 + 1), t.counters.global_load_sectors);
-        EXPECT_INT_EQ(31 * 4 + 1, t.counters.global_store_sectors);
-        EXPECT_INT_EQ(2 * N, t.counters.flops);
+        EXPECT_INT_EQ(2 * 32, t->counters.global_load_requests);
+        EXPECT_INT_EQ(2 * (31 * 4 + 1), t->counters.global_load_sectors);
+        EXPECT_INT_EQ(31 * 4 + 1, t->counters.global_store_sectors);
+        EXPECT_INT_EQ(2 * N, t->counters.flops);
     }
-    launch_testing_close(&t);
 }
 
-C_TEST(core, block_sums_with_barriers_and_shuffles) {
+LAUNCH_TEST(core, block_sums_with_barriers_and_shuffles, CORE_PTX) {
     enum { N = 5000, BLOCKS = 20 };
-    struct launch_testing t;
     int values[N];
-    ASSERT_TRUE(launch_testing_open(&t, CORE_PTX));
     for (int i = 0; i < N; i++) {
         values[i] = i * i % 977 - 300;
     }
     struct {
         uint64_t sums, values;
         int n;
-    } parameters = {launch_testing_upload(&t, NULL, BLOCKS * sizeof(int)),
-                    launch_testing_upload(&t, values, sizeof values), N};
-    if (run_clean(&t, "block_sums", BLOCKS, 256, &parameters)) {
-        const int *got = launch_testing_result(&t, parameters.sums);
+    } parameters = {launch_testing_upload(t, NULL, BLOCKS * sizeof(int)),
+                    launch_testing_upload(t, values, sizeof values), N};
+    if (run_clean(t, "block_sums", BLOCKS, 256, &parameters)) {
+        const int *got = launch_testing_result(t, parameters.sums);
         for (int b = 0; b < BLOCKS; b++) {
             int want = 0;
             for (int i = b * 256; i < (b + 1) * 256 && i < N; i++) {
@@ -85,9 +80,8 @@ C_TEST(core, block_sums_with_barriers_and_shuffles) {
             }
             EXPECT_INT_EQ(want, got[b]);
         }
-        EXPECT_INT_EQ(0, t.counters.shared_bank_conflicts);
+        EXPECT_INT_EQ(0, t->counters.shared_bank_conflicts);
     }
-    launch_testing_close(&t);
 }
 
 C_TEST(core, sgemm_with_tiles_for_any_number_of_host_threads) {
@@ -131,29 +125,26 @@ C_TEST(core, sgemm_with_tiles_for_any_number_of_host_threads) {
     }
 }
 
-C_TEST(core, dynamic_shared_memory) {
-    struct launch_testing t;
+LAUNCH_TEST(core, dynamic_shared_memory, CORE_PTX) {
     int values[192];
-    ASSERT_TRUE(launch_testing_open(&t, CORE_PTX));
     for (int i = 0; i < 192; i++) {
         values[i] = 3 * i;
     }
-    uint64_t address = launch_testing_upload(&t, values, sizeof values);
+    uint64_t address = launch_testing_upload(t, values, sizeof values);
     struct testing_launch launch = {.kernel = "reverse",
                                     .grid = {2},
                                     .threads = {96},
                                     .shared = 96 * sizeof(int),
                                     .parameters = &address};
-    EXPECT_TRUE(launch_testing_run_clean(&t, &launch));
-    const int *got = launch_testing_result(&t, address);
+    EXPECT_TRUE(launch_testing_run_clean(t, &launch));
+    const int *got = launch_testing_result(t, address);
     for (int i = 0; i < 192; i++) {
         EXPECT_INT_EQ(values[i / 96 * 96 + 95 - i % 96], got[i]);
     }
     launch.shared = 95 * sizeof(int);
-    EXPECT_TRUE(!launch_testing_run(&t, &launch));
-    EXPECT_INT_EQ(SIMT_FAULT_OUT_OF_BOUNDS, t.fault.kind);
-    EXPECT_INT_EQ(95, t.fault.thread[0]);
-    launch_testing_close(&t);
+    EXPECT_TRUE(!launch_testing_run(t, &launch));
+    EXPECT_INT_EQ(SIMT_FAULT_OUT_OF_BOUNDS, t->fault.kind);
+    EXPECT_INT_EQ(95, t->fault.thread[0]);
 }
 
 static int collatz_steps(int i) {
@@ -170,53 +161,44 @@ static int collatz_steps(int i) {
     return total;
 }
 
-C_TEST(core, nested_loops_with_breaks_in_every_lane) {
+LAUNCH_TEST(core, nested_loops_with_breaks_in_every_lane, CORE_PTX) {
     enum { N = 300 };
-    struct launch_testing t;
-    ASSERT_TRUE(launch_testing_open(&t, CORE_PTX));
     struct {
         uint64_t steps;
         int n;
-    } parameters = {launch_testing_upload(&t, NULL, N * sizeof(int)), N};
-    if (run_clean(&t, "collatz", 3, 128, &parameters)) {
-        const int *got = launch_testing_result(&t, parameters.steps);
+    } parameters = {launch_testing_upload(t, NULL, N * sizeof(int)), N};
+    if (run_clean(t, "collatz", 3, 128, &parameters)) {
+        const int *got = launch_testing_result(t, parameters.steps);
         for (int i = 0; i < N; i++) {
             EXPECT_INT_EQ(collatz_steps(i), got[i]);
         }
-        EXPECT_TRUE(t.counters.divergent_branches > 0);
+        EXPECT_TRUE(t->counters.divergent_branches > 0);
     }
-    launch_testing_close(&t);
 }
 
-C_TEST(core, spin_lock_inside_a_warp) {
-    struct launch_testing t;
+LAUNCH_TEST(core, spin_lock_inside_a_warp, CORE_PTX) {
     const int zero = 0;
-    ASSERT_TRUE(launch_testing_open(&t, CORE_PTX));
     struct {
         uint64_t lock, count;
-    } parameters = {launch_testing_upload(&t, &zero, sizeof zero),
-                    launch_testing_upload(&t, &zero, sizeof zero)};
-    if (run_clean(&t, "spin_lock", 3, 64, &parameters)) {
-        EXPECT_INT_EQ(192, *(const int *)launch_testing_result(&t, parameters.count));
+    } parameters = {launch_testing_upload(t, &zero, sizeof zero),
+                    launch_testing_upload(t, &zero, sizeof zero)};
+    if (run_clean(t, "spin_lock", 3, 64, &parameters)) {
+        EXPECT_INT_EQ(192, *(const int *)launch_testing_result(t, parameters.count));
     }
-    launch_testing_close(&t);
 }
 
 static int ackermann(int m, int n) {
     return m == 0 ? n + 1 : n == 0 ? ackermann(m - 1, 1) : ackermann(m - 1, ackermann(m, n - 1));
 }
 
-C_TEST(core, recursion_with_lanes_at_different_depths) {
-    struct launch_testing t;
-    ASSERT_TRUE(launch_testing_open(&t, CORE_PTX));
-    uint64_t out = launch_testing_upload(&t, NULL, 64 * sizeof(int));
-    if (run_clean(&t, "recursion", 1, 64, &out)) {
-        const int *got = launch_testing_result(&t, out);
+LAUNCH_TEST(core, recursion_with_lanes_at_different_depths, CORE_PTX) {
+    uint64_t out = launch_testing_upload(t, NULL, 64 * sizeof(int));
+    if (run_clean(t, "recursion", 1, 64, &out)) {
+        const int *got = launch_testing_result(t, out);
         for (int t = 0; t < 64; t++) {
             EXPECT_INT_EQ(ackermann(t % 3, t % 4), got[t]);
         }
     }
-    launch_testing_close(&t);
 }
 
 static int switched(int t) {
@@ -224,43 +206,35 @@ static int switched(int t) {
     return values[t % 11];
 }
 
-C_TEST(core, switch_statements) {
-    struct launch_testing t;
-    ASSERT_TRUE(launch_testing_open(&t, CORE_PTX));
-    uint64_t out = launch_testing_upload(&t, NULL, 64 * sizeof(int));
-    if (run_clean(&t, "switches", 1, 64, &out)) {
-        const int *got = launch_testing_result(&t, out);
+LAUNCH_TEST(core, switch_statements, CORE_PTX) {
+    uint64_t out = launch_testing_upload(t, NULL, 64 * sizeof(int));
+    if (run_clean(t, "switches", 1, 64, &out)) {
+        const int *got = launch_testing_result(t, out);
         for (int t = 0; t < 64; t++) {
             EXPECT_INT_EQ(switched(t), got[t]);
         }
     }
-    launch_testing_close(&t);
 }
 
-C_TEST(core, local_arrays_module_variables_and_constants) {
+LAUNCH_TEST(core, local_arrays_module_variables_and_constants, CORE_PTX) {
     static const int table[8] = {3, 1, 4, 1, 5, 9, 2, 6};
-    struct launch_testing t;
-    ASSERT_TRUE(launch_testing_open(&t, CORE_PTX));
-    uint64_t out = launch_testing_upload(&t, NULL, 40 * sizeof(float));
-    if (run_clean(&t, "locals", 1, 40, &out)) {
-        const float *got = launch_testing_result(&t, out);
+    uint64_t out = launch_testing_upload(t, NULL, 40 * sizeof(float));
+    if (run_clean(t, "locals", 1, 40, &out)) {
+        const float *got = launch_testing_result(t, out);
         for (int t = 0; t < 40; t++) {
             int index = (t * 5 % 8 - t % 8 + 8) % 8;
             float want = (float)(table[index] * (t + 1)) * (t & 1 ? 2.0f : 0.5f);
             EXPECT_NEAR(want, got[t], 0.0);
         }
-        EXPECT_TRUE(t.counters.local_requests > 0);
+        EXPECT_TRUE(t->counters.local_requests > 0);
     }
-    launch_testing_close(&t);
 }
 
-C_TEST(core, atomics_in_shared_and_global_memory) {
+LAUNCH_TEST(core, atomics_in_shared_and_global_memory, CORE_PTX) {
     enum { N = 3000 };
-    struct launch_testing t;
     unsigned char data[N];
     unsigned bins[256] = {0}, want[256] = {0};
     struct rng rng = rng_create(3);
-    ASSERT_TRUE(launch_testing_open(&t, CORE_PTX));
     for (int i = 0; i < N; i++) {
         data[i] = (unsigned char)(rng_below(&rng, 40) * rng_below(&rng, 7));
         want[data[i]]++;
@@ -268,27 +242,23 @@ C_TEST(core, atomics_in_shared_and_global_memory) {
     struct {
         uint64_t bins, data;
         int n;
-    } parameters = {launch_testing_upload(&t, bins, sizeof bins),
-                    launch_testing_upload(&t, data, sizeof data), N};
-    if (run_clean(&t, "histogram", 5, 128, &parameters)) {
-        EXPECT_INT_EQ(0, memcmp(want, launch_testing_result(&t, parameters.bins), sizeof want));
-        EXPECT_TRUE(t.counters.atomic_requests > 0);
+    } parameters = {launch_testing_upload(t, bins, sizeof bins),
+                    launch_testing_upload(t, data, sizeof data), N};
+    if (run_clean(t, "histogram", 5, 128, &parameters)) {
+        EXPECT_INT_EQ(0, memcmp(want, launch_testing_result(t, parameters.bins), sizeof want));
+        EXPECT_TRUE(t->counters.atomic_requests > 0);
     }
-    launch_testing_close(&t);
 }
 
-C_TEST(core, votes_of_a_whole_and_of_a_split_warp) {
-    struct launch_testing t;
-    ASSERT_TRUE(launch_testing_open(&t, CORE_PTX));
-    uint64_t out = launch_testing_upload(&t, NULL, 32 * sizeof(unsigned));
-    if (run_clean(&t, "votes", 1, 32, &out)) {
-        const unsigned *got = launch_testing_result(&t, out);
+LAUNCH_TEST(core, votes_of_a_whole_and_of_a_split_warp, CORE_PTX) {
+    uint64_t out = launch_testing_upload(t, NULL, 32 * sizeof(unsigned));
+    if (run_clean(t, "votes", 1, 32, &out)) {
+        const unsigned *got = launch_testing_result(t, out);
         for (unsigned t = 0; t < 32; t++) {
             unsigned half = t < 16 ? 0x0000aaaau : 0xcccc0000u;
             EXPECT_INT_EQ(0x49249249u ^ half ^ (t ^ 5), got[t]);
         }
     }
-    launch_testing_close(&t);
 }
 
 /* What the kernel prints while stdout goes to a file. */
@@ -312,68 +282,55 @@ static void capture(struct launch_testing *t, uint64_t x, char *text, size_t siz
     }
 }
 
-C_TEST(core, printf_of_a_kernel) {
-    struct launch_testing t;
+LAUNCH_TEST(core, printf_of_a_kernel, CORE_PTX) {
     const float x = 2.345f;
     char text[512];
-    ASSERT_TRUE(launch_testing_open(&t, CORE_PTX));
-    capture(&t, launch_testing_upload(&t, &x, sizeof x), text, sizeof text);
+    capture(t, launch_testing_upload(t, &x, sizeof x), text, sizeof text);
     EXPECT_STR_EQ("block 0: value  2.35 1099511627776 z%\nblock 1: value  2.35 1099511627776 z%\n",
                   text);
-    launch_testing_close(&t);
 }
 
-C_TEST(core, reading_beyond_an_array_names_thread_and_line) {
-    struct launch_testing t;
+LAUNCH_TEST(core, reading_beyond_an_array_names_thread_and_line, CORE_PTX) {
     float in[64] = {0};
-    ASSERT_TRUE(launch_testing_open(&t, CORE_PTX));
     struct {
         uint64_t out, in;
-    } parameters = {launch_testing_upload(&t, NULL, sizeof in),
-                    launch_testing_upload(&t, in, sizeof in)};
-    EXPECT_TRUE(!run(&t, "reads_beyond", 1, 64, &parameters));
-    EXPECT_INT_EQ(SIMT_FAULT_OUT_OF_BOUNDS, t.fault.kind);
-    EXPECT_INT_EQ(63, t.fault.thread[0]);
-    EXPECT_STR_EQ("reads_beyond", t.fault.kernel);
-    EXPECT_TRUE(strstr(t.fault.file, "core.cu") != NULL);
-    EXPECT_TRUE(t.fault.line > 0);
-    launch_testing_close(&t);
+    } parameters = {launch_testing_upload(t, NULL, sizeof in),
+                    launch_testing_upload(t, in, sizeof in)};
+    EXPECT_TRUE(!run(t, "reads_beyond", 1, 64, &parameters));
+    EXPECT_INT_EQ(SIMT_FAULT_OUT_OF_BOUNDS, t->fault.kind);
+    EXPECT_INT_EQ(63, t->fault.thread[0]);
+    EXPECT_STR_EQ("reads_beyond", t->fault.kernel);
+    EXPECT_TRUE(strstr(t->fault.file, "core.cu") != NULL);
+    EXPECT_TRUE(t->fault.line > 0);
 }
 
-C_TEST(core, a_barrier_that_half_a_warp_misses) {
-    struct launch_testing t;
-    ASSERT_TRUE(launch_testing_open(&t, CORE_PTX));
-    uint64_t out = launch_testing_upload(&t, NULL, 64 * sizeof(int));
-    EXPECT_TRUE(!run(&t, "divergent_barrier", 1, 64, &out));
-    EXPECT_INT_EQ(SIMT_FAULT_BARRIER, t.fault.kind);
-    launch_testing_close(&t);
+LAUNCH_TEST(core, a_barrier_that_half_a_warp_misses, CORE_PTX) {
+    uint64_t out = launch_testing_upload(t, NULL, 64 * sizeof(int));
+    EXPECT_TRUE(!run(t, "divergent_barrier", 1, 64, &out));
+    EXPECT_INT_EQ(SIMT_FAULT_BARRIER, t->fault.kind);
 }
 
-C_TEST(core, a_loop_without_end) {
-    struct launch_testing t;
+LAUNCH_TEST(core, a_loop_without_end, CORE_PTX) {
     const int zero = 0;
-    ASSERT_TRUE(launch_testing_open(&t, CORE_PTX));
-    uint64_t flag = launch_testing_upload(&t, &zero, sizeof zero);
-    EXPECT_TRUE(!run(&t, "never_ends", 1, 32, &flag));
-    EXPECT_INT_EQ(SIMT_FAULT_ENDLESS, t.fault.kind);
-    launch_testing_close(&t);
+    uint64_t flag = launch_testing_upload(t, &zero, sizeof zero);
+    EXPECT_TRUE(!run(t, "never_ends", 1, 32, &flag));
+    EXPECT_INT_EQ(SIMT_FAULT_ENDLESS, t->fault.kind);
 }
 
-C_TEST(core, launches_of_impossible_sizes_are_refused) {
-    struct launch_testing t;
+LAUNCH_TEST(core, launches_of_impossible_sizes_are_refused, CORE_PTX) {
     struct error error = {0};
-    ASSERT_TRUE(launch_testing_open(&t, CORE_PTX));
-    struct simt_launch launch = {.module = t.module,
+    struct simt_launch launch = {.module = t->module,
                                  .kernel = "saxpy",
                                  .grid = {1, 1, 1},
                                  .threads = {1025, 1, 1},
                                  .host_threads = 1};
-    EXPECT_STATUS(STATUS_INVALID_ARGUMENT, simt_launch_run(&launch, &t.counters, &t.fault, &error));
+    EXPECT_STATUS(STATUS_INVALID_ARGUMENT,
+                  simt_launch_run(&launch, &t->counters, &t->fault, &error));
     launch.threads[0] = 0;
-    EXPECT_STATUS(STATUS_INVALID_ARGUMENT, simt_launch_run(&launch, &t.counters, &t.fault, &error));
+    EXPECT_STATUS(STATUS_INVALID_ARGUMENT,
+                  simt_launch_run(&launch, &t->counters, &t->fault, &error));
     launch.threads[0] = 32;
     launch.kernel = "absent";
-    EXPECT_STATUS(STATUS_NOT_FOUND, simt_launch_run(&launch, &t.counters, &t.fault, &error));
+    EXPECT_STATUS(STATUS_NOT_FOUND, simt_launch_run(&launch, &t->counters, &t->fault, &error));
     EXPECT_TRUE(strstr(error.message, "absent") != NULL);
-    launch_testing_close(&t);
 }

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "common/simt/core/launch/launch.h"
+#include "common/testing/fixture.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -23,6 +24,11 @@ struct launch_testing {
     struct simt_counters counters;
     struct simt_fault fault;
 };
+
+/** A test with a module of the PTX file @p path, which its body sees as `t`. */
+#define LAUNCH_TEST(suite, name, path)                                                \
+    FIXTURE_TEST(suite, name, struct launch_testing, t, launch_testing_open(t, path), \
+                 launch_testing_close(t))
 
 /** Sizes and parameters of a launch; extents left at 0 count as 1. */
 struct testing_launch {

@@ -50,123 +50,106 @@ static int copied(const unsigned char *in, const int *sizes, int n, int t, int i
     }
 }
 
-C_TEST(async, copies_of_all_sizes) {
-    struct launch_testing t;
+LAUNCH_TEST(async, copies_of_all_sizes, ASYNC_PTX) {
     unsigned char in[THREADS * 16];
     int sizes[THREADS];
-    ASSERT_TRUE(launch_testing_open(&t, ASYNC_PTX));
     for (int i = 0; i < THREADS * 16; i++) {
         in[i] = (unsigned char)(i * 7 + 5);
         sizes[i / 16] = i / 16 * 5 % 17;
     }
     struct {
         uint64_t in, sizes, out;
-    } parameters = {launch_testing_upload(&t, in, sizeof in),
-                    launch_testing_upload(&t, sizes, sizeof sizes),
-                    launch_testing_upload(&t, NULL, 5 * sizeof in)};
-    const unsigned char *got = (const void *)run(&t, "copies", &parameters, parameters.out);
+    } parameters = {launch_testing_upload(t, in, sizeof in),
+                    launch_testing_upload(t, sizes, sizeof sizes),
+                    launch_testing_upload(t, NULL, 5 * sizeof in)};
+    const unsigned char *got = (const void *)run(t, "copies", &parameters, parameters.out);
     for (int i = 0; got != NULL && i < 5 * THREADS * 16; i++) {
         int thread = i / 16 % THREADS ^ 33;
         EXPECT_INT_EQ(copied(in, sizes, i / 1024, thread, i % 16), got[i]);
     }
-    launch_testing_close(&t);
 }
 
-C_TEST(async, copies_in_a_pipeline) {
+LAUNCH_TEST(async, copies_in_a_pipeline, ASYNC_PTX) {
     enum { STEPS = 5 };
-    struct launch_testing t;
     int in[STEPS * THREADS];
-    ASSERT_TRUE(launch_testing_open(&t, ASYNC_PTX));
     for (int i = 0; i < STEPS * THREADS; i++) {
         in[i] = i * i;
     }
     struct {
         uint64_t in, out;
         int steps;
-    } parameters = {launch_testing_upload(&t, in, sizeof in),
-                    launch_testing_upload(&t, NULL, sizeof in), STEPS};
-    const int *got = run(&t, "pipelined", &parameters, parameters.out);
+    } parameters = {launch_testing_upload(t, in, sizeof in),
+                    launch_testing_upload(t, NULL, sizeof in), STEPS};
+    const int *got = run(t, "pipelined", &parameters, parameters.out);
     for (int i = 0; got != NULL && i < STEPS * THREADS; i++) {
         EXPECT_INT_EQ(in[i / THREADS * THREADS + (i + 1) % THREADS], got[i]);
     }
     /* Whole lines of 128 bytes come in and go out: 4 sectors a warp. */
-    EXPECT_INT_EQ(STEPS * 2 * 4, t.counters.global_load_sectors);
-    launch_testing_close(&t);
+    EXPECT_INT_EQ(STEPS * 2 * 4, t->counters.global_load_sectors);
 }
 
-C_TEST(async, copies_that_another_warp_reads_without_a_barrier_race) {
-    struct launch_testing t;
+LAUNCH_TEST(async, copies_that_another_warp_reads_without_a_barrier_race, ASYNC_PTX) {
     int in[THREADS];
-    ASSERT_TRUE(launch_testing_open(&t, ASYNC_PTX));
     for (int i = 0; i < THREADS; i++) {
         in[i] = i + 1;
     }
     struct {
         uint64_t in, out;
-    } parameters = {launch_testing_upload(&t, in, sizeof in),
-                    launch_testing_upload(&t, NULL, sizeof in)};
+    } parameters = {launch_testing_upload(t, in, sizeof in),
+                    launch_testing_upload(t, NULL, sizeof in)};
     const struct testing_launch launch = {
         .kernel = "copies_unseen", .threads = {THREADS}, .parameters = &parameters};
-    EXPECT_TRUE(!launch_testing_run(&t, &launch));
-    EXPECT_TRUE(t.fault.kind == SIMT_FAULT_SHARED_RACE || t.fault.kind == SIMT_FAULT_UNINITIALISED);
-    launch_testing_close(&t);
+    EXPECT_TRUE(!launch_testing_run(t, &launch));
+    EXPECT_TRUE(t->fault.kind == SIMT_FAULT_SHARED_RACE ||
+                t->fault.kind == SIMT_FAULT_UNINITIALISED);
 }
 
-C_TEST(async, an_arrival_that_stands_for_copies) {
-    struct launch_testing t;
+LAUNCH_TEST(async, an_arrival_that_stands_for_copies, ASYNC_PTX) {
     int in[THREADS];
-    ASSERT_TRUE(launch_testing_open(&t, ASYNC_PTX));
     for (int i = 0; i < THREADS; i++) {
         in[i] = 5 * i;
     }
     struct {
         uint64_t in, out;
-    } parameters = {launch_testing_upload(&t, in, sizeof in),
-                    launch_testing_upload(&t, NULL, sizeof in)};
-    const int *got = run(&t, "copies_arrive", &parameters, parameters.out);
+    } parameters = {launch_testing_upload(t, in, sizeof in),
+                    launch_testing_upload(t, NULL, sizeof in)};
+    const int *got = run(t, "copies_arrive", &parameters, parameters.out);
     for (int i = 0; got != NULL && i < THREADS; i++) {
         EXPECT_INT_EQ(in[63 - i], got[i]);
     }
-    launch_testing_close(&t);
 }
 
-C_TEST(async, a_warp_that_produces_and_one_that_consumes) {
+LAUNCH_TEST(async, a_warp_that_produces_and_one_that_consumes, ASYNC_PTX) {
     enum { STEPS = 40 };
-    struct launch_testing t;
     int in[STEPS * 32];
-    ASSERT_TRUE(launch_testing_open(&t, ASYNC_PTX));
     for (int i = 0; i < STEPS * 32; i++) {
         in[i] = 3 * i + 1;
     }
     struct {
         uint64_t in, out;
         int steps;
-    } parameters = {launch_testing_upload(&t, in, sizeof in),
-                    launch_testing_upload(&t, NULL, sizeof in), STEPS};
-    const int *got = run(&t, "producer_consumer", &parameters, parameters.out);
+    } parameters = {launch_testing_upload(t, in, sizeof in),
+                    launch_testing_upload(t, NULL, sizeof in), STEPS};
+    const int *got = run(t, "producer_consumer", &parameters, parameters.out);
     for (int i = 0; got != NULL && i < STEPS * 32; i++) {
         EXPECT_INT_EQ(in[i / 32 * 32 + 31 - i % 32], got[i]);
     }
-    launch_testing_close(&t);
 }
 
-C_TEST(async, lanes_that_wait_for_a_lane_of_their_warp) {
-    struct launch_testing t;
-    ASSERT_TRUE(launch_testing_open(&t, ASYNC_PTX));
-    uint64_t out = launch_testing_upload(&t, NULL, 32 * sizeof(int));
+LAUNCH_TEST(async, lanes_that_wait_for_a_lane_of_their_warp, ASYNC_PTX) {
+    uint64_t out = launch_testing_upload(t, NULL, 32 * sizeof(int));
     const struct testing_launch launch = {
         .kernel = "lanes_wait", .threads = {32}, .parameters = &out};
-    if (launch_testing_run_clean(&t, &launch)) {
-        const int *got = launch_testing_result(&t, out);
+    if (launch_testing_run_clean(t, &launch)) {
+        const int *got = launch_testing_result(t, out);
         for (int i = 0; i < 31; i++) {
             EXPECT_INT_EQ(1000 + i, got[i]);
         }
         EXPECT_INT_EQ(-1, got[31]);
     }
-    launch_testing_close(&t);
 }
 
-C_TEST(async, what_an_mbarrier_counts) {
+LAUNCH_TEST(async, what_an_mbarrier_counts, ASYNC_PTX) {
     /* Five arrivals a phase, four once one has dropped out. */
     static const unsigned want[11] = {5,    /* missing before the first arrival */
                                       4,    /* before two more */
@@ -177,24 +160,19 @@ C_TEST(async, what_an_mbarrier_counts) {
                                       1,    /* one left, with 48 bytes */
                                       0, 0, /* no arrival is missing, but bytes are */
                                       1};
-    struct launch_testing t;
-    ASSERT_TRUE(launch_testing_open(&t, ASYNC_PTX));
-    uint64_t out = launch_testing_upload(&t, NULL, sizeof want);
+    uint64_t out = launch_testing_upload(t, NULL, sizeof want);
     const struct testing_launch launch = {.kernel = "counting", .threads = {1}, .parameters = &out};
-    if (launch_testing_run_clean(&t, &launch)) {
-        const unsigned *got = launch_testing_result(&t, out);
+    if (launch_testing_run_clean(t, &launch)) {
+        const unsigned *got = launch_testing_result(t, out);
         for (int i = 0; i < 11; i++) {
             EXPECT_INT_EQ(want[i], got[i]);
         }
     }
-    launch_testing_close(&t);
 }
 
-C_TEST(async, phases_of_the_cxx_barrier) {
+LAUNCH_TEST(async, phases_of_the_cxx_barrier, ASYNC_PTX) {
     enum { STEPS = 6 };
-    struct launch_testing t;
     int values[2][THREADS];
-    ASSERT_TRUE(launch_testing_open(&t, ASYNC_PTX));
     for (int i = 0; i < THREADS; i++) {
         values[0][i] = i;
     }
@@ -206,27 +184,21 @@ C_TEST(async, phases_of_the_cxx_barrier) {
     struct {
         uint64_t out;
         int steps;
-    } parameters = {launch_testing_upload(&t, NULL, THREADS * sizeof(int)), STEPS};
-    const int *got = run(&t, "phases", &parameters, parameters.out);
+    } parameters = {launch_testing_upload(t, NULL, THREADS * sizeof(int)), STEPS};
+    const int *got = run(t, "phases", &parameters, parameters.out);
     for (int i = 0; got != NULL && i < THREADS; i++) {
         EXPECT_INT_EQ(values[STEPS & 1][i], got[i]);
     }
-    launch_testing_close(&t);
 }
 
-C_TEST(async, misused_mbarriers) {
-    struct launch_testing t;
-    ASSERT_TRUE(launch_testing_open(&t, ASYNC_PTX));
-    expect_fault(&t, "arrives_too_often", 32, SIMT_FAULT_BARRIER, "more often than it expects");
-    expect_fault(&t, "waits_for_ever", 64, SIMT_FAULT_ENDLESS, "without an end");
-    launch_testing_close(&t);
+LAUNCH_TEST(async, misused_mbarriers, ASYNC_PTX) {
+    expect_fault(t, "arrives_too_often", 32, SIMT_FAULT_BARRIER, "more often than it expects");
+    expect_fault(t, "waits_for_ever", 64, SIMT_FAULT_ENDLESS, "without an end");
 }
 
-C_TEST(async, barriers_that_count_and_vote) {
-    struct launch_testing t;
+LAUNCH_TEST(async, barriers_that_count_and_vote, ASYNC_PTX) {
     uint64_t out;
-    ASSERT_TRUE(launch_testing_open(&t, ASYNC_PTX));
-    out = launch_testing_upload(&t, NULL, 96 * sizeof(int));
+    out = launch_testing_upload(t, NULL, 96 * sizeof(int));
     /* 96 threads; 75, so that the last warp is not full; and 64, of which none is number 70. */
     static const struct {
         uint32_t threads;
@@ -235,42 +207,35 @@ C_TEST(async, barriers_that_count_and_vote) {
     for (size_t n = 0; n < 3; n++) {
         const struct testing_launch launch = {
             .kernel = "votes_of_a_block", .threads = {blocks[n].threads}, .parameters = &out};
-        if (launch_testing_run_clean(&t, &launch)) {
-            const int *got = launch_testing_result(&t, out);
+        if (launch_testing_run_clean(t, &launch)) {
+            const int *got = launch_testing_result(t, out);
             int want = blocks[n].count * 16 + 8 + blocks[n].not_all * 4 + blocks[n].some * 2;
             for (uint32_t i = 0; i < blocks[n].threads; i++) {
                 EXPECT_INT_EQ(want, got[i]);
             }
         }
     }
-    launch_testing_close(&t);
 }
 
-C_TEST(async, a_barrier_that_one_warp_does_not_wait_at) {
-    struct launch_testing t;
-    ASSERT_TRUE(launch_testing_open(&t, ASYNC_PTX));
-    uint64_t out = launch_testing_upload(&t, NULL, 96 * sizeof(int));
+LAUNCH_TEST(async, a_barrier_that_one_warp_does_not_wait_at, ASYNC_PTX) {
+    uint64_t out = launch_testing_upload(t, NULL, 96 * sizeof(int));
     const struct testing_launch launch = {.kernel = "named", .threads = {96}, .parameters = &out};
-    if (launch_testing_run_clean(&t, &launch)) {
-        const int *got = launch_testing_result(&t, out);
+    if (launch_testing_run_clean(t, &launch)) {
+        const int *got = launch_testing_result(t, out);
         for (int i = 0; i < 32; i++) {
             EXPECT_INT_EQ(1, got[i]);
             EXPECT_INT_EQ(3 * (31 - i), got[32 + i]);
             EXPECT_INT_EQ(2, got[64 + i]);
         }
     }
-    launch_testing_close(&t);
 }
 
-C_TEST(async, a_barrier_reached_from_two_sides) {
-    struct launch_testing t;
-    ASSERT_TRUE(launch_testing_open(&t, ASYNC_PTX));
-    const int *got = run_plain(&t, "from_two_sides");
+LAUNCH_TEST(async, a_barrier_reached_from_two_sides, ASYNC_PTX) {
+    const int *got = run_plain(t, "from_two_sides");
     for (int i = 0; got != NULL && i < THREADS; i++) {
         int next = (i + 1) % THREADS;
         EXPECT_INT_EQ(i % 2 == 0 ? -next : 2 * next, got[i]);
     }
-    launch_testing_close(&t);
 }
 
 /* --- grids --- */
@@ -290,21 +255,19 @@ static bool run_grid(struct launch_testing *t, bool cooperative, uint64_t values
     return launch_testing_run(t, &launch);
 }
 
-C_TEST(async, a_grid_whose_blocks_meet) {
-    struct launch_testing t;
+LAUNCH_TEST(async, a_grid_whose_blocks_meet, ASYNC_PTX) {
     static int values[2][GRID_THREADS];
     size_t used, used_after, total;
-    ASSERT_TRUE(launch_testing_open(&t, ASYNC_PTX));
     for (int i = 0; i < GRID_THREADS; i++) {
         values[0][i] = i;
     }
-    uint64_t device = launch_testing_upload(&t, values, sizeof values);
-    simt_memory_usage(t.memory, &used, &total);
-    bool clean = run_grid(&t, true, device);
+    uint64_t device = launch_testing_upload(t, values, sizeof values);
+    simt_memory_usage(t->memory, &used, &total);
+    bool clean = run_grid(t, true, device);
     if (!clean) {
-        TEST_FAIL("%s", t.fault.text);
+        TEST_FAIL("%s", t->fault.text);
     }
-    simt_memory_usage(t.memory, &used_after, &total);
+    simt_memory_usage(t->memory, &used_after, &total);
     EXPECT_INT_EQ(used, used_after);
     for (int step = 0; step < GRID_STEPS; step++) {
         for (int i = 0; i < GRID_THREADS; i++) {
@@ -314,25 +277,22 @@ C_TEST(async, a_grid_whose_blocks_meet) {
     }
     EXPECT_INT_EQ(
         0, memcmp(values[GRID_STEPS & 1],
-                  (const int *)launch_testing_result(&t, device) + (GRID_STEPS & 1) * GRID_THREADS,
+                  (const int *)launch_testing_result(t, device) + (GRID_STEPS & 1) * GRID_THREADS,
                   sizeof values[0]));
-    EXPECT_TRUE(!run_grid(&t, false, device)); /* an ordinary launch has no workspace */
-    launch_testing_close(&t);
+    EXPECT_TRUE(!run_grid(t, false, device)); /* an ordinary launch has no workspace */
 }
 
 /* --- launches that begin before another ends --- */
 
-C_TEST(async, programmatic_dependent_launches_run_in_order) {
+LAUNCH_TEST(async, programmatic_dependent_launches_run_in_order, ASYNC_PTX) {
     enum { GRIDS = 3, COUNT = GRIDS * THREADS };
     static const char *const kernels[] = {"doubles_after_wait", "doubles_after_synchronize",
                                           "doubles_after_wait"};
-    struct launch_testing t;
     int values[COUNT];
-    ASSERT_TRUE(launch_testing_open(&t, ASYNC_PTX));
     for (int i = 0; i < COUNT; i++) {
         values[i] = i - 7;
     }
-    uint64_t out = launch_testing_upload(&t, values, sizeof values);
+    uint64_t out = launch_testing_upload(t, values, sizeof values);
     bool clean = true;
     for (size_t n = 0; n < sizeof kernels / sizeof *kernels; n++) {
         const struct testing_launch launch = {.kernel = kernels[n],
@@ -340,53 +300,46 @@ C_TEST(async, programmatic_dependent_launches_run_in_order) {
                                               .threads = {THREADS},
                                               .parameters = &out,
                                               .host_threads = 2};
-        clean = clean && launch_testing_run_clean(&t, &launch);
+        clean = clean && launch_testing_run_clean(t, &launch);
     }
-    const int *got = launch_testing_result(&t, out);
+    const int *got = launch_testing_result(t, out);
     for (int i = 0; clean && i < COUNT; i++) {
         EXPECT_INT_EQ(8 * (i - 7), got[i]);
     }
     EXPECT_TRUE(clean);
-    launch_testing_close(&t);
 }
 
 /* --- the heap --- */
 
-C_TEST(async, malloc_and_free_in_a_kernel) {
+LAUNCH_TEST(async, malloc_and_free_in_a_kernel, ASYNC_PTX) {
     enum { LENGTH = 10, HEAP_BLOCKS = 3 };
-    struct launch_testing t;
-    ASSERT_TRUE(launch_testing_open(&t, ASYNC_PTX));
     struct {
         uint64_t out;
         int length;
-    } parameters = {launch_testing_upload(&t, NULL, HEAP_BLOCKS * THREADS * sizeof(int)), LENGTH};
+    } parameters = {launch_testing_upload(t, NULL, HEAP_BLOCKS * THREADS * sizeof(int)), LENGTH};
     const struct testing_launch launch = {.kernel = "heap",
                                           .grid = {HEAP_BLOCKS},
                                           .threads = {THREADS},
                                           .parameters = &parameters,
                                           .host_threads = 4};
-    if (launch_testing_run_clean(&t, &launch)) {
-        const int *got = launch_testing_result(&t, parameters.out);
+    if (launch_testing_run_clean(t, &launch)) {
+        const int *got = launch_testing_result(t, parameters.out);
         for (int i = 0; i < HEAP_BLOCKS * THREADS; i++) {
             EXPECT_INT_EQ(LENGTH * (LENGTH - 1) / 2 + LENGTH * i, got[i]);
         }
     }
-    uint64_t out = launch_testing_upload(&t, NULL, 3 * sizeof(int));
+    uint64_t out = launch_testing_upload(t, NULL, 3 * sizeof(int));
     const struct testing_launch full = {
         .kernel = "heap_is_full", .threads = {1}, .parameters = &out};
-    if (launch_testing_run_clean(&t, &full)) {
-        const int *got = launch_testing_result(&t, out);
+    if (launch_testing_run_clean(t, &full)) {
+        const int *got = launch_testing_result(t, out);
         EXPECT_INT_EQ(1, got[0]);
         EXPECT_INT_EQ(1, got[1]);
         EXPECT_INT_EQ(1, got[2]);
     }
-    launch_testing_close(&t);
 }
 
-C_TEST(async, misused_heap) {
-    struct launch_testing t;
-    ASSERT_TRUE(launch_testing_open(&t, ASYNC_PTX));
-    expect_fault(&t, "frees_twice", 1, SIMT_FAULT_FREED, "freed before");
-    expect_fault(&t, "uses_what_it_freed", 1, SIMT_FAULT_FREED, "freed");
-    launch_testing_close(&t);
+LAUNCH_TEST(async, misused_heap, ASYNC_PTX) {
+    expect_fault(t, "frees_twice", 1, SIMT_FAULT_FREED, "freed before");
+    expect_fault(t, "uses_what_it_freed", 1, SIMT_FAULT_FREED, "freed");
 }

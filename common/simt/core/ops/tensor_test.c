@@ -264,23 +264,18 @@ static void check_product(struct launch_testing *t, const struct product *p, str
     EXPECT_INT_EQ(flops, t->counters.flops);
 }
 
-C_TEST(tensor, mma_in_all_formats) {
-    struct launch_testing t;
+LAUNCH_TEST(tensor, mma_in_all_formats, TENSOR_PTX) {
     struct rng rng = rng_create(7);
-    ASSERT_TRUE(launch_testing_open(&t, TENSOR_PTX));
     for (size_t n = 0; n < sizeof products / sizeof *products; n++) {
         for (int round = 0; round < 3; round++) {
-            check_product(&t, &products[n], &rng);
+            check_product(t, &products[n], &rng);
         }
     }
-    launch_testing_close(&t);
 }
 
-C_TEST(tensor, integer_sums_saturate_where_told) {
-    struct launch_testing t;
+LAUNCH_TEST(tensor, integer_sums_saturate_where_told, TENSOR_PTX) {
     static unsigned char ones[LANES * 16], twos[LANES * 8];
     int32_t start[LANES * 4];
-    ASSERT_TRUE(launch_testing_open(&t, TENSOR_PTX));
     memset(ones, 1, sizeof ones);
     memset(twos, 2, sizeof twos);
     for (int saturating = 0; saturating < 2; saturating++) {
@@ -289,39 +284,35 @@ C_TEST(tensor, integer_sums_saturate_where_told) {
         }
         struct {
             uint64_t a, b, c;
-        } parameters = {launch_testing_upload(&t, ones, sizeof ones),
-                        launch_testing_upload(&t, twos, sizeof twos),
-                        launch_testing_upload(&t, start, sizeof start)};
+        } parameters = {launch_testing_upload(t, ones, sizeof ones),
+                        launch_testing_upload(t, twos, sizeof twos),
+                        launch_testing_upload(t, start, sizeof start)};
         const struct testing_launch launch = {.kernel = saturating ? "s8_k32_saturating" : "s8_k32",
                                               .threads = {LANES},
                                               .parameters = &parameters};
-        if (launch_testing_run_clean(&t, &launch)) {
-            const int32_t *got = launch_testing_result(&t, parameters.c);
+        if (launch_testing_run_clean(t, &launch)) {
+            const int32_t *got = launch_testing_result(t, parameters.c);
             EXPECT_INT_EQ(saturating ? INT32_MAX : INT32_MIN, got[5]); /* 2^31 - 64 + 64 */
         }
     }
-    launch_testing_close(&t);
 }
 
-C_TEST(tensor, tf32_ignores_the_last_bits_of_a_float) {
-    struct launch_testing t;
+LAUNCH_TEST(tensor, tf32_ignores_the_last_bits_of_a_float, TENSOR_PTX) {
     static uint32_t a[LANES * 4], b[LANES * 2];
     static float c[LANES * 4];
-    ASSERT_TRUE(launch_testing_open(&t, TENSOR_PTX));
     for (int i = 0; i < LANES * 4; i++) {
         a[i] = 0x3f801fff; /* a little more than 1 */
         b[i / 2] = 0x3f800000;
     }
     struct {
         uint64_t a, b, c;
-    } parameters = {launch_testing_upload(&t, a, sizeof a), launch_testing_upload(&t, b, sizeof b),
-                    launch_testing_upload(&t, c, sizeof c)};
+    } parameters = {launch_testing_upload(t, a, sizeof a), launch_testing_upload(t, b, sizeof b),
+                    launch_testing_upload(t, c, sizeof c)};
     const struct testing_launch launch = {
         .kernel = "tf32_k8", .threads = {LANES}, .parameters = &parameters};
-    if (launch_testing_run_clean(&t, &launch)) {
-        EXPECT_NEAR(8.0, ((const float *)launch_testing_result(&t, parameters.c))[17], 0.0);
+    if (launch_testing_run_clean(t, &launch)) {
+        EXPECT_NEAR(8.0, ((const float *)launch_testing_result(t, parameters.c))[17], 0.0);
     }
-    launch_testing_close(&t);
 }
 
 /* --- wmma --- */
@@ -430,35 +421,29 @@ static void check_tile(struct launch_testing *t, const struct tile *w, struct rn
     }
 }
 
-C_TEST(tensor, wmma_in_all_shapes_and_layouts) {
-    struct launch_testing t;
+LAUNCH_TEST(tensor, wmma_in_all_shapes_and_layouts, TENSOR_PTX) {
     struct rng rng = rng_create(8);
-    ASSERT_TRUE(launch_testing_open(&t, TENSOR_PTX));
     for (size_t n = 0; n < sizeof tiles / sizeof *tiles; n++) {
-        check_tile(&t, &tiles[n], &rng);
+        check_tile(t, &tiles[n], &rng);
     }
-    launch_testing_close(&t);
 }
 
-C_TEST(tensor, wmma_beyond_an_array_is_a_fault) {
-    struct launch_testing t;
+LAUNCH_TEST(tensor, wmma_beyond_an_array_is_a_fault, TENSOR_PTX) {
     static unsigned char memory[16 * 16 * 4];
-    ASSERT_TRUE(launch_testing_open(&t, TENSOR_PTX));
     struct {
         uint64_t a, b, c;
         int lda, ldb, ldc;
-    } parameters = {launch_testing_upload(&t, memory, 16 * 16 * 2 - 16),
-                    launch_testing_upload(&t, memory, 16 * 16 * 2),
-                    launch_testing_upload(&t, memory, sizeof memory),
+    } parameters = {launch_testing_upload(t, memory, 16 * 16 * 2 - 16),
+                    launch_testing_upload(t, memory, 16 * 16 * 2),
+                    launch_testing_upload(t, memory, sizeof memory),
                     16,
                     16,
                     16};
     const struct testing_launch launch = {
         .kernel = "w_f16_rr", .threads = {LANES}, .parameters = &parameters};
-    EXPECT_TRUE(!launch_testing_run(&t, &launch));
-    EXPECT_INT_EQ(SIMT_FAULT_OUT_OF_BOUNDS, t.fault.kind);
-    EXPECT_TRUE(t.fault.line > 0);
-    launch_testing_close(&t);
+    EXPECT_TRUE(!launch_testing_run(t, &launch));
+    EXPECT_INT_EQ(SIMT_FAULT_OUT_OF_BOUNDS, t->fault.kind);
+    EXPECT_TRUE(t->fault.line > 0);
 }
 
 C_TEST(tensor, wmma_wants_lines_of_16_bytes) {
@@ -494,22 +479,20 @@ static uint32_t pair(const uint16_t rows[8][8], int lane, bool transposed) {
     return low | high << 16;
 }
 
-C_TEST(tensor, ldmatrix_and_movmatrix) {
-    struct launch_testing t;
+LAUNCH_TEST(tensor, ldmatrix_and_movmatrix, TENSOR_PTX) {
     uint16_t in[4][8][8];
     uint32_t none[LANES * 11] = {0};
-    ASSERT_TRUE(launch_testing_open(&t, TENSOR_PTX));
     for (unsigned i = 0; i < sizeof in / 2; i++) {
         in[i / 64][i / 8 % 8][i % 8] = (uint16_t)(i * 257 + 3);
     }
     struct {
         uint64_t in, out;
-    } parameters = {launch_testing_upload(&t, in, sizeof in),
-                    launch_testing_upload(&t, none, sizeof none)};
+    } parameters = {launch_testing_upload(t, in, sizeof in),
+                    launch_testing_upload(t, none, sizeof none)};
     const struct testing_launch launch = {
         .kernel = "matrices", .threads = {LANES}, .parameters = &parameters};
-    if (launch_testing_run_clean(&t, &launch)) {
-        const uint32_t *got = launch_testing_result(&t, parameters.out);
+    if (launch_testing_run_clean(t, &launch)) {
+        const uint32_t *got = launch_testing_result(t, parameters.out);
         for (int lane = 0; lane < LANES; lane++) {
             const uint32_t *r = got + 11 * lane;
             for (int n = 0; n < 4; n++) {
@@ -521,28 +504,25 @@ C_TEST(tensor, ldmatrix_and_movmatrix) {
             EXPECT_INT_EQ(pair(in[0], lane, false), r[6]);
         }
         /* 8 rows of 16 bytes a wavefront: 4, 2 and 1, free of conflicts. */
-        EXPECT_INT_EQ(3, t.counters.shared_load_requests);
-        EXPECT_INT_EQ(4 + 2 + 1, t.counters.shared_load_wavefronts);
+        EXPECT_INT_EQ(3, t->counters.shared_load_requests);
+        EXPECT_INT_EQ(4 + 2 + 1, t->counters.shared_load_wavefronts);
     }
-    launch_testing_close(&t);
 }
 
-C_TEST(tensor, stmatrix) {
-    struct launch_testing t;
+LAUNCH_TEST(tensor, stmatrix, TENSOR_PTX) {
     uint32_t in[LANES][4];
     uint16_t zero[64 * 8] = {0};
-    ASSERT_TRUE(launch_testing_open(&t, TENSOR_PTX));
     for (unsigned i = 0; i < LANES * 4; i++) {
         in[i / 4][i % 4] = i * 0x10003 + 7;
     }
     struct {
         uint64_t in, out;
-    } parameters = {launch_testing_upload(&t, in, sizeof in),
-                    launch_testing_upload(&t, zero, sizeof zero)};
+    } parameters = {launch_testing_upload(t, in, sizeof in),
+                    launch_testing_upload(t, zero, sizeof zero)};
     const struct testing_launch launch = {
         .kernel = "stored_matrices", .threads = {LANES}, .parameters = &parameters};
-    if (launch_testing_run_clean(&t, &launch)) {
-        const uint16_t(*rows)[8][8] = launch_testing_result(&t, parameters.out);
+    if (launch_testing_run_clean(t, &launch)) {
+        const uint16_t(*rows)[8][8] = launch_testing_result(t, parameters.out);
         for (int lane = 0; lane < LANES; lane++) {
             for (int n = 0; n < 4; n++) {
                 EXPECT_INT_EQ(in[lane][n], pair(rows[n], lane, false));
@@ -550,26 +530,22 @@ C_TEST(tensor, stmatrix) {
             }
         }
     }
-    launch_testing_close(&t);
 }
 
-C_TEST(tensor, half_a_warp_is_not_enough) {
-    struct launch_testing t;
+LAUNCH_TEST(tensor, half_a_warp_is_not_enough, TENSOR_PTX) {
     uint32_t in[LANES] = {0};
-    ASSERT_TRUE(launch_testing_open(&t, TENSOR_PTX));
     struct {
         uint64_t in, out;
-    } parameters = {launch_testing_upload(&t, in, sizeof in),
-                    launch_testing_upload(&t, NULL, sizeof in)};
+    } parameters = {launch_testing_upload(t, in, sizeof in),
+                    launch_testing_upload(t, NULL, sizeof in)};
     struct testing_launch launch = {
         .kernel = "half_a_warp", .threads = {LANES}, .parameters = &parameters};
-    EXPECT_TRUE(!launch_testing_run(&t, &launch));
-    EXPECT_INT_EQ(SIMT_FAULT_BARRIER, t.fault.kind);
+    EXPECT_TRUE(!launch_testing_run(t, &launch));
+    EXPECT_INT_EQ(SIMT_FAULT_BARRIER, t->fault.kind);
     launch.threads[0] = 16;
-    EXPECT_TRUE(!launch_testing_run(&t, &launch));
-    EXPECT_INT_EQ(SIMT_FAULT_BARRIER, t.fault.kind);
-    EXPECT_TRUE(strstr(t.fault.text, "mma.sync.aligned.m16n8k8") != NULL);
-    launch_testing_close(&t);
+    EXPECT_TRUE(!launch_testing_run(t, &launch));
+    EXPECT_INT_EQ(SIMT_FAULT_BARRIER, t->fault.kind);
+    EXPECT_TRUE(strstr(t->fault.text, "mma.sync.aligned.m16n8k8") != NULL);
 }
 
 /* --- pairs of 8-bit floats, bytes --- */
@@ -586,12 +562,10 @@ static unsigned nearest(enum format f, double x) {
     return best | (signbit(x) ? 0x80 : 0);
 }
 
-C_TEST(tensor, pairs_of_small_floats) {
+LAUNCH_TEST(tensor, pairs_of_small_floats, TENSOR_PTX) {
     enum { PAIRS = 1000 };
-    struct launch_testing t;
     struct rng rng = rng_create(9);
     static float in[PAIRS][2];
-    ASSERT_TRUE(launch_testing_open(&t, TENSOR_PTX));
     for (int i = 0; i < 2 * PAIRS; i++) { /* half of them lie between two neighbours */
         double exponent = (double)rng_below(&rng, 40) - 21;
         double digits = (double)rng_below(&rng, 33) + (i % 4 == 0 ? 0.01 : 0.0);
@@ -600,14 +574,14 @@ C_TEST(tensor, pairs_of_small_floats) {
     struct {
         uint64_t in, bytes, halves;
         int n;
-    } parameters = {launch_testing_upload(&t, in, sizeof in),
-                    launch_testing_upload(&t, NULL, 4 * PAIRS),
-                    launch_testing_upload(&t, NULL, 8 * PAIRS), PAIRS};
+    } parameters = {launch_testing_upload(t, in, sizeof in),
+                    launch_testing_upload(t, NULL, 4 * PAIRS),
+                    launch_testing_upload(t, NULL, 8 * PAIRS), PAIRS};
     const struct testing_launch launch = {
         .kernel = "small_floats", .threads = {LANES}, .parameters = &parameters};
-    if (launch_testing_run_clean(&t, &launch)) {
-        const unsigned char *bytes = launch_testing_result(&t, parameters.bytes);
-        const uint16_t *halves = launch_testing_result(&t, parameters.halves);
+    if (launch_testing_run_clean(t, &launch)) {
+        const unsigned char *bytes = launch_testing_result(t, parameters.bytes);
+        const uint16_t *halves = launch_testing_result(t, parameters.halves);
         for (int i = 0; i < 4 * PAIRS; i++) {
             enum format f = i < 2 * PAIRS ? E4M3 : E5M2;
             double x = (double)in[i / 2 % PAIRS][i % 2];
@@ -618,26 +592,23 @@ C_TEST(tensor, pairs_of_small_floats) {
             }
         }
     }
-    launch_testing_close(&t);
 }
 
-C_TEST(tensor, differences_of_bytes) {
-    struct launch_testing t;
+LAUNCH_TEST(tensor, differences_of_bytes, TENSOR_PTX) {
     struct rng rng = rng_create(10);
     unsigned char a[LANES][4], b[LANES][4];
-    ASSERT_TRUE(launch_testing_open(&t, TENSOR_PTX));
     for (int i = 0; i < LANES * 4; i++) {
         a[i / 4][i % 4] = (unsigned char)rng_below(&rng, 256);
         b[i / 4][i % 4] = (unsigned char)rng_below(&rng, 256);
     }
     struct {
         uint64_t a, b, out;
-    } parameters = {launch_testing_upload(&t, a, sizeof a), launch_testing_upload(&t, b, sizeof b),
-                    launch_testing_upload(&t, NULL, 3 * sizeof a)};
+    } parameters = {launch_testing_upload(t, a, sizeof a), launch_testing_upload(t, b, sizeof b),
+                    launch_testing_upload(t, NULL, 3 * sizeof a)};
     const struct testing_launch launch = {
         .kernel = "byte_differences", .threads = {LANES}, .parameters = &parameters};
-    if (launch_testing_run_clean(&t, &launch)) {
-        const unsigned char(*got)[LANES][4] = launch_testing_result(&t, parameters.out);
+    if (launch_testing_run_clean(t, &launch)) {
+        const unsigned char(*got)[LANES][4] = launch_testing_result(t, parameters.out);
         const uint32_t *sums = (const uint32_t *)(const void *)got[2];
         for (int lane = 0; lane < LANES; lane++) {
             int sum = lane;
@@ -650,5 +621,4 @@ C_TEST(tensor, differences_of_bytes) {
             EXPECT_INT_EQ(sum, sums[lane]);
         }
     }
-    launch_testing_close(&t);
 }

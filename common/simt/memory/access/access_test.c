@@ -9,7 +9,7 @@
 
 #include "common/base/rng.h"
 #include "common/simt/memory/access/memory_harness.h"
-#include "common/testing/testing.h"
+#include "common/testing/fixture.h"
 
 enum { BUFFER = 2048, GUARD_ROW = R64 + 15 };
 
@@ -329,7 +329,11 @@ C_TEST(access, stores_with_full_checks) {
     run_stores(SIMT_CHECK_FULL);
 }
 
-C_TEST(access, modifiers_that_change_nothing_are_accepted) {
+#define HARNESS_TEST(suite, name)                                                      \
+    FIXTURE_TEST(suite, name, struct harness, h, harness_create(h, SIMT_CHECK_BOUNDS), \
+                 harness_free(h))
+
+HARNESS_TEST(access, modifiers_that_change_nothing_are_accepted) {
     static const char *const loads[] = {"ld.volatile.global.u32",
                                         "ld.relaxed.gpu.global.u32",
                                         "ld.acquire.sys.global.u32",
@@ -344,40 +348,34 @@ C_TEST(access, modifiers_that_change_nothing_are_accepted) {
                                         "ld.global.L1::evict_last.u32",
                                         "ldu.global.u32",
                                         "ld.acquire.cta.u32"};
-    struct harness h;
-    ASSERT_TRUE(harness_create(&h, SIMT_CHECK_BOUNDS));
-    uint64_t global = harness_alloc(&h, BUFFER);
-    harness_addresses(&h, R64, global, 4);
+    uint64_t global = harness_alloc(h, BUFFER);
+    harness_addresses(h, R64, global, 4);
     for (uint32_t n = 0; n < BUFFER / 4; n++) {
-        memcpy(harness_host(&h, global) + 4 * n, &n, 4);
+        memcpy(harness_host(h, global) + 4 * n, &n, 4);
     }
     for (size_t i = 0; i < sizeof loads / sizeof *loads; i++) {
-        memset(harness_row(&h, R32), 0, sizeof(union simt_row));
+        memset(harness_row(h, R32), 0, sizeof(union simt_row));
         const struct harness_operands o = {
             .dst = {R32}, .dst_count = 1, .address = R64, .offset = 8};
-        if (!harness_run(&h, loads[i], &o) || harness_row(&h, R32)->u32[31] != 33) {
+        if (!harness_run(h, loads[i], &o) || harness_row(h, R32)->u32[31] != 33) {
             TEST_FAIL("%s", loads[i]);
         }
     }
-    harness_free(&h);
 }
 
-C_TEST(access, unknown_forms_are_refused) {
+HARNESS_TEST(access, unknown_forms_are_refused) {
     static const char *const opcodes[] = {"ld.global.frob.u32", "ld.shared::cluster.u32",
                                           "ld.global",          "ld.global.v4.u32",
                                           "ldmatrix.u32",       "ld.global.pred"};
-    struct harness h;
     struct harness_instruction in;
-    ASSERT_TRUE(harness_create(&h, SIMT_CHECK_BOUNDS));
     const struct harness_operands o = {.dst = {R32}, .dst_count = 1, .address = R64};
     const struct harness_operands st = {.address = R64, .src = {R32}, .src_count = 1};
     for (size_t i = 0; i < sizeof opcodes / sizeof *opcodes; i++) {
-        EXPECT_TRUE(!harness_decode(&h, &in, opcodes[i], &o));
+        EXPECT_TRUE(!harness_decode(h, &in, opcodes[i], &o));
     }
-    EXPECT_TRUE(!harness_decode(&h, &in, "st.const.u32", &st));
-    EXPECT_TRUE(!harness_decode(&h, &in, "st.param.u32", &st));
-    EXPECT_TRUE(!harness_decode(&h, &in, "atom.local.add.u32", &o));
-    harness_free(&h);
+    EXPECT_TRUE(!harness_decode(h, &in, "st.const.u32", &st));
+    EXPECT_TRUE(!harness_decode(h, &in, "st.param.u32", &st));
+    EXPECT_TRUE(!harness_decode(h, &in, "atom.local.add.u32", &o));
 }
 
 /* Lanes of one generic load in global, pinned host, shared and local memory. */
@@ -409,7 +407,7 @@ C_TEST(access, lanes_may_differ_in_space_and_allocation) {
     harness_free(&h);
 }
 
-C_TEST(access, addresses_convert_to_windows_and_back) {
+HARNESS_TEST(access, addresses_convert_to_windows_and_back) {
     static const struct {
         const char *space;
         uint64_t window;
@@ -418,25 +416,22 @@ C_TEST(access, addresses_convert_to_windows_and_back) {
                 {"param", SIMT_PARAMETER_WINDOW},
                 {"global", 0},
                 {"const", 0}};
-    struct harness h;
     char opcode[64];
-    ASSERT_TRUE(harness_create(&h, SIMT_CHECK_BOUNDS));
     for (size_t i = 0; i < 5; i++) {
         const struct harness_operands there = {.dst = {R64 + 1}, .dst_count = 1, .address = R64};
         const struct harness_operands back = {.dst = {R64 + 2}, .dst_count = 1, .address = R64 + 1};
-        harness_mask(&h, 0x7fffffff);
-        harness_addresses(&h, R64, 64, 8);
-        harness_addresses(&h, R64 + 1, 7, 0);
-        harness_addresses(&h, R64 + 2, 7, 0);
+        harness_mask(h, 0x7fffffff);
+        harness_addresses(h, R64, 64, 8);
+        harness_addresses(h, R64 + 1, 7, 0);
+        harness_addresses(h, R64 + 2, 7, 0);
         snprintf(opcode, sizeof opcode, "cvta.%s.u64", rows[i].space);
-        EXPECT_TRUE(harness_run(&h, opcode, &there));
+        EXPECT_TRUE(harness_run(h, opcode, &there));
         snprintf(opcode, sizeof opcode, "cvta.to.%s.u64", rows[i].space);
-        EXPECT_TRUE(harness_run(&h, opcode, &back));
-        EXPECT_TRUE(harness_row(&h, R64 + 1)->u64[3] == rows[i].window + 88);
-        EXPECT_INT_EQ(88, harness_row(&h, R64 + 2)->u64[3]);
-        EXPECT_INT_EQ(7, harness_row(&h, R64 + 2)->u64[31]);
+        EXPECT_TRUE(harness_run(h, opcode, &back));
+        EXPECT_TRUE(harness_row(h, R64 + 1)->u64[3] == rows[i].window + 88);
+        EXPECT_INT_EQ(88, harness_row(h, R64 + 2)->u64[3]);
+        EXPECT_INT_EQ(7, harness_row(h, R64 + 2)->u64[31]);
     }
-    harness_free(&h);
 }
 
 static uint32_t ask_space(struct harness *h, const char *opcode) {
@@ -454,21 +449,18 @@ static uint32_t ask_space(struct harness *h, const char *opcode) {
     return h->warp->predicates[3];
 }
 
-C_TEST(access, isspacep_tells_spaces_apart) {
+HARNESS_TEST(access, isspacep_tells_spaces_apart) {
     static const uint64_t starts[] = {1 << 20, SIMT_SHARED_WINDOW, SIMT_LOCAL_WINDOW,
                                       SIMT_PARAMETER_WINDOW};
-    struct harness h;
-    ASSERT_TRUE(harness_create(&h, SIMT_CHECK_BOUNDS));
     for (uint32_t n = 0; n < SIMT_LANES; n++) {
-        harness_row(&h, R64)->u64[n] = starts[n % 4] + 4 * n;
+        harness_row(h, R64)->u64[n] = starts[n % 4] + 4 * n;
     }
-    harness_mask(&h, 0xfffffff0);
-    h.warp->predicates[3] = 0xf;
-    EXPECT_INT_EQ(0x1111111f, ask_space(&h, "isspacep.global"));
-    EXPECT_INT_EQ(0x2222222f, ask_space(&h, "isspacep.shared"));
-    EXPECT_INT_EQ(0x4444444f, ask_space(&h, "isspacep.local"));
-    EXPECT_INT_EQ(0x8888888f, ask_space(&h, "isspacep.param"));
-    harness_free(&h);
+    harness_mask(h, 0xfffffff0);
+    h->warp->predicates[3] = 0xf;
+    EXPECT_INT_EQ(0x1111111f, ask_space(h, "isspacep.global"));
+    EXPECT_INT_EQ(0x2222222f, ask_space(h, "isspacep.shared"));
+    EXPECT_INT_EQ(0x4444444f, ask_space(h, "isspacep.local"));
+    EXPECT_INT_EQ(0x8888888f, ask_space(h, "isspacep.param"));
 }
 
 C_TEST(access, hints_and_fences_run) {
@@ -485,24 +477,21 @@ C_TEST(access, hints_and_fences_run) {
 }
 
 /* What ldmatrix, cp.async and the like are built on. */
-C_TEST(access, places_are_told_and_counted) {
-    struct harness h;
+HARNESS_TEST(access, places_are_told_and_counted) {
     struct simt_access access = {
         .space = PTX_SHARED, .kind = SIMT_READ, .bytes = 16, .counted = true};
     unsigned char *host[SIMT_LANES] = {NULL};
     const struct simt_instruction none = {.guard = -1};
-    ASSERT_TRUE(harness_create(&h, SIMT_CHECK_BOUNDS));
     for (uint32_t n = 0; n < SIMT_LANES; n++) {
         access.addresses[n] = 16 * n;
     }
-    EXPECT_TRUE(simt_access_resolve(h.warp, &none, &access, host));
-    EXPECT_TRUE(host[31] == h.block.shared + 496);
-    simt_access_cache_tally(h.block.cache, &h.counters, NULL);
-    EXPECT_INT_EQ(4, h.counters.shared_load_wavefronts);
+    EXPECT_TRUE(simt_access_resolve(h->warp, &none, &access, host));
+    EXPECT_TRUE(host[31] == h->block.shared + 496);
+    simt_access_cache_tally(h->block.cache, &h->counters, NULL);
+    EXPECT_INT_EQ(4, h->counters.shared_load_wavefronts);
     access.addresses[7] = HARNESS_SHARED;
-    EXPECT_TRUE(!simt_access_resolve(h.warp, &none, &access, host));
-    EXPECT_INT_EQ(7, h.block.fault.thread[0]);
-    harness_free(&h);
+    EXPECT_TRUE(!simt_access_resolve(h->warp, &none, &access, host));
+    EXPECT_INT_EQ(7, h->block.fault.thread[0]);
 }
 
 C_TEST(access, wild_accesses_without_checks_do_nothing) {

@@ -9,7 +9,7 @@
 
 #include "common/base/rng.h"
 #include "common/simt/memory/access/memory_harness.h"
-#include "common/testing/testing.h"
+#include "common/testing/fixture.h"
 
 enum { WORDS = 16 };
 
@@ -173,57 +173,55 @@ static float sum_in_order(float start, const float values[SIMT_LANES]) {
     return start;
 }
 
-C_TEST(atomics, floats_add_in_lane_order) {
-    struct harness h;
+#define HARNESS_TEST(suite, name)                                                      \
+    FIXTURE_TEST(suite, name, struct harness, h, harness_create(h, SIMT_CHECK_BOUNDS), \
+                 harness_free(h))
+
+HARNESS_TEST(atomics, floats_add_in_lane_order) {
     struct rng rng = rng_create(6);
-    ASSERT_TRUE(harness_create(&h, SIMT_CHECK_BOUNDS));
-    uint64_t global = harness_alloc(&h, 256);
+    uint64_t global = harness_alloc(h, 256);
     const struct harness_operands f32 = {.address = R64, .src = {R32}, .src_count = 1};
     const struct harness_operands f64 = {.address = R64, .src = {R64 + 1}, .src_count = 1};
     double want = 0.25, got;
     float sum;
-    memcpy(harness_host(&h, global), &want, 8);
-    memset(harness_host(&h, global) + 8, 0, 8);
+    memcpy(harness_host(h, global), &want, 8);
+    memset(harness_host(h, global) + 8, 0, 8);
     for (size_t n = 0; n < SIMT_LANES; n++) {
-        harness_row(&h, R32)->f32[n] = rng_normal(&rng);
-        harness_row(&h, R64 + 1)->f64[n] = rng_normal(&rng) * 1e-3;
-        want += harness_row(&h, R64 + 1)->f64[n];
+        harness_row(h, R32)->f32[n] = rng_normal(&rng);
+        harness_row(h, R64 + 1)->f64[n] = rng_normal(&rng) * 1e-3;
+        want += harness_row(h, R64 + 1)->f64[n];
     }
-    harness_addresses(&h, R64, global, 0);
-    EXPECT_TRUE(harness_run(&h, "red.global.add.f64", &f64));
-    memcpy(&got, harness_host(&h, global), 8);
+    harness_addresses(h, R64, global, 0);
+    EXPECT_TRUE(harness_run(h, "red.global.add.f64", &f64));
+    memcpy(&got, harness_host(h, global), 8);
     EXPECT_TRUE(got == want);
-    harness_addresses(&h, R64, global + 8, 0);
-    EXPECT_TRUE(harness_run(&h, "red.global.add.f32", &f32));
-    memcpy(&sum, harness_host(&h, global) + 8, 4);
-    EXPECT_TRUE(sum == sum_in_order(0.0f, harness_row(&h, R32)->f32));
-    harness_free(&h);
+    harness_addresses(h, R64, global + 8, 0);
+    EXPECT_TRUE(harness_run(h, "red.global.add.f32", &f32));
+    memcpy(&sum, harness_host(h, global) + 8, 4);
+    EXPECT_TRUE(sum == sum_in_order(0.0f, harness_row(h, R32)->f32));
 }
 
 /* fp32 sums flush subnormals in global memory and keep them in shared memory. */
-C_TEST(atomics, subnormals) {
-    struct harness h;
+HARNESS_TEST(atomics, subnormals) {
     const float tiny = 0x1p-140f;
     float got;
-    ASSERT_TRUE(harness_create(&h, SIMT_CHECK_BOUNDS));
-    uint64_t global = harness_alloc(&h, 256);
+    uint64_t global = harness_alloc(h, 256);
     const struct harness_operands o = {.address = R64, .src = {R32}, .src_count = 1};
-    harness_row(&h, R32)->f32[0] = -tiny;
-    harness_mask(&h, 1);
-    harness_addresses(&h, R64, global, 0);
-    memset(harness_host(&h, global), 0, 4);
-    EXPECT_TRUE(harness_run(&h, "red.global.add.f32", &o));
-    memcpy(&got, harness_host(&h, global), 4);
+    harness_row(h, R32)->f32[0] = -tiny;
+    harness_mask(h, 1);
+    harness_addresses(h, R64, global, 0);
+    memset(harness_host(h, global), 0, 4);
+    EXPECT_TRUE(harness_run(h, "red.global.add.f32", &o));
+    memcpy(&got, harness_host(h, global), 4);
     EXPECT_TRUE(got == 0.0f);
-    harness_addresses(&h, R64, 0, 0);
-    EXPECT_TRUE(harness_run(&h, "red.shared.add.f32", &o));
-    memcpy(&got, h.block.shared, 4);
+    harness_addresses(h, R64, 0, 0);
+    EXPECT_TRUE(harness_run(h, "red.shared.add.f32", &o));
+    memcpy(&got, h->block.shared, 4);
     EXPECT_TRUE(got == -tiny);
-    harness_free(&h);
 }
 
 /* Halves with known sums: 1 + 2^-10 is the next fp16, 1 + 2^-11 rounds to even. */
-C_TEST(atomics, halves) {
+HARNESS_TEST(atomics, halves) {
     static const struct {
         const char *opcode;
         uint32_t old, b, want;
@@ -238,66 +236,57 @@ C_TEST(atomics, halves) {
                 {"red.global.add.noftz.bf16", 0x3f80, 0x3b80, 0x3f80, R16},
                 {"red.global.add.noftz.bf16", 0x3f81, 0x3b80, 0x3f82, R16},
                 {"red.global.add.noftz.bf16x2", 0x40003f80, 0x40003f80, 0x40804000, R32}};
-    struct harness h;
-    ASSERT_TRUE(harness_create(&h, SIMT_CHECK_BOUNDS));
-    uint64_t global = harness_alloc(&h, 256);
-    harness_mask(&h, 1);
-    harness_addresses(&h, R64, global, 0);
+    uint64_t global = harness_alloc(h, 256);
+    harness_mask(h, 1);
+    harness_addresses(h, R64, global, 0);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const struct harness_operands o = {.address = R64, .src = {rows[i].data}, .src_count = 1};
         uint32_t got = 0;
-        memcpy(harness_host(&h, global), &rows[i].old, 4);
-        harness_row(&h, rows[i].data)->u32[0] = rows[i].b;
-        EXPECT_TRUE(harness_run(&h, rows[i].opcode, &o));
-        memcpy(&got, harness_host(&h, global), 4);
+        memcpy(harness_host(h, global), &rows[i].old, 4);
+        harness_row(h, rows[i].data)->u32[0] = rows[i].b;
+        EXPECT_TRUE(harness_run(h, rows[i].opcode, &o));
+        memcpy(&got, harness_host(h, global), 4);
         EXPECT_INT_EQ(rows[i].want, got);
     }
-    harness_free(&h);
 }
 
-C_TEST(atomics, vectors) {
-    struct harness h;
+HARNESS_TEST(atomics, vectors) {
     float got[4], old[4];
-    ASSERT_TRUE(harness_create(&h, SIMT_CHECK_BOUNDS));
-    uint64_t global = harness_alloc(&h, 256);
+    uint64_t global = harness_alloc(h, 256);
     const float start[4] = {1, 2, 3, 4};
     const struct harness_operands o = {.dst = {R32 + 4, R32 + 5, R32 + 6, R32 + 7},
                                        .dst_count = 4,
                                        .address = R64,
                                        .src = {R32, R32 + 1, R32 + 2, R32 + 3},
                                        .src_count = 4};
-    memcpy(harness_host(&h, global), start, sizeof start);
-    harness_mask(&h, 3);
-    harness_addresses(&h, R64, global, 0);
+    memcpy(harness_host(h, global), start, sizeof start);
+    harness_mask(h, 3);
+    harness_addresses(h, R64, global, 0);
     for (int e = 0; e < 4; e++) {
-        harness_row(&h, R32 + e)->f32[0] = 10.0f * (float)e;
-        harness_row(&h, R32 + e)->f32[1] = 0.5f;
+        harness_row(h, R32 + e)->f32[0] = 10.0f * (float)e;
+        harness_row(h, R32 + e)->f32[1] = 0.5f;
     }
-    EXPECT_TRUE(harness_run(&h, "atom.global.add.v4.f32", &o));
-    memcpy(got, harness_host(&h, global), sizeof got);
+    EXPECT_TRUE(harness_run(h, "atom.global.add.v4.f32", &o));
+    memcpy(got, harness_host(h, global), sizeof got);
     for (int e = 0; e < 4; e++) {
-        old[e] = harness_row(&h, R32 + 4 + e)->f32[1];
+        old[e] = harness_row(h, R32 + 4 + e)->f32[1];
         EXPECT_NEAR(start[e] + 10.0 * e + 0.5, got[e], 0);
         EXPECT_NEAR(start[e] + 10.0 * e, old[e], 0);
     }
-    harness_free(&h);
 }
 
-C_TEST(atomics, forms_that_do_not_exist_are_refused) {
+HARNESS_TEST(atomics, forms_that_do_not_exist_are_refused) {
     static const char *const opcodes[] = {
         "atom.global.min.f32", "atom.global.add.f16", "atom.global.inc.s32", "atom.global.xor.f32",
         "atom.global.mul.u32", "atom.global.add.b32", "atom.const.add.u32"};
-    struct harness h;
     struct harness_instruction in;
-    ASSERT_TRUE(harness_create(&h, SIMT_CHECK_BOUNDS));
     const struct harness_operands o = {
         .dst = {R32}, .dst_count = 1, .address = R64, .src = {R32}, .src_count = 1};
     for (size_t i = 0; i < sizeof opcodes / sizeof *opcodes; i++) {
-        EXPECT_TRUE(!harness_decode(&h, &in, opcodes[i], &o));
+        EXPECT_TRUE(!harness_decode(h, &in, opcodes[i], &o));
     }
-    EXPECT_TRUE(harness_decode(&h, &in, "atom.acq_rel.gpu.global.add.u32", &o));
-    EXPECT_TRUE(!harness_decode(&h, &in, "atom.global.cas.b32", &o));
-    harness_free(&h);
+    EXPECT_TRUE(harness_decode(h, &in, "atom.acq_rel.gpu.global.add.u32", &o));
+    EXPECT_TRUE(!harness_decode(h, &in, "atom.global.cas.b32", &o));
 }
 
 enum { THREADS = 4, ROUNDS = 2000 };

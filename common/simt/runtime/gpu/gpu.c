@@ -11,6 +11,18 @@
 #define MIB (KIB * 1024)
 #define GIB (MIB * 1024)
 
+/* Shared memory since Ampere, in KiB a multiprocessor: one KiB of each block is the driver's. */
+#define SHARED_MEMORY(shared, with_l1)                                             \
+    .shared_per_multiprocessor = (shared)*KIB, .shared_optin = ((shared)-1) * KIB, \
+    .l1_and_shared = (with_l1)*KIB, .shared_reserved = KIB, .shared_unit = 128
+
+/* Both SXM boards of Hopper carry this chip; they differ in their memory. */
+#define HOPPER_CHIP                                                                         \
+    .major = 9, .minor = 0, .multiprocessors = 132, .clock_khz = 1980000,                   \
+    .threads_per_multiprocessor = 2048, .blocks_per_multiprocessor = 32, .double_ratio = 2, \
+    .bus = 55, .float_lanes = 128, .tensor_flops = 2560, .l1_bytes_per_clock = 128,         \
+    .l2_bandwidth = 7000, .l2_latency = 263, .memory_latency = 479, SHARED_MEMORY(228, 256)
+
 static const struct simt_gpu GPUS[] = {
     {.key = "t4",
      .name = "Tesla T4",
@@ -48,11 +60,7 @@ static const struct simt_gpu GPUS[] = {
      .bus_bits = 384,
      .memory_bytes = 24 * GIB,
      .l2_bytes = 72 * MIB,
-     .shared_per_multiprocessor = 100 * KIB,
-     .shared_optin = 99 * KIB,
-     .l1_and_shared = 128 * KIB,
-     .shared_reserved = KIB,
-     .shared_unit = 128,
+     SHARED_MEMORY(100, 128),
      .threads_per_multiprocessor = 1536,
      .blocks_per_multiprocessor = 24,
      .double_ratio = 64,
@@ -74,11 +82,7 @@ static const struct simt_gpu GPUS[] = {
      .bus_bits = 5120,
      .memory_bytes = 80 * GIB,
      .l2_bytes = 40 * MIB,
-     .shared_per_multiprocessor = 164 * KIB,
-     .shared_optin = 163 * KIB,
-     .l1_and_shared = 192 * KIB,
-     .shared_reserved = KIB,
-     .shared_unit = 128,
+     SHARED_MEMORY(164, 192),
      .threads_per_multiprocessor = 2048,
      .blocks_per_multiprocessor = 32,
      .double_ratio = 2,
@@ -92,56 +96,20 @@ static const struct simt_gpu GPUS[] = {
      .memory_latency = 466},
     {.key = "h100",
      .name = "NVIDIA H100 80GB HBM3",
-     .major = 9,
-     .minor = 0,
-     .multiprocessors = 132,
-     .clock_khz = 1980000,
+     HOPPER_CHIP,
      .memory_clock_khz = 2619000,
      .bus_bits = 5120,
      .memory_bytes = 80 * GIB,
      .l2_bytes = 50 * MIB,
-     .shared_per_multiprocessor = 228 * KIB,
-     .shared_optin = 227 * KIB,
-     .l1_and_shared = 256 * KIB,
-     .shared_reserved = KIB,
-     .shared_unit = 128,
-     .threads_per_multiprocessor = 2048,
-     .blocks_per_multiprocessor = 32,
-     .double_ratio = 2,
-     .bandwidth = 3352,
-     .bus = 55,
-     .float_lanes = 128,
-     .tensor_flops = 2560,
-     .l1_bytes_per_clock = 128,
-     .l2_bandwidth = 7000,
-     .l2_latency = 263,
-     .memory_latency = 479},
+     .bandwidth = 3352},
     {.key = "h200",
      .name = "NVIDIA H200",
-     .major = 9,
-     .minor = 0,
-     .multiprocessors = 132,
-     .clock_khz = 1980000,
+     HOPPER_CHIP,
      .memory_clock_khz = 3201000,
      .bus_bits = 6016,
      .memory_bytes = 150109880320,
      .l2_bytes = 60 * MIB,
-     .shared_per_multiprocessor = 228 * KIB,
-     .shared_optin = 227 * KIB,
-     .l1_and_shared = 256 * KIB,
-     .shared_reserved = KIB,
-     .shared_unit = 128,
-     .threads_per_multiprocessor = 2048,
-     .blocks_per_multiprocessor = 32,
-     .double_ratio = 2,
-     .bandwidth = 4800,
-     .bus = 55,
-     .float_lanes = 128,
-     .tensor_flops = 2560,
-     .l1_bytes_per_clock = 128,
-     .l2_bandwidth = 7000,
-     .l2_latency = 263,
-     .memory_latency = 479},
+     .bandwidth = 4800},
 };
 
 enum { GPU_COUNT = sizeof GPUS / sizeof *GPUS };
