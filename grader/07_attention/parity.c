@@ -18,7 +18,7 @@
 #include "grader/isolation/remote.h"
 #include "labs/07_attention/attention.h"
 #include "labs/07_attention/problem/case.h"
-#include "labs/07_attention/problem/lists.h"
+#include "labs/07_attention/problem/test_cases.h"
 
 /* Seconds for a call that takes well under one, on the slowest machine and with all checks. */
 enum { PATIENCE = 20 };

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/bench/device/device_peaks.h"
-#include "common/bench/ladder/ladder_table.h"
+#include "common/bench/ladder/ladder_columns.h"
 
 /* Device memory on simt is the host's. */
 #define SIMT_BYTES ((size_t)1 << 30)

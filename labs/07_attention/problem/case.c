@@ -354,18 +354,6 @@ enum status attention_case_run(struct attention_case *c, attention_function *run
     return attention_case_read(c, stream, error);
 }
 
-static struct tolerance tolerance_of(const struct attention_spec *s) {
-    double size = fmax(1.0, (double)s->loudness);
-    double score = tolerance_dot_f32(s->HS, size).absolute + 0x1p-21;
-    double rounding = nn_dtype_rounding(s->dtype);
-    double largest_value = 4.0;
-    return (struct tolerance){
-        .absolute = largest_value * (score + (s->dtype == NN_F32 ? 0.0 : rounding)),
-        .relative = rounding,
-        .norm = 4.0 * score + 2.0 * rounding,
-    };
-}
-
 /* Outside the result's elements every byte must still be what it was. */
 static bool out_intact(const struct attention_case *c) {
     size_t e = nn_dtype_bytes(c->spec.dtype), row = c->spec.NH * c->spec.HS * e;
@@ -400,7 +388,7 @@ static bool inputs_intact(const struct attention_case *c) {
 bool attention_case_check(const struct attention_case *c, char *text, size_t size) {
     size_t columns = c->spec.NH * c->spec.HS;
     struct comparison result =
-        compare_f32(c->got, c->want, c->q_tokens * columns, tolerance_of(&c->spec));
+        compare_f32(c->got, c->want, c->q_tokens * columns, attention_case_tolerance(&c->spec));
     if (!result.pass) {
         comparison_describe(&result, columns, text, size);
     } else if (!out_intact(c)) {

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "common/base/rng.h"
+#include "common/testing/compare.h"
 #include "labs/07_attention/attention.h"
 
 #ifdef __cplusplus
@@ -110,13 +111,17 @@ MUST_CHECK enum status attention_case_run(struct attention_case *c, attention_fu
                                           device_stream stream, struct error *error);
 
 /**
- * @brief Is the last run's result right?
+ * @brief How far a result may be from the oracle's.
  *
- * Tolerance. A result is an average of values, so an error of d in the scores moves it by d times a
+ * A result is an average of values, so an error of d in the scores moves it by d times a
  * value at most: fp32 scores err like a dot product of length HS (tolerance_dot_f32()), times their
  * size. In fp16 and bf16 the weights are rounded once before they multiply, and the result once:
  * each a rounding of the format, relative to the values and to the result.
- *
+ */
+struct tolerance attention_case_tolerance(const struct attention_spec *spec);
+
+/**
+ * @brief Is the last run's result right, by attention_case_tolerance()?
  * @param text receives what is wrong
  */
 MUST_CHECK bool attention_case_check(const struct attention_case *c, char *text, size_t size);

@@ -5,7 +5,7 @@
 #include "common/testing/testing.h"
 #include "labs/07_attention/attention.h"
 #include "labs/07_attention/problem/case.h"
-#include "labs/07_attention/problem/lists.h"
+#include "labs/07_attention/problem/test_cases.h"
 #include "solutions/07_attention/steps/ladder.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))

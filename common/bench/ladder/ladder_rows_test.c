@@ -1,5 +1,5 @@
 /* Steps that are right, wrong and slow, as rows of a table. */
-#include "common/bench/ladder_rows.h"
+#include "common/bench/ladder/ladder_rows.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /**
- * @file kv_check.c
+ * @file kv_arguments.c
  * @brief Checks calls of kv_linear() and kv_attention() against the contract.
  */
 #include <math.h>

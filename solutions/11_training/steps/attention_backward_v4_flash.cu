@@ -1,5 +1,5 @@
 /**
- * @file training_v4_flash.cu
+ * @file attention_backward_v4_flash.cu
  * @brief Attention: tiles of p and ds in shared memory, computed again where they are needed.
  *
  * Changes since v3 (attention as in v1): no matrix goes to memory. A block owns rows whose

@@ -1,5 +1,5 @@
 /**
- * @file training_v5_tensor.cu
+ * @file attention_backward_v5_tensor.cu
  * @brief Attention in bf16: all products on tensor cores, through mma.sync.
  *
  * Changes since v4, for bf16 only: the kernel is backward_tile.cuh's. p and ds never leave
@@ -16,7 +16,7 @@
  *
  * v4 serves fp32, and GPUs without these instructions or with less shared memory.
  */
-#include "solutions/11_training/steps/backward_tile.cuh"
+#include "solutions/11_training/steps/attention_backward_tile.cuh"
 
 template <typename TILE, bool KEYS_OWN>
 static enum status launch_kernel(const struct attention_backward_problem *p, void *scratch,

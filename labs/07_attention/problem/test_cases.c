@@ -1,4 +1,4 @@
-#include "labs/07_attention/problem/lists.h"
+#include "labs/07_attention/problem/test_cases.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 

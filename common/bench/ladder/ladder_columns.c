@@ -1,11 +1,11 @@
 /* One table: its steps measured, printed, recorded and drawn. */
-#include "common/bench/ladder/ladder_table.h"
+#include "common/bench/ladder/ladder_columns.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/bench/ladder_rows.h"
+#include "common/bench/ladder/ladder_rows.h"
 
 struct table {
     const struct ladder_bench *bench;

@@ -1,5 +1,5 @@
 /**
- * @file training_check.c
+ * @file training_arguments.c
  * @brief Is a call of one of lab 11's functions one that the contract allows? And how much scratch
  *        memory attention's gradient is given.
  */

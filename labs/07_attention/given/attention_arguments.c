@@ -1,5 +1,5 @@
 /**
- * @file attention_check.c
+ * @file attention_arguments.c
  * @brief Is a call of attention() one that the contract allows?
  */
 #include <math.h>

@@ -1,5 +1,5 @@
 /**
- * @file backward_tile.cuh
+ * @file attention_backward_tile.cuh
  * @brief v5's kernel: all five products on tensor cores, p and ds in registers.
  *
  * A block of four warps owns 64 * M_TILES rows, a warp 16 * M_TILES of them, and loops over tiles
@@ -14,8 +14,8 @@
  * Banks: rows are HS + 8 elements apart, an odd number of 16-byte vectors, so the eight rows of an
  * ldmatrix lie in different banks.
  */
-#ifndef WARPBOOK_SOLUTIONS_11_TRAINING_STEPS_BACKWARD_TILE_CUH_
-#define WARPBOOK_SOLUTIONS_11_TRAINING_STEPS_BACKWARD_TILE_CUH_
+#ifndef WARPBOOK_SOLUTIONS_11_TRAINING_STEPS_ATTENTION_BACKWARD_TILE_CUH_
+#define WARPBOOK_SOLUTIONS_11_TRAINING_STEPS_ATTENTION_BACKWARD_TILE_CUH_
 
 #include <math.h>
 

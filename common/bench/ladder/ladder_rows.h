@@ -3,8 +3,8 @@
  * @brief A ladder of kernels in a bench: its steps checked and timed one after another, as rows of
  * a table and points under the roofline.
  */
-#ifndef WARPBOOK_COMMON_BENCH_LADDER_ROWS_H_
-#define WARPBOOK_COMMON_BENCH_LADDER_ROWS_H_
+#ifndef WARPBOOK_COMMON_BENCH_LADDER_LADDER_ROWS_H_
+#define WARPBOOK_COMMON_BENCH_LADDER_LADDER_ROWS_H_
 
 #include <stdbool.h>
 #include <stddef.h>

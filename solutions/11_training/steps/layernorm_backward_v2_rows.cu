@@ -1,5 +1,5 @@
 /**
- * @file training_v2_rows.cu
+ * @file layernorm_backward_v2_rows.cu
  * @brief LayerNorm: a warp or a block a row; the columns' sums stay in registers from row to row.
  *
  * Changes since v1: a row is read once, in vectors of 16 bytes, and kept until its two means are

@@ -1,9 +1,9 @@
 /**
- * @file ladder_table.h
+ * @file ladder_columns.h
  * @brief One table of a ladder's bench: all steps on one shape. Private to the driver.
  */
-#ifndef WARPBOOK_COMMON_BENCH_LADDER_LADDER_TABLE_H_
-#define WARPBOOK_COMMON_BENCH_LADDER_LADDER_TABLE_H_
+#ifndef WARPBOOK_COMMON_BENCH_LADDER_LADDER_COLUMNS_H_
+#define WARPBOOK_COMMON_BENCH_LADDER_LADDER_COLUMNS_H_
 
 #include "common/bench/ladder/ladder_bench.h"
 

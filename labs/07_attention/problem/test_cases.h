@@ -1,10 +1,10 @@
 /**
- * @file lists.h
+ * @file test_cases.h
  * @brief Lists of attention problems: what the graded kernel is tried on, and each step of the
  * ladder.
  */
-#ifndef WARPBOOK_LABS_07_ATTENTION_PROBLEM_LISTS_H_
-#define WARPBOOK_LABS_07_ATTENTION_PROBLEM_LISTS_H_
+#ifndef WARPBOOK_LABS_07_ATTENTION_PROBLEM_TEST_CASES_H_
+#define WARPBOOK_LABS_07_ATTENTION_PROBLEM_TEST_CASES_H_
 
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
 /**
- * @file rows.cu
+ * @file embedding.cu
  * @brief Rows of tables: looked up, gathered, scattered, and their gradient without atomics.
  *
  * Looking up, gathering and scattering: a warp a row, eight rows a block, a lane every 32nd vector

@@ -1,4 +1,4 @@
-#include "common/bench/ladder_rows.h"
+#include "common/bench/ladder/ladder_rows.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /**
- * @file training_v3_one_pass.cu
+ * @file adamw_v3_one_pass.cu
  * @brief AdamW: one kernel, each number read and written once.
  *
  * Changes since v1: what its five kernels do to a parameter is done while the parameter is in
