@@ -1,6 +1,6 @@
 /**
  * @file calls.h
- * @brief What the grader of lab 06 asks its workers for.
+ * @brief Calls from the grader of lab 06 to its workers.
  */
 #ifndef WARPBOOK_GRADER_06_FUSED_EPILOGUES_CALLS_H_
 #define WARPBOOK_GRADER_06_FUSED_EPILOGUES_CALLS_H_

@@ -1,5 +1,5 @@
 /*
- * Lab 06, speedup: launches of each operation, what the linear layers of a BERT layer take beyond
+ * Lab 06, speedup: launches of each operation, time of the linear layers of a BERT layer beyond
  * their matmuls, and BERT. On a GPU time is measured and the fastest of several calls counts, on
  * both sides; on simt it is modelled, and one call is as good as many.
  */
@@ -150,7 +150,7 @@ static double flops_of(const struct fused_problem *p) {
     return 2.0 * (double)p->M * (double)p->N * (double)p->K;
 }
 
-/* What the GPU's fp32 units need for the product at best. */
+/* The shortest time that the GPU's fp32 units allow for the product. */
 static double least_ms(const struct fused_problem *p, const struct grader_gpu *gpu) {
     return 1e3 * flops_of(p) / gpu->properties.peak_flops;
 }
@@ -277,7 +277,7 @@ static void compare_models(const struct remote_bert_job *job, const struct grade
     }
 }
 
-/* What is faster alone and slower in the model is not faster. */
+/* Operations that are faster alone must not make the model slower. */
 C_TEST(speedup, model_is_not_slower) {
     struct grader_gpu gpu;
     int32_t ids[SENTENCES * TOKENS];

@@ -1,6 +1,6 @@
 /**
  * @file calls.h
- * @brief What the grader of lab 07 asks its workers for.
+ * @brief Calls from the grader of lab 07 to its workers.
  */
 #ifndef WARPBOOK_GRADER_07_ATTENTION_CALLS_H_
 #define WARPBOOK_GRADER_07_ATTENTION_CALLS_H_

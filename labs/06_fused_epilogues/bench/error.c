@@ -17,7 +17,7 @@ struct block_weights {
     float norm_weight[C], norm_bias[C];
 };
 
-/* What is rounded to fp16: the result of every operator, or of every fusion; the sum of all blocks,
+/* The values rounded to fp16: results of every operator, or of every fusion; the sum of all blocks,
    x, or not. Only additions to x are left in fp32 where x is. */
 struct storage {
     const char *name;

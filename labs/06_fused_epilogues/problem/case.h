@@ -1,6 +1,6 @@
 /**
  * @file case.h
- * @brief One graded call of lab 06: its inputs in guarded device memory, and what came of it.
+ * @brief A random call of lab 06 in device memory with canaries, and the check of its result.
  */
 #ifndef WARPBOOK_LABS_06_FUSED_EPILOGUES_PROBLEM_CASE_H_
 #define WARPBOOK_LABS_06_FUSED_EPILOGUES_PROBLEM_CASE_H_

@@ -127,7 +127,7 @@ static struct moments moments_of(const struct fused_data *data, size_t m) {
     return (struct moments){mean, sqrt(variance)};
 }
 
-static void finish_row(struct fused_data *data, size_t m) {
+static void expect_result(struct fused_data *data, size_t m) {
     const struct fused_problem *p = &data->problem;
     struct moments moments = {0.0, 1.0};
     if (normalises(p->op)) {
@@ -164,7 +164,7 @@ enum status fused_data_create(struct fused_data *data, enum fused_op op, struct 
     make_inputs(data, flavour, rng);
     for (size_t m = 0; m < M; m++) {
         expect_row(data, m, in);
-        finish_row(data, m);
+        expect_result(data, m);
     }
     free(in);
     return STATUS_OK;

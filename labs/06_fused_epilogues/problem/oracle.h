@@ -24,7 +24,7 @@ struct fused_shape {
     size_t M, N, K;
 };
 
-/** What the inputs are like. */
+/** Properties of the inputs. */
 struct fused_flavour {
     enum nn_activation f;
     float eps;
@@ -36,7 +36,7 @@ struct fused_data {
     struct fused_problem problem; /**< pointers to host memory, NULL where there is nothing; out and
                                        sum are NULL */
     size_t in_columns;            /**< K, or N where nothing is multiplied */
-    double *sum;                  /**< (M, N): what goes into the LayerNorm, or the result */
+    double *sum;                  /**< (M, N): the input of the LayerNorm, or the result */
     double *out;                  /**< (M, N) */
     float *values;                /**< all inputs */
     float largest_weight;         /**< of the LayerNorm, its absolute value */
@@ -55,8 +55,9 @@ void fused_data_free(struct fused_data *data);
  * @brief Compares a result with the oracle's.
  *
  * With u = 2^-24. A sum of K products of numbers about 1 is off by 4 u K^(3/4) sqrt(K) at most
- * (tolerance_dot_f32()), what is added to it by a few u. An activation's slope is below 1.2. A
- * LayerNorm divides the error by the row's standard deviation, and adds that of its own sums, u (8
+ * (tolerance_dot_f32()), the sum with bias and residual by a few u. An activation's slope is
+ * below 1.2. A LayerNorm divides the error by the row's standard deviation, and adds that of its
+ * own sums, u (8
  * + sqrt(N)) of the row's mean and deviation.
  *
  * @param got  (M, N)

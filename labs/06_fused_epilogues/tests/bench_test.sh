@@ -29,5 +29,5 @@ grep -q '"launches"' "$WARPBOOK_RESULTS" || fail "launches are not recorded"
 
 # All seven operations, one step alone.
 one_step 7 --quick --all --shape 9,8,7
-fails_cleanly --quick --op linear --shape 8,8,8
+fails_cleanly --quick --all --op linear --shape 8,8,8
 finish

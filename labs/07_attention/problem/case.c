@@ -101,7 +101,7 @@ static size_t extent(size_t tokens, size_t row, size_t stride) {
     return tokens == 0 ? 0 : (tokens - 1) * stride + row;
 }
 
-/* A tensor's rows in the format, `stride` apart, NaN between them and where a key is hidden. */
+/* A tensor's rows in the format, `stride` apart, NaN between them and where a key is masked. */
 static void store_rows(unsigned char *to, const float *from, size_t tokens, size_t row,
                        size_t stride, const uint8_t *mask, enum nn_dtype dtype) {
     for (size_t t = 0; t < tokens; t++) {

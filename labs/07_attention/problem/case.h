@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-/** Which keys a mask hides. */
+/** Keys that the mask excludes. */
 enum attention_case_mask {
     MASK_NONE,
     MASK_PADDING, /**< keys from a random length on, a length a sequence, at least 1 */
@@ -27,7 +27,7 @@ enum attention_case_mask {
     MASK_ALL      /**< all of every second sequence, the first one included */
 };
 
-/** How memory is laid out beside what the contract allows anyway. */
+/** Layout of q, k, v and out in memory. */
 enum attention_case_layout {
     LAYOUT_SEPARATE, /**< q, k, v and out contiguous */
     LAYOUT_JOINED,   /**< q, k, v thirds of one matrix, as BERT has them; needs NH = KVH, T = S */
@@ -51,7 +51,7 @@ struct attention_case {
     struct attention_spec spec;
     struct attention_problem problem;
     float *q, *k,
-        *v;        /**< host, as stored: rounded to the dtype; hidden keys' as the oracle reads */
+        *v;        /**< host, as stored: rounded to the dtype; masked keys' as the oracle reads */
     uint8_t *mask; /**< host, (B, S), or NULL */
     double *want;  /**< host, (query tokens, NH, HS) */
     float *got;    /**< host, as want: what the last run wrote */
@@ -71,7 +71,7 @@ struct attention_case {
  * @brief Makes values, result and device memory.
  * @param seed    same seed, same values
  * @param guarded canaries around out; on simt better without: it watches the allocation's end
- * @return STATUS_OK, STATUS_OUT_OF_MEMORY, or what the device says
+ * @return STATUS_OK, STATUS_OUT_OF_MEMORY, or the status of the device
  */
 MUST_CHECK enum status attention_case_create(struct attention_case *c,
                                              const struct attention_spec *spec, uint64_t seed,

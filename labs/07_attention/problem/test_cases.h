@@ -1,7 +1,6 @@
 /**
  * @file test_cases.h
- * @brief Lists of attention problems: what the graded kernel is tried on, and each step of the
- * ladder.
+ * @brief Lists of attention problems, for the graded kernel and for each step of the ladder.
  */
 #ifndef WARPBOOK_LABS_07_ATTENTION_PROBLEM_TEST_CASES_H_
 #define WARPBOOK_LABS_07_ATTENTION_PROBLEM_TEST_CASES_H_
@@ -18,7 +17,7 @@ enum attention_topic {
     TOPIC_EMPTY, /**< sizes of 0 */
     TOPIC_CAUSAL,
     TOPIC_GROUPED_HEADS,
-    TOPIC_MASKS, /**< hidden keys are NaN on the device */
+    TOPIC_MASKS, /**< masked keys are NaN on the device */
     TOPIC_PACKED,
     TOPIC_LAYOUTS,
     TOPIC_LARGE_SCORES, /**< e^x of them is infinite without the largest subtracted */

@@ -32,7 +32,7 @@ struct identity {
     }
 };
 
-/* The larger one of x and 0; NaN stays NaN. */
+/* max(x, 0), and NaN for NaN. */
 static __device__ __forceinline__ float positive_part(float x) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     float y;

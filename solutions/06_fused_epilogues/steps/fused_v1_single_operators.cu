@@ -61,7 +61,7 @@ static struct fused_problem band_of(const struct fused_problem *p, size_t m) {
     return band;
 }
 
-/* The product goes by scratch memory, since out may be residual. */
+/* The product is stored in scratch memory, because out may be the residual. */
 static enum status linear_add(const struct fused_problem *p, fused_function *linear_step,
                               void *workspace, device_stream stream, struct error *error) {
     float *product = fused_scratch(workspace) + SGEMM_WORKSPACE_BYTES / sizeof(float);

@@ -19,7 +19,7 @@
  *
  * Measured on an NVIDIA H200, 2026-11-21, 8192 x 768 x 768: 0.2788 ms after 0.2247 (v4); the lone
  * add alone 0.2121. The 0.067 ms beyond that are two waves of blocks, whose last ones do 24 rows a
- * warp: 1.4 us a row, which is about a way to L2 and back. v7 needs one launch, too, and 0.2254.
+ * warp: 1.4 us a row, which is about one round trip to L2. v7 needs one launch, too, and 0.2254.
  */
 #include "common/cuda/warp.cuh"
 #include "solutions/06_fused_epilogues/steps/gemm.cuh"

@@ -139,7 +139,8 @@ static void launch_tile(const typename EPILOGUE::problem &p, unsigned splits,
                         device_stream stream) {
     const size_t BYTES = T::FLOATS * sizeof(float);
     size_t tiles = (p.M + T::BM - 1) / T::BM * ((p.N + T::BN - 1) / T::BN);
-    /* With what a kernel has beside it, more than 48 KiB must be asked for. The launch reports. */
+    /* Together with static shared memory, more than 48 KiB need this attribute. The launch reports
+       a failure. */
     if (BYTES + 1024 > 48 << 10) {
         (void)cudaFuncSetAttribute(tile_kernel<T, SGEMM_B_TRANSPOSED, VECTOR, EPILOGUE>,
                                    cudaFuncAttributeMaxDynamicSharedMemorySize, (int)BYTES);

@@ -3,7 +3,7 @@
  * @brief The steps of solution 06, each with the signature of fused_epilogues(), and what they
  * share.
  *
- * A step is the one before it with some operations done in another way.
+ * Each step replaces some operations of the step before it.
  */
 #ifndef WARPBOOK_SOLUTIONS_06_FUSED_EPILOGUES_STEPS_LADDER_H_
 #define WARPBOOK_SOLUTIONS_06_FUSED_EPILOGUES_STEPS_LADDER_H_
@@ -51,7 +51,7 @@ MUST_CHECK enum status fused_run_plan(const struct fused_problem *problem, struc
 MUST_CHECK enum status fused_one_by_one(const struct fused_problem *problem, fused_function *linear,
                                         void *workspace, device_stream stream, struct error *error);
 
-/** @name What the steps do, each with a plan of lab 04
+/** @name Functions of the steps, each with a plan of lab 04
  * @{ */
 
 /** v2: out = product + bias + residual, both or NULL. */

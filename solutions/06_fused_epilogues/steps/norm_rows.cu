@@ -126,7 +126,7 @@ static __device__ __forceinline__ float single_sum(const struct norm_rows &p, si
     return p.residual != NULL ? sum + p.residual[i] : sum;
 }
 
-/* Any row: a block, float by float. What a thread reads again, it has written itself. */
+/* Any row: a block, float by float. A thread reads back only elements that it wrote. */
 static __global__ void __launch_bounds__(THREADS) norm_in_memory(struct norm_rows p) {
     chained_begin();
     size_t m = blockIdx.x;

@@ -14,7 +14,7 @@
  */
 enum { GROUP = 64, MOST_GROUPS = 16 };
 
-/* Fours of floats that a thread has in flight on the way through GELU. */
+/* Loads of four floats that a thread has in flight while it applies GELU. */
 enum { GELU_FOURS = 8 };
 
 struct band_gemm : fused_gemm<identity, identity> {

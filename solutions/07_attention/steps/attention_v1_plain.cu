@@ -18,7 +18,7 @@ enum { THREADS = 128, KEY_LANES = 8 };
 template <bool LARGEST> static __device__ float reduce(float x) {
     __shared__ float parts[THREADS / 32];
     x = LARGEST ? warp_max(x) : warp_sum(x);
-    __syncthreads(); /* what was read before is read */
+    __syncthreads(); /* all threads have read the values of the call before */
     if (threadIdx.x % 32 == 0) {
         parts[threadIdx.x / 32] = x;
     }
@@ -30,7 +30,7 @@ template <bool LARGEST> static __device__ float reduce(float x) {
     return x;
 }
 
-/* scores[i] = scale * q . k[i], -infinity where the mask hides the key, which is then not read. */
+/* scores[i] = scale * q . k[i], -infinity where the key is masked, which is then not read. */
 template <typename E>
 static __device__ void score_keys(float *scores, const struct sequence<E> &s, int t, int seen,
                                   const struct attention_problem &p) {
@@ -74,7 +74,7 @@ static __device__ void weighted_sum(E *out, const float *weights, float total,
     int HS = (int)p.HS, groups = THREADS / HS, c = threadIdx.x % HS, group = threadIdx.x / HS;
     float sum = 0.0f;
     for (int i = group; i < seen && group < groups; i += groups) {
-        if (s.mask == NULL || s.mask[i] != 0) { /* a hidden key's value may be NaN */
+        if (s.mask == NULL || s.mask[i] != 0) { /* a masked key's value may be NaN */
             sum += weights[i] * to_float(s.v[i * p.kv_stride + c]);
         }
     }

@@ -4,7 +4,7 @@
  *
  * Changes since v1: a block has 16 queries of a head. It brings 32 keys and
  * their values to shared memory at a time; a query's eight lanes score four keys
- * each, correct what they have summed up so far to the new largest score
+ * each, rescale the running sums to the new largest score
  * (Milakov and Gimelshein 2018; Dao et al. 2022), and add the tile's part.
  *
  * Why: relieves the caches, K and V are read once for 16 queries; and the limit

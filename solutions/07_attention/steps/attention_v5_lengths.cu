@@ -17,7 +17,7 @@
  */
 #include "solutions/07_attention/steps/ladder.h"
 
-/* Up to so many queries a block for each is better than a tile that is mostly empty. */
+/* Up to this number of queries, a block for each is better than a tile that is mostly empty. */
 enum { FEW_QUERIES = 4 };
 
 enum status attention_v5_lengths(const struct attention_problem *p, device_stream stream,

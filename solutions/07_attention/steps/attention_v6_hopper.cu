@@ -38,7 +38,7 @@ static bool hopper_takes(const struct attention_problem *p) {
     return hopper && p->dtype != NN_F32 && heads_aligned(p) && p->HS * p->NH > 0;
 }
 
-/* Up to so many queries a block for each is better: v5 does that. */
+/* Up to this number of queries v5 is better, with a block for each. */
 enum { FEW_QUERIES = 4 };
 
 bool attention_hopper_there(void) {

@@ -170,7 +170,7 @@ store_rows(const struct sequence<typename TILE::E> &s, size_t stride, int first,
            bool aligned, PLACE place) {
     typedef typename TILE::E E;
     int lane = threadIdx.x % 32;
-    __syncwarp(); /* without any key no barrier lies between: all lanes have read what was there */
+    __syncwarp(); /* without keys there was no barrier since the loads: all lanes have read q */
 #pragma unroll
     for (int r = 0; r < 2; r++) {
         float inverse = inverse_sum(rows[r].sum);

@@ -23,7 +23,7 @@ attention_function attention_v6_hopper;
  * @param lse     (tokens, NH), of packed sequences and contiguous rows of out: also receives the
  *                logarithm of each query's sum of exponentials; NULL: not wanted
  * @param lengths whether to launch only tiles of packed sequences that exist and to pass over tiles
- *                of keys that the mask hides, as v5 does
+ *                of keys that are all masked, as v5 does
  */
 MUST_CHECK enum status attention_float(const struct attention_problem *problem, float *lse,
                                        bool lengths, device_stream stream, struct error *error);

@@ -71,7 +71,7 @@ static __device__ __forceinline__ float *lse_of_head(float *lse, const struct se
     return lse + (size_t)(s.out - (E *)p.out) / p.HS;
 }
 
-/* How many keys the query sees, if no mask hides them. */
+/* Number of keys that the query sees without a mask. */
 template <typename E>
 static __device__ __forceinline__ int keys_seen(const struct sequence<E> &s, bool causal, int t) {
     return causal ? min(s.S - s.T + t + 1, s.S) : s.S;
@@ -150,7 +150,7 @@ static __device__ __forceinline__ void load_rows(E *to, int pitch, const E *from
 
 /*
  * The 16-byte pieces of tiles of a head's rows that one thread copies: one of each PASS rows,
- * always the same channels. What does not depend on the tile is kept, so that a copy is few
+ * always the same channels. Values that do not depend on the tile are kept, so that a copy is few
  * instructions.
  */
 template <int HS, int THREADS, typename E> struct pieces {

@@ -122,7 +122,7 @@ static inline struct gpu_limits gpu_limits() {
     return gpu;
 }
 
-/* Whether blocks of so many queries give every multiprocessor one. */
+/* Whether blocks of `rows` queries give every multiprocessor one. */
 static inline bool fills(const struct attention_problem *p, size_t rows,
                          const struct gpu_limits &gpu) {
     size_t queries = p->starts != NULL ? (size_t)p->host_starts[p->B] : p->B * p->T;

@@ -25,14 +25,14 @@ static __device__ __forceinline__ E *swizzled(E *panels, int row, int channel) {
     return panels + (channel / 64 * 64 + row) * 64 + (channel / 8 % 8 ^ row % 8) * 8 + channel % 8;
 }
 
-/* The low half of what wgmma takes for a panel: its address, in 16 bytes. The high half says for
+/* The low half of wgmma's descriptor of a panel: its address, in 16 bytes. The high half says for
    all of them: 1024 bytes from eight rows to the next eight, 128-byte swizzle. Panels begin at
    multiples of 1024 bytes. */
 static __device__ __forceinline__ unsigned describe(const void *panel) {
     return (unsigned)__cvta_generic_to_shared(panel) >> 4 | 1u << 16;
 }
 
-/* 32 operands: what a thread holds of 64 x 64 sums. */
+/* 32 operands: the share of a thread in 64 x 64 sums. */
 #define SUMS_OF_8(c, n)                                                                      \
     "+f"(c[n].x[0]), "+f"(c[n].x[1]), "+f"(c[n].x[2]), "+f"(c[n].x[3]), "+f"(c[n + 1].x[0]), \
         "+f"(c[n + 1].x[1]), "+f"(c[n + 1].x[2]), "+f"(c[n + 1].x[3])
