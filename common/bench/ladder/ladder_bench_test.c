@@ -202,6 +202,24 @@ C_TEST(ladder_bench, names_the_peer_in_the_title_of_the_tables_that_have_it) {
     EXPECT_INT_EQ(3, occurrences(records, "\"copy\""));
 }
 
+/* The second table has no speedup, but a rate. */
+static const struct ladder_column *columns_of(const struct ladder_shape *shape) {
+    static const struct ladder_column other[] = {
+        {LADDER_OWN, 6, "own"}, {LADDER_TFLOP_PER_S, 8, "TFLOP/s"}, {LADDER_NONE, 8, "none"}};
+    return shape->op == 0 ? columns : other;
+}
+
+C_TEST(ladder_bench, has_other_columns_where_the_lab_says_so) {
+    char out[4096], records[8192], *argv[] = {"bench"};
+    struct ladder_bench bench = make_bench();
+    bench.columns_of = columns_of;
+    EXPECT_INT_EQ(0, run_bench(&bench, NULL, 1, argv, out, records, sizeof out));
+    EXPECT_TRUE(strstr(out, "\nop 0, 4 of 8\n  step    own       up  speedup\n") != NULL);
+    const char *second = strstr(out, "\nop 1, 4 of 8\n  step    own  TFLOP/s     none\n");
+    ASSERT_TRUE(second != NULL);
+    EXPECT_INT_EQ(2, occurrences(second, "        –\n"));
+}
+
 C_TEST(ladder_bench, leaves_parts_out_with_a_step_or_a_shape) {
     char out[4096], records[8192];
     char *step[] = {"bench", "--step", "v2"}, *shape[] = {"bench", "--shape", "2,3"};

@@ -110,8 +110,8 @@ static enum status check_options(struct ladder_setup *setup, struct error *error
     return STATUS_OK;
 }
 
-/* What the contract takes, and for attention what the bench has memory for. Whether there is memory
-   for rows and parameters is checked later. */
+/* The contract's limits, and for attention the bench's. Whether the GPU has memory for rows and
+   parameters is checked later. */
 static bool is_possible(const struct ladder_shape *s) {
     const size_t *sizes = s->sizes;
     switch (s->op) {

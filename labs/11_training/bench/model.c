@@ -73,9 +73,9 @@ static double matrices_of(const struct bert_config *c) {
 }
 
 /*
- * What a step must compute: each product forward once and backward twice, two operations a weight
- * and token; and attention's products of two S x S matrices, likewise. What a function computes
- * again is not counted, nor is what is no product.
+ * The products of a step: each once forward and twice backward, two operations a weight and token;
+ * and attention's products of two S x S matrices, likewise. Recomputed products are not counted,
+ * nor is any other work.
  */
 static double flops_of(const struct bert_config *c, double B, double T) {
     return 6.0 * matrices_of(c) * B * T + 12.0 * (double)c->L * B * T * T * (double)c->C;
@@ -249,7 +249,7 @@ static enum status measure_table(const struct ladder_setup *setup, size_t B, siz
 
 /* ---- All of them ---- */
 
-static void print_what_counts(const struct ladder_setup *setup) {
+static void print_legend(const struct ladder_setup *setup) {
     const struct train_config config = config_of(setup, 1, 1);
     printf(
         "\nTFLOP/s: 6 operations a token for each of the %.3g M weights of the encoder's matrices, "
@@ -257,7 +257,7 @@ static void print_what_counts(const struct ladder_setup *setup) {
         1e-6 * matrices_of(&config.bert));
 }
 
-/* A GPU without bf16 has a whole bench all the same, unless bf16 is what was asked for. */
+/* A GPU without bf16 runs the rest of the bench, unless --dtype asks for bf16. */
 static bool is_without_bf16(const struct ladder_setup *setup) {
     bool without = options_of(setup)->dtype < 0 && setup->gpu.major < 8;
     if (without) {
@@ -276,7 +276,7 @@ enum status bench_model(const struct ladder_setup *setup, struct error *error) {
     size_t B = o->batch > 0 ? (size_t)o->batch : small ? SMALL_TEXTS : TEXTS;
     const size_t *lengths = o->length > 0 || small ? &own : usual;
     size_t count = lengths == usual ? 2 : 1;
-    print_what_counts(setup);
+    print_legend(setup);
     bool without_bf16 = is_without_bf16(setup);
     for (size_t i = 0; i < 2 * count; i++) {
         enum nn_dtype dtype = dtypes[i % 2];

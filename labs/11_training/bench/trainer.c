@@ -1,4 +1,4 @@
-/* Training steps of one model: how long they take, and what they launch. */
+/* Training steps of one model: their time and their launches. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /**
  * @file adamw.h
- * @brief A step of AdamW with random values: what lab 11's cases and its timing share.
+ * @brief A step of AdamW with random values and its check: for lab 11's cases, timings and bench.
  */
 #ifndef WARPBOOK_LABS_11_TRAINING_PROBLEM_ADAMW_H_
 #define WARPBOOK_LABS_11_TRAINING_PROBLEM_ADAMW_H_
@@ -37,19 +37,19 @@ void adamw_case_free(struct adamw_case *c);
 /** Draws all inputs; with step 1, m and v are 0. */
 MUST_CHECK enum status adamw_case_draw(struct adamw_case *c, struct rng *rng, struct error *error);
 
-/** Puts what was drawn on the device again, and poisons the copy. */
+/** Copies the drawn values to the device again, and poisons the copy. */
 MUST_CHECK enum status adamw_case_send(struct adamw_case *c, struct error *error);
 
 /** @return the problem; its pointers are the device's. */
 struct adamw_problem adamw_case_problem(const struct adamw_case *c);
 
-/** @return what the function writes. */
+/** @return the tensors that the function writes. */
 struct tensor_outputs adamw_case_outputs(const struct adamw_case *c);
 
 /**
  * @brief Waits, reads the results, and compares them with the formula in double.
  *
- * spec.count may have been lowered: only so many elements are then compared.
+ * spec.count may have been lowered; only the first spec.count elements are compared.
  */
 MUST_CHECK enum status adamw_case_check(struct adamw_case *c, char *text, size_t size,
                                         struct error *error);

@@ -1,6 +1,7 @@
 /**
  * @file attention.h
- * @brief Attention's gradient with random values: what lab 11's cases and its timing share.
+ * @brief Attention's gradient with random values and its check: for lab 11's cases, timings and
+ *        bench.
  */
 #ifndef WARPBOOK_LABS_11_TRAINING_PROBLEM_ATTENTION_H_
 #define WARPBOOK_LABS_11_TRAINING_PROBLEM_ATTENTION_H_
@@ -43,7 +44,8 @@ struct attention_gradient_case {
     char name[200];
 };
 
-/** Makes memory, draws inputs, and computes all in double; what is timed renews them cheaply. */
+/** Makes memory, draws inputs, and computes the results in double; see attention_gradient_renew().
+ */
 MUST_CHECK enum status attention_gradient_create(struct attention_gradient_case *c,
                                                  const struct attention_gradient_spec *spec,
                                                  struct rng *rng, bool guarded,
@@ -72,10 +74,10 @@ MUST_CHECK enum status attention_gradient_send(struct attention_gradient_case *c
 struct attention_backward_problem
 attention_gradient_problem(const struct attention_gradient_case *c);
 
-/** @return what the function writes. */
+/** @return the tensors that the function writes. */
 struct tensor_outputs attention_gradient_outputs(const struct attention_gradient_case *c);
 
-/** Waits, reads the results, and compares them. @param text receives what is wrong */
+/** Waits, reads the results, and compares them. @param text receives the first error, or "" */
 MUST_CHECK enum status attention_gradient_check(struct attention_gradient_case *c, char *text,
                                                 size_t size, struct error *error);
 

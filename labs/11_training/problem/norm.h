@@ -1,6 +1,7 @@
 /**
  * @file norm.h
- * @brief LayerNorm's gradient with random values: what lab 11's cases and its timing share.
+ * @brief LayerNorm's gradient with random values and its check: for lab 11's cases, timings and
+ *        bench.
  */
 #ifndef WARPBOOK_LABS_11_TRAINING_PROBLEM_NORM_H_
 #define WARPBOOK_LABS_11_TRAINING_PROBLEM_NORM_H_
@@ -30,21 +31,21 @@ MUST_CHECK enum status norm_case_create(struct norm_case *c, const struct norm_s
                                         bool guarded, struct error *error);
 void norm_case_free(struct norm_case *c);
 
-/** Draws all inputs, and what the gradients of weight and bias begin with. */
+/** Draws all inputs, and the initial gradients of weight and bias. */
 MUST_CHECK enum status norm_case_draw(struct norm_case *c, struct rng *rng, struct error *error);
 
-/** Puts what was drawn on the device again, and poisons the output. */
+/** Copies the drawn values to the device again, and poisons the output. */
 MUST_CHECK enum status norm_case_send(struct norm_case *c, struct error *error);
 
 /** @return the problem; its pointers are the device's. */
 struct layernorm_backward_problem norm_case_problem(const struct norm_case *c);
 
-/** @return what the function writes. */
+/** @return the tensors that the function writes. */
 struct tensor_outputs norm_case_outputs(const struct norm_case *c);
 
 /**
  * @brief Waits, reads the results, and compares them with the reference's in double.
- * @param text receives what is wrong
+ * @param text receives the first error, or ""
  */
 MUST_CHECK enum status norm_case_check(struct norm_case *c, char *text, size_t size,
                                        struct error *error);

@@ -20,7 +20,7 @@ struct tensor {
     enum nn_dtype dtype;
     size_t count;
     struct device_buffer buffer;
-    double *values; /**< host, (count): what was put, rounded to the dtype */
+    double *values; /**< host, (count): the last values put, rounded to the dtype */
     float *bytes;   /**< host, as large as the buffer */
 };
 
@@ -51,12 +51,12 @@ MUST_CHECK enum status tensor_draw(struct tensor *t, struct rng *rng, double mea
  * @brief Waits and reads all elements.
  * @param got     host, (count)
  * @param intact  receives whether nothing was written beside it
- * @param changed receives whether an element differs from what was put
+ * @param changed receives whether an element differs from the last put
  */
 MUST_CHECK enum status tensor_get(const struct tensor *t, float *got, bool *intact, bool *changed,
                                   struct error *error);
 
-/** @return the largest magnitude of what was put. */
+/** @return the largest magnitude of the values put. */
 double tensor_largest(const struct tensor *t);
 
 enum { TENSOR_MOST_OUTPUTS = 4 };

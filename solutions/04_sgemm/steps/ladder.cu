@@ -1,6 +1,7 @@
 /**
  * @file ladder.cu
- * @brief What the hosts of all steps share: checking sizes, counting blocks, reading errors.
+ * @brief What the hosts of all steps share: checking sizes, counting blocks,
+ * reading errors.
  */
 #include "solutions/04_sgemm/steps/ladder.h"
 

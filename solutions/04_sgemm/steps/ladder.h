@@ -25,7 +25,7 @@ sgemm_function sgemm_v10_shapes;
 /** How v10 computes one problem. */
 struct sgemm_plan {
     int shape;  /**< index of a tile shape, below sgemm_v10_shape_count() */
-    int splits; /**< parts of K, each summed by blocks of its own; at least 1 */
+    int splits; /**< of K (split-K), each with blocks of its own; at least 1 */
 };
 
 /** @return how many tile shapes v10 has; the last one is for few rows. */
@@ -34,10 +34,10 @@ int sgemm_v10_shape_count(void);
 /** @return name of a tile shape: "128x128". */
 const char *sgemm_v10_shape_name(int shape);
 
-/** @return true when the workspace holds the parts of every split, and the shape fits. */
+/** @return true when the workspace holds the partial sums of all splits, and the shape fits. */
 int sgemm_v10_possible(const struct sgemm_problem *problem, struct sgemm_plan plan);
 
-/** @return the plan that v10's cost function likes best on a GPU of @p multiprocessors. */
+/** @return the plan with the least cost on a GPU of @p multiprocessors. */
 struct sgemm_plan sgemm_v10_choose(const struct sgemm_problem *problem, int multiprocessors);
 
 /** @brief As sgemm() with a plan of the caller's, which must be possible. For tests and tuning. */

@@ -1,6 +1,7 @@
 /**
  * @file sgemm_v01_naive.cu
- * @brief The formula: one thread an element of C, everything from global memory.
+ * @brief The formula: one thread an element of C, everything from global
+ * memory.
  *
  * Neighbouring threads of a warp have neighbouring rows of C, as a C programmer
  * may well number them: row first. A warp's 32 loads of A, and its stores of C,
@@ -14,7 +15,7 @@
  * TFLOP/s; B transposed 276 ms, 0.5 TFLOP/s. cuBLAS 2.69 and 2.74 ms.
  */
 #include "solutions/04_sgemm/steps/ladder.h"
-#include "solutions/04_sgemm/steps/parts.cuh"
+#include "solutions/04_sgemm/steps/store.cuh"
 
 enum { TILE = 32 };
 

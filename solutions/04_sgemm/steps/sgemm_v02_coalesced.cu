@@ -5,19 +5,19 @@
  * Changes since v01: threadIdx.x counts columns instead of rows.
  *
  * Why: relieves the path to memory. With B plain, a warp's loads of B and its
- * stores of C are 128 contiguous bytes, and its load of A is one address for all.
- * With B transposed it does not help: columns of C are then rows of B, a whole
- * row apart. That takes shared memory (v03).
+ * stores of C are 128 contiguous bytes, and its load of A is one address for
+ * all. With B transposed it does not help: columns of C are then rows of B, a
+ * whole row apart. That takes shared memory (v03).
  *
- * Launch: as v01. Bytes: 8 K per element of C asked of the caches, in 5 sectors a
- * warp and k instead of 33. FLOPs: 2 M N K.
+ * Launch: as v01. Bytes: 8 K per element of C asked of the caches, in 5 sectors
+ * a warp and k instead of 33. FLOPs: 2 M N K.
  *
  * Measured on an H200 at 1.98 GHz, 4096 x 4096 x 4096: B plain 49.5 ms, 2.78
  * TFLOP/s; B transposed 276 ms, 0.5 TFLOP/s. 5.6x v01 with B plain, nothing
  * with B transposed.
  */
 #include "solutions/04_sgemm/steps/ladder.h"
-#include "solutions/04_sgemm/steps/parts.cuh"
+#include "solutions/04_sgemm/steps/store.cuh"
 
 enum { TILE = 32 };
 

@@ -1,26 +1,26 @@
 /**
  * @file sgemm_v03_shared_tile.cu
- * @brief A block brings tiles of A and B to shared memory once, and all its threads use them.
+ * @brief A block loads tiles of A and B to shared memory once, and all its
+ * threads use them.
  *
- * Changes since v02: K is cut into tiles of 32; for each, the block loads 32 x 32
- * of A and of B, waits, multiplies from shared memory, waits.
+ * Changes since v02: K is cut into tiles of 32; for each, the block loads 32 x
+ * 32 of A and of B, waits, multiplies from shared memory, waits.
  *
  * Why: relieves the caches: each float is asked of them once a block instead of
- * 32 times. It also heals the transposed form: the tile is loaded along the rows
- * that B has, whichever those are, and turned round on the way into shared
- * memory. There a row is 33 floats long, or the 32 threads that write a column
- * would all meet in one bank.
+ * 32 times. It also repairs the transposed form: the tile is loaded along B's
+ * rows and transposed when it is stored to shared memory. There a row is 33
+ * floats long, or the 32 threads that write a column would all be in one bank.
  *
- * Launch: 32 x 32 threads a block, one element each. Bytes: 2 x 4 KiB a block and
- * 32 k, that is K / 4 per element of C. FLOPs: 2 M N K; two loads from shared
- * memory for one multiply-add are what limits it now.
+ * Launch: 32 x 32 threads a block, one element each. Bytes: 2 x 4 KiB a block
+ * and 32 k, that is K / 4 per element of C. FLOPs: 2 M N K; two loads from
+ * shared memory for one multiply-add are what limits it now.
  *
  * Measured on an H200 at 1.98 GHz, 4096 x 4096 x 4096: B plain 18.4 ms, 7.48
  * TFLOP/s; B transposed 18.3 ms, 7.53 TFLOP/s. 2.7x v02 with B plain, 15x with
  * B transposed.
  */
 #include "solutions/04_sgemm/steps/ladder.h"
-#include "solutions/04_sgemm/steps/parts.cuh"
+#include "solutions/04_sgemm/steps/store.cuh"
 
 enum { TILE = 32 };
 

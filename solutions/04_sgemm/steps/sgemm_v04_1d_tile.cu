@@ -2,12 +2,12 @@
  * @file sgemm_v04_1d_tile.cu
  * @brief A thread has a column of 8 results, in registers.
  *
- * Changes since v03: tiles are 64 x 64 of C and 16 of K; each of 512 threads has
- * 8 rows of one column.
+ * Changes since v03: tiles are 64 x 64 of C and 16 of K; each of 512 threads
+ * has 8 rows of one column.
  *
  * Why: relieves shared memory. A value of B, once in a register, serves 8
- * multiply-adds: 9 loads from shared memory for 8 of them instead of 16, and the
- * 8 of A are the same for the whole warp, a broadcast.
+ * multiply-adds: 9 loads from shared memory for 8 of them instead of 16, and
+ * the 8 of A are the same for the whole warp, a broadcast.
  *
  * Launch: 512 threads a block; warps run along the columns. Bytes: K / 8 per
  * element of C. FLOPs: 2 M N K.
@@ -16,7 +16,7 @@
  * TFLOP/s; B transposed 8.21 ms, 16.7 TFLOP/s. 2.2x v03.
  */
 #include "solutions/04_sgemm/steps/ladder.h"
-#include "solutions/04_sgemm/steps/parts.cuh"
+#include "solutions/04_sgemm/steps/store.cuh"
 
 enum { BM = 64, BN = 64, BK = 16, ROWS = 8, THREADS = BM / ROWS * BN };
 

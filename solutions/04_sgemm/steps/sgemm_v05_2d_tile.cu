@@ -2,12 +2,13 @@
  * @file sgemm_v05_2d_tile.cu
  * @brief A thread has 8 x 8 results: an outer product for each k.
  *
- * Changes since v04: tiles are 128 x 128 of C and 8 of K; each of 256 threads has
- * 8 rows of 8 columns. A lies in shared memory as (BK, BM), so that both operands
- * of an outer product are rows.
+ * Changes since v04: tiles are 128 x 128 of C and 8 of K; each of 256 threads
+ * has 8 rows of 8 columns. A lies in shared memory as (BK, BM), so that both
+ * operands of an outer product are rows.
  *
  * Why: relieves shared memory further: 16 loads serve 64 multiply-adds, 4 each
- * instead of 0.9. And the caches: a block of twice the side needs half the bytes.
+ * instead of 0.9. And the caches: a block of twice the side needs half the
+ * bytes.
  *
  * Launch: 256 threads a block, 16 x 16 of them. Bytes: K / 16 per element of C.
  * FLOPs: 2 M N K.
@@ -16,7 +17,7 @@
  * TFLOP/s; B transposed 5.16 ms, 26.6 TFLOP/s. 1.8x and 1.6x v04.
  */
 #include "solutions/04_sgemm/steps/ladder.h"
-#include "solutions/04_sgemm/steps/parts.cuh"
+#include "solutions/04_sgemm/steps/store.cuh"
 
 enum { BM = 128, BN = 128, BK = 8, SIDE = 8, THREADS = BM / SIDE * (BN / SIDE) };
 

@@ -1,16 +1,17 @@
 /**
  * @file sgemm_v06_vector_loads.cu
- * @brief Four floats an instruction: from global memory, from shared memory, to C.
+ * @brief Four floats an instruction: from global memory, from shared memory, to
+ * C.
  *
- * Changes since v05: a thread loads one float4 of A and one of B a tile; fragments
- * are read as float4, two times four rows and two times four columns, 64 apart;
- * C is stored as float4. Where rows do not begin 16-byte aligned, the same
- * kernel loads float by float.
+ * Changes since v05: a thread loads one float4 of A and one of B a tile;
+ * fragments are read as float4, two times four rows and two times four columns,
+ * 64 apart; C is stored as float4. Where rows do not begin 16-byte aligned, the
+ * same kernel loads float by float.
  *
- * Why: relieves the issue slots: a scheduler starts one instruction a cycle, and
- * each one that is no multiply-add is lost. 4 loads instead of 16 for 64
- * multiply-adds. The 64 between the fours: 8 lanes that read together then touch
- * 128 contiguous bytes of B, no bank twice.
+ * Why: relieves the issue slots: a scheduler starts one instruction a cycle,
+ * and each one that is no multiply-add is lost. 4 loads instead of 16 for 64
+ * multiply-adds. The 64 between the fours: 8 lanes that read together then
+ * touch 128 contiguous bytes of B, no bank twice.
  *
  * Launch: as v05. Bytes: K / 16 per element of C. FLOPs: 2 M N K.
  *
@@ -18,7 +19,7 @@
  * TFLOP/s; B transposed 4.37 ms, 31.4 TFLOP/s. 1.07x and 1.18x v05.
  */
 #include "solutions/04_sgemm/steps/ladder.h"
-#include "solutions/04_sgemm/steps/parts.cuh"
+#include "solutions/04_sgemm/steps/store.cuh"
 
 enum { BM = 128, BN = 128, BK = 8, SIDE = 8, HALF = 64, THREADS = 256 };
 
@@ -41,7 +42,8 @@ static __device__ __forceinline__ float4 load4(const float *matrix, size_t rows,
     return v;
 }
 
-/* Four values of K of one row, or of one column of B transposed, to four rows of the tile. */
+/* Four values of K of one row, or of one column of B transposed, to four rows
+ * of the tile. */
 static __device__ __forceinline__ void put_column(float (*tile)[BM], unsigned k, unsigned place,
                                                   float4 v) {
     tile[k][place] = v.x;

@@ -1,12 +1,14 @@
 /**
  * @file sgemm_v07_double_buffer.cu
- * @brief While one tile is multiplied, the next one is on its way, past the registers.
+ * @brief While one tile is multiplied, the next one is copied, without
+ * registers.
  *
  * Changes since v06: two buffers in shared memory, filled by cp.async, which
- * copies from global to shared memory without waiting and without registers. The
- * operands that must be turned round (A, and B transposed) are copied float by
- * float, B plain 16 bytes at a time. One barrier a tile instead of two. Before
- * compute capability 8.0 the same copies are plain loads and stores.
+ * copies from global to shared memory without waiting and without registers.
+ * The operands that must be transposed (A, and B in the transposed form) are
+ * copied float by float, B plain 16 bytes at a time. One barrier a tile instead
+ * of two. Before compute capability 8.0 the same copies are plain loads and
+ * stores.
  *
  * Why: relieves latency: v06 loads, waits, multiplies, and nothing is in flight
  * while it multiplies.
@@ -15,11 +17,11 @@
  *
  * Measured on an H200 at 1.98 GHz, 4096 x 4096 x 4096: B plain 4.56 ms, 30.1
  * TFLOP/s; B transposed 5.11 ms, 26.9 TFLOP/s. Slower than v06: 0.95x and
- * 0.86x. The copies, float by float, meet in one bank (v08), and there are four
- * times as many of them.
+ * 0.86x. The copies, float by float, conflict in one bank (v08), and there are
+ * four times as many of them.
  */
 #include "solutions/04_sgemm/steps/ladder.h"
-#include "solutions/04_sgemm/steps/parts.cuh"
+#include "solutions/04_sgemm/steps/store.cuh"
 
 enum { BM = 128, BN = 128, BK = 8, SIDE = 8, HALF = 64, THREADS = 256 };
 
@@ -28,11 +30,11 @@ enum { PITCH = BM };
 
 typedef float tile[BK][PITCH];
 
-/* Asynchronous copies, written out where they are new; later steps take them from the toolbox,
-   common/cuda/async_copy.cuh. */
+/* Asynchronous copies, written out where they are new; later steps take them
+   from the toolbox, common/cuda/async_copy.cuh. */
 
-/* Starts a copy of 4 bytes from global to shared memory, or of zeros. Before compute capability
-   8.0: copies. */
+/* Starts a copy of 4 bytes from global to shared memory, or of zeros. Before
+   compute capability 8.0: copies. */
 static __device__ __forceinline__ void copy4(float *to, const float *from, bool inside) {
 #if __CUDA_ARCH__ >= 800
     unsigned address = (unsigned)__cvta_generic_to_shared(to);
@@ -73,8 +75,8 @@ template <int PENDING> static __device__ __forceinline__ void wait_copies() {
 #endif
 }
 
-/* Starts the copy of BM rows along K, k to k + BK, as (BK, BM). Eight lanes read 32 contiguous
-   bytes. What lies outside becomes 0. */
+/* Starts the copy of BM rows along K, k to k + BK, as (BK, BM). Eight lanes
+   read 32 contiguous bytes. What lies outside becomes 0. */
 static __device__ __forceinline__ void copy_rows(float (*to)[PITCH], const float *matrix,
                                                  size_t rows, size_t K, size_t first, size_t k) {
 #pragma unroll
@@ -165,7 +167,8 @@ static __global__ void __launch_bounds__(THREADS) double_buffer(struct sgemm_pro
     copy(0, 0);
     for (size_t k = 0; k < p.K; k += BK) {
         wait_copies<0>();
-        __syncthreads(); /* the tile is there, and nobody reads the other buffer any more */
+        __syncthreads(); /* the tile has arrived, and the other buffer has been read
+                          */
         if (k + BK < p.K) {
             copy(1 - current, k + BK);
         }

@@ -2,13 +2,14 @@
  * @file sgemm_v08_conflict_free.cu
  * @brief A tile's rows are four floats longer than they need to be.
  *
- * Changes since v07: PITCH, the floats from one row of a tile to the next, is 132
- * instead of 128.
+ * Changes since v07: PITCH, the floats from one row of a tile to the next, is
+ * 132 instead of 128.
  *
- * Why: relieves the banks of shared memory. 8 lanes that copy neighbouring values
- * of K write one below the other; 128 floats apart they all meet in one bank, and
- * the write is done in 8 turns. 132 apart, 8 values of K of 4 rows are 32
- * different banks. It must be a multiple of 4, for the float4 that are read.
+ * Why: relieves the banks of shared memory. 8 lanes that copy neighbouring
+ * values of K write one below the other; 128 floats apart they are all in one
+ * bank, and the write takes 8 wavefronts. 132 apart, 8 values of K of 4 rows
+ * are 32 different banks. It must be a multiple of 4, for the float4 that are
+ * read.
  *
  * Launch: as v07. Bytes: K / 16 per element of C. FLOPs: 2 M N K.
  *
@@ -18,7 +19,7 @@
  */
 #include "common/cuda/async_copy.cuh"
 #include "solutions/04_sgemm/steps/ladder.h"
-#include "solutions/04_sgemm/steps/parts.cuh"
+#include "solutions/04_sgemm/steps/store.cuh"
 
 enum { BM = 128, BN = 128, BK = 8, SIDE = 8, HALF = 64, THREADS = 256 };
 
@@ -27,8 +28,8 @@ enum { PITCH = BM + 4 };
 
 typedef float tile[BK][PITCH];
 
-/* Starts the copy of BM rows along K, k to k + BK, as (BK, BM). Eight lanes read 32 contiguous
-   bytes. What lies outside becomes 0. */
+/* Starts the copy of BM rows along K, k to k + BK, as (BK, BM). Eight lanes
+   read 32 contiguous bytes. What lies outside becomes 0. */
 static __device__ __forceinline__ void copy_rows(float (*to)[PITCH], const float *matrix,
                                                  size_t rows, size_t K, size_t first, size_t k) {
 #pragma unroll
@@ -120,7 +121,8 @@ static __global__ void __launch_bounds__(THREADS) conflict_free(struct sgemm_pro
     copy(0, 0);
     for (size_t k = 0; k < p.K; k += BK) {
         cp_async_wait<0>();
-        __syncthreads(); /* the tile is there, and nobody reads the other buffer any more */
+        __syncthreads(); /* the tile has arrived, and the other buffer has been read
+                          */
         if (k + BK < p.K) {
             copy(1 - current, k + BK);
         }

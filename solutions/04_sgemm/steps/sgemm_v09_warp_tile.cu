@@ -1,18 +1,20 @@
 /**
  * @file sgemm_v09_warp_tile.cu
- * @brief A warp has a tile of its own, 64 x 64, and a thread 16 x 8 results of it.
+ * @brief A warp has a tile of its own, 64 x 64, and a thread 16 x 8 results of
+ * it.
  *
  * Changes since v08: 128 threads a block instead of 256, each with twice the
  * results, in up to 255 registers; two blocks share a multiprocessor. The lanes
  * of a warp are 4 x 8. While one value of K is multiplied, the fragments of the
  * next are read. Three stages of shared memory instead of two.
  *
- * Why: relieves the issue slots and shared memory: 6 loads for 128 multiply-adds
- * instead of 4 for 64; a warp reads 64 rows and 64 columns, 512 bytes, for 4096
- * multiply-adds instead of 640 for 2048. And it minds the register file: its two
- * banks deliver one operand each a cycle, but a multiply-add has three. So columns
- * are visited to and fro: each product shares a factor with the one before, and
- * the hardware keeps that in its operand cache (".reuse" in the machine code).
+ * Why: relieves the issue slots and shared memory: 6 loads for 128
+ * multiply-adds instead of 4 for 64; a warp reads 64 rows and 64 columns, 512
+ * bytes, for 4096 multiply-adds instead of 640 for 2048. And it respects the
+ * register file: its two banks deliver one operand each a cycle, but a
+ * multiply-add has three. So columns are visited forwards and backwards in
+ * turn: each product shares an operand with the one before, and the hardware
+ * keeps that in its operand cache (".reuse" in the machine code).
  *
  * Launch: 128 threads a block; tiles of 128 x 128, in bands of 16 tile rows, so
  * that blocks that run together share rows and columns in L2. Bytes: K / 16 per
@@ -24,7 +26,7 @@
  */
 #include "common/cuda/async_copy.cuh"
 #include "solutions/04_sgemm/steps/ladder.h"
-#include "solutions/04_sgemm/steps/parts.cuh"
+#include "solutions/04_sgemm/steps/store.cuh"
 
 enum { BM = 128, BN = 128, BK = 8, ROWS = 16, COLUMNS = 8, THREADS = 128, STAGES = 3, BAND = 16 };
 
@@ -33,8 +35,8 @@ enum { PITCH = BM + 4 };
 
 typedef float tile[BK][PITCH];
 
-/* Starts the copy of BM rows along K, k to k + BK, as (BK, BM). Eight lanes read 32 contiguous
-   bytes. What lies outside becomes 0. */
+/* Starts the copy of BM rows along K, k to k + BK, as (BK, BM). Eight lanes
+   read 32 contiguous bytes. What lies outside becomes 0. */
 static __device__ __forceinline__ void copy_rows(float (*to)[PITCH], const float *matrix,
                                                  size_t rows, size_t K, size_t first, size_t k) {
 #pragma unroll
@@ -125,8 +127,8 @@ static __global__ void __launch_bounds__(THREADS, 2) warp_tile(struct sgemm_prob
     unsigned height = min((unsigned)BAND, rows - band);
     size_t m = (size_t)(band + inside % height) * BM, n = (size_t)(inside / height) * BN;
     bool vector = aligned16(p.B, p.N);
-    /* Bits 1 and 3 of the lane choose the row, the others the column: of lanes that read together,
-       neighbours then want the same 16 bytes. */
+    /* Bits 1 and 3 of the lane choose the row, the others the column: of lanes
+       that read together, neighbours then want the same 16 bytes. */
     unsigned lane = threadIdx.x, warp = threadIdx.x / 32;
     unsigned row = warp / 2 * 64 + 4 * ((lane >> 1 & 1) + (lane >> 2 & 2));
     unsigned column = warp % 2 * 64 + 4 * ((lane & 1) + (lane >> 1 & 2) + (lane >> 2 & 4));

@@ -1,44 +1,46 @@
 /**
  * @file sgemm_v10_shapes.cu
- * @brief The shape of the tiles, and how K is split, are chosen for each problem.
+ * @brief The shape of the tiles, and how K is split, are chosen for each
+ * problem.
  *
- * Changes since v09: the kernel has become a pattern (v10_tile.cuh) with several
- * tile shapes; a cost function picks one. A goes through registers, loaded before
- * a barrier and stored in the course of the multiplication, so that it can be read
+ * Changes since v09: the kernel is a template (v10_tile.cuh) with several tile
+ * shapes; a cost function picks one. A is copied through registers, loaded
+ * before a barrier and stored during the multiplication, so that it can be read
  * 16 bytes at a time; copies are spread over the multiplication; rows are
- * clamped instead of tested; stages are 16 deep. Few rows have kernels of their own
- * (v10_few_rows.cuh).
+ * clamped instead of tested; stages are 16 deep. Few rows have kernels of their
+ * own (v10_few_rows.cuh).
  *
  * Why: relieves idle multiprocessors. 8192 x 768 in tiles of 128 x 128 is 384
- * blocks: on 132 multiprocessors that run two each, the second wave is half empty.
- * In tiles of 96 x 128 it is 516, two nearly full waves. Where even one wave is
- * not full, two slices of one block share the values of K of a stage and add up
- * through shared memory ("/2"); where C is small, parts of K go to blocks of their
- * own, and a second kernel adds what they left in the workspace, always in the
- * same order.
+ * blocks: on 132 multiprocessors that run two each, the second wave is half
+ * empty. In tiles of 96 x 128 it is 516, two nearly full waves. Where even one
+ * wave is not full, two slices of one block share the values of K of a stage
+ * and add up through shared memory ("/2"). Where C is small, K is split between
+ * blocks (split-K), and a second kernel adds the partial sums in the workspace,
+ * always in the same order.
  *
- * Launch: 128 or 256 threads a block (v10_tile.cuh). Bytes: K (1/BM + 1/BN) 4 per
- * element of C, and 8 more for each part of K. FLOPs: 2 M N K.
+ * Launch: 128 or 256 threads a block (v10_tile.cuh). Bytes: K (1/BM + 1/BN) 4
+ * per element of C, and 8 more for each split of K. FLOPs: 2 M N K.
  *
  * Measured on an H200 at 1.98 GHz (its peak in a loop of multiply-adds: 65.6
  * TFLOP/s), 4096 x 4096 x 4096: B plain 2.64 ms, 52.1 TFLOP/s, 1.02x cuBLAS; B
- * transposed 2.70 ms, 50.9 TFLOP/s, 1.01x. README.md has all shapes. What did not
- * help: 16-byte copies of untransposed tiles, four values of K in a register quad,
- * for both operands (0.90x cuBLAS: of three operands two are then often in one
- * bank of registers, each time a cycle lost); all copies right after the barrier
- * (0.76x); both operands through registers (0.97x); stages of 8 (0.91x); half the
- * main loop's code, for the instruction cache (more such register conflicts).
+ * transposed 2.70 ms, 50.9 TFLOP/s, 1.01x. README.md has all shapes. What did
+ * not help: 16-byte copies of untransposed tiles, four values of K in a
+ * register quad, for both operands (0.90x cuBLAS: of three operands two are
+ * then often in one bank of registers, each time a cycle lost); all copies
+ * right after the barrier (0.76x); both operands through registers (0.97x);
+ * stages of 8 (0.91x); half the main loop's code, for the instruction cache
+ * (more such register conflicts).
  */
 #include "solutions/04_sgemm/steps/ladder.h"
 #include "solutions/04_sgemm/steps/v10_few_rows.cuh"
 #include "solutions/04_sgemm/steps/v10_tile.cuh"
 
-typedef cudaError_t tile_launcher(const struct sgemm_problem *p, unsigned blocks, unsigned parts,
+typedef cudaError_t tile_launcher(const struct sgemm_problem *p, unsigned blocks, unsigned splits,
                                   bool vector, cudaStream_t stream);
 
 /* More than 48 KiB of shared memory must be asked for. */
 template <class T, int FORM, bool VECTOR>
-static cudaError_t launch_as(const struct sgemm_problem *p, unsigned blocks, unsigned parts,
+static cudaError_t launch_as(const struct sgemm_problem *p, unsigned blocks, unsigned splits,
                              cudaStream_t stream) {
     const size_t BYTES = T::FLOATS * sizeof(float);
     cudaError_t code =
@@ -46,26 +48,26 @@ static cudaError_t launch_as(const struct sgemm_problem *p, unsigned blocks, uns
                              cudaFuncAttributeMaxDynamicSharedMemorySize, (int)BYTES);
     if (code == cudaSuccess) {
         tile_kernel<T, FORM, VECTOR, linear_combination>
-            <<<blocks, T::THREADS, BYTES, stream>>>(*p, parts);
+            <<<blocks, T::THREADS, BYTES, stream>>>(*p, splits);
         code = cudaPeekAtLastError();
     }
     return code;
 }
 
 template <class T>
-static cudaError_t launch_tile(const struct sgemm_problem *p, unsigned blocks, unsigned parts,
+static cudaError_t launch_tile(const struct sgemm_problem *p, unsigned blocks, unsigned splits,
                                bool vector, cudaStream_t stream) {
     if (p->form == SGEMM_B_PLAIN) {
-        return vector ? launch_as<T, SGEMM_B_PLAIN, true>(p, blocks, parts, stream)
-                      : launch_as<T, SGEMM_B_PLAIN, false>(p, blocks, parts, stream);
+        return vector ? launch_as<T, SGEMM_B_PLAIN, true>(p, blocks, splits, stream)
+                      : launch_as<T, SGEMM_B_PLAIN, false>(p, blocks, splits, stream);
     }
-    return vector ? launch_as<T, SGEMM_B_TRANSPOSED, true>(p, blocks, parts, stream)
-                  : launch_as<T, SGEMM_B_TRANSPOSED, false>(p, blocks, parts, stream);
+    return vector ? launch_as<T, SGEMM_B_TRANSPOSED, true>(p, blocks, splits, stream)
+                  : launch_as<T, SGEMM_B_TRANSPOSED, false>(p, blocks, splits, stream);
 }
 
-static cudaError_t launch_few_rows(const struct sgemm_problem *p, unsigned blocks, unsigned parts,
+static cudaError_t launch_few_rows(const struct sgemm_problem *p, unsigned blocks, unsigned splits,
                                    bool vector, cudaStream_t stream) {
-    (void)parts;
+    (void)splits;
     if (p->form == SGEMM_B_PLAIN) {
         int warps = p->N < FEW_WIDE ? FEW_WARPS : FEW_WARPS_WIDE;
         few_rows_plain<<<blocks, 32 * warps, 0, stream>>>(*p);
@@ -77,8 +79,8 @@ static cudaError_t launch_few_rows(const struct sgemm_problem *p, unsigned block
     return cudaPeekAtLastError();
 }
 
-/* Shares of the peak that a shape's main loop reaches: with all the blocks that a multiprocessor
-   takes, or with one. */
+/* Shares of the peak that a shape's main loop reaches: with all the blocks that
+   a multiprocessor takes, or with one. */
 struct pace {
     double busy, lone;
 };
@@ -98,8 +100,8 @@ struct shape {
             launch_tile<tile_shape<__VA_ARGS__>>                                              \
     }
 
-/* The paces, and the numbers below, were fitted to the times of 2,264 plans on an H200. "/2": two
-   slices. */
+/* The paces, and the numbers below, were fitted to the times of 2,264 plans on
+   an H200. "/2": two slices. */
 static const struct shape shapes[] = {
     SHAPE("128x128", 0.782, 0.421, 0.764, 0.398, V10_128x128),
     SHAPE("96x128", 0.786, 0.644, 0.750, 0.615, V10_96x128),
@@ -111,11 +113,12 @@ static const struct shape shapes[] = {
 
 enum { SHAPES = sizeof shapes / sizeof *shapes, FEW = SHAPES - 1, MOST_SPLITS = 16 };
 
-/* Cycles of the start and the end of a wave of blocks, and of one more kernel; bytes that a
-   multiprocessor adds up in a cycle. */
+/* Cycles of the start and the end of a wave of blocks, and of one more kernel;
+   bytes that a multiprocessor adds up in a cycle. */
 enum { WAVE_CYCLES = 4400, ADD_CYCLES = 8400, ADD_BYTES = 13 };
 
-/* Up to so many rows, with B plain and with B transposed, are few. */
+/* Up to how many rows the kernels of few rows serve: with B plain, with B
+ * transposed. */
 static const size_t few_rows[2] = {4, 16};
 
 int sgemm_v10_shape_count(void) {
@@ -135,9 +138,10 @@ int sgemm_v10_possible(const struct sgemm_problem *p, struct sgemm_plan plan) {
            p->M <= SGEMM_WORKSPACE_BYTES / sizeof(float) / plan.splits / p->N;
 }
 
-/* Cycles of the waves of so many blocks, of `work` cycles each if they had a multiprocessor at its
-   peak. A first wave that is not full spreads evenly; a later one does not, since the blocks of the
-   wave before end at the same time: it takes as long as a full one. */
+/* Cycles of the waves of `blocks` blocks, each of `work` cycles alone on a
+   multiprocessor at its peak. A first wave that is not full spreads evenly; a
+   later one does not, since the blocks of the wave before end at the same time:
+   it takes as long as a full one. */
 static double wave_cycles(const struct shape *s, struct pace pace, size_t blocks, double work,
                           int multiprocessors) {
     size_t slots = (size_t)(s->resident * multiprocessors);
@@ -148,7 +152,7 @@ static double wave_cycles(const struct shape *s, struct pace pace, size_t blocks
     return (double)waves * (s->resident * work / pace.busy + WAVE_CYCLES);
 }
 
-/* What a plan takes, in cycles of a multiprocessor, of which there are so many. */
+/* A plan's time, in cycles of a multiprocessor. */
 static double cost(const struct sgemm_problem *p, struct sgemm_plan plan, int multiprocessors) {
     const struct shape *s = &shapes[plan.shape];
     size_t tiles = (p->M + s->rows - 1) / s->rows * ((p->N + s->columns - 1) / s->columns);
@@ -181,32 +185,33 @@ struct sgemm_plan sgemm_v10_choose(const struct sgemm_problem *p, int multiproce
     return best;
 }
 
-static __global__ void add_parts(struct sgemm_problem p, const float *sums, int parts) {
+static __global__ void add_splits(struct sgemm_problem p, const float *sums, int splits) {
     size_t count = p.M * p.N;
     for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < count;
          i += (size_t)gridDim.x * blockDim.x) {
         float sum = 0;
-        for (int part = 0; part < parts; part++) {
-            sum += sums[part * count + i];
+        for (int split = 0; split < splits; split++) {
+            sum += sums[split * count + i];
         }
         p.C[i] = p.beta == 0 ? p.alpha * sum : p.alpha * sum + p.beta * p.C[i];
     }
 }
 
-/* Each part of K leaves its sums in the workspace, add_parts() does the rest. */
+/* Each split of K stores its partial sums to the workspace; add_splits() is the
+ * epilogue. */
 static cudaError_t launch_split(const struct sgemm_problem *p, struct sgemm_plan plan,
                                 unsigned blocks, bool vector, float *workspace,
                                 cudaStream_t stream) {
-    struct sgemm_problem part = *p;
-    part.alpha = 1;
-    part.beta = 0;
-    part.C = workspace;
+    struct sgemm_problem split = *p;
+    split.alpha = 1;
+    split.beta = 0;
+    split.C = workspace;
     cudaError_t code =
-        shapes[plan.shape].launch(&part, blocks * plan.splits, plan.splits, vector, stream);
+        shapes[plan.shape].launch(&split, blocks * plan.splits, plan.splits, vector, stream);
     if (code == cudaSuccess) {
         size_t count = (p->M * p->N + 255) / 256;
         unsigned adders = (unsigned)(count < 1024 ? count : 1024);
-        add_parts<<<adders, 256, 0, stream>>>(*p, workspace, plan.splits);
+        add_splits<<<adders, 256, 0, stream>>>(*p, workspace, plan.splits);
         code = cudaPeekAtLastError();
     }
     return code;

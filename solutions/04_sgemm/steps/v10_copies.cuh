@@ -1,19 +1,22 @@
 /**
  * @file v10_copies.cuh
- * @brief v10's tile shapes, which block does which tile, and how a tile gets into shared memory.
+ * @brief v10's tile shapes, the tile of each block, and the copies of a tile to
+ * shared memory.
  */
 #ifndef WARPBOOK_SOLUTIONS_04_SGEMM_STEPS_V10_COPIES_CUH_
 #define WARPBOOK_SOLUTIONS_04_SGEMM_STEPS_V10_COPIES_CUH_
 
 #include "common/cuda/async_copy.cuh"
-#include "solutions/04_sgemm/steps/parts.cuh"
+#include "solutions/04_sgemm/steps/store.cuh"
 
-/* Values of K in a stage, and its chunks of four; stages in flight; floats between two chunks, so
-   that the 8 rows x 4 chunks that a warp writes at a time fill all banks. */
+/* Values of K in a stage, and its chunks of four; stages in flight; floats
+   between two chunks, so that the 8 rows x 4 chunks that a warp writes at a
+   time fill all banks. */
 enum { V10_BK = 16, V10_CHUNKS = V10_BK / 4, V10_STAGES = 3, V10_SKEW = 8 };
 
-/* A thread has ROWS_ x 8 results, a warp of 4 x 8 lanes 4 * ROWS_ x 64, a slice WARPS_M_ x WARPS_N_
-   warps. All SLICES_ slices of a block have the same results, each for its share of every stage. */
+/* A thread has ROWS_ x 8 results, a warp of 4 x 8 lanes 4 * ROWS_ x 64, a slice
+   WARPS_M_ x WARPS_N_ warps. All SLICES_ slices of a block have the same
+   results, each for its share of every stage. */
 template <int ROWS_, int WARPS_M_, int WARPS_N_, int SLICES_> struct tile_shape {
     enum {
         ROWS = ROWS_,
@@ -24,14 +27,15 @@ template <int ROWS_, int WARPS_M_, int WARPS_N_, int SLICES_> struct tile_shape 
         BN = WARPS_N * 64,
         SLICE = 32 * WARPS_M * WARPS_N, /* threads */
         THREADS = SLICE * SLICES,
-        /* floats: a chunk of A, one of B, a stage, what slices exchange, a block's shared memory */
+        /* floats: a chunk of A, one of B, a stage, what slices exchange, a block's
+           shared memory */
         CHUNK_A = 4 * BM + V10_SKEW,
         CHUNK_B = 4 * BN + V10_SKEW,
         STAGE = (CHUNK_A + CHUNK_B) * V10_CHUNKS,
         EXCHANGE = (SLICES - 1) * BM * BN,
         FLOATS = STAGE * V10_STAGES > EXCHANGE ? STAGE *V10_STAGES : EXCHANGE,
-        /* fours of floats that a thread copies for a stage, and how far they are apart: in rows
-           along K, in rows of B as (K, N) */
+        /* fours of floats that a thread copies for a stage, and how far they are
+           apart: in rows along K, in rows of B as (K, N) */
         COUNT_A = (BM * V10_CHUNKS + THREADS - 1) / THREADS,
         COUNT_B = BN * V10_CHUNKS / THREADS,
         STEP = THREADS / V10_CHUNKS,
@@ -40,47 +44,51 @@ template <int ROWS_, int WARPS_M_, int WARPS_N_, int SLICES_> struct tile_shape 
     static_assert(COUNT_B * THREADS == BN * V10_CHUNKS, "all threads copy as much of B");
 };
 
-/* The shapes there are, as arguments of tile_shape, in the order of sgemm_plan.shape. */
+/* The shapes there are, as arguments of tile_shape, in the order of
+ * sgemm_plan.shape. */
 #define V10_128x128 16, 2, 2, 1
 #define V10_96x128 12, 2, 2, 1
 #define V10_96x128_2 12, 2, 2, 2
 #define V10_64x64_4 16, 1, 1, 4
 #define V10_32x64_4 8, 1, 1, 4
 
-/* Where a block works: its first row and column, its part of K. */
+/* A block's tile: its first row and column, and its split of K. */
 struct place {
     size_t m, n, k, end;
 };
 
-/* Blocks that run at the same time should share rows of A and columns of B in L2: they go through
-   bands of GROUP tile rows, in each one column after column. */
+/* Blocks that run at the same time should share rows of A and columns of B in
+   L2: their tiles are numbered by bands of GROUP tile rows, column after column
+   in each band. */
 template <class T>
-static __device__ __forceinline__ struct place find_place(const struct sgemm_problem &p,
-                                                          unsigned parts) {
+static __device__ __forceinline__ struct place find_block_tile(const struct sgemm_problem &p,
+                                                               unsigned splits) {
     const unsigned GROUP = 16;
     unsigned rows = (unsigned)((p.M + T::BM - 1) / T::BM);
     unsigned columns = (unsigned)((p.N + T::BN - 1) / T::BN);
-    unsigned part = blockIdx.x % parts, tile = blockIdx.x / parts;
+    unsigned split = blockIdx.x % splits, tile = blockIdx.x / splits;
     unsigned first = tile / (GROUP * columns) * GROUP, inside = tile % (GROUP * columns);
     unsigned height = min(GROUP, rows - first);
-    size_t depth = ((p.K + V10_BK - 1) / V10_BK + parts - 1) / parts * V10_BK;
+    size_t depth = ((p.K + V10_BK - 1) / V10_BK + splits - 1) / splits * V10_BK;
     struct place at;
     at.m = (size_t)(first + inside % height) * T::BM;
     at.n = (size_t)(inside / height) * T::BN;
-    at.k = min(part * depth, p.K);
+    at.k = min(split * depth, p.K);
     at.end = min(at.k + depth, p.K);
     return at;
 }
 
-/* What a thread copies. A goes through registers: there its values wait for their turn. */
+/* A thread's copies. A is copied through registers, which hold its values until
+ * they are stored. */
 template <class T> struct copies {
     const float *a[T::COUNT_A], *b[T::COUNT_B];
-    unsigned k; /* values of K gone by; rows of B as (K, N) move their pointers instead */
+    unsigned k; /* values of K already copied; with B as (K, N) its pointers
+                   advance instead */
     float4 next[T::COUNT_A];
 };
 
-/* Finds this thread's first stage. Rows beyond the last repeat it, columns of B as (K, N) its last
-   four: nobody stores what becomes of them. */
+/* Finds this thread's first stage. Rows beyond the last one repeat it, columns
+   of B as (K, N) the last four: the epilogue does not store their results. */
 template <class T, int FORM, bool VECTOR>
 static __device__ __forceinline__ void
 start_copies(struct copies<T> &c, const struct sgemm_problem &p, const struct place &at) {
@@ -102,7 +110,7 @@ start_copies(struct copies<T> &c, const struct sgemm_problem &p, const struct pl
     }
 }
 
-/* Moves on to the next stage. */
+/* Advances to the next stage. */
 template <class T, int FORM>
 static __device__ __forceinline__ void advance(struct copies<T> &c, size_t N) {
     c.k += V10_BK;
@@ -159,8 +167,9 @@ static __device__ __forceinline__ void put_a(const typename EPILOGUE::problem &p
     }
 }
 
-/* Copies this thread's i-th four of a stage of B: (BK, BN). The form (N, K) is transposed on the
-   way, float by float. columns: of B as (K, N) from the tile's first on. */
+/* Copies this thread's i-th four of a stage of B: (BK, BN). The form (N, K) is
+   transposed by the copy, float by float. columns: of B as (K, N) from the
+   tile's first on. */
 template <class T, int FORM, bool VECTOR>
 static __device__ __forceinline__ void copy_b(const struct copies<T> &c, float *stage, int i,
                                               int left, size_t columns) {
@@ -185,11 +194,13 @@ static __device__ __forceinline__ void copy_b(const struct copies<T> &c, float *
     }
 }
 
-/* Starts the copies of a stage that are due at sixteenth t of another one's multiplication. All at
-   once they would fill the queue to memory, and reads would wait behind them; one at a time they
-   cost more, since the compiler guards each group of asynchronous copies with three instructions. B
-   goes first, A when its loads have arrived. Where they stand also changes which registers the
-   compiler gives to the sums: these places are the fastest of the dozen tried for each form. */
+/* Issues the copies of a stage that are due at sixteenth t of another stage's
+   multiplication. All at once they would fill the queue to memory, and reads
+   would wait behind them; one at a time they cost more, since the compiler
+   guards each group of asynchronous copies with three instructions. B comes
+   first, A when its loads have arrived. Their position also changes the
+   registers that the compiler gives to the sums: these positions are the
+   fastest of the dozen tried for each form. */
 template <class T, int FORM, bool VECTOR, class EPILOGUE>
 static __device__ __forceinline__ void copy_share(const typename EPILOGUE::problem &p,
                                                   const struct copies<T> &c, float *stage, int t,

@@ -1,25 +1,25 @@
 /**
  * @file v10_epilogue.cuh
- * @brief The epilogue of v10's kernels, a template parameter EPILOGUE: here C = alpha * AB + beta *
- * C.
+ * @brief The epilogue of v10's kernels, a template parameter EPILOGUE: here C =
+ * alpha * AB + beta * C.
  *
- * As in CUTLASS, the mainloop is written once, and an epilogue functor says what a kernel does with
- * the accumulators. Lab 06 has other epilogues for the same mainloop (fused_epilogue, gemm.cuh). A
- * functor is a struct with
+ * As in CUTLASS, the mainloop is written once, and an epilogue functor stores
+ * the accumulators. Lab 06 has other epilogues for the same mainloop
+ * (fused_epilogue, gemm.cuh). A functor is a struct with
  *
- *     problem        type of the kernel's parameter: struct sgemm_problem, or derived from it
- *     prologue()     called first in the kernel, by every thread
- *     transform_a()  of each element of A, on its way to shared memory or to a product; elements
- *                    outside the matrix are 0, and must become 0
- *     store_rows()   stores rows [from, to) of a thread's accumulators of a tile, or, with
- *                    split-K, of partial sums: a kernel of tiles
- *     store()        stores one element: a kernel of few rows
- *     tile_stored()  called last, by every thread, after store_rows() of the tile from row m on
+ *     problem        type of the kernel's parameter: struct sgemm_problem, or
+ * derived from it prologue()     called first in the kernel, by every thread
+ *     transform_a()  of each element of A, before shared memory or a product;
+ * elements outside the matrix are 0, and must become 0 store_rows()   stores
+ * rows [from, to) of a thread's accumulators of a tile, or, with split-K, of
+ * partial sums: a kernel of tiles store()        stores one element: a kernel
+ * of few rows tile_stored()  called last, by every thread, after store_rows()
+ * of the tile from row m on
  */
 #ifndef WARPBOOK_SOLUTIONS_04_SGEMM_STEPS_V10_EPILOGUE_CUH_
 #define WARPBOOK_SOLUTIONS_04_SGEMM_STEPS_V10_EPILOGUE_CUH_
 
-#include "solutions/04_sgemm/steps/parts.cuh"
+#include "solutions/04_sgemm/steps/store.cuh"
 
 /* Row i of a thread's accumulators, from its first. */
 template <class T> static __device__ __forceinline__ int row_of(int i) {

@@ -1,6 +1,7 @@
 /**
  * @file v10_few_rows.cuh
- * @brief C with a few rows: B is read once and hardly used again, so it is read well.
+ * @brief Kernels for a C of few rows: B is read once, coalesced, and hardly
+ * reused.
  *
  * Rows beyond the last repeat it instead of being skipped: a branch around each
  * load kept the compiler from starting several at a time (1.5x slower).
@@ -11,8 +12,8 @@
 #include "common/cuda/warp.cuh"
 #include "solutions/04_sgemm/steps/v10_epilogue.cuh"
 
-/* Rows of C of a block; with B transposed its columns and threads; with B plain its columns, and
-   its warps, few where there are many columns. */
+/* Rows of C of a block; with B transposed its columns and threads; with B plain
+   its columns, and its warps: fewer where C has at least FEW_WIDE columns. */
 enum {
     FEW_ROWS = 4,
     FEW_COLUMNS_T = 8,
@@ -68,7 +69,7 @@ static __global__ void __launch_bounds__(FEW_THREADS_T)
     }
 }
 
-/* B plain: a lane a column, the block's warps take turns along K. */
+/* B plain: a lane a column; the block's warps take the values of K in turn. */
 static __global__ void __launch_bounds__(32 * FEW_WARPS) few_rows_plain(struct sgemm_problem p) {
     __shared__ float sums[FEW_WARPS][FEW_ROWS][FEW_COLUMNS];
     size_t columns = (p.N + FEW_COLUMNS - 1) / FEW_COLUMNS, warps = blockDim.x / 32;

@@ -1,10 +1,11 @@
 /**
  * @file v10_tile.cuh
- * @brief v10's kernel as a template: tile shape, slices of K inside a block, split-K, epilogue.
+ * @brief v10's kernel as a template: tile shape, slices of K inside a block,
+ * split-K, epilogue.
  *
- * EPILOGUE says what is done with the accumulators, and with A on its way in (v10_epilogue.cuh).
- *
- * The file comment of sgemm_v10_shapes.cu says what it is for and what it measured.
+ * EPILOGUE stores the accumulators and transforms A as it is loaded
+ * (v10_epilogue.cuh). The comment of sgemm_v10_shapes.cu has the reasons and
+ * the measurements.
  */
 #ifndef WARPBOOK_SOLUTIONS_04_SGEMM_STEPS_V10_TILE_CUH_
 #define WARPBOOK_SOLUTIONS_04_SGEMM_STEPS_V10_TILE_CUH_
@@ -18,8 +19,9 @@ struct thread_tile {
     int slice;
 };
 
-/* Bits 1 and 3 of the lane choose the row, the others the column: of lanes that read together,
-   neighbours then want the same 16 bytes. Rows of two warps alternate by 16. */
+/* Bits 1 and 3 of the lane choose the row, the others the column: of lanes that
+   read together, neighbours then want the same 16 bytes. Rows of two warps
+   alternate by 16. */
 template <class T> static __device__ __forceinline__ struct thread_tile find_thread_tile(void) {
     unsigned lane = threadIdx.x, warp = threadIdx.x % T::SLICE / 32;
     struct thread_tile s;
@@ -55,9 +57,10 @@ static __device__ __forceinline__ void read_stage(float (&a)[T::ROWS], float (&b
     read4(b + 4, from + 32);
 }
 
-/* sum += A * B for one value of K. Columns are visited forwards and backwards in turn, so that each
-   product shares a factor with the one before: it comes from the reuse cache, and the two other
-   operands from two banks of registers. */
+/* sum += A * B for one value of K. Columns are visited forwards and backwards
+   in turn, so that each product shares an operand with the one before: it comes
+   from the reuse cache, and the two other operands from two banks of registers.
+ */
 template <class T>
 static __device__ __forceinline__ void multiply(float (&sum)[T::ROWS][8], const float (&a)[T::ROWS],
                                                 const float (&b)[8]) {
@@ -71,9 +74,10 @@ static __device__ __forceinline__ void multiply(float (&sum)[T::ROWS][8], const 
     }
 }
 
-/* Every slice hands the others the rows they store, and adds, in order, what it is handed. One
-   float at a time: with vectors of four the compiler would tie the sums to neighbouring registers,
-   and they would meet their factors in one bank of the register file. */
+/* Every slice passes its sums of the rows that another slice stores to that
+   slice, which adds them in order. One float at a time: with vectors of four
+   the compiler would tie the sums to neighbouring registers, in the same banks
+   of the register file as their operands. */
 template <class T>
 static __device__ __forceinline__ void add_slices(float (&sum)[T::ROWS][8], float *shared,
                                                   int slice) {
@@ -104,16 +108,17 @@ static __device__ __forceinline__ void add_slices(float (&sum)[T::ROWS][8], floa
     }
 }
 
-/* One block: one tile of C, one split of K. With several splits, p.C is the workspace: each split
-   has an (M, N) of partial sums there. Three stages of shared memory form a ring: one is read, one
-   is complete or about to be, one is written. */
+/* One block: one tile of C, one split of K. With several splits, p.C is the
+   workspace: each split has an (M, N) of partial sums there. The three stages
+   of shared memory are a ring buffer: one is read, one is complete or about to
+   be, one is written. */
 template <class T, int FORM, bool VECTOR, class EPILOGUE>
 static __global__ void __launch_bounds__(T::THREADS, 256 / T::THREADS)
     tile_kernel(typename EPILOGUE::problem p, unsigned splits) {
     extern __shared__ __align__(16) float shared[];
     EPILOGUE::prologue(p);
     const int DEPTH = V10_BK / T::SLICES;
-    struct place at = find_place<T>(p, splits);
+    struct place at = find_block_tile<T>(p, splits);
     struct thread_tile s = find_thread_tile<T>();
     p.C += blockIdx.x % splits * p.M * p.N;
     struct copies<T> c;
@@ -138,7 +143,8 @@ static __global__ void __launch_bounds__(T::THREADS, 256 / T::THREADS)
         next += T::STAGE;
     }
     while (left > (1 - V10_STAGES) * V10_BK) {
-        /* Before the barrier, so that the compiler does not put it off until the values are due. */
+        /* Before the barrier, so that the compiler does not move it to the first
+         * use of the values. */
         fetch_a<T, VECTOR>(c, left);
         cp_async_wait<V10_STAGES - 2>();
         __syncthreads();

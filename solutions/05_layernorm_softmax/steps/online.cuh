@@ -1,97 +1,102 @@
 /**
  * @file online.cuh
- * @brief What is known of a part of a row after one look at it, and how two parts become one.
+ * @brief Statistics of a part of a row in one pass, and the merge of two parts.
  *
- * LayerNorm: count, mean and M2 = sum of (x - mean)^2. One element more is
- * Welford's step (1962), two parts together are Chan's formula (Chan, Golub,
+ * LayerNorm: count, mean and M2 = sum of (x - mean)^2. One more element is
+ * Welford's step (1962), the merge of two parts Chan's formula (Chan, Golub,
  * LeVeque 1979). Neither subtracts two large numbers to get a small one, as
- * E[x^2] - mean^2 does. Softmax: the largest, and the sum of e^(x - largest);
- * when a larger one comes, the sum is rescaled (Milakov, Gimelshein 2018). The
- * largest is kept times log2 e here.
+ * E[x^2] - mean^2 does. Softmax: the running max, and the running sum of
+ * e^(x - max), which is rescaled when the max grows (online softmax, Milakov,
+ * Gimelshein 2018). The max is kept times log2 e here.
  */
 #ifndef WARPBOOK_SOLUTIONS_05_LAYERNORM_SOFTMAX_STEPS_ONLINE_CUH_
 #define WARPBOOK_SOLUTIONS_05_LAYERNORM_SOFTMAX_STEPS_ONLINE_CUH_
 
-#include "solutions/05_layernorm_softmax/steps/parts.cuh"
+#include "solutions/05_layernorm_softmax/steps/operators.cuh"
 
-struct part {
-    float count;  /* LayerNorm only */
-    float centre; /* mean, or the largest times log2 e */
-    float spread; /* M2, sum of squares, or sum of exponentials */
+struct row_stats {
+    float count;       /* LayerNorm only */
+    float mean_or_max; /* mean, or max times log2 e */
+    float sum;         /* M2, sum of squares, or sum of exponentials */
 };
 
-template <int OP> static __device__ __forceinline__ struct part part_of_none() {
-    return {0.0f, first_of_none<OP>(), 0.0f};
+template <int OP> static __device__ __forceinline__ struct row_stats empty_stats() {
+    return {0.0f, add_or_max_identity<OP>(), 0.0f};
 }
 
 /* Chan's formula. A part may be empty. */
-static __device__ __forceinline__ struct part merge_moments(struct part a, struct part b) {
+static __device__ __forceinline__ struct row_stats merge_moments(struct row_stats a,
+                                                                 struct row_stats b) {
     float count = a.count + b.count;
     float share = count > 0.0f ? __fdividef(b.count, count) : 0.0f;
-    float d = b.centre - a.centre;
-    return {count, fmaf(d, share, a.centre), a.spread + b.spread + d * d * a.count * share};
+    float d = b.mean_or_max - a.mean_or_max;
+    return {count, fmaf(d, share, a.mean_or_max), a.sum + b.sum + d * d * a.count * share};
 }
 
-/* A part of which nothing is seen has the centre -inf and the spread 0. */
-static __device__ __forceinline__ struct part merge_exponentials(struct part a, struct part b) {
-    float largest = fmaxf(a.centre, b.centre);
+/* A part that is all masked has the max -inf and the sum 0. */
+static __device__ __forceinline__ struct row_stats merge_exponentials(struct row_stats a,
+                                                                      struct row_stats b) {
+    float largest = fmaxf(a.mean_or_max, b.mean_or_max);
     float from = largest == -INFINITY ? 0.0f : largest;
     return {0.0f, largest,
-            a.spread * exp2_approx(a.centre - from) + b.spread * exp2_approx(b.centre - from)};
+            a.sum * exp2_approx(a.mean_or_max - from) + b.sum * exp2_approx(b.mean_or_max - from)};
 }
 
 template <int OP>
-static __device__ __forceinline__ struct part merge(struct part a, struct part b) {
+static __device__ __forceinline__ struct row_stats merge(struct row_stats a, struct row_stats b) {
     if (OP == ROWS_LAYERNORM) {
         return merge_moments(a, b);
     }
     if (OP == ROWS_SOFTMAX) {
         return merge_exponentials(a, b);
     }
-    return {0.0f, 0.0f, a.spread + b.spread};
+    return {0.0f, 0.0f, a.sum + b.sum};
 }
 
-/* One element more. */
-template <int OP> static __device__ __forceinline__ struct part add(struct part a, float x) {
+/* Adds one element. */
+template <int OP>
+static __device__ __forceinline__ struct row_stats add(struct row_stats a, float x) {
     if (OP == ROWS_LAYERNORM) {
-        float count = a.count + 1.0f, d = x - a.centre;
-        float mean = a.centre + __fdividef(d, count);
-        return {count, mean, fmaf(d, x - mean, a.spread)};
+        float count = a.count + 1.0f, d = x - a.mean_or_max;
+        float mean = a.mean_or_max + __fdividef(d, count);
+        return {count, mean, fmaf(d, x - mean, a.sum)};
     }
     if (OP == ROWS_SOFTMAX) {
-        float largest = fmaxf(a.centre, x * LOG2_E), from = largest == -INFINITY ? 0.0f : largest;
+        float largest = fmaxf(a.mean_or_max, x * LOG2_E),
+              from = largest == -INFINITY ? 0.0f : largest;
         float own = exponential(x, from);
-        return {0.0f, largest, fmaf(a.spread, exp2_approx(a.centre - from), own)};
+        return {0.0f, largest, fmaf(a.sum, exp2_approx(a.mean_or_max - from), own)};
     }
-    return {0.0f, 0.0f, fmaf(x, x, a.spread)};
+    return {0.0f, 0.0f, fmaf(x, x, a.sum)};
 }
 
-/* Of GROUP neighbouring lanes, in each of them. */
+/* Merges the statistics of GROUP neighbouring lanes, in each of them. */
 template <int OP, int GROUP>
-static __device__ __forceinline__ struct part lanes_merge(struct part a) {
+static __device__ __forceinline__ struct row_stats lanes_merge(struct row_stats a) {
 #pragma unroll
     for (int offset = GROUP / 2; offset > 0; offset /= 2) {
-        struct part b = a;
+        struct row_stats b = a;
         if (OP == ROWS_LAYERNORM) {
             b.count = __shfl_xor_sync(0xffffffffu, a.count, offset);
         }
-        if (HAS_CENTRE<OP>) {
-            b.centre = __shfl_xor_sync(0xffffffffu, a.centre, offset);
+        if (HAS_MEAN_OR_MAX<OP>) {
+            b.mean_or_max = __shfl_xor_sync(0xffffffffu, a.mean_or_max, offset);
         }
-        b.spread = __shfl_xor_sync(0xffffffffu, a.spread, offset);
+        b.sum = __shfl_xor_sync(0xffffffffu, a.sum, offset);
         a = merge<OP>(a, b);
     }
     return a;
 }
 
-/* Centre and scale of a whole row. */
-template <int OP> static __device__ __forceinline__ float part_centre(struct part a) {
-    return OP == ROWS_SOFTMAX && a.centre == -INFINITY ? 0.0f : a.centre;
+/* Of a whole row. */
+template <int OP> static __device__ __forceinline__ float stats_mean_or_max(struct row_stats a) {
+    return OP == ROWS_SOFTMAX && a.mean_or_max == -INFINITY ? 0.0f : a.mean_or_max;
 }
 
 template <int OP>
-static __device__ __forceinline__ float part_scale(struct part a, const struct rows_problem &p) {
-    return scale_of<OP>(a.spread, p);
+static __device__ __forceinline__ float stats_rstd_or_rcp(struct row_stats a,
+                                                          const struct rows_problem &p) {
+    return rstd_or_rcp_of<OP>(a.sum, p);
 }
 
 #endif

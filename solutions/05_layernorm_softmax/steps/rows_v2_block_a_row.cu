@@ -1,6 +1,6 @@
 /**
  * @file rows_v2_block_a_row.cu
- * @brief One block a row; its threads' sums meet in a tree in shared memory.
+ * @brief One block a row; its threads' sums are reduced by a tree in shared memory.
  *
  * Changes since v1: neighbouring threads read neighbouring elements, and a row
  * has 256 threads. Each reduction is a tree: 128 threads add the other 128, then
@@ -10,11 +10,11 @@
  * gives every multiprocessor rows to work on. What it costs: some twenty
  * barriers a row, and short rows leave most of the threads idle.
  *
- * Launch: a block of 256 threads a row, on in steps of the grid.
- * Bytes: as v1 asked of the caches; from memory each element about once.
+ * Launch: a block of 256 threads a row, in a grid-stride loop.
+ * Bytes: from the caches as v1; from memory each element about once.
  */
 #include "solutions/05_layernorm_softmax/steps/ladder.h"
-#include "solutions/05_layernorm_softmax/steps/parts.cuh"
+#include "solutions/05_layernorm_softmax/steps/operators.cuh"
 
 enum { BLOCK = 256, MOST_BLOCKS = 1 << 20 };
 
@@ -42,20 +42,21 @@ static __global__ void __launch_bounds__(BLOCK) block_a_row(struct rows_problem 
         const T *x = (const T *)p.in + row * p.C;
         T *y = (T *)p.out + row * p.C;
         const uint8_t *mask = mask_of<OP>(p, row);
-        float first = first_of_none<OP>(), spread = 0.0f;
-        for (size_t c = threadIdx.x; HAS_CENTRE<OP> && c < p.C; c += BLOCK) {
-            first = first_of<OP>(first, element<OP>(x, mask, c));
+        float sum_or_max = add_or_max_identity<OP>(), sum = 0.0f;
+        for (size_t c = threadIdx.x; HAS_MEAN_OR_MAX<OP> && c < p.C; c += BLOCK) {
+            sum_or_max = add_or_max<OP>(sum_or_max, element<OP>(x, mask, c));
         }
-        if (HAS_CENTRE<OP>) {
-            first = tree<OP == ROWS_SOFTMAX>(first, shared);
+        if (HAS_MEAN_OR_MAX<OP>) {
+            sum_or_max = tree<OP == ROWS_SOFTMAX>(sum_or_max, shared);
         }
-        float centre = centre_of<OP>(first, p.C);
+        float mean_or_max = mean_or_max_of<OP>(sum_or_max, p.C);
         for (size_t c = threadIdx.x; c < p.C; c += BLOCK) {
-            spread += spread_of<OP>(element<OP>(x, mask, c), centre);
+            sum += square_or_exp<OP>(element<OP>(x, mask, c), mean_or_max);
         }
-        float scale = scale_of<OP>(tree<false>(spread, shared), p);
+        float rstd_or_rcp = rstd_or_rcp_of<OP>(tree<false>(sum, shared), p);
         for (size_t c = threadIdx.x; c < p.C; c += BLOCK) {
-            store_rounded(y + c, finish_at<OP, T>(p, c, element<OP>(x, mask, c), centre, scale));
+            store_rounded(y + c, normalise_at<OP, T>(p, c, element<OP>(x, mask, c), mean_or_max,
+                                                     rstd_or_rcp));
         }
     }
 }

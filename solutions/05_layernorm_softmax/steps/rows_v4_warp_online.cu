@@ -1,10 +1,10 @@
 /**
  * @file rows_v4_warp_online.cu
- * @brief Centre and scale in one walk: Welford's mean and variance, online softmax.
+ * @brief Both statistics in one pass: Welford's mean and variance, online softmax.
  *
- * Changes since v3: each lane keeps count, mean and M2 (softmax: largest and
- * sum) of what it has seen; lanes are put together by Chan's formula. The row
- * is read twice instead of three times.
+ * Changes since v3: each lane keeps a running count, mean and M2 (softmax: max
+ * and sum); Chan's formula merges the lanes. The row is read twice instead of
+ * three times.
  *
  * Why: relieves memory where the second read of a row no longer finds it in a
  * cache. It costs a division (softmax: two exponentials) an element, in a chain:
@@ -25,14 +25,16 @@ static __global__ void __launch_bounds__(BLOCK) warp_online(struct rows_problem 
         const T *x = (const T *)p.in + row * p.C;
         T *y = (T *)p.out + row * p.C;
         const uint8_t *mask = mask_of<OP>(p, row);
-        struct part part = part_of_none<OP>();
+        struct row_stats stats = empty_stats<OP>();
         for (size_t c = lane; c < p.C; c += WARP) {
-            part = add<OP>(part, element<OP>(x, mask, c));
+            stats = add<OP>(stats, element<OP>(x, mask, c));
         }
-        part = lanes_merge<OP, WARP>(part);
-        float centre = part_centre<OP>(part), scale = part_scale<OP>(part, p);
+        stats = lanes_merge<OP, WARP>(stats);
+        float mean_or_max = stats_mean_or_max<OP>(stats),
+              rstd_or_rcp = stats_rstd_or_rcp<OP>(stats, p);
         for (size_t c = lane; c < p.C; c += WARP) {
-            store_rounded(y + c, finish_at<OP, T>(p, c, element<OP>(x, mask, c), centre, scale));
+            store_rounded(y + c, normalise_at<OP, T>(p, c, element<OP>(x, mask, c), mean_or_max,
+                                                     rstd_or_rcp));
         }
     }
 }

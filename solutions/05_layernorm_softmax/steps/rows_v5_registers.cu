@@ -1,13 +1,13 @@
 /**
  * @file rows_v5_registers.cu
- * @brief The row is read once, 16 bytes a load, and waits in registers.
+ * @brief The row is read once, 16 bytes a load, and kept in registers.
  *
  * Changes since v4: a block of 256 threads a row, each with up to eight vectors
- * of 16 bytes, all asked for before the first is used. Then both passes run over
- * registers; so two passes cost nothing and Welford is not needed. Rows that do
- * not fit (more than 2048 vectors), or are not aligned to 16 bytes, go to v4.
+ * of 16 bytes, all loaded before the first is used. Then both passes run over
+ * registers; so two passes cost nothing and Welford is not needed. v4 serves rows
+ * that do not fit (more than 2048 vectors) or are not aligned to 16 bytes.
  *
- * Why: relieves memory twice: fewer bytes, and more of them on the way at once.
+ * Why: relieves memory twice: fewer bytes, and more of them in flight.
  * An H200 needs about 30 KB in flight on each multiprocessor to be busy.
  *
  * Launch: a block a row. Bytes: each element read once, written once; weights
@@ -20,23 +20,23 @@ enum { WARP = 32, BLOCK = 256, WARPS = BLOCK / WARP, VECTORS = 8 };
 
 /* Over the block, in every thread: each warp writes one number and reads all of them. */
 template <int OP, bool SUM>
-static __device__ __forceinline__ float block_all(float x, float *meet) {
-    x = SUM ? warp_sum<WARP>(x) : warp_first<OP, WARP>(x);
+static __device__ __forceinline__ float block_all(float x, float *exchange) {
+    x = SUM ? warp_sum<WARP>(x) : warp_add_or_max<OP, WARP>(x);
     if (threadIdx.x % WARP == 0) {
-        meet[threadIdx.x / WARP] = x;
+        exchange[threadIdx.x / WARP] = x;
     }
     __syncthreads();
-    x = meet[threadIdx.x % WARPS];
-    return SUM ? warp_sum<WARPS>(x) : warp_first<OP, WARPS>(x);
+    x = exchange[threadIdx.x % WARPS];
+    return SUM ? warp_sum<WARPS>(x) : warp_add_or_max<OP, WARPS>(x);
 }
 
 template <int OP, typename T>
 static __global__ void __launch_bounds__(BLOCK) registers(struct rows_problem p) {
-    __shared__ float meet[2][WARPS];
+    __shared__ float exchange[2][WARPS];
     row_view<T> view = view_row<OP, T, true>(p, blockIdx.x);
     int count = view.C / VECTOR_ELEMENTS<T>;
     uint4 bits[VECTORS];
-    float first = first_of_none<OP>(), spread = 0.0f;
+    float sum_or_max = add_or_max_identity<OP>(), sum = 0.0f;
 #pragma unroll
     for (int j = 0; j < VECTORS; j++) {
         int i = (int)threadIdx.x + j * BLOCK;
@@ -48,26 +48,26 @@ static __global__ void __launch_bounds__(BLOCK) registers(struct rows_problem p)
     for (int j = 0; j < VECTORS; j++) {
         int i = (int)threadIdx.x + j * BLOCK;
         if (i < count) {
-            bits[j] =
-                view.mask != NULL ? hide<T, true>(view, i * VECTOR_ELEMENTS<T>, bits[j]) : bits[j];
-            first = HAS_CENTRE<OP> ? vector_first<OP, T>(bits[j], first) : 0.0f;
+            bits[j] = view.mask != NULL ? apply_mask<T, true>(view, i * VECTOR_ELEMENTS<T>, bits[j])
+                                        : bits[j];
+            sum_or_max = HAS_MEAN_OR_MAX<OP> ? vector_add_or_max<OP, T>(bits[j], sum_or_max) : 0.0f;
         }
     }
-    first = HAS_CENTRE<OP> ? block_all<OP, false>(first, meet[0]) : 0.0f;
-    float centre = centre_of<OP>(first, p.C);
+    sum_or_max = HAS_MEAN_OR_MAX<OP> ? block_all<OP, false>(sum_or_max, exchange[0]) : 0.0f;
+    float mean_or_max = mean_or_max_of<OP>(sum_or_max, p.C);
 #pragma unroll
     for (int j = 0; j < VECTORS; j++) {
         int i = (int)threadIdx.x + j * BLOCK;
         if (i < count) {
-            spread += vector_spread<OP, T, true>(view, i, bits[j], centre);
+            sum += vector_squares_or_exps<OP, T, true>(view, i, bits[j], mean_or_max);
         }
     }
-    float scale = scale_of<OP>(block_all<OP, true>(spread, meet[1]), p);
+    float rstd_or_rcp = rstd_or_rcp_of<OP>(block_all<OP, true>(sum, exchange[1]), p);
 #pragma unroll
     for (int j = 0; j < VECTORS; j++) {
         int i = (int)threadIdx.x + j * BLOCK;
         if (i < count) {
-            finish_vector<OP, T, true>(p, view, i, bits[j], centre, scale);
+            normalise_vector<OP, T, true>(p, view, i, bits[j], mean_or_max, rstd_or_rcp);
         }
     }
 }

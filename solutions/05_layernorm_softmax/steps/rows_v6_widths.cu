@@ -2,23 +2,24 @@
  * @file rows_v6_widths.cu
  * @brief As many threads for a row as it needs: eight lanes, a warp, a block, several blocks.
  *
- * Changes since v5: who shares a row depends on its length, and where it waits:
+ * Changes since v5: the threads of a row, and the memory that keeps it, depend on
+ * its length:
  *
- *     vectors of 16 bytes   who                      where
+ *     vectors of 16 bytes   threads                  kept in
  *     up to 32              8 lanes, 4 rows a warp   registers
  *     up to 128             a warp                   registers; no barrier at all
  *     up to 4096            a block                  registers, two barriers
- *     up to some 14,000     a block                  shared memory, the next row on its way
+ *     up to some 14,000     a block                  shared memory, the next row in flight
  *     more, or few rows     several blocks           read twice, the second time from L2
  *
  * In 16-bit types blocks have registers for 2048 vectors. A thread has four
  * vectors, or fewer where all rows are on the GPU at once and only their latency
- * counts. Rows that begin anywhere go through shared memory, as whole vectors and
- * a few elements at the ends; very short ones to v3.
+ * counts. Rows that are not aligned are copied through shared memory, as whole
+ * vectors and a few elements at the ends; v3 serves very short ones.
  *
  * Why: relieves idle threads in short rows, barriers in middling ones, and
- * registers: with 32 to 40 a thread, a multiprocessor has 24 to 32 KB of loads on
- * the way while other blocks calculate and store. Several blocks a row cost a second
+ * registers: with 32 to 40 a thread, a multiprocessor has 24 to 32 KB of loads in
+ * flight while other blocks calculate and store. Several blocks a row cost a second
  * launch of some 2 us and a second read. By estimate a block moves 0.1 TB/s, so the
  * split pays from about 128 KB a row on, and only if rows are too few to give each
  * multiprocessor one: 1 x 1,000,000, not 1 x 2560.
@@ -33,16 +34,16 @@
 enum { WARP = 32, VECTORS = 4, LONG_THREADS = 512, MOST_SPLITS = 1024 };
 /* Vectors a row, up to which lanes of a warp do it. */
 enum { FOR_EIGHTH = 8 * VECTORS, FOR_WARP = WARP * VECTORS };
-/* Rows that are on the GPU at once, so many times: few. */
+/* Up to this many times the rows that are on the GPU at once are few rows. */
 enum { FEW_WAVES = 2 };
-/* From so many vectors on, a row that few share goes to several blocks. */
+/* From this many vectors on, a row goes to several blocks if rows are few. */
 enum { FOR_SPLIT = 8192 };
-/* Each block of a split row should have as much as makes its launch worth while. */
+/* Vectors of each block of a split row: enough to pay for its launch. */
 enum { SPLIT_SHARE = 1024 };
 /* Elements of a row without alignment, up to which v3 does it. */
 enum { FOR_V3 = 256 };
 
-/* What the choice depends on. */
+/* The limits that a plan depends on. */
 struct limits {
     int multiprocessors, shared_a_block, shared_each;
 };
@@ -64,7 +65,7 @@ static const struct limits &limits() {
     return found;
 }
 
-/* Each block also has a KiB of the system's and the parts that warps exchange. */
+/* Each block also has a KiB of the system's, and the statistics that warps exchange. */
 enum { SHARED_BESIDE = 2048 };
 
 size_t rows_v6_blocks_at_once(int shared_bytes, int threads) {
@@ -99,7 +100,7 @@ static size_t threads_each(enum nn_dtype type) {
     return type == NN_F32 ? ROWS_THREADS_EACH_32 : ROWS_THREADS_EACH_16;
 }
 
-/* As many as still leave all rows on the GPU at once, up to one for each vector. */
+/* As many as keep all rows on the GPU at once, at most one for each vector. */
 static int threads_at_once(const struct rows_problem &p, size_t vectors) {
     size_t each =
         (p.rows + (size_t)limits().multiprocessors - 1) / (size_t)limits().multiprocessors;

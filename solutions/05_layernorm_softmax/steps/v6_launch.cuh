@@ -1,6 +1,6 @@
 /**
  * @file v6_launch.cuh
- * @brief v6: a plan becomes a launch. Each type has a file of its own that includes this one.
+ * @brief v6: launches a plan. Each type has a file of its own that includes this one.
  */
 #ifndef WARPBOOK_SOLUTIONS_05_LAYERNORM_SOFTMAX_STEPS_V6_LAUNCH_CUH_
 #define WARPBOOK_SOLUTIONS_05_LAYERNORM_SOFTMAX_STEPS_V6_LAUNCH_CUH_
@@ -30,8 +30,7 @@ static void launch_shared(const struct rows_problem &p, const struct rows_plan &
     rows_in_shared<OP, T><<<grid, (unsigned)plan.threads, (size_t)bytes, stream>>>(p);
 }
 
-/* How many rows one pair of launches may have: rows of several masks only from a mask's first on.
- */
+/* The rows of one pair of launches: rows of several masks only from a mask's first row on. */
 static inline size_t rows_together(const struct rows_problem &p, size_t done, size_t most) {
     size_t rows = p.rows - done < most ? p.rows - done : most;
     if (p.mask == NULL) {
@@ -46,9 +45,9 @@ static inline size_t rows_together(const struct rows_problem &p, size_t done, si
 template <int OP, typename T>
 static void launch_split(const struct rows_problem &p, const struct rows_plan &plan,
                          void *workspace, device_stream stream) {
-    struct part *parts = (struct part *)workspace;
+    struct row_stats *partial = (struct row_stats *)workspace;
     int count = (int)vectors_of(p);
-    size_t most = ROWS_WORKSPACE_BYTES / sizeof *parts / (size_t)plan.splits;
+    size_t most = ROWS_WORKSPACE_BYTES / sizeof *partial / (size_t)plan.splits;
     struct rows_problem some = p;
     for (size_t done = 0; done < p.rows; done += some.rows) {
         some.rows = rows_together(p, done, most);
@@ -57,8 +56,8 @@ static void launch_split(const struct rows_problem &p, const struct rows_plan &p
         some.mask = mask_of<OP>(p, done);
         unsigned grid = (unsigned)(some.rows * (size_t)plan.splits);
         unsigned threads = (unsigned)plan.threads;
-        split_look<OP, T><<<grid, threads, 0, stream>>>(some, count, plan.splits, parts);
-        split_finish<OP, T><<<grid, threads, 0, stream>>>(some, count, plan.splits, parts);
+        split_stats<OP, T><<<grid, threads, 0, stream>>>(some, count, plan.splits, partial);
+        split_normalise<OP, T><<<grid, threads, 0, stream>>>(some, count, plan.splits, partial);
     }
 }
 

@@ -2,9 +2,9 @@
  * @file v6_registers.cuh
  * @brief v6, aligned rows that fit into registers: eight lanes, a warp or a block a row.
  *
- * All vectors of a row are asked for before the first is used; both passes run
- * over registers. Four vectors a thread at most: with 32 to 40 registers in all,
- * 1536 to 2048 threads of a multiprocessor have rows on the way.
+ * All loads of a row are issued before the first is used; both passes run over
+ * registers. Four vectors a thread at most: with 32 to 40 registers in all, 1536
+ * to 2048 threads of a multiprocessor have loads in flight.
  */
 #ifndef WARPBOOK_SOLUTIONS_05_LAYERNORM_SOFTMAX_STEPS_V6_REGISTERS_CUH_
 #define WARPBOOK_SOLUTIONS_05_LAYERNORM_SOFTMAX_STEPS_V6_REGISTERS_CUH_
@@ -33,7 +33,7 @@ static constexpr int blocks_held(int blocks, int threads) {
     return blocks < fit ? blocks : fit;
 }
 
-/* Asks for the vectors begin, begin + step, ... below count; none in idle threads (count 0). */
+/* Loads the vectors begin, begin + step, ... below count; none in idle threads (count 0). */
 template <int OP, typename T, bool ALIGNED, int V>
 static __device__ __forceinline__ void load_row(const row_view<T> &view, int begin, int step,
                                                 int count, uint4 (&bits)[V]) {
@@ -49,59 +49,61 @@ static __device__ __forceinline__ void load_row(const row_view<T> &view, int beg
         for (int j = 0; j < V; j++) {
             int i = begin + j * step;
             if (i < count) {
-                bits[j] = hide<T, ALIGNED>(view, i * VECTOR_ELEMENTS<T> - view.shift, bits[j]);
+                bits[j] =
+                    apply_mask<T, ALIGNED>(view, i * VECTOR_ELEMENTS<T> - view.shift, bits[j]);
             }
         }
     }
 }
 
 template <int OP, typename T, int V>
-static __device__ __forceinline__ float row_first(int begin, int step, int count,
-                                                  const uint4 (&bits)[V]) {
-    float first = first_of_none<OP>();
+static __device__ __forceinline__ float row_sum_or_max(int begin, int step, int count,
+                                                       const uint4 (&bits)[V]) {
+    float sum_or_max = add_or_max_identity<OP>();
 #pragma unroll
     for (int j = 0; j < V; j++) {
         if (begin + j * step < count) {
-            first = vector_first<OP, T>(bits[j], first);
+            sum_or_max = vector_add_or_max<OP, T>(bits[j], sum_or_max);
         }
     }
-    return first;
+    return sum_or_max;
 }
 
 template <int OP, typename T, int V>
-static __device__ __forceinline__ float row_spread(const row_view<T> &view, int begin, int step,
-                                                   int count, const uint4 (&bits)[V],
-                                                   float centre) {
-    float spread = 0.0f;
+static __device__ __forceinline__ float
+row_squares_or_exps(const row_view<T> &view, int begin, int step, int count, const uint4 (&bits)[V],
+                    float mean_or_max) {
+    float sum = 0.0f;
 #pragma unroll
     for (int j = 0; j < V; j++) {
         int i = begin + j * step;
         if (i < count) {
-            spread += vector_spread<OP, T, true>(view, i, bits[j], centre);
+            sum += vector_squares_or_exps<OP, T, true>(view, i, bits[j], mean_or_max);
         }
     }
-    return spread;
+    return sum;
 }
 
 template <int OP, typename T, bool ALIGNED, int V>
 static __device__ __forceinline__ void
-finish_row(const struct rows_problem &p, const row_view<T> &view, int begin, int step, int count,
-           const uint4 (&bits)[V], float centre, float scale) {
+normalise_row(const struct rows_problem &p, const row_view<T> &view, int begin, int step, int count,
+              const uint4 (&bits)[V], float mean_or_max, float rstd_or_rcp) {
 #pragma unroll
     for (int j = 0; j < V; j++) {
         int i = begin + j * step;
         if (i < count) {
-            finish_vector<OP, T, ALIGNED>(p, view, i, bits[j], centre, scale);
+            normalise_vector<OP, T, ALIGNED>(p, view, i, bits[j], mean_or_max, rstd_or_rcp);
         }
     }
 }
 
 /*
- * The first threads of the grid ask for the weights, 32 bytes each, so that they are in L2 when the
- * first rows need them. One request a lane: only few threads may do it.
+ * The first threads of the grid prefetch the weights, 32 bytes each, so that they are in L2 when
+ * the first rows need them. One request a lane: only few threads may do it.
  */
 template <int OP>
-static __device__ __forceinline__ void fetch_weights(const struct rows_problem &p, size_t bytes) {
+static __device__ __forceinline__ void prefetch_weights(const struct rows_problem &p,
+                                                        size_t bytes) {
     size_t at = 32 * ((size_t)blockIdx.x * blockDim.x + threadIdx.x);
     if (OP != ROWS_SOFTMAX && at < bytes) {
         asm volatile("prefetch.global.L2 [%0];" ::"l"((const char *)p.weight + at));
@@ -111,7 +113,7 @@ static __device__ __forceinline__ void fetch_weights(const struct rows_problem &
     }
 }
 
-/* Weights and biases of a row's vectors in registers, packed: asked for with the row. */
+/* Weights and biases of a row's vectors in registers, packed: loaded with the row. */
 template <int OP, int V> struct held_weights {
     uint4 weight[OP != ROWS_SOFTMAX ? V : 1], bias[OP == ROWS_LAYERNORM ? V : 1];
 };
@@ -134,8 +136,8 @@ static __device__ __forceinline__ void hold_weights(const struct rows_problem &p
 
 template <int OP, typename T, int V>
 static __device__ __forceinline__ void
-finish_held(const row_view<T> &view, int begin, int step, int count, const uint4 (&bits)[V],
-            const held_weights<OP, V> &held, float centre, float scale) {
+normalise_held(const row_view<T> &view, int begin, int step, int count, const uint4 (&bits)[V],
+               const held_weights<OP, V> &held, float mean_or_max, float rstd_or_rcp) {
 #pragma unroll
     for (int j = 0; j < V; j++) {
         int i = begin + j * step;
@@ -147,8 +149,9 @@ finish_held(const row_view<T> &view, int begin, int step, int count, const uint4
             if constexpr (OP == ROWS_LAYERNORM) {
                 unpack(held.bias[j], bias, T());
             }
-            store_vector<T, true>(view, i * VECTOR_ELEMENTS<T>,
-                                  finished<OP, T>(bits[j], centre, scale, weight, bias));
+            store_vector<T, true>(
+                view, i * VECTOR_ELEMENTS<T>,
+                normalise_elements<OP, T>(bits[j], mean_or_max, rstd_or_rcp, weight, bias));
         }
     }
 }
@@ -161,8 +164,8 @@ static constexpr int LANES_BLOCKS = blocks_held(OP == ROWS_SOFTMAX ? 24
 
 /*
  * GROUP lanes a row, so that a warp has 32 / GROUP rows; no barrier, no shared memory. Weights are
- * asked for with the row: few rows follow each other, and their latency would show.
- * Launch: blocks of ROWS_LANES_BLOCK threads, on in steps of the grid. @param count vectors a row
+ * loaded with the row: a warp has few rows one after another, and the latency would show.
+ * Launch: blocks of ROWS_LANES_BLOCK threads, in a grid-stride loop. @param count vectors a row
  */
 template <int OP, typename T, int GROUP, int V>
 static __global__ void __launch_bounds__(ROWS_LANES_BLOCK, LANES_BLOCKS<OP, V>)
@@ -172,34 +175,35 @@ static __global__ void __launch_bounds__(ROWS_LANES_BLOCK, LANES_BLOCKS<OP, V>)
     int lane = (int)threadIdx.x % GROUP;
     for (size_t base = (size_t)blockIdx.x * ROWS; base < p.rows; base += (size_t)gridDim.x * ROWS) {
         size_t row = base + threadIdx.x / GROUP;
-        int own = row < p.rows ? count : 0; /* lanes without a row go along, for the shuffles */
+        int own = row < p.rows ? count : 0; /* lanes without a row take part in the shuffles */
         row_view<T> view = view_row<OP, T, true>(p, row < p.rows ? row : base);
         uint4 bits[V];
         held_weights<OP, V> held;
         load_row<OP, T, true, V>(view, lane, GROUP, own, bits);
         hold_weights<OP, V>(p, lane, GROUP, own, held);
-        float first = 0.0f;
-        if (HAS_CENTRE<OP>) {
-            first = warp_first<OP, GROUP>(row_first<OP, T, V>(lane, GROUP, own, bits));
+        float sum_or_max = 0.0f;
+        if (HAS_MEAN_OR_MAX<OP>) {
+            sum_or_max =
+                warp_add_or_max<OP, GROUP>(row_sum_or_max<OP, T, V>(lane, GROUP, own, bits));
         }
-        float centre = row_centre<OP>(first, share);
-        float spread = row_spread<OP, T, V>(view, lane, GROUP, own, bits, centre);
-        float scale = row_scale<OP>(warp_sum<GROUP>(spread), share, p.eps);
-        finish_held<OP, T, V>(view, lane, GROUP, own, bits, held, centre, scale);
+        float mean_or_max = row_mean_or_max<OP>(sum_or_max, share);
+        float sum = row_squares_or_exps<OP, T, V>(view, lane, GROUP, own, bits, mean_or_max);
+        float rstd_or_rcp = row_rstd_or_rcp<OP>(warp_sum<GROUP>(sum), share, p.eps);
+        normalise_held<OP, T, V>(view, lane, GROUP, own, bits, held, mean_or_max, rstd_or_rcp);
     }
 }
 
-/* Over the block, in every thread, with one barrier: each use has a `meet` of its own. */
+/* Over the block, in every thread, with one barrier: each use has its own `exchange`. */
 template <int OP, bool SUM>
-static __device__ __forceinline__ float block_all(float x, float *meet) {
+static __device__ __forceinline__ float block_all(float x, float *exchange) {
     int lane = (int)threadIdx.x % WARP, warps = (int)blockDim.x / WARP;
-    x = SUM ? warp_sum<WARP>(x) : warp_first<OP, WARP>(x);
+    x = SUM ? warp_sum<WARP>(x) : warp_add_or_max<OP, WARP>(x);
     if (lane == 0) {
-        meet[threadIdx.x / WARP] = x;
+        exchange[threadIdx.x / WARP] = x;
     }
     __syncthreads();
-    x = lane < warps ? meet[lane] : SUM ? 0.0f : first_of_none<OP>();
-    return SUM ? warp_sum<WARP>(x) : warp_first<OP, WARP>(x);
+    x = lane < warps ? exchange[lane] : SUM ? 0.0f : add_or_max_identity<OP>();
+    return SUM ? warp_sum<WARP>(x) : warp_add_or_max<OP, WARP>(x);
 }
 
 /*
@@ -212,21 +216,23 @@ static __global__ void __launch_bounds__(ROWS_MOST_THREADS<T>,
                                          blocks_held(ROWS_THREADS_EACH<T> / ROWS_MOST_THREADS<T>,
                                                      ROWS_MOST_THREADS<T>))
     rows_of_blocks(struct rows_problem p, int count) {
-    __shared__ float meet[2][MOST_WARPS];
+    __shared__ float exchange[2][MOST_WARPS];
     const float share = 1.0f / (float)(int)p.C;
     int begin = (int)threadIdx.x, step = (int)blockDim.x;
     row_view<T> view = view_row<OP, T, true>(p, blockIdx.x);
     uint4 bits[VECTORS];
     load_row<OP, T, true, VECTORS>(view, begin, step, count, bits);
-    fetch_weights<OP>(p, p.C * sizeof(T));
-    float first = 0.0f;
-    if (HAS_CENTRE<OP>) {
-        first = block_all<OP, false>(row_first<OP, T, VECTORS>(begin, step, count, bits), meet[0]);
+    prefetch_weights<OP>(p, p.C * sizeof(T));
+    float sum_or_max = 0.0f;
+    if (HAS_MEAN_OR_MAX<OP>) {
+        sum_or_max = block_all<OP, false>(row_sum_or_max<OP, T, VECTORS>(begin, step, count, bits),
+                                          exchange[0]);
     }
-    float centre = row_centre<OP>(first, share);
-    float spread = row_spread<OP, T, VECTORS>(view, begin, step, count, bits, centre);
-    float scale = row_scale<OP>(block_all<OP, true>(spread, meet[1]), share, p.eps);
-    finish_row<OP, T, true, VECTORS>(p, view, begin, step, count, bits, centre, scale);
+    float mean_or_max = row_mean_or_max<OP>(sum_or_max, share);
+    float sum = row_squares_or_exps<OP, T, VECTORS>(view, begin, step, count, bits, mean_or_max);
+    float rstd_or_rcp = row_rstd_or_rcp<OP>(block_all<OP, true>(sum, exchange[1]), share, p.eps);
+    normalise_row<OP, T, true, VECTORS>(p, view, begin, step, count, bits, mean_or_max,
+                                        rstd_or_rcp);
 }
 
 #endif

@@ -1,36 +1,36 @@
 /**
  * @file vectors.cuh
- * @brief A row as 16-byte vectors, whatever its length and wherever it begins.
+ * @brief A row as 16-byte vectors, for any length and any alignment.
  *
  * Vector i of a row are the 16 aligned bytes that hold columns first ..
- * first + LANES - 1, with first = i * LANES - shift. A row that begins past a
- * 16-byte boundary (an odd C makes three of four rows do so) has the elements
- * of that shift missing in vector 0, and others in its last one. Such vectors go
- * element by element, all others 16 bytes at a time. With ALIGNED there are
- * none, and the compiler leaves all of that out.
+ * first + LANES - 1, with first = i * LANES - shift. In a row that starts past a
+ * 16-byte boundary (with an odd C three of four rows do) vector 0 lacks the
+ * elements of that shift, and the last one others. Such vectors are loaded and
+ * stored element by element, all others 16 bytes at a time. With ALIGNED there
+ * are none, and the compiler omits that code.
  */
 #ifndef WARPBOOK_SOLUTIONS_05_LAYERNORM_SOFTMAX_STEPS_VECTORS_CUH_
 #define WARPBOOK_SOLUTIONS_05_LAYERNORM_SOFTMAX_STEPS_VECTORS_CUH_
 
 #include "common/cuda/warp.cuh"
-#include "solutions/05_layernorm_softmax/steps/parts.cuh"
+#include "solutions/05_layernorm_softmax/steps/operators.cuh"
 
 /* The first pass's operator over GROUP neighbouring lanes, in each of them. */
-template <int OP> struct first_operator {
+template <int OP> struct add_or_max_operator {
     static __device__ __forceinline__ float apply(float a, float b) {
-        return first_of<OP>(a, b);
+        return add_or_max<OP>(a, b);
     }
 };
 
-template <int OP, int GROUP> static __device__ __forceinline__ float warp_first(float x) {
-    return warp_reduce<first_operator<OP>, GROUP>(x);
+template <int OP, int GROUP> static __device__ __forceinline__ float warp_add_or_max(float x) {
+    return warp_reduce<add_or_max_operator<OP>, GROUP>(x);
 }
 
 /* One row of a problem. */
 template <typename T> struct row_view {
     const T *x;
     T *y;
-    const uint8_t *mask; /* NULL: nothing is hidden */
+    const uint8_t *mask; /* NULL: nothing is masked */
     int C;               /* at most ROWS_MAX_C */
     int shift;           /* elements between a 16-byte boundary and x; 0 where ALIGNED */
 };
@@ -69,9 +69,9 @@ static __device__ __forceinline__ void read_mask(const uint8_t *from, uint8_t (&
     }
 }
 
-/* -inf where the mask hides; -inf has a bit pattern in every type, so nothing is rounded. */
+/* -inf for masked elements; -inf has a bit pattern in every type, so nothing is rounded. */
 template <typename T, bool ALIGNED>
-static __device__ __forceinline__ uint4 hide(const row_view<T> view, int first, uint4 bits) {
+static __device__ __forceinline__ uint4 apply_mask(const row_view<T> view, int first, uint4 bits) {
     float x[VECTOR_ELEMENTS<T>];
     uint8_t seen[VECTOR_ELEMENTS<T>];
     unpack(bits, x, T());
@@ -94,7 +94,7 @@ static __device__ __noinline__ uint4 load_elements(const row_view<T> view, int f
 #pragma unroll
     for (int e = 0; e < VECTOR_ELEMENTS<T>; e++) {
         bool inside = is_inside<T, false>(view, first, e);
-        x[e] = inside ? to_float(view.x[first + e]) : first_of_none<OP>();
+        x[e] = inside ? to_float(view.x[first + e]) : add_or_max_identity<OP>();
     }
     return pack(x, T());
 }
@@ -124,7 +124,7 @@ static __device__ __noinline__ void store_elements(const row_view<T> view, int f
     }
 }
 
-/* out may lie otherwise than in: then no vector of it is aligned. */
+/* out may have another alignment than in: then none of its vectors is aligned. */
 template <typename T, bool ALIGNED>
 static __device__ __forceinline__ void store_vector(const row_view<T> &view, int first,
                                                     uint4 bits) {
@@ -150,23 +150,23 @@ static __device__ __forceinline__ void load_weights(const row_view<T> &view, con
 }
 
 template <int OP, typename T>
-static __device__ __forceinline__ uint4 finished(uint4 bits, float centre, float scale,
-                                                 const float (&weight)[VECTOR_ELEMENTS<T>],
-                                                 const float (&bias)[VECTOR_ELEMENTS<T>]) {
+static __device__ __forceinline__ uint4 normalise_elements(
+    uint4 bits, float mean_or_max, float rstd_or_rcp, const float (&weight)[VECTOR_ELEMENTS<T>],
+    const float (&bias)[VECTOR_ELEMENTS<T>]) {
     float x[VECTOR_ELEMENTS<T>];
     unpack(bits, x, T());
 #pragma unroll
     for (int e = 0; e < VECTOR_ELEMENTS<T>; e++) {
-        x[e] = finish<OP>(x[e], centre, scale, weight[e], bias[e]);
+        x[e] = normalise<OP>(x[e], mean_or_max, rstd_or_rcp, weight[e], bias[e]);
     }
     return pack(x, T());
 }
 
-/* Finishes and stores vector i. */
+/* Normalises and stores vector i. */
 template <int OP, typename T, bool ALIGNED>
-static __device__ __forceinline__ void finish_vector(const struct rows_problem &p,
-                                                     const row_view<T> &view, int i, uint4 bits,
-                                                     float centre, float scale) {
+static __device__ __forceinline__ void normalise_vector(const struct rows_problem &p,
+                                                        const row_view<T> &view, int i, uint4 bits,
+                                                        float mean_or_max, float rstd_or_rcp) {
     int first = i * VECTOR_ELEMENTS<T> - view.shift;
     float weight[VECTOR_ELEMENTS<T>] = {}, bias[VECTOR_ELEMENTS<T>] = {};
     if (OP != ROWS_SOFTMAX) {
@@ -175,47 +175,49 @@ static __device__ __forceinline__ void finish_vector(const struct rows_problem &
     if (OP == ROWS_LAYERNORM) {
         load_weights<T, ALIGNED>(view, (const T *)p.bias, first, bias);
     }
-    store_vector<T, ALIGNED>(view, first, finished<OP, T>(bits, centre, scale, weight, bias));
+    store_vector<T, ALIGNED>(
+        view, first, normalise_elements<OP, T>(bits, mean_or_max, rstd_or_rcp, weight, bias));
 }
 
-/* Centre and scale from 1 / C, which is known before the row arrives: no division behind it. */
-template <int OP> static __device__ __forceinline__ float row_centre(float first, float share) {
-    return OP == ROWS_SOFTMAX ? centre_of<OP>(first, 1) : first * share;
+/* With 1 / C, which is known before the row arrives: no division is left after it. */
+template <int OP>
+static __device__ __forceinline__ float row_mean_or_max(float sum_or_max, float share) {
+    return OP == ROWS_SOFTMAX ? mean_or_max_of<OP>(sum_or_max, 1) : sum_or_max * share;
 }
 
 template <int OP>
-static __device__ __forceinline__ float row_scale(float spread, float share, float eps) {
+static __device__ __forceinline__ float row_rstd_or_rcp(float sum, float share, float eps) {
     if (OP == ROWS_SOFTMAX) {
-        return spread == 0.0f ? 0.0f : __fdividef(1.0f, spread);
+        return sum == 0.0f ? 0.0f : __fdividef(1.0f, sum);
     }
-    return rsqrtf(fmaf(spread, share, eps));
+    return rsqrtf(fmaf(sum, share, eps));
 }
 
-/* What a vector adds to the first pass. Missing elements add nothing. */
+/* Adds a vector in the first pass. Missing elements add nothing. */
 template <int OP, typename T>
-static __device__ __forceinline__ float vector_first(uint4 bits, float first) {
+static __device__ __forceinline__ float vector_add_or_max(uint4 bits, float sum_or_max) {
     float x[VECTOR_ELEMENTS<T>];
     unpack(bits, x, T());
 #pragma unroll
     for (int e = 0; e < VECTOR_ELEMENTS<T>; e++) {
-        first = first_of<OP>(first, x[e]);
+        sum_or_max = add_or_max<OP>(sum_or_max, x[e]);
     }
-    return first;
+    return sum_or_max;
 }
 
-/* And to the second; here LayerNorm's missing elements would: (0 - mean)^2. */
+/* Adds a vector in the second pass, where LayerNorm's missing elements would add (0 - mean)^2. */
 template <int OP, typename T, bool ALIGNED>
-static __device__ __forceinline__ float vector_spread(const row_view<T> &view, int i, uint4 bits,
-                                                      float centre) {
-    float x[VECTOR_ELEMENTS<T>], spread = 0.0f;
+static __device__ __forceinline__ float vector_squares_or_exps(const row_view<T> &view, int i,
+                                                               uint4 bits, float mean_or_max) {
+    float x[VECTOR_ELEMENTS<T>], sum = 0.0f;
     unpack(bits, x, T());
 #pragma unroll
     for (int e = 0; e < VECTOR_ELEMENTS<T>; e++) {
         bool counts = OP != ROWS_LAYERNORM ||
                       is_inside<T, ALIGNED>(view, i * VECTOR_ELEMENTS<T> - view.shift, e);
-        spread += counts ? spread_of<OP>(x[e], centre) : 0.0f;
+        sum += counts ? square_or_exp<OP>(x[e], mean_or_max) : 0.0f;
     }
-    return spread;
+    return sum;
 }
 
 /* Whether every row of a problem, its output, its weights and its mask allow whole vectors. */

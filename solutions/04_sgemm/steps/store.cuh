@@ -1,16 +1,16 @@
 /**
- * @file parts.cuh
- * @brief Device functions that several steps share: the epilogue.
+ * @file store.cuh
+ * @brief The epilogue that the steps share: C = alpha * AB + beta * C.
  */
-#ifndef WARPBOOK_SOLUTIONS_04_SGEMM_STEPS_PARTS_CUH_
-#define WARPBOOK_SOLUTIONS_04_SGEMM_STEPS_PARTS_CUH_
+#ifndef WARPBOOK_SOLUTIONS_04_SGEMM_STEPS_STORE_CUH_
+#define WARPBOOK_SOLUTIONS_04_SGEMM_STEPS_STORE_CUH_
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include "labs/04_sgemm/sgemm.h"
 
-/* C[m, n] = alpha * sum + beta * C[m, n], where C has such an element. */
+/* C[m, n] = alpha * sum + beta * C[m, n], if C has that element. */
 static __device__ __forceinline__ void store(const struct sgemm_problem &p, size_t m, size_t n,
                                              float sum) {
     if (m < p.M && n < p.N) {
@@ -32,7 +32,8 @@ static __device__ __forceinline__ void store4(const struct sgemm_problem &p, siz
           p.alpha * sum[3] + old.w};
 }
 
-/* Whether rows of so many elements, the first one here, all begin 16-byte aligned. */
+/* Whether all rows of a matrix start 16-byte aligned. @param first its first
+ * element */
 static __host__ __device__ __forceinline__ bool aligned16(const float *first, size_t columns) {
     return ((uintptr_t)first % 16 | columns % 4) == 0;
 }
