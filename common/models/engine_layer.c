@@ -1,11 +1,14 @@
 #include "common/models/engine_layer.h"
 
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct layer {
     struct engine base;
     void *own;
     void (*destroy_own)(void *own);
+    _Alignas(max_align_t) unsigned char copy[]; /* of the stage's context, if it is a copy */
 };
 
 /* Calls an entry of the base with the base's context. */
@@ -156,20 +159,8 @@ static enum status layer_embedding(void *context, float *out, const float *table
     PASS_ON(embedding, out, table, ids, T, C, accumulate);
 }
 
-enum status engine_layer_create(struct engine *engine, const char *name, struct engine *base,
-                                void *own, void (*destroy_own)(void *own)) {
-    *engine = (struct engine){0};
-    struct layer *layer = malloc(sizeof *layer);
-    if (layer == NULL) {
-        if (destroy_own != NULL) {
-            destroy_own(own);
-        }
-        engine_destroy(base);
-        return STATUS_OUT_OF_MEMORY;
-    }
-    *layer = (struct layer){.base = *base, .own = own, .destroy_own = destroy_own};
-    *base = (struct engine){0};
-    *engine = (struct engine){
+static struct engine engine_of(const char *name, struct layer *layer) {
+    struct engine engine = {
         .name = name,
         .context = layer,
         .destroy = layer_destroy,
@@ -192,6 +183,39 @@ enum status engine_layer_create(struct engine *engine, const char *name, struct 
         .attention = layer_attention,
         .embedding = layer_embedding,
     };
-    pass_on_fused(engine, &layer->base);
+    pass_on_fused(&engine, &layer->base);
+    return engine;
+}
+
+/* A layer with `bytes` bytes of `own` in it, or with `own` itself if there are none. */
+static enum status create(struct engine *engine, const char *name, struct engine *base, void *own,
+                          size_t bytes, void (*destroy_own)(void *own)) {
+    *engine = (struct engine){0};
+    struct layer *layer = malloc(sizeof *layer + bytes);
+    if (layer == NULL) {
+        if (destroy_own != NULL) {
+            destroy_own(own);
+        }
+        engine_destroy(base);
+        return STATUS_OUT_OF_MEMORY;
+    }
+    *layer = (struct layer){.base = *base, .own = own, .destroy_own = destroy_own};
+    if (bytes > 0) {
+        layer->own = memcpy(layer->copy, own, bytes);
+    }
+    *base = (struct engine){0};
+    *engine = engine_of(name, layer);
     return STATUS_OK;
+}
+
+enum status engine_layer_create(struct engine *engine, const char *name, struct engine *base,
+                                void *own, void (*destroy_own)(void *own)) {
+    return create(engine, name, base, own, 0, destroy_own);
+}
+
+enum status engine_layer_create_copy(struct engine *engine, const char *name, struct engine *base,
+                                     const void *own, size_t bytes, void (*release)(void *own),
+                                     struct error *error) {
+    enum status status = create(engine, name, base, (void *)own, bytes, release);
+    return status == STATUS_OK ? status : error_set(error, status, "out of memory for the engine");
 }

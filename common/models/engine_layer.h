@@ -10,7 +10,8 @@
  *         ...
  *     }
  *
- *     status = engine_layer_create(engine, "04_sgemm", &base, stage, free);
+ *     const struct stage stage = {.run = run};
+ *     TRY(engine_layer_create_copy(engine, "04_sgemm", &base, &stage, sizeof stage, NULL, error));
  *     engine->matmul = my_matmul;
  */
 #ifndef WARPBOOK_COMMON_MODELS_ENGINE_LAYER_H_
@@ -40,6 +41,16 @@ extern "C" {
 MUST_CHECK enum status engine_layer_create(struct engine *engine, const char *name,
                                            struct engine *base, void *own,
                                            void (*destroy_own)(void *own));
+
+/**
+ * @brief engine_layer_create() with a copy of the @p bytes bytes at @p own as the stage's context.
+ * @param release releases what the context holds, but not the context; or NULL. As the base, that
+ *                is released also when this call fails.
+ * @param error   of a failure, or NULL
+ */
+MUST_CHECK enum status engine_layer_create_copy(struct engine *engine, const char *name,
+                                                struct engine *base, const void *own, size_t bytes,
+                                                void (*release)(void *own), struct error *error);
 
 /** @return the stage's own context. @param context the context that a replaced entry received */
 void *engine_layer_own(void *context);

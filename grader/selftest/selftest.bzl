@@ -21,15 +21,15 @@ def expect_verdict(name, test, want, text, size = "medium", tags = [], variables
         **kwargs
     )
 
-def graded_case(name, lab, part, margin, subject, defines = [], recorded = False, with_symbols = False):
+def graded_case(name, lab, part, subject, margin = "1.0", defines = [], recorded = False, with_symbols = False):
     """One graded test as a program, with a worker on a library that brings the lab's functions.
 
     Args:
       name: of the program; its worker is NAME_worker.
       lab: NN_topic, one of //grader:labs.bzl.
       part: "parity" or "speedup".
-      margin: factor on thresholds.
       subject: library that brings the learner's functions.
+      margin: factor on thresholds.
       defines: what else the test is compiled with.
       recorded: it leaves records, as a learner's graded test does.
       with_symbols: the parity test looks at what the submission refers to, too. Without, a wrong one
@@ -77,17 +77,6 @@ def too_slow(name, test, text, variables = [], target_compatible_with = REQUIRES
         want = "fail",
     )
 
-def wrong_library(name, deps, linkopts = []):
-    """The library of NAME.cu: a lab's wrong submissions, of which a variable chooses one."""
-    cuda_library(
-        name = name,
-        testonly = True,
-        srcs = [name + ".cu"],
-        hdrs = ["mistakes.h"],
-        linkopts = linkopts,
-        deps = ["//common/device"] + deps,
-    )
-
 # A GPU does not notice what simt stops at.
 _ON_SIMT = select({
     "//common/bazel:simt": [],
@@ -115,9 +104,38 @@ def wrong_cpu(program, variable, verdicts, cases = {}, **kwargs):
             **kwargs
         )
 
-def wrong_gpu(program, variable, verdicts, cases = {}):
-    """The same on simt."""
-    wrong_cpu(program, variable, verdicts, cases, target_compatible_with = REQUIRES_NVCC + _ON_SIMT)
+def wrong_lab(name, lab, subject, variable, verdicts, cases = {}, deps = [], linkopts = [], margin = "1.0", recorded = False):
+    """A lab's wrong submissions: SUBJECT.cu, the programs NAME_parity and NAME_speedup, the verdicts on simt.
+
+    Args:
+      name: begins the names of the programs.
+      lab: NN_topic.
+      subject: the library of SUBJECT.cu, of whose submissions the variable chooses one.
+      variable: see wrong_cpu(), as verdicts and cases.
+      verdicts: of the parity test.
+      cases: of the parity test.
+      deps: what SUBJECT.cu needs beside the lab's contract.
+      linkopts: of SUBJECT.cu.
+      margin: factor on the speedup test's thresholds.
+      recorded: the parity test leaves records.
+    """
+    cuda_library(
+        name = subject,
+        testonly = True,
+        srcs = [subject + ".cu"],
+        hdrs = ["mistakes.h"],
+        linkopts = linkopts,
+        deps = ["//common/device", "//labs/%s:contract" % lab] + deps,
+    )
+    graded_case(name = name + "_parity", lab = lab, part = "parity", recorded = recorded, subject = ":" + subject)
+    graded_case(name = name + "_speedup", lab = lab, margin = margin, part = "speedup", subject = ":" + subject)
+    wrong_cpu(
+        name + "_parity",
+        variable,
+        verdicts,
+        cases,
+        target_compatible_with = REQUIRES_NVCC + _ON_SIMT,
+    )
 
 def wrong_gpu_loads(program, variable):
     """A submission that loads a library by its path: the sandbox does not let it read that file."""

@@ -30,8 +30,8 @@
     X(stale)          /* attends to the new key and value, but does not write them */     \
     X(no_rope_key)    /* does not turn keys */                                            \
     X(no_rope)        /* does not turn queries */                                         \
-    X(interleaved)    /* rotates neighbours, whatever the layout */                         \
-    X(late)           /* rotates as at the next position */                                \
+    X(interleaved)    /* rotates neighbours, whatever the layout */                       \
+    X(late)           /* rotates as at the next position */                               \
     X(early)          /* does not attend to the token itself */                           \
     X(own_heads)      /* key heads are shared in turn, not in groups */                   \
     X(row_behind)     /* also writes the row behind the position's */                     \

@@ -21,6 +21,25 @@ static void expect_bytes(const char *text, const void *want, size_t size) {
     ptx_free(module);
 }
 
+static const struct {
+    const char *name;
+    enum ptx_space space;
+    enum ptx_type type;
+    size_t alignment, elements, bytes;
+    bool external, managed;
+} of_every_space[] = {
+    {"a", PTX_GLOBAL, PTX_B8, 4, 400, 400, false, false},
+    {"b", PTX_CONST, PTX_U64, 8, 1, 8, false, false},
+    {"c", PTX_GLOBAL, PTX_F32, 16, 8, 32, false, false},
+    {"d", PTX_SHARED, PTX_B8, 16, 0, 0, true, false},
+    {"e", PTX_SHARED, PTX_F64, 8, 1, 8, false, false},
+    {"f", PTX_SHARED, PTX_F64, 8, 3, 24, false, false},
+    {"g", PTX_GLOBAL, PTX_U16, 2, 1, 2, false, false},
+    {"h", PTX_GLOBAL, PTX_U32, 4, 1, 4, false, true},
+    {"i", PTX_GLOBAL, PTX_U32, 4, 1, 4, true, false},
+    {"j", PTX_GLOBAL, PTX_B8, 1, 6, 6, false, false},
+};
+
 C_TEST(ptx_variables, of_every_space) {
     struct ptx_module *module = ptx_test_parse(".global .align 4 .b8 a[400];\n"
                                                ".const .u64 b;\n"
@@ -34,33 +53,15 @@ C_TEST(ptx_variables, of_every_space) {
     ASSERT_TRUE(module != NULL);
     ASSERT_TRUE(module->variable_count == 10);
     const struct ptx_variable *v = module->variables;
-    static const struct {
-        const char *name;
-        enum ptx_space space;
-        enum ptx_type type;
-        size_t alignment, elements, bytes;
-        bool external, managed;
-    } want[] = {
-        {"a", PTX_GLOBAL, PTX_B8, 4, 400, 400, false, false},
-        {"b", PTX_CONST, PTX_U64, 8, 1, 8, false, false},
-        {"c", PTX_GLOBAL, PTX_F32, 16, 8, 32, false, false},
-        {"d", PTX_SHARED, PTX_B8, 16, 0, 0, true, false},
-        {"e", PTX_SHARED, PTX_F64, 8, 1, 8, false, false},
-        {"f", PTX_SHARED, PTX_F64, 8, 3, 24, false, false},
-        {"g", PTX_GLOBAL, PTX_U16, 2, 1, 2, false, false},
-        {"h", PTX_GLOBAL, PTX_U32, 4, 1, 4, false, true},
-        {"i", PTX_GLOBAL, PTX_U32, 4, 1, 4, true, false},
-        {"j", PTX_GLOBAL, PTX_B8, 1, 6, 6, false, false},
-    };
     for (size_t i = 0; i < 10; i++) {
-        EXPECT_STR_EQ(want[i].name, v[i].name);
-        EXPECT_INT_EQ(want[i].space, v[i].space);
-        EXPECT_INT_EQ(want[i].type, v[i].type);
-        EXPECT_INT_EQ(want[i].alignment, v[i].alignment);
-        EXPECT_INT_EQ(want[i].elements, v[i].elements);
-        EXPECT_INT_EQ(want[i].bytes, v[i].bytes);
-        EXPECT_INT_EQ(want[i].external, v[i].external);
-        EXPECT_INT_EQ(want[i].managed, v[i].managed);
+        EXPECT_STR_EQ(of_every_space[i].name, v[i].name);
+        EXPECT_INT_EQ(of_every_space[i].space, v[i].space);
+        EXPECT_INT_EQ(of_every_space[i].type, v[i].type);
+        EXPECT_INT_EQ(of_every_space[i].alignment, v[i].alignment);
+        EXPECT_INT_EQ(of_every_space[i].elements, v[i].elements);
+        EXPECT_INT_EQ(of_every_space[i].bytes, v[i].bytes);
+        EXPECT_INT_EQ(of_every_space[i].external, v[i].external);
+        EXPECT_INT_EQ(of_every_space[i].managed, v[i].managed);
         EXPECT_TRUE((v[i].data != NULL) == (i == 7));
     }
     ptx_free(module);

@@ -472,23 +472,11 @@ static cudaError_t capture_three(struct arrays *a, int *half, cudaStream_t strea
     return cudaStreamEndCapture(stream, graph);
 }
 
-ARRAYS_TEST(nodes_tell_what_they_do) {
-    cudaStream_t stream = NULL;
-    cudaGraph_t graph = NULL;
-    cudaGraphNode_t nodes[3] = {NULL}, before = NULL;
+/* Memset, kernel, copy: each waits for the one before it. */
+static void expect_dependencies(cudaGraph_t graph, cudaGraphNode_t nodes[3]) {
+    cudaGraphNode_t before = NULL;
     cudaGraphEdgeData edge;
-    struct cudaMemsetParams set;
-    struct cudaKernelNodeParams kernel;
-    struct cudaMemcpy3DParms copy;
-    cudaLaunchAttributeValue value;
-    size_t count = 3, one = 1;
-    const char *name = NULL;
-    int *half = NULL;
-    WANT(cudaSuccess, cudaMalloc((void **)&half, COUNT / 2 * sizeof *half));
-    WANT(cudaSuccess, cudaStreamCreate(&stream));
-    WANT(cudaSuccess, capture_three(a, half, stream, &graph));
-    WANT(cudaSuccess, cudaGraphGetNodes(graph, nodes, &count));
-    ASSERT_TRUE(count == 3);
+    size_t one = 1;
     WANT(cudaSuccess, cudaGraphNodeGetDependencies(nodes[1], &before, &edge, &one));
     EXPECT_INT_EQ(1, one);
     EXPECT_TRUE(before == nodes[0]);
@@ -498,20 +486,43 @@ ARRAYS_TEST(nodes_tell_what_they_do) {
     WANT(cudaErrorInvalidValue, cudaGraphGetNodes(graph, nodes, &one));
     WANT(cudaErrorInvalidValue, cudaGraphGetRootNodes(graph, nodes, &one));
     EXPECT_INT_EQ(0, one);
+}
+
+static void expect_kernel_node(cudaGraphNode_t nodes[3], struct cudaKernelNodeParams *kernel) {
+    cudaLaunchAttributeValue value;
+    const char *name = NULL;
+    WANT(cudaErrorInvalidValue, cudaGraphKernelNodeGetParams(nodes[0], kernel));
+    WANT(cudaSuccess, cudaGraphKernelNodeGetParams(nodes[1], kernel));
+    EXPECT_INT_EQ(GRID, kernel->gridDim.x);
+    WANT(cudaSuccess, cudaFuncGetName(&name, kernel->func));
+    EXPECT_TRUE(name != NULL && strstr(name, "scale") != NULL);
+    WANT(cudaSuccess,
+         cudaGraphKernelNodeGetAttribute(nodes[1], cudaLaunchAttributeCooperative, &value));
+    EXPECT_INT_EQ(1, value.cooperative);
+}
+
+ARRAYS_TEST(nodes_tell_what_they_do) {
+    cudaStream_t stream = NULL;
+    cudaGraph_t graph = NULL;
+    cudaGraphNode_t nodes[3] = {NULL};
+    struct cudaMemsetParams set;
+    struct cudaKernelNodeParams kernel;
+    struct cudaMemcpy3DParms copy;
+    size_t count = 3;
+    int *half = NULL;
+    WANT(cudaSuccess, cudaMalloc((void **)&half, COUNT / 2 * sizeof *half));
+    WANT(cudaSuccess, cudaStreamCreate(&stream));
+    WANT(cudaSuccess, capture_three(a, half, stream, &graph));
+    WANT(cudaSuccess, cudaGraphGetNodes(graph, nodes, &count));
+    ASSERT_TRUE(count == 3);
+    expect_dependencies(graph, nodes);
     WANT(cudaSuccess, cudaGraphMemsetNodeGetParams(nodes[0], &set));
     EXPECT_TRUE(set.dst == a->d_out);
     EXPECT_INT_EQ(sizeof a->host, set.width * set.elementSize);
     WANT(cudaSuccess, cudaGraphMemcpyNodeGetParams(nodes[2], &copy));
     EXPECT_TRUE(copy.dstPtr.ptr == half && copy.srcPtr.ptr == a->d_out);
     EXPECT_INT_EQ(COUNT / 2 * sizeof *half, copy.extent.width);
-    WANT(cudaErrorInvalidValue, cudaGraphKernelNodeGetParams(nodes[0], &kernel));
-    WANT(cudaSuccess, cudaGraphKernelNodeGetParams(nodes[1], &kernel));
-    EXPECT_INT_EQ(GRID, kernel.gridDim.x);
-    WANT(cudaSuccess, cudaFuncGetName(&name, kernel.func));
-    EXPECT_TRUE(name != NULL && strstr(name, "scale") != NULL);
-    WANT(cudaSuccess,
-         cudaGraphKernelNodeGetAttribute(nodes[1], cudaLaunchAttributeCooperative, &value));
-    EXPECT_INT_EQ(1, value.cooperative);
+    expect_kernel_node(nodes, &kernel);
     /* What it tells is enough to do the same again. */
     WANT(cudaSuccess, cudaLaunchKernel(kernel.func, kernel.gridDim, kernel.blockDim,
                                        kernel.kernelParams, kernel.sharedMemBytes, stream));

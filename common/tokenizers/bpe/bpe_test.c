@@ -9,6 +9,7 @@
 #include "common/base/file.h"
 #include "common/base/rng.h"
 #include "common/testing/testing.h"
+#include "common/tokenizers/bpe/bpe_testing.h"
 #include "common/tokenizers/bpe/bpe_vocabulary.h"
 
 enum { BYTES = 256, FIRST_TEXT = BPE_FIRST_BYTE + BYTES, MOST_PIECES = 1024 };
@@ -52,26 +53,6 @@ static struct bpe *build(const struct vocabulary *vocabulary) {
     free(data);
     return bpe;
 }
-
-static void expect_encoding(const struct bpe *bpe, const char *text, size_t length, bool bos,
-                            bool eos, const int32_t *want, size_t want_count) {
-    int32_t *tokens;
-    size_t count;
-    struct error error = {0};
-    ASSERT_OK(bpe_encode(bpe, text, length, bos, eos, &tokens, &count, &error));
-    EXPECT_INT_EQ(want_count, count);
-    for (size_t i = 0; i < count && i < want_count; i++) {
-        if (want[i] != tokens[i]) {
-            TEST_FAIL("token %zu of '%s' is %d, not %d", i, text, tokens[i], want[i]);
-            break;
-        }
-    }
-    free(tokens);
-}
-
-#define EXPECT_ENCODING(bpe, text, bos, eos, ...)                                          \
-    expect_encoding(bpe, text, sizeof(text) - 1, bos, eos, (const int32_t[]){__VA_ARGS__}, \
-                    sizeof((const int32_t[]){__VA_ARGS__}) / sizeof(int32_t))
 
 static void add_small(struct vocabulary *vocabulary) {
     add_standard(vocabulary);
@@ -141,14 +122,6 @@ C_TEST(bpe, scores_at_the_limit_do_not_merge) {
     EXPECT_ENCODING(bpe, "abb", false, false, 35, 260, 261, 261);
     EXPECT_ENCODING(bpe, "ba", false, false, 35, 263);
     bpe_free(bpe);
-}
-
-static void expect_piece(const struct bpe *bpe, int32_t previous, int32_t token, const char *want,
-                         size_t want_length) {
-    size_t length = 99;
-    const char *piece = bpe_decode(bpe, previous, token, &length);
-    EXPECT_INT_EQ(want_length, length);
-    EXPECT_TRUE(memcmp(want, piece, want_length + 1) == 0); /* the NUL too */
 }
 
 C_TEST(bpe, decodes) {

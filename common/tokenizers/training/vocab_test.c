@@ -315,26 +315,36 @@ static void plain_merge(struct plain *p, int left, int right, int piece) {
     }
 }
 
-C_TEST(merges, are_those_of_a_plain_learner) {
-    static struct plain plain;
-    struct vocab_words words = {0};
-    struct vocab_pieces pieces;
+static void draw_words(struct vocab_words *words) {
     struct rng rng = rng_create(5);
-    for (int i = 0; i < 2000 && words.count < PLAIN_WORDS; i++) {
+    for (int i = 0; i < 2000 && words->count < PLAIN_WORDS; i++) {
         char word[12];
         size_t length = 2 + (size_t)rng_below(&rng, 7);
         for (size_t j = 0; j < length; j++) {
             word[j] = (char)('a' + rng_below(&rng, 3));
         }
-        ASSERT_OK(vocab_words_add(&words, word, i % 3 == 0 ? length / 2 + 1 : length));
+        ASSERT_OK(vocab_words_add(words, word, i % 3 == 0 ? length / 2 + 1 : length));
     }
-    plain = (struct plain){.words = &words};
-    for (size_t w = 0; w < words.count; w++) {
-        for (size_t i = 0; i < words.words[w].length; i++) {
-            char letter[2] = {words.text[words.words[w].start + i], '\0'};
-            plain.tokens[w][plain.lengths[w]++] = plain_piece(&plain, letter);
+}
+
+/* Every word as its letters. */
+static void plain_spell(struct plain *plain, const struct vocab_words *words) {
+    *plain = (struct plain){.words = words};
+    for (size_t w = 0; w < words->count; w++) {
+        for (size_t i = 0; i < words->words[w].length; i++) {
+            char letter[2] = {words->text[words->words[w].start + i], '\0'};
+            plain->tokens[w][plain->lengths[w]++] = plain_piece(plain, letter);
         }
     }
+}
+
+C_TEST(merges, are_those_of_a_plain_learner) {
+    static struct plain plain;
+    struct vocab_words words = {0};
+    struct vocab_pieces pieces;
+    draw_words(&words);
+    ASSERT_TRUE(!test_has_failed());
+    plain_spell(&plain, &words);
     const struct vocab_rules rules = {VOCAB_BPE, PLAIN_PIECES, 100, 2};
     ASSERT_OK(vocab_learn(&pieces, &words, &rules, NULL));
     EXPECT_INT_EQ(4, pieces.characters); /* " ", a, b, c */
@@ -436,25 +446,16 @@ C_TEST(write, the_bpe_tokenizer_cuts_words_as_they_were_learnt) {
     vocab_words_free(&words);
 }
 
-C_TEST(write, bpe_files_are_laid_out_as_llama2s) {
-    struct vocab_words words = {0};
-    struct vocab_pieces pieces;
-    char *data;
-    size_t size;
-    count(&words, VOCAB_BPE, "ab ab");
-    const struct vocab_rules rules = {VOCAB_BPE, 5, 100, 2};
-    ASSERT_OK(vocab_learn(&pieces, &words, &rules, NULL));
-    ASSERT_OK(vocab_write(VOCAB_BPE, &pieces, &data, &size));
-    /* The longest is "<0x00>"; then <unk>, scored 0. */
-    static const char begin[] = "\6\0\0\0"
+/* The longest is "<0x00>"; then <unk>, scored 0. */
+static const char BPE_BEGIN[] = "\6\0\0\0"
                                 "\0\0\0\0"
                                 "\5\0\0\0"
                                 "<unk>"
                                 "\0\0\0\0"
                                 "\5\0\0\0"
                                 "\n<s>\n";
-    /* " a" scored 0, " ab" -1, then " " -2, a -3, b -4. */
-    static const char end[] = "\0\0\0\0"
+/* " a" scored 0, " ab" -1, then " " -2, a -3, b -4. */
+static const char BPE_END[] = "\0\0\0\0"
                               "\2\0\0\0"
                               " a"
                               "\0\0\x80\xbf"
@@ -469,8 +470,18 @@ C_TEST(write, bpe_files_are_laid_out_as_llama2s) {
                               "\0\0\x80\xc0"
                               "\1\0\0\0"
                               "b";
-    bool begins = memcmp(begin, data, sizeof begin - 1) == 0;
-    bool ends = memcmp(end, data + size - (sizeof end - 1), sizeof end - 1) == 0;
+
+C_TEST(write, bpe_files_are_laid_out_as_llama2s) {
+    struct vocab_words words = {0};
+    struct vocab_pieces pieces;
+    char *data;
+    size_t size;
+    count(&words, VOCAB_BPE, "ab ab");
+    const struct vocab_rules rules = {VOCAB_BPE, 5, 100, 2};
+    ASSERT_OK(vocab_learn(&pieces, &words, &rules, NULL));
+    ASSERT_OK(vocab_write(VOCAB_BPE, &pieces, &data, &size));
+    bool begins = memcmp(BPE_BEGIN, data, sizeof BPE_BEGIN - 1) == 0;
+    bool ends = memcmp(BPE_END, data + size - (sizeof BPE_END - 1), sizeof BPE_END - 1) == 0;
     EXPECT_TRUE(begins);
     EXPECT_TRUE(ends);
     free(data);

@@ -49,7 +49,8 @@ C_TEST(wordpiece_data, hard_cases_equal_the_library) {
         TEST_SKIP("needs %s in the folder that $WARPBOOK_DATA names", VOCABULARY);
     }
     EXPECT_INT_EQ(30522, wordpiece_size(wordpiece));
-    struct cJSON *json = expectation_load("common/tokenizers/wordpiece/expectations/wordpiece.json");
+    struct cJSON *json =
+        expectation_load("common/tokenizers/wordpiece/expectations/wordpiece.json");
     ASSERT_TRUE(json != NULL);
     const struct cJSON *cases = cJSON_GetObjectItemCaseSensitive(json, "cases");
     const struct cJSON *limits = cJSON_GetObjectItemCaseSensitive(json, "limits");
@@ -183,7 +184,8 @@ static void check_truncated(const struct wordpiece *wordpiece, const struct revi
 }
 
 static void check_reviews(const struct wordpiece *wordpiece, const struct reviews folders[2]) {
-    struct cJSON *json = expectation_load("common/tokenizers/wordpiece/expectations/wordpiece.json");
+    struct cJSON *json =
+        expectation_load("common/tokenizers/wordpiece/expectations/wordpiece.json");
     ASSERT_TRUE(json != NULL);
     check_whole(wordpiece, folders, cJSON_GetObjectItemCaseSensitive(json, "reviews"));
     check_truncated(wordpiece, folders, cJSON_GetObjectItemCaseSensitive(json, "review_limits"));

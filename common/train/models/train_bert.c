@@ -1,5 +1,4 @@
 /* BERT's encoder: post-norm, dropout after the embeddings and after both sublayers. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -11,13 +10,9 @@ static bool has_sizes(const struct train_config *config) {
     enum { MOST_LAYERS = 1024 };
     const struct bert_config *c = &config->bert;
     const size_t sizes[] = {c->C, c->hidden, c->L, c->NH, c->V, c->T, c->types};
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        if (sizes[i] < 1 || sizes[i] > INT32_MAX) {
-            return false;
-        }
-    }
     bool labels = config->task != TRAIN_CLASSIFY || (c->labels >= 1 && c->labels <= INT32_MAX);
-    return labels && c->L <= MOST_LAYERS && c->C % c->NH == 0;
+    return train_sizes_fit(sizes, sizeof sizes / sizeof *sizes) && labels && c->L <= MOST_LAYERS &&
+           c->C % c->NH == 0;
 }
 
 static enum status check(const struct train_config *config, struct error *error) {
@@ -163,29 +158,6 @@ static enum status embed(const struct train_model *m, const struct train_pass *p
                           : STATUS_OK;
 }
 
-static struct train_attention attention_of(const struct train_model *m,
-                                           const struct train_pass *pass, const void *qkv) {
-    const struct bert_config *c = &m->config.bert;
-    enum train_type type = m->engine->activations;
-    size_t HS = c->C / c->NH;
-    return (struct train_attention){
-        .q = qkv,
-        .k = train_at(qkv, c->C, type),
-        .v = train_at(qkv, 2 * c->C, type),
-        .starts = pass->starts,
-        .host_starts = pass->host_starts,
-        .B = pass->B,
-        .rows = pass->rows,
-        .longest = pass->longest,
-        .NH = c->NH,
-        .KVH = c->NH,
-        .HS = HS,
-        .q_stride = 3 * c->C,
-        .kv_stride = 3 * c->C,
-        .scale = 1.0f / sqrtf((float)HS),
-    };
-}
-
 /* The end of a sublayer: sum = x + dropout(sum), out = LayerNorm(sum). */
 static enum status add_and_norm(const struct train_model *m, const struct train_pass *pass,
                                 uint32_t site, struct train_norm_place place, void *out,
@@ -207,7 +179,8 @@ static enum status forward_layer(const struct train_model *m, const struct train
     const struct train_linear out = linear_of(w->attention_out, c->C, c->C);
     const struct train_linear up = linear_of(w->up, c->hidden, c->C);
     const struct train_linear down = linear_of(w->down, c->C, c->hidden);
-    const struct train_attention attention = attention_of(m, pass, k->qkv);
+    const struct train_attention attention =
+        train_attention_of(m, pass, k->qkv, c->NH, c->NH, c->C / c->NH);
     size_t rows = pass->rows;
     TRY(train_linear_forward(m, &qkv, k->qkv, x, rows));
     TRY(e->attention(e->context, k->attended, k->lse, &attention));
@@ -273,7 +246,8 @@ static enum status back_attention(const struct train_model *m, const struct trai
     const struct train_bert_activity *k = &bert->kept[l];
     const struct train_linear qkv = linear_of(w->qkv, 3 * c->C, c->C);
     const struct train_linear out = linear_of(w->attention_out, c->C, c->C);
-    const struct train_attention attention = attention_of(m, pass, k->qkv);
+    const struct train_attention attention =
+        train_attention_of(m, pass, k->qkv, c->NH, c->NH, c->C / c->NH);
     const struct train_attention_gradient gradient = {
         .dq = bert->dqkv,
         .dk = train_at(bert->dqkv, c->C, e->activations),

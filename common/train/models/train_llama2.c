@@ -1,5 +1,4 @@
 /* Llama2's decoder: pre-norm, rotary embedding, SwiGLU; each row predicts the next token. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -69,12 +68,8 @@ static size_t qkv_width(const struct llama2_config *c) {
 static bool has_sizes(const struct llama2_config *c) {
     enum { MOST_LAYERS = 1024 };
     const size_t sizes[] = {c->C, c->hidden, c->L, c->NH, c->KVH, c->HS, c->V, c->T};
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        if (sizes[i] < 1 || sizes[i] > INT32_MAX) {
-            return false;
-        }
-    }
-    return c->L <= MOST_LAYERS && c->NH % c->KVH == 0 && c->HS % 2 == 0;
+    return train_sizes_fit(sizes, sizeof sizes / sizeof *sizes) && c->L <= MOST_LAYERS &&
+           c->NH % c->KVH == 0 && c->HS % 2 == 0;
 }
 
 static enum status check(const struct train_config *config, struct error *error) {
@@ -239,24 +234,9 @@ static enum status rotate(const struct train_model *m, const struct train_pass *
 static struct train_attention attention_of(const struct train_model *m,
                                            const struct train_pass *pass, const void *qkv) {
     const struct llama2_config *c = &m->config.llama2;
-    enum train_type type = m->engine->activations;
-    return (struct train_attention){
-        .q = qkv,
-        .k = train_at(qkv, c->NH * c->HS, type),
-        .v = train_at(qkv, (c->NH + c->KVH) * c->HS, type),
-        .starts = pass->starts,
-        .host_starts = pass->host_starts,
-        .B = pass->B,
-        .rows = pass->rows,
-        .longest = pass->longest,
-        .NH = c->NH,
-        .KVH = c->KVH,
-        .HS = c->HS,
-        .q_stride = qkv_width(c),
-        .kv_stride = qkv_width(c),
-        .causal = true,
-        .scale = 1.0f / sqrtf((float)c->HS),
-    };
+    struct train_attention attention = train_attention_of(m, pass, qkv, c->NH, c->KVH, c->HS);
+    attention.causal = true;
+    return attention;
 }
 
 /* x += add. */

@@ -24,6 +24,38 @@ enum status train_linear_backward(const struct train_model *m, const struct trai
                               in, train_matrix(m, l->place.weight), rows, l->N, l->K);
 }
 
+bool train_sizes_fit(const size_t *sizes, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (sizes[i] < 1 || sizes[i] > INT32_MAX) {
+            return false;
+        }
+    }
+    return true;
+}
+
+struct train_attention train_attention_of(const struct train_model *m,
+                                          const struct train_pass *pass, const void *qkv, size_t NH,
+                                          size_t KVH, size_t HS) {
+    enum train_type type = m->engine->activations;
+    size_t stride = (NH + 2 * KVH) * HS;
+    return (struct train_attention){
+        .q = qkv,
+        .k = train_at(qkv, NH * HS, type),
+        .v = train_at(qkv, (NH + KVH) * HS, type),
+        .starts = pass->starts,
+        .host_starts = pass->host_starts,
+        .B = pass->B,
+        .rows = pass->rows,
+        .longest = pass->longest,
+        .NH = NH,
+        .KVH = KVH,
+        .HS = HS,
+        .q_stride = stride,
+        .kv_stride = stride,
+        .scale = 1.0f / sqrtf((float)HS),
+    };
+}
+
 struct train_norm train_norm_of(const struct train_model *m, struct train_norm_place place,
                                 bool has_bias, float eps) {
     return (struct train_norm){.weight = train_weight(m, place.weight),

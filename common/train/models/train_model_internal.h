@@ -96,6 +96,9 @@ struct train_pass {
 struct train_bert;
 struct train_llama2;
 
+/** @return whether each of a model's sizes is from 1 to INT32_MAX. */
+bool train_sizes_fit(const size_t *sizes, size_t count);
+
 /** The functions of a kind of model: BERT, or Llama2. */
 struct train_architecture {
     /** @return STATUS_OK, or STATUS_INVALID_ARGUMENT with a message. */
@@ -184,6 +187,11 @@ enum status train_linear_forward(const struct train_model *m, const struct train
 enum status train_linear_backward(const struct train_model *m, const struct train_linear *linear,
                                   void *din, const void *add, const void *dout, const void *in,
                                   size_t rows);
+/** Attention over @p qkv (rows, (NH + 2 KVH) HS): the heads of query, key and value side by side.
+ */
+struct train_attention train_attention_of(const struct train_model *m,
+                                          const struct train_pass *pass, const void *qkv, size_t NH,
+                                          size_t KVH, size_t HS);
 struct train_norm train_norm_of(const struct train_model *m, struct train_norm_place place,
                                 bool has_bias, float eps);
 struct train_norm_gradient train_norm_gradient_of(const struct train_model *m,

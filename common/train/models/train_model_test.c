@@ -575,6 +575,19 @@ struct bad_batch {
     struct train_batch batch;
 };
 
+#define INVALID(line, ...)               \
+    {                                    \
+        line, STATUS_INVALID_ARGUMENT, { \
+            __VA_ARGS__                  \
+        }                                \
+    }
+#define TOO_LONG(line, ...)      \
+    {                            \
+        line, STATUS_TOO_LONG, { \
+            __VA_ARGS__          \
+        }                        \
+    }
+
 /* Both ways in say the same line, and leave everything as it was. */
 static void expect_refused(const struct train_config *config, const struct bad_batch *bad,
                            size_t count) {
@@ -612,37 +625,17 @@ C_TEST(train_model, refuses_bad_batches_of_a_classifier) {
                          many[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, wrong[] = {0, 3}, none[] = {-1},
                          rows[] = {0, 9, 18, 27, 36, 45};
     const struct bad_batch bad[] = {
-        {"row 1 has id 37, which is not one of 37",
-         STATUS_INVALID_ARGUMENT,
-         {high, starts, 1, no_labels}},
-        {"row 1 has id -1, which is not one of 37",
-         STATUS_INVALID_ARGUMENT,
-         {negative, starts, 1, no_labels}},
-        {"sequence 1 has label 3, which is not one of 3",
-         STATUS_INVALID_ARGUMENT,
-         {some_ids, two, 2, wrong}},
-        {"sequence 0 has label -1, which is not one of 3",
-         STATUS_INVALID_ARGUMENT,
-         {some_ids, starts, 1, none}},
-        {"the first sequence begins at row 1",
-         STATUS_INVALID_ARGUMENT,
-         {some_ids, late, 1, no_labels}},
-        {"sequence 1 begins at row 2 and ends at row 2",
-         STATUS_INVALID_ARGUMENT,
-         {some_ids, empty, 3, no_labels}},
-        {"sequence 1 begins at row 3 and ends at row 2",
-         STATUS_INVALID_ARGUMENT,
-         {some_ids, falls, 2, no_labels}},
-        {"a batch without sequences", STATUS_INVALID_ARGUMENT, {some_ids, starts, 0, no_labels}},
-        {"sequence 0 has 10 tokens, the model takes 9",
-         STATUS_TOO_LONG,
-         {some_ids, longest, 1, no_labels}},
-        {"a batch of 9 sequences, the model was made for 8",
-         STATUS_TOO_LONG,
-         {some_ids, many, 9, no_labels}},
-        {"a batch of 45 rows, the model was made for 40",
-         STATUS_TOO_LONG,
-         {some_ids, rows, 5, no_labels}},
+        INVALID("row 1 has id 37, which is not one of 37", high, starts, 1, no_labels),
+        INVALID("row 1 has id -1, which is not one of 37", negative, starts, 1, no_labels),
+        INVALID("sequence 1 has label 3, which is not one of 3", some_ids, two, 2, wrong),
+        INVALID("sequence 0 has label -1, which is not one of 3", some_ids, starts, 1, none),
+        INVALID("the first sequence begins at row 1", some_ids, late, 1, no_labels),
+        INVALID("sequence 1 begins at row 2 and ends at row 2", some_ids, empty, 3, no_labels),
+        INVALID("sequence 1 begins at row 3 and ends at row 2", some_ids, falls, 2, no_labels),
+        INVALID("a batch without sequences", some_ids, starts, 0, no_labels),
+        TOO_LONG("sequence 0 has 10 tokens, the model takes 9", some_ids, longest, 1, no_labels),
+        TOO_LONG("a batch of 9 sequences, the model was made for 8", some_ids, many, 9, no_labels),
+        TOO_LONG("a batch of 45 rows, the model was made for 40", some_ids, rows, 5, no_labels),
     };
     const struct train_config config = config_of(0);
     expect_refused(&config, bad, sizeof bad / sizeof *bad);
@@ -651,12 +644,8 @@ C_TEST(train_model, refuses_bad_batches_of_a_classifier) {
 C_TEST(train_model, refuses_bad_labels_of_language_models) {
     static const int32_t starts[] = {0, 3}, high[] = {-1, 5, 37}, low[] = {-1, -2, 5};
     const struct bad_batch bad[] = {
-        {"row 2 has label 37, which is not one of 37",
-         STATUS_INVALID_ARGUMENT,
-         {some_ids, starts, 1, high}},
-        {"row 1 has label -2, which is not one of 37",
-         STATUS_INVALID_ARGUMENT,
-         {some_ids, starts, 1, low}},
+        INVALID("row 2 has label 37, which is not one of 37", some_ids, starts, 1, high),
+        INVALID("row 1 has label -2, which is not one of 37", some_ids, starts, 1, low),
     };
     for (size_t kind = 1; kind < KINDS; kind++) {
         const struct train_config config = config_of(kind);

@@ -7,8 +7,6 @@
  */
 #include "labs/01_cpu_matmul/given/engine.h"
 
-#include <stdlib.h>
-
 #include "common/models/engine_layer.h"
 #include "labs/01_cpu_matmul/matmul.h"
 
@@ -26,13 +24,9 @@ enum status engine_cpu_matmul_create(struct engine *engine, int threads) {
     struct engine reference;
     *engine = (struct engine){0};
     TRY(engine_reference_create(&reference));
-    struct stage *stage = malloc(sizeof *stage);
-    if (stage == NULL) {
-        engine_destroy(&reference);
-        return STATUS_OUT_OF_MEMORY;
-    }
-    stage->threads = threads;
-    TRY(engine_layer_create(engine, "01_cpu_matmul", &reference, stage, free));
+    const struct stage stage = {.threads = threads};
+    TRY(engine_layer_create_copy(engine, "01_cpu_matmul", &reference, &stage, sizeof stage, NULL,
+                                 NULL));
     engine->matmul = stage_matmul;
     return STATUS_OK;
 }

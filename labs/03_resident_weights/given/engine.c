@@ -7,7 +7,6 @@
  */
 #include "labs/03_resident_weights/given/engine.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/models/engine_layer.h"

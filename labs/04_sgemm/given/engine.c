@@ -7,8 +7,6 @@
  */
 #include "labs/04_sgemm/given/engine.h"
 
-#include <stdlib.h>
-
 #include "common/device/device.h"
 #include "common/models/engine_layer.h"
 #include "labs/03_resident_weights/given/engine.h"
@@ -53,42 +51,23 @@ static enum status stage_matmul(void *context, float *out, const float *in, cons
     return resident_call(resident, matmul_kernel, &call, operands, 3, NULL);
 }
 
-static void stage_destroy(void *own) {
-    struct stage *stage = own;
-    if (stage != NULL) {
-        device_free(stage->workspace);
-        free(stage);
-    }
-}
-
-static enum status stage_create(struct stage **stage, sgemm_function *run, struct error *error) {
-    *stage = malloc(sizeof **stage);
-    if (*stage == NULL) {
-        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the engine");
-    }
-    **stage = (struct stage){.run = run};
-    return device_alloc(&(*stage)->workspace, SGEMM_WORKSPACE_BYTES, error);
+static void stage_release(void *own) {
+    device_free(((struct stage *)own)->workspace);
 }
 
 enum status engine_sgemm_create_with(struct engine *engine, sgemm_function *run,
                                      struct error *error) {
     struct engine base;
-    struct stage *stage;
+    struct stage stage = {.run = run};
     *engine = (struct engine){0};
-    enum status status = engine_resident_create(&base, error);
+    TRY(engine_resident_create(&base, error));
+    enum status status = device_alloc(&stage.workspace, SGEMM_WORKSPACE_BYTES, error);
     if (status != STATUS_OK) {
-        return status;
-    }
-    status = stage_create(&stage, run, error);
-    if (status != STATUS_OK) {
-        stage_destroy(stage);
         engine_destroy(&base);
         return status;
     }
-    status = engine_layer_create(engine, "04_sgemm", &base, stage, stage_destroy);
-    if (status != STATUS_OK) {
-        return error_set(error, status, "out of memory for the engine");
-    }
+    TRY(engine_layer_create_copy(engine, "04_sgemm", &base, &stage, sizeof stage, stage_release,
+                                 error));
     engine->matmul = stage_matmul;
     return STATUS_OK;
 }

@@ -7,8 +7,6 @@
  */
 #include "labs/05_layernorm_softmax/given/engine.h"
 
-#include <stdlib.h>
-
 #include "common/device/device.h"
 #include "common/models/engine_layer.h"
 #include "labs/03_resident_weights/given/engine.h"
@@ -81,42 +79,23 @@ static enum status stage_softmax(void *context, float *out, const float *in, siz
     return call_rows(context, call, out, in, NULL, NULL);
 }
 
-static void stage_destroy(void *own) {
-    struct stage *stage = own;
-    if (stage != NULL) {
-        device_free(stage->workspace);
-        free(stage);
-    }
-}
-
-static enum status stage_create(struct stage **stage, rows_function *run, struct error *error) {
-    *stage = malloc(sizeof **stage);
-    if (*stage == NULL) {
-        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the engine");
-    }
-    **stage = (struct stage){.run = run};
-    return device_alloc(&(*stage)->workspace, ROWS_WORKSPACE_BYTES, error);
+static void stage_release(void *own) {
+    device_free(((struct stage *)own)->workspace);
 }
 
 enum status engine_layernorm_softmax_create_with(struct engine *engine, rows_function *run,
                                                  struct error *error) {
     struct engine base;
-    struct stage *stage;
+    struct stage stage = {.run = run};
     *engine = (struct engine){0};
-    enum status status = engine_sgemm_create(&base, error);
+    TRY(engine_sgemm_create(&base, error));
+    enum status status = device_alloc(&stage.workspace, ROWS_WORKSPACE_BYTES, error);
     if (status != STATUS_OK) {
-        return status;
-    }
-    status = stage_create(&stage, run, error);
-    if (status != STATUS_OK) {
-        stage_destroy(stage);
         engine_destroy(&base);
         return status;
     }
-    status = engine_layer_create(engine, "05_layernorm_softmax", &base, stage, stage_destroy);
-    if (status != STATUS_OK) {
-        return error_set(error, status, "out of memory for the engine");
-    }
+    TRY(engine_layer_create_copy(engine, "05_layernorm_softmax", &base, &stage, sizeof stage,
+                                 stage_release, error));
     engine->layernorm = stage_layernorm;
     engine->rmsnorm = stage_rmsnorm;
     engine->softmax = stage_softmax;

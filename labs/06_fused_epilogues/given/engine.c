@@ -5,7 +5,6 @@
 #include "labs/06_fused_epilogues/given/engine.h"
 
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/device/device.h"
@@ -144,22 +143,13 @@ static enum status lone_add(void *context, float *x, const float *in, const floa
     return below->layernorm(below->context, x, x, norm->weight, norm->bias, M, N, norm->eps);
 }
 
-static void stage_destroy(void *own) {
-    struct stage *stage = own;
-    if (stage != NULL) {
-        device_free(stage->workspace);
-        free(stage);
-    }
+static void stage_release(void *own) {
+    device_free(((struct stage *)own)->workspace);
 }
 
-static enum status stage_create(struct stage **stage, fused_function *run, struct error *error) {
-    *stage = malloc(sizeof **stage);
-    if (*stage == NULL) {
-        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the engine");
-    }
-    **stage = (struct stage){.run = run};
-    TRY(device_alloc(&(*stage)->workspace, FUSED_WORKSPACE_BYTES, error));
-    TRY(device_set((*stage)->workspace, 0, FUSED_ZERO_BYTES, NULL, error));
+static enum status workspace_create(void **workspace, struct error *error) {
+    TRY(device_alloc(workspace, FUSED_WORKSPACE_BYTES, error));
+    TRY(device_set(*workspace, 0, FUSED_ZERO_BYTES, NULL, error));
     return device_synchronize(NULL, error);
 }
 
@@ -170,17 +160,17 @@ enum status engine_unfused_create(struct engine *engine, struct error *error) {
 /* The stage below with memory of this one, and no entry replaced yet. */
 static enum status layer_create(struct engine *engine, fused_function *run, struct error *error) {
     struct engine base;
-    struct stage *stage = NULL;
+    struct stage stage = {.run = run};
     *engine = (struct engine){0};
     TRY(engine_unfused_create(&base, error));
-    enum status status = stage_create(&stage, run, error);
+    enum status status = workspace_create(&stage.workspace, error);
     if (status != STATUS_OK) {
-        stage_destroy(stage);
+        stage_release(&stage);
         engine_destroy(&base);
         return status;
     }
-    status = engine_layer_create(engine, "06_fused_epilogues", &base, stage, stage_destroy);
-    return status == STATUS_OK ? status : error_set(error, status, "out of memory for the engine");
+    return engine_layer_create_copy(engine, "06_fused_epilogues", &base, &stage, sizeof stage,
+                                    stage_release, error);
 }
 
 enum status engine_fused_create_with(struct engine *engine, fused_function *run,

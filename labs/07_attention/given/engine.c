@@ -9,7 +9,6 @@
 #include "labs/07_attention/given/engine.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "common/models/engine_layer.h"
 #include "common/models/fused.h"
@@ -117,16 +116,8 @@ enum status engine_attention_create_with(struct engine *engine, attention_functi
     struct engine base;
     *engine = (struct engine){0};
     TRY(engine_fused_create(&base, error));
-    struct stage *stage = malloc(sizeof *stage);
-    if (stage == NULL) {
-        engine_destroy(&base);
-        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the engine");
-    }
-    *stage = (struct stage){.run = run, .resident = engine_resident_of(&base)};
-    enum status status = engine_layer_create(engine, "07_attention", &base, stage, free);
-    if (status != STATUS_OK) {
-        return error_set(error, status, "out of memory for the engine");
-    }
+    const struct stage stage = {.run = run, .resident = engine_resident_of(&base)};
+    TRY(engine_layer_create_copy(engine, "07_attention", &base, &stage, sizeof stage, NULL, error));
     engine->attention = stage_attention;
     engine->attention_packed = stage_attention_packed;
     return STATUS_OK;

@@ -199,16 +199,9 @@ enum status engine_encoder_create_with(struct engine *engine,
     struct engine base;
     *engine = (struct engine){0};
     TRY(engine_attention_create(&base, error));
-    struct stage *stage = malloc(sizeof *stage);
-    if (stage == NULL) {
-        engine_destroy(&base);
-        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the engine");
-    }
-    *stage = (struct stage){.functions = *functions, .resident = engine_resident_of(&base)};
-    enum status status = engine_layer_create(engine, "08_bert_classifier", &base, stage, free);
-    if (status != STATUS_OK) {
-        return error_set(error, status, "out of memory for the engine");
-    }
+    const struct stage stage = {.functions = *functions, .resident = engine_resident_of(&base)};
+    TRY(engine_layer_create_copy(engine, "08_bert_classifier", &base, &stage, sizeof stage, NULL,
+                                 error));
     engine->encoder_create = stage_encoder_create;
     engine->encoder_run = stage_encoder_run;
     engine->encoder_free = stage_encoder_free;

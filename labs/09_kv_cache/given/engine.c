@@ -240,16 +240,8 @@ enum status engine_kv_cache_create_with(struct engine *engine, const struct kv_f
     struct engine base;
     *engine = (struct engine){0};
     TRY(engine_attention_create(&base, error));
-    struct stage *stage = malloc(sizeof *stage);
-    if (stage == NULL) {
-        engine_destroy(&base);
-        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the engine");
-    }
-    *stage = (struct stage){.functions = *functions, .resident = engine_resident_of(&base)};
-    enum status status = engine_layer_create(engine, "09_kv_cache", &base, stage, free);
-    if (status != STATUS_OK) {
-        return error_set(error, status, "out of memory for the engine");
-    }
+    const struct stage stage = {.functions = *functions, .resident = engine_resident_of(&base)};
+    TRY(engine_layer_create_copy(engine, "09_kv_cache", &base, &stage, sizeof stage, NULL, error));
     engine->decoder_create = stage_decoder_create;
     engine->decoder_run = stage_decoder_run;
     engine->decoder_free = stage_decoder_free;

@@ -1,6 +1,7 @@
 /**
  * @file ladder.h
- * @brief The steps of solution 10, each a pair like decoder_prefill() and decoder_step(), and their shared operators.
+ * @brief The steps of solution 10, each a pair like decoder_prefill() and decoder_step(), and their
+ shared operators.
  *
  * All steps run on the same decoder, made by decoder_create(). Attention and products with many
  rows are the solved operators of earlier labs; sampling is given.

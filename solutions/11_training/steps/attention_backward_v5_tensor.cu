@@ -2,7 +2,7 @@
  * @file attention_backward_v5_tensor.cu
  * @brief Attention in bf16: all products on tensor cores, through mma.sync.
  *
- * Changes since v4, for bf16 only: the kernel is backward_tile.cuh's. p and ds never leave
+ * Changes since v4, for bf16 only: the kernel is attention_backward_tile.cuh's. p and ds never leave
  * registers, where they are rounded to bf16 between the products; sums stay fp32. Tiles of the
  * other operands are copied by cp.async, in two stages.
  *

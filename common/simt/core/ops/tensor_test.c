@@ -370,6 +370,39 @@ static void lay_out(struct rng *rng, double *matrix, unsigned char *memory, int 
     }
 }
 
+static void expect_requests(const struct launch_testing *t, const struct tile *w) {
+    if (t->counters.global_load_requests != (uint64_t)w->loads ||
+        t->counters.global_store_requests != (uint64_t)w->stores) {
+        TEST_FAIL("%s: %d and %d requests wanted, %llu and %llu counted", w->kernel, w->loads,
+                  w->stores, (unsigned long long)t->counters.global_load_requests,
+                  (unsigned long long)t->counters.global_store_requests);
+    }
+}
+
+/* 2 (c + 3 A B) + 1 in C's format; what has been checked is overwritten. */
+static bool expect_values(const struct tile *w, const double *a, const double *b, const double *c,
+                          unsigned char *got) {
+    size_t size = (size_t)formats[w->c].bits / 8;
+    for (int i = 0; i < w->m * w->n; i++) {
+        double want = c[i];
+        uint64_t word = 0;
+        for (int k = 0; k < w->k; k++) {
+            want += 3 * a[i / w->n * w->k + k] * b[k * w->n + i % w->n];
+        }
+        want = 2 * want + 1;
+        size_t at = place_in((unsigned)w->m, (unsigned)w->n, w->c_by_columns, w->pad,
+                             (unsigned)(i / w->n), (unsigned)(i % w->n));
+        memcpy(&word, got + at * size, size);
+        double value = decode(w->c, word);
+        if (!(fabs(value - want) <= 2 * tolerance(w->c, want))) {
+            TEST_FAIL("%s element %d: want %.9g, got %.9g", w->kernel, i, want, value);
+            return false;
+        }
+        memset(got + at * size, 0x7f, size);
+    }
+    return true;
+}
+
 static void check_tile(struct launch_testing *t, const struct tile *w, struct rng *rng) {
     static double a[MOST], b[MOST], c[MOST];
     static unsigned char ma[16 * MOST], mb[16 * MOST], mc[16 * MOST];
@@ -388,30 +421,10 @@ static void check_tile(struct launch_testing *t, const struct tile *w, struct rn
     if (!launch_testing_run_clean(t, &launch)) {
         return;
     }
-    if (t->counters.global_load_requests != (uint64_t)w->loads ||
-        t->counters.global_store_requests != (uint64_t)w->stores) {
-        TEST_FAIL("%s: %d and %d requests wanted, %llu and %llu counted", w->kernel, w->loads,
-                  w->stores, (unsigned long long)t->counters.global_load_requests,
-                  (unsigned long long)t->counters.global_store_requests);
-    }
-    const unsigned char *got = launch_testing_result(t, parameters.c);
-    size_t size = (size_t)formats[w->c].bits / 8;
-    for (int i = 0; i < w->m * w->n; i++) {
-        double want = c[i];
-        uint64_t word = 0;
-        for (int k = 0; k < w->k; k++) {
-            want += 3 * a[i / w->n * w->k + k] * b[k * w->n + i % w->n];
-        }
-        want = 2 * want + 1;
-        size_t at = place_in((unsigned)w->m, (unsigned)w->n, w->c_by_columns, w->pad,
-                             (unsigned)(i / w->n), (unsigned)(i % w->n));
-        memcpy(&word, got + at * size, size);
-        double value = decode(w->c, word);
-        if (!(fabs(value - want) <= 2 * tolerance(w->c, want))) {
-            TEST_FAIL("%s element %d: want %.9g, got %.9g", w->kernel, i, want, value);
-            return;
-        }
-        memset((unsigned char *)(uintptr_t)got + at * size, 0x7f, size);
+    expect_requests(t, w);
+    unsigned char *got = (unsigned char *)(uintptr_t)launch_testing_result(t, parameters.c);
+    if (!expect_values(w, a, b, c, got)) {
+        return;
     }
     for (size_t i = 0; i < sizeof mc; i++) { /* between the lines nothing was written */
         if (got[i] != 0x7f) {

@@ -131,6 +131,22 @@ static void set_caches(const struct simt_gpu *gpu, const struct kernel_work *lau
     request->resident_blocks = resident * processors;
 }
 
+/** @return the modelled time of a launch, by which the clock advances. */
+static double advance_clock(struct runtime *runtime, const struct kernel_work *launch, bool graph,
+                            const struct simt_counters *counters) {
+    const struct simt_gpu *gpu = runtime->settings.gpu;
+    uint64_t blocks = (uint64_t)launch->grid.x * launch->grid.y * launch->grid.z;
+    int threads = (int)(launch->block.x * launch->block.y * launch->block.z);
+    int resident = occupancy_blocks(gpu, launch->kernel, threads, launch->shared);
+    struct simt_cost cost = {.kind = SIMT_COST_LAUNCH,
+                             .graph = graph,
+                             .blocks = blocks,
+                             .threads = (uint32_t)threads,
+                             .resident = (uint32_t)resident,
+                             .counters = counters};
+    return simt_model_advance(&runtime->clock, gpu, &cost);
+}
+
 cudaError_t launch_run(struct runtime *runtime, const struct kernel_work *launch, bool graph) {
     const struct simt_settings *settings = &runtime->settings;
     struct simt_sites sites = {0};
@@ -158,16 +174,7 @@ cudaError_t launch_run(struct runtime *runtime, const struct kernel_work *launch
         runtime_say("%s", error_text(&error, status));
         return runtime_error_of(status);
     }
-    uint64_t blocks = (uint64_t)launch->grid.x * launch->grid.y * launch->grid.z;
-    int threads = (int)(launch->block.x * launch->block.y * launch->block.z);
-    int resident = occupancy_blocks(settings->gpu, launch->kernel, threads, launch->shared);
-    struct simt_cost cost = {.kind = SIMT_COST_LAUNCH,
-                             .graph = graph,
-                             .blocks = blocks,
-                             .threads = (uint32_t)threads,
-                             .resident = (uint32_t)resident,
-                             .counters = &counters};
-    double time = simt_model_advance(&runtime->clock, settings->gpu, &cost);
+    double time = advance_clock(runtime, launch, graph, &counters);
     report_launch(&runtime->report, launch->kernel->readable, time, &counters, &sites);
     simt_sites_free(&sites);
     take_fault(runtime, launch->kernel, &fault);
