@@ -94,7 +94,7 @@ done
 # The learner's labs have no ladder_test; all else is there for both subjects.
 for program in 02_gpu_matmul/bench 03_resident_weights/bench 03_resident_weights/generate \
     03_resident_weights/operators_test 04_sgemm/bench 0{2,3,4}_*_parity 0{2,3,4}_*_speedup \
-    common/device/{gpu_info,device_test,fault_test,cublas_gpu_test} common/bench/device_bench_test; do
+    common/device/{gpu_info,device_test,fault_test,cublas_gpu_test} common/bench/device/device_bench_test; do
     grep -qE "/?${program//\*/.*}\$" out || fail "--list does not show $program"
 done
 

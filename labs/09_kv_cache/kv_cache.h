@@ -65,7 +65,7 @@ MUST_CHECK enum status kv_linear(const struct kv_linear *linear, device_stream s
 /**
  * @brief Attention of one layer for the token at `*position`: out = attention(q, keys, values).
  *
- * With y = RMSNorm(x): q, k and v are qkv * y, one after the other; q and k are turned by rotary
+ * With y = RMSNorm(x): q, k and v are qkv * y, one after the other; q and k are rotated by rotary
  * embedding; k and v become row *position of the cache; each query head h attends to rows
  * 0 .. *position of key head h / (NH / KVH).
  *
@@ -74,7 +74,7 @@ MUST_CHECK enum status kv_linear(const struct kv_linear *linear, device_stream s
  * before *position are there already. norm and qkv are weights, as in kv_linear. Sizes are at least
  * 1.
  *
- * After the call rows 0 .. *position of k and v hold the keys, turned, and the values. Rows behind
+ * After the call rows 0 .. *position of k and v hold the rotated keys and the values. Rows behind
  * them are not touched.
  */
 struct kv_attention {
