@@ -2,9 +2,9 @@
  * @file attention_backward_v5_tensor.cu
  * @brief Attention in bf16: all products on tensor cores, through mma.sync.
  *
- * Changes since v4, for bf16 only: the kernel is attention_backward_tile.cuh's. p and ds never leave
- * registers, where they are rounded to bf16 between the products; sums stay fp32. Tiles of the
- * other operands are copied by cp.async, in two stages.
+ * Changes since v4, for bf16 only: the kernel is attention_backward_tile.cuh's. p and ds never
+ * leave registers, where they are rounded to bf16 between the products; sums stay fp32. Tiles of
+ * the other operands are copied by cp.async, in two stages.
  *
  * Why: relieves the FMA units. Heads of 64: for 128 own rows and 64 others a warp does 256 mmas in
  * the kernel for dk and dv, 192 in the one for dq, and reads 96 and 80 times 512 bytes of
