@@ -2,6 +2,7 @@
 
 load("//common/bazel:sanitized_test.bzl", "c_test")
 load("//common/bazel:timing.bzl", "MEASURES_CPU_TIME", "MEASURES_GPU_TIME")
+load("//grader:baseline_times.bzl", "baseline_times")
 load("//grader:labs.bzl", "LABS")
 load("//grader/isolation:remote.bzl", "REMOTE_LINKOPTS", "case_deps", "case_srcs", "lab_worker", "remote_defines", "worker_deps")
 load("//grader/symbols:symbols.bzl", "SYMBOLS_DEPS", "SYMBOLS_SRCS", "symbols", "symbols_defines")
@@ -45,16 +46,24 @@ def grade_lab(lab):
         baseline = True,
         whole = baseline != None,
     )
+    times = None
+    if parts.get("baseline_times"):
+        times = lab + "_baseline_times"
+        baseline_times(times, lab, lab + "_baseline")
     for part in ["parity", "speedup"]:
         parity = part == "parity"
+        times_data = [] if parity or not times else select({
+            "//common/bazel:simt": [times],
+            "//conditions:default": [],
+        })
         c_test(
             name = "%s_%s" % (lab, part),
             size = "medium",
             srcs = ["//grader/harness:record_enable.c"] + case_srcs(lab, part) + (SYMBOLS_SRCS if parity else []),
-            data = [lab + "_worker", lab + "_baseline"] + ([lab + "_symbols"] if parity else []),
+            data = [lab + "_worker", lab + "_baseline"] + times_data + ([lab + "_symbols"] if parity else []),
             linkopts = REMOTE_LINKOPTS,
             local_defines = margin + ["GRADER_LAB=\\\"%s\\\"" % lab, "GRADER_PART=\\\"%s\\\"" % part] +
-                            remote_defines(lab + "_worker", lab + "_baseline", device) +
+                            remote_defines(lab + "_worker", lab + "_baseline", device, times) +
                             (symbols_defines(lab + "_symbols", lab) if parity else []),
             tags = [] if parity else MEASURES_GPU_TIME if device else MEASURES_CPU_TIME,
             deps = case_deps(lab) + (SYMBOLS_DEPS if parity else []),

@@ -430,7 +430,7 @@ C_TEST(parity, bert_end_to_end) {
     if (!grader_gpu_open(&gpu)) {
         return;
     }
-    EXPECT_OK(remote_bert_reference(&job, want));
+    EXPECT_OK(remote_bert_reference(&job, 1, want));
     (void)remote_bert_fastest(&job, REMOTE_SUBJECT, 1, got);
     if (!test_has_failed()) {
         grader_check_logits(got, want, B * LABELS, "your memory");

@@ -354,7 +354,7 @@ C_TEST(parity, bert_end_to_end) {
     if (!grader_gpu_open(&gpu)) {
         return;
     }
-    ASSERT_OK(remote_bert_reference(&job, want));
+    ASSERT_OK(remote_bert_reference(&job, 1, want));
     (void)remote_bert_fastest(&job, REMOTE_SUBJECT, 1, got);
     if (!test_has_failed()) {
         grader_check_close_logits(got, want, SENTENCES * LABELS, "BERT with your norms");

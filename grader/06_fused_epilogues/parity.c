@@ -299,7 +299,7 @@ C_TEST(parity, bert) {
     if (!grader_gpu_open(&gpu)) {
         return;
     }
-    ASSERT_OK(remote_bert_reference(&job, want));
+    ASSERT_OK(remote_bert_reference(&job, 1, want));
     (void)remote_bert_fastest(&job, REMOTE_SUBJECT, 1, got);
     if (!test_has_failed()) {
         grader_check_logits(got, want, SENTENCES * LABELS, "your fused operations");

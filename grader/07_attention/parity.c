@@ -246,7 +246,7 @@ C_TEST(parity, bert_end_to_end) {
     if (!grader_gpu_open(&gpu)) {
         return;
     }
-    ASSERT_OK(remote_bert_reference(&job, want));
+    ASSERT_OK(remote_bert_reference(&job, 1, want));
     compare_bert(&job, want, "BERT with your attention, padded,");
     job.what = "BERT without padding";
     job.input =

@@ -431,7 +431,7 @@ static void check_form(const struct bert_config *config, enum form form, const c
                                         .input = input_of(&texts, form),
                                         .what = "BERT",
                                         .seconds = 2 * PATIENCE};
-    EXPECT_OK(remote_bert_reference(&job, want));
+    EXPECT_OK(remote_bert_reference(&job, 1, want));
     (void)remote_bert_fastest(&job, REMOTE_SUBJECT, 1, got);
     if (!test_has_failed()) {
         grader_check_logits(got, want, COUNT(got), whose);

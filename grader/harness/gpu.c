@@ -5,8 +5,11 @@
 #include <stdlib.h>
 
 #include "common/testing/testing.h"
+#include "grader/harness/baseline_times.h"
 #include "grader/harness/logits.h"
+#include "grader/harness/program_folder.h"
 #include "grader/harness/record.h"
+#include "grader/isolation/remote.h"
 
 static enum status open_device(struct device_properties *properties, struct error *error) {
     TRY(device_open(error));
@@ -38,16 +41,28 @@ bool grader_gpu_open_for_timing(struct grader_gpu *gpu) {
     return grader_gpu_open(gpu);
 }
 
+/* Whether the build recorded the baseline's time, for this GPU. */
+static bool is_recorded(const char *measure, const char *clock, double *ms) {
+    char path[1024];
+    const char *file = remote_program.baseline_times;
+    struct error error = {0};
+    return file != NULL && !baseline_times_recording() &&
+           program_folder_path(path, sizeof path, file, &error) == STATUS_OK &&
+           baseline_times_find(path, measure, clock, ms);
+}
+
 struct speedup grader_gpu_speedup(const struct grader_gpu *gpu, const char *lab,
                                   const char *measure, const char *subject, double margin) {
-    return (struct speedup){.lab = lab,
-                            .subject = subject,
-                            .measure = measure,
-                            .margin = margin,
-                            .clock = gpu->clock,
-                            .modelled = gpu->modelled,
-                            .baseline_ms = INFINITY,
-                            .subject_ms = INFINITY};
+    struct speedup speedup = {.lab = lab,
+                              .subject = subject,
+                              .measure = measure,
+                              .margin = margin,
+                              .clock = gpu->clock,
+                              .modelled = gpu->modelled,
+                              .baseline_ms = INFINITY,
+                              .subject_ms = INFINITY};
+    speedup.recorded = is_recorded(measure, gpu->clock, &speedup.baseline_ms);
+    return speedup;
 }
 
 /* Sums of some hundred fp32 numbers in another order, through a few layers. */

@@ -39,7 +39,10 @@ bool grader_gpu_open(struct grader_gpu *gpu);
  */
 bool grader_gpu_open_for_timing(struct grader_gpu *gpu);
 
-/** @return a comparison on @p gpu whose times are still unknown: infinite. */
+/**
+ * @return a comparison on @p gpu whose times are still unknown, infinite; but for the baseline's
+ *         where the build has recorded it
+ */
 struct speedup grader_gpu_speedup(const struct grader_gpu *gpu, const char *lab,
                                   const char *measure, const char *subject, double margin);
 

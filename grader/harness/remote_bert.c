@@ -1,11 +1,15 @@
 #include "grader/harness/remote_bert.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "common/base/rng.h"
 #include "common/checkpoints/bert/bert_random.h"
 #include "common/models/engine.h"
 #include "common/testing/testing.h"
+#include "grader/harness/baseline_times.h"
+#include "grader/harness/logits.h"
 #include "grader/harness/remote_models.h"
 #include "grader/harness/watch.h"
 #include "grader/isolation/remote_device.h"
@@ -19,39 +23,59 @@ static size_t rows_of(const struct bert_input *input) {
     return input->starts != NULL ? (size_t)input->starts[input->B] : input->B * input->T;
 }
 
-/* The reference's model; zeros before it is created. */
+/* Code that has seen a batch may remember its result: each call after the first has new tokens. */
+static void renew_tokens(int32_t *ids, const struct remote_bert_job *job, struct rng *rng) {
+    for (size_t i = 0; i < rows_of(&job->input); i++) {
+        ids[i] = (int32_t)rng_below(rng, job->config.V);
+    }
+}
+
+/* The reference's model and its tokens; zeros before it is created. */
 struct reference {
     struct bert_random model;
     struct engine engine;
     struct bert *bert;
+    int32_t *ids;
 };
 
-static enum status run_reference(struct reference *r, const struct remote_bert_job *job,
-                                 float *logits) {
-    const struct bert_output output = {.logits = logits};
+static enum status create_reference(struct reference *r, const struct remote_bert_job *job) {
+    size_t count = rows_of(&job->input);
+    r->ids = malloc(count * sizeof *r->ids);
+    if (r->ids == NULL) {
+        return STATUS_OUT_OF_MEMORY;
+    }
+    memcpy(r->ids, job->input.ids, count * sizeof *r->ids);
     TRY(bert_random_create(&r->model, &job->config, job->seed));
     TRY(engine_reference_create(&r->engine));
-    TRY(bert_create(&r->bert, &r->model.config, &r->model.weights, &r->engine, most_rows(job),
-                    NULL));
-    return bert_forward(r->bert, &job->input, &output);
+    return bert_create(&r->bert, &r->model.config, &r->model.weights, &r->engine, most_rows(job),
+                       NULL);
 }
 
-enum status remote_bert_reference(const struct remote_bert_job *job, float *logits) {
+static enum status run_reference(struct reference *r, const struct remote_bert_job *job, int calls,
+                                 float *logits) {
+    struct rng rng = rng_create(job->fresh);
+    struct bert_input input = job->input;
+    TRY(create_reference(r, job));
+    input.ids = r->ids;
+    for (int call = 0; call < calls; call++) {
+        const struct bert_output output = {.logits = logits +
+                                                     (size_t)call * input.B * job->config.labels};
+        if (call > 0) {
+            renew_tokens(r->ids, job, &rng);
+        }
+        TRY(bert_forward(r->bert, &input, &output));
+    }
+    return STATUS_OK;
+}
+
+enum status remote_bert_reference(const struct remote_bert_job *job, int calls, float *logits) {
     struct reference reference = {0};
-    enum status status = run_reference(&reference, job, logits);
+    enum status status = run_reference(&reference, job, calls, logits);
     bert_free(reference.bert);
     engine_destroy(&reference.engine);
     bert_random_free(&reference.model);
+    free(reference.ids);
     return status;
-}
-
-/* Code that has seen a batch may remember its result: each call after the first has new tokens. */
-static void renew_tokens(const struct remote_bert *bert, const struct remote_bert_job *job,
-                         struct rng *rng) {
-    int32_t *ids = (int32_t *)bert->input.ids; /* in the arena, where remote_bert_create() put it */
-    for (size_t i = 0; i < rows_of(&job->input); i++) {
-        ids[i] = (int32_t)rng_below(rng, job->config.V);
-    }
 }
 
 static enum status run_calls(struct remote_bert *bert, const struct remote_bert_job *job, int calls,
@@ -60,7 +84,8 @@ static enum status run_calls(struct remote_bert *bert, const struct remote_bert_
     for (int call = 0; call < calls; call++) {
         double ms = INFINITY;
         if (call > 0) {
-            renew_tokens(bert, job, &rng);
+            /* In the arena, where remote_bert_create() put them. */
+            renew_tokens((int32_t *)bert->input.ids, job, &rng);
         }
         TRY(remote_bert_run(bert, logits + (size_t)call * bert->count, &ms, error));
         *best = fmin(*best, ms);
@@ -92,6 +117,60 @@ double remote_bert_fastest(const struct remote_bert_job *job, enum remote_side w
     }
     remote_bert_free(&bert);
     return best;
+}
+
+/*
+ * What must come where the baseline's time is recorded. Its worker opens the device all the same:
+ * what the subject's says of its GPU is compared with that.
+ */
+static enum status expect_reference(const struct remote_bert_job *job, int calls, float *want,
+                                    struct error *error) {
+    remote_use(REMOTE_BASELINE);
+    TRY(remote_open_device(error));
+    return remote_bert_reference(job, calls, want);
+}
+
+/* The logits that must come, and the baseline's time unless it is recorded. */
+static void run_baseline(const struct remote_bert_job *job, struct speedup *speedup, int calls,
+                         float *want) {
+    struct error error = {0};
+    if (!speedup->recorded) {
+        speedup->baseline_ms = remote_bert_fastest(job, REMOTE_BASELINE, calls, want);
+        return;
+    }
+    enum status status = expect_reference(job, calls, want, &error);
+    if (status != STATUS_OK) {
+        TEST_FAIL("%s, the reference: %s", job->what, error_text(&error, status));
+    }
+}
+
+static void run_both(const struct remote_bert_job *job, const struct grader_gpu *gpu,
+                     struct speedup *speedup, int calls, float *logits, const char *what) {
+    size_t count = (size_t)calls * job->input.B * job->config.labels;
+    float *want = logits, *got = logits + count;
+    run_baseline(job, speedup, calls, want);
+    if (baseline_times_recording()) {
+        return;
+    }
+    speedup->subject_ms = remote_bert_fastest(job, REMOTE_SUBJECT, calls, got);
+    if (!test_has_failed()) {
+        grader_check_timed_logits(got, want, count, what);
+        remote_bert_check_possible(job, gpu, speedup->subject_ms);
+    }
+}
+
+void remote_bert_compare(const struct remote_bert_job *job, const struct grader_gpu *gpu,
+                         struct speedup *speedup, int calls, const char *what) {
+    float *logits = calloc(2 * (size_t)calls * job->input.B * job->config.labels, sizeof *logits);
+    if (logits == NULL) {
+        TEST_FAIL("the grader is out of memory");
+        return;
+    }
+    run_both(job, gpu, speedup, calls, logits, what);
+    free(logits);
+    if (!test_has_failed()) {
+        speedup_check(speedup, __FILE__, __LINE__);
+    }
 }
 
 void remote_bert_check_possible(const struct remote_bert_job *job, const struct grader_gpu *gpu,

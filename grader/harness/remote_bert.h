@@ -29,9 +29,11 @@ struct remote_bert_job {
 
 /**
  * @brief Runs the batch on the reference engine, in this process.
- * @param logits receives (B, labels)
+ * @param calls  as for remote_bert_fastest(), each with the tokens that it has there
+ * @param logits receives (calls, B, labels)
  */
-MUST_CHECK enum status remote_bert_reference(const struct remote_bert_job *job, float *logits);
+MUST_CHECK enum status remote_bert_reference(const struct remote_bert_job *job, int calls,
+                                             float *logits);
 
 /**
  * @brief Runs the batch in a worker; the baseline's device is opened first, the subject's must be.
@@ -42,6 +44,14 @@ MUST_CHECK enum status remote_bert_reference(const struct remote_bert_job *job, 
  */
 double remote_bert_fastest(const struct remote_bert_job *job, enum remote_side which, int calls,
                            float *logits);
+
+/**
+ * @brief Times the batch on both sides, compares their logits, and checks the speedup. Where the
+ *        baseline's time is recorded, the logits that must come are the reference's.
+ * @param what whose logits they are: "BERT with your sgemm"
+ */
+void remote_bert_compare(const struct remote_bert_job *job, const struct grader_gpu *gpu,
+                         struct speedup *speedup, int calls, const char *what);
 
 /** Fails the running test when a batch took less than its matmuls do at the GPU's fp32 peak. */
 void remote_bert_check_possible(const struct remote_bert_job *job, const struct grader_gpu *gpu,

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "common/testing/testing.h"
+#include "grader/harness/baseline_times.h"
 #include "grader/harness/record.h"
 #include "grader/thresholds.h"
 
@@ -28,16 +29,23 @@ void speedup_measure(struct speedup *speedup, int calls, speedup_function *time_
         (void)time_ms(argument, false);
         (void)time_ms(argument, true);
     }
-    speedup->baseline_ms = INFINITY;
     speedup->subject_ms = INFINITY;
     for (int i = 0; i < calls && !test_has_failed(); i++) {
-        speedup->baseline_ms = fmin(speedup->baseline_ms, time_ms(argument, false));
-        speedup->subject_ms = fmin(speedup->subject_ms, time_ms(argument, true));
+        if (!speedup->recorded) {
+            speedup->baseline_ms = fmin(speedup->baseline_ms, time_ms(argument, false));
+        }
+        if (!baseline_times_recording()) {
+            speedup->subject_ms = fmin(speedup->subject_ms, time_ms(argument, true));
+        }
     }
 }
 
 void speedup_check(const struct speedup *speedup, const char *file, int line) {
     const struct threshold *threshold = threshold_find(speedup->lab, speedup->measure);
+    if (baseline_times_recording()) {
+        baseline_times_record(speedup);
+        return;
+    }
     if (threshold == NULL) {
         test_fail(file, line, "no threshold for %s %s", speedup->lab, speedup->measure);
         return;

@@ -21,6 +21,7 @@ struct speedup {
     bool modelled;       /**< by simt, not measured: the table's other column */
     double baseline_ms;
     double subject_ms;
+    bool recorded; /**< baseline_ms is known from the build: the baseline does not run */
 };
 
 /** @return true when the threshold times the margin is reached; false also without a threshold. */
@@ -41,7 +42,8 @@ void speedup_check(const struct speedup *speedup, const char *file, int line);
 typedef double speedup_function(void *argument, bool subject);
 
 /**
- * @brief Times both in turn; each side's fastest call becomes its time.
+ * @brief Times both in turn; each side's fastest call becomes its time. A baseline whose time is
+ *        recorded is not called.
  * @param calls of each side where time is measured, after one that does not count: it loads the
  *              kernels and wakes the clock. Where time is modelled, one is as good as many
  */

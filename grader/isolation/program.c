@@ -1,5 +1,7 @@
 /* Compiled into each graded test: BUILD says what its workers are called. */
+#include <stddef.h>
+
 #include "grader/isolation/remote.h"
 
-const struct remote_program remote_program = {{GRADER_WORKER, GRADER_BASELINE_WORKER},
-                                              GRADER_DEVICE};
+const struct remote_program remote_program = {
+    {GRADER_WORKER, GRADER_BASELINE_WORKER}, GRADER_DEVICE, GRADER_BASELINE_TIMES};

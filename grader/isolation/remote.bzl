@@ -34,9 +34,10 @@ REMOTE_LINKOPTS = ["-Wl,--wrap=" + name for name in _ELSEWHERE]
 def _quoted(name):
     return "\\\"%s\\\"" % name
 
-def remote_defines(worker, baseline, device = True):
-    """What program.c is told: the workers' files in the test's own folder."""
+def remote_defines(worker, baseline, device = True, baseline_times = None):
+    """What program.c is told: the workers' files in the test's own folder, and recorded times."""
     return [
+        "GRADER_BASELINE_TIMES=" + (_quoted(baseline_times) if baseline_times else "NULL"),
         "GRADER_WORKER=" + _quoted(worker),
         "GRADER_BASELINE_WORKER=" + _quoted(baseline),
         "GRADER_DEVICE=" + ("1" if device else "0"),

@@ -36,6 +36,7 @@ enum remote_side { REMOTE_SUBJECT, REMOTE_BASELINE, REMOTE_SIDES };
 struct remote_program {
     const char *workers[REMOTE_SIDES]; /**< files beside the test's own; NULL: there is none */
     bool device;                       /**< they use the GPU, or simt */
+    const char *baseline_times;        /**< file beside them, see baseline_times.h; NULL: none */
 };
 extern const struct remote_program remote_program;
 

@@ -37,6 +37,12 @@ def graded_case(name, lab, part, subject, margin = "1.0", defines = [], recorded
     """
     own_symbols = name + "_symbols"
     device = LABS[lab].get("device", True)
+    timed = part == "speedup" and LABS[lab].get("baseline_times") and "GRADER_SMALL" not in defines
+    times = lab + "_baseline_times" if timed else None
+    times_data = select({
+        "//common/bazel:simt": ["//grader:" + times],
+        "//conditions:default": [],
+    }) if timed else []
     lab_worker(name + "_worker", lab, [subject], whole = False)
     if with_symbols:
         symbols(
@@ -50,12 +56,12 @@ def graded_case(name, lab, part, subject, margin = "1.0", defines = [], recorded
         testonly = True,
         srcs = case_srcs(lab, part) + (["//grader/harness:record_enable.c"] if recorded else []) +
                (SYMBOLS_SRCS if with_symbols else []),
-        data = [name + "_worker", "//grader:%s_baseline" % lab] + ([own_symbols] if with_symbols else []),
+        data = [name + "_worker", "//grader:%s_baseline" % lab] + times_data + ([own_symbols] if with_symbols else []),
         linkopts = REMOTE_LINKOPTS,
         linkstatic = True,
         local_defines = ["GRADER_SUBJECT=\\\"selftest\\\"", "GRADER_MARGIN=%s" % margin] + defines +
                         (["GRADER_LAB=\\\"%s\\\"" % lab, "GRADER_PART=\\\"%s\\\"" % part] if recorded else []) +
-                        remote_defines(name + "_worker", "../%s_baseline" % lab, device) +
+                        remote_defines(name + "_worker", "../%s_baseline" % lab, device, "../" + times if timed else None) +
                         (symbols_defines(own_symbols, lab) if with_symbols else []),
         target_compatible_with = REQUIRES_NVCC if device else [],
         deps = case_deps(lab) + ["//common/testing"] + (SYMBOLS_DEPS if with_symbols else []),
