@@ -1,4 +1,5 @@
 #include "common/base/file.h"
+#include "common/base/file_error.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static enum status system_error(struct error *error, const char *path, const char *action) {
+enum status file_error(struct error *error, const char *path, const char *action) {
     int code = errno;
     enum status status = code == ENOENT || code == ENOTDIR ? STATUS_NOT_FOUND : STATUS_IO;
     return error_set(error, status, "%s: cannot %s: %s", path, action, strerror(code));
@@ -21,7 +22,7 @@ static enum status map_descriptor(struct file_view *view, int descriptor, const 
                                   struct error *error) {
     struct stat info;
     if (fstat(descriptor, &info) != 0) {
-        return system_error(error, path, "read");
+        return file_error(error, path, "read");
     }
     if (!S_ISREG(info.st_mode)) {
         return error_set(error, STATUS_IO, "%s: not a regular file", path);
@@ -31,7 +32,7 @@ static enum status map_descriptor(struct file_view *view, int descriptor, const 
     }
     void *data = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
     if (data == MAP_FAILED) {
-        return system_error(error, path, "map");
+        return file_error(error, path, "map");
     }
     view->data = data;
     view->size = (size_t)info.st_size;
@@ -42,7 +43,7 @@ enum status file_view_open(struct file_view *view, const char *path, struct erro
     *view = (struct file_view){0};
     int descriptor = open(path, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0) {
-        return system_error(error, path, "open");
+        return file_error(error, path, "open");
     }
     enum status status = map_descriptor(view, descriptor, path, error);
     close(descriptor);
@@ -84,7 +85,7 @@ static enum status read_descriptor(int descriptor, size_t limit, char **text, si
             continue;
         }
         if (count < 0) {
-            return system_error(error, path, "read");
+            return file_error(error, path, "read");
         }
         if (count == 0) {
             (*text)[*size] = '\0';
@@ -104,7 +105,7 @@ enum status file_read(const char *path, size_t limit, char **text, size_t *size,
     bool standard_input = strcmp(path, "-") == 0;
     int descriptor = standard_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0) {
-        return system_error(error, path, "open");
+        return file_error(error, path, "open");
     }
     const char *name = standard_input ? "standard input" : path;
     enum status status = read_descriptor(descriptor, limit, text, size, name, error);
@@ -116,46 +117,5 @@ enum status file_read(const char *path, size_t limit, char **text, size_t *size,
         *text = NULL;
         *size = 0;
     }
-    return status;
-}
-
-static bool write_all(int descriptor, const char *data, size_t size) {
-    while (size > 0) {
-        ssize_t count = write(descriptor, data, size);
-        if (count < 0 && errno == EINTR) {
-            continue;
-        }
-        if (count <= 0) {
-            return false;
-        }
-        data += count;
-        size -= (size_t)count;
-    }
-    return true;
-}
-
-enum status file_write(const char *path, const void *data, size_t size, struct error *error) {
-    size_t length = strlen(path) + sizeof ".XXXXXX";
-    char *temporary = malloc(length);
-    if (temporary == NULL) {
-        return error_set(error, STATUS_OUT_OF_MEMORY, "%s: out of memory", path);
-    }
-    snprintf(temporary, length, "%s.XXXXXX", path);
-    int descriptor = mkstemp(temporary);
-    if (descriptor < 0) {
-        enum status status = system_error(error, path, "create");
-        free(temporary);
-        return status;
-    }
-    bool written = write_all(descriptor, data, size) && fchmod(descriptor, 0644) == 0 &&
-                   fsync(descriptor) == 0;
-    written = close(descriptor) == 0 && written;
-    written = written && rename(temporary, path) == 0;
-    enum status status = STATUS_OK;
-    if (!written) {
-        status = system_error(error, path, "write");
-        unlink(temporary);
-    }
-    free(temporary);
     return status;
 }

@@ -53,13 +53,21 @@ MUST_CHECK enum status file_read(const char *path, size_t limit, char **text, si
 /**
  * @brief Writes a file under a temporary name beside it, syncs it and renames it.
  *
- * An existing file keeps its content until the new one is complete.
+ * An existing file keeps its content until the new one is complete, and its permissions. Those of a
+ * new one follow the umask. A link stays, and the file that it names is written. What is no regular
+ * file is written into and never replaced: a device, a pipe, /dev/stdout, /dev/fd/3.
  *
- * @return STATUS_OK, STATUS_NOT_FOUND (no such folder), STATUS_IO, STATUS_OUT_OF_MEMORY; the
- *         message begins with the path
+ * @return STATUS_OK, STATUS_NOT_FOUND (no such folder), STATUS_IO; the message begins with the path
  */
 MUST_CHECK enum status file_write(const char *path, const void *data, size_t size,
                                   struct error *error);
+
+/**
+ * @brief Looks whether file_write() can write there, for programs that work for minutes before they
+ *        do. Creates and changes nothing.
+ * @return STATUS_OK, or what file_write() would return
+ */
+MUST_CHECK enum status file_check_writable(const char *path, struct error *error);
 
 #ifdef __cplusplus
 }

@@ -1,11 +1,8 @@
 /*
  * Grades every lab and prints the scoreboard, or writes it for other programs.
  */
-#include <errno.h>
-#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/file.h"
@@ -124,50 +121,9 @@ static const char *find_graders(const char *program, const char *folder, char *p
     return path;
 }
 
-/* Whether it exists and must be written into, not replaced: a device, a pipe, a link. */
-static bool is_written_into(const char *path) {
-    struct stat found;
-    return lstat(path, &found) == 0 && !S_ISREG(found.st_mode);
-}
-
-/* Before minutes of grading: can the output be written? */
-static enum status check_output(const char *path, struct error *error) {
-    char copy[PATH_SIZE];
-    if (path == NULL) {
-        return STATUS_OK;
-    }
-    if (strlen(path) >= sizeof copy) {
-        return error_set(error, STATUS_TOO_LONG, "the path of --output is too long");
-    }
-    snprintf(copy, sizeof copy, "%s", path);
-    if (access(is_written_into(path) ? path : dirname(copy), W_OK) != 0) {
-        return error_set(error, STATUS_IO, "%s: cannot write: %s", path, strerror(errno));
-    }
-    return STATUS_OK;
-}
-
-static enum status write_into(FILE *file, const char *name, const char *text, size_t size,
-                              struct error *error) {
-    if (file == NULL || fwrite(text, 1, size, file) != size || fflush(file) != 0) {
-        return error_set(error, STATUS_IO, "%s: %s", name, strerror(errno));
-    }
-    return STATUS_OK;
-}
-
 static enum status write_out(const struct options *o, const char *text, size_t size,
                              struct error *error) {
-    if (o->output == NULL) {
-        return write_into(stdout, "standard output", text, size, error);
-    }
-    if (!is_written_into(o->output)) {
-        return file_write(o->output, text, size, error);
-    }
-    FILE *file = fopen(o->output, "w");
-    enum status status = write_into(file, o->output, text, size, error);
-    if (file != NULL) {
-        fclose(file);
-    }
-    return status;
+    return file_write(o->output != NULL ? o->output : "/dev/stdout", text, size, error);
 }
 
 /* On a terminal the scoreboard has colours; all else is made in memory, to appear whole. */
@@ -231,7 +187,9 @@ static enum status report(const struct options *o, int *red, struct error *error
     if (format == NULL) {
         return STATUS_INVALID_ARGUMENT;
     }
-    TRY(check_output(o->output, error));
+    if (o->output != NULL) {
+        TRY(file_check_writable(o->output, error));
+    }
     TRY(o->from != NULL ? run_load(&run, o->from, error) : grade(o, lab_workspace(), &run, error));
     struct run_score *score = malloc(sizeof *score);
     enum status status = STATUS_OUT_OF_MEMORY;
