@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "common/simt/calibration/kernels.h"
-#include "common/simt/calibration/more_kernels.h"
 
 /* One of the two sets of kernels. */
 struct set {

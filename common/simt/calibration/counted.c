@@ -14,7 +14,6 @@
 
 #include "common/base/file.h"
 #include "common/simt/calibration/kernels.h"
-#include "common/simt/calibration/more_kernels.h"
 #include "common/simt/simt.h"
 #include "common/testing/testing.h"
 

@@ -4,7 +4,7 @@
  * products, fusing, split sums) and what a model of time may get wrong: few
  * blocks, few warps, chains of loads, slow arithmetic, atomics.
  */
-#include "common/simt/calibration/more_kernels.h"
+#include "common/simt/calibration/kernels.h"
 
 #include <cuda_fp16.h>
 #include <mma.h>

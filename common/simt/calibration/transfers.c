@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/simt/calibration/more_kernels.h"
+#include "common/simt/calibration/kernels.h"
 
 enum { RUNS = 11, LAUNCHES = 100 };
 static const size_t SIZES[] = {4, 1 << 16, 1 << 20, 1 << 24, 1 << 26};

@@ -2,7 +2,6 @@
  * loaded. */
 #include <string.h>
 
-#include "common/simt/ptx/number.h"
 #include "common/simt/ptx/parser.h"
 
 enum { ADDRESS_BYTES = 8 };

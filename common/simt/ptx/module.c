@@ -1,7 +1,6 @@
 /* What stands outside of functions: header, variables, sections. */
 #include <string.h>
 
-#include "common/simt/ptx/number.h"
 #include "common/simt/ptx/parser.h"
 
 /* .version 9.0 */

@@ -1,7 +1,6 @@
 /* Operands: registers, immediates, special registers, symbols, addresses, vectors, pairs. */
 #include <string.h>
 
-#include "common/simt/ptx/number.h"
 #include "common/simt/ptx/parser.h"
 
 /* Special registers without what follows a dot or a number: "envreg" stands for envreg0 .. 31. */

@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/simt/ptx/number.h"
-
 bool ptx_fail_at(struct ptx_parser *parser, uint32_t line, enum status status, const char *format,
                  ...) {
     char prefix[32];

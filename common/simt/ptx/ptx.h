@@ -16,10 +16,6 @@
 
 #include "common/base/status.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Types, with their sizes in bytes (a predicate has none). */
 #define PTX_TYPE_LIST(X)       \
     X(PTX_B8, "b8", 1)         \
@@ -251,9 +247,5 @@ const struct ptx_function *ptx_find_function(const struct ptx_module *module, co
 const struct ptx_variable *ptx_operand_variable(const struct ptx_module *module,
                                                 const struct ptx_function *function,
                                                 const struct ptx_operand *operand);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

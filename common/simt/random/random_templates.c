@@ -1,4 +1,4 @@
-#include "common/simt/random/random_templates.h"
+#include "common/simt/random/random_expression.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -7,8 +7,7 @@
 
 #include "common/base/file.h"
 #include "common/simt/core/launch/launch_testing.h"
-#include "common/simt/ptx/testing/tally.h"
-#include "common/simt/random/random_approximate.h"
+#include "common/simt/ptx/testing/check.h"
 #include "common/simt/random/random_kernel.h"
 #include "common/testing/testing.h"
 

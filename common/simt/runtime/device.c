@@ -9,8 +9,8 @@
 
 #include <cuda_runtime_api.h>
 
-#include "common/simt/runtime/graph/capture.h"
-#include "common/simt/runtime/kernel/occupancy.h"
+#include "common/simt/runtime/graph/graph.h"
+#include "common/simt/runtime/kernel/modules.h"
 #include "common/simt/runtime/state.h"
 
 enum { VERSION = 13000, WARP = 32, MOST_THREADS = 1024, PCI_BUS = 1 };

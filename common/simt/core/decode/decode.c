@@ -3,10 +3,7 @@
 #include <string.h>
 
 #include "common/base/checked.h"
-#include "common/simt/core/decode/cost.h"
 #include "common/simt/core/decode/decode_internal.h"
-#include "common/simt/core/decode/registers.h"
-#include "common/simt/core/decode/uses.h"
 
 enum { MAX_FRAME_BYTES = 1 << 24 };
 

@@ -12,10 +12,6 @@
 #include "common/simt/core/launch/launch.h"
 #include "common/testing/fixture.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** A module, its memory, and the counters and fault of the last launch. */
 struct launch_testing {
     struct simt_memory *memory;
@@ -66,9 +62,5 @@ bool launch_testing_run_clean(struct launch_testing *t, const struct testing_lau
 
 /** @return the fault as users see it; memory that the caller frees. */
 char *launch_testing_message(const struct simt_fault *fault);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

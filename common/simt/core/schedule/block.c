@@ -1,4 +1,4 @@
-#include "common/simt/core/schedule/block.h"
+#include "common/simt/core/schedule/warp.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #include "common/simt/core/schedule/timeline.h"
 #include "common/simt/memory/access/access.h"
-#include "common/simt/memory/cache/l1.h"
+#include "common/simt/memory/cache/cache.h"
 
 /* Warp instructions before another warp gets its turn: warps may spin, and those of a block load
  * the same lines at about the same time. */

@@ -9,10 +9,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Properties of a GPU that programs query or the time model needs. */
 struct simt_gpu {
     const char *key;  /**< as in SIMT_GPU: "h200" */
@@ -45,9 +41,5 @@ const struct simt_gpu *simt_gpu_find(const char *key);
 
 /** Prints the keys, with ", " between them, into @p text. @return @p text */
 const char *simt_gpu_keys(char *text, size_t size);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

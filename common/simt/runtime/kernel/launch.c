@@ -1,11 +1,9 @@
-#include "common/simt/runtime/kernel/launch.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/simt/runtime/gpu/model.h"
 #include "common/simt/runtime/kernel/modules.h"
-#include "common/simt/runtime/kernel/occupancy.h"
 #include "common/simt/runtime/state.h"
 #include "common/simt/runtime/stream/stream.h"
 

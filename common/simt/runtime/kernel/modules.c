@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/simt/fatbin/cubin.h"
-#include "common/simt/fatbin/unpack.h"
+#include "common/simt/fatbin/elf.h"
+#include "common/simt/fatbin/fatbin.h"
 #include "common/simt/runtime/state.h"
 
 enum { WRAPPER_MAGIC = 0x466243b1, WRAPPER_VERSION = 1, FATBIN_HEADER = 16 };

@@ -9,7 +9,6 @@
 
 #include <cuda_runtime_api.h>
 
-#include "common/simt/runtime/kernel/launch.h"
 #include "common/simt/runtime/kernel/modules.h"
 #include "common/simt/runtime/state.h"
 

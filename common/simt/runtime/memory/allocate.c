@@ -7,7 +7,7 @@
 #include <cuda_runtime_api.h>
 
 #include "common/base/checked.h"
-#include "common/simt/runtime/graph/capture.h"
+#include "common/simt/runtime/graph/graph.h"
 #include "common/simt/runtime/memory/host_memory.h"
 #include "common/simt/runtime/state.h"
 #include "common/simt/runtime/stream/stream.h"

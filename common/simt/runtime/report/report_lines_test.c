@@ -1,5 +1,5 @@
 /* The ranking of source lines: sums, order, ties, the text of a line. */
-#include "common/simt/runtime/report/report_lines.h"
+#include "common/simt/runtime/report/report.h"
 
 #include <stdio.h>
 #include <stdlib.h>
