@@ -196,20 +196,24 @@ static unsigned distance(unsigned from, unsigned architecture) {
     return from <= architecture ? architecture - from : NEWER + from - architecture;
 }
 
+/* The next entry of what stands before the end or the damage. */
+static bool next_undamaged(struct cursor *cursor, struct entry *entry, const char **payload) {
+    struct error unsaid = {0};
+    *entry = (struct entry){0};
+    return cursor->left > 0 && next_entry(cursor, entry, payload, &unsaid) == STATUS_OK;
+}
+
 bool fatbin_find_code(const void *data, size_t limit, unsigned architecture,
                       struct fatbin_code *code) {
     struct error unsaid = {0};
     struct cursor cursor = {0};
+    struct entry entry;
+    const char *payload;
     *code = (struct fatbin_code){0};
     if (open_fatbin(&cursor, data, limit, &unsaid) != STATUS_OK) {
         return false;
     }
-    while (cursor.left > 0) {
-        struct entry entry = {0};
-        const char *payload = NULL;
-        if (next_entry(&cursor, &entry, &payload, &unsaid) != STATUS_OK) {
-            break;
-        }
+    while (next_undamaged(&cursor, &entry, &payload)) {
         if (entry.kind == KIND_MACHINE_CODE && !entry.compressed &&
             (code->bytes == NULL || distance(entry.architecture, architecture) <
                                         distance(code->architecture, architecture))) {
@@ -223,16 +227,13 @@ bool fatbin_find_packed(const void *data, size_t limit, unsigned highest,
                         struct fatbin_packed *packed) {
     struct error unsaid = {0};
     struct cursor cursor = {0};
+    struct entry entry;
+    const char *payload;
     *packed = (struct fatbin_packed){0};
     if (open_fatbin(&cursor, data, limit, &unsaid) != STATUS_OK) {
         return false;
     }
-    while (cursor.left > 0) {
-        struct entry entry = {0};
-        const char *payload = NULL;
-        if (next_entry(&cursor, &entry, &payload, &unsaid) != STATUS_OK) {
-            break;
-        }
+    while (next_undamaged(&cursor, &entry, &payload)) {
         if (entry.kind == KIND_PTX && entry.packed_size > 0 && entry.architecture <= highest &&
             (packed->bytes == NULL || entry.architecture > packed->architecture)) {
             *packed = (struct fatbin_packed){payload, entry.packed_size, entry.text_size,
