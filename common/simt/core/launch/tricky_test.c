@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/base/rng.h"
 #include "common/simt/core/launch/launch_testing.h"
@@ -47,12 +46,9 @@ static void play(scene *scene) {
 
 static bool run(struct stage *s, const char *kernel, uint32_t grid, uint32_t threads,
                 const void *parameters) {
-    const struct testing_launch launch = {.kernel = kernel,
-                                          .grid = {grid},
-                                          .threads = {threads},
-                                          .parameters = parameters,
-                                          .host_threads = s->host_threads};
-    return launch_testing_run_clean(&s->t, &launch);
+    return launch_testing_run_clean(&s->t, LAUNCH(.kernel = kernel, .grid = {grid},
+                                                  .threads = {threads}, .parameters = parameters,
+                                                  .host_threads = s->host_threads));
 }
 
 static uint64_t empty(struct stage *s, size_t ints) {
@@ -278,12 +274,9 @@ SCENE(padded_transposition) {
         uint64_t out, in;
         int width, height;
     } p = {empty(s, WIDTH * HEIGHT), s->d_in, WIDTH, HEIGHT};
-    const struct testing_launch launch = {.kernel = "padded_transposition",
-                                          .grid = {3, 2},
-                                          .threads = {16, 16},
-                                          .parameters = &p,
-                                          .host_threads = s->host_threads};
-    if (launch_testing_run_clean(&s->t, &launch)) {
+    if (launch_testing_run_clean(&s->t, LAUNCH(.kernel = "padded_transposition", .grid = {3, 2},
+                                               .threads = {16, 16}, .parameters = &p,
+                                               .host_threads = s->host_threads))) {
         expect_ints(s, want, p.out, WIDTH * HEIGHT);
     }
 }
@@ -358,12 +351,9 @@ SCENE(split_dynamic_shared) {
         uint64_t out, in;
         int n;
     } p = {empty(s, 2 * N), s->d_in, N};
-    const struct testing_launch launch = {.kernel = "split_dynamic_shared",
-                                          .threads = {64},
-                                          .shared = N * (8 + 4 + 1),
-                                          .parameters = &p,
-                                          .host_threads = s->host_threads};
-    if (launch_testing_run_clean(&s->t, &launch)) {
+    if (launch_testing_run_clean(&s->t, LAUNCH(.kernel = "split_dynamic_shared", .threads = {64},
+                                               .shared = N * (8 + 4 + 1), .parameters = &p,
+                                               .host_threads = s->host_threads))) {
         const double *got = launch_testing_result(&s->t, p.out);
         for (int t = 0; t < N; t++) {
             EXPECT_NEAR(s->in[t * 7 % N] * 0.5 + (s->in[N - 1 - t] & 1), got[t], 0.0);
@@ -378,12 +368,9 @@ SCENE(three_dimensions) {
         want[i] = 3 - t % 4 + 10 * (2 - t / 4 % 3) + 100 * (1 - t / 12) + i / 24;
     }
     uint64_t out = empty(s, 8 * 24);
-    const struct testing_launch launch = {.kernel = "three_dimensions",
-                                          .grid = {2, 2, 2},
-                                          .threads = {4, 3, 2},
-                                          .parameters = &out,
-                                          .host_threads = s->host_threads};
-    if (launch_testing_run_clean(&s->t, &launch)) {
+    if (launch_testing_run_clean(&s->t, LAUNCH(.kernel = "three_dimensions", .grid = {2, 2, 2},
+                                               .threads = {4, 3, 2}, .parameters = &out,
+                                               .host_threads = s->host_threads))) {
         expect_ints(s, want, out, 8 * 24);
     }
 }
@@ -579,27 +566,6 @@ SCENE(constants_and_ldg) {
     }
 }
 
-/* Runs says_hello with stdout in a file. */
-static void run_captured(struct stage *s, const char *kernel, uint32_t grid, char *text,
-                         size_t size) {
-    char path[512];
-    test_temporary_path("hello.txt", path, sizeof path);
-    fflush(stdout);
-    int saved = dup(1);
-    FILE *file = freopen(path, "w", stdout);
-    bool clean = file != NULL && run(s, kernel, grid, 64, &s->d_in);
-    fflush(stdout);
-    dup2(saved, 1);
-    close(saved);
-    EXPECT_TRUE(clean);
-    FILE *back = fopen(path, "r");
-    size_t used = back != NULL ? fread(text, 1, size - 1, back) : 0;
-    text[used] = '\0';
-    if (back != NULL) {
-        fclose(back);
-    }
-}
-
 static void expect_lines(struct stage *s, const char *kernel, uint32_t grid) {
     static char want[1 << 16], got[1 << 16];
     want[0] = '\0';
@@ -609,7 +575,10 @@ static void expect_lines(struct stage *s, const char *kernel, uint32_t grid) {
             snprintf(want + used, sizeof want - used, "thread %u has %d\n", t, s->in[t]);
         }
     }
-    run_captured(s, kernel, grid, got, sizeof got);
+    launch_testing_run_printing(&s->t,
+                                LAUNCH(.kernel = kernel, .grid = {grid}, .threads = {64},
+                                       .parameters = &s->d_in, .host_threads = s->host_threads),
+                                got, sizeof got);
     EXPECT_TRUE(want[0] != '\0');
     EXPECT_STR_EQ(want, got);
 }
@@ -947,13 +916,10 @@ SCENE(tagged_values) {
         uint64_t messages, mailboxes, out, in;
         int rounds;
     } p = {zeros(s, 2 * ALL), zeros(s, ALL), empty(s, ALL), s->d_in, ROUNDS};
-    const struct testing_launch launch = {.kernel = "tagged_values",
-                                          .grid = {BLOCKS},
-                                          .threads = {64},
-                                          .parameters = &p,
-                                          .cooperative = true,
-                                          .host_threads = s->host_threads};
-    if (launch_testing_run_clean(&s->t, &launch)) {
+    if (launch_testing_run_clean(&s->t,
+                                 LAUNCH(.kernel = "tagged_values", .grid = {BLOCKS},
+                                        .threads = {64}, .parameters = &p, .cooperative = true,
+                                        .host_threads = s->host_threads))) {
         expect_ints(s, (const int *)values, p.out, ALL);
     }
 }
