@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 struct rounding_name {
     const char *name;
     enum alu_rounding rounding;

@@ -15,6 +15,9 @@
 
 #include "common/simt/core/exec.h"
 
+/** Elements of an array. */
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
 enum alu_flag {
     ALU_FTZ = 1,
     ALU_SAT = 2,

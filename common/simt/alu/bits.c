@@ -5,8 +5,6 @@
 #include "common/simt/alu/alu.h"
 #include "common/simt/alu/row_ops.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* Bits in a word by pairs, nibbles and bytes: vectorises where popcnt would not. */
 static inline uint32_t ones32(uint32_t x) {
     x -= (x >> 1) & 0x55555555;

@@ -10,8 +10,6 @@
  */
 #include "common/simt/alu/float_ops.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 #define D1(NAME, EXPRESSION) ROW_OP1(NAME, double, f64, double, f64, EXPRESSION)
 #define D2(NAME, EXPRESSION) ROW_OP2(NAME, double, f64, double, f64, double, f64, EXPRESSION)
 #define D3(NAME, EXPRESSION) \

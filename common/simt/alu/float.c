@@ -11,8 +11,6 @@
  */
 #include "common/simt/alu/float_ops.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 #define F1(NAME, EXPRESSION) ROW_OP1(NAME, float, f32, float, f32, EXPRESSION)
 #define F2(NAME, EXPRESSION) ROW_OP2(NAME, float, f32, float, f32, float, f32, EXPRESSION)
 

@@ -6,8 +6,6 @@
 #include "common/simt/alu/testing.h"
 #include "common/testing/testing.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 struct form {
     const char *base;
     int format; /**< 16 fp16, 17 bf16, 32, 64 */

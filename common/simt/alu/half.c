@@ -9,8 +9,6 @@
 #include "common/simt/alu/half.h"
 #include "common/simt/alu/approximate.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /** @return an fp16 word with a subnormal as a zero of its sign. */
 static inline uint32_t flush_half(uint32_t word) {
     return (word & 0x7c00) == 0 ? word & 0x8000 : word;

@@ -9,8 +9,6 @@
 #include "common/simt/alu/alu.h"
 #include "common/simt/alu/row_ops.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 __extension__ typedef __int128 int128;
 __extension__ typedef unsigned __int128 uint128;
 

@@ -4,8 +4,6 @@
 #include "common/simt/alu/testing.h"
 #include "common/testing/testing.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* References work on 128-bit integers, or bit by bit as the ISA's pseudo code does. */
 __extension__ typedef __int128 wide;
 __extension__ typedef unsigned __int128 uwide;

@@ -5,8 +5,6 @@
 #include "common/simt/alu/approximate.h"
 #include "common/simt/alu/float_ops.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 #define DEFINE_PLAIN(NAME)                                  \
     ROW_HANDLER(NAME##_row) {                               \
         ROW_SOURCE(a, 0);                                   \

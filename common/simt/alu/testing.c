@@ -5,8 +5,6 @@
 
 #include "common/testing/testing.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 enum { ROUNDS = 60 };
 
 static size_t register_bits(const struct alu_fixture *f, size_t n) {

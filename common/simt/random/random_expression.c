@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 random_types random_type_set(char letter) {
     const char *at = letter != '\0' ? strchr(RANDOM_TYPES, letter) : NULL;
     return at != NULL ? (random_types)1 << (at - RANDOM_TYPES) : 0;

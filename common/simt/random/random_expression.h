@@ -22,6 +22,9 @@
 
 #include "common/base/rng.h"
 
+/** Elements of an array. */
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
 /* Text that grows while it is written. */
 
 /** Zero-initialise before use; free(data) after it. */

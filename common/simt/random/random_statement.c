@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 struct random_place random_place_kernel(unsigned functions) {
     return (struct random_place){
         .whole_block = true,

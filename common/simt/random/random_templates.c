@@ -1,7 +1,5 @@
 #include "common/simt/random/random_expression.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /*
  * No template has undefined behaviour for any operands: sums are unsigned,
  * divisors are positive, no conversion from float is C's own. No bits of a NaN

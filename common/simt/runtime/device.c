@@ -184,10 +184,7 @@ static cudaError_t get_attribute(const struct runtime *runtime, int *value,
     if (value == NULL) {
         return cudaErrorInvalidValue;
     }
-    cudaError_t error = get_properties(runtime, &properties, device);
-    if (error != cudaSuccess) {
-        return error;
-    }
+    CUDA_TRY(get_properties(runtime, &properties, device));
     switch ((int)attribute) {
 #define PROPERTY_CASE(name, field) \
     case name:                     \

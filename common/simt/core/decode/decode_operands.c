@@ -324,10 +324,7 @@ static enum status add_sources(struct decoder *d, const struct ptx_operand *oper
         return add_source(d, operand, wide, out);
     }
     for (size_t n = 0; n < operand->element_count; n++) {
-        enum status status = add_source(d, &operand->elements[n], wide, out);
-        if (status != STATUS_OK) {
-            return status;
-        }
+        TRY(add_source(d, &operand->elements[n], wide, out));
     }
     return STATUS_OK;
 }
@@ -368,10 +365,7 @@ static enum status add_destinations(struct decoder *d, const struct ptx_operand 
     for (size_t n = 0; n < operand->element_count; n++) {
         bool nothing = operand->kind == PTX_OPERAND_PAIR && n > 0 &&
                        operand->elements[n].kind == PTX_OPERAND_DISCARD;
-        enum status status = nothing ? STATUS_OK : add_destination(d, &operand->elements[n], out);
-        if (status != STATUS_OK) {
-            return status;
-        }
+        TRY(nothing ? STATUS_OK : add_destination(d, &operand->elements[n], out));
     }
     return STATUS_OK;
 }

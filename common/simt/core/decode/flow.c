@@ -218,10 +218,7 @@ enum status decode_frame_parameter(struct decoder *d, const struct ptx_instructi
         return STATUS_OK;
     }
     *known = true;
-    enum status status = decode_operands(d, in, out);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(decode_operands(d, in, out));
     enum ptx_type type = ptx_modifier_type(in, 0);
     size_t bytes = ptx_type_size(type);
     size_t count = load ? out->dst_count : out->src_count - 1u;

@@ -36,11 +36,8 @@ struct loaded {
 static enum status load_matrices(struct loaded *l, uint32_t N) {
     size_t count = (size_t)N * N;
     for (int m = 0; m < 3; m++) {
-        enum status status =
-            simt_memory_alloc(l->memory, count * sizeof(float), 256, "cudaMalloc", &l->matrices[m]);
-        if (status != STATUS_OK) {
-            return status;
-        }
+        TRY(simt_memory_alloc(l->memory, count * sizeof(float), 256, "cudaMalloc",
+                              &l->matrices[m]));
         float *values = simt_memory_host(l->memory, l->matrices[m]);
         for (size_t i = 0; i < count; i++) {
             values[i] = (float)(i % 13) - 6.0f;
@@ -54,21 +51,14 @@ static enum status load(struct loaded *l, const struct subject *subject, struct 
     char *text = NULL;
     size_t size = 0;
     struct ptx_module *ptx = NULL;
-    enum status status = file_read(subject->path, (size_t)1 << 24, &text, &size, error);
-    if (status == STATUS_OK) {
-        status = ptx_parse(&ptx, text, size, error);
-    }
+    TRY(simt_memory_create(&l->memory, (size_t)1 << 30));
+    TRY(simt_global_shadow_create(&l->shadow, l->memory));
+    TRY(file_read(subject->path, (size_t)1 << 24, &text, &size, error));
+    enum status parsed = ptx_parse(&ptx, text, size, error);
     free(text);
-    if (status == STATUS_OK) {
-        status = simt_memory_create(&l->memory, (size_t)1 << 30);
-    }
-    if (status == STATUS_OK) {
-        status = simt_global_shadow_create(&l->shadow, l->memory);
-    }
-    if (status == STATUS_OK) {
-        status = simt_module_load(&l->module, ptx, l->memory, error);
-    }
-    return status == STATUS_OK ? load_matrices(l, subject->N) : status;
+    TRY(parsed);
+    TRY(simt_module_load(&l->module, ptx, l->memory, error));
+    return load_matrices(l, subject->N);
 }
 
 static void unload(struct loaded *l) {

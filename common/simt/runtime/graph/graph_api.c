@@ -74,10 +74,7 @@ static cudaError_t add(struct runtime *runtime, cudaGraphNode_t *node, cudaGraph
             return cudaErrorInvalidValue;
         }
     }
-    cudaError_t error = work_check(runtime, work);
-    if (error != cudaSuccess) {
-        return error;
-    }
+    CUDA_TRY(work_check(runtime, work));
     struct node_list list = {.nodes = (cudaGraphNode_t *)(uintptr_t)after, .count = count};
     return graph_add(graph, work, &list, node);
 }
