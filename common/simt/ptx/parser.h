@@ -101,6 +101,14 @@ struct ptx_parser {
     enum status status;
 };
 
+/** Ends a parsing function with false when a step of it has failed. */
+#define PTX_TRY(step)     \
+    do {                  \
+        if (!(step)) {    \
+            return false; \
+        }                 \
+    } while (0)
+
 /* parser.c: tokens, errors */
 
 /** Records "PTX line N: ..." for the line of the current token. @return false */
