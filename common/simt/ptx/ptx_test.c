@@ -2,7 +2,6 @@
 #include "common/simt/ptx/ptx.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/simt/ptx/testing/testing.h"

@@ -1,5 +1,4 @@
 /* Registers a thread, judged from PTX: what is known to be alive at once, and what limits it. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/simt/core/launch/launch_testing.h"

@@ -1,6 +1,5 @@
 /* Whole kernels through parser, decoder, scheduler and memory, against the CPU. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

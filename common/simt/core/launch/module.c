@@ -1,7 +1,6 @@
 #include "common/simt/core/launch/module.h"
 
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,4 @@
 /* Asynchronous copies, barriers of all kinds, grids that meet, and the heap of kernels. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/simt/core/launch/launch_testing.h"

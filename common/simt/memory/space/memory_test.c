@@ -1,6 +1,5 @@
 #include "common/simt/memory/space/memory.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/rng.h"

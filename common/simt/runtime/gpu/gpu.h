@@ -6,8 +6,6 @@
 #define WARPBOOK_COMMON_SIMT_RUNTIME_GPU_GPU_H_
 
 #include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 
 /** Properties of a GPU that programs query or the time model needs. */
 struct simt_gpu {
