@@ -323,13 +323,9 @@ static const struct alu_entry entries[] = {
 };
 
 bool alu_decode_bits(const struct simt_decoding *decoding, struct simt_instruction *instruction) {
-    simt_handler *run = alu_find(entries, COUNT(entries), decoding->source->opcode);
-
-    if (run == NULL || !alu_operands_fit(decoding)) {
+    if (!alu_decode_entry(entries, COUNT(entries), SIMT_CLASS_INTEGER, decoding, instruction)) {
         return false;
     }
     instruction->detail[0] = ptx_has_modifier(decoding->source, "and");
-    instruction->run = run;
-    instruction->op_class = SIMT_CLASS_INTEGER;
     return true;
 }

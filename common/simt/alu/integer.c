@@ -264,12 +264,5 @@ static const struct alu_entry entries[] = {
 
 bool alu_decode_arithmetic(const struct simt_decoding *decoding,
                            struct simt_instruction *instruction) {
-    simt_handler *run = alu_find(entries, COUNT(entries), decoding->source->opcode);
-
-    if (run == NULL || !alu_operands_fit(decoding)) {
-        return false;
-    }
-    instruction->run = run;
-    instruction->op_class = SIMT_CLASS_INTEGER;
-    return true;
+    return alu_decode_entry(entries, COUNT(entries), SIMT_CLASS_INTEGER, decoding, instruction);
 }
