@@ -61,6 +61,9 @@ MUST_CHECK enum status decode_frame_parameter(struct decoder *decoder,
                                               const struct ptx_instruction *in,
                                               struct simt_instruction *out, bool *known);
 
+/** @return the function's own parameter of that name, or NULL. */
+const struct simt_parameter *decode_find_parameter(const struct decoder *decoder, const char *name);
+
 /** Finds the offset of a shared or local variable in its space. @return false: there is none */
 bool decode_variable_offset(const struct decoder *decoder, const char *symbol, uint64_t *offset);
 

@@ -250,15 +250,6 @@ void simt_sync_acquire(struct simt_warp *warp, uint32_t flags) {
     }
 }
 
-static bool has_any(const struct ptx_instruction *source, const char *const *names) {
-    for (; *names != NULL; names++) {
-        if (ptx_has_modifier(source, *names)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 uint32_t simt_sync_flags(const struct ptx_instruction *source) {
     static const char *const releasing[] = {"release", "acq_rel", "sc", NULL};
     static const char *const acquiring[] = {"acquire",  "acq_rel", "sc", "relaxed",
@@ -266,10 +257,10 @@ uint32_t simt_sync_flags(const struct ptx_instruction *source) {
     bool fence = strcmp(source->base, "fence") == 0 || strcmp(source->base, "membar") == 0;
     bool atomic = strcmp(source->base, "atom") == 0 || strcmp(source->base, "red") == 0;
     uint32_t flags = 0;
-    if (fence || atomic || has_any(source, acquiring)) {
+    if (fence || atomic || ptx_has_any_modifier(source, acquiring)) {
         flags |= SIMT_ACQUIRES;
     }
-    if (fence || has_any(source, releasing)) {
+    if (fence || ptx_has_any_modifier(source, releasing)) {
         flags |= ptx_has_modifier(source, "cta") ? SIMT_RELEASES_BLOCK : SIMT_RELEASES_DEVICE;
     }
     return flags;
