@@ -1,4 +1,5 @@
 /* Text that is wrong, or more than the parser takes: one line that says where and why. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
