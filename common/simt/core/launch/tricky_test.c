@@ -79,6 +79,18 @@ static void expect_block(struct stage *s, const char *kernel, uint32_t threads, 
     }
 }
 
+/* The same for KERNEL(out, in, n). */
+static void expect_block_of(struct stage *s, const char *kernel, uint32_t threads, int n,
+                            const int *want, size_t count) {
+    struct {
+        uint64_t out, in;
+        int n;
+    } parameters = {empty(s, count), s->d_in, n};
+    if (run(s, kernel, 1, threads, &parameters)) {
+        expect_ints(s, want, parameters.out, count);
+    }
+}
+
 SCENE(warp_shuffles) {
     enum { N = 173 };
     int sum[6] = {0}, scan[N], most[N];
@@ -211,13 +223,7 @@ SCENE(warps_leave_early) {
         for (int t = 0; t < length; t++) {
             want[t] = s->in[length - 1 - t];
         }
-        struct {
-            uint64_t out, in;
-            int n;
-        } p = {empty(s, 64), s->d_in, length};
-        if (run(s, "warps_leave_early", 1, 128, &p)) {
-            expect_ints(s, want, p.out, (size_t)length);
-        }
+        expect_block_of(s, "warps_leave_early", 128, length, want, (size_t)length);
     }
 }
 
@@ -255,13 +261,7 @@ SCENE(two_buffers) {
             }
         }
     }
-    struct {
-        uint64_t out, in;
-        int steps;
-    } p = {empty(s, 64), s->d_in, STEPS};
-    if (run(s, "two_buffers", 1, 64, &p)) {
-        expect_ints(s, want, p.out, 64);
-    }
+    expect_block_of(s, "two_buffers", 64, STEPS, want, 64);
 }
 
 SCENE(padded_transposition) {
@@ -381,13 +381,7 @@ static void produce_and_consume(struct stage *s, const char *kernel) {
     for (int i = 0; i < 64 * ROUNDS; i++) {
         want[i] = s->in[i / 64 * 64 + 63 - i % 64] + i / 64;
     }
-    struct {
-        uint64_t out, in;
-        int rounds;
-    } p = {empty(s, 64 * ROUNDS), s->d_in, ROUNDS};
-    if (run(s, kernel, 1, 128, &p)) {
-        expect_ints(s, want, p.out, 64 * ROUNDS);
-    }
+    expect_block_of(s, kernel, 128, ROUNDS, want, 64 * ROUNDS);
 }
 
 SCENE(two_named_barriers) {
@@ -557,13 +551,7 @@ SCENE(constants_and_ldg) {
         }
         want[t] = y * polynomial[t % 5];
     }
-    struct {
-        uint64_t out, in;
-        int degree;
-    } p = {empty(s, 64), s->d_in, 4};
-    if (run(s, "constants_and_ldg", 1, 64, &p)) {
-        expect_ints(s, want, p.out, 64);
-    }
+    expect_block_of(s, "constants_and_ldg", 64, 4, want, 64);
 }
 
 static void expect_lines(struct stage *s, const char *kernel, uint32_t grid) {
@@ -698,13 +686,7 @@ SCENE(least_of_all) {
         qsort(mine, (size_t)count, sizeof *mine, by_value);
         want[t] = ((mine[0] * 7 + mine[1]) * 7 + mine[2]) * 7 + mine[3];
     }
-    struct {
-        uint64_t out, in;
-        int n;
-    } p = {empty(s, 64), s->d_in, N};
-    if (run(s, "least_of_all", 1, 64, &p)) {
-        expect_ints(s, want, p.out, 64);
-    }
+    expect_block_of(s, "least_of_all", 64, N, want, 64);
 }
 
 SCENE(records_filled_in_part) {
