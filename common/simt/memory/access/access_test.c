@@ -199,10 +199,11 @@ static void check_load(struct harness *h, struct rng *rng, const struct access_c
     }
 }
 
+typedef void check_case(struct harness *h, struct rng *rng, const struct access_case *c,
+                        uint64_t global);
+
 /* Runs a case for each space, type, vector and register that fits. */
-static void for_each_case(struct harness *h, struct rng *rng, uint64_t global,
-                          void (*check)(struct harness *, struct rng *, const struct access_case *,
-                                        uint64_t)) {
+static void for_each_case(struct harness *h, struct rng *rng, uint64_t global, check_case *check) {
     static const struct {
         int first;
         uint32_t bytes;
@@ -231,15 +232,20 @@ static void for_each_case(struct harness *h, struct rng *rng, uint64_t global,
     }
 }
 
-static void run_loads(enum simt_check check) {
+/* Runs all cases in one warp of a new harness. */
+static void run_cases(enum simt_check level, uint64_t seed, int warp, check_case *check) {
     struct harness h;
-    struct rng rng = rng_create(1 + (uint64_t)check);
-    ASSERT_TRUE(harness_create(&h, check));
+    struct rng rng = rng_create(seed + (uint64_t)level);
+    ASSERT_TRUE(harness_create(&h, level));
     uint64_t global = harness_alloc(&h, BUFFER);
-    h.warp = &h.warps[2];
+    h.warp = &h.warps[warp];
     fill(&h, &rng, global);
-    for_each_case(&h, &rng, global, check_load);
+    for_each_case(&h, &rng, global, check);
     harness_free(&h);
+}
+
+static void run_loads(enum simt_check level) {
+    run_cases(level, 1, 2, check_load);
 }
 
 C_TEST(access, loads_without_checks) {
@@ -252,6 +258,20 @@ C_TEST(access, loads_with_bounds) {
 
 C_TEST(access, loads_with_full_checks) {
     run_loads(SIMT_CHECK_FULL);
+}
+
+/* Writes into `to`, which starts like `from`, what the active lanes store. */
+static void apply_store(struct harness *h, const struct access_case *c, uint64_t global,
+                        const uint32_t offsets[SIMT_LANES], const unsigned char *from,
+                        unsigned char *to) {
+    for (uint32_t n = 0; n < SIMT_LANES; n++) {
+        unsigned char *place = to + (find_place(h, c->space, global, n).host - from) + offsets[n];
+        for (uint32_t e = 0; e < c->count && (c->mask >> n & 1) != 0; e++) {
+            const union simt_row *row = harness_row(h, c->first + (int)e);
+            uint64_t halves[2] = {c->bytes <= 4 ? row->u32[n] : row->u64[n], row[1].u64[n]};
+            memcpy(place + e * c->type->bytes, halves, c->type->bytes);
+        }
+    }
 }
 
 static void check_store(struct harness *h, struct rng *rng, const struct access_case *c,
@@ -278,14 +298,7 @@ static void check_store(struct harness *h, struct rng *rng, const struct access_
         memcpy(want[p], places[p], sizes[p]);
     }
     size_t p = c->space->in == PTX_GLOBAL ? 0 : c->space->in == PTX_SHARED ? 1 : 2;
-    for (uint32_t n = 0; n < SIMT_LANES; n++) {
-        unsigned char *to = want[p] + (find_place(h, c->space, global, n).host - places[p]);
-        for (uint32_t e = 0; e < c->count && (c->mask >> n & 1) != 0; e++) {
-            const union simt_row *row = harness_row(h, c->first + (int)e);
-            uint64_t halves[2] = {c->bytes <= 4 ? row->u32[n] : row->u64[n], row[1].u64[n]};
-            memcpy(to + offsets[n] + e * c->type->bytes, halves, c->type->bytes);
-        }
-    }
+    apply_store(h, c, global, offsets, places[p], want[p]);
     for (uint32_t e = 0; e < c->count; e++) {
         o.src[e] = c->first + (int)e;
     }
@@ -305,15 +318,8 @@ static void check_store(struct harness *h, struct rng *rng, const struct access_
     }
 }
 
-static void run_stores(enum simt_check check) {
-    struct harness h;
-    struct rng rng = rng_create(11 + (uint64_t)check);
-    ASSERT_TRUE(harness_create(&h, check));
-    uint64_t global = harness_alloc(&h, BUFFER);
-    h.warp = &h.warps[1];
-    fill(&h, &rng, global);
-    for_each_case(&h, &rng, global, check_store);
-    harness_free(&h);
+static void run_stores(enum simt_check level) {
+    run_cases(level, 11, 1, check_store);
 }
 
 C_TEST(access, stores_without_checks) {

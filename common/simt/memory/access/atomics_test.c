@@ -87,6 +87,26 @@ struct target {
     unsigned char *host;
 };
 
+static void expect_results(struct harness *h, const struct form *f, int file,
+                           const uint64_t want[SIMT_LANES], const char *opcode) {
+    for (uint32_t n = 0; n < SIMT_LANES; n++) {
+        if (get(harness_row(h, file), f->bytes, n) != want[n]) {
+            TEST_FAIL("%s: lane %u", opcode, n);
+        }
+    }
+}
+
+static void expect_words(const struct target *target, const struct form *f,
+                         const uint64_t want[WORDS], const char *opcode) {
+    for (size_t w = 0; w < WORDS; w++) {
+        uint64_t got = 0;
+        memcpy(&got, target->host + w * f->bytes, f->bytes);
+        if (got != want[w]) {
+            TEST_FAIL("%s: word %zu", opcode, w);
+        }
+    }
+}
+
 /* One instruction on random words with random operands, few of them so that lanes meet. */
 static void check_form(struct harness *h, struct rng *rng, const struct form *f,
                        const struct target *target, bool reduction) {
@@ -123,18 +143,8 @@ static void check_form(struct harness *h, struct rng *rng, const struct form *f,
         TEST_FAIL("%s: %s", opcode, h->block.fault.text);
         return;
     }
-    for (uint32_t n = 0; n < SIMT_LANES; n++) {
-        if (get(harness_row(h, file), f->bytes, n) != want[n]) {
-            TEST_FAIL("%s: lane %u", opcode, n);
-        }
-    }
-    for (size_t w = 0; w < WORDS; w++) {
-        uint64_t got = 0;
-        memcpy(&got, target->host + w * f->bytes, f->bytes);
-        if (got != memory[w]) {
-            TEST_FAIL("%s: word %zu", opcode, w);
-        }
-    }
+    expect_results(h, f, file, want, opcode);
+    expect_words(target, f, memory, opcode);
 }
 
 static void run_integers(enum simt_check check) {
