@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 struct rounding_name {
     const char *name;
     enum alu_rounding rounding;
@@ -240,4 +238,71 @@ bool simt_decode_float(const struct simt_decoding *decoding, struct simt_instruc
 bool simt_decode_convert(const struct simt_decoding *decoding,
                          struct simt_instruction *instruction) {
     return alu_decode_cvt(decoding, instruction) || alu_decode_move(decoding, instruction);
+}
+
+bool alu_decode_entry(const struct alu_entry *entries, size_t count, enum simt_class op_class,
+                      const struct simt_decoding *decoding, struct simt_instruction *out) {
+    simt_handler *run = alu_find(entries, count, decoding->source->opcode);
+
+    if (run == NULL || !alu_operands_fit(decoding)) {
+        return false;
+    }
+    out->run = run;
+    out->op_class = op_class;
+    return true;
+}
+
+static bool allows_rounding(enum alu_rounding_rule rule, const struct alu_form *form) {
+    const bool rounds = form->rounding <= ALU_ZERO && !form->to_integer;
+    const bool nearest = form->rounding == ALU_NEAREST && !form->to_integer;
+    const bool none = form->rounding == ALU_NO_ROUNDING;
+
+    switch (rule) {
+    case ALU_ROUNDING_OPTIONAL:
+        return rounds || none;
+    case ALU_ROUNDING_REQUIRED:
+        return rounds;
+    case ALU_NEAREST_OPTIONAL:
+        return nearest || none;
+    case ALU_NEAREST_REQUIRED:
+        return nearest;
+    default:
+        return none;
+    }
+}
+
+static bool entry_matches(const struct alu_float_entry *entry, const struct alu_form *form) {
+    return strcmp(entry->key, form->key) == 0 && (form->flags & ~entry->allowed) == 0 &&
+           (form->flags & entry->required) == entry->required &&
+           allows_rounding(entry->rounding, form);
+}
+
+static void choose_handler(const struct alu_float_entry *entry, const struct alu_form *form,
+                           struct simt_instruction *out) {
+    const uint32_t special = form->flags & (ALU_SAT | ALU_RELU | ALU_NAN | ALU_XORSIGN);
+    const bool directed = form->rounding != ALU_NEAREST && form->rounding != ALU_NO_ROUNDING;
+
+    out->detail[0] = form->flags;
+    out->detail[1] = directed ? form->rounding : ALU_NEAREST;
+    out->run = special || directed       ? entry->general
+               : (form->flags & ALU_FTZ) ? entry->ftz
+                                         : entry->plain;
+    out->op_class = entry->op_class;
+    out->flops = entry->flops;
+}
+
+bool alu_decode_float(const struct alu_float_entry *entries, size_t count,
+                      const struct simt_decoding *decoding, struct simt_instruction *out) {
+    struct alu_form form;
+
+    if (!alu_form_parse(decoding->source, &form) || !alu_operands_fit(decoding)) {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (entry_matches(&entries[i], &form)) {
+            choose_handler(&entries[i], &form, out);
+            return true;
+        }
+    }
+    return false;
 }

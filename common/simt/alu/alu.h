@@ -15,6 +15,9 @@
 
 #include "common/simt/core/exec.h"
 
+/** Elements of an array. */
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
 enum alu_flag {
     ALU_FTZ = 1,
     ALU_SAT = 2,
@@ -54,6 +57,40 @@ struct alu_entry {
 
 /** @return the handler under @p key, or NULL. */
 simt_handler *alu_find(const struct alu_entry *entries, size_t count, const char *key);
+
+/** Sets the handler under the whole opcode, and its class. @return false when there is none. */
+bool alu_decode_entry(const struct alu_entry *entries, size_t count, enum simt_class op_class,
+                      const struct simt_decoding *decoding, struct simt_instruction *out);
+
+/** How a floating-point operation may be rounded. */
+enum alu_rounding_rule {
+    ALU_ROUNDING_OPTIONAL, /**< none is .rn */
+    ALU_ROUNDING_REQUIRED, /**< a mode */
+    ALU_ROUNDING_NONE,
+    ALU_NEAREST_OPTIONAL, /**< .rn or none */
+    ALU_NEAREST_REQUIRED  /**< .rn */
+};
+
+/** A floating-point operation. */
+struct alu_float_entry {
+    const char *key;
+    simt_handler *plain, *ftz;
+    simt_handler *general; /**< for all other flags, and for rounding other than to nearest */
+    uint32_t allowed;      /**< enum alu_flag */
+    uint32_t required;     /**< flags that must be there */
+    enum alu_rounding_rule rounding;
+    uint8_t op_class, flops;
+};
+
+/**
+ * @brief Finds the entry that allows an instruction's modifiers, and sets its handler.
+ *
+ * detail[0] receives the flags, detail[1] the rounding.
+ *
+ * @return false when there is none
+ */
+bool alu_decode_float(const struct alu_float_entry *entries, size_t count,
+                      const struct simt_decoding *decoding, struct simt_instruction *out);
 
 /**
  * @return the type with which an instruction reads or writes one operand: it is

@@ -8,8 +8,6 @@
 #include "common/simt/alu/testing.h"
 #include "common/testing/testing.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 static double reciprocal_root(double x) {
     return 1 / sqrt(x);
 }

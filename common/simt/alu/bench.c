@@ -15,8 +15,6 @@
 
 #include "common/simt/alu/fixture.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 enum { REPEATS = 2000000, TRIALS = 5 };
 
 struct subject {

@@ -5,8 +5,6 @@
 #include "common/simt/alu/alu.h"
 #include "common/simt/alu/row_ops.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* Bits in a word by pairs, nibbles and bytes: vectorises where popcnt would not. */
 static inline uint32_t ones32(uint32_t x) {
     x -= (x >> 1) & 0x55555555;
@@ -325,13 +323,9 @@ static const struct alu_entry entries[] = {
 };
 
 bool alu_decode_bits(const struct simt_decoding *decoding, struct simt_instruction *instruction) {
-    simt_handler *run = alu_find(entries, COUNT(entries), decoding->source->opcode);
-
-    if (run == NULL || !alu_operands_fit(decoding)) {
+    if (!alu_decode_entry(entries, COUNT(entries), SIMT_CLASS_INTEGER, decoding, instruction)) {
         return false;
     }
     instruction->detail[0] = ptx_has_modifier(decoding->source, "and");
-    instruction->run = run;
-    instruction->op_class = SIMT_CLASS_INTEGER;
     return true;
 }

@@ -4,8 +4,6 @@
 #include "common/simt/alu/testing.h"
 #include "common/testing/testing.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* References read and write single bits, as the ISA's pseudo code does. */
 
 struct form {

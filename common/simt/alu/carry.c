@@ -9,8 +9,6 @@
 #include "common/simt/alu/alu.h"
 #include "common/simt/alu/row_ops.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 enum { READS_CARRY = 1, WRITES_CARRY = 2 };
 enum carry_operation { CARRY_ADD, CARRY_SUBTRACT, CARRY_LOW, CARRY_HIGH };
 

@@ -8,8 +8,6 @@
  */
 #include "common/simt/alu/half.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /** Comparisons: one of the relations, perhaps inverted, perhaps true for NaN. */
 enum relation { LESS, LESS_EQUAL, EQUAL, ORDERED };
 

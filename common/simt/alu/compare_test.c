@@ -6,8 +6,6 @@
 #include "common/simt/alu/testing.h"
 #include "common/testing/testing.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 struct type {
     const char *name;
     int bits;

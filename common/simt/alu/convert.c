@@ -11,8 +11,6 @@
  */
 #include "common/simt/alu/half.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 enum { TO_INTEGER = 1 << 16 };
 
 /** A floating-point format as encode() needs it. */

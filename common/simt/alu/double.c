@@ -10,8 +10,6 @@
  */
 #include "common/simt/alu/float_ops.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 #define D1(NAME, EXPRESSION) ROW_OP1(NAME, double, f64, double, f64, EXPRESSION)
 #define D2(NAME, EXPRESSION) ROW_OP2(NAME, double, f64, double, f64, double, f64, EXPRESSION)
 #define D3(NAME, EXPRESSION) \
@@ -115,61 +113,34 @@ D1(rcp_approx, flush_double(round_upper_half(1.0 / flush_double(upper_half(x))))
 D1(rsqrt_approx_ftz, round_upper_half(1.0 / __builtin_sqrt(flush_double(upper_half(x)))))
 D1(rsqrt_approx, settle1(1.0 / __builtin_sqrt(x), x))
 
-struct double_entry {
-    const char *key;
-    simt_handler *run;
-    simt_handler *directed; /**< NULL: takes no rounding mode */
-    uint32_t flags;         /**< exactly these */
-    bool needs_rounding;
-    uint8_t op_class, flops;
-};
-
 #define DOUBLE SIMT_CLASS_DOUBLE
 #define SPECIAL SIMT_CLASS_SPECIAL
+#define OPTIONAL ALU_ROUNDING_OPTIONAL
+#define REQUIRED ALU_ROUNDING_REQUIRED
+#define NONE ALU_ROUNDING_NONE
+#define ROUNDED(NAME) NAME, NAME, NAME##_directed
 
-static const struct double_entry entries[] = {
-    {"add.f64", add_f64, add_f64_directed, 0, false, DOUBLE, 1},
-    {"sub.f64", sub_f64, sub_f64_directed, 0, false, DOUBLE, 1},
-    {"mul.f64", mul_f64, mul_f64_directed, 0, false, DOUBLE, 1},
-    {"fma.f64", fused_f64, fused_f64_directed, 0, true, DOUBLE, 2},
-    {"mad.f64", fused_f64, fused_f64_directed, 0, true, DOUBLE, 2},
-    {"div.f64", div_f64, div_f64_directed, 0, true, SPECIAL, 1},
-    {"rcp.f64", rcp_f64, rcp_f64_directed, 0, true, SPECIAL, 1},
-    {"sqrt.f64", root_f64, root_f64_directed, 0, true, SPECIAL, 1},
-    {"min.f64", min_f64, NULL, 0, false, DOUBLE, 1},
-    {"max.f64", max_f64, NULL, 0, false, DOUBLE, 1},
-    {"abs.f64", absolute, NULL, 0, false, DOUBLE, 1},
-    {"neg.f64", negative, NULL, 0, false, DOUBLE, 1},
-    {"copysign.f64", sign_copied, NULL, 0, false, DOUBLE, 0},
-    {"rcp.f64", rcp_approx, NULL, ALU_APPROX | ALU_FTZ, false, SPECIAL, 1},
-    {"rsqrt.f64", rsqrt_approx, NULL, ALU_APPROX, false, SPECIAL, 1},
-    {"rsqrt.f64", rsqrt_approx_ftz, NULL, ALU_APPROX | ALU_FTZ, false, SPECIAL, 1},
+static const struct alu_float_entry entries[] = {
+    {"add.f64", ROUNDED(add_f64), 0, 0, OPTIONAL, DOUBLE, 1},
+    {"sub.f64", ROUNDED(sub_f64), 0, 0, OPTIONAL, DOUBLE, 1},
+    {"mul.f64", ROUNDED(mul_f64), 0, 0, OPTIONAL, DOUBLE, 1},
+    {"fma.f64", ROUNDED(fused_f64), 0, 0, REQUIRED, DOUBLE, 2},
+    {"mad.f64", ROUNDED(fused_f64), 0, 0, REQUIRED, DOUBLE, 2},
+    {"div.f64", ROUNDED(div_f64), 0, 0, REQUIRED, SPECIAL, 1},
+    {"rcp.f64", ROUNDED(rcp_f64), 0, 0, REQUIRED, SPECIAL, 1},
+    {"sqrt.f64", ROUNDED(root_f64), 0, 0, REQUIRED, SPECIAL, 1},
+    {"min.f64", min_f64, min_f64, NULL, 0, 0, NONE, DOUBLE, 1},
+    {"max.f64", max_f64, max_f64, NULL, 0, 0, NONE, DOUBLE, 1},
+    {"abs.f64", absolute, absolute, NULL, 0, 0, NONE, DOUBLE, 1},
+    {"neg.f64", negative, negative, NULL, 0, 0, NONE, DOUBLE, 1},
+    {"copysign.f64", sign_copied, sign_copied, NULL, 0, 0, NONE, DOUBLE, 0},
+    {"rcp.f64", rcp_approx, rcp_approx, NULL, ALU_APPROX | ALU_FTZ, ALU_APPROX | ALU_FTZ, NONE,
+     SPECIAL, 1},
+    {"rsqrt.f64", rsqrt_approx, rsqrt_approx, NULL, ALU_APPROX, ALU_APPROX, NONE, SPECIAL, 1},
+    {"rsqrt.f64", rsqrt_approx_ftz, rsqrt_approx_ftz, NULL, ALU_APPROX | ALU_FTZ,
+     ALU_APPROX | ALU_FTZ, NONE, SPECIAL, 1},
 };
 
-static bool entry_matches(const struct double_entry *entry, const struct alu_form *form) {
-    const bool rounds = form->rounding <= ALU_ZERO && !form->to_integer;
-    const bool none = form->rounding == ALU_NO_ROUNDING;
-
-    return strcmp(entry->key, form->key) == 0 && form->flags == entry->flags &&
-           (rounds ? entry->directed != NULL : none && !entry->needs_rounding);
-}
-
 bool alu_decode_f64(const struct simt_decoding *decoding, struct simt_instruction *instruction) {
-    struct alu_form form;
-
-    if (!alu_form_parse(decoding->source, &form) || !alu_operands_fit(decoding)) {
-        return false;
-    }
-    for (size_t i = 0; i < COUNT(entries); i++) {
-        if (entry_matches(&entries[i], &form)) {
-            const bool directed = form.rounding != ALU_NEAREST && form.rounding != ALU_NO_ROUNDING;
-
-            instruction->detail[1] = form.rounding;
-            instruction->run = directed ? entries[i].directed : entries[i].run;
-            instruction->op_class = entries[i].op_class;
-            instruction->flops = entries[i].flops;
-            return true;
-        }
-    }
-    return false;
+    return alu_decode_float(entries, COUNT(entries), decoding, instruction);
 }

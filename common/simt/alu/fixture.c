@@ -3,10 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/simt/alu/alu.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 enum { SECOND_PREDICATE = 8 };
 
 static void split(struct alu_fixture *f, const char *opcode) {

@@ -8,7 +8,7 @@
 #ifndef WARPBOOK_COMMON_SIMT_ALU_FIXTURE_H_
 #define WARPBOOK_COMMON_SIMT_ALU_FIXTURE_H_
 
-#include "common/simt/core/exec.h"
+#include "common/simt/alu/alu.h"
 
 enum { ALU_OPERANDS = 6, ALU_PREDICATES = 16 };
 

@@ -11,8 +11,6 @@
  */
 #include "common/simt/alu/float_ops.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 #define F1(NAME, EXPRESSION) ROW_OP1(NAME, float, f32, float, f32, EXPRESSION)
 #define F2(NAME, EXPRESSION) ROW_OP2(NAME, float, f32, float, f32, float, f32, EXPRESSION)
 
@@ -204,85 +202,34 @@ static bool decode_testp(const struct simt_decoding *decoding, struct simt_instr
     return false;
 }
 
-/** How an operation may be modified. */
-enum rounding_rule {
-    ROUNDING_OPTIONAL, /**< none is .rn */
-    ROUNDING_REQUIRED, /**< a mode, or .approx or .full where allowed */
-    ROUNDING_NONE
-};
-
-struct float_entry {
-    const char *key;
-    simt_handler *plain, *ftz, *general;
-    uint32_t allowed;  /**< enum alu_flag */
-    uint32_t required; /**< flags that must be there */
-    enum rounding_rule rounding;
-    uint8_t op_class, flops;
-};
-
 #define HANDLERS(NAME) NAME##_plain, NAME##_ftz, NAME##_general
 #define FLOAT SIMT_CLASS_FLOAT
 #define SPECIAL SIMT_CLASS_SPECIAL
+#define OPTIONAL ALU_ROUNDING_OPTIONAL
+#define REQUIRED ALU_ROUNDING_REQUIRED
+#define NONE ALU_ROUNDING_NONE
 
-static const struct float_entry entries[] = {
-    {"add.f32", HANDLERS(add), ALU_FTZ | ALU_SAT, 0, ROUNDING_OPTIONAL, FLOAT, 1},
-    {"sub.f32", HANDLERS(sub), ALU_FTZ | ALU_SAT, 0, ROUNDING_OPTIONAL, FLOAT, 1},
-    {"mul.f32", HANDLERS(mul), ALU_FTZ | ALU_SAT, 0, ROUNDING_OPTIONAL, FLOAT, 1},
-    {"fma.f32", HANDLERS(fma), ALU_FTZ | ALU_SAT, 0, ROUNDING_REQUIRED, FLOAT, 2},
-    {"mad.f32", HANDLERS(fma), ALU_FTZ | ALU_SAT, 0, ROUNDING_OPTIONAL, FLOAT, 2},
-    {"min.f32", HANDLERS(min), ALU_FTZ | ALU_NAN | ALU_XORSIGN, 0, ROUNDING_NONE, FLOAT, 1},
-    {"max.f32", HANDLERS(max), ALU_FTZ | ALU_NAN | ALU_XORSIGN, 0, ROUNDING_NONE, FLOAT, 1},
-    {"abs.f32", abs_plain, abs_ftz, NULL, ALU_FTZ, 0, ROUNDING_NONE, FLOAT, 1},
-    {"neg.f32", neg_plain, neg_ftz, NULL, ALU_FTZ, 0, ROUNDING_NONE, FLOAT, 1},
-    {"copysign.f32", sign_copied, NULL, NULL, 0, 0, ROUNDING_NONE, FLOAT, 0},
-    {"div.f32", HANDLERS(div), ALU_FTZ, 0, ROUNDING_REQUIRED, SPECIAL, 1},
-    {"div.f32", HANDLERS(div), ALU_FTZ | ALU_FULL, ALU_FULL, ROUNDING_NONE, SPECIAL, 1},
-    {"div.f32", HANDLERS(div_approx), ALU_FTZ | ALU_APPROX, ALU_APPROX, ROUNDING_NONE, SPECIAL, 1},
-    {"rcp.f32", HANDLERS(rcp), ALU_FTZ, 0, ROUNDING_REQUIRED, SPECIAL, 1},
-    {"rcp.f32", HANDLERS(rcp), ALU_FTZ | ALU_APPROX, ALU_APPROX, ROUNDING_NONE, SPECIAL, 1},
-    {"sqrt.f32", HANDLERS(sqrt), ALU_FTZ, 0, ROUNDING_REQUIRED, SPECIAL, 1},
-    {"sqrt.f32", HANDLERS(sqrt), ALU_FTZ | ALU_APPROX, ALU_APPROX, ROUNDING_NONE, SPECIAL, 1},
+static const struct alu_float_entry entries[] = {
+    {"add.f32", HANDLERS(add), ALU_FTZ | ALU_SAT, 0, OPTIONAL, FLOAT, 1},
+    {"sub.f32", HANDLERS(sub), ALU_FTZ | ALU_SAT, 0, OPTIONAL, FLOAT, 1},
+    {"mul.f32", HANDLERS(mul), ALU_FTZ | ALU_SAT, 0, OPTIONAL, FLOAT, 1},
+    {"fma.f32", HANDLERS(fma), ALU_FTZ | ALU_SAT, 0, REQUIRED, FLOAT, 2},
+    {"mad.f32", HANDLERS(fma), ALU_FTZ | ALU_SAT, 0, OPTIONAL, FLOAT, 2},
+    {"min.f32", HANDLERS(min), ALU_FTZ | ALU_NAN | ALU_XORSIGN, 0, NONE, FLOAT, 1},
+    {"max.f32", HANDLERS(max), ALU_FTZ | ALU_NAN | ALU_XORSIGN, 0, NONE, FLOAT, 1},
+    {"abs.f32", abs_plain, abs_ftz, NULL, ALU_FTZ, 0, NONE, FLOAT, 1},
+    {"neg.f32", neg_plain, neg_ftz, NULL, ALU_FTZ, 0, NONE, FLOAT, 1},
+    {"copysign.f32", sign_copied, NULL, NULL, 0, 0, NONE, FLOAT, 0},
+    {"div.f32", HANDLERS(div), ALU_FTZ, 0, REQUIRED, SPECIAL, 1},
+    {"div.f32", HANDLERS(div), ALU_FTZ | ALU_FULL, ALU_FULL, NONE, SPECIAL, 1},
+    {"div.f32", HANDLERS(div_approx), ALU_FTZ | ALU_APPROX, ALU_APPROX, NONE, SPECIAL, 1},
+    {"rcp.f32", HANDLERS(rcp), ALU_FTZ, 0, REQUIRED, SPECIAL, 1},
+    {"rcp.f32", HANDLERS(rcp), ALU_FTZ | ALU_APPROX, ALU_APPROX, NONE, SPECIAL, 1},
+    {"sqrt.f32", HANDLERS(sqrt), ALU_FTZ, 0, REQUIRED, SPECIAL, 1},
+    {"sqrt.f32", HANDLERS(sqrt), ALU_FTZ | ALU_APPROX, ALU_APPROX, NONE, SPECIAL, 1},
 };
 
-static bool entry_matches(const struct float_entry *entry, const struct alu_form *form) {
-    const bool rounds = form->rounding <= ALU_ZERO && !form->to_integer;
-    const bool none = form->rounding == ALU_NO_ROUNDING;
-
-    return strcmp(entry->key, form->key) == 0 && (form->flags & ~entry->allowed) == 0 &&
-           (form->flags & entry->required) == entry->required &&
-           (entry->rounding == ROUNDING_NONE       ? none
-            : entry->rounding == ROUNDING_REQUIRED ? rounds
-                                                   : rounds || none);
-}
-
-static void choose_handler(const struct float_entry *entry, const struct alu_form *form,
-                           struct simt_instruction *out) {
-    const uint32_t special = form->flags & (ALU_SAT | ALU_NAN | ALU_XORSIGN);
-    const bool directed = form->rounding != ALU_NEAREST && form->rounding != ALU_NO_ROUNDING;
-
-    out->detail[0] = form->flags;
-    out->detail[1] = directed ? form->rounding : ALU_NEAREST;
-    out->run = special || directed       ? entry->general
-               : (form->flags & ALU_FTZ) ? entry->ftz
-                                         : entry->plain;
-    out->op_class = entry->op_class;
-    out->flops = entry->flops;
-}
-
 bool alu_decode_f32(const struct simt_decoding *decoding, struct simt_instruction *instruction) {
-    struct alu_form form;
-
-    if (decode_testp(decoding, instruction)) {
-        return true;
-    }
-    if (!alu_form_parse(decoding->source, &form) || !alu_operands_fit(decoding)) {
-        return false;
-    }
-    for (size_t i = 0; i < COUNT(entries); i++) {
-        if (entry_matches(&entries[i], &form)) {
-            choose_handler(&entries[i], &form, instruction);
-            return true;
-        }
-    }
-    return false;
+    return decode_testp(decoding, instruction) ||
+           alu_decode_float(entries, COUNT(entries), decoding, instruction);
 }

@@ -9,8 +9,6 @@
 #include "common/simt/alu/half.h"
 #include "common/simt/alu/approximate.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /** @return an fp16 word with a subnormal as a zero of its sign. */
 static inline uint32_t flush_half(uint32_t word) {
     return (word & 0x7c00) == 0 ? word & 0x8000 : word;
@@ -180,41 +178,45 @@ DEFINE_SPECIAL(ex2_bfloat, approximate_ex2, bfloat)
 DEFINE_SPECIAL(tanh_half, approximate_tanh, half)
 DEFINE_SPECIAL(tanh_bfloat, approximate_tanh, bfloat)
 
-struct half_entry {
-    const char *key;
-    simt_handler *plain, *general;
-    uint32_t allowed, required; /**< enum alu_flag */
-    uint8_t rounds;             /**< 0: takes no rounding; 1: may say .rn; 2: must */
-    uint8_t op_class, flops;
-};
-
-#define PAIR_OF(KEY, FORMAT, HANDLER, ALLOWED, REQUIRED, ROUNDS, CLASS, FLOPS)                     \
-    {KEY "." FORMAT, HANDLER##_plain, HANDLER##_general, ALLOWED, REQUIRED, ROUNDS, CLASS, FLOPS}, \
-    {                                                                                              \
-        KEY "." FORMAT "x2", HANDLER##_plain_x2, HANDLER##_general_x2, ALLOWED, REQUIRED, ROUNDS,  \
-            CLASS, 2 * FLOPS                                                                       \
+#define PAIR_OF(KEY, FORMAT, HANDLER, ALLOWED, REQUIRED, ROUNDS, CLASS, FLOPS)               \
+    {KEY "." FORMAT,                                                                         \
+     HANDLER##_plain,                                                                        \
+     HANDLER##_general,                                                                      \
+     HANDLER##_general,                                                                      \
+     ALLOWED,                                                                                \
+     REQUIRED,                                                                               \
+     ROUNDS,                                                                                 \
+     CLASS,                                                                                  \
+     FLOPS},                                                                                 \
+    {                                                                                        \
+        KEY "." FORMAT "x2", HANDLER##_plain_x2, HANDLER##_general_x2, HANDLER##_general_x2, \
+            ALLOWED, REQUIRED, ROUNDS, CLASS, 2 * FLOPS                                      \
     }
 #define SINGLE_OF(KEY, FORMAT, HANDLER, ALLOWED, REQUIRED, CLASS, FLOPS)                        \
-    {KEY "." FORMAT, HANDLER, HANDLER, ALLOWED, REQUIRED, 0, CLASS, FLOPS}, {                   \
-        KEY "." FORMAT "x2", HANDLER##_x2, HANDLER##_x2, ALLOWED, REQUIRED, 0, CLASS, 2 * FLOPS \
+    {KEY "." FORMAT, HANDLER, HANDLER, HANDLER, ALLOWED, REQUIRED, NONE, CLASS, FLOPS}, {       \
+        KEY "." FORMAT "x2", HANDLER##_x2, HANDLER##_x2, HANDLER##_x2, ALLOWED, REQUIRED, NONE, \
+            CLASS, 2 * FLOPS                                                                    \
     }
 #define FLOAT SIMT_CLASS_FLOAT
 #define SPECIAL SIMT_CLASS_SPECIAL
+#define NONE ALU_ROUNDING_NONE
+#define MAY_SAY_RN ALU_NEAREST_OPTIONAL
+#define MUST_SAY_RN ALU_NEAREST_REQUIRED
 #define SELECTS (ALU_NAN | ALU_XORSIGN)
 
-static const struct half_entry entries[] = {
-    PAIR_OF("add", "f16", add_half, ALU_FTZ | ALU_SAT, 0, 1, FLOAT, 1),
-    PAIR_OF("sub", "f16", sub_half, ALU_FTZ | ALU_SAT, 0, 1, FLOAT, 1),
-    PAIR_OF("mul", "f16", mul_half, ALU_FTZ | ALU_SAT, 0, 1, FLOAT, 1),
-    PAIR_OF("fma", "f16", fma_half, ALU_FTZ | ALU_SAT | ALU_RELU, 0, 2, FLOAT, 2),
-    PAIR_OF("min", "f16", min_half, ALU_FTZ | SELECTS, 0, 0, FLOAT, 1),
-    PAIR_OF("max", "f16", max_half, ALU_FTZ | SELECTS, 0, 0, FLOAT, 1),
-    PAIR_OF("add", "bf16", add_bfloat, 0, 0, 1, FLOAT, 1),
-    PAIR_OF("sub", "bf16", sub_bfloat, 0, 0, 1, FLOAT, 1),
-    PAIR_OF("mul", "bf16", mul_bfloat, 0, 0, 1, FLOAT, 1),
-    PAIR_OF("fma", "bf16", fma_bfloat, ALU_RELU, 0, 2, FLOAT, 2),
-    PAIR_OF("min", "bf16", min_bfloat, SELECTS, 0, 0, FLOAT, 1),
-    PAIR_OF("max", "bf16", max_bfloat, SELECTS, 0, 0, FLOAT, 1),
+static const struct alu_float_entry entries[] = {
+    PAIR_OF("add", "f16", add_half, ALU_FTZ | ALU_SAT, 0, MAY_SAY_RN, FLOAT, 1),
+    PAIR_OF("sub", "f16", sub_half, ALU_FTZ | ALU_SAT, 0, MAY_SAY_RN, FLOAT, 1),
+    PAIR_OF("mul", "f16", mul_half, ALU_FTZ | ALU_SAT, 0, MAY_SAY_RN, FLOAT, 1),
+    PAIR_OF("fma", "f16", fma_half, ALU_FTZ | ALU_SAT | ALU_RELU, 0, MUST_SAY_RN, FLOAT, 2),
+    PAIR_OF("min", "f16", min_half, ALU_FTZ | SELECTS, 0, NONE, FLOAT, 1),
+    PAIR_OF("max", "f16", max_half, ALU_FTZ | SELECTS, 0, NONE, FLOAT, 1),
+    PAIR_OF("add", "bf16", add_bfloat, 0, 0, MAY_SAY_RN, FLOAT, 1),
+    PAIR_OF("sub", "bf16", sub_bfloat, 0, 0, MAY_SAY_RN, FLOAT, 1),
+    PAIR_OF("mul", "bf16", mul_bfloat, 0, 0, MAY_SAY_RN, FLOAT, 1),
+    PAIR_OF("fma", "bf16", fma_bfloat, ALU_RELU, 0, MUST_SAY_RN, FLOAT, 2),
+    PAIR_OF("min", "bf16", min_bfloat, SELECTS, 0, NONE, FLOAT, 1),
+    PAIR_OF("max", "bf16", max_bfloat, SELECTS, 0, NONE, FLOAT, 1),
     SINGLE_OF("abs", "f16", abs_half, 0, 0, FLOAT, 1),
     SINGLE_OF("neg", "f16", neg_half, 0, 0, FLOAT, 1),
     SINGLE_OF("abs", "f16", abs_half_ftz, ALU_FTZ, ALU_FTZ, FLOAT, 1),
@@ -227,31 +229,6 @@ static const struct half_entry entries[] = {
     SINGLE_OF("tanh", "bf16", tanh_bfloat, ALU_APPROX, ALU_APPROX, SPECIAL, 1),
 };
 
-static bool entry_matches(const struct half_entry *entry, const struct alu_form *form) {
-    const bool nearest = form->rounding == ALU_NEAREST && !form->to_integer;
-    const bool none = form->rounding == ALU_NO_ROUNDING;
-
-    return strcmp(entry->key, form->key) == 0 && (form->flags & ~entry->allowed) == 0 &&
-           (form->flags & entry->required) == entry->required &&
-           (entry->rounds == 0   ? none
-            : entry->rounds == 1 ? none || nearest
-                                 : nearest);
-}
-
 bool simt_decode_half(const struct simt_decoding *decoding, struct simt_instruction *instruction) {
-    struct alu_form form;
-
-    if (!alu_form_parse(decoding->source, &form) || !alu_operands_fit(decoding)) {
-        return false;
-    }
-    for (size_t i = 0; i < COUNT(entries); i++) {
-        if (entry_matches(&entries[i], &form)) {
-            instruction->detail[0] = form.flags;
-            instruction->run = form.flags == 0 ? entries[i].plain : entries[i].general;
-            instruction->op_class = entries[i].op_class;
-            instruction->flops = entries[i].flops;
-            return true;
-        }
-    }
-    return false;
+    return alu_decode_float(entries, COUNT(entries), decoding, instruction);
 }

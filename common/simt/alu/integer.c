@@ -9,8 +9,6 @@
 #include "common/simt/alu/alu.h"
 #include "common/simt/alu/row_ops.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 __extension__ typedef __int128 int128;
 __extension__ typedef unsigned __int128 uint128;
 
@@ -266,12 +264,5 @@ static const struct alu_entry entries[] = {
 
 bool alu_decode_arithmetic(const struct simt_decoding *decoding,
                            struct simt_instruction *instruction) {
-    simt_handler *run = alu_find(entries, COUNT(entries), decoding->source->opcode);
-
-    if (run == NULL || !alu_operands_fit(decoding)) {
-        return false;
-    }
-    instruction->run = run;
-    instruction->op_class = SIMT_CLASS_INTEGER;
-    return true;
+    return alu_decode_entry(entries, COUNT(entries), SIMT_CLASS_INTEGER, decoding, instruction);
 }

@@ -4,8 +4,6 @@
 #include "common/simt/alu/testing.h"
 #include "common/testing/testing.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* References work on 128-bit integers, or bit by bit as the ISA's pseudo code does. */
 __extension__ typedef __int128 wide;
 __extension__ typedef unsigned __int128 uwide;
@@ -365,12 +363,7 @@ C_TEST(alu_integer, unknown_forms_are_refused) {
         "neg.u32", "vadd.s32",    "add.rn.s32",   "min.ftz.s32"};
     struct alu_fixture f;
 
-    for (size_t n = 0; n < COUNT(opcodes); n++) {
-        alu_fixture_create(&f, opcodes[n], 2);
-        if (alu_fixture_decode(&f)) {
-            TEST_FAIL("%s is accepted", opcodes[n]);
-        }
-    }
+    alu_check_refused(opcodes, COUNT(opcodes), 2);
     /* A register of 8 bytes a lane where the type has 4. */
     alu_fixture_create(&f, "add.u32", 2);
     alu_fixture_register(&f, 1, PTX_U64);

@@ -4,8 +4,6 @@
 #include "common/simt/alu/testing.h"
 #include "common/testing/testing.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 static uint64_t same(const void *context, const uint64_t s[4]) {
     (void)context;
     return s[0];

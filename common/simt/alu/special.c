@@ -5,8 +5,6 @@
 #include "common/simt/alu/approximate.h"
 #include "common/simt/alu/float_ops.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 #define DEFINE_PLAIN(NAME)                                  \
     ROW_HANDLER(NAME##_row) {                               \
         ROW_SOURCE(a, 0);                                   \
@@ -49,13 +47,9 @@ static const struct alu_entry entries[] = {
 
 bool alu_decode_special(const struct simt_decoding *decoding,
                         struct simt_instruction *instruction) {
-    simt_handler *run = alu_find(entries, COUNT(entries), decoding->source->opcode);
-
-    if (run == NULL || !alu_operands_fit(decoding)) {
+    if (!alu_decode_entry(entries, COUNT(entries), SIMT_CLASS_SPECIAL, decoding, instruction)) {
         return false;
     }
-    instruction->run = run;
-    instruction->op_class = SIMT_CLASS_SPECIAL;
     instruction->flops = 1;
     return true;
 }

@@ -5,8 +5,6 @@
 
 #include "common/testing/testing.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 enum { ROUNDS = 60 };
 
 static size_t register_bits(const struct alu_fixture *f, size_t n) {
@@ -15,28 +13,9 @@ static size_t register_bits(const struct alu_fixture *f, size_t n) {
 
 uint64_t alu_make_integer(struct rng *rng, size_t n, size_t bits) {
     const uint64_t top = (uint64_t)1 << (bits - 1);
-    const uint64_t edges[] = {0,
-                              1,
-                              2,
-                              3,
-                              7,
-                              8,
-                              15,
-                              16,
-                              31,
-                              32,
-                              33,
-                              63,
-                              64,
-                              65,
-                              255,
-                              256,
-                              top,
-                              top - 1,
-                              top + 1,
-                              top >> 1,
-                              0 - (uint64_t)1,
-                              0 - (uint64_t)2};
+    const uint64_t edges[] = {
+        0,  1,  2,  3,   7,   8,   15,      16,      31,       32,         33,
+        63, 64, 65, 255, 256, top, top - 1, top + 1, top >> 1, UINT64_MAX, UINT64_MAX - 1};
     const uint64_t kind = rng_below(rng, 4);
 
     (void)n;
@@ -159,4 +138,15 @@ bool alu_check(const char *opcode, size_t sources, alu_operand_maker *maker,
         }
     }
     return true;
+}
+
+void alu_check_refused(const char *const opcodes[], size_t count, size_t sources) {
+    struct alu_fixture f;
+
+    for (size_t n = 0; n < count; n++) {
+        alu_fixture_create(&f, opcodes[n], sources);
+        if (alu_fixture_decode(&f)) {
+            TEST_FAIL("%s is accepted", opcodes[n]);
+        }
+    }
 }

@@ -29,4 +29,7 @@ alu_operand_maker alu_make_bfloat;
 bool alu_check(const char *opcode, size_t sources, alu_operand_maker *maker,
                alu_reference *reference, const void *context);
 
+/** Notes a failure of the test for each of the opcodes, with @p sources sources, that is known. */
+void alu_check_refused(const char *const opcodes[], size_t count, size_t sources);
+
 #endif

@@ -13,13 +13,11 @@
 #include <string.h>
 
 #include "common/simt/calibration/kernels.h"
-#include "common/simt/calibration/more_kernels.h"
 
 /* One of the two sets of kernels. */
 struct set {
-    size_t (*count)(void);
-    const char *(*name)(size_t number);
-    void (*launch)(size_t number, float *out, const float *x, const float *y);
+    const struct calibration_kernel *kernels;
+    size_t count;
 };
 
 enum { RUNS = 21, WARM_UPS = 3 };
@@ -43,7 +41,7 @@ struct effort {
 };
 
 /* Median of some runs, in ms, after those that warm up. */
-static float time_kernel(const struct set *set, size_t number, float *out, const float *x,
+static float time_kernel(const struct calibration_kernel *kernel, float *out, const float *x,
                          const float *y, struct effort effort) {
     cudaEvent_t start, stop;
     float ms[RUNS];
@@ -51,12 +49,12 @@ static float time_kernel(const struct set *set, size_t number, float *out, const
     check(cudaEventCreate(&stop), "event");
     for (int run = -effort.warm_ups; run < effort.runs; run++) {
         check(cudaEventRecord(start, 0), "event");
-        set->launch(number, out, x, y);
+        kernel->launch(out, x, y);
         check(cudaEventRecord(stop, 0), "event");
-        check(cudaEventSynchronize(stop), set->name(number));
+        check(cudaEventSynchronize(stop), kernel->name);
         check(cudaEventElapsedTime(&ms[run < 0 ? 0 : run], start, stop), "event");
     }
-    check(cudaGetLastError(), set->name(number));
+    check(cudaGetLastError(), kernel->name);
     cudaEventDestroy(start);
     cudaEventDestroy(stop);
     qsort(ms, (size_t)effort.runs, sizeof *ms, compare_floats);
@@ -80,9 +78,9 @@ static void run_set(const struct set *set, struct effort effort) {
     check(cudaMemset(out, 0, bytes), "cudaMemset");
     check(cudaMemcpy(x, host, bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
     check(cudaMemcpy(y, host, bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
-    for (size_t number = 0; number < set->count(); number++) {
-        float ms = time_kernel(set, number, out, x, y, effort);
-        printf("{\"kernel\": \"%s\", \"ms\": %.6f}\n", set->name(number), (double)ms);
+    for (size_t number = 0; number < set->count; number++) {
+        float ms = time_kernel(&set->kernels[number], out, x, y, effort);
+        printf("{\"kernel\": \"%s\", \"ms\": %.6f}\n", set->kernels[number].name, (double)ms);
     }
     check(cudaFree(out), "cudaFree");
     check(cudaFree(x), "cudaFree");
@@ -91,8 +89,8 @@ static void run_set(const struct set *set, struct effort effort) {
 }
 
 int main(int argc, char **argv) {
-    const struct set fit = {calibration_count, calibration_name, calibration_launch};
-    const struct set more = {more_kernels_count, more_kernels_name, more_kernels_launch};
+    const struct set fit = {calibration_fit, CALIBRATION_FIT};
+    const struct set more = {calibration_more, CALIBRATION_MORE};
     const struct set *set = &fit;
     struct effort effort = {WARM_UPS, RUNS};
     for (int i = 1; i < argc; i++) {

@@ -9,7 +9,6 @@
  * share is below SHARE, 2 when a file is not as it should be.
  */
 #include <math.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

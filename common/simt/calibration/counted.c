@@ -14,7 +14,6 @@
 
 #include "common/base/file.h"
 #include "common/simt/calibration/kernels.h"
-#include "common/simt/calibration/more_kernels.h"
 #include "common/simt/simt.h"
 #include "common/testing/testing.h"
 
@@ -101,9 +100,8 @@ static void release(const struct buffers *b) {
 /* A set of kernels. */
 struct set {
     const char *id; /* in the table */
-    size_t (*count)(void);
-    const char *(*name)(size_t number);
-    void (*launch)(size_t number, float *out, const float *x, const float *y);
+    const struct calibration_kernel *kernels;
+    size_t count;
     bool warm; /* the time is that of a second run */
 };
 
@@ -114,9 +112,9 @@ static float time_kernel(const struct set *set, size_t number, const struct buff
     check(cudaEventCreate(&start), "event");
     check(cudaEventCreate(&stop), "event");
     check(cudaEventRecord(start, 0), "event");
-    set->launch(number, b->out, b->x, b->y);
+    set->kernels[number].launch(b->out, b->x, b->y);
     check(cudaEventRecord(stop, 0), "event");
-    check(cudaEventSynchronize(stop), set->name(number));
+    check(cudaEventSynchronize(stop), set->kernels[number].name);
     check(cudaEventElapsedTime(&ms, start, stop), "event");
     cudaEventDestroy(start);
     cudaEventDestroy(stop);
@@ -245,7 +243,7 @@ static void compare_table(const struct simt_api *api, const struct set *set,
         if (set->warm) {
             ms = time_kernel(set, n, &buffers);
         }
-        fprintf(times, "{\"kernel\": \"%s\", \"ms\": %.6f}\n", set->name(n), (double)ms);
+        fprintf(times, "{\"kernel\": \"%s\", \"ms\": %.6f}\n", set->kernels[n].name, (double)ms);
         print_row(&counters, &table->rows[n]);
         expect_global(&counters, &table->rows[n]);
         expect_caches(&counters, &table->rows[n], limits);
@@ -263,7 +261,7 @@ static void compare(const struct set *set, const struct limits *limits) {
         TEST_SKIP("this test counts on simt");
     }
     ASSERT_TRUE(read_table(&table, set->id));
-    ASSERT_TRUE(table.count == set->count());
+    ASSERT_TRUE(table.count == set->count);
     FILE *times = open_times(set);
     if (times != NULL) {
         compare_table(&api, set, &table, limits, times);
@@ -278,7 +276,7 @@ C_TEST(counted, as_on_the_gpu) {
                                   .moved = 0.1,
                                   .conflicts_right = 12,
                                   .conflicts_else = 0.07};
-    const struct set fit = {"fit", calibration_count, calibration_name, calibration_launch, false};
+    const struct set fit = {"fit", calibration_fit, CALIBRATION_FIT, false};
     compare(&fit, &limits);
 }
 
@@ -290,7 +288,6 @@ C_TEST(counted, as_on_the_gpu_for_other_kernels) {
                                   .moved = 0.1,
                                   .conflicts_right = 12,
                                   .conflicts_else = 0.07};
-    const struct set more = {"more", more_kernels_count, more_kernels_name, more_kernels_launch,
-                             true};
+    const struct set more = {"more", calibration_more, CALIBRATION_MORE, true};
     compare(&more, &limits);
 }

@@ -260,98 +260,43 @@ __global__ void __launch_bounds__(256)
 
 enum { ELEMENTS = 1 << 24, SIDE = 4096, MATRIX = 1024, COLUMNS = 4096, ROWS = 4096 };
 
-#define LAUNCH(kernel, grid, block, ...) kernel<<<grid, block>>>(__VA_ARGS__)
-
 size_t calibration_floats(void) {
     return ELEMENTS;
 }
 
-size_t calibration_count(void) {
-    return 18;
-}
-
-const char *calibration_name(size_t number) {
-    static const char *const names[] = {"copy",
-                                        "copy_float4",
-                                        "copy_stride_2",
-                                        "copy_stride_8",
-                                        "copy_stride_32",
-                                        "gather",
-                                        "transpose_naive",
-                                        "transpose_tile",
-                                        "transpose_padded",
-                                        "reduce_interleaved",
-                                        "reduce_shuffle",
-                                        "softmax",
-                                        "sgemm_naive",
-                                        "sgemm_coalesced",
-                                        "sgemm_shared",
-                                        "sgemm_1d_tile",
-                                        "sgemm_2d_tile",
-                                        "sgemm_2d_vector"};
-    return names[number];
-}
-
-void calibration_launch(size_t number, float *out, const float *x, const float *y) {
-    const int n = ELEMENTS;
-    const dim3 side_naive(SIDE / 32, SIDE / 8);
-    const dim3 side(SIDE / 32, SIDE / 32);
-    switch (number) {
-    case 0:
-        LAUNCH(copy, n / BLOCK, BLOCK, out, x, n);
-        break;
-    case 1:
-        LAUNCH(copy_float4, n / 4 / BLOCK, BLOCK, (float4 *)out, (const float4 *)x, n / 4);
-        break;
-    case 2:
-        LAUNCH(copy_strided<2>, n / BLOCK, BLOCK, out, x, n);
-        break;
-    case 3:
-        LAUNCH(copy_strided<8>, n / BLOCK, BLOCK, out, x, n);
-        break;
-    case 4:
-        LAUNCH(copy_strided<32>, n / BLOCK, BLOCK, out, x, n);
-        break;
-    case 5:
-        LAUNCH(gather, n / BLOCK, BLOCK, out, x, n);
-        break;
-    case 6:
-        LAUNCH(transpose_naive, side_naive, dim3(32, 8), out, x, SIDE);
-        break;
-    case 7:
-        LAUNCH(transpose_tile<0>, side, dim3(32, 8), out, x, SIDE);
-        break;
-    case 8:
-        LAUNCH(transpose_tile<1>, side, dim3(32, 8), out, x, SIDE);
-        break;
-    case 9:
-        LAUNCH(reduce_interleaved, n / BLOCK, BLOCK, out, x, n);
-        break;
-    case 10:
-        LAUNCH(reduce_shuffle, 1056, BLOCK, out, x, n);
-        break;
-    case 11:
-        LAUNCH(softmax, ROWS, BLOCK, out, x, COLUMNS);
-        break;
-    case 12:
-        LAUNCH(sgemm_naive, dim3(MATRIX / 16, MATRIX / 16), dim3(16, 16), out, x, y, MATRIX);
-        break;
-    case 13:
-        LAUNCH(sgemm_coalesced, dim3(MATRIX / 32, MATRIX / 8), dim3(32, 8), out, x, y, MATRIX);
-        break;
-    case 14:
-        LAUNCH(sgemm_shared, dim3(MATRIX / 32, MATRIX / 32), dim3(32, 32), out, x, y, MATRIX);
-        break;
-    case 15:
-        LAUNCH(sgemm_1d_tile, dim3(MATRIX / 64, MATRIX / 64), 512, out, x, y, MATRIX);
-        break;
-    case 16:
-        LAUNCH(sgemm_2d_tile<false>, dim3(MATRIX / 128, MATRIX / 128), 256, out, x, y, MATRIX);
-        break;
-    case 17:
-        LAUNCH(sgemm_2d_tile<true>, dim3(MATRIX / 128, MATRIX / 128), 256, out, x, y, MATRIX);
-        break;
-    default:
-        break;
+/* A row of the table: a kernel's name, and how it is launched. */
+#define ROW(name, kernel, grid, block, ...)                    \
+    {                                                          \
+        name, [](float *out, const float *x, const float *y) { \
+            (void)y;                                           \
+            kernel<<<grid, block>>>(__VA_ARGS__);              \
+        }                                                      \
     }
-}
+
+const struct calibration_kernel calibration_fit[CALIBRATION_FIT] = {
+    ROW("copy", copy, ELEMENTS / BLOCK, BLOCK, out, x, ELEMENTS),
+    ROW("copy_float4", copy_float4, ELEMENTS / 4 / BLOCK, BLOCK, (float4 *)out, (const float4 *)x,
+        ELEMENTS / 4),
+    ROW("copy_stride_2", copy_strided<2>, ELEMENTS / BLOCK, BLOCK, out, x, ELEMENTS),
+    ROW("copy_stride_8", copy_strided<8>, ELEMENTS / BLOCK, BLOCK, out, x, ELEMENTS),
+    ROW("copy_stride_32", copy_strided<32>, ELEMENTS / BLOCK, BLOCK, out, x, ELEMENTS),
+    ROW("gather", gather, ELEMENTS / BLOCK, BLOCK, out, x, ELEMENTS),
+    ROW("transpose_naive", transpose_naive, dim3(SIDE / 32, SIDE / 8), dim3(32, 8), out, x, SIDE),
+    ROW("transpose_tile", transpose_tile<0>, dim3(SIDE / 32, SIDE / 32), dim3(32, 8), out, x, SIDE),
+    ROW("transpose_padded", transpose_tile<1>, dim3(SIDE / 32, SIDE / 32), dim3(32, 8), out, x,
+        SIDE),
+    ROW("reduce_interleaved", reduce_interleaved, ELEMENTS / BLOCK, BLOCK, out, x, ELEMENTS),
+    ROW("reduce_shuffle", reduce_shuffle, 1056, BLOCK, out, x, ELEMENTS),
+    ROW("softmax", softmax, ROWS, BLOCK, out, x, COLUMNS),
+    ROW("sgemm_naive", sgemm_naive, dim3(MATRIX / 16, MATRIX / 16), dim3(16, 16), out, x, y,
+        MATRIX),
+    ROW("sgemm_coalesced", sgemm_coalesced, dim3(MATRIX / 32, MATRIX / 8), dim3(32, 8), out, x, y,
+        MATRIX),
+    ROW("sgemm_shared", sgemm_shared, dim3(MATRIX / 32, MATRIX / 32), dim3(32, 32), out, x, y,
+        MATRIX),
+    ROW("sgemm_1d_tile", sgemm_1d_tile, dim3(MATRIX / 64, MATRIX / 64), 512, out, x, y, MATRIX),
+    ROW("sgemm_2d_tile", sgemm_2d_tile<false>, dim3(MATRIX / 128, MATRIX / 128), 256, out, x, y,
+        MATRIX),
+    ROW("sgemm_2d_vector", sgemm_2d_tile<true>, dim3(MATRIX / 128, MATRIX / 128), 256, out, x, y,
+        MATRIX),
+};

@@ -4,7 +4,7 @@
  * products, fusing, split sums) and what a model of time may get wrong: few
  * blocks, few warps, chains of loads, slow arithmetic, atomics.
  */
-#include "common/simt/calibration/more_kernels.h"
+#include "common/simt/calibration/kernels.h"
 
 #include <cuda_fp16.h>
 #include <mma.h>
@@ -380,152 +380,52 @@ void more_kernels_empty(void *stream) {
     empty<<<1, 32, 0, (cudaStream_t)stream>>>();
 }
 
-struct launch {
-    float *out;
-    const float *x, *y;
-};
-
-#define LAUNCH(kernel, grid, block, ...) kernel<<<grid, block>>>(__VA_ARGS__)
-
-static void run_empty(const struct launch *l) {
-    (void)l;
+static void run_empty(float *out, const float *x, const float *y) {
+    (void)out, (void)x, (void)y;
     more_kernels_empty(NULL);
 }
 
-static void run_softmax_thread(const struct launch *l) {
-    LAUNCH(softmax_thread, ROWS / 64, 64, l->out, l->x, ROWS, COLUMNS);
-}
-
-static void run_softmax_warp(const struct launch *l) {
-    LAUNCH(softmax_warp, ROWS * 32 / BLOCK, BLOCK, l->out, l->x, ROWS, COLUMNS);
-}
-
-static void run_layernorm_block(const struct launch *l) {
-    LAUNCH(layernorm_block, 2 * ROWS, BLOCK, l->out, l->x, 768);
-}
-
-static void run_gemv_thread(const struct launch *l) {
-    LAUNCH(gemv_thread, ROWS / BLOCK, BLOCK, l->out, l->x, l->y, ROWS, COLUMNS);
-}
-
-static void run_gemv_warp(const struct launch *l) {
-    LAUNCH(gemv_warp, ROWS * 32 / BLOCK, BLOCK, l->out, l->x, l->y, ROWS, 4 * COLUMNS);
-}
-
-static void run_gemv_block(const struct launch *l) {
-    LAUNCH(gemv_block, ROWS, BLOCK, l->out, (const float4 *)l->x, (const float4 *)l->y, COLUMNS);
-}
-
-static void run_axpy(const struct launch *l) {
-    LAUNCH(axpy, ELEMENTS / BLOCK, BLOCK, l->out, l->x, l->y, 0.5f, ELEMENTS);
-}
-
-static void run_fused_gelu(const struct launch *l) {
-    LAUNCH(fused_gelu, ELEMENTS / BLOCK, BLOCK, l->out, l->x, l->y, ELEMENTS);
-}
-
-static void run_copy_8_blocks(const struct launch *l) {
-    LAUNCH(copy_grid_stride, 8, BLOCK, l->out, l->x, SMALL);
-}
-
-static void run_copy_small(const struct launch *l) {
-    LAUNCH(copy_grid_stride, SMALL / BLOCK, BLOCK, l->out, l->x, SMALL);
-}
-
-static void run_copy_low_occupancy(const struct launch *l) {
+static void run_copy_low_occupancy(float *out, const float *x, const float *y) {
     enum { SHARED = 200 * 1024 };
+    (void)y;
     cudaFuncSetAttribute(copy_low_occupancy, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED);
-    copy_low_occupancy<<<ELEMENTS / 4 / 64, 64, SHARED>>>(l->out, l->x, ELEMENTS / 4);
+    copy_low_occupancy<<<ELEMENTS / 4 / 64, 64, SHARED>>>(out, x, ELEMENTS / 4);
 }
 
-static void run_histogram_global(const struct launch *l) {
-    LAUNCH(histogram_global, ELEMENTS / 4 / BLOCK, BLOCK, (unsigned *)l->out, l->x, ELEMENTS / 4);
-}
+/* A row of the table: a kernel's name, and how it is launched. */
+#define ROW(name, kernel, grid, block, ...)                    \
+    {                                                          \
+        name, [](float *out, const float *x, const float *y) { \
+            (void)y;                                           \
+            kernel<<<grid, block>>>(__VA_ARGS__);              \
+        }                                                      \
+    }
 
-static void run_histogram_shared(const struct launch *l) {
-    LAUNCH(histogram_shared, 528, BLOCK, (unsigned *)l->out, l->x, ELEMENTS / 4);
-}
-
-static void run_gemm_split_1(const struct launch *l) {
-    LAUNCH(gemm_split_k, 1, BLOCK, l->out, l->x, l->y, DEEP / 16);
-}
-
-static void run_gemm_split_128(const struct launch *l) {
-    LAUNCH(gemm_split_k, 128, BLOCK, l->out, l->x, l->y, DEEP / 128);
-}
-
-static void run_pointer_chase(const struct launch *l) {
-    LAUNCH(pointer_chase, 1, 32, l->out, l->x, 512);
-}
-
-static void run_divide(const struct launch *l) {
-    LAUNCH(divide, ELEMENTS / 4 / BLOCK, BLOCK, l->out, l->x, ELEMENTS / 4, 77);
-}
-
-static void run_fma_chains(const struct launch *l) {
-    LAUNCH(fma_chains, 132 * 8, BLOCK, l->out, l->x, 512);
-}
-
-static void run_fma_double(const struct launch *l) {
-    LAUNCH(fma_double, 132 * 8, BLOCK, l->out, l->x, 256);
-}
-
-static void run_exponentials(const struct launch *l) {
-    LAUNCH(exponentials, 132 * 8, BLOCK, l->out, l->x, 128);
-}
-
-static void run_read_l2(const struct launch *l) {
-    LAUNCH(read_l2, 132 * 8, BLOCK, l->out, (const float4 *)l->x, SMALL / 4, 64);
-}
-
-static void run_gemm_tensor(const struct launch *l) {
-    LAUNCH(gemm_tensor, 64 * 64 * 32 / BLOCK, BLOCK, l->out, (const half *)l->x, (const half *)l->y,
-           1024);
-}
-
-static void run_sgemm_4x4(const struct launch *l) {
-    LAUNCH(sgemm_4x4, dim3(1024 / 64, 1024 / 64), BLOCK, l->out, l->x, l->y, 1024);
-}
-
-static const struct {
-    const char *name;
-    void (*run)(const struct launch *launch);
-} KERNELS[] = {
+const struct calibration_kernel calibration_more[CALIBRATION_MORE] = {
     {"empty", run_empty},
-    {"softmax_thread", run_softmax_thread},
-    {"softmax_warp", run_softmax_warp},
-    {"layernorm_block", run_layernorm_block},
-    {"gemv_thread", run_gemv_thread},
-    {"gemv_warp", run_gemv_warp},
-    {"gemv_block", run_gemv_block},
-    {"axpy", run_axpy},
-    {"fused_gelu", run_fused_gelu},
-    {"copy_8_blocks", run_copy_8_blocks},
-    {"copy_small", run_copy_small},
+    ROW("softmax_thread", softmax_thread, ROWS / 64, 64, out, x, ROWS, COLUMNS),
+    ROW("softmax_warp", softmax_warp, ROWS * 32 / BLOCK, BLOCK, out, x, ROWS, COLUMNS),
+    ROW("layernorm_block", layernorm_block, 2 * ROWS, BLOCK, out, x, 768),
+    ROW("gemv_thread", gemv_thread, ROWS / BLOCK, BLOCK, out, x, y, ROWS, COLUMNS),
+    ROW("gemv_warp", gemv_warp, ROWS * 32 / BLOCK, BLOCK, out, x, y, ROWS, 4 * COLUMNS),
+    ROW("gemv_block", gemv_block, ROWS, BLOCK, out, (const float4 *)x, (const float4 *)y, COLUMNS),
+    ROW("axpy", axpy, ELEMENTS / BLOCK, BLOCK, out, x, y, 0.5f, ELEMENTS),
+    ROW("fused_gelu", fused_gelu, ELEMENTS / BLOCK, BLOCK, out, x, y, ELEMENTS),
+    ROW("copy_8_blocks", copy_grid_stride, 8, BLOCK, out, x, SMALL),
+    ROW("copy_small", copy_grid_stride, SMALL / BLOCK, BLOCK, out, x, SMALL),
     {"copy_low_occupancy", run_copy_low_occupancy},
-    {"histogram_global", run_histogram_global},
-    {"histogram_shared", run_histogram_shared},
-    {"gemm_split_1", run_gemm_split_1},
-    {"gemm_split_128", run_gemm_split_128},
-    {"pointer_chase", run_pointer_chase},
-    {"divide", run_divide},
-    {"fma_chains", run_fma_chains},
-    {"fma_double", run_fma_double},
-    {"exponentials", run_exponentials},
-    {"read_l2", run_read_l2},
-    {"gemm_tensor", run_gemm_tensor},
-    {"sgemm_4x4", run_sgemm_4x4},
+    ROW("histogram_global", histogram_global, ELEMENTS / 4 / BLOCK, BLOCK, (unsigned *)out, x,
+        ELEMENTS / 4),
+    ROW("histogram_shared", histogram_shared, 528, BLOCK, (unsigned *)out, x, ELEMENTS / 4),
+    ROW("gemm_split_1", gemm_split_k, 1, BLOCK, out, x, y, DEEP / 16),
+    ROW("gemm_split_128", gemm_split_k, 128, BLOCK, out, x, y, DEEP / 128),
+    ROW("pointer_chase", pointer_chase, 1, 32, out, x, 512),
+    ROW("divide", divide, ELEMENTS / 4 / BLOCK, BLOCK, out, x, ELEMENTS / 4, 77),
+    ROW("fma_chains", fma_chains, 132 * 8, BLOCK, out, x, 512),
+    ROW("fma_double", fma_double, 132 * 8, BLOCK, out, x, 256),
+    ROW("exponentials", exponentials, 132 * 8, BLOCK, out, x, 128),
+    ROW("read_l2", read_l2, 132 * 8, BLOCK, out, (const float4 *)x, SMALL / 4, 64),
+    ROW("gemm_tensor", gemm_tensor, 64 * 64 * 32 / BLOCK, BLOCK, out, (const half *)x,
+        (const half *)y, 1024),
+    ROW("sgemm_4x4", sgemm_4x4, dim3(1024 / 64, 1024 / 64), BLOCK, out, x, y, 1024),
 };
-
-size_t more_kernels_count(void) {
-    return sizeof KERNELS / sizeof *KERNELS;
-}
-
-const char *more_kernels_name(size_t number) {
-    return KERNELS[number].name;
-}
-
-void more_kernels_launch(size_t number, float *out, const float *x, const float *y) {
-    const struct launch launch = {out, x, y};
-    KERNELS[number].run(&launch);
-}

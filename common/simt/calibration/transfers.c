@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/simt/calibration/more_kernels.h"
+#include "common/simt/calibration/kernels.h"
 
 enum { RUNS = 11, LAUNCHES = 100 };
 static const size_t SIZES[] = {4, 1 << 16, 1 << 20, 1 << 24, 1 << 26};
@@ -24,6 +24,7 @@ static void check(cudaError_t error, const char *what) {
 struct buffers {
     void *pageable, *pinned, *device, *other;
     cudaStream_t stream;
+    cudaGraphExec_t graph;
 };
 
 typedef void action(const struct buffers *buffers, size_t bytes);
@@ -73,12 +74,6 @@ static int compare_floats(const void *left, const void *right) {
     return (a > b) - (a < b);
 }
 
-static void print(const char *name, size_t bytes, float *ms) {
-    qsort(ms, RUNS, sizeof *ms, compare_floats);
-    printf("{\"transfer\": \"%s\", \"bytes\": %zu, \"ms\": %.6f}\n", name, bytes,
-           (double)ms[RUNS / 2]);
-}
-
 static void time_events(const struct buffers *b, const char *name, action *act, size_t bytes) {
     cudaEvent_t start, stop;
     float ms[RUNS];
@@ -93,33 +88,26 @@ static void time_events(const struct buffers *b, const char *name, action *act, 
     }
     check(cudaEventDestroy(start), "event");
     check(cudaEventDestroy(stop), "event");
-    print(name, bytes, ms);
+    qsort(ms, RUNS, sizeof *ms, compare_floats);
+    printf("{\"transfer\": \"%s\", \"bytes\": %zu, \"ms\": %.6f}\n", name, bytes,
+           (double)ms[RUNS / 2]);
+}
+
+static void launch_graph(const struct buffers *b, size_t bytes) {
+    (void)bytes;
+    check(cudaGraphLaunch(b->graph, b->stream), "graph");
 }
 
 /* The same work as a graph of LAUNCHES nodes. */
-static void time_graph(const struct buffers *b) {
+static void time_graph(struct buffers *b) {
     cudaGraph_t graph;
-    cudaGraphExec_t executable;
-    cudaEvent_t start, stop;
-    float ms[RUNS];
     check(cudaStreamBeginCapture(b->stream, cudaStreamCaptureModeGlobal), "capture");
     launch_often(b, 0);
     check(cudaStreamEndCapture(b->stream, &graph), "capture");
-    check(cudaGraphInstantiate(&executable, graph, 0), "graph");
-    check(cudaEventCreate(&start), "event");
-    check(cudaEventCreate(&stop), "event");
-    for (int run = -2; run < RUNS; run++) {
-        check(cudaEventRecord(start, b->stream), "event");
-        check(cudaGraphLaunch(executable, b->stream), "graph");
-        check(cudaEventRecord(stop, b->stream), "event");
-        check(cudaEventSynchronize(stop), "graph");
-        check(cudaEventElapsedTime(&ms[run < 0 ? 0 : run], start, stop), "event");
-    }
-    check(cudaEventDestroy(start), "event");
-    check(cudaEventDestroy(stop), "event");
-    check(cudaGraphExecDestroy(executable), "graph");
+    check(cudaGraphInstantiate(&b->graph, graph, 0), "graph");
+    time_events(b, "100 launches in a graph", launch_graph, 0);
+    check(cudaGraphExecDestroy(b->graph), "graph");
     check(cudaGraphDestroy(graph), "graph");
-    print("100 launches in a graph", 0, ms);
 }
 
 int main(void) {

@@ -13,10 +13,6 @@
 #include "common/simt/core/exec.h"
 #include "common/simt/ptx/ptx.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Bytes of one row. */
 enum { SIMT_ROW32 = 4 * SIMT_LANES, SIMT_ROW64 = 8 * SIMT_LANES };
 
@@ -215,9 +211,5 @@ simt_decode_family simt_decode_async_copy;
 simt_decode_family simt_decode_mbarrier;
 /** vabsdiff4, and conversions to and from the 8-bit floats. */
 simt_decode_family simt_decode_packed;
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -23,10 +23,6 @@
 #include "common/base/status.h"
 #include "common/simt/ptx/ptx.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum { SIMT_LANES = 32, SIMT_MAX_OPERANDS = 10, SIMT_MAX_VECTOR = 8 };
 
 /** One row of registers. Handlers take the view that fits their type. */
@@ -196,9 +192,5 @@ simt_decode_family simt_decode_compare;
  *  An address operand is src[n] = row of the base (8-byte lanes, or 4-byte for 32-bit addresses)
  *  with detail-free `immediate` = byte offset. */
 simt_decode_family simt_decode_memory;
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -1,6 +1,7 @@
 /**
  * @file elf.h
- * @brief Sections of a 64-bit ELF file in memory that nobody has checked.
+ * @brief Sections of a 64-bit ELF file in memory that nobody has checked, and what ptxas writes
+ *        there of a kernel.
  */
 #ifndef WARPBOOK_COMMON_SIMT_FATBIN_ELF_H_
 #define WARPBOOK_COMMON_SIMT_FATBIN_ELF_H_
@@ -8,10 +9,7 @@
 #include <elf.h>
 #include <stdbool.h>
 #include <stddef.h>
-
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include <stdint.h>
 
 /** A file's bytes; not owned, need not be aligned. */
 struct elf_file {
@@ -34,8 +32,17 @@ const void *elf_section_bytes(const struct elf_file *file, const Elf64_Shdr *sec
 /** @return a string of the table @p table, NULL when it does not end inside the table. */
 const char *elf_string(const struct elf_file *file, const Elf64_Shdr *table, size_t offset);
 
-#ifdef __cplusplus
-}
-#endif
+/*
+ * What ptxas says of a kernel in the machine code it made: an ELF file ("cubin").
+ *
+ * Each kernel has a section .text.NAME; the upper byte of its sh_info is the
+ * number of registers a thread has, as `cuobjdump -res-usage` prints it.
+ */
+
+/**
+ * @param cubin @p size bytes that may be anything
+ * @return 32-bit registers a thread of the kernel has; 0 when it is not in there
+ */
+uint32_t cubin_registers(const void *cubin, size_t size, const char *kernel);
 
 #endif

@@ -1,7 +1,9 @@
 #include "common/simt/fatbin/fatbin.h"
 
+#include <dlfcn.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const uint32_t MAGIC = 0xba55ed50;
@@ -194,20 +196,24 @@ static unsigned distance(unsigned from, unsigned architecture) {
     return from <= architecture ? architecture - from : NEWER + from - architecture;
 }
 
+/* The next entry of what stands before the end or the damage. */
+static bool next_undamaged(struct cursor *cursor, struct entry *entry, const char **payload) {
+    struct error unsaid = {0};
+    *entry = (struct entry){0};
+    return cursor->left > 0 && next_entry(cursor, entry, payload, &unsaid) == STATUS_OK;
+}
+
 bool fatbin_find_code(const void *data, size_t limit, unsigned architecture,
                       struct fatbin_code *code) {
     struct error unsaid = {0};
     struct cursor cursor = {0};
+    struct entry entry;
+    const char *payload;
     *code = (struct fatbin_code){0};
     if (open_fatbin(&cursor, data, limit, &unsaid) != STATUS_OK) {
         return false;
     }
-    while (cursor.left > 0) {
-        struct entry entry = {0};
-        const char *payload = NULL;
-        if (next_entry(&cursor, &entry, &payload, &unsaid) != STATUS_OK) {
-            break;
-        }
+    while (next_undamaged(&cursor, &entry, &payload)) {
         if (entry.kind == KIND_MACHINE_CODE && !entry.compressed &&
             (code->bytes == NULL || distance(entry.architecture, architecture) <
                                         distance(code->architecture, architecture))) {
@@ -221,16 +227,13 @@ bool fatbin_find_packed(const void *data, size_t limit, unsigned highest,
                         struct fatbin_packed *packed) {
     struct error unsaid = {0};
     struct cursor cursor = {0};
+    struct entry entry;
+    const char *payload;
     *packed = (struct fatbin_packed){0};
     if (open_fatbin(&cursor, data, limit, &unsaid) != STATUS_OK) {
         return false;
     }
-    while (cursor.left > 0) {
-        struct entry entry = {0};
-        const char *payload = NULL;
-        if (next_entry(&cursor, &entry, &payload, &unsaid) != STATUS_OK) {
-            break;
-        }
+    while (next_undamaged(&cursor, &entry, &payload)) {
         if (entry.kind == KIND_PTX && entry.packed_size > 0 && entry.architecture <= highest &&
             (packed->bytes == NULL || entry.architecture > packed->architecture)) {
             *packed = (struct fatbin_packed){payload, entry.packed_size, entry.text_size,
@@ -238,4 +241,82 @@ bool fatbin_find_packed(const void *data, size_t limit, unsigned highest,
         }
     }
     return packed->bytes != NULL;
+}
+
+/* No PTX is longer than this. */
+static const size_t MOST_TEXT = (size_t)1 << 30;
+
+typedef size_t decompress(void *to, size_t room, const void *from, size_t size);
+typedef unsigned is_error(size_t code);
+
+struct zstd {
+    void *library;
+    decompress *decompress;
+    is_error *is_error;
+};
+
+static bool open_zstd(struct zstd *zstd) {
+    *zstd = (struct zstd){.library = dlopen("libzstd.so.1", RTLD_NOW | RTLD_LOCAL)};
+    if (zstd->library == NULL) {
+        return false;
+    }
+    *(void **)&zstd->decompress = dlsym(zstd->library, "ZSTD_decompress");
+    *(void **)&zstd->is_error = dlsym(zstd->library, "ZSTD_isError");
+    if (zstd->decompress == NULL || zstd->is_error == NULL) {
+        dlclose(zstd->library);
+        return false;
+    }
+    return true;
+}
+
+bool fatbin_can_unpack(void) {
+    struct zstd zstd;
+    bool found = open_zstd(&zstd);
+    if (found) {
+        dlclose(zstd.library);
+    }
+    return found;
+}
+
+static enum status unpack(const struct zstd *zstd, const struct fatbin_packed *packed, char *text,
+                          size_t *size, struct error *error) {
+    size_t got = zstd->decompress(text, packed->text_size, packed->bytes, packed->size);
+    if (zstd->is_error(got) != 0 || got != packed->text_size) {
+        return error_set(error, STATUS_BAD_FORMAT,
+                         "compressed PTX of %zu bytes does not unpack to %zu", packed->size,
+                         packed->text_size);
+    }
+    while (got > 0 && text[got - 1] == '\0') {
+        got--;
+    }
+    *size = got;
+    return STATUS_OK;
+}
+
+enum status fatbin_unpack(const struct fatbin_packed *packed, char **text, size_t *size,
+                          struct error *error) {
+    struct zstd zstd;
+    *text = NULL;
+    *size = 0;
+    if (packed->text_size == 0 || packed->text_size > MOST_TEXT) {
+        return error_set(error, STATUS_BAD_FORMAT, "compressed PTX claims %zu bytes of text",
+                         packed->text_size);
+    }
+    if (!open_zstd(&zstd)) {
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "the program's PTX is compressed and libzstd.so.1 is not installed: build "
+                         "it with nvcc --compress-mode=none");
+    }
+    char *memory = malloc(packed->text_size);
+    enum status status = memory != NULL
+                             ? unpack(&zstd, packed, memory, size, error)
+                             : error_set(error, STATUS_OUT_OF_MEMORY, "%zu bytes of PTX: no memory",
+                                         packed->text_size);
+    dlclose(zstd.library);
+    if (status != STATUS_OK) {
+        free(memory);
+        return status;
+    }
+    *text = memory;
+    return STATUS_OK;
 }

@@ -16,10 +16,6 @@
 
 #include "common/base/status.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** PTX inside a fat binary; not owned, not NUL-terminated. */
 struct fatbin_ptx {
     const char *text;
@@ -68,8 +64,22 @@ struct fatbin_code {
 bool fatbin_find_code(const void *data, size_t limit, unsigned architecture,
                       struct fatbin_code *code);
 
-#ifdef __cplusplus
-}
-#endif
+/*
+ * PTX that nvcc compressed becomes text, where the system has libzstd.so.1.
+ *
+ * The library is looked for when it is needed, so nothing here depends on it.
+ */
+
+/** @return true when the system has libzstd, which fatbin_unpack() needs. */
+bool fatbin_can_unpack(void);
+
+/**
+ * @brief Unpacks PTX.
+ * @param text receives memory with *size bytes, zeros at the end cut off; the caller frees it
+ * @return STATUS_OK; STATUS_UNSUPPORTED without libzstd; STATUS_BAD_FORMAT for damaged data or a
+ *         size that no PTX has; STATUS_OUT_OF_MEMORY
+ */
+MUST_CHECK enum status fatbin_unpack(const struct fatbin_packed *packed, char **text, size_t *size,
+                                     struct error *error);
 
 #endif

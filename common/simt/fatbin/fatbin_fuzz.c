@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/simt/fatbin/cubin.h"
+#include "common/simt/fatbin/elf.h"
 #include "common/simt/fatbin/fatbin_image.h"
 #include "common/testing/fuzz.h"
 

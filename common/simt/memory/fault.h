@@ -8,10 +8,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct simt_warp;
 struct simt_instruction;
 
@@ -55,9 +51,5 @@ void simt_fail(struct simt_warp *warp, const struct simt_instruction *instructio
 
 /** Prints a fault on several lines: what, kernel, file:line, block and thread. */
 void simt_fault_print(const struct simt_fault *fault, FILE *stream);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

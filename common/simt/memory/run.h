@@ -20,10 +20,6 @@
 #include "common/simt/memory/space/memory.h"
 #include "common/simt/ptx/ptx.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** How much a launch checks. */
 enum simt_check {
     SIMT_CHECK_OFF,    /**< wild accesses read zeros and write nothing */
@@ -35,7 +31,7 @@ struct simt_access_cache;
 struct simt_l1;
 struct simt_l2;
 
-/** The GPU's caches, as a block sees them; see l1.h and l2.h. */
+/** The GPU's caches, as a block sees them; see cache.h. */
 struct simt_caches {
     bool modelled; /**< either of these is there */
     struct simt_l1 *l1;
@@ -81,9 +77,5 @@ struct simt_block {
     struct simt_caches caches;
     struct simt_fault fault; /**< kind SIMT_FAULT_NONE until simt_fail() */
 };
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -15,9 +15,7 @@ static bool parse_targets(struct ptx_parser *parser, const char *table) {
     bool more = true;
     while (more) {
         char *name;
-        if (!ptx_read_name(parser, &name) || !ptx_skip_mark(parser, ',', &more)) {
-            return false;
-        }
+        PTX_TRY(ptx_read_name(parser, &name) && ptx_skip_mark(parser, ',', &more));
         char **target = ptx_list_add(&parser->targets);
         if (target == NULL) {
             return ptx_fail_memory(parser);
@@ -33,14 +31,10 @@ static bool parse_targets(struct ptx_parser *parser, const char *table) {
 
 static bool parse_label(struct ptx_parser *parser) {
     char *name;
-    if (!ptx_read_name(parser, &name) || !ptx_expect_mark(parser, ':')) {
-        return false;
-    }
+    PTX_TRY(ptx_read_name(parser, &name) && ptx_expect_mark(parser, ':'));
     enum ptx_declared outcome =
         ptx_scopes_label(&parser->scopes, name, parser->body.instructions.count);
-    if (!ptx_check_declared(parser, outcome, name)) {
-        return false;
-    }
+    PTX_TRY(ptx_check_declared(parser, outcome, name));
     return !ptx_at_word(parser, ".branchtargets") ||
            (ptx_advance(parser) && parse_targets(parser, name));
 }
@@ -108,12 +102,10 @@ static bool parse_statements(struct ptx_parser *parser) {
 static bool keep_body(struct ptx_parser *parser, struct ptx_function *function) {
     struct ptx_body *body = &parser->body;
     void *registers, *locals, *instructions;
-    if (!ptx_keep_list(parser, &body->registers, 0, &registers, &function->register_count) ||
-        !ptx_keep_list(parser, &body->locals, 0, &locals, &function->local_count) ||
-        !ptx_keep_list(parser, &body->instructions, 0, &instructions,
-                       &function->instruction_count)) {
-        return false;
-    }
+    PTX_TRY(
+        ptx_keep_list(parser, &body->registers, 0, &registers, &function->register_count) &&
+        ptx_keep_list(parser, &body->locals, 0, &locals, &function->local_count) &&
+        ptx_keep_list(parser, &body->instructions, 0, &instructions, &function->instruction_count));
     function->registers = registers;
     function->locals = locals;
     function->instructions = instructions;

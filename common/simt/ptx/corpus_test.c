@@ -7,7 +7,6 @@
 #include "common/base/file.h"
 #include "common/simt/ptx/ptx.h"
 #include "common/simt/ptx/testing/check.h"
-#include "common/simt/ptx/testing/tally.h"
 #include "common/testing/testing.h"
 
 /* A file of the corpus, and opcodes that its source cannot do without. */

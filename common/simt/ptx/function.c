@@ -6,9 +6,7 @@
 static bool place_parameters(struct ptx_parser *parser, struct ptx_variable **parameters,
                              size_t *count, size_t *bytes) {
     void *items;
-    if (!ptx_keep_list(parser, &parser->parameters, 0, &items, count)) {
-        return false;
-    }
+    PTX_TRY(ptx_keep_list(parser, &parser->parameters, 0, &items, count));
     *parameters = items;
     *bytes = 0;
     for (size_t i = 0; i < *count; i++) {
@@ -27,9 +25,7 @@ static bool bind_parameters(struct ptx_parser *parser, const struct ptx_variable
                             size_t count, enum ptx_table table) {
     for (size_t i = 0; i < count; i++) {
         const char *name = parameters[i].name;
-        if (!ptx_check_declared(parser, ptx_scopes_bind(&parser->scopes, name, table, i), name)) {
-            return false;
-        }
+        PTX_TRY(ptx_check_declared(parser, ptx_scopes_bind(&parser->scopes, name, table, i), name));
     }
     return true;
 }
@@ -42,9 +38,7 @@ static bool read_numbers(struct ptx_parser *parser, uint32_t *numbers, size_t li
         if (i == limit) {
             return ptx_fail(parser, STATUS_BAD_FORMAT, "more than %zu numbers", limit);
         }
-        if (!ptx_read_integer(parser, UINT32_MAX, &value) || !ptx_skip_mark(parser, ',', &more)) {
-            return false;
-        }
+        PTX_TRY(ptx_read_integer(parser, UINT32_MAX, &value) && ptx_skip_mark(parser, ',', &more));
         numbers[i] = (uint32_t)value;
     }
     return true;
@@ -93,9 +87,7 @@ static bool parse_directive(struct ptx_parser *parser, const struct ptx_token *w
 static bool parse_directives(struct ptx_parser *parser, struct ptx_function *function) {
     while (parser->token.kind == PTX_TOKEN_DOTTED) {
         struct ptx_token word = parser->token;
-        if (!ptx_advance(parser) || !parse_directive(parser, &word, function)) {
-            return false;
-        }
+        PTX_TRY(ptx_advance(parser) && parse_directive(parser, &word, function));
     }
     return true;
 }
@@ -104,17 +96,13 @@ static bool parse_directives(struct ptx_parser *parser, struct ptx_function *fun
 static bool parse_header(struct ptx_parser *parser, struct ptx_function *function) {
     size_t ignored;
     function->entry = ptx_at_word(parser, ".entry");
-    if (!ptx_advance(parser)) {
-        return false;
-    }
+    PTX_TRY(ptx_advance(parser));
     if (!function->entry && ptx_at_mark(parser, '(') &&
         !(ptx_parse_parameters(parser) &&
           place_parameters(parser, &function->results, &function->result_count, &ignored))) {
         return false;
     }
-    if (!ptx_read_name(parser, &function->name)) {
-        return false;
-    }
+    PTX_TRY(ptx_read_name(parser, &function->name));
     if (ptx_at_mark(parser, '(') &&
         !(ptx_parse_parameters(parser) &&
           place_parameters(parser, &function->parameters, &function->parameter_count,
@@ -153,12 +141,10 @@ static bool define(struct ptx_parser *parser, struct ptx_function *function) {
     if (!ptx_scopes_open(&parser->scopes)) {
         return ptx_fail_memory(parser);
     }
-    if (!bind_parameters(parser, function->results, function->result_count, PTX_IN_RESULTS) ||
-        !bind_parameters(parser, function->parameters, function->parameter_count,
-                         PTX_IN_PARAMETERS) ||
-        !ptx_parse_body(parser, function)) {
-        return false;
-    }
+    PTX_TRY(bind_parameters(parser, function->results, function->result_count, PTX_IN_RESULTS) &&
+            bind_parameters(parser, function->parameters, function->parameter_count,
+                            PTX_IN_PARAMETERS) &&
+            ptx_parse_body(parser, function));
     ptx_scopes_close(&parser->scopes);
     return true;
 }
@@ -167,19 +153,13 @@ bool ptx_parse_function(struct ptx_parser *parser) {
     struct ptx_function function = {0};
     size_t index;
     bool declared_only;
-    if (!parse_header(parser, &function) || !ptx_skip_mark(parser, ';', &declared_only)) {
-        return false;
-    }
+    PTX_TRY(parse_header(parser, &function) && ptx_skip_mark(parser, ';', &declared_only));
     function.external = declared_only;
-    if (!add_function(parser, &function, &index)) {
-        return false;
-    }
+    PTX_TRY(add_function(parser, &function, &index));
     if (declared_only) {
         return true;
     }
-    if (!define(parser, &function)) {
-        return false;
-    }
+    PTX_TRY(define(parser, &function));
     *(struct ptx_function *)ptx_list_at(&parser->functions, index) = function;
     return true;
 }
@@ -187,10 +167,8 @@ bool ptx_parse_function(struct ptx_parser *parser) {
 bool ptx_parse_alias(struct ptx_parser *parser) {
     char *name, *aliasee;
     size_t index;
-    if (!ptx_read_name(parser, &name) || !ptx_expect_mark(parser, ',') ||
-        !ptx_read_name(parser, &aliasee)) {
-        return false;
-    }
+    PTX_TRY(ptx_read_name(parser, &name) && ptx_expect_mark(parser, ',') &&
+            ptx_read_name(parser, &aliasee));
     const uint32_t *known = ptx_map_find(&parser->function_names, (uint64_t)(uintptr_t)aliasee, 0);
     const struct ptx_function *target =
         known != NULL ? ptx_list_at(&parser->functions, *known) : NULL;

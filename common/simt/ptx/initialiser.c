@@ -2,7 +2,6 @@
  * loaded. */
 #include <string.h>
 
-#include "common/simt/ptx/number.h"
 #include "common/simt/ptx/parser.h"
 
 enum { ADDRESS_BYTES = 8 };
@@ -34,9 +33,7 @@ static bool read_address(struct ptx_parser *parser, struct ptx_relocation *reloc
     if (relocation->generic && (!ptx_advance(parser) || !ptx_expect_mark(parser, '('))) {
         return false;
     }
-    if (!ptx_read_name(parser, &relocation->symbol)) {
-        return false;
-    }
+    PTX_TRY(ptx_read_name(parser, &relocation->symbol));
     if (relocation->generic && !ptx_expect_mark(parser, ')')) {
         return false;
     }
@@ -75,10 +72,8 @@ static bool continues(struct ptx_parser *parser, const struct writer *writer,
 /* (symbol + N) behind the mask 0xFF << 8 * byte. */
 static bool store_address_byte(struct ptx_parser *parser, struct writer *writer, uint64_t mask) {
     struct ptx_relocation relocation = {.offset = offset_of(writer)};
-    if (!ptx_expect_mark(parser, '(') || !read_address(parser, &relocation) ||
-        !ptx_expect_mark(parser, ')')) {
-        return false;
-    }
+    PTX_TRY(ptx_expect_mark(parser, '(') && read_address(parser, &relocation) &&
+            ptx_expect_mark(parser, ')'));
     if (ptx_type_size(writer->variable->type) != 1 ||
         mask != UINT64_C(0xff) << (8 * writer->byte) ||
         (writer->byte > 0 && !continues(parser, writer, &relocation))) {
@@ -102,16 +97,12 @@ static bool check_complete(struct ptx_parser *parser, const struct writer *write
 static bool store_number(struct ptx_parser *parser, struct writer *writer) {
     bool negative;
     struct ptx_number number;
-    if (!ptx_skip_mark(parser, '-', &negative)) {
-        return false;
-    }
+    PTX_TRY(ptx_skip_mark(parser, '-', &negative));
     if (parser->token.kind != PTX_TOKEN_NUMBER ||
         !ptx_number_read(parser->token.text, parser->token.length, &number)) {
         return ptx_fail_expected(parser, "a number");
     }
-    if (!ptx_advance(parser)) {
-        return false;
-    }
+    PTX_TRY(ptx_advance(parser));
     if (ptx_at_mark(parser, '(')) {
         return store_address_byte(parser, writer, number.bits);
     }
@@ -125,9 +116,7 @@ static bool store_number(struct ptx_parser *parser, struct writer *writer) {
 }
 
 static bool store_value(struct ptx_parser *parser, struct writer *writer) {
-    if (!check_room(parser, writer)) {
-        return false;
-    }
+    PTX_TRY(check_room(parser, writer));
     bool stored = parser->token.kind == PTX_TOKEN_NAME
                       ? check_complete(parser, writer) && store_address(parser, writer)
                       : store_number(parser, writer);
@@ -153,17 +142,13 @@ static bool store_list(struct ptx_parser *parser, struct writer *writer, const s
     do {
         if (ptx_at_mark(parser, '}')) {
             depth--;
-            if (!close_row(parser, writer, begins[depth], rows[depth])) {
-                return false;
-            }
+            PTX_TRY(close_row(parser, writer, begins[depth], rows[depth]));
             expected = false;
         } else if (!expected) {
             return ptx_fail_expected(parser, "',' or '}'");
         } else if (ptx_at_mark(parser, '{') && depth < dimensions) {
             begins[depth++] = writer->position;
-            if (!ptx_advance(parser)) {
-                return false;
-            }
+            PTX_TRY(ptx_advance(parser));
             continue;
         } else if (!store_value(parser, writer)) {
             return false;
@@ -201,9 +186,7 @@ bool ptx_parse_initialiser(struct ptx_parser *parser, struct ptx_variable *varia
                            const size_t *extents, size_t dimensions) {
     struct writer writer = {variable, 0, 0};
     parser->relocations.count = 0;
-    if (!take_data(parser, variable)) {
-        return false;
-    }
+    PTX_TRY(take_data(parser, variable));
     bool stored = dimensions > 0 ? store_array(parser, &writer, extents, dimensions)
                                  : store_value(parser, &writer) && check_complete(parser, &writer);
     void *relocations;

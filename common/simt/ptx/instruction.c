@@ -7,9 +7,7 @@
 static bool parse_guard(struct ptx_parser *parser, struct ptx_instruction *instruction) {
     struct ptx_operand operand = {0};
     uint32_t line = parser->token.line;
-    if (!ptx_advance(parser) || !ptx_parse_simple(parser, &operand)) {
-        return false;
-    }
+    PTX_TRY(ptx_advance(parser) && ptx_parse_simple(parser, &operand));
     const struct ptx_register *guard = operand.kind == PTX_OPERAND_REGISTER
                                            ? ptx_list_at(&parser->body.registers, operand.index)
                                            : NULL;
@@ -52,15 +50,11 @@ static bool parse_opcode(struct ptx_parser *parser, struct ptx_instruction *inst
         memcpy(opcode + length, parser->token.text, parser->token.length);
         length += parser->token.length;
         if (dotted) {
-            if (!add_modifier(parser, instruction)) {
-                return false;
-            }
+            PTX_TRY(add_modifier(parser, instruction));
         } else {
             instruction->base = ptx_names_keep(&parser->names, opcode, length);
         }
-        if (!ptx_advance(parser)) {
-            return false;
-        }
+        PTX_TRY(ptx_advance(parser));
         dotted = parser->token.kind == PTX_TOKEN_DOTTED;
     } while (dotted);
     instruction->opcode = ptx_names_keep(&parser->names, opcode, length);
@@ -80,9 +74,7 @@ static bool parse_one(struct ptx_parser *parser) {
 static bool parse_operands(struct ptx_parser *parser) {
     bool more = !ptx_at_mark(parser, ';');
     while (more) {
-        if (!parse_one(parser) || !ptx_skip_mark(parser, ',', &more)) {
-            return false;
-        }
+        PTX_TRY(parse_one(parser) && ptx_skip_mark(parser, ',', &more));
     }
     return true;
 }
@@ -94,9 +86,7 @@ bool ptx_parse_instruction(struct ptx_parser *parser) {
     if (ptx_at_mark(parser, '@') && !parse_guard(parser, &instruction)) {
         return false;
     }
-    if (!parse_opcode(parser, &instruction)) {
-        return false;
-    }
+    PTX_TRY(parse_opcode(parser, &instruction));
     bool call = strcmp(instruction.base, "call") == 0;
     void *operands;
     if (!(call ? ptx_parse_call(parser) : parse_operands(parser)) ||
@@ -116,4 +106,52 @@ bool ptx_parse_instruction(struct ptx_parser *parser) {
     }
     *added = instruction;
     return true;
+}
+
+/* Calls: `call.uni (results), function, (arguments), prototype;` */
+
+/* Puts an operand of a call at the end of the scratch list. */
+static bool add_operand(struct ptx_parser *parser, const struct ptx_operand *operand) {
+    struct ptx_operand *added = ptx_list_add(&parser->operands);
+    if (added == NULL) {
+        return ptx_fail_memory(parser);
+    }
+    *added = *operand;
+    return true;
+}
+
+/* (a, b, ...), or an empty list when there is no parenthesis. */
+static bool parse_list(struct ptx_parser *parser, bool *found) {
+    struct ptx_operand list = {.kind = PTX_OPERAND_VECTOR};
+    if (!ptx_skip_mark(parser, '(', found) || (*found && !ptx_parse_elements(parser, ')', &list))) {
+        return false;
+    }
+    return add_operand(parser, &list);
+}
+
+/* The name of a function or a prototype; a function's name in a register. */
+static bool parse_callee(struct ptx_parser *parser) {
+    struct ptx_operand callee = {0};
+    uint32_t line = parser->token.line;
+    PTX_TRY(ptx_parse_simple(parser, &callee));
+    if (callee.kind != PTX_OPERAND_LABEL && callee.kind != PTX_OPERAND_REGISTER) {
+        return ptx_fail_at(parser, line, STATUS_BAD_FORMAT, "a call of what is no function");
+    }
+    return add_operand(parser, &callee);
+}
+
+bool ptx_parse_call(struct ptx_parser *parser) {
+    bool results, arguments, more;
+    if (!parse_list(parser, &results) || (results && !ptx_expect_mark(parser, ',')) ||
+        !parse_callee(parser) || !ptx_skip_mark(parser, ',', &more)) {
+        return false;
+    }
+    if (!more) {
+        return add_operand(parser, &(struct ptx_operand){.kind = PTX_OPERAND_VECTOR});
+    }
+    PTX_TRY(parse_list(parser, &arguments));
+    if (arguments && !ptx_skip_mark(parser, ',', &more)) {
+        return false;
+    }
+    return !more || parse_callee(parser);
 }

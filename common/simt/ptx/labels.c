@@ -39,13 +39,9 @@ static bool resolve_operand(struct ptx_parser *parser, uint32_t line, bool branc
     for (size_t i = 0; i < operand->element_count; i++) {
         struct ptx_operand *element = &operand->elements[i];
         for (size_t k = 0; k < element->element_count; k++) { /* no deeper: see ptx_operand.c */
-            if (!resolve(parser, line, branch, &element->elements[k])) {
-                return false;
-            }
+            PTX_TRY(resolve(parser, line, branch, &element->elements[k]));
         }
-        if (!resolve(parser, line, branch, element)) {
-            return false;
-        }
+        PTX_TRY(resolve(parser, line, branch, element));
     }
     return resolve(parser, line, branch, operand);
 }
@@ -96,10 +92,8 @@ bool ptx_resolve_labels(struct ptx_parser *parser, struct ptx_function *function
             return false;
         }
         for (size_t k = 0; k < instruction->operand_count; k++) {
-            if (!resolve_operand(parser, instruction->text_line, branch,
-                                 &instruction->operands[k])) {
-                return false;
-            }
+            PTX_TRY(
+                resolve_operand(parser, instruction->text_line, branch, &instruction->operands[k]));
         }
     }
     return true;

@@ -1,4 +1,4 @@
-#include "common/simt/ptx/lexer.h"
+#include "common/simt/ptx/parser.h"
 
 #include <string.h>
 

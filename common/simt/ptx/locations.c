@@ -7,9 +7,7 @@
 bool ptx_parse_file(struct ptx_parser *parser) {
     uint64_t number, ignored;
     bool more;
-    if (!ptx_read_integer(parser, PTX_MAX_FILE, &number)) {
-        return false;
-    }
+    PTX_TRY(ptx_read_integer(parser, PTX_MAX_FILE, &number));
     if (parser->token.kind != PTX_TOKEN_STRING) {
         return ptx_fail_expected(parser, "the name of a file in quotes");
     }
@@ -23,13 +21,10 @@ bool ptx_parse_file(struct ptx_parser *parser) {
         return ptx_fail_memory(parser);
     }
     *(char **)ptx_list_at(&parser->files, number) = name;
-    if (!ptx_advance(parser) || !ptx_skip_mark(parser, ',', &more)) {
-        return false;
-    }
+    PTX_TRY(ptx_advance(parser) && ptx_skip_mark(parser, ',', &more));
     while (more) {
-        if (!ptx_read_integer(parser, UINT64_MAX, &ignored) || !ptx_skip_mark(parser, ',', &more)) {
-            return false;
-        }
+        PTX_TRY(ptx_read_integer(parser, UINT64_MAX, &ignored) &&
+                ptx_skip_mark(parser, ',', &more));
     }
     return true;
 }
@@ -88,16 +83,12 @@ static bool parse_inlined(struct ptx_parser *parser, const struct ptx_location *
     if (!ptx_token_is(&parser->token, "function_name")) {
         return ptx_fail_expected(parser, "'function_name'");
     }
-    if (!ptx_advance(parser) || !ptx_advance(parser) || !ptx_read_offset(parser, &offset) ||
-        !ptx_expect_mark(parser, ',')) {
-        return false;
-    }
+    PTX_TRY(ptx_advance(parser) && ptx_advance(parser) && ptx_read_offset(parser, &offset) &&
+            ptx_expect_mark(parser, ','));
     if (!ptx_token_is(&parser->token, "inlined_at")) {
         return ptx_fail_expected(parser, "'inlined_at'");
     }
-    if (!ptx_advance(parser) || !read_place(parser, &place)) {
-        return false;
-    }
+    PTX_TRY(ptx_advance(parser) && read_place(parser, &place));
     *caller = find_location(parser, &place);
     return *caller != NULL || ptx_fail_memory(parser);
 }
@@ -107,9 +98,7 @@ bool ptx_parse_loc(struct ptx_parser *parser) {
     struct place place;
     bool inlined;
     const struct ptx_location *caller = NULL;
-    if (!read_place(parser, &place) || !ptx_skip_mark(parser, ',', &inlined)) {
-        return false;
-    }
+    PTX_TRY(read_place(parser, &place) && ptx_skip_mark(parser, ',', &inlined));
     if (inlined && !parse_inlined(parser, &caller)) {
         return false;
     }

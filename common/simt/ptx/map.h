@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/simt/ptx/memory.h"
+
 struct ptx_entry;
 
 /** Zero-initialise before use. */
@@ -24,5 +26,19 @@ uint32_t *ptx_map_find(const struct ptx_map *map, uint64_t a, uint64_t b);
 bool ptx_map_add(struct ptx_map *map, uint64_t a, uint64_t b, uint32_t value);
 
 void ptx_map_free(struct ptx_map *map);
+
+/* Names of a module, each kept once. */
+
+/** Every name once, so that equal names are equal pointers. */
+struct ptx_names {
+    struct ptx_memory *memory; /**< where the strings live */
+    struct ptx_list list;      /**< of char *; item_size is to be set */
+    struct ptx_map map;        /**< from the hash of a name to its place in the list */
+};
+
+/** @return the one copy of the name, NUL-terminated; NULL: out of memory. */
+char *ptx_names_keep(struct ptx_names *names, const char *text, size_t length);
+
+void ptx_names_free(struct ptx_names *names);
 
 #endif

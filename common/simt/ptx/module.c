@@ -1,7 +1,6 @@
 /* What stands outside of functions: header, variables, sections. */
 #include <string.h>
 
-#include "common/simt/ptx/number.h"
 #include "common/simt/ptx/parser.h"
 
 /* .version 9.0 */
@@ -27,23 +26,17 @@ static bool parse_version(struct ptx_parser *parser) {
 /* .target sm_75, debug */
 static bool parse_target(struct ptx_parser *parser) {
     bool more;
-    if (!ptx_read_name(parser, &parser->module->target) || !ptx_skip_mark(parser, ',', &more)) {
-        return false;
-    }
+    PTX_TRY(ptx_read_name(parser, &parser->module->target) && ptx_skip_mark(parser, ',', &more));
     while (more) {
         char *option;
-        if (!ptx_read_name(parser, &option) || !ptx_skip_mark(parser, ',', &more)) {
-            return false;
-        }
+        PTX_TRY(ptx_read_name(parser, &option) && ptx_skip_mark(parser, ',', &more));
     }
     return true;
 }
 
 static bool parse_address_size(struct ptx_parser *parser) {
     uint64_t size;
-    if (!ptx_read_integer(parser, 64, &size)) {
-        return false;
-    }
+    PTX_TRY(ptx_read_integer(parser, 64, &size));
     return size == 64 ||
            ptx_fail(parser, STATUS_UNSUPPORTED, "addresses of %u bits, not 64", (unsigned)size);
 }
@@ -54,9 +47,7 @@ static bool skip_section(struct ptx_parser *parser) {
         if (parser->token.kind == PTX_TOKEN_END) {
             return ptx_fail_expected(parser, "'{'");
         }
-        if (!ptx_advance(parser)) {
-            return false;
-        }
+        PTX_TRY(ptx_advance(parser));
     }
     size_t depth = 0;
     do {
@@ -65,9 +56,7 @@ static bool skip_section(struct ptx_parser *parser) {
         }
         depth += ptx_at_mark(parser, '{');
         depth -= ptx_at_mark(parser, '}');
-        if (!ptx_advance(parser)) {
-            return false;
-        }
+        PTX_TRY(ptx_advance(parser));
     } while (depth > 0);
     return true;
 }
@@ -99,9 +88,7 @@ static bool parse_definition(struct ptx_parser *parser) {
     struct ptx_linkage linkage = {false};
     while (is_linkage(parser)) {
         linkage.external |= ptx_at_word(parser, ".extern");
-        if (!ptx_advance(parser)) {
-            return false;
-        }
+        PTX_TRY(ptx_advance(parser));
     }
     if (ptx_at_word(parser, ".entry") || ptx_at_word(parser, ".func")) {
         return ptx_parse_function(parser);
@@ -122,16 +109,12 @@ static bool parse_top(struct ptx_parser *parser) {
 }
 
 bool ptx_parse_module(struct ptx_parser *parser) {
-    if (!ptx_advance(parser)) {
-        return false;
-    }
+    PTX_TRY(ptx_advance(parser));
     if (!ptx_at_word(parser, ".version")) {
         return ptx_fail_expected(parser, "'.version'");
     }
     while (parser->token.kind != PTX_TOKEN_END) {
-        if (!parse_top(parser)) {
-            return false;
-        }
+        PTX_TRY(parse_top(parser));
     }
     return parser->module->target != NULL || ptx_fail_expected(parser, "'.target'");
 }

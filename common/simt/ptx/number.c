@@ -1,4 +1,4 @@
-#include "common/simt/ptx/number.h"
+#include "common/simt/ptx/parser.h"
 
 #include <stdlib.h>
 #include <string.h>

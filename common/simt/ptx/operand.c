@@ -1,7 +1,6 @@
 /* Operands: registers, immediates, special registers, symbols, addresses, vectors, pairs. */
 #include <string.h>
 
-#include "common/simt/ptx/number.h"
 #include "common/simt/ptx/parser.h"
 
 /* Special registers without what follows a dot or a number: "envreg" stands for envreg0 .. 31. */
@@ -71,9 +70,7 @@ static bool read_special(struct ptx_parser *parser, const char *name, struct ptx
     if (parser->token.kind == PTX_TOKEN_DOTTED) {
         memcpy(whole + length, parser->token.text, parser->token.length);
         length += parser->token.length;
-        if (!ptx_advance(parser)) {
-            return false;
-        }
+        PTX_TRY(ptx_advance(parser));
     }
     operand->special = ptx_names_keep(&parser->names, whole, length);
     return operand->special != NULL || ptx_fail_memory(parser);
@@ -106,9 +103,7 @@ static bool read_variable(struct ptx_parser *parser, char *name, const struct pt
 
 static bool read_named(struct ptx_parser *parser, struct ptx_operand *operand) {
     char *name;
-    if (!ptx_read_name(parser, &name)) {
-        return false;
-    }
+    PTX_TRY(ptx_read_name(parser, &name));
     const struct ptx_binding *binding = ptx_scopes_find(&parser->scopes, name);
     if (binding != NULL) {
         return binding->table == PTX_IN_NONE ? read_register(parser, binding, operand)
@@ -164,9 +159,7 @@ bool ptx_parse_simple(struct ptx_parser *parser, struct ptx_operand *operand) {
     char sign = '\0';
     if (ptx_at_mark(parser, '!') || ptx_at_mark(parser, '-') || ptx_at_mark(parser, '~')) {
         sign = *parser->token.text;
-        if (!ptx_advance(parser)) {
-            return false;
-        }
+        PTX_TRY(ptx_advance(parser));
     }
     bool read;
     if (parser->token.kind == PTX_TOKEN_NUMBER) {
@@ -196,9 +189,7 @@ static bool add_element(struct ptx_parser *parser, const struct ptx_operand *ele
 /* The elements from `first` on become the operand's. */
 static bool keep_elements(struct ptx_parser *parser, size_t first, struct ptx_operand *operand) {
     void *elements;
-    if (!ptx_keep_list(parser, &parser->elements, first, &elements, &operand->element_count)) {
-        return false;
-    }
+    PTX_TRY(ptx_keep_list(parser, &parser->elements, first, &elements, &operand->element_count));
     operand->elements = elements;
     return true;
 }
@@ -209,10 +200,8 @@ bool ptx_parse_elements(struct ptx_parser *parser, char close, struct ptx_operan
     operand->kind = PTX_OPERAND_VECTOR;
     while (more) {
         struct ptx_operand element = {0};
-        if (!ptx_parse_simple(parser, &element) || !add_element(parser, &element) ||
-            !ptx_skip_mark(parser, ',', &more)) {
-            return false;
-        }
+        PTX_TRY(ptx_parse_simple(parser, &element) && add_element(parser, &element) &&
+                ptx_skip_mark(parser, ',', &more));
     }
     return ptx_expect_mark(parser, close) && keep_elements(parser, first, operand);
 }
@@ -258,9 +247,7 @@ static bool read_base(struct ptx_parser *parser, struct ptx_operand *operand) {
     if (operand->negated || operand->special != NULL) {
         return ptx_fail(parser, STATUS_BAD_FORMAT, "an address cannot be computed from this");
     }
-    if (!ptx_read_offset(parser, &offset)) {
-        return false;
-    }
+    PTX_TRY(ptx_read_offset(parser, &offset));
     operand->kind = PTX_OPERAND_ADDRESS;
     operand->offset = (int64_t)((uint64_t)operand->offset + (uint64_t)offset);
     return true;
@@ -268,10 +255,8 @@ static bool read_base(struct ptx_parser *parser, struct ptx_operand *operand) {
 
 static bool parse_address(struct ptx_parser *parser, struct ptx_operand *operand) {
     bool more;
-    if (!ptx_advance(parser) || !ptx_parse_simple(parser, operand) || !read_base(parser, operand) ||
-        !ptx_skip_mark(parser, ',', &more)) {
-        return false;
-    }
+    PTX_TRY(ptx_advance(parser) && ptx_parse_simple(parser, operand) &&
+            read_base(parser, operand) && ptx_skip_mark(parser, ',', &more));
     return (!more || parse_coordinates(parser, operand)) && ptx_expect_mark(parser, ']');
 }
 
@@ -280,16 +265,12 @@ static bool parse_pair(struct ptx_parser *parser, struct ptx_operand *operand) {
     size_t first = parser->elements.count;
     struct ptx_operand second = {0};
     bool pair;
-    if (!ptx_parse_simple(parser, operand) || !ptx_skip_mark(parser, '|', &pair)) {
-        return false;
-    }
+    PTX_TRY(ptx_parse_simple(parser, operand) && ptx_skip_mark(parser, '|', &pair));
     if (!pair) {
         return true;
     }
-    if (!add_element(parser, operand) || !ptx_parse_simple(parser, &second) ||
-        !add_element(parser, &second)) {
-        return false;
-    }
+    PTX_TRY(add_element(parser, operand) && ptx_parse_simple(parser, &second) &&
+            add_element(parser, &second));
     *operand = (struct ptx_operand){.kind = PTX_OPERAND_PAIR};
     return keep_elements(parser, first, operand);
 }

@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/simt/ptx/number.h"
-
 bool ptx_fail_at(struct ptx_parser *parser, uint32_t line, enum status status, const char *format,
                  ...) {
     char prefix[32];
@@ -120,14 +118,10 @@ bool ptx_read_offset(struct ptx_parser *parser, int64_t *offset) {
         bool negative = false;
         while (ptx_at_mark(parser, '+') || ptx_at_mark(parser, '-')) {
             negative ^= ptx_at_mark(parser, '-');
-            if (!ptx_advance(parser)) {
-                return false;
-            }
+            PTX_TRY(ptx_advance(parser));
         }
         uint64_t term;
-        if (!ptx_read_integer(parser, INT64_MAX, &term)) {
-            return false;
-        }
+        PTX_TRY(ptx_read_integer(parser, INT64_MAX, &term));
         int64_t signed_term = negative ? -(int64_t)term : (int64_t)term;
         if (__builtin_add_overflow(*offset, signed_term, offset)) {
             return ptx_fail(parser, STATUS_BAD_FORMAT, "an offset of more than 64 bits");
@@ -141,9 +135,7 @@ bool ptx_skip_statement(struct ptx_parser *parser) {
         if (parser->token.kind == PTX_TOKEN_END) {
             return ptx_fail_expected(parser, "';'");
         }
-        if (!ptx_advance(parser)) {
-            return false;
-        }
+        PTX_TRY(ptx_advance(parser));
     }
     return ptx_advance(parser);
 }
@@ -207,11 +199,9 @@ static void free_lists(struct ptx_parser *parser) {
 static bool keep_module(struct ptx_parser *parser) {
     struct ptx_module *module = parser->module;
     void *variables, *functions, *files;
-    if (!ptx_keep_list(parser, &parser->variables, 0, &variables, &module->variable_count) ||
-        !ptx_keep_list(parser, &parser->functions, 0, &functions, &module->function_count) ||
-        !ptx_keep_list(parser, &parser->files, 0, &files, &module->file_count)) {
-        return false;
-    }
+    PTX_TRY(ptx_keep_list(parser, &parser->variables, 0, &variables, &module->variable_count) &&
+            ptx_keep_list(parser, &parser->functions, 0, &functions, &module->function_count) &&
+            ptx_keep_list(parser, &parser->files, 0, &files, &module->file_count));
     module->variables = variables;
     module->functions = functions;
     module->files = files;

@@ -14,11 +14,45 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/simt/ptx/lexer.h"
+#include "common/simt/ptx/map.h"
 #include "common/simt/ptx/memory.h"
-#include "common/simt/ptx/names.h"
 #include "common/simt/ptx/ptx.h"
 #include "common/simt/ptx/scope.h"
+
+/* Cuts PTX text into tokens. */
+
+enum ptx_token_kind {
+    PTX_TOKEN_END,
+    PTX_TOKEN_NAME,   /**< ld, %r1, $L__BB0_2, _ */
+    PTX_TOKEN_DOTTED, /**< .global, .v4, .L1::no_allocate; the dot is part of the text */
+    PTX_TOKEN_NUMBER, /**< not checked yet, see ptx_number_read() */
+    PTX_TOKEN_STRING, /**< the text between the quotes */
+    PTX_TOKEN_MARK,   /**< one character of punctuation */
+    PTX_TOKEN_BAD     /**< `problem` describes the error */
+};
+
+struct ptx_token {
+    enum ptx_token_kind kind;
+    const char *text; /**< inside the PTX text, not NUL-terminated */
+    size_t length;
+    uint32_t line; /**< from 1 */
+    const char *problem;
+};
+
+/** Position of the reader; a copy restores it. */
+struct ptx_lexer {
+    const char *at, *end;
+    uint32_t line;
+};
+
+/** @return the next token; PTX_TOKEN_END again and again at the end. */
+struct ptx_token ptx_lexer_next(struct ptx_lexer *lexer);
+
+/** @return true when the token is the punctuation character @p mark. */
+bool ptx_token_is_mark(const struct ptx_token *token, char mark);
+
+/** @return true when the token's text is @p text. */
+bool ptx_token_is(const struct ptx_token *token, const char *text);
 
 enum {
     PTX_MAX_OPERANDS = 64,       /* of one instruction */
@@ -67,7 +101,15 @@ struct ptx_parser {
     enum status status;
 };
 
-/* ptx_parser.c: tokens, errors */
+/** Ends a parsing function with false when a step of it has failed. */
+#define PTX_TRY(step)     \
+    do {                  \
+        if (!(step)) {    \
+            return false; \
+        }                 \
+    } while (0)
+
+/* parser.c: tokens, errors */
 
 /** Records "PTX line N: ..." for the line of the current token. @return false */
 bool ptx_fail(struct ptx_parser *parser, enum status status, const char *format, ...)
@@ -119,17 +161,17 @@ bool ptx_check_declared(struct ptx_parser *parser, enum ptx_declared outcome, co
 bool ptx_keep_list(struct ptx_parser *parser, struct ptx_list *list, size_t first, void **items,
                    size_t *count);
 
-/* ptx_module.c */
+/* module.c */
 
 /** Reads the whole text. */
 bool ptx_parse_module(struct ptx_parser *parser);
 
-/* ptx_locations.c: .file and .loc, from behind the word on */
+/* locations.c: .file and .loc, from behind the word on */
 
 bool ptx_parse_file(struct ptx_parser *parser);
 bool ptx_parse_loc(struct ptx_parser *parser);
 
-/* ptx_variables.c, ptx_initialiser.c */
+/* variables.c, initialiser.c */
 
 /** What stands before the state space: .extern, .weak, ... */
 struct ptx_linkage {
@@ -149,12 +191,10 @@ bool ptx_parse_parameters(struct ptx_parser *parser);
 bool ptx_parse_initialiser(struct ptx_parser *parser, struct ptx_variable *variable,
                            const size_t *extents, size_t dimensions);
 
-/* ptx_registers.c */
-
 /** Reads `.reg .b32 %r<23>, x;`. */
 bool ptx_parse_registers(struct ptx_parser *parser);
 
-/* ptx_function.c, ptx_body.c */
+/* function.c, body.c */
 
 /** Reads from .entry or .func to the end of the body or of the declaration. */
 bool ptx_parse_function(struct ptx_parser *parser);
@@ -165,7 +205,7 @@ bool ptx_parse_alias(struct ptx_parser *parser);
 /** Reads `{ ... }`; the scope of the parameters is open. */
 bool ptx_parse_body(struct ptx_parser *parser, struct ptx_function *function);
 
-/* ptx_instruction.c, ptx_operand.c, ptx_call.c, ptx_labels.c */
+/* instruction.c, operand.c, labels.c */
 
 /** Reads an instruction with its guard and semicolon. */
 bool ptx_parse_instruction(struct ptx_parser *parser);
@@ -189,5 +229,28 @@ bool ptx_parse_call(struct ptx_parser *parser);
 
 /** Finds the instructions that the labels of the function stand before. */
 bool ptx_resolve_labels(struct ptx_parser *parser, struct ptx_function *function);
+
+/* Numbers as PTX writes them: 12, 017, 0x1fU, 0b101, 1.5e-3, 0f3F800000, 0d3FF0000000000000. */
+
+struct ptx_number {
+    uint64_t bits; /**< of the integer, or of the float or double */
+    enum ptx_immediate_type type;
+};
+
+/** @return false when @p text is no number, or an integer of more than 64 bits. */
+bool ptx_number_read(const char *text, size_t length, struct ptx_number *number);
+
+/** @return the number with its sign changed: two's complement, or the sign bit of a float. */
+struct ptx_number ptx_number_negate(struct ptx_number number);
+
+/** @return true when an element of that type can hold the number (integers may be cut). */
+bool ptx_number_fits(struct ptx_number number, enum ptx_type type);
+
+/**
+ * @brief Writes the number, which fits, as one element of memory.
+ * @param type  of the element; a double is rounded to float, an integer is cut
+ * @param bytes receives ptx_type_size(type) bytes, at most 8
+ */
+void ptx_number_store(struct ptx_number number, enum ptx_type type, unsigned char *bytes);
 
 #endif

@@ -16,10 +16,6 @@
 
 #include "common/base/status.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Types, with their sizes in bytes (a predicate has none). */
 #define PTX_TYPE_LIST(X)       \
     X(PTX_B8, "b8", 1)         \
@@ -182,6 +178,12 @@ struct ptx_instruction {
 /** @return true when one of the instruction's modifiers is @p name. */
 bool ptx_has_modifier(const struct ptx_instruction *instruction, const char *name);
 
+/** @return true when one of them is one of @p names, which NULL ends. */
+bool ptx_has_any_modifier(const struct ptx_instruction *instruction, const char *const *names);
+
+/** @return true when @p text is one of @p names, which NULL ends. */
+bool ptx_is_one_of(const char *text, const char *const *names);
+
 /** @return the n-th modifier that is a type (0 = first), or PTX_NO_TYPE. */
 enum ptx_type ptx_modifier_type(const struct ptx_instruction *instruction, size_t n);
 
@@ -251,9 +253,5 @@ const struct ptx_function *ptx_find_function(const struct ptx_module *module, co
 const struct ptx_variable *ptx_operand_variable(const struct ptx_module *module,
                                                 const struct ptx_function *function,
                                                 const struct ptx_operand *operand);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -25,71 +25,51 @@ C_TEST(ptx_refusals, header) {
 }
 
 C_TEST(ptx_refusals, names_that_are_not_declared) {
-    ptx_test_body_refused("add.u32 %r1, %r2, %r9;", STATUS_BAD_FORMAT,
-                          "PTX line 11: register '%r9' is not declared");
-    ptx_test_body_refused("\nbra NOWHERE;", STATUS_BAD_FORMAT,
-                          "PTX line 12: 'NOWHERE' is not declared");
-    ptx_test_body_refused("{ IN: ret; }\nbra IN;", STATUS_BAD_FORMAT,
-                          "PTX line 12: 'IN' is not declared");
-    ptx_test_body_refused("{ .reg .b32 x; }\nmov.b32 %r1, x;", STATUS_BAD_FORMAT,
-                          "PTX line 12: 'x' is not declared");
-    ptx_test_body_refused("ld.global.u32 %r1, [nothing];", STATUS_BAD_FORMAT,
-                          "PTX line 11: 'nothing' is not declared");
-    ptx_test_body_refused("call unknown;", STATUS_BAD_FORMAT,
-                          "PTX line 11: 'unknown' is not declared");
-    ptx_test_body_refused("brx.idx %r1, nothing;", STATUS_BAD_FORMAT,
-                          "PTX line 11: brx without a table of branch targets");
-    ptx_test_body_refused("t: .branchtargets NOWHERE; brx.idx %r1, t;", STATUS_BAD_FORMAT,
-                          "PTX line 11: 'NOWHERE' is not declared");
-    ptx_test_refused(".alias a, b;", STATUS_BAD_FORMAT, "PTX line 4: function 'b' is not defined");
+    ptx_test_body_bad("add.u32 %r1, %r2, %r9;", "PTX line 11: register '%r9' is not declared");
+    ptx_test_body_bad("\nbra NOWHERE;", "PTX line 12: 'NOWHERE' is not declared");
+    ptx_test_body_bad("{ IN: ret; }\nbra IN;", "PTX line 12: 'IN' is not declared");
+    ptx_test_body_bad("{ .reg .b32 x; }\nmov.b32 %r1, x;", "PTX line 12: 'x' is not declared");
+    ptx_test_body_bad("ld.global.u32 %r1, [nothing];", "PTX line 11: 'nothing' is not declared");
+    ptx_test_body_bad("call unknown;", "PTX line 11: 'unknown' is not declared");
+    ptx_test_body_bad("brx.idx %r1, nothing;",
+                      "PTX line 11: brx without a table of branch targets");
+    ptx_test_body_bad("t: .branchtargets NOWHERE; brx.idx %r1, t;",
+                      "PTX line 11: 'NOWHERE' is not declared");
+    ptx_test_bad(".alias a, b;", "PTX line 4: function 'b' is not defined");
 }
 
 C_TEST(ptx_refusals, names_that_are_declared_twice) {
-    ptx_test_body_refused(".reg .b64 %r1;", STATUS_BAD_FORMAT,
-                          "PTX line 11: '%r1' is declared twice");
-    ptx_test_body_refused("L: ret; L: ret;", STATUS_BAD_FORMAT,
-                          "PTX line 11: 'L' is declared twice");
-    ptx_test_refused(".entry k() { }\n.entry k() { }", STATUS_BAD_FORMAT,
-                     "PTX line 5: 'k' is declared twice");
-    ptx_test_refused(".entry k(.param .u32 a, .param .u32 a) { }", STATUS_BAD_FORMAT,
-                     "PTX line 4: 'a' is declared twice");
+    ptx_test_body_bad(".reg .b64 %r1;", "PTX line 11: '%r1' is declared twice");
+    ptx_test_body_bad("L: ret; L: ret;", "PTX line 11: 'L' is declared twice");
+    ptx_test_bad(".entry k() { }\n.entry k() { }", "PTX line 5: 'k' is declared twice");
+    ptx_test_bad(".entry k(.param .u32 a, .param .u32 a) { }", "PTX line 4: 'a' is declared twice");
 }
 
 C_TEST(ptx_refusals, statements) {
-    ptx_test_body_refused("add.u32 %r1, %r2", STATUS_BAD_FORMAT,
-                          "PTX line 12: expected ';', found '}'");
-    ptx_test_body_refused("add.u32 %r1,, %r2;", STATUS_BAD_FORMAT,
-                          "PTX line 11: expected an operand, found ','");
-    ptx_test_body_refused("@%r1 bra L;", STATUS_BAD_FORMAT,
-                          "PTX line 11: a guard that is no predicate");
-    ptx_test_body_refused("mov.u32 %r1, 99999999999999999999;", STATUS_BAD_FORMAT,
-                          "PTX line 11: expected a number of at most 64 bits, found "
-                          "'99999999999999999999'");
-    ptx_test_body_refused("mov.f32 %f1, 0f3F80;", STATUS_BAD_FORMAT,
-                          "PTX line 11: expected a number of at most 64 bits, found '0f3F80'");
-    ptx_test_body_refused("ld.u32 %r1, [%rd1+0x7fffffffffffffff+1];", STATUS_BAD_FORMAT,
-                          "PTX line 11: an offset of more than 64 bits");
-    ptx_test_body_refused("ld.u32 %r1, [%tid.x];", STATUS_BAD_FORMAT,
-                          "PTX line 11: an address that is neither register nor symbol");
-    ptx_test_body_refused("ld.u32 %r1, [%rd1;", STATUS_BAD_FORMAT,
-                          "PTX line 11: expected ']', found ';'");
-    ptx_test_body_refused("mov.u32 %r1, -tile;", STATUS_BAD_FORMAT,
-                          "PTX line 11: '-' before what it does not apply to");
-    ptx_test_body_refused("mov.v2.u32 {{%r1}, %r2}, %rd1;", STATUS_BAD_FORMAT,
-                          "PTX line 11: expected an operand, found '{'");
-    ptx_test_body_refused("call %tid.x;", STATUS_BAD_FORMAT,
-                          "PTX line 11: a call of what is no function");
-    ptx_test_body_refused(".maxntid 3;", STATUS_BAD_FORMAT,
-                          "PTX line 11: expected a directive of a function's body, found "
-                          "'.maxntid'");
-    ptx_test_body_refused("mov.u32 %r1, \"text\";", STATUS_BAD_FORMAT,
-                          "PTX line 11: expected an operand, found 'text'");
-    ptx_test_body_refused(".pragma \"text;\n", STATUS_BAD_FORMAT,
-                          "PTX line 11: a string that does not end");
-    ptx_test_body_refused("/* comment", STATUS_BAD_FORMAT,
-                          "PTX line 11: a comment that does not end");
-    ptx_test_body_refused("mov.u32 %r1, \xc3\xa9;", STATUS_BAD_FORMAT,
-                          "PTX line 11: a character that PTX does not have");
+    ptx_test_body_bad("add.u32 %r1, %r2", "PTX line 12: expected ';', found '}'");
+    ptx_test_body_bad("add.u32 %r1,, %r2;", "PTX line 11: expected an operand, found ','");
+    ptx_test_body_bad("@%r1 bra L;", "PTX line 11: a guard that is no predicate");
+    ptx_test_body_bad("mov.u32 %r1, 99999999999999999999;",
+                      "PTX line 11: expected a number of at most 64 bits, found "
+                      "'99999999999999999999'");
+    ptx_test_body_bad("mov.f32 %f1, 0f3F80;",
+                      "PTX line 11: expected a number of at most 64 bits, found '0f3F80'");
+    ptx_test_body_bad("ld.u32 %r1, [%rd1+0x7fffffffffffffff+1];",
+                      "PTX line 11: an offset of more than 64 bits");
+    ptx_test_body_bad("ld.u32 %r1, [%tid.x];",
+                      "PTX line 11: an address that is neither register nor symbol");
+    ptx_test_body_bad("ld.u32 %r1, [%rd1;", "PTX line 11: expected ']', found ';'");
+    ptx_test_body_bad("mov.u32 %r1, -tile;", "PTX line 11: '-' before what it does not apply to");
+    ptx_test_body_bad("mov.v2.u32 {{%r1}, %r2}, %rd1;",
+                      "PTX line 11: expected an operand, found '{'");
+    ptx_test_body_bad("call %tid.x;", "PTX line 11: a call of what is no function");
+    ptx_test_body_bad(".maxntid 3;",
+                      "PTX line 11: expected a directive of a function's body, found "
+                      "'.maxntid'");
+    ptx_test_body_bad("mov.u32 %r1, \"text\";", "PTX line 11: expected an operand, found 'text'");
+    ptx_test_body_bad(".pragma \"text;\n", "PTX line 11: a string that does not end");
+    ptx_test_body_bad("/* comment", "PTX line 11: a comment that does not end");
+    ptx_test_body_bad("mov.u32 %r1, \xc3\xa9;", "PTX line 11: a character that PTX does not have");
 }
 
 C_TEST(ptx_refusals, what_is_not_supported) {
@@ -99,9 +79,8 @@ C_TEST(ptx_refusals, what_is_not_supported) {
                      "PTX line 4: parameters in registers");
     ptx_test_refused(".entry k() .surprise { }", STATUS_UNSUPPORTED,
                      "PTX line 4: '.surprise' before a function's body");
-    ptx_test_refused("unexpected", STATUS_BAD_FORMAT,
-                     "PTX line 4: expected a directive, a variable or a function, found "
-                     "'unexpected'");
+    ptx_test_bad("unexpected", "PTX line 4: expected a directive, a variable or a function, found "
+                               "'unexpected'");
 }
 
 /* A long text made of one part repeated. */
@@ -140,8 +119,8 @@ C_TEST(ptx_refusals, what_is_too_much) {
                           "PTX line 11: more registers than the text can use");
     ptx_test_refused(".global .b8 x[1][1][1][1][1][1][1][1][1];", STATUS_UNSUPPORTED,
                      "PTX line 4: an array of more than 8 dimensions");
-    ptx_test_refused(".file 70000 \"x\"", STATUS_BAD_FORMAT,
-                     "PTX line 4: 70000 is more than 65536, the most allowed here");
+    ptx_test_bad(".file 70000 \"x\"",
+                 "PTX line 4: 70000 is more than 65536, the most allowed here");
 }
 
 /* Scopes beside each other, as inline assembly in an unrolled loop makes them, have no limit. */

@@ -38,6 +38,23 @@ bool ptx_has_modifier(const struct ptx_instruction *instruction, const char *nam
     return false;
 }
 
+bool ptx_is_one_of(const char *text, const char *const *names) {
+    for (; *names != NULL; names++) {
+        if (strcmp(text, *names) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool ptx_has_any_modifier(const struct ptx_instruction *instruction, const char *const *names) {
+    bool has = false;
+    for (size_t i = 0; i < instruction->modifier_count && !has; i++) {
+        has = ptx_is_one_of(instruction->modifiers[i], names);
+    }
+    return has;
+}
+
 enum ptx_type ptx_modifier_type(const struct ptx_instruction *instruction, size_t n) {
     for (size_t i = 0; i < instruction->modifier_count; i++) {
         const char *text = instruction->modifiers[i];

@@ -1,4 +1,5 @@
 /* Variables and parameters: `.global .align 4 .b8 a[4] = {...};`, `.param .u64 .ptr p`. */
+#include <stdio.h>
 #include <string.h>
 
 #include "common/base/checked.h"
@@ -35,9 +36,7 @@ struct declaration {
 
 /* (.managed), (.unified(1, 2)) */
 static bool parse_attributes(struct ptx_parser *parser, struct ptx_variable *variable) {
-    if (!ptx_expect_mark(parser, '(')) {
-        return false;
-    }
+    PTX_TRY(ptx_expect_mark(parser, '('));
     size_t depth = 1;
     while (depth > 0) {
         if (parser->token.kind == PTX_TOKEN_END) {
@@ -46,18 +45,14 @@ static bool parse_attributes(struct ptx_parser *parser, struct ptx_variable *var
         variable->managed |= ptx_at_word(parser, ".managed");
         depth += ptx_at_mark(parser, '(');
         depth -= ptx_at_mark(parser, ')');
-        if (!ptx_advance(parser)) {
-            return false;
-        }
+        PTX_TRY(ptx_advance(parser));
     }
     return true;
 }
 
 static bool read_alignment(struct ptx_parser *parser, size_t *alignment) {
     uint64_t value;
-    if (!ptx_read_integer(parser, PTX_MAX_ALIGNMENT, &value)) {
-        return false;
-    }
+    PTX_TRY(ptx_read_integer(parser, PTX_MAX_ALIGNMENT, &value));
     if (value == 0 || (value & (value - 1)) != 0) {
         return ptx_fail(parser, STATUS_BAD_FORMAT, "alignment %u is not a power of two",
                         (unsigned)value);
@@ -109,14 +104,10 @@ static bool parse_declaration(struct ptx_parser *parser, struct declaration *dec
         return ptx_fail_expected(parser, "a state space");
     }
     *declaration = (struct declaration){.variable.space = row->space, .lanes = 1};
-    if (!ptx_advance(parser)) {
-        return false;
-    }
+    PTX_TRY(ptx_advance(parser));
     while (parser->token.kind == PTX_TOKEN_DOTTED) {
         struct ptx_token word = parser->token;
-        if (!ptx_advance(parser) || !parse_word(parser, &word, declaration)) {
-            return false;
-        }
+        PTX_TRY(ptx_advance(parser) && parse_word(parser, &word, declaration));
     }
     struct ptx_variable *variable = &declaration->variable;
     if (variable->type == PTX_NO_TYPE) {
@@ -136,17 +127,13 @@ static bool read_extents(struct ptx_parser *parser, size_t *extents, size_t *dim
             return ptx_fail(parser, STATUS_UNSUPPORTED, "an array of more than %d dimensions",
                             PTX_MAX_DIMENSIONS);
         }
-        if (!ptx_advance(parser)) {
-            return false;
-        }
+        PTX_TRY(ptx_advance(parser));
         if (!ptx_at_mark(parser, ']') &&
             !ptx_read_integer(parser, PTX_MAX_VARIABLE_BYTES, &extent)) {
             return false;
         }
         extents[(*dimensions)++] = extent;
-        if (!ptx_expect_mark(parser, ']')) {
-            return false;
-        }
+        PTX_TRY(ptx_expect_mark(parser, ']'));
     }
     return true;
 }
@@ -174,16 +161,12 @@ static bool parse_one(struct ptx_parser *parser, const struct declaration *decla
     size_t dimensions = 0;
     bool initialised;
     *variable = declaration->variable;
-    if (!ptx_read_name(parser, &variable->name) || !read_extents(parser, extents, &dimensions)) {
-        return false;
-    }
+    PTX_TRY(ptx_read_name(parser, &variable->name) && read_extents(parser, extents, &dimensions));
     if (declaration->lanes > 1) {
         extents[dimensions++] = declaration->lanes;
     }
-    if (!set_size(parser, variable, extents, dimensions) ||
-        !ptx_skip_mark(parser, '=', &initialised)) {
-        return false;
-    }
+    PTX_TRY(set_size(parser, variable, extents, dimensions) &&
+            ptx_skip_mark(parser, '=', &initialised));
     if (!initialised) {
         return true;
     }
@@ -224,17 +207,13 @@ static bool check_extent(struct ptx_parser *parser, const struct ptx_variable *v
 
 bool ptx_parse_variables(struct ptx_parser *parser, struct ptx_linkage linkage) {
     struct declaration declaration;
-    if (!parse_declaration(parser, &declaration)) {
-        return false;
-    }
+    PTX_TRY(parse_declaration(parser, &declaration));
     declaration.variable.external = linkage.external;
     bool more = true;
     while (more) {
         struct ptx_variable variable;
-        if (!parse_one(parser, &declaration, &variable) || !check_extent(parser, &variable) ||
-            !add_variable(parser, &variable) || !ptx_skip_mark(parser, ',', &more)) {
-            return false;
-        }
+        PTX_TRY(parse_one(parser, &declaration, &variable) && check_extent(parser, &variable) &&
+                add_variable(parser, &variable) && ptx_skip_mark(parser, ',', &more));
     }
     return ptx_expect_mark(parser, ';');
 }
@@ -247,9 +226,7 @@ static bool parse_parameter(struct ptx_parser *parser) {
                    ? ptx_fail(parser, STATUS_UNSUPPORTED, "parameters in registers")
                    : ptx_fail_expected(parser, "'.param'");
     }
-    if (!parse_declaration(parser, &declaration) || !parse_one(parser, &declaration, &variable)) {
-        return false;
-    }
+    PTX_TRY(parse_declaration(parser, &declaration) && parse_one(parser, &declaration, &variable));
     struct ptx_variable *added = ptx_list_add(&parser->parameters);
     if (added == NULL) {
         return ptx_fail_memory(parser);
@@ -261,16 +238,82 @@ static bool parse_parameter(struct ptx_parser *parser) {
 bool ptx_parse_parameters(struct ptx_parser *parser) {
     bool more;
     parser->parameters.count = 0;
-    if (!ptx_expect_mark(parser, '(')) {
-        return false;
-    }
+    PTX_TRY(ptx_expect_mark(parser, '('));
     if (ptx_at_mark(parser, ')')) {
         return ptx_advance(parser);
     }
     do {
-        if (!parse_parameter(parser) || !ptx_skip_mark(parser, ',', &more)) {
-            return false;
-        }
+        PTX_TRY(parse_parameter(parser) && ptx_skip_mark(parser, ',', &more));
     } while (more);
     return ptx_expect_mark(parser, ')');
+}
+
+/* Declarations of registers. */
+
+static bool add_register(struct ptx_parser *parser, char *name, enum ptx_type type) {
+    if (parser->registers_left == 0) {
+        return ptx_fail(parser, STATUS_UNSUPPORTED, "more registers than the text can use");
+    }
+    parser->registers_left--;
+    size_t index = parser->body.registers.count;
+    struct ptx_register *added = ptx_list_add(&parser->body.registers);
+    if (added == NULL) {
+        return ptx_fail_memory(parser);
+    }
+    *added = (struct ptx_register){name, type};
+    return ptx_check_declared(parser, ptx_scopes_bind(&parser->scopes, name, PTX_IN_NONE, index),
+                              name);
+}
+
+/* %r<23>: %r0 .. %r22 */
+static bool add_range(struct ptx_parser *parser, const char *stem, uint64_t count,
+                      enum ptx_type type) {
+    char name[PTX_MAX_RANGE_NAME];
+    if (count > parser->registers_left) {
+        return ptx_fail(parser, STATUS_UNSUPPORTED, "more registers than the text can use");
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        int length = snprintf(name, sizeof name, "%s%llu", stem, (unsigned long long)i);
+        if (length < 0 || (size_t)length >= sizeof name) {
+            return ptx_fail(parser, STATUS_UNSUPPORTED, "the name of a register is too long");
+        }
+        char *kept = ptx_names_keep(&parser->names, name, (size_t)length);
+        if (kept == NULL) {
+            return ptx_fail_memory(parser);
+        }
+        PTX_TRY(add_register(parser, kept, type));
+    }
+    return true;
+}
+
+static bool parse_name(struct ptx_parser *parser, enum ptx_type type) {
+    char *name;
+    bool range;
+    uint64_t count;
+    PTX_TRY(ptx_read_name(parser, &name) && ptx_skip_mark(parser, '<', &range));
+    if (!range) {
+        return add_register(parser, name, type);
+    }
+    return ptx_read_integer(parser, UINT32_MAX, &count) && ptx_expect_mark(parser, '>') &&
+           add_range(parser, name, count, type);
+}
+
+bool ptx_parse_registers(struct ptx_parser *parser) {
+    PTX_TRY(ptx_advance(parser));
+    struct ptx_token token = parser->token;
+    if (ptx_at_word(parser, ".v2") || ptx_at_word(parser, ".v4")) {
+        return ptx_fail(parser, STATUS_UNSUPPORTED, "registers that are vectors");
+    }
+    enum ptx_type type = token.kind == PTX_TOKEN_DOTTED
+                             ? ptx_type_find(token.text + 1, token.length - 1)
+                             : PTX_NO_TYPE;
+    if (type == PTX_NO_TYPE) {
+        return ptx_fail_expected(parser, "the type of a register");
+    }
+    bool more = true;
+    PTX_TRY(ptx_advance(parser));
+    while (more) {
+        PTX_TRY(parse_name(parser, type) && ptx_skip_mark(parser, ',', &more));
+    }
+    return ptx_expect_mark(parser, ';');
 }

@@ -40,17 +40,16 @@ static const struct {
     {"j", PTX_GLOBAL, PTX_B8, 1, 6, 6, false, false},
 };
 
-C_TEST(ptx_variables, of_every_space) {
-    struct ptx_module *module = ptx_test_parse(".global .align 4 .b8 a[400];\n"
-                                               ".const .u64 b;\n"
-                                               ".visible .global .v4 .f32 c[2];\n"
-                                               ".extern .shared .align 16 .b8 d[];\n"
-                                               ".weak .shared .f64 e, f[3];\n"
-                                               ".common .global .u16 g;\n"
-                                               ".global .attribute(.managed) .align 4 .u32 h = 7;\n"
-                                               ".extern .global .u32 i;\n"
-                                               ".global .b8 j[2][3];\n");
-    ASSERT_TRUE(module != NULL);
+MODULE_TEST(ptx_variables, of_every_space,
+            ptx_test_parse(".global .align 4 .b8 a[400];\n"
+                           ".const .u64 b;\n"
+                           ".visible .global .v4 .f32 c[2];\n"
+                           ".extern .shared .align 16 .b8 d[];\n"
+                           ".weak .shared .f64 e, f[3];\n"
+                           ".common .global .u16 g;\n"
+                           ".global .attribute(.managed) .align 4 .u32 h = 7;\n"
+                           ".extern .global .u32 i;\n"
+                           ".global .b8 j[2][3];\n")) {
     ASSERT_TRUE(module->variable_count == 10);
     const struct ptx_variable *v = module->variables;
     for (size_t i = 0; i < 10; i++) {
@@ -64,15 +63,13 @@ C_TEST(ptx_variables, of_every_space) {
         EXPECT_INT_EQ(of_every_space[i].managed, v[i].managed);
         EXPECT_TRUE((v[i].data != NULL) == (i == 7));
     }
-    ptx_free(module);
 }
 
-C_TEST(ptx_variables, locals_of_a_function) {
-    struct ptx_module *module = ptx_test_body(".local .align 8 .b8 __local_depot0[24];\n"
-                                              ".extern .shared .align 4 .b8 dynamic[];\n"
-                                              ".global .u32 kept;\n"
-                                              "{ .param .b32 q; st.param.b32 [q], 1; }");
-    ASSERT_TRUE(module != NULL);
+MODULE_TEST(ptx_variables, locals_of_a_function,
+            ptx_test_body(".local .align 8 .b8 __local_depot0[24];\n"
+                          ".extern .shared .align 4 .b8 dynamic[];\n"
+                          ".global .u32 kept;\n"
+                          "{ .param .b32 q; st.param.b32 [q], 1; }")) {
     const struct ptx_function *k = ptx_find_function(module, "k");
     ASSERT_TRUE(k->local_count == 4);
     EXPECT_STR_EQ("tile", k->locals[0].name);
@@ -83,7 +80,6 @@ C_TEST(ptx_variables, locals_of_a_function) {
     EXPECT_INT_EQ(PTX_PARAM, k->locals[3].space);
     EXPECT_INT_EQ(2, module->variable_count);
     EXPECT_STR_EQ("kept", module->variables[1].name);
-    ptx_free(module);
 }
 
 C_TEST(ptx_variables, integers) {
@@ -112,11 +108,9 @@ C_TEST(ptx_variables, rows_that_are_not_full) {
     expect_bytes(".global .s32 x[2][2][3] = {1, 2, 0, 3, 0, 0, 4, 5, 6};", want, sizeof want);
 }
 
-C_TEST(ptx_variables, addresses) {
-    struct ptx_module *module =
-        ptx_test_parse(".global .u64 x[4] = {7, generic($str$1)+8, counter-4, f};\n"
-                       ".global .u64 y = generic(x);");
-    ASSERT_TRUE(module != NULL);
+MODULE_TEST(ptx_variables, addresses,
+            ptx_test_parse(".global .u64 x[4] = {7, generic($str$1)+8, counter-4, f};\n"
+                           ".global .u64 y = generic(x);")) {
     const struct ptx_variable *x = first_of(module);
     ASSERT_TRUE(x->relocation_count == 3);
     EXPECT_INT_EQ(7, x->data[0]);
@@ -131,7 +125,6 @@ C_TEST(ptx_variables, addresses) {
     const struct ptx_variable *y = &module->variables[1];
     ASSERT_TRUE(y->relocation_count == 1);
     EXPECT_STR_EQ("x", y->relocations[0].symbol);
-    ptx_free(module);
 }
 
 /* A packed structure: nvcc writes the address byte by byte. */
@@ -152,18 +145,13 @@ C_TEST(ptx_variables, addresses_in_bytes) {
 }
 
 C_TEST(ptx_variables, refuses_bad_initial_values) {
-    ptx_test_refused(".global .b8 x[2] = {1, 2, 3};", STATUS_BAD_FORMAT,
-                     "PTX line 4: 'x' has 2 elements and more values");
-    ptx_test_refused(".global .b8 x[2][2] = {{1, 2, 3}};", STATUS_BAD_FORMAT,
-                     "PTX line 4: a row has more values than elements");
-    ptx_test_refused(".global .b8 x[2] = {{1}};", STATUS_BAD_FORMAT,
-                     "PTX line 4: expected a number, found '{'");
-    ptx_test_refused(".global .b8 x[2] = {1 2};", STATUS_BAD_FORMAT,
-                     "PTX line 4: expected ',' or '}', found '2'");
-    ptx_test_refused(".global .b8 x[2] = 1;", STATUS_BAD_FORMAT,
-                     "PTX line 4: expected '{', found '1'");
-    ptx_test_refused(".shared .u32 x = 1;", STATUS_BAD_FORMAT,
-                     "PTX line 4: 'x' cannot have an initial value");
+    ptx_test_bad(".global .b8 x[2] = {1, 2, 3};", "PTX line 4: 'x' has 2 elements and more values");
+    ptx_test_bad(".global .b8 x[2][2] = {{1, 2, 3}};",
+                 "PTX line 4: a row has more values than elements");
+    ptx_test_bad(".global .b8 x[2] = {{1}};", "PTX line 4: expected a number, found '{'");
+    ptx_test_bad(".global .b8 x[2] = {1 2};", "PTX line 4: expected ',' or '}', found '2'");
+    ptx_test_bad(".global .b8 x[2] = 1;", "PTX line 4: expected '{', found '1'");
+    ptx_test_bad(".shared .u32 x = 1;", "PTX line 4: 'x' cannot have an initial value");
     ptx_test_refused(".global .u32 x = f;", STATUS_UNSUPPORTED,
                      "PTX line 4: 'x' holds addresses of 4 bytes, not 8");
     ptx_test_refused(".global .u8 x[9] = {0xFF(s), 0xFF0000(s)};", STATUS_UNSUPPORTED,
@@ -185,18 +173,15 @@ C_TEST(ptx_variables, refuses_bad_initial_values) {
 }
 
 C_TEST(ptx_variables, refuses_bad_declarations) {
-    ptx_test_refused(".global .u64 x[0x8000000000][0x8000000000];", STATUS_BAD_FORMAT,
-                     "PTX line 4: 'x' is larger than any memory");
-    ptx_test_refused(".global .u64 x[1099511627776];", STATUS_BAD_FORMAT,
-                     "PTX line 4: 'x' is larger than any memory");
-    ptx_test_refused(".global .b8 x[];", STATUS_BAD_FORMAT, "PTX line 4: 'x' has no size");
-    ptx_test_refused(".global .b8 x; .global .u32 x;", STATUS_BAD_FORMAT,
-                     "PTX line 4: 'x' is declared twice");
-    ptx_test_refused(".global .align 3 .b8 x;", STATUS_BAD_FORMAT,
-                     "PTX line 4: alignment 3 is not a power of two");
+    ptx_test_bad(".global .u64 x[0x8000000000][0x8000000000];",
+                 "PTX line 4: 'x' is larger than any memory");
+    ptx_test_bad(".global .u64 x[1099511627776];", "PTX line 4: 'x' is larger than any memory");
+    ptx_test_bad(".global .b8 x[];", "PTX line 4: 'x' has no size");
+    ptx_test_bad(".global .b8 x; .global .u32 x;", "PTX line 4: 'x' is declared twice");
+    ptx_test_bad(".global .align 3 .b8 x;", "PTX line 4: alignment 3 is not a power of two");
     ptx_test_refused(".global .texref x;", STATUS_UNSUPPORTED,
                      "PTX line 4: a variable of type '.texref' is not supported");
     ptx_test_refused(".global .pred x;", STATUS_UNSUPPORTED,
                      "PTX line 4: a variable of type '.pred' is not supported");
-    ptx_test_refused(".global x;", STATUS_BAD_FORMAT, "PTX line 4: expected a type, found 'x'");
+    ptx_test_bad(".global x;", "PTX line 4: expected a type, found 'x'");
 }

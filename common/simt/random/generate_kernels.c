@@ -14,9 +14,8 @@
 
 #include "common/base/file.h"
 #include "common/base/flags.h"
+#include "common/simt/random/random_expression.h"
 #include "common/simt/random/random_kernel.h"
-#include "common/simt/random/random_prelude.h"
-#include "common/simt/random/random_text.h"
 
 struct options {
     uint64_t seed, count, per_file;

@@ -1,11 +1,10 @@
 #include "common/simt/random/random_expression.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-
-#include "common/simt/random/random_templates.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 random_types random_type_set(char letter) {
     const char *at = letter != '\0' ? strchr(RANDOM_TYPES, letter) : NULL;
@@ -202,4 +201,42 @@ void random_fill(struct random_writer *writer, const char *template, unsigned de
         fill_part(writer, part[1], depth);
         template = part + 2;
     }
+}
+
+/* Room for `more` bytes and a NUL. */
+static bool reserve(struct random_text *text, size_t more) {
+    if (text->failed || text->size + more < text->capacity) {
+        return !text->failed;
+    }
+    size_t capacity = 2 * (text->size + more) + 256;
+    char *data = realloc(text->data, capacity);
+    if (data == NULL) {
+        text->failed = true;
+        return false;
+    }
+    text->data = data;
+    text->capacity = capacity;
+    return true;
+}
+
+void random_text_add(struct random_text *text, const char *bytes, size_t size) {
+    if (reserve(text, size)) {
+        memcpy(text->data + text->size, bytes, size);
+        text->size += size;
+        text->data[text->size] = '\0';
+    }
+}
+
+void random_text_print(struct random_text *text, const char *format, ...) {
+    char line[1024];
+    va_list arguments;
+
+    va_start(arguments, format);
+    int length = vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    if (length < 0 || (size_t)length >= sizeof line) {
+        text->failed = true;
+        return;
+    }
+    random_text_add(text, line, (size_t)length);
 }

@@ -1,6 +1,6 @@
 /**
  * @file random_expression.h
- * @brief Random expressions of CUDA C, from templates.
+ * @brief Random expressions and statements of CUDA C, from templates.
  *
  * A template is text in which `$` and one character stand for a part still to be chosen:
  *
@@ -21,11 +21,25 @@
 #include <stdint.h>
 
 #include "common/base/rng.h"
-#include "common/simt/random/random_text.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+/** Elements of an array. */
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Text that grows while it is written. */
+
+/** Zero-initialise before use; free(data) after it. */
+struct random_text {
+    char *data; /**< NUL-terminated; NULL while empty */
+    size_t size, capacity;
+    bool failed; /**< out of memory: later text is lost */
+};
+
+/** Appends @p size bytes. */
+void random_text_add(struct random_text *text, const char *bytes, size_t size);
+
+/** Appends as printf does. */
+void random_text_print(struct random_text *text, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /** Letters of the types that a variable can have, in the order of their bits in a set. */
 #define RANDOM_TYPES "aAhHiIlLfdxy"
@@ -77,8 +91,56 @@ void random_fill(struct random_writer *writer, const char *template, unsigned de
 /** @return true when all types that the template names are in use. */
 bool random_fits(const struct random_writer *writer, const char *template);
 
-#ifdef __cplusplus
-}
-#endif
+/* Random statements: where a kernel is decides what may stand there. */
+
+/** What statements at one place may do. The mask of lanes is the writer's. */
+struct random_place {
+    bool whole_block;   /**< all threads of the block come here: barriers are allowed */
+    bool whole_warp;    /**< all 32 lanes are in the mask */
+    bool in_loop;       /**< break and continue lead out of a loop whose lanes may part */
+    bool in_kernel;     /**< not in a device function: out and its atomics can be reached */
+    char returns;       /**< type that `return` needs; 0: no early return */
+    unsigned depth;     /**< of blocks around the statement */
+    unsigned functions; /**< device functions that can be called */
+};
+
+/** What a place in the kernel's own body is. */
+struct random_place random_place_kernel(unsigned functions);
+
+/** Writes about @p count statements. @p next numbers names, so that all differ. */
+void random_statements(struct random_writer *writer, struct random_place place, unsigned count,
+                       unsigned *next);
+
+/** Starts a line at the place's depth. */
+void random_indent(struct random_writer *writer, const struct random_place *place);
+
+/** A device function of a kernel: `static T f_SEED_N(P, P, P, const u32 *in, u32 *cells)`. */
+enum { RANDOM_PARAMETERS = 3 };
+struct random_signature {
+    char result;
+    char parameters[RANDOM_PARAMETERS];
+};
+
+/** @return signature @p number of a kernel: types among @p types, depends on the seed only. */
+struct random_signature random_signature_of(uint64_t seed, unsigned number, random_types types);
+
+/* What random expressions are made of; the notation is above. */
+
+struct random_template {
+    char type;        /**< of the result */
+    const char *text; /**< its value has exactly that type */
+};
+
+/** Expressions without side effects, that any lane may evaluate at any time. */
+extern const struct random_template random_templates[];
+extern const size_t random_template_count;
+
+/** Expressions that the lanes of $M evaluate together. */
+extern const struct random_template random_warp_templates[];
+extern const size_t random_warp_template_count;
+
+/** The same for complete warps only. */
+extern const struct random_template random_full_warp_templates[];
+extern const size_t random_full_warp_template_count;
 
 #endif

@@ -28,10 +28,6 @@
 
 #include "common/base/status.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum {
     RANDOM_BLOCKS = 2,
     RANDOM_THREADS = 64, /**< a block */
@@ -76,8 +72,17 @@ uint64_t random_kernel_hash(const uint64_t *words, size_t count);
 /** @return 64-bit FNV-1a hash of @p size bytes. */
 uint64_t random_kernel_text_hash(const char *text, size_t size);
 
-#ifdef __cplusplus
-}
-#endif
+/* The approximate functions that random kernels call. */
+
+extern const struct random_approximate random_approximates[];
+extern const size_t random_approximate_count;
+
+/* CUDA C text that every file of random kernels begins with. */
+
+/** Types, folds of floats, and instructions that CUDA C has no intrinsic for. */
+extern const char *const random_prelude;
+
+/** What kernels with half and bfloat16 values need beside it. */
+extern const char *const random_prelude_half;
 
 #endif

@@ -1,4 +1,4 @@
-#include "common/simt/random/random_prelude.h"
+#include "common/simt/random/random_kernel.h"
 
 const char *const random_prelude =
     "typedef signed char s8;\n"

@@ -1,12 +1,8 @@
-#include "common/simt/random/random_statement.h"
+#include "common/simt/random/random_expression.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "common/simt/random/random_templates.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 struct random_place random_place_kernel(unsigned functions) {
     return (struct random_place){

@@ -1,6 +1,4 @@
-#include "common/simt/random/random_templates.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#include "common/simt/random/random_expression.h"
 
 /*
  * No template has undefined behaviour for any operands: sums are unsigned,

@@ -7,8 +7,7 @@
 
 #include "common/base/file.h"
 #include "common/simt/core/launch/launch_testing.h"
-#include "common/simt/ptx/testing/tally.h"
-#include "common/simt/random/random_approximate.h"
+#include "common/simt/ptx/testing/check.h"
 #include "common/simt/random/random_kernel.h"
 #include "common/testing/testing.h"
 
@@ -192,13 +191,11 @@ static const uint64_t *launch(struct launch_testing *t, uint64_t seed, int host_
     random_kernel_input(in);
     const uint64_t parameters[] = {launch_testing_upload(t, zeros, sizeof zeros),
                                    launch_testing_upload(t, in, sizeof in)};
-    const struct testing_launch sizes = {.kernel = name,
-                                         .grid = {RANDOM_BLOCKS},
-                                         .threads = {RANDOM_THREADS},
-                                         .parameters = parameters,
-                                         .host_threads = host_threads,
-                                         .limit = 20000000};
-    return launch_testing_run_clean(t, &sizes) ? launch_testing_result(t, parameters[0]) : NULL;
+    return launch_testing_run_clean(t, LAUNCH(.kernel = name, .grid = {RANDOM_BLOCKS},
+                                              .threads = {RANDOM_THREADS}, .parameters = parameters,
+                                              .host_threads = host_threads, .limit = 20000000))
+               ? launch_testing_result(t, parameters[0])
+               : NULL;
 }
 
 static unsigned excepted_checkpoints(uint64_t seed, const char **reason) {

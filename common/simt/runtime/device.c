@@ -9,8 +9,8 @@
 
 #include <cuda_runtime_api.h>
 
-#include "common/simt/runtime/graph/capture.h"
-#include "common/simt/runtime/kernel/occupancy.h"
+#include "common/simt/runtime/graph/graph.h"
+#include "common/simt/runtime/kernel/modules.h"
 #include "common/simt/runtime/state.h"
 
 enum { VERSION = 13000, WARP = 32, MOST_THREADS = 1024, PCI_BUS = 1 };
@@ -184,10 +184,7 @@ static cudaError_t get_attribute(const struct runtime *runtime, int *value,
     if (value == NULL) {
         return cudaErrorInvalidValue;
     }
-    cudaError_t error = get_properties(runtime, &properties, device);
-    if (error != cudaSuccess) {
-        return error;
-    }
+    CUDA_TRY(get_properties(runtime, &properties, device));
     switch ((int)attribute) {
 #define PROPERTY_CASE(name, field) \
     case name:                     \

@@ -17,10 +17,6 @@
 #include "common/simt/memory/run.h"
 #include "common/simt/runtime/gpu/gpu.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum simt_report_format { SIMT_REPORT_NONE, SIMT_REPORT_TEXT, SIMT_REPORT_JSON };
 
 struct simt_settings {
@@ -33,9 +29,5 @@ struct simt_settings {
 
 /** @return STATUS_OK, or STATUS_INVALID_ARGUMENT with a line that names the variable. */
 MUST_CHECK enum status simt_settings_read(struct simt_settings *settings, struct error *error);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

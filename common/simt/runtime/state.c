@@ -8,7 +8,6 @@
 #include "common/simt/memory/space/host_fault.h"
 #include "common/simt/runtime/kernel/modules.h"
 #include "common/simt/runtime/memory/host_memory.h"
-#include "common/simt/runtime/memory/leaks.h"
 #include "common/simt/runtime/stream/stream.h"
 
 static struct runtime *the_runtime(void) {

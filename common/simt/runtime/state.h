@@ -19,7 +19,6 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include <cuda_runtime_api.h>
 
@@ -95,6 +94,15 @@ void runtime_give_up(const char *line) __attribute__((noreturn));
 
 /** @return the CUDA error that a status of the core is reported as. */
 cudaError_t runtime_error_of(enum status status);
+
+/** Returns from the function with the error of a call that fails. */
+#define CUDA_TRY(call)               \
+    do {                             \
+        cudaError_t error_ = (call); \
+        if (error_ != cudaSuccess) { \
+            return error_;           \
+        }                            \
+    } while (0)
 
 /** Body of an API function that works on the device: `call` runs unless an error is sticky. */
 #define DEVICE_CALL(runtime, call)             \

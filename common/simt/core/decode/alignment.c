@@ -1,4 +1,4 @@
-#include "common/simt/core/decode/alignment.h"
+#include "common/simt/core/decode/decode_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

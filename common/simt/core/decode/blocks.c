@@ -1,4 +1,4 @@
-#include "common/simt/core/decode/blocks.h"
+#include "common/simt/core/decode/decode_internal.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,10 +1,8 @@
 /* Every kernel of the corpus, for every architecture, is decoded: what simt does not run is listed
  * here by name. And calls through pointers, which the decoder resolves for a whole kernel. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "common/base/file.h"
 #include "common/simt/core/launch/launch_testing.h"
 #include "common/testing/testing.h"
 
@@ -46,37 +44,19 @@ static void check_kernel(struct simt_module *module, const char *kernel, unsigne
 /* @return kernels that were looked at */
 static int check_file(const char *name, unsigned architecture) {
     char path[256];
-    char *text;
-    size_t size;
-    struct error error = {0};
-    struct ptx_module *ptx;
-    struct simt_memory *memory;
-    struct simt_module *module;
-    snprintf(path, sizeof path, "%s/%s_%u.ptx", CORPUS, name, architecture);
-    enum status status = file_read(path, (size_t)1 << 26, &text, &size, &error);
-    if (status == STATUS_OK) {
-        status = ptx_parse(&ptx, text, size, &error);
-        free(text);
-    }
-    if (status != STATUS_OK || simt_memory_create(&memory, (size_t)1 << 28) != STATUS_OK) {
-        TEST_FAIL("%s: %s", path, error_text(&error, status));
-        return 0;
-    }
+    struct launch_testing t;
     int kernels = 0;
-    status = simt_module_load(&module, ptx, memory, &error);
-    if (status != STATUS_OK) {
-        TEST_FAIL("%s: %s", path, error_text(&error, status));
-        simt_memory_free(memory);
-        return 0;
+    snprintf(path, sizeof path, "%s/%s_%u.ptx", CORPUS, name, architecture);
+    if (!launch_testing_open(&t, path)) {
+        TEST_FAIL("%s", path);
     }
-    for (size_t n = 0; n < ptx->function_count; n++) {
-        if (ptx->functions[n].entry) {
-            check_kernel(module, ptx->functions[n].name, architecture);
+    for (size_t n = 0; t.module != NULL && n < t.ptx->function_count; n++) {
+        if (t.ptx->functions[n].entry) {
+            check_kernel(t.module, t.ptx->functions[n].name, architecture);
             kernels++;
         }
     }
-    simt_module_unload(module);
-    simt_memory_free(memory);
+    launch_testing_close(&t);
     return kernels;
 }
 
@@ -90,42 +70,31 @@ C_TEST(corpus_decode, all_kernels_for_all_architectures) {
     }
 }
 
-C_TEST(corpus_decode, lanes_that_call_different_functions) {
-    struct launch_testing t;
-    ASSERT_TRUE(launch_testing_open(&t, POINTERS_PTX));
-    uint64_t out = launch_testing_upload(&t, NULL, 64 * sizeof(int));
-    struct testing_launch launch = {
-        .kernel = "through_a_table", .threads = {64}, .parameters = &out};
-    if (launch_testing_run_clean(&t, &launch)) {
-        const int *got = launch_testing_result(&t, out);
+LAUNCH_TEST(corpus_decode, lanes_that_call_different_functions, POINTERS_PTX) {
+    uint64_t out = launch_testing_upload(t, NULL, 64 * sizeof(int));
+    if (launch_testing_block_clean(t, "through_a_table", 64, &out)) {
+        const int *got = launch_testing_result(t, out);
         for (int i = 0; i < 64; i++) {
             EXPECT_INT_EQ(i % 3 == 0 ? i + 5 : i % 3 == 1 ? i - 5 : i * 5, got[i]);
         }
     }
-    launch.kernel = "of_objects";
-    if (launch_testing_run_clean(&t, &launch)) {
-        const int *got = launch_testing_result(&t, out);
+    if (launch_testing_block_clean(t, "of_objects", 64, &out)) {
+        const int *got = launch_testing_result(t, out);
         for (int i = 0; i < 64; i++) {
             EXPECT_INT_EQ(i % 2 == 0 ? i * i : i + 1, got[i]);
         }
     }
-    launch_testing_close(&t);
 }
 
-C_TEST(corpus_decode, a_pointer_to_no_function) {
-    struct launch_testing t;
+LAUNCH_TEST(corpus_decode, a_pointer_to_no_function, POINTERS_PTX) {
     const uint64_t values[2] = {0, 12345};
-    ASSERT_TRUE(launch_testing_open(&t, POINTERS_PTX));
     for (int n = 0; n < 2; n++) {
         const struct {
             uint64_t pointer, out;
-        } parameters = {launch_testing_upload(&t, &values[n], sizeof values[n]),
-                        launch_testing_upload(&t, NULL, sizeof(int))};
-        const struct testing_launch launch = {
-            .kernel = "through_a_value", .threads = {1}, .parameters = &parameters};
-        EXPECT_TRUE(!launch_testing_run(&t, &launch));
-        EXPECT_INT_EQ(SIMT_FAULT_OUT_OF_BOUNDS, t.fault.kind);
-        EXPECT_TRUE(strstr(t.fault.text, "where there is none") != NULL);
+        } parameters = {launch_testing_upload(t, &values[n], sizeof values[n]),
+                        launch_testing_upload(t, NULL, sizeof(int))};
+        EXPECT_TRUE(!launch_testing_block(t, "through_a_value", 1, &parameters));
+        EXPECT_INT_EQ(SIMT_FAULT_OUT_OF_BOUNDS, t->fault.kind);
+        EXPECT_TRUE(strstr(t->fault.text, "where there is none") != NULL);
     }
-    launch_testing_close(&t);
 }

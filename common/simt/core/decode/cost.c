@@ -1,4 +1,4 @@
-#include "common/simt/core/decode/cost.h"
+#include "common/simt/core/decode/decode_internal.h"
 
 #include <string.h>
 

@@ -1,12 +1,8 @@
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/checked.h"
-#include "common/simt/core/decode/cost.h"
 #include "common/simt/core/decode/decode_internal.h"
-#include "common/simt/core/decode/registers.h"
-#include "common/simt/core/decode/uses.h"
 
 enum { MAX_FRAME_BYTES = 1 << 24 };
 
@@ -146,13 +142,9 @@ static bool decode_by_family(const struct decoder *d, const struct ptx_instructi
 
 /* Loads that L1 does not answer. */
 static bool bypasses_l1(const struct ptx_instruction *in) {
-    static const char *const modifiers[] = {"cg", "cv", "volatile", "relaxed", "acquire", "mmio"};
-    for (size_t n = 0; n < sizeof modifiers / sizeof *modifiers; n++) {
-        if (ptx_has_modifier(in, modifiers[n])) {
-            return true;
-        }
-    }
-    return false;
+    static const char *const modifiers[] = {"cg",      "cv",   "volatile", "relaxed",
+                                            "acquire", "mmio", NULL};
+    return ptx_has_any_modifier(in, modifiers);
 }
 
 static enum status decode_one(struct decoder *d, const struct ptx_instruction *in,
@@ -177,29 +169,23 @@ static enum status decode_one(struct decoder *d, const struct ptx_instruction *i
 
 /* Addresses depend on who asks first, lines on who prints first. */
 static bool calls_system(const struct ptx_instruction *in) {
-    static const char *const names[] = {"malloc", "free", "vprintf"};
+    static const char *const names[] = {"malloc", "free", "vprintf", NULL};
+    bool calls = false;
     for (size_t n = 0; n < in->operand_count; n++) {
         const struct ptx_operand *operand = &in->operands[n];
-        for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
-            if (operand->kind == PTX_OPERAND_SYMBOL && strcmp(operand->symbol, names[k]) == 0) {
-                return true;
-            }
-        }
+        calls =
+            calls || (operand->kind == PTX_OPERAND_SYMBOL && ptx_is_one_of(operand->symbol, names));
     }
-    return false;
+    return calls;
 }
 
 /* Blocks may communicate through this access, and no check watches it: how often a block spins on
  * another block's flag depends on when that block runs. */
 static bool communicates(const struct ptx_instruction *in) {
-    static const char *const orders[] = {"volatile", "acquire", "relaxed", "release"};
+    static const char *const orders[] = {"volatile", "acquire", "relaxed", "release", NULL};
     bool moves = strcmp(in->base, "ld") == 0 || strcmp(in->base, "st") == 0;
-    for (size_t n = 0; n < sizeof orders / sizeof *orders && moves; n++) {
-        if (ptx_has_modifier(in, orders[n])) {
-            return !ptx_has_modifier(in, "shared") && !ptx_has_modifier(in, "local");
-        }
-    }
-    return false;
+    return moves && ptx_has_any_modifier(in, orders) && !ptx_has_modifier(in, "shared") &&
+           !ptx_has_modifier(in, "local");
 }
 
 /* atom returns the old value, and float sums round: both depend on the order of blocks. */

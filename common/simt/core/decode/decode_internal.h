@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/status.h"
 #include "common/simt/core/code.h"
 
 /** A shared or local variable of the function, with its offset in its space. */
@@ -60,11 +61,102 @@ MUST_CHECK enum status decode_frame_parameter(struct decoder *decoder,
                                               const struct ptx_instruction *in,
                                               struct simt_instruction *out, bool *known);
 
+/** @return the function's own parameter of that name, or NULL. */
+const struct simt_parameter *decode_find_parameter(const struct decoder *decoder, const char *name);
+
 /** Finds the offset of a shared or local variable in its space. @return false: there is none */
 bool decode_variable_offset(const struct decoder *decoder, const char *symbol, uint64_t *offset);
 
 /** Sets the origins of all instructions that have been decoded. @return STATUS_OK or
  *  STATUS_OUT_OF_MEMORY */
 MUST_CHECK enum status decode_origins(struct decoder *decoder, const struct ptx_module *module);
+
+/* Basic blocks of a decoded function, and where control goes from each. */
+
+/** Blocks in the order of the text. Successors of block b: edges[edge_start[b] ..
+ * edge_start[b+1]-1].
+ */
+struct simt_blocks {
+    size_t count;
+    uint32_t *first;      /**< (count + 1): instructions of block b are first[b] .. first[b+1]-1 */
+    uint32_t *edge_start; /**< (count + 1) */
+    uint32_t *edges;
+    uint32_t *of; /**< (instructions): number of the block */
+};
+
+/**
+ * @brief Finds the blocks; sets code->leader.
+ * @return STATUS_OK or STATUS_OUT_OF_MEMORY; simt_blocks_free() in both cases
+ */
+MUST_CHECK enum status simt_blocks_find(struct simt_blocks *blocks, const struct simt_code *code);
+
+void simt_blocks_free(struct simt_blocks *blocks);
+
+/* What is known of the alignment of registers before a kernel runs. */
+
+/** Of each row of a frame. */
+struct simt_alignment {
+    uint8_t *zeros;         /**< (row_bytes / SIMT_ROW32): low bits that are always 0, at most 12 */
+    const uint64_t **value; /**< (the same): of a constant; NULL: not one */
+};
+
+/**
+ * @brief Follows constants, addresses of variables, sums, products and shifts through a function.
+ *
+ * Looks at no order: a register has the alignment that all its definitions share.
+ *
+ * @return STATUS_OK or STATUS_OUT_OF_MEMORY
+ */
+MUST_CHECK enum status simt_alignment_find(struct simt_alignment *alignment,
+                                           const struct simt_code *code);
+
+void simt_alignment_free(struct simt_alignment *alignment);
+
+/** @return low bits of the row at @p offset that are always 0. */
+static inline uint32_t simt_alignment_zeros(const struct simt_alignment *a, uint32_t offset) {
+    return a->zeros[offset / SIMT_ROW32];
+}
+
+/** @return true and the constant that the row at @p offset holds. */
+static inline bool simt_alignment_constant(const struct simt_alignment *a, uint32_t offset,
+                                           uint64_t *value) {
+    const uint64_t *constant = a->value[offset / SIMT_ROW32];
+    if (constant != NULL) {
+        *value = *constant;
+    }
+    return constant != NULL;
+}
+
+/*
+ * What a PTX instruction becomes on the GPU: how many machine instructions, how long
+ * until its result is there.
+ *
+ * PTX is not machine code: a move between registers vanishes, a division
+ * becomes twenty instructions. The numbers are round figures seen in the
+ * machine code that ptxas of nvcc 13 makes for sm_90.
+ */
+
+/** Sets `machine` and `latency` of every instruction; after simt_join_accesses(). */
+void simt_set_costs(struct simt_code *code);
+
+/*
+ * How many 32-bit registers ptxas would give a thread, judged from the PTX alone.
+ *
+ * PTX has as many registers as it likes. What a thread needs at once is found
+ * by liveness over the basic blocks (64-bit registers count twice, predicates
+ * not). ptxas adds a few, and moves loads up, away from their first use, which
+ * keeps more values alive; but not so far that fewer warps would fit.
+ */
+
+/** Sets code->estimated_registers, for all functions but its own callees.
+ *  @return STATUS_OK or STATUS_OUT_OF_MEMORY */
+MUST_CHECK enum status simt_estimate_registers(struct simt_code *code);
+
+/* Finds which PTX registers every instruction reads and writes: simt_code.uses. */
+
+/** Sets code->uses. @return STATUS_OK or STATUS_OUT_OF_MEMORY */
+MUST_CHECK enum status simt_uses_find(struct simt_code *code);
+
+void simt_uses_free(struct simt_code *code);
 
 #endif

@@ -7,15 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_one_of(const char *base, const char *const *names) {
-    for (; *names != NULL; names++) {
-        if (strcmp(base, *names) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 bool decode_has_destination(const struct ptx_instruction *i) {
     static const char *const without[] = {"st",
                                           "red",
@@ -47,12 +38,12 @@ bool decode_has_destination(const struct ptx_instruction *i) {
         return ptx_has_modifier(i, "red");
     }
     if (strcmp(i->base, "mbarrier") == 0 && i->modifier_count > 0) {
-        return is_one_of(i->modifiers[0], with_state);
+        return ptx_is_one_of(i->modifiers[0], with_state);
     }
     if (strcmp(i->base, "wmma") == 0) {
         return !ptx_has_modifier(i, "store");
     }
-    return !is_one_of(i->base, without);
+    return !ptx_is_one_of(i->base, without);
 }
 
 static enum ptx_type last_type(const struct ptx_instruction *i) {
@@ -264,15 +255,6 @@ static uint64_t immediate_bits(const struct ptx_operand *operand, bool wide) {
     return operand->bits;
 }
 
-static bool is_frame_parameter(const struct decoder *d, const char *symbol) {
-    for (size_t n = 0; n < d->code->parameter_count; n++) {
-        if (strcmp(d->code->parameters[n].name, symbol) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* The row of an address's base; the byte offset goes to the instruction. */
 static enum status address_row(struct decoder *d, const struct ptx_operand *operand,
                                struct simt_instruction *out, uint32_t *row) {
@@ -281,7 +263,7 @@ static enum status address_row(struct decoder *d, const struct ptx_operand *oper
         *row = d->register_rows[operand->index];
         return STATUS_OK;
     }
-    if (operand->symbol != NULL && !is_frame_parameter(d, operand->symbol)) {
+    if (operand->symbol != NULL && decode_find_parameter(d, operand->symbol) == NULL) {
         return symbol_row(d, operand->symbol, 0, true, row);
     }
     return decode_constant(d, true, 0, row); /* a parameter in the frame needs no address */
@@ -324,10 +306,7 @@ static enum status add_sources(struct decoder *d, const struct ptx_operand *oper
         return add_source(d, operand, wide, out);
     }
     for (size_t n = 0; n < operand->element_count; n++) {
-        enum status status = add_source(d, &operand->elements[n], wide, out);
-        if (status != STATUS_OK) {
-            return status;
-        }
+        TRY(add_source(d, &operand->elements[n], wide, out));
     }
     return STATUS_OK;
 }
@@ -368,10 +347,7 @@ static enum status add_destinations(struct decoder *d, const struct ptx_operand 
     for (size_t n = 0; n < operand->element_count; n++) {
         bool nothing = operand->kind == PTX_OPERAND_PAIR && n > 0 &&
                        operand->elements[n].kind == PTX_OPERAND_DISCARD;
-        enum status status = nothing ? STATUS_OK : add_destination(d, &operand->elements[n], out);
-        if (status != STATUS_OK) {
-            return status;
-        }
+        TRY(nothing ? STATUS_OK : add_destination(d, &operand->elements[n], out));
     }
     return STATUS_OK;
 }

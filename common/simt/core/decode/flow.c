@@ -12,7 +12,7 @@ static enum status target_of(const struct ptx_operand *operand, struct simt_inst
     return STATUS_OK;
 }
 
-static const struct simt_parameter *find_parameter(const struct decoder *d, const char *name) {
+const struct simt_parameter *decode_find_parameter(const struct decoder *d, const char *name) {
     for (size_t n = 0; n < d->code->parameter_count; n++) {
         if (strcmp(d->code->parameters[n].name, name) == 0) {
             return &d->code->parameters[n];
@@ -31,7 +31,8 @@ static enum status list_parameters(const struct decoder *d, const struct ptx_ope
     }
     for (size_t n = 0; n < list->element_count; n++) {
         const char *name = list->elements[n].symbol;
-        const struct simt_parameter *parameter = name != NULL ? find_parameter(d, name) : NULL;
+        const struct simt_parameter *parameter =
+            name != NULL ? decode_find_parameter(d, name) : NULL;
         if (parameter == NULL) {
             return STATUS_UNSUPPORTED;
         }
@@ -213,15 +214,12 @@ enum status decode_frame_parameter(struct decoder *d, const struct ptx_instructi
     }
     const struct ptx_operand *address = &in->operands[load ? 1 : 0];
     const struct simt_parameter *parameter =
-        address->symbol != NULL ? find_parameter(d, address->symbol) : NULL;
+        address->symbol != NULL ? decode_find_parameter(d, address->symbol) : NULL;
     if (parameter == NULL) {
         return STATUS_OK;
     }
     *known = true;
-    enum status status = decode_operands(d, in, out);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(decode_operands(d, in, out));
     enum ptx_type type = ptx_modifier_type(in, 0);
     size_t bytes = ptx_type_size(type);
     size_t count = load ? out->dst_count : out->src_count - 1u;

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/simt/core/decode/alignment.h"
+#include "common/simt/core/decode/decode_internal.h"
 #include "common/simt/memory/access/request.h"
 
 enum { CHUNK = 16, WORD = 4, WORDS = CHUNK / WORD, CHUNK_ZEROS = 4, HALF_ZEROS = 3 };

@@ -18,43 +18,26 @@ static const struct {
     {"halves", 4, 4, 1},
 };
 
-/* Bounds only: what the kernels compute means nothing, and some read what nothing has written. */
-static bool run(struct launch_testing *t, const char *kernel, const void *parameters) {
-    const struct simt_launch launch = {
-        .module = t->module,
-        .kernel = kernel,
-        .grid = {1, 1, 1},
-        .threads = {32, 1, 1},
-        .dynamic_shared_bytes = 256,
-        .parameters = parameters,
-        .check = SIMT_CHECK_BOUNDS,
-        .host_threads = 1,
-    };
-    struct error error = {0};
-    EXPECT_OK(simt_launch_run(&launch, &t->counters, &t->fault, &error));
-    return t->fault.kind == SIMT_FAULT_NONE;
-}
-
-C_TEST(join, counts_what_the_assembler_joins) {
-    struct launch_testing t;
-    ASSERT_TRUE(launch_testing_open(&t, JOINED_PTX));
+LAUNCH_TEST(join, counts_what_the_assembler_joins, JOINED_PTX) {
     struct {
         uint64_t out;
         int32_t n, m;
-    } parameters = {launch_testing_upload(&t, NULL, sizeof(float[32])), 2, 5};
+    } parameters = {launch_testing_upload(t, NULL, sizeof(float[32])), 2, 5};
     for (size_t n = 0; n < sizeof rows / sizeof *rows; n++) {
-        if (!run(&t, rows[n].kernel, &parameters)) {
-            TEST_FAIL("%s: %s", rows[n].kernel, t.fault.text);
+        /* Bounds only: what the kernels compute means nothing, and some read what nothing has
+         * written. */
+        if (!launch_testing_run(t, LAUNCH(.kernel = rows[n].kernel, .threads = {32}, .shared = 256,
+                                          .parameters = &parameters, .bounds_only = true))) {
+            TEST_FAIL("%s: %s", rows[n].kernel, t->fault.text);
         }
-        if (rows[n].loads != t.counters.shared_load_requests ||
-            rows[n].load_wavefronts != t.counters.shared_load_wavefronts ||
-            rows[n].stores != t.counters.shared_store_requests) {
+        if (rows[n].loads != t->counters.shared_load_requests ||
+            rows[n].load_wavefronts != t->counters.shared_load_wavefronts ||
+            rows[n].stores != t->counters.shared_store_requests) {
             TEST_FAIL("%s: %llu loads in %llu wavefronts, %llu stores; expected %u, %u, %u",
-                      rows[n].kernel, (unsigned long long)t.counters.shared_load_requests,
-                      (unsigned long long)t.counters.shared_load_wavefronts,
-                      (unsigned long long)t.counters.shared_store_requests, rows[n].loads,
+                      rows[n].kernel, (unsigned long long)t->counters.shared_load_requests,
+                      (unsigned long long)t->counters.shared_load_wavefronts,
+                      (unsigned long long)t->counters.shared_store_requests, rows[n].loads,
                       rows[n].load_wavefronts, rows[n].stores);
         }
     }
-    launch_testing_close(&t);
 }

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/simt/core/decode/blocks.h"
+#include "common/simt/core/decode/decode_internal.h"
 
 struct graph {
     struct simt_blocks blocks;

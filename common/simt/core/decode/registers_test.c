@@ -1,5 +1,4 @@
 /* Registers a thread, judged from PTX: what is known to be alive at once, and what limits it. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/simt/core/launch/launch_testing.h"
@@ -8,32 +7,19 @@
 /* @return the estimate for the only kernel, "k", of a body; 0: it was refused */
 static uint32_t registers_of(const char *bounds, const char *body) {
     char text[8192];
-    struct error error = {0};
-    struct ptx_module *ptx;
-    struct simt_memory *memory;
-    struct simt_module *module;
+    struct launch_testing t;
     struct simt_kernel_info info = {0};
+    struct error error = {0};
     snprintf(text, sizeof text,
              ".version 8.0\n.target sm_75\n.address_size 64\n"
              ".visible .entry k(.param .u64 p, .param .u32 n) %s {\n"
              ".reg .pred %%p<8>;\n.reg .b32 %%r<64>;\n.reg .f64 %%d<16>;\n.reg .b64 %%a<8>;\n"
              "ld.param.u64 %%a0, [p];\nld.param.u32 %%r0, [n];\n%s\n}\n",
              bounds, body);
-    if (simt_memory_create(&memory, (size_t)1 << 24) != STATUS_OK) {
-        return 0;
+    if (launch_testing_open_text(&t, text)) {
+        EXPECT_OK(simt_kernel_info(t.module, "k", &info, &error));
     }
-    enum status status = ptx_parse(&ptx, text, strlen(text), &error);
-    if (status == STATUS_OK) {
-        status = simt_module_load(&module, ptx, memory, &error);
-    }
-    if (status == STATUS_OK) {
-        status = simt_kernel_info(module, "k", &info, &error);
-        simt_module_unload(module);
-    }
-    if (status != STATUS_OK) {
-        TEST_FAIL("%s", error_text(&error, status));
-    }
-    simt_memory_free(memory);
+    launch_testing_close(&t);
     return info.registers;
 }
 

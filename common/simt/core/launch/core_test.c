@@ -1,9 +1,7 @@
 /* Whole kernels through parser, decoder, scheduler and memory, against the CPU. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/base/rng.h"
 #include "common/simt/core/launch/launch_testing.h"
@@ -11,28 +9,22 @@
 
 enum { LIMIT = 20000000, HOST_THREADS = 2 };
 
-static struct testing_launch launch_of(const char *kernel, uint32_t grid, uint32_t threads,
-                                       const void *parameters) {
-    return (struct testing_launch){.kernel = kernel,
-                                   .grid = {grid},
-                                   .threads = {threads},
-                                   .parameters = parameters,
-                                   .host_threads = HOST_THREADS,
-                                   .limit = LIMIT};
-}
+/* What most kernels here are launched with. */
+#define ON_HOST_THREADS .host_threads = HOST_THREADS, .limit = LIMIT
 
 /* Runs a kernel on `grid` blocks. @return true when no fault was found */
 static bool run(struct launch_testing *t, const char *kernel, uint32_t grid, uint32_t threads,
                 const void *parameters) {
-    const struct testing_launch launch = launch_of(kernel, grid, threads, parameters);
-    return launch_testing_run(t, &launch);
+    return launch_testing_run(t, LAUNCH(.kernel = kernel, .grid = {grid}, .threads = {threads},
+                                        .parameters = parameters, ON_HOST_THREADS));
 }
 
 /* As run(), and a fault fails the test. */
 static bool run_clean(struct launch_testing *t, const char *kernel, uint32_t grid, uint32_t threads,
                       const void *parameters) {
-    const struct testing_launch launch = launch_of(kernel, grid, threads, parameters);
-    return launch_testing_run_clean(t, &launch);
+    return launch_testing_run_clean(t,
+                                    LAUNCH(.kernel = kernel, .grid = {grid}, .threads = {threads},
+                                           .parameters = parameters, ON_HOST_THREADS));
 }
 
 LAUNCH_TEST(core, saxpy_with_a_partial_last_warp, CORE_PTX) {
@@ -100,12 +92,9 @@ C_TEST(core, sgemm_with_tiles_for_any_number_of_host_threads) {
         } parameters = {launch_testing_upload(&t, NULL, sizeof A),
                         launch_testing_upload(&t, A, sizeof A),
                         launch_testing_upload(&t, B, sizeof B), N};
-        const struct testing_launch launch = {.kernel = "sgemm_tile",
-                                              .grid = {3, 3},
-                                              .threads = {16, 16},
-                                              .parameters = &parameters,
-                                              .host_threads = threads};
-        EXPECT_TRUE(launch_testing_run(&t, &launch));
+        EXPECT_TRUE(launch_testing_run(&t, LAUNCH(.kernel = "sgemm_tile", .grid = {3, 3},
+                                                  .threads = {16, 16}, .parameters = &parameters,
+                                                  .host_threads = threads)));
         const float *got = launch_testing_result(&t, parameters.C);
         for (int i = 0; i < N * N && threads == 1; i++) {
             double want = 0.0;
@@ -261,31 +250,14 @@ LAUNCH_TEST(core, votes_of_a_whole_and_of_a_split_warp, CORE_PTX) {
     }
 }
 
-/* What the kernel prints while stdout goes to a file. */
-static void capture(struct launch_testing *t, uint64_t x, char *text, size_t size) {
-    char path[512];
-    test_temporary_path("says.txt", path, sizeof path);
-    fflush(stdout);
-    int saved = dup(1);
-    FILE *file = freopen(path, "w", stdout);
-    EXPECT_TRUE(file != NULL);
-    bool clean = run(t, "says", 2, 32, &x);
-    fflush(stdout);
-    dup2(saved, 1);
-    close(saved);
-    EXPECT_TRUE(clean);
-    FILE *back = fopen(path, "r");
-    size_t used = back != NULL ? fread(text, 1, size - 1, back) : 0;
-    text[used] = '\0';
-    if (back != NULL) {
-        fclose(back);
-    }
-}
-
 LAUNCH_TEST(core, printf_of_a_kernel, CORE_PTX) {
     const float x = 2.345f;
     char text[512];
-    capture(t, launch_testing_upload(t, &x, sizeof x), text, sizeof text);
+    uint64_t address = launch_testing_upload(t, &x, sizeof x);
+    launch_testing_run_printing(t,
+                                LAUNCH(.kernel = "says", .grid = {2}, .threads = {32},
+                                       .parameters = &address, ON_HOST_THREADS),
+                                text, sizeof text);
     EXPECT_STR_EQ("block 0: value  2.35 1099511627776 z%\nblock 1: value  2.35 1099511627776 z%\n",
                   text);
 }

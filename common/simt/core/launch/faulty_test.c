@@ -372,13 +372,10 @@ static struct outcome make_mistake(const struct mistake *m, int host_threads, co
         return (struct outcome){.message = NULL};
     }
     make_arguments(&t, m, &arguments);
-    const struct testing_launch launch = {.kernel = m->kernel,
-                                          .grid = {m->grid},
-                                          .threads = {m->threads[0], m->threads[1]},
-                                          .shared = m->shared,
-                                          .parameters = arguments.block.bytes,
-                                          .host_threads = host_threads};
-    launch_testing_run(&t, &launch);
+    launch_testing_run(&t,
+                       LAUNCH(.kernel = m->kernel, .grid = {m->grid},
+                              .threads = {m->threads[0], m->threads[1]}, .shared = m->shared,
+                              .parameters = arguments.block.bytes, .host_threads = host_threads));
     struct outcome outcome = {launch_testing_message(&t.fault), t.counters};
     const char *wrong = judge(m, &t.fault, outcome.message, source);
     if (wrong != NULL) {

@@ -29,12 +29,8 @@ static bool play(const char *kernel, bool zeros, int host_threads, struct outcom
         int steps;
     } parameters = {launch_testing_upload(&t, zeros ? nothing : NULL, BYTES),
                     launch_testing_upload(&t, nothing, BYTES), STEPS};
-    const struct testing_launch launch = {.kernel = kernel,
-                                          .grid = {BLOCKS},
-                                          .threads = {32},
-                                          .parameters = &parameters,
-                                          .host_threads = host_threads};
-    if (launch_testing_run(&t, &launch)) {
+    if (launch_testing_run(&t, LAUNCH(.kernel = kernel, .grid = {BLOCKS}, .threads = {32},
+                                      .parameters = &parameters, .host_threads = host_threads))) {
         memcpy(outcome->first, launch_testing_result(&t, parameters.buffer), BYTES);
         memcpy(outcome->second, launch_testing_result(&t, parameters.out), BYTES);
     }

@@ -7,8 +7,8 @@
 
 #include "common/base/checked.h"
 #include "common/simt/core/launch/module.h"
-#include "common/simt/core/schedule/block.h"
-#include "common/simt/memory/cache/l2.h"
+#include "common/simt/core/schedule/warp.h"
+#include "common/simt/memory/cache/cache.h"
 
 enum { MAX_THREADS_PER_BLOCK = 1024, MAX_SHARED_BYTES = 227 * 1024 };
 

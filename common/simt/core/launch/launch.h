@@ -15,10 +15,6 @@
 #include "common/simt/memory/space/memory.h"
 #include "common/simt/ptx/ptx.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** A module in device memory: its variables have addresses, its kernels are decoded on first use.
  */
 struct simt_module;
@@ -94,9 +90,5 @@ struct simt_launch {
 MUST_CHECK enum status simt_launch_run(const struct simt_launch *launch,
                                        struct simt_counters *counters, struct simt_fault *fault,
                                        struct error *error);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -36,11 +36,8 @@ struct loaded {
 static enum status load_matrices(struct loaded *l, uint32_t N) {
     size_t count = (size_t)N * N;
     for (int m = 0; m < 3; m++) {
-        enum status status =
-            simt_memory_alloc(l->memory, count * sizeof(float), 256, "cudaMalloc", &l->matrices[m]);
-        if (status != STATUS_OK) {
-            return status;
-        }
+        TRY(simt_memory_alloc(l->memory, count * sizeof(float), 256, "cudaMalloc",
+                              &l->matrices[m]));
         float *values = simt_memory_host(l->memory, l->matrices[m]);
         for (size_t i = 0; i < count; i++) {
             values[i] = (float)(i % 13) - 6.0f;
@@ -54,21 +51,14 @@ static enum status load(struct loaded *l, const struct subject *subject, struct 
     char *text = NULL;
     size_t size = 0;
     struct ptx_module *ptx = NULL;
-    enum status status = file_read(subject->path, (size_t)1 << 24, &text, &size, error);
-    if (status == STATUS_OK) {
-        status = ptx_parse(&ptx, text, size, error);
-    }
+    TRY(simt_memory_create(&l->memory, (size_t)1 << 30));
+    TRY(simt_global_shadow_create(&l->shadow, l->memory));
+    TRY(file_read(subject->path, (size_t)1 << 24, &text, &size, error));
+    enum status parsed = ptx_parse(&ptx, text, size, error);
     free(text);
-    if (status == STATUS_OK) {
-        status = simt_memory_create(&l->memory, (size_t)1 << 30);
-    }
-    if (status == STATUS_OK) {
-        status = simt_global_shadow_create(&l->shadow, l->memory);
-    }
-    if (status == STATUS_OK) {
-        status = simt_module_load(&l->module, ptx, l->memory, error);
-    }
-    return status == STATUS_OK ? load_matrices(l, subject->N) : status;
+    TRY(parsed);
+    TRY(simt_module_load(&l->module, ptx, l->memory, error));
+    return load_matrices(l, subject->N);
 }
 
 static void unload(struct loaded *l) {
@@ -92,7 +82,32 @@ static double core_seconds(void) {
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Fastest of three launches; prints one row. Instructions a second of a core suffer less
+/* Seconds on the clock and of cores, each of the fastest of three launches. */
+struct times {
+    double wall, core;
+};
+
+static enum status time_launches(const struct simt_launch *launch, const char *name,
+                                 struct simt_counters *counters, struct times *best,
+                                 struct error *error) {
+    *best = (struct times){1e30, 1e30};
+    for (int run = 0; run < 3; run++) {
+        struct simt_fault fault;
+        double start = bench_now(), core_start = core_seconds();
+        enum status status = simt_launch_run(launch, counters, &fault, error);
+        double seconds = bench_now() - start;
+        double core = core_seconds() - core_start;
+        best->wall = seconds < best->wall ? seconds : best->wall;
+        best->core = core < best->core ? core : best->core;
+        TRY(status);
+        if (fault.kind != SIMT_FAULT_NONE) {
+            return error_set(error, STATUS_MISMATCH, "%s: %s", name, fault.text);
+        }
+    }
+    return STATUS_OK;
+}
+
+/* Times a kernel; prints one row. Instructions a second of a core suffer less
  * from others who use the machine than those a second do. */
 static enum status measure(const struct loaded *l, const struct subject *subject,
                            enum simt_check check, int host_threads, struct error *error) {
@@ -117,27 +132,13 @@ static enum status measure(const struct loaded *l, const struct subject *subject
         .l2_bytes = (size_t)60 << 20,
         .resident_blocks = 1056,
     };
-    double best = 1e30, best_core = 1e30;
     struct simt_counters counters;
-    for (int run = 0; run < 3; run++) {
-        struct simt_fault fault;
-        double start = bench_now(), core_start = core_seconds();
-        enum status status = simt_launch_run(&launch, &counters, &fault, error);
-        double seconds = bench_now() - start;
-        double core = core_seconds() - core_start;
-        best = seconds < best ? seconds : best;
-        best_core = core < best_core ? core : best_core;
-        if (status == STATUS_OK && fault.kind != SIMT_FAULT_NONE) {
-            status = error_set(error, STATUS_MISMATCH, "%s: %s", subject->name, fault.text);
-        }
-        if (status != STATUS_OK) {
-            return status;
-        }
-    }
+    struct times best;
+    TRY(time_launches(&launch, subject->name, &counters, &best, error));
     uint64_t instructions = all_instructions(&counters);
     double millions = (double)instructions / 1e6;
     printf("%-22s %-7s %7d %12.1f %9.3f %9.1f %10.1f\n", subject->name, levels[check], host_threads,
-           millions, best, millions / best, millions / best_core);
+           millions, best.wall, millions / best.wall, millions / best.core);
     return STATUS_OK;
 }
 

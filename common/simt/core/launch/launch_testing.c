@@ -3,31 +3,47 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/base/file.h"
 #include "common/testing/testing.h"
 
+static enum status load_text(struct launch_testing *t, const char *text, size_t size,
+                             struct error *error) {
+    struct ptx_module *ptx = NULL;
+    TRY(simt_memory_create(&t->memory, (size_t)1 << 30));
+    TRY(simt_global_shadow_create(&t->shadow, t->memory));
+    TRY(ptx_parse(&ptx, text, size, error));
+    t->ptx = ptx;
+    return simt_module_load(&t->module, ptx, t->memory, error);
+}
+
 enum status launch_testing_load(struct launch_testing *t, const char *path, struct error *error) {
     char *text = NULL;
     size_t size = 0;
-    struct ptx_module *ptx = NULL;
     *t = (struct launch_testing){0};
-    TRY(simt_memory_create(&t->memory, (size_t)1 << 30));
-    TRY(simt_global_shadow_create(&t->shadow, t->memory));
     TRY(file_read(path, (size_t)1 << 24, &text, &size, error));
-    enum status parsed = ptx_parse(&ptx, text, size, error);
+    enum status status = load_text(t, text, size, error);
     free(text);
-    TRY(parsed);
-    return simt_module_load(&t->module, ptx, t->memory, error);
+    return status;
+}
+
+static bool is_loaded(enum status status, const struct error *error) {
+    if (status != STATUS_OK) {
+        TEST_FAIL("cannot load the kernels: %s", error_text(error, status));
+    }
+    return status == STATUS_OK;
 }
 
 bool launch_testing_open(struct launch_testing *t, const char *path) {
     struct error error = {0};
-    enum status status = launch_testing_load(t, path, &error);
-    if (status != STATUS_OK) {
-        TEST_FAIL("cannot load the kernels: %s", error_text(&error, status));
-    }
-    return status == STATUS_OK;
+    return is_loaded(launch_testing_load(t, path, &error), &error);
+}
+
+bool launch_testing_open_text(struct launch_testing *t, const char *text) {
+    struct error error = {0};
+    *t = (struct launch_testing){0};
+    return is_loaded(load_text(t, text, strlen(text), &error), &error);
 }
 
 void launch_testing_close(struct launch_testing *t) {
@@ -58,10 +74,11 @@ bool launch_testing_run(struct launch_testing *t, const struct testing_launch *l
         .dynamic_shared_bytes = launch->shared,
         .parameters = launch->parameters,
         .cooperative = launch->cooperative,
-        .check = SIMT_CHECK_FULL,
+        .check = launch->bounds_only ? SIMT_CHECK_BOUNDS : SIMT_CHECK_FULL,
         .global_shadow = t->shadow,
         .host_threads = launch->host_threads > 0 ? launch->host_threads : 1,
         .instruction_limit = launch->limit > 0 ? launch->limit : 1000000,
+        .sites = launch->sites,
     };
     for (int axis = 0; axis < 3; axis++) {
         l.grid[axis] = launch->grid[axis] > 0 ? launch->grid[axis] : 1;
@@ -83,6 +100,40 @@ bool launch_testing_run_clean(struct launch_testing *t, const struct testing_lau
         free(message);
     }
     return clean;
+}
+
+bool launch_testing_block(struct launch_testing *t, const char *kernel, uint32_t threads,
+                          const void *parameters) {
+    return launch_testing_run(
+        t, LAUNCH(.kernel = kernel, .threads = {threads}, .parameters = parameters));
+}
+
+bool launch_testing_block_clean(struct launch_testing *t, const char *kernel, uint32_t threads,
+                                const void *parameters) {
+    return launch_testing_run_clean(
+        t, LAUNCH(.kernel = kernel, .threads = {threads}, .parameters = parameters));
+}
+
+void launch_testing_run_printing(struct launch_testing *t, const struct testing_launch *launch,
+                                 char *text, size_t size) {
+    char path[512];
+    test_temporary_path("printed.txt", path, sizeof path);
+    fflush(stdout);
+    int saved = dup(STDOUT_FILENO);
+    FILE *file = freopen(path, "w", stdout);
+    bool clean = file != NULL && launch_testing_run(t, launch);
+    fflush(stdout);
+    dup2(saved, STDOUT_FILENO);
+    close(saved);
+    if (!clean) {
+        TEST_FAIL("%s: %s", launch->kernel, t->fault.text);
+    }
+    FILE *back = fopen(path, "r");
+    size_t used = back != NULL ? fread(text, 1, size - 1, back) : 0;
+    text[used] = '\0';
+    if (back != NULL) {
+        fclose(back);
+    }
 }
 
 char *launch_testing_message(const struct simt_fault *fault) {

@@ -12,14 +12,11 @@
 #include "common/simt/core/launch/launch.h"
 #include "common/testing/fixture.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** A module, its memory, and the counters and fault of the last launch. */
 struct launch_testing {
     struct simt_memory *memory;
     struct simt_global_shadow *shadow;
+    const struct ptx_module *ptx; /**< the module's, as parsed */
     struct simt_module *module;
     struct simt_counters counters;
     struct simt_fault fault;
@@ -34,12 +31,17 @@ struct launch_testing {
 struct testing_launch {
     const char *kernel;
     uint32_t grid[3], threads[3];
-    size_t shared;          /**< bytes of dynamic shared memory */
-    bool cooperative;       /**< all blocks are there at the same time */
-    const void *parameters; /**< laid out as the kernel declares them */
-    int host_threads;       /**< 0 counts as 1 */
-    uint64_t limit;         /**< warp instructions of a block; 0 counts as a million */
+    size_t shared;            /**< bytes of dynamic shared memory */
+    bool cooperative;         /**< all blocks are there at the same time */
+    bool bounds_only;         /**< SIMT_CHECK_BOUNDS in place of full checks */
+    const void *parameters;   /**< laid out as the kernel declares them */
+    int host_threads;         /**< 0 counts as 1 */
+    uint64_t limit;           /**< warp instructions of a block; 0 counts as a million */
+    struct simt_sites *sites; /**< receive counts by site; NULL: none */
 };
+
+/** A launch for the functions below: `LAUNCH(.kernel = "saxpy", .threads = {64})`. */
+#define LAUNCH(...) (&(const struct testing_launch){__VA_ARGS__})
 
 /** Loads the PTX file @p path; launch_testing_close() on failure too. @return the first error. */
 MUST_CHECK enum status launch_testing_load(struct launch_testing *t, const char *path,
@@ -47,6 +49,9 @@ MUST_CHECK enum status launch_testing_load(struct launch_testing *t, const char 
 
 /** @return false, and the test has failed, when the module cannot be loaded. */
 bool launch_testing_open(struct launch_testing *t, const char *path);
+
+/** The same for a module of the PTX @p text; launch_testing_close() on failure too. */
+bool launch_testing_open_text(struct launch_testing *t, const char *text);
 
 void launch_testing_close(struct launch_testing *t);
 
@@ -64,11 +69,20 @@ bool launch_testing_run(struct launch_testing *t, const struct testing_launch *l
  */
 bool launch_testing_run_clean(struct launch_testing *t, const struct testing_launch *launch);
 
+/** The same two for one block of @p threads threads. */
+bool launch_testing_block(struct launch_testing *t, const char *kernel, uint32_t threads,
+                          const void *parameters);
+bool launch_testing_block_clean(struct launch_testing *t, const char *kernel, uint32_t threads,
+                                const void *parameters);
+
+/**
+ * @brief Runs a kernel with stdout in a file; a fault fails the test.
+ * @param text receives what was printed, as a string of at most @p size - 1 characters
+ */
+void launch_testing_run_printing(struct launch_testing *t, const struct testing_launch *launch,
+                                 char *text, size_t size);
+
 /** @return the fault as users see it; memory that the caller frees. */
 char *launch_testing_message(const struct simt_fault *fault);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

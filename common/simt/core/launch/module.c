@@ -1,7 +1,6 @@
 #include "common/simt/core/launch/module.h"
 
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,11 +20,7 @@ static const struct simt_placed *find_placed(const struct simt_module *module, c
 static enum status place_global(struct simt_module *module, struct simt_placed *placed) {
     const struct ptx_variable *variable = placed->variable;
     size_t bytes = variable->bytes > 0 ? variable->bytes : 1;
-    enum status status =
-        simt_memory_alloc(module->memory, bytes, 256, variable->name, &placed->address);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(simt_memory_alloc(module->memory, bytes, 256, variable->name, &placed->address));
     void *host = simt_memory_host(module->memory, placed->address);
     if (variable->data != NULL) {
         memcpy(host, variable->data, variable->bytes);
@@ -54,10 +49,7 @@ static enum status place_variables(struct simt_module *module) {
             place_shared(module, placed);
             continue;
         }
-        enum status status = place_global(module, placed);
-        if (status != STATUS_OK) {
-            return status;
-        }
+        TRY(place_global(module, placed));
     }
     return STATUS_OK;
 }
@@ -268,11 +260,7 @@ static enum status decode_functions(struct build *b, struct error *error) {
     size_t base = b->module->shared_bytes;
     for (size_t n = 0; n < b->count; n++) {
         linker.shared_base = ceil_div(base, 16) * 16;
-        enum status status =
-            simt_decode(&kernel->codes[n], b->module->ptx, b->functions[n], &linker, error);
-        if (status != STATUS_OK) {
-            return status;
-        }
+        TRY(simt_decode(&kernel->codes[n], b->module->ptx, b->functions[n], &linker, error));
         kernel->site_count = simt_number_sites(kernel->codes[n], kernel->site_count);
         kernel->code_count++;
         base = linker.shared_base + kernel->codes[n]->static_shared_bytes;
@@ -365,10 +353,7 @@ static uint32_t most_registers(const struct simt_kernel *kernel) {
 enum status simt_kernel_info(struct simt_module *module, const char *name,
                              struct simt_kernel_info *info, struct error *error) {
     const struct simt_kernel *kernel;
-    enum status status = simt_module_kernel(module, name, &kernel, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(simt_module_kernel(module, name, &kernel, error));
     *info = (struct simt_kernel_info){
         .static_shared_bytes = kernel->static_shared_bytes,
         .local_bytes = kernel->local_bytes,

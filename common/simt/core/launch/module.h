@@ -12,10 +12,6 @@
 #include "common/simt/core/code.h"
 #include "common/simt/core/launch/launch.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** A kernel with the device functions it can reach, decoded for it. */
 struct simt_kernel {
     const struct ptx_function *function;
@@ -52,9 +48,5 @@ MUST_CHECK enum status simt_module_kernel(struct simt_module *module, const char
 /** Makes an empty list one of the kernel's sites. @param list may be NULL */
 MUST_CHECK enum status simt_sites_prepare(struct simt_sites *list, const struct simt_module *module,
                                           const struct simt_kernel *kernel, struct error *error);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -35,19 +35,9 @@ static bool launch(struct launch_testing *t, int host_threads, struct simt_sites
     } parameters = {launch_testing_upload(t, NULL, sizeof(float[BLOCKS * 32 + 32])),
                     launch_testing_upload(t, (float[32 * STRIDE]){0}, sizeof(float[32 * STRIDE])),
                     STRIDE};
-    const struct simt_launch run = {
-        .module = t->module,
-        .kernel = "sites",
-        .grid = {BLOCKS, 1, 1},
-        .threads = {32, 1, 1},
-        .parameters = &parameters,
-        .check = SIMT_CHECK_BOUNDS,
-        .host_threads = host_threads,
-        .sites = list,
-    };
-    struct error error = {0};
-    EXPECT_OK(simt_launch_run(&run, &t->counters, &t->fault, &error));
-    return t->fault.kind == SIMT_FAULT_NONE;
+    return launch_testing_run(t, LAUNCH(.kernel = "sites", .grid = {BLOCKS}, .threads = {32},
+                                        .parameters = &parameters, .bounds_only = true,
+                                        .host_threads = host_threads, .sites = list));
 }
 
 static void expect_site(const struct simt_sites *list, uint32_t line,

@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/base/rng.h"
 #include "common/simt/core/launch/launch_testing.h"
@@ -47,12 +46,9 @@ static void play(scene *scene) {
 
 static bool run(struct stage *s, const char *kernel, uint32_t grid, uint32_t threads,
                 const void *parameters) {
-    const struct testing_launch launch = {.kernel = kernel,
-                                          .grid = {grid},
-                                          .threads = {threads},
-                                          .parameters = parameters,
-                                          .host_threads = s->host_threads};
-    return launch_testing_run_clean(&s->t, &launch);
+    return launch_testing_run_clean(&s->t, LAUNCH(.kernel = kernel, .grid = {grid},
+                                                  .threads = {threads}, .parameters = parameters,
+                                                  .host_threads = s->host_threads));
 }
 
 static uint64_t empty(struct stage *s, size_t ints) {
@@ -80,6 +76,18 @@ static void expect_block(struct stage *s, const char *kernel, uint32_t threads, 
     uint64_t parameters[] = {empty(s, count), s->d_in};
     if (run(s, kernel, 1, threads, parameters)) {
         expect_ints(s, want, parameters[0], count);
+    }
+}
+
+/* The same for KERNEL(out, in, n). */
+static void expect_block_of(struct stage *s, const char *kernel, uint32_t threads, int n,
+                            const int *want, size_t count) {
+    struct {
+        uint64_t out, in;
+        int n;
+    } parameters = {empty(s, count), s->d_in, n};
+    if (run(s, kernel, 1, threads, &parameters)) {
+        expect_ints(s, want, parameters.out, count);
     }
 }
 
@@ -215,13 +223,7 @@ SCENE(warps_leave_early) {
         for (int t = 0; t < length; t++) {
             want[t] = s->in[length - 1 - t];
         }
-        struct {
-            uint64_t out, in;
-            int n;
-        } p = {empty(s, 64), s->d_in, length};
-        if (run(s, "warps_leave_early", 1, 128, &p)) {
-            expect_ints(s, want, p.out, (size_t)length);
-        }
+        expect_block_of(s, "warps_leave_early", 128, length, want, (size_t)length);
     }
 }
 
@@ -259,13 +261,7 @@ SCENE(two_buffers) {
             }
         }
     }
-    struct {
-        uint64_t out, in;
-        int steps;
-    } p = {empty(s, 64), s->d_in, STEPS};
-    if (run(s, "two_buffers", 1, 64, &p)) {
-        expect_ints(s, want, p.out, 64);
-    }
+    expect_block_of(s, "two_buffers", 64, STEPS, want, 64);
 }
 
 SCENE(padded_transposition) {
@@ -278,12 +274,9 @@ SCENE(padded_transposition) {
         uint64_t out, in;
         int width, height;
     } p = {empty(s, WIDTH * HEIGHT), s->d_in, WIDTH, HEIGHT};
-    const struct testing_launch launch = {.kernel = "padded_transposition",
-                                          .grid = {3, 2},
-                                          .threads = {16, 16},
-                                          .parameters = &p,
-                                          .host_threads = s->host_threads};
-    if (launch_testing_run_clean(&s->t, &launch)) {
+    if (launch_testing_run_clean(&s->t, LAUNCH(.kernel = "padded_transposition", .grid = {3, 2},
+                                               .threads = {16, 16}, .parameters = &p,
+                                               .host_threads = s->host_threads))) {
         expect_ints(s, want, p.out, WIDTH * HEIGHT);
     }
 }
@@ -358,12 +351,9 @@ SCENE(split_dynamic_shared) {
         uint64_t out, in;
         int n;
     } p = {empty(s, 2 * N), s->d_in, N};
-    const struct testing_launch launch = {.kernel = "split_dynamic_shared",
-                                          .threads = {64},
-                                          .shared = N * (8 + 4 + 1),
-                                          .parameters = &p,
-                                          .host_threads = s->host_threads};
-    if (launch_testing_run_clean(&s->t, &launch)) {
+    if (launch_testing_run_clean(&s->t, LAUNCH(.kernel = "split_dynamic_shared", .threads = {64},
+                                               .shared = N * (8 + 4 + 1), .parameters = &p,
+                                               .host_threads = s->host_threads))) {
         const double *got = launch_testing_result(&s->t, p.out);
         for (int t = 0; t < N; t++) {
             EXPECT_NEAR(s->in[t * 7 % N] * 0.5 + (s->in[N - 1 - t] & 1), got[t], 0.0);
@@ -378,12 +368,9 @@ SCENE(three_dimensions) {
         want[i] = 3 - t % 4 + 10 * (2 - t / 4 % 3) + 100 * (1 - t / 12) + i / 24;
     }
     uint64_t out = empty(s, 8 * 24);
-    const struct testing_launch launch = {.kernel = "three_dimensions",
-                                          .grid = {2, 2, 2},
-                                          .threads = {4, 3, 2},
-                                          .parameters = &out,
-                                          .host_threads = s->host_threads};
-    if (launch_testing_run_clean(&s->t, &launch)) {
+    if (launch_testing_run_clean(&s->t, LAUNCH(.kernel = "three_dimensions", .grid = {2, 2, 2},
+                                               .threads = {4, 3, 2}, .parameters = &out,
+                                               .host_threads = s->host_threads))) {
         expect_ints(s, want, out, 8 * 24);
     }
 }
@@ -394,13 +381,7 @@ static void produce_and_consume(struct stage *s, const char *kernel) {
     for (int i = 0; i < 64 * ROUNDS; i++) {
         want[i] = s->in[i / 64 * 64 + 63 - i % 64] + i / 64;
     }
-    struct {
-        uint64_t out, in;
-        int rounds;
-    } p = {empty(s, 64 * ROUNDS), s->d_in, ROUNDS};
-    if (run(s, kernel, 1, 128, &p)) {
-        expect_ints(s, want, p.out, 64 * ROUNDS);
-    }
+    expect_block_of(s, kernel, 128, ROUNDS, want, 64 * ROUNDS);
 }
 
 SCENE(two_named_barriers) {
@@ -570,34 +551,7 @@ SCENE(constants_and_ldg) {
         }
         want[t] = y * polynomial[t % 5];
     }
-    struct {
-        uint64_t out, in;
-        int degree;
-    } p = {empty(s, 64), s->d_in, 4};
-    if (run(s, "constants_and_ldg", 1, 64, &p)) {
-        expect_ints(s, want, p.out, 64);
-    }
-}
-
-/* Runs says_hello with stdout in a file. */
-static void run_captured(struct stage *s, const char *kernel, uint32_t grid, char *text,
-                         size_t size) {
-    char path[512];
-    test_temporary_path("hello.txt", path, sizeof path);
-    fflush(stdout);
-    int saved = dup(1);
-    FILE *file = freopen(path, "w", stdout);
-    bool clean = file != NULL && run(s, kernel, grid, 64, &s->d_in);
-    fflush(stdout);
-    dup2(saved, 1);
-    close(saved);
-    EXPECT_TRUE(clean);
-    FILE *back = fopen(path, "r");
-    size_t used = back != NULL ? fread(text, 1, size - 1, back) : 0;
-    text[used] = '\0';
-    if (back != NULL) {
-        fclose(back);
-    }
+    expect_block_of(s, "constants_and_ldg", 64, 4, want, 64);
 }
 
 static void expect_lines(struct stage *s, const char *kernel, uint32_t grid) {
@@ -609,7 +563,10 @@ static void expect_lines(struct stage *s, const char *kernel, uint32_t grid) {
             snprintf(want + used, sizeof want - used, "thread %u has %d\n", t, s->in[t]);
         }
     }
-    run_captured(s, kernel, grid, got, sizeof got);
+    launch_testing_run_printing(&s->t,
+                                LAUNCH(.kernel = kernel, .grid = {grid}, .threads = {64},
+                                       .parameters = &s->d_in, .host_threads = s->host_threads),
+                                got, sizeof got);
     EXPECT_TRUE(want[0] != '\0');
     EXPECT_STR_EQ(want, got);
 }
@@ -729,13 +686,7 @@ SCENE(least_of_all) {
         qsort(mine, (size_t)count, sizeof *mine, by_value);
         want[t] = ((mine[0] * 7 + mine[1]) * 7 + mine[2]) * 7 + mine[3];
     }
-    struct {
-        uint64_t out, in;
-        int n;
-    } p = {empty(s, 64), s->d_in, N};
-    if (run(s, "least_of_all", 1, 64, &p)) {
-        expect_ints(s, want, p.out, 64);
-    }
+    expect_block_of(s, "least_of_all", 64, N, want, 64);
 }
 
 SCENE(records_filled_in_part) {
@@ -947,13 +898,10 @@ SCENE(tagged_values) {
         uint64_t messages, mailboxes, out, in;
         int rounds;
     } p = {zeros(s, 2 * ALL), zeros(s, ALL), empty(s, ALL), s->d_in, ROUNDS};
-    const struct testing_launch launch = {.kernel = "tagged_values",
-                                          .grid = {BLOCKS},
-                                          .threads = {64},
-                                          .parameters = &p,
-                                          .cooperative = true,
-                                          .host_threads = s->host_threads};
-    if (launch_testing_run_clean(&s->t, &launch)) {
+    if (launch_testing_run_clean(&s->t,
+                                 LAUNCH(.kernel = "tagged_values", .grid = {BLOCKS},
+                                        .threads = {64}, .parameters = &p, .cooperative = true,
+                                        .host_threads = s->host_threads))) {
         expect_ints(s, (const int *)values, p.out, ALL);
     }
 }

@@ -2,7 +2,7 @@
  * cp.async: copies from global to shared memory, done at once when issued.
  *
  * On a GPU the bytes come at any time until the thread has waited for them. So
- * with full checks nobody may touch them in between (memory/race/copies.h), and they
+ * with full checks nobody may touch them in between (memory/race/shadow.h), and they
  * are written twice, as far as races go: when the copy is issued, and when its
  * thread has waited. What else is checked as for any store: bounds, alignment,
  * source bytes never written.

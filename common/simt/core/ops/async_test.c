@@ -1,5 +1,4 @@
 /* Asynchronous copies, barriers of all kinds, grids that meet, and the heap of kernels. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/simt/core/launch/launch_testing.h"
@@ -10,9 +9,9 @@ enum { THREADS = 64 };
 /* Runs a kernel of 64 threads whose only result is an int a thread. @return the results or NULL */
 static const int *run(struct launch_testing *t, const char *kernel, const void *parameters,
                       uint64_t out) {
-    const struct testing_launch launch = {
-        .kernel = kernel, .threads = {THREADS}, .parameters = parameters};
-    return launch_testing_run_clean(t, &launch) ? launch_testing_result(t, out) : NULL;
+    return launch_testing_block_clean(t, kernel, THREADS, parameters)
+               ? launch_testing_result(t, out)
+               : NULL;
 }
 
 /* As run(), for kernels with no other parameter than the results. */
@@ -24,9 +23,8 @@ static const int *run_plain(struct launch_testing *t, const char *kernel) {
 static void expect_fault(struct launch_testing *t, const char *kernel, uint32_t threads,
                          enum simt_fault_kind kind, const char *words) {
     uint64_t out = launch_testing_upload(t, NULL, 96 * sizeof(int));
-    const struct testing_launch launch = {
-        .kernel = kernel, .threads = {threads}, .parameters = &out, .limit = 50000};
-    EXPECT_TRUE(!launch_testing_run(t, &launch));
+    EXPECT_TRUE(!launch_testing_run(
+        t, LAUNCH(.kernel = kernel, .threads = {threads}, .parameters = &out, .limit = 50000)));
     EXPECT_INT_EQ(kind, t->fault.kind);
     if (strstr(t->fault.text, words) == NULL) {
         TEST_FAIL("%s: no \"%s\" in: %s", kernel, words, t->fault.text);
@@ -97,9 +95,7 @@ LAUNCH_TEST(async, copies_that_another_warp_reads_without_a_barrier_race, ASYNC_
         uint64_t in, out;
     } parameters = {launch_testing_upload(t, in, sizeof in),
                     launch_testing_upload(t, NULL, sizeof in)};
-    const struct testing_launch launch = {
-        .kernel = "copies_unseen", .threads = {THREADS}, .parameters = &parameters};
-    EXPECT_TRUE(!launch_testing_run(t, &launch));
+    EXPECT_TRUE(!launch_testing_block(t, "copies_unseen", THREADS, &parameters));
     EXPECT_TRUE(t->fault.kind == SIMT_FAULT_SHARED_RACE ||
                 t->fault.kind == SIMT_FAULT_UNINITIALISED);
 }
@@ -138,9 +134,7 @@ LAUNCH_TEST(async, a_warp_that_produces_and_one_that_consumes, ASYNC_PTX) {
 
 LAUNCH_TEST(async, lanes_that_wait_for_a_lane_of_their_warp, ASYNC_PTX) {
     uint64_t out = launch_testing_upload(t, NULL, 32 * sizeof(int));
-    const struct testing_launch launch = {
-        .kernel = "lanes_wait", .threads = {32}, .parameters = &out};
-    if (launch_testing_run_clean(t, &launch)) {
+    if (launch_testing_block_clean(t, "lanes_wait", 32, &out)) {
         const int *got = launch_testing_result(t, out);
         for (int i = 0; i < 31; i++) {
             EXPECT_INT_EQ(1000 + i, got[i]);
@@ -161,8 +155,7 @@ LAUNCH_TEST(async, what_an_mbarrier_counts, ASYNC_PTX) {
                                       0, 0, /* no arrival is missing, but bytes are */
                                       1};
     uint64_t out = launch_testing_upload(t, NULL, sizeof want);
-    const struct testing_launch launch = {.kernel = "counting", .threads = {1}, .parameters = &out};
-    if (launch_testing_run_clean(t, &launch)) {
+    if (launch_testing_block_clean(t, "counting", 1, &out)) {
         const unsigned *got = launch_testing_result(t, out);
         for (int i = 0; i < 11; i++) {
             EXPECT_INT_EQ(want[i], got[i]);
@@ -205,9 +198,7 @@ LAUNCH_TEST(async, barriers_that_count_and_vote, ASYNC_PTX) {
         int count, not_all, some;
     } blocks[] = {{96, 32, 0, 1}, {75, 25, 0, 1}, {64, 22, 1, 0}};
     for (size_t n = 0; n < 3; n++) {
-        const struct testing_launch launch = {
-            .kernel = "votes_of_a_block", .threads = {blocks[n].threads}, .parameters = &out};
-        if (launch_testing_run_clean(t, &launch)) {
+        if (launch_testing_block_clean(t, "votes_of_a_block", blocks[n].threads, &out)) {
             const int *got = launch_testing_result(t, out);
             int want = blocks[n].count * 16 + 8 + blocks[n].not_all * 4 + blocks[n].some * 2;
             for (uint32_t i = 0; i < blocks[n].threads; i++) {
@@ -219,8 +210,7 @@ LAUNCH_TEST(async, barriers_that_count_and_vote, ASYNC_PTX) {
 
 LAUNCH_TEST(async, a_barrier_that_one_warp_does_not_wait_at, ASYNC_PTX) {
     uint64_t out = launch_testing_upload(t, NULL, 96 * sizeof(int));
-    const struct testing_launch launch = {.kernel = "named", .threads = {96}, .parameters = &out};
-    if (launch_testing_run_clean(t, &launch)) {
+    if (launch_testing_block_clean(t, "named", 96, &out)) {
         const int *got = launch_testing_result(t, out);
         for (int i = 0; i < 32; i++) {
             EXPECT_INT_EQ(1, got[i]);
@@ -247,12 +237,9 @@ static bool run_grid(struct launch_testing *t, bool cooperative, uint64_t values
         uint64_t values;
         int steps;
     } parameters = {values, GRID_STEPS};
-    const struct testing_launch launch = {.kernel = "grid_steps",
-                                          .grid = {BLOCKS},
-                                          .threads = {THREADS},
-                                          .parameters = &parameters,
-                                          .cooperative = cooperative};
-    return launch_testing_run(t, &launch);
+    return launch_testing_run(t,
+                              LAUNCH(.kernel = "grid_steps", .grid = {BLOCKS}, .threads = {THREADS},
+                                     .parameters = &parameters, .cooperative = cooperative));
 }
 
 LAUNCH_TEST(async, a_grid_whose_blocks_meet, ASYNC_PTX) {
@@ -295,12 +282,9 @@ LAUNCH_TEST(async, programmatic_dependent_launches_run_in_order, ASYNC_PTX) {
     uint64_t out = launch_testing_upload(t, values, sizeof values);
     bool clean = true;
     for (size_t n = 0; n < sizeof kernels / sizeof *kernels; n++) {
-        const struct testing_launch launch = {.kernel = kernels[n],
-                                              .grid = {GRIDS},
-                                              .threads = {THREADS},
-                                              .parameters = &out,
-                                              .host_threads = 2};
-        clean = clean && launch_testing_run_clean(t, &launch);
+        clean = clean && launch_testing_run_clean(t, LAUNCH(.kernel = kernels[n], .grid = {GRIDS},
+                                                            .threads = {THREADS},
+                                                            .parameters = &out, .host_threads = 2));
     }
     const int *got = launch_testing_result(t, out);
     for (int i = 0; clean && i < COUNT; i++) {
@@ -317,21 +301,16 @@ LAUNCH_TEST(async, malloc_and_free_in_a_kernel, ASYNC_PTX) {
         uint64_t out;
         int length;
     } parameters = {launch_testing_upload(t, NULL, HEAP_BLOCKS * THREADS * sizeof(int)), LENGTH};
-    const struct testing_launch launch = {.kernel = "heap",
-                                          .grid = {HEAP_BLOCKS},
-                                          .threads = {THREADS},
-                                          .parameters = &parameters,
-                                          .host_threads = 4};
-    if (launch_testing_run_clean(t, &launch)) {
+    if (launch_testing_run_clean(t, LAUNCH(.kernel = "heap", .grid = {HEAP_BLOCKS},
+                                           .threads = {THREADS}, .parameters = &parameters,
+                                           .host_threads = 4))) {
         const int *got = launch_testing_result(t, parameters.out);
         for (int i = 0; i < HEAP_BLOCKS * THREADS; i++) {
             EXPECT_INT_EQ(LENGTH * (LENGTH - 1) / 2 + LENGTH * i, got[i]);
         }
     }
     uint64_t out = launch_testing_upload(t, NULL, 3 * sizeof(int));
-    const struct testing_launch full = {
-        .kernel = "heap_is_full", .threads = {1}, .parameters = &out};
-    if (launch_testing_run_clean(t, &full)) {
+    if (launch_testing_block_clean(t, "heap_is_full", 1, &out)) {
         const int *got = launch_testing_result(t, out);
         EXPECT_INT_EQ(1, got[0]);
         EXPECT_INT_EQ(1, got[1]);

@@ -31,17 +31,10 @@ static bool open_stage(struct stage *s) {
     return true;
 }
 
-static struct testing_launch launch_of(const struct stage *s, const char *kernel,
-                                       uint32_t threads) {
-    return (struct testing_launch){
-        .kernel = kernel, .threads = {threads}, .parameters = &s->parameters};
-}
-
 static void expect(const char *kernel, int want(const int *in, int t)) {
     struct stage s;
     ASSERT_TRUE(open_stage(&s));
-    const struct testing_launch launch = launch_of(&s, kernel, THREADS);
-    if (launch_testing_run_clean(&s.t, &launch)) {
+    if (launch_testing_block_clean(&s.t, kernel, THREADS, &s.parameters)) {
         const int *got = launch_testing_result(&s.t, s.parameters.out);
         for (int t = 0; t < THREADS; t++) {
             EXPECT_INT_EQ(want(s.in, t), got[t]);
@@ -145,8 +138,7 @@ static uint32_t marked_line(const char *source, const char *kernel) {
 static void make_mistake(const struct mistake *m, const char *source) {
     struct stage s;
     ASSERT_TRUE(open_stage(&s));
-    const struct testing_launch launch = launch_of(&s, m->kernel, m->threads);
-    EXPECT_TRUE(!launch_testing_run(&s.t, &launch));
+    EXPECT_TRUE(!launch_testing_block(&s.t, m->kernel, m->threads, &s.parameters));
     char *message = launch_testing_message(&s.t.fault);
     if (message != NULL && (s.t.fault.kind != m->kind || strstr(message, m->words[0]) == NULL ||
                             strstr(message, m->words[1]) == NULL)) {
@@ -171,16 +163,8 @@ C_TEST(copies, touched_too_early) {
 /* Without full checks a copy is there at once. */
 C_TEST(copies, not_watched_without_full_checks) {
     struct stage s;
-    struct error error = {0};
     ASSERT_TRUE(open_stage(&s));
-    const struct simt_launch launch = {.module = s.t.module,
-                                       .kernel = "reads_at_once",
-                                       .grid = {1, 1, 1},
-                                       .threads = {THREADS, 1, 1},
-                                       .parameters = &s.parameters,
-                                       .check = SIMT_CHECK_BOUNDS,
-                                       .host_threads = 1};
-    EXPECT_OK(simt_launch_run(&launch, &s.t.counters, &s.t.fault, &error));
-    EXPECT_INT_EQ(SIMT_FAULT_NONE, s.t.fault.kind);
+    launch_testing_run_clean(&s.t, LAUNCH(.kernel = "reads_at_once", .threads = {THREADS},
+                                          .parameters = &s.parameters, .bounds_only = true));
     launch_testing_close(&s.t);
 }

@@ -12,10 +12,6 @@
 
 #include "common/simt/memory/access/access.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** @return true when operand @p n is an address in a 32-bit register. */
 bool simt_lane_address_is_narrow(const struct simt_decoding *decoding, size_t n);
 
@@ -48,9 +44,5 @@ bool simt_lane_require_all(struct simt_warp *warp, const struct simt_instruction
 
 /** Makes an instruction one that all lanes of the warp run together; detail[0] is taken. */
 void simt_lane_synchronise(struct simt_instruction *instruction);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

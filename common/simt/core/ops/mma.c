@@ -86,12 +86,7 @@ struct form {
 
 static bool is_known(const char *modifier) {
     static const char *const known[] = {"sync", "aligned", "mma", "row", "col", "rn", NULL};
-    for (size_t n = 0; known[n] != NULL; n++) {
-        if (strcmp(modifier, known[n]) == 0) {
-            return true;
-        }
-    }
-    return false;
+    return ptx_is_one_of(modifier, known);
 }
 
 static bool read_form(const struct ptx_instruction *in, struct form *form) {

@@ -239,9 +239,7 @@ static void check_product(struct launch_testing *t, const struct product *p, str
         uint64_t a, b, c;
     } parameters = {launch_testing_upload(t, fa, bytes_a), launch_testing_upload(t, fb, bytes_b),
                     launch_testing_upload(t, fc, LANES * lane_bytes)};
-    const struct testing_launch launch = {
-        .kernel = p->kernel, .threads = {LANES}, .parameters = &parameters};
-    if (!launch_testing_run_clean(t, &launch)) {
+    if (!launch_testing_block_clean(t, p->kernel, LANES, &parameters)) {
         return;
     }
     const unsigned char *got = launch_testing_result(t, parameters.c);
@@ -287,10 +285,8 @@ LAUNCH_TEST(tensor, integer_sums_saturate_where_told, TENSOR_PTX) {
         } parameters = {launch_testing_upload(t, ones, sizeof ones),
                         launch_testing_upload(t, twos, sizeof twos),
                         launch_testing_upload(t, start, sizeof start)};
-        const struct testing_launch launch = {.kernel = saturating ? "s8_k32_saturating" : "s8_k32",
-                                              .threads = {LANES},
-                                              .parameters = &parameters};
-        if (launch_testing_run_clean(t, &launch)) {
+        if (launch_testing_block_clean(t, saturating ? "s8_k32_saturating" : "s8_k32", LANES,
+                                       &parameters)) {
             const int32_t *got = launch_testing_result(t, parameters.c);
             EXPECT_INT_EQ(saturating ? INT32_MAX : INT32_MIN, got[5]); /* 2^31 - 64 + 64 */
         }
@@ -308,9 +304,7 @@ LAUNCH_TEST(tensor, tf32_ignores_the_last_bits_of_a_float, TENSOR_PTX) {
         uint64_t a, b, c;
     } parameters = {launch_testing_upload(t, a, sizeof a), launch_testing_upload(t, b, sizeof b),
                     launch_testing_upload(t, c, sizeof c)};
-    const struct testing_launch launch = {
-        .kernel = "tf32_k8", .threads = {LANES}, .parameters = &parameters};
-    if (launch_testing_run_clean(t, &launch)) {
+    if (launch_testing_block_clean(t, "tf32_k8", LANES, &parameters)) {
         EXPECT_NEAR(8.0, ((const float *)launch_testing_result(t, parameters.c))[17], 0.0);
     }
 }
@@ -416,9 +410,7 @@ static void check_tile(struct launch_testing *t, const struct tile *w, struct rn
         launch_testing_upload(t, ma, sizeof ma),  launch_testing_upload(t, mb, sizeof mb),
         launch_testing_upload(t, mc, sizeof mc),  (w->a_by_columns ? w->m : w->k) + w->pad,
         (w->b_by_columns ? w->k : w->n) + w->pad, (w->c_by_columns ? w->m : w->n) + w->pad};
-    const struct testing_launch launch = {
-        .kernel = w->kernel, .threads = {LANES}, .parameters = &parameters};
-    if (!launch_testing_run_clean(t, &launch)) {
+    if (!launch_testing_block_clean(t, w->kernel, LANES, &parameters)) {
         return;
     }
     expect_requests(t, w);
@@ -452,9 +444,7 @@ LAUNCH_TEST(tensor, wmma_beyond_an_array_is_a_fault, TENSOR_PTX) {
                     16,
                     16,
                     16};
-    const struct testing_launch launch = {
-        .kernel = "w_f16_rr", .threads = {LANES}, .parameters = &parameters};
-    EXPECT_TRUE(!launch_testing_run(t, &launch));
+    EXPECT_TRUE(!launch_testing_block(t, "w_f16_rr", LANES, &parameters));
     EXPECT_INT_EQ(SIMT_FAULT_OUT_OF_BOUNDS, t->fault.kind);
     EXPECT_TRUE(t->fault.line > 0);
 }
@@ -474,9 +464,7 @@ C_TEST(tensor, wmma_wants_lines_of_16_bytes) {
                         wrong[n][1],
                         16,
                         16};
-        const struct testing_launch launch = {
-            .kernel = "w_f16_rr", .threads = {LANES}, .parameters = &parameters};
-        EXPECT_TRUE(!launch_testing_run(&t, &launch));
+        EXPECT_TRUE(!launch_testing_block(&t, "w_f16_rr", LANES, &parameters));
         EXPECT_INT_EQ(SIMT_FAULT_MISALIGNED, t.fault.kind);
         EXPECT_TRUE(strstr(t.fault.text, "not a multiple of 16") != NULL);
         launch_testing_close(&t);
@@ -502,9 +490,7 @@ LAUNCH_TEST(tensor, ldmatrix_and_movmatrix, TENSOR_PTX) {
         uint64_t in, out;
     } parameters = {launch_testing_upload(t, in, sizeof in),
                     launch_testing_upload(t, none, sizeof none)};
-    const struct testing_launch launch = {
-        .kernel = "matrices", .threads = {LANES}, .parameters = &parameters};
-    if (launch_testing_run_clean(t, &launch)) {
+    if (launch_testing_block_clean(t, "matrices", LANES, &parameters)) {
         const uint32_t *got = launch_testing_result(t, parameters.out);
         for (int lane = 0; lane < LANES; lane++) {
             const uint32_t *r = got + 11 * lane;
@@ -532,9 +518,7 @@ LAUNCH_TEST(tensor, stmatrix, TENSOR_PTX) {
         uint64_t in, out;
     } parameters = {launch_testing_upload(t, in, sizeof in),
                     launch_testing_upload(t, zero, sizeof zero)};
-    const struct testing_launch launch = {
-        .kernel = "stored_matrices", .threads = {LANES}, .parameters = &parameters};
-    if (launch_testing_run_clean(t, &launch)) {
+    if (launch_testing_block_clean(t, "stored_matrices", LANES, &parameters)) {
         const uint16_t(*rows)[8][8] = launch_testing_result(t, parameters.out);
         for (int lane = 0; lane < LANES; lane++) {
             for (int n = 0; n < 4; n++) {
@@ -590,9 +574,7 @@ LAUNCH_TEST(tensor, pairs_of_small_floats, TENSOR_PTX) {
     } parameters = {launch_testing_upload(t, in, sizeof in),
                     launch_testing_upload(t, NULL, 4 * PAIRS),
                     launch_testing_upload(t, NULL, 8 * PAIRS), PAIRS};
-    const struct testing_launch launch = {
-        .kernel = "small_floats", .threads = {LANES}, .parameters = &parameters};
-    if (launch_testing_run_clean(t, &launch)) {
+    if (launch_testing_block_clean(t, "small_floats", LANES, &parameters)) {
         const unsigned char *bytes = launch_testing_result(t, parameters.bytes);
         const uint16_t *halves = launch_testing_result(t, parameters.halves);
         for (int i = 0; i < 4 * PAIRS; i++) {
@@ -618,9 +600,7 @@ LAUNCH_TEST(tensor, differences_of_bytes, TENSOR_PTX) {
         uint64_t a, b, out;
     } parameters = {launch_testing_upload(t, a, sizeof a), launch_testing_upload(t, b, sizeof b),
                     launch_testing_upload(t, NULL, 3 * sizeof a)};
-    const struct testing_launch launch = {
-        .kernel = "byte_differences", .threads = {LANES}, .parameters = &parameters};
-    if (launch_testing_run_clean(t, &launch)) {
+    if (launch_testing_block_clean(t, "byte_differences", LANES, &parameters)) {
         const unsigned char(*got)[LANES][4] = launch_testing_result(t, parameters.out);
         const uint32_t *sums = (const uint32_t *)(const void *)got[2];
         for (int lane = 0; lane < LANES; lane++) {

@@ -24,10 +24,6 @@
 
 #include "common/simt/core/exec.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Formats of matrix elements. */
 enum tile_format {
     TILE_NONE,
@@ -94,9 +90,5 @@ void tile_decode(enum tile_format format, const uint64_t *elements, size_t count
  */
 void tile_encode(enum tile_format format, const double *values, size_t count, bool saturate,
                  uint64_t *elements);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -1,6 +1,5 @@
 /* Operations across the lanes of a warp: shfl, vote, match, redux, activemask, elect, bar.warp; and
  * those that have no effect here. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/simt/core/code.h"

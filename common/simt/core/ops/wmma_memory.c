@@ -189,12 +189,7 @@ static bool is_known(const char *modifier) {
     static const char *const known[] = {"load",   "store",   "a",           "b",   "c",
                                         "d",      "sync",    "row",         "col", "global",
                                         "shared", "aligned", "shared::cta", NULL};
-    for (size_t n = 0; known[n] != NULL; n++) {
-        if (strcmp(modifier, known[n]) == 0) {
-            return true;
-        }
-    }
-    return false;
+    return ptx_is_one_of(modifier, known);
 }
 
 /* Reads role, shape and format. @return false when one is not known */

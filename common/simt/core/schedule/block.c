@@ -1,4 +1,4 @@
-#include "common/simt/core/schedule/block.h"
+#include "common/simt/core/schedule/warp.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #include "common/simt/core/schedule/timeline.h"
 #include "common/simt/memory/access/access.h"
-#include "common/simt/memory/cache/l1.h"
+#include "common/simt/memory/cache/cache.h"
 
 /* Warp instructions before another warp gets its turn: warps may spin, and those of a block load
  * the same lines at about the same time. */
@@ -51,10 +51,7 @@ static enum status alloc_memories(struct simt_block_run *b, struct simt_watch *w
     if (b->block.run->check == SIMT_CHECK_FULL) {
         const struct simt_shadow_size size = {
             .shared_bytes = b->block.shared_bytes, .local_bytes = local, .warps = b->warp_count};
-        enum status status = simt_shadow_create(&b->block.shadow, &size, watch);
-        if (status != STATUS_OK) {
-            return status;
-        }
+        TRY(simt_shadow_create(&b->block.shadow, &size, watch));
     }
     b->block.cache = simt_access_cache_create();
     return b->block.cache != NULL ? create_caches(&b->block) : STATUS_OUT_OF_MEMORY;
@@ -116,10 +113,7 @@ enum status simt_block_begin(struct simt_block_run *b, uint64_t order) {
     }
     for (uint32_t n = 0; n < b->warp_count; n++) {
         simt_warp_finish(&b->warps[n]);
-        enum status status = simt_warp_start(b, n);
-        if (status != STATUS_OK) {
-            return status;
-        }
+        TRY(simt_warp_start(b, n));
     }
     return STATUS_OK;
 }

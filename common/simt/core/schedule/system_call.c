@@ -1,6 +1,5 @@
 /* Functions that a kernel calls and the GPU's system provides: printf, assert, malloc, free. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/simt/core/schedule/warp.h"

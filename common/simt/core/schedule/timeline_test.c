@@ -14,12 +14,8 @@ enum { ELEMENTS = 4096 };
 static struct simt_counters count(const char *body, uint32_t blocks, uint32_t threads,
                                   int host_threads) {
     char text[8192];
-    struct error error = {0};
-    struct ptx_module *ptx;
-    struct simt_memory *memory;
-    struct simt_module *module;
-    struct simt_counters counters = {0};
-    struct simt_fault fault;
+    static const uint32_t zeros[ELEMENTS];
+    struct launch_testing t;
     struct {
         uint64_t data;
         uint32_t eight;
@@ -31,39 +27,14 @@ static struct simt_counters count(const char *body, uint32_t blocks, uint32_t th
              ".shared .align 16 .b8 tile[4096];\n"
              "ld.param.u64 %%a0, [p];\nld.param.u32 %%r0, [n];\n%s\nret;\n}\n",
              body);
-    if (simt_memory_create(&memory, (size_t)1 << 24) != STATUS_OK) {
-        return counters;
+    if (launch_testing_open_text(&t, text)) {
+        parameters.data = launch_testing_upload(&t, zeros, sizeof zeros);
+        launch_testing_run_clean(&t, LAUNCH(.kernel = "k", .grid = {blocks}, .threads = {threads},
+                                            .parameters = &parameters, .bounds_only = true,
+                                            .host_threads = host_threads, .limit = 100000));
     }
-    enum status status =
-        simt_memory_alloc(memory, ELEMENTS * sizeof(uint32_t), 256, "data", &parameters.data);
-    if (status == STATUS_OK) {
-        memset(simt_memory_host(memory, parameters.data), 0, ELEMENTS * sizeof(uint32_t));
-        simt_memory_mark(memory, parameters.data, ELEMENTS * sizeof(uint32_t));
-        status = ptx_parse(&ptx, text, strlen(text), &error);
-    }
-    if (status == STATUS_OK) {
-        status = simt_module_load(&module, ptx, memory, &error);
-    }
-    if (status == STATUS_OK) {
-        const struct simt_launch launch = {.module = module,
-                                           .kernel = "k",
-                                           .grid = {blocks, 1, 1},
-                                           .threads = {threads, 1, 1},
-                                           .parameters = &parameters,
-                                           .check = SIMT_CHECK_BOUNDS,
-                                           .host_threads = host_threads,
-                                           .instruction_limit = 100000};
-        status = simt_launch_run(&launch, &counters, &fault, &error);
-        if (status == STATUS_OK && fault.kind != SIMT_FAULT_NONE) {
-            TEST_FAIL("%s", fault.text);
-        }
-        simt_module_unload(module);
-    }
-    if (status != STATUS_OK) {
-        TEST_FAIL("%s", error_text(&error, status));
-    }
-    simt_memory_free(memory);
-    return counters;
+    launch_testing_close(&t);
+    return t.counters;
 }
 
 static uint64_t loads_in_chain(const char *body) {

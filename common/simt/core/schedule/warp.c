@@ -7,7 +7,6 @@
 
 #include "common/simt/core/schedule/timeline.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum {

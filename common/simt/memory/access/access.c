@@ -10,34 +10,20 @@ static bool is_hint(const char *modifier) {
     static const char *const hints[] = {"weak", "ca",      "cg",    "cs",    "lu",   "cv",
                                         "wb",   "wt",      "nc",    "cta",   "gpu",  "cluster",
                                         "sys",  "unified", "noftz", "entry", "func", NULL};
-    for (size_t n = 0; hints[n] != NULL; n++) {
-        if (strcmp(modifier, hints[n]) == 0) {
-            return true;
-        }
-    }
-    return strncmp(modifier, "L1::", 4) == 0 || strncmp(modifier, "L2::", 4) == 0;
+    return ptx_is_one_of(modifier, hints) || strncmp(modifier, "L1::", 4) == 0 ||
+           strncmp(modifier, "L2::", 4) == 0;
 }
 
 static bool is_order(const char *modifier) {
     static const char *const orders[] = {"volatile", "relaxed", "acquire", "release",
                                          "acq_rel",  "sc",      "mmio",    NULL};
-    for (size_t n = 0; orders[n] != NULL; n++) {
-        if (strcmp(modifier, orders[n]) == 0) {
-            return true;
-        }
-    }
-    return false;
+    return ptx_is_one_of(modifier, orders);
 }
 
 static bool is_operation(const char *modifier) {
     static const char *const operations[] = {"add", "min", "max",  "inc", "dec", "and",
                                              "or",  "xor", "exch", "cas", NULL};
-    for (size_t n = 0; operations[n] != NULL; n++) {
-        if (strcmp(modifier, operations[n]) == 0) {
-            return true;
-        }
-    }
-    return false;
+    return ptx_is_one_of(modifier, operations);
 }
 
 static bool find_space(const char *modifier, enum ptx_space *space) {

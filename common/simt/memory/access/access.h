@@ -15,10 +15,6 @@
 #include "common/simt/memory/run.h"
 #include "common/simt/ptx/ptx.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /**
  * What a host thread remembers of the accesses it ran: patterns of addresses with their costs, and
  * allocations. Holds for one launch.
@@ -68,9 +64,5 @@ struct simt_access {
  */
 bool simt_access_resolve(struct simt_warp *warp, const struct simt_instruction *instruction,
                          const struct simt_access *access, unsigned char *host[SIMT_LANES]);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

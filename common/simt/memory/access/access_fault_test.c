@@ -2,7 +2,6 @@
  * Each kind of fault of a single access, with its message.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/simt/memory/access/memory_harness.h"

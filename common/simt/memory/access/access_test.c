@@ -9,7 +9,6 @@
 
 #include "common/base/rng.h"
 #include "common/simt/memory/access/memory_harness.h"
-#include "common/testing/fixture.h"
 
 enum { BUFFER = 2048, GUARD_ROW = R64 + 15 };
 
@@ -200,10 +199,11 @@ static void check_load(struct harness *h, struct rng *rng, const struct access_c
     }
 }
 
+typedef void check_case(struct harness *h, struct rng *rng, const struct access_case *c,
+                        uint64_t global);
+
 /* Runs a case for each space, type, vector and register that fits. */
-static void for_each_case(struct harness *h, struct rng *rng, uint64_t global,
-                          void (*check)(struct harness *, struct rng *, const struct access_case *,
-                                        uint64_t)) {
+static void for_each_case(struct harness *h, struct rng *rng, uint64_t global, check_case *check) {
     static const struct {
         int first;
         uint32_t bytes;
@@ -232,15 +232,20 @@ static void for_each_case(struct harness *h, struct rng *rng, uint64_t global,
     }
 }
 
-static void run_loads(enum simt_check check) {
+/* Runs all cases in one warp of a new harness. */
+static void run_cases(enum simt_check level, uint64_t seed, int warp, check_case *check) {
     struct harness h;
-    struct rng rng = rng_create(1 + (uint64_t)check);
-    ASSERT_TRUE(harness_create(&h, check));
+    struct rng rng = rng_create(seed + (uint64_t)level);
+    ASSERT_TRUE(harness_create(&h, level));
     uint64_t global = harness_alloc(&h, BUFFER);
-    h.warp = &h.warps[2];
+    h.warp = &h.warps[warp];
     fill(&h, &rng, global);
-    for_each_case(&h, &rng, global, check_load);
+    for_each_case(&h, &rng, global, check);
     harness_free(&h);
+}
+
+static void run_loads(enum simt_check level) {
+    run_cases(level, 1, 2, check_load);
 }
 
 C_TEST(access, loads_without_checks) {
@@ -253,6 +258,20 @@ C_TEST(access, loads_with_bounds) {
 
 C_TEST(access, loads_with_full_checks) {
     run_loads(SIMT_CHECK_FULL);
+}
+
+/* Writes into `to`, which starts like `from`, what the active lanes store. */
+static void apply_store(struct harness *h, const struct access_case *c, uint64_t global,
+                        const uint32_t offsets[SIMT_LANES], const unsigned char *from,
+                        unsigned char *to) {
+    for (uint32_t n = 0; n < SIMT_LANES; n++) {
+        unsigned char *place = to + (find_place(h, c->space, global, n).host - from) + offsets[n];
+        for (uint32_t e = 0; e < c->count && (c->mask >> n & 1) != 0; e++) {
+            const union simt_row *row = harness_row(h, c->first + (int)e);
+            uint64_t halves[2] = {c->bytes <= 4 ? row->u32[n] : row->u64[n], row[1].u64[n]};
+            memcpy(place + e * c->type->bytes, halves, c->type->bytes);
+        }
+    }
 }
 
 static void check_store(struct harness *h, struct rng *rng, const struct access_case *c,
@@ -279,14 +298,7 @@ static void check_store(struct harness *h, struct rng *rng, const struct access_
         memcpy(want[p], places[p], sizes[p]);
     }
     size_t p = c->space->in == PTX_GLOBAL ? 0 : c->space->in == PTX_SHARED ? 1 : 2;
-    for (uint32_t n = 0; n < SIMT_LANES; n++) {
-        unsigned char *to = want[p] + (find_place(h, c->space, global, n).host - places[p]);
-        for (uint32_t e = 0; e < c->count && (c->mask >> n & 1) != 0; e++) {
-            const union simt_row *row = harness_row(h, c->first + (int)e);
-            uint64_t halves[2] = {c->bytes <= 4 ? row->u32[n] : row->u64[n], row[1].u64[n]};
-            memcpy(to + offsets[n] + e * c->type->bytes, halves, c->type->bytes);
-        }
-    }
+    apply_store(h, c, global, offsets, places[p], want[p]);
     for (uint32_t e = 0; e < c->count; e++) {
         o.src[e] = c->first + (int)e;
     }
@@ -306,15 +318,8 @@ static void check_store(struct harness *h, struct rng *rng, const struct access_
     }
 }
 
-static void run_stores(enum simt_check check) {
-    struct harness h;
-    struct rng rng = rng_create(11 + (uint64_t)check);
-    ASSERT_TRUE(harness_create(&h, check));
-    uint64_t global = harness_alloc(&h, BUFFER);
-    h.warp = &h.warps[1];
-    fill(&h, &rng, global);
-    for_each_case(&h, &rng, global, check_store);
-    harness_free(&h);
+static void run_stores(enum simt_check level) {
+    run_cases(level, 11, 1, check_store);
 }
 
 C_TEST(access, stores_without_checks) {
@@ -329,11 +334,7 @@ C_TEST(access, stores_with_full_checks) {
     run_stores(SIMT_CHECK_FULL);
 }
 
-#define HARNESS_TEST(suite, name)                                                      \
-    FIXTURE_TEST(suite, name, struct harness, h, harness_create(h, SIMT_CHECK_BOUNDS), \
-                 harness_free(h))
-
-HARNESS_TEST(access, modifiers_that_change_nothing_are_accepted) {
+HARNESS_TEST(access, modifiers_that_change_nothing_are_accepted, SIMT_CHECK_BOUNDS) {
     static const char *const loads[] = {"ld.volatile.global.u32",
                                         "ld.relaxed.gpu.global.u32",
                                         "ld.acquire.sys.global.u32",
@@ -363,7 +364,7 @@ HARNESS_TEST(access, modifiers_that_change_nothing_are_accepted) {
     }
 }
 
-HARNESS_TEST(access, unknown_forms_are_refused) {
+HARNESS_TEST(access, unknown_forms_are_refused, SIMT_CHECK_BOUNDS) {
     static const char *const opcodes[] = {"ld.global.frob.u32", "ld.shared::cluster.u32",
                                           "ld.global",          "ld.global.v4.u32",
                                           "ldmatrix.u32",       "ld.global.pred"};
@@ -379,35 +380,32 @@ HARNESS_TEST(access, unknown_forms_are_refused) {
 }
 
 /* Lanes of one generic load in global, pinned host, shared and local memory. */
-C_TEST(access, lanes_may_differ_in_space_and_allocation) {
+HARNESS_TEST(access, lanes_may_differ_in_space_and_allocation, SIMT_CHECK_FULL) {
     static uint32_t pinned[8];
-    struct harness h;
-    ASSERT_TRUE(harness_create(&h, SIMT_CHECK_FULL));
-    uint64_t near = harness_alloc(&h, 64);
-    uint64_t far = harness_alloc(&h, 64);
-    EXPECT_OK(simt_memory_register_host(h.memory, pinned, sizeof pinned, "cudaMallocHost"));
+    uint64_t near = harness_alloc(h, 64);
+    uint64_t far = harness_alloc(h, 64);
+    EXPECT_OK(simt_memory_register_host(h->memory, pinned, sizeof pinned, "cudaMallocHost"));
     const uint64_t starts[] = {near, (uint64_t)(uintptr_t)pinned, SIMT_SHARED_WINDOW,
                                SIMT_LOCAL_WINDOW, far};
-    union simt_row *address = harness_row(&h, R64);
+    union simt_row *address = harness_row(h, R64);
     for (uint32_t n = 0; n < SIMT_LANES; n++) {
         address->u64[n] = starts[n % 5] + 4 * (n / 5);
-        harness_row(&h, R32)->u32[n] = 1000 + n;
+        harness_row(h, R32)->u32[n] = 1000 + n;
     }
     const struct harness_operands st = {.address = R64, .src = {R32}, .src_count = 1};
     const struct harness_operands ld = {.address = R64, .dst = {R32 + 1}, .dst_count = 1};
-    EXPECT_TRUE(harness_run(&h, "st.u32", &st));
-    EXPECT_TRUE(harness_run(&h, "ld.u32", &ld));
+    EXPECT_TRUE(harness_run(h, "st.u32", &st));
+    EXPECT_TRUE(harness_run(h, "ld.u32", &ld));
     for (uint32_t n = 0; n < SIMT_LANES; n++) {
-        EXPECT_INT_EQ(1000 + n, harness_row(&h, R32 + 1)->u32[n]);
+        EXPECT_INT_EQ(1000 + n, harness_row(h, R32 + 1)->u32[n]);
     }
     EXPECT_INT_EQ(1001, pinned[0]);
-    EXPECT_INT_EQ(1002, ((uint32_t *)(void *)h.block.shared)[0]);
+    EXPECT_INT_EQ(1002, ((uint32_t *)(void *)h->block.shared)[0]);
     /* One request each, whatever it was split into. */
-    EXPECT_INT_EQ(1, h.counters.global_store_requests);
-    harness_free(&h);
+    EXPECT_INT_EQ(1, h->counters.global_store_requests);
 }
 
-HARNESS_TEST(access, addresses_convert_to_windows_and_back) {
+HARNESS_TEST(access, addresses_convert_to_windows_and_back, SIMT_CHECK_BOUNDS) {
     static const struct {
         const char *space;
         uint64_t window;
@@ -449,7 +447,7 @@ static uint32_t ask_space(struct harness *h, const char *opcode) {
     return h->warp->predicates[3];
 }
 
-HARNESS_TEST(access, isspacep_tells_spaces_apart) {
+HARNESS_TEST(access, isspacep_tells_spaces_apart, SIMT_CHECK_BOUNDS) {
     static const uint64_t starts[] = {1 << 20, SIMT_SHARED_WINDOW, SIMT_LOCAL_WINDOW,
                                       SIMT_PARAMETER_WINDOW};
     for (uint32_t n = 0; n < SIMT_LANES; n++) {
@@ -463,21 +461,18 @@ HARNESS_TEST(access, isspacep_tells_spaces_apart) {
     EXPECT_INT_EQ(0x8888888f, ask_space(h, "isspacep.param"));
 }
 
-C_TEST(access, hints_and_fences_run) {
+HARNESS_TEST(access, hints_and_fences_run, SIMT_CHECK_FULL) {
     static const char *const opcodes[] = {
         "prefetch.global.L2", "prefetchu.L1", "membar.gl",         "membar.cta",      "membar.sys",
         "fence.acq_rel.gpu",  "fence.sc.cta", "discard.global.L2", "applypriority.L2"};
-    struct harness h;
-    ASSERT_TRUE(harness_create(&h, SIMT_CHECK_FULL));
     const struct harness_operands o = {.address = R64};
     for (size_t i = 0; i < sizeof opcodes / sizeof *opcodes; i++) {
-        EXPECT_TRUE(harness_run(&h, opcodes[i], &o));
+        EXPECT_TRUE(harness_run(h, opcodes[i], &o));
     }
-    harness_free(&h);
 }
 
 /* What ldmatrix, cp.async and the like are built on. */
-HARNESS_TEST(access, places_are_told_and_counted) {
+HARNESS_TEST(access, places_are_told_and_counted, SIMT_CHECK_BOUNDS) {
     struct simt_access access = {
         .space = PTX_SHARED, .kind = SIMT_READ, .bytes = 16, .counted = true};
     unsigned char *host[SIMT_LANES] = {NULL};
@@ -494,28 +489,25 @@ HARNESS_TEST(access, places_are_told_and_counted) {
     EXPECT_INT_EQ(7, h->block.fault.thread[0]);
 }
 
-C_TEST(access, wild_accesses_without_checks_do_nothing) {
+HARNESS_TEST(access, wild_accesses_without_checks_do_nothing, SIMT_CHECK_OFF) {
     static const uint64_t wild[] = {0,
                                     8,
                                     UINT64_MAX - 3,
                                     SIMT_SHARED_WINDOW + (1 << 20),
                                     SIMT_LOCAL_WINDOW + (1 << 20),
                                     (uint64_t)1 << 60};
-    struct harness h;
-    ASSERT_TRUE(harness_create(&h, SIMT_CHECK_OFF));
     const struct harness_operands ld = {.dst = {R32}, .dst_count = 1, .address = R64};
     const struct harness_operands st = {.address = R64, .src = {R32 + 1}, .src_count = 1};
     const struct harness_operands atom = {
         .dst = {R32}, .dst_count = 1, .address = R64, .src = {R32 + 1}, .src_count = 1};
     for (size_t i = 0; i < sizeof wild / sizeof *wild; i++) {
-        harness_addresses(&h, R64, wild[i], 1 << 24);
-        harness_row(&h, R32)->u32[0] = 5;
-        EXPECT_TRUE(harness_run(&h, "ld.u32", &ld));
-        EXPECT_INT_EQ(0, harness_row(&h, R32)->u32[0]);
-        EXPECT_TRUE(harness_run(&h, "st.u32", &st));
-        EXPECT_TRUE(harness_run(&h, "atom.add.u32", &atom));
-        EXPECT_TRUE(harness_run(&h, "ld.global.u32", &ld));
-        EXPECT_TRUE(harness_run(&h, "st.shared.u32", &st));
+        harness_addresses(h, R64, wild[i], 1 << 24);
+        harness_row(h, R32)->u32[0] = 5;
+        EXPECT_TRUE(harness_run(h, "ld.u32", &ld));
+        EXPECT_INT_EQ(0, harness_row(h, R32)->u32[0]);
+        EXPECT_TRUE(harness_run(h, "st.u32", &st));
+        EXPECT_TRUE(harness_run(h, "atom.add.u32", &atom));
+        EXPECT_TRUE(harness_run(h, "ld.global.u32", &ld));
+        EXPECT_TRUE(harness_run(h, "st.shared.u32", &st));
     }
-    harness_free(&h);
 }

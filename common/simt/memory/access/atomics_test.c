@@ -9,7 +9,6 @@
 
 #include "common/base/rng.h"
 #include "common/simt/memory/access/memory_harness.h"
-#include "common/testing/fixture.h"
 
 enum { WORDS = 16 };
 
@@ -88,6 +87,26 @@ struct target {
     unsigned char *host;
 };
 
+static void expect_results(struct harness *h, const struct form *f, int file,
+                           const uint64_t want[SIMT_LANES], const char *opcode) {
+    for (uint32_t n = 0; n < SIMT_LANES; n++) {
+        if (get(harness_row(h, file), f->bytes, n) != want[n]) {
+            TEST_FAIL("%s: lane %u", opcode, n);
+        }
+    }
+}
+
+static void expect_words(const struct target *target, const struct form *f,
+                         const uint64_t want[WORDS], const char *opcode) {
+    for (size_t w = 0; w < WORDS; w++) {
+        uint64_t got = 0;
+        memcpy(&got, target->host + w * f->bytes, f->bytes);
+        if (got != want[w]) {
+            TEST_FAIL("%s: word %zu", opcode, w);
+        }
+    }
+}
+
 /* One instruction on random words with random operands, few of them so that lanes meet. */
 static void check_form(struct harness *h, struct rng *rng, const struct form *f,
                        const struct target *target, bool reduction) {
@@ -124,18 +143,8 @@ static void check_form(struct harness *h, struct rng *rng, const struct form *f,
         TEST_FAIL("%s: %s", opcode, h->block.fault.text);
         return;
     }
-    for (uint32_t n = 0; n < SIMT_LANES; n++) {
-        if (get(harness_row(h, file), f->bytes, n) != want[n]) {
-            TEST_FAIL("%s: lane %u", opcode, n);
-        }
-    }
-    for (size_t w = 0; w < WORDS; w++) {
-        uint64_t got = 0;
-        memcpy(&got, target->host + w * f->bytes, f->bytes);
-        if (got != memory[w]) {
-            TEST_FAIL("%s: word %zu", opcode, w);
-        }
-    }
+    expect_results(h, f, file, want, opcode);
+    expect_words(target, f, memory, opcode);
 }
 
 static void run_integers(enum simt_check check) {
@@ -173,11 +182,7 @@ static float sum_in_order(float start, const float values[SIMT_LANES]) {
     return start;
 }
 
-#define HARNESS_TEST(suite, name)                                                      \
-    FIXTURE_TEST(suite, name, struct harness, h, harness_create(h, SIMT_CHECK_BOUNDS), \
-                 harness_free(h))
-
-HARNESS_TEST(atomics, floats_add_in_lane_order) {
+HARNESS_TEST(atomics, floats_add_in_lane_order, SIMT_CHECK_BOUNDS) {
     struct rng rng = rng_create(6);
     uint64_t global = harness_alloc(h, 256);
     const struct harness_operands f32 = {.address = R64, .src = {R32}, .src_count = 1};
@@ -202,7 +207,7 @@ HARNESS_TEST(atomics, floats_add_in_lane_order) {
 }
 
 /* fp32 sums flush subnormals in global memory and keep them in shared memory. */
-HARNESS_TEST(atomics, subnormals) {
+HARNESS_TEST(atomics, subnormals, SIMT_CHECK_BOUNDS) {
     const float tiny = 0x1p-140f;
     float got;
     uint64_t global = harness_alloc(h, 256);
@@ -221,7 +226,7 @@ HARNESS_TEST(atomics, subnormals) {
 }
 
 /* Halves with known sums: 1 + 2^-10 is the next fp16, 1 + 2^-11 rounds to even. */
-HARNESS_TEST(atomics, halves) {
+HARNESS_TEST(atomics, halves, SIMT_CHECK_BOUNDS) {
     static const struct {
         const char *opcode;
         uint32_t old, b, want;
@@ -250,7 +255,7 @@ HARNESS_TEST(atomics, halves) {
     }
 }
 
-HARNESS_TEST(atomics, vectors) {
+HARNESS_TEST(atomics, vectors, SIMT_CHECK_BOUNDS) {
     float got[4], old[4];
     uint64_t global = harness_alloc(h, 256);
     const float start[4] = {1, 2, 3, 4};
@@ -275,7 +280,7 @@ HARNESS_TEST(atomics, vectors) {
     }
 }
 
-HARNESS_TEST(atomics, forms_that_do_not_exist_are_refused) {
+HARNESS_TEST(atomics, forms_that_do_not_exist_are_refused, SIMT_CHECK_BOUNDS) {
     static const char *const opcodes[] = {
         "atom.global.min.f32", "atom.global.add.f16", "atom.global.inc.s32", "atom.global.xor.f32",
         "atom.global.mul.u32", "atom.global.add.b32", "atom.const.add.u32"};

@@ -11,6 +11,7 @@
 
 #include "common/simt/memory/access/access.h"
 #include "common/simt/memory/run.h"
+#include "common/testing/fixture.h"
 
 /** Registers by number: 16 of each size. R128 takes two rows. */
 enum { R64 = 0, R32 = 16, R16 = 32, R128 = 48, HARNESS_REGISTERS = 64 };
@@ -58,6 +59,10 @@ struct harness_operands {
 bool harness_create(struct harness *harness, enum simt_check check);
 
 void harness_free(struct harness *harness);
+
+/** A test that sees a harness with these checks as `h`. */
+#define HARNESS_TEST(suite, name, check) \
+    FIXTURE_TEST(suite, name, struct harness, h, harness_create(h, check), harness_free(h))
 
 /** Another block takes the place of the one before: same launch, empty shared memory. */
 void harness_next_block(struct harness *harness, uint64_t order);

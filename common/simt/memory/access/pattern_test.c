@@ -7,7 +7,6 @@
 
 #include "common/base/rng.h"
 #include "common/simt/memory/access/memory_harness.h"
-#include "common/testing/testing.h"
 
 enum { GLOBAL_BYTES = 1 << 16 };
 
@@ -115,7 +114,10 @@ static bool start(struct counted *c) {
     return made && c->global != 0;
 }
 
-C_TEST(pattern, known_global_patterns) {
+#define PATTERN_TEST(name) \
+    FIXTURE_TEST(pattern, name, struct counted, c, start(c), harness_free(&c->h))
+
+PATTERN_TEST(known_global_patterns) {
     static const struct {
         uint32_t bytes;
         uint64_t start, stride;
@@ -123,23 +125,20 @@ C_TEST(pattern, known_global_patterns) {
     } rows[] = {{4, 0, 4, 4},    {4, 4, 4, 5},    {4, 0, 8, 8},     {4, 0, 128, 32}, {4, 12, 0, 1},
                 {16, 0, 16, 16}, {8, 0, 8, 8},    {8, 0, 256, 32},  {1, 0, 1, 1},    {2, 0, 2, 2},
                 {1, 31, 1, 2},   {32, 0, 32, 32}, {16, 16, 16, 17}, {4, 0, 12, 12}};
-    struct counted c;
-    ASSERT_TRUE(start(&c));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         uint64_t addresses[32];
         for (uint64_t n = 0; n < 32; n++) {
-            addresses[n] = c.global + rows[i].start + n * rows[i].stride;
+            addresses[n] = c->global + rows[i].start + n * rows[i].stride;
         }
-        set(&c, addresses, UINT32_MAX);
-        load(&c, "global", rows[i].bytes);
-        EXPECT_INT_EQ(rows[i].sectors, c.h.counters.global_load_sectors);
-        EXPECT_INT_EQ(1, c.h.counters.global_load_requests);
-        EXPECT_INT_EQ(32 * rows[i].bytes, c.h.counters.global_bytes);
+        set(c, addresses, UINT32_MAX);
+        load(c, "global", rows[i].bytes);
+        EXPECT_INT_EQ(rows[i].sectors, c->h.counters.global_load_sectors);
+        EXPECT_INT_EQ(1, c->h.counters.global_load_requests);
+        EXPECT_INT_EQ(32 * rows[i].bytes, c->h.counters.global_bytes);
     }
-    harness_free(&c.h);
 }
 
-C_TEST(pattern, known_shared_patterns) {
+PATTERN_TEST(known_shared_patterns) {
     static const struct {
         uint32_t bytes;
         uint64_t stride;
@@ -148,47 +147,39 @@ C_TEST(pattern, known_shared_patterns) {
                 {4, 132, 1, 0}, {4, 12, 1, 0},     {1, 1, 1, 0},    {2, 2, 1, 0},     {1, 4, 1, 0},
                 {8, 8, 2, 0},   {8, 16, 4, 2},     {8, 0, 1, 0},    {16, 16, 4, 0},   {16, 0, 2, 0},
                 {16, 32, 8, 4}, {16, 128, 32, 28}, {8, 128, 32, 30}};
-    struct counted c;
-    ASSERT_TRUE(start(&c));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         uint64_t addresses[32];
         for (uint64_t n = 0; n < 32; n++) {
             addresses[n] = n * rows[i].stride;
         }
-        set(&c, addresses, UINT32_MAX);
-        load(&c, "shared", rows[i].bytes);
-        EXPECT_INT_EQ(rows[i].wavefronts, c.h.counters.shared_load_wavefronts);
-        EXPECT_INT_EQ(rows[i].conflicts, c.h.counters.shared_bank_conflicts);
+        set(c, addresses, UINT32_MAX);
+        load(c, "shared", rows[i].bytes);
+        EXPECT_INT_EQ(rows[i].wavefronts, c->h.counters.shared_load_wavefronts);
+        EXPECT_INT_EQ(rows[i].conflicts, c->h.counters.shared_bank_conflicts);
     }
-    harness_free(&c.h);
 }
 
-C_TEST(pattern, random_global_patterns) {
-    struct counted c;
+PATTERN_TEST(random_global_patterns) {
     struct rng rng = rng_create(21);
-    ASSERT_TRUE(start(&c));
     for (size_t round = 0; round < 3000 && !test_has_failed(); round++) {
         uint32_t bytes = 1u << rng_below(&rng, 6);
         uint32_t span = 1u << (6 + rng_below(&rng, 11));
         uint32_t mask = round % 3 == 0 ? UINT32_MAX : (uint32_t)rng_u64(&rng) | 1u << 5;
         uint64_t addresses[32];
         for (int n = 0; n < 32; n++) {
-            addresses[n] = c.global + rng_below(&rng, span / bytes) * bytes;
+            addresses[n] = c->global + rng_below(&rng, span / bytes) * bytes;
         }
-        set(&c, addresses, mask);
+        set(c, addresses, mask);
         for (int again = 0; again < 2; again++) {
-            load(&c, "global", bytes);
+            load(c, "global", bytes);
         }
-        EXPECT_INT_EQ(2 * plain_sectors(addresses, mask, bytes), c.h.counters.global_load_sectors);
-        EXPECT_INT_EQ(2 * bytes * (uint32_t)__builtin_popcount(mask), c.h.counters.global_bytes);
+        EXPECT_INT_EQ(2 * plain_sectors(addresses, mask, bytes), c->h.counters.global_load_sectors);
+        EXPECT_INT_EQ(2 * bytes * (uint32_t)__builtin_popcount(mask), c->h.counters.global_bytes);
     }
-    harness_free(&c.h);
 }
 
-C_TEST(pattern, random_shared_patterns) {
-    struct counted c;
+PATTERN_TEST(random_shared_patterns) {
     struct rng rng = rng_create(22);
-    ASSERT_TRUE(start(&c));
     for (size_t round = 0; round < 3000 && !test_has_failed(); round++) {
         uint32_t bytes = 1u << rng_below(&rng, 6);
         uint32_t span = 1u << (6 + rng_below(&rng, 7));
@@ -198,20 +189,17 @@ C_TEST(pattern, random_shared_patterns) {
         for (int n = 0; n < 32; n++) {
             addresses[n] = rng_below(&rng, span / bytes) * bytes;
         }
-        set(&c, addresses, mask);
-        load(&c, "shared", bytes);
+        set(c, addresses, mask);
+        load(c, "shared", bytes);
         EXPECT_INT_EQ(plain_wavefronts(addresses, mask, bytes, &excess),
-                      c.h.counters.shared_load_wavefronts);
-        EXPECT_INT_EQ(excess, c.h.counters.shared_bank_conflicts);
+                      c->h.counters.shared_load_wavefronts);
+        EXPECT_INT_EQ(excess, c->h.counters.shared_bank_conflicts);
     }
-    harness_free(&c.h);
 }
 
 /* Word w of the thread in lane l lies at word 32 w + l. */
-C_TEST(pattern, random_local_patterns) {
-    struct counted c;
+PATTERN_TEST(random_local_patterns) {
     struct rng rng = rng_create(23);
-    ASSERT_TRUE(start(&c));
     for (size_t round = 0; round < 2000 && !test_has_failed(); round++) {
         uint32_t bytes = 4u << rng_below(&rng, 4);
         uint32_t span = bytes << rng_below(&rng, 3);
@@ -227,35 +215,31 @@ C_TEST(pattern, random_local_patterns) {
                 seen[sector] = true;
             }
         }
-        set(&c, addresses, mask);
-        load(&c, "local", bytes);
-        EXPECT_INT_EQ(sectors, c.h.counters.local_sectors);
-        EXPECT_INT_EQ(1, c.h.counters.local_requests);
+        set(c, addresses, mask);
+        load(c, "local", bytes);
+        EXPECT_INT_EQ(sectors, c->h.counters.local_sectors);
+        EXPECT_INT_EQ(1, c->h.counters.local_requests);
     }
-    harness_free(&c.h);
 }
 
 /* Stores and atomics go to counters of their own; constants and parameters to none. */
-C_TEST(pattern, each_kind_has_its_counters) {
-    struct counted c;
+PATTERN_TEST(each_kind_has_its_counters) {
     uint64_t addresses[32];
-    ASSERT_TRUE(start(&c));
     const struct harness_operands st = {.address = R64, .src = {R32}, .src_count = 1};
     for (uint64_t n = 0; n < 32; n++) {
-        addresses[n] = c.global + 4 * n;
+        addresses[n] = c->global + 4 * n;
     }
-    set(&c, addresses, UINT32_MAX);
-    EXPECT_TRUE(harness_run(&c.h, "st.global.u32", &st));
-    EXPECT_TRUE(harness_run(&c.h, "red.global.add.u32", &st));
-    load(&c, "const", 4);
-    EXPECT_INT_EQ(4, c.h.counters.global_store_sectors);
-    EXPECT_INT_EQ(1, c.h.counters.global_store_requests);
-    EXPECT_INT_EQ(0, c.h.counters.global_load_requests);
-    EXPECT_INT_EQ(1, c.h.counters.atomic_requests);
-    struct simt_counters sum = c.h.counters;
-    simt_counters_add(&sum, &c.h.counters);
+    set(c, addresses, UINT32_MAX);
+    EXPECT_TRUE(harness_run(&c->h, "st.global.u32", &st));
+    EXPECT_TRUE(harness_run(&c->h, "red.global.add.u32", &st));
+    load(c, "const", 4);
+    EXPECT_INT_EQ(4, c->h.counters.global_store_sectors);
+    EXPECT_INT_EQ(1, c->h.counters.global_store_requests);
+    EXPECT_INT_EQ(0, c->h.counters.global_load_requests);
+    EXPECT_INT_EQ(1, c->h.counters.atomic_requests);
+    struct simt_counters sum = c->h.counters;
+    simt_counters_add(&sum, &c->h.counters);
     EXPECT_INT_EQ(8, sum.global_store_sectors);
     EXPECT_INT_EQ(2, sum.atomic_requests);
     EXPECT_INT_EQ(0, sum.divergent_branches);
-    harness_free(&c.h);
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "common/simt/memory/access/request.h"
-#include "common/simt/memory/space/words.h"
+#include "common/simt/memory/space/memory.h"
 
 enum { TEXT_BYTES = 400 };
 

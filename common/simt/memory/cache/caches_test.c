@@ -2,8 +2,7 @@
  * What L1 and L2 keep, on their own and behind the loads of a kernel's block.
  */
 #include "common/simt/memory/access/memory_harness.h"
-#include "common/simt/memory/cache/l1.h"
-#include "common/simt/memory/cache/l2.h"
+#include "common/simt/memory/cache/cache.h"
 #include "common/testing/testing.h"
 
 enum { ALL = 0xf, LINE = 128, MIB = 1 << 20 };

@@ -1,4 +1,4 @@
-#include "common/simt/memory/race/copies.h"
+#include "common/simt/memory/race/shadow.h"
 
 #include <stdlib.h>
 #include <string.h>

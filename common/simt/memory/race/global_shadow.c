@@ -1,4 +1,4 @@
-#include "common/simt/memory/race/global_shadow.h"
+#include "common/simt/memory/race/shadow.h"
 
 #include <stdlib.h>
 

@@ -34,10 +34,6 @@
 #include "common/base/status.h"
 #include "common/simt/memory/race/word_map.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct simt_history;
 
 /** How an access takes part in races. */
@@ -139,9 +135,5 @@ bool simt_histories_meet(struct simt_history *const *histories, size_t count);
 static inline void simt_history_meet(struct simt_agent *agent) {
     agent->tag = 0;
 }
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/base/rng.h"
-#include "common/testing/testing.h"
+#include "common/testing/fixture.h"
 
 /* One request of a random play: words that follow one another, one or more lanes. */
 struct random_request {
@@ -128,6 +128,8 @@ static void close_pair(struct pair *p) {
     simt_history_free(p->histories[1]);
 }
 
+#define PAIR_TEST(name) FIXTURE_TEST(histories, name, struct pair, p, open_pair(p), close_pair(p))
+
 static bool touch(struct pair *p, int who, enum simt_access_kind kind, size_t offset,
                   size_t bytes) {
     struct simt_race race;
@@ -142,7 +144,7 @@ static bool meet(struct pair *p) {
     return conflict;
 }
 
-C_TEST(histories, of_two_host_threads_meet) {
+PAIR_TEST(of_two_host_threads_meet) {
     static const struct {
         enum simt_access_kind first, second;
         bool conflict;
@@ -152,48 +154,39 @@ C_TEST(histories, of_two_host_threads_meet) {
         {SIMT_ATOMIC, SIMT_ATOMIC, false}, {SIMT_ATOMIC, SIMT_READ, true},
         {SIMT_WRITE, SIMT_ATOMIC, true},
     };
-    struct pair p;
-    ASSERT_TRUE(open_pair(&p));
     for (size_t n = 0; n < sizeof rows / sizeof *rows; n++) {
         for (size_t at = 0; at < 1 << 20; at += 200004) {
-            EXPECT_TRUE(!touch(&p, 0, rows[n].first, at, 4));
-            EXPECT_TRUE(!touch(&p, 1, rows[n].second, at, 4));
-            EXPECT_INT_EQ(rows[n].conflict, meet(&p));
+            EXPECT_TRUE(!touch(p, 0, rows[n].first, at, 4));
+            EXPECT_TRUE(!touch(p, 1, rows[n].second, at, 4));
+            EXPECT_INT_EQ(rows[n].conflict, meet(p));
             /* Other bytes of the same word and other words are no one's business. */
-            EXPECT_TRUE(!touch(&p, 0, rows[n].first, at, 2));
-            EXPECT_TRUE(!touch(&p, 1, rows[n].second, at + 2, 2));
-            EXPECT_TRUE(!touch(&p, 0, rows[n].first, at + 8, 4));
-            EXPECT_TRUE(!touch(&p, 1, rows[n].second, at + 12, 4));
-            EXPECT_TRUE(!meet(&p));
+            EXPECT_TRUE(!touch(p, 0, rows[n].first, at, 2));
+            EXPECT_TRUE(!touch(p, 1, rows[n].second, at + 2, 2));
+            EXPECT_TRUE(!touch(p, 0, rows[n].first, at + 8, 4));
+            EXPECT_TRUE(!touch(p, 1, rows[n].second, at + 12, 4));
+            EXPECT_TRUE(!meet(p));
         }
     }
-    close_pair(&p);
 }
 
-C_TEST(histories, what_went_before_does_not_count) {
-    struct pair p;
-    ASSERT_TRUE(open_pair(&p));
-    EXPECT_TRUE(!touch(&p, 0, SIMT_WRITE, 64, 16));
-    EXPECT_TRUE(!meet(&p));
-    EXPECT_TRUE(!touch(&p, 1, SIMT_WRITE, 64, 16));
-    EXPECT_TRUE(!meet(&p));
+PAIR_TEST(what_went_before_does_not_count) {
+    EXPECT_TRUE(!touch(p, 0, SIMT_WRITE, 64, 16));
+    EXPECT_TRUE(!meet(p));
+    EXPECT_TRUE(!touch(p, 1, SIMT_WRITE, 64, 16));
+    EXPECT_TRUE(!meet(p));
     /* A block that follows on the same host thread is in the way as well. */
-    EXPECT_TRUE(!touch(&p, 0, SIMT_WRITE, 64, 16));
-    p.agents[0] = (struct simt_agent){.id = 2};
-    EXPECT_TRUE(touch(&p, 0, SIMT_READ, 68, 4));
-    EXPECT_TRUE(meet(&p));
-    EXPECT_TRUE(!meet(&p));
-    close_pair(&p);
+    EXPECT_TRUE(!touch(p, 0, SIMT_WRITE, 64, 16));
+    p->agents[0] = (struct simt_agent){.id = 2};
+    EXPECT_TRUE(touch(p, 0, SIMT_READ, 68, 4));
+    EXPECT_TRUE(meet(p));
+    EXPECT_TRUE(!meet(p));
 }
 
 /* No byte is forgotten: the second writer of a word does not hide the first. */
-C_TEST(histories, bytes_of_several_blocks_on_one_host_thread) {
-    struct pair p;
-    ASSERT_TRUE(open_pair(&p));
-    EXPECT_TRUE(!touch(&p, 0, SIMT_WRITE, 64, 1));
-    p.agents[0] = (struct simt_agent){.id = 2};
-    EXPECT_TRUE(!touch(&p, 0, SIMT_WRITE, 65, 1));
-    EXPECT_TRUE(!touch(&p, 1, SIMT_READ, 64, 1));
-    EXPECT_TRUE(meet(&p));
-    close_pair(&p);
+PAIR_TEST(bytes_of_several_blocks_on_one_host_thread) {
+    EXPECT_TRUE(!touch(p, 0, SIMT_WRITE, 64, 1));
+    p->agents[0] = (struct simt_agent){.id = 2};
+    EXPECT_TRUE(!touch(p, 0, SIMT_WRITE, 65, 1));
+    EXPECT_TRUE(!touch(p, 1, SIMT_READ, 64, 1));
+    EXPECT_TRUE(meet(p));
 }

@@ -14,13 +14,119 @@
 #include <stdint.h>
 
 #include "common/base/status.h"
-#include "common/simt/memory/race/copies.h"
-#include "common/simt/memory/race/global_shadow.h"
+#include "common/simt/core/exec.h"
 #include "common/simt/memory/race/history.h"
+#include "common/simt/memory/space/memory.h"
+#include "common/simt/memory/space/undo.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+/*
+ * Asynchronous copies (cp.async) on their way to a block's shared memory: full checks.
+ *
+ * simt copies the bytes when the instruction runs; a GPU may write them at any
+ * time until the thread has waited. So this file records which bytes are still
+ * in flight: until the wait no thread may access them. A thread commits the
+ * copies it has started as a group, and waits for all groups but the last N.
+ */
+
+/** What one instruction of a warp copies. */
+struct simt_copy {
+    const struct simt_instruction *instruction;
+    uint32_t lanes;               /**< whose copies are on their way */
+    uint32_t bytes;               /**< of a lane */
+    uint32_t offsets[SIMT_LANES]; /**< in shared memory: where to */
+    uint32_t groups[SIMT_LANES];  /**< number of its group among the lane's; set when it starts */
+};
+
+/** Of one block. */
+struct simt_copies;
+
+/** Waiting: for every copy, be its group committed or not. */
+#define SIMT_COPIES_ALL UINT32_MAX
+
+/** @return NULL when memory is short. */
+struct simt_copies *simt_copies_create(uint32_t warps, size_t shared_bytes);
+
+void simt_copies_free(struct simt_copies *copies);
+
+/** A new block begins: nothing is on its way. */
+void simt_copies_reset(struct simt_copies *copies);
+
+/** A warp's copy starts. @return false when memory is short: it is not watched */
+bool simt_copies_start(struct simt_copies *copies, uint32_t warp, const struct simt_copy *copy);
+
+/** Lanes of a warp commit the copies they have started as a group. */
+void simt_copies_commit(struct simt_copies *copies, uint32_t warp, uint32_t lanes);
+
+/**
+ * @brief Lanes of a warp wait for all their groups but the last `pending`: takes one of the copies
+ *        that have come with that.
+ * @param next   where to look; 0 at first
+ * @param landed receives it, with the lanes whose copies they were
+ * @return false: there is no other one
+ */
+bool simt_copies_land(struct simt_copies *copies, uint32_t warp, uint32_t lanes, uint32_t pending,
+                      size_t *next, struct simt_copy *landed);
+
+/** @return true when a copy is on its way to one of the bytes. */
+bool simt_copies_expects(const struct simt_copies *copies, size_t offset, size_t bytes);
+
+/** Finds the thread that started such a copy. @return false: there is no such copy */
+bool simt_copies_find(const struct simt_copies *copies, size_t offset, size_t bytes, uint32_t *warp,
+                      uint32_t *lane);
+
+/*
+ * Races in global memory: between blocks, and between the threads of one block.
+ *
+ * With one host thread blocks run one after another, and fences order them. With
+ * several, each host thread keeps a history of its own blocks, and the histories
+ * are compared when all blocks have ended. If accesses of two blocks conflict,
+ * the results may depend on timing: memory is restored, and one host thread runs
+ * the launch again. So the faults found do not depend on the number of host
+ * threads.
+ *
+ * Races in host memory are not detected.
+ */
+
+/** Lives as long as the memory, for all launches. */
+struct simt_global_shadow;
+
+/** What one host thread uses. Offsets in the histories are addresses less `begin`. */
+struct simt_watch {
+    uint64_t begin;
+    struct simt_history *blocks; /**< agents are blocks */
+    struct simt_history *warps;  /**< agents are warps of the block that runs */
+};
+
+enum { SIMT_MOST_HOST_THREADS = 256 };
+
+/** @return STATUS_OK or STATUS_OUT_OF_MEMORY. */
+MUST_CHECK enum status simt_global_shadow_create(struct simt_global_shadow **shadow,
+                                                 struct simt_memory *memory);
+
+void simt_global_shadow_free(struct simt_global_shadow *shadow);
+
+/**
+ * @brief A launch begins: everything before is ordered before it.
+ * @param host_threads 1 to SIMT_MOST_HOST_THREADS
+ * @return how many there is address space for: as many, or fewer, at least 1
+ */
+uint32_t simt_global_shadow_begin(struct simt_global_shadow *shadow, uint32_t host_threads);
+
+/** @return the histories that host thread @p index uses in this launch. */
+struct simt_watch *simt_global_shadow_watch(struct simt_global_shadow *shadow, uint32_t index);
+
+/** @return the undo log of this launch; NULL for one host thread. */
+struct simt_undo *simt_global_shadow_undo(struct simt_global_shadow *shadow);
+
+/**
+ * @brief All blocks have ended.
+ * @param again receives true when the launch has to be run again by one host thread: memory is as
+ *              it was before
+ * @return STATUS_OK; STATUS_OUT_OF_MEMORY: it has to be, but memory could not be brought back
+ */
+MUST_CHECK enum status simt_global_shadow_end(struct simt_global_shadow *shadow, bool *again);
+
+/* The checks of a block: all of the above. */
 
 /** Of one block at a time. Used by one host thread at a time. */
 struct simt_shadow {
@@ -78,9 +184,5 @@ void simt_shadow_start_copy(struct simt_shadow *shadow, uint32_t warp,
 /** Marks bytes of shared memory as written; says whether all are. Offsets are inside. */
 void simt_shadow_mark(struct simt_shadow *shadow, size_t offset, size_t bytes);
 bool simt_shadow_written(const struct simt_shadow *shadow, size_t offset, size_t bytes);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -4,7 +4,6 @@
  */
 #include "common/simt/memory/race/shadow.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "common/simt/memory/access/memory_harness.h"

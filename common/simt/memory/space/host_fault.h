@@ -8,10 +8,6 @@
 #include "common/base/status.h"
 #include "common/simt/memory/space/memory.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /**
  * @brief Watches for host access to the device window: prints one line and ends the program with
  *        status 1. Other faults go to the handler that was there before.
@@ -23,9 +19,5 @@ MUST_CHECK enum status simt_host_fault_install(const struct simt_memory *memory)
 
 /** Puts back the handlers that were there before; allowed when nothing is installed. */
 void simt_host_fault_remove(void);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

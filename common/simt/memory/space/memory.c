@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 
 #include "common/base/checked.h"
-#include "common/simt/memory/cache/l2.h"
+#include "common/simt/memory/cache/cache.h"
 
 enum { GRANULE = 256, RED_ZONE = 256, PAGE = 4096, MAX_REMEMBERED = 1 << 16 };
 

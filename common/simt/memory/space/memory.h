@@ -16,15 +16,13 @@
 #ifndef WARPBOOK_COMMON_SIMT_MEMORY_SPACE_MEMORY_H_
 #define WARPBOOK_COMMON_SIMT_MEMORY_SPACE_MEMORY_H_
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "common/base/status.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /** Generic addresses of shared and local memory: base + offset in the block's or thread's own. */
 #define SIMT_SHARED_WINDOW ((uint64_t)0x0100000000000000)
@@ -135,7 +133,7 @@ bool simt_memory_written(const struct simt_memory *memory, uint64_t address, siz
 /** The host copies or sets bytes of device memory: L2 has them from then on. */
 void simt_memory_touched(struct simt_memory *memory, uint64_t address, size_t bytes);
 
-/** @return the L2 of this memory; see l2.h. */
+/** @return the L2 of this memory; see cache.h. */
 struct simt_l2 *simt_memory_l2(const struct simt_memory *memory);
 
 /** @return the bits behind simt_memory_written(), one a byte, from an address of device memory on
@@ -153,8 +151,20 @@ size_t simt_memory_used_by(const struct simt_memory *memory, const char *what);
 /** @return bytes in use, and in all. */
 void simt_memory_usage(const struct simt_memory *memory, size_t *used, size_t *total);
 
-#ifdef __cplusplus
+/* Phrases that several messages share. */
+
+/** @return the ending of a noun in the plural. */
+static inline const char *simt_plural(uint64_t count) {
+    return count == 1 ? "" : "s";
 }
-#endif
+
+/** "N bytes past the end of", "just past the end of". */
+static inline void simt_describe_past(uint64_t distance, char *text, size_t size) {
+    if (distance == 0) {
+        snprintf(text, size, "just past the end of");
+    } else {
+        snprintf(text, size, "%" PRIu64 " byte%s past the end of", distance, simt_plural(distance));
+    }
+}
 
 #endif

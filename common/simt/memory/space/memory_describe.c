@@ -1,8 +1,6 @@
 /* Where an address lies, in words. */
 #include "common/simt/memory/space/memory.h"
 
-#include "common/simt/memory/space/words.h"
-
 enum { NULL_PAGE = 1 << 16, SHORT_BEFORE = 256, NAME_BYTES = 200 };
 
 /* An address this far from an allocation has nothing to do with it. */

@@ -1,12 +1,22 @@
 #include "common/simt/memory/space/memory.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/rng.h"
 #include "common/testing/testing.h"
 
 enum { LIMIT = 1 << 20 };
+
+/* A test that sees `memory`, of so many bytes. */
+#define MEMORY_TEST(name, bytes)                           \
+    static void memory_##name(struct simt_memory *memory); \
+    C_TEST(memory, name) {                                 \
+        struct simt_memory *memory;                        \
+        ASSERT_OK(simt_memory_create(&memory, bytes));     \
+        memory_##name(memory);                             \
+        simt_memory_free(memory);                          \
+    }                                                      \
+    static void memory_##name(struct simt_memory *memory)
 
 C_TEST(memory, allocations_are_aligned_and_apart) {
     struct simt_memory *memory;
@@ -42,11 +52,9 @@ C_TEST(memory, large_sizes_cost_nothing) {
     EXPECT_TRUE(memory == NULL);
 }
 
-C_TEST(memory, finds_live_freed_and_nearest) {
-    struct simt_memory *memory;
+MEMORY_TEST(finds_live_freed_and_nearest, LIMIT) {
     struct simt_allocation a;
     uint64_t first, second;
-    ASSERT_OK(simt_memory_create(&memory, LIMIT));
     EXPECT_TRUE(!simt_memory_find(memory, 12345, &a));
     EXPECT_INT_EQ(0, a.bytes);
     ASSERT_OK(simt_memory_alloc(memory, 100, 256, "cudaMalloc", &first));
@@ -69,7 +77,6 @@ C_TEST(memory, finds_live_freed_and_nearest) {
     EXPECT_STATUS(STATUS_INVALID_ARGUMENT, simt_memory_release(memory, first));
     EXPECT_STATUS(STATUS_NOT_FOUND, simt_memory_release(memory, second + 1));
     EXPECT_STATUS(STATUS_NOT_FOUND, simt_memory_release(memory, 0));
-    simt_memory_free(memory);
 }
 
 C_TEST(memory, freed_ranges_rest_until_addresses_run_short) {
@@ -96,11 +103,9 @@ C_TEST(memory, freed_ranges_rest_until_addresses_run_short) {
     simt_memory_free(memory);
 }
 
-C_TEST(memory, many_small_cycles_stay_small) {
-    struct simt_memory *memory;
+MEMORY_TEST(many_small_cycles_stay_small, LIMIT) {
     uint64_t kept, address = 0;
     size_t used, total;
-    ASSERT_OK(simt_memory_create(&memory, LIMIT));
     ASSERT_OK(simt_memory_alloc(memory, 64, 256, "cudaMalloc", &kept));
     for (size_t n = 0; n < 300000; n++) {
         ASSERT_OK(simt_memory_alloc(memory, 64, 256, "cudaMalloc", &address));
@@ -111,17 +116,14 @@ C_TEST(memory, many_small_cycles_stay_small) {
     EXPECT_INT_EQ(LIMIT, total);
     struct simt_allocation a;
     EXPECT_TRUE(simt_memory_find(memory, kept, &a) && !a.freed);
-    simt_memory_free(memory);
 }
 
 /* Random allocs and frees against a plain list: never overlapping, limits kept. */
-C_TEST(memory, random_cycles_never_overlap) {
+MEMORY_TEST(random_cycles_never_overlap, (size_t)1 << 27) {
     enum { SLOTS = 64 };
-    struct simt_memory *memory;
     uint64_t addresses[SLOTS] = {0};
     size_t sizes[SLOTS] = {0};
     struct rng rng = rng_create(7);
-    ASSERT_OK(simt_memory_create(&memory, (size_t)1 << 27));
     for (size_t round = 0; round < 20000 && !test_has_failed(); round++) {
         size_t slot = rng_below(&rng, SLOTS);
         if (addresses[slot] != 0) {
@@ -140,15 +142,12 @@ C_TEST(memory, random_cycles_never_overlap) {
         EXPECT_TRUE(!simt_memory_written(memory, addresses[slot], sizes[slot] + 1));
         simt_memory_mark(memory, addresses[slot], sizes[slot]);
     }
-    simt_memory_free(memory);
 }
 
-C_TEST(memory, host_memory_can_be_used_at_its_address) {
-    struct simt_memory *memory;
+MEMORY_TEST(host_memory_can_be_used_at_its_address, LIMIT) {
     struct simt_allocation a;
     static char pinned[100];
     uint64_t address = (uint64_t)(uintptr_t)pinned;
-    ASSERT_OK(simt_memory_create(&memory, LIMIT));
     EXPECT_OK(simt_memory_register_host(memory, pinned, sizeof pinned, "cudaMallocHost"));
     EXPECT_STATUS(STATUS_INVALID_ARGUMENT,
                   simt_memory_register_host(memory, pinned + 50, 100, "cudaMallocHost"));
@@ -160,16 +159,13 @@ C_TEST(memory, host_memory_can_be_used_at_its_address) {
     EXPECT_STATUS(STATUS_NOT_FOUND, simt_memory_unregister_host(memory, pinned + 1));
     EXPECT_OK(simt_memory_unregister_host(memory, pinned));
     EXPECT_TRUE(!simt_memory_find(memory, address, &a));
-    simt_memory_free(memory);
 }
 
-C_TEST(memory, marks_are_exact) {
+MEMORY_TEST(marks_are_exact, LIMIT) {
     enum { BYTES = 1000 };
-    struct simt_memory *memory;
     struct rng rng = rng_create(3);
     bool want[BYTES] = {false};
     uint64_t address;
-    ASSERT_OK(simt_memory_create(&memory, LIMIT));
     ASSERT_OK(simt_memory_alloc(memory, BYTES, 256, "cudaMalloc", &address));
     for (size_t round = 0; round < 60; round++) {
         size_t begin = rng_below(&rng, BYTES);
@@ -187,7 +183,6 @@ C_TEST(memory, marks_are_exact) {
         }
         EXPECT_INT_EQ(all, simt_memory_written(memory, address + from, 100));
     }
-    simt_memory_free(memory);
 }
 
 static void count(const struct simt_allocation *allocation, void *argument) {
@@ -195,13 +190,11 @@ static void count(const struct simt_allocation *allocation, void *argument) {
 }
 
 /* Copies of all lengths and distances, overlapping ones among them, against a plain table. */
-C_TEST(memory, copies_take_marks_along) {
+MEMORY_TEST(copies_take_marks_along, 1 << 20) {
     enum { BYTES = 700 };
-    struct simt_memory *memory;
     struct rng rng = rng_create(5);
     uint64_t address;
     bool want[BYTES] = {false}, before[BYTES];
-    ASSERT_OK(simt_memory_create(&memory, 1 << 20));
     ASSERT_OK(simt_memory_alloc(memory, BYTES, 256, "cudaMalloc", &address));
     for (int round = 0; round < 3000 && !test_has_failed(); round++) {
         size_t bytes = 1 + rng_below(&rng, round % 2 == 0 ? 20 : 300);
@@ -218,14 +211,11 @@ C_TEST(memory, copies_take_marks_along) {
             EXPECT_INT_EQ(want[n], simt_memory_written(memory, address + n, 1));
         }
     }
-    simt_memory_free(memory);
 }
 
-C_TEST(memory, a_copy_of_what_is_not_written_is_not_written) {
-    struct simt_memory *memory;
+MEMORY_TEST(a_copy_of_what_is_not_written_is_not_written, 1 << 20) {
     struct simt_extent extent;
     uint64_t full, empty;
-    ASSERT_OK(simt_memory_create(&memory, 1 << 20));
     ASSERT_OK(simt_memory_alloc(memory, 512, 256, "cudaMalloc", &full));
     ASSERT_OK(simt_memory_alloc(memory, 512, 256, "cudaMalloc", &empty));
     simt_memory_mark(memory, full, 512);
@@ -239,14 +229,11 @@ C_TEST(memory, a_copy_of_what_is_not_written_is_not_written) {
     EXPECT_TRUE(simt_memory_extent(memory, empty, &extent) && extent.complete);
     simt_memory_mark_copy(memory, empty, (uint64_t)(uintptr_t)&extent, sizeof extent);
     EXPECT_TRUE(simt_memory_written(memory, empty, 512));
-    simt_memory_free(memory);
 }
 
-C_TEST(memory, visits_live_cudamallocs) {
-    struct simt_memory *memory;
+MEMORY_TEST(visits_live_cudamallocs, LIMIT) {
     uint64_t address;
     size_t bytes = 0;
-    ASSERT_OK(simt_memory_create(&memory, LIMIT));
     EXPECT_OK(simt_memory_alloc(memory, 1, 256, "cudaMalloc", &address));
     EXPECT_OK(simt_memory_release(memory, address));
     EXPECT_OK(simt_memory_alloc(memory, 10, 256, "cudaMalloc", &address));
@@ -254,5 +241,4 @@ C_TEST(memory, visits_live_cudamallocs) {
     EXPECT_OK(simt_memory_alloc(memory, 1000, 256, "__device__ variable v", &address));
     simt_memory_visit(memory, count, &bytes);
     EXPECT_INT_EQ(110, bytes);
-    simt_memory_free(memory);
 }

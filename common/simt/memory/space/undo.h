@@ -14,10 +14,6 @@
 #include "common/base/status.h"
 #include "common/simt/memory/space/memory.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct simt_undo;
 
 /** @return STATUS_OK or STATUS_OUT_OF_MEMORY. @p memory must outlive it. */
@@ -37,9 +33,5 @@ MUST_CHECK enum status simt_undo_roll_back(struct simt_undo *undo);
 
 /** Discards the saved pages: the launch is valid. */
 void simt_undo_commit(struct simt_undo *undo);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

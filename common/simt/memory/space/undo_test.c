@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/testing/testing.h"
+#include "common/testing/fixture.h"
 
 enum { BYTES = 40000, HOST_BYTES = 10000 };
 
@@ -35,41 +35,38 @@ static void close_fixture(struct fixture *f) {
     simt_undo_free(NULL);
 }
 
+#define UNDO_TEST(name) \
+    FIXTURE_TEST(undo, name, struct fixture, f, open_fixture(f), close_fixture(f))
+
 static void store(struct fixture *f, size_t offset, unsigned char value, size_t bytes) {
     simt_undo_save(f->undo, f->address + offset, bytes);
     memset(f->bytes + offset, value, bytes);
     simt_memory_mark_store(f->memory, f->address + offset, bytes);
 }
 
-C_TEST(undo, rolls_back_bytes_and_what_was_written) {
-    struct fixture f;
-    ASSERT_TRUE(open_fixture(&f));
-    store(&f, 50, 1, 200);
-    store(&f, 60, 2, 10);
-    store(&f, 4000, 3, 9000); /* over several pages */
-    EXPECT_OK(simt_undo_roll_back(f.undo));
+UNDO_TEST(rolls_back_bytes_and_what_was_written) {
+    store(f, 50, 1, 200);
+    store(f, 60, 2, 10);
+    store(f, 4000, 3, 9000); /* over several pages */
+    EXPECT_OK(simt_undo_roll_back(f->undo));
     for (size_t n = 0; n < BYTES; n++) {
-        EXPECT_INT_EQ(7, f.bytes[n]);
+        EXPECT_INT_EQ(7, f->bytes[n]);
     }
-    EXPECT_TRUE(simt_memory_written(f.memory, f.address, 100));
-    EXPECT_TRUE(!simt_memory_written(f.memory, f.address + 100, 1));
-    EXPECT_TRUE(!simt_memory_written(f.memory, f.address + 4000, 1));
-    close_fixture(&f);
+    EXPECT_TRUE(simt_memory_written(f->memory, f->address, 100));
+    EXPECT_TRUE(!simt_memory_written(f->memory, f->address + 100, 1));
+    EXPECT_TRUE(!simt_memory_written(f->memory, f->address + 4000, 1));
 }
 
-C_TEST(undo, a_good_launch_is_kept_and_the_next_begins_there) {
-    struct fixture f;
-    ASSERT_TRUE(open_fixture(&f));
-    store(&f, 50, 1, 200);
-    simt_undo_commit(f.undo);
-    store(&f, 100, 2, 4);
-    EXPECT_OK(simt_undo_roll_back(f.undo));
-    EXPECT_INT_EQ(1, f.bytes[100]);
-    EXPECT_INT_EQ(7, f.bytes[250]);
-    EXPECT_TRUE(simt_memory_written(f.memory, f.address + 249, 1));
-    EXPECT_OK(simt_undo_roll_back(f.undo)); /* nothing is left to bring back */
-    EXPECT_INT_EQ(1, f.bytes[100]);
-    close_fixture(&f);
+UNDO_TEST(a_good_launch_is_kept_and_the_next_begins_there) {
+    store(f, 50, 1, 200);
+    simt_undo_commit(f->undo);
+    store(f, 100, 2, 4);
+    EXPECT_OK(simt_undo_roll_back(f->undo));
+    EXPECT_INT_EQ(1, f->bytes[100]);
+    EXPECT_INT_EQ(7, f->bytes[250]);
+    EXPECT_TRUE(simt_memory_written(f->memory, f->address + 249, 1));
+    EXPECT_OK(simt_undo_roll_back(f->undo)); /* nothing is left to bring back */
+    EXPECT_INT_EQ(1, f->bytes[100]);
 }
 
 C_TEST(undo, host_memory_that_kernels_use) {
@@ -101,20 +98,17 @@ static void *store_everywhere(void *argument) {
     return NULL;
 }
 
-C_TEST(undo, several_host_threads_store_at_the_same_time) {
-    struct fixture f;
+UNDO_TEST(several_host_threads_store_at_the_same_time) {
     pthread_t threads[4];
-    ASSERT_TRUE(open_fixture(&f));
     for (int n = 0; n < 4; n++) {
-        ASSERT_TRUE(pthread_create(&threads[n], NULL, store_everywhere, &f) == 0);
+        ASSERT_TRUE(pthread_create(&threads[n], NULL, store_everywhere, f) == 0);
     }
     for (int n = 0; n < 4; n++) {
         pthread_join(threads[n], NULL);
     }
-    EXPECT_INT_EQ(1, f.bytes[BYTES / 2]);
-    EXPECT_OK(simt_undo_roll_back(f.undo));
+    EXPECT_INT_EQ(1, f->bytes[BYTES / 2]);
+    EXPECT_OK(simt_undo_roll_back(f->undo));
     for (size_t n = 0; n < BYTES; n++) {
-        EXPECT_INT_EQ(7, f.bytes[n]);
+        EXPECT_INT_EQ(7, f->bytes[n]);
     }
-    close_fixture(&f);
 }

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common/simt/ptx/testing/check.h"
-#include "common/testing/testing.h"
 
 #define BODY_BEGIN                                                             \
     ".extern .func (.param .b32 r) helper (.param .b32 a, .param .b32 b);\n"   \
@@ -80,4 +79,12 @@ void ptx_test_refused(const char *text, enum status status, const char *message)
 
 void ptx_test_body_refused(const char *statements, enum status status, const char *message) {
     refused(PTX_TEST_HEADER BODY_BEGIN, statements, "\n}\n", status, message);
+}
+
+void ptx_test_bad(const char *text, const char *message) {
+    ptx_test_refused(text, STATUS_BAD_FORMAT, message);
+}
+
+void ptx_test_body_bad(const char *statements, const char *message) {
+    ptx_test_body_refused(statements, STATUS_BAD_FORMAT, message);
 }

@@ -6,6 +6,7 @@
 #define WARPBOOK_COMMON_SIMT_PTX_TESTING_TESTING_H_
 
 #include "common/simt/ptx/ptx.h"
+#include "common/testing/testing.h"
 
 /** What every module begins with: three lines. */
 #define PTX_TEST_HEADER ".version 9.0\n.target sm_75\n.address_size 64\n"
@@ -33,5 +34,20 @@ void ptx_test_refused(const char *text, enum status status, const char *message)
 
 /** The same for statements in the body of `k`. */
 void ptx_test_body_refused(const char *statements, enum status status, const char *message);
+
+/** The same two for STATUS_BAD_FORMAT. */
+void ptx_test_bad(const char *text, const char *message);
+void ptx_test_body_bad(const char *statements, const char *message);
+
+/** A test that sees `module`, which @p parsed gives: ptx_test_parse() or ptx_test_body(). */
+#define MODULE_TEST(suite, name, parsed)                                  \
+    static void module_##suite##_##name(const struct ptx_module *module); \
+    C_TEST(suite, name) {                                                 \
+        struct ptx_module *module = parsed;                               \
+        ASSERT_TRUE(module != NULL);                                      \
+        module_##suite##_##name(module);                                  \
+        ptx_free(module);                                                 \
+    }                                                                     \
+    static void module_##suite##_##name(const struct ptx_module *module)
 
 #endif

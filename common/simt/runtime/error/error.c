@@ -6,6 +6,7 @@
 
 #include "common/simt/runtime/error/error_list.h"
 #include "common/simt/runtime/state.h"
+#include "common/simt/runtime/unsupported/unsupported_list.h"
 
 static const char *const UNKNOWN = "unrecognized error code";
 
@@ -41,4 +42,14 @@ const char *cudaGetErrorString(cudaError_t error) {
     default:
         return UNKNOWN;
     }
+}
+
+int unsupported_call(const char *name, bool *said) {
+    struct runtime *runtime = runtime_enter();
+    if (!*said) {
+        *said = true;
+        fflush(stdout);
+        fprintf(stderr, "simt: %s is not supported by the emulator\n", name);
+    }
+    return (int)runtime_leave(runtime, cudaErrorNotSupported);
 }

@@ -1,6 +1,5 @@
 /* Every enumerator of the installed driver_types.h has its name here, and no other. */
 #include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

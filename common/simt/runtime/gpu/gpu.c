@@ -5,6 +5,7 @@
  */
 #include "common/simt/runtime/gpu/gpu.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define KIB ((size_t)1024)

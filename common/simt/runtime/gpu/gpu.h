@@ -6,12 +6,6 @@
 #define WARPBOOK_COMMON_SIMT_RUNTIME_GPU_GPU_H_
 
 #include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /** Properties of a GPU that programs query or the time model needs. */
 struct simt_gpu {
@@ -45,9 +39,5 @@ const struct simt_gpu *simt_gpu_find(const char *key);
 
 /** Prints the keys, with ", " between them, into @p text. @return @p text */
 const char *simt_gpu_keys(char *text, size_t size);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

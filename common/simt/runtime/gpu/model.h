@@ -22,10 +22,6 @@
 #include "common/simt/memory/counters.h"
 #include "common/simt/runtime/gpu/gpu.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum simt_cost_kind {
     SIMT_COST_LAUNCH,
     SIMT_COST_BUS_COPY,    /**< between host and device */
@@ -48,9 +44,5 @@ struct simt_cost {
 
 /** Moves @p clock (nanoseconds) on by the duration of the work. @return that duration */
 double simt_model_advance(double *clock, const struct simt_gpu *gpu, const struct simt_cost *cost);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

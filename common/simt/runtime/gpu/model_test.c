@@ -8,13 +8,27 @@
 static const char *const GPUS[] = {"t4", "rtx4090", "a100", "h100", "h200"};
 enum { GPU_COUNT = sizeof GPUS / sizeof *GPUS };
 
-static double time_of(const char *key, const struct simt_cost *cost) {
-    double clock = 100;
-    const struct simt_gpu *gpu = simt_gpu_find(key);
-    if (gpu == NULL) {
-        TEST_FAIL("no GPU %s", key);
-        return 0;
+static void on_each_gpu(void (*test)(const struct simt_gpu *gpu)) {
+    for (int g = 0; g < GPU_COUNT; g++) {
+        const struct simt_gpu *gpu = simt_gpu_find(GPUS[g]);
+        if (gpu == NULL) {
+            TEST_FAIL("no GPU %s", GPUS[g]);
+            return;
+        }
+        test(gpu);
     }
+}
+
+/** A test that runs on each of the GPUs, which its body sees as `gpu`. */
+#define GPU_TEST(name)                                   \
+    static void body_##name(const struct simt_gpu *gpu); \
+    C_TEST(model, name) {                                \
+        on_each_gpu(body_##name);                        \
+    }                                                    \
+    static void body_##name(const struct simt_gpu *gpu)
+
+static double time_of(const struct simt_gpu *gpu, const struct simt_cost *cost) {
+    double clock = 100;
     double time = simt_model_advance(&clock, gpu, cost);
     EXPECT_NEAR(100 + time, clock, 1e-6);
     return time;
@@ -48,41 +62,37 @@ static struct simt_cost launch_of(const struct simt_counters *counters) {
                               .counters = counters};
 }
 
-C_TEST(model, copies_stay_within_their_bandwidth) {
+GPU_TEST(copies_stay_within_their_bandwidth) {
     enum { BYTES = 1 << 28 };
-    for (int g = 0; g < GPU_COUNT; g++) {
-        const struct simt_gpu *gpu = simt_gpu_find(GPUS[g]);
-        struct simt_cost copy = {.kind = SIMT_COST_BUS_COPY, .bytes = BYTES};
-        double pinned = time_of(GPUS[g], &copy);
-        copy.pageable = true;
-        double pageable = time_of(GPUS[g], &copy);
-        copy.kind = SIMT_COST_DEVICE_COPY;
-        double device = time_of(GPUS[g], &copy);
-        copy.kind = SIMT_COST_SET;
-        double set = time_of(GPUS[g], &copy);
-        EXPECT_TRUE(pinned >= BYTES / gpu->bus && pinned < 1.05 * BYTES / gpu->bus);
-        EXPECT_TRUE(pageable > pinned);
-        EXPECT_TRUE(device >= 2.0 * BYTES / gpu->bandwidth);
-        EXPECT_TRUE(device < 2.5 * BYTES / gpu->bandwidth);
-        EXPECT_TRUE(set >= BYTES / gpu->bandwidth && set < device);
-    }
+    struct simt_cost copy = {.kind = SIMT_COST_BUS_COPY, .bytes = BYTES};
+    double pinned = time_of(gpu, &copy);
+    copy.pageable = true;
+    double pageable = time_of(gpu, &copy);
+    copy.kind = SIMT_COST_DEVICE_COPY;
+    double device = time_of(gpu, &copy);
+    copy.kind = SIMT_COST_SET;
+    double set = time_of(gpu, &copy);
+    EXPECT_TRUE(pinned >= BYTES / gpu->bus && pinned < 1.05 * BYTES / gpu->bus);
+    EXPECT_TRUE(pageable > pinned);
+    EXPECT_TRUE(device >= 2.0 * BYTES / gpu->bandwidth);
+    EXPECT_TRUE(device < 2.5 * BYTES / gpu->bandwidth);
+    EXPECT_TRUE(set >= BYTES / gpu->bandwidth && set < device);
 }
 
-C_TEST(model, small_copies_take_time_too) {
+GPU_TEST(small_copies_take_time_too) {
     struct simt_cost none = {.kind = SIMT_COST_BUS_COPY, .bytes = 0};
     struct simt_cost some = {.kind = SIMT_COST_BUS_COPY, .bytes = 4096};
-    for (int g = 0; g < GPU_COUNT; g++) {
-        EXPECT_TRUE(time_of(GPUS[g], &none) > 1000);
-        EXPECT_TRUE(time_of(GPUS[g], &some) < 2 * time_of(GPUS[g], &none));
-    }
+    EXPECT_TRUE(time_of(gpu, &none) > 1000);
+    EXPECT_TRUE(time_of(gpu, &some) < 2 * time_of(gpu, &none));
 }
 
 C_TEST(model, graphs_launch_cheaper) {
     struct simt_counters none = {0};
     struct simt_cost cost = {.kind = SIMT_COST_LAUNCH, .blocks = 1, .counters = &none};
-    double alone = time_of("h100", &cost);
+    const struct simt_gpu *gpu = simt_gpu_find("h100");
+    double alone = time_of(gpu, &cost);
     cost.graph = true;
-    EXPECT_TRUE(time_of("h100", &cost) < alone / 2);
+    EXPECT_TRUE(time_of(gpu, &cost) < alone / 2);
 }
 
 /* Counters of cost; more of any makes a kernel no faster, and much more of it slower. */
@@ -110,7 +120,7 @@ static const struct {
 #undef COST
 };
 
-static double time_with_more(const char *gpu, size_t place, uint64_t more) {
+static double time_with_more(const struct simt_gpu *gpu, size_t place, uint64_t more) {
     struct simt_counters counters = copy_counters();
     struct simt_cost cost = launch_of(&counters);
     uint64_t *counter = (uint64_t *)(void *)((char *)&counters + place);
@@ -123,118 +133,104 @@ static double time_with_more(const char *gpu, size_t place, uint64_t more) {
 }
 
 /* A T4 and an A100 do fp32 at half their rate of issue; on the others issue is the limit. */
-static bool matters(const char *gpu, size_t place) {
+static bool matters(const struct simt_gpu *gpu, size_t place) {
     return place != offsetof(struct simt_counters, instructions[SIMT_CLASS_FLOAT]) ||
-           simt_gpu_find(gpu)->float_lanes < 128;
+           gpu->float_lanes < 128;
 }
 
-static void expect_slower(const char *gpu, const char *name, size_t place, uint64_t much) {
+static void expect_slower(const struct simt_gpu *gpu, const char *name, size_t place,
+                          uint64_t much) {
     double first = time_with_more(gpu, place, 0);
     double before = first;
     for (uint64_t more = much / 1024; more <= much; more *= 2) {
         double now = time_with_more(gpu, place, more);
         if (now < before * (1 - 1e-6)) {
-            TEST_FAIL("%s: %s + %llu: %.1f ns, with less %.1f", gpu, name, (unsigned long long)more,
-                      now, before);
+            TEST_FAIL("%s: %s + %llu: %.1f ns, with less %.1f", gpu->key, name,
+                      (unsigned long long)more, now, before);
         }
         before = now;
     }
     if (matters(gpu, place) && before < 1.5 * first) {
-        TEST_FAIL("%s: much more %s makes no difference: %.1f ns, %.1f", gpu, name, before, first);
+        TEST_FAIL("%s: much more %s makes no difference: %.1f ns, %.1f", gpu->key, name, before,
+                  first);
     }
 }
 
-C_TEST(model, more_work_is_never_faster) {
-    for (int g = 0; g < GPU_COUNT; g++) {
-        for (size_t n = 0; n < sizeof COSTS / sizeof *COSTS; n++) {
-            expect_slower(GPUS[g], COSTS[n].name, COSTS[n].place, COSTS[n].much);
-        }
+GPU_TEST(more_work_is_never_faster) {
+    for (size_t n = 0; n < sizeof COSTS / sizeof *COSTS; n++) {
+        expect_slower(gpu, COSTS[n].name, COSTS[n].place, COSTS[n].much);
     }
 }
 
-C_TEST(model, hits_in_l1_are_never_slower) {
-    for (int g = 0; g < GPU_COUNT; g++) {
-        double before = 1e30;
-        for (uint64_t hits = 0; hits <= 1 << 21; hits += 1 << 18) {
-            struct simt_counters counters = copy_counters();
-            struct simt_cost cost = launch_of(&counters);
-            counters.l1_hit_sectors = hits;
-            counters.l2_sectors -= hits;
-            counters.dram_bytes -= 32 * hits;
-            double now = time_of(GPUS[g], &cost);
-            EXPECT_TRUE(now <= before * (1 + 1e-6));
-            before = now;
-        }
-    }
-}
-
-C_TEST(model, more_resident_blocks_hide_more) {
-    for (int g = 0; g < GPU_COUNT; g++) {
-        double before = 1e30;
-        for (uint32_t resident = 1; resident <= 8; resident *= 2) {
-            struct simt_counters counters = copy_counters();
-            struct simt_cost cost = launch_of(&counters);
-            cost.resident = resident;
-            double now = time_of(GPUS[g], &cost);
-            EXPECT_TRUE(now < before);
-            before = now;
-        }
-    }
-}
-
-C_TEST(model, memory_is_the_limit_of_what_moves_much) {
-    for (int g = 0; g < GPU_COUNT; g++) {
-        const struct simt_gpu *gpu = simt_gpu_find(GPUS[g]);
+GPU_TEST(hits_in_l1_are_never_slower) {
+    double before = 1e30;
+    for (uint64_t hits = 0; hits <= 1 << 21; hits += 1 << 18) {
         struct simt_counters counters = copy_counters();
         struct simt_cost cost = launch_of(&counters);
-        counters.dram_bytes = (uint64_t)1 << 32;
-        double least = (double)counters.dram_bytes / gpu->bandwidth;
-        double time = time_of(GPUS[g], &cost);
-        EXPECT_TRUE(time > least && time < 1.5 * least);
+        counters.l1_hit_sectors = hits;
+        counters.l2_sectors -= hits;
+        counters.dram_bytes -= 32 * hits;
+        double now = time_of(gpu, &cost);
+        EXPECT_TRUE(now <= before * (1 + 1e-6));
+        before = now;
     }
 }
 
-C_TEST(model, arithmetic_has_the_rate_of_its_unit) {
-    for (int g = 0; g < GPU_COUNT; g++) {
-        const struct simt_gpu *gpu = simt_gpu_find(GPUS[g]);
-        struct simt_counters counters = {0};
+GPU_TEST(more_resident_blocks_hide_more) {
+    double before = 1e30;
+    for (uint32_t resident = 1; resident <= 8; resident *= 2) {
+        struct simt_counters counters = copy_counters();
         struct simt_cost cost = launch_of(&counters);
-        counters.instructions[SIMT_CLASS_DOUBLE] = counters.machine_instructions = 1 << 28;
-        double lanes = (double)gpu->float_lanes / gpu->double_ratio;
-        double least = 32.0 * (1 << 28) / lanes / gpu->multiprocessors / (gpu->clock_khz / 1e6);
-        double time = time_of(GPUS[g], &cost);
-        EXPECT_TRUE(time > least && time < 1.2 * least);
+        cost.resident = resident;
+        double now = time_of(gpu, &cost);
+        EXPECT_TRUE(now < before);
+        before = now;
     }
+}
+
+GPU_TEST(memory_is_the_limit_of_what_moves_much) {
+    struct simt_counters counters = copy_counters();
+    struct simt_cost cost = launch_of(&counters);
+    counters.dram_bytes = (uint64_t)1 << 32;
+    double least = (double)counters.dram_bytes / gpu->bandwidth;
+    double time = time_of(gpu, &cost);
+    EXPECT_TRUE(time > least && time < 1.5 * least);
+}
+
+GPU_TEST(arithmetic_has_the_rate_of_its_unit) {
+    struct simt_counters counters = {0};
+    struct simt_cost cost = launch_of(&counters);
+    counters.instructions[SIMT_CLASS_DOUBLE] = counters.machine_instructions = 1 << 28;
+    double lanes = (double)gpu->float_lanes / gpu->double_ratio;
+    double least = 32.0 * (1 << 28) / lanes / gpu->multiprocessors / (gpu->clock_khz / 1e6);
+    double time = time_of(gpu, &cost);
+    EXPECT_TRUE(time > least && time < 1.2 * least);
 }
 
 /* Blocks that do not fill the GPU once take as long as those that do. */
-C_TEST(model, few_blocks_leave_multiprocessors_idle) {
-    for (int g = 0; g < GPU_COUNT; g++) {
-        uint64_t all = (uint64_t)simt_gpu_find(GPUS[g])->multiprocessors;
-        struct simt_counters counters = {.machine_instructions = all << 20,
-                                         .shared_load_wavefronts = all << 20};
-        struct simt_cost cost = launch_of(&counters);
-        cost.blocks = all;
-        double full = time_of(GPUS[g], &cost);
-        cost.blocks = all / 2; /* the same work by half of the blocks */
-        double half = time_of(GPUS[g], &cost);
-        EXPECT_TRUE(half > 1.8 * full && half < 2.2 * full);
-        cost.blocks = all + 1; /* one multiprocessor gets two of slightly smaller blocks */
-        cost.resident = 1;
-        double tail = time_of(GPUS[g], &cost);
-        EXPECT_TRUE(tail > 1.7 * full && tail < 2 * full);
-    }
+GPU_TEST(few_blocks_leave_multiprocessors_idle) {
+    uint64_t all = (uint64_t)gpu->multiprocessors;
+    struct simt_counters counters = {.machine_instructions = all << 20,
+                                     .shared_load_wavefronts = all << 20};
+    struct simt_cost cost = launch_of(&counters);
+    cost.blocks = all;
+    double full = time_of(gpu, &cost);
+    cost.blocks = all / 2; /* the same work by half of the blocks */
+    double half = time_of(gpu, &cost);
+    EXPECT_TRUE(half > 1.8 * full && half < 2.2 * full);
+    cost.blocks = all + 1; /* one multiprocessor gets two of slightly smaller blocks */
+    cost.resident = 1;
+    double tail = time_of(gpu, &cost);
+    EXPECT_TRUE(tail > 1.7 * full && tail < 2 * full);
 }
 
-C_TEST(model, empty_counters_are_no_trouble) {
+GPU_TEST(empty_counters_are_no_trouble) {
     struct simt_counters none = {0};
     struct simt_cost cost = {.kind = SIMT_COST_LAUNCH, .counters = &none};
-    for (int g = 0; g < GPU_COUNT; g++) {
-        for (uint64_t blocks = 0; blocks < 3; blocks++) {
-            cost.blocks = blocks;
-            double time = time_of(GPUS[g], &cost);
-            EXPECT_TRUE(time > 0 && time < 20000);
-        }
+    for (uint64_t blocks = 0; blocks < 3; blocks++) {
+        cost.blocks = blocks;
+        double time = time_of(gpu, &cost);
+        EXPECT_TRUE(time > 0 && time < 20000);
     }
 }
 

@@ -1,4 +1,4 @@
-#include "common/simt/runtime/graph/capture.h"
+#include "common/simt/runtime/graph/graph.h"
 
 #include <stdlib.h>
 

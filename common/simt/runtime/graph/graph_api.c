@@ -7,9 +7,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "common/simt/runtime/graph/capture.h"
 #include "common/simt/runtime/graph/graph.h"
-#include "common/simt/runtime/kernel/launch.h"
 #include "common/simt/runtime/kernel/modules.h"
 #include "common/simt/runtime/state.h"
 #include "common/simt/runtime/stream/stream.h"
@@ -30,11 +28,9 @@ static bool is_executable(const struct runtime *runtime, cudaGraphExec_t handle)
     return executable != NULL && handle != NULL;
 }
 
-static cudaError_t create(struct runtime *runtime, cudaGraph_t *graph, unsigned flags) {
-    if (graph == NULL || flags != 0) {
-        return cudaErrorInvalidValue;
-    }
-    struct CUgraph_st *made = graph_new();
+/** Adds a new graph to the list of the runtime; NULL: there was no memory for it. */
+static cudaError_t register_graph(struct runtime *runtime, struct CUgraph_st *made,
+                                  cudaGraph_t *graph) {
     if (made == NULL) {
         return cudaErrorMemoryAllocation;
     }
@@ -42,6 +38,13 @@ static cudaError_t create(struct runtime *runtime, cudaGraph_t *graph, unsigned 
     runtime->graphs = made;
     *graph = made;
     return cudaSuccess;
+}
+
+static cudaError_t create(struct runtime *runtime, cudaGraph_t *graph, unsigned flags) {
+    if (graph == NULL || flags != 0) {
+        return cudaErrorInvalidValue;
+    }
+    return register_graph(runtime, graph_new(), graph);
 }
 
 cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned flags) {
@@ -76,10 +79,7 @@ static cudaError_t add(struct runtime *runtime, cudaGraphNode_t *node, cudaGraph
             return cudaErrorInvalidValue;
         }
     }
-    cudaError_t error = work_check(runtime, work);
-    if (error != cudaSuccess) {
-        return error;
-    }
+    CUDA_TRY(work_check(runtime, work));
     struct node_list list = {.nodes = (cudaGraphNode_t *)(uintptr_t)after, .count = count};
     return graph_add(graph, work, &list, node);
 }
@@ -376,14 +376,7 @@ static cudaError_t clone_graph(struct runtime *runtime, cudaGraph_t *copy, cudaG
     if (copy == NULL || !is_graph(runtime, graph)) {
         return cudaErrorInvalidValue;
     }
-    struct CUgraph_st *made = copy_of(graph);
-    if (made == NULL) {
-        return cudaErrorMemoryAllocation;
-    }
-    made->next = runtime->graphs;
-    runtime->graphs = made;
-    *copy = made;
-    return cudaSuccess;
+    return register_graph(runtime, copy_of(graph), copy);
 }
 
 cudaError_t cudaGraphClone(cudaGraph_t *copy, cudaGraph_t graph) {

@@ -65,10 +65,7 @@ static cudaError_t set_dynamic_limit(const struct runtime *runtime, struct kerne
 static cudaError_t set_attribute(struct runtime *runtime, const void *function,
                                  enum cudaFuncAttribute attribute, int value) {
     struct kernel *kernel = NULL;
-    cudaError_t error = find(runtime, function, &kernel);
-    if (error != cudaSuccess) {
-        return error;
-    }
+    CUDA_TRY(find(runtime, function, &kernel));
     switch ((int)attribute) {
     case cudaFuncAttributeMaxDynamicSharedMemorySize:
         return set_dynamic_limit(runtime, kernel, value);
@@ -119,10 +116,7 @@ cudaError_t cudaFuncGetName(const char **name, const void *function) {
 static cudaError_t get_parameter(struct runtime *runtime, const void *function, size_t index,
                                  size_t *offset, size_t *bytes) {
     struct kernel *kernel = NULL;
-    cudaError_t error = find(runtime, function, &kernel);
-    if (error != cudaSuccess) {
-        return error;
-    }
+    CUDA_TRY(find(runtime, function, &kernel));
     if (offset == NULL || index >= kernel->info.parameter_count) {
         return cudaErrorInvalidValue;
     }

@@ -1,11 +1,8 @@
-#include "common/simt/runtime/kernel/launch.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/simt/runtime/gpu/model.h"
 #include "common/simt/runtime/kernel/modules.h"
-#include "common/simt/runtime/kernel/occupancy.h"
 #include "common/simt/runtime/state.h"
 #include "common/simt/runtime/stream/stream.h"
 
@@ -54,10 +51,7 @@ static cudaError_t check_cooperative(struct runtime *runtime, const struct kerne
 cudaError_t launch_check(struct runtime *runtime, const struct kernel_work *launch) {
     const struct kernel *kernel = launch->kernel;
     /* Again for a graph that outlived cudaDeviceReset(). */
-    cudaError_t error = kernel_prepare(runtime, launch->kernel);
-    if (error != cudaSuccess) {
-        return error;
-    }
+    CUDA_TRY(kernel_prepare(runtime, launch->kernel));
     if (!shape_is_good(launch)) {
         runtime_explain(runtime,
                         "the launch of %s has a grid of %ux%ux%u blocks of %ux%ux%u threads; "
@@ -75,7 +69,7 @@ cudaError_t launch_check(struct runtime *runtime, const struct kernel_work *laun
                         kernel->readable, threads, kernel->info.max_threads);
         return cudaErrorInvalidValue;
     }
-    error = check_shared(runtime, launch);
+    cudaError_t error = check_shared(runtime, launch);
     if (error == cudaSuccess && launch->cooperative) {
         error = check_cooperative(runtime, launch);
     }
@@ -274,10 +268,7 @@ static cudaError_t launch_with(struct runtime *runtime, const cudaLaunchConfig_t
     struct kernel_work shape = {
         .grid = config->gridDim, .block = config->blockDim, .shared = config->dynamicSmemBytes};
     for (unsigned i = 0; i < config->numAttrs; i++) {
-        cudaError_t error = take_attribute(&config->attrs[i], &shape);
-        if (error != cudaSuccess) {
-            return error;
-        }
+        CUDA_TRY(take_attribute(&config->attrs[i], &shape));
     }
     return launch(runtime, function, &shape, arguments, config->stream);
 }

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/simt/fatbin/cubin.h"
-#include "common/simt/fatbin/unpack.h"
+#include "common/simt/fatbin/elf.h"
+#include "common/simt/fatbin/fatbin.h"
 #include "common/simt/runtime/state.h"
 
 enum { WRAPPER_MAGIC = 0x466243b1, WRAPPER_VERSION = 1, FATBIN_HEADER = 16 };
@@ -250,10 +250,7 @@ cudaError_t variable_find(struct runtime *runtime, const void *symbol, uint64_t 
     if (variable == NULL || symbol == NULL) {
         return cudaErrorInvalidSymbol;
     }
-    cudaError_t error = module_prepare(runtime, variable->module);
-    if (error != cudaSuccess) {
-        return error;
-    }
+    CUDA_TRY(module_prepare(runtime, variable->module));
     enum status status =
         simt_module_variable(variable->module->core, variable->name, address, bytes);
     return status == STATUS_OK ? cudaSuccess : cudaErrorInvalidSymbol;

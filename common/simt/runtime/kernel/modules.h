@@ -1,6 +1,6 @@
 /**
  * @file modules.h
- * @brief The program's kernels and device variables, from registration to first use.
+ * @brief The program's kernels and device variables, from registration to a finished launch.
  *
  * nvcc's host code registers them before main(). Nothing is parsed until a
  * kernel or a variable of the module is used, so a program that never launches
@@ -16,6 +16,8 @@
 
 #include "common/simt/core/launch/launch.h"
 #include "common/simt/fatbin/fatbin.h"
+#include "common/simt/runtime/gpu/gpu.h"
+#include "common/simt/runtime/stream/work.h"
 
 struct runtime;
 
@@ -91,5 +93,43 @@ cudaError_t module_prepare(struct runtime *runtime, struct module *module);
 
 /** Unloads all modules; they load again when used. */
 void modules_unload(struct runtime *runtime);
+
+/* From a kernel and its arguments to a finished launch. */
+
+/** @return cudaErrorInvalidValue when grid, block or shared memory are more than the GPU has. */
+cudaError_t launch_check(struct runtime *runtime, const struct kernel_work *launch);
+
+/** Runs a checked launch; a fault is printed and becomes the pending error. */
+cudaError_t launch_run(struct runtime *runtime, const struct kernel_work *launch, bool graph);
+
+/**
+ * @brief Makes work of a launch: loads the kernel, copies its arguments.
+ * @param arguments one pointer a parameter; may be NULL for a kernel without parameters
+ * @param work      receives the work; work_free() it
+ */
+cudaError_t launch_make(struct runtime *runtime, const void *function,
+                        const struct kernel_work *shape, void **arguments, struct work *work);
+
+/*
+ * How many blocks of a kernel fit on a multiprocessor at the same time.
+ *
+ * The least of: blocks that the hardware takes; its threads over the block's,
+ * in whole warps; its shared memory over the block's (static + dynamic +
+ * reserved, rounded up to the unit); its registers over the block's (each
+ * warp's registers rounded up to 256, a quarter of the file a scheduler).
+ * Registers are those of the machine code, where the program has some, or an estimate.
+ */
+
+/**
+ * @param kernel  with its info filled in
+ * @param threads a block, at least 1
+ * @param dynamic bytes of dynamic shared memory
+ * @return blocks; 0 when not even one fits
+ */
+int occupancy_blocks(const struct simt_gpu *gpu, const struct kernel *kernel, int threads,
+                     size_t dynamic);
+
+/** Registers of a multiprocessor. */
+enum { OCCUPANCY_REGISTERS = 65536 };
 
 #endif

@@ -1,4 +1,4 @@
-#include "common/simt/runtime/kernel/occupancy.h"
+#include "common/simt/runtime/kernel/modules.h"
 
 #include "common/base/checked.h"
 #include "common/simt/runtime/state.h"

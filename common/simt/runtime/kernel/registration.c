@@ -5,11 +5,9 @@
  * Declarations: crt/host_runtime.h and crt/device_functions.h of the toolkit,
  * in C++; the functions' addresses are all that nvcc's code needs.
  */
-#include <stdio.h>
 
 #include <cuda_runtime_api.h>
 
-#include "common/simt/runtime/kernel/launch.h"
 #include "common/simt/runtime/kernel/modules.h"
 #include "common/simt/runtime/state.h"
 

@@ -7,7 +7,7 @@
 #include <cuda_runtime_api.h>
 
 #include "common/base/checked.h"
-#include "common/simt/runtime/graph/capture.h"
+#include "common/simt/runtime/graph/graph.h"
 #include "common/simt/runtime/memory/host_memory.h"
 #include "common/simt/runtime/state.h"
 #include "common/simt/runtime/stream/stream.h"
@@ -19,10 +19,7 @@ static cudaError_t allocate(struct runtime *runtime, void **memory, size_t bytes
     if (memory == NULL) {
         return cudaErrorInvalidValue;
     }
-    cudaError_t error = capture_allows_call(runtime, false);
-    if (error != cudaSuccess) {
-        return error;
-    }
+    CUDA_TRY(capture_allows_call(runtime, false));
     if (bytes == 0) {
         *memory = NULL;
         return cudaSuccess;
@@ -172,10 +169,7 @@ static cudaError_t allocate_host(struct runtime *runtime, void **memory, size_t 
     if (memory == NULL || (flags & ~known) != 0) {
         return cudaErrorInvalidValue;
     }
-    cudaError_t error = capture_allows_call(runtime, false);
-    if (error != cudaSuccess) {
-        return error;
-    }
+    CUDA_TRY(capture_allows_call(runtime, false));
     if (bytes == 0) {
         *memory = NULL;
         return cudaSuccess;
@@ -274,10 +268,7 @@ static cudaError_t allocate_managed(struct runtime *runtime, void **memory, size
     if (memory == NULL || (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost)) {
         return cudaErrorInvalidValue;
     }
-    cudaError_t error = capture_allows_call(runtime, false);
-    if (error != cudaSuccess) {
-        return error;
-    }
+    CUDA_TRY(capture_allows_call(runtime, false));
     if (!runtime->managed_note) {
         runtime->managed_note = true;
         runtime_explain(runtime, "note: managed memory is plain host memory here; moving pages "

@@ -157,10 +157,7 @@ static cudaError_t symbol_span(struct runtime *runtime, const char *call, const 
                                size_t offset, size_t bytes, void **memory) {
     uint64_t address = 0;
     size_t size = 0;
-    cudaError_t error = variable_find(runtime, symbol, &address, &size);
-    if (error != cudaSuccess) {
-        return error;
-    }
+    CUDA_TRY(variable_find(runtime, symbol, &address, &size));
     if (offset > size || bytes > size - offset) {
         runtime_explain(runtime, "%s uses %zu bytes at offset %zu of a variable of %zu bytes", call,
                         bytes, offset, size);
@@ -178,10 +175,7 @@ static cudaError_t to_symbol(struct runtime *runtime, const void *symbol, const 
         kind != cudaMemcpyDefault) {
         return cudaErrorInvalidMemcpyDirection;
     }
-    cudaError_t error = symbol_span(runtime, "cudaMemcpyToSymbol", symbol, offset, bytes, &to);
-    if (error != cudaSuccess) {
-        return error;
-    }
+    CUDA_TRY(symbol_span(runtime, "cudaMemcpyToSymbol", symbol, offset, bytes, &to));
     struct work work = work_copy_bytes("cudaMemcpyToSymbol", to, from, bytes, kind);
     return stream_submit(runtime, stream, &work);
 }
@@ -203,10 +197,7 @@ static cudaError_t from_symbol(struct runtime *runtime, void *to, const void *sy
         kind != cudaMemcpyDefault) {
         return cudaErrorInvalidMemcpyDirection;
     }
-    cudaError_t error = symbol_span(runtime, "cudaMemcpyFromSymbol", symbol, offset, bytes, &from);
-    if (error != cudaSuccess) {
-        return error;
-    }
+    CUDA_TRY(symbol_span(runtime, "cudaMemcpyFromSymbol", symbol, offset, bytes, &from));
     struct work work = work_copy_bytes("cudaMemcpyFromSymbol", to, from, bytes, kind);
     return stream_submit(runtime, stream, &work);
 }

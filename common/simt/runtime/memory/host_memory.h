@@ -39,4 +39,14 @@ void host_block_release(struct runtime *runtime, struct host_block *block);
 /** Releases all of them. */
 void host_blocks_free(struct runtime *runtime);
 
+/* Says which allocations nobody freed. */
+
+/**
+ * @brief Lists live allocations of cudaMalloc() and its kin on stderr.
+ *
+ * With SIMT_CHECK=full only. Silent after a fault: a program that stops early
+ * frees nothing, and the fault is what its author needs to read.
+ */
+void leaks_report(struct runtime *runtime);
+
 #endif

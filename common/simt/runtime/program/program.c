@@ -7,7 +7,6 @@
 #include "common/base/file.h"
 #include "common/simt/fatbin/elf.h"
 #include "common/simt/fatbin/fatbin.h"
-#include "common/simt/fatbin/unpack.h"
 
 enum { NEWEST_ARCHITECTURE = 999, FATBIN_HEADER = 16, FATBIN_ALIGNMENT = 8 };
 static const uint32_t FATBIN_MAGIC = 0xba55ed50;

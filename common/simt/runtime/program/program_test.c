@@ -1,5 +1,4 @@
 /* Files that are no programs, and programs cut short or damaged at random. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

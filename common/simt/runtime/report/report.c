@@ -1,6 +1,5 @@
 #include "common/simt/runtime/report/report.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "common/simt/runtime/report/report_lines.h"
+#include "common/simt/runtime/report/report.h"
 
 #include <limits.h>
 #include <stdbool.h>

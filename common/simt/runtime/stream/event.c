@@ -6,7 +6,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "common/simt/runtime/graph/capture.h"
+#include "common/simt/runtime/graph/graph.h"
 #include "common/simt/runtime/state.h"
 #include "common/simt/runtime/stream/stream.h"
 
@@ -79,10 +79,7 @@ static cudaError_t record(struct runtime *runtime, cudaEvent_t handle, cudaStrea
     if (event == NULL || stream == NULL) {
         return cudaErrorInvalidResourceHandle;
     }
-    cudaError_t error = capture_allows_use(runtime, stream);
-    if (error != cudaSuccess) {
-        return error;
-    }
+    CUDA_TRY(capture_allows_use(runtime, stream));
     event->after.count = 0;
     event->capture = 0;
     if (stream->capture != NULL) {

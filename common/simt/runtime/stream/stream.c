@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "common/simt/runtime/graph/capture.h"
+#include "common/simt/runtime/graph/graph.h"
 #include "common/simt/runtime/state.h"
 
 enum { HIGHEST_PRIORITY = -5, LOWEST_PRIORITY = 0 };

@@ -5,7 +5,6 @@
 
 #include "common/base/checked.h"
 #include "common/simt/runtime/gpu/model.h"
-#include "common/simt/runtime/kernel/launch.h"
 #include "common/simt/runtime/kernel/modules.h"
 #include "common/simt/runtime/memory/host_memory.h"
 #include "common/simt/runtime/state.h"

@@ -5,8 +5,6 @@
  * Their declarations are not used: arguments are ignored, and the result comes
  * back in a register whatever they are. So this file includes no CUDA header.
  */
-#include "common/simt/runtime/unsupported/unsupported.h"
-
 #include "common/simt/runtime/unsupported/unsupported_list.h"
 
 #define UNSUPPORTED(name)                      \

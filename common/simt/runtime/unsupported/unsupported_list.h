@@ -5,6 +5,8 @@
 #ifndef WARPBOOK_COMMON_SIMT_RUNTIME_UNSUPPORTED_UNSUPPORTED_LIST_H_
 #define WARPBOOK_COMMON_SIMT_RUNTIME_UNSUPPORTED_UNSUPPORTED_LIST_H_
 
+#include <stdbool.h>
+
 /** Names of functions that return cudaError_t. */
 #define UNSUPPORTED_LIST(X)                               \
     X(__cudaGetProcAddress)                               \
@@ -240,5 +242,14 @@
     X(cudaVDPAUSetVDPAUDevice)                            \
     X(cudaWaitExternalSemaphoresAsync)                    \
     X(cudaWaitExternalSemaphoresAsync_ptsz)
+
+/* The answer of functions that the emulator does not have. */
+
+/**
+ * @brief Says once that the program calls a function that is not there.
+ * @param said remembers that it was said
+ * @return cudaErrorNotSupported
+ */
+int unsupported_call(const char *name, bool *said);
 
 #endif
