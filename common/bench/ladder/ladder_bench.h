@@ -29,7 +29,7 @@ extern "C" {
  * rest. */
 struct ladder_setup {
     const char *shape_text; /**< --shape, or NULL: the default list */
-    const char *step;       /**< --step, the only one to measure, or NULL */
+    const char *step;       /**< --step, the only one to measure, however long it takes, or NULL */
     const char *plot;       /**< --plot, SVG file of the last shape's roofline, or NULL */
     bool all;               /**< --all: also steps that take long */
     bool quick;             /**< --quick */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/testing/testing.h"
 
@@ -231,6 +232,32 @@ C_TEST(ladder_bench, leaves_parts_out_with_a_step_or_a_shape) {
     EXPECT_INT_EQ(0, run_bench(&bench, NULL, 3, shape, out, records, sizeof out));
     EXPECT_INT_EQ(2, occurrences(out, ", 2 of 3\n"));
     EXPECT_TRUE(strstr(out, "the part") == NULL);
+}
+
+/* v1 takes so long for some of its rows that all of them would take more than 4 s. */
+static enum status run_slowly(void *problem, size_t step, size_t rows, device_stream stream,
+                              struct error *error) {
+    const struct timespec nap = {.tv_nsec = 300000000};
+    (void)problem, (void)stream, (void)error;
+    if (step == 0 && rows < 16) {
+        nanosleep(&nap, NULL);
+    }
+    return STATUS_OK;
+}
+
+C_TEST(ladder_bench, leaves_a_slow_step_out_unless_it_is_named) {
+    char out[4096], records[8192];
+    char *whole[] = {"bench", "--shape", "16,8"};
+    char *step[] = {"bench", "--shape", "16,8", "--step", "v1"};
+    struct ladder_bench bench = make_bench();
+    bench.problem.run = run_slowly;
+    bench.tables = 1;
+    EXPECT_INT_EQ(0, run_bench(&bench, NULL, 3, whole, out, records, sizeof out));
+    EXPECT_INT_EQ(1, occurrences(out, "  v1   left out: a call would take about 5 s; --all"));
+    EXPECT_INT_EQ(1, occurrences(out, "  v3      102"));
+    EXPECT_INT_EQ(0, run_bench(&bench, NULL, 5, step, out, records, sizeof out));
+    EXPECT_INT_EQ(1, occurrences(out, "  v1      100"));
+    EXPECT_INT_EQ(1, occurrences(records, "\"op\":\"nothing\""));
 }
 
 C_TEST(ladder_bench, runs_parts_alone_where_the_lab_says_so) {

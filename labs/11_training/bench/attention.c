@@ -13,7 +13,10 @@ static enum status make_text(struct bench_attention *a, const struct ladder_shap
                              struct error *error) {
     struct rng rng = rng_create(4);
     const size_t NH = s->sizes[1], HS = s->sizes[3];
-    const struct attention_gradient_spec spec = {.dtype = (enum nn_dtype)s->dtype,
+    const enum nn_dtype dtype = (enum nn_dtype)s->dtype;
+    /* bf16: p and ds are rounded before they multiply, the result once. */
+    const double storage = dtype == NN_F32 ? 0.0 : 4.0 * nn_dtype_rounding(dtype);
+    const struct attention_gradient_spec spec = {.dtype = dtype,
                                                  .NH = NH,
                                                  .KVH = NH,
                                                  .HS = HS,
@@ -21,7 +24,8 @@ static enum status make_text(struct bench_attention *a, const struct ladder_shap
                                                  .packed = true,
                                                  .B = 1,
                                                  .lengths = {(int32_t)s->sizes[2]},
-                                                 .loudness = 1.0};
+                                                 .loudness = 1.0,
+                                                 .share = 5e-5 + storage};
     TRY(attention_gradient_create(&a->text, &spec, &rng, false, error));
     return attention_gradient_send(&a->text, error);
 }
