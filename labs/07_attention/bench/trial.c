@@ -221,7 +221,7 @@ static enum status run_step(void *argument, device_stream stream, struct error *
 enum status bench_case_time(const struct ladder_setup *setup, struct bench_case *c,
                             const struct attention_step *step, struct bench_timing *timing,
                             struct error *error) {
-    char wrong[128];
+    char wrong[320];
     struct step_call call = {step, &c->problem};
     struct device_bench_options options = device_bench_defaults();
     options.flush_l2 = !setup->gpu.modelled; /* simt's report then shows your kernels alone */
