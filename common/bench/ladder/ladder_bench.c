@@ -84,6 +84,9 @@ static enum status open_gpu(struct driver *d, struct error *error) {
     if (setup->shape_text != NULL) {
         TRY(d->bench->check_shape(setup, &d->shape, error));
     }
+    if (d->bench->prepare != NULL) {
+        TRY(d->bench->prepare(setup, error));
+    }
     if (d->bench->needs_roofs) {
         TRY(device_peaks(&setup->roofs, error));
     }
@@ -97,7 +100,7 @@ static enum status open_gpu(struct driver *d, struct error *error) {
 static void print_conditions(const struct driver *d) {
     char headline[400], more[400];
     const struct ladder_bench *b = d->bench;
-    printf("%s: %s%s\n", b->subject,
+    printf("%s%s%s%s\n", b->subject != NULL ? b->subject : "", b->subject != NULL ? ": " : "",
            device_bench_headline(&d->setup->gpu, headline, sizeof headline),
            b->conditions != NULL ? b->conditions(d->setup, more, sizeof more) : "");
 }
@@ -140,6 +143,9 @@ static enum status run_ladder(const struct driver *d, struct error *error) {
 static enum ladder_scope scope_of(const struct driver *d) {
     if (d->bench->scope != NULL) {
         return d->bench->scope(d->setup);
+    }
+    if (d->bench->step == NULL) {
+        return LADDER_PARTS_ALONE;
     }
     return d->setup->shape_text != NULL || d->setup->step != NULL ? LADDER_ALONE : LADDER_AND_PARTS;
 }

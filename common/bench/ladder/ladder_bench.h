@@ -149,9 +149,10 @@ enum ladder_scope { LADDER_AND_PARTS, LADDER_ALONE, LADDER_PARTS_ALONE };
 /** A further part of the bench: prints a table and appends its records. */
 typedef enum status ladder_part(const struct ladder_setup *setup, struct error *error);
 
-/** A lab's bench. What may be NULL says so. */
+/** A lab's bench. What may be NULL says so. One of whole models has parts alone: no step. */
 struct ladder_bench {
-    const char *lab, *subject;      /**< "04_sgemm", WARPBOOK_SUBJECT */
+    const char *lab;                /**< "04_sgemm" */
+    const char *subject;            /**< WARPBOOK_SUBJECT; NULL: the head line does not name it */
     const char *summary, *epilogue; /**< of --help */
 
     /** Reads what the lab's own flags say; NULL: nothing. Called first. */
@@ -159,6 +160,8 @@ struct ladder_bench {
     /** Does what a flag asks for instead of the bench, without a GPU; false: nothing. May be NULL.
      */
     bool (*instead)(const struct ladder_setup *setup);
+    /** Does what needs the GPU before anything is printed, setup->gpu is known. May be NULL. */
+    enum status (*prepare)(struct ladder_setup *setup, struct error *error);
     /** NULL: the ladder alone with --shape or --step, else all. */
     enum ladder_scope (*scope)(const struct ladder_setup *setup);
 
@@ -177,7 +180,7 @@ struct ladder_bench {
     size_t tables;
     bool (*table)(const struct ladder_setup *setup, struct ladder_shape *shape, size_t i);
 
-    bench_step_name *step;
+    bench_step_name *step; /**< NULL: there is no ladder, and nothing from shapes to columns */
     /** Whether a shape's table has the step, unless --step names it; NULL: all. */
     bool (*has_step)(const struct ladder_shape *shape, size_t step);
     struct ladder_problem problem;

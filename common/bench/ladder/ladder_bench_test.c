@@ -268,6 +268,26 @@ C_TEST(ladder_bench, runs_parts_alone_where_the_lab_says_so) {
     EXPECT_TRUE(strstr(out, "the part\n") != NULL && strstr(out, "op 0") == NULL);
 }
 
+static enum status prepare(struct ladder_setup *setup, struct error *error) {
+    return setup->gpu.name[0] == '\0' ? error_set(error, STATUS_DEVICE, "no GPU yet")
+           : setup->options != NULL ? error_set(error, STATUS_UNSUPPORTED, "too large for the GPU")
+                                    : STATUS_OK;
+}
+
+C_TEST(ladder_bench, needs_no_ladder_and_prints_nothing_if_it_cannot_be_prepared) {
+    char out[4096], records[8192], *argv[] = {"bench"}, refused[] = "refused";
+    const struct ladder_bench bench = {.lab = "00_nothing",
+                                       .summary = "does nothing",
+                                       .prepare = prepare,
+                                       .parts = parts,
+                                       .parts_count = 1};
+    EXPECT_INT_EQ(0, run_bench(&bench, NULL, 1, argv, out, records, sizeof out));
+    EXPECT_TRUE(strncmp(out, "m", 1) == 0); /* measured or modelled: no subject before it */
+    EXPECT_INT_EQ(1, occurrences(out, "the part\n"));
+    EXPECT_INT_EQ(1, run_bench(&bench, refused, 1, argv, out, records, sizeof out));
+    EXPECT_STR_EQ("", out);
+}
+
 C_TEST(ladder_bench, fails_after_all_tables_when_a_step_is_wrong) {
     char out[4096], records[8192], *argv[] = {"bench"};
     const struct ladder_bench bench = make_bench();
