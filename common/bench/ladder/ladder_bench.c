@@ -51,6 +51,19 @@ enum status ladder_check_memory(const struct ladder_setup *setup, const struct l
                      setup->gpu.modelled ? "simt" : setup->gpu.name, limit);
 }
 
+enum status ladder_check_products(const struct ladder_setup *setup,
+                                  const struct ladder_shape *shape, double most,
+                                  struct error *error) {
+    const size_t M = shape->sizes[0], N = shape->sizes[1], K = shape->sizes[2];
+    double products = (double)M * (double)N * (double)K;
+    return !setup->gpu.modelled || products <= most
+               ? STATUS_OK
+               : error_set(error, STATUS_INVALID_ARGUMENT,
+                           "--shape %zu,%zu,%zu: %.3g products take simt very long; at most %.3g "
+                           "here",
+                           M, N, K, products, most);
+}
+
 enum status ladder_parse_name(const char *text, const char *(*name)(size_t i), const char *wanted,
                               int *value, struct error *error) {
     for (size_t i = 0; name(i) != NULL; i++) {

@@ -55,6 +55,17 @@ struct ladder_setup {
 
 enum { LADDER_SIZES = 4 };
 
+/**
+ * Defines step_name(), a bench_step_name, for a lab's ladder.
+ * @param ladder function that receives the number of steps and returns an array; each has a name
+ */
+#define LADDER_STEP_NAME(ladder)                          \
+    static const char *step_name(size_t i) {              \
+        size_t count = 0;                                 \
+        (void)ladder(&count);                             \
+        return i < count ? ladder(&count)[i].name : NULL; \
+    }
+
 /** What one table is about. The lab says what each size is; the first one counts rows. */
 struct ladder_shape {
     size_t sizes[LADDER_SIZES];
@@ -231,6 +242,14 @@ MUST_CHECK enum status ladder_parse_sizes(const char *text, const char *letters,
 MUST_CHECK enum status ladder_check_memory(const struct ladder_setup *setup,
                                            const struct ladder_shape *shape, size_t sizes,
                                            size_t bytes, struct error *error);
+
+/**
+ * @brief On simt, are a shape's M * N * K products few enough? For a shape of M, N, K.
+ * @return STATUS_OK, or STATUS_INVALID_ARGUMENT with both numbers
+ */
+MUST_CHECK enum status ladder_check_products(const struct ladder_setup *setup,
+                                             const struct ladder_shape *shape, double most,
+                                             struct error *error);
 
 /**
  * @brief Reads one of some names, such as a --dtype.

@@ -102,11 +102,7 @@ static enum status check_shape(const struct ladder_setup *setup, const struct la
                                error);
 }
 
-static const char *step_name(size_t i) {
-    size_t count;
-    const struct gpu_matmul_step *steps = gpu_matmul_ladder(&count);
-    return i < count ? steps[i].name : NULL;
-}
+LADDER_STEP_NAME(gpu_matmul_ladder)
 
 static double flops_of(const struct ladder_shape *shape) {
     return matmul_flops(matmul_shape_of(shape));

@@ -27,7 +27,7 @@ static const struct ladder_shape simt_shapes[] = {
 static const struct ladder_shape simt_quick_shapes[] = {LADDER_SHAPE(256, 256, 256)};
 
 /* What simt does in about a minute. */
-#define SIMT_PRODUCTS ((size_t)1 << 33)
+#define SIMT_PRODUCTS 0x1p33
 
 /* ---- The problem ---- */
 
@@ -173,20 +173,11 @@ static enum status check_shape(const struct ladder_setup *setup, const struct la
     const struct sgemm_shape s = sgemm_shape_of(shape);
     /* Below 2^62 bytes: sizes are at most 2^29. */
     size_t bytes = sizeof(float) * (s.M * s.K + s.N * s.K + s.M * s.N) + SGEMM_WORKSPACE_BYTES;
-    if (setup->gpu.modelled && sgemm_flops(s) > 2.0 * (double)SIMT_PRODUCTS) {
-        return error_set(
-            error, STATUS_INVALID_ARGUMENT,
-            "--shape %zu,%zu,%zu: %.3g products take simt very long; at most %.3g here", s.M, s.N,
-            s.K, 0.5 * sgemm_flops(s), (double)SIMT_PRODUCTS);
-    }
+    TRY(ladder_check_products(setup, shape, SIMT_PRODUCTS, error));
     return ladder_check_memory(setup, shape, 3, bytes, error);
 }
 
-static const char *step_name(size_t i) {
-    size_t count;
-    const struct sgemm_step *steps = sgemm_ladder(&count);
-    return i < count ? steps[i].name : NULL;
-}
+LADDER_STEP_NAME(sgemm_ladder)
 
 static double flops_of(const struct ladder_shape *shape) {
     return sgemm_flops(sgemm_shape_of(shape));

@@ -275,11 +275,7 @@ static bool choose_table(const struct ladder_setup *setup, struct ladder_shape *
     return listed && (o->op < 0 || o->op == shape->op) && (o->type < 0 || o->type == shape->dtype);
 }
 
-static const char *step_name(size_t i) {
-    size_t count;
-    const struct rows_step *steps = layernorm_softmax_ladder(&count);
-    return i < count ? steps[i].name : NULL;
-}
+LADDER_STEP_NAME(layernorm_softmax_ladder)
 
 /* Bytes of the rows, read once and written once: no kernel can move less. */
 static double bytes_of(const struct ladder_shape *s) {

@@ -41,7 +41,7 @@ static const struct ladder_shape simt_shapes[] = {LADDER_SHAPE(512)};
 /* On simt N and K are a third of BERT-base's. */
 enum { SIMT_DIVISOR = 3 };
 /* What simt does in about a minute. */
-#define SIMT_PRODUCTS ((size_t)1 << 33)
+#define SIMT_PRODUCTS 0x1p33
 
 /* The lab's own flags. */
 struct options {
@@ -198,14 +198,7 @@ static enum status check_shape(const struct ladder_setup *setup, const struct la
     size_t bytes =
         sizeof(float) * (M * (K > N ? K : N) + N * K + 3 * M * N) + FUSED_WORKSPACE_BYTES;
     TRY(ladder_check_memory(setup, shape, 3, bytes, error));
-    double products = (double)M * (double)N * (double)K;
-    if (setup->gpu.modelled && products > (double)SIMT_PRODUCTS) {
-        return error_set(
-            error, STATUS_INVALID_ARGUMENT,
-            "--shape %zu,%zu,%zu: %.3g products take simt very long; at most %.3g here", M, N, K,
-            products, (double)SIMT_PRODUCTS);
-    }
-    return STATUS_OK;
+    return ladder_check_products(setup, shape, SIMT_PRODUCTS, error);
 }
 
 /* Operation i, with its own N and K unless there is --shape. */
@@ -223,11 +216,7 @@ static bool choose_table(const struct ladder_setup *setup, struct ladder_shape *
     return o->op < 0 || o->op == shape->op;
 }
 
-static const char *step_name(size_t i) {
-    size_t count;
-    const struct fused_step *steps = fused_epilogues_ladder(&count);
-    return i < count ? steps[i].name : NULL;
-}
+LADDER_STEP_NAME(fused_epilogues_ladder)
 
 static bool has_matmul(const struct ladder_shape *s) {
     return fused_op_multiplies((enum fused_op)s->op);
