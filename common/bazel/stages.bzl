@@ -18,6 +18,8 @@ def stages_and_programs(lab, programs, data, earlier, deps, device_deps = []):
       device_deps: further ones of the stages on the device.
     """
     given = "//labs/%s:given/" % lab
+    contracts = ["//labs/%s:contract" % stage for stage in earlier + [lab]]
+    engines = ["//solutions/%s:engine" % stage for stage in earlier]
     cc_library(
         name = "stages",
         srcs = [given + "stages.c"],
@@ -36,9 +38,7 @@ def stages_and_programs(lab, programs, data, earlier, deps, device_deps = []):
                 ":engine",
                 "//common/device",
                 "//common/programs:program_device_open",
-                "//labs/%s:contract" % lab,
-            ] + ["//labs/%s:contract" % stage for stage in earlier] +
-                                               ["//solutions/%s:engine" % stage for stage in earlier],
+            ] + contracts + engines,
             "//conditions:default": [],
         }),
     )

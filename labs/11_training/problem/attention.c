@@ -322,9 +322,9 @@ static struct tolerance tolerance_of(const struct attention_gradient_case *c, do
     double sums = 0.25 * tolerance_dot_f32(c->longest * (s->NH / s->KVH), 1.0).absolute;
     double rounding = nn_dtype_rounding(s->dtype);
     double storage = s->dtype == NN_F32 ? 0.0 : 4.0 * rounding * loudness;
-    const struct tolerance tolerance = {
-        terms * fmax(largest, 1.0) + (sums + storage + 0x1p-19) * largest, rounding,
-        s->dtype == NN_F32 ? 1e-4 : 8.0 * rounding};
+    const struct tolerance tolerance = {terms * fmax(largest, 1.0) +
+                                            (sums + storage + 0x1p-19) * largest,
+                                        rounding, s->dtype == NN_F32 ? 1e-4 : 8.0 * rounding};
     /* Of a text of one token dq and dk are nothing but rounding, of which no share can be asked. */
     return tensor_tighten(tolerance, largest > NOTHING ? s->share : 0.0, largest, s->dtype);
 }
