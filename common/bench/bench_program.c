@@ -1,6 +1,7 @@
 #include "common/bench/bench_program.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,6 +81,22 @@ enum status bench_program_check_step(const char *name, bench_step_name *steps,
         used = used < sizeof names ? used : sizeof names;
     }
     return error_set(error, STATUS_INVALID_ARGUMENT, "--step %s: there is%s", name, names);
+}
+
+enum status bench_program_check_threads(int threads, struct error *error) {
+    return threads >= 1 && threads <= 1024
+               ? STATUS_OK
+               : error_set(error, STATUS_INVALID_ARGUMENT, "--threads %d: from 1 to 1024", threads);
+}
+
+void bench_print_number(const char *format, int width, double value, const char *unit) {
+    putchar(' ');
+    if (isnan(value)) {
+        printf("%*s%*s", width, "-", (int)strlen(unit), "");
+    } else {
+        printf(format, width, value);
+        fputs(unit, stdout);
+    }
 }
 
 void bench_print_recorded(void) {

@@ -52,6 +52,16 @@ typedef const char *bench_step_name(size_t i);
 MUST_CHECK enum status bench_program_check_step(const char *name, bench_step_name *steps,
                                                 struct error *error);
 
+/** @return STATUS_INVALID_ARGUMENT unless @p threads, of --threads, is from 1 to 1024. */
+MUST_CHECK enum status bench_program_check_threads(int threads, struct error *error);
+
+/**
+ * @brief Prints a space and a number of a table's row, or a dash for NAN.
+ * @param format of the width and the number: "%*.3f"
+ * @param unit   printed after the number, "" or "%"; after a dash as many spaces
+ */
+void bench_print_number(const char *format, int width, double value, const char *unit);
+
 /** Prints, after an empty line, where the records are. */
 void bench_print_recorded(void);
 

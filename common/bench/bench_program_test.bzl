@@ -2,8 +2,8 @@
 
 load("@local_config_cuda//:config.bzl", "REQUIRES_NVCC")
 load("//common/bazel:deep.bzl", "DEEP")
+load("//common/testing:program_test.bzl", "program_test")
 
-_TESTING = "//common/bench:bench_testing.sh"
 _CHECK_RECORDS = "//common/bench:check_records"
 _MAKE_CHECKPOINT = "//common/programs/decoder:make_test_checkpoint"
 
@@ -11,16 +11,8 @@ def _tags_of_labs():
     """The bench under labs/ is deep: the one under solutions/ is the same program with more steps."""
     return DEEP if native.package_name().startswith("labs/") else []
 
-def _bench_test(name, script, tools, args = [], **kwargs):
-    """Runs SCRIPT BENCH_TESTING_SH TOOLS ARGS."""
-    native.sh_test(
-        name = name,
-        size = "medium",
-        srcs = [script],
-        args = ["$(location %s)" % tool for tool in [_TESTING] + tools] + args,
-        data = [_TESTING] + tools,
-        **kwargs
-    )
+def _bench_test(name, **kwargs):
+    program_test(name = name, helpers = "//common/bench:bench_testing.sh", **kwargs)
 
 def bench_program_test(name, program):
     """Runs bench_program_test.sh on a bench with the flags --shape, --checkpoint, --threads, --steps."""

@@ -38,6 +38,15 @@ C_TEST(bench_program, names_the_steps_there_are) {
     EXPECT_STR_EQ("--step v2: there is v1_naive v2_tile", error.message);
 }
 
+C_TEST(bench_program, wants_from_1_to_1024_threads) {
+    struct error error = {0};
+    EXPECT_OK(bench_program_check_threads(1, &error));
+    EXPECT_OK(bench_program_check_threads(1024, &error));
+    EXPECT_STATUS(STATUS_INVALID_ARGUMENT, bench_program_check_threads(0, &error));
+    EXPECT_STATUS(STATUS_INVALID_ARGUMENT, bench_program_check_threads(1025, &error));
+    EXPECT_STR_EQ("--threads 1025: from 1 to 1024", error.message);
+}
+
 static enum status count_check(void *setup, struct error *error) {
     int *calls = setup;
     (void)error;

@@ -51,6 +51,19 @@ enum status ladder_check_memory(const struct ladder_setup *setup, const struct l
                      setup->gpu.modelled ? "simt" : setup->gpu.name, limit);
 }
 
+enum status ladder_check_products(const struct ladder_setup *setup,
+                                  const struct ladder_shape *shape, double most,
+                                  struct error *error) {
+    const size_t M = shape->sizes[0], N = shape->sizes[1], K = shape->sizes[2];
+    double products = (double)M * (double)N * (double)K;
+    return !setup->gpu.modelled || products <= most
+               ? STATUS_OK
+               : error_set(error, STATUS_INVALID_ARGUMENT,
+                           "--shape %zu,%zu,%zu: %.3g products take simt very long; at most %.3g "
+                           "here",
+                           M, N, K, products, most);
+}
+
 enum status ladder_parse_name(const char *text, const char *(*name)(size_t i), const char *wanted,
                               int *value, struct error *error) {
     for (size_t i = 0; name(i) != NULL; i++) {
@@ -84,6 +97,9 @@ static enum status open_gpu(struct driver *d, struct error *error) {
     if (setup->shape_text != NULL) {
         TRY(d->bench->check_shape(setup, &d->shape, error));
     }
+    if (d->bench->prepare != NULL) {
+        TRY(d->bench->prepare(setup, error));
+    }
     if (d->bench->needs_roofs) {
         TRY(device_peaks(&setup->roofs, error));
     }
@@ -97,7 +113,7 @@ static enum status open_gpu(struct driver *d, struct error *error) {
 static void print_conditions(const struct driver *d) {
     char headline[400], more[400];
     const struct ladder_bench *b = d->bench;
-    printf("%s: %s%s\n", b->subject,
+    printf("%s%s%s%s\n", b->subject != NULL ? b->subject : "", b->subject != NULL ? ": " : "",
            device_bench_headline(&d->setup->gpu, headline, sizeof headline),
            b->conditions != NULL ? b->conditions(d->setup, more, sizeof more) : "");
 }
@@ -140,6 +156,9 @@ static enum status run_ladder(const struct driver *d, struct error *error) {
 static enum ladder_scope scope_of(const struct driver *d) {
     if (d->bench->scope != NULL) {
         return d->bench->scope(d->setup);
+    }
+    if (d->bench->step == NULL) {
+        return LADDER_PARTS_ALONE;
     }
     return d->setup->shape_text != NULL || d->setup->step != NULL ? LADDER_ALONE : LADDER_AND_PARTS;
 }

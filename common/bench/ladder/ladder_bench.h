@@ -29,7 +29,7 @@ extern "C" {
  * rest. */
 struct ladder_setup {
     const char *shape_text; /**< --shape, or NULL: the default list */
-    const char *step;       /**< --step, the only one to measure, or NULL */
+    const char *step;       /**< --step, the only one to measure, however long it takes, or NULL */
     const char *plot;       /**< --plot, SVG file of the last shape's roofline, or NULL */
     bool all;               /**< --all: also steps that take long */
     bool quick;             /**< --quick */
@@ -54,6 +54,17 @@ struct ladder_setup {
     { "quick", 'q', FLAG_SWITCH, &(s)->quick, NULL, "fewer shapes, shorter runs" }
 
 enum { LADDER_SIZES = 4 };
+
+/**
+ * Defines step_name(), a bench_step_name, for a lab's ladder.
+ * @param ladder function that receives the number of steps and returns an array; each has a name
+ */
+#define LADDER_STEP_NAME(ladder)                          \
+    static const char *step_name(size_t i) {              \
+        size_t count = 0;                                 \
+        (void)ladder(&count);                             \
+        return i < count ? ladder(&count)[i].name : NULL; \
+    }
 
 /** What one table is about. The lab says what each size is; the first one counts rows. */
 struct ladder_shape {
@@ -149,9 +160,10 @@ enum ladder_scope { LADDER_AND_PARTS, LADDER_ALONE, LADDER_PARTS_ALONE };
 /** A further part of the bench: prints a table and appends its records. */
 typedef enum status ladder_part(const struct ladder_setup *setup, struct error *error);
 
-/** A lab's bench. What may be NULL says so. */
+/** A lab's bench. What may be NULL says so. One of whole models has parts alone: no step. */
 struct ladder_bench {
-    const char *lab, *subject;      /**< "04_sgemm", WARPBOOK_SUBJECT */
+    const char *lab;                /**< "04_sgemm" */
+    const char *subject;            /**< WARPBOOK_SUBJECT; NULL: the head line does not name it */
     const char *summary, *epilogue; /**< of --help */
 
     /** Reads what the lab's own flags say; NULL: nothing. Called first. */
@@ -159,6 +171,8 @@ struct ladder_bench {
     /** Does what a flag asks for instead of the bench, without a GPU; false: nothing. May be NULL.
      */
     bool (*instead)(const struct ladder_setup *setup);
+    /** Does what needs the GPU before anything is printed, setup->gpu is known. May be NULL. */
+    enum status (*prepare)(struct ladder_setup *setup, struct error *error);
     /** NULL: the ladder alone with --shape or --step, else all. */
     enum ladder_scope (*scope)(const struct ladder_setup *setup);
 
@@ -177,7 +191,7 @@ struct ladder_bench {
     size_t tables;
     bool (*table)(const struct ladder_setup *setup, struct ladder_shape *shape, size_t i);
 
-    bench_step_name *step;
+    bench_step_name *step; /**< NULL: there is no ladder, and nothing from shapes to columns */
     /** Whether a shape's table has the step, unless --step names it; NULL: all. */
     bool (*has_step)(const struct ladder_shape *shape, size_t step);
     struct ladder_problem problem;
@@ -228,6 +242,14 @@ MUST_CHECK enum status ladder_parse_sizes(const char *text, const char *letters,
 MUST_CHECK enum status ladder_check_memory(const struct ladder_setup *setup,
                                            const struct ladder_shape *shape, size_t sizes,
                                            size_t bytes, struct error *error);
+
+/**
+ * @brief On simt, are a shape's M * N * K products few enough? For a shape of M, N, K.
+ * @return STATUS_OK, or STATUS_INVALID_ARGUMENT with both numbers
+ */
+MUST_CHECK enum status ladder_check_products(const struct ladder_setup *setup,
+                                             const struct ladder_shape *shape, double most,
+                                             struct error *error);
 
 /**
  * @brief Reads one of some names, such as a --dtype.

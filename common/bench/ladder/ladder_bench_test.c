@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/testing/testing.h"
 
@@ -233,12 +234,58 @@ C_TEST(ladder_bench, leaves_parts_out_with_a_step_or_a_shape) {
     EXPECT_TRUE(strstr(out, "the part") == NULL);
 }
 
+/* v1 takes so long for some of its rows that all of them would take more than 4 s. */
+static enum status run_slowly(void *problem, size_t step, size_t rows, device_stream stream,
+                              struct error *error) {
+    const struct timespec nap = {.tv_nsec = 300000000};
+    (void)problem, (void)stream, (void)error;
+    if (step == 0 && rows < 16) {
+        nanosleep(&nap, NULL);
+    }
+    return STATUS_OK;
+}
+
+C_TEST(ladder_bench, leaves_a_slow_step_out_unless_it_is_named) {
+    char out[4096], records[8192];
+    char *whole[] = {"bench", "--shape", "16,8"};
+    char *step[] = {"bench", "--shape", "16,8", "--step", "v1"};
+    struct ladder_bench bench = make_bench();
+    bench.problem.run = run_slowly;
+    bench.tables = 1;
+    EXPECT_INT_EQ(0, run_bench(&bench, NULL, 3, whole, out, records, sizeof out));
+    EXPECT_INT_EQ(1, occurrences(out, "  v1   left out: a call would take about 5 s; --all"));
+    EXPECT_INT_EQ(1, occurrences(out, "  v3      102"));
+    EXPECT_INT_EQ(0, run_bench(&bench, NULL, 5, step, out, records, sizeof out));
+    EXPECT_INT_EQ(1, occurrences(out, "  v1      100"));
+    EXPECT_INT_EQ(1, occurrences(records, "\"op\":\"nothing\""));
+}
+
 C_TEST(ladder_bench, runs_parts_alone_where_the_lab_says_so) {
     char out[4096], records[8192], *argv[] = {"bench"};
     struct ladder_bench bench = make_bench();
     bench.scope = parts_alone;
     EXPECT_INT_EQ(0, run_bench(&bench, NULL, 1, argv, out, records, sizeof out));
     EXPECT_TRUE(strstr(out, "the part\n") != NULL && strstr(out, "op 0") == NULL);
+}
+
+static enum status prepare(struct ladder_setup *setup, struct error *error) {
+    return setup->gpu.name[0] == '\0' ? error_set(error, STATUS_DEVICE, "no GPU yet")
+           : setup->options != NULL ? error_set(error, STATUS_UNSUPPORTED, "too large for the GPU")
+                                    : STATUS_OK;
+}
+
+C_TEST(ladder_bench, needs_no_ladder_and_prints_nothing_if_it_cannot_be_prepared) {
+    char out[4096], records[8192], *argv[] = {"bench"}, refused[] = "refused";
+    const struct ladder_bench bench = {.lab = "00_nothing",
+                                       .summary = "does nothing",
+                                       .prepare = prepare,
+                                       .parts = parts,
+                                       .parts_count = 1};
+    EXPECT_INT_EQ(0, run_bench(&bench, NULL, 1, argv, out, records, sizeof out));
+    EXPECT_TRUE(strncmp(out, "m", 1) == 0); /* measured or modelled: no subject before it */
+    EXPECT_INT_EQ(1, occurrences(out, "the part\n"));
+    EXPECT_INT_EQ(1, run_bench(&bench, refused, 1, argv, out, records, sizeof out));
+    EXPECT_STR_EQ("", out);
 }
 
 C_TEST(ladder_bench, fails_after_all_tables_when_a_step_is_wrong) {

@@ -68,8 +68,9 @@ static enum status measure_step(void *argument, size_t i, struct ladder_row *row
                                   .check = check_step,
                                   .run = run_step};
     struct device_bench_options options = options_of(t);
+    const bool always = t->setup->all || t->setup->step != NULL; /* it was asked for by name */
     t->step = i;
-    TRY(ladder_measure_step(&c, t->setup->all, &options, row, error));
+    TRY(ladder_measure_step(&c, always, &options, row, error));
     if (!ladder_row_is_measured(row)) {
         return STATUS_OK;
     }

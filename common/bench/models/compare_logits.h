@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "common/base/status.h"
+#include "common/nn/dtype.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -30,6 +31,20 @@ double largest_difference(const float *got, const float *want, size_t count);
  */
 MUST_CHECK enum status compare_logits(const float *got, const char *got_name, const float *want,
                                       const char *want_name, size_t count, struct error *error);
+
+/** @return how far a stage's logits may be from another's, relative to the largest of them. */
+double logits_tolerance(enum nn_dtype dtype);
+
+/**
+ * @brief Compares a stage's logits with those of the first stage that ran.
+ * @param what       for the message: "after the prompt"
+ * @param difference receives largest_difference()
+ * @return STATUS_OK; STATUS_MISMATCH, naming both stages, when it is above logits_tolerance()
+ */
+MUST_CHECK enum status compare_stage_logits(const float *got, const char *got_name,
+                                            enum nn_dtype dtype, const char *what,
+                                            const float *want, const char *want_name, size_t count,
+                                            double *difference, struct error *error);
 
 #ifdef __cplusplus
 }

@@ -18,7 +18,7 @@ static double stage_now(const struct decode_stage *s) {
 static enum status decode(const struct decode_stage *s, struct llama2 *llama2, size_t V,
                           size_t steps, double *seconds) {
     for (size_t i = 0; i < steps; i++) {
-        int32_t token = (int32_t)((1 + 977 * i) % V);
+        int32_t token = decode_text_token(i, V);
         double start = stage_now(s);
         TRY(llama2_forward(llama2, &token, 1, i, s->logits));
         seconds[i] = stage_now(s) - start;
@@ -143,7 +143,8 @@ static void print_speeds(const struct decode_bench *bench, const struct decode_m
     for (size_t i = 0; i < count; i++) {
         print_speed(bench, stages, i);
     }
-    printf("  weights read for each token: %.1f MB\n", 1e-6 * decode_token_bytes(m->config));
+    printf("  weights read for each token: %.1f MB\n",
+           1e-6 * decode_token_bytes(m->config, NN_F32));
 }
 
 static void print_split(const struct decode_stage *stages, size_t count) {
@@ -173,8 +174,8 @@ static enum status append(const struct decode_bench *bench, const struct decode_
         .threads = s->threads,
         .gpu = s->on_device ? &gpu : NULL,
         .timing = s->timing,
-        .bytes = decode_token_bytes(m->config),
-        .flops = 0.5 * decode_token_bytes(m->config),
+        .bytes = decode_token_bytes(m->config, NN_F32),
+        .flops = 0.5 * decode_token_bytes(m->config, NN_F32),
         .peer_ratio = NAN,
         .figure = figure,
         .figure_value = value,

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/bench/bench_program.h"
+
 enum status decode_shape_parse(const char *text, enum llama2_shape *shape, struct error *error) {
     bool known = llama2_shape_parse(text, shape, NULL) == STATUS_OK;
     if (known && *shape >= LLAMA2_SHAPE_15M && *shape <= LLAMA2_SHAPE_1B) {
@@ -12,16 +14,22 @@ enum status decode_shape_parse(const char *text, enum llama2_shape *shape, struc
                      text);
 }
 
-double decode_token_bytes(const struct llama2_config *c) {
+double decode_layer_numbers(const struct llama2_config *c) {
     double attention = (double)c->C * (double)c->HS * (2.0 * (double)c->NH + 2.0 * (double)c->KVH);
-    double feed_forward = 3.0 * (double)c->C * (double)c->hidden;
-    return sizeof(float) *
-           ((double)c->L * (attention + feed_forward) + (double)c->V * (double)c->C);
+    return (double)c->L * (attention + 3.0 * (double)c->C * (double)c->hidden);
+}
+
+double decode_token_bytes(const struct llama2_config *c, enum nn_dtype dtype) {
+    return (double)nn_dtype_bytes(dtype) * (decode_layer_numbers(c) + (double)c->V * (double)c->C);
+}
+
+int32_t decode_text_token(size_t i, size_t V) {
+    return (int32_t)((1 + 977 * i) % V);
 }
 
 double decode_shape_bytes(enum llama2_shape shape) {
     struct llama2_config config = llama2_shape_config(shape);
-    return decode_token_bytes(&config);
+    return decode_token_bytes(&config, NN_F32);
 }
 
 enum status decode_model_open(struct decode_model *m, const char *path, enum llama2_shape shape,
@@ -57,10 +65,7 @@ enum status decode_checkpoint_check(const char *path, struct error *error) {
 }
 
 enum status decode_options_check(struct decode_options *o, struct error *error) {
-    if (o->threads < 1 || o->threads > 1024) {
-        return error_set(error, STATUS_INVALID_ARGUMENT, "--threads %d: from 1 to 1024",
-                         o->threads);
-    }
+    TRY(bench_program_check_threads(o->threads, error));
     if (o->steps < 0) {
         return error_set(error, STATUS_INVALID_ARGUMENT, "--steps %d: at least 1, or 0", o->steps);
     }

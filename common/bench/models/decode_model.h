@@ -5,9 +5,13 @@
 #ifndef WARPBOOK_COMMON_BENCH_MODELS_DECODE_MODEL_H_
 #define WARPBOOK_COMMON_BENCH_MODELS_DECODE_MODEL_H_
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "common/base/status.h"
 #include "common/checkpoints/llama2/llama2c.h"
 #include "common/models/llama2_random.h"
+#include "common/nn/dtype.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -28,8 +32,14 @@ MUST_CHECK enum status decode_shape_parse(const char *text, enum llama2_shape *s
 /** @return bytes of host memory that random weights of the shape take, norms not counted. */
 double decode_shape_bytes(enum llama2_shape shape);
 
+/** @return numbers in the matrices of all layers. */
+double decode_layer_numbers(const struct llama2_config *config);
+
 /** @return bytes of weights that the matmuls of one token read. */
-double decode_token_bytes(const struct llama2_config *config);
+double decode_token_bytes(const struct llama2_config *config, enum nn_dtype dtype);
+
+/** @return the i-th token of every text here. */
+int32_t decode_text_token(size_t i, size_t V);
 
 /** Opens a llama2.c checkpoint; if @p path is NULL, makes random weights of @p shape. */
 MUST_CHECK enum status decode_model_open(struct decode_model *model, const char *path,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/bench/models/compare_logits.h"
 #include "common/testing/testing.h"
 
 static const struct device_properties simt = {.name = "simt:none", .modelled = true};
@@ -120,6 +121,23 @@ C_TEST(model_bench, records_a_type_and_flops_where_they_are_given) {
     ASSERT_OK(model_bench_record(&table, &simt, "v1", &run, &run, NULL));
     EXPECT_TRUE(last_record_holds("\"dtype\":\"bf16\"") && last_record_holds("\"flops\":4000000"));
     EXPECT_TRUE(last_record_holds("\"gflop_per_s\":2,"));
+}
+
+C_TEST(compare_logits, allows_a_stage_more_in_16_bits) {
+    const float want[] = {4.0f, -2.0f};
+    const float near[] = {4.0f, -2.0003f}, far[] = {4.0f, -2.4f}, none[] = {4.0f, NAN};
+    struct error error = {0};
+    double difference;
+    EXPECT_OK(compare_stage_logits(near, "04", NN_F32, "dense", want, "03", 2, &difference, NULL));
+    EXPECT_TRUE(difference > 7e-5 && difference < 8e-5);
+    EXPECT_OK(compare_stage_logits(far, "08", NN_BF16, "dense", want, "03", 2, &difference, NULL));
+    EXPECT_STATUS(STATUS_MISMATCH, compare_stage_logits(none, "08", NN_BF16, "dense", want, "03", 2,
+                                                        &difference, NULL));
+    EXPECT_STATUS(STATUS_MISMATCH, compare_stage_logits(far, "04", NN_F32, "dense", want, "03", 2,
+                                                        &difference, &error));
+    EXPECT_STR_EQ("04 in fp32, dense: logits differ by 0.1 of the largest from 03's, more than "
+                  "0.0001",
+                  error.message);
 }
 
 C_TEST(model_bench, draws_the_same_sentences_every_time) {

@@ -20,10 +20,7 @@ static enum status check_setup(void *argument, struct error *error) {
     if (setup->shape_text != NULL) {
         TRY(bench_parse_shape(setup->shape_text, &setup->shape, error));
     }
-    if (setup->threads < 1 || setup->threads > 1024) {
-        return error_set(error, STATUS_INVALID_ARGUMENT, "--threads %d: from 1 to 1024",
-                         setup->threads);
-    }
+    TRY(bench_program_check_threads(setup->threads, error));
     if (setup->steps < 1) {
         return error_set(error, STATUS_INVALID_ARGUMENT, "--steps %d: at least 1", setup->steps);
     }

@@ -42,7 +42,7 @@ static enum status decode_tokens(const struct decoder *d, struct llama2 *llama2,
                                  size_t steps, double *seconds) {
     for (size_t i = 0; i < steps; i++) {
         double start = bench_now();
-        TRY(decode_token(d, llama2, (int32_t)((1 + 977 * i) % V), i, V));
+        TRY(decode_token(d, llama2, decode_text_token(i, V), i, V));
         seconds[i] = bench_now() - start;
     }
     return STATUS_OK;
@@ -102,8 +102,8 @@ static enum status append_decoder(const struct decoder *d, const struct decode_m
         .dtype = "fp32",
         .threads = d->threads,
         .timing = d->timing,
-        .bytes = decode_token_bytes(m->config),
-        .flops = 0.5 * decode_token_bytes(m->config),
+        .bytes = decode_token_bytes(m->config, NN_F32),
+        .flops = 0.5 * decode_token_bytes(m->config, NN_F32),
         .peer_ratio = NAN,
         .figure = "tokens_per_second",
         .figure_value = 1e3 / d->timing.median_ms,
@@ -127,7 +127,8 @@ static enum status measure_decoders(struct decoder *decoders, size_t count,
 static enum status report_decoder(const struct decoder *d, const struct decoder *plain,
                                   const struct decode_model *m, struct error *error) {
     printf("  %-28s %8d %10.3f %11.1f %8.1f %14.2fx\n", d->name, d->threads, d->timing.median_ms,
-           1e3 / d->timing.median_ms, 1e-6 * decode_token_bytes(m->config) / d->timing.median_ms,
+           1e3 / d->timing.median_ms,
+           1e-6 * decode_token_bytes(m->config, NN_F32) / d->timing.median_ms,
            plain->timing.median_ms / d->timing.median_ms);
     TRY(compare_logits(d->logits, d->name, plain->logits, "the plain decoder", m->config->V,
                        error));

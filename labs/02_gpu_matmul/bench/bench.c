@@ -5,14 +5,15 @@
  * Built once for the learner's ladder and once for the solution's.
  */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "common/bench/bench.h"
 #include "common/bench/ladder/ladder_bench.h"
 #include "common/bench/models/decode_bench.h"
 #include "labs/01_cpu_matmul/given/engine.h"
-#include "labs/02_gpu_matmul/bench/trial.h"
 #include "labs/02_gpu_matmul/given/engine.h"
 #include "labs/02_gpu_matmul/gpu_matmul.h"
+#include "labs/02_gpu_matmul/problem/case.h"
 
 /* Tokens that are enough on a GPU, and on simt, whose modelled time does not vary. */
 enum { STEPS = 32, STEPS_MODELLED = 4 };
@@ -29,6 +30,63 @@ static const struct ladder_shape quick_shapes[] = {
     {.sizes = {4, 96, 288}, .name = "four tokens of a prompt"},
 };
 
+/* ---- The problem ---- */
+
+static struct matmul_shape matmul_shape_of(const struct ladder_shape *shape) {
+    return (struct matmul_shape){shape->sizes[0], shape->sizes[1], shape->sizes[2]};
+}
+
+struct trial {
+    struct matmul_data data;
+    struct gpu_matmul_buffers buffers; /* without canaries */
+    float *got;                        /* host, (M, N) */
+};
+
+static enum status create(void *trial, const struct ladder_setup *setup,
+                          const struct ladder_shape *shape, struct error *error) {
+    struct trial *t = trial;
+    struct rng rng = rng_create(1);
+    const struct matmul_shape s = matmul_shape_of(shape);
+    (void)setup;
+    t->got = malloc(s.M * s.N * sizeof *t->got);
+    if (t->got == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory on the host");
+    }
+    TRY(matmul_data_create(&t->data, s, 0, MATMUL_NORMAL, &rng, error));
+    TRY(gpu_matmul_buffers_create(&t->buffers, s, 0, false, error));
+    return gpu_matmul_buffers_put(&t->buffers, &t->data, error);
+}
+
+static void free_trial(void *trial) {
+    struct trial *t = trial;
+    gpu_matmul_buffers_free(&t->buffers);
+    matmul_data_free(&t->data);
+    free(t->got);
+}
+
+static enum status run(void *trial, size_t step, size_t rows, device_stream stream,
+                       struct error *error) {
+    size_t count;
+    const struct trial *t = trial;
+    const struct gpu_matmul_buffers *b = &t->buffers;
+    return gpu_matmul_ladder(&count)[step].run(b->out.data, b->in.data, b->weight.data, rows,
+                                               t->data.shape.N, t->data.shape.K, stream, error);
+}
+
+static enum status check(void *trial, size_t step, char *wrong, size_t size, struct error *error) {
+    struct trial *t = trial;
+    bool intact, changed;
+    char text[300];
+    TRY(device_buffer_put(&t->buffers.out, NULL, error));
+    TRY(run(trial, step, t->data.shape.M, NULL, error));
+    TRY(device_buffer_get(&t->buffers.out, t->got, &intact, &changed, error));
+    const bool right = matmul_check(&t->data, t->got, text, sizeof text);
+    snprintf(wrong, size, "%s", right ? "" : text);
+    return STATUS_OK;
+}
+
+/* ---- The ladder ---- */
+
 static enum status check_options(struct ladder_setup *setup, struct error *error) {
     return decode_options_check(setup->options, error);
 }
@@ -44,11 +102,7 @@ static enum status check_shape(const struct ladder_setup *setup, const struct la
                                error);
 }
 
-static const char *step_name(size_t i) {
-    size_t count;
-    const struct gpu_matmul_step *steps = gpu_matmul_ladder(&count);
-    return i < count ? steps[i].name : NULL;
-}
+LADDER_STEP_NAME(gpu_matmul_ladder)
 
 static double flops_of(const struct ladder_shape *shape) {
     return matmul_flops(matmul_shape_of(shape));
@@ -133,11 +187,11 @@ static const struct ladder_bench bench = {
                LADDER_SHAPES(quick_shapes)},
     .check_shape = check_shape,
     .step = step_name,
-    .problem = {.bytes = sizeof(struct matmul_trial),
-                .create = matmul_trial_create,
-                .free = matmul_trial_free,
-                .run = matmul_trial_run,
-                .check = matmul_trial_check},
+    .problem = {.bytes = sizeof(struct trial),
+                .create = create,
+                .free = free_trial,
+                .run = run,
+                .check = check},
     .seconds = 0.2,
     .quick_seconds = 0.02,
     .flush_on_simt = true, /* a decoder's weights come from memory */

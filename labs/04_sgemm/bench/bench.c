@@ -5,12 +5,13 @@
  * Built once for the learner's ladder and once for the solution's.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/bench/ladder/ladder_bench.h"
 #include "common/bench/models/model_bench.h"
-#include "labs/04_sgemm/bench/trial.h"
 #include "labs/04_sgemm/given/engine.h"
+#include "labs/04_sgemm/problem/oracle.h"
 
 /* On a GPU: cubes, then BERT-base's layers for 8192 and for 2048 tokens. */
 static const struct ladder_shape gpu_shapes[] = {
@@ -26,7 +27,123 @@ static const struct ladder_shape simt_shapes[] = {
 static const struct ladder_shape simt_quick_shapes[] = {LADDER_SHAPE(256, 256, 256)};
 
 /* What simt does in about a minute. */
-#define SIMT_PRODUCTS ((size_t)1 << 33)
+#define SIMT_PRODUCTS 0x1p33
+
+/* ---- The problem ---- */
+
+/* --form */
+struct sgemm_options {
+    const char *form_text;
+    enum sgemm_form form;
+};
+
+struct trial {
+    struct sgemm_data data;      /* rows of the right result; the operands are freed */
+    void *A, *B, *C, *workspace; /* device, no canaries: as large as the GPU's memory allows */
+    float *got;                  /* host, (N) */
+    struct cublas *cublas;
+};
+
+static struct sgemm_shape sgemm_shape_of(const struct ladder_shape *shape) {
+    return (struct sgemm_shape){shape->sizes[0], shape->sizes[1], shape->sizes[2]};
+}
+
+static enum sgemm_form sgemm_form_of(const struct ladder_setup *setup) {
+    return ((const struct sgemm_options *)setup->options)->form;
+}
+
+/* Products of the rows that are checked, about: a second of one core. */
+#define CHECKED_PRODUCTS ((size_t)1 << 27)
+
+static enum status upload(struct trial *t, struct error *error) {
+    const struct sgemm_shape *s = &t->data.shape;
+    const size_t bytes[] = {s->M * s->K * sizeof(float), s->N * s->K * sizeof(float),
+                            s->M * s->N * sizeof(float), SGEMM_WORKSPACE_BYTES};
+    void **memory[] = {&t->A, &t->B, &t->C, &t->workspace};
+    for (int i = 0; i < 4; i++) {
+        TRY(device_alloc(memory[i], bytes[i], error));
+    }
+    TRY(device_write(t->A, t->data.A, bytes[0], NULL, error));
+    return device_write(t->B, t->data.B, bytes[1], NULL, error);
+}
+
+static enum status create(void *trial, const struct ladder_setup *setup,
+                          const struct ladder_shape *shape, struct error *error) {
+    struct trial *t = trial;
+    struct rng rng = rng_create(1);
+    const struct sgemm_shape s = sgemm_shape_of(shape);
+    const struct sgemm_variant variant = {sgemm_form_of(setup), 1.0f, 0.0f, 0};
+    const size_t rows = CHECKED_PRODUCTS / (s.N * s.K);
+    t->cublas = setup->cublas;
+    TRY(sgemm_data_create(&t->data, s, variant, SGEMM_UNIFORM, rows < 3 ? 3 : rows, &rng, error));
+    t->got = malloc(s.N * sizeof *t->got);
+    if (t->got == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory on the host");
+    }
+    TRY(upload(t, error));
+    sgemm_data_free_operands(&t->data);
+    return STATUS_OK;
+}
+
+static void free_trial(void *trial) {
+    struct trial *t = trial;
+    device_free(t->A);
+    device_free(t->B);
+    device_free(t->C);
+    device_free(t->workspace);
+    sgemm_data_free(&t->data);
+    free(t->got);
+}
+
+static enum status run(void *trial, size_t step, size_t rows, device_stream stream,
+                       struct error *error) {
+    size_t count;
+    const struct trial *t = trial;
+    const struct sgemm_problem problem = {.M = rows,
+                                          .N = t->data.shape.N,
+                                          .K = t->data.shape.K,
+                                          .form = t->data.variant.form,
+                                          .alpha = 1.0f,
+                                          .A = t->A,
+                                          .B = t->B,
+                                          .C = t->C};
+    return sgemm_ladder(&count)[step].run(&problem, t->workspace, stream, error);
+}
+
+static enum status run_cublas(void *trial, device_stream stream, struct error *error) {
+    const struct trial *t = trial;
+    const struct cublas_problem problem = {.M = t->data.shape.M,
+                                           .N = t->data.shape.N,
+                                           .K = t->data.shape.K,
+                                           .b_transposed =
+                                               t->data.variant.form == SGEMM_B_TRANSPOSED,
+                                           .alpha = 1.0f,
+                                           .A = t->A,
+                                           .B = t->B,
+                                           .C = t->C};
+    return cublas_sgemm(t->cublas, &problem, t->workspace, SGEMM_WORKSPACE_BYTES, stream, error);
+}
+
+static enum status check(void *trial, size_t step, char *wrong, size_t size, struct error *error) {
+    const struct trial *t = trial;
+    const struct sgemm_data *data = &t->data;
+    const size_t M = data->shape.M, N = data->shape.N;
+    wrong[0] = '\0';
+    /* Bytes of ones are NaN: an element that nobody writes is found. */
+    TRY(device_set(t->C, 0xff, M * N * sizeof(float), NULL, error));
+    TRY(run(trial, step, M, NULL, error));
+    for (size_t i = 0; i < data->rows && wrong[0] == '\0'; i++) {
+        char text[256];
+        const float *row = (const float *)t->C + data->row[i] * N;
+        TRY(device_read(t->got, row, N * sizeof(float), NULL, error));
+        if (!sgemm_check_row(data, i, t->got, text, sizeof text)) {
+            snprintf(wrong, size, "row %zu: %s", data->row[i], text);
+        }
+    }
+    return STATUS_OK;
+}
+
+/* ---- The ladder ---- */
 
 static enum status check_options(struct ladder_setup *setup, struct error *error) {
     struct sgemm_options *o = setup->options;
@@ -56,20 +173,11 @@ static enum status check_shape(const struct ladder_setup *setup, const struct la
     const struct sgemm_shape s = sgemm_shape_of(shape);
     /* Below 2^62 bytes: sizes are at most 2^29. */
     size_t bytes = sizeof(float) * (s.M * s.K + s.N * s.K + s.M * s.N) + SGEMM_WORKSPACE_BYTES;
-    if (setup->gpu.modelled && sgemm_flops(s) > 2.0 * (double)SIMT_PRODUCTS) {
-        return error_set(
-            error, STATUS_INVALID_ARGUMENT,
-            "--shape %zu,%zu,%zu: %.3g products take simt very long; at most %.3g here", s.M, s.N,
-            s.K, 0.5 * sgemm_flops(s), (double)SIMT_PRODUCTS);
-    }
+    TRY(ladder_check_products(setup, shape, SIMT_PRODUCTS, error));
     return ladder_check_memory(setup, shape, 3, bytes, error);
 }
 
-static const char *step_name(size_t i) {
-    size_t count;
-    const struct sgemm_step *steps = sgemm_ladder(&count);
-    return i < count ? steps[i].name : NULL;
-}
+LADDER_STEP_NAME(sgemm_ladder)
 
 static double flops_of(const struct ladder_shape *shape) {
     return sgemm_flops(sgemm_shape_of(shape));
@@ -151,12 +259,12 @@ static const struct ladder_bench bench = {
     .parse_shape = parse_shape,
     .check_shape = check_shape,
     .step = step_name,
-    .problem = {.bytes = sizeof(struct sgemm_trial),
-                .create = sgemm_trial_create,
-                .free = sgemm_trial_free,
-                .run = sgemm_trial_run,
-                .check = sgemm_trial_check},
-    .peer = {.run = sgemm_trial_run_cublas, .order = LADDER_PEER_AFTER_EACH_STEP, .cublas = true},
+    .problem = {.bytes = sizeof(struct trial),
+                .create = create,
+                .free = free_trial,
+                .run = run,
+                .check = check},
+    .peer = {.run = run_cublas, .order = LADDER_PEER_AFTER_EACH_STEP, .cublas = true},
     .seconds = 0.3,
     .quick_seconds = 0.05,
     .flops = flops_of,

@@ -5,9 +5,10 @@
  * Built once for the learner's ladder and once for the solution's.
  */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "common/bench/ladder/ladder_bench.h"
-#include "labs/05_layernorm_softmax/bench/trial.h"
+#include "labs/05_layernorm_softmax/bench/parts.h"
 #include "labs/05_layernorm_softmax/problem/oracle.h"
 
 /* Activations of models, then batches from BERT's width to a vocabulary. */
@@ -51,6 +52,153 @@ struct options {
     int op, type; /* of enum rows_op and nn_dtype; -1: the default tables */
     bool stability;
 };
+
+/* ---- The problem ---- */
+
+/*
+ * Device operands, and host copies of the few rows that are different: the
+ * device's input is those rows over and over, because gigabytes of different
+ * rows take the host minutes.
+ */
+struct trial {
+    size_t rows;
+    struct rows_data data;                      /* of the first rows */
+    void *in, *out, *weight, *bias, *workspace; /* device */
+    unsigned char *bytes;                       /* host, one row */
+    double *want;                               /* (C) */
+    float *got;                                 /* (C) */
+};
+
+/* Different rows, at most; and rows that are checked. */
+enum { MOST_DIFFERENT = 64, CHECKED = 16 };
+
+static size_t row_bytes(const struct trial *t) {
+    return t->data.C * nn_dtype_bytes(t->data.type);
+}
+
+/* Copies the different rows again and again, each time twice as many. */
+static enum status repeat_rows(const struct trial *t, struct error *error) {
+    const size_t bytes = row_bytes(t);
+    for (size_t done = t->data.rows; done < t->rows;) {
+        size_t more = done < t->rows - done ? done : t->rows - done;
+        TRY(device_copy((char *)t->in + done * bytes, t->in, more * bytes, NULL, error));
+        done += more;
+    }
+    return STATUS_OK;
+}
+
+/* Encodes on the host and copies to the device. */
+static enum status write_values(const struct trial *t, void *d, const float *values, size_t count,
+                                struct error *error) {
+    size_t size = nn_dtype_bytes(t->data.type);
+    void *bytes = malloc(count * size);
+    if (bytes == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory on the host");
+    }
+    nn_dtype_store(bytes, values, count, t->data.type);
+    enum status status = device_write(d, bytes, count * size, NULL, error);
+    free(bytes);
+    return status;
+}
+
+static enum status upload(struct trial *t, struct error *error) {
+    const size_t C = t->data.C, row = row_bytes(t);
+    const size_t bytes[] = {t->rows * row, t->rows * row, row, row, ROWS_WORKSPACE_BYTES};
+    void **memory[] = {&t->in, &t->out, &t->weight, &t->bias, &t->workspace};
+    for (int i = 0; i < 5; i++) {
+        TRY(device_alloc(memory[i], bytes[i], error));
+    }
+    TRY(write_values(t, t->in, t->data.in, t->data.rows * C, error));
+    TRY(write_values(t, t->weight, t->data.weight, C, error));
+    TRY(write_values(t, t->bias, t->data.bias, C, error));
+    return repeat_rows(t, error);
+}
+
+static enum status create(void *trial, const struct ladder_setup *setup,
+                          const struct ladder_shape *shape, struct error *error) {
+    (void)setup;
+    struct trial *t = trial;
+    struct rng rng = rng_create(1);
+    const size_t rows = shape->sizes[0], C = shape->sizes[1];
+    t->rows = rows;
+    TRY(rows_data_create(&t->data, (enum rows_op)shape->op, (enum nn_dtype)shape->dtype,
+                         rows < MOST_DIFFERENT ? rows : MOST_DIFFERENT, C,
+                         (struct rows_flavour){.mean = 0.0f}, &rng, error));
+    t->bytes = malloc(C * sizeof(float));
+    t->want = malloc(C * sizeof *t->want);
+    t->got = malloc(C * sizeof *t->got);
+    if (t->bytes == NULL || t->want == NULL || t->got == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory on the host");
+    }
+    return upload(t, error);
+}
+
+static void free_trial(void *trial) {
+    struct trial *t = trial;
+    device_free(t->in);
+    device_free(t->out);
+    device_free(t->weight);
+    device_free(t->bias);
+    device_free(t->workspace);
+    rows_data_free(&t->data);
+    free(t->bytes);
+    free(t->want);
+    free(t->got);
+}
+
+static enum status run(void *trial, size_t step, size_t rows, device_stream stream,
+                       struct error *error) {
+    size_t count;
+    const struct trial *t = trial;
+    const struct rows_problem problem = {.op = t->data.op,
+                                         .type = t->data.type,
+                                         .rows = rows,
+                                         .C = t->data.C,
+                                         .in = t->in,
+                                         .out = t->out,
+                                         .weight = t->weight,
+                                         .bias = t->bias,
+                                         .eps = t->data.eps};
+    return layernorm_softmax_ladder(&count)[step].run(&problem, t->workspace, stream, error);
+}
+
+static enum status run_copy(void *trial, device_stream stream, struct error *error) {
+    const struct trial *t = trial;
+    return device_copy(t->out, t->in, t->rows * row_bytes(t), stream, error);
+}
+
+/* Reads and compares one row of the output. */
+static enum status check_row(const struct trial *t, size_t row, char *wrong, size_t size,
+                             struct error *error) {
+    const size_t same = row % t->data.rows, C = t->data.C;
+    TRY(device_read(t->bytes, (const char *)t->out + row * row_bytes(t), row_bytes(t), NULL,
+                    error));
+    rows_expect(&t->data, same, t->want, t->got);
+    nn_dtype_load(t->got, t->bytes, C, t->data.type);
+    struct comparison result = compare_f32(t->got, t->want, C, rows_tolerance(&t->data, same));
+    if (!result.pass) {
+        char text[256];
+        comparison_describe(&result, C, text, sizeof text);
+        snprintf(wrong, size, "row %zu: %s", row, text);
+    }
+    return STATUS_OK;
+}
+
+static enum status check(void *trial, size_t step, char *wrong, size_t size, struct error *error) {
+    const struct trial *t = trial;
+    const size_t count = t->rows < CHECKED ? t->rows : CHECKED;
+    wrong[0] = '\0';
+    /* Bytes of ones are NaN in every type: an element that nobody writes is found. */
+    TRY(device_set(t->out, 0xff, t->rows * row_bytes(t), NULL, error));
+    TRY(run(trial, step, t->rows, NULL, error));
+    /* The first row, the last one, and some between. */
+    for (size_t i = 0; i < count && wrong[0] == '\0'; i++) {
+        TRY(check_row(t, count < 2 ? 0 : (t->rows - 1) * i / (count - 1), wrong, size, error));
+    }
+    return STATUS_OK;
+}
+
+/* ---- The ladder ---- */
 
 static const char *op_name(size_t i) {
     return i < ROWS_OPS ? rows_op_name((enum rows_op)i) : NULL;
@@ -127,11 +275,7 @@ static bool choose_table(const struct ladder_setup *setup, struct ladder_shape *
     return listed && (o->op < 0 || o->op == shape->op) && (o->type < 0 || o->type == shape->dtype);
 }
 
-static const char *step_name(size_t i) {
-    size_t count;
-    const struct rows_step *steps = layernorm_softmax_ladder(&count);
-    return i < count ? steps[i].name : NULL;
-}
+LADDER_STEP_NAME(layernorm_softmax_ladder)
 
 /* Bytes of the rows, read once and written once: no kernel can move less. */
 static double bytes_of(const struct ladder_shape *s) {
@@ -193,12 +337,12 @@ static const struct ladder_bench bench = {
     .tables = ROWS_OPS * ROWS_TYPES,
     .table = choose_table,
     .step = step_name,
-    .problem = {.bytes = sizeof(struct rows_trial),
-                .create = rows_trial_create,
-                .free = rows_trial_free,
-                .run = rows_trial_run,
-                .check = rows_trial_check},
-    .peer = {.run = rows_trial_copy,
+    .problem = {.bytes = sizeof(struct trial),
+                .create = create,
+                .free = free_trial,
+                .run = run,
+                .check = check},
+    .peer = {.run = run_copy,
              .order = LADDER_PEER_BEFORE_STEPS,
              .name = "device-to-device copy",
              .row = "(copy)"},

@@ -6,11 +6,15 @@
  */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "common/bench/device/device_launches.h"
 #include "common/bench/ladder/ladder_bench.h"
 #include "common/bench/models/model_bench.h"
-#include "labs/06_fused_epilogues/bench/trial.h"
+#include "labs/04_sgemm/sgemm.h"
+#include "labs/06_fused_epilogues/bench/parts.h"
 #include "labs/06_fused_epilogues/given/engine.h"
+#include "labs/06_fused_epilogues/problem/case.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -37,13 +41,121 @@ static const struct ladder_shape simt_shapes[] = {LADDER_SHAPE(512)};
 /* On simt N and K are a third of BERT-base's. */
 enum { SIMT_DIVISOR = 3 };
 /* What simt does in about a minute. */
-#define SIMT_PRODUCTS ((size_t)1 << 33)
+#define SIMT_PRODUCTS 0x1p33
 
 /* The lab's own flags. */
 struct options {
     const char *op_text;
     int op; /* of enum fused_op; -1: all */
 };
+
+/* ---- The problem: few different rows, as often as M asks for ---- */
+
+struct trial {
+    struct fused_case c;
+    void *workspace; /* device */
+    float *got;      /* host: as many rows of a result as there are different ones */
+    size_t step;     /* whose launches are counted */
+};
+
+enum { DIFFERENT_ROWS = 8 };
+
+static enum status create(void *trial, const struct ladder_setup *setup,
+                          const struct ladder_shape *shape, struct error *error) {
+    (void)setup;
+    struct trial *t = trial;
+    struct rng rng = rng_create(7);
+    const size_t M = shape->sizes[0], N = shape->sizes[1];
+    const size_t rows = M < DIFFERENT_ROWS ? M : DIFFERENT_ROWS;
+    t->c = (struct fused_case){.op = (enum fused_op)shape->op,
+                               .shape = {rows, N, shape->sizes[2]},
+                               .flavour = {.f = NN_GELU, .eps = 1e-12f},
+                               .rows = M};
+    t->got = malloc(rows * N * sizeof(float));
+    if (t->got == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the results");
+    }
+    TRY(device_alloc(&t->workspace, FUSED_WORKSPACE_BYTES, error));
+    TRY(device_set(t->workspace, 0, FUSED_ZERO_BYTES, NULL, error));
+    TRY(fused_case_create(&t->c, &rng, false, error));
+    return device_synchronize(NULL, error);
+}
+
+static void free_trial(void *trial) {
+    struct trial *t = trial;
+    fused_case_free(&t->c);
+    device_free(t->workspace);
+    free(t->got);
+}
+
+static enum status run(void *trial, size_t step, size_t rows, device_stream stream,
+                       struct error *error) {
+    size_t count;
+    const struct trial *t = trial;
+    struct fused_problem problem = t->c.problem;
+    problem.M = rows;
+    return fused_epilogues_ladder(&count)[step].run(&problem, t->workspace, stream, error);
+}
+
+static enum status run_matmul(void *trial, device_stream stream, struct error *error) {
+    const struct trial *t = trial;
+    const struct fused_problem *p = &t->c.problem;
+    const struct sgemm_problem product = {.M = p->M,
+                                          .N = p->N,
+                                          .K = p->K,
+                                          .form = SGEMM_B_TRANSPOSED,
+                                          .alpha = 1.0f,
+                                          .A = p->in,
+                                          .B = p->weight,
+                                          .C = p->out};
+    return sgemm(&product, (char *)t->workspace + FUSED_ZERO_BYTES, stream, error);
+}
+
+static enum status run_counted(void *trial, device_stream stream, struct error *error) {
+    const struct trial *t = trial;
+    return run(trial, t->step, t->c.problem.M, stream, error);
+}
+
+static enum status count_launches(void *trial, size_t step, double *launches, struct error *error) {
+    struct trial *t = trial;
+    size_t count;
+    t->step = step;
+    TRY(device_count_launches(run_counted, t, &count, error));
+    *launches = (double)count;
+    return STATUS_OK;
+}
+
+/* Compares rows of one result from `first` on, a multiple of the number of different rows. */
+static enum status check_rows(const struct trial *t, enum fused_buffer which, size_t first,
+                              char *wrong, size_t size, struct error *error) {
+    const struct fused_shape *s = &t->c.shape;
+    if (wrong[0] != '\0') {
+        return STATUS_OK;
+    }
+    TRY(device_read(t->got, t->c.buffers[which].data + first * s->N, s->M * s->N * sizeof(float),
+                    NULL, error));
+    fused_compare(&t->c.data, t->got, which == FUSED_SUM, wrong, size);
+    return STATUS_OK;
+}
+
+static enum status check(void *trial, size_t step, char *wrong, size_t size, struct error *error) {
+    const struct trial *t = trial;
+    const struct device_buffer *out = &t->c.buffers[FUSED_OUT], *sum = &t->c.buffers[FUSED_SUM];
+    const size_t rows = t->c.shape.M, last = (t->c.problem.M / rows - 1) * rows;
+    wrong[0] = '\0';
+    /* Bytes of ones are NaN: an element that nobody writes is found. */
+    TRY(device_set(out->data, 0xff, out->bytes, NULL, error));
+    if (t->c.op == FUSED_ADD_KEEP_NORM) {
+        TRY(device_set(sum->data, 0xff, sum->bytes, NULL, error));
+    }
+    TRY(run(trial, step, t->c.problem.M, NULL, error));
+    TRY(check_rows(t, FUSED_OUT, 0, wrong, size, error));
+    TRY(check_rows(t, FUSED_OUT, last, wrong, size, error));
+    return t->c.op == FUSED_ADD_KEEP_NORM ? check_rows(t, FUSED_SUM, last, wrong, size, error)
+                                          : STATUS_OK;
+}
+
+/* ---- The ladder ---- */
 
 static const char *op_name(size_t i) {
     return i < FUSED_OPS ? ops[i].name : NULL;
@@ -86,14 +198,7 @@ static enum status check_shape(const struct ladder_setup *setup, const struct la
     size_t bytes =
         sizeof(float) * (M * (K > N ? K : N) + N * K + 3 * M * N) + FUSED_WORKSPACE_BYTES;
     TRY(ladder_check_memory(setup, shape, 3, bytes, error));
-    double products = (double)M * (double)N * (double)K;
-    if (setup->gpu.modelled && products > (double)SIMT_PRODUCTS) {
-        return error_set(
-            error, STATUS_INVALID_ARGUMENT,
-            "--shape %zu,%zu,%zu: %.3g products take simt very long; at most %.3g here", M, N, K,
-            products, (double)SIMT_PRODUCTS);
-    }
-    return STATUS_OK;
+    return ladder_check_products(setup, shape, SIMT_PRODUCTS, error);
 }
 
 /* Operation i, with its own N and K unless there is --shape. */
@@ -111,11 +216,7 @@ static bool choose_table(const struct ladder_setup *setup, struct ladder_shape *
     return o->op < 0 || o->op == shape->op;
 }
 
-static const char *step_name(size_t i) {
-    size_t count;
-    const struct fused_step *steps = fused_epilogues_ladder(&count);
-    return i < count ? steps[i].name : NULL;
-}
+LADDER_STEP_NAME(fused_epilogues_ladder)
 
 static bool has_matmul(const struct ladder_shape *s) {
     return fused_op_multiplies((enum fused_op)s->op);
@@ -199,13 +300,13 @@ static const struct ladder_bench bench = {
     .tables = FUSED_OPS,
     .table = choose_table,
     .step = step_name,
-    .problem = {.bytes = sizeof(struct fused_trial),
-                .create = fused_trial_create,
-                .free = fused_trial_free,
-                .run = fused_trial_run,
-                .check = fused_trial_check,
-                .own = fused_trial_launches},
-    .peer = {.run = fused_trial_matmul,
+    .problem = {.bytes = sizeof(struct trial),
+                .create = create,
+                .free = free_trial,
+                .run = run,
+                .check = check,
+                .own = count_launches},
+    .peer = {.run = run_matmul,
              .has = has_matmul,
              .order = LADDER_PEER_AFTER_STEPS,
              .name = "plain matmul",

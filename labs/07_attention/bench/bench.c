@@ -97,11 +97,7 @@ static enum status check_shape(const struct ladder_setup *setup, const struct la
     return STATUS_OK;
 }
 
-static const char *step_name(size_t i) {
-    size_t count;
-    const struct attention_step *steps = attention_ladder(&count);
-    return i < count ? steps[i].name : NULL;
-}
+LADDER_STEP_NAME(attention_ladder)
 
 static enum status create(void *problem, const struct ladder_setup *setup,
                           const struct ladder_shape *shape, struct error *error) {

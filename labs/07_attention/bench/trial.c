@@ -7,8 +7,19 @@
 #include "common/base/rng.h"
 #include "common/nn/nn.h"
 #include "labs/07_attention/bench/trial.h"
+#include "labs/07_attention/problem/case.h"
 
 enum { CHECKED_QUERIES = 48 };
+
+/* Values are uniform up to this magnitude, of mean square about 1. */
+#define LARGEST_VALUE 1.7f
+
+/* Queries of a head, compared with the oracle: their results close together. */
+struct checked {
+    float got[CHECKED_QUERIES * ATTENTION_MAX_HS];
+    double want[CHECKED_QUERIES * ATTENTION_MAX_HS];
+    size_t count; /* elements */
+};
 
 static size_t length_of(const struct bench_case *c, size_t b) {
     return c->lengths != NULL ? (size_t)c->lengths[b] : c->shape.T;
@@ -25,7 +36,7 @@ static enum status upload(void **d, const void *values, size_t bytes, struct err
     return device_write(*d, values, bytes, NULL, error);
 }
 
-/* Uniform in [-1.7, 1.7), of mean square about 1, as the format has them. */
+/* As the format has them. */
 static enum status make_values(struct bench_case *c, struct error *error) {
     size_t count = c->tokens * 3 * c->shape.NH * c->shape.HS;
     size_t bytes = count * nn_dtype_bytes(c->shape.dtype);
@@ -37,7 +48,7 @@ static enum status make_values(struct bench_case *c, struct error *error) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory on the host");
     }
     for (size_t i = 0; i < count; i++) {
-        c->qkv[i] = 3.4f * rng_uniform(&rng) - 1.7f;
+        c->qkv[i] = 2.0f * LARGEST_VALUE * rng_uniform(&rng) - LARGEST_VALUE;
     }
     nn_dtype_store(stored, c->qkv, count, c->shape.dtype);
     nn_dtype_load(c->qkv, stored, count, c->shape.dtype);
@@ -130,9 +141,9 @@ enum status bench_case_poison(const struct bench_case *c, struct error *error) {
     return device_set(c->d_out, 0xff, out_bytes(c), NULL, error);
 }
 
-/* Compares one query of one head with the oracle; *worst is the largest difference so far. */
-static enum status check_query(const struct bench_case *c, size_t b, size_t t, size_t h,
-                               double *worst, struct error *error) {
+/* Adds one query of one head. */
+static enum status add_query(struct checked *checked, const struct bench_case *c, size_t b,
+                             size_t t, size_t h, struct error *error) {
     const struct bench_shape *s = &c->shape;
     size_t C = s->NH * s->HS, first = first_token(c, b), e = nn_dtype_bytes(s->dtype);
     const struct nn_attention a = {
@@ -149,7 +160,7 @@ static enum status check_query(const struct bench_case *c, size_t b, size_t t, s
         .kv_stride = 3 * C,
         .scale = c->problem.scale,
     };
-    float want[ATTENTION_MAX_HS], got[ATTENTION_MAX_HS];
+    float want[ATTENTION_MAX_HS];
     unsigned char stored[4 * ATTENTION_MAX_HS];
     double *scores = malloc((a.S + 1) * sizeof *scores);
     if (scores == NULL) {
@@ -160,10 +171,9 @@ static enum status check_query(const struct bench_case *c, size_t b, size_t t, s
     const unsigned char *place =
         (const unsigned char *)c->d_out + ((first + t) * C + h * s->HS) * e;
     TRY(device_read(stored, place, s->HS * e, NULL, error));
-    nn_dtype_load(got, stored, s->HS, s->dtype);
+    nn_dtype_load(checked->got + checked->count, stored, s->HS, s->dtype);
     for (size_t i = 0; i < s->HS; i++) {
-        double difference = fabs((double)got[i] - (double)want[i]);
-        *worst = isfinite(got[i]) ? fmax(*worst, difference) : INFINITY;
+        checked->want[checked->count++] = (double)want[i];
     }
     return STATUS_OK;
 }
@@ -171,18 +181,20 @@ static enum status check_query(const struct bench_case *c, size_t b, size_t t, s
 enum status bench_case_verify(const struct bench_case *c, char *wrong, size_t size,
                               struct error *error) {
     const struct bench_shape *s = &c->shape;
-    /* Values are below 1.7; scores err by some 2^-20, 16-bit weights and results by a rounding. */
-    double allowed = 1e-5 + (s->dtype == NN_F32 ? 0.0 : 2.0 * nn_dtype_rounding(s->dtype));
-    double worst = 0.0;
+    const struct tolerance tolerance =
+        attention_tolerance(s->dtype, s->HS, 1.0, (double)LARGEST_VALUE);
+    struct checked checked = {.count = 0};
     struct rng rng = rng_create(2);
-    wrong[0] = '\0';
     for (int i = 0; i < CHECKED_QUERIES; i++) {
         size_t b = i == 0 ? 0 : rng_below(&rng, s->B), length = length_of(c, b);
         size_t t = i < 2 ? length - 1 : rng_below(&rng, length);
-        TRY(check_query(c, b, t, rng_below(&rng, s->NH), &worst, error));
+        TRY(add_query(&checked, c, b, t, rng_below(&rng, s->NH), error));
     }
-    if (!(worst <= allowed)) {
-        snprintf(wrong, size, "off by %.3g, allowed are %.3g", worst, allowed);
+    const struct comparison result =
+        compare_f32(checked.got, checked.want, checked.count, tolerance);
+    wrong[0] = '\0';
+    if (!result.pass) {
+        comparison_describe(&result, s->HS, wrong, size);
     }
     return STATUS_OK;
 }
@@ -209,7 +221,7 @@ static enum status run_step(void *argument, device_stream stream, struct error *
 enum status bench_case_time(const struct ladder_setup *setup, struct bench_case *c,
                             const struct attention_step *step, struct bench_timing *timing,
                             struct error *error) {
-    char wrong[128];
+    char wrong[320];
     struct step_call call = {step, &c->problem};
     struct device_bench_options options = device_bench_defaults();
     options.flush_l2 = !setup->gpu.modelled; /* simt's report then shows your kernels alone */

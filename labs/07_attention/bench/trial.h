@@ -57,7 +57,7 @@ double bench_case_bytes(const struct bench_case *c);
 MUST_CHECK enum status bench_case_poison(const struct bench_case *c, struct error *error);
 
 /**
- * @brief Compares out with the double oracle, at queries spread over all.
+ * @brief Compares out with the double oracle, at queries spread over all, by attention_tolerance().
  * @param wrong receives what is wrong, or ""
  */
 MUST_CHECK enum status bench_case_verify(const struct bench_case *c, char *wrong, size_t size,

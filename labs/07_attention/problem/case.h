@@ -121,6 +121,14 @@ MUST_CHECK enum status attention_case_run(struct attention_case *c, attention_fu
 struct tolerance attention_case_tolerance(const struct attention_spec *spec);
 
 /**
+ * @brief The same for other values than a case's.
+ * @param loudness      standard deviation of q's elements
+ * @param largest_value magnitude that no element of v exceeds by much
+ */
+struct tolerance attention_tolerance(enum nn_dtype dtype, size_t HS, double loudness,
+                                     double largest_value);
+
+/**
  * @brief Is the last run's result right, by attention_case_tolerance()?
  * @param text receives what is wrong
  */

@@ -5,14 +5,17 @@
 #include "common/testing/compare.h"
 #include "labs/07_attention/problem/case.h"
 
-struct tolerance attention_case_tolerance(const struct attention_spec *s) {
-    double size = fmax(1.0, (double)s->loudness);
-    double score = tolerance_dot_f32(s->HS, size).absolute + 0x1p-21;
-    double rounding = nn_dtype_rounding(s->dtype);
-    double largest_value = 4.0;
+struct tolerance attention_tolerance(enum nn_dtype dtype, size_t HS, double loudness,
+                                     double largest_value) {
+    double score = tolerance_dot_f32(HS, fmax(1.0, loudness)).absolute + 0x1p-21;
+    double rounding = nn_dtype_rounding(dtype);
     return (struct tolerance){
-        .absolute = largest_value * (score + (s->dtype == NN_F32 ? 0.0 : rounding)),
+        .absolute = largest_value * (score + (dtype == NN_F32 ? 0.0 : rounding)),
         .relative = rounding,
         .norm = 4.0 * score + 2.0 * rounding,
     };
+}
+
+struct tolerance attention_case_tolerance(const struct attention_spec *s) {
+    return attention_tolerance(s->dtype, s->HS, (double)s->loudness, 4.0);
 }

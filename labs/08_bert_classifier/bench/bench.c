@@ -13,10 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/file.h"
-#include "common/base/flags.h"
-#include "common/base/terminal.h"
-#include "common/bench/device/device_bench.h"
 #include "common/checkpoints/bert/bert_example.h"
 #include "common/programs/classifier/classifier_session.h"
 #include "common/programs/dtype_flag.h"
@@ -25,22 +21,28 @@
 
 /* ---- The command line ---- */
 
-static enum status check_options(struct options *o, const struct arguments *arguments,
-                                 struct error *error) {
+static enum status check_stage(const char *wanted, const struct classifier_stages *stages,
+                               struct error *error) {
+    for (size_t i = 0; i < stages->count; i++) {
+        if (wanted == NULL || strcmp(wanted, stages->table[i].name) == 0) {
+            return STATUS_OK;
+        }
+    }
+    return error_set(error, STATUS_INVALID_ARGUMENT, "--stage '%s': there is %s to %s", wanted,
+                     stages->table[0].name, stages->table[stages->count - 1].name);
+}
+
+static enum status check_options(struct ladder_setup *driver, struct error *error) {
+    struct bench *b = driver->options;
+    const struct options *o = &b->options;
     struct bert_config config;
     enum nn_dtype dtype;
-    if (arguments->count > 0) {
-        return error_set(error, STATUS_INVALID_ARGUMENT, "unexpected argument '%s'; --help helps",
-                         arguments->values[0]);
-    }
+    b->driver = driver;
     if (o->batch < 0 || o->batch > BENCH_MOST_BATCH) {
         return error_set(error, STATUS_INVALID_ARGUMENT, "--batch-size %d: from 1 to %d, or 0",
                          o->batch, BENCH_MOST_BATCH);
     }
-    if (o->threads < 1 || o->threads > 1024) {
-        return error_set(error, STATUS_INVALID_ARGUMENT, "--threads %d: from 1 to 1024",
-                         o->threads);
-    }
+    TRY(bench_program_check_threads(o->threads, error));
     if (o->tokens != 0 && o->tokens < 3) {
         return error_set(error, STATUS_INVALID_ARGUMENT, "--max-length %d: at least 3, or 0",
                          o->tokens);
@@ -52,69 +54,32 @@ static enum status check_options(struct options *o, const struct arguments *argu
     if (o->dtype != NULL) {
         TRY(dtype_flag_parse(o->dtype, &dtype, error));
     }
-    return o->shape != NULL ? bert_shape_parse(o->shape, &config, error) : STATUS_OK;
+    if (o->shape != NULL) {
+        TRY(bert_shape_parse(o->shape, &config, error));
+    }
+    return check_stage(o->stage, b->stages, error);
 }
 
-/* Reads the command line; *help: it was printed, nothing else is wanted. */
-static enum status read_options(int argc, char **argv, struct options *o, bool *help,
-                                struct error *error) {
-    const struct flag table[] = {
-        {"stage", 's', FLAG_STRING, &o->stage, "NAME", "only this stage, as 03_resident_weights"},
-        {"shape", 0, FLAG_STRING, &o->shape, "NAME", "tiny or base; without: base, on simt tiny"},
-        {"batch-size", 'b', FLAG_INT, &o->batch, "N", "only batches of N texts; 0: 1 to 32"},
-        {"max-length", 'l', FLAG_INT, &o->tokens, "N", "only N tokens; 0: 128 and 512"},
-        {"threads", 't', FLAG_INT, &o->threads, "N", "most CPU threads"},
-        {"dtype", 0, FLAG_STRING, &o->dtype, "TYPE",
-         "only fp32, fp16 or bf16; without: all that a stage has"},
-        {"seconds", 0, FLAG_INT, &o->seconds, "N",
-         "about how long it may take: batches that do not fit in are passed over"},
-        {"lengths", 0, FLAG_SWITCH, &o->lengths, NULL,
-         "print the reviews' lengths in tokens, a line each, and end"},
-        {"quick", 'q', FLAG_SWITCH, &o->quick, NULL, "fewer batches, shorter runs"},
-    };
-    const struct flags flags = {
-        .program = "bench",
-        .positional = "",
-        .summary = "times a BERT classifier on every stage of the course",
-        .table = table,
-        .count = sizeof table / sizeof *table,
-        .epilogue = "On simt: batches of 1 and 4 texts, 32 tokens, unless --batch-size and "
-                    "--max-length say\notherwise.",
-    };
-    struct arguments arguments = {.values = calloc((size_t)argc + 1, sizeof(char *))};
-    enum status status = arguments.values != NULL
-                             ? flags_parse(&flags, argc, argv, &arguments, error)
-                             : STATUS_OUT_OF_MEMORY;
-    *help = status == STATUS_OK && arguments.help;
-    if (*help) {
-        flags_help(&flags, stdout);
-    } else if (status == STATUS_OK) {
-        status = check_options(o, &arguments, error);
+/* --lengths */
+static bool print_lengths(const struct ladder_setup *driver) {
+    const struct bench *b = driver->options;
+    if (b->options.lengths) {
+        bench_print_lengths();
     }
-    free(arguments.values);
-    return status;
+    return b->options.lengths;
 }
 
 /* ---- Stages ---- */
-
-static void print_number(const char *format, int width, double value, const char *unit) {
-    if (isnan(value)) {
-        printf(" %*s%*s", width, "-", (int)strlen(unit), "");
-    } else {
-        printf(format, width, value);
-        fputs(unit, stdout);
-    }
-}
 
 static void print_cell(const struct cell *cell, const struct cell_result *result) {
     const double *ms = result->ms;
     printf("  %5zu %6zu", cell->B, cell->T);
     for (int layout = 0; layout < LAYOUTS; layout++) {
-        print_number(" %*.3f", 11, ms[layout], "");
+        bench_print_number("%*.3f", 11, ms[layout], "");
     }
-    print_number(" %*.1f", 10, 1e3 * (double)cell->B / ms[DENSE], "");
-    print_number(" %*.1f", 10, 1e3 * (double)cell->B / ms[PACKED], "");
-    print_number(" %*.2f", 7, ms[PADDED] / ms[PACKED], "x");
+    bench_print_number("%*.1f", 10, 1e3 * (double)cell->B / ms[DENSE], "");
+    bench_print_number("%*.1f", 10, 1e3 * (double)cell->B / ms[PACKED], "");
+    bench_print_number("%*.2f", 7, ms[PADDED] / ms[PACKED], "x");
     putchar('\n');
 }
 
@@ -168,7 +133,7 @@ static enum status run_lane(struct bench *b, struct lane *lane, struct error *er
 
 static enum status create_and_run(struct bench *b, struct lane *lane, struct engine *engine,
                                   struct error *error) {
-    TRY(classifier_engine_create(engine, lane->stage, lane->dtype, b->options->threads, b->stages,
+    TRY(classifier_engine_create(engine, lane->stage, lane->dtype, b->options.threads, b->stages,
                                  error));
     return run_lane(b, lane, error);
 }
@@ -180,23 +145,12 @@ static enum status run_stage(struct bench *b, const struct classifier_stage *sta
         .stage = stage,
         .dtype = dtype,
         .now = stage->on_device ? device_now : bench_now,
-        .modelled = stage->on_device && b->options->gpu.modelled,
+        .modelled = stage->on_device && b->driver->gpu.modelled,
         .engine = &engine,
     };
     enum status status = create_and_run(b, &lane, &engine, error);
     engine_destroy(&engine);
     return status;
-}
-
-static enum status check_stage(const char *wanted, const struct classifier_stages *stages,
-                               struct error *error) {
-    for (size_t i = 0; i < stages->count; i++) {
-        if (wanted == NULL || strcmp(wanted, stages->table[i].name) == 0) {
-            return STATUS_OK;
-        }
-    }
-    return error_set(error, STATUS_INVALID_ARGUMENT, "--stage '%s': there is %s to %s", wanted,
-                     stages->table[0].name, stages->table[stages->count - 1].name);
 }
 
 /* Whether the command line asks for a stage in a dtype, and the stage has it. */
@@ -216,7 +170,7 @@ static bool is_fast(const struct classifier_stage *stage) {
 static enum status run_kind(struct bench *b, bool fast, enum nn_dtype dtype, struct error *error) {
     for (size_t i = 0; i < b->stages->count; i++) {
         const struct classifier_stage *stage = &b->stages->table[i];
-        if (is_fast(stage) == fast && is_wanted(b->options, stage, dtype)) {
+        if (is_fast(stage) == fast && is_wanted(&b->options, stage, dtype)) {
             TRY(run_stage(b, stage, dtype, error));
         }
     }
@@ -233,54 +187,80 @@ static enum status run_stages(struct bench *b, struct error *error) {
     }
     if (b->rows_count == 0) {
         return error_set(error, STATUS_UNSUPPORTED, "--dtype %s: no stage of this build has it",
-                         b->options->dtype);
+                         b->options.dtype);
     }
     return STATUS_OK;
 }
 
-static enum status run_bench(struct bench *b, struct error *error) {
-    const struct options *o = b->options;
-    const char *shape = o->shape != NULL ? o->shape : o->gpu.modelled ? "tiny" : "base";
-    const struct classifier_source source = {.shape = shape, .labels = BENCH_LABELS, .seed = 1};
-    char text[1024];
+static enum status prepare(struct ladder_setup *driver, struct error *error) {
+    struct bench *b = driver->options;
+    const char *chosen = driver->gpu.modelled ? "tiny" : "base";
+    const struct classifier_source source = {.shape = b->options.shape != NULL ? b->options.shape
+                                                                               : chosen,
+                                             .labels = BENCH_LABELS,
+                                             .seed = 1};
     b->rows = calloc(3 * b->stages->count, sizeof *b->rows);
     if (b->rows == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory");
     }
     TRY(classifier_model_open(&b->model, &source, error));
-    TRY(bench_make_cells(b, error));
-    printf("%s\n", device_bench_headline(&o->gpu, text, sizeof text));
-    printf("dense: every text has all tokens; padded, packed: lengths of IMDB's reviews"
-           " (below 128 tokens scaled)\n");
-    TRY(run_stages(b, error));
-    bench_print_summary(b);
-    printf("\nrecorded in %s\n", bench_results_path("bench.jsonl", text, sizeof text));
+    return bench_make_cells(b, error);
+}
+
+static const char *conditions(const struct ladder_setup *driver, char *text, size_t size) {
+    (void)driver;
+    snprintf(text, size,
+             "\ndense: every text has all tokens; padded, packed: lengths of IMDB's "
+             "reviews (below 128 tokens scaled)");
+    return text;
+}
+
+static enum status run(const struct ladder_setup *driver, struct error *error) {
+    TRY(run_stages(driver->options, error));
+    bench_print_summary(driver->options);
     return STATUS_OK;
 }
 
-static enum status run(struct options *o, struct error *error) {
-    struct bench bench = {.options = o, .stages = stages_of_the_course(), .begun = bench_now()};
-    TRY(check_stage(o->stage, bench.stages, error));
-    TRY(device_open(error));
-    TRY(device_properties(&o->gpu, error));
-    enum status status = run_bench(&bench, error);
+static ladder_part *const parts[] = {run};
+
+static const struct ladder_bench description = {
+    .lab = "08_bert_classifier",
+    .summary = "times a BERT classifier on every stage of the course",
+    .epilogue = "On simt: batches of 1 and 4 texts, 32 tokens, unless --batch-size and "
+                "--max-length say\notherwise.",
+    .check_options = check_options,
+    .instead = print_lengths,
+    .prepare = prepare,
+    .conditions = conditions,
+    .parts = parts,
+    .parts_count = sizeof parts / sizeof *parts,
+};
+
+int main(int argc, char **argv) {
+    struct bench bench = {.options = {.threads = bench_cpu_count(), .seconds = 50},
+                          .stages = stages_of_the_course(),
+                          .begun = bench_now()};
+    struct options *o = &bench.options;
+    struct ladder_setup driver = {.options = &bench};
+    const struct flag flags[] = {
+        {"stage", 's', FLAG_STRING, &o->stage, "NAME", "only this stage, as 03_resident_weights"},
+        {"shape", 0, FLAG_STRING, &o->shape, "NAME", "tiny or base; without: base, on simt tiny"},
+        {"batch-size", 'b', FLAG_INT, &o->batch, "N", "only batches of N texts; 0: 1 to 32"},
+        {"max-length", 'l', FLAG_INT, &o->tokens, "N", "only N tokens; 0: 128 and 512"},
+        {"threads", 't', FLAG_INT, &o->threads, "N", "most CPU threads"},
+        {"dtype", 0, FLAG_STRING, &o->dtype, "TYPE",
+         "only fp32, fp16 or bf16; without: all that a stage has"},
+        {"seconds", 0, FLAG_INT, &o->seconds, "N",
+         "about how long it may take: batches that do not fit in are passed over"},
+        {"lengths", 0, FLAG_SWITCH, &o->lengths, NULL,
+         "print the reviews' lengths in tokens, a line each, and end"},
+        {"quick", 'q', FLAG_SWITCH, &driver.quick, NULL, "fewer batches, shorter runs"},
+    };
+    int code =
+        ladder_bench_main(&description, flags, sizeof flags / sizeof *flags, &driver, argc, argv);
     classifier_model_close(&bench.model);
     free(bench.rows);
     free(bench.cells);
     free(bench.ids);
-    return status;
-}
-
-int main(int argc, char **argv) {
-    struct options options = {.threads = bench_cpu_count(), .seconds = 50};
-    struct error error = {0};
-    bool help = false;
-    file_enter_working_directory();
-    enum status status = read_options(argc, argv, &options, &help, &error);
-    if (status == STATUS_OK && !help && options.lengths) {
-        bench_print_lengths();
-    } else if (status == STATUS_OK && !help) {
-        status = run(&options, &error);
-    }
-    return status == STATUS_OK ? 0 : report_failure("bench", &error, status);
+    return code;
 }

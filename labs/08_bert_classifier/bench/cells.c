@@ -6,7 +6,6 @@
 
 #include "common/base/checked.h"
 #include "common/base/rng.h"
-#include "common/bench/device/device_bench.h"
 #include "common/bench/models/compare_logits.h"
 #include "labs/08_bert_classifier/bench/parts.h"
 
@@ -17,15 +16,6 @@ enum { CASES = 10, MOST_RUNS = 9, LEAST_RUNS = 3 };
  * a batch may take, and all slow batches of a stage together.
  */
 static const double SLOW = 0.5, ENOUGH = 0.15, BATCH_SHARE = 0.1, STAGE_SHARE = 0.2;
-
-/* Largest difference of logits, relative to the largest of them. */
-static const double TOLERANCE = 1e-4;
-
-/*
- * The same in 16 bits, in units of the dtype's rounding: about a hundred roundings lie between ids
- * and logits and add up like a random walk, to ten; three times that.
- */
-static const double TOLERANCE_ROUNDINGS = 30.0;
 
 static const char *const LAYOUT_OPS[LAYOUTS] = {"bert_dense", "bert_padded", "bert_packed"};
 
@@ -74,12 +64,12 @@ static const struct cell *choose_shown(const struct bench *b) {
 enum status bench_make_cells(struct bench *b, struct error *error) {
     static const size_t batches[] = {1, 4, 8, 16, 32}, few_batches[] = {1, 4};
     static const size_t lengths[] = {128, 512}, few_lengths[] = {32};
-    const struct options *o = b->options;
-    bool few = o->gpu.modelled;
+    const struct options *o = &b->options;
+    bool few = b->driver->gpu.modelled, quick = b->driver->quick;
     const size_t own_batch = (size_t)o->batch, own_length = (size_t)o->tokens;
-    const size_t *Bs = o->batch > 0 ? &own_batch : few || o->quick ? few_batches : batches;
+    const size_t *Bs = o->batch > 0 ? &own_batch : few || quick ? few_batches : batches;
     const size_t *Ts = o->tokens > 0 ? &own_length : few ? few_lengths : lengths;
-    size_t B_count = o->batch > 0 ? 1 : few || o->quick ? 2 : 5;
+    size_t B_count = o->batch > 0 ? 1 : few || quick ? 2 : 5;
     size_t T_count = o->tokens > 0 || few ? 1 : 2;
     size_t longest = Ts[T_count - 1], positions = b->model.config.T;
     if (o->tokens > 0 && longest > positions) {
@@ -140,29 +130,21 @@ static enum status check_logits(const struct lane *lane, struct cell *cell, enum
                                 const float *logits, double *difference, struct error *error) {
     enum layout like = layout == PACKED ? PADDED : layout;
     size_t count = cell->B * BENCH_LABELS;
-    double allowed =
-        lane->dtype == NN_F32 ? TOLERANCE : TOLERANCE_ROUNDINGS * nn_dtype_rounding(lane->dtype);
     *difference = NAN;
     if (cell->first[like] == NULL) {
         memcpy(cell->logits[like], logits, count * sizeof *logits);
         cell->first[like] = lane->stage->name;
         return STATUS_OK;
     }
-    *difference = largest_difference(logits, cell->logits[like], count);
-    return *difference <= allowed
-               ? STATUS_OK
-               : error_set(error, STATUS_MISMATCH,
-                           "%s in %s, %s: logits differ by %.3g of the largest from %s's, more "
-                           "than %.3g",
-                           lane->stage->name, nn_dtype_name(lane->dtype), LAYOUT_OPS[layout],
-                           *difference, cell->first[like], allowed);
+    return compare_stage_logits(logits, lane->stage->name, lane->dtype, LAYOUT_OPS[layout],
+                                cell->logits[like], cell->first[like], count, difference, error);
 }
 
 /* ---- Times ---- */
 
 /* Whether a batch would take too long by the lane's pace; the first batch never does. */
 static bool too_long(const struct bench *b, const struct lane *lane, double flops) {
-    double all = (double)b->options->seconds, seconds = lane->pace * flops;
+    double all = (double)b->options.seconds, seconds = lane->pace * flops;
     return !lane->modelled && seconds > SLOW &&
            (seconds > BATCH_SHARE * all || lane->spent + seconds > STAGE_SHARE * all ||
             bench_now() - b->begun + seconds > all);
@@ -192,7 +174,7 @@ static enum status time_batch(const struct bench *b, struct lane *lane,
                               const struct classifier_batch *batch, float *logits,
                               struct bench_timing *timing, struct error *error) {
     double seconds[MOST_RUNS], total = 0.0;
-    int runs = 0, most = b->options->quick ? LEAST_RUNS : MOST_RUNS;
+    int runs = 0, most = b->driver->quick ? LEAST_RUNS : MOST_RUNS;
     TRY(run_once(lane, batch, logits, &seconds[0], error));
     if (lane->modelled || seconds[0] > SLOW) {
         *timing = bench_summarise(seconds, 1);
@@ -218,7 +200,7 @@ static struct bench_record record_of(const struct bench *b, const struct lane *l
         .stage = lane->stage->name,
         .shape = shape,
         .dtype = nn_dtype_name(lane->dtype),
-        .threads = lane->stage->on_device ? 1 : b->options->threads,
+        .threads = lane->stage->on_device ? 1 : b->options.threads,
         .gpu = lane->stage->on_device ? gpu : NULL,
         .bytes = NAN,
         .flops = NAN,
@@ -230,7 +212,7 @@ static enum status record(const struct bench *b, const struct lane *lane, const 
                           enum layout layout, const struct bench_timing *timing,
                           struct error *error) {
     char shape[96];
-    const struct bench_gpu gpu = bench_gpu_of(&b->options->gpu);
+    const struct bench_gpu gpu = bench_gpu_of(&b->driver->gpu);
     struct bench_record row = record_of(b, lane, cell, &gpu, shape, sizeof shape);
     row.op = LAYOUT_OPS[layout];
     row.timing = *timing;
@@ -244,7 +226,7 @@ enum status bench_record_launches(const struct bench *b, const struct lane *lane
                                   const struct cell_result *result, double launches,
                                   struct error *error) {
     char shape[96];
-    const struct bench_gpu gpu = bench_gpu_of(&b->options->gpu);
+    const struct bench_gpu gpu = bench_gpu_of(&b->driver->gpu);
     struct bench_record row = record_of(b, lane, b->shown, &gpu, shape, sizeof shape);
     row.op = "bert_launches";
     row.timing = result->dense;

@@ -8,8 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "common/bench/bench.h"
-#include "common/device/device.h"
+#include "common/bench/ladder/ladder_bench.h"
 #include "common/programs/classifier/classifier.h"
 #include "common/programs/classifier/classifier_stages.h"
 
@@ -22,11 +21,11 @@ enum { BENCH_LABELS = 2, BENCH_MOST_BATCH = 32 };
 /** Layouts of a batch. */
 enum layout { DENSE, PADDED, PACKED, LAYOUTS };
 
+/** The command line. */
 struct options {
     const char *stage, *shape, *dtype; /**< NULL: all; the shape by device; all that there are */
     int batch, tokens, threads, seconds;
-    bool quick, lengths;
-    struct device_properties gpu;
+    bool lengths;
 };
 
 /** One row of the tables: B texts of at most T tokens. */
@@ -46,7 +45,8 @@ struct summary_row {
 };
 
 struct bench {
-    const struct options *options;
+    const struct ladder_setup *driver; /**< its options are this struct */
+    struct options options;
     const struct classifier_stages *stages;
     struct classifier_model model;
     int32_t *ids; /**< (longest T): the tokens of all texts */
@@ -88,7 +88,6 @@ void bench_print_lengths(void);
  * @brief Times a cell in all layouts, compares logits, and appends records.
  *
  * A batch that would take too long, by the lane's pace, is skipped.
-
  */
 MUST_CHECK enum status bench_measure_cell(const struct bench *b, struct lane *lane,
                                           struct cell *cell, struct cell_result *result,

@@ -1,59 +1,13 @@
 /* One model through the stages: launches of a layer, and the table at the end. */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "common/models/profile.h"
+#include "common/bench/models/launch_counter.h"
 #include "labs/08_bert_classifier/bench/parts.h"
 
 /* ---- Launches ---- */
 
-/* Counts the launches of operators. */
-struct counter {
-    const struct classifier_kernels *kernels;
-    void *times;
-    size_t launches;
-    size_t unseen; /* calls of operators that could not be recorded: they wait for the device */
-    bool again;    /* this call repeats one that could not be recorded */
-    char why[88];  /* why the last of those could not */
-    enum status status;
-    struct error error;
-};
-
-static void count_one(void *context, const char *name, double ms) {
-    (void)name;
-    (void)ms;
-    ((struct counter *)context)->launches++;
-}
-
-static void begin(void *context, enum profile_operator op, const char *entry) {
-    struct counter *c = context;
-    (void)entry;
-    if (op != PROFILE_COPY && !c->again && c->status == STATUS_OK) {
-        c->status = c->kernels->begin(c->times, &c->error);
-    }
-}
-
-static bool end(void *context, enum profile_operator op, enum status *status) {
-    struct counter *c = context;
-    struct error error = {0};
-    if (op == PROFILE_COPY || c->again || c->status != STATUS_OK) {
-        c->again = false;
-        *status = c->status != STATUS_OK ? c->status : *status;
-        return false;
-    }
-    enum status ended = c->kernels->end(c->times, *status, count_one, c, &error);
-    if (ended == STATUS_UNSUPPORTED) {
-        c->unseen++;
-        snprintf(c->why, sizeof c->why, "%.80s", error.message);
-        c->again = true;
-        return true;
-    }
-    *status = ended;
-    return false;
-}
-
-static enum status count_with(struct counter *c, const struct bench *b,
+static enum status count_with(struct launch_counter *c, const struct bench *b,
                               struct classifier *classifier, struct profile *profile,
                               struct error *error) {
     const struct classifier_text *list[BENCH_MOST_BATCH];
@@ -66,11 +20,11 @@ static enum status count_with(struct counter *c, const struct bench *b,
     batch.input.mask = NULL;
     /* The first run may prepare buffers or graphs. */
     TRY(classifier_run(classifier, &batch, logits, error));
-    profile->recorder = (struct profile_recorder){c, begin, end};
+    profile->recorder = launch_counter_recorder(c);
     return classifier_run(classifier, &batch, logits, error);
 }
 
-static enum status count_on(struct counter *c, const struct bench *b,
+static enum status count_on(struct launch_counter *c, const struct bench *b,
                             const struct classifier_model *model, struct engine *engine,
                             struct profile *profile, struct error *error) {
     struct classifier classifier;
@@ -81,8 +35,8 @@ static enum status count_on(struct counter *c, const struct bench *b,
 }
 
 /* Launches of the model's first `layers` layers, its embeddings and its classifier. */
-static enum status count_layers(struct counter *c, const struct bench *b, const struct lane *lane,
-                                size_t layers, struct error *error) {
+static enum status count_layers(struct launch_counter *c, const struct bench *b,
+                                const struct lane *lane, size_t layers, struct error *error) {
     struct classifier_model model = b->model;
     struct engine profiled;
     struct profile profile;
@@ -99,13 +53,14 @@ static enum status count_layers(struct counter *c, const struct bench *b, const 
 
 /* A layer's launches are those of two layers less those of one, if no operator of a layer fails to
  * be recorded. A whole encoder that cannot be recorded would leave no difference. */
-static enum status count_layer(struct counter *c, const struct bench *b, const struct lane *lane,
-                               struct summary_row *row, struct error *error) {
+static enum status count_layer(struct launch_counter *c, const struct bench *b,
+                               const struct lane *lane, struct summary_row *row,
+                               struct error *error) {
     TRY(count_layers(c, b, lane, 1, error));
     size_t one = c->launches, unseen = c->unseen;
     TRY(count_layers(c, b, lane, 2, error));
     if (c->unseen != unseen || c->launches == one) {
-        snprintf(row->no_launches, sizeof row->no_launches, "an operator cannot be recorded: %s",
+        snprintf(row->no_launches, sizeof row->no_launches, "an operator cannot be recorded: %.80s",
                  c->why);
     } else {
         row->launches = (double)(c->launches - one);
@@ -115,14 +70,16 @@ static enum status count_layer(struct counter *c, const struct bench *b, const s
 
 enum status bench_count_launches(const struct bench *b, const struct lane *lane,
                                  struct summary_row *row, struct error *error) {
-    struct counter counter = {.kernels = b->stages->kernels};
+    const struct classifier_kernels *kernels = b->stages->kernels;
+    struct launch_counter counter = {0};
     struct error cause = {0};
+    void *times;
     row->launches = NAN;
     if (!lane->stage->on_device) {
         snprintf(row->no_launches, sizeof row->no_launches, "it launches nothing");
         return STATUS_OK;
     }
-    enum status status = counter.kernels->create(&counter.times, lane->engine, &cause);
+    enum status status = kernels->create(&times, lane->engine, &cause);
     if (status == STATUS_UNSUPPORTED) {
         snprintf(row->no_launches, sizeof row->no_launches, "%.120s", cause.message);
         return STATUS_OK;
@@ -130,22 +87,13 @@ enum status bench_count_launches(const struct bench *b, const struct lane *lane,
     if (status != STATUS_OK) {
         return error_set(error, status, "%s", error_text(&cause, status));
     }
+    counter.times = times;
     status = count_layer(&counter, b, lane, row, error);
-    counter.kernels->free(counter.times);
+    kernels->free(times);
     return status;
 }
 
 /* ---- The table ---- */
-
-static void print_number(const char *format, int width, double value, const char *unit) {
-    if (isnan(value)) {
-        printf(" %*s%*s", width, "-", (int)strlen(unit), "");
-    } else {
-        putchar(' ');
-        printf(format, width, value);
-        fputs(unit, stdout);
-    }
-}
 
 /* Stages in the order of the course, fp32 before the others. */
 static const struct summary_row *row_of(const struct bench *b, size_t stage, enum nn_dtype dtype) {
@@ -159,18 +107,18 @@ static const struct summary_row *row_of(const struct bench *b, size_t stage, enu
 
 static void print_row(const struct bench *b, const struct summary_row *row,
                       const struct summary_row *first) {
-    bool modelled = b->options->gpu.modelled;
+    bool modelled = b->driver->gpu.modelled;
     double B = (double)b->shown->B;
     /* A measured and a modelled time have no ratio. */
     bool alike = first != NULL && first->stage->on_device == row->stage->on_device;
     double speedup = first != NULL && (alike || !modelled) ? first->ms / row->ms : NAN;
     printf("  %-22s %-5s", row->stage->name, nn_dtype_name(row->dtype));
-    print_number("%*.3f", 11, row->ms, "");
-    print_number("%*.1f", 9, 1e3 * B / row->ms, "");
-    print_number("%*.1f", 9, 1e3 * B / row->packed_ms, "");
-    print_number("%*.0f", 9, row->launches, "");
-    print_number("%*.2f", 8, speedup, "x");
-    print_number("%*.1e", 10, row->difference, "");
+    bench_print_number("%*.3f", 11, row->ms, "");
+    bench_print_number("%*.1f", 9, 1e3 * B / row->ms, "");
+    bench_print_number("%*.1f", 9, 1e3 * B / row->packed_ms, "");
+    bench_print_number("%*.0f", 9, row->launches, "");
+    bench_print_number("%*.2f", 8, speedup, "x");
+    bench_print_number("%*.1e", 10, row->difference, "");
     putchar('\n');
 }
 
@@ -193,7 +141,7 @@ void bench_print_summary(const struct bench *b) {
     printf("\none model through the stages: %zu texts of %zu tokens, dense; packed: of IMDB's "
            "lengths%s\n",
            b->shown->B, b->shown->T,
-           b->options->gpu.modelled ? "; the CPU's times are measured, the others modelled" : "");
+           b->driver->gpu.modelled ? "; the CPU's times are measured, the others modelled" : "");
     printf("  %-22s %-5s %11s %9s %9s %9s %9s %10s\n", "stage", "dtype", "ms", "texts/s",
            "packed/s", "launches", "speed-up", "logits");
     for (size_t s = 0; s < b->stages->count; s++) {
@@ -202,7 +150,7 @@ void bench_print_summary(const struct bench *b) {
             if (row == NULL) {
                 continue;
             }
-            bool counts = !isnan(row->ms) && (row->stage->on_device || !b->options->gpu.modelled);
+            bool counts = !isnan(row->ms) && (row->stage->on_device || !b->driver->gpu.modelled);
             first = first == NULL && counts ? row : first;
             print_row(b, row, first);
         }

@@ -31,41 +31,20 @@ static const struct classifier_stages stages = {.table = table,
 #include "labs/08_bert_classifier/given/engine.h"
 #include "labs/08_bert_classifier/given/engine16.h"
 
-static enum status create_gpu_matmul(struct engine *engine, int threads, struct error *error) {
-    (void)threads;
-    return engine_gpu_matmul_create(engine, error);
-}
+/* The host only launches: threads of the CPU are no matter. */
+#define ON_DEVICE(create, stage_create)                                                  \
+    static enum status create(struct engine *engine, int threads, struct error *error) { \
+        (void)threads;                                                                   \
+        return stage_create(engine, error);                                              \
+    }
 
-static enum status create_resident(struct engine *engine, int threads, struct error *error) {
-    (void)threads;
-    return engine_resident_create(engine, error);
-}
-
-static enum status create_sgemm(struct engine *engine, int threads, struct error *error) {
-    (void)threads;
-    return engine_sgemm_create(engine, error);
-}
-
-static enum status create_layernorm_softmax(struct engine *engine, int threads,
-                                            struct error *error) {
-    (void)threads;
-    return engine_layernorm_softmax_create(engine, error);
-}
-
-static enum status create_fused(struct engine *engine, int threads, struct error *error) {
-    (void)threads;
-    return engine_fused_create(engine, error);
-}
-
-static enum status create_attention(struct engine *engine, int threads, struct error *error) {
-    (void)threads;
-    return engine_attention_create(engine, error);
-}
-
-static enum status create_encoder(struct engine *engine, int threads, struct error *error) {
-    (void)threads;
-    return engine_encoder_create(engine, error);
-}
+ON_DEVICE(create_gpu_matmul, engine_gpu_matmul_create)
+ON_DEVICE(create_resident, engine_resident_create)
+ON_DEVICE(create_sgemm, engine_sgemm_create)
+ON_DEVICE(create_layernorm_softmax, engine_layernorm_softmax_create)
+ON_DEVICE(create_fused, engine_fused_create)
+ON_DEVICE(create_attention, engine_attention_create)
+ON_DEVICE(create_encoder, engine_encoder_create)
 
 /* The programs run on the last row by default; a new stage of the course adds one row. */
 static const struct classifier_stage table[] = {

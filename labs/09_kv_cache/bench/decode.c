@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/bench/device/device_bench.h"
 #include "labs/09_kv_cache/bench/parts.h"
 
 /* A stage's timing under way. */
@@ -18,7 +17,7 @@ struct stage_run {
 
 static enum status decode(struct stage_run *t, const struct bench_lane *lane, struct error *error) {
     for (size_t i = 0; i < t->tokens; i++) {
-        int32_t token = bench_token(t->setup, i);
+        int32_t token = decode_text_token(i, t->setup->config.V);
         TRY(bench_forward(lane, &token, 1, i, t->logits, &t->seconds[i], error));
     }
     return STATUS_OK;
@@ -26,15 +25,15 @@ static enum status decode(struct stage_run *t, const struct bench_lane *lane, st
 
 /* On a GPU the first of two texts raises its clock and is not counted. */
 static enum status decode_on(struct stage_run *t, struct bench_lane *lane,
-                             const struct bench_model *model, struct error *error) {
+                             struct stored_model *model, struct error *error) {
     TRY(bench_lane_open(lane, t->stage, model, t->setup, 1, error));
-    for (int i = t->setup->gpu.modelled ? 1 : 0; i < 2; i++) {
+    for (int i = t->setup->driver->gpu.modelled ? 1 : 0; i < 2; i++) {
         TRY(decode(t, lane, error));
     }
     return STATUS_OK;
 }
 
-static enum status time_stage(struct stage_run *t, const struct bench_model *model,
+static enum status time_stage(struct stage_run *t, struct stored_model *model,
                               struct error *error) {
     struct bench_lane lane;
     enum status status = decode_on(t, &lane, model, error);
@@ -47,38 +46,26 @@ static enum status time_stage(struct stage_run *t, const struct bench_model *mod
 static enum status report(const struct stage_run *t, double first_ms, double difference,
                           struct error *error) {
     const struct bench_setup *setup = t->setup;
-    const struct bench_gpu gpu = bench_gpu_of(&setup->gpu);
+    const struct bench_gpu gpu = bench_gpu_of(&setup->driver->gpu);
     enum nn_dtype dtype = t->stage->stored ? setup->dtype : NN_F32;
-    double bytes = bench_weight_bytes(&setup->config, dtype);
+    double bytes = decode_token_bytes(&setup->config, dtype);
     printf("  %-20s %6s %10.4f %11.1f %9.0f %8.2fx", t->stage->name, nn_dtype_name(dtype),
            t->timing.median_ms, 1e3 / t->timing.median_ms, 1e-6 * bytes / t->timing.median_ms,
            first_ms / t->timing.median_ms);
-    if (isnan(difference)) {
-        printf(" %10s\n", "-");
-    } else {
-        printf(" %10.1e\n", difference);
-    }
-    const struct bench_record record = {
-        .lab = "09_kv_cache",
-        .subject = WARPBOOK_SUBJECT,
-        .stage = t->stage->name,
-        .op = "decode",
-        .shape = setup->shape,
-        .dtype = nn_dtype_name(dtype),
-        .threads = 1,
-        .gpu = &gpu,
-        .timing = t->timing,
-        .bytes = bytes,
-        .flops = 2.0 * bytes / (double)nn_dtype_bytes(dtype),
-        .peer_ratio = NAN,
-        .figure = "tokens_per_second",
-        .figure_value = 1e3 / t->timing.median_ms,
-    };
+    bench_print_number("%*.1e", 10, difference, "");
+    putchar('\n');
+    struct bench_record record =
+        bench_record_of(&gpu, t->stage->name, "decode", setup->shape, dtype);
+    record.timing = t->timing;
+    record.bytes = bytes;
+    record.flops = 2.0 * bytes / (double)nn_dtype_bytes(dtype);
+    record.figure = "tokens_per_second";
+    record.figure_value = 1e3 / t->timing.median_ms;
     return bench_append(&record, error);
 }
 
 /* One row after the other; the first stage's logits (V) are kept in `want`. */
-static enum status run_stages(struct stage_run *t, const struct bench_model *model, float *got,
+static enum status run_stages(struct stage_run *t, struct stored_model *model, float *got,
                               float *want, struct error *error) {
     static const int order[] = {STAGE_03, STAGE_04, STAGE_09};
     double first_ms = 0.0;
@@ -97,9 +84,9 @@ static enum status run_stages(struct stage_run *t, const struct bench_model *mod
     return STATUS_OK;
 }
 
-enum status bench_decode(const struct bench_setup *setup, const struct bench_model *model,
+enum status bench_decode(const struct bench_setup *setup, struct stored_model *model,
                          struct error *error) {
-    size_t most = setup->gpu.modelled ? 8 : setup->quick ? 32 : 256;
+    size_t most = setup->driver->gpu.modelled ? 8 : setup->driver->quick ? 32 : 256;
     struct stage_run t = {.setup = setup,
                           .tokens = setup->config.T < most ? setup->config.T : most};
     float *got = malloc(setup->config.V * sizeof *got),
@@ -109,7 +96,7 @@ enum status bench_decode(const struct bench_setup *setup, const struct bench_mod
                              ? STATUS_OK
                              : error_set(error, STATUS_OUT_OF_MEMORY, "out of memory on the host");
     printf("\ndecoding, %zu tokens from the first on, the median one, %s\n", t.tokens,
-           device_bench_verb(&setup->gpu));
+           device_bench_verb(&setup->driver->gpu));
     printf("  %-20s %6s %10s %11s %9s %9s %10s\n", "stage", "dtype", "ms/token", "tokens/s", "GB/s",
            "speed-up", "logits");
     if (status == STATUS_OK) {

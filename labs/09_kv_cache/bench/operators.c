@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "common/base/rng.h"
-#include "common/bench/device/device_bench.h"
 #include "labs/09_kv_cache/bench/parts.h"
 #include "labs/09_kv_cache/problem/linear.h"
 #include "labs/09_kv_cache/problem/text.h"
@@ -22,8 +21,8 @@ struct product {
 static struct device_bench_options options_of(const struct bench_setup *setup) {
     struct device_bench_options options = device_bench_defaults();
     options.flush_l2 =
-        !setup->gpu.modelled; /* in a decoder other layers' weights have replaced these */
-    options.min_seconds = setup->quick ? 0.05 : options.min_seconds;
+        !setup->driver->gpu.modelled; /* in a decoder other layers' weights have replaced these */
+    options.min_seconds = setup->driver->quick ? 0.05 : options.min_seconds;
     return options;
 }
 
@@ -31,24 +30,14 @@ static struct device_bench_options options_of(const struct bench_setup *setup) {
 static enum status report(const struct bench_setup *setup, const char *op, const char *name,
                           const char *shape, double bytes, double flops,
                           const struct bench_timing *timing, struct error *error) {
-    const struct bench_gpu gpu = bench_gpu_of(&setup->gpu);
+    const struct bench_gpu gpu = bench_gpu_of(&setup->driver->gpu);
     double rate = 1e3 * bytes / timing->median_ms;
     printf("  %-12s %-26s %9.2f %10.4f %9.0f %7.1f%%\n", name, shape, 1e-6 * bytes,
-           timing->median_ms, 1e-9 * rate, 100.0 * rate / setup->roofs.bytes_per_s);
-    const struct bench_record record = {
-        .lab = "09_kv_cache",
-        .subject = WARPBOOK_SUBJECT,
-        .stage = name,
-        .op = op,
-        .shape = shape,
-        .dtype = nn_dtype_name(setup->dtype),
-        .threads = 1,
-        .gpu = &gpu,
-        .timing = *timing,
-        .bytes = bytes,
-        .flops = flops,
-        .peer_ratio = NAN,
-    };
+           timing->median_ms, 1e-9 * rate, 100.0 * rate / setup->driver->roofs.bytes_per_s);
+    struct bench_record record = bench_record_of(&gpu, name, op, shape, setup->dtype);
+    record.timing = *timing;
+    record.bytes = bytes;
+    record.flops = flops;
     return bench_append(&record, error);
 }
 
@@ -157,8 +146,8 @@ enum status bench_operators(const struct bench_setup *setup, struct error *error
         {"classifier", c->V, c->C, true, KV_NO_RESIDUAL},
     };
     printf("\nthe operators of one token, %s, %s, %s%s\n", setup->products_shape,
-           nn_dtype_name(setup->dtype), device_bench_verb(&setup->gpu),
-           setup->gpu.modelled ? "" : ", L2 flushed before each");
+           nn_dtype_name(setup->dtype), device_bench_verb(&setup->driver->gpu),
+           setup->driver->gpu.modelled ? "" : ", L2 flushed before each");
     printf("  %-12s %-26s %9s %10s %9s %8s\n", "operator", "sizes", "MB", "ms", "GB/s", "of roof");
     for (size_t i = 0; i < sizeof products / sizeof *products; i++) {
         TRY(measure_linear(setup, &products[i], error));

@@ -8,37 +8,25 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "common/base/status.h"
-#include "common/bench/bench.h"
-#include "common/bench/roofline.h"
-#include "common/device/device.h"
-#include "common/models/engine.h"
-#include "common/models/llama2.h"
-#include "common/models/llama2_random.h"
+#include "common/bench/ladder/ladder_bench.h"
+#include "common/bench/models/decode_model.h"
+#include "common/bench/models/stored_model.h"
 
-/** The command line, and the GPU. */
+/** The command line and the GPU, with what is chosen by them. */
 struct bench_setup {
-    bool quick;
-    enum nn_dtype dtype;           /**< of stage 09; the stages before it compute in fp32 */
-    const char *plot;              /**< file for the plot, or NULL */
-    struct llama2_config config;   /**< of the model */
-    char shape[64];                /**< "110M shape" */
+    const struct ladder_setup *driver;   /**< its options are this struct */
+    const char *shape_text, *dtype_text; /**< --shape, or NULL; --dtype */
+    enum nn_dtype dtype;                 /**< of stage 09; the stages before it compute in fp32 */
+    struct llama2_config config;         /**< of the model */
+    char shape[64];                      /**< "110M shape" */
     struct llama2_config products; /**< sizes of the timed operators; on simt they can be larger */
     char products_shape[64];
-    struct device_properties gpu;
-    struct roofline roofs;
-};
-
-/** Random weights in fp32: as files store them, and as plain pointers for the stages before. */
-struct bench_model {
-    struct llama2_random_stored stored;
-    struct llama2_weights plain; /**< pointers into stored */
 };
 
 /** A stage of the course that decodes. */
 struct bench_stage {
     const char *name;
-    bool stored; /**< uses stored weights, in setup->dtype */
+    bool stored; /**< uses stored weights, in setup->dtype; else fp32 */
     enum status (*create)(struct engine *engine, struct error *error);
 };
 
@@ -48,22 +36,14 @@ struct bench_lane {
     struct llama2 *llama2;
 };
 
-/** Creates weights of setup->config. */
-MUST_CHECK enum status bench_model_create(struct bench_model *model,
-                                          const struct bench_setup *setup, struct error *error);
-
-/** Frees; a zero-initialised one is allowed. */
-void bench_model_free(struct bench_model *model);
-
 /** @return the stages 03, 04, 07 and 09 in this order. */
 const struct bench_stage *bench_stages(void);
 enum { STAGE_03, STAGE_04, STAGE_07, STAGE_09 };
 
 /** Creates the model on a stage, for up to @p batch tokens a call. */
 MUST_CHECK enum status bench_lane_open(struct bench_lane *lane, const struct bench_stage *stage,
-                                       const struct bench_model *model,
-                                       const struct bench_setup *setup, size_t batch,
-                                       struct error *error);
+                                       struct stored_model *model, const struct bench_setup *setup,
+                                       size_t batch, struct error *error);
 
 /** Frees; a zero-initialised one is allowed. */
 void bench_lane_close(struct bench_lane *lane);
@@ -76,11 +56,9 @@ MUST_CHECK enum status bench_forward(const struct bench_lane *lane, const int32_
                                      size_t count, size_t position, float *logits, double *seconds,
                                      struct error *error);
 
-/** @return the i-th token of every text here. */
-int32_t bench_token(const struct bench_setup *setup, size_t i);
-
-/** @return bytes of weights that a token reads, in @p dtype. */
-double bench_weight_bytes(const struct llama2_config *config, enum nn_dtype dtype);
+/** @return a record in a dtype, without times and figures; it keeps the pointers. */
+struct bench_record bench_record_of(const struct bench_gpu *gpu, const char *stage, const char *op,
+                                    const char *shape, enum nn_dtype dtype);
 
 /**
  * @brief Fails with STATUS_MISMATCH, naming @p what, unless logits (V) agree: to 1e-3 of the
@@ -91,15 +69,15 @@ MUST_CHECK enum status bench_check_logits(const struct bench_setup *setup, const
                                           struct error *error);
 
 /** Time per token against position, three ways: prints, appends the records, writes the plot. */
-MUST_CHECK enum status bench_positions(const struct bench_setup *setup,
-                                       const struct bench_model *model, struct error *error);
+MUST_CHECK enum status bench_positions(const struct bench_setup *setup, struct stored_model *model,
+                                       struct error *error);
 
 /** The operators at the model's shapes: prints and appends the records. */
 MUST_CHECK enum status bench_operators(const struct bench_setup *setup, struct error *error);
 
 /** Decoding, stage by stage: prints and appends the records. */
-MUST_CHECK enum status bench_decode(const struct bench_setup *setup,
-                                    const struct bench_model *model, struct error *error);
+MUST_CHECK enum status bench_decode(const struct bench_setup *setup, struct stored_model *model,
+                                    struct error *error);
 
 /** A curve: milliseconds over tokens of context. */
 struct bench_curve {

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "common/base/file.h"
-#include "common/bench/device/device_bench.h"
 #include "labs/09_kv_cache/bench/parts.h"
 
 /* Pixels. */
@@ -64,7 +63,7 @@ static void write_head(FILE *svg, const struct bench_setup *setup) {
             "%s, %s, %s</text>\n",
             LEFT, setup->shape, nn_dtype_name(setup->dtype), WARPBOOK_SUBJECT);
     fprintf(svg, "<text class=\"faint\" x=\"%d\" y=\"50\">%s</text>\n", LEFT,
-            device_bench_headline(&setup->gpu, text, sizeof text));
+            device_bench_headline(&setup->driver->gpu, text, sizeof text));
 }
 
 static void write_line(FILE *svg, double x1, double y1, double x2, double y2) {

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 
 #include "common/base/terminal.h"
-#include "common/bench/device/device_bench.h"
 #include "labs/09_kv_cache/bench/parts.h"
 #include "labs/09_kv_cache/given/engine.h"
 #include "labs/09_kv_cache/given/renamed_starter.h"
@@ -46,7 +45,7 @@ static void add_point(struct bench_curve *curve, size_t tokens, double ms) {
 /* The whole text, `tokens` long, at once: the fastest of three. */
 static enum status time_anew(struct race *r, size_t tokens, struct error *error) {
     double best = INFINITY;
-    int runs = r->setup->gpu.modelled ? 1 : 3;
+    int runs = r->setup->driver->gpu.modelled ? 1 : 3;
     for (int i = 0; i < runs; i++) {
         double seconds;
         TRY(bench_forward(&r->lanes[ANEW], r->tokens, tokens, 0, r->want, &seconds, error));
@@ -68,7 +67,8 @@ static enum status compare(struct race *r, int way, size_t tokens, struct error 
 /* Measured times have outliers: the fastest of this token and up to three before it. */
 static double without_outliers(const struct race *r, int way, size_t tokens) {
     double best = r->last[way][tokens % NEIGHBOURS];
-    for (size_t n = tokens; n > 0 && n + NEIGHBOURS > tokens && !r->setup->gpu.modelled; n--) {
+    for (size_t n = tokens; n > 0 && n + NEIGHBOURS > tokens && !r->setup->driver->gpu.modelled;
+         n--) {
         best = fmin(best, r->last[way][n % NEIGHBOURS]);
     }
     return best;
@@ -77,7 +77,7 @@ static double without_outliers(const struct race *r, int way, size_t tokens) {
 /* Runs the token that makes the text `tokens` long, after all tokens before it. */
 static enum status time_token(struct race *r, int way, size_t tokens, struct error *error) {
     double seconds;
-    if (way == KEYS && r->totals[KEYS] > most_keys_ms && !r->setup->gpu.modelled) {
+    if (way == KEYS && r->totals[KEYS] > most_keys_ms && !r->setup->driver->gpu.modelled) {
         return STATUS_OK;
     }
     TRY(bench_forward(&r->lanes[way], r->tokens + tokens - 1, 1, tokens - 1, r->got, &seconds,
@@ -107,7 +107,7 @@ static enum status run_positions(struct race *r, struct progress *progress, stru
 /* A text token by token. On a GPU some untimed tokens come first, to raise its clock. */
 static enum status run_text(struct race *r, struct error *error) {
     double unused;
-    for (size_t n = 0; n < 16 && n < r->longest && !r->setup->gpu.modelled; n++) {
+    for (size_t n = 0; n < 16 && n < r->longest && !r->setup->driver->gpu.modelled; n++) {
         TRY(bench_forward(&r->lanes[KEPT], r->tokens + n, 1, n, r->got, &unused, error));
     }
     struct progress progress = progress_create("positions", r->longest);
@@ -139,35 +139,17 @@ static enum status record(const struct race *r, int way, size_t i, struct error 
     static const char *const ops[WAYS] = {"token_text_anew", "token_keys_anew", "token"};
     const struct bench_setup *setup = r->setup;
     const struct bench_curve *c = &r->curves[way];
-    const struct bench_gpu gpu = bench_gpu_of(&setup->gpu);
+    const struct bench_gpu gpu = bench_gpu_of(&setup->driver->gpu);
     enum nn_dtype dtype = way == ANEW ? NN_F32 : setup->dtype;
     char shape[96];
     snprintf(shape, sizeof shape, "%s, position %zu", setup->shape, c->tokens[i] - 1);
-    const struct bench_record record = {
-        .lab = "09_kv_cache",
-        .subject = WARPBOOK_SUBJECT,
-        .stage = stages[way],
-        .op = ops[way],
-        .shape = shape,
-        .dtype = nn_dtype_name(dtype),
-        .threads = 1,
-        .gpu = &gpu,
-        .timing = {.median_ms = c->ms[i], .min_ms = c->ms[i], .max_ms = c->ms[i], .runs = 1},
-        .bytes = bench_weight_bytes(&setup->config, dtype),
-        .flops = NAN,
-        .peer_ratio = NAN,
-        .figure = "tokens_per_second",
-        .figure_value = 1e3 / c->ms[i],
-    };
+    struct bench_record record = bench_record_of(&gpu, stages[way], ops[way], shape, dtype);
+    record.timing = (struct bench_timing){
+        .median_ms = c->ms[i], .min_ms = c->ms[i], .max_ms = c->ms[i], .runs = 1};
+    record.bytes = decode_token_bytes(&setup->config, dtype);
+    record.figure = "tokens_per_second";
+    record.figure_value = 1e3 / c->ms[i];
     return bench_append(&record, error);
-}
-
-static void print_cell(double value, int digits) {
-    if (isnan(value)) {
-        printf(" %11s", "-");
-    } else {
-        printf(" %11.*f", digits, value);
-    }
 }
 
 static enum status report(const struct race *r, struct error *error) {
@@ -175,12 +157,12 @@ static enum status report(const struct race *r, struct error *error) {
     const struct bench_curve *c = r->curves;
     printf("\nwhat a token costs, ms, %s: the whole text anew on stage 07 in fp32; keys and values "
            "anew\nas the starter does, and stage 09, in %s\n",
-           device_bench_verb(&setup->gpu), nn_dtype_name(setup->dtype));
+           device_bench_verb(&setup->driver->gpu), nn_dtype_name(setup->dtype));
     printf("  %-12s %11s %11s %11s\n", "position", way_names[0], way_names[1], way_names[2]);
     for (size_t i = 0; i < c[KEPT].count; i++) {
         printf("  %-12zu", c[KEPT].tokens[i] - 1);
         for (int way = 0; way < WAYS; way++) {
-            print_cell(i < c[way].count ? c[way].ms[i] : NAN, 4);
+            bench_print_number("%*.4f", 11, i < c[way].count ? c[way].ms[i] : NAN, "");
             TRY(i < c[way].count ? record(r, way, i, error) : STATUS_OK);
         }
         putchar('\n');
@@ -188,12 +170,12 @@ static enum status report(const struct race *r, struct error *error) {
     bool whole = c[KEYS].count == c[KEPT].count;
     printf("  %-12s", "growth");
     for (int way = 0; way < WAYS; way++) {
-        print_cell(exponent(&c[way]), 2);
+        bench_print_number("%*.2f", 11, exponent(&c[way]), "");
     }
     printf("  x, where time grows as position^x over the last two doublings\n  %-12s", "all");
-    print_cell(sum_up(&c[ANEW]), 3);
-    print_cell(whole ? r->totals[KEYS] : NAN, 3);
-    print_cell(r->totals[KEPT], 3);
+    bench_print_number("%*.3f", 11, sum_up(&c[ANEW]), "");
+    bench_print_number("%*.3f", 11, whole ? r->totals[KEYS] : NAN, "");
+    bench_print_number("%*.3f", 11, r->totals[KEPT], "");
     printf("  %zu tokens; the first between its rows\n", r->longest);
     printf("  logits agree to %.1e of the largest\n", r->difference);
     return STATUS_OK;
@@ -204,8 +186,7 @@ static enum status keys_anew_create(struct engine *engine, struct error *error) 
     return engine_kv_cache_create_with(engine, &functions, error);
 }
 
-static enum status open_lanes(struct race *r, const struct bench_model *model,
-                              struct error *error) {
+static enum status open_lanes(struct race *r, struct stored_model *model, struct error *error) {
     static const struct bench_stage keys_anew = {"09_kv_cache", true, keys_anew_create};
     const struct bench_stage *stages[WAYS] = {&bench_stages()[STAGE_07], &keys_anew,
                                               &bench_stages()[STAGE_09]};
@@ -219,8 +200,7 @@ static enum status open_lanes(struct race *r, const struct bench_model *model,
     return STATUS_OK;
 }
 
-static enum status race_create(struct race *r, const struct bench_model *model,
-                               struct error *error) {
+static enum status race_create(struct race *r, struct stored_model *model, struct error *error) {
     size_t V = r->setup->config.V;
     r->tokens = malloc(r->longest * sizeof *r->tokens);
     r->want = malloc(V * sizeof *r->want);
@@ -229,25 +209,25 @@ static enum status race_create(struct race *r, const struct bench_model *model,
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory on the host");
     }
     for (size_t i = 0; i < r->longest; i++) {
-        r->tokens[i] = bench_token(r->setup, i);
+        r->tokens[i] = decode_text_token(i, V);
     }
     return open_lanes(r, model, error);
 }
 
-static enum status run_race(struct race *r, const struct bench_model *model, struct error *error) {
+static enum status run_race(struct race *r, struct stored_model *model, struct error *error) {
     TRY(race_create(r, model, error));
     TRY(run_text(r, error));
     TRY(report(r, error));
-    const char *plot = r->setup->plot;
+    const char *plot = r->setup->driver->plot;
     return plot != NULL ? bench_plot(r->setup, r->curves, WAYS, plot, error) : STATUS_OK;
 }
 
-enum status bench_positions(const struct bench_setup *setup, const struct bench_model *model,
+enum status bench_positions(const struct bench_setup *setup, struct stored_model *model,
                             struct error *error) {
     enum { QUICK_LONGEST = 128 };
     size_t T = setup->config.T;
     struct race r = {.setup = setup,
-                     .longest = setup->quick && T > QUICK_LONGEST ? QUICK_LONGEST : T};
+                     .longest = setup->driver->quick && T > QUICK_LONGEST ? QUICK_LONGEST : T};
     enum status status = run_race(&r, model, error);
     for (int way = 0; way < WAYS; way++) {
         bench_lane_close(&r.lanes[way]);

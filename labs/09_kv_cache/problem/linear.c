@@ -62,14 +62,16 @@ static enum status store_weight(struct kv_linear_case *c, struct error *error) {
     }
     nn_dtype_store(stored, c->weight_host, count, s->dtype);
     nn_dtype_load(c->weight_host, stored, count, s->dtype);
-    enum status status = kv_block_put(&c->weight, stored, error);
+    enum status status = device_buffer_put(&c->weight, stored, error);
     free(stored);
     return status;
 }
 
-static enum status make_block(struct kv_block *block, size_t count, size_t element, bool guarded,
-                              size_t skew, struct error *error) {
-    return kv_block_create(block, count * element, guarded, skew * element, error);
+static enum status make_block(struct device_buffer *block, size_t count, size_t element,
+                              bool guarded, size_t skew, struct error *error) {
+    TRY(device_buffer_create_bytes(block, count * element, guarded, skew * element, error));
+    block->data = count > 0 ? block->data : NULL; /* an argument that a call does not have */
+    return STATUS_OK;
 }
 
 static enum status make_blocks(struct kv_linear_case *c, bool guarded, struct error *error) {
@@ -120,23 +122,24 @@ enum status kv_linear_case_create(struct kv_linear_case *c, const struct kv_line
     rng_fill_rows(rng, c->norm_host, 1, K);
     TRY(store_weight(c, error));
     if (spec->norm) {
-        TRY(kv_block_put(&c->norm, c->norm_host, error));
+        TRY(device_buffer_put(&c->norm, c->norm_host, error));
     }
     return kv_linear_case_renew(c, rng, error);
 }
 
 /* Sets out for a call. */
 static enum status put_out(struct kv_linear_case *c, struct error *error) {
-    return kv_block_put(&c->out, c->spec.residual == KV_IN_PLACE ? c->residual_host : NULL, error);
+    return device_buffer_put(&c->out, c->spec.residual == KV_IN_PLACE ? c->residual_host : NULL,
+                             error);
 }
 
 enum status kv_linear_case_renew(struct kv_linear_case *c, struct rng *rng, struct error *error) {
     const struct kv_linear_spec *s = &c->spec;
     rng_fill_rows(rng, c->in_host, 1, s->K);
     rng_fill_rows(rng, c->residual_host, 1, s->N);
-    TRY(kv_block_put(&c->in, c->in_host, error));
+    TRY(device_buffer_put(&c->in, c->in_host, error));
     if (s->residual == KV_RESIDUAL) {
-        TRY(kv_block_put(&c->residual, c->residual_host, error));
+        TRY(device_buffer_put(&c->residual, c->residual_host, error));
     }
     make_y(c);
     make_result(c);
@@ -153,12 +156,12 @@ enum status kv_linear_case_run(struct kv_linear_case *c, kv_linear_function *run
 /* *what = the name of an input that has changed, or NULL. */
 static enum status find_changed(const struct kv_linear_case *c, const char **what,
                                 struct error *error) {
-    const struct kv_block *inputs[] = {&c->weight, &c->in, &c->norm, &c->residual};
+    const struct device_buffer *inputs[] = {&c->weight, &c->in, &c->norm, &c->residual};
     static const char *const names[] = {"weight", "in", "norm", "residual"};
     *what = NULL;
     for (int i = 0; i < 4 && *what == NULL; i++) {
         bool intact, changed;
-        TRY(kv_block_get(inputs[i], NULL, &intact, &changed, error));
+        TRY(device_buffer_get(inputs[i], NULL, &intact, &changed, error));
         *what = !intact || changed ? names[i] : NULL;
     }
     return STATUS_OK;
@@ -181,7 +184,7 @@ enum status kv_linear_case_check(struct kv_linear_case *c, char *text, size_t si
     bool intact, unused;
     const char *what;
     text[0] = '\0';
-    TRY(kv_block_get(&c->out, c->got, &intact, &unused, error));
+    TRY(device_buffer_get(&c->out, c->got, &intact, &unused, error));
     TRY(find_changed(c, &what, error));
     struct comparison result = compare_f32(c->got, c->want, c->spec.N, tolerance_of(c));
     if (!result.pass) {
@@ -195,9 +198,9 @@ enum status kv_linear_case_check(struct kv_linear_case *c, char *text, size_t si
 }
 
 void kv_linear_case_free(struct kv_linear_case *c) {
-    struct kv_block *blocks[] = {&c->weight, &c->in, &c->norm, &c->residual, &c->out};
+    struct device_buffer *blocks[] = {&c->weight, &c->in, &c->norm, &c->residual, &c->out};
     for (int i = 0; i < 5; i++) {
-        kv_block_free(blocks[i]);
+        device_buffer_free(blocks[i]);
     }
     void *host[] = {c->weight_host, c->in_host, c->norm_host, c->residual_host,
                     c->y,           c->want,    c->got};

@@ -9,8 +9,8 @@
 #include <stddef.h>
 
 #include "common/base/rng.h"
+#include "common/testing/device_buffer.h"
 #include "labs/09_kv_cache/kv_cache.h"
-#include "labs/09_kv_cache/problem/block.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -36,7 +36,7 @@ struct kv_linear_spec {
 struct kv_linear_case {
     struct kv_linear_spec spec;
     struct kv_linear call;
-    struct kv_block weight, in, norm, residual, out;
+    struct device_buffer weight, in, norm, residual, out;
     float *weight_host, *in_host, *norm_host; /**< (N, K) as stored, (K), (K) */
     float *residual_host;                     /**< (N) */
     double *y;                                /**< (K): the normed input */

@@ -38,10 +38,11 @@ static void name_text(struct kv_text *t) {
 
 /* ---- Creation ---- */
 
-static enum status put(struct kv_block *block, const void *values, size_t count, size_t element,
-                       const struct kv_text *t, bool guarded, struct error *error) {
-    TRY(kv_block_create(block, count * element, guarded, t->spec.skew * element, error));
-    return values != NULL ? kv_block_put(block, values, error) : STATUS_OK;
+static enum status put(struct device_buffer *block, const void *values, size_t count,
+                       size_t element, const struct kv_text *t, bool guarded, struct error *error) {
+    TRY(device_buffer_create_bytes(block, count * element, guarded, t->spec.skew * element, error));
+    block->data = count > 0 ? block->data : NULL; /* an argument that a call does not have */
+    return values != NULL ? device_buffer_put(block, values, error) : STATUS_OK;
 }
 
 /* Rows of about 1 / sqrt(C), so that q, k and v are about 1; queries louder. */
@@ -81,23 +82,24 @@ static enum status make_memory(struct kv_text *t, bool guarded, struct error *er
 
 static void fill_call(struct kv_text *t) {
     const struct kv_text_spec *s = &t->spec;
-    t->call = (struct kv_attention){.C = s->C,
-                                    .NH = s->NH,
-                                    .KVH = s->KVH,
-                                    .HS = s->HS,
-                                    .T = s->T,
-                                    .dtype = s->dtype,
-                                    .eps = NORM_EPS,
-                                    .theta = THETA,
-                                    .layout = s->layout,
-                                    .position = t->in[KV_POSITION].data,
-                                    .x = t->in[KV_X].data,
-                                    .norm = t->in[KV_NORM].data,
-                                    .qkv = t->in[KV_QKV].data,
-                                    .inputs = t->inputs.data,
-                                    .k = t->k.data,
-                                    .v = t->v.data,
-                                    .out = t->out.data};
+    t->call =
+        (struct kv_attention){.C = s->C,
+                              .NH = s->NH,
+                              .KVH = s->KVH,
+                              .HS = s->HS,
+                              .T = s->T,
+                              .dtype = s->dtype,
+                              .eps = NORM_EPS,
+                              .theta = THETA,
+                              .layout = s->layout,
+                              .position = (const int32_t *)(const void *)t->in[KV_POSITION].data,
+                              .x = t->in[KV_X].data,
+                              .norm = t->in[KV_NORM].data,
+                              .qkv = t->in[KV_QKV].data,
+                              .inputs = t->inputs.data,
+                              .k = t->k.data,
+                              .v = t->v.data,
+                              .out = t->out.data};
 }
 
 enum status kv_text_create(struct kv_text *t, const struct kv_text_spec *spec, uint64_t seed,
@@ -126,10 +128,10 @@ enum status kv_text_create(struct kv_text *t, const struct kv_text_spec *spec, u
 }
 
 void kv_text_free(struct kv_text *t) {
-    struct kv_block *blocks[] = {&t->in[0],  &t->in[1], &t->in[2], &t->in[3],
-                                 &t->inputs, &t->k,     &t->v,     &t->out};
+    struct device_buffer *blocks[] = {&t->in[0],  &t->in[1], &t->in[2], &t->in[3],
+                                      &t->inputs, &t->k,     &t->v,     &t->out};
     for (int i = 0; i < 8; i++) {
-        kv_block_free(blocks[i]);
+        device_buffer_free(blocks[i]);
     }
     void *host[] = {t->x,      t->norm,   t->qkv,    t->y,    t->projected,
                     t->want_k, t->want_v, t->scores, t->want, t->got};
@@ -235,7 +237,7 @@ static void make_result(struct kv_text *t, size_t position) {
 /* ---- Calls ---- */
 
 /* Draws rows 0 .. position - 1 of the cache; the others are NaN. */
-static enum status give_rows(struct kv_text *t, struct kv_block *block, float *want,
+static enum status give_rows(struct kv_text *t, struct device_buffer *block, float *want,
                              size_t position, struct error *error) {
     size_t width = kv_width(t), e = nn_dtype_bytes(t->spec.dtype);
     unsigned char *stored = malloc(t->spec.T * width * e);
@@ -246,7 +248,7 @@ static enum status give_rows(struct kv_text *t, struct kv_block *block, float *w
     rng_fill_rows(&t->rng, want, position, width);
     nn_dtype_store(stored, want, position * width, t->spec.dtype);
     nn_dtype_load(want, stored, position * width, t->spec.dtype);
-    enum status status = kv_block_put(block, stored, error);
+    enum status status = device_buffer_put(block, stored, error);
     free(stored);
     return status;
 }
@@ -258,9 +260,9 @@ enum status kv_text_prepare(struct kv_text *t, size_t position, struct error *er
         TRY(give_rows(t, &t->v, t->want_v, position, error));
     }
     rng_fill_rows(&t->rng, t->x, 1, t->spec.C);
-    TRY(kv_block_put(&t->in[KV_X], t->x, error));
-    TRY(kv_block_put(&t->in[KV_POSITION], &number, error));
-    TRY(kv_block_put(&t->out, NULL, error));
+    TRY(device_buffer_put(&t->in[KV_X], t->x, error));
+    TRY(device_buffer_put(&t->in[KV_POSITION], &number, error));
+    TRY(device_buffer_put(&t->out, NULL, error));
     make_result(t, position);
     return STATUS_OK;
 }
@@ -308,9 +310,9 @@ static bool check_out(struct kv_text *t, size_t position, char *text, size_t siz
 }
 
 /* Rows up to the position must be right, those after it unchanged. */
-static enum status check_cache(struct kv_text *t, const struct kv_block *block, const float *want,
-                               double largest, size_t position, const char *name, char *text,
-                               size_t size, struct error *error) {
+static enum status check_cache(struct kv_text *t, const struct device_buffer *block,
+                               const float *want, double largest, size_t position, const char *name,
+                               char *text, size_t size, struct error *error) {
     size_t width = kv_width(t), e = nn_dtype_bytes(t->spec.dtype);
     size_t seen = (position + 1) * width * e;
     double allowed = largest * element_error(t, position);
@@ -319,7 +321,7 @@ static enum status check_cache(struct kv_text *t, const struct kv_block *block, 
     if (stored == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
     }
-    enum status status = kv_block_get(block, stored, &intact, &unused, error);
+    enum status status = device_buffer_get(block, stored, &intact, &unused, error);
     nn_dtype_load(t->got, stored, (position + 1) * width, t->spec.dtype);
     for (size_t i = 0; i < (position + 1) * width && text[0] == '\0'; i++) {
         double difference = fabs((double)t->got[i] - (double)want[i]);
@@ -336,7 +338,8 @@ static enum status check_cache(struct kv_text *t, const struct kv_block *block, 
         snprintf(text, size, "wrote outside of %s", name);
     }
     if (text[0] == '\0' &&
-        memcmp(stored + seen, block->expect + block->before + seen, block->bytes - seen) != 0) {
+        memcmp(stored + seen, (const unsigned char *)block->expect + block->before + seen,
+               block->bytes - seen) != 0) {
         snprintf(text, size, "wrote a row of %s behind row %zu", name, position);
     }
     free(stored);
@@ -348,13 +351,13 @@ static enum status check_inputs(const struct kv_text *t, char *text, size_t size
     static const char *const names[] = {"x", "norm", "qkv", "position"};
     bool intact, changed;
     for (int i = 0; i < KV_TEXT_INPUTS && text[0] == '\0'; i++) {
-        TRY(kv_block_get(&t->in[i], NULL, &intact, &changed, error));
+        TRY(device_buffer_get(&t->in[i], NULL, &intact, &changed, error));
         if (!intact || changed) {
             snprintf(text, size, "changed its input: %s", names[i]);
         }
     }
     if (text[0] == '\0') {
-        TRY(kv_block_get(&t->inputs, NULL, &intact, &changed, error));
+        TRY(device_buffer_get(&t->inputs, NULL, &intact, &changed, error));
         if (!intact) {
             snprintf(text, size, "wrote outside of inputs");
         }
@@ -368,7 +371,7 @@ enum status kv_text_check(struct kv_text *t, size_t position, char *text, size_t
     text[0] = '\0';
     TRY(check_cache(t, &t->k, t->want_k, t->largest_key, position, "k", text, size, error));
     TRY(check_cache(t, &t->v, t->want_v, t->largest_value, position, "v", text, size, error));
-    TRY(kv_block_get(&t->out, t->got, &intact, &unused, error));
+    TRY(device_buffer_get(&t->out, t->got, &intact, &unused, error));
     if (text[0] == '\0' && check_out(t, position, text, size) && !intact) {
         snprintf(text, size, "wrote outside of out");
     }

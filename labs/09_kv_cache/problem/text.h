@@ -10,8 +10,8 @@
 #include <stddef.h>
 
 #include "common/base/rng.h"
+#include "common/testing/device_buffer.h"
 #include "labs/09_kv_cache/kv_cache.h"
-#include "labs/09_kv_cache/problem/block.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -35,7 +35,7 @@ enum kv_text_input { KV_X, KV_NORM, KV_QKV, KV_POSITION, KV_TEXT_INPUTS };
 struct kv_text {
     struct kv_text_spec spec;
     struct kv_attention call;
-    struct kv_block in[KV_TEXT_INPUTS], inputs, k, v, out;
+    struct device_buffer in[KV_TEXT_INPUTS], inputs, k, v, out;
     struct rng rng;
     float *x, *norm, *qkv;  /**< host: (C), (C), ((NH + 2 KVH) * HS, C) as stored */
     double *y, *projected;  /**< (C), ((NH + 2 KVH) * HS): q, k and v, rotated */

@@ -14,9 +14,8 @@
 #include <string.h>
 
 #include "common/base/terminal.h"
-#include "common/bench/bench_program.h"
-#include "common/bench/device/device_bench.h"
 #include "common/bench/device/device_peaks.h"
+#include "common/bench/models/decode_model.h"
 #include "common/programs/dtype_flag.h"
 #include "labs/10_llama2_decoder/bench/parts.h"
 #include "labs/10_llama2_decoder/given/stages.h"
@@ -45,16 +44,21 @@ static enum status check_numbers(const struct options *o, struct error *error) {
                              numbers[i].name, numbers[i].value);
         }
     }
-    if (o->threads < 1 || o->threads > 1024) {
-        return error_set(error, STATUS_INVALID_ARGUMENT, "--threads %d: from 1 to 1024",
-                         o->threads);
-    }
+    return bench_program_check_threads(o->threads, error);
+}
+
+/* Reports a file that cannot be read before anything is printed. */
+static enum status check_checkpoint(const char *path, struct error *error) {
+    struct llama2_checkpoint checkpoint = {0};
+    TRY(llama2_checkpoint_open(&checkpoint, path, error));
+    llama2_checkpoint_close(&checkpoint);
     return STATUS_OK;
 }
 
-static enum status check_options(void *setup, struct error *error) {
-    const struct options *o = setup;
-    const struct llama2_stages *stages = llama2_stages_of_the_course();
+static enum status check_options(struct ladder_setup *driver, struct error *error) {
+    struct bench *b = driver->options;
+    const struct options *o = &b->options;
+    const struct llama2_stages *stages = b->stages;
     enum llama2_shape shape;
     enum nn_dtype dtype;
     TRY(check_numbers(o, error));
@@ -71,58 +75,30 @@ static enum status check_options(void *setup, struct error *error) {
         return error_set(error, STATUS_INVALID_ARGUMENT, "--stage '%s': there is %s to %s",
                          o->stage, stages->table[0].name, stages->table[stages->count - 1].name);
     }
-    return STATUS_OK;
+    b->driver = driver;
+    return o->checkpoint != NULL ? check_checkpoint(o->checkpoint, error) : STATUS_OK;
 }
 
 /* ---- The model ---- */
 
 static enum status choose_dtype(struct bench *b, const struct llama2_config *c,
                                 struct error *error) {
-    b->model.dtype = c->C > FP32 ? NN_BF16 : NN_F32;
-    return b->options->dtype != NULL ? dtype_flag_parse(b->options->dtype, &b->model.dtype, error)
-                                     : STATUS_OK;
+    b->dtype = c->C > FP32 ? NN_BF16 : NN_F32;
+    return b->options.dtype != NULL ? dtype_flag_parse(b->options.dtype, &b->dtype, error)
+                                    : STATUS_OK;
 }
 
 /* Weights are stored in the dtype of the computation, so nothing is converted. */
 static enum status make_random(struct bench *b, enum llama2_shape shape, struct error *error) {
-    struct bench_model *m = &b->model;
-    struct llama2_config config = llama2_shape_config(shape);
-    m->shared = shape <= LLAMA2_SHAPE_110M;
+    const struct llama2_config config = llama2_shape_config(shape);
     TRY(choose_dtype(b, &config, error));
-    enum status status = llama2_random_stored_create(&m->random, &config, m->dtype, m->shared, 1);
-    if (status != STATUS_OK) {
-        return error_set(error, status, "random weights of the %s shape: %s",
-                         llama2_shape_name(shape), status_message(status));
-    }
-    m->config = &m->random.config;
-    m->weights = &m->random.weights;
-    m->checkpoint = (struct llama2_checkpoint){
-        .config = config, .shared_classifier = m->shared, .weights = m->random.weights};
-    snprintf(m->label, sizeof m->label, "%s", llama2_shape_name(shape));
-    snprintf(m->name, sizeof m->name, "%s shape, random weights", m->label);
-    return STATUS_OK;
+    return stored_model_random(&b->model, &config, llama2_shape_name(shape), b->dtype,
+                               shape <= LLAMA2_SHAPE_110M, error);
 }
 
 static enum status open_checkpoint(struct bench *b, const char *path, struct error *error) {
-    struct bench_model *m = &b->model;
-    const char *slash = strrchr(path, '/');
-    TRY(llama2_checkpoint_open(&m->checkpoint, path, error));
-    m->config = &m->checkpoint.config;
-    m->weights = &m->checkpoint.weights;
-    m->shared = m->checkpoint.shared_classifier;
-    snprintf(m->label, sizeof m->label, "%.60s",
-             slash != NULL && slash[1] != '\0' ? slash + 1 : path);
-    snprintf(m->name, sizeof m->name, "%s", m->label);
-    return choose_dtype(b, m->config, error);
-}
-
-static void close_model(struct bench_model *m) {
-    llama2_fp32_free(&m->fp32);
-    if (m->random.block == NULL) { /* else the checkpoint is a view of it */
-        llama2_checkpoint_close(&m->checkpoint);
-    }
-    llama2_random_stored_free(&m->random);
-    *m = (struct bench_model){0};
+    TRY(stored_model_open(&b->model, path, error));
+    return choose_dtype(b, b->model.config, error);
 }
 
 /* ---- The plan ---- */
@@ -134,12 +110,12 @@ static size_t chosen(int asked, size_t otherwise, size_t most) {
 
 /* Tokens are at context .. context + steps, which leaves room for an engine that works ahead. */
 static enum status make_plan(struct bench *b, struct error *error) {
-    const struct options *o = b->options;
+    const struct options *o = &b->options;
     struct bench_plan *p = &b->plan;
-    bool modelled = b->gpu.modelled;
+    bool modelled = b->driver->gpu.modelled, quick = b->driver->quick;
     size_t T = b->model.config->T;
-    p->steps = chosen(o->steps, modelled ? STEPS_MODELLED : o->quick ? STEPS_QUICK : STEPS, T / 4);
-    p->prompt = chosen(o->prompt, modelled ? PROMPT_MODELLED : o->quick ? PROMPT_QUICK : PROMPT, T);
+    p->steps = chosen(o->steps, modelled ? STEPS_MODELLED : quick ? STEPS_QUICK : STEPS, T / 4);
+    p->prompt = chosen(o->prompt, modelled ? PROMPT_MODELLED : quick ? PROMPT_QUICK : PROMPT, T);
     p->steps = p->steps > 0 ? p->steps : 1;
     size_t room = p->steps + 1 < T ? T - p->steps - 1 : 0;
     size_t farthest = modelled && room > LONG_MODELLED ? LONG_MODELLED : room;
@@ -160,13 +136,13 @@ static enum status make_plan(struct bench *b, struct error *error) {
 
 /* In 16 bits only stages with a decoder of their own run: 09 and later. */
 static bool is_wanted(const struct bench *b, const struct llama2_stage *stage) {
-    const char *asked = b->options->stage;
+    const char *asked = b->options.stage;
     if (asked != NULL) {
         return llama2_stage_find(b->stages, asked) == stage;
     }
     bool slow = !stage->on_device || strcmp(stage->name, "02_gpu_matmul") == 0;
     bool decoder = strcmp(stage->name, "09") > 0;
-    return (decoder || b->model.dtype == NN_F32) && (!slow || b->model.config->C <= SMALL);
+    return (decoder || b->dtype == NN_F32) && (!slow || b->model.config->C <= SMALL);
 }
 
 static enum status run_stage(struct bench *b, const struct llama2_stage *stage,
@@ -213,7 +189,7 @@ static enum status run_tables(struct bench *b, struct error *error) {
     if (results != NULL && b->tokens != NULL && b->scratch != NULL && b->reference[0] != NULL &&
         b->reference[1] != NULL) {
         for (size_t i = 0; i < c->T; i++) {
-            b->tokens[i] = (int32_t)((1 + 977 * i) % c->V);
+            b->tokens[i] = decode_text_token(i, c->V);
         }
         status = run_stages(b, results, error);
     } else {
@@ -237,12 +213,13 @@ static enum status open_and_run(struct bench *b, const char *path, enum llama2_s
 static enum status run_model(struct bench *b, const char *path, enum llama2_shape shape,
                              struct error *error) {
     enum status status = open_and_run(b, path, shape, error);
-    close_model(&b->model);
+    stored_model_close(&b->model);
     return status;
 }
 
-static enum status run_models(struct bench *b, struct error *error) {
-    const struct options *o = b->options;
+static enum status run_models(const struct ladder_setup *driver, struct error *error) {
+    struct bench *b = driver->options;
+    const struct options *o = &b->options;
     enum llama2_shape first = LLAMA2_SHAPE_260K, last = LLAMA2_SHAPE_7B;
     if (o->checkpoint != NULL) {
         return run_model(b, o->checkpoint, first, error);
@@ -250,9 +227,9 @@ static enum status run_models(struct bench *b, struct error *error) {
     if (o->shape != NULL) {
         TRY(llama2_shape_parse(o->shape, &first, error));
         last = first;
-    } else if (b->gpu.modelled) {
+    } else if (driver->gpu.modelled) {
         last = first;
-    } else if (o->quick) {
+    } else if (driver->quick) {
         last = LLAMA2_SHAPE_15M;
     }
     for (int shape = (int)first; shape <= (int)last; shape++) {
@@ -261,61 +238,48 @@ static enum status run_models(struct bench *b, struct error *error) {
     return STATUS_OK;
 }
 
-/* Reports a file that cannot be read before anything is printed. */
-static enum status check_checkpoint(const char *path, struct error *error) {
-    struct llama2_checkpoint checkpoint = {0};
-    TRY(llama2_checkpoint_open(&checkpoint, path, error));
-    llama2_checkpoint_close(&checkpoint);
-    return STATUS_OK;
+static enum status prepare(struct ladder_setup *driver, struct error *error) {
+    return device_read_bandwidth(&((struct bench *)driver->options)->read_bytes_per_s, error);
 }
 
-static enum status run(void *setup, struct error *error) {
-    const struct options *o = setup;
-    struct bench bench = {.options = o, .stages = llama2_stages_of_the_course()};
-    char text[256];
-    if (o->checkpoint != NULL) {
-        TRY(check_checkpoint(o->checkpoint, error));
-    }
-    TRY(device_open(error));
-    TRY(device_properties(&bench.gpu, error));
-    TRY(device_read_bandwidth(&bench.read_bytes_per_s, error));
-    printf("%s: %s\n", WARPBOOK_SUBJECT, device_bench_headline(&bench.gpu, text, sizeof text));
-    TRY(run_models(&bench, error));
-    bench_print_recorded();
-    return STATUS_OK;
-}
+static ladder_part *const parts[] = {run_models};
+
+static const struct ladder_bench description = {
+    .lab = "10_llama2_decoder",
+    .subject = WARPBOOK_SUBJECT,
+    .summary = "times a Llama2 on the stages of the course: a prompt, and token by token",
+    .epilogue =
+        "Stages 01 and 02 run on small shapes, or when --stage names them. On simt times "
+        "are modelled,\nand prompt, context and steps are a few tokens unless said. What the "
+        "second context costs the last\nstage stands beside kernels that only read its keys "
+        "and values.",
+    .check_options = check_options,
+    .prepare = prepare,
+    .parts = parts,
+    .parts_count = sizeof parts / sizeof *parts,
+};
 
 int main(int argc, char **argv) {
-    struct options options = {.threads = bench_cpu_count()};
-    const struct flag table[] = {
-        {"stage", 's', FLAG_STRING, &options.stage, "NAME",
-         "only this stage, as 09_kv_cache, or 09"},
-        {"shape", 0, FLAG_STRING, &options.shape, "NAME",
+    struct bench bench = {.options = {.threads = bench_cpu_count()},
+                          .stages = llama2_stages_of_the_course()};
+    struct options *o = &bench.options;
+    struct ladder_setup driver = {.options = &bench};
+    const struct flag flags[] = {
+        {"stage", 's', FLAG_STRING, &o->stage, "NAME", "only this stage, as 09_kv_cache, or 09"},
+        {"shape", 0, FLAG_STRING, &o->shape, "NAME",
          "260k, 15m, 110m, 1.1b or 7b, random weights; without: all of them, on simt 260k"},
-        {"checkpoint", 'c', FLAG_STRING, &options.checkpoint, "PATH",
+        {"checkpoint", 'c', FLAG_STRING, &o->checkpoint, "PATH",
          "a file of llama2.c or a Hugging Face folder"},
-        {"dtype", 0, FLAG_STRING, &options.dtype, "TYPE",
+        {"dtype", 0, FLAG_STRING, &o->dtype, "TYPE",
          "fp32, fp16 or bf16; without: fp32 up to 110m, bf16 above"},
-        {"prompt", 'p', FLAG_INT, &options.prompt, "N",
+        {"prompt", 'p', FLAG_INT, &o->prompt, "N",
          "tokens of the prefill; 0: 2048, or all that the model has"},
-        {"context", 0, FLAG_INT, &options.context, "N",
+        {"context", 0, FLAG_INT, &o->context, "N",
          "tokens before the decoded ones in the second row; 0: as many as there is room for"},
-        {"steps", 'n', FLAG_INT, &options.steps, "N", "tokens decoded and timed; 0: 64"},
-        {"threads", 't', FLAG_INT, &options.threads, "N", "CPU threads of stage 01"},
-        {"quick", 'q', FLAG_SWITCH, &options.quick, NULL, "small shapes, shorter runs"},
+        {"steps", 'n', FLAG_INT, &o->steps, "N", "tokens decoded and timed; 0: 64"},
+        {"threads", 't', FLAG_INT, &o->threads, "N", "CPU threads of stage 01"},
+        {"quick", 'q', FLAG_SWITCH, &driver.quick, NULL, "small shapes, shorter runs"},
     };
-    const struct flags flags = {
-        .program = "bench",
-        .positional = "",
-        .summary = "times a Llama2 on the stages of the course: a prompt, and token by token",
-        .table = table,
-        .count = sizeof table / sizeof *table,
-        .epilogue =
-            "Stages 01 and 02 run on small shapes, or when --stage names them. On simt times "
-            "are modelled,\nand prompt, context and steps are a few tokens unless said. What the "
-            "second context costs the last\nstage stands beside kernels that only read its keys "
-            "and values.",
-    };
-    const struct bench_program program = {&flags, check_options, run};
-    return bench_program_main(&program, argc, argv, &options);
+    return ladder_bench_main(&description, flags, sizeof flags / sizeof *flags, &driver, argc,
+                             argv);
 }

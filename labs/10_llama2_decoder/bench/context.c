@@ -4,13 +4,12 @@
  * The probe reads gigabytes in one launch. A decoder reads keys and values layer by layer, so the
  * same bytes are also timed layer by layer: alone, and as in a token, between reads of the layers'
  * weights, whose time is subtracted. All are medians, as are the tokens' times.
-
  */
 #include <math.h>
 #include <stdio.h>
 
-#include "common/bench/device/device_bench.h"
 #include "common/bench/device/layer_reads.h"
+#include "common/bench/models/decode_model.h"
 #include "labs/10_llama2_decoder/bench/parts.h"
 
 /* ---- The reads ---- */
@@ -18,12 +17,12 @@
 /* Bytes that one layer reads of the keys and values before a timed token. */
 static double layer_cache_bytes(const struct bench *b, size_t which) {
     double rows = bench_rows_read(&b->plan, b->plan.context[which]);
-    return bench_cache_bytes(&b->model, rows) / (double)b->model.config->L;
+    return bench_cache_bytes(b, rows) / (double)b->model.config->L;
 }
 
 static struct layer_reads reads_of(const struct bench *b, enum bench_read read) {
     const struct llama2_config *c = b->model.config;
-    double weights = bench_layer_numbers(c) * (double)nn_dtype_bytes(b->model.dtype);
+    double weights = decode_layer_numbers(c) * (double)nn_dtype_bytes(b->dtype);
     double few = layer_cache_bytes(b, SHORT), many = layer_cache_bytes(b, LONG);
     const double cache[READS] = {[READ_MORE] = many - few,
                                  [READ_WEIGHTS_MORE] = many - few,
@@ -144,7 +143,7 @@ static enum status record_cost(const struct bench *b, const struct bench_result 
 }
 
 enum status bench_context(struct bench *b, const struct bench_result *r, struct error *error) {
-    const struct bench_gpu gpu = bench_gpu_of(&b->gpu);
+    const struct bench_gpu gpu = bench_gpu_of(&b->driver->gpu);
     char shape[128];
     snprintf(shape, sizeof shape, "%s, context %zu over %zu", b->model.label, b->plan.context[LONG],
              b->plan.context[SHORT]);

@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "common/bench/device/device_launches.h"
-#include "common/bench/device/kernel_times.h"
-#include "common/models/profile.h"
+#include "common/bench/models/launch_counter.h"
 #include "labs/03_resident_weights/given/engine.h"
 #include "labs/10_llama2_decoder/bench/parts.h"
 #include "labs/10_llama2_decoder/given/decoder_model.h"
@@ -30,7 +29,7 @@ static enum status step(void *argument, device_stream stream, struct error *erro
 
 static enum status stepper_create(struct stepper *s, const struct bench *b, struct error *error) {
     const struct llama2_config *c = b->model.config;
-    const struct llama2_decoder_model model = {c, b->model.weights, b->model.dtype, 1};
+    const struct llama2_decoder_model model = {c, b->model.weights, b->dtype, 1};
     const struct sampling greedy = {.state = 1};
     TRY(device_stream_create(&s->stream, error));
     TRY(llama2_device_load(&s->weights, &model, s->stream, error));
@@ -77,64 +76,23 @@ static enum status count_step(struct bench *b, struct bench_result *r, struct er
 
 /* ---- Other stages, operator by operator ---- */
 
-struct counter {
-    struct kernel_times *times;
-    size_t launches;
-    bool again;    /* this call repeats one that could not be recorded */
-    char why[128]; /* why the last of those could not */
-    enum status status;
-    struct error error;
-};
-
-static void count_one(void *context, const char *name, double ms) {
-    (void)name;
-    (void)ms;
-    ++*(size_t *)context;
-}
-
-static void begin(void *context, enum profile_operator op, const char *entry) {
-    struct counter *c = context;
-    (void)entry;
-    if (op != PROFILE_COPY && !c->again && c->status == STATUS_OK) {
-        c->status = kernel_times_begin(c->times, &c->error);
-    }
-}
-
-static bool end(void *context, enum profile_operator op, enum status *status) {
-    struct counter *c = context;
-    struct error error = {0};
-    if (op == PROFILE_COPY || c->again || c->status != STATUS_OK) {
-        c->again = false;
-        *status = c->status != STATUS_OK ? c->status : *status;
-        return false;
-    }
-    enum status ended = kernel_times_end(c->times, *status, count_one, &c->launches, &error);
-    if (ended == STATUS_UNSUPPORTED) {
-        snprintf(c->why, sizeof c->why, "%.120s", error.message);
-        c->again = true;
-        return true;
-    }
-    *status = ended;
-    return false;
-}
-
 /* Runs one token, then another one whose operators are recorded. */
 static enum status record_token(struct bench *b, struct llama2 *llama2, bool logits,
-                                struct counter *c, struct profile *profile) {
+                                struct launch_counter *c, struct profile *profile) {
     TRY(llama2_forward(llama2, b->tokens, 1, 0, NULL));
-    profile->recorder = (struct profile_recorder){c, begin, end};
+    profile->recorder = launch_counter_recorder(c);
     enum status status = llama2_forward(llama2, b->tokens, 1, 1, logits ? b->scratch : NULL);
     profile->recorder = (struct profile_recorder){0};
     return status;
 }
 
 /* A whole decoder waits if the host asks for logits, so it is counted without the classifier. */
-static enum status count_token(struct bench *b, const struct engine *engine, struct counter *c,
-                               struct profile *profile, struct bench_result *r,
-                               struct error *error) {
+static enum status count_token(struct bench *b, const struct engine *engine,
+                               struct launch_counter *c, struct profile *profile,
+                               struct bench_result *r, struct error *error) {
     struct llama2 *llama2;
     bool whole = engine->decoder_create != NULL;
-    TRY(bench_llama2_create(b, engine, &llama2, error));
+    TRY(stored_model_create_llama2(&b->model, engine, b->dtype, b->plan.prompt, &llama2, error));
     enum status status = record_token(b, llama2, !whole, c, profile);
     llama2_free(llama2);
     if (c->why[0] != '\0') {
@@ -149,8 +107,9 @@ static enum status count_token(struct bench *b, const struct engine *engine, str
                                            engine->name, error_text(&c->error, status));
 }
 
-static enum status count_profiled(struct bench *b, const struct engine *engine, struct counter *c,
-                                  struct bench_result *r, struct error *error) {
+static enum status count_profiled(struct bench *b, const struct engine *engine,
+                                  struct launch_counter *c, struct bench_result *r,
+                                  struct error *error) {
     struct engine profiled;
     struct profile profile;
     TRY(engine_profile_create(&profiled, engine, &profile));
@@ -161,7 +120,7 @@ static enum status count_profiled(struct bench *b, const struct engine *engine, 
 
 static enum status count_operators(struct bench *b, const struct engine *engine,
                                    struct bench_result *r, struct error *error) {
-    struct counter counter = {0};
+    struct launch_counter counter = {0};
     device_stream stream = NULL;
     /* From stage 03 on, all work is on the engine's stream. */
     TRY(engine_resident_stream(engine_resident_of(engine), &stream, error));
@@ -185,7 +144,7 @@ enum status bench_count_launches(struct bench *b, const struct llama2_stage *sta
     if (strcmp(stage->name, "10_llama2_decoder") == 0) {
         return count_step(b, r, error);
     }
-    TRY(stage->create(&engine, b->options->threads, error));
+    TRY(stage->create(&engine, b->options.threads, error));
     enum status status = count_operators(b, &engine, r, error);
     engine_destroy(&engine);
     return status;

@@ -9,13 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/base/status.h"
-#include "common/bench/bench.h"
-#include "common/checkpoints/llama2/llama2_checkpoint.h"
-#include "common/device/device.h"
-#include "common/models/llama2.h"
-#include "common/models/llama2_random.h"
-#include "common/nn/dtype.h"
+#include "common/bench/ladder/ladder_bench.h"
+#include "common/bench/models/stored_model.h"
 #include "common/programs/decoder/llama2_stages.h"
 
 #ifdef __cplusplus
@@ -26,21 +21,6 @@ extern "C" {
 struct options {
     const char *stage, *shape, *checkpoint, *dtype; /**< NULL: what the bench chooses */
     int context, steps, prompt, threads;            /**< 0: what the bench chooses */
-    bool quick;
-};
-
-/** The model of one table. */
-struct bench_model {
-    char name[96];  /**< "1.1B shape, random weights", "stories260K.bin" */
-    char label[64]; /**< of the records: "1.1B", "stories260K.bin" */
-    enum nn_dtype dtype;
-    const struct llama2_config *config;
-    const struct llama2_stored_weights *weights;
-    bool shared;
-    struct llama2_random_stored random;  /**< one of these two is open */
-    struct llama2_checkpoint checkpoint; /**< or a view of the other */
-    struct llama2_fp32 fp32;             /**< for stages of operators; made when first needed */
-    bool has_fp32;
 };
 
 /** Rows of the table: decoding after a short context, and after a long one. */
@@ -70,11 +50,12 @@ enum bench_read {
 
 /** State of the bench. */
 struct bench {
-    const struct options *options;
+    const struct ladder_setup *driver; /**< its options are this struct */
+    struct options options;
     const struct llama2_stages *stages;
-    struct device_properties gpu;
-    double read_bytes_per_s; /**< of the probe */
-    struct bench_model model;
+    double read_bytes_per_s;   /**< of the probe */
+    struct stored_model model; /**< of one table */
+    enum nn_dtype dtype;       /**< of the computation */
     struct bench_plan plan;
     int32_t *tokens; /**< (T) */
     float
@@ -95,13 +76,10 @@ struct bench_result {
 };
 
 /** @return bytes of weights that a token reads. */
-double bench_weight_bytes(const struct bench_model *model);
-
-/** @return numbers in the matrices of all layers. */
-double bench_layer_numbers(const struct llama2_config *config);
+double bench_weight_bytes(const struct bench *b);
 
 /** @return bytes of the keys and values of @p rows tokens, in all layers. */
-double bench_cache_bytes(const struct bench_model *model, double rows);
+double bench_cache_bytes(const struct bench *b, double rows);
 
 /** @return tokens whose keys and values a timed token reads, on average. */
 double bench_rows_read(const struct bench_plan *plan, size_t context);
@@ -109,10 +87,6 @@ double bench_rows_read(const struct bench_plan *plan, size_t context);
 /** Times a stage: prefill and decoding; compares logits with the first stage's. */
 MUST_CHECK enum status bench_measure(struct bench *b, const struct llama2_stage *stage,
                                      struct bench_result *result, struct error *error);
-
-/** Creates the model on a stage's engine, from stored weights or fp32 ones, as the engine needs. */
-MUST_CHECK enum status bench_llama2_create(struct bench *b, const struct engine *engine,
-                                           struct llama2 **llama2, struct error *error);
 
 /** Counts the launches of one token. */
 MUST_CHECK enum status bench_count_launches(struct bench *b, const struct llama2_stage *stage,

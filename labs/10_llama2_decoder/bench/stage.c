@@ -13,15 +13,6 @@ enum { PREFILL_RUNS = 5 };
 /* Seconds; a prompt that takes longer runs only once. */
 static const double SLOW = 1.0;
 
-/* Largest difference of logits, relative to the largest of them. */
-static const double TOLERANCE = 1e-4;
-
-/*
- * The same in 16 bits, in units of the dtype's rounding: some hundred roundings lie between ids
- * and logits and add up like a random walk, to ten; three times that.
- */
-static const double TOLERANCE_ROUNDINGS = 30.0;
-
 /* A stage that is being measured. */
 struct lane {
     struct bench *bench;
@@ -34,10 +25,6 @@ struct lane {
 };
 
 /* ---- Logits ---- */
-
-static double allowed_difference(enum nn_dtype dtype) {
-    return dtype == NN_F32 ? TOLERANCE : TOLERANCE_ROUNDINGS * nn_dtype_rounding(dtype);
-}
 
 static double largest_of(const float *logits, size_t V) {
     double largest = 0.0;
@@ -53,7 +40,6 @@ static enum status check_logits(struct lane *lane, int which, const char *what,
     struct bench *b = lane->bench;
     struct bench_result *r = lane->result;
     size_t V = b->model.config->V;
-    double allowed = allowed_difference(b->model.dtype);
     if (b->first == NULL || b->first == r->stage->name) {
         b->first = r->stage->name;
         memcpy(b->reference[which], lane->logits, V * sizeof(float));
@@ -62,15 +48,11 @@ static enum status check_logits(struct lane *lane, int which, const char *what,
                    : error_set(error, STATUS_MISMATCH, "%s, %s: a logit is not a number",
                                r->stage->name, what);
     }
-    double difference = largest_difference(lane->logits, b->reference[which], V);
+    double difference;
+    enum status status = compare_stage_logits(lane->logits, r->stage->name, b->dtype, what,
+                                              b->reference[which], b->first, V, &difference, error);
     r->difference = isnan(r->difference) ? difference : fmax(difference, r->difference);
-    return difference <= allowed
-               ? STATUS_OK
-               : error_set(error, STATUS_MISMATCH,
-                           "%s in %s, %s: logits differ by %.3g of the largest from %s's, more "
-                           "than %.3g",
-                           r->stage->name, nn_dtype_name(b->model.dtype), what, difference,
-                           b->first, allowed);
+    return status;
 }
 
 static int32_t most_likely(const float *logits, size_t V) {
@@ -140,13 +122,13 @@ static enum status check_drawn(struct lane *lane, size_t context, struct error *
     }
     double best = lane->logits[most_likely(lane->logits, V)];
     double short_of = (best - lane->logits[drawn]) / largest_of(lane->logits, V);
-    return short_of <= allowed_difference(lane->bench->model.dtype)
+    return short_of <= logits_tolerance(lane->bench->dtype)
                ? STATUS_OK
                : error_set(error, STATUS_MISMATCH,
                            "%s in %s drew token %d, whose logit is %.3g of the largest below the "
                            "best",
-                           lane->result->stage->name, nn_dtype_name(lane->bench->model.dtype),
-                           drawn, short_of);
+                           lane->result->stage->name, nn_dtype_name(lane->bench->dtype), drawn,
+                           short_of);
 }
 
 /* ---- Timing ---- */
@@ -197,30 +179,6 @@ static enum status run_lane(struct lane *lane, struct error *error) {
 
 /* ---- A stage ---- */
 
-/* fp32 weights for stages that need them, converted once. */
-static enum status need_fp32(struct bench_model *m, struct error *error) {
-    if (!m->has_fp32) {
-        TRY(llama2_checkpoint_convert(&m->checkpoint, 0, &m->fp32, error));
-        m->has_fp32 = true;
-    }
-    return STATUS_OK;
-}
-
-enum status bench_llama2_create(struct bench *b, const struct engine *engine,
-                                struct llama2 **llama2, struct error *error) {
-    struct bench_model *m = &b->model;
-    if (engine->decoder_create != NULL) {
-        return llama2_create_stored(llama2, m->config, m->weights, m->dtype, engine, b->plan.prompt,
-                                    error);
-    }
-    if (m->dtype != NN_F32) {
-        return error_set(error, STATUS_UNSUPPORTED, "stage %s computes in fp32 alone, not in %s",
-                         engine->name, nn_dtype_name(m->dtype));
-    }
-    TRY(need_fp32(m, error));
-    return llama2_create(llama2, m->config, &m->fp32.weights, engine, b->plan.prompt, error);
-}
-
 static enum status measure(struct lane *lane, const struct engine *engine, struct error *error) {
     const struct bench *b = lane->bench;
     lane->logits = malloc(b->model.config->V * sizeof *lane->logits);
@@ -229,7 +187,8 @@ static enum status measure(struct lane *lane, const struct engine *engine, struc
     if (lane->logits == NULL || lane->drawn == NULL || lane->seconds == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory");
     }
-    TRY(bench_llama2_create(lane->bench, engine, &lane->llama2, error));
+    TRY(stored_model_create_llama2(&lane->bench->model, engine, b->dtype, b->plan.prompt,
+                                   &lane->llama2, error));
     enum status status = run_lane(lane, error);
     if (status != STATUS_OK && error->message[0] == '\0') {
         return error_set(error, status, "stage %s: %s", engine->name, status_message(status));
@@ -241,13 +200,13 @@ enum status bench_measure(struct bench *b, const struct llama2_stage *stage,
                           struct bench_result *result, struct error *error) {
     struct engine engine = {0};
     *result = (struct bench_result){.stage = stage,
-                                    .modelled = stage->on_device && b->gpu.modelled,
+                                    .modelled = stage->on_device && b->driver->gpu.modelled,
                                     .launches = NAN,
                                     .difference = NAN};
     /* On a GPU calls return when the host has its results, so the host's clock times them. */
     struct lane lane = {
         .bench = b, .result = result, .now = result->modelled ? device_now : bench_now};
-    TRY(stage->create(&engine, b->options->threads, error));
+    TRY(stage->create(&engine, b->options.threads, error));
     enum status status = measure(&lane, &engine, error);
     llama2_free(lane.llama2);
     engine_destroy(&engine);

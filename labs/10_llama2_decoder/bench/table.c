@@ -1,29 +1,24 @@
 /* The least bytes of a token, the table of the stages, and its records. */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "common/bench/device/device_bench.h"
+#include "common/bench/models/decode_model.h"
 #include "labs/10_llama2_decoder/bench/parts.h"
 
 /* ---- Least bytes and FLOPs ---- */
 
-double bench_layer_numbers(const struct llama2_config *c) {
-    double attention = (double)c->C * (double)c->HS * (2.0 * (double)c->NH + 2.0 * (double)c->KVH);
-    return (double)c->L * (attention + 3.0 * (double)c->C * (double)c->hidden);
-}
-
-double bench_weight_bytes(const struct bench_model *m) {
-    const struct llama2_config *c = m->config;
-    double row = m->shared ? 0.0 : (double)c->C; /* of the embedding; else it is the classifier's */
-    double numbers = bench_layer_numbers(c) + (double)c->V * (double)c->C + row;
+double bench_weight_bytes(const struct bench *b) {
+    const struct llama2_config *c = b->model.config;
+    double row =
+        b->model.shared ? 0.0 : (double)c->C; /* of the embedding; else it is the classifier's */
+    double numbers = decode_layer_numbers(c) + (double)c->V * (double)c->C + row;
     double norms = (2.0 * (double)c->L + 1.0) * (double)c->C;
-    return (double)nn_dtype_bytes(m->dtype) * numbers + sizeof(float) * norms;
+    return (double)nn_dtype_bytes(b->dtype) * numbers + sizeof(float) * norms;
 }
 
-double bench_cache_bytes(const struct bench_model *m, double rows) {
-    const struct llama2_config *c = m->config;
-    double row = 2.0 * (double)(c->KVH * c->HS) * (double)nn_dtype_bytes(m->dtype);
+double bench_cache_bytes(const struct bench *b, double rows) {
+    const struct llama2_config *c = b->model.config;
+    double row = 2.0 * (double)(c->KVH * c->HS) * (double)nn_dtype_bytes(b->dtype);
     return (double)c->L * rows * row;
 }
 
@@ -34,7 +29,7 @@ double bench_rows_read(const struct bench_plan *plan, size_t context) {
 
 static double token_bytes(const struct bench *b, size_t which) {
     double rows = bench_rows_read(&b->plan, b->plan.context[which]);
-    return bench_weight_bytes(&b->model) + bench_cache_bytes(&b->model, rows);
+    return bench_weight_bytes(b) + bench_cache_bytes(b, rows);
 }
 
 /* Matrices for every token, the classifier once, and attention to all tokens before. */
@@ -42,26 +37,15 @@ static double prefill_flops(const struct bench *b) {
     const struct llama2_config *c = b->model.config;
     double T = (double)b->plan.prompt;
     double attention = 2.0 * (double)(c->L * c->NH * c->HS) * T * (T + 1.0);
-    return 2.0 * T * bench_layer_numbers(c) + 2.0 * (double)c->V * (double)c->C + attention;
+    return 2.0 * T * decode_layer_numbers(c) + 2.0 * (double)c->V * (double)c->C + attention;
 }
 
 /* ---- The table ---- */
 
-static void print_number(const char *format, int width, double value, const char *unit) {
-    putchar(' ');
-    if (isnan(value)) {
-        printf("%*s%*s", width, "-", (int)strlen(unit), "");
-    } else {
-        printf(format, width, value);
-        fputs(unit, stdout);
-    }
-}
-
 void bench_print_head(const struct bench *b) {
     const struct bench_plan *p = &b->plan;
     printf("\nLlama2, %s, %s: a prompt of %zu tokens, then %zu token%s one at a time\n",
-           b->model.name, nn_dtype_name(b->model.dtype), p->prompt, p->steps,
-           p->steps == 1 ? "" : "s");
+           b->model.name, nn_dtype_name(b->dtype), p->prompt, p->steps, p->steps == 1 ? "" : "s");
     printf("  %-20s %10s %10s %8s %10s %9s %8s %7s %8s  %s\n", "stage", "prompt ms", "tokens/s",
            "context", "ms/token", "tokens/s", "GB/s", "of read", "launches", "times");
 }
@@ -71,15 +55,15 @@ static void print_row(const struct bench *b, const struct bench_result *r, size_
     double ms = r->decode[which].median_ms;
     double speed = r->stage->on_device ? 1e3 * token_bytes(b, which) / ms : NAN;
     printf("  %-20s", first ? r->stage->name : "");
-    print_number("%*.3f", 10, first ? r->prefill.median_ms : NAN, "");
-    print_number("%*.1f", 10, first ? 1e3 * (double)b->plan.prompt / r->prefill.median_ms : NAN,
-                 "");
+    bench_print_number("%*.3f", 10, first ? r->prefill.median_ms : NAN, "");
+    bench_print_number("%*.1f", 10,
+                       first ? 1e3 * (double)b->plan.prompt / r->prefill.median_ms : NAN, "");
     printf(" %8zu", b->plan.context[which]);
-    print_number("%*.4f", 10, ms, "");
-    print_number("%*.1f", 9, 1e3 / ms, "");
-    print_number("%*.1f", 8, 1e-9 * speed, "");
-    print_number("%*.1f", 6, 100.0 * speed / b->read_bytes_per_s, "%");
-    print_number("%*.0f", 8, first ? r->launches : NAN, "");
+    bench_print_number("%*.4f", 10, ms, "");
+    bench_print_number("%*.1f", 9, 1e3 / ms, "");
+    bench_print_number("%*.1f", 8, 1e-9 * speed, "");
+    bench_print_number("%*.1f", 6, 100.0 * speed / b->read_bytes_per_s, "%");
+    bench_print_number("%*.0f", 8, first ? r->launches : NAN, "");
     printf("  %s\n", r->modelled ? "modelled" : "measured");
 }
 
@@ -94,8 +78,8 @@ void bench_print_foot(const struct bench *b, const struct bench_result *results,
     printf("a token reads %.2f MB of weights, and %.4f MB of keys and values for each token before "
            "it;\nof read: of %.0f GB/s, which reading alone %s; launches: those of a graph "
            "count each\n",
-           1e-6 * bench_weight_bytes(&b->model), 1e-6 * bench_cache_bytes(&b->model, 1.0),
-           1e-9 * b->read_bytes_per_s, b->gpu.modelled ? "has on the modelled GPU" : "got");
+           1e-6 * bench_weight_bytes(b), 1e-6 * bench_cache_bytes(b, 1.0),
+           1e-9 * b->read_bytes_per_s, b->driver->gpu.modelled ? "has on the modelled GPU" : "got");
     for (size_t i = 0; i < count; i++) {
         const struct bench_result *r = &results[i];
         if (r->no_launches[0] != '\0') {
@@ -120,8 +104,8 @@ struct bench_record bench_record_of(const struct bench *b, const struct bench_re
         .stage = r->stage->name,
         .op = op,
         .shape = shape,
-        .dtype = nn_dtype_name(b->model.dtype),
-        .threads = r->stage->on_device ? 1 : b->options->threads,
+        .dtype = nn_dtype_name(b->dtype),
+        .threads = r->stage->on_device ? 1 : b->options.threads,
         .gpu = r->stage->on_device ? gpu : NULL,
         .bytes = NAN,
         .flops = NAN,
@@ -166,7 +150,7 @@ static enum status record_decode(const struct bench *b, const struct bench_resul
 }
 
 enum status bench_record(const struct bench *b, const struct bench_result *r, struct error *error) {
-    const struct bench_gpu gpu = bench_gpu_of(&b->gpu);
+    const struct bench_gpu gpu = bench_gpu_of(&b->driver->gpu);
     TRY(record_prefill(b, r, &gpu, error));
     for (size_t i = 0; i < b->plan.contexts; i++) {
         TRY(record_decode(b, r, i, &gpu, error));

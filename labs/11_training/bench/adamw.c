@@ -32,6 +32,7 @@ static enum status create(struct bench_problem *p, const struct ladder_shape *s,
     a->decayed = a->count - a->count / 1000;
     struct adamw_spec spec = adamw_spec_usual(period_of(a->count), 0);
     spec.copy = s->dtype == NN_BF16;
+    spec.scale = 0.7;
     TRY(adamw_case_create(c, &spec, false, error));
     TRY(adamw_case_draw(c, &rng, error));
     for (int i = 0; i < TENSORS; i++) {

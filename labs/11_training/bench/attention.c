@@ -6,24 +6,30 @@
 
 enum { QKV, OUT, DOUT, LSE, DQKV, TENSORS };
 
-/* Texts that are compared, spread over all. */
-enum { CHECKED = 4 };
+/* Different texts, where B is a multiple of them, or else one; and how many times they are
+ * compared, spread over all texts. */
+enum { DIFFERENT = 2, CHECKED = 4 };
 
-static enum status make_text(struct bench_attention *a, const struct ladder_shape *s,
-                             struct error *error) {
+static enum status make_texts(struct bench_attention *a, const struct ladder_shape *s,
+                              struct error *error) {
     struct rng rng = rng_create(4);
     const size_t NH = s->sizes[1], HS = s->sizes[3];
-    const struct attention_gradient_spec spec = {.dtype = (enum nn_dtype)s->dtype,
+    const int32_t T = (int32_t)s->sizes[2];
+    const enum nn_dtype dtype = (enum nn_dtype)s->dtype;
+    /* bf16: p and ds are rounded before they multiply, the result once. */
+    const double storage = dtype == NN_F32 ? 0.0 : 4.0 * nn_dtype_rounding(dtype);
+    const struct attention_gradient_spec spec = {.dtype = dtype,
                                                  .NH = NH,
                                                  .KVH = NH,
                                                  .HS = HS,
                                                  .joined = true,
                                                  .packed = true,
-                                                 .B = 1,
-                                                 .lengths = {(int32_t)s->sizes[2]},
-                                                 .loudness = 1.0};
-    TRY(attention_gradient_create(&a->text, &spec, &rng, false, error));
-    return attention_gradient_send(&a->text, error);
+                                                 .B = a->B % DIFFERENT == 0 ? DIFFERENT : 1,
+                                                 .lengths = {T, T},
+                                                 .loudness = 1.0,
+                                                 .share = 5e-5 + storage};
+    TRY(attention_gradient_create(&a->texts, &spec, &rng, false, error));
+    return attention_gradient_send(&a->texts, error);
 }
 
 static enum status make_starts(struct bench_attention *a, struct error *error) {
@@ -33,7 +39,7 @@ static enum status make_starts(struct bench_attention *a, struct error *error) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory on the host");
     }
     for (size_t b = 0; b <= a->B; b++) {
-        a->starts[b] = (int32_t)(b * a->text.rows);
+        a->starts[b] = (int32_t)(b * a->texts.longest);
     }
     TRY(device_alloc((void **)&a->d_starts, bytes, error));
     return device_write(a->d_starts, a->starts, bytes, NULL, error);
@@ -46,8 +52,8 @@ static void *at(const struct bench_repeated *r, size_t element) {
 /* The first texts. */
 static struct attention_backward_problem problem_of(const struct bench_attention *a, size_t texts) {
     const struct bench_repeated *t = a->tensors;
-    const size_t C = a->text.spec.NH * a->text.spec.HS;
-    struct attention_backward_problem problem = attention_gradient_problem(&a->text);
+    const size_t C = a->texts.spec.NH * a->texts.spec.HS;
+    struct attention_backward_problem problem = attention_gradient_problem(&a->texts);
     problem.q = at(&t[QKV], 0);
     problem.k = at(&t[QKV], C);
     problem.v = at(&t[QKV], 2 * C);
@@ -60,21 +66,22 @@ static struct attention_backward_problem problem_of(const struct bench_attention
     problem.starts = a->d_starts;
     problem.host_starts = a->starts;
     problem.B = texts;
-    problem.rows = texts * a->text.rows;
+    problem.rows = texts * a->texts.longest;
     return problem;
 }
 
 static enum status create(struct bench_problem *p, const struct ladder_shape *s,
                           struct error *error) {
     struct bench_attention *a = &p->attention;
-    struct attention_gradient_case *text = &a->text;
-    const struct tensor *const tensors[TENSORS] = {&text->qkv[0], &text->out, &text->dout,
-                                                   &text->lse, &text->dqkv[0]};
+    struct attention_gradient_case *texts = &a->texts;
+    const struct tensor *const tensors[TENSORS] = {&texts->qkv[0], &texts->out, &texts->dout,
+                                                   &texts->lse, &texts->dqkv[0]};
     a->B = s->sizes[0];
-    TRY(make_text(a, s, error));
+    TRY(make_texts(a, s, error));
     TRY(make_starts(a, error));
     for (int i = 0; i < TENSORS; i++) {
-        TRY(bench_repeated_create(&a->tensors[i], tensors[i], a->B * tensors[i]->count, error));
+        size_t count = a->B / texts->spec.B * tensors[i]->count;
+        TRY(bench_repeated_create(&a->tensors[i], tensors[i], count, error));
         TRY(bench_repeated_fill(&a->tensors[i], error));
     }
     const struct attention_backward_problem problem = problem_of(a, a->B);
@@ -86,7 +93,7 @@ static void free_problem(struct bench_problem *p) {
     for (int i = 0; i < TENSORS; i++) {
         bench_repeated_free(&a->tensors[i]);
     }
-    attention_gradient_free(&a->text);
+    attention_gradient_free(&a->texts);
     device_free(a->scratch);
     device_free(a->d_starts);
     free(a->starts);
@@ -98,25 +105,26 @@ static enum status run(struct bench_problem *p, const struct training_functions 
     return functions->attention_backward(&problem, p->attention.scratch, stream, error);
 }
 
-static enum status check_text(struct bench_attention *a, size_t text, char *wrong, size_t size,
-                              struct error *error) {
+/* Compares the different texts where they stand for the i-th time. */
+static enum status check_texts(struct bench_attention *a, size_t i_th, char *wrong, size_t size,
+                               struct error *error) {
     for (int i = 0; i < TENSORS; i++) {
         const struct bench_repeated *r = &a->tensors[i];
-        TRY(bench_repeated_fetch(r, text * r->tensor->count, error));
+        TRY(bench_repeated_fetch(r, i_th * r->tensor->count, error));
     }
-    return attention_gradient_check(&a->text, wrong, size, error);
+    return attention_gradient_check(&a->texts, wrong, size, error);
 }
 
 static enum status check(struct bench_problem *p, const struct training_functions *functions,
                          char *wrong, size_t size, struct error *error) {
     struct bench_attention *a = &p->attention;
-    const size_t count = a->B < CHECKED ? a->B : CHECKED;
-    TRY(attention_gradient_send(&a->text, error));
+    const size_t times = a->B / a->texts.spec.B, count = times < CHECKED ? times : CHECKED;
+    TRY(attention_gradient_send(&a->texts, error));
     TRY(bench_repeated_fill(&a->tensors[DQKV], error)); /* NaN */
     TRY(run(p, functions, a->B, NULL, error));
     wrong[0] = '\0';
     for (size_t i = 0; i < count && wrong[0] == '\0'; i++) {
-        TRY(check_text(a, count < 2 ? 0 : (a->B - 1) * i / (count - 1), wrong, size, error));
+        TRY(check_texts(a, count < 2 ? 0 : (times - 1) * i / (count - 1), wrong, size, error));
     }
     return STATUS_OK;
 }
@@ -148,10 +156,10 @@ static double bytes(const struct ladder_shape *s) {
     return (double)s->sizes[0] * text_bytes(s);
 }
 
-/* All texts, the one that is repeated, and scratch memory of both. */
+/* All texts, those that are repeated, and scratch memory of both. */
 static double memory(const struct ladder_shape *s) {
     double scratch = 8.0 * numbers(s) * (double)(s->sizes[2] + s->sizes[3] + 2);
-    return (double)(s->sizes[0] + 1) * (text_bytes(s) + scratch);
+    return (double)(s->sizes[0] + DIFFERENT) * (text_bytes(s) + scratch);
 }
 
 static bool differ(const struct training_functions *a, const struct training_functions *b) {

@@ -202,11 +202,7 @@ static enum ladder_scope scope_of(const struct ladder_setup *setup) {
     return o->model ? LADDER_PARTS_ALONE : whole ? LADDER_AND_PARTS : LADDER_ALONE;
 }
 
-static const char *step_name(size_t i) {
-    size_t count;
-    const struct training_step *steps = training_ladder(&count);
-    return i < count ? steps[i].name : NULL;
-}
+LADDER_STEP_NAME(training_ladder)
 
 /* Steps that have a new function. */
 static bool has_step(const struct ladder_shape *shape, size_t i) {

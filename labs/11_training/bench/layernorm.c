@@ -7,8 +7,11 @@ static enum status create(struct bench_problem *p, const struct ladder_shape *s,
                           struct error *error) {
     struct bench_layernorm *l = &p->layernorm;
     struct rng rng = rng_create(1);
-    const struct norm_spec spec = {
-        .dtype = (enum nn_dtype)s->dtype, .rows = s->sizes[0], .C = s->sizes[1], .mean = 0.3};
+    const struct norm_spec spec = {.dtype = (enum nn_dtype)s->dtype,
+                                   .rows = s->sizes[0],
+                                   .C = s->sizes[1],
+                                   .mean = 0.3,
+                                   .share = 2e-5};
     TRY(norm_case_create(&l->all, &spec, false, error));
     TRY(norm_case_draw(&l->all, &rng, error));
     return device_alloc(&l->workspace, TRAINING_WORKSPACE_BYTES, error);

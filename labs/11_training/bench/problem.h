@@ -43,11 +43,11 @@ struct bench_layernorm {
     void *workspace;
 };
 
-/** Texts of one length, all equal. */
+/** Texts of one length; those next to each other differ where B is even. */
 struct bench_attention {
-    struct attention_gradient_case text; /**< one text */
-    struct bench_repeated tensors[5];    /**< of all texts; see attention.c */
-    int32_t *starts, *d_starts;          /**< host and device, (B + 1) */
+    struct attention_gradient_case texts; /**< the different ones */
+    struct bench_repeated tensors[5];     /**< of all texts; see attention.c */
+    int32_t *starts, *d_starts;           /**< host and device, (B + 1) */
     void *scratch;
     size_t B;
 };

@@ -5,11 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/testing/compare.h"
 #include "common/testing/words.h"
 #include "common/train/train_engine.h"
 
 static const char *const names[] = {"dq", "dk", "dv"};
+
+/* A gradient whose largest element is smaller is that of a text of one token. */
+static const double NOTHING = 1e-3;
 
 /* ---- Where things lie ---- */
 
@@ -320,8 +322,11 @@ static struct tolerance tolerance_of(const struct attention_gradient_case *c, do
     double sums = 0.25 * tolerance_dot_f32(c->longest * (s->NH / s->KVH), 1.0).absolute;
     double rounding = nn_dtype_rounding(s->dtype);
     double storage = s->dtype == NN_F32 ? 0.0 : 4.0 * rounding * loudness;
-    return (struct tolerance){terms * fmax(largest, 1.0) + (sums + storage + 0x1p-19) * largest,
-                              rounding, s->dtype == NN_F32 ? 1e-4 : 8.0 * rounding};
+    const struct tolerance tolerance = {terms * fmax(largest, 1.0) +
+                                            (sums + storage + 0x1p-19) * largest,
+                                        rounding, s->dtype == NN_F32 ? 1e-4 : 8.0 * rounding};
+    /* Of a text of one token dq and dk are nothing but rounding, of which no share can be asked. */
+    return tensor_tighten(tolerance, largest > NOTHING ? s->share : 0.0, largest, s->dtype);
 }
 
 static bool check_one(const struct attention_gradient_case *c, int which, float *got, char *text,
@@ -333,9 +338,8 @@ static bool check_one(const struct attention_gradient_case *c, int which, float 
         largest = fmax(largest, fabs(c->want[which][i]));
     }
     struct comparison result =
-        compare_f32(got, c->want[which], count, tolerance_of(c, fmax(largest, 1e-3)));
-    /* Of a text of one token dq and dk are nothing but rounding. */
-    result.pass = result.pass || (largest < 1e-3 && result.finite &&
+        compare_f32(got, c->want[which], count, tolerance_of(c, fmax(largest, NOTHING)));
+    result.pass = result.pass || (largest < NOTHING && result.finite &&
                                   fabs(result.got - result.want) <= result.allowed);
     if (!result.pass) {
         int length = snprintf(text, size, "%s: %s (rows, heads x HS): ", c->name, names[which]);

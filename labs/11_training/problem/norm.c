@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/testing/compare.h"
 #include "common/testing/words.h"
 #include "common/train/train_engine.h"
 
@@ -171,7 +170,7 @@ static bool check_rows(const struct norm_case *c, const struct norm_want *want, 
 static bool check_columns(const struct norm_case *c, const char *what, const double *want,
                           const struct tensor *t, const float *got, bool of_xhat, char *text,
                           size_t size) {
-    double largest = 0.0, shift = 0.0;
+    double largest = 0.0, shift = 0.0, largest_sum = 1.0; /* a term's size: sums may cancel */
     for (size_t i = 0; i < c->spec.rows * c->spec.C; i++) {
         size_t row = i / c->spec.C;
         double rstd = c->stats.values[2 * row + 1], mean = c->stats.values[2 * row];
@@ -179,10 +178,14 @@ static bool check_columns(const struct norm_case *c, const char *what, const dou
         largest = fmax(largest, fabs(c->dout.values[i]) * fmax(xhat, 1.0));
         shift = of_xhat ? fmax(shift, fabs(mean) * rstd) : 0.0;
     }
+    for (size_t i = 0; i < c->spec.C; i++) {
+        largest_sum = fmax(largest_sum, fabs(want[i]));
+    }
     size_t rows = c->spec.rows > 0 ? c->spec.rows : 1;
     double sums = 0.25 * tolerance_dot_f32(rows, largest * sqrt((double)rows)).absolute;
     double inputs = 2.0 * u * (1.0 + shift) * largest * sqrt((double)rows);
     struct tolerance tolerance = {sums + inputs + 4.0 * u * tensor_largest(t), 4.0 * u, INFINITY};
+    tolerance = tensor_tighten(tolerance, c->spec.share, largest_sum, NN_F32);
     struct comparison result = compare_f32(got, want, c->spec.C, tolerance);
     if (!result.pass) {
         int length = snprintf(text, size, "%s: %s: ", c->name, what);

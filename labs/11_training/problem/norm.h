@@ -18,6 +18,8 @@ struct norm_spec {
     size_t rows, C;
     bool in_place; /**< din is dout */
     double mean;   /**< of the norm's input, in standard deviations */
+    double share;  /**< of the largest element, by which dweight and dbias may be off at most, see
+                      tensor_tighten(); 0: no such bound */
 };
 
 struct norm_case {

@@ -10,6 +10,7 @@
 
 #include "common/base/rng.h"
 #include "common/nn/dtype.h"
+#include "common/testing/compare.h"
 #include "common/testing/device_buffer.h"
 
 #ifdef __cplusplus
@@ -58,6 +59,15 @@ MUST_CHECK enum status tensor_get(const struct tensor *t, float *got, bool *inta
 
 /** @return the largest magnitude of the values put. */
 double tensor_largest(const struct tensor *t);
+
+/**
+ * @brief The stricter of a tolerance and a share of the largest element: the element's error may be
+ *        that share and a rounding of the dtype, the whole tensor's norm-relative error twice it.
+ * @param share   0: no such bound
+ * @param largest magnitude of an element, above 0
+ */
+struct tolerance tensor_tighten(struct tolerance tolerance, double share, double largest,
+                                enum nn_dtype dtype);
 
 enum { TENSOR_MOST_OUTPUTS = 4 };
 
