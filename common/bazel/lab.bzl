@@ -64,6 +64,7 @@ def lab(
         own_bench_deps = [],
         generate = False,
         programs = [],
+        starter_functions = [],
         tests = []):
     """Declares the targets of labs/NAME or solutions/NAME, depending on the calling package.
 
@@ -75,6 +76,7 @@ def lab(
     `:programs`  all programs, for the bundle
     `:contract`  the headers; only in labs/, as the parts of the bench
     `:starter`   the learner's file as the course hands it out; only in labs/: the grader's baseline
+    `:renamed_starter`  the same with other names, to run beside a solution; if `starter_functions`
 
     Args:
       name: NN_topic, the name of the package's folder.
@@ -91,6 +93,8 @@ def lab(
       own_bench_deps: dependencies of the bench in the package itself.
       generate: whether the lab has a program that generates text.
       programs: more programs of the package, for the bundle.
+      starter_functions: functions that the starter defines; the renamed one's have starter_ before
+        their names. Only given in labs/. given/renamed_starter.h, if there is one, declares them.
       tests: tests of the package that the bundle includes, to run on a GPU host.
     """
     subject = native.package_name().split("/")[0]
@@ -145,6 +149,19 @@ def lab(
             visibility = ["//grader:__subpackages__"],
             deps = [contract] + _DEPS[language] + step_deps,
         )
+        if starter_functions:
+            lab_library(
+                name = "renamed_starter",
+                language = language,
+                srcs = [starter],
+                hdrs = native.glob(["given/renamed_starter.h"]),
+                local_defines = [function + "=starter_" + function for function in starter_functions],
+                visibility = [
+                    "//grader/selftest:__pkg__",
+                    "//solutions/%s:__pkg__" % name,
+                ],
+                deps = [contract] + _DEPS[language] + step_deps,
+            )
     lab_library(
         name = topic,
         language = language,
