@@ -170,7 +170,7 @@ C_TEST(parity, softmax) {
     run_lists(ROWS_SOFTMAX, (struct variant){.in_place = false});
 }
 
-/* The first mask hides all of its rows, the second nothing. */
+/* The first mask excludes all keys of its rows, the second none. */
 C_TEST(parity, softmax_with_mask) {
     run_lists(ROWS_SOFTMAX, (struct variant){.flavour = {.masked = true}});
     run_lists(ROWS_SOFTMAX, (struct variant){.flavour = {.masked = true, .rows_a_mask = 2}});

@@ -71,8 +71,8 @@ C_TEST(hostile, a_last_word_does_not_keep_the_grader) {
     EXPECT_TRUE(seconds() - begun < 60.0);
 }
 
-/* Numbers that follow the last one: with so many answers in store nobody needs to ask, and what is
- * asked stays unread until the channel is full. */
+/* Numbers that follow the last one: once enough answers are queued, nothing needs to be asked, and
+ * requests stay unread until the channel is full. */
 C_TEST(hostile, nobody_answers_ahead) {
     remote_close();
     EXPECT_OK(call("answer_ahead", 100, NULL));

@@ -74,7 +74,7 @@ static int do_stop(void) {
    for root nothing else limits them, and a busy machine looks late. */
 enum { MANY = 300 };
 
-/* Never ends forking; so many of them stay. */
+/* Never ends forking; MANY of the children stay. */
 static int do_forks(void) {
     for (int staying = 0;; staying += staying < MANY) {
         pid_t child = fork();

@@ -40,8 +40,8 @@ extern const struct sabotage sabotage_results[], sabotage_calls[], sabotage_chan
 
 /** What the kernel leaves out; all 1: nothing. */
 struct sabotage_shortcut {
-    size_t rows; /**< so many rows get the result of the first of them */
-    size_t part; /**< one part of so many of each sum is computed, and multiplied */
+    size_t rows; /**< this many rows get the result of the first of them */
+    size_t part; /**< each sum has this many parts: one is computed, and multiplied */
 };
 
 /** Computes it, honestly but for the shortcut. */

@@ -16,7 +16,7 @@
     X(empty)         /* does nothing */                                                \
     X(zeros)         /* writes zeros */                                                \
     X(no_mask)       /* ignores the mask */                                            \
-    X(adds_mask)     /* hides the score, but multiplies the hidden value with zero */  \
+    X(adds_mask)     /* masks the score, but multiplies the masked value with zero */  \
     X(unstable)      /* does not subtract the largest score */                         \
     X(no_rescale)    /* does not correct what it summed up when the largest changes */ \
     X(late)          /* causal: sees one key too many */                               \
@@ -130,11 +130,11 @@ static __global__ void query_kernel(struct attention_problem p, enum mistake mis
         out[c] = 0.0f;
     }
     for (long s = view.first; s < view.end; s++) {
-        bool hidden = view.mask != NULL && view.mask[s] == 0;
-        if (hidden && mistake != MISTAKE_adds_mask) {
+        bool masked = view.mask != NULL && view.mask[s] == 0;
+        if (masked && mistake != MISTAKE_adds_mask) {
             continue;
         }
-        float score = hidden ? -INFINITY : score_of(p, view, s, mistake);
+        float score = masked ? -INFINITY : score_of(p, view, s, mistake);
         float now = mistake == MISTAKE_unstable ? 0.0f : fmaxf(largest, score);
         float rescale =
             largest == -INFINITY || mistake == MISTAKE_unstable ? 1.0f : expf(largest - now);

@@ -27,7 +27,7 @@
     X(no_blocks)     /* launches no blocks when there are no outputs */           \
     X(status)        /* reports a failure */                                      \
     X(remembers)     /* copies weights once for each address */                   \
-    X(stale)         /* hands out the result of the call before */                \
+    X(stale)         /* returns the result of the call before */                  \
     X(small_pool)    /* buffers of its first call, whatever comes */              \
     X(no_memory)     /* takes no notice of memory that was not to be had */
 

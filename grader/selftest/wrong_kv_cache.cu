@@ -28,8 +28,8 @@
     X(behind)         /* writes one element behind out */                                 \
     X(changes_input)  /* changes in */                                                    \
     X(stale)          /* attends to the new key and value, but does not write them */     \
-    X(no_rope_key)    /* does not turn keys */                                            \
-    X(no_rope)        /* does not turn queries */                                         \
+    X(no_rope_key)    /* does not rotate keys */                                          \
+    X(no_rope)        /* does not rotate queries */                                       \
     X(interleaved)    /* rotates neighbours, whatever the layout */                       \
     X(late)           /* rotates as at the next position */                               \
     X(early)          /* does not attend to the token itself */                           \
@@ -150,7 +150,7 @@ static __device__ size_t position_of(const struct kv_attention &a, enum mistake 
 }
 
 /* A thread rotates a pair in place. */
-static __global__ void turn_kernel(struct kv_attention a, float *projected, enum mistake mistake) {
+static __global__ void rope_kernel(struct kv_attention a, float *projected, enum mistake mistake) {
     size_t pair = (size_t)blockIdx.x * THREADS + threadIdx.x, half = a.HS / 2;
     size_t head = pair / half, i = pair % half;
     bool key = head >= a.NH;
@@ -259,8 +259,8 @@ static enum status attend(const struct kv_attention *a, float *projected, device
     size_t rows = (a->NH + 2 * a->KVH) * a->HS, width = a->KVH * a->HS;
     project_kernel<<<blocks_for(rows), THREADS, 0, stream>>>(*a, projected, mistake);
     TRY(device_launched("project", error));
-    turn_kernel<<<blocks_for(rows), THREADS, 0, stream>>>(*a, projected, mistake);
-    TRY(device_launched("turn", error));
+    rope_kernel<<<blocks_for(rows), THREADS, 0, stream>>>(*a, projected, mistake);
+    TRY(device_launched("rope", error));
     if (mistake != MISTAKE_stale) {
         keep_kernel<<<blocks_for(width), THREADS, 0, stream>>>(*a, projected, mistake);
         TRY(device_launched("keep", error));

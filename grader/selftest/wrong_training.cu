@@ -36,7 +36,7 @@
     X(attention_own_heads)  /* key heads are shared in turn, not in groups */                \
     X(attention_dense)      /* takes rows for contiguous */                                  \
     X(attention_between)    /* writes what lies between rows */                              \
-    X(attention_transposed) /* dv = p * dout, without turning p round */                     \
+    X(attention_transposed) /* dv = p * dout, without transposing p */                       \
     X(attention_half)       /* fp32 goes through fp16 */                                     \
     X(attention_bf16_sums)  /* sums up in bf16 where that is the storage */                  \
     X(adamw_no_unbias)      /* m and v as they are */                                        \

@@ -12,7 +12,7 @@
  * blocks, on a GPU with room for hundreds.
  */
 #include "solutions/02_gpu_matmul/steps/ladder.h"
-#include "solutions/02_gpu_matmul/steps/parts.cuh"
+#include "solutions/02_gpu_matmul/steps/grid.cuh"
 
 enum { THREADS = 256 };
 

@@ -17,7 +17,7 @@
  * as many active threads as the one before.
  */
 #include "solutions/02_gpu_matmul/steps/ladder.h"
-#include "solutions/02_gpu_matmul/steps/parts.cuh"
+#include "solutions/02_gpu_matmul/steps/grid.cuh"
 
 enum { THREADS = 128 };
 

@@ -16,7 +16,7 @@
  * Where it loses: with M rows of input, every weight is loaded M times.
  */
 #include "solutions/02_gpu_matmul/steps/ladder.h"
-#include "solutions/02_gpu_matmul/steps/parts.cuh"
+#include "solutions/02_gpu_matmul/steps/grid.cuh"
 
 enum { WARPS = 8 };
 

@@ -20,7 +20,7 @@ static const struct shape gpu_shapes[] = {
     {1, 50257}, {300, 50257}, {600, 16384}, {1, 1000003}, {5, 262144}, {70001, 33}, {2048, 2560},
 };
 
-/* From so many elements on, only about so many rows are checked. */
+/* Problems of LARGE elements or more: only about SOME_ROWS rows are checked. */
 enum { LARGE = 1 << 20, SOME_ROWS = 31 };
 
 /* Runs a step, or a plan of v6. */

@@ -10,7 +10,7 @@
  * K and V it sees, 2 * S * HS elements for 4 * S * HS FLOPs. FLOPs: 4 B NH T S HS.
  */
 #include "solutions/07_attention/steps/ladder.h"
-#include "solutions/07_attention/steps/parts.cuh"
+#include "solutions/07_attention/steps/tile_loads.cuh"
 
 enum { THREADS = 128, KEY_LANES = 8 };
 

@@ -15,7 +15,7 @@
  * twice: that is the limit now.
  */
 #include "solutions/07_attention/steps/ladder.h"
-#include "solutions/07_attention/steps/parts.cuh"
+#include "solutions/07_attention/steps/tile_loads.cuh"
 
 enum { THREADS = 128, LANES = 8, QUERIES = THREADS / LANES, KEYS = 32 };
 enum { MOST_HS = (int)ATTENTION_MAX_HS, PITCH = MOST_HS + 1, LANE_KEYS = KEYS / LANES };

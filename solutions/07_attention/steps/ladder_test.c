@@ -153,7 +153,7 @@ C_TEST(ladder, tall_tiles) {
     }
 }
 
-/* v6's own kernel, alone: one to many tiles of keys, each kind of hiding, heads that it takes. */
+/* v6's own kernel, alone: one to many tiles of keys, each kind of mask, heads that it supports. */
 C_TEST(ladder, wgmma_on_hopper) {
     static const int32_t lengths[] = {0, 64, 65, 193, 193, 450};
     static const struct attention_spec list[] = {
@@ -200,8 +200,10 @@ C_TEST(ladder, large_sizes_on_a_gpu) {
     check_list(list, COUNT(list));
 }
 
-/* What the contract refuses every step refuses, with nothing launched. */
-C_TEST(ladder, refuses) {
+enum { REFUSED = 12 };
+
+/* Problems that the contract refuses: each is a good one with one mistake. */
+static void make_refused(struct attention_problem bad[REFUSED]) {
     static const int32_t starts[] = {0, 3}, falling[] = {0, 3, 2}, late[] = {1, 3};
     const struct attention_problem good = {.B = 1,
                                            .T = 3,
@@ -213,9 +215,7 @@ C_TEST(ladder, refuses) {
                                            .kv_stride = 8,
                                            .out_stride = 8,
                                            .scale = 0.5f};
-    enum { CASES = 12 };
-    struct attention_problem bad[CASES];
-    for (int i = 0; i < CASES; i++) {
+    for (int i = 0; i < REFUSED; i++) {
         bad[i] = good;
     }
     bad[0].HS = ATTENTION_MAX_HS + 1;
@@ -230,19 +230,24 @@ C_TEST(ladder, refuses) {
     bad[9].starts = starts;
     bad[10].starts = starts, bad[10].host_starts = falling, bad[10].B = 2;
     bad[11].starts = starts, bad[11].host_starts = late;
+}
+
+/* Every step refuses them, with nothing launched. */
+C_TEST(ladder, refuses) {
+    struct attention_problem bad[REFUSED];
     size_t count;
     struct device_properties gpu;
     struct error error = {0};
     bool open;
     const struct attention_step *steps = attention_ladder(&count);
+    make_refused(bad);
     open_gpu(&gpu, &open);
-    if (!open) {
-        return;
-    }
-    for (size_t i = 0; i < count; i++) {
-        for (int j = 0; j < CASES; j++) {
+    for (size_t i = 0; i < count && open; i++) {
+        for (int j = 0; j < REFUSED; j++) {
             EXPECT_STATUS(STATUS_INVALID_ARGUMENT, steps[i].run(&bad[j], NULL, &error));
         }
     }
-    EXPECT_OK(device_synchronize(NULL, &error));
+    if (open) {
+        EXPECT_OK(device_synchronize(NULL, &error));
+    }
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "solutions/07_attention/steps/ladder.h"
-#include "solutions/07_attention/steps/parts.cuh"
+#include "solutions/07_attention/steps/tile_loads.cuh"
 
 /* For padded launches, and v3 and v4: all sequences have the same number of blocks. */
 struct no_list {};

@@ -40,7 +40,7 @@ static enum status launch_stream(const struct decoder *d, struct stream s, struc
                          cudaGetErrorString(code));
     }
     unsigned blocks = (unsigned)(wanted < most ? wanted : most);
-    launch_chained<stream_kernel<E, GATE>>(blocks, STREAM_THREADS, bytes, d->stream, s);
+    launch_dependent<stream_kernel<E, GATE>>(blocks, STREAM_THREADS, bytes, d->stream, s);
     return device_launched("stream", error);
 }
 
@@ -62,7 +62,7 @@ template <typename E>
 static __global__ void __launch_bounds__(256)
     gate_up_any(float *out, const E *weight, const float *in, const float *norm, size_t hidden,
                 size_t K, float eps) {
-    chained_begin();
+    dependent_launch_begin();
     size_t n = (size_t)blockIdx.x * 8 + threadIdx.x / 32;
     if (n >= hidden) {
         return;
@@ -91,7 +91,7 @@ static enum status gate_up(const struct decoder *d, const struct stream &s, size
     if (can_stream(d, &s, K)) {
         return launch_stream<E, true>(d, s, error);
     }
-    launch_chained<gate_up_any<E>>((unsigned)ceil_div(hidden, 8), 256, 0, d->stream, s.out,
+    launch_dependent<gate_up_any<E>>((unsigned)ceil_div(hidden, 8), 256, 0, d->stream, s.out,
                                    (const E *)s.weight, s.in, s.norm, hidden, K, s.eps);
     return device_launched("gate_up_any", error);
 }

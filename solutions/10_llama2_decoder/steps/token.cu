@@ -54,7 +54,7 @@ template <typename E>
 static __global__ void __launch_bounds__(EMBED_THREADS)
     embed_kernel(float *x, const E *table, const int32_t *token, size_t C, int32_t *position_out,
                  int32_t position) {
-    chained_begin();
+    dependent_launch_begin();
     size_t c = (size_t)blockIdx.x * EMBED_THREADS + threadIdx.x;
     if (c < C) {
         x[c] = to_float(table[(size_t)*token * C + c]);
@@ -76,7 +76,7 @@ template <typename E>
 static void launch_embed(const struct decoder *d, const E *table, const int32_t *token,
                          size_t position) {
     unsigned blocks = (unsigned)ceil_div(d->model->C, EMBED_THREADS);
-    launch_chained<embed_kernel<E>>(blocks, EMBED_THREADS, 0, d->stream, d->x, table, token,
+    launch_dependent<embed_kernel<E>>(blocks, EMBED_THREADS, 0, d->stream, d->x, table, token,
                                     d->model->C, d->position, (int32_t)position);
 }
 
@@ -90,7 +90,7 @@ enum status decoder_embed_drawn(const struct decoder *d, size_t position, struct
 template <typename E>
 static __global__ void __launch_bounds__(EMBED_THREADS)
     embed_row_kernel(float *x, const E *row, size_t C, int32_t *position_out, int32_t position) {
-    chained_begin();
+    dependent_launch_begin();
     size_t c = (size_t)blockIdx.x * EMBED_THREADS + threadIdx.x;
     if (c < C) {
         x[c] = to_float(row[c]);
@@ -104,7 +104,7 @@ template <typename E>
 static void launch_embed_row(const struct decoder *d, size_t token, size_t position) {
     const E *row = (const E *)d->model->embedding + token * d->model->C;
     unsigned blocks = (unsigned)ceil_div(d->model->C, EMBED_THREADS);
-    launch_chained<embed_row_kernel<E>>(blocks, EMBED_THREADS, 0, d->stream, d->x, row, d->model->C,
+    launch_dependent<embed_row_kernel<E>>(blocks, EMBED_THREADS, 0, d->stream, d->x, row, d->model->C,
                                         d->position, (int32_t)position);
 }
 
