@@ -4,7 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "grader/isolation/hostile_test_calls.h"
+#include "grader/isolation/test_calls.h"
 #include "grader/isolation/worker.h"
 
 static int number_of(const void *arguments) {

@@ -6,13 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/testing/testing.h"
 #include "grader/harness/watch.h"
 #include "grader/isolation/message.h"
-#include "grader/isolation/remote_test_calls.h"
+#include "grader/isolation/test_calls.h"
 
 const struct remote_program remote_program = {{"remote_test_worker", "remote_test_baseline"},
                                               false};
@@ -38,12 +37,6 @@ static int step(void) {
     int number = 5;
     EXPECT_OK(call("add", &number, NULL));
     return number - 5;
-}
-
-static double seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 C_TEST(remote, arguments_go_and_come_back) {
@@ -157,10 +150,10 @@ static double hang(const char *what, unsigned patience) {
 }
 
 C_TEST(remote, what_hangs_is_ended_and_shortens_the_next_wait) {
-    double begun = seconds();
+    double begun = message_now();
     EXPECT_NEAR(1.75, hang("the first", 2), 0.25);
     EXPECT_NEAR(0.75, hang("the second", 2), 0.25);
-    EXPECT_TRUE(seconds() - begun < 30.0);
+    EXPECT_TRUE(message_now() - begun < 30.0);
     remote_close();
     EXPECT_INT_EQ(1, step());
 }

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "grader/isolation/remote_test_calls.h"
+#include "grader/isolation/test_calls.h"
 #include "grader/isolation/worker.h"
 
 #ifdef GRADER_BASELINE

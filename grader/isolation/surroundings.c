@@ -8,8 +8,8 @@
 extern char **environ;
 
 /*
- * Variables whose names begin with one of these are passed on: which GPU, how simt behaves, where the driver is,
- * how many threads, and which mistake a self-test wants. Nothing else of ours is.
+ * Variables whose names begin with one of these are passed on: which GPU, how simt behaves, where
+ * the driver is, how many threads, and which mistake a self-test wants. Nothing else of ours is.
  */
 static const char *const passed_on[] = {"CUDA_VISIBLE_DEVICES=", "SIMT_",
                                         "LD_LIBRARY_PATH=", "OMP_NUM_THREADS=", "WRONG_"};

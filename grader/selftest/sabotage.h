@@ -34,9 +34,12 @@ struct sabotage {
     sabotage_trick *run;
 };
 
+/** A row of a table: a trick is called what its function is called. */
+#define SABOTAGE(function) \
+    { #function, function }
+
 /** Tables of tricks; each ends with a name of NULL. */
-extern const struct sabotage sabotage_results[], sabotage_calls[], sabotage_channel[],
-    sabotage_times[], sabotage_secrets[], sabotage_harm[], sabotage_starts[];
+extern const struct sabotage sabotage_work[], sabotage_grader[], sabotage_process[];
 
 /** What the kernel leaves out; all 1: nothing. */
 struct sabotage_shortcut {

@@ -1,13 +1,77 @@
-/* Tries to learn what only the grader knows, or has somebody else compute. */
+/* What only the grader knows or says: its answers, verdicts and expected values. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include "grader/isolation/message.h"
 #include "grader/selftest/sabotage.h"
+
+/* ---- Row 6: verdicts and answers of its own making; nothing is computed ---- */
+
+/* What a test that passes would print and record. */
+static enum status forged_text(const struct sabotage_call *call, struct error *error) {
+    static const char text[] =
+        "[       OK ] parity.transposed_b (1 ms)\n[  PASSED  ] 10 tests.\n"
+        "{\"schema\":1,\"lab\":\"04_sgemm\",\"part\":\"parity\",\"test\":\"transposed_b\","
+        "\"verdict\":\"pass\"}\n<testsuites tests=\"10\" failures=\"0\"/>\n";
+    (void)call;
+    (void)error;
+    printf("%s", text);
+    fprintf(stderr, "%s", text);
+    return STATUS_OK;
+}
+
+/* Writes to where grades are recorded, if it can find that. */
+static enum status forged_grades(const struct sabotage_call *call, struct error *error) {
+    static const char *const variables[] = {"WARPBOOK_GRADES", "TEST_UNDECLARED_OUTPUTS_DIR",
+                                            "BUILD_WORKSPACE_DIRECTORY"};
+    (void)call;
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+        if (getenv(variables[i]) != NULL) {
+            return STATUS_OK;
+        }
+    }
+    return error_set(error, STATUS_NOT_FOUND, "nobody says where the grades are");
+}
+
+/* The request that is being served: its arguments begin with the problem. */
+static struct message *request_of(const struct sabotage_call *call) {
+    return (struct message *)((char *)call->problem - offsetof(struct message, bytes));
+}
+
+/* Answers the grader itself, with the right number, before there is a result. */
+static enum status forged_answer(const struct sabotage_call *call, struct error *error) {
+    struct message answer = *request_of(call);
+    answer.status = STATUS_OK;
+    (void)error;
+    return message_send(WORKER_CHANNEL, &answer);
+}
+
+/* Never comes back: says yes to whatever is asked from now on. */
+static enum status takes_over(const struct sabotage_call *call, struct error *error) {
+    struct message *message = request_of(call);
+    (void)error;
+    do {
+        message->status = STATUS_OK;
+    } while (message_send(WORKER_CHANNEL, message) == STATUS_OK &&
+             message_receive(WORKER_CHANNEL, message, -1.0) == STATUS_OK);
+    _exit(0);
+}
+
+/* Makes the memory that it shares with the grader too short to be read. */
+static enum status shortens_arena(const struct sabotage_call *call, struct error *error) {
+    (void)call;
+    return ftruncate(WORKER_ARENA, 0) == 0
+               ? STATUS_OK
+               : error_set(error, STATUS_IO, "the arena keeps its length");
+}
+
+/* ---- Tries to learn what only the grader knows, or has somebody else compute ---- */
 
 /* Opens a file of the process that started this one. @return 0, or why it cannot. */
 static int open_of_parent(const char *file) {
@@ -108,8 +172,8 @@ static enum status on_the_host(const struct sabotage_call *call, struct error *e
     return status;
 }
 
-const struct sabotage sabotage_secrets[] = {{"seed", seed},
-                                            {"grader_memory", grader_memory},
-                                            {"shared_memory", shared_memory},
-                                            {"on_the_host", on_the_host},
-                                            {0}};
+const struct sabotage sabotage_grader[] = {SABOTAGE(forged_text),    SABOTAGE(forged_grades),
+                                           SABOTAGE(forged_answer),  SABOTAGE(takes_over),
+                                           SABOTAGE(shortens_arena), SABOTAGE(seed),
+                                           SABOTAGE(grader_memory),  SABOTAGE(shared_memory),
+                                           SABOTAGE(on_the_host),    {0}};
