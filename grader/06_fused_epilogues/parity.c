@@ -12,6 +12,7 @@
 #include "grader/harness/seed.h"
 #include "grader/harness/watch.h"
 #include "grader/isolation/remote.h"
+#include "grader/isolation/remote_device.h"
 #include "labs/06_fused_epilogues/problem/case.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -63,12 +64,8 @@ static enum status run_case(struct fused_case *c, struct fixture *fixture, char 
                             struct error *error) {
     TRY(fused_case_create(c, &fixture->rng, fixture_has_guards(fixture), error));
     grader_watch(c->name, PATIENCE);
-    enum status status = remote_fused(&c->problem, fixture, error);
-    if (status == STATUS_OK) {
-        status = device_synchronize(fixture->stream, error);
-    }
-    grader_watch("", 0);
-    return status == STATUS_OK ? fused_case_check(c, wrong, size, error) : status;
+    TRY(remote_finish_watched(remote_fused(&c->problem, fixture, error), fixture->stream, error));
+    return fused_case_check(c, wrong, size, error);
 }
 
 static void grade(struct fused_case c, struct fixture *fixture) {

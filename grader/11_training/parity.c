@@ -16,6 +16,7 @@
 #include "grader/harness/no_vendor_library.h"
 #include "grader/harness/watch.h"
 #include "grader/isolation/remote.h"
+#include "grader/isolation/remote_device.h"
 #include "labs/11_training/problem/adamw.h"
 #include "labs/11_training/problem/attention.h"
 #include "labs/11_training/problem/norm.h"
@@ -75,17 +76,11 @@ C_TEST(parity, wrong_calls_are_refused) {
 
 /* ---- AdamW ---- */
 
-/* Waits for a call's work and ends the watch on it. @return the call's failure, or its work's */
-static enum status wait_watched(enum status called, struct fixture *fixture, struct error *error) {
-    enum status status = called == STATUS_OK ? device_synchronize(fixture->stream, error) : called;
-    grader_watch("", 0);
-    return status;
-}
-
 static enum status call_adamw(struct adamw_case *c, struct fixture *fixture, struct error *error) {
     const struct adamw_problem problem = adamw_case_problem(c);
     grader_watch(c->name, PATIENCE);
-    return wait_watched(remote_training.adamw(&problem, fixture->stream, error), fixture, error);
+    return remote_finish_watched(remote_training.adamw(&problem, fixture->stream, error),
+                                 fixture->stream, error);
 }
 
 static enum status check_adamw(struct adamw_case *c, const struct adamw_spec *spec,
@@ -174,9 +169,9 @@ static enum status repeat(const char *name, struct watched_call *call, tensor_ca
 static enum status call_norm(struct norm_case *c, struct fixture *fixture, struct error *error) {
     const struct layernorm_backward_problem problem = norm_case_problem(c);
     grader_watch(c->name, PATIENCE);
-    return wait_watched(
+    return remote_finish_watched(
         remote_training.layernorm_backward(&problem, fixture->workspace, fixture->stream, error),
-        fixture, error);
+        fixture->stream, error);
 }
 
 static enum status call_norm_again(void *argument, struct error *error) {
@@ -273,9 +268,9 @@ static enum status call_attention(struct attention_gradient_case *c, struct fixt
                                   struct error *error) {
     const struct attention_backward_problem problem = attention_gradient_problem(c);
     grader_watch(c->name, PATIENCE);
-    return wait_watched(
-        remote_training.attention_backward(&problem, c->scratch, fixture->stream, error), fixture,
-        error);
+    return remote_finish_watched(
+        remote_training.attention_backward(&problem, c->scratch, fixture->stream, error),
+        fixture->stream, error);
 }
 
 static enum status call_attention_again(void *argument, struct error *error) {
