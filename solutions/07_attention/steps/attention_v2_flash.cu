@@ -135,12 +135,5 @@ static enum status launch(const struct attention_problem *p, device_stream strea
 enum status attention_v2_flash(const struct attention_problem *p, device_stream stream,
                                struct error *error) {
     TRY(attention_check(p, error));
-    switch (p->dtype) {
-    case NN_F16:
-        return launch<__half>(p, stream, error);
-    case NN_BF16:
-        return launch<__nv_bfloat16>(p, stream, error);
-    default:
-        return launch<float>(p, stream, error);
-    }
+    FOR_ELEMENT_TYPE(p->dtype, return launch<E>(p, stream, error));
 }

@@ -2,6 +2,7 @@
  * @file attend.cu
  * @brief Launches of steps v4 to v7: template instances and grids.
  */
+#include "common/cuda/gpu_limits.cuh"
 #include "solutions/09_kv_cache/steps/attend.cuh"
 #include "solutions/09_kv_cache/steps/ladder.h"
 #include "solutions/09_kv_cache/steps/persistent.cuh"
@@ -11,12 +12,8 @@
 enum { BLOCKS_A_MULTIPROCESSOR = 2, WORKSPACE_ALIGNMENT = 64 };
 
 static unsigned multiprocessors(void) {
-    int device = 0, count = 0;
-    if (cudaGetDevice(&device) != cudaSuccess ||
-        cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device) != cudaSuccess) {
-        return 1; /* the launch reports it */
-    }
-    return (unsigned)count;
+    int count = gpu_attribute(cudaDevAttrMultiProcessorCount);
+    return count > 0 ? (unsigned)count : 1;
 }
 
 /* Splits of the longest context: as many blocks as are resident, if the workspace has room for
@@ -58,7 +55,8 @@ static void launch_group(const struct attend &p, bool dependent, device_stream s
 }
 
 template <typename E, int LANES, int CHUNKS>
-static void launch_lanes(const struct attend &p, size_t group, bool dependent, device_stream stream) {
+static void launch_lanes(const struct attend &p, size_t group, bool dependent,
+                         device_stream stream) {
     if (group == 1) {
         launch_group<E, LANES, CHUNKS, true, 1>(p, dependent, stream);
     } else {
@@ -97,7 +95,7 @@ static enum status launch_product_or_persistent(const struct product &p,
         return launch_product(p, how->dependent, stream, error);
     }
     unsigned count = multiprocessors();
-    FOR_TYPE(p.l.dtype, (launch_persistent<E>(p, count, how->dependent, stream)));
+    FOR_ELEMENT_TYPE(p.l.dtype, (launch_persistent<E>(p, count, how->dependent, stream)));
     return device_launched("persistent", error);
 }
 
@@ -116,6 +114,6 @@ enum status kv_attend(const struct kv_attention *a, void *workspace, const struc
     struct attend plan = plan_of(a, workspace, how->split, group);
     struct product product = {qkv_product(a, plan.qkv), plan.counters, plan.bundles, true};
     TRY(launch_product_or_persistent(product, how, stream, error));
-    FOR_TYPE(a->dtype, (launch_attend<E>(plan, group, vector, how->dependent, stream)));
+    FOR_ELEMENT_TYPE(a->dtype, (launch_attend<E>(plan, group, vector, how->dependent, stream)));
     return device_launched("attend", error);
 }

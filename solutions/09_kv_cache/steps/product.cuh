@@ -246,10 +246,10 @@ static inline enum status launch_product(const struct product &p, bool dependent
         return STATUS_OK; /* a grid without blocks cannot be launched */
     }
     if (linear_aligned(&p.l)) {
-        FOR_TYPE(p.l.dtype, (launch_aligned<E>(p, dependent, stream)));
+        FOR_ELEMENT_TYPE(p.l.dtype, (launch_aligned<E>(p, dependent, stream)));
     } else {
-        FOR_TYPE(p.l.dtype,
-                 (launch<odd_kernel<E>>(dependent, (unsigned)ceil_div(p.l.N, 8), 256, stream, p)));
+        FOR_ELEMENT_TYPE(p.l.dtype, (launch<odd_kernel<E>>(dependent, (unsigned)ceil_div(p.l.N, 8),
+                                                           256, stream, p)));
     }
     return device_launched("product", error);
 }

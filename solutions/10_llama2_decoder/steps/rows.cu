@@ -39,9 +39,10 @@ static __global__ void __launch_bounds__(THREADS)
 
 enum status decoder_rows_embed(const struct decoder *d, size_t count, struct error *error) {
     const struct decoder_model *m = d->model;
-    FOR_ELEMENTS(m->dtype, (launch_dependent<rows_embed<E>>((unsigned)count, THREADS, 0, d->stream,
-                                                          d->rows.x, (const E *)m->embedding,
-                                                          (const int32_t *)d->rows.tokens, m->C)));
+    FOR_ELEMENT_TYPE(m->dtype,
+                     (launch_dependent<rows_embed<E>>((unsigned)count, THREADS, 0, d->stream,
+                                                      d->rows.x, (const E *)m->embedding,
+                                                      (const int32_t *)d->rows.tokens, m->C)));
     return device_launched("rows_embed", error);
 }
 
@@ -62,7 +63,8 @@ enum status decoder_rows_copy(const struct decoder *d, size_t i, size_t position
                               struct error *error) {
     size_t C = d->model->C;
     launch_dependent<rows_copy>((unsigned)ceil_div(C, THREADS), THREADS, 0, d->stream, d->x,
-                              (const float *)d->rows.x + i * C, C, d->position, (int32_t)position);
+                                (const float *)d->rows.x + i * C, C, d->position,
+                                (int32_t)position);
     return device_launched("rows_copy", error);
 }
 
@@ -130,17 +132,17 @@ static void launch_norm(const struct decoder *d, const float *norm, bool sum, si
     const struct decoder_model *m = d->model;
     const struct decoder_rows *r = &d->rows;
     if (sum) {
-        launch_dependent<rows_norm<E, true>>((unsigned)count, THREADS, 0, d->stream, (E *)r->y, r->x,
-                                           (const float *)r->sum, norm, m->C, m->eps);
+        launch_dependent<rows_norm<E, true>>((unsigned)count, THREADS, 0, d->stream, (E *)r->y,
+                                             r->x, (const float *)r->sum, norm, m->C, m->eps);
     } else {
-        launch_dependent<rows_norm<E, false>>((unsigned)count, THREADS, 0, d->stream, (E *)r->y, r->x,
-                                            (const float *)NULL, norm, m->C, m->eps);
+        launch_dependent<rows_norm<E, false>>((unsigned)count, THREADS, 0, d->stream, (E *)r->y,
+                                              r->x, (const float *)NULL, norm, m->C, m->eps);
     }
 }
 
 enum status decoder_rows_norm(const struct decoder *d, const float *norm, bool sum, size_t count,
                               struct error *error) {
-    FOR_ELEMENTS(d->model->dtype, (launch_norm<E>(d, norm, sum, count)));
+    FOR_ELEMENT_TYPE(d->model->dtype, (launch_norm<E>(d, norm, sum, count)));
     return device_launched("rows_norm", error);
 }
 
@@ -195,9 +197,9 @@ enum status decoder_rows_rotate(const struct decoder *d, size_t l, bool queries,
     const struct rotation t = {queries ? m->NH : 0,   m->KVH, m->HS, position, m->layout,
                                log2((double)m->theta)};
     size_t cache = l * m->T * m->KVH * m->HS;
-    FOR_ELEMENTS(m->dtype, (launch_dependent<rows_rotate<E>>((unsigned)count, THREADS, 0, d->stream,
-                                                           (E *)d->rows.qkv, (E *)d->k + cache,
-                                                           (E *)d->v + cache, t)));
+    FOR_ELEMENT_TYPE(m->dtype, (launch_dependent<rows_rotate<E>>(
+                                   (unsigned)count, THREADS, 0, d->stream, (E *)d->rows.qkv,
+                                   (E *)d->k + cache, (E *)d->v + cache, t)));
     return device_launched("rows_rotate", error);
 }
 
@@ -245,6 +247,6 @@ template <typename E> static void launch_gate(const struct decoder *d, size_t co
 }
 
 enum status decoder_rows_gate(const struct decoder *d, size_t count, struct error *error) {
-    FOR_ELEMENTS(d->model->dtype, (launch_gate<E>(d, count)));
+    FOR_ELEMENT_TYPE(d->model->dtype, (launch_gate<E>(d, count)));
     return device_launched("rows_gate", error);
 }
