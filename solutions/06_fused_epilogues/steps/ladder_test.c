@@ -1,9 +1,8 @@
 /* Every step of the ladder, and every plan of the last one, against the double oracle. */
-#include "common/device/device.h"
-#include "common/testing/testing.h"
 #include "labs/06_fused_epilogues/fused_epilogues.h"
 #include "labs/06_fused_epilogues/problem/case.h"
 #include "solutions/06_fused_epilogues/steps/ladder.h"
+#include "solutions/ladder_gpu.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -34,10 +33,9 @@ static void fixture_create(struct fixture *fixture) {
     struct device_properties gpu;
     struct error error = {0};
     *fixture = (struct fixture){0};
-    if (device_open(&error) != STATUS_OK) {
-        TEST_STOP("%s", error.message);
+    if (!ladder_gpu_open(&gpu)) {
+        return;
     }
-    ASSERT_OK(device_properties(&gpu, &error));
     fixture->modelled = gpu.modelled;
     ASSERT_OK(device_alloc(&fixture->workspace, FUSED_WORKSPACE_BYTES, &error));
     ASSERT_OK(device_set(fixture->workspace, 0, FUSED_ZERO_BYTES, NULL, &error));

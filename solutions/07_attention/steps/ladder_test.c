@@ -1,12 +1,11 @@
 /* Every step of the ladder against the double oracle; the grader only sees the last one. */
 #include <stdlib.h>
 
-#include "common/device/device.h"
-#include "common/testing/testing.h"
 #include "labs/07_attention/attention.h"
 #include "labs/07_attention/problem/case.h"
 #include "labs/07_attention/problem/test_cases.h"
 #include "solutions/07_attention/steps/ladder.h"
+#include "solutions/ladder_gpu.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -37,23 +36,10 @@ static void check_spec(const struct attention_spec *spec, bool modelled, enum wh
     attention_case_free(&c);
 }
 
-/* Without a GPU the program's other tests are not run. @return in *open: go on */
-static void open_gpu(struct device_properties *gpu, bool *open) {
-    struct error error = {0};
-    *open = false;
-    if (device_open(&error) != STATUS_OK) {
-        TEST_STOP("%s", error.message);
-    }
-    ASSERT_OK(device_properties(gpu, &error));
-    *open = true;
-}
-
 /* Every specification in the three formats. */
 static void check_list(const struct attention_spec *list, size_t count) {
     struct device_properties gpu;
-    bool open;
-    open_gpu(&gpu, &open);
-    if (!open) {
+    if (!ladder_gpu_open(&gpu)) {
         return;
     }
     for (size_t i = 0; i < count && !test_has_failed(); i++) {
@@ -144,8 +130,7 @@ C_TEST(ladder, tall_tiles) {
         {.B = 1, .T = 128, .S = 20, .NH = 132, .KVH = 1, .HS = 128, .loudness = 1.0f},
     };
     struct device_properties gpu;
-    bool open;
-    open_gpu(&gpu, &open);
+    bool open = ladder_gpu_open(&gpu);
     for (size_t i = 0; i < COUNT(list) * 2 && open; i++) {
         struct attention_spec spec = list[i / 2];
         spec.dtype = i % 2 == 0 ? NN_F32 : NN_BF16;
@@ -171,8 +156,7 @@ C_TEST(ladder, wgmma_on_hopper) {
         {.B = 1, .T = 80, .S = 300, .NH = 1, .KVH = 1, .HS = 64, .loudness = 300.0f},
     };
     struct device_properties gpu;
-    bool open;
-    open_gpu(&gpu, &open);
+    bool open = ladder_gpu_open(&gpu);
     if (open && !attention_hopper_there()) {
         TEST_SKIP("wgmma is for GPUs of compute capability 9.0; on %s v6 is v5", gpu.record_name);
     }
@@ -191,8 +175,7 @@ C_TEST(ladder, large_sizes_on_a_gpu) {
         {.B = 40, .T = 128, .S = 300, .NH = 8, .KVH = 8, .HS = 96, .mask = MASK_BLOCKS},
     };
     struct device_properties gpu;
-    bool open;
-    open_gpu(&gpu, &open);
+    bool open = ladder_gpu_open(&gpu);
     if (open && gpu.modelled) {
         TEST_SKIP("large sizes are for a GPU; this is simt");
     }
@@ -238,10 +221,9 @@ C_TEST(ladder, refuses) {
     size_t count;
     struct device_properties gpu;
     struct error error = {0};
-    bool open;
     const struct attention_step *steps = attention_ladder(&count);
     make_refused(bad);
-    open_gpu(&gpu, &open);
+    bool open = ladder_gpu_open(&gpu);
     for (size_t i = 0; i < count && open; i++) {
         for (int j = 0; j < REFUSED; j++) {
             EXPECT_STATUS(STATUS_INVALID_ARGUMENT, steps[i].run(&bad[j], NULL, &error));

@@ -2,12 +2,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/device/device.h"
-#include "common/testing/testing.h"
 #include "labs/09_kv_cache/problem/graph.h"
 #include "labs/09_kv_cache/problem/linear.h"
 #include "labs/09_kv_cache/problem/text.h"
 #include "solutions/09_kv_cache/steps/ladder.h"
+#include "solutions/ladder_gpu.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -19,17 +18,14 @@ struct bench {
 };
 
 static enum status bench_create(struct bench *b, struct error *error) {
-    TRY(device_properties(&b->gpu, error));
     TRY(device_stream_create(&b->stream, error));
     return device_alloc(&b->workspace, KV_WORKSPACE_BYTES, error);
 }
 
-/* Without a GPU the program's other tests do not run. */
 static bool bench_open(struct bench *b) {
     struct error error = {0};
     *b = (struct bench){0};
-    if (device_open(&error) != STATUS_OK) {
-        test_stop(__FILE__, __LINE__, "%s", error.message);
+    if (!ladder_gpu_open(&b->gpu)) {
         return false;
     }
     enum status status = bench_create(b, &error);

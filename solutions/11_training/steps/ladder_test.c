@@ -7,12 +7,11 @@
 #include <string.h>
 
 #include "common/base/rng.h"
-#include "common/device/device.h"
-#include "common/testing/testing.h"
 #include "labs/11_training/problem/adamw.h"
 #include "labs/11_training/problem/attention.h"
 #include "labs/11_training/problem/norm.h"
 #include "labs/11_training/training.h"
+#include "solutions/ladder_gpu.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -20,17 +19,6 @@ enum { STEPS = 5 };
 
 static const char *const names[STEPS] = {"v1_plain", "v2_rows", "v3_one_pass", "v4_flash",
                                          "v5_tensor"};
-
-/* Without a GPU the program's other tests are not run. @return in *open: go on */
-static void open_gpu(struct device_properties *gpu, bool *open) {
-    struct error error = {0};
-    *open = false;
-    if (device_open(&error) != STATUS_OK) {
-        TEST_STOP("%s", error.message);
-    }
-    ASSERT_OK(device_properties(gpu, &error));
-    *open = true;
-}
 
 static const struct training_functions *functions_of(size_t step) {
     size_t count;
@@ -125,9 +113,7 @@ static void check_norms(const struct norm_spec *list, size_t count) {
     struct device_properties gpu;
     struct error error = {0};
     void *workspace = NULL;
-    bool open;
-    open_gpu(&gpu, &open);
-    if (!open) {
+    if (!ladder_gpu_open(&gpu)) {
         return;
     }
     EXPECT_OK(device_alloc(&workspace, TRAINING_WORKSPACE_BYTES, &error));
@@ -225,8 +211,7 @@ static void check_attention(const struct attention_gradient_spec *spec, bool gua
 
 static void check_attentions(const struct attention_gradient_spec *list, size_t count) {
     struct device_properties gpu;
-    bool open;
-    open_gpu(&gpu, &open);
+    bool open = ladder_gpu_open(&gpu);
     for (size_t i = 0; i < 2 * count && open && !test_has_failed(); i++) {
         struct attention_gradient_spec spec = list[i / 2];
         spec.dtype = i % 2 == 0 ? NN_F32 : NN_BF16;
@@ -303,8 +288,7 @@ C_TEST(ladder, attention_in_tall_tiles) {
         {.NH = 66, .KVH = 66, .HS = 8, .B = 5, .lengths = {127, 2, 128, 128, 127}},
     };
     struct device_properties gpu;
-    bool open;
-    open_gpu(&gpu, &open);
+    bool open = ladder_gpu_open(&gpu);
     for (size_t i = 0; i < COUNT(list) && open; i++) {
         struct attention_gradient_spec spec = list[i];
         struct attention_gradient_case c = {0};
@@ -408,8 +392,7 @@ static enum status check_separate(struct attention_gradient_case *c,
 
 C_TEST(ladder, attention_writes_nothing_between_rows) {
     struct device_properties gpu;
-    bool open;
-    open_gpu(&gpu, &open);
+    bool open = ladder_gpu_open(&gpu);
     for (size_t i = 0; i < 6 * STEPS && open && !test_has_failed(); i++) {
         static const size_t sizes[] = {24, 64, 80};
         struct attention_gradient_spec spec = {.NH = 2,
@@ -482,8 +465,7 @@ C_TEST(ladder, adamw) {
                  {1023, 1022, 3}, {1024, 513, 1}, {1025, 1025, 4},    {1030, 0, 50000},
                  {4099, 2050, 9}, {0, 0, 1},      {70000, 69997, 100}};
     struct device_properties gpu;
-    bool open;
-    open_gpu(&gpu, &open);
+    bool open = ladder_gpu_open(&gpu);
     for (size_t i = 0; i < 2 * COUNT(sizes) && open && !test_has_failed(); i++) {
         struct adamw_spec spec = adamw_spec_usual(sizes[i / 2].count, sizes[i / 2].decayed);
         spec.copy = i % 2 == 0;
