@@ -3,12 +3,11 @@
  * with a message that leads to the mistake. "right" is the control: it must pass. It is a softmax
  * that goes along with the keys, a thread a query, and must miss the speedup.
  */
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "grader/selftest/elements.cuh"
 #include "labs/07_attention/attention.h"
 
 #define MISTAKES(X)                                                                    \
@@ -40,22 +39,6 @@
 #include "grader/selftest/mistakes.h"
 
 enum { THREADS = 32, MOST_HS = (int)ATTENTION_MAX_HS };
-
-static __device__ float load(const void *tensor, size_t index, enum nn_dtype dtype) {
-    return dtype == NN_F32   ? ((const float *)tensor)[index]
-           : dtype == NN_F16 ? __half2float(((const __half *)tensor)[index])
-                             : __bfloat162float(((const __nv_bfloat16 *)tensor)[index]);
-}
-
-static __device__ void store(void *tensor, size_t index, float x, enum nn_dtype dtype) {
-    if (dtype == NN_F32) {
-        ((float *)tensor)[index] = x;
-    } else if (dtype == NN_F16) {
-        ((__half *)tensor)[index] = __float2half_rn(x);
-    } else {
-        ((__nv_bfloat16 *)tensor)[index] = __float2bfloat16_rn(x);
-    }
-}
 
 /* What a thread's query sees. */
 struct view {

@@ -160,7 +160,7 @@ static enum status normalise(const struct decoder *d, const float *norm, struct 
 }
 
 static enum status rotate(const struct decoder *d, float *x, size_t heads, size_t position,
-                        struct error *error) {
+                          struct error *error) {
     const struct decoder_model *m = d->model;
     enum nn_rope_layout layout =
         d->mistake == MISTAKE_always_interleaved ? NN_ROPE_INTERLEAVED : m->layout;

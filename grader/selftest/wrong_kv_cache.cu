@@ -4,11 +4,10 @@
  * but has a thread a row and a thread a channel, and must miss the speedup of products;
  * "recomputes", which is the starter, those of a late token and of decoding.
  */
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "grader/selftest/elements.cuh"
 #include "labs/09_kv_cache/given/renamed_starter.h"
 #include "labs/09_kv_cache/kv_cache.h"
 
@@ -50,22 +49,6 @@ enum { THREADS = 64, PART = 16 /* keys */ };
 
 static unsigned blocks_for(size_t count) {
     return (unsigned)((count + THREADS - 1) / THREADS);
-}
-
-static __device__ float load(const void *tensor, size_t index, enum nn_dtype dtype) {
-    return dtype == NN_F32   ? ((const float *)tensor)[index]
-           : dtype == NN_F16 ? __half2float(((const __half *)tensor)[index])
-                             : __bfloat162float(((const __nv_bfloat16 *)tensor)[index]);
-}
-
-static __device__ void store(void *tensor, size_t index, float x, enum nn_dtype dtype) {
-    if (dtype == NN_F32) {
-        ((float *)tensor)[index] = x;
-    } else if (dtype == NN_F16) {
-        ((__half *)tensor)[index] = __float2half_rn(x);
-    } else {
-        ((__nv_bfloat16 *)tensor)[index] = __float2bfloat16_rn(x);
-    }
 }
 
 /* What in is multiplied with, but for the norm's weight. */

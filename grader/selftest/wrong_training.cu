@@ -3,11 +3,10 @@
  * with a message that leads to the mistake. "right" is the control: it must pass, and must miss
  * every speedup.
  */
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "grader/selftest/elements.cuh"
 #include "labs/11_training/training.h"
 
 #define MISTAKES(X)                                                                          \
@@ -65,19 +64,6 @@ static unsigned blocks_for(size_t count) {
 
 static __device__ size_t thread_index() {
     return (size_t)blockIdx.x * THREADS + threadIdx.x;
-}
-
-static __device__ float load(const void *tensor, size_t index, enum nn_dtype dtype) {
-    return dtype == NN_BF16 ? __bfloat162float(((const __nv_bfloat16 *)tensor)[index])
-                            : ((const float *)tensor)[index];
-}
-
-static __device__ void store(void *tensor, size_t index, float x, enum nn_dtype dtype) {
-    if (dtype == NN_BF16) {
-        ((__nv_bfloat16 *)tensor)[index] = __float2bfloat16_rn(x);
-    } else {
-        ((float *)tensor)[index] = x;
-    }
 }
 
 static __device__ float halved(float x) {
