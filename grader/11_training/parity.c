@@ -317,57 +317,46 @@ static void run_attentions(const struct attention_gradient_spec *list, size_t co
     fixture_close(&fixture);
 }
 
-C_TEST(parity, attention_of_one_text) {
-    static const struct attention_gradient_spec list[] = {
-        {.NH = 1, .KVH = 1, .HS = 8, .B = 1, .lengths = {1}},
-        {.NH = 1, .KVH = 1, .HS = 8, .B = 1, .lengths = {2}},
-        {.NH = 2, .KVH = 2, .HS = 16, .B = 1, .lengths = {16}},
-        {.NH = 1, .KVH = 1, .HS = 64, .B = 1, .lengths = {64}},
-        {.NH = 1, .KVH = 1, .HS = 64, .B = 1, .lengths = {131}},
-        {.NH = 1, .KVH = 1, .HS = 32, .B = 1, .lengths = {200}},
-        {.NH = 1, .KVH = 1, .HS = 128, .B = 1, .lengths = {67}},
-        {.NH = 2, .KVH = 2, .HS = 40, .B = 1, .lengths = {33}}};
-    run_attentions(list, COUNT(list));
-}
+/* A test of these cases. */
+#define ATTENTION_TEST(name, ...)                                           \
+    C_TEST(parity, name) {                                                  \
+        static const struct attention_gradient_spec list[] = {__VA_ARGS__}; \
+        run_attentions(list, COUNT(list));                                  \
+    }
+
+ATTENTION_TEST(attention_of_one_text, {.NH = 1, .KVH = 1, .HS = 8, .B = 1, .lengths = {1}},
+               {.NH = 1, .KVH = 1, .HS = 8, .B = 1, .lengths = {2}},
+               {.NH = 2, .KVH = 2, .HS = 16, .B = 1, .lengths = {16}},
+               {.NH = 1, .KVH = 1, .HS = 64, .B = 1, .lengths = {64}},
+               {.NH = 1, .KVH = 1, .HS = 64, .B = 1, .lengths = {131}},
+               {.NH = 1, .KVH = 1, .HS = 32, .B = 1, .lengths = {200}},
+               {.NH = 1, .KVH = 1, .HS = 128, .B = 1, .lengths = {67}},
+               {.NH = 2, .KVH = 2, .HS = 40, .B = 1, .lengths = {33}})
 
 /* None may see another. */
-C_TEST(parity, attention_of_many_texts) {
-    static const struct attention_gradient_spec list[] = {
-        {.NH = 2, .KVH = 2, .HS = 16, .B = 4, .lengths = {5, 1, 70, 3}},
-        {.NH = 1, .KVH = 1, .HS = 64, .B = 3, .lengths = {63, 65, 64}},
-        {.NH = 3, .KVH = 3, .HS = 32, .B = 6, .lengths = {1, 1, 33, 2, 17, 1}}};
-    run_attentions(list, COUNT(list));
-}
+ATTENTION_TEST(attention_of_many_texts,
+               {.NH = 2, .KVH = 2, .HS = 16, .B = 4, .lengths = {5, 1, 70, 3}},
+               {.NH = 1, .KVH = 1, .HS = 64, .B = 3, .lengths = {63, 65, 64}},
+               {.NH = 3, .KVH = 3, .HS = 32, .B = 6, .lengths = {1, 1, 33, 2, 17, 1}})
 
-C_TEST(parity, attention_causal) {
-    static const struct attention_gradient_spec list[] = {
-        {.NH = 1, .KVH = 1, .HS = 8, .causal = true, .B = 1, .lengths = {3}},
-        {.NH = 2, .KVH = 2, .HS = 64, .causal = true, .B = 2, .lengths = {65, 40}},
-        {.NH = 1, .KVH = 1, .HS = 32, .causal = true, .B = 1, .lengths = {150}}};
-    run_attentions(list, COUNT(list));
-}
+ATTENTION_TEST(attention_causal,
+               {.NH = 1, .KVH = 1, .HS = 8, .causal = true, .B = 1, .lengths = {3}},
+               {.NH = 2, .KVH = 2, .HS = 64, .causal = true, .B = 2, .lengths = {65, 40}},
+               {.NH = 1, .KVH = 1, .HS = 32, .causal = true, .B = 1, .lengths = {150}})
 
 /* A key head gets the sum of what its query heads give it. */
-C_TEST(parity, attention_of_grouped_heads) {
-    static const struct attention_gradient_spec list[] = {
-        {.NH = 4, .KVH = 2, .HS = 16, .B = 2, .lengths = {20, 9}},
-        {.NH = 6, .KVH = 1, .HS = 32, .causal = true, .B = 1, .lengths = {66}}};
-    run_attentions(list, COUNT(list));
-}
+ATTENTION_TEST(attention_of_grouped_heads,
+               {.NH = 4, .KVH = 2, .HS = 16, .B = 2, .lengths = {20, 9}},
+               {.NH = 6, .KVH = 1, .HS = 32, .causal = true, .B = 1, .lengths = {66}})
 
 /* What lies between rows belongs to others. */
-C_TEST(parity, attention_in_one_matrix) {
-    static const struct attention_gradient_spec list[] = {
-        {.NH = 2, .KVH = 2, .HS = 32, .joined = true, .B = 2, .lengths = {40, 30}},
-        {.NH = 4, .KVH = 2, .HS = 16, .joined = true, .causal = true, .B = 1, .lengths = {70}}};
-    run_attentions(list, COUNT(list));
-}
+ATTENTION_TEST(
+    attention_in_one_matrix,
+    {.NH = 2, .KVH = 2, .HS = 32, .joined = true, .B = 2, .lengths = {40, 30}},
+    {.NH = 4, .KVH = 2, .HS = 16, .joined = true, .causal = true, .B = 1, .lengths = {70}})
 
-C_TEST(parity, attention_of_large_scores) {
-    static const struct attention_gradient_spec list[] = {
-        {.NH = 1, .KVH = 1, .HS = 64, .B = 1, .lengths = {90}, .loudness = 12.0}};
-    run_attentions(list, COUNT(list));
-}
+ATTENTION_TEST(attention_of_large_scores,
+               {.NH = 1, .KVH = 1, .HS = 64, .B = 1, .lengths = {90}, .loudness = 12.0})
 
 C_TEST(parity, attention_of_random_sizes) {
     struct fixture fixture;

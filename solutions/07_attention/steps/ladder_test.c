@@ -78,21 +78,15 @@ C_TEST(ladder, sizes) {
     check_list(list, COUNT(list));
 }
 
-C_TEST(ladder, empty_sizes) {
-    check_topic(TOPIC_EMPTY);
-}
+#define TOPIC_TEST(name, topic) \
+    C_TEST(ladder, name) {      \
+        check_topic(topic);     \
+    }
 
-C_TEST(ladder, causal) {
-    check_topic(TOPIC_CAUSAL);
-}
-
-C_TEST(ladder, grouped_heads) {
-    check_topic(TOPIC_GROUPED_HEADS);
-}
-
-C_TEST(ladder, masks) {
-    check_topic(TOPIC_MASKS);
-}
+TOPIC_TEST(empty_sizes, TOPIC_EMPTY)
+TOPIC_TEST(causal, TOPIC_CAUSAL)
+TOPIC_TEST(grouped_heads, TOPIC_GROUPED_HEADS)
+TOPIC_TEST(masks, TOPIC_MASKS)
 
 C_TEST(ladder, packed) {
     int32_t many[71];
@@ -104,9 +98,7 @@ C_TEST(ladder, packed) {
     check_list(&texts, 1);
 }
 
-C_TEST(ladder, layouts) {
-    check_topic(TOPIC_LAYOUTS);
-}
+TOPIC_TEST(layouts, TOPIC_LAYOUTS)
 
 C_TEST(ladder, large_scores) {
     const struct attention_spec louder = {
