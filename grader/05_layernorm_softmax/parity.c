@@ -154,17 +154,15 @@ static void run_lists(enum rows_op op, struct variant variant) {
     fixture_close(&fixture);
 }
 
-C_TEST(parity, layernorm) {
-    run_lists(ROWS_LAYERNORM, (struct variant){.in_place = false});
-}
+/* A test of one operator on the lists of shapes. */
+#define LISTS_TEST(name, op, ...)                     \
+    C_TEST(parity, name) {                            \
+        run_lists(op, (struct variant){__VA_ARGS__}); \
+    }
 
-C_TEST(parity, rmsnorm) {
-    run_lists(ROWS_RMSNORM, (struct variant){.in_place = false});
-}
-
-C_TEST(parity, softmax) {
-    run_lists(ROWS_SOFTMAX, (struct variant){.in_place = false});
-}
+LISTS_TEST(layernorm, ROWS_LAYERNORM, .in_place = false)
+LISTS_TEST(rmsnorm, ROWS_RMSNORM, .in_place = false)
+LISTS_TEST(softmax, ROWS_SOFTMAX, .in_place = false)
 
 /* The first mask excludes all keys of its rows, the second none. */
 C_TEST(parity, softmax_with_mask) {
@@ -172,14 +170,10 @@ C_TEST(parity, softmax_with_mask) {
     run_lists(ROWS_SOFTMAX, (struct variant){.flavour = {.masked = true, .rows_a_mask = 2}});
 }
 
-C_TEST(parity, softmax_of_minus_infinity) {
-    run_lists(ROWS_SOFTMAX, (struct variant){.flavour = {.infinities = true}});
-}
+LISTS_TEST(softmax_of_minus_infinity, ROWS_SOFTMAX, .flavour = {.infinities = true})
 
 /* The mean is 3000 standard deviations: E[x^2] - mean^2 has nothing left of the variance. */
-C_TEST(parity, layernorm_of_a_large_mean) {
-    run_lists(ROWS_LAYERNORM, (struct variant){.flavour = {.mean = 3000.0f}});
-}
+LISTS_TEST(layernorm_of_a_large_mean, ROWS_LAYERNORM, .flavour = {.mean = 3000.0f})
 
 /* e^1000 is not a float. */
 C_TEST(parity, softmax_of_large_numbers) {

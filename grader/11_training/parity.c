@@ -225,17 +225,15 @@ static void run_norms(struct norm_spec spec) {
     fixture_close(&fixture);
 }
 
-C_TEST(parity, layernorm) {
-    run_norms((struct norm_spec){.mean = 0.3});
-}
+/* A test of all shapes in one variant. */
+#define LAYERNORM_TEST(name, ...)                   \
+    C_TEST(parity, name) {                          \
+        run_norms((struct norm_spec){__VA_ARGS__}); \
+    }
 
-C_TEST(parity, layernorm_in_place) {
-    run_norms((struct norm_spec){.mean = 0.3, .in_place = true});
-}
-
-C_TEST(parity, layernorm_of_a_large_mean) {
-    run_norms((struct norm_spec){.mean = 20.0});
-}
+LAYERNORM_TEST(layernorm, .mean = 0.3)
+LAYERNORM_TEST(layernorm_in_place, .mean = 0.3, .in_place = true)
+LAYERNORM_TEST(layernorm_of_a_large_mean, .mean = 20.0)
 
 /* More rows than blocks, a row longer than a block, none. */
 C_TEST(parity, layernorm_of_many_rows_and_long_ones) {

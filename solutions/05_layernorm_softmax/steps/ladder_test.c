@@ -122,21 +122,16 @@ static void check_ladder(enum rows_op op, struct rows_variant v) {
     }
 }
 
-C_TEST(ladder, layernorm) {
-    check_ladder(ROWS_LAYERNORM, (struct rows_variant){0});
-}
+/* A test of every step for one operator. */
+#define LADDER_TEST(name, op, ...)                            \
+    C_TEST(ladder, name) {                                    \
+        check_ladder(op, (struct rows_variant){__VA_ARGS__}); \
+    }
 
-C_TEST(ladder, rmsnorm) {
-    check_ladder(ROWS_RMSNORM, (struct rows_variant){0});
-}
-
-C_TEST(ladder, softmax) {
-    check_ladder(ROWS_SOFTMAX, (struct rows_variant){0});
-}
-
-C_TEST(ladder, softmax_with_mask) {
-    check_ladder(ROWS_SOFTMAX, (struct rows_variant){.flavour = {.masked = true}});
-}
+LADDER_TEST(layernorm, ROWS_LAYERNORM, 0)
+LADDER_TEST(rmsnorm, ROWS_RMSNORM, 0)
+LADDER_TEST(softmax, ROWS_SOFTMAX, 0)
+LADDER_TEST(softmax_with_mask, ROWS_SOFTMAX, .flavour = {.masked = true})
 
 C_TEST(ladder, softmax_with_a_mask_for_three_rows_and_minus_infinity) {
     const struct rows_flavour flavour = {.masked = true, .rows_a_mask = 3, .infinities = true};
@@ -144,14 +139,10 @@ C_TEST(ladder, softmax_with_a_mask_for_three_rows_and_minus_infinity) {
 }
 
 /* E[x^2] - mean^2 would be off by tenths here. */
-C_TEST(ladder, layernorm_of_a_large_mean) {
-    check_ladder(ROWS_LAYERNORM, (struct rows_variant){.flavour = {.mean = 3000.0f}});
-}
+LADDER_TEST(layernorm_of_a_large_mean, ROWS_LAYERNORM, .flavour = {.mean = 3000.0f})
 
 /* e^1000 overflows. */
-C_TEST(ladder, softmax_of_large_numbers) {
-    check_ladder(ROWS_SOFTMAX, (struct rows_variant){.flavour = {.mean = 1000.0f}});
-}
+LADDER_TEST(softmax_of_large_numbers, ROWS_SOFTMAX, .flavour = {.mean = 1000.0f})
 
 C_TEST(ladder, in_place) {
     for (int op = 0; op < ROWS_OPS; op++) {
