@@ -14,11 +14,11 @@
 #include "grader/isolation/remote.h"
 #include "grader/isolation/test_calls.h"
 
-static char baseline[] = "hostile_test_worker";
-const struct remote_program remote_program = {{"hostile_test_worker", baseline}, false};
+static char baseline[] = "remote_test_worker";
+const struct remote_program remote_program = {{"remote_test_worker", baseline}, false};
 
 static enum status call(const char *name, int number, struct error *error) {
-    struct hostile_call c = {.number = number};
+    struct test_call c = {.number = number};
     return remote_call(name, &c, sizeof c, error);
 }
 
@@ -88,7 +88,7 @@ C_TEST(hostile, any_status_is_a_failure) {
 
 /* A count in them would be the grader's own next time. */
 C_TEST(hostile, arguments_of_timed_calls_do_not_come_back) {
-    struct hostile_call c = {.number = 7};
+    struct test_call c = {.number = 7};
     struct error error = {0};
     double ms = 0.0;
     remote_close();
@@ -102,7 +102,7 @@ C_TEST(hostile, arguments_of_timed_calls_do_not_come_back) {
 
 /* What goes on in the background would slow down the baseline. */
 C_TEST(hostile, the_other_side_stands_still) {
-    struct hostile_call c = {0};
+    struct test_call c = {0};
     void *memory;
     remote_close();
     ASSERT_OK(remote_alloc(&memory, sizeof *c.counter, NULL));
@@ -209,11 +209,11 @@ C_TEST(hostile, a_worker_that_is_not_there) {
     remote_close();
     int before = open_descriptors();
     char right = baseline[0];
-    baseline[0] = 'H';
+    baseline[0] = 'R';
     remote_use(REMOTE_BASELINE);
     EXPECT_TRUE(call("nothing", 0, &first) != STATUS_OK);
     EXPECT_TRUE(call("nothing", 0, &second) != STATUS_OK);
-    EXPECT_TRUE(strstr(first.message, "Hostile_test_worker") != NULL);
+    EXPECT_TRUE(strstr(first.message, "Remote_test_worker") != NULL);
     EXPECT_STR_EQ(first.message, second.message);
     remote_close();
     baseline[0] = right;

@@ -8,9 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** remote_test, most functions. */
-struct number_call {
+/** remote_test and hostile_test: each function uses one of them, or none. */
+struct test_call {
     int number;
+    volatile unsigned *counter; /**< arena */
 };
 
 /** remote_test, "double": of an array in the arena. */
@@ -18,12 +19,6 @@ struct array_call {
     const float *in; /**< arena, (count) */
     float *out;      /**< arena, (count) */
     size_t count;
-};
-
-/** hostile_test: each function uses one of them. */
-struct hostile_call {
-    int number;
-    volatile unsigned *counter; /**< arena */
 };
 
 /** device_test, any function: what the worker says of the call. */
