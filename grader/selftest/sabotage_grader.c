@@ -151,6 +151,15 @@ static void multiply(const struct sgemm_problem *p, const struct on_host *h) {
     }
 }
 
+static enum status copy_and_multiply(const struct sabotage_call *call, const struct on_host *h,
+                                     struct error *error) {
+    const struct sgemm_problem *p = call->problem;
+    TRY(device_read(h->A, p->A, p->M * p->K * sizeof(float), call->stream, error));
+    TRY(device_read(h->B, p->B, p->K * p->N * sizeof(float), call->stream, error));
+    multiply(p, h);
+    return device_write(p->C, h->C, p->M * p->N * sizeof(float), call->stream, error);
+}
+
 /* Row 26: the CPU computes, whose time no model of a GPU knows. */
 static enum status on_the_host(const struct sabotage_call *call, struct error *error) {
     const struct sgemm_problem *p = call->problem;
@@ -160,14 +169,7 @@ static enum status on_the_host(const struct sabotage_call *call, struct error *e
         return error_set(error, STATUS_OUT_OF_MEMORY, "no memory");
     }
     struct on_host h = {memory, memory + a, memory + a + b};
-    enum status status = device_read(h.A, p->A, a * sizeof(float), call->stream, error);
-    if (status == STATUS_OK) {
-        status = device_read(h.B, p->B, b * sizeof(float), call->stream, error);
-    }
-    if (status == STATUS_OK) {
-        multiply(p, &h);
-        status = device_write(p->C, h.C, c * sizeof(float), call->stream, error);
-    }
+    enum status status = copy_and_multiply(call, &h, error);
     free(memory);
     return status;
 }
