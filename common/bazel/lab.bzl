@@ -1,7 +1,9 @@
 """The targets of a lab, which are the same in the learner's package and in the solution."""
 
+load("@local_config_cuda//:config.bzl", "REQUIRES_NVCC")
 load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library")
 load("@rules_cuda//cuda:defs.bzl", "cuda_library")
+load("//common/bazel:sanitized_test.bzl", "c_test")
 load("//common/programs/decoder:generate_test.bzl", "generate_test")
 
 _LIBRARY = {"c": cc_library, "cu": cuda_library}
@@ -204,4 +206,21 @@ def lab(
         testonly = True,
         srcs = [":bench"] + ([":generate"] if generate else []) + programs + tests,
         visibility = ["//grader:__pkg__"],
+    )
+
+def ladder_test(name, steps, deps = []):
+    """Runs steps/ladder_test.c of a solution on a GPU, or on simt.
+
+    Args:
+      name: of the test.
+      steps: the library with the steps.
+      deps: dependencies besides the steps, the lab's contract and problem, and how to open a GPU.
+    """
+    lab = "//labs/" + native.package_name().split("/")[1]
+    c_test(
+        name = name,
+        size = "medium",
+        srcs = native.glob(["steps/ladder.h"]) + ["steps/ladder_test.c"],
+        target_compatible_with = REQUIRES_NVCC,
+        deps = [steps, lab + ":contract", lab + ":problem", "//common/base", "//solutions:ladder_gpu"] + deps,
     )
