@@ -56,7 +56,7 @@ C_TEST(remote, names_and_sizes_are_checked) {
     unsigned char many[MESSAGE_BYTES + 1] = {0};
     struct error error = {0};
     remote_close();
-    expect_line("missing", 0, STATUS_MISMATCH, "the worker has no missing that takes 4 bytes");
+    expect_line("missing", 0, STATUS_MISMATCH, "the worker has no missing that takes 16 bytes");
     EXPECT_STATUS(STATUS_MISMATCH, remote_call("add", many, 8, &error));
     EXPECT_STR_EQ("the worker has no add that takes 8 bytes", error.message);
     EXPECT_STATUS(STATUS_MISMATCH, remote_call("add", many, MESSAGE_BYTES, &error));
