@@ -18,7 +18,7 @@ const struct remote_program remote_program = {{"remote_test_worker", "remote_tes
 
 /* Calls a function with a number. */
 static enum status call(const char *name, int *number, struct error *error) {
-    struct test_call c = {*number};
+    struct test_call c = {.number = *number};
     enum status status = remote_call(name, &c, sizeof c, error);
     *number = c.number;
     return status;
@@ -270,7 +270,7 @@ C_TEST(remote, the_arena_keeps_its_size) {
 
 /* The worker's clock stands still; what was seen from here counts. */
 C_TEST(remote, time_is_what_the_grader_saw) {
-    struct test_call c = {100};
+    struct test_call c = {.number = 100};
     double ms = 0.0, short_ms = 0.0;
     remote_close();
     ASSERT_OK(remote_call_timed("take_time", &c, sizeof c, NULL, &ms, NULL));
@@ -285,7 +285,7 @@ C_TEST(remote, time_is_what_the_grader_saw) {
 }
 
 C_TEST(remote, what_fails_has_no_time) {
-    struct test_call c = {1};
+    struct test_call c = {.number = 1};
     double ms = 0.0;
     remote_close();
     EXPECT_STATUS(STATUS_OVERFLOW, remote_call_timed("refuse", &c, sizeof c, NULL, &ms, NULL));
