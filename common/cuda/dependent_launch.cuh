@@ -58,7 +58,7 @@ static inline bool dependent_code_waits(const void *kernel) {
 /* KERNEL<<<blocks, threads, shared_bytes, stream>>>(arguments...), early where possible. */
 template <auto KERNEL, typename... ARGUMENTS>
 static inline void launch_dependent(dim3 blocks, dim3 threads, size_t shared_bytes,
-                                  device_stream stream, ARGUMENTS... arguments) {
+                                    device_stream stream, ARGUMENTS... arguments) {
     static const bool waits = dependent_code_waits((const void *)KERNEL);
     cudaLaunchAttribute early = {};
     early.id = cudaLaunchAttributeProgrammaticStreamSerialization;

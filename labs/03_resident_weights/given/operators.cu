@@ -146,7 +146,7 @@ enum status launch_rope(float *x, size_t T, size_t heads, size_t HS, size_t stri
         return STATUS_OK;
     }
     launch_dependent<rope>(blocks_for(count), THREADS, 0, stream, x, T, heads, HS, stride, position,
-                         log2((double)theta), layout);
+                           log2((double)theta), layout);
     return device_launched("rope", error);
 }
 
@@ -171,6 +171,6 @@ enum status launch_embedding(float *out, const float *table, const struct embedd
         return STATUS_OK;
     }
     launch_dependent<embedding>(blocks_for(T * C), THREADS, 0, stream, out, table, *ids, T, C,
-                              accumulate);
+                                accumulate);
     return device_launched("embedding", error);
 }

@@ -171,10 +171,10 @@ enum status launch_attention(float *out, const struct nn_attention *a, device_st
     unsigned heads_per_kv = (unsigned)(a->NH / a->KVH);
     if (a->mask != NULL) {
         launch_dependent<attention<true>>(blocks, BLOCK_THREADS, shared_bytes, stream, out, *a,
-                                        heads_per_kv);
+                                          heads_per_kv);
     } else {
         launch_dependent<attention<false>>(blocks, BLOCK_THREADS, shared_bytes, stream, out, *a,
-                                         heads_per_kv);
+                                           heads_per_kv);
     }
     return device_launched("attention", error);
 }

@@ -39,7 +39,7 @@ enum status launch_layernorm(float *out, const float *in, const float *weight, c
         return STATUS_OK;
     }
     launch_dependent<layernorm>((unsigned)rows, BLOCK_THREADS, 0, stream, out, in, weight, bias, C,
-                              eps);
+                                eps);
     return device_launched("layernorm", error);
 }
 

@@ -412,6 +412,6 @@ enum status sample_token(struct sampling *sampling, const float *logits, size_t 
     launch_dependent<sample_best>(count, BEST_THREADS, 0, stream, block_bests, logits, V);
     TRY(device_launched("sample_best", error));
     launch_dependent<sample_draw>(1, THREADS, 0, stream, sampling, logits, V, token,
-                                (const u64 *)block_bests, count, keys, weight_scale(V));
+                                  (const u64 *)block_bests, count, keys, weight_scale(V));
     return device_launched("sample_draw", error);
 }

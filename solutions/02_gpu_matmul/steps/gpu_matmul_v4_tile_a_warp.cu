@@ -22,8 +22,8 @@
  */
 #include "common/cuda/dependent_launch.cuh"
 #include "common/cuda/warp.cuh"
-#include "solutions/02_gpu_matmul/steps/ladder.h"
 #include "solutions/02_gpu_matmul/steps/grid.cuh"
+#include "solutions/02_gpu_matmul/steps/ladder.h"
 
 enum { WARPS = 4, MANY_COLUMNS = 16384 };
 
@@ -126,10 +126,10 @@ static void launch(float *out, const float *in, const float *weight, size_t M, s
     const unsigned threads = WARPS * WARP;
     if (rows_aligned(in, K) && rows_aligned(weight, K)) {
         launch_dependent<tile_a_warp<ROWS, COLUMNS, float4>>(blocks, threads, 0, stream, out, in,
-                                                           weight, M, N, K);
+                                                             weight, M, N, K);
     } else {
         launch_dependent<tile_a_warp<ROWS, COLUMNS, float>>(blocks, threads, 0, stream, out, in,
-                                                          weight, M, N, K);
+                                                            weight, M, N, K);
     }
 }
 

@@ -153,7 +153,7 @@ template <bool VECTOR, class EPILOGUE>
 static void launch_few_rows(const typename EPILOGUE::problem &p, device_stream stream) {
     size_t blocks = (p.M + FEW_ROWS - 1) / FEW_ROWS * ((p.N + FEW_COLUMNS_T - 1) / FEW_COLUMNS_T);
     launch_dependent<few_rows_transposed<VECTOR, EPILOGUE>>((unsigned)blocks, FEW_THREADS_T, 0,
-                                                          stream, p);
+                                                            stream, p);
 }
 
 /* The plan's shapes by their numbers in lab 04. */

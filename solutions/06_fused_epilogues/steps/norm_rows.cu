@@ -151,7 +151,7 @@ template <int LANES, int FOURS>
 static void launch_in_registers(const struct norm_rows *p, device_stream stream) {
     const size_t ROWS = THREADS / LANES;
     launch_dependent<norm_in_registers<LANES, FOURS>>((unsigned)((p->M + ROWS - 1) / ROWS), THREADS,
-                                                    0, stream, *p);
+                                                      0, stream, *p);
 }
 
 /* Whether every pointer and every row begins 16-byte aligned. */
