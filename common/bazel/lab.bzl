@@ -1,7 +1,9 @@
 """The targets of a lab, which are the same in the learner's package and in the solution."""
 
+load("@local_config_cuda//:config.bzl", "REQUIRES_NVCC")
 load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library")
 load("@rules_cuda//cuda:defs.bzl", "cuda_library")
+load("//common/bazel:sanitized_test.bzl", "c_test")
 load("//common/programs/decoder:generate_test.bzl", "generate_test")
 
 _LIBRARY = {"c": cc_library, "cu": cuda_library}
@@ -64,6 +66,7 @@ def lab(
         own_bench_deps = [],
         generate = False,
         programs = [],
+        starter_functions = [],
         tests = []):
     """Declares the targets of labs/NAME or solutions/NAME, depending on the calling package.
 
@@ -75,6 +78,7 @@ def lab(
     `:programs`  all programs, for the bundle
     `:contract`  the headers; only in labs/, as the parts of the bench
     `:starter`   the learner's file as the course hands it out; only in labs/: the grader's baseline
+    `:renamed_starter`  the same with other names, to run beside a solution; if `starter_functions`
 
     Args:
       name: NN_topic, the name of the package's folder.
@@ -91,6 +95,8 @@ def lab(
       own_bench_deps: dependencies of the bench in the package itself.
       generate: whether the lab has a program that generates text.
       programs: more programs of the package, for the bundle.
+      starter_functions: functions that the starter defines; the renamed one's have starter_ before
+        their names. Only given in labs/. given/renamed_starter.h, if there is one, declares them.
       tests: tests of the package that the bundle includes, to run on a GPU host.
     """
     subject = native.package_name().split("/")[0]
@@ -145,6 +151,19 @@ def lab(
             visibility = ["//grader:__subpackages__"],
             deps = [contract] + _DEPS[language] + step_deps,
         )
+        if starter_functions:
+            lab_library(
+                name = "renamed_starter",
+                language = language,
+                srcs = [starter],
+                hdrs = native.glob(["given/renamed_starter.h"]),
+                local_defines = [function + "=starter_" + function for function in starter_functions],
+                visibility = [
+                    "//grader/selftest:__pkg__",
+                    "//solutions/%s:__pkg__" % name,
+                ],
+                deps = [contract] + _DEPS[language] + step_deps,
+            )
     lab_library(
         name = topic,
         language = language,
@@ -187,4 +206,21 @@ def lab(
         testonly = True,
         srcs = [":bench"] + ([":generate"] if generate else []) + programs + tests,
         visibility = ["//grader:__pkg__"],
+    )
+
+def ladder_test(name, steps, deps = []):
+    """Runs steps/ladder_test.c of a solution on a GPU, or on simt.
+
+    Args:
+      name: of the test.
+      steps: the library with the steps.
+      deps: dependencies besides the steps, the lab's contract and problem, and how to open a GPU.
+    """
+    lab = "//labs/" + native.package_name().split("/")[1]
+    c_test(
+        name = name,
+        size = "medium",
+        srcs = native.glob(["steps/ladder.h"]) + ["steps/ladder_test.c"],
+        target_compatible_with = REQUIRES_NVCC,
+        deps = [steps, lab + ":contract", lab + ":problem", "//common/base", "//solutions:ladder_gpu"] + deps,
     )

@@ -12,6 +12,21 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+/* Host code: `call` for the type of stored elements, an enum nn_dtype; it names the type E. */
+#define FOR_ELEMENT_TYPE(dtype, call)   \
+    do {                                \
+        if ((dtype) == NN_F32) {        \
+            typedef float E;            \
+            call;                       \
+        } else if ((dtype) == NN_F16) { \
+            typedef __half E;           \
+            call;                       \
+        } else {                        \
+            typedef __nv_bfloat16 E;    \
+            call;                       \
+        }                               \
+    } while (0)
+
 /* ---- Single elements ---- */
 
 static __device__ __forceinline__ float to_float(float x) {

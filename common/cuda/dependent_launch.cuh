@@ -1,7 +1,7 @@
 /**
  * @file dependent_launch.cuh
- * @brief Programmatic dependent launch (griddepcontrol): chained kernels, each of which is set up
- *        while the one before it still runs.
+ * @brief Programmatic dependent launch (griddepcontrol): a kernel is set up while the one
+ *        before it still runs.
  *
  * Between two kernels of a stream the GPU is idle for a microsecond or so: the
  * first drains, then the next is set up. Where kernels take two or three
@@ -9,8 +9,8 @@
  * the time. From compute capability 9.0 on, a kernel may be set up early and
  * wait, in the kernel, for the one before (programmatic dependent launch).
  *
- * Host and device code belong together: a kernel launched by launch_chained() must call
- * chained_begin() first thing, in every thread, before it touches memory.
+ * Host and device code belong together: a kernel launched by launch_dependent() must call
+ * dependent_launch_begin() first thing, in every thread, before it touches memory.
  * Kernels launched otherwise may come before and after it in the stream. Code for
  * older GPUs launches as usual, and the device functions do nothing.
  */
@@ -41,13 +41,13 @@ static __device__ __forceinline__ void wait_on_dependent_grids() {
 
 /* Both, at the start of a kernel. The wait comes in every kernel, also in one that reads nothing:
    the kernel after it relies on it. */
-static __device__ __forceinline__ void chained_begin() {
+static __device__ __forceinline__ void dependent_launch_begin() {
     launch_dependent_grids();
     wait_on_dependent_grids();
 }
 
 /* Whether the kernel's code waits: machine code made from PTX older than 9.0 does not. */
-static inline bool chained_code_waits(const void *kernel) {
+static inline bool dependent_code_waits(const void *kernel) {
     struct cudaFuncAttributes attributes;
     if (cudaFuncGetAttributes(&attributes, kernel) != cudaSuccess) {
         return false; /* the launch reports it */
@@ -57,9 +57,9 @@ static inline bool chained_code_waits(const void *kernel) {
 
 /* KERNEL<<<blocks, threads, shared_bytes, stream>>>(arguments...), early where possible. */
 template <auto KERNEL, typename... ARGUMENTS>
-static inline void launch_chained(dim3 blocks, dim3 threads, size_t shared_bytes,
-                                  device_stream stream, ARGUMENTS... arguments) {
-    static const bool waits = chained_code_waits((const void *)KERNEL);
+static inline void launch_dependent(dim3 blocks, dim3 threads, size_t shared_bytes,
+                                    device_stream stream, ARGUMENTS... arguments) {
+    static const bool waits = dependent_code_waits((const void *)KERNEL);
     cudaLaunchAttribute early = {};
     early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     early.val.programmaticStreamSerializationAllowed = 1;

@@ -5,15 +5,11 @@
  * Every result is checked against sums in double before it is timed. Each row is
  * appended to results/bench.jsonl.
  */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "common/base/file.h"
-#include "common/base/flags.h"
-#include "common/base/terminal.h"
+#include "common/bench/bench_program.h"
 #include "common/bench/device/device_bench.h"
 #include "common/bench/device/device_peaks.h"
 #include "common/device/cublas.h"
@@ -33,9 +29,10 @@ struct bench_shape {
 };
 
 struct bench_setup {
+    const char *shape_text, *form_text, *dtype_text; /* as the flags have them; shape: or NULL */
     bool quick, kernels, backward;
-    int splits; /* split-K of Hopper's kernels for a backward pass; 0: as chosen */
-    const struct bench_shape *shape; /* NULL: the default list */
+    int splits;               /* split-K of Hopper's kernels for a backward pass; 0: as chosen */
+    struct bench_shape shape; /* with --shape, instead of the default list */
     enum nn_dtype dtype;
     struct device_properties gpu;
     struct gemm16_gpu plan;
@@ -91,21 +88,10 @@ static double bytes(const struct bench_shape *s) {
                   outs * (double)s->M * (double)s->N);
 }
 
-/* Reads one size and moves on; false unless it is a number from 1 on with no sign before it. */
-static bool parse_size(const char **text, size_t *size) {
-    char *end;
-    errno = 0;
-    unsigned long long value = strtoull(*text, &end, 10);
-    bool good = (*text)[0] >= '0' && (*text)[0] <= '9' && value >= 1 && errno == 0;
-    *size = (size_t)value;
-    *text = end;
-    return good && value <= GEMM16_MAX_SIZE;
-}
-
 static enum status parse_shape(const char *text, struct bench_shape *s, struct error *error) {
-    const char *rest = text;
-    bool good = parse_size(&rest, &s->M) && *rest++ == ',' && parse_size(&rest, &s->N) &&
-                *rest++ == ',' && parse_size(&rest, &s->K) && *rest == '\0';
+    size_t *const sizes[] = {&s->M, &s->N, &s->K};
+    bool good = bench_parse_sizes(text, sizes, COUNT(sizes)) && s->M <= GEMM16_MAX_SIZE &&
+                s->N <= GEMM16_MAX_SIZE && s->K <= GEMM16_MAX_SIZE;
     return good ? STATUS_OK
                 : error_set(error, STATUS_INVALID_ARGUMENT,
                             "--shape wants three sizes M,N,K from 1 to %zu, not '%s'",
@@ -168,27 +154,20 @@ static double tensor_flops_a_cycle(const struct device_properties *gpu) {
 
 static enum status open_gpu(struct bench_setup *setup, struct error *error) {
     struct error absent = {0};
-    enum status status = device_open(error);
-    if (status == STATUS_OK) {
-        status = device_properties(&setup->gpu, error);
+    const struct device_properties *gpu = &setup->gpu;
+    TRY(device_open(error));
+    TRY(device_properties(&setup->gpu, error));
+    if (setup->shape_text != NULL) {
+        TRY(check_shape(setup, &setup->shape, error));
     }
-    if (status == STATUS_OK && setup->shape != NULL) {
-        status = check_shape(setup, setup->shape, error);
+    TRY(device_peaks(&setup->roofs, error));
+    setup->roofs.flops_per_s =
+        tensor_flops_a_cycle(gpu) * gpu->multiprocessors * 1e3 * gpu->clock_khz;
+    setup->plan = (struct gemm16_gpu){gpu->major, gpu->multiprocessors, gpu->shared_bytes};
+    if (cublas_open(&setup->cublas, &absent) == STATUS_OK) {
+        cublas_name(setup->cublas, setup->peer, sizeof setup->peer);
     }
-    if (status == STATUS_OK) {
-        status = device_peaks(&setup->roofs, error);
-    }
-    if (status == STATUS_OK) {
-        const struct device_properties *gpu = &setup->gpu;
-        setup->roofs.flops_per_s =
-            tensor_flops_a_cycle(gpu) * gpu->multiprocessors * 1e3 * gpu->clock_khz;
-        setup->plan =
-            (struct gemm16_gpu){gpu->major, gpu->multiprocessors, setup->gpu.shared_bytes};
-        if (cublas_open(&setup->cublas, &absent) == STATUS_OK) {
-            cublas_name(setup->cublas, setup->peer, sizeof setup->peer);
-        }
-    }
-    return status;
+    return STATUS_OK;
 }
 
 /* Arguments of a timed call. */
@@ -237,18 +216,13 @@ static enum status measure(struct call *c, struct bench_timing *timing, struct e
     if (c->setup->quick) {
         options.min_seconds = 0.02;
     }
-    enum status status = gemm16_data_reset(c->data, error);
-    if (status == STATUS_OK) {
-        status = run_ours(c, NULL, error);
-    }
-    if (status == STATUS_OK) {
-        status = gemm16_data_check(c->data, wrong, sizeof wrong, error);
-    }
-    if (status == STATUS_OK && wrong[0] != '\0') {
+    TRY(gemm16_data_reset(c->data, error));
+    TRY(run_ours(c, NULL, error));
+    TRY(gemm16_data_check(c->data, wrong, sizeof wrong, error));
+    if (wrong[0] != '\0') {
         return error_set(error, STATUS_MISMATCH, "a wrong result: %s", wrong);
     }
-    return status == STATUS_OK ? device_bench_run(&options, run_ours, c, NULL, timing, error)
-                               : status;
+    return device_bench_run(&options, run_ours, c, NULL, timing, error);
 }
 
 static enum status append(const struct bench_setup *setup, const struct bench_shape *s,
@@ -341,21 +315,25 @@ static struct gemm16_case case_of(const struct bench_setup *setup, const struct 
     };
 }
 
+/* The part of measure_shape() that can fail with something to free. */
+static enum status measure_data(const struct bench_setup *setup, const struct bench_shape *s,
+                                struct gemm16_data *data, struct error *error) {
+    const struct gemm16_case wanted = case_of(setup, s);
+    struct bench_timing peer = {.median_ms = NAN};
+    struct call c = {setup, data, CHOSEN};
+    struct device_bench_options options = device_bench_defaults();
+    options.flush_l2 = true;
+    TRY(gemm16_data_create(data, &wanted, 0, error));
+    if (setup->cublas != NULL) {
+        TRY(device_bench_run(&options, run_cublas, &c, NULL, &peer, error));
+    }
+    return measure_kernels(setup, s, data, peer.median_ms, error);
+}
+
 static enum status measure_shape(const struct bench_setup *setup, const struct bench_shape *s,
                                  struct error *error) {
     struct gemm16_data data = {0};
-    const struct gemm16_case wanted = case_of(setup, s);
-    struct bench_timing peer = {.median_ms = NAN};
-    struct call c = {setup, &data, CHOSEN};
-    struct device_bench_options options = device_bench_defaults();
-    options.flush_l2 = true;
-    enum status status = gemm16_data_create(&data, &wanted, 0, error);
-    if (status == STATUS_OK && setup->cublas != NULL) {
-        status = device_bench_run(&options, run_cublas, &c, NULL, &peer, error);
-    }
-    if (status == STATUS_OK) {
-        status = measure_kernels(setup, s, &data, peer.median_ms, error);
-    }
+    enum status status = measure_data(setup, s, &data, error);
     gemm16_data_free(&data);
     return status;
 }
@@ -370,56 +348,69 @@ static enum status measure_all(const struct bench_setup *setup, struct error *er
         {gpu_backward, COUNT(gpu_backward)},   {gpu_quick_backward, COUNT(gpu_quick_backward)},
         {simt_backward, COUNT(simt_backward)}, {simt_quick_backward, COUNT(simt_quick_backward)}};
     int list = 4 * setup->backward + 2 * setup->gpu.modelled + setup->quick;
-    const struct bench_shape *shapes = setup->shape != NULL ? setup->shape : lists[list].shapes;
-    size_t count = setup->shape != NULL ? 1 : lists[list].count;
-    enum status status = STATUS_OK;
+    bool chosen = setup->shape_text != NULL;
+    const struct bench_shape *shapes = chosen ? &setup->shape : lists[list].shapes;
+    size_t count = chosen ? 1 : lists[list].count;
     printf("\n  %-16s %-9s %-22s %9s %9s %8s %8s %9s\n", "M x N x K", "form", "kernel", "ms",
            "TFLOP/s", "GB/s", "cuBLAS", "roofline");
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < count; i++) {
         if (check_shape(setup, &shapes[i], NULL) == STATUS_OK) {
-            status = measure_shape(setup, &shapes[i], error);
+            TRY(measure_shape(setup, &shapes[i], error));
         }
     }
-    return status;
+    return STATUS_OK;
 }
 
-static enum status run(struct bench_setup *setup, struct error *error) {
-    char path[1024], text[400];
-    enum status status = open_gpu(setup, error);
-    if (status == STATUS_OK) {
-        printf("gemm16, %s: %s\n", nn_dtype_name(setup->dtype),
-               device_bench_headline(&setup->gpu, text, sizeof text));
-        printf("roofs: %.1f TFLOP/s of the tensor cores, from the clock; %.0f GB/s, %s; yardstick: "
-               "%s\n",
-               1e-12 * setup->roofs.flops_per_s, 1e-9 * setup->roofs.bytes_per_s,
-               setup->roofs.modelled ? "from clocks and widths" : "measured",
-               setup->cublas != NULL ? setup->peer : "none, no cuBLAS here");
-        if (setup->cublas != NULL) {
-            printf("%s does the product alone, and dweight's sum\n", setup->peer);
-        }
-        status = measure_all(setup, error);
+/* What the flags say beyond their types. */
+static enum status check(void *argument, struct error *error) {
+    struct bench_setup *setup = argument;
+    if (setup->splits < 0 || setup->splits > MAX_SPLITS) {
+        return error_set(error, STATUS_INVALID_ARGUMENT, "--splits is from 0 to %d, not %d",
+                         MAX_SPLITS, setup->splits);
     }
-    if (status == STATUS_OK) {
-        printf("\nrecorded in %s\n", bench_results_path("bench.jsonl", path, sizeof path));
+    TRY(parse_dtype(setup->dtype_text, &setup->dtype, error));
+    TRY(parse_form(setup->form_text, &setup->shape.form, error));
+    return setup->shape_text != NULL ? parse_shape(setup->shape_text, &setup->shape, error)
+                                     : STATUS_OK;
+}
+
+static enum status open_and_measure(struct bench_setup *setup, struct error *error) {
+    char text[400];
+    TRY(open_gpu(setup, error));
+    printf("gemm16, %s: %s\n", nn_dtype_name(setup->dtype),
+           device_bench_headline(&setup->gpu, text, sizeof text));
+    printf("roofs: %.1f TFLOP/s of the tensor cores, from the clock; %.0f GB/s, %s; yardstick: "
+           "%s\n",
+           1e-12 * setup->roofs.flops_per_s, 1e-9 * setup->roofs.bytes_per_s,
+           setup->roofs.modelled ? "from clocks and widths" : "measured",
+           setup->cublas != NULL ? setup->peer : "none, no cuBLAS here");
+    if (setup->cublas != NULL) {
+        printf("%s does the product alone, and dweight's sum\n", setup->peer);
     }
+    TRY(measure_all(setup, error));
+    bench_print_recorded();
+    return STATUS_OK;
+}
+
+static enum status run(void *argument, struct error *error) {
+    struct bench_setup *setup = argument;
+    enum status status = open_and_measure(setup, error);
     cublas_close(setup->cublas);
     return status;
 }
 
-/* Reads the command line; *help: it was printed, nothing else is wanted. */
-static enum status read_setup(int argc, char **argv, struct bench_setup *setup,
-                              struct bench_shape *shape, bool *help, struct error *error) {
-    const char *shape_text = NULL, *form_text = "plain", *dtype_text = "bf16";
+int main(int argc, char **argv) {
+    struct bench_setup setup = {.form_text = "plain", .dtype_text = "bf16"};
     const struct flag table[] = {
-        {"shape", 's', FLAG_STRING, &shape_text, "M,N,K", "only this shape"},
-        {"form", 'f', FLAG_STRING, &form_text, "FORM",
+        {"shape", 's', FLAG_STRING, &setup.shape_text, "M,N,K", "only this shape"},
+        {"form", 'f', FLAG_STRING, &setup.form_text, "FORM",
          "with --shape: plain, bias, gelu, residual (and bias), to_float, din or dweight"},
-        {"dtype", 'd', FLAG_STRING, &dtype_text, "TYPE", "bf16 or fp16"},
-        {"backward", 'b', FLAG_SWITCH, &setup->backward, NULL, "the products of a backward pass"},
-        {"splits", 'n', FLAG_INT, &setup->splits, "COUNT",
+        {"dtype", 'd', FLAG_STRING, &setup.dtype_text, "TYPE", "bf16 or fp16"},
+        {"backward", 'b', FLAG_SWITCH, &setup.backward, NULL, "the products of a backward pass"},
+        {"splits", 'n', FLAG_INT, &setup.splits, "COUNT",
          "with --kernels: split-K of Hopper's kernels for a backward pass; 0 chooses"},
-        {"kernels", 'k', FLAG_SWITCH, &setup->kernels, NULL, "each kernel, not only the chosen"},
-        {"quick", 'q', FLAG_SWITCH, &setup->quick, NULL, "fewer shapes, shorter runs"},
+        {"kernels", 'k', FLAG_SWITCH, &setup.kernels, NULL, "each kernel, not only the chosen"},
+        {"quick", 'q', FLAG_SWITCH, &setup.quick, NULL, "fewer shapes, shorter runs"},
     };
     const struct flags flags = {
         .program = "bench",
@@ -428,46 +419,6 @@ static enum status read_setup(int argc, char **argv, struct bench_setup *setup,
         .table = table,
         .count = COUNT(table),
     };
-    struct arguments arguments = {.values = calloc((size_t)argc + 1, sizeof(char *))};
-    enum status status = arguments.values != NULL
-                             ? flags_parse(&flags, argc, argv, &arguments, error)
-                             : STATUS_OUT_OF_MEMORY;
-    *help = status == STATUS_OK && arguments.help;
-    if (*help) {
-        flags_help(&flags, stdout);
-    } else if (status == STATUS_OK && arguments.count > 0) {
-        status = error_set(error, STATUS_INVALID_ARGUMENT, "unexpected argument '%s'; --help helps",
-                           arguments.values[0]);
-    }
-    if (status == STATUS_OK && (setup->splits < 0 || setup->splits > MAX_SPLITS)) {
-        status = error_set(error, STATUS_INVALID_ARGUMENT, "--splits is from 0 to %d, not %d",
-                           MAX_SPLITS, setup->splits);
-    }
-    if (status == STATUS_OK) {
-        status = parse_dtype(dtype_text, &setup->dtype, error);
-    }
-    if (status == STATUS_OK) {
-        status = parse_form(form_text, &shape->form, error);
-    }
-    if (status == STATUS_OK && shape_text != NULL) {
-        setup->shape = shape;
-        status = parse_shape(shape_text, shape, error);
-    }
-    free(arguments.values);
-    return status;
-}
-
-int main(int argc, char **argv) {
-    struct bench_setup setup = {0};
-    struct bench_shape shape = {0};
-    struct error error = {0};
-    bool help = false;
-    file_enter_working_directory();
-    /* Races are the test's business; without that search simt is several times as fast. */
-    setenv("SIMT_CHECK", "bounds", 0);
-    enum status status = read_setup(argc, argv, &setup, &shape, &help, &error);
-    if (status == STATUS_OK && !help) {
-        status = run(&setup, &error);
-    }
-    return status == STATUS_OK ? 0 : report_failure("bench", &error, status);
+    const struct bench_program program = {.flags = &flags, .check = check, .run = run};
+    return bench_program_main(&program, argc, argv, &setup);
 }

@@ -7,6 +7,7 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
+#include "common/cuda/gpu_limits.cuh"
 #include "common/gemm16/gemm16_internal.h"
 
 static bool is_16_bits(enum nn_dtype dtype) {
@@ -45,21 +46,9 @@ static enum status check(const struct gemm16_problem *p, struct error *error) {
     return check_sizes(p, error);
 }
 
-static int attribute(cudaDeviceAttr attribute) {
-    int device = 0, value = 0;
-    if (cudaGetDevice(&device) != cudaSuccess ||
-        cudaDeviceGetAttribute(&value, attribute, device) != cudaSuccess) {
-        return 0; /* the launch reports it */
-    }
-    return value;
-}
-
 static struct gemm16_gpu gpu_of_this_thread(void) {
-    struct gemm16_gpu gpu;
-    gpu.major = attribute(cudaDevAttrComputeCapabilityMajor);
-    gpu.multiprocessors = attribute(cudaDevAttrMultiProcessorCount);
-    gpu.shared_bytes = (size_t)attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
-    return gpu;
+    const struct gpu_limits limits = gpu_limits();
+    return {limits.major, limits.multiprocessors, limits.shared_bytes};
 }
 
 struct gemm16_epilogue gemm16_epilogue_of(const struct gemm16_problem *p) {

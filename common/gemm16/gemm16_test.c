@@ -61,18 +61,18 @@ static bool hopper_can(const struct gemm16_data *data, const struct way *way,
 /* Where the kernel does not exist, gemm16() itself runs. */
 static enum status run(const struct gemm16_data *data, const struct way *way, struct error *error) {
     struct device_properties found;
-    enum status status = device_properties(&found, error);
+    TRY(device_properties(&found, error));
     const struct gemm16_gpu own = {found.major, found.multiprocessors, found.shared_bytes};
     const struct gemm16_gpu other = {found.major, way->multiprocessors, found.shared_bytes};
     bool empty = data->c.M * data->c.N == 0;
-    if (status == STATUS_OK && !empty && way->path == BY_MMA) {
+    if (!empty && way->path == BY_MMA) {
         return gemm16_tile(&data->problem, &other, data->workspace, NULL, error);
     }
-    if (status == STATUS_OK && !empty && way->path == BY_WGMMA && hopper_can(data, way, &own)) {
+    if (!empty && way->path == BY_WGMMA && hopper_can(data, way, &own)) {
         return gemm16_hopper(&data->problem, &own, way->tile, way->splits, data->workspace, NULL,
                              error);
     }
-    return status == STATUS_OK ? gemm16(&data->problem, data->workspace, NULL, error) : status;
+    return gemm16(&data->problem, data->workspace, NULL, error);
 }
 
 static bool on_simt(void) {
@@ -80,17 +80,18 @@ static bool on_simt(void) {
     return device_properties(&gpu, NULL) == STATUS_OK && gpu.modelled;
 }
 
+static enum status run_and_check(struct gemm16_data *data, const struct way *way, char *wrong,
+                                 size_t size, struct error *error) {
+    TRY(gemm16_data_reset(data, error));
+    TRY(run(data, way, error));
+    return gemm16_data_check(data, wrong, size, error);
+}
+
 static void check_way(struct gemm16_data *data, const struct way *way) {
     const struct gemm16_case *c = &data->c;
     struct error error = {0};
     char wrong[300];
-    enum status status = gemm16_data_reset(data, &error);
-    if (status == STATUS_OK) {
-        status = run(data, way, &error);
-    }
-    if (status == STATUS_OK) {
-        status = gemm16_data_check(data, wrong, sizeof wrong, &error);
-    }
+    enum status status = run_and_check(data, way, wrong, sizeof wrong, &error);
     const char *message = status == STATUS_OK ? wrong : error.message;
     if (status != STATUS_OK || wrong[0] != '\0') {
         TEST_FAIL("%s, %zux%zux%zu%s%s, %s to %s, bias %d%s, activation %d, residual %d%s%s, skew "
@@ -198,21 +199,19 @@ C_TEST(gemm16, has_each_activation) {
 
 /* A result of gemm16() twice, and whether all bytes agree. */
 static void check_same_twice(const struct gemm16_case *c, const struct way *way) {
-    struct gemm16_data first, second;
+    struct gemm16_data both[2];
     char wrong[300];
-    EXPECT_OK(gemm16_data_create(&first, c, 0, NULL));
-    EXPECT_OK(gemm16_data_create(&second, c, 0, NULL));
-    EXPECT_OK(gemm16_data_reset(&first, NULL));
-    EXPECT_OK(gemm16_data_reset(&second, NULL));
-    EXPECT_OK(run(&first, way, NULL));
-    EXPECT_OK(gemm16_data_check(&first, wrong, sizeof wrong, NULL));
-    EXPECT_STR_EQ("", wrong);
-    EXPECT_OK(run(&second, way, NULL));
-    EXPECT_OK(gemm16_data_check(&second, wrong, sizeof wrong, NULL));
-    EXPECT_STR_EQ("", wrong);
-    EXPECT_TRUE(memcmp(first.got, second.got, first.out_bytes) == 0);
-    gemm16_data_free(&first);
-    gemm16_data_free(&second);
+    for (int i = 0; i < 2; i++) {
+        EXPECT_OK(gemm16_data_create(&both[i], c, 0, NULL));
+    }
+    for (int i = 0; i < 2; i++) {
+        EXPECT_OK(run_and_check(&both[i], way, wrong, sizeof wrong, NULL));
+        EXPECT_STR_EQ("", wrong);
+    }
+    EXPECT_TRUE(memcmp(both[0].got, both[1].got, both[0].out_bytes) == 0);
+    for (int i = 0; i < 2; i++) {
+        gemm16_data_free(&both[i]);
+    }
 }
 
 C_TEST(gemm16, split_k_is_reproducible) {
@@ -332,28 +331,25 @@ C_TEST(gemm16, refuses_what_it_does_not_take) {
     struct gemm16_data data;
     ASSERT_OK(gemm16_data_create(&data, &c, 0, NULL));
     EXPECT_OK(gemm16_data_reset(&data, NULL));
-    struct gemm16_problem p = data.problem;
-    p.dtype = NN_F32;
-    check_refused(&data, &p, "dtype is fp16 or bf16, not 0");
-    p = data.problem;
-    p.out_dtype = NN_BF16;
-    check_refused(&data, &p, "out_dtype is that of in, or fp32, not 2");
-    p = data.problem;
-    p.activate = true;
-    p.f = (enum nn_activation)5;
-    check_refused(&data, &p, "f = 5 is none of enum nn_activation");
-    p = data.problem;
-    p.residual_is_float = true;
-    check_refused(&data, &p, "an fp32 residual needs an fp32 result");
-    p = data.problem;
-    p.M = GEMM16_MAX_SIZE + 1;
-    check_refused(&data, &p, "M = 268435457 is above 268435456");
-    p = data.problem;
-    p.N = GEMM16_MAX_SIZE + 1;
-    check_refused(&data, &p, "N = 268435457 is above 268435456");
-    p = data.problem;
-    p.K = GEMM16_MAX_SIZE + 1;
-    check_refused(&data, &p, "K = 268435457 is above 268435456");
+    enum { CASES = 7 };
+    static const char *const texts[CASES] = {
+        "dtype is fp16 or bf16, not 0",        "out_dtype is that of in, or fp32, not 2",
+        "f = 5 is none of enum nn_activation", "an fp32 residual needs an fp32 result",
+        "M = 268435457 is above 268435456",    "N = 268435457 is above 268435456",
+        "K = 268435457 is above 268435456"};
+    struct gemm16_problem bad[CASES];
+    for (int i = 0; i < CASES; i++) {
+        bad[i] = data.problem;
+    }
+    bad[0].dtype = NN_F32;
+    bad[1].out_dtype = NN_BF16;
+    bad[2].activate = true;
+    bad[2].f = (enum nn_activation)5;
+    bad[3].residual_is_float = true;
+    bad[4].M = bad[5].N = bad[6].K = GEMM16_MAX_SIZE + 1;
+    for (int i = 0; i < CASES; i++) {
+        check_refused(&data, &bad[i], texts[i]);
+    }
     gemm16_data_free(&data);
 }
 

@@ -65,8 +65,7 @@ static enum status make_operand(struct rng *rng, float **values, void **d, size_
     enum status status = STATUS_OK;
     if (stored == NULL || *values == NULL) {
         status = error_set(error, STATUS_OUT_OF_MEMORY, "out of memory on the host");
-    }
-    if (status == STATUS_OK) {
+    } else {
         draw(rng, *values, stored, count, dtype);
         status = device_alloc(d, (count + skew) * element, error);
     }
@@ -82,10 +81,11 @@ static enum status make_factor(struct rng *rng, float **values, void **d, size_t
                                bool is_transposed, const struct gemm16_case *c,
                                struct error *error) {
     size_t count = rows * K, bytes = count * sizeof(uint16_t), skew = c->skew * sizeof(uint16_t);
-    enum status status = make_operand(rng, values, d, count, c->dtype, c->skew, error);
-    if (status != STATUS_OK || !is_transposed || count == 0) {
-        return status;
+    TRY(make_operand(rng, values, d, count, c->dtype, c->skew, error));
+    if (!is_transposed || count == 0) {
+        return STATUS_OK;
     }
+    enum status status;
     uint16_t *stored = malloc(bytes), *transposed = malloc(bytes);
     if (stored == NULL || transposed == NULL) {
         status = error_set(error, STATUS_OUT_OF_MEMORY, "out of memory on the host");
@@ -152,24 +152,13 @@ static enum status make_device(struct gemm16_data *data, struct host_values *v,
     enum nn_dtype bias = c->bias_is_float ? NN_F32 : c->dtype;
     enum nn_dtype residual = c->residual_is_float ? NN_F32 : c->dtype;
     size_t biases = c->bias ? c->N : 0, residuals = c->residual ? c->M * c->N : 0;
-    enum status status =
-        make_factor(&rng, &v->in, &data->d_in, c->M, c->K, c->in_is_transposed, c, error);
-    if (status == STATUS_OK) {
-        status = make_factor(&rng, &v->weight, &data->d_weight, c->N, c->K, c->weight_is_transposed,
-                             c, error);
-    }
-    if (status == STATUS_OK) {
-        status = make_operand(&rng, &v->bias, &data->d_bias, biases, bias, c->skew, error);
-    }
-    if (status == STATUS_OK) {
-        status = make_operand(&rng, &v->residual, &data->d_residual, residuals, residual, c->skew,
-                              error);
-    }
-    if (status == STATUS_OK) {
-        status = device_alloc(&data->d_out, data->out_bytes, error);
-    }
-    return status == STATUS_OK ? device_alloc(&data->workspace, GEMM16_WORKSPACE_BYTES, error)
-                               : status;
+    TRY(make_factor(&rng, &v->in, &data->d_in, c->M, c->K, c->in_is_transposed, c, error));
+    TRY(make_factor(&rng, &v->weight, &data->d_weight, c->N, c->K, c->weight_is_transposed, c,
+                    error));
+    TRY(make_operand(&rng, &v->bias, &data->d_bias, biases, bias, c->skew, error));
+    TRY(make_operand(&rng, &v->residual, &data->d_residual, residuals, residual, c->skew, error));
+    TRY(device_alloc(&data->d_out, data->out_bytes, error));
+    return device_alloc(&data->workspace, GEMM16_WORKSPACE_BYTES, error);
 }
 
 static void *skewed(void *d, size_t bytes) {
@@ -203,6 +192,17 @@ static void set_problem(struct gemm16_data *data) {
     };
 }
 
+static enum status make_data(struct gemm16_data *data, struct host_values *v, struct error *error) {
+    TRY(make_host(data, error));
+    TRY(make_device(data, v, error));
+    set_problem(data);
+    make_old(data, v);
+    for (size_t i = 0; i < data->rows; i++) {
+        calculate_row(data, v, i);
+    }
+    return STATUS_OK;
+}
+
 enum status gemm16_data_create(struct gemm16_data *data, const struct gemm16_case *c, size_t guard,
                                struct error *error) {
     struct host_values v = {0};
@@ -210,17 +210,7 @@ enum status gemm16_data_create(struct gemm16_data *data, const struct gemm16_cas
     *data = (struct gemm16_data){.c = *c, .guard = guard * element};
     data->out_bytes = (c->M * c->N + c->skew + 2 * guard) * element;
     data->tolerance = tolerance_of(c);
-    enum status status = make_host(data, error);
-    if (status == STATUS_OK) {
-        status = make_device(data, &v, error);
-    }
-    if (status == STATUS_OK) {
-        set_problem(data);
-        make_old(data, &v);
-        for (size_t i = 0; i < data->rows; i++) {
-            calculate_row(data, &v, i);
-        }
-    }
+    enum status status = make_data(data, &v, error);
     free(v.in);
     free(v.weight);
     free(v.bias);
@@ -285,14 +275,13 @@ static enum status compare_rows(struct gemm16_data *data, char *wrong, size_t si
 enum status gemm16_data_check(struct gemm16_data *data, char *wrong, size_t size,
                               struct error *error) {
     wrong[0] = '\0';
-    enum status status = device_synchronize(NULL, error);
-    if (status == STATUS_OK && data->out_bytes > 0) {
-        status = device_read(data->got, data->d_out, data->out_bytes, NULL, error);
+    TRY(device_synchronize(NULL, error));
+    if (data->out_bytes > 0) {
+        TRY(device_read(data->got, data->d_out, data->out_bytes, NULL, error));
     }
-    if (status == STATUS_OK && !is_intact(data)) {
+    if (!is_intact(data)) {
         snprintf(wrong, size, "something was written beside out");
-        return status;
+        return STATUS_OK;
     }
-    return status == STATUS_OK && data->c.M * data->c.N > 0 ? compare_rows(data, wrong, size, error)
-                                                            : status;
+    return data->c.M * data->c.N > 0 ? compare_rows(data, wrong, size, error) : STATUS_OK;
 }

@@ -154,90 +154,84 @@ static bool read_back(struct memory *m, const char *what) {
         }                                                                                 \
     }
 
-C_TEST(parity, what_is_written_is_read) {
-    struct memory m;
-    if (memory_create(&m) && read_back(&m, "resident_read")) {
-        CHECK_ALL(&m, m.host_x[i], "written and read");
+/* A test with the subject's memory, which holds host_x. */
+#define MEMORY_TEST(name)                    \
+    static void name(struct memory *memory); \
+    C_TEST(parity, name) {                   \
+        struct memory memory;                \
+        if (memory_create(&memory)) {        \
+            name(&memory);                   \
+        }                                    \
+        memory_free(&memory);                \
+    }                                        \
+    static void name(struct memory *m)
+
+MEMORY_TEST(what_is_written_is_read) {
+    if (read_back(m, "resident_read")) {
+        CHECK_ALL(m, m->host_x[i], "written and read");
     }
-    memory_free(&m);
 }
 
-C_TEST(parity, a_call_reads_and_writes_its_operands) {
-    struct memory m;
+MEMORY_TEST(a_call_reads_and_writes_its_operands) {
     struct error error = {0};
     const char *what = "x + w";
-    if (memory_create(&m)) {
-        grader_watch(what, PATIENCE);
-        if (good(add(&m, m.x, m.x, m.w, SIZE, &error), &error, what) && read_back(&m, what)) {
-            CHECK_ALL(&m, m.host_x[i] + m.host_w[i], what);
-        }
-        grader_watch("", 0);
+    grader_watch(what, PATIENCE);
+    if (good(add(m, m->x, m->x, m->w, SIZE, &error), &error, what) && read_back(m, what)) {
+        CHECK_ALL(m, m->host_x[i] + m->host_w[i], what);
     }
-    memory_free(&m);
+    grader_watch("", 0);
 }
 
 /* Slices of one allocation, in and out: out[200..299] = x[0..99] + w[300..399]. */
-C_TEST(parity, operands_may_lie_inside_an_allocation) {
-    struct memory m;
+MEMORY_TEST(operands_may_lie_inside_an_allocation) {
     struct error error = {0};
     const char *what = "a slice of x + a slice of w";
-    if (memory_create(&m)) {
-        grader_watch(what, PATIENCE);
-        if (good(add(&m, m.x + 200, m.x, m.w + 300, 100, &error), &error, what) &&
-            read_back(&m, what)) {
-            CHECK_ALL(&m, i >= 200 && i < 300 ? m.host_x[i - 200] + m.host_w[i + 100] : m.host_x[i],
-                      what);
-        }
-        grader_watch("", 0);
+    grader_watch(what, PATIENCE);
+    if (good(add(m, m->x + 200, m->x, m->w + 300, 100, &error), &error, what) &&
+        read_back(m, what)) {
+        CHECK_ALL(m, i >= 200 && i < 300 ? m->host_x[i - 200] + m->host_w[i + 100] : m->host_x[i],
+                  what);
     }
-    memory_free(&m);
+    grader_watch("", 0);
 }
 
 /* Parts written and read at an offset, between calls that change the rest. */
-C_TEST(parity, parts_are_written_and_read) {
-    struct memory m;
+MEMORY_TEST(parts_are_written_and_read) {
     struct error error = {0};
     const char *what = "part of x written";
     float part[10];
-    if (memory_create(&m)) {
-        for (size_t i = 0; i < COUNT(part); i++) {
-            part[i] = 1000.0f + (float)i;
-        }
-        if (good(add(&m, m.x, m.x, m.w, SIZE, &error), &error, what) &&
-            good(write_floats(&m, m.x + 50, part, COUNT(part), &error), &error, what) &&
-            read_back(&m, what)) {
-            CHECK_ALL(&m, i >= 50 && i < 60 ? part[i - 50] : m.host_x[i] + m.host_w[i], what);
-        }
-        if (good(read_floats(&m, m.x + 500, COUNT(part), &error), &error, what)) {
-            EXPECT_TRUE(m.got[9] == m.host_x[509] + m.host_w[509]);
-        }
+    for (size_t i = 0; i < COUNT(part); i++) {
+        part[i] = 1000.0f + (float)i;
     }
-    memory_free(&m);
+    if (good(add(m, m->x, m->x, m->w, SIZE, &error), &error, what) &&
+        good(write_floats(m, m->x + 50, part, COUNT(part), &error), &error, what) &&
+        read_back(m, what)) {
+        CHECK_ALL(m, i >= 50 && i < 60 ? part[i - 50] : m->host_x[i] + m->host_w[i], what);
+    }
+    if (good(read_floats(m, m->x + 500, COUNT(part), &error), &error, what)) {
+        EXPECT_TRUE(m->got[9] == m->host_x[509] + m->host_w[509]);
+    }
 }
 
 /* A chain of calls without waiting: each must find the results of the one before. */
-C_TEST(parity, calls_run_in_order) {
-    struct memory m;
+MEMORY_TEST(calls_run_in_order) {
     struct error error = {0};
     const char *what = "x + w, twenty times";
-    if (memory_create(&m)) {
-        bool fine = true;
-        grader_watch(what, PATIENCE);
-        for (int i = 0; i < 20 && fine; i++) {
-            fine = good(add(&m, m.x, m.x, m.w, SIZE, &error), &error, what);
-        }
-        struct resident_args args = {.resident = m.r};
-        if (fine && good(ask("synchronize", &args, &error), &error, what) && read_back(&m, what)) {
-            for (size_t i = 0; i < SIZE; i++) {
-                for (int j = 0; j < 20; j++) {
-                    m.host_x[i] += m.host_w[i];
-                }
-            }
-            CHECK_ALL(&m, m.host_x[i], what);
-        }
-        grader_watch("", 0);
+    bool fine = true;
+    grader_watch(what, PATIENCE);
+    for (int i = 0; i < 20 && fine; i++) {
+        fine = good(add(m, m->x, m->x, m->w, SIZE, &error), &error, what);
     }
-    memory_free(&m);
+    struct resident_args args = {.resident = m->r};
+    if (fine && good(ask("synchronize", &args, &error), &error, what) && read_back(m, what)) {
+        for (size_t i = 0; i < SIZE; i++) {
+            for (int j = 0; j < 20; j++) {
+                m->host_x[i] += m->host_w[i];
+            }
+        }
+        CHECK_ALL(m, m->host_x[i], what);
+    }
+    grader_watch("", 0);
 }
 
 /* One float at the end of an allocation, written and read. */
@@ -254,56 +248,44 @@ static enum status write_and_read(struct memory *m, float value, float *got, str
 }
 
 /* Memory is allocated and released as models are; no value of released memory may come back. */
-C_TEST(parity, memory_can_be_released_and_allocated_again) {
-    struct memory m;
+MEMORY_TEST(memory_can_be_released_and_allocated_again) {
     struct error error = {0};
     const char *what = "memory allocated, written, read and released";
-    if (memory_create(&m)) {
-        grader_watch(what, PATIENCE);
-        for (int i = 0; i < 50 && !test_has_failed(); i++) {
-            float got = NAN;
-            if (good(write_and_read(&m, (float)i, &got, &error), &error, what) && got != (float)i) {
-                TEST_FAIL("allocation %d: read %g, want %d", i + 1, (double)got, i);
-            }
+    grader_watch(what, PATIENCE);
+    for (int i = 0; i < 50 && !test_has_failed(); i++) {
+        float got = NAN;
+        if (good(write_and_read(m, (float)i, &got, &error), &error, what) && got != (float)i) {
+            TEST_FAIL("allocation %d: read %g, want %d", i + 1, (double)got, i);
         }
-        let_go("release", (struct resident_args){.resident = m.r});
-        let_go("release_weights", (struct resident_args){.resident = m.r});
-        let_go("destroy", (struct resident_args){0});
-        grader_watch("", 0);
     }
-    memory_free(&m);
+    let_go("release", (struct resident_args){.resident = m->r});
+    let_go("release_weights", (struct resident_args){.resident = m->r});
+    let_go("destroy", (struct resident_args){0});
+    grader_watch("", 0);
 }
 
 /* Weights of one model are released, another model's registered: the old values must be gone. */
-C_TEST(parity, weights_can_be_released_and_taken_again) {
-    struct memory m;
+MEMORY_TEST(weights_can_be_released_and_taken_again) {
     struct error error = {0};
     const char *what = "x + new weights";
-    if (memory_create(&m)) {
-        let_go("release_weights", (struct resident_args){.resident = m.r, .handle = m.w});
-        m.w = NULL;
-        for (size_t i = 0; i < SIZE; i++) {
-            m.host_w[i] = -m.host_w[i];
-        }
-        if (good(take_weights(&m, &error), &error, what) &&
-            good(add(&m, m.x, m.x, m.w, SIZE, &error), &error, what) && read_back(&m, what)) {
-            CHECK_ALL(&m, m.host_x[i] + m.host_w[i], what);
-        }
+    let_go("release_weights", (struct resident_args){.resident = m->r, .handle = m->w});
+    m->w = NULL;
+    for (size_t i = 0; i < SIZE; i++) {
+        m->host_w[i] = -m->host_w[i];
     }
-    memory_free(&m);
+    if (good(take_weights(m, &error), &error, what) &&
+        good(add(m, m->x, m->x, m->w, SIZE, &error), &error, what) && read_back(m, what)) {
+        CHECK_ALL(m, m->host_x[i] + m->host_w[i], what);
+    }
 }
 
 /* A kernel's failure is passed on, with its message. */
-C_TEST(parity, failures_are_handed_on) {
-    struct memory m;
+MEMORY_TEST(failures_are_handed_on) {
     struct error error = {0};
-    if (memory_create(&m)) {
-        struct resident_args args = {.resident = m.r, .memory = m.x, .bytes = sizeof m.host_x};
-        enum status status = ask("failing", &args, &error);
-        EXPECT_STATUS(STATUS_UNSUPPORTED, status);
-        EXPECT_STR_EQ("the kernel says no", error.message);
-    }
-    memory_free(&m);
+    struct resident_args args = {.resident = m->r, .memory = m->x, .bytes = sizeof m->host_x};
+    enum status status = ask("failing", &args, &error);
+    EXPECT_STATUS(STATUS_UNSUPPORTED, status);
+    EXPECT_STR_EQ("the kernel says no", error.message);
 }
 
 /* The models. */

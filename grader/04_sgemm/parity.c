@@ -12,6 +12,7 @@
 #include "grader/harness/remote_models.h"
 #include "grader/harness/watch.h"
 #include "grader/isolation/remote.h"
+#include "grader/isolation/remote_device.h"
 #include "labs/04_sgemm/problem/case.h"
 
 /* Seconds for a call that takes well under one, on the slowest machine and with all checks. */
@@ -59,12 +60,7 @@ static enum status call(const struct sgemm_case *c, const struct fixture *fixtur
                         struct error *error) {
     const struct sgemm_problem problem = sgemm_buffers_problem(&c->buffers, &c->data);
     grader_watch(c->name, PATIENCE);
-    enum status status = remote_sgemm(&problem, fixture, error);
-    if (status == STATUS_OK) {
-        status = device_synchronize(fixture->stream, error);
-    }
-    grader_watch("", 0);
-    return status;
+    return remote_finish_watched(remote_sgemm(&problem, fixture, error), fixture->stream, error);
 }
 
 static enum status check_case(struct sgemm_case *c, struct sgemm_shape s, struct sgemm_variant v,

@@ -18,6 +18,7 @@
 #include "grader/harness/seed.h"
 #include "grader/harness/watch.h"
 #include "grader/isolation/remote.h"
+#include "grader/isolation/remote_device.h"
 #include "labs/05_layernorm_softmax/problem/case.h"
 
 /* Seconds for a call that takes well under one, on the slowest machine and with all checks. */
@@ -81,12 +82,7 @@ static enum status call(const struct rows_case *c, const struct fixture *fixture
                         struct error *error) {
     const struct rows_problem problem = rows_buffers_problem(&c->buffers, &c->data);
     grader_watch(c->name, PATIENCE);
-    enum status status = remote_rows(&problem, fixture, error);
-    if (status == STATUS_OK) {
-        status = device_synchronize(fixture->stream, error);
-    }
-    grader_watch("", 0);
-    return status;
+    return remote_finish_watched(remote_rows(&problem, fixture, error), fixture->stream, error);
 }
 
 /* Who wrote where, and the values of a result that nobody wrote beside. */
@@ -158,32 +154,26 @@ static void run_lists(enum rows_op op, struct variant variant) {
     fixture_close(&fixture);
 }
 
-C_TEST(parity, layernorm) {
-    run_lists(ROWS_LAYERNORM, (struct variant){.in_place = false});
-}
+/* A test of one operator on the lists of shapes. */
+#define LISTS_TEST(name, op, ...)                     \
+    C_TEST(parity, name) {                            \
+        run_lists(op, (struct variant){__VA_ARGS__}); \
+    }
 
-C_TEST(parity, rmsnorm) {
-    run_lists(ROWS_RMSNORM, (struct variant){.in_place = false});
-}
+LISTS_TEST(layernorm, ROWS_LAYERNORM, .in_place = false)
+LISTS_TEST(rmsnorm, ROWS_RMSNORM, .in_place = false)
+LISTS_TEST(softmax, ROWS_SOFTMAX, .in_place = false)
 
-C_TEST(parity, softmax) {
-    run_lists(ROWS_SOFTMAX, (struct variant){.in_place = false});
-}
-
-/* The first mask hides all of its rows, the second nothing. */
+/* The first mask excludes all keys of its rows, the second none. */
 C_TEST(parity, softmax_with_mask) {
     run_lists(ROWS_SOFTMAX, (struct variant){.flavour = {.masked = true}});
     run_lists(ROWS_SOFTMAX, (struct variant){.flavour = {.masked = true, .rows_a_mask = 2}});
 }
 
-C_TEST(parity, softmax_of_minus_infinity) {
-    run_lists(ROWS_SOFTMAX, (struct variant){.flavour = {.infinities = true}});
-}
+LISTS_TEST(softmax_of_minus_infinity, ROWS_SOFTMAX, .flavour = {.infinities = true})
 
 /* The mean is 3000 standard deviations: E[x^2] - mean^2 has nothing left of the variance. */
-C_TEST(parity, layernorm_of_a_large_mean) {
-    run_lists(ROWS_LAYERNORM, (struct variant){.flavour = {.mean = 3000.0f}});
-}
+LISTS_TEST(layernorm_of_a_large_mean, ROWS_LAYERNORM, .flavour = {.mean = 3000.0f})
 
 /* e^1000 is not a float. */
 C_TEST(parity, softmax_of_large_numbers) {
@@ -279,6 +269,20 @@ C_TEST(parity, large_sizes_on_a_gpu) {
     }
 }
 
+static void expect_refusal(const struct rows_problem *problem, const char *word,
+                           const struct fixture *fixture) {
+    struct error error = {0};
+    grader_watch("sizes that must be refused", PATIENCE);
+    enum status status = remote_rows(problem, fixture, &error);
+    grader_watch("", 0);
+    if (status != STATUS_INVALID_ARGUMENT || strstr(error.message, word) == NULL) {
+        TEST_FAIL("rows=%zu C=%zu rows_a_mask=%zu: must be refused with "
+                  "STATUS_INVALID_ARGUMENT and a line that names the number; got %s, '%s'",
+                  problem->rows, problem->C, problem->rows_a_mask, status_name(status),
+                  error.message);
+    }
+}
+
 C_TEST(parity, bad_sizes_are_refused) {
     static const struct {
         size_t rows, C, rows_a_mask;
@@ -296,23 +300,14 @@ C_TEST(parity, bad_sizes_are_refused) {
     ASSERT_TRUE(fixture_open(&fixture, ROWS_WORKSPACE_BYTES));
     ASSERT_OK(device_buffer_create(&buffer, 8, false, 0, &error));
     for (size_t i = 0; i < COUNT(bad); i++) {
-        struct rows_problem problem = {.op = ROWS_SOFTMAX,
-                                       .rows = bad[i].rows,
-                                       .C = bad[i].C,
-                                       .in = buffer.data,
-                                       .out = buffer.data,
-                                       .mask = (const uint8_t *)buffer.data,
-                                       .rows_a_mask = bad[i].rows_a_mask};
-        error = (struct error){0};
-        grader_watch("sizes that must be refused", PATIENCE);
-        enum status status = remote_rows(&problem, &fixture, &error);
-        grader_watch("", 0);
-        if (status != STATUS_INVALID_ARGUMENT || strstr(error.message, bad[i].word) == NULL) {
-            TEST_FAIL("rows=%zu C=%zu rows_a_mask=%zu: must be refused with "
-                      "STATUS_INVALID_ARGUMENT and a line that names the number; got %s, '%s'",
-                      problem.rows, problem.C, problem.rows_a_mask, status_name(status),
-                      error.message);
-        }
+        const struct rows_problem problem = {.op = ROWS_SOFTMAX,
+                                             .rows = bad[i].rows,
+                                             .C = bad[i].C,
+                                             .in = buffer.data,
+                                             .out = buffer.data,
+                                             .mask = (const uint8_t *)buffer.data,
+                                             .rows_a_mask = bad[i].rows_a_mask};
+        expect_refusal(&problem, bad[i].word, &fixture);
     }
     EXPECT_OK(device_synchronize(fixture.stream, &error));
     EXPECT_OK(device_buffer_get(&buffer, NULL, &intact, &changed, &error));

@@ -12,6 +12,7 @@
 #include "grader/harness/seed.h"
 #include "grader/harness/watch.h"
 #include "grader/isolation/remote.h"
+#include "grader/isolation/remote_device.h"
 #include "labs/06_fused_epilogues/problem/case.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -63,12 +64,8 @@ static enum status run_case(struct fused_case *c, struct fixture *fixture, char 
                             struct error *error) {
     TRY(fused_case_create(c, &fixture->rng, fixture_has_guards(fixture), error));
     grader_watch(c->name, PATIENCE);
-    enum status status = remote_fused(&c->problem, fixture, error);
-    if (status == STATUS_OK) {
-        status = device_synchronize(fixture->stream, error);
-    }
-    grader_watch("", 0);
-    return status == STATUS_OK ? fused_case_check(c, wrong, size, error) : status;
+    TRY(remote_finish_watched(remote_fused(&c->problem, fixture, error), fixture->stream, error));
+    return fused_case_check(c, wrong, size, error);
 }
 
 static void grade(struct fused_case c, struct fixture *fixture) {
@@ -127,13 +124,14 @@ static void grade_op(enum fused_op op, struct fused_case pattern) {
     zeroed_fixture_close(&fixture);
 }
 
-C_TEST(parity, linear) {
-    grade_op(FUSED_LINEAR, (struct fused_case){.flavour = ordinary});
-}
+/* A test of one operation; the rest of its struct fused_case. */
+#define OP_TEST(name, op, ...)                          \
+    C_TEST(parity, name) {                              \
+        grade_op(op, (struct fused_case){__VA_ARGS__}); \
+    }
 
-C_TEST(parity, linear_activation) {
-    grade_op(FUSED_LINEAR_ACTIVATION, (struct fused_case){.flavour = ordinary});
-}
+OP_TEST(linear, FUSED_LINEAR, .flavour = ordinary)
+OP_TEST(linear_activation, FUSED_LINEAR_ACTIVATION, .flavour = ordinary)
 
 C_TEST(parity, every_activation) {
     struct fixture fixture;
@@ -147,22 +145,10 @@ C_TEST(parity, every_activation) {
     zeroed_fixture_close(&fixture);
 }
 
-C_TEST(parity, linear_add) {
-    grade_op(FUSED_LINEAR_ADD, (struct fused_case){.flavour = ordinary, .in_place = true});
-}
-
-C_TEST(parity, linear_add_norm) {
-    grade_op(FUSED_LINEAR_ADD_NORM, (struct fused_case){.flavour = ordinary});
-}
-
-C_TEST(parity, linear_add_norm_in_place) {
-    grade_op(FUSED_LINEAR_ADD_NORM, (struct fused_case){.flavour = ordinary, .in_place = true});
-}
-
-C_TEST(parity, gelu_linear_add_norm) {
-    grade_op(FUSED_GELU_LINEAR_ADD_NORM,
-             (struct fused_case){.flavour = ordinary, .in_place = true});
-}
+OP_TEST(linear_add, FUSED_LINEAR_ADD, .flavour = ordinary, .in_place = true)
+OP_TEST(linear_add_norm, FUSED_LINEAR_ADD_NORM, .flavour = ordinary)
+OP_TEST(linear_add_norm_in_place, FUSED_LINEAR_ADD_NORM, .flavour = ordinary, .in_place = true)
+OP_TEST(gelu_linear_add_norm, FUSED_GELU_LINEAR_ADD_NORM, .flavour = ordinary, .in_place = true)
 
 C_TEST(parity, add_norm) {
     grade_op(FUSED_ADD_NORM, (struct fused_case){.flavour = ordinary});

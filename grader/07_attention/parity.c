@@ -78,54 +78,36 @@ static void run_topic(enum attention_topic topic) {
     run_cases(list, count);
 }
 
-C_TEST(parity, even_sizes) {
-    static const struct attention_spec list[] = {
-        {.B = 1, .T = 16, .S = 16, .NH = 1, .KVH = 1, .HS = 16},
-        {.B = 2, .T = 64, .S = 64, .NH = 2, .KVH = 2, .HS = 64},
-        {.B = 1, .T = 32, .S = 128, .NH = 1, .KVH = 1, .HS = 128},
-    };
-    run_cases(list, COUNT(list));
-}
+/* A test of these cases. */
+#define CASES_TEST(name, ...)                                      \
+    C_TEST(parity, name) {                                         \
+        static const struct attention_spec list[] = {__VA_ARGS__}; \
+        run_cases(list, COUNT(list));                              \
+    }
 
-C_TEST(parity, odd_sizes) {
-    static const struct attention_spec list[] = {
-        {.B = 1, .T = 1, .S = 1, .NH = 1, .KVH = 1, .HS = 1},
-        {.B = 2, .T = 3, .S = 5, .NH = 3, .KVH = 3, .HS = 7},
-        {.B = 1, .T = 1, .S = 131, .NH = 1, .KVH = 1, .HS = 64},
-        {.B = 1, .T = 67, .S = 61, .NH = 2, .KVH = 2, .HS = 64},
-        {.B = 1, .T = 31, .S = 65, .NH = 1, .KVH = 1, .HS = 127},
-        {.B = 1, .T = 97, .S = 33, .NH = 1, .KVH = 1, .HS = 72},
-    };
-    run_cases(list, COUNT(list));
-}
+CASES_TEST(even_sizes, {.B = 1, .T = 16, .S = 16, .NH = 1, .KVH = 1, .HS = 16},
+           {.B = 2, .T = 64, .S = 64, .NH = 2, .KVH = 2, .HS = 64},
+           {.B = 1, .T = 32, .S = 128, .NH = 1, .KVH = 1, .HS = 128})
 
-C_TEST(parity, empty_sizes) {
-    run_topic(TOPIC_EMPTY);
-}
+CASES_TEST(odd_sizes, {.B = 1, .T = 1, .S = 1, .NH = 1, .KVH = 1, .HS = 1},
+           {.B = 2, .T = 3, .S = 5, .NH = 3, .KVH = 3, .HS = 7},
+           {.B = 1, .T = 1, .S = 131, .NH = 1, .KVH = 1, .HS = 64},
+           {.B = 1, .T = 67, .S = 61, .NH = 2, .KVH = 2, .HS = 64},
+           {.B = 1, .T = 31, .S = 65, .NH = 1, .KVH = 1, .HS = 127},
+           {.B = 1, .T = 97, .S = 33, .NH = 1, .KVH = 1, .HS = 72})
 
-C_TEST(parity, causal) {
-    run_topic(TOPIC_CAUSAL);
-}
+#define TOPIC_TEST(name, topic) \
+    C_TEST(parity, name) {      \
+        run_topic(topic);       \
+    }
 
-C_TEST(parity, grouped_heads) {
-    run_topic(TOPIC_GROUPED_HEADS);
-}
-
-C_TEST(parity, masks) {
-    run_topic(TOPIC_MASKS);
-}
-
-C_TEST(parity, packed) {
-    run_topic(TOPIC_PACKED);
-}
-
-C_TEST(parity, layouts) {
-    run_topic(TOPIC_LAYOUTS);
-}
-
-C_TEST(parity, large_scores) {
-    run_topic(TOPIC_LARGE_SCORES);
-}
+TOPIC_TEST(empty_sizes, TOPIC_EMPTY)
+TOPIC_TEST(causal, TOPIC_CAUSAL)
+TOPIC_TEST(grouped_heads, TOPIC_GROUPED_HEADS)
+TOPIC_TEST(masks, TOPIC_MASKS)
+TOPIC_TEST(packed, TOPIC_PACKED)
+TOPIC_TEST(layouts, TOPIC_LAYOUTS)
+TOPIC_TEST(large_scores, TOPIC_LARGE_SCORES)
 
 /* Sizes drawn anew in every run: no list of special cases passes. */
 C_TEST(parity, random_sizes) {

@@ -159,37 +159,29 @@ static void run_sizes(const struct size *sizes, size_t count, const int32_t *len
     fixture_close(&fixture);
 }
 
-C_TEST(parity, even_sizes) {
-    static const int32_t lengths[] = {8, 4, 16};
-    static const struct size sizes[] = {
-        {32, 64, 2, 2, NN_GELU}, {64, 128, 1, 1, NN_GELU}, {96, 64, 3, 12, NN_GELU}};
-    run_sizes(sizes, COUNT(sizes), lengths, COUNT(lengths));
-}
+#define LENGTHS(...) \
+    { __VA_ARGS__ }
 
-C_TEST(parity, odd_sizes) {
-    static const int32_t lengths[] = {5, 1, 13};
-    static const struct size sizes[] = {{3, 5, 1, 3, NN_GELU},
-                                        {35, 37, 2, 5, NN_GELU},
-                                        {77, 19, 2, 1, NN_GELU},
-                                        {130, 67, 1, 2, NN_GELU}};
-    run_sizes(sizes, COUNT(sizes), lengths, COUNT(lengths));
-}
+/* A test of models of these sizes with texts of these LENGTHS(). */
+#define SIZES_TEST(name, texts, ...)                             \
+    C_TEST(parity, name) {                                       \
+        static const int32_t lengths[] = texts;                  \
+        static const struct size sizes[] = {__VA_ARGS__};        \
+        run_sizes(sizes, COUNT(sizes), lengths, COUNT(lengths)); \
+    }
 
-C_TEST(parity, activations) {
-    static const int32_t lengths[] = {3, 9};
-    static const struct size sizes[] = {{24, 40, 2, 2, NN_GELU_TANH},
-                                        {24, 40, 2, 2, NN_SILU},
-                                        {24, 40, 2, 2, NN_TANH},
-                                        {24, 40, 2, 2, NN_RELU}};
-    run_sizes(sizes, COUNT(sizes), lengths, COUNT(lengths));
-}
+SIZES_TEST(even_sizes, LENGTHS(8, 4, 16), {32, 64, 2, 2, NN_GELU}, {64, 128, 1, 1, NN_GELU},
+           {96, 64, 3, 12, NN_GELU})
+
+SIZES_TEST(odd_sizes, LENGTHS(5, 1, 13), {3, 5, 1, 3, NN_GELU}, {35, 37, 2, 5, NN_GELU},
+           {77, 19, 2, 1, NN_GELU}, {130, 67, 1, 2, NN_GELU})
+
+SIZES_TEST(activations, LENGTHS(3, 9), {24, 40, 2, 2, NN_GELU_TANH}, {24, 40, 2, 2, NN_SILU},
+           {24, 40, 2, 2, NN_TANH}, {24, 40, 2, 2, NN_RELU})
 
 /* Heads of 128 channels are the longest; rows longer than 1024 channels, and eps that matters. */
-C_TEST(parity, long_heads_and_long_rows) {
-    static const int32_t lengths[] = {2, 7};
-    static const struct size sizes[] = {{128, 33, 2, 1, NN_GELU}, {1060, 8, 1, 20, NN_GELU}};
-    run_sizes(sizes, COUNT(sizes), lengths, COUNT(lengths));
-}
+SIZES_TEST(long_heads_and_long_rows, LENGTHS(2, 7), {128, 33, 2, 1, NN_GELU},
+           {1060, 8, 1, 20, NN_GELU})
 
 C_TEST(parity, lengths) {
     static const struct size size = {36, 52, 2, 3, NN_GELU};

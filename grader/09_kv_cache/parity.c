@@ -75,67 +75,37 @@ static void run_linears(const struct kv_linear_spec *list, size_t count) {
     fixture_close(&fixture);
 }
 
-C_TEST(parity, linear_even_sizes) {
-    static const struct kv_linear_spec list[] = {
-        {.N = 8, .K = 8},
-        {.N = 64, .K = 64},
-        {.N = 128, .K = 512},
-        {.N = 16, .K = 2048},
-    };
-    run_linears(list, COUNT(list));
-}
+/* A test of these cases. */
+#define LINEAR_TEST(name, ...)                                     \
+    C_TEST(parity, name) {                                         \
+        static const struct kv_linear_spec list[] = {__VA_ARGS__}; \
+        run_linears(list, COUNT(list));                            \
+    }
 
-C_TEST(parity, linear_odd_sizes) {
-    static const struct kv_linear_spec list[] = {
-        {.N = 1, .K = 1},   {.N = 1, .K = 33},    {.N = 3, .K = 4},     {.N = 7, .K = 12},
-        {.N = 67, .K = 61}, {.N = 131, .K = 257}, {.N = 33, .K = 1023},
-    };
-    run_linears(list, COUNT(list));
-}
+LINEAR_TEST(linear_even_sizes, {.N = 8, .K = 8}, {.N = 64, .K = 64}, {.N = 128, .K = 512},
+            {.N = 16, .K = 2048})
 
-C_TEST(parity, linear_empty_sizes) {
-    static const struct kv_linear_spec list[] = {
-        {.N = 0, .K = 0},
-        {.N = 0, .K = 8},
-        {.N = 5, .K = 0},
-        {.N = 5, .K = 0, .residual = KV_RESIDUAL},
-        {.N = 5, .K = 0, .residual = KV_IN_PLACE},
-        {.N = 5, .K = 0, .norm = true},
-        {.N = 5, .K = 0, .norm = true, .residual = KV_RESIDUAL},
-    };
-    run_linears(list, COUNT(list));
-}
+LINEAR_TEST(linear_odd_sizes, {.N = 1, .K = 1}, {.N = 1, .K = 33}, {.N = 3, .K = 4},
+            {.N = 7, .K = 12}, {.N = 67, .K = 61}, {.N = 131, .K = 257}, {.N = 33, .K = 1023})
 
-C_TEST(parity, linear_with_a_norm) {
-    static const struct kv_linear_spec list[] = {
-        {.N = 16, .K = 64, .norm = true},  {.N = 5, .K = 1, .norm = true},
-        {.N = 67, .K = 131, .norm = true}, {.N = 24, .K = 1000, .norm = true},
-        {.N = 9, .K = 4104, .norm = true},
-    };
-    run_linears(list, COUNT(list));
-}
+LINEAR_TEST(linear_empty_sizes, {.N = 0, .K = 0}, {.N = 0, .K = 8}, {.N = 5, .K = 0},
+            {.N = 5, .K = 0, .residual = KV_RESIDUAL}, {.N = 5, .K = 0, .residual = KV_IN_PLACE},
+            {.N = 5, .K = 0, .norm = true}, {.N = 5, .K = 0, .norm = true, .residual = KV_RESIDUAL})
 
-C_TEST(parity, linear_with_a_residual) {
-    static const struct kv_linear_spec list[] = {
-        {.N = 16, .K = 64, .residual = KV_RESIDUAL},
-        {.N = 16, .K = 64, .residual = KV_IN_PLACE},
-        {.N = 67, .K = 131, .residual = KV_RESIDUAL},
-        {.N = 131, .K = 67, .residual = KV_IN_PLACE},
-        {.N = 33, .K = 72, .norm = true, .residual = KV_RESIDUAL},
-        {.N = 72, .K = 33, .norm = true, .residual = KV_IN_PLACE},
-    };
-    run_linears(list, COUNT(list));
-}
+LINEAR_TEST(linear_with_a_norm, {.N = 16, .K = 64, .norm = true}, {.N = 5, .K = 1, .norm = true},
+            {.N = 67, .K = 131, .norm = true}, {.N = 24, .K = 1000, .norm = true},
+            {.N = 9, .K = 4104, .norm = true})
 
-C_TEST(parity, linear_odd_pointers) {
-    static const struct kv_linear_spec list[] = {
-        {.N = 24, .K = 64, .skew = 1},
-        {.N = 24, .K = 64, .skew = 4},
-        {.N = 24, .K = 64, .norm = true, .residual = KV_RESIDUAL, .skew = 3},
-        {.N = 24, .K = 128, .norm = true, .residual = KV_IN_PLACE, .skew = 2},
-    };
-    run_linears(list, COUNT(list));
-}
+LINEAR_TEST(linear_with_a_residual, {.N = 16, .K = 64, .residual = KV_RESIDUAL},
+            {.N = 16, .K = 64, .residual = KV_IN_PLACE},
+            {.N = 67, .K = 131, .residual = KV_RESIDUAL},
+            {.N = 131, .K = 67, .residual = KV_IN_PLACE},
+            {.N = 33, .K = 72, .norm = true, .residual = KV_RESIDUAL},
+            {.N = 72, .K = 33, .norm = true, .residual = KV_IN_PLACE})
+
+LINEAR_TEST(linear_odd_pointers, {.N = 24, .K = 64, .skew = 1}, {.N = 24, .K = 64, .skew = 4},
+            {.N = 24, .K = 64, .norm = true, .residual = KV_RESIDUAL, .skew = 3},
+            {.N = 24, .K = 128, .norm = true, .residual = KV_IN_PLACE, .skew = 2})
 
 /* Sizes drawn anew in every run: no list of special cases passes. */
 C_TEST(parity, linear_random_sizes) {
@@ -262,72 +232,48 @@ static void run_texts(const struct kv_text_spec *list, size_t count, const size_
 
 enum { SHORT_TEXT = 9 };
 
-C_TEST(parity, attention_even_sizes) {
-    static const struct kv_text_spec list[] = {
-        {.C = 32, .NH = 2, .KVH = 2, .HS = 16, .T = 8, .inputs = true},
-        {.C = 64, .NH = 1, .KVH = 1, .HS = 64, .T = 16, .inputs = true},
-        {.C = 64, .NH = 4, .KVH = 4, .HS = 32, .T = 16, .inputs = true},
-    };
-    run_texts(list, COUNT(list), NULL, SHORT_TEXT, FEED_CALLS);
-}
+/* A test of the first tokens of these texts. */
+#define ATTENTION_TEST(name, tokens, feeding, ...)               \
+    C_TEST(parity, name) {                                       \
+        static const struct kv_text_spec list[] = {__VA_ARGS__}; \
+        run_texts(list, COUNT(list), NULL, tokens, feeding);     \
+    }
 
-C_TEST(parity, attention_odd_sizes) {
-    static const struct kv_text_spec list[] = {
-        {.C = 1, .NH = 1, .KVH = 1, .HS = 2, .T = 1, .inputs = true},
-        {.C = 33, .NH = 3, .KVH = 3, .HS = 10, .T = 11, .inputs = true},
-        {.C = 45, .NH = 5, .KVH = 5, .HS = 6, .T = 7, .inputs = true},
-        {.C = 60, .NH = 1, .KVH = 1, .HS = 98, .T = 5, .inputs = true},
-    };
-    run_texts(list, COUNT(list), NULL, SHORT_TEXT, FEED_CALLS);
-}
+ATTENTION_TEST(attention_even_sizes, SHORT_TEXT, FEED_CALLS,
+               {.C = 32, .NH = 2, .KVH = 2, .HS = 16, .T = 8, .inputs = true},
+               {.C = 64, .NH = 1, .KVH = 1, .HS = 64, .T = 16, .inputs = true},
+               {.C = 64, .NH = 4, .KVH = 4, .HS = 32, .T = 16, .inputs = true})
 
-C_TEST(parity, attention_halves) {
-    static const struct kv_text_spec list[] = {
-        {.C = 32, .NH = 2, .KVH = 2, .HS = 16, .T = 9, .layout = NN_ROPE_HALVES, .inputs = true},
-        {.C = 35, .NH = 3, .KVH = 1, .HS = 14, .T = 9, .layout = NN_ROPE_HALVES, .inputs = true},
-    };
-    run_texts(list, COUNT(list), NULL, SHORT_TEXT, FEED_CALLS);
-}
+ATTENTION_TEST(attention_odd_sizes, SHORT_TEXT, FEED_CALLS,
+               {.C = 1, .NH = 1, .KVH = 1, .HS = 2, .T = 1, .inputs = true},
+               {.C = 33, .NH = 3, .KVH = 3, .HS = 10, .T = 11, .inputs = true},
+               {.C = 45, .NH = 5, .KVH = 5, .HS = 6, .T = 7, .inputs = true},
+               {.C = 60, .NH = 1, .KVH = 1, .HS = 98, .T = 5, .inputs = true})
 
-C_TEST(parity, attention_grouped_heads) {
-    static const struct kv_text_spec list[] = {
-        {.C = 48, .NH = 6, .KVH = 2, .HS = 8, .T = 9, .inputs = true},
-        {.C = 64, .NH = 8, .KVH = 1, .HS = 16, .T = 9, .inputs = true},
-        {.C = 64, .NH = 8, .KVH = 2, .HS = 64, .T = 9, .inputs = true},
-    };
-    run_texts(list, COUNT(list), NULL, 6, FEED_CALLS);
-}
+ATTENTION_TEST(
+    attention_halves, SHORT_TEXT, FEED_CALLS,
+    {.C = 32, .NH = 2, .KVH = 2, .HS = 16, .T = 9, .layout = NN_ROPE_HALVES, .inputs = true},
+    {.C = 35, .NH = 3, .KVH = 1, .HS = 14, .T = 9, .layout = NN_ROPE_HALVES, .inputs = true})
 
-C_TEST(parity, attention_longest_heads) {
-    static const struct kv_text_spec list[] = {
-        {.C = 24, .NH = 2, .KVH = 1, .HS = KV_MAX_HS, .T = 5, .inputs = true},
-        {.C = 24, .NH = 1, .KVH = 1, .HS = KV_MAX_HS - 2, .T = 5, .inputs = true},
-    };
-    run_texts(list, COUNT(list), NULL, 3, FEED_CALLS);
-}
+ATTENTION_TEST(attention_grouped_heads, 6, FEED_CALLS,
+               {.C = 48, .NH = 6, .KVH = 2, .HS = 8, .T = 9, .inputs = true},
+               {.C = 64, .NH = 8, .KVH = 1, .HS = 16, .T = 9, .inputs = true},
+               {.C = 64, .NH = 8, .KVH = 2, .HS = 64, .T = 9, .inputs = true})
 
-C_TEST(parity, attention_odd_pointers) {
-    static const struct kv_text_spec list[] = {
-        {.C = 32, .NH = 2, .KVH = 2, .HS = 16, .T = 8, .inputs = true, .skew = 1},
-        {.C = 64, .NH = 4, .KVH = 1, .HS = 64, .T = 8, .inputs = true, .skew = 3},
-    };
-    run_texts(list, COUNT(list), NULL, 4, FEED_CALLS);
-}
+ATTENTION_TEST(attention_longest_heads, 3, FEED_CALLS,
+               {.C = 24, .NH = 2, .KVH = 1, .HS = KV_MAX_HS, .T = 5, .inputs = true},
+               {.C = 24, .NH = 1, .KVH = 1, .HS = KV_MAX_HS - 2, .T = 5, .inputs = true})
+
+ATTENTION_TEST(attention_odd_pointers, 4, FEED_CALLS,
+               {.C = 32, .NH = 2, .KVH = 2, .HS = 16, .T = 8, .inputs = true, .skew = 1},
+               {.C = 64, .NH = 4, .KVH = 1, .HS = 64, .T = 8, .inputs = true, .skew = 3})
 
 /* The grid is for T rows, the work for those up to the position. */
-C_TEST(parity, attention_longest_is_T) {
-    static const struct kv_text_spec list[] = {
-        {.C = 32, .NH = 2, .KVH = 1, .HS = 16, .T = 40, .inputs = true},
-    };
-    run_texts(list, COUNT(list), NULL, SHORT_TEXT, FEED_LONGEST);
-}
+ATTENTION_TEST(attention_longest_is_T, SHORT_TEXT, FEED_LONGEST,
+               {.C = 32, .NH = 2, .KVH = 1, .HS = 16, .T = 40, .inputs = true})
 
-C_TEST(parity, attention_a_call_recorded_once) {
-    static const struct kv_text_spec list[] = {
-        {.C = 32, .NH = 4, .KVH = 2, .HS = 16, .T = 24, .inputs = true},
-    };
-    run_texts(list, COUNT(list), NULL, SHORT_TEXT, FEED_GRAPH);
-}
+ATTENTION_TEST(attention_a_call_recorded_once, SHORT_TEXT, FEED_GRAPH,
+               {.C = 32, .NH = 4, .KVH = 2, .HS = 16, .T = 24, .inputs = true})
 
 /* The rows before a position are given; nothing else of earlier tokens is. */
 static const size_t single_positions[] = {0, 1, 2, 15, 31, 32, 33, 63, 64, 129, 299};

@@ -85,6 +85,17 @@ static void run_sizes(const struct decoder_size *sizes, size_t count, size_t bat
     fixture_close(&fixture);
 }
 
+#define LIST(...) \
+    { __VA_ARGS__ }
+
+/* A test of these actions, a LIST(), with these sizes. batch: most tokens of a call */
+#define SIZES_TEST(name, batch, list, ...)                              \
+    C_TEST(parity, name) {                                              \
+        static const struct decoder_size sizes[] = {__VA_ARGS__};       \
+        static const struct decoder_action actions[] = list;            \
+        run_sizes(sizes, COUNT(sizes), batch, actions, COUNT(actions)); \
+    }
+
 /* NH, KVH, HS, hidden, L, V, T. */
 #define SMALL \
     { 4, 4, 16, 96, 2, 61, 48, NN_F32, NN_ROPE_INTERLEAVED, false }
@@ -93,62 +104,33 @@ static void run_sizes(const struct decoder_size *sizes, size_t count, size_t bat
 
 /* ---- Prompts ---- */
 
-C_TEST(parity, one_token) {
-    static const struct decoder_size sizes[] = {SMALL};
-    static const struct decoder_action actions[] = {FEED(1, 0), FEED(1, 1), FEED(1, 2)};
-    run_sizes(sizes, COUNT(sizes), 1, actions, COUNT(actions));
-}
+SIZES_TEST(one_token, 1, LIST(FEED(1, 0), FEED(1, 1), FEED(1, 2)), SMALL)
 
-C_TEST(parity, prompt_at_once) {
-    static const struct decoder_size sizes[] = {SMALL, GROUPED};
-    static const struct decoder_action actions[] = {FEED(37, 0)};
-    run_sizes(sizes, COUNT(sizes), 48, actions, COUNT(actions));
-}
+SIZES_TEST(prompt_at_once, 48, LIST(FEED(37, 0)), SMALL, GROUPED)
 
-C_TEST(parity, prompt_in_pieces) {
-    static const struct decoder_size sizes[] = {SMALL, GROUPED};
-    static const struct decoder_action actions[] = {FEED(7, 0), FEED_NEXT(16), FEED_NEXT(1),
-                                                    FEED_NEXT(12), FEED_NEXT(2)};
-    run_sizes(sizes, COUNT(sizes), 16, actions, COUNT(actions));
-}
+SIZES_TEST(prompt_in_pieces, 16,
+           LIST(FEED(7, 0), FEED_NEXT(16), FEED_NEXT(1), FEED_NEXT(12), FEED_NEXT(2)), SMALL,
+           GROUPED)
 
 /* ---- Steps ---- */
 
-C_TEST(parity, steps) {
-    static const struct decoder_size sizes[] = {SMALL, GROUPED};
-    static const struct decoder_action actions[] = {FEED(3, 0), STEP, STEP, STEP, STEP, STEP};
-    run_sizes(sizes, COUNT(sizes), 8, actions, COUNT(actions));
-}
+SIZES_TEST(steps, 8, LIST(FEED(3, 0), STEP, STEP, STEP, STEP, STEP), SMALL, GROUPED)
 
-C_TEST(parity, steps_that_nobody_waits_for) {
-    static const struct decoder_size sizes[] = {SMALL, GROUPED};
-    static const struct decoder_action actions[] = {FEED(5, 0), STEPS_AT_ONCE(8), STEP,
-                                                    FEED_NEXT(3), STEPS_AT_ONCE(8)};
-    run_sizes(sizes, COUNT(sizes), 8, actions, COUNT(actions));
-}
+SIZES_TEST(steps_that_nobody_waits_for, 8,
+           LIST(FEED(5, 0), STEPS_AT_ONCE(8), STEP, FEED_NEXT(3), STEPS_AT_ONCE(8)), SMALL, GROUPED)
 
-C_TEST(parity, steps_to_the_end_of_the_context) {
-    static const struct decoder_size sizes[] = {
-        {2, 1, 8, 24, 2, 31, 9, NN_F32, NN_ROPE_INTERLEAVED, false}};
-    static const struct decoder_action actions[] = {FEED(1, 0), STEP, STEP, STEP, STEP,
-                                                    STEP,       STEP, STEP, STEP};
-    run_sizes(sizes, COUNT(sizes), 9, actions, COUNT(actions));
-}
+SIZES_TEST(steps_to_the_end_of_the_context, 9,
+           LIST(FEED(1, 0), STEP, STEP, STEP, STEP, STEP, STEP, STEP, STEP),
+           {2, 1, 8, 24, 2, 31, 9, NN_F32, NN_ROPE_INTERLEAVED, false})
 
-C_TEST(parity, prompts_between_steps) {
-    static const struct decoder_size sizes[] = {SMALL};
-    static const struct decoder_action actions[] = {FEED(5, 0), STEP,         STEP, FEED_NEXT(6),
-                                                    STEP,       FEED_NEXT(1), STEP, STEP};
-    run_sizes(sizes, COUNT(sizes), 8, actions, COUNT(actions));
-}
+SIZES_TEST(prompts_between_steps, 8,
+           LIST(FEED(5, 0), STEP, STEP, FEED_NEXT(6), STEP, FEED_NEXT(1), STEP, STEP), SMALL)
 
 /* Tokens fed at or after a position are forgotten; those before it are not. */
-C_TEST(parity, back_to_an_earlier_position) {
-    static const struct decoder_size sizes[] = {GROUPED};
-    static const struct decoder_action actions[] = {
-        FEED(10, 0), STEP, STEP, FEED(2, 4), STEP, STEP, STEP_AT(3), STEP, FEED(9, 0), STEP};
-    run_sizes(sizes, COUNT(sizes), 16, actions, COUNT(actions));
-}
+SIZES_TEST(back_to_an_earlier_position, 16,
+           LIST(FEED(10, 0), STEP, STEP, FEED(2, 4), STEP, STEP, STEP_AT(3), STEP, FEED(9, 0),
+                STEP),
+           GROUPED)
 
 C_TEST(parity, drawn_tokens) {
     static const struct sampling hot = {1, 1.0f, 0.0f, 0}, nucleus = {1, 0.8f, 0.9f, 0},
@@ -240,53 +222,37 @@ C_TEST(parity, draws_from_the_logits_that_are_there) {
 
 /* ---- Sizes and types ---- */
 
-static const struct decoder_action prompt_and_steps[] = {FEED(9, 0), FEED_NEXT(4), STEP, STEP};
+#define PROMPT_AND_STEPS LIST(FEED(9, 0), FEED_NEXT(4), STEP, STEP)
 
-C_TEST(parity, types) {
-    static const struct decoder_size sizes[] = {
-        {4, 4, 16, 96, 2, 61, 32, NN_BF16, NN_ROPE_INTERLEAVED, false},
-        {4, 2, 16, 96, 2, 61, 32, NN_F16, NN_ROPE_HALVES, false},
-        {6, 2, 8, 40, 3, 100, 32, NN_BF16, NN_ROPE_HALVES, true},
-        {3, 1, 10, 37, 2, 53, 32, NN_F16, NN_ROPE_INTERLEAVED, true},
-        {3, 3, 10, 37, 1, 53, 32, NN_BF16, NN_ROPE_INTERLEAVED, false}};
-    run_sizes(sizes, COUNT(sizes), 16, prompt_and_steps, COUNT(prompt_and_steps));
-}
+SIZES_TEST(types, 16, PROMPT_AND_STEPS,
+           {4, 4, 16, 96, 2, 61, 32, NN_BF16, NN_ROPE_INTERLEAVED, false},
+           {4, 2, 16, 96, 2, 61, 32, NN_F16, NN_ROPE_HALVES, false},
+           {6, 2, 8, 40, 3, 100, 32, NN_BF16, NN_ROPE_HALVES, true},
+           {3, 1, 10, 37, 2, 53, 32, NN_F16, NN_ROPE_INTERLEAVED, true},
+           {3, 3, 10, 37, 1, 53, 32, NN_BF16, NN_ROPE_INTERLEAVED, false})
 
-C_TEST(parity, rope_in_halves_and_own_classifier) {
-    static const struct decoder_size sizes[] = {
-        {4, 4, 16, 96, 2, 61, 32, NN_F32, NN_ROPE_HALVES, false},
-        {4, 2, 8, 40, 2, 77, 32, NN_F32, NN_ROPE_HALVES, true},
-        {2, 1, 12, 50, 1, 19, 32, NN_F32, NN_ROPE_INTERLEAVED, true}};
-    run_sizes(sizes, COUNT(sizes), 16, prompt_and_steps, COUNT(prompt_and_steps));
-}
+SIZES_TEST(rope_in_halves_and_own_classifier, 16, PROMPT_AND_STEPS,
+           {4, 4, 16, 96, 2, 61, 32, NN_F32, NN_ROPE_HALVES, false},
+           {4, 2, 8, 40, 2, 77, 32, NN_F32, NN_ROPE_HALVES, true},
+           {2, 1, 12, 50, 1, 19, 32, NN_F32, NN_ROPE_INTERLEAVED, true})
 
-C_TEST(parity, odd_sizes) {
-    static const struct decoder_size sizes[] = {
-        {1, 1, 2, 1, 1, 1, 32, NN_F32, NN_ROPE_INTERLEAVED, false},
-        {3, 1, 2, 5, 2, 2, 32, NN_F32, NN_ROPE_HALVES, false},
-        {5, 5, 6, 37, 2, 7, 32, NN_F32, NN_ROPE_INTERLEAVED, true},
-        {7, 7, 10, 19, 1, 301, 32, NN_F32, NN_ROPE_INTERLEAVED, false},
-        {13, 1, 2, 67, 1, 33, 32, NN_F32, NN_ROPE_INTERLEAVED, false}};
-    run_sizes(sizes, COUNT(sizes), 16, prompt_and_steps, COUNT(prompt_and_steps));
-}
+SIZES_TEST(odd_sizes, 16, PROMPT_AND_STEPS,
+           {1, 1, 2, 1, 1, 1, 32, NN_F32, NN_ROPE_INTERLEAVED, false},
+           {3, 1, 2, 5, 2, 2, 32, NN_F32, NN_ROPE_HALVES, false},
+           {5, 5, 6, 37, 2, 7, 32, NN_F32, NN_ROPE_INTERLEAVED, true},
+           {7, 7, 10, 19, 1, 301, 32, NN_F32, NN_ROPE_INTERLEAVED, false},
+           {13, 1, 2, 67, 1, 33, 32, NN_F32, NN_ROPE_INTERLEAVED, false})
 
-C_TEST(parity, long_heads) {
-    static const struct decoder_size sizes[] = {
-        {1, 1, 256, 33, 1, 40, 32, NN_F32, NN_ROPE_INTERLEAVED, false},
-        {2, 1, 130, 24, 2, 40, 32, NN_F32, NN_ROPE_HALVES, false},
-        {1, 1, 256, 24, 3, 40, 32, NN_BF16, NN_ROPE_INTERLEAVED, false},
-        {2, 1, 128, 24, 1, 40, 32, NN_BF16, NN_ROPE_HALVES, false}};
-    run_sizes(sizes, COUNT(sizes), 16, prompt_and_steps, COUNT(prompt_and_steps));
-}
+SIZES_TEST(long_heads, 16, PROMPT_AND_STEPS,
+           {1, 1, 256, 33, 1, 40, 32, NN_F32, NN_ROPE_INTERLEAVED, false},
+           {2, 1, 130, 24, 2, 40, 32, NN_F32, NN_ROPE_HALVES, false},
+           {1, 1, 256, 24, 3, 40, 32, NN_BF16, NN_ROPE_INTERLEAVED, false},
+           {2, 1, 128, 24, 1, 40, 32, NN_BF16, NN_ROPE_HALVES, false})
 
-C_TEST(parity, long_context) {
-    static const struct decoder_size sizes[] = {
-        {2, 1, 16, 24, 2, 40, 700, NN_F32, NN_ROPE_INTERLEAVED, false}};
-    static const struct decoder_action actions[] = {FEED(180, 0),   FEED_NEXT(80), STEP,
-                                                    STEP,           FEED_NEXT(30), STEP,
-                                                    FEED_NEXT(180), FEED_NEXT(70), STEP};
-    run_sizes(sizes, COUNT(sizes), 180, actions, COUNT(actions));
-}
+SIZES_TEST(long_context, 180,
+           LIST(FEED(180, 0), FEED_NEXT(80), STEP, STEP, FEED_NEXT(30), STEP, FEED_NEXT(180),
+                FEED_NEXT(70), STEP),
+           {2, 1, 16, 24, 2, 40, 700, NN_F32, NN_ROPE_INTERLEAVED, false})
 
 /* Sizes drawn anew in every run: no list of special cases passes. */
 C_TEST(parity, random_sizes) {

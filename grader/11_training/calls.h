@@ -47,6 +47,9 @@ struct training_steps_call {
     uint64_t first; /**< the first update's number, from 1 on */
 };
 
+/** Does them, one after the other, as worker and reference do. */
+MUST_CHECK enum status training_steps(const struct training_steps_call *call, struct error *error);
+
 /** "training_loss": the losses' sum since the last time, and the last gradient's norm. */
 struct training_loss_call {
     void *model;

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "grader/11_training/calls.h"
-#include "grader/11_training/steps.h"
 #include "grader/isolation/remote.h"
 
 static size_t vocabulary_of(const struct train_config *config) {

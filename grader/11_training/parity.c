@@ -16,6 +16,7 @@
 #include "grader/harness/no_vendor_library.h"
 #include "grader/harness/watch.h"
 #include "grader/isolation/remote.h"
+#include "grader/isolation/remote_device.h"
 #include "labs/11_training/problem/adamw.h"
 #include "labs/11_training/problem/attention.h"
 #include "labs/11_training/problem/norm.h"
@@ -75,17 +76,11 @@ C_TEST(parity, wrong_calls_are_refused) {
 
 /* ---- AdamW ---- */
 
-/* Waits for a call's work and ends the watch on it. @return the call's failure, or its work's */
-static enum status wait_watched(enum status called, struct fixture *fixture, struct error *error) {
-    enum status status = called == STATUS_OK ? device_synchronize(fixture->stream, error) : called;
-    grader_watch("", 0);
-    return status;
-}
-
 static enum status call_adamw(struct adamw_case *c, struct fixture *fixture, struct error *error) {
     const struct adamw_problem problem = adamw_case_problem(c);
     grader_watch(c->name, PATIENCE);
-    return wait_watched(remote_training.adamw(&problem, fixture->stream, error), fixture, error);
+    return remote_finish_watched(remote_training.adamw(&problem, fixture->stream, error),
+                                 fixture->stream, error);
 }
 
 static enum status check_adamw(struct adamw_case *c, const struct adamw_spec *spec,
@@ -174,9 +169,9 @@ static enum status repeat(const char *name, struct watched_call *call, tensor_ca
 static enum status call_norm(struct norm_case *c, struct fixture *fixture, struct error *error) {
     const struct layernorm_backward_problem problem = norm_case_problem(c);
     grader_watch(c->name, PATIENCE);
-    return wait_watched(
+    return remote_finish_watched(
         remote_training.layernorm_backward(&problem, fixture->workspace, fixture->stream, error),
-        fixture, error);
+        fixture->stream, error);
 }
 
 static enum status call_norm_again(void *argument, struct error *error) {
@@ -230,17 +225,15 @@ static void run_norms(struct norm_spec spec) {
     fixture_close(&fixture);
 }
 
-C_TEST(parity, layernorm) {
-    run_norms((struct norm_spec){.mean = 0.3});
-}
+/* A test of all shapes in one variant. */
+#define LAYERNORM_TEST(name, ...)                   \
+    C_TEST(parity, name) {                          \
+        run_norms((struct norm_spec){__VA_ARGS__}); \
+    }
 
-C_TEST(parity, layernorm_in_place) {
-    run_norms((struct norm_spec){.mean = 0.3, .in_place = true});
-}
-
-C_TEST(parity, layernorm_of_a_large_mean) {
-    run_norms((struct norm_spec){.mean = 20.0});
-}
+LAYERNORM_TEST(layernorm, .mean = 0.3)
+LAYERNORM_TEST(layernorm_in_place, .mean = 0.3, .in_place = true)
+LAYERNORM_TEST(layernorm_of_a_large_mean, .mean = 20.0)
 
 /* More rows than blocks, a row longer than a block, none. */
 C_TEST(parity, layernorm_of_many_rows_and_long_ones) {
@@ -273,9 +266,9 @@ static enum status call_attention(struct attention_gradient_case *c, struct fixt
                                   struct error *error) {
     const struct attention_backward_problem problem = attention_gradient_problem(c);
     grader_watch(c->name, PATIENCE);
-    return wait_watched(
-        remote_training.attention_backward(&problem, c->scratch, fixture->stream, error), fixture,
-        error);
+    return remote_finish_watched(
+        remote_training.attention_backward(&problem, c->scratch, fixture->stream, error),
+        fixture->stream, error);
 }
 
 static enum status call_attention_again(void *argument, struct error *error) {
@@ -322,57 +315,46 @@ static void run_attentions(const struct attention_gradient_spec *list, size_t co
     fixture_close(&fixture);
 }
 
-C_TEST(parity, attention_of_one_text) {
-    static const struct attention_gradient_spec list[] = {
-        {.NH = 1, .KVH = 1, .HS = 8, .B = 1, .lengths = {1}},
-        {.NH = 1, .KVH = 1, .HS = 8, .B = 1, .lengths = {2}},
-        {.NH = 2, .KVH = 2, .HS = 16, .B = 1, .lengths = {16}},
-        {.NH = 1, .KVH = 1, .HS = 64, .B = 1, .lengths = {64}},
-        {.NH = 1, .KVH = 1, .HS = 64, .B = 1, .lengths = {131}},
-        {.NH = 1, .KVH = 1, .HS = 32, .B = 1, .lengths = {200}},
-        {.NH = 1, .KVH = 1, .HS = 128, .B = 1, .lengths = {67}},
-        {.NH = 2, .KVH = 2, .HS = 40, .B = 1, .lengths = {33}}};
-    run_attentions(list, COUNT(list));
-}
+/* A test of these cases. */
+#define ATTENTION_TEST(name, ...)                                           \
+    C_TEST(parity, name) {                                                  \
+        static const struct attention_gradient_spec list[] = {__VA_ARGS__}; \
+        run_attentions(list, COUNT(list));                                  \
+    }
+
+ATTENTION_TEST(attention_of_one_text, {.NH = 1, .KVH = 1, .HS = 8, .B = 1, .lengths = {1}},
+               {.NH = 1, .KVH = 1, .HS = 8, .B = 1, .lengths = {2}},
+               {.NH = 2, .KVH = 2, .HS = 16, .B = 1, .lengths = {16}},
+               {.NH = 1, .KVH = 1, .HS = 64, .B = 1, .lengths = {64}},
+               {.NH = 1, .KVH = 1, .HS = 64, .B = 1, .lengths = {131}},
+               {.NH = 1, .KVH = 1, .HS = 32, .B = 1, .lengths = {200}},
+               {.NH = 1, .KVH = 1, .HS = 128, .B = 1, .lengths = {67}},
+               {.NH = 2, .KVH = 2, .HS = 40, .B = 1, .lengths = {33}})
 
 /* None may see another. */
-C_TEST(parity, attention_of_many_texts) {
-    static const struct attention_gradient_spec list[] = {
-        {.NH = 2, .KVH = 2, .HS = 16, .B = 4, .lengths = {5, 1, 70, 3}},
-        {.NH = 1, .KVH = 1, .HS = 64, .B = 3, .lengths = {63, 65, 64}},
-        {.NH = 3, .KVH = 3, .HS = 32, .B = 6, .lengths = {1, 1, 33, 2, 17, 1}}};
-    run_attentions(list, COUNT(list));
-}
+ATTENTION_TEST(attention_of_many_texts,
+               {.NH = 2, .KVH = 2, .HS = 16, .B = 4, .lengths = {5, 1, 70, 3}},
+               {.NH = 1, .KVH = 1, .HS = 64, .B = 3, .lengths = {63, 65, 64}},
+               {.NH = 3, .KVH = 3, .HS = 32, .B = 6, .lengths = {1, 1, 33, 2, 17, 1}})
 
-C_TEST(parity, attention_causal) {
-    static const struct attention_gradient_spec list[] = {
-        {.NH = 1, .KVH = 1, .HS = 8, .causal = true, .B = 1, .lengths = {3}},
-        {.NH = 2, .KVH = 2, .HS = 64, .causal = true, .B = 2, .lengths = {65, 40}},
-        {.NH = 1, .KVH = 1, .HS = 32, .causal = true, .B = 1, .lengths = {150}}};
-    run_attentions(list, COUNT(list));
-}
+ATTENTION_TEST(attention_causal,
+               {.NH = 1, .KVH = 1, .HS = 8, .causal = true, .B = 1, .lengths = {3}},
+               {.NH = 2, .KVH = 2, .HS = 64, .causal = true, .B = 2, .lengths = {65, 40}},
+               {.NH = 1, .KVH = 1, .HS = 32, .causal = true, .B = 1, .lengths = {150}})
 
 /* A key head gets the sum of what its query heads give it. */
-C_TEST(parity, attention_of_grouped_heads) {
-    static const struct attention_gradient_spec list[] = {
-        {.NH = 4, .KVH = 2, .HS = 16, .B = 2, .lengths = {20, 9}},
-        {.NH = 6, .KVH = 1, .HS = 32, .causal = true, .B = 1, .lengths = {66}}};
-    run_attentions(list, COUNT(list));
-}
+ATTENTION_TEST(attention_of_grouped_heads,
+               {.NH = 4, .KVH = 2, .HS = 16, .B = 2, .lengths = {20, 9}},
+               {.NH = 6, .KVH = 1, .HS = 32, .causal = true, .B = 1, .lengths = {66}})
 
 /* What lies between rows belongs to others. */
-C_TEST(parity, attention_in_one_matrix) {
-    static const struct attention_gradient_spec list[] = {
-        {.NH = 2, .KVH = 2, .HS = 32, .joined = true, .B = 2, .lengths = {40, 30}},
-        {.NH = 4, .KVH = 2, .HS = 16, .joined = true, .causal = true, .B = 1, .lengths = {70}}};
-    run_attentions(list, COUNT(list));
-}
+ATTENTION_TEST(
+    attention_in_one_matrix,
+    {.NH = 2, .KVH = 2, .HS = 32, .joined = true, .B = 2, .lengths = {40, 30}},
+    {.NH = 4, .KVH = 2, .HS = 16, .joined = true, .causal = true, .B = 1, .lengths = {70}})
 
-C_TEST(parity, attention_of_large_scores) {
-    static const struct attention_gradient_spec list[] = {
-        {.NH = 1, .KVH = 1, .HS = 64, .B = 1, .lengths = {90}, .loudness = 12.0}};
-    run_attentions(list, COUNT(list));
-}
+ATTENTION_TEST(attention_of_large_scores,
+               {.NH = 1, .KVH = 1, .HS = 64, .B = 1, .lengths = {90}, .loudness = 12.0})
 
 C_TEST(parity, attention_of_random_sizes) {
     struct fixture fixture;

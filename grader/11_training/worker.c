@@ -3,7 +3,6 @@
 
 #include "common/train/models/train_model.h"
 #include "grader/11_training/calls.h"
-#include "grader/11_training/steps.h"
 #include "grader/isolation/worker.h"
 #include "labs/11_training/given/engine.h"
 

@@ -7,10 +7,10 @@
 #include "common/bench/device/device_bench.h"
 #include "common/device/device.h"
 #include "common/testing/testing.h"
-#include "grader/isolation/device_test_calls.h"
 #include "grader/isolation/remote.h"
 #include "grader/isolation/remote_device.h"
 #include "grader/isolation/side.h"
+#include "grader/isolation/test_calls.h"
 
 const struct remote_program remote_program = {{"device_test_worker", "device_test_baseline"}, true};
 

@@ -5,7 +5,7 @@
 
 #include "common/bench/bench.h"
 #include "common/device/device.h"
-#include "grader/isolation/device_test_calls.h"
+#include "grader/isolation/test_calls.h"
 #include "grader/isolation/worker.h"
 
 static enum status nothing(void *arguments, struct error *error) {

@@ -20,7 +20,7 @@ enum status message_send(int channel, const struct message *message) {
     return sent == (ssize_t)size ? STATUS_OK : STATUS_IO;
 }
 
-static double now(void) {
+double message_now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
@@ -28,9 +28,9 @@ static double now(void) {
 
 /* Waits until there is something to read, or the other side is gone. */
 static enum status wait_for(int channel, double seconds) {
-    double end = now() + seconds;
+    double end = message_now() + seconds;
     for (;;) {
-        double left = seconds < 0.0 ? 1.0 : end - now();
+        double left = seconds < 0.0 ? 1.0 : end - message_now();
         struct pollfd p = {.fd = channel, .events = POLLIN};
         int ready = poll(&p, 1, left > 0.0 ? (int)ceil(1e3 * fmin(left, 1.0)) : 0);
         if (ready > 0) {

@@ -74,6 +74,9 @@ struct message {
     unsigned char bytes[MESSAGE_BYTES];
 };
 
+/** @return seconds of a clock that never goes back. */
+double message_now(void);
+
 /** Sends one message whole. @return STATUS_OK, or STATUS_IO when nobody is there any more. */
 MUST_CHECK enum status message_send(int channel, const struct message *message);
 

@@ -10,6 +10,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "common/base/status.h"
 #include "common/models/bert.h"
@@ -22,6 +23,35 @@ extern "C" {
 
 /** Makes the engine of the lab's stage on the worker's functions; defined by the lab's worker. */
 MUST_CHECK enum status worker_engine_create(struct engine *engine, struct error *error);
+
+/** How a kind of model is made from a call's arguments, and freed; both also with zeros. */
+struct worker_model {
+    size_t size; /**< of its struct */
+    enum status (*fill)(void *model, const void *call, struct error *error);
+    void (*release)(void *model); /**< what fill() made; not the struct */
+};
+
+/** Frees what worker_model_create() made. */
+static inline void worker_model_free(const struct worker_model *kind, void *model) {
+    kind->release(model);
+    free(model);
+}
+
+/** @param model receives the struct, filled; untouched on failure */
+static inline enum status worker_model_create(const struct worker_model *kind, const void *call,
+                                              void **model, struct error *error) {
+    void *made = calloc(1, kind->size);
+    if (made == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the model");
+    }
+    enum status status = kind->fill(made, call, error);
+    if (status != STATUS_OK) {
+        worker_model_free(kind, made);
+        return status;
+    }
+    *model = made;
+    return STATUS_OK;
+}
 
 /** Llama2: a prompt in one call, then token by token; logits of the last one. */
 struct llama2_logits_call {

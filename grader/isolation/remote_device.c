@@ -8,6 +8,7 @@
 
 #include "common/bench/device/device_bench.h"
 #include "common/device/device.h"
+#include "grader/harness/watch.h"
 #include "grader/isolation/link.h"
 #include "grader/isolation/remote.h"
 #include "grader/isolation/remote_device.h"
@@ -205,6 +206,12 @@ enum status remote_bench(const struct device_bench_options *options, const char 
                    timing->median_ms >= timing->min_ms
                ? STATUS_OK
                : error_set(error, STATUS_MISMATCH, "the worker's clock gave no time");
+}
+
+enum status remote_finish_watched(enum status called, device_stream stream, struct error *error) {
+    enum status status = called == STATUS_OK ? device_synchronize(stream, error) : called;
+    grader_watch("", 0);
+    return status;
 }
 
 enum status remote_count_launches(const char *name, const void *arguments, size_t size,

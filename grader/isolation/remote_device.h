@@ -1,11 +1,12 @@
 /**
  * @file remote_device.h
- * @brief Opens the device of the worker in use.
+ * @brief The device of the worker in use: opened, and waited for.
  */
 #ifndef WARPBOOK_GRADER_ISOLATION_REMOTE_DEVICE_H_
 #define WARPBOOK_GRADER_ISOLATION_REMOTE_DEVICE_H_
 
 #include "common/base/status.h"
+#include "common/device/device.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -17,6 +18,14 @@ extern "C" {
  * @return what device_open() says there
  */
 MUST_CHECK enum status remote_open_device(struct error *error);
+
+/**
+ * @brief Waits for a call's work, and ends grader_watch() of it.
+ * @param called the call's own status
+ * @return the call's failure, or its work's
+ */
+MUST_CHECK enum status remote_finish_watched(enum status called, device_stream stream,
+                                             struct error *error);
 
 #ifdef __cplusplus
 }

@@ -6,20 +6,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/testing/testing.h"
 #include "grader/harness/watch.h"
 #include "grader/isolation/message.h"
-#include "grader/isolation/remote_test_calls.h"
+#include "grader/isolation/test_calls.h"
 
 const struct remote_program remote_program = {{"remote_test_worker", "remote_test_baseline"},
                                               false};
 
 /* Calls a function with a number. */
 static enum status call(const char *name, int *number, struct error *error) {
-    struct number_call c = {*number};
+    struct test_call c = {.number = *number};
     enum status status = remote_call(name, &c, sizeof c, error);
     *number = c.number;
     return status;
@@ -40,12 +39,6 @@ static int step(void) {
     return number - 5;
 }
 
-static double seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 C_TEST(remote, arguments_go_and_come_back) {
     remote_close();
     EXPECT_TRUE(!remote_alive());
@@ -63,7 +56,7 @@ C_TEST(remote, names_and_sizes_are_checked) {
     unsigned char many[MESSAGE_BYTES + 1] = {0};
     struct error error = {0};
     remote_close();
-    expect_line("nothing", 0, STATUS_MISMATCH, "the worker has no nothing that takes 4 bytes");
+    expect_line("missing", 0, STATUS_MISMATCH, "the worker has no missing that takes 16 bytes");
     EXPECT_STATUS(STATUS_MISMATCH, remote_call("add", many, 8, &error));
     EXPECT_STR_EQ("the worker has no add that takes 8 bytes", error.message);
     EXPECT_STATUS(STATUS_MISMATCH, remote_call("add", many, MESSAGE_BYTES, &error));
@@ -157,10 +150,10 @@ static double hang(const char *what, unsigned patience) {
 }
 
 C_TEST(remote, what_hangs_is_ended_and_shortens_the_next_wait) {
-    double begun = seconds();
+    double begun = message_now();
     EXPECT_NEAR(1.75, hang("the first", 2), 0.25);
     EXPECT_NEAR(0.75, hang("the second", 2), 0.25);
-    EXPECT_TRUE(seconds() - begun < 30.0);
+    EXPECT_TRUE(message_now() - begun < 30.0);
     remote_close();
     EXPECT_INT_EQ(1, step());
 }
@@ -277,7 +270,7 @@ C_TEST(remote, the_arena_keeps_its_size) {
 
 /* The worker's clock stands still; what was seen from here counts. */
 C_TEST(remote, time_is_what_the_grader_saw) {
-    struct number_call c = {100};
+    struct test_call c = {.number = 100};
     double ms = 0.0, short_ms = 0.0;
     remote_close();
     ASSERT_OK(remote_call_timed("take_time", &c, sizeof c, NULL, &ms, NULL));
@@ -292,7 +285,7 @@ C_TEST(remote, time_is_what_the_grader_saw) {
 }
 
 C_TEST(remote, what_fails_has_no_time) {
-    struct number_call c = {1};
+    struct test_call c = {.number = 1};
     double ms = 0.0;
     remote_close();
     EXPECT_STATUS(STATUS_OVERFLOW, remote_call_timed("refuse", &c, sizeof c, NULL, &ms, NULL));

@@ -12,7 +12,6 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "grader/isolation/surroundings.h"
@@ -215,19 +214,13 @@ static uint64_t unforeseen(void) {
     return number;
 }
 
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* The answer, within `seconds` and what the worker waited for a processor since this was added
    last; looked up only when time is over, as it takes longer than an answer. */
 static enum status await_answer(struct side *side, struct message *message, double seconds) {
-    double begun = now(), left = seconds, waited = side->waited_s;
+    double begun = message_now(), left = seconds, waited = side->waited_s;
     enum status status = message_receive(side->channel, message, seconds);
     while (status == STATUS_INTERRUPTED) {
-        double took = now() - begun, more = sandbox_waited(side->sandbox) - side->waited_s;
+        double took = message_now() - begun, more = sandbox_waited(side->sandbox) - side->waited_s;
         if (!(more > LEAST_WAIT)) {
             break;
         }
@@ -239,7 +232,7 @@ static enum status await_answer(struct side *side, struct message *message, doub
         status = message_receive(side->channel, message, left + 0.001);
     }
     side->waited_s = waited;
-    side->added_s = fmax(now() - begun - seconds, 0.0);
+    side->added_s = fmax(message_now() - begun - seconds, 0.0);
     return status;
 }
 

@@ -8,15 +8,15 @@
 extern char **environ;
 
 /*
- * Variables whose names begin so are handed on: which GPU, how simt behaves, where the driver is,
- * how many threads, and which mistake a self-test wants. Nothing else of ours is.
+ * Variables whose names begin with one of these are passed on: which GPU, how simt behaves, where
+ * the driver is, how many threads, and which mistake a self-test wants. Nothing else of ours is.
  */
-static const char *const handed_on[] = {"CUDA_VISIBLE_DEVICES=", "SIMT_",
+static const char *const passed_on[] = {"CUDA_VISIBLE_DEVICES=", "SIMT_",
                                         "LD_LIBRARY_PATH=", "OMP_NUM_THREADS=", "WRONG_"};
 
-static bool is_handed_on(const char *variable) {
-    for (size_t i = 0; i < sizeof handed_on / sizeof *handed_on; i++) {
-        if (strncmp(variable, handed_on[i], strlen(handed_on[i])) == 0) {
+static bool is_passed_on(const char *variable) {
+    for (size_t i = 0; i < sizeof passed_on / sizeof *passed_on; i++) {
+        if (strncmp(variable, passed_on[i], strlen(passed_on[i])) == 0) {
             return true;
         }
     }
@@ -26,7 +26,7 @@ static bool is_handed_on(const char *variable) {
 static void choose_environment(struct surroundings *s) {
     size_t count = 0;
     for (char **variable = environ; *variable != NULL; variable++) {
-        if (is_handed_on(*variable) && count < SURROUNDINGS_VARIABLES) {
+        if (is_passed_on(*variable) && count < SURROUNDINGS_VARIABLES) {
             s->environment[count++] = *variable;
         }
     }

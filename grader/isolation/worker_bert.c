@@ -1,5 +1,3 @@
-#include <stdlib.h>
-
 #include "common/checkpoints/bert/bert_random.h"
 #include "grader/isolation/models.h"
 
@@ -9,34 +7,27 @@ struct model {
     struct bert *bert;
 };
 
-static void model_free(struct model *model) {
+static void release(void *memory) {
+    struct model *model = memory;
     bert_free(model->bert);
     engine_destroy(&model->engine);
     bert_random_free(&model->random);
-    free(model);
 }
 
-static enum status model_create(struct model *model, const struct bert_create_call *c,
-                                struct error *error) {
+static enum status fill(void *memory, const void *call, struct error *error) {
+    struct model *model = memory;
+    const struct bert_create_call *c = call;
     TRY(worker_engine_create(&model->engine, error));
     TRY(bert_random_create(&model->random, &c->config, c->seed));
     return bert_create(&model->bert, &model->random.config, &model->random.weights, &model->engine,
                        c->rows, error);
 }
 
+static const struct worker_model kind = {sizeof(struct model), fill, release};
+
 enum status worker_bert_create(void *call, struct error *error) {
     struct bert_create_call *c = call;
-    struct model *model = calloc(1, sizeof *model);
-    if (model == NULL) {
-        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the model");
-    }
-    enum status status = model_create(model, c, error);
-    if (status != STATUS_OK) {
-        model_free(model);
-        return status;
-    }
-    c->model = model;
-    return STATUS_OK;
+    return worker_model_create(&kind, call, &c->model, error);
 }
 
 enum status worker_bert_run(void *call, struct error *error) {
@@ -50,6 +41,6 @@ enum status worker_bert_run(void *call, struct error *error) {
 enum status worker_bert_free(void *call, struct error *error) {
     const struct bert_run_call *c = call;
     (void)error;
-    model_free(c->model);
+    worker_model_free(&kind, c->model);
     return STATUS_OK;
 }

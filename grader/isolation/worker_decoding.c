@@ -1,5 +1,3 @@
-#include <stdlib.h>
-
 #include "common/models/rounded_llama2.h"
 #include "grader/isolation/decoding.h"
 #include "grader/isolation/models.h"
@@ -10,34 +8,27 @@ struct decoding {
     struct llama2 *llama2;
 };
 
-static void decoding_free(struct decoding *d) {
+static void release(void *memory) {
+    struct decoding *d = memory;
     llama2_free(d->llama2);
     engine_destroy(&d->engine);
     rounded_llama2_free(&d->weights);
-    free(d);
 }
 
-static enum status fill(struct decoding *d, const struct decoding_create_call *c,
-                        struct error *error) {
+static enum status fill(void *memory, const void *call, struct error *error) {
+    struct decoding *d = memory;
+    const struct decoding_create_call *c = call;
     TRY(worker_engine_create(&d->engine, error));
     TRY(rounded_llama2_create(&d->weights, &c->config, c->dtype, c->own_classifier, c->seed));
     return llama2_create_stored(&d->llama2, &d->weights.random.config, &d->weights.stored, c->dtype,
                                 &d->engine, c->batch, error);
 }
 
+static const struct worker_model kind = {sizeof(struct decoding), fill, release};
+
 enum status worker_decoding_create(void *call, struct error *error) {
     struct decoding_create_call *c = call;
-    struct decoding *d = calloc(1, sizeof *d);
-    if (d == NULL) {
-        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the model");
-    }
-    enum status status = fill(d, c, error);
-    if (status != STATUS_OK) {
-        decoding_free(d);
-        return status;
-    }
-    c->model = d;
-    return STATUS_OK;
+    return worker_model_create(&kind, call, &c->model, error);
 }
 
 enum status worker_decoding_text(void *call, struct error *error) {
@@ -65,6 +56,6 @@ enum status worker_decoding_write(void *call, struct error *error) {
 enum status worker_decoding_free(void *call, struct error *error) {
     const struct decoding_text_call *c = call;
     (void)error;
-    decoding_free(c->model);
+    worker_model_free(&kind, c->model);
     return STATUS_OK;
 }

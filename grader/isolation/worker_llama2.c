@@ -1,5 +1,3 @@
-#include <stdlib.h>
-
 #include "common/models/llama2_random.h"
 #include "grader/isolation/models.h"
 
@@ -42,11 +40,11 @@ struct model {
     struct llama2 *llama2;
 };
 
-static void model_free(struct model *model) {
+static void release(void *memory) {
+    struct model *model = memory;
     llama2_free(model->llama2);
     engine_destroy(&model->own);
     llama2_random_free(&model->random);
-    free(model);
 }
 
 static enum status find_engine(struct model *model, const struct model *beside,
@@ -59,27 +57,20 @@ static enum status find_engine(struct model *model, const struct model *beside,
     return worker_engine_create(&model->own, error);
 }
 
-static enum status model_create(struct model *model, const struct llama2_create_call *c,
-                                struct error *error) {
+static enum status fill(void *memory, const void *call, struct error *error) {
+    struct model *model = memory;
+    const struct llama2_create_call *c = call;
     TRY(find_engine(model, c->beside, error));
     TRY(llama2_random_create(&model->random, &c->config, c->seed));
     return llama2_create(&model->llama2, &model->random.config, &model->random.weights,
                          model->engine, c->batch, error);
 }
 
+static const struct worker_model kind = {sizeof(struct model), fill, release};
+
 enum status worker_llama2_create(void *call, struct error *error) {
     struct llama2_create_call *c = call;
-    struct model *model = calloc(1, sizeof *model);
-    if (model == NULL) {
-        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the model");
-    }
-    enum status status = model_create(model, c, error);
-    if (status != STATUS_OK) {
-        model_free(model);
-        return status;
-    }
-    c->model = model;
-    return STATUS_OK;
+    return worker_model_create(&kind, call, &c->model, error);
 }
 
 enum status worker_llama2_forward(void *call, struct error *error) {
@@ -92,6 +83,6 @@ enum status worker_llama2_forward(void *call, struct error *error) {
 enum status worker_llama2_free(void *call, struct error *error) {
     const struct llama2_forward_call *c = call;
     (void)error;
-    model_free(c->model);
+    worker_model_free(&kind, c->model);
     return STATUS_OK;
 }

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "common/base/file.h"
-#include "grader/report/set_aside.h"
+#include "grader/report/memory.h"
 
 enum { MOST_BYTES = 1 << 20 };
 

@@ -12,6 +12,15 @@ extern "C" {
 #endif
 
 /**
+ * @brief Moves a damaged file out of the way, so that a new one can take its place: to PATH.broken,
+ *        or to PATH.broken.2 and so on: no file is replaced.
+ * @param error says why the file is not understood; receives that and the new name, for the user,
+ *              also on success
+ * @return STATUS_OK, or STATUS_IO when the file cannot be moved
+ */
+MUST_CHECK enum status set_aside(const char *path, struct error *error);
+
+/**
  * @brief Reads the file; one that is not there is an empty memory.
  *
  * One that cannot be understood is moved to PATH.broken (PATH.broken.2, ... where that is taken),

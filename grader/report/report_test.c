@@ -325,25 +325,16 @@ static void check_golden(format_function *format, const char *name) {
     run_free(&run);
 }
 
-C_TEST(format, text) {
-    check_golden(format_text, "txt");
-}
+#define GOLDEN_TEST(name, extension)            \
+    C_TEST(format, name) {                      \
+        check_golden(format_##name, extension); \
+    }
 
-C_TEST(format, gradescope) {
-    check_golden(format_gradescope, "gradescope.json");
-}
-
-C_TEST(format, junit) {
-    check_golden(format_junit, "junit.xml");
-}
-
-C_TEST(format, markdown) {
-    check_golden(format_markdown, "md");
-}
-
-C_TEST(format, html) {
-    check_golden(format_html, "html");
-}
+GOLDEN_TEST(text, "txt")
+GOLDEN_TEST(gradescope, "gradescope.json")
+GOLDEN_TEST(junit, "junit.xml")
+GOLDEN_TEST(markdown, "md")
+GOLDEN_TEST(html, "html")
 
 /* What --format=json writes is a run that reads back as the same. */
 C_TEST(format, json_reads_back) {

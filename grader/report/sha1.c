@@ -5,7 +5,7 @@
 
 #include "common/base/file.h"
 
-static uint32_t turn(uint32_t x, int n) {
+static uint32_t rotate_left(uint32_t x, int n) {
     return x << n | x >> (32 - n);
 }
 
@@ -25,14 +25,14 @@ static void add_block(uint32_t state[5], const unsigned char *block) {
         w[i] = (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
     }
     for (int i = 16; i < 80; i++) {
-        w[i] = turn(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
+        w[i] = rotate_left(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
     }
     memcpy(v, state, sizeof v);
     for (int i = 0; i < 80; i++) {
-        uint32_t next = turn(v[0], 5) + mix(i, v[1], v[2], v[3]) + v[4] + w[i];
+        uint32_t next = rotate_left(v[0], 5) + mix(i, v[1], v[2], v[3]) + v[4] + w[i];
         v[4] = v[3];
         v[3] = v[2];
-        v[2] = turn(v[1], 30);
+        v[2] = rotate_left(v[1], 30);
         v[1] = v[0];
         v[0] = next;
     }

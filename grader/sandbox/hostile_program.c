@@ -74,7 +74,7 @@ static int do_stop(void) {
    for root nothing else limits them, and a busy machine looks late. */
 enum { MANY = 300 };
 
-/* Never ends forking; so many of them stay. */
+/* Never ends forking; MANY of the children stay. */
 static int do_forks(void) {
     for (int staying = 0;; staying += staying < MANY) {
         pid_t child = fork();
@@ -556,69 +556,44 @@ static int do_exit(void) {
     return atoi(argument);
 }
 
+#define ACT(word) \
+    { #word, do_##word }
+
 static const struct {
     const char *word;
     int (*act)(void);
 } acts[] = {
-    {"loop", do_loop},
-    {"sleep", do_sleep},
-    {"stop", do_stop},
-    {"forks", do_forks},
-    {"threads", do_threads},
-    {"few_threads", do_few_threads},
-    {"orphan", do_orphan},
-    {"vfork", do_vfork},
-    {"exec", do_exec},
-    {"system", do_system},
-    {"malloc", do_malloc},
-    {"mmap", do_mmap},
-    {"pieces", do_pieces},
-    {"stack", do_stack},
-    {"flood", do_flood},
-    {"lines", do_lines},
-    {"file", do_file},
-    {"files", do_files},
-    {"large_files", do_large_files},
-    {"folder", do_folder},
-    {"litter", do_litter},
-    {"scratch", do_scratch},
-    {"read_file", do_read_file},
-    {"write_file", do_write_file},
-    {"parent_memory", do_parent_memory},
-    {"parent_environment", do_parent_environment},
-    {"ptrace", do_ptrace},
-    {"vm_read", do_vm_read},
-    {"kill_parent", do_kill_parent},
-    {"kill_disturbed", do_kill_disturbed},
-    {"kill_all", do_kill_all},
-    {"tgkill", do_tgkill},
-    {"fcntl_signal", do_fcntl_signal},
-    {"limits_of_parent", do_limits_of_parent},
-    {"limits", do_limits},
-    {"environment", do_environment},
-    {"descriptors", do_descriptors},
-    {"close_all", do_close_all},
-    {"undo", do_undo},
-    {"undo_wide", do_undo_wide},
-    {"capabilities", do_capabilities},
-    {"socket", do_socket},
-    {"unix_socket", do_unix_socket},
-    {"connect", do_connect},
-    {"shm", do_shm},
-    {"unshare", do_unshare},
-    {"io_uring", do_io_uring},
-    {"perf", do_perf},
+    ACT(loop),          ACT(sleep),
+    ACT(stop),          ACT(forks),
+    ACT(threads),       ACT(few_threads),
+    ACT(orphan),        ACT(vfork),
+    ACT(exec),          ACT(system),
+    ACT(malloc),        ACT(mmap),
+    ACT(pieces),        ACT(stack),
+    ACT(flood),         ACT(lines),
+    ACT(file),          ACT(files),
+    ACT(large_files),   ACT(folder),
+    ACT(litter),        ACT(scratch),
+    ACT(read_file),     ACT(write_file),
+    ACT(parent_memory), ACT(parent_environment),
+    ACT(ptrace),        ACT(vm_read),
+    ACT(kill_parent),   ACT(kill_disturbed),
+    ACT(kill_all),      ACT(tgkill),
+    ACT(fcntl_signal),  ACT(limits_of_parent),
+    ACT(limits),        ACT(environment),
+    ACT(descriptors),   ACT(close_all),
+    ACT(undo),          ACT(undo_wide),
+    ACT(capabilities),  ACT(socket),
+    ACT(unix_socket),   ACT(connect),
+    ACT(shm),           ACT(unshare),
+    ACT(io_uring),      ACT(perf),
+    ACT(garbage),       ACT(echo),
+    ACT(atexit),        ACT(signal),
+    ACT(segv),          ACT(divide),
+    ACT(exit),
 #ifdef __x86_64__
-    {"old_gate", do_old_gate},
-    {"short_pointers", do_short_pointers},
+    ACT(old_gate),      ACT(short_pointers),
 #endif
-    {"garbage", do_garbage},
-    {"echo", do_echo},
-    {"atexit", do_atexit},
-    {"signal", do_signal},
-    {"segv", do_segv},
-    {"divide", do_divide},
-    {"exit", do_exit},
 };
 
 int main(int argc, char **argv) {

@@ -108,19 +108,26 @@ static void expect_end(const struct trial *t, enum sandbox_end end) {
     }
 }
 
+static void run_to(struct trial *t, enum sandbox_end end) {
+    run(t);
+    expect_end(t, end);
+}
+
+static void run_to_exit(struct trial *t, int code) {
+    run_to(t, SANDBOX_EXITED);
+    EXPECT_INT_EQ(code, t->result.exit_code);
+}
+
 static void expect_exit(const char *word, const char *argument, int code) {
     struct trial *t = trial(word, argument);
-    run(t);
-    expect_end(t, SANDBOX_EXITED);
-    EXPECT_INT_EQ(code, t->result.exit_code);
+    run_to_exit(t, code);
     EXPECT_INT_EQ(0, t->result.left_behind);
     free(t);
 }
 
 static void expect_signal(const char *word, const char *argument, int number) {
     struct trial *t = trial(word, argument);
-    run(t);
-    expect_end(t, SANDBOX_SIGNALLED);
+    run_to(t, SANDBOX_SIGNALLED);
     EXPECT_INT_EQ(number, t->result.signal);
     free(t);
 }
@@ -147,8 +154,7 @@ static void expect_refused(const char *word, const char *argument, const char *c
 C_TEST(sandbox, tells_what_holds) {
     struct trial *t = trial("exit", "0");
     char text[512];
-    run(t);
-    expect_end(t, SANDBOX_EXITED);
+    run_to(t, SANDBOX_EXITED);
     EXPECT_TRUE(!lacks(t, SANDBOX_HOLDS_PRIVILEGES | SANDBOX_HOLDS_MEMORY | SANDBOX_HOLDS_ORPHANS |
                               SANDBOX_HOLDS_COUNTS));
     printf("this kernel lacks: %s\n", sandbox_lacks(&t->result, ~0u, text, sizeof text));
@@ -164,8 +170,7 @@ C_TEST(sandbox, gives_the_exit_status) {
 
 C_TEST(sandbox, tells_what_it_used) {
     struct trial *t = trial("lines", NULL);
-    run(t);
-    expect_end(t, SANDBOX_EXITED);
+    run_to(t, SANDBOX_EXITED);
     EXPECT_TRUE(t->result.wall_s > 0 && t->result.wall_s < 60);
     EXPECT_TRUE(t->result.user_s + t->result.system_s > 0);
     EXPECT_TRUE(t->result.resident_bytes > 100000);
@@ -175,19 +180,16 @@ C_TEST(sandbox, tells_what_it_used) {
 C_TEST(sandbox, says_why_it_could_not_start) {
     struct trial *t = trial("exit", "0");
     t->argv[0] = "/nowhere/at/all";
-    run(t);
-    expect_end(t, SANDBOX_COULD_NOT_START);
+    run_to(t, SANDBOX_COULD_NOT_START);
     EXPECT_STR_EQ("/nowhere/at/all: No such file or directory", t->result.reason);
     t->argv[0] = "/etc/ld.so.cache";
-    run(t);
-    expect_end(t, SANDBOX_COULD_NOT_START);
+    run_to(t, SANDBOX_COULD_NOT_START);
     EXPECT_STR_EQ("/etc/ld.so.cache: Permission denied", t->result.reason);
     char path[300];
     memset(path, '/', sizeof path);
     snprintf(path + 200, sizeof path - 200, "/nowhere/at/all");
     t->argv[0] = path;
-    run(t);
-    expect_end(t, SANDBOX_COULD_NOT_START);
+    run_to(t, SANDBOX_COULD_NOT_START);
     EXPECT_TRUE(strncmp(t->result.reason, ".../", 4) == 0 &&
                 strstr(t->result.reason, "/nowhere/at/all: No such file or directory") != NULL);
     free(t);
@@ -197,34 +199,34 @@ C_TEST(sandbox, refuses_to_start_without_what_is_required) {
     struct trial *t = trial("exit", "0");
     t->command.required = SANDBOX_HOLDS_READS;
     t->command.without = SANDBOX_HOLDS_READS;
-    run(t);
-    expect_end(t, SANDBOX_COULD_NOT_START);
+    run_to(t, SANDBOX_COULD_NOT_START);
     EXPECT_STR_EQ("this kernel lacks what is required: files outside its folder not readable "
                   "(Landlock)",
                   t->result.reason);
     free(t);
 }
 
-C_TEST(sandbox, refuses_bad_commands) {
-    struct trial *t = trial("exit", "0");
+static void expect_bad_command(const struct trial *t, const char *message) {
     struct sandbox *sandbox;
     struct error error = {0};
+    EXPECT_STATUS(STATUS_INVALID_ARGUMENT, sandbox_start(&sandbox, &t->command, &error));
+    EXPECT_STR_EQ(message, error.message);
+    EXPECT_TRUE(sandbox == NULL);
+}
+
+C_TEST(sandbox, refuses_bad_commands) {
+    struct trial *t = trial("exit", "0");
     struct sandbox_descriptor closed = {.ours = 900, .theirs = 3};
     t->command.descriptors = &closed;
     t->command.descriptor_count = 1;
-    EXPECT_STATUS(STATUS_INVALID_ARGUMENT, sandbox_start(&sandbox, &t->command, &error));
-    EXPECT_STR_EQ("sandbox: descriptor 900 is not open", error.message);
+    expect_bad_command(t, "sandbox: descriptor 900 is not open");
     closed = (struct sandbox_descriptor){.ours = 0, .theirs = 64};
-    EXPECT_STATUS(STATUS_INVALID_ARGUMENT, sandbox_start(&sandbox, &t->command, &error));
-    EXPECT_STR_EQ("sandbox: descriptor 64 for the program is not in 0 to 63", error.message);
+    expect_bad_command(t, "sandbox: descriptor 64 for the program is not in 0 to 63");
     t->command.descriptor_count = 0;
     t->command.limits.cpu_s = 0;
-    EXPECT_STATUS(STATUS_INVALID_ARGUMENT, sandbox_start(&sandbox, &t->command, &error));
-    EXPECT_STR_EQ("sandbox: cpu_s is 0, not above 0", error.message);
+    expect_bad_command(t, "sandbox: cpu_s is 0, not above 0");
     t->command.argv = NULL;
-    EXPECT_STATUS(STATUS_INVALID_ARGUMENT, sandbox_start(&sandbox, &t->command, &error));
-    EXPECT_STR_EQ("sandbox: no program", error.message);
-    EXPECT_TRUE(sandbox == NULL);
+    expect_bad_command(t, "sandbox: no program");
     free(t);
 }
 
@@ -233,8 +235,7 @@ C_TEST(sandbox, refuses_bad_commands) {
 static void expect_wall_limit(const char *word) {
     struct trial *t = trial(word, NULL);
     t->command.limits.wall_s = 0.3;
-    run(t);
-    expect_end(t, SANDBOX_WALL_LIMIT);
+    run_to(t, SANDBOX_WALL_LIMIT);
     EXPECT_TRUE(t->result.wall_s >= 0.3 && t->result.wall_s < 20);
     EXPECT_INT_EQ(-1, t->result.exit_code);
     free(t);
@@ -247,8 +248,7 @@ C_TEST(sandbox, stops_a_loop_at_the_wall_limit) {
 C_TEST(sandbox, stops_a_loop_at_the_cpu_limit) {
     struct trial *t = trial("loop", NULL);
     t->command.limits.cpu_s = 0.2;
-    run(t);
-    expect_end(t, SANDBOX_CPU_LIMIT);
+    run_to(t, SANDBOX_CPU_LIMIT);
     EXPECT_TRUE(t->result.user_s + t->result.system_s >= 0.19);
     free(t);
 }
@@ -280,8 +280,7 @@ C_TEST(sandbox, counts_processes_without_the_filter) {
     struct trial *t = trial("forks", NULL);
     t->command.without = CALLS;
     t->command.limits.threads = 20;
-    run(t);
-    expect_end(t, SANDBOX_THREAD_LIMIT);
+    run_to(t, SANDBOX_THREAD_LIMIT);
     EXPECT_TRUE(t->result.left_behind >= 20);
     free(t);
 }
@@ -289,9 +288,7 @@ C_TEST(sandbox, counts_processes_without_the_filter) {
 C_TEST(sandbox, finds_orphans_without_the_filter) {
     struct trial *t = trial("orphan", NULL);
     t->command.without = CALLS;
-    run(t);
-    expect_end(t, SANDBOX_EXITED);
-    EXPECT_INT_EQ(0, t->result.exit_code);
+    run_to_exit(t, 0);
     EXPECT_INT_EQ(1, t->result.left_behind);
     free(t);
 }
@@ -299,8 +296,7 @@ C_TEST(sandbox, finds_orphans_without_the_filter) {
 C_TEST(sandbox, counts_threads) {
     struct trial *t = trial("threads", NULL);
     t->command.limits.threads = 40;
-    run(t);
-    expect_end(t, SANDBOX_THREAD_LIMIT);
+    run_to(t, SANDBOX_THREAD_LIMIT);
     free(t);
     expect_exit("few_threads", NULL, 0);
 }
@@ -351,8 +347,7 @@ C_TEST(sandbox, reads_an_endless_output) {
     struct trial *t = trial("flood", NULL);
     t->command.limits.wall_s = 0.5;
     do {
-        run(t);
-        expect_end(t, SANDBOX_WALL_LIMIT);
+        run_to(t, SANDBOX_WALL_LIMIT);
         t->command.limits.wall_s *= 2;
     } while (t->result.error.total <= SANDBOX_KEPT && t->command.limits.wall_s < 20);
     EXPECT_TRUE(t->result.out.total > SANDBOX_KEPT && t->result.error.total > SANDBOX_KEPT);
@@ -402,9 +397,7 @@ C_TEST(sandbox, gives_an_empty_folder_for_files) {
 C_TEST(sandbox, removes_whatever_is_in_the_folder) {
     struct trial *t = trial("litter", NULL);
     t->command.without = FILES | CALLS;
-    run(t);
-    expect_end(t, SANDBOX_EXITED);
-    EXPECT_INT_EQ(0, t->result.exit_code);
+    run_to_exit(t, 0);
     free(t);
 }
 
@@ -419,8 +412,7 @@ static const char *secret_file(char *path, size_t size) {
 C_TEST(sandbox, reads_no_other_files) {
     char path[4096];
     struct trial *t = trial("read_file", secret_file(path, sizeof path));
-    run(t);
-    expect_end(t, SANDBOX_EXITED);
+    run_to(t, SANDBOX_EXITED);
     EXPECT_INT_EQ(lacks(t, SANDBOX_HOLDS_READS) ? 0 : 3, t->result.exit_code);
     const char *readable[] = {path, NULL};
     t->command.readable = readable;
@@ -436,8 +428,7 @@ static void expect_no_writes(unsigned without) {
     const char *readable[] = {path, NULL};
     t->command.readable = readable;
     t->command.without = without;
-    run(t);
-    expect_end(t, SANDBOX_EXITED);
+    run_to(t, SANDBOX_EXITED);
     if (!lacks(t, SANDBOX_HOLDS_WRITES)) {
         EXPECT_INT_EQ(3, t->result.exit_code);
         EXPECT_TRUE(stat(path, &status) == 0 && status.st_size == 4);
@@ -787,9 +778,7 @@ C_TEST(sandbox, tells_what_constructors_do) {
 
 C_TEST(sandbox, tells_what_atexit_handlers_do) {
     struct trial *t = trial("atexit", NULL);
-    run(t);
-    expect_end(t, SANDBOX_EXITED);
-    EXPECT_INT_EQ(0, t->result.exit_code);
+    run_to_exit(t, 0);
     EXPECT_STR_EQ("[  PASSED  ] all tests\n", t->result.out.text);
     free(t);
 }

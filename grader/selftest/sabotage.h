@@ -34,14 +34,17 @@ struct sabotage {
     sabotage_trick *run;
 };
 
+/** A row of a table: a trick is called what its function is called. */
+#define SABOTAGE(function) \
+    { #function, function }
+
 /** Tables of tricks; each ends with a name of NULL. */
-extern const struct sabotage sabotage_results[], sabotage_calls[], sabotage_channel[],
-    sabotage_times[], sabotage_secrets[], sabotage_harm[], sabotage_starts[];
+extern const struct sabotage sabotage_work[], sabotage_grader[], sabotage_process[];
 
 /** What the kernel leaves out; all 1: nothing. */
 struct sabotage_shortcut {
-    size_t rows; /**< so many rows get the result of the first of them */
-    size_t part; /**< one part of so many of each sum is computed, and multiplied */
+    size_t rows; /**< this many rows get the result of the first of them */
+    size_t part; /**< each sum has this many parts: one is computed, and multiplied */
 };
 
 /** Computes it, honestly but for the shortcut. */

@@ -129,9 +129,12 @@ def wrong_lab(name, lab, subject, variable, verdicts, cases = {}, deps = [], lin
         name = subject,
         testonly = True,
         srcs = [subject + ".cu"],
-        hdrs = ["mistakes.h"],
+        hdrs = [
+            "elements.cuh",
+            "mistakes.h",
+        ],
         linkopts = linkopts,
-        deps = ["//common/device", "//labs/%s:contract" % lab] + deps,
+        deps = ["//common/cuda", "//common/device", "//labs/%s:contract" % lab] + deps,
     )
     graded_case(name = name + "_parity", lab = lab, part = "parity", recorded = recorded, subject = ":" + subject)
     graded_case(name = name + "_speedup", lab = lab, margin = margin, part = "speedup", subject = ":" + subject)

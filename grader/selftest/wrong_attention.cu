@@ -3,12 +3,11 @@
  * with a message that leads to the mistake. "right" is the control: it must pass. It is a softmax
  * that goes along with the keys, a thread a query, and must miss the speedup.
  */
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "grader/selftest/elements.cuh"
 #include "labs/07_attention/attention.h"
 
 #define MISTAKES(X)                                                                    \
@@ -16,7 +15,7 @@
     X(empty)         /* does nothing */                                                \
     X(zeros)         /* writes zeros */                                                \
     X(no_mask)       /* ignores the mask */                                            \
-    X(adds_mask)     /* hides the score, but multiplies the hidden value with zero */  \
+    X(adds_mask)     /* masks the score, but multiplies the masked value with zero */  \
     X(unstable)      /* does not subtract the largest score */                         \
     X(no_rescale)    /* does not correct what it summed up when the largest changes */ \
     X(late)          /* causal: sees one key too many */                               \
@@ -40,22 +39,6 @@
 #include "grader/selftest/mistakes.h"
 
 enum { THREADS = 32, MOST_HS = (int)ATTENTION_MAX_HS };
-
-static __device__ float load(const void *tensor, size_t index, enum nn_dtype dtype) {
-    return dtype == NN_F32   ? ((const float *)tensor)[index]
-           : dtype == NN_F16 ? __half2float(((const __half *)tensor)[index])
-                             : __bfloat162float(((const __nv_bfloat16 *)tensor)[index]);
-}
-
-static __device__ void store(void *tensor, size_t index, float x, enum nn_dtype dtype) {
-    if (dtype == NN_F32) {
-        ((float *)tensor)[index] = x;
-    } else if (dtype == NN_F16) {
-        ((__half *)tensor)[index] = __float2half_rn(x);
-    } else {
-        ((__nv_bfloat16 *)tensor)[index] = __float2bfloat16_rn(x);
-    }
-}
 
 /* What a thread's query sees. */
 struct view {
@@ -130,11 +113,11 @@ static __global__ void query_kernel(struct attention_problem p, enum mistake mis
         out[c] = 0.0f;
     }
     for (long s = view.first; s < view.end; s++) {
-        bool hidden = view.mask != NULL && view.mask[s] == 0;
-        if (hidden && mistake != MISTAKE_adds_mask) {
+        bool masked = view.mask != NULL && view.mask[s] == 0;
+        if (masked && mistake != MISTAKE_adds_mask) {
             continue;
         }
-        float score = hidden ? -INFINITY : score_of(p, view, s, mistake);
+        float score = masked ? -INFINITY : score_of(p, view, s, mistake);
         float now = mistake == MISTAKE_unstable ? 0.0f : fmaxf(largest, score);
         float rescale =
             largest == -INFINITY || mistake == MISTAKE_unstable ? 1.0f : expf(largest - now);

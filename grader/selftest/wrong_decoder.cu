@@ -117,7 +117,7 @@ void decoder_free(struct decoder *d) {
 /* Where a token is: usually all the same. */
 struct place {
     size_t row;  /* of the cache */
-    size_t turn; /* position of rotary embedding */
+    size_t rope; /* position of rotary embedding */
     size_t from; /* first row that it sees */
     size_t seen; /* rows that it sees */
 };
@@ -159,8 +159,8 @@ static enum status normalise(const struct decoder *d, const float *norm, struct 
     return launch_rmsnorm(d->y, d->x, norm, 1, m->C, m->eps, d->stream, error);
 }
 
-static enum status turn(const struct decoder *d, float *x, size_t heads, size_t position,
-                        struct error *error) {
+static enum status rotate(const struct decoder *d, float *x, size_t heads, size_t position,
+                          struct error *error) {
     const struct decoder_model *m = d->model;
     enum nn_rope_layout layout =
         d->mistake == MISTAKE_always_interleaved ? NN_ROPE_INTERLEAVED : m->layout;
@@ -175,8 +175,8 @@ static enum status attend(const struct decoder *d, size_t l, const struct place 
     float *k = d->k + l * m->T * kv_width, *v = d->v + l * m->T * kv_width;
     float *k_new = d->qkv + q_width, *v_new = k_new + kv_width;
     TRY(multiply(d, d->qkv, m->layers[l].qkv, d->y, q_width + 2 * kv_width, m->C, error));
-    TRY(turn(d, d->qkv, m->NH, p->turn, error));
-    TRY(turn(d, k_new, m->KVH, p->turn, error));
+    TRY(rotate(d, d->qkv, m->NH, p->rope, error));
+    TRY(rotate(d, k_new, m->KVH, p->rope, error));
     TRY(device_copy(k + p->row * kv_width, k_new, row, d->stream, error));
     TRY(device_copy(v + p->row * kv_width, v_new, row, d->stream, error));
     struct nn_attention a = {};
@@ -266,7 +266,7 @@ static struct place place_in_prompt(const struct decoder *d, size_t position, si
         p.seen = i + 1;
     }
     p.row = d->mistake == MISTAKE_earlier_rows ? i : p.row;
-    p.turn = d->mistake == MISTAKE_rope_from_zero ? i : p.turn;
+    p.rope = d->mistake == MISTAKE_rope_from_zero ? i : p.rope;
     return p;
 }
 

@@ -53,7 +53,7 @@ struct encoder {
     enum mistake mistake;
     device_stream stream;
     void *workspace;
-    float *x, *qkv, *mixed, *projected, *inner;
+    float *x, *qkv, *attended, *projected, *inner;
     int32_t *lists[LISTS], *host[LISTS]; /* (max_tokens + 1) */
     size_t batches, rows_before;
     float *kept;          /* (kept_B, C): the first batch's result */
@@ -69,7 +69,7 @@ static enum status allocate_all(struct encoder *e, size_t rows, struct error *er
     TRY(device_alloc(&e->workspace, SGEMM_WORKSPACE_BYTES, error));
     TRY(allocate(&e->x, rows, e->model->C, error));
     TRY(allocate(&e->qkv, rows, 3 * e->model->C, error));
-    TRY(allocate(&e->mixed, rows, e->model->C, error));
+    TRY(allocate(&e->attended, rows, e->model->C, error));
     TRY(allocate(&e->projected, rows, e->model->C, error));
     TRY(allocate(&e->inner, rows, e->model->hidden, error));
     for (int i = 0; i < LISTS; i++) {
@@ -100,7 +100,7 @@ void encoder_free(struct encoder *e) {
     if (e->mistake == MISTAKE_frees_badly) {
         abort();
     }
-    void *const all[] = {e->workspace, e->x, e->qkv, e->mixed, e->projected, e->inner, e->kept};
+    void *const all[] = {e->workspace, e->x, e->qkv, e->attended, e->projected, e->inner, e->kept};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         device_free(all[i]);
     }
@@ -216,7 +216,7 @@ static enum status close_sublayer(const struct encoder *e, const float *in,
                                   size_t rows, size_t K, struct error *error) {
     size_t C = e->model->C;
     TRY(linear(e, e->projected, in, layer, rows, C, K, error));
-    if (e->mistake == MISTAKE_no_residual && in == e->mixed) {
+    if (e->mistake == MISTAKE_no_residual && in == e->attended) {
         TRY(device_copy(e->x, e->projected, rows * C * sizeof(float), e->stream, error));
     } else {
         TRY(launch_residual(e->x, e->x, e->projected, rows * C, e->stream, error));
@@ -233,7 +233,7 @@ static enum status attend(const struct encoder *e, const struct encoder_batch *b
                                               .q = e->qkv,
                                               .k = e->qkv + m->C,
                                               .v = e->qkv + 2 * m->C,
-                                              .out = e->mixed,
+                                              .out = e->attended,
                                               .starts = whole ? NULL : e->lists[STARTS],
                                               .host_starts = whole ? NULL : e->host[STARTS],
                                               .B = whole ? 1 : batch->B,
@@ -255,7 +255,7 @@ static enum status run_layer(const struct encoder *e, const struct encoder_layer
     enum nn_activation f = e->mistake == MISTAKE_always_gelu ? NN_GELU : m->activation;
     TRY(linear(e, e->qkv, e->x, &layer->qkv, rows, 3 * m->C, m->C, error));
     TRY(attend(e, batch, rows, error));
-    TRY(close_sublayer(e, e->mixed, &layer->out, &layer->attention, rows, m->C, error));
+    TRY(close_sublayer(e, e->attended, &layer->out, &layer->attention, rows, m->C, error));
     TRY(linear(e, e->inner, e->x, &layer->up, rows, m->hidden, m->C, error));
     TRY(launch_activation(e->inner, e->inner, rows * m->hidden, f, e->stream, error));
     return close_sublayer(e, e->inner, &layer->down, &layer->feed_forward, rows, m->hidden, error);

@@ -27,7 +27,7 @@
     X(no_blocks)     /* launches no blocks when there are no outputs */           \
     X(status)        /* reports a failure */                                      \
     X(remembers)     /* copies weights once for each address */                   \
-    X(stale)         /* hands out the result of the call before */                \
+    X(stale)         /* returns the result of the call before */                  \
     X(small_pool)    /* buffers of its first call, whatever comes */              \
     X(no_memory)     /* takes no notice of memory that was not to be had */
 
@@ -161,21 +161,19 @@ void gpu_matmul_destroy(struct gpu_matmul *matmul) {
 }
 
 static enum status reserve(struct gpu_matmul *matmul, const size_t *floats, struct error *error) {
-    enum status status = STATUS_OK;
     if (chosen_mistake() == MISTAKE_small_pool && matmul->called) {
         return STATUS_OK;
     }
-    for (int i = 0; i < OPERANDS && status == STATUS_OK; i++) {
+    for (int i = 0; i < OPERANDS; i++) {
         if (floats[i] > matmul->capacity[i]) {
-            void *memory = NULL;
             device_free(matmul->d[i]);
+            matmul->d[i] = NULL;
             matmul->capacity[i] = 0;
-            status = device_alloc(&memory, floats[i] * sizeof(float), error);
-            matmul->d[i] = (float *)memory;
-            matmul->capacity[i] = status == STATUS_OK ? floats[i] : 0;
+            TRY(device_alloc((void **)&matmul->d[i], floats[i] * sizeof(float), error));
+            matmul->capacity[i] = floats[i];
         }
     }
-    return status;
+    return STATUS_OK;
 }
 
 static enum status run(struct gpu_matmul *matmul, float *out, const float *in, const float *weight,
@@ -185,17 +183,15 @@ static enum status run(struct gpu_matmul *matmul, float *out, const float *in, c
     bool known = mistake == MISTAKE_remembers && matmul->weight == weight;
     matmul->called = true;
     matmul->weight = weight;
-    enum status status = device_write(matmul->d[IN], in, M * K * sizeof(float), NULL, error);
-    if (status == STATUS_OK && !known) {
-        status = device_write(matmul->d[WEIGHT], weight, N * K * sizeof(float), NULL, error);
+    TRY(device_write(matmul->d[IN], in, M * K * sizeof(float), NULL, error));
+    if (!known) {
+        TRY(device_write(matmul->d[WEIGHT], weight, N * K * sizeof(float), NULL, error));
     }
-    if (status == STATUS_OK && !stale) {
-        status = gpu_matmul_launch(matmul->d[OUT], matmul->d[IN], matmul->d[WEIGHT], M, N, K, NULL,
-                                   error);
+    if (!stale) {
+        TRY(gpu_matmul_launch(matmul->d[OUT], matmul->d[IN], matmul->d[WEIGHT], M, N, K, NULL,
+                              error));
     }
-    return status == STATUS_OK
-               ? device_read(out, matmul->d[OUT], M * N * sizeof(float), NULL, error)
-               : status;
+    return device_read(out, matmul->d[OUT], M * N * sizeof(float), NULL, error);
 }
 
 enum status gpu_matmul(struct gpu_matmul *matmul, float *out, const float *in, const float *weight,

@@ -4,11 +4,10 @@
  * but has a thread a row and a thread a channel, and must miss the speedup of products;
  * "recomputes", which is the starter, those of a late token and of decoding.
  */
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "grader/selftest/elements.cuh"
 #include "labs/09_kv_cache/given/renamed_starter.h"
 #include "labs/09_kv_cache/kv_cache.h"
 
@@ -28,8 +27,8 @@
     X(behind)         /* writes one element behind out */                                 \
     X(changes_input)  /* changes in */                                                    \
     X(stale)          /* attends to the new key and value, but does not write them */     \
-    X(no_rope_key)    /* does not turn keys */                                            \
-    X(no_rope)        /* does not turn queries */                                         \
+    X(no_rope_key)    /* does not rotate keys */                                          \
+    X(no_rope)        /* does not rotate queries */                                       \
     X(interleaved)    /* rotates neighbours, whatever the layout */                       \
     X(late)           /* rotates as at the next position */                               \
     X(early)          /* does not attend to the token itself */                           \
@@ -50,22 +49,6 @@ enum { THREADS = 64, PART = 16 /* keys */ };
 
 static unsigned blocks_for(size_t count) {
     return (unsigned)((count + THREADS - 1) / THREADS);
-}
-
-static __device__ float load(const void *tensor, size_t index, enum nn_dtype dtype) {
-    return dtype == NN_F32   ? ((const float *)tensor)[index]
-           : dtype == NN_F16 ? __half2float(((const __half *)tensor)[index])
-                             : __bfloat162float(((const __nv_bfloat16 *)tensor)[index]);
-}
-
-static __device__ void store(void *tensor, size_t index, float x, enum nn_dtype dtype) {
-    if (dtype == NN_F32) {
-        ((float *)tensor)[index] = x;
-    } else if (dtype == NN_F16) {
-        ((__half *)tensor)[index] = __float2half_rn(x);
-    } else {
-        ((__nv_bfloat16 *)tensor)[index] = __float2bfloat16_rn(x);
-    }
 }
 
 /* What in is multiplied with, but for the norm's weight. */
@@ -150,7 +133,7 @@ static __device__ size_t position_of(const struct kv_attention &a, enum mistake 
 }
 
 /* A thread rotates a pair in place. */
-static __global__ void turn_kernel(struct kv_attention a, float *projected, enum mistake mistake) {
+static __global__ void rope_kernel(struct kv_attention a, float *projected, enum mistake mistake) {
     size_t pair = (size_t)blockIdx.x * THREADS + threadIdx.x, half = a.HS / 2;
     size_t head = pair / half, i = pair % half;
     bool key = head >= a.NH;
@@ -259,8 +242,8 @@ static enum status attend(const struct kv_attention *a, float *projected, device
     size_t rows = (a->NH + 2 * a->KVH) * a->HS, width = a->KVH * a->HS;
     project_kernel<<<blocks_for(rows), THREADS, 0, stream>>>(*a, projected, mistake);
     TRY(device_launched("project", error));
-    turn_kernel<<<blocks_for(rows), THREADS, 0, stream>>>(*a, projected, mistake);
-    TRY(device_launched("turn", error));
+    rope_kernel<<<blocks_for(rows), THREADS, 0, stream>>>(*a, projected, mistake);
+    TRY(device_launched("rope", error));
     if (mistake != MISTAKE_stale) {
         keep_kernel<<<blocks_for(width), THREADS, 0, stream>>>(*a, projected, mistake);
         TRY(device_launched("keep", error));

@@ -3,13 +3,12 @@
  * a message that leads to the mistake. "right" is the control: it must pass. "slow" is right, too,
  * and must miss the speedup.
  */
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
 #include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cuda/convert.cuh"
 #include "labs/05_layernorm_softmax/layernorm_softmax.h"
 
 #define MISTAKES(X)                                                            \
@@ -43,16 +42,6 @@
 
 enum { THREADS = 64 };
 
-static __device__ float value_of(float x) {
-    return x;
-}
-static __device__ float value_of(__half x) {
-    return __half2float(x);
-}
-static __device__ float value_of(__nv_bfloat16 x) {
-    return __bfloat162float(x);
-}
-
 static __device__ void store(float *to, float x, bool) {
     *to = x;
 }
@@ -85,7 +74,7 @@ template <typename T> static __device__ float element(const row<T> &r, size_t c)
         float2 two = *(const float2 *)(r.x + c - c % 2);
         return c % 2 == 0 ? two.x : two.y;
     }
-    return value_of(r.x[c]);
+    return to_float(r.x[c]);
 }
 
 /* Over the block, in every thread: a sum, or the largest. */
@@ -124,9 +113,9 @@ template <typename T> static __device__ void norm_row(const row<T> &r) {
     }
     float scale = 1.0f / sqrtf(variance + (r.mistake == MISTAKE_no_eps ? 0.0f : r.p.eps));
     for (size_t c = threadIdx.x; c < r.C; c += blockDim.x) {
-        float y = (element(r, c) - mean) * scale * value_of(((const T *)r.p.weight)[c]);
+        float y = (element(r, c) - mean) * scale * to_float(((const T *)r.p.weight)[c]);
         if (layernorm && r.mistake != MISTAKE_no_bias) {
-            y += value_of(((const T *)r.p.bias)[c]);
+            y += to_float(((const T *)r.p.bias)[c]);
         }
         store(r.y + c, r.mistake == MISTAKE_zeros ? 0.0f : y, r.mistake == MISTAKE_truncates);
     }
@@ -189,13 +178,7 @@ static enum status run(const struct rows_problem *p, void *workspace, device_str
         grid = dim3(1, (unsigned)p->rows);
     }
     unsigned threads = mistake == MISTAKE_slow ? 1 : THREADS;
-    if (p->type == NN_F32) {
-        rows_kernel<float><<<grid, threads, 0, stream>>>(*p, mistake);
-    } else if (p->type == NN_F16) {
-        rows_kernel<__half><<<grid, threads, 0, stream>>>(*p, mistake);
-    } else {
-        rows_kernel<__nv_bfloat16><<<grid, threads, 0, stream>>>(*p, mistake);
-    }
+    FOR_ELEMENT_TYPE(p->type, (rows_kernel<E><<<grid, threads, 0, stream>>>(*p, mistake)));
     return device_launched("rows_kernel", error);
 }
 

@@ -3,11 +3,10 @@
  * with a message that leads to the mistake. "right" is the control: it must pass, and must miss
  * every speedup.
  */
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "grader/selftest/elements.cuh"
 #include "labs/11_training/training.h"
 
 #define MISTAKES(X)                                                                          \
@@ -36,7 +35,7 @@
     X(attention_own_heads)  /* key heads are shared in turn, not in groups */                \
     X(attention_dense)      /* takes rows for contiguous */                                  \
     X(attention_between)    /* writes what lies between rows */                              \
-    X(attention_transposed) /* dv = p * dout, without turning p round */                     \
+    X(attention_transposed) /* dv = p * dout, without transposing p */                       \
     X(attention_half)       /* fp32 goes through fp16 */                                     \
     X(attention_bf16_sums)  /* sums up in bf16 where that is the storage */                  \
     X(adamw_no_unbias)      /* m and v as they are */                                        \
@@ -65,19 +64,6 @@ static unsigned blocks_for(size_t count) {
 
 static __device__ size_t thread_index() {
     return (size_t)blockIdx.x * THREADS + threadIdx.x;
-}
-
-static __device__ float load(const void *tensor, size_t index, enum nn_dtype dtype) {
-    return dtype == NN_BF16 ? __bfloat162float(((const __nv_bfloat16 *)tensor)[index])
-                            : ((const float *)tensor)[index];
-}
-
-static __device__ void store(void *tensor, size_t index, float x, enum nn_dtype dtype) {
-    if (dtype == NN_BF16) {
-        ((__nv_bfloat16 *)tensor)[index] = __float2bfloat16_rn(x);
-    } else {
-        ((float *)tensor)[index] = x;
-    }
 }
 
 static __device__ float halved(float x) {

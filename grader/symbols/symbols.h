@@ -3,7 +3,7 @@
  * @brief What a submission's own object files may refer to, and what they may define.
  *
  * list.sh has written it down when the test was built. A name that a submission refers to must be
- * on the list in allowed.c, or defined by a library that the lab's BUILD names. A name that it
+ * on the list in tables.c, or defined by a library that the lab's BUILD names. A name that it
  * defines must be nobody else's: the linker would put it in the place of theirs.
  */
 #ifndef WARPBOOK_GRADER_SYMBOLS_SYMBOLS_H_

@@ -37,8 +37,8 @@ enum { FUSED_OPS = 7 };
 #define FUSED_WORKSPACE_BYTES ((size_t)192 << 20)
 
 /**
- * So many bytes at the workspace's beginning are zeros before every call and must be zeros after
- * it: room for counters that blocks share. Who counts up sets back.
+ * Bytes at the workspace's beginning that are zeros before every call and must be zeros after it:
+ * room for counters that blocks share. A block that counts up also resets the counter.
  */
 #define FUSED_ZERO_BYTES ((size_t)1 << 20)
 
@@ -75,9 +75,9 @@ struct fused_problem {
  *
  * @param workspace device memory of FUSED_WORKSPACE_BYTES, 256-byte aligned, its first
  *                  FUSED_ZERO_BYTES zeros, else undefined; calls of one stream may share it
- * @return STATUS_OK; STATUS_INVALID_ARGUMENT, with a line that names it, for an operation or an
- *         activation that there is not, or a size above FUSED_MAX_ROWS or FUSED_MAX_COLUMNS,
- *         or sizes that together need more blocks than a launch takes;
+ * @return STATUS_OK; STATUS_INVALID_ARGUMENT, with a line that names it, for an unknown operation
+ *         or activation, a size above FUSED_MAX_ROWS or FUSED_MAX_COLUMNS, or sizes that together
+ *         need more blocks than a launch takes;
  *         STATUS_DEVICE when a launch failed
  */
 MUST_CHECK enum status fused_epilogues(const struct fused_problem *problem, void *workspace,

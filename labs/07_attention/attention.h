@@ -33,9 +33,9 @@ extern "C" {
  * the heads follow each other, HS elements each. So q, k and v may be thirds of
  * one (tokens, 3 * NH * HS) matrix. out overlaps nothing.
  *
- * A query that sees no key gets zeros. What a hidden key (mask 0) holds in k
- * and v has no part in the result: it may be NaN. A key that only causality hides
- * from some of the queries must be finite.
+ * A query that sees no key gets zeros. The values of a masked key (mask 0) in k
+ * and v have no part in the result: they may be NaN. A key that only the causal
+ * mask excludes for some of the queries must be finite.
  *
  * Any size may be 0; with S = 0 the results are zeros.
  *
@@ -51,7 +51,7 @@ struct attention_problem {
     const void *q;              /**< tokens q_stride apart */
     const void *k, *v;          /**< tokens kv_stride apart */
     void *out;                  /**< tokens out_stride apart; what lies between is not written */
-    const uint8_t *mask;        /**< (B, S): 0 hides the key; NULL hides none */
+    const uint8_t *mask;        /**< (B, S): 0 masks the key; NULL: no mask */
     const int32_t *starts;      /**< (B + 1), or NULL: padded */
     const int32_t *host_starts; /**< (B + 1), HOST memory, or NULL: padded */
     size_t B, T, S;             /**< batch, query positions, key positions */

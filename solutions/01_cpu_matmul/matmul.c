@@ -13,7 +13,7 @@ enum status cpu_matmul(float *out, const float *in, const float *weight, size_t 
 
 const struct cpu_matmul_step *cpu_matmul_ladder(size_t *count) {
     static const struct cpu_matmul_step steps[] = {
-        {"v1_naive", matmul_v1_naive},
+        {"v1_naive", starter_cpu_matmul},
         {"v2_loop_order", matmul_v2_loop_order},
         {"v3_cache_blocked", matmul_v3_cache_blocked},
         {"v4_register_blocked", matmul_v4_register_blocked},

@@ -8,10 +8,10 @@
 
 const struct training_step *training_ladder(size_t *count) {
     static const struct training_step steps[] = {
-        {"v1_plain", {layernorm_backward_v1_plain, attention_backward_v1_plain, adamw_v1_plain}},
-        {"v2_rows", {layernorm_backward_v2_rows, attention_backward_v1_plain, adamw_v1_plain}},
+        {"v1_plain", {starter_layernorm_backward, starter_attention_backward, starter_adamw}},
+        {"v2_rows", {layernorm_backward_v2_rows, starter_attention_backward, starter_adamw}},
         {"v3_one_pass",
-         {layernorm_backward_v2_rows, attention_backward_v1_plain, adamw_v3_one_pass}},
+         {layernorm_backward_v2_rows, starter_attention_backward, adamw_v3_one_pass}},
         {"v4_flash", {layernorm_backward_v2_rows, attention_backward_v4_flash, adamw_v3_one_pass}},
         {"v5_tensor",
          {layernorm_backward_v2_rows, attention_backward_v5_tensor, adamw_v3_one_pass}},

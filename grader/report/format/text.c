@@ -1,3 +1,4 @@
+/* What people read: the scoreboard, a table for GitHub, and what differs between two runs. */
 #include <string.h>
 
 #include "common/base/terminal.h"
@@ -103,4 +104,102 @@ void format_text(FILE *out, const struct run *run, const struct run_score *score
     fputc('\n', out);
     print_devices(out, run, score);
     print_kept(out, run);
+}
+
+/* ---- Markdown ---- */
+
+/* Text in a table's cell: nothing may end the cell, begin a tag or a link. */
+static void print_cell(FILE *out, const char *text) {
+    for (; *text != '\0'; text++) {
+        if (strchr("|<>[]*_`\\", *text) != NULL) {
+            fputc('\\', out);
+        }
+        fputc(*text == '\n' ? ' ' : *text, out);
+    }
+}
+
+static void print_row(FILE *out, const struct lab_run *lab, const struct lab_score *s) {
+    char kernel[32], model[32];
+    fprintf(out, "| %s | %s | %d | %s | %s | ", lab->lab->name, state_name(s->state), s->points,
+            format_speedup(s->kernel, kernel, sizeof kernel),
+            format_speedup(s->model, model, sizeof model));
+    print_cell(out, s->device[0] != '\0' ? s->device : "–");
+    fprintf(out, " | `%s` |\n", s->next);
+}
+
+void format_markdown(FILE *out, const struct run *run, const struct run_score *score) {
+    fprintf(out, "## Warpbook, %s: %d of %d points\n\n", run->subject, score->points, score->most);
+    fprintf(out, "| lab | state | points of %d | kernel | model | device | next |\n", LAB_POINTS);
+    fprintf(out, "|---|---|---:|---:|---:|---|---|\n");
+    for (size_t i = 0; i < LAB_COUNT; i++) {
+        if (run->labs[i].lab != NULL) {
+            print_row(out, &run->labs[i], &score->labs[i]);
+        }
+    }
+    bool first = true;
+    for (size_t i = 0; i < LAB_COUNT; i++) {
+        const struct lab_score *s = &score->labs[i];
+        if (run->labs[i].lab == NULL || (s->why[0] == '\0' && s->explanation[0] == '\0')) {
+            continue;
+        }
+        fprintf(out, "%s- **%s**: ", first ? "\n" : "", run->labs[i].lab->name);
+        print_cell(out, s->why);
+        fprintf(out, "%s", s->why[0] != '\0' && s->explanation[0] != '\0' ? "; " : "");
+        print_cell(out, s->explanation);
+        fputc('\n', out);
+        first = false;
+    }
+}
+
+/* ---- Two runs ---- */
+
+static void print_speedup(FILE *out, const char *lab, const struct row_score *a,
+                          const struct row_score *b) {
+    bool both = a->grade != NULL && b->grade != NULL && a->grade->timed && b->grade->timed;
+    if (!both || a->grade->speedup <= 0.0) {
+        return;
+    }
+    double ratio = b->grade->speedup / a->grade->speedup;
+    bool alike =
+        a->grade->modelled == b->grade->modelled && strcmp(a->grade->device, b->grade->device) == 0;
+    fprintf(out, "%-20s %-22s %9.2fx %9.2fx", lab, a->row->measure, a->grade->speedup,
+            b->grade->speedup);
+    if (alike) {
+        fprintf(out, "   %+.1f%%\n", 100.0 * (ratio - 1.0));
+    } else {
+        fprintf(out, "   not to be compared: %s%s, %s%s\n", a->grade->device,
+                a->grade->modelled ? " modelled" : "", b->grade->device,
+                b->grade->modelled ? " modelled" : "");
+    }
+}
+
+static void compare_lab(FILE *out, const struct lab_run *a, const struct lab_run *b,
+                        const char *subjects[2]) {
+    struct lab_score before, after;
+    const char *name = (a->lab != NULL ? a->lab : b->lab)->name;
+    if (a->lab == NULL || b->lab == NULL) {
+        fprintf(out, "%-20s only in the %s run\n", name, a->lab != NULL ? "first" : "second");
+        return;
+    }
+    score_lab(&before, a, subjects[0]);
+    score_lab(&after, b, subjects[1]);
+    fprintf(out, "%-20s %-22s %10d %10d   %+d\n", name, "points", before.points, after.points,
+            after.points - before.points);
+    if (before.state != after.state) {
+        fprintf(out, "%-20s %-22s %10s %10s\n", name, "state", state_name(before.state),
+                state_name(after.state));
+    }
+    for (size_t i = 0; i < before.count; i++) {
+        print_speedup(out, name, &before.rows[i], &after.rows[i]);
+    }
+}
+
+void format_comparison(FILE *out, const struct run *a, const struct run *b) {
+    const char *subjects[2] = {a->subject, b->subject};
+    fprintf(out, "%-20s %-22s %10s %10s\n", "lab", "", "first", "second");
+    for (size_t i = 0; i < LAB_COUNT; i++) {
+        if (a->labs[i].lab != NULL || b->labs[i].lab != NULL) {
+            compare_lab(out, &a->labs[i], &b->labs[i], subjects);
+        }
+    }
 }

@@ -27,7 +27,7 @@ static __device__ __forceinline__ float silu(float x) {
 }
 
 static __global__ void bias_add(float *x, const float *bias, size_t count, size_t C) {
-    chained_begin();
+    dependent_launch_begin();
     size_t i = element();
     if (i < count) {
         x[i] += bias[i % C];
@@ -39,7 +39,7 @@ enum status launch_bias_add(float *x, const float *bias, size_t rows, size_t C,
     if (rows * C == 0) {
         return STATUS_OK;
     }
-    launch_chained<bias_add>(blocks_for(rows * C), THREADS, 0, stream, x, bias, rows * C, C);
+    launch_dependent<bias_add>(blocks_for(rows * C), THREADS, 0, stream, x, bias, rows * C, C);
     return device_launched("bias_add", error);
 }
 
@@ -61,7 +61,7 @@ static __device__ float activate(float x, enum nn_activation f) {
 }
 
 static __global__ void activation(float *out, const float *in, size_t count, enum nn_activation f) {
-    chained_begin();
+    dependent_launch_begin();
     size_t i = element();
     if (i < count) {
         out[i] = activate(in[i], f);
@@ -73,12 +73,12 @@ enum status launch_activation(float *out, const float *in, size_t count, enum nn
     if (count == 0) {
         return STATUS_OK;
     }
-    launch_chained<activation>(blocks_for(count), THREADS, 0, stream, out, in, count, f);
+    launch_dependent<activation>(blocks_for(count), THREADS, 0, stream, out, in, count, f);
     return device_launched("activation", error);
 }
 
 static __global__ void silu_gate(float *out, const float *gate, const float *up, size_t count) {
-    chained_begin();
+    dependent_launch_begin();
     size_t i = element();
     if (i < count) {
         out[i] = silu(gate[i]) * up[i];
@@ -90,12 +90,12 @@ enum status launch_silu_gate(float *out, const float *gate, const float *up, siz
     if (count == 0) {
         return STATUS_OK;
     }
-    launch_chained<silu_gate>(blocks_for(count), THREADS, 0, stream, out, gate, up, count);
+    launch_dependent<silu_gate>(blocks_for(count), THREADS, 0, stream, out, gate, up, count);
     return device_launched("silu_gate", error);
 }
 
 static __global__ void residual(float *out, const float *a, const float *b, size_t count) {
-    chained_begin();
+    dependent_launch_begin();
     size_t i = element();
     if (i < count) {
         out[i] = a[i] + b[i];
@@ -107,7 +107,7 @@ enum status launch_residual(float *out, const float *a, const float *b, size_t c
     if (count == 0) {
         return STATUS_OK;
     }
-    launch_chained<residual>(blocks_for(count), THREADS, 0, stream, out, a, b, count);
+    launch_dependent<residual>(blocks_for(count), THREADS, 0, stream, out, a, b, count);
     return device_launched("residual", error);
 }
 
@@ -117,7 +117,7 @@ enum status launch_residual(float *out, const float *a, const float *b, size_t c
  */
 static __global__ void rope(float *x, size_t T, size_t heads, size_t HS, size_t stride,
                             size_t position, double log2_theta, enum nn_rope_layout layout) {
-    chained_begin();
+    dependent_launch_begin();
     size_t pairs = HS / 2;
     size_t index = element();
     if (index >= T * heads * pairs) {
@@ -145,14 +145,14 @@ enum status launch_rope(float *x, size_t T, size_t heads, size_t HS, size_t stri
     if (count == 0) {
         return STATUS_OK;
     }
-    launch_chained<rope>(blocks_for(count), THREADS, 0, stream, x, T, heads, HS, stride, position,
-                         log2((double)theta), layout);
+    launch_dependent<rope>(blocks_for(count), THREADS, 0, stream, x, T, heads, HS, stride, position,
+                           log2((double)theta), layout);
     return device_launched("rope", error);
 }
 
 static __global__ void embedding(float *out, const float *table, struct embedding_ids ids, size_t T,
                                  size_t C, bool accumulate) {
-    chained_begin();
+    dependent_launch_begin();
     size_t i = element();
     if (i < T * C) {
         float value = table[(size_t)ids.ids[i / C] * C + i % C];
@@ -170,7 +170,7 @@ enum status launch_embedding(float *out, const float *table, const struct embedd
     if (T * C == 0) {
         return STATUS_OK;
     }
-    launch_chained<embedding>(blocks_for(T * C), THREADS, 0, stream, out, table, *ids, T, C,
-                              accumulate);
+    launch_dependent<embedding>(blocks_for(T * C), THREADS, 0, stream, out, table, *ids, T, C,
+                                accumulate);
     return device_launched("embedding", error);
 }

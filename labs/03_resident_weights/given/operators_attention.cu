@@ -134,7 +134,7 @@ static __device__ void weighted_values(float *result, const float *scores, float
 template <bool MASKED>
 static __global__ void attention(float *out, const struct nn_attention a, unsigned heads_per_kv) {
     extern __shared__ float scores[];
-    chained_begin();
+    dependent_launch_begin();
     size_t h = blockIdx.x;
     size_t t = blockIdx.y;
     size_t b = blockIdx.z;
@@ -170,11 +170,11 @@ enum status launch_attention(float *out, const struct nn_attention *a, device_st
     size_t shared_bytes = a->S * sizeof(float);
     unsigned heads_per_kv = (unsigned)(a->NH / a->KVH);
     if (a->mask != NULL) {
-        launch_chained<attention<true>>(blocks, BLOCK_THREADS, shared_bytes, stream, out, *a,
-                                        heads_per_kv);
+        launch_dependent<attention<true>>(blocks, BLOCK_THREADS, shared_bytes, stream, out, *a,
+                                          heads_per_kv);
     } else {
-        launch_chained<attention<false>>(blocks, BLOCK_THREADS, shared_bytes, stream, out, *a,
-                                         heads_per_kv);
+        launch_dependent<attention<false>>(blocks, BLOCK_THREADS, shared_bytes, stream, out, *a,
+                                           heads_per_kv);
     }
     return device_launched("attention", error);
 }

@@ -14,7 +14,7 @@ enum { BLOCK_THREADS = 256 };
 
 static __global__ void layernorm(float *out, const float *in, const float *weight,
                                  const float *bias, size_t C, float eps) {
-    chained_begin();
+    dependent_launch_begin();
     const float *x = in + blockIdx.x * C;
     float *y = out + blockIdx.x * C;
     float sum = 0.0f;
@@ -38,14 +38,14 @@ enum status launch_layernorm(float *out, const float *in, const float *weight, c
     if (rows * C == 0) {
         return STATUS_OK;
     }
-    launch_chained<layernorm>((unsigned)rows, BLOCK_THREADS, 0, stream, out, in, weight, bias, C,
-                              eps);
+    launch_dependent<layernorm>((unsigned)rows, BLOCK_THREADS, 0, stream, out, in, weight, bias, C,
+                                eps);
     return device_launched("layernorm", error);
 }
 
 static __global__ void rmsnorm(float *out, const float *in, const float *weight, size_t C,
                                float eps) {
-    chained_begin();
+    dependent_launch_begin();
     const float *x = in + blockIdx.x * C;
     float *y = out + blockIdx.x * C;
     float squares = 0.0f;
@@ -63,13 +63,13 @@ enum status launch_rmsnorm(float *out, const float *in, const float *weight, siz
     if (rows * C == 0) {
         return STATUS_OK;
     }
-    launch_chained<rmsnorm>((unsigned)rows, BLOCK_THREADS, 0, stream, out, in, weight, C, eps);
+    launch_dependent<rmsnorm>((unsigned)rows, BLOCK_THREADS, 0, stream, out, in, weight, C, eps);
     return device_launched("rmsnorm", error);
 }
 
 /* A row of nothing but -inf becomes zeros. */
 static __global__ void softmax(float *out, const float *in, size_t C) {
-    chained_begin();
+    dependent_launch_begin();
     const float *x = in + blockIdx.x * C;
     float *y = out + blockIdx.x * C;
     float largest = -INFINITY;
@@ -93,6 +93,6 @@ enum status launch_softmax(float *out, const float *in, size_t rows, size_t C, d
     if (rows * C == 0) {
         return STATUS_OK;
     }
-    launch_chained<softmax>((unsigned)rows, BLOCK_THREADS, 0, stream, out, in, C);
+    launch_dependent<softmax>((unsigned)rows, BLOCK_THREADS, 0, stream, out, in, C);
     return device_launched("softmax", error);
 }

@@ -48,7 +48,7 @@ MUST_CHECK enum status encoder16_norm(void *out, enum nn_dtype out_type, const v
                                       enum nn_dtype type, const struct nn_norm *norm, size_t rows,
                                       size_t C, device_stream stream, struct error *error);
 
-/** out[b] = in[starts[b]]: rows of C elements of so many bytes. @param starts device, (B) */
+/** out[b] = in[starts[b]]: rows of C elements. @param starts device, (B) @param element bytes */
 MUST_CHECK enum status encoder16_gather(void *out, const void *in, const int32_t *starts, size_t B,
                                         size_t C, size_t element, device_stream stream,
                                         struct error *error);

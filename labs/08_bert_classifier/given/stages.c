@@ -60,7 +60,7 @@ static const struct classifier_stage table[] = {
 
 /* ---- Times of the kernels behind an operator ---- */
 
-/* From stage 03 on, all work is on the stream of the engine that lies below the others. */
+/* From stage 03 on, all work runs on the stream of the engine at the bottom of the stack. */
 static enum status create_kernel_times(void **times, const struct engine *engine,
                                        struct error *error) {
     static const char below[] = "03_resident_weights";

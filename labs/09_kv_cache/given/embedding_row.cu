@@ -12,7 +12,7 @@ enum { THREADS = 256 };
 
 template <typename T>
 static __global__ void embedding_row_kernel(float *out, const T *table, size_t first, size_t C) {
-    chained_begin();
+    dependent_launch_begin();
     size_t c = (size_t)blockIdx.x * THREADS + threadIdx.x;
     if (c < C) {
         out[c] = to_float(table[first + c]);
@@ -21,8 +21,8 @@ static __global__ void embedding_row_kernel(float *out, const T *table, size_t f
 
 template <typename T>
 static void launch(float *out, const void *table, size_t id, size_t C, device_stream stream) {
-    launch_chained<embedding_row_kernel<T>>((unsigned)ceil_div(C, THREADS), THREADS, 0, stream, out,
-                                            (const T *)table, id * C, C);
+    launch_dependent<embedding_row_kernel<T>>((unsigned)ceil_div(C, THREADS), THREADS, 0, stream,
+                                              out, (const T *)table, id * C, C);
 }
 
 enum status embedding_row(float *out, const void *table, enum nn_dtype dtype, size_t id, size_t C,

@@ -56,7 +56,7 @@ static __device__ __forceinline__ u64 larger_of(u64 a, u64 b) {
 static __global__ void __launch_bounds__(BEST_THREADS)
     sample_best(u64 *block_bests, const float *logits, size_t V) {
     __shared__ u64 of_warp[BEST_THREADS / 32];
-    chained_begin();
+    dependent_launch_begin();
     u64 best = 0;
     for (size_t i = (size_t)blockIdx.x * BEST_THREADS + threadIdx.x; i < V;
          i += (size_t)gridDim.x * BEST_THREADS) {
@@ -360,7 +360,7 @@ static __global__ void __launch_bounds__(THREADS)
     sample_draw(struct sampling *sampling, const float *logits, size_t V, int32_t *token,
                 const u64 *block_bests, unsigned count, unsigned *keys, float scale) {
     __shared__ struct draw shared;
-    chained_begin();
+    dependent_launch_begin();
     const size_t best = token_of_rank(best_of_blocks(&shared, block_bests, count));
     const float temperature = sampling->temperature;
     size_t drawn = best;
@@ -409,9 +409,9 @@ enum status sample_token(struct sampling *sampling, const float *logits, size_t 
     unsigned count = (unsigned)(wanted < MAX_BLOCKS ? wanted : MAX_BLOCKS);
     u64 *block_bests = (u64 *)workspace;
     unsigned *keys = (unsigned *)((char *)workspace + BESTS_BYTES);
-    launch_chained<sample_best>(count, BEST_THREADS, 0, stream, block_bests, logits, V);
+    launch_dependent<sample_best>(count, BEST_THREADS, 0, stream, block_bests, logits, V);
     TRY(device_launched("sample_best", error));
-    launch_chained<sample_draw>(1, THREADS, 0, stream, sampling, logits, V, token,
-                                (const u64 *)block_bests, count, keys, weight_scale(V));
+    launch_dependent<sample_draw>(1, THREADS, 0, stream, sampling, logits, V, token,
+                                  (const u64 *)block_bests, count, keys, weight_scale(V));
     return device_launched("sample_draw", error);
 }

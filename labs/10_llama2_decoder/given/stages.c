@@ -28,7 +28,7 @@ static const struct llama2_stages stages = {.table = table, .count = sizeof tabl
 #include "labs/09_kv_cache/given/engine.h"
 #include "labs/10_llama2_decoder/given/engine.h"
 
-/* The host only launches: threads of the CPU are no matter. */
+/* The host only launches, so the number of CPU threads does not matter. */
 #define ON_DEVICE(create, stage_create)                                                  \
     static enum status create(struct engine *engine, int threads, struct error *error) { \
         (void)threads;                                                                   \
@@ -44,7 +44,7 @@ ON_DEVICE(create_attention, engine_attention_create)
 ON_DEVICE(create_kv_cache, engine_kv_cache_create)
 ON_DEVICE(create_decoder, engine_decoder_create)
 
-/* The programs run on the last row by default; a new stage of the course is one more row here. */
+/* The programs run on the last row by default; a new stage of the course adds one row. */
 static const struct llama2_stage table[] = {
     {"01_cpu_matmul", false, create_cpu},
     {"02_gpu_matmul", true, create_gpu_matmul},

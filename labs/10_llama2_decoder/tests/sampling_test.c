@@ -219,7 +219,7 @@ static void check_settings(struct bench *b, uint64_t seed) {
     }
 }
 
-/* Logits of a spread: 0 flat, 20 peaked. */
+/* Logits of a given scale: 0 flat, 20 peaked. */
 static void check_spread(size_t V, float spread, size_t rounds) {
     struct bench b;
     struct error error = {0};

@@ -235,7 +235,7 @@ static enum status attention_backward_v1(const struct attention_backward_problem
     return device_launched("attention_dkv_v1", error);
 }
 
-/* AdamW: each line of the formula is a kernel. First the weights shrink. */
+/* AdamW: each line of the formula is a kernel. Decay comes first. */
 static __global__ void adamw_decay_v1(struct adamw_problem p) {
     size_t i = thread_index();
     if (i < p.decayed) {

@@ -69,7 +69,7 @@ if grep -qE '^(labs|solutions): modelled' out; then
 fi
 rm -f results.jsonl
 
-# --kernels: so many of the last step, and one row for all others, which add up to what was counted.
+# --kernels N: the last step's N slowest, and one row for all others, which add up to what was counted.
 accepts --quick --dtype fp32 --step last --kernels 3 --max-length 8
 [ "$(step_rows)" -eq 1 ] || fail "--step last: $(cat out)"
 kernels=$(sed -nE '/^launches of a step, v[0-9]/,$s/^ +([0-9]+) +[0-9.]+ +[0-9.]+%  .*/\1/p' out)

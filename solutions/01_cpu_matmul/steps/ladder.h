@@ -7,7 +7,9 @@
 
 #include "labs/01_cpu_matmul/matmul.h"
 
-cpu_matmul_function matmul_v1_naive;
+/** v1: labs/01_cpu_matmul/given/starter.c. */
+cpu_matmul_function starter_cpu_matmul;
+
 cpu_matmul_function matmul_v2_loop_order;
 cpu_matmul_function matmul_v3_cache_blocked;
 cpu_matmul_function matmul_v4_register_blocked;

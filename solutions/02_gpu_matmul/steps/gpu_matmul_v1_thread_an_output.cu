@@ -11,8 +11,8 @@
  * still has it then. And with M = 1 there are only N threads: 768 of them fill 3
  * blocks, on a GPU with room for hundreds.
  */
+#include "solutions/02_gpu_matmul/steps/grid.cuh"
 #include "solutions/02_gpu_matmul/steps/ladder.h"
-#include "solutions/02_gpu_matmul/steps/parts.cuh"
 
 enum { THREADS = 256 };
 

@@ -16,8 +16,8 @@
  * two or three times, and then waits for 7 rounds of additions, each with half
  * as many active threads as the one before.
  */
+#include "solutions/02_gpu_matmul/steps/grid.cuh"
 #include "solutions/02_gpu_matmul/steps/ladder.h"
-#include "solutions/02_gpu_matmul/steps/parts.cuh"
 
 enum { THREADS = 128 };
 

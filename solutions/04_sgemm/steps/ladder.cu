@@ -18,16 +18,9 @@ static enum status check_size(const char *name, size_t size, struct error *error
 
 enum status sgemm_count_blocks(const struct sgemm_problem *problem, size_t rows, size_t columns,
                                unsigned *blocks, struct error *error) {
-    enum status status = check_size("M", problem->M, error);
-    if (status == STATUS_OK) {
-        status = check_size("N", problem->N, error);
-    }
-    if (status == STATUS_OK) {
-        status = check_size("K", problem->K, error);
-    }
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(check_size("M", problem->M, error));
+    TRY(check_size("N", problem->N, error));
+    TRY(check_size("K", problem->K, error));
     size_t count = (problem->M + rows - 1) / rows * ((problem->N + columns - 1) / columns);
     if (count > INT_MAX) {
         return error_set(error, STATUS_INVALID_ARGUMENT,

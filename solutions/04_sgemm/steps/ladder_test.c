@@ -1,9 +1,8 @@
 /* Every step of the ladder against the double oracle; the grader only sees the last one. */
 #include <stdlib.h>
 
-#include "common/device/device.h"
-#include "common/testing/testing.h"
 #include "labs/04_sgemm/problem/case.h"
+#include "solutions/ladder_gpu.h"
 
 /* Around the sizes where kernels change their code path: 4, 8, 16, 32, 64, 128, 256. K beyond 500:
    split-K, the last part shorter. */
@@ -92,10 +91,9 @@ static void check_steps(struct sgemm_shape s, struct sgemm_variant v, void *work
 static void check_ladder(struct sgemm_variant v, const struct sgemm_shape *list, size_t count) {
     struct device_properties gpu;
     struct error error = {0};
-    if (device_open(&error) != STATUS_OK) {
-        TEST_STOP("%s", error.message);
+    if (!ladder_gpu_open(&gpu)) {
+        return;
     }
-    ASSERT_OK(device_properties(&gpu, &error));
     if (list == gpu_shapes && gpu.modelled) {
         TEST_SKIP("large sizes are for a GPU; this is simt");
     }
@@ -107,55 +105,36 @@ static void check_ladder(struct sgemm_variant v, const struct sgemm_shape *list,
     device_free(workspace);
 }
 
-#define CHECK_LADDER(list, ...) \
-    check_ladder((struct sgemm_variant){__VA_ARGS__}, list, sizeof(list) / sizeof *(list))
-
 C_TEST(ladder, has_its_steps) {
     size_t count;
     (void)sgemm_ladder(&count);
     EXPECT_INT_EQ(10, count);
 }
 
-C_TEST(ladder, transposed) {
-    CHECK_LADDER(shapes, SGEMM_B_TRANSPOSED, 1.0f, 0.0f, 0);
-}
+/* A test of every step on every shape of a list, in one variant. */
+#define LADDER_TEST(name, list, ...)                                                            \
+    C_TEST(ladder, name) {                                                                      \
+        check_ladder((struct sgemm_variant){__VA_ARGS__}, list, sizeof(list) / sizeof *(list)); \
+    }
 
-C_TEST(ladder, plain) {
-    CHECK_LADDER(shapes, SGEMM_B_PLAIN, 1.0f, 0.0f, 0);
-}
-
-C_TEST(ladder, alpha_and_beta_transposed) {
-    CHECK_LADDER(short_shapes, SGEMM_B_TRANSPOSED, -0.75f, 0.5f, 0);
-}
-
-C_TEST(ladder, alpha_without_beta_plain) {
-    CHECK_LADDER(short_shapes, SGEMM_B_PLAIN, 2.5f, 0.0f, 0);
-}
-
-C_TEST(ladder, unaligned_pointers_plain) {
-    CHECK_LADDER(aligned_shapes, SGEMM_B_PLAIN, 1.0f, -1.0f, 1);
-}
-
-C_TEST(ladder, unaligned_pointers_transposed) {
-    CHECK_LADDER(aligned_shapes, SGEMM_B_TRANSPOSED, 1.0f, 0.0f, 1);
-}
-
-C_TEST(ladder, large_transposed) {
-    CHECK_LADDER(gpu_shapes, SGEMM_B_TRANSPOSED, 1.0f, 0.0f, 0);
-}
-
-C_TEST(ladder, large_plain) {
-    CHECK_LADDER(gpu_shapes, SGEMM_B_PLAIN, 1.0f, 1.0f, 0);
-}
+LADDER_TEST(transposed, shapes, SGEMM_B_TRANSPOSED, 1.0f, 0.0f, 0)
+LADDER_TEST(plain, shapes, SGEMM_B_PLAIN, 1.0f, 0.0f, 0)
+LADDER_TEST(alpha_and_beta_transposed, short_shapes, SGEMM_B_TRANSPOSED, -0.75f, 0.5f, 0)
+LADDER_TEST(alpha_without_beta_plain, short_shapes, SGEMM_B_PLAIN, 2.5f, 0.0f, 0)
+LADDER_TEST(unaligned_pointers_plain, aligned_shapes, SGEMM_B_PLAIN, 1.0f, -1.0f, 1)
+LADDER_TEST(unaligned_pointers_transposed, aligned_shapes, SGEMM_B_TRANSPOSED, 1.0f, 0.0f, 1)
+LADDER_TEST(large_transposed, gpu_shapes, SGEMM_B_TRANSPOSED, 1.0f, 0.0f, 0)
+LADDER_TEST(large_plain, gpu_shapes, SGEMM_B_PLAIN, 1.0f, 1.0f, 0)
 
 /* One size too many is refused by every step, with nothing launched. */
 C_TEST(ladder, sizes_above_the_largest_are_refused) {
     size_t count;
+    struct device_properties gpu;
     struct error error = {0};
-    if (device_open(&error) != STATUS_OK) {
-        TEST_STOP("%s", error.message);
-    }
     const struct sgemm_step *steps = sgemm_ladder(&count);
+    if (!ladder_gpu_open(&gpu)) {
+        return;
+    }
     for (size_t i = 0; i < count; i++) {
         for (int which = 0; which < 3; which++) {
             size_t size = SGEMM_MAX_SIZE + 1;

@@ -14,8 +14,7 @@
  * Measured on an H200 at 1.98 GHz, 4096 x 4096 x 4096: B plain 275 ms, 0.5
  * TFLOP/s; B transposed 276 ms, 0.5 TFLOP/s. cuBLAS 2.69 and 2.74 ms.
  */
-#include "solutions/04_sgemm/steps/ladder.h"
-#include "solutions/04_sgemm/steps/store.cuh"
+#include "solutions/04_sgemm/steps/helpers.cuh"
 
 enum { TILE = 32 };
 
@@ -38,11 +37,6 @@ static __global__ void __launch_bounds__(TILE *TILE) naive(struct sgemm_problem 
 enum status sgemm_v01_naive(const struct sgemm_problem *problem, void *workspace,
                             device_stream stream, struct error *error) {
     (void)workspace;
-    unsigned blocks;
-    enum status status = sgemm_count_blocks(problem, TILE, TILE, &blocks, error);
-    if (status != STATUS_OK || blocks == 0) {
-        return status;
-    }
-    naive<<<blocks, dim3(TILE, TILE), 0, stream>>>(*problem);
-    return sgemm_launched("sgemm_v01_naive", error);
+    return launch_tiles<naive>("sgemm_v01_naive", problem, TILE, TILE, dim3(TILE, TILE), stream,
+                               error);
 }

@@ -16,8 +16,7 @@
  * TFLOP/s; B transposed 276 ms, 0.5 TFLOP/s. 5.6x v01 with B plain, nothing
  * with B transposed.
  */
-#include "solutions/04_sgemm/steps/ladder.h"
-#include "solutions/04_sgemm/steps/store.cuh"
+#include "solutions/04_sgemm/steps/helpers.cuh"
 
 enum { TILE = 32 };
 
@@ -40,11 +39,6 @@ static __global__ void __launch_bounds__(TILE *TILE) coalesced(struct sgemm_prob
 enum status sgemm_v02_coalesced(const struct sgemm_problem *problem, void *workspace,
                                 device_stream stream, struct error *error) {
     (void)workspace;
-    unsigned blocks;
-    enum status status = sgemm_count_blocks(problem, TILE, TILE, &blocks, error);
-    if (status != STATUS_OK || blocks == 0) {
-        return status;
-    }
-    coalesced<<<blocks, dim3(TILE, TILE), 0, stream>>>(*problem);
-    return sgemm_launched("sgemm_v02_coalesced", error);
+    return launch_tiles<coalesced>("sgemm_v02_coalesced", problem, TILE, TILE, dim3(TILE, TILE),
+                                   stream, error);
 }

@@ -19,16 +19,9 @@
  * TFLOP/s; B transposed 18.3 ms, 7.53 TFLOP/s. 2.7x v02 with B plain, 15x with
  * B transposed.
  */
-#include "solutions/04_sgemm/steps/ladder.h"
-#include "solutions/04_sgemm/steps/store.cuh"
+#include "solutions/04_sgemm/steps/helpers.cuh"
 
 enum { TILE = 32 };
-
-/* An element of a row-major matrix, 0 outside. */
-static __device__ __forceinline__ float element(const float *matrix, size_t rows, size_t columns,
-                                                size_t row, size_t column) {
-    return row < rows && column < columns ? matrix[row * columns + column] : 0;
-}
 
 static __global__ void __launch_bounds__(TILE *TILE) shared_tile(struct sgemm_problem p) {
     __shared__ float a[TILE][TILE], b[TILE][TILE + 1]; /* (m, k) and (k, n) */
@@ -55,11 +48,6 @@ static __global__ void __launch_bounds__(TILE *TILE) shared_tile(struct sgemm_pr
 enum status sgemm_v03_shared_tile(const struct sgemm_problem *problem, void *workspace,
                                   device_stream stream, struct error *error) {
     (void)workspace;
-    unsigned blocks;
-    enum status status = sgemm_count_blocks(problem, TILE, TILE, &blocks, error);
-    if (status != STATUS_OK || blocks == 0) {
-        return status;
-    }
-    shared_tile<<<blocks, dim3(TILE, TILE), 0, stream>>>(*problem);
-    return sgemm_launched("sgemm_v03_shared_tile", error);
+    return launch_tiles<shared_tile>("sgemm_v03_shared_tile", problem, TILE, TILE, dim3(TILE, TILE),
+                                     stream, error);
 }

@@ -15,16 +15,9 @@
  * Measured on an H200 at 1.98 GHz, 4096 x 4096 x 4096: B plain 8.19 ms, 16.8
  * TFLOP/s; B transposed 8.21 ms, 16.7 TFLOP/s. 2.2x v03.
  */
-#include "solutions/04_sgemm/steps/ladder.h"
-#include "solutions/04_sgemm/steps/store.cuh"
+#include "solutions/04_sgemm/steps/helpers.cuh"
 
 enum { BM = 64, BN = 64, BK = 16, ROWS = 8, THREADS = BM / ROWS * BN };
-
-/* An element of a row-major matrix, 0 outside. */
-static __device__ __forceinline__ float element(const float *matrix, size_t rows, size_t columns,
-                                                size_t row, size_t column) {
-    return row < rows && column < columns ? matrix[row * columns + column] : 0;
-}
 
 static __global__ void __launch_bounds__(THREADS) tile_1d(struct sgemm_problem p) {
     __shared__ float a[BM][BK], b[BK][BN + 1];
@@ -63,11 +56,5 @@ static __global__ void __launch_bounds__(THREADS) tile_1d(struct sgemm_problem p
 enum status sgemm_v04_1d_tile(const struct sgemm_problem *problem, void *workspace,
                               device_stream stream, struct error *error) {
     (void)workspace;
-    unsigned blocks;
-    enum status status = sgemm_count_blocks(problem, BM, BN, &blocks, error);
-    if (status != STATUS_OK || blocks == 0) {
-        return status;
-    }
-    tile_1d<<<blocks, THREADS, 0, stream>>>(*problem);
-    return sgemm_launched("sgemm_v04_1d_tile", error);
+    return launch_tiles<tile_1d>("sgemm_v04_1d_tile", problem, BM, BN, THREADS, stream, error);
 }

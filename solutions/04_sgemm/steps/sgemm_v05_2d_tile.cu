@@ -16,16 +16,9 @@
  * Measured on an H200 at 1.98 GHz, 4096 x 4096 x 4096: B plain 4.63 ms, 29.7
  * TFLOP/s; B transposed 5.16 ms, 26.6 TFLOP/s. 1.8x and 1.6x v04.
  */
-#include "solutions/04_sgemm/steps/ladder.h"
-#include "solutions/04_sgemm/steps/store.cuh"
+#include "solutions/04_sgemm/steps/helpers.cuh"
 
 enum { BM = 128, BN = 128, BK = 8, SIDE = 8, THREADS = BM / SIDE * (BN / SIDE) };
-
-/* An element of a row-major matrix, 0 outside. */
-static __device__ __forceinline__ float element(const float *matrix, size_t rows, size_t columns,
-                                                size_t row, size_t column) {
-    return row < rows && column < columns ? matrix[row * columns + column] : 0;
-}
 
 static __global__ void __launch_bounds__(THREADS) tile_2d(struct sgemm_problem p) {
     __shared__ float a[BK][BM], b[BK][BN];
@@ -69,11 +62,5 @@ static __global__ void __launch_bounds__(THREADS) tile_2d(struct sgemm_problem p
 enum status sgemm_v05_2d_tile(const struct sgemm_problem *problem, void *workspace,
                               device_stream stream, struct error *error) {
     (void)workspace;
-    unsigned blocks;
-    enum status status = sgemm_count_blocks(problem, BM, BN, &blocks, error);
-    if (status != STATUS_OK || blocks == 0) {
-        return status;
-    }
-    tile_2d<<<blocks, THREADS, 0, stream>>>(*problem);
-    return sgemm_launched("sgemm_v05_2d_tile", error);
+    return launch_tiles<tile_2d>("sgemm_v05_2d_tile", problem, BM, BN, THREADS, stream, error);
 }

@@ -18,10 +18,7 @@
  * Measured on an H200 at 1.98 GHz, 4096 x 4096 x 4096: B plain 4.34 ms, 31.7
  * TFLOP/s; B transposed 4.37 ms, 31.4 TFLOP/s. 1.07x and 1.18x v05.
  */
-#include "solutions/04_sgemm/steps/ladder.h"
-#include "solutions/04_sgemm/steps/store.cuh"
-
-enum { BM = 128, BN = 128, BK = 8, SIDE = 8, HALF = 64, THREADS = 256 };
+#include "solutions/04_sgemm/steps/outer_product.cuh"
 
 /* Row-major, four elements of a row; those outside are 0. */
 static __device__ __forceinline__ float4 load4(const float *matrix, size_t rows, size_t columns,
@@ -50,31 +47,6 @@ static __device__ __forceinline__ void put_column(float (*tile)[BM], unsigned k,
     tile[k + 1][place] = v.y;
     tile[k + 2][place] = v.z;
     tile[k + 3][place] = v.w;
-}
-
-static __device__ __forceinline__ void read8(float *to, const float *row) {
-    *(float4 *)to = *(const float4 *)row;
-    *(float4 *)(to + 4) = *(const float4 *)(row + HALF);
-}
-
-static __device__ __forceinline__ void store_tile(const struct sgemm_problem &p, size_t m, size_t n,
-                                                  const float (*sum)[SIDE]) {
-    bool vector = aligned16(p.C, p.N);
-#pragma unroll
-    for (int r = 0; r < SIDE; r++) {
-#pragma unroll
-        for (int c = 0; c < SIDE; c += 4) {
-            size_t row = m + r / 4 * HALF + r % 4, column = n + c / 4 * HALF;
-            if (vector && row < p.M && column < p.N) {
-                store4(p, row, column, &sum[r][c]);
-            } else if (!vector) {
-#pragma unroll
-                for (int i = 0; i < 4; i++) {
-                    store(p, row, column + i, sum[r][c + i]);
-                }
-            }
-        }
-    }
 }
 
 static __global__ void __launch_bounds__(THREADS) vector_loads(struct sgemm_problem p) {
@@ -115,11 +87,6 @@ static __global__ void __launch_bounds__(THREADS) vector_loads(struct sgemm_prob
 enum status sgemm_v06_vector_loads(const struct sgemm_problem *problem, void *workspace,
                                    device_stream stream, struct error *error) {
     (void)workspace;
-    unsigned blocks;
-    enum status status = sgemm_count_blocks(problem, BM, BN, &blocks, error);
-    if (status != STATUS_OK || blocks == 0) {
-        return status;
-    }
-    vector_loads<<<blocks, THREADS, 0, stream>>>(*problem);
-    return sgemm_launched("sgemm_v06_vector_loads", error);
+    return launch_tiles<vector_loads>("sgemm_v06_vector_loads", problem, BM, BN, THREADS, stream,
+                                      error);
 }

@@ -20,10 +20,7 @@
  * 0.86x. The copies, float by float, conflict in one bank (v08), and there are
  * four times as many of them.
  */
-#include "solutions/04_sgemm/steps/ladder.h"
-#include "solutions/04_sgemm/steps/store.cuh"
-
-enum { BM = 128, BN = 128, BK = 8, SIDE = 8, HALF = 64, THREADS = 256 };
+#include "solutions/04_sgemm/steps/outer_product.cuh"
 
 /* Floats from one row of a tile to the next. */
 enum { PITCH = BM };
@@ -104,49 +101,6 @@ copy_columns(float (*to)[PITCH], const struct sgemm_problem &p, size_t n, size_t
     }
 }
 
-static __device__ __forceinline__ void read8(float *to, const float *row) {
-    *(float4 *)to = *(const float4 *)row;
-    *(float4 *)(to + 4) = *(const float4 *)(row + HALF);
-}
-
-static __device__ __forceinline__ void multiply(float (*sum)[SIDE], const float (*a)[PITCH],
-                                                const float (*b)[PITCH], unsigned row,
-                                                unsigned column) {
-    float x[SIDE], y[SIDE];
-#pragma unroll
-    for (int i = 0; i < BK; i++) {
-        read8(x, &a[i][row]);
-        read8(y, &b[i][column]);
-#pragma unroll
-        for (int r = 0; r < SIDE; r++) {
-#pragma unroll
-            for (int c = 0; c < SIDE; c++) {
-                sum[r][c] += x[r] * y[c];
-            }
-        }
-    }
-}
-
-static __device__ __forceinline__ void store_tile(const struct sgemm_problem &p, size_t m, size_t n,
-                                                  const float (*sum)[SIDE]) {
-    bool vector = aligned16(p.C, p.N);
-#pragma unroll
-    for (int r = 0; r < SIDE; r++) {
-#pragma unroll
-        for (int c = 0; c < SIDE; c += 4) {
-            size_t row = m + r / 4 * HALF + r % 4, column = n + c / 4 * HALF;
-            if (vector && row < p.M && column < p.N) {
-                store4(p, row, column, &sum[r][c]);
-            } else if (!vector) {
-#pragma unroll
-                for (int i = 0; i < 4; i++) {
-                    store(p, row, column + i, sum[r][c + i]);
-                }
-            }
-        }
-    }
-}
-
 static __global__ void __launch_bounds__(THREADS) double_buffer(struct sgemm_problem p) {
     __shared__ __align__(16) tile a[2], b[2];
     unsigned columns = (unsigned)((p.N + BN - 1) / BN), t = threadIdx.x;
@@ -181,11 +135,6 @@ static __global__ void __launch_bounds__(THREADS) double_buffer(struct sgemm_pro
 enum status sgemm_v07_double_buffer(const struct sgemm_problem *problem, void *workspace,
                                     device_stream stream, struct error *error) {
     (void)workspace;
-    unsigned blocks;
-    enum status status = sgemm_count_blocks(problem, BM, BN, &blocks, error);
-    if (status != STATUS_OK || blocks == 0) {
-        return status;
-    }
-    double_buffer<<<blocks, THREADS, 0, stream>>>(*problem);
-    return sgemm_launched("sgemm_v07_double_buffer", error);
+    return launch_tiles<double_buffer>("sgemm_v07_double_buffer", problem, BM, BN, THREADS, stream,
+                                       error);
 }

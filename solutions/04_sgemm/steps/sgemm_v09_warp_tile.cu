@@ -25,8 +25,7 @@
  * 0.79x cuBLAS.
  */
 #include "common/cuda/async_copy.cuh"
-#include "solutions/04_sgemm/steps/ladder.h"
-#include "solutions/04_sgemm/steps/store.cuh"
+#include "solutions/04_sgemm/steps/helpers.cuh"
 
 enum { BM = 128, BN = 128, BK = 8, ROWS = 16, COLUMNS = 8, THREADS = 128, STAGES = 3, BAND = 16 };
 
@@ -160,11 +159,5 @@ static __global__ void __launch_bounds__(THREADS, 2) warp_tile(struct sgemm_prob
 enum status sgemm_v09_warp_tile(const struct sgemm_problem *problem, void *workspace,
                                 device_stream stream, struct error *error) {
     (void)workspace;
-    unsigned blocks;
-    enum status status = sgemm_count_blocks(problem, BM, BN, &blocks, error);
-    if (status != STATUS_OK || blocks == 0) {
-        return status;
-    }
-    warp_tile<<<blocks, THREADS, 0, stream>>>(*problem);
-    return sgemm_launched("sgemm_v09_warp_tile", error);
+    return launch_tiles<warp_tile>("sgemm_v09_warp_tile", problem, BM, BN, THREADS, stream, error);
 }

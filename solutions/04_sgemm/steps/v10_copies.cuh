@@ -7,7 +7,7 @@
 #define WARPBOOK_SOLUTIONS_04_SGEMM_STEPS_V10_COPIES_CUH_
 
 #include "common/cuda/async_copy.cuh"
-#include "solutions/04_sgemm/steps/store.cuh"
+#include "solutions/04_sgemm/steps/helpers.cuh"
 
 /* Values of K in a stage, and its chunks of four; stages in flight; floats
    between two chunks, so that the 8 rows x 4 chunks that a warp writes at a

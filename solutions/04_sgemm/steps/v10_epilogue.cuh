@@ -19,7 +19,7 @@
 #ifndef WARPBOOK_SOLUTIONS_04_SGEMM_STEPS_V10_EPILOGUE_CUH_
 #define WARPBOOK_SOLUTIONS_04_SGEMM_STEPS_V10_EPILOGUE_CUH_
 
-#include "solutions/04_sgemm/steps/store.cuh"
+#include "solutions/04_sgemm/steps/helpers.cuh"
 
 /* Row i of a thread's accumulators, from its first. */
 template <class T> static __device__ __forceinline__ int row_of(int i) {

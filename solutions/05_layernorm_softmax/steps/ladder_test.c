@@ -1,10 +1,9 @@
 /* Every step of the ladder, and every way of v6, against the double oracle. */
 #include <string.h>
 
-#include "common/device/device.h"
-#include "common/testing/testing.h"
 #include "labs/05_layernorm_softmax/problem/case.h"
 #include "solutions/05_layernorm_softmax/steps/ladder.h"
+#include "solutions/ladder_gpu.h"
 
 struct shape {
     size_t rows, C;
@@ -20,7 +19,7 @@ static const struct shape gpu_shapes[] = {
     {1, 50257}, {300, 50257}, {600, 16384}, {1, 1000003}, {5, 262144}, {70001, 33}, {2048, 2560},
 };
 
-/* From so many elements on, only about so many rows are checked. */
+/* Problems of LARGE elements or more: only about SOME_ROWS rows are checked. */
 enum { LARGE = 1 << 20, SOME_ROWS = 31 };
 
 /* Runs a step, or a plan of v6. */
@@ -116,37 +115,23 @@ static void check_shapes(enum rows_op op, const struct shape *list, size_t count
     }
 }
 
-static bool open_device(struct device_properties *gpu) {
-    struct error error = {0};
-    if (device_open(&error) != STATUS_OK || device_properties(gpu, &error) != STATUS_OK) {
-        TEST_FAIL("%s", error.message);
-        return false;
-    }
-    return true;
-}
-
 static void check_ladder(enum rows_op op, struct rows_variant v) {
     struct device_properties gpu;
-    if (open_device(&gpu)) {
+    if (ladder_gpu_open(&gpu)) {
         check_shapes(op, shapes, COUNT(shapes), v);
     }
 }
 
-C_TEST(ladder, layernorm) {
-    check_ladder(ROWS_LAYERNORM, (struct rows_variant){0});
-}
+/* A test of every step for one operator. */
+#define LADDER_TEST(name, op, ...)                            \
+    C_TEST(ladder, name) {                                    \
+        check_ladder(op, (struct rows_variant){__VA_ARGS__}); \
+    }
 
-C_TEST(ladder, rmsnorm) {
-    check_ladder(ROWS_RMSNORM, (struct rows_variant){0});
-}
-
-C_TEST(ladder, softmax) {
-    check_ladder(ROWS_SOFTMAX, (struct rows_variant){0});
-}
-
-C_TEST(ladder, softmax_with_mask) {
-    check_ladder(ROWS_SOFTMAX, (struct rows_variant){.flavour = {.masked = true}});
-}
+LADDER_TEST(layernorm, ROWS_LAYERNORM, 0)
+LADDER_TEST(rmsnorm, ROWS_RMSNORM, 0)
+LADDER_TEST(softmax, ROWS_SOFTMAX, 0)
+LADDER_TEST(softmax_with_mask, ROWS_SOFTMAX, .flavour = {.masked = true})
 
 C_TEST(ladder, softmax_with_a_mask_for_three_rows_and_minus_infinity) {
     const struct rows_flavour flavour = {.masked = true, .rows_a_mask = 3, .infinities = true};
@@ -154,14 +139,10 @@ C_TEST(ladder, softmax_with_a_mask_for_three_rows_and_minus_infinity) {
 }
 
 /* E[x^2] - mean^2 would be off by tenths here. */
-C_TEST(ladder, layernorm_of_a_large_mean) {
-    check_ladder(ROWS_LAYERNORM, (struct rows_variant){.flavour = {.mean = 3000.0f}});
-}
+LADDER_TEST(layernorm_of_a_large_mean, ROWS_LAYERNORM, .flavour = {.mean = 3000.0f})
 
 /* e^1000 overflows. */
-C_TEST(ladder, softmax_of_large_numbers) {
-    check_ladder(ROWS_SOFTMAX, (struct rows_variant){.flavour = {.mean = 1000.0f}});
-}
+LADDER_TEST(softmax_of_large_numbers, ROWS_SOFTMAX, .flavour = {.mean = 1000.0f})
 
 C_TEST(ladder, in_place) {
     for (int op = 0; op < ROWS_OPS; op++) {
@@ -179,7 +160,7 @@ C_TEST(ladder, unaligned_pointers) {
 
 C_TEST(ladder, long_rows) {
     struct device_properties gpu;
-    if (open_device(&gpu)) {
+    if (ladder_gpu_open(&gpu)) {
         for (int op = 0; op < ROWS_OPS; op++) {
             check_shapes((enum rows_op)op, long_shapes, COUNT(long_shapes),
                          (struct rows_variant){0});
@@ -189,7 +170,7 @@ C_TEST(ladder, long_rows) {
 
 C_TEST(ladder, large_sizes_on_a_gpu) {
     struct device_properties gpu;
-    if (open_device(&gpu) && gpu.modelled) {
+    if (ladder_gpu_open(&gpu) && gpu.modelled) {
         TEST_SKIP("large sizes are for a GPU; this is simt");
     }
     for (int op = 0; op < ROWS_OPS && !test_has_failed(); op++) {
@@ -229,7 +210,7 @@ C_TEST(widths, every_way_is_right) {
     };
     struct device_properties gpu;
     struct error error = {0};
-    ASSERT_TRUE(open_device(&gpu));
+    ASSERT_TRUE(ladder_gpu_open(&gpu));
     size_t count = COUNT(plans) - gpu.modelled; /* half a million blocks take simt minutes */
     for (size_t i = 0; i < count * ROWS_OPS * ROWS_TYPES && !test_has_failed(); i++) {
         size_t which = i / (ROWS_OPS * ROWS_TYPES);
@@ -253,7 +234,7 @@ C_TEST(widths, plans_that_cannot_hold_a_row_are_refused) {
     struct device_properties gpu;
     struct error error = {0};
     const struct rows_problem problem = {.op = ROWS_RMSNORM, .rows = 1, .C = 1 << 20};
-    ASSERT_TRUE(open_device(&gpu));
+    ASSERT_TRUE(ladder_gpu_open(&gpu));
     for (size_t i = 0; i < COUNT(small); i++) {
         EXPECT_STATUS(STATUS_INVALID_ARGUMENT,
                       rows_v6_with_plan(&problem, small[i], NULL, NULL, &error));
@@ -263,7 +244,7 @@ C_TEST(widths, plans_that_cannot_hold_a_row_are_refused) {
 /* The plan chosen is always one that is possible. */
 C_TEST(widths, what_is_chosen_is_possible) {
     struct device_properties gpu;
-    ASSERT_TRUE(open_device(&gpu));
+    ASSERT_TRUE(ladder_gpu_open(&gpu));
     for (size_t C = 1; C < ROWS_MAX_C; C += C / 3 + 1) {
         for (size_t rows = 1; rows * C < (size_t)1 << 35; rows *= 11) {
             for (int type = 0; type < ROWS_TYPES; type++) {
@@ -296,7 +277,7 @@ C_TEST(ladder, bad_sizes_are_refused) {
     static const uint8_t mask[8];
     size_t count;
     struct device_properties gpu;
-    ASSERT_TRUE(open_device(&gpu));
+    ASSERT_TRUE(ladder_gpu_open(&gpu));
     const struct rows_step *steps = layernorm_softmax_ladder(&count);
     for (size_t i = 0; i < count * COUNT(bad); i++) {
         struct error error = {0};

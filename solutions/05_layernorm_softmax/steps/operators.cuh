@@ -27,7 +27,7 @@
 
 #include "common/cuda/convert.cuh"
 #include "common/cuda/math.cuh"
-#include "labs/05_layernorm_softmax/layernorm_softmax.h"
+#include "solutions/05_layernorm_softmax/steps/ladder.h"
 
 #define LOG2_E 1.4426950408889634f
 
@@ -113,13 +113,7 @@ static __device__ __forceinline__ float normalise_at(const struct rows_problem &
 template <int OP, typename LAUNCH>
 static inline void with_type(const struct rows_problem &p, LAUNCH launch) {
     std::integral_constant<int, OP> op;
-    if (p.type == NN_F32) {
-        launch(op, float());
-    } else if (p.type == NN_F16) {
-        launch(op, __half());
-    } else {
-        launch(op, __nv_bfloat16());
-    }
+    FOR_ELEMENT_TYPE(p.type, launch(op, E()));
 }
 
 template <typename LAUNCH>
@@ -131,6 +125,22 @@ static inline void with_op_and_type(const struct rows_problem &p, LAUNCH launch)
     } else {
         with_type<ROWS_SOFTMAX>(p, launch);
     }
+}
+
+/* Calls launch(grid, op, element) for a grid-stride loop of blocks with `rows` rows each. */
+template <typename LAUNCH>
+static inline enum status launch_rows(const char *name, const struct rows_problem &p, size_t rows,
+                                      struct error *error, LAUNCH launch) {
+    const size_t most = (size_t)1 << 20;
+    bool empty;
+    TRY(rows_check(&p, &empty, error));
+    if (empty) {
+        return STATUS_OK;
+    }
+    size_t blocks = (p.rows + rows - 1) / rows;
+    unsigned grid = (unsigned)(blocks < most ? blocks : most);
+    with_op_and_type(p, [&](auto op, auto t) { launch(grid, op, t); });
+    return device_launched(name, error);
 }
 
 #endif

@@ -13,7 +13,7 @@
 #include "solutions/05_layernorm_softmax/steps/ladder.h"
 #include "solutions/05_layernorm_softmax/steps/operators.cuh"
 
-enum { BLOCK = 128, MOST_BLOCKS = 1 << 20 };
+enum { BLOCK = 128 };
 
 template <int OP, typename T>
 static __global__ void __launch_bounds__(BLOCK) thread_a_row(struct rows_problem p) {
@@ -41,15 +41,8 @@ static __global__ void __launch_bounds__(BLOCK) thread_a_row(struct rows_problem
 enum status rows_v1_thread_a_row(const struct rows_problem *problem, void *workspace,
                                  device_stream stream, struct error *error) {
     (void)workspace;
-    bool empty;
-    enum status status = rows_check(problem, &empty, error);
-    if (status != STATUS_OK || empty) {
-        return status;
-    }
-    size_t blocks = (problem->rows + BLOCK - 1) / BLOCK;
-    unsigned grid = (unsigned)(blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS);
-    with_op_and_type(*problem, [&](auto op, auto t) {
-        thread_a_row<decltype(op)::value, decltype(t)><<<grid, BLOCK, 0, stream>>>(*problem);
-    });
-    return device_launched("rows_v1_thread_a_row", error);
+    return launch_rows(
+        "rows_v1_thread_a_row", *problem, BLOCK, error, [&](unsigned grid, auto op, auto t) {
+            thread_a_row<decltype(op)::value, decltype(t)><<<grid, BLOCK, 0, stream>>>(*problem);
+        });
 }

@@ -16,7 +16,7 @@
 #include "solutions/05_layernorm_softmax/steps/ladder.h"
 #include "solutions/05_layernorm_softmax/steps/operators.cuh"
 
-enum { BLOCK = 256, MOST_BLOCKS = 1 << 20 };
+enum { BLOCK = 256 };
 
 /* Over the block, in every thread. MAXIMUM: of the first pass of softmax; else a sum. */
 template <bool MAXIMUM> static __device__ float tree(float x, float *shared) {
@@ -64,14 +64,8 @@ static __global__ void __launch_bounds__(BLOCK) block_a_row(struct rows_problem 
 enum status rows_v2_block_a_row(const struct rows_problem *problem, void *workspace,
                                 device_stream stream, struct error *error) {
     (void)workspace;
-    bool empty;
-    enum status status = rows_check(problem, &empty, error);
-    if (status != STATUS_OK || empty) {
-        return status;
-    }
-    unsigned grid = (unsigned)(problem->rows < MOST_BLOCKS ? problem->rows : MOST_BLOCKS);
-    with_op_and_type(*problem, [&](auto op, auto t) {
-        block_a_row<decltype(op)::value, decltype(t)><<<grid, BLOCK, 0, stream>>>(*problem);
-    });
-    return device_launched("rows_v2_block_a_row", error);
+    return launch_rows(
+        "rows_v2_block_a_row", *problem, 1, error, [&](unsigned grid, auto op, auto t) {
+            block_a_row<decltype(op)::value, decltype(t)><<<grid, BLOCK, 0, stream>>>(*problem);
+        });
 }

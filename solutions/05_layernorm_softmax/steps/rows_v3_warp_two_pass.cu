@@ -15,7 +15,7 @@
 #include "solutions/05_layernorm_softmax/steps/ladder.h"
 #include "solutions/05_layernorm_softmax/steps/operators.cuh"
 
-enum { WARP = 32, BLOCK = 256, ROWS = BLOCK / WARP, MOST_BLOCKS = 1 << 20 };
+enum { WARP = 32, BLOCK = 256, ROWS = BLOCK / WARP };
 
 /* Over GROUP neighbouring lanes, in each of them: a butterfly of shuffles. All lanes of the warp
    call it. Later steps take it from the toolbox: warp_reduce() of common/cuda/warp.cuh. */
@@ -62,15 +62,8 @@ static __global__ void __launch_bounds__(BLOCK) warp_two_pass(struct rows_proble
 enum status rows_v3_warp_two_pass(const struct rows_problem *problem, void *workspace,
                                   device_stream stream, struct error *error) {
     (void)workspace;
-    bool empty;
-    enum status status = rows_check(problem, &empty, error);
-    if (status != STATUS_OK || empty) {
-        return status;
-    }
-    size_t blocks = (problem->rows + ROWS - 1) / ROWS;
-    unsigned grid = (unsigned)(blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS);
-    with_op_and_type(*problem, [&](auto op, auto t) {
-        warp_two_pass<decltype(op)::value, decltype(t)><<<grid, BLOCK, 0, stream>>>(*problem);
-    });
-    return device_launched("rows_v3_warp_two_pass", error);
+    return launch_rows(
+        "rows_v3_warp_two_pass", *problem, ROWS, error, [&](unsigned grid, auto op, auto t) {
+            warp_two_pass<decltype(op)::value, decltype(t)><<<grid, BLOCK, 0, stream>>>(*problem);
+        });
 }

@@ -15,7 +15,7 @@
 #include "solutions/05_layernorm_softmax/steps/ladder.h"
 #include "solutions/05_layernorm_softmax/steps/online.cuh"
 
-enum { WARP = 32, BLOCK = 256, ROWS = BLOCK / WARP, MOST_BLOCKS = 1 << 20 };
+enum { WARP = 32, BLOCK = 256, ROWS = BLOCK / WARP };
 
 template <int OP, typename T>
 static __global__ void __launch_bounds__(BLOCK) warp_online(struct rows_problem p) {
@@ -42,15 +42,8 @@ static __global__ void __launch_bounds__(BLOCK) warp_online(struct rows_problem 
 enum status rows_v4_warp_online(const struct rows_problem *problem, void *workspace,
                                 device_stream stream, struct error *error) {
     (void)workspace;
-    bool empty;
-    enum status status = rows_check(problem, &empty, error);
-    if (status != STATUS_OK || empty) {
-        return status;
-    }
-    size_t blocks = (problem->rows + ROWS - 1) / ROWS;
-    unsigned grid = (unsigned)(blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS);
-    with_op_and_type(*problem, [&](auto op, auto t) {
-        warp_online<decltype(op)::value, decltype(t)><<<grid, BLOCK, 0, stream>>>(*problem);
-    });
-    return device_launched("rows_v4_warp_online", error);
+    return launch_rows(
+        "rows_v4_warp_online", *problem, ROWS, error, [&](unsigned grid, auto op, auto t) {
+            warp_online<decltype(op)::value, decltype(t)><<<grid, BLOCK, 0, stream>>>(*problem);
+        });
 }

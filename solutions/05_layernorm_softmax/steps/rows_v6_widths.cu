@@ -27,6 +27,7 @@
  * Launch: see above. Bytes: each element read once, written once; split: read
  * twice. Measured, failures included: README.md.
  */
+#include "common/cuda/gpu_limits.cuh"
 #include "solutions/05_layernorm_softmax/steps/ladder.h"
 #include "solutions/05_layernorm_softmax/steps/v6_plan.h"
 #include "solutions/05_layernorm_softmax/steps/vectors.cuh"
@@ -48,20 +49,11 @@ struct limits {
     int multiprocessors, shared_a_block, shared_each;
 };
 
-static int attribute(enum cudaDeviceAttr which) {
-    int value = 0, device = 0;
-    if (cudaGetDevice(&device) != cudaSuccess ||
-        cudaDeviceGetAttribute(&value, which, device) != cudaSuccess) {
-        return 0;
-    }
-    return value;
-}
-
 /* Asked once: a program has one GPU (device_open()). */
 static const struct limits &limits() {
-    static const struct limits found = {attribute(cudaDevAttrMultiProcessorCount),
-                                        attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin),
-                                        attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor)};
+    static const struct limits found = {gpu_attribute(cudaDevAttrMultiProcessorCount),
+                                        gpu_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin),
+                                        gpu_attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor)};
     return found;
 }
 

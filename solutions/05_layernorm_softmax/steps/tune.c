@@ -50,23 +50,21 @@ static enum status time_one(struct trial *t, device_bench_function *function, co
     options.flush_l2 = t->flush_l2;
     options.warmup_seconds = 0.02;
     options.min_seconds = 0.02;
-    enum status status = device_bench_run(&options, function, t, NULL, &timing, error);
+    TRY(device_bench_run(&options, function, t, NULL, &timing, error));
     *ms = timing.median_ms;
     double bytes = 2.0 * (double)t->problem.rows * (double)t->problem.C *
                    (double)nn_dtype_bytes(t->problem.type);
-    if (status == STATUS_OK) {
-        printf("  %-28s %9.4f ms %8.1f GB/s %6.3f of the copy\n", name, *ms, 1e-6 * bytes / *ms,
-               (copy_ms > 0.0 ? copy_ms : *ms) / *ms);
-    }
-    return status;
+    printf("  %-28s %9.4f ms %8.1f GB/s %6.3f of the copy\n", name, *ms, 1e-6 * bytes / *ms,
+           (copy_ms > 0.0 ? copy_ms : *ms) / *ms);
+    return STATUS_OK;
 }
 
 /* All ways, and all counts of threads worth a look. */
 static enum status time_plans(struct trial *t, double copy_ms, struct error *error) {
     static const char *const ways[] = {"eighth", "warp", "block", "shared", "split"};
     const struct rows_plan chosen = rows_v6_choose(&t->problem);
-    enum status status = STATUS_OK;
-    for (int i = 0; i < ROWS_WAYS * 10 && status == STATUS_OK; i++) {
+    double ms;
+    for (int i = 0; i < ROWS_WAYS * 10; i++) {
         static const int threads[] = {64, 96, 128, 160, 192, 256, 320, 512, 640, 1024};
         struct rows_plan plan = {(enum rows_way)(i / 10), threads[i % 10], 1};
         if (plan.way == ROWS_WAY_SPLIT) {
@@ -76,16 +74,14 @@ static enum status time_plans(struct trial *t, double copy_ms, struct error *err
             continue;
         }
         char name[64];
-        double ms;
         bool same = plan.way == chosen.way && plan.threads == chosen.threads;
         snprintf(name, sizeof name, "%s %s t%d s%d", same ? "*" : " ", ways[plan.way], plan.threads,
                  plan.splits);
         t->plan = plan;
-        status = time_one(t, run_plan, name, copy_ms, &ms, error);
+        TRY(time_one(t, run_plan, name, copy_ms, &ms, error));
     }
-    double ms;
     t->plan = chosen;
-    return status == STATUS_OK ? time_one(t, run_plan, "chosen", copy_ms, &ms, error) : status;
+    return time_one(t, run_plan, "chosen", copy_ms, &ms, error);
 }
 
 /* Memory of a trial, every byte 0x11: small numbers in every type. */
@@ -123,18 +119,20 @@ static void trial_free(struct trial *t) {
     device_free(t->workspace);
 }
 
+static enum status time_trial(struct trial *t, bool flush_l2, struct error *error) {
+    double copy_ms = 0.0;
+    t->flush_l2 = flush_l2;
+    TRY(time_one(t, run_copy, "copy", 0.0, &copy_ms, error));
+    return time_plans(t, copy_ms, error);
+}
+
 static enum status time_problem(struct shape s, enum rows_op op, enum nn_dtype type, bool flush_l2,
                                 struct error *error) {
     struct trial t;
-    double copy_ms = 0.0;
     enum status status = trial_create(&t, s, op, type, error);
-    t.flush_l2 = flush_l2;
     printf("\n%s %s %zu x %zu\n", rows_op_name(op), nn_dtype_name(type), s.rows, s.C);
     if (status == STATUS_OK) {
-        status = time_one(&t, run_copy, "copy", 0.0, &copy_ms, error);
-    }
-    if (status == STATUS_OK) {
-        status = time_plans(&t, copy_ms, error);
+        status = time_trial(&t, flush_l2, error);
     }
     trial_free(&t);
     return status;
@@ -142,12 +140,11 @@ static enum status time_problem(struct shape s, enum rows_op op, enum nn_dtype t
 
 static enum status time_shape(struct shape s, bool flush_l2, struct error *error) {
     static const enum nn_dtype types[] = {NN_F32, NN_BF16};
-    enum status status = STATUS_OK;
-    for (int i = 0; i < 4 && status == STATUS_OK; i++) {
-        status = time_problem(s, i / 2 == 0 ? ROWS_LAYERNORM : ROWS_SOFTMAX, types[i % 2], flush_l2,
-                              error);
+    for (int i = 0; i < 4; i++) {
+        TRY(time_problem(s, i / 2 == 0 ? ROWS_LAYERNORM : ROWS_SOFTMAX, types[i % 2], flush_l2,
+                         error));
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* "ROWS,C" within the operators' limits. */

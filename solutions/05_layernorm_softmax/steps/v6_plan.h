@@ -35,7 +35,7 @@ void rows_v6_fp16(const struct rows_problem &p, const struct rows_plan &plan, vo
 void rows_v6_bf16(const struct rows_problem &p, const struct rows_plan &plan, void *workspace,
                   device_stream stream);
 
-/** @return blocks of so much shared memory and so many threads that the GPU holds at once. */
+/** @return how many blocks with this shared memory and these threads the GPU holds at once. */
 size_t rows_v6_blocks_at_once(int shared_bytes, int threads);
 
 #endif

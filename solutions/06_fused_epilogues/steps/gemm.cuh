@@ -99,7 +99,7 @@ struct fused_epilogue {
     typedef PROBLEM problem;
 
     static __device__ __forceinline__ void prologue(const problem &) {
-        chained_begin();
+        dependent_launch_begin();
     }
 
     static __device__ __forceinline__ float transform_a(const problem &p, float a) {
@@ -145,15 +145,15 @@ static void launch_tile(const typename EPILOGUE::problem &p, unsigned splits,
         (void)cudaFuncSetAttribute(tile_kernel<T, SGEMM_B_TRANSPOSED, VECTOR, EPILOGUE>,
                                    cudaFuncAttributeMaxDynamicSharedMemorySize, (int)BYTES);
     }
-    launch_chained<tile_kernel<T, SGEMM_B_TRANSPOSED, VECTOR, EPILOGUE>>(
+    launch_dependent<tile_kernel<T, SGEMM_B_TRANSPOSED, VECTOR, EPILOGUE>>(
         (unsigned)(tiles * splits), T::THREADS, BYTES, stream, p, splits);
 }
 
 template <bool VECTOR, class EPILOGUE>
 static void launch_few_rows(const typename EPILOGUE::problem &p, device_stream stream) {
     size_t blocks = (p.M + FEW_ROWS - 1) / FEW_ROWS * ((p.N + FEW_COLUMNS_T - 1) / FEW_COLUMNS_T);
-    launch_chained<few_rows_transposed<VECTOR, EPILOGUE>>((unsigned)blocks, FEW_THREADS_T, 0,
-                                                          stream, p);
+    launch_dependent<few_rows_transposed<VECTOR, EPILOGUE>>((unsigned)blocks, FEW_THREADS_T, 0,
+                                                            stream, p);
 }
 
 /* The plan's shapes by their numbers in lab 04. */

@@ -1,9 +1,8 @@
 /* Every step of the ladder, and every plan of the last one, against the double oracle. */
-#include "common/device/device.h"
-#include "common/testing/testing.h"
 #include "labs/06_fused_epilogues/fused_epilogues.h"
 #include "labs/06_fused_epilogues/problem/case.h"
 #include "solutions/06_fused_epilogues/steps/ladder.h"
+#include "solutions/ladder_gpu.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -34,10 +33,9 @@ static void fixture_create(struct fixture *fixture) {
     struct device_properties gpu;
     struct error error = {0};
     *fixture = (struct fixture){0};
-    if (device_open(&error) != STATUS_OK) {
-        TEST_STOP("%s", error.message);
+    if (!ladder_gpu_open(&gpu)) {
+        return;
     }
-    ASSERT_OK(device_properties(&gpu, &error));
     fixture->modelled = gpu.modelled;
     ASSERT_OK(device_alloc(&fixture->workspace, FUSED_WORKSPACE_BYTES, &error));
     ASSERT_OK(device_set(fixture->workspace, 0, FUSED_ZERO_BYTES, NULL, &error));
@@ -146,30 +144,19 @@ C_TEST(ladder, has_its_steps) {
     EXPECT_INT_EQ(7, count);
 }
 
-C_TEST(ladder, linear) {
-    check_op(FUSED_LINEAR, (struct fused_case){.flavour = ordinary});
-}
+/* A test of one operation; the rest of its struct fused_case. */
+#define OP_TEST(name, op, ...)                          \
+    C_TEST(ladder, name) {                              \
+        check_op(op, (struct fused_case){__VA_ARGS__}); \
+    }
 
-C_TEST(ladder, linear_activation) {
-    check_op(FUSED_LINEAR_ACTIVATION, (struct fused_case){.flavour = ordinary});
-}
-
-C_TEST(ladder, linear_add_in_place) {
-    check_op(FUSED_LINEAR_ADD, (struct fused_case){.flavour = ordinary, .in_place = true});
-}
-
-C_TEST(ladder, linear_add_norm) {
-    check_op(FUSED_LINEAR_ADD_NORM, (struct fused_case){.flavour = ordinary});
-}
-
-C_TEST(ladder, linear_add_norm_in_place) {
-    check_op(FUSED_LINEAR_ADD_NORM, (struct fused_case){.flavour = ordinary, .in_place = true});
-}
-
-C_TEST(ladder, gelu_linear_add_norm_in_place) {
-    check_op(FUSED_GELU_LINEAR_ADD_NORM,
-             (struct fused_case){.flavour = ordinary, .in_place = true});
-}
+OP_TEST(linear, FUSED_LINEAR, .flavour = ordinary)
+OP_TEST(linear_activation, FUSED_LINEAR_ACTIVATION, .flavour = ordinary)
+OP_TEST(linear_add_in_place, FUSED_LINEAR_ADD, .flavour = ordinary, .in_place = true)
+OP_TEST(linear_add_norm, FUSED_LINEAR_ADD_NORM, .flavour = ordinary)
+OP_TEST(linear_add_norm_in_place, FUSED_LINEAR_ADD_NORM, .flavour = ordinary, .in_place = true)
+OP_TEST(gelu_linear_add_norm_in_place, FUSED_GELU_LINEAR_ADD_NORM, .flavour = ordinary,
+        .in_place = true)
 
 C_TEST(ladder, add_norm) {
     check_op(FUSED_ADD_NORM, (struct fused_case){.flavour = ordinary});

@@ -83,7 +83,7 @@ static __device__ __forceinline__ float squares_of(float4 x, float mean) {
 /* LANES threads a row, of which each holds FOURS times four floats. */
 template <int LANES, int FOURS>
 static __global__ void __launch_bounds__(THREADS) norm_in_registers(struct norm_rows p) {
-    chained_begin();
+    dependent_launch_begin();
     size_t m = blockIdx.x * (size_t)(THREADS / LANES) + threadIdx.x / LANES;
     if (m >= p.M) {
         return; /* a whole warp, or nobody */
@@ -128,7 +128,7 @@ static __device__ __forceinline__ float single_sum(const struct norm_rows &p, si
 
 /* Any row: a block, float by float. A thread reads back only elements that it wrote. */
 static __global__ void __launch_bounds__(THREADS) norm_in_memory(struct norm_rows p) {
-    chained_begin();
+    dependent_launch_begin();
     size_t m = blockIdx.x;
     float *kept = (p.sum != NULL ? p.sum : p.out) + m * p.N;
     float total = 0.0f, squares = 0.0f;
@@ -150,8 +150,8 @@ static __global__ void __launch_bounds__(THREADS) norm_in_memory(struct norm_row
 template <int LANES, int FOURS>
 static void launch_in_registers(const struct norm_rows *p, device_stream stream) {
     const size_t ROWS = THREADS / LANES;
-    launch_chained<norm_in_registers<LANES, FOURS>>((unsigned)((p->M + ROWS - 1) / ROWS), THREADS,
-                                                    0, stream, *p);
+    launch_dependent<norm_in_registers<LANES, FOURS>>((unsigned)((p->M + ROWS - 1) / ROWS), THREADS,
+                                                      0, stream, *p);
 }
 
 /* Whether every pointer and every row begins 16-byte aligned. */
@@ -164,7 +164,7 @@ static int is_aligned(const struct norm_rows *p) {
 
 enum status fused_norm_rows(const struct norm_rows *p, device_stream stream, struct error *error) {
     if (!is_aligned(p) || p->N > 8 * 4 * THREADS) {
-        launch_chained<norm_in_memory>((unsigned)p->M, THREADS, 0, stream, *p);
+        launch_dependent<norm_in_memory>((unsigned)p->M, THREADS, 0, stream, *p);
     } else if (p->N <= 2 * 4 * WARP) {
         launch_in_registers<WARP, 2>(p, stream);
     } else if (p->N <= 6 * 4 * WARP) {

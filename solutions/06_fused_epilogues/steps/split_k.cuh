@@ -13,7 +13,7 @@ enum { REDUCE_THREADS = 256, MOST_REDUCE_BLOCKS = 2048 };
 template <class ACTIVATION>
 static __global__ void __launch_bounds__(REDUCE_THREADS)
     reduce_splits(fused_gemm<identity, ACTIVATION> p, const float *partials, int splits) {
-    chained_begin();
+    dependent_launch_begin();
     size_t elements = p.M * p.N;
     for (size_t i = blockIdx.x * (size_t)REDUCE_THREADS + threadIdx.x; i < elements;
          i += (size_t)gridDim.x * REDUCE_THREADS) {
@@ -29,7 +29,7 @@ template <class ACTIVATION>
 static void launch_reduce_splits(const fused_gemm<identity, ACTIVATION> &p, const float *partials,
                                  int splits, device_stream stream) {
     size_t blocks = (p.M * p.N + REDUCE_THREADS - 1) / REDUCE_THREADS;
-    launch_chained<reduce_splits<ACTIVATION>>(
+    launch_dependent<reduce_splits<ACTIVATION>>(
         (unsigned)(blocks < MOST_REDUCE_BLOCKS ? blocks : MOST_REDUCE_BLOCKS), REDUCE_THREADS, 0,
         stream, p, partials, splits);
 }

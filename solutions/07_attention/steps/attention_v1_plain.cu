@@ -10,7 +10,7 @@
  * K and V it sees, 2 * S * HS elements for 4 * S * HS FLOPs. FLOPs: 4 B NH T S HS.
  */
 #include "solutions/07_attention/steps/ladder.h"
-#include "solutions/07_attention/steps/parts.cuh"
+#include "solutions/07_attention/steps/tile_loads.cuh"
 
 enum { THREADS = 128, KEY_LANES = 8 };
 
@@ -127,12 +127,5 @@ static enum status launch(const struct attention_problem *p, device_stream strea
 enum status attention_v1_plain(const struct attention_problem *p, device_stream stream,
                                struct error *error) {
     TRY(attention_check(p, error));
-    switch (p->dtype) {
-    case NN_F16:
-        return launch<__half>(p, stream, error);
-    case NN_BF16:
-        return launch<__nv_bfloat16>(p, stream, error);
-    default:
-        return launch<float>(p, stream, error);
-    }
+    FOR_ELEMENT_TYPE(p->dtype, return launch<E>(p, stream, error));
 }

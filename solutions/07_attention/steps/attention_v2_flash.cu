@@ -15,7 +15,7 @@
  * twice: that is the limit now.
  */
 #include "solutions/07_attention/steps/ladder.h"
-#include "solutions/07_attention/steps/parts.cuh"
+#include "solutions/07_attention/steps/tile_loads.cuh"
 
 enum { THREADS = 128, LANES = 8, QUERIES = THREADS / LANES, KEYS = 32 };
 enum { MOST_HS = (int)ATTENTION_MAX_HS, PITCH = MOST_HS + 1, LANE_KEYS = KEYS / LANES };
@@ -135,12 +135,5 @@ static enum status launch(const struct attention_problem *p, device_stream strea
 enum status attention_v2_flash(const struct attention_problem *p, device_stream stream,
                                struct error *error) {
     TRY(attention_check(p, error));
-    switch (p->dtype) {
-    case NN_F16:
-        return launch<__half>(p, stream, error);
-    case NN_BF16:
-        return launch<__nv_bfloat16>(p, stream, error);
-    default:
-        return launch<float>(p, stream, error);
-    }
+    FOR_ELEMENT_TYPE(p->dtype, return launch<E>(p, stream, error));
 }

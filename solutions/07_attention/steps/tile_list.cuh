@@ -7,8 +7,9 @@
 
 #include <stdlib.h>
 
+#include "common/cuda/gpu_limits.cuh"
 #include "solutions/07_attention/steps/ladder.h"
-#include "solutions/07_attention/steps/parts.cuh"
+#include "solutions/07_attention/steps/tile_loads.cuh"
 
 /* For padded launches, and v3 and v4: all sequences have the same number of blocks. */
 struct no_list {};
@@ -97,29 +98,6 @@ static enum status launch_lists(const struct attention_problem *p, size_t rows, 
     enum status status = launch_in_order(p, rows, order, launch);
     free(order);
     return status;
-}
-
-/* The properties of the GPU that the choice of tiles depends on. */
-struct gpu_limits {
-    int multiprocessors, major;
-    size_t shared_bytes; /* of a block */
-};
-
-static inline int gpu_attribute(cudaDeviceAttr attribute) {
-    int device = 0, value = 0;
-    if (cudaGetDevice(&device) != cudaSuccess ||
-        cudaDeviceGetAttribute(&value, attribute, device) != cudaSuccess) {
-        return 0; /* the launch reports it */
-    }
-    return value;
-}
-
-static inline struct gpu_limits gpu_limits() {
-    struct gpu_limits gpu;
-    gpu.multiprocessors = gpu_attribute(cudaDevAttrMultiProcessorCount);
-    gpu.major = gpu_attribute(cudaDevAttrComputeCapabilityMajor);
-    gpu.shared_bytes = (size_t)gpu_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
-    return gpu;
 }
 
 /* Whether blocks of `rows` queries give every multiprocessor one. */

@@ -14,8 +14,8 @@
 
 #include "solutions/08_bert_classifier/steps/ladder.h"
 
-enum status encoder_e2_packed(struct encoder *e, const struct encoder_batch *batch,
-                              struct error *error) {
+enum status encoder_run_packed(struct encoder *e, const struct encoder_batch *batch,
+                               encoder_layer_function *run_layer, struct error *error) {
     TRY(encoder_reserve(e, batch->rows, error));
     e->used = 0;
     struct encoder_list starts = encoder_list_create(e, batch->B + 1);
@@ -29,7 +29,12 @@ enum status encoder_e2_packed(struct encoder *e, const struct encoder_batch *bat
     TRY(encoder_upload(e, &starts, error));
     TRY(encoder_embed_one_by_one(e, &lists, batch->rows, error));
     for (size_t l = 0; l < e->model->L; l++) {
-        TRY(encoder_layer_one_by_one(e, &e->model->layers[l], &view, error));
+        TRY(run_layer(e, &e->model->layers[l], &view, error));
     }
     return encoder_store_results(e, batch, starts.device, error);
+}
+
+enum status encoder_e2_packed(struct encoder *e, const struct encoder_batch *batch,
+                              struct error *error) {
+    return encoder_run_packed(e, batch, encoder_layer_one_by_one, error);
 }

@@ -12,8 +12,6 @@
  * Launches: 7 a layer (two for a matmul with LayerNorm), up to 9 where few rows
  * make lab 04 split K. FLOPs: as e2.
  */
-#include <string.h>
-
 #include "labs/06_fused_epilogues/fused_epilogues.h"
 #include "solutions/08_bert_classifier/steps/ladder.h"
 
@@ -84,20 +82,5 @@ enum status encoder_layer_fused(const struct encoder *e, const struct encoder_la
 
 enum status encoder_e3_fused(struct encoder *e, const struct encoder_batch *batch,
                              struct error *error) {
-    TRY(encoder_reserve(e, batch->rows, error));
-    e->used = 0;
-    struct encoder_list starts = encoder_list_create(e, batch->B + 1);
-    memcpy(starts.host, batch->starts, starts.count * sizeof *starts.host);
-    const struct encoder_ids lists = encoder_list_rows(e, batch);
-    const struct encoder_view view = {.rows = batch->rows,
-                                      .B = batch->B,
-                                      .longest = batch->longest,
-                                      .starts = starts.device,
-                                      .host_starts = batch->starts};
-    TRY(encoder_upload(e, &starts, error));
-    TRY(encoder_embed_one_by_one(e, &lists, batch->rows, error));
-    for (size_t l = 0; l < e->model->L; l++) {
-        TRY(encoder_layer_fused(e, &e->model->layers[l], &view, error));
-    }
-    return encoder_store_results(e, batch, starts.device, error);
+    return encoder_run_packed(e, batch, encoder_layer_fused, error);
 }

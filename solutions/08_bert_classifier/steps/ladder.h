@@ -103,11 +103,17 @@ struct encoder_view {
 MUST_CHECK enum status encoder_attend(const struct encoder *e, const struct encoder_view *view,
                                       struct error *error);
 
+/** A layer's function. */
+typedef enum status encoder_layer_function(const struct encoder *e,
+                                           const struct encoder_layer *layer,
+                                           const struct encoder_view *view, struct error *error);
+
 /** x = the layer's result: 14 launches. */
-MUST_CHECK enum status encoder_layer_one_by_one(const struct encoder *e,
-                                                const struct encoder_layer *layer,
-                                                const struct encoder_view *view,
-                                                struct error *error);
+MUST_CHECK encoder_layer_function encoder_layer_one_by_one;
+
+/** A packed batch, with this function for each layer: e2 and e3. */
+MUST_CHECK enum status encoder_run_packed(struct encoder *e, const struct encoder_batch *batch,
+                                          encoder_layer_function *run_layer, struct error *error);
 /** @} */
 
 /** @name Lab 06's operators
@@ -124,9 +130,7 @@ MUST_CHECK enum status encoder_after_attention(const struct encoder *e, float *x
                                                struct error *error);
 
 /** x = the layer's result: 7 launches, or up to 9 for few rows. */
-MUST_CHECK enum status encoder_layer_fused(const struct encoder *e,
-                                           const struct encoder_layer *layer,
-                                           const struct encoder_view *view, struct error *error);
+MUST_CHECK encoder_layer_function encoder_layer_fused;
 /** @} */
 
 /** e4: x (rows, C) = LayerNorm(word + position + type) in one launch; the lists are on the device.

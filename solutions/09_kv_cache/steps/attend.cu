@@ -2,6 +2,7 @@
  * @file attend.cu
  * @brief Launches of steps v4 to v7: template instances and grids.
  */
+#include "common/cuda/gpu_limits.cuh"
 #include "solutions/09_kv_cache/steps/attend.cuh"
 #include "solutions/09_kv_cache/steps/ladder.h"
 #include "solutions/09_kv_cache/steps/persistent.cuh"
@@ -11,12 +12,8 @@
 enum { BLOCKS_A_MULTIPROCESSOR = 2, WORKSPACE_ALIGNMENT = 64 };
 
 static unsigned multiprocessors(void) {
-    int device = 0, count = 0;
-    if (cudaGetDevice(&device) != cudaSuccess ||
-        cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device) != cudaSuccess) {
-        return 1; /* the launch reports it */
-    }
-    return (unsigned)count;
+    int count = gpu_attribute(cudaDevAttrMultiProcessorCount);
+    return count > 0 ? (unsigned)count : 1;
 }
 
 /* Splits of the longest context: as many blocks as are resident, if the workspace has room for
@@ -52,36 +49,37 @@ static struct attend plan_of(const struct kv_attention *a, void *workspace, bool
 }
 
 template <typename E, int LANES, int CHUNKS, bool VECTOR, int GROUP>
-static void launch_group(const struct attend &p, bool chained, device_stream stream) {
-    launch<attend_kernel<E, LANES, CHUNKS, VECTOR, GROUP>>(chained, p.splits * p.bundles,
+static void launch_group(const struct attend &p, bool dependent, device_stream stream) {
+    launch<attend_kernel<E, LANES, CHUNKS, VECTOR, GROUP>>(dependent, p.splits * p.bundles,
                                                            ATTEND_THREADS, stream, p);
 }
 
 template <typename E, int LANES, int CHUNKS>
-static void launch_lanes(const struct attend &p, size_t group, bool chained, device_stream stream) {
+static void launch_lanes(const struct attend &p, size_t group, bool dependent,
+                         device_stream stream) {
     if (group == 1) {
-        launch_group<E, LANES, CHUNKS, true, 1>(p, chained, stream);
+        launch_group<E, LANES, CHUNKS, true, 1>(p, dependent, stream);
     } else {
-        launch_group<E, LANES, CHUNKS, true, ATTEND_GROUP>(p, chained, stream);
+        launch_group<E, LANES, CHUNKS, true, ATTEND_GROUP>(p, dependent, stream);
     }
 }
 
 /* @param vector whether heads begin 16-byte aligned */
 template <typename E>
-static void launch_attend(const struct attend &p, size_t group, bool vector, bool chained,
+static void launch_attend(const struct attend &p, size_t group, bool vector, bool dependent,
                           device_stream stream) {
     constexpr int MOST = (int)KV_MAX_HS / VECTOR_ELEMENTS<E> / 32;
     size_t pieces = p.a.HS / VECTOR_ELEMENTS<E>;
     if (!vector) {
-        launch_group<E, 32, MOST, false, 1>(p, chained, stream);
+        launch_group<E, 32, MOST, false, 1>(p, dependent, stream);
     } else if (pieces <= 8) {
-        launch_lanes<E, 8, 1>(p, group, chained, stream);
+        launch_lanes<E, 8, 1>(p, group, dependent, stream);
     } else if (pieces <= 16) {
-        launch_lanes<E, 16, 1>(p, group, chained, stream);
+        launch_lanes<E, 16, 1>(p, group, dependent, stream);
     } else if (pieces <= 32) {
-        launch_lanes<E, 32, 1>(p, group, chained, stream);
+        launch_lanes<E, 32, 1>(p, group, dependent, stream);
     } else {
-        launch_lanes<E, 32, MOST>(p, group, chained, stream);
+        launch_lanes<E, 32, MOST>(p, group, dependent, stream);
     }
 }
 
@@ -94,10 +92,10 @@ static enum status launch_product_or_persistent(const struct product &p,
                                                 const struct kv_launch *how, device_stream stream,
                                                 struct error *error) {
     if (!how->persistent || !persistent_fits(&p.l)) {
-        return launch_product(p, how->chained, stream, error);
+        return launch_product(p, how->dependent, stream, error);
     }
     unsigned count = multiprocessors();
-    FOR_TYPE(p.l.dtype, (launch_persistent<E>(p, count, how->chained, stream)));
+    FOR_ELEMENT_TYPE(p.l.dtype, (launch_persistent<E>(p, count, how->dependent, stream)));
     return device_launched("persistent", error);
 }
 
@@ -116,6 +114,6 @@ enum status kv_attend(const struct kv_attention *a, void *workspace, const struc
     struct attend plan = plan_of(a, workspace, how->split, group);
     struct product product = {qkv_product(a, plan.qkv), plan.counters, plan.bundles, true};
     TRY(launch_product_or_persistent(product, how, stream, error));
-    FOR_TYPE(a->dtype, (launch_attend<E>(plan, group, vector, how->chained, stream)));
+    FOR_ELEMENT_TYPE(a->dtype, (launch_attend<E>(plan, group, vector, how->dependent, stream)));
     return device_launched("attend", error);
 }

@@ -16,21 +16,6 @@
 #include "common/cuda/memory.cuh"
 #include "labs/09_kv_cache/kv_cache.h"
 
-/* A launch for the type of the weights: `call` names it E. */
-#define FOR_TYPE(dtype, call)           \
-    do {                                \
-        if ((dtype) == NN_F32) {        \
-            typedef float E;            \
-            call;                       \
-        } else if ((dtype) == NN_F16) { \
-            typedef __half E;           \
-            call;                       \
-        } else {                        \
-            typedef __nv_bfloat16 E;    \
-            call;                       \
-        }                               \
-    } while (0)
-
 /* COUNT floats, a multiple of 4, from a 16-byte aligned address. */
 template <int COUNT>
 static __device__ __forceinline__ void load_floats(float to[COUNT], const float *from) {

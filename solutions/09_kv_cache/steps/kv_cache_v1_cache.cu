@@ -47,7 +47,7 @@ enum status kv_linear_v1_cache(const struct kv_linear *linear, device_stream str
         return STATUS_OK; /* a grid without blocks cannot be launched */
     }
     unsigned blocks = (unsigned)ceil_div(linear->N, THREADS);
-    FOR_TYPE(linear->dtype, (linear_v1_kernel<E><<<blocks, THREADS, 0, stream>>>(*linear)));
+    FOR_ELEMENT_TYPE(linear->dtype, (linear_v1_kernel<E><<<blocks, THREADS, 0, stream>>>(*linear)));
     return device_launched("linear_v1", error);
 }
 
@@ -86,6 +86,7 @@ enum status kv_attention_v1_cache(const struct kv_attention *attention, void *wo
     TRY(kv_linear_v1_cache(&product, stream, error));
     TRY(kv_rotate_and_store(attention, qkv, stream, error));
     unsigned heads = (unsigned)attention->NH;
-    FOR_TYPE(attention->dtype, (attention_v1_kernel<E><<<heads, 32, 0, stream>>>(*attention, qkv)));
+    FOR_ELEMENT_TYPE(attention->dtype,
+                     (attention_v1_kernel<E><<<heads, 32, 0, stream>>>(*attention, qkv)));
     return device_launched("attention_v1", error);
 }

@@ -67,11 +67,11 @@ enum status kv_linear_v2_warp_rows(const struct kv_linear *linear, device_stream
     }
     unsigned blocks = (unsigned)ceil_div(linear->N, WARPS);
     if (linear_aligned(linear)) {
-        FOR_TYPE(linear->dtype,
-                 (linear_v2_kernel<E, true><<<blocks, THREADS, 0, stream>>>(*linear)));
+        FOR_ELEMENT_TYPE(linear->dtype,
+                         (linear_v2_kernel<E, true><<<blocks, THREADS, 0, stream>>>(*linear)));
     } else {
-        FOR_TYPE(linear->dtype,
-                 (linear_v2_kernel<E, false><<<blocks, THREADS, 0, stream>>>(*linear)));
+        FOR_ELEMENT_TYPE(linear->dtype,
+                         (linear_v2_kernel<E, false><<<blocks, THREADS, 0, stream>>>(*linear)));
     }
     return device_launched("linear_v2", error);
 }
@@ -144,8 +144,8 @@ enum status kv_attend_heads(const struct kv_attention *attention, float *qkv, de
                             struct error *error) {
     TRY(kv_rotate_and_store(attention, qkv, stream, error));
     unsigned heads = (unsigned)attention->NH;
-    FOR_TYPE(attention->dtype,
-             (attention_v2_kernel<E><<<heads, THREADS, 0, stream>>>(*attention, qkv)));
+    FOR_ELEMENT_TYPE(attention->dtype,
+                     (attention_v2_kernel<E><<<heads, THREADS, 0, stream>>>(*attention, qkv)));
     return device_launched("attention_v2", error);
 }
 

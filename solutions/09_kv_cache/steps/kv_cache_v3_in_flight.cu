@@ -59,7 +59,7 @@ enum status kv_linear_v3_in_flight(const struct kv_linear *linear, device_stream
     if (linear->N == 0 || !linear_aligned(linear)) {
         return kv_linear_v2_warp_rows(linear, stream, error);
     }
-    FOR_TYPE(linear->dtype, (launch_v3<E>(*linear, stream)));
+    FOR_ELEMENT_TYPE(linear->dtype, (launch_v3<E>(*linear, stream)));
     return device_launched("linear_v3", error);
 }
 

@@ -16,13 +16,13 @@
 
 enum status kv_linear_v4_fused(const struct kv_linear *linear, device_stream stream,
                                struct error *error) {
-    const struct kv_launch how = {.split = false, .persistent = false, .chained = false};
+    const struct kv_launch how = {.split = false, .persistent = false, .dependent = false};
     TRY(kv_linear_check(linear, error));
     return kv_product(linear, &how, stream, error);
 }
 
 enum status kv_attention_v4_fused(const struct kv_attention *attention, void *workspace,
                                   device_stream stream, struct error *error) {
-    const struct kv_launch how = {.split = false, .persistent = false, .chained = false};
+    const struct kv_launch how = {.split = false, .persistent = false, .dependent = false};
     return kv_attend(attention, workspace, &how, stream, error);
 }

@@ -17,6 +17,6 @@
 
 enum status kv_attention_v5_split(const struct kv_attention *attention, void *workspace,
                                   device_stream stream, struct error *error) {
-    const struct kv_launch how = {.split = true, .persistent = false, .chained = false};
+    const struct kv_launch how = {.split = true, .persistent = false, .dependent = false};
     return kv_attend(attention, workspace, &how, stream, error);
 }

@@ -18,13 +18,13 @@
 
 enum status kv_linear_v6_chained(const struct kv_linear *linear, device_stream stream,
                                  struct error *error) {
-    const struct kv_launch how = {.split = true, .persistent = false, .chained = true};
+    const struct kv_launch how = {.split = true, .persistent = false, .dependent = true};
     TRY(kv_linear_check(linear, error));
     return kv_product(linear, &how, stream, error);
 }
 
 enum status kv_attention_v6_chained(const struct kv_attention *attention, void *workspace,
                                     device_stream stream, struct error *error) {
-    const struct kv_launch how = {.split = true, .persistent = false, .chained = true};
+    const struct kv_launch how = {.split = true, .persistent = false, .dependent = true};
     return kv_attend(attention, workspace, &how, stream, error);
 }

@@ -12,13 +12,13 @@
 
 enum status kv_linear_v7_persistent(const struct kv_linear *linear, device_stream stream,
                                     struct error *error) {
-    const struct kv_launch how = {.split = true, .persistent = true, .chained = true};
+    const struct kv_launch how = {.split = true, .persistent = true, .dependent = true};
     TRY(kv_linear_check(linear, error));
     return kv_product(linear, &how, stream, error);
 }
 
 enum status kv_attention_v7_persistent(const struct kv_attention *attention, void *workspace,
                                        device_stream stream, struct error *error) {
-    const struct kv_launch how = {.split = true, .persistent = true, .chained = true};
+    const struct kv_launch how = {.split = true, .persistent = true, .dependent = true};
     return kv_attend(attention, workspace, &how, stream, error);
 }

@@ -57,7 +57,7 @@ struct kv_launch {
     bool split;      /**< attention: split-KV */
     bool persistent; /**< products of few long rows: a persistent kernel with half of the registers
                       */
-    bool chained;    /**< programmatic dependent launch, where the GPU has it */
+    bool dependent;  /**< programmatic dependent launch, where the GPU has it */
 };
 
 /** The product of v4 to v7; the caller has checked the arguments. */

@@ -2,12 +2,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/device/device.h"
-#include "common/testing/testing.h"
 #include "labs/09_kv_cache/problem/graph.h"
 #include "labs/09_kv_cache/problem/linear.h"
 #include "labs/09_kv_cache/problem/text.h"
 #include "solutions/09_kv_cache/steps/ladder.h"
+#include "solutions/ladder_gpu.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -19,17 +18,14 @@ struct bench {
 };
 
 static enum status bench_create(struct bench *b, struct error *error) {
-    TRY(device_properties(&b->gpu, error));
     TRY(device_stream_create(&b->stream, error));
     return device_alloc(&b->workspace, KV_WORKSPACE_BYTES, error);
 }
 
-/* Without a GPU the program's other tests do not run. */
 static bool bench_open(struct bench *b) {
     struct error error = {0};
     *b = (struct bench){0};
-    if (device_open(&error) != STATUS_OK) {
-        test_stop(__FILE__, __LINE__, "%s", error.message);
+    if (!ladder_gpu_open(&b->gpu)) {
         return false;
     }
     enum status status = bench_create(b, &error);
@@ -100,36 +96,27 @@ C_TEST(ladder, has_its_steps) {
     EXPECT_INT_EQ(7, count);
 }
 
-C_TEST(ladder, linear_sizes) {
-    static const struct kv_linear_spec list[] = {
-        {.N = 0, .K = 8},
-        {.N = 5, .K = 0, .norm = true, .residual = KV_RESIDUAL},
-        {.N = 1, .K = 1},
-        {.N = 1, .K = 8, .norm = true},
-        {.N = 3, .K = 4, .norm = true},
-        {.N = 7, .K = 12, .residual = KV_IN_PLACE},
-        {.N = 67, .K = 61, .norm = true, .residual = KV_RESIDUAL},
-        {.N = 31, .K = 264, .norm = true, .residual = KV_IN_PLACE},
-        {.N = 13, .K = 1023},
-    };
-    check_linears(list, COUNT(list), false);
-}
+/* A test of these cases. large: on a GPU alone */
+#define LINEAR_TEST(name, large, ...)                              \
+    C_TEST(ladder, name) {                                         \
+        static const struct kv_linear_spec list[] = {__VA_ARGS__}; \
+        check_linears(list, COUNT(list), large);                   \
+    }
+
+LINEAR_TEST(linear_sizes, false, {.N = 0, .K = 8},
+            {.N = 5, .K = 0, .norm = true, .residual = KV_RESIDUAL}, {.N = 1, .K = 1},
+            {.N = 1, .K = 8, .norm = true}, {.N = 3, .K = 4, .norm = true},
+            {.N = 7, .K = 12, .residual = KV_IN_PLACE},
+            {.N = 67, .K = 61, .norm = true, .residual = KV_RESIDUAL},
+            {.N = 31, .K = 264, .norm = true, .residual = KV_IN_PLACE}, {.N = 13, .K = 1023})
 
 /* Every launch plan: 1 to 8 rows a block, the last block short; 1, 2 and 4 pieces a thread; rows of
    several rounds. */
-C_TEST(ladder, linear_plans) {
-    static const struct kv_linear_spec list[] = {
-        {.N = 2113, .K = 32, .norm = true},
-        {.N = 1061, .K = 40, .residual = KV_RESIDUAL},
-        {.N = 533, .K = 8},
-        {.N = 1058, .K = 2056},
-        {.N = 5, .K = 2056, .norm = true},
-        {.N = 5, .K = 5640, .norm = true, .residual = KV_RESIDUAL},
-        {.N = 531, .K = 5640},
-        {.N = 3, .K = 16392, .norm = true},
-    };
-    check_linears(list, COUNT(list), false);
-}
+LINEAR_TEST(linear_plans, false, {.N = 2113, .K = 32, .norm = true},
+            {.N = 1061, .K = 40, .residual = KV_RESIDUAL}, {.N = 533, .K = 8},
+            {.N = 1058, .K = 2056}, {.N = 5, .K = 2056, .norm = true},
+            {.N = 5, .K = 5640, .norm = true, .residual = KV_RESIDUAL}, {.N = 531, .K = 5640},
+            {.N = 3, .K = 16392, .norm = true})
 
 /* The last step's persistent kernel, which few, long rows get. */
 C_TEST(ladder, linear_persistent) {
@@ -145,26 +132,14 @@ C_TEST(ladder, linear_persistent) {
     bench_close(&b);
 }
 
-C_TEST(ladder, linear_odd_pointers) {
-    static const struct kv_linear_spec list[] = {
-        {.N = 24, .K = 64, .skew = 1},
-        {.N = 24, .K = 128, .norm = true, .residual = KV_IN_PLACE, .skew = 3},
-        {.N = 24, .K = 64, .norm = true, .residual = KV_RESIDUAL, .skew = 8},
-    };
-    check_linears(list, COUNT(list), false);
-}
+LINEAR_TEST(linear_odd_pointers, false, {.N = 24, .K = 64, .skew = 1},
+            {.N = 24, .K = 128, .norm = true, .residual = KV_IN_PLACE, .skew = 3},
+            {.N = 24, .K = 64, .norm = true, .residual = KV_RESIDUAL, .skew = 8})
 
-C_TEST(ladder, linear_large_sizes_on_a_gpu) {
-    static const struct kv_linear_spec list[] = {
-        {.N = 4096, .K = 4096, .residual = KV_IN_PLACE},
-        {.N = 12288, .K = 4096, .norm = true},
-        {.N = 4096, .K = 11008, .residual = KV_RESIDUAL},
-        {.N = 2304, .K = 768, .norm = true},
-        {.N = 32000, .K = 2048, .norm = true},
-        {.N = 10007, .K = 101, .norm = true},
-    };
-    check_linears(list, COUNT(list), true);
-}
+LINEAR_TEST(linear_large_sizes_on_a_gpu, true, {.N = 4096, .K = 4096, .residual = KV_IN_PLACE},
+            {.N = 12288, .K = 4096, .norm = true}, {.N = 4096, .K = 11008, .residual = KV_RESIDUAL},
+            {.N = 2304, .K = 768, .norm = true}, {.N = 32000, .K = 2048, .norm = true},
+            {.N = 10007, .K = 101, .norm = true})
 
 /* ---- kv_attention() ---- */
 
@@ -234,68 +209,50 @@ static void check_texts(const struct kv_text_spec *list, size_t count, const siz
     bench_close(&b);
 }
 
-static const size_t first_tokens[] = {0, 1, 2};
+#define AT(...) \
+    { __VA_ARGS__ }
 
-C_TEST(ladder, attention_sizes) {
-    static const struct kv_text_spec list[] = {
-        {.C = 1, .NH = 1, .KVH = 1, .HS = 2, .T = 3},
-        {.C = 33, .NH = 3, .KVH = 3, .HS = 10, .T = 3, .layout = NN_ROPE_HALVES},
-        {.C = 24, .NH = 2, .KVH = 2, .HS = 48, .T = 3},
-        {.C = 40, .NH = 2, .KVH = 1, .HS = 98, .T = 3},
-        {.C = 8, .NH = 1, .KVH = 1, .HS = KV_MAX_HS, .T = 3, .layout = NN_ROPE_HALVES},
-        {.C = 8, .NH = 1, .KVH = 1, .HS = KV_MAX_HS - 2, .T = 3},
-    };
-    check_texts(list, COUNT(list), first_tokens, COUNT(first_tokens), false, false);
-}
+/* A test of these texts at each of the positions AT(). recorded: by a graph; large: on a GPU alone
+ */
+#define ATTENTION_TEST(name, at, recorded, large, ...)                                \
+    C_TEST(ladder, name) {                                                            \
+        static const size_t positions[] = at;                                         \
+        static const struct kv_text_spec list[] = {__VA_ARGS__};                      \
+        check_texts(list, COUNT(list), positions, COUNT(positions), recorded, large); \
+    }
 
-C_TEST(ladder, attention_groups) {
-    static const size_t positions[] = {0, 37};
-    static const struct kv_text_spec list[] = {
-        {.C = 32, .NH = 4, .KVH = 2, .HS = 16, .T = 38},
-        {.C = 32, .NH = 3, .KVH = 1, .HS = 32, .T = 38},
-        {.C = 32, .NH = 8, .KVH = 2, .HS = 64, .T = 38, .layout = NN_ROPE_HALVES},
-        {.C = 32, .NH = 8, .KVH = 1, .HS = 128, .T = 38},
-        {.C = 32, .NH = 11, .KVH = 1, .HS = 8, .T = 38, .layout = NN_ROPE_HALVES},
-        {.C = 32, .NH = 5, .KVH = 1, .HS = KV_MAX_HS, .T = 38},
-    };
-    check_texts(list, COUNT(list), positions, COUNT(positions), false, false);
-}
+ATTENTION_TEST(attention_sizes, AT(0, 1, 2), false, false,
+               {.C = 1, .NH = 1, .KVH = 1, .HS = 2, .T = 3},
+               {.C = 33, .NH = 3, .KVH = 3, .HS = 10, .T = 3, .layout = NN_ROPE_HALVES},
+               {.C = 24, .NH = 2, .KVH = 2, .HS = 48, .T = 3},
+               {.C = 40, .NH = 2, .KVH = 1, .HS = 98, .T = 3},
+               {.C = 8, .NH = 1, .KVH = 1, .HS = KV_MAX_HS, .T = 3, .layout = NN_ROPE_HALVES},
+               {.C = 8, .NH = 1, .KVH = 1, .HS = KV_MAX_HS - 2, .T = 3})
 
-C_TEST(ladder, attention_odd_pointers) {
-    static const struct kv_text_spec list[] = {
-        {.C = 32, .NH = 2, .KVH = 2, .HS = 16, .T = 3, .skew = 1},
-        {.C = 32, .NH = 4, .KVH = 1, .HS = 64, .T = 3, .skew = 8},
-    };
-    check_texts(list, COUNT(list), first_tokens, COUNT(first_tokens), false, false);
-}
+ATTENTION_TEST(attention_groups, AT(0, 37), false, false,
+               {.C = 32, .NH = 4, .KVH = 2, .HS = 16, .T = 38},
+               {.C = 32, .NH = 3, .KVH = 1, .HS = 32, .T = 38},
+               {.C = 32, .NH = 8, .KVH = 2, .HS = 64, .T = 38, .layout = NN_ROPE_HALVES},
+               {.C = 32, .NH = 8, .KVH = 1, .HS = 128, .T = 38},
+               {.C = 32, .NH = 11, .KVH = 1, .HS = 8, .T = 38, .layout = NN_ROPE_HALVES},
+               {.C = 32, .NH = 5, .KVH = 1, .HS = KV_MAX_HS, .T = 38})
+
+ATTENTION_TEST(attention_odd_pointers, AT(0, 1, 2), false, false,
+               {.C = 32, .NH = 2, .KVH = 2, .HS = 16, .T = 3, .skew = 1},
+               {.C = 32, .NH = 4, .KVH = 1, .HS = 64, .T = 3, .skew = 8})
 
 /* The context in one split and in several, the last one full, short, and the new token alone; one
    recorded call. */
-C_TEST(ladder, attention_recorded) {
-    static const size_t positions[] = {0, 1, 63, 64, 65, 127, 128, 200, 299, 5};
-    static const struct kv_text_spec list[] = {
-        {.C = 16, .NH = 1, .KVH = 1, .HS = 32, .T = 300},
-        {.C = 16, .NH = 4, .KVH = 1, .HS = 16, .T = 300, .layout = NN_ROPE_HALVES},
-    };
-    check_texts(list, COUNT(list), positions, COUNT(positions), true, false);
-}
+ATTENTION_TEST(attention_recorded, AT(0, 1, 63, 64, 65, 127, 128, 200, 299, 5), true, false,
+               {.C = 16, .NH = 1, .KVH = 1, .HS = 32, .T = 300},
+               {.C = 16, .NH = 4, .KVH = 1, .HS = 16, .T = 300, .layout = NN_ROPE_HALVES})
 
-C_TEST(ladder, attention_large_scores) {
-    static const size_t positions[] = {1, 150, 199};
-    static const struct kv_text_spec list[] = {
-        {.C = 16, .NH = 2, .KVH = 1, .HS = 32, .T = 200, .loudness = 300.0f},
-    };
-    check_texts(list, COUNT(list), positions, COUNT(positions), false, false);
-}
+ATTENTION_TEST(attention_large_scores, AT(1, 150, 199), false, false,
+               {.C = 16, .NH = 2, .KVH = 1, .HS = 32, .T = 200, .loudness = 300.0f})
 
-C_TEST(ladder, attention_large_sizes_on_a_gpu) {
-    static const size_t positions[] = {4095, 0, 1000, 127, 3000};
-    static const struct kv_text_spec list[] = {
-        {.C = 512, .NH = 32, .KVH = 32, .HS = 128, .T = 4096},
-        {.C = 512, .NH = 32, .KVH = 4, .HS = 64, .T = 4096, .layout = NN_ROPE_HALVES},
-    };
-    check_texts(list, COUNT(list), positions, COUNT(positions), true, true);
-}
+ATTENTION_TEST(attention_large_sizes_on_a_gpu, AT(4095, 0, 1000, 127, 3000), true, true,
+               {.C = 512, .NH = 32, .KVH = 32, .HS = 128, .T = 4096},
+               {.C = 512, .NH = 32, .KVH = 4, .HS = 64, .T = 4096, .layout = NN_ROPE_HALVES})
 
 /* Every step refuses wrong calls without a launch. */
 C_TEST(ladder, refuses) {

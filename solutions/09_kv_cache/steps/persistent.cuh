@@ -144,11 +144,11 @@ static inline bool persistent_fits(const struct kv_linear *l) {
 /* About 512 threads a multiprocessor: half of its registers. */
 template <typename E>
 static inline void launch_persistent(const struct product &p, unsigned multiprocessors,
-                                     bool chained, device_stream stream) {
+                                     bool dependent, device_stream stream) {
     size_t pieces = p.l.K / VECTOR_ELEMENTS<E>, tiles = ceil_div(p.l.N, PERSISTENT_ROWS);
     size_t threads = ceil_div(ceil_div(pieces, PERSISTENT_PASSES), 32) * 32;
     size_t blocks = multiprocessors * (512 / threads);
-    launch<persistent_kernel<E>>(chained, (unsigned)(blocks < tiles ? blocks : tiles),
+    launch<persistent_kernel<E>>(dependent, (unsigned)(blocks < tiles ? blocks : tiles),
                                  (unsigned)threads, stream, p);
 }
 

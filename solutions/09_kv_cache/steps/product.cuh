@@ -28,10 +28,10 @@ enum { PRODUCT_THREADS = 512 };
 /* ---- Programmatic dependent launch ---- */
 
 template <auto KERNEL, typename... ARGUMENTS>
-static inline void launch(bool chained, unsigned blocks, unsigned threads, device_stream stream,
+static inline void launch(bool dependent, unsigned blocks, unsigned threads, device_stream stream,
                           ARGUMENTS... arguments) {
-    if (chained) {
-        launch_chained<KERNEL>(dim3(blocks), dim3(threads), 0, stream, arguments...);
+    if (dependent) {
+        launch_dependent<KERNEL>(dim3(blocks), dim3(threads), 0, stream, arguments...);
     } else {
         KERNEL<<<blocks, threads, 0, stream>>>(arguments...);
     }
@@ -186,9 +186,9 @@ template <typename E> static __global__ void __launch_bounds__(256) odd_kernel(s
 /* ---- Launches ---- */
 
 template <typename E, int PASSES, int ROWS>
-static inline void launch_rows(const struct product &p, bool chained, unsigned threads,
+static inline void launch_rows(const struct product &p, bool dependent, unsigned threads,
                                device_stream stream) {
-    launch<product_kernel<E, PASSES, ROWS>>(chained, (unsigned)ceil_div(p.l.N, ROWS), threads,
+    launch<product_kernel<E, PASSES, ROWS>>(dependent, (unsigned)ceil_div(p.l.N, ROWS), threads,
                                             stream, p);
 }
 
@@ -209,47 +209,47 @@ static inline size_t rows_for(size_t N) {
 }
 
 template <typename E, int PASSES>
-static inline void launch_passes(const struct product &p, bool chained, unsigned threads,
+static inline void launch_passes(const struct product &p, bool dependent, unsigned threads,
                                  device_stream stream) {
     size_t rows = rows_for(p.l.N);
     if (rows == 8) {
-        launch_rows<E, PASSES, 8>(p, chained, threads, stream);
+        launch_rows<E, PASSES, 8>(p, dependent, threads, stream);
     } else if (rows == 4) {
-        launch_rows<E, PASSES, 4>(p, chained, threads, stream);
+        launch_rows<E, PASSES, 4>(p, dependent, threads, stream);
     } else if (rows == 2) {
-        launch_rows<E, PASSES, 2>(p, chained, threads, stream);
+        launch_rows<E, PASSES, 2>(p, dependent, threads, stream);
     } else {
-        launch_rows<E, PASSES, 1>(p, chained, threads, stream);
+        launch_rows<E, PASSES, 1>(p, dependent, threads, stream);
     }
 }
 
 /* A thread has 2 pieces of a row per round; for few blocks or short rows 1, and so twice the
  * threads. */
 template <typename E>
-static inline void launch_aligned(const struct product &p, bool chained, device_stream stream) {
+static inline void launch_aligned(const struct product &p, bool dependent, device_stream stream) {
     size_t pieces = p.l.K / VECTOR_ELEMENTS<E>, rows = rows_for(p.l.N);
     bool few = p.l.N <= 264 * rows || rows == 4;
     size_t passes = pieces <= 64 || (pieces <= 256 && few && rows > 2) ? 1 : 2;
     size_t wanted = ceil_div(ceil_div(pieces, passes), 32) * 32;
     unsigned threads = (unsigned)(wanted < PRODUCT_THREADS ? wanted : PRODUCT_THREADS);
     if (passes == 1) {
-        launch_passes<E, 1>(p, chained, threads, stream);
+        launch_passes<E, 1>(p, dependent, threads, stream);
     } else {
-        launch_passes<E, 2>(p, chained, threads, stream);
+        launch_passes<E, 2>(p, dependent, threads, stream);
     }
 }
 
 /* The caller has checked the arguments. */
-static inline enum status launch_product(const struct product &p, bool chained,
+static inline enum status launch_product(const struct product &p, bool dependent,
                                          device_stream stream, struct error *error) {
     if (p.l.N == 0) {
         return STATUS_OK; /* a grid without blocks cannot be launched */
     }
     if (linear_aligned(&p.l)) {
-        FOR_TYPE(p.l.dtype, (launch_aligned<E>(p, chained, stream)));
+        FOR_ELEMENT_TYPE(p.l.dtype, (launch_aligned<E>(p, dependent, stream)));
     } else {
-        FOR_TYPE(p.l.dtype,
-                 (launch<odd_kernel<E>>(chained, (unsigned)ceil_div(p.l.N, 8), 256, stream, p)));
+        FOR_ELEMENT_TYPE(p.l.dtype, (launch<odd_kernel<E>>(dependent, (unsigned)ceil_div(p.l.N, 8),
+                                                           256, stream, p)));
     }
     return device_launched("product", error);
 }

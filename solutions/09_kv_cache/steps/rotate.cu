@@ -37,6 +37,7 @@ enum status kv_rotate_and_store(const struct kv_attention *a, float *qkv, device
                                 struct error *error) {
     unsigned blocks = (unsigned)ceil_div((a->NH + 2 * a->KVH) * (a->HS / 2), THREADS);
     double log2_theta = log2((double)a->theta);
-    FOR_TYPE(a->dtype, (rotate_kernel<E><<<blocks, THREADS, 0, stream>>>(*a, qkv, log2_theta)));
+    FOR_ELEMENT_TYPE(a->dtype,
+                     (rotate_kernel<E><<<blocks, THREADS, 0, stream>>>(*a, qkv, log2_theta)));
     return device_launched("rotate", error);
 }

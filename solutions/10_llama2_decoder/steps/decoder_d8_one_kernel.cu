@@ -134,7 +134,7 @@ static size_t queries_of_team(const struct decoder_model *m) {
 
 static one_function *kernel_of(const struct decoder *d) {
     size_t queries = queries_of_team(d->model);
-    FOR_ELEMENTS(d->model->dtype, return (kernel_for_queries<E>(queries)));
+    FOR_ELEMENT_TYPE(d->model->dtype, return (kernel_for_queries<E>(queries)));
 }
 
 /* Floats of shared memory for a product's input, or for attention's results. */

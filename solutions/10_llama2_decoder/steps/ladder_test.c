@@ -10,6 +10,8 @@
 #include "labs/10_llama2_decoder/problem/case.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
+#define LIST(...) \
+    { __VA_ARGS__ }
 
 static const struct sampling drawing = {1, 0.9f, 0.8f, 30};
 
@@ -72,9 +74,18 @@ static void check_sizes(const struct decoder_size *sizes, size_t size_count, siz
 
 /* Prompts of one token and more, after others, over earlier tokens, and as long as the batch;
    steps after them and back. */
-static const struct decoder_action text[] = {
-    FEED(9, 0),  FEED(1, 9),  FEED(2, 10), DRAW_AT(&drawing, 12),
-    STEP_AT(13), FEED(12, 2), STEP_AT(14), DRAW_AT(&drawing, 4)};
+#define TEXT                                                                                   \
+    LIST(FEED(9, 0), FEED(1, 9), FEED(2, 10), DRAW_AT(&drawing, 12), STEP_AT(13), FEED(12, 2), \
+         STEP_AT(14), DRAW_AT(&drawing, 4))
+
+/* A test of these actions, a LIST(), with these sizes. first: of the steps; batch: most tokens of a
+   call */
+#define SIZES_TEST(name, first, batch, list, ...)                                \
+    C_TEST(ladder, name) {                                                       \
+        static const struct decoder_size sizes[] = {__VA_ARGS__};                \
+        static const struct decoder_action actions[] = list;                     \
+        check_sizes(sizes, COUNT(sizes), batch, actions, COUNT(actions), first); \
+    }
 
 C_TEST(ladder, has_its_steps) {
     size_t count;
@@ -82,63 +93,36 @@ C_TEST(ladder, has_its_steps) {
     EXPECT_INT_EQ(8, count);
 }
 
-C_TEST(ladder, fp32) {
-    static const struct decoder_size sizes[] = {
-        {4, 4, 16, 96, 2, 61, 32, NN_F32, NN_ROPE_INTERLEAVED, false},
-        {6, 2, 8, 40, 3, 100, 32, NN_F32, NN_ROPE_HALVES, true}};
-    check_sizes(sizes, COUNT(sizes), 16, text, COUNT(text), FROM_D1);
-}
+SIZES_TEST(fp32, FROM_D1, 16, TEXT, {4, 4, 16, 96, 2, 61, 32, NN_F32, NN_ROPE_INTERLEAVED, false},
+           {6, 2, 8, 40, 3, 100, 32, NN_F32, NN_ROPE_HALVES, true})
 
-C_TEST(ladder, sixteen_bits) {
-    static const struct decoder_size sizes[] = {
-        {4, 4, 16, 96, 2, 61, 32, NN_BF16, NN_ROPE_INTERLEAVED, false},
-        {6, 2, 8, 40, 3, 100, 32, NN_F16, NN_ROPE_HALVES, true}};
-    check_sizes(sizes, COUNT(sizes), 16, text, COUNT(text), FROM_D3);
-}
+SIZES_TEST(sixteen_bits, FROM_D3, 16, TEXT,
+           {4, 4, 16, 96, 2, 61, 32, NN_BF16, NN_ROPE_INTERLEAVED, false},
+           {6, 2, 8, 40, 3, 100, 32, NN_F16, NN_ROPE_HALVES, true})
 
-C_TEST(ladder, odd_sizes) {
-    static const struct decoder_size sizes[] = {
-        {1, 1, 2, 1, 1, 1, 32, NN_F32, NN_ROPE_INTERLEAVED, false},
-        {3, 1, 10, 37, 2, 53, 32, NN_F16, NN_ROPE_INTERLEAVED, true},
-        {7, 7, 10, 19, 1, 301, 32, NN_F32, NN_ROPE_HALVES, false},
-        {3, 3, 6, 21, 2, 31, 32, NN_BF16, NN_ROPE_HALVES, false}};
-    check_sizes(sizes, COUNT(sizes), 12, text, COUNT(text), FROM_D3);
-}
+SIZES_TEST(odd_sizes, FROM_D3, 12, TEXT, {1, 1, 2, 1, 1, 1, 32, NN_F32, NN_ROPE_INTERLEAVED, false},
+           {3, 1, 10, 37, 2, 53, 32, NN_F16, NN_ROPE_INTERLEAVED, true},
+           {7, 7, 10, 19, 1, 301, 32, NN_F32, NN_ROPE_HALVES, false},
+           {3, 3, 6, 21, 2, 31, 32, NN_BF16, NN_ROPE_HALVES, false})
 
 /* Heads that lab 07's attention does not support: prompts are fed token by token. */
-C_TEST(ladder, long_heads) {
-    static const struct decoder_size sizes[] = {
-        {1, 1, 256, 33, 1, 40, 32, NN_F32, NN_ROPE_INTERLEAVED, false}};
-    static const struct decoder_action few[] = {FEED(5, 0), DRAW_AT(&drawing, 5)};
-    check_sizes(sizes, COUNT(sizes), 16, few, COUNT(few), FROM_D6);
-}
+SIZES_TEST(long_heads, FROM_D6, 16, LIST(FEED(5, 0), DRAW_AT(&drawing, 5)),
+           {1, 1, 256, 33, 1, 40, 32, NN_F32, NN_ROPE_INTERLEAVED, false})
 
 /* More pairs of rows than the blocks of a product have in a round, and an odd number of rows. */
-C_TEST(ladder, many_rows_of_the_classifier) {
-    static const struct decoder_size sizes[] = {
-        {2, 2, 8, 24, 1, 40001, 8, NN_F32, NN_ROPE_INTERLEAVED, false}};
-    static const struct decoder_action few[] = {FEED(2, 0), DRAW_AT(&drawing, 2)};
-    check_sizes(sizes, COUNT(sizes), 4, few, COUNT(few), FROM_D6);
-}
+SIZES_TEST(many_rows_of_the_classifier, FROM_D6, 4, LIST(FEED(2, 0), DRAW_AT(&drawing, 2)),
+           {2, 2, 8, 24, 1, 40001, 8, NN_F32, NN_ROPE_INTERLEAVED, false})
 
 /* Rows of more pieces than a block has threads, in every type. */
-C_TEST(ladder, long_rows) {
-    static const struct decoder_size sizes[] = {
-        {2, 1, 16, 2300, 1, 20, 8, NN_F32, NN_ROPE_INTERLEAVED, false},
-        {2, 1, 16, 4400, 1, 20, 8, NN_BF16, NN_ROPE_INTERLEAVED, false}};
-    static const struct decoder_action few[] = {FEED(2, 0), DRAW_AT(&drawing, 2)};
-    check_sizes(sizes, COUNT(sizes), 4, few, COUNT(few), FROM_D6);
-}
+SIZES_TEST(long_rows, FROM_D6, 4, LIST(FEED(2, 0), DRAW_AT(&drawing, 2)),
+           {2, 1, 16, 2300, 1, 20, 8, NN_F32, NN_ROPE_INTERLEAVED, false},
+           {2, 1, 16, 4400, 1, 20, 8, NN_BF16, NN_ROPE_INTERLEAVED, false})
 
 /* Steps on both sides of the limit of a recorded step, and back. */
-C_TEST(ladder, contexts_of_two_graphs) {
-    static const struct decoder_size sizes[] = {
-        {2, 1, 16, 24, 1, 40, 300, NN_F32, NN_ROPE_INTERLEAVED, false}};
-    static const struct decoder_action long_text[] = {
-        FEED(150, 0),           FEED(104, 150), DRAW_AT(&drawing, 254), STEP_AT(255),
-        DRAW_AT(&drawing, 256), STEP_AT(257),   DRAW_AT(&drawing, 100), STEP_AT(101)};
-    check_sizes(sizes, COUNT(sizes), 150, long_text, COUNT(long_text), FROM_D6);
-}
+SIZES_TEST(contexts_of_two_graphs, FROM_D6, 150,
+           LIST(FEED(150, 0), FEED(104, 150), DRAW_AT(&drawing, 254), STEP_AT(255),
+                DRAW_AT(&drawing, 256), STEP_AT(257), DRAW_AT(&drawing, 100), STEP_AT(101)),
+           {2, 1, 16, 24, 1, 40, 300, NN_F32, NN_ROPE_INTERLEAVED, false})
 
 /* ---- d8's own kernel ---- */
 
@@ -172,70 +156,58 @@ static void check_one_kernel(const struct decoder_size *sizes, size_t size_count
     }
 }
 
+/* The same of d8's kernel. */
+#define ONE_KERNEL_TEST(name, batch, list, ...)                                \
+    C_TEST(ladder, name) {                                                     \
+        static const struct decoder_size sizes[] = {__VA_ARGS__};              \
+        static const struct decoder_action actions[] = list;                   \
+        check_one_kernel(sizes, COUNT(sizes), batch, actions, COUNT(actions)); \
+    }
+
 /* Each type with teams of one, two and four queries, and two teams that share a key head. A few
    rows of a matrix are few blocks. */
-C_TEST(ladder, one_kernel_types_and_teams) {
-    static const struct decoder_size sizes[] = {
-        {4, 4, 8, 16, 2, 21, 32, NN_F32, NN_ROPE_HALVES, true},
-        {4, 2, 16, 12, 2, 21, 32, NN_F32, NN_ROPE_INTERLEAVED, false},
-        {8, 1, 4, 16, 3, 21, 32, NN_F32, NN_ROPE_HALVES, false},
-        {2, 2, 16, 16, 3, 21, 32, NN_F16, NN_ROPE_INTERLEAVED, false},
-        {4, 2, 8, 24, 2, 21, 32, NN_F16, NN_ROPE_HALVES, true},
-        {4, 1, 16, 16, 2, 21, 32, NN_F16, NN_ROPE_INTERLEAVED, true},
-        {3, 3, 16, 16, 2, 21, 32, NN_BF16, NN_ROPE_HALVES, false},
-        {2, 1, 32, 8, 3, 21, 32, NN_BF16, NN_ROPE_INTERLEAVED, true},
-        {8, 1, 8, 16, 2, 21, 32, NN_BF16, NN_ROPE_INTERLEAVED, false}};
-    static const struct decoder_action some[] = {FEED(9, 0), DRAW_AT(&drawing, 9), STEP_AT(10),
-                                                 FEED(3, 11), STEP_AT(5)};
-    check_one_kernel(sizes, COUNT(sizes), 16, some, COUNT(some));
-}
+ONE_KERNEL_TEST(one_kernel_types_and_teams, 16,
+                LIST(FEED(9, 0), DRAW_AT(&drawing, 9), STEP_AT(10), FEED(3, 11), STEP_AT(5)),
+                {4, 4, 8, 16, 2, 21, 32, NN_F32, NN_ROPE_HALVES, true},
+                {4, 2, 16, 12, 2, 21, 32, NN_F32, NN_ROPE_INTERLEAVED, false},
+                {8, 1, 4, 16, 3, 21, 32, NN_F32, NN_ROPE_HALVES, false},
+                {2, 2, 16, 16, 3, 21, 32, NN_F16, NN_ROPE_INTERLEAVED, false},
+                {4, 2, 8, 24, 2, 21, 32, NN_F16, NN_ROPE_HALVES, true},
+                {4, 1, 16, 16, 2, 21, 32, NN_F16, NN_ROPE_INTERLEAVED, true},
+                {3, 3, 16, 16, 2, 21, 32, NN_BF16, NN_ROPE_HALVES, false},
+                {2, 1, 32, 8, 3, 21, 32, NN_BF16, NN_ROPE_INTERLEAVED, true},
+                {8, 1, 8, 16, 2, 21, 32, NN_BF16, NN_ROPE_INTERLEAVED, false})
 
 /* A split of the context for each 128 keys: on both sides of one split more, and more splits than
    are merged at a time. */
-C_TEST(ladder, one_kernel_splits_of_a_context) {
-    static const struct decoder_size sizes[] = {
-        {2, 2, 16, 16, 1, 21, 600, NN_F32, NN_ROPE_HALVES, false},
-        {4, 2, 8, 16, 1, 21, 600, NN_F16, NN_ROPE_INTERLEAVED, false},
-        {4, 1, 16, 16, 2, 21, 600, NN_BF16, NN_ROPE_INTERLEAVED, false}};
-    static const struct decoder_action deep[] = {
-        FEED(127, 0), STEP_AT(127),   STEP_AT(128),           FEED(127, 129),
-        STEP_AT(256), FEED(320, 257), DRAW_AT(&drawing, 577), STEP_AT(578)};
-    check_one_kernel(sizes, COUNT(sizes), 320, deep, COUNT(deep));
-}
+ONE_KERNEL_TEST(one_kernel_splits_of_a_context, 320,
+                LIST(FEED(127, 0), STEP_AT(127), STEP_AT(128), FEED(127, 129), STEP_AT(256),
+                     FEED(320, 257), DRAW_AT(&drawing, 577), STEP_AT(578)),
+                {2, 2, 16, 16, 1, 21, 600, NN_F32, NN_ROPE_HALVES, false},
+                {4, 2, 8, 16, 1, 21, 600, NN_F16, NN_ROPE_INTERLEAVED, false},
+                {4, 1, 16, 16, 2, 21, 600, NN_BF16, NN_ROPE_INTERLEAVED, false})
 
 /* As many teams as blocks, so each has the whole context: keys alone fill its pipelines several
    times. The longest heads, of which a stage has one or two keys, and shorter ones. */
-C_TEST(ladder, one_kernel_pipelines_of_keys) {
-    static const struct decoder_size sizes[] = {
-        {4, 4, 128, 4, 1, 5, 320, NN_F32, NN_ROPE_INTERLEAVED, false},
-        {8, 4, 64, 8, 1, 5, 320, NN_F16, NN_ROPE_HALVES, false},
-        {8, 2, 128, 8, 1, 5, 320, NN_BF16, NN_ROPE_INTERLEAVED, false}};
-    static const struct decoder_action deep[] = {FEED(200, 0), FEED(103, 200), STEP_AT(303),
-                                                 DRAW_AT(&drawing, 304)};
-    check_one_kernel(sizes, COUNT(sizes), 200, deep, COUNT(deep));
-}
+ONE_KERNEL_TEST(one_kernel_pipelines_of_keys, 200,
+                LIST(FEED(200, 0), FEED(103, 200), STEP_AT(303), DRAW_AT(&drawing, 304)),
+                {4, 4, 128, 4, 1, 5, 320, NN_F32, NN_ROPE_INTERLEAVED, false},
+                {8, 4, 64, 8, 1, 5, 320, NN_F16, NN_ROPE_HALVES, false},
+                {8, 2, 128, 8, 1, 5, 320, NN_BF16, NN_ROPE_INTERLEAVED, false})
 
 /* Rows of whole slices and of others, of more slices than a block has warps, and inputs of more
    values than its threads read at a time. */
-C_TEST(ladder, one_kernel_long_rows) {
-    static const struct decoder_size sizes[] = {
-        {2, 1, 8, 6204, 1, 5, 8, NN_F32, NN_ROPE_INTERLEAVED, false},
-        {4, 2, 128, 8, 1, 5, 8, NN_F32, NN_ROPE_INTERLEAVED, false},
-        {2, 1, 8, 2560, 1, 5, 8, NN_F32, NN_ROPE_HALVES, false},
-        {1, 1, 16, 12296, 1, 5, 8, NN_F16, NN_ROPE_HALVES, false},
-        {8, 2, 128, 8, 1, 5, 8, NN_BF16, NN_ROPE_HALVES, false},
-        {4, 1, 8, 3072, 1, 5, 8, NN_BF16, NN_ROPE_INTERLEAVED, false}};
-    static const struct decoder_action few[] = {FEED(2, 0), DRAW_AT(&drawing, 2)};
-    check_one_kernel(sizes, COUNT(sizes), 4, few, COUNT(few));
-}
+ONE_KERNEL_TEST(one_kernel_long_rows, 4, LIST(FEED(2, 0), DRAW_AT(&drawing, 2)),
+                {2, 1, 8, 6204, 1, 5, 8, NN_F32, NN_ROPE_INTERLEAVED, false},
+                {4, 2, 128, 8, 1, 5, 8, NN_F32, NN_ROPE_INTERLEAVED, false},
+                {2, 1, 8, 2560, 1, 5, 8, NN_F32, NN_ROPE_HALVES, false},
+                {1, 1, 16, 12296, 1, 5, 8, NN_F16, NN_ROPE_HALVES, false},
+                {8, 2, 128, 8, 1, 5, 8, NN_BF16, NN_ROPE_HALVES, false},
+                {4, 1, 8, 3072, 1, 5, 8, NN_BF16, NN_ROPE_INTERLEAVED, false})
 
 /* A residual stream of more values than a block reads at a time. */
-C_TEST(ladder, one_kernel_wide) {
-    static const struct decoder_size sizes[] = {
-        {40, 1, 128, 12, 1, 5, 8, NN_F32, NN_ROPE_INTERLEAVED, false}};
-    static const struct decoder_action few[] = {FEED(1, 0), DRAW_AT(&drawing, 1)};
-    check_one_kernel(sizes, COUNT(sizes), 4, few, COUNT(few));
-}
+ONE_KERNEL_TEST(one_kernel_wide, 4, LIST(FEED(1, 0), DRAW_AT(&drawing, 1)),
+                {40, 1, 128, 12, 1, 5, 8, NN_F32, NN_ROPE_INTERLEAVED, false})
 
 /* Sizes that its kernel does not support, and d7's do. */
 C_TEST(ladder, one_kernel_is_not_for_all) {

@@ -1,6 +1,6 @@
 /**
  * @file one_pipeline.cuh
- * @brief d8's multistage pipeline: each warp prefetches weights into a ring of stages of its own.
+ * @brief d8's multistage pipeline: each warp prefetches weights into a ring buffer of its own.
  *
  * Which weights a warp multiplies, and in which order, is known before the token is: slices of the
  * rows that its block has of each matrix of each layer. So each warp prefetches as far ahead as it

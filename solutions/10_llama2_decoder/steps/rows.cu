@@ -30,7 +30,7 @@ static __device__ __forceinline__ float block_sum(float x, float *warp_sums) {
 template <typename E>
 static __global__ void __launch_bounds__(THREADS)
     rows_embed(float *x, const E *table, const int32_t *tokens, size_t C) {
-    chained_begin();
+    dependent_launch_begin();
     const E *from = table + (size_t)tokens[blockIdx.x] * C;
     for (size_t c = threadIdx.x; c < C; c += THREADS) {
         x[blockIdx.x * C + c] = to_float(from[c]);
@@ -39,16 +39,17 @@ static __global__ void __launch_bounds__(THREADS)
 
 enum status decoder_rows_embed(const struct decoder *d, size_t count, struct error *error) {
     const struct decoder_model *m = d->model;
-    FOR_ELEMENTS(m->dtype, (launch_chained<rows_embed<E>>((unsigned)count, THREADS, 0, d->stream,
-                                                          d->rows.x, (const E *)m->embedding,
-                                                          (const int32_t *)d->rows.tokens, m->C)));
+    FOR_ELEMENT_TYPE(m->dtype,
+                     (launch_dependent<rows_embed<E>>((unsigned)count, THREADS, 0, d->stream,
+                                                      d->rows.x, (const E *)m->embedding,
+                                                      (const int32_t *)d->rows.tokens, m->C)));
     return device_launched("rows_embed", error);
 }
 
 /* x (C) = a row; *position_out = position. */
 static __global__ void __launch_bounds__(THREADS)
     rows_copy(float *x, const float *row, size_t C, int32_t *position_out, int32_t position) {
-    chained_begin();
+    dependent_launch_begin();
     size_t c = (size_t)blockIdx.x * THREADS + threadIdx.x;
     if (c < C) {
         x[c] = row[c];
@@ -61,8 +62,9 @@ static __global__ void __launch_bounds__(THREADS)
 enum status decoder_rows_copy(const struct decoder *d, size_t i, size_t position,
                               struct error *error) {
     size_t C = d->model->C;
-    launch_chained<rows_copy>((unsigned)ceil_div(C, THREADS), THREADS, 0, d->stream, d->x,
-                              (const float *)d->rows.x + i * C, C, d->position, (int32_t)position);
+    launch_dependent<rows_copy>((unsigned)ceil_div(C, THREADS), THREADS, 0, d->stream, d->x,
+                                (const float *)d->rows.x + i * C, C, d->position,
+                                (int32_t)position);
     return device_launched("rows_copy", error);
 }
 
@@ -76,7 +78,7 @@ template <typename E, bool ADD>
 static __global__ void __launch_bounds__(THREADS)
     rows_norm(E *y, float *x, const float *sum, const float *weight, size_t C, float eps) {
     __shared__ float warp_sums[WARPS];
-    chained_begin();
+    dependent_launch_begin();
     size_t row = blockIdx.x * C;
     float squares = 0.0f;
     if (C % 4 == 0) {
@@ -130,17 +132,17 @@ static void launch_norm(const struct decoder *d, const float *norm, bool sum, si
     const struct decoder_model *m = d->model;
     const struct decoder_rows *r = &d->rows;
     if (sum) {
-        launch_chained<rows_norm<E, true>>((unsigned)count, THREADS, 0, d->stream, (E *)r->y, r->x,
-                                           (const float *)r->sum, norm, m->C, m->eps);
+        launch_dependent<rows_norm<E, true>>((unsigned)count, THREADS, 0, d->stream, (E *)r->y,
+                                             r->x, (const float *)r->sum, norm, m->C, m->eps);
     } else {
-        launch_chained<rows_norm<E, false>>((unsigned)count, THREADS, 0, d->stream, (E *)r->y, r->x,
-                                            (const float *)NULL, norm, m->C, m->eps);
+        launch_dependent<rows_norm<E, false>>((unsigned)count, THREADS, 0, d->stream, (E *)r->y,
+                                              r->x, (const float *)NULL, norm, m->C, m->eps);
     }
 }
 
 enum status decoder_rows_norm(const struct decoder *d, const float *norm, bool sum, size_t count,
                               struct error *error) {
-    FOR_ELEMENTS(d->model->dtype, (launch_norm<E>(d, norm, sum, count)));
+    FOR_ELEMENT_TYPE(d->model->dtype, (launch_norm<E>(d, norm, sum, count)));
     return device_launched("rows_norm", error);
 }
 
@@ -162,7 +164,7 @@ template <typename E>
 static __global__ void __launch_bounds__(THREADS)
     rows_rotate(E *qkv, E *keys, E *values, const struct rotation t) {
     __shared__ float2 angles[128]; /* (HS / 2), HS up to KV_MAX_HS */
-    chained_begin();
+    dependent_launch_begin();
     unsigned pairs = (unsigned)t.HS / 2, heads = (unsigned)(t.NH + t.KVH);
     size_t position = t.position + blockIdx.x, width = t.KVH * t.HS;
     for (unsigned i = threadIdx.x; i < pairs; i += THREADS) {
@@ -195,9 +197,9 @@ enum status decoder_rows_rotate(const struct decoder *d, size_t l, bool queries,
     const struct rotation t = {queries ? m->NH : 0,   m->KVH, m->HS, position, m->layout,
                                log2((double)m->theta)};
     size_t cache = l * m->T * m->KVH * m->HS;
-    FOR_ELEMENTS(m->dtype, (launch_chained<rows_rotate<E>>((unsigned)count, THREADS, 0, d->stream,
-                                                           (E *)d->rows.qkv, (E *)d->k + cache,
-                                                           (E *)d->v + cache, t)));
+    FOR_ELEMENT_TYPE(m->dtype, (launch_dependent<rows_rotate<E>>(
+                                   (unsigned)count, THREADS, 0, d->stream, (E *)d->rows.qkv,
+                                   (E *)d->k + cache, (E *)d->v + cache, t)));
     return device_launched("rows_rotate", error);
 }
 
@@ -209,7 +211,7 @@ template <typename E, bool VECTOR>
 static __global__ void __launch_bounds__(THREADS)
     rows_gate(E *gated, const E *gate_up, size_t hidden) {
     constexpr int COUNT = VECTOR ? VECTOR_ELEMENTS<E> : 1;
-    chained_begin();
+    dependent_launch_begin();
     size_t c = ((size_t)blockIdx.y * THREADS + threadIdx.x) * COUNT;
     if (c >= hidden) {
         return;
@@ -238,13 +240,13 @@ template <typename E> static void launch_gate(const struct decoder *d, size_t co
     E *to = (E *)d->rows.gated;
     const E *from = (const E *)d->rows.gate_up;
     if (vector) {
-        launch_chained<rows_gate<E, true>>(grid, THREADS, 0, d->stream, to, from, hidden);
+        launch_dependent<rows_gate<E, true>>(grid, THREADS, 0, d->stream, to, from, hidden);
     } else {
-        launch_chained<rows_gate<E, false>>(grid, THREADS, 0, d->stream, to, from, hidden);
+        launch_dependent<rows_gate<E, false>>(grid, THREADS, 0, d->stream, to, from, hidden);
     }
 }
 
 enum status decoder_rows_gate(const struct decoder *d, size_t count, struct error *error) {
-    FOR_ELEMENTS(d->model->dtype, (launch_gate<E>(d, count)));
+    FOR_ELEMENT_TYPE(d->model->dtype, (launch_gate<E>(d, count)));
     return device_launched("rows_gate", error);
 }

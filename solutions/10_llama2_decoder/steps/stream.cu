@@ -40,7 +40,7 @@ static enum status launch_stream(const struct decoder *d, struct stream s, struc
                          cudaGetErrorString(code));
     }
     unsigned blocks = (unsigned)(wanted < most ? wanted : most);
-    launch_chained<stream_kernel<E, GATE>>(blocks, STREAM_THREADS, bytes, d->stream, s);
+    launch_dependent<stream_kernel<E, GATE>>(blocks, STREAM_THREADS, bytes, d->stream, s);
     return device_launched("stream", error);
 }
 
@@ -62,7 +62,7 @@ template <typename E>
 static __global__ void __launch_bounds__(256)
     gate_up_any(float *out, const E *weight, const float *in, const float *norm, size_t hidden,
                 size_t K, float eps) {
-    chained_begin();
+    dependent_launch_begin();
     size_t n = (size_t)blockIdx.x * 8 + threadIdx.x / 32;
     if (n >= hidden) {
         return;
@@ -91,8 +91,8 @@ static enum status gate_up(const struct decoder *d, const struct stream &s, size
     if (can_stream(d, &s, K)) {
         return launch_stream<E, true>(d, s, error);
     }
-    launch_chained<gate_up_any<E>>((unsigned)ceil_div(hidden, 8), 256, 0, d->stream, s.out,
-                                   (const E *)s.weight, s.in, s.norm, hidden, K, s.eps);
+    launch_dependent<gate_up_any<E>>((unsigned)ceil_div(hidden, 8), 256, 0, d->stream, s.out,
+                                     (const E *)s.weight, s.in, s.norm, hidden, K, s.eps);
     return device_launched("gate_up_any", error);
 }
 
@@ -107,7 +107,7 @@ enum status decoder_stream_gate_up(const struct decoder *d, size_t l, struct err
     struct stream s = stream_of(d, w->gate_up, d->x, w->ffn_norm, d->gate_up, m->C);
     s.rows = (unsigned)m->hidden;
     s.up_offset = m->hidden * s.vectors;
-    FOR_ELEMENTS(m->dtype, return gate_up<E>(d, s, m->C, error));
+    FOR_ELEMENT_TYPE(m->dtype, return gate_up<E>(d, s, m->C, error));
 }
 
 enum status decoder_stream_multiply(const struct decoder *d, float *out, const void *weight,
@@ -119,5 +119,5 @@ enum status decoder_stream_multiply(const struct decoder *d, float *out, const v
     if (!can_stream(d, &s, K)) {
         return decoder_multiply(d, out, weight, in, N, K, norm, residual, error);
     }
-    FOR_ELEMENTS(d->model->dtype, return (launch_stream<E, false>(d, s, error)));
+    FOR_ELEMENT_TYPE(d->model->dtype, return (launch_stream<E, false>(d, s, error)));
 }

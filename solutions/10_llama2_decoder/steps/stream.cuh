@@ -144,7 +144,7 @@ static __global__ void __launch_bounds__(STREAM_THREADS, 2) stream_kernel(const 
     if (n < s.rows) {
         weights.load(s, row, lane);
     }
-    chained_begin();
+    dependent_launch_begin();
     float residual = n < s.rows && s.residual != NULL ? s.residual[n] : 0.0f; /* loaded early */
     float rstd = rstd_of(stage_input<E>(planes, s), s, s.vectors * VECTOR_ELEMENTS<E>);
     while (n < s.rows) {

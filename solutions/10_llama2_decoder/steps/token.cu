@@ -54,7 +54,7 @@ template <typename E>
 static __global__ void __launch_bounds__(EMBED_THREADS)
     embed_kernel(float *x, const E *table, const int32_t *token, size_t C, int32_t *position_out,
                  int32_t position) {
-    chained_begin();
+    dependent_launch_begin();
     size_t c = (size_t)blockIdx.x * EMBED_THREADS + threadIdx.x;
     if (c < C) {
         x[c] = to_float(table[(size_t)*token * C + c]);
@@ -69,20 +69,20 @@ struct decoder_embed_arguments decoder_embed_arguments(const struct decoder *d, 
 }
 
 const void *decoder_embed_kernel(const struct decoder *d) {
-    FOR_ELEMENTS(d->model->dtype, return (const void *)embed_kernel<E>);
+    FOR_ELEMENT_TYPE(d->model->dtype, return (const void *)embed_kernel<E>);
 }
 
 template <typename E>
 static void launch_embed(const struct decoder *d, const E *table, const int32_t *token,
                          size_t position) {
     unsigned blocks = (unsigned)ceil_div(d->model->C, EMBED_THREADS);
-    launch_chained<embed_kernel<E>>(blocks, EMBED_THREADS, 0, d->stream, d->x, table, token,
-                                    d->model->C, d->position, (int32_t)position);
+    launch_dependent<embed_kernel<E>>(blocks, EMBED_THREADS, 0, d->stream, d->x, table, token,
+                                      d->model->C, d->position, (int32_t)position);
 }
 
 enum status decoder_embed_drawn(const struct decoder *d, size_t position, struct error *error) {
-    FOR_ELEMENTS(d->model->dtype,
-                 (launch_embed<E>(d, (const E *)d->model->embedding, d->io.token, position)));
+    FOR_ELEMENT_TYPE(d->model->dtype,
+                     (launch_embed<E>(d, (const E *)d->model->embedding, d->io.token, position)));
     return device_launched("embed", error);
 }
 
@@ -90,7 +90,7 @@ enum status decoder_embed_drawn(const struct decoder *d, size_t position, struct
 template <typename E>
 static __global__ void __launch_bounds__(EMBED_THREADS)
     embed_row_kernel(float *x, const E *row, size_t C, int32_t *position_out, int32_t position) {
-    chained_begin();
+    dependent_launch_begin();
     size_t c = (size_t)blockIdx.x * EMBED_THREADS + threadIdx.x;
     if (c < C) {
         x[c] = to_float(row[c]);
@@ -104,13 +104,13 @@ template <typename E>
 static void launch_embed_row(const struct decoder *d, size_t token, size_t position) {
     const E *row = (const E *)d->model->embedding + token * d->model->C;
     unsigned blocks = (unsigned)ceil_div(d->model->C, EMBED_THREADS);
-    launch_chained<embed_row_kernel<E>>(blocks, EMBED_THREADS, 0, d->stream, d->x, row, d->model->C,
-                                        d->position, (int32_t)position);
+    launch_dependent<embed_row_kernel<E>>(blocks, EMBED_THREADS, 0, d->stream, d->x, row,
+                                          d->model->C, d->position, (int32_t)position);
 }
 
 enum status decoder_embed(const struct decoder *d, int32_t token, size_t position,
                           struct error *error) {
-    FOR_ELEMENTS(d->model->dtype, (launch_embed_row<E>(d, (size_t)token, position)));
+    FOR_ELEMENT_TYPE(d->model->dtype, (launch_embed_row<E>(d, (size_t)token, position)));
     return device_launched("embed_row", error);
 }
 

@@ -327,7 +327,7 @@ static enum status launch_sizes(const struct attention_backward_problem *p, void
     if (p->HS > 64 && sizeof(wide::shared) <= room) {
         return launch<E, wide>(p, scratch, stream, error);
     }
-    return attention_backward_v1_plain(p, scratch, stream, error);
+    return starter_attention_backward(p, scratch, stream, error);
 }
 
 enum status attention_backward_v4_flash(const struct attention_backward_problem *p, void *scratch,

@@ -12,19 +12,19 @@
 extern "C" {
 #endif
 
-/** v1: a thread a row, and a thread a column. */
-MUST_CHECK enum status layernorm_backward_v1_plain(const struct layernorm_backward_problem *problem,
-                                                   void *workspace, device_stream stream,
-                                                   struct error *error);
+/** v1, labs/11_training/given/starter.cu: a thread a row, and a thread a column. */
+MUST_CHECK enum status starter_layernorm_backward(const struct layernorm_backward_problem *problem,
+                                                  void *workspace, device_stream stream,
+                                                  struct error *error);
 
 /** v1: the matrices of p and ds stored, a thread an element of each product. */
-MUST_CHECK enum status attention_backward_v1_plain(const struct attention_backward_problem *problem,
-                                                   void *scratch, device_stream stream,
-                                                   struct error *error);
+MUST_CHECK enum status starter_attention_backward(const struct attention_backward_problem *problem,
+                                                  void *scratch, device_stream stream,
+                                                  struct error *error);
 
 /** v1: a kernel an operation. */
-MUST_CHECK enum status adamw_v1_plain(const struct adamw_problem *problem, device_stream stream,
-                                      struct error *error);
+MUST_CHECK enum status starter_adamw(const struct adamw_problem *problem, device_stream stream,
+                                     struct error *error);
 
 /** v2: a warp or a block a row, which also adds up the columns. */
 MUST_CHECK enum status layernorm_backward_v2_rows(const struct layernorm_backward_problem *problem,

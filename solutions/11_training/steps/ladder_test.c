@@ -7,12 +7,11 @@
 #include <string.h>
 
 #include "common/base/rng.h"
-#include "common/device/device.h"
-#include "common/testing/testing.h"
 #include "labs/11_training/problem/adamw.h"
 #include "labs/11_training/problem/attention.h"
 #include "labs/11_training/problem/norm.h"
 #include "labs/11_training/training.h"
+#include "solutions/ladder_gpu.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -20,17 +19,6 @@ enum { STEPS = 5 };
 
 static const char *const names[STEPS] = {"v1_plain", "v2_rows", "v3_one_pass", "v4_flash",
                                          "v5_tensor"};
-
-/* Without a GPU the program's other tests are not run. @return in *open: go on */
-static void open_gpu(struct device_properties *gpu, bool *open) {
-    struct error error = {0};
-    *open = false;
-    if (device_open(&error) != STATUS_OK) {
-        TEST_STOP("%s", error.message);
-    }
-    ASSERT_OK(device_properties(gpu, &error));
-    *open = true;
-}
 
 static const struct training_functions *functions_of(size_t step) {
     size_t count;
@@ -125,9 +113,7 @@ static void check_norms(const struct norm_spec *list, size_t count) {
     struct device_properties gpu;
     struct error error = {0};
     void *workspace = NULL;
-    bool open;
-    open_gpu(&gpu, &open);
-    if (!open) {
+    if (!ladder_gpu_open(&gpu)) {
         return;
     }
     EXPECT_OK(device_alloc(&workspace, TRAINING_WORKSPACE_BYTES, &error));
@@ -148,34 +134,29 @@ C_TEST(ladder, has_its_steps) {
     }
 }
 
+/* A test of these cases. */
+#define LAYERNORM_TEST(name, ...)                             \
+    C_TEST(ladder, name) {                                    \
+        static const struct norm_spec list[] = {__VA_ARGS__}; \
+        check_norms(list, COUNT(list));                       \
+    }
+
 /* Narrow and wide, and around what a lane, a warp and a block hold. */
-C_TEST(ladder, layernorm_of_many_widths) {
-    static const struct norm_spec list[] = {
-        {.rows = 1, .C = 1},     {.rows = 5, .C = 3},    {.rows = 70, .C = 8},
-        {.rows = 9, .C = 33},    {.rows = 17, .C = 128}, {.rows = 8, .C = 257},
-        {.rows = 9, .C = 264},   {.rows = 3, .C = 511},  {.rows = 20, .C = 512},
-        {.rows = 11, .C = 768},  {.rows = 7, .C = 1000}, {.rows = 3, .C = 1023},
-        {.rows = 9, .C = 1024},  {.rows = 3, .C = 1025}, {.rows = 4, .C = 1032},
-        {.rows = 2, .C = 2560},  {.rows = 2, .C = 4095}, {.rows = 2, .C = 4096},
-        {.rows = 1, .C = 5000},  {.rows = 1, .C = 8191}, {.rows = 1, .C = 8200},
-        {.rows = 2, .C = 16384}, {.rows = 0, .C = 16}};
-    check_norms(list, COUNT(list));
-}
+LAYERNORM_TEST(layernorm_of_many_widths, {.rows = 1, .C = 1}, {.rows = 5, .C = 3},
+               {.rows = 70, .C = 8}, {.rows = 9, .C = 33}, {.rows = 17, .C = 128},
+               {.rows = 8, .C = 257}, {.rows = 9, .C = 264}, {.rows = 3, .C = 511},
+               {.rows = 20, .C = 512}, {.rows = 11, .C = 768}, {.rows = 7, .C = 1000},
+               {.rows = 3, .C = 1023}, {.rows = 9, .C = 1024}, {.rows = 3, .C = 1025},
+               {.rows = 4, .C = 1032}, {.rows = 2, .C = 2560}, {.rows = 2, .C = 4095},
+               {.rows = 2, .C = 4096}, {.rows = 1, .C = 5000}, {.rows = 1, .C = 8191},
+               {.rows = 1, .C = 8200}, {.rows = 2, .C = 16384}, {.rows = 0, .C = 16})
 
 /* Blocks go on to further rows. */
-C_TEST(ladder, layernorm_of_many_rows) {
-    static const struct norm_spec list[] = {{.rows = 4500, .C = 4, .mean = 3.0},
-                                            {.rows = 4300, .C = 9},
-                                            {.rows = 301, .C = 1040, .mean = -1.0}};
-    check_norms(list, COUNT(list));
-}
+LAYERNORM_TEST(layernorm_of_many_rows, {.rows = 4500, .C = 4, .mean = 3.0}, {.rows = 4300, .C = 9},
+               {.rows = 301, .C = 1040, .mean = -1.0})
 
-C_TEST(ladder, layernorm_in_place) {
-    static const struct norm_spec list[] = {{.rows = 30, .C = 96, .in_place = true},
-                                            {.rows = 30, .C = 65, .in_place = true},
-                                            {.rows = 3, .C = 1100, .in_place = true}};
-    check_norms(list, COUNT(list));
-}
+LAYERNORM_TEST(layernorm_in_place, {.rows = 30, .C = 96, .in_place = true},
+               {.rows = 30, .C = 65, .in_place = true}, {.rows = 3, .C = 1100, .in_place = true})
 
 /* ---- Attention ---- */
 
@@ -225,8 +206,7 @@ static void check_attention(const struct attention_gradient_spec *spec, bool gua
 
 static void check_attentions(const struct attention_gradient_spec *list, size_t count) {
     struct device_properties gpu;
-    bool open;
-    open_gpu(&gpu, &open);
+    bool open = ladder_gpu_open(&gpu);
     for (size_t i = 0; i < 2 * count && open && !test_has_failed(); i++) {
         struct attention_gradient_spec spec = list[i / 2];
         spec.dtype = i % 2 == 0 ? NN_F32 : NN_BF16;
@@ -235,55 +215,44 @@ static void check_attentions(const struct attention_gradient_spec *list, size_t 
     }
 }
 
-C_TEST(ladder, attention_heads) {
-    static const struct attention_gradient_spec list[] = {
-        {.NH = 1, .KVH = 1, .HS = 8, .B = 1, .lengths = {1}},
-        {.NH = 2, .KVH = 2, .HS = 8, .B = 2, .lengths = {5, 1}},
-        {.NH = 1, .KVH = 1, .HS = 24, .B = 1, .lengths = {31}},
-        {.NH = 1, .KVH = 1, .HS = 32, .B = 1, .lengths = {64}},
-        {.NH = 1, .KVH = 1, .HS = 40, .B = 1, .lengths = {33}},
-        {.NH = 2, .KVH = 2, .HS = 64, .B = 1, .lengths = {65}},
-        {.NH = 1, .KVH = 1, .HS = 72, .B = 1, .lengths = {20}},
-        {.NH = 1, .KVH = 1, .HS = 128, .B = 1, .lengths = {70}},
-    };
-    check_attentions(list, COUNT(list));
-}
+/* A test of these cases. */
+#define ATTENTION_TEST(name, ...)                                           \
+    C_TEST(ladder, name) {                                                  \
+        static const struct attention_gradient_spec list[] = {__VA_ARGS__}; \
+        check_attentions(list, COUNT(list));                                \
+    }
 
-C_TEST(ladder, attention_of_texts_of_many_lengths) {
-    static const struct attention_gradient_spec list[] = {
-        {.NH = 2, .KVH = 2, .HS = 16, .B = 6, .lengths = {1, 63, 1, 64, 65, 2}, .joined = true},
-        {.NH = 1, .KVH = 1, .HS = 64, .B = 3, .lengths = {140, 1, 30}},
-        {.NH = 1, .KVH = 1, .HS = 96, .B = 2, .lengths = {3, 66}, .joined = true},
-    };
-    check_attentions(list, COUNT(list));
-}
+ATTENTION_TEST(attention_heads, {.NH = 1, .KVH = 1, .HS = 8, .B = 1, .lengths = {1}},
+               {.NH = 2, .KVH = 2, .HS = 8, .B = 2, .lengths = {5, 1}},
+               {.NH = 1, .KVH = 1, .HS = 24, .B = 1, .lengths = {31}},
+               {.NH = 1, .KVH = 1, .HS = 32, .B = 1, .lengths = {64}},
+               {.NH = 1, .KVH = 1, .HS = 40, .B = 1, .lengths = {33}},
+               {.NH = 2, .KVH = 2, .HS = 64, .B = 1, .lengths = {65}},
+               {.NH = 1, .KVH = 1, .HS = 72, .B = 1, .lengths = {20}},
+               {.NH = 1, .KVH = 1, .HS = 128, .B = 1, .lengths = {70}})
 
-C_TEST(ladder, attention_causal) {
-    static const struct attention_gradient_spec list[] = {
-        {.NH = 1, .KVH = 1, .HS = 32, .B = 3, .lengths = {70, 1, 129}, .causal = true},
-        {.NH = 2, .KVH = 2, .HS = 64, .B = 2, .lengths = {17, 150}, .causal = true},
-        {.NH = 1, .KVH = 1, .HS = 128, .B = 2, .lengths = {80, 1}, .causal = true},
-    };
-    check_attentions(list, COUNT(list));
-}
+ATTENTION_TEST(
+    attention_of_texts_of_many_lengths,
+    {.NH = 2, .KVH = 2, .HS = 16, .B = 6, .lengths = {1, 63, 1, 64, 65, 2}, .joined = true},
+    {.NH = 1, .KVH = 1, .HS = 64, .B = 3, .lengths = {140, 1, 30}},
+    {.NH = 1, .KVH = 1, .HS = 96, .B = 2, .lengths = {3, 66}, .joined = true})
 
-C_TEST(ladder, attention_with_grouped_heads) {
-    static const struct attention_gradient_spec list[] = {
-        {.NH = 4, .KVH = 2, .HS = 16, .B = 2, .lengths = {40, 9}, .causal = true, .joined = true},
-        {.NH = 6, .KVH = 1, .HS = 48, .B = 2, .lengths = {2, 35}},
-        {.NH = 4, .KVH = 2, .HS = 128, .B = 1, .lengths = {34}, .causal = true},
-    };
-    check_attentions(list, COUNT(list));
-}
+ATTENTION_TEST(attention_causal,
+               {.NH = 1, .KVH = 1, .HS = 32, .B = 3, .lengths = {70, 1, 129}, .causal = true},
+               {.NH = 2, .KVH = 2, .HS = 64, .B = 2, .lengths = {17, 150}, .causal = true},
+               {.NH = 1, .KVH = 1, .HS = 128, .B = 2, .lengths = {80, 1}, .causal = true})
+
+ATTENTION_TEST(
+    attention_with_grouped_heads,
+    {.NH = 4, .KVH = 2, .HS = 16, .B = 2, .lengths = {40, 9}, .causal = true, .joined = true},
+    {.NH = 6, .KVH = 1, .HS = 48, .B = 2, .lengths = {2, 35}},
+    {.NH = 4, .KVH = 2, .HS = 128, .B = 1, .lengths = {34}, .causal = true})
 
 /* Probabilities next to 0 and 1. */
-C_TEST(ladder, attention_of_loud_scores) {
-    static const struct attention_gradient_spec list[] = {
-        {.NH = 1, .KVH = 1, .HS = 32, .B = 1, .lengths = {50}, .loudness = 20.0},
-        {.NH = 1, .KVH = 1, .HS = 64, .B = 1, .lengths = {66}, .loudness = 20.0, .causal = true},
-    };
-    check_attentions(list, COUNT(list));
-}
+ATTENTION_TEST(
+    attention_of_loud_scores,
+    {.NH = 1, .KVH = 1, .HS = 32, .B = 1, .lengths = {50}, .loudness = 20.0},
+    {.NH = 1, .KVH = 1, .HS = 64, .B = 1, .lengths = {66}, .loudness = 20.0, .causal = true})
 
 /* The last step alone. */
 static enum status check_tall(struct attention_gradient_case *c,
@@ -303,8 +272,7 @@ C_TEST(ladder, attention_in_tall_tiles) {
         {.NH = 66, .KVH = 66, .HS = 8, .B = 5, .lengths = {127, 2, 128, 128, 127}},
     };
     struct device_properties gpu;
-    bool open;
-    open_gpu(&gpu, &open);
+    bool open = ladder_gpu_open(&gpu);
     for (size_t i = 0; i < COUNT(list) && open; i++) {
         struct attention_gradient_spec spec = list[i];
         struct attention_gradient_case c = {0};
@@ -408,8 +376,7 @@ static enum status check_separate(struct attention_gradient_case *c,
 
 C_TEST(ladder, attention_writes_nothing_between_rows) {
     struct device_properties gpu;
-    bool open;
-    open_gpu(&gpu, &open);
+    bool open = ladder_gpu_open(&gpu);
     for (size_t i = 0; i < 6 * STEPS && open && !test_has_failed(); i++) {
         static const size_t sizes[] = {24, 64, 80};
         struct attention_gradient_spec spec = {.NH = 2,
@@ -482,8 +449,7 @@ C_TEST(ladder, adamw) {
                  {1023, 1022, 3}, {1024, 513, 1}, {1025, 1025, 4},    {1030, 0, 50000},
                  {4099, 2050, 9}, {0, 0, 1},      {70000, 69997, 100}};
     struct device_properties gpu;
-    bool open;
-    open_gpu(&gpu, &open);
+    bool open = ladder_gpu_open(&gpu);
     for (size_t i = 0; i < 2 * COUNT(sizes) && open && !test_has_failed(); i++) {
         struct adamw_spec spec = adamw_spec_usual(sizes[i / 2].count, sizes[i / 2].decayed);
         spec.copy = i % 2 == 0;

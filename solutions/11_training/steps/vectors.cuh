@@ -11,6 +11,7 @@
 
 #include "common/cuda/async_copy.cuh"
 #include "common/cuda/convert.cuh"
+#include "common/cuda/gpu_limits.cuh"
 #include "common/cuda/math.cuh"
 #include "common/cuda/mma.cuh"
 #include "common/cuda/warp.cuh"
@@ -32,29 +33,6 @@ static __device__ __forceinline__ void unpack_vector(uint4 vector, float (&x)[4]
 
 static __device__ __forceinline__ void unpack_vector(uint4 vector, float (&x)[8]) {
     unpack(vector, x, __nv_bfloat16());
-}
-
-/* The limits that decide between tiles. */
-struct gpu_limits {
-    int multiprocessors, major;
-    size_t shared_bytes; /* of a block */
-};
-
-static inline int gpu_attribute(cudaDeviceAttr attribute) {
-    int device = 0, value = 0;
-    if (cudaGetDevice(&device) != cudaSuccess ||
-        cudaDeviceGetAttribute(&value, attribute, device) != cudaSuccess) {
-        return 0; /* the launch reports it */
-    }
-    return value;
-}
-
-static inline struct gpu_limits gpu_limits() {
-    struct gpu_limits gpu;
-    gpu.multiprocessors = gpu_attribute(cudaDevAttrMultiProcessorCount);
-    gpu.major = gpu_attribute(cudaDevAttrComputeCapabilityMajor);
-    gpu.shared_bytes = (size_t)gpu_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
-    return gpu;
 }
 
 /* The number of blocks of a grid. @return STATUS_INVALID_ARGUMENT: more than there can be */

@@ -1,14 +1,21 @@
 /**
- * @file store.cuh
- * @brief The epilogue that the steps share: C = alpha * AB + beta * C.
+ * @file helpers.cuh
+ * @brief What the steps share: reading an element, the epilogue C = alpha * AB + beta * C, and the
+ * launch of a block a tile.
  */
-#ifndef WARPBOOK_SOLUTIONS_04_SGEMM_STEPS_STORE_CUH_
-#define WARPBOOK_SOLUTIONS_04_SGEMM_STEPS_STORE_CUH_
+#ifndef WARPBOOK_SOLUTIONS_04_SGEMM_STEPS_HELPERS_CUH_
+#define WARPBOOK_SOLUTIONS_04_SGEMM_STEPS_HELPERS_CUH_
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "labs/04_sgemm/sgemm.h"
+#include "solutions/04_sgemm/steps/ladder.h"
+
+/* An element of a row-major matrix, 0 outside. */
+static __device__ __forceinline__ float element(const float *matrix, size_t rows, size_t columns,
+                                                size_t row, size_t column) {
+    return row < rows && column < columns ? matrix[row * columns + column] : 0;
+}
 
 /* C[m, n] = alpha * sum + beta * C[m, n], if C has that element. */
 static __device__ __forceinline__ void store(const struct sgemm_problem &p, size_t m, size_t n,
@@ -36,6 +43,20 @@ static __device__ __forceinline__ void store4(const struct sgemm_problem &p, siz
  * element */
 static __host__ __device__ __forceinline__ bool aligned16(const float *first, size_t columns) {
     return ((uintptr_t)first % 16 | columns % 4) == 0;
+}
+
+/* Launches a block of `threads` for each tile of C, rows x columns. */
+template <auto KERNEL>
+static inline enum status launch_tiles(const char *name, const struct sgemm_problem *problem,
+                                       size_t rows, size_t columns, dim3 threads,
+                                       device_stream stream, struct error *error) {
+    unsigned blocks;
+    TRY(sgemm_count_blocks(problem, rows, columns, &blocks, error));
+    if (blocks == 0) {
+        return STATUS_OK;
+    }
+    KERNEL<<<blocks, threads, 0, stream>>>(*problem);
+    return sgemm_launched(name, error);
 }
 
 #endif

@@ -1,9 +1,9 @@
 /**
- * @file parts.cuh
+ * @file grid.cuh
  * @brief Shared by several steps: the size of a grid, and alignment.
  */
-#ifndef WARPBOOK_SOLUTIONS_02_GPU_MATMUL_STEPS_PARTS_CUH_
-#define WARPBOOK_SOLUTIONS_02_GPU_MATMUL_STEPS_PARTS_CUH_
+#ifndef WARPBOOK_SOLUTIONS_02_GPU_MATMUL_STEPS_GRID_CUH_
+#define WARPBOOK_SOLUTIONS_02_GPU_MATMUL_STEPS_GRID_CUH_
 
 #include <stddef.h>
 #include <stdint.h>

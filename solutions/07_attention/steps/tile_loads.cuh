@@ -1,10 +1,10 @@
 /**
- * @file parts.cuh
+ * @file tile_loads.cuh
  * @brief Shared by several steps: the sequence and queries of a block, visible keys, copies of
  * rows.
  */
-#ifndef WARPBOOK_SOLUTIONS_07_ATTENTION_STEPS_PARTS_CUH_
-#define WARPBOOK_SOLUTIONS_07_ATTENTION_STEPS_PARTS_CUH_
+#ifndef WARPBOOK_SOLUTIONS_07_ATTENTION_STEPS_TILE_LOADS_CUH_
+#define WARPBOOK_SOLUTIONS_07_ATTENTION_STEPS_TILE_LOADS_CUH_
 
 #include <limits.h>
 #include <stddef.h>

@@ -1,0 +1,30 @@
+/**
+ * @file test_calls.h
+ * @brief The calls that the tests of this folder make to their workers.
+ */
+#ifndef WARPBOOK_GRADER_ISOLATION_TEST_CALLS_H_
+#define WARPBOOK_GRADER_ISOLATION_TEST_CALLS_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+/** remote_test and hostile_test: each function uses one of them, or none. */
+struct test_call {
+    int number;
+    volatile unsigned *counter; /**< arena */
+};
+
+/** remote_test, "double": of an array in the arena. */
+struct array_call {
+    const float *in; /**< arena, (count) */
+    float *out;      /**< arena, (count) */
+    size_t count;
+};
+
+/** device_test, any function: what the worker says of the call. */
+struct made_up_call {
+    double ms;
+    uint64_t launches;
+};
+
+#endif
