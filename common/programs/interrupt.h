@@ -6,10 +6,6 @@
 #ifndef WARPBOOK_COMMON_PROGRAMS_INTERRUPT_H_
 #define WARPBOOK_COMMON_PROGRAMS_INTERRUPT_H_
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /**
  * @brief Watches for SIGINT and SIGTERM, and ignores SIGPIPE, so that writing to a closed pipe
  *        returns an error. A program calls it before interrupt_seen().
@@ -20,9 +16,5 @@ void interrupt_watch(void);
 
 /** @return the signal that came; 0: none. */
 int interrupt_seen(void);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

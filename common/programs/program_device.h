@@ -9,10 +9,6 @@
 
 #include "common/base/status.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct program_device {
     char name[300]; /**< as records show it: "NVIDIA H200", or "simt:h200" */
     bool modelled;  /**< simt: times are modelled, not measured */
@@ -23,9 +19,5 @@ struct program_device {
  * @return STATUS_OK or the failure of device_open()
  */
 MUST_CHECK enum status program_device_open(struct program_device *device, struct error *error);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -7,15 +7,7 @@
 
 #include "common/base/status.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Flushes standard output. @return STATUS_OK; STATUS_IO when any output could not be written */
 MUST_CHECK enum status program_output_end(struct error *error);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -9,18 +9,10 @@
 
 #include "common/base/status.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Appends a name to a list "01_a, 02_b". @param list text of @p room bytes, "" at first */
 void stage_list_add(char *list, size_t room, const char *name);
 
 /** @return STATUS_INVALID_ARGUMENT, with a message that names the stages in @p list. */
 enum status stage_flag_unknown(const char *value, const char *list, struct error *error);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -16,10 +16,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Feeds @p size bytes to the code under test. @return 0 */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -29,9 +25,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
  * @return false if there is no such seed
  */
 bool fuzz_seed(size_t index, unsigned char **seed, size_t *size);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

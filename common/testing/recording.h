@@ -6,10 +6,6 @@
 #ifndef WARPBOOK_COMMON_TESTING_RECORDING_H_
 #define WARPBOOK_COMMON_TESTING_RECORDING_H_
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct cJSON;
 
 /**
@@ -27,9 +23,5 @@ double recording_number(const struct cJSON *object, const char *key);
 
 /** @return a string; "" if there is none. */
 const char *recording_string(const struct cJSON *object, const char *key);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -9,10 +9,6 @@
 
 #include "common/base/status.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct byte_source {
     /**
      * Reads up to @p size bytes into @p buffer, host. *got is less than @p size only at the end of
@@ -32,9 +28,5 @@ struct memory_source {
 /** The read function of a struct byte_source whose context is a struct memory_source. */
 MUST_CHECK enum status memory_source_read(void *source, void *buffer, size_t size, size_t *got,
                                           struct error *error);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -16,10 +16,6 @@
 #include "common/base/status.h"
 #include "common/texts/byte_source.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum { TAR_MAX_NAME = 4096 };
 
 enum tar_kind { TAR_FILE, TAR_FOLDER, TAR_OTHER };
@@ -60,9 +56,5 @@ MUST_CHECK enum status tar_reader_next(struct tar_reader *reader, struct tar_ent
  */
 MUST_CHECK enum status tar_reader_read(struct tar_reader *reader, void *buffer, size_t size,
                                        struct error *error);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -14,10 +14,6 @@
 #include "common/checkpoints/bert/bert_weights.h"
 #include "common/checkpoints/safetensors/safetensors.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct bert_checkpoint {
     struct bert_config config;
     struct bert_weights weights; /**< inside the arena */
@@ -90,9 +86,5 @@ MUST_CHECK enum status bert_config_serialize(const struct bert_config *config, c
 
 /** Frees; a zero-initialised one is allowed. */
 void bert_checkpoint_close(struct bert_checkpoint *checkpoint);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -9,10 +9,6 @@
 
 #include "common/base/status.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum { BERT_LABEL_BYTES = 64 };
 
 /** A name, NUL-terminated; longer ones are cut between characters. */
@@ -31,9 +27,5 @@ struct bert_label {
  */
 MUST_CHECK enum status bert_labels_parse(const char *json, size_t size, size_t labels,
                                          struct bert_label **names, struct error *error);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -17,10 +17,6 @@
 #include "common/models/engine.h"
 #include "common/tokenizers/wordpiece/wordpiece.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Where weights and vocabulary come from. */
 struct classifier_source {
     const char *checkpoint; /**< a folder, or a .safetensors beside its config.json; NULL: random
@@ -133,9 +129,5 @@ void classifier_probabilities(const float *logits, size_t labels, double *probab
  */
 MUST_CHECK enum status classifier_order(const struct classifier_text *texts, size_t count,
                                         size_t window, size_t *order);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

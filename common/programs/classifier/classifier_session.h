@@ -14,10 +14,6 @@
 #include "common/programs/classifier/classifier.h"
 #include "common/programs/classifier/classifier_stages.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Values of the shared flags. */
 struct classifier_options {
     const char *checkpoint;          /**< default, unless random: the project's own, in shipped */
@@ -116,9 +112,5 @@ void classifier_session_close(struct classifier_session *session);
  */
 const char *classifier_session_where(const struct classifier_session *session, char *text,
                                      size_t size);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -13,10 +13,6 @@
 #include "common/nn/dtype.h"
 #include "common/programs/program_device.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** One stage of the course. */
 struct classifier_stage {
     const char *name; /**< "04_sgemm" */
@@ -54,9 +50,5 @@ struct classifier_stages {
     /** The device's clock in seconds, after it has finished all work; NULL if open_device is. */
     double (*device_now)(void);
 };
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -12,10 +12,6 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Zero-initialise all but `out`. */
 struct text_stream {
     FILE *out;
@@ -28,9 +24,5 @@ void text_stream_write(struct text_stream *stream, const char *bytes, size_t len
 
 /** Ends the text; an incomplete character becomes U+FFFD. */
 void text_stream_finish(struct text_stream *stream);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -12,10 +12,6 @@
 #include "common/base/status.h"
 #include "common/tokenizers/wordpiece/wordpiece_list.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Code points of the longest word that has pieces; a longer one is [UNK]. */
 enum { WORDPIECE_LONGEST_WORD = 100 };
 
@@ -45,9 +41,5 @@ typedef enum status wordpiece_visitor(void *context, const int32_t *code_points,
 MUST_CHECK enum status wordpiece_words(const char *text, size_t length, bool lowercase,
                                        wordpiece_visitor *visit, void *context,
                                        struct error *error);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

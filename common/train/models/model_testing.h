@@ -11,10 +11,6 @@
 
 #include "common/train/models/train_model.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** @return number @p index of a tensor, in [-1, 1), a multiple of 2^-23, as make_train.py has it.
  */
 double model_testing_uniform(const char *name, size_t index);
@@ -73,9 +69,5 @@ bool model_testing_clear(struct train_model *model);
 
 /** @return ||got - want|| / ||want||, infinite when not finite. */
 double model_testing_distance(const double *got, const double *want, size_t count);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

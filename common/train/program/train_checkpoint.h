@@ -19,10 +19,6 @@
 #include "common/train/data/train_data.h"
 #include "common/train/program/train_config.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct cJSON;
 
 /** The position of a run. */
@@ -90,9 +86,5 @@ MUST_CHECK enum status train_checkpoint_read(const struct train_store *store,
 MUST_CHECK enum status train_model_save(const struct train_store *store,
                                         const struct train_subject *subject, const char *name,
                                         struct error *error);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -12,10 +12,6 @@
 #include "common/nn/dtype.h"
 #include "common/train/train_engine.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** A description of the device. */
 struct train_where {
     char name[320]; /**< "NVIDIA H200", "simt:h200", "the CPU reference, in double" */
@@ -47,9 +43,5 @@ enum status train_place_cpu(struct train_engine *engine, enum nn_dtype dtype,
 MUST_CHECK enum status train_places_create(const struct train_places *places, const char *name,
                                            enum nn_dtype dtype, struct train_engine *engine,
                                            struct train_where *where, struct error *error);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

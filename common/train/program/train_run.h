@@ -8,10 +8,6 @@
 #include "common/train/program/train_options.h"
 #include "common/train/program/train_places.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /**
  * @brief Trains and evaluates as the options say.
  * @return STATUS_OK; STATUS_INTERRUPTED after a signal, when a checkpoint has been written; else
@@ -19,9 +15,5 @@ extern "C" {
  */
 MUST_CHECK enum status train_run(const struct train_options *options,
                                  const struct train_places *places, struct error *error);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -13,10 +13,6 @@
 #include "common/train/data/train_data.h"
 #include "common/train/program/train_options.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct train_sets {
     struct train_texts texts, others;         /**< others: of another file or split */
     struct train_part train, evaluate;        /**< count 0: not wanted */
@@ -33,9 +29,5 @@ MUST_CHECK enum status train_sets_read(struct train_sets *sets, const struct tra
 
 /** Frees; a zero-initialised one is allowed. */
 void train_sets_free(struct train_sets *sets);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

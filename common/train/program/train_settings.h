@@ -8,10 +8,6 @@
 #include "common/train/data/train_data.h"
 #include "common/train/program/train_options.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct cJSON;
 
 /**
@@ -29,9 +25,5 @@ struct cJSON *train_settings(const struct train_options *options, const struct t
  */
 MUST_CHECK enum status train_settings_compare(const struct cJSON *settings,
                                               const struct cJSON *saved, struct error *error);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

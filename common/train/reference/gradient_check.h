@@ -10,10 +10,6 @@
 
 #include "common/base/rng.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Largest error of a gradient that passes, as a share of the tensor's largest element. */
 #define GRADIENT_MOST_ERROR 1e-6
 
@@ -67,9 +63,5 @@ float *gradient_narrow(struct gradient_tensors *tensors, const double *x, size_t
 
 /** @return (count) integers in [0, bound). */
 int32_t *gradient_integers(struct gradient_tensors *tensors, size_t count, size_t bound);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif
