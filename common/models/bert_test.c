@@ -12,6 +12,7 @@
 #include "common/models/bert_encoder.h"
 #include "common/models/bert_expectation.h"
 #include "common/models/engine_layer.h"
+#include "common/models/engine_operators.h"
 #include "common/testing/testing.h"
 
 C_TEST(bert_expectation, padded_batch_with_types_and_classifier) {
@@ -338,99 +339,38 @@ static void failing_release_weights(void *context, const void *resident) {
     failing_release(context, (void *)resident);
 }
 
-static enum status failing_write(void *context, void *resident, const void *host, size_t bytes) {
-    enum status status = count_call(context);
-    struct failing *f = context;
-    return status != STATUS_OK ? status : f->inner.write(f->inner.context, resident, host, bytes);
-}
-
-static enum status failing_read(void *context, void *host, const void *resident, size_t bytes) {
-    enum status status = count_call(context);
-    struct failing *f = context;
-    return status != STATUS_OK ? status : f->inner.read(f->inner.context, host, resident, bytes);
-}
+#define FAILING_ENTRY(NAME, name, parameters, ...)           \
+    static enum status failing_##name parameters {           \
+        struct failing *f = context;                         \
+        TRY(count_call(f));                                  \
+        return f->inner.name(f->inner.context, __VA_ARGS__); \
+    }
+ENGINE_COPIES(FAILING_ENTRY)
+ENGINE_OPERATORS(FAILING_ENTRY)
 
 static enum status failing_synchronize(void *context) {
     return count_call(context);
 }
 
-static enum status failing_matmul(void *context, float *out, const float *in, const float *weight,
-                                  size_t M, size_t N, size_t K) {
-    enum status status = count_call(context);
-    struct failing *f = context;
-    return status != STATUS_OK ? status
-                               : f->inner.matmul(f->inner.context, out, in, weight, M, N, K);
-}
-
-static enum status failing_bias_add(void *context, float *x, const float *bias, size_t rows,
-                                    size_t channels) {
-    enum status status = count_call(context);
-    struct failing *f = context;
-    return status != STATUS_OK ? status
-                               : f->inner.bias_add(f->inner.context, x, bias, rows, channels);
-}
-
-static enum status failing_activation(void *context, float *out, const float *in, size_t count,
-                                      enum nn_activation activation) {
-    enum status status = count_call(context);
-    struct failing *f = context;
-    return status != STATUS_OK ? status
-                               : f->inner.activation(f->inner.context, out, in, count, activation);
-}
-
-static enum status failing_residual(void *context, float *out, const float *a, const float *b,
-                                    size_t count) {
-    enum status status = count_call(context);
-    struct failing *f = context;
-    return status != STATUS_OK ? status : f->inner.residual(f->inner.context, out, a, b, count);
-}
-
-static enum status failing_layernorm(void *context, float *out, const float *in,
-                                     const float *weight, const float *bias, size_t rows,
-                                     size_t channels, float eps) {
-    enum status status = count_call(context);
-    struct failing *f = context;
-    return status != STATUS_OK
-               ? status
-               : f->inner.layernorm(f->inner.context, out, in, weight, bias, rows, channels, eps);
-}
-
-static enum status failing_attention(void *context, float *out, const struct nn_attention *a) {
-    enum status status = count_call(context);
-    struct failing *f = context;
-    return status != STATUS_OK ? status : f->inner.attention(f->inner.context, out, a);
-}
-
-static enum status failing_embedding(void *context, float *out, const float *table,
-                                     const int32_t *ids, size_t T, size_t channels,
-                                     bool accumulate) {
-    enum status status = count_call(context);
-    struct failing *f = context;
-    return status != STATUS_OK
-               ? status
-               : f->inner.embedding(f->inner.context, out, table, ids, T, channels, accumulate);
-}
-
-/* Entries that BERT does not use stay NULL, so that the test would crash if it called one. */
+/* Entries that BERT does not use are NULL, so that the test would crash if it called one. */
 static struct engine failing_engine(struct failing *f) {
-    return (struct engine){
+    struct engine engine = {
         .name = "failing",
         .context = f,
         .alloc = failing_alloc,
         .release = failing_release,
         .weights = failing_weights,
         .release_weights = failing_release_weights,
-        .write = failing_write,
-        .read = failing_read,
         .synchronize = failing_synchronize,
-        .matmul = failing_matmul,
-        .bias_add = failing_bias_add,
-        .activation = failing_activation,
-        .residual = failing_residual,
-        .layernorm = failing_layernorm,
-        .attention = failing_attention,
-        .embedding = failing_embedding,
     };
+#define SET_ENTRY(NAME, name, ...) engine.name = failing_##name;
+    ENGINE_COPIES(SET_ENTRY)
+    ENGINE_OPERATORS(SET_ENTRY)
+    engine.silu_gate = NULL;
+    engine.rmsnorm = NULL;
+    engine.softmax = NULL;
+    engine.rope = NULL;
+    return engine;
 }
 
 /* Creates, runs and frees a model. @return the first failure */
