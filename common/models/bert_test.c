@@ -339,11 +339,11 @@ static void failing_release_weights(void *context, const void *resident) {
     failing_release(context, (void *)resident);
 }
 
-#define FAILING_ENTRY(NAME, name, parameters, ...)           \
-    static enum status failing_##name parameters {           \
-        struct failing *f = context;                         \
-        TRY(count_call(f));                                  \
-        return f->inner.name(f->inner.context, __VA_ARGS__); \
+#define FAILING_ENTRY(NAME, name, parameters, ...)                       \
+    static enum status failing_##name parameters {                       \
+        struct failing *failing = context;                               \
+        TRY(count_call(failing));                                        \
+        return failing->inner.name(failing->inner.context, __VA_ARGS__); \
     }
 ENGINE_COPIES(FAILING_ENTRY)
 ENGINE_OPERATORS(FAILING_ENTRY)
