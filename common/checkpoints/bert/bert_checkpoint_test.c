@@ -299,11 +299,9 @@ SMALL_TEST(bert_checkpoint, integer_weights_are_refused) {
     tensor_file_retype(&f->file, "classifier.bias\":{\"dtype\":\"F32", "I32");
     ASSERT_OK(tensor_file_parse(&f->file));
     struct bert_checkpoint checkpoint;
-    struct error error = {0};
-    EXPECT_STATUS(STATUS_UNSUPPORTED,
-                  bert_checkpoint_load(&checkpoint, &small, &f->file.file, &error));
-    EXPECT_STR_EQ("tensor \"classifier.bias\": its type is none of F32, F16 and BF16",
-                  error.message);
+    EXPECT_ERROR(STATUS_UNSUPPORTED,
+                 "tensor \"classifier.bias\": its type is none of F32, F16 and BF16",
+                 bert_checkpoint_load(&checkpoint, &small, &f->file.file, &error));
 }
 
 /* Sizes near the limits: refused because the file's tensors differ, before memory is allocated. */
@@ -486,9 +484,8 @@ C_TEST(bert_config, every_truncation_is_refused) {
     for (size_t length = 0; length < size; length++) {
         char *copy = exact_copy(json, length);
         struct bert_config config;
-        struct error error = {0};
-        EXPECT_STATUS(STATUS_BAD_FORMAT, bert_config_parse(&config, copy, length, &error));
-        EXPECT_TRUE(strstr(error.message, "not valid JSON at byte") != NULL);
+        EXPECT_ERROR_CONTAINS(STATUS_BAD_FORMAT, "not valid JSON at byte",
+                              bert_config_parse(&config, copy, length, &error));
         free(copy);
     }
     free(json);
@@ -526,8 +523,7 @@ SMALL_TEST(bert_checkpoint, opens_a_folder) {
     char folder[4096];
     make_folder("bert_good", config, f->file.data, f->file.size, folder, sizeof folder);
     struct bert_checkpoint checkpoint;
-    struct error error = {0};
-    ASSERT_OK(bert_checkpoint_open(&checkpoint, folder, &error));
+    ASSERT_OK(bert_checkpoint_open(&checkpoint, folder, NULL));
     expect_same_encoder(&small, &f->model.weights, &checkpoint.weights);
     EXPECT_INT_EQ(3, checkpoint.config.labels);
     bert_checkpoint_close(&checkpoint);
@@ -573,9 +569,8 @@ C_TEST(bert_checkpoint, folders_and_files_in_the_wrong_place_are_named) {
     memset(longest, 'a', sizeof longest - 1);
     longest[sizeof longest - 1] = '\0';
     struct bert_checkpoint checkpoint;
-    struct error error = {0};
-    EXPECT_STATUS(STATUS_TOO_LONG, bert_checkpoint_open(&checkpoint, longest, &error));
-    EXPECT_STR_EQ("path of the checkpoint is longer than 4095 bytes", error.message);
+    EXPECT_ERROR(STATUS_TOO_LONG, "path of the checkpoint is longer than 4095 bytes",
+                 bert_checkpoint_open(&checkpoint, longest, &error));
 }
 
 /* Every prefix of the file is refused by the container, and names the file. */

@@ -420,16 +420,14 @@ C_TEST(llama2_checkpoint, seven_billion_parameters_are_not_converted_to_be_opene
     }
     struct llama2_checkpoint checkpoint;
     struct llama2_fp32 fp32;
-    struct error error = {0};
     ASSERT_OK(llama2_checkpoint_open(&checkpoint, folder, NULL));
     expect_same_config(&config, &checkpoint.config);
     EXPECT_INT_EQ(NN_BF16, checkpoint.weights.layers[31].w3.dtype);
     EXPECT_INT_EQ(11008, checkpoint.weights.layers[31].w3.rows);
-    EXPECT_STATUS(STATUS_OUT_OF_MEMORY,
-                  llama2_checkpoint_convert(&checkpoint, 16000000000, &fp32, &error));
-    EXPECT_STR_EQ("weights as fp32 take 27.0 GB of memory, there are 16.0 GB; stages that read the "
-                  "weights as they are stored need no copy",
-                  error.message);
+    EXPECT_ERROR(STATUS_OUT_OF_MEMORY,
+                 "weights as fp32 take 27.0 GB of memory, there are 16.0 GB; stages that read the "
+                 "weights as they are stored need no copy",
+                 llama2_checkpoint_convert(&checkpoint, 16000000000, &fp32, &error));
     llama2_checkpoint_close(&checkpoint);
     snprintf(path, sizeof path, "%s/model.safetensors", folder);
     EXPECT_INT_EQ(0, unlink(path));
@@ -496,9 +494,8 @@ static void check_tensor_case(const struct tensor_case *test) {
     ASSERT_TRUE(fixture_create(&f, false));
     ASSERT_TRUE(tensor_file_change(&f.file, test));
     struct llama2_checkpoint checkpoint;
-    struct error error = {0};
-    EXPECT_STATUS(test->status, load(&checkpoint, &small, false, f.file.data, f.file.size, &error));
-    EXPECT_STR_EQ(test->message, error.message);
+    EXPECT_ERROR(test->status, test->message,
+                 load(&checkpoint, &small, false, f.file.data, f.file.size, &error));
     EXPECT_TRUE(checkpoint.weights.layers == NULL && checkpoint.shards.shards == NULL);
     fixture_free(&f);
 }
@@ -520,12 +517,10 @@ FIXTURE_TEST(llama2_checkpoint, classifier_is_not_looked_at_when_shared, struct 
 FIXTURE_TEST(llama2_checkpoint, integer_weights_are_refused_and_unrelated_ones_ignored,
              struct fixture, f, fixture_create(f, false), fixture_free(f)) {
     struct llama2_checkpoint checkpoint;
-    struct error error = {0};
     tensor_file_retype(&f->file, "lm_head.weight\":{\"dtype\":\"F32", "I32");
-    EXPECT_STATUS(STATUS_UNSUPPORTED,
-                  load(&checkpoint, &small, false, f->file.data, f->file.size, &error));
-    EXPECT_STR_EQ("FILE: tensor \"lm_head.weight\": its type is none of F32, F16 and BF16",
-                  error.message);
+    EXPECT_ERROR(STATUS_UNSUPPORTED,
+                 "FILE: tensor \"lm_head.weight\": its type is none of F32, F16 and BF16",
+                 load(&checkpoint, &small, false, f->file.data, f->file.size, &error));
     EXPECT_OK(
         load(&checkpoint, &small, true, f->file.data, f->file.size, NULL)); /* not needed then */
     llama2_checkpoint_close(&checkpoint);
@@ -763,9 +758,8 @@ C_TEST(llama2_checkpoint, bad_folders_are_named) {
     memset(longest, '/', sizeof longest - 1);
     longest[sizeof longest - 1] = '\0';
     struct llama2_checkpoint checkpoint;
-    struct error error = {0};
-    EXPECT_STATUS(STATUS_TOO_LONG, llama2_checkpoint_open(&checkpoint, longest, &error));
-    EXPECT_STR_EQ("path of the checkpoint is longer than 4095 bytes", error.message);
+    EXPECT_ERROR(STATUS_TOO_LONG, "path of the checkpoint is longer than 4095 bytes",
+                 llama2_checkpoint_open(&checkpoint, longest, &error));
 }
 
 /* A folder of three shards, written anew for each case that spoils it. */
@@ -916,10 +910,10 @@ C_TEST(llama2_write, shards_are_counted) {
     EXPECT_STATUS(STATUS_INVALID_ARGUMENT,
                   llama2_checkpoint_write(folder, &small, &model.weights,
                                           &(struct llama2_write_options){NN_F32, 0}, &error));
-    EXPECT_STATUS(STATUS_INVALID_ARGUMENT,
-                  llama2_checkpoint_write(folder, &small, &model.weights,
-                                          &(struct llama2_write_options){NN_F32, 21}, &error));
-    EXPECT_STR_EQ("shard 0 of 21: there can be 1 to 20 shards of 20 tensors", error.message);
+    EXPECT_ERROR(STATUS_INVALID_ARGUMENT,
+                 "shard 0 of 21: there can be 1 to 20 shards of 20 tensors",
+                 llama2_checkpoint_write(folder, &small, &model.weights,
+                                         &(struct llama2_write_options){NN_F32, 21}, &error));
     char name[LLAMA2_SHARD_NAME_BYTES];
     EXPECT_STR_EQ("model.safetensors", llama2_shard_name(0, 1, name));
     EXPECT_STR_EQ("model-00002-of-00012.safetensors", llama2_shard_name(1, 12, name));

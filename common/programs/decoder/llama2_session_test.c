@@ -126,18 +126,16 @@ C_TEST(session, a_stage_that_does_not_start) {
     const struct llama2_stages stages = {.table = table, .count = 2, .open_device = no_device};
     char folder[1024];
     struct llama2_session session;
-    struct error error = {0};
     test_temporary_path("unused", folder, sizeof folder);
     ASSERT_OK(write_folder(folder, NN_F32));
     struct llama2_options options = llama2_options_defaults();
     options.checkpoint = folder;
     options.stage = "2";
-    EXPECT_STATUS(STATUS_NO_DEVICE, llama2_session_open(&session, &options, &stages, 0, &error));
-    EXPECT_STR_EQ("no usable GPU here", error.message);
+    EXPECT_ERROR(STATUS_NO_DEVICE, "no usable GPU here",
+                 llama2_session_open(&session, &options, &stages, 0, &error));
     options.stage = "1";
-    EXPECT_STATUS(STATUS_OUT_OF_MEMORY,
-                  llama2_session_open(&session, &options, &stages, 0, &error));
-    EXPECT_STR_EQ("cannot start the engine: not enough of it", error.message);
+    EXPECT_ERROR(STATUS_OUT_OF_MEMORY, "cannot start the engine: not enough of it",
+                 llama2_session_open(&session, &options, &stages, 0, &error));
 }
 
 static enum status model_of_a_gpu(struct program_device *device, struct error *error) {

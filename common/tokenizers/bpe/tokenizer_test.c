@@ -385,7 +385,6 @@ C_TEST(tokenizer, missing_and_too_long) {
     }
     folder[sizeof folder - 2] = '\0';
     struct bpe *bpe;
-    struct error error = {0};
-    EXPECT_STATUS(STATUS_TOO_LONG, tokenizer_open(&bpe, folder, 0, &error));
-    EXPECT_STR_EQ("path of the tokenizer is longer than 4095 bytes", error.message);
+    EXPECT_ERROR(STATUS_TOO_LONG, "path of the tokenizer is longer than 4095 bytes",
+                 tokenizer_open(&bpe, folder, 0, &error));
 }

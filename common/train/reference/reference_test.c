@@ -69,9 +69,8 @@ C_TEST(reference, memory) {
     }
     e.release(e.context, NULL);
     void *memory;
-    struct error error = {0};
-    EXPECT_STATUS(STATUS_OVERFLOW, e.alloc(e.context, SIZE_MAX, &memory, &error));
-    EXPECT_STR_EQ("18446744073709551615 bytes of memory are too many", error.message);
+    EXPECT_ERROR(STATUS_OVERFLOW, "18446744073709551615 bytes of memory are too many",
+                 e.alloc(e.context, SIZE_MAX, &memory, &error));
     EXPECT_TRUE(memory == NULL);
     train_engine_destroy(&e);
 }
