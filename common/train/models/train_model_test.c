@@ -594,12 +594,10 @@ static void expect_refused(const struct train_config *config, const struct bad_b
     size_t elements;
     ASSERT_TRUE(fixture_create(&f, config));
     for (size_t i = 0; i < count; i++) {
-        struct error error = {0}, again = {0};
         EXPECT_ERROR(bad[i].status, bad[i].line,
                      train_model_backward(f.model, &bad[i].batch, 1.0f, 1, 1, &error));
-        EXPECT_STATUS(bad[i].status,
-                      train_model_evaluate(f.model, &bad[i].batch, 1.0f, NULL, &again));
-        EXPECT_STR_EQ(bad[i].line, again.message);
+        EXPECT_ERROR(bad[i].status, bad[i].line,
+                     train_model_evaluate(f.model, &bad[i].batch, 1.0f, NULL, &error));
     }
     double loss = 1.0;
     EXPECT_OK(train_model_take_loss(f.model, &loss, NULL, NULL));
