@@ -1,6 +1,4 @@
 /* Fuzzes the llama2.c loader; a checkpoint it accepts is read to its last weight. */
-#include <stdlib.h>
-
 #include "common/checkpoints/llama2/llama2c.h"
 #include "common/models/llama2_random.h"
 #include "common/testing/fuzz.h"
@@ -12,18 +10,14 @@ static void touch(const float *tensor, size_t rows, size_t columns, const uint8_
     const uint8_t *end = (const uint8_t *)(tensor + rows * columns);
     volatile float sum = tensor[0] + tensor[rows * columns - 1];
     (void)sum;
-    if (first < data || end > data + size) {
-        abort();
-    }
+    fuzz_require(first >= data && end <= data + size);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct llama2c_checkpoint checkpoint;
     struct error error = {0};
-    if (llama2c_parse(&checkpoint, data, size, &error) != STATUS_OK) {
-        if (error.message[0] == '\0' || checkpoint.weights.layers != NULL) {
-            abort(); /* a refusal says why and leaves nothing behind */
-        }
+    if (!fuzz_accepted(llama2c_parse(&checkpoint, data, size, &error), &error)) {
+        fuzz_require(checkpoint.weights.layers == NULL); /* a refusal leaves nothing behind */
         return 0;
     }
     const struct llama2_config *c = &checkpoint.config;
@@ -58,16 +52,12 @@ bool fuzz_seed(size_t index, unsigned char **seed, size_t *size) {
     config.rope_theta = 10000.0f;
     config.norm_eps = 1e-5f;
     struct llama2_random model;
-    if (llama2_random_create(&model, &config, 1) != STATUS_OK) {
-        abort();
-    }
+    fuzz_require(llama2_random_create(&model, &config, 1) == STATUS_OK);
     static const float other_table[8 * 5] = {1.0f}; /* room for the largest (V, C) above */
     if (index % 2 == 1) {
         model.weights.classifier = other_table; /* hence not shared */
     }
-    if (llama2c_serialize(&model.config, &model.weights, seed, size) != STATUS_OK) {
-        abort();
-    }
+    fuzz_require(llama2c_serialize(&model.config, &model.weights, seed, size) == STATUS_OK);
     llama2_random_free(&model);
     return true;
 }
