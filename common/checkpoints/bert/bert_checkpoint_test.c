@@ -8,6 +8,7 @@
 #include "common/checkpoints/bert/bert_random.h"
 #include "common/checkpoints/testing/tensor_file.h"
 #include "common/testing/fixture.h"
+#include "common/testing/refusals.h"
 
 static const struct bert_config small = {
     .C = 4,
@@ -408,19 +409,13 @@ C_TEST(bert_config, round_trip) {
     EXPECT_TRUE(json == NULL);
 }
 
-struct config_case {
-    const char *json;
-    enum status status;
-    const char *message; /* part of the line */
-};
-
 /* SIZES with the first two changed. */
 #define WITH(hidden_size, num_attention_heads)                                      \
     "{\"hidden_size\":" hidden_size ",\"num_attention_heads\":" num_attention_heads \
     ",\"intermediate_size\":3,\"num_hidden_layers\":2,\"vocab_size\":5,"            \
     "\"max_position_embeddings\":3}"
 
-static const struct config_case config_cases[] = {
+static const struct refusal config_cases[] = {
     {"", STATUS_BAD_FORMAT, "not valid JSON at byte 0"},
     {"hello", STATUS_BAD_FORMAT, "not valid JSON at byte 0"},
     {"[1]", STATUS_BAD_FORMAT, "JSON is not an object"},
@@ -461,33 +456,20 @@ static const struct config_case config_cases[] = {
     {"{" SIZES ",\"id2label\":[]}", STATUS_BAD_FORMAT, "\"id2label\" is not an object"},
 };
 
+static enum status parse_config(const void *json, size_t size, struct error *error) {
+    struct bert_config config;
+    return bert_config_parse(&config, json, size, error);
+}
+
 C_TEST(bert_config, bad_configurations_are_refused) {
-    for (size_t i = 0; i < sizeof config_cases / sizeof *config_cases; i++) {
-        const struct config_case *test = &config_cases[i];
-        size_t size = strlen(test->json);
-        char *json = exact_copy(test->json, size);
-        struct bert_config config;
-        struct error error = {0};
-        enum status status = bert_config_parse(&config, json, size, &error);
-        if (status != test->status || strstr(error.message, test->message) == NULL) {
-            TEST_FAIL("%s: want %s \"...%s...\", got %s \"%s\"", test->json,
-                      status_name(test->status), test->message, status_name(status), error.message);
-        }
-        free(json);
-    }
+    expect_refusals(parse_config, config_cases, sizeof config_cases / sizeof *config_cases);
 }
 
 C_TEST(bert_config, every_truncation_is_refused) {
     char *json;
     ASSERT_OK(bert_config_serialize(&small, &json));
-    size_t size = strlen(json);
-    for (size_t length = 0; length < size; length++) {
-        char *copy = exact_copy(json, length);
-        struct bert_config config;
-        EXPECT_ERROR_CONTAINS(STATUS_BAD_FORMAT, "not valid JSON at byte",
-                              bert_config_parse(&config, copy, length, &error));
-        free(copy);
-    }
+    expect_prefixes_refused(parse_config, json, strlen(json), STATUS_BAD_FORMAT,
+                            "not valid JSON at byte");
     free(json);
 }
 
@@ -504,17 +486,11 @@ static const char *make_folder(const char *name, const char *config, const void 
     return folder;
 }
 
-static void expect_open_fails(const char *folder, const char *file, enum status want,
-                              const char *message) {
+static enum status open_folder(const char *folder, struct error *error) {
     struct bert_checkpoint checkpoint;
-    struct error error = {0};
-    EXPECT_STATUS(want, bert_checkpoint_open(&checkpoint, folder, &error));
-    char prefix[8192];
-    snprintf(prefix, sizeof prefix, "%s/%s: ", folder, file);
-    if (strstr(error.message, prefix) != error.message || strstr(error.message, message) == NULL) {
-        TEST_FAIL("want \"%s...%s...\", got \"%s\"", prefix, message, error.message);
-    }
+    enum status status = bert_checkpoint_open(&checkpoint, folder, error);
     bert_checkpoint_close(&checkpoint);
+    return status;
 }
 
 SMALL_TEST(bert_checkpoint, opens_a_folder) {
@@ -535,19 +511,23 @@ SMALL_TEST(bert_checkpoint, bad_folders_are_named) {
     ASSERT_OK(bert_config_serialize(&small, &config));
     char folder[4096];
     test_temporary_path("bert_none", folder, sizeof folder);
-    expect_open_fails(folder, "config.json", STATUS_NOT_FOUND, "cannot open: No such file");
+    expect_open_fails(open_folder, folder, "config.json", STATUS_NOT_FOUND,
+                      "cannot open: No such file");
     make_folder("bert_no_model", config, NULL, 0, folder, sizeof folder);
-    expect_open_fails(folder, "model.safetensors", STATUS_NOT_FOUND, "cannot open: No such file");
+    expect_open_fails(open_folder, folder, "model.safetensors", STATUS_NOT_FOUND,
+                      "cannot open: No such file");
     make_folder("bert_empty_config", "", f->file.data, f->file.size, folder, sizeof folder);
-    expect_open_fails(folder, "config.json", STATUS_BAD_FORMAT, "not valid JSON at byte 0");
+    expect_open_fails(open_folder, folder, "config.json", STATUS_BAD_FORMAT,
+                      "not valid JSON at byte 0");
     make_folder("bert_empty_model", config, "", 0, folder, sizeof folder);
-    expect_open_fails(folder, "model.safetensors", STATUS_TRUNCATED, "file has 0");
+    expect_open_fails(open_folder, folder, "model.safetensors", STATUS_TRUNCATED, "file has 0");
     make_folder("bert_cut_model", config, f->file.data, f->file.size - 4, folder, sizeof folder);
-    expect_open_fails(folder, "model.safetensors", STATUS_TRUNCATED, "end behind the file's");
+    expect_open_fails(open_folder, folder, "model.safetensors", STATUS_TRUNCATED,
+                      "end behind the file's");
     make_folder("bert_other_config", "{" SIZES "}", f->file.data, f->file.size, folder,
                 sizeof folder);
     expect_open_fails(
-        folder, "model.safetensors", STATUS_MISMATCH,
+        open_folder, folder, "model.safetensors", STATUS_MISMATCH,
         "tensor \"classifier.weight\" has shape (3, 4), the configuration says (2, 4)");
     free(config);
 }
@@ -558,13 +538,14 @@ C_TEST(bert_checkpoint, folders_and_files_in_the_wrong_place_are_named) {
     make_folder("bert_folders", NULL, NULL, 0, folder, sizeof folder);
     snprintf(path, sizeof path, "%s/config.json", folder);
     EXPECT_INT_EQ(0, mkdir(path, 0755));
-    expect_open_fails(folder, "config.json", STATUS_IO, "cannot read: Is a directory");
+    expect_open_fails(open_folder, folder, "config.json", STATUS_IO, "cannot read: Is a directory");
     make_folder("bert_model_folder", "{" SIZES "}", NULL, 0, folder, sizeof folder);
     snprintf(path, sizeof path, "%s/model.safetensors", folder);
     EXPECT_INT_EQ(0, mkdir(path, 0755));
-    expect_open_fails(folder, "model.safetensors", STATUS_IO, "not a regular file");
+    expect_open_fails(open_folder, folder, "model.safetensors", STATUS_IO, "not a regular file");
     snprintf(path, sizeof path, "%s/config.json", folder); /* a file where a folder should be */
-    expect_open_fails(path, "config.json", STATUS_NOT_FOUND, "cannot open: Not a directory");
+    expect_open_fails(open_folder, path, "config.json", STATUS_NOT_FOUND,
+                      "cannot open: Not a directory");
     char longest[5000];
     memset(longest, 'a', sizeof longest - 1);
     longest[sizeof longest - 1] = '\0';
@@ -588,7 +569,7 @@ C_TEST(bert_checkpoint, every_truncation_and_trailing_bytes_are_refused) {
     FILE *file = fopen(path, "wb");
     ASSERT_TRUE(file != NULL);
     for (size_t length = 0; length < f.file.size && !test_has_failed(); length++) {
-        expect_open_fails(folder, "model.safetensors", STATUS_TRUNCATED, "file");
+        expect_open_fails(open_folder, folder, "model.safetensors", STATUS_TRUNCATED, "file");
         EXPECT_INT_EQ(f.file.data[length], fputc(f.file.data[length], file));
         EXPECT_INT_EQ(0, fflush(file));
     }
@@ -597,7 +578,8 @@ C_TEST(bert_checkpoint, every_truncation_and_trailing_bytes_are_refused) {
     bert_checkpoint_close(&checkpoint);
     EXPECT_INT_EQ(0, fputc(0, file));
     EXPECT_INT_EQ(0, fclose(file));
-    expect_open_fails(folder, "model.safetensors", STATUS_MISMATCH, "tensors end at byte");
+    expect_open_fails(open_folder, folder, "model.safetensors", STATUS_MISMATCH,
+                      "tensors end at byte");
     free(json);
     fixture_free(&f);
 }

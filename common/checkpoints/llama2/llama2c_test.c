@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "common/models/llama2_random.h"
+#include "common/testing/refusals.h"
 #include "common/testing/testing.h"
 
 /* Grouped queries: 4 heads share 2 key/value heads. */
@@ -179,22 +180,22 @@ C_TEST(llama2c, writes_rope_tables) {
     free(data);
 }
 
+static enum status parse(const void *data, size_t size, struct error *error) {
+    struct llama2c_checkpoint checkpoint;
+    enum status status = llama2c_parse(&checkpoint, data, size, error);
+    EXPECT_TRUE(status == STATUS_OK || checkpoint.weights.layers == NULL);
+    llama2c_close(&checkpoint);
+    return status;
+}
+
 C_TEST(llama2c, every_truncation_is_refused) {
     unsigned char *data;
     size_t size;
     ASSERT_TRUE(make_file(&grouped, false, &data, &size));
     for (size_t length = 0; length < size && !test_has_failed(); length++) {
-        unsigned char *copy = malloc(length > 0 ? length : 1); /* exact: reads past it are seen */
-        ASSERT_TRUE(copy != NULL);
-        memcpy(copy, data, length);
-        struct llama2c_checkpoint checkpoint;
-        struct error error = {0};
-        EXPECT_STATUS(STATUS_TRUNCATED, llama2c_parse(&checkpoint, copy, length, &error));
         char numbers[64];
         snprintf(numbers, sizeof numbers, "file has %zu", length);
-        EXPECT_TRUE(strstr(error.message, numbers) != NULL);
-        EXPECT_TRUE(checkpoint.weights.layers == NULL);
-        free(copy);
+        expect_refusal(parse, data, length, STATUS_TRUNCATED, numbers);
     }
     free(data);
 }
@@ -326,30 +327,20 @@ C_TEST(llama2c, serialize_refuses_what_cannot_be_read_back) {
     llama2_random_free(&model);
 }
 
-static void expect_open_fails(const char *path, enum status want, const char *message) {
+static enum status open_file(const char *path, struct error *error) {
     struct llama2c_checkpoint checkpoint;
-    struct error error = {0};
-    EXPECT_STATUS(want, llama2c_open(&checkpoint, path, &error));
-    if (strstr(error.message, path) != error.message || strstr(error.message, message) == NULL) {
-        TEST_FAIL("want \"%s: ...%s\", got \"%s\"", path, message, error.message);
-    }
+    enum status status = llama2c_open(&checkpoint, path, error);
     llama2c_close(&checkpoint);
+    return status;
 }
 
 C_TEST(llama2c, missing_files_folders_and_empty_files) {
-    char path[4096];
-    expect_open_fails(test_temporary_path("no_such.bin", path, sizeof path), STATUS_NOT_FOUND,
-                      ": cannot open: No such file");
-    test_temporary_path("a_folder.bin", path, sizeof path);
-    ASSERT_TRUE(mkdir(path, 0755) == 0);
-    expect_open_fails(path, STATUS_IO, ": not a regular file");
-    test_temporary_path("empty.bin", path, sizeof path);
-    ASSERT_OK(file_write(path, "", 0, NULL));
-    expect_open_fails(path, STATUS_TRUNCATED, ": header needs 28 bytes, file has 0");
-    test_temporary_path("text.bin", path, sizeof path);
+    expect_bad_files_named(open_file, STATUS_TRUNCATED, "header needs 28 bytes, file has 0");
     static const char text[] = "Once upon a time, there was a little girl named Lily.\n";
+    char path[4096];
+    test_temporary_path("text.bin", path, sizeof path);
     ASSERT_OK(file_write(path, text, sizeof text - 1, NULL));
-    expect_open_fails(path, STATUS_BAD_FORMAT, ": dim is ");
+    expect_open_fails(open_file, path, "", STATUS_BAD_FORMAT, "dim is ");
 }
 
 C_TEST(llama2c, opens_a_real_checkpoint) {

@@ -57,7 +57,4 @@ const char *checkpoint_folder(const char *name, char *folder, size_t size);
 /** Writes the file @p name into a folder. */
 void checkpoint_write(const char *folder, const char *name, const void *data, size_t size);
 
-/** A copy of exact size, so that sanitizers see reads past its end. The caller frees. */
-char *exact_copy(const void *data, size_t size);
-
 #endif
