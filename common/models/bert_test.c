@@ -289,7 +289,6 @@ C_TEST(bert, refuses_sizes_that_do_not_fit) {
     const size_t tokens[] = {0, (size_t)INT32_MAX + 1};
     for (size_t i = 0; i < 2; i++) {
         struct bert *bert;
-        struct error error = {0};
         EXPECT_ERROR_CONTAINS(
             STATUS_INVALID_ARGUMENT, "1 to 2147483647 tokens",
             bert_create(&bert, &small, &random.weights, &engine, tokens[i], &error));
