@@ -65,14 +65,10 @@ static enum status read_options(int argc, char **argv, struct options *o, bool *
         .table = table,
         .count = sizeof table / sizeof *table,
     };
-    struct arguments arguments = {.values = calloc((size_t)argc + 1, sizeof(char *))};
-    enum status status = arguments.values != NULL
-                             ? flags_parse(&flags, argc, argv, &arguments, error)
-                             : STATUS_OUT_OF_MEMORY;
-    *help = status == STATUS_OK && arguments.help;
-    if (*help) {
-        flags_help(&flags, stdout);
-    } else if (status == STATUS_OK) {
+    struct arguments arguments;
+    enum status status = flags_read(&flags, argc, argv, &arguments, error);
+    *help = arguments.help;
+    if (status == STATUS_OK && !*help) {
         status = check_options(o, &arguments, error);
     }
     free(arguments.values);

@@ -11,7 +11,7 @@
 #include "common/base/status.h"
 #include "common/models/engine.h"
 #include "common/nn/dtype.h"
-#include "common/programs/program_device.h"
+#include "common/programs/program.h"
 
 /** One stage of the course. */
 struct classifier_stage {

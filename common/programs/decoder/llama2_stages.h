@@ -10,7 +10,7 @@
 
 #include "common/base/status.h"
 #include "common/models/engine.h"
-#include "common/programs/program_device.h"
+#include "common/programs/program.h"
 
 struct llama2_stage {
     const char *name; /**< "10_llama2_decoder" */

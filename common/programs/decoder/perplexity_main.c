@@ -9,7 +9,7 @@
 #include "common/programs/decoder/llama2_session.h"
 #include "common/programs/decoder/perplexity.h"
 #include "common/programs/interrupt.h"
-#include "common/programs/program_output.h"
+#include "common/programs/program.h"
 
 static const size_t longest_text = (size_t)1 << 30;
 

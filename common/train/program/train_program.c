@@ -5,7 +5,7 @@
 #include "common/base/file.h"
 #include "common/base/terminal.h"
 #include "common/programs/interrupt.h"
-#include "common/programs/program_output.h"
+#include "common/programs/program.h"
 #include "common/train/program/train_run.h"
 
 enum { SIGNALLED = 128 }; /* exit status after a signal: 128 + its number, as in shells */
