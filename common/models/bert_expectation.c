@@ -13,7 +13,6 @@
 #include "common/checkpoints/safetensors/safetensors.h"
 #include "common/models/bert.h"
 #include "common/testing/expectation.h"
-#include "common/testing/recording.h"
 #include "common/testing/testing.h"
 
 static const char RECORDING[] = "common/models/expectations/bert.json";

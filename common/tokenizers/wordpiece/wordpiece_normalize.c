@@ -4,7 +4,7 @@
  * order of the few kept marks matters. A list collects them until the next
  * character that marks cannot be reordered across; then they are sorted.
  */
-#include "common/tokenizers/wordpiece/wordpiece_normalize.h"
+#include "common/tokenizers/wordpiece/wordpiece_internal.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "common/tokenizers/wordpiece/wordpiece_normalize.h"
+#include "common/tokenizers/wordpiece/wordpiece_internal.h"
 #include "common/tokenizers/wordpiece/wordpiece_unicode.h"
 
 static bool punctuation(int32_t code_point) {
