@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 
+#include "common/base/grow.h"
 #include "common/base/status.h"
 
 /** A growing list of code points or ids. Zero-initialise before use; free(items)
@@ -21,17 +21,8 @@ struct list {
 
 /** Appends an item. @return false if there is no memory; then the list is unchanged. */
 static inline bool list_push(struct list *list, int32_t item) {
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity == 0 ? 256 : 2 * list->capacity;
-        if (capacity > SIZE_MAX / sizeof *list->items) {
-            return false;
-        }
-        int32_t *items = realloc(list->items, capacity * sizeof *items);
-        if (items == NULL) {
-            return false;
-        }
-        list->items = items;
-        list->capacity = capacity;
+    if (!array_grow(&list->items, &list->capacity, list->count + 1, sizeof *list->items)) {
+        return false;
     }
     list->items[list->count++] = item;
     return true;
