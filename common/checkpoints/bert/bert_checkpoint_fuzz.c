@@ -9,48 +9,29 @@
 #include <string.h>
 
 #include "common/checkpoints/bert/bert_random.h"
+#include "common/checkpoints/bert/bert_tensors.h"
 #include "common/testing/fuzz.h"
 
-/* Reads both ends of a tensor inside the arena. */
-static void touch(const struct arena *arena, const float *tensor, size_t rows, size_t columns) {
-    const unsigned char *first = (const unsigned char *)tensor;
+/* Reads both ends of a tensor, which lies inside the arena. */
+static enum status touch(void *context, const struct bert_tensor *tensor) {
+    const struct arena *arena = context;
+    const float *values = *tensor->slot;
+    const unsigned char *first = (const unsigned char *)values;
+    size_t count = tensor->shape[0] * (tensor->rank == 2 ? tensor->shape[1] : 1);
     fuzz_require(first >= arena->base &&
-                 (size_t)(first - arena->base) + rows * columns * sizeof *tensor <= arena->size);
-    volatile float ends[2] = {tensor[0], tensor[rows * columns - 1]};
+                 (size_t)(first - arena->base) + count * sizeof *values <= arena->size);
+    volatile float ends[2] = {values[0], values[count - 1]};
     (void)ends;
+    return STATUS_OK;
 }
 
-static void touch_linear(const struct arena *arena, const struct bert_linear *linear, size_t rows,
-                         size_t columns) {
-    touch(arena, linear->weight, rows, columns);
-    touch(arena, linear->bias, rows, 1);
-}
-
-static void touch_all(const struct bert_checkpoint *checkpoint) {
-    const struct bert_config *c = &checkpoint->config;
-    const struct bert_weights *w = &checkpoint->weights;
-    const struct arena *arena = &checkpoint->arena;
-    touch(arena, w->word_embedding, c->V, c->C);
-    touch(arena, w->position_embedding, c->T, c->C);
-    touch(arena, w->type_embedding, c->types, c->C);
-    for (size_t l = 0; l < c->L; l++) {
-        const struct bert_layer *layer = &w->layers[l];
-        touch_linear(arena, &layer->q, c->C, c->C);
-        touch_linear(arena, &layer->k, c->C, c->C);
-        touch_linear(arena, &layer->v, c->C, c->C);
-        touch_linear(arena, &layer->attention_out, c->C, c->C);
-        touch(arena, layer->attention_norm_weight, c->C, 1);
-        touch_linear(arena, &layer->up, c->hidden, c->C);
-        touch_linear(arena, &layer->down, c->C, c->hidden);
-        touch(arena, layer->output_norm_bias, c->C, 1);
-    }
-    if (w->pooler.weight != NULL) {
-        touch_linear(arena, &w->pooler, c->C, c->C);
-    }
-    fuzz_require((w->classifier.weight != NULL) == (c->labels > 0));
-    if (c->labels > 0) {
-        touch_linear(arena, &w->classifier, c->labels, c->C);
-    }
+static void touch_all(struct bert_checkpoint *checkpoint) {
+    struct bert_weights *w = &checkpoint->weights;
+    const struct bert_heads heads = {.pooler = w->pooler.weight != NULL,
+                                     .classifier = w->classifier.weight != NULL};
+    fuzz_require(heads.classifier == (checkpoint->config.labels > 0));
+    fuzz_require(bert_tensors_visit(&checkpoint->config, heads, w, touch, &checkpoint->arena) ==
+                 STATUS_OK);
 }
 
 static void load(const struct bert_config *config, const struct fuzz_input *weights) {

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "common/checkpoints/bert/bert_random.h"
+#include "common/checkpoints/bert/bert_tensors.h"
 #include "common/checkpoints/testing/tensor_file.h"
 #include "common/testing/fixture.h"
 #include "common/testing/refusals.h"
@@ -51,36 +52,31 @@ static void expect_same(const float *want, const float *got, size_t count, const
     }
 }
 
-static void expect_same_linear(const struct bert_linear *want, const struct bert_linear *got,
-                               size_t rows, size_t columns, const char *what) {
-    expect_same(want->weight, got->weight, rows * columns, what);
-    expect_same(want->bias, got->bias, rows, what);
+/* Compares tensors with those of another model, one after the other. */
+struct comparer {
+    const float *want[64];
+    size_t wanted, compared;
+};
+
+static enum status want_tensor(void *context, const struct bert_tensor *tensor) {
+    struct comparer *x = context;
+    x->want[x->wanted++] = *tensor->slot;
+    return STATUS_OK;
 }
 
-static void expect_same_layer(const struct bert_config *c, const struct bert_layer *want,
-                              const struct bert_layer *got) {
-    expect_same_linear(&want->q, &got->q, c->C, c->C, "q");
-    expect_same_linear(&want->k, &got->k, c->C, c->C, "k");
-    expect_same_linear(&want->v, &got->v, c->C, c->C, "v");
-    expect_same_linear(&want->attention_out, &got->attention_out, c->C, c->C, "attention_out");
-    expect_same(want->attention_norm_weight, got->attention_norm_weight, c->C, "attention_norm");
-    expect_same(want->attention_norm_bias, got->attention_norm_bias, c->C, "attention_norm bias");
-    expect_same_linear(&want->up, &got->up, c->hidden, c->C, "up");
-    expect_same_linear(&want->down, &got->down, c->C, c->hidden, "down");
-    expect_same(want->output_norm_weight, got->output_norm_weight, c->C, "output_norm");
-    expect_same(want->output_norm_bias, got->output_norm_bias, c->C, "output_norm bias");
+static enum status compare_tensor(void *context, const struct bert_tensor *tensor) {
+    struct comparer *x = context;
+    size_t columns = tensor->rank == 2 ? tensor->shape[1] : 1;
+    expect_same(x->want[x->compared++], *tensor->slot, tensor->shape[0] * columns, tensor->name);
+    return STATUS_OK;
 }
 
-static void expect_same_encoder(const struct bert_config *c, const struct bert_weights *want,
-                                const struct bert_weights *got) {
-    expect_same(want->word_embedding, got->word_embedding, c->V * c->C, "word_embedding");
-    expect_same(want->position_embedding, got->position_embedding, c->T * c->C, "positions");
-    expect_same(want->type_embedding, got->type_embedding, c->types * c->C, "types");
-    expect_same(want->embedding_norm_weight, got->embedding_norm_weight, c->C, "embedding_norm");
-    expect_same(want->embedding_norm_bias, got->embedding_norm_bias, c->C, "embedding_norm bias");
-    for (size_t l = 0; l < c->L; l++) {
-        expect_same_layer(c, &want->layers[l], &got->layers[l]);
-    }
+static void expect_same_weights(const struct bert_config *c, struct bert_heads heads,
+                                struct bert_weights want, struct bert_weights got) {
+    struct comparer x = {.wanted = 0};
+    EXPECT_OK(bert_tensors_visit(c, heads, &want, want_tensor, &x));
+    EXPECT_OK(bert_tensors_visit(c, heads, &got, compare_tensor, &x));
+    EXPECT_INT_EQ(5 + 16 * c->L + 2 * heads.pooler + 2 * heads.classifier, x.compared);
 }
 
 /* Loads the fixture's file and compares every weight with the model it was made from. */
@@ -93,19 +89,11 @@ static void expect_loads(struct fixture *f, bool pooler, bool classifier) {
         TEST_FAIL("%s", error.message);
         return;
     }
-    const struct bert_weights *want = &f->model.weights;
     const struct bert_weights *got = &checkpoint.weights;
-    expect_same_encoder(&config, want, got);
     EXPECT_INT_EQ(pooler, got->pooler.weight != NULL);
     EXPECT_INT_EQ(classifier, got->classifier.weight != NULL);
     EXPECT_INT_EQ(classifier ? config.labels : 0, checkpoint.config.labels);
-    if (pooler) {
-        expect_same_linear(&want->pooler, &got->pooler, config.C, config.C, "pooler");
-    }
-    if (classifier) {
-        expect_same_linear(&want->classifier, &got->classifier, config.labels, config.C,
-                           "classifier");
-    }
+    expect_same_weights(&config, (struct bert_heads){pooler, classifier}, f->model.weights, *got);
     bert_checkpoint_close(&checkpoint);
     bert_checkpoint_close(&checkpoint); /* closing twice is allowed */
 }
@@ -500,7 +488,8 @@ SMALL_TEST(bert_checkpoint, opens_a_folder) {
     make_folder("bert_good", config, f->file.data, f->file.size, folder, sizeof folder);
     struct bert_checkpoint checkpoint;
     ASSERT_OK(bert_checkpoint_open(&checkpoint, folder, NULL));
-    expect_same_encoder(&small, &f->model.weights, &checkpoint.weights);
+    expect_same_weights(&small, (struct bert_heads){true, true}, f->model.weights,
+                        checkpoint.weights);
     EXPECT_INT_EQ(3, checkpoint.config.labels);
     bert_checkpoint_close(&checkpoint);
     free(config);

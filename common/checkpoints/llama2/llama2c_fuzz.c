@@ -1,16 +1,19 @@
 /* Fuzzes the llama2.c loader; a checkpoint it accepts is read to its last weight. */
+#include "common/checkpoints/llama2/llama2_tensors.h"
 #include "common/checkpoints/llama2/llama2c.h"
 #include "common/models/llama2_random.h"
 #include "common/testing/fuzz.h"
 
-/* Reads both ends of a tensor of rows x columns, and fails where they lie outside the input. */
-static void touch(const float *tensor, size_t rows, size_t columns, const uint8_t *data,
-                  size_t size) {
-    const uint8_t *first = (const uint8_t *)tensor;
-    const uint8_t *end = (const uint8_t *)(tensor + rows * columns);
-    volatile float sum = tensor[0] + tensor[rows * columns - 1];
+/* Reads both ends of a tensor, which lies inside the input. */
+static enum status touch(void *context, const struct llama2_tensor *tensor) {
+    const struct fuzz_input *input = context;
+    size_t count = tensor->shape[0] * (tensor->rank == 2 ? tensor->shape[1] : 1);
+    const float *values = *tensor->plain;
+    volatile float sum = values[0] + values[count - 1];
     (void)sum;
-    fuzz_require(first >= data && end <= data + size);
+    fuzz_require((const uint8_t *)values >= input->data &&
+                 (const uint8_t *)(values + count) <= input->data + input->size);
+    return STATUS_OK;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -20,21 +23,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         fuzz_require(checkpoint.weights.layers == NULL); /* a refusal leaves nothing behind */
         return 0;
     }
-    const struct llama2_config *c = &checkpoint.config;
-    touch(checkpoint.weights.embedding, c->V, c->C, data, size);
-    touch(checkpoint.weights.classifier, c->V, c->C, data, size);
-    for (size_t l = 0; l < c->L; l++) {
-        const struct llama2_layer *layer = &checkpoint.weights.layers[l];
-        touch(layer->attention_norm, 1, c->C, data, size);
-        touch(layer->wq, c->NH * c->HS, c->C, data, size);
-        touch(layer->wk, c->KVH * c->HS, c->C, data, size);
-        touch(layer->wv, c->KVH * c->HS, c->C, data, size);
-        touch(layer->wo, c->C, c->NH * c->HS, data, size);
-        touch(layer->ffn_norm, 1, c->C, data, size);
-        touch(layer->w1, c->hidden, c->C, data, size);
-        touch(layer->w2, c->C, c->hidden, data, size);
-        touch(layer->w3, c->hidden, c->C, data, size);
-    }
+    struct fuzz_input input = {data, size};
+    fuzz_require(llama2_tensors_visit(&checkpoint.config, false, NULL, &checkpoint.weights, touch,
+                                      &input) == STATUS_OK);
     llama2c_close(&checkpoint);
     return 0;
 }
