@@ -1,7 +1,7 @@
 /**
  * @file program.h
  * @brief What the project's programs have in common: the device they run on, lists of stages in
- *        messages, and the end of their output.
+ *        messages, interruption by a signal, and the end of their output.
  */
 #ifndef WARPBOOK_COMMON_PROGRAMS_PROGRAM_H_
 #define WARPBOOK_COMMON_PROGRAMS_PROGRAM_H_
@@ -38,6 +38,18 @@ void stage_list_add(char *list, size_t room, const char *name);
 
 /** @return STATUS_INVALID_ARGUMENT, with a message that names the stages in @p list. */
 enum status stage_flag_unknown(const char *value, const char *list, struct error *error);
+
+/**
+ * @brief Watches for SIGINT and SIGTERM, and ignores SIGPIPE, so that writing to a closed pipe
+ *        returns an error. A program calls it before interrupt_seen(), which it calls between two
+ *        steps of its work to stop cleanly after a first signal; a second one kills it.
+ *
+ * A signal that the parent process ignores stays ignored. A waiting read() ends with EINTR.
+ */
+void interrupt_watch(void);
+
+/** @return the signal that came; 0: none. */
+int interrupt_seen(void);
 
 /** Flushes standard output. @return STATUS_OK; STATUS_IO when any output could not be written */
 MUST_CHECK enum status program_output_end(struct error *error);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/checkpoints/bert/bert_labels.h"
+#include "common/checkpoints/bert/bert_checkpoint.h"
 #include "common/testing/testing.h"
 #include "common/tokenizers/wordpiece/wordpiece.h"
 

@@ -1,4 +1,4 @@
-#include "common/checkpoints/bert/bert_labels.h"
+#include "common/checkpoints/bert/bert_checkpoint.h"
 
 #include <cjson/cJSON.h>
 #include <stdio.h>

@@ -11,7 +11,6 @@
 
 #include "common/base/status.h"
 #include "common/checkpoints/bert/bert_checkpoint.h"
-#include "common/checkpoints/bert/bert_labels.h"
 #include "common/checkpoints/bert/bert_random.h"
 #include "common/models/bert.h"
 #include "common/models/engine.h"

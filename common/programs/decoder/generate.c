@@ -6,7 +6,6 @@
 #include <time.h>
 
 #include "common/programs/decoder/generate_internal.h"
-#include "common/programs/interrupt.h"
 #include "common/programs/program.h"
 
 static const char program[] = "generate";

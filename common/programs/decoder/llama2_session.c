@@ -8,7 +8,6 @@
 #include "common/base/terminal.h"
 #include "common/bench/bench.h"
 #include "common/programs/dtype_flag.h"
-#include "common/programs/interrupt.h"
 #include "common/programs/program.h"
 #include "common/programs/shipped.h"
 #include "common/tokenizers/bpe/tokenizer.h"

@@ -4,7 +4,7 @@
 
 #include "common/models/llama2_random.h"
 #include "common/programs/decoder/perplexity.h"
-#include "common/programs/interrupt.h"
+#include "common/programs/program.h"
 #include "common/testing/testing.h"
 
 enum { CONTEXT = 16, VOCABULARY = 50, COUNT = 45 };

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 
 #include "common/base/utf8.h"
-#include "common/tokenizers/wordpiece/wordpiece_unicode.h"
 
 struct normalizer {
     struct list *out;

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "common/tokenizers/wordpiece/wordpiece_internal.h"
-#include "common/tokenizers/wordpiece/wordpiece_unicode.h"
 
 static bool punctuation(int32_t code_point) {
     return character_classify(code_point) == CHARACTER_PUNCTUATION;

@@ -7,7 +7,6 @@
 
 #include "common/base/file.h"
 #include "common/base/terminal.h"
-#include "common/programs/interrupt.h"
 #include "common/programs/program.h"
 #include "common/train/program/train_evaluate.h"
 #include "common/train/program/train_run_internal.h"
