@@ -21,6 +21,13 @@ double model_testing_uniform(const char *name, size_t index);
  */
 bool model_testing_fill(struct train_model *model);
 
+/**
+ * @brief Makes a reference engine and a model on it, and fills the model.
+ * @return false after noting a failure of the running test; both are to be freed also then
+ */
+bool model_testing_create(struct train_model **model, struct train_engine *engine,
+                          const struct train_config *config);
+
 /** Sizes of the small models. */
 enum {
     MODEL_TESTING_V = 37,

@@ -20,14 +20,8 @@ struct fixture {
 };
 
 static bool fixture_create(struct fixture *f, const struct train_config *config) {
-    struct error error = {0};
     *f = (struct fixture){.config = *config};
-    if (train_reference_create(&f->engine) != STATUS_OK ||
-        train_model_create(&f->model, config, &f->engine, &error) != STATUS_OK) {
-        TEST_FAIL("%s", error.message);
-        return false;
-    }
-    return model_testing_fill(f->model);
+    return model_testing_create(&f->model, &f->engine, config);
 }
 
 static void fixture_free(struct fixture *f) {

@@ -10,6 +10,7 @@
 #include "common/checkpoints/llama2/llama2_checkpoint.h"
 #include "common/testing/testing.h"
 #include "common/train/data/data_testing.h"
+#include "common/train/models/model_testing.h"
 #include "common/train/program/train_weights.h"
 
 /* A tiny model on the reference, and the settings stored with it. */
@@ -24,28 +25,10 @@ struct fixture {
 };
 
 static struct train_config tiny(enum train_task task, size_t V) {
-    struct train_config c = {.task = task, .most_rows = 16, .most_sequences = 2};
-    c.bert = (struct bert_config){.C = 16,
-                                  .hidden = 32,
-                                  .L = 1,
-                                  .NH = 2,
-                                  .V = V,
-                                  .T = 8,
-                                  .types = 2,
-                                  .labels = task == TRAIN_CLASSIFY ? 2 : 0,
-                                  .norm_eps = 1e-12f,
-                                  .activation = NN_GELU};
-    c.llama2 = (struct llama2_config){.C = 16,
-                                      .hidden = 24,
-                                      .L = 1,
-                                      .NH = 2,
-                                      .KVH = 1,
-                                      .HS = 8,
-                                      .V = V,
-                                      .T = 8,
-                                      .rope_theta = 1e4f,
-                                      .norm_eps = 1e-5f,
-                                      .rope_layout = NN_ROPE_HALVES};
+    struct train_config c = task == TRAIN_LM ? model_testing_llama2(false, NN_ROPE_HALVES)
+                                             : model_testing_bert(task, 0.0f);
+    c.bert.V = c.llama2.V = V;
+    c.bert.labels = task == TRAIN_CLASSIFY ? 2 : 0;
     return c;
 }
 
@@ -234,7 +217,7 @@ C_TEST(train_checkpoint, models_are_read_by_the_loaders) {
     ASSERT_OK(folder_join(path, f.store.folder, "final", "model", NULL));
     struct llama2_checkpoint llama2;
     ASSERT_OK(llama2_checkpoint_open(&llama2, path, NULL));
-    EXPECT_INT_EQ(1, llama2.config.KVH);
+    EXPECT_INT_EQ(2, llama2.config.KVH);
     EXPECT_INT_EQ(NN_BF16, llama2.weights.embedding.dtype);
     llama2_checkpoint_close(&llama2);
     destroy(&f);
