@@ -14,7 +14,6 @@
 
 #include "common/base/file.h"
 #include "common/base/json_object.h"
-#include "common/train/program/train_settings.h"
 #include "common/train/program/train_weights.h"
 #include "common/train/program/whole_folder.h"
 
