@@ -6,11 +6,11 @@
 #define WARPBOOK_COMMON_TRAIN_PROGRAM_TRAIN_RUN_INTERNAL_H_
 
 #include "common/train/data/train_batches.h"
-#include "common/train/program/train_checkpoint.h"
-#include "common/train/program/train_program.h"
-#include "common/train/program/train_profile.h"
-#include "common/train/program/train_report.h"
 #include "common/train/data/train_data.h"
+#include "common/train/program/train_checkpoint.h"
+#include "common/train/program/train_profile.h"
+#include "common/train/program/train_program.h"
+#include "common/train/program/train_report.h"
 
 /** The texts of a run. */
 struct train_sets {
