@@ -44,6 +44,17 @@ static bool make_model(struct llama2_random *model, const struct llama2_config *
     return true;
 }
 
+/* A folder with a random small model. */
+static void make_folder(const char *name, enum nn_dtype dtype, size_t shards, bool shared,
+                        char *folder, size_t size) {
+    struct llama2_random model;
+    ASSERT_TRUE(make_model(&model, &small, shared));
+    checkpoint_folder(name, folder, size);
+    const struct llama2_write_options options = {dtype, shards};
+    EXPECT_OK(llama2_checkpoint_write(folder, &small, &model.weights, &options, NULL));
+    llama2_random_free(&model);
+}
+
 static void expect_same_config(const struct llama2_config *want, const struct llama2_config *got) {
     EXPECT_INT_EQ(want->C, got->C);
     EXPECT_INT_EQ(want->hidden, got->hidden);
@@ -169,18 +180,13 @@ C_TEST(llama2_checkpoint, round_trips) {
 
 /* If a folder has both, the single file is used, as in transformers. */
 C_TEST(llama2_checkpoint, single_file_goes_before_an_index) {
-    struct llama2_random model;
-    ASSERT_TRUE(make_model(&model, &small, true));
     char folder[4096];
-    checkpoint_folder("llama2_both", folder, sizeof folder);
-    const struct llama2_write_options options = {NN_BF16, 1};
-    ASSERT_OK(llama2_checkpoint_write(folder, &small, &model.weights, &options, NULL));
+    make_folder("llama2_both", NN_BF16, 1, true, folder, sizeof folder);
     checkpoint_write(folder, "model.safetensors.index.json", "nonsense", 8);
     struct llama2_checkpoint checkpoint;
     ASSERT_OK(llama2_checkpoint_open(&checkpoint, folder, NULL));
     EXPECT_INT_EQ(1, checkpoint.shards.count);
     llama2_checkpoint_close(&checkpoint);
-    llama2_random_free(&model);
 }
 
 C_TEST(llama2_checkpoint, opens_a_file_of_llama2c) {
@@ -218,12 +224,8 @@ static void expect_named(const struct llama2_checkpoint *checkpoint, const char 
 }
 
 C_TEST(llama2_checkpoint, names_are_those_of_transformers) {
-    struct llama2_random model;
-    ASSERT_TRUE(make_model(&model, &small, false));
     char folder[4096];
-    checkpoint_folder("llama2_names", folder, sizeof folder);
-    const struct llama2_write_options options = {NN_F16, 2};
-    ASSERT_OK(llama2_checkpoint_write(folder, &small, &model.weights, &options, NULL));
+    make_folder("llama2_names", NN_F16, 2, false, folder, sizeof folder);
     struct llama2_checkpoint checkpoint;
     ASSERT_OK(llama2_checkpoint_open(&checkpoint, folder, NULL));
     const struct llama2_stored_layer *layer = &checkpoint.weights.layers[1];
@@ -243,7 +245,6 @@ C_TEST(llama2_checkpoint, names_are_those_of_transformers) {
     expect_named(&checkpoint, "lm_head.weight", &checkpoint.weights.classifier);
     EXPECT_INT_EQ(3 + 2 * 9, checkpoint.shards.tensor_count);
     llama2_checkpoint_close(&checkpoint);
-    llama2_random_free(&model);
 }
 
 /* ---- One model, two layouts ---- */
@@ -326,12 +327,8 @@ C_TEST(llama2_checkpoint, trained_model_survives_the_other_layout) {
 /* ---- Memory ---- */
 
 C_TEST(llama2_checkpoint, says_how_much_memory_fp32_would_take) {
-    struct llama2_random model;
-    ASSERT_TRUE(make_model(&model, &small, true));
     char folder[4096];
-    checkpoint_folder("llama2_memory", folder, sizeof folder);
-    const struct llama2_write_options options = {NN_BF16, 1};
-    ASSERT_OK(llama2_checkpoint_write(folder, &small, &model.weights, &options, NULL));
+    make_folder("llama2_memory", NN_BF16, 1, true, folder, sizeof folder);
     struct llama2_checkpoint checkpoint;
     struct llama2_fp32 fp32;
     struct error error = {0};
@@ -346,7 +343,6 @@ C_TEST(llama2_checkpoint, says_how_much_memory_fp32_would_take) {
     EXPECT_TRUE(strstr(error.message, "weights as fp32 take 0.0 GB of memory, there are 0.0 GB"));
     EXPECT_TRUE(fp32.arena.base == NULL);
     llama2_checkpoint_close(&checkpoint);
-    llama2_random_free(&model);
 }
 
 /* A sparse file: it has the right length, but its tensors take no space on the disk. */
@@ -741,22 +737,12 @@ C_TEST(llama2_checkpoint, bad_folders_are_named) {
                  llama2_checkpoint_open(&checkpoint, longest, &error));
 }
 
-/* A folder of three shards, written anew for each case that spoils it. */
-static void make_sharded(const char *name, char *folder, size_t size) {
-    struct llama2_random model;
-    ASSERT_TRUE(make_model(&model, &small, false));
-    checkpoint_folder(name, folder, size);
-    const struct llama2_write_options options = {NN_BF16, 3};
-    EXPECT_OK(llama2_checkpoint_write(folder, &small, &model.weights, &options, NULL));
-    llama2_random_free(&model);
-}
-
 #define SHARD(n) "model-0000" n "-of-00003.safetensors"
 static const char INDEX[] = "model.safetensors.index.json";
 
 C_TEST(llama2_checkpoint, missing_and_damaged_shards_are_named) {
     char folder[4096], path[8192];
-    make_sharded("llama2_missing_shard", folder, sizeof folder);
+    make_folder("llama2_missing_shard", NN_BF16, 3, false, folder, sizeof folder);
     snprintf(path, sizeof path, "%s/" SHARD("2"), folder);
     EXPECT_INT_EQ(0, truncate(path, 100));
     expect_open_fails(open_folder, folder, SHARD("2"), STATUS_TRUNCATED, "file has 100 bytes");
@@ -779,7 +765,7 @@ static void copy_shard(const char *folder, const char *from, const char *to) {
 /* Each of the later shards then has tensors of the first; the index is only asked after that. */
 C_TEST(llama2_checkpoint, tensors_in_two_shards_are_refused) {
     char folder[4096], want[8192];
-    make_sharded("llama2_twice", folder, sizeof folder);
+    make_folder("llama2_twice", NN_BF16, 3, false, folder, sizeof folder);
     copy_shard(folder, SHARD("1"), SHARD("2"));
     snprintf(want, sizeof want, "\" is also in %s/" SHARD("1"), folder);
     expect_open_fails(open_folder, folder, SHARD("2"), STATUS_BAD_FORMAT, want);
@@ -787,7 +773,7 @@ C_TEST(llama2_checkpoint, tensors_in_two_shards_are_refused) {
 
 C_TEST(llama2_checkpoint, shards_in_each_others_place_are_refused) {
     char folder[4096];
-    make_sharded("llama2_swapped", folder, sizeof folder);
+    make_folder("llama2_swapped", NN_BF16, 3, false, folder, sizeof folder);
     copy_shard(folder, SHARD("1"), "first");
     copy_shard(folder, SHARD("2"), SHARD("1"));
     copy_shard(folder, "first", SHARD("2"));
@@ -839,7 +825,7 @@ static const struct index_case index_cases[] = {
 
 C_TEST(llama2_checkpoint, bad_indexes_are_refused) {
     char folder[4096];
-    make_sharded("llama2_indexes", folder, sizeof folder);
+    make_folder("llama2_indexes", NN_BF16, 3, false, folder, sizeof folder);
     for (size_t i = 0; i < sizeof index_cases / sizeof *index_cases; i++) {
         checkpoint_write(folder, INDEX, index_cases[i].json, strlen(index_cases[i].json));
         expect_open_fails(open_folder, folder, index_cases[i].file, index_cases[i].status,
