@@ -208,3 +208,16 @@ void flags_help(const struct flags *flags, FILE *stream) {
         fprintf(stream, "\n%s\n", flags->epilogue);
     }
 }
+
+enum status flags_read(const struct flags *flags, int argc, char **argv,
+                       struct arguments *arguments, struct error *error) {
+    *arguments = (struct arguments){.values = calloc((size_t)argc + 1, sizeof(char *))};
+    if (arguments->values == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the arguments");
+    }
+    TRY(flags_parse(flags, argc, argv, arguments, error));
+    if (arguments->help) {
+        flags_help(flags, stdout);
+    }
+    return STATUS_OK;
+}

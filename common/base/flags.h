@@ -62,6 +62,14 @@ struct arguments {
 MUST_CHECK enum status flags_parse(const struct flags *flags, int argc, char **argv,
                                    struct arguments *arguments, struct error *error);
 
+/**
+ * @brief flags_parse() with memory for the positional arguments, and with --help, which it prints
+ *        on standard output.
+ * @param arguments receives all; the caller frees `values`, also after a failure
+ */
+MUST_CHECK enum status flags_read(const struct flags *flags, int argc, char **argv,
+                                  struct arguments *arguments, struct error *error);
+
 /** Prints usage, every flag with its default, and the epilogue. */
 void flags_help(const struct flags *flags, FILE *stream);
 

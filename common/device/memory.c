@@ -1,13 +1,77 @@
 /**
  * @file memory.c
- * @brief Buffers and copies.
+ * @brief Buffers and copies, and counts of them.
  */
 #include <cuda_runtime_api.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "common/device/device.h"
 #include "common/device/fail.h"
-#include "common/device/traffic.h"
+
+/* ---- Counts of copies and allocations; while tracing, their time ---- */
+
+/*
+ * Counts of the whole process, because the whole process shares the bus: the only
+ * exception to "no mutable globals" in this layer.
+ */
+static struct {
+    _Atomic uint64_t copies_to_device, bytes_to_device, copies_to_host, bytes_to_host, allocations;
+    _Atomic uint64_t copy_nanoseconds, alloc_nanoseconds;
+    atomic_bool tracing;
+} traffic;
+
+struct device_traffic device_traffic(void) {
+    return (struct device_traffic){
+        .copies_to_device = atomic_load(&traffic.copies_to_device),
+        .bytes_to_device = atomic_load(&traffic.bytes_to_device),
+        .copies_to_host = atomic_load(&traffic.copies_to_host),
+        .bytes_to_host = atomic_load(&traffic.bytes_to_host),
+        .allocations = atomic_load(&traffic.allocations),
+        .copy_seconds = 1e-9 * (double)atomic_load(&traffic.copy_nanoseconds),
+        .alloc_seconds = 1e-9 * (double)atomic_load(&traffic.alloc_nanoseconds),
+    };
+}
+
+void device_trace(bool on) {
+    atomic_store(&traffic.tracing, on);
+}
+
+/* @return device_now() while tracing, else 0; for the functions below. */
+static double traffic_begin(void) {
+    return atomic_load(&traffic.tracing) ? device_now() : 0.0;
+}
+
+static void add_time(_Atomic uint64_t *nanoseconds, double begun) {
+    if (atomic_load(&traffic.tracing)) {
+        atomic_fetch_add(nanoseconds, (uint64_t)(1e9 * (device_now() - begun) + 0.5));
+    }
+}
+
+/* Counts one copy, after it was done. */
+static void traffic_copied(bool to_device, size_t bytes, double begun) {
+    add_time(&traffic.copy_nanoseconds, begun);
+    if (to_device) {
+        atomic_fetch_add(&traffic.copies_to_device, 1);
+        atomic_fetch_add(&traffic.bytes_to_device, bytes);
+    } else {
+        atomic_fetch_add(&traffic.copies_to_host, 1);
+        atomic_fetch_add(&traffic.bytes_to_host, bytes);
+    }
+}
+
+/* Counts one allocation. */
+static void traffic_allocated(double begun) {
+    add_time(&traffic.alloc_nanoseconds, begun);
+    atomic_fetch_add(&traffic.allocations, 1);
+}
+
+/* Adds the time of a release to the time of allocations. */
+static void traffic_released(double begun) {
+    add_time(&traffic.alloc_nanoseconds, begun);
+}
+
+/* ---- Buffers and copies ---- */
 
 enum status device_alloc(void **memory, size_t bytes, struct error *error) {
     *memory = NULL;

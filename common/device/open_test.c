@@ -133,8 +133,7 @@ C_TEST(open, a_first_kernel_that_fails) {
     struct error error = {0};
     machine.probe_error = cudaErrorECCUncorrectable;
     fake_machine_set(&machine);
-    EXPECT_STATUS(STATUS_DEVICE, device_open(&error));
-    EXPECT_TRUE(strstr(error.message, "a first kernel on the GPU: ") != NULL);
+    EXPECT_ERROR_CONTAINS(STATUS_DEVICE, "a first kernel on the GPU: ", device_open(&error));
     machine.probe_error = cudaErrorNoKernelImageForDevice;
     machine.properties_error = cudaErrorUnknown;
     fake_machine_set(&machine);

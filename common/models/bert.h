@@ -13,10 +13,6 @@
 #include "common/checkpoints/bert/bert_weights.h"
 #include "common/models/engine.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct bert; /**< opaque: resident weights and activations */
 
 /**
@@ -61,9 +57,5 @@ void bert_free(struct bert *model);
  */
 MUST_CHECK enum status bert_forward(struct bert *model, const struct bert_input *input,
                                     const struct bert_output *output);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -14,10 +14,6 @@
 
 #include "common/checkpoints/bert/bert_weights.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Sizes and weights, passed once; all of it outlives the encoder. */
 struct bert_encoder_model {
     const struct bert_config *config;   /**< host, checked */
@@ -41,9 +37,5 @@ struct bert_encoder_call {
     float *first;   /**< (B, C): the last layer's output for the first token of each sequence */
     float *hidden;  /**< (rows, C): the last layer's output for all tokens; NULL: not wanted */
 };
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

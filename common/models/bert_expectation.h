@@ -5,10 +5,6 @@
 #ifndef WARPBOOK_COMMON_MODELS_BERT_EXPECTATION_H_
 #define WARPBOOK_COMMON_MODELS_BERT_EXPECTATION_H_
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /**
  * @brief Writes the checkpoint of case @p name into the test's temporary folder, opens it, runs
  *        it on the reference engine and compares every output with the recording.
@@ -18,9 +14,5 @@ extern "C" {
  * the values, and the error of the norm of the whole output.
  */
 void bert_expectation_check(const char *name);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -12,7 +12,8 @@
 #include "common/models/bert_encoder.h"
 #include "common/models/bert_expectation.h"
 #include "common/models/engine_layer.h"
-#include "common/testing/testing.h"
+#include "common/models/engine_operators.h"
+#include "common/testing/fixture.h"
 
 C_TEST(bert_expectation, padded_batch_with_types_and_classifier) {
     bert_expectation_check("padded");
@@ -53,7 +54,7 @@ static const struct bert_config small = {.C = C,
                                          .norm_eps = 1e-12f,
                                          .activation = NN_GELU};
 
-/* A model on an engine; zero-initialise, model_create(), model_free(). */
+/* A model on an engine. */
 struct fixture {
     struct bert_random random;
     struct engine engine;
@@ -61,10 +62,10 @@ struct fixture {
 };
 
 static bool fixture_create(struct fixture *f) {
-    struct error error = {0};
+    *f = (struct fixture){0};
     return bert_random_create(&f->random, &small, 7) == STATUS_OK &&
            engine_reference_create(&f->engine) == STATUS_OK &&
-           bert_create(&f->bert, &small, &f->random.weights, &f->engine, MAX_TOKENS, &error) ==
+           bert_create(&f->bert, &small, &f->random.weights, &f->engine, MAX_TOKENS, NULL) ==
                STATUS_OK;
 }
 
@@ -77,67 +78,59 @@ static void fixture_free(struct fixture *f) {
 static const int32_t some_ids[MAX_TOKENS] = {1, 5, 3, 10, 0, 2, 7, 7, 4, 9, 8, 6};
 static const int32_t some_types[MAX_TOKENS] = {0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 0, 1};
 
-C_TEST(bert, sequences_of_a_batch_do_not_see_each_other) {
-    struct fixture f = {0};
-    ASSERT_TRUE(fixture_create(&f));
+#define MODEL_TEST(name) \
+    FIXTURE_TEST(bert, name, struct fixture, f, fixture_create(f), fixture_free(f))
+
+MODEL_TEST(sequences_of_a_batch_do_not_see_each_other) {
     float both[2 * LONGEST * C], single[LONGEST * C], logits[2 * LABELS], one_logits[LABELS];
     const struct bert_input batch = {.ids = some_ids, .types = some_types, .B = 2, .T = LONGEST};
     ASSERT_OK(
-        bert_forward(f.bert, &batch, &(struct bert_output){.hidden = both, .logits = logits}));
+        bert_forward(f->bert, &batch, &(struct bert_output){.hidden = both, .logits = logits}));
     for (size_t b = 0; b < 2; b++) {
         const struct bert_input one = {
             .ids = some_ids + b * LONGEST, .types = some_types + b * LONGEST, .B = 1, .T = LONGEST};
-        ASSERT_OK(bert_forward(f.bert, &one,
+        ASSERT_OK(bert_forward(f->bert, &one,
                                &(struct bert_output){.hidden = single, .logits = one_logits}));
         EXPECT_TRUE(memcmp(single, both + b * LONGEST * C, sizeof single) == 0);
         EXPECT_TRUE(memcmp(one_logits, logits + b * LABELS, sizeof one_logits) == 0);
     }
-    fixture_free(&f);
 }
 
-C_TEST(bert, padding_changes_nothing_before_it) {
-    struct fixture f = {0};
-    ASSERT_TRUE(fixture_create(&f));
+MODEL_TEST(padding_changes_nothing_before_it) {
     const uint8_t mask[LONGEST] = {1, 1, 1, 1, 0, 0};
     float padded[LONGEST * C], cut[4 * C], logits[LABELS], cut_logits[LABELS];
     const struct bert_input with = {.ids = some_ids, .mask = mask, .B = 1, .T = LONGEST};
     const struct bert_input without = {.ids = some_ids, .B = 1, .T = 4};
     ASSERT_OK(
-        bert_forward(f.bert, &with, &(struct bert_output){.hidden = padded, .logits = logits}));
-    ASSERT_OK(
-        bert_forward(f.bert, &without, &(struct bert_output){.hidden = cut, .logits = cut_logits}));
+        bert_forward(f->bert, &with, &(struct bert_output){.hidden = padded, .logits = logits}));
+    ASSERT_OK(bert_forward(f->bert, &without,
+                           &(struct bert_output){.hidden = cut, .logits = cut_logits}));
     EXPECT_TRUE(memcmp(cut, padded, sizeof cut) == 0);
     EXPECT_TRUE(memcmp(cut_logits, logits, sizeof logits) == 0);
-    fixture_free(&f);
 }
 
-C_TEST(bert, no_types_are_types_of_zero_and_no_mask_is_all_visible) {
-    struct fixture f = {0};
-    ASSERT_TRUE(fixture_create(&f));
+MODEL_TEST(no_types_are_types_of_zero_and_no_mask_is_all_visible) {
     const int32_t zeros[LONGEST] = {0};
     const uint8_t ones[LONGEST] = {1, 1, 1, 1, 1, 1};
     float a[LONGEST * C], b[LONGEST * C], typed[LONGEST * C];
     struct bert_input input = {.ids = some_ids, .types = zeros, .mask = ones, .B = 1, .T = LONGEST};
-    ASSERT_OK(bert_forward(f.bert, &input, &(struct bert_output){.hidden = a}));
+    ASSERT_OK(bert_forward(f->bert, &input, &(struct bert_output){.hidden = a}));
     input.types = NULL;
     input.mask = NULL;
-    ASSERT_OK(bert_forward(f.bert, &input, &(struct bert_output){.hidden = b}));
+    ASSERT_OK(bert_forward(f->bert, &input, &(struct bert_output){.hidden = b}));
     EXPECT_TRUE(memcmp(a, b, sizeof a) == 0);
     input.types = some_types;
-    ASSERT_OK(bert_forward(f.bert, &input, &(struct bert_output){.hidden = typed}));
+    ASSERT_OK(bert_forward(f->bert, &input, &(struct bert_output){.hidden = typed}));
     EXPECT_TRUE(memcmp(a, typed, sizeof a) != 0);
-    fixture_free(&f);
 }
 
-C_TEST(bert, packed_sequences_are_as_padded_ones) {
-    struct fixture f = {0};
-    ASSERT_TRUE(fixture_create(&f));
+MODEL_TEST(packed_sequences_are_as_padded_ones) {
     const int32_t lengths[] = {4, 1, 6}, starts[] = {0, 4, 5, 11};
     float packed[11 * C], logits[3 * LABELS];
     const struct bert_input input = {
         .ids = some_ids, .types = some_types, .B = 3, .starts = starts};
     ASSERT_OK(
-        bert_forward(f.bert, &input, &(struct bert_output){.hidden = packed, .logits = logits}));
+        bert_forward(f->bert, &input, &(struct bert_output){.hidden = packed, .logits = logits}));
     for (size_t b = 0; b < 3; b++) {
         uint8_t mask[LONGEST] = {0};
         int32_t ids[LONGEST] = {0}, types[LONGEST] = {0};
@@ -149,19 +142,16 @@ C_TEST(bert, packed_sequences_are_as_padded_ones) {
         float one[LONGEST * C], one_logits[LABELS];
         const struct bert_input padded = {
             .ids = ids, .types = types, .mask = mask, .B = 1, .T = LONGEST};
-        ASSERT_OK(bert_forward(f.bert, &padded,
+        ASSERT_OK(bert_forward(f->bert, &padded,
                                &(struct bert_output){.hidden = one, .logits = one_logits}));
         EXPECT_TRUE(memcmp(one, packed + starts[b] * C, lengths[b] * C * sizeof(float)) == 0);
         EXPECT_TRUE(memcmp(one_logits, logits + b * LABELS, sizeof one_logits) == 0);
     }
-    fixture_free(&f);
 }
 
 /* ---- Bad input ---- */
 
-C_TEST(bert, refuses_packed_sequences_that_do_not_fit) {
-    struct fixture f = {0};
-    ASSERT_TRUE(fixture_create(&f));
+MODEL_TEST(refuses_packed_sequences_that_do_not_fit) {
     static const struct {
         int32_t starts[4];
         bool masked;
@@ -183,16 +173,13 @@ C_TEST(bert, refuses_packed_sequences_that_do_not_fit) {
                                          .mask = cases[i].masked ? mask : NULL,
                                          .B = 3,
                                          .starts = cases[i].starts};
-        EXPECT_STATUS(cases[i].want, bert_forward(f.bert, &input, &(struct bert_output){0}));
+        EXPECT_STATUS(cases[i].want, bert_forward(f->bert, &input, &(struct bert_output){0}));
     }
     const struct bert_input many = {.ids = some_ids, .B = MAX_TOKENS + 1, .starts = some_ids};
-    EXPECT_STATUS(STATUS_TOO_LONG, bert_forward(f.bert, &many, &(struct bert_output){0}));
-    fixture_free(&f);
+    EXPECT_STATUS(STATUS_TOO_LONG, bert_forward(f->bert, &many, &(struct bert_output){0}));
 }
 
-C_TEST(bert, refuses_ids_and_types_out_of_range) {
-    struct fixture f = {0};
-    ASSERT_TRUE(fixture_create(&f));
+MODEL_TEST(refuses_ids_and_types_out_of_range) {
     const int32_t bad[] = {-1, V, INT32_MAX, INT32_MIN};
     float hidden[LONGEST * C] = {42};
     for (size_t i = 0; i < 4; i++) {
@@ -201,18 +188,15 @@ C_TEST(bert, refuses_ids_and_types_out_of_range) {
         const struct bert_input wrong_id = {.ids = ids, .B = 1, .T = 3};
         const struct bert_input wrong_type = {.ids = some_ids, .types = types, .B = 1, .T = 3};
         const struct bert_output output = {.hidden = hidden};
-        EXPECT_STATUS(STATUS_INVALID_ARGUMENT, bert_forward(f.bert, &wrong_id, &output));
-        EXPECT_STATUS(STATUS_INVALID_ARGUMENT, bert_forward(f.bert, &wrong_type, &output));
+        EXPECT_STATUS(STATUS_INVALID_ARGUMENT, bert_forward(f->bert, &wrong_id, &output));
+        EXPECT_STATUS(STATUS_INVALID_ARGUMENT, bert_forward(f->bert, &wrong_type, &output));
         ids[2] = V - 1;
-        EXPECT_OK(bert_forward(f.bert, &wrong_id, &(struct bert_output){0}));
+        EXPECT_OK(bert_forward(f->bert, &wrong_id, &(struct bert_output){0}));
     }
     EXPECT_NEAR(42.0, hidden[0], 0.0); /* nothing half-written */
-    fixture_free(&f);
 }
 
-C_TEST(bert, refuses_batches_that_are_empty_or_too_large) {
-    struct fixture f = {0};
-    ASSERT_TRUE(fixture_create(&f));
+MODEL_TEST(refuses_batches_that_are_empty_or_too_large) {
     static const struct {
         size_t B, T;
         enum status want;
@@ -228,9 +212,8 @@ C_TEST(bert, refuses_batches_that_are_empty_or_too_large) {
     };
     for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
         const struct bert_input input = {.ids = some_ids, .B = batches[i].B, .T = batches[i].T};
-        EXPECT_STATUS(batches[i].want, bert_forward(f.bert, &input, &(struct bert_output){0}));
+        EXPECT_STATUS(batches[i].want, bert_forward(f->bert, &input, &(struct bert_output){0}));
     }
-    fixture_free(&f);
 }
 
 C_TEST(bert, refuses_outputs_that_the_checkpoint_does_not_have) {
@@ -288,10 +271,9 @@ C_TEST(bert, refuses_sizes_that_do_not_fit) {
     const size_t tokens[] = {0, (size_t)INT32_MAX + 1};
     for (size_t i = 0; i < 2; i++) {
         struct bert *bert;
-        struct error error = {0};
-        EXPECT_STATUS(STATUS_INVALID_ARGUMENT,
-                      bert_create(&bert, &small, &random.weights, &engine, tokens[i], &error));
-        EXPECT_TRUE(strstr(error.message, "1 to 2147483647 tokens") != NULL);
+        EXPECT_ERROR_CONTAINS(
+            STATUS_INVALID_ARGUMENT, "1 to 2147483647 tokens",
+            bert_create(&bert, &small, &random.weights, &engine, tokens[i], &error));
     }
     bert_free(NULL);
     engine_destroy(&engine);
@@ -338,99 +320,38 @@ static void failing_release_weights(void *context, const void *resident) {
     failing_release(context, (void *)resident);
 }
 
-static enum status failing_write(void *context, void *resident, const void *host, size_t bytes) {
-    enum status status = count_call(context);
-    struct failing *f = context;
-    return status != STATUS_OK ? status : f->inner.write(f->inner.context, resident, host, bytes);
-}
-
-static enum status failing_read(void *context, void *host, const void *resident, size_t bytes) {
-    enum status status = count_call(context);
-    struct failing *f = context;
-    return status != STATUS_OK ? status : f->inner.read(f->inner.context, host, resident, bytes);
-}
+#define FAILING_ENTRY(NAME, name, parameters, ...)                       \
+    static enum status failing_##name parameters {                       \
+        struct failing *failing = context;                               \
+        TRY(count_call(failing));                                        \
+        return failing->inner.name(failing->inner.context, __VA_ARGS__); \
+    }
+ENGINE_COPIES(FAILING_ENTRY)
+ENGINE_OPERATORS(FAILING_ENTRY)
 
 static enum status failing_synchronize(void *context) {
     return count_call(context);
 }
 
-static enum status failing_matmul(void *context, float *out, const float *in, const float *weight,
-                                  size_t M, size_t N, size_t K) {
-    enum status status = count_call(context);
-    struct failing *f = context;
-    return status != STATUS_OK ? status
-                               : f->inner.matmul(f->inner.context, out, in, weight, M, N, K);
-}
-
-static enum status failing_bias_add(void *context, float *x, const float *bias, size_t rows,
-                                    size_t channels) {
-    enum status status = count_call(context);
-    struct failing *f = context;
-    return status != STATUS_OK ? status
-                               : f->inner.bias_add(f->inner.context, x, bias, rows, channels);
-}
-
-static enum status failing_activation(void *context, float *out, const float *in, size_t count,
-                                      enum nn_activation activation) {
-    enum status status = count_call(context);
-    struct failing *f = context;
-    return status != STATUS_OK ? status
-                               : f->inner.activation(f->inner.context, out, in, count, activation);
-}
-
-static enum status failing_residual(void *context, float *out, const float *a, const float *b,
-                                    size_t count) {
-    enum status status = count_call(context);
-    struct failing *f = context;
-    return status != STATUS_OK ? status : f->inner.residual(f->inner.context, out, a, b, count);
-}
-
-static enum status failing_layernorm(void *context, float *out, const float *in,
-                                     const float *weight, const float *bias, size_t rows,
-                                     size_t channels, float eps) {
-    enum status status = count_call(context);
-    struct failing *f = context;
-    return status != STATUS_OK
-               ? status
-               : f->inner.layernorm(f->inner.context, out, in, weight, bias, rows, channels, eps);
-}
-
-static enum status failing_attention(void *context, float *out, const struct nn_attention *a) {
-    enum status status = count_call(context);
-    struct failing *f = context;
-    return status != STATUS_OK ? status : f->inner.attention(f->inner.context, out, a);
-}
-
-static enum status failing_embedding(void *context, float *out, const float *table,
-                                     const int32_t *ids, size_t T, size_t channels,
-                                     bool accumulate) {
-    enum status status = count_call(context);
-    struct failing *f = context;
-    return status != STATUS_OK
-               ? status
-               : f->inner.embedding(f->inner.context, out, table, ids, T, channels, accumulate);
-}
-
-/* Entries that BERT does not use stay NULL, so that the test would crash if it called one. */
+/* Entries that BERT does not use are NULL, so that the test would crash if it called one. */
 static struct engine failing_engine(struct failing *f) {
-    return (struct engine){
+    struct engine engine = {
         .name = "failing",
         .context = f,
         .alloc = failing_alloc,
         .release = failing_release,
         .weights = failing_weights,
         .release_weights = failing_release_weights,
-        .write = failing_write,
-        .read = failing_read,
         .synchronize = failing_synchronize,
-        .matmul = failing_matmul,
-        .bias_add = failing_bias_add,
-        .activation = failing_activation,
-        .residual = failing_residual,
-        .layernorm = failing_layernorm,
-        .attention = failing_attention,
-        .embedding = failing_embedding,
     };
+#define SET_ENTRY(NAME, name, ...) engine.name = failing_##name;
+    ENGINE_COPIES(SET_ENTRY)
+    ENGINE_OPERATORS(SET_ENTRY)
+    engine.silu_gate = NULL;
+    engine.rmsnorm = NULL;
+    engine.softmax = NULL;
+    engine.rope = NULL;
+    return engine;
 }
 
 /* Creates, runs and frees a model. @return the first failure */

@@ -38,10 +38,6 @@ struct llama2_decoder_call;
 struct llama2_decoder_model;
 struct llama2_sampling;
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct engine {
     const char *name; /**< the stage, as tables and records show it: "01_cpu_matmul" */
     void *context;    /**< first argument of every entry */
@@ -189,9 +185,5 @@ void engine_destroy(struct engine *engine);
  * @return STATUS_OK or STATUS_OUT_OF_MEMORY
  */
 MUST_CHECK enum status engine_reference_create(struct engine *engine);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/models/engine_operators.h"
+
 struct layer {
     struct engine base;
     void *own;
@@ -52,114 +54,23 @@ static void layer_release_weights(void *context, const void *resident) {
     base->release_weights(base->context, resident);
 }
 
-static enum status layer_write(void *context, void *resident, const void *host, size_t bytes) {
-    PASS_ON(write, resident, host, bytes);
-}
-
-static enum status layer_read(void *context, void *host, const void *resident, size_t bytes) {
-    PASS_ON(read, host, resident, bytes);
-}
-
 static enum status layer_synchronize(void *context) {
     const struct engine *base = engine_layer_base(context);
     return base->synchronize(base->context);
 }
 
-static enum status layer_matmul(void *context, float *out, const float *in, const float *weight,
-                                size_t M, size_t N, size_t K) {
-    PASS_ON(matmul, out, in, weight, M, N, K);
-}
-
-static enum status layer_bias_add(void *context, float *x, const float *bias, size_t rows,
-                                  size_t C) {
-    PASS_ON(bias_add, x, bias, rows, C);
-}
-
-static enum status layer_activation(void *context, float *out, const float *in, size_t count,
-                                    enum nn_activation f) {
-    PASS_ON(activation, out, in, count, f);
-}
-
-static enum status layer_silu_gate(void *context, float *out, const float *gate, const float *up,
-                                   size_t count) {
-    PASS_ON(silu_gate, out, gate, up, count);
-}
-
-static enum status layer_residual(void *context, float *out, const float *a, const float *b,
-                                  size_t count) {
-    PASS_ON(residual, out, a, b, count);
-}
-
-static enum status layer_layernorm(void *context, float *out, const float *in, const float *weight,
-                                   const float *bias, size_t rows, size_t C, float eps) {
-    PASS_ON(layernorm, out, in, weight, bias, rows, C, eps);
-}
-
-static enum status layer_rmsnorm(void *context, float *out, const float *in, const float *weight,
-                                 size_t rows, size_t C, float eps) {
-    PASS_ON(rmsnorm, out, in, weight, rows, C, eps);
-}
-
-static enum status layer_softmax(void *context, float *out, const float *in, size_t rows,
-                                 size_t C) {
-    PASS_ON(softmax, out, in, rows, C);
-}
-
-static enum status layer_rope(void *context, float *x, size_t T, size_t heads, size_t HS,
-                              size_t stride, size_t position, float theta,
-                              enum nn_rope_layout layout) {
-    PASS_ON(rope, x, T, heads, HS, stride, position, theta, layout);
-}
-
-static enum status layer_attention(void *context, float *out, const struct nn_attention *a) {
-    PASS_ON(attention, out, a);
-}
-
-static enum status layer_linear(void *context, float *out, const float *in, const float *weight,
-                                const float *bias, size_t M, size_t N, size_t K) {
-    PASS_ON(linear, out, in, weight, bias, M, N, K);
-}
-
-static enum status layer_linear_activation(void *context, float *out, const float *in,
-                                           const float *weight, const float *bias, size_t M,
-                                           size_t N, size_t K, enum nn_activation f) {
-    PASS_ON(linear_activation, out, in, weight, bias, M, N, K, f);
-}
-
-static enum status layer_linear_residual_layernorm(void *context, float *x, const float *in,
-                                                   const float *weight, const float *bias,
-                                                   const struct nn_norm *norm, float *scratch,
-                                                   size_t M, size_t N, size_t K) {
-    PASS_ON(linear_residual_layernorm, x, in, weight, bias, norm, scratch, M, N, K);
-}
-
-static enum status layer_residual_layernorm(void *context, float *out, const float *a,
-                                            const float *b, const struct nn_norm *norm, size_t rows,
-                                            size_t C) {
-    PASS_ON(residual_layernorm, out, a, b, norm, rows, C);
-}
-
-static enum status layer_attention_packed(void *context, float *out, const struct nn_attention *a,
-                                          const int32_t *starts, const int32_t *host_starts) {
-    PASS_ON(attention_packed, out, a, starts, host_starts);
-}
+/* An entry that calls the base's. */
+#define LAYER_ENTRY(NAME, name, parameters, ...) \
+    static enum status layer_##name parameters { \
+        PASS_ON(name, __VA_ARGS__);              \
+    }
+ENGINE_COPIES(LAYER_ENTRY)
+ENGINE_OPERATORS(LAYER_ENTRY)
+ENGINE_FUSED_OPERATORS(LAYER_ENTRY)
 
 /* The layer fuses the same operators as its base. */
-static void pass_on_fused(struct engine *engine, const struct engine *base) {
-    engine->linear = base->linear != NULL ? layer_linear : NULL;
-    engine->linear_activation = base->linear_activation != NULL ? layer_linear_activation : NULL;
-    engine->linear_residual_layernorm =
-        base->linear_residual_layernorm != NULL ? layer_linear_residual_layernorm : NULL;
-    engine->residual_layernorm = base->residual_layernorm != NULL ? layer_residual_layernorm : NULL;
-    engine->attention_packed = base->attention_packed != NULL ? layer_attention_packed : NULL;
-}
-
-static enum status layer_embedding(void *context, float *out, const float *table,
-                                   const int32_t *ids, size_t T, size_t C, bool accumulate) {
-    PASS_ON(embedding, out, table, ids, T, C, accumulate);
-}
-
 static struct engine engine_of(const char *name, struct layer *layer) {
+    const struct engine *base = &layer->base;
     struct engine engine = {
         .name = name,
         .context = layer,
@@ -168,22 +79,13 @@ static struct engine engine_of(const char *name, struct layer *layer) {
         .release = layer_release,
         .weights = layer_weights,
         .release_weights = layer_release_weights,
-        .write = layer_write,
-        .read = layer_read,
         .synchronize = layer_synchronize,
-        .matmul = layer_matmul,
-        .bias_add = layer_bias_add,
-        .activation = layer_activation,
-        .silu_gate = layer_silu_gate,
-        .residual = layer_residual,
-        .layernorm = layer_layernorm,
-        .rmsnorm = layer_rmsnorm,
-        .softmax = layer_softmax,
-        .rope = layer_rope,
-        .attention = layer_attention,
-        .embedding = layer_embedding,
     };
-    pass_on_fused(&engine, &layer->base);
+#define SET_ENTRY(NAME, name, ...) engine.name = layer_##name;
+    ENGINE_COPIES(SET_ENTRY)
+    ENGINE_OPERATORS(SET_ENTRY)
+#define SET_FUSED(NAME, name, ...) engine.name = base->name != NULL ? layer_##name : NULL;
+    ENGINE_FUSED_OPERATORS(SET_FUSED)
     return engine;
 }
 

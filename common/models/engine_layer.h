@@ -20,10 +20,6 @@
 #include "common/base/status.h"
 #include "common/models/engine.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /**
  * @brief Makes an engine that passes every call on to @p base.
  *
@@ -57,9 +53,5 @@ void *engine_layer_own(void *context);
 
 /** @return the engine below, for a replaced entry that calls the replaced operator. */
 const struct engine *engine_layer_base(void *context);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/checked.h"
+#include "common/models/engine_operators.h"
 
 /* Scratch of attention: one row of scores, which grows as needed. */
 struct reference {
@@ -61,70 +62,13 @@ static enum status reference_synchronize(void *context) {
     return STATUS_OK;
 }
 
-static enum status reference_matmul(void *context, float *out, const float *in, const float *weight,
-                                    size_t M, size_t N, size_t K) {
-    (void)context;
-    nn_matmul(out, in, weight, M, N, K);
-    return STATUS_OK;
-}
-
-static enum status reference_bias_add(void *context, float *x, const float *bias, size_t rows,
-                                      size_t C) {
-    (void)context;
-    nn_bias_add(x, bias, rows, C);
-    return STATUS_OK;
-}
-
-static enum status reference_activation(void *context, float *out, const float *in, size_t count,
-                                        enum nn_activation f) {
-    (void)context;
-    nn_activation(out, in, count, f);
-    return STATUS_OK;
-}
-
-static enum status reference_silu_gate(void *context, float *out, const float *gate,
-                                       const float *up, size_t count) {
-    (void)context;
-    nn_silu_gate(out, gate, up, count);
-    return STATUS_OK;
-}
-
-static enum status reference_residual(void *context, float *out, const float *a, const float *b,
-                                      size_t count) {
-    (void)context;
-    nn_residual(out, a, b, count);
-    return STATUS_OK;
-}
-
-static enum status reference_layernorm(void *context, float *out, const float *in,
-                                       const float *weight, const float *bias, size_t rows,
-                                       size_t C, float eps) {
-    (void)context;
-    nn_layernorm(out, in, weight, bias, rows, C, eps);
-    return STATUS_OK;
-}
-
-static enum status reference_rmsnorm(void *context, float *out, const float *in,
-                                     const float *weight, size_t rows, size_t C, float eps) {
-    (void)context;
-    nn_rmsnorm(out, in, weight, rows, C, eps);
-    return STATUS_OK;
-}
-
-static enum status reference_softmax(void *context, float *out, const float *in, size_t rows,
-                                     size_t C) {
-    (void)context;
-    nn_softmax(out, in, rows, C);
-    return STATUS_OK;
-}
-
-static enum status reference_rope(void *context, float *x, size_t T, size_t heads, size_t HS,
-                                  size_t stride, size_t position, float theta,
-                                  enum nn_rope_layout layout) {
-    (void)context;
-    nn_rope(x, T, heads, HS, stride, position, theta, layout);
-    return STATUS_OK;
-}
+#define REFERENCE_ENTRY(NAME, name, parameters, ...) \
+    static enum status reference_##name parameters { \
+        (void)context;                               \
+        nn_##name(__VA_ARGS__);                      \
+        return STATUS_OK;                            \
+    }
+ENGINE_NN_OPERATORS(REFERENCE_ENTRY)
 
 static enum status reference_attention(void *context, float *out, const struct nn_attention *a) {
     struct reference *reference = context;
@@ -145,13 +89,6 @@ static enum status reference_attention(void *context, float *out, const struct n
     return STATUS_OK;
 }
 
-static enum status reference_embedding(void *context, float *out, const float *table,
-                                       const int32_t *ids, size_t T, size_t C, bool accumulate) {
-    (void)context;
-    nn_embedding(out, table, ids, T, C, accumulate);
-    return STATUS_OK;
-}
-
 enum status engine_reference_create(struct engine *engine) {
     *engine = (struct engine){
         .name = "reference",
@@ -164,18 +101,10 @@ enum status engine_reference_create(struct engine *engine) {
         .write = reference_copy,
         .read = reference_copy,
         .synchronize = reference_synchronize,
-        .matmul = reference_matmul,
-        .bias_add = reference_bias_add,
-        .activation = reference_activation,
-        .silu_gate = reference_silu_gate,
-        .residual = reference_residual,
-        .layernorm = reference_layernorm,
-        .rmsnorm = reference_rmsnorm,
-        .softmax = reference_softmax,
-        .rope = reference_rope,
         .attention = reference_attention,
-        .embedding = reference_embedding,
     };
+#define SET_ENTRY(NAME, name, ...) engine->name = reference_##name;
+    ENGINE_NN_OPERATORS(SET_ENTRY)
     return engine->context != NULL ? STATUS_OK : STATUS_OUT_OF_MEMORY;
 }
 

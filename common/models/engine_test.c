@@ -7,7 +7,7 @@
 #include "common/models/engine_layer.h"
 #include "common/models/fused.h"
 #include "common/models/profile.h"
-#include "common/testing/testing.h"
+#include "common/testing/fixture.h"
 
 C_TEST(engine_reference, memory_is_aligned_and_copied) {
     struct engine e;
@@ -28,26 +28,25 @@ C_TEST(engine_reference, memory_is_aligned_and_copied) {
     engine_destroy(&e);
 }
 
-C_TEST(engine_reference, refuses_sizes_that_overflow) {
-    struct engine e;
-    ASSERT_OK(engine_reference_create(&e));
+/* A test of the reference engine. */
+#define ENGINE_TEST(suite, name)                                                         \
+    FIXTURE_TEST(suite, name, struct engine, e, engine_reference_create(e) == STATUS_OK, \
+                 engine_destroy(e))
+
+ENGINE_TEST(engine_reference, refuses_sizes_that_overflow) {
     void *memory = NULL;
-    EXPECT_STATUS(STATUS_OVERFLOW, e.alloc(e.context, SIZE_MAX - 3, &memory));
+    EXPECT_STATUS(STATUS_OVERFLOW, e->alloc(e->context, SIZE_MAX - 3, &memory));
     struct nn_attention attention = {.S = SIZE_MAX / 4};
-    EXPECT_STATUS(STATUS_OVERFLOW, e.attention(e.context, NULL, &attention));
-    engine_destroy(&e);
+    EXPECT_STATUS(STATUS_OVERFLOW, e->attention(e->context, NULL, &attention));
 }
 
-C_TEST(engine_reference, matmul_is_in_times_weight_transposed) {
-    struct engine e;
-    ASSERT_OK(engine_reference_create(&e));
+ENGINE_TEST(engine_reference, matmul_is_in_times_weight_transposed) {
     const float in[2 * 2] = {1, 2, 3, 4};
     const float weight[3 * 2] = {1, 0, 0, 1, 1, 1};
     const float want[2 * 3] = {1, 2, 3, 3, 4, 7};
     float out[2 * 3];
-    EXPECT_OK(e.matmul(e.context, out, in, weight, 2, 3, 2));
+    EXPECT_OK(e->matmul(e->context, out, in, weight, 2, 3, 2));
     EXPECT_INT_EQ(0, memcmp(want, out, sizeof want));
-    engine_destroy(&e);
 }
 
 /* ---- Fused entries that each write a different value, so that a wrong call would show ---- */
@@ -120,25 +119,22 @@ static void call_fused(const struct engine *e) {
 }
 
 /* Without fused entries, fused.h calls the single operators. */
-C_TEST(engine_fused, is_the_single_operators_where_a_stage_fuses_nothing) {
-    struct engine e;
-    ASSERT_OK(engine_reference_create(&e));
+ENGINE_TEST(engine_fused, is_the_single_operators_where_a_stage_fuses_nothing) {
     const float in[] = {1, 2, 3, 4}, weight[] = {1, 0, 2, -1}, bias[] = {0.5f, -3};
     const struct nn_norm norm = {bias, weight, 1e-5f};
     float out[4], want[4], scratch[4], x[4];
     nn_matmul(want, in, weight, 2, 2, 2);
     nn_bias_add(want, bias, 2, 2);
-    ASSERT_OK(engine_linear(&e, out, in, weight, bias, 2, 2, 2));
+    ASSERT_OK(engine_linear(e, out, in, weight, bias, 2, 2, 2));
     EXPECT_TRUE(memcmp(want, out, sizeof out) == 0);
     memcpy(x, in, sizeof x);
-    ASSERT_OK(engine_linear_residual_layernorm(&e, x, in, weight, bias, &norm, scratch, 2, 2, 2));
+    ASSERT_OK(engine_linear_residual_layernorm(e, x, in, weight, bias, &norm, scratch, 2, 2, 2));
     nn_activation(scratch, want, 4, NN_RELU);
-    ASSERT_OK(engine_linear_activation(&e, out, in, weight, bias, 2, 2, 2, NN_RELU));
+    ASSERT_OK(engine_linear_activation(e, out, in, weight, bias, 2, 2, 2, NN_RELU));
     EXPECT_TRUE(memcmp(scratch, out, sizeof out) == 0);
     nn_residual(want, in, want, 4);
     nn_layernorm(want, want, norm.weight, norm.bias, 2, 2, norm.eps);
     EXPECT_TRUE(memcmp(want, x, sizeof x) == 0);
-    engine_destroy(&e);
 }
 
 /* Calls every operator of an engine once, on small valid inputs. */
@@ -234,7 +230,6 @@ static enum status next_is_position(void *context, void *decoder, size_t positio
 C_TEST(engine_profile, passes_a_decoder_on) {
     struct engine inner, timed;
     struct profile profile;
-    struct error error = {0};
     int32_t token = 0;
     void *decoder = &token;
     ASSERT_OK(engine_reference_create(&inner));
@@ -250,8 +245,8 @@ C_TEST(engine_profile, passes_a_decoder_on) {
     inner.decoder_begin = begin_nothing;
     inner.decoder_next = next_is_position;
     ASSERT_OK(engine_profile_create(&timed, &inner, &profile));
-    EXPECT_STATUS(STATUS_UNSUPPORTED, timed.decoder_create(timed.context, NULL, &decoder, &error));
-    EXPECT_STR_EQ("there is none", error.message);
+    EXPECT_ERROR(STATUS_UNSUPPORTED, "there is none",
+                 timed.decoder_create(timed.context, NULL, &decoder, &error));
     EXPECT_STATUS(STATUS_TOO_LONG, timed.decoder_begin(timed.context, NULL, NULL));
     EXPECT_INT_EQ(0, profile.entries[PROFILE_DECODER].calls);
     EXPECT_OK(timed.decoder_next(timed.context, NULL, 23, &token));

@@ -11,10 +11,6 @@
 
 #include "common/models/engine.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** out (M, N) = in (M, K) * weight (N, K)^T + bias (N). Single operators: matmul, bias_add. */
 MUST_CHECK enum status engine_linear(const struct engine *engine, float *out, const float *in,
                                      const float *weight, const float *bias, size_t M, size_t N,
@@ -48,9 +44,5 @@ MUST_CHECK enum status engine_residual_layernorm(const struct engine *engine, fl
 MUST_CHECK enum status engine_attention_packed(const struct engine *engine, float *out,
                                                const struct nn_attention *a, const int32_t *starts,
                                                const int32_t *host_starts);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

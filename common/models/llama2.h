@@ -14,10 +14,6 @@
 #include "common/models/engine.h"
 #include "common/models/llama2_decoder.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct llama2; /**< opaque: resident weights, activations, KV cache */
 
 /**
@@ -81,9 +77,5 @@ MUST_CHECK enum status llama2_next(struct llama2 *model, size_t position, int32_
 
 /** @return the configuration given to llama2_create(). */
 const struct llama2_config *llama2_config(const struct llama2 *model);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -12,10 +12,6 @@
 #include "common/device/device.h"
 #include "common/models/llama2_decoder.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Device memory, 256-byte aligned, row-major; norms fp32, matrices of the model's dtype. */
 struct llama2_device_layer {
     const float *attention_norm; /**< (C) */
@@ -51,9 +47,5 @@ MUST_CHECK enum status llama2_device_load(struct llama2_device *device,
 
 /** Frees; a zero-initialised one is allowed. */
 void llama2_device_free(struct llama2_device *device);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

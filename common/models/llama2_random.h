@@ -13,10 +13,6 @@
 #include "common/checkpoints/llama2/llama2_tensors.h"
 #include "common/checkpoints/llama2/llama2_weights.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Random model: weights and the memory that holds them. */
 struct llama2_random {
     struct llama2_config config;
@@ -80,9 +76,5 @@ MUST_CHECK enum status llama2_random_stored_create(struct llama2_random_stored *
 
 /** Frees; a zero-initialised one is allowed. */
 void llama2_random_stored_free(struct llama2_random_stored *model);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

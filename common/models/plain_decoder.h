@@ -11,10 +11,6 @@
 #include "common/base/status.h"
 #include "common/checkpoints/llama2/llama2_weights.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct plain_decoder; /**< opaque: activations and KV cache */
 
 /** @param weights must outlive the decoder; only the interleaved rotary layout is supported */
@@ -31,9 +27,5 @@ void plain_decoder_free(struct plain_decoder *decoder);
  * @return logits (V), valid until the next call
  */
 const float *plain_decoder_forward(struct plain_decoder *decoder, int32_t token, size_t position);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -4,29 +4,15 @@
 
 #include "common/bench/bench.h"
 #include "common/models/engine_layer.h"
+#include "common/models/engine_operators.h"
 
 const char *profile_operator_name(enum profile_operator op) {
-    static const char *const names[PROFILE_COUNT] = {
-        "matmul",
-        "bias_add",
-        "activation",
-        "silu_gate",
-        "residual",
-        "layernorm",
-        "rmsnorm",
-        "softmax",
-        "rope",
-        "attention",
-        "embedding",
-        "linear",
-        "linear_activation",
-        "linear_residual_layernorm",
-        "residual_layernorm",
-        "attention_packed",
-        "encoder",
-        "decoder",
-        "copy",
-    };
+#define NAME_ENTRY(NAME, name, ...) [PROFILE_##NAME] = #name,
+    static const char *const names[PROFILE_COUNT] = {[PROFILE_ENCODER] = "encoder",
+                                                     [PROFILE_DECODER] = "decoder",
+                                                     [PROFILE_COPY] = "copy",
+                                                     ENGINE_OPERATORS(NAME_ENTRY)
+                                                         ENGINE_FUSED_OPERATORS(NAME_ENTRY)};
     return op < PROFILE_COUNT ? names[op] : "unknown";
 }
 
@@ -82,99 +68,13 @@ static bool close_call(void *context, enum profile_operator op, struct call *cal
     } while (close_call(context, op, &call));                    \
     return add_time(context, op, call.start, call.status)
 
-static enum status profile_write(void *context, void *resident, const void *host, size_t bytes) {
-    PROFILED(PROFILE_COPY, write, resident, host, bytes);
-}
-
-static enum status profile_read(void *context, void *host, const void *resident, size_t bytes) {
-    PROFILED(PROFILE_COPY, read, host, resident, bytes);
-}
-
-static enum status profile_matmul(void *context, float *out, const float *in, const float *weight,
-                                  size_t M, size_t N, size_t K) {
-    PROFILED(PROFILE_MATMUL, matmul, out, in, weight, M, N, K);
-}
-
-static enum status profile_bias_add(void *context, float *x, const float *bias, size_t rows,
-                                    size_t C) {
-    PROFILED(PROFILE_BIAS_ADD, bias_add, x, bias, rows, C);
-}
-
-static enum status profile_activation(void *context, float *out, const float *in, size_t count,
-                                      enum nn_activation f) {
-    PROFILED(PROFILE_ACTIVATION, activation, out, in, count, f);
-}
-
-static enum status profile_silu_gate(void *context, float *out, const float *gate, const float *up,
-                                     size_t count) {
-    PROFILED(PROFILE_SILU_GATE, silu_gate, out, gate, up, count);
-}
-
-static enum status profile_residual(void *context, float *out, const float *a, const float *b,
-                                    size_t count) {
-    PROFILED(PROFILE_RESIDUAL, residual, out, a, b, count);
-}
-
-static enum status profile_layernorm(void *context, float *out, const float *in,
-                                     const float *weight, const float *bias, size_t rows, size_t C,
-                                     float eps) {
-    PROFILED(PROFILE_LAYERNORM, layernorm, out, in, weight, bias, rows, C, eps);
-}
-
-static enum status profile_rmsnorm(void *context, float *out, const float *in, const float *weight,
-                                   size_t rows, size_t C, float eps) {
-    PROFILED(PROFILE_RMSNORM, rmsnorm, out, in, weight, rows, C, eps);
-}
-
-static enum status profile_softmax(void *context, float *out, const float *in, size_t rows,
-                                   size_t C) {
-    PROFILED(PROFILE_SOFTMAX, softmax, out, in, rows, C);
-}
-
-static enum status profile_rope(void *context, float *x, size_t T, size_t heads, size_t HS,
-                                size_t stride, size_t position, float theta,
-                                enum nn_rope_layout layout) {
-    PROFILED(PROFILE_ROPE, rope, x, T, heads, HS, stride, position, theta, layout);
-}
-
-static enum status profile_attention(void *context, float *out, const struct nn_attention *a) {
-    PROFILED(PROFILE_ATTENTION, attention, out, a);
-}
-
-static enum status profile_embedding(void *context, float *out, const float *table,
-                                     const int32_t *ids, size_t T, size_t C, bool accumulate) {
-    PROFILED(PROFILE_EMBEDDING, embedding, out, table, ids, T, C, accumulate);
-}
-
-static enum status profile_linear(void *context, float *out, const float *in, const float *weight,
-                                  const float *bias, size_t M, size_t N, size_t K) {
-    PROFILED(PROFILE_LINEAR, linear, out, in, weight, bias, M, N, K);
-}
-
-static enum status profile_linear_activation(void *context, float *out, const float *in,
-                                             const float *weight, const float *bias, size_t M,
-                                             size_t N, size_t K, enum nn_activation f) {
-    PROFILED(PROFILE_LINEAR_ACTIVATION, linear_activation, out, in, weight, bias, M, N, K, f);
-}
-
-static enum status profile_linear_residual_layernorm(void *context, float *x, const float *in,
-                                                     const float *weight, const float *bias,
-                                                     const struct nn_norm *norm, float *scratch,
-                                                     size_t M, size_t N, size_t K) {
-    PROFILED(PROFILE_LINEAR_RESIDUAL_LAYERNORM, linear_residual_layernorm, x, in, weight, bias,
-             norm, scratch, M, N, K);
-}
-
-static enum status profile_residual_layernorm(void *context, float *out, const float *a,
-                                              const float *b, const struct nn_norm *norm,
-                                              size_t rows, size_t C) {
-    PROFILED(PROFILE_RESIDUAL_LAYERNORM, residual_layernorm, out, a, b, norm, rows, C);
-}
-
-static enum status profile_attention_packed(void *context, float *out, const struct nn_attention *a,
-                                            const int32_t *starts, const int32_t *host_starts) {
-    PROFILED(PROFILE_ATTENTION_PACKED, attention_packed, out, a, starts, host_starts);
-}
+#define PROFILED_ENTRY(NAME, name, parameters, ...)  \
+    static enum status profile_##name parameters {   \
+        PROFILED(PROFILE_##NAME, name, __VA_ARGS__); \
+    }
+ENGINE_COPIES(PROFILED_ENTRY)
+ENGINE_OPERATORS(PROFILED_ENTRY)
+ENGINE_FUSED_OPERATORS(PROFILED_ENTRY)
 
 static enum status profile_encoder_create(void *context, const struct bert_encoder_model *model,
                                           void **encoder) {
@@ -231,21 +131,12 @@ static void profile_decoder(struct engine *engine, const struct engine *inner) {
     }
 }
 
-/* Sets the fused entries that the inner engine has. */
-static void profile_fused(struct engine *engine, const struct engine *inner) {
-    engine->linear = inner->linear != NULL ? profile_linear : NULL;
-    engine->linear_activation = inner->linear_activation != NULL ? profile_linear_activation : NULL;
-    engine->linear_residual_layernorm =
-        inner->linear_residual_layernorm != NULL ? profile_linear_residual_layernorm : NULL;
-    engine->residual_layernorm =
-        inner->residual_layernorm != NULL ? profile_residual_layernorm : NULL;
-    engine->attention_packed = inner->attention_packed != NULL ? profile_attention_packed : NULL;
+static void profile_encoder(struct engine *engine, const struct engine *inner) {
     if (inner->encoder_create != NULL) {
         engine->encoder_create = profile_encoder_create;
         engine->encoder_run = profile_encoder_run;
         engine->encoder_free = profile_encoder_free;
     }
-    profile_decoder(engine, inner);
 }
 
 enum status engine_profile_create(struct engine *engine, const struct engine *inner,
@@ -254,20 +145,13 @@ enum status engine_profile_create(struct engine *engine, const struct engine *in
     base.destroy = NULL; /* the caller keeps it */
     *profile = (struct profile){0};
     TRY(engine_layer_create(engine, inner->name, &base, profile, NULL));
-    engine->write = profile_write;
-    engine->read = profile_read;
-    engine->matmul = profile_matmul;
-    engine->bias_add = profile_bias_add;
-    engine->activation = profile_activation;
-    engine->silu_gate = profile_silu_gate;
-    engine->residual = profile_residual;
-    engine->layernorm = profile_layernorm;
-    engine->rmsnorm = profile_rmsnorm;
-    engine->softmax = profile_softmax;
-    engine->rope = profile_rope;
-    engine->attention = profile_attention;
-    engine->embedding = profile_embedding;
-    profile_fused(engine, inner);
+#define SET_ENTRY(NAME, name, ...) engine->name = profile_##name;
+    ENGINE_COPIES(SET_ENTRY)
+    ENGINE_OPERATORS(SET_ENTRY)
+#define SET_FUSED(NAME, name, ...) engine->name = inner->name != NULL ? profile_##name : NULL;
+    ENGINE_FUSED_OPERATORS(SET_FUSED)
+    profile_encoder(engine, inner);
+    profile_decoder(engine, inner);
     return STATUS_OK;
 }
 

@@ -13,10 +13,6 @@
 #include "common/base/status.h"
 #include "common/models/engine.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Operators in the order of struct engine; copies are write() and read(). */
 enum profile_operator {
     PROFILE_MATMUL,
@@ -91,9 +87,5 @@ double profile_total(const struct profile *profile);
 
 /** Prints calls, ms and share of the total of each operator, slowest first. */
 void profile_print(const struct profile *profile, FILE *stream);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

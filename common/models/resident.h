@@ -10,10 +10,6 @@
 #include "common/base/status.h"
 #include "common/models/engine.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** A tensor of a checkpoint, its shape, and where its resident pointer goes. */
 struct resident_tensor {
     const float *host;      /**< (rows, columns); NULL: not in the checkpoint, skipped */
@@ -42,9 +38,5 @@ MUST_CHECK enum status resident_buffers_alloc(const struct engine *engine,
 /** Releases buffers, also those never allocated; their pointers become NULL. */
 void resident_buffers_release(const struct engine *engine, const struct resident_buffer *buffers,
                               size_t count);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

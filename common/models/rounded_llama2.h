@@ -13,10 +13,6 @@
 #include "common/checkpoints/llama2/llama2_tensors.h"
 #include "common/models/llama2_random.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct rounded_llama2 {
     struct llama2_random random;         /**< fp32 weights, rounded */
     float *classifier;                   /**< (V, C); NULL: the classifier is the embedding */
@@ -36,9 +32,5 @@ MUST_CHECK enum status rounded_llama2_create(struct rounded_llama2 *model,
 
 /** Frees; a zero-initialised one is allowed. */
 void rounded_llama2_free(struct rounded_llama2 *model);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -8,16 +8,8 @@
 #include "common/base/status.h"
 #include "common/nn/dtype.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** @param name "fp32", "fp16" or "bf16" @return STATUS_OK or STATUS_INVALID_ARGUMENT */
 MUST_CHECK enum status dtype_flag_parse(const char *name, enum nn_dtype *dtype,
                                         struct error *error);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

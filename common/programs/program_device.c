@@ -1,4 +1,4 @@
-#include "common/programs/program_device.h"
+#include "common/programs/program.h"
 
 #include <stdio.h>
 

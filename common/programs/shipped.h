@@ -8,10 +8,6 @@
 #include "common/base/folder.h"
 #include "common/base/status.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** A BERT that classifies reviews as good or bad. */
 #define SHIPPED_CLASSIFIER "reviews_bert"
 
@@ -35,9 +31,5 @@ extern "C" {
  */
 MUST_CHECK enum status shipped_find(const char *name, const char *flag, const char *hint,
                                     char path[FOLDER_PATH_BYTES], struct error *error);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

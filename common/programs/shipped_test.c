@@ -34,9 +34,8 @@ static void clear_environment(void) {
 
 static void expect_found(const char *root) {
     char path[FOLDER_PATH_BYTES], want[2 * ROOM];
-    struct error error = {0};
     snprintf(want, sizeof want, "%s/datasets/a_model", root);
-    EXPECT_OK(shipped_find("a_model", "--checkpoint", "do this", path, &error));
+    EXPECT_OK(shipped_find("a_model", "--checkpoint", "do this", path, NULL));
     EXPECT_STR_EQ(want, path);
 }
 
@@ -69,7 +68,6 @@ C_TEST(shipped, the_workspace_is_before_the_runfiles) {
 
 C_TEST(shipped, folders_above_count_within_a_workspace) {
     char root[ROOM], below[ROOM], file[2 * ROOM], before[ROOM];
-    struct error error = {0};
     clear_environment();
     ASSERT_TRUE(getcwd(before, sizeof before) != NULL);
     make_root("course", true, root);
@@ -79,7 +77,7 @@ C_TEST(shipped, folders_above_count_within_a_workspace) {
     ASSERT_TRUE(chdir(below) == 0);
     expect_absent("a_model"); /* without a file WORKSPACE, folders above are not searched */
     snprintf(file, sizeof file, "%s/WORKSPACE", root);
-    ASSERT_OK(file_write(file, "", 0, &error));
+    ASSERT_OK(file_write(file, "", 0, NULL));
     expect_found(root);
     expect_absent("another_model");
     ASSERT_TRUE(chdir(before) == 0);
@@ -87,12 +85,11 @@ C_TEST(shipped, folders_above_count_within_a_workspace) {
 
 C_TEST(shipped, a_file_is_found_as_a_folder_is) {
     char root[ROOM], file[2 * ROOM], path[FOLDER_PATH_BYTES];
-    struct error error = {0};
     make_root("files", true, root);
     snprintf(file, sizeof file, "%s/datasets/a_file", root);
-    ASSERT_OK(file_write(file, "x", 1, &error));
+    ASSERT_OK(file_write(file, "x", 1, NULL));
     setenv("BUILD_WORKSPACE_DIRECTORY", root, 1);
-    EXPECT_OK(shipped_find("a_file", "--data", "do this", path, &error));
+    EXPECT_OK(shipped_find("a_file", "--data", "do this", path, NULL));
     EXPECT_STR_EQ(file, path);
     clear_environment();
 }

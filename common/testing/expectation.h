@@ -45,4 +45,23 @@ uint64_t expectation_hash_start(void);
 /** @return @p hash continued over @p count ids, each as 4 bytes, little-endian. */
 uint64_t expectation_hash(uint64_t hash, const int32_t *ids, size_t count);
 
+/** @name Outputs of a framework: a recording with a list "cases"
+ * @{ */
+/**
+ * @brief Finds a case by its name.
+ * @param path of the recording, for the message
+ * @return the case; NULL, after noting a failure of the running test, if there is none
+ */
+const struct cJSON *recording_case(const struct cJSON *root, const char *path, const char *name);
+
+/** @return the member, or NULL if it is absent or null. */
+const struct cJSON *recording_member(const struct cJSON *object, const char *key);
+
+/** @return a number; NaN if there is none. */
+double recording_number(const struct cJSON *object, const char *key);
+
+/** @return a string; "" if there is none. */
+const char *recording_string(const struct cJSON *object, const char *key);
+/** @} */
+
 #endif

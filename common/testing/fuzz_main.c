@@ -14,15 +14,37 @@
 #include "common/base/terminal.h"
 #include "common/testing/words.h"
 
+bool fuzz_take(struct fuzz_input *input, struct fuzz_input *part) {
+    uint32_t length;
+    if (input->size < sizeof length) {
+        return false;
+    }
+    memcpy(&length, input->data, sizeof length);
+    input->data += sizeof length;
+    input->size -= sizeof length;
+    *part = (struct fuzz_input){input->data, length < input->size ? length : input->size};
+    input->data += part->size;
+    input->size -= part->size;
+    return true;
+}
+
+void fuzz_append(unsigned char **seed, size_t *size, const void *data, size_t length) {
+    uint32_t stored = (uint32_t)length;
+    unsigned char *grown = realloc(*seed, *size + sizeof stored + length);
+    fuzz_require(grown != NULL);
+    memcpy(grown + *size, &stored, sizeof stored);
+    memcpy(grown + *size + sizeof stored, data, length);
+    *seed = grown;
+    *size += sizeof stored + length;
+}
+
 #ifndef WARPBOOK_LIBFUZZER
 
 enum { CHANGES_PER_SEED = 2000, PREFIXES_PER_SEED = 512 };
 
 static void run_copy(const unsigned char *data, size_t size) {
     unsigned char *copy = malloc(size > 0 ? size : 1); /* exact size: reads past it are seen */
-    if (copy == NULL) {
-        abort();
-    }
+    fuzz_require(copy != NULL);
     memcpy(copy, data, size);
     LLVMFuzzerTestOneInput(copy, size);
     free(copy);
@@ -46,9 +68,7 @@ static void run_seed(const unsigned char *seed, size_t size, struct rng *rng) {
     }
     run_copy(seed, size);
     unsigned char *changed = malloc(size > 0 ? size : 1);
-    if (changed == NULL) {
-        abort();
-    }
+    fuzz_require(changed != NULL);
     for (int i = 0; i < CHANGES_PER_SEED && size > 0; i++) {
         memcpy(changed, seed, size);
         change(rng, changed, size);

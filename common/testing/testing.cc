@@ -179,6 +179,16 @@ bool test_check_string(const char *file, int line, const char *expression, const
     return same;
 }
 
+bool test_check_part(const char *file, int line, const char *expression, const char *part,
+                     const char *got) {
+    bool found = got != nullptr && strstr(got, part) != nullptr;
+    if (!found) {
+        test_fail(file, line, "%s:\n want \"...%s...\"\n got  \"%s\"", expression, part,
+                  got != nullptr ? got : "(null)");
+    }
+    return found;
+}
+
 bool test_check_near(const char *file, int line, const char *expression, double want, double got,
                      double tolerance) {
     bool near = std::isfinite(got) && std::fabs(want - got) <= tolerance;

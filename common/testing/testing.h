@@ -86,6 +86,8 @@ const char *test_temporary_path(const char *name, char *path, size_t size);
 bool test_check_int(const char *file, int line, const char *expression, int64_t want, int64_t got);
 bool test_check_string(const char *file, int line, const char *expression, const char *want,
                        const char *got);
+bool test_check_part(const char *file, int line, const char *expression, const char *part,
+                     const char *got);
 bool test_check_near(const char *file, int line, const char *expression, double want, double got,
                      double tolerance);
 bool test_check_true(const char *file, int line, const char *expression, bool value);
@@ -115,10 +117,32 @@ bool test_check_status(const char *file, int line, const char *expression, enum 
 #define EXPECT_INT_EQ(want, got) \
     ((void)test_check_int(__FILE__, __LINE__, #got, (int64_t)(want), (int64_t)(got)))
 #define EXPECT_STR_EQ(want, got) ((void)test_check_string(__FILE__, __LINE__, #got, (want), (got)))
+/** Expects that the text @p got contains @p part. */
+#define EXPECT_STR_CONTAINS(part, got) \
+    ((void)test_check_part(__FILE__, __LINE__, #got, (part), (got)))
 #define EXPECT_NEAR(want, got, tolerance) \
     ((void)test_check_near(__FILE__, __LINE__, #got, (want), (got), (tolerance)))
 #define EXPECT_STATUS(want, expression) \
     ((void)test_check_status(__FILE__, __LINE__, #expression, (want), (expression)))
+/**
+ * Expects the status @p want of a call, and the message that it leaves in `error`, an empty struct
+ * error that exists only during the call. For example:
+ *
+ *     EXPECT_ERROR(STATUS_NOT_FOUND, "a.bin: cannot open", file_view_open(&view, "a.bin", &error));
+ */
+#define EXPECT_ERROR(want, whole_message, call)      \
+    do {                                             \
+        struct error error = {0};                    \
+        EXPECT_STATUS(want, call);                   \
+        EXPECT_STR_EQ(whole_message, error.message); \
+    } while (0)
+/** As EXPECT_ERROR(), with a part of the message. */
+#define EXPECT_ERROR_CONTAINS(want, part, call)   \
+    do {                                          \
+        struct error error = {0};                 \
+        EXPECT_STATUS(want, call);                \
+        EXPECT_STR_CONTAINS(part, error.message); \
+    } while (0)
 #define EXPECT_OK(expression) EXPECT_STATUS(STATUS_OK, expression)
 
 #define ASSERT_TRUE(value)                                           \

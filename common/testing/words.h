@@ -7,17 +7,9 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** @return the ending of a noun after @p count: "" as in "1 row", "s" as in "2 rows". */
 static inline const char *plural(uint64_t count) {
     return count == 1 ? "" : "s";
 }
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -8,10 +8,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** A growing archive; zero-initialise before use, free(data) after. */
 struct archive {
     unsigned char *data;
@@ -37,9 +33,5 @@ void archive_end(struct archive *archive);
 
 /** @return the archive as .xz; @p made receives false in a build without liblzma. */
 struct archive archive_xz(const struct archive *archive, bool *made);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -14,10 +14,6 @@
 
 #include "common/base/status.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct csv_field {
     char *text;    /**< unquoted, NUL-terminated; may hold NULs itself */
     size_t length; /**< bytes without the terminator */
@@ -51,9 +47,5 @@ MUST_CHECK enum status csv_reader_next(struct csv_reader *reader, struct csv_fie
 
 /** Frees; a zero-initialised one is allowed. */
 void csv_reader_free(struct csv_reader *reader);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -11,31 +11,23 @@ enum { MOST = 5 };
 static void check_row(const struct csv_reader *reader, const struct csv_field *fields,
                       size_t count) {
     for (size_t i = 0; i < count; i++) {
-        if (fields[i].text < reader->buffer || fields[i].text[fields[i].length] != '\0' ||
-            fields[i].length > reader->size) {
-            abort();
-        }
+        fuzz_require(fields[i].text >= reader->buffer && fields[i].length <= reader->size &&
+                     fields[i].text[fields[i].length] == '\0');
     }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct csv_reader reader;
     struct csv_field fields[MOST];
-    if (csv_reader_create(&reader, (const char *)data, size) != STATUS_OK) {
-        abort();
-    }
+    fuzz_require(csv_reader_create(&reader, (const char *)data, size) == STATUS_OK);
     for (bool found = true; found;) {
         struct error error = {0};
         size_t count, before = reader.offset;
         if (csv_reader_next(&reader, fields, MOST, &count, &found, &error) != STATUS_OK) {
-            if (strncmp(error.message, "line ", 5) != 0) {
-                abort();
-            }
+            fuzz_require(strncmp(error.message, "line ", 5) == 0);
             break;
         }
-        if (found && reader.offset == before) {
-            abort(); /* would go on forever */
-        }
+        fuzz_require(!found || reader.offset != before); /* else it would go on forever */
         check_row(&reader, fields, count);
     }
     csv_reader_free(&reader);

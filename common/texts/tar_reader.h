@@ -14,11 +14,27 @@
 #include <stdint.h>
 
 #include "common/base/status.h"
-#include "common/texts/byte_source.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+/** A stream of bytes, the input of the reader. */
+struct byte_source {
+    /**
+     * Reads up to @p size bytes into @p buffer, host. *got is less than @p size only at the end of
+     * the stream, which is not an error.
+     */
+    enum status (*read)(void *context, void *buffer, size_t size, size_t *got, struct error *error);
+    void *context;
+};
+
+/** Bytes in memory as a stream: the context of memory_source_read(). */
+struct memory_source {
+    const unsigned char *data;
+    size_t size;
+    size_t offset; /**< of the next byte */
+};
+
+/** The read function of a struct byte_source whose context is a struct memory_source. */
+MUST_CHECK enum status memory_source_read(void *source, void *buffer, size_t size, size_t *got,
+                                          struct error *error);
 
 enum { TAR_MAX_NAME = 4096 };
 
@@ -60,9 +76,5 @@ MUST_CHECK enum status tar_reader_next(struct tar_reader *reader, struct tar_ent
  */
 MUST_CHECK enum status tar_reader_read(struct tar_reader *reader, void *buffer, size_t size,
                                        struct error *error);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -99,9 +99,7 @@ C_TEST(tar_reader, heeds_long_names_and_large_sizes_of_gnu) {
 
 static void refuses(struct archive *archive, enum status want, const char *message) {
     char out[8192];
-    struct error error = {0};
-    EXPECT_STATUS(want, list(archive, out, sizeof out, &error));
-    EXPECT_STR_EQ(message, error.message);
+    EXPECT_ERROR(want, message, list(archive, out, sizeof out, &error));
     free(archive->data);
 }
 

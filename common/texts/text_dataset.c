@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/checked.h"
+#include "common/base/grow.h"
 #include "common/base/utf8.h"
 #include "common/texts/text_dataset_internal.h"
 
@@ -47,21 +48,6 @@ size_t text_dataset_labels(enum text_dataset_kind kind) {
     return kinds[kind].labels;
 }
 
-static enum status grow(struct text_list *list) {
-    size_t capacity = list->capacity == 0 ? 256 : list->capacity;
-    size_t bytes;
-    if (!checked_multiply(capacity, 2 * sizeof *list->samples, &bytes)) {
-        return STATUS_OUT_OF_MEMORY;
-    }
-    struct text_sample *samples = realloc(list->samples, bytes);
-    if (samples == NULL) {
-        return STATUS_OUT_OF_MEMORY;
-    }
-    list->samples = samples;
-    list->capacity = 2 * capacity;
-    return STATUS_OK;
-}
-
 bool text_is_blank(const char *text, size_t length) {
     for (size_t i = 0; i < length; i++) {
         if (strchr(" \t\r\n\v\f", text[i]) == NULL || text[i] == '\0') {
@@ -77,7 +63,7 @@ static enum status add(struct text_list *list, char *text, size_t length, int32_
     if (text_is_blank(text, length)) {
         return error_set(error, STATUS_BAD_FORMAT, "there is no text");
     }
-    if (list->count == list->capacity && grow(list) != STATUS_OK) {
+    if (!array_grow(&list->samples, &list->capacity, list->count + 1, sizeof *list->samples)) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the texts");
     }
     list->samples[list->count++] = (struct text_sample){text, length, label};

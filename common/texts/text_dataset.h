@@ -28,10 +28,6 @@
 
 #include "common/base/status.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum text_dataset_kind {
     TEXT_DATASET_IMDB,
     TEXT_DATASET_AGNEWS,
@@ -87,9 +83,5 @@ MUST_CHECK enum status text_dataset_open(struct text_dataset *dataset, enum text
 
 /** Frees; a zero-initialised one is allowed. */
 void text_dataset_close(struct text_dataset *dataset);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

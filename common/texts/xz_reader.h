@@ -15,10 +15,6 @@
 
 #include "common/base/status.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct xz_reader;
 
 /** @return whether the data begin with the signature of an .xz file. */
@@ -44,9 +40,5 @@ size_t xz_reader_offset(const struct xz_reader *reader);
 
 /** Frees; NULL is allowed. */
 void xz_reader_free(struct xz_reader *reader);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

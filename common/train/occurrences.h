@@ -11,10 +11,6 @@
 #include "common/base/status.h"
 #include "common/train/train_engine.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** @return elements of a block that holds the arrays of any @p count ids; SIZE_MAX on overflow. */
 size_t train_occurrences_most(size_t count);
 
@@ -40,9 +36,5 @@ MUST_CHECK enum status train_occurrences_build(struct train_occurrences *occurre
  */
 struct train_occurrences train_occurrences_at(const struct train_occurrences *occurrences,
                                               const void *block);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

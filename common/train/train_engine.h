@@ -245,7 +245,13 @@ struct train_engine {
 };
 
 /** Frees the engine's context; a zero-initialised engine is allowed. */
-void train_engine_destroy(struct train_engine *engine);
+static inline void train_engine_destroy(struct train_engine *engine) {
+    const struct train_engine none = {0};
+    if (engine->destroy != NULL) {
+        engine->destroy(engine->context);
+    }
+    *engine = none;
+}
 
 /**
  * @brief The reference: all in double, on the CPU, written to be read and to be right.

@@ -9,6 +9,7 @@
 #include "common/base/checked.h"
 #include "common/base/file.h"
 #include "common/base/folder.h"
+#include "common/base/grow.h"
 #include "common/base/json_object.h"
 #include "common/checkpoints/bert/bert_tensors.h"
 
@@ -180,21 +181,6 @@ struct writer {
     struct error *error;
 };
 
-/* Makes room for one more tensor. */
-static bool grow(struct writer *writer) {
-    if (writer->count < writer->capacity) {
-        return true;
-    }
-    size_t capacity = writer->capacity * 2 + 16;
-    void *grown = realloc(writer->tensors, capacity * sizeof *writer->tensors);
-    if (grown == NULL) {
-        return false;
-    }
-    writer->tensors = grown;
-    writer->capacity = capacity;
-    return true;
-}
-
 static enum status add_tensor(void *context, const struct bert_tensor *tensor) {
     struct writer *writer = context;
     char name[NAME_BYTES];
@@ -208,7 +194,8 @@ static enum status add_tensor(void *context, const struct bert_tensor *tensor) {
     };
     memcpy(entry.shape, tensor->shape, sizeof tensor->shape);
     entry.bytes = entry.count * sizeof(float);
-    if (entry.name == NULL || !grow(writer)) {
+    if (entry.name == NULL || !array_grow(&writer->tensors, &writer->capacity, writer->count + 1,
+                                          sizeof *writer->tensors)) {
         free(entry.name);
         return error_set(writer->error, STATUS_OUT_OF_MEMORY, "out of memory for %zu tensors",
                          writer->count + 1);

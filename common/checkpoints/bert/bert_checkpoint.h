@@ -14,10 +14,6 @@
 #include "common/checkpoints/bert/bert_weights.h"
 #include "common/checkpoints/safetensors/safetensors.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct bert_checkpoint {
     struct bert_config config;
     struct bert_weights weights; /**< inside the arena */
@@ -51,6 +47,25 @@ MUST_CHECK enum status bert_checkpoint_open(struct bert_checkpoint *checkpoint, 
  */
 MUST_CHECK enum status bert_config_parse(struct bert_config *config, const char *json, size_t size,
                                          struct error *error);
+
+enum { BERT_LABEL_BYTES = 64 };
+
+/** A name, NUL-terminated; longer ones are cut between characters. */
+struct bert_label {
+    char name[BERT_LABEL_BYTES];
+};
+
+/**
+ * @brief Reads the names of the classes 0 to @p labels - 1.
+ *
+ * A class without a name in "id2label" is called LABEL_N; control characters become '?'.
+ *
+ * @param json   text of a config.json, @p size bytes; NULL: no names
+ * @param names  receives an array of @p labels names, which the caller frees
+ * @return STATUS_OK, STATUS_OUT_OF_MEMORY, or the status of json_object_parse()
+ */
+MUST_CHECK enum status bert_labels_parse(const char *json, size_t size, size_t labels,
+                                         struct bert_label **names, struct error *error);
 
 /**
  * @brief Copies the weights that @p config asks for from an open safetensors file, as fp32.
@@ -90,9 +105,5 @@ MUST_CHECK enum status bert_config_serialize(const struct bert_config *config, c
 
 /** Frees; a zero-initialised one is allowed. */
 void bert_checkpoint_close(struct bert_checkpoint *checkpoint);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Fuzzes both files of a BERT checkpoint at once: a little-endian u32, that
- * many bytes of config.json, then a safetensors file.
+ * Fuzzes both files of a BERT checkpoint at once, config.json and a safetensors file, each as
+ * fuzz_take() takes it.
  */
 #include "common/checkpoints/bert/bert_checkpoint.h"
 
@@ -9,87 +9,55 @@
 #include <string.h>
 
 #include "common/checkpoints/bert/bert_random.h"
+#include "common/checkpoints/bert/bert_tensors.h"
 #include "common/testing/fuzz.h"
 
-/* Reads both ends of a tensor inside the arena. */
-static void touch(const struct arena *arena, const float *tensor, size_t rows, size_t columns) {
-    const unsigned char *first = (const unsigned char *)tensor;
-    if (first < arena->base ||
-        (size_t)(first - arena->base) + rows * columns * sizeof *tensor > arena->size) {
-        abort();
-    }
-    volatile float ends[2] = {tensor[0], tensor[rows * columns - 1]};
+/* Reads both ends of a tensor, which lies inside the arena. */
+static enum status touch(void *context, const struct bert_tensor *tensor) {
+    const struct arena *arena = context;
+    const float *values = *tensor->slot;
+    const unsigned char *first = (const unsigned char *)values;
+    size_t count = tensor->shape[0] * (tensor->rank == 2 ? tensor->shape[1] : 1);
+    fuzz_require(first >= arena->base &&
+                 (size_t)(first - arena->base) + count * sizeof *values <= arena->size);
+    volatile float ends[2] = {values[0], values[count - 1]};
     (void)ends;
+    return STATUS_OK;
 }
 
-static void touch_linear(const struct arena *arena, const struct bert_linear *linear, size_t rows,
-                         size_t columns) {
-    touch(arena, linear->weight, rows, columns);
-    touch(arena, linear->bias, rows, 1);
+static void touch_all(struct bert_checkpoint *checkpoint) {
+    struct bert_weights *w = &checkpoint->weights;
+    const struct bert_heads heads = {.pooler = w->pooler.weight != NULL,
+                                     .classifier = w->classifier.weight != NULL};
+    fuzz_require(heads.classifier == (checkpoint->config.labels > 0));
+    fuzz_require(bert_tensors_visit(&checkpoint->config, heads, w, touch, &checkpoint->arena) ==
+                 STATUS_OK);
 }
 
-static void touch_all(const struct bert_checkpoint *checkpoint) {
-    const struct bert_config *c = &checkpoint->config;
-    const struct bert_weights *w = &checkpoint->weights;
-    const struct arena *arena = &checkpoint->arena;
-    touch(arena, w->word_embedding, c->V, c->C);
-    touch(arena, w->position_embedding, c->T, c->C);
-    touch(arena, w->type_embedding, c->types, c->C);
-    for (size_t l = 0; l < c->L; l++) {
-        const struct bert_layer *layer = &w->layers[l];
-        touch_linear(arena, &layer->q, c->C, c->C);
-        touch_linear(arena, &layer->k, c->C, c->C);
-        touch_linear(arena, &layer->v, c->C, c->C);
-        touch_linear(arena, &layer->attention_out, c->C, c->C);
-        touch(arena, layer->attention_norm_weight, c->C, 1);
-        touch_linear(arena, &layer->up, c->hidden, c->C);
-        touch_linear(arena, &layer->down, c->C, c->hidden);
-        touch(arena, layer->output_norm_bias, c->C, 1);
-    }
-    if (w->pooler.weight != NULL) {
-        touch_linear(arena, &w->pooler, c->C, c->C);
-    }
-    if ((w->classifier.weight != NULL) != (c->labels > 0)) {
-        abort();
-    }
-    if (c->labels > 0) {
-        touch_linear(arena, &w->classifier, c->labels, c->C);
-    }
-}
-
-static void load(const struct bert_config *config, const uint8_t *data, size_t size) {
+static void load(const struct bert_config *config, const struct fuzz_input *weights) {
     struct safetensors file;
-    if (safetensors_parse(&file, data, size, NULL) != STATUS_OK) {
+    if (safetensors_parse(&file, weights->data, weights->size, NULL) != STATUS_OK) {
         return;
     }
     struct bert_checkpoint checkpoint;
     struct error error = {0};
-    if (bert_checkpoint_load(&checkpoint, config, &file, &error) == STATUS_OK) {
+    if (fuzz_accepted(bert_checkpoint_load(&checkpoint, config, &file, &error), &error)) {
         touch_all(&checkpoint);
         bert_checkpoint_close(&checkpoint);
-    } else if (error.message[0] == '\0' || checkpoint.arena.base != NULL) {
-        abort(); /* a refusal says why and leaves nothing behind */
+    } else { /* a refusal leaves nothing behind */
+        fuzz_require(checkpoint.arena.base == NULL);
     }
     safetensors_close(&file);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    uint32_t length;
-    if (size < sizeof length) {
-        return 0;
-    }
-    memcpy(&length, data, sizeof length);
-    data += sizeof length;
-    size -= sizeof length;
-    if (length > size) {
-        return 0;
-    }
+    struct fuzz_input input = {data, size}, json, weights;
     struct bert_config config;
     struct error error = {0};
-    if (bert_config_parse(&config, (const char *)data, length, &error) == STATUS_OK) {
-        load(&config, data + length, size - length);
-    } else if (error.message[0] == '\0') {
-        abort();
+    if (fuzz_take(&input, &json) && fuzz_take(&input, &weights) &&
+        fuzz_accepted(bert_config_parse(&config, (const char *)json.data, json.size, &error),
+                      &error)) {
+        load(&config, &weights);
     }
     return 0;
 }
@@ -114,21 +82,14 @@ bool fuzz_seed(size_t index, unsigned char **seed, size_t *size) {
     char *json;
     unsigned char *weights;
     size_t weights_size;
-    if (bert_random_create(&model, &config, 1) != STATUS_OK ||
-        bert_config_serialize(&config, &json) != STATUS_OK ||
-        bert_checkpoint_serialize(&config, &model.weights, &weights, &weights_size, NULL) !=
-            STATUS_OK) {
-        abort();
-    }
-    uint32_t length = (uint32_t)strlen(json);
-    *size = sizeof length + length + weights_size;
-    *seed = malloc(*size);
-    if (*seed == NULL) {
-        abort();
-    }
-    memcpy(*seed, &length, sizeof length);
-    memcpy(*seed + sizeof length, json, length);
-    memcpy(*seed + sizeof length + length, weights, weights_size);
+    fuzz_require(bert_random_create(&model, &config, 1) == STATUS_OK &&
+                 bert_config_serialize(&config, &json) == STATUS_OK &&
+                 bert_checkpoint_serialize(&config, &model.weights, &weights, &weights_size,
+                                           NULL) == STATUS_OK);
+    *seed = NULL;
+    *size = 0;
+    fuzz_append(seed, size, json, strlen(json));
+    fuzz_append(seed, size, weights, weights_size);
     free(json);
     free(weights);
     bert_random_free(&model);

@@ -6,8 +6,10 @@
 #include <sys/stat.h>
 
 #include "common/checkpoints/bert/bert_random.h"
+#include "common/checkpoints/bert/bert_tensors.h"
 #include "common/checkpoints/testing/tensor_file.h"
 #include "common/testing/fixture.h"
+#include "common/testing/refusals.h"
 
 static const struct bert_config small = {
     .C = 4,
@@ -50,36 +52,31 @@ static void expect_same(const float *want, const float *got, size_t count, const
     }
 }
 
-static void expect_same_linear(const struct bert_linear *want, const struct bert_linear *got,
-                               size_t rows, size_t columns, const char *what) {
-    expect_same(want->weight, got->weight, rows * columns, what);
-    expect_same(want->bias, got->bias, rows, what);
+/* Compares tensors with those of another model, one after the other. */
+struct comparer {
+    const float *want[64];
+    size_t wanted, compared;
+};
+
+static enum status want_tensor(void *context, const struct bert_tensor *tensor) {
+    struct comparer *x = context;
+    x->want[x->wanted++] = *tensor->slot;
+    return STATUS_OK;
 }
 
-static void expect_same_layer(const struct bert_config *c, const struct bert_layer *want,
-                              const struct bert_layer *got) {
-    expect_same_linear(&want->q, &got->q, c->C, c->C, "q");
-    expect_same_linear(&want->k, &got->k, c->C, c->C, "k");
-    expect_same_linear(&want->v, &got->v, c->C, c->C, "v");
-    expect_same_linear(&want->attention_out, &got->attention_out, c->C, c->C, "attention_out");
-    expect_same(want->attention_norm_weight, got->attention_norm_weight, c->C, "attention_norm");
-    expect_same(want->attention_norm_bias, got->attention_norm_bias, c->C, "attention_norm bias");
-    expect_same_linear(&want->up, &got->up, c->hidden, c->C, "up");
-    expect_same_linear(&want->down, &got->down, c->C, c->hidden, "down");
-    expect_same(want->output_norm_weight, got->output_norm_weight, c->C, "output_norm");
-    expect_same(want->output_norm_bias, got->output_norm_bias, c->C, "output_norm bias");
+static enum status compare_tensor(void *context, const struct bert_tensor *tensor) {
+    struct comparer *x = context;
+    size_t columns = tensor->rank == 2 ? tensor->shape[1] : 1;
+    expect_same(x->want[x->compared++], *tensor->slot, tensor->shape[0] * columns, tensor->name);
+    return STATUS_OK;
 }
 
-static void expect_same_encoder(const struct bert_config *c, const struct bert_weights *want,
-                                const struct bert_weights *got) {
-    expect_same(want->word_embedding, got->word_embedding, c->V * c->C, "word_embedding");
-    expect_same(want->position_embedding, got->position_embedding, c->T * c->C, "positions");
-    expect_same(want->type_embedding, got->type_embedding, c->types * c->C, "types");
-    expect_same(want->embedding_norm_weight, got->embedding_norm_weight, c->C, "embedding_norm");
-    expect_same(want->embedding_norm_bias, got->embedding_norm_bias, c->C, "embedding_norm bias");
-    for (size_t l = 0; l < c->L; l++) {
-        expect_same_layer(c, &want->layers[l], &got->layers[l]);
-    }
+static void expect_same_weights(const struct bert_config *c, struct bert_heads heads,
+                                struct bert_weights want, struct bert_weights got) {
+    struct comparer x = {.wanted = 0};
+    EXPECT_OK(bert_tensors_visit(c, heads, &want, want_tensor, &x));
+    EXPECT_OK(bert_tensors_visit(c, heads, &got, compare_tensor, &x));
+    EXPECT_INT_EQ(5 + 16 * c->L + 2 * heads.pooler + 2 * heads.classifier, x.compared);
 }
 
 /* Loads the fixture's file and compares every weight with the model it was made from. */
@@ -92,19 +89,11 @@ static void expect_loads(struct fixture *f, bool pooler, bool classifier) {
         TEST_FAIL("%s", error.message);
         return;
     }
-    const struct bert_weights *want = &f->model.weights;
     const struct bert_weights *got = &checkpoint.weights;
-    expect_same_encoder(&config, want, got);
     EXPECT_INT_EQ(pooler, got->pooler.weight != NULL);
     EXPECT_INT_EQ(classifier, got->classifier.weight != NULL);
     EXPECT_INT_EQ(classifier ? config.labels : 0, checkpoint.config.labels);
-    if (pooler) {
-        expect_same_linear(&want->pooler, &got->pooler, config.C, config.C, "pooler");
-    }
-    if (classifier) {
-        expect_same_linear(&want->classifier, &got->classifier, config.labels, config.C,
-                           "classifier");
-    }
+    expect_same_weights(&config, (struct bert_heads){pooler, classifier}, f->model.weights, *got);
     bert_checkpoint_close(&checkpoint);
     bert_checkpoint_close(&checkpoint); /* closing twice is allowed */
 }
@@ -299,11 +288,9 @@ SMALL_TEST(bert_checkpoint, integer_weights_are_refused) {
     tensor_file_retype(&f->file, "classifier.bias\":{\"dtype\":\"F32", "I32");
     ASSERT_OK(tensor_file_parse(&f->file));
     struct bert_checkpoint checkpoint;
-    struct error error = {0};
-    EXPECT_STATUS(STATUS_UNSUPPORTED,
-                  bert_checkpoint_load(&checkpoint, &small, &f->file.file, &error));
-    EXPECT_STR_EQ("tensor \"classifier.bias\": its type is none of F32, F16 and BF16",
-                  error.message);
+    EXPECT_ERROR(STATUS_UNSUPPORTED,
+                 "tensor \"classifier.bias\": its type is none of F32, F16 and BF16",
+                 bert_checkpoint_load(&checkpoint, &small, &f->file.file, &error));
 }
 
 /* Sizes near the limits: refused because the file's tensors differ, before memory is allocated. */
@@ -410,19 +397,13 @@ C_TEST(bert_config, round_trip) {
     EXPECT_TRUE(json == NULL);
 }
 
-struct config_case {
-    const char *json;
-    enum status status;
-    const char *message; /* part of the line */
-};
-
 /* SIZES with the first two changed. */
 #define WITH(hidden_size, num_attention_heads)                                      \
     "{\"hidden_size\":" hidden_size ",\"num_attention_heads\":" num_attention_heads \
     ",\"intermediate_size\":3,\"num_hidden_layers\":2,\"vocab_size\":5,"            \
     "\"max_position_embeddings\":3}"
 
-static const struct config_case config_cases[] = {
+static const struct refusal config_cases[] = {
     {"", STATUS_BAD_FORMAT, "not valid JSON at byte 0"},
     {"hello", STATUS_BAD_FORMAT, "not valid JSON at byte 0"},
     {"[1]", STATUS_BAD_FORMAT, "JSON is not an object"},
@@ -463,34 +444,20 @@ static const struct config_case config_cases[] = {
     {"{" SIZES ",\"id2label\":[]}", STATUS_BAD_FORMAT, "\"id2label\" is not an object"},
 };
 
+static enum status parse_config(const void *json, size_t size, struct error *error) {
+    struct bert_config config;
+    return bert_config_parse(&config, json, size, error);
+}
+
 C_TEST(bert_config, bad_configurations_are_refused) {
-    for (size_t i = 0; i < sizeof config_cases / sizeof *config_cases; i++) {
-        const struct config_case *test = &config_cases[i];
-        size_t size = strlen(test->json);
-        char *json = exact_copy(test->json, size);
-        struct bert_config config;
-        struct error error = {0};
-        enum status status = bert_config_parse(&config, json, size, &error);
-        if (status != test->status || strstr(error.message, test->message) == NULL) {
-            TEST_FAIL("%s: want %s \"...%s...\", got %s \"%s\"", test->json,
-                      status_name(test->status), test->message, status_name(status), error.message);
-        }
-        free(json);
-    }
+    expect_refusals(parse_config, config_cases, sizeof config_cases / sizeof *config_cases);
 }
 
 C_TEST(bert_config, every_truncation_is_refused) {
     char *json;
     ASSERT_OK(bert_config_serialize(&small, &json));
-    size_t size = strlen(json);
-    for (size_t length = 0; length < size; length++) {
-        char *copy = exact_copy(json, length);
-        struct bert_config config;
-        struct error error = {0};
-        EXPECT_STATUS(STATUS_BAD_FORMAT, bert_config_parse(&config, copy, length, &error));
-        EXPECT_TRUE(strstr(error.message, "not valid JSON at byte") != NULL);
-        free(copy);
-    }
+    expect_prefixes_refused(parse_config, json, strlen(json), STATUS_BAD_FORMAT,
+                            "not valid JSON at byte");
     free(json);
 }
 
@@ -507,17 +474,11 @@ static const char *make_folder(const char *name, const char *config, const void 
     return folder;
 }
 
-static void expect_open_fails(const char *folder, const char *file, enum status want,
-                              const char *message) {
+static enum status open_folder(const char *folder, struct error *error) {
     struct bert_checkpoint checkpoint;
-    struct error error = {0};
-    EXPECT_STATUS(want, bert_checkpoint_open(&checkpoint, folder, &error));
-    char prefix[8192];
-    snprintf(prefix, sizeof prefix, "%s/%s: ", folder, file);
-    if (strstr(error.message, prefix) != error.message || strstr(error.message, message) == NULL) {
-        TEST_FAIL("want \"%s...%s...\", got \"%s\"", prefix, message, error.message);
-    }
+    enum status status = bert_checkpoint_open(&checkpoint, folder, error);
     bert_checkpoint_close(&checkpoint);
+    return status;
 }
 
 SMALL_TEST(bert_checkpoint, opens_a_folder) {
@@ -526,9 +487,9 @@ SMALL_TEST(bert_checkpoint, opens_a_folder) {
     char folder[4096];
     make_folder("bert_good", config, f->file.data, f->file.size, folder, sizeof folder);
     struct bert_checkpoint checkpoint;
-    struct error error = {0};
-    ASSERT_OK(bert_checkpoint_open(&checkpoint, folder, &error));
-    expect_same_encoder(&small, &f->model.weights, &checkpoint.weights);
+    ASSERT_OK(bert_checkpoint_open(&checkpoint, folder, NULL));
+    expect_same_weights(&small, (struct bert_heads){true, true}, f->model.weights,
+                        checkpoint.weights);
     EXPECT_INT_EQ(3, checkpoint.config.labels);
     bert_checkpoint_close(&checkpoint);
     free(config);
@@ -539,19 +500,23 @@ SMALL_TEST(bert_checkpoint, bad_folders_are_named) {
     ASSERT_OK(bert_config_serialize(&small, &config));
     char folder[4096];
     test_temporary_path("bert_none", folder, sizeof folder);
-    expect_open_fails(folder, "config.json", STATUS_NOT_FOUND, "cannot open: No such file");
+    expect_open_fails(open_folder, folder, "config.json", STATUS_NOT_FOUND,
+                      "cannot open: No such file");
     make_folder("bert_no_model", config, NULL, 0, folder, sizeof folder);
-    expect_open_fails(folder, "model.safetensors", STATUS_NOT_FOUND, "cannot open: No such file");
+    expect_open_fails(open_folder, folder, "model.safetensors", STATUS_NOT_FOUND,
+                      "cannot open: No such file");
     make_folder("bert_empty_config", "", f->file.data, f->file.size, folder, sizeof folder);
-    expect_open_fails(folder, "config.json", STATUS_BAD_FORMAT, "not valid JSON at byte 0");
+    expect_open_fails(open_folder, folder, "config.json", STATUS_BAD_FORMAT,
+                      "not valid JSON at byte 0");
     make_folder("bert_empty_model", config, "", 0, folder, sizeof folder);
-    expect_open_fails(folder, "model.safetensors", STATUS_TRUNCATED, "file has 0");
+    expect_open_fails(open_folder, folder, "model.safetensors", STATUS_TRUNCATED, "file has 0");
     make_folder("bert_cut_model", config, f->file.data, f->file.size - 4, folder, sizeof folder);
-    expect_open_fails(folder, "model.safetensors", STATUS_TRUNCATED, "end behind the file's");
+    expect_open_fails(open_folder, folder, "model.safetensors", STATUS_TRUNCATED,
+                      "end behind the file's");
     make_folder("bert_other_config", "{" SIZES "}", f->file.data, f->file.size, folder,
                 sizeof folder);
     expect_open_fails(
-        folder, "model.safetensors", STATUS_MISMATCH,
+        open_folder, folder, "model.safetensors", STATUS_MISMATCH,
         "tensor \"classifier.weight\" has shape (3, 4), the configuration says (2, 4)");
     free(config);
 }
@@ -562,20 +527,20 @@ C_TEST(bert_checkpoint, folders_and_files_in_the_wrong_place_are_named) {
     make_folder("bert_folders", NULL, NULL, 0, folder, sizeof folder);
     snprintf(path, sizeof path, "%s/config.json", folder);
     EXPECT_INT_EQ(0, mkdir(path, 0755));
-    expect_open_fails(folder, "config.json", STATUS_IO, "cannot read: Is a directory");
+    expect_open_fails(open_folder, folder, "config.json", STATUS_IO, "cannot read: Is a directory");
     make_folder("bert_model_folder", "{" SIZES "}", NULL, 0, folder, sizeof folder);
     snprintf(path, sizeof path, "%s/model.safetensors", folder);
     EXPECT_INT_EQ(0, mkdir(path, 0755));
-    expect_open_fails(folder, "model.safetensors", STATUS_IO, "not a regular file");
+    expect_open_fails(open_folder, folder, "model.safetensors", STATUS_IO, "not a regular file");
     snprintf(path, sizeof path, "%s/config.json", folder); /* a file where a folder should be */
-    expect_open_fails(path, "config.json", STATUS_NOT_FOUND, "cannot open: Not a directory");
+    expect_open_fails(open_folder, path, "config.json", STATUS_NOT_FOUND,
+                      "cannot open: Not a directory");
     char longest[5000];
     memset(longest, 'a', sizeof longest - 1);
     longest[sizeof longest - 1] = '\0';
     struct bert_checkpoint checkpoint;
-    struct error error = {0};
-    EXPECT_STATUS(STATUS_TOO_LONG, bert_checkpoint_open(&checkpoint, longest, &error));
-    EXPECT_STR_EQ("path of the checkpoint is longer than 4095 bytes", error.message);
+    EXPECT_ERROR(STATUS_TOO_LONG, "path of the checkpoint is longer than 4095 bytes",
+                 bert_checkpoint_open(&checkpoint, longest, &error));
 }
 
 /* Every prefix of the file is refused by the container, and names the file. */
@@ -593,7 +558,7 @@ C_TEST(bert_checkpoint, every_truncation_and_trailing_bytes_are_refused) {
     FILE *file = fopen(path, "wb");
     ASSERT_TRUE(file != NULL);
     for (size_t length = 0; length < f.file.size && !test_has_failed(); length++) {
-        expect_open_fails(folder, "model.safetensors", STATUS_TRUNCATED, "file");
+        expect_open_fails(open_folder, folder, "model.safetensors", STATUS_TRUNCATED, "file");
         EXPECT_INT_EQ(f.file.data[length], fputc(f.file.data[length], file));
         EXPECT_INT_EQ(0, fflush(file));
     }
@@ -602,7 +567,8 @@ C_TEST(bert_checkpoint, every_truncation_and_trailing_bytes_are_refused) {
     bert_checkpoint_close(&checkpoint);
     EXPECT_INT_EQ(0, fputc(0, file));
     EXPECT_INT_EQ(0, fclose(file));
-    expect_open_fails(folder, "model.safetensors", STATUS_MISMATCH, "tensors end at byte");
+    expect_open_fails(open_folder, folder, "model.safetensors", STATUS_MISMATCH,
+                      "tensors end at byte");
     free(json);
     fixture_free(&f);
 }

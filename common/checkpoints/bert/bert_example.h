@@ -11,10 +11,6 @@
 #include "common/base/status.h"
 #include "common/checkpoints/bert/bert_weights.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /**
  * @brief The sizes behind a name: "tiny" (2 layers of 64 channels, 2 heads, 128 positions) or
  *        "base" (12 layers of 768 channels, 12 heads, 512 positions, as bert-base-uncased).
@@ -34,9 +30,5 @@ MUST_CHECK enum status bert_shape_parse(const char *name, struct bert_config *co
  * @return STATUS_OK or STATUS_OUT_OF_MEMORY
  */
 MUST_CHECK enum status bert_letters_vocabulary(size_t pieces, char **text, size_t *size);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

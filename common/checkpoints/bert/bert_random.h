@@ -11,10 +11,6 @@
 #include "common/base/status.h"
 #include "common/checkpoints/bert/bert_weights.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** A random model: its weights and the memory that holds them. */
 struct bert_random {
     struct bert_config config;
@@ -33,9 +29,5 @@ MUST_CHECK enum status bert_random_create(struct bert_random *model,
 
 /** Frees; a zero-initialised one is allowed. */
 void bert_random_free(struct bert_random *model);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -14,10 +14,6 @@
 #include "common/base/status.h"
 #include "common/checkpoints/bert/bert_weights.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct bert_tensor {
     const char *name;     /**< without "bert."; valid during the visit only */
     const char *old_name; /**< name in the oldest checkpoints (LayerNorm.gamma), or NULL */
@@ -44,9 +40,5 @@ struct bert_heads {
 MUST_CHECK enum status bert_tensors_visit(const struct bert_config *config, struct bert_heads heads,
                                           struct bert_weights *weights, bert_tensor_visitor *visit,
                                           void *context);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -9,10 +9,6 @@
 
 #include "common/nn/nn.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct bert_config {
     size_t C;                      /**< channels ("hidden_size") */
     size_t hidden;                 /**< channels inside the feed-forward ("intermediate_size") */
@@ -49,9 +45,5 @@ struct bert_weights {
     struct bert_linear pooler;     /**< (C, C); weight NULL: the checkpoint has none */
     struct bert_linear classifier; /**< (labels, C); weight NULL: none */
 };
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -65,14 +65,10 @@ static enum status read_options(int argc, char **argv, struct options *o, bool *
         .table = table,
         .count = sizeof table / sizeof *table,
     };
-    struct arguments arguments = {.values = calloc((size_t)argc + 1, sizeof(char *))};
-    enum status status = arguments.values != NULL
-                             ? flags_parse(&flags, argc, argv, &arguments, error)
-                             : STATUS_OUT_OF_MEMORY;
-    *help = status == STATUS_OK && arguments.help;
-    if (*help) {
-        flags_help(&flags, stdout);
-    } else if (status == STATUS_OK) {
+    struct arguments arguments;
+    enum status status = flags_read(&flags, argc, argv, &arguments, error);
+    *help = arguments.help;
+    if (status == STATUS_OK && !*help) {
         status = check_options(o, &arguments, error);
     }
     free(arguments.values);
@@ -98,11 +94,6 @@ static enum status read_vocabulary(const struct options *o, char **text, size_t 
     return STATUS_OK;
 }
 
-static enum status write_file(const struct options *o, const char *name, const void *data,
-                              size_t size, struct error *error) {
-    return folder_write(o->folder, name, data, size, "checkpoint", error);
-}
-
 static enum status serialize_weights(const struct options *o, unsigned char **data, size_t *size,
                                      struct error *error) {
     struct bert_random model;
@@ -119,7 +110,8 @@ static enum status write_weights(const struct options *o, struct error *error) {
     unsigned char *data;
     size_t size;
     TRY(serialize_weights(o, &data, &size, error));
-    enum status status = write_file(o, "model.safetensors", data, size, error);
+    enum status status =
+        folder_write(o->folder, "model.safetensors", data, size, "checkpoint", error);
     free(data);
     return status;
 }
@@ -131,7 +123,7 @@ static enum status write_config(const struct options *o, struct error *error) {
         return error_set(error, status, "cannot write the configuration: %s",
                          status_message(status));
     }
-    status = write_file(o, "config.json", json, strlen(json), error);
+    status = folder_write(o->folder, "config.json", json, strlen(json), "checkpoint", error);
     free(json);
     return status;
 }
@@ -148,7 +140,7 @@ static enum status create_folder(const char *folder, struct error *error) {
 static enum status write_files(const struct options *o, const char *vocabulary, size_t size,
                                struct error *error) {
     TRY(create_folder(o->folder, error));
-    TRY(write_file(o, "vocab.txt", vocabulary, size, error));
+    TRY(folder_write(o->folder, "vocab.txt", vocabulary, size, "checkpoint", error));
     TRY(write_weights(o, error));
     return write_config(o, error);
 }

@@ -18,10 +18,6 @@
 #include "common/checkpoints/llama2/llama2_tensors.h"
 #include "common/checkpoints/llama2/llama2c.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct llama2_checkpoint {
     struct llama2_config config;
     bool shared_classifier;
@@ -102,9 +98,5 @@ MUST_CHECK enum status llama2_checkpoint_convert(const struct llama2_checkpoint 
 
 /** Frees; a zero-initialised one is allowed. */
 void llama2_fp32_free(struct llama2_fp32 *fp32);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -13,6 +13,7 @@
 #include "common/models/llama2.h"
 #include "common/models/llama2_random.h"
 #include "common/testing/fixture.h"
+#include "common/testing/refusals.h"
 
 /* Heads wider than C / NH, and fewer key heads than query heads. */
 static const struct llama2_config small = {
@@ -41,6 +42,17 @@ static bool make_model(struct llama2_random *model, const struct llama2_config *
         model->weights.classifier = other_table;
     }
     return true;
+}
+
+/* A folder with a random small model. */
+static void make_folder(const char *name, enum nn_dtype dtype, size_t shards, bool shared,
+                        char *folder, size_t size) {
+    struct llama2_random model;
+    ASSERT_TRUE(make_model(&model, &small, shared));
+    checkpoint_folder(name, folder, size);
+    const struct llama2_write_options options = {dtype, shards};
+    EXPECT_OK(llama2_checkpoint_write(folder, &small, &model.weights, &options, NULL));
+    llama2_random_free(&model);
 }
 
 static void expect_same_config(const struct llama2_config *want, const struct llama2_config *got) {
@@ -168,18 +180,13 @@ C_TEST(llama2_checkpoint, round_trips) {
 
 /* If a folder has both, the single file is used, as in transformers. */
 C_TEST(llama2_checkpoint, single_file_goes_before_an_index) {
-    struct llama2_random model;
-    ASSERT_TRUE(make_model(&model, &small, true));
     char folder[4096];
-    checkpoint_folder("llama2_both", folder, sizeof folder);
-    const struct llama2_write_options options = {NN_BF16, 1};
-    ASSERT_OK(llama2_checkpoint_write(folder, &small, &model.weights, &options, NULL));
+    make_folder("llama2_both", NN_BF16, 1, true, folder, sizeof folder);
     checkpoint_write(folder, "model.safetensors.index.json", "nonsense", 8);
     struct llama2_checkpoint checkpoint;
     ASSERT_OK(llama2_checkpoint_open(&checkpoint, folder, NULL));
     EXPECT_INT_EQ(1, checkpoint.shards.count);
     llama2_checkpoint_close(&checkpoint);
-    llama2_random_free(&model);
 }
 
 C_TEST(llama2_checkpoint, opens_a_file_of_llama2c) {
@@ -217,12 +224,8 @@ static void expect_named(const struct llama2_checkpoint *checkpoint, const char 
 }
 
 C_TEST(llama2_checkpoint, names_are_those_of_transformers) {
-    struct llama2_random model;
-    ASSERT_TRUE(make_model(&model, &small, false));
     char folder[4096];
-    checkpoint_folder("llama2_names", folder, sizeof folder);
-    const struct llama2_write_options options = {NN_F16, 2};
-    ASSERT_OK(llama2_checkpoint_write(folder, &small, &model.weights, &options, NULL));
+    make_folder("llama2_names", NN_F16, 2, false, folder, sizeof folder);
     struct llama2_checkpoint checkpoint;
     ASSERT_OK(llama2_checkpoint_open(&checkpoint, folder, NULL));
     const struct llama2_stored_layer *layer = &checkpoint.weights.layers[1];
@@ -242,7 +245,6 @@ C_TEST(llama2_checkpoint, names_are_those_of_transformers) {
     expect_named(&checkpoint, "lm_head.weight", &checkpoint.weights.classifier);
     EXPECT_INT_EQ(3 + 2 * 9, checkpoint.shards.tensor_count);
     llama2_checkpoint_close(&checkpoint);
-    llama2_random_free(&model);
 }
 
 /* ---- One model, two layouts ---- */
@@ -325,12 +327,8 @@ C_TEST(llama2_checkpoint, trained_model_survives_the_other_layout) {
 /* ---- Memory ---- */
 
 C_TEST(llama2_checkpoint, says_how_much_memory_fp32_would_take) {
-    struct llama2_random model;
-    ASSERT_TRUE(make_model(&model, &small, true));
     char folder[4096];
-    checkpoint_folder("llama2_memory", folder, sizeof folder);
-    const struct llama2_write_options options = {NN_BF16, 1};
-    ASSERT_OK(llama2_checkpoint_write(folder, &small, &model.weights, &options, NULL));
+    make_folder("llama2_memory", NN_BF16, 1, true, folder, sizeof folder);
     struct llama2_checkpoint checkpoint;
     struct llama2_fp32 fp32;
     struct error error = {0};
@@ -345,7 +343,6 @@ C_TEST(llama2_checkpoint, says_how_much_memory_fp32_would_take) {
     EXPECT_TRUE(strstr(error.message, "weights as fp32 take 0.0 GB of memory, there are 0.0 GB"));
     EXPECT_TRUE(fp32.arena.base == NULL);
     llama2_checkpoint_close(&checkpoint);
-    llama2_random_free(&model);
 }
 
 /* A sparse file: it has the right length, but its tensors take no space on the disk. */
@@ -420,16 +417,14 @@ C_TEST(llama2_checkpoint, seven_billion_parameters_are_not_converted_to_be_opene
     }
     struct llama2_checkpoint checkpoint;
     struct llama2_fp32 fp32;
-    struct error error = {0};
     ASSERT_OK(llama2_checkpoint_open(&checkpoint, folder, NULL));
     expect_same_config(&config, &checkpoint.config);
     EXPECT_INT_EQ(NN_BF16, checkpoint.weights.layers[31].w3.dtype);
     EXPECT_INT_EQ(11008, checkpoint.weights.layers[31].w3.rows);
-    EXPECT_STATUS(STATUS_OUT_OF_MEMORY,
-                  llama2_checkpoint_convert(&checkpoint, 16000000000, &fp32, &error));
-    EXPECT_STR_EQ("weights as fp32 take 27.0 GB of memory, there are 16.0 GB; stages that read the "
-                  "weights as they are stored need no copy",
-                  error.message);
+    EXPECT_ERROR(STATUS_OUT_OF_MEMORY,
+                 "weights as fp32 take 27.0 GB of memory, there are 16.0 GB; stages that read the "
+                 "weights as they are stored need no copy",
+                 llama2_checkpoint_convert(&checkpoint, 16000000000, &fp32, &error));
     llama2_checkpoint_close(&checkpoint);
     snprintf(path, sizeof path, "%s/model.safetensors", folder);
     EXPECT_INT_EQ(0, unlink(path));
@@ -496,9 +491,8 @@ static void check_tensor_case(const struct tensor_case *test) {
     ASSERT_TRUE(fixture_create(&f, false));
     ASSERT_TRUE(tensor_file_change(&f.file, test));
     struct llama2_checkpoint checkpoint;
-    struct error error = {0};
-    EXPECT_STATUS(test->status, load(&checkpoint, &small, false, f.file.data, f.file.size, &error));
-    EXPECT_STR_EQ(test->message, error.message);
+    EXPECT_ERROR(test->status, test->message,
+                 load(&checkpoint, &small, false, f.file.data, f.file.size, &error));
     EXPECT_TRUE(checkpoint.weights.layers == NULL && checkpoint.shards.shards == NULL);
     fixture_free(&f);
 }
@@ -520,12 +514,10 @@ FIXTURE_TEST(llama2_checkpoint, classifier_is_not_looked_at_when_shared, struct 
 FIXTURE_TEST(llama2_checkpoint, integer_weights_are_refused_and_unrelated_ones_ignored,
              struct fixture, f, fixture_create(f, false), fixture_free(f)) {
     struct llama2_checkpoint checkpoint;
-    struct error error = {0};
     tensor_file_retype(&f->file, "lm_head.weight\":{\"dtype\":\"F32", "I32");
-    EXPECT_STATUS(STATUS_UNSUPPORTED,
-                  load(&checkpoint, &small, false, f->file.data, f->file.size, &error));
-    EXPECT_STR_EQ("FILE: tensor \"lm_head.weight\": its type is none of F32, F16 and BF16",
-                  error.message);
+    EXPECT_ERROR(STATUS_UNSUPPORTED,
+                 "FILE: tensor \"lm_head.weight\": its type is none of F32, F16 and BF16",
+                 load(&checkpoint, &small, false, f->file.data, f->file.size, &error));
     EXPECT_OK(
         load(&checkpoint, &small, true, f->file.data, f->file.size, NULL)); /* not needed then */
     llama2_checkpoint_close(&checkpoint);
@@ -594,22 +586,13 @@ FIXTURE_TEST(llama2_checkpoint, unaligned_tensors_are_copied, struct fixture, f,
     "\"hidden_size\":8,\"intermediate_size\":5,\"num_hidden_layers\":2," \
     "\"num_attention_heads\":4,\"vocab_size\":7,\"max_position_embeddings\":9"
 
-static enum status parse(struct llama2_config *config, bool *shared, const char *text,
-                         struct error *error) {
-    size_t size = strlen(text);
-    char *copy = exact_copy(text, size);
-    enum status status = llama2_config_parse(config, shared, copy, size, error);
-    free(copy);
-    return status;
-}
-
 C_TEST(llama2_config, absent_keys_have_their_defaults) {
     struct llama2_config want = small, got;
     want.KVH = 4;
     want.HS = 2;
     want.rope_theta = 10000.0f;
     bool shared = true;
-    ASSERT_OK(parse(&got, &shared, "{" SIZES "}", NULL));
+    ASSERT_OK(llama2_config_parse(&got, &shared, "{" SIZES "}", strlen("{" SIZES "}"), NULL));
     expect_same_config(&want, &got);
     EXPECT_TRUE(!shared);
 }
@@ -647,18 +630,12 @@ C_TEST(llama2_config, reads_what_is_there) {
         want.norm_eps = cases[i].norm_eps;
         bool shared;
         struct error error = {0};
-        EXPECT_OK(parse(&got, &shared, json, &error));
+        EXPECT_OK(llama2_config_parse(&got, &shared, json, strlen(json), &error));
         EXPECT_STR_EQ("", error.message);
         expect_same_config(&want, &got);
         EXPECT_INT_EQ(cases[i].shared, shared);
     }
 }
-
-struct config_case {
-    const char *json;
-    enum status status;
-    const char *message; /* part of the line */
-};
 
 /* SIZES with the first two changed. */
 #define WITH(hidden_size, num_attention_heads)                                      \
@@ -666,7 +643,7 @@ struct config_case {
     ",\"intermediate_size\":5,\"num_hidden_layers\":2,\"vocab_size\":7,"            \
     "\"max_position_embeddings\":9}"
 
-static const struct config_case config_cases[] = {
+static const struct refusal config_cases[] = {
     {"", STATUS_BAD_FORMAT, "not valid JSON at byte 0"},
     {"[1]", STATUS_BAD_FORMAT, "JSON is not an object"},
     {"{" SIZES "} x", STATUS_BAD_FORMAT, "JSON has text after its end"},
@@ -714,68 +691,50 @@ static const struct config_case config_cases[] = {
      "\"tie_word_embeddings\" is neither true nor false"},
 };
 
+static enum status parse_config(const void *json, size_t size, struct error *error) {
+    struct llama2_config config;
+    bool shared;
+    return llama2_config_parse(&config, &shared, json, size, error);
+}
+
 C_TEST(llama2_config, bad_configurations_are_refused) {
-    for (size_t i = 0; i < sizeof config_cases / sizeof *config_cases; i++) {
-        const struct config_case *test = &config_cases[i];
-        struct llama2_config config;
-        bool shared;
-        struct error error = {0};
-        enum status status = parse(&config, &shared, test->json, &error);
-        if (status != test->status || strstr(error.message, test->message) == NULL) {
-            TEST_FAIL("%s: want %s \"...%s...\", got %s \"%s\"", test->json,
-                      status_name(test->status), test->message, status_name(status), error.message);
-        }
-    }
+    expect_refusals(parse_config, config_cases, sizeof config_cases / sizeof *config_cases);
 }
 
 /* ---- Folders ---- */
 
-static void expect_open_fails(const char *folder, const char *file, enum status want,
-                              const char *message) {
+static enum status open_folder(const char *folder, struct error *error) {
     struct llama2_checkpoint checkpoint;
-    struct error error = {0};
-    EXPECT_STATUS(want, llama2_checkpoint_open(&checkpoint, folder, &error));
-    char prefix[8192];
-    snprintf(prefix, sizeof prefix, "%s%s%s: ", folder, file[0] != '\0' ? "/" : "", file);
-    if (strstr(error.message, prefix) != error.message || strstr(error.message, message) == NULL) {
-        TEST_FAIL("want \"%s...%s...\", got \"%s\"", prefix, message, error.message);
-    }
-    EXPECT_TRUE(checkpoint.weights.layers == NULL && checkpoint.shards.count == 0);
+    enum status status = llama2_checkpoint_open(&checkpoint, folder, error);
+    EXPECT_TRUE(status == STATUS_OK ||
+                (checkpoint.weights.layers == NULL && checkpoint.shards.count == 0));
     llama2_checkpoint_close(&checkpoint);
+    return status;
 }
 
 C_TEST(llama2_checkpoint, bad_folders_are_named) {
     char folder[4096], path[8192];
     test_temporary_path("llama2_none", folder, sizeof folder);
-    expect_open_fails(folder, "", STATUS_NOT_FOUND, "cannot open: No such file");
+    expect_open_fails(open_folder, folder, "", STATUS_NOT_FOUND, "cannot open: No such file");
     checkpoint_folder("llama2_empty", folder, sizeof folder);
-    expect_open_fails(folder, "config.json", STATUS_NOT_FOUND, "cannot open: No such file");
+    expect_open_fails(open_folder, folder, "config.json", STATUS_NOT_FOUND,
+                      "cannot open: No such file");
     checkpoint_write(folder, "config.json", "{}", 2);
-    expect_open_fails(folder, "config.json", STATUS_BAD_FORMAT, "\"hidden_size\" is missing");
+    expect_open_fails(open_folder, folder, "config.json", STATUS_BAD_FORMAT,
+                      "\"hidden_size\" is missing");
     checkpoint_write(folder, "config.json", "{" SIZES "}", strlen("{" SIZES "}"));
-    expect_open_fails(folder, "", STATUS_NOT_FOUND,
+    expect_open_fails(open_folder, folder, "", STATUS_NOT_FOUND,
                       "neither model.safetensors nor model.safetensors.index.json is in this");
     checkpoint_write(folder, "model.safetensors", "", 0);
-    expect_open_fails(folder, "model.safetensors", STATUS_TRUNCATED, "file has 0");
+    expect_open_fails(open_folder, folder, "model.safetensors", STATUS_TRUNCATED, "file has 0");
     snprintf(path, sizeof path, "%s/model.safetensors", folder);
-    expect_open_fails(path, "", STATUS_INVALID_ARGUMENT, "give the folder");
+    expect_open_fails(open_folder, path, "", STATUS_INVALID_ARGUMENT, "give the folder");
     char longest[4096]; /* the root folder; config.json makes it too long */
     memset(longest, '/', sizeof longest - 1);
     longest[sizeof longest - 1] = '\0';
     struct llama2_checkpoint checkpoint;
-    struct error error = {0};
-    EXPECT_STATUS(STATUS_TOO_LONG, llama2_checkpoint_open(&checkpoint, longest, &error));
-    EXPECT_STR_EQ("path of the checkpoint is longer than 4095 bytes", error.message);
-}
-
-/* A folder of three shards, written anew for each case that spoils it. */
-static void make_sharded(const char *name, char *folder, size_t size) {
-    struct llama2_random model;
-    ASSERT_TRUE(make_model(&model, &small, false));
-    checkpoint_folder(name, folder, size);
-    const struct llama2_write_options options = {NN_BF16, 3};
-    EXPECT_OK(llama2_checkpoint_write(folder, &small, &model.weights, &options, NULL));
-    llama2_random_free(&model);
+    EXPECT_ERROR(STATUS_TOO_LONG, "path of the checkpoint is longer than 4095 bytes",
+                 llama2_checkpoint_open(&checkpoint, longest, &error));
 }
 
 #define SHARD(n) "model-0000" n "-of-00003.safetensors"
@@ -783,14 +742,15 @@ static const char INDEX[] = "model.safetensors.index.json";
 
 C_TEST(llama2_checkpoint, missing_and_damaged_shards_are_named) {
     char folder[4096], path[8192];
-    make_sharded("llama2_missing_shard", folder, sizeof folder);
+    make_folder("llama2_missing_shard", NN_BF16, 3, false, folder, sizeof folder);
     snprintf(path, sizeof path, "%s/" SHARD("2"), folder);
     EXPECT_INT_EQ(0, truncate(path, 100));
-    expect_open_fails(folder, SHARD("2"), STATUS_TRUNCATED, "file has 100 bytes");
+    expect_open_fails(open_folder, folder, SHARD("2"), STATUS_TRUNCATED, "file has 100 bytes");
     EXPECT_INT_EQ(0, unlink(path));
-    expect_open_fails(folder, SHARD("2"), STATUS_NOT_FOUND, "cannot open: No such file");
+    expect_open_fails(open_folder, folder, SHARD("2"), STATUS_NOT_FOUND,
+                      "cannot open: No such file");
     EXPECT_INT_EQ(0, mkdir(path, 0755));
-    expect_open_fails(folder, SHARD("2"), STATUS_IO, "not a regular file");
+    expect_open_fails(open_folder, folder, SHARD("2"), STATUS_IO, "not a regular file");
 }
 
 static void copy_shard(const char *folder, const char *from, const char *to) {
@@ -805,19 +765,19 @@ static void copy_shard(const char *folder, const char *from, const char *to) {
 /* Each of the later shards then has tensors of the first; the index is only asked after that. */
 C_TEST(llama2_checkpoint, tensors_in_two_shards_are_refused) {
     char folder[4096], want[8192];
-    make_sharded("llama2_twice", folder, sizeof folder);
+    make_folder("llama2_twice", NN_BF16, 3, false, folder, sizeof folder);
     copy_shard(folder, SHARD("1"), SHARD("2"));
     snprintf(want, sizeof want, "\" is also in %s/" SHARD("1"), folder);
-    expect_open_fails(folder, SHARD("2"), STATUS_BAD_FORMAT, want);
+    expect_open_fails(open_folder, folder, SHARD("2"), STATUS_BAD_FORMAT, want);
 }
 
 C_TEST(llama2_checkpoint, shards_in_each_others_place_are_refused) {
     char folder[4096];
-    make_sharded("llama2_swapped", folder, sizeof folder);
+    make_folder("llama2_swapped", NN_BF16, 3, false, folder, sizeof folder);
     copy_shard(folder, SHARD("1"), "first");
     copy_shard(folder, SHARD("2"), SHARD("1"));
     copy_shard(folder, "first", SHARD("2"));
-    expect_open_fails(folder, SHARD("1"), STATUS_BAD_FORMAT,
+    expect_open_fails(open_folder, folder, SHARD("1"), STATUS_BAD_FORMAT,
                       "is missing; the index says that it is here");
 }
 
@@ -865,37 +825,29 @@ static const struct index_case index_cases[] = {
 
 C_TEST(llama2_checkpoint, bad_indexes_are_refused) {
     char folder[4096];
-    make_sharded("llama2_indexes", folder, sizeof folder);
+    make_folder("llama2_indexes", NN_BF16, 3, false, folder, sizeof folder);
     for (size_t i = 0; i < sizeof index_cases / sizeof *index_cases; i++) {
         checkpoint_write(folder, INDEX, index_cases[i].json, strlen(index_cases[i].json));
-        expect_open_fails(folder, index_cases[i].file, index_cases[i].status,
+        expect_open_fails(open_folder, folder, index_cases[i].file, index_cases[i].status,
                           index_cases[i].message);
     }
 }
 
-static void expect_no_prefix_parses(const char *text, bool index) {
-    for (size_t length = 0; length < strlen(text); length++) {
-        char *copy = exact_copy(text, length);
-        struct llama2_config config;
-        struct llama2_index parsed;
-        bool shared;
-        struct error error = {0};
-        EXPECT_STATUS(STATUS_BAD_FORMAT,
-                      index ? llama2_index_parse(&parsed, copy, length, &error)
-                            : llama2_config_parse(&config, &shared, copy, length, &error));
-        EXPECT_TRUE(strstr(error.message, "not valid JSON at byte") != NULL);
-        free(copy);
-    }
+static enum status parse_index(const void *json, size_t size, struct error *error) {
+    struct llama2_index index;
+    return llama2_index_parse(&index, json, size, error);
 }
 
 C_TEST(llama2_write, every_truncation_of_what_is_written_is_refused) {
     const struct llama2_write_options options = {NN_BF16, 3};
     char *json;
     ASSERT_OK(llama2_config_serialize(&small, true, NN_BF16, &json));
-    expect_no_prefix_parses(json, false);
+    expect_prefixes_refused(parse_config, json, strlen(json), STATUS_BAD_FORMAT,
+                            "not valid JSON at byte");
     free(json);
     ASSERT_OK(llama2_index_serialize(&small, true, &options, &json, NULL));
-    expect_no_prefix_parses(json, true);
+    expect_prefixes_refused(parse_index, json, strlen(json), STATUS_BAD_FORMAT,
+                            "not valid JSON at byte");
     struct llama2_index index;
     ASSERT_OK(llama2_index_parse(&index, json, strlen(json), NULL));
     EXPECT_INT_EQ(2 + 2 * 9, index.count);
@@ -916,10 +868,10 @@ C_TEST(llama2_write, shards_are_counted) {
     EXPECT_STATUS(STATUS_INVALID_ARGUMENT,
                   llama2_checkpoint_write(folder, &small, &model.weights,
                                           &(struct llama2_write_options){NN_F32, 0}, &error));
-    EXPECT_STATUS(STATUS_INVALID_ARGUMENT,
-                  llama2_checkpoint_write(folder, &small, &model.weights,
-                                          &(struct llama2_write_options){NN_F32, 21}, &error));
-    EXPECT_STR_EQ("shard 0 of 21: there can be 1 to 20 shards of 20 tensors", error.message);
+    EXPECT_ERROR(STATUS_INVALID_ARGUMENT,
+                 "shard 0 of 21: there can be 1 to 20 shards of 20 tensors",
+                 llama2_checkpoint_write(folder, &small, &model.weights,
+                                         &(struct llama2_write_options){NN_F32, 21}, &error));
     char name[LLAMA2_SHARD_NAME_BYTES];
     EXPECT_STR_EQ("model.safetensors", llama2_shard_name(0, 1, name));
     EXPECT_STR_EQ("model-00002-of-00012.safetensors", llama2_shard_name(1, 12, name));

@@ -13,10 +13,6 @@
 #include "common/base/status.h"
 #include "common/checkpoints/safetensors/safetensors.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Which file of an index holds a tensor. */
 struct llama2_index_entry {
     const char *tensor;
@@ -86,9 +82,5 @@ const struct llama2_located *llama2_shards_find(const struct llama2_shards *shar
 
 /** Unmaps and frees; a zero-initialised one is allowed. */
 void llama2_shards_close(struct llama2_shards *shards);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

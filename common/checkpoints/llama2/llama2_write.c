@@ -254,11 +254,6 @@ enum status llama2_config_serialize(const struct llama2_config *config, bool sha
 
 /* ---- A folder ---- */
 
-static enum status write_file(const char *folder, const char *name, const void *data, size_t size,
-                              struct error *error) {
-    return folder_write(folder, name, data, size, "checkpoint", error);
-}
-
 static enum status write_shards(const char *folder, const struct llama2_config *config,
                                 const struct llama2_weights *weights,
                                 const struct llama2_write_options *options, struct error *error) {
@@ -268,7 +263,7 @@ static enum status write_shards(const char *folder, const struct llama2_config *
         size_t size;
         TRY(llama2_shard_serialize(config, weights, options, i, &data, &size, error));
         llama2_shard_name(i, options->shards, name);
-        enum status status = write_file(folder, name, data, size, error);
+        enum status status = folder_write(folder, name, data, size, "checkpoint", error);
         free(data);
         TRY(status);
     }
@@ -279,8 +274,8 @@ static enum status write_index(const char *folder, const struct llama2_config *c
                                const struct llama2_write_options *options, struct error *error) {
     char *json;
     TRY(llama2_index_serialize(config, shared, options, &json, error));
-    enum status status =
-        write_file(folder, "model.safetensors.index.json", json, strlen(json), error);
+    enum status status = folder_write(folder, "model.safetensors.index.json", json, strlen(json),
+                                      "checkpoint", error);
     free(json);
     return status;
 }
@@ -299,7 +294,8 @@ enum status llama2_checkpoint_write(const char *folder, const struct llama2_conf
     if (llama2_config_serialize(config, shared, options->dtype, &json) != STATUS_OK) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for a configuration");
     }
-    enum status status = write_file(folder, "config.json", json, strlen(json), error);
+    enum status status =
+        folder_write(folder, "config.json", json, strlen(json), "checkpoint", error);
     free(json);
     return status;
 }

@@ -17,10 +17,6 @@
 #include "common/checkpoints/llama2/llama2_weights.h"
 #include "common/nn/dtype.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct llama2_write_options {
     enum nn_dtype dtype; /**< of all tensors */
     size_t shards; /**< 1: model.safetensors alone; more: also an index; at most one per tensor */
@@ -73,9 +69,5 @@ MUST_CHECK enum status llama2_checkpoint_write(const char *folder,
                                                const struct llama2_weights *weights,
                                                const struct llama2_write_options *options,
                                                struct error *error);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

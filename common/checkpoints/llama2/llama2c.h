@@ -20,10 +20,6 @@
 #include "common/base/status.h"
 #include "common/checkpoints/llama2/llama2_weights.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct llama2c_checkpoint {
     struct llama2_config config;
     struct llama2_weights weights; /**< point into the file or the caller's bytes */
@@ -59,9 +55,5 @@ void llama2c_close(struct llama2c_checkpoint *checkpoint);
 MUST_CHECK enum status llama2c_serialize(const struct llama2_config *config,
                                          const struct llama2_weights *weights, unsigned char **data,
                                          size_t *size);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

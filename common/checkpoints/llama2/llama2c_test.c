@@ -8,7 +8,8 @@
 #include <sys/stat.h>
 
 #include "common/models/llama2_random.h"
-#include "common/testing/testing.h"
+#include "common/testing/fixture.h"
+#include "common/testing/refusals.h"
 
 /* Grouped queries: 4 heads share 2 key/value heads. */
 static const struct llama2_config grouped = {
@@ -30,9 +31,13 @@ enum { GROUPED_BYTES = 28 + 4 * (40 + 2 * 280 + 8 + 6), CLASSIFIER_BYTES = 4 * 4
 
 static const float other_table[8 * 5] = {3.0f, 1.0f, 4.0f};
 
-/* A small checkpoint; the caller frees *data. */
-static bool make_file(const struct llama2_config *config, bool shared, unsigned char **data,
-                      size_t *size) {
+/* A small checkpoint in memory. */
+struct file {
+    unsigned char *data;
+    size_t size;
+};
+
+static bool file_create(struct file *file, const struct llama2_config *config, bool shared) {
     struct llama2_random model;
     if (llama2_random_create(&model, config, 7) != STATUS_OK) {
         return false;
@@ -40,10 +45,15 @@ static bool make_file(const struct llama2_config *config, bool shared, unsigned 
     if (!shared) {
         model.weights.classifier = other_table;
     }
-    enum status status = llama2c_serialize(&model.config, &model.weights, data, size);
+    enum status status = llama2c_serialize(&model.config, &model.weights, &file->data, &file->size);
     llama2_random_free(&model);
     return status == STATUS_OK;
 }
+
+/* A test of a file of `grouped`. */
+#define FILE_TEST(name, shared)                                                         \
+    FIXTURE_TEST(llama2c, name, struct file, file, file_create(file, &grouped, shared), \
+                 free(file->data))
 
 static void expect_same(const float *want, const float *got, size_t count, const char *what) {
     if (memcmp(want, got, count * sizeof *want) != 0) {
@@ -90,8 +100,7 @@ static void round_trip(const struct llama2_config *config, bool shared) {
     size_t size;
     ASSERT_OK(llama2c_serialize(config, &model.weights, &data, &size));
     struct llama2c_checkpoint back;
-    struct error error = {0};
-    ASSERT_OK(llama2c_parse(&back, data, size, &error));
+    ASSERT_OK(llama2c_parse(&back, data, size, NULL));
     expect_same_config(config, &back.config);
     EXPECT_INT_EQ(shared, back.shared_classifier);
     EXPECT_INT_EQ(shared, back.weights.classifier == back.weights.embedding);
@@ -120,30 +129,24 @@ C_TEST(llama2c, round_trip_one_key_head_per_query_head) {
     round_trip(&config, false);
 }
 
-C_TEST(llama2c, file_size_is_what_the_format_says) {
-    unsigned char *data;
-    size_t size;
-    ASSERT_TRUE(make_file(&grouped, true, &data, &size));
-    EXPECT_INT_EQ(GROUPED_BYTES, size);
+FILE_TEST(file_size_is_what_the_format_says, true) {
+    EXPECT_INT_EQ(GROUPED_BYTES, file->size);
     const int32_t want[7] = {8, 3, 2, 4, 2, 5, 3};
-    EXPECT_TRUE(memcmp(data, want, sizeof want) == 0);
-    free(data);
-    ASSERT_TRUE(make_file(&grouped, false, &data, &size));
-    EXPECT_INT_EQ(GROUPED_BYTES + CLASSIFIER_BYTES, size);
+    EXPECT_TRUE(memcmp(file->data, want, sizeof want) == 0);
+    struct file longer;
+    ASSERT_TRUE(file_create(&longer, &grouped, false));
+    EXPECT_INT_EQ(GROUPED_BYTES + CLASSIFIER_BYTES, longer.size);
     int32_t vocab_size;
-    memcpy(&vocab_size, data + 20, sizeof vocab_size);
+    memcpy(&vocab_size, longer.data + 20, sizeof vocab_size);
     EXPECT_INT_EQ(-5, vocab_size);
-    free(data);
+    free(longer.data);
 }
 
 /* Reader and writer share the layout code, so this test counts offsets by hand. */
-C_TEST(llama2c, tensors_lie_where_the_format_says) {
-    unsigned char *data;
-    size_t size;
-    ASSERT_TRUE(make_file(&grouped, false, &data, &size));
+FILE_TEST(tensors_lie_where_the_format_says, false) {
     struct llama2c_checkpoint checkpoint;
-    ASSERT_OK(llama2c_parse(&checkpoint, data, size, NULL));
-    const float *floats = (const float *)(const void *)(data + 28);
+    ASSERT_OK(llama2c_parse(&checkpoint, file->data, file->size, NULL));
+    const float *floats = (const float *)(const void *)(file->data + 28);
     const struct llama2_weights *w = &checkpoint.weights;
     const struct llama2_layer *layer = &w->layers[1];
     EXPECT_INT_EQ(0, w->embedding - floats);
@@ -159,45 +162,39 @@ C_TEST(llama2c, tensors_lie_where_the_format_says) {
     EXPECT_INT_EQ(600, w->final_norm - floats);
     EXPECT_INT_EQ(608 + 2 * 3 * 1, w->classifier - floats);
     llama2c_close(&checkpoint);
-    free(data);
 }
 
 C_TEST(llama2c, writes_rope_tables) {
     struct llama2_config config = grouped;
     config.NH = config.KVH = 2;
     config.HS = 4;
-    unsigned char *data;
-    size_t size;
-    ASSERT_TRUE(make_file(&config, true, &data, &size));
+    struct file file;
+    ASSERT_TRUE(file_create(&file, &config, true));
     float tables[12]; /* cosines (3, 2), sines (3, 2): the last thing in the file */
-    memcpy(tables, data + size - sizeof tables, sizeof tables);
+    memcpy(tables, file.data + file.size - sizeof tables, sizeof tables);
     for (int t = 0; t < 3; t++) {
         EXPECT_NEAR(cos(t), tables[2 * t], 1e-7);
         EXPECT_NEAR(cos(t * 0.01), tables[2 * t + 1], 1e-7);
         EXPECT_NEAR(sin(t), tables[6 + 2 * t], 1e-7);
         EXPECT_NEAR(sin(t * 0.01), tables[6 + 2 * t + 1], 1e-7);
     }
-    free(data);
+    free(file.data);
 }
 
-C_TEST(llama2c, every_truncation_is_refused) {
-    unsigned char *data;
-    size_t size;
-    ASSERT_TRUE(make_file(&grouped, false, &data, &size));
-    for (size_t length = 0; length < size && !test_has_failed(); length++) {
-        unsigned char *copy = malloc(length > 0 ? length : 1); /* exact: reads past it are seen */
-        ASSERT_TRUE(copy != NULL);
-        memcpy(copy, data, length);
-        struct llama2c_checkpoint checkpoint;
-        struct error error = {0};
-        EXPECT_STATUS(STATUS_TRUNCATED, llama2c_parse(&checkpoint, copy, length, &error));
+static enum status parse(const void *data, size_t size, struct error *error) {
+    struct llama2c_checkpoint checkpoint;
+    enum status status = llama2c_parse(&checkpoint, data, size, error);
+    EXPECT_TRUE(status == STATUS_OK || checkpoint.weights.layers == NULL);
+    llama2c_close(&checkpoint);
+    return status;
+}
+
+FILE_TEST(every_truncation_is_refused, false) {
+    for (size_t length = 0; length < file->size && !test_has_failed(); length++) {
         char numbers[64];
         snprintf(numbers, sizeof numbers, "file has %zu", length);
-        EXPECT_TRUE(strstr(error.message, numbers) != NULL);
-        EXPECT_TRUE(checkpoint.weights.layers == NULL);
-        free(copy);
+        expect_refusal(parse, file->data, length, STATUS_TRUNCATED, numbers);
     }
-    free(data);
 }
 
 /* A change of one number in the header, and the result that it must have. */
@@ -241,20 +238,17 @@ static const struct bad_header bad_headers[] = {
     {0, 0x46554747, STATUS_BAD_FORMAT, "dim is 1179993927, must be a multiple of n_heads, 4"},
 };
 
-C_TEST(llama2c, bad_headers_are_refused) {
-    unsigned char *data;
-    size_t size;
-    ASSERT_TRUE(make_file(&grouped, true, &data, &size));
-    ASSERT_TRUE(size == 2484);
+FILE_TEST(bad_headers_are_refused, true) {
+    ASSERT_TRUE(file->size == 2484);
     for (size_t i = 0; i < sizeof bad_headers / sizeof *bad_headers; i++) {
         const struct bad_header *bad = &bad_headers[i];
-        unsigned char *copy = malloc(size);
+        unsigned char *copy = malloc(file->size);
         ASSERT_TRUE(copy != NULL);
-        memcpy(copy, data, size);
+        memcpy(copy, file->data, file->size);
         memcpy(copy + 4 * bad->field, &bad->value, sizeof bad->value);
         char path[4096];
         test_temporary_path("bad.bin", path, sizeof path);
-        ASSERT_OK(file_write(path, copy, size, NULL));
+        ASSERT_OK(file_write(path, copy, file->size, NULL));
         struct llama2c_checkpoint checkpoint;
         struct error error = {0};
         enum status status = llama2c_open(&checkpoint, path, &error);
@@ -265,45 +259,35 @@ C_TEST(llama2c, bad_headers_are_refused) {
         }
         free(copy);
     }
-    free(data);
 }
 
 C_TEST(llama2c, sizes_near_the_limits_do_not_wrap) {
     /* Each number is legal alone; products of three pass 2^64. */
     const int32_t header[7] = {0x7ffffffe, 0x7fffffff, 0x7fffffff, 1, 1, INT32_MIN, 0x7fffffff};
     struct llama2c_checkpoint checkpoint;
-    struct error error = {0};
-    EXPECT_STATUS(STATUS_OVERFLOW, llama2c_parse(&checkpoint, header, sizeof header, &error));
-    EXPECT_TRUE(strstr(error.message, "vocab_size 2147483648") != NULL);
+    EXPECT_ERROR_CONTAINS(STATUS_OVERFLOW, "vocab_size 2147483648",
+                          llama2c_parse(&checkpoint, header, sizeof header, &error));
 }
 
-C_TEST(llama2c, bytes_behind_the_end_are_refused) {
-    unsigned char *data;
-    size_t size;
-    ASSERT_TRUE(make_file(&grouped, true, &data, &size));
-    unsigned char *longer = realloc(data, size + 4);
+FILE_TEST(bytes_behind_the_end_are_refused, true) {
+    size_t size = file->size;
+    unsigned char *longer = calloc(size + 4, 1);
     ASSERT_TRUE(longer != NULL);
-    memset(longer + size, 0, 4);
+    memcpy(longer, file->data, size);
     for (size_t extra = 1; extra <= 4; extra++) {
-        struct llama2c_checkpoint checkpoint;
-        struct error error = {0};
-        EXPECT_STATUS(STATUS_MISMATCH, llama2c_parse(&checkpoint, longer, size + extra, &error));
         char want[64];
+        struct llama2c_checkpoint checkpoint;
         snprintf(want, sizeof want, "header says %zu bytes, file has %zu", size, size + extra);
-        EXPECT_STR_EQ(want, error.message);
+        EXPECT_ERROR(STATUS_MISMATCH, want,
+                     llama2c_parse(&checkpoint, longer, size + extra, &error));
     }
     free(longer);
 }
 
-C_TEST(llama2c, memory_must_be_aligned) {
-    unsigned char *data;
-    size_t size;
-    ASSERT_TRUE(make_file(&grouped, true, &data, &size));
+FILE_TEST(memory_must_be_aligned, true) {
     struct llama2c_checkpoint checkpoint;
-    struct error error = {0};
-    EXPECT_STATUS(STATUS_INVALID_ARGUMENT, llama2c_parse(&checkpoint, data + 1, size - 1, &error));
-    EXPECT_TRUE(strstr(error.message, "aligned") != NULL);
-    free(data);
+    EXPECT_ERROR_CONTAINS(STATUS_INVALID_ARGUMENT, "aligned",
+                          llama2c_parse(&checkpoint, file->data + 1, file->size - 1, &error));
 }
 
 C_TEST(llama2c, serialize_refuses_what_cannot_be_read_back) {
@@ -329,30 +313,20 @@ C_TEST(llama2c, serialize_refuses_what_cannot_be_read_back) {
     llama2_random_free(&model);
 }
 
-static void expect_open_fails(const char *path, enum status want, const char *message) {
+static enum status open_file(const char *path, struct error *error) {
     struct llama2c_checkpoint checkpoint;
-    struct error error = {0};
-    EXPECT_STATUS(want, llama2c_open(&checkpoint, path, &error));
-    if (strstr(error.message, path) != error.message || strstr(error.message, message) == NULL) {
-        TEST_FAIL("want \"%s: ...%s\", got \"%s\"", path, message, error.message);
-    }
+    enum status status = llama2c_open(&checkpoint, path, error);
     llama2c_close(&checkpoint);
+    return status;
 }
 
 C_TEST(llama2c, missing_files_folders_and_empty_files) {
-    char path[4096];
-    expect_open_fails(test_temporary_path("no_such.bin", path, sizeof path), STATUS_NOT_FOUND,
-                      ": cannot open: No such file");
-    test_temporary_path("a_folder.bin", path, sizeof path);
-    ASSERT_TRUE(mkdir(path, 0755) == 0);
-    expect_open_fails(path, STATUS_IO, ": not a regular file");
-    test_temporary_path("empty.bin", path, sizeof path);
-    ASSERT_OK(file_write(path, "", 0, NULL));
-    expect_open_fails(path, STATUS_TRUNCATED, ": header needs 28 bytes, file has 0");
-    test_temporary_path("text.bin", path, sizeof path);
+    expect_bad_files_named(open_file, STATUS_TRUNCATED, "header needs 28 bytes, file has 0");
     static const char text[] = "Once upon a time, there was a little girl named Lily.\n";
+    char path[4096];
+    test_temporary_path("text.bin", path, sizeof path);
     ASSERT_OK(file_write(path, text, sizeof text - 1, NULL));
-    expect_open_fails(path, STATUS_BAD_FORMAT, ": dim is ");
+    expect_open_fails(open_file, path, "", STATUS_BAD_FORMAT, "dim is ");
 }
 
 C_TEST(llama2c, opens_a_real_checkpoint) {
@@ -361,8 +335,7 @@ C_TEST(llama2c, opens_a_real_checkpoint) {
         TEST_SKIP("no stories260K.bin: set WARPBOOK_DATA to the folder that holds it");
     }
     struct llama2c_checkpoint checkpoint;
-    struct error error = {0};
-    ASSERT_OK(llama2c_open(&checkpoint, path, &error));
+    ASSERT_OK(llama2c_open(&checkpoint, path, NULL));
     const struct llama2_config want = {
         .C = 64, .hidden = 172, .L = 5, .NH = 8, .KVH = 4, .HS = 8, .V = 512, .T = 512};
     expect_same_config(&want, &checkpoint.config);

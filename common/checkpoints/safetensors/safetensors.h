@@ -17,10 +17,6 @@
 #include "common/base/file.h"
 #include "common/base/status.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum { SAFETENSORS_MAX_RANK = 8 };
 
 enum safetensors_dtype {
@@ -109,9 +105,5 @@ MUST_CHECK enum status safetensors_serialize(const struct safetensors_tensor *te
 MUST_CHECK enum status safetensors_header(const struct safetensors_tensor *tensors, size_t count,
                                           unsigned char **header, size_t *size, size_t *data_size,
                                           struct error *error);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -6,27 +6,21 @@
 #include "common/testing/fuzz.h"
 
 static void read_tensor(const struct safetensors *file, const struct safetensors_tensor *tensor) {
-    if (safetensors_find(file, tensor->name) != tensor) {
-        abort();
-    }
+    fuzz_require(safetensors_find(file, tensor->name) == tensor);
     if (!safetensors_is_weight(tensor->dtype)) {
         return;
     }
     /* No more elements than half the bytes of the file: the count can be trusted. */
     float *values = malloc(tensor->count > 0 ? tensor->count * sizeof *values : 1);
-    if (values == NULL || safetensors_read_f32(tensor, values) != STATUS_OK) {
-        abort();
-    }
+    fuzz_require(values != NULL && safetensors_read_f32(tensor, values) == STATUS_OK);
     free(values);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct safetensors file;
     struct error error = {0};
-    if (safetensors_parse(&file, data, size, &error) != STATUS_OK) {
-        if (error.message[0] == '\0' || file.tensors != NULL) {
-            abort(); /* a refusal says why and leaves nothing behind */
-        }
+    if (!fuzz_accepted(safetensors_parse(&file, data, size, &error), &error)) {
+        fuzz_require(file.tensors == NULL); /* a refusal leaves nothing behind */
         return 0;
     }
     for (size_t i = 0; i < file.count; i++) {
@@ -51,8 +45,6 @@ bool fuzz_seed(size_t index, unsigned char **seed, size_t *size) {
     if (index >= sizeof counts / sizeof *counts) {
         return false;
     }
-    if (safetensors_serialize(tensors, counts[index], seed, size, NULL) != STATUS_OK) {
-        abort();
-    }
+    fuzz_require(safetensors_serialize(tensors, counts[index], seed, size, NULL) == STATUS_OK);
     return true;
 }

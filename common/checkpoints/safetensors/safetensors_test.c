@@ -6,7 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "common/testing/testing.h"
+#include "common/testing/fixture.h"
+#include "common/testing/refusals.h"
 
 /* A file of its parts, in memory of exactly its size; the caller frees it. */
 static unsigned char *join(const char *header, size_t header_size, size_t data_size, size_t *size) {
@@ -23,8 +24,14 @@ static unsigned char *join(const char *header, size_t header_size, size_t data_s
 static const float floats[6] = {1.0f, -2.5f, 0.0f, 3e38f, 1e-40f, -7.0f};
 static const uint16_t halves[3] = {0x3c00, 0xc100, 0x0001};
 
+/* A file in memory. */
+struct made {
+    unsigned char *data;
+    size_t size;
+};
+
 /* F32 (2, 3), F16 (3), an empty one, BF16 (1, 1, 2), a scalar; not in the order of names. */
-static bool make_file(unsigned char **data, size_t *size) {
+static bool made_create(struct made *made) {
     char names[][24] = {"z.weight", "half", "empty", "\xf0\x9f\x90\xb8 \"q\" \\ \xcc\x88", "a"};
     const struct safetensors_tensor tensors[] = {
         {names[0], SAFETENSORS_F32, 2, {2, 3}, 6, floats, 24},
@@ -33,8 +40,12 @@ static bool make_file(unsigned char **data, size_t *size) {
         {names[3], SAFETENSORS_BF16, 3, {1, 1, 2}, 2, halves, 4},
         {names[4], SAFETENSORS_F32, 0, {0}, 1, floats, 4},
     };
-    return safetensors_serialize(tensors, 5, data, size, NULL) == STATUS_OK;
+    return safetensors_serialize(tensors, 5, &made->data, &made->size, NULL) == STATUS_OK;
 }
+
+/* A test of that file. */
+#define MADE_TEST(name) \
+    FIXTURE_TEST(safetensors, name, struct made, made, made_create(made), free(made->data))
 
 static void expect_floats(const struct safetensors *file, const char *name, const float *want,
                           size_t count) {
@@ -46,12 +57,9 @@ static void expect_floats(const struct safetensors *file, const char *name, cons
     EXPECT_TRUE(memcmp(want, got, count * sizeof *want) == 0);
 }
 
-C_TEST(safetensors, round_trip) {
-    unsigned char *data;
-    size_t size;
-    ASSERT_TRUE(make_file(&data, &size));
+MADE_TEST(round_trip) {
     struct safetensors file;
-    ASSERT_OK(safetensors_parse(&file, data, size, NULL));
+    ASSERT_OK(safetensors_parse(&file, made->data, made->size, NULL));
     EXPECT_INT_EQ(5, file.count);
     expect_floats(&file, "z.weight", floats, 6);
     expect_floats(&file, "half", (const float[]){1.0f, -2.5f, 0x1p-24f}, 3);
@@ -69,7 +77,6 @@ C_TEST(safetensors, round_trip) {
     EXPECT_TRUE(safetensors_find(&file, "nothing") == NULL);
     safetensors_close(&file);
     safetensors_close(&file); /* closing twice is allowed */
-    free(data);
 }
 
 C_TEST(safetensors, a_file_without_tensors) {
@@ -143,22 +150,16 @@ C_TEST(safetensors, reads_tensors_that_are_not_aligned) {
     free(data);
 }
 
-C_TEST(safetensors, every_truncation_is_refused) {
-    unsigned char *data;
-    size_t size;
-    ASSERT_TRUE(make_file(&data, &size));
-    for (size_t length = 0; length < size && !test_has_failed(); length++) {
-        unsigned char *copy = malloc(length > 0 ? length : 1); /* exact: reads past it are seen */
-        ASSERT_TRUE(copy != NULL);
-        memcpy(copy, data, length);
-        struct safetensors file;
-        struct error error = {0};
-        EXPECT_STATUS(STATUS_TRUNCATED, safetensors_parse(&file, copy, length, &error));
-        EXPECT_TRUE(strstr(error.message, "file") != NULL);
-        EXPECT_TRUE(file.tensors == NULL);
-        free(copy);
-    }
-    free(data);
+static enum status parse(const void *data, size_t size, struct error *error) {
+    struct safetensors file;
+    enum status status = safetensors_parse(&file, data, size, error);
+    EXPECT_TRUE(status == STATUS_OK || file.tensors == NULL);
+    safetensors_close(&file);
+    return status;
+}
+
+MADE_TEST(every_truncation_is_refused) {
+    expect_prefixes_refused(parse, made->data, made->size, STATUS_TRUNCATED, "file");
 }
 
 /* A header, the number of data bytes after it, and the result that it must have. */
@@ -306,10 +307,8 @@ C_TEST(safetensors, a_raw_nul_in_a_name_is_refused) {
     size_t size;
     unsigned char *data = join(header, sizeof header - 1, 0, &size);
     ASSERT_TRUE(data != NULL);
-    struct safetensors file;
-    struct error error = {0};
-    EXPECT_STATUS(STATUS_BAD_FORMAT, safetensors_parse(&file, data, size, &error));
-    EXPECT_STR_EQ("header: JSON has a control character at byte 3", error.message);
+    expect_refusal(parse, data, size, STATUS_BAD_FORMAT,
+                   "header: JSON has a control character at byte 3");
     free(data);
 }
 
@@ -360,48 +359,31 @@ C_TEST(safetensors, bad_header_lengths_are_refused) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         unsigned char data[10] = {[8] = '{', [9] = '}'};
         memcpy(data, &cases[i].length, sizeof cases[i].length);
-        struct safetensors file;
-        struct error error = {0};
-        EXPECT_STATUS(cases[i].status, safetensors_parse(&file, data, sizeof data, &error));
-        if (strstr(error.message, cases[i].message) == NULL) {
-            TEST_FAIL("want \"...%s...\", got \"%s\"", cases[i].message, error.message);
-        }
+        expect_refusal(parse, data, sizeof data, cases[i].status, cases[i].message);
     }
 }
 
-static void expect_open_fails(const char *path, enum status want, const char *message) {
+static enum status open_file(const char *path, struct error *error) {
     struct safetensors file;
-    struct error error = {0};
-    EXPECT_STATUS(want, safetensors_open(&file, path, &error));
-    if (strstr(error.message, path) != error.message || strstr(error.message, message) == NULL) {
-        TEST_FAIL("want \"%s: ...%s\", got \"%s\"", path, message, error.message);
-    }
+    enum status status = safetensors_open(&file, path, error);
     safetensors_close(&file);
+    return status;
 }
 
-C_TEST(safetensors, opens_files_and_names_bad_ones) {
-    unsigned char *data;
-    size_t size;
-    ASSERT_TRUE(make_file(&data, &size));
+MADE_TEST(opens_files_and_names_bad_ones) {
     char path[4096];
     test_temporary_path("good.safetensors", path, sizeof path);
-    ASSERT_OK(file_write(path, data, size, NULL));
+    ASSERT_OK(file_write(path, made->data, made->size, NULL));
     struct safetensors file;
     ASSERT_OK(safetensors_open(&file, path, NULL));
     expect_floats(&file, "z.weight", floats, 6);
     safetensors_close(&file);
-    ASSERT_OK(file_write(path, data, size - 1, NULL));
-    expect_open_fails(path, STATUS_TRUNCATED, ": tensor \"a\": data_offsets [34, 38] end behind");
-    ASSERT_OK(file_write(path, "", 0, NULL));
-    expect_open_fails(path, STATUS_TRUNCATED, ": header length needs 8 bytes, file has 0");
+    ASSERT_OK(file_write(path, made->data, made->size - 1, NULL));
+    expect_open_fails(open_file, path, "", STATUS_TRUNCATED,
+                      "tensor \"a\": data_offsets [34, 38] end behind");
     ASSERT_OK(file_write(path, "\x80\x02}q\x00(X\x01\x00\x00\x00", 11, NULL)); /* a pickle */
-    expect_open_fails(path, STATUS_BAD_FORMAT, ": header length is ");
-    test_temporary_path("missing.safetensors", path, sizeof path);
-    expect_open_fails(path, STATUS_NOT_FOUND, ": cannot open: No such file");
-    test_temporary_path("folder.safetensors", path, sizeof path);
-    ASSERT_TRUE(mkdir(path, 0755) == 0);
-    expect_open_fails(path, STATUS_IO, ": not a regular file");
-    free(data);
+    expect_open_fails(open_file, path, "", STATUS_BAD_FORMAT, "header length is ");
+    expect_bad_files_named(open_file, STATUS_TRUNCATED, "header length needs 8 bytes, file has 0");
 }
 
 /* Tensors that cannot be written. */
@@ -414,8 +396,8 @@ C_TEST(safetensors, serialize_refuses_what_cannot_be_read_back) {
     unsigned char *data;
     size_t size;
     struct error error = {0};
-    EXPECT_STATUS(STATUS_BAD_FORMAT, safetensors_serialize(twice, 2, &data, &size, &error));
-    EXPECT_STR_EQ("JSON has the key \"a\" twice", error.message);
+    EXPECT_ERROR(STATUS_BAD_FORMAT, "JSON has the key \"a\" twice",
+                 safetensors_serialize(twice, 2, &data, &size, &error));
     struct safetensors_tensor bad = good;
     bad.name = reserved;
     EXPECT_STATUS(STATUS_INVALID_ARGUMENT, safetensors_serialize(&bad, 1, &data, &size, &error));
@@ -426,8 +408,8 @@ C_TEST(safetensors, serialize_refuses_what_cannot_be_read_back) {
     EXPECT_STATUS(STATUS_UNSUPPORTED, safetensors_serialize(&bad, 1, &data, &size, &error));
     bad = good;
     bad.bytes = 7;
-    EXPECT_STATUS(STATUS_MISMATCH, safetensors_serialize(&bad, 1, &data, &size, &error));
-    EXPECT_STR_EQ("tensor \"a\": shape takes 8 bytes, it has 7", error.message);
+    EXPECT_ERROR(STATUS_MISMATCH, "tensor \"a\": shape takes 8 bytes, it has 7",
+                 safetensors_serialize(&bad, 1, &data, &size, &error));
     bad.rank = 9;
     EXPECT_STATUS(STATUS_INVALID_ARGUMENT, safetensors_serialize(&bad, 1, &data, &size, &error));
     EXPECT_TRUE(data == NULL);

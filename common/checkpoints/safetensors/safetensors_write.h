@@ -10,10 +10,6 @@
 #include "common/base/status.h"
 #include "common/checkpoints/safetensors/safetensors.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Supplies the values of the tensors. */
 struct safetensors_source {
     /** Writes the values of tensor @p index to @p data, host, as many bytes as the tensor has. */
@@ -35,9 +31,5 @@ struct safetensors_source {
 MUST_CHECK enum status safetensors_write(const char *path, const struct safetensors_tensor *tensors,
                                          size_t count, const struct safetensors_source *source,
                                          struct error *error);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

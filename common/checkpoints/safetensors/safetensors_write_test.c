@@ -66,13 +66,11 @@ C_TEST(safetensors_write, is_read_back) {
 
 C_TEST(safetensors_write, leaves_nothing_behind_a_failure) {
     char path[1024];
-    struct error error = {0};
     test_temporary_path("broken.safetensors", path, sizeof path);
-    EXPECT_STATUS(STATUS_DEVICE, write_three(path, 2, &error));
-    EXPECT_STR_EQ("value 2 cannot be had", error.message);
+    EXPECT_ERROR(STATUS_DEVICE, "value 2 cannot be had", write_three(path, 2, &error));
     EXPECT_INT_EQ(-1, access(path, F_OK));
-    EXPECT_STATUS(STATUS_IO, write_three("/nowhere/file", 9, &error));
-    EXPECT_STR_EQ("/nowhere/file: cannot create: No such file or directory", error.message);
+    EXPECT_ERROR(STATUS_IO, "/nowhere/file: cannot create: No such file or directory",
+                 write_three("/nowhere/file", 9, &error));
 }
 
 C_TEST(safetensors_write, a_full_disk_is_an_error) {

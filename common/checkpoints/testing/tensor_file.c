@@ -88,10 +88,3 @@ void checkpoint_write(const char *folder, const char *name, const void *data, si
     snprintf(path, sizeof path, "%s/%s", folder, name);
     EXPECT_OK(file_write(path, data, size, NULL));
 }
-
-char *exact_copy(const void *data, size_t size) {
-    char *copy = malloc(size > 0 ? size : 1);
-    EXPECT_TRUE(copy != NULL);
-    memcpy(copy, data, size);
-    return copy;
-}

@@ -12,10 +12,6 @@
 #include "common/base/status.h"
 #include "common/checkpoints/safetensors/safetensors.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** A file's bytes and what they parse to. A test may change the tensors and write them again. */
 struct tensor_file {
     unsigned char *data;
@@ -60,12 +56,5 @@ const char *checkpoint_folder(const char *name, char *folder, size_t size);
 
 /** Writes the file @p name into a folder. */
 void checkpoint_write(const char *folder, const char *name, const void *data, size_t size);
-
-/** A copy of exact size, so that sanitizers see reads past its end. The caller frees. */
-char *exact_copy(const void *data, size_t size);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

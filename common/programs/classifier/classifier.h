@@ -11,15 +11,10 @@
 
 #include "common/base/status.h"
 #include "common/checkpoints/bert/bert_checkpoint.h"
-#include "common/checkpoints/bert/bert_labels.h"
 #include "common/checkpoints/bert/bert_random.h"
 #include "common/models/bert.h"
 #include "common/models/engine.h"
 #include "common/tokenizers/wordpiece/wordpiece.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /** Where weights and vocabulary come from. */
 struct classifier_source {
@@ -133,9 +128,5 @@ void classifier_probabilities(const float *logits, size_t labels, double *probab
  */
 MUST_CHECK enum status classifier_order(const struct classifier_text *texts, size_t count,
                                         size_t window, size_t *order);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -10,10 +10,6 @@
 #include "common/base/status.h"
 #include "common/programs/classifier/classifier_stages.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /**
  * @brief main() of the program: prints operators by time, and writes into --output-dir
  *
@@ -36,9 +32,5 @@ int classifier_profile_main(int argc, char **argv, const struct classifier_stage
  * @param percent above 0, at most 100
  */
 double percentile(const double *values, size_t count, double percent);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

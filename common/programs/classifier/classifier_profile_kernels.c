@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/grow.h"
 #include "common/programs/classifier/classifier_profile_internal.h"
 
 /* ---- Writing ---- */
@@ -62,17 +63,9 @@ static const char *keep_name(struct kernel_log *log, const char *name) {
 
 /* @return a new span at the end, or NULL without memory */
 static struct kernel_span *append(struct kernel_log *log, const char *name) {
-    if (log->count == log->capacity) {
-        size_t capacity = log->capacity == 0 ? 1024 : 2 * log->capacity;
-        struct kernel_span *spans = realloc(log->spans, capacity * sizeof *spans);
-        if (spans == NULL) {
-            return NULL;
-        }
-        log->spans = spans;
-        log->capacity = capacity;
-    }
     const char *kept = keep_name(log, name);
-    if (kept == NULL) {
+    if (kept == NULL ||
+        !array_grow(&log->spans, &log->capacity, log->count + 1, sizeof *log->spans)) {
         return NULL;
     }
     log->spans[log->count] = (struct kernel_span){.name = kept, .call = log->call};

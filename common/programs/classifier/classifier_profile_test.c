@@ -299,8 +299,7 @@ C_TEST(classifier_profile, runs_kernels_that_are_measured_three_times) {
 
 C_TEST(classifier_profile, refuses_what_it_cannot_write) {
     char path[1024];
-    struct error error = {0};
-    EXPECT_OK(file_write(test_temporary_path("file", path, sizeof path), "x", 1, &error));
+    EXPECT_OK(file_write(test_temporary_path("file", path, sizeof path), "x", 1, NULL));
     EXPECT_INT_EQ(1, run("file", ""));
     EXPECT_INT_EQ(1, run("file/inside", ""));
     EXPECT_INT_EQ(1, run("unused", "--batches 0"));

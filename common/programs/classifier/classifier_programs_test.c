@@ -100,12 +100,11 @@ static void refuses(main_function *program, const struct classifier_stages *on, 
 /* Enters a folder that looks like the course, but has no data sets. */
 static void enter_bare_course(void) {
     char root[1024], file[1100];
-    struct error error = {0};
     unsetenv("RUNFILES_DIR");
     unsetenv("BUILD_WORKSPACE_DIRECTORY");
     mkdir(test_temporary_path("bare", root, sizeof root), 0755);
     snprintf(file, sizeof file, "%s/WORKSPACE", root);
-    ASSERT_OK(file_write(file, "", 0, &error));
+    ASSERT_OK(file_write(file, "", 0, NULL));
     ASSERT_TRUE(chdir(root) == 0);
 }
 
@@ -166,9 +165,8 @@ C_TEST(classify, answers_a_line_a_text) {
 
 C_TEST(evaluate, refuses_bad_command_lines_and_data) {
     char path[1024], words[1400];
-    struct error error = {0};
     test_temporary_path("broken.csv", path, sizeof path);
-    ASSERT_OK(file_write(path, "1,a,b\n\"2\",\"open\n", 16, &error));
+    ASSERT_OK(file_write(path, "1,a,b\n\"2\",\"open\n", 16, NULL));
     snprintf(words, sizeof words, "--random --dataset agnews --data %.400s", path);
     refuses(evaluate_main, &stages, words, "line 2: the quote that opens here is never closed");
     refuses(evaluate_main, &stages, "--random",
@@ -184,7 +182,6 @@ C_TEST(evaluate, refuses_bad_command_lines_and_data) {
 C_TEST(evaluate, finds_the_projects_own_sentences) {
     char root[1024], path[1200], out[ROOM], err[ROOM];
     static const char texts[] = "pos\tgood\nneg\tbad\npos\tfine\n";
-    struct error error = {0};
     enter_bare_course();
     refuses(evaluate_main, &stages, "--random --dataset sample",
             "no --data given, and datasets/reviews_sample.tsv is not there");
@@ -192,7 +189,7 @@ C_TEST(evaluate, finds_the_projects_own_sentences) {
     snprintf(path, sizeof path, "%s/datasets", root);
     mkdir(path, 0755);
     snprintf(path, sizeof path, "%s/datasets/reviews_sample.tsv", root);
-    ASSERT_OK(file_write(path, texts, sizeof texts - 1, &error));
+    ASSERT_OK(file_write(path, texts, sizeof texts - 1, NULL));
     setenv("BUILD_WORKSPACE_DIRECTORY", root, 1);
     EXPECT_INT_EQ(0, run(evaluate_main, &stages, "--random --dataset sample", out, err, ROOM));
     EXPECT_TRUE(strstr(out, "sample, test: 3 texts") != NULL);
@@ -202,11 +199,10 @@ C_TEST(evaluate, finds_the_projects_own_sentences) {
 C_TEST(evaluate, prints_figures_and_writes_answers) {
     char path[1024], answers[1024], words[2048], out[ROOM], err[ROOM];
     static const char csv[] = "1,a,b\n2,c,d\n3,e,f\n4,g,h\n1,i,j\n";
-    struct error error = {0};
     char *written;
     size_t size;
-    ASSERT_OK(file_write(test_temporary_path("news.csv", path, sizeof path), csv, sizeof csv - 1,
-                         &error));
+    ASSERT_OK(
+        file_write(test_temporary_path("news.csv", path, sizeof path), csv, sizeof csv - 1, NULL));
     test_temporary_path("answers", answers, sizeof answers);
     snprintf(words, sizeof words,
              "--random --dataset agnews --data %.200s --batch-size 2 --predictions %.200s", path,
@@ -216,7 +212,7 @@ C_TEST(evaluate, prints_figures_and_writes_answers) {
     EXPECT_TRUE(strstr(out, "agnews, test: 5 texts") != NULL);
     EXPECT_TRUE(strstr(out, "stage last on the CPU, batches of 2, packed") != NULL);
     EXPECT_TRUE(strstr(out, "macro F1") != NULL);
-    ASSERT_OK(file_read(answers, 4096, &written, &size, &error));
+    ASSERT_OK(file_read(answers, 4096, &written, &size, NULL));
     EXPECT_TRUE(strncmp(written, "World ", 6) == 0);
     free(written);
 }

@@ -9,9 +9,8 @@
 #include "common/bench/bench.h"
 #include "common/checkpoints/bert/bert_example.h"
 #include "common/programs/dtype_flag.h"
-#include "common/programs/program_output.h"
+#include "common/programs/program.h"
 #include "common/programs/shipped.h"
-#include "common/programs/stage_flag.h"
 
 enum { MOST_BATCH = 4096, USUAL_LENGTH = 512, LEAST_LENGTH = 3, SEED = 1 };
 
@@ -23,7 +22,7 @@ struct classifier_options classifier_options_defaults(void) {
                                        .threads = bench_cpu_count()};
 }
 
-void classifier_flags(struct classifier_options *o, struct flag *table) {
+static void add_shared_flags(struct classifier_options *o, struct flag *table) {
     const struct flag flags[CLASSIFIER_FLAGS] = {
         {"checkpoint", 'c', FLAG_STRING, &o->checkpoint, "DIR",
          "folder with config.json, model.safetensors, vocab.txt; or a .safetensors; default: "
@@ -90,9 +89,8 @@ static enum status check_options(struct classifier_options *o, struct error *err
 
 static enum status parse(const struct classifier_command *c, const struct flags *flags, int argc,
                          char **argv, struct arguments *arguments, struct error *error) {
-    TRY(flags_parse(flags, argc, argv, arguments, error));
+    TRY(flags_read(flags, argc, argv, arguments, error));
     if (arguments->help) {
-        flags_help(flags, stdout);
         return STATUS_OK;
     }
     if (!c->texts && arguments->count > 0) {
@@ -102,10 +100,10 @@ static enum status parse(const struct classifier_command *c, const struct flags 
     return check_options(c->options, error);
 }
 
-enum status classifier_command_parse(const struct classifier_command *c, int argc, char **argv,
-                                     struct arguments *arguments, struct error *error) {
+static enum status parse_command(const struct classifier_command *c, int argc, char **argv,
+                                 struct arguments *arguments, struct error *error) {
     struct flag table[CLASSIFIER_MOST_FLAGS];
-    classifier_flags(c->options, table);
+    add_shared_flags(c->options, table);
     for (size_t i = 0; i < c->own_count; i++) {
         table[CLASSIFIER_FLAGS + i] = c->own[i];
     }
@@ -117,17 +115,13 @@ enum status classifier_command_parse(const struct classifier_command *c, int arg
         .count = CLASSIFIER_FLAGS + c->own_count,
         .epilogue = c->epilogue,
     };
-    *arguments = (struct arguments){.values = calloc((size_t)argc + 1, sizeof(char *))};
-    if (arguments->values == NULL) {
-        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory");
-    }
     return parse(c, &flags, argc, argv, arguments, error);
 }
 
 static enum status run_command(const struct classifier_command *c, int argc, char **argv,
                                const struct classifier_stages *stages, classifier_work *work,
                                void *options, struct arguments *arguments, struct error *error) {
-    TRY(classifier_command_parse(c, argc, argv, arguments, error));
+    TRY(parse_command(c, argc, argv, arguments, error));
     if (arguments->help) {
         return STATUS_OK;
     }
@@ -297,13 +291,7 @@ void classifier_session_close(struct classifier_session *session) {
 }
 
 const char *classifier_session_where(const struct classifier_session *s, char *text, size_t size) {
-    const char *device = s->stage->on_device ? s->device.name : "the CPU";
-    bool modelled = s->stage->on_device && s->device.modelled;
-    char type[16] = "";
-    if (s->dtype != NN_F32) {
-        snprintf(type, sizeof type, " in %s", nn_dtype_name(s->dtype));
-    }
-    snprintf(text, size, "stage %s%s on %s%s", s->stage->name, type, device,
-             modelled ? " (times are modelled)" : "");
-    return text;
+    static const struct program_device cpu = {.name = "the CPU"};
+    return program_where(s->stage->name, s->dtype, s->stage->on_device ? &s->device : &cpu, text,
+                         size);
 }

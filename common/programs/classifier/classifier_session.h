@@ -14,10 +14,6 @@
 #include "common/programs/classifier/classifier.h"
 #include "common/programs/classifier/classifier_stages.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Values of the shared flags. */
 struct classifier_options {
     const char *checkpoint;          /**< default, unless random: the project's own, in shipped */
@@ -34,9 +30,6 @@ enum { CLASSIFIER_FLAGS = 10, CLASSIFIER_MOST_FLAGS = 24 };
 /** @return the defaults. */
 struct classifier_options classifier_options_defaults(void);
 
-/** Writes the CLASSIFIER_FLAGS shared flags to @p table. */
-void classifier_flags(struct classifier_options *options, struct flag *table);
-
 /** The command line of a program. */
 struct classifier_command {
     const char *program, *positional, *summary, *epilogue;
@@ -46,21 +39,13 @@ struct classifier_command {
     bool texts;             /**< the program takes positional arguments */
 };
 
-/**
- * @brief Reads the command line, checks the shared flags, and finds the project's own checkpoint if
- *        none is named.
- * @param arguments receives values, which the caller frees, and whether --help was printed
- */
-MUST_CHECK enum status classifier_command_parse(const struct classifier_command *command, int argc,
-                                                char **argv, struct arguments *arguments,
-                                                struct error *error);
-
 /** The work of a program after its command line was read. @param arguments positional ones */
 typedef enum status classifier_work(void *options, const struct arguments *arguments,
                                     const struct classifier_stages *stages, struct error *error);
 
 /**
- * @brief main() of a program: reads the command line, then calls @p work, unless --help was given.
+ * @brief main() of a program: reads the command line, checks the shared flags, finds the project's
+ *        own checkpoint if none is named, then calls @p work, unless --help was given.
  * @param options passed on to @p work
  * @return exit status: 0, or 1 after one line on stderr
  */
@@ -116,9 +101,5 @@ void classifier_session_close(struct classifier_session *session);
  */
 const char *classifier_session_where(const struct classifier_session *session, char *text,
                                      size_t size);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

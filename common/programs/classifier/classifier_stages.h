@@ -11,11 +11,7 @@
 #include "common/base/status.h"
 #include "common/models/engine.h"
 #include "common/nn/dtype.h"
-#include "common/programs/program_device.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "common/programs/program.h"
 
 /** One stage of the course. */
 struct classifier_stage {
@@ -54,9 +50,5 @@ struct classifier_stages {
     /** The device's clock in seconds, after it has finished all work; NULL if open_device is. */
     double (*device_now)(void);
 };
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -7,10 +7,6 @@
 
 #include "common/programs/classifier/classifier_stages.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /**
  * @brief main() of the program: prints one line for each text, "LABEL<tab>NAME 0.1234<tab>NAME
  *        0.8766": the answer, then the probability of each label.
@@ -21,9 +17,5 @@ extern "C" {
  * @return exit status: 0, or 1 after one line on stderr
  */
 int classify_main(int argc, char **argv, const struct classifier_stages *stages);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

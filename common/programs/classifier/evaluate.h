@@ -7,18 +7,10 @@
 
 #include "common/programs/classifier/classifier_stages.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /**
  * @brief main() of the program: accuracy, F1, confusion matrix and texts a second, to stdout.
  * @return exit status: 0, or 1 after one line on stderr
  */
 int evaluate_main(int argc, char **argv, const struct classifier_stages *stages);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

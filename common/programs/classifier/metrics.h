@@ -14,10 +14,6 @@
 
 #include "common/base/status.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Counts of answers. */
 struct metrics {
     size_t labels;
@@ -48,9 +44,5 @@ double metrics_macro_f1(const struct metrics *metrics);
 
 /** Frees; a zero-initialised one is allowed. */
 void metrics_free(struct metrics *metrics);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

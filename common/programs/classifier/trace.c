@@ -5,29 +5,15 @@
 #include <string.h>
 
 #include "common/base/file.h"
+#include "common/base/grow.h"
 
 static const char *const TRACK_NAMES[TRACE_TRACKS] = {"", "batches", "operators", "kernels"};
-
-/* Doubles the capacity. @return false at the limit, or without memory */
-static bool grow(struct trace *trace) {
-    size_t capacity = trace->capacity == 0 ? 1024 : 2 * trace->capacity;
-    if (trace->capacity >= TRACE_MOST_SPANS) {
-        return false;
-    }
-    struct trace_span *spans = realloc(trace->spans, capacity * sizeof *spans);
-    if (spans == NULL) {
-        return false;
-    }
-    trace->spans = spans;
-    trace->capacity = capacity;
-    return true;
-}
 
 void trace_add(struct trace *trace, const char *name, enum trace_track track, double start,
                double end) {
     uint64_t number = trace->numbers[track]++;
-    bool full = trace->count == TRACE_MOST_SPANS;
-    if (full || (trace->count == trace->capacity && !grow(trace))) {
+    if (trace->count == TRACE_MOST_SPANS ||
+        !array_grow(&trace->spans, &trace->capacity, trace->count + 1, sizeof *trace->spans)) {
         trace->lost++;
         return;
     }

@@ -17,10 +17,6 @@
 #include "common/base/status.h"
 #include "common/models/profile.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Most spans kept; further ones are only counted. */
 enum { TRACE_MOST_SPANS = 100000 };
 
@@ -62,9 +58,5 @@ MUST_CHECK enum status trace_write(const struct trace *trace, const struct trace
                                    const char *path, struct error *error);
 
 void trace_free(struct trace *trace);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/programs/decoder/generate_internal.h"
-#include "common/programs/interrupt.h"
+#include "common/programs/program.h"
 
 /* Prints a question and reads one line. @return the line without line feed, which the caller frees;
    NULL at the end of input or after a signal */

@@ -6,8 +6,7 @@
 #include <time.h>
 
 #include "common/programs/decoder/generate_internal.h"
-#include "common/programs/interrupt.h"
-#include "common/programs/program_output.h"
+#include "common/programs/program.h"
 
 static const char program[] = "generate";
 

@@ -11,19 +11,11 @@
 
 #include "common/programs/decoder/llama2_stages.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /**
  * @brief main() of the program: reads the command line, writes text to stdout, figures to stderr.
  * @param stages --stage chooses one of them
  * @return exit status: 0; 1 after one line on stderr; 128 + the signal after SIGINT or SIGTERM
  */
 int generate_main(int argc, char **argv, const struct llama2_stages *stages);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -1,6 +1,6 @@
 /**
  * @file generate_internal.h
- * @brief A model that writes a text, for both modes of the program.
+ * @brief A model that writes a text, for both modes of the program, and the text as it is printed.
  */
 #ifndef WARPBOOK_COMMON_PROGRAMS_DECODER_GENERATE_INTERNAL_H_
 #define WARPBOOK_COMMON_PROGRAMS_DECODER_GENERATE_INTERNAL_H_
@@ -14,8 +14,26 @@
 #include "common/models/llama2.h"
 #include "common/models/sampler.h"
 #include "common/programs/decoder/llama2_session.h"
-#include "common/programs/decoder/text_stream.h"
 #include "common/tokenizers/bpe/bpe.h"
+
+/**
+ * Prints text piece by piece, always as valid UTF-8. Zero-initialise all but `out`.
+ *
+ * A byte-fallback tokenizer may split a character into several tokens; its bytes are held back
+ * until the character is complete. Control characters other than white space are dropped, so that
+ * no model can move a terminal's cursor.
+ */
+struct text_stream {
+    FILE *out;
+    unsigned char pending[4]; /**< bytes of an incomplete character */
+    size_t count;
+};
+
+/** Prints @p length bytes and flushes. */
+void text_stream_write(struct text_stream *stream, const char *bytes, size_t length);
+
+/** Ends the text; an incomplete character becomes U+FFFD. */
+void text_stream_finish(struct text_stream *stream);
 
 /**
  * Tokens, and the seconds that they took by the session's clock. The caller of generation_next()
@@ -65,7 +83,7 @@ size_t generation_room(const struct generation *generation);
 
 /**
  * @brief Feeds the tokens of a prompt in batches, and shows progress on a terminal.
- * @return STATUS_INTERRUPTED when a signal came (interrupt.h); STATUS_TOO_LONG beyond the context
+ * @return STATUS_INTERRUPTED when a signal came (program.h); STATUS_TOO_LONG beyond the context
  */
 MUST_CHECK enum status generation_prompt(struct generation *generation, const int32_t *tokens,
                                          size_t count, struct error *error);

@@ -5,7 +5,7 @@
 
 #include "common/base/terminal.h"
 #include "common/programs/decoder/generate_internal.h"
-#include "common/programs/interrupt.h"
+#include "common/programs/program.h"
 
 enum status generation_create(struct generation *g, const struct llama2_session *session,
                               size_t context, bool roll, const struct llama2_sampling *sampling,

@@ -5,7 +5,7 @@
 #include "common/models/llama2_random.h"
 #include "common/programs/decoder/generate_internal.h"
 #include "common/programs/decoder/reference_stages.h"
-#include "common/programs/interrupt.h"
+#include "common/programs/program.h"
 #include "common/testing/testing.h"
 
 enum { CONTEXT = 24, LONG = 4 * CONTEXT, PROMPT = 5 };

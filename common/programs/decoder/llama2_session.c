@@ -8,9 +8,8 @@
 #include "common/base/terminal.h"
 #include "common/bench/bench.h"
 #include "common/programs/dtype_flag.h"
-#include "common/programs/interrupt.h"
+#include "common/programs/program.h"
 #include "common/programs/shipped.h"
-#include "common/programs/stage_flag.h"
 #include "common/tokenizers/bpe/tokenizer.h"
 
 /* Tokens of a prompt in one forward call: enough for an efficient matmul, few enough that a CPU
@@ -76,12 +75,8 @@ static enum status check(struct llama2_options *o, const struct llama2_stages *s
 static enum status parse(const struct flags *flags, int argc, char **argv, struct llama2_options *o,
                          const struct llama2_stages *stages, struct arguments *arguments,
                          struct error *error) {
-    TRY(flags_parse(flags, argc, argv, arguments, error));
-    if (arguments->help) {
-        flags_help(flags, stdout);
-        return STATUS_OK;
-    }
-    return check(o, stages, arguments, error);
+    TRY(flags_read(flags, argc, argv, arguments, error));
+    return arguments->help ? STATUS_OK : check(o, stages, arguments, error);
 }
 
 /* Reads the command line, checks everything that can be checked without a file, and finds the
@@ -111,10 +106,7 @@ static enum status parse_command(const struct llama2_command *c, const struct ll
         .count = c->own_count + SHARED_FLAGS,
         .epilogue = c->epilogue,
     };
-    struct arguments arguments = {.values = calloc((size_t)argc + 1, sizeof(char *))};
-    if (arguments.values == NULL) {
-        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory");
-    }
+    struct arguments arguments;
     enum status status = parse(&flags, argc, argv, o, stages, &arguments, error);
     *help = arguments.help;
     free(arguments.values);
@@ -316,13 +308,7 @@ void llama2_session_close(struct llama2_session *session) {
 }
 
 const char *llama2_session_where(const struct llama2_session *s, char *text, size_t size) {
-    char type[16] = "";
-    if (s->dtype != NN_F32) {
-        snprintf(type, sizeof type, " in %s", nn_dtype_name(s->dtype));
-    }
-    snprintf(text, size, "stage %s%s on %s%s", s->stage->name, type, s->device.name,
-             s->device.modelled ? " (times are modelled)" : "");
-    return text;
+    return program_where(s->stage->name, s->dtype, &s->device, text, size);
 }
 
 const char *llama2_session_modelled(const struct llama2_session *s) {

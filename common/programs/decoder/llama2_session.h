@@ -19,10 +19,6 @@
 #include "common/programs/decoder/llama2_stages.h"
 #include "common/tokenizers/bpe/bpe.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Values of the shared flags. */
 struct llama2_options {
     const char *checkpoint; /**< positional argument; default: the project's own, in shipped */
@@ -104,9 +100,5 @@ const char *llama2_session_where(const struct llama2_session *session, char *tex
 
 /** @return " modelled", to print after a modelled figure; "" if times are measured. */
 const char *llama2_session_modelled(const struct llama2_session *session);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

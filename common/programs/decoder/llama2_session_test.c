@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "common/base/file.h"
 #include "common/bench/bench.h"
 #include "common/checkpoints/llama2/llama2_write.h"
 #include "common/models/llama2_random.h"
 #include "common/programs/decoder/reference_stages.h"
 #include "common/testing/testing.h"
+#include "common/tokenizers/bpe/tokenizer_testing.h"
 
 enum { TOKENS = 259 };
 
@@ -24,25 +24,6 @@ static const struct llama2_config small = {.C = 16,
                                            .rope_theta = 10000.0f,
                                            .norm_eps = 1e-5f};
 
-static enum status write_tokenizer(const char *folder) {
-    char texts[TOKENS][8] = {"<unk>", "<s>", "</s>"}, path[1200];
-    const char *pieces[TOKENS];
-    float scores[TOKENS] = {0};
-    unsigned char *data;
-    size_t size;
-    for (int i = 0; i < TOKENS; i++) {
-        if (i >= 3) {
-            snprintf(texts[i], sizeof texts[i], "<0x%02X>", (unsigned)(i - 3));
-        }
-        pieces[i] = texts[i];
-    }
-    snprintf(path, sizeof path, "%s/tokenizer.bin", folder);
-    TRY(bpe_serialize(pieces, scores, TOKENS, &data, &size));
-    enum status status = file_write(path, data, size, NULL);
-    free(data);
-    return status;
-}
-
 /* Writes a folder with a random model in @p dtype. */
 static enum status write_folder(const char *folder, enum nn_dtype dtype) {
     const struct llama2_write_options options = {.dtype = dtype, .shards = 1};
@@ -51,7 +32,10 @@ static enum status write_folder(const char *folder, enum nn_dtype dtype) {
     TRY(llama2_random_create(&random, &small, 7));
     enum status status = llama2_checkpoint_write(folder, &small, &random.weights, &options, NULL);
     llama2_random_free(&random);
-    return status == STATUS_OK ? write_tokenizer(folder) : status;
+    TRY(status);
+    char path[1200];
+    snprintf(path, sizeof path, "%s/tokenizer.bin", folder);
+    return tokenizer_testing_write_bytes(path);
 }
 
 static void expect_opens(enum nn_dtype stored, const char *stage, const char *asked,
@@ -126,18 +110,16 @@ C_TEST(session, a_stage_that_does_not_start) {
     const struct llama2_stages stages = {.table = table, .count = 2, .open_device = no_device};
     char folder[1024];
     struct llama2_session session;
-    struct error error = {0};
     test_temporary_path("unused", folder, sizeof folder);
     ASSERT_OK(write_folder(folder, NN_F32));
     struct llama2_options options = llama2_options_defaults();
     options.checkpoint = folder;
     options.stage = "2";
-    EXPECT_STATUS(STATUS_NO_DEVICE, llama2_session_open(&session, &options, &stages, 0, &error));
-    EXPECT_STR_EQ("no usable GPU here", error.message);
+    EXPECT_ERROR(STATUS_NO_DEVICE, "no usable GPU here",
+                 llama2_session_open(&session, &options, &stages, 0, &error));
     options.stage = "1";
-    EXPECT_STATUS(STATUS_OUT_OF_MEMORY,
-                  llama2_session_open(&session, &options, &stages, 0, &error));
-    EXPECT_STR_EQ("cannot start the engine: not enough of it", error.message);
+    EXPECT_ERROR(STATUS_OUT_OF_MEMORY, "cannot start the engine: not enough of it",
+                 llama2_session_open(&session, &options, &stages, 0, &error));
 }
 
 static enum status model_of_a_gpu(struct program_device *device, struct error *error) {

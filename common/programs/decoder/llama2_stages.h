@@ -10,11 +10,7 @@
 
 #include "common/base/status.h"
 #include "common/models/engine.h"
-#include "common/programs/program_device.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "common/programs/program.h"
 
 struct llama2_stage {
     const char *name; /**< "10_llama2_decoder" */
@@ -38,9 +34,5 @@ struct llama2_stages {
  * @return the stage; NULL if there is none, or if several names begin so
  */
 const struct llama2_stage *llama2_stage_find(const struct llama2_stages *stages, const char *name);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -1,10 +1,15 @@
 #include "common/programs/decoder/perplexity.h"
 
+#include <cjson/cJSON.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "common/base/file.h"
 #include "common/base/terminal.h"
-#include "common/programs/interrupt.h"
-#include "common/tokenizers/bpe/bpe.h"
+#include "common/programs/decoder/llama2_session.h"
+#include "common/programs/program.h"
 
 double perplexity_nats(const float *logits, size_t V, int32_t token) {
     double largest = (double)logits[0];
@@ -50,4 +55,223 @@ enum status perplexity_add(struct perplexity *sum, struct llama2 *model, const i
     }
     progress_finish(&progress);
     return status;
+}
+
+/* ---- The program ---- */
+
+static const size_t longest_text = (size_t)1 << 30;
+
+static const char program[] = "perplexity";
+
+struct options {
+    struct llama2_options shared;
+    const char *file, *json;
+    int context, limit;
+};
+
+/* One measurement. */
+struct measurement {
+    struct llama2_session session;
+    char *text;
+    size_t size;
+    int32_t *tokens; /* (count) */
+    size_t count, window;
+    float *logits; /* (V) */
+    struct perplexity sum;
+    double seconds; /* of the model, by the session's clock */
+};
+
+/* ---- Preparing ---- */
+
+static enum status read_text(struct measurement *m, const struct options *o, struct error *error) {
+    const char *name = strcmp(o->file, "-") == 0 ? "standard input" : o->file;
+    TRY(file_read(o->file, longest_text, &m->text, &m->size, error));
+    if (m->size == 0) {
+        return error_set(error, STATUS_BAD_FORMAT, "%s: there is no text", name);
+    }
+    enum status status = bpe_encode(m->session.tokenizer, m->text, m->size, false, false,
+                                    &m->tokens, &m->count, error);
+    if (status != STATUS_OK) {
+        return error_prefix(error, status, name);
+    }
+    if (o->limit > 0 && (size_t)o->limit < m->count) {
+        m->count = (size_t)o->limit;
+    }
+    return STATUS_OK;
+}
+
+static enum status prepare(struct measurement *m, const struct options *o,
+                           const struct llama2_stages *stages, struct error *error) {
+    TRY(llama2_session_open(&m->session, &o->shared, stages, 1, error));
+    const struct llama2_config *config = &m->session.checkpoint.config;
+    m->window = o->context > 0 ? (size_t)o->context : config->T;
+    if (m->window > config->T) {
+        return error_set(error, STATUS_TOO_LONG, "--context %zu: the model has %zu positions",
+                         m->window, config->T);
+    }
+    TRY(read_text(m, o, error));
+    m->logits = calloc(config->V, sizeof *m->logits);
+    return m->logits != NULL ? STATUS_OK
+                             : error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for logits");
+}
+
+/* ---- Reporting ---- */
+
+/* Bytes of the predicted tokens; if they are the whole text, the bytes of the file. */
+static size_t text_bytes(const struct measurement *m, bool whole) {
+    size_t bytes = 0, length;
+    int32_t previous = BPE_BOS;
+    for (size_t i = 0; i < m->sum.tokens && !whole; i++) {
+        (void)bpe_decode(m->session.tokenizer, previous, m->tokens[i], &length);
+        bytes += length;
+        previous = m->tokens[i];
+    }
+    return whole ? m->size : bytes;
+}
+
+/* The figures that are printed and written. */
+struct figures {
+    double nats, perplexity, bits_per_byte, speed; /* speed 0: the clock did not move */
+    size_t bytes;
+};
+
+static struct figures figures_of(const struct measurement *m, const struct options *o) {
+    const struct perplexity *sum = &m->sum;
+    bool whole = o->limit == 0 && sum->tokens == m->count;
+    struct figures f = {.bytes = text_bytes(m, whole)};
+    f.nats = sum->nats / (double)sum->tokens;
+    f.perplexity = exp(f.nats);
+    f.bits_per_byte = f.bytes > 0 ? sum->nats / log(2.0) / (double)f.bytes : 0.0;
+    f.speed = m->seconds > 0.0 ? (double)sum->tokens / m->seconds : 0.0;
+    return f;
+}
+
+static void print(const struct measurement *m, const struct figures *f) {
+    char where[400];
+    printf("tokens          %zu (%zu bytes), windows of %zu: %zu\n", m->sum.tokens, f->bytes,
+           m->window, m->sum.windows);
+    printf("nats per token  %.6f\n", f->nats);
+    printf("perplexity      %.6f\n", f->perplexity);
+    printf("bits per byte   %.6f\n", f->bits_per_byte);
+    printf("tokens/s        %.1f%s\n", f->speed, llama2_session_modelled(&m->session));
+    printf("%s\n", llama2_session_where(&m->session, where, sizeof where));
+}
+
+static enum status write_json(const struct measurement *m, const struct figures *f,
+                              const struct options *o, struct error *error) {
+    const struct llama2_session *s = &m->session;
+    struct cJSON *object = cJSON_CreateObject();
+    const struct {
+        const char *name;
+        double value;
+    } numbers[] = {
+        {"context", (double)m->window},      {"tokens", (double)m->sum.tokens},
+        {"bytes", (double)f->bytes},         {"windows", (double)m->sum.windows},
+        {"nats_per_token", f->nats},         {"perplexity", f->perplexity},
+        {"bits_per_byte", f->bits_per_byte}, {"tokens_per_second", f->speed},
+    };
+    bool made = cJSON_AddStringToObject(object, "checkpoint", o->shared.checkpoint) != NULL &&
+                cJSON_AddStringToObject(object, "file", o->file) != NULL &&
+                cJSON_AddStringToObject(object, "stage", s->stage->name) != NULL &&
+                cJSON_AddStringToObject(object, "dtype", nn_dtype_name(s->dtype)) != NULL &&
+                cJSON_AddStringToObject(object, "device", s->device.name) != NULL &&
+                cJSON_AddBoolToObject(object, "modelled", s->device.modelled) != NULL;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        made = made && cJSON_AddNumberToObject(object, numbers[i].name, numbers[i].value) != NULL;
+    }
+    char *text = made ? cJSON_Print(object) : NULL;
+    cJSON_Delete(object);
+    if (text == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for %s", o->json);
+    }
+    size_t length = strlen(text);
+    text[length] = '\n'; /* in place of the NUL */
+    enum status status = file_write(o->json, text, length + 1, error);
+    free(text);
+    return status;
+}
+
+/* ---- Running ---- */
+
+static enum status check_options(const struct options *o, struct error *error) {
+    if (o->file == NULL) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "no text: give --file TEXT, or --file - for standard input");
+    }
+    if (o->context < 0 || o->limit < 0) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "--context %d, --limit %d: must be at least 0", o->context, o->limit);
+    }
+    return STATUS_OK;
+}
+
+static enum status measure(struct measurement *m, const struct options *o, struct error *error) {
+    interrupt_watch();
+    double start = m->session.now();
+    enum status status =
+        perplexity_add(&m->sum, m->session.model, m->tokens, m->count, m->window, m->logits, error);
+    m->seconds = m->session.now() - start;
+    bool interrupted = status == STATUS_INTERRUPTED;
+    if (interrupted) {
+        fprintf(stderr, "%s: interrupted after %zu of %zu tokens\n", program, m->sum.tokens,
+                m->count);
+    }
+    if ((status != STATUS_OK && !interrupted) || m->sum.tokens == 0) {
+        return status;
+    }
+    struct figures f = figures_of(m, o);
+    print(m, &f);
+    if (o->json != NULL && !interrupted) {
+        TRY(write_json(m, &f, o, error));
+    }
+    TRY(program_output_end(error));
+    return status;
+}
+
+static enum status prepare_and_measure(struct measurement *m, const struct options *o,
+                                       const struct llama2_stages *stages, struct error *error) {
+    TRY(prepare(m, o, stages, error));
+    return measure(m, o, error);
+}
+
+static enum status run(void *options, const struct llama2_stages *stages, struct error *error) {
+    struct measurement m = {.seconds = 0.0};
+    TRY(check_options(options, error));
+    enum status status = prepare_and_measure(&m, options, stages, error);
+    free(m.logits);
+    free(m.tokens);
+    free(m.text);
+    llama2_session_close(&m.session);
+    return status;
+}
+
+static const char epilogue[] =
+    "The text's tokens are split into windows of --context tokens. Each window begins\n"
+    "with BOS and is independent of the others: every token is predicted once, from BOS\n"
+    "and the earlier tokens of its window. The program prints the mean of -log p per\n"
+    "token (nats), the perplexity, which is exp of that mean, and the sum of -log2 p\n"
+    "divided by the bytes of the text, which compares models with different tokenizers.\n"
+    "\n"
+    "example:\n"
+    "  perplexity stories260K.bin -z tok512.bin --file story.txt";
+
+int perplexity_main(int argc, char **argv, const struct llama2_stages *stages) {
+    struct options o = {.shared = llama2_options_defaults()};
+    const struct flag own[] = {
+        {"file", 'f', FLAG_STRING, &o.file, "TEXT", "the text, in UTF-8; -: standard input"},
+        {"context", 'c', FLAG_INT, &o.context, "N", "tokens of a window; 0: the model's context"},
+        {"limit", 'n', FLAG_INT, &o.limit, "TOKENS", "most tokens of the text; 0: all"},
+        {"json", 0, FLAG_STRING, &o.json, "FILE", "also write the figures as JSON"},
+    };
+    const struct llama2_command command = {
+        .program = program,
+        .summary = "measures the perplexity of a Llama2 checkpoint on a text. CHECKPOINT: a file\n"
+                   "of llama2.c, or a Hugging Face folder with config.json, safetensors and\n"
+                   "tokenizer.json",
+        .options = &o.shared,
+        .own = own,
+        .own_count = sizeof own / sizeof *own,
+        .epilogue = epilogue,
+    };
+    return llama2_command_main(&command, stages, argc, argv, run, &o);
 }

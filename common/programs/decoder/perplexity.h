@@ -19,10 +19,6 @@
 #include "common/models/llama2.h"
 #include "common/programs/decoder/llama2_stages.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct perplexity {
     size_t tokens;  /**< predicted so far */
     size_t windows; /**< begun so far */
@@ -52,9 +48,5 @@ double perplexity_nats(const float *logits, size_t V, int32_t token);
  * @return exit status: 0; 1 after one line on stderr; 128 + the signal after SIGINT or SIGTERM
  */
 int perplexity_main(int argc, char **argv, const struct llama2_stages *stages);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "common/models/llama2_random.h"
 #include "common/programs/decoder/perplexity.h"
-#include "common/programs/interrupt.h"
+#include "common/programs/program.h"
 #include "common/testing/testing.h"
 
 enum { CONTEXT = 16, VOCABULARY = 50, COUNT = 45 };
@@ -107,9 +107,9 @@ C_TEST(perplexity, failures_are_reported) {
     struct error error = {0};
     struct perplexity sum = {0};
     ASSERT_OK(open_bed(&b));
-    EXPECT_STATUS(STATUS_TOO_LONG, perplexity_add(&sum, b.model, (const int32_t[CONTEXT + 1]){0},
-                                                  CONTEXT + 1, CONTEXT + 1, logits, &error));
-    EXPECT_STR_EQ("the model failed at token 16: too long", error.message);
+    EXPECT_ERROR(STATUS_TOO_LONG, "the model failed at token 16: too long",
+                 perplexity_add(&sum, b.model, (const int32_t[CONTEXT + 1]){0}, CONTEXT + 1,
+                                CONTEXT + 1, logits, &error));
     sum = (struct perplexity){0};
     EXPECT_STATUS(STATUS_INVALID_ARGUMENT,
                   perplexity_add(&sum, b.model, tokens, 3, CONTEXT, logits, &error));

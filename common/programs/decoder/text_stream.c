@@ -1,7 +1,6 @@
-#include "common/programs/decoder/text_stream.h"
-
-#include <stdbool.h>
 #include <utf8proc.h>
+
+#include "common/programs/decoder/generate_internal.h"
 
 static size_t sequence_length(unsigned char lead) {
     return lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;

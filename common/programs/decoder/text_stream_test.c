@@ -1,8 +1,7 @@
-#include "common/programs/decoder/text_stream.h"
-
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/programs/decoder/generate_internal.h"
 #include "common/testing/testing.h"
 
 /* Prints the pieces into memory and compares. */

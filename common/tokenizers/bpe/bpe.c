@@ -5,7 +5,6 @@
 
 #include "common/base/checked.h"
 #include "common/base/utf8.h"
-#include "common/tokenizers/bpe/bpe_merge.h"
 #include "common/tokenizers/bpe/bpe_vocabulary.h"
 
 enum { BYTE_TOKENS_END = BPE_FIRST_BYTE + 256 };

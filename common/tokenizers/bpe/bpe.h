@@ -18,10 +18,6 @@
 
 #include "common/base/status.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum { BPE_UNK = 0, BPE_BOS = 1, BPE_EOS = 2, BPE_FIRST_BYTE = 3 };
 
 struct bpe; /**< opaque: vocabulary, scores or merge rules, sorted index */
@@ -97,9 +93,5 @@ const char *bpe_decode(const struct bpe *bpe, int32_t previous, int32_t token, s
  */
 MUST_CHECK enum status bpe_serialize(const char *const *pieces, const float *scores, size_t count,
                                      unsigned char **data, size_t *size);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -5,7 +5,6 @@
  * merge would take O(n^2). Pairs whose tokens have changed stay in the heap and
  * are dropped when they are popped.
  */
-#include "common/tokenizers/bpe/bpe_merge.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

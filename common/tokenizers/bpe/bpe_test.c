@@ -8,6 +8,7 @@
 
 #include "common/base/file.h"
 #include "common/base/rng.h"
+#include "common/testing/refusals.h"
 #include "common/testing/testing.h"
 #include "common/tokenizers/bpe/bpe_testing.h"
 #include "common/tokenizers/bpe/bpe_vocabulary.h"
@@ -281,24 +282,21 @@ C_TEST(bpe, long_text_merges_in_reasonable_time) {
 
 /* ---- bad input ---- */
 
-static void expect_message(const struct error *error, const char *part) {
-    if (strstr(error->message, part) == NULL) {
-        TEST_FAIL("the message '%s' does not say '%s'", error->message, part);
-    }
+static enum status parse(const void *data, size_t size, struct error *error) {
+    struct bpe *bpe = NULL;
+    enum status status = bpe_parse(&bpe, data, size, 0, error);
+    EXPECT_TRUE(status == STATUS_OK || bpe == NULL);
+    bpe_free(bpe);
+    return status;
 }
 
-static void expect_parse_error(const void *data, size_t size, size_t expected, enum status want,
-                               const char *part) {
+/* For a model of four tokens. */
+static enum status parse_four(const void *data, size_t size, struct error *error) {
     struct bpe *bpe = NULL;
-    struct error error = {0};
-    unsigned char *copy = malloc(size > 0 ? size : 1); /* exact size: reads past it are seen */
-    ASSERT_TRUE(copy != NULL);
-    memcpy(copy, data, size);
-    EXPECT_STATUS(want, bpe_parse(&bpe, copy, size, expected, &error));
-    EXPECT_TRUE(bpe == NULL);
-    EXPECT_INT_EQ(want, error.status);
-    expect_message(&error, part);
-    free(copy);
+    enum status status = bpe_parse(&bpe, data, size, 4, error);
+    EXPECT_TRUE(status == STATUS_OK || bpe == NULL);
+    bpe_free(bpe);
+    return status;
 }
 
 /* A file of four tokens: "<unk>", "a", "b", "ab". */
@@ -321,7 +319,7 @@ static void expect_patched(size_t offset, uint32_t value, enum status want, cons
     unsigned char *data = small_file(&size);
     ASSERT_TRUE(data != NULL);
     memcpy(data + offset, &value, sizeof value);
-    expect_parse_error(data, size, 0, want, part);
+    expect_refusal(parse, data, size, want, part);
     free(data);
 }
 
@@ -346,8 +344,8 @@ C_TEST(bpe_bad_file, length_beyond_the_file) {
     int32_t huge = INT32_MAX;
     memcpy(data, &huge, sizeof huge);
     memcpy(data + SECOND_LENGTH, &huge, sizeof huge);
-    expect_parse_error(data, size, 0, STATUS_TRUNCATED,
-                       "token 1 has 2147483647 bytes, but only 20 are left");
+    expect_refusal(parse, data, size, STATUS_TRUNCATED,
+                   "token 1 has 2147483647 bytes, but only 20 are left");
     free(data);
 }
 
@@ -356,7 +354,7 @@ C_TEST(bpe_bad_file, nul_in_a_piece) {
     unsigned char *data = small_file(&size);
     ASSERT_TRUE(data != NULL);
     data[SECOND_TEXT] = '\0';
-    expect_parse_error(data, size, 0, STATUS_BAD_FORMAT, "token 1 has a NUL byte");
+    expect_refusal(parse, data, size, STATUS_BAD_FORMAT, "token 1 has a NUL byte");
     free(data);
 }
 
@@ -364,9 +362,13 @@ C_TEST(bpe_bad_file, count_of_tokens) {
     size_t size;
     unsigned char *data = small_file(&size);
     ASSERT_TRUE(data != NULL);
-    expect_parse_error(data, size, 5, STATUS_MISMATCH, "tokenizer has 4 tokens, the model 5");
-    expect_parse_error(data, size, 3, STATUS_MISMATCH, "tokenizer has 4 tokens, the model 3");
-    expect_parse_error(data, SECOND_TEXT + 1, 0, STATUS_BAD_FORMAT, "tokenizer has 2 tokens");
+    struct bpe *bpe;
+    EXPECT_ERROR_CONTAINS(STATUS_MISMATCH, "tokenizer has 4 tokens, the model 5",
+                          bpe_parse(&bpe, data, size, 5, &error));
+    EXPECT_ERROR_CONTAINS(STATUS_MISMATCH, "tokenizer has 4 tokens, the model 3",
+                          bpe_parse(&bpe, data, size, 3, &error));
+    EXPECT_TRUE(bpe == NULL);
+    expect_refusal(parse, data, SECOND_TEXT + 1, STATUS_BAD_FORMAT, "tokenizer has 2 tokens");
     free(data);
 }
 
@@ -380,47 +382,38 @@ C_TEST(bpe_bad_file, every_prefix) {
         for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
             at_end = at_end || length == ends[i];
         }
-        expect_parse_error(data, length, 4, at_end ? STATUS_MISMATCH : STATUS_TRUNCATED,
-                           at_end       ? "the model 4"
-                           : length < 4 ? "header"
-                                        : "token ");
+        expect_refusal(parse_four, data, length, at_end ? STATUS_MISMATCH : STATUS_TRUNCATED,
+                       at_end       ? "the model 4"
+                       : length < 4 ? "header"
+                                    : "token ");
     }
     free(data);
 }
 
-C_TEST(bpe_bad_file, missing_folder_empty_garbage) {
+static enum status open_file(const char *path, struct error *error) {
     struct bpe *bpe;
-    struct error error = {0};
+    enum status status = bpe_open(&bpe, path, 0, error);
+    EXPECT_TRUE(status == STATUS_OK || bpe == NULL);
+    return status;
+}
+
+C_TEST(bpe_bad_file, missing_folder_empty_garbage) {
+    expect_bad_files_named(open_file, STATUS_TRUNCATED, "tokenizer ends after 0 bytes");
     char path[512];
-    test_temporary_path("missing.bin", path, sizeof path);
-    EXPECT_STATUS(STATUS_NOT_FOUND, bpe_open(&bpe, path, 0, &error));
-    expect_message(&error, "missing.bin");
-    test_temporary_path("folder.bin", path, sizeof path);
-    mkdir(path, 0700);
-    EXPECT_STATUS(STATUS_IO, bpe_open(&bpe, path, 0, &error));
-    expect_message(&error, "folder.bin: not a regular file");
-    test_temporary_path("empty.bin", path, sizeof path);
-    ASSERT_OK(file_write(path, "", 0, &error));
-    EXPECT_STATUS(STATUS_TRUNCATED, bpe_open(&bpe, path, 0, &error));
-    expect_message(&error, "empty.bin: tokenizer ends after 0 bytes");
     test_temporary_path("text.bin", path, sizeof path);
-    ASSERT_OK(file_write(path, "This is a text, no tokenizer.", 29, &error));
-    EXPECT_STATUS(STATUS_TRUNCATED, bpe_open(&bpe, path, 0, &error));
-    expect_message(&error, "text.bin: token 0 has 1702109281 bytes, but only 17 are left");
-    EXPECT_TRUE(bpe == NULL);
+    ASSERT_OK(file_write(path, "This is a text, no tokenizer.", 29, NULL));
+    expect_open_fails(open_file, path, "", STATUS_TRUNCATED,
+                      "token 0 has 1702109281 bytes, but only 17 are left");
 }
 
 static void expect_bad_text(const struct bpe *bpe, const char *text, size_t length,
                             enum status want, const char *part) {
     int32_t *tokens;
     size_t count = 99;
-    struct error error = {0};
-    char *copy = malloc(length);
-    ASSERT_TRUE(copy != NULL);
-    memcpy(copy, text, length);
-    EXPECT_STATUS(want, bpe_encode(bpe, copy, length, true, true, &tokens, &count, &error));
+    char *copy = exact_copy(text, length);
+    EXPECT_ERROR_CONTAINS(want, part,
+                          bpe_encode(bpe, copy, length, true, true, &tokens, &count, &error));
     EXPECT_TRUE(tokens == NULL && count == 0);
-    expect_message(&error, part);
     free(copy);
 }
 
@@ -478,9 +471,8 @@ C_TEST(bpe_bad_text, too_long) {
     int32_t *tokens;
     size_t count;
     struct error error = {0};
-    EXPECT_STATUS(STATUS_OVERFLOW,
-                  bpe_encode(bpe, "a", SIZE_MAX, false, false, &tokens, &count, &error));
-    expect_message(&error, "too long");
+    EXPECT_ERROR_CONTAINS(STATUS_OVERFLOW, "too long",
+                          bpe_encode(bpe, "a", SIZE_MAX, false, false, &tokens, &count, &error));
     EXPECT_STATUS(STATUS_OVERFLOW,
                   bpe_encode(bpe, "a", SIZE_MAX / 2, false, false, &tokens, &count, &error));
     bpe_free(bpe);

@@ -80,4 +80,14 @@ void bpe_rules_add(struct bpe *bpe, const struct bpe_rule *rule);
 /** @return the rule for two tokens, or NULL. */
 const struct bpe_rule *bpe_rules_find(const struct bpe *bpe, int32_t left, int32_t right);
 
+/**
+ * @brief Merges adjacent pairs until no pair can be merged. Without merge rules, the next pair is
+ *        the one whose joined text has the best score above -1e10 in the vocabulary; with rules,
+ *        the one whose rule has the lowest rank. Of equal pairs the leftmost is merged.
+ * @param tokens (*count) ids in [0, bpe_size); replaced by the merged ids
+ * @param count  receives the number of merged ids
+ * @return STATUS_OK, STATUS_OVERFLOW or STATUS_OUT_OF_MEMORY
+ */
+MUST_CHECK enum status bpe_merge(const struct bpe *bpe, int32_t *tokens, size_t *count);
+
 #endif

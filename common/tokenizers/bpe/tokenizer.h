@@ -21,10 +21,6 @@
 #include "common/base/status.h"
 #include "common/tokenizers/bpe/bpe.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /**
  * @brief Reads a tokenizer.json, a file of llama2.c, or the one in a folder: tokenizer.json, else
  *        tokenizer.bin.
@@ -52,9 +48,5 @@ MUST_CHECK enum status tokenizer_open(struct bpe **bpe, const char *path, size_t
  */
 MUST_CHECK enum status tokenizer_json_parse(struct bpe **bpe, const char *text, size_t size,
                                             size_t expected_tokens, struct error *error);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

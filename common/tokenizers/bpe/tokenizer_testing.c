@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/file.h"
 #include "common/tokenizers/bpe/bpe_vocabulary.h"
 
 enum { FIRST_PIECE = BPE_FIRST_BYTE + 256 };
@@ -142,4 +143,23 @@ char *tokenizer_testing_convert(const struct bpe *bpe, const char *settings, boo
         return NULL;
     }
     return complete;
+}
+
+enum status tokenizer_testing_write_bytes(const char *path) {
+    enum { TOKENS = FIRST_PIECE };
+    char texts[TOKENS][8] = {"<unk>", "<s>", "</s>"};
+    const char *pieces[TOKENS];
+    float scores[TOKENS] = {0};
+    unsigned char *data;
+    size_t size;
+    for (int i = 0; i < TOKENS; i++) {
+        if (i >= BPE_FIRST_BYTE) {
+            snprintf(texts[i], sizeof texts[i], "<0x%02X>", (unsigned)(i - BPE_FIRST_BYTE) & 255u);
+        }
+        pieces[i] = texts[i];
+    }
+    TRY(bpe_serialize(pieces, scores, TOKENS, &data, &size));
+    enum status status = file_write(path, data, size, NULL);
+    free(data);
+    return status;
 }

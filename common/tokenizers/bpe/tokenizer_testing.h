@@ -1,6 +1,6 @@
 /**
  * @file tokenizer_testing.h
- * @brief Makes tokenizer.json files in memory, for tests of their readers.
+ * @brief Makes tokenizer.json files in memory and a file of llama2.c, for tests of their readers.
  */
 #ifndef WARPBOOK_COMMON_TOKENIZERS_BPE_TOKENIZER_TESTING_H_
 #define WARPBOOK_COMMON_TOKENIZERS_BPE_TOKENIZER_TESTING_H_
@@ -46,5 +46,8 @@ char *tokenizer_testing_json(const char *settings, const char *model, const char
  * @return text that the caller frees; NULL if memory runs out
  */
 char *tokenizer_testing_convert(const struct bpe *bpe, const char *settings, bool pairs);
+
+/** Writes a file of llama2.c: <unk>, <s>, </s> and a token for each byte. */
+MUST_CHECK enum status tokenizer_testing_write_bytes(const char *path);
 
 #endif

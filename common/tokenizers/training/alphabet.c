@@ -1,4 +1,4 @@
-#include "common/tokenizers/training/alphabet.h"
+#include "common/tokenizers/training/learn_internal.h"
 
 #include <stdlib.h>
 

@@ -5,8 +5,7 @@
 
 #include "common/base/terminal.h"
 #include "common/base/utf8.h"
-#include "common/tokenizers/training/alphabet.h"
-#include "common/tokenizers/training/pairs.h"
+#include "common/tokenizers/training/learn_internal.h"
 
 enum { NO_PIECE = -1 /* is never merged */, MOST_BYTES = 4 /* of a character */ };
 

@@ -22,10 +22,6 @@
 #include "common/base/status.h"
 #include "common/tokenizers/training/words.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct vocab_rules {
     enum vocab_kind kind;
     size_t pieces;      /**< most pieces, including characters */
@@ -69,9 +65,5 @@ MUST_CHECK enum status vocab_learn(struct vocab_pieces *pieces, const struct voc
 
 /** Frees; a zero-initialised one is allowed. */
 void vocab_pieces_free(struct vocab_pieces *pieces);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -1,9 +1,9 @@
-#include "common/tokenizers/training/pairs.h"
+#include "common/tokenizers/training/learn_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/tokenizers/training/grow.h"
+#include "common/base/grow.h"
 
 enum { FIRST_SLOTS = 1 << 12 };
 
@@ -28,32 +28,21 @@ void pairs_free(struct pairs *p) {
     *p = (struct pairs){0};
 }
 
-/* Makes room for @p length more bytes of text. */
-static enum status reserve_text(struct pairs *p, size_t length) {
-    char *text = vocab_grow(p->text, &p->text_capacity, p->text_size + length, 1);
-    if (text == NULL) {
-        return STATUS_OUT_OF_MEMORY;
-    }
-    p->text = text;
-    return STATUS_OK;
-}
-
 static enum status add_piece(struct pairs *p, size_t start, uint32_t length, bool inner) {
     if (p->piece_count >= INT32_MAX) {
         return STATUS_OVERFLOW;
     }
-    struct vocab_piece *pieces =
-        vocab_grow(p->pieces, &p->piece_capacity, p->piece_count + 1, sizeof *pieces);
-    if (pieces == NULL) {
+    if (!array_grow(&p->pieces, &p->piece_capacity, p->piece_count + 1, sizeof *p->pieces)) {
         return STATUS_OUT_OF_MEMORY;
     }
-    p->pieces = pieces;
-    pieces[p->piece_count++] = (struct vocab_piece){start, length, inner};
+    p->pieces[p->piece_count++] = (struct vocab_piece){start, length, inner};
     return STATUS_OK;
 }
 
 enum status pairs_add_character(struct pairs *p, const char *bytes, size_t length, bool inner) {
-    TRY(reserve_text(p, length));
+    if (!array_grow(&p->text, &p->text_capacity, p->text_size + length, 1)) {
+        return STATUS_OUT_OF_MEMORY;
+    }
     memcpy(p->text + p->text_size, bytes, length);
     TRY(add_piece(p, p->text_size, (uint32_t)length, inner));
     p->text_size += length;
@@ -96,21 +85,19 @@ static enum status add_candidate(struct pairs *p, int32_t left, int32_t right) {
     if (p->count >= UINT32_MAX - 1) {
         return STATUS_OVERFLOW;
     }
-    struct candidate *candidates =
-        vocab_grow(p->candidates, &p->capacity, p->count + 1, sizeof *candidates);
-    if (candidates == NULL) {
+    size_t text_size = p->text_size + a->length + b->length;
+    if (!array_grow(&p->candidates, &p->capacity, p->count + 1, sizeof *p->candidates) ||
+        !array_grow(&p->text, &p->text_capacity, text_size, 1)) {
         return STATUS_OUT_OF_MEMORY;
     }
-    p->candidates = candidates;
-    TRY(reserve_text(p, (size_t)a->length + b->length));
-    candidates[p->count++] = (struct candidate){.left = left,
-                                                .right = right,
-                                                .start = p->text_size,
-                                                .length = a->length + b->length,
-                                                .inner = a->inner};
+    p->candidates[p->count++] = (struct candidate){.left = left,
+                                                   .right = right,
+                                                   .start = p->text_size,
+                                                   .length = a->length + b->length,
+                                                   .inner = a->inner};
     memcpy(p->text + p->text_size, p->text + a->start, a->length);
     memcpy(p->text + p->text_size + a->length, p->text + b->start, b->length);
-    p->text_size += (size_t)a->length + b->length;
+    p->text_size = text_size;
     return STATUS_OK;
 }
 
@@ -134,13 +121,10 @@ static enum status touch(struct pairs *p, uint32_t candidate) {
     if (p->candidates[candidate].touched) {
         return STATUS_OK;
     }
-    uint32_t *list =
-        vocab_grow(p->touched, &p->touched_capacity, p->touched_count + 1, sizeof *list);
-    if (list == NULL) {
+    if (!array_grow(&p->touched, &p->touched_capacity, p->touched_count + 1, sizeof *p->touched)) {
         return STATUS_OUT_OF_MEMORY;
     }
-    p->touched = list;
-    list[p->touched_count++] = candidate;
+    p->touched[p->touched_count++] = candidate;
     p->candidates[candidate].touched = true;
     return STATUS_OK;
 }
@@ -149,12 +133,10 @@ enum status pairs_add(struct pairs *p, uint32_t candidate, uint32_t word, uint64
     struct candidate *c = &p->candidates[candidate];
     c->count += count;
     if (c->word_count == 0 || c->words[c->word_count - 1] != word) {
-        uint32_t *words = vocab_grow(c->words, &c->word_capacity, c->word_count + 1, sizeof *words);
-        if (words == NULL) {
+        if (!array_grow(&c->words, &c->word_capacity, c->word_count + 1, sizeof *c->words)) {
             return STATUS_OUT_OF_MEMORY;
         }
-        c->words = words;
-        words[c->word_count++] = word;
+        c->words[c->word_count++] = word;
     }
     return touch(p, candidate);
 }
@@ -176,13 +158,10 @@ static bool before(const struct pairs *p, struct heap_entry x, struct heap_entry
 }
 
 static enum status push(struct pairs *p, uint32_t candidate) {
-    struct heap_entry *heap =
-        vocab_grow(p->heap, &p->heap_capacity, p->heap_count + 1, sizeof *heap);
-    if (heap == NULL) {
+    if (!array_grow(&p->heap, &p->heap_capacity, p->heap_count + 1, sizeof *p->heap)) {
         return STATUS_OUT_OF_MEMORY;
     }
-    p->heap = heap;
-    struct heap_entry entry = {p->candidates[candidate].count, candidate};
+    struct heap_entry *heap = p->heap, entry = {p->candidates[candidate].count, candidate};
     size_t hole = p->heap_count++;
     while (hole > 0 && before(p, entry, heap[(hole - 1) / 2])) {
         heap[hole] = heap[(hole - 1) / 2];

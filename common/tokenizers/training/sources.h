@@ -11,10 +11,6 @@
 #include "common/base/status.h"
 #include "common/tokenizers/training/words.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** The texts to read. */
 struct vocab_sources {
     const char *dataset; /**< a name of text_dataset.h */
@@ -35,9 +31,5 @@ MUST_CHECK enum status vocab_sources_count(const struct vocab_sources *sources,
                                            enum vocab_kind kind, bool lowercase,
                                            struct vocab_words *words, size_t *texts,
                                            struct error *error);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -105,15 +105,10 @@ static enum status read_options(struct options *o, int argc, char **argv, bool *
         .count = sizeof table / sizeof *table,
         .epilogue = epilogue,
     };
-    struct arguments arguments = {.values = calloc((size_t)argc + 1, sizeof(char *))};
-    if (arguments.values == NULL) {
-        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory");
-    }
-    enum status status = flags_parse(&flags, argc, argv, &arguments, error);
-    *help = status == STATUS_OK && arguments.help;
-    if (*help) {
-        flags_help(&flags, stdout);
-    } else if (status == STATUS_OK && arguments.count > 0) {
+    struct arguments arguments;
+    enum status status = flags_read(&flags, argc, argv, &arguments, error);
+    *help = arguments.help;
+    if (status == STATUS_OK && !*help && arguments.count > 0) {
         status = error_set(error, STATUS_INVALID_ARGUMENT,
                            "unexpected argument '%s'; --help lists the flags", arguments.values[0]);
     }

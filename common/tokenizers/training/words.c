@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/grow.h"
 #include "common/base/hash.h"
-#include "common/tokenizers/training/grow.h"
 
 enum { FIRST_SLOTS = 1 << 12 };
 
@@ -45,18 +45,12 @@ static enum status append(struct vocab_words *w, const char *bytes, size_t lengt
     if (length > UINT32_MAX || w->count >= UINT32_MAX - 1) {
         return STATUS_OVERFLOW;
     }
-    struct vocab_word *words = vocab_grow(w->words, &w->capacity, w->count + 1, sizeof *w->words);
-    if (words == NULL) {
+    if (!array_grow(&w->words, &w->capacity, w->count + 1, sizeof *w->words) ||
+        !array_grow(&w->text, &w->text_capacity, w->text_size + length, 1)) {
         return STATUS_OUT_OF_MEMORY;
     }
-    w->words = words;
-    char *text = vocab_grow(w->text, &w->text_capacity, w->text_size + length, 1);
-    if (text == NULL) {
-        return STATUS_OUT_OF_MEMORY;
-    }
-    w->text = text;
-    memcpy(text + w->text_size, bytes, length);
-    words[w->count++] = (struct vocab_word){w->text_size, (uint32_t)length, 1};
+    memcpy(w->text + w->text_size, bytes, length);
+    w->words[w->count++] = (struct vocab_word){w->text_size, (uint32_t)length, 1};
     w->text_size += length;
     return STATUS_OK;
 }

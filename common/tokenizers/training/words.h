@@ -11,10 +11,6 @@
 
 #include "common/base/status.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct vocab_word {
     size_t start;    /**< in `text` */
     uint32_t length; /**< bytes */
@@ -62,9 +58,5 @@ MUST_CHECK enum status vocab_count_text(struct vocab_words *words, enum vocab_ki
 
 /** Frees; a zero-initialised one is allowed. */
 void vocab_words_free(struct vocab_words *words);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

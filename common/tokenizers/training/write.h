@@ -10,10 +10,6 @@
 #include "common/base/status.h"
 #include "common/tokenizers/training/learn.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Pieces of every WordPiece vocabulary: [PAD], [UNK], [CLS], [SEP], [MASK]. */
 enum { VOCAB_WORDPIECE_SPECIAL = 5 };
 
@@ -35,9 +31,5 @@ size_t vocab_special_count(enum vocab_kind kind);
  */
 MUST_CHECK enum status vocab_write(enum vocab_kind kind, const struct vocab_pieces *pieces,
                                    char **data, size_t *size);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

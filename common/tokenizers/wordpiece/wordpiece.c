@@ -7,10 +7,7 @@
 #include <utf8proc.h>
 
 #include "common/base/utf8.h"
-#include "common/tokenizers/wordpiece/wordpiece_list.h"
-#include "common/tokenizers/wordpiece/wordpiece_normalize.h"
-#include "common/tokenizers/wordpiece/wordpiece_pretokenize.h"
-#include "common/tokenizers/wordpiece/wordpiece_vocabulary.h"
+#include "common/tokenizers/wordpiece/wordpiece_internal.h"
 
 enum { LONGEST_WORD = WORDPIECE_LONGEST_WORD, CONTINUED = 2 /* bytes of "##" */ };
 

@@ -26,10 +26,6 @@
 
 #include "common/base/status.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct wordpiece; /**< opaque: vocabulary and its hash index */
 
 /**
@@ -77,9 +73,5 @@ struct wordpiece_special wordpiece_special(const struct wordpiece *wordpiece);
 MUST_CHECK enum status wordpiece_encode(const struct wordpiece *wordpiece, const char *text,
                                         size_t length, size_t max_length, int32_t **ids,
                                         size_t *count, struct error *error);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

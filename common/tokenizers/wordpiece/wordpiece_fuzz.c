@@ -1,14 +1,12 @@
 /*
- * Input: two bytes with the length of a vocabulary, its text, one byte with the
- * most ids, then a text to encode.
+ * Input: a vocabulary's text, then a byte with the most ids and a text to encode, each of the two
+ * as fuzz_take() takes it.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/testing/fuzz.h"
 #include "common/tokenizers/wordpiece/wordpiece.h"
-
-enum { PREFIX_BYTES = 2 };
 
 static void encode(const struct wordpiece *wordpiece, const uint8_t *data, size_t size) {
     if (size == 0) {
@@ -18,46 +16,36 @@ static void encode(const struct wordpiece *wordpiece, const uint8_t *data, size_
     int32_t *ids;
     size_t count;
     struct error error = {0};
-    if (wordpiece_encode(wordpiece, (const char *)data + 1, size - 1, max_length, &ids, &count,
-                         &error) != STATUS_OK) {
-        if (error.message[0] == '\0' || ids != NULL) {
-            abort(); /* every failure has its line, and no ids */
-        }
+    if (!fuzz_accepted(wordpiece_encode(wordpiece, (const char *)data + 1, size - 1, max_length,
+                                        &ids, &count, &error),
+                       &error)) {
+        fuzz_require(ids == NULL); /* a refusal leaves nothing behind */
         return;
     }
-    if (count < 2 || (max_length != 0 && count > max_length)) {
-        abort();
-    }
+    fuzz_require(count >= 2 && (max_length == 0 || count <= max_length));
     for (size_t i = 0; i < count; i++) {
-        if (wordpiece_piece(wordpiece, ids[i]) == NULL) {
-            abort();
-        }
+        fuzz_require(wordpiece_piece(wordpiece, ids[i]) != NULL);
     }
     free(ids);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    if (size < PREFIX_BYTES) {
-        return 0;
-    }
-    size_t file_size = data[0] + 256u * data[1];
-    const uint8_t *file = data + PREFIX_BYTES;
-    size -= PREFIX_BYTES;
-    file_size = file_size < size ? file_size : size;
+    struct fuzz_input input = {data, size}, file, text;
     struct wordpiece *wordpiece;
     struct error error = {0};
-    if (wordpiece_parse(&wordpiece, (const char *)file, file_size, &error) != STATUS_OK) {
-        if (error.message[0] == '\0' || wordpiece != NULL) {
-            abort();
-        }
+    if (!fuzz_take(&input, &file) || !fuzz_take(&input, &text)) {
+        return 0;
+    }
+    if (!fuzz_accepted(wordpiece_parse(&wordpiece, (const char *)file.data, file.size, &error),
+                       &error)) {
+        fuzz_require(wordpiece == NULL);
         return 0;
     }
     for (size_t i = 0; i < wordpiece_size(wordpiece); i++) {
-        if (wordpiece_find(wordpiece, wordpiece_piece(wordpiece, (int32_t)i)) != (int32_t)i) {
-            abort();
-        }
+        const char *piece = wordpiece_piece(wordpiece, (int32_t)i);
+        fuzz_require(wordpiece_find(wordpiece, piece) == (int32_t)i);
     }
-    encode(wordpiece, file + file_size, size - file_size);
+    encode(wordpiece, text.data, text.size);
     wordpiece_free(wordpiece);
     return 0;
 }
@@ -66,25 +54,20 @@ bool fuzz_seed(size_t index, unsigned char **seed, size_t *size) {
     static const char vocabulary[] = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n##a\n##b\nab\n!\n中\n"
                                      "the\n##se\n";
     static const struct {
-        const char *text;
-        unsigned char max_length;
-    } texts[] = {{"these ab! aab", 0},
-                 {"Ab\u00e0\u0301\u302e\U0001d165中a [SEP]the[MASK]", 5},
-                 {"\uac01 \u0130\u1e9b\u0323\u00df\t\u200b\ufffd\u00a0x", 2}};
+        const char *text; /* after the byte */
+        size_t length;
+    } texts[] = {
+#define TEXT(most, text) {most text, sizeof(most text) - 1}
+        TEXT("\0", "these ab! aab"),
+        TEXT("\5", "Ab\u00e0\u0301\u302e\U0001d165中a [SEP]the[MASK]"),
+        TEXT("\2", "\uac01 \u0130\u1e9b\u0323\u00df\t\u200b\ufffd\u00a0x"),
+    };
     if (index >= sizeof texts / sizeof texts[0]) {
         return false;
     }
-    size_t file_size = strlen(vocabulary), length = strlen(texts[index].text);
-    *size = PREFIX_BYTES + file_size + 1 + length;
-    *seed = malloc(*size);
-    if (*seed == NULL) {
-        return false;
-    }
-    unsigned char *out = *seed;
-    *out++ = (unsigned char)(file_size & 0xff);
-    *out++ = (unsigned char)(file_size >> 8);
-    memcpy(out, vocabulary, file_size);
-    out[file_size] = texts[index].max_length;
-    memcpy(out + file_size + 1, texts[index].text, length);
+    *seed = NULL;
+    *size = 0;
+    fuzz_append(seed, size, vocabulary, strlen(vocabulary));
+    fuzz_append(seed, size, texts[index].text, texts[index].length);
     return true;
 }

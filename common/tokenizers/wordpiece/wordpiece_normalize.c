@@ -4,13 +4,12 @@
  * order of the few kept marks matters. A list collects them until the next
  * character that marks cannot be reordered across; then they are sorted.
  */
-#include "common/tokenizers/wordpiece/wordpiece_normalize.h"
+#include "common/tokenizers/wordpiece/wordpiece_internal.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 
 #include "common/base/utf8.h"
-#include "common/tokenizers/wordpiece/wordpiece_unicode.h"
 
 struct normalizer {
     struct list *out;

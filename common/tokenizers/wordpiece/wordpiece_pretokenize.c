@@ -2,8 +2,7 @@
 
 #include <stdlib.h>
 
-#include "common/tokenizers/wordpiece/wordpiece_normalize.h"
-#include "common/tokenizers/wordpiece/wordpiece_unicode.h"
+#include "common/tokenizers/wordpiece/wordpiece_internal.h"
 
 static bool punctuation(int32_t code_point) {
     return character_classify(code_point) == CHARACTER_PUNCTUATION;

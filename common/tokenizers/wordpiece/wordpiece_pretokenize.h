@@ -9,12 +9,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/grow.h"
 #include "common/base/status.h"
-#include "common/tokenizers/wordpiece/wordpiece_list.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+/** A growing list of code points or ids. Zero-initialise before use; free(items)
+ * after. */
+struct list {
+    int32_t *items;
+    size_t count, capacity;
+};
+
+/** Appends an item. @return false if there is no memory; then the list is unchanged. */
+static inline bool list_push(struct list *list, int32_t item) {
+    if (!array_grow(&list->items, &list->capacity, list->count + 1, sizeof *list->items)) {
+        return false;
+    }
+    list->items[list->count++] = item;
+    return true;
+}
 
 /** Code points of the longest word that has pieces; a longer one is [UNK]. */
 enum { WORDPIECE_LONGEST_WORD = 100 };
@@ -45,9 +57,5 @@ typedef enum status wordpiece_visitor(void *context, const int32_t *code_points,
 MUST_CHECK enum status wordpiece_words(const char *text, size_t length, bool lowercase,
                                        wordpiece_visitor *visit, void *context,
                                        struct error *error);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -1,4 +1,4 @@
-#include "common/tokenizers/wordpiece/wordpiece_unicode.h"
+#include "common/tokenizers/wordpiece/wordpiece_internal.h"
 
 #include <utf8proc.h>
 

@@ -1,5 +1,5 @@
 /* Reads, checks and indexes the vocabulary file. */
-#include "common/tokenizers/wordpiece/wordpiece_vocabulary.h"
+#include "common/tokenizers/wordpiece/wordpiece_internal.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -7,8 +7,7 @@
 #include "common/base/file.h"
 #include "common/checkpoints/bert/bert_example.h"
 #include "common/testing/testing.h"
-
-enum { TOKENS = 259, PIECE_BYTES = 8 };
+#include "common/tokenizers/bpe/tokenizer_testing.h"
 
 const char *data_testing_file(const char *name, const char *content, char path[1024]) {
     test_temporary_path(name, path, 1024);
@@ -24,29 +23,12 @@ static void write_letters(const char *path) {
     free(text);
 }
 
-/* Writes a tokenizer of <unk>, <s>, </s> and one token for each byte. */
-static void write_bytes(const char *path) {
-    char texts[TOKENS][PIECE_BYTES] = {"<unk>", "<s>", "</s>"};
-    const char *pieces[TOKENS];
-    float scores[TOKENS] = {0};
-    unsigned char *data = NULL;
-    size_t size = 0;
-    for (int i = 0; i < TOKENS; i++) {
-        if (i >= BPE_FIRST_BYTE) {
-            snprintf(texts[i], PIECE_BYTES, "<0x%02X>", (unsigned)(i - BPE_FIRST_BYTE) & 255u);
-        }
-        pieces[i] = texts[i];
-    }
-    EXPECT_OK(bpe_serialize(pieces, scores, TOKENS, &data, &size));
-    EXPECT_OK(file_write(path, data, size, NULL));
-    free(data);
-}
-
 void data_testing_vocabulary(struct train_vocabulary *vocabulary, enum train_task task) {
     char path[1024];
     struct error error = {0};
     if (task == TRAIN_LM) {
-        write_bytes(test_temporary_path("tokenizer.bin", path, sizeof path));
+        EXPECT_OK(
+            tokenizer_testing_write_bytes(test_temporary_path("tokenizer.bin", path, sizeof path)));
     } else {
         write_letters(test_temporary_path("vocab.txt", path, sizeof path));
     }

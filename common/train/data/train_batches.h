@@ -22,10 +22,6 @@
 #include "common/train/data/train_data.h"
 #include "common/train/models/train_model.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct train_batches_options {
     enum train_task task;
     size_t batch_size; /**< sequences of a batch, at least 1 */
@@ -84,9 +80,5 @@ void train_batch_memory_free(struct train_batch_memory *memory);
 /** Fills a batch. @param index in [0, train_batches_count()) */
 void train_batches_fill(struct train_batches *batches, uint64_t epoch, size_t index,
                         struct train_batch_memory *memory);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

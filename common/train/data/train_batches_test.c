@@ -17,7 +17,6 @@ struct fixture {
 static void fixture_create_asking(struct fixture *f, enum train_task task, const char *content,
                                   size_t batch_size, size_t max_length, uint64_t seed,
                                   float asked) {
-    struct error error = {0};
     data_testing_vocabulary(&f->vocabulary, task);
     data_testing_texts(&f->texts, content, task == TRAIN_CLASSIFY ? TRAIN_MLM : task,
                        &f->vocabulary, max_length);
@@ -28,8 +27,8 @@ static void fixture_create_asking(struct fixture *f, enum train_task task, const
                                                   .seed = seed,
                                                   .vocabulary = &f->vocabulary,
                                                   .asked = asked};
-    EXPECT_OK(train_batches_create(&f->batches, &all, &options, &error));
-    EXPECT_OK(train_batch_memory_create(&f->memory, &options, &error));
+    EXPECT_OK(train_batches_create(&f->batches, &all, &options, NULL));
+    EXPECT_OK(train_batch_memory_create(&f->memory, &options, NULL));
 }
 
 static void fixture_create(struct fixture *f, enum train_task task, const char *content,
@@ -177,11 +176,10 @@ C_TEST(train_batches, of_a_stream_ask_for_the_next_token) {
 C_TEST(train_batches, need_something_to_learn_from) {
     struct train_texts none = {0};
     struct train_batches batches;
-    struct error error = {0};
     const struct train_part part = {&none, 0, 0};
     const struct train_batches_options options = {
         .task = TRAIN_LM, .batch_size = 1, .max_length = 8};
-    EXPECT_STATUS(STATUS_BAD_FORMAT, train_batches_create(&batches, &part, &options, &error));
-    EXPECT_STR_EQ("there are no texts to learn from", error.message);
+    EXPECT_ERROR(STATUS_BAD_FORMAT, "there are no texts to learn from",
+                 train_batches_create(&batches, &part, &options, &error));
     train_batches_free(&batches);
 }

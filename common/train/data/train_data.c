@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/checked.h"
+#include "common/base/grow.h"
 #include "common/tokenizers/bpe/tokenizer.h"
 #include "common/train/data/train_encode.h"
 
@@ -83,24 +84,12 @@ void train_vocabulary_close(struct train_vocabulary *v) {
 
 /* Makes room for `more` ids. */
 static enum status grow_ids(struct train_texts *t, size_t more) {
-    size_t wanted, capacity, bytes;
+    size_t wanted;
     if (!checked_add(t->starts[t->count], more, &wanted)) {
         return STATUS_OVERFLOW;
     }
-    if (wanted <= t->id_capacity) {
-        return STATUS_OK;
-    }
-    if (!checked_add(wanted, wanted / 2, &capacity) ||
-        !checked_multiply(capacity, sizeof *t->ids, &bytes)) {
-        return STATUS_OVERFLOW;
-    }
-    int32_t *ids = realloc(t->ids, bytes);
-    if (ids == NULL) {
-        return STATUS_OUT_OF_MEMORY;
-    }
-    t->ids = ids;
-    t->id_capacity = capacity;
-    return STATUS_OK;
+    return array_grow(&t->ids, &t->id_capacity, wanted, sizeof *t->ids) ? STATUS_OK
+                                                                        : STATUS_OUT_OF_MEMORY;
 }
 
 static bool grow_one(void **array, size_t capacity, size_t element) {

@@ -19,10 +19,6 @@
 #include "common/tokenizers/wordpiece/wordpiece.h"
 #include "common/train/models/train_model.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** A vocabulary and its file, which is copied to each checkpoint. */
 struct train_vocabulary {
     struct wordpiece *wordpiece; /**< of BERT, or NULL */
@@ -95,9 +91,5 @@ uint64_t train_part_bytes(const struct train_part *part);
 
 /** @return checksum of ids and labels: 64-bit FNV-1a. */
 uint64_t train_part_checksum(const struct train_part *part);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

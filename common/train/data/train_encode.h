@@ -13,10 +13,6 @@
 #include "common/texts/text_dataset.h"
 #include "common/train/data/train_data.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** The tokens of a text. */
 struct train_encoded {
     int32_t *ids; /**< free() */
@@ -36,9 +32,5 @@ MUST_CHECK enum status train_encode(const struct train_vocabulary *vocabulary, e
 
 /** Frees; NULL is allowed. */
 void train_encoded_free(struct train_encoded *encoded, size_t count);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

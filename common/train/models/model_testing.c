@@ -53,6 +53,17 @@ bool model_testing_fill(struct train_model *model) {
     return good;
 }
 
+bool model_testing_create(struct train_model **model, struct train_engine *engine,
+                          const struct train_config *config) {
+    struct error error = {0};
+    if (train_reference_create(engine) != STATUS_OK ||
+        train_model_create(model, config, engine, &error) != STATUS_OK) {
+        TEST_FAIL("%s", error.message);
+        return false;
+    }
+    return model_testing_fill(*model);
+}
+
 struct train_config model_testing_bert(enum train_task task, float dropout) {
     return (struct train_config){
         .task = task,

@@ -11,10 +11,6 @@
 
 #include "common/train/models/train_model.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** @return number @p index of a tensor, in [-1, 1), a multiple of 2^-23, as make_train.py has it.
  */
 double model_testing_uniform(const char *name, size_t index);
@@ -24,6 +20,13 @@ double model_testing_uniform(const char *name, size_t index);
  *        1/8, norms' weights within 1/8 of 1. Fails the running test if it cannot.
  */
 bool model_testing_fill(struct train_model *model);
+
+/**
+ * @brief Makes a reference engine and a model on it, and fills the model.
+ * @return false after noting a failure of the running test; both are to be freed also then
+ */
+bool model_testing_create(struct train_model **model, struct train_engine *engine,
+                          const struct train_config *config);
 
 /** Sizes of the small models. */
 enum {
@@ -73,9 +76,5 @@ bool model_testing_clear(struct train_model *model);
 
 /** @return ||got - want|| / ||want||, infinite when not finite. */
 double model_testing_distance(const double *got, const double *want, size_t count);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "common/testing/expectation.h"
-#include "common/testing/recording.h"
 #include "common/testing/testing.h"
 #include "common/train/models/model_testing.h"
 #include "common/train/program/schedule.h"

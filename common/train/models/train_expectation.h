@@ -13,10 +13,6 @@
 
 #include "common/train/train_engine.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /**
  * @brief Compares the engine's gradient of the case's first batch with the framework's: the norm of
  *        each tensor, and each recorded element relative to the tensor's largest. Fails the running
@@ -35,9 +31,5 @@ void train_expectation_gradient(const struct train_engine *engine, const char *n
  */
 void train_expectation_losses(const struct train_engine *engine, const char *name, size_t steps,
                               double tolerance);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -59,16 +59,11 @@ struct pair {
 };
 
 static bool pair_create(struct pair *p, const struct train_config *config) {
-    struct error error = {0};
     *p = (struct pair){0};
-    if (train_reference_create(&p->train_engine) != STATUS_OK ||
-        engine_reference_create(&p->engine) != STATUS_OK ||
-        train_model_create(&p->train, config, &p->train_engine, &error) != STATUS_OK) {
-        TEST_FAIL("%s", error.message);
-        return false;
-    }
+    bool made = engine_reference_create(&p->engine) == STATUS_OK &&
+                model_testing_create(&p->train, &p->train_engine, config);
     p->exported.model = p->train;
-    return model_testing_fill(p->train);
+    return made;
 }
 
 static void pair_free(struct pair *p) {

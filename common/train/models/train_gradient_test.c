@@ -20,16 +20,10 @@ struct setting {
 
 static bool setting_create(struct setting *s, const struct train_config *config) {
     static const size_t lengths[] = {5, 1, 9, 3};
-    struct error error = {0};
     *s = (struct setting){.with_dropout = config->dropout > 0.0f};
-    if (train_reference_create(&s->engine) != STATUS_OK ||
-        train_model_create(&s->model, config, &s->engine, &error) != STATUS_OK) {
-        TEST_FAIL("%s", error.message);
-        return false;
-    }
     model_testing_draw(&s->drawn, config->task, lengths, 4, 11);
     s->batch = model_testing_view(&s->drawn);
-    return model_testing_fill(s->model);
+    return model_testing_create(&s->model, &s->engine, config);
 }
 
 static void setting_free(struct setting *s) {

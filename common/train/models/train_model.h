@@ -24,10 +24,6 @@
 #include "common/checkpoints/llama2/llama2_weights.h"
 #include "common/train/train_engine.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum train_task { TRAIN_CLASSIFY, TRAIN_MLM, TRAIN_LM };
 
 struct train_config {
@@ -165,9 +161,5 @@ MUST_CHECK enum status train_model_take_loss(struct train_model *model, double *
  */
 MUST_CHECK enum status train_model_write_loss(struct train_model *model, double loss,
                                               struct error *error);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

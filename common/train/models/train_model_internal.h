@@ -8,10 +8,6 @@
 
 #include "common/train/models/train_model.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Alignment of tensors in elements: 16 bytes of bf16. */
 enum { TRAIN_ALIGNMENT = 8 };
 
@@ -208,9 +204,5 @@ enum status train_batch_begin(struct train_model *m, const struct train_batch *b
 /** Allocates the memory for train_batch_begin(). */
 enum status train_upload_create(struct train_model *m, struct error *error);
 void train_upload_free(struct train_model *m);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

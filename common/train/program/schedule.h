@@ -9,10 +9,6 @@
 
 #include "common/base/status.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum train_decay { TRAIN_LINEAR, TRAIN_COSINE };
 
 /** Steps count from 1 to total. */
@@ -42,9 +38,5 @@ MUST_CHECK enum status train_warmup_steps(double warmup, uint64_t total, uint64_
  *         rate * (1 + cos(pi x)) / 2. Neither the first step nor the last is wasted on a rate of 0.
  */
 double train_schedule_rate(const struct train_schedule *schedule, uint64_t step);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

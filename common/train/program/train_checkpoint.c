@@ -14,7 +14,6 @@
 
 #include "common/base/file.h"
 #include "common/base/json_object.h"
-#include "common/train/program/train_settings.h"
 #include "common/train/program/train_weights.h"
 #include "common/train/program/whole_folder.h"
 
@@ -124,19 +123,12 @@ void train_store_close(struct train_store *store) {
 
 /* ---- Writing ---- */
 
-static enum status write_text(const char *folder, const char *name, const char *text, size_t size,
-                              struct error *error) {
-    char path[FOLDER_PATH_BYTES];
-    TRY(folder_join(path, folder, name, "checkpoint", error));
-    return file_write(path, text, size, error);
-}
-
 static enum status copy_vocabulary(const char *folder, const struct train_vocabulary *vocabulary,
                                    struct error *error) {
     char *text;
     size_t size;
     TRY(file_read(vocabulary->path, VOCABULARY_LIMIT, &text, &size, error));
-    enum status status = write_text(folder, vocabulary->name, text, size, error);
+    enum status status = folder_write(folder, vocabulary->name, text, size, "checkpoint", error);
     free(text);
     return status;
 }
@@ -148,7 +140,8 @@ static enum status write_model(const char *folder, const struct train_subject *s
     TRY(folder_join(path, folder, "model.safetensors", "checkpoint", error));
     TRY(train_weights_write(s->model, path, dtype, error));
     TRY(train_config_serialize(s->config, s->label_names, dtype, &json, error));
-    enum status status = write_text(folder, "config.json", json, strlen(json), error);
+    enum status status =
+        folder_write(folder, "config.json", json, strlen(json), "checkpoint", error);
     free(json);
     return status == STATUS_OK ? copy_vocabulary(folder, s->vocabulary, error) : status;
 }
@@ -190,7 +183,8 @@ static enum status write_training(const char *folder, const struct train_point *
     if (text == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for a checkpoint");
     }
-    enum status status = write_text(folder, "training.json", text, strlen(text), error);
+    enum status status =
+        folder_write(folder, "training.json", text, strlen(text), "checkpoint", error);
     free(text);
     return status;
 }

@@ -19,10 +19,6 @@
 #include "common/train/data/train_data.h"
 #include "common/train/program/train_config.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct cJSON;
 
 /** The position of a run. */
@@ -54,7 +50,7 @@ struct train_subject {
     const struct train_vocabulary *vocabulary;
     enum train_type type;         /**< of the engine's weights */
     enum nn_dtype save_dtype;     /**< of best and final */
-    const struct cJSON *settings; /**< see train_settings.h */
+    const struct cJSON *settings; /**< of train_settings() */
 };
 
 /**
@@ -91,8 +87,23 @@ MUST_CHECK enum status train_model_save(const struct train_store *store,
                                         const struct train_subject *subject, const char *name,
                                         struct error *error);
 
-#ifdef __cplusplus
-}
-#endif
+/** @name Settings that a resumed run must share with the original run: flags, sizes, data
+ * @{ */
+/**
+ * @brief The settings as a JSON object of texts, to free with cJSON_Delete().
+ * @param type how the engine stores weights
+ * @param part the training texts
+ * @return NULL when there is no memory
+ */
+struct cJSON *train_settings(const struct train_options *options, const struct train_config *config,
+                             enum train_type type, const struct train_part *part);
+
+/**
+ * @brief Compares settings with those of a checkpoint.
+ * @return STATUS_OK, or STATUS_MISMATCH with the first setting that differs
+ */
+MUST_CHECK enum status train_settings_compare(const struct cJSON *settings,
+                                              const struct cJSON *saved, struct error *error);
+/** @} */
 
 #endif

@@ -7,10 +7,6 @@
 
 #include "common/train/program/train_options.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /**
  * @brief Sets the sizes: from --load-checkpoint, from --config, or from the flags.
  *
@@ -35,9 +31,5 @@ size_t train_config_vocabulary(const struct train_config *config);
 MUST_CHECK enum status train_config_serialize(const struct train_config *config,
                                               const char *const *label_names, enum nn_dtype dtype,
                                               char **json, struct error *error);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

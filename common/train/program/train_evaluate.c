@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "common/base/terminal.h"
-#include "common/programs/interrupt.h"
+#include "common/programs/program.h"
 
 /* @return number of texts with the right answer; of equal logits the first class counts */
 static size_t count_right(const struct train_batch *batch, const float *logits, size_t labels) {

@@ -7,10 +7,6 @@
 
 #include "common/train/data/train_batches.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** The result of an evaluation. */
 struct train_result {
     enum train_task task;
@@ -42,9 +38,5 @@ MUST_CHECK enum status train_evaluate(struct train_model *model, struct train_ba
 
 /** @return the score that compares evaluations: larger is better. */
 double train_result_score(const struct train_result *result);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

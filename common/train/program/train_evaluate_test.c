@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/programs/interrupt.h"
+#include "common/programs/program.h"
 #include "common/testing/testing.h"
 #include "common/train/data/data_testing.h"
 

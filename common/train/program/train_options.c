@@ -324,22 +324,15 @@ static enum status parse(struct train_options *o, int argc, char **argv,
         .count = count,
         .epilogue = EPILOGUE,
     };
-    TRY(flags_parse(&flags, argc, argv, arguments, error));
-    if (arguments->help) {
-        flags_help(&flags, stdout);
-    }
-    return STATUS_OK;
+    return flags_read(&flags, argc, argv, arguments, error);
 }
 
 enum status train_options_parse(struct train_options *options, int argc, char **argv, bool *help,
                                 struct error *error) {
     *options = defaults();
-    struct arguments arguments = {.values = calloc((size_t)argc + 1, sizeof(char *))};
-    if (arguments.values == NULL) {
-        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the arguments");
-    }
+    struct arguments arguments;
     enum status status = parse(options, argc, argv, &arguments, error);
-    *help = status == STATUS_OK && arguments.help;
+    *help = arguments.help;
     if (status == STATUS_OK && !*help) {
         status = check(options, &arguments, error);
     }

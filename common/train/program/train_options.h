@@ -14,10 +14,6 @@
 #include "common/train/models/train_model.h"
 #include "common/train/program/schedule.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** The flags as they are given, then the values derived from them. */
 struct train_options {
     const char *task_name, *dataset, *data, *split, *eval_data, *eval_split, *vocab;
@@ -46,9 +42,5 @@ MUST_CHECK enum status train_options_parse(struct train_options *options, int ar
 
 /** @return "classify", "mlm", "lm". */
 const char *train_task_name(enum train_task task);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

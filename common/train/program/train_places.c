@@ -1,4 +1,4 @@
-#include "common/train/program/train_places.h"
+#include "common/train/program/train_program.h"
 
 #include <stdio.h>
 #include <string.h>

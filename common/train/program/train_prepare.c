@@ -8,7 +8,6 @@
 
 #include "common/base/checked.h"
 #include "common/train/program/train_run_internal.h"
-#include "common/train/program/train_settings.h"
 #include "common/train/program/train_weights.h"
 
 /* ---- The folder, vocabulary, texts ---- */

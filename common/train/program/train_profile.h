@@ -13,10 +13,6 @@
 #include "common/base/status.h"
 #include "common/train/train_engine.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** The operators that are timed. */
 #define TRAIN_PROFILE_LIST(X) \
     X(write)                  \
@@ -81,9 +77,5 @@ void train_profile_wrap(struct train_profile *profile, struct train_engine *engi
  * @param modelled times are modelled
  */
 void train_profile_print(const struct train_profile *profile, bool modelled, FILE *stream);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -1,21 +1,50 @@
 /**
  * @file train_program.h
- * @brief The program `train`.
+ * @brief The program `train`, and the engines that it may run on: a table that a lab fills in.
  */
 #ifndef WARPBOOK_COMMON_TRAIN_PROGRAM_TRAIN_PROGRAM_H_
 #define WARPBOOK_COMMON_TRAIN_PROGRAM_TRAIN_PROGRAM_H_
 
-#include "common/train/program/train_places.h"
+#include <stdbool.h>
+#include <stddef.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "common/base/status.h"
+#include "common/nn/dtype.h"
+#include "common/train/train_engine.h"
+
+/** A description of the device. */
+struct train_where {
+    char name[320]; /**< "NVIDIA H200", "simt:h200", "the CPU reference, in double" */
+    bool modelled;  /**< simt: measured times mean nothing */
+    /** The device's clock in seconds, after it has finished all work; NULL: this machine's. */
+    double (*now)(void);
+};
+
+struct train_place {
+    const char *name; /**< value of --device: "gpu", "cpu" */
+    /**
+     * Makes the engine. @param dtype NN_F32 or NN_BF16
+     * @return STATUS_NO_DEVICE: --device auto tries the next row
+     */
+    enum status (*create)(struct train_engine *engine, enum nn_dtype dtype,
+                          struct train_where *where, struct error *error);
+};
+
+struct train_places {
+    const struct train_place *table; /**< the best first, the CPU last */
+    size_t count;
+};
+
+/** The CPU's: the reference engine. For the last row of every table. */
+enum status train_place_cpu(struct train_engine *engine, enum nn_dtype dtype,
+                            struct train_where *where, struct error *error);
+
+/** Makes the engine with this name, or, for "auto", the first one that is available. */
+MUST_CHECK enum status train_places_create(const struct train_places *places, const char *name,
+                                           enum nn_dtype dtype, struct train_engine *engine,
+                                           struct train_where *where, struct error *error);
 
 /** The program's main(). @return its exit status */
 int train_main(int argc, char **argv, const struct train_places *places);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -19,10 +19,6 @@
 #include "common/base/status.h"
 #include "common/train/program/train_evaluate.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct train_report {
     char path[FOLDER_PATH_BYTES];
     bool terminal, modelled;
@@ -63,9 +59,5 @@ MUST_CHECK enum status train_report_result(struct train_report *report,
 
 /** Restarts the clock after an evaluation or a checkpoint, so that their time is not counted. */
 void train_report_restart(struct train_report *report);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

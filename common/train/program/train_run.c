@@ -1,10 +1,13 @@
-#include "common/train/program/train_run.h"
+#include "common/train/program/train_program.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 
-#include "common/programs/interrupt.h"
+#include "common/base/file.h"
+#include "common/base/terminal.h"
+#include "common/programs/program.h"
 #include "common/train/program/train_evaluate.h"
 #include "common/train/program/train_run_internal.h"
 
@@ -194,10 +197,39 @@ static enum status run_all(struct train_run *r, const struct train_places *place
     return STATUS_OK;
 }
 
-enum status train_run(const struct train_options *options, const struct train_places *places,
-                      struct error *error) {
+/* Trains and evaluates as the options say. @return STATUS_INTERRUPTED after a signal, when a
+   checkpoint has been written */
+static enum status run(const struct train_options *options, const struct train_places *places,
+                       struct error *error) {
     struct train_run run = {.options = options};
     enum status status = run_all(&run, places, error);
     train_run_free(&run);
     return status;
+}
+
+/* ---- The program ---- */
+
+enum { SIGNALLED = 128 }; /* exit status after a signal: 128 + its number, as in shells */
+
+static enum status parse_and_run(int argc, char **argv, const struct train_places *places,
+                                 struct error *error) {
+    struct train_options options;
+    bool help = false;
+    TRY(train_options_parse(&options, argc, argv, &help, error));
+    if (!help) {
+        TRY(run(&options, places, error));
+    }
+    return program_output_end(error);
+}
+
+int train_main(int argc, char **argv, const struct train_places *places) {
+    struct error error = {0};
+    file_enter_working_directory();
+    signal(SIGXFSZ, SIG_IGN); /* a file at its size limit is then an error like a full disk */
+    enum status status = parse_and_run(argc, argv, places, &error);
+    if (status == STATUS_OK) {
+        return 0;
+    }
+    int failed = report_failure("train", &error, status);
+    return status == STATUS_INTERRUPTED ? SIGNALLED + interrupt_seen() : failed;
 }

@@ -1,9 +1,10 @@
-#include "common/train/program/train_sets.h"
+/* Reads and divides the texts of a run. */
 
 #include <stdio.h>
 #include <string.h>
 
 #include "common/base/folder.h"
+#include "common/train/program/train_run_internal.h"
 
 /* Path and split of the texts for evaluation. */
 static struct train_source evaluation_source(const struct train_options *o) {

@@ -1,4 +1,4 @@
-#include "common/train/program/train_settings.h"
+#include "common/train/program/train_checkpoint.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>

@@ -11,10 +11,6 @@
 #include "common/nn/dtype.h"
 #include "common/train/models/train_model.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** What a checkpoint did not have. */
 struct train_missing {
     size_t count;
@@ -50,9 +46,5 @@ MUST_CHECK enum status train_moments_write(const struct train_model *model, cons
 /** Reads such a file; shapes and types must be the model's. */
 MUST_CHECK enum status train_moments_read(struct train_model *model, const char *path,
                                           enum train_type type, struct error *error);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

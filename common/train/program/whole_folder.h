@@ -12,10 +12,6 @@
 #include "common/base/folder.h"
 #include "common/base/status.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Makes a folder and missing folders above it. */
 MUST_CHECK enum status whole_folder_make(const char *path, struct error *error);
 
@@ -46,9 +42,5 @@ MUST_CHECK enum status whole_folder_remove(const char *path, struct error *error
  */
 MUST_CHECK enum status whole_folder_recover(const char *parent, bool (*is_mine)(const char *name),
                                             struct error *error);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

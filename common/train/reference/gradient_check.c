@@ -65,7 +65,9 @@ void gradient_same(const char *what, const double *want, const double *got, size
 }
 
 struct gradient_tensors gradient_tensors_create(uint64_t seed) {
-    return (struct gradient_tensors){.rng = rng_create(seed)};
+    struct gradient_tensors tensors = {.rng = rng_create(seed)};
+    EXPECT_OK(train_reference_create(&tensors.engine));
+    return tensors;
 }
 
 void gradient_tensors_free(struct gradient_tensors *tensors) {
@@ -73,6 +75,7 @@ void gradient_tensors_free(struct gradient_tensors *tensors) {
         free(tensors->blocks[i]);
     }
     tensors->count = 0;
+    train_engine_destroy(&tensors->engine);
 }
 
 /* A test that has no memory, or more tensors than there are places, ends at once. */

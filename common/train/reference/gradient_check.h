@@ -9,10 +9,7 @@
 #include <stdint.h>
 
 #include "common/base/rng.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "common/train/train_engine.h"
 
 /** Largest error of a gradient that passes, as a share of the tensor's largest element. */
 #define GRADIENT_MOST_ERROR 1e-6
@@ -40,8 +37,9 @@ void gradient_same(const char *what, const double *want, const double *got, size
 /** @return sum of a[i] * b[i] */
 double gradient_dot(const double *a, const double *b, size_t count);
 
-/** Tensors of one test. */
+/** Tensors of one test, and the reference engine. */
 struct gradient_tensors {
+    struct train_engine engine;
     struct rng rng;
     void *blocks[64];
     size_t count;
@@ -50,7 +48,7 @@ struct gradient_tensors {
 /** @return no tensors yet. */
 struct gradient_tensors gradient_tensors_create(uint64_t seed);
 
-/** Frees them all. */
+/** Frees the tensors and the engine. */
 void gradient_tensors_free(struct gradient_tensors *tensors);
 
 /** @return (count) normally distributed numbers, each exact in fp32. */
@@ -67,9 +65,5 @@ float *gradient_narrow(struct gradient_tensors *tensors, const double *x, size_t
 
 /** @return (count) integers in [0, bound). */
 int32_t *gradient_integers(struct gradient_tensors *tensors, size_t count, size_t bound);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -64,12 +64,12 @@ static void set_places(struct attention *a, const struct shape *shape) {
 
 static void attention_create(struct attention *a, struct gradient_tensors *t,
                              const struct shape *shape, bool causal) {
-    *a = (struct attention){.sizes = {.NH = shape->NH,
+    *a = (struct attention){.engine = t->engine,
+                            .sizes = {.NH = shape->NH,
                                       .KVH = shape->KVH,
                                       .HS = shape->HS,
                                       .causal = causal,
                                       .scale = 1.0f / sqrtf((float)shape->HS)}};
-    EXPECT_OK(train_reference_create(&a->engine));
     set_starts(a, shape);
     set_places(a, shape);
     size_t heads = a->sizes.rows * shape->NH;
@@ -114,7 +114,6 @@ static void check_attention(const struct shape *shape, bool causal) {
     EXPECT_INT_EQ(a.count - heads, unwritten(dx, a.count));
     gradient_check("attention's dq, dk, dv", a.x, dx, NULL, a.count, attention_loss, &a);
     gradient_tensors_free(&t);
-    train_engine_destroy(&a.engine);
 }
 
 C_TEST(gradient, attention) {
@@ -152,6 +151,7 @@ static void check_rope(size_t rows, size_t heads, size_t HS, size_t gap,
     struct gradient_tensors t = gradient_tensors_create(rows * 100 + HS);
     size_t count = rows * (heads * HS + gap);
     struct rope r = {
+        .engine = t.engine,
         .rows = rows,
         .heads = heads,
         .HS = HS,
@@ -162,7 +162,6 @@ static void check_rope(size_t rows, size_t heads, size_t HS, size_t gap,
         .out = gradient_unwritten(&t, count),
         .dout = gradient_random(&t, count),
     };
-    EXPECT_OK(train_reference_create(&r.engine));
     double *din = gradient_copy(&t, r.dout, count), *there = gradient_copy(&t, r.x, count);
     EXPECT_OK(turn(&r, din, true));
     gradient_check("rope's din", r.x, din, NULL, count, rope_loss, &r);
@@ -173,7 +172,6 @@ static void check_rope(size_t rows, size_t heads, size_t HS, size_t gap,
         EXPECT_TRUE(i % r.stride < heads * HS || din[i] == r.dout[i]); /* between rows: untouched */
     }
     gradient_tensors_free(&t);
-    train_engine_destroy(&r.engine);
 }
 
 C_TEST(gradient, rope) {

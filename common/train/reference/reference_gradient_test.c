@@ -12,12 +12,6 @@
 #include "common/train/reference/gradient_check.h"
 #include "common/train/train_engine.h"
 
-static struct train_engine reference(void) {
-    struct train_engine engine;
-    EXPECT_OK(train_reference_create(&engine));
-    return engine;
-}
-
 /* ---- linear ---- */
 
 struct linear {
@@ -58,7 +52,7 @@ static void check_linear_variants(struct gradient_tensors *t, const struct linea
 static void check_linear(size_t M, size_t N, size_t K, bool bias, bool add) {
     struct gradient_tensors t = gradient_tensors_create(M * 10007 + N * 101 + K);
     struct linear l = {
-        .engine = reference(),
+        .engine = t.engine,
         .M = M,
         .N = N,
         .K = K,
@@ -82,7 +76,6 @@ static void check_linear(size_t M, size_t N, size_t K, bool bias, bool add) {
     }
     check_linear_variants(&t, &l, din, base, dweight);
     gradient_tensors_free(&t);
-    train_engine_destroy(&l.engine);
 }
 
 C_TEST(gradient, linear) {
@@ -115,7 +108,7 @@ static double activation_loss(void *arguments) {
 static void check_activation(enum nn_activation f, size_t count) {
     struct gradient_tensors t = gradient_tensors_create(count);
     struct elementwise e = {
-        .engine = reference(),
+        .engine = t.engine,
         .count = count,
         .f = f,
         .in = gradient_random(&t, count),
@@ -130,7 +123,6 @@ static void check_activation(enum nn_activation f, size_t count) {
     EXPECT_OK(e.engine.activation_backward(context, same, same, e.in, count, f));
     gradient_same("din that is dout", din, same, count);
     gradient_tensors_free(&t);
-    train_engine_destroy(&e.engine);
 }
 
 C_TEST(gradient, activation) {
@@ -149,7 +141,7 @@ static double gate_loss(void *arguments) {
 static void check_silu_gate(size_t rows, size_t hidden) {
     struct gradient_tensors t = gradient_tensors_create(rows * 100 + hidden);
     struct elementwise e = {
-        .engine = reference(),
+        .engine = t.engine,
         .count = 2 * rows * hidden,
         .rows = rows,
         .hidden = hidden,
@@ -161,7 +153,6 @@ static void check_silu_gate(size_t rows, size_t hidden) {
     EXPECT_OK(e.engine.silu_gate_backward(e.engine.context, din, e.dout, e.in, rows, hidden));
     gradient_check("silu_gate's dgate_up", e.in, din, NULL, e.count, gate_loss, &e);
     gradient_tensors_free(&t);
-    train_engine_destroy(&e.engine);
 }
 
 C_TEST(gradient, silu_gate) {
@@ -197,7 +188,7 @@ static void check_dropout_overlaps(struct gradient_tensors *t, const struct elem
 static void check_dropout(float p, bool add, size_t count) {
     struct gradient_tensors t = gradient_tensors_create(count);
     struct elementwise e = {
-        .engine = reference(),
+        .engine = t.engine,
         .count = count,
         .dropout = {.p = p, .seed = 17, .site = 3, .step = 5},
         .in = gradient_random(&t, count),
@@ -213,7 +204,6 @@ static void check_dropout(float p, bool add, size_t count) {
     }
     check_dropout_overlaps(&t, &e);
     gradient_tensors_free(&t);
-    train_engine_destroy(&e.engine);
 }
 
 C_TEST(gradient, dropout) {
@@ -237,7 +227,7 @@ struct norm {
 
 static struct norm norm_create(struct gradient_tensors *t, size_t rows, size_t C, bool bias) {
     struct norm n = {
-        .engine = reference(),
+        .engine = t->engine,
         .rows = rows,
         .C = C,
         .in = gradient_random(t, rows * C),
@@ -311,7 +301,6 @@ static void check_layernorm(size_t rows, size_t C, float p, bool add) {
     gradient_check("layernorm's dbias", n.bias, parameters + C, base + C, C, layernorm_loss, &n);
     check_layernorm_overlaps(&t, &n);
     gradient_tensors_free(&t);
-    train_engine_destroy(&n.engine);
 }
 
 C_TEST(gradient, layernorm) {
@@ -357,7 +346,6 @@ static void check_rmsnorm(size_t rows, size_t C, bool elsewhere) {
     gradient_check("rmsnorm's din", n.in, din, NULL, count, rmsnorm_loss, &n);
     gradient_check("rmsnorm's dweight", n.weight, dweight, base, C, rmsnorm_loss, &n);
     gradient_tensors_free(&t);
-    train_engine_destroy(&n.engine);
 }
 
 C_TEST(gradient, rmsnorm) {
@@ -393,7 +381,7 @@ static double embedding_loss(void *arguments) {
 static void check_embedding(size_t count, size_t V, size_t C, bool accumulate) {
     struct gradient_tensors t = gradient_tensors_create(count * 1000 + V);
     struct rows r = {
-        .engine = reference(),
+        .engine = t.engine,
         .count = count,
         .V = V,
         .C = C,
@@ -413,7 +401,6 @@ static void check_embedding(size_t count, size_t V, size_t C, bool accumulate) {
     EXPECT_OK(r.engine.embedding_backward(r.engine.context, dtable, r.dout, &occurrences, C));
     gradient_check("embedding's dtable", r.in, dtable, base, V * C, embedding_loss, &r);
     gradient_tensors_free(&t);
-    train_engine_destroy(&r.engine);
 }
 
 C_TEST(gradient, embedding) {
@@ -446,7 +433,7 @@ static double gather_loss(void *arguments) {
 static void check_gather(size_t count, size_t V, size_t C) {
     struct gradient_tensors t = gradient_tensors_create(count * 1000 + V);
     struct rows r = {
-        .engine = reference(),
+        .engine = t.engine,
         .count = count,
         .V = V,
         .C = C,
@@ -459,7 +446,6 @@ static void check_gather(size_t count, size_t V, size_t C) {
     EXPECT_OK(r.engine.scatter(r.engine.context, din, r.dout, r.index, count, C));
     gradient_check("gather's din", r.in, din, base, V * C, gather_loss, &r);
     gradient_tensors_free(&t);
-    train_engine_destroy(&r.engine);
 }
 
 C_TEST(gradient, gather) {
@@ -496,7 +482,7 @@ static void check_cross_entropy(size_t M, size_t V, float scale, bool hidden) {
         labels[m] = -1;
     }
     struct cross_entropy c = {
-        .engine = reference(),
+        .engine = t.engine,
         .M = M,
         .V = V,
         .labels = labels,
@@ -512,7 +498,6 @@ static void check_cross_entropy(size_t M, size_t V, float scale, bool hidden) {
         EXPECT_TRUE(labels[i / V] != -1 || dlogits[i] == 0.0);
     }
     gradient_tensors_free(&t);
-    train_engine_destroy(&c.engine);
 }
 
 C_TEST(gradient, cross_entropy) {

@@ -69,9 +69,8 @@ C_TEST(reference, memory) {
     }
     e.release(e.context, NULL);
     void *memory;
-    struct error error = {0};
-    EXPECT_STATUS(STATUS_OVERFLOW, e.alloc(e.context, SIZE_MAX, &memory, &error));
-    EXPECT_STR_EQ("18446744073709551615 bytes of memory are too many", error.message);
+    EXPECT_ERROR(STATUS_OVERFLOW, "18446744073709551615 bytes of memory are too many",
+                 e.alloc(e.context, SIZE_MAX, &memory, &error));
     EXPECT_TRUE(memory == NULL);
     train_engine_destroy(&e);
 }
@@ -100,7 +99,7 @@ C_TEST(reference, copies) {
 
 static void check_linear(size_t M, size_t N, size_t K) {
     struct gradient_tensors t = gradient_tensors_create(M + N + K);
-    struct train_engine e = reference();
+    const struct train_engine e = t.engine;
     double *in = gradient_random(&t, M * K), *weight = gradient_random(&t, N * K);
     double *bias = gradient_random(&t, N), *out = gradient_unwritten(&t, M * N);
     float *nn = gradient_narrow(&t, out, M * N);
@@ -115,7 +114,6 @@ static void check_linear(size_t M, size_t N, size_t K) {
         EXPECT_NEAR(wide[i] + bias[i % N], out[i], 1e-12);
     }
     gradient_tensors_free(&t);
-    train_engine_destroy(&e);
 }
 
 C_TEST(forward, linear) {
@@ -127,7 +125,7 @@ C_TEST(forward, linear) {
 C_TEST(forward, activation) {
     enum { COUNT = 501 };
     struct gradient_tensors t = gradient_tensors_create(1);
-    struct train_engine e = reference();
+    const struct train_engine e = t.engine;
     double *in = gradient_random(&t, COUNT), *out = gradient_unwritten(&t, COUNT);
     in[0] = 0.0, in[1] = -12.0, in[2] = 12.0;
     float *in32 = gradient_narrow(&t, in, COUNT), *nn = gradient_narrow(&t, out, COUNT);
@@ -141,13 +139,12 @@ C_TEST(forward, activation) {
     EXPECT_STATUS(STATUS_INVALID_ARGUMENT,
                   e.activation_backward(e.context, out, in, in, COUNT, NN_GELU_TANH));
     gradient_tensors_free(&t);
-    train_engine_destroy(&e);
 }
 
 C_TEST(forward, silu_gate) {
     enum { ROWS = 5, HIDDEN = 37 };
     struct gradient_tensors t = gradient_tensors_create(2);
-    struct train_engine e = reference();
+    const struct train_engine e = t.engine;
     double *in = gradient_random(&t, ROWS * 2 * HIDDEN);
     double *out = gradient_unwritten(&t, ROWS * HIDDEN);
     float *in32 = gradient_narrow(&t, in, ROWS * 2 * HIDDEN);
@@ -159,12 +156,11 @@ C_TEST(forward, silu_gate) {
     }
     expect_close("silu_gate", nn, out, ROWS * HIDDEN);
     gradient_tensors_free(&t);
-    train_engine_destroy(&e);
 }
 
 static void check_norms(size_t rows, size_t C) {
     struct gradient_tensors t = gradient_tensors_create(C);
-    struct train_engine e = reference();
+    const struct train_engine e = t.engine;
     size_t count = rows * C;
     double *in = gradient_random(&t, count), *parameters = gradient_random(&t, 2 * C);
     double *out = gradient_unwritten(&t, count), *sum = gradient_unwritten(&t, count);
@@ -181,7 +177,6 @@ static void check_norms(size_t rows, size_t C) {
     nn_rmsnorm(nn, in32, parameters32, rows, C, 1e-5f);
     expect_close("rmsnorm", nn, out, count);
     gradient_tensors_free(&t);
-    train_engine_destroy(&e);
 }
 
 C_TEST(forward, norms) {
@@ -235,7 +230,7 @@ static void check_lse(const struct train_attention *a, const double *lse) {
 
 static void check_attention(const struct attention_case *c) {
     struct gradient_tensors t = gradient_tensors_create(c->HS);
-    struct train_engine e = reference();
+    const struct train_engine e = t.engine;
     size_t rows = (size_t)c->starts[c->B], stride = (c->NH + 2 * c->KVH) * c->HS + 3,
            k = c->NH * c->HS;
     size_t v = k + c->KVH * c->HS;
@@ -255,7 +250,6 @@ static void check_attention(const struct attention_case *c) {
     expect_close("attention", nn, out, rows * k);
     check_lse(&a, lse);
     gradient_tensors_free(&t);
-    train_engine_destroy(&e);
 }
 
 C_TEST(forward, attention) {
@@ -282,7 +276,7 @@ C_TEST(forward, attention_of_large_scores) {
 static void check_rope(enum nn_rope_layout layout) {
     enum { ROWS = 6, HEADS = 3, HS = 10, STRIDE = HEADS * HS + 2 };
     struct gradient_tensors t = gradient_tensors_create(4);
-    struct train_engine e = reference();
+    const struct train_engine e = t.engine;
     const int32_t positions[ROWS] = {0, 1, 2, 0, 4095, 17};
     double *x = gradient_random(&t, ROWS * STRIDE);
     float *nn = gradient_narrow(&t, x, ROWS * STRIDE);
@@ -292,7 +286,6 @@ static void check_rope(enum nn_rope_layout layout) {
     }
     expect_close("rope", nn, x, ROWS * STRIDE);
     gradient_tensors_free(&t);
-    train_engine_destroy(&e);
 }
 
 C_TEST(forward, rope) {
@@ -305,7 +298,7 @@ C_TEST(forward, rope) {
 C_TEST(forward, embedding_and_gather) {
     enum { ROWS = 9, V = 5, C = 7 };
     struct gradient_tensors t = gradient_tensors_create(6);
-    struct train_engine e = reference();
+    const struct train_engine e = t.engine;
     double *table = gradient_random(&t, V * C), *out = gradient_random(&t, ROWS * C);
     float *table32 = gradient_narrow(&t, table, V * C), *nn = gradient_narrow(&t, out, ROWS * C);
     int32_t *ids = gradient_integers(&t, ROWS, V);
@@ -318,7 +311,6 @@ C_TEST(forward, embedding_and_gather) {
     EXPECT_OK(e.gather(e.context, out, table, ids, ROWS, C));
     expect_close("gather", nn, out, ROWS * C);
     gradient_tensors_free(&t);
-    train_engine_destroy(&e);
 }
 
 C_TEST(forward, scatter_by_hand) {
@@ -454,7 +446,7 @@ static double plain_adamw(double w, const double *g, size_t steps, double rate, 
 C_TEST(optimiser, adamw_over_many_steps) {
     enum { COUNT = 7, DECAYED = 4, STEPS = 25 };
     struct gradient_tensors t = gradient_tensors_create(8);
-    struct train_engine e = reference();
+    const struct train_engine e = t.engine;
     double *w = gradient_random(&t, COUNT), *g = gradient_random(&t, COUNT * STEPS), scale = 1.0;
     double *begin = gradient_copy(&t, w, COUNT), m[COUNT] = {0}, v[COUNT] = {0}, now[COUNT];
     struct train_adamw a = {.weights = w,
@@ -480,5 +472,4 @@ C_TEST(optimiser, adamw_over_many_steps) {
         EXPECT_NEAR(plain_adamw(begin[i], g + i * STEPS, STEPS, (double)0.01f, decay), w[i], 1e-12);
     }
     gradient_tensors_free(&t);
-    train_engine_destroy(&e);
 }

@@ -1,7 +1,7 @@
 /* Writes text with a Llama2 checkpoint on the engine of this stage. */
 #include "common/programs/decoder/generate.h"
 #include "common/device/device.h"
-#include "common/programs/program_device.h"
+#include "common/programs/program.h"
 #include "labs/03_resident_weights/given/engine.h"
 
 /* The host only launches and samples, so one thread is enough. */

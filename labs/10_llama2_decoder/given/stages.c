@@ -18,7 +18,7 @@ static const struct llama2_stages stages = {.table = table, .count = sizeof tabl
 #else
 
 #include "common/device/device.h"
-#include "common/programs/program_device.h"
+#include "common/programs/program.h"
 #include "labs/02_gpu_matmul/given/engine.h"
 #include "labs/03_resident_weights/given/engine.h"
 #include "labs/04_sgemm/given/engine.h"
