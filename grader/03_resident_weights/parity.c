@@ -389,33 +389,14 @@ C_TEST(parity, two_models_on_one_engine) {
 
 /* BERT uses what Llama2 does not: biases, LayerNorm, GELU, masks, slices of a fused projection. */
 C_TEST(parity, bert_end_to_end) {
-    enum { B = 2, T = 7, LABELS = 3 };
+    enum { B = 2, T = 7 };
     static const int32_t ids[B * T] = {2, 9, 40, 3, 8, 90, 3, 2, 77, 3, 0, 0, 0, 0};
     static const uint8_t mask[B * T] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0};
-    struct rng rng = rng_create(grader_seed());
-    const struct remote_bert_job job = {.config = {.C = 36,
-                                                   .hidden = 88,
-                                                   .L = 2,
-                                                   .NH = 3,
-                                                   .V = 101,
-                                                   .T = 9,
-                                                   .types = 2,
-                                                   .labels = LABELS,
-                                                   .norm_eps = 1e-12f,
-                                                   .activation = NN_GELU},
-                                        .seed = rng_u64(&rng),
+    const struct bert_config sizes = {
+        .C = 36, .hidden = 88, .L = 2, .NH = 3, .V = 101, .T = 9, .labels = 3};
+    const struct remote_bert_job job = {.config = remote_bert_config(sizes),
                                         .input = {.ids = ids, .mask = mask, .B = B, .T = T},
                                         .what = "a small BERT with your memory",
                                         .seconds = PATIENCE};
-    struct grader_gpu gpu;
-    float want[B * LABELS], got[B * LABELS];
-    if (!grader_gpu_open(&gpu)) {
-        return;
-    }
-    EXPECT_OK(remote_bert_reference(&job, 1, want));
-    (void)remote_bert_fastest(&job, REMOTE_SUBJECT, 1, got);
-    if (!test_has_failed()) {
-        grader_check_logits(got, want, B * LABELS, "your memory");
-    }
-    grader_check_own_work();
+    remote_bert_parity(job, grader_check_logits, "your memory");
 }

@@ -140,86 +140,59 @@ C_TEST(parity, plain_b) {
     run_lists(plain);
 }
 
-C_TEST(parity, alpha_and_beta) {
+FIXTURE_TEST(parity, alpha_and_beta, SGEMM_WORKSPACE_BYTES) {
     static const float factors[][2] = {{1.0f, 1.0f},  {-0.75f, 0.5f}, {2.5f, 0.0f},
                                        {0.0f, -1.5f}, {0.0f, 0.0f},   {1.0f, -2.0f}};
     static const struct sgemm_shape shapes[] = {{1, 1, 1}, {37, 41, 43}, {130, 129, 33}};
-    struct fixture fixture;
-    if (fixture_open(&fixture, SGEMM_WORKSPACE_BYTES)) {
-        for (size_t i = 0; i < COUNT(factors); i++) {
-            struct sgemm_variant v = {i % 2 == 0 ? SGEMM_B_TRANSPOSED : SGEMM_B_PLAIN,
-                                      factors[i][0], factors[i][1], 0};
-            run_shapes(shapes, COUNT(shapes), v, &fixture);
-        }
+    for (size_t i = 0; i < COUNT(factors); i++) {
+        struct sgemm_variant v = {i % 2 == 0 ? SGEMM_B_TRANSPOSED : SGEMM_B_PLAIN, factors[i][0],
+                                  factors[i][1], 0};
+        run_shapes(shapes, COUNT(shapes), v, fixture);
     }
-    fixture_close(&fixture);
 }
 
-C_TEST(parity, empty_sizes) {
-    struct fixture fixture;
-    if (fixture_open(&fixture, SGEMM_WORKSPACE_BYTES)) {
-        run_shapes(empty_shapes, COUNT(empty_shapes), transposed, &fixture);
-        run_shapes(empty_shapes, COUNT(empty_shapes),
-                   (struct sgemm_variant){SGEMM_B_PLAIN, 1, 0.5f, 0}, &fixture);
-    }
-    fixture_close(&fixture);
+FIXTURE_TEST(parity, empty_sizes, SGEMM_WORKSPACE_BYTES) {
+    run_shapes(empty_shapes, COUNT(empty_shapes), transposed, fixture);
+    run_shapes(empty_shapes, COUNT(empty_shapes), (struct sgemm_variant){SGEMM_B_PLAIN, 1, 0.5f, 0},
+               fixture);
 }
 
-C_TEST(parity, unaligned_pointers) {
-    struct fixture fixture;
-    if (fixture_open(&fixture, SGEMM_WORKSPACE_BYTES)) {
-        run_shapes(small_shapes, COUNT(small_shapes),
-                   (struct sgemm_variant){SGEMM_B_TRANSPOSED, 1.0f, 0.0f, 1}, &fixture);
-        run_shapes(large_shapes, 4, (struct sgemm_variant){SGEMM_B_PLAIN, 1.0f, 1.0f, 1}, &fixture);
-    }
-    fixture_close(&fixture);
+FIXTURE_TEST(parity, unaligned_pointers, SGEMM_WORKSPACE_BYTES) {
+    run_shapes(small_shapes, COUNT(small_shapes),
+               (struct sgemm_variant){SGEMM_B_TRANSPOSED, 1.0f, 0.0f, 1}, fixture);
+    run_shapes(large_shapes, 4, (struct sgemm_variant){SGEMM_B_PLAIN, 1.0f, 1.0f, 1}, fixture);
 }
 
-C_TEST(parity, long_sizes) {
-    struct fixture fixture;
-    if (fixture_open(&fixture, SGEMM_WORKSPACE_BYTES)) {
-        run_shapes(long_shapes, fixture.modelled ? 2 : COUNT(long_shapes), transposed, &fixture);
-    }
-    fixture_close(&fixture);
+FIXTURE_TEST(parity, long_sizes, SGEMM_WORKSPACE_BYTES) {
+    run_shapes(long_shapes, fixture->modelled ? 2 : COUNT(long_shapes), transposed, fixture);
 }
 
 /* Sizes drawn anew in every run: no list of special cases passes. */
-C_TEST(parity, random_sizes) {
-    struct fixture fixture;
-    if (fixture_open(&fixture, SGEMM_WORKSPACE_BYTES)) {
-        for (int i = 0; i < 24 && !test_has_failed(); i++) {
-            struct sgemm_shape shape = {1 + rng_below(&fixture.rng, 150),
-                                        1 + rng_below(&fixture.rng, 150),
-                                        1 + rng_below(&fixture.rng, 200)};
-            struct sgemm_variant v = {
-                rng_below(&fixture.rng, 2) == 0 ? SGEMM_B_PLAIN : SGEMM_B_TRANSPOSED, 1.0f,
-                rng_below(&fixture.rng, 2) == 0 ? 0.0f : 1.0f, rng_below(&fixture.rng, 2)};
-            run_case(shape, v, &fixture);
-        }
+FIXTURE_TEST(parity, random_sizes, SGEMM_WORKSPACE_BYTES) {
+    for (int i = 0; i < 24 && !test_has_failed(); i++) {
+        struct sgemm_shape shape = {1 + rng_below(&fixture->rng, 150),
+                                    1 + rng_below(&fixture->rng, 150),
+                                    1 + rng_below(&fixture->rng, 200)};
+        struct sgemm_variant v = {
+            rng_below(&fixture->rng, 2) == 0 ? SGEMM_B_PLAIN : SGEMM_B_TRANSPOSED, 1.0f,
+            rng_below(&fixture->rng, 2) == 0 ? 0.0f : 1.0f, rng_below(&fixture->rng, 2)};
+        run_case(shape, v, fixture);
     }
-    fixture_close(&fixture);
 }
 
-C_TEST(parity, large_sizes_on_a_gpu) {
-    struct fixture fixture;
-    if (fixture_open(&fixture, SGEMM_WORKSPACE_BYTES) && !fixture.modelled) {
-        run_shapes(gpu_shapes, COUNT(gpu_shapes), transposed, &fixture);
-        run_shapes(gpu_shapes, COUNT(gpu_shapes), plain, &fixture);
-    }
-    bool modelled = fixture.modelled;
-    fixture_close(&fixture);
-    if (modelled) {
+FIXTURE_TEST(parity, large_sizes_on_a_gpu, SGEMM_WORKSPACE_BYTES) {
+    if (fixture->modelled) {
         TEST_SKIP("large sizes are for a GPU; this is simt");
     }
+    run_shapes(gpu_shapes, COUNT(gpu_shapes), transposed, fixture);
+    run_shapes(gpu_shapes, COUNT(gpu_shapes), plain, fixture);
 }
 
-C_TEST(parity, too_large_is_refused) {
-    struct fixture fixture;
+FIXTURE_TEST(parity, too_large_is_refused, SGEMM_WORKSPACE_BYTES) {
     struct device_buffer c;
     struct error error = {0};
     float before = 3.0f, after = 0.0f;
     bool intact, changed;
-    ASSERT_TRUE(fixture_open(&fixture, SGEMM_WORKSPACE_BYTES));
     ASSERT_OK(device_buffer_create(&c, 1, false, 0, &error));
     ASSERT_OK(device_buffer_put(&c, &before, &error));
     for (int i = 0; i < 3; i++) {
@@ -232,7 +205,7 @@ C_TEST(parity, too_large_is_refused) {
                                         .B = c.data,
                                         .C = c.data};
         grader_watch("a size above SGEMM_MAX_SIZE", PATIENCE);
-        enum status status = remote_sgemm(&problem, &fixture, &error);
+        enum status status = remote_sgemm(&problem, fixture, &error);
         grader_watch("", 0);
         if (status != STATUS_INVALID_ARGUMENT || strstr(error.message, "536870913") == NULL) {
             TEST_FAIL("M=%zu N=%zu K=%zu: must be refused with STATUS_INVALID_ARGUMENT and a line "
@@ -240,11 +213,10 @@ C_TEST(parity, too_large_is_refused) {
                       problem.M, problem.N, problem.K, status_name(status), error.message);
         }
     }
-    EXPECT_OK(device_synchronize(fixture.stream, &error));
+    EXPECT_OK(device_synchronize(fixture->stream, &error));
     EXPECT_OK(device_buffer_get(&c, &after, &intact, &changed, &error));
     EXPECT_TRUE(!changed);
     device_buffer_free(&c);
-    fixture_close(&fixture);
 }
 
 C_TEST(parity, llama2_end_to_end) {

@@ -244,16 +244,8 @@ struct bert_case {
 };
 
 static struct bert_case bert_case_of(bool modelled) {
-    struct bert_config config = {.C = 768,
-                                 .hidden = 3072,
-                                 .L = 6,
-                                 .NH = 12,
-                                 .V = 1000,
-                                 .T = 128,
-                                 .types = 2,
-                                 .labels = 2,
-                                 .norm_eps = 1e-12f,
-                                 .activation = NN_GELU};
+    struct bert_config config = remote_bert_config((struct bert_config){
+        .C = 768, .hidden = 3072, .L = 6, .NH = 12, .V = 1000, .T = 128, .labels = 2});
     if (modelled) {
         config.C = SIMT_C;
         config.hidden = 2 * SIMT_C;
@@ -272,18 +264,11 @@ C_TEST(speedup, end_to_end) {
         return;
     }
     const struct bert_case c = bert_case_of(gpu.modelled);
-    struct rng rng = rng_create(grader_seed());
-    const uint64_t fresh = rng_u64(&rng);
-    const uint64_t seed = rng_u64(&rng);
-    const struct remote_bert_job job = {.config = c.config,
-                                        .seed = seed,
-                                        .fresh = fresh,
-                                        .input = {.ids = ids, .B = c.B, .T = c.T},
-                                        .what = "BERT, a batch of sentences",
-                                        .seconds = 4 * PATIENCE};
-    for (size_t i = 0; i < c.B * c.T; i++) {
-        ids[i] = (int32_t)rng_below(&rng, c.config.V);
-    }
+    struct remote_bert_job job = {.config = c.config,
+                                  .input = {.ids = ids, .B = c.B, .T = c.T},
+                                  .what = "BERT, a batch of sentences",
+                                  .seconds = 4 * PATIENCE};
+    remote_bert_draw(&job, ids, c.B * c.T);
     struct speedup speedup =
         grader_gpu_speedup(&gpu, lab, "end_to_end", GRADER_SUBJECT, GRADER_MARGIN);
     remote_bert_compare(&job, &gpu, &speedup, gpu.modelled ? SIMT_CALLS : CALLS,

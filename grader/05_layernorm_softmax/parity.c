@@ -10,12 +10,9 @@
 #include "common/testing/words.h"
 #include "grader/05_layernorm_softmax/calls.h"
 #include "grader/harness/fixture.h"
-#include "grader/harness/gpu.h"
 #include "grader/harness/logits.h"
-#include "grader/harness/no_vendor_library.h"
 #include "grader/harness/remote_bert.h"
 #include "grader/harness/remote_models.h"
-#include "grader/harness/seed.h"
 #include "grader/harness/watch.h"
 #include "grader/isolation/remote.h"
 #include "grader/isolation/remote_device.h"
@@ -195,77 +192,53 @@ C_TEST(parity, unaligned_pointers) {
 }
 
 /* Rows whose variance is next to nothing: epsilon decides. */
-C_TEST(parity, epsilon_matters) {
+FIXTURE_TEST(parity, epsilon_matters, ROWS_WORKSPACE_BYTES) {
     static const struct shape shapes[] = {{3, 1}, {2, 5}, {2, 96}};
-    struct fixture fixture;
-    if (fixture_open(&fixture, ROWS_WORKSPACE_BYTES)) {
-        for (int op = 0; op < ROWS_SOFTMAX; op++) {
-            const struct rows_flavour flavour = {.quiet = true};
-            run_shapes((enum rows_op)op, shapes, COUNT(shapes), (struct variant){flavour, false, 0},
-                       &fixture);
-        }
+    for (int op = 0; op < ROWS_SOFTMAX; op++) {
+        const struct rows_flavour flavour = {.quiet = true};
+        run_shapes((enum rows_op)op, shapes, COUNT(shapes), (struct variant){flavour, false, 0},
+                   fixture);
     }
-    fixture_close(&fixture);
 }
 
-C_TEST(parity, no_rows) {
+FIXTURE_TEST(parity, no_rows, ROWS_WORKSPACE_BYTES) {
     static const struct shape shapes[] = {{0, 1}, {0, 768}};
-    struct fixture fixture;
-    if (fixture_open(&fixture, ROWS_WORKSPACE_BYTES)) {
-        for (int op = 0; op < ROWS_OPS; op++) {
-            run_shapes((enum rows_op)op, shapes, COUNT(shapes), (struct variant){.skew = 0},
-                       &fixture);
-        }
+    for (int op = 0; op < ROWS_OPS; op++) {
+        run_shapes((enum rows_op)op, shapes, COUNT(shapes), (struct variant){.skew = 0}, fixture);
     }
-    fixture_close(&fixture);
 }
 
 /* More rows than a grid takes blocks in y and z, and a row longer than a block keeps anywhere. */
-C_TEST(parity, many_rows_and_a_long_one) {
+FIXTURE_TEST(parity, many_rows_and_a_long_one, ROWS_WORKSPACE_BYTES) {
     static const struct shape shapes[] = {{70001, 1}, {1, 70001}};
-    struct fixture fixture;
-    if (fixture_open(&fixture, ROWS_WORKSPACE_BYTES)) {
-        for (int op = 0; op < ROWS_OPS && !test_has_failed(); op++) {
-            for (size_t i = 0; i < COUNT(shapes); i++) {
-                run_case((enum rows_op)op, NN_F32, shapes[i], (struct variant){.skew = 0},
-                         &fixture);
-            }
+    for (int op = 0; op < ROWS_OPS && !test_has_failed(); op++) {
+        for (size_t i = 0; i < COUNT(shapes); i++) {
+            run_case((enum rows_op)op, NN_F32, shapes[i], (struct variant){.skew = 0}, fixture);
         }
     }
-    fixture_close(&fixture);
 }
 
 /* Sizes drawn anew in every run: no list of special cases passes. */
-C_TEST(parity, random_sizes) {
-    struct fixture fixture;
-    if (fixture_open(&fixture, ROWS_WORKSPACE_BYTES)) {
-        for (int i = 0; i < 36 && !test_has_failed(); i++) {
-            enum rows_op op = (enum rows_op)(i % ROWS_OPS);
-            enum nn_dtype type = (enum nn_dtype)rng_below(&fixture.rng, ROWS_TYPES);
-            struct shape shape = {1 + rng_below(&fixture.rng, 40),
-                                  1 + rng_below(&fixture.rng, 1200)};
-            struct variant v = {.flavour = {.masked = op == ROWS_SOFTMAX && i % 2 == 0,
-                                            .rows_a_mask = 1 + rng_below(&fixture.rng, 5)},
-                                .skew = rng_below(&fixture.rng, 2)};
-            run_case(op, type, shape, v, &fixture);
-        }
+FIXTURE_TEST(parity, random_sizes, ROWS_WORKSPACE_BYTES) {
+    for (int i = 0; i < 36 && !test_has_failed(); i++) {
+        enum rows_op op = (enum rows_op)(i % ROWS_OPS);
+        enum nn_dtype type = (enum nn_dtype)rng_below(&fixture->rng, ROWS_TYPES);
+        struct shape shape = {1 + rng_below(&fixture->rng, 40), 1 + rng_below(&fixture->rng, 1200)};
+        struct variant v = {.flavour = {.masked = op == ROWS_SOFTMAX && i % 2 == 0,
+                                        .rows_a_mask = 1 + rng_below(&fixture->rng, 5)},
+                            .skew = rng_below(&fixture->rng, 2)};
+        run_case(op, type, shape, v, fixture);
     }
-    fixture_close(&fixture);
 }
 
-C_TEST(parity, large_sizes_on_a_gpu) {
-    struct fixture fixture;
-    if (fixture_open(&fixture, ROWS_WORKSPACE_BYTES) && !fixture.modelled) {
-        for (int op = 0; op < ROWS_OPS && !test_has_failed(); op++) {
-            const struct rows_flavour flavour = {.masked = op == ROWS_SOFTMAX, .rows_a_mask = 7};
-            run_shapes((enum rows_op)op, gpu_shapes, COUNT(gpu_shapes),
-                       (struct variant){.flavour = flavour}, &fixture);
-        }
-    }
-    bool modelled = fixture.modelled;
-    fixture_close(&fixture);
-    if (modelled) {
+FIXTURE_TEST(parity, large_sizes_on_a_gpu, ROWS_WORKSPACE_BYTES) {
+    if (fixture->modelled) {
         TEST_SKIP("large sizes are for a GPU; this is simt");
+    }
+    for (int op = 0; op < ROWS_OPS && !test_has_failed(); op++) {
+        const struct rows_flavour flavour = {.masked = op == ROWS_SOFTMAX, .rows_a_mask = 7};
+        run_shapes((enum rows_op)op, gpu_shapes, COUNT(gpu_shapes),
+                   (struct variant){.flavour = flavour}, fixture);
     }
 }
 
@@ -283,7 +256,7 @@ static void expect_refusal(const struct rows_problem *problem, const char *word,
     }
 }
 
-C_TEST(parity, bad_sizes_are_refused) {
+FIXTURE_TEST(parity, bad_sizes_are_refused, ROWS_WORKSPACE_BYTES) {
     static const struct {
         size_t rows, C, rows_a_mask;
         const char *word;
@@ -293,11 +266,9 @@ C_TEST(parity, bad_sizes_are_refused) {
         {ROWS_MAX_ELEMENTS / 8 + 1, 8, 1, "137438953473"},
         {1, 8, 0, "rows_a_mask"},
     };
-    struct fixture fixture;
     struct device_buffer buffer;
     struct error error = {0};
     bool intact, changed = true;
-    ASSERT_TRUE(fixture_open(&fixture, ROWS_WORKSPACE_BYTES));
     ASSERT_OK(device_buffer_create(&buffer, 8, false, 0, &error));
     for (size_t i = 0; i < COUNT(bad); i++) {
         const struct rows_problem problem = {.op = ROWS_SOFTMAX,
@@ -307,13 +278,12 @@ C_TEST(parity, bad_sizes_are_refused) {
                                              .out = buffer.data,
                                              .mask = (const uint8_t *)buffer.data,
                                              .rows_a_mask = bad[i].rows_a_mask};
-        expect_refusal(&problem, bad[i].word, &fixture);
+        expect_refusal(&problem, bad[i].word, fixture);
     }
-    EXPECT_OK(device_synchronize(fixture.stream, &error));
+    EXPECT_OK(device_synchronize(fixture->stream, &error));
     EXPECT_OK(device_buffer_get(&buffer, NULL, &intact, &changed, &error));
     EXPECT_TRUE(!changed);
     device_buffer_free(&buffer);
-    fixture_close(&fixture);
 }
 
 C_TEST(parity, llama2_end_to_end) {
@@ -324,35 +294,16 @@ C_TEST(parity, llama2_end_to_end) {
 }
 
 C_TEST(parity, bert_end_to_end) {
-    enum { SENTENCES = 3, LENGTH = 7, LABELS = 4 };
-    struct grader_gpu gpu;
+    enum { SENTENCES = 3, LENGTH = 7 };
     int32_t ids[SENTENCES * LENGTH];
-    float want[SENTENCES * LABELS], got[SENTENCES * LABELS] = {0};
-    struct rng rng = rng_create(grader_seed());
     for (int i = 0; i < SENTENCES * LENGTH; i++) {
         ids[i] = (i * 37 + 11) % 97;
     }
-    const struct remote_bert_job job = {.config = {.C = 60,
-                                                   .hidden = 124,
-                                                   .L = 2,
-                                                   .NH = 6,
-                                                   .V = 97,
-                                                   .T = LENGTH,
-                                                   .types = 2,
-                                                   .labels = LABELS,
-                                                   .norm_eps = 1e-12f,
-                                                   .activation = NN_GELU},
-                                        .seed = rng_u64(&rng),
+    const struct bert_config sizes = {
+        .C = 60, .hidden = 124, .L = 2, .NH = 6, .V = 97, .T = LENGTH, .labels = 4};
+    const struct remote_bert_job job = {.config = remote_bert_config(sizes),
                                         .input = {.ids = ids, .B = SENTENCES, .T = LENGTH},
                                         .what = "a small BERT with your norms",
                                         .seconds = PATIENCE};
-    if (!grader_gpu_open(&gpu)) {
-        return;
-    }
-    ASSERT_OK(remote_bert_reference(&job, 1, want));
-    (void)remote_bert_fastest(&job, REMOTE_SUBJECT, 1, got);
-    if (!test_has_failed()) {
-        grader_check_close_logits(got, want, SENTENCES * LABELS, "BERT with your norms");
-    }
-    grader_check_own_work();
+    remote_bert_parity(job, grader_check_close_logits, "BERT with your norms");
 }

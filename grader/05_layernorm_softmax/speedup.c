@@ -189,16 +189,14 @@ C_TEST(speedup, softmax) {
 
 /* One sentence, as it comes in: BERT-base with a narrower feed-forward part and fewer layers. */
 static struct bert_config bert_config_of(bool modelled) {
-    return (struct bert_config){.C = 768,
-                                .hidden = 1536,
-                                .L = modelled ? 1 : 4,
-                                .NH = 12,
-                                .V = 1000,
-                                .T = 128,
-                                .types = 2,
-                                .labels = 2,
-                                .norm_eps = 1e-12f,
-                                .activation = NN_GELU};
+    const struct bert_config sizes = {.C = 768,
+                                      .hidden = 1536,
+                                      .L = modelled ? 1 : 4,
+                                      .NH = 12,
+                                      .V = 1000,
+                                      .T = 128,
+                                      .labels = 2};
+    return remote_bert_config(sizes);
 }
 
 C_TEST(speedup, end_to_end) {
@@ -208,19 +206,12 @@ C_TEST(speedup, end_to_end) {
     if (!grader_gpu_open_for_timing(&gpu)) {
         return;
     }
-    struct rng rng = rng_create(grader_seed());
     const struct bert_config config = bert_config_of(gpu.modelled);
-    const uint64_t fresh = rng_u64(&rng);
-    const uint64_t seed = rng_u64(&rng);
-    const struct remote_bert_job job = {.config = config,
-                                        .seed = seed,
-                                        .fresh = fresh,
-                                        .input = {.ids = ids, .B = 1, .T = config.T},
-                                        .what = "BERT, a sentence",
-                                        .seconds = 4 * PATIENCE};
-    for (size_t i = 0; i < config.T; i++) {
-        ids[i] = (int32_t)rng_below(&rng, config.V);
-    }
+    struct remote_bert_job job = {.config = config,
+                                  .input = {.ids = ids, .B = 1, .T = config.T},
+                                  .what = "BERT, a sentence",
+                                  .seconds = 4 * PATIENCE};
+    remote_bert_draw(&job, ids, config.T);
     struct speedup speedup =
         grader_gpu_speedup(&gpu, lab, "end_to_end", GRADER_SUBJECT, GRADER_MARGIN);
     remote_bert_compare(&job, &gpu, &speedup, gpu.modelled ? 1 : CALLS, "BERT with your norms");

@@ -6,10 +6,7 @@
 #include "common/testing/testing.h"
 #include "grader/06_fused_epilogues/calls.h"
 #include "grader/harness/fixture.h"
-#include "grader/harness/gpu.h"
-#include "grader/harness/no_vendor_library.h"
 #include "grader/harness/remote_bert.h"
-#include "grader/harness/seed.h"
 #include "grader/harness/watch.h"
 #include "grader/isolation/remote.h"
 #include "grader/isolation/remote_device.h"
@@ -51,6 +48,18 @@ static void zeroed_fixture_close(struct fixture *fixture) {
     check_zeros(fixture);
     fixture_close(fixture);
 }
+
+/* A test with such a fixture. */
+#define ZEROED_TEST(name)                      \
+    static void body_##name(struct fixture *); \
+    C_TEST(parity, name) {                     \
+        struct fixture opened;                 \
+        if (zeroed_fixture_open(&opened)) {    \
+            body_##name(&opened);              \
+        }                                      \
+        zeroed_fixture_close(&opened);         \
+    }                                          \
+    static void body_##name(struct fixture *fixture)
 
 /* The subject's fused_epilogues(), in its own process. */
 static enum status remote_fused(const struct fused_problem *problem, const struct fixture *fixture,
@@ -133,16 +142,12 @@ static void grade_op(enum fused_op op, struct fused_case pattern) {
 OP_TEST(linear, FUSED_LINEAR, .flavour = ordinary)
 OP_TEST(linear_activation, FUSED_LINEAR_ACTIVATION, .flavour = ordinary)
 
-C_TEST(parity, every_activation) {
-    struct fixture fixture;
-    if (zeroed_fixture_open(&fixture)) {
-        for (int f = NN_GELU; f <= NN_RELU && !test_has_failed(); f++) {
-            const struct fused_flavour flavour = {.f = (enum nn_activation)f, .eps = 1e-5f};
-            grade_list(FUSED_LINEAR_ACTIVATION, shapes + 3, 5,
-                       (struct fused_case){.flavour = flavour}, &fixture);
-        }
+ZEROED_TEST(every_activation) {
+    for (int f = NN_GELU; f <= NN_RELU && !test_has_failed(); f++) {
+        const struct fused_flavour flavour = {.f = (enum nn_activation)f, .eps = 1e-5f};
+        grade_list(FUSED_LINEAR_ACTIVATION, shapes + 3, 5, (struct fused_case){.flavour = flavour},
+                   fixture);
     }
-    zeroed_fixture_close(&fixture);
 }
 
 OP_TEST(linear_add, FUSED_LINEAR_ADD, .flavour = ordinary, .in_place = true)
@@ -181,50 +186,38 @@ C_TEST(parity, unaligned_pointers) {
     grade_op(FUSED_ADD_KEEP_NORM, pattern);
 }
 
-C_TEST(parity, empty_sizes) {
-    struct fixture fixture;
-    if (zeroed_fixture_open(&fixture)) {
-        for (int op = 0; op < FUSED_OPS; op++) {
-            /* Without a product, K is not looked at. */
-            size_t count = fused_op_multiplies((enum fused_op)op) ? COUNT(empty_shapes) : 3;
-            grade_list((enum fused_op)op, empty_shapes, count,
-                       (struct fused_case){.flavour = ordinary}, &fixture);
-        }
+ZEROED_TEST(empty_sizes) {
+    for (int op = 0; op < FUSED_OPS; op++) {
+        /* Without a product, K is not looked at. */
+        size_t count = fused_op_multiplies((enum fused_op)op) ? COUNT(empty_shapes) : 3;
+        grade_list((enum fused_op)op, empty_shapes, count, (struct fused_case){.flavour = ordinary},
+                   fixture);
     }
-    zeroed_fixture_close(&fixture);
 }
 
 /* Sizes drawn anew in every run: no list of special cases passes. */
-C_TEST(parity, random_sizes) {
-    struct fixture fixture;
-    if (zeroed_fixture_open(&fixture)) {
-        for (int i = 0; i < 28 && !test_has_failed(); i++) {
-            struct fused_case c = {.op = (enum fused_op)(i % FUSED_OPS),
-                                   .flavour = ordinary,
-                                   .in_place = rng_below(&fixture.rng, 2) == 0,
-                                   .skew = rng_below(&fixture.rng, 2)};
-            c.shape = (struct fused_shape){1 + rng_below(&fixture.rng, 140),
-                                           1 + rng_below(&fixture.rng, 180),
-                                           1 + rng_below(&fixture.rng, 90)};
-            grade(c, &fixture);
-        }
+ZEROED_TEST(random_sizes) {
+    for (int i = 0; i < 28 && !test_has_failed(); i++) {
+        struct fused_case c = {.op = (enum fused_op)(i % FUSED_OPS),
+                               .flavour = ordinary,
+                               .in_place = rng_below(&fixture->rng, 2) == 0,
+                               .skew = rng_below(&fixture->rng, 2)};
+        c.shape = (struct fused_shape){1 + rng_below(&fixture->rng, 140),
+                                       1 + rng_below(&fixture->rng, 180),
+                                       1 + rng_below(&fixture->rng, 90)};
+        grade(c, fixture);
     }
-    zeroed_fixture_close(&fixture);
 }
 
-C_TEST(parity, large_sizes_on_a_gpu) {
-    struct fixture fixture;
-    bool open = zeroed_fixture_open(&fixture);
-    for (int op = 0; open && !fixture.modelled && op < FUSED_OPS; op++) {
-        struct fused_case pattern = {.flavour = ordinary, .in_place = op % 2 == 0};
-        grade_list((enum fused_op)op, gpu_shapes, COUNT(gpu_shapes), pattern, &fixture);
-        pattern.rows = BERT_ROWS;
-        grade_list((enum fused_op)op, bert_shapes, COUNT(bert_shapes), pattern, &fixture);
-    }
-    bool modelled = fixture.modelled;
-    zeroed_fixture_close(&fixture);
-    if (modelled) {
+ZEROED_TEST(large_sizes_on_a_gpu) {
+    if (fixture->modelled) {
         TEST_SKIP("large sizes are for a GPU; this is simt");
+    }
+    for (int op = 0; op < FUSED_OPS; op++) {
+        struct fused_case pattern = {.flavour = ordinary, .in_place = op % 2 == 0};
+        grade_list((enum fused_op)op, gpu_shapes, COUNT(gpu_shapes), pattern, fixture);
+        pattern.rows = BERT_ROWS;
+        grade_list((enum fused_op)op, bert_shapes, COUNT(bert_shapes), pattern, fixture);
     }
 }
 
@@ -237,58 +230,35 @@ static void expect_refusal(struct fused_problem p, struct fixture *fixture, cons
     }
 }
 
-C_TEST(parity, what_there_is_not_is_refused) {
-    struct fixture fixture;
-    if (zeroed_fixture_open(&fixture)) {
-        struct fused_problem p = {.op = (enum fused_op)FUSED_OPS, .M = 1, .N = 1, .K = 1};
-        expect_refusal(p, &fixture, "an unknown operation");
-        p.op = FUSED_LINEAR_ACTIVATION;
-        p.f = (enum nn_activation)(NN_RELU + 1);
-        expect_refusal(p, &fixture, "an unknown activation");
-        p.f = NN_GELU;
-        p.M = FUSED_MAX_ROWS + 1;
-        expect_refusal(p, &fixture, "too large an M");
-        p.M = 1;
-        p.N = FUSED_MAX_COLUMNS + 1;
-        expect_refusal(p, &fixture, "too large an N");
-        p.N = 1;
-        p.K = FUSED_MAX_COLUMNS + 1;
-        expect_refusal(p, &fixture, "too large a K");
-    }
-    zeroed_fixture_close(&fixture);
+ZEROED_TEST(what_there_is_not_is_refused) {
+    struct fused_problem p = {.op = (enum fused_op)FUSED_OPS, .M = 1, .N = 1, .K = 1};
+    expect_refusal(p, fixture, "an unknown operation");
+    p.op = FUSED_LINEAR_ACTIVATION;
+    p.f = (enum nn_activation)(NN_RELU + 1);
+    expect_refusal(p, fixture, "an unknown activation");
+    p.f = NN_GELU;
+    p.M = FUSED_MAX_ROWS + 1;
+    expect_refusal(p, fixture, "too large an M");
+    p.M = 1;
+    p.N = FUSED_MAX_COLUMNS + 1;
+    expect_refusal(p, fixture, "too large an N");
+    p.N = 1;
+    p.K = FUSED_MAX_COLUMNS + 1;
+    expect_refusal(p, fixture, "too large a K");
 }
 
 /* A small BERT, once on the reference engine and once on the subject's. */
 C_TEST(parity, bert) {
-    enum { SENTENCES = 2, TOKENS = 9, LABELS = 3 };
-    struct grader_gpu gpu;
+    enum { SENTENCES = 2, TOKENS = 9 };
     int32_t ids[SENTENCES * TOKENS];
-    float want[SENTENCES * LABELS], got[SENTENCES * LABELS] = {0};
-    struct rng rng = rng_create(grader_seed());
     for (int i = 0; i < SENTENCES * TOKENS; i++) {
         ids[i] = i * 7 % 50;
     }
-    const struct remote_bert_job job = {.config = {.C = 36,
-                                                   .hidden = 100,
-                                                   .L = 3,
-                                                   .NH = 3,
-                                                   .V = 50,
-                                                   .T = TOKENS,
-                                                   .types = 2,
-                                                   .labels = LABELS,
-                                                   .norm_eps = 1e-12f,
-                                                   .activation = NN_GELU},
-                                        .seed = rng_u64(&rng),
+    const struct bert_config sizes = {
+        .C = 36, .hidden = 100, .L = 3, .NH = 3, .V = 50, .T = TOKENS, .labels = 3};
+    const struct remote_bert_job job = {.config = remote_bert_config(sizes),
                                         .input = {.ids = ids, .B = SENTENCES, .T = TOKENS},
                                         .what = "BERT",
                                         .seconds = PATIENCE};
-    if (!grader_gpu_open(&gpu)) {
-        return;
-    }
-    ASSERT_OK(remote_bert_reference(&job, 1, want));
-    (void)remote_bert_fastest(&job, REMOTE_SUBJECT, 1, got);
-    if (!test_has_failed()) {
-        grader_check_logits(got, want, SENTENCES * LABELS, "your fused operations");
-    }
-    grader_check_own_work();
+    remote_bert_parity(job, grader_check_logits, "your fused operations");
 }

@@ -110,11 +110,9 @@ TOPIC_TEST(layouts, TOPIC_LAYOUTS)
 TOPIC_TEST(large_scores, TOPIC_LARGE_SCORES)
 
 /* Sizes drawn anew in every run: no list of special cases passes. */
-C_TEST(parity, random_sizes) {
-    struct fixture fixture;
-    bool open = fixture_open(&fixture, 0);
-    for (int i = 0; i < 18 && open && !test_has_failed(); i++) {
-        struct rng *rng = &fixture.rng;
+FIXTURE_TEST(parity, random_sizes, 0) {
+    for (int i = 0; i < 18 && !test_has_failed(); i++) {
+        struct rng *rng = &fixture->rng;
         size_t group = 1 + rng_below(rng, 3), T = 1 + rng_below(rng, 90);
         const struct attention_spec spec = {.dtype = (enum nn_dtype)(i % 3),
                                             .B = 1 + rng_below(rng, 2),
@@ -127,9 +125,8 @@ C_TEST(parity, random_sizes) {
                                             .mask = (enum attention_case_mask)rng_below(rng, 4),
                                             .layout = rng_below(rng, 2) == 0 ? LAYOUT_SEPARATE
                                                                              : LAYOUT_ODD};
-        run_case(spec, &fixture);
+        run_case(spec, fixture);
     }
-    fixture_close(&fixture);
 }
 
 C_TEST(parity, large_sizes_on_a_gpu) {
@@ -197,30 +194,15 @@ static struct texts make_texts(void) {
     return texts;
 }
 
-static void compare_bert(const struct remote_bert_job *job, const float *want, const char *whose) {
-    float got[TEXTS * LABELS] = {0};
-    (void)remote_bert_fastest(job, REMOTE_SUBJECT, 1, got);
-    if (!test_has_failed()) {
-        grader_check_logits(got, want, COUNT(got), whose);
-    }
-}
-
 C_TEST(parity, bert_end_to_end) {
     struct texts texts = make_texts();
     struct rng rng = rng_create(grader_seed());
     struct grader_gpu gpu;
     float want[TEXTS * LABELS] = {0};
+    const struct bert_config sizes = {
+        .C = 60, .hidden = 90, .L = 2, .NH = 3, .V = 300, .T = LONGEST, .labels = LABELS};
     struct remote_bert_job job = {
-        .config = {.C = 60,
-                   .hidden = 90,
-                   .L = 2,
-                   .NH = 3,
-                   .V = 300,
-                   .T = LONGEST,
-                   .types = 2,
-                   .labels = LABELS,
-                   .norm_eps = 1e-12f,
-                   .activation = NN_GELU},
+        .config = remote_bert_config(sizes),
         .seed = rng_u64(&rng),
         .input = {.ids = texts.padded, .mask = texts.mask, .B = TEXTS, .T = LONGEST},
         .what = "BERT with padding",
@@ -229,11 +211,11 @@ C_TEST(parity, bert_end_to_end) {
         return;
     }
     ASSERT_OK(remote_bert_reference(&job, 1, want));
-    compare_bert(&job, want, "BERT with your attention, padded,");
+    remote_bert_expect(&job, want, grader_check_logits, "BERT with your attention, padded,");
     job.what = "BERT without padding";
     job.input =
         (struct bert_input){.ids = texts.packed, .starts = text_starts, .B = TEXTS, .T = LONGEST};
-    compare_bert(&job, want, "BERT with your attention, packed,");
+    remote_bert_expect(&job, want, grader_check_logits, "BERT with your attention, packed,");
     grader_check_own_work();
 }
 

@@ -158,24 +158,15 @@ C_TEST(speedup, kernel_bf16) {
 
 /* BERT-base's layers on a GPU; on simt one narrow layer. */
 static struct bert_config bert_config_of(bool modelled) {
-    return (struct bert_config){.C = modelled ? 384 : 768,
-                                .hidden = modelled ? 64 : 3072,
-                                .L = modelled ? 1 : 3,
-                                .NH = modelled ? 6 : 12,
-                                .V = 1000,
-                                .T = 512,
-                                .types = 2,
-                                .labels = 2,
-                                .norm_eps = 1e-12f,
-                                .activation = NN_GELU};
+    const struct bert_config narrow = {
+        .C = 384, .hidden = 64, .L = 1, .NH = 6, .V = 1000, .T = 512, .labels = 2};
+    const struct bert_config base = {
+        .C = 768, .hidden = 3072, .L = 3, .NH = 12, .V = 1000, .T = 512, .labels = 2};
+    return remote_bert_config(modelled ? narrow : base);
 }
 
 /* Packed texts, from T tokens down to half of that. */
-static void make_texts(struct rng *rng, const struct bert_config *config, size_t B, int32_t *ids,
-                       int32_t *starts) {
-    for (size_t i = 0; i < B * config->T; i++) {
-        ids[i] = (int32_t)rng_below(rng, config->V);
-    }
+static void place_texts(const struct bert_config *config, size_t B, int32_t *starts) {
     starts[0] = 0;
     for (size_t b = 0; b < B; b++) {
         starts[b + 1] = starts[b] + (int32_t)(config->T - b * config->T / (2 * B));
@@ -189,17 +180,13 @@ C_TEST(speedup, end_to_end) {
     if (!grader_gpu_open_for_timing(&gpu)) {
         return;
     }
-    struct rng rng = rng_create(grader_seed());
     size_t B = gpu.modelled ? 2 : MOST_TEXTS;
-    const uint64_t fresh = rng_u64(&rng);
-    const uint64_t seed = rng_u64(&rng);
-    const struct remote_bert_job job = {.config = bert_config_of(gpu.modelled),
-                                        .seed = seed,
-                                        .fresh = fresh,
-                                        .input = {.ids = ids, .starts = starts, .B = B},
-                                        .what = "BERT, a batch of texts",
-                                        .seconds = 4 * PATIENCE};
-    make_texts(&rng, &job.config, B, ids, starts);
+    struct remote_bert_job job = {.config = bert_config_of(gpu.modelled),
+                                  .input = {.ids = ids, .starts = starts, .B = B},
+                                  .what = "BERT, a batch of texts",
+                                  .seconds = 4 * PATIENCE};
+    remote_bert_draw(&job, ids, B * job.config.T);
+    place_texts(&job.config, B, starts);
     struct speedup speedup =
         grader_gpu_speedup(&gpu, lab, "end_to_end", GRADER_SUBJECT, GRADER_MARGIN);
     remote_bert_compare(&job, &gpu, &speedup, gpu.modelled ? 1 : CALLS, "BERT with your attention");

@@ -108,11 +108,9 @@ LINEAR_TEST(linear_odd_pointers, {.N = 24, .K = 64, .skew = 1}, {.N = 24, .K = 6
             {.N = 24, .K = 128, .norm = true, .residual = KV_IN_PLACE, .skew = 2})
 
 /* Sizes drawn anew in every run: no list of special cases passes. */
-C_TEST(parity, linear_random_sizes) {
-    struct fixture fixture;
-    bool open = fixture_open(&fixture, 0);
-    for (int i = 0; i < 18 && open && !test_has_failed(); i++) {
-        struct rng *rng = &fixture.rng;
+FIXTURE_TEST(parity, linear_random_sizes, 0) {
+    for (int i = 0; i < 18 && !test_has_failed(); i++) {
+        struct rng *rng = &fixture->rng;
         size_t step = i % 2 == 0 ? 1 : 8;
         const struct kv_linear_spec spec = {.N = 1 + rng_below(rng, 300),
                                             .K = step * (1 + rng_below(rng, 600 / step)),
@@ -120,9 +118,8 @@ C_TEST(parity, linear_random_sizes) {
                                             .norm = rng_below(rng, 2) == 0,
                                             .residual = (enum kv_residual)rng_below(rng, 3),
                                             .skew = rng_below(rng, 3) == 0 ? 1 : 0};
-        run_linear(&spec, &fixture);
+        run_linear(&spec, fixture);
     }
-    fixture_close(&fixture);
 }
 
 C_TEST(parity, linear_large_sizes_on_a_gpu) {
@@ -293,23 +290,17 @@ C_TEST(parity, attention_without_inputs_recorded) {
 }
 
 /* e^score overflows unless the running max is subtracted, in every split of the context. */
-C_TEST(parity, attention_large_scores) {
+FIXTURE_TEST(parity, attention_large_scores, KV_WORKSPACE_BYTES) {
     static const size_t positions[] = {1, 40, 150, 299};
     const struct kv_text_spec spec = {
         .C = 32, .NH = 2, .KVH = 2, .HS = 32, .T = 300, .loudness = 300.0f};
-    struct fixture fixture;
-    if (fixture_open(&fixture, KV_WORKSPACE_BYTES)) {
-        run_text(&spec, positions, COUNT(positions), FEED_CALLS, &fixture);
-        run_text(&spec, positions, COUNT(positions), FEED_LONGEST, &fixture);
-    }
-    fixture_close(&fixture);
+    run_text(&spec, positions, COUNT(positions), FEED_CALLS, fixture);
+    run_text(&spec, positions, COUNT(positions), FEED_LONGEST, fixture);
 }
 
-C_TEST(parity, attention_random_sizes) {
-    struct fixture fixture;
-    bool open = fixture_open(&fixture, KV_WORKSPACE_BYTES);
-    for (int i = 0; i < 9 && open && !test_has_failed(); i++) {
-        struct rng *rng = &fixture.rng;
+FIXTURE_TEST(parity, attention_random_sizes, KV_WORKSPACE_BYTES) {
+    for (int i = 0; i < 9 && !test_has_failed(); i++) {
+        struct rng *rng = &fixture->rng;
         size_t KVH = 1 + rng_below(rng, 3), T = 1 + rng_below(rng, 200);
         struct kv_text_spec spec = {.C = 1 + rng_below(rng, 70),
                                     .NH = KVH * (1 + rng_below(rng, 4)),
@@ -320,11 +311,10 @@ C_TEST(parity, attention_random_sizes) {
                                     .layout = (enum nn_rope_layout)rng_below(rng, 2),
                                     .skew = rng_below(rng, 3) == 0 ? 1 : 0};
         const size_t positions[] = {T - 1, rng_below(rng, T)};
-        run_text(&spec, positions, COUNT(positions), FEED_CALLS, &fixture);
+        run_text(&spec, positions, COUNT(positions), FEED_CALLS, fixture);
         spec.inputs = true;
-        run_text(&spec, NULL, T < 4 ? T : 4, FEED_CALLS, &fixture);
+        run_text(&spec, NULL, T < 4 ? T : 4, FEED_CALLS, fixture);
     }
-    fixture_close(&fixture);
 }
 
 C_TEST(parity, attention_large_sizes_on_a_gpu) {

@@ -204,20 +204,16 @@ static enum status run_draws(struct decoder_net *net, struct decoder_case *c,
     return draw_often(c, text, text_size, error);
 }
 
-C_TEST(parity, draws_from_the_logits_that_are_there) {
-    struct fixture fixture;
+FIXTURE_TEST(parity, draws_from_the_logits_that_are_there, 0) {
     struct decoder_net net = {0};
     struct decoder_case c = {0};
     struct error error = {0};
     char text[500] = "";
-    if (fixture_open(&fixture, 0)) {
-        enum status status = run_draws(&net, &c, &fixture, text, sizeof text, &error);
-        grader_watch("", 0);
-        report(&c, status, text, &error);
-        decoder_case_free(&c);
-        decoder_net_free(&net);
-    }
-    fixture_close(&fixture);
+    enum status status = run_draws(&net, &c, fixture, text, sizeof text, &error);
+    grader_watch("", 0);
+    report(&c, status, text, &error);
+    decoder_case_free(&c);
+    decoder_net_free(&net);
 }
 
 /* ---- Sizes and types ---- */
@@ -255,11 +251,9 @@ SIZES_TEST(long_context, 180,
            {2, 1, 16, 24, 2, 40, 700, NN_F32, NN_ROPE_INTERLEAVED, false})
 
 /* Sizes drawn anew in every run: no list of special cases passes. */
-C_TEST(parity, random_sizes) {
-    struct fixture fixture;
-    bool open = fixture_open(&fixture, 0);
-    for (int i = 0; i < 5 && open && !test_has_failed(); i++) {
-        struct rng *rng = &fixture.rng;
+FIXTURE_TEST(parity, random_sizes, 0) {
+    for (int i = 0; i < 5 && !test_has_failed(); i++) {
+        struct rng *rng = &fixture->rng;
         struct decoder_net net;
         struct error error = {0};
         size_t KVH = 1 + rng_below(rng, 3), NH = KVH * (1 + rng_below(rng, 3));
@@ -283,11 +277,10 @@ C_TEST(parity, random_sizes) {
         if (status != STATUS_OK) {
             TEST_FAIL("%s", error_text(&error, status));
         } else {
-            run_actions(&net, 16, actions, COUNT(actions), &fixture);
+            run_actions(&net, 16, actions, COUNT(actions), fixture);
         }
         decoder_net_free(&net);
     }
-    fixture_close(&fixture);
 }
 
 C_TEST(parity, large_sizes_on_a_gpu) {
@@ -334,29 +327,25 @@ static enum status take_turns(struct decoder_case cases[AT_ONCE], char *text, si
     return STATUS_OK;
 }
 
-C_TEST(parity, several_decoders) {
-    struct fixture fixture;
+FIXTURE_TEST(parity, several_decoders, 0) {
     struct decoder_net nets[AT_ONCE] = {0};
     struct decoder_case cases[AT_ONCE] = {0};
     struct error error = {0};
     char text[500] = "";
-    if (fixture_open(&fixture, 0)) {
-        enum status status = create_several(nets, cases, &fixture, &error);
-        grader_watch("several decoders at once", PATIENCE);
-        if (status == STATUS_OK) {
-            status = take_turns(cases, text, sizeof text, &error);
-        }
-        grader_watch("", 0);
-        if (status != STATUS_OK || text[0] != '\0') {
-            TEST_FAIL("several decoders at once: %s",
-                      status != STATUS_OK ? error_text(&error, status) : text);
-        }
+    enum status status = create_several(nets, cases, fixture, &error);
+    grader_watch("several decoders at once", PATIENCE);
+    if (status == STATUS_OK) {
+        status = take_turns(cases, text, sizeof text, &error);
+    }
+    grader_watch("", 0);
+    if (status != STATUS_OK || text[0] != '\0') {
+        TEST_FAIL("several decoders at once: %s",
+                  status != STATUS_OK ? error_text(&error, status) : text);
     }
     for (int i = 0; i < AT_ONCE; i++) {
         decoder_case_free(&cases[i]);
         decoder_net_free(&nets[i]);
     }
-    fixture_close(&fixture);
 }
 
 /* ---- The model ---- */

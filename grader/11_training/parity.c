@@ -101,37 +101,29 @@ static void run_adamw(const struct adamw_spec *spec, struct fixture *fixture) {
     adamw_case_free(&c);
 }
 
-C_TEST(parity, adamw_of_any_count) {
+FIXTURE_TEST(parity, adamw_of_any_count, 0) {
     static const struct {
         size_t all, decayed;
     } counts[] = {{0, 0},     {1, 0},     {1, 1},    {3, 2},      {4, 4},       {7, 5},
                   {255, 100}, {257, 256}, {1000, 0}, {1001, 999}, {4099, 2050}, {70001, 35003}};
-    struct fixture fixture;
-    bool open = fixture_open(&fixture, 0);
-    for (size_t i = 0; i < COUNT(counts) && open && !test_has_failed(); i++) {
+    for (size_t i = 0; i < COUNT(counts) && !test_has_failed(); i++) {
         struct adamw_spec spec = adamw_spec_usual(counts[i].all, counts[i].decayed);
         spec.copy = i % 3 != 0;
-        run_adamw(&spec, &fixture);
+        run_adamw(&spec, fixture);
     }
-    fixture_close(&fixture);
 }
 
 /* The first steps, when the moments' bias is largest, and late ones. */
-C_TEST(parity, adamw_of_any_step) {
+FIXTURE_TEST(parity, adamw_of_any_step, 0) {
     static const uint64_t steps[] = {1, 2, 3, 30, 1000, 1000000};
-    struct fixture fixture;
-    bool open = fixture_open(&fixture, 0);
-    for (size_t i = 0; i < COUNT(steps) && open && !test_has_failed(); i++) {
+    for (size_t i = 0; i < COUNT(steps) && !test_has_failed(); i++) {
         struct adamw_spec spec = adamw_spec_usual(1000, 600);
         spec.step = steps[i];
-        run_adamw(&spec, &fixture);
+        run_adamw(&spec, fixture);
     }
-    fixture_close(&fixture);
 }
 
-C_TEST(parity, adamw_of_other_settings) {
-    struct fixture fixture;
-    bool open = fixture_open(&fixture, 0);
+FIXTURE_TEST(parity, adamw_of_other_settings, 0) {
     struct adamw_spec clipped = adamw_spec_usual(1000, 600), plain = clipped, coarse = clipped;
     clipped.scale = 0.037;
     plain.decay = 0.0f;
@@ -139,10 +131,9 @@ C_TEST(parity, adamw_of_other_settings) {
     coarse.eps = 0.03f;
     coarse.rate = 0.02f;
     const struct adamw_spec *const list[] = {&clipped, &plain, &coarse};
-    for (size_t i = 0; i < COUNT(list) && open && !test_has_failed(); i++) {
-        run_adamw(list[i], &fixture);
+    for (size_t i = 0; i < COUNT(list) && !test_has_failed(); i++) {
+        run_adamw(list[i], fixture);
     }
-    fixture_close(&fixture);
 }
 
 /* ---- LayerNorm ---- */
@@ -236,28 +227,22 @@ LAYERNORM_TEST(layernorm_in_place, .mean = 0.3, .in_place = true)
 LAYERNORM_TEST(layernorm_of_a_large_mean, .mean = 20.0)
 
 /* More rows than blocks, a row longer than a block, none. */
-C_TEST(parity, layernorm_of_many_rows_and_long_ones) {
+FIXTURE_TEST(parity, layernorm_of_many_rows_and_long_ones, TRAINING_WORKSPACE_BYTES) {
     static const struct shape list[] = {{3000, 24}, {2, 4096}, {3, 5003}, {0, 64}};
-    struct fixture fixture;
-    bool open = fixture_open(&fixture, TRAINING_WORKSPACE_BYTES);
-    for (size_t i = 0; i < COUNT(list) && open && !test_has_failed(); i++) {
-        run_norm((struct norm_spec){NN_F32, list[i].rows, list[i].C, false, 0.3}, &fixture, false);
+    for (size_t i = 0; i < COUNT(list) && !test_has_failed(); i++) {
+        run_norm((struct norm_spec){NN_F32, list[i].rows, list[i].C, false, 0.3}, fixture, false);
     }
-    fixture_close(&fixture);
 }
 
-C_TEST(parity, layernorm_of_random_sizes) {
-    struct fixture fixture;
-    bool open = fixture_open(&fixture, TRAINING_WORKSPACE_BYTES);
-    for (int i = 0; i < 16 && open && !test_has_failed(); i++) {
+FIXTURE_TEST(parity, layernorm_of_random_sizes, TRAINING_WORKSPACE_BYTES) {
+    for (int i = 0; i < 16 && !test_has_failed(); i++) {
         const struct norm_spec spec = {.dtype = i % 2 == 0 ? NN_F32 : NN_BF16,
-                                       .rows = 1 + rng_below(&fixture.rng, 90),
-                                       .C = 1 + rng_below(&fixture.rng, 700),
-                                       .in_place = rng_below(&fixture.rng, 4) == 0,
+                                       .rows = 1 + rng_below(&fixture->rng, 90),
+                                       .C = 1 + rng_below(&fixture->rng, 700),
+                                       .in_place = rng_below(&fixture->rng, 4) == 0,
                                        .mean = 0.5};
-        run_norm(spec, &fixture, false);
+        run_norm(spec, fixture, false);
     }
-    fixture_close(&fixture);
 }
 
 /* ---- Attention ---- */
@@ -356,11 +341,9 @@ ATTENTION_TEST(
 ATTENTION_TEST(attention_of_large_scores,
                {.NH = 1, .KVH = 1, .HS = 64, .B = 1, .lengths = {90}, .loudness = 12.0})
 
-C_TEST(parity, attention_of_random_sizes) {
-    struct fixture fixture;
-    bool open = fixture_open(&fixture, 0);
-    for (int i = 0; i < 10 && open && !test_has_failed(); i++) {
-        struct rng *rng = &fixture.rng;
+FIXTURE_TEST(parity, attention_of_random_sizes, 0) {
+    for (int i = 0; i < 10 && !test_has_failed(); i++) {
+        struct rng *rng = &fixture->rng;
         struct attention_gradient_spec spec = {.dtype = i % 2 == 0 ? NN_F32 : NN_BF16,
                                                .KVH = 1 + rng_below(rng, 2),
                                                .HS = 8 * (1 + rng_below(rng, 16)),
@@ -371,24 +354,20 @@ C_TEST(parity, attention_of_random_sizes) {
         for (size_t b = 0; b < spec.B; b++) {
             spec.lengths[b] = (int32_t)(1 + rng_below(rng, 90));
         }
-        run_attention(spec, &fixture, false);
+        run_attention(spec, fixture, false);
     }
-    fixture_close(&fixture);
 }
 
 /* ---- All three ---- */
 
-C_TEST(parity, the_same_bits_twice) {
+FIXTURE_TEST(parity, the_same_bits_twice, TRAINING_WORKSPACE_BYTES) {
     static const struct attention_gradient_spec attention[] = {
         {.dtype = NN_F32, .NH = 2, .KVH = 2, .HS = 32, .B = 2, .lengths = {130, 60}},
         {.dtype = NN_BF16, .NH = 4, .KVH = 2, .HS = 64, .B = 2, .lengths = {90, 70}}};
-    struct fixture fixture;
-    bool open = fixture_open(&fixture, TRAINING_WORKSPACE_BYTES);
-    for (int i = 0; i < 2 && open && !test_has_failed(); i++) {
-        run_norm((struct norm_spec){attention[i].dtype, 1500, 96, false, 0.3}, &fixture, true);
-        run_attention(attention[i], &fixture, true);
+    for (int i = 0; i < 2 && !test_has_failed(); i++) {
+        run_norm((struct norm_spec){attention[i].dtype, 1500, 96, false, 0.3}, fixture, true);
+        run_attention(attention[i], fixture, true);
     }
-    fixture_close(&fixture);
 }
 
 /* ---- Whole steps ---- */

@@ -10,6 +10,7 @@
 
 #include "common/base/rng.h"
 #include "common/device/device.h"
+#include "common/testing/testing.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -38,6 +39,21 @@ bool fixture_has_guards(struct fixture *fixture);
 
 /** Frees, and fails the running test when a library did the submission's work. */
 void fixture_close(struct fixture *fixture);
+
+/**
+ * Defines a test whose body gets an open `struct fixture *fixture`; it does not run when there is
+ * none. Afterwards the fixture is closed.
+ */
+#define FIXTURE_TEST(suite, name, workspace_bytes)       \
+    static void body_##suite##_##name(struct fixture *); \
+    C_TEST(suite, name) {                                \
+        struct fixture opened;                           \
+        if (fixture_open(&opened, workspace_bytes)) {    \
+            body_##suite##_##name(&opened);              \
+        }                                                \
+        fixture_close(&opened);                          \
+    }                                                    \
+    static void body_##suite##_##name(struct fixture *fixture)
 
 #ifdef __cplusplus
 }

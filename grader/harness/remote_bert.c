@@ -10,9 +10,27 @@
 #include "common/testing/testing.h"
 #include "grader/harness/baseline_times.h"
 #include "grader/harness/logits.h"
+#include "grader/harness/no_vendor_library.h"
 #include "grader/harness/remote_models.h"
+#include "grader/harness/seed.h"
 #include "grader/harness/watch.h"
 #include "grader/isolation/remote_device.h"
+
+struct bert_config remote_bert_config(struct bert_config sizes) {
+    sizes.types = 2;
+    sizes.norm_eps = 1e-12f;
+    sizes.activation = NN_GELU;
+    return sizes;
+}
+
+void remote_bert_draw(struct remote_bert_job *job, int32_t *ids, size_t count) {
+    struct rng rng = rng_create(grader_seed());
+    job->fresh = rng_u64(&rng);
+    job->seed = rng_u64(&rng);
+    for (size_t i = 0; i < count; i++) {
+        ids[i] = (int32_t)rng_below(&rng, job->config.V);
+    }
+}
 
 /* Most rows that the batch may have. */
 static size_t most_rows(const struct remote_bert_job *job) {
@@ -117,6 +135,31 @@ double remote_bert_fastest(const struct remote_bert_job *job, enum remote_side w
     }
     remote_bert_free(&bert);
     return best;
+}
+
+void remote_bert_expect(const struct remote_bert_job *job, const float *want,
+                        remote_bert_check *check, const char *whose) {
+    float got[REMOTE_BERT_SMALL] = {0};
+    size_t count = job->input.B * job->config.labels;
+    ASSERT_TRUE(count <= REMOTE_BERT_SMALL);
+    (void)remote_bert_fastest(job, REMOTE_SUBJECT, 1, got);
+    if (!test_has_failed()) {
+        check(got, want, count, whose);
+    }
+}
+
+void remote_bert_parity(struct remote_bert_job job, remote_bert_check *check, const char *whose) {
+    struct grader_gpu gpu;
+    float want[REMOTE_BERT_SMALL] = {0};
+    struct rng rng = rng_create(grader_seed());
+    ASSERT_TRUE(job.input.B * job.config.labels <= REMOTE_BERT_SMALL);
+    if (!grader_gpu_open(&gpu)) {
+        return;
+    }
+    job.seed = rng_u64(&rng);
+    ASSERT_OK(remote_bert_reference(&job, 1, want));
+    remote_bert_expect(&job, want, check, whose);
+    grader_check_own_work();
 }
 
 /*

@@ -5,6 +5,7 @@
 #ifndef WARPBOOK_GRADER_HARNESS_REMOTE_BERT_H_
 #define WARPBOOK_GRADER_HARNESS_REMOTE_BERT_H_
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/status.h"
@@ -27,6 +28,15 @@ struct remote_bert_job {
     unsigned seconds;        /**< most that all runs of one side may take */
 };
 
+/** @return these sizes of a BERT with two token types, GELU and BERT's eps. */
+struct bert_config remote_bert_config(struct bert_config sizes);
+
+/**
+ * @brief Draws what a job whose time is taken has at random: its two seeds and its tokens.
+ * @param ids receives @p count tokens, host; job->input refers to them
+ */
+void remote_bert_draw(struct remote_bert_job *job, int32_t *ids, size_t count);
+
 /**
  * @brief Runs the batch on the reference engine, in this process.
  * @param calls  as for remote_bert_fastest(), each with the tokens that it has there
@@ -44,6 +54,27 @@ MUST_CHECK enum status remote_bert_reference(const struct remote_bert_job *job, 
  */
 double remote_bert_fastest(const struct remote_bert_job *job, enum remote_side which, int calls,
                            float *logits);
+
+/** grader_check_logits(), grader_check_close_logits() */
+typedef void remote_bert_check(const float *got, const float *want, size_t count,
+                               const char *whose);
+
+enum { REMOTE_BERT_SMALL = 16 /* logits */ };
+
+/**
+ * @brief Runs a batch of at most REMOTE_BERT_SMALL logits by the subject; the running test fails
+ *        unless it gives these logits.
+ * @param want  (B, labels), host
+ * @param whose as @p check has it
+ */
+void remote_bert_expect(const struct remote_bert_job *job, const float *want,
+                        remote_bert_check *check, const char *whose);
+
+/**
+ * @brief All of a parity test of such a batch: the subject's logits must be the reference engine's.
+ * @param job its seed is drawn here
+ */
+void remote_bert_parity(struct remote_bert_job job, remote_bert_check *check, const char *whose);
 
 /**
  * @brief Times the batch on both sides, compares their logits, and checks the speedup. Where the
