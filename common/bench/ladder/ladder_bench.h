@@ -154,11 +154,23 @@ struct ladder_problem {
     enum status (*own)(void *problem, size_t step, double *value, struct error *error);
 };
 
+/** Initialises one from the lab's struct and functions, for a struct ladder_bench. */
+#define LADDER_PROBLEM(type, create_, free_, run_, check_) \
+    { .bytes = sizeof(type), .create = create_, .free = free_, .run = run_, .check = check_ }
+
 /** Whether the ladder is run, and the parts after it. */
 enum ladder_scope { LADDER_AND_PARTS, LADDER_ALONE, LADDER_PARTS_ALONE };
 
 /** A further part of the bench: prints a table and appends its records. */
 typedef enum status ladder_part(const struct ladder_setup *setup, struct error *error);
+
+/** Sets columns of a struct ladder_bench to an array. */
+#define LADDER_COLUMNS(array) .columns = array, .columns_count = sizeof(array) / sizeof *(array)
+
+/** Sets parts of a struct ladder_bench to these functions. */
+#define LADDER_PARTS(...)                         \
+    .parts = (ladder_part *const[]){__VA_ARGS__}, \
+    .parts_count = sizeof((ladder_part *const[]){__VA_ARGS__}) / sizeof(ladder_part *)
 
 /** A lab's bench. What may be NULL says so. One of whole models has parts alone: no step. */
 struct ladder_bench {

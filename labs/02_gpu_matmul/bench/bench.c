@@ -175,8 +175,6 @@ static enum status bench_llama2(const struct ladder_setup *setup, struct error *
     return status;
 }
 
-static ladder_part *const parts[] = {bench_llama2};
-
 static const struct ladder_bench bench = {
     .lab = "02_gpu_matmul",
     .subject = WARPBOOK_SUBJECT,
@@ -187,11 +185,7 @@ static const struct ladder_bench bench = {
                LADDER_SHAPES(quick_shapes)},
     .check_shape = check_shape,
     .step = step_name,
-    .problem = {.bytes = sizeof(struct trial),
-                .create = create,
-                .free = free_trial,
-                .run = run,
-                .check = check},
+    .problem = LADDER_PROBLEM(struct trial, create, free_trial, run, check),
     .seconds = 0.2,
     .quick_seconds = 0.02,
     .flush_on_simt = true, /* a decoder's weights come from memory */
@@ -199,12 +193,10 @@ static const struct ladder_bench bench = {
     .bytes = bytes_of,
     .describe = describe,
     .name_width = 26,
-    .columns = columns,
-    .columns_count = sizeof columns / sizeof *columns,
+    LADDER_COLUMNS(columns),
     .needs_roofs = true,
     .conditions = conditions,
-    .parts = parts,
-    .parts_count = sizeof parts / sizeof *parts,
+    LADDER_PARTS(bench_llama2),
 };
 
 int main(int argc, char **argv) {

@@ -90,8 +90,6 @@ static enum status run_models(const struct ladder_setup *setup, struct error *er
                                                  : STATUS_OK;
 }
 
-static ladder_part *const parts[] = {run_models};
-
 static const struct ladder_bench bench = {
     .lab = "03_resident_weights",
     .subject = WARPBOOK_SUBJECT,
@@ -99,8 +97,7 @@ static const struct ladder_bench bench = {
     .epilogue = "Without --shape and --checkpoint: 15m; on a GPU, unless --quick is given, also\n"
                 "110m, and 1.1b where memory allows.",
     .check_options = check_options,
-    .parts = parts,
-    .parts_count = sizeof parts / sizeof *parts,
+    LADDER_PARTS(run_models),
 };
 
 int main(int argc, char **argv) {

@@ -245,8 +245,6 @@ static enum status bench_bert(const struct ladder_setup *setup, struct error *er
     return model_bench_compare_bert(&engines, &setup->gpu, setup->quick, 0, error);
 }
 
-static ladder_part *const parts[] = {bench_bert};
-
 static const struct ladder_bench bench = {
     .lab = "04_sgemm",
     .subject = WARPBOOK_SUBJECT,
@@ -259,11 +257,7 @@ static const struct ladder_bench bench = {
     .parse_shape = parse_shape,
     .check_shape = check_shape,
     .step = step_name,
-    .problem = {.bytes = sizeof(struct trial),
-                .create = create,
-                .free = free_trial,
-                .run = run,
-                .check = check},
+    .problem = LADDER_PROBLEM(struct trial, create, free_trial, run, check),
     .peer = {.run = run_cublas, .order = LADDER_PEER_AFTER_EACH_STEP, .cublas = true},
     .seconds = 0.3,
     .quick_seconds = 0.05,
@@ -271,12 +265,10 @@ static const struct ladder_bench bench = {
     .bytes = bytes_of,
     .describe = describe,
     .name_width = 22,
-    .columns = columns,
-    .columns_count = sizeof columns / sizeof *columns,
+    LADDER_COLUMNS(columns),
     .needs_roofs = true,
     .conditions = conditions,
-    .parts = parts,
-    .parts_count = sizeof parts / sizeof *parts,
+    LADDER_PARTS(bench_bert),
 };
 
 int main(int argc, char **argv) {

@@ -319,8 +319,6 @@ static const struct ladder_column columns[] = {
     {LADDER_IN_ALL, 9, "in all"},
 };
 
-static ladder_part *const parts[] = {bench_models};
-
 static const struct ladder_bench bench = {
     .lab = "05_layernorm_softmax",
     .subject = WARPBOOK_SUBJECT,
@@ -337,11 +335,7 @@ static const struct ladder_bench bench = {
     .tables = ROWS_OPS * ROWS_TYPES,
     .table = choose_table,
     .step = step_name,
-    .problem = {.bytes = sizeof(struct trial),
-                .create = create,
-                .free = free_trial,
-                .run = run,
-                .check = check},
+    .problem = LADDER_PROBLEM(struct trial, create, free_trial, run, check),
     .peer = {.run = run_copy,
              .order = LADDER_PEER_BEFORE_STEPS,
              .name = "device-to-device copy",
@@ -352,12 +346,10 @@ static const struct ladder_bench bench = {
     .bytes = bytes_of,
     .describe = describe,
     .name_width = 20,
-    .columns = columns,
-    .columns_count = COUNT(columns),
+    LADDER_COLUMNS(columns),
     .needs_roofs = true,
     .conditions = conditions,
-    .parts = parts,
-    .parts_count = COUNT(parts),
+    LADDER_PARTS(bench_models),
 };
 
 int main(int argc, char **argv) {

@@ -283,8 +283,6 @@ static enum status bench_bert(const struct ladder_setup *setup, struct error *er
     return STATUS_OK;
 }
 
-static ladder_part *const parts[] = {bench_bert, bench_error};
-
 static const struct ladder_bench bench = {
     .lab = "06_fused_epilogues",
     .subject = WARPBOOK_SUBJECT,
@@ -317,11 +315,9 @@ static const struct ladder_bench bench = {
     .bytes = bytes_of,
     .describe = describe,
     .name_width = 22,
-    .columns = columns,
-    .columns_count = COUNT(columns),
+    LADDER_COLUMNS(columns),
     .own_name = "launches",
-    .parts = parts,
-    .parts_count = COUNT(parts),
+    LADDER_PARTS(bench_bert, bench_error),
 };
 
 int main(int argc, char **argv) {

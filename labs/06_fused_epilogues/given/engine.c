@@ -70,31 +70,25 @@ static enum status call_fused(void *context, const struct fused_problem *p) {
     return resident_call(resident, fused_kernel, &call, call.operands, call.count, NULL);
 }
 
+/* The part that all operations with a product have. */
+static struct fused_problem product(enum fused_op op, float *out, const float *in,
+                                    const float *weight, const float *bias, size_t M, size_t N,
+                                    size_t K) {
+    return (struct fused_problem){
+        .op = op, .M = M, .N = N, .K = K, .in = in, .weight = weight, .bias = bias, .out = out};
+}
+
 static enum status stage_linear(void *context, float *out, const float *in, const float *weight,
                                 const float *bias, size_t M, size_t N, size_t K) {
-    const struct fused_problem p = {.op = FUSED_LINEAR,
-                                    .M = M,
-                                    .N = N,
-                                    .K = K,
-                                    .in = in,
-                                    .weight = weight,
-                                    .bias = bias,
-                                    .out = out};
+    const struct fused_problem p = product(FUSED_LINEAR, out, in, weight, bias, M, N, K);
     return call_fused(context, &p);
 }
 
 static enum status stage_linear_activation(void *context, float *out, const float *in,
                                            const float *weight, const float *bias, size_t M,
                                            size_t N, size_t K, enum nn_activation f) {
-    const struct fused_problem p = {.op = FUSED_LINEAR_ACTIVATION,
-                                    .M = M,
-                                    .N = N,
-                                    .K = K,
-                                    .f = f,
-                                    .in = in,
-                                    .weight = weight,
-                                    .bias = bias,
-                                    .out = out};
+    struct fused_problem p = product(FUSED_LINEAR_ACTIVATION, out, in, weight, bias, M, N, K);
+    p.f = f;
     return call_fused(context, &p);
 }
 
@@ -103,16 +97,9 @@ static enum status stage_linear_residual_layernorm(void *context, float *x, cons
                                                    const struct nn_norm *norm, float *scratch,
                                                    size_t M, size_t N, size_t K) {
     (void)scratch; /* the sum goes to x itself */
-    const struct fused_problem p = {.op = FUSED_LINEAR_ADD_NORM,
-                                    .M = M,
-                                    .N = N,
-                                    .K = K,
-                                    .in = in,
-                                    .weight = weight,
-                                    .bias = bias,
-                                    .residual = x,
-                                    .norm = *norm,
-                                    .out = x};
+    struct fused_problem p = product(FUSED_LINEAR_ADD_NORM, x, in, weight, bias, M, N, K);
+    p.residual = x;
+    p.norm = *norm;
     return call_fused(context, &p);
 }
 
@@ -130,14 +117,8 @@ static enum status lone_add(void *context, float *x, const float *in, const floa
                             size_t N, size_t K) {
     const struct engine *below = engine_layer_base(context);
     (void)scratch;
-    const struct fused_problem p = {.op = FUSED_LINEAR_ADD,
-                                    .M = M,
-                                    .N = N,
-                                    .K = K,
-                                    .in = in,
-                                    .weight = weight,
-                                    .residual = x,
-                                    .out = x};
+    struct fused_problem p = product(FUSED_LINEAR_ADD, x, in, weight, NULL, M, N, K);
+    p.residual = x;
     TRY(call_fused(context, &p));
     TRY(below->bias_add(below->context, x, bias, M, N));
     return below->layernorm(below->context, x, x, norm->weight, norm->bias, M, N, norm->eps);

@@ -149,8 +149,6 @@ static const struct ladder_column columns[] = {
     {LADDER_SPEEDUP, 9, "in all"},
 };
 
-static ladder_part *const parts[] = {bench_lengths, bench_projection, bench_model};
-
 static const struct ladder_bench bench = {
     .lab = "07_attention",
     .subject = WARPBOOK_SUBJECT,
@@ -163,22 +161,16 @@ static const struct ladder_bench bench = {
     .parse_shape = parse_shape,
     .check_shape = check_shape,
     .step = step_name,
-    .problem = {.bytes = sizeof(struct bench_case),
-                .create = create,
-                .free = free_case,
-                .run = run,
-                .check = check},
+    .problem = LADDER_PROBLEM(struct bench_case, create, free_case, run, check),
     .seconds = BENCH_SECONDS,
     .quick_seconds = BENCH_QUICK_SECONDS,
     .flops = flops_of,
     .bytes = bytes_of,
     .describe = describe,
     .name_width = 22,
-    .columns = columns,
-    .columns_count = COUNT(columns),
+    LADDER_COLUMNS(columns),
     .conditions = conditions,
-    .parts = parts,
-    .parts_count = COUNT(parts),
+    LADDER_PARTS(bench_lengths, bench_projection, bench_model),
 };
 
 int main(int argc, char **argv) {

@@ -221,8 +221,6 @@ static enum status run(const struct ladder_setup *driver, struct error *error) {
     return STATUS_OK;
 }
 
-static ladder_part *const parts[] = {run};
-
 static const struct ladder_bench description = {
     .lab = "08_bert_classifier",
     .summary = "times a BERT classifier on every stage of the course",
@@ -232,8 +230,7 @@ static const struct ladder_bench description = {
     .instead = print_lengths,
     .prepare = prepare,
     .conditions = conditions,
-    .parts = parts,
-    .parts_count = sizeof parts / sizeof *parts,
+    LADDER_PARTS(run),
 };
 
 int main(int argc, char **argv) {

@@ -120,8 +120,6 @@ static enum status check_options(struct ladder_setup *driver, struct error *erro
                                      : STATUS_OK;
 }
 
-static ladder_part *const parts[] = {run};
-
 static const struct ladder_bench bench = {
     .lab = "09_kv_cache",
     .subject = WARPBOOK_SUBJECT,
@@ -131,8 +129,7 @@ static const struct ladder_bench bench = {
     .prepare = prepare,
     .needs_roofs = true,
     .conditions = conditions,
-    .parts = parts,
-    .parts_count = sizeof parts / sizeof *parts,
+    LADDER_PARTS(run),
 };
 
 int main(int argc, char **argv) {

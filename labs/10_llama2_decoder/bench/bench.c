@@ -242,8 +242,6 @@ static enum status prepare(struct ladder_setup *driver, struct error *error) {
     return device_read_bandwidth(&((struct bench *)driver->options)->read_bytes_per_s, error);
 }
 
-static ladder_part *const parts[] = {run_models};
-
 static const struct ladder_bench description = {
     .lab = "10_llama2_decoder",
     .subject = WARPBOOK_SUBJECT,
@@ -255,8 +253,7 @@ static const struct ladder_bench description = {
         "and values.",
     .check_options = check_options,
     .prepare = prepare,
-    .parts = parts,
-    .parts_count = sizeof parts / sizeof *parts,
+    LADDER_PARTS(run_models),
 };
 
 int main(int argc, char **argv) {

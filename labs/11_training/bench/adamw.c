@@ -114,15 +114,5 @@ static bool differ(const struct training_functions *a, const struct training_fun
     return a->adamw != b->adamw;
 }
 
-const struct bench_function bench_adamw = {.name = "adamw",
-                                           .flag = "adamw",
-                                           .example = "PARAMETERS",
-                                           .create = create,
-                                           .free = free_problem,
-                                           .run = run,
-                                           .check = check,
-                                           .describe = describe,
-                                           .flops = flops,
-                                           .bytes = bytes,
-                                           .memory = memory,
-                                           .differ = differ};
+const struct bench_function bench_adamw = {
+    .name = "adamw", .flag = "adamw", .example = "PARAMETERS", BENCH_FUNCTIONS};

@@ -170,12 +170,4 @@ const struct bench_function bench_attention = {.name = "attention_backward",
                                                .flag = "attention",
                                                .example = "B,NH,T,HS",
                                                .counts_flops = true,
-                                               .create = create,
-                                               .free = free_problem,
-                                               .run = run,
-                                               .check = check,
-                                               .describe = describe,
-                                               .flops = flops,
-                                               .bytes = bytes,
-                                               .memory = memory,
-                                               .differ = differ};
+                                               BENCH_FUNCTIONS};

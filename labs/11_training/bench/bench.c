@@ -286,8 +286,6 @@ static enum status check(void *problem, size_t step, char *wrong, size_t size,
 
 /* ---- The bench ---- */
 
-static ladder_part *const parts[] = {bench_model};
-
 static const struct ladder_bench bench = {
     .lab = "11_training",
     .subject = WARPBOOK_SUBJECT,
@@ -306,11 +304,7 @@ static const struct ladder_bench bench = {
     .table = choose_table,
     .step = step_name,
     .has_step = has_step,
-    .problem = {.bytes = sizeof(struct bench_problem),
-                .create = create_problem,
-                .free = free_problem,
-                .run = run,
-                .check = check},
+    .problem = LADDER_PROBLEM(struct bench_problem, create_problem, free_problem, run, check),
     .seconds = 0.1,
     .quick_seconds = 0.02,
     .flops = flops_of,
@@ -321,8 +315,7 @@ static const struct ladder_bench bench = {
     .columns_of = columns_of,
     .needs_roofs = true,
     .conditions = conditions,
-    .parts = parts,
-    .parts_count = COUNT(parts),
+    LADDER_PARTS(bench_model),
 };
 
 int main(int argc, char **argv) {

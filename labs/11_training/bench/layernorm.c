@@ -64,15 +64,5 @@ static bool differ(const struct training_functions *a, const struct training_fun
     return a->layernorm_backward != b->layernorm_backward;
 }
 
-const struct bench_function bench_layernorm = {.name = "layernorm_backward",
-                                               .flag = "layernorm",
-                                               .example = "ROWS,C",
-                                               .create = create,
-                                               .free = free_problem,
-                                               .run = run,
-                                               .check = check,
-                                               .describe = describe,
-                                               .flops = flops,
-                                               .bytes = bytes,
-                                               .memory = memory,
-                                               .differ = differ};
+const struct bench_function bench_layernorm = {
+    .name = "layernorm_backward", .flag = "layernorm", .example = "ROWS,C", BENCH_FUNCTIONS};

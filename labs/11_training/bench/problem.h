@@ -93,6 +93,11 @@ struct bench_function {
     bool (*differ)(const struct training_functions *a, const struct training_functions *b);
 };
 
+/** Initialises the functions of one with those that a file calls by the same names. */
+#define BENCH_FUNCTIONS                                                                       \
+    .create = create, .free = free_problem, .run = run, .check = check, .describe = describe, \
+    .flops = flops, .bytes = bytes, .memory = memory, .differ = differ
+
 extern const struct bench_function bench_layernorm, bench_attention, bench_adamw;
 
 #endif
