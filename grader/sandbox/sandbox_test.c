@@ -47,6 +47,16 @@ static struct trial *trial(const char *word, const char *argument) {
     return t;
 }
 
+/* A test with one trial, `t`. */
+#define TRIAL_TEST(name, word, argument)               \
+    static void body_##name(struct trial *);           \
+    C_TEST(sandbox, name) {                            \
+        struct trial *created = trial(word, argument); \
+        body_##name(created);                          \
+        free(created);                                 \
+    }                                                  \
+    static void body_##name(struct trial *t)
+
 /* How many entries the test's own folder has. */
 static int count_entries(void) {
     const char *path = getenv("TEST_TMPDIR");
@@ -151,14 +161,12 @@ static void expect_refused(const char *word, const char *argument, const char *c
 
 /* --- It starts --- */
 
-C_TEST(sandbox, tells_what_holds) {
-    struct trial *t = trial("exit", "0");
+TRIAL_TEST(tells_what_holds, "exit", "0") {
     char text[512];
     run_to(t, SANDBOX_EXITED);
     EXPECT_TRUE(!lacks(t, SANDBOX_HOLDS_PRIVILEGES | SANDBOX_HOLDS_MEMORY | SANDBOX_HOLDS_ORPHANS |
                               SANDBOX_HOLDS_COUNTS));
     printf("this kernel lacks: %s\n", sandbox_lacks(&t->result, ~0u, text, sizeof text));
-    free(t);
 }
 
 C_TEST(sandbox, gives_the_exit_status) {
@@ -168,17 +176,14 @@ C_TEST(sandbox, gives_the_exit_status) {
     expect_exit("no such word", NULL, 9);
 }
 
-C_TEST(sandbox, tells_what_it_used) {
-    struct trial *t = trial("lines", NULL);
+TRIAL_TEST(tells_what_it_used, "lines", NULL) {
     run_to(t, SANDBOX_EXITED);
     EXPECT_TRUE(t->result.wall_s > 0 && t->result.wall_s < 60);
     EXPECT_TRUE(t->result.user_s + t->result.system_s > 0);
     EXPECT_TRUE(t->result.resident_bytes > 100000);
-    free(t);
 }
 
-C_TEST(sandbox, says_why_it_could_not_start) {
-    struct trial *t = trial("exit", "0");
+TRIAL_TEST(says_why_it_could_not_start, "exit", "0") {
     t->argv[0] = "/nowhere/at/all";
     run_to(t, SANDBOX_COULD_NOT_START);
     EXPECT_STR_EQ("/nowhere/at/all: No such file or directory", t->result.reason);
@@ -192,18 +197,15 @@ C_TEST(sandbox, says_why_it_could_not_start) {
     run_to(t, SANDBOX_COULD_NOT_START);
     EXPECT_TRUE(strncmp(t->result.reason, ".../", 4) == 0 &&
                 strstr(t->result.reason, "/nowhere/at/all: No such file or directory") != NULL);
-    free(t);
 }
 
-C_TEST(sandbox, refuses_to_start_without_what_is_required) {
-    struct trial *t = trial("exit", "0");
+TRIAL_TEST(refuses_to_start_without_what_is_required, "exit", "0") {
     t->command.required = SANDBOX_HOLDS_READS;
     t->command.without = SANDBOX_HOLDS_READS;
     run_to(t, SANDBOX_COULD_NOT_START);
     EXPECT_STR_EQ("this kernel lacks what is required: files outside its folder not readable "
                   "(Landlock)",
                   t->result.reason);
-    free(t);
 }
 
 static void expect_bad_command(const struct trial *t, const char *message) {
@@ -214,8 +216,7 @@ static void expect_bad_command(const struct trial *t, const char *message) {
     EXPECT_TRUE(sandbox == NULL);
 }
 
-C_TEST(sandbox, refuses_bad_commands) {
-    struct trial *t = trial("exit", "0");
+TRIAL_TEST(refuses_bad_commands, "exit", "0") {
     struct sandbox_descriptor closed = {.ours = 900, .theirs = 3};
     t->command.descriptors = &closed;
     t->command.descriptor_count = 1;
@@ -227,7 +228,6 @@ C_TEST(sandbox, refuses_bad_commands) {
     expect_bad_command(t, "sandbox: cpu_s is 0, not above 0");
     t->command.argv = NULL;
     expect_bad_command(t, "sandbox: no program");
-    free(t);
 }
 
 /* --- Time --- */
@@ -245,12 +245,10 @@ C_TEST(sandbox, stops_a_loop_at_the_wall_limit) {
     expect_wall_limit("loop");
 }
 
-C_TEST(sandbox, stops_a_loop_at_the_cpu_limit) {
-    struct trial *t = trial("loop", NULL);
+TRIAL_TEST(stops_a_loop_at_the_cpu_limit, "loop", NULL) {
     t->command.limits.cpu_s = 0.2;
     run_to(t, SANDBOX_CPU_LIMIT);
     EXPECT_TRUE(t->result.user_s + t->result.system_s >= 0.19);
-    free(t);
 }
 
 C_TEST(sandbox, stops_one_that_sleeps_and_ignores_signals) {
@@ -276,21 +274,17 @@ C_TEST(sandbox, refuses_other_programs) {
     expect_refused("exec", NULL, "execve");
 }
 
-C_TEST(sandbox, counts_processes_without_the_filter) {
-    struct trial *t = trial("forks", NULL);
+TRIAL_TEST(counts_processes_without_the_filter, "forks", NULL) {
     t->command.without = CALLS;
     t->command.limits.threads = 20;
     run_to(t, SANDBOX_THREAD_LIMIT);
     EXPECT_TRUE(t->result.left_behind >= 20);
-    free(t);
 }
 
-C_TEST(sandbox, finds_orphans_without_the_filter) {
-    struct trial *t = trial("orphan", NULL);
+TRIAL_TEST(finds_orphans_without_the_filter, "orphan", NULL) {
     t->command.without = CALLS;
     run_to_exit(t, 0);
     EXPECT_INT_EQ(1, t->result.left_behind);
-    free(t);
 }
 
 C_TEST(sandbox, counts_threads) {
@@ -343,8 +337,7 @@ C_TEST(sandbox, survives_a_full_stack) {
 /* --- Output and files --- */
 
 /* On a busy machine it may need more than half a second to write that much. */
-C_TEST(sandbox, reads_an_endless_output) {
-    struct trial *t = trial("flood", NULL);
+TRIAL_TEST(reads_an_endless_output, "flood", NULL) {
     t->command.limits.wall_s = 0.5;
     do {
         run_to(t, SANDBOX_WALL_LIMIT);
@@ -353,11 +346,9 @@ C_TEST(sandbox, reads_an_endless_output) {
     EXPECT_TRUE(t->result.out.total > SANDBOX_KEPT && t->result.error.total > SANDBOX_KEPT);
     EXPECT_TRUE(t->result.out.size < sizeof t->result.out.text);
     EXPECT_TRUE(strstr(t->result.out.text, " bytes left out]\n") != NULL);
-    free(t);
 }
 
-C_TEST(sandbox, keeps_the_beginning_and_the_end_of_the_output) {
-    struct trial *t = trial("lines", NULL);
+TRIAL_TEST(keeps_the_beginning_and_the_end_of_the_output, "lines", NULL) {
     run(t);
     const struct sandbox_output *out = &t->result.out;
     EXPECT_INT_EQ(17 * 65536, out->total);
@@ -366,7 +357,6 @@ C_TEST(sandbox, keeps_the_beginning_and_the_end_of_the_output) {
     EXPECT_STR_EQ("line number fffe\nline number ffff\n", out->text + out->size - 34);
     EXPECT_TRUE(strstr(out->text, "\n[1048576 bytes left out]\n") != NULL);
     EXPECT_INT_EQ(0, t->result.error.total);
-    free(t);
 }
 
 C_TEST(sandbox, limits_files_in_size_and_number) {
@@ -394,11 +384,9 @@ C_TEST(sandbox, gives_an_empty_folder_for_files) {
     }
 }
 
-C_TEST(sandbox, removes_whatever_is_in_the_folder) {
-    struct trial *t = trial("litter", NULL);
+TRIAL_TEST(removes_whatever_is_in_the_folder, "litter", NULL) {
     t->command.without = FILES | CALLS;
     run_to_exit(t, 0);
-    free(t);
 }
 
 /* A file that the sandbox does not know of. */
@@ -485,8 +473,7 @@ C_TEST(sandbox, survives_a_program_that_kills) {
     expect_refused("limits_of_parent", NULL, "prlimit64");
 }
 
-C_TEST(sandbox, survives_a_program_that_kills_without_the_filter) {
-    struct trial *t = trial("kill_parent", NULL);
+TRIAL_TEST(survives_a_program_that_kills_without_the_filter, "kill_parent", NULL) {
     t->command.without = CALLS;
     t->command.required = SANDBOX_HOLDS_SIGNALS;
     run(t);
@@ -494,11 +481,9 @@ C_TEST(sandbox, survives_a_program_that_kills_without_the_filter) {
         expect_end(t, SANDBOX_EXITED);
         EXPECT_INT_EQ(3, t->result.exit_code);
     }
-    free(t);
 }
 
-C_TEST(sandbox, survives_the_death_of_its_supervisor) {
-    struct trial *t = trial("kill_parent", NULL);
+TRIAL_TEST(survives_the_death_of_its_supervisor, "kill_parent", NULL) {
     t->command.without = CALLS | SANDBOX_HOLDS_READS;
     struct error error = {0};
     int witness[2];
@@ -515,7 +500,6 @@ C_TEST(sandbox, survives_the_death_of_its_supervisor) {
     EXPECT_INT_EQ(0, read(witness[0], &byte, 1));
     close(witness[0]);
     reap_adopted();
-    free(t);
 }
 
 /* --- What it is and has --- */
@@ -539,15 +523,13 @@ C_TEST(sandbox, gives_the_environment_that_is_named) {
     free(t);
 }
 
-C_TEST(sandbox, gives_the_descriptors_that_are_named) {
-    struct trial *t = trial("descriptors", NULL);
+TRIAL_TEST(gives_the_descriptors_that_are_named, "descriptors", NULL) {
     int open_here = open("/dev/null", O_RDONLY); /* without close-on-exec */
     int high = fcntl(open_here, F_DUPFD, 200);
     run(t);
     EXPECT_STR_EQ("0 1 2 9 ", t->result.out.text);
     close(open_here);
     close(high);
-    free(t);
 }
 
 C_TEST(sandbox, closes_what_a_program_closes) {
@@ -574,8 +556,7 @@ C_TEST(sandbox, refuses_what_reaches_into_the_system) {
     expect_refused("perf", NULL, "perf_event_open");
 }
 
-C_TEST(sandbox, refuses_without_naming) {
-    struct trial *t = trial("socket", NULL);
+TRIAL_TEST(refuses_without_naming, "socket", NULL) {
     t->command.without = SANDBOX_HOLDS_NAMES;
     run(t);
     if (!lacks(t, SANDBOX_HOLDS_CALLS)) {
@@ -583,7 +564,6 @@ C_TEST(sandbox, refuses_without_naming) {
         EXPECT_STR_EQ("", t->result.call);
         EXPECT_INT_EQ(SIGSYS, t->result.signal);
     }
-    free(t);
 }
 
 #ifdef __x86_64__
@@ -776,11 +756,9 @@ C_TEST(sandbox, tells_what_constructors_do) {
     expect_exit("constructor_exit", NULL, 0);
 }
 
-C_TEST(sandbox, tells_what_atexit_handlers_do) {
-    struct trial *t = trial("atexit", NULL);
+TRIAL_TEST(tells_what_atexit_handlers_do, "atexit", NULL) {
     run_to_exit(t, 0);
     EXPECT_STR_EQ("[  PASSED  ] all tests\n", t->result.out.text);
-    free(t);
 }
 
 C_TEST(sandbox, describes_ends) {

@@ -275,6 +275,29 @@ static void on_both_types(rig_function *function) {
     }
 }
 
+/* Defines call_name(), which makes the call `e->operator(...)` with the sizes `c`. */
+#define CALL(name, sizes_type, call)                                                            \
+    static enum status call_##name(const struct train_engine *e, void **p, const void *sizes) { \
+        const sizes_type *c = sizes;                                                            \
+        return call;                                                                            \
+    }
+
+/* A test whose body, check_name(), gets a rig of fp32. */
+#define FP32_TEST(name)                        \
+    static void check_##name(struct rig *rig); \
+    C_TEST(given, name) {                      \
+        on_type(check_##name, NN_F32);         \
+    }                                          \
+    static void check_##name(struct rig *rig)
+
+/* The same, and then with one of bf16. */
+#define TYPES_TEST(name)                       \
+    static void check_##name(struct rig *rig); \
+    C_TEST(given, name) {                      \
+        on_both_types(check_##name);           \
+    }                                          \
+    static void check_##name(struct rig *rig)
+
 /* ---- Linear layers ---- */
 
 struct linear_case {
@@ -290,12 +313,9 @@ static const struct linear_case linear_cases[] = {
     {150, 264, 24, true, true, 1},
 };
 
-static enum status call_linear(const struct train_engine *e, void **p, const void *sizes) {
-    const struct linear_case *c = sizes;
-    return e->linear(e->context, p[0], p[1], p[2], p[3], c->M, c->N, c->K);
-}
+CALL(linear, struct linear_case, e->linear(e->context, p[0], p[1], p[2], p[3], c->M, c->N, c->K))
 
-static void check_linear(struct rig *rig) {
+TYPES_TEST(linear) {
     for (size_t i = 0; i < COUNT(linear_cases); i++) {
         const struct linear_case *c = &linear_cases[i];
         add_activation(rig, c->M * c->N, 1.0f); /* old values must not matter */
@@ -306,10 +326,6 @@ static void check_linear(struct rig *rig) {
     }
 }
 
-C_TEST(given, linear) {
-    on_both_types(check_linear);
-}
-
 static enum status call_linear_backward(const struct train_engine *e, void **p, const void *sizes) {
     const struct linear_case *c = sizes;
     const void *more = c->add == 2 ? p[0] : p[1];
@@ -317,7 +333,7 @@ static enum status call_linear_backward(const struct train_engine *e, void **p, 
                               c->K);
 }
 
-static void check_linear_backward(struct rig *rig) {
+TYPES_TEST(linear_backward) {
     for (size_t i = 0; i < COUNT(linear_cases); i++) {
         const struct linear_case *c = &linear_cases[i];
         add_activation(rig, c->din ? c->M * c->K : 0, 1.0f);
@@ -331,10 +347,6 @@ static void check_linear_backward(struct rig *rig) {
     }
 }
 
-C_TEST(given, linear_backward) {
-    on_both_types(check_linear_backward);
-}
-
 /* ---- Elementwise ---- */
 
 static const size_t counts[] = {1, 7, 8, 1000, 4099};
@@ -345,19 +357,12 @@ struct activation_case {
     bool in_place;
 };
 
-static enum status call_activation(const struct train_engine *e, void **p, const void *sizes) {
-    const struct activation_case *c = sizes;
-    return e->activation(e->context, p[0], p[1], c->count, c->f);
-}
+CALL(activation, struct activation_case, e->activation(e->context, p[0], p[1], c->count, c->f))
 
-static enum status call_activation_backward(const struct train_engine *e, void **p,
-                                            const void *sizes) {
-    const struct activation_case *c = sizes;
-    return e->activation_backward(e->context, c->in_place ? p[2] : p[0], p[2], p[1], c->count,
-                                  c->f);
-}
+CALL(activation_backward, struct activation_case,
+     e->activation_backward(e->context, c->in_place ? p[2] : p[0], p[2], p[1], c->count, c->f))
 
-static void check_activation(struct rig *rig) {
+TYPES_TEST(activation) {
     for (size_t i = 0; i < 2 * COUNT(counts); i++) {
         const struct activation_case c = {counts[i / 2], i % 2 == 0 ? NN_GELU : NN_TANH, i % 3 > 0};
         /* In its tail 1 + erf(x) keeps the absolute error of fp32's erf. */
@@ -373,26 +378,16 @@ static void check_activation(struct rig *rig) {
     }
 }
 
-C_TEST(given, activation) {
-    on_both_types(check_activation);
-}
-
 struct gate_case {
     size_t rows, hidden;
 };
 
-static enum status call_silu_gate(const struct train_engine *e, void **p, const void *sizes) {
-    const struct gate_case *c = sizes;
-    return e->silu_gate(e->context, p[0], p[1], c->rows, c->hidden);
-}
+CALL(silu_gate, struct gate_case, e->silu_gate(e->context, p[0], p[1], c->rows, c->hidden))
 
-static enum status call_silu_gate_backward(const struct train_engine *e, void **p,
-                                           const void *sizes) {
-    const struct gate_case *c = sizes;
-    return e->silu_gate_backward(e->context, p[0], p[1], p[2], c->rows, c->hidden);
-}
+CALL(silu_gate_backward, struct gate_case,
+     e->silu_gate_backward(e->context, p[0], p[1], p[2], c->rows, c->hidden))
 
-static void check_silu_gate(struct rig *rig) {
+TYPES_TEST(silu_gate) {
     static const struct gate_case cases[] = {{1, 1}, {3, 8}, {5, 37}, {4, 264}, {2, 2100}};
     for (size_t i = 0; i < COUNT(cases); i++) {
         const struct gate_case *c = &cases[i];
@@ -406,22 +401,16 @@ static void check_silu_gate(struct rig *rig) {
     }
 }
 
-C_TEST(given, silu_gate) {
-    on_both_types(check_silu_gate);
-}
-
 struct dropout_case {
     size_t count;
     struct train_dropout dropout;
     int add, out; /* out: 0: of its own; 1: add; 2: in */
 };
 
-static enum status call_dropout(const struct train_engine *e, void **p, const void *sizes) {
-    const struct dropout_case *c = sizes;
-    return e->dropout(e->context, p[c->out], c->add ? p[1] : NULL, p[2], c->count, &c->dropout);
-}
+CALL(dropout, struct dropout_case,
+     e->dropout(e->context, p[c->out], c->add ? p[1] : NULL, p[2], c->count, &c->dropout))
 
-static void check_dropout(struct rig *rig) {
+TYPES_TEST(dropout) {
     for (int i = 0; i < 12; i++) {
         const struct dropout_case c = {.count = counts[i % 5],
                                        .dropout = {.p = i % 4 == 3 ? 0.0f : 0.3f,
@@ -440,10 +429,6 @@ static void check_dropout(struct rig *rig) {
         add(rig, one);
         check(rig, call_dropout, &c, "dropout");
     }
-}
-
-C_TEST(given, dropout) {
-    on_both_types(check_dropout);
 }
 
 /* ---- Norms ---- */
@@ -472,7 +457,7 @@ static enum status call_layernorm(const struct train_engine *e, void **p, const 
                         p[4], &dropout, &norm, c->rows, c->C);
 }
 
-static void check_layernorm(struct rig *rig) {
+TYPES_TEST(layernorm) {
     for (size_t i = 0; i < COUNT(norm_cases); i++) {
         const struct norm_case *c = &norm_cases[i];
         size_t count = c->rows * c->C;
@@ -487,10 +472,6 @@ static void check_layernorm(struct rig *rig) {
         add_weight(rig, c->C, 1.0f);
         check(rig, call_layernorm, c, "layernorm");
     }
-}
-
-C_TEST(given, layernorm) {
-    on_both_types(check_layernorm);
 }
 
 static enum status call_rmsnorm(const struct train_engine *e, void **p, const void *sizes) {
@@ -510,7 +491,7 @@ static enum status call_rmsnorm_backward(const struct train_engine *e, void **p,
                                &norm, c->rows, c->C);
 }
 
-static void check_rmsnorm(struct rig *rig) {
+TYPES_TEST(rmsnorm) {
     for (size_t i = 0; i < COUNT(norm_cases); i++) {
         const struct norm_case *c = &norm_cases[i];
         size_t count = c->rows * c->C;
@@ -528,10 +509,6 @@ static void check_rmsnorm(struct rig *rig) {
         add_weight(rig, c->C, 1.0f);
         check(rig, call_rmsnorm_backward, c, "rmsnorm_backward");
     }
-}
-
-C_TEST(given, rmsnorm) {
-    on_both_types(check_rmsnorm);
 }
 
 /* ---- Attention ---- */
@@ -569,7 +546,7 @@ static enum status call_attention(const struct train_engine *e, void **p, const 
     return e->attention(e->context, p[0], p[1], &a);
 }
 
-static void check_attention(struct rig *rig) {
+TYPES_TEST(attention) {
     static const int32_t one[] = {0, 1}, few[] = {0, 3, 4}, some[] = {0, 5, 6, 71, 90},
                          many[] = {0, 130, 163};
     static const struct attention_case cases[] = {
@@ -592,23 +569,17 @@ static void check_attention(struct rig *rig) {
     }
 }
 
-C_TEST(given, attention) {
-    on_both_types(check_attention);
-}
-
 struct rope_case {
     size_t rows, heads, HS, stride;
     enum nn_rope_layout layout;
     bool back;
 };
 
-static enum status call_rope(const struct train_engine *e, void **p, const void *sizes) {
-    const struct rope_case *c = sizes;
-    return e->rope(e->context, p[0], p[1], c->rows, c->heads, c->HS, c->stride, 10000.0f, c->layout,
-                   c->back);
-}
+CALL(rope, struct rope_case,
+     e->rope(e->context, p[0], p[1], c->rows, c->heads, c->HS, c->stride, 10000.0f, c->layout,
+             c->back))
 
-static void check_rope(struct rig *rig) {
+TYPES_TEST(rope) {
     static const int32_t positions[] = {0, 1, 2047, 5, 4095, 77};
     static const struct rope_case cases[] = {
         {6, 1, 2, 2, NN_ROPE_INTERLEAVED, false},    {6, 3, 48, 150, NN_ROPE_INTERLEAVED, true},
@@ -621,10 +592,6 @@ static void check_rope(struct rig *rig) {
     }
 }
 
-C_TEST(given, rope) {
-    on_both_types(check_rope);
-}
-
 /* ---- Tables and rows ---- */
 
 struct rows_case {
@@ -633,22 +600,14 @@ struct rows_case {
     struct train_occurrences occurrences;
 };
 
-static enum status call_embedding(const struct train_engine *e, void **p, const void *sizes) {
-    const struct rows_case *c = sizes;
-    return e->embedding(e->context, p[0], p[1], p[2], c->rows, c->C, c->accumulate);
-}
+CALL(embedding, struct rows_case,
+     e->embedding(e->context, p[0], p[1], p[2], c->rows, c->C, c->accumulate))
 
-static enum status call_gather(const struct train_engine *e, void **p, const void *sizes) {
-    const struct rows_case *c = sizes;
-    return e->gather(e->context, p[0], p[1], p[2], c->rows, c->C);
-}
+CALL(gather, struct rows_case, e->gather(e->context, p[0], p[1], p[2], c->rows, c->C))
 
-static enum status call_scatter(const struct train_engine *e, void **p, const void *sizes) {
-    const struct rows_case *c = sizes;
-    return e->scatter(e->context, p[1], p[0], p[2], c->rows, c->C);
-}
+CALL(scatter, struct rows_case, e->scatter(e->context, p[1], p[0], p[2], c->rows, c->C))
 
-static void check_rows(struct rig *rig) {
+TYPES_TEST(rows) {
     static const int32_t ids[] = {4, 0, 2, 7, 10, 1, 3, 9, 8, 5}; /* each once, for scatter */
     static const size_t widths[] = {1, 5, 8, 64, 264, 777};
     for (size_t i = 0; i < COUNT(widths); i++) {
@@ -666,10 +625,6 @@ static void check_rows(struct rig *rig) {
             check(rig, calls[j], &c, j == 0 ? "gather" : "scatter");
         }
     }
-}
-
-C_TEST(given, rows) {
-    on_both_types(check_rows);
 }
 
 static enum status call_embedding_backward(const struct train_engine *e, void **p,
@@ -698,7 +653,7 @@ static void check_embedding_backward_of(struct rig *rig, size_t rows, size_t C) 
     free(block);
 }
 
-static void check_embedding_backward(struct rig *rig) {
+TYPES_TEST(embedding_backward) {
     check_embedding_backward_of(rig, 1, 3);
     check_embedding_backward_of(rig, 100, 8);
     check_embedding_backward_of(rig, 400, 5);
@@ -707,20 +662,14 @@ static void check_embedding_backward(struct rig *rig) {
     check_embedding_backward_of(rig, 1200, 8);
 }
 
-C_TEST(given, embedding_backward) {
-    on_both_types(check_embedding_backward);
-}
-
 struct loss_case {
     size_t M, V;
 };
 
-static enum status call_cross_entropy(const struct train_engine *e, void **p, const void *sizes) {
-    const struct loss_case *c = sizes;
-    return e->cross_entropy(e->context, p[0], p[1], p[2], 0.25f, c->M, c->V);
-}
+CALL(cross_entropy, struct loss_case,
+     e->cross_entropy(e->context, p[0], p[1], p[2], 0.25f, c->M, c->V))
 
-static void check_cross_entropy(struct rig *rig) {
+TYPES_TEST(cross_entropy) {
     static const struct loss_case cases[] = {{1, 1},   {16, 2},  {9, 3},     {5, 10},    {70, 17},
                                              {6, 999}, {4, 520}, {2, 30522}, {2, 60000}, {3, 4104}};
     int32_t labels[70];
@@ -737,10 +686,6 @@ static void check_cross_entropy(struct rig *rig) {
     }
 }
 
-C_TEST(given, cross_entropy) {
-    on_both_types(check_cross_entropy);
-}
-
 /* ---- Norm of the gradient, memory, failures ---- */
 
 struct clip_case {
@@ -748,12 +693,9 @@ struct clip_case {
     float most;
 };
 
-static enum status call_clip(const struct train_engine *e, void **p, const void *sizes) {
-    const struct clip_case *c = sizes;
-    return e->clip(e->context, p[0], p[1], p[2], c->count, c->most);
-}
+CALL(clip, struct clip_case, e->clip(e->context, p[0], p[1], p[2], c->count, c->most))
 
-static void check_clip(struct rig *rig) {
+FP32_TEST(clip) {
     static const struct clip_case cases[] = {
         {1, 0.0f}, {5000, 1.0f}, {5001, 1e6f}, {600003, 0.5f}, {4300003, 0.5f}};
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -764,15 +706,11 @@ static void check_clip(struct rig *rig) {
     }
 }
 
-C_TEST(given, clip) {
-    on_type(check_clip, NN_F32);
-}
-
 static enum status call_convert(const struct train_engine *e, void **p, const void *sizes) {
     return e->convert(e->context, p[0], p[1], *(const size_t *)sizes);
 }
 
-static void check_convert(struct rig *rig) {
+TYPES_TEST(convert) {
     for (size_t i = 0; i < COUNT(counts); i++) {
         add_activation(rig, counts[i], 1.0f);
         add_weight(rig, counts[i], 1.0f);
@@ -780,12 +718,8 @@ static void check_convert(struct rig *rig) {
     }
 }
 
-C_TEST(given, convert) {
-    on_both_types(check_convert);
-}
-
 /* Copies larger than a slot of page-locked memory, and more small ones than there are slots. */
-static void check_memory(struct rig *rig) {
+FP32_TEST(memory) {
     enum { BYTES = 3 << 20, STEP = 100000 };
     const struct train_engine *e = &rig->gpu;
     unsigned char *host = malloc(BYTES), *back = calloc(1, BYTES);
@@ -823,12 +757,8 @@ static void check_memory(struct rig *rig) {
     free(back);
 }
 
-C_TEST(given, memory) {
-    on_type(check_memory, NN_F32);
-}
-
 /* An operator returns its status alone; synchronize() has the line, once. */
-static void check_failures(struct rig *rig) {
+FP32_TEST(failures) {
     const struct train_engine *e = &rig->gpu;
     struct error error = {0};
     const struct train_adamw adamw = {.count = 0};
@@ -839,10 +769,6 @@ static void check_failures(struct rig *rig) {
     EXPECT_STATUS(STATUS_INVALID_ARGUMENT, e->activation(e->context, NULL, NULL, 0, NN_RELU));
     EXPECT_STATUS(STATUS_INVALID_ARGUMENT, e->synchronize(e->context, &error));
     EXPECT_STR_EQ("activation: f = 4 is neither GELU nor tanh", error.message);
-}
-
-C_TEST(given, failures) {
-    on_type(check_failures, NN_F32);
 }
 
 C_TEST(given, refuses_other_types) {

@@ -41,6 +41,17 @@ static void fixture_create(struct fixture *fixture) {
     ASSERT_OK(device_set(fixture->workspace, 0, FUSED_ZERO_BYTES, NULL, &error));
 }
 
+/* A test with such a fixture. */
+#define FIXTURE_TEST(name)                     \
+    static void body_##name(struct fixture *); \
+    C_TEST(ladder, name) {                     \
+        struct fixture created;                \
+        fixture_create(&created);              \
+        body_##name(&created);                 \
+        device_free(created.workspace);        \
+    }                                          \
+    static void body_##name(struct fixture *fixture)
+
 /* A step's function for an operation, which is given a plan. */
 typedef enum status planned_function(const struct fused_problem *p, struct sgemm_plan plan,
                                      void *workspace, device_stream stream, struct error *error);
@@ -185,19 +196,16 @@ C_TEST(ladder, large_mean_and_large_eps) {
              (struct fused_case){.flavour = {.eps = 3.0f, .mean = 30.0f}, .in_place = true});
 }
 
-C_TEST(ladder, every_activation) {
+FIXTURE_TEST(every_activation) {
     static const struct fused_shape list[] = {{33, 36, 8}, {3, 70, 5}};
-    struct fixture fixture;
-    fixture_create(&fixture);
     for (int f = NN_GELU; f <= NN_RELU; f++) {
         for (size_t i = 0; i < COUNT(list); i++) {
             check_steps((struct fused_case){.op = FUSED_LINEAR_ACTIVATION,
                                             .shape = list[i],
                                             .flavour = {.f = (enum nn_activation)f, .eps = 1e-5f}},
-                        &fixture);
+                        fixture);
         }
     }
-    device_free(fixture.workspace);
 }
 
 /* The functions that do an operation with a plan; the last step's comes first. */
@@ -256,59 +264,49 @@ static void expect_zeros(const struct fixture *fixture) {
 }
 
 /* Two bands of the tallest tiles, and K in three splits; then shapes that nothing divides. */
-C_TEST(ladder, every_plan_and_zeros_stay_zeros) {
-    struct fixture fixture;
-    fixture_create(&fixture);
+FIXTURE_TEST(every_plan_and_zeros_stay_zeros) {
     for (int op = 0; fused_op_multiplies((enum fused_op)op) && !test_has_failed(); op++) {
-        check_plans((enum fused_op)op, (struct fused_shape){131, 132, 36}, &fixture);
-        check_plans((enum fused_op)op, (struct fused_shape){35, 67, 35}, &fixture);
-        expect_zeros(&fixture);
+        check_plans((enum fused_op)op, (struct fused_shape){131, 132, 36}, fixture);
+        check_plans((enum fused_op)op, (struct fused_shape){35, 67, 35}, fixture);
+        expect_zeros(fixture);
     }
-    device_free(fixture.workspace);
 }
 
 /* Blocks of a persistent kernel with a barrier go on to a second tile: there are more tiles than an
    H200 holds blocks at a time, also as simt counts them, by shared memory alone: four on each of
    132 multiprocessors. */
-C_TEST(ladder, more_tiles_than_blocks) {
+FIXTURE_TEST(more_tiles_than_blocks) {
     static const struct sgemm_plan tiles_of_64x64 = {3, 1};
     const struct call call = {.name = "v7", .plan = &tiles_of_64x64, .planned = fused_band_barrier};
-    struct fixture fixture;
-    fixture_create(&fixture);
     for (int op = FUSED_LINEAR_ADD_NORM; op <= FUSED_GELU_LINEAR_ADD_NORM; op++) {
         struct fused_case c = {.op = (enum fused_op)op,
                                .shape = {64 * 264 + 3, 68, 4}, /* 265 bands of two tiles */
                                .flavour = ordinary,
                                .in_place = true};
-        if (case_create(&c, c.shape.N, &fixture)) {
-            check_call(&call, &c, &fixture);
+        if (case_create(&c, c.shape.N, fixture)) {
+            check_call(&call, &c, fixture);
         }
-        expect_zeros(&fixture);
+        expect_zeros(fixture);
         fused_case_free(&c);
     }
-    device_free(fixture.workspace);
 }
 
-C_TEST(ladder, large_on_a_gpu) {
-    struct fixture fixture;
-    fixture_create(&fixture);
-    for (size_t i = 0; i < COUNT(gpu_shapes) && !fixture.modelled && !test_has_failed(); i++) {
+FIXTURE_TEST(large_on_a_gpu) {
+    if (fixture->modelled) {
+        TEST_SKIP("large sizes are for a GPU; this is simt");
+    }
+    for (size_t i = 0; i < COUNT(gpu_shapes) && !test_has_failed(); i++) {
         for (int op = 0; op < FUSED_OPS; op++) {
             check_steps((struct fused_case){.op = (enum fused_op)op,
                                             .shape = gpu_shapes[i],
                                             .flavour = ordinary,
                                             .in_place = op % 2 == 0},
-                        &fixture);
+                        fixture);
         }
-    }
-    device_free(fixture.workspace);
-    if (fixture.modelled) {
-        TEST_SKIP("large sizes are for a GPU; this is simt");
     }
 }
 
-C_TEST(ladder, unknown_operations_and_too_large_sizes_are_refused) {
-    struct fixture fixture;
+FIXTURE_TEST(unknown_operations_and_too_large_sizes_are_refused) {
     struct error error = {0};
     const struct fused_problem wrong[] = {
         {.op = (enum fused_op)FUSED_OPS, .M = 1, .N = 1, .K = 1},
@@ -318,11 +316,9 @@ C_TEST(ladder, unknown_operations_and_too_large_sizes_are_refused) {
         {.op = FUSED_LINEAR, .M = 1, .N = FUSED_MAX_COLUMNS + 1, .K = 1},
         {.op = FUSED_LINEAR, .M = 1, .N = 1, .K = FUSED_MAX_COLUMNS + 1},
     };
-    fixture_create(&fixture);
     for (size_t i = 0; i < COUNT(wrong); i++) {
         EXPECT_STATUS(STATUS_INVALID_ARGUMENT,
-                      fused_epilogues(&wrong[i], fixture.workspace, NULL, &error));
+                      fused_epilogues(&wrong[i], fixture->workspace, NULL, &error));
     }
     EXPECT_OK(device_synchronize(NULL, &error));
-    device_free(fixture.workspace);
 }
