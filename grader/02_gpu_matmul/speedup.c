@@ -59,8 +59,7 @@ static enum status kernel_create(struct kernel_case *c, bool guarded, struct rng
     }
     TRY(matmul_data_create(&c->data, shape, 0, MATMUL_ROWS, rng, error));
     TRY(side_create(&c->sides[REMOTE_SUBJECT], &c->data, guarded, error));
-    remote_use(REMOTE_BASELINE);
-    TRY(remote_open_device(error));
+    TRY(remote_open_side(REMOTE_BASELINE, error));
     return side_create(&c->sides[REMOTE_BASELINE], &c->data, guarded, error);
 }
 

@@ -100,10 +100,7 @@ static enum status run_create(struct comparison_run *r, struct error *error) {
         if (d->logits == NULL) {
             return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
         }
-        remote_use((enum remote_side)i);
-        if (i == REMOTE_BASELINE) {
-            TRY(remote_open_device(error));
-        }
+        TRY(remote_open_side((enum remote_side)i, error));
         TRY(remote_llama2_create(&d->llama2, &r->config, seed, 1, NULL, error));
     }
     return STATUS_OK;

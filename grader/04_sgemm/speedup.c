@@ -75,8 +75,7 @@ static enum status kernel_create(struct kernel_case *k, struct sgemm_shape s, bo
         return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
     }
     TRY(side_create(&k->sides[REMOTE_SUBJECT], s, guarded, error));
-    remote_use(REMOTE_BASELINE);
-    TRY(remote_open_device(error));
+    TRY(remote_open_side(REMOTE_BASELINE, error));
     return side_create(&k->sides[REMOTE_BASELINE], s, guarded, error);
 }
 

@@ -76,8 +76,7 @@ static enum status kernel_create(struct kernel_case *k, bool guarded, struct err
     k->rng = rng_create(grader_seed());
     TRY(draw(k, error));
     TRY(side_create(k, &k->sides[REMOTE_SUBJECT], guarded, error));
-    remote_use(REMOTE_BASELINE);
-    TRY(remote_open_device(error));
+    TRY(remote_open_side(REMOTE_BASELINE, error));
     return side_create(k, &k->sides[REMOTE_BASELINE], guarded, error);
 }
 

@@ -158,8 +158,7 @@ static double least_ms(const struct fused_problem *p, const struct grader_gpu *g
 static enum status time_baseline(struct timed_call *t, struct layer *layer, struct times *times,
                                  struct error *error) {
     struct rng rng = layer->rng;
-    remote_use(REMOTE_BASELINE);
-    TRY(remote_open_device(error));
+    TRY(remote_open_side(REMOTE_BASELINE, error));
     TRY(call_create(t, &rng, layer->guarded, error));
     TRY(time_call(t, "plain_matmul", &times->matmul, error));
     return time_call(t, "fused", &times->baseline, error);

@@ -37,8 +37,7 @@ static enum status timed_create(struct timed_case *t, const struct attention_spe
     struct attention_case *subject = &t->sides[REMOTE_SUBJECT];
     t->rng = rng_create(grader_seed());
     TRY(attention_case_create(subject, spec, rng_u64(&t->rng), false, error));
-    remote_use(REMOTE_BASELINE);
-    TRY(remote_open_device(error));
+    TRY(remote_open_side(REMOTE_BASELINE, error));
     t->sides[REMOTE_BASELINE] = *subject;
     return attention_case_place(&t->sides[REMOTE_BASELINE], error);
 }

@@ -192,8 +192,7 @@ static enum status race_create(struct race *race, const struct bert_config *conf
                                struct error *error) {
     uint64_t seed = rng_u64(rng);
     TRY(racer_create(&race->racers[REMOTE_SUBJECT], config, seed, rng, error));
-    remote_use(REMOTE_BASELINE);
-    TRY(remote_open_device(error));
+    TRY(remote_open_side(REMOTE_BASELINE, error));
     return racer_create(&race->racers[REMOTE_BASELINE], config, seed, rng, error);
 }
 

@@ -32,12 +32,6 @@ static const char lab[] = "09_kv_cache";
 
 enum { PATIENCE = 60 /* seconds */, CALLS = 7 };
 
-/* Uses this side's worker from here on; the baseline's has no device until it is opened. */
-static enum status open_side(enum remote_side which, struct error *error) {
-    remote_use(which);
-    return which == REMOTE_SUBJECT ? STATUS_OK : remote_open_device(error);
-}
-
 /* Least work of a call. */
 struct least_work {
     double bytes, flops;
@@ -110,7 +104,7 @@ static enum status linear_create(struct timed_linear *t, const struct kv_linear_
     const uint64_t seed = grader_seed();
     for (int i = 0; i < REMOTE_SIDES; i++) {
         t->rngs[i] = rng_create(seed);
-        TRY(open_side((enum remote_side)i, error));
+        TRY(remote_open_side((enum remote_side)i, error));
         TRY(kv_linear_case_create(&t->sides[i], spec, &t->rngs[i], false, error));
         grader_watch(t->sides[i].name, PATIENCE);
         enum status status = kv_linear_case_run(&t->sides[i], remote_kv_linear, NULL, error);
@@ -205,7 +199,7 @@ static enum status feed(struct timed_text *t, size_t late, double *ms, struct er
 static enum status create_and_feed(struct timed_text *t, const struct kv_text_spec *spec,
                                    uint64_t seed, enum remote_side which, size_t late, double *ms,
                                    struct error *error) {
-    TRY(open_side(which, error));
+    TRY(remote_open_side(which, error));
     TRY(kv_text_create(&t->text, spec, seed, false, error));
     TRY(device_alloc(&t->workspace, KV_WORKSPACE_BYTES, error));
     grader_watch(t->text.name, 2 * PATIENCE);
@@ -331,7 +325,7 @@ static enum status decode(struct decoded *d, enum remote_side which, double *bes
 
 static enum status open_and_decode(struct decoded *d, enum remote_side which, double *best,
                                    struct error *error) {
-    TRY(open_side(which, error));
+    TRY(remote_open_side(which, error));
     return decode(d, which, best, error);
 }
 

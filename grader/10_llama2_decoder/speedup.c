@@ -74,12 +74,6 @@ static struct work work_of(bool modelled) {
     return modelled ? on_simt : on_gpu;
 }
 
-/* Uses this side's worker from here on; the baseline's has no device until it is opened. */
-static enum status open_side(enum remote_side which, struct error *error) {
-    remote_use(which);
-    return which == REMOTE_SUBJECT ? STATUS_OK : remote_open_device(error);
-}
-
 static void fail(enum status status, const struct error *error, const char *text) {
     if (status != STATUS_OK) {
         TEST_FAIL("%s", error_text(error, status));
@@ -244,7 +238,7 @@ static enum status race_create(struct race *race, const struct grader_gpu *gpu,
         return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
     }
     for (int i = 0; i < REMOTE_SIDES; i++) {
-        TRY(open_side((enum remote_side)i, error));
+        TRY(remote_open_side((enum remote_side)i, error));
         TRY(racer_create(&race->racers[i], &race->work, seed, error));
     }
     return STATUS_OK;
@@ -581,7 +575,7 @@ static enum status writers_create(struct writers *w, bool modelled, struct error
     }
     const uint64_t seed = rng_u64(&w->rng); /* of the weights */
     for (int i = 0; i < REMOTE_SIDES; i++) {
-        TRY(open_side((enum remote_side)i, error));
+        TRY(remote_open_side((enum remote_side)i, error));
         TRY(writer_create(&w->of[i], w, seed, error));
     }
     return STATUS_OK;

@@ -230,7 +230,8 @@ LAYERNORM_TEST(layernorm_of_a_large_mean, .mean = 20.0)
 FIXTURE_TEST(parity, layernorm_of_many_rows_and_long_ones, TRAINING_WORKSPACE_BYTES) {
     static const struct shape list[] = {{3000, 24}, {2, 4096}, {3, 5003}, {0, 64}};
     for (size_t i = 0; i < COUNT(list) && !test_has_failed(); i++) {
-        run_norm((struct norm_spec){NN_F32, list[i].rows, list[i].C, false, 0.3}, fixture, false);
+        const struct norm_spec spec = {.rows = list[i].rows, .C = list[i].C, .mean = 0.3};
+        run_norm(spec, fixture, false);
     }
 }
 
@@ -365,7 +366,9 @@ FIXTURE_TEST(parity, the_same_bits_twice, TRAINING_WORKSPACE_BYTES) {
         {.dtype = NN_F32, .NH = 2, .KVH = 2, .HS = 32, .B = 2, .lengths = {130, 60}},
         {.dtype = NN_BF16, .NH = 4, .KVH = 2, .HS = 64, .B = 2, .lengths = {90, 70}}};
     for (int i = 0; i < 2 && !test_has_failed(); i++) {
-        run_norm((struct norm_spec){attention[i].dtype, 1500, 96, false, 0.3}, fixture, true);
+        const struct norm_spec norm = {
+            .dtype = attention[i].dtype, .rows = 1500, .C = 96, .mean = 0.3};
+        run_norm(norm, fixture, true);
         run_attention(attention[i], fixture, true);
     }
 }

@@ -38,12 +38,6 @@ static void fail(const char *what, enum status status, const struct error *error
     }
 }
 
-/* Selects this side's worker; the baseline's must open its device first. */
-static enum status open_side(enum remote_side which, struct error *error) {
-    remote_use(which);
-    return which == REMOTE_SUBJECT ? STATUS_OK : remote_open_device(error);
-}
-
 /* Fails a time in which the bytes could not be written even to a cache three times as fast as
  * memory. */
 static void check_bytes(const struct grader_gpu *gpu, double bytes, double ms) {
@@ -95,9 +89,10 @@ C_TEST(speedup, layernorm) {
     if (!grader_gpu_open_for_timing(&gpu)) {
         return;
     }
-    const struct norm_spec spec = {NN_BF16, gpu.modelled ? 512 : 8192, 768, false, 0.3};
+    const struct norm_spec spec = {
+        .dtype = NN_BF16, .rows = gpu.modelled ? 512 : 8192, .C = 768, .mean = 0.3};
     for (int i = 0; i < REMOTE_SIDES; i++) {
-        ASSERT_OK(open_side((enum remote_side)i, &error));
+        ASSERT_OK(remote_open_side((enum remote_side)i, &error));
         ASSERT_OK(norm_case_create(&race.sides[i], &spec, false, &error));
         ASSERT_OK(device_alloc(&race.workspace[i], TRAINING_WORKSPACE_BYTES, &error));
     }
@@ -187,7 +182,7 @@ C_TEST(speedup, attention) {
     const struct attention_gradient_spec spec = timed_attention(gpu.modelled);
     ASSERT_OK(attention_gradient_create(&sides[REMOTE_SUBJECT], &spec, &race.rng, false, &error));
     sides[REMOTE_BASELINE] = sides[REMOTE_SUBJECT];
-    ASSERT_OK(open_side(REMOTE_BASELINE, &error));
+    ASSERT_OK(remote_open_side(REMOTE_BASELINE, &error));
     ASSERT_OK(attention_gradient_place(&sides[REMOTE_BASELINE], &error));
     struct speedup speedup =
         grader_gpu_speedup(&gpu, lab, "attention", GRADER_SUBJECT, GRADER_MARGIN);
@@ -248,7 +243,7 @@ C_TEST(speedup, adamw) {
     spec.step = 7;
     spec.scale = 0.5;
     for (int i = 0; i < REMOTE_SIDES; i++) {
-        ASSERT_OK(open_side((enum remote_side)i, &error));
+        ASSERT_OK(remote_open_side((enum remote_side)i, &error));
         ASSERT_OK(adamw_case_create(&race.sides[i], &spec, false, &error));
     }
     struct speedup speedup = grader_gpu_speedup(&gpu, lab, "adamw", GRADER_SUBJECT, GRADER_MARGIN);
@@ -355,7 +350,7 @@ C_TEST(speedup, end_to_end) {
     const struct training_spec spec = timed_training(gpu.modelled);
     ASSERT_OK(training_job_create(&race.job, &spec, &race.rng, &error));
     for (int i = 0; i < REMOTE_SIDES; i++) {
-        ASSERT_OK(open_side((enum remote_side)i, &error));
+        ASSERT_OK(remote_open_side((enum remote_side)i, &error));
         ASSERT_OK(training_job_place(&race.job, &race.models[i], &error));
     }
     struct speedup speedup =

@@ -168,8 +168,7 @@ void remote_bert_parity(struct remote_bert_job job, remote_bert_check *check, co
  */
 static enum status expect_reference(const struct remote_bert_job *job, int calls, float *want,
                                     struct error *error) {
-    remote_use(REMOTE_BASELINE);
-    TRY(remote_open_device(error));
+    TRY(remote_open_side(REMOTE_BASELINE, error));
     return remote_bert_reference(job, calls, want);
 }
 

@@ -60,6 +60,11 @@ enum status remote_open_device(struct error *error) {
     return check_properties(side, error);
 }
 
+enum status remote_open_side(enum remote_side which, struct error *error) {
+    remote_use(which);
+    return which == REMOTE_SUBJECT ? STATUS_OK : remote_open_device(error);
+}
+
 enum status __wrap_device_properties(struct device_properties *properties, struct error *error) {
     (void)error;
     *properties = remote_side_in_use()->properties;

@@ -7,6 +7,7 @@
 
 #include "common/base/status.h"
 #include "common/device/device.h"
+#include "grader/isolation/remote.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -18,6 +19,9 @@ extern "C" {
  * @return what device_open() says there
  */
 MUST_CHECK enum status remote_open_device(struct error *error);
+
+/** Has this side's worker used from here on, and opens the baseline's device as above. */
+MUST_CHECK enum status remote_open_side(enum remote_side which, struct error *error);
 
 /**
  * @brief Waits for a call's work, and ends grader_watch() of it.

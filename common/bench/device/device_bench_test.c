@@ -39,97 +39,87 @@ static void copy_free(struct copy *copy) {
     device_free(copy->to);
 }
 
-/* Opens the device and makes a copy; skips where there is none. */
-#define START(gpu, copy)                              \
-    do {                                              \
-        struct error start_error = {0};               \
-        if (device_open(&start_error) != STATUS_OK) { \
-            TEST_SKIP("%s", start_error.message);     \
-        }                                             \
-        ASSERT_OK(device_properties(gpu, NULL));      \
-        ASSERT_OK(copy_create(copy));                 \
-    } while (0)
+/* A test with the device's properties `gpu` and a `copy`; skipped where there is none. */
+#define COPY_TEST(suite, name)                                                \
+    static void body_##name(const struct device_properties *, struct copy *); \
+    C_TEST(suite, name) {                                                     \
+        struct device_properties opened;                                      \
+        struct copy created;                                                  \
+        struct error start_error = {0};                                       \
+        if (device_open(&start_error) != STATUS_OK) {                         \
+            TEST_SKIP("%s", start_error.message);                             \
+        }                                                                     \
+        ASSERT_OK(device_properties(&opened, NULL));                          \
+        ASSERT_OK(copy_create(&created));                                     \
+        body_##name(&opened, &created);                                       \
+        copy_free(&created);                                                  \
+    }                                                                         \
+    static void body_##name(const struct device_properties *gpu, struct copy *copy)
 
-C_TEST(device_bench, times_a_copy) {
-    struct device_properties gpu;
-    struct copy copy;
+COPY_TEST(device_bench, times_a_copy) {
     struct bench_timing timing;
     char text[256];
-    START(&gpu, &copy);
     struct device_bench_options options = device_bench_defaults();
     options.min_seconds = 0.01;
-    EXPECT_OK(device_bench_run(&options, run_copy, &copy, NULL, &timing, NULL));
-    printf("%s: %.4f ms, %d runs, %.0f MHz\n", device_bench_headline(&gpu, text, sizeof text),
+    EXPECT_OK(device_bench_run(&options, run_copy, copy, NULL, &timing, NULL));
+    printf("%s: %.4f ms, %d runs, %.0f MHz\n", device_bench_headline(gpu, text, sizeof text),
            timing.median_ms, timing.runs, timing.clock_mhz);
     /* 8 MiB cross no memory of today in under a microsecond. */
     EXPECT_TRUE(timing.min_ms > 1e-3 && timing.max_ms < 1e3);
     EXPECT_TRUE(timing.min_ms <= timing.median_ms && timing.median_ms <= timing.max_ms);
-    if (gpu.modelled) {
+    if (gpu->modelled) {
         EXPECT_INT_EQ(1, timing.runs);
-        EXPECT_INT_EQ(2, copy.calls);
+        EXPECT_INT_EQ(2, copy->calls);
         EXPECT_NEAR(0.0, timing.clock_mhz, 0.0);
         EXPECT_TRUE(strstr(text, "modelled for ") == text && strstr(text, "measured") == NULL);
     } else {
-        EXPECT_TRUE(timing.runs >= options.min_runs && copy.calls > timing.runs);
-        EXPECT_TRUE(timing.clock_mhz > 100.0 && timing.clock_mhz < 1.05e-3 * gpu.clock_khz);
+        EXPECT_TRUE(timing.runs >= options.min_runs && copy->calls > timing.runs);
+        EXPECT_TRUE(timing.clock_mhz > 100.0 && timing.clock_mhz < 1.05e-3 * gpu->clock_khz);
         EXPECT_TRUE(strstr(text, "measured on ") == text && strstr(text, "modelled") == NULL);
     }
-    copy_free(&copy);
 }
 
-C_TEST(device_bench, a_modelled_time_is_the_same_every_time) {
-    struct device_properties gpu;
-    struct copy copy;
+COPY_TEST(device_bench, a_modelled_time_is_the_same_every_time) {
     struct bench_timing first, second;
-    START(&gpu, &copy);
     struct device_bench_options options = device_bench_defaults();
     options.min_seconds = 0.0;
-    EXPECT_OK(device_bench_run(&options, run_copy, &copy, NULL, &first, NULL));
-    EXPECT_OK(device_bench_run(&options, run_copy, &copy, NULL, &second, NULL));
-    if (gpu.modelled) {
+    EXPECT_OK(device_bench_run(&options, run_copy, copy, NULL, &first, NULL));
+    EXPECT_OK(device_bench_run(&options, run_copy, copy, NULL, &second, NULL));
+    if (gpu->modelled) {
         EXPECT_NEAR(first.median_ms, second.median_ms, 1e-6 * first.median_ms);
     }
-    copy_free(&copy);
 }
 
-C_TEST(device_bench, a_flushed_cache_never_helps) {
-    struct device_properties gpu;
-    struct copy copy;
+COPY_TEST(device_bench, a_flushed_cache_never_helps) {
     struct bench_timing warm, cold;
-    START(&gpu, &copy);
     struct device_bench_options options = device_bench_defaults();
     options.min_seconds = 0.02;
-    EXPECT_OK(device_bench_run(&options, run_copy, &copy, NULL, &warm, NULL));
+    EXPECT_OK(device_bench_run(&options, run_copy, copy, NULL, &warm, NULL));
     options.flush_l2 = true;
-    EXPECT_OK(device_bench_run(&options, run_copy, &copy, NULL, &cold, NULL));
+    EXPECT_OK(device_bench_run(&options, run_copy, copy, NULL, &cold, NULL));
     printf("8 MiB from and to memory: warm %.4f ms, cold %.4f ms\n", warm.median_ms,
            cold.median_ms);
     EXPECT_TRUE(cold.median_ms >= 0.99 * warm.median_ms);
-    copy_free(&copy);
 }
 
-C_TEST(device_bench, passes_failures_on) {
-    struct device_properties gpu;
-    struct copy copy;
+COPY_TEST(device_bench, passes_failures_on) {
     struct bench_timing timing;
     struct error error = {0};
-    START(&gpu, &copy);
     struct device_bench_options options = device_bench_defaults();
     options.warmup = 1;
     options.warmup_seconds = 0.0;
-    copy.fail_at = 1;
+    copy->fail_at = 1;
     EXPECT_STATUS(STATUS_UNSUPPORTED,
-                  device_bench_run(&options, run_copy, &copy, NULL, &timing, &error));
-    copy.calls = 0;
-    copy.fail_at = 2;
+                  device_bench_run(&options, run_copy, copy, NULL, &timing, &error));
+    copy->calls = 0;
+    copy->fail_at = 2;
     EXPECT_STATUS(STATUS_UNSUPPORTED,
-                  device_bench_run(&options, run_copy, &copy, NULL, &timing, &error));
+                  device_bench_run(&options, run_copy, copy, NULL, &timing, &error));
     EXPECT_STR_EQ("call 2", error.message);
     EXPECT_NEAR(0.0, timing.median_ms, 0.0);
     options.max_runs = options.min_runs - 1;
     EXPECT_STATUS(STATUS_INVALID_ARGUMENT,
-                  device_bench_run(&options, run_copy, &copy, NULL, &timing, &error));
-    copy_free(&copy);
+                  device_bench_run(&options, run_copy, copy, NULL, &timing, &error));
 }
 
 C_TEST(device_bench, records_name_the_gpu) {
@@ -151,25 +141,21 @@ C_TEST(device_bench, records_name_the_gpu) {
                   device_bench_headline(&gpu, text, sizeof text));
 }
 
-C_TEST(device_peaks, are_near_what_clocks_and_widths_allow) {
-    struct device_properties gpu;
-    struct copy copy;
+COPY_TEST(device_peaks, are_near_what_clocks_and_widths_allow) {
     struct roofline roofs;
-    START(&gpu, &copy);
     EXPECT_OK(device_peaks(&roofs, NULL));
     printf("%.1f TFLOP/s of %.1f, %.0f GB/s of %.0f\n", 1e-12 * roofs.flops_per_s,
-           1e-12 * gpu.peak_flops, 1e-9 * roofs.bytes_per_s, 1e-9 * gpu.memory_bandwidth);
-    EXPECT_INT_EQ(gpu.modelled, roofs.modelled);
-    if (gpu.modelled) {
-        EXPECT_NEAR(gpu.peak_flops, roofs.flops_per_s, 0.0);
-        EXPECT_NEAR(gpu.memory_bandwidth, roofs.bytes_per_s, 0.0);
+           1e-12 * gpu->peak_flops, 1e-9 * roofs.bytes_per_s, 1e-9 * gpu->memory_bandwidth);
+    EXPECT_INT_EQ(gpu->modelled, roofs.modelled);
+    if (gpu->modelled) {
+        EXPECT_NEAR(gpu->peak_flops, roofs.flops_per_s, 0.0);
+        EXPECT_NEAR(gpu->memory_bandwidth, roofs.bytes_per_s, 0.0);
     } else {
-        EXPECT_TRUE(roofs.flops_per_s > 0.5 * gpu.peak_flops);
-        EXPECT_TRUE(roofs.flops_per_s < 1.02 * gpu.peak_flops);
-        EXPECT_TRUE(roofs.bytes_per_s > 0.5 * gpu.memory_bandwidth);
-        EXPECT_TRUE(roofs.bytes_per_s < 1.02 * gpu.memory_bandwidth);
+        EXPECT_TRUE(roofs.flops_per_s > 0.5 * gpu->peak_flops);
+        EXPECT_TRUE(roofs.flops_per_s < 1.02 * gpu->peak_flops);
+        EXPECT_TRUE(roofs.bytes_per_s > 0.5 * gpu->memory_bandwidth);
+        EXPECT_TRUE(roofs.bytes_per_s < 1.02 * gpu->memory_bandwidth);
     }
-    copy_free(&copy);
 }
 
 /* Memory of zeros but for one -1: the thread that reads it has that sum, and says so. */
@@ -208,14 +194,10 @@ C_TEST(device_kernels, a_read_reads_all_of_the_memory) {
     device_free(sink);
 }
 
-C_TEST(device_peaks, reading_alone_is_near_what_the_width_allows) {
-    struct device_properties gpu;
-    struct copy copy;
+COPY_TEST(device_peaks, reading_alone_is_near_what_the_width_allows) {
     double speed = 0.0;
-    START(&gpu, &copy);
     EXPECT_OK(device_read_bandwidth(&speed, NULL));
-    printf("read alone: %.0f GB/s of %.0f\n", 1e-9 * speed, 1e-9 * gpu.memory_bandwidth);
-    EXPECT_TRUE(speed > 0.6 * gpu.memory_bandwidth);
-    EXPECT_TRUE(speed < 1.02 * gpu.memory_bandwidth);
-    copy_free(&copy);
+    printf("read alone: %.0f GB/s of %.0f\n", 1e-9 * speed, 1e-9 * gpu->memory_bandwidth);
+    EXPECT_TRUE(speed > 0.6 * gpu->memory_bandwidth);
+    EXPECT_TRUE(speed < 1.02 * gpu->memory_bandwidth);
 }

@@ -44,6 +44,18 @@ static void fixture_free(struct fixture *f) {
     free(f);
 }
 
+/* A test with a fixture `f`. */
+#define FIXTURE_TEST(name)                          \
+    static void body_##name(struct fixture *);      \
+    C_TEST(operators, name) {                       \
+        struct fixture *created = fixture_create(); \
+        if (created != NULL) {                      \
+            body_##name(created);                   \
+            fixture_free(created);                  \
+        }                                           \
+    }                                               \
+    static void body_##name(struct fixture *f)
+
 /* Buffer `out` must hold want (count), and beyond that what it held. */
 static void check(struct fixture *f, int out, size_t count, double tolerance, const char *what) {
     enum status status = device_read(f->got, f->d[out], sizeof f->got, NULL, &f->error);
@@ -71,11 +83,7 @@ static const struct {
 } sizes[] = {{1, 1}, {3, 5}, {1, 288}, {7, 31}, {2, 257}, {5, 1000}, {0, 4}, {1, 2047}};
 #define EACH_SIZE(i) (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
 
-C_TEST(operators, norms_and_softmax) {
-    struct fixture *f = fixture_create();
-    if (f == NULL) {
-        return;
-    }
+FIXTURE_TEST(norms_and_softmax) {
     for
         EACH_SIZE(i) {
             size_t rows = sizes[i].rows, C = sizes[i].C;
@@ -91,14 +99,9 @@ C_TEST(operators, norms_and_softmax) {
             EXPECT_OK(launch_softmax(f->d[0], f->d[1], rows, C, NULL, &f->error));
             check(f, 0, rows * C, 1e-6, "softmax");
         }
-    fixture_free(f);
 }
 
-C_TEST(operators, softmax_of_nothing_but_minus_infinity_is_zeros) {
-    struct fixture *f = fixture_create();
-    if (f == NULL) {
-        return;
-    }
+FIXTURE_TEST(softmax_of_nothing_but_minus_infinity_is_zeros) {
     for (size_t i = 0; i < 10; i++) {
         f->host[1][i] = i < 5 ? -INFINITY : 700.0f + (float)i;
     }
@@ -106,14 +109,9 @@ C_TEST(operators, softmax_of_nothing_but_minus_infinity_is_zeros) {
     nn_softmax(f->want, f->host[1], 2, 5);
     EXPECT_OK(launch_softmax(f->d[0], f->d[1], 2, 5, NULL, &f->error));
     check(f, 0, 10, 1e-6, "softmax");
-    fixture_free(f);
 }
 
-C_TEST(operators, elementwise) {
-    struct fixture *f = fixture_create();
-    if (f == NULL) {
-        return;
-    }
+FIXTURE_TEST(elementwise) {
     for
         EACH_SIZE(i) {
             size_t rows = sizes[i].rows, C = sizes[i].C, count = rows * C;
@@ -128,29 +126,19 @@ C_TEST(operators, elementwise) {
             EXPECT_OK(launch_silu_gate(f->d[2], f->d[1], f->d[2], count, NULL, &f->error));
             check(f, 2, count, 2e-6, "silu_gate in place");
         }
-    fixture_free(f);
 }
 
-C_TEST(operators, activations) {
+FIXTURE_TEST(activations) {
     static const enum nn_activation all[] = {NN_GELU, NN_GELU_TANH, NN_SILU, NN_TANH, NN_RELU};
-    struct fixture *f = fixture_create();
-    if (f == NULL) {
-        return;
-    }
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         nn_activation(f->want, f->host[1], 999, all[i]);
         EXPECT_OK(launch_activation(f->d[0], f->d[1], 999, all[i], NULL, &f->error));
         check(f, 0, 999, 2e-6, "activation");
     }
-    fixture_free(f);
 }
 
-C_TEST(operators, rope) {
+FIXTURE_TEST(rope) {
     enum { T = 3, HEADS = 5, HS = 14, STRIDE = HEADS * HS + 9 };
-    struct fixture *f = fixture_create();
-    if (f == NULL) {
-        return;
-    }
     for (int layout = NN_ROPE_INTERLEAVED; layout <= NN_ROPE_HALVES; layout++) {
         for (size_t position = 0; position < 3000; position += 1499) {
             memcpy(f->want, f->host[0], sizeof f->want);
@@ -160,7 +148,6 @@ C_TEST(operators, rope) {
             check(f, 0, T * STRIDE, 1e-6, "rope");
         }
     }
-    fixture_free(f);
 }
 
 /* One attention call on buffers 1 to 3. */
@@ -184,7 +171,7 @@ static void check_attention(struct fixture *f, const struct nn_attention *sizes_
     check(f, 0, a.B * a.T * a.NH * a.HS, 1e-5, "attention");
 }
 
-C_TEST(operators, attention) {
+FIXTURE_TEST(attention) {
     const struct nn_attention cases[] = {
         /* one token over its cache, grouped queries */
         {.B = 1, .T = 1, .S = 77, .NH = 6, .KVH = 2, .HS = 10, .q_stride = 60, .kv_stride = 20},
@@ -197,10 +184,6 @@ C_TEST(operators, attention) {
     };
     uint8_t mask[33];
     void *memory = NULL;
-    struct fixture *f = fixture_create();
-    if (f == NULL) {
-        return;
-    }
     EXPECT_OK(device_alloc(&memory, sizeof mask, &f->error));
     f->d_mask = memory;
     for (size_t i = 0; i < sizeof mask; i++) {
@@ -217,7 +200,6 @@ C_TEST(operators, attention) {
             check_attention(f, &a, mask);
         }
     }
-    fixture_free(f);
 }
 
 C_TEST(operators, attention_refuses_too_many_keys) {
@@ -235,14 +217,10 @@ C_TEST(operators, attention_refuses_too_many_keys) {
                   error.message);
 }
 
-C_TEST(operators, embedding) {
+FIXTURE_TEST(embedding) {
     enum { T = 6, C = 29, V = 200 };
     const int32_t ids[T] = {199, 0, 3, 3, 77, 1};
     struct embedding_ids given = {{0}};
-    struct fixture *f = fixture_create();
-    if (f == NULL) {
-        return;
-    }
     memcpy(given.ids, ids, sizeof ids);
     for (int accumulate = 0; accumulate < 2; accumulate++) {
         memcpy(f->want, f->host[0], sizeof f->want);
@@ -254,5 +232,4 @@ C_TEST(operators, embedding) {
     EXPECT_STATUS(STATUS_INVALID_ARGUMENT,
                   launch_embedding(f->d[0], f->d[1], &given, EMBEDDING_MAX_IDS + 1, C, false, NULL,
                                    &f->error));
-    fixture_free(f);
 }
