@@ -39,42 +39,46 @@ static void copy_free(struct copy *copy) {
     device_free(copy->to);
 }
 
-/* A test with the device's properties `gpu` and a `copy`; skipped where there is none. */
-#define COPY_TEST(suite, name)                                                \
-    static void body_##name(const struct device_properties *, struct copy *); \
-    C_TEST(suite, name) {                                                     \
-        struct device_properties opened;                                      \
-        struct copy created;                                                  \
-        struct error start_error = {0};                                       \
-        if (device_open(&start_error) != STATUS_OK) {                         \
-            TEST_SKIP("%s", start_error.message);                             \
-        }                                                                     \
-        ASSERT_OK(device_properties(&opened, NULL));                          \
-        ASSERT_OK(copy_create(&created));                                     \
-        body_##name(&opened, &created);                                       \
-        copy_free(&created);                                                  \
-    }                                                                         \
-    static void body_##name(const struct device_properties *gpu, struct copy *copy)
+struct fixture {
+    struct device_properties gpu;
+    struct copy copy;
+};
+
+/* A test with a fixture `f`; skipped where there is no device. */
+#define COPY_TEST(suite, name)                           \
+    static void body_##name(struct fixture *);           \
+    C_TEST(suite, name) {                                \
+        struct fixture opened;                           \
+        struct error start_error = {0};                  \
+        if (device_open(&start_error) != STATUS_OK) {    \
+            TEST_SKIP("%s", start_error.message);        \
+        }                                                \
+        ASSERT_OK(device_properties(&opened.gpu, NULL)); \
+        ASSERT_OK(copy_create(&opened.copy));            \
+        body_##name(&opened);                            \
+        copy_free(&opened.copy);                         \
+    }                                                    \
+    static void body_##name(struct fixture *f)
 
 COPY_TEST(device_bench, times_a_copy) {
     struct bench_timing timing;
     char text[256];
     struct device_bench_options options = device_bench_defaults();
     options.min_seconds = 0.01;
-    EXPECT_OK(device_bench_run(&options, run_copy, copy, NULL, &timing, NULL));
-    printf("%s: %.4f ms, %d runs, %.0f MHz\n", device_bench_headline(gpu, text, sizeof text),
+    EXPECT_OK(device_bench_run(&options, run_copy, &f->copy, NULL, &timing, NULL));
+    printf("%s: %.4f ms, %d runs, %.0f MHz\n", device_bench_headline(&f->gpu, text, sizeof text),
            timing.median_ms, timing.runs, timing.clock_mhz);
     /* 8 MiB cross no memory of today in under a microsecond. */
     EXPECT_TRUE(timing.min_ms > 1e-3 && timing.max_ms < 1e3);
     EXPECT_TRUE(timing.min_ms <= timing.median_ms && timing.median_ms <= timing.max_ms);
-    if (gpu->modelled) {
+    if (f->gpu.modelled) {
         EXPECT_INT_EQ(1, timing.runs);
-        EXPECT_INT_EQ(2, copy->calls);
+        EXPECT_INT_EQ(2, f->copy.calls);
         EXPECT_NEAR(0.0, timing.clock_mhz, 0.0);
         EXPECT_TRUE(strstr(text, "modelled for ") == text && strstr(text, "measured") == NULL);
     } else {
-        EXPECT_TRUE(timing.runs >= options.min_runs && copy->calls > timing.runs);
-        EXPECT_TRUE(timing.clock_mhz > 100.0 && timing.clock_mhz < 1.05e-3 * gpu->clock_khz);
+        EXPECT_TRUE(timing.runs >= options.min_runs && f->copy.calls > timing.runs);
+        EXPECT_TRUE(timing.clock_mhz > 100.0 && timing.clock_mhz < 1.05e-3 * f->gpu.clock_khz);
         EXPECT_TRUE(strstr(text, "measured on ") == text && strstr(text, "modelled") == NULL);
     }
 }
@@ -83,9 +87,9 @@ COPY_TEST(device_bench, a_modelled_time_is_the_same_every_time) {
     struct bench_timing first, second;
     struct device_bench_options options = device_bench_defaults();
     options.min_seconds = 0.0;
-    EXPECT_OK(device_bench_run(&options, run_copy, copy, NULL, &first, NULL));
-    EXPECT_OK(device_bench_run(&options, run_copy, copy, NULL, &second, NULL));
-    if (gpu->modelled) {
+    EXPECT_OK(device_bench_run(&options, run_copy, &f->copy, NULL, &first, NULL));
+    EXPECT_OK(device_bench_run(&options, run_copy, &f->copy, NULL, &second, NULL));
+    if (f->gpu.modelled) {
         EXPECT_NEAR(first.median_ms, second.median_ms, 1e-6 * first.median_ms);
     }
 }
@@ -94,9 +98,9 @@ COPY_TEST(device_bench, a_flushed_cache_never_helps) {
     struct bench_timing warm, cold;
     struct device_bench_options options = device_bench_defaults();
     options.min_seconds = 0.02;
-    EXPECT_OK(device_bench_run(&options, run_copy, copy, NULL, &warm, NULL));
+    EXPECT_OK(device_bench_run(&options, run_copy, &f->copy, NULL, &warm, NULL));
     options.flush_l2 = true;
-    EXPECT_OK(device_bench_run(&options, run_copy, copy, NULL, &cold, NULL));
+    EXPECT_OK(device_bench_run(&options, run_copy, &f->copy, NULL, &cold, NULL));
     printf("8 MiB from and to memory: warm %.4f ms, cold %.4f ms\n", warm.median_ms,
            cold.median_ms);
     EXPECT_TRUE(cold.median_ms >= 0.99 * warm.median_ms);
@@ -108,18 +112,18 @@ COPY_TEST(device_bench, passes_failures_on) {
     struct device_bench_options options = device_bench_defaults();
     options.warmup = 1;
     options.warmup_seconds = 0.0;
-    copy->fail_at = 1;
+    f->copy.fail_at = 1;
     EXPECT_STATUS(STATUS_UNSUPPORTED,
-                  device_bench_run(&options, run_copy, copy, NULL, &timing, &error));
-    copy->calls = 0;
-    copy->fail_at = 2;
+                  device_bench_run(&options, run_copy, &f->copy, NULL, &timing, &error));
+    f->copy.calls = 0;
+    f->copy.fail_at = 2;
     EXPECT_STATUS(STATUS_UNSUPPORTED,
-                  device_bench_run(&options, run_copy, copy, NULL, &timing, &error));
+                  device_bench_run(&options, run_copy, &f->copy, NULL, &timing, &error));
     EXPECT_STR_EQ("call 2", error.message);
     EXPECT_NEAR(0.0, timing.median_ms, 0.0);
     options.max_runs = options.min_runs - 1;
     EXPECT_STATUS(STATUS_INVALID_ARGUMENT,
-                  device_bench_run(&options, run_copy, copy, NULL, &timing, &error));
+                  device_bench_run(&options, run_copy, &f->copy, NULL, &timing, &error));
 }
 
 C_TEST(device_bench, records_name_the_gpu) {
@@ -145,16 +149,16 @@ COPY_TEST(device_peaks, are_near_what_clocks_and_widths_allow) {
     struct roofline roofs;
     EXPECT_OK(device_peaks(&roofs, NULL));
     printf("%.1f TFLOP/s of %.1f, %.0f GB/s of %.0f\n", 1e-12 * roofs.flops_per_s,
-           1e-12 * gpu->peak_flops, 1e-9 * roofs.bytes_per_s, 1e-9 * gpu->memory_bandwidth);
-    EXPECT_INT_EQ(gpu->modelled, roofs.modelled);
-    if (gpu->modelled) {
-        EXPECT_NEAR(gpu->peak_flops, roofs.flops_per_s, 0.0);
-        EXPECT_NEAR(gpu->memory_bandwidth, roofs.bytes_per_s, 0.0);
+           1e-12 * f->gpu.peak_flops, 1e-9 * roofs.bytes_per_s, 1e-9 * f->gpu.memory_bandwidth);
+    EXPECT_INT_EQ(f->gpu.modelled, roofs.modelled);
+    if (f->gpu.modelled) {
+        EXPECT_NEAR(f->gpu.peak_flops, roofs.flops_per_s, 0.0);
+        EXPECT_NEAR(f->gpu.memory_bandwidth, roofs.bytes_per_s, 0.0);
     } else {
-        EXPECT_TRUE(roofs.flops_per_s > 0.5 * gpu->peak_flops);
-        EXPECT_TRUE(roofs.flops_per_s < 1.02 * gpu->peak_flops);
-        EXPECT_TRUE(roofs.bytes_per_s > 0.5 * gpu->memory_bandwidth);
-        EXPECT_TRUE(roofs.bytes_per_s < 1.02 * gpu->memory_bandwidth);
+        EXPECT_TRUE(roofs.flops_per_s > 0.5 * f->gpu.peak_flops);
+        EXPECT_TRUE(roofs.flops_per_s < 1.02 * f->gpu.peak_flops);
+        EXPECT_TRUE(roofs.bytes_per_s > 0.5 * f->gpu.memory_bandwidth);
+        EXPECT_TRUE(roofs.bytes_per_s < 1.02 * f->gpu.memory_bandwidth);
     }
 }
 
@@ -197,7 +201,7 @@ C_TEST(device_kernels, a_read_reads_all_of_the_memory) {
 COPY_TEST(device_peaks, reading_alone_is_near_what_the_width_allows) {
     double speed = 0.0;
     EXPECT_OK(device_read_bandwidth(&speed, NULL));
-    printf("read alone: %.0f GB/s of %.0f\n", 1e-9 * speed, 1e-9 * gpu->memory_bandwidth);
-    EXPECT_TRUE(speed > 0.6 * gpu->memory_bandwidth);
-    EXPECT_TRUE(speed < 1.02 * gpu->memory_bandwidth);
+    printf("read alone: %.0f GB/s of %.0f\n", 1e-9 * speed, 1e-9 * f->gpu.memory_bandwidth);
+    EXPECT_TRUE(speed > 0.6 * f->gpu.memory_bandwidth);
+    EXPECT_TRUE(speed < 1.02 * f->gpu.memory_bandwidth);
 }
