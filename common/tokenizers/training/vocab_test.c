@@ -10,10 +10,7 @@
 #include "common/base/rng.h"
 #include "common/testing/testing.h"
 #include "common/tokenizers/bpe/bpe.h"
-#include "common/tokenizers/training/learn.h"
-#include "common/tokenizers/training/sources.h"
-#include "common/tokenizers/training/words.h"
-#include "common/tokenizers/training/write.h"
+#include "common/tokenizers/training/vocab.h"
 #include "common/tokenizers/wordpiece/wordpiece.h"
 
 enum { ROOM = 4096 };
