@@ -9,6 +9,7 @@
 #include "common/simt/runtime/kernel/modules.h"
 #include "common/simt/runtime/memory/host_memory.h"
 #include "common/simt/runtime/stream/stream.h"
+#include "common/simt/simt.h"
 
 static struct runtime *the_runtime(void) {
     static struct runtime runtime = {.lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP, .next_id = 1};
