@@ -1,8 +1,8 @@
 #include "common/base/file.h"
-#include "common/base/file_error.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,11 +12,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum status file_error(struct error *error, const char *path, const char *action) {
+enum { MOST_LINKS = 40, MOST_TRIES = 100 };
+
+/* STATUS_NOT_FOUND or STATUS_IO by errno: "FILE: cannot ACTION: No space left on device". */
+static enum status file_error(struct error *error, const char *path, const char *action) {
     int code = errno;
     enum status status = code == ENOENT || code == ENOTDIR ? STATUS_NOT_FOUND : STATUS_IO;
     return error_set(error, status, "%s: cannot %s: %s", path, action, strerror(code));
 }
+
+/* ---- Reading ---- */
 
 static enum status map_descriptor(struct file_view *view, int descriptor, const char *path,
                                   struct error *error) {
@@ -118,4 +123,173 @@ enum status file_read(const char *path, size_t limit, char **text, size_t *size,
         *size = 0;
     }
     return status;
+}
+
+/* ---- Writing ---- */
+
+static bool write_all(int descriptor, const char *data, size_t size) {
+    while (size > 0) {
+        ssize_t count = write(descriptor, data, size);
+        if (count < 0 && errno == EINTR) {
+            continue;
+        }
+        if (count <= 0) {
+            return false;
+        }
+        data += count;
+        size -= (size_t)count;
+    }
+    return true;
+}
+
+/* The descriptor that "/dev/fd/3" and the like name; -1: the path names none. */
+static int named_descriptor(const char *path) {
+    static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
+    if (strcmp(path, "/dev/stdout") == 0) {
+        return STDOUT_FILENO;
+    }
+    if (strcmp(path, "/dev/stderr") == 0) {
+        return STDERR_FILENO;
+    }
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        size_t length = strlen(folders[i]);
+        if (strncmp(path, folders[i], length) == 0) {
+            char *end;
+            long number = strtol(path + length, &end, 10);
+            bool whole = end > path + length && *end == '\0' && number >= 0 && number <= INT_MAX;
+            return whole ? (int)number : -1;
+        }
+    }
+    return -1;
+}
+
+/* Whether it exists and is no regular file: a device, a pipe, a socket. Links are followed. */
+static bool is_special(const char *path) {
+    struct stat found;
+    return stat(path, &found) == 0 && !S_ISREG(found.st_mode) && !S_ISDIR(found.st_mode);
+}
+
+/* What a link names, seen from the folder of the link. @return whether path was a link, and fits */
+static bool follow_link(char *path) {
+    char target[PATH_MAX], joined[PATH_MAX];
+    ssize_t length = readlink(path, target, sizeof target - 1);
+    if (length <= 0) {
+        return false;
+    }
+    target[length] = '\0';
+    const char *slash = strrchr(path, '/');
+    int folder = target[0] == '/' || slash == NULL ? 0 : (int)(slash + 1 - path);
+    if ((size_t)snprintf(joined, sizeof joined, "%.*s%s", folder, path, target) >= sizeof joined) {
+        return false;
+    }
+    memcpy(path, joined, strlen(joined) + 1);
+    return true;
+}
+
+/* The file behind all links, which need not exist. */
+static enum status find_target(const char *path, char target[PATH_MAX], struct error *error) {
+    if ((size_t)snprintf(target, PATH_MAX, "%s", path) >= PATH_MAX) {
+        return error_set(error, STATUS_IO, "%s: cannot create: %s", path, strerror(ENAMETOOLONG));
+    }
+    for (int i = 0; follow_link(target); i++) {
+        if (i == MOST_LINKS) {
+            return error_set(error, STATUS_IO, "%s: cannot create: %s", path, strerror(ELOOP));
+        }
+    }
+    return STATUS_OK;
+}
+
+/* Opens a new file beside the target; its permissions follow the umask, as any new file's. */
+static int open_beside(const char *target, char *temporary, size_t size) {
+    for (int i = 0; i < MOST_TRIES; i++) {
+        if ((size_t)snprintf(temporary, size, "%s.%ld-%d", target, (long)getpid(), i) >= size) {
+            errno = ENAMETOOLONG;
+            return -1;
+        }
+        int descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (descriptor >= 0 || errno != EEXIST) {
+            return descriptor;
+        }
+    }
+    return -1;
+}
+
+/* A file that is there already keeps its permissions. */
+static bool keep_mode(int descriptor, const char *target) {
+    struct stat old;
+    return stat(target, &old) != 0 || fchmod(descriptor, old.st_mode & 07777) == 0;
+}
+
+static enum status replace(const char *path, const char *target, const void *data, size_t size,
+                           struct error *error) {
+    char temporary[PATH_MAX + 32];
+    int descriptor = open_beside(target, temporary, sizeof temporary);
+    if (descriptor < 0) {
+        return file_error(error, path, "create");
+    }
+    bool written = write_all(descriptor, data, size) && keep_mode(descriptor, target) &&
+                   fsync(descriptor) == 0;
+    written = close(descriptor) == 0 && written;
+    written = written && rename(temporary, target) == 0;
+    if (!written) {
+        enum status status = file_error(error, path, "write");
+        unlink(temporary);
+        return status;
+    }
+    return STATUS_OK;
+}
+
+static enum status write_into(const char *path, int descriptor, const void *data, size_t size,
+                              struct error *error) {
+    if (descriptor < 0) {
+        return file_error(error, path, "open");
+    }
+    return write_all(descriptor, data, size) ? STATUS_OK : file_error(error, path, "write");
+}
+
+enum status file_write(const char *path, const void *data, size_t size, struct error *error) {
+    char target[PATH_MAX];
+    int named = named_descriptor(path);
+    if (named >= 0) {
+        return write_into(path, named, data, size, error);
+    }
+    if (is_special(path)) {
+        int descriptor = open(path, O_WRONLY | O_CLOEXEC);
+        enum status status = write_into(path, descriptor, data, size, error);
+        if (descriptor >= 0) {
+            close(descriptor);
+        }
+        return status;
+    }
+    TRY(find_target(path, target, error));
+    return replace(path, target, data, size, error);
+}
+
+/* The folder of a path, as it is written there. */
+static void folder_of(char *path) {
+    char *slash = strrchr(path, '/');
+    if (slash == NULL) {
+        memcpy(path, ".", 2);
+    } else {
+        slash[slash == path] = '\0';
+    }
+}
+
+enum status file_check_writable(const char *path, struct error *error) {
+    char target[PATH_MAX];
+    struct stat found;
+    int named = named_descriptor(path);
+    if (named >= 0) {
+        return fcntl(named, F_GETFL) >= 0 ? STATUS_OK : file_error(error, path, "write");
+    }
+    if (is_special(path)) {
+        return access(path, W_OK) == 0 ? STATUS_OK : file_error(error, path, "write");
+    }
+    TRY(find_target(path, target, error));
+    if (target[0] == '\0' || (stat(target, &found) == 0 && S_ISDIR(found.st_mode))) {
+        errno = target[0] == '\0' ? ENOENT : EISDIR;
+        return file_error(error, path, "write");
+    }
+    folder_of(target);
+    return access(target, W_OK | X_OK) == 0 ? STATUS_OK : file_error(error, path, "write");
 }

@@ -134,24 +134,23 @@ C_TEST(attention, equals_the_definition) {
     }
 }
 
+/* One query of one head, (HS), with S <= 3 keys; scores are the plain dot products. */
+static void attend(float *out, const float *q, const float *k, const float *v, size_t S,
+                   size_t HS) {
+    struct nn_attention a = {.B = 1, .T = 1, .S = S, .NH = 1, .KVH = 1, .HS = HS, .scale = 1};
+    double scores[3];
+    a.q = q;
+    a.k = k;
+    a.v = v;
+    a.q_stride = a.kv_stride = HS;
+    nn_attention(out, &a, scores);
+}
+
 C_TEST(attention, worked_by_hand) {
     /* Scores 0 and ln 3: weights 1/4 and 3/4. */
     const float q[] = {1.0986123f}, k[] = {0, 1}, v[] = {8, -4};
-    const struct nn_attention a = {.q = q,
-                                   .k = k,
-                                   .v = v,
-                                   .B = 1,
-                                   .T = 1,
-                                   .S = 2,
-                                   .NH = 1,
-                                   .KVH = 1,
-                                   .HS = 1,
-                                   .q_stride = 1,
-                                   .kv_stride = 1,
-                                   .scale = 1};
-    double scores[2];
     float out;
-    nn_attention(&out, &a, scores);
+    attend(&out, q, k, v, 2, 1);
     EXPECT_NEAR(-1.0, out, 1e-6);
 }
 
@@ -272,21 +271,8 @@ C_TEST(attention, empty_sizes_write_nothing) {
 C_TEST(attention, large_scores_pick_the_largest) {
     const float q[] = {1e4f, 1e4f};
     const float k[] = {1, 1, 2, 2, -3, -3}, v[] = {1, 2, 3, 4, 5, 6};
-    const struct nn_attention a = {.q = q,
-                                   .k = k,
-                                   .v = v,
-                                   .B = 1,
-                                   .T = 1,
-                                   .S = 3,
-                                   .NH = 1,
-                                   .KVH = 1,
-                                   .HS = 2,
-                                   .q_stride = 2,
-                                   .kv_stride = 2,
-                                   .scale = 1};
-    double scores[3];
     float out[2];
-    nn_attention(out, &a, scores);
+    attend(out, q, k, v, 3, 2);
     EXPECT_NEAR(3.0, out[0], 0.0);
     EXPECT_NEAR(4.0, out[1], 0.0);
 }

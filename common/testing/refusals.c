@@ -8,6 +8,22 @@
 #include "common/base/file.h"
 #include "common/testing/testing.h"
 
+const struct refusal not_utf8[NOT_UTF8_COUNT] = {
+    {"\x80", STATUS_BAD_UTF8, "byte 0 (0x80)"},                     /* continuation first */
+    {"ab\xc0\xaf", STATUS_BAD_UTF8, "byte 2 (0xC0)"},               /* overlong, 2 bytes */
+    {"\xe0\x80\xaf", STATUS_BAD_UTF8, "byte 0 (0xE0)"},             /* overlong, 3 bytes */
+    {"\xf0\x80\x80\xaf", STATUS_BAD_UTF8, "byte 0 (0xF0)"},         /* overlong, 4 bytes */
+    {"a\xed\xa0\x80", STATUS_BAD_UTF8, "byte 1 (0xED)"},            /* U+D800 */
+    {"\xed\xbf\xbf", STATUS_BAD_UTF8, "byte 0 (0xED)"},             /* U+DFFF */
+    {"\xc3\xa9\xf4\x90\x80\x80", STATUS_BAD_UTF8, "byte 2 (0xF4)"}, /* U+110000 */
+    {"\xf8\x88\x80\x80\x80", STATUS_BAD_UTF8, "byte 0 (0xF8)"},     /* five bytes */
+    {"abc\xff", STATUS_BAD_UTF8, "byte 3 (0xFF)"},
+    {"\xe4\xb8", STATUS_BAD_UTF8, "byte 0 (0xE4)"}, /* ends early */
+    {"a\xf0\x9f\x98", STATUS_BAD_UTF8, "byte 1 (0xF0)"},
+    {"\xc3", STATUS_BAD_UTF8, "byte 0 (0xC3)"},
+    {"\xe4\xb8 x", STATUS_BAD_UTF8, "byte 0 (0xE4)"}, /* continuation missing */
+};
+
 void *exact_copy(const void *data, size_t size) {
     void *copy = malloc(size > 0 ? size : 1);
     EXPECT_TRUE(copy != NULL);

@@ -23,6 +23,11 @@ struct refusal {
     const char *message; /**< or a part of it */
 };
 
+enum { NOT_UTF8_COUNT = 13 };
+
+/** Texts that are not UTF-8, each wrong in another way; the messages are "byte OFFSET (0xHH)". */
+extern const struct refusal not_utf8[NOT_UTF8_COUNT];
+
 /** Expects that @p parse refuses data in memory of exactly their size, where sanitizers see reads
  * past the end. @param message of the error, or a part of it */
 void expect_refusal(refusing_parser *parse, const void *data, size_t size, enum status status,

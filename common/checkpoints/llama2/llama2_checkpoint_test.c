@@ -55,20 +55,6 @@ static void make_folder(const char *name, enum nn_dtype dtype, size_t shards, bo
     llama2_random_free(&model);
 }
 
-static void expect_same_config(const struct llama2_config *want, const struct llama2_config *got) {
-    EXPECT_INT_EQ(want->C, got->C);
-    EXPECT_INT_EQ(want->hidden, got->hidden);
-    EXPECT_INT_EQ(want->L, got->L);
-    EXPECT_INT_EQ(want->NH, got->NH);
-    EXPECT_INT_EQ(want->KVH, got->KVH);
-    EXPECT_INT_EQ(want->HS, got->HS);
-    EXPECT_INT_EQ(want->V, got->V);
-    EXPECT_INT_EQ(want->T, got->T);
-    EXPECT_NEAR(want->rope_theta, got->rope_theta, 0.0);
-    EXPECT_NEAR(want->norm_eps, got->norm_eps, 0.0);
-    EXPECT_INT_EQ(want->rope_layout, got->rope_layout);
-}
-
 /* ---- Round trips ---- */
 
 /* The stored values are the model's, rounded to the type; conversion gives exactly these. */
@@ -157,7 +143,7 @@ static void check_round_trip(const struct round_trip *test, const char *name) {
     EXPECT_OK(llama2_checkpoint_open(&checkpoint, folder, &error));
     EXPECT_STR_EQ("", error.message);
     ASSERT_TRUE(!test_has_failed());
-    expect_same_config(&small, &checkpoint.config);
+    checkpoint_expect_same_config(&small, &checkpoint.config);
     EXPECT_INT_EQ(test->shared, checkpoint.shared_classifier);
     EXPECT_INT_EQ(test->shards, checkpoint.shards.count);
     expect_weights(&checkpoint, test->dtype, &model.weights);
@@ -207,7 +193,7 @@ C_TEST(llama2_checkpoint, opens_a_file_of_llama2c) {
         free(data);
         struct llama2_checkpoint checkpoint;
         ASSERT_OK(llama2_checkpoint_open(&checkpoint, path, NULL));
-        expect_same_config(&config, &checkpoint.config);
+        checkpoint_expect_same_config(&config, &checkpoint.config);
         expect_weights(&checkpoint, NN_F32, &model.weights);
         llama2_checkpoint_close(&checkpoint);
         llama2_random_free(&model);
@@ -418,7 +404,7 @@ C_TEST(llama2_checkpoint, seven_billion_parameters_are_not_converted_to_be_opene
     struct llama2_checkpoint checkpoint;
     struct llama2_fp32 fp32;
     ASSERT_OK(llama2_checkpoint_open(&checkpoint, folder, NULL));
-    expect_same_config(&config, &checkpoint.config);
+    checkpoint_expect_same_config(&config, &checkpoint.config);
     EXPECT_INT_EQ(NN_BF16, checkpoint.weights.layers[31].w3.dtype);
     EXPECT_INT_EQ(11008, checkpoint.weights.layers[31].w3.rows);
     EXPECT_ERROR(STATUS_OUT_OF_MEMORY,
@@ -450,6 +436,11 @@ static void fixture_free(struct fixture *f) {
     tensor_file_free(&f->file);
     llama2_random_free(&f->model);
 }
+
+/* A test of the small model's file. */
+#define FILE_TEST(name, shared)                                                         \
+    FIXTURE_TEST(llama2_checkpoint, name, struct fixture, f, fixture_create(f, shared), \
+                 fixture_free(f))
 
 /* Loads files in memory under the path "FILE", as a folder with one file would be. */
 static enum status load(struct llama2_checkpoint *checkpoint, const struct llama2_config *config,
@@ -503,16 +494,14 @@ C_TEST(llama2_checkpoint, missing_tensors_and_other_shapes_are_refused) {
     }
 }
 
-FIXTURE_TEST(llama2_checkpoint, classifier_is_not_looked_at_when_shared, struct fixture, f,
-             fixture_create(f, false), fixture_free(f)) {
+FILE_TEST(classifier_is_not_looked_at_when_shared, false) {
     struct llama2_checkpoint checkpoint;
     ASSERT_OK(load(&checkpoint, &small, true, f->file.data, f->file.size, NULL));
     EXPECT_TRUE(checkpoint.weights.classifier.data == checkpoint.weights.embedding.data);
     llama2_checkpoint_close(&checkpoint);
 }
 
-FIXTURE_TEST(llama2_checkpoint, integer_weights_are_refused_and_unrelated_ones_ignored,
-             struct fixture, f, fixture_create(f, false), fixture_free(f)) {
+FILE_TEST(integer_weights_are_refused_and_unrelated_ones_ignored, false) {
     struct llama2_checkpoint checkpoint;
     tensor_file_retype(&f->file, "lm_head.weight\":{\"dtype\":\"F32", "I32");
     EXPECT_ERROR(STATUS_UNSUPPORTED,
@@ -524,8 +513,7 @@ FIXTURE_TEST(llama2_checkpoint, integer_weights_are_refused_and_unrelated_ones_i
 }
 
 /* One more layer, and values that old exports have. */
-FIXTURE_TEST(llama2_checkpoint, more_tensors_than_needed, struct fixture, f,
-             fixture_create(f, false), fixture_free(f)) {
+FILE_TEST(more_tensors_than_needed, false) {
     struct safetensors_tensor *last =
         tensor_file_find(&f->file, "model.layers.1.mlp.up_proj.weight");
     ASSERT_TRUE(last != NULL);
@@ -539,8 +527,7 @@ FIXTURE_TEST(llama2_checkpoint, more_tensors_than_needed, struct fixture, f,
 }
 
 /* Sizes near the limits: refused because the file's tensors differ, before memory is allocated. */
-FIXTURE_TEST(llama2_checkpoint, huge_configurations_are_refused_by_a_small_file, struct fixture, f,
-             fixture_create(f, true), fixture_free(f)) {
+FILE_TEST(huge_configurations_are_refused_by_a_small_file, true) {
     static const size_t places[] = {
         offsetof(struct llama2_config, C),   offsetof(struct llama2_config, hidden),
         offsetof(struct llama2_config, L),   offsetof(struct llama2_config, NH),
@@ -562,8 +549,7 @@ FIXTURE_TEST(llama2_checkpoint, huge_configurations_are_refused_by_a_small_file,
 }
 
 /* A header of odd length: every tensor lies at an odd address. */
-FIXTURE_TEST(llama2_checkpoint, unaligned_tensors_are_copied, struct fixture, f,
-             fixture_create(f, true), fixture_free(f)) {
+FILE_TEST(unaligned_tensors_are_copied, true) {
     unsigned char *odd = malloc(f->file.size + 1);
     ASSERT_TRUE(odd != NULL);
     memcpy(odd + 1, f->file.data, f->file.size);
@@ -593,7 +579,7 @@ C_TEST(llama2_config, absent_keys_have_their_defaults) {
     want.rope_theta = 10000.0f;
     bool shared = true;
     ASSERT_OK(llama2_config_parse(&got, &shared, "{" SIZES "}", strlen("{" SIZES "}"), NULL));
-    expect_same_config(&want, &got);
+    checkpoint_expect_same_config(&want, &got);
     EXPECT_TRUE(!shared);
 }
 
@@ -632,7 +618,7 @@ C_TEST(llama2_config, reads_what_is_there) {
         struct error error = {0};
         EXPECT_OK(llama2_config_parse(&got, &shared, json, strlen(json), &error));
         EXPECT_STR_EQ("", error.message);
-        expect_same_config(&want, &got);
+        checkpoint_expect_same_config(&want, &got);
         EXPECT_INT_EQ(cases[i].shared, shared);
     }
 }

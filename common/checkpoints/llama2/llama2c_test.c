@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/checkpoints/testing/tensor_file.h"
 #include "common/models/llama2_random.h"
 #include "common/testing/fixture.h"
 #include "common/testing/refusals.h"
@@ -76,20 +77,6 @@ static void expect_same_layer(const struct llama2_config *c, const struct llama2
     expect_same(want->w3, got->w3, c->hidden * c->C, "w3");
 }
 
-static void expect_same_config(const struct llama2_config *want, const struct llama2_config *got) {
-    EXPECT_INT_EQ(want->C, got->C);
-    EXPECT_INT_EQ(want->hidden, got->hidden);
-    EXPECT_INT_EQ(want->L, got->L);
-    EXPECT_INT_EQ(want->NH, got->NH);
-    EXPECT_INT_EQ(want->KVH, got->KVH);
-    EXPECT_INT_EQ(want->HS, got->HS);
-    EXPECT_INT_EQ(want->V, got->V);
-    EXPECT_INT_EQ(want->T, got->T);
-    EXPECT_NEAR(10000.0, got->rope_theta, 0.0);
-    EXPECT_NEAR(1e-5f, got->norm_eps, 0.0);
-    EXPECT_INT_EQ(NN_ROPE_INTERLEAVED, got->rope_layout);
-}
-
 static void round_trip(const struct llama2_config *config, bool shared) {
     struct llama2_random model;
     ASSERT_OK(llama2_random_create(&model, config, 11));
@@ -101,7 +88,7 @@ static void round_trip(const struct llama2_config *config, bool shared) {
     ASSERT_OK(llama2c_serialize(config, &model.weights, &data, &size));
     struct llama2c_checkpoint back;
     ASSERT_OK(llama2c_parse(&back, data, size, NULL));
-    expect_same_config(config, &back.config);
+    checkpoint_expect_same_config(config, &back.config);
     EXPECT_INT_EQ(shared, back.shared_classifier);
     EXPECT_INT_EQ(shared, back.weights.classifier == back.weights.embedding);
     size_t table = config->V * config->C;
@@ -336,9 +323,18 @@ C_TEST(llama2c, opens_a_real_checkpoint) {
     }
     struct llama2c_checkpoint checkpoint;
     ASSERT_OK(llama2c_open(&checkpoint, path, NULL));
-    const struct llama2_config want = {
-        .C = 64, .hidden = 172, .L = 5, .NH = 8, .KVH = 4, .HS = 8, .V = 512, .T = 512};
-    expect_same_config(&want, &checkpoint.config);
+    const struct llama2_config want = {.C = 64,
+                                       .hidden = 172,
+                                       .L = 5,
+                                       .NH = 8,
+                                       .KVH = 4,
+                                       .HS = 8,
+                                       .V = 512,
+                                       .T = 512,
+                                       .rope_theta = 10000.0f,
+                                       .norm_eps = 1e-5f,
+                                       .rope_layout = NN_ROPE_INTERLEAVED};
+    checkpoint_expect_same_config(&want, &checkpoint.config);
     EXPECT_TRUE(checkpoint.shared_classifier);
     /* A wrong offset would show in norms: trained ones are positive, matrices are not.
      */

@@ -88,3 +88,18 @@ void checkpoint_write(const char *folder, const char *name, const void *data, si
     snprintf(path, sizeof path, "%s/%s", folder, name);
     EXPECT_OK(file_write(path, data, size, NULL));
 }
+
+void checkpoint_expect_same_config(const struct llama2_config *want,
+                                   const struct llama2_config *got) {
+    EXPECT_INT_EQ(want->C, got->C);
+    EXPECT_INT_EQ(want->hidden, got->hidden);
+    EXPECT_INT_EQ(want->L, got->L);
+    EXPECT_INT_EQ(want->NH, got->NH);
+    EXPECT_INT_EQ(want->KVH, got->KVH);
+    EXPECT_INT_EQ(want->HS, got->HS);
+    EXPECT_INT_EQ(want->V, got->V);
+    EXPECT_INT_EQ(want->T, got->T);
+    EXPECT_NEAR(want->rope_theta, got->rope_theta, 0.0);
+    EXPECT_NEAR(want->norm_eps, got->norm_eps, 0.0);
+    EXPECT_INT_EQ(want->rope_layout, got->rope_layout);
+}

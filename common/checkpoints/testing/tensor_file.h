@@ -1,7 +1,7 @@
 /**
  * @file tensor_file.h
- * @brief For tests of checkpoints: a safetensors file in memory whose tensors a test changes, and
- *        folders on the disk.
+ * @brief For tests of checkpoints: a safetensors file in memory whose tensors a test changes,
+ *        folders on the disk, and configurations.
  */
 #ifndef WARPBOOK_COMMON_CHECKPOINTS_TESTING_TENSOR_FILE_H_
 #define WARPBOOK_COMMON_CHECKPOINTS_TESTING_TENSOR_FILE_H_
@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "common/base/status.h"
+#include "common/checkpoints/llama2/llama2_weights.h"
 #include "common/checkpoints/safetensors/safetensors.h"
 
 /** A file's bytes and what they parse to. A test may change the tensors and write them again. */
@@ -56,5 +57,9 @@ const char *checkpoint_folder(const char *name, char *folder, size_t size);
 
 /** Writes the file @p name into a folder. */
 void checkpoint_write(const char *folder, const char *name, const void *data, size_t size);
+
+/** Expects the same value of every member. */
+void checkpoint_expect_same_config(const struct llama2_config *want,
+                                   const struct llama2_config *got);
 
 #endif

@@ -14,6 +14,7 @@
 
 #include "common/base/file.h"
 #include "common/base/flags.h"
+#include "common/base/terminal.h"
 #include "common/simt/random/random_expression.h"
 #include "common/simt/random/random_kernel.h"
 
@@ -103,12 +104,11 @@ static enum status run(int argc, char **argv, struct error *error) {
                                 table,
                                 sizeof table / sizeof table[0],
                                 NULL};
-    const char *values[16];
-    struct arguments arguments = {.values = values};
-    TRY(flags_parse(&flags, argc < 16 ? argc : 16, argv, &arguments, error));
-    if (arguments.help) {
-        flags_help(&flags, stdout);
-        return STATUS_OK;
+    struct arguments arguments;
+    enum status status = flags_read(&flags, argc, argv, &arguments, error);
+    free(arguments.values);
+    if (status != STATUS_OK || arguments.help) {
+        return status;
     }
     if (options.output == NULL || options.per_file == 0 || options.per_file > 10000 ||
         options.count == 0 || options.count > 1000000 || options.seed > UINT64_MAX / 32) {
@@ -123,9 +123,5 @@ static enum status run(int argc, char **argv, struct error *error) {
 int main(int argc, char **argv) {
     struct error error = {0};
     enum status status = run(argc, argv, &error);
-    if (status != STATUS_OK) {
-        (void)fprintf(stderr, "generate_kernels: %s\n", error_text(&error, status));
-        return 1;
-    }
-    return 0;
+    return status == STATUS_OK ? 0 : report_failure("generate_kernels", &error, status);
 }

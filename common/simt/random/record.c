@@ -19,6 +19,7 @@
 
 #include "common/base/file.h"
 #include "common/base/flags.h"
+#include "common/base/terminal.h"
 #include "common/simt/random/random_kernel.h"
 
 struct recorder {
@@ -183,18 +184,17 @@ static enum status run(int argc, char **argv, struct error *error) {
     const struct flags flags = {
         "record", "", "Records random kernels on a GPU.", table, sizeof table / sizeof table[0],
         NULL};
-    const char *values[16];
-    struct arguments arguments = {.values = values};
-    TRY(flags_parse(&flags, argc < 16 ? argc : 16, argv, &arguments, error));
-    if (arguments.help) {
-        flags_help(&flags, stdout);
-        return STATUS_OK;
+    struct arguments arguments;
+    enum status status = flags_read(&flags, argc, argv, &arguments, error);
+    free(arguments.values);
+    if (status != STATUS_OK || arguments.help) {
+        return status;
     }
     if (recorder.output == NULL) {
         return error_set(error, STATUS_INVALID_ARGUMENT, "give --output FILE");
     }
     file_enter_working_directory();
-    enum status status = record(&recorder, error);
+    status = record(&recorder, error);
     (void)printf("%zu kernels recorded\n", recorder.recorded);
     return status;
 }
@@ -202,9 +202,5 @@ static enum status run(int argc, char **argv, struct error *error) {
 int main(int argc, char **argv) {
     struct error error = {0};
     enum status status = run(argc, argv, &error);
-    if (status != STATUS_OK) {
-        (void)fprintf(stderr, "record: %s\n", error_text(&error, status));
-        return 1;
-    }
-    return 0;
+    return status == STATUS_OK ? 0 : report_failure("record", &error, status);
 }

@@ -12,6 +12,7 @@
 
 #include "common/base/file.h"
 #include "common/base/flags.h"
+#include "common/base/terminal.h"
 #include "common/simt/runtime/program/program.h"
 
 static const char EPILOGUE[] =
@@ -79,8 +80,7 @@ static int start(const struct options *options, char **argv) {
     }
     enum status status = program_check(argv[0], &error);
     if (status != STATUS_OK) {
-        fprintf(stderr, "run: %s\n", error_text(&error, status));
-        return 1;
+        return report_failure("run", &error, status);
     }
     set_variable("SIMT_GPU", options->gpu);
     set_variable("SIMT_CHECK", options->check);
@@ -110,18 +110,14 @@ int main(int argc, char **argv) {
                                 .count = sizeof table / sizeof *table,
                                 .epilogue = EPILOGUE};
     int own = own_arguments(argc, argv);
-    const char **values = calloc((size_t)argc + 1, sizeof *values);
-    struct arguments arguments = {.values = values};
+    struct arguments arguments;
     struct error error = {0};
-    enum status status =
-        values == NULL ? STATUS_OUT_OF_MEMORY : flags_parse(&flags, own, argv, &arguments, &error);
-    free(values);
+    enum status status = flags_read(&flags, own, argv, &arguments, &error);
+    free(arguments.values);
     if (status != STATUS_OK) {
-        fprintf(stderr, "run: %s\n", error_text(&error, status));
-        return 1;
+        return report_failure("run", &error, status);
     }
     if (arguments.help) {
-        flags_help(&flags, stdout);
         return 0;
     }
     if (own == argc) {

@@ -418,29 +418,13 @@ static void expect_bad_text(const struct bpe *bpe, const char *text, size_t leng
 }
 
 C_TEST(bpe_bad_text, not_utf8) {
-    static const struct {
-        const char *text, *part;
-    } cases[] = {
-        {"\x80", "byte 0 (0x80)"},                     /* continuation first */
-        {"ab\xc0\xaf", "byte 2 (0xC0)"},               /* overlong, 2 bytes */
-        {"\xe0\x80\xaf", "byte 0 (0xE0)"},             /* overlong, 3 bytes */
-        {"\xf0\x80\x80\xaf", "byte 0 (0xF0)"},         /* overlong, 4 bytes */
-        {"a\xed\xa0\x80", "byte 1 (0xED)"},            /* U+D800 */
-        {"\xed\xbf\xbf", "byte 0 (0xED)"},             /* U+DFFF */
-        {"\xc3\xa9\xf4\x90\x80\x80", "byte 2 (0xF4)"}, /* U+110000 */
-        {"\xf8\x88\x80\x80\x80", "byte 0 (0xF8)"},     /* five bytes */
-        {"abc\xff", "byte 3 (0xFF)"},
-        {"\xe4\xb8", "byte 0 (0xE4)"}, /* ends early */
-        {"a\xf0\x9f\x98", "byte 1 (0xF0)"},
-        {"\xc3", "byte 0 (0xC3)"},
-        {"\xe4\xb8 x", "byte 0 (0xE4)"}, /* continuation missing */
-    };
     static struct vocabulary vocabulary;
     add_small(&vocabulary);
     struct bpe *bpe = build(&vocabulary);
     ASSERT_TRUE(bpe != NULL);
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        expect_bad_text(bpe, cases[i].text, strlen(cases[i].text), STATUS_BAD_UTF8, cases[i].part);
+    for (size_t i = 0; i < NOT_UTF8_COUNT; i++) {
+        const struct refusal *bad = &not_utf8[i];
+        expect_bad_text(bpe, bad->text, strlen(bad->text), bad->status, bad->message);
     }
     bpe_free(bpe);
 }

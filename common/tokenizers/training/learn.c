@@ -1,4 +1,4 @@
-#include "common/tokenizers/training/learn.h"
+#include "common/tokenizers/training/vocab.h"
 
 #include <stdlib.h>
 #include <utf8proc.h>

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "common/base/status.h"
-#include "common/tokenizers/training/learn.h"
+#include "common/tokenizers/training/vocab.h"
 
 /** @name Characters
  * @{ */

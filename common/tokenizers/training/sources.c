@@ -1,4 +1,4 @@
-#include "common/tokenizers/training/sources.h"
+#include "common/tokenizers/training/vocab.h"
 
 #include <string.h>
 

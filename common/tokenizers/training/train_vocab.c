@@ -6,10 +6,7 @@
 #include "common/base/file.h"
 #include "common/base/flags.h"
 #include "common/base/terminal.h"
-#include "common/tokenizers/training/learn.h"
-#include "common/tokenizers/training/sources.h"
-#include "common/tokenizers/training/words.h"
-#include "common/tokenizers/training/write.h"
+#include "common/tokenizers/training/vocab.h"
 
 enum { MOST_SIZE = 1 << 20 };
 

@@ -10,10 +10,7 @@
 #include "common/base/rng.h"
 #include "common/testing/testing.h"
 #include "common/tokenizers/bpe/bpe.h"
-#include "common/tokenizers/training/learn.h"
-#include "common/tokenizers/training/sources.h"
-#include "common/tokenizers/training/words.h"
-#include "common/tokenizers/training/write.h"
+#include "common/tokenizers/training/vocab.h"
 #include "common/tokenizers/wordpiece/wordpiece.h"
 
 enum { ROOM = 4096 };
@@ -129,6 +126,37 @@ C_TEST(words, many_are_found_again) {
 
 /* ---- Merges by hand ---- */
 
+/* Words, what was learnt from them, and the file of it. */
+struct learnt {
+    struct vocab_words words;
+    struct vocab_pieces pieces;
+    char *data;
+    size_t size;
+};
+
+/* Learns from the words. */
+static void learn(struct learnt *l, struct vocab_rules rules) {
+    struct error error = {0};
+    EXPECT_OK(vocab_learn(&l->pieces, &l->words, &rules, &error));
+    EXPECT_STR_EQ("", error.message);
+}
+
+static void learn_text(struct learnt *l, struct vocab_rules rules, const char *text) {
+    *l = (struct learnt){.data = NULL};
+    count(&l->words, rules.kind, text);
+    learn(l, rules);
+}
+
+static bool learnt_write(struct learnt *l, enum vocab_kind kind) {
+    return vocab_write(kind, &l->pieces, &l->data, &l->size) == STATUS_OK;
+}
+
+static void learnt_free(struct learnt *l) {
+    free(l->data);
+    vocab_pieces_free(&l->pieces);
+    vocab_words_free(&l->words);
+}
+
 struct hand {
     enum vocab_kind kind;
     const char *text;
@@ -139,17 +167,12 @@ struct hand {
 };
 
 static void check_hand(const struct hand *h) {
-    struct vocab_words words = {0};
-    struct vocab_pieces pieces;
+    struct learnt l;
     char got[ROOM];
-    count(&words, h->kind, h->text);
-    const struct vocab_rules rules = {
-        .kind = h->kind, .pieces = h->pieces, .characters = 100, .min_count = h->min_count};
-    EXPECT_OK(vocab_learn(&pieces, &words, &rules, NULL));
-    EXPECT_STR_EQ(h->want, list_pieces(&pieces, got));
-    EXPECT_INT_EQ(h->tokens, pieces.tokens);
-    vocab_pieces_free(&pieces);
-    vocab_words_free(&words);
+    learn_text(&l, (struct vocab_rules){h->kind, h->pieces, 100, h->min_count}, h->text);
+    EXPECT_STR_EQ(h->want, list_pieces(&l.pieces, got));
+    EXPECT_INT_EQ(h->tokens, l.pieces.tokens);
+    learnt_free(&l);
 }
 
 C_TEST(merges, are_those_worked_out_by_hand) {
@@ -188,45 +211,35 @@ C_TEST(merges, do_not_depend_on_the_order_of_words) {
                                         "can a banana ban an ant", "nab a cab and a can"};
     char want[ROOM] = "", got[ROOM];
     for (size_t first = 0; first < 4; first++) {
-        struct vocab_words words = {0};
-        struct vocab_pieces pieces;
+        struct learnt l = {.data = NULL};
         for (size_t i = 0; i < 4; i++) {
-            count(&words, VOCAB_BPE, texts[(first + i) % 4]);
+            count(&l.words, VOCAB_BPE, texts[(first + i) % 4]);
         }
-        const struct vocab_rules rules = {VOCAB_BPE, 60, 100, 1};
-        ASSERT_OK(vocab_learn(&pieces, &words, &rules, NULL));
-        list_pieces(&pieces, first == 0 ? want : got);
-        EXPECT_TRUE(pieces.count > 20);
+        learn(&l, (struct vocab_rules){VOCAB_BPE, 60, 100, 1});
+        list_pieces(&l.pieces, first == 0 ? want : got);
+        EXPECT_TRUE(l.pieces.count > 20);
         EXPECT_STR_EQ(want, first == 0 ? want : got);
-        vocab_pieces_free(&pieces);
-        vocab_words_free(&words);
+        learnt_free(&l);
     }
 }
 
 C_TEST(merges, rare_characters_are_left_out) {
-    struct vocab_words words = {0};
-    struct vocab_pieces pieces;
+    struct learnt l;
     char got[ROOM];
-    count(&words, VOCAB_WORDPIECE, "ab ab ax ac ac");
     /* x occurs once; of a (5), b (2) and c (2) the two most frequent are kept: b is before c. */
-    struct vocab_rules rules = {VOCAB_WORDPIECE, 99, 2, 2};
-    ASSERT_OK(vocab_learn(&pieces, &words, &rules, NULL));
-    EXPECT_STR_EQ("a,b,##a,##b|ab", list_pieces(&pieces, got));
-    EXPECT_INT_EQ(3, pieces.unknown);
-    EXPECT_INT_EQ(5, pieces.tokens);
-    vocab_pieces_free(&pieces);
-    vocab_words_free(&words);
+    learn_text(&l, (struct vocab_rules){VOCAB_WORDPIECE, 99, 2, 2}, "ab ab ax ac ac");
+    EXPECT_STR_EQ("a,b,##a,##b|ab", list_pieces(&l.pieces, got));
+    EXPECT_INT_EQ(3, l.pieces.unknown);
+    EXPECT_INT_EQ(5, l.pieces.tokens);
+    learnt_free(&l);
     /* In BPE a character that is no piece is its bytes, and pairs are found on both sides. */
-    count(&words, VOCAB_BPE,
-          "ab\xc3\xa9"
-          "ba ab\xc3\xa9"
-          "ba");
-    rules = (struct vocab_rules){VOCAB_BPE, 99, 3, 2};
-    ASSERT_OK(vocab_learn(&pieces, &words, &rules, NULL));
-    EXPECT_STR_EQ(" ,a,b| a, ab,ba", list_pieces(&pieces, got));
-    EXPECT_INT_EQ(2 * (1 + 2 + 1), pieces.tokens);
-    vocab_pieces_free(&pieces);
-    vocab_words_free(&words);
+    static const char bytes[] = "ab\xc3\xa9"
+                                "ba ab\xc3\xa9"
+                                "ba";
+    learn_text(&l, (struct vocab_rules){VOCAB_BPE, 99, 3, 2}, bytes);
+    EXPECT_STR_EQ(" ,a,b| a, ab,ba", list_pieces(&l.pieces, got));
+    EXPECT_INT_EQ(2 * (1 + 2 + 1), l.pieces.tokens);
+    learnt_free(&l);
 }
 
 C_TEST(merges, what_cannot_be_learnt_is_refused) {
@@ -370,19 +383,15 @@ C_TEST(merges, are_those_of_a_plain_learner) {
 
 C_TEST(write, the_wordpiece_tokenizer_reads_its_file) {
     static const char text[] = "Low, lower: the newest and the widest!";
-    struct vocab_words words = {0};
-    struct vocab_pieces pieces;
-    char *data;
-    size_t size, id_count;
+    struct learnt l;
+    size_t id_count;
     struct wordpiece *wordpiece;
     int32_t *ids;
-    count(&words, VOCAB_WORDPIECE, text);
-    const struct vocab_rules rules = {VOCAB_WORDPIECE, 60, 100, 1};
-    ASSERT_OK(vocab_learn(&pieces, &words, &rules, NULL));
-    ASSERT_OK(vocab_write(VOCAB_WORDPIECE, &pieces, &data, &size));
-    EXPECT_TRUE(strncmp(data, "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n!\n,\n:\na\n", 39) == 0);
-    ASSERT_OK(wordpiece_parse(&wordpiece, data, size, NULL));
-    EXPECT_INT_EQ(VOCAB_WORDPIECE_SPECIAL + pieces.count, wordpiece_size(wordpiece));
+    learn_text(&l, (struct vocab_rules){VOCAB_WORDPIECE, 60, 100, 1}, text);
+    ASSERT_TRUE(learnt_write(&l, VOCAB_WORDPIECE));
+    EXPECT_TRUE(strncmp(l.data, "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n!\n,\n:\na\n", 39) == 0);
+    ASSERT_OK(wordpiece_parse(&wordpiece, l.data, l.size, NULL));
+    EXPECT_INT_EQ(VOCAB_WORDPIECE_SPECIAL + l.pieces.count, wordpiece_size(wordpiece));
     ASSERT_OK(wordpiece_encode(wordpiece, text, strlen(text), 0, &ids, &id_count, NULL));
     char joined[ROOM] = "";
     for (size_t i = 1; i + 1 < id_count; i++) {
@@ -394,9 +403,7 @@ C_TEST(write, the_wordpiece_tokenizer_reads_its_file) {
     EXPECT_STR_EQ("low , lower : the newest and the widest !", joined);
     free(ids);
     wordpiece_free(wordpiece);
-    free(data);
-    vocab_pieces_free(&pieces);
-    vocab_words_free(&words);
+    learnt_free(&l);
 }
 
 static void expect_round_trip(const struct bpe *bpe, const char *text) {
@@ -417,28 +424,22 @@ static void expect_round_trip(const struct bpe *bpe, const char *text) {
 C_TEST(write, the_bpe_tokenizer_cuts_words_as_they_were_learnt) {
     static const char text[] =
         "the low lower lowest, the new newer newest: in 1998 don't say  \"newest\"!\n\n the end";
-    struct vocab_words words = {0};
-    struct vocab_pieces pieces;
-    char *data;
-    size_t size, id_count;
+    struct learnt l;
+    size_t id_count;
     struct bpe *bpe;
     int32_t *ids;
-    count(&words, VOCAB_BPE, text);
-    const struct vocab_rules rules = {VOCAB_BPE, 70, 100, 2};
-    ASSERT_OK(vocab_learn(&pieces, &words, &rules, NULL));
-    EXPECT_TRUE(pieces.count > pieces.characters + 10);
-    ASSERT_OK(vocab_write(VOCAB_BPE, &pieces, &data, &size));
-    ASSERT_OK(bpe_parse(&bpe, data, size, VOCAB_BPE_SPECIAL + pieces.count, NULL));
+    learn_text(&l, (struct vocab_rules){VOCAB_BPE, 70, 100, 2}, text);
+    EXPECT_TRUE(l.pieces.count > l.pieces.characters + 10);
+    ASSERT_TRUE(learnt_write(&l, VOCAB_BPE));
+    ASSERT_OK(bpe_parse(&bpe, l.data, l.size, VOCAB_BPE_SPECIAL + l.pieces.count, NULL));
     ASSERT_OK(bpe_encode(bpe, text, strlen(text), false, false, &ids, &id_count, NULL));
-    EXPECT_INT_EQ(pieces.tokens, id_count);
+    EXPECT_INT_EQ(l.pieces.tokens, id_count);
     free(ids);
     expect_round_trip(bpe, text);
     expect_round_trip(bpe, "nothing of this \xe2\x82\xac was there");
     expect_round_trip(bpe, "");
     bpe_free(bpe);
-    free(data);
-    vocab_pieces_free(&pieces);
-    vocab_words_free(&words);
+    learnt_free(&l);
 }
 
 /* The longest is "<0x00>"; then <unk>, scored 0. */
@@ -467,21 +468,14 @@ static const char BPE_END[] = "\0\0\0\0"
                               "b";
 
 C_TEST(write, bpe_files_are_laid_out_as_llama2s) {
-    struct vocab_words words = {0};
-    struct vocab_pieces pieces;
-    char *data;
-    size_t size;
-    count(&words, VOCAB_BPE, "ab ab");
-    const struct vocab_rules rules = {VOCAB_BPE, 5, 100, 2};
-    ASSERT_OK(vocab_learn(&pieces, &words, &rules, NULL));
-    ASSERT_OK(vocab_write(VOCAB_BPE, &pieces, &data, &size));
-    bool begins = memcmp(BPE_BEGIN, data, sizeof BPE_BEGIN - 1) == 0;
-    bool ends = memcmp(BPE_END, data + size - (sizeof BPE_END - 1), sizeof BPE_END - 1) == 0;
+    struct learnt l;
+    learn_text(&l, (struct vocab_rules){VOCAB_BPE, 5, 100, 2}, "ab ab");
+    ASSERT_TRUE(learnt_write(&l, VOCAB_BPE));
+    bool begins = memcmp(BPE_BEGIN, l.data, sizeof BPE_BEGIN - 1) == 0;
+    bool ends = memcmp(BPE_END, l.data + l.size - (sizeof BPE_END - 1), sizeof BPE_END - 1) == 0;
     EXPECT_TRUE(begins);
     EXPECT_TRUE(ends);
-    free(data);
-    vocab_pieces_free(&pieces);
-    vocab_words_free(&words);
+    learnt_free(&l);
 }
 
 /* ---- Texts ---- */
@@ -496,19 +490,16 @@ C_TEST(sources, several_files_are_read_in_any_order) {
     write_text("a.txt", "one two\n\nthree\nfour\n", a, sizeof a);
     write_text("b.txt", "two\nthree", b, sizeof b);
     for (int order = 0; order < 2; order++) {
-        struct vocab_words words = {0};
-        struct vocab_pieces pieces;
+        struct learnt l = {.data = NULL};
         size_t texts;
         snprintf(data, sizeof data, "%s,%s", order == 0 ? a : b, order == 0 ? b : a);
         const struct vocab_sources sources = {.dataset = "text", .data = data, .split = "train"};
-        ASSERT_OK(vocab_sources_count(&sources, VOCAB_WORDPIECE, true, &words, &texts, NULL));
+        ASSERT_OK(vocab_sources_count(&sources, VOCAB_WORDPIECE, true, &l.words, &texts, NULL));
         EXPECT_INT_EQ(4, texts); /* two paragraphs, two lines */
-        EXPECT_INT_EQ(6, words.total);
-        const struct vocab_rules rules = {VOCAB_WORDPIECE, 60, 100, 1};
-        ASSERT_OK(vocab_learn(&pieces, &words, &rules, NULL));
-        list_pieces(&pieces, order == 0 ? want : got);
-        vocab_pieces_free(&pieces);
-        vocab_words_free(&words);
+        EXPECT_INT_EQ(6, l.words.total);
+        learn(&l, (struct vocab_rules){VOCAB_WORDPIECE, 60, 100, 1});
+        list_pieces(&l.pieces, order == 0 ? want : got);
+        learnt_free(&l);
     }
     EXPECT_STR_EQ(want, got);
 }
@@ -546,31 +537,26 @@ C_TEST(sources, what_is_bad_is_named) {
 
 C_TEST(sources, reviews_are_learnt_from) {
     char path[1024];
-    struct vocab_words words = {0};
-    struct vocab_pieces pieces;
+    struct learnt l = {.data = NULL};
     struct wordpiece *wordpiece;
-    size_t texts, size, id_count;
-    char *data;
+    size_t texts, id_count;
     int32_t *ids;
     if (!test_data_path("aclImdb_labelled.tar.xz", path, sizeof path)) {
         TEST_SKIP("no reviews: set WARPBOOK_DATA to a folder with aclImdb_labelled.tar.xz");
     }
     const struct vocab_sources sources = {
         .dataset = "imdb", .data = path, .split = "test", .limit = 200};
-    ASSERT_OK(vocab_sources_count(&sources, VOCAB_WORDPIECE, true, &words, &texts, NULL));
+    ASSERT_OK(vocab_sources_count(&sources, VOCAB_WORDPIECE, true, &l.words, &texts, NULL));
     EXPECT_INT_EQ(200, texts);
-    const struct vocab_rules rules = {VOCAB_WORDPIECE, 2000, 1000, 2};
-    ASSERT_OK(vocab_learn(&pieces, &words, &rules, NULL));
-    EXPECT_INT_EQ(2000, pieces.count);
-    EXPECT_TRUE((double)pieces.tokens / (double)words.total < 1.5);
-    ASSERT_OK(vocab_write(VOCAB_WORDPIECE, &pieces, &data, &size));
-    ASSERT_OK(wordpiece_parse(&wordpiece, data, size, NULL));
+    learn(&l, (struct vocab_rules){VOCAB_WORDPIECE, 2000, 1000, 2});
+    EXPECT_INT_EQ(2000, l.pieces.count);
+    EXPECT_TRUE((double)l.pieces.tokens / (double)l.words.total < 1.5);
+    ASSERT_TRUE(learnt_write(&l, VOCAB_WORDPIECE));
+    ASSERT_OK(wordpiece_parse(&wordpiece, l.data, l.size, NULL));
     static const char text[] = "This movie was the best film of the year";
     ASSERT_OK(wordpiece_encode(wordpiece, text, sizeof text - 1, 0, &ids, &id_count, NULL));
     EXPECT_INT_EQ(9 + 2, id_count); /* common words are pieces of their own */
     free(ids);
     wordpiece_free(wordpiece);
-    free(data);
-    vocab_pieces_free(&pieces);
-    vocab_words_free(&words);
+    learnt_free(&l);
 }

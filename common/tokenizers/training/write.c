@@ -1,4 +1,4 @@
-#include "common/tokenizers/training/write.h"
+#include "common/tokenizers/training/vocab.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -103,8 +103,13 @@ struct train_config model_testing_llama2(bool tied, enum nn_rope_layout layout) 
     };
 }
 
-void model_testing_draw(struct model_testing_batch *batch, enum train_task task,
-                        const size_t *lengths, size_t B, uint64_t seed) {
+struct train_batch model_testing_view(const struct model_testing_batch *batch) {
+    return (struct train_batch){
+        .ids = batch->ids, .starts = batch->starts, .B = batch->B, .labels = batch->labels};
+}
+
+struct train_batch model_testing_draw(struct model_testing_batch *batch, enum train_task task,
+                                      const size_t *lengths, size_t B, uint64_t seed) {
     struct rng rng = rng_create(seed);
     *batch = (struct model_testing_batch){.B = B};
     int32_t row = 0;
@@ -118,11 +123,7 @@ void model_testing_draw(struct model_testing_batch *batch, enum train_task task,
     for (size_t b = 0; b < B && task == TRAIN_CLASSIFY; b++) {
         batch->labels[b] = (int32_t)rng_below(&rng, MODEL_TESTING_LABELS);
     }
-}
-
-struct train_batch model_testing_view(const struct model_testing_batch *batch) {
-    return (struct train_batch){
-        .ids = batch->ids, .starts = batch->starts, .B = batch->B, .labels = batch->labels};
+    return model_testing_view(batch);
 }
 
 /* Takes the accumulated loss after a call that returned `called`. @return NaN after a failure */

@@ -53,9 +53,10 @@ struct model_testing_batch {
 /**
  * @brief Draws ids and labels: classes, or a token for two of three rows and -1 for the third.
  * @param lengths (B); their sum is at most MODEL_TESTING_ROWS
+ * @return the batch as the model takes it
  */
-void model_testing_draw(struct model_testing_batch *batch, enum train_task task,
-                        const size_t *lengths, size_t B, uint64_t seed);
+struct train_batch model_testing_draw(struct model_testing_batch *batch, enum train_task task,
+                                      const size_t *lengths, size_t B, uint64_t seed);
 
 /** @return the batch as the model takes it. */
 struct train_batch model_testing_view(const struct model_testing_batch *batch);

@@ -106,8 +106,7 @@ C_TEST(train_forward, gives_the_logits_of_bert) {
     float want[B * LABELS] = {0}, got[B * LABELS] = {0};
     double loss = 0.0, want_loss = 0.0;
     ASSERT_TRUE(pair_create(&p, &config));
-    model_testing_draw(&drawn, config.task, lengths, B, 31);
-    const struct train_batch batch = model_testing_view(&drawn);
+    const struct train_batch batch = model_testing_draw(&drawn, config.task, lengths, B, 31);
     classify(&p, &config, &batch, want);
     EXPECT_OK(train_model_evaluate(p.train, &batch, 0.25f, got, NULL));
     EXPECT_OK(train_model_take_loss(p.train, &loss, NULL, NULL));
@@ -149,14 +148,13 @@ static void check_llama2(const struct train_config *config) {
     struct model_testing_batch drawn;
     double want[COUNT] = {0};
     ASSERT_TRUE(pair_create(&p, config));
-    model_testing_draw(&drawn, config->task, lengths, 2, 32);
+    const struct train_batch batch = model_testing_draw(&drawn, config->task, lengths, 2, 32);
     const int32_t *ids = drawn.ids + FIRST;
     predict(&p, config, ids, COUNT, want);
     for (size_t t = 0; t + 1 < COUNT; t++) {
         for (size_t i = 0; i < FIRST + COUNT; i++) {
             drawn.labels[i] = i == FIRST + t ? ids[t + 1] : -1;
         }
-        const struct train_batch batch = model_testing_view(&drawn);
         EXPECT_NEAR(want[t], model_testing_evaluate(p.train, &batch, 1.0f), 1e-5);
     }
     EXPECT_TRUE(fabs(want[0] - want[1]) > 1e-3);

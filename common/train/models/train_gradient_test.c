@@ -21,8 +21,7 @@ struct setting {
 static bool setting_create(struct setting *s, const struct train_config *config) {
     static const size_t lengths[] = {5, 1, 9, 3};
     *s = (struct setting){.with_dropout = config->dropout > 0.0f};
-    model_testing_draw(&s->drawn, config->task, lengths, 4, 11);
-    s->batch = model_testing_view(&s->drawn);
+    s->batch = model_testing_draw(&s->drawn, config->task, lengths, 4, 11);
     return model_testing_create(&s->model, &s->engine, config);
 }
 
@@ -86,10 +85,10 @@ static void check_tensor(struct setting *s, const struct train_parameter *parame
     free(values);
 }
 
-static void check(const struct train_config *config) {
+static void check(struct train_config config) {
     struct setting s;
     size_t count, tensors, at = 0;
-    ASSERT_TRUE(setting_create(&s, config));
+    ASSERT_TRUE(setting_create(&s, &config));
     model_testing_backward(s.model, &s.batch, SCALE, 3, 8);
     double *gradient = model_testing_read(s.model, TRAIN_GRADIENT, &count);
     ASSERT_TRUE(gradient != NULL);
@@ -104,31 +103,25 @@ static void check(const struct train_config *config) {
 }
 
 C_TEST(train_gradient, of_a_classifier) {
-    const struct train_config config = model_testing_bert(TRAIN_CLASSIFY, 0.0f);
-    check(&config);
+    check(model_testing_bert(TRAIN_CLASSIFY, 0.0f));
 }
 
 C_TEST(train_gradient, of_a_classifier_with_dropout) {
-    const struct train_config config = model_testing_bert(TRAIN_CLASSIFY, 0.3f);
-    check(&config);
+    check(model_testing_bert(TRAIN_CLASSIFY, 0.3f));
 }
 
 C_TEST(train_gradient, of_a_masked_language_model) {
-    const struct train_config config = model_testing_bert(TRAIN_MLM, 0.0f);
-    check(&config);
+    check(model_testing_bert(TRAIN_MLM, 0.0f));
 }
 
 C_TEST(train_gradient, of_a_masked_language_model_with_dropout) {
-    const struct train_config config = model_testing_bert(TRAIN_MLM, 0.3f);
-    check(&config);
+    check(model_testing_bert(TRAIN_MLM, 0.3f));
 }
 
 C_TEST(train_gradient, of_a_language_model) {
-    const struct train_config config = model_testing_llama2(false, NN_ROPE_HALVES);
-    check(&config);
+    check(model_testing_llama2(false, NN_ROPE_HALVES));
 }
 
 C_TEST(train_gradient, of_a_tied_language_model_with_the_other_rotary_layout) {
-    const struct train_config config = model_testing_llama2(true, NN_ROPE_INTERLEAVED);
-    check(&config);
+    check(model_testing_llama2(true, NN_ROPE_INTERLEAVED));
 }

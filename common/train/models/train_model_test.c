@@ -270,6 +270,17 @@ MODEL_TEST(draws_the_same_from_the_same_seed, 0) {
 
 static const float SCALE = 0.125f;
 
+/* Expects that all gradients are 0. */
+static void expect_no_gradient(const struct train_model *model) {
+    size_t count;
+    double *gradient = model_testing_read(model, TRAIN_GRADIENT, &count);
+    ASSERT_TRUE(gradient != NULL);
+    for (size_t i = 0; i < count; i++) {
+        EXPECT_NEAR(0.0, gradient[i], 0.0);
+    }
+    free(gradient);
+}
+
 /* Gradients and loss of some batches, one after the other. The caller frees. */
 static double *add_up(struct train_model *model, const struct train_batch *batches, size_t count,
                       double *loss, size_t *elements) {
@@ -300,8 +311,7 @@ static void expect_same_gradient(struct train_model *model, const struct train_b
 KINDS_TEST(adds_up_two_batches_as_if_they_were_one) {
     static const size_t lengths[] = {5, 9, 2, 7};
     struct model_testing_batch drawn;
-    model_testing_draw(&drawn, f->config.task, lengths, 4, 21);
-    const struct train_batch whole = model_testing_view(&drawn);
+    const struct train_batch whole = model_testing_draw(&drawn, f->config.task, lengths, 4, 21);
     const int32_t second_starts[] = {0, 9, 11, 18};
     const struct train_batch parts[] = {
         {.ids = drawn.ids, .starts = drawn.starts, .B = 1, .labels = drawn.labels},
@@ -333,8 +343,7 @@ KINDS_TEST(evaluates_the_same_loss_and_leaves_gradients_alone) {
     static const size_t lengths[] = {3, 8};
     struct model_testing_batch drawn;
     size_t count;
-    model_testing_draw(&drawn, f->config.task, lengths, 2, 23);
-    const struct train_batch batch = model_testing_view(&drawn);
+    const struct train_batch batch = model_testing_draw(&drawn, f->config.task, lengths, 2, 23);
     double loss = model_testing_backward(f->model, &batch, SCALE, 1, 1);
     double *before = model_testing_read(f->model, TRAIN_GRADIENT, &count);
     EXPECT_NEAR(loss, model_testing_evaluate(f->model, &batch, SCALE), 0.0);
@@ -375,14 +384,8 @@ C_TEST(train_model, takes_more_labels_than_its_head) {
 MODEL_TEST(learns_nothing_where_no_label_is, 1) {
     const int32_t ids[] = {1, 2, 3}, starts[] = {0, 3}, labels[] = {-1, -1, -1};
     const struct train_batch batch = {ids, starts, 1, labels};
-    size_t count;
     EXPECT_NEAR(0.0, model_testing_backward(f->model, &batch, SCALE, 1, 1), 0.0);
-    double *gradient = model_testing_read(f->model, TRAIN_GRADIENT, &count);
-    ASSERT_TRUE(gradient != NULL);
-    for (size_t i = 0; i < count; i++) {
-        EXPECT_NEAR(0.0, gradient[i], 0.0);
-    }
-    free(gradient);
+    expect_no_gradient(f->model);
 }
 
 /* ---- Dropout ---- */
@@ -394,8 +397,7 @@ C_TEST(train_model, drops_by_seed_and_step) {
         const struct train_config config = model_testing_bert((enum train_task)task, 0.25f);
         struct model_testing_batch drawn;
         ASSERT_TRUE(fixture_create(&f, &config));
-        model_testing_draw(&drawn, config.task, lengths, 2, 24);
-        const struct train_batch batch = model_testing_view(&drawn);
+        const struct train_batch batch = model_testing_draw(&drawn, config.task, lengths, 2, 24);
         double loss = model_testing_backward(f.model, &batch, SCALE, 1, 1);
         EXPECT_NEAR(loss, model_testing_backward(f.model, &batch, SCALE, 1, 1), 0.0);
         EXPECT_TRUE(loss != model_testing_backward(f.model, &batch, SCALE, 1, 2));
@@ -438,8 +440,7 @@ C_TEST(train_model, gives_each_dropout_a_site_of_its_own) {
     const struct train_config config = model_testing_bert(TRAIN_CLASSIFY, 0.25f);
     struct model_testing_batch drawn;
     ASSERT_TRUE(fixture_create(&f, &config));
-    model_testing_draw(&drawn, config.task, lengths, 2, 27);
-    const struct train_batch batch = model_testing_view(&drawn);
+    const struct train_batch batch = model_testing_draw(&drawn, config.task, lengths, 2, 27);
     struct noting n = {.real = f.engine};
     f.engine.context = &n;
     f.engine.dropout = noting_dropout;
@@ -459,8 +460,7 @@ KINDS_TEST(learns_a_fixed_batch) {
     static const size_t lengths[] = {6, 3, 8};
     struct model_testing_batch drawn;
     double first = 0.0, norm = 0.0;
-    model_testing_draw(&drawn, f->config.task, lengths, 3, 25);
-    const struct train_batch batch = model_testing_view(&drawn);
+    const struct train_batch batch = model_testing_draw(&drawn, f->config.task, lengths, 3, 25);
     struct train_update update = {.rate = 0.02f,
                                   .beta1 = 0.9f,
                                   .beta2 = 0.999f,
@@ -485,19 +485,12 @@ KINDS_TEST(learns_a_fixed_batch) {
 MODEL_TEST(starts_with_new_gradients_after_an_update, 0) {
     static const size_t lengths[] = {6, 3};
     struct model_testing_batch drawn;
-    size_t count;
-    model_testing_draw(&drawn, f->config.task, lengths, 2, 26);
-    const struct train_batch batch = model_testing_view(&drawn);
+    const struct train_batch batch = model_testing_draw(&drawn, f->config.task, lengths, 2, 26);
     (void)model_testing_backward(f->model, &batch, SCALE, 1, 1);
     const struct train_update update = {
         .rate = 0.01f, .beta1 = 0.9f, .beta2 = 0.99f, .eps = 1e-8f, .decay = 0.5f, .step = 1};
     EXPECT_OK(train_model_update(f->model, &update, NULL));
-    double *gradient = model_testing_read(f->model, TRAIN_GRADIENT, &count);
-    ASSERT_TRUE(gradient != NULL);
-    for (size_t i = 0; i < count; i++) {
-        EXPECT_NEAR(0.0, gradient[i], 0.0);
-    }
-    free(gradient);
+    expect_no_gradient(f->model);
 }
 
 /* With a gradient of 0 only weight decay acts, and only on matrices. */
@@ -542,8 +535,7 @@ KINDS_TEST(continues_adding_to_a_restored_loss) {
     static const size_t lengths[] = {3, 5};
     struct model_testing_batch drawn;
     double want = 0.0, left = 1.0, got = 0.0;
-    model_testing_draw(&drawn, f->config.task, lengths, 2, 5);
-    const struct train_batch batch = model_testing_view(&drawn);
+    const struct train_batch batch = model_testing_draw(&drawn, f->config.task, lengths, 2, 5);
     for (int i = 0; i < 3; i++) {
         EXPECT_OK(train_model_backward(f->model, &batch, 0.3f, 1, 1, NULL));
     }
@@ -585,7 +577,6 @@ struct bad_batch {
 static void expect_refused(const struct train_config *config, const struct bad_batch *bad,
                            size_t count) {
     struct fixture f;
-    size_t elements;
     ASSERT_TRUE(fixture_create(&f, config));
     for (size_t i = 0; i < count; i++) {
         EXPECT_ERROR(bad[i].status, bad[i].line,
@@ -596,12 +587,7 @@ static void expect_refused(const struct train_config *config, const struct bad_b
     double loss = 1.0;
     EXPECT_OK(train_model_take_loss(f.model, &loss, NULL, NULL));
     EXPECT_NEAR(0.0, loss, 0.0);
-    double *gradient = model_testing_read(f.model, TRAIN_GRADIENT, &elements);
-    ASSERT_TRUE(gradient != NULL);
-    for (size_t i = 0; i < elements; i++) {
-        EXPECT_NEAR(0.0, gradient[i], 0.0);
-    }
-    free(gradient);
+    expect_no_gradient(f.model);
     fixture_free(&f);
 }
 

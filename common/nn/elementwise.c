@@ -1,6 +1,7 @@
 /**
- * @file activation.c
- * @brief Elementwise functions: the feed-forward networks' GELU and SiLU, the pooler's tanh.
+ * @file elementwise.c
+ * @brief Elementwise functions: the feed-forward networks' GELU and SiLU, the pooler's tanh; the
+ *        residual connection around every sublayer (He et al. 2016); gathered rows of a table.
  */
 #include <math.h>
 
@@ -55,5 +56,22 @@ void nn_activation(float *out, const float *in, size_t count, enum nn_activation
 void nn_silu_gate(float *out, const float *gate, const float *up, size_t count) {
     for (size_t i = 0; i < count; i++) {
         out[i] = (float)(silu(gate[i]) * (double)up[i]);
+    }
+}
+
+void nn_residual(float *out, const float *a, const float *b, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        out[i] = (float)((double)a[i] + (double)b[i]);
+    }
+}
+
+/* Token, position and type embeddings, and [CLS] rows. */
+void nn_embedding(float *out, const float *table, const int32_t *ids, size_t T, size_t C,
+                  bool accumulate) {
+    for (size_t t = 0; t < T; t++) {
+        const float *row = table + (size_t)ids[t] * C;
+        for (size_t c = 0; c < C; c++) {
+            out[t * C + c] = accumulate ? out[t * C + c] + row[c] : row[c];
+        }
     }
 }
