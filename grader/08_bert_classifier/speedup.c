@@ -241,7 +241,8 @@ static void run_race(struct race *race, bool modelled, struct rng *rng) {
     struct racer *subject = &race->racers[REMOTE_SUBJECT];
     struct racer *baseline = &race->racers[REMOTE_BASELINE];
     struct speedup *s = &race->speedup;
-    for (int i = modelled ? 0 : -2; i < (modelled ? 1 : CALLS) && !test_has_failed(); i++) {
+    for (int i = modelled ? 0 : -2; i < (modelled ? 1 : speedup_calls(CALLS)) && !test_has_failed();
+         i++) {
         uint64_t seed = rng_u64(rng);
         double baseline_ms = time_racer(baseline, REMOTE_BASELINE, seed);
         double subject_ms = time_racer(subject, REMOTE_SUBJECT, seed);
@@ -351,7 +352,7 @@ static double time_model(struct articles *a, enum remote_side which, int calls) 
 }
 
 static void compare_models(struct articles *a, const struct grader_gpu *gpu) {
-    int calls = gpu->modelled ? 1 : CALLS + 1;
+    int calls = gpu->modelled ? 1 : speedup_calls(CALLS) + 1;
     struct speedup speedup =
         grader_gpu_speedup(gpu, lab, "end_to_end", GRADER_SUBJECT, GRADER_MARGIN);
     speedup.baseline_ms = time_model(a, REMOTE_BASELINE, calls);

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "common/testing/testing.h"
 #include "grader/harness/baseline_times.h"
@@ -21,11 +22,16 @@ bool speedup_reached(const struct speedup *speedup) {
     return threshold != NULL && ratio(speedup) >= required_of(speedup, threshold);
 }
 
+int speedup_calls(int calls) {
+    const char *fewer = getenv("WARPBOOK_CALLS");
+    long most = fewer != NULL ? strtol(fewer, NULL, 10) : 0;
+    return most > 0 && most < calls ? (int)most : calls;
+}
+
 void speedup_measure(struct speedup *speedup, int calls, speedup_function *time_ms,
                      void *argument) {
-    if (speedup->modelled) {
-        calls = 1;
-    } else {
+    calls = speedup->modelled ? 1 : speedup_calls(calls);
+    if (!speedup->modelled) {
         (void)time_ms(argument, false);
         (void)time_ms(argument, true);
     }

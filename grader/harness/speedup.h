@@ -35,6 +35,13 @@ bool speedup_reached(const struct speedup *speedup);
 void speedup_check(const struct speedup *speedup, const char *file, int line);
 
 /**
+ * @brief How often a call is timed: @p calls, or $WARPBOOK_CALLS where that is fewer. `./grade
+ *        --quick` sets it; the fastest call counts, so fewer calls make a speedup less certain.
+ * @return at least 1
+ */
+int speedup_calls(int calls);
+
+/**
  * @brief Milliseconds of one call, of the subject or of the baseline.
  *
  * When it goes wrong, the running test fails and the time is infinite.

@@ -9,8 +9,8 @@
 #include "common/testing/testing.h"
 #include "grader/isolation/remote.h"
 #include "grader/isolation/remote_device.h"
-#include "grader/isolation/side.h"
 #include "grader/isolation/test_calls.h"
+#include "grader/isolation/worker_process.h"
 
 const struct remote_program remote_program = {{"device_test_worker", "device_test_baseline"}, true};
 

@@ -6,7 +6,7 @@
 #define WARPBOOK_GRADER_ISOLATION_LINK_H_
 
 #include "grader/isolation/message.h"
-#include "grader/isolation/side.h"
+#include "grader/isolation/worker_process.h"
 
 #ifdef __cplusplus
 extern "C" {

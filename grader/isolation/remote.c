@@ -10,7 +10,7 @@
 #include "grader/harness/watch.h"
 #include "grader/isolation/link.h"
 #include "grader/isolation/message.h"
-#include "grader/isolation/side.h"
+#include "grader/isolation/worker_process.h"
 #include "grader/sandbox/sandbox.h"
 
 /* Seconds for a request without grader_watch(), and for a worker to begin. */

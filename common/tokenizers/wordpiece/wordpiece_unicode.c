@@ -47,20 +47,6 @@ int character_combining_class(int32_t code_point) {
     return find_number(COMBINING_CLASSES, COUNT_OF(COMBINING_CLASSES), code_point, 0);
 }
 
-bool character_is_cjk(int32_t code_point) {
-    /* BERT's list, with the library's own start of extension E: U+2B920 for U+2B820. */
-    static const struct {
-        int32_t first, last;
-    } blocks[] = {{0x3400, 0x4DBF},   {0x4E00, 0x9FFF},   {0xF900, 0xFAFF},   {0x20000, 0x2A6DF},
-                  {0x2A700, 0x2B73F}, {0x2B740, 0x2B81F}, {0x2B920, 0x2CEAF}, {0x2F800, 0x2FA1F}};
-    for (size_t i = 0; i < COUNT_OF(blocks) && blocks[i].first <= code_point; i++) {
-        if (code_point <= blocks[i].last) {
-            return true;
-        }
-    }
-    return false;
-}
-
 int32_t character_lower(int32_t code_point) {
     if (code_point < ASCII_END) {
         return code_point >= 'A' && code_point <= 'Z' ? code_point - 'A' + 'a' : code_point;

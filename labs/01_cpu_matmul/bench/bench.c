@@ -13,7 +13,7 @@
 #include "common/bench/bench_program.h"
 #include "common/bench/models/decode_model.h"
 #include "common/bench/openblas.h"
-#include "labs/01_cpu_matmul/bench/parts.h"
+#include "labs/01_cpu_matmul/bench/bench_internal.h"
 
 static enum status check_setup(void *argument, struct error *error) {
     struct bench_setup *setup = argument;

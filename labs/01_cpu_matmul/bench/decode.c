@@ -12,7 +12,7 @@
 #include "common/models/llama2.h"
 #include "common/models/plain_decoder.h"
 #include "common/models/profile.h"
-#include "labs/01_cpu_matmul/bench/parts.h"
+#include "labs/01_cpu_matmul/bench/bench_internal.h"
 #include "labs/01_cpu_matmul/given/engine.h"
 #include "labs/01_cpu_matmul/matmul.h"
 

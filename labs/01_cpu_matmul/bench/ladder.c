@@ -9,7 +9,7 @@
 #include "common/bench/bench.h"
 #include "common/bench/bench_program.h"
 #include "common/bench/openblas.h"
-#include "labs/01_cpu_matmul/bench/parts.h"
+#include "labs/01_cpu_matmul/bench/bench_internal.h"
 #include "labs/01_cpu_matmul/matmul.h"
 
 /* What --shape may ask for: 1 GiB a matrix, and about a minute a step at 4 GFLOP/s. */

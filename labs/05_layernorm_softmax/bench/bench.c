@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "common/bench/ladder/ladder_bench.h"
-#include "labs/05_layernorm_softmax/bench/parts.h"
+#include "labs/05_layernorm_softmax/bench/bench_internal.h"
 #include "labs/05_layernorm_softmax/problem/oracle.h"
 
 /* Activations of models, then batches from BERT's width to a vocabulary. */

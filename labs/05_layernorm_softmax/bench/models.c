@@ -7,7 +7,7 @@
 #include "common/bench/models/model_bench.h"
 #include "common/models/llama2.h"
 #include "common/models/llama2_random.h"
-#include "labs/05_layernorm_softmax/bench/parts.h"
+#include "labs/05_layernorm_softmax/bench/bench_internal.h"
 #include "labs/05_layernorm_softmax/given/engine.h"
 
 enum { TOKENS = 8 };

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "common/base/rng.h"
-#include "labs/05_layernorm_softmax/bench/parts.h"
+#include "labs/05_layernorm_softmax/bench/bench_internal.h"
 
 enum { ELEMENTS = 768, ROWS = 200 };
 

@@ -12,7 +12,7 @@
 #include "common/bench/ladder/ladder_bench.h"
 #include "common/bench/models/model_bench.h"
 #include "labs/04_sgemm/sgemm.h"
-#include "labs/06_fused_epilogues/bench/parts.h"
+#include "labs/06_fused_epilogues/bench/bench_internal.h"
 #include "labs/06_fused_epilogues/given/engine.h"
 #include "labs/06_fused_epilogues/problem/case.h"
 

@@ -7,7 +7,7 @@
 #include "common/base/rng.h"
 #include "common/nn/dtype.h"
 #include "common/nn/nn.h"
-#include "labs/06_fused_epilogues/bench/parts.h"
+#include "labs/06_fused_epilogues/bench/bench_internal.h"
 
 /* A small model of pre-LN blocks: x = x + down(gelu(up(LayerNorm(x)))). */
 enum { ROWS = 8, C = 128, HIDDEN = 512, LAYERS = 32 };

@@ -16,7 +16,7 @@
 #include "common/checkpoints/bert/bert_example.h"
 #include "common/programs/classifier/classifier_session.h"
 #include "common/programs/dtype_flag.h"
-#include "labs/08_bert_classifier/bench/parts.h"
+#include "labs/08_bert_classifier/bench/bench_internal.h"
 #include "labs/08_bert_classifier/given/stages.h"
 
 /* ---- The command line ---- */

@@ -7,7 +7,7 @@
 #include "common/base/checked.h"
 #include "common/base/rng.h"
 #include "common/bench/models/compare_logits.h"
-#include "labs/08_bert_classifier/bench/parts.h"
+#include "labs/08_bert_classifier/bench/bench_internal.h"
 
 enum { CASES = 10, MOST_RUNS = 9, LEAST_RUNS = 3 };
 

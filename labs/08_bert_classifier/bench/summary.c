@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "common/bench/models/launch_counter.h"
-#include "labs/08_bert_classifier/bench/parts.h"
+#include "labs/08_bert_classifier/bench/bench_internal.h"
 
 /* ---- Launches ---- */
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "common/programs/dtype_flag.h"
-#include "labs/09_kv_cache/bench/parts.h"
+#include "labs/09_kv_cache/bench/bench_internal.h"
 
 /* A model that simt runs in seconds. */
 static struct llama2_config small_config(void) {

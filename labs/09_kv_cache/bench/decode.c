@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "labs/09_kv_cache/bench/parts.h"
+#include "labs/09_kv_cache/bench/bench_internal.h"
 
 /* A stage's timing under way. */
 struct stage_run {

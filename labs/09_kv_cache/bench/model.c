@@ -5,7 +5,7 @@
 #include "labs/03_resident_weights/given/engine.h"
 #include "labs/04_sgemm/given/engine.h"
 #include "labs/07_attention/given/engine.h"
-#include "labs/09_kv_cache/bench/parts.h"
+#include "labs/09_kv_cache/bench/bench_internal.h"
 #include "labs/09_kv_cache/given/engine.h"
 
 const struct bench_stage *bench_stages(void) {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/base/rng.h"
-#include "labs/09_kv_cache/bench/parts.h"
+#include "labs/09_kv_cache/bench/bench_internal.h"
 #include "labs/09_kv_cache/problem/linear.h"
 #include "labs/09_kv_cache/problem/text.h"
 

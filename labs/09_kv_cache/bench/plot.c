@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "common/base/file.h"
-#include "labs/09_kv_cache/bench/parts.h"
+#include "labs/09_kv_cache/bench/bench_internal.h"
 
 /* Pixels. */
 enum { WIDTH = 860, HEIGHT = 480, LEFT = 84, RIGHT = 640, TOP = 72, BOTTOM = 416 };

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "common/base/terminal.h"
-#include "labs/09_kv_cache/bench/parts.h"
+#include "labs/09_kv_cache/bench/bench_internal.h"
 #include "labs/09_kv_cache/given/engine.h"
 #include "labs/09_kv_cache/given/renamed_starter.h"
 

@@ -17,7 +17,7 @@
 #include "common/bench/device/device_peaks.h"
 #include "common/bench/models/decode_model.h"
 #include "common/programs/dtype_flag.h"
-#include "labs/10_llama2_decoder/bench/parts.h"
+#include "labs/10_llama2_decoder/bench/bench_internal.h"
 #include "labs/10_llama2_decoder/given/stages.h"
 
 enum { PROMPT = 2048, PROMPT_QUICK = 64, PROMPT_MODELLED = 16 };

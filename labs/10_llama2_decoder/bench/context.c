@@ -10,7 +10,7 @@
 
 #include "common/bench/device/layer_reads.h"
 #include "common/bench/models/decode_model.h"
-#include "labs/10_llama2_decoder/bench/parts.h"
+#include "labs/10_llama2_decoder/bench/bench_internal.h"
 
 /* ---- The reads ---- */
 

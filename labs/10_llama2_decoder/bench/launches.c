@@ -6,7 +6,7 @@
 #include "common/bench/device/device_launches.h"
 #include "common/bench/models/launch_counter.h"
 #include "labs/03_resident_weights/given/engine.h"
-#include "labs/10_llama2_decoder/bench/parts.h"
+#include "labs/10_llama2_decoder/bench/bench_internal.h"
 #include "labs/10_llama2_decoder/given/decoder_model.h"
 
 /* ---- A step of this lab's decoder, by itself ---- */

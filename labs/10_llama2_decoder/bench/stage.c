@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/bench/models/compare_logits.h"
-#include "labs/10_llama2_decoder/bench/parts.h"
+#include "labs/10_llama2_decoder/bench/bench_internal.h"
 
 enum { PREFILL_RUNS = 5 };
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "common/bench/models/decode_model.h"
-#include "labs/10_llama2_decoder/bench/parts.h"
+#include "labs/10_llama2_decoder/bench/bench_internal.h"
 
 /* ---- Least bytes and FLOPs ---- */
 

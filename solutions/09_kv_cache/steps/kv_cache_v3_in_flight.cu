@@ -4,7 +4,7 @@
  *
  * Changes since v2: a block's threads share 2 to 8 rows. A thread loads its pieces of all rows,
  * usually 8 of 16 bytes, into registers, then x, once for all rows; sums are reduced in shared
- * memory. (The code is in product.cuh.)
+ * memory. (The code is in gemv.cuh.)
  *
  * Why: memory answers after 0.6 microseconds or more. To move 4.4 TB/s, 2.6 MB must be in flight,
  * 20 KB a multiprocessor; a warp a row with one load of 16 bytes a lane at a time reaches that only
@@ -13,8 +13,8 @@
  *
  * What is left: with a norm, the block first reads x for its squares and waits at a barrier.
  */
+#include "solutions/09_kv_cache/steps/gemv.cuh"
 #include "solutions/09_kv_cache/steps/ladder.h"
-#include "solutions/09_kv_cache/steps/product.cuh"
 
 template <typename E, int PASSES, int ROWS>
 static __global__ void __launch_bounds__(PRODUCT_THREADS) linear_v3_kernel(struct kv_linear l) {

@@ -2,9 +2,9 @@
  * @file kv_cache_v4_fused.cu
  * @brief Step 4: one launch a product, two an attention.
  *
- * Changes since v3: the norm's sum is accumulated with the product's (product.cuh), so that nothing
- * waits for it; rotary embedding, the cache's new row and attention are one launch (attend.cuh), in
- * which a block has all query heads of a key head.
+ * Changes since v3: the norm's sum is accumulated with the product's (gemv.cuh), so that nothing
+ * waits for it; rotary embedding, the cache's new row and attention are one launch
+ * (decode_attention.cuh), in which a block has all query heads of a key head.
  *
  * Why: a launch with little work is latency, and the next launch reads its results from memory
  * again. A key head's rows are read once, not once per query head.

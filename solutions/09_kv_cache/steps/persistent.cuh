@@ -10,7 +10,7 @@
 #ifndef WARPBOOK_SOLUTIONS_09_KV_CACHE_STEPS_PERSISTENT_CUH_
 #define WARPBOOK_SOLUTIONS_09_KV_CACHE_STEPS_PERSISTENT_CUH_
 
-#include "solutions/09_kv_cache/steps/product.cuh"
+#include "solutions/09_kv_cache/steps/gemv.cuh"
 
 enum { PERSISTENT_PASSES = 4, PERSISTENT_ROWS = 2 };
 

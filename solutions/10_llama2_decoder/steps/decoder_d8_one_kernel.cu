@@ -4,9 +4,9 @@
  *
  * Changes since d7: the five kernels of a layer become five phases of one persistent kernel, with a
  * block for each multiprocessor. Blocks exchange values through mailboxes, flag with data, instead
- * of grid barriers (one_kernel.cuh). Each warp prefetches its next weights, and the keys and values
+ * of grid barriers (d8_kernel.cuh). Each warp prefetches its next weights, and the keys and values
  * of earlier tokens, by cp.async through a multistage pipeline in shared memory
- * (one_pipeline.cuh), across phases and layers.
+ * (d8_pipeline.cuh), across phases and layers.
  *
  * Why: between two dependent kernels memory stands still for the time from the last byte of one
  * product to the first of the next, some 4 microseconds, 160 times a token in a model of 7B. The
@@ -25,9 +25,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "solutions/10_llama2_decoder/steps/d8_attention.cuh"
+#include "solutions/10_llama2_decoder/steps/d8_gemv.cuh"
 #include "solutions/10_llama2_decoder/steps/ladder.h"
-#include "solutions/10_llama2_decoder/steps/one_attention.cuh"
-#include "solutions/10_llama2_decoder/steps/one_product.cuh"
 
 /* ---- The kernel ---- */
 

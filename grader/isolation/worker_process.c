@@ -1,4 +1,4 @@
-#include "grader/isolation/side.h"
+#include "grader/isolation/worker_process.h"
 
 #include <ctype.h>
 #include <fcntl.h>

@@ -1,9 +1,9 @@
 /**
- * @file one_kernel.cuh
+ * @file d8_kernel.cuh
  * @brief d8's arguments, and the flag-with-data exchange between its blocks.
  */
-#ifndef WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_STEPS_ONE_KERNEL_CUH_
-#define WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_STEPS_ONE_KERNEL_CUH_
+#ifndef WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_STEPS_D8_KERNEL_CUH_
+#define WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_STEPS_D8_KERNEL_CUH_
 
 #include "solutions/10_llama2_decoder/steps/elements.cuh"
 

@@ -1,9 +1,9 @@
 /**
- * @file attend.cu
+ * @file decode_attention.cu
  * @brief Launches of steps v4 to v7: template instances and grids.
  */
 #include "common/cuda/gpu_limits.cuh"
-#include "solutions/09_kv_cache/steps/attend.cuh"
+#include "solutions/09_kv_cache/steps/decode_attention.cuh"
 #include "solutions/09_kv_cache/steps/ladder.h"
 #include "solutions/09_kv_cache/steps/persistent.cuh"
 

@@ -1,5 +1,5 @@
 /**
- * @file attend.cuh
+ * @file decode_attention.cuh
  * @brief Rotary embedding, the cache's new row and attention in one launch, steps v4 to v6.
  *
  * A block has up to GROUP query heads of one key head and a split of the context, so that keys and
@@ -7,10 +7,10 @@
  * short heads) a lane. Each team has an online softmax of its own; at the end the teams' results
  * are merged in the warp, then in the block, and with split-KV by the block that is done last.
  */
-#ifndef WARPBOOK_SOLUTIONS_09_KV_CACHE_STEPS_ATTEND_CUH_
-#define WARPBOOK_SOLUTIONS_09_KV_CACHE_STEPS_ATTEND_CUH_
+#ifndef WARPBOOK_SOLUTIONS_09_KV_CACHE_STEPS_DECODE_ATTENTION_CUH_
+#define WARPBOOK_SOLUTIONS_09_KV_CACHE_STEPS_DECODE_ATTENTION_CUH_
 
-#include "solutions/09_kv_cache/steps/product.cuh"
+#include "solutions/09_kv_cache/steps/gemv.cuh"
 
 enum {
     ATTEND_THREADS = 256,

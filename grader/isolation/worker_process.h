@@ -1,9 +1,9 @@
 /**
- * @file side.h
+ * @file worker_process.h
  * @brief One worker, as the grader sees it: its process, its channel, its arena.
  */
-#ifndef WARPBOOK_GRADER_ISOLATION_SIDE_H_
-#define WARPBOOK_GRADER_ISOLATION_SIDE_H_
+#ifndef WARPBOOK_GRADER_ISOLATION_WORKER_PROCESS_H_
+#define WARPBOOK_GRADER_ISOLATION_WORKER_PROCESS_H_
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,12 +1,12 @@
 /**
- * @file one_product.cuh
+ * @file d8_gemv.cuh
  * @brief d8's products: a warp multiplies slices of rows from its pipeline, a block adds them up.
  */
-#ifndef WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_STEPS_ONE_PRODUCT_CUH_
-#define WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_STEPS_ONE_PRODUCT_CUH_
+#ifndef WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_STEPS_D8_GEMV_CUH_
+#define WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_STEPS_D8_GEMV_CUH_
 
-#include "solutions/10_llama2_decoder/steps/one_input.cuh"
-#include "solutions/10_llama2_decoder/steps/one_pipeline.cuh"
+#include "solutions/10_llama2_decoder/steps/d8_input.cuh"
+#include "solutions/10_llama2_decoder/steps/d8_pipeline.cuh"
 
 /* The part of the input that a lane multiplies a slice with: pieces from `first` on. */
 template <typename E> struct input_fragment {

@@ -1,5 +1,5 @@
 /**
- * @file one_pipeline.cuh
+ * @file d8_pipeline.cuh
  * @brief d8's multistage pipeline: each warp prefetches weights into a ring buffer of its own.
  *
  * Which weights a warp multiplies, and in which order, is known before the token is: slices of the
@@ -11,11 +11,11 @@
  * already issued. So at the end of a matrix a warp holds some prefetches back, and issues them one
  * by one while it waits.
  */
-#ifndef WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_STEPS_ONE_PIPELINE_CUH_
-#define WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_STEPS_ONE_PIPELINE_CUH_
+#ifndef WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_STEPS_D8_PIPELINE_CUH_
+#define WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_STEPS_D8_PIPELINE_CUH_
 
 #include "common/cuda/async_copy.cuh"
-#include "solutions/10_llama2_decoder/steps/one_split.cuh"
+#include "solutions/10_llama2_decoder/steps/d8_split.cuh"
 
 /* Prefetches that a warp holds back before it waits for other blocks. */
 enum { ONE_HELD_BACK = 4 };

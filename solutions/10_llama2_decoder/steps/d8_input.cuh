@@ -1,13 +1,13 @@
 /**
- * @file one_input.cuh
+ * @file d8_input.cuh
  * @brief d8: gathers a product's input from other blocks into shared memory and normalises it.
  */
-#ifndef WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_STEPS_ONE_INPUT_CUH_
-#define WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_STEPS_ONE_INPUT_CUH_
+#ifndef WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_STEPS_D8_INPUT_CUH_
+#define WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_STEPS_D8_INPUT_CUH_
 
 #include <math.h>
 
-#include "solutions/10_llama2_decoder/steps/one_pipeline.cuh"
+#include "solutions/10_llama2_decoder/steps/d8_pipeline.cuh"
 
 /* Prefetches K floats, which the kernel never writes, to L2. */
 static __device__ __forceinline__ void prefetch_l2(const float *from, unsigned K) {

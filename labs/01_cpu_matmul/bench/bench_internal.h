@@ -1,9 +1,9 @@
 /**
- * @file parts.h
+ * @file bench_internal.h
  * @brief What the files of lab 01's bench share.
  */
-#ifndef WARPBOOK_LABS_01_CPU_MATMUL_BENCH_PARTS_H_
-#define WARPBOOK_LABS_01_CPU_MATMUL_BENCH_PARTS_H_
+#ifndef WARPBOOK_LABS_01_CPU_MATMUL_BENCH_BENCH_INTERNAL_H_
+#define WARPBOOK_LABS_01_CPU_MATMUL_BENCH_BENCH_INTERNAL_H_
 
 #include <stdbool.h>
 

@@ -1,9 +1,9 @@
 /**
- * @file parts.h
+ * @file bench_internal.h
  * @brief The part of lab 06's bench that needs no GPU.
  */
-#ifndef WARPBOOK_LABS_06_FUSED_EPILOGUES_BENCH_PARTS_H_
-#define WARPBOOK_LABS_06_FUSED_EPILOGUES_BENCH_PARTS_H_
+#ifndef WARPBOOK_LABS_06_FUSED_EPILOGUES_BENCH_BENCH_INTERNAL_H_
+#define WARPBOOK_LABS_06_FUSED_EPILOGUES_BENCH_BENCH_INTERNAL_H_
 
 #include "common/bench/ladder/ladder_bench.h"
 

@@ -1,9 +1,9 @@
 /**
- * @file parts.h
+ * @file bench_internal.h
  * @brief The parts of lab 05's bench beside the ladder.
  */
-#ifndef WARPBOOK_LABS_05_LAYERNORM_SOFTMAX_BENCH_PARTS_H_
-#define WARPBOOK_LABS_05_LAYERNORM_SOFTMAX_BENCH_PARTS_H_
+#ifndef WARPBOOK_LABS_05_LAYERNORM_SOFTMAX_BENCH_BENCH_INTERNAL_H_
+#define WARPBOOK_LABS_05_LAYERNORM_SOFTMAX_BENCH_BENCH_INTERNAL_H_
 
 #include "common/bench/ladder/ladder_bench.h"
 

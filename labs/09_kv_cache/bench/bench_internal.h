@@ -1,9 +1,9 @@
 /**
- * @file parts.h
+ * @file bench_internal.h
  * @brief Shared by the files of lab 09's bench.
  */
-#ifndef WARPBOOK_LABS_09_KV_CACHE_BENCH_PARTS_H_
-#define WARPBOOK_LABS_09_KV_CACHE_BENCH_PARTS_H_
+#ifndef WARPBOOK_LABS_09_KV_CACHE_BENCH_BENCH_INTERNAL_H_
+#define WARPBOOK_LABS_09_KV_CACHE_BENCH_BENCH_INTERNAL_H_
 
 #include <stdbool.h>
 #include <stddef.h>

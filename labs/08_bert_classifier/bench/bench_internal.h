@@ -1,9 +1,9 @@
 /**
- * @file parts.h
+ * @file bench_internal.h
  * @brief What the parts of lab 08's bench share: texts and cells, lanes, the stages' summary.
  */
-#ifndef WARPBOOK_LABS_08_BERT_CLASSIFIER_BENCH_PARTS_H_
-#define WARPBOOK_LABS_08_BERT_CLASSIFIER_BENCH_PARTS_H_
+#ifndef WARPBOOK_LABS_08_BERT_CLASSIFIER_BENCH_BENCH_INTERNAL_H_
+#define WARPBOOK_LABS_08_BERT_CLASSIFIER_BENCH_BENCH_INTERNAL_H_
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,9 +1,9 @@
 /**
- * @file parts.h
+ * @file bench_internal.h
  * @brief Shared by the files of lab 10's bench: options, the model, a stage's figures.
  */
-#ifndef WARPBOOK_LABS_10_LLAMA2_DECODER_BENCH_PARTS_H_
-#define WARPBOOK_LABS_10_LLAMA2_DECODER_BENCH_PARTS_H_
+#ifndef WARPBOOK_LABS_10_LLAMA2_DECODER_BENCH_BENCH_INTERNAL_H_
+#define WARPBOOK_LABS_10_LLAMA2_DECODER_BENCH_BENCH_INTERNAL_H_
 
 #include <stdbool.h>
 #include <stddef.h>

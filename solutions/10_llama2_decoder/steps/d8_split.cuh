@@ -1,12 +1,12 @@
 /**
- * @file one_split.cuh
+ * @file d8_split.cuh
  * @brief d8's split-KV: a block has a team of queries, which share a key head, and one split of the
  * context.
  */
-#ifndef WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_STEPS_ONE_SPLIT_CUH_
-#define WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_STEPS_ONE_SPLIT_CUH_
+#ifndef WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_STEPS_D8_SPLIT_CUH_
+#define WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_STEPS_D8_SPLIT_CUH_
 
-#include "solutions/10_llama2_decoder/steps/one_kernel.cuh"
+#include "solutions/10_llama2_decoder/steps/d8_kernel.cuh"
 
 /* Fewest keys of a split; largest head. */
 enum { ONE_SPLIT_KEYS = 128, ONE_MAX_HS = 256 };

@@ -1,14 +1,14 @@
 /**
- * @file one_attention.cuh
- * @brief d8's attention, split-KV: blocks share each key head's context (one_split.cuh), and a
- * block's warps share a split through their pipelines (one_pipeline.cuh).
+ * @file d8_attention.cuh
+ * @brief d8's attention, split-KV: blocks share each key head's context (d8_split.cuh), and a
+ * block's warps share a split through their pipelines (d8_pipeline.cuh).
  */
-#ifndef WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_STEPS_ONE_ATTENTION_CUH_
-#define WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_STEPS_ONE_ATTENTION_CUH_
+#ifndef WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_STEPS_D8_ATTENTION_CUH_
+#define WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_STEPS_D8_ATTENTION_CUH_
 
 #include <math.h>
 
-#include "solutions/10_llama2_decoder/steps/one_pipeline.cuh"
+#include "solutions/10_llama2_decoder/steps/d8_pipeline.cuh"
 
 /* Floats of a split's partial result for one head: the output, running max and running sum. */
 static __host__ __device__ __forceinline__ unsigned one_partial_floats(unsigned HS) {

@@ -1,5 +1,5 @@
 /**
- * @file product.cuh
+ * @file gemv.cuh
  * @brief The product of steps v4 to v6: rows of weights stream through registers.
  *
  * A block has ROWS rows. Each thread has the same PASSES pieces of 16 bytes of every row, and loads
@@ -10,8 +10,8 @@
  *
  * and both sums are accumulated together. (f is rstd in the code.)
  */
-#ifndef WARPBOOK_SOLUTIONS_09_KV_CACHE_STEPS_PRODUCT_CUH_
-#define WARPBOOK_SOLUTIONS_09_KV_CACHE_STEPS_PRODUCT_CUH_
+#ifndef WARPBOOK_SOLUTIONS_09_KV_CACHE_STEPS_GEMV_CUH_
+#define WARPBOOK_SOLUTIONS_09_KV_CACHE_STEPS_GEMV_CUH_
 
 #include "common/cuda/dependent_launch.cuh"
 #include "solutions/09_kv_cache/steps/helpers.cuh"
