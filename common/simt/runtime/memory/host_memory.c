@@ -101,7 +101,7 @@ struct leaks {
 };
 
 static void add_leak(struct leaks *leaks, const char *what, size_t bytes, uint64_t address,
-                uint64_t serial) {
+                     uint64_t serial) {
     leaks->count++;
     leaks->bytes += bytes;
     if (leaks->stream == NULL || leaks->count > MOST_LISTED) {
@@ -115,7 +115,8 @@ static void add_leak(struct leaks *leaks, const char *what, size_t bytes, uint64
 }
 
 static void visit(const struct simt_allocation *allocation, void *argument) {
-    add_leak(argument, allocation->what, allocation->bytes, allocation->address, allocation->serial);
+    add_leak(argument, allocation->what, allocation->bytes, allocation->address,
+             allocation->serial);
 }
 
 static void collect(const struct runtime *runtime, struct leaks *leaks) {
