@@ -80,7 +80,8 @@ enum status bench_program_check_step(const char *name, bench_step_name *steps,
                                  steps(i));
         used = used < sizeof names ? used : sizeof names;
     }
-    return error_set(error, STATUS_INVALID_ARGUMENT, "--step %s: there is%s", name, names);
+    return error_set(error, STATUS_INVALID_ARGUMENT, "--step '%s': unknown step; choose one of%s",
+                     name, names);
 }
 
 enum status bench_program_check_threads(int threads, struct error *error) {

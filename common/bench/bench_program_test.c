@@ -35,7 +35,7 @@ C_TEST(bench_program, names_the_steps_there_are) {
     struct error error = {0};
     ASSERT_OK(bench_program_check_step("v2_tile", name_of, &error));
     EXPECT_STATUS(STATUS_INVALID_ARGUMENT, bench_program_check_step("v2", name_of, &error));
-    EXPECT_STR_EQ("--step v2: there is v1_naive v2_tile", error.message);
+    EXPECT_STR_EQ("--step 'v2': unknown step; choose one of v1_naive v2_tile", error.message);
 }
 
 C_TEST(bench_program, wants_from_1_to_1024_threads) {

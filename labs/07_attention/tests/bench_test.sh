@@ -16,7 +16,7 @@ for shape in 1,2,3,129 1048577,1,1,1 1,4097,1,1 1,1,1048577,1; do
     refuses "--shape $shape: B and T are at most 1048576, NH 4096, HS 128" --shape="$shape"
 done
 refuses "--dtype is 'fp32', 'fp16' or 'bf16', not 'int8'" --dtype int8
-refuses_like "--step v99_magic: there is v1" --step v99_magic
+refuses_like "--step 'v99_magic': unknown step; choose one of v1" --step v99_magic
 # More than any GPU holds.
 refuses_like "needs [0-9]+ bytes of device memory, .* has [0-9]+" --shape 1048576,1024,1048576,128
 

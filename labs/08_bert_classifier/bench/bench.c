@@ -28,7 +28,8 @@ static enum status check_stage(const char *wanted, const struct classifier_stage
             return STATUS_OK;
         }
     }
-    return error_set(error, STATUS_INVALID_ARGUMENT, "--stage '%s': there is %s to %s", wanted,
+    return error_set(error, STATUS_INVALID_ARGUMENT,
+                     "--stage '%s': unknown stage; choose one from %s to %s", wanted,
                      stages->table[0].name, stages->table[stages->count - 1].name);
 }
 

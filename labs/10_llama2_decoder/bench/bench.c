@@ -72,8 +72,9 @@ static enum status check_options(struct ladder_setup *driver, struct error *erro
         TRY(dtype_flag_parse(o->dtype, &dtype, error));
     }
     if (o->stage != NULL && llama2_stage_find(stages, o->stage) == NULL) {
-        return error_set(error, STATUS_INVALID_ARGUMENT, "--stage '%s': there is %s to %s",
-                         o->stage, stages->table[0].name, stages->table[stages->count - 1].name);
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "--stage '%s': unknown stage; choose one from %s to %s", o->stage,
+                         stages->table[0].name, stages->table[stages->count - 1].name);
     }
     b->driver = driver;
     return o->checkpoint != NULL ? check_checkpoint(o->checkpoint, error) : STATUS_OK;
