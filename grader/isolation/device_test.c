@@ -12,7 +12,8 @@
 #include "grader/isolation/test_calls.h"
 #include "grader/isolation/worker_process.h"
 
-const struct remote_program remote_program = {{"device_test_worker", "device_test_baseline"}, true};
+const struct remote_program remote_program = {
+    {"device_test_worker", "device_test_baseline"}, true, NULL};
 
 C_TEST(device, opening_it_again_starts_anew) {
     struct error error = {0};

@@ -13,8 +13,8 @@
 #include "grader/isolation/message.h"
 #include "grader/isolation/test_calls.h"
 
-const struct remote_program remote_program = {{"remote_test_worker", "remote_test_baseline"},
-                                              false};
+const struct remote_program remote_program = {
+    {"remote_test_worker", "remote_test_baseline"}, false, NULL};
 
 /* Calls a function with a number. */
 static enum status call(const char *name, int *number, struct error *error) {
