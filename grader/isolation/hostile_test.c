@@ -15,7 +15,7 @@
 #include "grader/isolation/test_calls.h"
 
 static char baseline[] = "remote_test_worker";
-const struct remote_program remote_program = {{"remote_test_worker", baseline}, false};
+const struct remote_program remote_program = {{"remote_test_worker", baseline}, false, NULL};
 
 static enum status call(const char *name, int number, struct error *error) {
     struct test_call c = {.number = number};
