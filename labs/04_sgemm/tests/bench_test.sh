@@ -20,7 +20,7 @@ refuses_like "needs [0-9]+ bytes of device memory, .* has [0-9]+|products take s
     --shape 536870912,536870912,1
 refuses_like "needs [0-9]+ bytes of device memory, .* has [0-9]+" --shape 536870912,1,16
 refuses "--form is 'plain' or 'transposed', not 'upright'" --form upright
-refuses_like "--step v99_magic: there is v[0-9]" --step v99_magic
+refuses_like "--step 'v99_magic': unknown step; choose one of v[0-9]" --step v99_magic
 
 # A shape: a record for each step. --all: on a busy machine simt may take long for a step, which is
 # then left out.

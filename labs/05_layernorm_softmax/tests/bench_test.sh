@@ -24,7 +24,7 @@ refuses_like "needs [0-9]+ bytes of device memory, .* has [0-9]+|elements take s
     --shape 1000000,1000000
 refuses "--op is 'layernorm', 'rmsnorm' or 'softmax', not 'batchnorm'" --op batchnorm
 refuses "--dtype is 'fp32', 'fp16' or 'bf16', not 'fp8'" --dtype fp8
-refuses_like "--step v99_magic: there is v[0-9]" --step v99_magic
+refuses_like "--step 'v99_magic': unknown step; choose one of v[0-9]" --step v99_magic
 
 # A shape: a record for each step. --all: on a busy machine simt may take long for a step, which is
 # then left out.

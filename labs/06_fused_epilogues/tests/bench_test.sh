@@ -17,7 +17,7 @@ done
 # More than any GPU holds, on simt also more than it does in a minute.
 refuses_like "needs [0-9]+ bytes of device memory, .* has [0-9]+" --shape 536870912,4194304,1
 refuses "--op is 'linear', 'linear_activation', 'linear_add', 'linear_add_norm', 'gelu_linear_add_norm', 'add_norm' or 'add_keep_norm', not 'softmax'" --op softmax
-refuses_like "--step v99_magic: there is v[0-9]" --step v99_magic
+refuses_like "--step 'v99_magic': unknown step; choose one of v[0-9]" --step v99_magic
 
 # One operation: a record for each step. --all: on a busy machine simt may take long for a step, which
 # is then left out.

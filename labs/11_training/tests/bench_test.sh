@@ -32,7 +32,7 @@ for words in --model "--batch-size 2" "--max-length 8" "--kernels 3"; do
     refuses "--op and --shape are a function's; --model, --batch-size, --max-length and --kernels are training steps'" \
         $words --op adamw
 done
-refuses_like "--step v99_magic: there is v[0-9]" --step v99_magic
+refuses_like "--step 'v99_magic': unknown step; choose one of v[0-9]" --step v99_magic
 
 # A shape: a record for each step. --all: on a busy machine simt may take long for a step, which is
 # then left out.
