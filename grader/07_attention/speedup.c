@@ -158,7 +158,7 @@ C_TEST(speedup, kernel_bf16) {
 /* BERT-base's layers on a GPU; on simt one narrow layer. */
 static struct bert_config bert_config_of(bool modelled) {
     const struct bert_config narrow = {
-        .C = 384, .hidden = 64, .L = 1, .NH = 6, .V = 1000, .T = 512, .labels = 2};
+        .C = 384, .hidden = 64, .L = 1, .NH = 6, .V = 1000, .T = 384, .labels = 2};
     const struct bert_config base = {
         .C = 768, .hidden = 3072, .L = 3, .NH = 12, .V = 1000, .T = 512, .labels = 2};
     return remote_bert_config(modelled ? narrow : base);

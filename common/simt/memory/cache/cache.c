@@ -1,5 +1,6 @@
 #include "common/simt/memory/cache/cache.h"
 
+#include <immintrin.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -286,12 +287,15 @@ uint32_t simt_l1_touch(struct simt_l1 *l1, uint64_t line, uint32_t sectors) {
     uint64_t mixed = (line * golden) >> 32;
     struct set *set = &l1->sets[mixed * l1->count >> 32];
     l1->used = true;
-    for (uint32_t way = 0; way < WAYS; way++) {
-        if (set->lines[way] >> SECTORS == line) {
-            uint32_t found = (uint32_t)set->lines[way] & sectors;
-            set->lines[way] |= sectors;
-            return found;
-        }
+    /* All ways at once: which of them has the line is too hard to predict for a branch each. */
+    __m256i numbers = _mm256_srli_epi64(_mm256_loadu_si256((const __m256i *)set->lines), SECTORS);
+    __m256i equal = _mm256_cmpeq_epi64(numbers, _mm256_set1_epi64x((long long)line));
+    int ways = _mm256_movemask_pd(_mm256_castsi256_pd(equal));
+    if (ways != 0) {
+        uint64_t *hit = &set->lines[__builtin_ctz((unsigned)ways)];
+        uint32_t found = (uint32_t)*hit & sectors;
+        *hit |= sectors;
+        return found;
     }
     set->lines[random_way(l1)] = line << SECTORS | sectors;
     return 0;
