@@ -320,11 +320,37 @@ cuda_reason=""
 notebooks_reason=""
 installed=false
 
+# The log stays where something failed.
+keep_log=false
 clean_up() {
     rm -rf -- "$CUDA_FOLDER.part" "$NOTEBOOK_FOLDER.part"
-    if [ -n "$log" ]; then
+    if [ -n "$log" ] && ! $keep_log; then
         rm -f -- "$log"
     fi
+}
+
+# cause_from FIRST_LINE: what apt-get, pip or Python said of its failure, from that line of the log
+# on; their first error is the cause, and the others follow from it.
+cause_from() {
+    local said folder
+    for folder in . "${TMPDIR:-/tmp}" /var/cache/apt; do
+        if [ "$(df -Pk "$folder" 2>/dev/null | awk 'NR == 2 { print $4 }')" -lt 51200 ] 2>/dev/null; then
+            printf "no space left on the disk of '%s'; the whole log: %s\n" "$folder" "$log"
+            return
+        fi
+    done
+    said=$(tail -n "+$1" "$log" | grep -m 1 -E 'No space left|Temporary failure|Could not resolve|Network is unreachable|Connection (refused|timed out)|timed out')
+    if [ -z "$said" ]; then
+        said=$(tail -n "+$1" "$log" | grep -m 1 -E '^(E:|Err:|ERROR:|Error:)|Error: ')
+    fi
+    if [ -z "$said" ]; then
+        said=$(tail -n "+$1" "$log" | tail -n 1)
+    fi
+    printf '%s; the whole log: %s\n' "$(cut -c 1-200 <<<"${said:-no message}" | sed 's/^ *//')" "$log"
+}
+
+log_lines() {
+    wc -l <"$log"
 }
 
 as_root() {
@@ -335,8 +361,13 @@ as_root() {
     fi
 }
 
+# Names differ between releases of Debian and Ubuntu. What apt does not know is left out; whether the
+# part works all the same is seen afterwards.
+unknown_packages=()
+
 # install_packages NAME...: prints nothing; a failure is in the log.
 install_packages() {
+    local name known=()
     if ! command -v apt-get >/dev/null; then
         fail "this is not a Debian system; install the equivalents of: $*"
     fi
@@ -344,40 +375,51 @@ install_packages() {
         fail "you are not root and there is no sudo; run as root: apt-get install $*"
     fi
     progress "installing $*"
-    if ! as_root apt-get update >>"$log" 2>&1 ||
-        ! as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y \
-            --no-install-recommends "$@" >>"$log" 2>&1 </dev/null; then
+    if ! as_root apt-get update >>"$log" 2>&1; then
         return 1
     fi
-    installed=true
+    for name in "$@"; do
+        if apt-cache show "$name" >/dev/null 2>&1; then
+            known+=("$name")
+        else
+            unknown_packages+=("$name")
+        fi
+    done
+    if [ ${#known[@]} -gt 0 ]; then
+        as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
+            "${known[@]}" >>"$log" 2>&1 </dev/null || return 1
+        installed=true
+    fi
 }
 
 install_required() {
-    local packages kept
+    local packages first
     mapfile -t packages < <(missing_packages | tr ' ' '\n')
-    if [ ${#packages[@]} -eq 0 ] || install_packages "${packages[@]}"; then
-        return
+    first=$(($(log_lines) + 1))
+    if [ ${#packages[@]} -gt 0 ] && ! install_packages "${packages[@]}"; then
+        keep_log=true
+        fail "apt-get failed: $(cause_from "$first")"
     fi
-    kept=$log
-    log="" # so that clean_up keeps the file
-    fail "apt-get failed: $(grep -m 1 '^E: ' "$kept"); the whole log: $kept"
 }
 
 # fetch_wheels FOLDER WHAT PIP_ARGUMENTS...: installs packages from PyPI into a virtual environment,
 # which gets its name only when it is complete. On failure sets `reason`.
 reason=""
 fetch_wheels() {
-    local folder=$1 what=$2
+    local folder=$1 what=$2 first
     shift 2
     rm -rf -- "$folder.part"
+    first=$(($(log_lines) + 1))
     if ! python3 -c 'import ensurepip, venv' >/dev/null 2>&1 && ! install_packages python3-venv; then
-        reason="python3-venv could not be installed"
+        keep_log=true
+        reason="python3-venv could not be installed: $(cause_from "$first")"
         return 1
     fi
     if ! python3 -m venv "$folder.part" >>"$log" 2>&1 ||
         ! "$folder.part/bin/python" -m pip install --quiet --disable-pip-version-check --no-input \
             --only-binary :all: "$@" >>"$log" 2>&1 </dev/null; then
-        reason="$what could not be fetched"
+        keep_log=true
+        reason="$what could not be fetched: $(cause_from "$first")"
         return 1
     fi
     rm -rf -- "$folder"
@@ -415,6 +457,16 @@ install_missing() {
     fi
 }
 
+what_to_do() {
+    if [ ${#unknown_packages[@]} -eq 0 ]; then
+        echo "./setup.sh installs it"
+    elif grep -q 'Failed to fetch' "$log"; then # of which apt-get only warns
+        echo "apt's lists are not up to date: $(grep -m 1 'Failed to fetch' "$log"); the whole log: $log"
+    else
+        echo "apt has no package named: ${unknown_packages[*]} (Ubuntu has them in 'universe'; instead of bazel-bootstrap, Bazelisk will do)"
+    fi
+}
+
 parse_flags "$@"
 if ! $want_cuda; then
     cuda_reason="switched off"
@@ -426,5 +478,9 @@ if ! $check_only; then
     check_folder
     install_missing
 fi
-print_table || fail "something required is missing; ./setup.sh installs it"
+if ! print_table; then
+    todo=$(what_to_do)
+    keep_log=true
+    fail "something required is missing; $todo"
+fi
 check_folder

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/version.h"
+
 static bool same_name(const char *name, const char *given, size_t length) {
     for (size_t i = 0; i < length; i++) {
         char c = given[i] == '_' ? '-' : given[i];
@@ -141,23 +143,57 @@ static enum status parse_one(const struct flags *flags, int argc, char **argv, i
     return set_value(flag, value, error);
 }
 
+static void ask(struct arguments *arguments, enum flags_question question) {
+    arguments->help = true;
+    arguments->question = question;
+}
+
+static enum status ask_completion(struct arguments *arguments, const char *shell,
+                                  struct error *error) {
+    bool bash = shell != NULL && strcmp(shell, "bash") == 0;
+    if (!bash && (shell == NULL || strcmp(shell, "zsh") != 0)) {
+        return error_set(error, STATUS_INVALID_ARGUMENT, "--completion wants bash or zsh");
+    }
+    ask(arguments, bash ? FLAGS_COMPLETION_BASH : FLAGS_COMPLETION_ZSH);
+    return STATUS_OK;
+}
+
+/* Whether the word asks for help or the like; a table's own flag of that name goes first. */
+static bool is_question(const struct flags *flags, const char *word, const char *name) {
+    return strcmp(word + 2, name) == 0 && find_long(flags, name, strlen(name)) == NULL;
+}
+
+/* One argument that begins with a dash. */
+static enum status parse_dashed(const struct flags *flags, int argc, char **argv, int *index,
+                                struct arguments *arguments, struct error *error) {
+    const char *word = argv[*index];
+    bool is_long = word[1] == '-';
+    if ((is_long && is_question(flags, word, "help")) ||
+        (strcmp(word, "-h") == 0 && find_letter(flags, 'h') == NULL)) {
+        ask(arguments, FLAGS_HELP);
+    } else if (is_long && is_question(flags, word, "version")) {
+        ask(arguments, FLAGS_VERSION);
+    } else if (is_long && is_question(flags, word, "completion")) {
+        TRY(ask_completion(arguments, *index + 1 < argc ? argv[*index + 1] : NULL, error));
+    } else {
+        TRY(parse_one(flags, argc, argv, index, error));
+    }
+    return STATUS_OK;
+}
+
 enum status flags_parse(const struct flags *flags, int argc, char **argv,
                         struct arguments *arguments, struct error *error) {
     arguments->count = 0;
     arguments->help = false;
     bool only_positional = false;
-    for (int i = 1; i < argc; i++) {
+    for (int i = 1; i < argc && !arguments->help; i++) {
         const char *word = argv[i];
         if (only_positional || word[0] != '-' || word[1] == '\0') {
             arguments->values[arguments->count++] = word;
         } else if (strcmp(word, "--") == 0) {
             only_positional = true;
-        } else if (strcmp(word, "--help") == 0 ||
-                   (strcmp(word, "-h") == 0 && find_letter(flags, 'h') == NULL)) {
-            arguments->help = true;
-            return STATUS_OK;
         } else {
-            TRY(parse_one(flags, argc, argv, &i, error));
+            TRY(parse_dashed(flags, argc, argv, &i, arguments, error));
         }
     }
     return STATUS_OK;
@@ -204,8 +240,26 @@ void flags_help(const struct flags *flags, FILE *stream) {
         print_flag(&flags->table[i], stream);
     }
     fprintf(stream, "  %-30s %s\n", "-h, --help", "print this and exit");
+    fprintf(stream, "  %-30s %s\n", "    --version", "print the version and exit");
+    fprintf(stream, "  %-30s %s\n", "    --completion bash|zsh",
+            "print a script by which the shell completes these flags");
     if (flags->epilogue != NULL) {
         fprintf(stream, "\n%s\n", flags->epilogue);
+    }
+}
+
+void flags_answer(const struct flags *flags, const struct arguments *arguments) {
+    switch (arguments->question) {
+    case FLAGS_HELP:
+        flags_help(flags, stdout);
+        break;
+    case FLAGS_VERSION:
+        printf("%s (Warpbook %s)\n", flags->program, WARPBOOK_VERSION);
+        break;
+    case FLAGS_COMPLETION_BASH:
+    case FLAGS_COMPLETION_ZSH:
+        flags_completion(flags, arguments->question, stdout);
+        break;
     }
 }
 
@@ -217,7 +271,7 @@ enum status flags_read(const struct flags *flags, int argc, char **argv,
     }
     TRY(flags_parse(flags, argc, argv, arguments, error));
     if (arguments->help) {
-        flags_help(flags, stdout);
+        flags_answer(flags, arguments);
     }
     return STATUS_OK;
 }

@@ -1,6 +1,7 @@
 /**
  * @file flags.h
- * @brief Parses command lines by a table of flags, and prints `--help` from it.
+ * @brief Parses command lines by a table of flags, and prints `--help`, `--version` and what a
+ * shell needs to complete the flags, from the same table.
  *
  * Accepted: `--name VALUE`, `--name=VALUE`, `-n VALUE`, `--switch`, `--` (all
  * that follows is positional). Dashes and underscores inside names are the
@@ -47,11 +48,15 @@ struct flags {
     const char *epilogue; /**< examples for the end of --help, or NULL */
 };
 
+/** What the user asked to be told instead of a run. */
+enum flags_question { FLAGS_HELP, FLAGS_VERSION, FLAGS_COMPLETION_BASH, FLAGS_COMPLETION_ZSH };
+
 /** Positional arguments, and whether help was asked for. */
 struct arguments {
     const char **values; /**< caller's array of at least argc pointers */
     size_t count;
-    bool help; /**< --help or -h was given: print help, exit 0 */
+    bool help; /**< --help, -h, --version or --completion was given: call flags_answer(), exit 0 */
+    enum flags_question question; /**< which of them, if `help` */
 };
 
 /**
@@ -63,8 +68,7 @@ MUST_CHECK enum status flags_parse(const struct flags *flags, int argc, char **a
                                    struct arguments *arguments, struct error *error);
 
 /**
- * @brief flags_parse() with memory for the positional arguments, and with --help, which it prints
- *        on standard output.
+ * @brief flags_parse() with memory for the positional arguments, and with flags_answer().
  * @param arguments receives all; the caller frees `values`, also after a failure
  */
 MUST_CHECK enum status flags_read(const struct flags *flags, int argc, char **argv,
@@ -72,6 +76,16 @@ MUST_CHECK enum status flags_read(const struct flags *flags, int argc, char **ar
 
 /** Prints usage, every flag with its default, and the epilogue. */
 void flags_help(const struct flags *flags, FILE *stream);
+
+/** Prints on standard output what the user asked for; only if arguments->help. */
+void flags_answer(const struct flags *flags, const struct arguments *arguments);
+
+/**
+ * @brief Prints a script by which bash or zsh complete the program's flags, values of the kind
+ *        "a|b|c" in `argument`, and files.
+ * @param question FLAGS_COMPLETION_BASH or FLAGS_COMPLETION_ZSH
+ */
+void flags_completion(const struct flags *flags, enum flags_question question, FILE *stream);
 
 #ifdef __cplusplus
 }

@@ -166,3 +166,55 @@ C_TEST(flags, help_shows_every_flag_with_its_default) {
     EXPECT_TRUE(strstr(text, "\nexample: demo -n 3 x\n") != NULL);
     free(text);
 }
+
+C_TEST(flags, version_and_completion_are_questions_like_help) {
+    const struct command *command = PARSE(STATUS_OK, "--version -n 9x");
+    EXPECT_TRUE(command->arguments.help);
+    EXPECT_INT_EQ(FLAGS_VERSION, command->arguments.question);
+    command = PARSE(STATUS_OK, "--completion zsh");
+    EXPECT_TRUE(command->arguments.help);
+    EXPECT_INT_EQ(FLAGS_COMPLETION_ZSH, command->arguments.question);
+    expect_refused("--completion", "--completion wants bash or zsh");
+    expect_refused("--completion fish", "--completion wants bash or zsh");
+}
+
+/* The script of a program with one flag of each kind; the caller frees it. */
+static char *completion(enum flags_question question) {
+    int steps = 256;
+    const char *model = NULL, *format = NULL;
+    const struct flag table[] = {
+        {"steps", 'n', FLAG_INT, &steps, "N", "how many: [all]"},
+        {"model", 0, FLAG_STRING, &model, "FILE", "the model's file"},
+        {"format", 0, FLAG_STRING, &format, "text|json", "how to print"},
+    };
+    const struct flags flags = {"demo", "", "completes", table, 3, NULL};
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+    if (stream != NULL) {
+        flags_completion(&flags, question, stream);
+        fclose(stream);
+    }
+    return text;
+}
+
+static void expect_in(const char *text, const char *part) {
+    if (strstr(text, part) == NULL) {
+        TEST_FAIL("no '%s' in:\n%s", part, text);
+    }
+}
+
+C_TEST(flags, completion_comes_from_the_table) {
+    char *bash = completion(FLAGS_COMPLETION_BASH), *zsh = completion(FLAGS_COMPLETION_ZSH);
+    ASSERT_TRUE(bash != NULL && zsh != NULL);
+    expect_in(bash, "--steps|-n) COMPREPLY=() ;;");
+    expect_in(bash, "--model) COMPREPLY=($(compgen -f -- \"$word\")) ;;");
+    expect_in(bash, "--format) COMPREPLY=($(compgen -W 'text json' -- \"$word\")) ;;");
+    expect_in(bash, "complete -o filenames -F _warpbook_demo demo");
+    expect_in(zsh, "#compdef demo");
+    expect_in(zsh, "'-n[how many\\: \\[all\\]]:N:'");
+    expect_in(zsh, "'--model[the model'\\''s file]:FILE:_files'");
+    expect_in(zsh, "'--format[how to print]:format:(text json)'");
+    free(bash);
+    free(zsh);
+}

@@ -19,7 +19,7 @@ static enum status read_flags(const struct flags *flags, int argc, char **argv, 
                              : STATUS_OUT_OF_MEMORY;
     *help = status == STATUS_OK && arguments.help;
     if (*help) {
-        flags_help(flags, stdout);
+        flags_answer(flags, &arguments);
     } else if (status == STATUS_OK && arguments.count > 0) {
         status = error_set(error, STATUS_INVALID_ARGUMENT, "unexpected argument '%s'; --help helps",
                            arguments.values[0]);

@@ -31,7 +31,7 @@ static enum status run(int argc, char **argv, struct error *error) {
     }
     TRY(flags_parse(&flags, argc, argv, &arguments, error));
     if (arguments.help) {
-        flags_help(&flags, stdout);
+        flags_answer(&flags, &arguments);
         return STATUS_OK;
     }
     if (arguments.count > 0) {

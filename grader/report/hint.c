@@ -39,7 +39,7 @@ static enum status parse(struct options *o, struct arguments *arguments, int arg
                                 .epilogue = epilogue};
     TRY(flags_parse(&flags, argc, argv, arguments, error));
     if (arguments->help) {
-        flags_help(&flags, stdout);
+        flags_answer(&flags, arguments);
         return STATUS_OK;
     }
     if (arguments->count != 1 || o->next + o->all + (o->number != 0) > 1) {

@@ -65,7 +65,7 @@ static enum status parse(struct options *o, struct arguments *arguments, int arg
         o->output = NULL;
     }
     if (arguments->help) {
-        flags_help(&flags, stdout);
+        flags_answer(&flags, arguments);
     }
     return STATUS_OK;
 }

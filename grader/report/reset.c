@@ -84,7 +84,7 @@ static enum status parse(bool *yes, struct arguments *arguments, int argc, char 
     };
     TRY(flags_parse(&flags, argc, argv, arguments, error));
     if (arguments->help) {
-        flags_help(&flags, stdout);
+        flags_answer(&flags, arguments);
     } else if (arguments->count != 1) {
         return error_set(error, STATUS_INVALID_ARGUMENT, "wants one lab");
     }

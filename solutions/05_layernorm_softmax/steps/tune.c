@@ -186,7 +186,7 @@ static enum status run(int argc, char **argv, const char **values, struct error 
     struct arguments arguments = {.values = values};
     TRY(flags_parse(&flags, argc, argv, &arguments, error));
     if (arguments.help) {
-        flags_help(&flags, stdout);
+        flags_answer(&flags, &arguments);
         return STATUS_OK;
     }
     return tune(&arguments, error);
