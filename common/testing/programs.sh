@@ -37,8 +37,11 @@ says() {
 }
 
 # bare PROGRAM: sets the array `bare` to a command that starts a copy of it without runfiles, in a
-# folder that looks like the course's but has no datasets/.
+# folder that looks like the course's but has no datasets/. A copy finds its shared libraries no more
+# by itself, hence LD_LIBRARY_PATH.
 bare() {
+    LD_LIBRARY_PATH=$(ldd "$1" | awk '$3 ~ /_solib/ { sub("/[^/]*$", "", $3); print $3 }' | paste -sd :)
+    export LD_LIBRARY_PATH
     mkdir -p bare && : >bare/WORKSPACE && cp "$1" bare/ || exit 1
     # shellcheck disable=SC2034 # used by the tests that source this file
     bare=(env -u RUNFILES_DIR -u BUILD_WORKSPACE_DIRECTORY -C "$PWD/bare" "./$(basename "$1")")
