@@ -134,6 +134,10 @@ probe_command() {
     printf '%s\t%s\n' "${version:--}" "$path"
 }
 
+probe_download() {
+    probe_command curl || probe_command wget
+}
+
 # Debian's Bazel names no version of its own.
 probe_bazel() {
     local path version
@@ -258,6 +262,7 @@ OpenBLAS|required|libopenblas-dev|probe_library libopenblas-dev openblas cblas.h
 git|required|git|probe_command git
 tar|required|tar|probe_command tar
 xz|required|xz-utils|probe_command xz
+curl or wget|required|curl|probe_download
 nvcc (CUDA 13)|optional||probe_nvcc
 GPU and its driver|optional||probe_gpu
 Jupyter (notebooks)|optional||probe_jupyter
