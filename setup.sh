@@ -85,9 +85,11 @@ fail() {
 
 # Bazel refuses to work in such a folder, so nothing else helps until the clone is moved.
 check_folder() {
-    case "$(pwd -P)" in
-    *' '*) fail "Bazel cannot build in '$(pwd -P)': the path has a space; move the clone to a path without spaces" ;;
-    esac
+    local path
+    path=$(pwd -P)
+    if LC_ALL=C grep -q '[^!-~]' <<<"$path"; then
+        fail "Bazel cannot build in '$path': the path has a space, or a letter that is not ASCII; move the clone to another"
+    fi
 }
 
 # --- Probes: each prints "VERSION<tab>WHERE", or fails if the part is missing. ---
