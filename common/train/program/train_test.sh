@@ -128,7 +128,7 @@ awk 'BEGIN { split("war ball bank chip", w, " "); split("10 9", k, " ")
     printf "id,body,team\r\n"
     for (i = 0; i < 60; i++) printf "%d,\"the %s\nis %s\",\"%s\"\r\n", i, w[i % 4 + 1],
         i % 3 ? "good and dull" : "not good", (i % 4 == 1) ? "sport, etc." : (i % 4 == 0) ? "foreign" : k[1 + i % 2] }' >own.csv
-own=("$train" --task classify --vocab vocab.txt "${sizes[@]}" --epochs 25 --dropout 0)
+own=("$train" --task classify --vocab vocab.txt "${sizes[@]}" --epochs 25 --dropout 0 --lr 0.003 --seed 3)
 accepts "${own[@]}" --data own.csv --text-column body --label-column team -o own
 learns own 0.3
 says "4 labels: '10', '9', 'foreign', 'sport, etc.'" out
