@@ -158,7 +158,8 @@ for how in "" --json; do
         IFS= read -r -t 120 answer <&"${classifier[0]}" || fail "no answer to: $line: $(cat err)"
         echo "$answer"
     done < <(cat in; echo) >answers
-    exec {classifier[1]}>&-
+    to=${classifier[1]}
+    exec {to}>&-
     wait "$pid" || fail "a coprocess ended with $?: $(cat err)"
     [ -s err ] && fail "said on standard error: $(cat err)"
     [ -n "$how" ] && says '{"text":"third, without a line feed","label":' answers
