@@ -79,7 +79,8 @@ static enum status read_texts(struct train_run *r, struct error *error) {
     TRY(train_vocabulary_open(&r->vocabulary, o->task, o->vocab != NULL ? o->vocab : o->load,
                               train_config_vocabulary(&r->config), error));
     r->config.bert.V = r->config.llama2.V = r->vocabulary.size;
-    TRY(train_sets_read(&r->sets, o, &r->vocabulary, error));
+    TRY(train_labels_open(&r->labels, o, error));
+    TRY(train_sets_read(&r->sets, o, &r->vocabulary, &r->labels, error));
     if (o->task == TRAIN_CLASSIFY) {
         const struct train_texts *texts = o->train ? &r->sets.texts : r->sets.evaluate.texts;
         r->config.bert.labels = texts->label_count;
@@ -243,6 +244,7 @@ static void describe(const struct train_run *r) {
     if (o->evaluate) {
         describe_part("evaluate", r->sets.evaluate_name, &r->sets.evaluate, &r->evaluation);
     }
+    train_labels_print(&r->labels, &r->sets.train);
     size_t cut = r->sets.texts.cut + r->sets.others.cut;
     if (cut > 0 && !lm) {
         printf("%zu texts are longer than %d tokens: %s\n", cut, o->max_length,
@@ -280,6 +282,7 @@ void train_run_free(struct train_run *r) {
     train_model_free(r->model);
     train_engine_destroy(&r->engine);
     train_sets_free(&r->sets);
+    train_labels_free(&r->labels);
     train_vocabulary_close(&r->vocabulary);
     train_store_close(&r->store);
 }
