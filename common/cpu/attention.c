@@ -8,11 +8,11 @@
  * saves: attention_few.c.
  */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/checked.h"
 #include "common/cpu/attention_internal.h"
+#include "common/cpu/pack.h"
 #include "common/cpu/parallel.h"
 #include "common/cpu/tile.h"
 #include "common/cpu/vector_math.h"
@@ -63,9 +63,14 @@ static size_t number_keys(const struct workspace *w, const struct sequence *s) {
 }
 
 /* Transposes the keys of one panel. What is beyond the last key is 0. */
-CPU_CLONES
 static void pack_keys(float *to, const float *k, const int32_t *number, size_t count,
                       const struct nn_attention *a) {
+    count = count < PANEL ? count : PANEL;
+    if ((size_t)(number[count - 1] - number[0]) + 1 == count) { /* none between is masked */
+        const struct strided keys = {k + (size_t)number[0] * a->kv_stride, 1, a->kv_stride};
+        pack_panel(to, keys, a->HS, count, PANEL);
+        return;
+    }
     for (size_t i = 0; i < PANEL; i++) {
         const float *key = i < count ? k + (size_t)number[i] * a->kv_stride : NULL;
         for (size_t c = 0; c < a->HS; c++) {
@@ -142,12 +147,15 @@ static void attend_rows(const struct workspace *w, const struct sequence *s, siz
     const struct nn_attention *a = s->a;
     size_t lanes = cpu_vector_floats(), keys = seen_keys(w, s, packed, first + rows - 1);
     size_t stride = panels(s->S) * PANEL, width = panels(a->HS) * PANEL;
-    float sums[QUERIES];
+    float sums[QUERIES], max;
     multiply_keys(w, a, s->q + first * a->q_stride + head * a->HS, rows, keys, stride, lanes);
     for (size_t r = 0; r < rows; r++) {
         float *scores = w->scores + r * stride;
         size_t seen = seen_keys(w, s, keys, first + r);
-        sums[r] = attention_exponentiate(scores, a->scale, seen);
+        sums[r] = attention_exponentiate(scores, a->scale, seen, &max);
+        if (s->lse != NULL) {
+            s->lse[(first + r) * a->NH + head] = max + logf(sums[r]);
+        }
         memset(scores + seen, 0, (keys - seen) * sizeof *scores);
     }
     multiply_values(w, a, rows, keys, stride, packed, lanes);
@@ -177,7 +185,7 @@ static void attend_packed(float *memory, const struct sequence *s, size_t kv_hea
 struct attention_call {
     const struct nn_attention *a;
     const int32_t *starts;
-    float *out, *memory;
+    float *out, *lse, *memory;
     size_t floats; /* of one thread's workspace */
 };
 
@@ -196,6 +204,7 @@ static struct sequence sequence_of(const struct attention_call *call, size_t b) 
         .T = packed ? length : a->T,
         .S = packed ? length : a->S,
         .out = call->out + first * a->NH * a->HS,
+        .lse = call->lse != NULL ? call->lse + first * a->NH : NULL,
     };
 }
 
@@ -214,32 +223,11 @@ static void attend_items(void *arguments, int thread, size_t begin, size_t end) 
     }
 }
 
-void cpu_scratch_free(struct cpu_scratch *scratch) {
-    free(scratch->memory);
-    *scratch = (struct cpu_scratch){0};
-}
-
-static enum status reserve(struct cpu_scratch *scratch, size_t threads, size_t floats) {
-    size_t all, bytes;
-    if (!checked_multiply(threads, floats, &all) || !checked_multiply(all, sizeof(float), &bytes)) {
-        return STATUS_OVERFLOW;
-    }
-    if (all > scratch->floats) {
-        cpu_scratch_free(scratch);
-        scratch->memory = malloc(bytes);
-        if (scratch->memory == NULL) {
-            return STATUS_OUT_OF_MEMORY;
-        }
-        scratch->floats = all;
-    }
-    return STATUS_OK;
-}
-
-enum status cpu_attention(int threads, struct cpu_scratch *scratch, float *out,
+enum status cpu_attention(int threads, struct cpu_scratch *scratch, float *out, float *lse,
                           const struct nn_attention *a, const int32_t *starts) {
-    struct attention_call call = {.a = a, .starts = starts, .out = out};
+    struct attention_call call = {.a = a, .starts = starts, .out = out, .lse = lse};
     TRY(attention_floats(a, &call.floats));
-    TRY(reserve(scratch, (size_t)threads, call.floats));
+    TRY(cpu_scratch_reserve(scratch, (size_t)threads, call.floats));
     call.memory = scratch->memory;
     parallel_for(threads, a->B * a->KVH, 1, attend_items, &call);
     return STATUS_OK;

@@ -9,7 +9,7 @@
 #include "common/cpu/vector_math.h"
 
 CPU_CLONES
-float attention_exponentiate(float *scores, float scale, size_t keys) {
+float attention_exponentiate(float *scores, float scale, size_t keys, float *largest) {
     float max = -INFINITY, sum = 0.0f;
 #pragma omp simd reduction(max : max)
     for (size_t s = 0; s < keys; s++) {
@@ -17,6 +17,7 @@ float attention_exponentiate(float *scores, float scale, size_t keys) {
         max = scores[s] > max ? scores[s] : max;
     }
     max = max == -INFINITY ? 0.0f : max;
+    *largest = max;
 #pragma omp simd reduction(+ : sum)
     for (size_t s = 0; s < keys; s++) {
         float e = vector_exp(scores[s] - max);
@@ -127,7 +128,10 @@ static void attend_one(float *scores, const struct sequence *s, size_t head, siz
     for (size_t i = 0; s->mask != NULL && i < keys; i++) {
         scores[i] = s->mask[i] != 0 ? scores[i] : -INFINITY;
     }
-    float sum = attention_exponentiate(scores, a->scale, keys);
+    float max, sum = attention_exponentiate(scores, a->scale, keys, &max);
+    if (s->lse != NULL) {
+        s->lse[t * a->NH + head] = max + logf(sum);
+    }
     if (s->mask != NULL) {
         multiply_seen_values(out, scores, v, keys, s->mask, a);
     } else {

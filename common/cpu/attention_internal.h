@@ -14,6 +14,7 @@ struct sequence {
     const uint8_t *mask;          /**< (S) or NULL */
     size_t T, S;
     float *out; /**< (T, NH, HS) */
+    float *lse; /**< (T, NH) or NULL */
 };
 
 /** Fewer queries a key head than these are computed without packing. */
@@ -21,9 +22,10 @@ enum { ATTENTION_FEW = 8 };
 
 /**
  * @brief scores (keys) become e^(scale score - max of all scale scores).
+ * @param max receives that maximum, 0 without keys
  * @return their sum
  */
-float attention_exponentiate(float *scores, float scale, size_t keys);
+float attention_exponentiate(float *scores, float scale, size_t keys, float *max);
 
 /** All queries of the heads that read @p kv_head. @param scores scratch, (S) */
 void attend_few(float *scores, const struct sequence *s, size_t kv_head);

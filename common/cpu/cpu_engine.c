@@ -1,8 +1,5 @@
 #include "common/cpu/cpu_engine.h"
 
-#include <stdlib.h>
-#include <time.h>
-
 #include "common/cpu/cpu_operators.h"
 #include "common/cpu/team.h"
 #include "common/models/engine_layer.h"
@@ -14,45 +11,30 @@ struct cpu_engine {
     struct cpu_scratch scratch;
 };
 
-/* Work below which starting threads costs more than they save: products, or operations. */
-enum { LEAST_PRODUCTS = 1 << 16, LEAST_OPERATIONS = 1 << 17 };
-
 static void release(void *own) {
     struct cpu_engine *cpu = own;
     cpu_rope_table_free(&cpu->rope);
     cpu_scratch_free(&cpu->scratch);
 }
 
-static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 /* Threads for `count` elements of `operations` vector operations each. */
 static int threads_for(const struct cpu_engine *cpu, size_t count, size_t operations) {
-    return count > LEAST_OPERATIONS / operations ? team_threads(&cpu->team) : 1;
+    return count > TEAM_LEAST_OPERATIONS / operations ? team_threads(&cpu->team) : 1;
 }
 
 /* Operations an element, roughly. */
 enum { CHEAP = 2, NORM = 6, EXPONENTIAL = 24 };
 
-/* Calls of one kind: the same weight, and a number of rows of the same length in bits. */
-static uint64_t kind_of(size_t M, size_t N, size_t K) {
-    uint64_t bits = 64 - (uint64_t)__builtin_clzll((unsigned long long)M);
-    return (bits << 58) ^ ((uint64_t)N << 29) ^ (uint64_t)K;
-}
-
 static enum status cpu_matmul_entry(void *context, float *out, const float *in, const float *weight,
                                     size_t M, size_t N, size_t K) {
     struct cpu_engine *cpu = engine_layer_own(context);
     double products = (double)M * (double)N * (double)K;
-    if (products < LEAST_PRODUCTS) {
+    if (products < TEAM_LEAST_PRODUCTS) {
         return cpu->matmul(out, in, weight, M, N, K, 1);
     }
-    double start = now();
+    double start = team_now();
     TRY(cpu->matmul(out, in, weight, M, N, K, team_threads(&cpu->team)));
-    team_add(&cpu->team, kind_of(M, N, K), products, start, now());
+    team_add(&cpu->team, team_kind_of(M, N, K), products, start, team_now());
     return STATUS_OK;
 }
 
@@ -160,7 +142,7 @@ static enum status cpu_attention_packed_entry(void *context, float *out,
     struct cpu_engine *cpu = engine_layer_own(context);
     size_t scores = a->B * a->T * a->S * a->NH;
     (void)starts;
-    return cpu_attention(threads_for(cpu, scores, a->HS), &cpu->scratch, out, a, host_starts);
+    return cpu_attention(threads_for(cpu, scores, a->HS), &cpu->scratch, out, NULL, a, host_starts);
 }
 
 static enum status cpu_attention_entry(void *context, float *out, const struct nn_attention *a) {

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "common/base/status.h"
+#include "common/cpu/scratch.h"
 #include "common/nn/nn.h"
 
 void cpu_bias_add(int threads, float *x, const float *bias, size_t rows, size_t C);
@@ -60,22 +61,24 @@ MUST_CHECK enum status cpu_rope(struct cpu_rope_table *table, float *x, size_t T
                                 size_t HS, size_t stride, size_t position, float theta,
                                 enum nn_rope_layout layout);
 
+/** Makes sure that the table has the positions 0 .. positions - 1. @return as cpu_rope() */
+MUST_CHECK enum status cpu_rope_reserve(struct cpu_rope_table *table, size_t HS, float theta,
+                                        size_t positions);
+
+/** Rotates the heads of one token, backwards if @p back. @param position is in the table */
+void cpu_rope_token(const struct cpu_rope_table *table, float *x, size_t heads, size_t position,
+                    enum nn_rope_layout layout, bool back);
+
 void cpu_rope_table_free(struct cpu_rope_table *table);
-
-/** Memory of attention, which grows as needed; zero-initialised when empty. */
-struct cpu_scratch {
-    float *memory;
-    size_t floats;
-};
-
-void cpu_scratch_free(struct cpu_scratch *scratch);
 
 /**
  * Attention. With @p starts, sequence b is the tokens starts[b] .. starts[b + 1] - 1 of q, k, v and
  * out, and a->T and a->S are the length of the longest; without, sequences are a->T and a->S long.
+ * @param lse NULL, or (tokens, NH): log of the sum of exp(scale q.k)
  * @return STATUS_OK, STATUS_OVERFLOW or STATUS_OUT_OF_MEMORY, when the scratch must grow
  */
 MUST_CHECK enum status cpu_attention(int threads, struct cpu_scratch *scratch, float *out,
-                                     const struct nn_attention *a, const int32_t *starts);
+                                     float *lse, const struct nn_attention *a,
+                                     const int32_t *starts);
 
 #endif

@@ -49,46 +49,58 @@ static enum status grow(struct cpu_rope_table *table, size_t positions) {
 }
 
 CPU_CLONES
-static void rotate_interleaved(float *x, const float *cosine, const float *sine, size_t pairs) {
+static void rotate_interleaved(float *x, const float *cosine, const float *sine, size_t pairs,
+                               float sign) {
 #pragma omp simd
     for (size_t i = 0; i < pairs; i++) {
         float a = x[2 * i], b = x[2 * i + 1];
-        x[2 * i] = a * cosine[i] - b * sine[i];
-        x[2 * i + 1] = a * sine[i] + b * cosine[i];
+        x[2 * i] = a * cosine[i] - b * (sign * sine[i]);
+        x[2 * i + 1] = a * (sign * sine[i]) + b * cosine[i];
     }
 }
 
 CPU_CLONES
-static void rotate_halves(float *x, const float *cosine, const float *sine, size_t pairs) {
+static void rotate_halves(float *x, const float *cosine, const float *sine, size_t pairs,
+                          float sign) {
 #pragma omp simd
     for (size_t i = 0; i < pairs; i++) {
         float a = x[i], b = x[i + pairs];
-        x[i] = a * cosine[i] - b * sine[i];
-        x[i + pairs] = a * sine[i] + b * cosine[i];
+        x[i] = a * cosine[i] - b * (sign * sine[i]);
+        x[i + pairs] = a * (sign * sine[i]) + b * cosine[i];
     }
 }
 
-enum status cpu_rope(struct cpu_rope_table *table, float *x, size_t T, size_t heads, size_t HS,
-                     size_t stride, size_t position, float theta, enum nn_rope_layout layout) {
-    size_t pairs = HS / 2;
+void cpu_rope_token(const struct cpu_rope_table *table, float *x, size_t heads, size_t position,
+                    enum nn_rope_layout layout, bool back) {
+    size_t pairs = table->HS / 2;
+    const float *cosine = table->angles + 2 * position * pairs, *sine = cosine + pairs;
+    for (size_t h = 0; h < heads; h++, x += table->HS) {
+        if (layout == NN_ROPE_INTERLEAVED) {
+            rotate_interleaved(x, cosine, sine, pairs, back ? -1.0f : 1.0f);
+        } else {
+            rotate_halves(x, cosine, sine, pairs, back ? -1.0f : 1.0f);
+        }
+    }
+}
+
+enum status cpu_rope_reserve(struct cpu_rope_table *table, size_t HS, float theta,
+                             size_t positions) {
     if (table->HS != HS || table->theta != theta) {
         cpu_rope_table_free(table);
         table->HS = HS;
         table->theta = theta;
     }
-    if (T > 0 && pairs > 0 && position + T > table->positions) {
-        TRY(grow(table, position + T));
+    return HS >= 2 && positions > table->positions ? grow(table, positions) : STATUS_OK;
+}
+
+enum status cpu_rope(struct cpu_rope_table *table, float *x, size_t T, size_t heads, size_t HS,
+                     size_t stride, size_t position, float theta, enum nn_rope_layout layout) {
+    if (T == 0 || HS < 2) {
+        return STATUS_OK;
     }
+    TRY(cpu_rope_reserve(table, HS, theta, position + T));
     for (size_t t = 0; t < T; t++) {
-        const float *cosine = table->angles + 2 * (position + t) * pairs;
-        for (size_t h = 0; h < heads; h++) {
-            float *head = x + t * stride + h * HS;
-            if (layout == NN_ROPE_INTERLEAVED) {
-                rotate_interleaved(head, cosine, cosine + pairs, pairs);
-            } else {
-                rotate_halves(head, cosine, cosine + pairs, pairs);
-            }
-        }
+        cpu_rope_token(table, x + t * stride, heads, position + t, layout, false);
     }
     return STATUS_OK;
 }

@@ -1,5 +1,7 @@
 #include "common/cpu/team.h"
 
+#include <time.h>
+
 enum { FEWER, MORE };
 
 /* Seconds; counts of calls. */
@@ -128,4 +130,10 @@ void team_add(struct team *team, uint64_t key, double work, double start, double
     } else {
         add_steady(team, kind, work, start, end);
     }
+}
+
+double team_now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }

@@ -18,7 +18,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { TEAM_KINDS = 16 };
+enum {
+    TEAM_KINDS = 16,
+    /* Work below which waking threads costs more than they save: products of a matmul, vector
+       operations of anything else. */
+    TEAM_LEAST_PRODUCTS = 1 << 16,
+    TEAM_LEAST_OPERATIONS = 1 << 17
+};
 
 /** The last calls of one kind with the present number of threads. */
 struct team_kind {
@@ -61,5 +67,15 @@ static inline int team_threads(const struct team *team) {
  * @param start when it started and ended, in seconds of any clock that does not go back
  */
 void team_add(struct team *team, uint64_t key, double work, double start, double end);
+
+/** @return the key of a matmul: its weight's shape, and the number of rows up to a factor of two.
+ */
+static inline uint64_t team_kind_of(size_t M, size_t N, size_t K) {
+    uint64_t bits = M > 0 ? 64 - (uint64_t)__builtin_clzll((unsigned long long)M) : 0;
+    return (bits << 58) ^ ((uint64_t)N << 29) ^ (uint64_t)K;
+}
+
+/** @return seconds of a clock that does not go back */
+double team_now(void);
 
 #endif

@@ -279,7 +279,7 @@ static size_t add_steps_flags(struct train_options *o, struct flag *table) {
         {"dtype", 0, FLAG_STRING, &o->dtype_name, "NAME",
          "type of activations: fp32, or bf16 with weights in fp32"},
         {"device", 'd', FLAG_STRING, &o->device, "NAME",
-         "auto, gpu, or cpu (the reference in double, for tiny models)"},
+         "auto, gpu, cpu, or reference (in double, on the CPU, for tiny models)"},
     };
     memcpy(table, flags, sizeof flags);
     return sizeof flags / sizeof *flags;

@@ -7,22 +7,38 @@
 #include <string.h>
 
 #include "common/base/checked.h"
+#include "common/bench/bench.h"
+#include "common/train/cpu/train_cpu.h"
 #include "common/train/program/train_program.h"
 #include "common/train/program/train_run_internal.h"
 #include "common/train/program/train_weights.h"
 
 /* ---- The engines ---- */
 
+/* Neither has another type. @param what what it computes in */
+static enum status check_dtype(enum nn_dtype dtype, const char *what, struct error *error) {
+    return dtype == NN_F32
+               ? STATUS_OK
+               : error_set(error, STATUS_INVALID_ARGUMENT, "--dtype %s: %s only; leave out --dtype",
+                           nn_dtype_name(dtype), what);
+}
+
+static enum status explain(enum status status, struct error *error) {
+    return status == STATUS_OK ? STATUS_OK : error_set(error, status, "%s", status_message(status));
+}
+
 enum status train_place_cpu(struct train_engine *engine, enum nn_dtype dtype,
                             struct train_where *where, struct error *error) {
-    if (dtype != NN_F32) {
-        return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "--dtype %s: the CPU reference computes in double only; leave out --dtype",
-                         nn_dtype_name(dtype));
-    }
+    TRY(check_dtype(dtype, "the CPU computes in fp32", error));
+    snprintf(where->name, sizeof where->name, "the CPU, in fp32");
+    return explain(train_cpu_create(engine, bench_cpu_count()), error);
+}
+
+enum status train_place_reference(struct train_engine *engine, enum nn_dtype dtype,
+                                  struct train_where *where, struct error *error) {
+    TRY(check_dtype(dtype, "the reference computes in double", error));
     snprintf(where->name, sizeof where->name, "the CPU reference, in double");
-    enum status status = train_reference_create(engine);
-    return status == STATUS_OK ? STATUS_OK : error_set(error, status, "%s", status_message(status));
+    return explain(train_reference_create(engine), error);
 }
 
 static enum status refuse(const struct train_places *places, const char *name,

@@ -46,6 +46,13 @@ done
 accepts "${run_one[@]}" -o killed --resume
 same killed
 
+# One core, and so one thread, gives the same bits.
+if command -v taskset >/dev/null; then
+    rm -rf killed
+    accepts taskset -c "$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')" "${run_one[@]}" -o killed
+    same killed
+fi
+
 # Interrupted: it writes a checkpoint, says so in one line, and goes on from there.
 rm -rf killed
 start "${common[@]}" --task classify --save-every 1000 -o killed

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The train program from outside, on the reference.
+# The train program from outside, on the CPU.
 # usage: train_test.sh PROGRAMS_SH TRAIN PERPLEXITY
 set -u
 # shellcheck source=common/testing/programs.sh
@@ -198,6 +198,19 @@ says "evaluate: imdb, test of imdb: 20 sequences" out
 last=$(grep evaluation lm.out | tail -n 1 | sed 's/.*evaluation: //; s/, the best so far//')
 accepts "${lm[@]}" --do-eval -c lm/final --train-rows 72
 says "evaluation: $last" out
+
+# On the CPU in fp32 and on the reference in double a run is the same but for rounding.
+for device in cpu reference; do
+    accepts "${news[@]}" -o "$device" --device "$device" --train-rows 40 --max-steps 3 --do-train
+done
+says "on the CPU reference, in double" out
+for line in 1 3; do
+    awk -v a="$(loss $line cpu)" -v b="$(loss $line reference)" \
+        'BEGIN { d = a - b; exit !(d * d < 1e-8 * b * b) }' ||
+        fail "loss $line: $(loss $line cpu) on the CPU, $(loss $line reference) on the reference"
+done
+refuses "--device is 'auto', 'cpu' or 'reference', not 'tpu'" "${news[@]}" -o o --device tpu
+refuses "--dtype bf16: the CPU computes in fp32 only" "${news[@]}" -o o --dtype bf16
 
 # A checkpoint is the beginning of another run: the encoder is kept, the head drawn anew.
 accepts "${news[@]}" -o tuned -e 1 --train-rows 40 -c mlm/final
