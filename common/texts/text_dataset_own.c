@@ -9,6 +9,7 @@
 #include "common/base/file.h"
 #include "common/base/json_object.h"
 #include "common/base/terminal.h"
+#include "common/base/utf8.h"
 #include "common/texts/csv_reader.h"
 #include "common/texts/text_dataset_internal.h"
 
@@ -125,6 +126,9 @@ static enum status find_column(const struct csv_field *fields, size_t count, con
 
 static enum status find_columns(const struct reader *r, const struct csv_field *fields,
                                 struct header *header, struct error *error) {
+    for (size_t i = 0; i < header->count; i++) {
+        TRY(utf8_check(fields[i].text, fields[i].length, error));
+    }
     TRY(find_column(fields, header->count, r->text, "--text-column", &header->text, error));
     return r->labels == NULL ? STATUS_OK
                              : find_column(fields, header->count, r->label, "--label-column",

@@ -420,7 +420,7 @@ static enum status classify(struct answering *a, struct classifier_session *sess
                             struct texts *t, const struct options *o,
                             const struct arguments *arguments,
                             const struct classifier_stages *stages, struct error *error) {
-    if (has_texts(arguments) && o->file != NULL) {
+    if (arguments->count > 0 && o->file != NULL) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
                          "give texts as arguments or with --file, not both");
     }
