@@ -8,10 +8,12 @@
 
 #include "common/base/file.h"
 #include "common/base/json_object.h"
+#include "common/base/terminal.h"
+#include "common/base/utf8.h"
 #include "common/texts/csv_reader.h"
 #include "common/texts/text_dataset_internal.h"
 
-enum { MOST_COLUMNS = 1024, MOST_LINE = 2 * TEXT_MAX_BYTES };
+enum { MOST_COLUMNS = 1024, MOST_LINE = 2 * TEXT_MAX_BYTES, KB = 1000 };
 
 /* ---- The format ---- */
 
@@ -64,6 +66,7 @@ struct reader {
     struct text_labels *labels; /* NULL: they are not read */
     const char *text, *label;   /* names of the columns */
     size_t wanted;
+    struct progress *progress;
 };
 
 static enum status add(const struct reader *r, const char *text, size_t length, const char *label,
@@ -123,6 +126,9 @@ static enum status find_column(const struct csv_field *fields, size_t count, con
 
 static enum status find_columns(const struct reader *r, const struct csv_field *fields,
                                 struct header *header, struct error *error) {
+    for (size_t i = 0; i < header->count; i++) {
+        TRY(utf8_check(fields[i].text, fields[i].length, error));
+    }
     TRY(find_column(fields, header->count, r->text, "--text-column", &header->text, error));
     return r->labels == NULL ? STATUS_OK
                              : find_column(fields, header->count, r->label, "--label-column",
@@ -152,6 +158,7 @@ static enum status read_rows(const struct reader *r, struct csv_reader *csv,
             return STATUS_OK;
         }
         status = add_row(r, &header, fields, count, error);
+        progress_update(r->progress, csv->offset / KB);
     }
     return status == STATUS_OK ? STATUS_OK : text_error_at(error, status, "line", csv->row_line);
 }
@@ -239,6 +246,7 @@ static enum status read_json_lines(const struct reader *r, const struct file_vie
         size_t length = end != NULL ? (size_t)(end - line) : view->size - at;
         at += length + 1;
         number++;
+        progress_update(r->progress, at / KB);
         enum status status =
             text_is_blank(line, length) ? STATUS_OK : add_line(r, line, length, error);
         if (status != STATUS_OK) {
@@ -264,17 +272,21 @@ static enum status sort_labels(const struct reader *r, struct error *error) {
     return STATUS_OK;
 }
 
-static enum status read_view(const struct reader *r, const struct file_view *view,
-                             enum format format, struct error *error) {
-    TRY(format == FORMAT_JSONL ? read_json_lines(r, view, error)
-                               : read_table(r, view, format == FORMAT_TSV, error));
+static enum status read_view(struct reader *r, const struct file_view *view, enum format format,
+                             struct error *error) {
+    struct progress progress = progress_create("kB of the file read", view->size / KB);
+    r->progress = &progress;
+    enum status status = format == FORMAT_JSONL ? read_json_lines(r, view, error)
+                                                : read_table(r, view, format == FORMAT_TSV, error);
+    progress_finish(&progress);
+    TRY(status);
     return r->labels != NULL && !r->labels->closed ? sort_labels(r, error) : STATUS_OK;
 }
 
 enum status own_read(struct text_list *list, const char *path,
                      const struct text_dataset_options *options, struct error *error) {
     const struct text_columns *columns = &options->columns;
-    const struct reader reader = {
+    struct reader reader = {
         .list = list,
         .labels = options->labels,
         .text = columns->text != NULL ? columns->text : "text",

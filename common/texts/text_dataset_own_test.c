@@ -105,6 +105,10 @@ C_TEST(own_texts, tell_what_is_wrong_in_a_table) {
           "one with --label-column");
     check("t.csv", "text,label,text\na,b,c\n",
           "t.csv: line 1: the header has the column 'text' 2 times");
+    check("t.csv", "\xff\xfet\n", "t.csv: line 1: not valid UTF-8 at byte 0 (0xFF) of 3 bytes");
+    check("t.csv", "text;label\na;b\n",
+          "t.csv: line 1: the header has no column 'text', only 'text;label': name the right one "
+          "with --text-column");
     check("t.csv", "text,label\na,b\nc\n", "t.csv: line 3: the row has 1 fields, the header 2");
     check("t.tsv", "text\tlabel\na\tb\tc\n", "t.tsv: line 2: the row has 3 fields, the header 2");
     check("t.csv", "text,label\n\"a,b\n",

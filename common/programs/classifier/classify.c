@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/base/file.h"
+#include "common/base/json_object.h"
 #include "common/base/terminal.h"
 #include "common/programs/classifier/classifier_session.h"
 #include "common/programs/classifier/line_stream.h"
@@ -185,7 +186,7 @@ static char *answer_json(const struct classifier_model *model, const float *logi
                                 model->labels[classifier_answer(logits, labels)].name) != NULL;
     cJSON *values = cJSON_AddObjectToObject(object, "probabilities");
     for (size_t i = 0; i < labels && added; i++) {
-        added = cJSON_AddNumberToObject(values, model->labels[i].name, probabilities[i]) != NULL;
+        added = json_add_rounded(values, model->labels[i].name, probabilities[i]);
     }
     if (added && cJSON_AddBoolToObject(object, "cut", cut) != NULL) {
         json = cJSON_PrintUnformatted(object);
@@ -420,7 +421,7 @@ static enum status classify(struct answering *a, struct classifier_session *sess
                             struct texts *t, const struct options *o,
                             const struct arguments *arguments,
                             const struct classifier_stages *stages, struct error *error) {
-    if (has_texts(arguments) && o->file != NULL) {
+    if (arguments->count > 0 && o->file != NULL) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
                          "give texts as arguments or with --file, not both");
     }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/file.h"
+#include "common/base/json_object.h"
 #include "common/base/terminal.h"
 #include "common/programs/classifier/classifier_session.h"
 #include "common/programs/classifier/metrics.h"
@@ -257,8 +258,8 @@ static cJSON *describe(const struct evaluation *e, const struct options *o) {
     cJSON_AddBoolToObject(object, "random_weights", o->shared.random);
     if (e->seconds > 0.0) {
         cJSON_AddStringToObject(object, "time", is_modelled(e) ? "modelled" : "measured");
-        cJSON_AddNumberToObject(object, "texts_per_s", (double)e->dataset.count / e->seconds);
-        cJSON_AddNumberToObject(object, "tokens_per_s", (double)e->tokens / e->seconds);
+        json_add_rounded(object, "texts_per_s", (double)e->dataset.count / e->seconds);
+        json_add_rounded(object, "tokens_per_s", (double)e->tokens / e->seconds);
     }
     return object;
 }
@@ -293,7 +294,7 @@ static bool put_object(const struct evaluation *e, size_t i, FILE *stream) {
         cJSON_AddStringToObject(object, "text", e->dataset.samples[i].text) != NULL &&
         cJSON_AddStringToObject(object, "label", names[e->dataset.samples[i].label]) != NULL &&
         cJSON_AddStringToObject(object, "answer", names[e->answers[i]]) != NULL &&
-        cJSON_AddNumberToObject(object, "probability", (double)e->sureness[i]) != NULL;
+        json_add_rounded(object, "probability", (double)e->sureness[i]);
     char *json = added ? cJSON_PrintUnformatted(object) : NULL;
     bool put = json != NULL && fprintf(stream, "%s\n", json) > 0;
     cJSON_Delete(object);

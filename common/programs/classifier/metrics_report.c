@@ -68,6 +68,9 @@ static void print_labels(const struct metrics *m, const char *const *names, FILE
             "texts");
     for (size_t i = 0; i < m->labels; i++) {
         struct metrics_label of = metrics_of(m, i);
+        if (m->labels > METRICS_MOST_COLUMNS && of.count + of.answered == 0) {
+            continue;
+        }
         fputs("  ", stream);
         print_name(stream, names[i], width, false);
         fprintf(stream, " %9.4f %9.4f %9.4f %9llu\n", of.precision, of.recall, of.f1,

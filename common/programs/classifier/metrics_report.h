@@ -16,7 +16,8 @@ enum { METRICS_MOST_COLUMNS = 20 };
 
 /**
  * @brief Prints precision, recall and F1 of each label, accuracy and macro F1, and the confusion
- *        matrix; of more than METRICS_MOST_COLUMNS labels the pairs most often confused instead.
+ *        matrix; of more than METRICS_MOST_COLUMNS labels only those that occur, and instead of the
+ *        matrix the pairs most often confused.
  *
  * The columns of the matrix are headed by the labels' names, or by their numbers where names would
  * be too wide.

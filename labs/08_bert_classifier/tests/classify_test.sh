@@ -32,6 +32,7 @@ refuses "--device is 'auto', 'gpu' or 'cpu', not 'tpu'" "$classify" --random --d
 refuses "--shape is 'tiny' or 'base', not 'huge'" "$classify" --random --shape huge -- text
 refuses "--stage '99_magic': unknown stage; choose one of 01_cpu_matmul" "$classify" --random --stage 99_magic -- text
 refuses "give texts as arguments or with --file, not both" "${cpu[@]}" --file in -- text
+refuses "give texts as arguments or with --file, not both" "${cpu[@]}" --file in -
 
 # Without a checkpoint: the workspace's own.
 mkdir -p course/datasets course/labs && cp -r model course/datasets/reviews_bert && : >course/WORKSPACE
