@@ -258,6 +258,7 @@ C++ compiler|required|g++|probe_command g++
 GoogleTest|required|libgtest-dev|probe_library libgtest-dev gtest gtest/gtest.h
 cJSON|required|libcjson-dev|probe_library libcjson-dev cjson cjson/cJSON.h
 utf8proc|required|libutf8proc-dev|probe_library libutf8proc-dev utf8proc utf8proc.h
+PCRE2|required|libpcre2-dev|probe_library libpcre2-dev pcre2-8 pcre2.h
 libseccomp|required|libseccomp-dev|probe_library libseccomp-dev seccomp seccomp.h
 liblzma|required|liblzma-dev|probe_library liblzma-dev lzma lzma.h
 OpenBLAS|required|libopenblas-dev|probe_library libopenblas-dev openblas cblas.h
