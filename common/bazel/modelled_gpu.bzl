@@ -35,9 +35,13 @@ def modelled_gpu_flag(name):
                 },
             )
 
-def on_other_gpus(function):
-    """function(KEY) by condition for select(), for every GPU but the default."""
-    return {"@warpbook//common/bazel:on_" + key: function(key) for key in MODELLED_GPUS if key != DEFAULT_GPU}
+def by_modelled_gpu(function, others):
+    """A select() with function(KEY) for the GPU of --gpu, and `others` where it has its default."""
+    conditions = dict(others)
+    for key in MODELLED_GPUS:
+        if key != DEFAULT_GPU:
+            conditions["@warpbook//common/bazel:on_" + key] = function(key)
+    return select(conditions)
 
 def ptx_for(key):
     """Code for --@rules_cuda//cuda:archs: PTX for this GPU alone."""
