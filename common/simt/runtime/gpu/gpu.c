@@ -189,7 +189,7 @@ static const struct simt_gpu GPUS[] = {
      .float_lanes = 128,
      .tensor_flops = 2560,
      .l1_bytes_per_clock = 128,
-     .l2_bandwidth = 7790,
+     .l2_bandwidth = 14000,
      .l2_latency = 263,
      .memory_latency = 479},
 };
