@@ -298,7 +298,7 @@ class Training(unittest.TestCase):
 class Roofs(unittest.TestCase):
     def test_modelled_ones_are_those_of_the_model(self):
         text = (ROOT / "common" / "simt" / "MODEL.md").read_text()
-        names = next(line for line in text.splitlines() if "| t4 | rtx4090 |" in line)
+        names = next(line for line in text.splitlines() if line.startswith("| | t4 |"))
         names = [f"simt:{cell.strip()}" for cell in names.split("|")[2:-1]]
         self.assertEqual(names, list(rooflines.SIMT))
         fields = {

@@ -46,10 +46,15 @@ class Modelled:
 
 SIMT = {
     "simt:t4": Modelled(40, 1.59, 64, 1024, 320),
+    "simt:l4": Modelled(58, 2.04, 128, 1024, 300),
+    "simt:rtx3060": Modelled(28, 1.78, 128, 512, 360),
+    "simt:rtx3090": Modelled(82, 1.7, 128, 512, 936),
     "simt:rtx4090": Modelled(128, 2.52, 128, 512, 1008),
+    "simt:rtx5090": Modelled(170, 2.41, 128, 512, 1792),
     "simt:a100": Modelled(108, 1.41, 64, 2048, 2039),
     "simt:h100": Modelled(132, 1.98, 128, 2560, 3352),
     "simt:h200": Modelled(132, 1.98, 128, 2560, 4800),
+    "simt:b200": Modelled(148, 1.97, 128, 2560, 8000),
 }
 
 _LIBRARIES = "cuBLAS|OpenBLAS"
