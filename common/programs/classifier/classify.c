@@ -7,6 +7,7 @@
 
 #include "common/base/file.h"
 #include "common/programs/classifier/classifier_session.h"
+#include "common/programs/program.h"
 
 enum { MOST_INPUT = 1 << 30, RANDOM_LABELS = 2 };
 
@@ -179,7 +180,8 @@ static void logits_add(struct logits_file *file, bool first, const struct classi
     fputs("]}", file->stream);
 }
 
-/* Ends the text, and writes the file if `status`, the status so far, is STATUS_OK. */
+/* Ends the text, and writes the file if `status`, the status so far, is STATUS_OK. (After Ctrl-C an
+   older file with all texts is worth more.) */
 static enum status logits_close(struct logits_file *file, const char *path, enum status status,
                                 struct error *error) {
     if (file->stream == NULL) {
@@ -202,6 +204,11 @@ static enum status answer_batches(struct classifier *c, const struct texts *t, f
                                   struct logits_file *file, struct error *error) {
     size_t labels = c->model->config.labels;
     for (size_t first = 0; first < t->count; first += c->batch) {
+        if (interrupt_seen() != 0) {
+            return error_set(error, STATUS_INTERRUPTED, "interrupted after %zu of %zu texts%s",
+                             first, t->count,
+                             file->stream != NULL ? "; the file of --logits is not written" : "");
+        }
         size_t count = t->count - first < c->batch ? t->count - first : c->batch;
         for (size_t i = 0; i < count; i++) {
             batch[i] = &t->encoded[first + i];
@@ -212,6 +219,7 @@ static enum status answer_batches(struct classifier *c, const struct texts *t, f
             print_answer(c->model, logits + i * labels, probabilities);
             logits_add(file, first + i == 0, batch[i], logits + i * labels, labels);
         }
+        TRY(program_output_end(error));
     }
     return STATUS_OK;
 }
@@ -244,6 +252,7 @@ static enum status answer_all(const struct options *o, const struct classifier_s
     if (o->logits != NULL) {
         TRY(logits_open(&file, s, error));
     }
+    interrupt_watch();
     enum status status = answer(s, t, &file, error);
     return logits_close(&file, o->logits, status, error);
 }
@@ -251,6 +260,9 @@ static enum status answer_all(const struct options *o, const struct classifier_s
 static enum status classify(struct classifier_session *session, struct texts *texts,
                             const struct options *o, const struct arguments *arguments,
                             const struct classifier_stages *stages, struct error *error) {
+    if (o->logits != NULL) {
+        TRY(file_check_writable(o->logits, error));
+    }
     TRY(read_texts(texts, o, arguments, error));
     TRY(classifier_session_open(session, &o->shared, stages, RANDOM_LABELS, NULL, error));
     TRY(encode(texts, session, error));

@@ -14,7 +14,7 @@
  * Texts are the arguments, or the lines of --file or of standard input. The program encodes all of
  * them before it answers the first.
  *
- * @return exit status: 0, or 1 after one line on stderr
+ * @return exit status: 0; 1 after one line on stderr; 128 + a signal, after the answers so far
  */
 int classify_main(int argc, char **argv, const struct classifier_stages *stages);
 

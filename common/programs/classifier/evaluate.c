@@ -8,6 +8,7 @@
 #include "common/base/terminal.h"
 #include "common/programs/classifier/classifier_session.h"
 #include "common/programs/classifier/metrics.h"
+#include "common/programs/program.h"
 #include "common/programs/shipped.h"
 #include "common/texts/text_dataset.h"
 
@@ -66,7 +67,7 @@ static enum status check_options(struct options *o, struct error *error) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
                          "--limit %d, --skip %d: must be at least 0", o->limit, o->skip);
     }
-    return STATUS_OK;
+    return o->predictions != NULL ? file_check_writable(o->predictions, error) : STATUS_OK;
 }
 
 /* ---- Preparing ---- */
@@ -97,7 +98,6 @@ static enum status encode(struct evaluation *e, struct error *error) {
         const struct text_sample *sample = &e->dataset.samples[i];
         status = classifier_encode(&e->session.model, sample->text, sample->length,
                                    e->session.max_length, &e->texts[i], error);
-        e->cut += e->texts[i].cut;
         progress_update(&progress, i + 1);
     }
     progress_finish(&progress);
@@ -138,6 +138,7 @@ static enum status run_batch(struct evaluation *e, size_t first, size_t count, b
         size_t text = e->order[first + i];
         size_t answer = classifier_answer(e->logits + i * labels, labels);
         e->answers[text] = (int32_t)answer;
+        e->cut += e->texts[text].cut;
         metrics_add(&e->metrics, (size_t)e->dataset.samples[text].label, answer);
     }
     return STATUS_OK;
@@ -148,6 +149,13 @@ static enum status run_batches(struct evaluation *e, bool padded, struct error *
     enum status status = STATUS_OK;
     size_t count = e->dataset.count;
     for (size_t first = 0; first < count && status == STATUS_OK; first += e->session.batch) {
+        if (interrupt_seen() != 0) {
+            status = error_set(error, STATUS_INTERRUPTED,
+                               "interrupted after %zu of %zu texts, long ones first: no figures of "
+                               "the others",
+                               first, count);
+            break;
+        }
         size_t some = count - first < e->session.batch ? count - first : e->session.batch;
         status = run_batch(e, first, some, padded, error);
         progress_update(&progress, first + some);
@@ -158,10 +166,15 @@ static enum status run_batches(struct evaluation *e, bool padded, struct error *
 
 /* ---- Reporting ---- */
 
+/* Number of texts that the figures are of: all, unless a signal came. */
+static size_t tested(const struct evaluation *e) {
+    return (size_t)metrics_count(&e->metrics);
+}
+
 static void report_head(const struct evaluation *e, const struct options *o) {
     char where[400];
-    printf("%s, %s: %zu texts, %zu of them cut to %zu tokens\n", o->dataset, o->split,
-           e->dataset.count, e->cut, e->session.max_length);
+    printf("%s, %s: %zu texts, %zu of them cut to %zu tokens\n", o->dataset, o->split, tested(e),
+           e->cut, e->session.max_length);
     printf("%s, batches of %zu, %s: %.1f%% of the rows are padding\n",
            classifier_session_where(&e->session, where, sizeof where), e->session.batch,
            o->padded ? "padded" : "packed",
@@ -203,9 +216,8 @@ static void report(const struct evaluation *e, const struct options *o) {
     report_labels(e);
     report_confusion(e);
     if (e->seconds > 0.0) {
-        printf("\n%.1f texts/s, %.0f tokens/s (%s, model only)\n",
-               (double)e->dataset.count / e->seconds, (double)e->tokens / e->seconds,
-               modelled ? "modelled" : "measured");
+        printf("\n%.1f texts/s, %.0f tokens/s (%s, model only)\n", (double)tested(e) / e->seconds,
+               (double)e->tokens / e->seconds, modelled ? "modelled" : "measured");
     }
 }
 
@@ -247,12 +259,15 @@ static void evaluation_free(struct evaluation *e) {
 static enum status evaluate(struct evaluation *e, const struct options *o,
                             const struct classifier_stages *stages, struct error *error) {
     TRY(prepare(e, o, stages, error));
-    TRY(run_batches(e, o->padded, error));
-    if (o->predictions != NULL) {
-        TRY(write_predictions(e, o->predictions, error));
+    interrupt_watch();
+    enum status status = run_batches(e, o->padded, error);
+    if (status != STATUS_OK && (status != STATUS_INTERRUPTED || tested(e) == 0)) {
+        return status;
     }
     report(e, o);
-    return STATUS_OK;
+    TRY(program_output_end(error));
+    bool write = status == STATUS_OK && o->predictions != NULL;
+    return write ? write_predictions(e, o->predictions, error) : status;
 }
 
 static enum status run(void *options, const struct arguments *arguments,

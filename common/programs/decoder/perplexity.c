@@ -202,7 +202,7 @@ static enum status check_options(const struct options *o, struct error *error) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
                          "--context %d, --limit %d: must be at least 0", o->context, o->limit);
     }
-    return STATUS_OK;
+    return o->json != NULL ? file_check_writable(o->json, error) : STATUS_OK;
 }
 
 static enum status measure(struct measurement *m, const struct options *o, struct error *error) {
@@ -221,11 +221,8 @@ static enum status measure(struct measurement *m, const struct options *o, struc
     }
     struct figures f = figures_of(m, o);
     print(m, &f);
-    if (o->json != NULL && !interrupted) {
-        TRY(write_json(m, &f, o, error));
-    }
     TRY(program_output_end(error));
-    return status;
+    return o->json != NULL && !interrupted ? write_json(m, &f, o, error) : status;
 }
 
 static enum status prepare_and_measure(struct measurement *m, const struct options *o,

@@ -49,7 +49,7 @@ const char *train_store_path(const struct train_store *store, uint64_t step,
 static enum status take_lock(struct train_store *store, struct error *error) {
     char path[FOLDER_PATH_BYTES];
     TRY(folder_join(path, store->folder, ".lock", "output folder", error));
-    store->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    store->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (store->lock < 0) {
         return error_set(error, STATUS_IO, "%s: cannot create: %s", path, strerror(errno));
     }

@@ -57,6 +57,18 @@ accepts "${run_one[@]}" -o killed --resume
 says "resuming at step" out
 same killed
 
+# A terminal that closes sends SIGHUP, and its shell sends another: the checkpoint is written.
+rm -rf killed
+start "${common[@]}" --task classify --save-every 1000 -o killed
+await grep -q 'step 4/' out
+kill -HUP "$pid"
+kill -HUP "$pid" 2>/dev/null
+ends 129
+grep -qE '^train: interrupted at step [0-9]+ of 36: continue with --resume$' err || fail "said: $(cat err)"
+accepts "${run_one[@]}" -o killed --resume
+says "resuming at step" out
+same killed
+
 # Two at a time: the second one is refused.
 rm -rf killed
 start "${run_one[@]}" -o killed --epochs 300

@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include "common/base/file.h"
-#include "common/base/terminal.h"
 #include "common/programs/program.h"
 #include "common/train/program/train_evaluate.h"
 #include "common/train/program/train_run_internal.h"
@@ -209,8 +208,6 @@ static enum status run(const struct train_options *options, const struct train_p
 
 /* ---- The program ---- */
 
-enum { SIGNALLED = 128 }; /* exit status after a signal: 128 + its number, as in shells */
-
 static enum status parse_and_run(int argc, char **argv, const struct train_places *places,
                                  struct error *error) {
     struct train_options options;
@@ -227,9 +224,5 @@ int train_main(int argc, char **argv, const struct train_places *places) {
     file_enter_working_directory();
     signal(SIGXFSZ, SIG_IGN); /* a file at its size limit is then an error like a full disk */
     enum status status = parse_and_run(argc, argv, places, &error);
-    if (status == STATUS_OK) {
-        return 0;
-    }
-    int failed = report_failure("train", &error, status);
-    return status == STATUS_INTERRUPTED ? SIGNALLED + interrupt_seen() : failed;
+    return program_exit_status("train", &error, status);
 }

@@ -81,6 +81,25 @@ refuses "there are 80 texts, none or too few are left" "${mlm[@]}" -o o --train-
 grep -v MASK vocab.txt >short.txt
 refuses "short.txt: there is no [MASK]" "$train" -t mlm "${text[@]}" --vocab short.txt -o o
 
+# A curve that cannot be written is refused before the texts are read.
+refuses "absent/log: cannot append: No such file or directory" "${mlm[@]}" -o o --log absent/log --data absent
+refuses "o: cannot append: Is a directory" "${mlm[@]}" -o o --log o --data absent
+rm -rf o
+# It goes to a device, to a pipe, whose reader sees the end once, and to a descriptor.
+short=("${mlm[@]}" --max-steps 3)
+accepts "${short[@]}" -o o1 --log /dev/null
+[ -c /dev/null ] || fail "/dev/null was replaced"
+mkfifo pipe
+cat pipe >through &
+reader=$!
+accepts "${short[@]}" -o o2 --log pipe
+[ -p pipe ] || { fail "a pipe was replaced" && kill "$reader"; }
+wait "$reader"
+[ "$(wc -l <through)" -eq 4 ] || fail "not four lines through the pipe: $(cat through)"
+echo before >third
+accepts "${short[@]}" -o o3 --log /dev/fd/3 3>>third
+[ "$(wc -l <third) $(head -n 1 third)" = "5 before" ] || fail "not appended: $(cat third)"
+
 # loss NUMBER: of the first or the last line of the curve.
 loss() {
     grep '"train"' "$2/log.jsonl" | sed -n "$1s/.*\"loss\":\([0-9.e-]*\).*/\1/p"

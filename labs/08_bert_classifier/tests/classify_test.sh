@@ -33,6 +33,12 @@ refuses "--shape is 'tiny' or 'base', not 'huge'" "$classify" --random --shape h
 refuses "--stage '99_magic': unknown stage; choose one of 01_cpu_matmul" "$classify" --random --stage 99_magic -- text
 refuses "give texts as arguments or with --file, not both" "${cpu[@]}" --file in -- text
 
+# Stages by number.
+for stage in 1 01 01_c; do
+    accepts "${cpu[@]}" --stage "$stage" -- text
+done
+refuses "--stage '0': unknown stage" "${cpu[@]}" --stage 0 -- text
+
 # Without a checkpoint: the workspace's own.
 mkdir -p course/datasets course/labs && cp -r model course/datasets/reviews_bert && : >course/WORKSPACE
 accepts "${cpu[@]}" -- "a fine film"
@@ -124,9 +130,7 @@ sed -n 's/.*"logits":\[\(.*\)\]},*$/\1/p' logits.json | awk -F , '{ s = exp($1) 
     printf "%.4f %.4f %.4f\n", exp($1) / s, exp($2) / s, exp($3) / s }' >softmax
 awk -F '[\t ]' '{ print $3, $5, $7 }' three | cmp -s softmax - ||
     fail "logits are not those of the probabilities: $(cat softmax three)"
-run "${cpu[@]}" --file in --logits absent/logits.json
-{ [ "$code" -eq 1 ] && [ "$(wc -l <err)" -eq 1 ]; } || fail "unwritable logits: $code: $(cat err)"
-says "absent/logits.json: cannot" err
+writes_well "${cpu[@]}" --file in --logits
 refuses "--dtype is 'fp32', 'fp16' or 'bf16', not 'fp64'" "${cpu[@]}" --dtype fp64 -- text
 refuses "--dtype bf16: it computes in fp32 only; stages with bf16: " "${cpu[@]}" --dtype bf16 -- text
 sed 's/LABEL_0/bad/; s/LABEL_1/so-so/; s/LABEL_2/good/' model/config.json >bad/config.json

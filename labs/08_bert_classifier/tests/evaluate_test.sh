@@ -113,7 +113,7 @@ for how in "-b 1" "-b 8" "-b 1 --padded" "-b 8 --padded" "-b 5 --padded"; do
     cmp -s want got || fail "other answers with $how"
 done
 says "padding" out
-refuses "absent/file: cannot" "${imdb[@]}" --predictions absent/file
+writes_well "${imdb[@]}" --device cpu --limit 2 -l 8 --predictions
 
 # On the GPU, or simt, the same again.
 if "$evaluate" --random --stage none --dataset imdb --data imdb 2>&1 | grep -q 07_attention; then
