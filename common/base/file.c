@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 enum { MOST_LINKS = 40, MOST_TRIES = 100 };
@@ -71,10 +72,23 @@ void file_enter_working_directory(void) {
     }
 }
 
+/* Whether it is /dev/zero, /dev/full, /dev/random or /dev/urandom. */
+static bool is_endless(int descriptor) {
+    struct stat info;
+    if (fstat(descriptor, &info) != 0 || !S_ISCHR(info.st_mode) || major(info.st_rdev) != 1) {
+        return false;
+    }
+    unsigned number = minor(info.st_rdev);
+    return number == 5 || number == 7 || number == 8 || number == 9;
+}
+
 /* Reads into *text, which grows, until the end of the file or more than limit bytes. */
 static enum status read_descriptor(int descriptor, size_t limit, char **text, size_t *size,
                                    const char *path, struct error *error) {
     size_t capacity = 0;
+    if (is_endless(descriptor)) {
+        return error_set(error, STATUS_TOO_LONG, "%s: never ends; give a file", path);
+    }
     for (;;) {
         if (*size + 1 >= capacity) {
             size_t grown = capacity == 0 ? 65536 : capacity * 2;

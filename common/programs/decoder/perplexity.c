@@ -33,7 +33,9 @@ static enum status add_token(struct perplexity *sum, struct llama2 *model, int32
     double nats = perplexity_nats(logits, llama2_config(model)->V, token);
     if (!isfinite(nats)) {
         return error_set(error, STATUS_BAD_FORMAT,
-                         "the model's logits for token %zu are not finite", sum->tokens);
+                         "the model's logits for token %zu are not finite: its weights are not "
+                         "usable",
+                         sum->tokens);
     }
     sum->nats += nats;
     sum->tokens++;

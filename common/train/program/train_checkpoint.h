@@ -3,7 +3,8 @@
  * @brief The folder that a run writes, and its contents.
  *
  * checkpoint-STEP  the last checkpoint: model.safetensors (fp32), config.json, the vocabulary,
- *                  optimizer.safetensors, training.json. A run resumed from it gives the same
+ *                  optimizer.safetensors, training.json, which has checksums of both tensor
+ *                  files (those of earlier versions do not). A run resumed from it gives the same
  *                  result as an uninterrupted run, bit for bit
  * best, final      models: model.safetensors in --save-dtype, config.json, the vocabulary
  *

@@ -39,6 +39,9 @@ for stage in 1 01 01_c; do
 done
 refuses "--stage '0': unknown stage" "${cpu[@]}" --stage 0 -- text
 
+# What never ends is refused at once.
+refuses "/dev/zero: never ends" "${cpu[@]}" -f /dev/zero
+
 # Without a checkpoint: the workspace's own.
 mkdir -p course/datasets course/labs && cp -r model course/datasets/reviews_bert && : >course/WORKSPACE
 accepts "${cpu[@]}" -- "a fine film"
@@ -65,6 +68,9 @@ cmp -s model/config.json bad/config.json && fail "the configuration was not chan
 refuses "bad/model.safetensors" "$classify" -c bad -- text
 sed 's/"num_hidden_layers":\t*[0-9]*/"num_hidden_layers": 5/' model/config.json >bad/config.json
 refuses 'bad/model.safetensors: tensor "bert.encoder.layer.2' "$classify" -c bad -- text
+sed 's/"num_hidden_layers":\t*[0-9]*/"num_hidden_layers": 1/' model/config.json >bad/config.json
+refuses 'bad/model.safetensors: there is a tensor "bert.encoder.layer.1.attention.self.query.weight", but "num_hidden_layers" in config.json is 1' \
+    "$classify" -c bad -- text
 sed '/"hidden_size"/d' model/config.json >bad/config.json
 refuses 'bad/config.json: "hidden_size" is missing' "$classify" -c bad -- text
 sed 's/"hidden_size":\t*[0-9]*/"hidden_size": "wide"/' model/config.json >bad/config.json
@@ -77,6 +83,8 @@ grep -q id2label bad/config.json && fail "the labels were not taken away"
 refuses 'tensor "classifier.weight" has shape (3, 64), the configuration says (2, 64)' \
     "$classify" -c bad -- text
 cp model/config.json bad/config.json
+printf 'GGUF\003\000\000\000%040d' 0 >bad/model.safetensors
+refuses "bad/model.safetensors: this is a GGUF file; a safetensors file belongs here" "$classify" -c bad -- text
 head -c 100000 model/model.safetensors >bad/model.safetensors
 refuses "bad/model.safetensors: tensor" "$classify" -c bad -- text
 says "end behind the file's" err
