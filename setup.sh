@@ -85,9 +85,11 @@ fail() {
 
 # Bazel refuses to work in such a folder, so nothing else helps until the clone is moved.
 check_folder() {
-    case "$(pwd -P)" in
-    *' '*) fail "Bazel cannot build in '$(pwd -P)': the path has a space; move the clone to a path without spaces" ;;
-    esac
+    local path
+    path=$(pwd -P)
+    if LC_ALL=C grep -q '[^!-~]' <<<"$path"; then
+        fail "Bazel cannot build in '$path': the path has a space, or a letter that is not ASCII; move the clone to another"
+    fi
 }
 
 # --- Probes: each prints "VERSION<tab>WHERE", or fails if the part is missing. ---
@@ -132,6 +134,10 @@ probe_command() {
     path=$(command -v "$1") || return 1
     version=$("$1" --version 2>/dev/null </dev/null | grep -oE '[0-9]+(\.[0-9]+)+' | head -n 1)
     printf '%s\t%s\n' "${version:--}" "$path"
+}
+
+probe_download() {
+    probe_command curl || probe_command wget
 }
 
 # Debian's Bazel names no version of its own.
@@ -252,12 +258,14 @@ C++ compiler|required|g++|probe_command g++
 GoogleTest|required|libgtest-dev|probe_library libgtest-dev gtest gtest/gtest.h
 cJSON|required|libcjson-dev|probe_library libcjson-dev cjson cjson/cJSON.h
 utf8proc|required|libutf8proc-dev|probe_library libutf8proc-dev utf8proc utf8proc.h
+PCRE2|required|libpcre2-dev|probe_library libpcre2-dev pcre2-8 pcre2.h
 libseccomp|required|libseccomp-dev|probe_library libseccomp-dev seccomp seccomp.h
 liblzma|required|liblzma-dev|probe_library liblzma-dev lzma lzma.h
 OpenBLAS|required|libopenblas-dev|probe_library libopenblas-dev openblas cblas.h
 git|required|git|probe_command git
 tar|required|tar|probe_command tar
 xz|required|xz-utils|probe_command xz
+curl or wget|required|curl|probe_download
 nvcc (CUDA 13)|optional||probe_nvcc
 GPU and its driver|optional||probe_gpu
 Jupyter (notebooks)|optional||probe_jupyter

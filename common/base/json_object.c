@@ -2,6 +2,7 @@
 
 #include <cjson/cJSON.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utf8proc.h>
@@ -179,6 +180,12 @@ enum status json_read_fraction(const cJSON *object, const char *key, float fallb
                          item->valuedouble);
     }
     return STATUS_OK;
+}
+
+bool json_add_rounded(cJSON *object, const char *key, double value) {
+    char text[32];
+    snprintf(text, sizeof text, "%.6g", value);
+    return cJSON_AddRawToObject(object, key, text) != NULL;
 }
 
 int json_shown(const char *text) {

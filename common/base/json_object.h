@@ -57,6 +57,12 @@ MUST_CHECK enum status json_read_size(const struct cJSON *object, const char *ke
 MUST_CHECK enum status json_read_fraction(const struct cJSON *object, const char *key,
                                           float fallback, float *out, struct error *error);
 
+/**
+ * @brief Adds a finite number with six digits, as many as a value computed in fp32 is good for.
+ * @return false if there is no memory
+ */
+bool json_add_rounded(struct cJSON *object, const char *key, double value);
+
 /** @return precision for "%.*s" that prints at most 100 bytes of @p text and cuts no code point. */
 int json_shown(const char *text);
 

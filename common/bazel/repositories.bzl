@@ -51,6 +51,15 @@ def warpbook_repositories():
         build_file = "//common/bazel/third_party:utf8proc.BUILD",
     )
 
+    # Byte-level tokenizers split texts by regular expressions. Without it their reader reports that
+    # it is missing.
+    system_library(
+        name = "pcre2",
+        library = "pcre2",
+        archives = ["pcre2-8"],
+        headers = ["pcre2.h"],
+    )
+
     # The grader's sandbox filters system calls with it.
     system_library(
         name = "seccomp",

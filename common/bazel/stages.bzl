@@ -1,7 +1,8 @@
 """The programs of a lab that run on every stage of the course, twice: the learner's and the solution's
 differ in the last stage."""
 
-load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library")
+load("@rules_cc//cc:defs.bzl", "cc_library")
+load("//common/bazel:program.bzl", "program")
 
 def stages_and_programs(lab, programs, data, earlier, deps, device_deps = []):
     """Declares `:stages` and the programs in the calling package, from the lab's given/.
@@ -43,7 +44,7 @@ def stages_and_programs(lab, programs, data, earlier, deps, device_deps = []):
         }),
     )
     for name, library in programs.items():
-        cc_binary(
+        program(
             name = name,
             srcs = [given + name + ".c"],
             data = data,

@@ -10,17 +10,18 @@
 #include "common/testing/testing.h"
 
 /* Opens the device, or skips: a program built for a GPU may be tested where there is none. */
-#define OPEN_OR_SKIP()                                                                   \
-    do {                                                                                 \
-        struct error open_error = {0};                                                   \
-        struct device_properties gpu;                                                    \
-        if (device_open(&open_error) != STATUS_OK) {                                     \
-            TEST_SKIP("%s", open_error.message);                                         \
-        }                                                                                \
-        ASSERT_OK(device_properties(&gpu, NULL));                                        \
-        if (gpu.major < 8) {                                                             \
-            TEST_SKIP("needs compute capability 8.0, %s has %d.x", gpu.name, gpu.major); \
-        }                                                                                \
+#define OPEN_OR_SKIP()                                                                        \
+    do {                                                                                      \
+        struct error open_error = {0};                                                        \
+        struct device_properties gpu;                                                         \
+        if (device_open(&open_error) != STATUS_OK) {                                          \
+            TEST_SKIP("%s", open_error.message);                                              \
+        }                                                                                     \
+        ASSERT_OK(device_properties(&gpu, NULL));                                             \
+        if (gpu.code < 80) {                                                                  \
+            TEST_SKIP("needs code for compute capability 8.0, %s runs code for %d", gpu.name, \
+                      gpu.code);                                                              \
+        }                                                                                     \
     } while (0)
 
 /* Device memory with a copy of `bytes` of host memory. */

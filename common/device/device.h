@@ -34,6 +34,7 @@ struct device_properties {
     char record_name[300];   /**< name in records: "NVIDIA H200", or "simt:h200" on simt */
     bool modelled;           /**< simt: times are modelled, not measured */
     int major, minor;        /**< compute capability */
+    int code;                /**< the one that the code which runs was compiled for: 75, 80, ... */
     int multiprocessors;     /**< SMs */
     int clock_khz;           /**< boost clock of the SMs, from the driver */
     int memory_clock_khz;    /**< from the driver; 0 if it does not report it */

@@ -14,3 +14,9 @@ extern "C" int device_probe(void) {
     cudaError_t error = cudaGetLastError();
     return error == cudaSuccess ? cudaDeviceSynchronize() : error;
 }
+
+extern "C" int device_code(void) {
+    struct cudaFuncAttributes attributes;
+    cudaError_t error = cudaFuncGetAttributes(&attributes, (const void *)do_nothing);
+    return error == cudaSuccess ? attributes.ptxVersion : 0;
+}

@@ -4,6 +4,7 @@
 
 #include "common/device/device.h"
 #include "common/device/fail.h"
+#include "common/device/probe.h"
 #include "common/simt/simt.h"
 
 /* fp32 fused multiply-adds that one multiprocessor starts each cycle (CUDA C++ Programming Guide,
@@ -69,6 +70,7 @@ enum status device_properties(struct device_properties *properties, struct error
     }
     struct device_properties p = {.major = cuda.major,
                                   .minor = cuda.minor,
+                                  .code = device_code(),
                                   .multiprocessors = cuda.multiProcessorCount,
                                   .bus_bits = cuda.memoryBusWidth,
                                   .memory_bytes = cuda.totalGlobalMem,

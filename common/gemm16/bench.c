@@ -163,7 +163,7 @@ static enum status open_gpu(struct bench_setup *setup, struct error *error) {
     TRY(device_peaks(&setup->roofs, error));
     setup->roofs.flops_per_s =
         tensor_flops_a_cycle(gpu) * gpu->multiprocessors * 1e3 * gpu->clock_khz;
-    setup->plan = (struct gemm16_gpu){gpu->major, gpu->multiprocessors, gpu->shared_bytes};
+    setup->plan = (struct gemm16_gpu){gpu->code / 10, gpu->multiprocessors, gpu->shared_bytes};
     if (cublas_open(&setup->cublas, &absent) == STATUS_OK) {
         cublas_name(setup->cublas, setup->peer, sizeof setup->peer);
     }

@@ -83,8 +83,8 @@ enum status gemm16(const struct gemm16_problem *problem, void *workspace, device
     const struct gemm16_gpu gpu = gpu_of_this_thread();
     if (gpu.major < 8) {
         return error_set(error, STATUS_UNSUPPORTED,
-                         "gemm16: a GPU of compute capability 8.0 or more is needed, this one has "
-                         "%d.x",
+                         "gemm16: code for compute capability 8.0 or more is needed, this GPU runs "
+                         "code for %d.x",
                          gpu.major);
     }
     if (gemm16_hopper_can(problem, &gpu) && gemm16_hopper_is_faster(problem, &gpu)) {

@@ -14,7 +14,7 @@
  * projection). Every pointer argument of an operator is resident unless it says
  * host.
  *
- * All entries except the fused ones are set. Each returns STATUS_OK or an error,
+ * All entries except the optional and the fused ones are set. Each returns STATUS_OK or an error,
  * and a model stops at the first error. On a GPU an operator may return before
  * its work is done; read() and synchronize() wait. Operators of one engine run
  * in the order of the calls. An engine serves one thread.
@@ -102,6 +102,15 @@ struct engine {
                              size_t T, size_t C, bool accumulate);
     /** @} */
 
+    /** @name Optional operators
+     * @{ */
+
+    /** Rotary embedding in place with frequencies (HS/2). NULL: models that need it are refused. */
+    enum status (*rope_table)(void *context, float *x, size_t T, size_t heads, size_t HS,
+                              size_t stride, size_t position, const float *frequencies,
+                              enum nn_rope_layout layout);
+    /** @} */
+
     /** @name Fused operators
      * Several operators in one, which a stage may run in fewer launches. NULL: the stage does not
      * fuse them. Models call these through fused.h, which then calls the operators above.
@@ -153,7 +162,8 @@ struct engine {
      * before the engine. Either the first three entries are set or none. An engine_layer does not
      * pass them on.
      *
-     * decoder_run() waits for the work if logits are wanted.
+     * The model has nothing that llama2_extra() names: relatives of Llama2 run operator by
+     * operator. decoder_run() waits for the work if logits are wanted.
      *
      * @param decoder receives the handle that the other entries take; NULL with STATUS_OK: the
      *                decoder does not support this model, which then runs operator by operator

@@ -63,8 +63,12 @@
     ENGINE_NN_OPERATORS(ENTRY)  \
     ENTRY(ATTENTION, attention, (void *context, float *out, const struct nn_attention *a), out, a)
 
-/** The fused operators, which may be NULL. */
+/** The optional and the fused operators, which may be NULL. */
 #define ENGINE_FUSED_OPERATORS(ENTRY)                                                             \
+    ENTRY(ROPE_TABLE, rope_table,                                                                 \
+          (void *context, float *x, size_t T, size_t heads, size_t HS, size_t stride,             \
+           size_t position, const float *frequencies, enum nn_rope_layout layout),                \
+          x, T, heads, HS, stride, position, frequencies, layout)                                 \
     ENTRY(LINEAR, linear,                                                                         \
           (void *context, float *out, const float *in, const float *weight, const float *bias,    \
            size_t M, size_t N, size_t K),                                                         \

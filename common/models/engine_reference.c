@@ -70,6 +70,14 @@ static enum status reference_synchronize(void *context) {
     }
 ENGINE_NN_OPERATORS(REFERENCE_ENTRY)
 
+static enum status reference_rope_table(void *context, float *x, size_t T, size_t heads, size_t HS,
+                                        size_t stride, size_t position, const float *frequencies,
+                                        enum nn_rope_layout layout) {
+    (void)context;
+    nn_rope_table(x, T, heads, HS, stride, position, frequencies, layout);
+    return STATUS_OK;
+}
+
 static enum status reference_attention(void *context, float *out, const struct nn_attention *a) {
     struct reference *reference = context;
     if (a->S > reference->capacity) {
@@ -102,6 +110,7 @@ enum status engine_reference_create(struct engine *engine) {
         .read = reference_copy,
         .synchronize = reference_synchronize,
         .attention = reference_attention,
+        .rope_table = reference_rope_table,
     };
 #define SET_ENTRY(NAME, name, ...) engine->name = reference_##name;
     ENGINE_NN_OPERATORS(SET_ENTRY)

@@ -168,6 +168,7 @@ static void call_all(const struct engine *e) {
     EXPECT_OK(e->attention(e->context, y, &attention));
     EXPECT_OK(e->embedding(e->context, y, x, ids, 1, 4, false));
     EXPECT_NEAR(5.0, y[0], 0.0);
+    EXPECT_OK(e->rope_table(e->context, y, 1, 2, 4, 8, 3, w, NN_ROPE_HALVES));
     if (e->linear != NULL) {
         call_fused(e);
     }

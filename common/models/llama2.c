@@ -6,15 +6,19 @@
 #include <string.h>
 
 #include "common/base/checked.h"
+#include "common/models/fused.h"
+#include "common/models/llama2_rope.h"
 #include "common/models/resident.h"
 
-enum { LAYER_TENSORS = 9, OTHER_TENSORS = 3, BUFFERS = 10 };
+enum { LAYER_TENSORS = 16, OTHER_TENSORS = 4, BUFFERS = 10 };
 
 struct llama2 {
     struct llama2_config config;
     const struct engine *engine;
     size_t batch;
     struct llama2_weights weights; /* resident pointers; NULL for a shared classifier */
+    float *scaled;            /* host, (HS/2): frequencies of scaled rotary embedding; else NULL */
+    const float *frequencies; /* the same, resident */
 
     /* Activations of one call of T tokens, at most batch. */
     float *x;         /* (T, C): the residual stream */
@@ -62,18 +66,28 @@ static void list_layer(struct resident_tensor list[LAYER_TENSORS], const struct 
         {host->w1, &resident->w1, c->hidden, c->C},
         {host->w2, &resident->w2, c->C, c->hidden},
         {host->w3, &resident->w3, c->hidden, c->C},
+        {host->bq, &resident->bq, 1, q_width},
+        {host->bk, &resident->bk, 1, kv_width},
+        {host->bv, &resident->bv, 1, kv_width},
+        {host->bo, &resident->bo, 1, c->C},
+        {host->b1, &resident->b1, 1, c->hidden},
+        {host->b2, &resident->b2, 1, c->C},
+        {host->b3, &resident->b3, 1, c->hidden},
     };
     memcpy(list, tensors, sizeof tensors);
 }
 
 /* A classifier shared with the embedding is loaded only once: its entry has no host tensor. */
-static void list_others(struct resident_tensor list[OTHER_TENSORS], const struct llama2_config *c,
-                        const struct llama2_weights *host, struct llama2_weights *resident) {
+static void list_others(struct resident_tensor list[OTHER_TENSORS], struct llama2 *m,
+                        const struct llama2_weights *host) {
+    const struct llama2_config *c = &m->config;
+    struct llama2_weights *resident = &m->weights;
     const float *classifier = host->classifier != host->embedding ? host->classifier : NULL;
     const struct resident_tensor tensors[OTHER_TENSORS] = {
         {host->embedding, &resident->embedding, c->V, c->C},
         {host->final_norm, &resident->final_norm, 1, c->C},
         {classifier, &resident->classifier, c->V, c->C},
+        {m->scaled, &m->frequencies, 1, c->HS / 2},
     };
     memcpy(list, tensors, sizeof tensors);
 }
@@ -95,10 +109,23 @@ static void list_buffers(struct resident_buffer list[BUFFERS], struct llama2 *m)
     memcpy(list, buffers, sizeof buffers);
 }
 
+static enum status scale_rope(struct llama2 *m) {
+    if (m->config.rope.scaling == LLAMA2_ROPE_PLAIN) {
+        return STATUS_OK;
+    }
+    m->scaled = calloc(m->config.HS / 2, sizeof *m->scaled);
+    if (m->scaled == NULL) {
+        return STATUS_OUT_OF_MEMORY;
+    }
+    llama2_rope_frequencies(m->scaled, &m->config);
+    return STATUS_OK;
+}
+
 static enum status make_resident(struct llama2 *m, const struct llama2_weights *host) {
     struct resident_tensor others[OTHER_TENSORS];
     struct resident_buffer buffers[BUFFERS];
-    list_others(others, &m->config, host, &m->weights);
+    TRY(scale_rope(m));
+    list_others(others, m, host);
     list_buffers(buffers, m);
     m->weights.layers = calloc(m->config.L, sizeof *m->weights.layers);
     if (m->weights.layers == NULL) {
@@ -157,7 +184,7 @@ static enum status view_tensor(void *context, const struct llama2_tensor *tensor
 /* Creates a decoder with fp32 weights, if the engine has one that supports this model. */
 static enum status try_decoder(struct llama2 *m, const struct llama2_weights *weights,
                                struct error *error) {
-    if (m->engine->decoder_create == NULL) {
+    if (m->engine->decoder_create == NULL || llama2_extra(&m->config) != NULL) {
         return STATUS_OK;
     }
     struct llama2_weights plain = *weights;
@@ -175,6 +202,9 @@ static enum status try_decoder(struct llama2 *m, const struct llama2_weights *we
 
 static enum status load(struct llama2 *m, const struct llama2_weights *weights,
                         struct error *error) {
+    if (m->config.rope.scaling != LLAMA2_ROPE_PLAIN && m->engine->rope_table == NULL) {
+        return error_set(error, STATUS_UNSUPPORTED, "it has no scaled rotary embedding");
+    }
     TRY(try_decoder(m, weights, error));
     return m->decoder == NULL ? make_resident(m, weights) : STATUS_OK;
 }
@@ -204,6 +234,11 @@ enum status llama2_create_stored(struct llama2 **model, const struct llama2_conf
                          "weights as they are stored",
                          engine->name);
     }
+    if (llama2_extra(config) != NULL) {
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "the decoder of engine %s does not support a model with %s", engine->name,
+                         llama2_extra(config));
+    }
     TRY(new_model(&m, config, engine, batch, error));
     enum status status = create_decoder(m, weights, dtype, error);
     if (status != STATUS_OK) {
@@ -232,7 +267,7 @@ static void unload(struct llama2 *m) {
         list_layer(layer, &m->config, &no_layer, &m->weights.layers[l]);
         resident_tensors_unload(m->engine, layer, LAYER_TENSORS);
     }
-    list_others(others, &m->config, &none, &m->weights);
+    list_others(others, m, &none);
     resident_tensors_unload(m->engine, others, OTHER_TENSORS);
     free(m->weights.layers);
 }
@@ -246,6 +281,7 @@ void llama2_free(struct llama2 *m) {
     }
     unload(m);
     free(m->views.layers);
+    free(m->scaled);
     free(m);
 }
 
@@ -253,40 +289,89 @@ const struct llama2_config *llama2_config(const struct llama2 *m) {
     return &m->config;
 }
 
-/* attended = attention(rope(q), rope(k), v) of the T new tokens over the cache of layer l. */
-static enum status attend(struct llama2 *m, size_t l, size_t T, size_t position) {
-    const struct llama2_config *c = &m->config;
-    const struct llama2_layer *w = &m->weights.layers[l];
+/* out (T, N) = in (T, K) * weight (N, K)^T, plus bias (N) if there is one. */
+static enum status project(const struct llama2 *m, float *out, const float *in, const float *weight,
+                           const float *bias, size_t T, size_t N, size_t K) {
     const struct engine *e = m->engine;
-    void *x = e->context;
-    size_t q_width = c->NH * c->HS;
-    size_t kv_width = c->KVH * c->HS;
-    float *k = m->k_cache + l * c->T * kv_width; /* (config.T, KVH*HS) */
-    float *v = m->v_cache + l * c->T * kv_width;
-    float *k_new = k + position * kv_width; /* (T, KVH*HS) */
-    float *v_new = v + position * kv_width;
+    return bias != NULL ? engine_linear(e, out, in, weight, bias, T, N, K)
+                        : e->matmul(e->context, out, in, weight, T, N, K);
+}
 
-    TRY(e->matmul(x, m->q, m->normed, w->wq, T, q_width, c->C));
-    TRY(e->matmul(x, k_new, m->normed, w->wk, T, kv_width, c->C));
-    TRY(e->matmul(x, v_new, m->normed, w->wv, T, kv_width, c->C));
-    TRY(e->rope(x, m->q, T, c->NH, c->HS, q_width, position, c->rope_theta, c->rope_layout));
-    TRY(e->rope(x, k_new, T, c->KVH, c->HS, kv_width, position, c->rope_theta, c->rope_layout));
+static enum status rotate(const struct llama2 *m, float *x, size_t T, size_t heads,
+                          size_t position) {
+    const struct llama2_config *c = &m->config;
+    const struct engine *e = m->engine;
+    size_t stride = heads * c->HS;
+    return m->frequencies != NULL ? e->rope_table(e->context, x, T, heads, c->HS, stride, position,
+                                                  m->frequencies, c->rope_layout)
+                                  : e->rope(e->context, x, T, heads, c->HS, stride, position,
+                                            c->rope_theta, c->rope_layout);
+}
+
+/* Attention of one query at a time to the last `window` keys; earlier queries have not so many. */
+static enum status attend_window(const struct llama2 *m, const struct nn_attention *all,
+                                 size_t window) {
+    const struct engine *e = m->engine;
+    size_t position = all->S - all->T, q_width = all->NH * all->HS;
+    size_t early = window <= position ? 0 : window - position < all->T ? window - position : all->T;
+    struct nn_attention part = *all;
+    part.T = early;
+    part.S = position + early;
+    if (early > 0) {
+        TRY(e->attention(e->context, m->attended, &part));
+    }
+    part.T = 1;
+    part.S = window;
+    for (size_t t = early; t < all->T; t++) {
+        size_t first = position + t + 1 - window;
+        part.q = all->q + t * q_width;
+        part.k = all->k + first * all->kv_stride;
+        part.v = all->v + first * all->kv_stride;
+        TRY(e->attention(e->context, m->attended + t * q_width, &part));
+    }
+    return STATUS_OK;
+}
+
+/* attended = attention(q, k, v) of T rotated queries over the cache of layer l. */
+static enum status attend_cache(const struct llama2 *m, size_t l, size_t T, size_t position) {
+    const struct llama2_config *c = &m->config;
+    size_t kv_width = c->KVH * c->HS;
+    float factor = c->rope.attention_scale > 0.0f ? c->rope.attention_scale : 1.0f;
     const struct nn_attention attention = {
         .q = m->q,
-        .k = k,
-        .v = v,
+        .k = m->k_cache + l * c->T * kv_width, /* (config.T, KVH*HS) */
+        .v = m->v_cache + l * c->T * kv_width,
         .B = 1,
         .T = T,
         .S = position + T,
         .NH = c->NH,
         .KVH = c->KVH,
         .HS = c->HS,
-        .q_stride = q_width,
+        .q_stride = c->NH * c->HS,
         .kv_stride = kv_width,
         .causal = true,
-        .scale = 1.0f / sqrtf((float)c->HS),
+        .scale = factor / sqrtf((float)c->HS),
     };
-    return e->attention(x, m->attended, &attention);
+    return c->window > 0 && l >= c->full_layers
+               ? attend_window(m, &attention, c->window)
+               : m->engine->attention(m->engine->context, m->attended, &attention);
+}
+
+/* attended = attention(rope(q), rope(k), v) of the T new tokens over the cache of layer l. */
+static enum status attend(struct llama2 *m, size_t l, size_t T, size_t position) {
+    const struct llama2_config *c = &m->config;
+    const struct llama2_layer *w = &m->weights.layers[l];
+    size_t q_width = c->NH * c->HS;
+    size_t kv_width = c->KVH * c->HS;
+    float *k_new = m->k_cache + (l * c->T + position) * kv_width; /* (T, KVH*HS) */
+    float *v_new = m->v_cache + (l * c->T + position) * kv_width;
+
+    TRY(project(m, m->q, m->normed, w->wq, w->bq, T, q_width, c->C));
+    TRY(project(m, k_new, m->normed, w->wk, w->bk, T, kv_width, c->C));
+    TRY(project(m, v_new, m->normed, w->wv, w->bv, T, kv_width, c->C));
+    TRY(rotate(m, m->q, T, c->NH, position));
+    TRY(rotate(m, k_new, T, c->KVH, position));
+    return attend_cache(m, l, T, position);
 }
 
 static enum status forward_layer(struct llama2 *m, size_t l, size_t T, size_t position) {
@@ -297,14 +382,14 @@ static enum status forward_layer(struct llama2 *m, size_t l, size_t T, size_t po
 
     TRY(e->rmsnorm(x, m->normed, m->x, w->attention_norm, T, c->C, c->norm_eps));
     TRY(attend(m, l, T, position));
-    TRY(e->matmul(x, m->projected, m->attended, w->wo, T, c->C, c->NH * c->HS));
+    TRY(project(m, m->projected, m->attended, w->wo, w->bo, T, c->C, c->NH * c->HS));
     TRY(e->residual(x, m->x, m->x, m->projected, T * c->C));
 
     TRY(e->rmsnorm(x, m->normed, m->x, w->ffn_norm, T, c->C, c->norm_eps));
-    TRY(e->matmul(x, m->gate, m->normed, w->w1, T, c->hidden, c->C));
-    TRY(e->matmul(x, m->up, m->normed, w->w3, T, c->hidden, c->C));
+    TRY(project(m, m->gate, m->normed, w->w1, w->b1, T, c->hidden, c->C));
+    TRY(project(m, m->up, m->normed, w->w3, w->b3, T, c->hidden, c->C));
     TRY(e->silu_gate(x, m->gate, m->gate, m->up, T * c->hidden));
-    TRY(e->matmul(x, m->projected, m->gate, w->w2, T, c->C, c->hidden));
+    TRY(project(m, m->projected, m->gate, w->w2, w->b2, T, c->C, c->hidden));
     return e->residual(x, m->x, m->x, m->projected, T * c->C);
 }
 

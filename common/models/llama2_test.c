@@ -590,7 +590,7 @@ static enum status plain_view(void *context, const struct llama2_tensor *tensor)
 /* 32 layers, as the largest shape has them. */
 C_TEST(llama2_random, stored_weights_keep_activations_in_range) {
     struct llama2_config config = llama2_shape_config(LLAMA2_SHAPE_260K);
-    struct llama2_layer layers[32];
+    struct llama2_layer layers[32] = {0};
     struct llama2_weights weights = {.layers = layers};
     struct llama2_random_stored random;
     struct engine engine;

@@ -104,6 +104,13 @@ enum nn_rope_layout {
 void nn_rope(float *x, size_t T, size_t heads, size_t HS, size_t stride, size_t position,
              float theta, enum nn_rope_layout layout);
 
+/**
+ * @brief As nn_rope(), but pair i is rotated by (position + t) * frequencies[i] radians.
+ * @param frequencies (HS/2)
+ */
+void nn_rope_table(float *x, size_t T, size_t heads, size_t HS, size_t stride, size_t position,
+                   const float *frequencies, enum nn_rope_layout layout);
+
 /** Sizes and inputs of one attention call. */
 struct nn_attention {
     const float *q;      /**< (B, T, NH, HS), tokens q_stride apart */

@@ -439,6 +439,20 @@ C_TEST(rope, angles_are_right_at_far_positions) {
     expect_close("far", x, want, 1, 4, rounded_once);
 }
 
+C_TEST(rope, table_holds_any_frequencies) {
+    const float in[] = {1, 0, 0, 2}, frequencies[] = {0.25f, -0.125f};
+    float x[4];
+    memcpy(x, in, sizeof x);
+    nn_rope_table(x, 1, 1, 4, 4, 3, frequencies, NN_ROPE_INTERLEAVED);
+    const double interleaved[] = {cos(0.75), sin(0.75), 2 * sin(0.375), 2 * cos(0.375)};
+    expect_close("interleaved", x, interleaved, 1, 4, rounded_once);
+
+    memcpy(x, in, sizeof x);
+    nn_rope_table(x, 1, 1, 4, 4, 3, frequencies, NN_ROPE_HALVES);
+    const double halves[] = {cos(0.75), 2 * sin(0.375), sin(0.75), 2 * cos(0.375)};
+    expect_close("halves", x, halves, 1, 4, rounded_once);
+}
+
 C_TEST(rope, position_zero_and_no_tokens_change_nothing) {
     float x[] = {1, -2, 3, 4, 5, 6};
     const double want[] = {1, -2, 3, 4, 5, 6};

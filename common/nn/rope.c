@@ -22,16 +22,29 @@ static void rotate(float *x, size_t second, size_t heads, size_t HS, double angl
     }
 }
 
+/* Rotates pair i of every head of all rows. */
+static void rotate_rows(float *x, size_t T, size_t heads, size_t HS, size_t stride, size_t position,
+                        size_t i, double frequency, enum nn_rope_layout layout) {
+    size_t pairs = HS / 2;
+    size_t first = layout == NN_ROPE_INTERLEAVED ? 2 * i : i;
+    size_t second = layout == NN_ROPE_INTERLEAVED ? 1 : pairs;
+    for (size_t t = 0; t < T; t++) {
+        double angle = (double)(position + t) * frequency;
+        rotate(x + t * stride + first, second, heads, HS, angle);
+    }
+}
+
 void nn_rope(float *x, size_t T, size_t heads, size_t HS, size_t stride, size_t position,
              float theta, enum nn_rope_layout layout) {
-    size_t pairs = HS / 2;
-    for (size_t i = 0; i < pairs; i++) {
+    for (size_t i = 0; i < HS / 2; i++) {
         double frequency = pow(theta, -2.0 * (double)i / (double)HS);
-        size_t first = layout == NN_ROPE_INTERLEAVED ? 2 * i : i;
-        size_t second = layout == NN_ROPE_INTERLEAVED ? 1 : pairs;
-        for (size_t t = 0; t < T; t++) {
-            double angle = (double)(position + t) * frequency;
-            rotate(x + t * stride + first, second, heads, HS, angle);
-        }
+        rotate_rows(x, T, heads, HS, stride, position, i, frequency, layout);
+    }
+}
+
+void nn_rope_table(float *x, size_t T, size_t heads, size_t HS, size_t stride, size_t position,
+                   const float *frequencies, enum nn_rope_layout layout) {
+    for (size_t i = 0; i < HS / 2; i++) {
+        rotate_rows(x, T, heads, HS, stride, position, i, (double)frequencies[i], layout);
     }
 }

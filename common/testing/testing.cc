@@ -77,6 +77,9 @@ class Reporter : public testing::EmptyTestEventListener {
         } else if (part.skipped() && message_.empty()) {
             message_ = part.message();
         }
+        while (!message_.empty() && message_.back() == '\n') { // as GoogleTest 1.16 ends them
+            message_.pop_back();
+        }
     }
     void OnTestEnd(const testing::TestInfo &test) override {
         const testing::TestResult &result = *test.result();

@@ -5,10 +5,10 @@
 
 #include "common/base/checked.h"
 
-enum status csv_reader_create(struct csv_reader *reader, const char *data, size_t size) {
-    *reader = (struct csv_reader){.data = data, .size = size, .line = 1};
+enum status csv_reader_create(struct csv_reader *reader, const char *data, size_t size, bool tabs) {
+    *reader = (struct csv_reader){.data = data, .size = size, .line = 1, .tabs = tabs};
     size_t bytes;
-    /* A field needs at most its bytes in the file, and a NUL in place of its comma. */
+    /* A field needs at most its bytes in the file, and a NUL in place of its separator. */
     if (!checked_add(size, 2, &bytes)) {
         return STATUS_OVERFLOW;
     }
@@ -21,6 +21,14 @@ enum status csv_reader_create(struct csv_reader *reader, const char *data, size_
 
 static bool at_end(const struct csv_reader *r) {
     return r->offset == r->size;
+}
+
+static bool at_separator(const struct csv_reader *r) {
+    return !at_end(r) && r->data[r->offset] == (r->tabs ? '\t' : ',');
+}
+
+static bool at_quote(const struct csv_reader *r) {
+    return !at_end(r) && !r->tabs && r->data[r->offset] == '"';
 }
 
 /* Length of the LF or CRLF at the current byte; 0 if there is none. */
@@ -60,7 +68,7 @@ static enum status read_quoted(struct csv_reader *r, struct error *error) {
         }
         append(r, c);
     }
-    if (at_end(r) || r->data[r->offset] == ',' || line_break(r) > 0) {
+    if (at_end(r) || at_separator(r) || line_break(r) > 0) {
         return STATUS_OK;
     }
     return error_set(error, STATUS_BAD_FORMAT,
@@ -70,8 +78,8 @@ static enum status read_quoted(struct csv_reader *r, struct error *error) {
 }
 
 static enum status read_bare(struct csv_reader *r, struct error *error) {
-    while (!at_end(r) && r->data[r->offset] != ',' && line_break(r) == 0) {
-        if (r->data[r->offset] == '"') {
+    while (!at_end(r) && !at_separator(r) && line_break(r) == 0) {
+        if (at_quote(r)) {
             return error_set(error, STATUS_BAD_FORMAT,
                              "line %zu: broken quotes: a quote inside a field that does not begin "
                              "with one",
@@ -84,8 +92,7 @@ static enum status read_bare(struct csv_reader *r, struct error *error) {
 
 static enum status read_field(struct csv_reader *r, struct csv_field *field, struct error *error) {
     size_t start = r->used;
-    bool quoted = !at_end(r) && r->data[r->offset] == '"';
-    TRY(quoted ? read_quoted(r, error) : read_bare(r, error));
+    TRY(at_quote(r) ? read_quoted(r, error) : read_bare(r, error));
     *field = (struct csv_field){r->buffer + start, r->used - start};
     r->buffer[r->used++] = '\0';
     return STATUS_OK;
@@ -113,7 +120,7 @@ enum status csv_reader_next(struct csv_reader *r, struct csv_field *fields, size
         }
         TRY(read_field(r, &fields[*count], error));
         ++*count;
-        if (at_end(r) || r->data[r->offset] != ',') {
+        if (!at_separator(r)) {
             break;
         }
         r->offset++;

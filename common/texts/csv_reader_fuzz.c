@@ -16,10 +16,10 @@ static void check_row(const struct csv_reader *reader, const struct csv_field *f
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+static void read_all(const uint8_t *data, size_t size, bool tabs) {
     struct csv_reader reader;
     struct csv_field fields[MOST];
-    fuzz_require(csv_reader_create(&reader, (const char *)data, size) == STATUS_OK);
+    fuzz_require(csv_reader_create(&reader, (const char *)data, size, tabs) == STATUS_OK);
     for (bool found = true; found;) {
         struct error error = {0};
         size_t count, before = reader.offset;
@@ -31,6 +31,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         check_row(&reader, fields, count);
     }
     csv_reader_free(&reader);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    read_all(data, size, false);
+    read_all(data, size, true);
     return 0;
 }
 
@@ -38,6 +43,7 @@ bool fuzz_seed(size_t index, unsigned char **seed, size_t *size) {
     static const char *const texts[] = {
         "\"3\",\"Title\",\"Say \"\"hi\"\", a\\line\"\n\"4\",\"T\",\"two\nlines\"\r\n",
         "a,b,,c\n\n,\r\n\"\",x",
+        "a\t\"b\tc\r\n\t\n",
         "\xef\xbb\xbf"
         "1,2,3,4,5,6\n",
     };

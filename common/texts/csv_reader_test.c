@@ -13,7 +13,7 @@
 enum { MOST = 4 };
 
 /* Writes the rows as "[a|b][c]" into out, or the message of the first failure. */
-static void rows_of(const char *data, size_t size, char *out, size_t room) {
+static void rows_of(const char *data, size_t size, bool tabs, char *out, size_t room) {
     /* Memory of exact size, so that sanitizers see reads past its end. */
     char *copy = malloc(size + (size == 0));
     memcpy(copy, data, size);
@@ -23,7 +23,7 @@ static void rows_of(const char *data, size_t size, char *out, size_t room) {
     size_t count;
     bool found = true;
     out[0] = '\0';
-    ASSERT_OK(csv_reader_create(&reader, copy, size));
+    ASSERT_OK(csv_reader_create(&reader, copy, size, tabs));
     while (found) {
         enum status status = csv_reader_next(&reader, fields, MOST, &count, &found, &error);
         if (status != STATUS_OK) {
@@ -71,9 +71,18 @@ C_TEST(csv_reader, reads_rows) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char out[600];
-        rows_of(cases[i].data, strlen(cases[i].data), out, sizeof out);
+        rows_of(cases[i].data, strlen(cases[i].data), false, out, sizeof out);
         EXPECT_STR_EQ(cases[i].want, out);
     }
+}
+
+C_TEST(csv_reader, takes_quotes_between_tabs_as_they_are) {
+    char out[600];
+    const char data[] = "a\tb,c\r\n\"d\t\"e\"\"\n\n\t\n1\t2\t3\t4\t5";
+    rows_of(data, strlen(data), true, out, sizeof out);
+    EXPECT_STR_EQ("line 5: more than 4 fields", out);
+    rows_of(data, strlen(data) - 2, true, out, sizeof out);
+    EXPECT_STR_EQ("[a|b,c][\"d|\"e\"\"][|][1|2|3|4]", out);
 }
 
 C_TEST(csv_reader, names_the_line_of_a_broken_quote) {
@@ -99,7 +108,7 @@ C_TEST(csv_reader, names_the_line_of_a_broken_quote) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char out[600];
-        rows_of(cases[i].data, strlen(cases[i].data), out, sizeof out);
+        rows_of(cases[i].data, strlen(cases[i].data), false, out, sizeof out);
         EXPECT_STR_EQ(cases[i].want, out);
     }
 }
@@ -109,7 +118,7 @@ C_TEST(csv_reader, keeps_bytes_that_are_nul) {
     struct csv_field fields[MOST];
     size_t count;
     bool found;
-    ASSERT_OK(csv_reader_create(&reader, "\"a\0b\",c", 7));
+    ASSERT_OK(csv_reader_create(&reader, "\"a\0b\",c", 7, false));
     ASSERT_OK(csv_reader_next(&reader, fields, MOST, &count, &found, NULL));
     EXPECT_INT_EQ(2, count);
     EXPECT_INT_EQ(3, fields[0].length);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "common/base/checked.h"
 #include "common/base/grow.h"
@@ -23,10 +24,9 @@ struct kind {
 
 /* In the order of enum text_dataset_kind. */
 static const struct kind kinds[] = {
-    {"imdb", IMDB_LABELS, 2, imdb_read},
-    {"agnews", AGNEWS_LABELS, 4, agnews_read},
-    {"text", NULL, 0, text_file_read},
-    {"sample", IMDB_LABELS, 2, sample_read},
+    {"imdb", IMDB_LABELS, 2, imdb_read}, {"agnews", AGNEWS_LABELS, 4, agnews_read},
+    {"text", NULL, 0, text_file_read},   {"sample", IMDB_LABELS, 2, sample_read},
+    {"file", NULL, 0, own_read},
 };
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
@@ -41,11 +41,50 @@ enum status text_dataset_kind_parse(const char *name, enum text_dataset_kind *ki
     }
     return error_set(
         error, STATUS_INVALID_ARGUMENT,
-        "a data set is 'imdb', 'agnews', 'text' or 'sample' (the project's own), not '%s'", name);
+        "a data set is 'imdb', 'agnews', 'text', 'sample' (the project's own) or 'file' (yours), "
+        "not '%s'",
+        name);
+}
+
+static bool is_text_file(const char *path) {
+    const char *dot = strrchr(path, '.');
+    return dot != NULL && strcasecmp(dot, ".txt") == 0;
+}
+
+enum status text_dataset_choose(enum text_dataset_kind *kind, const char *name, const char *path,
+                                const struct text_columns *columns, struct error *error) {
+    bool columns_given = columns->format != NULL || columns->text != NULL || columns->label != NULL;
+    if (name != NULL) {
+        TRY(text_dataset_kind_parse(name, kind, error));
+    } else if (columns_given || own_has_ending(path)) {
+        *kind = TEXT_DATASET_FILE;
+    } else if (is_text_file(path)) {
+        *kind = TEXT_DATASET_TEXT;
+    } else {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "--data %s: give --dataset imdb, agnews, text or sample, or for a file of "
+                         "your own --format tsv, csv or jsonl",
+                         path);
+    }
+    if (*kind != TEXT_DATASET_FILE && columns_given) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "--format, --text-column and --label-column are for files of your own, "
+                         "not for --dataset %s",
+                         kinds[*kind].name);
+    }
+    return *kind == TEXT_DATASET_FILE ? own_check(path, columns->format, error) : STATUS_OK;
+}
+
+const char *text_dataset_name(enum text_dataset_kind kind) {
+    return kinds[kind].name;
 }
 
 size_t text_dataset_labels(enum text_dataset_kind kind) {
     return kinds[kind].labels;
+}
+
+bool text_dataset_has_labels(enum text_dataset_kind kind) {
+    return kinds[kind].labels > 0 || kind == TEXT_DATASET_FILE;
 }
 
 bool text_is_blank(const char *text, size_t length) {
@@ -198,7 +237,10 @@ enum status text_dataset_open(struct text_dataset *dataset, enum text_dataset_ki
     }
     dataset->samples = list.samples;
     dataset->count = list.count;
-    if (strcmp(options->split, TEXT_DATASET_UNLABELLED) != 0) {
+    if (kind == TEXT_DATASET_FILE && options->labels != NULL) {
+        dataset->label_names = options->labels->names;
+        dataset->labels = options->labels->count;
+    } else if (strcmp(options->split, TEXT_DATASET_UNLABELLED) != 0) {
         dataset->label_names = k->label_names;
         dataset->labels = k->labels;
     }

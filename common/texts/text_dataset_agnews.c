@@ -99,7 +99,7 @@ static enum status read_rows(struct text_list *list, struct csv_reader *csv, siz
 static enum status read_csv(struct text_list *list, const struct file_view *view, size_t wanted,
                             struct error *error) {
     struct csv_reader csv = {0};
-    enum status status = csv_reader_create(&csv, (const char *)view->data, view->size);
+    enum status status = csv_reader_create(&csv, (const char *)view->data, view->size, false);
     status = status == STATUS_OK ? read_rows(list, &csv, wanted, error)
                                  : error_set(error, status, "out of memory");
     csv_reader_free(&csv);

@@ -58,6 +58,15 @@ MUST_CHECK enum status text_file_read(struct text_list *list, const char *path,
                                       const struct text_dataset_options *options,
                                       struct error *error);
 
+MUST_CHECK enum status own_read(struct text_list *list, const char *path,
+                                const struct text_dataset_options *options, struct error *error);
+
+/** @return whether a file's name ends in a format of own_read(). */
+bool own_has_ending(const char *path);
+
+/** @return STATUS_OK; STATUS_INVALID_ARGUMENT if there is no such format, or none can be found. */
+MUST_CHECK enum status own_check(const char *path, const char *format, struct error *error);
+
 MUST_CHECK enum status sample_read(struct text_list *list, const char *path,
                                    const struct text_dataset_options *options, struct error *error);
 

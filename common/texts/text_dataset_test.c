@@ -80,17 +80,19 @@ static const char FOUR[] = "\"3\",\"T one\",\"D, \"\"one\"\"\"\n\"1\",\"T\",\"se
 C_TEST(agnews, reads_classes_titles_and_descriptions) {
     check_csv(FOUR, &ALL, "2:T one D, \"one\"|0:T second\nteam|3:t d|1:x y\nz");
     check_csv("Class Index,Title,Description\n1,a,b\n",
-              &(struct text_dataset_options){"test", 0, 5}, "0:a b");
+              &(struct text_dataset_options){.split = "test", .skip = 0, .limit = 5}, "0:a b");
 }
 
 C_TEST(agnews, skips_and_limits) {
-    check_csv(FOUR, &(struct text_dataset_options){"test", 0, 2},
+    check_csv(FOUR, &(struct text_dataset_options){.split = "test", .skip = 0, .limit = 2},
               "2:T one D, \"one\"|0:T second\nteam");
-    check_csv(FOUR, &(struct text_dataset_options){"test", 2, 0}, "3:t d|1:x y\nz");
-    check_csv(FOUR, &(struct text_dataset_options){"test", 3, 99}, "1:x y\nz");
-    check_csv(FOUR, &(struct text_dataset_options){"test", 1, SIZE_MAX},
+    check_csv(FOUR, &(struct text_dataset_options){.split = "test", .skip = 2, .limit = 0},
+              "3:t d|1:x y\nz");
+    check_csv(FOUR, &(struct text_dataset_options){.split = "test", .skip = 3, .limit = 99},
+              "1:x y\nz");
+    check_csv(FOUR, &(struct text_dataset_options){.split = "test", .skip = 1, .limit = SIZE_MAX},
               "0:T second\nteam|3:t d|1:x y\nz");
-    check_csv(FOUR, &(struct text_dataset_options){"test", 4, 1},
+    check_csv(FOUR, &(struct text_dataset_options){.split = "test", .skip = 4, .limit = 1},
               "news.csv: no texts after the first 4");
 }
 
@@ -125,10 +127,12 @@ C_TEST(agnews, finds_the_split_in_a_folder) {
     write_file("ag/train.csv", "1,a,b\n", 6, path, sizeof path);
     write_file("ag/ag_news_test.csv", "2,c,d\n", 6, path, sizeof path);
     test_temporary_path("ag", folder, sizeof folder);
-    describe(TEXT_DATASET_AGNEWS, folder, &(struct text_dataset_options){"train", 0, 1}, out,
+    describe(TEXT_DATASET_AGNEWS, folder,
+             &(struct text_dataset_options){.split = "train", .skip = 0, .limit = 1}, out,
              sizeof out);
     EXPECT_STR_EQ("0:a b", out);
-    describe(TEXT_DATASET_AGNEWS, folder, &(struct text_dataset_options){"test", 0, 1}, out,
+    describe(TEXT_DATASET_AGNEWS, folder,
+             &(struct text_dataset_options){.split = "test", .skip = 0, .limit = 1}, out,
              sizeof out);
     EXPECT_STR_EQ("1:c d", out);
     unlink(path);
@@ -186,15 +190,16 @@ static void check_reviews(const char *path) {
         struct text_dataset_options options;
         const char *want;
     } cases[] = {
-        {{"test", 0, 0}, "0:bad|1:good|0:dull|1:fine|1:nice"},
-        {{"test", 0, 1}, "0:bad"},
-        {{"test", 0, 3}, "0:bad|1:good|0:dull"},
-        {{"test", 1, 2}, "1:good|0:dull"},
-        {{"test", 4, 0}, "1:nice"},
-        {{"train", 0, 0}, "0:train bad|1:train good"},
-        {{"unsup", 0, 0}, "-1:unlabelled|-1:more|-1:\na\n\nb \nc\nd < br><br/ ><b><br\n"},
-        {{"unsup", 0, 1}, "-1:unlabelled"},
-        {{"unsup", 1, 1}, "-1:more"},
+        {{.split = "test", .skip = 0, .limit = 0}, "0:bad|1:good|0:dull|1:fine|1:nice"},
+        {{.split = "test", .skip = 0, .limit = 1}, "0:bad"},
+        {{.split = "test", .skip = 0, .limit = 3}, "0:bad|1:good|0:dull"},
+        {{.split = "test", .skip = 1, .limit = 2}, "1:good|0:dull"},
+        {{.split = "test", .skip = 4, .limit = 0}, "1:nice"},
+        {{.split = "train", .skip = 0, .limit = 0}, "0:train bad|1:train good"},
+        {{.split = "unsup", .skip = 0, .limit = 0},
+         "-1:unlabelled|-1:more|-1:\na\n\nb \nc\nd < br><br/ ><b><br\n"},
+        {{.split = "unsup", .skip = 0, .limit = 1}, "-1:unlabelled"},
+        {{.split = "unsup", .skip = 1, .limit = 1}, "-1:more"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char out[1024];
@@ -357,7 +362,9 @@ C_TEST(text, reads_lines_or_paragraphs) {
     check_text("one\ntwo\r\nthree", &ALL, "-1:one|-1:two|-1:three");
     check_text("\n \none\ntwo\n\n\n", &ALL, "-1:one|-1:two");
     check_text("one\nmore\n\t\r\n\ntwo\r\n", &ALL, "-1:one\nmore|-1:two");
-    check_text("a\nb\nc\nd", &(struct text_dataset_options){"train", 1, 2}, "-1:b|-1:c");
+    check_text("a\nb\nc\nd",
+               &(struct text_dataset_options){.split = "train", .skip = 1, .limit = 2},
+               "-1:b|-1:c");
 }
 
 C_TEST(text, tells_what_is_wrong_and_where) {
@@ -374,7 +381,7 @@ static void check_sample(const char *content, const char *want) {
 C_TEST(sample, reads_labels_and_texts) {
     check_sample("pos\ta b\r\nneg\tc\td\n", "1:a b|0:c\td");
     check_file(TEXT_DATASET_SAMPLE, "pos\ta\nneg\tb\npos\tc\n",
-               &(struct text_dataset_options){"train", 1, 1}, "0:b");
+               &(struct text_dataset_options){.split = "train", .skip = 1, .limit = 1}, "0:b");
 }
 
 C_TEST(sample, tells_what_is_wrong_and_where) {
@@ -413,7 +420,8 @@ C_TEST(text_dataset, knows_its_kinds_and_splits) {
     EXPECT_INT_EQ(2, text_dataset_labels(kind));
     EXPECT_ERROR(
         STATUS_INVALID_ARGUMENT,
-        "a data set is 'imdb', 'agnews', 'text' or 'sample' (the project's own), not 'IMDB'",
+        "a data set is 'imdb', 'agnews', 'text', 'sample' (the project's own) or 'file' (yours), "
+        "not 'IMDB'",
         text_dataset_kind_parse("IMDB", &kind, &error));
     const struct text_dataset_options dev = {.split = "dev"};
     EXPECT_ERROR(STATUS_INVALID_ARGUMENT,

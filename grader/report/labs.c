@@ -57,7 +57,7 @@ enum status lab_choose(const char *list, const struct lab *chosen[LAB_COUNT], st
         chosen[i] = all ? &course[i] : NULL;
     }
     while (!all && list[0] != '\0') {
-        const struct lab *lab;
+        const struct lab *lab = NULL;
         size_t length = strcspn(list, ",");
         TRY(find(list, length, &lab, error));
         chosen[lab - course] = lab;

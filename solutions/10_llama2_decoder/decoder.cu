@@ -82,7 +82,7 @@ static enum status fill(struct decoder *d, struct error *error) {
     TRY(device_properties(&gpu, error));
     d->multiprocessors = (size_t)gpu.multiprocessors;
     d->shared_bytes = gpu.shared_bytes;
-    d->major = gpu.major;
+    d->major = gpu.code / 10;
     TRY(allocate_token(d, error));
     TRY(decoder_one_create(d, error));
     d->has_rows = d->batch > 1 && d->model->HS <= ATTENTION_MAX_HS;

@@ -44,13 +44,17 @@ MUST_CHECK enum status llama2_checkpoint_open(struct llama2_checkpoint *checkpoi
 /**
  * @brief Parses the text of a config.json.
  *
+ * Llama 1 to 3, Mistral and Qwen2 are known by model_type: llama (the default), mistral, qwen2.
+ *
  * Keys: hidden_size, intermediate_size, num_hidden_layers, num_attention_heads, vocab_size,
  * max_position_embeddings; num_key_value_heads (default: all heads), head_dim (hidden_size over
- * heads), each from 1 to INT32_MAX; rms_norm_eps (1e-6), rope_theta (10000, or in
- * rope_parameters), tie_word_embeddings (false). Other keys are ignored, but these must not ask for
- * another architecture (STATUS_UNSUPPORTED): model_type (llama, or mistral, which has the same
- * tensors), sliding_window (null or absent: a window would mask keys), hidden_act (silu),
- * rope_scaling, partial_rotary_factor, attention_bias, mlp_bias, quantization_config.
+ * heads), each from 1 to INT32_MAX; rms_norm_eps (1e-6), tie_word_embeddings (false), rope_theta
+ * (10000); rope_scaling of type default, linear, llama3 or yarn; rope_parameters, which holds both
+ * in newer files; llama: attention_bias and mlp_bias (false); mistral and qwen2: sliding_window
+ * (null), qwen2 also use_sliding_window (false), max_window_layers (28), layer_types. Qwen2's
+ * queries, keys and values always have biases. Other keys are ignored, but these must not ask for
+ * another architecture (STATUS_UNSUPPORTED): hidden_act (silu), partial_rotary_factor,
+ * num_local_experts, num_experts, quantization_config.
  *
  * @param shared_classifier receives tie_word_embeddings
  * @param json              @p size bytes, need not end in NUL

@@ -132,12 +132,27 @@ static void append_shards(const struct llama2_random *model,
     }
 }
 
+/* A configuration with what Llama2 does not have; its model has the sizes of fuzz_seed()'s. */
+static const char relative[] =
+    "{\"hidden_size\":4,\"intermediate_size\":3,\"num_hidden_layers\":1,\"num_attention_heads\":2,"
+    "\"num_key_value_heads\":1,\"vocab_size\":3,\"max_position_embeddings\":2,\"tie_word_"
+    "embeddings\":"
+    "true,\"model_type\":\"qwen2\",\"use_sliding_window\":true,\"sliding_window\":1,\"layer_"
+    "types\":["
+    "\"sliding_attention\"],\"rope_parameters\":{\"rope_type\":\"yarn\",\"factor\":2,\"beta_slow\":"
+    "1,"
+    "\"beta_fast\":3,\"mscale\":1,\"mscale_all_dim\":2,\"attention_factor\":1.5,\"truncate\":false,"
+    "\"low_freq_factor\":1,\"high_freq_factor\":4,\"original_max_position_embeddings\":1,"
+    "\"rope_theta\":5e5}}";
+
 static void append_texts(const struct llama2_random *model,
                          const struct llama2_write_options *options, bool shared,
                          unsigned char **seed, size_t *size) {
     char *config, *index = NULL;
-    fuzz_require(llama2_config_serialize(&model->config, shared, options->dtype, &config) ==
-                 STATUS_OK);
+    fuzz_require(model->config.qkv_bias
+                     ? (config = strdup(relative)) != NULL
+                     : llama2_config_serialize(&model->config, shared, options->dtype, &config) ==
+                           STATUS_OK);
     fuzz_require(options->shards == 1 || llama2_index_serialize(&model->config, shared, options,
                                                                 &index, NULL) == STATUS_OK);
     fuzz_append(seed, size, config, strlen(config));
@@ -147,8 +162,9 @@ static void append_texts(const struct llama2_random *model,
 }
 
 bool fuzz_seed(size_t index, unsigned char **seed, size_t *size) {
-    static const struct llama2_write_options options[] = {{NN_F32, 1}, {NN_BF16, 2}, {NN_F16, 3}};
-    static const float other_table[4 * 3] = {1.0f};
+    static const struct llama2_write_options options[] = {
+        {NN_F32, 1}, {NN_BF16, 2}, {NN_F16, 3}, {NN_BF16, 1}};
+    static const float other_table[4 * 3] = {1.0f}, bias[4] = {0.5f};
     const struct llama2_config config = {.C = 4,
                                          .hidden = 3,
                                          .L = 1,
@@ -166,6 +182,10 @@ bool fuzz_seed(size_t index, unsigned char **seed, size_t *size) {
     struct llama2_random model;
     fuzz_require(llama2_random_create(&model, &config, 1) == STATUS_OK);
     bool shared = index != 1;
+    if (index == 3) {
+        model.config.qkv_bias = true;
+        model.weights.layers[0].bq = model.weights.layers[0].bk = model.weights.layers[0].bv = bias;
+    }
     model.weights.classifier = shared ? model.weights.embedding : other_table;
     *seed = NULL;
     *size = 0;

@@ -639,11 +639,50 @@ C_TEST(llama2_config, reads_what_is_there) {
     }
 }
 
+struct window_case {
+    const char *keys;
+    size_t window, full_layers;
+    bool qkv_bias, out_bias, mlp_bias;
+};
+
+C_TEST(llama2_config, relatives_have_windows_and_biases) {
+    static const struct window_case cases[] = {
+        {"\"model_type\":\"mistral\",\"sliding_window\":5", 5, 0, false, false, false},
+        {"\"model_type\":\"mistral\"", 0, 0, false, false, false},
+        {"\"model_type\":\"qwen2\",\"sliding_window\":5", 0, 0, true, false, false},
+        {"\"model_type\":\"qwen2\",\"sliding_window\":5,\"use_sliding_window\":true", 5, 28, true,
+         false, false},
+        {"\"model_type\":\"qwen2\",\"sliding_window\":5,\"use_sliding_window\":true,"
+         "\"max_window_layers\":1",
+         5, 1, true, false, false},
+        {"\"model_type\":\"qwen2\",\"sliding_window\":5,\"use_sliding_window\":true,"
+         "\"max_window_layers\":2,\"layer_types\":[\"full_attention\",\"sliding_attention\"]",
+         5, 1, true, false, false},
+        {"\"attention_bias\":true", 0, 0, true, true, false},
+        {"\"attention_bias\":false,\"mlp_bias\":true", 0, 0, false, false, true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char json[1024];
+        snprintf(json, sizeof json, "{" SIZES ",%s}", cases[i].keys);
+        struct llama2_config got;
+        bool shared;
+        ASSERT_OK(llama2_config_parse(&got, &shared, json, strlen(json), NULL));
+        EXPECT_INT_EQ(cases[i].window, got.window);
+        EXPECT_INT_EQ(cases[i].full_layers, got.full_layers);
+        EXPECT_INT_EQ(cases[i].qkv_bias, got.qkv_bias);
+        EXPECT_INT_EQ(cases[i].out_bias, got.out_bias);
+        EXPECT_INT_EQ(cases[i].mlp_bias, got.mlp_bias);
+    }
+}
+
 /* SIZES with the first two changed. */
 #define WITH(hidden_size, num_attention_heads)                                      \
     "{\"hidden_size\":" hidden_size ",\"num_attention_heads\":" num_attention_heads \
     ",\"intermediate_size\":5,\"num_hidden_layers\":2,\"vocab_size\":7,"            \
     "\"max_position_embeddings\":9}"
+
+#define QWEN2 ",\"model_type\":\"qwen2\""
+#define QWEN2_WINDOW QWEN2 ",\"use_sliding_window\":true,\"sliding_window\":3"
 
 static const struct refusal config_cases[] = {
     {"", STATUS_BAD_FORMAT, "not valid JSON at byte 0"},
@@ -665,26 +704,55 @@ static const struct refusal config_cases[] = {
      "\"num_attention_heads\" is 4, must be a multiple of \"num_key_value_heads\", 3"},
     {"{" SIZES ",\"num_key_value_heads\":8}", STATUS_BAD_FORMAT, "must be a multiple of"},
     {"{" SIZES ",\"model_type\":\"gpt_neox\"}", STATUS_UNSUPPORTED,
-     "\"model_type\" is \"gpt_neox\", supported are \"llama\" and \"mistral\""},
+     "\"model_type\" is \"gpt_neox\", which needs LayerNorm, parallel sublayers; supported are"},
+    {"{" SIZES ",\"model_type\":\"mixtral\"}", STATUS_UNSUPPORTED,
+     "\"model_type\" is \"mixtral\", which needs mixture of experts; supported are"},
+    {"{" SIZES ",\"model_type\":\"gemma\"}", STATUS_UNSUPPORTED, "which needs Gemma's norms"},
+    {"{" SIZES ",\"model_type\":\"qwen3\"}", STATUS_UNSUPPORTED, "norms of queries and keys"},
+    {"{" SIZES ",\"model_type\":\"other\"}", STATUS_UNSUPPORTED,
+     "\"model_type\" is \"other\"; supported are \"llama\", \"mistral\" and \"qwen2\""},
+    {"{" SIZES ",\"num_local_experts\":8}", STATUS_UNSUPPORTED, "mixture of experts is not"},
     {"{" SIZES ",\"model_type\":1}", STATUS_BAD_FORMAT, "\"model_type\" is not a string"},
     {"{" SIZES ",\"hidden_act\":\"gelu\"}", STATUS_UNSUPPORTED,
      "\"hidden_act\" is \"gelu\", supported are \"silu\" and \"swish\""},
-    {"{" SIZES ",\"model_type\":\"mistral\",\"sliding_window\":4096}", STATUS_UNSUPPORTED,
-     "\"sliding_window\" is set: attention within a window is not supported"},
-    {"{" SIZES ",\"attention_bias\":true}", STATUS_UNSUPPORTED, "\"attention_bias\" is set"},
-    {"{" SIZES ",\"mlp_bias\":true}", STATUS_UNSUPPORTED, "\"mlp_bias\" is set"},
+    {"{" SIZES ",\"sliding_window\":4096}", STATUS_UNSUPPORTED,
+     "\"sliding_window\" is set: a \"llama\" has none"},
+    {"{" SIZES ",\"model_type\":\"mistral\",\"sliding_window\":0}", STATUS_BAD_FORMAT,
+     "\"sliding_window\" is 0, must be a whole number from 1"},
+    {"{" SIZES QWEN2 ",\"use_sliding_window\":1}", STATUS_BAD_FORMAT,
+     "\"use_sliding_window\" is neither true nor false"},
+    {"{" SIZES QWEN2_WINDOW ",\"max_window_layers\":-1}", STATUS_BAD_FORMAT,
+     "\"max_window_layers\" is not a whole number"},
+    {"{" SIZES QWEN2_WINDOW ",\"layer_types\":[\"full_attention\"]}", STATUS_BAD_FORMAT,
+     "\"layer_types\" is not an array with one entry for each of 2 layers"},
+    {"{" SIZES QWEN2_WINDOW ",\"layer_types\":[\"full_attention\",\"chunked_attention\"]}",
+     STATUS_UNSUPPORTED, "\"layer_types\" has \"chunked_attention\"; supported are"},
+    {"{" SIZES QWEN2_WINDOW ",\"layer_types\":[\"sliding_attention\",\"full_attention\"]}",
+     STATUS_UNSUPPORTED, "layer 1 has full attention behind layers with a sliding window"},
+    {"{" SIZES ",\"attention_bias\":1}", STATUS_BAD_FORMAT,
+     "\"attention_bias\" is neither true nor false"},
     {"{" SIZES ",\"quantization_config\":{}}", STATUS_UNSUPPORTED,
      "\"quantization_config\" is set: quantized weights are not supported"},
-    {"{" SIZES ",\"rope_scaling\":{\"rope_type\":\"llama3\",\"factor\":8}}", STATUS_UNSUPPORTED,
-     "\"rope_scaling\" is of type \"llama3\": scaled rotary embedding is not supported"},
-    {"{" SIZES ",\"rope_scaling\":{\"type\":\"linear\",\"factor\":2}}", STATUS_UNSUPPORTED,
-     "\"rope_scaling\" is of type \"linear\""},
+    {"{" SIZES ",\"rope_scaling\":{\"type\":\"dynamic\",\"factor\":2}}", STATUS_UNSUPPORTED,
+     "\"rope_scaling\" is of type \"dynamic\"; supported are \"default\", \"linear\", \"llama3\" "
+     "and"},
+    {"{" SIZES ",\"rope_scaling\":{\"type\":\"linear\",\"factor\":0.5}}", STATUS_BAD_FORMAT,
+     "\"rope_scaling\": \"factor\" is not a number from 1 to"},
+    {"{" SIZES ",\"rope_scaling\":{\"rope_type\":\"llama3\",\"factor\":8}}", STATUS_BAD_FORMAT,
+     "\"rope_scaling\": \"low_freq_factor\" is missing; it must be a number from"},
+    {"{" SIZES ",\"rope_scaling\":{\"rope_type\":\"llama3\",\"factor\":8,\"low_freq_factor\":4,"
+     "\"high_freq_factor\":4}}",
+     STATUS_BAD_FORMAT, "\"high_freq_factor\" is 4, must be above \"low_freq_factor\", 4"},
+    {"{" SIZES ",\"rope_scaling\":{\"type\":\"yarn\",\"factor\":2,\"truncate\":1}}",
+     STATUS_BAD_FORMAT, "\"truncate\" is neither true nor false"},
+    {"{" SIZES ",\"rope_scaling\":{\"type\":\"yarn\",\"factor\":2,\"attention_factor\":1e25}}",
+     STATUS_BAD_FORMAT, "\"attention_factor\" is 1e+25, too much"},
     {"{" SIZES ",\"rope_scaling\":2}", STATUS_UNSUPPORTED, "\"rope_scaling\" is of type \"\""},
-    {"{" SIZES ",\"rope_parameters\":{\"rope_type\":\"yarn\"}}", STATUS_UNSUPPORTED,
-     "\"rope_parameters\" is of type \"yarn\""},
+    {"{" SIZES ",\"rope_parameters\":{\"rope_type\":\"yarn\"}}", STATUS_BAD_FORMAT,
+     "\"rope_parameters\": \"factor\" is missing"},
     {"{" SIZES ",\"partial_rotary_factor\":0.5}", STATUS_UNSUPPORTED,
      "\"partial_rotary_factor\" is not 1"},
-    {"{" SIZES ",\"rope_theta\":0}", STATUS_BAD_FORMAT, "\"rope_theta\" is not a number from 1"},
+    {"{" SIZES ",\"rope_theta\":0}", STATUS_BAD_FORMAT, "\"rope_theta\" is not a number above 1"},
     {"{" SIZES ",\"rope_theta\":1e999}", STATUS_BAD_FORMAT, "\"rope_theta\" is not a number"},
     {"{" SIZES ",\"rope_theta\":\"1e4\"}", STATUS_BAD_FORMAT, "\"rope_theta\" is not a number"},
     {"{" SIZES ",\"rms_norm_eps\":0}", STATUS_BAD_FORMAT, "\"rms_norm_eps\" is 0, must be between"},

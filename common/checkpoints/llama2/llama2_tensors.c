@@ -5,8 +5,12 @@
 /* An extent of a shape, by its meaning in struct llama2_config. */
 enum extent { NONE, CHANNELS, QUERIES, KEYS, HIDDEN, VOCABULARY };
 
+/* Which of a projection's tensors. A bias exists if the configuration has it. */
+enum kind { WEIGHT, QKV_BIAS, OUT_BIAS, MLP_BIAS };
+
 struct entry {
     const char *name;
+    enum kind kind;
     enum extent rows, columns; /* columns NONE: a vector */
     bool rotated;              /* its rows make queries or keys, which get rotary embedding */
     size_t stored_offset, plain_offset;
@@ -17,23 +21,33 @@ struct entry {
 #define OUTSIDE(member) \
     offsetof(struct llama2_stored_weights, member), offsetof(struct llama2_weights, member)
 
-static const struct entry layer_entries[LLAMA2_LAYER_TENSORS] = {
-    {"input_layernorm", CHANNELS, NONE, false, IN_LAYER(attention_norm)},
-    {"self_attn.q_proj", QUERIES, CHANNELS, true, IN_LAYER(wq)},
-    {"self_attn.k_proj", KEYS, CHANNELS, true, IN_LAYER(wk)},
-    {"self_attn.v_proj", KEYS, CHANNELS, false, IN_LAYER(wv)},
-    {"self_attn.o_proj", CHANNELS, QUERIES, false, IN_LAYER(wo)},
-    {"post_attention_layernorm", CHANNELS, NONE, false, IN_LAYER(ffn_norm)},
-    {"mlp.gate_proj", HIDDEN, CHANNELS, false, IN_LAYER(w1)},
-    {"mlp.down_proj", CHANNELS, HIDDEN, false, IN_LAYER(w2)},
-    {"mlp.up_proj", HIDDEN, CHANNELS, false, IN_LAYER(w3)},
+static const struct entry layer_entries[] = {
+    {"input_layernorm", WEIGHT, CHANNELS, NONE, false, IN_LAYER(attention_norm)},
+    {"self_attn.q_proj", WEIGHT, QUERIES, CHANNELS, true, IN_LAYER(wq)},
+    {"self_attn.k_proj", WEIGHT, KEYS, CHANNELS, true, IN_LAYER(wk)},
+    {"self_attn.v_proj", WEIGHT, KEYS, CHANNELS, false, IN_LAYER(wv)},
+    {"self_attn.o_proj", WEIGHT, CHANNELS, QUERIES, false, IN_LAYER(wo)},
+    {"post_attention_layernorm", WEIGHT, CHANNELS, NONE, false, IN_LAYER(ffn_norm)},
+    {"mlp.gate_proj", WEIGHT, HIDDEN, CHANNELS, false, IN_LAYER(w1)},
+    {"mlp.down_proj", WEIGHT, CHANNELS, HIDDEN, false, IN_LAYER(w2)},
+    {"mlp.up_proj", WEIGHT, HIDDEN, CHANNELS, false, IN_LAYER(w3)},
+    {"self_attn.q_proj", QKV_BIAS, QUERIES, NONE, true, IN_LAYER(bq)},
+    {"self_attn.k_proj", QKV_BIAS, KEYS, NONE, true, IN_LAYER(bk)},
+    {"self_attn.v_proj", QKV_BIAS, KEYS, NONE, false, IN_LAYER(bv)},
+    {"self_attn.o_proj", OUT_BIAS, CHANNELS, NONE, false, IN_LAYER(bo)},
+    {"mlp.gate_proj", MLP_BIAS, HIDDEN, NONE, false, IN_LAYER(b1)},
+    {"mlp.down_proj", MLP_BIAS, CHANNELS, NONE, false, IN_LAYER(b2)},
+    {"mlp.up_proj", MLP_BIAS, HIDDEN, NONE, false, IN_LAYER(b3)},
 };
 
-static const struct entry embedding = {"model.embed_tokens", VOCABULARY, CHANNELS, false,
+enum { LAYER_ENTRIES = sizeof layer_entries / sizeof *layer_entries };
+
+static const struct entry embedding = {"model.embed_tokens", WEIGHT, VOCABULARY, CHANNELS, false,
                                        OUTSIDE(embedding)};
-static const struct entry final_norm = {"model.norm", CHANNELS, NONE, false, OUTSIDE(final_norm)};
-static const struct entry classifier = {"lm_head", VOCABULARY, CHANNELS, false,
-                                        OUTSIDE(classifier)};
+static const struct entry final_norm = {"model.norm", WEIGHT, CHANNELS,
+                                        NONE,         false,  OUTSIDE(final_norm)};
+static const struct entry classifier = {"lm_head", WEIGHT, VOCABULARY,
+                                        CHANNELS,  false,  OUTSIDE(classifier)};
 
 /* State while all tensors are visited. After the first failure no more visitors are called. */
 struct walk {
@@ -43,6 +57,27 @@ struct walk {
     enum status status;
     char scope[64]; /* "model.layers.3." */
 };
+
+static bool has(const struct llama2_config *c, enum kind kind) {
+    switch (kind) {
+    case QKV_BIAS:
+        return c->qkv_bias;
+    case OUT_BIAS:
+        return c->out_bias;
+    case MLP_BIAS:
+        return c->mlp_bias;
+    default:
+        return true;
+    }
+}
+
+size_t llama2_layer_tensors(const struct llama2_config *config) {
+    size_t count = 0;
+    for (size_t i = 0; i < LAYER_ENTRIES; i++) {
+        count += has(config, layer_entries[i].kind);
+    }
+    return count;
+}
 
 static size_t extent_of(const struct llama2_config *c, enum extent extent) {
     switch (extent) {
@@ -62,12 +97,13 @@ static size_t extent_of(const struct llama2_config *c, enum extent extent) {
 }
 
 static void visit_entry(struct walk *walk, const struct entry *entry, void *stored, void *plain) {
-    if (walk->status != STATUS_OK) {
+    const struct llama2_config *c = walk->config;
+    if (walk->status != STATUS_OK || !has(c, entry->kind)) {
         return;
     }
-    const struct llama2_config *c = walk->config;
     char name[128];
-    snprintf(name, sizeof name, "%s%s.weight", walk->scope, entry->name);
+    snprintf(name, sizeof name, "%s%s.%s", walk->scope, entry->name,
+             entry->kind == WEIGHT ? "weight" : "bias");
     const struct llama2_tensor tensor = {
         .name = name,
         .rank = entry->columns != NONE ? 2 : 1,
@@ -83,7 +119,7 @@ static void visit_entry(struct walk *walk, const struct entry *entry, void *stor
 
 static void visit_layer(struct walk *walk, struct llama2_stored_layer *stored,
                         struct llama2_layer *plain) {
-    for (size_t i = 0; i < LLAMA2_LAYER_TENSORS; i++) {
+    for (size_t i = 0; i < LAYER_ENTRIES; i++) {
         visit_entry(walk, &layer_entries[i], stored, plain);
     }
 }

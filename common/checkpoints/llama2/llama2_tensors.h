@@ -36,6 +36,9 @@ struct llama2_stored_layer {
     struct llama2_stored_tensor w1;             /**< (hidden, C): gate */
     struct llama2_stored_tensor w2;             /**< (C, hidden): down */
     struct llama2_stored_tensor w3;             /**< (hidden, C): up */
+    struct llama2_stored_tensor bq, bk, bv;     /**< biases, as in struct llama2_layer; without
+                                                     data where it has NULL */
+    struct llama2_stored_tensor bo, b1, b2, b3;
 };
 
 /** As struct llama2_weights, but as stored. */
@@ -58,8 +61,8 @@ struct llama2_tensor {
 /** Called for each tensor, until it returns a status that is not STATUS_OK. */
 typedef enum status llama2_tensor_visitor(void *context, const struct llama2_tensor *tensor);
 
-/** Number of tensors of a layer. */
-enum { LLAMA2_LAYER_TENSORS = 9 };
+/** @return the number of tensors of a layer. */
+size_t llama2_layer_tensors(const struct llama2_config *config);
 
 /**
  * @brief Visits the embedding, the layers, the final norm, and the classifier unless it is shared.

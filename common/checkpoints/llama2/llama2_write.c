@@ -32,7 +32,7 @@ struct writer {
 };
 
 static size_t tensor_total(const struct llama2_config *config, bool shared_classifier) {
-    return LLAMA2_LAYER_TENSORS * config->L + (shared_classifier ? 2 : 3);
+    return llama2_layer_tensors(config) * config->L + (shared_classifier ? 2 : 3);
 }
 
 static enum status check_shards(const struct llama2_write_options *options, size_t total,

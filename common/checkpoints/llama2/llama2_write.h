@@ -4,7 +4,8 @@
  *        shards with an index, in fp32, fp16 or bf16.
  *
  * If the weights' rotary layout is NN_ROPE_INTERLEAVED (llama2.c's), the rows of wq and wk are
- * permuted to NN_ROPE_HALVES, which gives the same model. The classifier is left out if
+ * permuted to NN_ROPE_HALVES, which gives the same model. config.json is that of a Llama2:
+ * llama2_extra() must be NULL, or the caller writes another one. The classifier is left out if
  * weights->classifier equals weights->embedding.
  */
 #ifndef WARPBOOK_COMMON_CHECKPOINTS_LLAMA2_LLAMA2_WRITE_H_

@@ -22,6 +22,10 @@ int device_probe(void) {
     return machine.probe_error;
 }
 
+int device_code(void) {
+    return 10 * machine.major + machine.minor;
+}
+
 cudaError_t cudaGetDeviceCount(int *count) {
     *count = machine.count;
     return machine.count_error;

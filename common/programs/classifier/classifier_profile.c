@@ -8,7 +8,7 @@
 #include "common/base/terminal.h"
 #include "common/programs/classifier/classifier_profile_internal.h"
 #include "common/programs/program.h"
-#include "common/texts/text_dataset.h"
+#include "common/texts/text_flags.h"
 
 enum { RANDOM_LABELS = 2, MOST_BATCHES = 100000 };
 
@@ -17,20 +17,23 @@ struct options {
     const char *folder, *dataset, *data, *split;
     int batches, traced;
     bool padded;
+    struct text_columns columns;
     enum text_dataset_kind kind;
 };
 
 static enum status check_options(struct options *o, struct error *error) {
-    if ((o->dataset == NULL) != (o->data == NULL)) {
+    if (o->dataset != NULL && o->data == NULL) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "give both --dataset and --data, or neither for random tokens");
+                         "--dataset %s: give its --data, too, or neither for random tokens",
+                         o->dataset);
     }
     if (o->batches < 1 || o->batches > MOST_BATCHES || o->traced < 1 || o->traced > MOST_BATCHES) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
                          "--batches %d, --trace-batches %d: must be from 1 to %d", o->batches,
                          o->traced, MOST_BATCHES);
     }
-    return o->dataset != NULL ? text_dataset_kind_parse(o->dataset, &o->kind, error) : STATUS_OK;
+    return o->data == NULL ? STATUS_OK
+                           : text_dataset_choose(&o->kind, o->dataset, o->data, &o->columns, error);
 }
 
 /* ---- Texts ---- */
@@ -74,8 +77,8 @@ static enum status encode_dataset(struct profile_run *run, const struct text_dat
 static enum status read_texts(struct profile_run *run, const struct options *o,
                               struct error *error) {
     struct text_dataset dataset;
-    const struct text_dataset_options wanted = {.split = o->split,
-                                                .limit = (size_t)o->batches * run->session.batch};
+    const struct text_dataset_options wanted = {
+        .split = o->split, .limit = (size_t)o->batches * run->session.batch, .columns = o->columns};
     TRY(text_dataset_open(&dataset, o->kind, o->data, &wanted, error));
     enum status status = encode_dataset(run, &dataset, error);
     text_dataset_close(&dataset);
@@ -260,9 +263,10 @@ static enum status log_kernels(struct profile_run *run, const struct classifier_
 
 static enum status measure(struct profile_run *run, const struct options *o,
                            const struct classifier_stages *stages, struct error *error) {
-    size_t labels = o->dataset != NULL ? text_dataset_labels(o->kind) : RANDOM_LABELS;
+    size_t known = o->data != NULL ? text_dataset_labels(o->kind) : 0;
+    size_t labels = known > 0 ? known : RANDOM_LABELS;
     TRY(classifier_session_open(&run->session, &o->shared, stages, labels, NULL, error));
-    TRY(o->dataset != NULL ? read_texts(run, o, error) : make_texts(run, error));
+    TRY(o->data != NULL ? read_texts(run, o, error) : make_texts(run, error));
     interrupt_watch();
     TRY(time_batches(run, (size_t)o->batches, error));
     TRY(trace_batches(run, error));
@@ -372,9 +376,11 @@ int classifier_profile_main(int argc, char **argv, const struct classifier_stage
                         .traced = 3};
     const struct flag own[] = {
         {"output-dir", 'o', FLAG_STRING, &o.folder, "DIR", "where to write; made if missing"},
+        {"data", 0, FLAG_STRING, &o.data, "PATH",
+         "texts: a file or the data set's folder; default: texts of --max-length random tokens"},
+        TEXT_FLAGS_TEXT(&o.columns),
         {"dataset", 0, FLAG_STRING, &o.dataset, "NAME",
-         "imdb or agnews; default: texts of --max-length random tokens"},
-        {"data", 0, FLAG_STRING, &o.data, "PATH", "the data set's folder or file"},
+         "imdb, agnews, text, sample or file; default: by the ending of --data"},
         {"split", 0, FLAG_STRING, &o.split, "NAME", "test or train"},
         {"batches", 'n', FLAG_INT, &o.batches, "N", "batches to time"},
         {"trace-batches", 0, FLAG_INT, &o.traced, "N", "batches to trace"},

@@ -196,9 +196,17 @@ C_TEST(classify, answers_stay_after_a_signal) {
         lines += *c == '\n';
     }
     EXPECT_INT_EQ(2, lines);
-    EXPECT_TRUE(strstr(err, "classify: interrupted after 2 of 5 texts; the file of --logits is not "
+    EXPECT_TRUE(strstr(err, "classify: interrupted after 2 texts; the file of --logits is not "
                             "written\n") != NULL);
     EXPECT_TRUE(access(path, F_OK) != 0);
+}
+
+C_TEST(classify, prints_an_object_a_text) {
+    char out[ROOM], err[ROOM];
+    EXPECT_INT_EQ(0, run(classify_main, &stages, "--random --json \"one\"", out, err, ROOM));
+    EXPECT_TRUE(strstr(out, "{\"text\":\"\\\"one\\\"\",\"label\":\"LABEL_") == out);
+    EXPECT_TRUE(strstr(out, "\",\"probabilities\":{\"LABEL_0\":0.") != NULL);
+    EXPECT_TRUE(strstr(out, "},\"cut\":false}\n") != NULL);
 }
 
 C_TEST(evaluate, refuses_bad_command_lines_and_data) {
@@ -207,14 +215,36 @@ C_TEST(evaluate, refuses_bad_command_lines_and_data) {
     ASSERT_OK(file_write(path, "1,a,b\n\"2\",\"open\n", 16, NULL));
     snprintf(words, sizeof words, "--random --dataset agnews --data %.400s", path);
     refuses(evaluate_main, &stages, words, "line 2: the quote that opens here is never closed");
-    refuses(evaluate_main, &stages, "--random",
-            "give --dataset imdb|agnews and --data DIR or FILE");
+    refuses(evaluate_main, &stages, "--random", "give --data FILE with labelled texts of your own");
     refuses(evaluate_main, &stages, "--random --dataset x --data y", "a data set is 'imdb'");
     refuses(evaluate_main, &stages, "--random --dataset imdb --data /nowhere",
             "/nowhere: cannot open");
     refuses(evaluate_main, &stages, "--random --dataset imdb --data x --limit -1", "--limit -1");
     refuses(evaluate_main, &stages, "--random --dataset imdb --data x more",
             "unexpected argument 'more'");
+}
+
+/* Random weights have no names of labels, so they get those of the texts. */
+C_TEST(evaluate, reads_own_labels_and_writes_json) {
+    char path[1024], answers[1024], words[2048], out[ROOM], err[ROOM];
+    static const char csv[] = "text,label\r\nfine,good\r\n\"so, \"\"so\"\"\",not bad\r\nx,bad\r\n";
+    char *written;
+    size_t size;
+    ASSERT_OK(
+        file_write(test_temporary_path("own.csv", path, sizeof path), csv, sizeof csv - 1, NULL));
+    test_temporary_path("own.jsonl", answers, sizeof answers);
+    snprintf(words, sizeof words, "--random --data %.200s --json --predictions %.200s", path,
+             answers);
+    EXPECT_INT_EQ(0, run(evaluate_main, &stages, words, out, err, ROOM));
+    EXPECT_STR_EQ("", err);
+    EXPECT_TRUE(strstr(out, "own.csv\",\"texts\":3,\"cut\":0,") != NULL);
+    EXPECT_TRUE(strstr(out, "\"random_weights\":true,") != NULL);
+    EXPECT_TRUE(strstr(out, "{\"label\":\"not bad\",\"precision\":") != NULL);
+    EXPECT_TRUE(strchr(out, '\n') == out + strlen(out) - 1);
+    ASSERT_OK(file_read(answers, 4096, &written, &size, NULL));
+    EXPECT_TRUE(strstr(written, "{\"text\":\"fine\",\"label\":\"good\",\"answer\":\"") == written);
+    EXPECT_TRUE(strstr(written, "\n{\"text\":\"so, \\\"so\\\"\",\"label\":\"not bad\"") != NULL);
+    free(written);
 }
 
 C_TEST(evaluate, finds_the_projects_own_sentences) {
@@ -251,7 +281,7 @@ C_TEST(evaluate, prints_figures_and_writes_answers) {
     EXPECT_TRUE(strstr(out, "stage last on the CPU, batches of 2, packed") != NULL);
     EXPECT_TRUE(strstr(out, "macro F1") != NULL);
     ASSERT_OK(file_read(answers, 4096, &written, &size, NULL));
-    EXPECT_TRUE(strncmp(written, "World ", 6) == 0);
+    EXPECT_TRUE(strncmp(written, "World\t", 6) == 0);
     free(written);
 }
 

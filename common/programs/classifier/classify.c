@@ -1,12 +1,17 @@
 #include "common/programs/classifier/classify.h"
 
+#include <cjson/cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/file.h"
+#include "common/base/json_object.h"
+#include "common/base/terminal.h"
 #include "common/programs/classifier/classifier_session.h"
+#include "common/programs/classifier/line_stream.h"
 #include "common/programs/program.h"
 
 enum { MOST_INPUT = 1 << 30, RANDOM_LABELS = 2 };
@@ -16,9 +21,10 @@ static const char program[] = "classify";
 struct options {
     struct classifier_options shared;
     const char *file, *logits;
+    bool json;
 };
 
-/* The texts and their ids. */
+/* Texts and their ids: all there are, or the lines that have arrived. */
 struct texts {
     char *input;                     /* contents of the file or of standard input, or NULL */
     const char *unit;                /* for messages: "argument" or "line" */
@@ -26,6 +32,8 @@ struct texts {
     size_t *lengths;                 /* (count), in bytes */
     struct classifier_text *encoded; /* (count) */
     size_t count;
+    size_t before;         /* texts answered before these */
+    size_t cut, first_cut; /* texts that were too long, and the number of the first */
 };
 
 /* ---- Reading ---- */
@@ -53,7 +61,6 @@ static void texts_free(struct texts *t) {
 
 static enum status take_arguments(struct texts *t, const struct arguments *arguments,
                                   struct error *error) {
-    t->unit = "argument";
     TRY(texts_alloc(t, arguments->count, error));
     for (size_t i = 0; i < arguments->count; i++) {
         t->starts[i] = arguments->values[i];
@@ -68,7 +75,6 @@ static enum status split_lines(struct texts *t, size_t size, struct error *error
     for (size_t i = 0; i < size; i++) {
         lines += t->input[i] == '\n' || i + 1 == size;
     }
-    t->unit = "line";
     TRY(texts_alloc(t, lines, error));
     const char *at = t->input, *end = t->input + size;
     for (size_t i = 0; i < lines; i++) {
@@ -76,72 +82,118 @@ static enum status split_lines(struct texts *t, size_t size, struct error *error
         stop = stop != NULL ? stop : end;
         t->starts[i] = at;
         t->lengths[i] = (size_t)(stop - at);
+        t->lengths[i] -= stop > at && stop[-1] == '\r';
         at = stop + 1;
     }
     return STATUS_OK;
 }
 
-static enum status read_texts(struct texts *t, const struct options *o,
-                              const struct arguments *arguments, struct error *error) {
-    if (arguments->count > 0 && o->file != NULL) {
-        return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "give texts as arguments or with --file, not both");
-    }
-    if (arguments->count > 0) {
-        return take_arguments(t, arguments, error);
-    }
-    size_t size;
-    const char *path = o->file != NULL ? o->file : "-";
-    if (o->file == NULL && isatty(STDIN_FILENO)) {
-        fprintf(stderr, "%s: type one text a line; Ctrl-D ends the input\n", program);
-    }
-    TRY(file_read(path, MOST_INPUT, &t->input, &size, error));
-    if (size == 0) {
-        return error_set(error, STATUS_INVALID_ARGUMENT, "%s: there is no text",
-                         o->file != NULL ? o->file : "standard input");
-    }
-    return split_lines(t, size, error);
+/* Whether the arguments are texts: not if there is none, or "-" alone. */
+static bool has_texts(const struct arguments *arguments) {
+    return arguments->count > 1 ||
+           (arguments->count == 1 && strcmp(arguments->values[0], "-") != 0);
 }
 
-/* ---- Answering ---- */
+/* Whether texts are lines of standard input, and not those of a regular file. */
+static bool is_stream(const struct options *o, const struct arguments *arguments) {
+    struct stat input;
+    bool standard = !has_texts(arguments) && (o->file == NULL || strcmp(o->file, "-") == 0);
+    return standard && (fstat(STDIN_FILENO, &input) != 0 || !S_ISREG(input.st_mode));
+}
 
-static enum status encode(struct texts *t, const struct classifier_session *s,
-                          struct error *error) {
-    for (size_t i = 0; i < t->count; i++) {
-        enum status status = classifier_encode(&s->model, t->starts[i], t->lengths[i],
-                                               s->max_length, &t->encoded[i], error);
-        if (status != STATUS_OK) {
-            char where[48];
-            snprintf(where, sizeof where, "%s %zu", t->unit, i + 1);
-            return error_prefix(error, status, where);
-        }
+static enum status no_text(const char *path, struct error *error) {
+    return error_set(error, STATUS_INVALID_ARGUMENT, "%s: there is no text",
+                     path != NULL ? path : "standard input");
+}
+
+/* Reads all texts; not from a stream. */
+static enum status read_texts(struct texts *t, const struct options *o,
+                              const struct arguments *arguments, struct error *error) {
+    size_t size;
+    if (has_texts(arguments)) {
+        return take_arguments(t, arguments, error);
+    }
+    TRY(file_read(o->file != NULL ? o->file : "-", MOST_INPUT, &t->input, &size, error));
+    return size > 0 ? split_lines(t, size, error) : no_text(o->file, error);
+}
+
+/* ---- Ids ---- */
+
+static enum status encode_one(struct texts *t, size_t i, const struct classifier_session *s,
+                              struct error *error) {
+    enum status status = classifier_encode(&s->model, t->starts[i], t->lengths[i], s->max_length,
+                                           &t->encoded[i], error);
+    if (status != STATUS_OK) {
+        char where[48];
+        snprintf(where, sizeof where, "%s %zu", t->unit, t->before + i + 1);
+        return error_prefix(error, status, where);
+    }
+    if (t->encoded[i].cut && t->cut++ == 0) {
+        t->first_cut = t->before + i + 1;
     }
     return STATUS_OK;
 }
 
+/* On a terminal; nothing is shown if the answers appear there, too. */
+static struct progress start_progress(const char *what, size_t total) {
+    struct progress progress = progress_create(what, total);
+    progress.visible = progress.visible && !isatty(STDOUT_FILENO);
+    return progress;
+}
+
+static enum status encode(struct texts *t, const struct classifier_session *s,
+                          struct error *error) {
+    struct progress progress = start_progress("tokenising", t->count);
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < t->count && status == STATUS_OK; i++) {
+        status = encode_one(t, i, s, error);
+        progress_update(&progress, i + 1);
+    }
+    progress_finish(&progress);
+    return status;
+}
+
 /* Warns once about all texts that were cut. */
 static void report_cut(const struct texts *t, size_t max_length) {
-    size_t cut = 0, first = 0;
-    for (size_t i = 0; i < t->count; i++) {
-        first = t->encoded[i].cut && cut == 0 ? i + 1 : first;
-        cut += t->encoded[i].cut;
-    }
-    if (cut > 0) {
+    if (t->cut > 0) {
         fprintf(stderr,
                 "%s: %zu of %zu texts cut to %zu tokens (--max-length), the first: %s %zu\n",
-                program, cut, t->count, max_length, t->unit, first);
+                program, t->cut, t->before + t->count, max_length, t->unit, t->first_cut);
     }
 }
 
+/* ---- Answers ---- */
+
 static void print_answer(const struct classifier_model *model, const float *logits,
-                         double *probabilities) {
+                         const double *probabilities) {
     size_t labels = model->config.labels;
-    classifier_probabilities(logits, labels, probabilities);
     fputs(model->labels[classifier_answer(logits, labels)].name, stdout);
     for (size_t i = 0; i < labels; i++) {
         printf("\t%s %.4f", model->labels[i].name, probabilities[i]);
     }
     putchar('\n');
+}
+
+/* The answer as an object; NULL: there is no memory. The text is valid UTF-8 of `length` bytes. */
+static char *answer_json(const struct classifier_model *model, const float *logits,
+                         const double *probabilities, const char *text, size_t length, bool cut) {
+    size_t labels = model->config.labels;
+    char *copy = strndup(text, length), *json = NULL;
+    cJSON *object = cJSON_CreateObject();
+    bool added =
+        copy != NULL && cJSON_AddStringToObject(object, "text", copy) != NULL &&
+        cJSON_AddStringToObject(object, "label",
+                                model->labels[classifier_answer(logits, labels)].name) != NULL;
+    cJSON *values = cJSON_AddObjectToObject(object, "probabilities");
+    for (size_t i = 0; i < labels && added; i++) {
+        added = json_add_rounded(values, model->labels[i].name, probabilities[i]);
+    }
+    if (added && cJSON_AddBoolToObject(object, "cut", cut) != NULL) {
+        json = cJSON_PrintUnformatted(object);
+    }
+    cJSON_Delete(object);
+    free(copy);
+    return json;
 }
 
 /* ---- Logits as a file ---- */
@@ -199,85 +251,215 @@ static enum status logits_close(struct logits_file *file, const char *path, enum
 
 /* ---- Batches ---- */
 
-static enum status answer_batches(struct classifier *c, const struct texts *t, float *logits,
-                                  double *probabilities, const struct classifier_text **batch,
-                                  struct logits_file *file, struct error *error) {
-    size_t labels = c->model->config.labels;
-    for (size_t first = 0; first < t->count; first += c->batch) {
-        if (interrupt_seen() != 0) {
-            return error_set(error, STATUS_INTERRUPTED, "interrupted after %zu of %zu texts%s",
-                             first, t->count,
-                             file->stream != NULL ? "; the file of --logits is not written" : "");
-        }
-        size_t count = t->count - first < c->batch ? t->count - first : c->batch;
-        for (size_t i = 0; i < count; i++) {
-            batch[i] = &t->encoded[first + i];
-        }
-        struct classifier_batch laid_out = classifier_batch(c, batch, count, false, 0);
-        TRY(classifier_run(c, &laid_out, logits, error));
-        for (size_t i = 0; i < count; i++) {
-            print_answer(c->model, logits + i * labels, probabilities);
-            logits_add(file, first + i == 0, batch[i], logits + i * labels, labels);
-        }
-        TRY(program_output_end(error));
+/* What is needed to answer texts. */
+struct answering {
+    const struct options *options;
+    const struct classifier_session *session;
+    struct classifier classifier;
+    float *logits;                        /* (batch, labels) */
+    double *probabilities;                /* (labels) */
+    const struct classifier_text **batch; /* (batch) */
+    struct logits_file file;
+};
+
+static enum status answering_create(struct answering *a, const struct options *o,
+                                    const struct classifier_session *s, size_t batch,
+                                    struct error *error) {
+    size_t labels = s->model.config.labels;
+    *a = (struct answering){.options = o, .session = s};
+    TRY(classifier_create(&a->classifier, &s->model, &s->engine, batch, s->max_length, error));
+    a->logits = calloc(batch * labels, sizeof *a->logits);
+    a->probabilities = calloc(labels, sizeof *a->probabilities);
+    a->batch = calloc(batch, sizeof *a->batch);
+    if (a->logits == NULL || a->probabilities == NULL || a->batch == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory");
+    }
+    return o->logits != NULL ? logits_open(&a->file, s, error) : STATUS_OK;
+}
+
+static void answering_free(struct answering *a) {
+    free(a->batch);
+    free(a->probabilities);
+    free(a->logits);
+    classifier_free(&a->classifier);
+}
+
+/* Prints the answer to text i of the texts. */
+static enum status put_answer(struct answering *a, const struct texts *t, size_t i,
+                              const float *logits, struct error *error) {
+    const struct classifier_model *model = &a->session->model;
+    size_t labels = model->config.labels;
+    logits_add(&a->file, t->before + i == 0, &t->encoded[i], logits, labels);
+    classifier_probabilities(logits, labels, a->probabilities);
+    if (!a->options->json) {
+        print_answer(model, logits, a->probabilities);
+        return STATUS_OK;
+    }
+    char *json = answer_json(model, logits, a->probabilities, t->starts[i], t->lengths[i],
+                             t->encoded[i].cut);
+    if (json == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for an answer");
+    }
+    puts(json);
+    free(json);
+    return STATUS_OK;
+}
+
+/* Answers texts first .. first + count - 1. */
+static enum status answer_batch(struct answering *a, const struct texts *t, size_t first,
+                                size_t count, struct error *error) {
+    size_t labels = a->session->model.config.labels;
+    for (size_t i = 0; i < count; i++) {
+        a->batch[i] = &t->encoded[first + i];
+    }
+    struct classifier_batch laid_out = classifier_batch(&a->classifier, a->batch, count, false, 0);
+    TRY(classifier_run(&a->classifier, &laid_out, a->logits, error));
+    for (size_t i = 0; i < count; i++) {
+        TRY(put_answer(a, t, first + i, a->logits + i * labels, error));
     }
     return STATUS_OK;
 }
 
-static enum status answer(const struct classifier_session *s, const struct texts *t,
-                          struct logits_file *file, struct error *error) {
-    struct classifier classifier;
-    size_t batch = t->count < s->batch ? t->count : s->batch;
-    TRY(classifier_create(&classifier, &s->model, &s->engine, batch, s->max_length, error));
-    size_t labels = s->model.config.labels;
-    float *logits = calloc(batch * labels, sizeof *logits);
-    double *probabilities = calloc(labels, sizeof *probabilities);
-    const struct classifier_text **list = calloc(batch, sizeof *list);
-    enum status status = STATUS_OUT_OF_MEMORY;
-    if (logits == NULL || probabilities == NULL || list == NULL) {
-        error_set(error, status, "out of memory");
-    } else {
-        status = answer_batches(&classifier, t, logits, probabilities, list, file, error);
+static enum status interrupted(const struct answering *a, size_t answered, struct error *error) {
+    return error_set(error, STATUS_INTERRUPTED, "interrupted after %zu texts%s", answered,
+                     a->options->logits != NULL ? "; the file of --logits is not written" : "");
+}
+
+static enum status answer_texts(struct answering *a, const struct texts *t, struct error *error) {
+    interrupt_watch();
+    struct progress progress = start_progress("classifying", t->count);
+    enum status status = STATUS_OK;
+    size_t batch = a->classifier.batch;
+    for (size_t first = 0; first < t->count && status == STATUS_OK; first += batch) {
+        size_t count = t->count - first < batch ? t->count - first : batch;
+        status = interrupt_seen() != 0 ? interrupted(a, first, error)
+                                       : answer_batch(a, t, first, count, error);
+        status = status == STATUS_OK ? program_output_end(error) : status;
+        progress_update(&progress, first + count);
     }
-    free(list);
-    free(probabilities);
-    free(logits);
-    classifier_free(&classifier);
+    progress_finish(&progress);
     return status;
 }
 
-static enum status answer_all(const struct options *o, const struct classifier_session *s,
-                              const struct texts *t, struct error *error) {
-    struct logits_file file = {.stream = NULL};
-    if (o->logits != NULL) {
-        TRY(logits_open(&file, s, error));
-    }
-    interrupt_watch();
-    enum status status = answer(s, t, &file, error);
-    return logits_close(&file, o->logits, status, error);
-}
-
-static enum status classify(struct classifier_session *session, struct texts *texts,
-                            const struct options *o, const struct arguments *arguments,
-                            const struct classifier_stages *stages, struct error *error) {
-    if (o->logits != NULL) {
-        TRY(file_check_writable(o->logits, error));
-    }
-    TRY(read_texts(texts, o, arguments, error));
-    TRY(classifier_session_open(session, &o->shared, stages, RANDOM_LABELS, NULL, error));
-    TRY(encode(texts, session, error));
-    report_cut(texts, session->max_length);
+static void warn_random(const struct options *o) {
     if (o->shared.random) {
         fprintf(stderr, "%s: random weights: the answers mean nothing\n", program);
     }
-    return answer_all(o, session, texts, error);
+}
+
+/* ---- All texts at once ---- */
+
+/* Encodes all texts before it answers the first. */
+static enum status classify_all(struct answering *a, struct texts *t, const struct options *o,
+                                const struct classifier_session *s, struct error *error) {
+    TRY(encode(t, s, error));
+    report_cut(t, s->max_length);
+    warn_random(o);
+    TRY(answering_create(a, o, s, t->count < s->batch ? t->count : s->batch, error));
+    return answer_texts(a, t, error);
+}
+
+/* ---- Texts as they arrive ---- */
+
+/* Takes lines that have arrived, at most a batch. */
+static void take_lines(struct texts *t, struct line_stream *stream, size_t batch) {
+    t->before += t->count;
+    t->count = 0;
+    while (t->count < batch &&
+           line_stream_take(stream, &t->starts[t->count], &t->lengths[t->count])) {
+        t->count++;
+    }
+}
+
+/* Answers lines, and those before the first that is no text. */
+static enum status answer_lines(struct answering *a, struct texts *t, struct error *error) {
+    enum status status = STATUS_OK;
+    struct texts good = *t;
+    for (good.count = 0; good.count < t->count && status == STATUS_OK;
+         good.count += status == STATUS_OK) {
+        status = encode_one(t, good.count, a->session, error);
+    }
+    if (good.count > 0) {
+        TRY(answer_batch(a, &good, 0, good.count, error));
+        TRY(program_output_end(error));
+    }
+    for (size_t i = 0; i < t->count; i++) {
+        free(t->encoded[i].ids);
+        t->encoded[i].ids = NULL;
+    }
+    return status;
+}
+
+static enum status answer_stream(struct answering *a, struct texts *t, struct line_stream *stream,
+                                 struct error *error) {
+    interrupt_watch();
+    for (;;) {
+        take_lines(t, stream, a->classifier.batch);
+        if (interrupt_seen() != 0) {
+            return interrupted(a, t->before, error);
+        }
+        if (t->count > 0) {
+            TRY(answer_lines(a, t, error));
+        } else if (stream->ended) {
+            return t->before > 0 ? STATUS_OK : no_text(NULL, error);
+        } else {
+            enum status status = line_stream_wait(stream, error);
+            if (status != STATUS_OK && status != STATUS_INTERRUPTED) {
+                return error_prefix(error, status, "standard input");
+            }
+        }
+    }
+}
+
+/* Answers each line before it waits for the next. */
+static enum status classify_stream(struct answering *a, struct texts *t, const struct options *o,
+                                   const struct classifier_session *s, struct error *error) {
+    struct line_stream stream = {.descriptor = STDIN_FILENO};
+    TRY(texts_alloc(t, s->batch, error));
+    t->count = 0;
+    TRY(answering_create(a, o, s, s->batch, error));
+    warn_random(o);
+    if (isatty(STDIN_FILENO)) {
+        fprintf(stderr, "%s: type one text a line; Ctrl-D ends the input\n", program);
+    }
+    enum status status = answer_stream(a, t, &stream, error);
+    line_stream_free(&stream);
+    report_cut(t, s->max_length);
+    return status;
+}
+
+/* ---- The program ---- */
+
+static enum status classify(struct answering *a, struct classifier_session *session,
+                            struct texts *t, const struct options *o,
+                            const struct arguments *arguments,
+                            const struct classifier_stages *stages, struct error *error) {
+    if (arguments->count > 0 && o->file != NULL) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "give texts as arguments or with --file, not both");
+    }
+    if (o->logits != NULL) {
+        TRY(file_check_writable(o->logits, error));
+    }
+    bool stream = is_stream(o, arguments);
+    t->unit = has_texts(arguments) ? "argument" : "line";
+    if (!stream) {
+        TRY(read_texts(t, o, arguments, error));
+    }
+    TRY(classifier_session_open(session, &o->shared, stages, RANDOM_LABELS, NULL, error));
+    return stream ? classify_stream(a, t, o, session, error)
+                  : classify_all(a, t, o, session, error);
 }
 
 static enum status run(void *options, const struct arguments *arguments,
                        const struct classifier_stages *stages, struct error *error) {
+    const struct options *o = options;
+    struct answering answering = {.options = o};
     struct texts texts = {0};
     struct classifier_session session = {0};
-    enum status status = classify(&session, &texts, options, arguments, stages, error);
+    enum status status = classify(&answering, &session, &texts, o, arguments, stages, error);
+    status = logits_close(&answering.file, o->logits, status, error);
+    answering_free(&answering);
     classifier_session_close(&session);
     texts_free(&texts);
     return status;
@@ -288,14 +470,17 @@ int classify_main(int argc, char **argv, const struct classifier_stages *stages)
     const struct flag own[] = {
         {"file", 'f', FLAG_STRING, &options.file, "FILE",
          "read texts, one a line; -: standard input"},
+        {"json", 0, FLAG_SWITCH, &options.json, NULL,
+         "print a JSON object a text, with the probability of each label"},
         {"logits", 0, FLAG_STRING, &options.logits, "FILE",
          "write ids and logits of every text as JSON"},
     };
     const struct classifier_command command = {
         .program = program,
-        .positional = "[--] [TEXT...]",
+        .positional = "[--] [TEXT... | -]",
         .summary = "classifies texts with a BERT classifier",
-        .epilogue = "Without TEXT and --file it reads standard input, one text a line.\n"
+        .epilogue = "Without TEXT and --file, or with -, it reads standard input, one text a line, "
+                    "and answers\neach line as it arrives.\n"
                     "example:\n  classify --checkpoint DIR -- \"a dull, lifeless film\"",
         .options = &options.shared,
         .own = own,

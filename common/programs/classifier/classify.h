@@ -11,8 +11,12 @@
  * @brief main() of the program: prints one line for each text, "LABEL<tab>NAME 0.1234<tab>NAME
  *        0.8766": the answer, then the probability of each label.
  *
+ * With --json the line is an object: {"text": "...", "label": "NAME", "probabilities": {"NAME":
+ * 0.1234, ...}, "cut": false}; cut says whether the text had too many tokens.
+ *
  * Texts are the arguments, or the lines of --file or of standard input. The program encodes all of
- * them before it answers the first.
+ * them before it answers the first, unless standard input is a pipe or a terminal: then it answers
+ * the lines that have arrived, and flushes its output, before it waits for more.
  *
  * @return exit status: 0; 1 after one line on stderr; 128 + a signal, after the answers so far
  */

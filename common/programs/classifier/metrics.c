@@ -54,15 +54,19 @@ struct metrics_label metrics_of(const struct metrics *metrics, size_t label) {
         .recall = ratio(right, labelled),
         .f1 = ratio(2 * right, labelled + answered),
         .count = labelled,
+        .answered = answered,
     };
 }
 
 double metrics_macro_f1(const struct metrics *metrics) {
     double sum = 0.0;
+    size_t occurring = 0;
     for (size_t label = 0; label < metrics->labels; label++) {
-        sum += metrics_of(metrics, label).f1;
+        struct metrics_label m = metrics_of(metrics, label);
+        sum += m.f1;
+        occurring += m.count + m.answered > 0;
     }
-    return metrics->labels > 0 ? sum / (double)metrics->labels : 0.0;
+    return occurring > 0 ? sum / (double)occurring : 0.0;
 }
 
 void metrics_free(struct metrics *metrics) {

@@ -3,8 +3,8 @@
  * @brief Accuracy, precision, recall, F1 and confusion matrix of a classifier.
  *
  * For one label: precision = right answers / texts answered with it, recall = right answers / texts
- * that have it, F1 = their harmonic mean. Macro F1 is the mean F1 of the labels. A quotient with
- * denominator 0 counts as 0.
+ * that have it, F1 = their harmonic mean. A quotient with denominator 0 counts as 0. Macro F1 is
+ * the mean F1 of the labels that a text has or that were answered, as in scikit-learn.
  */
 #ifndef WARPBOOK_COMMON_PROGRAMS_CLASSIFIER_METRICS_H_
 #define WARPBOOK_COMMON_PROGRAMS_CLASSIFIER_METRICS_H_
@@ -22,7 +22,8 @@ struct metrics {
 
 struct metrics_label {
     double precision, recall, f1;
-    uint64_t count; /**< texts that have the label */
+    uint64_t count;    /**< texts that have the label */
+    uint64_t answered; /**< texts that were answered with it */
 };
 
 /** @return STATUS_OK or STATUS_OUT_OF_MEMORY */
@@ -39,7 +40,7 @@ double metrics_accuracy(const struct metrics *metrics);
 
 struct metrics_label metrics_of(const struct metrics *metrics, size_t label);
 
-/** @return mean F1 of the labels. */
+/** @return mean F1 of the labels that occur; 0 without answers. */
 double metrics_macro_f1(const struct metrics *metrics);
 
 /** Frees; a zero-initialised one is allowed. */

@@ -96,7 +96,8 @@ static int start(const struct options *options, char **argv) {
 int main(int argc, char **argv) {
     struct options options = {0};
     const struct flag table[] = {
-        {"gpu", 'g', FLAG_STRING, &options.gpu, "NAME", "t4, rtx4090, a100, h100 or h200 (h200)"},
+        {"gpu", 'g', FLAG_STRING, &options.gpu, "NAME",
+         "t4, l4, rtx3060, rtx3090, rtx4090, rtx5090, a100, h100, h200 or b200 (h200)"},
         {"check", 'c', FLAG_STRING, &options.check, "LEVEL", "off, bounds or full (full)"},
         {"report", 'r', FLAG_STRING, &options.report, "FORMAT", "text or json, at the end (none)"},
         {"threads", 't', FLAG_STRING, &options.threads, "N", "CPU threads to use (all)"},

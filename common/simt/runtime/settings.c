@@ -57,7 +57,7 @@ static enum status read_choice(const char *name, const char *const *words, int c
 static enum status read_gpu(const struct simt_gpu **gpu, struct error *error) {
     const char *key = variable("SIMT_GPU");
     char keys[128];
-    *gpu = simt_gpu_find(key != NULL ? key : "h200");
+    *gpu = simt_gpu_find(key != NULL ? key : SIMT_DEFAULT_GPU);
     if (*gpu == NULL) {
         return error_set(error, STATUS_INVALID_ARGUMENT, "SIMT_GPU is one of %s, not '%s'",
                          simt_gpu_keys(keys, sizeof keys), key);

@@ -6,6 +6,7 @@
 #include "common/base/checked.h"
 #include "common/base/utf8.h"
 #include "common/tokenizers/bpe/bpe_vocabulary.h"
+#include "common/tokenizers/bpe/byte_level.h"
 
 enum { BYTE_TOKENS_END = BPE_FIRST_BYTE + 256 };
 
@@ -55,54 +56,151 @@ static bool needs_prefix(const struct bpe *bpe, const char *text, size_t length)
     return bpe->prefix == BPE_PREFIX_ALWAYS;
 }
 
-/* Fills `tokens`, which has room for one token per byte and three more: BOS, prefix, EOS. */
-static enum status encode_into(const struct bpe *bpe, const char *text, size_t length, bool bos,
-                               bool eos, int32_t *tokens, size_t *count, struct error *error) {
-    if (bos) {
-        tokens[(*count)++] = BPE_BOS;
-    }
-    if (length > 0 && needs_prefix(bpe, text, length)) {
+/* Encodes a text without added tokens behind the `*count` tokens that are there; there is room for
+   one token per byte and one more. @param first it begins the whole text */
+static enum status encode_text(const struct bpe *bpe, const char *text, size_t length, bool first,
+                               int32_t *tokens, size_t *count, struct error *error) {
+    /* In llama2.c BOS may merge with the text; with merge rules it takes no part. */
+    size_t outside = bpe->rules != NULL ? *count : 0;
+    if (length > 0 && (first || !bpe->prefix_first) && needs_prefix(bpe, text, length)) {
         TRY(append_code_point(bpe, bpe->blank, strlen(bpe->blank), ' ', 0, tokens, count, error));
     }
     TRY(append_text(bpe, text, length, tokens, count, error));
-    /* In llama2.c BOS may merge with the text; with merge rules it takes no part. */
-    size_t outside = bos && bpe->rules != NULL ? 1 : 0;
     *count -= outside;
     enum status status = bpe_merge(bpe, tokens + outside, count);
     *count += outside;
+    return status == STATUS_OK
+               ? STATUS_OK
+               : error_set(error, status, "no memory to encode %zu bytes of text", length);
+}
+
+/* Encoding of parts. */
+struct encoder {
+    const struct bpe *bpe;
+    struct bpe_tokens out;
+    char *text; /* what came since the last added token */
+    size_t length;
+    bool begun; /* a text was encoded, or an added token came */
+    struct error *error;
+};
+
+/* Encodes the text that is waiting. */
+static enum status flush(struct encoder *e) {
+    if (e->length == 0 && e->begun) {
+        return STATUS_OK;
+    }
+    bool first = !e->begun;
+    size_t length = e->length;
+    e->begun = true;
+    e->length = 0;
+    if (e->bpe->pretokenizer != NULL) {
+        return byte_level_encode(e->bpe, e->text, length, &e->out, e->error);
+    }
+    TRY(bpe_tokens_reserve(&e->out, length + 1, e->error));
+    return encode_text(e->bpe, e->text, length, first, e->out.ids, &e->out.count, e->error);
+}
+
+static enum status add_token(struct encoder *e, int32_t token) {
+    TRY(flush(e));
+    TRY(bpe_tokens_reserve(&e->out, 1, e->error));
+    e->out.ids[e->out.count++] = token;
+    return STATUS_OK;
+}
+
+/* The longest added token at the beginning of a text, or NULL. */
+static const struct bpe_added *added_at(const struct bpe *bpe, const char *text, size_t length) {
+    for (size_t i = 0; i < bpe->added_count; i++) {
+        const struct bpe_added *added = &bpe->added[i];
+        if (added->text[0] == text[0] && added->length <= length &&
+            memcmp(added->text, text, added->length) == 0) {
+            return added;
+        }
+    }
+    return NULL;
+}
+
+static enum status take_part(struct encoder *e, const struct bpe_part *part) {
+    for (size_t i = 0; i < part->length;) {
+        const struct bpe_added *added =
+            part->marked ? added_at(e->bpe, part->text + i, part->length - i) : NULL;
+        size_t plain = part->marked ? 1 : part->length;
+        if (added != NULL) {
+            e->begun = e->begun || e->length == 0;
+            TRY(add_token(e, added->id));
+        } else {
+            memcpy(e->text + e->length, part->text + i, plain);
+            e->length += plain;
+        }
+        i += added != NULL ? added->length : plain;
+    }
+    return STATUS_OK;
+}
+
+static enum status encode_parts(struct encoder *e, const struct bpe_part *parts, size_t part_count,
+                                bool bos, bool eos) {
+    const struct bpe *bpe = e->bpe;
+    if (bos && bpe->bos >= 0) {
+        e->out.ids[e->out.count++] = bpe->bos;
+    }
+    for (size_t i = 0; i < part_count; i++) {
+        TRY(take_part(e, &parts[i]));
+    }
+    TRY(flush(e));
+    return eos && bpe->eos >= 0 ? add_token(e, bpe->eos) : STATUS_OK;
+}
+
+/* Allocates room for the text of all parts, and for a token per byte and three more: BOS, the dummy
+   prefix, EOS. */
+static enum status allocate(struct encoder *e, const struct bpe_part *parts, size_t part_count) {
+    enum { ADDED = 3 };
+    size_t length = 0, capacity, size;
+    for (size_t i = 0; i < part_count; i++) {
+        if (!checked_add(length, parts[i].length, &length)) {
+            return error_set(e->error, STATUS_OVERFLOW, "text is too long");
+        }
+    }
+    if (!checked_add(length, ADDED, &capacity) ||
+        !checked_multiply(capacity, sizeof *e->out.ids, &size)) {
+        return error_set(e->error, STATUS_OVERFLOW, "text of %zu bytes is too long", length);
+    }
+    e->out.ids = malloc(size);
+    e->out.capacity = capacity;
+    e->text = malloc(capacity);
+    return e->out.ids != NULL && e->text != NULL
+               ? STATUS_OK
+               : error_set(e->error, STATUS_OUT_OF_MEMORY, "no memory to encode %zu bytes of text",
+                           length);
+}
+
+static enum status encode(const struct bpe *bpe, const struct bpe_part *parts, size_t part_count,
+                          bool bos, bool eos, int32_t **tokens, size_t *count,
+                          struct error *error) {
+    struct encoder e = {.bpe = bpe, .error = error};
+    *tokens = NULL;
+    *count = 0;
+    enum status status = allocate(&e, parts, part_count);
+    if (status == STATUS_OK) {
+        status = encode_parts(&e, parts, part_count, bos, eos);
+    }
+    free(e.text);
     if (status != STATUS_OK) {
-        return error_set(error, status, "no memory to encode %zu bytes of text", length);
+        free(e.out.ids);
+        return status;
     }
-    if (eos) {
-        tokens[(*count)++] = BPE_EOS;
-    }
+    *tokens = e.out.ids;
+    *count = e.out.count;
     return STATUS_OK;
 }
 
 enum status bpe_encode(const struct bpe *bpe, const char *text, size_t length, bool bos, bool eos,
                        int32_t **tokens, size_t *count, struct error *error) {
-    enum { ADDED = 3 }; /* BOS, the dummy prefix, EOS */
-    *tokens = NULL;
-    *count = 0;
-    size_t capacity, size;
-    if (!checked_add(length, ADDED, &capacity) ||
-        !checked_multiply(capacity, sizeof **tokens, &size)) {
-        return error_set(error, STATUS_OVERFLOW, "text of %zu bytes is too long", length);
-    }
-    int32_t *memory = malloc(size);
-    if (memory == NULL) {
-        return error_set(error, STATUS_OUT_OF_MEMORY, "no memory to encode %zu bytes of text",
-                         length);
-    }
-    size_t filled = 0;
-    enum status status = encode_into(bpe, text, length, bos, eos, memory, &filled, error);
-    if (status != STATUS_OK) {
-        free(memory);
-        return status;
-    }
-    *tokens = memory;
-    *count = filled;
-    return STATUS_OK;
+    const struct bpe_part part = {.text = text, .length = length};
+    return encode(bpe, &part, 1, bos, eos, tokens, count, error);
+}
+
+enum status bpe_encode_parts(const struct bpe *bpe, const struct bpe_part *parts, size_t part_count,
+                             bool bos, int32_t **tokens, size_t *count, struct error *error) {
+    return encode(bpe, parts, part_count, bos, false, tokens, count, error);
 }
 
 static int hexadecimal(char digit) {
@@ -132,6 +230,10 @@ const char *bpe_decode(const struct bpe *bpe, int32_t previous, int32_t token, s
     }
     const char *piece = bpe->shown[token].text;
     size_t size = bpe->shown[token].length;
+    if (bpe->pretokenizer != NULL) {
+        *length = size;
+        return piece;
+    }
     if (previous == BPE_BOS && piece[0] == ' ') {
         piece++;
         size--;

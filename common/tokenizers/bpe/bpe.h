@@ -1,7 +1,7 @@
 /**
  * @file bpe.h
  * @brief llama2.c's tokenizer files: SentencePiece-style BPE with byte fallback. tokenizer.h reads
- *        Hugging Face's tokenizer.json into a struct bpe, too.
+ *        Hugging Face's tokenizer.json into a struct bpe, too, also byte-level BPE.
  *
  * The file: int32 longest piece in bytes, then for each token an fp32 score,
  * an int32 length and that many bytes, little-endian. Token 0 is <unk>, 1 <s>
@@ -41,6 +41,15 @@ MUST_CHECK enum status bpe_parse(struct bpe **bpe, const void *data, size_t size
 
 void bpe_free(struct bpe *bpe);
 
+/** @return the token that begins a text; -1: the tokenizer has none (Qwen2's). */
+int32_t bpe_bos(const struct bpe *bpe);
+
+/** @return the token that ends a text; -1: the tokenizer's file does not say. */
+int32_t bpe_eos(const struct bpe *bpe);
+
+/** @return the added token of a tokenizer.json that is spelled so, as "<|eot_id|>"; or -1. */
+int32_t bpe_added(const struct bpe *bpe, const char *spelling);
+
 /** @return number of tokens. */
 size_t bpe_size(const struct bpe *bpe);
 
@@ -63,9 +72,12 @@ size_t bpe_size(const struct bpe *bpe);
  * A vocabulary from a tokenizer.json has a list of pairs that merge, best first, instead of
  * scores; BOS takes no part in merges, and the file determines the prefix.
  *
+ * Byte-level BPE: the text is normalised and split as the file says; each piece begins as one token
+ * a byte, which merge by the list. There is no prefix.
+ *
  * @param text   @p length bytes, valid UTF-8 (else STATUS_BAD_UTF8, with the offset)
- * @param bos    put BPE_BOS first
- * @param eos    put BPE_EOS last
+ * @param bos    put bpe_bos() first, if there is one
+ * @param eos    put bpe_eos() last, if there is one
  * @param tokens receives an array that the caller frees
  * @param count  receives its length
  * @return STATUS_OK, STATUS_BAD_UTF8, STATUS_UNSUPPORTED, STATUS_OVERFLOW, STATUS_OUT_OF_MEMORY
@@ -73,10 +85,30 @@ size_t bpe_size(const struct bpe *bpe);
 MUST_CHECK enum status bpe_encode(const struct bpe *bpe, const char *text, size_t length, bool bos,
                                   bool eos, int32_t **tokens, size_t *count, struct error *error);
 
+/** A part of a text to encode. */
+struct bpe_part {
+    const char *text; /**< @p length bytes, valid UTF-8 */
+    size_t length;
+    bool marked; /**< what spells an added token is that token; else it is only text */
+};
+
+/**
+ * @brief Encodes parts as one text, with added tokens recognised in those that are marked.
+ *
+ * At each place the longest added token is taken. The text on both sides of one is encoded by
+ * itself, as by the tokenizers library; neighbouring parts without one between them are one text.
+ *
+ * @return as bpe_encode()
+ */
+MUST_CHECK enum status bpe_encode_parts(const struct bpe *bpe, const struct bpe_part *parts,
+                                        size_t part_count, bool bos, int32_t **tokens,
+                                        size_t *count, struct error *error);
+
 /**
  * @brief Decodes one token, as llama2.c's decode(); called for one token after another.
  *
- * After BPE_BOS a leading space is dropped; "<0xNN>" is the raw byte NN.
+ * After BPE_BOS a leading space is dropped; "<0xNN>" is the raw byte NN. A token of byte-level BPE
+ * is its bytes, which may be a part of a character.
  *
  * @param previous the token before, or -1
  * @param token    in [0, bpe_size); any other gives an empty piece

@@ -8,6 +8,7 @@
 
 #include "common/base/checked.h"
 #include "common/base/file.h"
+#include "common/tokenizers/bpe/pretokenizer.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files are read as they lie in memory");
 
@@ -143,6 +144,8 @@ enum status bpe_create(struct bpe **out, size_t count, size_t text_bytes, struct
     bpe->shown = bpe->pieces;
     bpe->text = malloc(text_bytes);
     bpe->blank = " ";
+    bpe->bos = BPE_BOS;
+    bpe->eos = BPE_EOS;
     for (int byte = 0; byte < 256; byte++) {
         bpe->bytes[2 * byte] = (char)byte;
     }
@@ -198,12 +201,31 @@ void bpe_free(struct bpe *bpe) {
         free(bpe->index);
         free(bpe->text);
         free(bpe->rules);
+        free(bpe->added);
+        pretokenizer_free(bpe->pretokenizer);
         free(bpe);
     }
 }
 
 size_t bpe_size(const struct bpe *bpe) {
     return bpe->count;
+}
+
+int32_t bpe_bos(const struct bpe *bpe) {
+    return bpe->bos;
+}
+
+int32_t bpe_eos(const struct bpe *bpe) {
+    return bpe->eos;
+}
+
+int32_t bpe_added(const struct bpe *bpe, const char *spelling) {
+    for (size_t i = 0; i < bpe->added_count; i++) {
+        if (strcmp(bpe->added[i].text, spelling) == 0) {
+            return bpe->added[i].id;
+        }
+    }
+    return -1;
 }
 
 /* Bytes of the file and of its longest piece; false if a length overflows. */

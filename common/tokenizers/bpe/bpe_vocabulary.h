@@ -29,6 +29,13 @@ enum { BPE_MOST_RULES = 1 << 24 };
 /** Whether a blank is put before a text; never before the empty text. */
 enum bpe_prefix { BPE_PREFIX_ALWAYS, BPE_PREFIX_UNLESS_BLANK, BPE_PREFIX_NEVER };
 
+/** A token of "added_tokens". */
+struct bpe_added {
+    const char *text; /**< one of bpe->pieces' */
+    size_t length;    /**< at least 1 */
+    int32_t id;
+};
+
 struct bpe {
     size_t count;
     size_t longest;           /**< bytes of the longest piece */
@@ -42,7 +49,16 @@ struct bpe {
     size_t rule_slots;      /**< a power of two, more than there are rules */
     const char *blank;      /**< how pieces spell a blank: " ", or U+2581, which then is a piece */
     enum bpe_prefix prefix;
-    bool split_words; /**< a merge never joins two words */
+    bool prefix_first; /**< the prefix goes only before the beginning, not behind added tokens */
+    bool split_words;  /**< a merge never joins two words */
+    int32_t bos, eos;  /**< -1: none */
+    struct bpe_added *added; /**< (added_count), the longest first */
+    size_t added_count;
+
+    /* Byte-level BPE; NULL and false otherwise. Pieces are bytes, NUL too. */
+    struct pretokenizer *pretokenizer;
+    bool compose;       /**< the text is brought to Unicode's form NFC */
+    bool ignore_merges; /**< a piece of the text that is a token is that token */
 };
 
 /**
@@ -67,6 +83,16 @@ void bpe_index_add(struct bpe *bpe, int32_t id);
  *         STATUS_BAD_FORMAT if there are too few for <unk>, <s> and </s>
  */
 MUST_CHECK enum status bpe_check_count(size_t count, size_t expected, struct error *error);
+
+/** Token ids, growing. */
+struct bpe_tokens {
+    int32_t *ids; /**< (count), in memory for `capacity` */
+    size_t count, capacity;
+};
+
+/** @brief Makes room for @p more ids. @return STATUS_OK or STATUS_OUT_OF_MEMORY */
+MUST_CHECK enum status bpe_tokens_reserve(struct bpe_tokens *tokens, size_t more,
+                                          struct error *error);
 
 /** @return the id of the piece with exactly these bytes, or -1. */
 int32_t bpe_find(const struct bpe *bpe, const char *text, size_t length);

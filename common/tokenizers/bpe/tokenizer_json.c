@@ -8,6 +8,8 @@
 
 #include "common/base/checked.h"
 #include "common/base/json_object.h"
+#include "common/tokenizers/bpe/byte_level.h"
+#include "common/tokenizers/bpe/pretokenizer.h"
 #include "common/tokenizers/bpe/tokenizer.h"
 
 enum { BYTES = 256 };
@@ -18,6 +20,9 @@ struct reader {
     const cJSON *added;  /* an array of objects with "id" and "content", or NULL */
     const cJSON *merges; /* an array */
     struct bpe *bpe;
+    bool byte_level;
+    size_t longest;  /* bytes of the longest spelling in the file */
+    char *scratch;   /* (2 * longest + 1) */
     char *free_text; /* where the next piece goes */
     struct error *error;
 };
@@ -52,6 +57,7 @@ static enum status measure_token(struct reader *r, const cJSON *id, const char *
                          json_shown(piece), piece, INT32_MAX);
     }
     *count = value >= *count ? value + 1 : *count;
+    r->longest = strlen(piece) > r->longest ? strlen(piece) : r->longest;
     *text_bytes += strlen(piece) + 1; /* no more than the size of the file */
     return STATUS_OK;
 }
@@ -77,9 +83,28 @@ static enum status measure(struct reader *r, size_t *count, size_t *text_bytes) 
     return STATUS_OK;
 }
 
-static enum status add_piece(struct reader *r, const cJSON *id, const char *text) {
-    size_t index, length = strlen(text);
-    if (!json_size(id, &index) || length > UINT32_MAX) {
+/* Copies a text to r->free_text, as bytes if it is a piece of byte-level BPE. *found: text will be
+   encoded to it. */
+static size_t copy_piece(struct reader *r, const char *text, bool added, bool *found) {
+    size_t length = strlen(text);
+    *found = !added;
+    if (r->byte_level && !added) {
+        size_t bytes;
+        *found = byte_level_decode(r->free_text, text, length, &bytes);
+        length = *found ? bytes : length;
+    }
+    if (!r->byte_level || !*found) {
+        memcpy(r->free_text, text, length);
+    }
+    r->free_text[length] = '\0';
+    return length;
+}
+
+/* @param added it is not in the vocabulary, so that text is never encoded to it */
+static enum status add_piece(struct reader *r, const cJSON *id, const char *text, bool added) {
+    size_t index;
+    bool found;
+    if (!json_size(id, &index) || strlen(text) > UINT32_MAX) {
         return STATUS_BAD_FORMAT; /* measured before */
     }
     struct bpe_piece *piece = &r->bpe->pieces[index];
@@ -87,42 +112,74 @@ static enum status add_piece(struct reader *r, const cJSON *id, const char *text
         return error_set(r->error, STATUS_BAD_FORMAT, "id %zu belongs to \"%.*s\" and to \"%.*s\"",
                          index, json_shown(piece->text), piece->text, json_shown(text), text);
     }
-    memcpy(r->free_text, text, length + 1);
+    size_t length = copy_piece(r, text, added, &found);
     *piece = (struct bpe_piece){.text = r->free_text, .length = (uint32_t)length};
     r->free_text += length + 1;
     r->bpe->longest = length > r->bpe->longest ? length : r->bpe->longest;
+    if (found) {
+        bpe_index_add(r->bpe, (int32_t)index);
+    }
     return STATUS_OK;
+}
+
+/* The id of a piece as the file spells it, or -1. @param scratch room for it */
+static int32_t find_piece(const struct reader *r, const char *text, size_t length, char *scratch) {
+    size_t bytes = length;
+    if (length > r->longest) {
+        return -1;
+    }
+    if (!r->byte_level) {
+        return bpe_find(r->bpe, text, length);
+    }
+    return byte_level_decode(scratch, text, length, &bytes) ? bpe_find(r->bpe, scratch, bytes) : -1;
 }
 
 static enum status add_vocabulary(struct reader *r) {
     const cJSON *token;
     cJSON_ArrayForEach(token, r->vocab) {
-        TRY(add_piece(r, token, token->string));
-    }
-    struct bpe *bpe = r->bpe;
-    for (size_t id = 0; id < bpe->count; id++) {
-        if (bpe->pieces[id].text != NULL) {
-            bpe_index_add(bpe, (int32_t)id);
-        }
+        TRY(add_piece(r, token, token->string, false));
     }
     return STATUS_OK;
 }
 
 /* An added token repeats one of the vocabulary or is new. Text never encodes to a new one. */
+static enum status add_added_token(struct reader *r, const cJSON *token) {
+    const cJSON *id = json_member(token, "id");
+    const char *text = cJSON_GetStringValue(json_member(token, "content"));
+    int32_t known = find_piece(r, text, strlen(text), r->scratch);
+    if (known < 0) {
+        TRY(add_piece(r, id, text, true));
+    } else if (cJSON_GetNumberValue(id) != known) {
+        return error_set(r->error, STATUS_BAD_FORMAT,
+                         "added token \"%.*s\" has id %.0f, in the vocabulary %" PRId32,
+                         json_shown(text), text, cJSON_GetNumberValue(id), known);
+    }
+    if (text[0] != '\0') { /* an empty one would be everywhere */
+        char *kept = strcpy(r->free_text, text);
+        r->free_text += strlen(text) + 1;
+        r->bpe->added[r->bpe->added_count++] =
+            (struct bpe_added){kept, strlen(text), (int32_t)cJSON_GetNumberValue(id)};
+    }
+    return STATUS_OK;
+}
+
+static int longest_first(const void *a, const void *b) {
+    const struct bpe_added *x = a, *y = b;
+    return x->length != y->length ? (x->length < y->length) - (x->length > y->length)
+                                  : strcmp(x->text, y->text);
+}
+
 static enum status add_added_tokens(struct reader *r) {
     const cJSON *token;
-    cJSON_ArrayForEach(token, r->added) {
-        const cJSON *id = json_member(token, "id");
-        const char *text = cJSON_GetStringValue(json_member(token, "content"));
-        int32_t known = bpe_find(r->bpe, text, strlen(text));
-        if (known < 0) {
-            TRY(add_piece(r, id, text));
-        } else if (cJSON_GetNumberValue(id) != known) {
-            return error_set(r->error, STATUS_BAD_FORMAT,
-                             "added token \"%.*s\" has id %.0f, in the vocabulary %" PRId32,
-                             json_shown(text), text, cJSON_GetNumberValue(id), known);
-        }
+    size_t most = (size_t)cJSON_GetArraySize(r->added);
+    r->bpe->added = calloc(most > 0 ? most : 1, sizeof *r->bpe->added);
+    if (r->bpe->added == NULL) {
+        return error_set(r->error, STATUS_OUT_OF_MEMORY, "no memory for %zu added tokens", most);
     }
+    cJSON_ArrayForEach(token, r->added) {
+        TRY(add_added_token(r, token));
+    }
+    qsort(r->bpe->added, r->bpe->added_count, sizeof *r->bpe->added, longest_first);
     for (size_t i = 0; i < r->bpe->count; i++) {
         if (r->bpe->pieces[i].text == NULL) {
             return error_set(r->error, STATUS_BAD_FORMAT, "no token has the id %zu", i);
@@ -158,6 +215,18 @@ static enum status check_layout(const struct reader *r) {
     return STATUS_OK;
 }
 
+/* Checks that each byte is a piece. */
+static enum status check_bytes(const struct reader *r) {
+    for (int byte = 0; byte < BYTES; byte++) {
+        if (bpe_find(r->bpe, &(char){(char)byte}, 1) < 0) {
+            return error_set(r->error, STATUS_UNSUPPORTED,
+                             "byte-level BPE: the vocabulary has no token for the byte 0x%02X",
+                             (unsigned)byte);
+        }
+    }
+    return STATUS_OK;
+}
+
 /* The two pieces of a merge: ["a", "b"], or "a b" with one blank. */
 static bool split_merge(const cJSON *merge, const char *parts[2], size_t lengths[2]) {
     if (cJSON_IsArray(merge) && cJSON_GetArraySize(merge) == 2) {
@@ -182,8 +251,8 @@ static bool split_merge(const cJSON *merge, const char *parts[2], size_t lengths
     return true;
 }
 
-/* Adds one merge rule. @param joined room for the longest piece */
-static enum status add_merge(struct reader *r, const cJSON *merge, size_t rank, char *joined) {
+/* Adds one merge rule. */
+static enum status add_merge(struct reader *r, const cJSON *merge, size_t rank) {
     const char *parts[2];
     size_t lengths[2];
     if (!split_merge(merge, parts, lengths)) {
@@ -191,15 +260,16 @@ static enum status add_merge(struct reader *r, const cJSON *merge, size_t rank, 
                          "merge %zu is neither \"a b\" nor [\"a\", \"b\"]", rank);
     }
     struct bpe_rule rule = {
-        .left = bpe_find(r->bpe, parts[0], lengths[0]),
-        .right = bpe_find(r->bpe, parts[1], lengths[1]),
+        .left = find_piece(r, parts[0], lengths[0], r->scratch),
+        .right = find_piece(r, parts[1], lengths[1], r->scratch),
         .merged = -1,
         .rank = (uint32_t)rank,
     };
-    if (lengths[0] + lengths[1] <= r->bpe->longest) {
+    if (lengths[0] + lengths[1] <= r->longest) {
+        char *joined = r->scratch + r->longest;
         memcpy(joined, parts[0], lengths[0]);
         memcpy(joined + lengths[0], parts[1], lengths[1]);
-        rule.merged = bpe_find(r->bpe, joined, lengths[0] + lengths[1]);
+        rule.merged = find_piece(r, joined, lengths[0] + lengths[1], r->scratch);
     }
     if (rule.left < 0 || rule.right < 0 || rule.merged < 0) {
         return error_set(r->error, STATUS_BAD_FORMAT,
@@ -213,30 +283,21 @@ static enum status add_merge(struct reader *r, const cJSON *merge, size_t rank, 
     return STATUS_OK;
 }
 
-static enum status add_all_merges(struct reader *r, char *joined) {
-    size_t rank = 0;
-    const cJSON *merge;
-    cJSON_ArrayForEach(merge, r->merges) {
-        TRY(add_merge(r, merge, rank++, joined));
-    }
-    return STATUS_OK;
-}
-
 static enum status add_merges(struct reader *r) {
     size_t count = (size_t)cJSON_GetArraySize(r->merges);
     if (count >= BPE_MOST_RULES) {
         return error_set(r->error, STATUS_TOO_LONG, "there are %zu merges, at most %d are allowed",
                          count, BPE_MOST_RULES - 1);
     }
-    char *joined = malloc(r->bpe->longest + 1);
-    enum status status = joined != NULL ? bpe_rules_create(r->bpe, count) : STATUS_OUT_OF_MEMORY;
-    if (status != STATUS_OK) {
-        free(joined);
-        return error_set(r->error, status, "no memory for %zu merges", count);
+    if (bpe_rules_create(r->bpe, count) != STATUS_OK) {
+        return error_set(r->error, STATUS_OUT_OF_MEMORY, "no memory for %zu merges", count);
     }
-    status = add_all_merges(r, joined);
-    free(joined);
-    return status;
+    size_t rank = 0;
+    const cJSON *merge;
+    cJSON_ArrayForEach(merge, r->merges) {
+        TRY(add_merge(r, merge, rank++));
+    }
+    return STATUS_OK;
 }
 
 /* Makes the spelling for decoding, with blanks; it follows the other spelling in `text`. */
@@ -263,28 +324,49 @@ static enum status make_shown_pieces(struct reader *r) {
     return STATUS_OK;
 }
 
+/* The model may have more tokens than a byte-level vocabulary: it pads its table. */
+static enum status check_count(const struct reader *r, size_t count, size_t expected) {
+    bool padded = r->byte_level && count < expected;
+    return bpe_check_count(count, padded ? 0 : expected, r->error);
+}
+
+/* What the settings do not say is in the vocabulary. */
 static enum status read_tokens(struct reader *r, size_t expected_tokens) {
     size_t count, text_bytes;
     TRY(measure(r, &count, &text_bytes));
-    TRY(bpe_check_count(count, expected_tokens, r->error));
-    TRY(bpe_create(&r->bpe, count, 2 * text_bytes, r->error)); /* two spellings of each piece */
+    TRY(check_count(r, count, expected_tokens));
+    /* Spellings for encoding, of added tokens, and for decoding. */
+    TRY(bpe_create(&r->bpe, count, 3 * text_bytes, r->error));
     r->free_text = r->bpe->text;
+    r->scratch = malloc(2 * r->longest + 1);
+    if (r->scratch == NULL) {
+        return error_set(r->error, STATUS_OUT_OF_MEMORY, "no memory for a piece");
+    }
     TRY(add_vocabulary(r));
     TRY(add_added_tokens(r));
-    TRY(check_layout(r));
+    TRY(r->byte_level ? check_bytes(r) : check_layout(r));
     TRY(add_merges(r));
-    return make_shown_pieces(r);
+    return r->byte_level ? STATUS_OK : make_shown_pieces(r);
 }
 
 static enum status read_root(struct reader *r, const cJSON *root, size_t expected_tokens) {
     struct tokenizer_settings settings;
     TRY(tokenizer_settings_read(&settings, root, r->error));
     TRY(find_lists(r, root));
+    r->byte_level = settings.byte_level;
     TRY(read_tokens(r, expected_tokens));
-    r->bpe->blank = TOKENIZER_BLANK;
-    r->bpe->prefix = settings.prefix;
-    r->bpe->split_words = settings.split_words;
-    return STATUS_OK;
+    struct bpe *bpe = r->bpe;
+    bpe->blank = TOKENIZER_BLANK;
+    bpe->prefix = settings.prefix;
+    bpe->prefix_first = settings.prefix_first;
+    bpe->split_words = settings.split_words;
+    bpe->compose = settings.compose;
+    bpe->ignore_merges = settings.ignore_merges;
+    if (!settings.byte_level) {
+        return STATUS_OK;
+    }
+    TRY(tokenizer_template_read(&bpe->bos, &bpe->eos, root, bpe->count, r->error));
+    return pretokenizer_create(&bpe->pretokenizer, json_member(root, "pre_tokenizer"), r->error);
 }
 
 enum status tokenizer_json_parse(struct bpe **bpe, const char *text, size_t size,
@@ -295,6 +377,7 @@ enum status tokenizer_json_parse(struct bpe **bpe, const char *text, size_t size
     struct reader reader = {.error = error};
     enum status status = read_root(&reader, root, expected_tokens);
     cJSON_Delete(root);
+    free(reader.scratch);
     if (status != STATUS_OK) {
         bpe_free(reader.bpe);
         return status;

@@ -15,16 +15,26 @@
 
 /** The preparation of text before it is encoded. */
 struct tokenizer_settings {
-    enum bpe_prefix prefix;
-    bool split_words;
+    bool byte_level;
+    bool compose, ignore_merges; /**< of byte-level BPE, as in struct bpe */
+    enum bpe_prefix prefix;      /**< these three: of all others, as in struct bpe */
+    bool prefix_first, split_words;
 };
 
 /**
  * @brief Reads normalizer, pre-tokenizer, decoder and the model's options.
- * @return STATUS_OK; STATUS_UNSUPPORTED for settings that give other tokens than Llama2's;
- *         STATUS_BAD_FORMAT for values of the wrong type
+ * @return STATUS_OK; STATUS_UNSUPPORTED for settings that give other tokens than Llama2's and
+ *         byte-level BPE's; STATUS_BAD_FORMAT for values of the wrong type
  */
 MUST_CHECK enum status tokenizer_settings_read(struct tokenizer_settings *settings,
                                                const cJSON *root, struct error *error);
+
+/**
+ * @brief Reads which tokens the post-processor puts before and behind a text.
+ * @param bos, eos receive ids below @p count, or -1
+ * @return STATUS_OK, STATUS_BAD_FORMAT or STATUS_UNSUPPORTED
+ */
+MUST_CHECK enum status tokenizer_template_read(int32_t *bos, int32_t *eos, const cJSON *root,
+                                               size_t count, struct error *error);
 
 #endif

@@ -1,7 +1,9 @@
-/* tokenizer.json: reads everything except the vocabulary. Only Llama2's settings are supported. */
+/* tokenizer.json: reads everything except the vocabulary and the pre-tokenizer of byte-level BPE.
+ */
 #include <string.h>
 
 #include "common/base/json_object.h"
+#include "common/tokenizers/bpe/pretokenizer.h"
 #include "common/tokenizers/bpe/tokenizer_json.h"
 
 /* The "type" of a part, "" when it has none. */
@@ -18,10 +20,11 @@ static bool is_string(const cJSON *item, const char *want) {
 /* Refuses a part: "KEY of type TYPE ... is not supported". */
 static enum status refuse(const char *key, const cJSON *part, struct error *error) {
     const char *type = type_of(part);
-    bool bytes = strcmp(type, "ByteLevel") == 0;
-    return error_set(error, STATUS_UNSUPPORTED,
-                     "%s of type \"%.*s\" as given is not supported%s; only Llama2's settings are",
-                     key, json_shown(type), type, bytes ? " (byte-level BPE, as GPT-2's)" : "");
+    return error_set(
+        error, STATUS_UNSUPPORTED,
+        "%s of type \"%.*s\" as given is not supported; only the settings of Llama2 and "
+        "of byte-level BPE (Llama 3, Qwen2) are",
+        key, json_shown(type), type);
 }
 
 /* Whether a Replace has the pattern {"String": FROM} and the content TO. */
@@ -78,7 +81,7 @@ static enum status read_switch(const cJSON *object, const char *key, bool fallba
     return STATUS_OK;
 }
 
-/* Metaspace: "always" and "first" differ only for text after an added token. */
+/* Metaspace. "first" puts no blank before text after an added token. */
 static enum status read_metaspace(struct tokenizer_settings *settings, const cJSON *part,
                                   struct error *error) {
     const cJSON *scheme = json_member(part, "prepend_scheme");
@@ -92,6 +95,7 @@ static enum status read_metaspace(struct tokenizer_settings *settings, const cJS
         return refuse("pre_tokenizer", part, error);
     }
     prefix = scheme != NULL ? !is_string(scheme, "never") : prefix;
+    settings->prefix_first = is_string(scheme, "first");
     settings->prefix = prefix ? BPE_PREFIX_UNLESS_BLANK : BPE_PREFIX_NEVER;
     return STATUS_OK;
 }
@@ -142,7 +146,7 @@ static enum status expect_unset(const cJSON *model, const char *key, struct erro
 
 static enum status check_model(const cJSON *model, struct error *error) {
     static const char *const unset[] = {"dropout", "continuing_subword_prefix",
-                                        "end_of_word_suffix", "ignore_merges"};
+                                        "end_of_word_suffix"};
     if (!cJSON_IsObject(model)) {
         return error_set(error, STATUS_BAD_FORMAT, "\"model\" is missing or not an object");
     }
@@ -154,20 +158,134 @@ static enum status check_model(const cJSON *model, struct error *error) {
     for (size_t i = 0; i < sizeof unset / sizeof *unset; i++) {
         TRY(expect_unset(model, unset[i], error));
     }
+    return STATUS_OK;
+}
+
+/* ---- As Llama2's ---- */
+
+static enum status read_sentencepiece(struct tokenizer_settings *settings, const cJSON *root,
+                                      struct error *error) {
+    const cJSON *model = json_member(root, "model");
     bool bytes;
+    TRY(expect_unset(model, "ignore_merges", error));
     TRY(read_switch(model, "byte_fallback", false, &bytes, error));
     if (!bytes) {
         return error_set(error, STATUS_UNSUPPORTED,
-                         "\"byte_fallback\" of the model is not true: byte-level BPE (GPT-2, "
-                         "Llama3) and vocabularies without bytes are not supported");
+                         "\"byte_fallback\" of the model is not true, and the pre_tokenizer is not "
+                         "\"ByteLevel\": vocabularies without bytes are not supported");
+    }
+    TRY(read_text_settings(settings, root, error));
+    return for_each_part(json_member(root, "decoder"), "decoders", read_decoder, NULL, error);
+}
+
+/* ---- Byte-level BPE ---- */
+
+static enum status read_composition(void *context, const cJSON *part, struct error *error) {
+    bool *compose = context;
+    if (strcmp(type_of(part), "NFC") != 0) {
+        return refuse("normalizer", part, error);
+    }
+    *compose = true;
+    return STATUS_OK;
+}
+
+static enum status read_byte_decoder(void *context, const cJSON *part, struct error *error) {
+    (void)context;
+    return strcmp(type_of(part), "ByteLevel") == 0 ? STATUS_OK : refuse("decoder", part, error);
+}
+
+/* An added token is taken where its text is; these flags would take more or less. */
+static enum status check_added(const cJSON *token, bool compose, struct error *error) {
+    static const char *const unset[] = {"single_word", "lstrip", "rstrip", "normalized"};
+    for (size_t i = 0; i < sizeof unset / sizeof *unset; i++) {
+        bool normalized = strcmp(unset[i], "normalized") == 0;
+        if (cJSON_IsTrue(json_member(token, unset[i])) && (!normalized || compose)) {
+            const char *text = cJSON_GetStringValue(json_member(token, "content"));
+            text = text != NULL ? text : "";
+            return error_set(error, STATUS_UNSUPPORTED,
+                             "added token \"%.*s\": \"%s\" is true, which is not supported",
+                             json_shown(text), text, unset[i]);
+        }
     }
     return STATUS_OK;
+}
+
+static enum status read_byte_level(struct tokenizer_settings *settings, const cJSON *root,
+                                   struct error *error) {
+    const cJSON *model = json_member(root, "model"), *token;
+    TRY(expect_unset(model, "byte_fallback", error));
+    TRY(read_switch(model, "ignore_merges", false, &settings->ignore_merges, error));
+    TRY(for_each_part(json_member(root, "normalizer"), "normalizers", read_composition,
+                      &settings->compose, error));
+    cJSON_ArrayForEach(token, json_member(root, "added_tokens")) {
+        TRY(check_added(token, settings->compose, error));
+    }
+    return for_each_part(json_member(root, "decoder"), "decoders", read_byte_decoder, NULL, error);
 }
 
 enum status tokenizer_settings_read(struct tokenizer_settings *settings, const cJSON *root,
                                     struct error *error) {
     *settings = (struct tokenizer_settings){.prefix = BPE_PREFIX_NEVER};
+    settings->byte_level = pretokenizer_is_byte_level(json_member(root, "pre_tokenizer"));
     TRY(check_model(json_member(root, "model"), error));
-    TRY(read_text_settings(settings, root, error));
-    return for_each_part(json_member(root, "decoder"), "decoders", read_decoder, NULL, error);
+    return settings->byte_level ? read_byte_level(settings, root, error)
+                                : read_sentencepiece(settings, root, error);
+}
+
+/* ---- The post-processor ---- */
+
+/* What a template puts around a text. */
+struct surroundings {
+    const cJSON *tokens; /* "special_tokens" */
+    size_t count;        /* of the vocabulary */
+    int32_t bos, eos;
+    bool text; /* the text's place has come */
+};
+
+static enum status read_special(struct surroundings *s, const cJSON *special, struct error *error) {
+    const char *name = cJSON_GetStringValue(json_member(special, "id"));
+    const cJSON *ids = json_member(name != NULL ? json_member(s->tokens, name) : NULL, "ids");
+    int32_t *place = s->text ? &s->eos : &s->bos;
+    size_t id;
+    if (cJSON_GetArraySize(ids) != 1 || !json_size(ids->child, &id) || id >= s->count) {
+        return error_set(error, STATUS_BAD_FORMAT,
+                         "post_processor: a special token has not one id below %zu", s->count);
+    }
+    if (*place >= 0) {
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "post_processor: several special tokens %s a text are not supported",
+                         s->text ? "behind" : "before");
+    }
+    *place = (int32_t)id;
+    return STATUS_OK;
+}
+
+static enum status read_post_processor(void *context, const cJSON *part, struct error *error) {
+    struct surroundings *s = context;
+    const cJSON *item;
+    if (strcmp(type_of(part), "ByteLevel") == 0) {
+        return STATUS_OK; /* changes offsets alone */
+    }
+    if (strcmp(type_of(part), "TemplateProcessing") != 0) {
+        return refuse("post_processor", part, error);
+    }
+    s->tokens = json_member(part, "special_tokens");
+    cJSON_ArrayForEach(item, json_member(part, "single")) {
+        const cJSON *special = json_member(item, "SpecialToken");
+        if (special != NULL) {
+            TRY(read_special(s, special, error));
+        }
+        s->text = s->text || special == NULL;
+    }
+    return STATUS_OK;
+}
+
+enum status tokenizer_template_read(int32_t *bos, int32_t *eos, const cJSON *root, size_t count,
+                                    struct error *error) {
+    struct surroundings s = {.count = count, .bos = -1, .eos = -1};
+    TRY(for_each_part(json_member(root, "post_processor"), "processors", read_post_processor, &s,
+                      error));
+    *bos = s.bos;
+    *eos = s.eos;
+    return STATUS_OK;
 }

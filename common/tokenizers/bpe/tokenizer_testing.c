@@ -44,6 +44,33 @@ char *tokenizer_testing_json(const char *settings, const char *model, const char
     return close_stream(out, &text);
 }
 
+/* Writes the 256 bytes as byte_level.h spells them. */
+static void write_bytes(FILE *out) {
+    unsigned next = 0x100;
+    for (unsigned byte = 0; byte < 256; byte++) {
+        bool printable = (byte >= '!' && byte <= '~') || (byte >= 0xa1 && byte != 0xad);
+        fprintf(out, "%s\"\\u%04x\":%u", byte > 0 ? "," : "", printable ? byte : next, byte);
+        next += !printable;
+    }
+}
+
+char *tokenizer_testing_byte_level(const char *settings, const char *pieces, const char *merges,
+                                   const char *added) {
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL) {
+        return NULL;
+    }
+    fprintf(out,
+            "{\"added_tokens\":[%s],%s,\"model\":{\"type\":\"BPE\",\"ignore_merges\":true,"
+            "\"vocab\":{",
+            added, settings);
+    write_bytes(out);
+    fprintf(out, "%s%s},\"merges\":[%s]}}", pieces[0] != '\0' ? "," : "", pieces, merges);
+    return close_stream(out, &text);
+}
+
 /* Writes a piece inside a string, with U+2581 for blanks. */
 static void write_piece(FILE *out, const struct bpe_piece *piece, size_t begin, size_t end) {
     for (size_t i = begin; i < end; i++) {

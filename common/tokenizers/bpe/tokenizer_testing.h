@@ -38,6 +38,29 @@
 char *tokenizer_testing_json(const char *settings, const char *model, const char *pieces,
                              const char *merges, const char *added);
 
+/** The expression, decoder and BOS of a tokenizer as Llama 3 has it; added token 259 is BOS. */
+#define TOKENIZER_TESTING_BYTE_LEVEL                                                               \
+    "\"normalizer\":{\"type\":\"NFC\"},\"pre_tokenizer\":{\"type\":\"Sequence\","                  \
+    "\"pretokenizers\":["                                                                          \
+    "{\"type\":\"Split\",\"pattern\":{\"Regex\":\"(?i:'s|'t)|\\\\p{L}+|\\\\s+|[^\\\\s\\\\p{L}]\"}" \
+    ","                                                                                            \
+    "\"behavior\":\"Isolated\",\"invert\":false},"                                                 \
+    "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":false}]},"                   \
+    "\"decoder\":{\"type\":\"ByteLevel\"},"                                                        \
+    "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":"   \
+    "\"<s>\"}},{\"Sequence\":{\"id\":\"A\"}}],\"special_tokens\":{\"<s>\":{\"id\":\"<s>\","        \
+    "\"ids\":"                                                                                     \
+    "[259]}}}"
+
+/**
+ * @brief Makes a tokenizer.json of byte-level BPE: token 0 to 255 are the bytes.
+ * @param settings members of the object, as TOKENIZER_TESTING_BYTE_LEVEL
+ * @param pieces   more members of "vocab", from id 256, as byte_level.h spells them
+ * @return text that the caller frees; NULL if memory runs out
+ */
+char *tokenizer_testing_byte_level(const char *settings, const char *pieces, const char *merges,
+                                   const char *added);
+
 /**
  * @brief Converts a vocabulary with scores to a tokenizer.json, as Llama2's was made: every split
  *        of a piece into two pieces is a merge, best score first, then by the ids of the two.

@@ -37,13 +37,20 @@ static enum status count_samples(struct counter *c, const struct text_dataset *d
     return status;
 }
 
+static enum status choose(const struct vocab_sources *s, const char *path,
+                          enum text_dataset_kind *kind, struct error *error) {
+    return text_dataset_choose(kind, s->dataset, path, &s->columns, error);
+}
+
 static enum status count_dataset(struct counter *c, const char *path, const char *split,
                                  struct error *error) {
     enum text_dataset_kind kind;
     struct text_dataset dataset;
-    const struct text_dataset_options options = {
-        .split = split, .skip = c->sources->skip, .limit = c->sources->limit};
-    TRY(text_dataset_kind_parse(c->sources->dataset, &kind, error));
+    const struct text_dataset_options options = {.split = split,
+                                                 .skip = c->sources->skip,
+                                                 .limit = c->sources->limit,
+                                                 .columns = c->sources->columns};
+    TRY(choose(c->sources, path, &kind, error));
     TRY(text_dataset_open(&dataset, kind, path, &options, error));
     enum status status = count_samples(c, &dataset, error);
     text_dataset_close(&dataset);
@@ -105,7 +112,9 @@ static enum status count_all(struct counter *c, struct error *error) {
     size_t count;
     TRY(count_sources(c->sources, &count, error));
     for (size_t i = 0; i < count; i++) { /* report mistakes in the lists before a long read */
+        enum text_dataset_kind kind;
         TRY(source_at(c->sources, i, path, split, error));
+        TRY(choose(c->sources, path, &kind, error));
     }
     for (size_t i = 0; i < count; i++) {
         TRY(source_at(c->sources, i, path, split, error));

@@ -6,6 +6,7 @@
 #include "common/base/file.h"
 #include "common/base/flags.h"
 #include "common/base/terminal.h"
+#include "common/texts/text_flags.h"
 #include "common/tokenizers/training/vocab.h"
 
 enum { MOST_SIZE = 1 << 20 };
@@ -47,10 +48,9 @@ static enum status check_options(struct options *o, struct error *error) {
                          o->type);
     }
     o->kind = strcmp(o->type, "bpe") == 0 ? VOCAB_BPE : VOCAB_WORDPIECE;
-    if (o->sources.dataset == NULL || o->sources.data == NULL || o->output == NULL) {
+    if (o->sources.data == NULL || o->output == NULL) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "--dataset NAME, --data PATH and --output FILE are required; --help has "
-                         "examples");
+                         "--data PATH and --output FILE are required; --help has examples");
     }
     TRY(check_numbers(o, error));
     o->sources.skip = (size_t)o->skip;
@@ -70,7 +70,8 @@ static const char epilogue[] =
     "  train_vocab --type wordpiece --size 8000 --dataset imdb --data aclImdb \\\n"
     "      --split train,unsup --output vocab.txt\n"
     "  train_vocab --type bpe --size 4096 --dataset text --data a.txt,b.txt \\\n"
-    "      --output tokenizer.bin";
+    "      --output tokenizer.bin\n"
+    "  train_vocab --size 4000 --data tickets.csv --text-column body --output vocab.txt";
 
 static enum status read_options(struct options *o, int argc, char **argv, bool *help,
                                 struct error *error) {
@@ -78,9 +79,11 @@ static enum status read_options(struct options *o, int argc, char **argv, bool *
         {"type", 0, FLAG_STRING, &o->type, "TYPE",
          "wordpiece: BERT's vocab.txt; bpe: llama2.c's tokenizer.bin"},
         {"size", 'n', FLAG_INT, &o->size, "N", "most pieces, including the special ones"},
-        {"dataset", 0, FLAG_STRING, &o->sources.dataset, "NAME",
-         "imdb, agnews, sample, or text (paragraphs; lines if the file has no blank line)"},
         {"data", 0, FLAG_STRING, &o->sources.data, "PATH[,...]", "files or folders to read"},
+        TEXT_FLAGS_TEXT(&o->sources.columns),
+        {"dataset", 0, FLAG_STRING, &o->sources.dataset, "NAME",
+         "imdb, agnews, sample, text (paragraphs; lines if the file has no blank line) or file; "
+         "default: by the ending: .txt is text; .csv, .tsv and .jsonl are file"},
         {"split", 0, FLAG_STRING, &o->sources.split, "NAME[,...]",
          "splits of the data set: one for each path, or several of one path"},
         {"skip", 0, FLAG_INT, &o->skip, "N", "texts to skip, of each path and split"},

@@ -32,6 +32,14 @@ accepts "$train" --dataset text --data cased.txt --lowercase=false --output case
 grep -qx "$(printf 'Caf\xc3\xa9')" cased || fail "--lowercase=false: $(cat cased)"
 says "instead of the 8000 of --size: no other pair occurs 2 times" err
 
+# The user's own files: of any format, several at once.
+printf 'id,body\n1,"the low\nlower lowest"\n' >own.csv
+printf '{"body": "the new newer newest"}\n{"body": "low and new, the end"}\n' >own.jsonl
+accepts "$train" --data own.csv,own.jsonl --text-column body --min-count 1 --size 40 -o other.txt
+cmp -s vocab.txt other.txt || fail "the same texts in other files, another vocabulary"
+accepts "$train" --data b.txt,a.txt --min-count 1 --size 40 -o other.txt
+cmp -s vocab.txt other.txt || fail ".txt is not --dataset text"
+
 # BPE.
 accepts "${text[@]}" --type bpe --size 285 -o tokenizer.bin
 says "285 pieces: 259 special" out
@@ -52,8 +60,10 @@ writes_well "${text[@]}" --size 40 --output
 # Flags.
 accepts "$train" --help
 says "--min-count" out
-refuses "--dataset NAME, --data PATH and --output FILE are required" "$train"
-refuses "--dataset NAME, --data PATH and --output FILE are required" "$train" --dataset text --data a.txt
+refuses "--data PATH and --output FILE are required" "$train"
+refuses "--data PATH and --output FILE are required" "$train" --dataset text --data a.txt
+refuses "--data folder: give --dataset imdb, agnews, text or sample" "$train" --data a.txt,folder -o x
+refuses "a.txt: its name does not end in .tsv, .csv or .jsonl: give --format" "$train" --dataset file --data a.txt -o x
 refuses "--type is 'wordpiece' or 'bpe', not 'unigram'" "${text[@]}" --type unigram -o x
 refuses "--size is 5, must be from 6 to 1048576 for wordpiece" "${text[@]}" --size 5 -o x
 refuses "--size is 259, must be from 260 to 1048576 for bpe" "${text[@]}" --type bpe --size 259 -o x

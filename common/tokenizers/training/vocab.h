@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "common/base/status.h"
+#include "common/texts/text_dataset.h"
 
 /** @name Counted words
  * @{ */
@@ -73,11 +74,12 @@ void vocab_words_free(struct vocab_words *words);
 
 /** The texts to read. */
 struct vocab_sources {
-    const char *dataset; /**< a name of text_dataset.h */
+    const char *dataset; /**< a name of text_dataset.h; NULL: by the paths, text_dataset_choose() */
     const char *data;    /**< paths, separated by commas */
     const char *split;   /**< splits, separated by commas: one for each path, one for all paths, or
                               several of the only path */
-    size_t skip, limit;  /**< texts to skip and to read of each path and split; limit 0: all */
+    struct text_columns columns; /**< of the user's own files */
+    size_t skip, limit; /**< texts to skip and to read of each path and split; limit 0: all */
 };
 
 /**

@@ -40,8 +40,9 @@ void data_testing_texts(struct train_texts *texts, const char *content, enum tra
                         const struct train_vocabulary *vocabulary, size_t max_length) {
     char path[1024];
     struct error error = {0};
-    const struct train_source source = {
-        TEXT_DATASET_TEXT, data_testing_file("texts.txt", content, path), "train", 0, 0};
+    const struct train_source source = {.kind = TEXT_DATASET_TEXT,
+                                        .path = data_testing_file("texts.txt", content, path),
+                                        .split = "train"};
     EXPECT_OK(train_texts_read(texts, &source, task, vocabulary, max_length, &error));
     EXPECT_STR_EQ("", error.message);
 }

@@ -210,7 +210,11 @@ static enum status read_dataset(struct train_texts *texts, const struct train_so
 enum status train_texts_read(struct train_texts *texts, const struct train_source *source,
                              enum train_task task, const struct train_vocabulary *vocabulary,
                              size_t max_length, struct error *error) {
-    const struct text_dataset_options options = {source->split, source->skip, source->limit};
+    const struct text_dataset_options options = {.split = source->split,
+                                                 .skip = source->skip,
+                                                 .limit = source->limit,
+                                                 .columns = source->columns,
+                                                 .labels = source->labels};
     const struct reader reader = {task, vocabulary, max_length};
     struct text_dataset dataset;
     *texts = (struct train_texts){0};

@@ -48,6 +48,8 @@ struct train_source {
     enum text_dataset_kind kind;
     const char *path, *split;
     size_t skip, limit; /**< as struct text_dataset_options */
+    struct text_columns columns;
+    struct text_labels *labels;
 };
 
 /** Texts as ids. */

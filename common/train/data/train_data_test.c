@@ -70,7 +70,8 @@ C_TEST(train_data, cuts_texts_with_labels) {
     char path[1024], out[1024];
     data_testing_vocabulary(&v, TRAIN_CLASSIFY);
     data_testing_file("news.csv", "3,a,b c d e f\n1,g,h\n", path);
-    const struct train_source source = {TEXT_DATASET_AGNEWS, path, "train", 0, 5};
+    const struct train_source source = {
+        .kind = TEXT_DATASET_AGNEWS, .path = path, .split = "train", .limit = 5};
     ASSERT_OK(train_texts_read(&t, &source, TRAIN_CLASSIFY, &v, 5, NULL));
     describe(&t, &v, out, sizeof out);
     EXPECT_STR_EQ("[CLS] a b c [SEP]|[CLS] g h [SEP]", out);
@@ -79,7 +80,7 @@ C_TEST(train_data, cuts_texts_with_labels) {
     EXPECT_INT_EQ(4, t.label_count);
     EXPECT_INT_EQ(1, t.cut);
     train_texts_free(&t);
-    const struct train_source plain = {TEXT_DATASET_TEXT, path, "train", 0, 0};
+    const struct train_source plain = {.kind = TEXT_DATASET_TEXT, .path = path, .split = "train"};
     EXPECT_ERROR_CONTAINS(STATUS_INVALID_ARGUMENT, "news.csv: these texts have no labels",
                           train_texts_read(&t, &plain, TRAIN_CLASSIFY, &v, 5, &error));
     train_vocabulary_close(&v);

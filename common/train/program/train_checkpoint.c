@@ -214,6 +214,9 @@ static cJSON *describe(const struct train_point *point, const struct cJSON *sett
         added = best != NULL && cJSON_AddNumberToObject(best, "score", point->best) != NULL &&
                 cJSON_AddNumberToObject(best, "step", (double)point->best_step) != NULL;
     }
+    if (added && point->evaluates) {
+        added = cJSON_AddTrueToObject(root, "evaluates") != NULL;
+    }
     cJSON *copy = added ? cJSON_Duplicate(settings, true) : NULL;
     if (copy == NULL || !cJSON_AddItemToObject(root, "settings", copy)) {
         cJSON_Delete(root);
@@ -327,6 +330,7 @@ static enum status read_point(const cJSON *root, struct train_point *point, stru
     TRY(read_count(root, "epoch", &point->epoch, error));
     TRY(read_count(root, "batch", &point->batch, error));
     TRY(read_loss(root, point, error));
+    point->evaluates = cJSON_IsTrue(json_member(root, "evaluates"));
     const cJSON *best = json_member(root, "best");
     if (best == NULL) {
         return STATUS_OK;

@@ -29,6 +29,7 @@ struct train_point {
     bool has_best;
     double best; /**< the best evaluation's score; larger is better */
     uint64_t best_step;
+    bool evaluates; /**< a signal came in the evaluation after this step, which is to be repeated */
     /** Since the last line of the curve, so that the next line covers all its steps: */
     uint64_t loss_steps;
     double loss_sum;  /**< losses taken from the model */

@@ -27,6 +27,10 @@ static enum status read_file(struct train_config *config, const char *path, stru
     TRY(file_read(path, CONFIG_LIMIT, &text, &size, error));
     enum status status = parse(config, text, size, error);
     free(text);
+    if (status == STATUS_OK && llama2_extra(&config->llama2) != NULL) {
+        status = error_set(error, STATUS_UNSUPPORTED, "training does not support %s",
+                           llama2_extra(&config->llama2));
+    }
     return status == STATUS_OK ? STATUS_OK : error_prefix(error, status, path);
 }
 

@@ -14,6 +14,7 @@
  * most_sequences are not set.
  *
  * @return STATUS_OK; as bert_config_parse() and llama2_config_parse(), with the path;
+ *         STATUS_UNSUPPORTED for what llama2_extra() names;
  *         STATUS_INVALID_ARGUMENT when texts of --max-length do not fit the model
  */
 MUST_CHECK enum status train_config_choose(struct train_config *config,

@@ -6,6 +6,7 @@
 
 #include "common/base/flags.h"
 #include "common/programs/dtype_flag.h"
+#include "common/texts/text_flags.h"
 
 static const char *const task_names[] = {
     [TRAIN_CLASSIFY] = "classify", [TRAIN_MLM] = "mlm", [TRAIN_LM] = "lm"};
@@ -14,12 +15,17 @@ enum { TASKS = sizeof task_names / sizeof *task_names };
 
 static const char EPILOGUE[] =
     "With neither --do-train nor --do-eval it does both.\n"
+    "Your own labels may be any words or whole numbers. Their ids, sorted by value or by bytes, "
+    "and\n"
+    "names are written to config.json. Without --eval-data the last tenth of the file evaluates.\n"
     "The folder of --output-dir contains: checkpoint-STEP, the last checkpoint, from which\n"
     "--resume continues bit for bit; best, the model of the best evaluation; final, the last\n"
     "model; log.jsonl, the curves.\n"
     "Bits per byte of lm: the sum of -log2 p over the tokens of the evaluated texts, divided by\n"
     "the bytes of these texts in UTF-8. BOS at the beginning of a text is not counted.\n"
     "examples:\n"
+    "  train --task classify --data tickets.csv --text-column body --label-column team \\\n"
+    "        --load-checkpoint datasets/reviews_bert --output-dir tickets\n"
     "  train --task mlm --dataset imdb --data aclImdb_unsup.tar.xz --vocab vocab.txt \\\n"
     "        --max-length 256 --output-dir pretrained\n"
     "  train --task classify --dataset imdb --data aclImdb_labelled.tar.xz \\\n"
@@ -128,19 +134,28 @@ static enum status read_task(struct train_options *o, struct error *error) {
                            "--task is 'classify', 'mlm' or 'lm', not '%s'", o->task_name);
 }
 
-static enum status check_what(struct train_options *o, struct error *error) {
-    TRY(read_task(o, error));
-    if (o->dataset == NULL || o->data == NULL) {
-        return error_set(
-            error, STATUS_INVALID_ARGUMENT,
-            "--dataset imdb|agnews|text|sample and --data PATH are needed; --help shows how");
+static enum status check_data(struct train_options *o, struct error *error) {
+    if (o->data == NULL) {
+        return error_set(error, STATUS_INVALID_ARGUMENT, "--data PATH is needed; --help shows how");
     }
-    TRY(text_dataset_kind_parse(o->dataset, &o->kind, error));
-    if (o->task == TRAIN_CLASSIFY && text_dataset_labels(o->kind) == 0) {
+    TRY(text_dataset_choose(&o->kind, o->dataset, o->data, &o->columns, error));
+    o->dataset = text_dataset_name(o->kind);
+    if (o->task == TRAIN_CLASSIFY && !text_dataset_has_labels(o->kind)) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
                          "--dataset %s: its texts have no labels, which --task classify needs",
                          o->dataset);
     }
+    if (o->task != TRAIN_CLASSIFY && o->columns.label != NULL) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "--label-column %s: --task %s reads no labels", o->columns.label,
+                         o->task_name);
+    }
+    return STATUS_OK;
+}
+
+static enum status check_what(struct train_options *o, struct error *error) {
+    TRY(read_task(o, error));
+    TRY(check_data(o, error));
     if (!o->train && !o->evaluate) {
         o->train = o->evaluate = true;
     }
@@ -236,9 +251,13 @@ static size_t add_texts_flags(struct train_options *o, struct flag *table) {
     const struct flag flags[] = {
         {"task", 't', FLAG_STRING, &o->task_name, "NAME",
          "classify (BERT, labels), mlm (BERT, masked tokens) or lm (Llama2, next token)"},
-        {"dataset", 0, FLAG_STRING, &o->dataset, "NAME", "imdb, agnews, text or sample"},
         {"data", 0, FLAG_STRING, &o->data, "PATH",
-         "imdb: a folder, .tar or .tar.xz; agnews: a CSV or its folder; others: a file"},
+         "a file of your own: .csv, .tsv or .jsonl, or without labels .txt; or, with --dataset "
+         "imdb: a folder, .tar or .tar.xz; agnews: a CSV or its folder; text, sample: a file"},
+        TEXT_FLAGS_TEXT(&o->columns),
+        TEXT_FLAGS_LABEL(&o->columns),
+        {"dataset", 0, FLAG_STRING, &o->dataset, "NAME",
+         "imdb, agnews, text, sample or file; default: by the ending of --data"},
         {"split", 0, FLAG_STRING, &o->split, "NAME",
          "split to train on: train, test, or unsup (imdb without labels, the default for mlm, lm)"},
         {"train-rows", 0, FLAG_INT, &o->train_rows, "N",
@@ -284,7 +303,7 @@ static size_t add_steps_flags(struct train_options *o, struct flag *table) {
         {"dtype", 0, FLAG_STRING, &o->dtype_name, "NAME",
          "type of activations: fp32, or bf16 with weights in fp32"},
         {"device", 'd', FLAG_STRING, &o->device, "NAME",
-         "auto, gpu, or cpu (the reference in double, for tiny models)"},
+         "auto, gpu, cpu, or reference (in double, on the CPU, for tiny models)"},
     };
     memcpy(table, flags, sizeof flags);
     return sizeof flags / sizeof *flags;

@@ -25,6 +25,7 @@ struct train_options {
     const char *config, *load, *output, *log;
     int hidden, layers, heads, kv_heads, intermediate, positions;
     bool tied, train, evaluate, profile, resume;
+    struct text_columns columns;
 
     enum train_task task;
     enum text_dataset_kind kind;

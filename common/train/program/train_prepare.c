@@ -8,22 +8,38 @@
 
 #include "common/base/checked.h"
 #include "common/base/file.h"
+#include "common/bench/bench.h"
+#include "common/train/cpu/train_cpu.h"
 #include "common/train/program/train_program.h"
 #include "common/train/program/train_run_internal.h"
 #include "common/train/program/train_weights.h"
 
 /* ---- The engines ---- */
 
+/* Neither has another type. @param what what it computes in */
+static enum status check_dtype(enum nn_dtype dtype, const char *what, struct error *error) {
+    return dtype == NN_F32
+               ? STATUS_OK
+               : error_set(error, STATUS_INVALID_ARGUMENT, "--dtype %s: %s only; leave out --dtype",
+                           nn_dtype_name(dtype), what);
+}
+
+static enum status explain(enum status status, struct error *error) {
+    return status == STATUS_OK ? STATUS_OK : error_set(error, status, "%s", status_message(status));
+}
+
 enum status train_place_cpu(struct train_engine *engine, enum nn_dtype dtype,
                             struct train_where *where, struct error *error) {
-    if (dtype != NN_F32) {
-        return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "--dtype %s: the CPU reference computes in double only; leave out --dtype",
-                         nn_dtype_name(dtype));
-    }
+    TRY(check_dtype(dtype, "the CPU computes in fp32", error));
+    snprintf(where->name, sizeof where->name, "the CPU, in fp32");
+    return explain(train_cpu_create(engine, bench_cpu_count()), error);
+}
+
+enum status train_place_reference(struct train_engine *engine, enum nn_dtype dtype,
+                                  struct train_where *where, struct error *error) {
+    TRY(check_dtype(dtype, "the reference computes in double", error));
     snprintf(where->name, sizeof where->name, "the CPU reference, in double");
-    enum status status = train_reference_create(engine);
-    return status == STATUS_OK ? STATUS_OK : error_set(error, status, "%s", status_message(status));
+    return explain(train_reference_create(engine), error);
 }
 
 static enum status refuse(const struct train_places *places, const char *name,
@@ -93,7 +109,8 @@ static enum status read_texts(struct train_run *r, struct error *error) {
     TRY(train_vocabulary_open(&r->vocabulary, o->task, o->vocab != NULL ? o->vocab : o->load,
                               train_config_vocabulary(&r->config), error));
     r->config.bert.V = r->config.llama2.V = r->vocabulary.size;
-    TRY(train_sets_read(&r->sets, o, &r->vocabulary, error));
+    TRY(train_labels_open(&r->labels, o, error));
+    TRY(train_sets_read(&r->sets, o, &r->vocabulary, &r->labels, error));
     if (o->task == TRAIN_CLASSIFY) {
         const struct train_texts *texts = o->train ? &r->sets.texts : r->sets.evaluate.texts;
         r->config.bert.labels = texts->label_count;
@@ -247,6 +264,7 @@ static void describe(const struct train_run *r) {
     if (o->evaluate) {
         describe_part("evaluate", r->sets.evaluate_name, &r->sets.evaluate, &r->evaluation);
     }
+    train_labels_print(&r->labels, &r->sets.train);
     size_t cut = r->sets.texts.cut + r->sets.others.cut;
     if (cut > 0 && !lm) {
         printf("%zu texts are longer than %d tokens: %s\n", cut, o->max_length,
@@ -284,6 +302,7 @@ void train_run_free(struct train_run *r) {
     train_model_free(r->model);
     train_engine_destroy(&r->engine);
     train_sets_free(&r->sets);
+    train_labels_free(&r->labels);
     train_vocabulary_close(&r->vocabulary);
     train_report_close(&r->report);
     train_store_close(&r->store);

@@ -14,14 +14,14 @@
 
 /** A description of the device. */
 struct train_where {
-    char name[320]; /**< "NVIDIA H200", "simt:h200", "the CPU reference, in double" */
+    char name[320]; /**< "NVIDIA H200", "simt:h200", "the CPU, in fp32" */
     bool modelled;  /**< simt: measured times mean nothing */
     /** The device's clock in seconds, after it has finished all work; NULL: this machine's. */
     double (*now)(void);
 };
 
 struct train_place {
-    const char *name; /**< value of --device: "gpu", "cpu" */
+    const char *name; /**< value of --device: "gpu", "cpu", "reference" */
     /**
      * Makes the engine. @param dtype NN_F32 or NN_BF16
      * @return STATUS_NO_DEVICE: --device auto tries the next row
@@ -31,13 +31,23 @@ struct train_place {
 };
 
 struct train_places {
-    const struct train_place *table; /**< the best first, the CPU last */
+    const struct train_place *table; /**< the best first, the reference last */
     size_t count;
 };
 
-/** The CPU's: the reference engine. For the last row of every table. */
+/** Training in fp32 on all cores. */
 enum status train_place_cpu(struct train_engine *engine, enum nn_dtype dtype,
                             struct train_where *where, struct error *error);
+
+/** The reference in double, for comparison. */
+enum status train_place_reference(struct train_engine *engine, enum nn_dtype dtype,
+                                  struct train_where *where, struct error *error);
+
+/** The last rows of every table. */
+#define TRAIN_PLACES_CPU                   \
+    {"cpu", train_place_cpu}, {            \
+        "reference", train_place_reference \
+    }
 
 /** Makes the engine with this name, or, for "auto", the first one that is available. */
 MUST_CHECK enum status train_places_create(const struct train_places *places, const char *name,

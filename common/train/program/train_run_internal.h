@@ -8,6 +8,7 @@
 #include "common/train/data/train_batches.h"
 #include "common/train/data/train_data.h"
 #include "common/train/program/train_checkpoint.h"
+#include "common/train/program/train_labels.h"
 #include "common/train/program/train_profile.h"
 #include "common/train/program/train_program.h"
 #include "common/train/program/train_report.h"
@@ -27,12 +28,13 @@ struct train_sets {
  * the first --train-rows texts (default: all but the last tenth) are for training, and --eval-rows
  * of the texts after them for evaluation.
  *
- * @return STATUS_OK; the failures of train_texts_read(); STATUS_INVALID_ARGUMENT, with the numbers,
- *         when there are fewer texts than asked for
+ * @param labels opened; settled here
+ * @return STATUS_OK; the failures of train_texts_read() and train_labels_settle();
+ *         STATUS_INVALID_ARGUMENT, with the numbers, when there are fewer texts than asked for
  */
 MUST_CHECK enum status train_sets_read(struct train_sets *sets, const struct train_options *options,
                                        const struct train_vocabulary *vocabulary,
-                                       struct error *error);
+                                       struct train_labels *labels, struct error *error);
 
 /** Frees; a zero-initialised one is allowed. */
 void train_sets_free(struct train_sets *sets);
@@ -42,6 +44,7 @@ struct train_run {
     const struct train_options *options;
     struct train_store store;
     struct train_vocabulary vocabulary;
+    struct train_labels labels;
     struct train_sets sets;
     struct train_config config;
     struct train_engine engine;

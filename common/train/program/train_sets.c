@@ -6,9 +6,20 @@
 #include "common/base/folder.h"
 #include "common/train/program/train_run_internal.h"
 
+/* Path and split of the texts for training. */
+static struct train_source training_source(const struct train_options *o,
+                                           struct text_labels *labels) {
+    return (struct train_source){.kind = o->kind,
+                                 .path = o->data,
+                                 .split = o->split,
+                                 .columns = o->columns,
+                                 .labels = labels};
+}
+
 /* Path and split of the texts for evaluation. */
-static struct train_source evaluation_source(const struct train_options *o) {
-    struct train_source source = {.kind = o->kind, .path = o->data, .split = o->split};
+static struct train_source evaluation_source(const struct train_options *o,
+                                             struct text_labels *labels) {
+    struct train_source source = training_source(o, labels);
     bool labelled = strcmp(o->split, "train") == 0 && o->task == TRAIN_CLASSIFY;
     bool has_test =
         o->kind == TEXT_DATASET_IMDB || (o->kind == TEXT_DATASET_AGNEWS && folder_exists(o->data));
@@ -120,18 +131,22 @@ static enum status take_all(struct train_texts *texts, struct train_part *part, 
 }
 
 static enum status read_sets(struct train_sets *s, const struct train_options *o,
-                             const struct train_vocabulary *vocabulary, struct error *error) {
-    struct train_source evaluation = evaluation_source(o);
-    struct train_source training = {.kind = o->kind, .path = o->data, .split = o->split};
+                             const struct train_vocabulary *vocabulary, struct train_labels *labels,
+                             struct error *error) {
+    struct text_labels *names = train_labels_names(labels);
+    struct train_source evaluation = evaluation_source(o, names);
+    struct train_source training = training_source(o, names);
     if (same_source(&evaluation, o)) {
         training.limit = needed(o);
         TRY(train_texts_read(&s->texts, &training, o->task, vocabulary, (size_t)o->max_length,
                              error));
+        TRY(train_labels_settle(labels, &s->texts, o->data, error));
         return cut(s, o, &training, error);
     }
     if (o->train) {
         TRY(take_all(&s->texts, &s->train, s->train_name, &training, o->train_rows, o, vocabulary,
                      error));
+        TRY(train_labels_settle(labels, &s->texts, o->data, error));
     }
     if (o->evaluate) {
         TRY(take_all(&s->others, &s->evaluate, s->evaluate_name, &evaluation, o->eval_rows, o,
@@ -141,9 +156,10 @@ static enum status read_sets(struct train_sets *s, const struct train_options *o
 }
 
 enum status train_sets_read(struct train_sets *sets, const struct train_options *options,
-                            const struct train_vocabulary *vocabulary, struct error *error) {
+                            const struct train_vocabulary *vocabulary, struct train_labels *labels,
+                            struct error *error) {
     *sets = (struct train_sets){0};
-    enum status status = read_sets(sets, options, vocabulary, error);
+    enum status status = read_sets(sets, options, vocabulary, labels, error);
     if (status != STATUS_OK) {
         train_sets_free(sets);
     }

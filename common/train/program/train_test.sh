@@ -1,5 +1,5 @@
 #!/bin/bash
-# The train program from outside, on the reference.
+# The train program from outside, on the CPU.
 # usage: train_test.sh PROGRAMS_SH TRAIN PERPLEXITY
 set -u
 # shellcheck source=common/testing/programs.sh
@@ -37,13 +37,16 @@ lm=("$train" --task lm "${text[@]}" --vocab tokenizer.bin "${sizes[@]}")
 
 # Flags.
 accepts "$train" --help
-for flag in task dataset data max-length batch-size epochs lr output-dir do-train do-eval do-profile \
+for flag in task dataset data format text-column label-column max-length batch-size epochs lr output-dir do-train do-eval do-profile \
     load-checkpoint seed schedule warmup accumulate save-every resume log; do
     says "--$flag" out
 done
 refuses "--task classify|mlm|lm is needed" "$train"
 refuses "--task is 'classify', 'mlm' or 'lm', not 'gan'" "$train" --task gan
-refuses "--dataset imdb|agnews|text|sample and --data PATH are needed" "$train" --task mlm
+refuses "--data PATH is needed" "$train" --task mlm
+refuses "--data folder: give --dataset imdb, agnews, text or sample, or for a file of your own --format" "$train" -t mlm --data folder
+refuses "--label-column team: --task mlm reads no labels" "$train" -t mlm --data x.csv --label-column team
+refuses "--format, --text-column and --label-column are for files of your own" "$train" -t mlm "${text[@]}" --format csv
 refuses "not 'sst2'" "$train" -t mlm --dataset sst2 --data x
 refuses "--dataset text: its texts have no labels" "$train" -t classify "${text[@]}" -o o
 refuses "--output-dir DIR is needed" "${mlm[@]}"
@@ -154,6 +157,55 @@ accepts "$perplexity" lm/final --file window.txt
 awk -v a="$bits" -v b="$(sed -n 's/^bits per byte *//p' out)" \
     'BEGIN { d = a - b; exit !(a > 0 && b > 0 && d * d < 1e-8) }' || fail "$bits bits per byte, perplexity: $(cat out)"
 
+# Own labels, in files of three formats: sorted, written to config.json, learnt.
+awk 'BEGIN { split("war ball bank chip", w, " "); split("10 9", k, " ")
+    printf "id,body,team\r\n"
+    for (i = 0; i < 60; i++) printf "%d,\"the %s\nis %s\",\"%s\"\r\n", i, w[i % 4 + 1],
+        i % 3 ? "good and dull" : "not good", (i % 4 == 1) ? "sport, etc." : (i % 4 == 0) ? "foreign" : k[1 + i % 2] }' >own.csv
+own=("$train" --task classify --vocab vocab.txt "${sizes[@]}" --epochs 25 --dropout 0 --lr 0.003 --seed 3)
+accepts "${own[@]}" --data own.csv --text-column body --label-column team -o own
+learns own 0.3
+says "4 labels: '10', '9', 'foreign', 'sport, etc.'" out
+says "train: file, train of own.csv, texts 1 to 54 of them: 54 sequences" out
+says "accuracy 1.0000" out
+says '"3":	"sport, etc."' own/final/config.json
+says '"sport, etc.":	3' own/final/config.json
+# JSON lines with whole numbers: sorted by value; another file to evaluate on, with another ending.
+awk 'BEGIN { split("war ball bank chip", w, " ")
+    for (i = 0; i < 40; i++) printf "{\"label\": %d, \"text\": \"%s is good\"}\n", 12 - 4 * (i % 4), w[i % 4 + 1] }' >own.jsonl
+printf 'label\ttext\n8\tball ball\n12\twar\n' >few.tsv
+accepts "${own[@]}" --data own.jsonl --eval-data few.tsv -o numbers
+says "4 labels: '0', '4', '8', '12'" out
+says "evaluate: file, test of few.tsv: 2 sequences" out
+says "accuracy 1.0000" out
+printf 'label\ttext\n8\tball\n7\twar\n' >unknown.tsv
+refuses "unknown.tsv: line 3: the model does not know the label '7'; its labels are '0', '4', '8', '12'" \
+    "${own[@]}" --data own.jsonl --eval-data unknown.tsv -o o
+# The ids are the checkpoint's, even if a file lacks a label: in an evaluation, and in more training.
+accepts "${own[@]}" --do-eval -c numbers/final --data few.tsv
+says "4 labels: '0', '4', '8', '12'" out
+says "accuracy 1.0000" out
+refuses "unknown.tsv: line 3: the model does not know the label '7'" "${own[@]}" --do-eval -c numbers/final --data unknown.tsv
+accepts "${own[@]}" -e 1 -c numbers/final --data few.tsv --do-train -o further
+says "4 labels: '0', '4', '8', '12'" out
+grep -q "initialised at random" out && fail "the classifier was not kept: $(cat out)"
+# Other labels get a new classifier.
+accepts "${own[@]}" -e 1 -c numbers/final --data unknown.tsv --do-train -o renewed
+says "2 labels: '7', '8'" out
+says "numbers/final has no head for this task: 2 tensors are initialised at random, from \"classifier.weight\" on" out
+# A sorted file leaves labels that no training text has.
+(echo text,label; for i in 1 2 3 4 5 6 7 8 9; do echo good,a; done; echo dull,b) >sorted.csv
+accepts "${own[@]}" -e 1 --data sorted.csv -o sorted
+says "no training text has the label 'b': the first texts of the file train, the last ones evaluate" out
+(echo text,label; echo good,a; echo dull,a) >single.csv
+refuses "single.csv: all texts have the label 'a': a classifier needs two labels or more" "${own[@]}" --data single.csv -o o
+refuses "own.csv: line 1: the header has no column 'text', only 'id', 'body', 'team': name the right one with --text-column" "${own[@]}" --data own.csv -o o
+# Texts for a language model need no labels.
+accepts "$train" --task mlm --data own.csv --text-column body --vocab vocab.txt "${sizes[@]}" -e 1 -o masked
+says "train: file, train of own.csv, texts 1 to 54 of them: 54 sequences" out
+accepts "$train" --task lm --data same.txt --vocab tokenizer.bin "${sizes[@]}" --max-steps 1 -o by_ending
+says "train: text, train of same.txt" out
+
 # Where a data set has a test split of its own, that evaluates.
 mkdir -p news.folder imdb/{train,test}/{pos,neg} imdb/train/unsup
 cp news.csv news.folder/train.csv
@@ -184,6 +236,19 @@ says "evaluate: imdb, test of imdb: 20 sequences" out
 last=$(grep evaluation lm.out | tail -n 1 | sed 's/.*evaluation: //; s/, the best so far//')
 accepts "${lm[@]}" --do-eval -c lm/final --train-rows 72
 says "evaluation: $last" out
+
+# On the CPU in fp32 and on the reference in double a run is the same but for rounding.
+for device in cpu reference; do
+    accepts "${news[@]}" -o "$device" --device "$device" --train-rows 40 --max-steps 3 --do-train
+done
+says "on the CPU reference, in double" out
+for line in 1 3; do
+    awk -v a="$(loss $line cpu)" -v b="$(loss $line reference)" \
+        'BEGIN { d = a - b; exit !(d * d < 1e-8 * b * b) }' ||
+        fail "loss $line: $(loss $line cpu) on the CPU, $(loss $line reference) on the reference"
+done
+refuses "--device is 'auto', 'cpu' or 'reference', not 'tpu'" "${news[@]}" -o o --device tpu
+refuses "--dtype bf16: the CPU computes in fp32 only" "${news[@]}" -o o --dtype bf16
 
 # A checkpoint is the beginning of another run: the encoder is kept, the head drawn anew.
 accepts "${news[@]}" -o tuned -e 1 --train-rows 40 -c mlm/final

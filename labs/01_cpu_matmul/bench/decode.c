@@ -9,6 +9,7 @@
 #include "common/bench/bench.h"
 #include "common/bench/models/compare_logits.h"
 #include "common/bench/models/decode_model.h"
+#include "common/cpu/cpu_engine.h"
 #include "common/models/llama2.h"
 #include "common/models/plain_decoder.h"
 #include "common/models/profile.h"
@@ -82,13 +83,6 @@ static enum status measure_decoder(struct decoder *d, const struct decode_model 
                                                               : STATUS_OUT_OF_MEMORY;
     free(seconds);
     return status;
-}
-
-static enum status naive_matmul(void *context, float *out, const float *in, const float *weight,
-                                size_t M, size_t N, size_t K) {
-    (void)context;
-    size_t count;
-    return cpu_matmul_ladder(&count)[0].run(out, in, weight, M, N, K, 1);
 }
 
 static enum status append_decoder(const struct decoder *d, const struct decode_model *m,
@@ -185,8 +179,9 @@ struct engines {
 
 static enum status engines_create(struct engines *e, const struct decode_model *m, int threads) {
     *e = (struct engines){0};
-    TRY(engine_reference_create(&e->naive));
-    e->naive.matmul = naive_matmul;
+    size_t count;
+    const struct cpu_matmul_step *ladder = cpu_matmul_ladder(&count);
+    TRY(cpu_engine_create(&e->naive, ladder[0].name, ladder[0].run, 1));
     TRY(engine_cpu_matmul_create(&e->one, 1));
     TRY(engine_cpu_matmul_create(&e->all, threads));
     return plain_decoder_create(&e->plain, m->config, m->weights);

@@ -28,7 +28,7 @@ enum status engine_gpu_matmul_create(struct engine *engine, struct error *error)
     TRY(device_open(error));
     TRY(gpu_matmul_create(&matmul, error));
     enum status status =
-        engine_cpu_matmul_create(&base, 1); /* only matmul uses threads; it is replaced */
+        engine_cpu_matmul_create(&base, 1); /* what is not a matmul is too short for threads */
     if (status != STATUS_OK) {
         gpu_matmul_destroy(matmul);
         return error_set(error, status, "out of memory for the engine");
@@ -38,5 +38,8 @@ enum status engine_gpu_matmul_create(struct engine *engine, struct error *error)
         return error_set(error, status, "out of memory for the engine");
     }
     engine->matmul = stage_matmul;
+    engine->linear = NULL; /* with lab 01's matmul */
+    engine->linear_activation = NULL;
+    engine->linear_residual_layernorm = NULL;
     return STATUS_OK;
 }

@@ -182,6 +182,27 @@ static enum status stage_rope(void *context, float *x, size_t T, size_t heads, s
     return CALL(rope_kernel, &a, operands);
 }
 
+struct rope_table_sizes {
+    size_t T, heads, HS, stride, position;
+    enum nn_rope_layout layout;
+};
+
+static enum status rope_table_kernel(const void *arguments, void *const *d, device_stream stream,
+                                     struct error *error) {
+    const struct rope_table_sizes *a = arguments;
+    return launch_rope_table(d[0], a->T, a->heads, a->HS, a->stride, a->position, d[1], a->layout,
+                             stream, error);
+}
+
+static enum status stage_rope_table(void *context, float *x, size_t T, size_t heads, size_t HS,
+                                    size_t stride, size_t position, const float *frequencies,
+                                    enum nn_rope_layout layout) {
+    const struct rope_table_sizes a = {T, heads, HS, stride, position, layout};
+    const struct resident_operand operands[] = {in_out(x, strided_bytes(T, heads * HS, stride)),
+                                                in(frequencies, HS / 2 * F)};
+    return CALL(rope_table_kernel, &a, operands);
+}
+
 /* The pointers in `arguments` are the model's; device addresses replace them. */
 static enum status attention_kernel(const void *arguments, void *const *d, device_stream stream,
                                     struct error *error) {
@@ -303,6 +324,7 @@ enum status engine_resident_create(struct engine *engine, struct error *error) {
         .rope = stage_rope,
         .attention = stage_attention,
         .embedding = stage_embedding,
+        .rope_table = stage_rope_table,
     };
     return STATUS_OK;
 }

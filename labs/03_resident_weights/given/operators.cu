@@ -150,6 +150,42 @@ enum status launch_rope(float *x, size_t T, size_t heads, size_t HS, size_t stri
     return device_launched("rope", error);
 }
 
+/* As rope, but the pair's frequency comes from a table: Llama 3.1 and others scale them. */
+static __global__ void rope_table(float *x, size_t T, size_t heads, size_t HS, size_t stride,
+                                  size_t position, const float *__restrict__ frequencies,
+                                  enum nn_rope_layout layout) {
+    dependent_launch_begin();
+    size_t pairs = HS / 2;
+    size_t index = element();
+    if (index >= T * heads * pairs) {
+        return;
+    }
+    size_t i = index % pairs;
+    size_t h = index / pairs % heads;
+    size_t t = index / pairs / heads;
+    double sine, cosine;
+    sincos((double)(position + t) * (double)frequencies[i], &sine, &cosine);
+    float *head = x + t * stride + h * HS;
+    float *first = layout == NN_ROPE_INTERLEAVED ? head + 2 * i : head + i;
+    float *second = layout == NN_ROPE_INTERLEAVED ? first + 1 : first + pairs;
+    double a = *first;
+    double b = *second;
+    *first = (float)(a * cosine - b * sine);
+    *second = (float)(a * sine + b * cosine);
+}
+
+enum status launch_rope_table(float *x, size_t T, size_t heads, size_t HS, size_t stride,
+                              size_t position, const float *frequencies, enum nn_rope_layout layout,
+                              device_stream stream, struct error *error) {
+    size_t count = T * heads * (HS / 2);
+    if (count == 0) {
+        return STATUS_OK;
+    }
+    launch_dependent<rope_table>(blocks_for(count), THREADS, 0, stream, x, T, heads, HS, stride,
+                                 position, frequencies, layout);
+    return device_launched("rope_table", error);
+}
+
 static __global__ void embedding(float *out, const float *table, struct embedding_ids ids, size_t T,
                                  size_t C, bool accumulate) {
     dependent_launch_begin();

@@ -61,6 +61,12 @@ MUST_CHECK enum status launch_rope(float *x, size_t T, size_t heads, size_t HS, 
                                    size_t position, float theta, enum nn_rope_layout layout,
                                    device_stream stream, struct error *error);
 
+/** As launch_rope(), with the frequencies of the pairs in @p frequencies (HS/2). */
+MUST_CHECK enum status launch_rope_table(float *x, size_t T, size_t heads, size_t HS, size_t stride,
+                                         size_t position, const float *frequencies,
+                                         enum nn_rope_layout layout, device_stream stream,
+                                         struct error *error);
+
 /** Most key positions of launch_attention(): their scores are in a block's shared memory. */
 enum { ATTENTION_MAX_KEYS = 11 * 1024 };
 

@@ -150,6 +150,17 @@ FIXTURE_TEST(rope) {
     }
 }
 
+FIXTURE_TEST(rope_table) {
+    enum { T = 3, HEADS = 5, HS = 14, STRIDE = HEADS * HS + 9 };
+    for (int layout = NN_ROPE_INTERLEAVED; layout <= NN_ROPE_HALVES; layout++) {
+        memcpy(f->want, f->host[0], sizeof f->want);
+        nn_rope_table(f->want, T, HEADS, HS, STRIDE, 1499, f->host[1], (enum nn_rope_layout)layout);
+        EXPECT_OK(launch_rope_table(f->d[0], T, HEADS, HS, STRIDE, 1499, f->d[1],
+                                    (enum nn_rope_layout)layout, NULL, &f->error));
+        check(f, 0, T * STRIDE, 1e-6, "rope_table");
+    }
+}
+
 /* One attention call on buffers 1 to 3. */
 static void check_attention(struct fixture *f, const struct nn_attention *sizes_of,
                             const uint8_t *mask) {

@@ -160,10 +160,11 @@ static enum status check(const struct encoder_model *m, enum nn_dtype dtype, str
                          ATTENTION_MAX_HS);
     }
     TRY(device_properties(&gpu, error));
-    if (gpu.major < 8) {
+    if (gpu.code < 80) {
         return error_set(error, STATUS_UNSUPPORTED,
-                         "%s: a GPU of compute capability 8.0 or more is needed, %s has %d.%d",
-                         nn_dtype_name(dtype), gpu.name, gpu.major, gpu.minor);
+                         "%s: code for compute capability 8.0 or more is needed, %s runs code for "
+                         "%d.%d",
+                         nn_dtype_name(dtype), gpu.name, gpu.code / 10, gpu.code % 10);
     }
     return STATUS_OK;
 }

@@ -15,7 +15,7 @@ cpu=("$classify" --checkpoint model --device cpu)
 
 # Flags.
 accepts "$classify" --help
-for flag in checkpoint vocab random shape max-length batch-size device stage dtype threads file logits; do
+for flag in checkpoint vocab random shape max-length batch-size device stage dtype threads file logits json; do
     says "--$flag" out
 done
 refuses "unknown flag '--colour'" "$classify" --colour
@@ -32,6 +32,7 @@ refuses "--device is 'auto', 'gpu' or 'cpu', not 'tpu'" "$classify" --random --d
 refuses "--shape is 'tiny' or 'base', not 'huge'" "$classify" --random --shape huge -- text
 refuses "--stage '99_magic': unknown stage; choose one of 01_cpu_matmul" "$classify" --random --stage 99_magic -- text
 refuses "give texts as arguments or with --file, not both" "${cpu[@]}" --file in -- text
+refuses "give texts as arguments or with --file, not both" "${cpu[@]}" --file in -
 
 # Stages by number.
 for stage in 1 01 01_c; do
@@ -145,6 +146,47 @@ sed 's/LABEL_0/bad/; s/LABEL_1/so-so/; s/LABEL_2/good/' model/config.json >bad/c
 accepts "$classify" -c bad --vocab model/vocab.txt -d cpu --file in
 says "so-so 0." out
 
+# As JSON, with the same answers.
+accepts "${cpu[@]}" --file in --json
+[ "$(grep -cE '^\{"text":".*","label":"LABEL_[012]","probabilities":\{("LABEL_[012]":[0-9.e-]+,?){3}\},"cut":false\}$' out)" -eq 3 ] ||
+    fail "not three objects: $(cat out)"
+says '{"text":"a dull, lifeless film","label":' out
+sed 's/.*"LABEL_0":\([^,]*\),"LABEL_1":\([^,]*\),"LABEL_2":\([^}]*\).*/\1 \2 \3/' out |
+    awk '{ printf "%.4f %.4f %.4f\n", $1, $2, $3 }' | cmp -s softmax - || fail "other probabilities: $(cat out)"
+accepts "${cpu[@]}" --json -l 5 -- "many words are cut"
+says '"cut":true}' out
+
+# A pipe is answered line by line, before the next line is there; a file of lines in batches.
+accepts "${cpu[@]}" -
+cmp -s out three || fail "- answers otherwise than --file"
+# shellcheck disable=SC2002 # a pipe, not a file
+cat in | "${cpu[@]}" - >out 2>err || fail "a pipe: $(cat err)"
+cmp -s out three || fail "a pipe answers otherwise than a file: $(cat out)"
+for how in "" --json; do
+    # shellcheck disable=SC2086 # no flag, or one
+    coproc classifier { exec "${cpu[@]}" $how - 2>err; }
+    pid=$!
+    while IFS= read -r line; do
+        printf '%s\n' "$line" >&"${classifier[1]}"
+        IFS= read -r -t 120 answer <&"${classifier[0]}" || fail "no answer to: $line: $(cat err)"
+        echo "$answer"
+    done < <(cat in; echo) >answers
+    to=${classifier[1]}
+    exec {to}>&-
+    wait "$pid" || fail "a coprocess ended with $?: $(cat err)"
+    [ -s err ] && fail "said on standard error: $(cat err)"
+    [ -n "$how" ] && says '{"text":"third, without a line feed","label":' answers
+    [ -n "$how" ] || cmp -s answers three || fail "line by line it answers otherwise: $(cat answers)"
+done
+# Lines before a bad one are answered, whatever arrives together.
+for delay in 0 0.3; do
+    (printf 'a dull, lifeless film\nGREAT!\n'; sleep $delay; printf ' \nmore\n') | "${cpu[@]}" >out 2>err && fail "a blank line is a text"
+    [ "$(cat err)" = "classify: line 3: there is no text" ] || fail "another message: $(cat err)"
+    head -n 2 three | cmp -s - out || fail "not the two lines before: $(cat out)"
+done
+: | "${cpu[@]}" - >out 2>err && fail "no text is a text"
+says "standard input: there is no text" err
+
 # 100,000 words are cut, which is said once.
 awk 'BEGIN { for (i = 0; i < 100000; i++) printf "word "; print ""; print "short";
     for (i = 0; i < 300; i++) printf "again "; print "" }' >in
@@ -152,6 +194,10 @@ accepts "${cpu[@]}"
 [ "$(wc -l <out)" -eq 3 ] || fail "not three lines: $(cat out)"
 [ "$(cat err)" = "classify: 2 of 3 texts cut to 128 tokens (--max-length), the first: line 1" ] ||
     fail "the cut is not said once: $(cat err)"
+# shellcheck disable=SC2002 # a pipe, not a file
+cat in | "${cpu[@]}" >out 2>err || fail "a pipe: $(cat err)"
+[ "$(cat err)" = "classify: 2 of 3 texts cut to 128 tokens (--max-length), the first: line 1" ] ||
+    fail "the cut of a pipe is not said once: $(cat err)"
 accepts "${cpu[@]}" -l 5 -- word
 says "1 of 1 texts cut to 5 tokens (--max-length), the first: argument 1" err
 

@@ -26,15 +26,18 @@ news=("$evaluate" --checkpoint four --device cpu --threads 1 --dataset agnews --
 
 # Flags.
 accepts "$evaluate" --help
-for flag in dataset data split limit skip padded predictions max-length batch-size dtype; do
+for flag in dataset data format text-column label-column json split limit skip padded predictions max-length batch-size dtype; do
     says "--$flag" out
 done
 refuses "unexpected argument 'more'" "${imdb[@]}" more
 refuses "no --checkpoint given, and datasets/reviews_bert is not there: give --checkpoint DIR" "${bare[@]}" --dataset imdb --data imdb
 refuses "no --data given, and datasets/reviews_sample.tsv is not there" "${bare[@]}" --random --dataset sample
-refuses "give --dataset imdb|agnews and --data DIR or FILE; see --help" "$evaluate" -c two
-refuses "give --dataset imdb|agnews and --data DIR or FILE; see --help" "$evaluate" -c two --data imdb
-refuses "a data set is 'imdb', 'agnews', 'text' or 'sample' (the project's own), not 'sst2'" "$evaluate" -c two --dataset sst2 --data x
+refuses "give --data FILE with labelled texts of your own" "$evaluate" -c two
+refuses "give --data FILE with labelled texts of your own" "$evaluate" -c two --dataset imdb
+refuses "--data imdb: give --dataset imdb, agnews, text or sample, or for a file of your own --format" "$evaluate" -c two --data imdb
+refuses "--format, --text-column and --label-column are for files of your own, not for --dataset imdb" "${imdb[@]}" --format csv
+refuses "--dataset text --split test: these texts have no labels" "$evaluate" -c two --data a.txt
+refuses "a data set is 'imdb', 'agnews', 'text', 'sample' (the project's own) or 'file' (yours), not 'sst2'" "$evaluate" -c two --dataset sst2 --data x
 refuses "--dtype is 'fp32', 'fp16' or 'bf16', not 'int8'" "${imdb[@]}" --dtype int8
 refuses "--dtype fp16: it computes in fp32 only; stages with fp16: " "${imdb[@]}" --dtype fp16
 refuses "a split is 'test' or 'train' (of imdb also 'unsup'), not 'dev'" "${imdb[@]}" --split dev
@@ -100,9 +103,9 @@ says "random weights: of the figures below only the speed is meaningful" out
 for seed in {1..40}; do
     "$random_bert" -o two --seed "$seed" >/dev/null || exit 1
     accepts "${imdb[@]}" --predictions want
-    [ "$(cut -d ' ' -f 2 want | sort -u | wc -l)" -eq 2 ] && break
+    [ "$(cut -f 2 want | sort -u | wc -l)" -eq 2 ] && break
 done
-[ "$(cut -d ' ' -f 2 want | sort -u | wc -l)" -eq 2 ] || fail "no seed gives two answers"
+[ "$(cut -f 2 want | sort -u | wc -l)" -eq 2 ] || fail "no seed gives two answers"
 [ "$(wc -l <want)" -eq 12 ] || fail "not an answer a text: $(cat want)"
 right=$(awk '$1 == $2' want | wc -l)
 says "accuracy $(awk "BEGIN { printf \"%.4f\", $right / 12 }")" out
@@ -114,6 +117,35 @@ for how in "-b 1" "-b 8" "-b 1 --padded" "-b 8 --padded" "-b 5 --padded"; do
 done
 says "padding" out
 writes_well "${imdb[@]}" --device cpu --limit 2 -l 8 --predictions
+
+# Own labels: the checkpoint's names, in three formats, with columns by name.
+sed 's/LABEL_0/refund, please/; s/LABEL_1/bug/' two/config.json >named.json && cp named.json two/config.json
+printf 'body,id,team\r\n"it ""broke""\nagain",1,bug\r\nmoney back,2,"refund, please"\r\nbroken,3,bug\r\n' >own.csv
+printf 'text\tlabel\nit broke again\tbug\nmoney back\trefund, please\nbroken\tbug\n' >own.tsv
+printf '%s\n' '{"text": "it broke again", "label": "bug"}' '{"label": "refund, please", "text": "money back"}' >own.jsonl
+own=("$evaluate" -c two --device cpu --threads 1)
+columns=(--text-column body --label-column team)
+accepts "${own[@]}" --data own.csv "${columns[@]}" --predictions answers
+says "own.csv: 3 texts, 0 of them cut" out
+grep -qE '^  refund, please +[01]\.[0-9]{4} +[01]\.[0-9]{4} +[01]\.[0-9]{4} +1$' out || fail "no row of refunds: $(cat out)"
+[ "$(cut -f 1 answers | xargs)" = "bug refund, please bug" ] || fail "other labels: $(cat answers)"
+accepts "${own[@]}" --data own.tsv
+says "own.tsv: 3 texts" out
+accepts "${own[@]}" --dataset file --data own.jsonl --limit 1
+says "own.jsonl: 1 texts" out
+accepts "${own[@]}" --data own.csv "${columns[@]}" --json --predictions objects
+[ "$(wc -l <out)" -eq 1 ] || fail "not one object: $(cat out)"
+says '{"dataset":"own.csv","texts":3,"cut":0,' out
+says '{"label":"refund, please","precision":' out
+[ "$(grep -cE '^\{"text":".*","label":"(bug|refund, please)","answer":"(bug|refund, please)","probability":0\.[0-9]+\}$' objects)" -eq 3 ] ||
+    fail "not three objects: $(cat objects)"
+[ "$(sed 's/.*"label":"//; s/","answer":"/\t/; s/","probability.*//' objects)" = "$(cat answers)" ] ||
+    fail "--json answers otherwise: $(cat objects answers)"
+refuses "own.csv: line 1: the header has no column 'text', only 'body', 'id', 'team': name the right one with --text-column" \
+    "${own[@]}" --data own.csv
+printf 'text,label\n"two\nlines",bug\nx,praise\n' >other.csv
+refuses "other.csv: line 4: the model does not know the label 'praise'; its labels are 'refund, please', 'bug'" \
+    "${own[@]}" --data other.csv
 
 # On the GPU, or simt, the same again.
 if "$evaluate" --random --stage none --dataset imdb --data imdb 2>&1 | grep -q 07_attention; then

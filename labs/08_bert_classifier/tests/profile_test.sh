@@ -21,7 +21,7 @@ refuses "--batches 0, --trace-batches 3: must be from 1 to 100000" "$profile" --
 refuses "--dtype is 'fp32', 'fp16' or 'bf16', not 'int8'" "${random[@]}" --dtype int8 -o never
 refuses "--stage 'x': unknown stage; choose one of 01_cpu_matmul" "${random[@]}" --stage x -o never/made
 [ -e never/made/trace.json ] && fail "a refused run left a file"
-refuses "give both --dataset and --data, or neither" "$profile" --random --dataset imdb
+refuses "--dataset imdb: give its --data, too, or neither" "$profile" --random --dataset imdb
 refuses "file: not a folder" "${random[@]}" --output-dir file
 refuses "file/out: cannot make the folder: Not a directory" "${random[@]}" --output-dir file/out
 refuses "--output-dir '': give a folder" "${random[@]}" --output-dir ""

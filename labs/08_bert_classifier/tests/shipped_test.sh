@@ -40,7 +40,7 @@ some=24
 if [ -r "$data/aclImdb_labelled.tar.xz" ]; then
     accepts "${evaluate[@]}" --dataset imdb --data "$data/aclImdb_labelled.tar.xz" --limit "$some" --predictions answers
     want=$(tr -d '\n' <"$recorded" | head -c "$some")
-    got=$(sed 's/.* \(.\).*/\1/' answers | tr -d '\n')
+    got=$(sed 's/.*\t\(.\).*/\1/' answers | tr -d '\n')
     [ ${#want} -eq "$some" ] && [ "$got" = "$want" ] || fail "the first $some reviews: $got, on the H200 $want"
 else
     echo "skipped: IMDB's reviews; set WARPBOOK_DATA to a folder with aclImdb_labelled.tar.xz"

@@ -14,7 +14,7 @@ def llama2_programs():
     """Declares `:stages`, `:generate` and `:perplexity` in the calling package."""
     if native.package_name().startswith("labs/"):
         native.exports_files(
-            _SOURCES + ["tests/engine_test.c", "tests/shipped_test.sh", "tests/stages_test.sh"],
+            _SOURCES + ["tests/engine_test.c", "tests/relatives_test.c", "tests/shipped_test.sh", "tests/stages_test.sh"],
             visibility = ["//solutions/10_llama2_decoder:__pkg__"],
         )
     stages_and_programs(
@@ -52,6 +52,17 @@ def llama2_program_tests():
             "//labs/10_llama2_decoder:contract",
         ],
     )
+    if not native.package_name().startswith("labs/"):
+        # Relatives of Llama2 run operator by operator: not on the last stage's decoder.
+        c_test(
+            name = "relatives_test",
+            size = "medium",
+            srcs = [_LAB + "tests/relatives_test.c"],
+            deps = [
+                ":stages",
+                "//common/checkpoints/llama2:recorded_llama2",
+            ],
+        )
     generate_test(
         name = "generate_test",
         program = ":generate",

@@ -259,10 +259,10 @@ static void print_legend(const struct ladder_setup *setup) {
 
 /* A GPU without bf16 runs the rest of the bench, unless --dtype asks for bf16. */
 static bool is_without_bf16(const struct ladder_setup *setup) {
-    bool without = options_of(setup)->dtype < 0 && setup->gpu.major < 8;
+    bool without = options_of(setup)->dtype < 0 && setup->gpu.code < 80;
     if (without) {
-        printf("\nNot in bf16, which needs compute capability 8.0: this GPU has %d.%d.\n",
-               setup->gpu.major, setup->gpu.minor);
+        printf("\nNot in bf16, which needs code for compute capability 8.0: this GPU runs code for %d.%d.\n",
+               setup->gpu.code / 10, setup->gpu.code % 10);
     }
     return without;
 }

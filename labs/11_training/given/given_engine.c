@@ -400,11 +400,11 @@ static enum status check_gpu(enum nn_dtype type, struct error *error) {
     }
     TRY(device_open(error));
     TRY(device_properties(&gpu, error));
-    if (type == NN_BF16 && gpu.major < 8) {
+    if (type == NN_BF16 && gpu.code < 80) {
         return error_set(error, STATUS_UNSUPPORTED,
-                         "training in bf16 needs a GPU of compute capability 8.0 or more, %s has "
-                         "%d.%d; fp32 runs on it",
-                         gpu.record_name, gpu.major, gpu.minor);
+                         "training in bf16 needs code for compute capability 8.0 or more, %s runs "
+                         "code for %d.%d; fp32 runs on it",
+                         gpu.record_name, gpu.code / 10, gpu.code % 10);
     }
     return STATUS_OK;
 }

@@ -1,9 +1,9 @@
-/* Trains a BERT or a Llama2 on this lab's engine, or on the CPU reference. */
+/* Trains a BERT or a Llama2 on this lab's engine, or on the CPU. */
 #include "common/train/program/train_program.h"
 
 #ifdef WARPBOOK_NO_NVCC
 
-static const struct train_place table[] = {{"cpu", train_place_cpu}};
+static const struct train_place table[] = {TRAIN_PLACES_CPU};
 
 #else
 
@@ -23,7 +23,7 @@ static enum status create_gpu(struct train_engine *engine, enum nn_dtype dtype,
     return training_engine_create(engine, dtype, error);
 }
 
-static const struct train_place table[] = {{"gpu", create_gpu}, {"cpu", train_place_cpu}};
+static const struct train_place table[] = {{"gpu", create_gpu}, TRAIN_PLACES_CPU};
 
 #endif
 

@@ -8,7 +8,7 @@ enter "$2" "$3"
 
 export SIMT_GPU=t4
 accepts --quick --step last --max-length 8
-grep -qF 'which needs compute capability 8.0: this GPU has 7.5' out || fail "no reason: $(cat out)"
+grep -qF 'which needs code for compute capability 8.0: this GPU runs code for 7.5' out || fail "no reason: $(cat out)"
 [ "$(step_rows)" -eq 1 ] || fail "not in fp32 alone: $(cat out)"
 fails_in_one_line "bf16 on a GPU without it" --quick --dtype bf16 --step last --max-length 8
 finish

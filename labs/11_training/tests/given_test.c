@@ -265,7 +265,7 @@ static void on_type(rig_function *function, enum nn_dtype type) {
 /* GPUs before compute capability 8.0 run fp32 alone. */
 static bool has_bf16(void) {
     struct device_properties gpu;
-    return device_properties(&gpu, NULL) == STATUS_OK && gpu.major >= 8;
+    return device_properties(&gpu, NULL) == STATUS_OK && gpu.code >= 80;
 }
 
 static void on_both_types(rig_function *function) {

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The train program on the device: as on the CPU reference, and resumed bit for bit.
+# The train program on the device: as on the reference in double, and resumed bit for bit.
 # usage: train_test.sh PROGRAMS_SH TRAIN all|functions; functions: only what the lab's own are called
 # for, as the rest of the program is the same code in both packages
 set -u
@@ -37,19 +37,20 @@ alike() {
         END { exit !(NR == 2 && bad == 0) }' losses || fail "$1 and $2: $(cat losses)"
 }
 
-refuses "--device is 'auto', 'gpu' or 'cpu', not 'tpu'" "${mlm[@]}" -o o --device tpu
-refuses "--dtype bf16: the CPU reference computes in double only" "${mlm[@]}" -o o -d cpu --dtype bf16
+refuses "--device is 'auto', 'gpu', 'cpu' or 'reference', not 'tpu'" "${mlm[@]}" -o o --device tpu
+refuses "--dtype bf16: the CPU computes in fp32 only" "${mlm[@]}" -o o -d cpu --dtype bf16
+refuses "--dtype bf16: the reference computes in double only" "${mlm[@]}" -o o -d reference --dtype bf16
 # check_task NAME COMMAND: two steps in fp32 and in bf16.
 check_task() {
     local task=$1
     shift
-    accepts "$@" -o "$task.cpu" --do-train --device cpu
+    accepts "$@" -o "$task.double" --do-train --device reference
     accepts "$@" -o "$task.gpu" --do-train --device gpu
-    grep -q "in double" out && fail "$task did not run on the device"
-    alike "$task.gpu" "$task.cpu" 1e-4
+    grep -q "on the CPU" out && fail "$task did not run on the device"
+    alike "$task.gpu" "$task.double" 1e-4
     run "$@" -o "$task.bf16" --do-train --device gpu --dtype bf16
     if [ "$code" -eq 0 ]; then
-        alike "$task.bf16" "$task.cpu" 0.02
+        alike "$task.bf16" "$task.double" 0.02
     else
         says "bf16" err # a GPU that is too old says so
     fi
@@ -75,7 +76,7 @@ says "resuming at step" out
 cmp whole/final/model.safetensors killed/final/model.safetensors || fail "the model is another one"
 cmp whole/checkpoint-3/optimizer.safetensors killed/checkpoint-3/optimizer.safetensors ||
     fail "the moments are others"
-run "${mlm[@]}" -o killed --device cpu --save-every 1 --max-steps 3 --resume
+run "${mlm[@]}" -o killed --device reference --save-every 1 --max-steps 3 --resume
 says "the weights' type: fp64 here, fp32 in the run that --resume would continue" err
 
 # A profile of the device's operators.

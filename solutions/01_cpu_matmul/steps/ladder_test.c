@@ -1,5 +1,6 @@
 /* Every step of the ladder against the double oracle; the grader only sees the last one. */
 #include <math.h>
+#include <string.h>
 
 #include "common/testing/testing.h"
 #include "labs/01_cpu_matmul/matmul.h"
@@ -84,5 +85,33 @@ C_TEST(ladder, keeps_infinities_in_their_row) {
                 break;
             }
         }
+    }
+}
+
+/* The engine changes the number of threads while a model runs; its results must not change. */
+static void check_bits(struct matmul_shape s) {
+    struct rng rng = rng_create(s.M);
+    struct matmul_data data;
+    struct guarded one = {0}, several = {0};
+    struct error error = {0};
+    ASSERT_OK(matmul_data_create(&data, s, 0, MATMUL_NORMAL, &rng, &error));
+    ASSERT_OK(guarded_create(&one, s.M * s.N));
+    ASSERT_OK(guarded_create(&several, s.M * s.N));
+    EXPECT_OK(cpu_matmul(one.data, data.in, data.weight, s.M, s.N, s.K, 1));
+    for (int threads = 2; threads <= 8; threads++) {
+        EXPECT_OK(cpu_matmul(several.data, data.in, data.weight, s.M, s.N, s.K, threads));
+        EXPECT_INT_EQ(0, memcmp(one.data, several.data, s.M * s.N * sizeof(float)));
+    }
+    guarded_free(&one);
+    guarded_free(&several);
+    matmul_data_free(&data);
+}
+
+C_TEST(ladder, the_number_of_threads_changes_no_bit) {
+    const struct matmul_shape sizes[] = {
+        {1, 700, 600}, {24, 33, 700}, {40, 33, 700}, {133, 40, 300}, {37, 515, 40}, {15, 200, 99},
+    };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        check_bits(sizes[i]);
     }
 }

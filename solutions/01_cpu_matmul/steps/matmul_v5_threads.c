@@ -10,6 +10,8 @@
  * Why: more cores mean more arithmetic units and, up to a few cores, more
  * bandwidth from memory.
  *
+ * A part sums in the same order as the whole, so the bits do not depend on the number of threads.
+ *
  * Starting a parallel region costs a few microseconds even if the threads are
  * already waiting. A product that takes less than that runs on one thread, and
  * so do all products of a tiny model.
@@ -26,9 +28,10 @@
 #include "solutions/01_cpu_matmul/steps/ladder.h"
 
 enum {
-    GRAIN_M = 12,         /* rows of v4's tile */
-    GRAIN_N = 32,         /* columns of v4's tile */
-    LEAST_WORK = 1 << 16, /* products worth a thread */
+    GRAIN_M = 12,          /* rows of v4's tile */
+    GRAIN_N = 32,          /* columns of v4's tile */
+    LEAST_M = 3 * GRAIN_M, /* rows of a part, so that its last one still has more than few rows */
+    LEAST_WORK = 1 << 16,  /* products worth a thread */
 };
 
 /* How the output is divided: down x across parts. */
@@ -46,7 +49,7 @@ static struct grid choose_grid(size_t M, size_t N, size_t K, int threads) {
     size_t parts = least(threads > 1 ? (size_t)threads : 1, at_least_1(work));
     struct grid grid;
     grid.across = least(parts, at_least_1(N / GRAIN_N));
-    grid.down = least(parts / grid.across, at_least_1(M / GRAIN_M));
+    grid.down = least(parts / grid.across, at_least_1(M / LEAST_M));
     return grid;
 }
 

@@ -48,7 +48,7 @@ enum status attention_half(const struct attention_problem *p, float *lse, bool l
         return lse == NULL ? attention_v2_flash(p, stream, error)
                            : error_set(error, STATUS_UNSUPPORTED,
                                        "attention: sums of exponentials of 16-bit inputs need a "
-                                       "GPU of compute capability 8.0 or more");
+                                       "code for compute capability 8.0 or more");
     }
     return p->dtype == NN_F16 ? run<__half>(p, lse, lengths, stream, error)
                               : run<__nv_bfloat16>(p, lse, lengths, stream, error);

@@ -24,7 +24,7 @@ static bool runs_d8(void) {
     struct device_properties gpu = {0};
     struct error error = {0};
     EXPECT_OK(device_properties(&gpu, &error));
-    return gpu.major == 9 || gpu.major == 10;
+    return gpu.code / 10 == 9 || gpu.code / 10 == 10;
 }
 
 static void check_version(const struct decoder_net *net, const struct decoder_version *v,

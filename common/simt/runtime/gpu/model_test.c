@@ -5,7 +5,8 @@
 
 #include "common/testing/testing.h"
 
-static const char *const GPUS[] = {"t4", "rtx4090", "a100", "h100", "h200"};
+static const char *const GPUS[] = {"t4",      "l4",   "rtx3060", "rtx3090", "rtx4090",
+                                   "rtx5090", "a100", "h100",    "h200",    "b200"};
 enum { GPU_COUNT = sizeof GPUS / sizeof *GPUS };
 
 static void on_each_gpu(void (*test)(const struct simt_gpu *gpu)) {
@@ -236,7 +237,8 @@ GPU_TEST(empty_counters_are_no_trouble) {
 
 C_TEST(model, knows_its_gpus) {
     char keys[128];
-    EXPECT_STR_EQ("t4, rtx4090, a100, h100, h200", simt_gpu_keys(keys, sizeof keys));
+    EXPECT_STR_EQ("t4, l4, rtx3060, rtx3090, rtx4090, rtx5090, a100, h100, h200, b200",
+                  simt_gpu_keys(keys, sizeof keys));
     EXPECT_TRUE(simt_gpu_find("h20") == NULL);
     EXPECT_TRUE(simt_gpu_find("") == NULL);
     for (int g = 0; g < GPU_COUNT; g++) {

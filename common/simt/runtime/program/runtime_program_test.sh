@@ -130,7 +130,7 @@ SIMT_CHECK=some ends 1 "$program" nothing
 says "simt: SIMT_CHECK is one of off, bounds, full, not 'some'"
 one_line
 SIMT_GPU=voodoo ends 1 "$program" nothing
-says "simt: SIMT_GPU is one of t4, rtx4090, a100, h100, h200, not 'voodoo'"
+says "simt: SIMT_GPU is one of t4, l4, rtx3060, rtx3090, rtx4090, rtx5090, a100, h100, h200, b200, not 'voodoo'"
 one_line
 SIMT_THREADS=0 ends 1 "$program" nothing
 says "SIMT_THREADS is a whole number from 1 to"

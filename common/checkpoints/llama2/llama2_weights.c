@@ -1,0 +1,11 @@
+#include "common/checkpoints/llama2/llama2_weights.h"
+
+const char *llama2_extra(const struct llama2_config *c) {
+    if (c->rope.scaling != LLAMA2_ROPE_PLAIN) {
+        return "scaled rotary embedding";
+    }
+    if (c->qkv_bias || c->out_bias || c->mlp_bias) {
+        return "projections with bias";
+    }
+    return c->window > 0 ? "a sliding window" : NULL;
+}
