@@ -77,11 +77,7 @@ static enum status answer(struct generation *g, size_t most, struct error *error
     double start = g->now();
     enum status status = write_answer(g, most, error);
     g->generated.seconds += g->now() - start;
-    if (status != STATUS_OK && status != STATUS_INTERRUPTED) {
-        return status;
-    }
-    enum status ended = generation_end_text(g, error);
-    return status == STATUS_OK ? ended : status;
+    return generation_end_work(g, status, error);
 }
 
 static enum status turn(struct generation *g, size_t most_answer, const char *system_prompt,

@@ -38,6 +38,7 @@ static void adjust(struct options *options) {
         options->top_p = 0.9f;
     }
     if (options->steps < 0) {
+        fprintf(stderr, "%s: --steps %d is below 0: using 0\n", program, options->steps);
         options->steps = 0;
     }
     if (options->seed == 0) {
@@ -49,6 +50,11 @@ static enum status check_options(const struct options *options, struct error *er
     if (strcmp(options->mode, "generate") != 0 && strcmp(options->mode, "chat") != 0) {
         return error_set(error, STATUS_INVALID_ARGUMENT, "--mode is 'generate' or 'chat', not '%s'",
                          options->mode);
+    }
+    bool system = options->system_prompt != NULL && options->system_prompt[0] != '\0';
+    if (system && strcmp(options->mode, "chat") != 0) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "--system-prompt has no effect without --mode chat");
     }
     if (options->top_k < 0) {
         return error_set(error, STATUS_INVALID_ARGUMENT, "--top-k %d: must be at least 0",
@@ -104,11 +110,9 @@ static size_t most_tokens(const struct options *options, size_t context, bool *c
     return options->roll || steps < context ? steps : context;
 }
 
-/* Prints the prompt, then the model's continuation. */
-static enum status continue_prompt(struct generation *g, const struct options *options,
-                                   const int32_t *tokens, size_t count, struct error *error) {
-    bool cut, ended = true;
-    size_t most = most_tokens(options, g->context, &cut);
+/* Prints the prompt, then up to most - count tokens of the model. */
+static enum status write_prompt(struct generation *g, const int32_t *tokens, size_t count,
+                                size_t most, bool *ended, struct error *error) {
     size_t shown = count - 1 < most ? count - 1 : most;
     if (count <= most) {
         TRY(generation_prompt(g, tokens, count, error));
@@ -116,10 +120,16 @@ static enum status continue_prompt(struct generation *g, const struct options *o
     for (size_t i = 0; i < shown; i++) {
         TRY(generation_print(g, tokens[i], tokens[i + 1], error));
     }
-    if (count <= most) {
-        TRY(time_tokens(g, tokens[count - 1], most - shown, &ended, error));
-    }
-    TRY(generation_end_text(g, error));
+    return count <= most ? time_tokens(g, tokens[count - 1], most - shown, ended, error)
+                         : STATUS_OK;
+}
+
+static enum status continue_prompt(struct generation *g, const struct options *options,
+                                   const int32_t *tokens, size_t count, struct error *error) {
+    bool cut, ended = true;
+    size_t most = most_tokens(options, g->context, &cut);
+    enum status status = write_prompt(g, tokens, count, most, &ended, error);
+    TRY(generation_end_work(g, status, error));
     if (cut && !ended) {
         fprintf(stderr,
                 "%s: stopped at the model's context of %zu tokens, --steps asks for %d; --roll "
@@ -148,8 +158,7 @@ static enum status generate(struct generation *g, const struct options *options,
         status = continue_prompt(g, options, tokens, count, error);
     }
     free(tokens);
-    return status == STATUS_INTERRUPTED && generation_end_text(g, error) != STATUS_OK ? STATUS_IO
-                                                                                      : status;
+    return status;
 }
 
 static enum status chat(struct generation *g, const struct options *options, struct error *error) {
