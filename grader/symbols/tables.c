@@ -165,7 +165,7 @@ static const struct family refusals[] = {
     {"cudaLibrary* cudaKernel* cudaModule*",
      "loading kernels from elsewhere is not allowed; launch those of your own file"},
     {"cublas* cudnn* cufft* cusolver* cusparse* cutensor* curand* nvrtc* nvJit* nccl* cblas_* "
-     "[sdcz]gemm_ [sdcz]gemv_ openblas_* goto_*",
+     "[sdcz]gemm_ [sdcz]gemv_ openblas_* goto_* cpu_gemm",
      "a library would do your work; write kernels of your own"},
     {"nn_*", "it is a reference operator, which your results are compared with; write your own"},
     {"worker worker_* message_* remote_* side_* sandbox_* grader_* grade_* test_* bench_* "
