@@ -1,6 +1,5 @@
 #include "common/programs/classifier/classify.h"
 
-#include <cjson/cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +7,8 @@
 #include <unistd.h>
 
 #include "common/base/file.h"
-#include "common/base/json_object.h"
 #include "common/base/terminal.h"
+#include "common/programs/classifier/answering.h"
 #include "common/programs/classifier/classifier_session.h"
 #include "common/programs/classifier/line_stream.h"
 #include "common/programs/program.h"
@@ -164,165 +163,19 @@ static void report_cut(const struct texts *t, size_t max_length) {
 
 /* ---- Answers ---- */
 
-static void print_answer(const struct classifier_model *model, const float *logits,
-                         const double *probabilities) {
-    size_t labels = model->config.labels;
-    fputs(model->labels[classifier_answer(logits, labels)].name, stdout);
-    for (size_t i = 0; i < labels; i++) {
-        printf("\t%s %.4f", model->labels[i].name, probabilities[i]);
-    }
-    putchar('\n');
-}
-
-/* The answer as an object; NULL: there is no memory. The text is valid UTF-8 of `length` bytes. */
-static char *answer_json(const struct classifier_model *model, const float *logits,
-                         const double *probabilities, const char *text, size_t length, bool cut) {
-    size_t labels = model->config.labels;
-    char *copy = strndup(text, length), *json = NULL;
-    cJSON *object = cJSON_CreateObject();
-    bool added =
-        copy != NULL && cJSON_AddStringToObject(object, "text", copy) != NULL &&
-        cJSON_AddStringToObject(object, "label",
-                                model->labels[classifier_answer(logits, labels)].name) != NULL;
-    cJSON *values = cJSON_AddObjectToObject(object, "probabilities");
-    for (size_t i = 0; i < labels && added; i++) {
-        added = json_add_rounded(values, model->labels[i].name, probabilities[i]);
-    }
-    if (added && cJSON_AddBoolToObject(object, "cut", cut) != NULL) {
-        json = cJSON_PrintUnformatted(object);
-    }
-    cJSON_Delete(object);
-    free(copy);
-    return json;
-}
-
-/* ---- Logits as a file ---- */
-
-/* The file of --logits: ids and logits of each text, the logits with all digits. */
-struct logits_file {
-    FILE *stream; /* into memory; NULL: no file is wanted */
-    char *text;
-    size_t size;
-};
-
-static enum status logits_open(struct logits_file *file, const struct classifier_session *s,
-                               struct error *error) {
-    file->stream = open_memstream(&file->text, &file->size);
-    if (file->stream == NULL) {
-        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the logits");
-    }
-    fprintf(file->stream, "{\"stage\":\"%s\",\"dtype\":\"%s\",\"texts\":[", s->stage->name,
-            nn_dtype_name(s->dtype));
-    return STATUS_OK;
-}
-
-static void logits_add(struct logits_file *file, bool first, const struct classifier_text *text,
-                       const float *logits, size_t labels) {
-    if (file->stream == NULL) {
-        return;
-    }
-    fprintf(file->stream, "%s\n{\"ids\":[", first ? "" : ",");
-    for (size_t i = 0; i < text->count; i++) {
-        fprintf(file->stream, "%s%d", i > 0 ? "," : "", (int)text->ids[i]);
-    }
-    fputs("],\"logits\":[", file->stream);
-    for (size_t i = 0; i < labels; i++) {
-        fprintf(file->stream, "%s%.9g", i > 0 ? "," : "", (double)logits[i]);
-    }
-    fputs("]}", file->stream);
-}
-
-/* Ends the text, and writes the file if `status`, the status so far, is STATUS_OK. (After Ctrl-C an
-   older file with all texts is worth more.) */
-static enum status logits_close(struct logits_file *file, const char *path, enum status status,
-                                struct error *error) {
-    if (file->stream == NULL) {
-        return status;
-    }
-    fputs("\n]}\n", file->stream);
-    bool whole = fclose(file->stream) == 0;
-    if (status == STATUS_OK) {
-        status = whole ? file_write(path, file->text, file->size, error)
-                       : error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the logits");
-    }
-    free(file->text);
-    return status;
-}
-
-/* ---- Batches ---- */
-
-/* What is needed to answer texts. */
-struct answering {
-    const struct options *options;
-    const struct classifier_session *session;
-    struct classifier classifier;
-    float *logits;                        /* (batch, labels) */
-    double *probabilities;                /* (labels) */
-    const struct classifier_text **batch; /* (batch) */
-    struct logits_file file;
-};
-
-static enum status answering_create(struct answering *a, const struct options *o,
-                                    const struct classifier_session *s, size_t batch,
-                                    struct error *error) {
-    size_t labels = s->model.config.labels;
-    *a = (struct answering){.options = o, .session = s};
-    TRY(classifier_create(&a->classifier, &s->model, &s->engine, batch, s->max_length, error));
-    a->logits = calloc(batch * labels, sizeof *a->logits);
-    a->probabilities = calloc(labels, sizeof *a->probabilities);
-    a->batch = calloc(batch, sizeof *a->batch);
-    if (a->logits == NULL || a->probabilities == NULL || a->batch == NULL) {
-        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory");
-    }
-    return o->logits != NULL ? logits_open(&a->file, s, error) : STATUS_OK;
-}
-
-static void answering_free(struct answering *a) {
-    free(a->batch);
-    free(a->probabilities);
-    free(a->logits);
-    classifier_free(&a->classifier);
-}
-
-/* Prints the answer to text i of the texts. */
-static enum status put_answer(struct answering *a, const struct texts *t, size_t i,
-                              const float *logits, struct error *error) {
-    const struct classifier_model *model = &a->session->model;
-    size_t labels = model->config.labels;
-    logits_add(&a->file, t->before + i == 0, &t->encoded[i], logits, labels);
-    classifier_probabilities(logits, labels, a->probabilities);
-    if (!a->options->json) {
-        print_answer(model, logits, a->probabilities);
-        return STATUS_OK;
-    }
-    char *json = answer_json(model, logits, a->probabilities, t->starts[i], t->lengths[i],
-                             t->encoded[i].cut);
-    if (json == NULL) {
-        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for an answer");
-    }
-    puts(json);
-    free(json);
-    return STATUS_OK;
-}
-
 /* Answers texts first .. first + count - 1. */
 static enum status answer_batch(struct answering *a, const struct texts *t, size_t first,
                                 size_t count, struct error *error) {
-    size_t labels = a->session->model.config.labels;
     for (size_t i = 0; i < count; i++) {
-        a->batch[i] = &t->encoded[first + i];
+        size_t at = first + i;
+        a->texts[i] = (struct answering_text){t->starts[at], t->lengths[at], &t->encoded[at]};
     }
-    struct classifier_batch laid_out = classifier_batch(&a->classifier, a->batch, count, false, 0);
-    TRY(classifier_run(&a->classifier, &laid_out, a->logits, error));
-    for (size_t i = 0; i < count; i++) {
-        TRY(put_answer(a, t, first + i, a->logits + i * labels, error));
-    }
-    return STATUS_OK;
+    return answering_run(a, count, error);
 }
 
 static enum status interrupted(const struct answering *a, size_t answered, struct error *error) {
     return error_set(error, STATUS_INTERRUPTED, "interrupted after %zu texts%s", answered,
-                     a->options->logits != NULL ? "; the file of --logits is not written" : "");
+                     a->logits_path != NULL ? "; the file of --logits is not written" : "");
 }
 
 static enum status answer_texts(struct answering *a, const struct texts *t, struct error *error) {
@@ -334,7 +187,6 @@ static enum status answer_texts(struct answering *a, const struct texts *t, stru
         size_t count = t->count - first < batch ? t->count - first : batch;
         status = interrupt_seen() != 0 ? interrupted(a, first, error)
                                        : answer_batch(a, t, first, count, error);
-        status = status == STATUS_OK ? program_output_end(error) : status;
         progress_update(&progress, first + count);
     }
     progress_finish(&progress);
@@ -355,7 +207,7 @@ static enum status classify_all(struct answering *a, struct texts *t, const stru
     TRY(encode(t, s, error));
     report_cut(t, s->max_length);
     warn_random(o);
-    TRY(answering_create(a, o, s, t->count < s->batch ? t->count : s->batch, error));
+    TRY(answering_create(a, s, t->count < s->batch ? t->count : s->batch, error));
     return answer_texts(a, t, error);
 }
 
@@ -381,7 +233,6 @@ static enum status answer_lines(struct answering *a, struct texts *t, struct err
     }
     if (good.count > 0) {
         TRY(answer_batch(a, &good, 0, good.count, error));
-        TRY(program_output_end(error));
     }
     for (size_t i = 0; i < t->count; i++) {
         free(t->encoded[i].ids);
@@ -417,7 +268,7 @@ static enum status classify_stream(struct answering *a, struct texts *t, const s
     struct line_stream stream = {.descriptor = STDIN_FILENO};
     TRY(texts_alloc(t, s->batch, error));
     t->count = 0;
-    TRY(answering_create(a, o, s, s->batch, error));
+    TRY(answering_create(a, s, s->batch, error));
     warn_random(o);
     if (isatty(STDIN_FILENO)) {
         fprintf(stderr, "%s: type one text a line; Ctrl-D ends the input\n", program);
@@ -454,12 +305,11 @@ static enum status classify(struct answering *a, struct classifier_session *sess
 static enum status run(void *options, const struct arguments *arguments,
                        const struct classifier_stages *stages, struct error *error) {
     const struct options *o = options;
-    struct answering answering = {.options = o};
+    struct answering answering = {.json = o->json, .logits_path = o->logits};
     struct texts texts = {0};
     struct classifier_session session = {0};
     enum status status = classify(&answering, &session, &texts, o, arguments, stages, error);
-    status = logits_close(&answering.file, o->logits, status, error);
-    answering_free(&answering);
+    status = answering_end(&answering, status, error);
     classifier_session_close(&session);
     texts_free(&texts);
     return status;
