@@ -308,7 +308,7 @@ enum status train_cpu_rope(void *context, void *x, const int32_t *positions, siz
     if (rows == 0 || HS < 2) {
         return STATUS_OK;
     }
-    TRY(cpu_rope_reserve(&cpu->rope, HS, theta, last + 1));
+    TRY(cpu_rope_reserve(&cpu->rope, HS, theta, NULL, last + 1));
     struct rope r = {&cpu->rope, x, positions, heads, stride, layout, back};
     cpu_parallel_for(train_cpu_threads(cpu, rows * heads * HS, 4), rows, 16, rope_rows, &r);
     return STATUS_OK;
