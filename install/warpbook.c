@@ -1,6 +1,6 @@
 /*
- * All programs in one file. It is called by a program's name, through a link (`generate ...`), or by
- * its own with the program's name first (`warpbook generate ...`).
+ * All programs in one file. It is called by a program's name, through a link (`generate ...`), or
+ * by its own with the program's name first (`warpbook generate ...`).
  */
 #include <stdio.h>
 #include <string.h>

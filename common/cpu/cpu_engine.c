@@ -133,7 +133,14 @@ static enum status cpu_rope_entry(void *context, float *x, size_t T, size_t head
                                   size_t stride, size_t position, float theta,
                                   enum nn_rope_layout layout) {
     struct cpu_engine *cpu = engine_layer_own(context);
-    return cpu_rope(&cpu->rope, x, T, heads, HS, stride, position, theta, layout);
+    return cpu_rope(&cpu->rope, x, T, heads, HS, stride, position, theta, NULL, layout);
+}
+
+static enum status cpu_rope_table_entry(void *context, float *x, size_t T, size_t heads, size_t HS,
+                                        size_t stride, size_t position, const float *frequencies,
+                                        enum nn_rope_layout layout) {
+    struct cpu_engine *cpu = engine_layer_own(context);
+    return cpu_rope(&cpu->rope, x, T, heads, HS, stride, position, 0.0f, frequencies, layout);
 }
 
 static enum status cpu_attention_packed_entry(void *context, float *out,
@@ -177,6 +184,7 @@ enum status cpu_engine_create(struct engine *engine, const char *name, cpu_engin
     engine->silu_gate = cpu_silu_gate_entry;
     engine->residual = cpu_residual_entry;
     engine->rope = cpu_rope_entry;
+    engine->rope_table = cpu_rope_table_entry;
     engine->attention = cpu_attention_entry;
     engine->attention_packed = cpu_attention_packed_entry;
     engine->embedding = cpu_embedding_entry;

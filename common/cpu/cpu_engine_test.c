@@ -240,6 +240,28 @@ C_TEST(cpu_engine, rope) {
     engines_destroy(engines);
 }
 
+/* Frequencies of the caller's, which may change, between calls without. */
+C_TEST(cpu_engine, rope_table) {
+    enum { T = 3, HEADS = 2, HS = 8, COUNT_X = T * HEADS * HS };
+    float frequencies[HS / 2] = {1.0f, 0.3f, 0.01f, 0.0f};
+    struct engine engines[ENGINES];
+    struct tensors t = tensors_create(COUNT_X);
+    ASSERT_TRUE(engines_create(engines));
+    const struct engine *e = &engines[ONE];
+    memcpy(t.b, t.a, COUNT_X * sizeof *t.a);
+    for (size_t i = 0; i < 4; i++) {
+        frequencies[2] += i == 2 ? 0.5f : 0.0f;
+        nn_rope_table(t.a, T, HEADS, HS, HEADS * HS, 5 * i, frequencies, NN_ROPE_HALVES);
+        nn_rope(t.a, T, HEADS, HS, HEADS * HS, 7, 1e4f, NN_ROPE_INTERLEAVED);
+        EXPECT_OK(e->rope_table(e->context, t.b, T, HEADS, HS, HEADS * HS, 5 * i, frequencies,
+                                NN_ROPE_HALVES));
+        EXPECT_OK(e->rope(e->context, t.b, T, HEADS, HS, HEADS * HS, 7, 1e4f, NN_ROPE_INTERLEAVED));
+    }
+    expect_close("rope_table", t.a, t.b, COUNT_X);
+    tensors_free(&t);
+    engines_destroy(engines);
+}
+
 /* ---- Attention ---- */
 
 /* q, k and v in one row of a token with a gap of NaN; masked keys are NaN, too. */

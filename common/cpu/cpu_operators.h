@@ -51,19 +51,24 @@ void cpu_softmax(int threads, float *out, const float *in, size_t rows, size_t C
 
 /** Cosines and sines of rotary embedding for the positions so far; zero-initialised when empty. */
 struct cpu_rope_table {
-    float *angles; /**< (positions, 2, HS / 2): cosines, then sines */
+    float *angles;      /**< (positions, 2, HS / 2): cosines, then sines */
+    float *frequencies; /**< (HS / 2): of each pair, where theta does not give them; else NULL */
     size_t positions, HS;
     float theta;
 };
 
-/** @return STATUS_OK, STATUS_OVERFLOW or STATUS_OUT_OF_MEMORY, when the table must grow */
+/**
+ * @brief Rotary embedding of the tokens at position .. position + T - 1.
+ * @param frequencies (HS / 2), angle a position of each pair; NULL: those of theta
+ * @return STATUS_OK, STATUS_OVERFLOW or STATUS_OUT_OF_MEMORY, when the table must grow
+ */
 MUST_CHECK enum status cpu_rope(struct cpu_rope_table *table, float *x, size_t T, size_t heads,
                                 size_t HS, size_t stride, size_t position, float theta,
-                                enum nn_rope_layout layout);
+                                const float *frequencies, enum nn_rope_layout layout);
 
 /** Makes sure that the table has the positions 0 .. positions - 1. @return as cpu_rope() */
 MUST_CHECK enum status cpu_rope_reserve(struct cpu_rope_table *table, size_t HS, float theta,
-                                        size_t positions);
+                                        const float *frequencies, size_t positions);
 
 /** Rotates the heads of one token, backwards if @p back. @param position is in the table */
 void cpu_rope_token(const struct cpu_rope_table *table, float *x, size_t heads, size_t position,

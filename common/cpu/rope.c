@@ -6,7 +6,9 @@
  * weights.
  */
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/checked.h"
 #include "common/base/cpu.h"
@@ -14,13 +16,20 @@
 
 void cpu_rope_table_free(struct cpu_rope_table *table) {
     free(table->angles);
+    free(table->frequencies);
     *table = (struct cpu_rope_table){0};
+}
+
+static double frequency_of(const struct cpu_rope_table *table, size_t pair) {
+    return table->frequencies != NULL
+               ? (double)table->frequencies[pair]
+               : pow((double)table->theta, -2.0 * (double)pair / (double)table->HS);
 }
 
 static void fill(struct cpu_rope_table *table, size_t first) {
     size_t pairs = table->HS / 2;
     for (size_t i = 0; i < pairs; i++) {
-        double frequency = pow((double)table->theta, -2.0 * (double)i / (double)table->HS);
+        double frequency = frequency_of(table, i);
         for (size_t p = first; p < table->positions; p++) {
             double angle = (double)p * frequency;
             table->angles[2 * p * pairs + i] = (float)cos(angle);
@@ -83,22 +92,49 @@ void cpu_rope_token(const struct cpu_rope_table *table, float *x, size_t heads, 
     }
 }
 
-enum status cpu_rope_reserve(struct cpu_rope_table *table, size_t HS, float theta,
-                             size_t positions) {
-    if (table->HS != HS || table->theta != theta) {
-        cpu_rope_table_free(table);
-        table->HS = HS;
-        table->theta = theta;
+static bool has_frequencies(const struct cpu_rope_table *table, size_t HS, float theta,
+                            const float *frequencies) {
+    if (table->HS != HS || (table->frequencies == NULL) != (frequencies == NULL)) {
+        return false;
     }
-    return HS >= 2 && positions > table->positions ? grow(table, positions) : STATUS_OK;
+    return frequencies == NULL
+               ? table->theta == theta
+               : memcmp(table->frequencies, frequencies, HS / 2 * sizeof *frequencies) == 0;
+}
+
+static enum status begin_table(struct cpu_rope_table *table, size_t HS, float theta,
+                               const float *frequencies) {
+    cpu_rope_table_free(table);
+    if (frequencies != NULL) {
+        table->frequencies = malloc(HS / 2 * sizeof *frequencies);
+        if (table->frequencies == NULL) {
+            return STATUS_OUT_OF_MEMORY;
+        }
+        memcpy(table->frequencies, frequencies, HS / 2 * sizeof *frequencies);
+    }
+    table->HS = HS;
+    table->theta = theta;
+    return STATUS_OK;
+}
+
+enum status cpu_rope_reserve(struct cpu_rope_table *table, size_t HS, float theta,
+                             const float *frequencies, size_t positions) {
+    if (HS < 2) {
+        return STATUS_OK;
+    }
+    if (!has_frequencies(table, HS, theta, frequencies)) {
+        TRY(begin_table(table, HS, theta, frequencies));
+    }
+    return positions > table->positions ? grow(table, positions) : STATUS_OK;
 }
 
 enum status cpu_rope(struct cpu_rope_table *table, float *x, size_t T, size_t heads, size_t HS,
-                     size_t stride, size_t position, float theta, enum nn_rope_layout layout) {
+                     size_t stride, size_t position, float theta, const float *frequencies,
+                     enum nn_rope_layout layout) {
     if (T == 0 || HS < 2) {
         return STATUS_OK;
     }
-    TRY(cpu_rope_reserve(table, HS, theta, position + T));
+    TRY(cpu_rope_reserve(table, HS, theta, frequencies, position + T));
     for (size_t t = 0; t < T; t++) {
         cpu_rope_token(table, x + t * stride, heads, position + t, layout, false);
     }

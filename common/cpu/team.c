@@ -1,5 +1,6 @@
 #include "common/cpu/team.h"
 
+#include <string.h>
 #include <time.h>
 
 enum { FEWER, MORE };
@@ -19,12 +20,17 @@ struct team cpu_team_create(int most) {
     return (struct team){.most = most, .now = most, .wait = {SHORTEST_WAIT, SHORTEST_WAIT}};
 }
 
+/* Where there are more kinds than places, some lose theirs again and again. */
 static struct team_kind *kind_of(struct team *team, uint64_t key) {
-    struct team_kind *kind = &team->kinds[key * 0x9E3779B97F4A7C15u >> 60];
-    if (kind->key != key) {
-        *kind = (struct team_kind){.key = key};
+    size_t place = 0;
+    while (place < TEAM_KINDS && team->kinds[place].key != key && team->kinds[place].calls > 0) {
+        place++;
     }
-    return kind;
+    place = place < TEAM_KINDS ? place : key % TEAM_KINDS;
+    if (team->kinds[place].key != key) {
+        team->kinds[place] = (struct team_kind){.key = key};
+    }
+    return &team->kinds[place];
 }
 
 /* Seconds that so much work takes with the present number of threads. */
@@ -66,9 +72,7 @@ static void adopt(struct team *team, int direction, double now) {
     team->wait[direction] = SHORTEST_WAIT;
     team->now = team->trial.threads;
     team->changed = now;
-    for (size_t i = 0; i < TEAM_KINDS; i++) {
-        team->kinds[i].calls = 0;
-    }
+    memset(team->kinds, 0, sizeof team->kinds);
 }
 
 static void end_trial(struct team *team, double now) {

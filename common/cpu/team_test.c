@@ -94,3 +94,21 @@ C_TEST(team, one_interruption_changes_nothing) {
     m.now += 0.004;
     EXPECT_TRUE(speed(&m, 0.5) > 1.7);
 }
+
+/* A model has several kinds of calls; more than there are places for do no harm. */
+C_TEST(team, kinds_are_kept_apart) {
+    struct machine m = machine_create(2, 1, 1e-4);
+    for (uint64_t i = 0; m.now < 1.0; i++) {
+        int threads = cpu_team_threads(&m.team);
+        double work = (double)(1 + i % 7), seconds = work * 1e-4 / threads;
+        seconds += threads > 1 && rng_below(&m.rng, 8) == 0 ? 0.004 : 0.0;
+        cpu_team_add(&m.team, (uint64_t)(1 + i % 7) << 40, work, m.now, m.now + seconds);
+        m.now += seconds;
+    }
+    EXPECT_INT_EQ(1, m.team.now);
+    for (uint64_t i = 0; i < 1000; i++) {
+        cpu_team_add(&m.team, i % 100 + 1, 1.0, m.now, m.now + 1e-4);
+        m.now += 1e-4;
+    }
+    EXPECT_TRUE(m.team.now >= 1 && m.team.now <= 2);
+}

@@ -55,13 +55,6 @@ done
 accepts "${run_one[@]}" -o killed --resume
 same killed
 
-# One core, and so one thread, gives the same bits.
-if command -v taskset >/dev/null; then
-    rm -rf killed
-    accepts taskset -c "$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')" "${run_one[@]}" -o killed
-    same killed
-fi
-
 # Interrupted: it writes a checkpoint, says so in one line, and goes on from there.
 rm -rf killed
 start "${common[@]}" --task classify --save-every 1000 -o killed
@@ -130,6 +123,22 @@ says "model.safetensors: cannot write: File too large" err
 [ -z "$(find killed -name '*.partial')" ] || fail "left behind: $(ls killed)"
 accepts "${run_one[@]}" -o killed --resume
 same killed
+
+# In fp32 on all cores: resumed wherever it was killed, and on one core, it has the same bits.
+fast=("${run_one[@]}" --device cpu)
+accepts "${fast[@]}" -o fast
+for delay in 0.05 0.1 0.02 0.15 0.08; do
+    start "${fast[@]}" -o fast2 --resume
+    sleep "$delay"
+    kill -9 "$pid" 2>/dev/null
+    wait "$pid" 2>/dev/null
+done
+accepts "${fast[@]}" -o fast2 --resume
+accepts taskset -c "$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')" "${fast[@]}" -o fast3
+for file in final/model.safetensors checkpoint-36/optimizer.safetensors; do
+    cmp "fast/$file" "fast2/$file" || fail "a resumed run has other bits in $file"
+    cmp "fast/$file" "fast3/$file" || fail "one core has other bits in $file"
+done
 
 # The same of a language model: hidden tokens and rows of a stream are found again.
 awk 'BEGIN { for (i = 0; i < 50; i++) print "the is good", i % 2 ? "war ball" : "dull bank chip" }' >texts.txt

@@ -6,13 +6,13 @@ awk 'BEGIN { srand(5); split("war ball bank chip", w, " ")
     for (i = 0; i < 160; i++) { printf "%d,\"the %s\",\"is", i % 4 + 1, w[i % 4 + 1]
         for (j = 0; j < i % 9; j++) printf " %s", rand() < 0.5 ? "good" : "dull"
         printf "\"\n" } }' >news.csv
-# Many pieces make checkpoints that take a while to write.
+# Many pieces make checkpoints that take a while to write; the reference takes a while between them.
 (printf '[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n'
     printf '%s\n' the is good dull war ball bank chip
     awk 'BEGIN { for (i = 0; i < 4000; i++) print "[unused" i "]" }') >vocab.txt
 common=("$train" --dataset agnews --data news.csv --vocab vocab.txt --max-length 16 --batch-size 5
     --accumulate 2 --hidden 64 --layers 1 --heads 2 --epochs 3 --lr 0.001 --log-every 4
-    --train-rows 120 --eval-rows 40)
+    --train-rows 120 --eval-rows 40 --device reference)
 run_one=("${common[@]}" --task classify --save-every 3)
 
 accepts "${run_one[@]}" -o whole

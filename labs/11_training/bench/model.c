@@ -261,7 +261,8 @@ static void print_legend(const struct ladder_setup *setup) {
 static bool is_without_bf16(const struct ladder_setup *setup) {
     bool without = options_of(setup)->dtype < 0 && setup->gpu.code < 80;
     if (without) {
-        printf("\nNot in bf16, which needs code for compute capability 8.0: this GPU runs code for %d.%d.\n",
+        printf("\nNot in bf16, which needs code for compute capability 8.0: this GPU runs code for "
+               "%d.%d.\n",
                setup->gpu.code / 10, setup->gpu.code % 10);
     }
     return without;

@@ -84,7 +84,7 @@ struct decoder {
     size_t batch;
     device_stream stream;
     size_t multiprocessors, shared_bytes; /**< of the GPU; of a block */
-    int major;                            /**< of the compute capability that the running code was compiled for */
+    int major; /**< of the compute capability that the running code was compiled for */
 
     float *x;             /**< (C): the residual stream of the token under way */
     float *y;             /**< (C): x normed; a sublayer's result */
