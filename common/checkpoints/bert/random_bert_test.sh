@@ -42,6 +42,16 @@ for name in config.json model.safetensors vocab.txt; do
 done
 [ "$(find one -type f | wc -l)" -eq 3 ] || fail "more than three files: $(ls one)"
 "$random_bert" --output-dir two --labels 4 --seed 2 >out 2>err || fail "seed: $(cat err)"
+# A link stays one, a file follows the umask, a full disk is an error.
+mkdir linked && ln -s ../target linked/model.safetensors
+(umask 027 && "$random_bert" --output-dir linked --labels 4 >out 2>err) || fail "linked: $(cat err)"
+[ -L linked/model.safetensors ] || fail "a link was replaced"
+cmp -s target one/model.safetensors || fail "the link's target is not the model"
+[ "$(stat -c %a target linked/config.json | xargs)" = "640 640" ] || fail "the umask is not heeded"
+mkdir full && ln -s /dev/full full/model.safetensors
+refuses "full/model.safetensors: cannot write: No space left on device" -o full
+[ -c /dev/full ] || fail "/dev/full was replaced"
+
 cmp -s one/model.safetensors two/model.safetensors && fail "another seed gives the same weights"
 "$random_bert" --output-dir two --labels 4 --seed 1 >out 2>err || fail "again: $(cat err)"
 cmp -s one/model.safetensors two/model.safetensors || fail "the same seed gives other weights"

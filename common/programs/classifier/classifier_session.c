@@ -49,6 +49,9 @@ static const char without_weights[] =
     "--output-dir DIR' makes one to try; --random needs none";
 
 static enum status check_source(struct classifier_options *o, struct error *error) {
+    if (!o->random && strcmp(o->shape, classifier_options_defaults().shape) != 0) {
+        return error_set(error, STATUS_INVALID_ARGUMENT, "--shape has no effect without --random");
+    }
     if (o->checkpoint != NULL && o->random) {
         return error_set(error, STATUS_INVALID_ARGUMENT, "give --checkpoint or --random, not both");
     }

@@ -31,6 +31,8 @@ refuses "--temperature wants a number, not 'nan'" "${tiny[@]}" -t nan
 refuses "--steps wants a whole number, not '1.5'" "${tiny[@]}" -n 1.5
 refuses "--steps wants a whole number from -2147483648 to 2147483647, not '2147483648'" \
     "${tiny[@]}" -n 2147483648
+accepts "${tiny[@]}" -n -1 -t 0
+says "generate: --steps -1 is below 0: using 0" err
 refuses "--system-prompt has no effect without --mode chat" "${tiny[@]}" -y hello
 refuses "-n wants a value" "${tiny[@]}" -n
 refuses "--mode is 'generate' or 'chat', not 'sing'" "${tiny[@]}" -m sing

@@ -57,6 +57,10 @@ refuses "other.bin: tokenizer has 287 tokens, the model 286" "$perplexity" tiny.
 cp -r tiny lacking && rm lacking/model-00001-of-00002.safetensors
 refuses "model-00001-of-00002.safetensors: cannot open" "$perplexity" lacking -z tiny_tokenizer.bin -f text
 writes_well "${tiny[@]}" -f text -n 10 --json
+cp tiny.bin nan.bin
+printf '\x00\x00\xc0\x7f' | dd of=nan.bin bs=1 seek=$((28 + 400)) conv=notrunc status=none
+refuses "the model's logits for token 0 are not finite: its weights are not usable" \
+    "$perplexity" nan.bin -z tiny_tokenizer.bin -f text
 
 # The printed figures are those in the JSON, and they agree with each other.
 accepts "${tiny[@]}" -f text -c 10 --json a.json

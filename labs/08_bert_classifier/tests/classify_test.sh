@@ -29,6 +29,7 @@ refuses "--max-length -1: must be at least 3" "${cpu[@]}" --max_length=-1 -- tex
 refuses "--max-length 129: the model has 128 positions" "${cpu[@]}" -l 129 -- text
 refuses "--threads 0: must be from 1 to 1024" "${cpu[@]}" -t 0 -- text
 refuses "--device is 'auto', 'gpu' or 'cpu', not 'tpu'" "$classify" --random --device tpu -- text
+refuses "--shape has no effect without --random" "${cpu[@]}" --shape base -- text
 refuses "--shape is 'tiny' or 'base', not 'huge'" "$classify" --random --shape huge -- text
 refuses "--stage '99_magic': unknown stage; choose one of 01_cpu_matmul" "$classify" --random --stage 99_magic -- text
 refuses "give texts as arguments or with --file, not both" "${cpu[@]}" --file in -- text
