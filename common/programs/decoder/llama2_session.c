@@ -137,10 +137,9 @@ int llama2_command_main(const struct llama2_command *c, const struct llama2_stag
 /* Opens the tokenizer that is named, else the folder's own, else tokenizer.bin. */
 static enum status open_tokenizer(struct llama2_session *s, const struct llama2_options *o,
                                   struct error *error) {
-    bool folder = s->checkpoint.llama2c.weights.layers == NULL;
-    bool guessed = o->tokenizer == NULL && !folder;
+    bool guessed = o->tokenizer == NULL && !s->folder;
     const char *path = o->tokenizer != NULL ? o->tokenizer
-                       : folder             ? o->checkpoint
+                       : s->folder          ? o->checkpoint
                                             : "tokenizer.bin";
     struct error cause = {0};
     enum status status = tokenizer_open(&s->tokenizer, path, s->checkpoint.config.V, &cause);
@@ -153,7 +152,11 @@ static enum status open_tokenizer(struct llama2_session *s, const struct llama2_
 static enum status open_files(struct llama2_session *s, const struct llama2_options *o,
                               struct error *error) {
     TRY(llama2_checkpoint_open(&s->checkpoint, o->checkpoint, error));
-    return open_tokenizer(s, o, error);
+    s->folder = s->checkpoint.llama2c.weights.layers == NULL;
+    TRY(open_tokenizer(s, o, error));
+    TRY(s->folder ? llama2_ends_open(&s->ends, o->checkpoint, error) : STATUS_OK);
+    llama2_ends_add(&s->ends, bpe_eos(s->tokenizer));
+    return STATUS_OK;
 }
 
 /* The last stage on the CPU; NULL: there is none. */
@@ -267,9 +270,14 @@ static enum status make_model(struct llama2_session *s, const struct llama2_opti
         }
     }
     if (o->dtype != NULL && s->dtype != NN_F32) {
-        return error_set(error, STATUS_UNSUPPORTED, "--dtype %s: stage %s computes %s in fp32 only",
-                         o->dtype, s->stage->name,
-                         engine->decoder_create != NULL ? "this model" : "Llama2");
+        const char *extra = llama2_extra(&s->checkpoint.config);
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "--dtype %s: stage %s computes %s%s in fp32 only", o->dtype,
+                         s->stage->name,
+                         extra != NULL                    ? "models with "
+                         : engine->decoder_create != NULL ? "this model"
+                                                          : "Llama2",
+                         extra != NULL ? extra : "");
     }
     return make_fp32(s, engine, error);
 }

@@ -12,6 +12,7 @@
 #include "common/base/folder.h"
 #include "common/base/status.h"
 #include "common/checkpoints/llama2/llama2_checkpoint.h"
+#include "common/checkpoints/llama2/llama2_ends.h"
 #include "common/models/engine.h"
 #include "common/models/llama2.h"
 #include "common/models/profile.h"
@@ -59,7 +60,9 @@ int llama2_command_main(const struct llama2_command *command, const struct llama
 /** Checkpoint, tokenizer, engine and model. */
 struct llama2_session {
     struct llama2_checkpoint checkpoint;
+    bool folder; /**< the checkpoint is a folder, not a file of llama2.c */
     struct bpe *tokenizer;
+    struct llama2_ends ends; /**< tokens that end a text: the folder's and the tokenizer's */
     const struct llama2_stage *stage;
     struct program_device device; /**< of a stage on the device; else named "the CPU" */
     double (*now)(void);          /**< clock for this stage: the device's, or wall time */
