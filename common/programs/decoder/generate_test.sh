@@ -106,6 +106,32 @@ head -c 4 tiny_tokenizer.bin >few.bin && tail -c +5 tiny_tokenizer.bin | head -c
 refuses "few.bin: tokenizer has 285 tokens, the model 286" "$generate" tiny.bin -z few.bin
 refuses "few.bin: tokenizer has 285 tokens, the model 286" "$generate" tiny -z few.bin
 
+# A relative of Llama2, with a byte-level tokenizer.
+accepts "$generate" qwen2 -t 0 -n 40 -i "caf$(printf '\303\251') abc"
+[ "$(head -c 9 out)" = "caf$(printf '\303\251') abc" ] || fail "without BOS the prompt is not printed: $(cat out)"
+refuses "the prompt is empty, and the tokenizer has no token that begins a text" "$generate" qwen2
+refuses "computes models with scaled rotary embedding in fp32 only" "$generate" qwen2 --dtype bf16 -i a
+accepts "$generate" qwen2 -t 0 -n 20 -i "<|im_end|>" --json
+says '"prompt_tokens":10,' out
+accepts "$generate" qwen2 -t 0 -n 20 -i "<|im_end|>" --json --special-tokens
+says '"prompt_tokens":1,' out
+printf 'hello\nagain\n' | "$generate" qwen2 -m chat -t 0 -y brief -n 60 >chatml 2>err || fail "chatml: $(cat err)"
+says "prompt 39 tokens" err # each marker is one of them
+printf 'hello\nagain\n' | "$generate" qwen2 -m chat -t 0 -y brief -n 60 --chat-template chatml >out 2>err
+cmp -s out chatml || fail "the added tokens do not tell the template"
+cp -r qwen2 unknown && printf '{"chat_template":"{{ strange }}"}' >unknown/tokenizer_config.json
+refuses "unknown/tokenizer_config.json: the chat template is none that is known" "$generate" unknown -m chat
+change_relative() {
+    rm -rf changed && cp -r qwen2 changed && sed "$1" "qwen2/$2" >"changed/$2"
+    cmp -s "qwen2/$2" "changed/$2" && fail "$2 was not changed by $1"
+}
+change_relative 's/"qwen2"/"qwen2_moe"/' config.json
+refuses 'changed/config.json: "model_type" is "qwen2_moe", which needs mixture of experts' "$generate" changed -i a
+change_relative 's/\[256,258\]/"<>"/' config.json
+refuses 'changed/config.json: "eos_token_id" is neither a token nor a list of tokens' "$generate" changed -i a
+change_relative 's/"ByteLevel","add_prefix_space":false/"Whitespace"/' tokenizer.json
+refuses "changed/tokenizer.json: " "$generate" changed -i a
+
 # Prompts.
 refuses "UTF-8" "${tiny[@]}" -i "$(printf 'abc\xff')"
 refuses "the prompt has 102 tokens, the model's context is 64" "${tiny[@]}" -i "$(printf 'a%.0s' {1..100})"
