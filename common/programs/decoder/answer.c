@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/grow.h"
+#include "common/base/terminal.h"
 #include "common/programs/decoder/generate_internal.h"
 #include "common/programs/program.h"
 
@@ -28,11 +29,12 @@ static enum status keep(struct work *w, int32_t token) {
 }
 
 /* Samples and prints up to @p most tokens, or until the model ends the text. */
-static enum status write_tokens(struct work *w, size_t most) {
+static enum status write_tokens(struct work *w, size_t most, struct progress *progress) {
     struct generation *g = w->g;
     int32_t previous = w->tokens[w->count - 1];
     for (size_t i = 0; i < most; i++) {
         int32_t token;
+        progress_update(progress, i);
         TRY(generation_next(g, &token, w->error));
         if (llama2_ends_has(&g->ends, token) || token == bpe_bos(g->tokenizer)) {
             w->answer->stop = ANSWER_END;
@@ -46,9 +48,15 @@ static enum status write_tokens(struct work *w, size_t most) {
     return STATUS_OK;
 }
 
+/* Shows progress of a text that does not appear token by token, and has a limit. */
 static enum status time_tokens(struct work *w, size_t most) {
+    struct progress progress = {.visible = false};
+    if (!w->options->echo && most < SIZE_MAX) {
+        progress = progress_create("writing, tokens", most);
+    }
     double start = w->g->now();
-    enum status status = write_tokens(w, most);
+    enum status status = write_tokens(w, most, &progress);
+    progress_finish(&progress);
     w->answer->seconds = w->g->now() - start;
     w->g->generated.seconds += w->answer->seconds;
     return status;
