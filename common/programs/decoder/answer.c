@@ -96,11 +96,11 @@ static enum status check(const struct work *w) {
                          "the prompt is empty, and the tokenizer has no token that begins a text: "
                          "give a prompt");
     }
-    if (w->count > g->context && !g->roll) {
+    if (w->count > g->longest && !g->roll) {
         return error_set(w->error, STATUS_TOO_LONG,
                          "the prompt has %zu tokens, the model's context is %zu; --roll continues "
                          "beyond it",
-                         w->count, g->context);
+                         w->count, g->longest);
     }
     return STATUS_OK;
 }

@@ -212,7 +212,7 @@ static enum status chat(struct generation *g, const struct llama2_session *sessi
     if (generation_room(g) == 0) {
         fprintf(stderr, "%s: the chat has used its %zu tokens%s; --roll continues beyond them\n",
                 program, g->context,
-                g->context < llama2_config(g->model)->T ? " (--steps)" : ", the model's context");
+                g->context < g->longest ? " (--steps)" : ", the model's context");
     }
     return STATUS_OK;
 }
@@ -241,15 +241,10 @@ static void report(const struct llama2_session *session, const struct generation
 
 static enum status open_generation(struct generation *g, const struct llama2_session *session,
                                    const struct options *options, struct error *error) {
-    size_t context = session->checkpoint.config.T;
-    size_t steps = (size_t)options->steps;
-    bool limited = strcmp(options->mode, "chat") == 0 && !options->roll;
+    size_t context = session->context;
     if (options->roll && context < 2) {
         return error_set(error, STATUS_UNSUPPORTED,
                          "--roll: a model with a context of %zu token cannot roll", context);
-    }
-    if (limited && steps > 0 && steps < context) {
-        context = steps;
     }
     const struct llama2_sampling sampling = {.temperature = options->temperature,
                                              .top_p = options->top_p,
@@ -273,6 +268,13 @@ static enum status write_text(struct generation *g, const struct llama2_session 
     return status;
 }
 
+/* What --steps leaves of the context: a chat's tokens, or a text's and BOS. */
+static size_t most_positions(const struct options *options) {
+    bool chat = strcmp(options->mode, "chat") == 0;
+    bool limited = !options->roll && options->steps > 0;
+    return limited ? (size_t)options->steps + (chat ? 0 : 1) : 0;
+}
+
 static enum status run(void *work_options, const struct llama2_stages *stages,
                        struct error *error) {
     struct options *options = work_options;
@@ -280,6 +282,7 @@ static enum status run(void *work_options, const struct llama2_stages *stages,
     struct generation generation = {0};
     TRY(check_options(options, error));
     adjust(options);
+    options->shared.positions = most_positions(options);
     TRY(llama2_session_open(&session, &options->shared, stages, 0, error));
     enum status status = write_text(&generation, &session, options, error);
     generation_free(&generation);

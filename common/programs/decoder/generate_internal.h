@@ -55,6 +55,7 @@ struct generation {
     struct text_stream stream;
     size_t batch;    /**< most tokens of one forward call */
     size_t context;  /**< positions that may be used */
+    size_t longest;  /**< the checkpoint's context, at least as many */
     bool roll;       /**< when the context is full, forget its older half instead of ending */
     int32_t *tokens; /**< (context): the tokens fed at positions 0 .. position - 1 */
     size_t position; /**< of the next token */

@@ -19,6 +19,7 @@ enum status generation_create(struct generation *g, const struct llama2_session 
         .stream = {.out = stdout},
         .batch = session->batch,
         .context = context,
+        .longest = session->checkpoint.config.T,
         .roll = roll,
         .pending = -1,
         .draws = llama2_draws(session->model),

@@ -242,12 +242,18 @@ static enum nn_dtype stored_dtype(struct llama2_checkpoint *checkpoint) {
     return status == STATUS_OK ? matrices.dtype : NN_F32;
 }
 
+static struct llama2_config config_of(const struct llama2_session *s) {
+    struct llama2_config config = s->checkpoint.config;
+    config.T = s->context;
+    return config;
+}
+
 static enum status make_fp32(struct llama2_session *s, const struct engine *engine,
                              struct error *error) {
     s->dtype = NN_F32;
     TRY(llama2_checkpoint_convert(&s->checkpoint, 0, &s->fp32, error));
-    return llama2_create(&s->model, &s->checkpoint.config, &s->fp32.weights, engine, s->batch,
-                         error);
+    const struct llama2_config config = config_of(s);
+    return llama2_create(&s->model, &config, &s->fp32.weights, engine, s->batch, error);
 }
 
 /* Makes the model with the engine's decoder. Without a decoder, or if it does not support this
@@ -261,9 +267,9 @@ static enum status make_model(struct llama2_session *s, const struct llama2_opti
     }
     if (engine->decoder_create != NULL) {
         struct error cause = {0};
-        enum status status =
-            llama2_create_stored(&s->model, &s->checkpoint.config, &s->checkpoint.weights, s->dtype,
-                                 engine, s->batch, &cause);
+        const struct llama2_config config = config_of(s);
+        enum status status = llama2_create_stored(&s->model, &config, &s->checkpoint.weights,
+                                                  s->dtype, engine, s->batch, &cause);
         if (status != STATUS_UNSUPPORTED) {
             return status == STATUS_OK ? STATUS_OK
                                        : error_set(error, status, "%s", error_text(&cause, status));
@@ -288,6 +294,8 @@ static enum status open_all(struct llama2_session *s, const struct llama2_option
     TRY(open_files(s, o, error));
     TRY(start_engine(s, o, stages, error));
     size_t longest = s->checkpoint.config.T;
+    longest = o->positions > 0 && o->positions < longest ? o->positions : longest;
+    s->context = longest;
     s->batch = most_batch > 0 ? most_batch : s->stage->on_device ? DEVICE_BATCH : CPU_BATCH;
     s->batch = s->batch < longest ? s->batch : longest;
     return make_model(s, o, error);

@@ -27,6 +27,7 @@ struct llama2_options {
     const char *tokenizer;           /**< NULL: the folder's, or tokenizer.bin */
     const char *stage; /**< NULL: the last if there is a GPU, else the last one on the CPU */
     const char *dtype; /**< NULL: as the checkpoint, if the stage supports it */
+    size_t positions;  /**< the most that the program will use; 0: the model's whole context */
     int threads;
     bool profile; /**< times operators; not a shared flag, as only some programs have it */
 };
@@ -72,7 +73,8 @@ struct llama2_session {
     struct profile profile;
     struct llama2_fp32 fp32; /**< empty if the engine uses the weights as they are stored */
     struct llama2 *model;
-    size_t batch; /**< most tokens of one llama2_forward() */
+    size_t context; /**< positions that the model was made for, at most its whole context */
+    size_t batch;   /**< most tokens of one llama2_forward() */
 };
 
 /**
@@ -81,7 +83,9 @@ struct llama2_session {
  * Without --stage: the last stage if there is a GPU, else the last stage on the CPU, because simt
  * is slow. If no stage is on the CPU, the last stage.
  *
- * An engine with a decoder gets the weights as they are stored, without an fp32 copy.
+ * The model is made for options->positions: a context of 131,072, as Llama 3.1 has it, would take
+ * gigabytes for a cache that a short text does not need. An engine with a decoder gets the weights
+ * as they are stored, without an fp32 copy.
  *
  * @param most_batch most tokens of one forward call; 0: a batch suitable for prompts
  * @return also STATUS_UNSUPPORTED when options ask for a 16-bit type and the stage has only fp32

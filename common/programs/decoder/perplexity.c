@@ -110,7 +110,9 @@ static enum status read_text(struct measurement *m, const struct options *o, str
 
 static enum status prepare(struct measurement *m, const struct options *o,
                            const struct llama2_stages *stages, struct error *error) {
-    TRY(llama2_session_open(&m->session, &o->shared, stages, 1, error));
+    struct llama2_options shared = o->shared;
+    shared.positions = (size_t)o->context;
+    TRY(llama2_session_open(&m->session, &shared, stages, 1, error));
     const struct llama2_config *config = &m->session.checkpoint.config;
     m->window = o->context > 0 ? (size_t)o->context : config->T;
     if (m->window > config->T) {
