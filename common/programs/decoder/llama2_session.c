@@ -177,13 +177,18 @@ static bool real_gpu(const struct llama2_stages *stages) {
 }
 
 static const struct llama2_stage *choose_stage(const struct llama2_options *o,
-                                               const struct llama2_stages *stages) {
+                                               const struct llama2_stages *stages,
+                                               const struct llama2_config *config) {
     const struct llama2_stage *last = &stages->table[stages->count - 1];
     if (o->stage != NULL) {
         return llama2_stage_find(stages, o->stage);
     }
     bool both = last->on_device && last_on_cpu(stages) != NULL;
-    return both && !real_gpu(stages) ? last_on_cpu(stages) : last;
+    if (both && !real_gpu(stages)) {
+        return last_on_cpu(stages);
+    }
+    bool relative = stages->relatives != NULL && llama2_extra(config) != NULL;
+    return relative ? llama2_stage_find(stages, stages->relatives) : last;
 }
 
 static enum status create_engine(struct llama2_session *s, const struct llama2_options *o,
@@ -198,7 +203,7 @@ static enum status create_engine(struct llama2_session *s, const struct llama2_o
 
 static enum status start_engine(struct llama2_session *s, const struct llama2_options *o,
                                 const struct llama2_stages *stages, struct error *error) {
-    s->stage = choose_stage(o, stages);
+    s->stage = choose_stage(o, stages, &s->checkpoint.config);
     s->now = bench_now;
     snprintf(s->device.name, sizeof s->device.name, "%s",
              s->stage->on_device ? "a GPU" : "the CPU");
